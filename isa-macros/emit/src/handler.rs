@@ -41,6 +41,10 @@ pub fn variants(at: usize, handlers: &Handlers, mode: Mode, wide: bool) -> [Toke
     let module = format_ident!("h{}", at / PER_MODULE);
     let fast = function(at, handlers, mode);
     let own = |name: Ident| quote! { #module::#name };
+    if mode == Mode::Base && handlers.is_serial() {
+        let shared = function(at, handlers, Mode::Keep);
+        return [(); 3].map(|()| quote! { wavesim_handlers::#module::#shared });
+    }
     let [general, broadcast] = ["general", "broadcast"].map(|variant| own(format_ident!("{fast}_{variant}")));
     let general = if handlers.by_fast {
         quote! { general }
@@ -67,6 +71,10 @@ fn halved(handlers: &Handlers) -> bool {
 /// All functions of an operation for a host.
 pub fn handler(at: usize, handlers: &Handlers, host: Host) -> TokenStream {
     let halved = halved(handlers);
+    if host == Host::Any && handlers.is_serial() {
+        let line = format!("{} is the same for all hosts.", handlers.name);
+        return quote! { #[doc = #line] const _: () = (); };
+    }
     let body = match &handlers.general {
         Body::Lanes(lanes) => body::lanes(lanes, &handlers.locals),
         Body::Once(once) => body::once(once, &handlers.locals),
@@ -163,6 +171,7 @@ impl Functions<'_> {
             return self.halves(name, &mode);
         }
         if self.handlers.fast == Fast::None {
+            let features = (!self.handlers.is_serial()).then_some(features);
             return quote! {
                 #features
                 pub unsafe fn #name(cx: &mut Cx<'_>, op: &Op) -> Flow { #mode unsafe { #general(cx, op, &m) } }

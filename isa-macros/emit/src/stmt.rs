@@ -263,8 +263,8 @@ impl Scope {
             None => quote! { None },
         };
         let (function, mode) = match numbers {
-            Numbers::Floats => (quote! { product::<M, false, #columns> }, quote! { m, }),
-            Numbers::FloatsNearest => (quote! { product::<M, true, #columns> }, quote! { m, }),
+            Numbers::Floats => (quote! { product::<M, false, #columns> }, quote! { m, cx.wave.mode, }),
+            Numbers::FloatsNearest => (quote! { product::<M, true, #columns> }, quote! { m, cx.wave.mode, }),
             Numbers::Integers => (quote! { product_of_integers::<#columns> }, quote! {}),
         };
         quote! {

@@ -10,6 +10,7 @@
 mod vector;
 
 use crate::lower::operands::Operands;
+use crate::visit::any_value;
 use isa_spec::pcode::ir::{Control, FieldName, Local, LocalId, Pure, Shape, Space, State, Ty};
 use isa_spec::tables::Role;
 
@@ -746,7 +747,7 @@ pub struct Handlers {
     pub by_fast: bool,
     /// Whether results depend on MODE at all.
     pub floats: bool,
-    /// Whether results depend on how MODE treats f32.
+    /// Whether handlers depend on how MODE treats f32, so that two modes need two of them. Products find out themselves.
     pub floats_f32: bool,
     /// Set for operations that flush and whose sources are mostly results of flushing operations.
     pub flushing: Option<Flushing>,
@@ -759,6 +760,22 @@ impl Handlers {
             true => 0,
             false => self.operands.widths.get(&Role::D0).map_or(0, |width| width.div_ceil(32)),
         }
+    }
+
+    /// Whether nothing is in it that is faster with the host's vectors: lanes one after the other, or scalar loads. One handler is for all
+    /// hosts then.
+    pub fn is_serial(&self) -> bool {
+        let serial = match &self.general {
+            Body::Lanes(lanes) => {
+                !lanes.broadcast
+                    && !lanes.steps.iter().any(|s| matches!(s, Step::Memory(_) | Step::Simd { .. }))
+            }
+            Body::Once(once) => {
+                self.shape == Shape::Scalar
+                    && any_value(&once.body, &|v| matches!(v.kind, ValueKind::Load { .. }))
+            }
+        };
+        serial && self.fast == Fast::None && !self.floats
     }
 
     /// Which output modifiers the general handler applies to a result of whole registers, if it has one.

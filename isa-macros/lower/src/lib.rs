@@ -31,6 +31,7 @@ pub fn lower(op: &Operation) -> Handlers {
         passes::vector::run(once);
         passes::product::run(once);
         passes::convert::run(once);
+        handlers.floats_f32 &= passes::product::depends_on_f32(once);
     }
     passes::fast::run(&mut handlers, op);
     if let Fast::Lanes(lanes) = &mut handlers.fast {

@@ -49,14 +49,20 @@ pub fn run(lanes: &Lanes, operands: &Operands) -> Option<Lanes> {
         let &Access { store, space, bytes, .. } = access;
         let dwords = bytes.div_ceil(4);
         let addresses = match &sum {
-            Some((saddr, terms)) => Addresses::Sum(Box::new(Sum {
-                saddr: saddr.clone(),
-                base: terms.base.iter().map(|&v| v.clone()).collect(),
-                offsets: terms.offsets,
-                unless: terms.unless.map(|unless| (unless.clone(), address_loop(&body, access))),
-                wide: terms.wide.as_ref().map(|base| base.iter().map(|&v| v.clone()).collect()),
-                stage: stage.clone(),
-            })),
+            Some((saddr, terms)) => {
+                let unless =
+                    terms.unless.map(|unless| (unless.clone(), chosen(address_loop(&body, access), unless)));
+                let staged =
+                    unless.as_ref().is_some_and(|(_, lanes)| lanes.reads.iter().any(|r| apart(r.role)));
+                Addresses::Sum(Box::new(Sum {
+                    saddr: saddr.clone(),
+                    base: terms.base.iter().map(|&v| v.clone()).collect(),
+                    offsets: terms.offsets,
+                    unless,
+                    wide: terms.wide.as_ref().map(|base| base.iter().map(|&v| v.clone()).collect()),
+                    stage: if staged { stage.clone() } else { Vec::new() },
+                }))
+            }
             None if store => Addresses::Set,
             None => Addresses::Computed(address_loop(&body, access)),
         };
@@ -94,6 +100,21 @@ pub fn run(lanes: &Lanes, operands: &Operands) -> Option<Lanes> {
         }
     }
     Some(Lanes { halves: Halves::Given, steps, ..lanes.clone() })
+}
+
+/// A loop for addresses where a condition holds. It then reads no scalar base, perhaps.
+fn chosen(mut lanes: LaneLoop, condition: &Value) -> LaneLoop {
+    each_value_mut(&mut lanes.body, &mut |v| {
+        if let ValueKind::Select(test, yes, _) = &v.kind
+            && **test == *condition
+        {
+            *v = (**yes).clone();
+        }
+    });
+    if !any_value(&lanes.body, &|v| v.kind == ValueKind::Var(Var::Operand(Role::SAddr))) {
+        lanes.reads.retain(|read| read.role != Role::SAddr);
+    }
+    lanes
 }
 
 struct Access<'a> {

@@ -2,7 +2,7 @@
 //! vectors of the host while it goes along K. Each sum still has its terms in the same order.
 
 use crate::ir::*;
-use crate::visit::{any_in, each_value, rewrite};
+use crate::visit::{any_in, any_stmt, any_value, each_value, rewrite};
 use isa_spec::pcode::ir::{LocalId, Ty};
 
 /// Rewrites the loops of a body, after [`super::vector`].
@@ -18,6 +18,32 @@ fn list(body: &mut [Stmt], uses: &[u32]) {
             None => crate::visit::stmt_lists_mut(stmt, &mut |inner| list(inner, uses)),
         }
     }
+}
+
+/// Whether a body with products depends on how MODE treats f32 outside of them. A product finds out itself what MODE says.
+pub fn depends_on_f32(once: &Once) -> bool {
+    let single = |ty: &Ty| matches!(ty, Ty::F32 | Ty::BF16);
+    // What gives no f32 denormals, and reads none.
+    let exact =
+        |c: &Conversion| matches!(c, Conversion::F16ToF32 | Conversion::Fp8ToF32 | Conversion::Bf8ToF32);
+    let products = any_stmt(&once.body, &|s| matches!(s, Stmt::Product(_)));
+    let values = any_value(&once.body, &|v| match &v.kind {
+        ValueKind::Float { ty, .. } | ValueKind::FloatBits { ty, .. } => single(ty),
+        ValueKind::Conversion(conversion, _) => !exact(conversion),
+        ValueKind::Convert { from, to, .. } => {
+            (single(from) || single(to)) && !matches!(from, Ty::F16 | Ty::FP8 | Ty::BF8)
+        }
+        ValueKind::Pow { .. } | ValueKind::Simd { .. } => true,
+        ValueKind::Pure { types, .. } => types.iter().any(single),
+        _ => false,
+    });
+    let vectors = any_stmt(&once.body, &|s| match s {
+        Stmt::Vector(vector) => {
+            vector.reads.iter().any(|read| matches!(read, VectorRead::Converted(of, _) if !exact(of)))
+        }
+        _ => false,
+    });
+    !products || values || vectors
 }
 
 /// How often each local is read.

@@ -24,22 +24,14 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M, half: usize) -> Flow {
     }
     if let Err(flow) = if (((op.src[1usize].number() as u32) == 124u32) as u32) != 0 {
         let mut addresses = [0u64; 32];
-        let mut r_saddr = rt::stage::<2usize>(cx, file, op.src[1usize], 1usize);
         for l in 0..32usize {
             let lane: u32 = lane_base + l as u32;
             let vaddr = ((*r_vaddr.add(0)).0[l] as u64
                 | ((*r_vaddr.add(1)).0[l] as u64) << 32);
             let data = ((*r_data.add(0)).0[l] as u64
                 | ((*r_data.add(1)).0[l] as u64) << 32);
-            let saddr = ((*r_saddr.add(0)).0[l] as u64
-                | ((*r_saddr.add(1)).0[l] as u64) << 32);
             let mut t0: u64 = 0;
-            t0 = if (((op.src[1usize].number() as u32) == 124u32) as u32) != 0 {
-                vaddr.wrapping_add(((op.imm) as i32) as i64 as u64)
-            } else {
-                (saddr.wrapping_add((vaddr as u32) as u64))
-                    .wrapping_add(((op.imm) as i32) as i64 as u64)
-            };
+            t0 = vaddr.wrapping_add(((op.imm) as i32) as i64 as u64);
             addresses[l] = t0;
         }
         rt::store_vecs::<

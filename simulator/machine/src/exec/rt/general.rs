@@ -3,10 +3,10 @@
 
 use super::context::{Cx, Flow, Handler};
 use super::modify;
-use super::operands::{Out, broadcast, fill, output, place, scalar_words};
+use super::operands::{Out, broadcast, scalar_words, splat, write_some};
 use crate::exec::op::{Op, Source, Variant};
 use crate::isa::{OPERATIONS, OpInfo};
-use crate::state::wave::{DISCARD, STAGE_VECS, is_denormal};
+use crate::state::wave::{DISCARD, STAGE, STAGE_VECS, is_denormal};
 use crate::state::{Half, LaneVec};
 
 /// [`Variant::General`] of operations whose fast handler does all that follows staging (`isa_lower::ir::Handlers::by_fast`).
@@ -58,10 +58,17 @@ unsafe fn staged<const AVX2: bool>(cx: &mut Cx<'_>, op: &Op, body: Handler) -> F
     for (slot, dwords) in info.sources.into_iter().enumerate() {
         if dwords > 0 && !op.src[slot].is_vector() {
             let words = scalar_words(cx, op.src[slot], dwords as usize);
+            let words = &words[..(dwords as usize).min(STAGE_VECS)];
             plain.src[slot] = Source::staged(slot);
             for half in 0..halves {
-                // SAFETY: the file is the wave's; `AVX2` by the contract.
-                unsafe { splat::<AVX2>(cx.wave.half(half), plain.src[slot], dwords as usize, words) };
+                let (file, at) = (cx.wave.half(half), STAGE + STAGE_VECS * slot);
+                // SAFETY: W1: the staged sources are part of every file; `AVX2` by the contract. A fast handler may ask for the flags.
+                unsafe {
+                    splat::<AVX2>(file.at(at), words);
+                    for (k, value) in words.iter().enumerate() {
+                        file.set_no_denormals(at + k, !is_denormal(*value));
+                    }
+                }
             }
         }
     }
@@ -90,26 +97,6 @@ unsafe fn staged<const AVX2: bool>(cx: &mut Cx<'_>, op: &Op, body: Handler) -> F
         unsafe { one_half(cx, op, info, &mut plain, half, active[half], body) };
     }
     Flow::NEXT
-}
-
-/// Writes the words of a scalar to consecutive lane vectors.
-///
-/// # Safety
-/// The file is a live wave's, the source a staged one of it; `AVX2` only if the host has it.
-#[inline(always)]
-unsafe fn splat<const AVX2: bool>(file: Half, staged: Source, dwords: usize, words: u128) {
-    for k in 0..dwords.min(STAGE_VECS) {
-        let (at, value) = (staged.number() as usize + k, (words >> (32 * k)) as u32);
-        // SAFETY: W1: the staged sources are part of every file.
-        unsafe {
-            if AVX2 {
-                fill(&mut *file.at(at), value);
-            } else {
-                *file.at(at) = LaneVec::splat(value);
-            }
-            file.set_no_denormals(at, !is_denormal(value));
-        }
-    }
 }
 
 /// Runs a staged operation in one half.
@@ -173,22 +160,10 @@ unsafe fn with_output(
         }
         plain.d = DISCARD as u16;
         let flow = body(cx, plain);
-        if op.flags & Op::NO_RESULT != 0 {
-            return flow;
-        }
         for (k, row) in rows.iter_mut().enumerate().take(dwords) {
             *row = *file.at(DISCARD + k);
         }
-        output(cx, op, kind, &mut rows[..dwords]);
-        place(cx, op, &*file.at(d), &mut rows[..dwords]);
-        let mask = file.mask();
-        for (k, row) in rows.iter().enumerate().take(dwords) {
-            let old = &mut *file.at(d + k);
-            for l in 0..32 {
-                old.0[l] = old.0[l] & !mask.0[l] | row.0[l] & mask.0[l];
-            }
-            file.set_no_denormals(d + k, false);
-        }
+        write_some(cx, file, op, file.exec(), kind, &mut rows[..dwords]);
         flow
     }
 }

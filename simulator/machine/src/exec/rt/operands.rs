@@ -57,26 +57,71 @@ pub unsafe fn stage<const DWORDS: usize>(
         debug_assert!(at + DWORDS <= ROWS);
         return file.at(at);
     }
-    let words = scalar_words(cx, source, DWORDS);
-    for k in 0..DWORDS {
-        // SAFETY: W1: the staged sources are part of every file.
-        unsafe { *file.at(STAGE + STAGE_VECS * slot + k) = LaneVec::splat((words >> (32 * k)) as u32) };
-    }
-    file.at(STAGE + STAGE_VECS * slot)
+    // SAFETY: by the contract.
+    unsafe { stage_scalar(cx, file, source, slot, DWORDS) }
 }
 
-/// The first `dwords` words of a scalar source, 4 at most. What is above them means nothing.
+/// [`stage`] of a scalar. Out of line: each handler stages several.
+///
+/// # Safety
+/// As for [`stage`].
 #[inline(never)]
-pub(super) fn scalar_words(cx: &Cx<'_>, source: Source, dwords: usize) -> u128 {
+unsafe fn stage_scalar(
+    cx: &Cx<'_>,
+    file: Half,
+    source: Source,
+    slot: usize,
+    dwords: usize,
+) -> *const LaneVec {
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    unsafe fn splat_avx2(first: *mut LaneVec, words: &[u32]) {
+        // SAFETY: by the contract.
+        unsafe { splat::<true>(first, words) }
+    }
+    let (words, first) = (scalar_words(cx, source, dwords), file.at(STAGE + STAGE_VECS * slot));
+    let words = &words[..dwords.min(STAGE_VECS)];
+    // SAFETY: W1: the staged sources are part of every file; H1 for the vectors.
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        if cx.fast.is_some() {
+            splat_avx2(first, words);
+            return first;
+        }
+        splat::<false>(first, words);
+    }
+    first
+}
+
+/// Writes words to all lanes of consecutive vectors.
+///
+/// # Safety
+/// As many can be written from `first` on; `AVX2` only if the host has it.
+#[inline(always)]
+pub(super) unsafe fn splat<const AVX2: bool>(first: *mut LaneVec, words: &[u32]) {
+    for (k, value) in words.iter().enumerate() {
+        // SAFETY: by the contract.
+        unsafe {
+            if AVX2 {
+                fill(&mut *first.add(k), *value);
+            } else {
+                *first.add(k) = LaneVec::splat(*value);
+            }
+        }
+    }
+}
+
+/// The first `dwords` words of a scalar source, 4 at most. Others mean nothing.
+#[inline(always)]
+pub(super) fn scalar_words(cx: &Cx<'_>, source: Source, dwords: usize) -> [u32; 4] {
     let at = source.scalar_word();
     if at + 4 <= NULL {
-        let word = |k| cx.wave.sgprs[at + k] as u128;
-        return word(0) | word(1) << 32 | word(2) << 64 | word(3) << 96;
+        return std::array::from_fn(|k| cx.wave.sgprs[at + k]);
     }
     if source == Source::NULL {
-        return scalar_dword(cx, source, 0) as u128;
+        return [0; 4];
     }
-    (0..dwords.min(4)).fold(0, |words, k| words | (scalar_dword(cx, source, k as u32) as u128) << (32 * k))
+    std::array::from_fn(|k| if k < dwords { scalar_dword(cx, source, k as u32) } else { 0 })
 }
 
 /// [`stage`] for a fast handler: every source is a lane vector of the wave's file.
@@ -171,7 +216,7 @@ pub unsafe fn fast_broadcast_both(cx: &Cx<'_>, op: &Op) {
 /// # Safety
 /// The host has AVX2 (H1).
 #[inline(always)]
-pub(super) unsafe fn fill(row: &mut LaneVec, value: u32) {
+unsafe fn fill(row: &mut LaneVec, value: u32) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::*;
@@ -410,36 +455,70 @@ pub unsafe fn write<const N: usize>(
     op: &Op,
     exec: u32,
     fmt: Out,
-    mut rows: [LaneVec; N],
+    rows: [LaneVec; N],
 ) {
+    let at = op.d as usize;
+    debug_assert!(at + N <= ROWS);
+    if exec == u32::MAX && op.flags & Op::OUTPUT == 0 {
+        for (k, new) in rows.into_iter().enumerate() {
+            // SAFETY: O3 and W1; nothing else refers to the vector.
+            unsafe {
+                file.set_no_denormals(at + k, false);
+                *file.at(at + k) = new;
+            }
+        }
+        return;
+    }
+    // A copy: `rows` itself can stay in registers.
+    let mut rest = rows;
+    // SAFETY: by the contract.
+    unsafe { write_some(cx, file, op, exec, fmt, &mut rest) }
+}
+
+/// [`write()`] to lanes that are not all, or after output modifiers. Out of line: hundreds of handlers have it.
+///
+/// # Safety
+/// As for [`stage`]; the result has as many vectors.
+#[inline(never)]
+pub(super) unsafe fn write_some(cx: &Cx<'_>, file: Half, op: &Op, exec: u32, fmt: Out, rows: &mut [LaneVec]) {
+    /// # Safety
+    /// As for [`write_some`].
+    #[inline(always)]
+    unsafe fn merge(file: Half, op: &Op, exec: u32, rows: &[LaneVec]) {
+        // SAFETY: by the contract.
+        let mask = unsafe { lane_mask(file, exec) };
+        for (k, new) in rows.iter().enumerate() {
+            // SAFETY: O3 and W1; nothing else refers to the vector.
+            let old = unsafe {
+                file.set_no_denormals(op.d as usize + k, false);
+                &mut *file.at(op.d as usize + k)
+            };
+            for l in 0..32 {
+                old.0[l] = old.0[l] & !mask.0[l] | new.0[l] & mask.0[l];
+            }
+        }
+    }
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    unsafe fn merge_avx2(file: Half, op: &Op, exec: u32, rows: &[LaneVec]) {
+        // SAFETY: by the contract.
+        unsafe { merge(file, op, exec, rows) }
+    }
     if op.flags & Op::OUTPUT != 0 {
         if op.flags & Op::NO_RESULT != 0 {
             return;
         }
-        // A copy: `rows` itself can stay in registers.
-        let mut scaled = rows;
-        output(cx, op, fmt, &mut scaled);
-        // SAFETY: as below.
-        place(cx, op, unsafe { &*file.at(op.d as usize) }, &mut scaled);
-        rows = scaled;
-    }
-    let at = op.d as usize;
-    debug_assert!(at + N <= ROWS);
-    for (k, new) in rows.iter().enumerate() {
+        output(cx, op, fmt, rows);
         // SAFETY: O3 and W1; nothing else refers to the vector.
-        let old = unsafe {
-            file.set_no_denormals(at + k, false);
-            &mut *file.at(at + k)
-        };
-        if exec == u32::MAX {
-            *old = *new;
-            continue;
+        place(cx, op, unsafe { &*file.at(op.d as usize) }, rows);
+    }
+    // SAFETY: by the contract; H1 for the vectors.
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        if cx.fast.is_some() {
+            return merge_avx2(file, op, exec, rows);
         }
-        // SAFETY: by the contract.
-        let mask = unsafe { lane_mask(file, exec) };
-        for l in 0..32 {
-            old.0[l] = old.0[l] & !mask.0[l] | new.0[l] & mask.0[l];
-        }
+        merge(file, op, exec, rows);
     }
 }
 
@@ -664,7 +743,7 @@ pub(super) fn lanes_of(exec: u32) -> LaneVec {
 
 /// The part of the register that a result is for (SDWA, and 16-bit results of CDNA), with what becomes of the rest. Whether there is one.
 #[inline(never)]
-pub(super) fn place(cx: &Cx<'_>, op: &Op, old: &LaneVec, rows: &mut [LaneVec]) -> bool {
+fn place(cx: &Cx<'_>, op: &Op, old: &LaneVec, rows: &mut [LaneVec]) -> bool {
     if let Some(sdwa) = cx.raw(op).sdwa
         && sdwa.result != Part::WHOLE
         && let [row] = rows
@@ -679,7 +758,7 @@ pub(super) fn place(cx: &Cx<'_>, op: &Op, old: &LaneVec, rows: &mut [LaneVec]) -
 
 /// omod and float clamp.
 #[inline(never)]
-pub(super) fn output(cx: &Cx<'_>, op: &Op, fmt: Out, rows: &mut [LaneVec]) {
+fn output(cx: &Cx<'_>, op: &Op, fmt: Out, rows: &mut [LaneVec]) {
     let ext = cx.raw(op);
     let ty = match fmt {
         Out::Bits => return,

@@ -1,6 +1,6 @@
 //! Products of matrices in arrays of a body: sums stay in vectors of the host while they grow.
 
-use super::float::{Mode, fma_f32, fma_nearest_f32};
+use super::float::{Flush, Mode, fma_f32, fma_nearest_f32};
 use crate::state::host::Avx2;
 
 /// Where a matrix is in an array: its first element, and how far it is to the next one along K and to the next row.
@@ -65,10 +65,12 @@ type Matrix<'a> = (&'a [u32], Part);
 /// `d[row, column] = a[k, row] * b[k, column] + d[row, column]`, for `shape[0]` steps of k in order, `shape[1]` rows and `N` columns.
 /// `NEAREST`: to nearest even and with denormals in every mode.
 ///
-/// In modes of fast handlers, vectors are used only with the proof that the host has them.
+/// In modes of fast handlers, vectors are used only with the proof that the host has them. Which of the two it is, MODE says, not `M`: what is
+/// around a product is the same in both.
 #[inline(always)]
 pub fn product<M: Mode, const NEAREST: bool, const N: usize>(
     m: &M,
+    mode: u32,
     vectors: Option<Avx2>,
     shape: [usize; 2],
     a: Matrix<'_>,
@@ -76,6 +78,8 @@ pub fn product<M: Mode, const NEAREST: bool, const N: usize>(
     places: Option<Places<'_>>,
     d: (&mut [u32], Part),
 ) {
+    const F32_DENORMALS: u32 = 0x30;
+    let flush = !NEAREST && !M::GENERAL && mode & F32_DENORMALS == 0;
     #[cfg(target_arch = "x86_64")]
     if (NEAREST || !M::GENERAL)
         && vectors.is_some()
@@ -85,7 +89,7 @@ pub fn product<M: Mode, const NEAREST: bool, const N: usize>(
     {
         // SAFETY: the host has AVX2 and FMA, and all elements are in the arrays.
         unsafe {
-            if M::FLUSH && !NEAREST && !without_denormals(a.0, b.0, d.0) {
+            if flush && !without_denormals(a.0, b.0, d.0) {
                 in_vectors::<true, N>(shape, a, b, places, d);
             } else {
                 in_vectors::<false, N>(shape, a, b, places, d);
@@ -94,6 +98,9 @@ pub fn product<M: Mode, const NEAREST: bool, const N: usize>(
         return;
     }
     let _ = vectors;
+    if flush {
+        return each::<u32, N>(shape, a, b, places, d, |a, b, d| fma_f32(&Flush, a, b, d));
+    }
     each::<u32, N>(shape, a, b, places, d, |a, b, d| {
         if NEAREST { fma_nearest_f32(m, a, b, d) } else { fma_f32(m, a, b, d) }
     });
@@ -358,6 +365,10 @@ mod tests {
     use super::super::float::{Flush, Keep};
     use super::*;
 
+    // MODE with f32 denormals, and without.
+    const KEEP: u32 = 0xf0;
+    const FLUSH: u32 = 0xc0;
+
     fn part(start: u32, depth: u32, row: u32) -> Part {
         Part { start, depth, row }
     }
@@ -392,9 +403,9 @@ mod tests {
                 let run = |vectors: Option<Avx2>| {
                     let (shape, at) = ([9, rows], part(0, 0, 24));
                     let (mut kept, mut flushed, mut nearest) = (d.clone(), d.clone(), d.clone());
-                    product::<_, false, 24>(&Keep, vectors, shape, a, b, places, (&mut kept, at));
-                    product::<_, false, 24>(&Flush, vectors, shape, a, b, places, (&mut flushed, at));
-                    product::<_, true, 24>(&Flush, vectors, shape, a, b, places, (&mut nearest, at));
+                    product::<_, false, 24>(&Keep, KEEP, vectors, shape, a, b, places, (&mut kept, at));
+                    product::<_, false, 24>(&Flush, FLUSH, vectors, shape, a, b, places, (&mut flushed, at));
+                    product::<_, true, 24>(&Flush, FLUSH, vectors, shape, a, b, places, (&mut nearest, at));
                     [kept, flushed, nearest]
                 };
                 let expected = run(None);
@@ -446,7 +457,16 @@ mod tests {
         let one = 1f32.to_bits();
         let (a, b, mut d) = ([one; 2], [one; 8], [0; 8]);
         let part = part(0, 1, 8);
-        product::<_, true, 8>(&Keep, Avx2::detect(), [2, 2], (&a, part), (&b, part), None, (&mut d, part));
+        product::<_, true, 8>(
+            &Keep,
+            KEEP,
+            Avx2::detect(),
+            [2, 2],
+            (&a, part),
+            (&b, part),
+            None,
+            (&mut d, part),
+        );
         assert_eq!(d.map(f32::from_bits), [2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 1.0]);
         // A row by a number that no matrix has.
         let places = Places { list: &[0, 9], at: Part { row: 1, ..part }, step: 8 };
@@ -454,6 +474,7 @@ mod tests {
         let mut d = [0; 8];
         product::<_, true, 8>(
             &Keep,
+            KEEP,
             Avx2::detect(),
             [2, 1],
             (&a, part),
@@ -467,6 +488,7 @@ mod tests {
         let from = Part { depth: 1 << 28, ..from };
         product::<_, true, 8>(
             &Keep,
+            KEEP,
             Avx2::detect(),
             [2, 1],
             (&a, part),
