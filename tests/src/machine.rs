@@ -109,8 +109,8 @@ pub fn differing_vgpr(a: (&Wave, usize), b: (&Wave, usize)) -> Option<usize> {
 pub fn compare(start: &Machine, compiled: &Machine, reference: &Machine, float: bool) -> Option<String> {
     let size = start.wave.size();
     for reg in 0..ALL_VGPRS as u32 {
-        let rows = |m: &Machine| [0, size as usize / 32 - 1].map(|half| *m.wave.lane_vec(half, reg as usize));
-        if rows(compiled) == rows(reference) {
+        let row = |m: &'_ Machine, half: u32| *m.wave.lane_vec(half as usize, reg as usize);
+        if (0..size / 32).all(|half| row(compiled, half) == row(reference, half)) {
             continue;
         }
         for lane in 0..size {
@@ -149,7 +149,7 @@ pub fn compare(start: &Machine, compiled: &Machine, reference: &Machine, float: 
         ("scratch", &compiled.scratch, &reference.scratch),
     ];
     for (name, x, y) in memories {
-        if float && same_memory_but_for_nan(x, y) {
+        if x == y || float && same_memory_but_for_nan(x, y) {
             continue;
         }
         if let Some(place) = x.iter().zip(y).position(|(x, y)| x != y) {

@@ -12,6 +12,7 @@ use wavesim::state::{ALL_VGPRS, LaneVec, VGPRS, Wave};
 pub struct Rng(pub u64);
 
 impl Rng {
+    #[inline(always)]
     pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -188,6 +189,15 @@ fn operands(rng: &mut Rng, table: &'static ArchTable, entry: &Entry, fields: &mu
     }
 }
 
+/// Bytes at random, as many as the next multiple of eight below.
+pub fn bytes(rng: &mut Rng, count: u64) -> Vec<u8> {
+    let mut out = vec![0; count as usize / 8 * 8];
+    for word in out.as_chunks_mut().0 {
+        *word = rng.bits().to_le_bytes();
+    }
+    out
+}
+
 /// Registers, masks and MODE at random.
 pub fn wave(rng: &mut Rng, size: u32) -> Wave {
     let mut wave = Wave::new(size);
@@ -230,7 +240,8 @@ pub fn accumulators(rng: &mut Rng, wave: &mut Wave) {
     for half in 0..wave.halves() {
         for reg in VGPRS..ALL_VGPRS {
             let first = rng.dword();
-            let row = LaneVec(std::array::from_fn(|lane| first.rotate_left(lane as u32)));
+            let mut row = LaneVec([first; 32]);
+            row.0.iter_mut().enumerate().for_each(|(lane, value)| *value = first.rotate_left(lane as u32));
             wave.set_lane_vec(half, reg, row);
         }
     }

@@ -28,7 +28,7 @@ fn differs(rng: &mut Rng, arch: Arch, inst: &Inst) -> Option<String> {
         random::accumulators(rng, &mut wave);
     }
     random::aim(rng, arch, inst, &mut wave);
-    let mut bytes = |n: u64| (0..n / 8).flat_map(|_| rng.bits().to_le_bytes()).collect::<Vec<u8>>();
+    let mut bytes = |n: u64| random::bytes(rng, n);
     let scratch = SCRATCH as u64 * size as u64;
     let start = Machine { wave, global: bytes(GLOBAL), lds: bytes(LDS), scratch: bytes(scratch) };
     let mut compiled = start.clone();
@@ -379,7 +379,7 @@ fn bodies_that_read_what_they_wrote() {
             let size = if name.ends_with("B64") { 64 } else { 32 };
             let mut wave = random::wave(&mut rng, size);
             random::aim(&mut rng, arch, &inst, &mut wave);
-            let mut bytes = |n: u64| (0..n / 8).flat_map(|_| rng.bits().to_le_bytes()).collect::<Vec<u8>>();
+            let mut bytes = |n: u64| random::bytes(rng, n);
             let start = Machine { wave, global: bytes(GLOBAL), lds: bytes(LDS), scratch: Vec::new() };
             let (mut compiled, mut reference) = (start.clone(), start.clone());
             let a = compiled.step(arch, &inst, Engine::Handlers);
