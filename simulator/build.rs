@@ -1,6 +1,8 @@
 //! Packs the relocations of the binary: its tables of instructions and handlers have some 60,000, of 24 bytes each, or of some bits if
 //! packed. Programs that have them need glibc 2.36, so the host must have that, and be what the binary is built for.
 //!
+//! Folds equal functions, if the linker can.
+//!
 //! Embeds the page of the playground, if WAVESIM_PAGE names the folder of a built one.
 
 use std::fmt::Write as _;
@@ -13,6 +15,11 @@ fn main() {
     let is_native = variable("HOST") == variable("TARGET") && variable("TARGET").ends_with("-linux-gnu");
     if is_native && glibc() >= Some((2, 36)) {
         println!("cargo::rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
+    }
+    // Functions that are the same are one: generic code of many crates, and instructions that differ in their names.
+    let folding = "-Wl,--icf=all";
+    if is_native && links_with(folding) {
+        println!("cargo::rustc-link-arg-bins={folding}");
     }
     println!("cargo::rerun-if-env-changed=WAVESIM_PAGE");
     let page = match variable("WAVESIM_PAGE") {
@@ -46,6 +53,22 @@ fn page(root: &Path) -> String {
         }
     }
     rows
+}
+
+/// Whether a program can be linked with an option of the linker: which one there is, and what it knows, is up to the host.
+fn links_with(option: &str) -> bool {
+    let variable = |name: &str| std::env::var(name).ok();
+    let (Some(out), Some(rustc)) = (variable("OUT_DIR"), variable("RUSTC")) else { return false };
+    let (source, program) = (format!("{out}/links.rs"), format!("{out}/links"));
+    if std::fs::write(&source, "fn main() {}").is_err() {
+        return false;
+    }
+    let flags = variable("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
+    let linker = variable("RUSTC_LINKER").map(|linker| format!("-Clinker={linker}"));
+    let mut command = Command::new(rustc);
+    command.args(flags.split('\u{1f}').filter(|flag| !flag.is_empty())).args(linker);
+    command.args(["-C", &format!("link-arg={option}"), "-o", &program, &source]);
+    command.output().is_ok_and(|output| output.status.success())
 }
 
 /// The version of the host's C library.

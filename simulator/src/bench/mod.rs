@@ -1,13 +1,12 @@
 //! Benchmarks: the speed of the interpreter on built-in workloads, and what the host can do for comparison.
 //!
-//! [`workloads`] has the kernels, [`native`] the same computations in Rust, [`mod@host`] the rates of the host,
+//! [`workloads`] has the kernels, `wavesim-native` the same computations in Rust, [`mod@host`] the rates of the host,
 //! [`instructions`] counts host instructions, [`operations`] measures each instruction of an architecture, [`launches`] what a
 //! small launch takes.
 
 pub mod host;
 pub mod instructions;
 pub mod launches;
-pub mod native;
 pub mod operations;
 pub mod workloads;
 

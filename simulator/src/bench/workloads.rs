@@ -1,9 +1,9 @@
 //! The built-in workloads: code, launch, arguments, and verification of the results.
 
-use super::native;
 use super::{BenchError, Prepared};
 use isa_spec::arith::{FloatEnv, convert};
 use isa_spec::pcode::ir::Ty;
+use wavesim_native as native;
 
 /// A kernel argument.
 pub enum Arg {

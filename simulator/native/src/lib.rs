@@ -1,4 +1,5 @@
-//! The computations of the workloads on the host: references for their results and for their times.
+//! The computations of the benchmarks' workloads on the host: references for their results and for their times; and [`rows`], which
+//! measure the host itself. A crate of its own, because loops are compiled for speed and the command for size.
 //!
 //! Each is a plain loop, compiled once with AVX2 and FMA and once without.
 
@@ -24,6 +25,8 @@ macro_rules! by_host {
         }
     };
 }
+
+pub mod rows;
 
 by_host! {
     /// `c = a * b`, `n` x `n`, row-major; added in the same order as in the kernel.
