@@ -41,8 +41,8 @@ pub struct Frame {
     lds_bytes: u64,
     /// Global memory that was accessed last.
     pub ranges: Ranges,
-    /// For lanes that are taken one by one.
-    room: MaybeUninit<[u32; 32]>,
+    /// For lanes that are taken one by one, and arguments of functions of lanes.
+    pub room: MaybeUninit<[u64; 40]>,
     /// The host's float control, MXCSR, as it is, and with denormals of sources taken for zeros.
     denormals: u32,
     no_denormals: u32,

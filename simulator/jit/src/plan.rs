@@ -376,7 +376,8 @@ fn float(op: FloatOp, ty: Ty) -> bool {
             | FloatOp::Fract
             | FloatOp::Ldexp
     );
-    ty == Ty::F32 && (any || op == FloatOp::Rsq) || ty == Ty::F64 && any
+    ty == Ty::F32 && (any || op == FloatOp::Rsq)
+        || ty == Ty::F64 && (any || matches!(op, FloatOp::Rsq | FloatOp::FmaLdexp))
 }
 
 /// Where a value as PC leads, as an offset in the program, if that is known: the PC plus what the instruction says.

@@ -36,10 +36,12 @@ pub(crate) struct Places {
 
 /// General registers that a call leaves.
 pub(crate) const SAVED: [u8; 6] = [3, 5, 12, 13, 14, 15];
+/// General registers for values that a call changes.
+pub(crate) const CHANGED: [u8; 7] = [2, 6, 7, 8, 9, 10, 11];
 /// General registers for values, those that calls change first. All but RSP, and RAX and RCX, which are scratch.
 const INTS: [u8; 13] = [2, 6, 7, 8, 9, 10, 11, 3, 5, 12, 13, 14, 15];
 /// Vector registers for values: the others are scratch.
-const VECS: [u8; 14] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13];
+pub(crate) const VECS: [u8; 14] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13];
 /// General registers of arguments.
 pub(crate) const ARGUMENTS: [u8; 6] = [7, 6, 2, 1, 8, 9];
 

@@ -1,6 +1,6 @@
 //! The host's instructions: the frame, control, and what the others share.
 
-use crate::allocate::{ARGUMENTS, Place, Places, SAVED};
+use crate::allocate::{ARGUMENTS, CHANGED, Place, Places, SAVED, VECS};
 use crate::compile::CompileError;
 use crate::encode::{Buffer, Kind, Rm};
 use crate::function::Function;
@@ -31,6 +31,8 @@ pub(crate) struct Assembler<'a> {
     /// Where the former RSP is saved, if vectors are aligned.
     former: Option<i32>,
     frame: i32,
+    /// Where registers are saved around what is rarely called.
+    pub rare_at: Option<i32>,
     has_vectors: bool,
     /// The value that only the flags hold, and the condition for it not to be 0.
     pub flags: Option<(V, Cc)>,
@@ -56,6 +58,11 @@ impl<'a> Assembler<'a> {
         if places.vec_slots > 0 {
             end = vecs_at + 32 * u64::from(places.vec_slots);
         }
+        let rare = function.insts.iter().any(|inst| matches!(inst, Inst::Rare { .. }));
+        let rare_at = rare.then_some(end as i32);
+        if rare {
+            end += 32 * VECS.len() as u64 + 8 * CHANGED.len() as u64;
+        }
         // At the entry, the stack is 8 bytes off an alignment of 16.
         let pushed = 8 + 8 * u64::from(places.saved.count_ones());
         let frame = (end + pushed).next_multiple_of(16) - pushed;
@@ -72,6 +79,7 @@ impl<'a> Assembler<'a> {
             vecs_at: vecs_at as i32,
             former: former.map(|at| at as i32),
             frame: frame as i32,
+            rare_at,
             has_vectors,
             flags: None,
         })
@@ -101,7 +109,8 @@ impl<'a> Assembler<'a> {
                 let cc = self.condition(*cc, *width, *a, *b);
                 self.out.jump(jump_code(cc), *to);
             }
-            Inst::BranchAny { a, b, to } => self.branch_any(*a, *b, *to),
+            Inst::BranchAny { a, b, none, to } => self.branch_any(*a, *b, *none, *to),
+            Inst::Rare { function, arg } => self.rare(*function, *arg),
             Inst::Table { index, to } => self.jump_table(*index, to),
             Inst::Return { v } => {
                 self.load_src(RAX, *v);

@@ -145,7 +145,12 @@ impl Function {
 
     /// Jumps if a bit is set in both vectors.
     pub fn branch_if_any(&mut self, a: V, b: V, to: Label) {
-        self.push(Inst::BranchAny { a, b, to });
+        self.push(Inst::BranchAny { a, b, none: false, to });
+    }
+
+    /// Jumps unless a bit is set in both vectors.
+    pub fn branch_unless_any(&mut self, a: V, b: V, to: Label) {
+        self.push(Inst::BranchAny { a, b, none: true, to });
     }
 
     pub fn branch(&mut self, cc: Cc, width: Width, a: V, b: impl Into<Src>, to: Label) {

@@ -155,6 +155,12 @@ pub enum Inst {
         args: Vec<Src>,
         d: Option<V>,
     },
+    /// As a call with one argument and no result, but it is rarely run: registers are saved around it, so that values live in them as if it
+    /// were not there.
+    Rare {
+        function: u64,
+        arg: V,
+    },
     /// Returns an integer.
     Return {
         v: Src,
@@ -169,10 +175,11 @@ pub enum Inst {
         b: Src,
         to: Label,
     },
-    /// Jumps if a bit is set in both vectors, else goes on.
+    /// Jumps if a bit is set in both vectors (`none`: in none), else goes on.
     BranchAny {
         a: V,
         b: V,
+        none: bool,
         to: Label,
     },
     /// Jumps to the `index`-th label; the last, if there are not so many.

@@ -27,6 +27,7 @@ pub(crate) fn written(inst: &Inst) -> Option<V> {
         | Inst::LoadHalves { d, .. } => Some(d),
         Inst::Call { d, .. } => d,
         Inst::Store { .. }
+        | Inst::Rare { .. }
         | Inst::Return { .. }
         | Inst::Label(_)
         | Inst::Jump(_)
@@ -81,6 +82,7 @@ pub(crate) fn each_read(inst: &Inst, mut read: impl FnMut(V, Option<bool>)) {
             mem(to, &mut read);
             src(v, *size != crate::inst::Size::B8, &mut read);
         }
+        Inst::Rare { arg, .. } => read(*arg, None),
         Inst::Call { args, .. } => args.iter().for_each(|arg| src(arg, false, &mut read)),
         Inst::Return { v } => src(v, false, &mut read),
         Inst::Table { index, .. } => read(*index, None),

@@ -1,9 +1,9 @@
 //! Vector instructions.
 
-use crate::allocate::Place;
-use crate::assemble::{Assembler, RAX, RCX, X14, X15};
+use crate::allocate::{ARGUMENTS, CHANGED, Place, VECS};
+use crate::assemble::{Assembler, RAX, RCX, RSP, X14, X15};
 use crate::encode::{Kind, Rm};
-use crate::inst::{Inst, Label, Mem, V};
+use crate::inst::{Inst, Label, Mem, Src, V};
 use crate::shape::Shape;
 use iced_x86::{Code, Register};
 
@@ -192,14 +192,14 @@ impl Assembler<'_> {
         }
     }
 
-    pub fn branch_any(&mut self, mut a: V, mut b: V, to: Label) {
+    pub fn branch_any(&mut self, mut a: V, mut b: V, none: bool, to: Label) {
         if self.in_register(a).is_none() && self.in_register(b).is_some() {
             (a, b) = (b, a);
         }
         let a = self.vec(a, X14);
         let b = self.rm(b, RAX);
         self.out.r_rm(Code::VEX_Vptest_ymm_ymmm256, y(a), b, YMM);
-        self.out.jump(Code::Jne_rel32_64, to);
+        self.out.jump(if none { Code::Je_rel32_64 } else { Code::Jne_rel32_64 }, to);
     }
 
     fn vec_constant(&mut self, to: u8, constant: u32) {
@@ -291,6 +291,28 @@ impl Assembler<'_> {
             self.vec_load(BORROWED, slot);
         }
         self.vec_finish(d, to);
+    }
+
+    /// See [`Inst::Rare`].
+    pub fn rare(&mut self, function: u64, arg: V) {
+        let at = self.rare_at.unwrap_or_default();
+        let ints_at = at + 32 * VECS.len() as i32;
+        let places = || (0..).map(|n| 32 * n).zip(VECS);
+        let int_places = || (0..).map(|n| ints_at + 8 * n).zip(CHANGED);
+        places().for_each(|(n, r)| {
+            self.out.rm_r(Code::VEX_Vmovups_ymmm256_ymm, Rm::Memory(RSP, at + n), YMM, y(r))
+        });
+        int_places().for_each(|(at, r)| {
+            self.out.rm_r(Code::Mov_rm64_r64, Rm::Memory(RSP, at), Kind::R64, Kind::R64.register(r))
+        });
+        self.load_src(ARGUMENTS[0], Src::Value(arg));
+        self.out.bare(Code::VEX_Vzeroupper);
+        self.load_imm(RAX, function);
+        self.out.r(Code::Call_rm64, Register::RAX);
+        places().for_each(|(n, r)| self.vec_load(r, Rm::Memory(RSP, at + n)));
+        int_places().for_each(|(at, r)| {
+            self.out.r_rm(Code::Mov_r64_rm64, Kind::R64.register(r), Rm::Memory(RSP, at), Kind::R64)
+        });
     }
 
     fn vec_ones(&mut self, to: u8) {

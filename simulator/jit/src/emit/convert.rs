@@ -247,7 +247,7 @@ impl Emitter<'_> {
     }
 
     /// `2^n` as f64, for exponents of normal numbers.
-    fn power(&mut self, n: Val) -> R<[V; 2]> {
+    pub fn power(&mut self, n: Val) -> R<[V; 2]> {
         let exponent = self.op2(isa_lower::ir::Op2::Add, Hold::W32, n, Val::Known(1023))?;
         let exponent = match exponent {
             Val::Known(n) => Val::Known(n << 52),

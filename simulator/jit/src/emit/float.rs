@@ -159,6 +159,11 @@ impl Emitter<'_> {
                 self.float_of(without, format, [one, a], |e, [a, b]| e.f.rvm(format.div, a, b, None))
             }
             FloatOp::Rsq if single => self.reciprocal_root(a),
+            FloatOp::Rsq => self.reciprocal_root_double(a),
+            FloatOp::FmaLdexp if !single => {
+                let only = self.only;
+                self.scaled_sum([a, b, vals[2], vals[3]], only)
+            }
             FloatOp::Fract => self.fract(denormals, format, a),
             FloatOp::Ldexp if single => self.scaled_single(denormals, a, b),
             FloatOp::Ldexp => self.scaled_double(a, b),

@@ -10,6 +10,7 @@ mod moves;
 mod once;
 mod ops;
 mod packet;
+mod rare;
 mod run;
 mod stmt;
 mod val;
@@ -84,6 +85,8 @@ pub struct Emitter<'f> {
     env: Env,
     /// While a loop over lanes is emitted.
     packet: Option<PacketAt>,
+    /// The lanes whose value counts, while one of a choice is emitted.
+    only: Option<V>,
     /// The host takes f32 denormals for zeros in this run.
     daz: bool,
     /// Whether it does so at this place of the code.
@@ -125,6 +128,7 @@ pub fn unit(unit: &Unit, machine: Machine<'_>, operations: &mut Operations) -> R
         run: Run::default(),
         env: Env::default(),
         packet: None,
+        only: None,
         daz: false,
         zeros: false,
         zeros_between: false,

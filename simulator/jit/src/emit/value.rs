@@ -74,7 +74,14 @@ impl Emitter<'_> {
                 if let Val::Known(bits) = truth {
                     return self.value(if bits != 0 { a } else { b });
                 }
-                let (a, b) = (self.value(a)?, self.value(b)?);
+                let only = match truth {
+                    Val::Mask(mask) => Some(mask),
+                    _ => None,
+                };
+                let before = std::mem::replace(&mut self.only, only);
+                let a = self.value(a);
+                self.only = before;
+                let (a, b) = (a?, self.value(b)?);
                 self.chosen(truth, hold, a, b)
             }
             ValueKind::Extract { value: inner, lo } => {

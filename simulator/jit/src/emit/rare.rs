@@ -1,0 +1,118 @@
+//! Operations that are certain for nearly all numbers by the host's arithmetic, and call the function of handlers for the
+//! rest.
+
+use super::float::{DOUBLE, Denormals, holds};
+use super::ops::Shift;
+use super::val::Val;
+use super::{Emitter, R};
+use crate::frame::at;
+use crate::rare::{RESULTS, exact_reciprocal_roots, exact_scaled_sums};
+use isa_lower::ir::{Hold, Op2};
+
+use wavesim_x64::inst::{Cc, Class, Inst, V};
+
+impl Emitter<'_> {
+    /// Takes results of a function of handlers instead of these, if a bit is set in the masks.
+    fn unless_sure(&mut self, unsure: [V; 2], args: &[[V; 2]], results: [V; 2], function: u64) -> [V; 2] {
+        let unsure = self.bor(Hold::W64, unsure[0], unsure[1]);
+        let sure = self.f.label();
+        let out = results.map(|v| {
+            let out = self.f.fresh(Class::Vec);
+            self.f.assign(out, v);
+            out
+        });
+        self.f.branch_unless_any(unsure, unsure, sure);
+        for (n, v) in (0..).zip(args.iter().flatten()) {
+            self.f.vstore(self.frame, at::ROOM + 32 * n, *v);
+        }
+        // Rust's code has the usual float control.
+        if self.zeros {
+            self.float_control(false);
+        }
+        self.f.push(Inst::Rare { function, arg: self.frame });
+        if self.zeros {
+            self.float_control(true);
+        }
+        for (n, d) in (0..).zip(out) {
+            let from =
+                wavesim_x64::inst::Mem { base: self.frame, disp: at::ROOM + 8 * RESULTS as i32 + 32 * n };
+            self.f.push(Inst::VecLoad { d, from, stays: false });
+        }
+        self.f.push(Inst::Label(sure));
+        out
+    }
+
+    /// 1 / sqrt(x) of f64: what the handler tells from the quotient by the rounded root.
+    pub fn reciprocal_root_double(&mut self, a: Val) -> R<Val> {
+        let hold = Hold::W64;
+        let x = self.wide(a)?;
+        let [one, half, tiny, sign, zero, infinity] =
+            [DOUBLE.one, 0.5f64.to_bits(), (1023 - 95) << 52, 1 << 63, 0, DOUBLE.infinity]
+                .map(|bits| self.lanes_constant(hold, bits));
+        let mut unsure = Vec::new();
+        let results = x.map(|x| {
+            let (mul, add) = (DOUBLE.mul, DOUBLE.add);
+            let root = self.f.rm(DOUBLE.sqrt, x, None);
+            let y = self.f.rvm(DOUBLE.div, one, root, None);
+            let high = self.f.rvm(mul, x, y, None);
+            let minus_high = self.bxor(hold, high, sign);
+            let low = self.f.fma(true, x, y, minus_high);
+            let minus_low = self.bxor(hold, low, sign);
+            let rest = self.f.fma(true, minus_high, y, one);
+            let rest = self.f.fma(true, minus_low, y, rest);
+            let half = self.f.rvm(mul, half, y, None);
+            let error = self.f.rvm(mul, half, rest, None);
+            let reserve = self.f.rvm(mul, y, tiny, None);
+            let less = self.f.rvm(DOUBLE.sub, error, reserve, None);
+            let more = self.f.rvm(add, error, reserve, None);
+            let [least, most] = [less, more].map(|error| self.f.rvm(add, y, error, None));
+            let equal = self.f.rvm(DOUBLE.compare, least, most, Some(holds::EQUAL));
+            // Zero, infinity, NaN and what is negative are certain, too.
+            let none = self.f.rvm(DOUBLE.compare, x, zero, Some(holds::EQUAL));
+            let far = self.f.rvm(DOUBLE.compare, x, infinity, Some(holds::EQUAL));
+            let nan = self.f.rvm(DOUBLE.compare, y, y, Some(holds::UNORDERED));
+            let sure = [none, far, nan].into_iter().fold(equal, |all, mask| self.bor(hold, all, mask));
+            unsure.push(self.bnot(hold, sure));
+            self.f.blend(true, equal, least, y)
+        });
+        let function = exact_reciprocal_roots as *const () as u64;
+        Ok(Val::Wide(self.unless_sure([unsure[0], unsure[1]], &[x], results, function)))
+    }
+
+    /// `(a * b + c) 2^n` of f64: exact where both the sum and the result are normal numbers. Only lanes of the mask count.
+    pub fn scaled_sum(&mut self, [a, b, c, n]: [Val; 4], only: Option<V>) -> R<Val> {
+        let sum =
+            self.float_of(Denormals::Keep, &DOUBLE, [a, b, c], |e, [a, b, c]| e.f.fma(true, a, b, c))?;
+        let sum = self.wide(sum)?;
+        let bits = self.high_words(sum);
+        let exponent = self.shift_by(Shift::Right, Hold::W32, bits, 20);
+        let field = self.lanes_constant(Hold::W32, 0x7ff);
+        let exponent = self.band(Hold::W32, exponent, field);
+        let words = self.lanes(n)?;
+        let scaled = self.iadd(Hold::W32, exponent, words);
+        // From 2 on: a number with exponent 1 may be rounded from below the normal ones.
+        let [least, most] = [1, 0x7ff].map(|n| self.lanes_constant(Hold::W32, n));
+        let inside = [exponent, scaled].map(|v| {
+            let above = self.icmp(Cc::GtS, Hold::W32, v, least);
+            let below = self.icmp(Cc::GtS, Hold::W32, most, v);
+            self.band(Hold::W32, above, below)
+        });
+        let sure = self.band(Hold::W32, inside[0], inside[1]);
+        let mut unsure = self.bnot(Hold::W32, sure);
+        if let Some(only) = only {
+            unsure = self.band(Hold::W32, unsure, only);
+        }
+        let first = self.shifted(Shift::Arithmetic, Hold::W32, n, Val::Known(1))?;
+        let second = self.op2(Op2::Sub, Hold::W32, n, first)?;
+        let mut results = sum;
+        for n in [first, second] {
+            let power = self.power(n)?;
+            results = [0, 1].map(|k| self.f.rvm(DOUBLE.mul, results[k], power[k], None));
+        }
+        let [a, b, c] = [self.wide(a)?, self.wide(b)?, self.wide(c)?];
+        let n = self.extended(words, false);
+        let unsure = self.wide_mask(unsure);
+        let function = exact_scaled_sums as *const () as u64;
+        Ok(Val::Wide(self.unless_sure(unsure, &[a, b, c, n], results, function)))
+    }
+}
