@@ -293,7 +293,9 @@ fn value(value: &Value, lane: bool) -> bool {
     match &value.kind {
         ValueKind::Const(_) | ValueKind::Var(_) | ValueKind::OperandNumber(_) | ValueKind::Resize(_) => true,
         ValueKind::ShrConst(..) | ValueKind::Select(..) => true,
-        ValueKind::Op2(op, ..) => !wide || matches!(op, Op2::And | Op2::Or | Op2::Xor),
+        ValueKind::Op2(op, a, b) => {
+            !wide || matches!(op, Op2::And | Op2::Or | Op2::Xor) || lane && wide_sum(*op, a, b)
+        }
         ValueKind::Field(name) => {
             const FIELDS: [&str; 11] = [
                 "OFFSET", "SIMM16", "SIMM4", "OFFSET0", "OFFSET1", "SIMM32", "NEG", "NEG_HI", "ABS", "OPSEL",
@@ -343,6 +345,17 @@ fn value(value: &Value, lane: bool) -> bool {
         ),
         ValueKind::Simd { builtin, .. } => *builtin == Pure::SelectBytes && lane,
         ValueKind::SimdResult { .. } => lane,
+        _ => false,
+    }
+}
+
+/// Whether it is a product of words, or the sum of one and 64 bits, which has a carry at most: more of 128 bits is not compiled.
+fn wide_sum(op: Op2, a: &Value, b: &Value) -> bool {
+    let extended = |v: &Value, from: Hold| matches!(&v.kind, ValueKind::Resize(inner) if inner.hold == from);
+    let product = |v: &Value| matches!(&v.kind, ValueKind::Op2(Op2::Mul, a, b) if extended(a, Hold::W32) && extended(b, Hold::W32));
+    match op {
+        Op2::Mul => extended(a, Hold::W32) && extended(b, Hold::W32),
+        Op2::Add => product(a) && extended(b, Hold::W64),
         _ => false,
     }
 }

@@ -6,6 +6,7 @@ use super::val::Val;
 use super::{Emitter, R};
 use isa_lower::ir::{Hold, Op2};
 use std::collections::{HashMap, HashSet};
+use wavesim_x64::Code;
 use wavesim_x64::inst::{Cc, V};
 
 /// Bits of each lane of a value that are known.
@@ -42,6 +43,8 @@ pub struct Known {
     pub words: HashMap<[V; 2], (V, V)>,
     /// Sums of 64 bits of two words, by the mask of lanes that have a carry.
     pub carries: HashMap<[V; 2], V>,
+    /// Sums of 128 bits, of which only 64 are in values, by the mask of lanes that have a 65th.
+    pub beyond: HashMap<[V; 2], V>,
     /// Words that are 1 where a mask holds, else 0.
     pub truths: HashMap<V, V>,
     /// Masks that are the complements of others.
@@ -123,6 +126,21 @@ impl Emitter<'_> {
         self.known.words.insert(sum, (low, one));
         self.known.carries.insert(sum, carry);
         Ok(())
+    }
+
+    /// A product of words, or a sum of two values of 64 bits, in 128.
+    pub fn wide_sum(&mut self, op: Op2, a: Val, b: Val) -> R<Val> {
+        let hold = Hold::W64;
+        let (a, b) = (self.wide(a)?, self.wide(b)?);
+        if op == Op2::Mul {
+            let product = Code::VEX_Vpmuludq_ymm_ymm_ymmm256;
+            return Ok(Val::Wide([0, 1].map(|k| self.f.rvm(product, a[k], b[k], None))));
+        }
+        let sum = [0, 1].map(|k| self.iadd(hold, a[k], b[k]));
+        let less = [0, 1].map(|k| self.icmp(Cc::LtU, hold, sum[k], b[k]));
+        let carry = self.low_words(less);
+        self.known.beyond.insert(sum, carry);
+        Ok(Val::Wide(sum))
     }
 
     /// A term of a sum, if it is a word or one more than that.

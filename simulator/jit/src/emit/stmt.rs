@@ -124,11 +124,17 @@ impl Emitter<'_> {
         if let Val::Known(bits) = truth {
             return if bits != 0 { self.stmts(body) } else { self.chosen_statements(rest, otherwise) };
         }
-        if self.packet.is_none() {
-            // Its results are those of both sides.
-            self.close_run()?;
+        let env = self.env.clone();
+        if self.packet.is_some() {
+            // A lane writes no scalars.
+            self.stmts(body)?;
+            let then_env = std::mem::replace(&mut self.env, env);
+            self.chosen_statements(rest, otherwise)?;
+            return self.merge(truth, then_env);
         }
-        let (env, scalars) = (self.env.clone(), self.scalars.clone());
+        // Its results are those of both sides.
+        self.close_run()?;
+        let scalars = self.scalars.clone();
         self.stmts(body)?;
         let then_env = std::mem::replace(&mut self.env, env);
         let then_scalars = std::mem::replace(&mut self.scalars, scalars);

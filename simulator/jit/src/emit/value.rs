@@ -371,9 +371,9 @@ impl Emitter<'_> {
             }
             _ => {}
         }
-        // Only 64 bits of such values are kept: operations that carry beyond them are left out.
+        // Only 64 bits of such values are kept: operations that carry beyond them are left out, but for one carry of a sum.
         if hold == Hold::W128 && !bitwise {
-            return Err(Unsupported("128 bits"));
+            return self.wide_sum(op, a, b);
         }
         let mut result = Bits::default();
         if let (Hold::W32, true, (Val::Lanes(v), Val::Known(bits)) | (Val::Known(bits), Val::Lanes(v))) =
@@ -524,9 +524,13 @@ impl Emitter<'_> {
             ));
         }
         if hold == Hold::W128 {
-            return match shift {
-                Shift::Right if n >= 64 => Ok(Val::Known(0)),
-                Shift::Right => self.shifted_by(shift, Hold::W64, v, n),
+            return match (shift, v) {
+                (Shift::Right, Val::Wide(v)) if n == 64 && self.known.beyond.contains_key(&v) => {
+                    Ok(Val::Mask(self.known.beyond[&v]))
+                }
+                (_, Val::Wide(v)) if self.known.beyond.contains_key(&v) => Err(Unsupported("128 bits")),
+                (Shift::Right, _) if n >= 64 => Ok(Val::Known(0)),
+                (Shift::Right, _) => self.shifted_by(shift, Hold::W64, v, n),
                 // What is shifted beyond 64 bits would be lost.
                 _ => Err(Unsupported("128 bits")),
             };
