@@ -123,7 +123,7 @@ fn instructions_are_equal(arch: Arch) {
     let (cases, seed) = (env("WAVESIM_CASES", 12).div_ceil(6), env("WAVESIM_SEED", 1));
     let none = BTreeMap::new();
     let end = wavesim_tests::inst(arch, "S_ENDPGM", "ENC_SOPP", &[]).expect("an end");
-    let all = entries(arch, &["VALU", "SALU"], |name| !name.starts_with("S_SETHALT"));
+    let all = entries(arch, &["VALU", "SALU", "SMEM", "LDS", "VMEM"], |name| !name.starts_with("S_SETHALT"));
     for &id in &all {
         for case in 0..cases {
             let mut rng = Rng(seed << 40 ^ (id as u64) << 20 ^ case ^ 0x5eed);
@@ -132,7 +132,8 @@ fn instructions_are_equal(arch: Arch) {
                 break;
             }
             let size = rng.pick(arch.wave_sizes());
-            let start = random_start(&mut rng, arch, size);
+            let mut start = random_start(&mut rng, arch, size);
+            random::aim(&mut rng, arch, &inst, &mut start.wave);
             let what =
                 format!("{} entry {id} case {case} wave{size} mode {:x}", arch.name(), start.wave.mode);
             same(arch, &[inst, end], &start, &what);

@@ -1,7 +1,9 @@
 //! Programs by the interpreter and by code.
 
 mod denormals;
+mod doubles;
 mod groups;
+mod integers;
 mod random;
 
 use crate::{Jit, Made};
