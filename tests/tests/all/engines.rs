@@ -379,7 +379,7 @@ fn bodies_that_read_what_they_wrote() {
             let size = if name.ends_with("B64") { 64 } else { 32 };
             let mut wave = random::wave(&mut rng, size);
             random::aim(&mut rng, arch, &inst, &mut wave);
-            let mut bytes = |n: u64| random::bytes(rng, n);
+            let mut bytes = |n: u64| random::bytes(&mut rng, n);
             let start = Machine { wave, global: bytes(GLOBAL), lds: bytes(LDS), scratch: Vec::new() };
             let (mut compiled, mut reference) = (start.clone(), start.clone());
             let a = compiled.step(arch, &inst, Engine::Handlers);
