@@ -16,7 +16,8 @@ fn each(file: &mut [Row], rounds: usize, value: impl Fn(f32, f32, f32) -> f32) {
         let (x, y, z) = (file[at], file[at + 1], file[at + 2]);
         let out = &mut file[at + 3];
         for lane in 0..32 {
-            let [a, b, c] = [x.0[lane], y.0[lane], z.0[lane]].map(f32::from_bits);
+            // `map` of an array stays a call.
+            let (a, b, c) = (f32::from_bits(x.0[lane]), f32::from_bits(y.0[lane]), f32::from_bits(z.0[lane]));
             out.0[lane] = value(a, b, c).to_bits();
         }
     }
