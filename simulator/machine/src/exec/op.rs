@@ -94,6 +94,7 @@ impl Source {
     }
 
     /// The staged source of a slot of an operation.
+    #[inline(always)]
     pub(crate) const fn staged(slot: usize) -> Source {
         assert!(slot < 4);
         Source(VECTOR + (STAGE + STAGE_VECS * slot) as u16)

@@ -20,7 +20,8 @@
 //! - **O3** Vectors that a lane's handler writes are VGPRs or those for dropped results and temporaries: none is a constant, a staged source
 //!   or the copy of an SGPR.
 //! - **O4** A handler that reads vectors as they stand ([`Variant::Fast`] and [`Variant::FastBroadcast`] of lanes) has vectors in every slot that it reads,
-//!   and no modifiers.
+//!   and no modifiers. `rt::general` makes such operations of others: it stages what is no vector, or has modifiers; flags that are left are
+//!   those that the handler does not look at, or applies itself.
 //! - **O5** The SGPRs that [`Variant::FastBroadcast`] lists are below NULL, and it lists one at least; each copy of an SGPR that is read is of a listed one.
 //! - **O6** A handler that reads SGPRs as they stand ([`Variant::Fast`] of scalar instructions) finds every word that it reads in the scalar file, and
 //!   writes only registers below NULL.

@@ -68,6 +68,7 @@ type Matrix<'a> = (&'a [u32], Part);
 /// In modes of fast handlers, vectors are used only with the proof that the host has them. Which of the two it is, MODE says, not `M`: what is
 /// around a product is the same in both.
 #[inline(always)]
+#[allow(clippy::too_many_arguments)]
 pub fn product<M: Mode, const NEAREST: bool, const N: usize>(
     m: &M,
     mode: u32,
