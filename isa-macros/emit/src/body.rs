@@ -5,8 +5,9 @@
 //! its lane vectors, `t3` a local, `m_vcc` a lane's bit of a mask, `loaded0` and `stored` what memory steps
 //! move.
 
+use crate::name::{float_suffix, hold, mask_bit, mask_name, role_name, slot, variant};
 use crate::stmt::declare;
-use crate::value::{Scope, float_suffix, hold, mask_bit, mask_name, role_name, slot, variant};
+use crate::value::Scope;
 use isa_lower::ir::*;
 use isa_spec::pcode::ir::{Local, Pure, Space, Ty};
 use proc_macro2::{Ident, TokenStream};

@@ -2,7 +2,7 @@
 
 use super::{Host, PER_MODULE};
 use crate::body;
-use crate::value::slot;
+use crate::name::slot;
 use isa_lower::ir::{Body, Fast, Flushing, Halves, Handlers};
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};

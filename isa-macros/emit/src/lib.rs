@@ -5,6 +5,7 @@
 mod body;
 mod facts;
 mod handler;
+mod name;
 pub mod report;
 mod stmt;
 mod tables;

@@ -1,6 +1,7 @@
 //! Statements of the lane-loop representation as Rust statements.
 
-use crate::value::{Scope, hold, literal, local, low_bits, mask_bit, slot, var, variant};
+use crate::name::{hold, literal, local, low_bits, mask_bit, slot, var, variant};
+use crate::value::Scope;
 use isa_lower::ir::*;
 use isa_spec::pcode::ir::{Space, State, Ty};
 use proc_macro2::{Ident, TokenStream};
