@@ -46,25 +46,30 @@ impl Ranges {
     }
 }
 
+/// Where [`find`] puts its result in [`Frame::room`], after its arguments.
+pub const FOUND: usize = 3;
+
 called! {
-    /// Finds the range with some bytes and keeps it at a place of [`Frame::ranges`]: from [`RANGES`] on, one that may be written. 0: there is none.
+    /// Finds the range with some bytes and keeps it at a place of [`Frame::ranges`]: from [`RANGES`] on, one that may be written. In
+    /// [`Frame::room`] are the address, the place and the bytes; the result is 0 if there is none.
     ///
     /// # Safety
     /// Called by compiled code with its frame, and with a place in `ranges`.
-    pub unsafe fn find(frame: *mut Frame, place: u32, address: u64, bytes: u64) -> u32 {
+    pub unsafe fn find(frame: *mut Frame) -> () {
         // SAFETY: by the contract, here and below.
+        let [address, place, bytes] = unsafe { (&raw const (*frame).room).cast::<[u64; 3]>().read() };
         let cx = unsafe { Frame::cx(frame) };
-        let write = place as usize >= RANGES;
-        let Some(range) = cx.memory.range_of(address) else { return 0 };
-        if range.host_of(address, bytes, write).is_none() {
-            return 0;
-        }
-        let HostRange { base, len, host, .. } = range;
-        // SAFETY: the place is one of the frame.
+        let place = place as usize;
+        let found = cx.memory.range_of(address).filter(|range| {
+            range.host_of(address, bytes, place >= RANGES).is_some()
+        });
+        // SAFETY: the place is one of the frame, and the room is longer.
         unsafe {
-            (*frame).ranges.len[place as usize] = len;
-            (*frame).ranges.found[place as usize].write(Found { base, host });
+            if let Some(HostRange { base, len, host, .. }) = &found {
+                (*frame).ranges.len[place] = *len;
+                (*frame).ranges.found[place].write(Found { base: *base, host: *host });
+            }
+            (&raw mut (*frame).room).cast::<u64>().add(FOUND).write(found.is_some() as u64);
         }
-        1
     }
 }

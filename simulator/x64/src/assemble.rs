@@ -32,7 +32,9 @@ pub(crate) struct Assembler<'a> {
     former: Option<i32>,
     frame: i32,
     /// Where registers are saved around what is rarely called.
-    pub rare_at: Option<i32>,
+    pub rare_at: i32,
+    /// Such calls, by their numbers in the function, and the general and vector registers that hold values during them: a bit each.
+    pub rare: Vec<(usize, [u16; 2])>,
     has_vectors: bool,
     /// The value that only the flags hold, and the condition for it not to be 0.
     pub flags: Option<(V, Cc)>,
@@ -58,9 +60,9 @@ impl<'a> Assembler<'a> {
         if places.vec_slots > 0 {
             end = vecs_at + 32 * u64::from(places.vec_slots);
         }
-        let rare = function.insts.iter().any(|inst| matches!(inst, Inst::Rare { .. }));
-        let rare_at = rare.then_some(end as i32);
-        if rare {
+        let rare = rare_calls(function, live, places);
+        let rare_at = end as i32;
+        if !rare.is_empty() {
             end += 32 * VECS.len() as u64 + 8 * CHANGED.len() as u64;
         }
         // At the entry, the stack is 8 bytes off an alignment of 16.
@@ -80,6 +82,7 @@ impl<'a> Assembler<'a> {
             former: former.map(|at| at as i32),
             frame: frame as i32,
             rare_at,
+            rare,
             has_vectors,
             flags: None,
         })
@@ -110,7 +113,7 @@ impl<'a> Assembler<'a> {
                 self.out.jump(jump_code(cc), *to);
             }
             Inst::BranchAny { a, b, none, to } => self.branch_any(*a, *b, *none, *to),
-            Inst::Rare { function, arg } => self.rare(*function, *arg),
+            Inst::Rare { function, arg } => self.rare(i, *function, *arg),
             Inst::Table { index, to } => self.jump_table(*index, to),
             Inst::Return { v } => {
                 self.load_src(RAX, *v);
@@ -281,6 +284,24 @@ impl<'a> Assembler<'a> {
     pub fn memory(&mut self, mem: Mem, scratch: u8) -> Rm {
         Rm::Memory(self.int(mem.base, scratch), mem.disp)
     }
+}
+
+/// See [`Assembler::rare`].
+fn rare_calls(function: &Function, live: &Live, places: &Places) -> Vec<(usize, [u16; 2])> {
+    let all = function.insts.iter().enumerate();
+    let mut calls: Vec<(usize, [u16; 2])> =
+        all.filter(|(_, inst)| matches!(inst, Inst::Rare { .. })).map(|(i, _)| (i, [0; 2])).collect();
+    if calls.is_empty() {
+        return calls;
+    }
+    for (v, (life, place)) in live.of.iter().zip(&places.of).enumerate() {
+        let Place::Register(register) = place else { continue };
+        let first = calls.partition_point(|(i, _)| 2 * (*i as u32) < life.start);
+        for (_, kept) in calls[first..].iter_mut().take_while(|(i, _)| 2 * (*i as u32) < life.end) {
+            kept[usize::from(function.classes[v] == Class::Vec)] |= 1 << register;
+        }
+    }
+    calls
 }
 
 fn jump_code(cc: Cc) -> Code {

@@ -294,11 +294,14 @@ impl Assembler<'_> {
     }
 
     /// See [`Inst::Rare`].
-    pub fn rare(&mut self, function: u64, arg: V) {
-        let at = self.rare_at.unwrap_or_default();
+    pub fn rare(&mut self, i: usize, function: u64, arg: V) {
+        let at = self.rare_at;
         let ints_at = at + 32 * VECS.len() as i32;
-        let places = || (0..).map(|n| 32 * n).zip(VECS);
-        let int_places = || (0..).map(|n| ints_at + 8 * n).zip(CHANGED);
+        let found = self.rare.binary_search_by_key(&i, |(i, _)| *i);
+        let [ints, vecs] = found.map_or([u16::MAX; 2], |n| self.rare[n].1);
+        let is_kept = |all: u16| move |(_, r): &(i32, u8)| all >> r & 1 == 1;
+        let places = || (0..).map(|n| 32 * n).zip(VECS).filter(is_kept(vecs));
+        let int_places = || (0..).map(|n| ints_at + 8 * n).zip(CHANGED).filter(is_kept(ints));
         places().for_each(|(n, r)| {
             self.out.rm_r(Code::VEX_Vmovups_ymmm256_ymm, Rm::Memory(RSP, at + n), YMM, y(r))
         });

@@ -4,7 +4,7 @@
 use super::packet::Packet;
 use super::val::Val;
 use super::{Emitter, R, Unsupported};
-use crate::access::{RANGES, Ranges, find};
+use crate::access::{FOUND, RANGES, Ranges, find};
 use crate::frame::{LANE_VEC_BYTES, at};
 use isa_lower::ir::{Block, Fast, Handlers, Hold, Op2, Slot, Value, ValueKind, Var};
 use isa_lower::lower::operands::slot;
@@ -277,37 +277,24 @@ impl Emitter<'_> {
         self.ranges += 1;
         let at = |offset: usize| at::RANGES + offset as i32;
         let bytes = 4 * access.dwords as i32;
-        let [base, len, rest] = [(); 3].map(|()| self.f.fresh(Class::Int));
-        let [again, search, found] = [(); 3].map(|()| self.f.label());
-        // They are assigned here for the first time, for both ways.
-        for v in [base, len, rest] {
-            self.f.push(Inst::Const { d: v, bits: 0 });
+        let [look, search] = [(); 2].map(|()| self.f.label());
+        self.f.push(Inst::Jump(look));
+        self.f.push(Inst::Label(search));
+        let wanted = [Src::Value(address), Src::Imm(number as i32), Src::Imm(bytes)];
+        for (n, v) in (0..).zip(wanted) {
+            self.f.store(Size::B8, self.frame, at::ROOM + 8 * n, v);
         }
-        self.f.push(Inst::Label(again));
-        let loaded = self.f.load(Size::B8, self.frame, at(Ranges::base_at(number)));
-        self.f.assign(base, loaded);
-        let loaded = self.f.load(Size::B8, self.frame, at(Ranges::len_at(number)));
-        self.f.assign(len, loaded);
+        self.rare(find as *const () as u64);
+        let there = self.f.load(Size::B8, self.frame, at::ROOM + 8 * FOUND as i32);
+        self.unless(there, refused);
+        self.f.push(Inst::Label(look));
+        let base = self.f.load(Size::B8, self.frame, at(Ranges::base_at(number)));
+        let len = self.f.load(Size::B8, self.frame, at(Ranges::len_at(number)));
         let offset = self.f.int2(Int2::Sub, Width::W64, address, base);
         self.f.branch(Cc::GeU, Width::W64, offset, len, search);
         let after = self.f.int2(Int2::Sub, Width::W64, len, offset);
         self.f.branch(Cc::LtU, Width::W64, after, bytes, search);
-        let after = self.plus(after, -(bytes as i64));
-        self.f.assign(rest, after);
-        self.f.push(Inst::Jump(found));
-        self.f.push(Inst::Label(search));
-        let args = [Src::Value(self.frame), Src::Imm(number as i32), Src::Value(address), Src::Imm(bytes)];
-        // Rust's code has the usual float control.
-        if self.zeros {
-            self.float_control(false);
-        }
-        let there = self.f.call(find as *const () as u64, &args);
-        if self.zeros {
-            self.float_control(true);
-        }
-        self.f.branch(Cc::Ne, Width::W32, there, 0, again);
-        self.f.push(Inst::Jump(refused));
-        self.f.push(Inst::Label(found));
+        let rest = self.plus(after, -(bytes as i64));
         let host = self.f.load(Size::B8, self.frame, at(Ranges::host_at(number)));
         (FoundRange { base, len, host }, rest)
     }

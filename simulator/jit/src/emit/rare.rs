@@ -12,6 +12,18 @@ use isa_lower::ir::{Hold, Op2};
 use wavesim_x64::inst::{Cc, Class, Inst, V};
 
 impl Emitter<'_> {
+    /// Calls a function with the frame, on a way that is rarely taken.
+    pub fn rare(&mut self, function: u64) {
+        // Rust's code has the usual float control.
+        if self.zeros {
+            self.float_control(false);
+        }
+        self.f.push(Inst::Rare { function, arg: self.frame });
+        if self.zeros {
+            self.float_control(true);
+        }
+    }
+
     /// Takes results of a function of handlers instead of these, if a bit is set in the masks.
     fn unless_sure(&mut self, unsure: [V; 2], args: &[[V; 2]], results: [V; 2], function: u64) -> [V; 2] {
         let unsure = self.bor(Hold::W64, unsure[0], unsure[1]);
@@ -25,14 +37,7 @@ impl Emitter<'_> {
         for (n, v) in (0..).zip(args.iter().flatten()) {
             self.f.vstore(self.frame, at::ROOM + 32 * n, *v);
         }
-        // Rust's code has the usual float control.
-        if self.zeros {
-            self.float_control(false);
-        }
-        self.f.push(Inst::Rare { function, arg: self.frame });
-        if self.zeros {
-            self.float_control(true);
-        }
+        self.rare(function);
         for (n, d) in (0..).zip(out) {
             let from =
                 wavesim_x64::inst::Mem { base: self.frame, disp: at::ROOM + 8 * RESULTS as i32 + 32 * n };
