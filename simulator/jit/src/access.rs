@@ -58,6 +58,7 @@ called! {
     pub unsafe fn find(frame: *mut Frame) -> () {
         // SAFETY: by the contract, here and below.
         let [address, place, bytes] = unsafe { (&raw const (*frame).room).cast::<[u64; 3]>().read() };
+        // SAFETY: likewise.
         let cx = unsafe { Frame::cx(frame) };
         let place = place as usize;
         let found = cx.memory.range_of(address).filter(|range| {

@@ -39,7 +39,7 @@ impl Emitter<'_> {
             }
             Conversion::F64ToF32 => {
                 let v = self.wide(v)?;
-                let v = self.from_halves(v, Code::VEX_Vcvtpd2ps_xmm_ymmm256);
+                let v = self.joined_halves(v, Code::VEX_Vcvtpd2ps_xmm_ymmm256);
                 Ok(Val::Lanes(self.result(self.singles(), v)))
             }
             Conversion::I32ToF64 => {
@@ -59,7 +59,7 @@ impl Emitter<'_> {
                 let signed = conversion == Conversion::F64ToI32;
                 let v = self.wide(v)?;
                 let v = v.map(|v| self.bounded_double(v, signed));
-                let v = self.from_halves(v, Code::VEX_Vcvttpd2dq_xmm_ymmm256);
+                let v = self.joined_halves(v, Code::VEX_Vcvttpd2dq_xmm_ymmm256);
                 let top = self.lanes_constant(Hold::W32, 1 << 31);
                 Ok(Val::Lanes(if signed { v } else { self.bxor(Hold::W32, v, top) }))
             }
@@ -143,7 +143,7 @@ impl Emitter<'_> {
     }
 
     /// The reverse of [`Emitter::by_halves`].
-    fn from_halves(&mut self, halves: [V; 2], code: Code) -> V {
+    fn joined_halves(&mut self, halves: [V; 2], code: Code) -> V {
         let [low, high] = halves.map(|v| self.f.rm(code, v, None));
         let v = self.f.rvm(Code::VEX_Vinserti128_ymm_ymm_xmmm128_imm8, low, high, Some(1));
         self.swapped_middle(v)
@@ -200,7 +200,7 @@ impl Emitter<'_> {
         let a = self.source(denormals, a);
         let a = self.by_halves(a, Code::VEX_Vcvtps2pd_ymm_xmmm128);
         let product = [0, 1].map(|k| self.f.rvm(DOUBLE.mul, a[k], power[k], None));
-        let r = self.from_halves(product, Code::VEX_Vcvtpd2ps_xmm_ymmm256);
+        let r = self.joined_halves(product, Code::VEX_Vcvtpd2ps_xmm_ymmm256);
         Ok(Val::Lanes(self.result(denormals, r)))
     }
 

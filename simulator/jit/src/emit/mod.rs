@@ -12,6 +12,7 @@ mod ops;
 mod packet;
 mod rare;
 mod run;
+mod shift;
 mod stmt;
 mod val;
 mod value;
