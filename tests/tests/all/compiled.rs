@@ -91,9 +91,9 @@ fn same(arch: Arch, insts: &[Inst], start: &Machine, what: &str) -> bool {
         let names = || -> Vec<&str> { insts.iter().map(|inst| inst.instruction(table).name).collect() };
         let place = |m: &Machine| format!("pc {:x}", m.wave.pc);
         if a != b {
-            if compare(start, &compiled, &plain, false).is_some()
-                && compare(start, &compiled, &plain, true).is_none()
-            {
+            let is_payload = compare(start, &compiled, &plain, false).is_some()
+                && compare(start, &compiled, &plain, true).is_none();
+            if is_payload || begins_with_a_payload(arch, insts, start) {
                 return false;
             }
             panic!(
@@ -104,6 +104,9 @@ fn same(arch: Arch, insts: &[Inst], start: &Machine, what: &str) -> bool {
             );
         }
         if let Some(difference) = compare(start, &compiled, &plain, true) {
+            if begins_with_a_payload(arch, insts, start) {
+                return false;
+            }
             panic!("{what} {}: {:?}: {difference}", place(&plain), names());
         }
         if compare(start, &compiled, &plain, false).is_some() {
@@ -116,6 +119,24 @@ fn same(arch: Arch, insts: &[Inst], start: &Machine, what: &str) -> bool {
     }
     assert_eq!(code.made().failed, 0, "{what}: the code generator refused a unit");
     code.made().units > 0
+}
+
+/// Whether the first difference, by the number of instructions that there are before the end, is one of NaN payloads: what later
+/// instructions make of that may be anything.
+fn begins_with_a_payload(arch: Arch, insts: &[Inst], start: &Machine) -> bool {
+    let Some((end, before)) = insts.split_last() else { return false };
+    for count in 1..before.len() {
+        let list = before[..count].iter().chain([end]).map(|inst| (*inst, 0)).collect();
+        let program = Program::new(arch, list).expect("a small program").for_wave_size(start.wave.size());
+        let code = Jit::after(&program, 0).expect("a host that is compiled for");
+        let (mut plain, mut compiled) = (start.clone(), start.clone());
+        turn(&mut plain, &program, 1500, None).0.ok();
+        turn(&mut compiled, &program, 1500, Some(&code)).0.ok();
+        if compare(start, &compiled, &plain, false).is_some() {
+            return compare(start, &compiled, &plain, true).is_none();
+        }
+    }
+    false
 }
 
 /// Each instruction alone, a few times, with all kinds of operands.
