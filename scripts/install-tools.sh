@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what some tests compare with: LLVM 19's assembler, compiler and linker, and valgrind. Where that cannot be (no apt, no
-# rights, no network), those tests skip with a line that says so.
+# Installs what some tests compare with: LLVM 19's assembler, compiler and linker, and valgrind; and the target for WebAssembly. Where
+# that cannot be (no apt, no rights, no network), those tests skip with a line that says so.
 set -uo pipefail
 case ${1:-} in
     -h | --help)
@@ -12,6 +12,10 @@ case ${1:-} in
         exit 2
         ;;
 esac
+# A toolchain of rustup's may lack it; others have it or not.
+if command -v rustup >/dev/null && ! timeout 120 rustup --quiet target add wasm32-unknown-unknown >/dev/null 2>&1; then
+    echo "not installed: wasm32-unknown-unknown; the build for it is skipped"
+fi
 missing=()
 for tool in llvm-mc-19:llvm-19 clang-19:clang-19 ld.lld-19:lld-19 valgrind:valgrind; do
     command -v "${tool%%:*}" >/dev/null || missing+=("${tool##*:}")

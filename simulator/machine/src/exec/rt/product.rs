@@ -23,6 +23,7 @@ impl Part {
 
     /// Whether all elements are in an array, `columns` from each place.
     #[inline(always)]
+    #[cfg(target_arch = "x86_64")]
     fn is_in<T>(self, list: &[T], depth: usize, rows: usize, columns: usize) -> bool {
         let reach = |step: u32, count: usize| step as u64 * count.saturating_sub(1) as u64;
         self.start as u64 + reach(self.depth, depth) + reach(self.row, rows) + columns as u64
@@ -48,6 +49,7 @@ impl Places<'_> {
     }
 
     /// Whether all rows are in an array, `columns` from each place.
+    #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     fn are_in(&self, list: &[u32], part: Part, [depth, rows]: [usize; 2], columns: usize) -> bool {
         let last = self.list.iter().fold(0, |last, place| last.max(*place));
@@ -133,6 +135,7 @@ pub fn product_of_integers<const N: usize>(
 }
 
 /// Whether all factors are in their arrays.
+#[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn are_in<const N: usize>(
     shape: [usize; 2],
