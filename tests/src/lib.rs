@@ -11,6 +11,7 @@ pub mod whole;
 use clap::Parser;
 use isa_spec::source::SourceMap;
 use isa_spec::tables::{EntryId, MAX_FIELDS};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -19,8 +20,9 @@ use wavesim::arch::Arch;
 use wavesim::array::Array;
 use wavesim::cli::{self, Cli};
 use wavesim::exec::Context;
-use wavesim::exec::interp::Compiled;
+use wavesim::exec::interp::{Compiled, Entered, Heat, Waves};
 use wavesim::exec::program::Program;
+use wavesim::exec::rt::Cx;
 use wavesim::fault::Fault;
 use wavesim::inst::Inst;
 use wavesim::jit::Jit;
@@ -176,5 +178,41 @@ pub fn inst(arch: Arch, name: &str, encoding: &str, values: &[(&str, u32)]) -> O
 
 /// Code for every operation of a program that there is code for, compiled before it runs; `None` on hosts that it is not made for.
 pub fn compiled(program: &Program) -> Option<Box<dyn Compiled>> {
-    Some(Box::new(Jit::after(program, 0).ok()?))
+    Some(Box::new(Counted(Jit::after(program, 0).ok()?)))
+}
+
+thread_local! {
+    static ENTERED: Cell<u64> = const { Cell::new(0) };
+}
+
+/// How often this thread has entered [`compiled`] code: a test that never does would show nothing.
+pub fn entered() -> u64 {
+    ENTERED.get()
+}
+
+/// Compiled code that counts its entries.
+struct Counted(Jit);
+
+// SAFETY: the code's own answers.
+unsafe impl Compiled for Counted {
+    fn is_ready(&self) -> bool {
+        self.0.is_ready()
+    }
+
+    fn heat(&self, cx: &Cx<'_>, program: &Program) -> Heat<'_> {
+        self.0.heat(cx, program)
+    }
+
+    fn enter<'a>(
+        &self,
+        cx: &mut Cx<'a>,
+        program: &'a Program,
+        start: u32,
+        end: &mut u64,
+        waves: &mut dyn Waves<'a>,
+    ) -> Entered<'a> {
+        let entered = self.0.enter(cx, program, start, end, waves);
+        ENTERED.set(ENTERED.get() + !matches!(entered, Entered::No) as u64);
+        entered
+    }
 }

@@ -158,11 +158,12 @@ fn step_by(
 /// # Safety
 /// What [`Compiled::enter`] gives is run without a check. `op` must be an operation of `program`, and be where its wave is: an
 /// operation that the interpreter could have come to by the same instructions. The wave, its memories and the rest of `cx` must be as
-/// handlers may leave them (`exec::validate`). [`Entered::Stopped`] must give an operation with a flow that its handler can give:
+/// handlers may leave them (`exec::validate`). The wave in `cx` may only be replaced by [`give_turn`], and [`Entered::Switched`] says that it
+/// was. [`Entered::Stopped`] must give an operation with a flow that its handler can give:
 /// [`Flow::JUMP`] with [`Cx::jump`] set, [`Flow::MODE`] with the handlers of the wave's mode in `cx`.
 pub unsafe trait Compiled {
-    /// Whether there is any code, or what is asked for will be made at once.
-    fn is_worth_asking(&self) -> bool;
+    /// Whether there is code, or it is compiled where a wave comes to it.
+    fn is_ready(&self) -> bool;
 
     /// For each operation of the program, whether code may begin there, as the wave is now: valid until MODE changes.
     fn heat(&self, cx: &Cx<'_>, program: &Program) -> Heat<'_>;
@@ -182,7 +183,11 @@ pub unsafe trait Compiled {
 
 /// The waves of a workgroup, as the run loop sees them: when one waits at a barrier or has ended, another one runs on without a new
 /// context.
-pub trait Waves<'a> {
+///
+/// # Safety
+/// [`Waves::next`] is given the context that handlers run with. It may change the counts and barriers in it, and replace its wave by
+/// [`Cx::switch`] alone, which keeps the rest of the context in step with the wave.
+pub unsafe trait Waves<'a> {
     /// The wave of `cx` has stopped for an event; its PC is after the instruction. Another wave takes its place in `cx`, if one is ready.
     fn next(&mut self, cx: &mut Cx<'a>, event: Event) -> Next;
 }
@@ -192,7 +197,7 @@ pub trait Waves<'a> {
 pub enum Next {
     /// Another wave runs, from its PC on, until [`Cx::instructions`] comes to this.
     Wave(u64),
-    /// None in this round. What the event changes has been changed.
+    /// No wave is ready, or the scheduler has to look at its budget first. What the event changes has been changed.
     None,
     /// It is for the scheduler: nothing has changed.
     Event(Event),
@@ -201,7 +206,8 @@ pub enum Next {
 /// No other waves.
 pub struct Alone;
 
-impl<'a> Waves<'a> for Alone {
+// SAFETY: the context is left as it is.
+unsafe impl<'a> Waves<'a> for Alone {
     #[inline(always)]
     fn next(&mut self, _: &mut Cx<'a>, event: Event) -> Next {
         Next::Event(event)
@@ -273,7 +279,7 @@ pub enum Entered<'a> {
     },
     /// Code has given other waves their turns. The wave in the context goes on from its PC.
     Switched,
-    /// Likewise, and no wave is ready in this round.
+    /// Code has given other waves their turns, and there was none for the last one ([`Next::None`]).
     Over,
 }
 
@@ -283,7 +289,7 @@ struct Nothing;
 // SAFETY: it gives no operation.
 unsafe impl Compiled for Nothing {
     #[inline(always)]
-    fn is_worth_asking(&self) -> bool {
+    fn is_ready(&self) -> bool {
         false
     }
 
@@ -431,7 +437,7 @@ enum Stop {
     Event,
     /// Compiled code has given another wave its turn, which goes on from its PC.
     Switched,
-    /// Compiled code has come to the end of the round.
+    /// Compiled code has had [`Next::None`].
     Over,
 }
 

@@ -302,7 +302,7 @@ impl Table {
 // wave size that it was made for. It names operations of this program alone, computes what their handlers do, and calls handlers for
 // the rest.
 unsafe impl Compiled for Jit {
-    fn is_worth_asking(&self) -> bool {
+    fn is_ready(&self) -> bool {
         !self.0.background || self.0.has_code.load(Ordering::Relaxed)
     }
 

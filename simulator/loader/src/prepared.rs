@@ -3,7 +3,7 @@
 
 use super::inlined::Inlined;
 use wavesim_array::{Array, DType};
-use wavesim_engine::sched::dispatch::{Dispatch, Schedule};
+use wavesim_engine::sched::dispatch::Dispatch;
 use wavesim_machine::exec::program::Program;
 use wavesim_machine::memory::{AllocError, MemError, Memory};
 use wavesim_text::print::Print;
@@ -111,19 +111,7 @@ impl Prepared {
 
     /// The dispatch, workgroup after workgroup on one thread. The schedule and the number of threads are the caller's to change.
     pub fn dispatch(&self, max_instructions: u64) -> Dispatch<'_> {
-        Dispatch {
-            program: &self.program,
-            shape: &self.shape,
-            max_instructions,
-            schedule: Schedule::RoundRobin,
-            order: Default::default(),
-            threads: 1,
-            cooperative: false,
-            progress: None,
-            pool: None,
-            cancel: None,
-            compiled: None,
-        }
+        Dispatch::new(&self.program, &self.shape, max_instructions)
     }
 
     /// The outputs' present contents.

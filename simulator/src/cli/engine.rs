@@ -26,7 +26,7 @@ pub struct Code(std::convert::Infallible);
 #[cfg(not(feature = "jit"))]
 // SAFETY: there is none.
 unsafe impl wavesim_engine::interp::Compiled for Code {
-    fn is_worth_asking(&self) -> bool {
+    fn is_ready(&self) -> bool {
         match self.0 {}
     }
 

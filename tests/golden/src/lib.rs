@@ -1,4 +1,5 @@
-//! Expectations of tests that are kept in files: compared with what is found, or, with `BLESS=1`, written.
+//! What tests of several packages share: expectations that are kept in files, compared with what is found, or, with `BLESS=1`, written;
+//! and tests that run again in another environment.
 
 use std::path::Path;
 
@@ -41,9 +42,29 @@ pub fn same(what: &str, expected: &str, found: &str) -> Result<(), String> {
     Err(format!("{what}, first in line {line}\n--- expected\n{expected}\n--- found\n{found}"))
 }
 
+/// Runs all tests of this program again, in a process with a variable set. In that process, it does nothing.
+///
+/// # Panics
+/// If one of them fails, or none runs.
+#[track_caller]
+pub fn run_again(variable: &str, value: &str) {
+    if std::env::var_os(variable).is_some() {
+        return;
+    }
+    let tests = std::env::current_exe().expect("this program");
+    let output = std::process::Command::new(tests).env(variable, value).output().expect("a process");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && !text.contains(" 0 passed;"), "{variable}={value}:\n{text}");
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tests_run_again() {
+        run_again("WAVESIM_GOLDEN", "again");
+    }
 
     #[test]
     fn differences_name_the_first_line() {

@@ -3,7 +3,7 @@
 use wavesim::arch::Arch;
 use wavesim::exec::program::Program;
 use wavesim::memory::Memory;
-use wavesim::sched::dispatch::{self, Dispatch, InitialState, Layout, Registers, Schedule, Shape};
+use wavesim::sched::dispatch::{self, Dispatch, InitialState, Layout, Registers, Shape};
 
 const BASE: u64 = 0x10_0000;
 const ROUNDS: u32 = 200;
@@ -44,19 +44,7 @@ fn run(program: &Program, threads: usize, data: &mut [u64; 8]) {
         entry_pc: 0,
         code_base: 0,
     };
-    let dispatch = Dispatch {
-        program,
-        shape: &shape,
-        max_instructions: 1_000_000,
-        schedule: Schedule::RoundRobin,
-        order: Default::default(),
-        threads,
-        cooperative: false,
-        progress: None,
-        pool: None,
-        cancel: None,
-        compiled: None,
-    };
+    let dispatch = Dispatch { threads, ..Dispatch::new(program, &shape, 1_000_000) };
     dispatch::run(&dispatch, &memory).unwrap();
 }
 

@@ -16,6 +16,7 @@ const OWN: &str = "tests/filetests/vectors";
 pub fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
     of("vectors", Path::new(OWN), &[Engine::Interpreter, Engine::Reference, COMPILED], &mut trials);
+    trials.push(Trial::test("vectors::compiled_code_is_entered", compiled_code_is_entered));
     match shared("vectors") {
         Some(folder) => of("shared::vectors", &folder, &[Engine::Interpreter], &mut trials),
         None => eprintln!("skipped: no conformance vectors below WAVESIM_SHARED or ../shared"),
@@ -25,6 +26,20 @@ pub fn trials() -> Vec<Trial> {
 
 /// Compiled code for every operation that there is code for.
 const COMPILED: Engine = Engine::Compiled(wavesim_tests::compiled);
+
+/// All records of instructions with two operands, without DPP, run by compiled code, not by handlers.
+fn compiled_code_is_entered() -> Result<(), Failed> {
+    let records =
+        conform::read_file(&Path::new(OWN).join("rdna3/vop2.jsonl.gz")).map_err(|e| format!("{e:#}"))?;
+    let before = wavesim_tests::entered();
+    run(&records, COMPILED)?;
+    let entered = wavesim_tests::entered() - before;
+    let hosts_have_it = wavesim::exec::interp::host_is_fast();
+    if hosts_have_it && (entered as usize) < records.len() {
+        return Err(format!("{entered} of {} records", records.len()).into());
+    }
+    Ok(())
+}
 
 /// The tests of the files below a folder.
 fn of(kind: &str, folder: &Path, engines: &'static [Engine], trials: &mut Vec<Trial>) {

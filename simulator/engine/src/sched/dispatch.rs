@@ -146,6 +146,25 @@ pub const MAX_LDS: u32 = 160 << 10;
 /// Bytes of scratch of a workgroup: a bound of ours, so that no header makes us take all of the host's memory.
 pub const MAX_SCRATCH: u64 = 128 << 20;
 
+impl<'a> Dispatch<'a> {
+    /// Workgroup after workgroup on one thread, interpreted. Schedule, threads and the rest are the caller's to change.
+    pub fn new(program: &'a Program, shape: &'a Shape, max_instructions: u64) -> Dispatch<'a> {
+        Dispatch {
+            program,
+            shape,
+            max_instructions,
+            schedule: Schedule::RoundRobin,
+            order: Default::default(),
+            threads: 1,
+            cooperative: false,
+            progress: None,
+            pool: None,
+            cancel: None,
+            compiled: None,
+        }
+    }
+}
+
 impl Dispatch<'_> {
     /// Work-items of a workgroup.
     pub fn items(&self) -> u32 {

@@ -25,8 +25,8 @@ const RANDOM_TURN: u64 = 64;
 /// Instructions taken from the dispatch's budget at a time: its count is shared by threads, turns may be short.
 const ALLOWANCE: u64 = 1 << 16;
 
-/// As long as there is no code, one time in so many waves that run count what is to be compiled: straight lines between barriers are short,
-/// and asking would be felt.
+/// As long as there is no code, what is to be compiled is counted in one run of waves out of so many: where straight lines between barriers
+/// are short, counting takes some percent of the time.
 const COUNTED: u32 = 16;
 
 /// Scratch of a workgroup that is zeroed in place.
@@ -297,7 +297,7 @@ impl<'a> Group<'a> {
         let compiled = self.dispatch.compiled?;
         let counts = self.turns.is_multiple_of(COUNTED);
         self.turns = self.turns.wrapping_add(1);
-        (counts || compiled.is_worth_asking()).then_some(compiled)
+        (counts || compiled.is_ready()).then_some(compiled)
     }
 
     /// Runs a ready wave for at most `instructions`.
@@ -334,7 +334,7 @@ impl<'a> Group<'a> {
             slice,
             dispatch: self.dispatch,
         };
-        let Some((wave, scratch)) = round.take() else { return Ok(()) };
+        let (wave, scratch) = round.take().expect("no wave of a new round runs yet");
         context.scratch = scratch;
         let executed = &mut self.executed;
         let result =

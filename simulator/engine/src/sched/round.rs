@@ -16,6 +16,7 @@ const WAVES: usize = 32;
 pub struct Round<'r, 'a> {
     /// The waves of the workgroup.
     pub waves: &'r mut [Parked<'a>],
+    /// Their numbers, in the order of their turns.
     pub order: &'r [usize],
     /// The place in `order` of the wave that runs, or ran last.
     pub turn: usize,
@@ -23,6 +24,7 @@ pub struct Round<'r, 'a> {
     pub allowed: u64,
     /// The count from which on no other round begins.
     pub slice: u64,
+    /// What runs, and whether it is to end.
     pub dispatch: &'r Dispatch<'r>,
 }
 
@@ -50,14 +52,15 @@ pub fn park<'a>(
 }
 
 impl<'a> Round<'_, 'a> {
-    /// Takes the wave whose turn it is, and its scratch.
+    /// Takes the wave whose turn it is, and its scratch. `None` if it is taken already.
     pub fn take(&mut self) -> Option<(&'a mut Wave, &'a mut [u8])> {
-        let parked = self.waves.get_mut(*self.order.get(self.turn)?)?;
+        let parked = &mut self.waves[self.order[self.turn]];
         Some((parked.wave.take()?, std::mem::take(&mut parked.scratch)))
     }
 }
 
-impl<'a> Waves<'a> for Round<'_, 'a> {
+// SAFETY: the wave is replaced by `Cx::switch`; of the rest, only barriers change.
+unsafe impl<'a> Waves<'a> for Round<'_, 'a> {
     #[inline(always)]
     fn next(&mut self, cx: &mut Cx<'a>, event: Event) -> Next {
         let at = self.order[self.turn];

@@ -105,60 +105,42 @@ fn try_run(
     let before_scratch = before(record.scratch_in.as_ref().map(|m| &m.hex));
     let before_mem: Vec<(u64, Vec<u8>)> = mapped.clone();
     let mut workgroup = Workgroup::new(1);
-    let mut steps = 0;
-    let end = words.len() as u64 * 4;
-    while wave.pc < end && steps < LIMIT {
-        let Some((_, inst)) = insts.iter().find(|(pc, _)| *pc == wave.pc) else { break };
-        let mut context = Context {
-            memory: &memory,
-            lds: &mut lds,
-            scratch: &mut scratch,
-            scratch_stride: stride,
-            workgroup: &mut workgroup,
-            instructions: steps,
-            cancel: None,
-        };
-        let result = match engine {
-            Engine::Reference => {
-                let Some((sem, sem_y)) = semantics(arch, inst, overrides) else {
-                    return Ok(Outcome::Unsupported(record.op.clone()));
-                };
-                reference::step(arch, inst, sem, sem_y, &mut wave, &mut context)
-            }
-            Engine::Compiled(compile) => {
-                let list = insts.iter().map(|(_, inst)| (*inst, 0)).collect();
-                let program = Program::new(arch, list).map_err(|e| e.to_string())?.for_wave_size(record.wave);
-                let code = compile(&program);
-                let (mut executed, waves) = (0, &mut Alone);
-                let result = run_waves(
-                    &program,
-                    &mut wave,
-                    &mut context,
-                    LIMIT,
-                    &mut executed,
-                    code.as_deref(),
-                    waves,
-                );
-                steps = LIMIT;
-                match result {
-                    Err(Event::Fault(cause)) if cause.kind == FaultKind::PcOutOfRange && wave.pc >= end => {
-                        Ok(())
-                    }
-                    result => result,
-                }
-            }
-            Engine::Interpreter => match wavesim_engine::step(arch, inst, &mut wave, &mut context) {
-                Some(result) => result,
-                None => return Ok(Outcome::Unsupported(record.op.clone())),
-            },
-        };
-        steps += 1;
-        match result {
-            Ok(()) => {}
-            Err(Event::EndPgm) => break,
-            Err(Event::Fault(cause)) => return Err(cause.message),
-            Err(Event::BarrierWait(_)) => return Err("stopped: it waits at a barrier".to_string()),
+    let mut context = Context {
+        memory: &memory,
+        lds: &mut lds,
+        scratch: &mut scratch,
+        scratch_stride: stride,
+        workgroup: &mut workgroup,
+        instructions: 0,
+        cancel: None,
+    };
+    let ended = match engine {
+        Engine::Interpreter => one_by_one(&insts, &mut wave, &mut context, |inst, wave, context| {
+            wavesim_engine::step(arch, inst, wave, context)
+        }),
+        Engine::Reference => one_by_one(&insts, &mut wave, &mut context, |inst, wave, context| {
+            let (sem, sem_y) = semantics(arch, inst, overrides)?;
+            Some(reference::step(arch, inst, sem, sem_y, wave, context))
+        }),
+        Engine::Compiled(compile) => {
+            let list = insts.iter().map(|(_, inst)| (*inst, 0)).collect();
+            let program = Program::new(arch, list).map_err(|e| e.to_string())?.for_wave_size(record.wave);
+            let code = compile(&program);
+            let (executed, alone) = (&mut 0, &mut Alone);
+            let result =
+                run_waves(&program, &mut wave, &mut context, LIMIT, executed, code.as_deref(), alone);
+            Some(match result {
+                // The record ends where its instructions do.
+                Err(Event::Fault(cause)) if cause.kind == FaultKind::PcOutOfRange => Ok(()),
+                result => result,
+            })
         }
+    };
+    match ended {
+        None => return Ok(Outcome::Unsupported(record.op.clone())),
+        Some(Ok(()) | Err(Event::EndPgm)) => {}
+        Some(Err(Event::Fault(cause))) => return Err(cause.message),
+        Some(Err(Event::BarrierWait(_))) => return Err("stopped: it waits at a barrier".to_string()),
     }
     let mut diff = Vec::new();
     registers(record, &wave, &mut diff);
@@ -187,6 +169,24 @@ fn try_run(
         diff.push(format!("pc: expected {pc}, got {}", wave.pc as i64));
     }
     Ok(if diff.is_empty() { Outcome::Passed } else { Outcome::Failed(diff) })
+}
+
+/// Executes the instruction at the PC, as long as there is one; gives how that ended, `None` if `step` cannot execute one.
+fn one_by_one(
+    insts: &[(u64, Inst)],
+    wave: &mut Wave,
+    context: &mut Context<'_>,
+    mut step: impl FnMut(&Inst, &mut Wave, &mut Context<'_>) -> Option<Result<(), Event>>,
+) -> Option<Result<(), Event>> {
+    for steps in 0..LIMIT {
+        let Some((_, inst)) = insts.iter().find(|(pc, _)| *pc == wave.pc) else { break };
+        context.instructions = steps;
+        match step(inst, wave, context)? {
+            Ok(()) => {}
+            event => return Some(event),
+        }
+    }
+    Some(Ok(()))
 }
 
 /// The meaning of an instruction, and of a VOPD's second half; `None` if it has none, or none with DPP.

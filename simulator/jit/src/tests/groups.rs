@@ -93,17 +93,9 @@ fn launch(
         code_base: 0,
     };
     let dispatch = Dispatch {
-        program,
-        shape: &shape,
-        max_instructions,
         schedule,
-        order: Default::default(),
-        threads: 1,
-        cooperative: false,
-        progress: None,
-        pool: None,
-        cancel: None,
         compiled: code.map(|code| code as &(dyn Compiled + Sync)),
+        ..Dispatch::new(program, &shape, max_instructions)
     };
     let result = dispatch::run(&dispatch, &memory);
     drop(memory);
