@@ -21,8 +21,13 @@ if ! source scripts/wasm-target.sh; then
     echo "skipped: $wasm_missing"
     exit 0
 fi
-cargo build --release --target $target "${std_flags[@]}" -p wavesim --no-default-features --example wasm
-module=${CARGO_TARGET_DIR:-target}/$target/release/examples/wasm.wasm
+# The code is not for use, so it is not optimised. (In the profile of the native build: what the macros use is shared with it.)
+fast=(--config profile.release.opt-level=0)
+for package in isa-spec wavesim-{array,asm,debug,inspect,loader,text} wavesim; do
+    fast+=(--config "profile.release.package.$package.opt-level=0")
+done
+cargo build --release --target $target "${std_flags[@]}" "${fast[@]}" -p wavesim-wasm
+module=${CARGO_TARGET_DIR:-target}/$target/release/wavesim_wasm.wasm
 echo "$module: $(stat -c %s "$module") bytes"
 command -v node >/dev/null || { echo "not run: there is no node"; exit 0; }
 node -e '

@@ -33,7 +33,10 @@ unsafe impl Sync for Files {}
 impl Files {
     /// Zeros, for 32 lanes each.
     pub fn new(halves: usize) -> Files {
-        Files(NonNull::from(Box::leak(vec![LaneVec::ZERO; LANE_VECS * halves].into_boxed_slice())))
+        // From the allocator, which need not write them.
+        // SAFETY: lane vectors are numbers, which may be zero.
+        let zeros = unsafe { Box::new_zeroed_slice(LANE_VECS * halves).assume_init() };
+        Files(NonNull::from(Box::leak(zeros)))
     }
 
     /// The file of a half, or the first one if there are not so many.

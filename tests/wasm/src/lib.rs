@@ -1,4 +1,5 @@
 //! The library as a WebAssembly module without imports: `scripts/build-wasm.sh` builds it and calls its function.
+#![cfg(target_family = "wasm")]
 
 use wavesim::loader::text_kernel::{self, Options};
 use wavesim::sched::dispatch;
@@ -7,7 +8,7 @@ use wavesim::sched::dispatch;
 // SAFETY: nothing else that is linked has this name.
 #[unsafe(no_mangle)]
 pub extern "C" fn saxpy_sum() -> f64 {
-    sum(include_str!("../../examples/saxpy.rdna")).unwrap_or(f64::NAN)
+    sum(include_str!("../../../examples/saxpy.rdna")).unwrap_or(f64::NAN)
 }
 
 /// The sum of the elements of all outputs of a text kernel.
