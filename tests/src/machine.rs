@@ -102,7 +102,8 @@ pub fn differing_vgpr(a: (&Wave, usize), b: (&Wave, usize)) -> Option<usize> {
         let [high_x, high_y] = [a, b].map(|w| value(w, reg + 1, lane));
         x == y || same_but_for_nan(x, y) || is_nan64(high_x) && is_nan64(high_y)
     };
-    (0..ALL_VGPRS).find(|&reg| (0..32).any(|lane| !same(reg, lane)))
+    let equal = |reg: usize| a.0.lane_vec(a.1, reg) == b.0.lane_vec(b.1, reg);
+    (0..ALL_VGPRS).find(|&reg| !equal(reg) && (0..32).any(|lane| !same(reg, lane)))
 }
 
 /// The first difference between two machines that started as `start`; with `float`, NaNs are equal.

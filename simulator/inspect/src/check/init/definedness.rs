@@ -54,6 +54,7 @@ pub struct Definedness {
     scc: bool,
     /// Of places that are neither defined nor undefined as a whole.
     partial: HashMap<Place, u32>,
+    /// Of places that are not defined.
     roots: HashMap<Place, Root>,
 }
 
@@ -103,9 +104,11 @@ impl Definedness {
     /// All bits of scalar registers, by operand code, are defined, and SCC if `scc`.
     #[inline]
     pub fn define_scalars(&mut self, sgprs: u128, scc: bool) {
+        let new = !self.has_scalars(sgprs, scc);
         self.sgprs |= sgprs;
         self.scc |= scc;
-        if !self.partial.is_empty() || !self.roots.is_empty() {
+        // Places that were defined are in neither table.
+        if new && !(self.partial.is_empty() && self.roots.is_empty()) {
             let kept = |place: &Place| match place.file {
                 File::Sgpr => sgprs >> (place.register & 127) & 1 == 0,
                 File::Scc => !scc,
@@ -168,6 +171,12 @@ impl Definedness {
     /// All bits of a register are defined in some lanes.
     #[inline]
     pub fn define(&mut self, file: File, register: u16, lanes: u64) {
+        // Places that were defined are in neither table.
+        let new = match file {
+            File::Scc => !self.scc,
+            File::Sgpr => self.sgprs >> (register & 127) & 1 == 0,
+            File::Vgpr => lanes & !self.lanes(register) != 0,
+        };
         match file {
             File::Scc => self.scc = true,
             File::Sgpr if register < 128 => self.sgprs |= 1 << register,
@@ -181,6 +190,9 @@ impl Definedness {
                     }
                 }
             }
+        }
+        if !new {
+            return;
         }
         let kept = |place: &Place| {
             place.file != file
