@@ -125,13 +125,14 @@ impl Trials {
         let after = self.trial(step, effects, undefined, |_| SPECIAL[0])?;
         let base = (after.pc, after.mode);
         let values = results(step.wave, effects, after);
+        // The bits of each that have differed.
+        let mut differ = vec![0; values.len()];
         let mut compare = |fill: &mut dyn FnMut(&Undefined) -> u32| -> Option<()> {
             let after = self.trial(step, effects, undefined, fill)?;
             outcome.steers |= base != (after.pc, after.mode);
-            for (&(place, value), (_, other)) in values.iter().zip(results(step.wave, effects, after)) {
-                if value != other {
-                    add(&mut outcome.results, place, value ^ other);
-                }
+            let others = results(step.wave, effects, after);
+            for ((bits, (_, value)), (_, other)) in differ.iter_mut().zip(&values).zip(others) {
+                *bits |= value ^ other;
             }
             Some(())
         };
@@ -152,7 +153,15 @@ impl Trials {
                 (state >> 32) as u32
             })?;
         }
+        let dependent = values.iter().zip(differ).filter(|(_, bits)| *bits != 0);
+        outcome.results = dependent.map(|(&(place, _), bits)| Undefined { place, dword: 0, bits }).collect();
         outcome.results.sort_by_key(|u| (u.place.file, u.place.register, u.place.lane));
+        // Two uses may name one register.
+        outcome.results.dedup_by(|next, first| {
+            let same = next.place == first.place;
+            first.bits |= if same { next.bits } else { 0 };
+            same
+        });
         Some(outcome)
     }
 
@@ -230,13 +239,6 @@ fn results(before: &Wave, effects: &Effects, after: &Wave) -> Vec<(Place, u32)> 
         }
     }
     out
-}
-
-fn add(results: &mut Vec<Undefined>, place: Place, bits: u32) {
-    match results.iter_mut().find(|u| u.place == place) {
-        Some(known) => known.bits |= bits,
-        None => results.push(Undefined { place, dword: 0, bits }),
-    }
 }
 
 /// A value to compare an undefined one with.
