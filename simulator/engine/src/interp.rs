@@ -158,7 +158,7 @@ fn step_by(
 /// # Safety
 /// What [`Compiled::enter`] gives is run without a check. `op` must be an operation of `program`, and be where its wave is: an
 /// operation that the interpreter could have come to by the same instructions. The wave, its memories and the rest of `cx` must be as
-/// handlers may leave them (`exec::validate`). The wave in `cx` may only be replaced by [`give_turn`], and [`Entered::Switched`] says that it
+/// handlers may leave them (`exec::validate`). The wave in `cx` may only be replaced by [`Waves`], and [`Entered::Switched`] says that it
 /// was. [`Entered::Stopped`] must give an operation with a flow that its handler can give:
 /// [`Flow::JUMP`] with [`Cx::jump`] set, [`Flow::MODE`] with the handlers of the wave's mode in `cx`.
 pub unsafe trait Compiled {
@@ -170,7 +170,7 @@ pub unsafe trait Compiled {
 
     /// Runs code that begins at `Cx::op`, if there is any. `start`: the number of the operation that the straight line
     /// began with; the turn is over at the first jump at which [`Cx::instructions`] comes to `end`. Code may go on with other waves
-    /// ([`give_turn`]): `end` is that of the last one then.
+    /// ([`Waves`]): `end` is that of the last one then.
     fn enter<'a>(
         &self,
         cx: &mut Cx<'a>,
@@ -190,6 +190,20 @@ pub unsafe trait Compiled {
 pub unsafe trait Waves<'a> {
     /// The wave of `cx` has stopped for an event; its PC is after the instruction. Another wave takes its place in `cx`, if one is ready.
     fn next(&mut self, cx: &mut Cx<'a>, event: Event) -> Next;
+
+    /// As [`Waves::next`], for a wave that waits for a barrier ([`Event::BarrierWait`]): most turns end so.
+    fn wait(&mut self, cx: &mut Cx<'a>, barrier: usize) -> Waits;
+}
+
+/// As [`Next`], in registers.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Waits {
+    /// [`Next::Wave`].
+    Wave(u64),
+    /// [`Next::None`].
+    None,
+    /// [`Next::Event`].
+    Event,
 }
 
 /// What follows a wave's event.
@@ -211,6 +225,11 @@ unsafe impl<'a> Waves<'a> for Alone {
     #[inline(always)]
     fn next(&mut self, _: &mut Cx<'a>, event: Event) -> Next {
         Next::Event(event)
+    }
+
+    #[inline(always)]
+    fn wait(&mut self, _: &mut Cx<'a>, _: usize) -> Waits {
+        Waits::Event
     }
 }
 

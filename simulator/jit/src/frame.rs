@@ -2,9 +2,10 @@
 
 use crate::access::Ranges;
 use crate::{Form, Place};
+use isa_spec::pcode::ir::Control;
 use std::mem::{MaybeUninit, offset_of};
-use wavesim_engine::interp::{self, Next, Waves};
-use wavesim_machine::exec::machine_ops::Event;
+use wavesim_engine::interp::{self, Next, Waits, Waves};
+use wavesim_machine::exec::machine_ops::{Event, barrier};
 use wavesim_machine::exec::op::Op;
 use wavesim_machine::exec::program::Program;
 use wavesim_machine::exec::rt::{Cx, Flow, file};
@@ -52,10 +53,14 @@ pub struct Frame {
     waves: *mut (dyn Waves<'static> + 'static),
     /// What the code is made for.
     form: Form,
+    /// MODE of the wave: others that have it are of the same form.
+    mode: u32,
     /// The code.
     code: Code,
     /// Where it goes on with another wave.
     entry: u32,
+    /// The PC that another wave had when it went on at `entry`, and the number of the operation there.
+    began: Option<(u64, u32)>,
     /// Where code begins.
     places: *const [Place],
 }
@@ -227,8 +232,10 @@ pub unsafe fn enter<'a>(
             program,
             waves,
             form,
+            mode: (*raw).wave.mode,
             code,
             entry,
+            began: None,
             places,
         };
         let flow = Flow(code(&mut frame, entry));
@@ -270,16 +277,121 @@ called! {
                 Next::None => return OVER.0,
                 Next::Wave(end) => (*frame).end = end,
             }
+            go_on(frame)
+        }
+    }
+}
+
+called! {
+    /// Runs an operation that is a barrier and nothing else. `complete`: instructions of the program up to it; `pc`: of the next one.
+    /// Otherwise as [`run_turn`].
+    ///
+    /// # Safety
+    /// As for [`run_handlers`].
+    pub unsafe fn meet(frame: *mut Frame, op: *const Op, complete: u32, pc: u32) -> u32 {
+        // SAFETY: by the contract.
+        unsafe { wait_by(frame, op, [complete, pc], Control::Barrier, 0) }
+    }
+}
+
+called! {
+    /// As [`meet`], of an operation that waits for the barrier of a number and does nothing else.
+    ///
+    /// # Safety
+    /// As for [`run_handlers`].
+    pub unsafe fn wait(frame: *mut Frame, op: *const Op, complete: u32, pc: u32, number: u32) -> u32 {
+        // SAFETY: by the contract.
+        unsafe { wait_by(frame, op, [complete, pc], Control::BarrierWait, number) }
+    }
+}
+
+/// What the handler of an operation does that has this builtin alone, then as [`run_turn`].
+///
+/// # Safety
+/// As for [`run_handlers`].
+#[inline(always)]
+unsafe fn wait_by(
+    frame: *mut Frame,
+    op: *const Op,
+    [complete, pc]: [u32; 2],
+    builtin: Control,
+    number: u32,
+) -> u32 {
+    // SAFETY: by the contract, and that of `enter`.
+    unsafe {
+        let cx = Frame::cx(frame);
+        take_exec(frame, cx);
+        (cx.op, (*frame).op) = (&*op, op);
+        let waits = match barrier(cx.wave, cx.workgroup, builtin, number) {
+            Ok(_) => return Flow::NEXT.0,
+            Err(Event::BarrierWait(waits)) => waits,
+            Err(event) => {
+                cx.event = Some(event);
+                return Flow::EVENT.0;
+            }
+        };
+        let before = cx.instructions;
+        cx.instructions = (*frame).base.wrapping_add(complete as u64);
+        cx.wave.pc = pc as u64;
+        match (*(*frame).waves).wait(cx, waits) {
+            Waits::Event => {
+                (cx.event, cx.instructions) = (Some(Event::BarrierWait(waits)), before);
+                Flow::EVENT.0
+            }
+            Waits::None => OVER.0,
+            Waits::Wave(end) => {
+                (*frame).end = end;
+                go_on(frame)
+            }
+        }
+    }
+}
+
+/// [`TURN`] if code goes on with the wave in the context, at its PC.
+///
+/// # Safety
+/// As for [`run_handlers`].
+#[inline(always)]
+unsafe fn go_on(frame: *mut Frame) -> u32 {
+    // SAFETY: by the contract, and that of `enter`.
+    unsafe {
+        let cx = Frame::cx(frame);
+        let wide = cx.wave.halves() == 2;
+        let mode = cx.wave.mode == (*frame).mode && wide == (*frame).form.wide;
+        // Waves that take turns at barriers mostly go on where the one before them went on.
+        let began = (*frame).began.filter(|(pc, _)| mode && *pc == cx.wave.pc);
+        let number = if let Some((_, number)) = began {
+            number
+        } else {
+            let program = &*(*frame).program;
             let Some(next) = program.op_at(cx.wave.pc) else { return SWITCHED.0 };
             let place = (*frame).places.as_ref().and_then(|places| places.get(program.index_of(next)));
             let entry = place.and_then(|place| place.entry_of((*frame).code));
             match entry {
-                Some(entry) if Form::of(cx) == Some((*frame).form) => (*frame).entry = entry,
+                Some(entry) if mode || Form::of(cx) == Some((*frame).form) => (*frame).entry = entry,
                 _ => return SWITCHED.0,
             }
-            (*frame).base = cx.instructions.wrapping_sub(next.number as u64);
-            (*frame).wave = OfWave::new(cx);
-            TURN.0
+            (*frame).began = Some((cx.wave.pc, next.number));
+            next.number
+        };
+        (*frame).base = cx.instructions.wrapping_sub(number as u64);
+        (*frame).wave = OfWave::new(cx);
+        TURN.0
+    }
+}
+
+/// EXEC is in registers; handlers have it as lane masks, too.
+///
+/// # Safety
+/// The frame is that of `cx`.
+#[inline(always)]
+unsafe fn take_exec(frame: *mut Frame, cx: &mut Cx<'_>) {
+    let exec = cx.wave.exec();
+    // SAFETY: by the contract.
+    unsafe {
+        if exec != (*frame).wave.masked {
+            cx.wave.rebuild_masks();
+            (*frame).wave.masked = exec;
         }
     }
 }
@@ -297,10 +409,7 @@ called! {
             #[cfg(all(test, target_arch = "x86_64"))]
             assert_eq!(crate::tests::float_control() & !0x3f, FLOAT_CONTROL, "handlers need the usual one");
             let cx = Frame::cx(frame);
-            let exec = cx.wave.exec();
-            if exec != (*frame).wave.masked {
-                cx.wave.rebuild_masks();
-            }
+            take_exec(frame, cx);
             let mut flow = Flow::NEXT;
             for _ in 0..count {
                 cx.op = &*op;

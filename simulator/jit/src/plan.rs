@@ -152,6 +152,18 @@ pub fn lanes(handlers: &Handlers) -> Option<&Lanes> {
     }
 }
 
+/// The builtin of an operation that waits for a barrier and does nothing else, and the barrier's number.
+pub fn waits(handlers: &Handlers) -> Option<(Control, Option<&Value>)> {
+    let Body::Once(once) = &handlers.general else { return None };
+    match (&once.body[..], &once.operands[..]) {
+        ([Stmt::Control { builtin: builtin @ Control::Barrier, .. }], []) => Some((*builtin, None)),
+        ([Stmt::Control { builtin: builtin @ Control::BarrierWait, args }], []) => {
+            Some((*builtin, args.first()))
+        }
+        _ => None,
+    }
+}
+
 fn always_jumps(handlers: &Handlers) -> bool {
     let always = |s: &Stmt| matches!(s, Stmt::SetState(State::Pc, _));
     matches!(&handlers.general, Body::Once(once) if once.body.iter().any(always))

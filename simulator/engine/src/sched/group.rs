@@ -325,10 +325,9 @@ impl<'a> Group<'a> {
             instructions: self.executed,
             cancel: self.dispatch.cancel,
         };
-        let mut waves = park(&mut self.slots, &mut self.scratch, per_wave);
+        let mut waves = park(&mut self.slots, &mut self.scratch, per_wave, &self.order);
         let mut round = Round {
             waves: &mut waves,
-            order: &self.order,
             turn: *turn,
             allowed: self.executed.saturating_add(self.allowance),
             slice,

@@ -3,7 +3,7 @@
 
 use super::dispatch::Dispatch;
 use super::group::{Slot, Status, TURN};
-use crate::interp::{Next, Waves};
+use crate::interp::{Next, Waits, Waves};
 use smallvec::SmallVec;
 use wavesim_machine::exec::machine_ops::Event;
 use wavesim_machine::exec::rt::Cx;
@@ -14,11 +14,9 @@ const WAVES: usize = 32;
 
 /// What remains of a round, and the rounds after it, where the order of waves does not change.
 pub struct Round<'r, 'a> {
-    /// The waves of the workgroup.
+    /// The waves of the workgroup, in the order of their turns.
     pub waves: &'r mut [Parked<'a>],
-    /// Their numbers, in the order of their turns.
-    pub order: &'r [usize],
-    /// The place in `order` of the wave that runs, or ran last.
+    /// The place in `waves` of the one that runs, or ran last.
     pub turn: usize,
     /// The count of instructions at which the budget is used up that was taken so far.
     pub allowed: u64,
@@ -35,12 +33,13 @@ pub struct Parked<'a> {
     status: &'a mut Status,
 }
 
-/// The waves of a workgroup, each with as many bytes of scratch.
+/// The waves of a workgroup in an order, which has each of them once. Each has as many bytes of scratch.
 #[inline(always)]
 pub fn park<'a>(
     slots: &'a mut [Slot],
     mut scratch: &'a mut [u8],
     per_wave: usize,
+    order: &[usize],
 ) -> SmallVec<[Parked<'a>; WAVES]> {
     let mut waves = SmallVec::new();
     for Slot { wave, status } in slots {
@@ -48,14 +47,51 @@ pub fn park<'a>(
         scratch = rest;
         waves.push(Parked { wave: Some(wave), scratch: own, status });
     }
+    if order.iter().enumerate().any(|(turn, at)| turn != *at) {
+        let mut by_number: Vec<Option<Parked<'a>>> = waves.drain(..).map(Some).collect();
+        waves.extend(order.iter().filter_map(|at| by_number.get_mut(*at)?.take()));
+    }
     waves
 }
 
 impl<'a> Round<'_, 'a> {
     /// Takes the wave whose turn it is, and its scratch. `None` if it is taken already.
     pub fn take(&mut self) -> Option<(&'a mut Wave, &'a mut [u8])> {
-        let parked = &mut self.waves[self.order[self.turn]];
+        let parked = &mut self.waves[self.turn];
         Some((parked.wave.take()?, std::mem::take(&mut parked.scratch)))
+    }
+
+    /// The wave of `cx` does not run now. The next one that is ready takes its place, and runs up to the count that this gives.
+    #[inline(always)]
+    fn other(&mut self, cx: &mut Cx<'a>) -> Option<u64> {
+        let end = cx.instructions + TURN;
+        if end > self.allowed || self.dispatch.is_cancelled() {
+            return None;
+        }
+        let mut turn = self.turn;
+        loop {
+            turn += 1;
+            if turn == self.waves.len() {
+                // The order stays the same from round to round.
+                if cx.instructions >= self.slice {
+                    return None;
+                }
+                turn = 0;
+            }
+            let Parked { wave, scratch, status } = &mut self.waves[turn];
+            match wave.take_if(|wave| ready(wave, status, cx.workgroup)) {
+                Some(wave) => {
+                    let (wave, scratch) =
+                        cx.switch(wave, std::mem::take(scratch), self.dispatch.program.lowered());
+                    let parked = &mut self.waves[self.turn];
+                    (parked.wave, parked.scratch) = (Some(wave), scratch);
+                    self.turn = turn;
+                    return Some(end);
+                }
+                None if turn == self.turn => return ready(cx.wave, status, cx.workgroup).then_some(end),
+                None => {}
+            }
+        }
     }
 }
 
@@ -63,41 +99,16 @@ impl<'a> Round<'_, 'a> {
 unsafe impl<'a> Waves<'a> for Round<'_, 'a> {
     #[inline(always)]
     fn next(&mut self, cx: &mut Cx<'a>, event: Event) -> Next {
-        let at = self.order[self.turn];
-        if let Some(event) = stop(cx.wave, self.waves[at].status, cx.workgroup, event) {
+        if let Some(event) = stop(cx.wave, self.waves[self.turn].status, cx.workgroup, event) {
             return Next::Event(event);
         }
-        let end = cx.instructions + TURN;
-        if end > self.allowed || self.dispatch.is_cancelled() {
-            return Next::None;
-        }
-        let mut turn = self.turn;
-        loop {
-            turn += 1;
-            if turn == self.order.len() {
-                // The order stays the same from round to round.
-                if cx.instructions >= self.slice {
-                    return Next::None;
-                }
-                turn = 0;
-            }
-            let Parked { wave, scratch, status } = &mut self.waves[self.order[turn]];
-            match wave.take_if(|wave| ready(wave, status, cx.workgroup)) {
-                Some(wave) => {
-                    let (wave, scratch) =
-                        cx.switch(wave, std::mem::take(scratch), self.dispatch.program.lowered());
-                    let parked = &mut self.waves[at];
-                    (parked.wave, parked.scratch) = (Some(wave), scratch);
-                    self.turn = turn;
-                    return Next::Wave(end);
-                }
-                None if turn == self.turn => {
-                    let same = ready(cx.wave, status, cx.workgroup);
-                    return if same { Next::Wave(end) } else { Next::None };
-                }
-                None => {}
-            }
-        }
+        self.other(cx).map_or(Next::None, Next::Wave)
+    }
+
+    #[inline(always)]
+    fn wait(&mut self, cx: &mut Cx<'a>, barrier: usize) -> Waits {
+        *self.waves[self.turn].status = Status::Waiting(barrier);
+        self.other(cx).map_or(Waits::None, Waits::Wave)
     }
 }
 

@@ -17,13 +17,13 @@ mod stmt;
 mod val;
 mod value;
 
-use crate::frame::{TURN, at, run_handlers, run_turn};
+use crate::frame::{TURN, at, meet, run_handlers, run_turn, wait};
 use crate::plan::{self, Kind, Operations};
 use crate::source::Source;
 use crate::unit::{Block as Straight, Unit};
 use isa_lower::ir::Stmt;
 use isa_lower::visit::any_stmt;
-use isa_spec::pcode::ir::State;
+use isa_spec::pcode::ir::{Control, State};
 use known::Known;
 use memory::Offsets;
 use once::Scalars;
@@ -246,11 +246,52 @@ impl Emitter<'_> {
         let Some((first, count)) = calls else { return Ok(()) };
         self.close_run()?;
         self.flush_scalars();
-        let op = self.op_address(first);
-        let args = [Src::Value(self.frame), Src::Value(op), Src::Imm(count as i32)];
+        match if others { self.barrier(first + count - 1)? } else { None } {
+            Some((function, number)) => {
+                self.handlers_of(first, count - 1, false);
+                let at = first + count - 1;
+                let op = self.op_address(at);
+                let after = self.ops[(at as usize + 1).min(self.ops.len() - 1)].pc;
+                let known = [Some(self.ops[at as usize].complete()), Some(after), number];
+                let known = known.into_iter().flatten().map(|known| Src::Imm(known as i32));
+                let args: Vec<Src> = [self.frame, op].map(Src::Value).into_iter().chain(known).collect();
+                self.called(function, &args, true);
+            }
+            None => self.handlers_of(first, count, others),
+        }
+        self.forget();
+        Ok(())
+    }
+
+    /// What runs an operation that waits for a barrier and does nothing else, and the barrier's number, if it has one.
+    fn barrier(&mut self, at: u32) -> R<Option<(*const (), Option<u32>)>> {
+        let handlers = self.operations.handlers(&self.ops[at as usize]);
+        let Some((builtin, number)) = plan::waits(&handlers) else { return Ok(None) };
+        let Some(number) = number else {
+            return Ok((builtin == Control::Barrier).then_some((meet as *const (), None)));
+        };
+        self.env = Env::new(at);
+        let number = self.value(number)?;
+        Ok(match number {
+            val::Val::Known(number) => Some((wait as *const (), Some(number as u32))),
+            _ => None,
+        })
+    }
+
+    /// Calls handlers of some operations, if there are any. `others`: see [`Emitter::called`].
+    fn handlers_of(&mut self, first: u32, count: u32, others: bool) {
+        if count > 0 {
+            let function = if others { run_turn as *const () } else { run_handlers as *const () };
+            let op = self.op_address(first);
+            let args = [Src::Value(self.frame), Src::Value(op), Src::Imm(count as i32)];
+            self.called(function, &args, others);
+        }
+    }
+
+    /// Calls what gives a flow, and goes on after [`Flow::NEXT`]. `others`: other waves may have had their turns.
+    fn called(&mut self, function: *const (), args: &[Src], others: bool) {
         self.take_for_zeros(false);
-        let run = if others { run_turn as *const () } else { run_handlers as *const () };
-        let flow = self.f.call(run as u64, &args);
+        let flow = self.f.call(function as u64, args);
         self.take_for_zeros(self.zeros_between);
         self.f.assign(self.flow, flow);
         if others {
@@ -262,8 +303,6 @@ impl Emitter<'_> {
         } else {
             self.f.branch(Cc::Ne, Width::W32, flow, 0, self.leave);
         }
-        self.forget();
-        Ok(())
     }
 
     /// Goes on with the wave that is in the frame now.

@@ -20,7 +20,7 @@ const LIMIT: u64 = 1 << 22;
 
 /// s0 is the workgroup, v0 the work-item, s[2:3] the address of a dword for each work-item, in v1 at the start; s4 is the wave, v2 the dword's
 /// offset, v3 that of a work-item of the next wave in LDS.
-fn kernel(body: &[&'static str], size: u32) -> Program {
+fn kernel(body: &[&'static str], size: u32, arch: Arch) -> Program {
     let items: &'static str = if size == 32 { "s_movk_i32 s6, 160" } else { "s_movk_i32 s6, 320" };
     let (wave, next): (&str, &str) = match size {
         32 => ("s_lshr_b32 s4, s4, 5", "v_add_nc_u32 v3, 32, v0"),
@@ -44,6 +44,9 @@ fn kernel(body: &[&'static str], size: u32) -> Program {
         "global_load_b32 v1, v2, s[2:3]",
         "s_waitcnt vmcnt(0)",
     ];
+    if arch == Arch::Rdna4 {
+        lines[15] = "s_wait_loadcnt 0x0";
+    }
     if size == 64 {
         lines[6] = "v_cmp_le_u32 vcc, s6, v3";
         lines[8] = "v_cndmask_b32 v3, v3, v4, vcc";
@@ -61,7 +64,7 @@ fn kernel(body: &[&'static str], size: u32) -> Program {
     };
     lines.extend(body.iter().map(moved));
     lines.extend(["global_store_b32 v2, v1, s[2:3]", "s_endpgm"]);
-    program_by(&Options::new(Arch::Rdna3).wave(size), &lines, size)
+    program_by(&Options::new(arch).wave(size), &lines, size)
 }
 
 type Outcome = (Result<RunStats, Box<Fault>>, Vec<u32>);
@@ -104,9 +107,14 @@ fn launch(
 
 /// Launches give the same under all schedules, interpreted and compiled: results, counts of instructions, faults.
 fn same(body: &[&'static str], limits: &[u64]) -> Vec<Outcome> {
+    same_by(Arch::Rdna3, body, limits)
+}
+
+/// [`same`], by an architecture.
+fn same_by(arch: Arch, body: &[&'static str], limits: &[u64]) -> Vec<Outcome> {
     let mut outcomes = Vec::new();
     for size in [32, 64] {
-        let program = kernel(body, size);
+        let program = kernel(body, size, arch);
         for schedule in [
             Schedule::RoundRobin,
             Schedule::Reverse,
@@ -151,6 +159,55 @@ const EXCHANGE: [&str; 13] = [
 fn waves_exchange_values() {
     for (result, _) in same(&EXCHANGE, &[LIMIT]) {
         result.expect("an end");
+    }
+}
+
+/// Handlers run right before a barrier; where waves signal and wait apart, others run in between, and clocks count all of them.
+#[test]
+fn waves_signal_and_wait() {
+    let together = [
+        "s_movk_i32 s8, 40",
+        "ds_store_b32 v5, v1",
+        "v_cvt_f32_u32 v7, v1",
+        "v_exp_f32 v8, v7",
+        "s_barrier",
+        "ds_load_b32 v6, v3",
+        "v_mad_u32_u24 v1, v1, v6, v5",
+        "s_getreg_b32 s9, hwreg(HW_REG_SHADER_CYCLES)",
+        "v_xor_b32 v1, s9, v1",
+        "v_sin_f32 v8, v7",
+        "s_barrier",
+        "v_xor_b32 v1, v8, v1",
+        "s_add_i32 s8, s8, -1",
+        "s_cmp_lg_u32 s8, 0",
+        "s_cbranch_scc1 @1",
+    ];
+    let apart = [
+        "s_movk_i32 s8, 40",
+        "ds_store_b32 v5, v1",
+        "s_wait_dscnt 0x0",
+        "s_barrier_signal -1",
+        "v_cvt_f32_u32 v7, v1",
+        "v_exp_f32 v8, v7",
+        "s_barrier_wait -1",
+        "ds_load_b32 v6, v3",
+        "s_wait_dscnt 0x0",
+        "v_mad_u32_u24 v1, v1, v6, v5",
+        "s_getreg_b32 s9, hwreg(HW_REG_SHADER_CYCLES_LO)",
+        "v_xor_b32 v1, s9, v1",
+        "s_barrier_signal -1",
+        "s_barrier_wait 0xffff",
+        "s_add_i32 s8, s8, -1",
+        "s_cmp_lg_u32 s8, 0",
+        "s_cbranch_scc1 @1",
+    ];
+    for (arch, body) in [(Arch::Rdna3, &together[..]), (Arch::Rdna4, &apart)] {
+        for (result, _) in same_by(arch, body, &[LIMIT]) {
+            result.expect("an end");
+        }
+        for (result, _) in same_by(arch, body, &[1500, 4001]) {
+            assert_eq!(result.expect_err("a limit").kind, FaultKind::InstructionLimit);
+        }
     }
 }
 

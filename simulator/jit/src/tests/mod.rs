@@ -42,7 +42,7 @@ fn program_by(options: &Options, lines: &[&str], wave: u32) -> Program {
         }
         None => (inst(line), 0),
     });
-    Program::new(Arch::Rdna3, list.collect()).expect("a program").for_wave_size(wave)
+    Program::new(options.arch, list.collect()).expect("a program").for_wave_size(wave)
 }
 
 fn start(size: u32, mode: u32) -> Wave {
