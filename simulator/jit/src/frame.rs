@@ -1,6 +1,7 @@
 //! What compiled code is called with, and what it calls: the handlers of the interpreter.
 
 use crate::access::Ranges;
+use crate::kept::{Kept, OfWaves};
 use crate::{Form, Place};
 use isa_spec::pcode::ir::Control;
 use std::mem::{MaybeUninit, offset_of};
@@ -63,6 +64,8 @@ pub struct Frame {
     began: Option<(u64, u32)>,
     /// Where code begins.
     places: *const [Place],
+    /// What is known of waves.
+    kept: *mut OfWaves,
 }
 
 /// The wave that runs.
@@ -79,13 +82,15 @@ struct OfWave {
     masked: u64,
     /// What instructions accessed last, for prefetching: `Wave::last_addresses`.
     last_addresses: *mut u64,
+    /// What is known of it.
+    kept: *mut Kept,
 }
 
 impl OfWave {
     /// # Safety
-    /// A valid context. Pointers are valid as long as the wave is in it, and nothing but them refers to what they point to.
+    /// A valid context and table. Pointers are valid as long as the wave is in it, and nothing but them refers to what they point to.
     #[inline(always)]
-    unsafe fn new(cx: *mut Cx<'_>) -> OfWave {
+    unsafe fn new(cx: *mut Cx<'_>, kept: *mut OfWaves) -> OfWave {
         // SAFETY: by the contract.
         unsafe {
             let first = file(&*cx, 0);
@@ -98,6 +103,7 @@ impl OfWave {
                 code_base: (*wave).code_base,
                 masked: (*wave).exec(),
                 last_addresses: (&raw mut (*wave).last_addresses).cast(),
+                kept: OfWaves::of(kept, wave, (*wave).id),
             }
         }
     }
@@ -130,6 +136,7 @@ pub mod at {
     pub const DENORMALS: i32 = offset_of!(Frame, denormals) as i32;
     pub const NO_DENORMALS: i32 = offset_of!(Frame, no_denormals) as i32;
     pub const LAST_ADDRESSES: i32 = offset_of!(Frame, wave.last_addresses) as i32;
+    pub const KEPT: i32 = offset_of!(Frame, wave.kept) as i32;
     pub const LDS: i32 = offset_of!(Frame, lds) as i32;
     pub const LDS_BYTES: i32 = offset_of!(Frame, lds_bytes) as i32;
     pub const RANGES: i32 = offset_of!(Frame, ranges) as i32;
@@ -215,8 +222,10 @@ pub unsafe fn enter<'a>(
     // SAFETY: a valid context; from here on it is reached by this pointer alone, here and in the functions that code calls.
     unsafe {
         let lds: *mut [u8] = &raw mut *(*raw).lds;
+        let mut kept = OfWaves::none();
+        let kept = &raw mut kept;
         let mut frame = Frame {
-            wave: OfWave::new(raw),
+            wave: OfWave::new(raw, kept),
             instructions: &raw mut (*raw).instructions,
             end: *end,
             base: (*raw).instructions.wrapping_sub(start as u64),
@@ -237,6 +246,7 @@ pub unsafe fn enter<'a>(
             entry,
             began: None,
             places,
+            kept,
         };
         let flow = Flow(code(&mut frame, entry));
         *end = frame.end;
@@ -375,7 +385,7 @@ unsafe fn go_on(frame: *mut Frame) -> u32 {
             next.number
         };
         (*frame).base = cx.instructions.wrapping_sub(number as u64);
-        (*frame).wave = OfWave::new(cx);
+        (*frame).wave = OfWave::new(cx, (*frame).kept);
         TURN.0
     }
 }

@@ -9,6 +9,7 @@
 //! - [`emit`]: code for a unit
 //! - [`mod@frame`]: what code is called with, and calls
 //! - [`access`]: where the lanes of a load or store are in the host's memory
+//! - [`kept`]: what code knows of waves while it runs
 //! - [`rare`]: what code calls for lanes whose results are not certain
 //! - [`host`]: code memory
 //! - [`source`]: the program, as the compiler has it
@@ -26,6 +27,7 @@ mod background;
 mod emit;
 mod frame;
 mod host;
+mod kept;
 mod plan;
 mod rare;
 mod source;

@@ -164,6 +164,22 @@ pub fn waits(handlers: &Handlers) -> Option<(Control, Option<&Value>)> {
     }
 }
 
+/// Whether it is certain that its handler writes no vector register.
+pub fn leaves_registers(handlers: &Handlers) -> bool {
+    let scalar = |s: &Stmt| match s {
+        Stmt::Set(var, _) | Stmt::SetLow { var, .. } => !matches!(var, Var::Operand(_)),
+        Stmt::SetState(..)
+        | Stmt::SetSgpr { .. }
+        | Stmt::SetScalar { .. }
+        | Stmt::SetMaskOperand(_)
+        | Stmt::Parts { .. }
+        | Stmt::If { .. }
+        | Stmt::Control { .. } => true,
+        _ => false,
+    };
+    matches!(&handlers.general, Body::Once(once) if !any_stmt(&once.body, &|s| !scalar(s)))
+}
+
 fn always_jumps(handlers: &Handlers) -> bool {
     let always = |s: &Stmt| matches!(s, Stmt::SetState(State::Pc, _));
     matches!(&handlers.general, Body::Once(once) if once.body.iter().any(always))

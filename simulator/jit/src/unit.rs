@@ -133,7 +133,7 @@ fn worth(blocks: &[Block], machine: &Machine<'_>, operations: &mut Operations) -
 }
 
 /// The operations that a branch may lead to.
-fn targets(at: u32, machine: &Machine<'_>, operations: &mut Operations) -> Vec<u32> {
+pub fn targets(at: u32, machine: &Machine<'_>, operations: &mut Operations) -> Vec<u32> {
     let op = &machine.source.ops[at as usize];
     let handlers = operations.handlers(op);
     let mut found = Vec::new();

@@ -356,12 +356,40 @@ impl Emitter<'_> {
         if kinds.is_empty() {
             return Ok(());
         }
+        let (kept, others): (Vec<&Located>, Vec<&Located>) =
+            kinds.into_iter().partition(|kind| self.kept(kind).is_some());
+        if !others.is_empty() {
+            let found = self.look(&others, [exec, full])?;
+            self.note_offsets(&others, exec, &found);
+        }
+        let numbers: Vec<usize> = kept.iter().filter_map(|kind| self.kept(kind)).collect();
+        if !kept.is_empty() {
+            let found = self.unless_kept(&numbers, full, |e| e.look(&kept, [exec, full]))?;
+            self.note_offsets(&kept, exec, &found);
+        }
+        Ok(())
+    }
+
+    fn note_offsets(&mut self, kinds: &[&Located], exec: V, found: &[[V; 3]]) {
+        for (kind, [farthest, together, same]) in kinds.iter().zip(found) {
+            let known = self.offsets.entry((kind.access.register, kind.from)).or_insert_with(|| Offsets {
+                exec,
+                farthest: *farthest,
+                same: *same,
+                together: BTreeMap::new(),
+            });
+            known.together.insert(kind.access.dwords, *together);
+        }
+    }
+
+    /// Looks at the lanes' offsets. Of each: the highest, [`Group::together`] and [`Group::same`].
+    fn look(&mut self, kinds: &[&Located], [exec, full]: [V; 2]) -> R<Vec<[V; 3]>> {
         // The highest offsets, and lanes of a packet that are in order, in all packets.
         let mut found = Vec::new();
         self.each_packet(|e, base| {
             let mut packet = Packet::new(base);
             let (none, all) = (e.f.vconst([0; 8]), e.f.vconst([u32::MAX; 8]));
-            for place in &kinds {
+            for place in kinds {
                 // They are the loop's own: what is made of them stays in it.
                 let [farthest, together, same] = [none, all, all].map(|first| {
                     let v = e.f.fresh(Class::Vec);
@@ -380,22 +408,16 @@ impl Emitter<'_> {
             }
             Ok(())
         })?;
-        for (kind, (farthest, orders)) in kinds.iter().zip(found) {
+        let mut results = Vec::new();
+        for (farthest, orders) in found {
             let [together, same] = orders.map(|lanes| {
                 let bits = self.f.sign_bits(lanes);
                 let all = self.f.compare(Cc::Eq, Width::W32, bits, 0xff);
                 self.f.int2(Int2::And, Width::W32, all, full)
             });
-            let farthest = self.highest(farthest);
-            let known = self.offsets.entry((kind.access.register, kind.from)).or_insert_with(|| Offsets {
-                exec,
-                farthest,
-                same,
-                together: BTreeMap::new(),
-            });
-            known.together.insert(kind.access.dwords, together);
+            results.push([self.highest(farthest), together, same]);
         }
-        Ok(())
+        Ok(results)
     }
 
     /// The highest of unsigned words; beyond every limit from 2 GiB on, which offsets may not have.

@@ -4,6 +4,7 @@
 mod bytes;
 mod convert;
 mod float;
+mod kept;
 mod known;
 mod memory;
 mod moves;
@@ -98,6 +99,8 @@ pub struct Emitter<'f> {
     ranges: usize,
     /// Offsets of lanes that have been looked at, by register, and what they are counted from.
     offsets: HashMap<(u16, Option<[V; 2]>), Offsets>,
+    /// Offsets that stay known beyond a block.
+    numbers: kept::Numbers,
     known: Known,
     /// Integers of which only the low word is not zero.
     words: HashSet<V>,
@@ -109,6 +112,7 @@ pub fn unit(unit: &Unit, machine: Machine<'_>, operations: &mut Operations) -> R
     let (frame, entry) = (f.param(0), f.param(1));
     let (top, leave, flow) = (f.label(), f.label(), f.fresh(Class::Int));
     let vectors = f.load(Size::B8, frame, at::VECTORS);
+    let numbers = kept::Numbers::of(unit, &machine, operations);
     let mut emitter = Emitter {
         f,
         frame,
@@ -135,6 +139,7 @@ pub fn unit(unit: &Unit, machine: Machine<'_>, operations: &mut Operations) -> R
         zeros_between: false,
         ranges: 0,
         offsets: HashMap::new(),
+        numbers,
         known: Known::default(),
         words: HashSet::new(),
     };
@@ -246,6 +251,12 @@ impl Emitter<'_> {
         let Some((first, count)) = calls else { return Ok(()) };
         self.close_run()?;
         self.flush_scalars();
+        let leaves =
+            |e: &mut Self, at: u32| plan::leaves_registers(&e.operations.handlers(&e.ops[at as usize]));
+        if !(first..first + count).all(|at| leaves(self, at)) {
+            // Before the wave may be another one.
+            self.forget_kept(|_| true);
+        }
         match if others { self.barrier(first + count - 1)? } else { None } {
             Some((function, number)) => {
                 self.handlers_of(first, count - 1, false);

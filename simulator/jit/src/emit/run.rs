@@ -274,6 +274,7 @@ impl Emitter<'_> {
         self.daz = false;
         let made = made?;
         self.set_flags(full, &made.normal);
+        self.forget_kept(|register| run.written.contains(&register));
         if !run.accesses.is_empty() {
             let on = self.f.label();
             self.f.push(Inst::Jump(on));
