@@ -1,6 +1,7 @@
 //! The interpreter: the handler of each operation in turn, out of the table for the float mode.
 
 use crate::reference;
+pub use crate::sched::ring::Ring;
 use std::sync::atomic::{AtomicU16, Ordering};
 use wavesim_isa::arch::Arch;
 use wavesim_isa::inst::Inst;
@@ -191,19 +192,11 @@ pub unsafe trait Waves<'a> {
     /// The wave of `cx` has stopped for an event; its PC is after the instruction. Another wave takes its place in `cx`, if one is ready.
     fn next(&mut self, cx: &mut Cx<'a>, event: Event) -> Next;
 
-    /// As [`Waves::next`], for a wave that waits for a barrier ([`Event::BarrierWait`]): most turns end so.
-    fn wait(&mut self, cx: &mut Cx<'a>, barrier: usize) -> Waits;
-}
+    /// The waves, for who gives turns at barriers without the context, if that can be done. Valid up to the next call of [`Waves::next`].
+    fn ring(&mut self) -> Option<Ring>;
 
-/// As [`Next`], in registers.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Waits {
-    /// [`Next::Wave`].
-    Wave(u64),
-    /// [`Next::None`].
-    None,
-    /// [`Next::Event`].
-    Event,
+    /// Puts the wave into the context whose turn it is by [`Waves::ring`].
+    fn catch_up(&mut self, cx: &mut Cx<'a>, turn: usize);
 }
 
 /// What follows a wave's event.
@@ -227,10 +220,11 @@ unsafe impl<'a> Waves<'a> for Alone {
         Next::Event(event)
     }
 
-    #[inline(always)]
-    fn wait(&mut self, _: &mut Cx<'a>, _: usize) -> Waits {
-        Waits::Event
+    fn ring(&mut self) -> Option<Ring> {
+        None
     }
+
+    fn catch_up(&mut self, _: &mut Cx<'a>, _: usize) {}
 }
 
 /// After `Cx::op` has given an event that is not a fault, and was counted: another wave's turn.

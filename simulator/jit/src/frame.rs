@@ -5,7 +5,7 @@ use crate::kept::{Kept, OfWaves};
 use crate::{Form, Place};
 use isa_spec::pcode::ir::Control;
 use std::mem::{MaybeUninit, offset_of};
-use wavesim_engine::interp::{self, Next, Waits, Waves};
+use wavesim_engine::interp::{self, Next, Ring, Waves};
 use wavesim_machine::exec::machine_ops::{Event, barrier};
 use wavesim_machine::exec::op::Op;
 use wavesim_machine::exec::program::Program;
@@ -64,12 +64,27 @@ pub struct Frame {
     began: Option<(u64, u32)>,
     /// Where code begins.
     places: *const [Place],
-    /// What is known of waves.
-    kept: *mut OfWaves,
+    /// Waves that have run, and what is known of them.
+    known: *mut OfWaves<OfWave>,
+    turns: Turns,
+}
+
+/// The waves as `Waves::ring` gives them.
+enum Turns {
+    /// It has not been asked, or the context has had another wave since.
+    Unknown,
+    /// It gives none.
+    None,
+    Ring {
+        ring: Ring,
+        /// The wave whose turn it is is not in the context yet.
+        behind: bool,
+    },
 }
 
 /// The wave that runs.
 #[repr(C)]
+#[derive(Clone, Copy)]
 struct OfWave {
     vectors: *mut LaneVec,
     sgprs: *mut u32,
@@ -84,18 +99,19 @@ struct OfWave {
     last_addresses: *mut u64,
     /// What is known of it.
     kept: *mut Kept,
+    wave: *mut Wave,
 }
 
 impl OfWave {
     /// # Safety
     /// A valid context and table. Pointers are valid as long as the wave is in it, and nothing but them refers to what they point to.
     #[inline(always)]
-    unsafe fn new(cx: *mut Cx<'_>, kept: *mut OfWaves) -> OfWave {
+    unsafe fn new(cx: *mut Cx<'_>, waves: *mut OfWaves<OfWave>) -> OfWave {
         // SAFETY: by the contract.
         unsafe {
             let first = file(&*cx, 0);
             let wave: *mut Wave = &mut *(*cx).wave;
-            OfWave {
+            let mut of = OfWave {
                 vectors: first.at(0),
                 sgprs: (&raw mut (*wave).sgprs).cast(),
                 scc: &raw mut (*wave).scc,
@@ -103,18 +119,43 @@ impl OfWave {
                 code_base: (*wave).code_base,
                 masked: (*wave).exec(),
                 last_addresses: (&raw mut (*wave).last_addresses).cast(),
-                kept: OfWaves::of(kept, wave, (*wave).id),
-            }
+                kept: std::ptr::null_mut(),
+                wave,
+            };
+            of.kept = OfWaves::insert(waves, wave, (*wave).id, of);
+            of
         }
     }
 }
 
 impl Frame {
     /// # Safety
+    /// The context, with the wave that runs.
+    ///
+    /// # Safety
     /// Called by compiled code with its frame: nothing else refers to the context now.
+    #[inline(always)]
     pub unsafe fn cx<'f>(frame: *mut Frame) -> &'f mut Cx<'f> {
         // SAFETY: by the contract of `enter`.
-        unsafe { &mut *(*frame).cx.cast() }
+        unsafe {
+            if matches!((*frame).turns, Turns::Ring { behind: true, .. }) {
+                Frame::catch_up(frame);
+            }
+            &mut *(*frame).cx.cast()
+        }
+    }
+
+    /// # Safety
+    /// As for [`Frame::cx`].
+    #[inline(never)]
+    unsafe fn catch_up(frame: *mut Frame) {
+        // SAFETY: by the contract.
+        unsafe {
+            if let Turns::Ring { ring, behind } = &mut (*frame).turns {
+                (*(*frame).waves).catch_up(&mut *(*frame).cx.cast(), ring.turn());
+                *behind = false;
+            }
+        }
     }
 }
 
@@ -222,10 +263,10 @@ pub unsafe fn enter<'a>(
     // SAFETY: a valid context; from here on it is reached by this pointer alone, here and in the functions that code calls.
     unsafe {
         let lds: *mut [u8] = &raw mut *(*raw).lds;
-        let mut kept = OfWaves::none();
-        let kept = &raw mut kept;
+        let mut known = OfWaves::none();
+        let known = &raw mut known;
         let mut frame = Frame {
-            wave: OfWave::new(raw, kept),
+            wave: OfWave::new(raw, known),
             instructions: &raw mut (*raw).instructions,
             end: *end,
             base: (*raw).instructions.wrapping_sub(start as u64),
@@ -246,9 +287,11 @@ pub unsafe fn enter<'a>(
             entry,
             began: None,
             places,
-            kept,
+            known,
+            turns: Turns::Unknown,
         };
         let flow = Flow(code(&mut frame, entry));
+        Frame::cx(&raw mut frame);
         *end = frame.end;
         // Otherwise handlers have left the wave as it is to be.
         if flow != SWITCHED && flow != OVER && frame.wave.masked != (*raw).wave.exec() {
@@ -272,23 +315,35 @@ called! {
             if flow != Flow::EVENT.0 {
                 return flow;
             }
-            let cx = Frame::cx(frame);
-            let (program, op) = (&*(*frame).program, &*(*frame).op);
-            let Some(event) = cx.event.take_if(|event| !matches!(event, Event::Fault(_))) else {
-                return Flow::EVENT.0;
-            };
-            let before = cx.instructions;
-            cx.instructions = (*frame).base.wrapping_add(op.complete() as u64);
-            match interp::give_turn(cx, program, event, &mut *(*frame).waves) {
-                Next::Event(event) => {
-                    (cx.event, cx.instructions) = (Some(event), before);
-                    return Flow::EVENT.0;
-                }
-                Next::None => return OVER.0,
-                Next::Wave(end) => (*frame).end = end,
-            }
-            go_on(frame)
+            end_turn(frame)
         }
+    }
+}
+
+/// After an operation has given an event: another wave's turn, unless it is a fault.
+///
+/// # Safety
+/// As for [`run_handlers`].
+unsafe fn end_turn(frame: *mut Frame) -> u32 {
+    // SAFETY: by the contract, and that of `enter`.
+    unsafe {
+        let cx = Frame::cx(frame);
+        let (program, op) = (&*(*frame).program, &*(*frame).op);
+        let Some(event) = cx.event.take_if(|event| !matches!(event, Event::Fault(_))) else {
+            return Flow::EVENT.0;
+        };
+        let before = cx.instructions;
+        cx.instructions = (*frame).base.wrapping_add(op.complete() as u64);
+        (*frame).turns = Turns::Unknown;
+        match interp::give_turn(cx, program, event, &mut *(*frame).waves) {
+            Next::Event(event) => {
+                (cx.event, cx.instructions) = (Some(event), before);
+                return Flow::EVENT.0;
+            }
+            Next::None => return OVER.0,
+            Next::Wave(end) => (*frame).end = end,
+        }
+        go_on(frame, &raw mut *cx.wave)
     }
 }
 
@@ -327,80 +382,122 @@ unsafe fn wait_by(
     builtin: Control,
     number: u32,
 ) -> u32 {
-    // SAFETY: by the contract, and that of `enter`.
+    // SAFETY: by the contract, and that of `enter`. The context may be behind: its wave is not used before it has caught up.
     unsafe {
-        let cx = Frame::cx(frame);
-        take_exec(frame, cx);
-        (cx.op, (*frame).op) = (&*op, op);
-        let waits = match barrier(cx.wave, cx.workgroup, builtin, number) {
+        let (cx, wave): (*mut Cx<'_>, _) = ((*frame).cx.cast(), (*frame).wave.wave);
+        take_exec(frame, &mut *wave);
+        let waits = match barrier(&mut *wave, (*cx).workgroup, builtin, number) {
             Ok(_) => return Flow::NEXT.0,
-            Err(Event::BarrierWait(waits)) => waits,
-            Err(event) => {
-                cx.event = Some(event);
-                return Flow::EVENT.0;
-            }
+            Err(event) => match event {
+                Event::BarrierWait(waits) if is_ring(frame) => waits,
+                event => {
+                    let cx = Frame::cx(frame);
+                    (cx.op, cx.event, (*frame).op) = (&*op, Some(event), op);
+                    return end_turn(frame);
+                }
+            },
         };
-        let before = cx.instructions;
-        cx.instructions = (*frame).base.wrapping_add(complete as u64);
-        cx.wave.pc = pc as u64;
-        match (*(*frame).waves).wait(cx, waits) {
-            Waits::Event => {
-                (cx.event, cx.instructions) = (Some(Event::BarrierWait(waits)), before);
-                Flow::EVENT.0
-            }
-            Waits::None => OVER.0,
-            Waits::Wave(end) => {
-                (*frame).end = end;
-                go_on(frame)
-            }
-        }
+        let count = (*frame).base.wrapping_add(complete as u64);
+        (*cx).instructions = count;
+        (*wave).pc = pc as u64;
+        let Turns::Ring { ring, behind } = &mut (*frame).turns else { return OVER.0 };
+        let Some(end) = ring.wait(waits, (*cx).workgroup, count) else { return OVER.0 };
+        (*behind, (*frame).end) = (true, end);
+        go_on(frame, ring.wave())
     }
 }
 
-/// [`TURN`] if code goes on with the wave in the context, at its PC.
+/// Whether waves may take turns by [`Ring`].
 ///
 /// # Safety
 /// As for [`run_handlers`].
 #[inline(always)]
-unsafe fn go_on(frame: *mut Frame) -> u32 {
+unsafe fn is_ring(frame: *mut Frame) -> bool {
+    // SAFETY: by the contract.
+    unsafe {
+        if let Turns::Unknown = (*frame).turns {
+            ask_ring(frame);
+        }
+        matches!((*frame).turns, Turns::Ring { .. })
+    }
+}
+
+/// # Safety
+/// As for [`run_handlers`].
+#[cold]
+#[inline(never)]
+unsafe fn ask_ring(frame: *mut Frame) {
+    // SAFETY: by the contract.
+    unsafe {
+        (*frame).turns = match (*(*frame).waves).ring() {
+            Some(ring) => Turns::Ring { ring, behind: false },
+            None => Turns::None,
+        };
+    }
+}
+
+/// [`TURN`] if code goes on with a wave, at its PC. The context has it, or is behind.
+///
+/// # Safety
+/// As for [`run_handlers`].
+#[inline(always)]
+unsafe fn go_on(frame: *mut Frame, wave: *mut Wave) -> u32 {
     // SAFETY: by the contract, and that of `enter`.
     unsafe {
-        let cx = Frame::cx(frame);
-        let wide = cx.wave.halves() == 2;
-        let mode = cx.wave.mode == (*frame).mode && wide == (*frame).form.wide;
+        let (pc, wide) = ((*wave).pc, (*wave).halves() == 2);
+        let mode = (*wave).mode == (*frame).mode && wide == (*frame).form.wide;
         // Waves that take turns at barriers mostly go on where the one before them went on.
-        let began = (*frame).began.filter(|(pc, _)| mode && *pc == cx.wave.pc);
+        let began = (*frame).began.filter(|(began, _)| mode && *began == pc);
         let number = if let Some((_, number)) = began {
             number
         } else {
-            let program = &*(*frame).program;
-            let Some(next) = program.op_at(cx.wave.pc) else { return SWITCHED.0 };
-            let place = (*frame).places.as_ref().and_then(|places| places.get(program.index_of(next)));
-            let entry = place.and_then(|place| place.entry_of((*frame).code));
-            match entry {
-                Some(entry) if mode || Form::of(cx) == Some((*frame).form) => (*frame).entry = entry,
-                _ => return SWITCHED.0,
-            }
-            (*frame).began = Some((cx.wave.pc, next.number));
-            next.number
+            let Some(number) = find_entry(frame, mode) else { return SWITCHED.0 };
+            number
         };
-        (*frame).base = cx.instructions.wrapping_sub(number as u64);
-        (*frame).wave = OfWave::new(cx, (*frame).kept);
+        let cx: *mut Cx<'_> = (*frame).cx.cast();
+        (*frame).base = (*cx).instructions.wrapping_sub(number as u64);
+        (*frame).wave = match OfWaves::get((*frame).known, wave, (*wave).id) {
+            Some((of, kept)) => OfWave { kept, masked: (*wave).exec(), ..of },
+            None => OfWave::new(Frame::cx(frame), (*frame).known),
+        };
         TURN.0
+    }
+}
+
+/// Sets where code goes on with the wave in the context. Gives the number of the operation there; none, if it is not in this code. `mode`: the
+/// wave has the frame's MODE.
+///
+/// # Safety
+/// As for [`run_handlers`].
+#[inline(never)]
+unsafe fn find_entry(frame: *mut Frame, mode: bool) -> Option<u32> {
+    // SAFETY: by the contract.
+    unsafe {
+        let cx = Frame::cx(frame);
+        let program = &*(*frame).program;
+        let next = program.op_at(cx.wave.pc)?;
+        let place = (*frame).places.as_ref()?.get(program.index_of(next))?;
+        let entry = place.entry_of((*frame).code)?;
+        if !mode && Form::of(cx) != Some((*frame).form) {
+            return None;
+        }
+        (*frame).entry = entry;
+        (*frame).began = Some((cx.wave.pc, next.number));
+        Some(next.number)
     }
 }
 
 /// EXEC is in registers; handlers have it as lane masks, too.
 ///
 /// # Safety
-/// The frame is that of `cx`.
+/// The frame has this wave.
 #[inline(always)]
-unsafe fn take_exec(frame: *mut Frame, cx: &mut Cx<'_>) {
-    let exec = cx.wave.exec();
+unsafe fn take_exec(frame: *mut Frame, wave: &mut Wave) {
+    let exec = wave.exec();
     // SAFETY: by the contract.
     unsafe {
         if exec != (*frame).wave.masked {
-            cx.wave.rebuild_masks();
+            wave.rebuild_masks();
             (*frame).wave.masked = exec;
         }
     }
@@ -419,7 +516,7 @@ called! {
             #[cfg(all(test, target_arch = "x86_64"))]
             assert_eq!(crate::tests::float_control() & !0x3f, FLOAT_CONTROL, "handlers need the usual one");
             let cx = Frame::cx(frame);
-            take_exec(frame, cx);
+            take_exec(frame, cx.wave);
             let mut flow = Flow::NEXT;
             for _ in 0..count {
                 cx.op = &*op;

@@ -52,42 +52,58 @@ impl Kept {
     }
 }
 
-/// Of all waves that take turns in code.
-pub struct OfWaves {
+/// Of all waves that take turns in code, with something else of each.
+pub struct OfWaves<T> {
     /// Places that are used, a bit each: every entry to compiled code makes a table, and no more is set then.
     used: u32,
     owners: [MaybeUninit<*const Wave>; WAVES],
-    kept: [MaybeUninit<Kept>; WAVES],
+    waves: [MaybeUninit<(T, Kept)>; WAVES],
 }
 
-impl OfWaves {
+impl<T: Copy> OfWaves<T> {
     /// Nothing is known.
     #[inline(always)]
-    pub fn none() -> OfWaves {
+    pub fn none() -> OfWaves<T> {
         OfWaves {
             used: 0,
             owners: [const { MaybeUninit::uninit() }; WAVES],
-            kept: [const { MaybeUninit::uninit() }; WAVES],
+            waves: [const { MaybeUninit::uninit() }; WAVES],
         }
     }
 
-    /// Of a wave, whose number tells where: nothing, unless this was asked for before, and not for another one meanwhile.
+    /// Of a wave, whose number tells where, what [`OfWaves::insert`] was given, unless another wave was inserted there meanwhile; and what is
+    /// known of it.
     ///
     /// # Safety
     /// `all` points to such a table. The result is valid as long as it.
     #[inline(always)]
-    pub unsafe fn of(all: *mut OfWaves, wave: *const Wave, number: u32) -> *mut Kept {
+    pub unsafe fn get(all: *mut Self, wave: *const Wave, number: u32) -> Option<(T, *mut Kept)> {
         let place = number as usize % WAVES;
         // SAFETY: by the contract; what is used has been written.
         unsafe {
-            let (owner, kept) = (&raw mut (*all).owners[place], (&raw mut (*all).kept[place]).cast::<Kept>());
-            let bit = 1 << place;
-            if (*all).used & bit == 0 || (*owner).assume_init() != wave {
-                (*all).used |= bit;
-                (*owner).write(wave);
-                (*kept).valid = 0;
+            if (*all).used & 1 << place == 0 || (*all).owners[place].assume_init() != wave {
+                return None;
             }
-            kept
+            let of = (&raw mut (*all).waves[place]).cast::<(T, Kept)>();
+            Some(((*of).0, &raw mut (*of).1))
+        }
+    }
+
+    /// A wave, of which nothing is known.
+    ///
+    /// # Safety
+    /// As for [`OfWaves::get`].
+    #[inline(always)]
+    pub unsafe fn insert(all: *mut Self, wave: *const Wave, number: u32, of: T) -> *mut Kept {
+        let place = number as usize % WAVES;
+        // SAFETY: by the contract; `valid` is the only part that is read before it is written.
+        unsafe {
+            (*all).used |= 1 << place;
+            (*all).owners[place].write(wave);
+            let to = (&raw mut (*all).waves[place]).cast::<(T, Kept)>();
+            (&raw mut (*to).0).write(of);
+            (*to).1.valid = 0;
+            &raw mut (*to).1
         }
     }
 }
@@ -99,16 +115,25 @@ mod tests {
     #[test]
     fn what_is_known_is_of_one_wave() {
         let waves = [1, 1, 2].map(|_| Wave::new(32));
-        let mut all = OfWaves::none();
+        let mut all = OfWaves::<usize>::none();
         let all = &raw mut all;
         // SAFETY: the table outlives this.
-        let valid = |n: usize, number| unsafe { &mut (*OfWaves::of(all, &waves[n], number)).valid };
-        assert_eq!(*valid(0, 3), 0);
-        *valid(0, 3) = 5;
-        assert_eq!(*valid(1, 4), 0);
-        *valid(1, 4) = 6;
-        assert_eq!((*valid(0, 3), *valid(1, 4)), (5, 6));
-        assert_eq!(*valid(2, 3 + WAVES as u32), 0, "the place of another wave");
-        assert_eq!(*valid(0, 3), 0, "that one was there meanwhile");
+        let get = |n: usize, number| unsafe { OfWaves::get(all, &waves[n], number) };
+        let insert = |n: usize, number| {
+            // SAFETY: likewise.
+            let kept = unsafe { &mut *OfWaves::insert(all, &waves[n], number, n) };
+            assert_eq!(std::mem::replace(&mut kept.valid, 5 + n as u64), 0);
+        };
+        let known = |n: usize, number| {
+            // SAFETY: likewise.
+            get(n, number).map(|(of, kept)| (of, unsafe { (*kept).valid }))
+        };
+        assert_eq!(known(0, 3), None);
+        insert(0, 3);
+        insert(1, 4);
+        assert_eq!((known(0, 3), known(1, 4)), (Some((0, 5)), Some((1, 6))));
+        assert_eq!(known(2, 3 + WAVES as u32), None, "the place of another wave");
+        insert(2, 3 + WAVES as u32);
+        assert_eq!(known(0, 3), None, "that one was there meanwhile");
     }
 }

@@ -3,5 +3,6 @@
 pub mod dispatch;
 pub mod group;
 pub mod order;
+pub(crate) mod ring;
 mod round;
 pub mod start;

@@ -3,7 +3,8 @@
 
 use super::dispatch::Dispatch;
 use super::group::{Slot, Status, TURN};
-use crate::interp::{Next, Waits, Waves};
+use super::ring::Ring;
+use crate::interp::{Next, Waves};
 use smallvec::SmallVec;
 use wavesim_machine::exec::machine_ops::Event;
 use wavesim_machine::exec::rt::Cx;
@@ -29,8 +30,10 @@ pub struct Round<'r, 'a> {
 /// A wave that does not run now; the one that runs leaves its place empty.
 pub struct Parked<'a> {
     wave: Option<&'a mut Wave>,
+    /// The wave, wherever it is.
+    pub(super) any: *mut Wave,
     scratch: &'a mut [u8],
-    status: &'a mut Status,
+    pub(super) status: &'a mut Status,
 }
 
 /// The waves of a workgroup in an order, which has each of them once. Each has as many bytes of scratch.
@@ -45,7 +48,8 @@ pub fn park<'a>(
     for Slot { wave, status } in slots {
         let (own, rest) = scratch.split_at_mut(per_wave);
         scratch = rest;
-        waves.push(Parked { wave: Some(wave), scratch: own, status });
+        let any = &raw mut *wave;
+        waves.push(Parked { wave: Some(wave), any, scratch: own, status });
     }
     if order.iter().enumerate().any(|(turn, at)| turn != *at) {
         let mut by_number: Vec<Option<Parked<'a>>> = waves.drain(..).map(Some).collect();
@@ -59,6 +63,15 @@ impl<'a> Round<'_, 'a> {
     pub fn take(&mut self) -> Option<(&'a mut Wave, &'a mut [u8])> {
         let parked = &mut self.waves[self.turn];
         Some((parked.wave.take()?, std::mem::take(&mut parked.scratch)))
+    }
+
+    /// A wave takes the place of the one in `cx`.
+    #[inline(always)]
+    fn switch(&mut self, cx: &mut Cx<'a>, wave: &'a mut Wave, scratch: &'a mut [u8], turn: usize) {
+        let (wave, scratch) = cx.switch(wave, scratch, self.dispatch.program.lowered());
+        let parked = &mut self.waves[self.turn];
+        (parked.wave, parked.scratch) = (Some(wave), scratch);
+        self.turn = turn;
     }
 
     /// The wave of `cx` does not run now. The next one that is ready takes its place, and runs up to the count that this gives.
@@ -78,14 +91,11 @@ impl<'a> Round<'_, 'a> {
                 }
                 turn = 0;
             }
-            let Parked { wave, scratch, status } = &mut self.waves[turn];
+            let Parked { wave, scratch, status, .. } = &mut self.waves[turn];
             match wave.take_if(|wave| ready(wave, status, cx.workgroup)) {
                 Some(wave) => {
-                    let (wave, scratch) =
-                        cx.switch(wave, std::mem::take(scratch), self.dispatch.program.lowered());
-                    let parked = &mut self.waves[self.turn];
-                    (parked.wave, parked.scratch) = (Some(wave), scratch);
-                    self.turn = turn;
+                    let scratch = std::mem::take(scratch);
+                    self.switch(cx, wave, scratch, turn);
                     return Some(end);
                 }
                 None if turn == self.turn => return ready(cx.wave, status, cx.workgroup).then_some(end),
@@ -105,10 +115,16 @@ unsafe impl<'a> Waves<'a> for Round<'_, 'a> {
         self.other(cx).map_or(Next::None, Next::Wave)
     }
 
-    #[inline(always)]
-    fn wait(&mut self, cx: &mut Cx<'a>, barrier: usize) -> Waits {
-        *self.waves[self.turn].status = Status::Waiting(barrier);
-        self.other(cx).map_or(Waits::None, Waits::Wave)
+    fn ring(&mut self) -> Option<Ring> {
+        Some(Ring::of(self))
+    }
+
+    fn catch_up(&mut self, cx: &mut Cx<'a>, turn: usize) {
+        let Some(Parked { wave, scratch, .. }) = self.waves.get_mut(turn) else { return };
+        if let Some(wave) = wave.take() {
+            let scratch = std::mem::take(scratch);
+            self.switch(cx, wave, scratch, turn);
+        }
     }
 }
 
