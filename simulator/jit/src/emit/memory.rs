@@ -359,7 +359,7 @@ impl Emitter<'_> {
         let (kept, others): (Vec<&Located>, Vec<&Located>) =
             kinds.into_iter().partition(|kind| self.kept(kind).is_some());
         if !others.is_empty() {
-            let found = self.look(&others, [exec, full])?;
+            let found = self.unless_lined_up(&others, full, |e| e.look(&others, [exec, full]))?;
             self.note_offsets(&others, exec, &found);
         }
         let numbers: Vec<usize> = kept.iter().filter_map(|kind| self.kept(kind)).collect();

@@ -6,6 +6,7 @@ mod convert;
 mod float;
 mod kept;
 mod known;
+mod lined;
 mod memory;
 mod moves;
 mod once;

@@ -211,6 +211,41 @@ fn waves_signal_and_wait() {
     }
 }
 
+/// Offsets in LDS stay as they are in an inner loop, and not in the one around it; those of odd waves have another order. What changes them is
+/// code, or a handler; some rounds are for some lanes only.
+#[test]
+fn offsets_that_change_at_times() {
+    let handler = "v_mov_b32_dpp v3, v3 quad_perm:[1,0,3,2] row_mask:0xf bank_mask:0xf";
+    for change in ["v_xor_b32 v3, 0x7c, v3", "v_xor_b32 v3, 8, v3", handler] {
+        let body = [
+            "s_bitcmp1_b32 s4, 0",
+            "s_cbranch_scc0 @3",
+            "v_xor_b32 v3, 0x70, v3",
+            "s_movk_i32 s8, 6",
+            "s_movk_i32 s10, 4",
+            "s_mov_b32 exec_lo, -1",
+            "ds_store_b32 v5, v1",
+            "s_barrier",
+            "s_bitcmp1_b32 s10, 1",
+            "s_cselect_b32 exec_lo, -1, 0x00ffff01",
+            "ds_load_b32 v6, v3",
+            "v_mad_u32_u24 v1, v1, v6, v5",
+            "s_barrier",
+            "s_add_i32 s10, s10, -1",
+            "s_cmp_lg_u32 s10, 0",
+            "s_cbranch_scc1 @5",
+            change,
+            "s_add_i32 s8, s8, -1",
+            "s_cmp_lg_u32 s8, 0",
+            "s_cbranch_scc1 @4",
+            "s_mov_b32 exec_lo, -1",
+        ];
+        for (result, _) in same(&body, &[LIMIT]) {
+            result.expect("an end");
+        }
+    }
+}
+
 #[test]
 fn limits_end_launches_at_the_same_instruction() {
     for (result, _) in same(&EXCHANGE, &[1, 777, 1023, 1500, 4000, 6001]) {

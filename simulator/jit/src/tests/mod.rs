@@ -4,6 +4,7 @@ mod denormals;
 mod doubles;
 mod groups;
 mod integers;
+mod memory;
 mod random;
 
 use crate::{Jit, Made};

@@ -1,0 +1,80 @@
+//! Loads and stores of lanes whose offsets are lined up, nearly so, or at the ends of memory.
+
+use super::{program, run_in, start};
+use crate::Jit;
+use wavesim_machine::memory::Memory;
+use wavesim_machine::state::LaneVec;
+
+const BASE: u64 = 0x10_0000;
+const LDS: usize = 64 * 16 + 64;
+
+/// The same by both: registers, memory and LDS, for offsets of words in v1 and of four in v2.
+fn same(size: u32, words: impl Fn(u32) -> u32, quads: impl Fn(u32) -> u32) {
+    let lines = [
+        "s_mov_b32 s2, 0x100000",
+        "s_mov_b32 s3, 0",
+        "global_load_b32 v4, v1, s[2:3]",
+        "ds_load_b32 v5, v1",
+        "v_add_nc_u32 v6, v4, v5",
+        "global_store_b32 v1, v6, s[2:3]",
+        "ds_store_b32 v1, v4",
+        "global_load_b128 v[8:11], v2, s[2:3] offset:16",
+        "ds_load_b128 v[12:15], v2 offset:32",
+        "global_store_b128 v2, v[12:15], s[2:3]",
+        "ds_store_b128 v2, v[8:11] offset:16",
+        "s_endpgm",
+    ];
+    let program = program(&lines, size);
+    let code = Jit::after(&program, 0).expect("a host that is compiled for");
+    let outcome = |code: Option<&Jit>| {
+        let mut wave = start(size, 0xf0);
+        for half in 0..wave.halves() {
+            let of = |offsets: &dyn Fn(u32) -> u32| {
+                LaneVec(std::array::from_fn(|lane| offsets(32 * half as u32 + lane as u32)))
+            };
+            wave.set_lane_vec(half, 1, of(&words));
+            wave.set_lane_vec(half, 2, of(&quads));
+        }
+        let mut data: Vec<u32> = (0..LDS as u32 / 4).map(|n| n.wrapping_mul(0x9e37_79b9)).collect();
+        let mut memory = Memory::empty();
+        // SAFETY: `data` outlives `memory`.
+        unsafe { memory.map_host(BASE, data.as_mut_ptr().cast(), LDS as u64, true) }.expect("room");
+        let mut lds: Vec<u8> = (0..LDS).map(|n| (n * 7 + n / 256) as u8).collect();
+        let ended = run_in(&memory, &mut lds, &program, &mut wave, 100, code);
+        drop(memory);
+        let registers: Vec<LaneVec> = (0..wave.halves())
+            .flat_map(|half| (1..16).map(move |reg| (half, reg)))
+            .map(|(half, reg)| *wave.lane_vec(half, reg))
+            .collect();
+        (ended, registers, wave.pc, data, lds)
+    };
+    assert_eq!(outcome(Some(&code)), outcome(None), "waves of {size}: {:?}", [words(0), quads(0)]);
+    assert_eq!(code.made().failed, 0);
+}
+
+#[test]
+fn lanes_that_are_lined_up_but_for_one() {
+    for size in [32, 64] {
+        same(size, |lane| 4 * lane, |lane| 16 * lane);
+        for other in 0..size {
+            let moved = |lane: u32| if lane == other { (lane + 3) % size } else { lane };
+            same(size, |lane| 4 * moved(lane), |lane| 16 * lane);
+            same(size, |lane| 4 * lane, |lane| 16 * moved(lane));
+        }
+    }
+}
+
+/// The last of lanes that are lined up is the last word of memory, or beyond it; offsets that wrap around, and those that are negative.
+#[test]
+fn lanes_at_the_ends_of_memory() {
+    for size in [32, 64] {
+        for beyond in [0, 4, 8, 16, 32] {
+            same(size, |lane| LDS as u32 - 4 * size + 4 * lane + beyond, |lane| 16 * lane);
+            same(size, |lane| 4 * lane, |lane| LDS as u32 - 16 * (size + 1) + 16 * lane + beyond - 16);
+        }
+        for first in [1u32 << 31, (1 << 31) - 64, 0u32.wrapping_sub(64), 0u32.wrapping_sub(4 * size)] {
+            same(size, |lane| first.wrapping_add(4 * lane), |lane| 16 * lane);
+            same(size, |lane| 4 * lane, |lane| first.wrapping_add(16 * lane));
+        }
+    }
+}
