@@ -5,7 +5,7 @@ use super::memory::Located;
 use super::{Emitter, R};
 use crate::frame::{HALF_BYTES, LANE_VEC_BYTES};
 use wavesim_x64::Code;
-use wavesim_x64::inst::{Cc, Class, Inst, Int1, Label, Mem, Size, V, Width};
+use wavesim_x64::inst::{Cc, Class, Inst, Int1, Int2, Label, Mem, Size, V, Width};
 
 /// Bytes of a register in a packet.
 const PACKET_BYTES: usize = 32;
@@ -31,9 +31,11 @@ impl Emitter<'_> {
         let lanes = if self.wide_wave { 64 } else { 32 };
         for (kind, [farthest, together, same]) in kinds.iter().zip(&results) {
             let first = self.f.load(Size::B4, self.vectors, place_of(kind, 0));
-            // From 2 GiB on, beyond every limit.
+            // From 2 GiB on, beyond every limit; later lanes may be lined up around the end of 32 bits.
             let first = self.f.int1(Int1::SignExtend32, Width::W64, first);
             let last = self.plus(first, (lanes - 1) * step(kind) as i64);
+            let beyond = self.f.int2(Int2::Sar, Width::W64, first, 63);
+            let last = self.f.int2(Int2::Or, Width::W64, last, beyond);
             self.f.assign(*farthest, last);
             self.f.push(Inst::Const { d: *together, bits: 1 });
             self.f.push(Inst::Const { d: *same, bits: 0 });

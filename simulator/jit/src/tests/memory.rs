@@ -40,7 +40,7 @@ fn same(size: u32, words: impl Fn(u32) -> u32, quads: impl Fn(u32) -> u32) {
         // SAFETY: `data` outlives `memory`.
         unsafe { memory.map_host(BASE, data.as_mut_ptr().cast(), LDS as u64, true) }.expect("room");
         let mut lds: Vec<u8> = (0..LDS).map(|n| (n * 7 + n / 256) as u8).collect();
-        let ended = run_in(&memory, &mut lds, &program, &mut wave, 100, code);
+        let ended = run_in(&memory, &mut lds, &program, &mut wave, 2000, code);
         drop(memory);
         let registers: Vec<LaneVec> = (0..wave.halves())
             .flat_map(|half| (1..16).map(move |reg| (half, reg)))
@@ -49,7 +49,7 @@ fn same(size: u32, words: impl Fn(u32) -> u32, quads: impl Fn(u32) -> u32) {
         (ended, registers, wave.pc, data, lds)
     };
     assert_eq!(outcome(Some(&code)), outcome(None), "waves of {size}: {:?}", [words(0), quads(0)]);
-    assert_eq!(code.made().failed, 0);
+    assert_eq!((code.made().failed, code.made().units > 0), (0, true));
 }
 
 #[test]
