@@ -1,12 +1,15 @@
 //! What compiled code is called with, and what it calls: the handlers of the interpreter.
 
+mod turns;
+
+pub use turns::{meet, run_turn, wait};
+
 use crate::access::Ranges;
 use crate::kept::{Kept, OfWaves};
 use crate::{Form, Place};
-use isa_spec::pcode::ir::Control;
 use std::mem::{MaybeUninit, offset_of};
-use wavesim_engine::interp::{self, Next, Ring, Waves};
-use wavesim_machine::exec::machine_ops::{Event, barrier};
+use turns::Turns;
+use wavesim_engine::interp::Waves;
 use wavesim_machine::exec::op::Op;
 use wavesim_machine::exec::program::Program;
 use wavesim_machine::exec::rt::{Cx, Flow, file};
@@ -67,19 +70,6 @@ pub struct Frame {
     /// Waves that have run, and what is known of them.
     known: *mut OfWaves<OfWave>,
     turns: Turns,
-}
-
-/// The waves as `Waves::ring` gives them.
-enum Turns {
-    /// It has not been asked, or the context has had another wave since.
-    Unknown,
-    /// It gives none.
-    None,
-    Ring {
-        ring: Ring,
-        /// The wave whose turn it is is not in the context yet.
-        behind: bool,
-    },
 }
 
 /// The wave that runs.
@@ -299,191 +289,6 @@ pub unsafe fn enter<'a>(
         }
         (*raw).jump = frame.jump;
         Ended { flow, op: frame.op, start: (*raw).instructions.wrapping_sub(frame.base) as u32 }
-    }
-}
-
-called! {
-    /// [`run_handlers`]; where a wave stops for an event that is not a fault, another one has its turn. [`TURN`] if code goes on with that, at
-    /// [`Frame::entry`].
-    ///
-    /// # Safety
-    /// As for [`run_handlers`].
-    pub unsafe fn run_turn(frame: *mut Frame, op: *const Op, count: u32) -> u32 {
-        // SAFETY: by the contract, and that of `enter`.
-        unsafe {
-            let flow = run_handlers(frame, op, count);
-            if flow != Flow::EVENT.0 {
-                return flow;
-            }
-            end_turn(frame)
-        }
-    }
-}
-
-/// After an operation has given an event: another wave's turn, unless it is a fault.
-///
-/// # Safety
-/// As for [`run_handlers`].
-unsafe fn end_turn(frame: *mut Frame) -> u32 {
-    // SAFETY: by the contract, and that of `enter`.
-    unsafe {
-        let cx = Frame::cx(frame);
-        let (program, op) = (&*(*frame).program, &*(*frame).op);
-        let Some(event) = cx.event.take_if(|event| !matches!(event, Event::Fault(_))) else {
-            return Flow::EVENT.0;
-        };
-        let before = cx.instructions;
-        cx.instructions = (*frame).base.wrapping_add(op.complete() as u64);
-        (*frame).turns = Turns::Unknown;
-        match interp::give_turn(cx, program, event, &mut *(*frame).waves) {
-            Next::Event(event) => {
-                (cx.event, cx.instructions) = (Some(event), before);
-                return Flow::EVENT.0;
-            }
-            Next::None => return OVER.0,
-            Next::Wave(end) => (*frame).end = end,
-        }
-        go_on(frame, &raw mut *cx.wave)
-    }
-}
-
-called! {
-    /// Runs an operation that is a barrier and nothing else. `complete`: instructions of the program up to it; `pc`: of the next one.
-    /// Otherwise as [`run_turn`].
-    ///
-    /// # Safety
-    /// As for [`run_handlers`].
-    pub unsafe fn meet(frame: *mut Frame, op: *const Op, complete: u32, pc: u32) -> u32 {
-        // SAFETY: by the contract.
-        unsafe { wait_by(frame, op, [complete, pc], Control::Barrier, 0) }
-    }
-}
-
-called! {
-    /// As [`meet`], of an operation that waits for the barrier of a number and does nothing else.
-    ///
-    /// # Safety
-    /// As for [`run_handlers`].
-    pub unsafe fn wait(frame: *mut Frame, op: *const Op, complete: u32, pc: u32, number: u32) -> u32 {
-        // SAFETY: by the contract.
-        unsafe { wait_by(frame, op, [complete, pc], Control::BarrierWait, number) }
-    }
-}
-
-/// What the handler of an operation does that has this builtin alone, then as [`run_turn`].
-///
-/// # Safety
-/// As for [`run_handlers`].
-#[inline(always)]
-unsafe fn wait_by(
-    frame: *mut Frame,
-    op: *const Op,
-    [complete, pc]: [u32; 2],
-    builtin: Control,
-    number: u32,
-) -> u32 {
-    // SAFETY: by the contract, and that of `enter`. The context may be behind: its wave is not used before it has caught up.
-    unsafe {
-        let (cx, wave): (*mut Cx<'_>, _) = ((*frame).cx.cast(), (*frame).wave.wave);
-        take_exec(frame, &mut *wave);
-        let waits = match barrier(&mut *wave, (*cx).workgroup, builtin, number) {
-            Ok(_) => return Flow::NEXT.0,
-            Err(event) => match event {
-                Event::BarrierWait(waits) if is_ring(frame) => waits,
-                event => {
-                    let cx = Frame::cx(frame);
-                    (cx.op, cx.event, (*frame).op) = (&*op, Some(event), op);
-                    return end_turn(frame);
-                }
-            },
-        };
-        let count = (*frame).base.wrapping_add(complete as u64);
-        (*cx).instructions = count;
-        (*wave).pc = pc as u64;
-        let Turns::Ring { ring, behind } = &mut (*frame).turns else { return OVER.0 };
-        let Some(end) = ring.wait(waits, (*cx).workgroup, count) else { return OVER.0 };
-        (*behind, (*frame).end) = (true, end);
-        go_on(frame, ring.wave())
-    }
-}
-
-/// Whether waves may take turns by [`Ring`].
-///
-/// # Safety
-/// As for [`run_handlers`].
-#[inline(always)]
-unsafe fn is_ring(frame: *mut Frame) -> bool {
-    // SAFETY: by the contract.
-    unsafe {
-        if let Turns::Unknown = (*frame).turns {
-            ask_ring(frame);
-        }
-        matches!((*frame).turns, Turns::Ring { .. })
-    }
-}
-
-/// # Safety
-/// As for [`run_handlers`].
-#[cold]
-#[inline(never)]
-unsafe fn ask_ring(frame: *mut Frame) {
-    // SAFETY: by the contract.
-    unsafe {
-        (*frame).turns = match (*(*frame).waves).ring() {
-            Some(ring) => Turns::Ring { ring, behind: false },
-            None => Turns::None,
-        };
-    }
-}
-
-/// [`TURN`] if code goes on with a wave, at its PC. The context has it, or is behind.
-///
-/// # Safety
-/// As for [`run_handlers`].
-#[inline(always)]
-unsafe fn go_on(frame: *mut Frame, wave: *mut Wave) -> u32 {
-    // SAFETY: by the contract, and that of `enter`.
-    unsafe {
-        let (pc, wide) = ((*wave).pc, (*wave).halves() == 2);
-        let mode = (*wave).mode == (*frame).mode && wide == (*frame).form.wide;
-        // Waves that take turns at barriers mostly go on where the one before them went on.
-        let began = (*frame).began.filter(|(began, _)| mode && *began == pc);
-        let number = if let Some((_, number)) = began {
-            number
-        } else {
-            let Some(number) = find_entry(frame, mode) else { return SWITCHED.0 };
-            number
-        };
-        let cx: *mut Cx<'_> = (*frame).cx.cast();
-        (*frame).base = (*cx).instructions.wrapping_sub(number as u64);
-        (*frame).wave = match OfWaves::get((*frame).known, wave, (*wave).id) {
-            Some((of, kept)) => OfWave { kept, masked: (*wave).exec(), ..of },
-            None => OfWave::new(Frame::cx(frame), (*frame).known),
-        };
-        TURN.0
-    }
-}
-
-/// Sets where code goes on with the wave in the context. Gives the number of the operation there; none, if it is not in this code. `mode`: the
-/// wave has the frame's MODE.
-///
-/// # Safety
-/// As for [`run_handlers`].
-#[inline(never)]
-unsafe fn find_entry(frame: *mut Frame, mode: bool) -> Option<u32> {
-    // SAFETY: by the contract.
-    unsafe {
-        let cx = Frame::cx(frame);
-        let program = &*(*frame).program;
-        let next = program.op_at(cx.wave.pc)?;
-        let place = (*frame).places.as_ref()?.get(program.index_of(next))?;
-        let entry = place.entry_of((*frame).code)?;
-        if !mode && Form::of(cx) != Some((*frame).form) {
-            return None;
-        }
-        (*frame).entry = entry;
-        (*frame).began = Some((cx.wave.pc, next.number));
-        Some(next.number)
     }
 }
 
