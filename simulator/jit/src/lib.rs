@@ -67,8 +67,8 @@ struct Inner {
     often: u16,
     /// Another thread compiles: no launch waits for that.
     background: bool,
-    /// By float mode and wave size.
-    tables: [OnceLock<Table>; 4],
+    /// By [`Form`].
+    tables: [OnceLock<Table>; Form::COUNT],
     maker: Mutex<Maker>,
     /// There is a place where code begins.
     has_code: AtomicBool,
@@ -132,7 +132,7 @@ struct Maker {
     host: Host,
     operations: Operations,
     /// Operations that have been compiled, by table.
-    taken: [HashSet<u32>; 4],
+    taken: [HashSet<u32>; Form::COUNT],
 }
 
 /// Which of the tables, by [`Inner::tables`].
@@ -142,9 +142,17 @@ struct Form {
     flush: bool,
     /// Waves of 64.
     wide: bool,
+    /// [`IEEE`] is set.
+    ieee: bool,
 }
 
+/// The bit of MODE that bodies read: what becomes of signalling NaNs.
+const IEEE: u32 = 1 << 9;
+
 impl Form {
+    /// How many there are.
+    const COUNT: usize = 8;
+
     /// Of a wave; `None`, if code is not made for its mode.
     #[inline]
     fn of(cx: &Cx<'_>) -> Option<Form> {
@@ -155,11 +163,11 @@ impl Form {
             0xc0 => true,
             _ => return None,
         };
-        Some(Form { flush, wide: cx.wave.size() == 64 })
+        Some(Form { flush, wide: cx.wave.size() == 64, ieee: cx.wave.mode & IEEE != 0 })
     }
 
     fn number(self) -> usize {
-        self.flush as usize | (self.wide as usize) << 1
+        self.flush as usize | (self.wide as usize) << 1 | (self.ieee as usize) << 2
     }
 }
 
@@ -252,7 +260,7 @@ impl Inner {
         let begun = Instant::now();
         let Maker { host, operations, taken } = &mut *maker;
         let taken = &mut taken[form.number()];
-        let machine = Machine { source: &self.source, wide: form.wide, flush: form.flush };
+        let machine = Machine { source: &self.source, wide: form.wide, flush: form.flush, ieee: form.ieee };
         let unit = unit::discover(first, &machine, operations, |op| taken.contains(&op));
         table.heat[first as usize].store(NEVER, Ordering::Relaxed);
         if unit.blocks.is_empty() {

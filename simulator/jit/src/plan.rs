@@ -1,6 +1,7 @@
 //! How each operation is executed: as code, or by its handler. Decided from the lane-loop representation; no instruction
 //! is named.
 
+use crate::IEEE;
 use isa_lower::ir::*;
 use isa_lower::visit::{any_stmt, any_value, each_value};
 use isa_spec::pcode::ir::{Control, Pure, Space, State, Ty};
@@ -246,6 +247,7 @@ fn in_lanes(lanes: &Lanes) -> bool {
             && l.reads.iter().all(|read| read.width <= 64)
             && !any_stmt(&l.body, &|s| !statement(s, true))
             && !any_value(&l.body, &|v| !value(v, true))
+            && reads_known_mode(&l.body)
     };
     let step = |step: &Step| match step {
         Step::Stage { dwords, .. } => *dwords <= 2,
@@ -306,7 +308,8 @@ fn value(value: &Value, lane: bool) -> bool {
         ValueKind::State(state) => match state {
             State::LaneId => lane,
             State::Wave32 | State::Wave64 | State::WaveSize | State::InstSize => true,
-            State::Mode | State::Status | State::VgprSize | State::WaveId => false,
+            State::Mode => lane,
+            State::Status | State::VgprSize | State::WaveId => false,
             _ => !lane,
         },
         ValueKind::LaneBit(mask) => lane && *mask == Mask::Vcc,
@@ -324,7 +327,7 @@ fn value(value: &Value, lane: bool) -> bool {
         | ValueKind::Extract { .. }
         | ValueKind::Insert { .. }
         | ValueKind::Saturate { .. } => !wide,
-        ValueKind::Compare { a, .. } => a.hold != Hold::W128,
+        ValueKind::Compare { op, a, b, .. } => a.hold != Hold::W128 || lane && is_carry(*op, a, b),
         ValueKind::LogicalAnd(..) | ValueKind::LogicalOr(..) => true,
         ValueKind::Float { op, ty, .. } => float(*op, *ty),
         ValueKind::FloatBits { ty, .. } => matches!(ty, Ty::F32 | Ty::F64),
@@ -349,6 +352,24 @@ fn value(value: &Value, lane: bool) -> bool {
     }
 }
 
+/// Whether a value is the bit of MODE that code is made for.
+pub fn is_ieee_bit(value: &Value) -> bool {
+    let mode = |v: &Value| matches!(v.kind, ValueKind::State(State::Mode));
+    let shifted =
+        |v: &Value| matches!(&v.kind, ValueKind::ShrConst(inner, n) if 1 << n == IEEE && mode(inner));
+    matches!(&value.kind, ValueKind::Op2(Op2::And, a, b) if shifted(a) && b.kind == ValueKind::Const(1))
+}
+
+/// Whether that bit is all that is read of MODE.
+fn reads_known_mode(body: &[Stmt]) -> bool {
+    let (mut reads, mut bits) = (0, 0);
+    each_value(body, &mut |v| {
+        reads += matches!(v.kind, ValueKind::State(State::Mode)) as usize;
+        bits += is_ieee_bit(v) as usize;
+    });
+    reads == bits
+}
+
 /// Whether it is a product of words, or the sum of one and 64 bits, which has a carry at most: more of 128 bits is not compiled.
 fn wide_sum(op: Op2, a: &Value, b: &Value) -> bool {
     let extended = |v: &Value, from: Hold| matches!(&v.kind, ValueKind::Resize(inner) if inner.hold == from);
@@ -358,6 +379,12 @@ fn wide_sum(op: Op2, a: &Value, b: &Value) -> bool {
         Op2::Add => product(a) && extended(b, Hold::W64),
         _ => false,
     }
+}
+
+/// Whether it asks for what a sum has beyond 64 bits.
+fn is_carry(op: Compare, a: &Value, b: &Value) -> bool {
+    let above = matches!(a.kind, ValueKind::ShrConst(_, 64));
+    above && matches!(op, Compare::Eq | Compare::Ne) && b.kind == ValueKind::Const(0)
 }
 
 fn float(op: FloatOp, ty: Ty) -> bool {

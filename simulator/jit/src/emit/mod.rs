@@ -51,6 +51,8 @@ pub struct Machine<'a> {
     pub wide: bool,
     /// Denormals of f32 are flushed.
     pub flush: bool,
+    /// MODE has its bit for IEEE.
+    pub ieee: bool,
 }
 
 /// Where a jump goes.

@@ -4,6 +4,7 @@ use super::known::Bits;
 use super::ops::{Shift, width};
 use super::val::{Val, low};
 use super::{Emitter, R, Unsupported};
+use crate::plan::is_ieee_bit;
 use isa_lower::ir::*;
 use isa_spec::pcode::ir::{Pure, State};
 use wavesim_machine::exec::op::Op;
@@ -13,6 +14,9 @@ impl Emitter<'_> {
     /// Emits a value.
     pub fn value(&mut self, value: &Value) -> R<Val> {
         let hold = value.hold;
+        if is_ieee_bit(value) {
+            return Ok(Val::Known(self.machine.ieee as u128));
+        }
         match &value.kind {
             ValueKind::Const(bits) => Ok(Val::Known(*bits & low(hold.bits()))),
             ValueKind::Var(var) => Ok(self.env.var(*var)),

@@ -2,6 +2,7 @@
 
 mod denormals;
 mod doubles;
+mod families;
 mod groups;
 mod integers;
 mod random;
