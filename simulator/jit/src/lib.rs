@@ -7,6 +7,7 @@
 //! - [`plan`]: what becomes of an operation, by its lane-loop representation; no instruction is named
 //! - [`unit`]: what is compiled together
 //! - [`emit`]: code for a unit
+//! - [`unrolled`]: counted loops and loads of code that runs once a wave
 //! - [`mod@frame`]: what code is called with, and calls
 //! - [`access`]: where the lanes of a load or store are in the host's memory
 //! - [`rare`]: what code calls for lanes whose results are not certain
@@ -30,6 +31,7 @@ mod plan;
 mod rare;
 mod source;
 mod unit;
+mod unrolled;
 
 pub use host::Refused;
 pub use plan::is_compiled;

@@ -1,7 +1,7 @@
 //! How each operation is executed: as code, or by its handler. Decided from the lane-loop representation; no instruction
 //! is named.
 
-use crate::IEEE;
+use crate::{IEEE, unrolled};
 use isa_lower::ir::*;
 use isa_lower::visit::{any_stmt, any_value, each_value};
 use isa_spec::pcode::ir::{Control, Pure, Space, State, Ty};
@@ -173,6 +173,7 @@ fn ability(handlers: &Handlers) -> Ability {
             let stops = !quiet && (any_stmt(&once.body, &control) || calls);
             let fine = |once: &Once| {
                 !once.changes_mode
+                    && unrolled::fits(&once.body)
                     && !any_stmt(&once.body, &|s| !statement(s, false))
                     && !any_value(&once.body, &|v| !value(v, false))
             };
@@ -268,7 +269,11 @@ fn statement(stmt: &Stmt, lane: bool) -> bool {
         Stmt::Set(..) | Stmt::SetLow { .. } | Stmt::If { .. } | Stmt::Parts { .. } => true,
         Stmt::SetBit(..) => lane,
         Stmt::Control { builtin, .. } => does_nothing(*builtin),
-        Stmt::SetScalar { dwords, .. } => !lane && *dwords <= 2,
+        Stmt::SetScalar { dwords, value, .. } => {
+            !lane && (*dwords <= 2 || unrolled::wide_load(value, *dwords).is_some())
+        }
+        Stmt::For { from, to, .. } => !lane && unrolled::bounds(from, to).is_some(),
+        Stmt::SetElement { .. } | Stmt::SetSgpr { .. } => !lane,
         Stmt::SetMaskOperand(_) => !lane,
         Stmt::SetState(state, _) => {
             !lane
@@ -312,6 +317,10 @@ fn value(value: &Value, lane: bool) -> bool {
             State::Status | State::VgprSize | State::WaveId => false,
             _ => !lane,
         },
+        ValueKind::Element(..) => !lane,
+        ValueKind::Load { space, bytes, retry, .. } => {
+            !lane && *space == Space::Scalar && !retry && matches!(bytes, 1 | 2 | 4 | 8 | 12 | 16)
+        }
         ValueKind::LaneBit(mask) => lane && *mask == Mask::Vcc,
         ValueKind::Scalar { dwords, .. } => !lane && *dwords <= 2,
         ValueKind::OperandLane { slot, index, .. } => {

@@ -188,7 +188,7 @@ impl Emitter<'_> {
             located.push(match (access.lds, access.wide) {
                 (true, _) => self.in_lds(access, accesses, &mut lds, base, refused),
                 (false, false) => {
-                    let (range, rest) = self.in_range(access, base, refused);
+                    let (range, rest) = self.in_range_of(access, base, refused);
                     let host = self.f.int2(Int2::Add, Width::W64, range.host, base);
                     let host = self.f.int2(Int2::Sub, Width::W64, host, range.base);
                     Located { access: access.clone(), host, disp: 0, limit: rest, from: None, group }
@@ -196,7 +196,7 @@ impl Emitter<'_> {
                 (false, true) => {
                     let first = self.first_address(access, exec, refused);
                     let first = self.f.int2(Int2::Add, Width::W64, first, base);
-                    let (range, _) = self.in_range(access, first, refused);
+                    let (range, _) = self.in_range_of(access, first, refused);
                     let limit = self.plus(range.len, -4 * access.dwords as i64);
                     let from = self.f.int2(Int2::Sub, Width::W64, range.base, base);
                     let high = self.f.int2(Int2::Shr, Width::W64, from, 32);
@@ -271,12 +271,16 @@ impl Emitter<'_> {
         Located { access: access.clone(), host: start, disp, limit, from: None, group: 0 }
     }
 
-    /// The range that an address is in, with an element after it, and how much further it goes on.
-    fn in_range(&mut self, access: &Access, address: V, refused: Label) -> (FoundRange, V) {
+    /// [`Emitter::in_range`], of an element.
+    fn in_range_of(&mut self, access: &Access, address: V, refused: Label) -> (FoundRange, V) {
         let number = self.ranges % RANGES + if access.store { RANGES } else { 0 };
         self.ranges += 1;
+        self.in_range(number, 4 * access.dwords as i32, address, refused)
+    }
+
+    /// The range that bytes at an address are in, kept at this place of the frame, and how much further it goes on.
+    pub fn in_range(&mut self, number: usize, bytes: i32, address: V, refused: Label) -> (FoundRange, V) {
         let at = |offset: usize| at::RANGES + offset as i32;
-        let bytes = 4 * access.dwords as i32;
         let [look, search] = [(); 2].map(|()| self.f.label());
         self.f.push(Inst::Jump(look));
         self.f.push(Inst::Label(search));
@@ -464,8 +468,8 @@ impl Emitter<'_> {
 }
 
 /// A range of global memory in values.
-struct FoundRange {
-    base: V,
+pub struct FoundRange {
+    pub base: V,
     len: V,
-    host: V,
+    pub host: V,
 }

@@ -16,6 +16,7 @@ mod shift;
 mod stmt;
 mod val;
 mod value;
+mod wave_memory;
 
 use crate::frame::{TURN, at, run_handlers, run_turn};
 use crate::plan::{self, Kind, Operations};
@@ -98,6 +99,8 @@ pub struct Emitter<'f> {
     zeros_between: bool,
     /// Accesses of global memory so far.
     ranges: usize,
+    /// Sources of loads of the wave.
+    bases: Vec<[u16; 4]>,
     /// Offsets of lanes that have been looked at, by register, and what they are counted from.
     offsets: HashMap<(u16, Option<[V; 2]>), Offsets>,
     known: Known,
@@ -136,6 +139,7 @@ pub fn unit(unit: &Unit, machine: Machine<'_>, operations: &mut Operations) -> R
         zeros: false,
         zeros_between: false,
         ranges: 0,
+        bases: Vec::new(),
         offsets: HashMap::new(),
         known: Known::default(),
         words: HashSet::new(),

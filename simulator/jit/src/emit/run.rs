@@ -84,6 +84,13 @@ pub enum Bits {
     Run(usize),
 }
 
+impl Run {
+    /// The operation that it begins with, and what is in values before that, if there is one.
+    pub fn start(&self) -> Option<(u32, Scalars)> {
+        self.start.clone()
+    }
+}
+
 impl Emitter<'_> {
     /// Before a register is read or written: what waits and writes it is emitted.
     pub fn settle(&mut self, code: usize, words: usize) -> R<()> {

@@ -45,9 +45,8 @@ pub fn agree(instructions: &[&str], number: impl Fn(&mut u64) -> u32, is_nan: im
             assert_eq!((plain.sgprs, plain.scc, plain.pc), (compiled.sgprs, compiled.scc, compiled.pc));
             for (half, reg) in (0..plain.halves()).flat_map(|half| (0..64).map(move |reg| (half, reg))) {
                 let (a, b) = (plain.lane_vec(half, reg).0, compiled.lane_vec(half, reg).0);
-                for lane in
-                    (0..32).filter(|lane| a[*lane] != b[*lane] && !(is_nan(a[*lane]) && is_nan(b[*lane])))
-                {
+                let differs = |lane: &usize| a[*lane] != b[*lane] && !(is_nan(a[*lane]) && is_nan(b[*lane]));
+                if let Some(lane) = (0..32).find(differs) {
                     let sources: Vec<String> =
                         (0..16).map(|reg| format!("{:x}", before.lane_vec(half, reg).0[lane])).collect();
                     let (a, b) = (a[lane], b[lane]);

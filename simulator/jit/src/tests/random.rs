@@ -1,5 +1,6 @@
 //! Random programs with loops, divergence, memory and LDS: the same state by both.
 
+use super::families::called;
 use super::{program, random, run_in, start};
 use crate::Jit;
 use wavesim_machine::exec::machine_ops::Event;
@@ -58,6 +59,12 @@ const PLAIN: &[&str] = &[
     "s_mul_i32 s{s}, s{s}, s{t}",
     "s_bcnt1_i32_b32 s{s}, s{t}",
     "s_brev_b32 s{s}, s{t}",
+    "s_load_b32 s{s}, s[4:5], {i}",
+    "s_load_b64 s[{u}:{u1}], s[4:5], {i}",
+    "s_load_b128 s[8:11], s[4:5], {i}",
+    "s_load_b256 s[16:23], s[4:5], {i}",
+    "s_load_b512 s[8:23], s[4:5], {i}",
+    "s_load_b32 s{s}, s[4:5], s30",
     "v_readfirstlane_b32 s{s}, v{a}",
     "v_writelane_b32 v{d}, s{s}, {n}",
 ];
@@ -110,7 +117,10 @@ impl Maker {
         }
         let (s, t, m) = (8 + self.any(6), 8 + self.any(6), 16 + 2 * self.any(3));
         let (n, k) = (self.any(32), 0x100 + self.any(1 << 30));
-        line.replace("{s}", &s.to_string())
+        let (i, u) = (self.any(BYTES as u64), 8 + 2 * self.any(3));
+        let line = line.replace("{i}", &i.to_string()).replace("{u}", &u.to_string());
+        line.replace("{u1}", &(u + 1).to_string())
+            .replace("{s}", &s.to_string())
             .replace("{t}", &t.to_string())
             .replace("{m}", &m.to_string())
             .replace("{n}", &n.to_string())
@@ -371,6 +381,53 @@ fn faults_are_the_interpreters() {
         // Without those lanes, all is well.
         let ended = both(&program, &code, (size, 0xf0, 0x1f_ffff), 9, &lines);
         assert!(matches!(ended, Err(Event::EndPgm)), "{access}: {ended:?}");
+    }
+}
+
+/// Loads of the wave go outside of memory in some round, in the middle of code that has not happened yet: the interpreter's fault, with
+/// all that ran before it.
+#[test]
+fn faults_of_the_wave_are_the_interpreters() {
+    let loads = [
+        "s_load_b32 s8, s[4:5], s7",
+        "s_load_b64 s[4:5], s[4:5], s7",
+        "s_load_b128 s[8:11], s[4:5], s7",
+        "s_load_b256 s[0:7], s[4:5], s7",
+        "s_load_b512 s[8:23], s[4:5], s7",
+    ];
+    for (load, size) in loads.into_iter().flat_map(|load| [32, 64].map(|size| (load, size))) {
+        let mut ends = [0; 2];
+        // Around the end of memory.
+        for last in (2000..2200).step_by(4) {
+            let last = format!("s_mov_b32 s7, {last:#x}");
+            let lines = [
+                "s_movk_i32 s30, 0x3",
+                "s_add_i32 s31, s31, s30",
+                "v_add_nc_u32 v9, s31, v9",
+                "v_cmp_gt_u32 vcc_lo, v9, v3",
+                load,
+                "v_xor_b32 v10, s8, v9",
+                "s_add_i32 s31, s31, s8",
+                "s_mov_b32 s7, 64",
+                "s_add_i32 s30, s30, -1",
+                "s_cmp_gt_i32 s30, 1",
+                "s_cbranch_scc1 @1",
+                &last,
+                "s_cmp_eq_u32 s30, 1",
+                "s_cbranch_scc1 @1",
+                "s_endpgm",
+            ];
+            let program = program(&lines, size);
+            assert_eq!(called(&program, &lines), ["s_endpgm"]);
+            let code = Jit::after(&program, 0).expect("a host that is compiled for");
+            let ended = both(&program, &code, (size, 0xf0, u64::MAX), 9, &lines);
+            assert!(matches!(ended, Err(Event::EndPgm | Event::Fault(_))), "{load}: {ended:?}");
+            assert_eq!(code.made().failed, 0);
+            ends[matches!(ended, Err(Event::Fault(_))) as usize] += 1;
+        }
+        // Those that overwrite their base are outside in the second round.
+        let keeps = load.contains("s8,") || load.contains("s[8:");
+        assert!((ends[0] > 0 || !keeps) && ends[1] > 0, "{load}: {ends:?}");
     }
 }
 
