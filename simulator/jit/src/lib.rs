@@ -10,6 +10,8 @@
 //! - [`unrolled`]: counted loops and loads of code that runs once a wave
 //! - [`mod@frame`]: what code is called with, and calls
 //! - [`access`]: where the lanes of a load or store are in the host's memory
+//! - [`mode`]: what code knows of MODE
+//! - [`parts`]: loads and stores of parts of words
 //! - [`rare`]: what code calls for lanes whose results are not certain
 //! - [`host`]: code memory
 //! - [`source`]: the program, as the compiler has it
@@ -27,6 +29,8 @@ mod background;
 mod emit;
 mod frame;
 mod host;
+mod mode;
+mod parts;
 mod plan;
 mod rare;
 mod source;
@@ -39,6 +43,7 @@ pub use plan::is_compiled;
 use emit::Machine;
 use frame::Code;
 use host::{CompileError, Host};
+use mode::IEEE;
 use plan::Operations;
 use source::Source;
 use std::collections::HashSet;
@@ -147,9 +152,6 @@ struct Form {
     /// [`IEEE`] is set.
     ieee: bool,
 }
-
-/// The bit of MODE that bodies read: what becomes of signalling NaNs.
-const IEEE: u32 = 1 << 9;
 
 impl Form {
     /// How many there are.

@@ -1,7 +1,9 @@
 //! How each operation is executed: as code, or by its handler. Decided from the lane-loop representation; no instruction
 //! is named.
 
-use crate::{IEEE, unrolled};
+use crate::mode::reads_known_mode;
+use crate::parts::{self, Part};
+use crate::unrolled;
 use isa_lower::ir::*;
 use isa_lower::visit::{any_stmt, any_value, each_value};
 use isa_spec::pcode::ir::{Control, Pure, Space, State, Ty};
@@ -36,12 +38,15 @@ struct Ability {
     branch: bool,
     lanes: bool,
     access: bool,
+    /// An access of parts of words.
+    part: bool,
     /// It calls what may end the wave's turn.
     stops: bool,
 }
 
 struct Known {
     handlers: Arc<Handlers>,
+    part: Option<Arc<Part>>,
     ability: Ability,
 }
 
@@ -58,16 +63,17 @@ fn lowered(number: u16) -> Arc<Known> {
     let mut all = LOWERED.lock().unwrap_or_else(PoisonError::into_inner);
     let made = all.entry(number).or_insert_with(|| {
         let handlers = isa_lower::lower(&SEMANTICS.operations[number as usize]);
-        let ability = ability(&handlers);
-        Arc::new(Known { handlers: Arc::new(handlers), ability })
+        let part = lanes(&handlers).and_then(parts::find).filter(part_fits).map(Arc::new);
+        let ability = Ability { part: part.is_some(), ..ability(&handlers) };
+        Arc::new(Known { handlers: Arc::new(handlers), part, ability })
     });
     made.clone()
 }
 
 /// Whether operations of this number are compiled where their operands are plain.
 pub fn is_compiled(number: u16) -> bool {
-    let Ability { nothing, once, branch, lanes, access, .. } = lowered(number).ability;
-    nothing || once || branch || lanes || access
+    let Ability { nothing, once, branch, lanes, access, part, .. } = lowered(number).ability;
+    nothing || once || branch || lanes || access || part
 }
 
 /// The number of an operation and the variant of its handler; `None` for what only stops.
@@ -90,6 +96,11 @@ impl Operations {
         }
     }
 
+    /// The access of parts of words that it is.
+    pub fn part(&mut self, op: &Op) -> Option<Arc<Part>> {
+        self.of(op)?.part.clone()
+    }
+
     /// How it is executed.
     pub fn kind(&mut self, op: &Op, exts: &[Ext]) -> Kind {
         let Some(known) = self.of(op) else { return Kind::Call };
@@ -98,6 +109,9 @@ impl Operations {
         if access {
             let plain = number(op).is_some_and(|(_, variant)| variant == Variant::Fast);
             return if plain { Kind::Access } else { Kind::Call };
+        }
+        if let Some(part) = &known.part {
+            return if parts::is_plain(op, &part.block) { Kind::Access } else { Kind::Call };
         }
         match (nothing, branch, once, lanes) {
             (true, ..) => Kind::Nothing,
@@ -200,17 +214,34 @@ fn ability(handlers: &Handlers) -> Ability {
 
 /// Whether it moves whole registers of all lanes.
 fn in_blocks(lanes: &Lanes, fast: &Fast) -> bool {
-    let Fast::Block(block) = fast else { return false };
+    matches!(fast, Fast::Block(block) if block_fits(lanes, block))
+}
+
+/// Likewise of parts of registers. `Loaded` and what is stored stand where [`parts::find`] looks for them.
+fn part_fits(part: &Part) -> bool {
+    let space = if matches!(part.block, Block::Lds { .. }) { Space::Lds } else { Space::Global };
+    let moved = |v: &Value| matches!(v.kind, ValueKind::Loaded { .. });
+    part.space == space
+        && addresses_fit(&part.block)
+        && !any_value(&part.lanes.body, &|v| !moved(v) && !value(v, true))
+}
+
+fn block_fits(lanes: &Lanes, block: &Block) -> bool {
     let of = |wanted: Space| {
         lanes.steps.iter().all(|step| !matches!(step, Step::Memory(memory) if memory.space != wanted))
     };
+    let space = if matches!(block, Block::Lds { .. }) { Space::Lds } else { Space::Global };
+    of(space) && addresses_fit(block)
+}
+
+fn addresses_fit(block: &Block) -> bool {
     let fine = |values: &[Value]| !values.iter().any(|v| isa_lower::visit::any_in(v, &|v| !value(v, false)));
     match block {
         Block::Global { base, unless, wide, dwords, .. } => {
             let terms = [Some(&base[..]), wide.as_deref(), unless.as_ref().map(std::slice::from_ref)];
-            matches!(dwords, 1 | 2 | 4) && of(Space::Global) && terms.into_iter().flatten().all(fine)
+            matches!(dwords, 1 | 2 | 4) && terms.into_iter().flatten().all(fine)
         }
-        Block::Lds { plus, dwords, .. } => matches!(dwords, 1 | 2 | 4) && of(Space::Lds) && fine(plus),
+        Block::Lds { plus, dwords, .. } => matches!(dwords, 1 | 2 | 4) && fine(plus),
     }
 }
 
@@ -359,24 +390,6 @@ fn value(value: &Value, lane: bool) -> bool {
         ValueKind::SimdResult { .. } => lane,
         _ => false,
     }
-}
-
-/// Whether a value is the bit of MODE that code is made for.
-pub fn is_ieee_bit(value: &Value) -> bool {
-    let mode = |v: &Value| matches!(v.kind, ValueKind::State(State::Mode));
-    let shifted =
-        |v: &Value| matches!(&v.kind, ValueKind::ShrConst(inner, n) if 1 << n == IEEE && mode(inner));
-    matches!(&value.kind, ValueKind::Op2(Op2::And, a, b) if shifted(a) && b.kind == ValueKind::Const(1))
-}
-
-/// Whether that bit is all that is read of MODE.
-fn reads_known_mode(body: &[Stmt]) -> bool {
-    let (mut reads, mut bits) = (0, 0);
-    each_value(body, &mut |v| {
-        reads += matches!(v.kind, ValueKind::State(State::Mode)) as usize;
-        bits += is_ieee_bit(v) as usize;
-    });
-    reads == bits
 }
 
 /// Whether it is a product of words, or the sum of one and 64 bits, which has a carry at most: more of 128 bits is not compiled.

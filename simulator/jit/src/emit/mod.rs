@@ -10,6 +10,7 @@ mod moves;
 mod once;
 mod ops;
 mod packet;
+mod parts;
 mod rare;
 mod run;
 mod shift;

@@ -107,7 +107,7 @@ impl Emitter<'_> {
         let mut packet = Packet::new(base);
         for op in &run.ops {
             match &op.access {
-                Some(words) => self.load_words(words, self.ops[op.at as usize].d, places, &mut packet)?,
+                Some(words) => self.load_words(words, op.at, places, &mut packet)?,
                 None => self.packet_op(op, &mut packet)?,
             }
         }

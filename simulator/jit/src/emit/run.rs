@@ -8,6 +8,7 @@ use super::stmt::mask_code;
 use super::val::Val;
 use super::{Emitter, R, Unsupported};
 use crate::frame::{REFUSED, at};
+use crate::parts::Part;
 use crate::plan::{self, Floats};
 use isa_lower::ir::{Handlers, Lanes, Mask, Step};
 use isa_spec::tables::Role;
@@ -58,6 +59,8 @@ pub struct Words {
     pub count: usize,
     /// EXEC.
     pub exec: V,
+    /// It is of parts of words.
+    pub part: Option<Arc<Part>>,
 }
 
 /// Sources by their roles.
@@ -196,9 +199,10 @@ impl Emitter<'_> {
     /// Takes in a load, or emits a store.
     pub fn buffer_access(&mut self, at: u32, op: &Op) -> R<()> {
         let handlers = self.operations.handlers(op);
-        let (accesses, store) = self.accesses(&handlers, op)?;
+        let part = self.operations.part(op);
+        let (accesses, store) = self.accesses(&handlers, part.as_deref(), op)?;
         if let Some(data) = store {
-            return self.store(at, &accesses, data);
+            return self.store(at, &accesses, data, part.as_deref());
         }
         let (count, dwords) = (accesses.len(), accesses[0].dwords);
         let reads = |register: u16| self.run.written.contains(&register);
@@ -215,13 +219,13 @@ impl Emitter<'_> {
         self.run.accesses.extend(accesses);
         self.run.exec = Some(exec);
         self.run.written.extend((0..(count * dwords) as u16).map(|k| op.d + k));
-        let access = Some(Words { first, count, exec: self.one(exec, self.mask_hold())? });
+        let access = Some(Words { first, count, exec: self.one(exec, self.mask_hold())?, part });
         self.run.ops.push(Buffered { at, handlers, sources: Vec::new(), carry: None, access });
         Ok(())
     }
 
     /// A store, in a loop of its own: other lanes may have loaded what it changes.
-    fn store(&mut self, at: u32, accesses: &[Access], data: u16) -> R<()> {
+    fn store(&mut self, at: u32, accesses: &[Access], data: u16, part: Option<&Part>) -> R<()> {
         self.close_run()?;
         let exec = self.mask_register(EXEC_LO)?;
         let exec = self.one(exec, self.mask_hold())?;
@@ -229,7 +233,13 @@ impl Emitter<'_> {
         let [refused, on] = [(); 2].map(|()| self.f.label());
         let places = self.locate(accesses, [exec, full], refused)?;
         for place in &places.located {
-            self.store_words(place, data, exec, &places)?;
+            match part {
+                None => self.store_words(place, data, exec, &places)?,
+                Some(part) => {
+                    let together = places.groups[place.group].together;
+                    self.store_part(at, part, place, data, exec, together)?;
+                }
+            }
         }
         self.f.push(Inst::Jump(on));
         self.f.push(Inst::Label(refused));

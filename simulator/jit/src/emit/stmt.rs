@@ -24,6 +24,8 @@ pub struct Env {
     pub carry: Option<Val>,
     /// Results of calls that are made ahead.
     pub calls: Vec<Val>,
+    /// What a lane has loaded, or stores.
+    pub moved: Option<Val>,
     /// Elements of arrays.
     pub elements: BTreeMap<(LocalId, u32), Val>,
     /// How often the statements run yet, with this time.
@@ -79,6 +81,7 @@ impl Emitter<'_> {
                 let v = self.op2(Op2::Or, *hold, kept, new)?;
                 self.env.set(*var, v, *hold);
             }
+            Stmt::SetStored { value, .. } => self.env.moved = Some(self.value(value)?),
             Stmt::SetBit(mask, value) => {
                 let v = self.value(value)?;
                 let v = match v {

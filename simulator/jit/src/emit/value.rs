@@ -4,7 +4,7 @@ use super::known::Bits;
 use super::ops::{Shift, width};
 use super::val::{Val, low};
 use super::{Emitter, R, Unsupported};
-use crate::plan::is_ieee_bit;
+use crate::mode::is_ieee_bit;
 use isa_lower::ir::*;
 use isa_spec::pcode::ir::{Pure, State};
 use wavesim_machine::exec::op::Op;
@@ -24,6 +24,7 @@ impl Emitter<'_> {
                 let Val::Known(index) = self.value(index)? else { return Err(Unsupported("an index")) };
                 Ok(self.env.elements.get(&(*id, index as u32)).copied().unwrap_or(Val::Known(0)))
             }
+            ValueKind::Loaded { .. } => self.env.moved.ok_or(Unsupported("what is not loaded")),
             ValueKind::Load { addr, bytes, .. } => self.wave_load(addr, *bytes),
             ValueKind::Field(name) => self.field(name).map(Val::Known),
             ValueKind::OperandNumber(Slot::Source(at)) => {

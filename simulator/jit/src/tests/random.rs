@@ -81,6 +81,19 @@ const MOVES: &[(&str, u32)] = &[
     ("global_load_b32 v{d}, v[251:252], off offset:{i}", 4),
     ("global_load_b128 v[{q}:{q3}], v[251:252], off offset:{i}", 16),
     ("global_store_b64 v[251:252], v[{f}:{f1}], off offset:{i}", 8),
+    ("global_load_i8 v{d}, v[251:252], off offset:{i}", 1),
+    ("global_load_u16 v{d}, v{o}, s[4:5] offset:{i}", 2),
+    ("global_load_i16 v{d}, v[251:252], off offset:{i}", 2),
+    ("global_load_d16_u8 v{d}, v{o}, s[4:5] offset:{i}", 1),
+    ("global_load_d16_hi_b16 v{d}, v{o}, s[4:5] offset:{i}", 2),
+    ("global_store_b8 v{o}, v{a}, s[4:5] offset:{i}", 1),
+    ("global_store_b16 v[251:252], v{a}, off offset:{i}", 2),
+    ("global_store_d16_hi_b8 v{o}, v{a}, s[4:5] offset:{i}", 1),
+    ("ds_load_u8 v{d}, v{o} offset:{i}", 1),
+    ("ds_load_i16 v{d}, v{o} offset:{i}", 2),
+    ("ds_load_u8_d16_hi v{d}, v{o} offset:{i}", 1),
+    ("ds_store_b8 v{o}, v{a} offset:{i}", 1),
+    ("ds_store_b16_d16_hi v{o}, v{a} offset:{i}", 2),
     ("ds_load_b32 v{d}, v{o} offset:{i}", 4),
     ("ds_load_b64 v[{e}:{e1}], v{o} offset:{i}", 8),
     ("ds_load_b128 v[{q}:{q3}], v{o} offset:{i}", 16),
@@ -340,7 +353,11 @@ fn faults_are_the_interpreters() {
         "global_store_b32 v0, v1, s[4:5]",
         "global_load_b64 v[4:5], v[251:252], off",
         "global_store_b128 v[251:252], v[4:7], off",
+        "global_load_u8 v1, v0, s[4:5]",
+        "global_store_b16 v0, v1, s[4:5]",
         "ds_load_b32 v1, v0",
+        "ds_load_u16 v1, v0",
+        "ds_store_b8 v0, v1",
         "ds_store_b64 v0, v[4:5]",
     ];
     for (access, size) in accesses.into_iter().flat_map(|access| [32, 64].map(|size| (access, size))) {
@@ -381,6 +398,50 @@ fn faults_are_the_interpreters() {
         // Without those lanes, all is well.
         let ended = both(&program, &code, (size, 0xf0, 0x1f_ffff), 9, &lines);
         assert!(matches!(ended, Err(Event::EndPgm)), "{access}: {ended:?}");
+    }
+}
+
+/// Accesses of bytes and halves of words are compiled, and end where memory does: not earlier, and not later.
+#[test]
+fn parts_of_words_at_the_end_of_memory() {
+    for (access, bytes, size) in [
+        ("global_load_u8 v1, v0, s[4:5]", 1, 32),
+        ("global_load_i8 v1, v[251:252], off", 1, 32),
+        ("global_load_d16_hi_b16 v1, v0, s[4:5]", 2, 64),
+        ("global_store_b8 v0, v1, s[4:5]", 1, 64),
+        ("global_store_d16_hi_b16 v[251:252], v1, off", 2, 32),
+        ("ds_load_u8 v1, v0", 1, 32),
+        ("ds_load_i16 v1, v0", 2, 32),
+        ("ds_store_b8 v0, v1", 1, 32),
+        ("ds_store_b16 v0, v1", 2, 64),
+    ] {
+        let mut ends = [0; 2];
+        for (last, step) in (2106..2122).flat_map(|last| [0, 1, 2, 3, 64].map(|step| (last, step))) {
+            // The last lane is at `last`.
+            let step = step.min(last / size as usize);
+            let from = format!("v_add_nc_u32 v0, {:#x}, v0", last - step * (size as usize - 1));
+            let by = format!("v_mul_u32_u24 v0, {step}, v0");
+            let lines = [
+                "v_mbcnt_lo_u32_b32 v0, -1, 0",
+                if size == 64 { "v_mbcnt_hi_u32_b32 v0, -1, v0" } else { "v_mov_b32 v0, v0" },
+                &by,
+                &from,
+                "v_add_co_u32 v251, vcc_lo, s4, v0",
+                "v_mov_b32 v252, s5",
+                "v_add_co_ci_u32 v252, vcc_lo, 0, v252, vcc_lo",
+                access,
+                "v_add_nc_u32 v3, v1, v0",
+                "s_endpgm",
+            ];
+            let program = program(&lines, size);
+            assert_eq!(called(&program, &lines), ["s_endpgm"]);
+            let code = Jit::after(&program, 0).expect("a host that is compiled for");
+            let ended = both(&program, &code, (size, 0xf0, u64::MAX), 9, &lines);
+            let fault = matches!(ended, Err(Event::Fault(_)));
+            assert_eq!(fault, access.starts_with("global") && last + bytes > BYTES + 64, "{access} {last}");
+            ends[fault as usize] += 1;
+            assert_eq!(code.made().failed, 0);
+        }
     }
 }
 
