@@ -5,6 +5,7 @@
 //! is over, or something is not compiled.
 //!
 //! - [`plan`]: what becomes of an operation, by its lane-loop representation; no instruction is named
+//! - [`relative`]: jumps to known places
 //! - [`unit`]: what is compiled together
 //! - [`emit`]: code for a unit
 //! - [`unrolled`]: counted loops and loads of code that runs once a wave
@@ -33,6 +34,7 @@ mod mode;
 mod parts;
 mod plan;
 mod rare;
+mod relative;
 mod source;
 mod unit;
 mod unrolled;

@@ -1,6 +1,7 @@
 //! How each operation is executed: as code, or by its handler. Decided from the lane-loop representation; no instruction
 //! is named.
 
+use crate::emit::half;
 use crate::mode::reads_known_mode;
 use crate::parts::{self, Part};
 use crate::unrolled;
@@ -258,7 +259,10 @@ pub struct Floats {
 pub fn floats(lanes: &Lanes) -> Floats {
     let mut floats = Floats::default();
     let mut note = |v: &Value| {
-        if let ValueKind::Float { op, ty, .. } = v.kind {
+        // No number of f16 is a denormal of f32.
+        if let ValueKind::Float { op, ty, .. } = v.kind
+            && ty != Ty::F16
+        {
             let flushed = ty == Ty::F32 && op != FloatOp::FmaNearest;
             *(if flushed { &mut floats.flushed } else { &mut floats.kept }) = true;
         }
@@ -272,10 +276,11 @@ pub fn floats(lanes: &Lanes) -> Floats {
 }
 
 fn in_lanes(lanes: &Lanes) -> bool {
+    let half = lanes.steps.iter().any(|step| matches!(step, Step::Write { how: WriteBack::Half { .. }, .. }));
     let body = |l: &LaneLoop| {
         !l.leaves
             && !l.retries
-            && l.result.is_none_or(|r| r.width > 16 && r.width <= 64)
+            && l.result.is_none_or(|r| if half { r.width == 16 } else { r.width > 16 && r.width <= 64 })
             && l.reads.iter().all(|read| read.width <= 64)
             && !any_stmt(&l.body, &|s| !statement(s, true))
             && !any_value(&l.body, &|v| !value(v, true))
@@ -288,7 +293,7 @@ fn in_lanes(lanes: &Lanes) -> bool {
         Step::Simd { builtin: Pure::SelectBytes, calls, lanes, .. } => {
             body(lanes) && calls.iter().flatten().all(|v| !isa_lower::visit::any_in(v, &|v| !value(v, true)))
         }
-        Step::Write { dwords, how } => *dwords <= 2 && !matches!(how, WriteBack::Half { .. }),
+        Step::Write { dwords, .. } => *dwords <= 2,
         Step::Simd { .. } | Step::StoreRoom { .. } | Step::Memory(_) => false,
     };
     lanes.steps.iter().all(step)
@@ -335,9 +340,9 @@ fn value(value: &Value, lane: bool) -> bool {
             !wide || matches!(op, Op2::And | Op2::Or | Op2::Xor) || lane && wide_sum(*op, a, b)
         }
         ValueKind::Field(name) => {
-            const FIELDS: [&str; 11] = [
+            const FIELDS: [&str; 12] = [
                 "OFFSET", "SIMM16", "SIMM4", "OFFSET0", "OFFSET1", "SIMM32", "NEG", "NEG_HI", "ABS", "OPSEL",
-                "OPSEL_HI",
+                "OPSEL_HI", "CLAMP",
             ];
             FIELDS.contains(name)
         }
@@ -369,8 +374,20 @@ fn value(value: &Value, lane: bool) -> bool {
         | ValueKind::Saturate { .. } => !wide,
         ValueKind::Compare { op, a, b, .. } => a.hold != Hold::W128 || lane && is_carry(*op, a, b),
         ValueKind::LogicalAnd(..) | ValueKind::LogicalOr(..) => true,
+        ValueKind::SourceBit { source, .. } => *source < 4,
+        ValueKind::Float { op, ty: Ty::F16, .. } => lane && half::is_compiled(*op),
         ValueKind::Float { op, ty, .. } => float(*op, *ty),
-        ValueKind::FloatBits { ty, .. } => matches!(ty, Ty::F32 | Ty::F64),
+        ValueKind::FloatBits { ty, .. } => matches!(ty, Ty::F32 | Ty::F64) || lane && *ty == Ty::F16,
+        ValueKind::Conversion(
+            Conversion::F16ToF32
+            | Conversion::F32ToF16
+            | Conversion::F32ToF16Rtz
+            | Conversion::F16ToI16
+            | Conversion::F16ToU16
+            | Conversion::I16ToF16
+            | Conversion::U16ToF16,
+            _,
+        ) => lane,
         ValueKind::Conversion(conversion, _) => matches!(
             conversion,
             Conversion::I32ToF32
@@ -440,52 +457,4 @@ fn float(op: FloatOp, ty: Ty) -> bool {
     );
     ty == Ty::F32 && (any || op == FloatOp::Rsq)
         || ty == Ty::F64 && (any || matches!(op, FloatOp::Rsq | FloatOp::FmaLdexp))
-}
-
-/// Where a value as PC leads, as an offset in the program, if that is known: the PC plus what the instruction says.
-pub fn relative(to: &Value, pc: u64, imm: u32) -> Option<u64> {
-    // The address of the code counts once, in all.
-    let (times, offset) = terms(to, pc, imm)?;
-    (times == 1).then_some(offset)
-}
-
-/// How often a sum has the address of the code, and the rest.
-fn terms(value: &Value, pc: u64, imm: u32) -> Option<(i64, u64)> {
-    let low = |bits: u64| if value.hold == Hold::W32 { bits & 0xffff_ffff } else { bits };
-    let known = |v: &Value| terms(v, pc, imm).filter(|(times, _)| *times == 0).map(|(_, bits)| bits);
-    let of = |bits: u64| Some((0, low(bits)));
-    match &value.kind {
-        _ if value.hold == Hold::W128 => None,
-        ValueKind::Const(bits) => of(*bits as u64),
-        ValueKind::Field(name) if ["SIMM16", "OFFSET"].contains(name) => of(imm as u64),
-        ValueKind::State(State::Pc) => Some((1, pc)),
-        ValueKind::State(State::InstSize) => of(4),
-        ValueKind::Op2(Op2::Add, a, b) if value.hold == Hold::W64 => {
-            let (a, b) = (terms(a, pc, imm)?, terms(b, pc, imm)?);
-            Some((a.0 + b.0, a.1.wrapping_add(b.1)))
-        }
-        ValueKind::Op2(Op2::Sub, a, b) if value.hold == Hold::W64 => {
-            let (a, b) = (terms(a, pc, imm)?, terms(b, pc, imm)?);
-            Some((a.0 - b.0, a.1.wrapping_sub(b.1)))
-        }
-        ValueKind::Op2(op, a, b) => {
-            let (a, b) = (known(a)?, known(b)?);
-            of(match op {
-                Op2::Add => a.wrapping_add(b),
-                Op2::Sub => a.wrapping_sub(b),
-                Op2::Mul => a.wrapping_mul(b),
-                Op2::And => a & b,
-                Op2::Or => a | b,
-                Op2::Xor => a ^ b,
-            })
-        }
-        ValueKind::ShlConst(a, n) => of(known(a)? << n),
-        ValueKind::ShrConst(a, n) => of(known(a)? >> n),
-        ValueKind::Resize(a) => of(known(a)?),
-        ValueKind::SignExtend { value: a, width } if *width <= 64 => {
-            let above = 64 - width;
-            of(((known(a)? << above) as i64 >> above) as u64)
-        }
-        _ => None,
-    }
 }

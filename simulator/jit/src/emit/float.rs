@@ -100,17 +100,30 @@ impl Emitter<'_> {
         let format = match ty {
             Ty::F32 => &SINGLE,
             Ty::F64 => &DOUBLE,
+            Ty::F16 => return self.half_float(op, args),
             _ => return Err(Unsupported("a float format")),
         };
         let mut vals = Vec::new();
         for arg in args {
             vals.push(self.value(arg)?);
         }
-        let (a, b) = (vals[0], vals.get(1).copied().unwrap_or(vals[0]));
         let single = ty == Ty::F32;
         let denormals = if self.flush && single { Denormals::Flush } else { Denormals::Keep };
-        // Hardware approximates these, without denormals in every mode.
+        // Hardware approximates some, without denormals in every mode.
         let without = if single { Denormals::Flush } else { Denormals::Keep };
+        self.float_by(op, format, [denormals, without], &vals)
+    }
+
+    /// An operation in a format: what becomes of denormals, and what in operations that hardware approximates.
+    pub fn float_by(
+        &mut self,
+        op: FloatOp,
+        format: &Format,
+        [denormals, without]: [Denormals; 2],
+        vals: &[Val],
+    ) -> R<Val> {
+        let (a, b) = (vals[0], vals.get(1).copied().unwrap_or(vals[0]));
+        let single = format.hold == Hold::W32;
         let one = Val::Known(format.one as u128);
         let compared = match op {
             FloatOp::Eq => Some(holds::EQUAL),
@@ -391,6 +404,7 @@ impl Emitter<'_> {
         let format = match ty {
             Ty::F32 => &SINGLE,
             Ty::F64 => &DOUBLE,
+            Ty::F16 => return self.half_bits(op, v),
             _ => return Err(Unsupported("a float format")),
         };
         debug_assert_eq!(format.hold, hold);

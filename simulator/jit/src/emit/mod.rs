@@ -3,7 +3,9 @@
 
 mod bytes;
 mod convert;
+mod fields;
 mod float;
+pub mod half;
 mod known;
 mod memory;
 mod moves;
@@ -21,6 +23,7 @@ mod wave_memory;
 
 use crate::frame::{TURN, at, run_handlers, run_turn};
 use crate::plan::{self, Kind, Operations};
+use crate::relative::relative;
 use crate::source::Source;
 use crate::unit::{Block as Straight, Unit};
 use isa_lower::ir::Stmt;
@@ -371,7 +374,7 @@ impl Emitter<'_> {
 
     /// Where a value as PC leads.
     fn target(&mut self, to: &isa_lower::ir::Value, op: &Op) -> R<Target> {
-        if let Some(place) = plan::relative(to, op.pc as u64, op.imm) {
+        if let Some(place) = relative(to, op.pc as u64, op.imm) {
             return Ok(Target::Known(place));
         }
         let v = self.value(to)?;

@@ -7,7 +7,7 @@ use super::val::Val;
 use super::{Emitter, R, Unsupported};
 use crate::frame::{HALF_BYTES, LANE_VEC_BYTES, at};
 use crate::plan;
-use isa_lower::ir::{Hold, LaneLoop, Mask, Start, Step};
+use isa_lower::ir::{Hold, LaneLoop, Mask, Start, Step, WriteBack};
 use isa_spec::tables::Role;
 use std::collections::{BTreeMap, HashMap};
 use wavesim_machine::state::wave::NO_DENORMALS;
@@ -249,7 +249,11 @@ impl Emitter<'_> {
                     if let Some(result) = &lane_loop.result {
                         let old = match result.start {
                             Start::Zero => Val::Known(0),
-                            _ => self.old_result(packet, op.d, result.dwords())?,
+                            Start::OldHalf => {
+                                let old = self.old_result(packet, op.d, 1)?;
+                                self.op2(isa_lower::ir::Op2::And, Hold::W32, old, Val::Known(0xffff))?
+                            }
+                            Start::Old => self.old_result(packet, op.d, result.dwords())?,
                         };
                         self.env.operands.insert(Role::D0, (old, Hold::of(result.width)));
                     }
@@ -263,6 +267,12 @@ impl Emitter<'_> {
                     };
                     let code = mask_register(*mask, &op);
                     packet.masks.insert(code, Gathered { truth, keep: *keep });
+                }
+                Step::Write { how: WriteBack::Half { .. }, .. } => {
+                    let v = self.env.var(isa_lower::ir::Var::Operand(Role::D0));
+                    let old = self.register(packet, op.d);
+                    let v = self.in_low_half(old, v)?;
+                    packet.registers.insert(op.d, (v, true));
                 }
                 Step::Write { dwords, .. } => {
                     let v = self.env.var(isa_lower::ir::Var::Operand(Role::D0));

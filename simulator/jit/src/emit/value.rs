@@ -27,6 +27,7 @@ impl Emitter<'_> {
             ValueKind::Loaded { .. } => self.env.moved.ok_or(Unsupported("what is not loaded")),
             ValueKind::Load { addr, bytes, .. } => self.wave_load(addr, *bytes),
             ValueKind::Field(name) => self.field(name).map(Val::Known),
+            ValueKind::SourceBit { field, source } => self.source_bit(field, *source),
             ValueKind::OperandNumber(Slot::Source(at)) => {
                 Ok(Val::Known(self.env.op(self.ops).src[*at].number() as u128))
             }
@@ -199,25 +200,6 @@ impl Emitter<'_> {
         }
     }
 
-    /// A raw encoding field.
-    fn field(&self, name: &str) -> R<u128> {
-        let op = self.env.op(self.ops);
-        let ext = &self.exts[op.ext as usize];
-        Ok(match name {
-            "OFFSET" | "SIMM16" | "SIMM4" => op.imm,
-            "OFFSET0" => op.imm & 0xff,
-            "OFFSET1" => op.imm >> 8 & 0xff,
-            "SIMM32" => ext.simm32,
-            "NEG" => ext.neg,
-            "NEG_HI" => ext.neg_hi,
-            "ABS" => ext.abs,
-            "OPSEL" => ext.op_sel,
-            "OPSEL_HI" => ext.op_sel_hi,
-            "GFX9" => ext.gfx9,
-            _ => return Err(Unsupported("an encoding field")),
-        } as u128)
-    }
-
     fn state(&mut self, state: State, hold: Hold) -> R<Val> {
         let lanes = 32u128 << self.wide_wave as u32;
         Ok(match state {
@@ -359,6 +341,9 @@ impl Emitter<'_> {
             (hold, bitwise, (a, b))
         {
             let v = self.exact(v);
+            if let (Op2::And, 0xffff, Some(half)) = (op, bits, self.known.low_halves.get(&v)) {
+                return Ok(Val::Lanes(*half));
+            }
             match self.by_bits(op, v, bits as u32) {
                 Ok(val) => return Ok(val),
                 Err(bits) => result = bits,

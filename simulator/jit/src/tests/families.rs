@@ -14,8 +14,8 @@ pub fn called<'l>(program: &Program, lines: &[&'l str]) -> Vec<&'l str> {
 }
 
 /// Sources are v0 to v15 and s8 to s15, which have these numbers; results are others. The same registers by both, for all sizes and modes
-/// that are compiled, with some lanes and with all; of NaNs, which one it is does not count, if two meet in a lane. All are compiled.
-pub fn agree(instructions: &[&str], number: impl Fn(&mut u64) -> u32, is_nan: impl Fn(u32) -> bool) {
+/// that are compiled, with some lanes and with all, as far as `seen` tells results apart. All are compiled.
+pub fn agree(instructions: &[&str], number: impl Fn(&mut u64) -> u32, seen: impl Fn(u32) -> u32) {
     let first = ["s_movk_i32 s4, 0x2"];
     let last = ["s_add_i32 s4, s4, -1", "s_cmp_lg_u32 s4, 0", "s_cbranch_scc1 @1", "s_endpgm"];
     let lines: Vec<&str> = first.into_iter().chain(instructions.iter().copied()).chain(last).collect();
@@ -45,7 +45,7 @@ pub fn agree(instructions: &[&str], number: impl Fn(&mut u64) -> u32, is_nan: im
             assert_eq!((plain.sgprs, plain.scc, plain.pc), (compiled.sgprs, compiled.scc, compiled.pc));
             for (half, reg) in (0..plain.halves()).flat_map(|half| (0..64).map(move |reg| (half, reg))) {
                 let (a, b) = (plain.lane_vec(half, reg).0, compiled.lane_vec(half, reg).0);
-                let differs = |lane: &usize| a[*lane] != b[*lane] && !(is_nan(a[*lane]) && is_nan(b[*lane]));
+                let differs = |lane: &usize| seen(a[*lane]) != seen(b[*lane]);
                 if let Some(lane) = (0..32).find(differs) {
                     let sources: Vec<String> =
                         (0..16).map(|reg| format!("{:x}", before.lane_vec(half, reg).0[lane])).collect();
@@ -102,7 +102,7 @@ fn minima_and_maxima() {
         "v_min_f64 v[30:31], v[4:5], v[6:7]",
         "v_minmax_f32 v32, v4, v5, v6",
     ];
-    agree(&lines, single, |_| false);
+    agree(&lines, single, |bits| bits);
 }
 
 #[test]
@@ -114,5 +114,94 @@ fn sums_of_128_bits() {
         "v_add_co_ci_u32 v26, vcc_lo, v1, v2, vcc_lo",
         "v_mad_u64_u32 v[28:29], null, s8, s9, 0",
     ];
-    agree(&lines, integer, |_| false);
+    agree(&lines, integer, |bits| bits);
+}
+
+/// Two f16 at the edges, in a word: denormals, the least and the greatest numbers, zeros, infinities, NaNs of both kinds, and others.
+fn halves(seed: &mut u64) -> u32 {
+    let mut half = || {
+        let bits = random(seed) as u32;
+        let sign = (random(seed) as u32 & 1) << 15;
+        sign | match random(seed) % 12 {
+            0 => bits & 0x3ff,
+            1 => 0x400 + bits % 3,
+            2 => 0x7bff - bits % 3,
+            3 => 1 << (bits % 10),
+            4 => 0,
+            5 => 0x7c00,
+            6 => 0x7e00 | bits & 0xff,
+            7 => 0x7c01 | bits & 0xff,
+            8..10 => bits & 0x7fff,
+            _ => 0x3800 + bits % 0x800,
+        }
+    };
+    half() | half() << 16
+}
+
+/// Of two NaNs, either may be the result.
+fn one_nan(bits: u32) -> u32 {
+    let half = |half: u32| if half & 0x7fff > 0x7c00 { 0x7e00 } else { half };
+    half(bits & 0xffff) | half(bits >> 16) << 16
+}
+
+#[test]
+fn arithmetic_of_halves() {
+    let lines = [
+        "v_add_f16 v20, v0, v1",
+        "v_sub_f16 v21, v2, v3",
+        "v_mul_f16 v22, v4, v5",
+        "v_fma_f16 v23, v0, v1, v2",
+        "v_fma_f16 v24, -v3, |v4|, s8",
+        "v_fmac_f16 v25, v5, v6",
+        "v_mul_f16 v26, 0.5, v7",
+        "v_add_f16 v27, v20, v22",
+        "v_mul_f16 v28, v27, v27",
+        "v_floor_f16 v29, v1",
+        "v_rndne_f16 v30, v2",
+        "v_fract_f16 v31, v3",
+        "v_sqrt_f16 v32, v4",
+        "v_rcp_f16 v33, v5",
+        "v_rsq_f16 v34, v6",
+        "v_min_f16 v35, v7, v8",
+        "v_max_f16 v36, v9, v10",
+        "v_med3_f16 v37, v0, v1, v2",
+        "v_cmp_lt_f16 vcc_lo, v1, v2",
+        "v_cmp_class_f16 s20, v1, v2",
+        "v_cmp_u_f16 s22, v3, v4",
+        "v_pk_fma_f16 v38, v0, v1, v2",
+        "v_pk_add_f16 v39, v3, s9",
+        "v_pk_mul_f16 v40, v4, v5",
+        "v_pk_max_f16 v41, v6, v7",
+        "v_pk_fma_f16 v42, v38, v39, v40",
+    ];
+    agree(&lines, halves, one_nan);
+}
+
+#[test]
+fn conversions_of_halves() {
+    let lines = [
+        "v_cvt_f32_f16 v20, v0",
+        "v_cvt_f32_f16 v21, s8",
+        "v_cvt_f16_f32 v22, v20",
+        "v_cvt_u16_f16 v24, v2",
+        "v_cvt_i16_f16 v25, v3",
+        "v_cvt_f16_u16 v26, v4",
+        "v_cvt_f16_i16 v27, v5",
+        "v_cvt_pk_rtz_f16_f32 v28, v20, v21",
+        "v_fma_mix_f32 v30, v1, v2, v3 op_sel:[0,1,0] op_sel_hi:[1,1,0]",
+        "v_fma_mix_f32 v31, -v1, |v2|, s9 op_sel_hi:[1,0,1]",
+        "v_fma_mixlo_f16 v32, v1, v2, v3 op_sel:[1,0,0] op_sel_hi:[1,1,1]",
+        "v_fma_mixhi_f16 v32, v4, v5, v6 op_sel_hi:[1,1,0]",
+        "v_add_nc_u16 v33, v1, v2",
+        "v_lshlrev_b16 v34, v1, v2",
+        "v_mul_lo_u16 v35, v1, v2",
+        "v_max_i16 v36, v1, v2",
+    ];
+    agree(&lines, halves, |bits| bits);
+    let lines = ["v_cvt_f16_f32 v22, v0", "v_cvt_pk_rtz_f16_f32 v28, v1, -v2", "v_cvt_f16_f32 v22, -|v3|"];
+    agree(&lines, single, |bits| bits);
+    // Around what f16 has.
+    let near =
+        |seed: &mut u64| (single(seed) & 0x8000_0000) | (0x3200_0000 + random(seed) as u32 % 0x1700_0000);
+    agree(&lines, near, |bits| bits);
 }
