@@ -140,14 +140,19 @@ fn plain_once(op: &Op, handlers: &Handlers) -> bool {
 }
 
 fn plain_lanes(op: &Op, ext: &Ext, handlers: &Handlers) -> bool {
-    const MODIFIED: u16 = Op::CLAMP | Op::OUTPUT | Op::HIGH | Op::NO_RESULT;
+    const MODIFIED: u16 = Op::CLAMP | Op::OUTPUT | Op::NO_RESULT;
+    let high = op.flags & Op::HIGH != 0 && !lanes(handlers).is_some_and(writes_half);
     let mask = lanes(handlers).is_some_and(|lanes| lanes.steps.contains(&Step::ReadMask));
     let result = handlers.result_dwords() > 0;
     let scalar = op.flags & Op::SCALAR_DEST != 0 && result;
     let moved = ext.dpp.is_some() || ext.sdwa.is_some();
-    let halves = ext.high_bits | ext.narrow_bits | ext.packed_bits != 0;
     let carry = matches!(op.src[3].place(), Place::Scalar(_));
-    op.flags & MODIFIED == 0 && !scalar && !moved && !halves && (carry || !mask)
+    op.flags & MODIFIED == 0 && !high && !scalar && !moved && (carry || !mask)
+}
+
+/// Whether a result of 16 bits goes to one half of a register.
+fn writes_half(lanes: &Lanes) -> bool {
+    lanes.steps.iter().any(|step| matches!(step, Step::Write { how: WriteBack::Half { .. }, .. }))
 }
 
 /// The code that runs once a wave, for an operation: of its own fast handler, or the general one.
@@ -276,7 +281,7 @@ pub fn floats(lanes: &Lanes) -> Floats {
 }
 
 fn in_lanes(lanes: &Lanes) -> bool {
-    let half = lanes.steps.iter().any(|step| matches!(step, Step::Write { how: WriteBack::Half { .. }, .. }));
+    let half = writes_half(lanes);
     let body = |l: &LaneLoop| {
         !l.leaves
             && !l.retries

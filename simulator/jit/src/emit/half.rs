@@ -107,16 +107,22 @@ impl Emitter<'_> {
         half
     }
 
-    /// The register of a result of 16 bits: its other half stays.
-    pub fn in_low_half(&mut self, old: V, v: Val) -> R<V> {
+    /// The register of a result of 16 bits, in its high half or the low one: the other half stays.
+    pub fn in_half(&mut self, old: V, v: Val, high: bool) -> R<V> {
         let hold = Hold::W32;
         let half = self.op2(Op2::And, hold, v, Val::Known(0xffff))?;
         let half = self.lanes(half)?;
+        let (own, rest) = match high {
+            false => (half, 0xffff_0000),
+            true => (self.shift_by(Shift::Left, hold, half, 16), 0xffff),
+        };
         let old = self.exact(old);
-        let kept = self.op2(Op2::And, hold, Val::Lanes(old), Val::Known(0xffff_0000))?;
+        let kept = self.op2(Op2::And, hold, Val::Lanes(old), Val::Known(rest))?;
         let kept = self.lanes(kept)?;
-        let register = self.bor(hold, kept, half);
-        self.known.low_halves.insert(register, half);
+        let register = self.bor(hold, kept, own);
+        if !high {
+            self.known.low_halves.insert(register, half);
+        }
         Ok(register)
     }
 

@@ -8,6 +8,7 @@ mod float;
 pub mod half;
 mod known;
 mod memory;
+mod modifiers;
 mod moves;
 mod once;
 mod ops;

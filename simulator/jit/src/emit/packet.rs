@@ -10,6 +10,7 @@ use crate::plan;
 use isa_lower::ir::{Hold, LaneLoop, Mask, Start, Step, WriteBack};
 use isa_spec::tables::Role;
 use std::collections::{BTreeMap, HashMap};
+use wavesim_machine::exec::op::Op;
 use wavesim_machine::state::wave::NO_DENORMALS;
 use wavesim_x64::inst::{Cc, Class, Inst, Int2, Size, Src, V, Width};
 
@@ -195,19 +196,7 @@ impl Emitter<'_> {
                     Lane::Register(register) => Val::Lanes(self.register(packet, *register)),
                     Lane::One(val) => *val,
                 };
-                if let Some((last, keep, flip)) = staged.modified
-                    && last == k
-                {
-                    let sign = keep | 1 << 31 == u32::MAX && flip << 1 == 0;
-                    if let (Val::Lanes(raw), true) = (v, sign)
-                        && self.known.raw.contains(&raw)
-                    {
-                        words.push(Val::Lanes(self.with_sign(raw, keep, flip)));
-                        continue;
-                    }
-                    v = self.op2(isa_lower::ir::Op2::And, Hold::W32, v, Val::Known(keep as u128))?;
-                    v = self.op2(isa_lower::ir::Op2::Xor, Hold::W32, v, Val::Known(flip as u128))?;
-                }
+                v = self.modified(staged, k, v)?;
                 words.push(v);
             }
             sources.push((*role, words));
@@ -251,7 +240,7 @@ impl Emitter<'_> {
                             Start::Zero => Val::Known(0),
                             Start::OldHalf => {
                                 let old = self.old_result(packet, op.d, 1)?;
-                                self.op2(isa_lower::ir::Op2::And, Hold::W32, old, Val::Known(0xffff))?
+                                self.half_at(old, if op.flags & Op::HIGH != 0 { 16 } else { 0 })?
                             }
                             Start::Old => self.old_result(packet, op.d, result.dwords())?,
                         };
@@ -271,7 +260,7 @@ impl Emitter<'_> {
                 Step::Write { how: WriteBack::Half { .. }, .. } => {
                     let v = self.env.var(isa_lower::ir::Var::Operand(Role::D0));
                     let old = self.register(packet, op.d);
-                    let v = self.in_low_half(old, v)?;
+                    let v = self.in_half(old, v, op.flags & Op::HIGH != 0)?;
                     packet.registers.insert(op.d, (v, true));
                 }
                 Step::Write { dwords, .. } => {

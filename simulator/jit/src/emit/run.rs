@@ -3,6 +3,7 @@
 //! are switched off are computed too, and not written back.
 
 use super::memory::{Access, Places};
+use super::modifiers::Modifiers;
 use super::once::Scalars;
 use super::stmt::mask_code;
 use super::val::Val;
@@ -69,8 +70,7 @@ pub type Sources = Vec<(Role, Staged)>;
 /// A source, dword by dword.
 pub struct Staged {
     pub words: Vec<Lane>,
-    /// Bits kept and flipped of the last word of those that modifiers apply to.
-    pub modified: Option<(usize, u32, u32)>,
+    pub modified: Option<Modifiers>,
 }
 
 #[derive(Clone, Copy)]
@@ -185,14 +185,7 @@ impl Emitter<'_> {
             });
         }
         let ext = &self.exts[op.ext as usize];
-        let bit = |bits: u8| (bits >> slot & 1) as u32;
-        let numbered = [Role::S0, Role::S1, Role::S2, Role::S3].contains(&role);
-        let modified = (op.flags & Op::MODIFY != 0 && numbered && bit(ext.abs_bits | ext.neg_bits) == 1)
-            .then(|| {
-                let sign = 1u32 << (ext.sign_at[slot] & 31);
-                let last = if ext.sign_at[slot] == 63 { 1 } else { 0 };
-                (last, !(sign * bit(ext.abs_bits)), sign * bit(ext.neg_bits))
-            });
+        let modified = Modifiers::of(op, ext, role, slot);
         Ok(Staged { words, modified })
     }
 

@@ -205,3 +205,24 @@ fn conversions_of_halves() {
         |seed: &mut u64| (single(seed) & 0x8000_0000) | (0x3200_0000 + random(seed) as u32 % 0x1700_0000);
     agree(&lines, near, |bits| bits);
 }
+
+#[test]
+fn halves_that_are_chosen() {
+    let lines = [
+        "v_pk_fma_f16 v20, v0, v1, v2 op_sel:[1,0,0] op_sel_hi:[0,1,0]",
+        "v_pk_fma_f16 v21, v3, s8, v4 op_sel_hi:[1,0,1] neg_lo:[1,0,1] neg_hi:[0,1,1]",
+        "v_pk_add_f16 v22, v20, v21 op_sel:[1,1] op_sel_hi:[0,0] neg_hi:[1,0]",
+        "v_pk_mul_f16 v23, v5, 0.5 op_sel_hi:[1,0]",
+        "v_pk_add_u16 v24, v6, v7 op_sel:[1,0] op_sel_hi:[0,0]",
+        "v_pk_min_i16 v25, v8, s9 op_sel_hi:[0,0]",
+        "v_pk_max_f16 v26, v23, v22 op_sel:[0,1]",
+        "v_add_f16 v28, v1, v2 op_sel:[1,0,0]",
+        "v_mul_f16 v29, v3, v4 op_sel:[0,1,1]",
+        "v_fma_f16 v30, -v5, |v6|, v7 op_sel:[1,1,0,1]",
+        "v_fma_f16 v31, v29, v30, v28 op_sel:[1,0,1,0]",
+        "v_add_nc_u16 v32, v9, v10 op_sel:[1,0,1]",
+        "v_cvt_f32_f16 v33, v11 op_sel:[1,0]",
+        "v_cvt_f16_f32 v34, v12 op_sel:[0,1]",
+    ];
+    agree(&lines, halves, one_nan);
+}
