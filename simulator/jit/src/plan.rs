@@ -381,6 +381,9 @@ fn value(value: &Value, lane: bool) -> bool {
         ValueKind::LogicalAnd(..) | ValueKind::LogicalOr(..) => true,
         ValueKind::SourceBit { source, .. } => *source < 4,
         ValueKind::Float { op, ty: Ty::F16, .. } => lane && half::is_compiled(*op),
+        ValueKind::Float { op: FloatOp::FrexpMant | FloatOp::FrexpExp, ty, .. } => {
+            lane && matches!(ty, Ty::F32 | Ty::F64)
+        }
         ValueKind::Float { op, ty, .. } => float(*op, *ty),
         ValueKind::FloatBits { ty, .. } => matches!(ty, Ty::F32 | Ty::F64) || lane && *ty == Ty::F16,
         ValueKind::Conversion(

@@ -178,6 +178,8 @@ impl Emitter<'_> {
                 self.scaled_sum([a, b, vals[2], vals[3]], only)
             }
             FloatOp::Fract => self.fract(denormals, format, a),
+            FloatOp::FrexpMant => self.significand(format, denormals, a),
+            FloatOp::FrexpExp => self.exponent(format, denormals, a),
             FloatOp::Ldexp if single => self.scaled_single(denormals, a, b),
             FloatOp::Ldexp => self.scaled_double(a, b),
             _ => Err(Unsupported("a float operation")),
@@ -218,7 +220,7 @@ impl Emitter<'_> {
     }
 
     /// A denormal of f32 as a zero of its sign.
-    fn flushed(&mut self, v: V) -> V {
+    pub fn flushed(&mut self, v: V) -> V {
         if self.known.normal.contains(&v) {
             return v;
         }
@@ -343,7 +345,7 @@ impl Emitter<'_> {
     }
 
     /// Whether each is NaN. The bits without the sign are above infinity's.
-    fn is_nan(&mut self, format: &Format, v: V) -> V {
+    pub fn is_nan(&mut self, format: &Format, v: V) -> V {
         if self.is_vector(v) {
             return self.f.rvm(format.compare, v, v, Some(holds::UNORDERED));
         }

@@ -3,6 +3,7 @@
 
 mod bytes;
 mod convert;
+mod exponent;
 mod fields;
 mod float;
 pub mod half;

@@ -106,6 +106,25 @@ fn minima_and_maxima() {
 }
 
 #[test]
+fn significands_and_exponents() {
+    let lines = [
+        "v_frexp_mant_f32 v20, v0",
+        "v_frexp_exp_i32_f32 v21, v0",
+        "v_frexp_mant_f32 v22, -|v1|",
+        "v_frexp_exp_i32_f32 v23, s8",
+        "v_frexp_mant_f64 v[24:25], v[2:3]",
+        "v_frexp_exp_i32_f64 v26, v[2:3]",
+        "v_frexp_mant_f64 v[28:29], -v[4:5]",
+        "v_frexp_exp_i32_f64 v30, s[8:9]",
+        "v_mul_f32 v31, 0.5, v6",
+        "v_frexp_mant_f32 v32, v31",
+        "v_frexp_exp_i32_f32 v33, v31",
+        "v_ldexp_f32 v34, v32, v33",
+    ];
+    agree(&lines, single, |bits| bits);
+}
+
+#[test]
 fn sums_of_128_bits() {
     let lines = [
         "v_mad_u64_u32 v[20:21], null, s8, v1, v[2:3]",
