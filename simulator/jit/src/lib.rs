@@ -12,6 +12,7 @@
 //! - [`mod@frame`]: what code is called with, and calls
 //! - [`access`]: where the lanes of a load or store are in the host's memory
 //! - [`mode`]: what code knows of MODE
+//! - [`pairs`]: stores of one instruction to several places
 //! - [`parts`]: loads and stores of parts of words
 //! - [`rare`]: what code calls for lanes whose results are not certain
 //! - [`host`]: code memory
@@ -31,6 +32,7 @@ mod emit;
 mod frame;
 mod host;
 mod mode;
+mod pairs;
 mod parts;
 mod plan;
 mod rare;

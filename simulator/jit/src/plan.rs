@@ -3,6 +3,7 @@
 
 use crate::emit::half;
 use crate::mode::reads_known_mode;
+use crate::pairs::{self, Pair};
 use crate::parts::{self, Part};
 use crate::unrolled;
 use isa_lower::ir::*;
@@ -39,7 +40,7 @@ struct Ability {
     branch: bool,
     lanes: bool,
     access: bool,
-    /// An access of parts of words.
+    /// An access of parts of words, or of several.
     part: bool,
     /// It calls what may end the wave's turn.
     stops: bool,
@@ -48,6 +49,7 @@ struct Ability {
 struct Known {
     handlers: Arc<Handlers>,
     part: Option<Arc<Part>>,
+    pair: Option<Arc<Pair>>,
     ability: Ability,
 }
 
@@ -65,8 +67,9 @@ fn lowered(number: u16) -> Arc<Known> {
     let made = all.entry(number).or_insert_with(|| {
         let handlers = isa_lower::lower(&SEMANTICS.operations[number as usize]);
         let part = lanes(&handlers).and_then(parts::find).filter(part_fits).map(Arc::new);
-        let ability = Ability { part: part.is_some(), ..ability(&handlers) };
-        Arc::new(Known { handlers: Arc::new(handlers), part, ability })
+        let pair = lanes(&handlers).and_then(pairs::find).map(Arc::new);
+        let ability = Ability { part: part.is_some() || pair.is_some(), ..ability(&handlers) };
+        Arc::new(Known { handlers: Arc::new(handlers), part, pair, ability })
     });
     made.clone()
 }
@@ -102,6 +105,11 @@ impl Operations {
         self.of(op)?.part.clone()
     }
 
+    /// The stores to several places that it is.
+    pub fn pair(&mut self, op: &Op) -> Option<Arc<Pair>> {
+        self.of(op)?.pair.clone()
+    }
+
     /// How it is executed.
     pub fn kind(&mut self, op: &Op, exts: &[Ext]) -> Kind {
         let Some(known) = self.of(op) else { return Kind::Call };
@@ -113,6 +121,9 @@ impl Operations {
         }
         if let Some(part) = &known.part {
             return if parts::is_plain(op, &part.block) { Kind::Access } else { Kind::Call };
+        }
+        if let Some(pair) = &known.pair {
+            return if pairs::is_plain(op, pair) { Kind::Access } else { Kind::Call };
         }
         match (nothing, branch, once, lanes) {
             (true, ..) => Kind::Nothing,

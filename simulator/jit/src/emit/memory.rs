@@ -7,7 +7,7 @@ use super::{Emitter, R, Unsupported};
 use crate::access::{FOUND, RANGES, Ranges, find};
 use crate::frame::{LANE_VEC_BYTES, at};
 use crate::parts::Part;
-use isa_lower::ir::{Block, Fast, Handlers, Hold, Op2, Slot, Value, ValueKind, Var};
+use isa_lower::ir::{Block, Hold, Op2, Slot, Value, ValueKind, Var};
 use isa_lower::lower::operands::slot;
 use isa_lower::visit::each_in;
 use isa_spec::tables::Role;
@@ -116,17 +116,7 @@ pub struct Places {
 
 impl Emitter<'_> {
     /// The accesses of a load or store, and the first register of a store.
-    pub fn accesses(
-        &mut self,
-        handlers: &Handlers,
-        part: Option<&Part>,
-        op: &Op,
-    ) -> R<(Vec<Access>, Option<u16>)> {
-        let block = match (part, &handlers.fast) {
-            (Some(part), _) => &part.block,
-            (_, Fast::Block(block)) => block,
-            _ => return Err(Unsupported("an access")),
-        };
+    pub fn accesses(&mut self, block: &Block, part: Option<&Part>, op: &Op) -> R<(Vec<Access>, Option<u16>)> {
         let vector = |role: Role, words: usize| {
             let Slot::Source(at) = slot(role) else { return Err(Unsupported("an address")) };
             match op.src[at].place() {

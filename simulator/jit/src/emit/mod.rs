@@ -14,6 +14,7 @@ mod moves;
 mod once;
 mod ops;
 mod packet;
+mod pairs;
 mod parts;
 mod rare;
 mod run;

@@ -11,7 +11,7 @@ use super::{Emitter, R, Unsupported};
 use crate::frame::{REFUSED, at};
 use crate::parts::Part;
 use crate::plan::{self, Floats};
-use isa_lower::ir::{Handlers, Lanes, Mask, Step};
+use isa_lower::ir::{Fast, Handlers, Lanes, Mask, Step};
 use isa_spec::tables::Role;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -192,10 +192,27 @@ impl Emitter<'_> {
     /// Takes in a load, or emits a store.
     pub fn buffer_access(&mut self, at: u32, op: &Op) -> R<()> {
         let handlers = self.operations.handlers(op);
+        if let Some(pair) = self.operations.pair(op) {
+            let (accesses, _) = self.accesses(&pair.block, None, op)?;
+            return self.store(at, &accesses, |e, exec, places| e.store_pair(op, &pair, places, exec));
+        }
         let part = self.operations.part(op);
-        let (accesses, store) = self.accesses(&handlers, part.as_deref(), op)?;
+        let block = match (&part, &handlers.fast) {
+            (Some(part), _) => &part.block,
+            (_, Fast::Block(block)) => block,
+            _ => return Err(Unsupported("an access")),
+        };
+        let (accesses, store) = self.accesses(block, part.as_deref(), op)?;
         if let Some(data) = store {
-            return self.store(at, &accesses, data, part.as_deref());
+            return self.store(at, &accesses, |e, exec, places| {
+                places.located.iter().try_for_each(|place| match &part {
+                    None => e.store_words(place, data, exec, places),
+                    Some(part) => {
+                        let together = places.groups[place.group].together;
+                        e.store_part(at, part, place, data, exec, together)
+                    }
+                })
+            });
         }
         let (count, dwords) = (accesses.len(), accesses[0].dwords);
         let reads = |register: u16| self.run.written.contains(&register);
@@ -218,22 +235,19 @@ impl Emitter<'_> {
     }
 
     /// A store, in a loop of its own: other lanes may have loaded what it changes.
-    fn store(&mut self, at: u32, accesses: &[Access], data: u16, part: Option<&Part>) -> R<()> {
+    fn store(
+        &mut self,
+        at: u32,
+        accesses: &[Access],
+        moves: impl FnOnce(&mut Self, V, &Places) -> R<()>,
+    ) -> R<()> {
         self.close_run()?;
         let exec = self.mask_register(EXEC_LO)?;
         let exec = self.one(exec, self.mask_hold())?;
         let full = self.is_full(exec);
         let [refused, on] = [(); 2].map(|()| self.f.label());
         let places = self.locate(accesses, [exec, full], refused)?;
-        for place in &places.located {
-            match part {
-                None => self.store_words(place, data, exec, &places)?,
-                Some(part) => {
-                    let together = places.groups[place.group].together;
-                    self.store_part(at, part, place, data, exec, together)?;
-                }
-            }
-        }
+        moves(self, exec, &places)?;
         self.f.push(Inst::Jump(on));
         self.f.push(Inst::Label(refused));
         let kept = (self.scalars.clone(), self.zeros);

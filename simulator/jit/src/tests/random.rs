@@ -100,6 +100,9 @@ const MOVES: &[(&str, u32)] = &[
     ("ds_load_2addr_b32 v[{e}:{e1}], v{o} offset0:{j} offset1:{l}", 4),
     ("ds_store_b32 v{o}, v{a} offset:{i}", 4),
     ("ds_store_b64 v{o}, v[{f}:{f1}] offset:{i}", 8),
+    ("ds_store_2addr_b32 v{o}, v{a}, v{b} offset0:{j} offset1:{l}", 4),
+    ("ds_store_2addr_b64 v{o}, v[{e}:{e1}], v[{f}:{f1}] offset0:{j} offset1:{l}", 8),
+    ("ds_store_2addr_stride64_b32 v{o}, v{a}, v{b} offset1:1", 4),
     ("ds_add_u32 v{o}, v{a}", 4),
 ];
 
@@ -401,9 +404,9 @@ fn faults_are_the_interpreters() {
     }
 }
 
-/// Accesses of bytes and halves of words are compiled, and end where memory does: not earlier, and not later.
+/// Accesses of bytes and halves of words, and of two places, are compiled, and end where memory does: not earlier, and not later.
 #[test]
-fn parts_of_words_at_the_end_of_memory() {
+fn accesses_at_the_end_of_memory() {
     for (access, bytes, size) in [
         ("global_load_u8 v1, v0, s[4:5]", 1, 32),
         ("global_load_i8 v1, v[251:252], off", 1, 32),
@@ -414,6 +417,8 @@ fn parts_of_words_at_the_end_of_memory() {
         ("ds_load_i16 v1, v0", 2, 32),
         ("ds_store_b8 v0, v1", 1, 32),
         ("ds_store_b16 v0, v1", 2, 64),
+        ("ds_store_2addr_b32 v0, v1, v2 offset1:1", 8, 32),
+        ("ds_store_2addr_b64 v0, v[4:5], v[2:3] offset0:1", 16, 64),
     ] {
         let mut ends = [0; 2];
         for (last, step) in (2106..2122).flat_map(|last| [0, 1, 2, 3, 64].map(|step| (last, step))) {
