@@ -3,6 +3,7 @@
 mod denormals;
 mod doubles;
 mod families;
+mod faults;
 mod groups;
 mod integers;
 mod random;
