@@ -28,7 +28,7 @@ pub struct Access {
     /// Addresses are offsets in LDS.
     lds: bool,
     /// Registers of each lane: 1, 2 or 4.
-    pub dwords: usize,
+    pub registers: usize,
     /// Bytes of each lane.
     pub bytes: usize,
     /// The wave's part of the address; in LDS, what is added to the lanes' offsets.
@@ -149,7 +149,16 @@ impl Emitter<'_> {
                 sum = self.op2(Op2::Add, hold, sum, v)?;
             }
             let base = self.resized(sum, hold, Hold::W64)?;
-            accesses.push(Access { register, wide, store, lds, dwords, bytes, base, at: self.env.at });
+            accesses.push(Access {
+                register,
+                wide,
+                store,
+                lds,
+                registers: dwords,
+                bytes,
+                base,
+                at: self.env.at,
+            });
         }
         Ok((accesses, data))
     }

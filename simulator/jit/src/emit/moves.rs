@@ -35,7 +35,7 @@ impl Emitter<'_> {
             places.located.iter().enumerate().filter(|(_, place)| place.group == group).collect();
         let results: Vec<Vec<V>> = members
             .iter()
-            .map(|(_, place)| (0..place.access.dwords).map(|_| self.f.fresh(Class::Vec)).collect())
+            .map(|(_, place)| (0..place.access.registers).map(|_| self.f.fresh(Class::Vec)).collect())
             .collect();
         let [apart, same, done] = [(); 3].map(|()| self.f.label());
         let group = &places.groups[group];
@@ -72,7 +72,7 @@ impl Emitter<'_> {
         exec: V,
         packet: &mut Packet,
     ) -> R<()> {
-        let Access { dwords, bytes, .. } = members[0].1.access;
+        let Access { registers, bytes, .. } = members[0].1.access;
         let offsets = self.offsets(members[0].1, exec, packet)?;
         let [same, each, done] = [(); 3].map(|()| self.f.label());
         let first = self.f.low_int(offsets);
@@ -101,7 +101,7 @@ impl Emitter<'_> {
             let from = from.map(|base| Mem { base, disp });
             let loaded = match bytes {
                 1 | 2 => vec![self.part_apart(bytes, from)],
-                _ => self.loaded_apart(from, dwords),
+                _ => self.loaded_apart(from, registers),
             };
             out.iter().zip(&loaded).for_each(|(to, from)| self.f.assign(*to, *from));
         }
@@ -171,7 +171,7 @@ impl Emitter<'_> {
 
     /// Stores registers of all lanes.
     pub fn store_words(&mut self, place: &Located, data: u16, exec: V, places: &Places) -> R<()> {
-        let dwords = place.access.dwords;
+        let dwords = place.access.registers;
         let group = &places.groups[place.group];
         self.each_packet(|e, base| {
             let mut packet = Packet::new(base);

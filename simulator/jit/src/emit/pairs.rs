@@ -32,7 +32,7 @@ impl Emitter<'_> {
                     let found = addresses.iter().find(|(other, _)| *other == host);
                     let (_, to) = found.ok_or(Unsupported("an address"))?;
                     let data = register(op, *role).ok_or(Unsupported("data that is no register"))?;
-                    for k in 0..place.access.dwords {
+                    for k in 0..place.access.registers {
                         let from = ((data + k) * LANE_VEC_BYTES) as i32 + 4 * lane;
                         let word = e.f.load(Size::B4, base, from);
                         e.f.store(Size::B4, to[lane as usize], disp + 4 * k as i32, word);

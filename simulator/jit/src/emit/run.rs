@@ -214,7 +214,7 @@ impl Emitter<'_> {
                 })
             });
         }
-        let (count, dwords) = (accesses.len(), accesses[0].dwords);
+        let (count, registers) = (accesses.len(), accesses[0].registers);
         let reads = |register: u16| self.run.written.contains(&register);
         let address = reads(accesses[0].register) || accesses[0].wide && reads(accesses[0].register + 1);
         if address || self.run.accesses.len() + count > ACCESSES {
@@ -228,7 +228,7 @@ impl Emitter<'_> {
         let first = self.run.accesses.len();
         self.run.accesses.extend(accesses);
         self.run.exec = Some(exec);
-        self.run.written.extend((0..(count * dwords) as u16).map(|k| op.d + k));
+        self.run.written.extend((0..(count * registers) as u16).map(|k| op.d + k));
         let access = Some(Words { first, count, exec: self.one(exec, self.mask_hold())?, part });
         self.run.ops.push(Buffered { at, handlers, sources: Vec::new(), carry: None, access });
         Ok(())
