@@ -7,13 +7,20 @@ use wavesim_machine::memory::HostRange;
 /// Ranges that a frame keeps for loads, and as many for stores. Which one an access uses is known when it is compiled.
 pub const RANGES: usize = 8;
 
-/// Ranges of global memory by place: those for loads, then those for stores.
+/// Ranges for loads of the wave.
+pub const WAVE_RANGES: usize = 4;
+/// The first of them.
+pub const WAVE_FIRST: usize = 2 * RANGES;
+/// All of them.
+const COUNT: usize = WAVE_FIRST + WAVE_RANGES;
+
+/// Ranges of global memory by place: those for loads, then those for stores, and those for loads of the wave.
 #[repr(C)]
 pub struct Ranges {
     /// Bytes of each; 0 where there is none.
-    len: [u64; 2 * RANGES],
+    len: [u64; COUNT],
     /// The rest, where there is one. Every entry to compiled code makes a table: only the lengths are set then.
-    found: [MaybeUninit<Found>; 2 * RANGES],
+    found: [MaybeUninit<Found>; COUNT],
 }
 
 /// Where a range is.
@@ -27,7 +34,7 @@ impl Ranges {
     /// No ranges.
     #[inline(always)]
     pub fn none() -> Ranges {
-        Ranges { len: [0; 2 * RANGES], found: [const { MaybeUninit::uninit() }; 2 * RANGES] }
+        Ranges { len: [0; COUNT], found: [const { MaybeUninit::uninit() }; COUNT] }
     }
 
     /// Offset of the length of a range.
@@ -50,7 +57,7 @@ impl Ranges {
 pub const FOUND: usize = 3;
 
 called! {
-    /// Finds the range with some bytes and keeps it at a place of [`Frame::ranges`]: from [`RANGES`] on, one that may be written. In
+    /// Finds the range with some bytes and keeps it at a place of [`Frame::ranges`]: at those for stores, one that may be written. In
     /// [`Frame::room`] are the address, the place and the bytes; the result is 0 if there is none.
     ///
     /// # Safety
@@ -62,7 +69,7 @@ called! {
         let cx = unsafe { Frame::cx(frame) };
         let place = place as usize;
         let found = cx.memory.range_of(address).filter(|range| {
-            range.host_of(address, bytes, place >= RANGES).is_some()
+            range.host_of(address, bytes, (RANGES..WAVE_FIRST).contains(&place)).is_some()
         });
         // SAFETY: the place is one of the frame, and the room is longer.
         unsafe {

@@ -5,11 +5,16 @@
 //! is over, or something is not compiled.
 //!
 //! - [`plan`]: what becomes of an operation, by its lane-loop representation; no instruction is named
+//! - [`relative`]: jumps to known places
 //! - [`unit`]: what is compiled together
 //! - [`emit`]: code for a unit
+//! - [`unrolled`]: counted loops and loads of code that runs once a wave
 //! - [`mod@frame`]: what code is called with, and calls
 //! - [`access`]: where the lanes of a load or store are in the host's memory
 //! - [`kept`]: what code knows of waves while it runs
+//! - [`mode`]: what code knows of MODE
+//! - [`pairs`]: stores of one instruction to several places
+//! - [`parts`]: loads and stores of parts of words
 //! - [`rare`]: what code calls for lanes whose results are not certain
 //! - [`host`]: code memory
 //! - [`source`]: the program, as the compiler has it
@@ -28,10 +33,15 @@ mod emit;
 mod frame;
 mod host;
 mod kept;
+mod mode;
+mod pairs;
+mod parts;
 mod plan;
 mod rare;
+mod relative;
 mod source;
 mod unit;
+mod unrolled;
 
 pub use host::Refused;
 pub use plan::is_compiled;
@@ -39,6 +49,7 @@ pub use plan::is_compiled;
 use emit::Machine;
 use frame::Code;
 use host::{CompileError, Host};
+use mode::IEEE;
 use plan::Operations;
 use source::Source;
 use std::collections::HashSet;
@@ -69,8 +80,8 @@ struct Inner {
     often: u16,
     /// Another thread compiles: no launch waits for that.
     background: bool,
-    /// By float mode and wave size.
-    tables: [OnceLock<Table>; 4],
+    /// By [`Form`].
+    tables: [OnceLock<Table>; Form::COUNT],
     maker: Mutex<Maker>,
     /// There is a place where code begins.
     has_code: AtomicBool,
@@ -134,7 +145,7 @@ struct Maker {
     host: Host,
     operations: Operations,
     /// Operations that have been compiled, by table.
-    taken: [HashSet<u32>; 4],
+    taken: [HashSet<u32>; Form::COUNT],
 }
 
 /// Which of the tables, by [`Inner::tables`].
@@ -144,9 +155,14 @@ struct Form {
     flush: bool,
     /// Waves of 64.
     wide: bool,
+    /// [`IEEE`] is set.
+    ieee: bool,
 }
 
 impl Form {
+    /// How many there are.
+    const COUNT: usize = 8;
+
     /// Of a wave; `None`, if code is not made for its mode.
     #[inline]
     fn of(cx: &Cx<'_>) -> Option<Form> {
@@ -157,11 +173,11 @@ impl Form {
             0xc0 => true,
             _ => return None,
         };
-        Some(Form { flush, wide: cx.wave.size() == 64 })
+        Some(Form { flush, wide: cx.wave.size() == 64, ieee: cx.wave.mode & IEEE != 0 })
     }
 
     fn number(self) -> usize {
-        self.flush as usize | (self.wide as usize) << 1
+        self.flush as usize | (self.wide as usize) << 1 | (self.ieee as usize) << 2
     }
 }
 
@@ -254,7 +270,7 @@ impl Inner {
         let begun = Instant::now();
         let Maker { host, operations, taken } = &mut *maker;
         let taken = &mut taken[form.number()];
-        let machine = Machine { source: &self.source, wide: form.wide, flush: form.flush };
+        let machine = Machine { source: &self.source, wide: form.wide, flush: form.flush, ieee: form.ieee };
         let unit = unit::discover(first, &machine, operations, |op| taken.contains(&op));
         table.heat[first as usize].store(NEVER, Ordering::Relaxed);
         if unit.blocks.is_empty() {

@@ -1,6 +1,11 @@
 //! How each operation is executed: as code, or by its handler. Decided from the lane-loop representation; no instruction
 //! is named.
 
+use crate::emit::half;
+use crate::mode::reads_known_mode;
+use crate::pairs::{self, Pair};
+use crate::parts::{self, Part};
+use crate::unrolled;
 use isa_lower::ir::*;
 use isa_lower::visit::{any_stmt, any_value, each_value};
 use isa_spec::pcode::ir::{Control, Pure, Space, State, Ty};
@@ -35,12 +40,16 @@ struct Ability {
     branch: bool,
     lanes: bool,
     access: bool,
+    /// An access of parts of words, or of several.
+    part: bool,
     /// It calls what may end the wave's turn.
     stops: bool,
 }
 
 struct Known {
     handlers: Arc<Handlers>,
+    part: Option<Arc<Part>>,
+    pair: Option<Arc<Pair>>,
     ability: Ability,
 }
 
@@ -57,16 +66,18 @@ fn lowered(number: u16) -> Arc<Known> {
     let mut all = LOWERED.lock().unwrap_or_else(PoisonError::into_inner);
     let made = all.entry(number).or_insert_with(|| {
         let handlers = isa_lower::lower(&SEMANTICS.operations[number as usize]);
-        let ability = ability(&handlers);
-        Arc::new(Known { handlers: Arc::new(handlers), ability })
+        let part = lanes(&handlers).and_then(parts::find).filter(part_fits).map(Arc::new);
+        let pair = lanes(&handlers).and_then(pairs::find).map(Arc::new);
+        let ability = Ability { part: part.is_some() || pair.is_some(), ..ability(&handlers) };
+        Arc::new(Known { handlers: Arc::new(handlers), part, pair, ability })
     });
     made.clone()
 }
 
 /// Whether operations of this number are compiled where their operands are plain.
 pub fn is_compiled(number: u16) -> bool {
-    let Ability { nothing, once, branch, lanes, access, .. } = lowered(number).ability;
-    nothing || once || branch || lanes || access
+    let Ability { nothing, once, branch, lanes, access, part, .. } = lowered(number).ability;
+    nothing || once || branch || lanes || access || part
 }
 
 /// The number of an operation and the variant of its handler; `None` for what only stops.
@@ -89,6 +100,16 @@ impl Operations {
         }
     }
 
+    /// The access of parts of words that it is.
+    pub fn part(&mut self, op: &Op) -> Option<Arc<Part>> {
+        self.of(op)?.part.clone()
+    }
+
+    /// The stores to several places that it is.
+    pub fn pair(&mut self, op: &Op) -> Option<Arc<Pair>> {
+        self.of(op)?.pair.clone()
+    }
+
     /// How it is executed.
     pub fn kind(&mut self, op: &Op, exts: &[Ext]) -> Kind {
         let Some(known) = self.of(op) else { return Kind::Call };
@@ -97,6 +118,12 @@ impl Operations {
         if access {
             let plain = number(op).is_some_and(|(_, variant)| variant == Variant::Fast);
             return if plain { Kind::Access } else { Kind::Call };
+        }
+        if let Some(part) = &known.part {
+            return if parts::is_plain(op, &part.block) { Kind::Access } else { Kind::Call };
+        }
+        if let Some(pair) = &known.pair {
+            return if pairs::is_plain(op, pair) { Kind::Access } else { Kind::Call };
         }
         match (nothing, branch, once, lanes) {
             (true, ..) => Kind::Nothing,
@@ -124,14 +151,19 @@ fn plain_once(op: &Op, handlers: &Handlers) -> bool {
 }
 
 fn plain_lanes(op: &Op, ext: &Ext, handlers: &Handlers) -> bool {
-    const MODIFIED: u16 = Op::CLAMP | Op::OUTPUT | Op::HIGH | Op::NO_RESULT;
+    const MODIFIED: u16 = Op::CLAMP | Op::OUTPUT | Op::NO_RESULT;
+    let high = op.flags & Op::HIGH != 0 && !lanes(handlers).is_some_and(writes_half);
     let mask = lanes(handlers).is_some_and(|lanes| lanes.steps.contains(&Step::ReadMask));
     let result = handlers.result_dwords() > 0;
     let scalar = op.flags & Op::SCALAR_DEST != 0 && result;
     let moved = ext.dpp.is_some() || ext.sdwa.is_some();
-    let halves = ext.high_bits | ext.narrow_bits | ext.packed_bits != 0;
     let carry = matches!(op.src[3].place(), Place::Scalar(_));
-    op.flags & MODIFIED == 0 && !scalar && !moved && !halves && (carry || !mask)
+    op.flags & MODIFIED == 0 && !high && !scalar && !moved && (carry || !mask)
+}
+
+/// Whether a result of 16 bits goes to one half of a register.
+fn writes_half(lanes: &Lanes) -> bool {
+    lanes.steps.iter().any(|step| matches!(step, Step::Write { how: WriteBack::Half { .. }, .. }))
 }
 
 /// The code that runs once a wave, for an operation: of its own fast handler, or the general one.
@@ -200,6 +232,7 @@ fn ability(handlers: &Handlers) -> Ability {
             let stops = !quiet && (any_stmt(&once.body, &control) || calls);
             let fine = |once: &Once| {
                 !once.changes_mode
+                    && unrolled::fits(&once.body)
                     && !any_stmt(&once.body, &|s| !statement(s, false))
                     && !any_value(&once.body, &|v| !value(v, false))
             };
@@ -226,17 +259,34 @@ fn ability(handlers: &Handlers) -> Ability {
 
 /// Whether it moves whole registers of all lanes.
 fn in_blocks(lanes: &Lanes, fast: &Fast) -> bool {
-    let Fast::Block(block) = fast else { return false };
+    matches!(fast, Fast::Block(block) if block_fits(lanes, block))
+}
+
+/// Likewise of parts of registers. `Loaded` and what is stored stand where [`parts::find`] looks for them.
+fn part_fits(part: &Part) -> bool {
+    let space = if matches!(part.block, Block::Lds { .. }) { Space::Lds } else { Space::Global };
+    let moved = |v: &Value| matches!(v.kind, ValueKind::Loaded { .. });
+    part.space == space
+        && addresses_fit(&part.block)
+        && !any_value(&part.lanes.body, &|v| !moved(v) && !value(v, true))
+}
+
+fn block_fits(lanes: &Lanes, block: &Block) -> bool {
     let of = |wanted: Space| {
         lanes.steps.iter().all(|step| !matches!(step, Step::Memory(memory) if memory.space != wanted))
     };
+    let space = if matches!(block, Block::Lds { .. }) { Space::Lds } else { Space::Global };
+    of(space) && addresses_fit(block)
+}
+
+fn addresses_fit(block: &Block) -> bool {
     let fine = |values: &[Value]| !values.iter().any(|v| isa_lower::visit::any_in(v, &|v| !value(v, false)));
     match block {
         Block::Global { base, unless, wide, dwords, .. } => {
             let terms = [Some(&base[..]), wide.as_deref(), unless.as_ref().map(std::slice::from_ref)];
-            matches!(dwords, 1 | 2 | 4) && of(Space::Global) && terms.into_iter().flatten().all(fine)
+            matches!(dwords, 1 | 2 | 4) && terms.into_iter().flatten().all(fine)
         }
-        Block::Lds { plus, dwords, .. } => matches!(dwords, 1 | 2 | 4) && of(Space::Lds) && fine(plus),
+        Block::Lds { plus, dwords, .. } => matches!(dwords, 1 | 2 | 4) && fine(plus),
     }
 }
 
@@ -253,7 +303,10 @@ pub struct Floats {
 pub fn floats(lanes: &Lanes) -> Floats {
     let mut floats = Floats::default();
     let mut note = |v: &Value| {
-        if let ValueKind::Float { op, ty, .. } = v.kind {
+        // No number of f16 is a denormal of f32.
+        if let ValueKind::Float { op, ty, .. } = v.kind
+            && ty != Ty::F16
+        {
             let flushed = ty == Ty::F32 && op != FloatOp::FmaNearest;
             *(if flushed { &mut floats.flushed } else { &mut floats.kept }) = true;
         }
@@ -267,13 +320,15 @@ pub fn floats(lanes: &Lanes) -> Floats {
 }
 
 fn in_lanes(lanes: &Lanes) -> bool {
+    let half = writes_half(lanes);
     let body = |l: &LaneLoop| {
         !l.leaves
             && !l.retries
-            && l.result.is_none_or(|r| r.width > 16 && r.width <= 64)
+            && l.result.is_none_or(|r| if half { r.width == 16 } else { r.width > 16 && r.width <= 64 })
             && l.reads.iter().all(|read| read.width <= 64)
             && !any_stmt(&l.body, &|s| !statement(s, true))
             && !any_value(&l.body, &|v| !value(v, true))
+            && reads_known_mode(&l.body)
     };
     let step = |step: &Step| match step {
         Step::Stage { dwords, .. } => *dwords <= 2,
@@ -282,7 +337,7 @@ fn in_lanes(lanes: &Lanes) -> bool {
         Step::Simd { builtin: Pure::SelectBytes, calls, lanes, .. } => {
             body(lanes) && calls.iter().flatten().all(|v| !isa_lower::visit::any_in(v, &|v| !value(v, true)))
         }
-        Step::Write { dwords, how } => *dwords <= 2 && !matches!(how, WriteBack::Half { .. }),
+        Step::Write { dwords, .. } => *dwords <= 2,
         Step::Simd { .. } | Step::StoreRoom { .. } | Step::Memory(_) => false,
     };
     lanes.steps.iter().all(step)
@@ -294,7 +349,11 @@ fn statement(stmt: &Stmt, lane: bool) -> bool {
         Stmt::Set(..) | Stmt::SetLow { .. } | Stmt::If { .. } | Stmt::Parts { .. } => true,
         Stmt::SetBit(..) => lane,
         Stmt::Control { builtin, .. } => does_nothing(*builtin),
-        Stmt::SetScalar { dwords, .. } => !lane && *dwords <= 2,
+        Stmt::SetScalar { dwords, value, .. } => {
+            !lane && (*dwords <= 2 || unrolled::wide_load(value, *dwords).is_some())
+        }
+        Stmt::For { from, to, .. } => !lane && unrolled::bounds(from, to).is_some(),
+        Stmt::SetElement { .. } | Stmt::SetSgpr { .. } => !lane,
         Stmt::SetMaskOperand(_) => !lane,
         Stmt::SetState(state, _) => {
             !lane
@@ -325,18 +384,23 @@ fn value(value: &Value, lane: bool) -> bool {
             !wide || matches!(op, Op2::And | Op2::Or | Op2::Xor) || lane && wide_sum(*op, a, b)
         }
         ValueKind::Field(name) => {
-            const FIELDS: [&str; 11] = [
+            const FIELDS: [&str; 12] = [
                 "OFFSET", "SIMM16", "SIMM4", "OFFSET0", "OFFSET1", "SIMM32", "NEG", "NEG_HI", "ABS", "OPSEL",
-                "OPSEL_HI",
+                "OPSEL_HI", "CLAMP",
             ];
             FIELDS.contains(name)
         }
         ValueKind::State(state) => match state {
             State::LaneId => lane,
             State::Wave32 | State::Wave64 | State::WaveSize | State::InstSize => true,
-            State::Mode | State::Status | State::VgprSize | State::WaveId => false,
+            State::Mode => lane,
+            State::Status | State::VgprSize | State::WaveId => false,
             _ => !lane,
         },
+        ValueKind::Element(..) => !lane,
+        ValueKind::Load { space, bytes, retry, .. } => {
+            !lane && *space == Space::Scalar && !retry && matches!(bytes, 1 | 2 | 4 | 8 | 12 | 16)
+        }
         ValueKind::LaneBit(mask) => lane && *mask == Mask::Vcc,
         ValueKind::Scalar { dwords, .. } => !lane && *dwords <= 2,
         ValueKind::OperandLane { slot, index, .. } => {
@@ -352,10 +416,25 @@ fn value(value: &Value, lane: bool) -> bool {
         | ValueKind::Extract { .. }
         | ValueKind::Insert { .. }
         | ValueKind::Saturate { .. } => !wide,
-        ValueKind::Compare { a, .. } => a.hold != Hold::W128,
+        ValueKind::Compare { op, a, b, .. } => a.hold != Hold::W128 || lane && is_carry(*op, a, b),
         ValueKind::LogicalAnd(..) | ValueKind::LogicalOr(..) => true,
+        ValueKind::SourceBit { source, .. } => *source < 4,
+        ValueKind::Float { op, ty: Ty::F16, .. } => lane && half::is_compiled(*op),
+        ValueKind::Float { op: FloatOp::FrexpMant | FloatOp::FrexpExp, ty, .. } => {
+            lane && matches!(ty, Ty::F32 | Ty::F64)
+        }
         ValueKind::Float { op, ty, .. } => float(*op, *ty),
-        ValueKind::FloatBits { ty, .. } => matches!(ty, Ty::F32 | Ty::F64),
+        ValueKind::FloatBits { ty, .. } => matches!(ty, Ty::F32 | Ty::F64) || lane && *ty == Ty::F16,
+        ValueKind::Conversion(
+            Conversion::F16ToF32
+            | Conversion::F32ToF16
+            | Conversion::F32ToF16Rtz
+            | Conversion::F16ToI16
+            | Conversion::F16ToU16
+            | Conversion::I16ToF16
+            | Conversion::U16ToF16,
+            _,
+        ) => lane,
         ValueKind::Conversion(conversion, _) => matches!(
             conversion,
             Conversion::I32ToF32
@@ -386,6 +465,12 @@ fn wide_sum(op: Op2, a: &Value, b: &Value) -> bool {
         Op2::Add => product(a) && extended(b, Hold::W64),
         _ => false,
     }
+}
+
+/// Whether it asks for what a sum has beyond 64 bits.
+fn is_carry(op: Compare, a: &Value, b: &Value) -> bool {
+    let above = matches!(a.kind, ValueKind::ShrConst(_, 64));
+    above && matches!(op, Compare::Eq | Compare::Ne) && b.kind == ValueKind::Const(0)
 }
 
 fn float(op: FloatOp, ty: Ty) -> bool {
@@ -419,52 +504,4 @@ fn float(op: FloatOp, ty: Ty) -> bool {
     );
     ty == Ty::F32 && (any || op == FloatOp::Rsq)
         || ty == Ty::F64 && (any || matches!(op, FloatOp::Rsq | FloatOp::FmaLdexp))
-}
-
-/// Where a value as PC leads, as an offset in the program, if that is known: the PC plus what the instruction says.
-pub fn relative(to: &Value, pc: u64, imm: u32) -> Option<u64> {
-    // The address of the code counts once, in all.
-    let (times, offset) = terms(to, pc, imm)?;
-    (times == 1).then_some(offset)
-}
-
-/// How often a sum has the address of the code, and the rest.
-fn terms(value: &Value, pc: u64, imm: u32) -> Option<(i64, u64)> {
-    let low = |bits: u64| if value.hold == Hold::W32 { bits & 0xffff_ffff } else { bits };
-    let known = |v: &Value| terms(v, pc, imm).filter(|(times, _)| *times == 0).map(|(_, bits)| bits);
-    let of = |bits: u64| Some((0, low(bits)));
-    match &value.kind {
-        _ if value.hold == Hold::W128 => None,
-        ValueKind::Const(bits) => of(*bits as u64),
-        ValueKind::Field(name) if ["SIMM16", "OFFSET"].contains(name) => of(imm as u64),
-        ValueKind::State(State::Pc) => Some((1, pc)),
-        ValueKind::State(State::InstSize) => of(4),
-        ValueKind::Op2(Op2::Add, a, b) if value.hold == Hold::W64 => {
-            let (a, b) = (terms(a, pc, imm)?, terms(b, pc, imm)?);
-            Some((a.0 + b.0, a.1.wrapping_add(b.1)))
-        }
-        ValueKind::Op2(Op2::Sub, a, b) if value.hold == Hold::W64 => {
-            let (a, b) = (terms(a, pc, imm)?, terms(b, pc, imm)?);
-            Some((a.0 - b.0, a.1.wrapping_sub(b.1)))
-        }
-        ValueKind::Op2(op, a, b) => {
-            let (a, b) = (known(a)?, known(b)?);
-            of(match op {
-                Op2::Add => a.wrapping_add(b),
-                Op2::Sub => a.wrapping_sub(b),
-                Op2::Mul => a.wrapping_mul(b),
-                Op2::And => a & b,
-                Op2::Or => a | b,
-                Op2::Xor => a ^ b,
-            })
-        }
-        ValueKind::ShlConst(a, n) => of(known(a)? << n),
-        ValueKind::ShrConst(a, n) => of(known(a)? >> n),
-        ValueKind::Resize(a) => of(known(a)?),
-        ValueKind::SignExtend { value: a, width } if *width <= 64 => {
-            let above = 64 - width;
-            of(((known(a)? << above) as i64 >> above) as u64)
-        }
-        _ => None,
-    }
 }

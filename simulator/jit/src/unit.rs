@@ -1,7 +1,8 @@
 //! What is compiled together: the blocks that can be reached from one place by jumps that are known.
 
 use crate::emit::Machine;
-use crate::plan::{self, Kind, Operations, once};
+use crate::plan::{Kind, Operations, once};
+use crate::relative::relative;
 use isa_lower::ir::Stmt;
 use isa_lower::visit::each_stmt;
 use isa_spec::pcode::ir::State;
@@ -140,7 +141,7 @@ pub fn targets(at: u32, machine: &Machine<'_>, operations: &mut Operations) -> V
     if let Some(once) = once(&handlers, op) {
         each_stmt(&once.body, &mut |stmt| {
             if let Stmt::SetState(State::Pc, to) = stmt
-                && let Some(pc) = plan::relative(to, op.pc as u64, op.imm)
+                && let Some(pc) = relative(to, op.pc as u64, op.imm)
                 && let Some(target) = machine.source.at(pc)
             {
                 found.push(target);

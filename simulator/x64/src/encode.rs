@@ -8,6 +8,7 @@ use iced_x86::{Code, Encoder, Instruction, MemoryOperand, Register};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     R8,
+    R16,
     R32,
     R64,
     Xmm,
@@ -27,6 +28,7 @@ impl Kind {
         use Register::*;
         let table = match self {
             Kind::R8 => &[AL, CL, DL, BL, SPL, BPL, SIL, DIL, R8L, R9L, R10L, R11L, R12L, R13L, R14L, R15L],
+            Kind::R16 => &[AX, CX, DX, BX, SP, BP, SI, DI, R8W, R9W, R10W, R11W, R12W, R13W, R14W, R15W],
             Kind::R32 => {
                 &[EAX, ECX, EDX, EBX, ESP, EBP, ESI, EDI, R8D, R9D, R10D, R11D, R12D, R13D, R14D, R15D]
             }

@@ -87,6 +87,7 @@ pub enum Cc {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Size {
     B1,
+    B2,
     B4,
     B8,
 }

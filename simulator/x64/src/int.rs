@@ -192,6 +192,7 @@ impl Assembler<'_> {
                 let to = self.int_target(d);
                 match size {
                     Size::B1 => self.out.r_rm(Code::Movzx_r32_rm8, Kind::R32.register(to), from, Kind::R8),
+                    Size::B2 => self.out.r_rm(Code::Movzx_r32_rm16, Kind::R32.register(to), from, Kind::R16),
                     Size::B4 => self.int_load(Width::W32, to, from),
                     Size::B8 => self.int_load(Width::W64, to, from),
                 }
@@ -201,6 +202,7 @@ impl Assembler<'_> {
                 let width = if size == Size::B8 { Width::W64 } else { Width::W32 };
                 let (kind, imm_code, code) = match size {
                     Size::B1 => (Kind::R8, Code::Mov_rm8_imm8, Code::Mov_rm8_r8),
+                    Size::B2 => (Kind::R16, Code::Mov_rm16_imm16, Code::Mov_rm16_r16),
                     Size::B4 => (Kind::R32, Code::Mov_rm32_imm32, of(STORE, width)),
                     Size::B8 => (Kind::R64, Code::Mov_rm64_imm32, of(STORE, width)),
                 };
@@ -212,6 +214,9 @@ impl Assembler<'_> {
                 match last {
                     Last::Imm(imm) if size == Size::B1 => {
                         self.out.rm_imm(imm_code, to, kind, (imm as u8).into())
+                    }
+                    Last::Imm(imm) if size == Size::B2 => {
+                        self.out.rm_imm(imm_code, to, kind, (imm as u16).into())
                     }
                     Last::Imm(imm) => self.out.rm_imm(imm_code, to, kind, imm),
                     Last::Rm(Rm::Register(v)) => self.out.rm_r(code, to, kind, kind.register(v)),

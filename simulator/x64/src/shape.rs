@@ -47,9 +47,8 @@ impl Shape {
             if part.starts_with('x') {
                 kinds |= 1 << n;
             }
-            if part.len() > 3 {
-                kinds |= MEMORY;
-            }
+            // The last one counts: `VEX_Vcvtps2ph_xmmm128_ymm_imm8` stores.
+            kinds = kinds & !MEMORY | if part.len() > 3 { MEMORY } else { 0 };
         }
         let minmax = mnemonic.starts_with("Vpmin") || mnemonic.starts_with("Vpmax");
         if minmax || COMMUTATIVE.contains(&mnemonic) {

@@ -305,7 +305,8 @@ fn memory_of_each_size() {
     if host().is_none() {
         return;
     }
-    for (size, mask) in [(Size::B1, 0xff), (Size::B4, 0xffff_ffff), (Size::B8, u64::MAX)] {
+    for (size, mask) in [(Size::B1, 0xff), (Size::B2, 0xffff), (Size::B4, 0xffff_ffff), (Size::B8, u64::MAX)]
+    {
         for from in FROM {
             for v in EDGES {
                 let mut buffer = [0x1111_1111_1111_1111u64; 3];

@@ -3,7 +3,7 @@
 use super::float::{DOUBLE, Denormals, SINGLE, holds, rounds};
 use super::ops::Shift;
 use super::val::Val;
-use super::{Emitter, R, Unsupported};
+use super::{Emitter, R};
 use isa_lower::ir::{Conversion, Hold};
 use wavesim_x64::Code;
 use wavesim_x64::inst::V;
@@ -75,7 +75,7 @@ impl Emitter<'_> {
                 })?;
                 self.op2(isa_lower::ir::Op2::And, Hold::W32, v, Val::Known(0xffff))
             }
-            _ => Err(Unsupported("a conversion")),
+            other => self.half_conversion(other, v),
         }
     }
 

@@ -100,17 +100,30 @@ impl Emitter<'_> {
         let format = match ty {
             Ty::F32 => &SINGLE,
             Ty::F64 => &DOUBLE,
+            Ty::F16 => return self.half_float(op, args),
             _ => return Err(Unsupported("a float format")),
         };
         let mut vals = Vec::new();
         for arg in args {
             vals.push(self.value(arg)?);
         }
-        let (a, b) = (vals[0], vals.get(1).copied().unwrap_or(vals[0]));
         let single = ty == Ty::F32;
         let denormals = if self.flush && single { Denormals::Flush } else { Denormals::Keep };
-        // Hardware approximates these, without denormals in every mode.
+        // Hardware approximates some, without denormals in every mode.
         let without = if single { Denormals::Flush } else { Denormals::Keep };
+        self.float_by(op, format, [denormals, without], &vals)
+    }
+
+    /// An operation in a format: what becomes of denormals, and what in operations that hardware approximates.
+    pub fn float_by(
+        &mut self,
+        op: FloatOp,
+        format: &Format,
+        [denormals, without]: [Denormals; 2],
+        vals: &[Val],
+    ) -> R<Val> {
+        let (a, b) = (vals[0], vals.get(1).copied().unwrap_or(vals[0]));
+        let single = format.hold == Hold::W32;
         let one = Val::Known(format.one as u128);
         let compared = match op {
             FloatOp::Eq => Some(holds::EQUAL),
@@ -165,6 +178,8 @@ impl Emitter<'_> {
                 self.scaled_sum([a, b, vals[2], vals[3]], only)
             }
             FloatOp::Fract => self.fract(denormals, format, a),
+            FloatOp::FrexpMant => self.significand(format, denormals, a),
+            FloatOp::FrexpExp => self.exponent(format, denormals, a),
             FloatOp::Ldexp if single => self.scaled_single(denormals, a, b),
             FloatOp::Ldexp => self.scaled_double(a, b),
             _ => Err(Unsupported("a float operation")),
@@ -205,7 +220,7 @@ impl Emitter<'_> {
     }
 
     /// A denormal of f32 as a zero of its sign.
-    fn flushed(&mut self, v: V) -> V {
+    pub fn flushed(&mut self, v: V) -> V {
         if self.known.normal.contains(&v) {
             return v;
         }
@@ -330,7 +345,7 @@ impl Emitter<'_> {
     }
 
     /// Whether each is NaN. The bits without the sign are above infinity's.
-    fn is_nan(&mut self, format: &Format, v: V) -> V {
+    pub fn is_nan(&mut self, format: &Format, v: V) -> V {
         if self.is_vector(v) {
             return self.f.rvm(format.compare, v, v, Some(holds::UNORDERED));
         }
@@ -391,6 +406,7 @@ impl Emitter<'_> {
         let format = match ty {
             Ty::F32 => &SINGLE,
             Ty::F64 => &DOUBLE,
+            Ty::F16 => return self.half_bits(op, v),
             _ => return Err(Unsupported("a float format")),
         };
         debug_assert_eq!(format.hold, hold);

@@ -7,20 +7,20 @@ use crate::frame::at;
 use crate::kept::{Kept, MOST};
 use crate::plan::{self, Kind, Operations};
 use crate::unit::{Unit, targets};
-use isa_lower::ir::{Block, Fast, Handlers, Slot};
+use isa_lower::ir::{Block, Fast, Slot};
 use isa_lower::lower::operands::slot;
 use std::collections::BTreeMap;
 use wavesim_machine::exec::op::{Op, Place};
 use wavesim_x64::inst::{Cc, Class, Inst, Int2, Label, Mem, Size, V, Width};
 
-/// Which offsets are kept, by register and the words of an access: their places in [`Kept`].
+/// Which offsets are kept, by register and the bytes of an access: their places in [`Kept`].
 #[derive(Default)]
 pub struct Numbers(BTreeMap<(u16, usize), usize>);
 
 /// What a block does with registers.
 #[derive(Default)]
 struct Uses {
-    /// Registers with offsets, and words of the accesses.
+    /// Registers with offsets, and bytes of the accesses.
     offsets: Vec<(u16, usize)>,
     /// First registers that are written, and how many.
     written: Vec<(u16, u16)>,
@@ -44,7 +44,7 @@ impl Numbers {
             for op in &ops[block.first as usize..block.end as usize] {
                 let handlers = operations.handlers(op);
                 match operations.kind(op, &machine.source.exts) {
-                    Kind::Access => access(op, &handlers, &mut of_block),
+                    Kind::Access => access(op, operations, &mut of_block),
                     Kind::Lanes => of_block.written.push((op.d, handlers.result_dwords() as u16)),
                     Kind::Call => of_block.all |= !plan::leaves_registers(&handlers),
                     Kind::Nothing | Kind::Once | Kind::Branch => {}
@@ -81,8 +81,14 @@ impl Numbers {
 }
 
 /// Notes what a load or store does.
-fn access(op: &Op, handlers: &Handlers, uses: &mut Uses) {
-    let Fast::Block(block) = &handlers.fast else { return };
+fn access(op: &Op, operations: &mut Operations, uses: &mut Uses) {
+    let (pair, part, handlers) = (operations.pair(op), operations.part(op), operations.handlers(op));
+    let block = match (&pair, &part, &handlers.fast) {
+        (Some(pair), ..) => &pair.block,
+        (_, Some(part), _) => &part.block,
+        (.., Fast::Block(block)) => block,
+        _ => return uses.all = true,
+    };
     let (role, store, dwords, count) = match block {
         Block::Global { offsets, store, dwords, .. } => (*offsets, *store, *dwords, 1),
         Block::Lds { lanes, store, dwords, plus } => (*lanes, *store, *dwords, plus.len()),
@@ -90,7 +96,7 @@ fn access(op: &Op, handlers: &Handlers, uses: &mut Uses) {
     if let Slot::Source(at) = slot(role)
         && let Place::Vector(register) = op.src[at].place()
     {
-        uses.offsets.push((register as u16, dwords as usize));
+        uses.offsets.push((register as u16, part.map_or(4 * dwords as usize, |part| part.bytes)));
     }
     if !store {
         uses.written.push((op.d, count as u16 * dwords as u16));
@@ -101,7 +107,7 @@ impl Emitter<'_> {
     /// The place of what is kept of an access's offsets.
     pub fn kept(&self, place: &Located) -> Option<usize> {
         let Located { access, from, .. } = place;
-        self.numbers.0.get(&(access.register, access.dwords)).copied().filter(|_| from.is_none())
+        self.numbers.0.get(&(access.register, access.bytes)).copied().filter(|_| from.is_none())
     }
 
     /// Registers are written: nothing is known of their offsets any more.

@@ -53,6 +53,10 @@ pub struct Known {
     pub comparisons: HashMap<V, (Cc, V, V)>,
     /// Bits of words.
     pub bits: HashMap<V, Bits>,
+    /// f16 in the low halves of words, whose high halves are zero, by eight of them in 128 bits.
+    pub halves: HashMap<V, V>,
+    /// The low halves of words, by those.
+    pub low_halves: HashMap<V, V>,
     /// See [`Emitter::selectors`].
     pub selectors: HashMap<V, [V; 2]>,
 }

@@ -77,7 +77,7 @@ impl Emitter<'_> {
 
 /// How far each lane is from the one before it.
 fn step(kind: &Located) -> u32 {
-    4 * kind.access.dwords as u32
+    kind.access.bytes as u32
 }
 
 /// Where a packet's offsets are, from the first register on.

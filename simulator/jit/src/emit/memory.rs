@@ -6,7 +6,8 @@ use super::val::Val;
 use super::{Emitter, R, Unsupported};
 use crate::access::{FOUND, RANGES, Ranges, find};
 use crate::frame::{LANE_VEC_BYTES, at};
-use isa_lower::ir::{Block, Fast, Handlers, Hold, Op2, Slot, Value, ValueKind, Var};
+use crate::parts::Part;
+use isa_lower::ir::{Block, Hold, Op2, Slot, Value, ValueKind, Var};
 use isa_lower::lower::operands::slot;
 use isa_lower::visit::each_in;
 use isa_spec::tables::Role;
@@ -26,8 +27,10 @@ pub struct Access {
     pub store: bool,
     /// Addresses are offsets in LDS.
     lds: bool,
-    /// Words of each lane: 1, 2 or 4.
-    pub dwords: usize,
+    /// Registers of each lane: 1, 2 or 4.
+    pub registers: usize,
+    /// Bytes of each lane.
+    pub bytes: usize,
     /// The wave's part of the address; in LDS, what is added to the lanes' offsets.
     base: Val,
     /// Its operation.
@@ -39,7 +42,7 @@ impl Access {
     fn known_in_lds(&self) -> Option<(i32, i32)> {
         match self.base {
             Val::Known(base) if self.lds && base < 1 << 30 => {
-                Some((base as i32, base as i32 + 4 * self.dwords as i32))
+                Some((base as i32, base as i32 + self.bytes as i32))
             }
             _ => None,
         }
@@ -81,7 +84,7 @@ impl Located {
     }
 }
 
-/// Accesses with the same offsets, of as many words: one look at the offsets decides how all of them are moved.
+/// Accesses with the same offsets, of as many bytes: one look at the offsets decides how all of them are moved.
 pub struct Group {
     /// 1 if all lanes are active, and those of each packet follow each other.
     pub together: V,
@@ -100,7 +103,7 @@ pub struct Offsets {
     farthest: V,
     /// See [`Group::same`].
     same: V,
-    /// See [`Group::together`], by words.
+    /// See [`Group::together`], by bytes.
     together: BTreeMap<usize, V>,
 }
 
@@ -113,8 +116,7 @@ pub struct Places {
 
 impl Emitter<'_> {
     /// The accesses of a load or store, and the first register of a store.
-    pub fn accesses(&mut self, handlers: &Handlers, op: &Op) -> R<(Vec<Access>, Option<u16>)> {
-        let Fast::Block(block) = &handlers.fast else { return Err(Unsupported("an access")) };
+    pub fn accesses(&mut self, block: &Block, part: Option<&Part>, op: &Op) -> R<(Vec<Access>, Option<u16>)> {
         let vector = |role: Role, words: usize| {
             let Slot::Source(at) = slot(role) else { return Err(Unsupported("an address")) };
             match op.src[at].place() {
@@ -127,6 +129,7 @@ impl Emitter<'_> {
             Block::Lds { lanes, store, dwords, .. } => (*store, *dwords, true, *lanes),
         };
         let dwords = dwords as usize;
+        let bytes = part.map_or(4 * dwords, |part| part.bytes);
         let wide = self.is_wide(block, op)?;
         let register = vector(offsets, 1 + wide as usize)?;
         let data = if store { Some(vector(Role::Data, dwords)?) } else { None };
@@ -146,7 +149,16 @@ impl Emitter<'_> {
                 sum = self.op2(Op2::Add, hold, sum, v)?;
             }
             let base = self.resized(sum, hold, Hold::W64)?;
-            accesses.push(Access { register, wide, store, lds, dwords, base, at: self.env.at });
+            accesses.push(Access {
+                register,
+                wide,
+                store,
+                lds,
+                registers: dwords,
+                bytes,
+                base,
+                at: self.env.at,
+            });
         }
         Ok((accesses, data))
     }
@@ -188,7 +200,7 @@ impl Emitter<'_> {
             located.push(match (access.lds, access.wide) {
                 (true, _) => self.in_lds(access, accesses, &mut lds, base, refused),
                 (false, false) => {
-                    let (range, rest) = self.in_range(access, base, refused);
+                    let (range, rest) = self.in_range_of(access, base, refused);
                     let host = self.f.int2(Int2::Add, Width::W64, range.host, base);
                     let host = self.f.int2(Int2::Sub, Width::W64, host, range.base);
                     Located { access: access.clone(), host, disp: 0, limit: rest, from: None, group }
@@ -196,8 +208,8 @@ impl Emitter<'_> {
                 (false, true) => {
                     let first = self.first_address(access, exec, refused);
                     let first = self.f.int2(Int2::Add, Width::W64, first, base);
-                    let (range, _) = self.in_range(access, first, refused);
-                    let limit = self.plus(range.len, -4 * access.dwords as i64);
+                    let (range, _) = self.in_range_of(access, first, refused);
+                    let limit = self.plus(range.len, -(access.bytes as i64));
                     let from = self.f.int2(Int2::Sub, Width::W64, range.base, base);
                     let high = self.f.int2(Int2::Shr, Width::W64, from, 32);
                     let from = [self.f.int1(Int1::ZeroExtend32, Width::W32, from), high];
@@ -222,7 +234,7 @@ impl Emitter<'_> {
     /// Prefetches what the same instruction will access four iterations of its loop from now, if its address moves on as it did: kernels
     /// step through memory in strides that the host's own prefetcher does not follow.
     fn prefetch(&mut self, place: &Located) {
-        let Access { register, lds, dwords, at, .. } = place.access;
+        let Access { register, lds, bytes, at, .. } = place.access;
         if lds {
             return;
         }
@@ -238,7 +250,7 @@ impl Emitter<'_> {
         self.f.store(Size::B8, all, last, host);
         let ahead = self.f.int2(Int2::Shl, Width::W64, step, 2);
         let base = self.f.int2(Int2::Add, Width::W64, host, ahead);
-        for line in 0..2 * dwords as i32 {
+        for line in 0..(bytes as i32 / 2).max(1) {
             self.f.push(Inst::Prefetch { from: Mem { base, disp: 64 * line } });
         }
     }
@@ -255,7 +267,7 @@ impl Emitter<'_> {
             [at::LDS, at::LDS_BYTES].map(|part| self.f.load(Size::B8, self.frame, part))
         });
         let Some((disp, _)) = access.known_in_lds() else {
-            let end = self.plus(base, 4 * access.dwords as i64);
+            let end = self.plus(base, access.bytes as i64);
             self.f.branch(Cc::LtU, Width::W64, bytes, end, refused);
             let limit = self.f.int2(Int2::Sub, Width::W64, bytes, end);
             let host = self.f.int2(Int2::Add, Width::W64, start, base);
@@ -271,12 +283,16 @@ impl Emitter<'_> {
         Located { access: access.clone(), host: start, disp, limit, from: None, group: 0 }
     }
 
-    /// The range that an address is in, with an element after it, and how much further it goes on.
-    fn in_range(&mut self, access: &Access, address: V, refused: Label) -> (FoundRange, V) {
+    /// [`Emitter::in_range`], of an element.
+    fn in_range_of(&mut self, access: &Access, address: V, refused: Label) -> (FoundRange, V) {
         let number = self.ranges % RANGES + if access.store { RANGES } else { 0 };
         self.ranges += 1;
+        self.in_range(number, access.bytes as i32, address, refused)
+    }
+
+    /// The range that bytes at an address are in, kept at this place of the frame, and how much further it goes on.
+    pub fn in_range(&mut self, number: usize, bytes: i32, address: V, refused: Label) -> (FoundRange, V) {
         let at = |offset: usize| at::RANGES + offset as i32;
-        let bytes = 4 * access.dwords as i32;
         let [look, search] = [(); 2].map(|()| self.f.label());
         self.f.push(Inst::Jump(look));
         self.f.push(Inst::Label(search));
@@ -315,7 +331,7 @@ impl Emitter<'_> {
     fn check(&mut self, located: &mut [Located], [exec, full]: [V; 2], refused: Label) -> R<Vec<Group>> {
         let mut kinds: Vec<Located> = Vec::new();
         for place in located.iter_mut() {
-            let same = |kind: &Located| kind.is_beside(place) && kind.access.dwords == place.access.dwords;
+            let same = |kind: &Located| kind.is_beside(place) && kind.access.bytes == place.access.bytes;
             let known = kinds.iter().position(same);
             place.group = known.unwrap_or(kinds.len());
             if known.is_none() {
@@ -335,7 +351,7 @@ impl Emitter<'_> {
             .iter()
             .map(|kind| {
                 let known = self.offsets_of(kind);
-                Group { together: known.together[&kind.access.dwords], same: known.same }
+                Group { together: known.together[&kind.access.bytes], same: known.same }
             })
             .collect())
     }
@@ -350,7 +366,7 @@ impl Emitter<'_> {
         self.offsets.retain(|_, known| known.exec == exec);
         let is_known = |e: &Self, kind: &Located| {
             let known = e.offsets.get(&(kind.access.register, kind.from));
-            known.is_some_and(|known| known.together.contains_key(&kind.access.dwords))
+            known.is_some_and(|known| known.together.contains_key(&kind.access.bytes))
         };
         let kinds: Vec<&Located> = kinds.iter().filter(|kind| !is_known(self, kind)).collect();
         if kinds.is_empty() {
@@ -378,7 +394,7 @@ impl Emitter<'_> {
                 same: *same,
                 together: BTreeMap::new(),
             });
-            known.together.insert(kind.access.dwords, *together);
+            known.together.insert(kind.access.bytes, *together);
         }
     }
 
@@ -397,7 +413,7 @@ impl Emitter<'_> {
                     v
                 });
                 let offsets = e.offsets(place, exec, &mut packet)?;
-                let in_order = e.in_steps(offsets, 4 * place.access.dwords as u32, &mut packet);
+                let in_order = e.in_steps(offsets, place.access.bytes as u32, &mut packet);
                 let one = e.in_steps(offsets, 0, &mut packet);
                 let and = Code::VEX_Vpand_ymm_ymm_ymmm256;
                 for (code, v, b) in [(HIGHER, farthest, offsets), (and, together, in_order), (and, same, one)]
@@ -486,8 +502,8 @@ impl Emitter<'_> {
 }
 
 /// A range of global memory in values.
-struct FoundRange {
-    base: V,
+pub struct FoundRange {
+    pub base: V,
     len: V,
-    host: V,
+    pub host: V,
 }

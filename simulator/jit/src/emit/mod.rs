@@ -3,24 +3,32 @@
 
 mod bytes;
 mod convert;
+mod exponent;
+mod fields;
 mod float;
+pub mod half;
 mod kept;
 mod known;
 mod lined;
 mod memory;
+mod modifiers;
 mod moves;
 mod once;
 mod ops;
 mod packet;
+mod pairs;
+mod parts;
 mod rare;
 mod run;
 mod shift;
 mod stmt;
 mod val;
 mod value;
+mod wave_memory;
 
 use crate::frame::{TURN, at, meet, run_handlers, run_turn, wait};
 use crate::plan::{self, Kind, Operations};
+use crate::relative::relative;
 use crate::source::Source;
 use crate::unit::{Block as Straight, Unit};
 use isa_lower::ir::Stmt;
@@ -53,6 +61,8 @@ pub struct Machine<'a> {
     pub wide: bool,
     /// Denormals of f32 are flushed.
     pub flush: bool,
+    /// MODE has its bit for IEEE.
+    pub ieee: bool,
 }
 
 /// Where a jump goes.
@@ -98,6 +108,8 @@ pub struct Emitter<'f> {
     zeros_between: bool,
     /// Accesses of global memory so far.
     ranges: usize,
+    /// Sources of loads of the wave.
+    bases: Vec<[u16; 4]>,
     /// Offsets of lanes that have been looked at, by register, and what they are counted from.
     offsets: HashMap<(u16, Option<[V; 2]>), Offsets>,
     /// Offsets that stay known beyond a block.
@@ -139,6 +151,7 @@ pub fn unit(unit: &Unit, machine: Machine<'_>, operations: &mut Operations) -> R
         zeros: false,
         zeros_between: false,
         ranges: 0,
+        bases: Vec::new(),
         offsets: HashMap::new(),
         numbers,
         known: Known::default(),
@@ -415,7 +428,7 @@ impl Emitter<'_> {
 
     /// Where a value as PC leads.
     fn target(&mut self, to: &isa_lower::ir::Value, op: &Op) -> R<Target> {
-        if let Some(place) = plan::relative(to, op.pc as u64, op.imm) {
+        if let Some(place) = relative(to, op.pc as u64, op.imm) {
             return Ok(Target::Known(place));
         }
         let v = self.value(to)?;

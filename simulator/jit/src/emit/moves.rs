@@ -1,6 +1,6 @@
 //! Loads and stores of a packet's lanes. Lanes that follow each other in memory are moved together.
 
-use super::memory::{Located, Places};
+use super::memory::{Access, Located, Places};
 use super::packet::{Packet, PacketAt};
 use super::run::Words;
 use super::{Emitter, R, Unsupported};
@@ -11,7 +11,7 @@ use wavesim_x64::inst::{Cc, Class, Inst, Int2, Label, Mem, Size, V, Width};
 
 impl Emitter<'_> {
     /// Loads the words of a packet's lanes.
-    pub fn load_words(&mut self, words: &Words, d: u16, places: &Places, packet: &mut Packet) -> R<()> {
+    pub fn load_words(&mut self, words: &Words, at: u32, places: &Places, packet: &mut Packet) -> R<()> {
         let all = words.first..words.first + words.count;
         for place in all.clone() {
             // Nothing is stored in a run: what is loaded from the same offsets is loaded at once.
@@ -19,7 +19,12 @@ impl Emitter<'_> {
                 self.load_group(words.exec, places.located[place].group, places, packet)?;
             }
         }
+        if let Some(part) = &words.part {
+            let v = packet.loaded[&words.first][0];
+            return self.loaded_part(at, part, &places.located[words.first].access, v, packet);
+        }
         let loaded = all.flat_map(|place| packet.loaded[&place].clone());
+        let d = self.ops[at as usize].d;
         packet.registers.extend((d..).zip(loaded.map(|v| (v, true))));
         Ok(())
     }
@@ -30,7 +35,7 @@ impl Emitter<'_> {
             places.located.iter().enumerate().filter(|(_, place)| place.group == group).collect();
         let results: Vec<Vec<V>> = members
             .iter()
-            .map(|(_, place)| (0..place.access.dwords).map(|_| self.f.fresh(Class::Vec)).collect())
+            .map(|(_, place)| (0..place.access.registers).map(|_| self.f.fresh(Class::Vec)).collect())
             .collect();
         let [apart, same, done] = [(); 3].map(|()| self.f.label());
         let group = &places.groups[group];
@@ -38,7 +43,7 @@ impl Emitter<'_> {
         let mut first = First::of(self, members[0].1, packet.base);
         for ((_, place), out) in members.iter().zip(&results) {
             let from = first.of_lane(self, place);
-            self.load_together(out, from);
+            self.load_together(place.access.bytes, out, from);
         }
         self.f.push(Inst::Jump(done));
         self.f.push(Inst::Label(same));
@@ -46,7 +51,7 @@ impl Emitter<'_> {
         let mut first = First::of(self, members[0].1, packet.base);
         for ((_, place), out) in members.iter().zip(&results) {
             let from = first.of_lane(self, place);
-            self.load_same(out, from);
+            self.load_same(place.access.bytes, out, from);
         }
         self.f.push(Inst::Jump(done));
         self.f.push(Inst::Label(apart));
@@ -67,7 +72,7 @@ impl Emitter<'_> {
         exec: V,
         packet: &mut Packet,
     ) -> R<()> {
-        let dwords = members[0].1.access.dwords;
+        let Access { registers, bytes, .. } = members[0].1.access;
         let offsets = self.offsets(members[0].1, exec, packet)?;
         let [same, each, done] = [(); 3].map(|()| self.f.label());
         let first = self.f.low_int(offsets);
@@ -76,23 +81,28 @@ impl Emitter<'_> {
         for (_, place) in members {
             from.push(first.of_lane(self, place));
         }
-        self.unless_in_steps(offsets, 4 * dwords as u32, same, packet);
-        results.iter().zip(&from).for_each(|(out, from)| self.load_together(out, *from));
+        self.unless_in_steps(offsets, bytes as u32, same, packet);
+        results.iter().zip(&from).for_each(|(out, from)| self.load_together(bytes, out, *from));
         self.f.push(Inst::Jump(done));
         self.f.push(Inst::Label(same));
         self.unless_in_steps(offsets, 0, each, packet);
-        results.iter().zip(&from).for_each(|(out, from)| self.load_same(out, *from));
+        results.iter().zip(&from).for_each(|(out, from)| self.load_same(bytes, out, *from));
         self.f.push(Inst::Jump(done));
         self.f.push(Inst::Label(each));
         let mut addresses = HashMap::new();
         for ((_, place), out) in members.iter().zip(results) {
             let (base, disp) = place.host();
-            if let [d] = out[..] {
+            if let ([d], true) = (&out[..], bytes >= 4) {
+                let d = *d;
                 self.f.push(Inst::Gather { d, from: Mem { base, disp }, offsets });
                 continue;
             }
             let from = *addresses.entry(base).or_insert_with(|| self.addresses(base, offsets));
-            let loaded = self.loaded_apart(from.map(|base| Mem { base, disp }), dwords);
+            let from = from.map(|base| Mem { base, disp });
+            let loaded = match bytes {
+                1 | 2 => vec![self.part_apart(bytes, from)],
+                _ => self.loaded_apart(from, registers),
+            };
             out.iter().zip(&loaded).for_each(|(to, from)| self.f.assign(*to, *from));
         }
         self.f.push(Inst::Label(done));
@@ -107,8 +117,12 @@ impl Emitter<'_> {
     }
 
     /// Loads the words of lanes that follow each other.
-    fn load_together(&mut self, out: &[V], from: Mem) {
+    fn load_together(&mut self, bytes: usize, out: &[V], from: Mem) {
         match *out {
+            [d] if bytes < 4 => {
+                let v = self.part_together(bytes, from);
+                self.f.assign(d, v);
+            }
             [d] => self.f.push(Inst::VecLoad { d, from, stays: false }),
             _ => {
                 let loaded = self.loaded(from, out.len());
@@ -118,14 +132,18 @@ impl Emitter<'_> {
     }
 
     /// Loads the words that all lanes have.
-    fn load_same(&mut self, out: &[V], from: Mem) {
+    fn load_same(&mut self, bytes: usize, out: &[V], from: Mem) {
+        if let ([d], 1 | 2) = (out, bytes) {
+            let v = self.part_same(bytes, from);
+            return self.f.assign(*d, v);
+        }
         for (k, d) in (0..).zip(out) {
             self.f.push(Inst::SplatLoad { d: *d, from: after(from, 4 * k) });
         }
     }
 
     /// The addresses of a packet's lanes.
-    fn addresses(&mut self, host: V, offsets: V) -> [V; 8] {
+    pub fn addresses(&mut self, host: V, offsets: V) -> [V; 8] {
         self.f.vstore(self.frame, at::ROOM, offsets);
         std::array::from_fn(|lane| {
             let offset = self.f.load(Size::B4, self.frame, at::ROOM + 4 * lane as i32);
@@ -146,9 +164,14 @@ impl Emitter<'_> {
         self.loaded(Mem { base: self.frame, disp: at::ROOM }, dwords)
     }
 
+    /// Where the first lane of a packet is, whose registers are at `base`.
+    pub fn first_lane(&mut self, place: &Located, base: V) -> Mem {
+        First::of(self, place, base).of_lane(self, place)
+    }
+
     /// Stores registers of all lanes.
     pub fn store_words(&mut self, place: &Located, data: u16, exec: V, places: &Places) -> R<()> {
-        let dwords = place.access.dwords;
+        let dwords = place.access.registers;
         let group = &places.groups[place.group];
         self.each_packet(|e, base| {
             let mut packet = Packet::new(base);
@@ -156,7 +179,7 @@ impl Emitter<'_> {
             let [apart, done] = [(); 2].map(|()| e.f.label());
             e.f.branch(Cc::Eq, Width::W32, group.together, 0, apart);
             let rows: Vec<V> = (0..dwords as u16).map(|k| e.register(&mut packet, data + k)).collect();
-            let to = First::of(e, place, base).of_lane(e, place);
+            let to = e.first_lane(place, base);
             e.stored(to, &rows);
             e.f.push(Inst::Jump(done));
             e.f.push(Inst::Label(apart));

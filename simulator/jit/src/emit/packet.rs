@@ -7,9 +7,10 @@ use super::val::Val;
 use super::{Emitter, R, Unsupported};
 use crate::frame::{HALF_BYTES, LANE_VEC_BYTES, at};
 use crate::plan;
-use isa_lower::ir::{Hold, LaneLoop, Mask, Start, Step};
+use isa_lower::ir::{Hold, LaneLoop, Mask, Start, Step, WriteBack};
 use isa_spec::tables::Role;
 use std::collections::{BTreeMap, HashMap};
+use wavesim_machine::exec::op::Op;
 use wavesim_machine::state::wave::NO_DENORMALS;
 use wavesim_x64::inst::{Cc, Class, Inst, Int2, Size, Src, V, Width};
 
@@ -107,7 +108,7 @@ impl Emitter<'_> {
         let mut packet = Packet::new(base);
         for op in &run.ops {
             match &op.access {
-                Some(words) => self.load_words(words, self.ops[op.at as usize].d, places, &mut packet)?,
+                Some(words) => self.load_words(words, op.at, places, &mut packet)?,
                 None => self.packet_op(op, &mut packet)?,
             }
         }
@@ -195,19 +196,7 @@ impl Emitter<'_> {
                     Lane::Register(register) => Val::Lanes(self.register(packet, *register)),
                     Lane::One(val) => *val,
                 };
-                if let Some((last, keep, flip)) = staged.modified
-                    && last == k
-                {
-                    let sign = keep | 1 << 31 == u32::MAX && flip << 1 == 0;
-                    if let (Val::Lanes(raw), true) = (v, sign)
-                        && self.known.raw.contains(&raw)
-                    {
-                        words.push(Val::Lanes(self.with_sign(raw, keep, flip)));
-                        continue;
-                    }
-                    v = self.op2(isa_lower::ir::Op2::And, Hold::W32, v, Val::Known(keep as u128))?;
-                    v = self.op2(isa_lower::ir::Op2::Xor, Hold::W32, v, Val::Known(flip as u128))?;
-                }
+                v = self.modified(staged, k, v)?;
                 words.push(v);
             }
             sources.push((*role, words));
@@ -249,7 +238,11 @@ impl Emitter<'_> {
                     if let Some(result) = &lane_loop.result {
                         let old = match result.start {
                             Start::Zero => Val::Known(0),
-                            _ => self.old_result(packet, op.d, result.dwords())?,
+                            Start::OldHalf => {
+                                let old = self.old_result(packet, op.d, 1)?;
+                                self.half_at(old, if op.flags & Op::HIGH != 0 { 16 } else { 0 })?
+                            }
+                            Start::Old => self.old_result(packet, op.d, result.dwords())?,
                         };
                         self.env.operands.insert(Role::D0, (old, Hold::of(result.width)));
                     }
@@ -263,6 +256,12 @@ impl Emitter<'_> {
                     };
                     let code = mask_register(*mask, &op);
                     packet.masks.insert(code, Gathered { truth, keep: *keep });
+                }
+                Step::Write { how: WriteBack::Half { .. }, .. } => {
+                    let v = self.env.var(isa_lower::ir::Var::Operand(Role::D0));
+                    let old = self.register(packet, op.d);
+                    let v = self.in_half(old, v, op.flags & Op::HIGH != 0)?;
+                    packet.registers.insert(op.d, (v, true));
                 }
                 Step::Write { dwords, .. } => {
                     let v = self.env.var(isa_lower::ir::Var::Operand(Role::D0));

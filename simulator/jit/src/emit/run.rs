@@ -3,13 +3,15 @@
 //! are switched off are computed too, and not written back.
 
 use super::memory::{Access, Places};
+use super::modifiers::Modifiers;
 use super::once::Scalars;
 use super::stmt::mask_code;
 use super::val::Val;
 use super::{Emitter, R, Unsupported};
 use crate::frame::{REFUSED, at};
+use crate::parts::Part;
 use crate::plan::{self, Floats};
-use isa_lower::ir::{Handlers, Lanes, Mask, Step};
+use isa_lower::ir::{Fast, Handlers, Lanes, Mask, Step};
 use isa_spec::tables::Role;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -58,6 +60,8 @@ pub struct Words {
     pub count: usize,
     /// EXEC.
     pub exec: V,
+    /// It is of parts of words.
+    pub part: Option<Arc<Part>>,
 }
 
 /// Sources by their roles.
@@ -66,8 +70,7 @@ pub type Sources = Vec<(Role, Staged)>;
 /// A source, dword by dword.
 pub struct Staged {
     pub words: Vec<Lane>,
-    /// Bits kept and flipped of the last word of those that modifiers apply to.
-    pub modified: Option<(usize, u32, u32)>,
+    pub modified: Option<Modifiers>,
 }
 
 #[derive(Clone, Copy)]
@@ -82,6 +85,13 @@ pub enum Bits {
     Wave(Val),
     /// That of an instruction of the same run.
     Run(usize),
+}
+
+impl Run {
+    /// The operation that it begins with, and what is in values before that, if there is one.
+    pub fn start(&self) -> Option<(u32, Scalars)> {
+        self.start.clone()
+    }
 }
 
 impl Emitter<'_> {
@@ -175,25 +185,36 @@ impl Emitter<'_> {
             });
         }
         let ext = &self.exts[op.ext as usize];
-        let bit = |bits: u8| (bits >> slot & 1) as u32;
-        let numbered = [Role::S0, Role::S1, Role::S2, Role::S3].contains(&role);
-        let modified = (op.flags & Op::MODIFY != 0 && numbered && bit(ext.abs_bits | ext.neg_bits) == 1)
-            .then(|| {
-                let sign = 1u32 << (ext.sign_at[slot] & 31);
-                let last = if ext.sign_at[slot] == 63 { 1 } else { 0 };
-                (last, !(sign * bit(ext.abs_bits)), sign * bit(ext.neg_bits))
-            });
+        let modified = Modifiers::of(op, ext, role, slot);
         Ok(Staged { words, modified })
     }
 
     /// Takes in a load, or emits a store.
     pub fn buffer_access(&mut self, at: u32, op: &Op) -> R<()> {
         let handlers = self.operations.handlers(op);
-        let (accesses, store) = self.accesses(&handlers, op)?;
-        if let Some(data) = store {
-            return self.store(at, &accesses, data);
+        if let Some(pair) = self.operations.pair(op) {
+            let (accesses, _) = self.accesses(&pair.block, None, op)?;
+            return self.store(at, &accesses, |e, exec, places| e.store_pair(op, &pair, places, exec));
         }
-        let (count, dwords) = (accesses.len(), accesses[0].dwords);
+        let part = self.operations.part(op);
+        let block = match (&part, &handlers.fast) {
+            (Some(part), _) => &part.block,
+            (_, Fast::Block(block)) => block,
+            _ => return Err(Unsupported("an access")),
+        };
+        let (accesses, store) = self.accesses(block, part.as_deref(), op)?;
+        if let Some(data) = store {
+            return self.store(at, &accesses, |e, exec, places| {
+                places.located.iter().try_for_each(|place| match &part {
+                    None => e.store_words(place, data, exec, places),
+                    Some(part) => {
+                        let together = places.groups[place.group].together;
+                        e.store_part(at, part, place, data, exec, together)
+                    }
+                })
+            });
+        }
+        let (count, registers) = (accesses.len(), accesses[0].registers);
         let reads = |register: u16| self.run.written.contains(&register);
         let address = reads(accesses[0].register) || accesses[0].wide && reads(accesses[0].register + 1);
         if address || self.run.accesses.len() + count > ACCESSES {
@@ -207,23 +228,26 @@ impl Emitter<'_> {
         let first = self.run.accesses.len();
         self.run.accesses.extend(accesses);
         self.run.exec = Some(exec);
-        self.run.written.extend((0..(count * dwords) as u16).map(|k| op.d + k));
-        let access = Some(Words { first, count, exec: self.one(exec, self.mask_hold())? });
+        self.run.written.extend((0..(count * registers) as u16).map(|k| op.d + k));
+        let access = Some(Words { first, count, exec: self.one(exec, self.mask_hold())?, part });
         self.run.ops.push(Buffered { at, handlers, sources: Vec::new(), carry: None, access });
         Ok(())
     }
 
     /// A store, in a loop of its own: other lanes may have loaded what it changes.
-    fn store(&mut self, at: u32, accesses: &[Access], data: u16) -> R<()> {
+    fn store(
+        &mut self,
+        at: u32,
+        accesses: &[Access],
+        moves: impl FnOnce(&mut Self, V, &Places) -> R<()>,
+    ) -> R<()> {
         self.close_run()?;
         let exec = self.mask_register(EXEC_LO)?;
         let exec = self.one(exec, self.mask_hold())?;
         let full = self.is_full(exec);
         let [refused, on] = [(); 2].map(|()| self.f.label());
         let places = self.locate(accesses, [exec, full], refused)?;
-        for place in &places.located {
-            self.store_words(place, data, exec, &places)?;
-        }
+        moves(self, exec, &places)?;
         self.f.push(Inst::Jump(on));
         self.f.push(Inst::Label(refused));
         let kept = (self.scalars.clone(), self.zeros);

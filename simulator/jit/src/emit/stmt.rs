@@ -1,6 +1,7 @@
 //! Statements. Where lanes or the wave decide, all arms are computed and their results chosen: none has an effect.
 
 use super::val::{Val, low};
+use super::wave_memory::Found;
 use super::{Emitter, R, Unsupported};
 use isa_lower::ir::{Hold, Mask, Op1, Op2, Stmt, Var};
 use isa_spec::pcode::ir::{LocalId, Role};
@@ -23,11 +24,21 @@ pub struct Env {
     pub carry: Option<Val>,
     /// Results of calls that are made ahead.
     pub calls: Vec<Val>,
+    /// What a lane has loaded, or stores.
+    pub moved: Option<Val>,
+    /// Elements of arrays.
+    pub elements: BTreeMap<(LocalId, u32), Val>,
+    /// How often the statements run yet, with this time.
+    pub rounds: u64,
+    /// Memory that loads of the wave have found.
+    pub found: Option<Found>,
+    /// Operations on values of the wave, where statements are repeated.
+    pub done: Vec<(Op2, Hold, [Val; 2], Val)>,
 }
 
 impl Env {
     pub fn new(at: u32) -> Env {
-        Env { at, ..Env::default() }
+        Env { at, rounds: 1, ..Env::default() }
     }
 
     pub fn op(&self, ops: &[Op]) -> Op {
@@ -70,6 +81,7 @@ impl Emitter<'_> {
                 let v = self.op2(Op2::Or, *hold, kept, new)?;
                 self.env.set(*var, v, *hold);
             }
+            Stmt::SetStored { value, .. } => self.env.moved = Some(self.value(value)?),
             Stmt::SetBit(mask, value) => {
                 let v = self.value(value)?;
                 let v = match v {
@@ -95,10 +107,30 @@ impl Emitter<'_> {
                 let v = self.value(value)?;
                 self.set_wave_state(*state, value.hold, v)?;
             }
+            Stmt::For { var, from, to, body } => self.counted(*var, from, to, body)?,
+            Stmt::SetElement { id, index, value } => {
+                let (index, v) = (self.value(index)?, self.value(value)?);
+                let Val::Known(index) = index else { return Err(Unsupported("an index")) };
+                let op = self.env.op(self.ops);
+                let len = self.operations.handlers(&op).locals[*id as usize].len;
+                if len.is_some_and(|len| index < len as u128) {
+                    self.env.elements.insert((*id, index as u32), v);
+                }
+            }
+            Stmt::SetSgpr { reg, value } => {
+                let (reg, v) = (self.value(reg)?, self.value(value)?);
+                let Val::Known(reg) = reg else { return Err(Unsupported("a register's number")) };
+                let v = self.resized(v, value.hold, Hold::W32)?;
+                self.set_sgprs(reg as usize, &[v])?;
+            }
             Stmt::SetScalar { dwords, value, .. } => {
                 let op = self.env.op(self.ops);
-                if op.flags & Op::OUTPUT != 0 || *dwords > 2 {
+                if op.flags & Op::OUTPUT != 0 || *dwords > 4 {
                     return Err(Unsupported("a result"));
+                }
+                if *dwords > 2 {
+                    let words = self.wave_words(value, *dwords)?;
+                    return self.set_sgprs(op.d as usize, &words);
                 }
                 let v = self.value(value)?;
                 let v = self.resized(v, value.hold, Hold::W64)?;

@@ -4,6 +4,7 @@ use super::known::Bits;
 use super::ops::{Shift, width};
 use super::val::{Val, low};
 use super::{Emitter, R, Unsupported};
+use crate::mode::is_ieee_bit;
 use isa_lower::ir::*;
 use isa_spec::pcode::ir::{Pure, State};
 use wavesim_machine::exec::op::Op;
@@ -13,10 +14,20 @@ impl Emitter<'_> {
     /// Emits a value.
     pub fn value(&mut self, value: &Value) -> R<Val> {
         let hold = value.hold;
+        if is_ieee_bit(value) {
+            return Ok(Val::Known(self.machine.ieee as u128));
+        }
         match &value.kind {
             ValueKind::Const(bits) => Ok(Val::Known(*bits & low(hold.bits()))),
             ValueKind::Var(var) => Ok(self.env.var(*var)),
+            ValueKind::Element(id, index) => {
+                let Val::Known(index) = self.value(index)? else { return Err(Unsupported("an index")) };
+                Ok(self.env.elements.get(&(*id, index as u32)).copied().unwrap_or(Val::Known(0)))
+            }
+            ValueKind::Loaded { .. } => self.env.moved.ok_or(Unsupported("what is not loaded")),
+            ValueKind::Load { addr, bytes, .. } => self.wave_load(addr, *bytes),
             ValueKind::Field(name) => self.field(name).map(Val::Known),
+            ValueKind::SourceBit { field, source } => self.source_bit(field, *source),
             ValueKind::OperandNumber(Slot::Source(at)) => {
                 Ok(Val::Known(self.env.op(self.ops).src[*at].number() as u128))
             }
@@ -189,25 +200,6 @@ impl Emitter<'_> {
         }
     }
 
-    /// A raw encoding field.
-    fn field(&self, name: &str) -> R<u128> {
-        let op = self.env.op(self.ops);
-        let ext = &self.exts[op.ext as usize];
-        Ok(match name {
-            "OFFSET" | "SIMM16" | "SIMM4" => op.imm,
-            "OFFSET0" => op.imm & 0xff,
-            "OFFSET1" => op.imm >> 8 & 0xff,
-            "SIMM32" => ext.simm32,
-            "NEG" => ext.neg,
-            "NEG_HI" => ext.neg_hi,
-            "ABS" => ext.abs,
-            "OPSEL" => ext.op_sel,
-            "OPSEL_HI" => ext.op_sel_hi,
-            "GFX9" => ext.gfx9,
-            _ => return Err(Unsupported("an encoding field")),
-        } as u128)
-    }
-
     fn state(&mut self, state: State, hold: Hold) -> R<Val> {
         let lanes = 32u128 << self.wide_wave as u32;
         Ok(match state {
@@ -349,10 +341,18 @@ impl Emitter<'_> {
             (hold, bitwise, (a, b))
         {
             let v = self.exact(v);
+            if let (Op2::And, 0xffff, Some(half)) = (op, bits, self.known.low_halves.get(&v)) {
+                return Ok(Val::Lanes(*half));
+            }
             match self.by_bits(op, v, bits as u32) {
                 Ok(val) => return Ok(val),
                 Err(bits) => result = bits,
             }
+        }
+        let repeated = self.env.rounds > 1 && !a.varies() && !b.varies();
+        let same = |done: &&(Op2, Hold, [Val; 2], Val)| (done.0, done.1, done.2) == (op, hold, [a, b]);
+        if let Some((.., done)) = self.env.done.iter().find(same) {
+            return Ok(*done);
         }
         let val = self.both(hold, a, b, |e, hold, a, b| match op {
             Op2::Add => e.iadd(hold, a, b),
@@ -362,6 +362,9 @@ impl Emitter<'_> {
             Op2::Or => e.bor(hold, a, b),
             Op2::Xor => e.bxor(hold, a, b),
         })?;
+        if repeated {
+            self.env.done.push((op, hold, [a, b], val));
+        }
         match (op, val) {
             (_, Val::Lanes(v)) => self.known.note_bits(v, result),
             (Op2::Add, Val::Wide(v)) => self.note_sum(v, a, b)?,

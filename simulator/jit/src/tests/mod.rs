@@ -2,6 +2,8 @@
 
 mod denormals;
 mod doubles;
+mod families;
+mod faults;
 mod groups;
 mod integers;
 mod memory;

@@ -1,0 +1,99 @@
+//! Significands and exponents of numbers, as handlers have them (`frexp` of `exec::rt::float` and `double`).
+
+use super::float::{Denormals, Format};
+use super::ops::Shift;
+use super::val::Val;
+use super::{Emitter, R};
+use isa_lower::ir::Hold;
+use wavesim_x64::inst::{Cc, V};
+
+/// What makes any denormal normal: so many powers of two.
+const POWERS: u64 = 64;
+
+/// A number taken apart.
+struct Taken {
+    /// With its denormals as the mode has them.
+    x: V,
+    /// Made normal.
+    normal: V,
+    /// Where it was denormal.
+    denormal: V,
+    /// Where it is zero, infinite, or no number.
+    special: V,
+}
+
+impl Emitter<'_> {
+    /// The significand in [0.5, 1), with the sign of the number; zero, infinity and NaN (made quiet) as they are.
+    pub fn significand(&mut self, format: &Format, denormals: Denormals, a: Val) -> R<Val> {
+        self.each_float(format, denormals, a, |e, x| {
+            let (hold, significand) = (format.hold, format.significand);
+            let taken = e.taken(format, x);
+            let exponent = e.lanes_constant(hold, format.infinity);
+            let half = e.lanes_constant(hold, format.one - (1 << significand));
+            let rest = e.without(hold, exponent, taken.normal);
+            let made = e.bor(hold, rest, half);
+            let quiet = e.lanes_constant(hold, format.quiet);
+            let quiet = e.bor(hold, taken.x, quiet);
+            let nan = e.is_nan(format, taken.x);
+            let wide = hold != Hold::W32;
+            let own = e.f.blend(wide, nan, quiet, taken.x);
+            let made = e.f.blend(wide, taken.special, own, made);
+            if !wide {
+                e.known.normal.insert(made);
+            }
+            made
+        })
+    }
+
+    /// The exponent that belongs to it, in 32 bits; 0 for zero, infinity and NaN.
+    pub fn exponent(&mut self, format: &Format, denormals: Denormals, a: Val) -> R<Val> {
+        let v = self.each_float(format, denormals, a, |e, x| {
+            let (hold, significand) = (format.hold, format.significand);
+            let taken = e.taken(format, x);
+            let exponent = e.lanes_constant(hold, format.infinity);
+            let field = e.band(hold, taken.normal, exponent);
+            let field = e.shift_by(Shift::Right, hold, field, significand);
+            let bias = e.lanes_constant(hold, (format.one >> significand) - 1);
+            let number = e.isub(hold, field, bias);
+            let powers = e.lanes_constant(hold, POWERS);
+            let powers = e.band(hold, taken.denormal, powers);
+            let number = e.isub(hold, number, powers);
+            e.without(hold, taken.special, number)
+        })?;
+        self.resized(v, format.hold, Hold::W32)
+    }
+
+    /// Computes on the exact bits of lanes.
+    fn each_float(
+        &mut self,
+        format: &Format,
+        denormals: Denormals,
+        a: Val,
+        mut f: impl FnMut(&mut Self, V) -> V,
+    ) -> R<Val> {
+        if format.hold != Hold::W32 {
+            let v = self.wide(a)?;
+            return Ok(Val::Wide(v.map(|v| f(self, v))));
+        }
+        let v = self.lanes(a)?;
+        let v = if denormals == Denormals::Flush { self.flushed(v) } else { v };
+        Ok(Val::Lanes(f(self, v)))
+    }
+
+    fn taken(&mut self, format: &Format, x: V) -> Taken {
+        let (hold, wide) = (format.hold, format.hold != Hold::W32);
+        let [exponent, zero] = [format.infinity, 0].map(|bits| self.lanes_constant(hold, bits));
+        let field = self.band(hold, x, exponent);
+        let least = self.icmp(Cc::Eq, hold, field, zero);
+        let most = self.icmp(Cc::Eq, hold, field, exponent);
+        let sign = self.lanes_constant(hold, 1 << (hold.bits() - 1));
+        let magnitude = self.without(hold, sign, x);
+        let none = self.icmp(Cc::Eq, hold, magnitude, zero);
+        let power = self.lanes_constant(hold, format.one + (POWERS << format.significand));
+        // Where the host takes denormals for zeros there are none.
+        let scaled = self.f.rvm(format.mul, x, power, None);
+        let normal = self.f.blend(wide, least, scaled, x);
+        let special = self.bor(hold, most, none);
+        Taken { x, normal, denormal: least, special }
+    }
+}

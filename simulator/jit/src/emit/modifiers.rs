@@ -1,0 +1,79 @@
+//! Modifiers of sources: signs, and which halves of words are read, as `exec::rt::modify` has them.
+
+use super::run::Staged;
+use super::val::Val;
+use super::{Emitter, R};
+use isa_lower::ir::{Hold, Op2};
+use isa_spec::tables::Role;
+use wavesim_machine::exec::op::{Ext, Op};
+
+/// What is done to a source.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Modifiers {
+    /// How far the half is shifted that is all of a source of 16 bits.
+    half: Option<u32>,
+    /// How far the two halves of a source are shifted that become its words, and which bits are flipped then.
+    halves: Option<([u32; 2], u32)>,
+    /// The word that signs are in.
+    last: usize,
+    /// Bits of it that are kept and flipped.
+    keep: u32,
+    flip: u32,
+}
+
+impl Modifiers {
+    /// Of the source of an operation, if it has any.
+    pub fn of(op: &Op, ext: &Ext, role: Role, slot: usize) -> Option<Modifiers> {
+        let bit = |bits: u8| (bits >> slot & 1) as u32;
+        let numbered = [Role::S0, Role::S1, Role::S2, Role::S3].contains(&role);
+        let all = ext.abs_bits | ext.neg_bits | ext.narrow_bits | ext.packed_bits;
+        if op.flags & Op::MODIFY == 0 || !numbered || bit(all) == 0 {
+            return None;
+        }
+        let sign = 1u32 << (ext.sign_at[slot] & 31);
+        let signs = bit(ext.packed_neg) << 15 | bit(ext.packed_neg_hi) << 31;
+        Some(Modifiers {
+            half: (bit(ext.narrow_bits) == 1).then(|| 16 * bit(ext.high_bits)),
+            halves: (bit(ext.packed_bits) == 1)
+                .then(|| ([ext.packed_sel, ext.packed_sel_hi].map(|sel| 16 * bit(sel)), signs)),
+            last: if ext.sign_at[slot] == 63 { 1 } else { 0 },
+            keep: !(sign * bit(ext.abs_bits)),
+            flip: sign * bit(ext.neg_bits),
+        })
+    }
+}
+
+impl Emitter<'_> {
+    /// Word `k` of a source with its modifiers.
+    pub fn modified(&mut self, staged: &Staged, k: usize, mut v: Val) -> R<Val> {
+        let Some(Modifiers { half, halves, last, keep, flip }) = staged.modified else { return Ok(v) };
+        let hold = Hold::W32;
+        if let Some(shift) = half {
+            v = self.half_at(v, shift)?;
+        }
+        if let Some(([low, high], signs)) = halves {
+            let (low, high) = (self.half_at(v, low)?, self.half_at(v, high)?);
+            let high = self.shifted(super::ops::Shift::Left, hold, high, Val::Known(16))?;
+            v = self.op2(Op2::Or, hold, high, low)?;
+            v = self.op2(Op2::Xor, hold, v, Val::Known(signs as u128))?;
+        }
+        if last != k {
+            return Ok(v);
+        }
+        if let Val::Lanes(raw) = v
+            && keep | 1 << 31 == u32::MAX
+            && flip << 1 == 0
+            && self.known.raw.contains(&raw)
+        {
+            return Ok(Val::Lanes(self.with_sign(raw, keep, flip)));
+        }
+        v = self.op2(Op2::And, hold, v, Val::Known(keep as u128))?;
+        self.op2(Op2::Xor, hold, v, Val::Known(flip as u128))
+    }
+
+    /// The half of a word that begins at a bit.
+    pub fn half_at(&mut self, v: Val, shift: u32) -> R<Val> {
+        let v = self.shifted(super::ops::Shift::Right, Hold::W32, v, Val::Known(shift as u128))?;
+        self.op2(Op2::And, Hold::W32, v, Val::Known(0xffff))
+    }
+}

@@ -1,0 +1,46 @@
+//! Stores of one instruction to several places of LDS.
+
+use super::memory::Places;
+use super::packet::{Packet, PacketAt};
+use super::{Emitter, R, Unsupported};
+use crate::frame::LANE_VEC_BYTES;
+use crate::pairs::{Pair, register};
+use wavesim_machine::exec::op::Op;
+use wavesim_x64::inst::{Inst, Int2, Size, V, Width};
+
+impl Emitter<'_> {
+    /// Stores lane by lane, in their order, and in a lane one after the other: what two of them store to, the last has stored.
+    pub fn store_pair(&mut self, op: &Op, pair: &Pair, places: &Places, exec: V) -> R<()> {
+        self.each_packet(|e, base| {
+            let PacketAt { n, .. } = e.packet.ok_or(Unsupported("a packet"))?;
+            let mut packet = Packet::new(base);
+            let mut addresses: Vec<(V, [V; 8])> = Vec::new();
+            for place in &places.located {
+                let (host, _) = place.host();
+                if addresses.iter().all(|(other, _)| *other != host) {
+                    let offsets = e.offsets(place, exec, &mut packet)?;
+                    addresses.push((host, e.addresses(host, offsets)));
+                }
+            }
+            let active = e.f.int2(Int2::Shr, Width::W64, exec, n);
+            for lane in 0..8 {
+                let next = e.f.label();
+                let bit = e.f.int2(Int2::And, Width::W32, active, 1 << lane);
+                e.unless(bit, next);
+                for (place, role) in places.located.iter().zip(&pair.data) {
+                    let (host, disp) = place.host();
+                    let found = addresses.iter().find(|(other, _)| *other == host);
+                    let (_, to) = found.ok_or(Unsupported("an address"))?;
+                    let data = register(op, *role).ok_or(Unsupported("data that is no register"))?;
+                    for k in 0..place.access.registers {
+                        let from = ((data + k) * LANE_VEC_BYTES) as i32 + 4 * lane;
+                        let word = e.f.load(Size::B4, base, from);
+                        e.f.store(Size::B4, to[lane as usize], disp + 4 * k as i32, word);
+                    }
+                }
+                e.f.push(Inst::Label(next));
+            }
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,26 @@
+//! What code knows of MODE, beside how floats are rounded.
+
+use isa_lower::ir::*;
+use isa_lower::visit::each_value;
+use isa_spec::pcode::ir::State;
+
+/// The bit that bodies read: what becomes of signalling NaNs.
+pub const IEEE: u32 = 1 << 9;
+
+/// Whether a value is the bit of MODE that code is made for.
+pub fn is_ieee_bit(value: &Value) -> bool {
+    let mode = |v: &Value| matches!(v.kind, ValueKind::State(State::Mode));
+    let shifted =
+        |v: &Value| matches!(&v.kind, ValueKind::ShrConst(inner, n) if 1 << n == IEEE && mode(inner));
+    matches!(&value.kind, ValueKind::Op2(Op2::And, a, b) if shifted(a) && b.kind == ValueKind::Const(1))
+}
+
+/// Whether that bit is all that is read of MODE.
+pub fn reads_known_mode(body: &[Stmt]) -> bool {
+    let (mut reads, mut bits) = (0, 0);
+    each_value(body, &mut |v| {
+        reads += matches!(v.kind, ValueKind::State(State::Mode)) as usize;
+        bits += is_ieee_bit(v) as usize;
+    });
+    reads == bits
+}

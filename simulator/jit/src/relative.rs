@@ -1,0 +1,52 @@
+//! Jumps to places that are known: values as PC that are the PC plus what the instruction says.
+
+use isa_lower::ir::*;
+use isa_spec::pcode::ir::State;
+
+/// Where a value as PC leads, as an offset in the program, if that is known: the PC plus what the instruction says.
+pub fn relative(to: &Value, pc: u64, imm: u32) -> Option<u64> {
+    // The address of the code counts once, in all.
+    let (times, offset) = terms(to, pc, imm)?;
+    (times == 1).then_some(offset)
+}
+
+/// How often a sum has the address of the code, and the rest.
+fn terms(value: &Value, pc: u64, imm: u32) -> Option<(i64, u64)> {
+    let low = |bits: u64| if value.hold == Hold::W32 { bits & 0xffff_ffff } else { bits };
+    let known = |v: &Value| terms(v, pc, imm).filter(|(times, _)| *times == 0).map(|(_, bits)| bits);
+    let of = |bits: u64| Some((0, low(bits)));
+    match &value.kind {
+        _ if value.hold == Hold::W128 => None,
+        ValueKind::Const(bits) => of(*bits as u64),
+        ValueKind::Field(name) if ["SIMM16", "OFFSET"].contains(name) => of(imm as u64),
+        ValueKind::State(State::Pc) => Some((1, pc)),
+        ValueKind::State(State::InstSize) => of(4),
+        ValueKind::Op2(Op2::Add, a, b) if value.hold == Hold::W64 => {
+            let (a, b) = (terms(a, pc, imm)?, terms(b, pc, imm)?);
+            Some((a.0 + b.0, a.1.wrapping_add(b.1)))
+        }
+        ValueKind::Op2(Op2::Sub, a, b) if value.hold == Hold::W64 => {
+            let (a, b) = (terms(a, pc, imm)?, terms(b, pc, imm)?);
+            Some((a.0 - b.0, a.1.wrapping_sub(b.1)))
+        }
+        ValueKind::Op2(op, a, b) => {
+            let (a, b) = (known(a)?, known(b)?);
+            of(match op {
+                Op2::Add => a.wrapping_add(b),
+                Op2::Sub => a.wrapping_sub(b),
+                Op2::Mul => a.wrapping_mul(b),
+                Op2::And => a & b,
+                Op2::Or => a | b,
+                Op2::Xor => a ^ b,
+            })
+        }
+        ValueKind::ShlConst(a, n) => of(known(a)? << n),
+        ValueKind::ShrConst(a, n) => of(known(a)? >> n),
+        ValueKind::Resize(a) => of(known(a)?),
+        ValueKind::SignExtend { value: a, width } if *width <= 64 => {
+            let above = 64 - width;
+            of(((known(a)? << above) as i64 >> above) as u64)
+        }
+        _ => None,
+    }
+}

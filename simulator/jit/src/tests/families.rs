@@ -1,0 +1,247 @@
+//! Families of instructions: each is compiled, not called, and gives what the interpreter gives, on numbers at the edges.
+
+use super::{program, random, run, start};
+use crate::Jit;
+use crate::plan::{Kind, Operations};
+use wavesim_machine::exec::program::Program;
+use wavesim_machine::state::LaneVec;
+
+/// The lines whose operations call their handlers, in waves of this size.
+pub fn called<'l>(program: &Program, lines: &[&'l str]) -> Vec<&'l str> {
+    let (mut operations, lowered) = (Operations::default(), program.lowered());
+    let kinds = lowered.ops().iter().map(|op| operations.kind(op, lowered.exts()));
+    lines.iter().zip(kinds).filter(|(_, kind)| *kind == Kind::Call).map(|(line, _)| *line).collect()
+}
+
+/// Sources are v0 to v15 and s8 to s15, which have these numbers; results are others. The same registers by both, for all sizes and modes
+/// that are compiled, with some lanes and with all, as far as `seen` tells results apart. All are compiled.
+pub fn agree(instructions: &[&str], number: impl Fn(&mut u64) -> u32, seen: impl Fn(u32) -> u32) {
+    let first = ["s_movk_i32 s4, 0x2"];
+    let last = ["s_add_i32 s4, s4, -1", "s_cmp_lg_u32 s4, 0", "s_cbranch_scc1 @1", "s_endpgm"];
+    let lines: Vec<&str> = first.into_iter().chain(instructions.iter().copied()).chain(last).collect();
+    let mut seed = 5;
+    for size in [32, 64] {
+        let program = program(&lines, size);
+        assert_eq!(called(&program, &lines), ["s_endpgm"]);
+        let code = Jit::after(&program, 0).expect("a host that is compiled for");
+        for (mode, round) in
+            [0xf0, 0xc0, 0x2f0, 0x2c0].into_iter().flat_map(|mode| (0..25).map(move |n| (mode, n)))
+        {
+            let mut plain = start(size, mode);
+            for half in 0..plain.halves() {
+                for reg in 0..64 {
+                    plain.set_lane_vec(half, reg, LaneVec(std::array::from_fn(|_| number(&mut seed))));
+                }
+            }
+            (8..16).for_each(|reg| plain.sgprs[reg] = number(&mut seed));
+            if round % 3 == 0 {
+                plain.set_exec(random(&mut seed) | random(&mut seed) << 32);
+            }
+            let mut compiled = plain.clone();
+            let before = plain.clone();
+            let (a, b) =
+                (run(&program, &mut plain, 2000, None), run(&program, &mut compiled, 2000, Some(&code)));
+            assert_eq!(a, b, "wave{size} mode {mode:x}");
+            assert_eq!((plain.sgprs, plain.scc, plain.pc), (compiled.sgprs, compiled.scc, compiled.pc));
+            for (half, reg) in (0..plain.halves()).flat_map(|half| (0..64).map(move |reg| (half, reg))) {
+                let (a, b) = (plain.lane_vec(half, reg).0, compiled.lane_vec(half, reg).0);
+                let differs = |lane: &usize| seen(a[*lane]) != seen(b[*lane]);
+                if let Some(lane) = (0..32).find(differs) {
+                    let sources: Vec<String> =
+                        (0..16).map(|reg| format!("{:x}", before.lane_vec(half, reg).0[lane])).collect();
+                    let (a, b) = (a[lane], b[lane]);
+                    panic!("wave{size} {mode:x} v{reg}[{lane}]: {a:x} {b:x} {lines:#?} {sources:?}");
+                }
+            }
+        }
+        assert_eq!(code.made().failed, 0);
+        assert!(code.made().operations as usize >= instructions.len());
+    }
+}
+
+/// A float at the edges: denormals, the least and the greatest normal numbers, zeros, infinities, NaNs of both kinds, and others.
+fn single(seed: &mut u64) -> u32 {
+    let bits = random(seed) as u32;
+    let sign = (random(seed) as u32 & 1) << 31;
+    sign | match random(seed) % 12 {
+        0 => bits & 0x007f_ffff,
+        1 => 0x0080_0000 + bits % 3,
+        2 => 0x7f7f_ffff - bits % 3,
+        3 => 1 << (bits % 23),
+        4 => 0,
+        5 => 0x7f80_0000,
+        6 => 0x7fc0_0000 | bits & 0xffff,
+        7 => 0x7f80_0001 | bits & 0xffff,
+        8 => bits & 0x7fff_ffff,
+        _ => 0x3f00_0000 + bits % 0x0100_0000,
+    }
+}
+
+/// Any bits, many of them small, or at the ends of ranges.
+fn integer(seed: &mut u64) -> u32 {
+    let bits = random(seed) as u32;
+    match random(seed) % 4 {
+        0 => bits % 64,
+        1 => [0, u32::MAX, 1 << 31, i32::MAX as u32, 0x8000, 0x7fff_8000][bits as usize % 6],
+        _ => bits << 1 ^ random(seed) as u32,
+    }
+}
+
+/// What becomes of signalling NaNs depends on MODE.
+#[test]
+fn minima_and_maxima() {
+    let lines = [
+        "v_max_f32 v20, v0, v1",
+        "v_min_f32 v21, v2, v3",
+        "v_max_f32 v22, s8, -|v4|",
+        "v_max_f32 v23, v5, v5",
+        "v_max3_f32 v24, v1, v2, v3",
+        "v_med3_f32 v25, v4, v5, v6",
+        "v_min3_f32 v26, v7, 0, v6",
+        "v_max_f64 v[28:29], v[0:1], v[2:3]",
+        "v_min_f64 v[30:31], v[4:5], v[6:7]",
+        "v_minmax_f32 v32, v4, v5, v6",
+    ];
+    agree(&lines, single, |bits| bits);
+}
+
+#[test]
+fn significands_and_exponents() {
+    let lines = [
+        "v_frexp_mant_f32 v20, v0",
+        "v_frexp_exp_i32_f32 v21, v0",
+        "v_frexp_mant_f32 v22, -|v1|",
+        "v_frexp_exp_i32_f32 v23, s8",
+        "v_frexp_mant_f64 v[24:25], v[2:3]",
+        "v_frexp_exp_i32_f64 v26, v[2:3]",
+        "v_frexp_mant_f64 v[28:29], -v[4:5]",
+        "v_frexp_exp_i32_f64 v30, s[8:9]",
+        "v_mul_f32 v31, 0.5, v6",
+        "v_frexp_mant_f32 v32, v31",
+        "v_frexp_exp_i32_f32 v33, v31",
+        "v_ldexp_f32 v34, v32, v33",
+    ];
+    agree(&lines, single, |bits| bits);
+}
+
+#[test]
+fn sums_of_128_bits() {
+    let lines = [
+        "v_mad_u64_u32 v[20:21], null, s8, v1, v[2:3]",
+        "v_mad_u64_u32 v[22:23], s16, v1, v2, v[4:5]",
+        "v_mad_u64_u32 v[24:25], vcc_lo, v3, s9, s[10:11]",
+        "v_add_co_ci_u32 v26, vcc_lo, v1, v2, vcc_lo",
+        "v_mad_u64_u32 v[28:29], null, s8, s9, 0",
+    ];
+    agree(&lines, integer, |bits| bits);
+}
+
+/// Two f16 at the edges, in a word: denormals, the least and the greatest numbers, zeros, infinities, NaNs of both kinds, and others.
+fn halves(seed: &mut u64) -> u32 {
+    let mut half = || {
+        let bits = random(seed) as u32;
+        let sign = (random(seed) as u32 & 1) << 15;
+        sign | match random(seed) % 12 {
+            0 => bits & 0x3ff,
+            1 => 0x400 + bits % 3,
+            2 => 0x7bff - bits % 3,
+            3 => 1 << (bits % 10),
+            4 => 0,
+            5 => 0x7c00,
+            6 => 0x7e00 | bits & 0xff,
+            7 => 0x7c01 | bits & 0xff,
+            8..10 => bits & 0x7fff,
+            _ => 0x3800 + bits % 0x800,
+        }
+    };
+    half() | half() << 16
+}
+
+/// Of two NaNs, either may be the result.
+fn one_nan(bits: u32) -> u32 {
+    let half = |half: u32| if half & 0x7fff > 0x7c00 { 0x7e00 } else { half };
+    half(bits & 0xffff) | half(bits >> 16) << 16
+}
+
+#[test]
+fn arithmetic_of_halves() {
+    let lines = [
+        "v_add_f16 v20, v0, v1",
+        "v_sub_f16 v21, v2, v3",
+        "v_mul_f16 v22, v4, v5",
+        "v_fma_f16 v23, v0, v1, v2",
+        "v_fma_f16 v24, -v3, |v4|, s8",
+        "v_fmac_f16 v25, v5, v6",
+        "v_mul_f16 v26, 0.5, v7",
+        "v_add_f16 v27, v20, v22",
+        "v_mul_f16 v28, v27, v27",
+        "v_floor_f16 v29, v1",
+        "v_rndne_f16 v30, v2",
+        "v_fract_f16 v31, v3",
+        "v_sqrt_f16 v32, v4",
+        "v_rcp_f16 v33, v5",
+        "v_rsq_f16 v34, v6",
+        "v_min_f16 v35, v7, v8",
+        "v_max_f16 v36, v9, v10",
+        "v_med3_f16 v37, v0, v1, v2",
+        "v_cmp_lt_f16 vcc_lo, v1, v2",
+        "v_cmp_class_f16 s20, v1, v2",
+        "v_cmp_u_f16 s22, v3, v4",
+        "v_pk_fma_f16 v38, v0, v1, v2",
+        "v_pk_add_f16 v39, v3, s9",
+        "v_pk_mul_f16 v40, v4, v5",
+        "v_pk_max_f16 v41, v6, v7",
+        "v_pk_fma_f16 v42, v38, v39, v40",
+    ];
+    agree(&lines, halves, one_nan);
+}
+
+#[test]
+fn conversions_of_halves() {
+    let lines = [
+        "v_cvt_f32_f16 v20, v0",
+        "v_cvt_f32_f16 v21, s8",
+        "v_cvt_f16_f32 v22, v20",
+        "v_cvt_u16_f16 v24, v2",
+        "v_cvt_i16_f16 v25, v3",
+        "v_cvt_f16_u16 v26, v4",
+        "v_cvt_f16_i16 v27, v5",
+        "v_cvt_pk_rtz_f16_f32 v28, v20, v21",
+        "v_fma_mix_f32 v30, v1, v2, v3 op_sel:[0,1,0] op_sel_hi:[1,1,0]",
+        "v_fma_mix_f32 v31, -v1, |v2|, s9 op_sel_hi:[1,0,1]",
+        "v_fma_mixlo_f16 v32, v1, v2, v3 op_sel:[1,0,0] op_sel_hi:[1,1,1]",
+        "v_fma_mixhi_f16 v32, v4, v5, v6 op_sel_hi:[1,1,0]",
+        "v_add_nc_u16 v33, v1, v2",
+        "v_lshlrev_b16 v34, v1, v2",
+        "v_mul_lo_u16 v35, v1, v2",
+        "v_max_i16 v36, v1, v2",
+    ];
+    agree(&lines, halves, |bits| bits);
+    let lines = ["v_cvt_f16_f32 v22, v0", "v_cvt_pk_rtz_f16_f32 v28, v1, -v2", "v_cvt_f16_f32 v22, -|v3|"];
+    agree(&lines, single, |bits| bits);
+    // Around what f16 has.
+    let near =
+        |seed: &mut u64| (single(seed) & 0x8000_0000) | (0x3200_0000 + random(seed) as u32 % 0x1700_0000);
+    agree(&lines, near, |bits| bits);
+}
+
+#[test]
+fn halves_that_are_chosen() {
+    let lines = [
+        "v_pk_fma_f16 v20, v0, v1, v2 op_sel:[1,0,0] op_sel_hi:[0,1,0]",
+        "v_pk_fma_f16 v21, v3, s8, v4 op_sel_hi:[1,0,1] neg_lo:[1,0,1] neg_hi:[0,1,1]",
+        "v_pk_add_f16 v22, v20, v21 op_sel:[1,1] op_sel_hi:[0,0] neg_hi:[1,0]",
+        "v_pk_mul_f16 v23, v5, 0.5 op_sel_hi:[1,0]",
+        "v_pk_add_u16 v24, v6, v7 op_sel:[1,0] op_sel_hi:[0,0]",
+        "v_pk_min_i16 v25, v8, s9 op_sel_hi:[0,0]",
+        "v_pk_max_f16 v26, v23, v22 op_sel:[0,1]",
+        "v_add_f16 v28, v1, v2 op_sel:[1,0,0]",
+        "v_mul_f16 v29, v3, v4 op_sel:[0,1,1]",
+        "v_fma_f16 v30, -v5, |v6|, v7 op_sel:[1,1,0,1]",
+        "v_fma_f16 v31, v29, v30, v28 op_sel:[1,0,1,0]",
+        "v_add_nc_u16 v32, v9, v10 op_sel:[1,0,1]",
+        "v_cvt_f32_f16 v33, v11 op_sel:[1,0]",
+        "v_cvt_f16_f32 v34, v12 op_sel:[0,1]",
+    ];
+    agree(&lines, halves, one_nan);
+}

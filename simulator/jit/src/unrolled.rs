@@ -1,0 +1,125 @@
+//! Code that runs once a wave with counted loops, arrays and loads: what of it can be emitted without loops, with every index known.
+
+use isa_lower::ir::*;
+use isa_lower::visit::{any_in, any_stmt, any_value, each_stmt, each_value};
+use isa_spec::pcode::ir::{LocalId, Space};
+use std::collections::HashSet;
+
+/// Iterations of a loop at most.
+const LONGEST: usize = 16;
+
+/// How often a loop runs, if it is known: from which number on, and up to which.
+pub fn bounds(from: &Value, to: &Value) -> Option<(u32, u32)> {
+    match (&from.kind, &to.kind) {
+        (ValueKind::Const(from), ValueKind::Const(to)) if from <= to && *to < LONGEST as u128 => {
+            Some((*from as u32, *to as u32))
+        }
+        _ => None,
+    }
+}
+
+/// A load of more than 64 bits, for as many registers, as it stands in an assignment: its address.
+pub fn wide_load(value: &Value, dwords: u32) -> Option<&Value> {
+    match &value.kind {
+        ValueKind::Load { space: Space::Scalar, addr, bytes, retry: false } if *bytes == 4 * dwords => {
+            Some(addr)
+        }
+        ValueKind::Op2(Op2::And, loaded, mask)
+            if mask.kind == ValueKind::Const((1 << (32 * dwords % 128)) - 1) =>
+        {
+            wide_load(loaded, dwords)
+        }
+        _ => None,
+    }
+}
+
+/// Whether loops, arrays and loads of a body are such that they can be emitted; what else is in it is not looked at.
+pub fn fits(body: &[Stmt]) -> bool {
+    let nested = |s: &Stmt| matches!(s, Stmt::For { .. } | Stmt::SetElement { .. });
+    let has_load = |list: &[Stmt]| any_value(list, &|v| matches!(v.kind, ValueKind::Load { .. }));
+    let writes = |list: &[Stmt]| {
+        let write = |s: &Stmt| {
+            matches!(
+                s,
+                Stmt::SetScalar { .. } | Stmt::SetSgpr { .. } | Stmt::SetState(..) | Stmt::SetMaskOperand(_)
+            )
+        };
+        any_stmt(list, &write)
+    };
+    let mut written = false;
+    for stmt in body {
+        let list = std::slice::from_ref(stmt);
+        // What a load that faults leaves behind is what was before.
+        let own = match stmt {
+            Stmt::For { body, .. } => {
+                if any_stmt(body, &|s| matches!(s, Stmt::For { .. } | Stmt::If { .. })) {
+                    return false;
+                }
+                writes(list)
+            }
+            Stmt::If { arms, otherwise } => {
+                let lists = || arms.iter().map(|(_, body)| body).chain([otherwise]);
+                if lists().any(|body| any_stmt(body, &nested) || has_load(body)) {
+                    return false;
+                }
+                false
+            }
+            _ => false,
+        };
+        if has_load(list) && (written || own) {
+            return false;
+        }
+        written |= writes(list);
+    }
+    wide_loads_are_assigned(body) && indices_are_known(body)
+}
+
+fn wide_loads_are_assigned(body: &[Stmt]) -> bool {
+    let (mut loads, mut assigned) = (0, 0);
+    each_value(body, &mut |v| loads += matches!(v.kind, ValueKind::Load { bytes: 9.., .. }) as usize);
+    each_stmt(body, &mut |s| {
+        assigned += matches!(s, Stmt::SetScalar { dwords: dwords @ 3..=4, value, .. } if wide_load(value, *dwords).is_some())
+            as usize;
+    });
+    loads == assigned
+}
+
+/// Whether indices of arrays, and numbers of registers, are made of nothing but the instruction and the counters of loops.
+fn indices_are_known(body: &[Stmt]) -> bool {
+    let mut unknown = HashSet::new();
+    loop {
+        let before = unknown.len();
+        each_stmt(body, &mut |s| match s {
+            Stmt::Set(Var::Local(id), value) if !is_known(value, &unknown) => drop(unknown.insert(*id)),
+            Stmt::SetLow { var: Var::Local(id), .. } => drop(unknown.insert(*id)),
+            _ => {}
+        });
+        if unknown.len() == before {
+            break;
+        }
+    }
+    let mut known = true;
+    each_stmt(body, &mut |s| {
+        if let Stmt::SetElement { index, .. } | Stmt::SetSgpr { reg: index, .. } = s {
+            known &= is_known(index, &unknown);
+        }
+    });
+    each_value(body, &mut |v| {
+        if let ValueKind::Element(_, index) = &v.kind {
+            known &= is_known(index, &unknown);
+        }
+    });
+    known
+}
+
+fn is_known(value: &Value, unknown: &HashSet<LocalId>) -> bool {
+    !any_in(value, &|v| match &v.kind {
+        ValueKind::Var(Var::Local(id)) => unknown.contains(id),
+        ValueKind::Const(_)
+        | ValueKind::OperandNumber(_)
+        | ValueKind::Op2(..)
+        | ValueKind::Select(..)
+        | ValueKind::Compare { .. } => v.hold == Hold::W128,
+        _ => true,
+    })
+}
