@@ -135,7 +135,16 @@ pub enum CondOp {
 pub struct Instruction {
     /// Upper case, as in the XML and the manual: `V_ADD_F32`.
     pub name: &'static str,
-    /// Other names (XML `AliasedInstructionNames`).
+    /// What is the same for many instructions.
+    pub class: &'static Class,
+    /// Its entries, contiguous in [`ArchTable::entries`]: first index and count.
+    pub entries: (u16, u16),
+}
+
+/// What is the same for many instructions, and stored once: an architecture has more than a thousand.
+#[derive(Debug, PartialEq, Eq, Hash, Clone, Copy)]
+pub struct Class {
+    /// Other names (XML `AliasedInstructionNames`), which few instructions have.
     pub aliases: &'static [&'static str],
     /// XML `InstructionFlags`.
     pub flags: InstFlags,
@@ -143,12 +152,10 @@ pub struct Instruction {
     pub group: &'static str,
     /// First XML functional subgroup, for example `ATOMIC`; `NOT_ASSIGNED` if there is none.
     pub subgroup: &'static str,
-    /// Its entries, contiguous in [`ArchTable::entries`]: first index and count.
-    pub entries: (u16, u16),
 }
 
 /// XML `InstructionFlags`.
-#[derive(Debug, PartialEq, Eq, Clone, Copy, Default)]
+#[derive(Debug, PartialEq, Eq, Hash, Clone, Copy, Default)]
 pub struct InstFlags {
     /// `IsBranch`.
     pub branch: bool,
@@ -364,10 +371,32 @@ impl DataFormat {
     }
 }
 
+impl Instruction {
+    /// [`Class::aliases`].
+    pub fn aliases(&self) -> &'static [&'static str] {
+        self.class.aliases
+    }
+
+    /// [`Class::flags`].
+    pub fn flags(&self) -> InstFlags {
+        self.class.flags
+    }
+
+    /// [`Class::group`].
+    pub fn group(&self) -> &'static str {
+        self.class.group
+    }
+
+    /// [`Class::subgroup`].
+    pub fn subgroup(&self) -> &'static str {
+        self.class.subgroup
+    }
+}
+
 impl ArchTable {
     /// The instruction with this name or alias. Names are upper case, and case matters.
     pub fn instruction(&self, name: &str) -> Option<&Instruction> {
-        self.instructions.iter().find(|i| i.name == name || i.aliases.contains(&name))
+        self.instructions.iter().find(|i| i.name == name || i.aliases().contains(&name))
     }
 
     /// The entries of an instruction of this table.

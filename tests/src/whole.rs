@@ -54,12 +54,12 @@ impl Entries {
             let Some(inst) = random::instruction(&mut rng, kind.arch, id) else { continue };
             let Some((sem, _)) = semantics(kind.arch, &inst, &none) else { continue };
             let uses = &sem.uses;
-            let scalar = instruction.group == "SALU";
+            let scalar = instruction.group() == "SALU";
             let writes_mode = uses.state_writes.contains(&State::Mode) || uses.control && scalar;
             // A scalar body that assigns registers by number reaches the reserved ones.
             let anywhere = uses.indexed.contains(&Role::D0) && sem.shape == Shape::Scalar;
-            let pc = instruction.flags.branch
-                || instruction.flags.indirect_branch
+            let pc = instruction.flags().branch
+                || instruction.flags().indirect_branch
                 || uses.state_reads.contains(&State::Pc)
                 || uses.state_writes.contains(&State::Pc);
             let stops = uses.control && !scalar;
@@ -67,7 +67,7 @@ impl Entries {
             {
                 continue;
             }
-            match instruction.group {
+            match instruction.group() {
                 // It reads clocks.
                 "SALU" if instruction.name == "S_GETREG_B32" => {}
                 "VALU" | "SALU" | "LDS" => straight.push(id),

@@ -1,6 +1,6 @@
 //! `static` tables of each architecture, as Rust items, and the enums of its opcodes.
 
-use isa_spec::tables::{ArchTable, Cond, OperandSig};
+use isa_spec::tables::{ArchTable, Class, Cond, OperandSig};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
@@ -80,17 +80,27 @@ fn table(at: usize, t: &ArchTable) -> TokenStream {
                 conditions: &[#(#conditions),*], fields: &[#(#fields),*], op_field: #op_field }
         }
     });
-    let instructions = t.instructions.iter().map(|i| {
-        let (name, group, subgroup) = (i.name, i.group, i.subgroup);
-        let aliases = i.aliases;
-        let f = i.flags;
+    let mut classes: Vec<Class> = Vec::new();
+    let instructions: Vec<_> = t
+        .instructions
+        .iter()
+        .map(|i| {
+            let (name, (first, count)) = (i.name, i.entries);
+            let class = classes.iter().position(|class| class == i.class).unwrap_or_else(|| {
+                classes.push(*i.class);
+                classes.len() - 1
+            });
+            quote! { T::Instruction { name: #name, class: &CLASSES[#class], entries: (#first, #count) } }
+        })
+        .collect();
+    let class_count = classes.len();
+    let classes = classes.iter().map(|class| {
+        let Class { aliases, flags: f, group, subgroup } = class;
         let (a, b, c, d, e) =
             (f.branch, f.conditional_branch, f.indirect_branch, f.terminator, f.immediately_executed);
-        let (first, count) = i.entries;
         quote! {
-            T::Instruction { name: #name, aliases: &[#(#aliases),*], flags: T::InstFlags { branch: #a, conditional_branch: #b,
-                indirect_branch: #c, terminator: #d, immediately_executed: #e }, group: #group, subgroup: #subgroup,
-                entries: (#first, #count) }
+            T::Class { aliases: &[#(#aliases),*], flags: T::InstFlags { branch: #a, conditional_branch: #b,
+                indirect_branch: #c, terminator: #d, immediately_executed: #e }, group: #group, subgroup: #subgroup }
         }
     });
     let entries = t.entries.iter().map(|e| {
@@ -135,6 +145,7 @@ fn table(at: usize, t: &ArchTable) -> TokenStream {
                     role,
                 }
             }
+            static CLASSES: [T::Class; #class_count] = [#(#classes),*];
             T::ArchTable {
                 name: #name,
                 full_name: #full_name,

@@ -49,7 +49,7 @@ impl InstrSig {
     /// Merges the operands of an instruction's entries.
     pub fn from_table(table: &ArchTable, inst: &Instruction) -> InstrSig {
         let mut sig = InstrSig { name: inst.name.to_string(), ..InstrSig::default() };
-        sig.family = family(inst.name, inst.group);
+        sig.family = family(inst.name, inst.group());
         for entry in &table.entries[inst.entries.0 as usize..][..inst.entries.1 as usize] {
             let packed = table.encodings[entry.enc as usize].name.contains("VOP3P");
             for operand in table.signatures[entry.sig as usize] {

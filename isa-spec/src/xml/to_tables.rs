@@ -26,6 +26,7 @@ pub fn to_tables(spec: &Spec, name: &str) -> &'static ArchTable {
     let mut signature_at: HashMap<Vec<OperandSig>, u16> = HashMap::new();
     let mut entries = Vec::new();
     let mut instructions = Vec::new();
+    let mut classes: HashMap<Class, &'static Class> = HashMap::new();
     for inst in &spec.instructions {
         let first = entries.len() as u16;
         for ie in &inst.encodings {
@@ -66,8 +67,7 @@ pub fn to_tables(spec: &Spec, name: &str) -> &'static ArchTable {
                 sig: sig_id,
             });
         }
-        instructions.push(Instruction {
-            name: leak(&inst.name.to_uppercase()),
+        let class = Class {
             aliases: leak_list(&inst.aliases),
             flags: InstFlags {
                 branch: inst.flags.branch,
@@ -78,6 +78,10 @@ pub fn to_tables(spec: &Spec, name: &str) -> &'static ArchTable {
             },
             group: leak(&inst.group),
             subgroup: leak(inst.subgroups.first().map_or("NOT_ASSIGNED", |s| s.as_str())),
+        };
+        instructions.push(Instruction {
+            name: leak(&inst.name.to_uppercase()),
+            class: classes.entry(class).or_insert_with(|| Box::leak(Box::new(class))),
             entries: (first, entries.len() as u16 - first),
         });
     }

@@ -150,7 +150,7 @@ fn names_are_unambiguous() {
     for table in tables() {
         let mut names = BTreeSet::new();
         for inst in table.instructions {
-            for name in std::iter::once(&inst.name).chain(inst.aliases) {
+            for name in std::iter::once(&inst.name).chain(inst.aliases()) {
                 assert!(names.insert(*name), "{name} names two instructions of {}", table.name);
                 assert_eq!(*name, name.to_uppercase());
             }

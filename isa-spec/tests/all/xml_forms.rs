@@ -159,7 +159,7 @@ fn a_field_may_be_split() {
 fn literal_variants_become_one_entry_with_the_sources_in_place() {
     let table = table_of(AMD_FORM);
     let subrev = table.instruction("V_SUBREV_F32").unwrap();
-    assert_eq!(subrev.aliases, ["V_RSUB_F32"]);
+    assert_eq!(subrev.aliases(), ["V_RSUB_F32"]);
     let forms: Vec<String> = table.entries_of(subrev).iter().map(|e| form(table, e)).collect();
     assert_eq!(
         forms,

@@ -64,7 +64,7 @@ fn an_added_instruction_has_encoding_operands_and_semantics() {
     let table = to_tables(&spec, "test");
     let inst = table.instruction("V_TRIPLE_U32").unwrap();
     let [entry] = table.entries_of(inst) else { panic!() };
-    assert_eq!((entry.opcode, inst.group), (60, "NOT_ASSIGNED"));
+    assert_eq!((entry.opcode, inst.group()), (60, "NOT_ASSIGNED"));
     // The decoder knows the word by its identifier: ENCODING 0, OP 60.
     let vop2 = &table.encodings[entry.enc as usize];
     assert!(vop2.identifiers.contains(&(60 << 25)));

@@ -47,7 +47,7 @@ pub fn ray_addresses(name: &str, a16: bool) -> Option<&'static [u16]> {
 pub fn data_registers(inst: &Inst, arch: Arch, listed: u16, dmask: u32) -> u16 {
     let table = arch.table();
     let set = |field: &str| inst.field(table, field).is_some_and(|value| value != 0);
-    let subgroup = inst.instruction(table).subgroup;
+    let subgroup = inst.instruction(table).subgroup();
     if subgroup == "BVH" {
         return listed;
     }

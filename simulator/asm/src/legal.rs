@@ -110,7 +110,7 @@ pub fn loads_words(inst: &Inst, arch: Arch) -> bool {
     // Bytes and halves are numbers; dwords are untyped.
     let untyped = |o: &OperandSig| table.formats[o.format as usize].name == "FMT_ANY";
     let sig = table.signatures[inst.entry(table).sig as usize];
-    (of.group, of.subgroup) == ("SMEM", "LOAD") && sig.iter().any(|o| o.output && untyped(o))
+    (of.group(), of.subgroup()) == ("SMEM", "LOAD") && sig.iter().any(|o| o.output && untyped(o))
 }
 
 /// Bits of a scalar load's immediate offset that hardware ignores (RDNA ISA manuals, *Scalar Memory*: "the

@@ -45,12 +45,12 @@ pub fn index(mode: u32, m0: u32, bit: u32) -> Option<u32> {
 
 /// Whether MODE.VSKIP passes over an instruction: all of vector arithmetic and memory.
 pub fn is_skipped(arch: Arch, inst: &Inst) -> bool {
-    arch.is_cdna() && matches!(inst.instruction(arch.table()).group, "VALU" | "VMEM" | "LDS")
+    arch.is_cdna() && matches!(inst.instruction(arch.table()).group(), "VALU" | "VMEM" | "LDS")
 }
 
 /// The VGPR and the dwords of an operand that can be offset, with its bit of M0.
 pub fn relative_vgpr(arch: Arch, inst: &Inst, operand: &Operand) -> Option<(u16, u8, u32)> {
-    if !arch.is_cdna() || operand.fmt == Fmt::Mask || inst.instruction(arch.table()).group != "VALU" {
+    if !arch.is_cdna() || operand.fmt == Fmt::Mask || inst.instruction(arch.table()).group() != "VALU" {
         return None;
     }
     let bit = enable_bit(operand.role)?;

@@ -15,7 +15,7 @@ pub fn names(arch: Arch) -> Result<Value, String> {
         .instructions
         .iter()
         .enumerate()
-        .map(|(at, inst)| json!([inst.name.to_lowercase(), inst.group, operation(arch, at).is_some()]))
+        .map(|(at, inst)| json!([inst.name.to_lowercase(), inst.group(), operation(arch, at).is_some()]))
         .collect();
     Ok(json!({
         "instructions": list,
@@ -62,8 +62,8 @@ pub fn instruction(arch: Arch, name: &str) -> Result<Value, String> {
     let info = operation.map(|number| &isa::OPERATIONS[number as usize]);
     Ok(json!({
         "name": inst.name.to_lowercase(),
-        "group": inst.group,
-        "aliases": inst.aliases.iter().map(|a| a.to_lowercase()).collect::<Vec<_>>(),
+        "group": inst.group(),
+        "aliases": inst.aliases().iter().map(|a| a.to_lowercase()).collect::<Vec<_>>(),
         "syntax": syntax(arch, inst.entries.0),
         "forms": forms,
         "pseudocode": operation.map(|number| describe::unindented(isa::text(number)).join("\n")),

@@ -96,7 +96,7 @@ pub fn encodings(line: &Line, base: usize, arch: Arch, entries: &[EntryId]) -> R
         if !any(|s| s.neg) {
             let table = arch.table();
             let group =
-                entries.first().map(|e| table.instructions[table.entries[*e as usize].inst as usize].group);
+                entries.first().map(|e| table.instructions[table.entries[*e as usize].inst as usize].group());
             return refuse(match group == Some("SALU") {
                 true => "scalar instruction doesn't support modifiers",
                 false => "its encodings don't support modifiers",

@@ -51,7 +51,7 @@ fn entries(arch: Arch, groups: &[&str], wanted: impl Fn(&str) -> bool) -> Vec<En
     let all = 0..table.entries.len() as EntryId;
     all.filter(|&id| {
         let inst = &table.instructions[table.entries[id as usize].inst as usize];
-        groups.contains(&inst.group) && wanted(inst.name)
+        groups.contains(&inst.group()) && wanted(inst.name)
     })
     .collect()
 }

@@ -147,9 +147,10 @@ fn programs_equal_evaluator(arch: Arch) {
     let entries: Vec<EntryId> = (0..table.entries.len() as EntryId)
         .filter(|&id| {
             let inst = &table.instructions[table.entries[id as usize].inst as usize];
-            let straight = !inst.flags.branch && !inst.flags.indirect_branch && !inst.name.contains("PC_B64");
+            let straight =
+                !inst.flags().branch && !inst.flags().indirect_branch && !inst.name.contains("PC_B64");
             straight
-                && matches!(inst.group, "VALU" | "SALU" | "LDS")
+                && matches!(inst.group(), "VALU" | "SALU" | "LDS")
                 && !["S_CALL_B64", "S_GETREG_B32"].contains(&inst.name)
         })
         .collect();

@@ -205,7 +205,7 @@ fn program(machine: u8, seed: u64, len: usize) -> Vec<u8> {
         let any = |rng: &mut Rng| rng.below(table.entries.len() as u64) as usize;
         // Few of other kinds: most of their addresses and targets end the run.
         let computes = |entry: &usize| {
-            matches!(table.instructions[table.entries[*entry].inst as usize].group, "VALU" | "SALU")
+            matches!(table.instructions[table.entries[*entry].inst as usize].group(), "VALU" | "SALU")
         };
         let entry = match rng.chance(16) {
             true => any(&mut rng),

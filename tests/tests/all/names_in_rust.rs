@@ -43,7 +43,7 @@ fn walk(folder: &Path, visit: &mut dyn FnMut(&Path, &str)) {
 fn only_the_dialect_names_instructions() {
     let mut names: HashSet<String> = HashSet::new();
     for instruction in Arch::AMD.iter().flat_map(|arch| arch.table().instructions) {
-        let all = [instruction.name].into_iter().chain(instruction.aliases.iter().copied());
+        let all = [instruction.name].into_iter().chain(instruction.aliases().iter().copied());
         for name in all.filter(|name| name.contains('_')) {
             names.insert(name.to_uppercase());
             names.insert(variant(name));

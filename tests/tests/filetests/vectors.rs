@@ -102,7 +102,7 @@ fn mnemonic(record: &Record) -> Option<String> {
     match decode(arch, &words) {
         Ok(inst) => {
             let instruction = inst.instruction(arch.table());
-            let mut names = std::iter::once(&instruction.name).chain(instruction.aliases);
+            let mut names = std::iter::once(&instruction.name).chain(instruction.aliases());
             let same = names.any(|name| plain(&name.to_lowercase()) == printed);
             (!same).then(|| format!("{}: {} is {asm}", record.id, instruction.name))
         }

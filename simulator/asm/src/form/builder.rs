@@ -60,7 +60,7 @@ impl Builder {
         let literal = self.field("LITERAL").or(self.field("SIMM32"));
         // Atomics of flat addresses write their result only if they return one; the data of buffer and image
         // atomics is both.
-        let atomic = self.instruction().group == "VMEM" && self.instruction().subgroup == "ATOMIC";
+        let atomic = self.instruction().group() == "VMEM" && self.instruction().subgroup() == "ATOMIC";
         let returning = atomic && self.field_name(slots.first()) == Some("VDST");
         let returns =
             if returning { self.field("GLC").or(self.field("TH")).or(self.field("SC0")) } else { None };
@@ -479,7 +479,7 @@ impl Builder {
         if self.encoding == "ENC_MIMG_NSA" {
             out.extend(self.field("NSA").map(|f| (f, 1)));
         }
-        if self.instruction().subgroup == "BVH" {
+        if self.instruction().subgroup() == "BVH" {
             let mut set = |name: &str, value: u32| out.extend(self.field(name).map(|f| (f, value)));
             set("DMASK", 15);
             set("UNORM", 1);

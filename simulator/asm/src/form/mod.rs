@@ -433,7 +433,7 @@ fn build(arch: Arch) -> Forms {
         let name = super::dialect::name(inst.name, arch);
         // LLVM's name, and the description's, if it is another.
         let own = Some(inst.name.to_lowercase()).filter(|own| *own != name);
-        let others = own.into_iter().chain(inst.aliases.iter().map(|n| n.to_lowercase()));
+        let others = own.into_iter().chain(inst.aliases().iter().map(|n| n.to_lowercase()));
         for name in std::iter::once(name).chain(others) {
             by_name.entry(name).or_default().extend(&entries);
         }

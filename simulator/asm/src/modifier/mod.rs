@@ -252,7 +252,7 @@ impl Mod {
         if !arch.is_cdna() || traits.has(Trait::GlobalDataShare) {
             flag(&mut mods, "gds", "GDS");
         }
-        let ray = inst.subgroup == "BVH";
+        let ray = inst.subgroup() == "BVH";
         if !ray {
             number(&mut mods, "dmask", "DMASK", Style::Hex);
             mods.extend(field("DIM").map(|field| Mod::Dim { field }));
@@ -291,9 +291,9 @@ impl Mod {
         flag(&mut mods, "slc", "SLC");
         flag(&mut mods, "dlc", "DLC");
         if let (Some(field), Some(scope)) = (field("TH"), field("SCOPE"))
-            && (!scalar || inst.subgroup == "LOAD")
+            && (!scalar || inst.subgroup() == "LOAD")
         {
-            let kind = match inst.subgroup {
+            let kind = match inst.subgroup() {
                 "ATOMIC" => ThKind::Atomic,
                 _ if reads_only => ThKind::Store,
                 _ => ThKind::Load,
@@ -306,7 +306,7 @@ impl Mod {
         }
         flag(&mut mods, "a16", "A16");
         // Pages that are missing are reported where something is read.
-        let writes = reads_only || inst.subgroup == "ATOMIC";
+        let writes = reads_only || inst.subgroup() == "ATOMIC";
         if !(buffer && writes) {
             flag(&mut mods, "tfe", "TFE");
         }

@@ -108,7 +108,7 @@ impl Unit {
             bytes.extend(words.iter().flat_map(|w| w.to_le_bytes()));
             let target = branch_words(inst, arch, machine)
                 .and_then(|words| by_place.get(&(here + inst.size as u64).wrapping_add_signed(4 * words)));
-            let flags = &inst.instruction(table).flags;
+            let flags = &inst.instruction(table).flags();
             let label = target.filter(|_| flags.branch).copied();
             listing.push(super::program::Listed {
                 line: *line as usize,

@@ -150,7 +150,7 @@ impl Syntax {
         let wanted = word.to_lowercase();
         let table = self.arch.table();
         let all_names = |i: &'static isa_spec::tables::Instruction| {
-            std::iter::once(i.name).chain(i.aliases.iter().copied()).map(|n| self.mnemonic(n))
+            std::iter::once(i.name).chain(i.aliases().iter().copied()).map(|n| self.mnemonic(n))
         };
         let found = table.instructions.iter().find(|i| all_names(i).any(|n| n == wanted));
         match found {

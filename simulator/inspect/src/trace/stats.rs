@@ -67,7 +67,7 @@ impl Stats {
                 .map(|e| e.writes.iter().any(|w| w.file == File::Sgpr && w.first as usize == EXEC_LO))
                 .collect(),
             names: program.insts.iter().map(|i| i.instruction(table).name).collect(),
-            branches: program.insts.iter().map(|i| i.instruction(table).flags.conditional_branch).collect(),
+            branches: program.insts.iter().map(|i| i.instruction(table).flags().conditional_branch).collect(),
             exec: 0,
             counts: vec![0; program.insts.len()],
             by_class: BTreeMap::new(),

@@ -91,8 +91,8 @@ pub(super) fn plan(arch: Arch, entry: &Entry) -> Plan {
             && ["ENC_VOP1", "ENC_VOP2", "ENC_VOPC", "VOP1_", "VOP2_", "VOPC_"]
                 .iter()
                 .any(|p| encoding.name.starts_with(p)),
-        atomic: inst.subgroup == "ATOMIC" && encoding.name != "ENC_DS" && encoding.name != "ENC_VDS",
-        clears_upper_half: arch.is_cdna() && inst.group == "VALU" && !encoding.name.contains("VOP3P"),
+        atomic: inst.subgroup() == "ATOMIC" && encoding.name != "ENC_DS" && encoding.name != "ENC_VDS",
+        clears_upper_half: arch.is_cdna() && inst.group() == "VALU" && !encoding.name.contains("VOP3P"),
         gfx9: arch.is_cdna(),
         signed_offset: offset.is_some_and(|f| encoding.fields[f as usize].width() > 12),
     }

@@ -250,7 +250,7 @@ pub fn effects<'f>(
         out.calls.extend(facts.calls.iter());
         let mode = |t: &&Touch| t.write && t.what == What::State(State::Mode);
         out.mode |= facts.registers.iter().filter(mode).fold(0, |bits, t| bits | t.bits as u32);
-        let listed_atomic = facts.memory.is_empty() && inst.instruction(arch.table()).subgroup == "ATOMIC";
+        let listed_atomic = facts.memory.is_empty() && inst.instruction(arch.table()).subgroup() == "ATOMIC";
         out.atomic |= facts.is_atomic() || listed_atomic;
         out.compares |= facts.is_atomic() && facts.compares;
     }
@@ -262,7 +262,7 @@ pub fn effects<'f>(
 /// The functional group, with memory instructions split by where they go and waits and matrix instructions by what they do.
 fn class(arch: Arch, inst: &Inst, effects: &Effects) -> Class {
     let goes = |space| effects.memory.iter().any(|m| m.space == space);
-    match inst.instruction(arch.table()).group {
+    match inst.instruction(arch.table()).group() {
         // Its operands are the wave's, whatever EXEC is.
         "VALU" if effects.writes.iter().any(|w| w.file == File::Vgpr && w.lanes == Lanes::All) => {
             Class::Matrix
@@ -294,7 +294,7 @@ fn coherent(arch: Arch, inst: &Inst, plan: &Plan) -> bool {
 /// Temporal Hints*). SC0 of an atomic returns a value instead.
 pub fn cache_scope(arch: Arch, inst: &Inst) -> u32 {
     let field = |name| inst.field(arch.table(), name).unwrap_or(0);
-    let returns = inst.instruction(arch.table()).subgroup == "ATOMIC";
+    let returns = inst.instruction(arch.table()).subgroup() == "ATOMIC";
     field("SC1") << 1 | if returns { 0 } else { field("SC0") }
 }
 
@@ -302,7 +302,7 @@ pub fn cache_scope(arch: Arch, inst: &Inst) -> u32 {
 fn listed(arch: Arch, entry: EntryId) -> Facts {
     let table = arch.table();
     let entry = &table.entries[entry as usize];
-    let vector = !matches!(table.instructions[entry.inst as usize].group, "SALU" | "SMEM" | "BRANCH");
+    let vector = !matches!(table.instructions[entry.inst as usize].group(), "SALU" | "SMEM" | "BRANCH");
     let mut registers = Vec::new();
     for operand in table.signatures[entry.sig as usize] {
         let what = match operand.role {

@@ -25,7 +25,7 @@ pub(super) fn compiled(archs: &[Arch], json: bool) -> Result<String, String> {
         let mut groups: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
         for (inst, number) in arch.table().instructions.iter().zip(BY_ARCH[arch as usize]) {
             if *number != u16::MAX {
-                let (all, with_code) = groups.entry(inst.group).or_default();
+                let (all, with_code) = groups.entry(inst.group()).or_default();
                 *all += 1;
                 *with_code += wavesim_jit::is_compiled(*number) as usize;
             }
@@ -118,7 +118,7 @@ pub(super) fn reason(name: &str) -> &'static str {
 fn count(arch: Arch) -> BTreeMap<&'static str, Count> {
     let mut groups: BTreeMap<&str, Count> = BTreeMap::new();
     for (at, inst) in arch.table().instructions.iter().enumerate() {
-        let group = groups.entry(inst.group).or_default();
+        let group = groups.entry(inst.group()).or_default();
         group.total += 1;
         match operation(arch, at) {
             Some(_) => group.semantics += 1,

@@ -157,7 +157,7 @@ fn meaning(operation: Option<&Operation>) -> Meaning {
 
 /// One instruction per line. With several architectures, each line says its own.
 pub fn list(archs: &[Arch], group: Option<&str>, json: bool) -> Result<String, String> {
-    let groups: BTreeSet<&str> = archs.iter().flat_map(|a| a.table().instructions).map(|i| i.group).collect();
+    let groups: BTreeSet<&str> = archs.iter().flat_map(|a| a.table().instructions).map(|i| i.group()).collect();
     if let Some(wanted) = group
         && !groups.iter().any(|g| g.eq_ignore_ascii_case(wanted))
     {
@@ -169,7 +169,7 @@ pub fn list(archs: &[Arch], group: Option<&str>, json: bool) -> Result<String, S
         let table = arch.table();
         let width = table.instructions.iter().map(|i| i.name.len()).max().unwrap_or(0);
         for (at, inst) in table.instructions.iter().enumerate() {
-            if group.is_some_and(|g| !g.eq_ignore_ascii_case(inst.group)) {
+            if group.is_some_and(|g| !g.eq_ignore_ascii_case(inst.group())) {
                 continue;
             }
             let meaning = meaning(operation(arch, at)).name();
@@ -177,7 +177,7 @@ pub fn list(archs: &[Arch], group: Option<&str>, json: bool) -> Result<String, S
             let encodings = encoding_names(table, inst);
             if json {
                 let mut line = json!({
-                    "name": name, "encodings": encodings, "group": inst.group, "semantics": meaning
+                    "name": name, "encodings": encodings, "group": inst.group(), "semantics": meaning
                 });
                 if archs.len() > 1 {
                     line["arch"] = arch.name().into();
@@ -188,7 +188,7 @@ pub fn list(archs: &[Arch], group: Option<&str>, json: bool) -> Result<String, S
                     let _ = write!(out, "{:8}", arch.name());
                 }
                 let _ =
-                    writeln!(out, "{name:width$}  {:12} {meaning:10}  {}", inst.group, encodings.join(" "));
+                    writeln!(out, "{name:width$}  {:12} {meaning:10}  {}", inst.group(), encodings.join(" "));
             }
         }
     }

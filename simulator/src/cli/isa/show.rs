@@ -16,7 +16,8 @@ pub(super) fn show_text(found: &[(Arch, usize)]) -> String {
     let _ = writeln!(out, "{}", first.name.to_lowercase());
     let names: Vec<&str> = found.iter().map(|(a, _)| a.name()).collect();
     let _ = writeln!(out, "  architectures  {}", names.join(", "));
-    let _ = writeln!(out, "  group          {} {}", first.group, first.subgroup.replace("NOT_ASSIGNED", ""));
+    let _ =
+        writeln!(out, "  group          {} {}", first.group(), first.subgroup().replace("NOT_ASSIGNED", ""));
     let flags = flag_names(first);
     if !flags.is_empty() {
         let _ = writeln!(out, "  flags          {}", flags.join(", "));
@@ -42,7 +43,7 @@ pub(super) fn show_text(found: &[(Arch, usize)]) -> String {
 }
 
 fn flag_names(inst: &Instruction) -> Vec<&'static str> {
-    let f = inst.flags;
+    let f = inst.flags();
     [
         (f.branch, "branch"),
         (f.conditional_branch, "conditional branch"),
@@ -59,8 +60,8 @@ fn forms_text(arch: Arch, at: usize) -> String {
     let table = arch.table();
     let inst = &table.instructions[at];
     let mut out = String::new();
-    if !inst.aliases.is_empty() {
-        let _ = writeln!(out, "  also called {}", inst.aliases.join(", ").to_lowercase());
+    if !inst.aliases().is_empty() {
+        let _ = writeln!(out, "  also called {}", inst.aliases().join(", ").to_lowercase());
     }
     for form in describe::instruction_forms(arch, at) {
         let (encoding, condition) = (form.encoding, form.condition.unwrap_or_default());
@@ -126,9 +127,9 @@ pub(super) fn show_json(found: &[(Arch, usize)]) -> String {
             })
         });
         let value = json!({
-            "aliases": inst.aliases.iter().map(|a| a.to_lowercase()).collect::<Vec<_>>(),
-            "group": inst.group,
-            "subgroup": inst.subgroup,
+            "aliases": inst.aliases().iter().map(|a| a.to_lowercase()).collect::<Vec<_>>(),
+            "group": inst.group(),
+            "subgroup": inst.subgroup(),
             "flags": flag_names(inst),
             "encodings": forms,
             "semantics": meaning(op).name(),

@@ -173,7 +173,7 @@ pub(super) type Successors = [Option<usize>; 2];
 
 pub(super) fn successors(program: &Program, at: usize) -> Successors {
     let (inst, pc) = (&program.insts[at], program.pcs[at]);
-    let flags = inst.instruction(program.arch.table()).flags;
+    let flags = inst.instruction(program.arch.table()).flags();
     let end = pc + inst.size as u64;
     let next = || program.inst_at(end);
     if !flags.branch {

@@ -33,7 +33,7 @@ fn compilers_insert_what_the_rules_ask_for() {
         assert!(found.is_empty(), "{name}: {found:?}");
         let graph = Graph::new(&program, &effects);
         // Behind the last end of the program there is padding.
-        let end = program.insts.iter().rposition(|i| i.instruction(program.arch.table()).flags.terminator);
+        let end = program.insts.iter().rposition(|i| i.instruction(program.arch.table()).flags().terminator);
         for at in (1..end.unwrap_or(1)).filter(|&at| effects[at].calls.contains(&Control::Nop)) {
             // LLVM also waits for masks that are carries or choose a source, which the manuals say are forwarded.
             let chooses = effects[at + 1].reads.iter().any(|used| graph.nodes[at + 1].is_mask(used));
