@@ -41,15 +41,14 @@ pub fn variants(at: usize, handlers: &Handlers, mode: Mode, wide: bool) -> [Toke
     let module = format_ident!("h{}", at / PER_MODULE);
     let fast = function(at, handlers, mode);
     let own = |name: Ident| quote! { #module::#name };
-    if mode == Mode::Base && handlers.is_serial() {
+    if mode == Mode::Base && handlers.shared {
         let shared = function(at, handlers, Mode::Keep);
         return [(); 3].map(|()| quote! { wavesim_handlers::#module::#shared });
     }
-    let [general, broadcast] = ["general", "broadcast"].map(|variant| own(format_ident!("{fast}_{variant}")));
     let general = if handlers.by_fast {
         quote! { general }
     } else {
-        general
+        own(format_ident!("{fast}_general"))
     };
     let fast = own(fast);
     match &handlers.fast {
@@ -58,7 +57,7 @@ pub fn variants(at: usize, handlers: &Handlers, mode: Mode, wide: bool) -> [Toke
         _ if wide && halved(handlers) => [(); 3].map(|()| quote! { each_half }),
         Fast::None => [fast.clone(), fast.clone(), fast],
         Fast::Scalar(_) => [general.clone(), fast, general],
-        Fast::Lanes(_) => [general, fast, broadcast],
+        Fast::Lanes(_) => [general, fast, quote! { broadcast_first }],
         Fast::Block(_) => [general.clone(), fast, general],
     }
 }
@@ -71,7 +70,7 @@ fn halved(handlers: &Handlers) -> bool {
 /// All functions of an operation for a host.
 pub fn handler(at: usize, handlers: &Handlers, host: Host) -> TokenStream {
     let halved = halved(handlers);
-    if host == Host::Any && handlers.is_serial() {
+    if host == Host::Any && handlers.shared {
         let line = format!("{} is the same for all hosts.", handlers.name);
         return quote! { #[doc = #line] const _: () = (); };
     }
@@ -122,7 +121,7 @@ pub fn handler(at: usize, handlers: &Handlers, host: Host) -> TokenStream {
 /// vector code.
 fn any_mode(at: usize, handlers: &Handlers, halved: bool) -> TokenStream {
     let (name, general) = (function(at, handlers, Mode::Base), format_ident!("op{at}"));
-    let mode = if handlers.floats {
+    let mode = if handlers.floats.any() {
         quote! { cx.general }
     } else {
         quote! { Keep }
@@ -171,28 +170,19 @@ impl Functions<'_> {
             return self.halves(name, &mode);
         }
         if self.handlers.fast == Fast::None {
-            let features = (!self.handlers.is_serial()).then_some(features);
+            let features = (!self.handlers.shared).then_some(features);
             return quote! {
                 #features
                 pub unsafe fn #name(cx: &mut Cx<'_>, op: &Op) -> Flow { #mode unsafe { #general(cx, op, &m) } }
             };
         }
         let body = format_ident!("fast{}", self.at);
-        let [slow, broadcast] = ["general", "broadcast"].map(|variant| format_ident!("{name}_{variant}"));
+        let slow = format_ident!("{name}_general");
         // The first function needs no registers but the body's: everything that calls others is a tail call.
         let (fast, rest) = match flushing {
             None => (quote! { #mode unsafe { #body(cx, op, &m) } }, quote! {}),
             Some(flushing) => self.flushing(name, &mode, flushing),
         };
-        let broadcasting = matches!(self.handlers.fast, Fast::Lanes(_)).then(|| {
-            quote! {
-                #features
-                pub unsafe fn #broadcast(cx: &mut Cx<'_>, op: &Op) -> Flow {
-                    unsafe { rt::fast_broadcast(cx, op, cx.file) };
-                    unsafe { #name(cx, op) }
-                }
-            }
-        });
         let own_general = (!self.handlers.by_fast).then(|| {
             quote! {
                 #features
@@ -202,7 +192,6 @@ impl Functions<'_> {
         quote! {
             #features
             pub unsafe fn #name(cx: &mut Cx<'_>, op: &Op) -> Flow { #fast }
-            #broadcasting
             #rest
             #own_general
         }

@@ -17,7 +17,7 @@ pub use text::text;
 use handler::Mode;
 use isa_lower::ir::{Block, Fast};
 
-use isa_spec::canonical::SemanticsSet;
+use isa_spec::canonical::{Operation, SemanticsSet};
 use isa_spec::data::Loaded;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote};
@@ -76,6 +76,7 @@ pub fn operations(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
         let staged = matches!(handlers.fast, Fast::Lanes(_) | Fast::Scalar(_));
         let block = matches!(handlers.fast, Fast::Block(_));
         let wide = matches!(handlers.fast, Fast::Block(Block::Global { wide: Some(_), .. }));
+        let isa_lower::ir::Floats { single, others } = handlers.floats;
         let output = match handlers.output() {
             Some(output) => {
                 let output = format_ident!("{}", format!("{output:?}"));
@@ -86,7 +87,7 @@ pub fn operations(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
         quote! {
             OpInfo { name: #name, shape: ::isa_spec::pcode::ir::Shape::#shape, fields: &[#(#fields),*],
                 indexed: &[#(#indexed),*], staged: #staged, sources: [#(#sources),*], result: #result, output: #output, block: #block,
-                wide: #wide,
+                wide: #wide, single: #single, other_floats: #others,
                 facts: [#facts_32, #facts_64], file: #file, line: #line as u32 }
         }
     });
@@ -129,6 +130,10 @@ pub fn operations(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
             pub block: bool,
             /// It does so too where the instruction has no scalar base and 64 bits of each lane are the address.
             pub wide: bool,
+            /// Results depend on what MODE says of f32 and bf16.
+            pub single: bool,
+            /// Results depend on what MODE says of other floats, or of overflow, which includes bf16.
+            pub other_floats: bool,
             /// Rows of [`FACTS`]: in waves of 32 and of 64.
             pub facts: [u16; 2],
             /// Pseudocode file of the body.
@@ -152,6 +157,14 @@ pub fn operations(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
     }
 }
 
+/// What the handlers for a host are made of.
+pub fn lower(op: &Operation, host: Host) -> isa_lower::ir::Handlers {
+    match host {
+        Host::Avx2 => isa_lower::lower(op),
+        Host::Any => isa_lower::lower_compactly(op),
+    }
+}
+
 /// The handlers of one operation, under a number that is in the functions' names.
 pub fn emit(number: usize, handlers: &isa_lower::ir::Handlers, host: Host) -> TokenStream {
     handler::handler(number, handlers, host)
@@ -160,7 +173,7 @@ pub fn emit(number: usize, handlers: &isa_lower::ir::Handlers, host: Host) -> To
 /// Handlers and their tables.
 pub fn handlers(loaded: &Loaded, set: &SemanticsSet, host: Host) -> TokenStream {
     let tracked = tracked(loaded);
-    let lowered: Vec<_> = set.operations.iter().map(isa_lower::lower).collect();
+    let lowered: Vec<_> = set.operations.iter().map(|op| lower(op, host)).collect();
     let mut modules = TokenStream::new();
     for (number, chunk) in lowered.chunks(PER_MODULE).enumerate() {
         let name = format_ident!("h{number}");
@@ -204,7 +217,7 @@ pub fn handlers(loaded: &Loaded, set: &SemanticsSet, host: Host) -> TokenStream 
         }
     });
     let halves = (host == Host::Avx2).then(|| {
-        quote! { use wavesim_machine::exec::rt::{both_halves, both_halves_broadcast, each_half, general}; }
+        quote! { use wavesim_machine::exec::rt::{both_halves, both_halves_broadcast, broadcast_first, each_half, general}; }
     });
     quote! {
         #tracked

@@ -423,7 +423,7 @@ impl Lines<'_, '_> {
     }
 
     fn block(&mut self, block: &Block) -> Result {
-        self.line("fast: a copy, if all lanes are active and neighbours")?;
+        self.line("fast: a copy, if all lanes are active and addresses are coalesced")?;
         self.inner(|l| match block {
             Block::Global { base, offsets, unless, wide, store, dwords } => {
                 if let Some(unless) = unless {

@@ -14,7 +14,7 @@ mod vector;
 
 use isa_spec::pcode::ir::{Control, LocalId, Space, State};
 
-pub use handlers::{Block, Fast, Flushing, Handlers};
+pub use handlers::{Block, Fast, Floats, Flushing, Handlers};
 pub use step::{
     Addresses, Body, Halves, LaneLoop, LaneResult, Lanes, Memory, Once, Output, Read, Start, Step, Sum,
     WriteBack,

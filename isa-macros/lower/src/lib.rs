@@ -13,7 +13,7 @@ pub mod lower;
 pub mod passes;
 pub mod visit;
 
-use ir::{Body, Fast, Handlers};
+use ir::{Body, Fast, Handlers, Step};
 use isa_spec::canonical::Operation;
 
 /// Everything that runs for an operation.
@@ -42,5 +42,18 @@ pub fn lower(op: &Operation) -> Handlers {
         passes::simd::run(lanes);
     }
     handlers.by_fast = passes::fast::is_enough(&handlers);
+    handlers.shared = handlers.is_serial();
     handlers
+}
+
+/// [`lower()`] for hosts without SIMD vectors: accesses to memory stay in the lane loop, which is short code. Steps for all lanes are ten
+/// times as long.
+pub fn lower_compactly(op: &Operation) -> Handlers {
+    let handlers = lower(op);
+    match &handlers.general {
+        Body::Lanes(lanes) if lanes.steps.iter().any(|step| matches!(step, Step::Memory(_))) => {
+            lower::handlers(op)
+        }
+        _ => handlers,
+    }
 }

@@ -73,6 +73,7 @@ pub(crate) static HANDLERS: Handlers = Handlers {
     #[cfg(target_family = "wasm")]
     base: &EVALUATED,
     by_mode: &BY_MODE,
+    mixed: if cfg!(target_family = "wasm") { None } else { Some(rt::Mixed::new()) },
 };
 
 /// While MODE skips vector instructions or offsets their VGPRs.
@@ -374,6 +375,7 @@ pub(crate) fn run_by(
         flush_64: table,
         base: table,
         by_mode: &BY_MODE,
+        mixed: None,
     };
     turn(Box::leak(Box::new(tables)), program, wave, context, budget, executed, &Nothing, &mut Alone)
 }

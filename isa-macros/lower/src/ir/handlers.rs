@@ -45,6 +45,22 @@ pub struct Flushing {
     pub direct: bool,
 }
 
+/// Floats that an operation reads or gives, by the bits of MODE that govern them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Floats {
+    /// f32 and bf16: rounding and denormals of f32.
+    pub single: bool,
+    /// All others, which have rounding and denormals of their own. With bf16, as FP16_OVFL is for them all but f32.
+    pub others: bool,
+}
+
+impl Floats {
+    /// Whether there are any.
+    pub fn any(self) -> bool {
+        self.single || self.others
+    }
+}
+
 /// All that runs for one operation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Handlers {
@@ -65,10 +81,12 @@ pub struct Handlers {
     /// The general handler needs no code of its own: what `fast`, which is [`Fast::Lanes`], makes of staged operands with their modifiers
     /// applied, followed by output modifiers, is the same.
     pub by_fast: bool,
-    /// Whether results depend on MODE at all.
-    pub floats: bool,
+    /// Which floats of MODE results depend on.
+    pub floats: Floats,
     /// Whether handlers depend on how MODE treats f32, so that two modes need two of them. Products find out themselves.
     pub floats_f32: bool,
+    /// One handler is for all hosts: see [`Handlers::is_serial`].
+    pub shared: bool,
     /// Set for operations that flush and whose sources are mostly results of flushing operations.
     pub flushing: Option<Flushing>,
 }
@@ -82,9 +100,8 @@ impl Handlers {
         }
     }
 
-    /// Whether nothing is in it that is faster with the host's vectors: lanes one after the other, or scalar loads. One handler is for all
-    /// hosts then.
-    pub fn is_serial(&self) -> bool {
+    /// Whether nothing is in it that is faster with the host's vectors: lanes one after the other, or scalar loads.
+    pub(crate) fn is_serial(&self) -> bool {
         let serial = match &self.general {
             Body::Lanes(lanes) => {
                 !lanes.broadcast
@@ -95,7 +112,7 @@ impl Handlers {
                     && any_value(&once.body, &|v| matches!(v.kind, ValueKind::Load { .. }))
             }
         };
-        serial && self.fast == Fast::None && !self.floats
+        serial && self.fast == Fast::None && !self.floats.any()
     }
 
     /// Which output modifiers the general handler applies to a result of whole registers, if it has one.

@@ -89,7 +89,7 @@ pub struct Product {
     pub depth: u32,
     /// Rows of `a` and `d`.
     pub rows: u32,
-    /// Columns of `b` and `d`, which are neighbours in their arrays.
+    /// Columns of `b` and `d`, which are consecutive in their arrays.
     pub columns: u32,
     /// The factor that is the same for a row.
     pub a: ProductPart,

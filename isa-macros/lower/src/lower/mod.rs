@@ -74,6 +74,7 @@ pub fn handlers(op: &Operation) -> Handlers {
         Shape::Scalar | Shape::Wave => Body::Once(lower.once()),
     };
     let float = &op.sem.uses.float;
+    let single = float.contains(&Ty::F32) || float.contains(&Ty::BF16);
     Handlers {
         name: op.name.clone(),
         shape: op.sem.shape,
@@ -82,9 +83,9 @@ pub fn handlers(op: &Operation) -> Handlers {
         general,
         fast: Fast::None,
         by_fast: false,
-        floats: !float.is_empty(),
-        // MODE[5:4] governs both.
-        floats_f32: float.contains(&Ty::F32) || float.contains(&Ty::BF16),
+        floats: Floats { single, others: float.iter().any(|ty| *ty != Ty::F32) },
+        floats_f32: single,
+        shared: false,
         flushing: None,
         operands,
     }

@@ -92,12 +92,14 @@ pub fn run(args: &IsaArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
         IsaCommand::List { target, group, json } => list(&target.archs(), group.as_deref(), *json),
         IsaCommand::Show { name, target, json } => show(&target.archs(), name, *json),
         #[cfg(feature = "lowering")]
-        IsaCommand::Ir { name, target } => lowered(&target.archs(), name, |_, handlers| handlers.to_string()),
+        IsaCommand::Ir { name, target } => {
+            lowered(&target.archs(), name, |_, op| isa_lower::lower(op).to_string())
+        }
         #[cfg(feature = "lowering")]
         IsaCommand::Rust { name, target, portable } => {
             let host = if *portable { isa_emit::Host::Any } else { isa_emit::Host::Avx2 };
-            lowered(&target.archs(), name, |number, handlers| {
-                isa_emit::text(isa_emit::emit(number, handlers, host))
+            lowered(&target.archs(), name, |number, op| {
+                isa_emit::text(isa_emit::emit(number, &isa_emit::lower(op, host), host))
             })
         }
         IsaCommand::Coverage { target, engine: Engine::Interpreter, json } => {
@@ -157,7 +159,8 @@ fn meaning(operation: Option<&Operation>) -> Meaning {
 
 /// One instruction per line. With several architectures, each line says its own.
 pub fn list(archs: &[Arch], group: Option<&str>, json: bool) -> Result<String, String> {
-    let groups: BTreeSet<&str> = archs.iter().flat_map(|a| a.table().instructions).map(|i| i.group()).collect();
+    let groups: BTreeSet<&str> =
+        archs.iter().flat_map(|a| a.table().instructions).map(|i| i.group()).collect();
     if let Some(wanted) = group
         && !groups.iter().any(|g| g.eq_ignore_ascii_case(wanted))
     {
@@ -218,7 +221,7 @@ pub fn show(archs: &[Arch], name: &str, json: bool) -> Result<String, String> {
 pub fn lowered(
     archs: &[Arch],
     name: &str,
-    text: impl Fn(usize, &isa_lower::ir::Handlers) -> String,
+    text: impl Fn(usize, &isa_spec::canonical::Operation) -> String,
 ) -> Result<String, String> {
     let set = &*isa::SEMANTICS;
     let mut operations: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
@@ -234,7 +237,7 @@ pub fn lowered(
     for (number, archs) in operations {
         let op = &set.operations[number as usize];
         let _ = writeln!(out, "// {} ({})", archs.join(", "), isa::place(op.sem.span));
-        let _ = writeln!(out, "{}", text(number as usize, &isa_lower::lower(op)));
+        let _ = writeln!(out, "{}", text(number as usize, op));
     }
     Ok(out)
 }

@@ -41,28 +41,12 @@ pub unsafe fn op0_keep(cx: &mut Cx<'_>, op: &Op) -> Flow {
     target_arch = "x86_64",
     target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt")
 )]
-pub unsafe fn op0_keep_broadcast(cx: &mut Cx<'_>, op: &Op) -> Flow {
-    unsafe { rt::fast_broadcast(cx, op, cx.file) };
-    unsafe { op0_keep(cx, op) }
-}
-#[cfg_attr(
-    target_arch = "x86_64",
-    target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt")
-)]
 pub unsafe fn op0_flush(cx: &mut Cx<'_>, op: &Op) -> Flow {
     if unsafe { rt::have_no_denormals(cx.file, [op.src[0usize], op.src[1usize]]) } {
         let m = FlushRows;
         return unsafe { fast0(cx, op, &m) };
     }
     unsafe { op0_flush_slow(cx, op) }
-}
-#[cfg_attr(
-    target_arch = "x86_64",
-    target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt")
-)]
-pub unsafe fn op0_flush_broadcast(cx: &mut Cx<'_>, op: &Op) -> Flow {
-    unsafe { rt::fast_broadcast(cx, op, cx.file) };
-    unsafe { op0_flush(cx, op) }
 }
 #[cfg_attr(
     target_arch = "x86_64",

@@ -56,23 +56,7 @@ pub unsafe fn op0_keep(cx: &mut Cx<'_>, op: &Op) -> Flow {
     target_arch = "x86_64",
     target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt")
 )]
-pub unsafe fn op0_keep_broadcast(cx: &mut Cx<'_>, op: &Op) -> Flow {
-    unsafe { rt::fast_broadcast(cx, op, cx.file) };
-    unsafe { op0_keep(cx, op) }
-}
-#[cfg_attr(
-    target_arch = "x86_64",
-    target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt")
-)]
 pub unsafe fn op0_flush(cx: &mut Cx<'_>, op: &Op) -> Flow {
     let m = Flush;
     unsafe { fast0(cx, op, &m) }
-}
-#[cfg_attr(
-    target_arch = "x86_64",
-    target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt,popcnt")
-)]
-pub unsafe fn op0_flush_broadcast(cx: &mut Cx<'_>, op: &Op) -> Flow {
-    unsafe { rt::fast_broadcast(cx, op, cx.file) };
-    unsafe { op0_flush(cx, op) }
 }

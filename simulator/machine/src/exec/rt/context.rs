@@ -1,7 +1,8 @@
 //! What a handler sees of the machine.
 
 use super::float::General;
-use super::operands::fast_broadcast_both;
+use super::mixed::Mixed;
+use super::operands::{fast_broadcast, fast_broadcast_both};
 use super::watch::Watch;
 use crate::exec::context::Context;
 use crate::exec::hwreg;
@@ -60,6 +61,9 @@ pub struct Handlers {
     pub base: &'static Table,
     /// While MODE skips vector instructions or offsets their VGPRs: [`by_mode`](super::by_mode) everywhere.
     pub by_mode: &'static Table,
+    /// For other modes of arithmetic, on hosts that have what the fast handlers are compiled for. `None` if `base` leaves instructions to
+    /// the evaluator, which runs them whole: not what remains of one whose first operation had a handler.
+    pub mixed: Option<Mixed>,
 }
 
 /// What MODE chooses.
@@ -72,7 +76,7 @@ struct Chosen {
 impl Handlers {
     /// For a MODE, on waves of so many lanes.
     #[inline(always)]
-    fn choose(&self, fast: Option<Avx2>, arch: Arch, mode: u32, lanes: u32) -> Chosen {
+    fn choose(&'static self, fast: Option<Avx2>, arch: Arch, mode: u32, lanes: u32) -> Chosen {
         // Rounding, denormals and FP16_OVFL; and what CDNA does to vector instructions.
         let (narrow, wide) = match (fast.is_some(), mode & (ARITHMETIC | GPR_IDX_EN | VSKIP)) {
             (true, 0xf0) => (self.keep, self.keep_64),
@@ -84,7 +88,7 @@ impl Handlers {
     }
 
     #[cold]
-    fn choose_rare(&self, fast: Option<Avx2>, arch: Arch, mode: u32, lanes: u32) -> Chosen {
+    fn choose_rare(&'static self, fast: Option<Avx2>, arch: Arch, mode: u32, lanes: u32) -> Chosen {
         let special = arch.is_cdna() && mode & (GPR_IDX_EN | VSKIP) != 0;
         let plain = self.by_arithmetic(fast, mode, lanes == 64);
         Chosen {
@@ -95,13 +99,17 @@ impl Handlers {
     }
 
     /// The handlers for what MODE says of arithmetic, for waves of 64 or of 32.
-    fn by_arithmetic(&self, fast: Option<Avx2>, mode: u32, wide: bool) -> &'static Table {
+    fn by_arithmetic(&'static self, fast: Option<Avx2>, mode: u32, wide: bool) -> &'static Table {
         match (fast.is_some(), mode & ARITHMETIC, wide) {
+            (false, ..) => self.base,
             (true, 0xf0, true) => self.keep_64,
             (true, 0xf0, false) => self.keep,
             (true, 0xc0, true) => self.flush_64,
             (true, 0xc0, false) => self.flush,
-            _ => self.base,
+            (true, mode, wide) => match &self.mixed {
+                Some(mixed) => mixed.table(self, mode, wide),
+                None => self.base,
+            },
         }
     }
 }
@@ -314,7 +322,6 @@ pub unsafe fn both_halves_broadcast(cx: &mut Cx<'_>, op: &Op) -> Flow {
 /// As for [`both_halves_broadcast`].
 #[inline(never)]
 unsafe fn both_halves_copied(cx: &mut Cx<'_>, op: &Op) -> Flow {
-    const COPIED: usize = Variant::FastBroadcast as usize - Variant::Fast as usize;
     debug_assert!(std::ptr::eq(cx.op, op));
     cx.file = cx.first;
     // SAFETY: O1; by the contract.
@@ -325,6 +332,23 @@ unsafe fn both_halves_copied(cx: &mut Cx<'_>, op: &Op) -> Flow {
     // SAFETY: O1; by the contract.
     unsafe { cx.narrow.get_unchecked(op.code as usize - COPIED)(cx, op) }
 }
+
+/// [`Variant::FastBroadcast`] in a wave of 32: copies the SGPRs, and goes on as [`Variant::Fast`]. One function for all operations: the
+/// code of each stands once.
+///
+/// # Safety
+/// As for [`Handler`], in a wave of 32; the operation lists SGPRs (O5), and the host has AVX2 (H1).
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
+pub unsafe fn broadcast_first(cx: &mut Cx<'_>, op: &Op) -> Flow {
+    // SAFETY: O1; by the contract.
+    unsafe {
+        fast_broadcast(cx, op, cx.file);
+        cx.narrow.get_unchecked(op.code as usize - COPIED)(cx, op)
+    }
+}
+
+/// From an operation's handler that copies SGPRs to the one that finds them copied.
+const COPIED: usize = Variant::FastBroadcast as usize - Variant::Fast as usize;
 
 /// [`both_halves`] of what may stop the wave, which the second half then does not run for.
 ///

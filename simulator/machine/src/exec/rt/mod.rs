@@ -13,6 +13,7 @@ mod half;
 mod int;
 mod lds;
 mod memory;
+mod mixed;
 mod modify;
 mod operands;
 mod patterns;
@@ -29,8 +30,8 @@ pub use block::{load_block, load_lds_block, store_block, store_lds_block};
 pub use by_mode::by_mode;
 pub use bytes::{U32x8, select_bytes, select_bytes_x8};
 pub use context::{
-    Cx, Flow, Handler, Handlers, Table, both_halves, both_halves_broadcast, control, each_half, read_only,
-    status,
+    Cx, Flow, Handler, Handlers, Table, both_halves, both_halves_broadcast, broadcast_first, control,
+    each_half, read_only, status,
 };
 pub use double::*;
 pub use float::*;
@@ -41,6 +42,7 @@ pub use isa_spec::pcode::builtins::{Control, Pure};
 pub use isa_spec::pcode::ir::{Space, Ty};
 pub use lds::{lds_offset, load_lds, store_lds};
 pub use memory::{exchange, load, load_offsets, load_vecs, store, store_offsets, store_vecs};
+pub use mixed::Mixed;
 pub use modify::modify;
 pub use operands::*;
 pub use product::{Part, Places, product, product_of_integers};
