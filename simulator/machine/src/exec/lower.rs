@@ -1,11 +1,9 @@
 //! Instructions -> dense operations: operands resolved, constants broadcast to lane vectors, modifiers in a table of their own.
 
-use super::op::{ByMode, BySource, Ext, Op, Part, Place, Rest, SLOTS, Sdwa, Source, Variant};
+use super::op::{ByMode, BySource, Ext, Op, Part, SLOTS, Source, Variant};
 use super::validate;
-use crate::isa::{self, OpInfo};
-use crate::state::wave::{
-    ALL_VGPRS, CONSTS, DISCARD, MAX_CONSTS, NULL, SCALAR_CONSTS, SCALARS, SGPRS, TEMP, VCC_LO, VGPRS,
-};
+use crate::isa;
+use crate::state::wave::{DISCARD, TEMP, VCC_LO};
 use foldhash::{HashMap, HashMapExt};
 use isa_spec::facts::Touch;
 use isa_spec::pcode::ir::Shape;
@@ -13,10 +11,16 @@ use isa_spec::tables::Role;
 use std::sync::atomic::{AtomicU64, Ordering};
 use wavesim_isa::arch::Arch;
 use wavesim_isa::inst::Inst;
-use wavesim_isa::operand::{self, Code, Fmt, Half, Holds, Operand, Plan};
+use wavesim_isa::operand::{self, Operand, Plan};
 use wavesim_isa::relative;
 
 mod dpp;
+mod modifiers;
+mod operands;
+mod variant;
+
+pub use modifiers::sdwa;
+use variant::{block, is_beyond, lanes, scalar};
 
 /// What a program has too many of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -299,165 +303,6 @@ impl Lowered {
         self.seen_consts.insert(dwords, at);
         Ok(at)
     }
-
-    /// A constant as a source: in the file that the operation's handler reads, if it is one of the first, or in the pool.
-    fn constant(
-        &mut self,
-        shape: Shape,
-        slot: usize,
-        dwords: Vec<u32>,
-        pool: &mut [u32; SLOTS],
-    ) -> Result<Source, Full> {
-        let count = dwords.len();
-        let place = self.pooled(dwords)?;
-        let at = place as usize;
-        let in_file = match shape {
-            Shape::Lane if at + count <= MAX_CONSTS => Source::vector(CONSTS + at),
-            Shape::Lane => None,
-            _ => Source::scalar_constant(at, count),
-        };
-        Ok(in_file.unwrap_or_else(|| {
-            pool[slot] = place;
-            Source::pool(slot)
-        }))
-    }
-
-    #[allow(clippy::too_many_arguments)]
-    fn destination(
-        &mut self,
-        arch: Arch,
-        inst: &Inst,
-        plan: &'static Plan,
-        operand: &Operand,
-        info: &OpInfo,
-        op: &mut Op,
-        ext: &mut Ext,
-    ) {
-        let Some(field) = operand.field else {
-            if operand.fmt == Fmt::Mask {
-                op.d = VCC_LO as u16;
-            }
-            return;
-        };
-        let value = plan.value(inst, operand).unwrap_or(inst.fields[field as usize]);
-        if operand.fmt == Fmt::Mask {
-            op.d = Source::sgpr(operand::mask_register(operand, value)).number();
-            if info.shape == Shape::Scalar {
-                op.flags |= Op::SCALAR_DEST;
-            }
-            return;
-        }
-        match operand::code(arch, operand, value) {
-            // A body that reads the number itself gets all of it.
-            Code::Vgpr(reg) if reg as usize >= ALL_VGPRS => op.d = DISCARD as u16,
-            Code::Vgpr(reg) if info.indexed.contains(&operand.role) => op.d = reg,
-            Code::Vgpr(reg) => {
-                op.d = plan.register(operand, reg);
-                if plan.half_shift(inst, operand, reg, true) != 0 {
-                    op.flags |= Op::HIGH;
-                }
-                if !plan.returns(inst) {
-                    if operand.input {
-                        op.flags |= Op::OUTPUT | Op::NO_RESULT;
-                    } else {
-                        op.d = DISCARD as u16;
-                    }
-                }
-            }
-            Code::Sgpr(sgpr) => {
-                op.d = Source::sgpr(sgpr).number();
-                op.flags |= Op::SCALAR_DEST;
-                ext.half_result = operand.fmt == Fmt::F16
-                    && plan.get(inst, plan.mods.omod) + plan.get(inst, plan.mods.clamp) != 0;
-            }
-            Code::Fixed(_) => op.d = DISCARD as u16,
-            _ => op.d = NULL as u16,
-        }
-        let float = matches!(operand.fmt, Fmt::F16 | Fmt::BF16 | Fmt::F32 | Fmt::F64)
-            || operand.fmt == Fmt::Packed(Half::F16) && operand.size_bits == 32;
-        let clamp = plan.get(inst, plan.mods.clamp) != 0 && !info.fields.contains(&"CLAMP");
-        if float && (clamp || plan.get(inst, plan.mods.omod) != 0) {
-            op.flags |= Op::OUTPUT;
-        }
-    }
-
-    #[allow(clippy::too_many_arguments)]
-    fn source(
-        &mut self,
-        arch: Arch,
-        inst: &Inst,
-        plan: &'static Plan,
-        operand: &Operand,
-        info: &OpInfo,
-        op: &mut Op,
-        ext: &mut Ext,
-        pool: &mut [u32; SLOTS],
-    ) -> Result<(), Full> {
-        if operand.role == Role::S4 {
-            return self.fifth(arch, inst, plan, operand, info, ext, pool);
-        }
-        let Some(slot) = slot(operand.role) else { return Ok(()) };
-        let Some(value) = plan.value(inst, operand) else { return Ok(()) };
-        if operand.fmt == Fmt::Mask {
-            op.src[slot] = Source::sgpr(operand::mask_register(operand, value));
-            return Ok(());
-        }
-        let code = operand::code(arch, operand, value);
-        let mut reg = 0;
-        op.src[slot] = match code {
-            // A body that reads the number itself gets all of it.
-            Code::Vgpr(r) if info.indexed.contains(&operand.role) => Source::vgpr(r),
-            Code::Vgpr(r) => {
-                reg = r;
-                Source::vgpr(plan.register(operand, r))
-            }
-            Code::Fixed(r) => Source::vgpr(r),
-            Code::Sgpr(sgpr) => Source::sgpr(sgpr),
-            // What is not a register has no number.
-            _ if info.indexed.contains(&operand.role) => Source::NULL,
-            Code::Int(_) | Code::Float(_) | Code::Literal => {
-                let dwords = constant_dwords(plan.constant(inst, code, operand), operand);
-                self.constant(info.shape, slot, dwords, pool)?
-            }
-            Code::Scc => Source::SCC,
-            Code::Vccz => Source::VCCZ,
-            Code::Execz => Source::EXECZ,
-            Code::SharedBase => Source::SHARED_BASE,
-            Code::PrivateBase => Source::PRIVATE_BASE,
-            Code::SharedLimit | Code::PrivateLimit => Source::LIMIT,
-            Code::Invalid => Source::NULL,
-        };
-        if matches!(operand.role, Role::S0 | Role::S1 | Role::S2 | Role::S3) && info.shape != Shape::Scalar {
-            modifiers(arch, inst, plan, operand, info, slot, reg, ext);
-        }
-        Ok(())
-    }
-
-    /// The fifth source: a register or a constant, without modifiers.
-    #[allow(clippy::too_many_arguments)]
-    fn fifth(
-        &mut self,
-        arch: Arch,
-        inst: &Inst,
-        plan: &'static Plan,
-        operand: &Operand,
-        info: &OpInfo,
-        ext: &mut Ext,
-        pool: &mut [u32; SLOTS],
-    ) -> Result<(), Full> {
-        let Some(value) = plan.value(inst, operand) else { return Ok(()) };
-        let code = operand::code(arch, operand, value);
-        ext.fifth = match code {
-            Code::Vgpr(reg) => Source::vgpr(reg),
-            Code::Sgpr(sgpr) => Source::sgpr(sgpr),
-            Code::Int(_) | Code::Float(_) | Code::Literal => {
-                let dwords = constant_dwords(plan.constant(inst, code, operand), operand);
-                self.constant(info.shape, SLOTS - 1, dwords, pool)?
-            }
-            _ => Source::NULL,
-        };
-        Ok(())
-    }
 }
 
 /// Which VGPRs of an operation M0 can offset, and whether it can be skipped.
@@ -477,110 +322,6 @@ fn by_mode(arch: Arch, inst: &Inst, operands: &[Operand], op: &Op) -> ByMode {
     out
 }
 
-/// VGPRs of an address: both that a body may read if there is no scalar base, or a buffer's index and offset.
-fn address_registers(op: &Op, ext: &Ext, info: &OpInfo) -> u8 {
-    let is_buffer = info.fields.contains(&"IDXEN");
-    let both = if is_buffer { ext.idxen & ext.offen & 1 != 0 } else { op.src[1] == Source::NULL };
-    if both { info.sources[0] } else { info.sources[0].min(1) }
-}
-
-/// Whether an operand begins with a VGPR and ends after the last one.
-fn is_beyond(op: &Op, ext: &Ext, operands: &[Operand], info: &OpInfo) -> bool {
-    // The two kinds of VGPRs have as many each.
-    let beyond = |first: u16, dwords: u8| {
-        (first as usize) < ALL_VGPRS && first as usize % VGPRS + dwords as usize > VGPRS
-    };
-    operands.iter().any(|operand| match (operand.role, slot(operand.role)) {
-        (Role::VAddr, Some(slot)) => {
-            op.src[slot].is_vector() && beyond(op.src[slot].number(), address_registers(op, ext, info))
-        }
-        (Role::D0, _) => {
-            info.shape != Shape::Scalar && op.flags & Op::SCALAR_DEST == 0 && beyond(op.d, info.result)
-        }
-        (_, Some(slot)) => op.src[slot].is_vector() && beyond(op.src[slot].number(), info.sources[slot]),
-        _ => false,
-    })
-}
-
-/// As many registers as a lane's source has at most.
-const WIDEST: u16 = 4;
-
-/// An SGPR such that it and those after it are registers like all others.
-fn is_ordinary_sgpr(source: Source) -> bool {
-    matches!(source.place(), Place::Scalar(at) if at + WIDEST as usize <= NULL)
-}
-
-/// Whether an operation changes nothing of its vector sources and results.
-fn is_unmodified(op: &Op) -> bool {
-    op.flags & (Op::MODIFY | Op::OUTPUT | Op::HIGH | Op::SCALAR_DEST | Op::CLAMP) == 0
-}
-
-/// How a load or store runs that moves neighbours as a block: plainly if the lanes' part of the address and the data are vectors, and the
-/// wave's part is in SGPRs, or is missing and the handler knows what to do then.
-fn block(op: &Op, info: &OpInfo) -> Variant {
-    let dwords = info.sources;
-    let vectors = [0, 2, 3].into_iter().all(|slot| dwords[slot] == 0 || op.src[slot].is_vector());
-    let absent = info.wide && op.src[1].place() == Place::Scalar(NULL);
-    let base = dwords[1] == 0 || absent || is_ordinary_sgpr(op.src[1]);
-    if is_unmodified(op) && vectors && base { Variant::Fast } else { Variant::General }
-}
-
-/// How a scalar instruction runs whose sources have so many registers: plainly if they and the result are in the scalar file.
-fn scalar(op: &Op, info: &OpInfo) -> Variant {
-    // None with a meaning of its own.
-    let d_inside =
-        info.result == 0 || op.flags & Op::SCALAR_DEST != 0 && (op.d + info.result as u16) as usize <= NULL;
-    let inside = |(source, dwords): (Source, u8)| match source.place() {
-        _ if dwords == 0 => true,
-        // More words of null are null, not what follows it.
-        Place::Scalar(NULL) => dwords == 1,
-        Place::Scalar(at) => at + dwords as usize <= if at < SGPRS { SGPRS } else { SGPRS + SCALAR_CONSTS },
-        _ => false,
-    };
-    let plain =
-        op.flags & !Op::SCALAR_DEST == 0 && d_inside && op.src.into_iter().zip(info.sources).all(inside);
-    if plain { Variant::Fast } else { Variant::General }
-}
-
-/// How a lane's instruction runs: plainly if its sources are vectors, or SGPRs that become vectors. Turns the SGPRs among its sources into
-/// their hidden vectors, and lists them, unless they are too many.
-fn lanes(op: &mut Op, info: &OpInfo) -> Variant {
-    let dwords = info.sources;
-    // The mask source, and slots without an operand, have no registers to read.
-    let read = |(source, dwords): &(Source, u8)| *dwords > 0 && !source.is_vector();
-    if !is_unmodified(op) || !op.src.into_iter().zip(dwords).filter(read).all(|(s, _)| is_ordinary_sgpr(s)) {
-        return Variant::General;
-    }
-    // In a wave of 64 the second half would read what the first has written: only of pairs at odd distances.
-    let after = op.src[3].number() + 1;
-    if op.src[3].is_scalar() && (op.d1 == after || info.result == 0 && op.d == after) {
-        return Variant::General;
-    }
-    let (mut list, mut used) = ([Op::NO_SCALAR; 4], 0);
-    let mut src = op.src;
-    for (source, dwords) in src.iter_mut().zip(dwords).filter(|(source, n)| *n > 0 && !source.is_vector()) {
-        let first = source.number();
-        for sgpr in first..first + dwords as u16 {
-            let sgpr = sgpr as u8;
-            if list[..used].contains(&sgpr) {
-                continue;
-            }
-            let Some(free) = list.get_mut(used) else { return Variant::General };
-            *free = sgpr;
-            used += 1;
-        }
-        let Some(copy) = Source::vector(SCALARS + first as usize) else { return Variant::General };
-        *source = copy;
-    }
-    op.src = src;
-    if used == 0 {
-        return Variant::Fast;
-    }
-    op.flags |= Op::BROADCAST;
-    op.imm = u32::from_le_bytes(list);
-    Variant::FastBroadcast
-}
-
 fn slot(role: Role) -> Option<usize> {
     Some(match role {
         Role::S0 | Role::VAddr => 0,
@@ -589,102 +330,6 @@ fn slot(role: Role) -> Option<usize> {
         Role::Imm | Role::Other | Role::S4 => return None,
         _ => 3,
     })
-}
-
-/// A constant's registers, as the operand sees them.
-fn constant_dwords(bits: u128, operand: &Operand) -> Vec<u32> {
-    if operand.size_bits > 64 {
-        let low = bits as u32;
-        let dword = if matches!(operand.fmt, Fmt::Packed(_)) { low & 0xffff | low << 16 } else { low };
-        // As many lane vectors as the widest body reads.
-        return vec![dword; (operand.size_bits as usize).div_ceil(32).max(4)];
-    }
-    (0..4).map(|k| (bits >> (32 * k)) as u32).collect()
-}
-
-#[allow(clippy::too_many_arguments)]
-fn modifiers(
-    arch: Arch,
-    inst: &Inst,
-    plan: &'static Plan,
-    operand: &Operand,
-    info: &OpInfo,
-    slot: usize,
-    reg: u16,
-    ext: &mut Ext,
-) {
-    let m = &plan.mods;
-    let i = operand.source as u32;
-    let names = |field: &str| info.fields.contains(&field);
-    let on = 1u8 << slot;
-    ext.sign_at[slot] = 0;
-    let sign = (operand.size_bits.min(64) - 1) as u8;
-    if plan.packed {
-        let field = |name| plan.named_field(inst, arch.table(), name) >> i & 1 == 1;
-        let Fmt::Packed(half) = operand.fmt else {
-            if operand.fmt == Fmt::F32 && field("NEG") && !names("NEG") {
-                ext.neg_bits |= on;
-                ext.sign_at[slot] = 31;
-            }
-            return;
-        };
-        if operand.size_bits > 32 {
-            return;
-        }
-        let (lo, hi) = if names("OPSEL") { (false, true) } else { (field("OPSEL"), field("OPSEL_HI")) };
-        let signs = half != Half::Int && !names("NEG");
-        let (neg_lo, neg_hi) = (signs && field("NEG"), signs && field("NEG_HI"));
-        if (lo, hi, neg_lo, neg_hi) != (false, true, false, false) {
-            ext.packed_bits |= on;
-            ext.packed_sel |= on * lo as u8;
-            ext.packed_sel_hi |= on * hi as u8;
-            ext.packed_neg |= on * neg_lo as u8;
-            ext.packed_neg_hi |= on * neg_hi as u8;
-        }
-        return;
-    }
-    // It also says how many registers lane movement takes.
-    if operand.size_bits == 64 && plan.has_dpp() {
-        ext.sign_at[slot] = sign;
-    }
-    if operand.size_bits == 16 && !names("OPSEL") && plan.half_shift(inst, operand, reg, false) != 0 {
-        ext.high_bits |= on;
-        ext.narrow_bits |= on;
-    }
-    let dot = operand.replicated;
-    let float = matches!(operand.fmt, Fmt::F16 | Fmt::BF16 | Fmt::F32 | Fmt::F64 | Fmt::Bits);
-    if !(float || dot) || operand.size_bits > 64 {
-        return;
-    }
-    let bit = |field| plan.get(inst, field) >> i & 1 == 1;
-    let (dpp_abs, dpp_neg) = match i {
-        0 => (m.src0_abs, m.src0_neg),
-        1 => (m.src1_abs, m.src1_neg),
-        _ => (None, None),
-    };
-    // VOP3 with DPP has the bits twice; the DPP word's are unused there.
-    let in_dpp = m.neg.is_none() && m.abs.is_none();
-    let abs = (bit(m.abs) || in_dpp && plan.get(inst, dpp_abs) == 1) && !names("ABS");
-    let neg = (bit(m.neg) || in_dpp && plan.get(inst, dpp_neg) == 1) && !names("NEG");
-    if dot {
-        // Both halves are negated; no absolute value is taken of them.
-        if neg {
-            ext.packed_bits |= on;
-            ext.packed_sel_hi |= on;
-            ext.packed_neg |= on;
-            ext.packed_neg_hi |= on;
-        }
-        return;
-    }
-    if abs {
-        ext.abs_bits |= on;
-    }
-    if neg {
-        ext.neg_bits |= on;
-    }
-    if abs || neg {
-        ext.sign_at[slot] = sign;
-    }
 }
 
 /// The operation of an instruction that copies a lane vector to the temporary one, before the instruction's other operations.
@@ -699,34 +344,6 @@ fn copy_of(op: &Op, mov: u16, source: Source) -> Op {
         ext: 0,
         ..*op
     }
-}
-
-/// What SDWA reads and writes, or what a 16-bit result of CDNA leaves of its register: it clears the upper half.
-pub fn sdwa(plan: &Plan, inst: &Inst, operands: &[Operand]) -> Option<Sdwa> {
-    let whole = Sdwa { sources: [Part::WHOLE; 2], signed: [false; 2], result: Part::WHOLE, rest: Rest::Keep };
-    let Some(fields) = &plan.mods.sdwa else {
-        let low = |o: &Operand| {
-            let half =
-                o.role == Role::D0 && o.size_bits == 16 && matches!(o.holds, Holds::Vgpr) && !o.preserves;
-            half && plan.half_shift(inst, o, 0, true) == 0
-        };
-        return (plan.clears_upper_half && operands.iter().any(low)).then_some(Sdwa {
-            result: Part::LOW,
-            rest: Rest::Zero,
-            ..whole
-        });
-    };
-    let part = |field: Option<u8>| field.map_or(Part::WHOLE, |f| Part::new(inst.fields[f as usize]));
-    Some(Sdwa {
-        sources: fields.sel.map(part),
-        signed: fields.sext.map(|f| plan.get(inst, f) != 0),
-        result: part(fields.dst_sel),
-        rest: match plan.get(inst, fields.dst_unused) {
-            0 => Rest::Zero,
-            1 => Rest::Sign,
-            _ => Rest::Keep,
-        },
-    })
 }
 
 /// The plain move of a dword in each lane, for copies.

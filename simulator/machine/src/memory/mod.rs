@@ -6,13 +6,19 @@
 //! Absent on purpose: LDS and scratch. They belong to a workgroup, not to the device, and live in the scheduler's buffers.
 
 pub mod access;
+mod error;
 mod owned;
+mod range;
 
 #[cfg(test)]
 mod tests;
 
+pub use error::{AllocError, MapError, MemError};
+pub use range::{Finder, HostRange};
+
 use isa_spec::pcode::ir::Space;
 use owned::Owned;
+use range::{FOUND, Found};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use wavesim_isa::arch::Arch;
@@ -76,69 +82,6 @@ pub fn own_address(arch: Arch, address: u64) -> u64 {
 /// Bytes of such a word.
 pub const WORD: u64 = 4;
 
-/// Where an access failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{} of {size_bytes} bytes at 0x{address:x} is outside every buffer", if *write { "store" } else { "load" })]
-pub struct MemError {
-    /// First byte of the access, as the instruction computed it.
-    pub address: u64,
-    /// Bytes of the access.
-    pub size_bytes: u32,
-    /// It was a store, or an atomic.
-    pub write: bool,
-}
-
-/// Why an allocation failed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum AllocError {
-    /// The allocation `name` needs `wanted` bytes; of the `total`, only `left` are free.
-    #[error(
-        "{name} needs {wanted} bytes but {left} of {total} bytes of global memory are free (--global-memsize MB sets the size)"
-    )]
-    Full { name: String, wanted: u64, left: u64, total: u64 },
-    /// The allocation `name` asks for an alignment (in bytes) that no address in the space has.
-    #[error("{name}: an alignment of {align} bytes is beyond what memory has")]
-    Alignment { name: String, align: u64 },
-    /// The host refused memory of so many bytes.
-    #[error("the host has no {bytes} bytes for global memory")]
-    Host { bytes: u64 },
-}
-
-/// Why a host range cannot be added.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum MapError {
-    /// `base + len` exceeds 2^64.
-    #[error("{len} bytes at 0x{base:x} run beyond the end of the address space")]
-    Wraps { base: u64, len: u64 },
-    /// Another range has some of these addresses.
-    #[error("{len} bytes at 0x{base:x} overlap the {other_len} bytes at 0x{other:x}")]
-    Overlap { base: u64, len: u64, other: u64, other_len: u64 },
-}
-
-/// Finds the ranges of an address space that nobody has listed, such as that of the process.
-pub trait Finder: Send + Sync {
-    /// The range that an address is in. The same address always gives the same range.
-    fn find(&self, address: u64) -> Option<HostRange>;
-}
-
-/// Host memory at an address.
-#[derive(Debug, Clone, Copy)]
-pub struct HostRange {
-    pub base: u64,
-    pub len: u64,
-    pub host: *mut u8,
-    pub writable: bool,
-}
-
-/// Ranges that were found, up to [`FOUND`] of them; further ones are looked up at each access.
-struct Found {
-    finder: Box<dyn Finder>,
-    ranges: [OnceLock<HostRange>; FOUND],
-}
-
-/// Kernels use few ranges: code, arguments, and those that their buffers are in.
-const FOUND: usize = 16;
-
 /// A named allocation, for messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Region {
@@ -172,59 +115,6 @@ pub struct Memory {
     /// Where addresses are looked for that are in none of the ranges.
     found: Option<Box<Found>>,
 }
-
-impl HostRange {
-    /// No memory.
-    pub const EMPTY: HostRange = HostRange { base: 0, len: 0, host: std::ptr::null_mut(), writable: false };
-
-    /// Host address of `len` bytes that are all in it.
-    #[inline(always)]
-    pub fn host_of(&self, address: u64, len: u64, write: bool) -> Option<*mut u8> {
-        let offset = address.wrapping_sub(self.base);
-        if offset < self.len && len <= self.len - offset && (self.writable || !write) {
-            return Some(self.host.wrapping_add(offset as usize));
-        }
-        None
-    }
-
-    /// Whether an address is in it.
-    #[inline(always)]
-    pub fn contains(&self, address: u64) -> bool {
-        address.wrapping_sub(self.base) < self.len
-    }
-}
-
-impl Found {
-    fn range_of(&self, address: u64) -> Option<HostRange> {
-        for known in &self.ranges {
-            let range = match known.get() {
-                Some(range) => range,
-                None => {
-                    let found = self.find(address)?;
-                    // Another thread may have put another range here.
-                    let here = known.get_or_init(|| found);
-                    if here.base != found.base {
-                        return Some(found);
-                    }
-                    here
-                }
-            };
-            if range.contains(address) {
-                return Some(*range);
-            }
-        }
-        self.find(address)
-    }
-
-    fn find(&self, address: u64) -> Option<HostRange> {
-        self.finder.find(address).filter(|range| range.contains(address))
-    }
-}
-
-// SAFETY: the pointers are to memory that outlives the `Memory` (owned, or promised by `map_host`'s caller), and any thread may use them.
-unsafe impl Send for HostRange {}
-// SAFETY: as above.
-unsafe impl Sync for HostRange {}
 
 // SAFETY: the pointers are to memory that outlives the `Memory` (owned, or promised by `map_host`'s caller), and any thread may use them.
 unsafe impl Send for Memory {}

@@ -6,9 +6,10 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::context::Cx;
+use super::flush::written;
 use super::lds::{is_below, last_offset, load_words_inline, store_words};
 use super::memory::{are_coalesced, last_range, prefetch};
-use super::operands::{fast_source, written};
+use super::operands::fast_source;
 use super::transpose::{load_quads, store_quads};
 use super::watch;
 use crate::exec::op::Source;

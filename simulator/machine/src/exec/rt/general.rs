@@ -3,7 +3,8 @@
 
 use super::context::{Cx, Flow, Handler};
 use super::modify;
-use super::operands::{Out, broadcast, scalar_words, splat, write_some};
+use super::operands::{broadcast, scalar_words, splat};
+use super::results::{Out, write_some};
 use crate::exec::op::{Op, Source, Variant};
 use crate::isa::{OPERATIONS, OpInfo};
 use crate::state::wave::{DISCARD, STAGE, STAGE_VECS, is_denormal};

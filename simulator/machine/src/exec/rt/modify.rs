@@ -2,7 +2,7 @@
 
 use super::context::Cx;
 use super::dpp;
-use super::operands::lanes_of;
+use super::results::lanes_of;
 use crate::exec::op::{Ext, Op, Part};
 use crate::state::LaneVec;
 use crate::state::wave::{STAGE, STAGE_VECS};

@@ -3,9 +3,10 @@
 use super::context::Cx;
 use super::float::{Mode, fma_f32};
 use super::half::{cvt_f16_f32, cvt_f32_f16};
-use super::operands::{operand_lane, set_vgpr, vgpr};
+use super::operands::{operand_lane, vgpr};
 #[cfg(target_arch = "x86_64")]
 use super::product::flushed;
+use super::results::set_vgpr;
 use crate::exec::op::Source;
 use crate::state::wave::{ALL_VGPRS, LANE_VECS};
 

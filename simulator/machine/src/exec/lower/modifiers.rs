@@ -1,0 +1,121 @@
+//! The modifiers of an instruction: signs, halves of registers, SDWA.
+
+use crate::exec::op::{Ext, Part, Rest, Sdwa};
+use crate::isa::OpInfo;
+use isa_spec::tables::Role;
+use wavesim_isa::arch::Arch;
+use wavesim_isa::inst::Inst;
+use wavesim_isa::operand::{Fmt, Half, Holds, Operand, Plan};
+
+#[allow(clippy::too_many_arguments)]
+pub(super) fn modifiers(
+    arch: Arch,
+    inst: &Inst,
+    plan: &'static Plan,
+    operand: &Operand,
+    info: &OpInfo,
+    slot: usize,
+    reg: u16,
+    ext: &mut Ext,
+) {
+    let m = &plan.mods;
+    let i = operand.source as u32;
+    let names = |field: &str| info.fields.contains(&field);
+    let on = 1u8 << slot;
+    ext.sign_at[slot] = 0;
+    let sign = (operand.size_bits.min(64) - 1) as u8;
+    if plan.packed {
+        let field = |name| plan.named_field(inst, arch.table(), name) >> i & 1 == 1;
+        let Fmt::Packed(half) = operand.fmt else {
+            if operand.fmt == Fmt::F32 && field("NEG") && !names("NEG") {
+                ext.neg_bits |= on;
+                ext.sign_at[slot] = 31;
+            }
+            return;
+        };
+        if operand.size_bits > 32 {
+            return;
+        }
+        let (lo, hi) = if names("OPSEL") { (false, true) } else { (field("OPSEL"), field("OPSEL_HI")) };
+        let signs = half != Half::Int && !names("NEG");
+        let (neg_lo, neg_hi) = (signs && field("NEG"), signs && field("NEG_HI"));
+        if (lo, hi, neg_lo, neg_hi) != (false, true, false, false) {
+            ext.packed_bits |= on;
+            ext.packed_sel |= on * lo as u8;
+            ext.packed_sel_hi |= on * hi as u8;
+            ext.packed_neg |= on * neg_lo as u8;
+            ext.packed_neg_hi |= on * neg_hi as u8;
+        }
+        return;
+    }
+    // It also says how many registers lane movement takes.
+    if operand.size_bits == 64 && plan.has_dpp() {
+        ext.sign_at[slot] = sign;
+    }
+    if operand.size_bits == 16 && !names("OPSEL") && plan.half_shift(inst, operand, reg, false) != 0 {
+        ext.high_bits |= on;
+        ext.narrow_bits |= on;
+    }
+    let dot = operand.replicated;
+    let float = matches!(operand.fmt, Fmt::F16 | Fmt::BF16 | Fmt::F32 | Fmt::F64 | Fmt::Bits);
+    if !(float || dot) || operand.size_bits > 64 {
+        return;
+    }
+    let bit = |field| plan.get(inst, field) >> i & 1 == 1;
+    let (dpp_abs, dpp_neg) = match i {
+        0 => (m.src0_abs, m.src0_neg),
+        1 => (m.src1_abs, m.src1_neg),
+        _ => (None, None),
+    };
+    // VOP3 with DPP has the bits twice; the DPP word's are unused there.
+    let in_dpp = m.neg.is_none() && m.abs.is_none();
+    let abs = (bit(m.abs) || in_dpp && plan.get(inst, dpp_abs) == 1) && !names("ABS");
+    let neg = (bit(m.neg) || in_dpp && plan.get(inst, dpp_neg) == 1) && !names("NEG");
+    if dot {
+        // Both halves are negated; no absolute value is taken of them.
+        if neg {
+            ext.packed_bits |= on;
+            ext.packed_sel_hi |= on;
+            ext.packed_neg |= on;
+            ext.packed_neg_hi |= on;
+        }
+        return;
+    }
+    if abs {
+        ext.abs_bits |= on;
+    }
+    if neg {
+        ext.neg_bits |= on;
+    }
+    if abs || neg {
+        ext.sign_at[slot] = sign;
+    }
+}
+
+/// What SDWA reads and writes, or what a 16-bit result of CDNA leaves of its register: it clears the upper half.
+pub fn sdwa(plan: &Plan, inst: &Inst, operands: &[Operand]) -> Option<Sdwa> {
+    let whole = Sdwa { sources: [Part::WHOLE; 2], signed: [false; 2], result: Part::WHOLE, rest: Rest::Keep };
+    let Some(fields) = &plan.mods.sdwa else {
+        let low = |o: &Operand| {
+            let half =
+                o.role == Role::D0 && o.size_bits == 16 && matches!(o.holds, Holds::Vgpr) && !o.preserves;
+            half && plan.half_shift(inst, o, 0, true) == 0
+        };
+        return (plan.clears_upper_half && operands.iter().any(low)).then_some(Sdwa {
+            result: Part::LOW,
+            rest: Rest::Zero,
+            ..whole
+        });
+    };
+    let part = |field: Option<u8>| field.map_or(Part::WHOLE, |f| Part::new(inst.fields[f as usize]));
+    Some(Sdwa {
+        sources: fields.sel.map(part),
+        signed: fields.sext.map(|f| plan.get(inst, f) != 0),
+        result: part(fields.dst_sel),
+        rest: match plan.get(inst, fields.dst_unused) {
+            0 => Rest::Zero,
+            1 => Rest::Sign,
+            _ => Rest::Keep,
+        },
+    })
+}

@@ -1,0 +1,305 @@
+//! Loads and stores of 32 lanes at once: in one window of host memory where the lanes' addresses are close together, or else lane by lane.
+
+// A lane number indexes several lane vectors at once.
+#![allow(clippy::needless_range_loop)]
+
+use super::window::{Window, offset_window, window};
+use super::{load_here, store_here};
+use crate::exec::rt::context::{Cx, Flow};
+use crate::exec::rt::lds::load_words;
+use crate::exec::rt::transpose::{load_quads, store_quads};
+use crate::exec::rt::watch;
+use crate::memory::access::{Access, Shared};
+use crate::state::LaneVec;
+use crate::state::host::Avx2;
+use isa_spec::pcode::ir::Space;
+
+/// Addresses of a half's lanes.
+pub type Addresses = [u64; 32];
+
+/// What 32 lanes load, `DWORDS` registers of each. One bounds check where the lanes' addresses are close together; lane by lane, with
+/// the exact fault, where they are not.
+#[inline(always)]
+pub fn load_vecs<const BYTES: usize, const DWORDS: usize>(
+    cx: &mut Cx<'_>,
+    space: Space,
+    addresses: &Addresses,
+    exec: u32,
+    lane_base: u32,
+) -> Result<[LaneVec; DWORDS], Flow> {
+    match window::<BYTES>(cx, space, addresses, exec, false) {
+        Some(at) => Ok(load_window::<BYTES, DWORDS>(cx, &at)),
+        None => load_fallback::<BYTES, DWORDS>(cx, space, addresses, exec, lane_base, |cx| {
+            load_vecs::<BYTES, DWORDS>(cx, space, addresses, exec, lane_base)
+        }),
+    }
+}
+
+/// [`load_vecs`] from global memory at a base and an offset for each lane.
+///
+/// # Safety
+/// `offsets` is a lane vector of the wave's file (O7).
+#[inline(always)]
+pub unsafe fn load_offsets<const BYTES: usize, const DWORDS: usize>(
+    cx: &mut Cx<'_>,
+    base: u64,
+    offsets: *const LaneVec,
+    exec: u32,
+    lane_base: u32,
+) -> Result<[LaneVec; DWORDS], Flow> {
+    // SAFETY: by the contract.
+    if let Some(at) = unsafe { offset_window::<BYTES>(cx, base, offsets, exec, false) } {
+        return Ok(load_window::<BYTES, DWORDS>(cx, &at));
+    }
+    // SAFETY: likewise.
+    let addresses = sums(base, unsafe { &*offsets });
+    load_fallback::<BYTES, DWORDS>(cx, Space::Global, &addresses, exec, lane_base, |cx| {
+        load_vecs::<BYTES, DWORDS>(cx, Space::Global, &addresses, exec, lane_base)
+    })
+}
+
+#[inline(always)]
+fn load_window<const BYTES: usize, const DWORDS: usize>(cx: &Cx<'_>, at: &Window) -> [LaneVec; DWORDS] {
+    let mut rows = [LaneVec::ZERO; DWORDS];
+    if BYTES == 4 && !at.coalesced {
+        // SAFETY: as below; H1 for `fast`.
+        unsafe { load_words::<Shared, 1>(cx.fast, [at.host.cast_const()], &at.offsets, [&mut rows[0]]) };
+        return rows;
+    }
+    if BYTES == 16 && DWORDS == 4 && at.coalesced {
+        // SAFETY: as below; an array of four has room for four; H1 for `fast`.
+        unsafe { load_quads(cx.fast, at.host, &mut *rows.as_mut_ptr().cast()) };
+        return rows;
+    }
+    for l in 0..32 {
+        let offset = if at.coalesced { l * BYTES } else { at.offsets.0[l] as usize };
+        // SAFETY: the window was checked from its lowest to its highest address; inactive lanes read at the lowest.
+        let element = unsafe { element::<Shared, BYTES, DWORDS>(at.host, offset) };
+        for k in 0..DWORDS {
+            rows[k].0[l] = element[k];
+        }
+    }
+    rows
+}
+
+/// Stores what 32 lanes hold, lanes in order: of several at one address the last stays.
+#[inline(always)]
+pub fn store_vecs<const BYTES: usize, const DWORDS: usize>(
+    cx: &mut Cx<'_>,
+    space: Space,
+    addresses: &Addresses,
+    exec: u32,
+    lane_base: u32,
+    rows: &[LaneVec; DWORDS],
+) -> Result<(), Flow> {
+    let Some(at) = window::<BYTES>(cx, space, addresses, exec, true) else {
+        return store_fallback::<BYTES, DWORDS>(cx, space, addresses, exec, lane_base, rows, |cx| {
+            store_vecs::<BYTES, DWORDS>(cx, space, addresses, exec, lane_base, rows)
+        });
+    };
+    store_window::<BYTES, DWORDS>(cx.fast, &at, exec, rows);
+    if space == Space::Word {
+        if at.coalesced {
+            cx.memory.touch(addresses[0], 32);
+        } else {
+            (0..32).filter(|l| exec >> l & 1 == 1).for_each(|l| cx.memory.touch(addresses[l], 1));
+        }
+    }
+    Ok(())
+}
+
+/// [`store_vecs`] to global memory at a base and an offset for each lane.
+///
+/// # Safety
+/// `offsets` is a lane vector of the wave's file (O7).
+#[inline(always)]
+pub unsafe fn store_offsets<const BYTES: usize, const DWORDS: usize>(
+    cx: &mut Cx<'_>,
+    base: u64,
+    offsets: *const LaneVec,
+    exec: u32,
+    lane_base: u32,
+    rows: &[LaneVec; DWORDS],
+) -> Result<(), Flow> {
+    // SAFETY: by the contract.
+    let Some(at) = (unsafe { offset_window::<BYTES>(cx, base, offsets, exec, true) }) else {
+        // SAFETY: likewise.
+        let addresses = sums(base, unsafe { &*offsets });
+        return store_fallback::<BYTES, DWORDS>(cx, Space::Global, &addresses, exec, lane_base, rows, |cx| {
+            store_vecs::<BYTES, DWORDS>(cx, Space::Global, &addresses, exec, lane_base, rows)
+        });
+    };
+    store_window::<BYTES, DWORDS>(cx.fast, &at, exec, rows);
+    Ok(())
+}
+
+#[inline(always)]
+fn store_window<const BYTES: usize, const DWORDS: usize>(
+    fast: Option<Avx2>,
+    at: &Window,
+    exec: u32,
+    rows: &[LaneVec; DWORDS],
+) {
+    if BYTES == 16 && DWORDS == 4 && at.coalesced {
+        // SAFETY: as below; an array of four has room for four; H1 for `fast`.
+        unsafe { store_quads(fast, at.host, &*rows.as_ptr().cast()) };
+        return;
+    }
+    if at.coalesced {
+        for l in 0..32 {
+            // SAFETY: the window has 32 elements, inside one writable space.
+            unsafe { set_element::<Shared, BYTES, DWORDS>(at.host, l * BYTES, rows, l) };
+        }
+        return;
+    }
+    for l in 0..32 {
+        if exec >> l & 1 == 1 {
+            // SAFETY: the window was checked from the lowest to the highest address of active lanes.
+            unsafe { set_element::<Shared, BYTES, DWORDS>(at.host, at.offsets.0[l] as usize, rows, l) };
+        }
+    }
+}
+
+/// The addresses of base and offsets.
+#[inline(never)]
+pub(in crate::exec::rt) fn sums(base: u64, offsets: &LaneVec) -> Addresses {
+    let mut addresses = [0; 32];
+    for l in 0..32 {
+        addresses[l] = base.wrapping_add(offsets.0[l] as u64);
+    }
+    addresses
+}
+
+/// `BYTES` bytes at `base + offset` as registers, zeros beyond their end. Sizes are 1, 2, or whole dwords.
+///
+/// # Safety
+/// The bytes can be read.
+#[inline(always)]
+pub(in crate::exec::rt) unsafe fn element<A: Access, const BYTES: usize, const DWORDS: usize>(
+    base: *const u8,
+    offset: usize,
+) -> [u32; DWORDS] {
+    // SAFETY: by the contract.
+    unsafe {
+        match BYTES {
+            1 => [A::load_u8(base, offset) as u32; DWORDS],
+            2 => [A::load_u16(base, offset) as u32; DWORDS],
+            _ => {
+                let mut element = [0; DWORDS];
+                // Pairs are one access: those of a lane's 64 bits are not torn where they are aligned.
+                for k in (0..DWORDS - DWORDS % 2).step_by(2) {
+                    let pair = A::load_u64(base, offset + 4 * k);
+                    (element[k], element[k + 1]) = (pair as u32, (pair >> 32) as u32);
+                }
+                if DWORDS % 2 == 1 {
+                    element[DWORDS - 1] = A::load_u32(base, offset + 4 * (DWORDS - 1));
+                }
+                element
+            }
+        }
+    }
+}
+
+/// Writes a lane's `BYTES` bytes to `base + offset`.
+///
+/// # Safety
+/// The bytes can be written.
+#[inline(always)]
+pub(in crate::exec::rt) unsafe fn set_element<A: Access, const BYTES: usize, const DWORDS: usize>(
+    base: *mut u8,
+    offset: usize,
+    rows: &[LaneVec; DWORDS],
+    l: usize,
+) {
+    // SAFETY: by the contract.
+    unsafe {
+        match BYTES {
+            1 => A::store_u8(base, offset, rows[0].0[l] as u8),
+            2 => A::store_u16(base, offset, rows[0].0[l] as u16),
+            _ => {
+                for k in (0..DWORDS - DWORDS % 2).step_by(2) {
+                    let pair = rows[k].0[l] as u64 | (rows[k + 1].0[l] as u64) << 32;
+                    A::store_u64(base, offset + 4 * k, pair);
+                }
+                if DWORDS % 2 == 1 {
+                    A::store_u32(base, offset + 4 * (DWORDS - 1), rows[DWORDS - 1].0[l]);
+                }
+            }
+        }
+    }
+}
+
+/// The slow path, for lanes without a window. In an observed run it repeats the access `again` on the real memory; otherwise lane by lane.
+#[inline(never)]
+pub(in crate::exec::rt) fn load_fallback<'a, const BYTES: usize, const DWORDS: usize>(
+    cx: &mut Cx<'a>,
+    space: Space,
+    addresses: &Addresses,
+    exec: u32,
+    lane_base: u32,
+    again: impl FnOnce(&mut Cx<'a>) -> Result<[LaneVec; DWORDS], Flow>,
+) -> Result<[LaneVec; DWORDS], Flow> {
+    if cx.watch.is_some() {
+        let watched = watch::rows(cx, space, (addresses, BYTES), (exec, lane_base), false, again);
+        if let Some(rows) = watched {
+            return Ok(rows);
+        }
+    }
+    load_lanes::<BYTES, DWORDS>(cx, space, addresses, exec, lane_base)
+}
+
+/// Lane by lane: scratch, and whatever is out of bounds somewhere.
+#[inline(never)]
+fn load_lanes<const BYTES: usize, const DWORDS: usize>(
+    cx: &mut Cx<'_>,
+    space: Space,
+    addresses: &Addresses,
+    exec: u32,
+    lane_base: u32,
+) -> Result<[LaneVec; DWORDS], Flow> {
+    let mut rows = [LaneVec::ZERO; DWORDS];
+    for l in (0..32).filter(|l| exec >> l & 1 == 1) {
+        let value = load_here::<BYTES>(cx, space, addresses[l], Some(lane_base + l as u32))?;
+        for (k, row) in rows.iter_mut().enumerate() {
+            row.0[l] = (value >> (32 * k)) as u32;
+        }
+    }
+    Ok(rows)
+}
+
+/// As [`load_fallback`].
+#[inline(never)]
+pub(in crate::exec::rt) fn store_fallback<'a, const BYTES: usize, const DWORDS: usize>(
+    cx: &mut Cx<'a>,
+    space: Space,
+    addresses: &Addresses,
+    exec: u32,
+    lane_base: u32,
+    rows: &[LaneVec; DWORDS],
+    again: impl FnOnce(&mut Cx<'a>) -> Result<(), Flow>,
+) -> Result<(), Flow> {
+    if cx.watch.is_some() {
+        let watched = watch::rows(cx, space, (addresses, BYTES), (exec, lane_base), true, again);
+        if watched.is_some() {
+            return Ok(());
+        }
+    }
+    store_lanes::<BYTES, DWORDS>(cx, space, addresses, exec, lane_base, rows)
+}
+
+/// As [`load_lanes`].
+#[inline(never)]
+fn store_lanes<const BYTES: usize, const DWORDS: usize>(
+    cx: &mut Cx<'_>,
+    space: Space,
+    addresses: &Addresses,
+    exec: u32,
+    lane_base: u32,
+    rows: &[LaneVec; DWORDS],
+) -> Result<(), Flow> {
+    for l in (0..32).filter(|l| exec >> l & 1 == 1) {
+        let value = rows.iter().enumerate().fold(0, |v, (k, row)| v | (row.0[l] as u128) << (32 * k));
+        store_here::<BYTES>(cx, space, addresses[l], value, Some(lane_base + l as u32))?;
+    }
+    Ok(())
+}
