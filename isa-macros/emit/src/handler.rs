@@ -203,7 +203,7 @@ impl Functions<'_> {
         let (features, body) = (features(), format_ident!("fast{}", self.at));
         let sources: Vec<TokenStream> = flushing.sources.iter().map(|at| slot(*at)).collect();
         let mode_of_results = if flushing.direct {
-            quote! { FlushRows }
+            quote! { FlushVecs }
         } else {
             quote! { FlushOut }
         };

@@ -181,7 +181,7 @@ pub fn handlers(loaded: &Loaded, set: &SemanticsSet, host: Host) -> TokenStream 
             chunk.iter().enumerate().map(|(at, one)| handler::handler(number * PER_MODULE + at, one, host));
         modules.extend(quote! {
             pub mod #name {
-                use wavesim_machine::exec::rt::{self, Cx, Flow, Keep, Flush, FlushOut, FlushRows, General, Mode};
+                use wavesim_machine::exec::rt::{self, Cx, Flow, Keep, Flush, FlushOut, FlushVecs, General, Mode};
                 use wavesim_machine::exec::op::{Op, Source};
                 use wavesim_machine::state::LaneVec;
                 #(#handlers)*

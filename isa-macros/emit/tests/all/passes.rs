@@ -157,7 +157,7 @@ fn vectors(body: &str) -> Vec<Vector> {
 }
 
 #[test]
-fn loops_over_neighbours_are_vectors() {
+fn loops_over_consecutive_elements_are_vectors() {
     let of = |statement: &str| {
         let declared = "declare a : 32'U[64]; declare b : 32'U[64]; k = SRC0.u32; a[63] = k; b[63] = k;";
         vectors(&format!("{declared} for n in 0 : 15 do {statement} endfor; VGPR[0U][VDST] = a[0] + b[0];"))
@@ -168,7 +168,7 @@ fn loops_over_neighbours_are_vectors() {
     assert_eq!(of("x = b[n]; y = x + 1U; a[n] = y;").len(), 1);
     assert_eq!(of("VGPR[n][VDST] = b[n];").len(), 1);
     assert_eq!(of("if b[n] > 5U then a[n] = 1U; endif;").len(), 1);
-    // Not neighbours; what another iteration writes, or this one has written.
+    // Not consecutive; what another iteration writes, or this one has written.
     assert!(of("a[n * 2] = b[n];").is_empty());
     assert!(of("a[n + 1] = a[n];").is_empty());
     assert!(of("a[n] = b[n]; b[n] = a[n];").is_empty());

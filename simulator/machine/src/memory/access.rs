@@ -261,12 +261,12 @@ pub unsafe fn load_lane_vec(from: *const u8) -> [u32; 32] {
     }
     #[cfg(not(target_arch = "x86_64"))]
     {
-        let mut row = [0; 32];
+        let mut vec = [0; 32];
         for l in 0..32 {
             // SAFETY: by the contract.
-            row[l] = unsafe { load_u32(from.add(4 * l)) };
+            vec[l] = unsafe { load_u32(from.add(4 * l)) };
         }
-        row
+        vec
     }
 }
 
@@ -275,11 +275,11 @@ pub unsafe fn load_lane_vec(from: *const u8) -> [u32; 32] {
 /// # Safety
 /// 128 bytes at `to` can be written. On x86-64 the host has AVX.
 #[inline(always)]
-pub unsafe fn store_lane_vec(to: *mut u8, row: &[u32; 32]) {
+pub unsafe fn store_lane_vec(to: *mut u8, vec: &[u32; 32]) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: by the contract; any bits are vectors.
     unsafe {
-        let [a, b, c, d]: [std::arch::x86_64::__m256i; 4] = std::mem::transmute(*row);
+        let [a, b, c, d]: [std::arch::x86_64::__m256i; 4] = std::mem::transmute(*vec);
         store_256::<0>(to, a);
         store_256::<32>(to, b);
         store_256::<64>(to, c);
@@ -288,6 +288,6 @@ pub unsafe fn store_lane_vec(to: *mut u8, row: &[u32; 32]) {
     #[cfg(not(target_arch = "x86_64"))]
     for l in 0..32 {
         // SAFETY: by the contract.
-        unsafe { store_u32(to.add(4 * l), row[l]) };
+        unsafe { store_u32(to.add(4 * l), vec[l]) };
     }
 }

@@ -236,7 +236,7 @@ impl Memory {
         let last = base.checked_add(len - 1).ok_or(MapError::Wraps { base, len })?;
         let reserved = self.owned.as_ref().map(|o| (OWNED_BASE, o.len()));
         let at = self.ranges.partition_point(|r| r.base < base);
-        // Neighbours are enough; on each side, one may be the owned range while it is empty. Processes have thousands of ranges.
+        // Adjacent ranges are enough; on each side, one may be the owned range while it is empty. Processes have thousands of ranges.
         let window = &self.ranges[at.saturating_sub(2)..(at + 2).min(self.ranges.len())];
         let taken = window.iter().map(|r| (r.base, r.len)).chain(reserved);
         for (other, other_len) in taken.filter(|t| t.1 != 0) {

@@ -48,10 +48,10 @@ impl Files {
 
     /// The lane vectors of a half that operations can number, and their flags.
     pub(super) fn parts(&mut self, half: usize) -> (&mut [LaneVec], &mut [u8; CODES]) {
-        let (rows, state) = self[half * LANE_VECS..][..LANE_VECS].split_at_mut(FLAGS);
+        let (vecs, state) = self[half * LANE_VECS..][..LANE_VECS].split_at_mut(FLAGS);
         debug_assert!(size_of_val(state) == CODES);
         // SAFETY: the slice has as many bytes, any of which are numbers.
-        (&mut rows[..ROWS], unsafe { &mut *state.as_mut_ptr().cast() })
+        (&mut vecs[..ROWS], unsafe { &mut *state.as_mut_ptr().cast() })
     }
 }
 
@@ -100,8 +100,8 @@ impl Half {
 
     /// A lane vector, or where it would be.
     #[inline(always)]
-    pub fn at(self, row: usize) -> *mut LaneVec {
-        self.0.wrapping_add(row)
+    pub fn at(self, vec: usize) -> *mut LaneVec {
+        self.0.wrapping_add(vec)
     }
 
     /// EXEC of these lanes.
@@ -147,19 +147,19 @@ impl Half {
     }
 
     #[inline(always)]
-    fn flag(self, row: usize) -> *mut u8 {
-        debug_assert!(row < CODES);
-        self.at(FLAGS).cast::<u8>().wrapping_add(row)
+    fn flag(self, vec: usize) -> *mut u8 {
+        debug_assert!(vec < CODES);
+        self.at(FLAGS).cast::<u8>().wrapping_add(vec)
     }
 
     /// The flags of a lane vector: the lowest bit is set if it has no f32 denormal.
     ///
     /// # Safety
-    /// As for [`Half::exec`]; `row` is below [`ROWS`].
+    /// As for [`Half::exec`]; `vec` is below [`ROWS`].
     #[inline(always)]
-    pub unsafe fn flags(self, row: usize) -> u8 {
+    pub unsafe fn flags(self, vec: usize) -> u8 {
         // SAFETY: by the contract.
-        unsafe { *self.flag(row) }
+        unsafe { *self.flag(vec) }
     }
 
     /// Sets the flags after a lane vector was written or searched.
@@ -167,9 +167,9 @@ impl Half {
     /// # Safety
     /// As for [`Half::flags`].
     #[inline(always)]
-    pub unsafe fn set_no_denormals(self, row: usize, clean: bool) {
+    pub unsafe fn set_no_denormals(self, vec: usize, clean: bool) {
         // SAFETY: by the contract.
-        unsafe { *self.flag(row) = clean as u8 };
+        unsafe { *self.flag(vec) = clean as u8 };
     }
 
     /// Some lanes were written with values that are not f32 denormals: the flag for denormals stays as it was.
@@ -177,8 +177,8 @@ impl Half {
     /// # Safety
     /// As for [`Half::flags`].
     #[inline(always)]
-    pub unsafe fn mark_written(self, row: usize) {
+    pub unsafe fn mark_written(self, vec: usize) {
         // SAFETY: by the contract.
-        unsafe { *self.flag(row) &= NO_DENORMALS };
+        unsafe { *self.flag(vec) &= NO_DENORMALS };
     }
 }

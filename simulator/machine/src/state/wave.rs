@@ -163,16 +163,16 @@ impl Wave {
 
     /// Clears the VGPRs of a half.
     fn clear(&mut self, half: usize) {
-        let (rows, flags) = self.vectors.parts(half);
+        let (vecs, flags) = self.vectors.parts(half);
         let known = flags[..ALL_VGPRS].as_chunks_mut::<16>().0;
         for (first, known) in (0..).step_by(16).zip(known).filter(|(_, known)| **known != [INITIAL; 16]) {
             for (at, known) in (first..).zip(known).filter(|(_, known)| **known != INITIAL) {
                 *known = INITIAL;
-                rows[at] = LaneVec::ZERO;
+                vecs[at] = LaneVec::ZERO;
             }
         }
         flags[ALL_VGPRS..CONSTS].fill(0);
-        debug_assert!(rows[..ALL_VGPRS].iter().all(|row| *row == LaneVec::ZERO));
+        debug_assert!(vecs[..ALL_VGPRS].iter().all(|vec| *vec == LaneVec::ZERO));
     }
 
     /// VGPRs that the wave has been given, all of them unless [`Wave::set_vgpr_count`] says otherwise. Only registers that a body
@@ -229,8 +229,8 @@ impl Wave {
 
     fn install_anew(&mut self, consts: &[u32]) {
         for half in self.vectors.chunks_exact_mut(LANE_VECS) {
-            for (row, value) in half[CONSTS..SCALARS].iter_mut().zip(consts) {
-                *row = LaneVec::splat(*value);
+            for (vec, value) in half[CONSTS..SCALARS].iter_mut().zip(consts) {
+                *vec = LaneVec::splat(*value);
             }
         }
         for half in 0..self.halves {
@@ -251,10 +251,10 @@ impl Wave {
 
     /// A lane vector of a half was written.
     #[inline(always)]
-    pub(crate) fn written(&mut self, half: usize, row: usize) {
-        if half < self.halves && row < ROWS {
+    pub(crate) fn written(&mut self, half: usize, vec: usize) {
+        if half < self.halves && vec < ROWS {
             // SAFETY: W1.
-            unsafe { self.half(half).set_no_denormals(row, false) };
+            unsafe { self.half(half).set_no_denormals(vec, false) };
         }
     }
 
@@ -351,7 +351,7 @@ impl Wave {
     pub fn vgpr(&self, lane: u32, reg: u32) -> u32 {
         let half = (lane / 32) as usize;
         match self.vectors.get(half * LANE_VECS + reg as usize) {
-            Some(row) if (reg as usize) < ALL_VGPRS => row.0[(lane % 32) as usize],
+            Some(vec) if (reg as usize) < ALL_VGPRS => vec.0[(lane % 32) as usize],
             _ => 0,
         }
     }
@@ -381,8 +381,8 @@ impl Wave {
     }
 
     /// Sets them.
-    pub fn set_lane_vec(&mut self, half: usize, reg: usize, row: LaneVec) {
-        self.vectors[half * LANE_VECS..][..ALL_VGPRS][reg] = row;
+    pub fn set_lane_vec(&mut self, half: usize, reg: usize, vec: LaneVec) {
+        self.vectors[half * LANE_VECS..][..ALL_VGPRS][reg] = vec;
         self.written(half, reg);
     }
 
@@ -390,9 +390,9 @@ impl Wave {
     pub fn set_vgpr(&mut self, lane: u32, reg: u32, value: u32) {
         let half = (lane / 32) as usize;
         if (reg as usize) < ALL_VGPRS
-            && let Some(row) = self.vectors.get_mut(half * LANE_VECS + reg as usize)
+            && let Some(vec) = self.vectors.get_mut(half * LANE_VECS + reg as usize)
         {
-            row.0[(lane % 32) as usize] = value;
+            vec.0[(lane % 32) as usize] = value;
             self.written(half, reg as usize);
         }
     }

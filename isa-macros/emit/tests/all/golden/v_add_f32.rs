@@ -43,7 +43,7 @@ pub unsafe fn op0_keep(cx: &mut Cx<'_>, op: &Op) -> Flow {
 )]
 pub unsafe fn op0_flush(cx: &mut Cx<'_>, op: &Op) -> Flow {
     if unsafe { rt::have_no_denormals(cx.file, [op.src[0usize], op.src[1usize]]) } {
-        let m = FlushRows;
+        let m = FlushVecs;
         return unsafe { fast0(cx, op, &m) };
     }
     unsafe { op0_flush_slow(cx, op) }

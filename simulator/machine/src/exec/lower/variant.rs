@@ -46,7 +46,7 @@ fn is_unmodified(op: &Op) -> bool {
     op.flags & (Op::MODIFY | Op::OUTPUT | Op::HIGH | Op::SCALAR_DEST | Op::CLAMP) == 0
 }
 
-/// How a load or store runs that moves neighbours as a block: plainly if the lanes' part of the address and the data are vectors, and the
+/// The variant of a load or store that copies coalesced elements as a block: fast if the lanes' part of the address and the data are vectors, and the
 /// wave's part is in SGPRs, or is missing and the handler knows what to do then.
 pub(super) fn block(op: &Op, info: &OpInfo) -> Variant {
     let dwords = info.sources;

@@ -34,10 +34,10 @@ pub unsafe fn load_block<const WATCHED: bool, const WIDE: bool, const DWORDS: us
     };
     // SAFETY: O3, O7, W1 and H1; `block` checked the bounds; the wave's memory does not overlap its registers.
     unsafe {
-        let rows = cx.file.at(d as usize);
+        let vecs = cx.file.at(d as usize);
         match DWORDS {
-            1 => (*rows).0 = access::load_lane_vec(from),
-            4 => load_quads(Some(Avx2::assume()), from, &mut *rows.cast()),
+            1 => (*vecs).0 = access::load_lane_vec(from),
+            4 => load_quads(Some(Avx2::assume()), from, &mut *vecs.cast()),
             _ => {
                 let mut block = [[0; 32]; DWORDS];
                 for n in 0..DWORDS {
@@ -46,7 +46,7 @@ pub unsafe fn load_block<const WATCHED: bool, const WIDE: bool, const DWORDS: us
                 let dwords = block.as_flattened();
                 for l in 0..32 {
                     for k in 0..DWORDS {
-                        (*rows.add(k)).0[l] = dwords[l * DWORDS + k];
+                        (*vecs.add(k)).0[l] = dwords[l * DWORDS + k];
                     }
                 }
             }
@@ -73,16 +73,16 @@ pub unsafe fn store_block<const WATCHED: bool, const WIDE: bool, const DWORDS: u
     };
     // SAFETY: as in `load_block`.
     unsafe {
-        let rows = fast_source(cx.file, data);
+        let vecs = fast_source(cx.file, data);
         match DWORDS {
-            1 => access::store_lane_vec(to, &(*rows).0),
-            4 => store_quads(Some(Avx2::assume()), to, &*rows.cast()),
+            1 => access::store_lane_vec(to, &(*vecs).0),
+            4 => store_quads(Some(Avx2::assume()), to, &*vecs.cast()),
             _ => {
                 let mut block = [[0; 32]; DWORDS];
                 let dwords = block.as_flattened_mut();
                 for l in 0..32 {
                     for k in 0..DWORDS {
-                        dwords[l * DWORDS + k] = (*rows.add(k)).0[l];
+                        dwords[l * DWORDS + k] = (*vecs.add(k)).0[l];
                     }
                 }
                 for n in 0..DWORDS {
@@ -155,11 +155,11 @@ pub unsafe fn load_lds_block<const WATCHED: bool, const LOADS: usize, const DWOR
     let lds = lds.cast_const();
     // SAFETY: O3, O7, W1 and H1; `inside` checked the bounds of every element.
     unsafe {
-        let rows = cx.file.at(d as usize);
-        let (mut from, mut to) = ([lds; LOADS], [rows; LOADS]);
+        let vecs = cx.file.at(d as usize);
+        let (mut from, mut to) = ([lds; LOADS], [vecs; LOADS]);
         for n in 0..LOADS {
             from[n] = lds.wrapping_add(plus[n] as usize);
-            to[n] = rows.add(n * DWORDS);
+            to[n] = vecs.add(n * DWORDS);
         }
         if DWORDS == 1 {
             load_words_inline::<Own, LOADS>(from, fast_source(cx.file, lanes), to);
@@ -202,14 +202,14 @@ pub unsafe fn store_lds_block<const WATCHED: bool, const DWORDS: usize>(
     let to = lds.wrapping_add(plus as usize);
     // SAFETY: O3, O7, W1 and H1; `inside` checked the bounds of every element.
     unsafe {
-        let (at, rows) = (&*fast_source(cx.file, lanes), fast_source(cx.file, data));
+        let (at, vecs) = (&*fast_source(cx.file, lanes), fast_source(cx.file, data));
         if DWORDS == 1 {
-            store_words(Some(Avx2::assume()), to, at, &*rows);
+            store_words(Some(Avx2::assume()), to, at, &*vecs);
         } else {
             for l in 0..32 {
                 let mut element = [0; DWORDS];
                 for k in 0..DWORDS {
-                    element[k] = (*rows.add(k)).0[l];
+                    element[k] = (*vecs.add(k)).0[l];
                 }
                 to.wrapping_add(at.0[l] as usize).cast::<[u32; DWORDS]>().write_unaligned(element);
             }

@@ -26,7 +26,7 @@ pub struct Flush;
 /// As `Flush`, for sources without denormals.
 pub struct FlushOut;
 /// As `FlushOut`, for bodies of one operation.
-pub struct FlushRows;
+pub struct FlushVecs;
 /// Any environment.
 #[derive(Clone, Copy)]
 pub struct General(pub FloatEnv);
@@ -61,7 +61,7 @@ impl Mode for FlushOut {
     }
 }
 
-impl Mode for FlushRows {
+impl Mode for FlushVecs {
     const FLUSH: bool = false;
     const FLUSH_ROWS: bool = true;
     const GENERAL: bool = false;

@@ -76,13 +76,13 @@ pub unsafe fn flushed(file: Half, op: &Op, exec: u32) {
 /// # Safety
 /// As for [`fast_write`].
 #[inline(always)]
-pub unsafe fn flushing_write(cx: &mut Cx<'_>, file: Half, op: &Op, exec: u32, row: LaneVec) -> Flow {
+pub unsafe fn flushing_write(cx: &mut Cx<'_>, file: Half, op: &Op, exec: u32, vec: LaneVec) -> Flow {
     // SAFETY: by the contract, here and below.
     unsafe {
-        fast_write(file, op, exec, [row]);
+        fast_write(file, op, exec, [vec]);
         flushed(file, op, exec);
         // Rare, and perhaps only in a lane that is not active.
-        if has_denormal(&row) { flush_written(cx, op) } else { Flow::NEXT }
+        if has_denormal(&vec) { flush_written(cx, op) } else { Flow::NEXT }
     }
 }
 
@@ -100,8 +100,8 @@ pub fn tail_call(flow: Flow) -> Flow {
 #[inline(never)]
 pub unsafe fn flush_written(cx: &mut Cx<'_>, op: &Op) -> Flow {
     // SAFETY: by the contract: O3, W1.
-    let (active, row) = unsafe { (cx.file.mask(), &mut *cx.file.at(op.d as usize)) };
-    for (value, active) in row.0.iter_mut().zip(active.0) {
+    let (active, vec) = unsafe { (cx.file.mask(), &mut *cx.file.at(op.d as usize)) };
+    for (value, active) in vec.0.iter_mut().zip(active.0) {
         if active != 0 && is_denormal(*value) {
             *value &= 0x8000_0000;
         }
@@ -110,7 +110,7 @@ pub unsafe fn flush_written(cx: &mut Cx<'_>, op: &Op) -> Flow {
 }
 
 #[inline(always)]
-fn has_denormal(row: &LaneVec) -> bool {
+fn has_denormal(vec: &LaneVec) -> bool {
     // Twice the word is its magnitude, without the sign; less one, a zero is the greatest of all numbers, and denormals are the least.
     const LEAST_NORMAL: u32 = (0x0080_0000 << 1) - 1;
     #[cfg(target_arch = "x86_64")]
@@ -118,7 +118,7 @@ fn has_denormal(row: &LaneVec) -> bool {
         use std::arch::x86_64::*;
         // SAFETY: H1: only fast handlers call this; a lane vector is four aligned SIMD vectors.
         unsafe {
-            let vectors = row.0.as_ptr().cast::<__m256i>();
+            let vectors = vec.0.as_ptr().cast::<__m256i>();
             let one = _mm256_set1_epi32(-1);
             let magnitude = |k: usize| {
                 let v = _mm256_load_si256(vectors.add(k));
@@ -132,5 +132,5 @@ fn has_denormal(row: &LaneVec) -> bool {
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
-    row.0.iter().fold(false, |found, v| found | ((v << 1).wrapping_sub(1) < LEAST_NORMAL))
+    vec.0.iter().fold(false, |found, v| found | ((v << 1).wrapping_sub(1) < LEAST_NORMAL))
 }

@@ -81,9 +81,9 @@ unsafe fn staged<const AVX2: bool>(cx: &mut Cx<'_>, op: &Op, body: Handler) -> F
             let (file, lanes) = (cx.wave.half(half), modify::lanes(cx, op, half, *active));
             *active = lanes.active;
             for (slot, dwords) in info.sources.into_iter().enumerate() {
-                let rows = file.at(sources[slot].number() as usize);
+                let vecs = file.at(sources[slot].number() as usize);
                 // SAFETY: O2: the source is a lane vector, in place or staged above.
-                if dwords > 0 && unsafe { modify::source::<AVX2>(cx, op, slot, half, lanes, rows) } {
+                if dwords > 0 && unsafe { modify::source::<AVX2>(cx, op, slot, half, lanes, vecs) } {
                     plain.src[slot] = Source::staged(slot);
                 }
             }
@@ -151,7 +151,7 @@ unsafe fn with_output(
 ) -> Flow {
     const { assert!(STAGE_VECS == 4, "as many as a result has, and are discarded") };
     let (dwords, d) = (dwords.min(STAGE_VECS), op.d as usize);
-    let mut rows = [LaneVec::ZERO; STAGE_VECS];
+    let mut vecs = [LaneVec::ZERO; STAGE_VECS];
     // SAFETY: O3 and W1: the result and what is discarded are in the file; nothing else refers to them.
     unsafe {
         // The body may read what the result was.
@@ -161,10 +161,10 @@ unsafe fn with_output(
         }
         plain.d = DISCARD as u16;
         let flow = body(cx, plain);
-        for (k, row) in rows.iter_mut().enumerate().take(dwords) {
-            *row = *file.at(DISCARD + k);
+        for (k, vec) in vecs.iter_mut().enumerate().take(dwords) {
+            *vec = *file.at(DISCARD + k);
         }
-        write_some(cx, file, op, file.exec(), kind, &mut rows[..dwords]);
+        write_some(cx, file, op, file.exec(), kind, &mut vecs[..dwords]);
         flow
     }
 }

@@ -30,21 +30,21 @@ pub fn load_lds<const BYTES: usize, const DWORDS: usize>(
             load_lds::<BYTES, DWORDS>(cx, offsets, exec, lane_base)
         });
     }
-    let mut rows = [LaneVec::ZERO; DWORDS];
+    let mut vecs = [LaneVec::ZERO; DWORDS];
     let lds = cx.lds.as_ptr();
     if BYTES == 4 {
-        // SAFETY: `is_inside` checked that four bytes at every offset are in the allocation; `rows` is ours; H1 for `cx.fast`.
-        unsafe { load_words::<Own, 1>(cx.fast, [lds], &at, [&mut rows[0]]) };
-        return Ok(rows);
+        // SAFETY: `is_inside` checked that four bytes at every offset are in the allocation; `vecs` is ours; H1 for `cx.fast`.
+        unsafe { load_words::<Own, 1>(cx.fast, [lds], &at, [&mut vecs[0]]) };
+        return Ok(vecs);
     }
     for l in 0..32 {
         // SAFETY: `is_inside` checked that `BYTES` bytes at every offset are in the allocation.
         let element = unsafe { element::<Own, BYTES, DWORDS>(lds, at.0[l] as usize) };
         for k in 0..DWORDS {
-            rows[k].0[l] = element[k];
+            vecs[k].0[l] = element[k];
         }
     }
-    Ok(rows)
+    Ok(vecs)
 }
 
 /// Stores what 32 lanes hold, lanes in order: of several at one address the last stays.
@@ -54,7 +54,7 @@ pub fn store_lds<const BYTES: usize, const DWORDS: usize>(
     offsets: &LaneVec,
     exec: u32,
     lane_base: u32,
-    rows: &[LaneVec; DWORDS],
+    vecs: &[LaneVec; DWORDS],
 ) -> Result<(), Flow> {
     let mut at = *offsets;
     if !is_inside::<BYTES>(cx, &mut at, exec) {
@@ -64,20 +64,20 @@ pub fn store_lds<const BYTES: usize, const DWORDS: usize>(
             &sums(0, offsets),
             exec,
             lane_base,
-            rows,
-            |cx| store_lds::<BYTES, DWORDS>(cx, offsets, exec, lane_base, rows),
+            vecs,
+            |cx| store_lds::<BYTES, DWORDS>(cx, offsets, exec, lane_base, vecs),
         );
     }
     let lds = cx.lds.as_mut_ptr();
     if BYTES == 4 && exec == u32::MAX {
         // SAFETY: `is_inside` checked that four bytes at every offset are in the allocation; H1 for `cx.fast`.
-        unsafe { store_words(cx.fast, lds, &at, &rows[0]) };
+        unsafe { store_words(cx.fast, lds, &at, &vecs[0]) };
         return Ok(());
     }
     for l in 0..32 {
         if exec >> l & 1 == 1 {
             // SAFETY: `is_inside` checked that `BYTES` bytes at every active lane's offset are in the allocation.
-            unsafe { set_element::<Own, BYTES, DWORDS>(lds, at.0[l] as usize, rows, l) };
+            unsafe { set_element::<Own, BYTES, DWORDS>(lds, at.0[l] as usize, vecs, l) };
         }
     }
     Ok(())
@@ -155,9 +155,9 @@ fn switch_off(at: &mut LaneVec, exec: u32) {
 /// A lane vector as SIMD vectors of eight lanes. Kernels with tiles of 8 or 16 lanes are consecutive in these, not in all 32.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-pub(super) fn simd_vectors(row: &LaneVec) -> [std::arch::x86_64::__m256i; 4] {
+pub(super) fn simd_vectors(vec: &LaneVec) -> [std::arch::x86_64::__m256i; 4] {
     // SAFETY: any bits are a SIMD vector, and four of them have the size of a lane vector.
-    unsafe { std::mem::transmute(*row) }
+    unsafe { std::mem::transmute(*vec) }
 }
 
 /// Distances of eight consecutive words from the first.
@@ -171,22 +171,22 @@ fn consecutive() -> std::arch::x86_64::__m256i {
 /// One word a lane from each of `from`, at the same offsets. Of LDS, or of global memory.
 ///
 /// # Safety
-/// Four bytes at every offset can be read, each of `rows` can be written; `fast` is the host's (H1).
+/// Four bytes at every offset can be read, each of `vecs` can be written; `fast` is the host's (H1).
 #[inline(always)]
 pub unsafe fn load_words<A: Access, const N: usize>(
     fast: Option<Avx2>,
     from: [*const u8; N],
     offsets: &LaneVec,
-    rows: [*mut LaneVec; N],
+    vecs: [*mut LaneVec; N],
 ) {
     #[cfg(target_arch = "x86_64")]
     if fast.is_some() {
         // SAFETY: H1, and by the contract.
-        return unsafe { load_words_avx2::<A, N>(from, offsets, rows) };
+        return unsafe { load_words_avx2::<A, N>(from, offsets, vecs) };
     }
     let _ = fast;
     // SAFETY: by the contract.
-    unsafe { load_words_anywhere::<A, N>(from, offsets, rows) }
+    unsafe { load_words_anywhere::<A, N>(from, offsets, vecs) }
 }
 
 /// # Safety
@@ -197,10 +197,10 @@ pub unsafe fn load_words<A: Access, const N: usize>(
 unsafe fn load_words_avx2<A: Access, const N: usize>(
     from: [*const u8; N],
     offsets: &LaneVec,
-    rows: [*mut LaneVec; N],
+    vecs: [*mut LaneVec; N],
 ) {
     // SAFETY: by the contract.
-    unsafe { load_words_by_8::<A, N>(from, offsets, rows) }
+    unsafe { load_words_by_8::<A, N>(from, offsets, vecs) }
 }
 
 /// # Safety
@@ -210,16 +210,16 @@ unsafe fn load_words_avx2<A: Access, const N: usize>(
 unsafe fn load_words_by_8<A: Access, const N: usize>(
     from: [*const u8; N],
     offsets: *const LaneVec,
-    rows: [*mut LaneVec; N],
+    vecs: [*mut LaneVec; N],
 ) {
     // SAFETY: by the contract.
     unsafe {
-        // All offsets are read before the first word is written: `rows` may contain them.
+        // All offsets are read before the first word is written: `vecs` may contain them.
         let [a, b, c, d] = simd_vectors(&*offsets);
-        load_eight::<A, N>(from, a, rows, 0);
-        load_eight::<A, N>(from, b, rows, 1);
-        load_eight::<A, N>(from, c, rows, 2);
-        load_eight::<A, N>(from, d, rows, 3);
+        load_eight::<A, N>(from, a, vecs, 0);
+        load_eight::<A, N>(from, b, vecs, 1);
+        load_eight::<A, N>(from, c, vecs, 2);
+        load_eight::<A, N>(from, d, vecs, 3);
     }
 }
 
@@ -232,7 +232,7 @@ unsafe fn load_words_by_8<A: Access, const N: usize>(
 unsafe fn load_eight<A: Access, const N: usize>(
     from: [*const u8; N],
     at: std::arch::x86_64::__m256i,
-    rows: [*mut LaneVec; N],
+    vecs: [*mut LaneVec; N],
     k: usize,
 ) {
     use std::arch::x86_64::*;
@@ -243,24 +243,24 @@ unsafe fn load_eight<A: Access, const N: usize>(
         let unlike = _mm256_xor_si256(apart, consecutive());
         if _mm256_testz_si256(apart, apart) == 1 {
             for n in 0..N {
-                _mm256_storeu_si256(rows[n].cast::<__m256i>().add(k), A::broadcast_u32(from[n], first));
+                _mm256_storeu_si256(vecs[n].cast::<__m256i>().add(k), A::broadcast_u32(from[n], first));
             }
         } else if _mm256_testz_si256(unlike, unlike) == 1 {
             for n in 0..N {
-                _mm256_storeu_si256(rows[n].cast::<__m256i>().add(k), A::load_256(from[n], first));
+                _mm256_storeu_si256(vecs[n].cast::<__m256i>().add(k), A::load_256(from[n], first));
             }
         } else {
             let lanes = std::mem::transmute::<__m256i, [u32; 8]>(at);
             for n in 0..N {
                 for l in 0..8 {
-                    (*rows[n]).0[8 * k + l] = A::load_u32(from[n], lanes[l] as usize);
+                    (*vecs[n]).0[8 * k + l] = A::load_u32(from[n], lanes[l] as usize);
                 }
             }
         }
     }
 }
 
-/// [`load_words`] inlined into a fast handler. `offsets` may be one of `rows`.
+/// [`load_words`] inlined into a fast handler. `offsets` may be one of `vecs`.
 ///
 /// # Safety
 /// As for [`load_words`]; the host has AVX2 (H1).
@@ -268,14 +268,14 @@ unsafe fn load_eight<A: Access, const N: usize>(
 pub(super) unsafe fn load_words_inline<A: Access, const N: usize>(
     from: [*const u8; N],
     offsets: *const LaneVec,
-    rows: [*mut LaneVec; N],
+    vecs: [*mut LaneVec; N],
 ) {
     // SAFETY: by the contract.
     unsafe {
         #[cfg(target_arch = "x86_64")]
-        load_words_by_8::<A, N>(from, offsets, rows);
+        load_words_by_8::<A, N>(from, offsets, vecs);
         #[cfg(not(target_arch = "x86_64"))]
-        load_words_anywhere::<A, N>(from, &{ *offsets }, rows);
+        load_words_anywhere::<A, N>(from, &{ *offsets }, vecs);
     }
 }
 
@@ -285,12 +285,12 @@ pub(super) unsafe fn load_words_inline<A: Access, const N: usize>(
 unsafe fn load_words_anywhere<A: Access, const N: usize>(
     from: [*const u8; N],
     offsets: &LaneVec,
-    rows: [*mut LaneVec; N],
+    vecs: [*mut LaneVec; N],
 ) {
     for n in 0..N {
         for l in 0..32 {
             // SAFETY: by the contract.
-            unsafe { (*rows[n]).0[l] = A::load_u32(from[n], offsets.0[l] as usize) };
+            unsafe { (*vecs[n]).0[l] = A::load_u32(from[n], offsets.0[l] as usize) };
         }
     }
 }
@@ -300,15 +300,15 @@ unsafe fn load_words_anywhere<A: Access, const N: usize>(
 /// # Safety
 /// Four bytes at every offset can be written; `fast` is the host's (H1).
 #[inline(always)]
-pub(super) unsafe fn store_words(fast: Option<Avx2>, to: *mut u8, offsets: &LaneVec, row: &LaneVec) {
+pub(super) unsafe fn store_words(fast: Option<Avx2>, to: *mut u8, offsets: &LaneVec, vec: &LaneVec) {
     #[cfg(target_arch = "x86_64")]
     if fast.is_some() {
         // SAFETY: H1, and by the contract.
-        return unsafe { store_words_avx2(to, offsets, row) };
+        return unsafe { store_words_avx2(to, offsets, vec) };
     }
     let _ = fast;
     // SAFETY: by the contract.
-    unsafe { store_words_anywhere(to, offsets, row) }
+    unsafe { store_words_anywhere(to, offsets, vec) }
 }
 
 /// # Safety
@@ -316,9 +316,9 @@ pub(super) unsafe fn store_words(fast: Option<Avx2>, to: *mut u8, offsets: &Lane
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 #[inline]
-unsafe fn store_words_avx2(to: *mut u8, offsets: &LaneVec, row: &LaneVec) {
+unsafe fn store_words_avx2(to: *mut u8, offsets: &LaneVec, vec: &LaneVec) {
     use std::arch::x86_64::*;
-    let (at, words) = (simd_vectors(offsets), simd_vectors(row));
+    let (at, words) = (simd_vectors(offsets), simd_vectors(vec));
     for k in 0..4 {
         let apart = _mm256_sub_epi32(at[k], _mm256_broadcastd_epi32(_mm256_castsi256_si128(at[k])));
         let unlike = _mm256_xor_si256(apart, consecutive());
@@ -328,7 +328,7 @@ unsafe fn store_words_avx2(to: *mut u8, offsets: &LaneVec, row: &LaneVec) {
                 _mm256_storeu_si256(to.add(offsets.0[8 * k] as usize).cast(), words[k]);
             } else {
                 for l in 8 * k..8 * k + 8 {
-                    to.add(offsets.0[l] as usize).cast::<u32>().write_unaligned(row.0[l]);
+                    to.add(offsets.0[l] as usize).cast::<u32>().write_unaligned(vec.0[l]);
                 }
             }
         }
@@ -338,10 +338,10 @@ unsafe fn store_words_avx2(to: *mut u8, offsets: &LaneVec, row: &LaneVec) {
 /// # Safety
 /// As for [`store_words`].
 #[inline(never)]
-unsafe fn store_words_anywhere(to: *mut u8, offsets: &LaneVec, row: &LaneVec) {
+unsafe fn store_words_anywhere(to: *mut u8, offsets: &LaneVec, vec: &LaneVec) {
     for l in 0..32 {
         // SAFETY: by the contract.
-        unsafe { to.add(offsets.0[l] as usize).cast::<u32>().write_unaligned(row.0[l]) };
+        unsafe { to.add(offsets.0[l] as usize).cast::<u32>().write_unaligned(vec.0[l]) };
     }
 }
 
@@ -397,10 +397,10 @@ mod tests {
                 one_by_one[*at as usize..*at as usize + 4].copy_from_slice(&word.to_le_bytes());
             }
             for fast in [None, Avx2::detect()] {
-                let (mut row, mut stored) = (LaneVec::ZERO, memory.clone());
+                let (mut vec, mut stored) = (LaneVec::ZERO, memory.clone());
                 // SAFETY: the offsets are inside.
-                unsafe { load_words::<Own, 1>(fast, [memory.as_ptr()], &offsets, [&mut row]) };
-                assert_eq!(row.0.to_vec(), expected(&memory, &offsets));
+                unsafe { load_words::<Own, 1>(fast, [memory.as_ptr()], &offsets, [&mut vec]) };
+                assert_eq!(vec.0.to_vec(), expected(&memory, &offsets));
                 // SAFETY: likewise.
                 unsafe { store_words(fast, stored.as_mut_ptr(), &offsets, &words) };
                 assert_eq!(stored, one_by_one);

@@ -18,10 +18,10 @@ mod mixed;
 mod modify;
 mod operands;
 mod patterns;
+mod polynomials;
 mod product;
 mod replaced;
 mod results;
-mod rows;
 mod transpose;
 mod vectors;
 pub mod watch;
@@ -48,9 +48,9 @@ pub use memory::{exchange, load, load_offsets, load_vecs, store, store_offsets, 
 pub use mixed::Mixed;
 pub use modify::modify;
 pub use operands::*;
+pub use polynomials::*;
 pub use product::{Part, Places, product, product_of_integers};
 pub use results::*;
-pub use rows::*;
 pub use vectors::*;
 
 /// A builtin by the evaluator's definition.

@@ -69,10 +69,10 @@ unsafe fn by<const AVX2: bool>(
     sources: &mut [(usize, *const LaneVec)],
 ) -> u32 {
     let lanes = lanes(cx, op, half, exec);
-    for (slot, rows) in sources.iter_mut() {
+    for (slot, vecs) in sources.iter_mut() {
         // SAFETY: by the contract.
-        if unsafe { source::<AVX2>(cx, op, *slot, half, lanes, *rows) } {
-            *rows = cx.wave.half(half).at(STAGE + STAGE_VECS * *slot);
+        if unsafe { source::<AVX2>(cx, op, *slot, half, lanes, *vecs) } {
+            *vecs = cx.wave.half(half).at(STAGE + STAGE_VECS * *slot);
         }
     }
     lanes.active
@@ -102,7 +102,7 @@ pub(super) fn lanes(cx: &Cx<'_>, op: &Op, half: usize, exec: u32) -> Lanes {
 /// Applies the modifiers of the source in this slot of an operation, if it has any: it is staged then. Whether it has.
 ///
 /// # Safety
-/// `rows` is where [`stage`](super::stage) found it, in this half of the wave; `AVX2` only if the host has it.
+/// `vecs` is where [`stage`](super::stage) found it, in this half of the wave; `AVX2` only if the host has it.
 #[inline(always)]
 pub(super) unsafe fn source<const AVX2: bool>(
     cx: &mut Cx<'_>,
@@ -110,7 +110,7 @@ pub(super) unsafe fn source<const AVX2: bool>(
     i: usize,
     half: usize,
     lanes: Lanes,
-    rows: *const LaneVec,
+    vecs: *const LaneVec,
 ) -> bool {
     let ext = cx.raw(op);
     let bit = |bits: u8| bits >> i & 1 == 1;
@@ -123,30 +123,30 @@ pub(super) unsafe fn source<const AVX2: bool>(
     let dwords = if ext.sign_at[i] == 63 { 2 } else { 1 };
     for k in 0..dwords {
         // SAFETY: by the contract; where two are read, O2 and W1: vectors of the file, and staged ones, have four after them.
-        let mut row = unsafe { *rows.add(k) };
+        let mut vec = unsafe { *vecs.add(k) };
         if let Some(moves) = moved {
-            row = match &moves.across {
+            vec = match &moves.across {
                 Some(from) => dpp::across(cx, op.src[i].number() as usize + k, half, from),
                 // SAFETY: by the contract.
-                None => unsafe { dpp::permuted::<AVX2>(&row, &moves.from) },
+                None => unsafe { dpp::permuted::<AVX2>(&vec, &moves.from) },
             };
             if lanes.valid != u32::MAX {
                 let mask = lanes_of(lanes.valid);
                 for l in 0..32 {
-                    row.0[l] &= mask.0[l];
+                    vec.0[l] &= mask.0[l];
                 }
             }
         }
         if let Some(sdwa) = part {
-            row.0.iter_mut().for_each(|value| *value = sdwa.sources[i].read(*value, sdwa.signed[i]));
+            vec.0.iter_mut().for_each(|value| *value = sdwa.sources[i].read(*value, sdwa.signed[i]));
         }
         if changed {
-            change(ext, i, k + 1 == dwords, &mut row);
+            change(ext, i, k + 1 == dwords, &mut vec);
         }
         let (file, at) = (cx.wave.half(half), STAGE + STAGE_VECS * i + k);
         // SAFETY: W1: the staged sources are part of every file. A fast handler may ask for the flags.
         unsafe {
-            *file.at(at) = row;
+            *file.at(at) = vec;
             file.set_no_denormals(at, false);
         }
     }
@@ -155,20 +155,20 @@ pub(super) unsafe fn source<const AVX2: bool>(
 
 /// Halves, absolute value and sign of source `i`; `last`: this dword has the sign.
 #[inline(always)]
-fn change(ext: &Ext, i: usize, last: bool, row: &mut LaneVec) {
+fn change(ext: &Ext, i: usize, last: bool, vec: &mut LaneVec) {
     let bit = |bits: u8| bits >> i & 1;
     if bit(ext.narrow_bits) == 1 {
         let shift = 16 * bit(ext.high_bits) as u32;
         for l in 0..32 {
-            row.0[l] = row.0[l] >> shift & 0xffff;
+            vec.0[l] = vec.0[l] >> shift & 0xffff;
         }
     }
     if bit(ext.packed_bits) == 1 {
         let (low, high) = (16 * bit(ext.packed_sel) as u32, 16 * bit(ext.packed_sel_hi) as u32);
         let signs = (bit(ext.packed_neg) as u32) << 15 | (bit(ext.packed_neg_hi) as u32) << 31;
         for l in 0..32 {
-            let v = row.0[l];
-            row.0[l] = ((v >> high & 0xffff) << 16 | v >> low & 0xffff) ^ signs;
+            let v = vec.0[l];
+            vec.0[l] = ((v >> high & 0xffff) << 16 | v >> low & 0xffff) ^ signs;
         }
     }
     if last {
@@ -176,7 +176,7 @@ fn change(ext: &Ext, i: usize, last: bool, row: &mut LaneVec) {
         let keep = !(sign * bit(ext.abs_bits) as u32);
         let flip = sign * bit(ext.neg_bits) as u32;
         for l in 0..32 {
-            row.0[l] = row.0[l] & keep ^ flip;
+            vec.0[l] = vec.0[l] & keep ^ flip;
         }
     }
 }

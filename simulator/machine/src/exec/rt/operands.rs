@@ -119,14 +119,14 @@ pub unsafe fn fast_source(file: Half, source: Source) -> *const LaneVec {
 /// Copies the SGPRs that an operation lists ([`Op::BROADCAST`]) to their hidden lane vectors in each half.
 #[inline(always)]
 pub fn broadcast(cx: &mut Cx<'_>, op: &Op) {
-    for (sgpr, row) in op.broadcasts() {
+    for (sgpr, vec) in op.broadcasts() {
         let value = cx.wave.sgprs[sgpr];
         for half in 0..cx.wave.halves() {
             let file = file(cx, half);
             // SAFETY: W1: the copies of SGPRs are part of every file.
             unsafe {
-                *file.at(row) = LaneVec::splat(value);
-                file.set_no_denormals(row, !is_denormal(value));
+                *file.at(vec) = LaneVec::splat(value);
+                file.set_no_denormals(vec, !is_denormal(value));
             }
         }
     }
@@ -149,11 +149,11 @@ pub unsafe fn fast_broadcast(cx: &Cx<'_>, op: &Op, file: Half) {
         let at = SCALARS + sgpr;
         debug_assert!(at < ROWS);
         // SAFETY: O5 and W1.
-        let row = unsafe { &mut *file.at(at) };
-        if row.0[0] != value {
+        let vec = unsafe { &mut *file.at(at) };
+        if vec.0[0] != value {
             // SAFETY: by the contract.
             unsafe {
-                fill(row, value);
+                fill(vec, value);
                 file.set_no_denormals(at, !is_denormal(value));
             }
         }
@@ -179,10 +179,10 @@ pub unsafe fn fast_broadcast_both(cx: &Cx<'_>, op: &Op) {
         debug_assert!(at < ROWS);
         // SAFETY: O5 and W1; the halves are apart.
         unsafe {
-            let rows = (&mut *first.at(at), &mut *second.at(at));
-            if rows.0.0[0] != value || rows.1.0[0] != value {
-                fill(rows.0, value);
-                fill(rows.1, value);
+            let vecs = (&mut *first.at(at), &mut *second.at(at));
+            if vecs.0.0[0] != value || vecs.1.0[0] != value {
+                fill(vecs.0, value);
+                fill(vecs.1, value);
                 let normal = !is_denormal(value);
                 first.set_no_denormals(at, normal);
                 second.set_no_denormals(at, normal);
@@ -197,19 +197,19 @@ pub unsafe fn fast_broadcast_both(cx: &Cx<'_>, op: &Op) {
 /// # Safety
 /// The host has AVX2 (H1).
 #[inline(always)]
-unsafe fn fill(row: &mut LaneVec, value: u32) {
+unsafe fn fill(vec: &mut LaneVec, value: u32) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::*;
         // SAFETY: by the contract; a lane vector is four aligned SIMD vectors.
         unsafe {
-            let (at, value) = (row.0.as_mut_ptr().cast::<__m256i>(), _mm256_set1_epi32(value as i32));
+            let (at, value) = (vec.0.as_mut_ptr().cast::<__m256i>(), _mm256_set1_epi32(value as i32));
             (0..4).for_each(|k| _mm256_store_si256(at.add(k), value));
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
     {
-        *row = LaneVec::splat(value);
+        *vec = LaneVec::splat(value);
     }
 }
 
@@ -342,9 +342,9 @@ pub fn operand_lane(cx: &Cx<'_>, source: Source, lane: u32, index: u32) -> u32 {
 /// Another lane of a staged source, in the same half.
 ///
 /// # Safety
-/// `rows` came from [`stage`].
+/// `vecs` came from [`stage`].
 #[inline(always)]
-pub unsafe fn staged_lane(rows: *const LaneVec, lane: u32, lane_base: u32) -> u32 {
+pub unsafe fn staged_lane(vecs: *const LaneVec, lane: u32, lane_base: u32) -> u32 {
     // SAFETY: by the contract; the index is masked.
-    unsafe { (*rows).0[(lane.wrapping_sub(lane_base) & 31) as usize] }
+    unsafe { (*vecs).0[(lane.wrapping_sub(lane_base) & 31) as usize] }
 }

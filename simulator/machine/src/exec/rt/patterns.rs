@@ -91,7 +91,7 @@ fn patterns_anywhere(addresses: &[u64; 32], size_bytes: u64) -> [Option<u8>; 4] 
     })
 }
 
-/// Neighbouring lanes whose offsets have one stride, or none.
+/// Adjacent lanes whose offsets have one stride, or none.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Run {
     pub first: u8,

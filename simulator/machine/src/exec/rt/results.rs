@@ -97,8 +97,8 @@ pub fn old_half(op: &Op, dword: u32) -> u32 {
 
 /// OR of all lanes.
 #[inline(always)]
-pub fn gather(row: &LaneVec) -> u32 {
-    row.0.iter().fold(0, |a, b| a | b)
+pub fn gather(vec: &LaneVec) -> u32 {
+    vec.0.iter().fold(0, |a, b| a | b)
 }
 
 /// Writes a result to the active lanes.
@@ -112,12 +112,12 @@ pub unsafe fn write<const N: usize>(
     op: &Op,
     exec: u32,
     fmt: Out,
-    rows: [LaneVec; N],
+    vecs: [LaneVec; N],
 ) {
     let at = op.d as usize;
     debug_assert!(at + N <= ROWS);
     if exec == u32::MAX && op.flags & Op::OUTPUT == 0 {
-        for (k, new) in rows.into_iter().enumerate() {
+        for (k, new) in vecs.into_iter().enumerate() {
             // SAFETY: O3 and W1; nothing else refers to the vector.
             unsafe {
                 file.set_no_denormals(at + k, false);
@@ -126,8 +126,8 @@ pub unsafe fn write<const N: usize>(
         }
         return;
     }
-    // A copy: `rows` itself can stay in registers.
-    let mut rest = rows;
+    // A copy: `vecs` itself can stay in registers.
+    let mut rest = vecs;
     // SAFETY: by the contract.
     unsafe { write_some(cx, file, op, exec, fmt, &mut rest) }
 }
@@ -137,14 +137,14 @@ pub unsafe fn write<const N: usize>(
 /// # Safety
 /// As for [`stage`]; the result has as many vectors.
 #[inline(never)]
-pub(super) unsafe fn write_some(cx: &Cx<'_>, file: Half, op: &Op, exec: u32, fmt: Out, rows: &mut [LaneVec]) {
+pub(super) unsafe fn write_some(cx: &Cx<'_>, file: Half, op: &Op, exec: u32, fmt: Out, vecs: &mut [LaneVec]) {
     /// # Safety
     /// As for [`write_some`].
     #[inline(always)]
-    unsafe fn merge(file: Half, op: &Op, exec: u32, rows: &[LaneVec]) {
+    unsafe fn merge(file: Half, op: &Op, exec: u32, vecs: &[LaneVec]) {
         // SAFETY: by the contract.
         let mask = unsafe { lane_mask(file, exec) };
-        for (k, new) in rows.iter().enumerate() {
+        for (k, new) in vecs.iter().enumerate() {
             // SAFETY: O3 and W1; nothing else refers to the vector.
             let old = unsafe {
                 file.set_no_denormals(op.d as usize + k, false);
@@ -157,25 +157,25 @@ pub(super) unsafe fn write_some(cx: &Cx<'_>, file: Half, op: &Op, exec: u32, fmt
     }
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
-    unsafe fn merge_avx2(file: Half, op: &Op, exec: u32, rows: &[LaneVec]) {
+    unsafe fn merge_avx2(file: Half, op: &Op, exec: u32, vecs: &[LaneVec]) {
         // SAFETY: by the contract.
-        unsafe { merge(file, op, exec, rows) }
+        unsafe { merge(file, op, exec, vecs) }
     }
     if op.flags & Op::OUTPUT != 0 {
         if op.flags & Op::NO_RESULT != 0 {
             return;
         }
-        output(cx, op, fmt, rows);
+        output(cx, op, fmt, vecs);
         // SAFETY: O3 and W1; nothing else refers to the vector.
-        place(cx, op, unsafe { &*file.at(op.d as usize) }, rows);
+        place(cx, op, unsafe { &*file.at(op.d as usize) }, vecs);
     }
     // SAFETY: by the contract; H1 for the vectors.
     unsafe {
         #[cfg(target_arch = "x86_64")]
         if cx.fast.is_some() {
-            return merge_avx2(file, op, exec, rows);
+            return merge_avx2(file, op, exec, vecs);
         }
-        merge(file, op, exec, rows);
+        merge(file, op, exec, vecs);
     }
 }
 
@@ -184,14 +184,14 @@ pub(super) unsafe fn write_some(cx: &Cx<'_>, file: Half, op: &Op, exec: u32, fmt
 /// # Safety
 /// As for [`fast_source`].
 #[inline(always)]
-pub unsafe fn fast_write<const N: usize>(file: Half, op: &Op, exec: u32, rows: [LaneVec; N]) {
+pub unsafe fn fast_write<const N: usize>(file: Half, op: &Op, exec: u32, vecs: [LaneVec; N]) {
     let at = op.d as usize;
     debug_assert!(at + N <= ROWS);
     // SAFETY: O3 and W1; nothing else refers to the vectors.
     let old = unsafe { &mut *file.at(at).cast::<[LaneVec; N]>() };
     if exec == u32::MAX {
-        // Not `copy_from_slice`: without LTO that is a call, and `rows` would go through memory.
-        *old = rows;
+        // Not `copy_from_slice`: without LTO that is a call, and `vecs` would go through memory.
+        *old = vecs;
         return;
     }
     cold_path();
@@ -202,7 +202,7 @@ pub unsafe fn fast_write<const N: usize>(file: Half, op: &Op, exec: u32, rows: [
     for k in 0..N {
         let mut merged = old[k];
         for l in 0..32 {
-            merged.0[l] = merged.0[l] & !mask.0[l] | rows[k].0[l] & mask.0[l];
+            merged.0[l] = merged.0[l] & !mask.0[l] | vecs[k].0[l] & mask.0[l];
         }
         old[k] = merged;
     }
@@ -228,17 +228,17 @@ unsafe fn lane_mask(file: Half, exec: u32) -> LaneVec {
 /// # Safety
 /// As for [`stage`].
 #[inline(always)]
-pub unsafe fn write_half(cx: &Cx<'_>, file: Half, op: &Op, exec: u32, fmt: Out, mut rows: [LaneVec; 1]) {
+pub unsafe fn write_half(cx: &Cx<'_>, file: Half, op: &Op, exec: u32, fmt: Out, mut vecs: [LaneVec; 1]) {
     let mut placed = false;
     if op.flags & Op::OUTPUT != 0 {
         if op.flags & Op::NO_RESULT != 0 {
             return;
         }
-        let mut scaled = rows;
+        let mut scaled = vecs;
         output(cx, op, fmt, &mut scaled);
         // SAFETY: as below.
         placed = place(cx, op, unsafe { &*file.at(op.d as usize) }, &mut scaled);
-        rows = scaled;
+        vecs = scaled;
     }
     // SAFETY: by the contract.
     let mask = unsafe { lane_mask(file, exec) };
@@ -255,28 +255,28 @@ pub unsafe fn write_half(cx: &Cx<'_>, file: Half, op: &Op, exec: u32, fmt: Out, 
         &mut *file.at(op.d as usize)
     };
     for l in 0..32 {
-        let new = old.0[l] & keep | (rows[0].0[l] & bits) << shift;
+        let new = old.0[l] & keep | (vecs[0].0[l] & bits) << shift;
         old.0[l] = old.0[l] & !mask.0[l] | new & mask.0[l];
     }
 }
 
 #[inline(never)]
 pub(super) fn lanes_of(exec: u32) -> LaneVec {
-    let mut row = LaneVec::ZERO;
-    for (lane, mask) in row.0.iter_mut().enumerate() {
+    let mut vec = LaneVec::ZERO;
+    for (lane, mask) in vec.0.iter_mut().enumerate() {
         *mask = 0u32.wrapping_sub(exec >> lane & 1);
     }
-    row
+    vec
 }
 
 /// The part of the register that a result is for (SDWA, and 16-bit results of CDNA), with what becomes of the rest. Whether there is one.
 #[inline(never)]
-fn place(cx: &Cx<'_>, op: &Op, old: &LaneVec, rows: &mut [LaneVec]) -> bool {
+fn place(cx: &Cx<'_>, op: &Op, old: &LaneVec, vecs: &mut [LaneVec]) -> bool {
     if let Some(sdwa) = cx.raw(op).sdwa
         && sdwa.result != Part::WHOLE
-        && let [row] = rows
+        && let [vec] = vecs
     {
-        for (new, old) in row.0.iter_mut().zip(old.0) {
+        for (new, old) in vec.0.iter_mut().zip(old.0) {
             *new = sdwa.result.write(*new, old, sdwa.rest);
         }
         return true;
@@ -286,7 +286,7 @@ fn place(cx: &Cx<'_>, op: &Op, old: &LaneVec, rows: &mut [LaneVec]) -> bool {
 
 /// omod and float clamp.
 #[inline(never)]
-fn output(cx: &Cx<'_>, op: &Op, fmt: Out, rows: &mut [LaneVec]) {
+fn output(cx: &Cx<'_>, op: &Op, fmt: Out, vecs: &mut [LaneVec]) {
     let ext = cx.raw(op);
     let ty = match fmt {
         Out::Bits => return,
@@ -295,7 +295,7 @@ fn output(cx: &Cx<'_>, op: &Op, fmt: Out, rows: &mut [LaneVec]) {
         Out::F32 => Ty::F32,
         Out::F64 => Ty::F64,
         Out::PackedF16 => {
-            for v in rows[0].0.iter_mut() {
+            for v in vecs[0].0.iter_mut() {
                 let half =
                     |h: u32| modifier::clamp(h as u128 & 0xffff, Ty::F16, cx.wave.mode, cx.arch) as u32;
                 if clamp(op) {
@@ -306,17 +306,17 @@ fn output(cx: &Cx<'_>, op: &Op, fmt: Out, rows: &mut [LaneVec]) {
         }
     };
     for l in 0..32 {
-        let mut v = rows[0].0[l] as u128;
+        let mut v = vecs[0].0[l] as u128;
         if ty == Ty::F64 {
-            v |= (rows[1].0[l] as u128) << 32;
+            v |= (vecs[1].0[l] as u128) << 32;
         }
         v = modifier::omod(v, ty, ext.omod as u32, cx.wave.mode, cx.arch);
         if clamp(op) {
             v = modifier::clamp(v, ty, cx.wave.mode, cx.arch);
         }
-        rows[0].0[l] = v as u32;
+        vecs[0].0[l] = v as u32;
         if ty == Ty::F64 {
-            rows[1].0[l] = (v >> 32) as u32;
+            vecs[1].0[l] = (v >> 32) as u32;
         }
     }
 }

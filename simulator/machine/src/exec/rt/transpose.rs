@@ -9,15 +9,15 @@ use crate::state::host::Avx2;
 /// # Safety
 /// 512 bytes at `from` can be read; `fast` is the host's (H1).
 #[inline(always)]
-pub unsafe fn load_quads(fast: Option<Avx2>, from: *const u8, rows: &mut [LaneVec; 4]) {
+pub unsafe fn load_quads(fast: Option<Avx2>, from: *const u8, vecs: &mut [LaneVec; 4]) {
     #[cfg(target_arch = "x86_64")]
     if fast.is_some() {
         // SAFETY: H1, and by the contract.
-        return unsafe { load_quads_avx2(from, rows) };
+        return unsafe { load_quads_avx2(from, vecs) };
     }
     let _ = fast;
     // SAFETY: by the contract.
-    unsafe { load_quads_anywhere(from, rows) }
+    unsafe { load_quads_anywhere(from, vecs) }
 }
 
 /// Stores 32 elements.
@@ -25,26 +25,26 @@ pub unsafe fn load_quads(fast: Option<Avx2>, from: *const u8, rows: &mut [LaneVe
 /// # Safety
 /// 512 bytes at `to` can be written; `fast` is the host's (H1).
 #[inline(always)]
-pub unsafe fn store_quads(fast: Option<Avx2>, to: *mut u8, rows: &[LaneVec; 4]) {
+pub unsafe fn store_quads(fast: Option<Avx2>, to: *mut u8, vecs: &[LaneVec; 4]) {
     #[cfg(target_arch = "x86_64")]
     if fast.is_some() {
         // SAFETY: H1, and by the contract.
-        return unsafe { store_quads_avx2(to, rows) };
+        return unsafe { store_quads_avx2(to, vecs) };
     }
     let _ = fast;
     // SAFETY: by the contract.
-    unsafe { store_quads_anywhere(to, rows) }
+    unsafe { store_quads_anywhere(to, vecs) }
 }
 
 /// # Safety
 /// As for [`load_quads`].
 #[inline(never)]
-unsafe fn load_quads_anywhere(from: *const u8, rows: &mut [LaneVec; 4]) {
+unsafe fn load_quads_anywhere(from: *const u8, vecs: &mut [LaneVec; 4]) {
     for l in 0..32 {
         // SAFETY: by the contract: 32 times 16 bytes.
         let element = unsafe { super::memory::element::<access::Shared, 16, 4>(from, 16 * l) };
-        for (row, value) in rows.iter_mut().zip(element) {
-            row.0[l] = value;
+        for (vec, value) in vecs.iter_mut().zip(element) {
+            vec.0[l] = value;
         }
     }
 }
@@ -52,10 +52,10 @@ unsafe fn load_quads_anywhere(from: *const u8, rows: &mut [LaneVec; 4]) {
 /// # Safety
 /// As for [`store_quads`].
 #[inline(never)]
-unsafe fn store_quads_anywhere(to: *mut u8, rows: &[LaneVec; 4]) {
+unsafe fn store_quads_anywhere(to: *mut u8, vecs: &[LaneVec; 4]) {
     for l in 0..32 {
         // SAFETY: by the contract: 32 times 16 bytes.
-        unsafe { super::memory::set_element::<access::Shared, 16, 4>(to, 16 * l, rows, l) };
+        unsafe { super::memory::set_element::<access::Shared, 16, 4>(to, 16 * l, vecs, l) };
     }
 }
 
@@ -82,13 +82,13 @@ fn transpose([a, b, c, d]: [__m256i; 4]) -> [__m256i; 4] {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 #[inline]
-unsafe fn load_quads_avx2(from: *const u8, rows: &mut [LaneVec; 4]) {
+unsafe fn load_quads_avx2(from: *const u8, vecs: &mut [LaneVec; 4]) {
     // SAFETY: H1, and by the contract: four times 128 bytes.
     unsafe {
-        load_eight::<0>(from, rows);
-        load_eight::<8>(from.wrapping_add(128), rows);
-        load_eight::<16>(from.wrapping_add(256), rows);
-        load_eight::<24>(from.wrapping_add(384), rows);
+        load_eight::<0>(from, vecs);
+        load_eight::<8>(from.wrapping_add(128), vecs);
+        load_eight::<16>(from.wrapping_add(256), vecs);
+        load_eight::<24>(from.wrapping_add(384), vecs);
     }
 }
 
@@ -99,7 +99,7 @@ unsafe fn load_quads_avx2(from: *const u8, rows: &mut [LaneVec; 4]) {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 #[inline]
-unsafe fn load_eight<const FIRST: usize>(from: *const u8, rows: &mut [LaneVec; 4]) {
+unsafe fn load_eight<const FIRST: usize>(from: *const u8, vecs: &mut [LaneVec; 4]) {
     // SAFETY: by the contract.
     let pairs = unsafe {
         [
@@ -109,9 +109,9 @@ unsafe fn load_eight<const FIRST: usize>(from: *const u8, rows: &mut [LaneVec; 4
             access::load_halves::<48, 112>(from),
         ]
     };
-    for (row, vector) in rows.iter_mut().zip(transpose(pairs)) {
+    for (vec, vector) in vecs.iter_mut().zip(transpose(pairs)) {
         // SAFETY: eight of the vector's 32 dwords: the slice is checked.
-        unsafe { _mm256_storeu_si256(row.0[FIRST..FIRST + 8].as_mut_ptr().cast(), vector) };
+        unsafe { _mm256_storeu_si256(vec.0[FIRST..FIRST + 8].as_mut_ptr().cast(), vector) };
     }
 }
 
@@ -120,13 +120,13 @@ unsafe fn load_eight<const FIRST: usize>(from: *const u8, rows: &mut [LaneVec; 4
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 #[inline]
-unsafe fn store_quads_avx2(to: *mut u8, rows: &[LaneVec; 4]) {
+unsafe fn store_quads_avx2(to: *mut u8, vecs: &[LaneVec; 4]) {
     // SAFETY: H1, and by the contract: four times 128 bytes.
     unsafe {
-        store_eight::<0>(to, rows);
-        store_eight::<8>(to.wrapping_add(128), rows);
-        store_eight::<16>(to.wrapping_add(256), rows);
-        store_eight::<24>(to.wrapping_add(384), rows);
+        store_eight::<0>(to, vecs);
+        store_eight::<8>(to.wrapping_add(128), vecs);
+        store_eight::<16>(to.wrapping_add(256), vecs);
+        store_eight::<24>(to.wrapping_add(384), vecs);
     }
 }
 
@@ -137,9 +137,9 @@ unsafe fn store_quads_avx2(to: *mut u8, rows: &[LaneVec; 4]) {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 #[inline]
-unsafe fn store_eight<const FIRST: usize>(to: *mut u8, rows: &[LaneVec; 4]) {
+unsafe fn store_eight<const FIRST: usize>(to: *mut u8, vecs: &[LaneVec; 4]) {
     // SAFETY: eight of the vector's 32 dwords: the slice is checked.
-    let eight = |k: usize| unsafe { _mm256_loadu_si256(rows[k].0[FIRST..FIRST + 8].as_ptr().cast()) };
+    let eight = |k: usize| unsafe { _mm256_loadu_si256(vecs[k].0[FIRST..FIRST + 8].as_ptr().cast()) };
     let [a, b, c, d] = transpose([eight(0), eight(1), eight(2), eight(3)]);
     // SAFETY: by the contract.
     unsafe {
@@ -158,18 +158,18 @@ mod tests {
     fn quads_go_to_rows_and_back() {
         let memory: Vec<u8> = (0..513u32).map(|b| ((b * 31) >> 3) as u8).collect();
         for fast in [None, Avx2::detect()] {
-            let mut rows = [LaneVec::ZERO; 4];
+            let mut vecs = [LaneVec::ZERO; 4];
             let mut back = vec![0; 512];
             // SAFETY: there are 512 bytes after the first, which leaves them unaligned.
             unsafe {
-                load_quads(fast, memory[1..].as_ptr(), &mut rows);
-                store_quads(fast, back.as_mut_ptr(), &rows);
+                load_quads(fast, memory[1..].as_ptr(), &mut vecs);
+                store_quads(fast, back.as_mut_ptr(), &vecs);
             }
             assert_eq!(back, memory[1..]);
             for l in 0..32 {
-                for (k, row) in rows.iter().enumerate() {
+                for (k, vec) in vecs.iter().enumerate() {
                     let at = 1 + 16 * l + 4 * k;
-                    assert_eq!(row.0[l].to_le_bytes(), memory[at..at + 4], "lane {l}, dword {k}");
+                    assert_eq!(vec.0[l].to_le_bytes(), memory[at..at + 4], "lane {l}, dword {k}");
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! Vectors of neighbouring elements and lanes, for bodies that run once a wave.
+//! Vectors of consecutive elements and lanes, for bodies that run once a wave.
 
 use super::context::Cx;
 use super::float::{Mode, fma_f32};
@@ -112,7 +112,7 @@ pub fn vgpr_wave(cx: &Cx<'_>, reg: u32) -> [u32; 64] {
     whole(low, if cx.wave.halves() == 2 { vgpr_lanes::<32>(cx, 32, reg) } else { [0; 32] })
 }
 
-/// Both halves of a row. Not by `copy_from_slice`, which would stay a call.
+/// Both halves of a lane vector of 64. Not by `copy_from_slice`, which would stay a call.
 #[inline(always)]
 fn whole(low: [u32; 32], high: [u32; 32]) -> [u32; 64] {
     let mut out = [0; 64];

@@ -183,7 +183,7 @@ fn exchange<'a>(cx: &mut Cx<'a>, watch: &mut Watch<'a>) {
 
 /// Runs `access`, the loads or stores of 32 lanes, on the real memory and logs them. `None`: there is no watch, or a lane's access
 /// failed, and nothing is logged. What was stored before the failure is stored again by the slow path, which goes lane by lane.
-pub fn rows<'a, R>(
+pub fn lane_vecs<'a, R>(
     cx: &mut Cx<'a>,
     space: Space,
     (addresses, size_bytes): (&[u64; 32], usize),
@@ -212,7 +212,7 @@ pub fn rows<'a, R>(
     }
 }
 
-/// Where the real memory has a block of neighbours, 32 elements of `size_bytes` from an address on, which is logged. `None`: there is
+/// Where the real memory has a block of 32 consecutive elements of `size_bytes` from an address on, which is logged. `None`: there is
 /// no watch, or not all of the block is in one place.
 ///
 /// # Safety

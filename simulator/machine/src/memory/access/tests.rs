@@ -77,21 +77,21 @@ fn arrays_and_slices_are_copied_whole() {
 
 #[cfg(target_arch = "x86_64")]
 #[test]
-fn rows_are_their_dwords() {
+fn lane_vecs_are_their_dwords() {
     if !std::arch::is_x86_feature_detected!("avx2") {
         println!("skipped: the host has no AVX2");
         return;
     }
-    let row: [u32; 32] = std::array::from_fn(|l| 0x0102_0304 * l as u32);
+    let vec: [u32; 32] = std::array::from_fn(|l| 0x0102_0304 * l as u32);
     for at in [0, 1, 4] {
         let mut memory = [0u8; 136];
         // SAFETY: 128 bytes follow the place, and the host has AVX2.
         let back = unsafe {
-            store_lane_vec(memory.as_mut_ptr().add(at), &row);
+            store_lane_vec(memory.as_mut_ptr().add(at), &vec);
             load_lane_vec(memory.as_ptr().add(at))
         };
-        assert_eq!(back, row);
-        let bytes: Vec<u8> = row.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        assert_eq!(back, vec);
+        let bytes: Vec<u8> = vec.iter().flat_map(|word| word.to_ne_bytes()).collect();
         assert_eq!(memory[at..at + 128], bytes);
         // SAFETY: as above.
         unsafe {
@@ -99,23 +99,23 @@ fn rows_are_their_dwords() {
             portable::store_256::<64>(memory.as_mut_ptr().add(at), vector);
             store_256::<0>(memory.as_mut_ptr().add(at), load_256_at(memory.as_ptr(), at + 96));
             let moved = load_lane_vec(memory.as_ptr().add(at));
-            assert!(moved[16..24] == row[8..16] && moved[..8] == row[24..]);
+            assert!(moved[16..24] == vec[8..16] && moved[..8] == vec[24..]);
             store_256::<0>(memory.as_mut_ptr().add(at), broadcast_u32_at(memory.as_ptr(), at + 36));
             store_256::<96>(
                 memory.as_mut_ptr().add(at),
                 portable::broadcast_u32_at(memory.as_ptr(), at + 40),
             );
             let moved = load_lane_vec(memory.as_ptr().add(at));
-            assert!(moved[..8] == [row[9]; 8] && moved[24..] == [row[10]; 8]);
-            store_lane_vec(memory.as_mut_ptr().add(at), &row);
+            assert!(moved[..8] == [vec[9]; 8] && moved[24..] == [vec[10]; 8]);
+            store_lane_vec(memory.as_mut_ptr().add(at), &vec);
             let halves = load_halves::<16, 80>(memory.as_ptr().add(at));
             portable::store_halves::<96, 0>(memory.as_mut_ptr().add(at), halves);
             let moved = load_lane_vec(memory.as_ptr().add(at));
-            assert!(moved[24..28] == row[4..8] && moved[..4] == row[20..24]);
+            assert!(moved[24..28] == vec[4..8] && moved[..4] == vec[20..24]);
             let halves = portable::load_halves::<0, 96>(memory.as_ptr().add(at));
             store_halves::<64, 48>(memory.as_mut_ptr().add(at), halves);
             let moved = load_lane_vec(memory.as_ptr().add(at));
-            assert!(moved[16..20] == row[20..24] && moved[12..16] == row[4..8]);
+            assert!(moved[16..20] == vec[20..24] && moved[12..16] == vec[4..8]);
         }
     }
 }

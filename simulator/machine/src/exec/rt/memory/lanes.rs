@@ -60,26 +60,26 @@ pub unsafe fn load_offsets<const BYTES: usize, const DWORDS: usize>(
 
 #[inline(always)]
 fn load_window<const BYTES: usize, const DWORDS: usize>(cx: &Cx<'_>, at: &Window) -> [LaneVec; DWORDS] {
-    let mut rows = [LaneVec::ZERO; DWORDS];
+    let mut vecs = [LaneVec::ZERO; DWORDS];
     if BYTES == 4 && !at.coalesced {
         // SAFETY: as below; H1 for `fast`.
-        unsafe { load_words::<Shared, 1>(cx.fast, [at.host.cast_const()], &at.offsets, [&mut rows[0]]) };
-        return rows;
+        unsafe { load_words::<Shared, 1>(cx.fast, [at.host.cast_const()], &at.offsets, [&mut vecs[0]]) };
+        return vecs;
     }
     if BYTES == 16 && DWORDS == 4 && at.coalesced {
         // SAFETY: as below; an array of four has room for four; H1 for `fast`.
-        unsafe { load_quads(cx.fast, at.host, &mut *rows.as_mut_ptr().cast()) };
-        return rows;
+        unsafe { load_quads(cx.fast, at.host, &mut *vecs.as_mut_ptr().cast()) };
+        return vecs;
     }
     for l in 0..32 {
         let offset = if at.coalesced { l * BYTES } else { at.offsets.0[l] as usize };
         // SAFETY: the window was checked from its lowest to its highest address; inactive lanes read at the lowest.
         let element = unsafe { element::<Shared, BYTES, DWORDS>(at.host, offset) };
         for k in 0..DWORDS {
-            rows[k].0[l] = element[k];
+            vecs[k].0[l] = element[k];
         }
     }
-    rows
+    vecs
 }
 
 /// Stores what 32 lanes hold, lanes in order: of several at one address the last stays.
@@ -90,14 +90,14 @@ pub fn store_vecs<const BYTES: usize, const DWORDS: usize>(
     addresses: &Addresses,
     exec: u32,
     lane_base: u32,
-    rows: &[LaneVec; DWORDS],
+    vecs: &[LaneVec; DWORDS],
 ) -> Result<(), Flow> {
     let Some(at) = window::<BYTES>(cx, space, addresses, exec, true) else {
-        return store_fallback::<BYTES, DWORDS>(cx, space, addresses, exec, lane_base, rows, |cx| {
-            store_vecs::<BYTES, DWORDS>(cx, space, addresses, exec, lane_base, rows)
+        return store_fallback::<BYTES, DWORDS>(cx, space, addresses, exec, lane_base, vecs, |cx| {
+            store_vecs::<BYTES, DWORDS>(cx, space, addresses, exec, lane_base, vecs)
         });
     };
-    store_window::<BYTES, DWORDS>(cx.fast, &at, exec, rows);
+    store_window::<BYTES, DWORDS>(cx.fast, &at, exec, vecs);
     if space == Space::Word {
         if at.coalesced {
             cx.memory.touch(addresses[0], 32);
@@ -119,17 +119,17 @@ pub unsafe fn store_offsets<const BYTES: usize, const DWORDS: usize>(
     offsets: *const LaneVec,
     exec: u32,
     lane_base: u32,
-    rows: &[LaneVec; DWORDS],
+    vecs: &[LaneVec; DWORDS],
 ) -> Result<(), Flow> {
     // SAFETY: by the contract.
     let Some(at) = (unsafe { offset_window::<BYTES>(cx, base, offsets, exec, true) }) else {
         // SAFETY: likewise.
         let addresses = sums(base, unsafe { &*offsets });
-        return store_fallback::<BYTES, DWORDS>(cx, Space::Global, &addresses, exec, lane_base, rows, |cx| {
-            store_vecs::<BYTES, DWORDS>(cx, Space::Global, &addresses, exec, lane_base, rows)
+        return store_fallback::<BYTES, DWORDS>(cx, Space::Global, &addresses, exec, lane_base, vecs, |cx| {
+            store_vecs::<BYTES, DWORDS>(cx, Space::Global, &addresses, exec, lane_base, vecs)
         });
     };
-    store_window::<BYTES, DWORDS>(cx.fast, &at, exec, rows);
+    store_window::<BYTES, DWORDS>(cx.fast, &at, exec, vecs);
     Ok(())
 }
 
@@ -138,24 +138,24 @@ fn store_window<const BYTES: usize, const DWORDS: usize>(
     fast: Option<Avx2>,
     at: &Window,
     exec: u32,
-    rows: &[LaneVec; DWORDS],
+    vecs: &[LaneVec; DWORDS],
 ) {
     if BYTES == 16 && DWORDS == 4 && at.coalesced {
         // SAFETY: as below; an array of four has room for four; H1 for `fast`.
-        unsafe { store_quads(fast, at.host, &*rows.as_ptr().cast()) };
+        unsafe { store_quads(fast, at.host, &*vecs.as_ptr().cast()) };
         return;
     }
     if at.coalesced {
         for l in 0..32 {
             // SAFETY: the window has 32 elements, inside one writable space.
-            unsafe { set_element::<Shared, BYTES, DWORDS>(at.host, l * BYTES, rows, l) };
+            unsafe { set_element::<Shared, BYTES, DWORDS>(at.host, l * BYTES, vecs, l) };
         }
         return;
     }
     for l in 0..32 {
         if exec >> l & 1 == 1 {
             // SAFETY: the window was checked from the lowest to the highest address of active lanes.
-            unsafe { set_element::<Shared, BYTES, DWORDS>(at.host, at.offsets.0[l] as usize, rows, l) };
+            unsafe { set_element::<Shared, BYTES, DWORDS>(at.host, at.offsets.0[l] as usize, vecs, l) };
         }
     }
 }
@@ -208,21 +208,21 @@ pub(in crate::exec::rt) unsafe fn element<A: Access, const BYTES: usize, const D
 pub(in crate::exec::rt) unsafe fn set_element<A: Access, const BYTES: usize, const DWORDS: usize>(
     base: *mut u8,
     offset: usize,
-    rows: &[LaneVec; DWORDS],
+    vecs: &[LaneVec; DWORDS],
     l: usize,
 ) {
     // SAFETY: by the contract.
     unsafe {
         match BYTES {
-            1 => A::store_u8(base, offset, rows[0].0[l] as u8),
-            2 => A::store_u16(base, offset, rows[0].0[l] as u16),
+            1 => A::store_u8(base, offset, vecs[0].0[l] as u8),
+            2 => A::store_u16(base, offset, vecs[0].0[l] as u16),
             _ => {
                 for k in (0..DWORDS - DWORDS % 2).step_by(2) {
-                    let pair = rows[k].0[l] as u64 | (rows[k + 1].0[l] as u64) << 32;
+                    let pair = vecs[k].0[l] as u64 | (vecs[k + 1].0[l] as u64) << 32;
                     A::store_u64(base, offset + 4 * k, pair);
                 }
                 if DWORDS % 2 == 1 {
-                    A::store_u32(base, offset + 4 * (DWORDS - 1), rows[DWORDS - 1].0[l]);
+                    A::store_u32(base, offset + 4 * (DWORDS - 1), vecs[DWORDS - 1].0[l]);
                 }
             }
         }
@@ -240,9 +240,9 @@ pub(in crate::exec::rt) fn load_fallback<'a, const BYTES: usize, const DWORDS: u
     again: impl FnOnce(&mut Cx<'a>) -> Result<[LaneVec; DWORDS], Flow>,
 ) -> Result<[LaneVec; DWORDS], Flow> {
     if cx.watch.is_some() {
-        let watched = watch::rows(cx, space, (addresses, BYTES), (exec, lane_base), false, again);
-        if let Some(rows) = watched {
-            return Ok(rows);
+        let watched = watch::lane_vecs(cx, space, (addresses, BYTES), (exec, lane_base), false, again);
+        if let Some(vecs) = watched {
+            return Ok(vecs);
         }
     }
     load_lanes::<BYTES, DWORDS>(cx, space, addresses, exec, lane_base)
@@ -257,14 +257,14 @@ fn load_lanes<const BYTES: usize, const DWORDS: usize>(
     exec: u32,
     lane_base: u32,
 ) -> Result<[LaneVec; DWORDS], Flow> {
-    let mut rows = [LaneVec::ZERO; DWORDS];
+    let mut vecs = [LaneVec::ZERO; DWORDS];
     for l in (0..32).filter(|l| exec >> l & 1 == 1) {
         let value = load_here::<BYTES>(cx, space, addresses[l], Some(lane_base + l as u32))?;
-        for (k, row) in rows.iter_mut().enumerate() {
-            row.0[l] = (value >> (32 * k)) as u32;
+        for (k, vec) in vecs.iter_mut().enumerate() {
+            vec.0[l] = (value >> (32 * k)) as u32;
         }
     }
-    Ok(rows)
+    Ok(vecs)
 }
 
 /// As [`load_fallback`].
@@ -275,16 +275,16 @@ pub(in crate::exec::rt) fn store_fallback<'a, const BYTES: usize, const DWORDS: 
     addresses: &Addresses,
     exec: u32,
     lane_base: u32,
-    rows: &[LaneVec; DWORDS],
+    vecs: &[LaneVec; DWORDS],
     again: impl FnOnce(&mut Cx<'a>) -> Result<(), Flow>,
 ) -> Result<(), Flow> {
     if cx.watch.is_some() {
-        let watched = watch::rows(cx, space, (addresses, BYTES), (exec, lane_base), true, again);
+        let watched = watch::lane_vecs(cx, space, (addresses, BYTES), (exec, lane_base), true, again);
         if watched.is_some() {
             return Ok(());
         }
     }
-    store_lanes::<BYTES, DWORDS>(cx, space, addresses, exec, lane_base, rows)
+    store_lanes::<BYTES, DWORDS>(cx, space, addresses, exec, lane_base, vecs)
 }
 
 /// As [`load_lanes`].
@@ -295,10 +295,10 @@ fn store_lanes<const BYTES: usize, const DWORDS: usize>(
     addresses: &Addresses,
     exec: u32,
     lane_base: u32,
-    rows: &[LaneVec; DWORDS],
+    vecs: &[LaneVec; DWORDS],
 ) -> Result<(), Flow> {
     for l in (0..32).filter(|l| exec >> l & 1 == 1) {
-        let value = rows.iter().enumerate().fold(0, |v, (k, row)| v | (row.0[l] as u128) << (32 * k));
+        let value = vecs.iter().enumerate().fold(0, |v, (k, vec)| v | (vec.0[l] as u128) << (32 * k));
         store_here::<BYTES>(cx, space, addresses[l], value, Some(lane_base + l as u32))?;
     }
     Ok(())

@@ -17,17 +17,17 @@ fn each_exactly(
     env: &FloatEnv,
     which: u32,
     x: &LaneVec,
-    row: &mut LaneVec,
+    vec: &mut LaneVec,
 ) {
     for lane in (0..32).filter(|lane| which >> lane & 1 == 1) {
-        row.0[lane] = evaluate(function, format, x.0[lane] as u64, env) as u32;
+        vec.0[lane] = evaluate(function, format, x.0[lane] as u64, env) as u32;
     }
 }
 
 /// A function of f32, of which an f64 is computed: `flush` says which arguments and results lose their denormals.
 #[inline(always)]
-fn of_singles(function: Function, flush: [bool; 2], row: &mut LaneVec, quickly: impl Fn(f64) -> f64) {
-    let x = *row;
+fn of_singles(function: Function, flush: [bool; 2], vec: &mut LaneVec, quickly: impl Fn(f64) -> f64) {
+    let x = *vec;
     let zero =
         |bits: u32, flush: bool| if flush & (bits & 0x7f80_0000 == 0) { bits & 0x8000_0000 } else { bits };
     let mut unsure = LaneVec::ZERO;
@@ -39,7 +39,7 @@ fn of_singles(function: Function, flush: [bool; 2], row: &mut LaneVec, quickly: 
         // A zero is +0.
         let near = if y == 0.0 { 0 } else { low.to_bits() };
         let (special, result) = special(function, argument);
-        row.0[l] = zero(if special { result } else { near }, flush[1]);
+        vec.0[l] = zero(if special { result } else { near }, flush[1]);
         unsure.0[l] = (!special & (y != 0.0) & (low != high)) as u32;
     }
     let mut any = 0;
@@ -49,22 +49,22 @@ fn of_singles(function: Function, flush: [bool; 2], row: &mut LaneVec, quickly: 
     if any != 0 {
         let which = (0..32).fold(0, |which, l| which | unsure.0[l] << l);
         let env = FloatEnv { flush_in32: flush[0], flush_out32: flush[1], ..FloatEnv::KEEP };
-        each_exactly(function, Format::F32, &env, which, &x, row);
+        each_exactly(function, Format::F32, &env, which, &x, vec);
     }
 }
 
 /// The same of f16. No result is so near a tie that an f64 is not enough: a test goes over all arguments.
 #[inline(always)]
-fn of_halves(function: Function, row: &mut LaneVec, quickly: impl Fn(f64) -> f64) {
+fn of_halves(function: Function, vec: &mut LaneVec, quickly: impl Fn(f64) -> f64) {
     for l in 0..32 {
-        let argument = half_to_single(row.0[l] & 0xffff);
+        let argument = half_to_single(vec.0[l] & 0xffff);
         let y = quickly(f(argument) as f64);
         // An f32 whose last bit stands for all that it has lost.
         let bits = y.to_bits();
         let odd = f64::from_bits(bits & !0x1fff_ffff | ((bits & 0x1fff_ffff != 0) as u64) << 29);
         let near = if y == 0.0 { 0 } else { (odd as f32).to_bits() };
         let (special, result) = special(function, argument);
-        row.0[l] = single_to_half(if special { result } else { near });
+        vec.0[l] = single_to_half(if special { result } else { near });
     }
 }
 
@@ -133,49 +133,49 @@ fn bounded(x: f64) -> f64 {
     if x.abs() < 16_777_216.0 { x } else { 0.0 }
 }
 
-macro_rules! rows {
+macro_rules! polynomials {
     ($($single:ident $half:ident $function:ident $quickly:path, $keeps:literal;)*) => { $(
         /// In place. What hardware approximates rounds to nearest even in every mode; `$keeps`: denormals of f32 are flushed only if MODE says so.
         #[inline(always)]
-        pub fn $single<M: Mode>(m: &M, row: &mut LaneVec) {
+        pub fn $single<M: Mode>(m: &M, vec: &mut LaneVec) {
             const FUNCTION: Function = Function::$function;
             #[inline(always)]
-            fn by(flush: bool, row: &mut LaneVec) {
-                of_singles(FUNCTION, [flush | !$keeps; 2], row, $quickly);
+            fn by(flush: bool, vec: &mut LaneVec) {
+                of_singles(FUNCTION, [flush | !$keeps; 2], vec, $quickly);
             }
             #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
             #[inline(never)]
-            unsafe fn fast(flush: bool, row: &mut LaneVec) {
-                by(flush, row);
+            unsafe fn fast(flush: bool, vec: &mut LaneVec) {
+                by(flush, vec);
             }
             if M::GENERAL {
-                let x = *row;
-                return each_exactly(FUNCTION, Format::F32, m.env(), u32::MAX, &x, row);
+                let x = *vec;
+                return each_exactly(FUNCTION, Format::F32, m.env(), u32::MAX, &x, vec);
             }
             // SAFETY: H1: the other modes are those of fast handlers.
-            unsafe { fast(M::FLUSH, row) }
+            unsafe { fast(M::FLUSH, vec) }
         }
 
         /// The same of the f16 in the lane's low half.
         #[inline(always)]
-        pub fn $half<M: Mode>(m: &M, row: &mut LaneVec) {
+        pub fn $half<M: Mode>(m: &M, vec: &mut LaneVec) {
             const FUNCTION: Function = Function::$function;
             #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
             #[inline(never)]
-            unsafe fn fast(row: &mut LaneVec) {
-                of_halves(FUNCTION, row, $quickly);
+            unsafe fn fast(vec: &mut LaneVec) {
+                of_halves(FUNCTION, vec, $quickly);
             }
             if M::GENERAL {
-                let x = *row;
-                return each_exactly(FUNCTION, Format::F16, m.env(), u32::MAX, &x, row);
+                let x = *vec;
+                return each_exactly(FUNCTION, Format::F16, m.env(), u32::MAX, &x, vec);
             }
             // SAFETY: H1: the other modes are those of fast handlers.
-            unsafe { fast(row) }
+            unsafe { fast(vec) }
         }
     )* };
 }
 
-rows! {
+polynomials! {
     exp2_f32_row exp2_f16_row Exp2 exp2, false;
     log2_f32_row log2_f16_row Log2 quick::log2::<true>, false;
     sin_turns_f32_row sin_turns_f16_row Sin sine, true;
