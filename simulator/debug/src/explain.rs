@@ -48,7 +48,7 @@ pub fn explain(
             out.push_str("  this instruction has no semantics\n");
             continue;
         };
-        let plan = operand::plan(program.arch, entry);
+        let plan = operand::binding(program.arch, entry);
         let operands = if half == 1 { &plan.y } else { &plan.operands };
         for operand in operands {
             if let Some((name, register, value)) = operand_value(timeline, focus, plan, operand, inst) {
@@ -206,7 +206,7 @@ fn typed(bits: u128, kind: &str, width: u32) -> Option<String> {
 fn operand_value(
     timeline: &Timeline<'_>,
     focus: Focus,
-    plan: &'static operand::Plan,
+    plan: &'static operand::Binding,
     operand: &operand::Operand,
     inst: &wavesim_isa::inst::Inst,
 ) -> Option<(String, String, String)> {

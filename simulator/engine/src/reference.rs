@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use wavesim_isa::arch::Arch;
 use wavesim_isa::dpp;
 use wavesim_isa::inst::Inst;
-use wavesim_isa::operand::{self, Code, Fmt, Half, Operand, Plan};
+use wavesim_isa::operand::{self, Binding, Code, Fmt, Half, Operand};
 use wavesim_isa::relative::{self, OutOfRange, VSKIP};
 use wavesim_machine::exec::context::Context;
 use wavesim_machine::exec::hwreg;
@@ -81,7 +81,7 @@ fn run(
             arch,
             table: arch.table(),
             inst,
-            plan: operand::plan(arch, if at == 0 { inst.entry } else { inst.entry_y }),
+            plan: operand::binding(arch, if at == 0 { inst.entry } else { inst.entry_y }),
             second: at == 1,
             exec: wave.exec(),
             env: FloatEnv::from_mode(wave.mode),
@@ -155,7 +155,7 @@ pub fn operand(
         arch,
         table: arch.table(),
         inst,
-        plan: operand::plan(arch, if second { inst.entry_y } else { inst.entry }),
+        plan: operand::binding(arch, if second { inst.entry_y } else { inst.entry }),
         second,
         exec: wave.exec(),
         env: FloatEnv::from_mode(wave.mode),
@@ -180,7 +180,7 @@ struct RefMachine<'a, 'c> {
     arch: Arch,
     table: &'static ArchTable,
     inst: &'a Inst,
-    plan: &'static Plan,
+    plan: &'static Binding,
     /// Second half of VOPD.
     second: bool,
     /// EXEC when the instruction started.

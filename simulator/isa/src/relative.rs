@@ -54,7 +54,7 @@ pub fn relative_vgpr(arch: Arch, inst: &Inst, operand: &Operand) -> Option<(u16,
         return None;
     }
     let bit = enable_bit(operand.role)?;
-    match operand::code(arch, operand, operand::plan(arch, inst.entry).value(inst, operand)?) {
+    match operand::code(arch, operand, operand::binding(arch, inst.entry).value(inst, operand)?) {
         Code::Vgpr(register) if (register as usize) < ACC => {
             Some((register, operand.size_bits.div_ceil(32).max(1) as u8, bit))
         }
@@ -76,7 +76,7 @@ pub fn offset(register: u32, dwords: u8, index: u32, count: u32) -> Result<u32, 
 /// If one of them is not there.
 pub fn resolved(arch: Arch, inst: &Inst, mode: u32, m0: u32, count: u32) -> Result<Inst, OutOfRange> {
     let mut out = *inst;
-    for operand in &operand::plan(arch, inst.entry).operands {
+    for operand in &operand::binding(arch, inst.entry).operands {
         if let (Some(field), Some((register, dwords, bit))) =
             (operand.field, relative_vgpr(arch, inst, operand))
             && let Some(index) = index(mode, m0, bit)

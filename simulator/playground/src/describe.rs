@@ -77,7 +77,7 @@ pub fn instruction(arch: Arch, name: &str) -> Result<Value, String> {
 
 /// The explicit operands of an entry in the order of assembly, by the names that pseudocode has for them.
 fn syntax(arch: Arch, entry: u16) -> String {
-    let plan = operand::plan(arch, entry as _);
+    let plan = operand::binding(arch, entry as _);
     let names = plan.operands.iter().filter(|o| o.field.is_some());
     names.map(|o| format!("{:?}", o.role).to_lowercase()).collect::<Vec<_>>().join(", ")
 }

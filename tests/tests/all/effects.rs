@@ -194,7 +194,7 @@ fn check_case(arch: Arch, case: &Case, coverage: &mut Coverage) -> Result<(), St
                 coverage.seen.insert(key(used, write));
             }
             // DPP and faults switch lanes off.
-            let dpp = wavesim::operand::plan(arch, case.inst.entry).has_dpp();
+            let dpp = wavesim::operand::binding(arch, case.inst.entry).has_dpp();
             if !used.always || dpp || result.is_err() || used.lanes == Lanes::Data {
                 continue;
             }

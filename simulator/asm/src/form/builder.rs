@@ -50,7 +50,7 @@ impl Builder {
 
     /// The description leaves sources of mixed precision untyped, and those of other packed operations never.
     fn mixed(&self) -> bool {
-        let plan = operand::plan(self.arch, self.entry);
+        let plan = operand::binding(self.arch, self.entry);
         plan.packed && plan.operands.iter().any(|o| o.input && !o.output && o.fmt == Fmt::Bits)
     }
 
@@ -353,7 +353,7 @@ impl Builder {
         Some(Slot {
             kind,
             field: o.field,
-            acc: operand::plan(self.arch, self.entry)
+            acc: operand::binding(self.arch, self.entry)
                 .operands
                 .iter()
                 .find(|p| p.field == o.field)

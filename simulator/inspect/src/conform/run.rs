@@ -205,7 +205,7 @@ pub fn semantics<'a>(
             None => set.by_arch[arch as usize][at].map(|op| &set.operations[op as usize].sem)?,
         };
         // DPP means nothing to a body that selects lanes itself.
-        (sem.shape != Shape::Wave || !operand::plan(arch, entry).has_dpp()).then_some(sem)
+        (sem.shape != Shape::Wave || !operand::binding(arch, entry).has_dpp()).then_some(sem)
     };
     let first = of(inst.entry)?;
     if inst.entry_y == u16::MAX {

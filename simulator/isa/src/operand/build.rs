@@ -1,11 +1,11 @@
-//! From an entry of the tables to its plan: fields by the names that the descriptions have.
+//! From an entry of the tables to the binding of its operands: fields by the names that the descriptions have.
 
-use super::{Fmt, Half, Holds, ModFields, Operand, Plan, Scalars, SdwaFields};
+use super::{Binding, Fmt, Half, ModFields, Operand, OperandKind, Scalars, SdwaFields};
 use crate::arch::Arch;
 use isa_spec::tables::{Encoding, Entry, OperandSig, Role};
 
-/// The plan of an entry.
-pub(super) fn plan(arch: Arch, entry: &Entry) -> Plan {
+/// The binding of an entry's operands.
+pub(super) fn binding(arch: Arch, entry: &Entry) -> Binding {
     let table = arch.table();
     let encoding = &table.encodings[entry.enc as usize];
     let inst = &table.instructions[entry.inst as usize];
@@ -42,7 +42,7 @@ pub(super) fn plan(arch: Arch, entry: &Entry) -> Plan {
         replicate_constants(&mut y);
     }
     let offset = find("OFFSET").or(find("IOFFSET"));
-    Plan {
+    Binding {
         operands,
         y,
         mods: ModFields {
@@ -120,7 +120,7 @@ fn operand(arch: Arch, entry: &Entry, o: &OperandSig, sources: &mut u8) -> Opera
         field: o.field,
         size_bits: o.size_bits,
         fmt,
-        holds: holds(arch, entry, o, ty, fmt),
+        kind: kind(arch, entry, o, ty, fmt),
         source,
         output: o.output,
         input: o.input,
@@ -168,23 +168,27 @@ fn replicate_constants(operands: &mut [Operand]) {
     }
 }
 
-fn holds(arch: Arch, entry: &Entry, o: &OperandSig, ty: &str, fmt: Fmt) -> Holds {
+fn kind(arch: Arch, entry: &Entry, o: &OperandSig, ty: &str, fmt: Fmt) -> OperandKind {
     match ty {
-        "OPR_VGPR" | "OPR_VGPR_OR_ACCVGPR" => return Holds::Vgpr,
-        "OPR_ACCVGPR" | "OPR_SRC_ACCVGPR" => return Holds::Acc,
+        "OPR_VGPR" | "OPR_VGPR_OR_ACCVGPR" => return OperandKind::Vgpr,
+        "OPR_ACCVGPR" | "OPR_SRC_ACCVGPR" => return OperandKind::Acc,
         // Messages have the codes of inline constants.
-        "OPR_SENDMSG_RTN" => return Holds::Number { bits: 8, signed: false },
+        "OPR_SENDMSG_RTN" => return OperandKind::Number { bits: 8, signed: false },
         _ => {}
     }
     if let (true, Some(field)) = (ty.starts_with("OPR_IMM"), o.field) {
         let bits = arch.table().encodings[entry.enc as usize].fields[field as usize].width();
-        return Holds::Number { bits, signed: fmt == Fmt::Signed };
+        return OperandKind::Number { bits, signed: fmt == Fmt::Signed };
     }
-    let Some(machine) = arch.machine() else { return Holds::Code };
+    let Some(machine) = arch.machine() else { return OperandKind::Code };
     if machine.vector.operand_types.contains(&ty) {
-        return Holds::Vector(&machine.vector);
+        return OperandKind::Vector(&machine.vector);
     }
-    if machine.scalar.operand_types.contains(&ty) { Holds::Scalar(&machine.scalar) } else { Holds::Code }
+    if machine.scalar.operand_types.contains(&ty) {
+        OperandKind::Scalar(&machine.scalar)
+    } else {
+        OperandKind::Code
+    }
 }
 
 fn fmt(name: &str, ty: &str) -> Fmt {

@@ -1,6 +1,6 @@
 //! What the codes of sources and the numbers of scalar registers name.
 
-use super::{Holds, Operand};
+use super::{Operand, OperandKind};
 use crate::arch::Arch;
 use isa_spec::tables::ArchTable;
 use std::sync::LazyLock;
@@ -111,16 +111,16 @@ fn codes(table: &ArchTable) -> [Code; 512] {
 
 /// The meaning of an operand's field value.
 pub fn code(arch: Arch, operand: &Operand, value: u32) -> Code {
-    match operand.holds {
-        Holds::Code if value >= 512 => Code::Vgpr(ACC as u16 + (value & 255) as u16),
-        Holds::Code => CODES[arch as usize][value as usize & 511],
-        Holds::Vgpr if value & SDWA_SCALAR != 0 => CODES[arch as usize][(value & 511) as usize],
-        Holds::Vgpr => Code::Vgpr(value as u16),
-        Holds::Acc => Code::Vgpr(ACC as u16 + (value & 255) as u16),
-        Holds::Vector(file) if (value as usize) < file.read_only.len() => Code::Fixed(value as u16),
-        Holds::Vector(_) => Code::Vgpr(value as u16),
-        Holds::Scalar(file) => Code::Sgpr(file.code(value as u16)),
-        Holds::Number { bits, signed } => Code::Int(number(value, bits, signed)),
+    match operand.kind {
+        OperandKind::Code if value >= 512 => Code::Vgpr(ACC as u16 + (value & 255) as u16),
+        OperandKind::Code => CODES[arch as usize][value as usize & 511],
+        OperandKind::Vgpr if value & SDWA_SCALAR != 0 => CODES[arch as usize][(value & 511) as usize],
+        OperandKind::Vgpr => Code::Vgpr(value as u16),
+        OperandKind::Acc => Code::Vgpr(ACC as u16 + (value & 255) as u16),
+        OperandKind::Vector(file) if (value as usize) < file.read_only.len() => Code::Fixed(value as u16),
+        OperandKind::Vector(_) => Code::Vgpr(value as u16),
+        OperandKind::Scalar(file) => Code::Sgpr(file.code(value as u16)),
+        OperandKind::Number { bits, signed } => Code::Int(number(value, bits, signed)),
     }
 }
 
@@ -134,8 +134,8 @@ pub fn number(value: u32, bits: u32, signed: bool) -> i32 {
 
 /// The scalar register that holds a lane mask.
 pub fn mask_register(operand: &Operand, value: u32) -> u16 {
-    match operand.holds {
-        Holds::Scalar(file) => file.code(value as u16),
+    match operand.kind {
+        OperandKind::Scalar(file) => file.code(value as u16),
         _ => value as u16,
     }
 }

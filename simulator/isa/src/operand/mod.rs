@@ -56,7 +56,7 @@ pub enum Half {
 /// What an operand's field encodes.
 #[derive(Debug, Clone, Copy)]
 #[expect(missing_docs, reason = "the variants say what their fields are")]
-pub enum Holds {
+pub enum OperandKind {
     /// A source code of AMD's ISAs: see [`Code`].
     Code,
     /// A VGPR number.
@@ -83,7 +83,7 @@ pub struct Operand {
     /// How its bits are read.
     pub fmt: Fmt,
     /// What its field encodes.
-    pub holds: Holds,
+    pub kind: OperandKind,
     /// Position among the sources: bit of NEG, ABS, OP_SEL.
     pub source: u8,
     /// The instruction writes it.
@@ -191,9 +191,9 @@ pub struct SdwaFields {
     pub has_sdst: Option<u8>,
 }
 
-/// The operands and modifiers of an entry, by field.
+/// How the operands and modifiers of an entry are bound to fields.
 #[derive(Debug)]
-pub struct Plan {
+pub struct Binding {
     /// In assembly order.
     pub operands: Vec<Operand>,
     /// Modifier fields of the encoding.
@@ -214,11 +214,11 @@ pub struct Plan {
     pub signed_offset: bool,
 }
 
-/// The plan of an entry, computed on first use: a kernel uses a few dozen of thousands.
-pub fn plan(arch: Arch, entry: u16) -> &'static Plan {
-    static PLANS: LazyLock<Vec<Vec<OnceLock<Plan>>>> = LazyLock::new(|| {
+/// The binding of an entry's operands, computed on first use: a kernel uses a few dozen of thousands.
+pub fn binding(arch: Arch, entry: u16) -> &'static Binding {
+    static BINDINGS: LazyLock<Vec<Vec<OnceLock<Binding>>>> = LazyLock::new(|| {
         Arch::ALL.into_iter().map(|a| a.table().entries.iter().map(|_| OnceLock::new()).collect()).collect()
     });
-    PLANS[arch as usize][entry as usize]
-        .get_or_init(|| build::plan(arch, &arch.table().entries[entry as usize]))
+    BINDINGS[arch as usize][entry as usize]
+        .get_or_init(|| build::binding(arch, &arch.table().entries[entry as usize]))
 }

@@ -1,11 +1,13 @@
-//! The values of an instruction's fields, by its plan.
+//! The values of an instruction's fields, by its binding.
 
 use super::code::{SDWA_SCALAR, cdna_scalar};
-use super::{Code, EXEC_HI, FLOATS, Fmt, Half, Holds, NULL, Operand, Plan, Scalars, SdwaFields, VCC_LO};
+use super::{
+    Binding, Code, EXEC_HI, FLOATS, Fmt, Half, NULL, Operand, OperandKind, Scalars, SdwaFields, VCC_LO,
+};
 use crate::inst::Inst;
 use isa_spec::tables::ArchTable;
 
-impl Plan {
+impl Binding {
     /// An inline integer or float constant, or a literal, as the operand's bits.
     pub fn constant(&self, inst: &Inst, code: Code, operand: &Operand) -> u128 {
         let size = operand.size_bits as u32;
@@ -53,17 +55,17 @@ impl Plan {
     /// scalar registers by the numbers that they have here.
     pub fn value(&self, inst: &Inst, operand: &Operand) -> Option<u32> {
         let value = inst.fields[operand.field? as usize];
-        let value = if matches!(operand.holds, Holds::Vgpr) { value & !SDWA_SCALAR } else { value };
+        let value = if matches!(operand.kind, OperandKind::Vgpr) { value & !SDWA_SCALAR } else { value };
         let value = match operand.acc {
             // Codes of sources count VGPRs from 256 on, and others have the numbers below.
             Some((field, bit)) if inst.fields[field as usize] >> bit & 1 == 1 => {
-                if matches!(operand.holds, Holds::Code) && value < 256 { value } else { value + 256 }
+                if matches!(operand.kind, OperandKind::Code) && value < 256 { value } else { value + 256 }
             }
             _ => value,
         };
         // A source in SDWA's word is a VGPR, or an SGPR if a bit says so.
         if let Some(sdwa) = &self.mods.sdwa
-            && matches!(operand.holds, Holds::Vgpr)
+            && matches!(operand.kind, OperandKind::Vgpr)
             && operand.input
             && !operand.output
         {
@@ -79,7 +81,7 @@ impl Plan {
             return Some(if inst.fields[has as usize] == 0 { VCC_LO as u32 } else { cdna_scalar(value) });
         }
         Some(match operand.scalars {
-            _ if matches!(operand.holds, Holds::Vgpr | Holds::Acc) => value,
+            _ if matches!(operand.kind, OperandKind::Vgpr | OperandKind::Acc) => value,
             Scalars::Rdna => value,
             Scalars::Cdna => cdna_scalar(value),
             Scalars::CdnaBase if value == EXEC_HI as u32 => NULL as u32,
@@ -156,7 +158,7 @@ impl Plan {
             // A source code counts VGPRs from 256 on.
             self.e32
                 && o.size_bits == 16
-                && (matches!(o.holds, Holds::Vgpr) || value >= 256)
+                && (matches!(o.kind, OperandKind::Vgpr) || value >= 256)
                 && value & 0x80 != 0
         };
         let bit = |o: &Operand| if o.output { 3 } else { o.source };

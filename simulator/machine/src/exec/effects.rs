@@ -22,7 +22,7 @@ use std::borrow::Cow;
 use wavesim_isa::arch::Arch;
 use wavesim_isa::dpp;
 use wavesim_isa::inst::Inst;
-use wavesim_isa::operand::{self, Code, Fmt, Operand, Plan};
+use wavesim_isa::operand::{self, Binding, Code, Fmt, Operand};
 use wavesim_isa::relative::{self, GPR_IDX_EN};
 
 /// Which file a register is in. SGPRs are by operand code, so VCC, M0 and EXEC are among them.
@@ -224,7 +224,7 @@ pub fn effects<'f>(
     wave_size: u32,
     facts: impl Fn(EntryId) -> Option<&'f Facts>,
 ) -> Effects {
-    let plan = operand::plan(arch, inst.entry);
+    let binding = operand::binding(arch, inst.entry);
     let mut out = Effects {
         reads: Vec::new(),
         writes: Vec::new(),
@@ -235,16 +235,16 @@ pub fn effects<'f>(
         atomic: false,
         compares: false,
         returns: false,
-        coherent: coherent(arch, inst, plan),
+        coherent: coherent(arch, inst, binding),
     };
-    let dual = !plan.y.is_empty();
+    let dual = !binding.y.is_empty();
     let halves = [Some(inst.entry), dual.then_some(inst.entry_y)];
     for (second, entry) in halves.into_iter().flatten().enumerate() {
         let second = second == 1;
-        let plan = operand::plan(arch, entry);
-        let operands = if second { &plan.y } else { &plan.operands };
+        let binding = operand::binding(arch, entry);
+        let operands = if second { &binding.y } else { &binding.operands };
         let facts = facts(entry).map_or_else(|| Cow::Owned(listed(arch, entry)), Cow::Borrowed);
-        let bind = Bind { arch, inst, plan, operands, second, wave_size, facts: &facts };
+        let bind = Bind { arch, inst, binding, operands, second, wave_size, facts: &facts };
         bind.add(&mut out);
         out.memory.extend(facts.memory.iter().filter(|m| bind.holds(&m.when)).cloned());
         out.calls.extend(facts.calls.iter());
@@ -282,11 +282,11 @@ fn class(arch: Arch, inst: &Inst, effects: &Effects) -> Class {
 }
 
 /// GLC of a load on RDNA 3; a scope of the workgroup or wider on RDNA 4 (manuals, *Memory Scopes*).
-fn coherent(arch: Arch, inst: &Inst, plan: &Plan) -> bool {
+fn coherent(arch: Arch, inst: &Inst, binding: &Binding) -> bool {
     match arch {
         Arch::Rdna4 => inst.field(arch.table(), "SCOPE").unwrap_or(0) >= 1,
         Arch::Cdna3 | Arch::Cdna4 => cache_scope(arch, inst) >= 1,
-        _ => plan.get(inst, plan.mods.glc) & 1 != 0,
+        _ => binding.get(inst, binding.mods.glc) & 1 != 0,
     }
 }
 

@@ -11,7 +11,7 @@ use isa_spec::tables::Role;
 use std::sync::atomic::{AtomicU64, Ordering};
 use wavesim_isa::arch::Arch;
 use wavesim_isa::inst::Inst;
-use wavesim_isa::operand::{self, Operand, Plan};
+use wavesim_isa::operand::{self, Binding, Operand};
 use wavesim_isa::relative;
 
 mod dpp;
@@ -103,10 +103,10 @@ impl Lowered {
         if self.ops.len() + 3 > self.limits.operations {
             return Err(Full::Operations(self.limits.operations));
         }
-        let plan = operand::plan(arch, inst.entry);
+        let binding = operand::binding(arch, inst.entry);
         let first = self.ops.len();
-        let mut x = Op { pc, number, ..self.one(arch, inst, inst.entry, plan, &plan.operands)? };
-        if plan.y.is_empty() {
+        let mut x = Op { pc, number, ..self.one(arch, inst, inst.entry, binding, &binding.operands)? };
+        if binding.y.is_empty() {
             let dpp = self.exts[x.ext as usize].dpp;
             // Both halves of the wave read before either is written: from a copy.
             if dpp.is_some_and(|dpp| dpp.across.is_some())
@@ -122,7 +122,7 @@ impl Lowered {
             self.add(x);
             return Ok(());
         }
-        let y_plan = operand::plan(arch, inst.entry_y);
+        let y_plan = operand::binding(arch, inst.entry_y);
         let mut y = Op { pc, number, ..self.one(arch, inst, inst.entry_y, y_plan, &y_plan.y)? };
         // Both halves read before either writes: Y reads X's destination from a copy.
         let target = Source::result(x.d);
@@ -184,7 +184,7 @@ impl Lowered {
         arch: Arch,
         inst: &Inst,
         entry: u16,
-        plan: &'static Plan,
+        binding: &'static Binding,
         operands: &[Operand],
     ) -> Result<Op, Full> {
         let mut op = Op {
@@ -204,9 +204,11 @@ impl Lowered {
         let mut pool = [0; SLOTS];
         for operand in operands {
             match operand.role {
-                Role::D0 | Role::D1 => self.destination(arch, inst, plan, operand, info, &mut op, &mut ext),
+                Role::D0 | Role::D1 => {
+                    self.destination(arch, inst, binding, operand, info, &mut op, &mut ext)
+                }
                 Role::Vcc => {
-                    let register = plan.value(inst, operand).map_or(VCC_LO as u16, |value| value as u16);
+                    let register = binding.value(inst, operand).map_or(VCC_LO as u16, |value| value as u16);
                     let register = Source::sgpr(register);
                     if operand.input {
                         op.src[3] = register;
@@ -215,20 +217,20 @@ impl Lowered {
                         op.d1 = register.number();
                     }
                 }
-                _ => self.source(arch, inst, plan, operand, info, &mut op, &mut ext, &mut pool)?,
+                _ => self.source(arch, inst, binding, operand, info, &mut op, &mut ext, &mut pool)?,
             }
         }
         let table = arch.table();
-        let field = |name| plan.named_field(inst, table, name);
-        op.imm = if plan.mods.simm16.is_some() { field("SIMM16") } else { field("OFFSET") };
+        let field = |name| binding.named_field(inst, table, name);
+        op.imm = if binding.mods.simm16.is_some() { field("SIMM16") } else { field("OFFSET") };
         if info.fields.contains(&"SIMM4") {
             op.imm = field("SIMM4");
         }
-        if plan.get(inst, plan.mods.clamp) != 0 {
+        if binding.get(inst, binding.mods.clamp) != 0 {
             op.flags |= Op::CLAMP;
         }
-        ext.dpp = dpp::of(arch, plan, inst);
-        ext.sdwa = sdwa(plan, inst, operands);
+        ext.dpp = dpp::of(arch, binding, inst);
+        ext.sdwa = sdwa(binding, inst, operands);
         if ext.sdwa.is_some_and(|sdwa| sdwa.result != Part::WHOLE) {
             op.flags |= Op::OUTPUT;
         }
@@ -237,7 +239,7 @@ impl Lowered {
         }
         ext.by_mode = by_mode(arch, inst, operands, &op);
         ext.pool = pool;
-        ext.omod = plan.get(inst, plan.mods.omod) as u8;
+        ext.omod = binding.get(inst, binding.mods.omod) as u8;
         if !info.fields.is_empty() {
             ext.neg = field("NEG");
             ext.neg_hi = field("NEG_HI");
@@ -263,7 +265,7 @@ impl Lowered {
             op.code = Op::BEYOND;
             return Ok(op);
         }
-        if plan.has_dpp() && info.shape == Shape::Wave {
+        if binding.has_dpp() && info.shape == Shape::Wave {
             op.code = Op::LANES;
             return Ok(op);
         }

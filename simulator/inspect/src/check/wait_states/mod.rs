@@ -99,7 +99,7 @@ fn named<'a>(arch: Arch, inst: &Inst, effects: &'a Effects, kinds: Kinds) -> Cow
     if kinds.passes == 0 || !effects.reads.iter().chain(&effects.writes).any(is_any) {
         return Cow::Borrowed(effects);
     }
-    let plan = operand::plan(arch, inst.entry);
+    let plan = operand::binding(arch, inst.entry);
     let mut out = effects.clone();
     for (list, write) in [(&mut out.reads, false), (&mut out.writes, true)] {
         list.retain(|used| !is_any(used));

@@ -338,7 +338,7 @@ impl Node<'_> {
 
     /// A lane mask among the sources.
     pub fn is_mask(&self, used: &Use) -> bool {
-        let plan = wavesim_isa::operand::plan(self.arch, self.inst.entry);
+        let plan = wavesim_isa::operand::binding(self.arch, self.inst.entry);
         let own = |o: &&wavesim_isa::operand::Operand| o.input && o.role == used.role;
         plan.operands.iter().find(own).is_some_and(|o| o.fmt == wavesim_isa::operand::Fmt::Mask)
     }
@@ -392,7 +392,7 @@ impl Node<'_> {
 
     /// What its operands name.
     fn codes(&self) -> impl Iterator<Item = Code> {
-        let plan = wavesim_isa::operand::plan(self.arch, self.inst.entry);
+        let plan = wavesim_isa::operand::binding(self.arch, self.inst.entry);
         let code = |o| Some(wavesim_isa::operand::code(self.arch, o, plan.value(self.inst, o)?));
         plan.operands.iter().filter_map(code)
     }

@@ -6,7 +6,7 @@ use super::*;
 pub(super) struct Bind<'a> {
     pub(super) arch: Arch,
     pub(super) inst: &'a Inst,
-    pub(super) plan: &'static Plan,
+    pub(super) binding: &'static Binding,
     pub(super) operands: &'static [Operand],
     pub(super) second: bool,
     pub(super) wave_size: u32,
@@ -17,7 +17,7 @@ impl Bind<'_> {
     pub(super) fn add(&self, out: &mut Effects) {
         for touch in self.facts.registers.iter().filter(|t| self.holds(&t.when)) {
             // An atomic that returns nothing.
-            if touch.write && touch.what == What::Operand(Role::D0) && !self.plan.returns(self.inst) {
+            if touch.write && touch.what == What::Operand(Role::D0) && !self.binding.returns(self.inst) {
                 continue;
             }
             let list = if touch.write { &mut out.writes } else { &mut out.reads };
@@ -40,7 +40,7 @@ impl Bind<'_> {
 
     pub(super) fn holds(&self, when: &[facts::Condition]) -> bool {
         let value = |of| match of {
-            Of::Field(name) => self.plan.named_field(self.inst, self.arch.table(), name),
+            Of::Field(name) => self.binding.named_field(self.inst, self.arch.table(), name),
             Of::Index(role) => self.index(role),
         };
         when.iter().all(|condition| condition.holds(value))
@@ -59,7 +59,7 @@ impl Bind<'_> {
     }
 
     fn code(&self, operand: &Operand) -> Option<Code> {
-        Some(operand::code(self.arch, operand, self.plan.value(self.inst, operand)?))
+        Some(operand::code(self.arch, operand, self.binding.value(self.inst, operand)?))
     }
 
     fn bind(&self, touch: &Touch, out: &mut Vec<Use>) {
@@ -123,12 +123,12 @@ impl Bind<'_> {
         if operand.size_bits == 16 && touch.bits > 0xffff {
             return touch.bits;
         }
-        if operand.size_bits == 16 && !self.plan.packed && (result || !named) {
+        if operand.size_bits == 16 && !self.binding.packed && (result || !named) {
             let reg = match self.code(operand) {
                 Some(Code::Vgpr(reg)) => reg,
                 _ => 0,
             };
-            return (touch.bits & 0xffff) << self.plan.half_shift(self.inst, operand, reg, result);
+            return (touch.bits & 0xffff) << self.binding.half_shift(self.inst, operand, reg, result);
         }
         let numbered = matches!(operand.role, Role::S0 | Role::S1 | Role::S2 | Role::S3);
         if touch.write
@@ -139,11 +139,12 @@ impl Bind<'_> {
         {
             return touch.bits;
         }
-        if !self.plan.packed {
+        if !self.binding.packed {
             return touch.bits;
         }
         let half = |field, bits: u128| {
-            let high = self.plan.named_field(self.inst, self.arch.table(), field) >> operand.source & 1 == 1;
+            let high =
+                self.binding.named_field(self.inst, self.arch.table(), field) >> operand.source & 1 == 1;
             (bits & 0xffff) << if high { 16 } else { 0 }
         };
         half("OPSEL", touch.bits) | half("OPSEL_HI", touch.bits >> 16)
@@ -155,7 +156,7 @@ impl Bind<'_> {
 
     /// The registers of a lane mask.
     fn mask(&self, operand: &Operand, always: bool, out: &mut Vec<Use>) {
-        let first = match self.plan.value(self.inst, operand) {
+        let first = match self.binding.value(self.inst, operand) {
             Some(value) => operand::mask_register(operand, value),
             // A mask that the encoding fixes.
             None => VCC_LO as u16,
@@ -189,7 +190,7 @@ impl Bind<'_> {
         let lanes = self.lanes(touch.lanes, operand.role == Role::S0 && !touch.write);
         match self.code(operand) {
             Some(Code::Vgpr(reg)) => {
-                let first = self.plan.register(operand, reg) + at;
+                let first = self.binding.register(operand, reg) + at;
                 let always = used.always && !(touch.write && self.leaves_lanes());
                 out.push(Use { file: File::Vgpr, first, lanes, always, ..used });
             }
@@ -213,7 +214,7 @@ impl Bind<'_> {
 
     fn lanes(&self, lanes: facts::Lanes, moved: bool) -> Lanes {
         match lanes {
-            facts::Lanes::Own if moved && self.plan.has_dpp() => self.dpp(),
+            facts::Lanes::Own if moved && self.binding.has_dpp() => self.dpp(),
             facts::Lanes::Own | facts::Lanes::Active => Lanes::Active,
             facts::Lanes::All => Lanes::All,
             facts::Lanes::Once => Lanes::Selected(Select::Lane(0)),
@@ -229,27 +230,27 @@ impl Bind<'_> {
     }
 
     fn dpp(&self) -> Lanes {
-        let m = &self.plan.mods;
+        let m = &self.binding.mods;
         match m.lane_sel {
             Some(first) => Lanes::Dpp8 {
                 lanes: std::array::from_fn(|k| self.inst.fields[first as usize + k] as u8),
-                fetch: self.plan.get(self.inst, m.src0) == dpp::DPP8_FETCH_INACTIVE,
+                fetch: self.binding.get(self.inst, m.src0) == dpp::DPP8_FETCH_INACTIVE,
             },
             None => Lanes::Dpp16 {
                 arch: self.arch,
-                ctrl: self.plan.get(self.inst, m.dpp_ctrl) as u16,
-                fetch: self.plan.get(self.inst, m.fi) != 0,
+                ctrl: self.binding.get(self.inst, m.dpp_ctrl) as u16,
+                fetch: self.binding.get(self.inst, m.fi) != 0,
             },
         }
     }
 
     /// Whether DPP may leave active lanes of the result as they are.
     fn leaves_lanes(&self) -> bool {
-        let m = &self.plan.mods;
+        let m = &self.binding.mods;
         if m.dpp_ctrl.is_none() || m.lane_sel.is_some() {
             return false;
         }
-        let get = |field| self.plan.get(self.inst, field);
+        let get = |field| self.binding.get(self.inst, field);
         let all_lanes = get(m.row_mask) == 0xf && get(m.bank_mask) == 0xf;
         let is_inside = |lane| dpp::source(self.arch, get(m.dpp_ctrl), lane).is_some();
         let has_source = || get(m.fi) != 0 && (0..self.wave_size).all(is_inside);

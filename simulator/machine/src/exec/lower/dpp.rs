@@ -4,12 +4,12 @@ use crate::exec::op::Dpp;
 use wavesim_isa::arch::Arch;
 use wavesim_isa::dpp;
 use wavesim_isa::inst::Inst;
-use wavesim_isa::operand::Plan;
+use wavesim_isa::operand::Binding;
 
 /// The lanes that an instruction moves; `None` if its encoding has no DPP.
-pub fn of(arch: Arch, plan: &Plan, inst: &Inst) -> Option<Dpp> {
-    let m = &plan.mods;
-    let get = |field| plan.get(inst, field);
+pub fn of(arch: Arch, binding: &Binding, inst: &Inst) -> Option<Dpp> {
+    let m = &binding.mods;
+    let get = |field| binding.get(inst, field);
     let mut out =
         Dpp { from: [0; 32], across: None, outside: [0; 2], disabled: [0; 2], bound: true, fetch: false };
     if let Some(first) = m.lane_sel {

@@ -5,27 +5,27 @@ use crate::isa::OpInfo;
 use isa_spec::tables::Role;
 use wavesim_isa::arch::Arch;
 use wavesim_isa::inst::Inst;
-use wavesim_isa::operand::{Fmt, Half, Holds, Operand, Plan};
+use wavesim_isa::operand::{Binding, Fmt, Half, Operand, OperandKind};
 
 #[allow(clippy::too_many_arguments)]
 pub(super) fn modifiers(
     arch: Arch,
     inst: &Inst,
-    plan: &'static Plan,
+    binding: &'static Binding,
     operand: &Operand,
     info: &OpInfo,
     slot: usize,
     reg: u16,
     ext: &mut Ext,
 ) {
-    let m = &plan.mods;
+    let m = &binding.mods;
     let i = operand.source as u32;
     let names = |field: &str| info.fields.contains(&field);
     let on = 1u8 << slot;
     ext.sign_at[slot] = 0;
     let sign = (operand.size_bits.min(64) - 1) as u8;
-    if plan.packed {
-        let field = |name| plan.named_field(inst, arch.table(), name) >> i & 1 == 1;
+    if binding.packed {
+        let field = |name| binding.named_field(inst, arch.table(), name) >> i & 1 == 1;
         let Fmt::Packed(half) = operand.fmt else {
             if operand.fmt == Fmt::F32 && field("NEG") && !names("NEG") {
                 ext.neg_bits |= on;
@@ -49,10 +49,10 @@ pub(super) fn modifiers(
         return;
     }
     // It also says how many registers lane movement takes.
-    if operand.size_bits == 64 && plan.has_dpp() {
+    if operand.size_bits == 64 && binding.has_dpp() {
         ext.sign_at[slot] = sign;
     }
-    if operand.size_bits == 16 && !names("OPSEL") && plan.half_shift(inst, operand, reg, false) != 0 {
+    if operand.size_bits == 16 && !names("OPSEL") && binding.half_shift(inst, operand, reg, false) != 0 {
         ext.high_bits |= on;
         ext.narrow_bits |= on;
     }
@@ -61,7 +61,7 @@ pub(super) fn modifiers(
     if !(float || dot) || operand.size_bits > 64 {
         return;
     }
-    let bit = |field| plan.get(inst, field) >> i & 1 == 1;
+    let bit = |field| binding.get(inst, field) >> i & 1 == 1;
     let (dpp_abs, dpp_neg) = match i {
         0 => (m.src0_abs, m.src0_neg),
         1 => (m.src1_abs, m.src1_neg),
@@ -69,8 +69,8 @@ pub(super) fn modifiers(
     };
     // VOP3 with DPP has the bits twice; the DPP word's are unused there.
     let in_dpp = m.neg.is_none() && m.abs.is_none();
-    let abs = (bit(m.abs) || in_dpp && plan.get(inst, dpp_abs) == 1) && !names("ABS");
-    let neg = (bit(m.neg) || in_dpp && plan.get(inst, dpp_neg) == 1) && !names("NEG");
+    let abs = (bit(m.abs) || in_dpp && binding.get(inst, dpp_abs) == 1) && !names("ABS");
+    let neg = (bit(m.neg) || in_dpp && binding.get(inst, dpp_neg) == 1) && !names("NEG");
     if dot {
         // Both halves are negated; no absolute value is taken of them.
         if neg {
@@ -93,15 +93,17 @@ pub(super) fn modifiers(
 }
 
 /// What SDWA reads and writes, or what a 16-bit result of CDNA leaves of its register: it clears the upper half.
-pub fn sdwa(plan: &Plan, inst: &Inst, operands: &[Operand]) -> Option<Sdwa> {
+pub fn sdwa(binding: &Binding, inst: &Inst, operands: &[Operand]) -> Option<Sdwa> {
     let whole = Sdwa { sources: [Part::WHOLE; 2], signed: [false; 2], result: Part::WHOLE, rest: Rest::Keep };
-    let Some(fields) = &plan.mods.sdwa else {
+    let Some(fields) = &binding.mods.sdwa else {
         let low = |o: &Operand| {
-            let half =
-                o.role == Role::D0 && o.size_bits == 16 && matches!(o.holds, Holds::Vgpr) && !o.preserves;
-            half && plan.half_shift(inst, o, 0, true) == 0
+            let half = o.role == Role::D0
+                && o.size_bits == 16
+                && matches!(o.kind, OperandKind::Vgpr)
+                && !o.preserves;
+            half && binding.half_shift(inst, o, 0, true) == 0
         };
-        return (plan.clears_upper_half && operands.iter().any(low)).then_some(Sdwa {
+        return (binding.clears_upper_half && operands.iter().any(low)).then_some(Sdwa {
             result: Part::LOW,
             rest: Rest::Zero,
             ..whole
@@ -110,9 +112,9 @@ pub fn sdwa(plan: &Plan, inst: &Inst, operands: &[Operand]) -> Option<Sdwa> {
     let part = |field: Option<u8>| field.map_or(Part::WHOLE, |f| Part::new(inst.fields[f as usize]));
     Some(Sdwa {
         sources: fields.sel.map(part),
-        signed: fields.sext.map(|f| plan.get(inst, f) != 0),
+        signed: fields.sext.map(|f| binding.get(inst, f) != 0),
         result: part(fields.dst_sel),
-        rest: match plan.get(inst, fields.dst_unused) {
+        rest: match binding.get(inst, fields.dst_unused) {
             0 => Rest::Zero,
             1 => Rest::Sign,
             _ => Rest::Keep,

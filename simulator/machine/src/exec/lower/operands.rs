@@ -9,7 +9,7 @@ use isa_spec::pcode::ir::Shape;
 use isa_spec::tables::Role;
 use wavesim_isa::arch::Arch;
 use wavesim_isa::inst::Inst;
-use wavesim_isa::operand::{self, Code, Fmt, Half, Operand, Plan};
+use wavesim_isa::operand::{self, Binding, Code, Fmt, Half, Operand};
 
 impl Lowered {
     /// A constant as a source: in the file that the operation's handler reads, if it is one of the first, or in the pool.
@@ -39,7 +39,7 @@ impl Lowered {
         &mut self,
         arch: Arch,
         inst: &Inst,
-        plan: &'static Plan,
+        binding: &'static Binding,
         operand: &Operand,
         info: &OpInfo,
         op: &mut Op,
@@ -51,7 +51,7 @@ impl Lowered {
             }
             return;
         };
-        let value = plan.value(inst, operand).unwrap_or(inst.fields[field as usize]);
+        let value = binding.value(inst, operand).unwrap_or(inst.fields[field as usize]);
         if operand.fmt == Fmt::Mask {
             op.d = Source::sgpr(operand::mask_register(operand, value)).number();
             if info.shape == Shape::Scalar {
@@ -64,11 +64,11 @@ impl Lowered {
             Code::Vgpr(reg) if reg as usize >= ALL_VGPRS => op.d = DISCARD as u16,
             Code::Vgpr(reg) if info.indexed.contains(&operand.role) => op.d = reg,
             Code::Vgpr(reg) => {
-                op.d = plan.register(operand, reg);
-                if plan.half_shift(inst, operand, reg, true) != 0 {
+                op.d = binding.register(operand, reg);
+                if binding.half_shift(inst, operand, reg, true) != 0 {
                     op.flags |= Op::HIGH;
                 }
-                if !plan.returns(inst) {
+                if !binding.returns(inst) {
                     if operand.input {
                         op.flags |= Op::OUTPUT | Op::NO_RESULT;
                     } else {
@@ -80,15 +80,15 @@ impl Lowered {
                 op.d = Source::sgpr(sgpr).number();
                 op.flags |= Op::SCALAR_DEST;
                 ext.half_result = operand.fmt == Fmt::F16
-                    && plan.get(inst, plan.mods.omod) + plan.get(inst, plan.mods.clamp) != 0;
+                    && binding.get(inst, binding.mods.omod) + binding.get(inst, binding.mods.clamp) != 0;
             }
             Code::Fixed(_) => op.d = DISCARD as u16,
             _ => op.d = NULL as u16,
         }
         let float = matches!(operand.fmt, Fmt::F16 | Fmt::BF16 | Fmt::F32 | Fmt::F64)
             || operand.fmt == Fmt::Packed(Half::F16) && operand.size_bits == 32;
-        let clamp = plan.get(inst, plan.mods.clamp) != 0 && !info.fields.contains(&"CLAMP");
-        if float && (clamp || plan.get(inst, plan.mods.omod) != 0) {
+        let clamp = binding.get(inst, binding.mods.clamp) != 0 && !info.fields.contains(&"CLAMP");
+        if float && (clamp || binding.get(inst, binding.mods.omod) != 0) {
             op.flags |= Op::OUTPUT;
         }
     }
@@ -98,7 +98,7 @@ impl Lowered {
         &mut self,
         arch: Arch,
         inst: &Inst,
-        plan: &'static Plan,
+        binding: &'static Binding,
         operand: &Operand,
         info: &OpInfo,
         op: &mut Op,
@@ -106,10 +106,10 @@ impl Lowered {
         pool: &mut [u32; SLOTS],
     ) -> Result<(), Full> {
         if operand.role == Role::S4 {
-            return self.fifth(arch, inst, plan, operand, info, ext, pool);
+            return self.fifth(arch, inst, binding, operand, info, ext, pool);
         }
         let Some(slot) = slot(operand.role) else { return Ok(()) };
-        let Some(value) = plan.value(inst, operand) else { return Ok(()) };
+        let Some(value) = binding.value(inst, operand) else { return Ok(()) };
         if operand.fmt == Fmt::Mask {
             op.src[slot] = Source::sgpr(operand::mask_register(operand, value));
             return Ok(());
@@ -121,14 +121,14 @@ impl Lowered {
             Code::Vgpr(r) if info.indexed.contains(&operand.role) => Source::vgpr(r),
             Code::Vgpr(r) => {
                 reg = r;
-                Source::vgpr(plan.register(operand, r))
+                Source::vgpr(binding.register(operand, r))
             }
             Code::Fixed(r) => Source::vgpr(r),
             Code::Sgpr(sgpr) => Source::sgpr(sgpr),
             // What is not a register has no number.
             _ if info.indexed.contains(&operand.role) => Source::NULL,
             Code::Int(_) | Code::Float(_) | Code::Literal => {
-                let dwords = constant_dwords(plan.constant(inst, code, operand), operand);
+                let dwords = constant_dwords(binding.constant(inst, code, operand), operand);
                 self.constant(info.shape, slot, dwords, pool)?
             }
             Code::Scc => Source::SCC,
@@ -140,7 +140,7 @@ impl Lowered {
             Code::Invalid => Source::NULL,
         };
         if matches!(operand.role, Role::S0 | Role::S1 | Role::S2 | Role::S3) && info.shape != Shape::Scalar {
-            modifiers(arch, inst, plan, operand, info, slot, reg, ext);
+            modifiers(arch, inst, binding, operand, info, slot, reg, ext);
         }
         Ok(())
     }
@@ -151,19 +151,19 @@ impl Lowered {
         &mut self,
         arch: Arch,
         inst: &Inst,
-        plan: &'static Plan,
+        binding: &'static Binding,
         operand: &Operand,
         info: &OpInfo,
         ext: &mut Ext,
         pool: &mut [u32; SLOTS],
     ) -> Result<(), Full> {
-        let Some(value) = plan.value(inst, operand) else { return Ok(()) };
+        let Some(value) = binding.value(inst, operand) else { return Ok(()) };
         let code = operand::code(arch, operand, value);
         ext.fifth = match code {
             Code::Vgpr(reg) => Source::vgpr(reg),
             Code::Sgpr(sgpr) => Source::sgpr(sgpr),
             Code::Int(_) | Code::Float(_) | Code::Literal => {
-                let dwords = constant_dwords(plan.constant(inst, code, operand), operand);
+                let dwords = constant_dwords(binding.constant(inst, code, operand), operand);
                 self.constant(info.shape, SLOTS - 1, dwords, pool)?
             }
             _ => Source::NULL,
