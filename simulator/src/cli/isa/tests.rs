@@ -76,7 +76,7 @@ fn lane_loops_and_handlers_are_shown() {
         assert!(ir.contains(part), "no `{part}` in\n{ir}");
     }
     let (rust, _) = isa("rust v_add_f32 --arch rdna3");
-    for part in ["rt::add_f32(m, s0, s1)", "_keep(cx", "_flush_broadcast(cx", "_flush_slow(cx"] {
+    for part in ["rt::add_f32(m, s0, s1)", "_keep(cx", "_flush(cx", "_flush_slow(cx"] {
         assert!(rust.contains(part), "no `{part}` in\n{rust}");
     }
     let (scalar, _) = isa("rust s_add_u32 --arch rdna3");
