@@ -14,8 +14,8 @@ pub enum CompileError {
     #[error("a stack frame of {0} bytes is too large: compile less at once")]
     Frame(u64),
     /// A vector instruction has operands that its code does not take.
-    #[error("{code} cannot be encoded with these operands: {error}")]
-    Encode { code: String, error: IcedError },
+    #[error("code {code} of iced_x86 cannot be encoded with these operands: {error}")]
+    Encode { code: u32, error: IcedError },
     /// The encoder refuses an instruction.
     #[error("an instruction cannot be encoded: {0}")]
     Encoder(IcedError),

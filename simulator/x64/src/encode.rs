@@ -102,8 +102,7 @@ impl Buffer {
         let put = instruction.and_then(|instruction| {
             let put = self.encoder.encode(&instruction, self.at as u64);
             put.map_err(|error| (error, instruction.code())).map_err(|(error, code)| {
-                self.error
-                    .get_or_insert(CompileError::Encode { code: format!("{code:?}"), error: error.clone() });
+                self.error.get_or_insert(CompileError::Encode { code: code as u32, error: error.clone() });
                 error
             })
         });

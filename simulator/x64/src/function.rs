@@ -1,7 +1,7 @@
 //! A function while it is built.
 
 use crate::inst::{Cc, Class, Inst, Int1, Int2, Label, Mem, Size, Src, V, Width};
-use iced_x86::Code;
+use crate::shape::Code;
 use std::collections::HashMap;
 
 /// A function of integers, which gives one: a list of instructions, which run in order. Values are local to it.

@@ -1,6 +1,6 @@
 //! Instructions on values. Scalar ones are close to the host's, vector ones are the host's, by their codes.
 
-use iced_x86::Code;
+use crate::shape::Code;
 
 /// A value: an integer of 64 bits, or a vector of 256 bits. It may be assigned more than once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -5,7 +5,7 @@
 //! - `operands`: what instructions read and write
 //! - `live`: which are needed, and how long values live
 //! - `allocate`: which registers hold the values
-//! - `assemble`, `int`, `vector`: the host's instructions for each; `shape`: operands of the vector ones
+//! - `assemble`, `int`, `vector`: the host's instructions for each; `shape`: the vector ones, and their operands
 //! - `encode`: bytes
 //! - [`Host`]: what the host must be able to do
 //! - [`Memory`]: executable memory
@@ -27,5 +27,5 @@ mod vector;
 pub use compile::{CompileError, Compiled, compile};
 pub use function::Function;
 pub use host::{Host, Refused};
-pub use iced_x86::Code;
 pub use memory::Memory;
+pub use shape::Code;

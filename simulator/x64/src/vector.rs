@@ -4,7 +4,7 @@ use crate::allocate::{ARGUMENTS, CHANGED, Place, VECS};
 use crate::assemble::{Assembler, RAX, RCX, RSP, X14, X15};
 use crate::encode::{Kind, Rm};
 use crate::inst::{Inst, Label, Mem, Src, V};
-use crate::shape::Shape;
+use crate::shape::{self, Shape};
 use iced_x86::{Code, Register};
 
 const XMM: Kind = Kind::Xmm;
@@ -213,8 +213,8 @@ impl Assembler<'_> {
         }
     }
 
-    fn vec_rm(&mut self, code: Code, d: V, b: V, imm: Option<u8>) {
-        let shape = Shape::of(code);
+    fn vec_rm(&mut self, code: shape::Code, d: V, b: V, imm: Option<u8>) {
+        let (shape, code) = (Shape::of(code), code.encoded());
         let b = if shape.takes_memory() { self.rm(b, RAX) } else { Rm::Register(self.vec(b, X14)) };
         let to = self.vec_target(d);
         let (register, kind) = (shape.kind(0).register(to), shape.kind(1));
@@ -225,8 +225,8 @@ impl Assembler<'_> {
         self.vec_finish(d, to);
     }
 
-    fn vec_rvm(&mut self, code: Code, d: V, mut a: V, mut b: V, imm: Option<u8>) {
-        let shape = Shape::of(code);
+    fn vec_rvm(&mut self, code: shape::Code, d: V, mut a: V, mut b: V, imm: Option<u8>) {
+        let (shape, code) = (Shape::of(code), code.encoded());
         if shape.commutes() && self.in_register(a).is_none() && self.in_register(b).is_some() {
             (a, b) = (b, a);
         }

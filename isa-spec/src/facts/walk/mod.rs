@@ -13,8 +13,8 @@ use crate::pcode::ir::*;
 use crate::pcode::visit::{self, Visitor};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Budget of expressions; once it is spent, loops are no longer unrolled. AMD's longest body, a matrix product, needs 320,000.
-const STEPS: u32 = 1_000_000;
+/// Budget of expressions; once it is spent, loops are no longer unrolled. AMD's longest body, a matrix product, needs more than half.
+const STEPS: u32 = 2_000_000;
 
 /// Walks a body and merges what it touches; [`Facts::of`] describes the result.
 pub fn facts(sem: &Semantics, wave_size: u32) -> Facts {
