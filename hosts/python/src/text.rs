@@ -83,7 +83,7 @@ pub fn run_text(
         number: 1,
         checks: &checks,
         threads,
-        engine: Engine::Interpreter,
+        engine: Engine::default(),
         codes: &codes,
         max_instructions,
         cooperative: false,

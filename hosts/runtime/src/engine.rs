@@ -9,12 +9,12 @@ use wavesim_jit::{Jit, Refused};
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub enum Engine {
     /// The interpreter.
-    #[default]
     Interpreter,
     /// Machine code, compiled before a kernel goes on.
     Jit,
     /// The interpreter, and machine code that is compiled in the background for kernels that run for long; the interpreter
     /// alone on hosts without it.
+    #[default]
     Auto,
 }
 

@@ -15,7 +15,7 @@ pub const VARIABLES: [(&str, &str); 10] = [
     ("WAVESIM_THREADS", "host threads that run the workgroups of a launch (default 1)"),
     (
         "WAVESIM_ENGINE",
-        "interpreter (default); jit: machine code, on x86-64 hosts with AVX2; auto: the interpreter, and where there can be machine code, it is compiled in the background for kernels that run for long. Launches that are checked or traced are interpreted",
+        "auto (default): the interpreter, and machine code, on x86-64 hosts with AVX2, which is compiled in the background for kernels that run for long; jit: machine code at once; interpreter. Launches that are checked or traced are interpreted",
     ),
     ("WAVESIM_MAX_INSTRUCTIONS", "wave-instructions after which a launch faults (default 10^10)"),
     (
@@ -59,7 +59,7 @@ impl Default for Settings {
             checks: Vec::new(),
             trace: None,
             threads: 1,
-            engine: Engine::Interpreter,
+            engine: Engine::default(),
             max_instructions: MAX_INSTRUCTIONS,
             error_exit_code: 0,
         }

@@ -410,28 +410,20 @@ pub(crate) fn evaluate(program: &Program, cx: &mut Cx<'_>) -> Option<Result<(), 
     let (inst, sem, sem_y) = if evaluated { program.meaning(pc) } else { program.replaced(pc) }?;
     cx.wave.pc = pc;
     let (workgroup, instructions) = (&mut *cx.workgroup, cx.instructions);
-    // An observed run keeps the memories to itself.
-    let mut context = match &mut cx.watch {
-        Some(w) => Context {
-            memory: w.memory,
-            lds: &mut *w.lds,
-            scratch: &mut *w.scratch,
-            scratch_stride: w.scratch_stride,
-            workgroup,
-            instructions,
-            cancel: cx.cancel,
-        },
-        None => Context {
-            memory: cx.memory,
-            lds: &mut *cx.lds,
-            scratch: &mut *cx.scratch,
-            scratch_stride: cx.scratch_stride,
-            workgroup,
-            instructions,
-            cancel: cx.cancel,
-        },
+    let mut context = Context {
+        memory: cx.memory,
+        lds: &mut *cx.lds,
+        scratch: &mut *cx.scratch,
+        scratch_stride: cx.scratch_stride,
+        workgroup,
+        instructions,
+        cancel: cx.cancel,
     };
-    let result = reference::step(cx.arch, inst, sem, sem_y, cx.wave, &mut context);
+    let result = match &mut cx.watch {
+        // An observed run keeps the memories to itself.
+        Some(watch) => reference::step_watched(cx.arch, inst, sem, sem_y, cx.wave, &mut context, watch),
+        None => reference::step(cx.arch, inst, sem, sem_y, cx.wave, &mut context),
+    };
     cx.refresh_mode();
     if matches!(result, Err(Event::Fault(_))) {
         cx.wave.pc = pc;

@@ -26,6 +26,7 @@ use wavesim_machine::exec::lower;
 use wavesim_machine::exec::machine_ops::{self, Event};
 use wavesim_machine::exec::op::{Part, Sdwa};
 use wavesim_machine::exec::output;
+use wavesim_machine::exec::rt::watch::Watch;
 use wavesim_machine::fault::FaultKind;
 use wavesim_machine::memory::{self, MemError, Memory, PRIVATE_BASE, Place, SHARED_BASE};
 use wavesim_machine::state::wave::{EXEC_LO, M0, NULL, VCC_LO, VGPRS};
@@ -40,7 +41,20 @@ pub fn step(
     wave: &mut Wave,
     context: &mut Context<'_>,
 ) -> Result<(), Event> {
-    run(arch, inst, sem, sem_y, wave, context, None)
+    run(arch, inst, sem, sem_y, wave, context, (None, None))
+}
+
+/// As [`step`], in an observed run: memory is that of the watch, which sees the accesses and the calls.
+pub fn step_watched(
+    arch: Arch,
+    inst: &Inst,
+    sem: &Semantics,
+    sem_y: Option<&Semantics>,
+    wave: &mut Wave,
+    context: &mut Context<'_>,
+    watch: &mut Watch<'_>,
+) -> Result<(), Event> {
+    run(arch, inst, sem, sem_y, wave, context, (None, Some(watch)))
 }
 
 /// As [`step`], with what the bodies touched.
@@ -53,7 +67,7 @@ pub fn step_observed(
     context: &mut Context<'_>,
 ) -> (Result<(), Event>, Touched) {
     let mut touched = Touched::default();
-    let result = run(arch, inst, sem, sem_y, wave, context, Some(&mut touched));
+    let result = run(arch, inst, sem, sem_y, wave, context, (Some(&mut touched), None));
     (result, touched)
 }
 
@@ -64,7 +78,7 @@ fn run(
     sem_y: Option<&Semantics>,
     wave: &mut Wave,
     context: &mut Context<'_>,
-    mut touched: Option<&mut Touched>,
+    (mut touched, mut watch): (Option<&mut Touched>, Option<&mut Watch<'_>>),
 ) -> Result<(), Event> {
     let pc = wave.pc;
     if wave.mode & VSKIP != 0 && relative::is_skipped(arch, inst) {
@@ -97,6 +111,7 @@ fn run(
             result_written: false,
             states_written: BTreeSet::new(),
             touched: touched.as_deref_mut(),
+            watch: watch.as_deref_mut(),
         };
         event = machine.run();
         jumped = machine.jump;
@@ -171,12 +186,13 @@ pub fn operand(
         result_written: false,
         states_written: BTreeSet::new(),
         touched: None,
+        watch: None,
     };
     let there = role == Role::Vcc || machine.operand_of(role).is_some();
     there.then(|| Machine::operand(&mut machine, role, Some(lane)))
 }
 
-struct RefMachine<'a, 'c> {
+struct RefMachine<'a, 'c, 'w> {
     arch: Arch,
     table: &'static ArchTable,
     inst: &'a Inst,
@@ -203,6 +219,8 @@ struct RefMachine<'a, 'c> {
     result_written: bool,
     states_written: BTreeSet<State>,
     touched: Option<&'a mut Touched>,
+    /// Of an observed run: its memory.
+    watch: Option<&'a mut Watch<'w>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -212,7 +230,7 @@ enum MaskTarget {
     Exec,
 }
 
-impl RefMachine<'_, '_> {
+impl RefMachine<'_, '_, '_> {
     fn run(&mut self) -> Result<(), Event> {
         match self.sem.shape {
             Shape::Lane => {

@@ -29,7 +29,7 @@ pub struct Execution {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: u16,
     /// What executes instructions; observed runs (--trace, --stats, --profile-lines) are interpreted
-    #[arg(long, value_name = "ENGINE", default_value = "interpreter")]
+    #[arg(long, value_name = "ENGINE", default_value = "auto")]
     pub engine: Engine,
     /// Replace the semantics of the instructions that this file defines (slow: they are interpreted)
     #[arg(long, value_name = "FILE.pcode")]
@@ -93,7 +93,10 @@ pub fn replace_semantics(path: &Path, prepared: &mut Prepared) -> anyhow::Result
         bail!("{}: this file defines no instruction of {}", path.display(), program.arch.name());
     }
     if !program.mnemonics().any(|mnemonic| names.contains(&mnemonic)) {
-        let names = names.join(", ").to_lowercase();
+        const SHOWN: usize = 8;
+        let others = names.len().saturating_sub(SHOWN);
+        let names = names.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", ").to_lowercase();
+        let names = if others > 0 { format!("{names} and {others} others") } else { names };
         emit(format!("note: the kernel uses no instruction that {} defines ({names})", path.display()));
     }
     program.replace_semantics(Arc::new(overrides));

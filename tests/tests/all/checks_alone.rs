@@ -4,7 +4,7 @@
 use clap::Parser;
 use std::path::Path;
 use wavesim::check::{Check, Checker, Finding, GUARD_BYTES};
-use wavesim::cli::{Cli, Command};
+use wavesim::cli::{self, Cli, Command};
 use wavesim_tests::root;
 
 /// The findings of some checks in a file of `filetests/check`, and whether the run ended in a fault.
@@ -64,4 +64,46 @@ fn checks_find_the_same_alone() {
     }
     assert!(compared > 300, "{compared} findings");
     assert!(wrong.is_empty(), "{} of them differ:\n{}", wrong.len(), wrong.join("\n\n"));
+}
+
+/// What `wavesim check` prints of a file, but for the lanes of other accesses and how often something was seen: of lanes that access one
+/// address, any may be named.
+fn printed(path: &str, more: &[&str]) -> String {
+    let source = std::fs::read_to_string(path).unwrap();
+    let line = source.lines().next().and_then(|l| l.strip_prefix("; args: ")).unwrap_or("");
+    let words = ["wavesim", "check", path].into_iter().chain(line.split_whitespace());
+    let cli = Cli::try_parse_from(words.chain(more.iter().copied())).unwrap();
+    let mut out = Vec::new();
+    let code = cli::dispatch(&cli.command, &mut out).unwrap_or_else(|e| panic!("{path}: {e:#}"));
+    let text = String::from_utf8(out).expect("text");
+    let lines = text.lines().filter(|line| !line.contains("= seen "));
+    let lines =
+        lines.map(|line| if line.contains("  earlier ") { line.split(", lane ").next() } else { Some(line) });
+    format!("{}\nexit {code}", lines.flatten().collect::<Vec<_>>().join("\n"))
+}
+
+/// Loads and stores whose semantics are given at run time, here the project's own, are seen by the checks like others.
+#[test]
+fn accesses_of_given_semantics_are_checked() {
+    let own: Vec<String> = ["load_store", "scalar_load"]
+        .iter()
+        .map(|name| std::fs::read_to_string(root().join(format!("pseudocode/memory/{name}.pcode"))).unwrap())
+        .collect();
+    let given = crate::temporary(module_path!(), "memory.pcode");
+    std::fs::write(&given, own.concat()).expect("writable");
+    let given = given.display().to_string();
+    let of =
+        |folder: &str| std::fs::read_dir(root().join(folder)).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<String> = of("tests/filetests/check")
+        .filter(|path| path.extension().is_some_and(|e| e == "rdna"))
+        .map(|path| path.display().to_string())
+        .collect();
+    files.sort();
+    let mut found = 0;
+    for file in files.iter().step_by(6) {
+        let (plain, evaluated) = (printed(file, &[]), printed(file, &["--semantics", &given]));
+        found += plain.ends_with("exit 1") as usize;
+        assert_eq!(plain, evaluated, "{file}");
+    }
+    assert!(found > 30, "{found} files with findings");
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 
-impl RefMachine<'_, '_> {
+impl RefMachine<'_, '_, '_> {
     fn memory_fault<T>(&mut self, place: Place, e: MemError, lane: Option<u32>) -> Result<T, Stop> {
         let event = match place {
             Place::Scratch(_) => Event::scratch_overflow(e, self.context.scratch_stride, lane),
@@ -11,10 +11,25 @@ impl RefMachine<'_, '_> {
         self.stop(event)
     }
 
-    /// Where an address goes; machines that count words have bytes in memory.
+    /// Where an address goes.
     fn place(&self, space: Space, addr: u64) -> Place {
-        let addr = if space == Space::Word { memory::word_address(addr) } else { addr };
-        Place::of(space, addr)
+        Place::of(space, in_bytes(space, addr))
+    }
+
+    fn store_watched(
+        &mut self,
+        space: Space,
+        addr: u64,
+        size: u32,
+        value: u128,
+        lane: Option<u32>,
+    ) -> Result<(), Stop> {
+        let Some(watch) = self.watch.as_deref_mut() else { return Ok(()) };
+        let bytes = value.to_le_bytes();
+        match watch.store(space, in_bytes(space, addr), lane, &bytes[..size as usize]) {
+            Ok(()) => Ok(()),
+            Err(event) => self.stop(event),
+        }
     }
 
     fn bytes(&mut self, place: Place, size: u32, lane: Option<u32>) -> Result<&mut [u8], MemError> {
@@ -37,7 +52,7 @@ impl RefMachine<'_, '_> {
     }
 }
 
-impl Machine for RefMachine<'_, '_> {
+impl Machine for RefMachine<'_, '_, '_> {
     fn reading(&mut self, role: Role, lane: Option<u32>, bits: u128) {
         if self.touched.is_some() {
             self.note_operand(role, lane, bits);
@@ -277,6 +292,14 @@ impl Machine for RefMachine<'_, '_> {
 
     fn load(&mut self, space: Space, addr: u64, size: u32, lane: Option<u32>) -> Result<u128, Stop> {
         self.note_memory(space, size, false);
+        if let Some(watch) = self.watch.as_deref_mut() {
+            let mut bytes = [0; 16];
+            let loaded = watch.load(space, in_bytes(space, addr), lane, &mut bytes[..size as usize]);
+            return match loaded {
+                Ok(()) => Ok(u128::from_le_bytes(bytes)),
+                Err(event) => self.stop(event),
+            };
+        }
         let place = self.place(space, addr);
         let result = match place {
             Place::Nowhere => return Ok(0),
@@ -311,6 +334,7 @@ impl Machine for RefMachine<'_, '_> {
                 let e = MemError { address, size_bytes: size, write: true };
                 return self.stop(Event::misaligned(e, lane));
             }
+            _ if self.watch.is_some() => return self.store_watched(space, addr, size, value, lane),
             Place::Global(addr) => {
                 let stored = self.context.memory.store_value(addr, size, value);
                 if stored.is_ok() && space == Space::Word {
@@ -334,6 +358,9 @@ impl Machine for RefMachine<'_, '_> {
     }
 
     fn control(&mut self, builtin: Control, args: &[u128]) -> Result<u128, Stop> {
+        if let Some(watch) = self.watch.as_deref_mut() {
+            watch.logs.calls.push((builtin, args.first().map_or(0, |a| *a as u32)));
+        }
         let instructions = self.context.instructions;
         match machine_ops::control(self.arch, self.wave, self.context.workgroup, instructions, builtin, args)
         {
@@ -349,4 +376,9 @@ impl Machine for RefMachine<'_, '_> {
     fn clamp(&self) -> bool {
         self.plan.get(self.inst, self.plan.mods.clamp) != 0
     }
+}
+
+/// Machines that count words have bytes in memory.
+fn in_bytes(space: Space, addr: u64) -> u64 {
+    if space == Space::Word { memory::word_address(addr) } else { addr }
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 
-impl RefMachine<'_, '_> {
+impl RefMachine<'_, '_, '_> {
     pub(super) fn operand_of(&self, role: Role) -> Option<Operand> {
         let list = if self.second { &self.plan.y } else { &self.plan.operands };
         let find = |list: &[Operand]| list.iter().find(|o| o.role == role).copied();

@@ -21,7 +21,7 @@ pub struct Touched {
     pub memory: BTreeSet<(Space, u32, bool)>,
 }
 
-impl RefMachine<'_, '_> {
+impl RefMachine<'_, '_, '_> {
     fn note(&mut self, write: bool, register: Register) {
         let Some(touched) = self.touched.as_deref_mut() else { return };
         if write {

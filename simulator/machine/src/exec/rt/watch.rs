@@ -66,26 +66,8 @@ pub fn load(
     lane: Option<u32>,
     bytes: &mut [u8],
 ) -> Option<Result<(), Flow>> {
-    let watch = cx.watch.as_mut()?;
-    let (place, address) = place(space, addr);
-    let done = match place {
-        Place::Nowhere => true,
-        Place::Global => {
-            let done = watch.memory.read(address, bytes).is_ok();
-            if !done && lane.is_none() {
-                read_words(watch.memory, address, bytes);
-            }
-            done
-        }
-        _ => match local(watch, place, address, bytes.len(), lane.unwrap_or(0)) {
-            Some(from) => {
-                copy(bytes, from);
-                true
-            }
-            None => false,
-        },
-    };
-    Some(finish(cx, (place, address), bytes.len(), lane, false, done))
+    let loaded = cx.watch.as_mut()?.load(space, addr, lane, bytes);
+    Some(loaded.map_err(|event| cx.fault(event)))
 }
 
 /// What there is of a scalar load that goes beyond the end: compilers fetch more arguments than a kernel has.
@@ -107,27 +89,100 @@ pub fn store(
     lane: Option<u32>,
     bytes: &[u8],
 ) -> Option<Result<(), Flow>> {
-    let watch = cx.watch.as_mut()?;
-    let (place, address) = place(space, addr);
-    watch.keep(place, address, bytes.len());
-    let done = match place {
-        Place::Nowhere => true,
-        Place::Global => {
-            let done = watch.memory.write(address, bytes).is_ok();
-            if done && space == Space::Word {
-                watch.memory.touch(address, 1);
+    let stored = cx.watch.as_mut()?.store(space, addr, lane, bytes);
+    Some(stored.map_err(|event| cx.fault(event)))
+}
+
+impl Watch<'_> {
+    /// Loads `bytes.len()` bytes of real memory, which are logged.
+    ///
+    /// # Errors
+    /// The fault of an access outside of everything, unless the run goes on.
+    pub fn load(
+        &mut self,
+        space: Space,
+        addr: u64,
+        lane: Option<u32>,
+        bytes: &mut [u8],
+    ) -> Result<(), Event> {
+        let (place, address) = place(space, addr);
+        let done = match place {
+            Place::Nowhere => true,
+            Place::Global => {
+                let done = self.memory.read(address, bytes).is_ok();
+                if !done && lane.is_none() {
+                    read_words(self.memory, address, bytes);
+                }
+                done
             }
-            done
+            _ => match local(self, place, address, bytes.len(), lane.unwrap_or(0)) {
+                Some(from) => {
+                    copy(bytes, from);
+                    true
+                }
+                None => false,
+            },
+        };
+        self.finish((place, address), bytes.len(), lane, false, done)
+    }
+
+    /// Stores bytes in real memory, which are logged.
+    ///
+    /// # Errors
+    /// As [`Watch::load`].
+    pub fn store(&mut self, space: Space, addr: u64, lane: Option<u32>, bytes: &[u8]) -> Result<(), Event> {
+        let (place, address) = place(space, addr);
+        self.keep(place, address, bytes.len());
+        let done = match place {
+            Place::Nowhere => true,
+            Place::Global => {
+                let done = self.memory.write(address, bytes).is_ok();
+                if done && space == Space::Word {
+                    self.memory.touch(address, 1);
+                }
+                done
+            }
+            _ => match local(self, place, address, bytes.len(), lane.unwrap_or(0)) {
+                Some(to) => {
+                    copy(to, bytes);
+                    true
+                }
+                None => false,
+            },
+        };
+        self.finish((place, address), bytes.len(), lane, true, done)
+    }
+
+    /// Logs an access; one that failed ends the run unless it is to go on.
+    #[inline(always)]
+    fn finish(
+        &mut self,
+        (place, address): (Place, u64),
+        len: usize,
+        lane: Option<u32>,
+        write: bool,
+        done: bool,
+    ) -> Result<(), Event> {
+        self.log(Access {
+            place,
+            address,
+            size_bytes: len as u8,
+            lanes: 1,
+            stride: 0,
+            write,
+            outside: !done,
+            lane: lane.map(|l| l as u8),
+        });
+        // LDS beyond its end reads zero and drops stores, without a fault.
+        if done || self.keep_going || place == Place::Lds {
+            return Ok(());
         }
-        _ => match local(watch, place, address, bytes.len(), lane.unwrap_or(0)) {
-            Some(to) => {
-                copy(to, bytes);
-                true
-            }
-            None => false,
-        },
-    };
-    Some(finish(cx, (place, address), bytes.len(), lane, true, done))
+        let e = MemError { address, size_bytes: len as u32, write };
+        Err(match place {
+            Place::Scratch => Event::scratch_overflow(e, self.scratch_stride, lane),
+            _ => Event::out_of_bounds(self.memory, e, lane),
+        })
+    }
 }
 
 /// Copies between slices of one length: most are a dword or two.
@@ -138,39 +193,6 @@ fn copy(to: &mut [u8], from: &[u8]) {
         (8, 8) => to[..8].copy_from_slice(&from[..8]),
         _ => to.copy_from_slice(from),
     }
-}
-
-/// Logs an access; one that failed ends the run unless it is to go on.
-#[inline(always)]
-fn finish(
-    cx: &mut Cx<'_>,
-    (place, address): (Place, u64),
-    len: usize,
-    lane: Option<u32>,
-    write: bool,
-    done: bool,
-) -> Result<(), Flow> {
-    let Some(watch) = cx.watch.as_mut() else { return Ok(()) };
-    watch.log(Access {
-        place,
-        address,
-        size_bytes: len as u8,
-        lanes: 1,
-        stride: 0,
-        write,
-        outside: !done,
-        lane: lane.map(|l| l as u8),
-    });
-    // LDS beyond its end reads zero and drops stores, without a fault.
-    if done || watch.keep_going || place == Place::Lds {
-        return Ok(());
-    }
-    let e = MemError { address, size_bytes: len as u32, write };
-    let event = match place {
-        Place::Scratch => Event::scratch_overflow(e, watch.scratch_stride, lane),
-        _ => Event::out_of_bounds(watch.memory, e, lane),
-    };
-    Err(cx.fault(event))
 }
 
 /// Puts the real memory in place of the empty one, and back.
