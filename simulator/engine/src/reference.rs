@@ -95,7 +95,7 @@ fn run(
             arch,
             table: arch.table(),
             inst,
-            plan: operand::binding(arch, if at == 0 { inst.entry } else { inst.entry_y }),
+            binding: operand::binding(arch, if at == 0 { inst.entry } else { inst.entry_y }),
             second: at == 1,
             exec: wave.exec(),
             env: FloatEnv::from_mode(wave.mode),
@@ -170,7 +170,7 @@ pub fn operand(
         arch,
         table: arch.table(),
         inst,
-        plan: operand::binding(arch, if second { inst.entry_y } else { inst.entry }),
+        binding: operand::binding(arch, if second { inst.entry_y } else { inst.entry }),
         second,
         exec: wave.exec(),
         env: FloatEnv::from_mode(wave.mode),
@@ -196,7 +196,7 @@ struct RefMachine<'a, 'c, 'w> {
     arch: Arch,
     table: &'static ArchTable,
     inst: &'a Inst,
-    plan: &'static Binding,
+    binding: &'static Binding,
     /// Second half of VOPD.
     second: bool,
     /// EXEC when the instruction started.
@@ -275,7 +275,7 @@ impl RefMachine<'_, '_, '_> {
                 }
                 Ok(())
             }
-            Shape::Wave if self.plan.has_dpp() => {
+            Shape::Wave if self.binding.has_dpp() => {
                 Err(interp::no_dpp(Some(self.inst.instruction(self.table).name)))
             }
             Shape::Wave | Shape::Scalar => self.finish(None),

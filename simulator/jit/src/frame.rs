@@ -119,7 +119,6 @@ impl OfWave {
 }
 
 impl Frame {
-    /// # Safety
     /// The context, with the wave that runs.
     ///
     /// # Safety

@@ -4,8 +4,7 @@ use isa_lower::ir::*;
 use isa_lower::visit::each_value;
 use isa_spec::pcode::ir::State;
 
-/// The bit that bodies read: what becomes of signalling NaNs.
-pub const IEEE: u32 = 1 << 9;
+pub use wavesim_machine::exec::output::IEEE;
 
 /// Whether a value is the bit of MODE that code is made for.
 pub fn is_ieee_bit(value: &Value) -> bool {

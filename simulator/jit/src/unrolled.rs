@@ -25,7 +25,8 @@ pub fn wide_load(value: &Value, dwords: u32) -> Option<&Value> {
             Some(addr)
         }
         ValueKind::Op2(Op2::And, loaded, mask)
-            if mask.kind == ValueKind::Const((1 << (32 * dwords % 128)) - 1) =>
+            if (1..=4).contains(&dwords)
+                && mask.kind == ValueKind::Const(u128::MAX >> (128 - 32 * dwords)) =>
         {
             wide_load(loaded, dwords)
         }

@@ -16,22 +16,6 @@ impl RefMachine<'_, '_, '_> {
         Place::of(space, in_bytes(space, addr))
     }
 
-    fn store_watched(
-        &mut self,
-        space: Space,
-        addr: u64,
-        size: u32,
-        value: u128,
-        lane: Option<u32>,
-    ) -> Result<(), Stop> {
-        let Some(watch) = self.watch.as_deref_mut() else { return Ok(()) };
-        let bytes = value.to_le_bytes();
-        match watch.store(space, in_bytes(space, addr), lane, &bytes[..size as usize]) {
-            Ok(()) => Ok(()),
-            Err(event) => self.stop(event),
-        }
-    }
-
     fn bytes(&mut self, place: Place, size: u32, lane: Option<u32>) -> Result<&mut [u8], MemError> {
         let (slice, at, address): (&mut [u8], u64, u64) = match place {
             Place::Lds(at) => (&mut *self.context.lds, at, at),
@@ -87,7 +71,7 @@ impl Machine for RefMachine<'_, '_, '_> {
         for index in 0..size.div_ceil(32).clamp(1, 4) {
             let dword = match operand::code(self.arch, &operand, value) {
                 Code::Vgpr(reg) => {
-                    let reg = self.plan.register(&operand, reg) as u32 + index;
+                    let reg = self.binding.register(&operand, reg) as u32 + index;
                     self.writes.get(&(lane_number, reg)).copied().unwrap_or(self.wave.vgpr(lane_number, reg))
                 }
                 Code::Sgpr(code) if code as usize == NULL => 0,
@@ -97,10 +81,10 @@ impl Machine for RefMachine<'_, '_, '_> {
             bits |= (dword as u128) << (32 * index);
         }
         if size == 16
-            && !self.plan.packed
+            && !self.binding.packed
             && let Code::Vgpr(reg) = operand::code(self.arch, &operand, value)
         {
-            bits = bits >> self.plan.half_shift(self.inst, &operand, reg, true) & 0xffff;
+            bits = bits >> self.binding.half_shift(self.inst, &operand, reg, true) & 0xffff;
         }
         bits
     }
@@ -112,7 +96,7 @@ impl Machine for RefMachine<'_, '_, '_> {
             return;
         }
         let Some(operand) = self.operand_of(role) else { return };
-        if role == Role::D0 && !self.plan.returns(self.inst) {
+        if role == Role::D0 && !self.binding.returns(self.inst) {
             return;
         }
         if operand.fmt == Fmt::Mask {
@@ -128,7 +112,7 @@ impl Machine for RefMachine<'_, '_, '_> {
         match operand::code(self.arch, &operand, field) {
             Code::Vgpr(reg) => {
                 let lane = lane.unwrap_or(0);
-                let base = self.plan.register(&operand, reg) as u32;
+                let base = self.binding.register(&operand, reg) as u32;
                 if let Some(sdwa) = self.parts().filter(|s| s.result != Part::WHOLE && width <= 32)
                     && role == Role::D0
                 {
@@ -137,7 +121,7 @@ impl Machine for RefMachine<'_, '_, '_> {
                     return;
                 }
                 if size == 16 && width <= 16 {
-                    let shift = self.plan.half_shift(self.inst, &operand, reg, true);
+                    let shift = self.binding.half_shift(self.inst, &operand, reg, true);
                     let old = self.writes.get(&(lane, base)).copied().unwrap_or(self.wave.vgpr(lane, base));
                     let new = old & !(0xffff << shift) | (value as u32 & 0xffff) << shift;
                     self.writes.insert((lane, base), new);
@@ -184,7 +168,7 @@ impl Machine for RefMachine<'_, '_, '_> {
     }
 
     fn field(&mut self, name: &str) -> u32 {
-        self.plan.named_field(self.inst, self.table, name)
+        self.binding.named_field(self.inst, self.table, name)
     }
 
     fn state(&mut self, state: State, lane: Option<u32>) -> u128 {
@@ -295,10 +279,7 @@ impl Machine for RefMachine<'_, '_, '_> {
         if let Some(watch) = self.watch.as_deref_mut() {
             let mut bytes = [0; 16];
             let loaded = watch.load(space, in_bytes(space, addr), lane, &mut bytes[..size as usize]);
-            return match loaded {
-                Ok(()) => Ok(u128::from_le_bytes(bytes)),
-                Err(event) => self.stop(event),
-            };
+            return loaded.map(|()| u128::from_le_bytes(bytes)).or_else(|event| self.stop(event));
         }
         let place = self.place(space, addr);
         let result = match place {
@@ -328,13 +309,19 @@ impl Machine for RefMachine<'_, '_, '_> {
     ) -> Result<(), Stop> {
         self.note_memory(space, size, true);
         let place = self.place(space, addr);
+        if let Place::Global(address) = place
+            && self.binding.atomic
+            && !address.is_multiple_of(size as u64)
+        {
+            return self.stop(Event::misaligned(MemError { address, size_bytes: size, write: true }, lane));
+        }
+        if let Some(watch) = self.watch.as_deref_mut() {
+            let bytes = &value.to_le_bytes()[..size as usize];
+            let stored = watch.store(space, in_bytes(space, addr), lane, bytes);
+            return stored.or_else(|event| self.stop(event));
+        }
         let result = match place {
             Place::Nowhere => return Ok(()),
-            Place::Global(address) if self.plan.atomic && !address.is_multiple_of(size as u64) => {
-                let e = MemError { address, size_bytes: size, write: true };
-                return self.stop(Event::misaligned(e, lane));
-            }
-            _ if self.watch.is_some() => return self.store_watched(space, addr, size, value, lane),
             Place::Global(addr) => {
                 let stored = self.context.memory.store_value(addr, size, value);
                 if stored.is_ok() && space == Space::Word {
@@ -374,7 +361,7 @@ impl Machine for RefMachine<'_, '_, '_> {
     }
 
     fn clamp(&self) -> bool {
-        self.plan.get(self.inst, self.plan.mods.clamp) != 0
+        self.binding.get(self.inst, self.binding.mods.clamp) != 0
     }
 }
 

@@ -4,18 +4,18 @@ use super::*;
 
 impl RefMachine<'_, '_, '_> {
     pub(super) fn operand_of(&self, role: Role) -> Option<Operand> {
-        let list = if self.second { &self.plan.y } else { &self.plan.operands };
+        let list = if self.second { &self.binding.y } else { &self.binding.operands };
         let find = |list: &[Operand]| list.iter().find(|o| o.role == role).copied();
         find(list)
     }
 
     pub(super) fn field_value(&self, operand: &Operand) -> Option<u32> {
-        self.plan.value(self.inst, operand)
+        self.binding.value(self.inst, operand)
     }
 
     /// SGPR holding a mask operand.
     pub(super) fn mask_register(&self, role: Role, output: bool) -> u32 {
-        let list = &self.plan.operands;
+        let list = &self.binding.operands;
         let operand = list.iter().find(|o| o.role == role && if output { o.output } else { o.input });
         match operand.and_then(|o| Some(operand::mask_register(o, self.field_value(o)?))) {
             Some(code) => code as u32,
@@ -42,7 +42,7 @@ impl RefMachine<'_, '_, '_> {
 
     /// What SDWA reads and writes.
     pub(super) fn parts(&self) -> Option<Sdwa> {
-        lower::sdwa(self.plan, self.inst, &self.plan.operands)
+        lower::sdwa(self.binding, self.inst, &self.binding.operands)
     }
 
     pub(super) fn names(&self, field: &str) -> bool {
@@ -54,7 +54,7 @@ impl RefMachine<'_, '_, '_> {
         let Some(value) = self.field_value(operand) else { return 0 };
         match operand::code(self.arch, operand, value) {
             Code::Vgpr(reg) => {
-                let reg = self.plan.register(operand, reg) as u32 + index;
+                let reg = self.binding.register(operand, reg) as u32 + index;
                 self.wave.vgpr(lane, reg)
             }
             Code::Fixed(reg) => self.wave.vgpr(lane, reg as u32 + index),
@@ -80,7 +80,7 @@ impl RefMachine<'_, '_, '_> {
                 }
             }
             code @ (Code::Int(_) | Code::Float(_) | Code::Literal) => {
-                let bits = self.plan.constant(self.inst, code, operand);
+                let bits = self.binding.constant(self.inst, code, operand);
                 // A matrix repeats its constant in every register.
                 if operand.size_bits > 64 {
                     let low = bits as u32;
@@ -97,29 +97,29 @@ impl RefMachine<'_, '_, '_> {
 
     /// The lane whose register a source reads: DPP moves the first.
     pub(super) fn source_lane(&self, operand: &Operand, lane: u32) -> Option<u32> {
-        if operand.role != Role::S0 || !self.plan.has_dpp() {
+        if operand.role != Role::S0 || !self.binding.has_dpp() {
             return Some(lane);
         }
-        let m = &self.plan.mods;
+        let m = &self.binding.mods;
         if let Some(first) = m.lane_sel {
             let from = lane & !7 | self.inst.fields[first as usize + (lane & 7) as usize];
-            let fetch = self.plan.get(self.inst, m.src0) == dpp::DPP8_FETCH_INACTIVE;
+            let fetch = self.binding.get(self.inst, m.src0) == dpp::DPP8_FETCH_INACTIVE;
             return (fetch || self.exec >> from & 1 == 1).then_some(from);
         }
-        let from = dpp::source(self.arch, self.plan.get(self.inst, m.dpp_ctrl), lane)?;
-        let fetch = self.plan.get(self.inst, m.fi) != 0;
+        let from = dpp::source(self.arch, self.binding.get(self.inst, m.dpp_ctrl), lane)?;
+        let fetch = self.binding.get(self.inst, m.fi) != 0;
         (fetch || self.exec >> from & 1 == 1).then_some(from)
     }
 
     /// Lanes that write nothing: masked rows and banks, and invalid sources without bound control.
     pub(super) fn find_disabled(&mut self) {
-        let m = &self.plan.mods;
+        let m = &self.binding.mods;
         if m.dpp_ctrl.is_none() {
             return;
         }
-        let row_mask = self.plan.get(self.inst, m.row_mask);
-        let bank_mask = self.plan.get(self.inst, m.bank_mask);
-        let bound = self.plan.get(self.inst, m.bound_ctrl) != 0;
+        let row_mask = self.binding.get(self.inst, m.row_mask);
+        let bank_mask = self.binding.get(self.inst, m.bank_mask);
+        let bound = self.binding.get(self.inst, m.bound_ctrl) != 0;
         let s0 = self.operand_of(Role::S0);
         for lane in 0..self.wave.size() {
             let row = row_mask >> ((lane / 16) & 3) & 1;
@@ -156,20 +156,20 @@ impl RefMachine<'_, '_, '_> {
                 Code::Vgpr(reg) => reg,
                 _ => 0,
             };
-            bits >>= self.plan.half_shift(self.inst, operand, reg, false);
+            bits >>= self.binding.half_shift(self.inst, operand, reg, false);
             bits &= 0xffff;
         }
         self.modify(operand, bits)
     }
 
     pub(super) fn modify(&self, operand: &Operand, bits: u128) -> u128 {
-        let m = &self.plan.mods;
+        let m = &self.binding.mods;
         let i = operand.source as u32;
         let numbered = matches!(operand.role, Role::S0 | Role::S1 | Role::S2 | Role::S3);
         if !numbered {
             return bits;
         }
-        if self.plan.packed {
+        if self.binding.packed {
             return if operand.size_bits > 32 { bits } else { self.packed(operand, bits as u32) as u128 };
         }
         // A dot product's halves are negated together; no absolute value is taken of them.
@@ -179,7 +179,7 @@ impl RefMachine<'_, '_, '_> {
             return bits;
         }
         let sign = if dot { 0x8000_8000 } else { 1u128 << (operand.size_bits.min(64) - 1) };
-        let bit = |field| self.plan.get(self.inst, field) >> i & 1 == 1;
+        let bit = |field| self.binding.get(self.inst, field) >> i & 1 == 1;
         let (dpp_abs, dpp_neg) = match i {
             0 => (m.src0_abs, m.src0_neg),
             1 => (m.src1_abs, m.src1_neg),
@@ -187,8 +187,8 @@ impl RefMachine<'_, '_, '_> {
         };
         // VOP3 with DPP has the bits twice; the DPP word's are unused there.
         let in_dpp = m.neg.is_none() && m.abs.is_none();
-        let abs = bit(m.abs) || in_dpp && self.plan.get(self.inst, dpp_abs) == 1;
-        let neg = bit(m.neg) || in_dpp && self.plan.get(self.inst, dpp_neg) == 1;
+        let abs = bit(m.abs) || in_dpp && self.binding.get(self.inst, dpp_abs) == 1;
+        let neg = bit(m.neg) || in_dpp && self.binding.get(self.inst, dpp_neg) == 1;
         let mut out = bits;
         if abs && !dot && !self.names("ABS") {
             out &= !sign;
@@ -202,7 +202,7 @@ impl RefMachine<'_, '_, '_> {
     /// VOP3P: halves by op_sel and op_sel_hi, signs by neg and neg_hi.
     pub(super) fn packed(&self, operand: &Operand, bits: u32) -> u32 {
         let i = operand.source as u32;
-        let field = |name| self.plan.named_field(self.inst, self.table, name) >> i & 1 == 1;
+        let field = |name| self.binding.named_field(self.inst, self.table, name) >> i & 1 == 1;
         let Fmt::Packed(half) = operand.fmt else {
             let float = matches!(operand.fmt, Fmt::F32);
             let flip = float && field("NEG") && !self.names("NEG");
@@ -234,7 +234,7 @@ impl RefMachine<'_, '_, '_> {
             }
             _ => return value,
         };
-        let omod = self.plan.get(self.inst, self.plan.mods.omod);
+        let omod = self.binding.get(self.inst, self.binding.mods.omod);
         let mut out = output::omod(value, ty, omod, self.wave.mode, self.arch);
         if self.clamp() && !self.names("CLAMP") {
             out = self.clamp_float(out, ty);

@@ -59,22 +59,31 @@ pub fn agree(instructions: &[&str], number: impl Fn(&mut u64) -> u32, seen: impl
     }
 }
 
-/// A float at the edges: denormals, the least and the greatest normal numbers, zeros, infinities, NaNs of both kinds, and others.
-fn single(seed: &mut u64) -> u32 {
+/// A float at the edges, of so many bits, with so many of them for the significand: denormals, the least and the greatest normal numbers, zeros,
+/// infinities, NaNs of both kinds, and others.
+fn float(seed: &mut u64, width: u32, significand: u32) -> u32 {
     let bits = random(seed) as u32;
-    let sign = (random(seed) as u32 & 1) << 31;
-    sign | match random(seed) % 12 {
-        0 => bits & 0x007f_ffff,
-        1 => 0x0080_0000 + bits % 3,
-        2 => 0x7f7f_ffff - bits % 3,
-        3 => 1 << (bits % 23),
-        4 => 0,
-        5 => 0x7f80_0000,
-        6 => 0x7fc0_0000 | bits & 0xffff,
-        7 => 0x7f80_0001 | bits & 0xffff,
-        8 => bits & 0x7fff_ffff,
-        _ => 0x3f00_0000 + bits % 0x0100_0000,
-    }
+    let sign = 1 << (width - 1);
+    let (least, quiet) = (1 << significand, 1 << (significand - 1));
+    let (infinity, one) = (sign - least, ((sign - least) / 2) & !(least - 1));
+    let negative = (random(seed) as u32 & 1) * sign;
+    negative
+        | match random(seed) % 12 {
+            0 => bits % least,
+            1 => least + bits % 3,
+            2 => infinity - 1 - bits % 3,
+            3 => 1 << (bits % significand),
+            4 => 0,
+            5 => infinity,
+            6 => infinity + quiet + bits % quiet,
+            7 => infinity + 1 + bits % (quiet - 1),
+            8 => bits % sign,
+            _ => one - least + bits % (2 * least),
+        }
+}
+
+fn single(seed: &mut u64) -> u32 {
+    float(seed, 32, 23)
 }
 
 /// Any bits, many of them small, or at the ends of ranges.
@@ -136,25 +145,9 @@ fn sums_of_128_bits() {
     agree(&lines, integer, |bits| bits);
 }
 
-/// Two f16 at the edges, in a word: denormals, the least and the greatest numbers, zeros, infinities, NaNs of both kinds, and others.
+/// Two f16 in a word.
 fn halves(seed: &mut u64) -> u32 {
-    let mut half = || {
-        let bits = random(seed) as u32;
-        let sign = (random(seed) as u32 & 1) << 15;
-        sign | match random(seed) % 12 {
-            0 => bits & 0x3ff,
-            1 => 0x400 + bits % 3,
-            2 => 0x7bff - bits % 3,
-            3 => 1 << (bits % 10),
-            4 => 0,
-            5 => 0x7c00,
-            6 => 0x7e00 | bits & 0xff,
-            7 => 0x7c01 | bits & 0xff,
-            8..10 => bits & 0x7fff,
-            _ => 0x3800 + bits % 0x800,
-        }
-    };
-    half() | half() << 16
+    float(seed, 16, 10) | float(seed, 16, 10) << 16
 }
 
 /// Of two NaNs, either may be the result.

@@ -6,8 +6,8 @@ use isa_spec::pcode::ir::Ty;
 use std::cmp::Ordering::{Equal, Greater, Less};
 use wavesim_isa::arch::Arch;
 
-/// MODE.IEEE (RDNA 3 and 3.5).
-const IEEE: u32 = 1 << 9;
+/// MODE.IEEE (RDNA 3 and 3.5, CDNA): signalling NaNs become quiet.
+pub const IEEE: u32 = 1 << 9;
 /// MODE.DX10_CLAMP (RDNA 3 and 3.5).
 const DX10_CLAMP: u32 = 1 << 8;
 

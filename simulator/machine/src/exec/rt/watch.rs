@@ -94,7 +94,7 @@ pub fn store(
 }
 
 impl Watch<'_> {
-    /// Loads `bytes.len()` bytes of real memory, which are logged.
+    /// Loads `bytes.len()` bytes of real memory from an address in bytes, which are logged.
     ///
     /// # Errors
     /// The fault of an access outside of everything, unless the run goes on.
