@@ -1,5 +1,6 @@
 //! The documents' examples: every `pcode` block compiles, the tables are the compiler's, and `extending.md` is followed as written.
 
+use crate::names_in_rust;
 use isa_spec::canonical;
 use isa_spec::pcode::builtins;
 use isa_spec::pcode::ir::Shape;
@@ -79,6 +80,32 @@ fn blocks(text: &str) -> Vec<(String, String)> {
         }
     }
     out
+}
+
+/// A crate whose manifest says `doctest = false` has no examples that cargo would run. (Without it, tests of documentation are built for each
+/// crate, examples or not.)
+#[test]
+fn every_example_of_an_item_runs() {
+    let manifest = std::fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let members = manifest.split("members = [").nth(1).and_then(|rest| rest.split(']').next()).unwrap();
+    let (mut crates, mut missed) = (0, Vec::new());
+    for member in members.split('"').skip(1).step_by(2) {
+        let folder = root().join(member);
+        if !std::fs::read_to_string(folder.join("Cargo.toml")).unwrap().contains("doctest = false") {
+            continue;
+        }
+        crates += 1;
+        names_in_rust::walk(&folder.join("src"), &mut |path, text| {
+            let lines = text.lines().map(str::trim_start);
+            let prose = lines.filter_map(|l| l.strip_prefix("///").or_else(|| l.strip_prefix("//!")));
+            let prose: Vec<&str> = prose.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect();
+            let examples = blocks(&prose.join("\n")).into_iter().map(|(info, _)| info);
+            let run = examples.filter(|info| !["text", "xml"].contains(&&**info)).count();
+            missed.extend((run > 0).then(|| path.display().to_string()));
+        });
+    }
+    assert!(crates > 20, "{crates} crates");
+    assert!(missed.is_empty(), "not run, as their crates have no tests of documentation: {missed:?}");
 }
 
 #[test]

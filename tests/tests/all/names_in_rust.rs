@@ -23,7 +23,8 @@ fn code(line: &str) -> &str {
     }
 }
 
-fn walk(folder: &Path, visit: &mut dyn FnMut(&Path, &str)) {
+/// Visits every Rust file below a folder, without its tests.
+pub fn walk(folder: &Path, visit: &mut dyn FnMut(&Path, &str)) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
