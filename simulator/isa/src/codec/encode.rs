@@ -86,7 +86,7 @@ pub fn encode(arch: Arch, inst: &Inst) -> Result<Words, EncodeError> {
     match decode(arch, &words) {
         Ok(back) if back.entry == inst.entry && back.entry_y == inst.entry_y => Ok(words),
         Ok(back) if back.entry == inst.entry => {
-            Err(EncodeError::NoSecondHalf { name: table.instructions[back.instruction_y(table)].name })
+            Err(EncodeError::NoSecondHalf { name: table.instructions[inst.instruction_y(table)].name })
         }
         Ok(back) => Err(EncodeError::Other { name, found: back.instruction(table).name }),
         // The code of a literal in an encoding without one: the word needs another word, or decodes to
@@ -183,6 +183,99 @@ mod tests {
                 }
             }
         }
+
+        /// An entry of any encoding as the second half of each dual instruction.
+        #[test]
+        fn second_halves_are_those_of_their_encoding(random in any::<[u32; MAX_FIELDS]>()) {
+            let mut refused = 0;
+            for arch in Arch::AMD {
+                let table = arch.table();
+                for entry in 0..table.entries.len() as EntryId {
+                    let e = &table.entries[entry as usize];
+                    let Some(y) = table.encodings[e.enc as usize].fields.iter().position(|f| f.name == "OPY") else {
+                        continue;
+                    };
+                    // Twice the same operation.
+                    let mut random = random;
+                    random[y] = e.opcode as u32;
+                    let inst = arbitrary(arch, entry, &random);
+                    if inst.size == 0 {
+                        continue;
+                    }
+                    for entry_y in 0..table.entries.len() as EntryId {
+                        let other = Inst { entry_y, ..inst };
+                        match encode(arch, &other) {
+                            Ok(words) => {
+                                let back = decode(arch, &words).map(|back| (back.entry, back.entry_y));
+                                prop_assert_eq!(back, Ok((inst.entry, entry_y)));
+                            }
+                            Err(EncodeError::NoSecondHalf { name }) => {
+                                let y = &table.entries[entry_y as usize];
+                                prop_assert_eq!(name, table.instructions[y.inst as usize].name);
+                                prop_assert_ne!(y.enc, table.entries[inst.entry as usize].enc);
+                                refused += 1;
+                            }
+                            // Opcodes that the field does not have, or no half, or the halves of a form with a literal.
+                            Err(_) => prop_assert_ne!(entry_y, inst.entry_y),
+                        }
+                    }
+                }
+            }
+            prop_assert!(refused > 1000, "{}", refused);
+        }
+    }
+
+    /// The results of a dual instruction are an even and an odd register.
+    #[test]
+    fn parity_is_checked() {
+        let (arch, zero) = (Arch::Rdna3, [0; MAX_FIELDS]);
+        let mut duals = (0..arch.table().entries.len() as EntryId).map(|entry| arbitrary(arch, entry, &zero));
+        let mut inst =
+            duals.find(|inst| inst.size == 8 && inst.entry_y != EntryId::MAX).expect("a dual instruction");
+        let fields = inst.encoding(arch.table()).fields;
+        let [x, y] = ["VDSTX", "VDSTY"].map(|name| fields.iter().position(|f| f.name == name).unwrap());
+        for (first, second) in [(0, 1), (1, 0), (6, 3), (5, 2)] {
+            (inst.fields[x], inst.fields[y]) = (first, second);
+            let words = encode(arch, &inst).expect("one even, one odd");
+            assert_eq!(decode(arch, &words), Ok(inst));
+        }
+        for (first, second) in [(0, 0), (4, 6), (1, 1), (7, 5)] {
+            (inst.fields[x], inst.fields[y]) = (first, second);
+            assert_eq!(encode(arch, &inst), Err(EncodeError::SameParity { x: first, y: second }));
+        }
+    }
+
+    /// Codes that make it another instruction, or a longer one, are refused.
+    #[test]
+    fn what_is_encoded_is_read_as_the_same_entry() {
+        let mut refused = 0;
+        for arch in Arch::ALL {
+            let table = arch.table();
+            for entry in 0..table.entries.len() as EntryId {
+                let inst = arbitrary(arch, entry, &[0; MAX_FIELDS]);
+                if inst.size == 0 {
+                    continue;
+                }
+                for at in 0..inst.encoding(table).fields.len() {
+                    for code in [0, 1, 3, 125, 233, 249, 250, 255] {
+                        let mut other = inst;
+                        other.fields[at] = code;
+                        match encode(arch, &other) {
+                            Ok(words) => {
+                                let back = decode(arch, &words).map(|back| (back.entry, back.entry_y));
+                                assert_eq!(back, Ok((inst.entry, inst.entry_y)), "{}", name(table, entry));
+                            }
+                            Err(EncodeError::NoLiteral { encoding }) => {
+                                assert_eq!(encoding, inst.encoding(table).name);
+                                refused += 1;
+                            }
+                            Err(_) => {}
+                        }
+                    }
+                }
+            }
+        }
+        assert!(refused > 10_000, "{refused}");
     }
 
     #[test]

@@ -3,6 +3,8 @@
 mod condition;
 pub mod decode;
 pub mod encode;
+#[cfg(test)]
+mod tests;
 
 pub use decode::{DecodeError, decode};
 pub use encode::{EncodeError, Words, encode};

@@ -1,0 +1,136 @@
+//! The decoder beside the manuals' own way to decode: the identifiers of each encoding in turn, then the opcode, then the condition.
+
+use super::{DecodeError, decode, words};
+use crate::arch::Arch;
+use crate::inst::Inst;
+use isa_spec::tables::{ArchTable, Encoding, EntryId, MAX_FIELDS};
+use proptest::prelude::*;
+use std::collections::HashMap;
+
+/// Entries by encoding and opcode.
+type Entries = HashMap<(usize, u32), EntryId>;
+
+fn entries(table: &ArchTable) -> Entries {
+    let keys = table.entries.iter().map(|e| (e.enc as usize, e.opcode as u32));
+    keys.zip(0..).collect()
+}
+
+/// The field called `name`, if the encoding has it.
+fn field(encoding: &Encoding, name: &str) -> Option<usize> {
+    encoding.fields.iter().position(|f| f.name == name)
+}
+
+/// Whether the encoding's condition for this entry holds. A mandatory literal makes an encoding the only one of an instruction, whatever
+/// the condition says: of a dual instruction, one without a literal then lacks a half.
+fn applies(
+    table: &ArchTable,
+    entries: &Entries,
+    at: usize,
+    entry: EntryId,
+    values: &[u32; MAX_FIELDS],
+) -> bool {
+    let (encoding, entry) = (&table.encodings[at], &table.entries[entry as usize]);
+    if encoding.conditions[entry.cond as usize].expr.eval(values) != 0 {
+        return true;
+    }
+    let Some(y) = field(encoding, "OPY") else {
+        let instruction = &table.instructions[entry.inst as usize];
+        return table.entries_of(instruction).iter().all(|e| e.enc as usize == at);
+    };
+    let plain = |e: &Encoding| field(e, "OPY").is_some() && field(e, "LITERAL").is_none();
+    let plain = table.encodings.iter().position(plain).expect("dual instructions without a literal");
+    let halves = [entry.opcode as u32, values[y]];
+    at != plain && halves.iter().any(|opcode| !entries.contains_key(&(plain, *opcode)))
+}
+
+fn naive(table: &ArchTable, entries: &Entries, bits: u128) -> Option<Inst> {
+    let mut order: Vec<usize> = (0..table.encodings.len()).collect();
+    order.sort_by_key(|&at| table.encodings[at].order);
+    order.into_iter().find_map(|at| {
+        let encoding = &table.encodings[at];
+        if encoding.fields.iter().any(|f| f.fixed.is_some_and(|fixed| f.extract(bits) != fixed)) {
+            return None;
+        }
+        let mut fields = [0; MAX_FIELDS];
+        for (value, field) in fields.iter_mut().zip(encoding.fields) {
+            *value = field.extract(bits);
+        }
+        let opcode = encoding.op_field.map_or(0, |op| fields[op as usize]);
+        let entry = *entries.get(&(at, opcode))?;
+        let entry_y = match field(encoding, "OPY") {
+            Some(y) => *entries.get(&(at, fields[y]))?,
+            None => EntryId::MAX,
+        };
+        if !applies(table, entries, at, entry, &fields) {
+            return None;
+        }
+        // Single registers, where fields count groups or leave out a bit.
+        for operand in table
+            .entries
+            .iter()
+            .filter(|e| e.enc as usize == at)
+            .flat_map(|e| table.signatures[e.sig as usize])
+        {
+            let sgprs = table.operand_types[operand.ty as usize].name.starts_with("OPR_SREG");
+            if let Some(number) = operand.field.filter(|_| sgprs) {
+                let field = &encoding.fields[number as usize];
+                fields[number as usize] = field.extract(bits) << 7u32.saturating_sub(field.width());
+            }
+        }
+        if let (Some(x), Some(y)) = (field(encoding, "VDSTX"), field(encoding, "VDSTY")) {
+            fields[y] = 2 * fields[y] + (1 - fields[x] % 2);
+        }
+        Some(Inst { entry, entry_y, size: (encoding.bits / 8) as u8, fields })
+    })
+}
+
+/// Words of `entry` whose free fields are random, many of them codes that choose another encoding.
+fn words_of(table: &ArchTable, entry: EntryId, random: &[(u8, u32); MAX_FIELDS]) -> [u32; 4] {
+    let entry = &table.entries[entry as usize];
+    let encoding = &table.encodings[entry.enc as usize];
+    let mut bits = 0u128;
+    for (at, field) in encoding.fields.iter().enumerate() {
+        let value = match (field.fixed, random[at]) {
+            (Some(value), _) => value,
+            _ if encoding.op_field == Some(at as u8) => entry.opcode as u32,
+            (None, (0..96, code)) => [233, 234, 249, 250, 255][code as usize % 5],
+            (None, (_, value)) => value,
+        };
+        bits = field.insert(bits, value);
+    }
+    [0, 32, 64, 96].map(|at| (bits >> at) as u32)
+}
+
+#[test]
+fn words_are_little_endian() {
+    assert_eq!(words(&[1, 2, 3, 0x84, 5, 0, 0, 0, 9, 9]), [0x8403_0201, 5]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(8))]
+
+    #[test]
+    fn instructions_are_what_the_tables_say(random in any::<[(u8, u32); MAX_FIELDS]>(), any in any::<[u32; 4]>()) {
+        for arch in Arch::ALL {
+            let (table, entries) = (arch.table(), entries(arch.table()));
+            let of_entries = (0..table.entries.len() as EntryId).map(|entry| words_of(table, entry, &random));
+            for words in of_entries.chain([any]) {
+                let bits = words.iter().rev().fold(0, |bits, word| bits << 32 | *word as u128);
+                let expected = naive(table, &entries, bits);
+                prop_assert_eq!(decode(arch, &words).ok(), expected, "{} {:08x?}", arch.name(), words);
+                let Some(inst) = expected else { continue };
+                // Of fewer words, it is another instruction or none.
+                let needed = inst.size as usize / 4;
+                for given in 1..needed {
+                    match decode(arch, &words[..given]) {
+                        Ok(other) => prop_assert!(other.size as usize <= given * 4),
+                        Err(DecodeError::Truncated { needed, given: said, .. }) => {
+                            prop_assert!(needed > given && said == given)
+                        }
+                        Err(DecodeError::Unknown { .. }) => {}
+                    }
+                }
+            }
+        }
+    }
+}
