@@ -18,6 +18,7 @@ mod ops;
 mod packet;
 mod pairs;
 mod parts;
+mod plain;
 mod rare;
 mod run;
 mod shift;
