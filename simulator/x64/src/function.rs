@@ -20,6 +20,8 @@ pub struct Function {
     outside: Vec<bool>,
     /// Constants of the loop that is built.
     loop_constants: HashMap<u32, V>,
+    /// See [`Function::pin`].
+    pub(crate) pinned: Vec<V>,
 }
 
 impl Function {
@@ -43,6 +45,11 @@ impl Function {
         self.classes.push(class);
         self.outside.push(self.body.is_none());
         V(self.classes.len() as u32 - 1)
+    }
+
+    /// A value gets a register before all that are not pinned: one that is used everywhere, and not often anywhere. There is room for a few.
+    pub fn pin(&mut self, v: V) {
+        self.pinned.push(v);
     }
 
     /// A label that stands nowhere yet.

@@ -5,7 +5,7 @@ use super::packet::Packet;
 use super::val::Val;
 use super::{Emitter, R, Unsupported};
 use crate::access::{FOUND, RANGES, Ranges, find};
-use crate::frame::{LANE_VEC_BYTES, at};
+use crate::frame::{LANE_VEC_BYTES, at, of_wave};
 use crate::parts::Part;
 use isa_lower::ir::{Block, Hold, Op2, Slot, Value, ValueKind, Var};
 use isa_lower::lower::operands::slot;
@@ -224,6 +224,8 @@ impl Emitter<'_> {
     pub fn locate(&mut self, accesses: &[Access], [exec, full]: [V; 2], refused: Label) -> R<Places> {
         let mut located: Vec<Located> = Vec::new();
         let mut lds = LdsPlaces::default();
+        // The first active lane, in the first register.
+        let mut lane = None;
         for access in accesses {
             let base = self.one(access.base, Hold::W64)?;
             let group = located.len();
@@ -242,7 +244,7 @@ impl Emitter<'_> {
                         (Some(other), Some((disp, _))) => {
                             Located { access: access.clone(), disp, group, ..*other }
                         }
-                        _ => self.at_addresses(access, accesses, [base, exec], refused),
+                        _ => self.at_addresses(access, accesses, [base, exec], &mut lane, refused),
                     }
                 }
             });
@@ -256,7 +258,7 @@ impl Emitter<'_> {
         Ok(Places { located, groups, plain: false })
     }
 
-    /// Prefetches what the same instruction will access four iterations of its loop from now, if its address moves on as it did: kernels
+    /// Prefetches what the same instruction will access two iterations of its loop from now, if its address moves on as it did: kernels
     /// step through memory in strides that the host's own prefetcher does not follow.
     fn prefetch(&mut self, place: &Located) {
         let Access { register, lds, bytes, at, .. } = place.access;
@@ -268,12 +270,12 @@ impl Emitter<'_> {
             offset = self.f.int2(Int2::Sub, Width::W32, offset, low);
         }
         let host = self.f.int2(Int2::Add, Width::W64, place.host, offset);
-        let all = self.f.load(Size::B8, self.frame, at::LAST_ADDRESSES);
-        let last = 8 * (self.ops[at as usize].number as usize % LAST_ADDRESSES) as i32;
-        let before = self.f.load(Size::B8, all, last);
+        let last = self.ops[at as usize].number as usize % LAST_ADDRESSES;
+        let last = of_wave::LAST_ADDRESSES + 8 * last as i32;
+        let before = self.f.load(Size::B8, self.sgprs, last);
         let step = self.f.int2(Int2::Sub, Width::W64, host, before);
-        self.f.store(Size::B8, all, last, host);
-        let ahead = self.f.int2(Int2::Shl, Width::W64, step, 2);
+        self.f.store(Size::B8, self.sgprs, last, host);
+        let ahead = self.f.int2(Int2::Shl, Width::W64, step, 1);
         let base = self.f.int2(Int2::Add, Width::W64, host, ahead);
         let disp = place.disp;
         for line in 0..(bytes as i32 / 2).max(1) {
@@ -287,9 +289,10 @@ impl Emitter<'_> {
         access: &Access,
         all: &[Access],
         [base, exec]: [V; 2],
+        lane: &mut Option<V>,
         refused: Label,
     ) -> Located {
-        let first = self.first_address(access, exec, refused);
+        let first = self.first_address(access, exec, lane, refused);
         let first = self.f.int2(Int2::Add, Width::W64, first, base);
         let (range, _) = self.in_range_of(access, first, refused);
         // One range and one limit for all accesses whose places differ by known numbers.
@@ -383,10 +386,12 @@ impl Emitter<'_> {
     }
 
     /// The 64-bit address of the first active lane.
-    fn first_address(&mut self, access: &Access, exec: V, refused: Label) -> V {
-        self.f.branch(Cc::Eq, Width::W64, exec, 0, refused);
-        let lane = self.f.int1(Int1::TrailingZeros, Width::W64, exec);
-        let lane = self.lane_place(lane);
+    fn first_address(&mut self, access: &Access, exec: V, lane: &mut Option<V>, refused: Label) -> V {
+        let lane = *lane.get_or_insert_with(|| {
+            self.f.branch(Cc::Eq, Width::W64, exec, 0, refused);
+            let lane = self.f.int1(Int1::TrailingZeros, Width::W64, exec);
+            self.lane_place(lane)
+        });
         let at = access.register as i32 * LANE_VEC_BYTES as i32;
         let low = self.f.load(Size::B4, lane, at);
         let high = self.f.load(Size::B4, lane, at + LANE_VEC_BYTES as i32);

@@ -302,7 +302,12 @@ impl Emitter<'_> {
     }
 
     fn is_full(&mut self, exec: V) -> V {
-        self.f.compare(Cc::Eq, super::ops::width(self.mask_hold()), exec, -1)
+        if let Some((_, full)) = self.full.filter(|(of, _)| *of == exec) {
+            return full;
+        }
+        let full = self.f.compare(Cc::Eq, super::ops::width(self.mask_hold()), exec, -1);
+        self.full = Some((exec, full));
+        full
     }
 
     /// The run begins with this operation, if none waits: what is in values now is what the wave has if it is refused.

@@ -1,6 +1,6 @@
 //! Turns of other waves, where one waits at a barrier.
 
-use super::{Flow, Form, Frame, OVER, OfWave, SWITCHED, TURN, called, run_handlers, take_exec};
+use super::{ELSEWHERE, Flow, Form, Frame, OVER, OfWave, SWITCHED, TURN, called, run_handlers, take_exec};
 use crate::kept::OfWaves;
 use isa_spec::pcode::ir::Control;
 use wavesim_engine::interp::{self, Next, Ring};
@@ -104,7 +104,7 @@ unsafe fn wait_by(
 ) -> u32 {
     // SAFETY: by the contract, and that of `enter`. The context may be behind: its wave is not used before it has caught up.
     unsafe {
-        let (cx, wave): (*mut Cx<'_>, _) = ((*frame).cx.cast(), (*frame).wave.wave);
+        let (cx, wave): (*mut Cx<'_>, _) = ((*frame).cx.cast(), (*frame).wave.wave());
         take_exec(frame, &mut *wave);
         let waits = match barrier(&mut *wave, (*cx).workgroup, builtin, number) {
             Ok(_) => return Flow::NEXT.0,
@@ -156,7 +156,7 @@ unsafe fn ask_ring(frame: *mut Frame) {
     }
 }
 
-/// [`TURN`] if code goes on with a wave, at its PC. The context has it, or is behind.
+/// [`TURN`] or [`ELSEWHERE`] if code goes on with a wave, at its PC. The context has it, or is behind.
 ///
 /// # Safety
 /// As for [`run_handlers`].
@@ -168,11 +168,11 @@ unsafe fn go_on(frame: *mut Frame, wave: *mut Wave) -> u32 {
         let mode = (*wave).mode == (*frame).mode && wide == (*frame).form.wide;
         // Waves that take turns at barriers mostly go on where the one before them went on.
         let began = (*frame).began.filter(|(began, _)| mode && *began == pc);
-        let number = if let Some((_, number)) = began {
-            number
+        let (number, flow) = if let Some((_, number)) = began {
+            (number, TURN)
         } else {
-            let Some(number) = find_entry(frame, mode) else { return SWITCHED.0 };
-            number
+            let Some(found) = find_entry(frame, mode) else { return SWITCHED.0 };
+            found
         };
         let cx: *mut Cx<'_> = (*frame).cx.cast();
         (*frame).base = (*cx).instructions.wrapping_sub(number as u64);
@@ -180,29 +180,29 @@ unsafe fn go_on(frame: *mut Frame, wave: *mut Wave) -> u32 {
             Some((of, kept)) => OfWave { kept, masked: (*wave).exec(), ..of },
             None => OfWave::new(Frame::cx(frame), (*frame).known),
         };
-        TURN.0
+        flow.0
     }
 }
 
-/// Sets where code goes on with the wave in the context. Gives the number of the operation there; none, if it is not in this code. `mode`: the
-/// wave has the frame's MODE.
+/// Sets where code goes on with the wave in the context. Gives the number of the operation there, and [`TURN`], or [`ELSEWHERE`] if that is other
+/// code; nothing, if there is none. `mode`: the wave has the frame's MODE.
 ///
 /// # Safety
 /// As for [`run_handlers`].
 #[inline(never)]
-unsafe fn find_entry(frame: *mut Frame, mode: bool) -> Option<u32> {
+unsafe fn find_entry(frame: *mut Frame, mode: bool) -> Option<(u32, Flow)> {
     // SAFETY: by the contract.
     unsafe {
         let cx = Frame::cx(frame);
         let program = &*(*frame).program;
         let next = program.op_at(cx.wave.pc)?;
-        let place = (*frame).places.as_ref()?.get(program.index_of(next))?;
-        let entry = place.entry_of((*frame).code)?;
+        let (code, entry) = (&(*(*frame).places)).get(program.index_of(next))?.code()?;
         if !mode && Form::of(cx) != Some((*frame).form) {
             return None;
         }
-        (*frame).entry = entry;
+        let flow = if code as usize == (*frame).code as usize { TURN } else { ELSEWHERE };
+        ((*frame).code, (*frame).entry) = (code, entry);
         (*frame).began = Some((cx.wave.pc, next.number));
-        Some(next.number)
+        Some((next.number, flow))
     }
 }
