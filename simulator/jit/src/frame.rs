@@ -63,13 +63,28 @@ pub struct Frame {
     code: Code,
     /// Where it goes on with another wave.
     entry: u32,
-    /// The PC that another wave had when it went on at `entry`, and the number of the operation there.
-    began: Option<(u64, u32)>,
+    /// Where other waves went on in this code, the last one first: mostly, waves that take turns at barriers do so at one or two places.
+    began: [Began; 2],
     /// Where code begins.
     places: *const [Place],
     /// Waves that have run, and what is known of them.
     known: *mut OfWaves<OfWave>,
     turns: Turns,
+}
+
+/// Where a wave went on.
+#[derive(Clone, Copy)]
+struct Began {
+    pc: u64,
+    /// Of the operation there.
+    number: u32,
+    /// Of the code.
+    entry: u32,
+}
+
+impl Began {
+    /// No PC.
+    const NOWHERE: Began = Began { pc: u64::MAX, number: 0, entry: 0 };
 }
 
 /// The wave that runs.
@@ -289,7 +304,7 @@ pub unsafe fn enter<'a>(
             mode: (*raw).wave.mode,
             code,
             entry,
-            began: None,
+            began: [Began::NOWHERE; 2],
             places,
             known,
             turns: Turns::Unknown,
@@ -343,7 +358,7 @@ unsafe fn go_on_elsewhere(frame: *mut Frame, flow: Flow) -> Option<usize> {
             *(*frame).instructions = count;
             (*frame).base = count.wrapping_sub(next.number as u64);
         }
-        ((*frame).code, (*frame).entry, (*frame).began) = (code, entry, None);
+        ((*frame).code, (*frame).entry, (*frame).began) = (code, entry, [Began::NOWHERE; 2]);
         Some(begin)
     }
 }
