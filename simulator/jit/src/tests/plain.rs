@@ -17,10 +17,10 @@ fn same(lines: &[&str], size: u32, offsets: [&dyn Fn(u32) -> u32; 2]) {
         "s_mov_b32 s3, 0",
         "s_mov_b32 s4, 3",
         "v_add_co_u32 v6, vcc_lo, s2, v1",
-        "v_mov_b32 v7, s3",
+        "v_ashrrev_i32 v7, 31, v1",
         "v_add_co_ci_u32 v7, vcc_lo, 0, v7, vcc_lo",
         "v_add_co_u32 v8, vcc_lo, s2, v2",
-        "v_mov_b32 v9, s3",
+        "v_ashrrev_i32 v9, 31, v2",
         "v_add_co_ci_u32 v9, vcc_lo, 0, v9, vcc_lo",
     ];
     all.extend(lines);
@@ -60,27 +60,26 @@ fn same(lines: &[&str], size: u32, offsets: [&dyn Fn(u32) -> u32; 2]) {
 fn lanes_store_what_others_load() {
     for size in [32, 64] {
         for away in (-9..10).chain([-65, -64, -33, -32, -31, 31, 32, 33, 63, 64, 65]) {
+            // Packets from the first to the last, or the other way round.
             let words = |lane: u32| 4 * lane + 512;
-            let moved = |lane: u32| (words(lane) as i32 + 4 * away) as u32;
-            same(
-                &[
-                    "global_load_b32 v10, v1, s[2:3]",
-                    "global_store_b32 v2, v10, s[2:3]",
-                    "v_add_nc_u32 v10, 1, v10",
-                    "ds_load_b32 v11, v1",
-                    "ds_store_b32 v2, v11",
-                    "v_add_nc_u32 v11, 1, v11",
-                    "ds_store_b32 v1, v10",
-                    "ds_store_b32 v2, v11",
-                    "v_xor_b32 v12, v10, v11",
-                    "global_store_b32 v2, v12, s[2:3]",
-                    "global_store_b32 v1, v11, s[2:3]",
-                    "global_load_b32 v13, v[6:7], off",
-                    "global_store_b32 v[8:9], v13, off",
-                ],
-                size,
-                [&words, &moved],
-            );
+            let reversed = |lane: u32| words(size - 8 - lane / 8 * 8 + lane % 8);
+            let lines = [
+                "global_load_b32 v10, v1, s[2:3]",
+                "global_store_b32 v2, v10, s[2:3]",
+                "v_add_nc_u32 v10, 1, v10",
+                "ds_load_b32 v11, v1",
+                "ds_store_b32 v2, v11",
+                "v_add_nc_u32 v11, 1, v11",
+                "ds_store_b32 v1, v10",
+                "ds_store_b32 v2, v11",
+                "v_xor_b32 v12, v10, v11",
+                "global_store_b32 v2, v12, s[2:3]",
+                "global_store_b32 v1, v11, s[2:3]",
+                "global_load_b32 v13, v[6:7], off",
+                "global_store_b32 v[8:9], v13, off",
+            ];
+            same(&lines, size, [&words, &|lane| (words(lane) as i32 + 4 * away) as u32]);
+            same(&lines, size, [&reversed, &|lane| (reversed(lane) as i32 + 4 * away) as u32]);
             let quads = |lane: u32| 16 * lane + 1024;
             let moved = |lane: u32| (quads(lane) as i32 + 4 * away) as u32;
             let (before, after) = (4 * away, 1024 + 4 * away);
@@ -157,6 +156,35 @@ fn lanes_lie_in_pieces() {
     }
 }
 
+/// High words of addresses: of one lane another one, or the same around the end of 4 GiB; packets before the begin of memory.
+#[test]
+fn addresses_far_away() {
+    for size in [32, 64] {
+        let lines =
+            ["global_load_b32 v10, v[6:7], off", "global_store_b32 v[8:9], v10, off", "ds_store_b32 v1, v10"];
+        let zeros = |_: u32| 0;
+        let words = |lane: u32| 4 * lane;
+        for lane in [1, 7, 8, 31] {
+            let one = format!("s_mov_b32 exec_lo, {:#x}", 1u32 << lane);
+            let high = [one.as_str(), "v_add_nc_u32 v7, 1, v7", "s_mov_b32 exec_lo, -1"];
+            same(&[&high[..], &lines].concat(), size, [&words, &zeros]);
+        }
+        for first in [1024 - 256, 1024 - 64, 1024 - 32, 1024 - 28, 1024 - 20, 1024 - 16, 1024 - 4, 1024] {
+            let around = |lane: u32| first + 4 * lane;
+            same(&lines, size, [&around, &words]);
+            same(&lines, size, [&words, &around]);
+            same(&[&["v_mov_b32 v7, 0"][..], &lines].concat(), size, [&around, &words]);
+            same(&[&["v_mov_b32 v9, 1"][..], &lines].concat(), size, [&words, &around]);
+        }
+        for packet in 0..size / 8 {
+            let before =
+                |lane: u32| if lane / 8 == packet { (4 * lane).wrapping_sub(1024) } else { 4 * lane };
+            same(&lines[..1], size, [&before, &zeros]);
+            same(&lines[1..2], size, [&words, &before]);
+        }
+    }
+}
+
 /// Registers that are written more than once, read before and after, and stored in between; masks and loads of the wave around stores.
 #[test]
 fn registers_and_masks_around_stores() {
@@ -174,6 +202,21 @@ fn registers_and_masks_around_stores() {
                     "v_mov_b32 v12, v22",
                     "v_add_nc_u32 v22, v12, v21",
                     "global_store_b64 v1, v[12:13], s[2:3] offset:1024",
+                    "global_load_b128 v[10:13], v1, s[2:3]",
+                    "v_mov_b32 v12, v20",
+                    "global_store_b128 v2, v[10:13], s[2:3] offset:1024",
+                    // What a register had is used after it has been written.
+                    "v_mov_b32 v32, v30",
+                    "v_mov_b32 v30, v31",
+                    "v_add_nc_u32 v32, v32, v31",
+                    "v_add_nc_u32 v31, v32, v20",
+                    // What was loaded is used after something else has been stored there.
+                    "global_load_b32 v34, v1, s[2:3]",
+                    "global_store_b32 v1, v20, s[2:3]",
+                    "v_add_nc_u32 v34, v34, v21",
+                    "ds_load_b32 v35, v1",
+                    "ds_store_b32 v1, v34",
+                    "v_add_nc_u32 v35, v35, v21",
                     "v_mov_b32 v1, v1",
                     "v_add_nc_u32 v2, 0, v2",
                     "global_load_b32 v24, v1, s[2:3] offset:4",
