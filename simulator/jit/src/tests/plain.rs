@@ -156,6 +156,31 @@ fn lanes_lie_in_pieces() {
     }
 }
 
+/// What was loaded is used after something else has been stored there.
+#[test]
+fn loaded_before_it_is_stored() {
+    for size in [32, 64] {
+        let words = |lane: u32| 4 * lane;
+        same(
+            &[
+                "global_load_b32 v14, v1, s[2:3]",
+                "global_store_b32 v1, v20, s[2:3]",
+                "v_add_nc_u32 v14, v14, v21",
+                "ds_load_b32 v15, v1",
+                "ds_store_b32 v1, v14",
+                "v_add_nc_u32 v15, v15, v21",
+                "v_xor_b32 v20, v15, v14",
+                "ds_load_b32 v16, v1 offset:4",
+                "ds_load_b32 v17, v1",
+                "v_sub_nc_u32 v17, v17, v16",
+                "ds_store_b32 v1, v17",
+            ],
+            size,
+            [&words, &words],
+        );
+    }
+}
+
 /// High words of addresses: of one lane another one, or the same around the end of 4 GiB; packets before the begin of memory.
 #[test]
 fn addresses_far_away() {
@@ -167,8 +192,11 @@ fn addresses_far_away() {
         for lane in [1, 7, 8, 31] {
             let one = format!("s_mov_b32 exec_lo, {:#x}", 1u32 << lane);
             let high = [one.as_str(), "v_add_nc_u32 v7, 1, v7", "s_mov_b32 exec_lo, -1"];
-            same(&[&high[..], &lines].concat(), size, [&words, &zeros]);
+            same(&[&high[..], &lines].concat(), size, [&words, &words]);
         }
+        // The last lane is at the begin of all memory.
+        let last = |lane: u32| if lane / 8 == 1 { 1024 - 28 + 4 * (lane % 8) } else { 4 * lane };
+        same(&[&["v_mov_b32 v7, 0"][..], &lines].concat(), size, [&last, &words]);
         for first in [1024 - 256, 1024 - 64, 1024 - 32, 1024 - 28, 1024 - 20, 1024 - 16, 1024 - 4, 1024] {
             let around = |lane: u32| first + 4 * lane;
             same(&lines, size, [&around, &words]);
@@ -203,20 +231,13 @@ fn registers_and_masks_around_stores() {
                     "v_add_nc_u32 v22, v12, v21",
                     "global_store_b64 v1, v[12:13], s[2:3] offset:1024",
                     "global_load_b128 v[10:13], v1, s[2:3]",
-                    "v_mov_b32 v12, v20",
+                    "v_mov_b32 v12, v22",
                     "global_store_b128 v2, v[10:13], s[2:3] offset:1024",
                     // What a register had is used after it has been written.
                     "v_mov_b32 v32, v30",
                     "v_mov_b32 v30, v31",
                     "v_add_nc_u32 v32, v32, v31",
                     "v_add_nc_u32 v31, v32, v20",
-                    // What was loaded is used after something else has been stored there.
-                    "global_load_b32 v34, v1, s[2:3]",
-                    "global_store_b32 v1, v20, s[2:3]",
-                    "v_add_nc_u32 v34, v34, v21",
-                    "ds_load_b32 v35, v1",
-                    "ds_store_b32 v1, v34",
-                    "v_add_nc_u32 v35, v35, v21",
                     "v_mov_b32 v1, v1",
                     "v_add_nc_u32 v2, 0, v2",
                     "global_load_b32 v24, v1, s[2:3] offset:4",
