@@ -1,6 +1,7 @@
 //! A function while it is built.
 
 use crate::inst::{Cc, Class, Inst, Int1, Int2, Label, Mem, Size, Src, V, Width};
+use crate::operands::each_read;
 use crate::shape::Code;
 use std::collections::HashMap;
 
@@ -79,6 +80,15 @@ impl Function {
     /// The loop is complete.
     pub fn end_loop(&mut self) {
         self.insts.extend(self.body.take().unwrap_or_default());
+    }
+
+    /// Whether something in the loop that is built reads a value.
+    pub fn is_read_in_loop(&self, v: V) -> bool {
+        let mut found = false;
+        for inst in self.body.iter().flatten() {
+            each_read(inst, |read, _| found |= read == v);
+        }
+        found
     }
 
     /// Whether a value is from outside of any loop.

@@ -89,6 +89,13 @@ impl Emitter<'_> {
             let step = self.f.int2(Int2::Mul, Width::W64, last, step);
             self.f.push(own(Int2::Add, base, Src::Value(step)));
         }
+        if !self.wide_wave && !self.f.is_read_in_loop(n) {
+            let end = self.f.hoisted(|f| f.int2(Int2::Add, Width::W64, vectors, LANE_VEC_BYTES as i32));
+            self.f.branch(Cc::Ne, Width::W64, base, end, top);
+            self.f.end_loop();
+            self.forget_vectors();
+            return made;
+        }
         self.f.push(own(Int2::Add, n, Src::Imm(LANES)));
         let count = if self.wide_wave { 64 } else { 32 };
         self.f.branch(Cc::Ne, Width::W32, n, count, top);
