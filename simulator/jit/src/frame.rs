@@ -63,8 +63,8 @@ pub struct Frame {
     code: Code,
     /// Where it goes on with another wave.
     entry: u32,
-    /// The PC that another wave had when it went on at `entry`, and the number of the operation there.
-    began: Option<(u64, u32)>,
+    /// Where other waves went on in this code, the last one first: mostly, waves that take turns at barriers do so at one or two places.
+    began: [Began; 2],
     /// Where code begins.
     places: *const [Place],
     /// Waves that have run, and what is known of them.
@@ -72,24 +72,34 @@ pub struct Frame {
     turns: Turns,
 }
 
+/// Where a wave went on.
+#[derive(Clone, Copy)]
+struct Began {
+    pc: u64,
+    /// Of the operation there.
+    number: u32,
+    /// Of the code.
+    entry: u32,
+}
+
+impl Began {
+    /// No PC.
+    const NOWHERE: Began = Began { pc: u64::MAX, number: 0, entry: 0 };
+}
+
 /// The wave that runs.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct OfWave {
     vectors: *mut LaneVec,
+    /// What else there is of a wave is reached from here: [`of_wave`].
     sgprs: *mut u32,
-    scc: *mut u32,
     /// Of the lane vectors of the first half; those of the second are as far away as its lane vectors are.
     flags: *mut u8,
-    /// Its address of the code, for jumps that are computed.
-    code_base: u64,
     /// EXEC as its lane masks have it. Compiled code writes the registers only.
     masked: u64,
-    /// What instructions accessed last, for prefetching: `Wave::last_addresses`.
-    last_addresses: *mut u64,
     /// What is known of it.
     kept: *mut Kept,
-    wave: *mut Wave,
 }
 
 impl OfWave {
@@ -103,18 +113,23 @@ impl OfWave {
             let wave: *mut Wave = &mut *(*cx).wave;
             let mut of = OfWave {
                 vectors: first.at(0),
-                sgprs: (&raw mut (*wave).sgprs).cast(),
-                scc: &raw mut (*wave).scc,
+                // Of the whole wave.
+                sgprs: wave.byte_add(offset_of!(Wave, sgprs)).cast(),
                 flags: first.all_flags(),
-                code_base: (*wave).code_base,
                 masked: (*wave).exec(),
-                last_addresses: (&raw mut (*wave).last_addresses).cast(),
                 kept: std::ptr::null_mut(),
-                wave,
             };
             of.kept = OfWaves::insert(waves, wave, (*wave).id, of);
             of
         }
+    }
+}
+
+impl OfWave {
+    /// The wave.
+    #[inline(always)]
+    fn wave(&self) -> *mut Wave {
+        self.sgprs.wrapping_byte_sub(offset_of!(Wave, sgprs)).cast()
     }
 }
 
@@ -157,6 +172,9 @@ pub const SWITCHED: Flow = Flow(u32::MAX - 1);
 /// Compiled code goes on with another wave.
 pub const TURN: Flow = Flow(u32::MAX - 3);
 
+/// [`Frame::code`] goes on, with the wave in the frame: it is the code of another unit.
+pub const ELSEWHERE: Flow = Flow(u32::MAX - 4);
+
 /// As [`SWITCHED`], and no wave is ready in this round.
 pub const OVER: Flow = Flow(u32::MAX - 2);
 
@@ -165,7 +183,6 @@ pub mod at {
     use super::{Frame, offset_of};
     pub const DENORMALS: i32 = offset_of!(Frame, denormals) as i32;
     pub const NO_DENORMALS: i32 = offset_of!(Frame, no_denormals) as i32;
-    pub const LAST_ADDRESSES: i32 = offset_of!(Frame, wave.last_addresses) as i32;
     pub const KEPT: i32 = offset_of!(Frame, wave.kept) as i32;
     pub const LDS: i32 = offset_of!(Frame, lds) as i32;
     pub const LDS_BYTES: i32 = offset_of!(Frame, lds_bytes) as i32;
@@ -173,15 +190,26 @@ pub mod at {
     pub const ROOM: i32 = offset_of!(Frame, room) as i32;
     pub const VECTORS: i32 = offset_of!(Frame, wave.vectors) as i32;
     pub const SGPRS: i32 = offset_of!(Frame, wave.sgprs) as i32;
-    pub const SCC: i32 = offset_of!(Frame, wave.scc) as i32;
     pub const FLAGS: i32 = offset_of!(Frame, wave.flags) as i32;
     pub const INSTRUCTIONS: i32 = offset_of!(Frame, instructions) as i32;
     pub const END: i32 = offset_of!(Frame, end) as i32;
     pub const BASE: i32 = offset_of!(Frame, base) as i32;
-    pub const CODE_BASE: i32 = offset_of!(Frame, wave.code_base) as i32;
     pub const JUMP: i32 = offset_of!(Frame, jump) as i32;
     pub const ENTRY: i32 = offset_of!(Frame, entry) as i32;
     pub const OP: i32 = offset_of!(Frame, op) as i32;
+}
+
+/// Places in a wave, from its SGPRS on.
+pub mod of_wave {
+    use super::{Wave, offset_of};
+    const fn from_sgprs(at: usize) -> i32 {
+        at as i32 - offset_of!(Wave, sgprs) as i32
+    }
+    pub const SCC: i32 = from_sgprs(offset_of!(Wave, scc));
+    /// Its address of the code, for jumps that are computed.
+    pub const CODE_BASE: i32 = from_sgprs(offset_of!(Wave, code_base));
+    /// What instructions accessed last, for prefetching.
+    pub const LAST_ADDRESSES: i32 = from_sgprs(offset_of!(Wave, last_addresses));
 }
 
 /// Compiled code: takes the frame and which of its entries to begin at, gives a [`Flow`].
@@ -215,6 +243,8 @@ pub struct Ended {
     pub op: *const Op,
     /// Number of the operation that the straight line began with.
     pub start: u32,
+    /// Which operation the code began at that ended.
+    pub begin: usize,
 }
 
 /// Where compiled code begins.
@@ -274,20 +304,62 @@ pub unsafe fn enter<'a>(
             mode: (*raw).wave.mode,
             code,
             entry,
-            began: None,
+            began: [Began::NOWHERE; 2],
             places,
             known,
             turns: Turns::Unknown,
         };
-        let flow = Flow(code(&mut frame, entry));
-        Frame::cx(&raw mut frame);
+        let frame = &raw mut frame;
+        let mut begin = program.index_of(&*(*frame).op);
+        let flow = loop {
+            let flow = Flow(((*frame).code)(frame, (*frame).entry));
+            if flow != ELSEWHERE {
+                match go_on_elsewhere(frame, flow) {
+                    Some(next) => begin = next,
+                    None => break flow,
+                }
+            }
+        };
+        Frame::cx(frame);
+        let frame = &*frame;
         *end = frame.end;
         // Otherwise handlers have left the wave as it is to be.
         if flow != SWITCHED && flow != OVER && frame.wave.masked != (*raw).wave.exec() {
             (*raw).wave.rebuild_masks();
         }
         (*raw).jump = frame.jump;
-        Ended { flow, op: frame.op, start: (*raw).instructions.wrapping_sub(frame.base) as u32 }
+        Ended { flow, op: frame.op, start: (*raw).instructions.wrapping_sub(frame.base) as u32, begin }
+    }
+}
+
+/// After code has ended before an operation, or jumped to one: whether other code goes on there. Gives the operation's number in the program.
+///
+/// # Safety
+/// As for [`run_handlers`], after the code has ended.
+unsafe fn go_on_elsewhere(frame: *mut Frame, flow: Flow) -> Option<usize> {
+    // SAFETY: by the contract, and that of `enter`. The wave's mode is what it was: what changes it gives another flow.
+    unsafe {
+        let program = &*(*frame).program;
+        let op = &*(*frame).op;
+        let (next, count) = match flow {
+            Flow::NEXT => (op, None),
+            Flow::JUMP => {
+                (program.op_at((*frame).jump)?, Some((*frame).base.wrapping_add(op.complete() as u64)))
+            }
+            _ => return None,
+        };
+        // As the interpreter, which ends turns at jumps.
+        if count.is_some_and(|count| count >= (*frame).end) {
+            return None;
+        }
+        let begin = program.index_of(next);
+        let (code, entry) = (&(*(*frame).places)).get(begin)?.code()?;
+        if let Some(count) = count {
+            *(*frame).instructions = count;
+            (*frame).base = count.wrapping_sub(next.number as u64);
+        }
+        ((*frame).code, (*frame).entry, (*frame).began) = (code, entry, [Began::NOWHERE; 2]);
+        Some(begin)
     }
 }
 

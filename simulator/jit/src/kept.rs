@@ -22,6 +22,8 @@ pub struct Kept {
 struct Offsets {
     /// The highest.
     farthest: u64,
+    /// The lowest.
+    lowest: u64,
     /// Those of each packet follow each other.
     together: u32,
     /// Those of each packet are the same.
@@ -39,6 +41,11 @@ impl Kept {
     /// Offset of the highest one.
     pub const fn farthest(place: usize) -> i32 {
         Kept::at(place, offset_of!(Offsets, farthest))
+    }
+
+    /// Offset of the lowest one.
+    pub const fn lowest(place: usize) -> i32 {
+        Kept::at(place, offset_of!(Offsets, lowest))
     }
 
     /// Offset of whether they follow each other.

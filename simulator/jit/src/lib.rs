@@ -129,11 +129,16 @@ struct Place {
 }
 
 impl Place {
-    /// Which entry of this code it is, if it is one.
+    /// The code, if there is some, and which of its entries it is.
     #[inline(always)]
-    fn entry_of(&self, code: Code) -> Option<u32> {
-        let same = self.code.load(Ordering::Acquire).addr() == code as usize;
-        same.then(|| self.entry.load(Ordering::Relaxed))
+    fn code(&self) -> Option<(Code, u32)> {
+        let code = self.code.load(Ordering::Acquire);
+        if code.is_null() {
+            return None;
+        }
+        // SAFETY: what is stored there is a function of this type, that `Host` keeps.
+        let code = unsafe { std::mem::transmute::<*mut (), Code>(code) };
+        Some((code, self.entry.load(Ordering::Relaxed)))
     }
 }
 
@@ -348,17 +353,12 @@ unsafe impl Compiled for Jit {
         let first = program.index_of(cx.op);
         let table = self.0.table(form);
         let Some(place) = table.places.get(first) else { return Entered::No };
-        let mut code = place.code.load(Ordering::Acquire);
-        if code.is_null() {
+        let mut found = place.code();
+        if found.is_none() {
             self.wanted(form, first as u32);
-            code = place.code.load(Ordering::Acquire);
-            if code.is_null() {
-                return Entered::No;
-            }
+            found = place.code();
         }
-        let entry = place.entry.load(Ordering::Relaxed);
-        // SAFETY: what is stored there is a function of this type, that `Host` keeps.
-        let code = unsafe { std::mem::transmute::<*mut (), Code>(code) };
+        let Some((code, entry)) = found else { return Entered::No };
         let start = frame::Start { code, entry, start, form, program, places: &table.places };
         // SAFETY: the code was made for this program, mode and wave size; the entry belongs to it.
         let ended = unsafe { frame::enter(cx, start, end, waves) };
@@ -368,7 +368,7 @@ unsafe impl Compiled for Jit {
             frame::SWITCHED => Entered::Switched,
             frame::OVER => Entered::Over,
             frame::REFUSED => {
-                table.refused(first);
+                table.refused(ended.begin);
                 Entered::Refused { op, start: ended.start }
             }
             Flow::NEXT => Entered::Next { op, start: ended.start },

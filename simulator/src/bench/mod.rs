@@ -13,6 +13,7 @@ pub mod workloads;
 use std::time::Instant;
 use wavesim_engine::interp::Compiled;
 use wavesim_engine::sched::dispatch::{self, Dispatch, DispatchError, RunStats};
+use wavesim_engine::sched::group::Pool;
 use wavesim_inspect::check::{Check, Checker, GUARD_BYTES};
 use wavesim_isa::codec::words;
 use wavesim_loader::abi;
@@ -124,6 +125,8 @@ pub struct Prepared {
     run: prepared::Prepared,
     /// Its buffers.
     pub buffers: Vec<Buffer>,
+    /// Register files, which are kept from launch to launch, as devices of hosts do.
+    pool: Pool,
 }
 
 /// A buffer of a workload.
@@ -155,7 +158,7 @@ impl Prepared {
         }
         let shape = abi::Shape::new(workload.grid, workload.block, 0);
         let run = request::with_kernarg(&kernel, &kernarg, &shape, memory)?;
-        let prepared = Prepared { workload, run, buffers };
+        let prepared = Prepared { workload, run, buffers, pool: Pool::default() };
         prepared.reset()?;
         Ok(prepared)
     }
@@ -171,7 +174,7 @@ impl Prepared {
 
     /// Runs one launch.
     pub fn launch(&self, threads: usize) -> Result<RunStats, BenchError> {
-        let dispatch = Dispatch { threads, ..self.run.dispatch(u64::MAX) };
+        let dispatch = Dispatch { threads, pool: Some(&self.pool), ..self.run.dispatch(u64::MAX) };
         dispatch::run(&dispatch, &self.run.memory).map_err(BenchError::Fault)
     }
 
@@ -181,7 +184,8 @@ impl Prepared {
         threads: usize,
         code: &(dyn Compiled + Sync),
     ) -> Result<RunStats, BenchError> {
-        let dispatch = Dispatch { threads, compiled: Some(code), ..self.run.dispatch(u64::MAX) };
+        let pool = Some(&self.pool);
+        let dispatch = Dispatch { threads, pool, compiled: Some(code), ..self.run.dispatch(u64::MAX) };
         dispatch::run(&dispatch, &self.run.memory).map_err(BenchError::Fault)
     }
 

@@ -1,6 +1,7 @@
 //! A function while it is built.
 
 use crate::inst::{Cc, Class, Inst, Int1, Int2, Label, Mem, Size, Src, V, Width};
+use crate::operands::each_read;
 use crate::shape::Code;
 use std::collections::HashMap;
 
@@ -20,6 +21,8 @@ pub struct Function {
     outside: Vec<bool>,
     /// Constants of the loop that is built.
     loop_constants: HashMap<u32, V>,
+    /// See [`Function::pin`].
+    pub(crate) pinned: Vec<V>,
 }
 
 impl Function {
@@ -43,6 +46,11 @@ impl Function {
         self.classes.push(class);
         self.outside.push(self.body.is_none());
         V(self.classes.len() as u32 - 1)
+    }
+
+    /// A value gets a register before all that are not pinned: one that is used everywhere, and not often anywhere. There is room for a few.
+    pub fn pin(&mut self, v: V) {
+        self.pinned.push(v);
     }
 
     /// A label that stands nowhere yet.
@@ -72,6 +80,15 @@ impl Function {
     /// The loop is complete.
     pub fn end_loop(&mut self) {
         self.insts.extend(self.body.take().unwrap_or_default());
+    }
+
+    /// Whether something in the loop that is built reads a value.
+    pub fn is_read_in_loop(&self, v: V) -> bool {
+        let mut found = false;
+        for inst in self.body.iter().flatten() {
+            each_read(inst, |read, _| found |= read == v);
+        }
+        found
     }
 
     /// Whether a value is from outside of any loop.

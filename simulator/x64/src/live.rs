@@ -167,6 +167,9 @@ pub(crate) fn analyse(function: &Function) -> Live {
             calls.push(at);
         }
     }
+    for v in &function.pinned {
+        of[v.0 as usize].weight = f32::INFINITY;
+    }
     // What stays in memory is reached by its base for as long.
     for v in 0..of.len() {
         if let Again::Loaded(from) = of[v].again {

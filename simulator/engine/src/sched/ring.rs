@@ -34,28 +34,23 @@ impl Ring {
         self.turn
     }
 
-    /// The wave whose turn it is.
+    /// The wave whose turn it is waits for a barrier; its PC is after the instruction. As `Waves::next`: if it is the turn of another
+    /// one now, that one, and the count of instructions up to which it runs. Whether the run is to end is looked at once a round.
     ///
     /// # Safety
-    /// The round is there, and has not been used since.
+    /// The round is there, and has not been used since. Nothing refers to waves of the workgroup.
     #[inline(always)]
-    pub unsafe fn wave(&self) -> *mut Wave {
-        // SAFETY: by the contract; the turn is always one of the round.
-        unsafe { (*self.waves.add(self.turn)).any }
-    }
-
-    /// The wave whose turn it is waits for a barrier; its PC is after the instruction. As `Waves::next`: `Some` if it is the turn of another
-    /// one now, up to this count of instructions.
-    ///
-    /// # Safety
-    /// As for [`Ring::wave`], and nothing refers to waves of the workgroup.
-    #[inline(always)]
-    pub unsafe fn wait(&mut self, barrier: usize, group: &Workgroup, instructions: u64) -> Option<u64> {
+    pub unsafe fn wait(
+        &mut self,
+        barrier: usize,
+        group: &Workgroup,
+        instructions: u64,
+    ) -> Option<(*mut Wave, u64)> {
         // SAFETY: by the contract; turns are counted up to the number of waves.
         unsafe {
             *(*self.waves.add(self.turn)).status = Status::Waiting(barrier);
             let end = instructions + TURN;
-            if end > self.allowed || (*self.dispatch).is_cancelled() {
+            if end > self.allowed {
                 return None;
             }
             let mut turn = self.turn;
@@ -63,7 +58,7 @@ impl Ring {
                 turn += 1;
                 if turn == self.count {
                     // The order stays the same from round to round.
-                    if instructions >= self.slice {
+                    if instructions >= self.slice || (*self.dispatch).is_cancelled() {
                         return None;
                     }
                     turn = 0;
@@ -71,7 +66,7 @@ impl Ring {
                 let parked = &mut *self.waves.add(turn);
                 if ready(&mut *parked.any, parked.status, group) {
                     self.turn = turn;
-                    return Some(end);
+                    return Some((parked.any, end));
                 }
                 if turn == self.turn {
                     return None;

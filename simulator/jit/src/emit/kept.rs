@@ -127,15 +127,20 @@ impl Emitter<'_> {
         &mut self,
         places: &[usize],
         full: V,
-        look: impl FnOnce(&mut Self) -> super::R<Vec<[V; 3]>>,
-    ) -> super::R<Vec<[V; 3]>> {
+        look: impl FnOnce(&mut Self) -> super::R<Vec<[V; 4]>>,
+    ) -> super::R<Vec<[V; 4]>> {
         let bits = places.iter().fold(0, |all, n| all | 1i32 << n);
         let [unknown, on]: [Label; 2] = [(); 2].map(|()| self.f.label());
         let parts = |n: usize| {
-            [(Size::B8, Kept::farthest(n)), (Size::B4, Kept::together(n)), (Size::B4, Kept::same(n))]
+            [
+                (Size::B8, Kept::farthest(n)),
+                (Size::B4, Kept::together(n)),
+                (Size::B4, Kept::same(n)),
+                (Size::B8, Kept::lowest(n)),
+            ]
         };
-        let results: Vec<[V; 3]> =
-            places.iter().map(|_| [(); 3].map(|()| self.f.fresh(Class::Int))).collect();
+        let results: Vec<[V; 4]> =
+            places.iter().map(|_| [(); 4].map(|()| self.f.fresh(Class::Int))).collect();
         let kept = self.f.load(Size::B8, self.frame, at::KEPT);
         let valid = self.f.load(Size::B8, kept, Kept::VALID);
         let these = self.f.int2(Int2::And, Width::W64, valid, bits);

@@ -5,7 +5,7 @@ use super::packet::Packet;
 use super::val::Val;
 use super::{Emitter, R, Unsupported};
 use crate::access::{FOUND, RANGES, Ranges, find};
-use crate::frame::{LANE_VEC_BYTES, at};
+use crate::frame::{LANE_VEC_BYTES, at, of_wave};
 use crate::parts::Part;
 use isa_lower::ir::{Block, Hold, Op2, Slot, Value, ValueKind, Var};
 use isa_lower::lower::operands::slot;
@@ -38,14 +38,30 @@ pub struct Access {
 }
 
 impl Access {
-    /// What is added to the lanes' offsets in LDS, if it is known, and where the element ends that begins there.
-    fn known_in_lds(&self) -> Option<(i32, i32)> {
+    pub fn is_in_lds(&self) -> bool {
+        self.lds
+    }
+
+    /// What is added to the lanes' offsets in LDS, or to their addresses, if it is known, and where the element ends that begins there.
+    fn known_base(&self) -> Option<(i32, i32)> {
         match self.base {
-            Val::Known(base) if self.lds && base < 1 << 30 => {
+            Val::Known(base) if (self.lds || self.wide) && base < 1 << 30 => {
                 Some((base as i32, base as i32 + self.bytes as i32))
             }
             _ => None,
         }
+    }
+
+    /// Whether nothing but what is known is between it and another access.
+    fn differs_by_known(&self, other: &Access) -> bool {
+        let kind = |access: &Access| (access.register, access.lds, access.wide, access.store && access.wide);
+        kind(self) == kind(other) && self.known_base().is_some() && other.known_base().is_some()
+    }
+
+    /// Where the last element ends of all that differ from this one by known numbers.
+    fn common_end(&self, all: &[Access]) -> i64 {
+        let beside = all.iter().filter(|other| self.differs_by_known(other));
+        beside.filter_map(Access::known_base).map(|(_, end)| end).max().unwrap_or(0).into()
     }
 }
 
@@ -66,8 +82,9 @@ pub struct Located {
     /// What is added to the host's address.
     disp: i32,
     limit: V,
-    /// What offsets of 64-bit addresses are counted from.
+    /// What offsets of 64-bit addresses are counted from, by words, and as one.
     pub from: Option<[V; 2]>,
+    pub origin: Option<V>,
     /// Number of its [`Group`].
     pub group: usize,
 }
@@ -78,13 +95,20 @@ impl Located {
         (self.host, self.disp)
     }
 
+    /// Whether lanes are where they are in another access, which is known before it runs.
+    pub fn is_at(&self, other: &Located) -> bool {
+        let (a, b) = (&self.access, &other.access);
+        (a.register, a.wide, a.lds, a.bytes) == (b.register, b.wide, b.lds, b.bytes) && a.base == b.base
+    }
+
     /// Whether lanes have the same offsets as those of another access.
-    fn is_beside(&self, other: &Located) -> bool {
+    pub fn is_beside(&self, other: &Located) -> bool {
         self.access.register == other.access.register && self.from == other.from
     }
 }
 
 /// Accesses with the same offsets, of as many bytes: one look at the offsets decides how all of them are moved.
+#[derive(Clone, Copy)]
 pub struct Group {
     /// 1 if all lanes are active, and those of each packet follow each other.
     pub together: V,
@@ -93,7 +117,9 @@ pub struct Group {
 }
 
 /// The higher one of unsigned words.
-const HIGHER: Code = Code::VEX_Vpmaxud_ymm_ymm_ymmm256;
+pub const HIGHER: Code = Code::VEX_Vpmaxud_ymm_ymm_ymmm256;
+/// The lower one.
+pub const LOWER: Code = Code::VEX_Vpminud_ymm_ymm_ymmm256;
 
 /// What is known of the offsets of lanes in a register.
 pub struct Offsets {
@@ -101,6 +127,8 @@ pub struct Offsets {
     exec: V,
     /// The highest one.
     farthest: V,
+    /// No other one is lower.
+    lowest: V,
     /// See [`Group::same`].
     same: V,
     /// See [`Group::together`], by bytes.
@@ -108,10 +136,12 @@ pub struct Offsets {
 }
 
 /// The accesses of a run.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Places {
     pub located: Vec<Located>,
     pub groups: Vec<Group>,
+    /// It is known how the lanes of all of them lie: see [`super::plain`].
+    pub plain: bool,
 }
 
 impl Emitter<'_> {
@@ -194,6 +224,8 @@ impl Emitter<'_> {
     pub fn locate(&mut self, accesses: &[Access], [exec, full]: [V; 2], refused: Label) -> R<Places> {
         let mut located: Vec<Located> = Vec::new();
         let mut lds = LdsPlaces::default();
+        // The first active lane, in the first register.
+        let mut lane = None;
         for access in accesses {
             let base = self.one(access.base, Hold::W64)?;
             let group = located.len();
@@ -203,35 +235,30 @@ impl Emitter<'_> {
                     let (range, rest) = self.in_range_of(access, base, refused);
                     let host = self.f.int2(Int2::Add, Width::W64, range.host, base);
                     let host = self.f.int2(Int2::Sub, Width::W64, host, range.base);
-                    Located { access: access.clone(), host, disp: 0, limit: rest, from: None, group }
+                    let access = access.clone();
+                    Located { access, host, disp: 0, limit: rest, from: None, origin: None, group }
                 }
                 (false, true) => {
-                    let first = self.first_address(access, exec, refused);
-                    let first = self.f.int2(Int2::Add, Width::W64, first, base);
-                    let (range, _) = self.in_range_of(access, first, refused);
-                    let limit = self.plus(range.len, -(access.bytes as i64));
-                    let from = self.f.int2(Int2::Sub, Width::W64, range.base, base);
-                    let high = self.f.int2(Int2::Shr, Width::W64, from, 32);
-                    let from = [self.f.int1(Int1::ZeroExtend32, Width::W32, from), high];
-                    Located {
-                        access: access.clone(),
-                        host: range.host,
-                        disp: 0,
-                        limit,
-                        from: Some(from),
-                        group,
+                    let beside = located.iter().find(|other| other.access.differs_by_known(access));
+                    match (beside, access.known_base()) {
+                        (Some(other), Some((disp, _))) => {
+                            Located { access: access.clone(), disp, group, ..*other }
+                        }
+                        _ => self.at_addresses(access, accesses, [base, exec], &mut lane, refused),
                     }
                 }
             });
         }
         let groups = self.check(&mut located, [exec, full], refused)?;
-        for place in &located {
-            self.prefetch(place);
+        for (n, place) in located.iter().enumerate() {
+            if !located[..n].iter().any(|before| before.is_at(place)) {
+                self.prefetch(place);
+            }
         }
-        Ok(Places { located, groups })
+        Ok(Places { located, groups, plain: false })
     }
 
-    /// Prefetches what the same instruction will access four iterations of its loop from now, if its address moves on as it did: kernels
+    /// Prefetches what the same instruction will access two iterations of its loop from now, if its address moves on as it did: kernels
     /// step through memory in strides that the host's own prefetcher does not follow.
     fn prefetch(&mut self, place: &Located) {
         let Access { register, lds, bytes, at, .. } = place.access;
@@ -243,15 +270,57 @@ impl Emitter<'_> {
             offset = self.f.int2(Int2::Sub, Width::W32, offset, low);
         }
         let host = self.f.int2(Int2::Add, Width::W64, place.host, offset);
-        let all = self.f.load(Size::B8, self.frame, at::LAST_ADDRESSES);
-        let last = 8 * (self.ops[at as usize].number as usize % LAST_ADDRESSES) as i32;
-        let before = self.f.load(Size::B8, all, last);
+        let last = self.ops[at as usize].number as usize % LAST_ADDRESSES;
+        let last = of_wave::LAST_ADDRESSES + 8 * last as i32;
+        let before = self.f.load(Size::B8, self.sgprs, last);
         let step = self.f.int2(Int2::Sub, Width::W64, host, before);
-        self.f.store(Size::B8, all, last, host);
-        let ahead = self.f.int2(Int2::Shl, Width::W64, step, 2);
+        self.f.store(Size::B8, self.sgprs, last, host);
+        let ahead = self.f.int2(Int2::Shl, Width::W64, step, 1);
         let base = self.f.int2(Int2::Add, Width::W64, host, ahead);
+        let disp = place.disp;
         for line in 0..(bytes as i32 / 2).max(1) {
-            self.f.push(Inst::Prefetch { from: Mem { base, disp: 64 * line } });
+            self.f.push(Inst::Prefetch { from: Mem { base, disp: disp + 64 * line } });
+        }
+    }
+
+    /// Where the lanes of an access by 64-bit addresses are: in the range that the first one is in.
+    fn at_addresses(
+        &mut self,
+        access: &Access,
+        all: &[Access],
+        [base, exec]: [V; 2],
+        lane: &mut Option<V>,
+        refused: Label,
+    ) -> Located {
+        let first = self.first_address(access, exec, lane, refused);
+        let first = self.f.int2(Int2::Add, Width::W64, first, base);
+        let (range, _) = self.in_range_of(access, first, refused);
+        // One range and one limit for all accesses whose places differ by known numbers.
+        let (origin, disp, limit) = match access.known_base() {
+            Some((disp, _)) => {
+                let end = access.common_end(all);
+                let one = all.iter().filter(|other| access.differs_by_known(other)).count() == 1;
+                if !one {
+                    let end = self.f.iconst(end as u64);
+                    self.f.branch(Cc::LtU, Width::W64, range.len, end, refused);
+                }
+                (range.base, disp, self.plus(range.len, -end))
+            }
+            None => {
+                let origin = self.f.int2(Int2::Sub, Width::W64, range.base, base);
+                (origin, 0, self.plus(range.len, -(access.bytes as i64)))
+            }
+        };
+        let high = self.f.int2(Int2::Shr, Width::W64, origin, 32);
+        let from = Some([self.f.int1(Int1::ZeroExtend32, Width::W32, origin), high]);
+        Located {
+            access: access.clone(),
+            host: range.host,
+            disp,
+            limit,
+            from,
+            origin: Some(origin),
+            group: 0,
         }
     }
 
@@ -266,21 +335,22 @@ impl Emitter<'_> {
         let [start, bytes] = *lds.memory.get_or_insert_with(|| {
             [at::LDS, at::LDS_BYTES].map(|part| self.f.load(Size::B8, self.frame, part))
         });
-        let Some((disp, _)) = access.known_in_lds() else {
+        let Some((disp, _)) = access.known_base() else {
             let end = self.plus(base, access.bytes as i64);
             self.f.branch(Cc::LtU, Width::W64, bytes, end, refused);
             let limit = self.f.int2(Int2::Sub, Width::W64, bytes, end);
             let host = self.f.int2(Int2::Add, Width::W64, start, base);
-            return Located { access: access.clone(), host, disp: 0, limit, from: None, group: 0 };
+            let access = access.clone();
+            return Located { access, host, disp: 0, limit, from: None, origin: None, group: 0 };
         };
         // One address and one limit for all accesses whose places differ by known numbers.
         let limit = *lds.limits.entry(access.register).or_insert_with(|| {
-            let beside = all.iter().filter(|other| other.register == access.register);
-            let end = beside.filter_map(Access::known_in_lds).map(|(_, end)| end).max().unwrap_or(0);
-            self.f.branch(Cc::LtU, Width::W64, bytes, end, refused);
-            self.plus(bytes, -(end as i64))
+            let end = access.common_end(all);
+            let least = self.f.iconst(end as u64);
+            self.f.branch(Cc::LtU, Width::W64, bytes, least, refused);
+            self.plus(bytes, -end)
         });
-        Located { access: access.clone(), host: start, disp, limit, from: None, group: 0 }
+        Located { access: access.clone(), host: start, disp, limit, from: None, origin: None, group: 0 }
     }
 
     /// [`Emitter::in_range`], of an element.
@@ -316,10 +386,12 @@ impl Emitter<'_> {
     }
 
     /// The 64-bit address of the first active lane.
-    fn first_address(&mut self, access: &Access, exec: V, refused: Label) -> V {
-        self.f.branch(Cc::Eq, Width::W64, exec, 0, refused);
-        let lane = self.f.int1(Int1::TrailingZeros, Width::W64, exec);
-        let lane = self.lane_place(lane);
+    fn first_address(&mut self, access: &Access, exec: V, lane: &mut Option<V>, refused: Label) -> V {
+        let lane = *lane.get_or_insert_with(|| {
+            self.f.branch(Cc::Eq, Width::W64, exec, 0, refused);
+            let lane = self.f.int1(Int1::TrailingZeros, Width::W64, exec);
+            self.lane_place(lane)
+        });
         let at = access.register as i32 * LANE_VEC_BYTES as i32;
         let low = self.f.load(Size::B4, lane, at);
         let high = self.f.load(Size::B4, lane, at + LANE_VEC_BYTES as i32);
@@ -356,6 +428,12 @@ impl Emitter<'_> {
             .collect())
     }
 
+    /// The lowest and the highest offset of lanes.
+    pub fn bounds_of(&self, place: &Located) -> [V; 2] {
+        let Offsets { lowest, farthest, .. } = self.offsets_of(place);
+        [*lowest, *farthest]
+    }
+
     /// What [`Emitter::look_at`] has found.
     fn offsets_of(&self, place: &Located) -> &Offsets {
         &self.offsets[&(place.access.register, place.from)]
@@ -386,11 +464,12 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    fn note_offsets(&mut self, kinds: &[&Located], exec: V, found: &[[V; 3]]) {
-        for (kind, [farthest, together, same]) in kinds.iter().zip(found) {
+    fn note_offsets(&mut self, kinds: &[&Located], exec: V, found: &[[V; 4]]) {
+        for (kind, [farthest, together, same, lowest]) in kinds.iter().zip(found) {
             let known = self.offsets.entry((kind.access.register, kind.from)).or_insert_with(|| Offsets {
                 exec,
                 farthest: *farthest,
+                lowest: *lowest,
                 same: *same,
                 together: BTreeMap::new(),
             });
@@ -398,8 +477,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// Looks at the lanes' offsets. Of each: the highest, [`Group::together`] and [`Group::same`].
-    fn look(&mut self, kinds: &[&Located], [exec, full]: [V; 2]) -> R<Vec<[V; 3]>> {
+    /// Looks at the lanes' offsets. Of each: the highest, [`Group::together`], [`Group::same`] and the lowest.
+    fn look(&mut self, kinds: &[&Located], [exec, full]: [V; 2]) -> R<Vec<[V; 4]>> {
         // The highest offsets, and lanes of a packet that are in order, in all packets.
         let mut found = Vec::new();
         self.each_packet(|e, base| {
@@ -407,7 +486,7 @@ impl Emitter<'_> {
             let (none, all) = (e.f.vconst([0; 8]), e.f.vconst([u32::MAX; 8]));
             for place in kinds {
                 // They are the loop's own: what is made of them stays in it.
-                let [farthest, together, same] = [none, all, all].map(|first| {
+                let [farthest, together, same, lowest] = [none, all, all, all].map(|first| {
                     let v = e.f.fresh(Class::Vec);
                     e.f.hoisted(|f| f.assign(v, first));
                     v
@@ -416,36 +495,43 @@ impl Emitter<'_> {
                 let in_order = e.in_steps(offsets, place.access.bytes as u32, &mut packet);
                 let one = e.in_steps(offsets, 0, &mut packet);
                 let and = Code::VEX_Vpand_ymm_ymm_ymmm256;
-                for (code, v, b) in [(HIGHER, farthest, offsets), (and, together, in_order), (and, same, one)]
-                {
+                for (code, v, b) in [
+                    (HIGHER, farthest, offsets),
+                    (and, together, in_order),
+                    (and, same, one),
+                    (LOWER, lowest, offsets),
+                ] {
                     e.f.push(Inst::Rvm { code, d: v, a: v, b, imm: None });
                 }
-                found.push((farthest, [together, same]));
+                found.push(([farthest, lowest], [together, same]));
             }
             Ok(())
         })?;
         let mut results = Vec::new();
-        for (farthest, orders) in found {
+        for ([farthest, lowest], orders) in found {
             let [together, same] = orders.map(|lanes| {
                 let bits = self.f.sign_bits(lanes);
                 let all = self.f.compare(Cc::Eq, Width::W32, bits, 0xff);
                 self.f.int2(Int2::And, Width::W32, all, full)
             });
-            results.push([self.highest(farthest), together, same]);
+            let [farthest, lowest] =
+                [(HIGHER, farthest), (LOWER, lowest)].map(|(code, v)| self.most(code, v));
+            // From 2 GiB on, beyond every limit, which offsets may not have.
+            let farthest = self.f.int1(Int1::SignExtend32, Width::W64, farthest);
+            results.push([farthest, together, same, lowest]);
         }
         Ok(results)
     }
 
-    /// The highest of unsigned words; beyond every limit from 2 GiB on, which offsets may not have.
-    fn highest(&mut self, v: V) -> V {
+    /// The highest of unsigned words, or the lowest.
+    fn most(&mut self, code: Code, v: V) -> V {
         let upper = self.f.upper_half(v);
-        let mut v = self.f.rvm(HIGHER, v, upper, None);
+        let mut v = self.f.rvm(code, v, upper, None);
         for order in [0x4e, 0xb1] {
             let other = self.f.rm(Code::VEX_Vpshufd_ymm_ymmm256_imm8, v, Some(order));
-            v = self.f.rvm(HIGHER, v, other, None);
+            v = self.f.rvm(code, v, other, None);
         }
-        let v = self.f.low_int(v);
-        self.f.int1(Int1::SignExtend32, Width::W64, v)
+        self.f.low_int(v)
     }
 
     /// What is known of offsets in registers that are written now.

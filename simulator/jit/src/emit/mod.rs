@@ -18,6 +18,7 @@ mod ops;
 mod packet;
 mod pairs;
 mod parts;
+mod plain;
 mod rare;
 mod run;
 mod shift;
@@ -26,7 +27,7 @@ mod val;
 mod value;
 mod wave_memory;
 
-use crate::frame::{TURN, at, meet, run_handlers, run_turn, wait};
+use crate::frame::{TURN, at, meet, of_wave, run_handlers, run_turn, wait};
 use crate::plan::{self, Kind, Operations};
 use crate::relative::relative;
 use crate::source::Source;
@@ -117,6 +118,8 @@ pub struct Emitter<'f> {
     known: Known,
     /// Integers of which only the low word is not zero.
     words: HashSet<V>,
+    /// EXEC that was compared, and whether it is full.
+    full: Option<(V, V)>,
 }
 
 /// Emits a unit as a function. Entry `n` is its `n`-th block.
@@ -125,12 +128,14 @@ pub fn unit(unit: &Unit, machine: Machine<'_>, operations: &mut Operations) -> R
     let (frame, entry) = (f.param(0), f.param(1));
     let (top, leave, flow) = (f.label(), f.label(), f.fresh(Class::Int));
     let vectors = f.load(Size::B8, frame, at::VECTORS);
+    let sgprs = f.load(Size::B8, frame, at::SGPRS);
+    [frame, vectors, sgprs].into_iter().for_each(|v| f.pin(v));
     let numbers = kept::Numbers::of(unit, &machine, operations);
     let mut emitter = Emitter {
         f,
         frame,
         vectors,
-        sgprs: frame,
+        sgprs,
         machine,
         ops: &machine.source.ops,
         exts: &machine.source.exts,
@@ -156,6 +161,7 @@ pub fn unit(unit: &Unit, machine: Machine<'_>, operations: &mut Operations) -> R
         numbers,
         known: Known::default(),
         words: HashSet::new(),
+        full: None,
     };
     emitter.all(unit)?;
     Ok(emitter.f)
@@ -197,9 +203,8 @@ impl Emitter<'_> {
     fn forget(&mut self) {
         self.scalars = Scalars::default();
         self.offsets.clear();
+        self.full = None;
         self.forget_vectors();
-        // Where they are is loaded again, so that it is in a register.
-        self.sgprs = self.f.load(Size::B8, self.frame, at::SGPRS);
     }
 
     /// Nothing is known of vectors, whose values are those of a packet.
@@ -332,7 +337,11 @@ impl Emitter<'_> {
 
     /// Goes on with the wave that is in the frame now.
     fn take_turn(&mut self) {
-        let parts = [(Size::B8, at::VECTORS, self.vectors), (Size::B4, at::ENTRY, self.entry)];
+        let parts = [
+            (Size::B8, at::VECTORS, self.vectors),
+            (Size::B8, at::SGPRS, self.sgprs),
+            (Size::B4, at::ENTRY, self.entry),
+        ];
         for (size, place, v) in parts {
             let of_wave = self.f.load(size, self.frame, place);
             self.f.assign(v, of_wave);
@@ -389,7 +398,7 @@ impl Emitter<'_> {
             None => self.fall_through(next),
             Some(Target::Known(pc)) => self.jump_to(pc, op),
             Some(Target::Computed(to)) => {
-                let base = self.f.load(Size::B8, self.frame, at::CODE_BASE);
+                let base = self.f.load(Size::B8, self.sgprs, of_wave::CODE_BASE);
                 let to = self.f.int2(Int2::Sub, Width::W64, to, base);
                 self.leave_by_jump(to);
             }

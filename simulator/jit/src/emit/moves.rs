@@ -131,8 +131,68 @@ impl Emitter<'_> {
         }
     }
 
+    /// Loads the words of lanes that follow each other. `stays`: as for [`Inst::VecLoad`].
+    pub fn load_plainly(
+        &mut self,
+        bytes: usize,
+        registers: usize,
+        from: Mem,
+        stays: bool,
+        packet: &mut Packet,
+    ) -> Vec<V> {
+        match registers {
+            1 if bytes < 4 => vec![self.part_together(bytes, from)],
+            1 => vec![self.f.vload(from.base, from.disp, stays)],
+            _ => {
+                // As they lie in memory, and then by halves.
+                let rows: Vec<V> = (0..registers as i32)
+                    .map(|n| self.f.vload(from.base, from.disp + 32 * n, false))
+                    .collect();
+                let words = self.words_of_rows(&rows);
+                packet.rows.push((words.clone(), rows));
+                words
+            }
+        }
+    }
+
+    /// The words of eight lanes, of which each row has some lanes one after the other.
+    fn words_of_rows(&mut self, rows: &[V]) -> Vec<V> {
+        let mut halves =
+            |a, b, which| self.f.rvm(Code::VEX_Vperm2i128_ymm_ymm_ymmm256_imm8, a, b, Some(which));
+        match *rows {
+            [a, b] => {
+                // Lanes 0, 1, 4, 5 and 2, 3, 6, 7.
+                let (low, high) = (halves(a, b, 0x20), halves(a, b, 0x31));
+                self.words_of_pairs(low, high)
+            }
+            [a, b, c, d] => {
+                let rows = [(a, c, 0x20), (a, c, 0x31), (b, d, 0x20), (b, d, 0x31)];
+                let rows = rows.map(|(a, b, which)| halves(a, b, which));
+                self.transposed(rows).to_vec()
+            }
+            _ => rows.to_vec(),
+        }
+    }
+
+    /// Low and high words of lanes 0, 1, 4, 5 and 2, 3, 6, 7.
+    fn words_of_pairs(&mut self, a: V, b: V) -> Vec<V> {
+        [0x88, 0xdd]
+            .map(|which| self.f.rvm(Code::VEX_Vshufps_ymm_ymm_ymmm256_imm8, a, b, Some(which)))
+            .to_vec()
+    }
+
+    /// Stores words of lanes that follow each other. What has been loaded as it is to be stored is not taken apart and put together again.
+    pub fn store_plainly(&mut self, to: Mem, words: &[V], packet: &Packet) {
+        match packet.rows.iter().find(|(loaded, _)| loaded == words) {
+            Some((_, rows)) => {
+                (0..).zip(rows).for_each(|(n, row)| self.f.vstore(to.base, to.disp + 32 * n, *row));
+            }
+            None => self.stored(to, words),
+        }
+    }
+
     /// Loads the words that all lanes have.
-    fn load_same(&mut self, bytes: usize, out: &[V], from: Mem) {
+    pub fn load_same(&mut self, bytes: usize, out: &[V], from: Mem) {
         if let ([d], 1 | 2) = (out, bytes) {
             let v = self.part_same(bytes, from);
             return self.f.assign(*d, v);
@@ -212,9 +272,7 @@ impl Emitter<'_> {
             2 => {
                 // Lanes 0, 1, 4, 5 and 2, 3, 6, 7, by halves.
                 let [a, b] = [[0, 32], [16, 48]].map(|at| self.load_halves(at.map(|at| after(place, at))));
-                let take =
-                    |e: &mut Self, which| e.f.rvm(Code::VEX_Vshufps_ymm_ymm_ymmm256_imm8, a, b, Some(which));
-                vec![take(self, 0x88), take(self, 0xdd)]
+                self.words_of_pairs(a, b)
             }
             _ => {
                 let rows = [0, 1, 2, 3].map(|k| self.load_halves([k, k + 4].map(|k| after(place, 16 * k))));
@@ -253,7 +311,7 @@ impl Emitter<'_> {
 }
 
 /// The first lane of a packet, all of whose lanes are active.
-struct First {
+pub struct First {
     offset: V,
     /// Addresses by what the offset was added to.
     addresses: HashMap<V, V>,
@@ -261,7 +319,7 @@ struct First {
 
 impl First {
     /// `base`: the packet's registers.
-    fn of(e: &mut Emitter<'_>, place: &Located, base: V) -> First {
+    pub fn of(e: &mut Emitter<'_>, place: &Located, base: V) -> First {
         let register = place.access.register as i32 * LANE_VEC_BYTES as i32;
         let mut offset = e.f.load(Size::B4, base, register);
         if let Some([low, _]) = place.from {
@@ -271,7 +329,7 @@ impl First {
     }
 
     /// Where an access has it.
-    fn of_lane(&mut self, e: &mut Emitter<'_>, place: &Located) -> Mem {
+    pub fn of_lane(&mut self, e: &mut Emitter<'_>, place: &Located) -> Mem {
         let (host, disp) = place.host();
         let add = || e.f.int2(Int2::Add, Width::W64, host, self.offset);
         Mem { base: *self.addresses.entry(host).or_insert_with(add), disp }

@@ -3,7 +3,7 @@
 use super::ops::width;
 use super::val::Val;
 use super::{Emitter, R, Unsupported};
-use crate::frame::{HALF_BYTES, LANE_VEC_BYTES, at};
+use crate::frame::{HALF_BYTES, LANE_VEC_BYTES, of_wave};
 use crate::plan;
 use isa_lower::ir::{Hold, Once, Scalar, Slot, ValueKind};
 use isa_lower::visit::any_value;
@@ -81,8 +81,7 @@ impl Emitter<'_> {
 
     /// Likewise of SCC.
     pub fn fresh_scc(&mut self) -> Val {
-        let place = self.f.load(Size::B8, self.frame, at::SCC);
-        Val::One(self.f.load(Size::B4, place, 0))
+        Val::One(self.f.load(Size::B4, self.sgprs, of_wave::SCC))
     }
 
     /// As `Wave::set_sgprs`, of 32 bits each.
@@ -118,8 +117,7 @@ impl Emitter<'_> {
         {
             let val = word.val;
             if let Ok(v) = self.one(val, Hold::W32) {
-                let place = self.f.load(Size::B8, self.frame, at::SCC);
-                self.f.store(Size::B4, place, 0, v);
+                self.f.store(Size::B4, self.sgprs, of_wave::SCC, v);
             }
         }
     }
@@ -215,7 +213,7 @@ impl Emitter<'_> {
             },
             State::M0 => self.sgpr(M0)?,
             State::Pc => {
-                let base = self.f.load(Size::B8, self.frame, at::CODE_BASE);
+                let base = self.f.load(Size::B8, self.sgprs, of_wave::CODE_BASE);
                 let pc = self.env.op(self.ops).pc as i64;
                 Val::One(self.plus(base, pc))
             }

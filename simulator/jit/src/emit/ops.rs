@@ -436,6 +436,7 @@ impl Emitter<'_> {
     /// An integer of the wave and a small number.
     pub fn plus(&mut self, v: V, n: i64) -> V {
         match i32::try_from(n) {
+            Ok(0) => v,
             Ok(n) => self.f.int2(Int2::Add, Width::W64, v, Src::Imm(n)),
             Err(_) => {
                 let n = self.f.iconst(n as u64);

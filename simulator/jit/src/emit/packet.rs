@@ -1,7 +1,8 @@
 //! Eight lanes after the other: the code of a run.
 
 use super::memory::Places;
-use super::run::{Bits, Buffered, Lane, Run, mask_register};
+use super::moves::First;
+use super::run::{Bits, Buffered, Lane, mask_register};
 use super::stmt::Env;
 use super::val::Val;
 use super::{Emitter, R, Unsupported};
@@ -9,7 +10,7 @@ use crate::frame::{HALF_BYTES, LANE_VEC_BYTES, at};
 use crate::plan;
 use isa_lower::ir::{Hold, LaneLoop, Mask, Start, Step, WriteBack};
 use isa_spec::tables::Role;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use wavesim_machine::exec::op::Op;
 use wavesim_machine::state::wave::NO_DENORMALS;
 use wavesim_x64::inst::{Cc, Class, Inst, Int2, Size, Src, V, Width};
@@ -44,10 +45,10 @@ pub struct Results {
 type Normal = Vec<(u16, bool)>;
 
 impl Emitter<'_> {
-    /// The loop over packets.
+    /// The loop over packets, with some instructions of a run.
     pub fn packets(
         &mut self,
-        run: &Run,
+        ops: &[Buffered],
         [exec, full]: [V; 2],
         places: &Places,
         masks: &[usize],
@@ -57,7 +58,7 @@ impl Emitter<'_> {
             // They are the loop's own: what is made of them stays in it.
             let sums: Vec<V> = masks.iter().map(|_| e.f.fresh(Class::Int)).collect();
             e.f.hoisted(|f| sums.iter().for_each(|sum| f.push(Inst::Const { d: *sum, bits: 0 })));
-            let (keeps, normal) = e.packet(run, [exec, full], base, places, masks.iter().zip(&sums))?;
+            let (keeps, normal) = e.packet(ops, [exec, full], base, places, masks.iter().zip(&sums))?;
             made = Some(Results { sums, keeps, normal });
             Ok(())
         })?;
@@ -88,6 +89,13 @@ impl Emitter<'_> {
             let step = self.f.int2(Int2::Mul, Width::W64, last, step);
             self.f.push(own(Int2::Add, base, Src::Value(step)));
         }
+        if !self.wide_wave && !self.f.is_read_in_loop(n) {
+            let end = self.f.hoisted(|f| f.int2(Int2::Add, Width::W64, vectors, LANE_VEC_BYTES as i32));
+            self.f.branch(Cc::Ne, Width::W64, base, end, top);
+            self.f.end_loop();
+            self.forget_vectors();
+            return made;
+        }
         self.f.push(own(Int2::Add, n, Src::Imm(LANES)));
         let count = if self.wide_wave { 64 } else { 32 };
         self.f.branch(Cc::Ne, Width::W32, n, count, top);
@@ -99,18 +107,21 @@ impl Emitter<'_> {
     /// A packet's instructions. Gives [`Results::keeps`] and [`Results::normal`].
     fn packet<'m>(
         &mut self,
-        run: &Run,
+        ops: &[Buffered],
         [exec, full]: [V; 2],
         base: V,
         places: &Places,
         masks: impl Iterator<Item = (&'m usize, &'m V)>,
     ) -> R<(Vec<bool>, Normal)> {
         let mut packet = Packet::new(base);
-        for op in &run.ops {
+        let last = if places.plain { self.last_writes(ops) } else { HashMap::new() };
+        for (n, op) in ops.iter().enumerate() {
             match &op.access {
+                Some(words) if places.plain => self.plain_access(words, op.at, places, &mut packet)?,
                 Some(words) => self.load_words(words, op.at, places, &mut packet)?,
                 None => self.packet_op(op, &mut packet)?,
             }
+            self.write_early(&mut packet, |register| last.get(&register) == Some(&n));
         }
         let PacketAt { n, .. } = self.packet.ok_or(Unsupported("a packet"))?;
         // The masks of these lanes, at their place.
@@ -130,7 +141,7 @@ impl Emitter<'_> {
             });
             keeps.push(keep);
         }
-        let normal = self.write_back(&packet, exec, full)?;
+        let normal = self.write_back(&packet, [exec, full], places.plain)?;
         Ok((keeps, normal))
     }
 
@@ -178,7 +189,8 @@ impl Emitter<'_> {
             return v.0;
         }
         // Registers are written at the end of a packet alone.
-        let v = self.f.vload(packet.base, register as i32 * LANE_VEC_BYTES as i32, true);
+        let v = self.f.vload(packet.base, place(register), true);
+        packet.read.insert(register);
         packet.registers.insert(register, (v, false));
         packet.homes.insert(v, register);
         v
@@ -312,9 +324,9 @@ impl Emitter<'_> {
     }
 
     /// Stores the registers that were written, and tells for each whether it has no denormals.
-    fn write_back(&mut self, packet: &Packet, exec: V, full: V) -> R<Normal> {
+    fn write_back(&mut self, packet: &Packet, [exec, full]: [V; 2], plain: bool) -> R<Normal> {
         let mut written: Vec<(u16, V)> = packet.written().collect();
-        if written.is_empty() {
+        if written.is_empty() && packet.early.is_empty() {
             return Ok(Vec::new());
         }
         let registers: Vec<u16> = written.iter().map(|(register, _)| *register).collect();
@@ -328,26 +340,45 @@ impl Emitter<'_> {
                 *v = copy;
             }
         }
-        let place = |register: u16| register as i32 * LANE_VEC_BYTES as i32;
         let [whole, on] = [(); 2].map(|()| self.f.label());
-        self.f.branch(Cc::Ne, Width::W32, full, 0, whole);
-        let mask = self.lanes_of(exec)?;
-        for (register, v) in &written {
-            let old = self.f.vload(packet.base, place(*register), false);
-            let v = self.f.blend(false, mask, *v, old);
-            self.f.vstore(packet.base, place(*register), v);
+        if !plain {
+            self.f.branch(Cc::Ne, Width::W32, full, 0, whole);
+            let mask = self.lanes_of(exec)?;
+            for (register, v) in &written {
+                let old = self.f.vload(packet.base, place(*register), false);
+                let v = self.f.blend(false, mask, *v, old);
+                self.f.vstore(packet.base, place(*register), v);
+            }
+            self.f.push(Inst::Jump(on));
+            self.f.push(Inst::Label(whole));
         }
-        self.f.push(Inst::Jump(on));
-        self.f.push(Inst::Label(whole));
         for (register, v) in &written {
             self.f.vstore(packet.base, place(*register), *v);
         }
         self.f.push(Inst::Label(on));
-        Ok(written.iter().map(|(register, v)| (*register, self.known.normal.contains(v))).collect())
+        let all = written.into_iter().chain(packet.early.iter().map(|(register, v)| (*register, *v)));
+        let mut normal: Normal =
+            all.map(|(register, v)| (register, self.known.normal.contains(&v))).collect();
+        normal.sort_unstable();
+        Ok(normal)
+    }
+
+    /// Writes registers that no other instruction of the packet writes, and of which nothing reads what they had before.
+    fn write_early(&mut self, packet: &mut Packet, is_last: impl Fn(u16) -> bool) {
+        let now: Vec<(u16, V)> = packet
+            .written()
+            .filter(|(register, _)| is_last(*register) && !packet.read.contains(register))
+            .collect();
+        for (register, v) in now {
+            let v = self.exact(v);
+            self.f.vstore(packet.base, place(register), v);
+            packet.early.insert(register, v);
+        }
     }
 
     /// The flags of the registers that were written: those without denormals keep theirs. Several at once, where registers follow each other.
-    pub fn set_flags(&mut self, full: V, normal: &[(u16, bool)]) {
+    /// `full`: whether all lanes are active, if that is not sure.
+    pub fn set_flags(&mut self, full: Option<V>, normal: &[(u16, bool)]) {
         if normal.is_empty() {
             return;
         }
@@ -367,13 +398,15 @@ impl Emitter<'_> {
             let byte = |normal: bool| if normal { NO_DENORMALS as u64 } else { 0 };
             let known = (0..).zip(these).fold(0, |all, (k, (_, normal))| all | byte(*normal) << (8 * k));
             for place in (0..halves).map(|half| (half * HALF_BYTES + *first as usize) as i32) {
-                let value = if known != 0 {
+                let value = if let (Some(full), 1..) = (full, known) {
                     let known = self.f.iconst(known);
                     let old = self.f.load(size, flags, place);
                     let old = self.f.int2(Int2::And, Width::W64, old, known);
                     Src::Value(self.f.select(full, known, old))
+                } else if let Ok(known) = i32::try_from(known) {
+                    Src::Imm(known)
                 } else {
-                    Src::Imm(0)
+                    Src::Value(self.f.iconst(known))
                 };
                 self.f.store(size, flags, place, value);
             }
@@ -399,6 +432,10 @@ pub struct Packet {
     pub registers: BTreeMap<u16, (V, bool)>,
     /// Values that are registers as they were before the packet.
     homes: HashMap<V, u16>,
+    /// Registers that have been read as they were before the packet.
+    read: HashSet<u16>,
+    /// Registers that have been written already, with what they have now.
+    early: BTreeMap<u16, V>,
     masks: BTreeMap<usize, Gathered>,
     /// The lanes that are switched on, once they are known.
     pub active: Option<V>,
@@ -408,6 +445,10 @@ pub struct Packet {
     pub steps: HashMap<V, V>,
     /// Words that have been loaded, by number of the access.
     pub loaded: HashMap<usize, Vec<V>>,
+    /// Where the first lane is, by group.
+    pub firsts: HashMap<usize, First>,
+    /// Words of lanes that have been loaded, as they lie in memory.
+    pub rows: Vec<(Vec<V>, Vec<V>)>,
 }
 
 struct Gathered {
@@ -422,16 +463,26 @@ impl Packet {
             base,
             registers: BTreeMap::new(),
             homes: HashMap::new(),
+            read: HashSet::new(),
+            early: BTreeMap::new(),
             masks: BTreeMap::new(),
             active: None,
             offsets: HashMap::new(),
             steps: HashMap::new(),
             loaded: HashMap::new(),
+            firsts: HashMap::new(),
+            rows: Vec::new(),
         }
     }
 
-    /// Registers that were written.
+    /// Registers that were written, and are to be stored.
     fn written(&self) -> impl Iterator<Item = (u16, V)> {
-        self.registers.iter().filter(|(_, (_, written))| *written).map(|(at, (v, _))| (*at, *v))
+        let all = self.registers.iter().filter(|(at, (_, written))| *written && !self.early.contains_key(at));
+        all.map(|(at, (v, _))| (*at, *v))
     }
+}
+
+/// Where a register is, from the first one on.
+fn place(register: u16) -> i32 {
+    register as i32 * LANE_VEC_BYTES as i32
 }

@@ -23,6 +23,9 @@ use wavesim_x64::inst::{Cc, Inst, Int2, Label, Mem, V, Width};
 /// Loads of one loop at most.
 const ACCESSES: usize = 64;
 
+/// Pairs of accesses of one loop at most, one of which is a store.
+const PAIRS: usize = 12;
+
 /// Instructions of one loop at most: beyond, values no longer fit into the host's registers anyway.
 const LONGEST: usize = 64;
 
@@ -32,7 +35,7 @@ pub struct Run {
     pub ops: Vec<Buffered>,
     /// The first operation, and what is in values before it.
     start: Option<(u32, Scalars)>,
-    /// Loads.
+    /// Loads, then stores.
     pub accesses: Vec<Access>,
     /// Registers that they and others write.
     written: HashSet<u16>,
@@ -62,6 +65,10 @@ pub struct Words {
     pub exec: V,
     /// It is of parts of words.
     pub part: Option<Arc<Part>>,
+    /// It is a store: the first register that it stores.
+    pub store: Option<u16>,
+    /// Registers that it loads or stores.
+    registers: usize,
 }
 
 /// Sources by their roles.
@@ -87,7 +94,29 @@ pub enum Bits {
     Run(usize),
 }
 
+impl Buffered {
+    /// Registers that it writes.
+    pub fn result_dwords(&self) -> u16 {
+        match &self.access {
+            None => self.handlers.result_dwords() as u16,
+            Some(words) if words.store.is_some() => 0,
+            Some(words) => words.registers as u16,
+        }
+    }
+}
+
 impl Run {
+    /// Accesses that are to be compared with a store, if there is one more.
+    fn pairs_with_store(&self) -> usize {
+        let stores = self.accesses.iter().filter(|access| access.store).count();
+        self.accesses.len() * (stores + 1)
+    }
+
+    /// Something is stored. It is followed by instructions that neither load nor have to do with masks.
+    pub fn stores(&self) -> bool {
+        self.accesses.last().is_some_and(|access| access.store)
+    }
+
     /// The operation that it begins with, and what is in values before that, if there is one.
     pub fn start(&self) -> Option<(u32, Scalars)> {
         self.start.clone()
@@ -113,7 +142,11 @@ impl Emitter<'_> {
             let kept = matches!(gather(lanes, *mask), Step::Gather { keep: true, .. });
             *waiting != code && waiting.abs_diff(code) < width || *waiting == code && kept
         };
-        if lanes.masks.iter().any(|mask| self.run.masks.iter().any(|waiting| clashes(mask, waiting))) {
+        let of_masks =
+            !lanes.masks.is_empty() || lanes.steps.iter().any(|step| matches!(step, Step::ReadMask));
+        if lanes.masks.iter().any(|mask| self.run.masks.iter().any(|waiting| clashes(mask, waiting)))
+            || of_masks && self.run.stores()
+        {
             self.close_run()?;
         }
         let exec = self.mask_register(EXEC_LO)?;
@@ -203,21 +236,22 @@ impl Emitter<'_> {
             _ => return Err(Unsupported("an access")),
         };
         let (accesses, store) = self.accesses(block, part.as_deref(), op)?;
-        if let Some(data) = store {
+        if let (Some(data), Some(part)) = (store, &part) {
             return self.store(at, &accesses, |e, exec, places| {
-                places.located.iter().try_for_each(|place| match &part {
-                    None => e.store_words(place, data, exec, places),
-                    Some(part) => {
-                        let together = places.groups[place.group].together;
-                        e.store_part(at, part, place, data, exec, together)
-                    }
+                places.located.iter().try_for_each(|place| {
+                    let together = places.groups[place.group].together;
+                    e.store_part(at, part, place, data, exec, together)
                 })
             });
         }
         let (count, registers) = (accesses.len(), accesses[0].registers);
         let reads = |register: u16| self.run.written.contains(&register);
         let address = reads(accesses[0].register) || accesses[0].wide && reads(accesses[0].register + 1);
-        if address || self.run.accesses.len() + count > ACCESSES {
+        let full = match store {
+            None => self.run.stores() || self.run.accesses.len() + count > ACCESSES,
+            Some(_) => self.run.pairs_with_store() > PAIRS,
+        };
+        if address || full {
             self.close_run()?;
         }
         let exec = self.mask_register(EXEC_LO)?;
@@ -228,13 +262,22 @@ impl Emitter<'_> {
         let first = self.run.accesses.len();
         self.run.accesses.extend(accesses);
         self.run.exec = Some(exec);
-        self.run.written.extend((0..(count * registers) as u16).map(|k| op.d + k));
-        let access = Some(Words { first, count, exec: self.one(exec, self.mask_hold())?, part });
+        if store.is_none() {
+            self.run.written.extend((0..(count * registers) as u16).map(|k| op.d + k));
+        }
+        let access = Some(Words {
+            first,
+            count,
+            exec: self.one(exec, self.mask_hold())?,
+            part,
+            store,
+            registers: count * registers,
+        });
         self.run.ops.push(Buffered { at, handlers, sources: Vec::new(), carry: None, access });
         Ok(())
     }
 
-    /// A store, in a loop of its own: other lanes may have loaded what it changes.
+    /// A store in a loop of its own: other lanes may have loaded what it changes.
     fn store(
         &mut self,
         at: u32,
@@ -259,7 +302,12 @@ impl Emitter<'_> {
     }
 
     fn is_full(&mut self, exec: V) -> V {
-        self.f.compare(Cc::Eq, super::ops::width(self.mask_hold()), exec, -1)
+        if let Some((_, full)) = self.full.filter(|(of, _)| *of == exec) {
+            return full;
+        }
+        let full = self.f.compare(Cc::Eq, super::ops::width(self.mask_hold()), exec, -1);
+        self.full = Some((exec, full));
+        full
     }
 
     /// The run begins with this operation, if none waits: what is in values now is what the wave has if it is refused.
@@ -294,10 +342,9 @@ impl Emitter<'_> {
         if self.daz || floats.kept || floats.flushed {
             self.take_for_zeros(self.daz);
         }
-        let made = self.packets(&run, [exec, full], &places, &masks);
+        let made = self.versions(&run, [exec, full], &places, &masks);
         self.daz = false;
         let made = made?;
-        self.set_flags(full, &made.normal);
         self.forget_kept(|register| run.written.contains(&register));
         if !run.accesses.is_empty() {
             let on = self.f.label();
@@ -314,7 +361,7 @@ impl Emitter<'_> {
         }
         self.env = env;
         self.forget_offsets(|register| run.written.contains(&register));
-        for ((code, keep), sum) in masks.into_iter().zip(made.keeps).zip(made.sums) {
+        for (code, (sum, keep)) in masks.into_iter().zip(made) {
             let width = super::ops::width(hold);
             let mut bits = self.f.int2(Int2::And, width, sum, exec);
             if keep {

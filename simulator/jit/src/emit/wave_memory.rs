@@ -57,6 +57,9 @@ impl Emitter<'_> {
 
     /// Where bytes at an address are in the host's memory.
     fn wave_place(&mut self, addr: &Value, bytes: u64) -> R<(V, i32)> {
+        if self.run.stores() {
+            self.close_run()?;
+        }
         let (base, offset) = match &addr.kind {
             ValueKind::Op2(Op2::Add, a, b) => {
                 let (a, b) = (self.value(a)?, self.value(b)?);

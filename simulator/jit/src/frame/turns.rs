@@ -1,13 +1,15 @@
 //! Turns of other waves, where one waits at a barrier.
 
-use super::{Flow, Form, Frame, OVER, OfWave, SWITCHED, TURN, called, run_handlers, take_exec};
+use super::{
+    Began, ELSEWHERE, Flow, Form, Frame, OVER, OfWave, SWITCHED, TURN, called, run_handlers, take_exec,
+};
 use crate::kept::OfWaves;
 use isa_spec::pcode::ir::Control;
 use wavesim_engine::interp::{self, Next, Ring};
 use wavesim_machine::exec::machine_ops::{Event, barrier};
 use wavesim_machine::exec::op::Op;
 use wavesim_machine::exec::rt::Cx;
-use wavesim_machine::state::Wave;
+use wavesim_machine::state::{Wave, Workgroup};
 
 /// The waves as `Waves::ring` gives them.
 pub(super) enum Turns {
@@ -104,26 +106,83 @@ unsafe fn wait_by(
 ) -> u32 {
     // SAFETY: by the contract, and that of `enter`. The context may be behind: its wave is not used before it has caught up.
     unsafe {
-        let (cx, wave): (*mut Cx<'_>, _) = ((*frame).cx.cast(), (*frame).wave.wave);
-        take_exec(frame, &mut *wave);
-        let waits = match barrier(&mut *wave, (*cx).workgroup, builtin, number) {
+        let (cx, wave): (*mut Cx<'_>, _) = ((*frame).cx.cast(), (*frame).wave.wave());
+        // Nothing is called from here that returns: there are no registers to save.
+        let Turns::Ring { ring, behind } = &mut (*frame).turns else {
+            return wait_slowly(frame, op, [complete, pc], builtin, number);
+        };
+        if (*wave).exec() != (*frame).wave.masked {
+            return wait_slowly(frame, op, [complete, pc], builtin, number);
+        }
+        let group: *mut Workgroup = (*cx).workgroup;
+        let waits = match barrier(&mut *wave, &mut *group, builtin, number) {
             Ok(_) => return Flow::NEXT.0,
-            Err(event) => match event {
-                Event::BarrierWait(waits) if is_ring(frame) => waits,
-                event => {
-                    let cx = Frame::cx(frame);
-                    (cx.op, cx.event, (*frame).op) = (&*op, Some(event), op);
-                    return end_turn(frame);
-                }
-            },
+            Err(Event::BarrierWait(waits)) => waits,
+            Err(event) => return stop(frame, op, event),
         };
         let count = (*frame).base.wrapping_add(complete as u64);
         (*cx).instructions = count;
         (*wave).pc = pc as u64;
-        let Turns::Ring { ring, behind } = &mut (*frame).turns else { return OVER.0 };
-        let Some(end) = ring.wait(waits, (*cx).workgroup, count) else { return OVER.0 };
+        let Some((wave, end)) = ring.wait(waits, &*group, count) else { return OVER.0 };
         (*behind, (*frame).end) = (true, end);
-        go_on(frame, ring.wave())
+        // One that has run in this frame is in a mode that its code is for: what changes the mode ends the code.
+        let Some((of, kept)) = OfWaves::get((*frame).known, wave, (*wave).id) else {
+            return go_on(frame, wave);
+        };
+        let pc = (*wave).pc;
+        if (*frame).began[0].pc != pc {
+            if (*frame).began[1].pc != pc {
+                return go_on(frame, wave);
+            }
+            (*frame).began.swap(0, 1);
+        }
+        let Began { number, entry, .. } = (*frame).began[0];
+        (*frame).entry = entry;
+        (*frame).base = count.wrapping_sub(number as u64);
+        (*frame).wave = OfWave { kept, masked: (*wave).exec(), ..of };
+        TURN.0
+    }
+}
+
+/// [`wait_by`], after what it takes for granted has been seen to.
+///
+/// # Safety
+/// As for [`run_handlers`].
+#[inline(never)]
+unsafe fn wait_slowly(
+    frame: *mut Frame,
+    op: *const Op,
+    counts: [u32; 2],
+    builtin: Control,
+    number: u32,
+) -> u32 {
+    // SAFETY: by the contract.
+    unsafe {
+        let wave = (*frame).wave.wave();
+        take_exec(frame, &mut *wave);
+        if is_ring(frame) {
+            return wait_by(frame, op, counts, builtin, number);
+        }
+        let cx: *mut Cx<'_> = (*frame).cx.cast();
+        match barrier(&mut *wave, (*cx).workgroup, builtin, number) {
+            Ok(_) => Flow::NEXT.0,
+            Err(event) => stop(frame, op, event),
+        }
+    }
+}
+
+/// An operation gave an event.
+///
+/// # Safety
+/// As for [`run_handlers`].
+#[cold]
+#[inline(never)]
+unsafe fn stop(frame: *mut Frame, op: *const Op, event: Event) -> u32 {
+    // SAFETY: by the contract.
+    unsafe {
+        let cx = Frame::cx(frame);
+        (cx.op, cx.event, (*frame).op) = (&*op, Some(event), op);
+        end_turn(frame)
     }
 }
 
@@ -156,53 +215,50 @@ unsafe fn ask_ring(frame: *mut Frame) {
     }
 }
 
-/// [`TURN`] if code goes on with a wave, at its PC. The context has it, or is behind.
+/// [`TURN`] or [`ELSEWHERE`] if code goes on with a wave, at its PC. The context has it, or is behind.
 ///
 /// # Safety
 /// As for [`run_handlers`].
-#[inline(always)]
+#[inline(never)]
 unsafe fn go_on(frame: *mut Frame, wave: *mut Wave) -> u32 {
     // SAFETY: by the contract, and that of `enter`.
     unsafe {
-        let (pc, wide) = ((*wave).pc, (*wave).halves() == 2);
-        let mode = (*wave).mode == (*frame).mode && wide == (*frame).form.wide;
-        // Waves that take turns at barriers mostly go on where the one before them went on.
-        let began = (*frame).began.filter(|(began, _)| mode && *began == pc);
-        let number = if let Some((_, number)) = began {
-            number
-        } else {
-            let Some(number) = find_entry(frame, mode) else { return SWITCHED.0 };
-            number
-        };
+        let Some((number, flow)) = find_entry(frame, wave) else { return SWITCHED.0 };
         let cx: *mut Cx<'_> = (*frame).cx.cast();
         (*frame).base = (*cx).instructions.wrapping_sub(number as u64);
         (*frame).wave = match OfWaves::get((*frame).known, wave, (*wave).id) {
             Some((of, kept)) => OfWave { kept, masked: (*wave).exec(), ..of },
             None => OfWave::new(Frame::cx(frame), (*frame).known),
         };
-        TURN.0
+        flow.0
     }
 }
 
-/// Sets where code goes on with the wave in the context. Gives the number of the operation there; none, if it is not in this code. `mode`: the
-/// wave has the frame's MODE.
+/// Sets where code goes on with a wave that is in the context, or will be. Gives the number of the operation there, and [`TURN`], or [`ELSEWHERE`]
+/// if that is other code; nothing, if there is none.
 ///
 /// # Safety
 /// As for [`run_handlers`].
-#[inline(never)]
-unsafe fn find_entry(frame: *mut Frame, mode: bool) -> Option<u32> {
+unsafe fn find_entry(frame: *mut Frame, wave: *mut Wave) -> Option<(u32, Flow)> {
     // SAFETY: by the contract.
     unsafe {
-        let cx = Frame::cx(frame);
+        let (pc, wide) = ((*wave).pc, (*wave).halves() == 2);
         let program = &*(*frame).program;
-        let next = program.op_at(cx.wave.pc)?;
-        let place = (*frame).places.as_ref()?.get(program.index_of(next))?;
-        let entry = place.entry_of((*frame).code)?;
-        if !mode && Form::of(cx) != Some((*frame).form) {
+        let next = program.op_at(pc)?;
+        let (code, entry) = (&(*(*frame).places)).get(program.index_of(next))?.code()?;
+        let same = (*wave).mode == (*frame).mode && wide == (*frame).form.wide;
+        if !same && Form::of(Frame::cx(frame)) != Some((*frame).form) {
             return None;
         }
-        (*frame).entry = entry;
-        (*frame).began = Some((cx.wave.pc, next.number));
-        Some(next.number)
+        let began = Began { pc, number: next.number, entry };
+        let flow = if code as usize == (*frame).code as usize {
+            (*frame).began = [began, (*frame).began[0]];
+            TURN
+        } else {
+            (*frame).began = [began, Began::NOWHERE];
+            ELSEWHERE
+        };
+        ((*frame).code, (*frame).entry) = (code, entry);
+        Some((next.number, flow))
     }
 }

@@ -7,6 +7,7 @@ mod faults;
 mod groups;
 mod integers;
 mod memory;
+mod plain;
 mod random;
 
 use crate::{Jit, Made};
