@@ -160,11 +160,15 @@ pub const TURN: Flow = Flow(u32::MAX - 3);
 /// As [`SWITCHED`], and no wave is ready in this round.
 pub const OVER: Flow = Flow(u32::MAX - 2);
 
+/// Offset of MODE in a wave.
+pub const MODE: i32 = offset_of!(Wave, mode) as i32;
+
 /// Offsets in [`Frame`], for code that is made.
 pub mod at {
     use super::{Frame, offset_of};
     pub const DENORMALS: i32 = offset_of!(Frame, denormals) as i32;
     pub const NO_DENORMALS: i32 = offset_of!(Frame, no_denormals) as i32;
+    pub const WAVE: i32 = offset_of!(Frame, wave.wave) as i32;
     pub const LAST_ADDRESSES: i32 = offset_of!(Frame, wave.last_addresses) as i32;
     pub const KEPT: i32 = offset_of!(Frame, wave.kept) as i32;
     pub const LDS: i32 = offset_of!(Frame, lds) as i32;

@@ -1,7 +1,7 @@
 //! How each operation is executed: as code, or by its handler. Decided from the lane-loop representation; no instruction
 //! is named.
 
-use crate::emit::half;
+use crate::emit::{half, output};
 use crate::mode::reads_known_mode;
 use crate::pairs::{self, Pair};
 use crate::parts::{self, Part};
@@ -14,6 +14,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use wavesim_machine::exec::machine_ops::does_nothing;
 use wavesim_machine::exec::op::{Ext, Op, Place, Variant};
 use wavesim_machine::isa::{OPERATIONS, SEMANTICS};
+use wavesim_machine::state::wave::STAGE;
 
 /// How an operation is executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -151,14 +152,34 @@ fn plain_once(op: &Op, handlers: &Handlers) -> bool {
 }
 
 fn plain_lanes(op: &Op, ext: &Ext, handlers: &Handlers) -> bool {
-    const MODIFIED: u16 = Op::CLAMP | Op::OUTPUT | Op::NO_RESULT;
-    let high = op.flags & Op::HIGH != 0 && !lanes(handlers).is_some_and(writes_half);
-    let mask = lanes(handlers).is_some_and(|lanes| lanes.steps.contains(&Step::ReadMask));
-    let result = handlers.result_dwords() > 0;
-    let scalar = op.flags & Op::SCALAR_DEST != 0 && result;
-    let moved = ext.dpp.is_some() || ext.sdwa.is_some();
+    let Some(lanes) = lanes(handlers) else { return false };
+    let high = op.flags & Op::HIGH != 0 && !writes_half(lanes);
+    let mask = lanes.steps.contains(&Step::ReadMask);
+    let scalar = op.flags & Op::SCALAR_DEST != 0 && handlers.result_dwords() > 0;
     let carry = matches!(op.src[3].place(), Place::Scalar(_));
-    op.flags & MODIFIED == 0 && !high && !scalar && !moved && (carry || !mask)
+    let fits = |step: &Step| match step {
+        Step::Write { dwords, how: WriteBack::General { output } | WriteBack::Half { output } } => {
+            op.flags & Op::OUTPUT == 0 || output::fits(ext, *output, *dwords)
+        }
+        // Lanes that DPP switches off keep their bits.
+        Step::Gather { keep, .. } => !keep || ext.dpp.is_none(),
+        Step::Stage { slot: 0, dwords, .. } => ext.dpp.is_none() || moves(op, ext, *dwords),
+        Step::Loop(lanes) => op.flags & Op::CLAMP == 0 || saturates(&lanes.body),
+        _ => true,
+    };
+    let plain = op.flags & Op::NO_RESULT == 0 && !high && !scalar && (carry || !mask);
+    plain && lanes.steps.iter().all(fits)
+}
+
+/// Whether lanes of the first source, which has so many registers, can be moved.
+fn moves(op: &Op, ext: &Ext, dwords: u32) -> bool {
+    let whole = dwords == if ext.sign_at[0] == 63 { 2 } else { 1 };
+    whole && matches!(op.src[0].place(), Place::Vector(first) if first + dwords as usize <= STAGE)
+}
+
+/// Whether integers that saturate can be compiled.
+fn saturates(body: &[Stmt]) -> bool {
+    !any_value(body, &|v| matches!(&v.kind, ValueKind::Saturate { value, .. } if value.hold == Hold::W128))
 }
 
 /// Whether a result of 16 bits goes to one half of a register.

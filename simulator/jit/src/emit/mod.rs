@@ -3,6 +3,7 @@
 
 mod bytes;
 mod convert;
+mod dpp;
 mod exponent;
 mod fields;
 mod float;
@@ -15,6 +16,7 @@ mod modifiers;
 mod moves;
 mod once;
 mod ops;
+pub mod output;
 mod packet;
 mod pairs;
 mod parts;

@@ -210,6 +210,7 @@ impl Emitter<'_> {
                 Some(Val::Mask(self.lanes_of(bits)?))
             }
         };
+        self.env.active = buffered.active.map(|register| self.register(packet, register));
         match self.unsure_selector(lanes, &sources)? {
             Some(at) => self.by_selector(at, buffered, &sources, packet),
             None => self.steps(buffered, &sources, packet),
@@ -254,31 +255,59 @@ impl Emitter<'_> {
                         Val::Truth(_) | Val::Known(_) => Val::Mask(self.mask(truth)?),
                         truth => truth,
                     };
+                    let truth = match self.env.active {
+                        Some(active) => self.either(true, truth, Val::Mask(active))?,
+                        None => truth,
+                    };
                     let code = mask_register(*mask, &op);
                     packet.masks.insert(code, Gathered { truth, keep: *keep });
                 }
-                Step::Write { how: WriteBack::Half { .. }, .. } => {
-                    let v = self.env.var(isa_lower::ir::Var::Operand(Role::D0));
-                    let old = self.register(packet, op.d);
-                    let v = self.in_half(old, v, op.flags & Op::HIGH != 0)?;
-                    packet.registers.insert(op.d, (v, true));
-                }
-                Step::Write { dwords, .. } => {
-                    let v = self.env.var(isa_lower::ir::Var::Operand(Role::D0));
-                    if *dwords == 1 {
-                        let v = self.raw_lanes(v)?;
-                        packet.registers.insert(op.d, (v, true));
-                    } else {
-                        let v = self.wide(v)?;
-                        let (low, high) = (self.low_words(v), self.high_words(v));
-                        self.known.wholes.insert((low, high), v);
-                        packet.registers.insert(op.d, (low, true));
-                        packet.registers.insert(op.d + 1, (high, true));
-                    }
-                }
+                Step::Write { dwords, how } => self.write_result(packet, &op, *dwords, *how)?,
                 _ => {}
             }
         }
+        Ok(())
+    }
+
+    /// A result, in the registers of the packet.
+    fn write_result(&mut self, packet: &mut Packet, op: &Op, dwords: u32, how: WriteBack) -> R<()> {
+        let v = self.env.var(isa_lower::ir::Var::Operand(Role::D0));
+        let v = match how {
+            WriteBack::General { output } | WriteBack::Half { output } => self.output(op, output, v)?,
+            WriteBack::Fast { .. } => v,
+        };
+        if dwords != 1 {
+            let v = self.wide(v)?;
+            let (low, high) = (self.low_words(v), self.high_words(v));
+            if self.env.active.is_none() {
+                self.known.wholes.insert((low, high), v);
+            }
+            self.set_register(packet, op.d, low)?;
+            return self.set_register(packet, op.d + 1, high);
+        }
+        let placed = self.placed(op, v, |e| e.register(packet, op.d))?;
+        let v = match (placed, how) {
+            (Some(v), _) => self.raw_lanes(v)?,
+            (None, WriteBack::Half { .. }) => {
+                let old = self.register(packet, op.d);
+                self.in_half(old, v, op.flags & Op::HIGH != 0)?
+            }
+            _ => self.raw_lanes(v)?,
+        };
+        self.set_register(packet, op.d, v)
+    }
+
+    /// Writes a register, in lanes that execute.
+    fn set_register(&mut self, packet: &mut Packet, register: u16, v: V) -> R<()> {
+        let v = match self.env.active {
+            Some(active) => {
+                let old = self.register(packet, register);
+                let (v, old) = (self.exact(v), self.exact(old));
+                self.f.blend(false, active, v, old)
+            }
+            None => v,
+        };
+        packet.registers.insert(register, (v, true));
         Ok(())
     }
 

@@ -35,7 +35,9 @@ pub struct Run {
     /// Loads.
     pub accesses: Vec<Access>,
     /// Registers that they and others write.
-    written: HashSet<u16>,
+    pub written: HashSet<u16>,
+    /// Hidden registers that have sources from other lanes.
+    pub hidden: usize,
     /// Mask registers that they write, by operand code.
     masks: Vec<usize>,
     /// EXEC of all of them.
@@ -48,6 +50,8 @@ pub struct Buffered {
     pub handlers: Arc<Handlers>,
     pub sources: Sources,
     pub carry: Option<Bits>,
+    /// The register with the mask of lanes that execute it, where these are not those of EXEC.
+    pub active: Option<u16>,
     /// What it moves, if it is a load or store.
     pub access: Option<Words>,
 }
@@ -69,6 +73,8 @@ pub type Sources = Vec<(Role, Staged)>;
 
 /// A source, dword by dword.
 pub struct Staged {
+    /// Which source it is.
+    pub slot: usize,
     pub words: Vec<Lane>,
     pub modified: Option<Modifiers>,
 }
@@ -116,12 +122,25 @@ impl Emitter<'_> {
         if lanes.masks.iter().any(|mask| self.run.masks.iter().any(|waiting| clashes(mask, waiting))) {
             self.close_run()?;
         }
+        let dpp = self.exts[op.ext as usize].dpp.filter(|_| op.flags & Op::MODIFY != 0);
+        if dpp.is_some() {
+            self.begin_moves(op, first_words(lanes))?;
+        }
         let exec = self.mask_register(EXEC_LO)?;
         if self.run.exec.is_some_and(|other| other != exec) || self.run.ops.len() >= LONGEST {
             self.close_run()?;
         }
         self.run.exec = Some(exec);
-        let (sources, carry) = self.stage(lanes, op)?;
+        let (mut sources, carry) = self.stage(lanes, op)?;
+        let mut active = None;
+        if let Some(dpp) = dpp {
+            let exec = self.one(exec, self.mask_hold())?;
+            let moved = self.moved(op, &dpp, first_words(lanes), exec)?;
+            active = moved.active;
+            if let Some((_, staged)) = sources.iter_mut().find(|(_, staged)| staged.slot == 0) {
+                staged.words = moved.words;
+            }
+        }
         // Reading the operands may have closed the run that EXEC is of.
         self.run.exec = Some(exec);
         self.run.masks.extend(lanes.masks.iter().map(|mask| mask_register(*mask, op)));
@@ -129,7 +148,7 @@ impl Emitter<'_> {
             || lanes.masks.iter().any(|mask| mask_register(*mask, op) + 1 >= EXEC_LO);
         self.run.written.extend((0..handlers.result_dwords() as u16).map(|k| op.d + k));
         self.begin_run(at);
-        self.run.ops.push(Buffered { at, handlers: handlers.clone(), sources, carry, access: None });
+        self.run.ops.push(Buffered { at, handlers: handlers.clone(), sources, carry, active, access: None });
         if new_exec { self.close_run() } else { Ok(()) }
     }
 
@@ -186,7 +205,7 @@ impl Emitter<'_> {
         }
         let ext = &self.exts[op.ext as usize];
         let modified = Modifiers::of(op, ext, role, slot);
-        Ok(Staged { words, modified })
+        Ok(Staged { slot, words, modified })
     }
 
     /// Takes in a load, or emits a store.
@@ -230,7 +249,7 @@ impl Emitter<'_> {
         self.run.exec = Some(exec);
         self.run.written.extend((0..(count * registers) as u16).map(|k| op.d + k));
         let access = Some(Words { first, count, exec: self.one(exec, self.mask_hold())?, part });
-        self.run.ops.push(Buffered { at, handlers, sources: Vec::new(), carry: None, access });
+        self.run.ops.push(Buffered { at, handlers, sources: Vec::new(), carry: None, active: None, access });
         Ok(())
     }
 
@@ -348,6 +367,15 @@ impl Emitter<'_> {
     pub fn unless(&mut self, v: V, to: Label) {
         self.f.branch(Cc::Eq, Width::W32, v, 0, to);
     }
+}
+
+/// Registers of the first source.
+fn first_words(lanes: &Lanes) -> usize {
+    let words = |step: &Step| match step {
+        Step::Stage { slot: 0, dwords, .. } => Some(*dwords as usize),
+        _ => None,
+    };
+    lanes.steps.iter().find_map(words).unwrap_or(0)
 }
 
 /// The floats of all instructions.

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use wavesim_machine::exec::machine_ops::does_nothing;
 use wavesim_machine::exec::op::{Op, Source};
 use wavesim_machine::state::wave::SGPRS;
+use wavesim_x64::inst::V;
 
 /// The variables of an operation.
 #[derive(Debug, Clone, Default)]
@@ -22,6 +23,8 @@ pub struct Env {
     pub bits: BTreeMap<Mask, Val>,
     /// The carry-in of each lane.
     pub carry: Option<Val>,
+    /// The lanes that execute, where these are not those of EXEC.
+    pub active: Option<V>,
     /// Results of calls that are made ahead.
     pub calls: Vec<Val>,
     /// What a lane has loaded, or stores.

@@ -126,9 +126,9 @@ impl Emitter<'_> {
                 }
                 Ok(all)
             }
-            ValueKind::Saturate { value: inner, to, .. } => {
+            ValueKind::Saturate { value: inner, from, to } => {
                 if self.env.op(self.ops).flags & Op::CLAMP != 0 {
-                    return Err(Unsupported("clamp"));
+                    return self.saturated(inner, *from, *to, hold);
                 }
                 if to.width <= 32 && hold == Hold::W32 {
                     let v = self.low_word(inner)?;
@@ -243,7 +243,7 @@ impl Emitter<'_> {
     }
 
     /// The low `width` bits of a holder as a signed number of the holder.
-    fn signed(&mut self, v: Val, hold: Hold, width: u32) -> R<Val> {
+    pub fn signed(&mut self, v: Val, hold: Hold, width: u32) -> R<Val> {
         let above = hold.bits() - width;
         if above == 0 {
             return Ok(match v {

@@ -7,6 +7,8 @@ mod faults;
 mod groups;
 mod integers;
 mod memory;
+mod modified;
+mod moved;
 mod random;
 
 use crate::{Jit, Made};
