@@ -87,6 +87,9 @@ struct OfWave {
     masked: u64,
     /// What instructions accessed last, for prefetching: `Wave::last_addresses`.
     last_addresses: *mut u64,
+    /// Its scratch, and the bytes of each lane; 0 where there is less than that for all lanes.
+    scratch: *mut u8,
+    scratch_stride: u64,
     /// What is known of it.
     kept: *mut Kept,
     wave: *mut Wave,
@@ -101,6 +104,9 @@ impl OfWave {
         unsafe {
             let first = file(&*cx, 0);
             let wave: *mut Wave = &mut *(*cx).wave;
+            let (scratch, stride) = (&raw mut *(*cx).scratch, (*cx).scratch_stride as u64);
+            let all = stride * (*wave).size() as u64;
+            let fits = all <= scratch.len() as u64 && all < 1 << 31;
             let mut of = OfWave {
                 vectors: first.at(0),
                 sgprs: (&raw mut (*wave).sgprs).cast(),
@@ -109,6 +115,8 @@ impl OfWave {
                 code_base: (*wave).code_base,
                 masked: (*wave).exec(),
                 last_addresses: (&raw mut (*wave).last_addresses).cast(),
+                scratch: scratch.cast(),
+                scratch_stride: if fits { stride } else { 0 },
                 kept: std::ptr::null_mut(),
                 wave,
             };
@@ -171,6 +179,8 @@ pub mod at {
     pub const WAVE: i32 = offset_of!(Frame, wave.wave) as i32;
     pub const LAST_ADDRESSES: i32 = offset_of!(Frame, wave.last_addresses) as i32;
     pub const KEPT: i32 = offset_of!(Frame, wave.kept) as i32;
+    pub const SCRATCH: i32 = offset_of!(Frame, wave.scratch) as i32;
+    pub const SCRATCH_STRIDE: i32 = offset_of!(Frame, wave.scratch_stride) as i32;
     pub const LDS: i32 = offset_of!(Frame, lds) as i32;
     pub const LDS_BYTES: i32 = offset_of!(Frame, lds_bytes) as i32;
     pub const RANGES: i32 = offset_of!(Frame, ranges) as i32;

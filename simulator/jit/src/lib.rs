@@ -15,6 +15,7 @@
 //! - [`mode`]: what code knows of MODE
 //! - [`pairs`]: stores of one instruction to several places
 //! - [`parts`]: loads and stores of parts of words
+//! - [`scratch`]: loads and stores of each lane's own memory
 //! - [`rare`]: what code calls for lanes whose results are not certain
 //! - [`host`]: code memory
 //! - [`source`]: the program, as the compiler has it
@@ -39,6 +40,7 @@ mod parts;
 mod plan;
 mod rare;
 mod relative;
+mod scratch;
 mod source;
 mod unit;
 mod unrolled;

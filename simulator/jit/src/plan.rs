@@ -5,6 +5,7 @@ use crate::emit::{half, output};
 use crate::mode::reads_known_mode;
 use crate::pairs::{self, Pair};
 use crate::parts::{self, Part};
+use crate::scratch::{self, Scratch};
 use crate::unrolled;
 use isa_lower::ir::*;
 use isa_lower::visit::{any_stmt, any_value, each_value};
@@ -51,6 +52,7 @@ struct Known {
     handlers: Arc<Handlers>,
     part: Option<Arc<Part>>,
     pair: Option<Arc<Pair>>,
+    scratch: Option<Arc<Scratch>>,
     ability: Ability,
 }
 
@@ -69,8 +71,10 @@ fn lowered(number: u16) -> Arc<Known> {
         let handlers = isa_lower::lower(&SEMANTICS.operations[number as usize]);
         let part = lanes(&handlers).and_then(parts::find).filter(part_fits).map(Arc::new);
         let pair = lanes(&handlers).and_then(pairs::find).map(Arc::new);
-        let ability = Ability { part: part.is_some() || pair.is_some(), ..ability(&handlers) };
-        Arc::new(Known { handlers: Arc::new(handlers), part, pair, ability })
+        let scratch = lanes(&handlers).and_then(scratch::find).map(Arc::new);
+        let moves = part.is_some() || pair.is_some() || scratch.is_some();
+        let ability = Ability { part: moves, ..ability(&handlers) };
+        Arc::new(Known { handlers: Arc::new(handlers), part, pair, scratch, ability })
     });
     made.clone()
 }
@@ -111,6 +115,11 @@ impl Operations {
         self.of(op)?.pair.clone()
     }
 
+    /// The access of scratch that it is.
+    pub fn scratch(&mut self, op: &Op) -> Option<Arc<Scratch>> {
+        self.of(op)?.scratch.clone()
+    }
+
     /// How it is executed.
     pub fn kind(&mut self, op: &Op, exts: &[Ext]) -> Kind {
         let Some(known) = self.of(op) else { return Kind::Call };
@@ -125,6 +134,9 @@ impl Operations {
         }
         if let Some(pair) = &known.pair {
             return if pairs::is_plain(op, pair) { Kind::Access } else { Kind::Call };
+        }
+        if let Some(access) = &known.scratch {
+            return if scratch::is_plain(op, access) { Kind::Lanes } else { Kind::Call };
         }
         match (nothing, branch, once, lanes) {
             (true, ..) => Kind::Nothing,
@@ -396,7 +408,7 @@ fn statement(stmt: &Stmt, lane: bool) -> bool {
 }
 
 /// Whether a value can be compiled; those in it are asked for themselves.
-fn value(value: &Value, lane: bool) -> bool {
+pub fn value(value: &Value, lane: bool) -> bool {
     let wide = value.hold == Hold::W128;
     match &value.kind {
         ValueKind::Const(_) | ValueKind::Var(_) | ValueKind::OperandNumber(_) | ValueKind::Resize(_) => true,
@@ -405,9 +417,9 @@ fn value(value: &Value, lane: bool) -> bool {
             !wide || matches!(op, Op2::And | Op2::Or | Op2::Xor) || lane && wide_sum(*op, a, b)
         }
         ValueKind::Field(name) => {
-            const FIELDS: [&str; 12] = [
+            const FIELDS: [&str; 13] = [
                 "OFFSET", "SIMM16", "SIMM4", "OFFSET0", "OFFSET1", "SIMM32", "NEG", "NEG_HI", "ABS", "OPSEL",
-                "OPSEL_HI", "CLAMP",
+                "OPSEL_HI", "CLAMP", "SVE",
             ];
             FIELDS.contains(name)
         }

@@ -437,7 +437,7 @@ impl Emitter<'_> {
     }
 
     /// The highest of unsigned words; beyond every limit from 2 GiB on, which offsets may not have.
-    fn highest(&mut self, v: V) -> V {
+    pub fn highest(&mut self, v: V) -> V {
         let upper = self.f.upper_half(v);
         let mut v = self.f.rvm(HIGHER, v, upper, None);
         for order in [0x4e, 0xb1] {

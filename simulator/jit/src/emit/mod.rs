@@ -22,6 +22,7 @@ mod pairs;
 mod parts;
 mod rare;
 mod run;
+mod scratch;
 mod shift;
 mod stmt;
 mod val;

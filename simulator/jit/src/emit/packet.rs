@@ -186,6 +186,9 @@ impl Emitter<'_> {
 
     /// An instruction.
     pub fn packet_op(&mut self, buffered: &Buffered, packet: &mut Packet) -> R<()> {
+        if let Some(own) = &buffered.scratch {
+            return self.move_scratch(buffered, own, packet);
+        }
         let lanes = plan::lanes(&buffered.handlers).ok_or(Unsupported("an operation"))?;
         self.env = Env::new(buffered.at);
         let mut sources: Vec<(Role, Vec<Val>)> = Vec::new();

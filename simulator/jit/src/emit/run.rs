@@ -5,6 +5,7 @@
 use super::memory::{Access, Places};
 use super::modifiers::Modifiers;
 use super::once::Scalars;
+use super::scratch::Own;
 use super::stmt::mask_code;
 use super::val::Val;
 use super::{Emitter, R, Unsupported};
@@ -52,6 +53,8 @@ pub struct Buffered {
     pub carry: Option<Bits>,
     /// The register with the mask of lanes that execute it, where these are not those of EXEC.
     pub active: Option<u16>,
+    /// What it moves, if it is an access of scratch.
+    pub scratch: Option<Own>,
     /// What it moves, if it is a load or store.
     pub access: Option<Words>,
 }
@@ -141,6 +144,12 @@ impl Emitter<'_> {
                 staged.words = moved.words;
             }
         }
+        let mut scratch = None;
+        if let Some(access) = self.operations.scratch(op) {
+            self.begin_scratch(&access, &sources)?;
+            let exec = self.one(exec, self.mask_hold())?;
+            scratch = Some(self.scratch(at, access, &sources, exec)?);
+        }
         // Reading the operands may have closed the run that EXEC is of.
         self.run.exec = Some(exec);
         self.run.masks.extend(lanes.masks.iter().map(|mask| mask_register(*mask, op)));
@@ -148,7 +157,15 @@ impl Emitter<'_> {
             || lanes.masks.iter().any(|mask| mask_register(*mask, op) + 1 >= EXEC_LO);
         self.run.written.extend((0..handlers.result_dwords() as u16).map(|k| op.d + k));
         self.begin_run(at);
-        self.run.ops.push(Buffered { at, handlers: handlers.clone(), sources, carry, active, access: None });
+        self.run.ops.push(Buffered {
+            at,
+            handlers: handlers.clone(),
+            sources,
+            carry,
+            active,
+            scratch,
+            access: None,
+        });
         if new_exec { self.close_run() } else { Ok(()) }
     }
 
@@ -249,7 +266,15 @@ impl Emitter<'_> {
         self.run.exec = Some(exec);
         self.run.written.extend((0..(count * registers) as u16).map(|k| op.d + k));
         let access = Some(Words { first, count, exec: self.one(exec, self.mask_hold())?, part });
-        self.run.ops.push(Buffered { at, handlers, sources: Vec::new(), carry: None, active: None, access });
+        self.run.ops.push(Buffered {
+            at,
+            handlers,
+            sources: Vec::new(),
+            carry: None,
+            active: None,
+            scratch: None,
+            access,
+        });
         Ok(())
     }
 
@@ -307,6 +332,7 @@ impl Emitter<'_> {
             [] => Places::default(),
             accesses => self.locate(accesses, [exec, full], refused)?,
         };
+        self.check_scratch(&run, refused)?;
         let before = self.zeros;
         let floats = floats_of(&run);
         self.daz = self.flush && floats.flushed && !floats.kept;
@@ -318,7 +344,7 @@ impl Emitter<'_> {
         let made = made?;
         self.set_flags(full, &made.normal);
         self.forget_kept(|register| run.written.contains(&register));
-        if !run.accesses.is_empty() {
+        if !run.accesses.is_empty() || run.ops.iter().any(|op| op.scratch.is_some()) {
             let on = self.f.label();
             self.f.push(Inst::Jump(on));
             // All is as it was before the run.
