@@ -45,9 +45,9 @@ fn agree(arch: Arch, sizes: &[u32], accesses: &[&str]) -> usize {
             let mut compiled = plain.clone();
             let (mut own, mut other) = (filled.clone(), filled);
             let memory = Memory::empty();
-            let a = run_with(&memory, &mut [], (&mut own, BYTES), &program, &mut plain, 1000, None);
+            let a = run_with(&memory, &mut [], (&mut own, BYTES), &program, &mut plain, 2000, None);
             let b =
-                run_with(&memory, &mut [], (&mut other, BYTES), &program, &mut compiled, 1000, Some(&code));
+                run_with(&memory, &mut [], (&mut other, BYTES), &program, &mut compiled, 2000, Some(&code));
             faults += matches!(a.0, Err(Event::Fault(_))) as usize;
             assert_eq!(a, b, "wave{size} {round} {lines:#?}");
             assert_eq!((plain.sgprs, plain.pc), (compiled.sgprs, compiled.pc));
@@ -58,6 +58,7 @@ fn agree(arch: Arch, sizes: &[u32], accesses: &[&str]) -> usize {
             assert!(own == other, "wave{size} {round} scratch {lines:#?}");
         }
         assert_eq!(code.made().failed, 0);
+        assert!(code.made().operations as usize >= accesses.len());
     }
     faults
 }
@@ -118,13 +119,14 @@ fn parts_of_words_of_lanes() {
 #[test]
 fn addresses_that_are_computed() {
     let lines = [
-        "v_and_b32 v3, 0x3c, v2",
+        "v_and_b32 v3, 0x8c, v2",
         "scratch_store_b32 v3, v2, off",
-        "v_and_b32 v3, 0x3c, v4",
+        "v_and_b32 v3, 0x8c, v4",
         "scratch_load_b32 v3, v3, off",
         "v_and_b32 v3, 0x3c, v3",
         "scratch_load_b32 v5, v3, off",
         "scratch_store_b32 v3, v1, off",
     ];
-    assert_eq!(agree(Arch::Rdna3, &[32, 64], &lines), 0);
+    let faults = agree(Arch::Rdna3, &[32, 64], &lines);
+    assert!((10..120).contains(&faults), "{faults}");
 }
