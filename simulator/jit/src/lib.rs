@@ -16,6 +16,8 @@
 //! - [`pairs`]: stores of one instruction to several places
 //! - [`parts`]: loads and stores of parts of words
 //! - [`scratch`]: loads and stores of each lane's own memory
+//! - [`lanes`]: functions that code calls for the lanes of a packet
+//! - [`sums`]: sums of 128 bits
 //! - [`rare`]: what code calls for lanes whose results are not certain
 //! - [`host`]: code memory
 //! - [`source`]: the program, as the compiler has it
@@ -34,6 +36,7 @@ mod emit;
 mod frame;
 mod host;
 mod kept;
+mod lanes;
 mod mode;
 mod pairs;
 mod parts;
@@ -42,6 +45,7 @@ mod rare;
 mod relative;
 mod scratch;
 mod source;
+mod sums;
 mod unit;
 mod unrolled;
 

@@ -2,10 +2,12 @@
 //! is named.
 
 use crate::emit::{half, output};
+use crate::lanes as functions;
 use crate::mode::reads_known_mode;
 use crate::pairs::{self, Pair};
 use crate::parts::{self, Part};
 use crate::scratch::{self, Scratch};
+use crate::sums;
 use crate::unrolled;
 use isa_lower::ir::*;
 use isa_lower::visit::{any_stmt, any_value, each_value};
@@ -362,6 +364,8 @@ fn in_lanes(lanes: &Lanes) -> bool {
             && !any_stmt(&l.body, &|s| !statement(s, true))
             && !any_value(&l.body, &|v| !value(v, true))
             && reads_known_mode(&l.body)
+            && unrolled::fits(&l.body)
+            && sums::fit(&l.body)
     };
     let step = |step: &Step| match step {
         Step::Stage { dwords, .. } => *dwords <= 2,
@@ -369,6 +373,14 @@ fn in_lanes(lanes: &Lanes) -> bool {
         Step::Loop(lane_loop) => body(lane_loop),
         Step::Simd { builtin: Pure::SelectBytes, calls, lanes, .. } => {
             body(lanes) && calls.iter().flatten().all(|v| !isa_lower::visit::any_in(v, &|v| !value(v, true)))
+        }
+        Step::Simd { builtin, ty, calls, lanes, .. }
+            if functions::builtin(*builtin, *ty, false).is_some() =>
+        {
+            let one = |args: &Vec<Value>| {
+                args.len() == 1 && !isa_lower::visit::any_in(&args[0], &|v| !value(v, true))
+            };
+            body(lanes) && calls.iter().all(one)
         }
         Step::Write { dwords, .. } => *dwords <= 2,
         Step::Simd { .. } | Step::StoreRoom { .. } | Step::Memory(_) => false,
@@ -385,7 +397,7 @@ fn statement(stmt: &Stmt, lane: bool) -> bool {
         Stmt::SetScalar { dwords, value, .. } => {
             !lane && (*dwords <= 2 || unrolled::wide_load(value, *dwords).is_some())
         }
-        Stmt::For { from, to, .. } => !lane && unrolled::bounds(from, to).is_some(),
+        Stmt::For { from, to, .. } => unrolled::bounds(from, to).is_some(),
         Stmt::SetElement { .. } | Stmt::SetSgpr { .. } => !lane,
         Stmt::SetMaskOperand(_) => !lane,
         Stmt::SetState(state, _) => {
@@ -414,12 +426,13 @@ pub fn value(value: &Value, lane: bool) -> bool {
         ValueKind::Const(_) | ValueKind::Var(_) | ValueKind::OperandNumber(_) | ValueKind::Resize(_) => true,
         ValueKind::ShrConst(..) | ValueKind::Select(..) => true,
         ValueKind::Op2(op, a, b) => {
-            !wide || matches!(op, Op2::And | Op2::Or | Op2::Xor) || lane && wide_sum(*op, a, b)
+            let signed = sums::signed(value).is_some() || *op == Op2::Mul && is_extended(a) && is_extended(b);
+            !wide || matches!(op, Op2::And | Op2::Or | Op2::Xor) || lane && (signed || wide_sum(*op, a, b))
         }
         ValueKind::Field(name) => {
-            const FIELDS: [&str; 13] = [
+            const FIELDS: [&str; 14] = [
                 "OFFSET", "SIMM16", "SIMM4", "OFFSET0", "OFFSET1", "SIMM32", "NEG", "NEG_HI", "ABS", "OPSEL",
-                "OPSEL_HI", "CLAMP", "SVE",
+                "OPSEL_HI", "CLAMP", "SVE", "OMOD",
             ];
             FIELDS.contains(name)
         }
@@ -440,8 +453,8 @@ pub fn value(value: &Value, lane: bool) -> bool {
             !lane && matches!(slot, Slot::Source(_)) && matches!(index.kind, ValueKind::Const(_))
         }
         ValueKind::Concat(parts) => !wide || parts.iter().all(|(_, lo)| *lo == 0),
-        ValueKind::SignExtend { .. }
-        | ValueKind::Op1(..)
+        ValueKind::SignExtend { .. } => !wide || lane,
+        ValueKind::Op1(..)
         | ValueKind::ShlConst(..)
         | ValueKind::Shl(..)
         | ValueKind::Shr(..)
@@ -452,6 +465,9 @@ pub fn value(value: &Value, lane: bool) -> bool {
         ValueKind::Compare { op, a, b, .. } => a.hold != Hold::W128 || lane && is_carry(*op, a, b),
         ValueKind::LogicalAnd(..) | ValueKind::LogicalOr(..) => true,
         ValueKind::SourceBit { source, .. } => *source < 4,
+        ValueKind::Float { op, ty, .. } if functions::float(*op, *ty, false).is_some() => lane,
+        ValueKind::Float { op: FloatOp::TrigPreop, ty: Ty::F64, .. } => lane,
+        ValueKind::Conversion(conversion, _) if functions::conversion(*conversion, false).is_some() => lane,
         ValueKind::Float { op, ty: Ty::F16, .. } => lane && half::is_compiled(*op),
         ValueKind::Float { op: FloatOp::FrexpMant | FloatOp::FrexpExp, ty, .. } => {
             lane && matches!(ty, Ty::F32 | Ty::F64)
@@ -500,9 +516,13 @@ fn wide_sum(op: Op2, a: &Value, b: &Value) -> bool {
     }
 }
 
+fn is_extended(v: &Value) -> bool {
+    matches!(&v.kind, ValueKind::SignExtend { value, width: 32 } if value.hold == Hold::W32)
+}
+
 /// Whether it asks for what a sum has beyond 64 bits.
 fn is_carry(op: Compare, a: &Value, b: &Value) -> bool {
-    let above = matches!(a.kind, ValueKind::ShrConst(_, 64));
+    let above = matches!(a.kind, ValueKind::ShrConst(_, 64)) || sums::is_bit_64(a);
     above && matches!(op, Compare::Eq | Compare::Ne) && b.kind == ValueKind::Const(0)
 }
 

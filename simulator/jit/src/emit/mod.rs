@@ -10,6 +10,7 @@ mod float;
 pub mod half;
 mod kept;
 mod known;
+mod lanes;
 mod lined;
 mod memory;
 mod modifiers;

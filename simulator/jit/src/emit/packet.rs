@@ -6,6 +6,7 @@ use super::stmt::Env;
 use super::val::Val;
 use super::{Emitter, R, Unsupported};
 use crate::frame::{HALF_BYTES, LANE_VEC_BYTES, at};
+use crate::lanes as functions;
 use crate::plan;
 use isa_lower::ir::{Hold, LaneLoop, Mask, Start, Step, WriteBack};
 use isa_spec::tables::Role;
@@ -226,11 +227,17 @@ impl Emitter<'_> {
         let lanes = plan::lanes(&buffered.handlers).ok_or(Unsupported("an operation"))?;
         for step in &lanes.steps {
             match step {
-                Step::Simd { calls, lanes, .. } => {
+                Step::Simd { builtin, ty, calls, lanes } => {
                     self.read_lanes(lanes, sources)?;
                     self.stmts(&lanes.body)?;
                     let mut results = Vec::new();
+                    let function = functions::builtin(*builtin, *ty, self.flush);
                     for args in calls {
+                        if let Some(function) = function {
+                            let v = self.value(&args[0])?;
+                            results.push(self.by_lane(function, &[v])?);
+                            continue;
+                        }
                         let args = [self.value(&args[0])?, self.value(&args[1])?, self.value(&args[2])?];
                         results.push(self.select_bytes(args)?);
                     }

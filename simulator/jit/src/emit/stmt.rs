@@ -105,12 +105,12 @@ impl Emitter<'_> {
                 self.env.whole = before;
             }
             Stmt::Control { builtin, .. } if does_nothing(*builtin) => {}
+            Stmt::For { var, from, to, body } => self.counted(*var, from, to, body)?,
             _ if self.packet.is_some() => return Err(Unsupported("a statement of a lane")),
             Stmt::SetState(state, value) => {
                 let v = self.value(value)?;
                 self.set_wave_state(*state, value.hold, v)?;
             }
-            Stmt::For { var, from, to, body } => self.counted(*var, from, to, body)?,
             Stmt::SetElement { id, index, value } => {
                 let (index, v) = (self.value(index)?, self.value(value)?);
                 let Val::Known(index) = index else { return Err(Unsupported("an index")) };

@@ -4,6 +4,7 @@ mod denormals;
 mod doubles;
 mod families;
 mod faults;
+mod functions;
 mod groups;
 mod integers;
 mod memory;

@@ -119,6 +119,8 @@ fn parts_of_words_of_lanes() {
 #[test]
 fn addresses_that_are_computed() {
     let lines = [
+        "v_mov_b32 v3, 4",
+        "v_readfirstlane_b32 s20, v3",
         "v_and_b32 v3, 0x8c, v2",
         "scratch_store_b32 v3, v2, off",
         "v_and_b32 v3, 0x8c, v4",
