@@ -87,6 +87,8 @@ struct OfWave {
     masked: u64,
     /// What instructions accessed last, for prefetching: `Wave::last_addresses`.
     last_addresses: *mut u64,
+    /// Registers that it has.
+    vgprs: u32,
     /// Its scratch, and the bytes of each lane; 0 where there is less than that for all lanes.
     scratch: *mut u8,
     scratch_stride: u64,
@@ -115,6 +117,7 @@ impl OfWave {
                 code_base: (*wave).code_base,
                 masked: (*wave).exec(),
                 last_addresses: (&raw mut (*wave).last_addresses).cast(),
+                vgprs: (*wave).vgpr_count(),
                 scratch: scratch.cast(),
                 scratch_stride: if fits { stride } else { 0 },
                 kept: std::ptr::null_mut(),
@@ -179,6 +182,7 @@ pub mod at {
     pub const WAVE: i32 = offset_of!(Frame, wave.wave) as i32;
     pub const LAST_ADDRESSES: i32 = offset_of!(Frame, wave.last_addresses) as i32;
     pub const KEPT: i32 = offset_of!(Frame, wave.kept) as i32;
+    pub const VGPRS: i32 = offset_of!(Frame, wave.vgprs) as i32;
     pub const SCRATCH: i32 = offset_of!(Frame, wave.scratch) as i32;
     pub const SCRATCH_STRIDE: i32 = offset_of!(Frame, wave.scratch_stride) as i32;
     pub const LDS: i32 = offset_of!(Frame, lds) as i32;

@@ -1,7 +1,7 @@
 //! How each operation is executed: as code, or by its handler. Decided from the lane-loop representation; no instruction
 //! is named.
 
-use crate::emit::{half, output};
+use crate::emit::{exchange, half, output};
 use crate::lanes as functions;
 use crate::mode::reads_known_mode;
 use crate::pairs::{self, Pair};
@@ -162,7 +162,7 @@ impl Operations {
 
 fn plain_once(op: &Op, handlers: &Handlers) -> bool {
     let modified = op.flags & (Op::OUTPUT | Op::CLAMP | Op::MODIFY | Op::HIGH) != 0;
-    once(handlers, op).is_some() && !modified
+    once(handlers, op).is_some_and(|once| exchange::is_plain(op, &once.body)) && !modified
 }
 
 fn plain_lanes(op: &Op, ext: &Ext, handlers: &Handlers) -> bool {
@@ -268,6 +268,7 @@ fn ability(handlers: &Handlers) -> Ability {
             let fine = |once: &Once| {
                 !once.changes_mode
                     && unrolled::fits(&once.body)
+                    && exchange::fits(&once.body)
                     && !any_stmt(&once.body, &|s| !statement(s, false))
                     && !any_value(&once.body, &|v| !value(v, false))
             };
@@ -399,7 +400,7 @@ fn statement(stmt: &Stmt, lane: bool) -> bool {
         }
         Stmt::For { from, to, .. } => unrolled::bounds(from, to).is_some(),
         Stmt::SetElement { .. } | Stmt::SetSgpr { .. } => !lane,
-        Stmt::SetMaskOperand(_) => !lane,
+        Stmt::SetMaskOperand(_) | Stmt::Vector(_) | Stmt::SetVgpr { .. } => !lane,
         Stmt::SetState(state, _) => {
             !lane
                 && matches!(
@@ -440,10 +441,10 @@ pub fn value(value: &Value, lane: bool) -> bool {
             State::LaneId => lane,
             State::Wave32 | State::Wave64 | State::WaveSize | State::InstSize => true,
             State::Mode => lane,
-            State::Status | State::VgprSize | State::WaveId => false,
+            State::Status | State::WaveId => false,
             _ => !lane,
         },
-        ValueKind::Element(..) => !lane,
+        ValueKind::Element(..) | ValueKind::VectorRead { .. } => !lane,
         ValueKind::Load { space, bytes, retry, .. } => {
             !lane && *space == Space::Scalar && !retry && matches!(bytes, 1 | 2 | 4 | 8 | 12 | 16)
         }

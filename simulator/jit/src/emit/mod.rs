@@ -4,6 +4,7 @@
 mod bytes;
 mod convert;
 mod dpp;
+pub mod exchange;
 mod exponent;
 mod fields;
 mod float;

@@ -214,6 +214,7 @@ impl Emitter<'_> {
                 }
             },
             State::M0 => self.sgpr(M0)?,
+            State::VgprSize => Val::One(self.f.load(Size::B4, self.frame, at::VGPRS)),
             State::Pc => {
                 let base = self.f.load(Size::B8, self.frame, at::CODE_BASE);
                 let pc = self.env.op(self.ops).pc as i64;

@@ -1,5 +1,6 @@
 //! Statements. Where lanes or the wave decide, all arms are computed and their results chosen: none has an effect.
 
+use super::exchange::Read;
 use super::val::{Val, low};
 use super::wave_memory::Found;
 use super::{Emitter, R, Unsupported};
@@ -27,6 +28,9 @@ pub struct Env {
     pub active: Option<V>,
     /// Results of calls that are made ahead.
     pub calls: Vec<Val>,
+    /// What a loop over the lanes of the wave reads, and whether there was one before.
+    pub reads: Vec<Read>,
+    exchanged: bool,
     /// What a lane has loaded, or stores.
     pub moved: Option<Val>,
     /// Elements of arrays.
@@ -107,6 +111,11 @@ impl Emitter<'_> {
             Stmt::Control { builtin, .. } if does_nothing(*builtin) => {}
             Stmt::For { var, from, to, body } => self.counted(*var, from, to, body)?,
             _ if self.packet.is_some() => return Err(Unsupported("a statement of a lane")),
+            Stmt::Vector(vector) => {
+                let begun = std::mem::replace(&mut self.env.exchanged, true);
+                self.exchange(vector, begun)?;
+            }
+            Stmt::SetVgpr { lane, reg, value } => self.set_lane(lane, reg, value)?,
             Stmt::SetState(state, value) => {
                 let v = self.value(value)?;
                 self.set_wave_state(*state, value.hold, v)?;

@@ -170,6 +170,7 @@ impl Emitter<'_> {
                 let args = [self.value(&args[0])?, self.value(&args[1])?, self.value(&args[2])?];
                 self.select_bytes(args)
             }
+            ValueKind::VectorRead { read, at } => self.vector_read(*read, at),
             ValueKind::SimdResult { call } => {
                 self.env.calls.get(*call).copied().ok_or(Unsupported("a call that was not made"))
             }

@@ -2,6 +2,7 @@
 
 mod denormals;
 mod doubles;
+mod exchange;
 mod families;
 mod faults;
 mod functions;
