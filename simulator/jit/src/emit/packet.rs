@@ -216,9 +216,16 @@ impl Emitter<'_> {
         };
         self.env.active = buffered.active.map(|register| self.register(packet, register));
         match self.unsure_selector(lanes, &sources)? {
-            Some(at) => self.by_selector(at, buffered, &sources, packet),
-            None => self.steps(buffered, &sources, packet),
+            // Of two ways neither has what the other has read.
+            Some(at) if !self.keeps_lanes(buffered) => self.by_selector(at, buffered, &sources, packet),
+            _ => self.steps(buffered, &sources, packet),
         }
+    }
+
+    /// Whether something of the register that an instruction writes stays, beside lanes that EXEC switches off.
+    fn keeps_lanes(&self, buffered: &Buffered) -> bool {
+        let op = &self.ops[buffered.at as usize];
+        buffered.active.is_some() || self.exts[op.ext as usize].sdwa.is_some()
     }
 
     /// The steps of an instruction whose sources are staged.

@@ -16,6 +16,7 @@ fn sources_of_other_lanes() {
         "v_xor_b32_dpp v27, v6, v5 row_xmask:9 row_mask:0x5 bank_mask:0xb fi:1",
         "v_mov_b32_dpp v28, v7 dpp8:[7,6,5,4,3,2,1,0]",
         "v_mov_b32_dpp v29, v7 dpp8:[1,1,1,4,5,0,0,0] fi:1",
+        "v_perm_b32_e64_dpp v32, v0, v1, v2 row_shr:1 row_mask:0xf bank_mask:0xf",
         "v_max_u16 v30, v20, v21",
         "v_mov_b32_dpp v31, v30 row_ror:9 row_mask:0xf bank_mask:0xf",
     ];
