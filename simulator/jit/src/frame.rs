@@ -1,7 +1,9 @@
 //! What compiled code is called with, and what it calls: the handlers of the interpreter.
 
+mod own;
 mod turns;
 
+pub use own::find_own;
 pub use turns::{meet, run_turn, wait};
 
 use crate::access::Ranges;
@@ -87,11 +89,6 @@ struct OfWave {
     masked: u64,
     /// What instructions accessed last, for prefetching: `Wave::last_addresses`.
     last_addresses: *mut u64,
-    /// Registers that it has.
-    vgprs: u32,
-    /// Its scratch, and the bytes of each lane; 0 where there is less than that for all lanes.
-    scratch: *mut u8,
-    scratch_stride: u64,
     /// What is known of it.
     kept: *mut Kept,
     wave: *mut Wave,
@@ -106,9 +103,6 @@ impl OfWave {
         unsafe {
             let first = file(&*cx, 0);
             let wave: *mut Wave = &mut *(*cx).wave;
-            let (scratch, stride) = (&raw mut *(*cx).scratch, (*cx).scratch_stride as u64);
-            let all = stride * (*wave).size() as u64;
-            let fits = all <= scratch.len() as u64 && all < 1 << 31;
             let mut of = OfWave {
                 vectors: first.at(0),
                 sgprs: (&raw mut (*wave).sgprs).cast(),
@@ -117,9 +111,6 @@ impl OfWave {
                 code_base: (*wave).code_base,
                 masked: (*wave).exec(),
                 last_addresses: (&raw mut (*wave).last_addresses).cast(),
-                vgprs: (*wave).vgpr_count(),
-                scratch: scratch.cast(),
-                scratch_stride: if fits { stride } else { 0 },
                 kept: std::ptr::null_mut(),
                 wave,
             };
@@ -182,9 +173,6 @@ pub mod at {
     pub const WAVE: i32 = offset_of!(Frame, wave.wave) as i32;
     pub const LAST_ADDRESSES: i32 = offset_of!(Frame, wave.last_addresses) as i32;
     pub const KEPT: i32 = offset_of!(Frame, wave.kept) as i32;
-    pub const VGPRS: i32 = offset_of!(Frame, wave.vgprs) as i32;
-    pub const SCRATCH: i32 = offset_of!(Frame, wave.scratch) as i32;
-    pub const SCRATCH_STRIDE: i32 = offset_of!(Frame, wave.scratch_stride) as i32;
     pub const LDS: i32 = offset_of!(Frame, lds) as i32;
     pub const LDS_BYTES: i32 = offset_of!(Frame, lds_bytes) as i32;
     pub const RANGES: i32 = offset_of!(Frame, ranges) as i32;

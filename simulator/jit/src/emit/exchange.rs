@@ -5,6 +5,7 @@ use super::packet::PacketAt;
 use super::val::Val;
 use super::{Emitter, R, Unsupported};
 use crate::frame::{HALF_BYTES, LANE_VEC_BYTES, REFUSED, at};
+use crate::kept::Kept;
 use isa_lower::ir::{Hold, Op2, Slot, Stmt, Value, ValueKind, Vector, VectorAt, VectorPlace, VectorRead};
 use isa_lower::visit::{any_stmt, each_stmt};
 use std::collections::HashSet;
@@ -105,7 +106,8 @@ impl Emitter<'_> {
     /// Refuses if the wave has fewer registers.
     fn refuse_beyond(&mut self, most: u16) {
         let on = self.f.label();
-        let count = self.f.load(Size::B4, self.frame, at::VGPRS);
+        let own = self.own();
+        let count = self.f.load(Size::B4, own, Kept::VGPRS);
         self.f.branch(Cc::GtU, Width::W32, count, most as i32, on);
         let kept = (self.scalars.clone(), self.zeros);
         self.flush_scalars();

@@ -7,7 +7,8 @@ use super::run::{Buffered, Lane, Run, Sources};
 use super::stmt::Env;
 use super::val::Val;
 use super::{Emitter, R, Unsupported};
-use crate::frame::at;
+use crate::frame::{at, find_own};
+use crate::kept::Kept;
 use crate::scratch::{Scratch, data};
 use isa_lower::ir::{Hold, LaneLoop, Start, Stmt, Value, ValueKind, Var};
 use isa_spec::tables::Role;
@@ -57,6 +58,17 @@ impl Emitter<'_> {
         Ok(Own { access, exec, same })
     }
 
+    /// Where it is that the wave has of its own, once it is known.
+    pub fn own(&mut self) -> V {
+        let known = self.f.label();
+        let kept = self.f.load(Size::B8, self.frame, at::KEPT);
+        let valid = self.f.load(Size::B8, kept, Kept::VALID);
+        self.f.branch(Cc::LtS, Width::W64, valid, 0, known);
+        self.rare(find_own as *const () as u64);
+        self.f.push(Inst::Label(known));
+        kept
+    }
+
     fn scratch_address(&mut self, access: &Scratch, sources: &[(Role, Vec<Val>)]) -> R<Val> {
         self.read_words(&access.before, sources);
         for stmt in &access.before.body {
@@ -87,7 +99,8 @@ impl Emitter<'_> {
         let Some((_, first)) = all.first() else { return Ok(()) };
         let exec = first.exec;
         let most = all.iter().map(|(_, own)| own.access.bytes).max().unwrap_or(0);
-        let stride = self.f.load(Size::B8, self.frame, at::SCRATCH_STRIDE);
+        let own = self.own();
+        let stride = self.f.load(Size::B8, own, Kept::STRIDE);
         self.f.branch(Cc::LtU, Width::W64, stride, most as i32, refused);
         let mut lanes = Vec::new();
         for (op, own) in &all {
@@ -199,8 +212,10 @@ impl Emitter<'_> {
     fn scratch_places(&mut self, own: &Own, sources: &[(Role, Vec<Val>)]) -> R<(V, V)> {
         let PacketAt { n, .. } = self.packet.ok_or(Unsupported("a packet"))?;
         let frame = self.frame;
-        let [scratch, stride] =
-            self.f.hoisted(|f| [at::SCRATCH, at::SCRATCH_STRIDE].map(|part| f.load(Size::B8, frame, part)));
+        let [scratch, stride] = self.f.hoisted(|f| {
+            let own = f.load(Size::B8, frame, at::KEPT);
+            [Kept::SCRATCH, Kept::STRIDE].map(|part| f.load(Size::B8, own, part))
+        });
         let hold = Hold::W32;
         let spread = self.f.hoisted(|f| f.splat(false, stride));
         let numbers = self.f.vconst(std::array::from_fn(|k| k as u32));
