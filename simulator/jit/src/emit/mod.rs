@@ -22,6 +22,7 @@ pub mod output;
 mod packet;
 mod pairs;
 mod parts;
+mod polynomial;
 mod rare;
 mod run;
 mod scratch;

@@ -9,6 +9,7 @@ use crate::frame::{HALF_BYTES, LANE_VEC_BYTES, at};
 use crate::lanes as functions;
 use crate::plan;
 use isa_lower::ir::{Hold, LaneLoop, Mask, Start, Step, WriteBack};
+use isa_spec::pcode::ir::Ty;
 use isa_spec::tables::Role;
 use std::collections::{BTreeMap, HashMap};
 use wavesim_machine::exec::op::Op;
@@ -242,7 +243,10 @@ impl Emitter<'_> {
                     for args in calls {
                         if let Some(function) = function {
                             let v = self.value(&args[0])?;
-                            results.push(self.by_lane(function, &[v])?);
+                            results.push(match ty {
+                                Ty::F32 => self.by_polynomial(*builtin, function, v)?,
+                                _ => self.by_lane(function, &[v])?,
+                            });
                             continue;
                         }
                         let args = [self.value(&args[0])?, self.value(&args[1])?, self.value(&args[2])?];
