@@ -1,7 +1,9 @@
 //! What compiled code is called with, and what it calls: the handlers of the interpreter.
 
+mod own;
 mod turns;
 
+pub use own::find_own;
 pub use turns::{meet, run_turn, wait};
 
 use crate::access::Ranges;
@@ -206,6 +208,7 @@ pub mod of_wave {
         at as i32 - offset_of!(Wave, sgprs) as i32
     }
     pub const SCC: i32 = from_sgprs(offset_of!(Wave, scc));
+    pub const MODE: i32 = from_sgprs(offset_of!(Wave, mode));
     /// Its address of the code, for jumps that are computed.
     pub const CODE_BASE: i32 = from_sgprs(offset_of!(Wave, code_base));
     /// What instructions accessed last, for prefetching.

@@ -12,8 +12,9 @@ const WAVES: usize = 32;
 /// Of one wave.
 #[repr(C)]
 pub struct Kept {
-    /// Whether something is known, by place: a bit each.
+    /// Whether something is known, by place: a bit each. The sign: [`Own`] is.
     valid: u64,
+    own: MaybeUninit<Own>,
     of: [MaybeUninit<Offsets>; MOST],
 }
 
@@ -30,7 +31,31 @@ struct Offsets {
     same: u32,
 }
 
+/// What a wave has of its own.
+#[repr(C)]
+pub struct Own {
+    /// Scratch of its lanes.
+    pub scratch: *mut u8,
+    /// Bytes of each lane; 0 where there is less than that for all lanes.
+    pub stride: u64,
+    /// How many registers there are.
+    pub vgprs: u32,
+}
+
 impl Kept {
+    /// Keeps what the wave has of its own.
+    pub fn set_own(&mut self, own: Own) {
+        self.own.write(own);
+        self.valid |= 1 << 63;
+    }
+
+    /// Offset of the wave's scratch.
+    pub const SCRATCH: i32 = (offset_of!(Kept, own) + offset_of!(Own, scratch)) as i32;
+    /// Offset of the bytes of each lane.
+    pub const STRIDE: i32 = (offset_of!(Kept, own) + offset_of!(Own, stride)) as i32;
+    /// Offset of the number of registers.
+    pub const VGPRS: i32 = (offset_of!(Kept, own) + offset_of!(Own, vgprs)) as i32;
+
     /// Offset of the bits that say what is known.
     pub const VALID: i32 = offset_of!(Kept, valid) as i32;
 

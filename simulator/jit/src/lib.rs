@@ -15,6 +15,9 @@
 //! - [`mode`]: what code knows of MODE
 //! - [`pairs`]: stores of one instruction to several places
 //! - [`parts`]: loads and stores of parts of words
+//! - [`scratch`]: loads and stores of each lane's own memory
+//! - [`lanes`]: functions that code calls for the lanes of a packet
+//! - [`sums`]: sums of 128 bits
 //! - [`rare`]: what code calls for lanes whose results are not certain
 //! - [`host`]: code memory
 //! - [`source`]: the program, as the compiler has it
@@ -33,13 +36,16 @@ mod emit;
 mod frame;
 mod host;
 mod kept;
+mod lanes;
 mod mode;
 mod pairs;
 mod parts;
 mod plan;
 mod rare;
 mod relative;
+mod scratch;
 mod source;
+mod sums;
 mod unit;
 mod unrolled;
 

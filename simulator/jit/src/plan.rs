@@ -1,10 +1,13 @@
 //! How each operation is executed: as code, or by its handler. Decided from the lane-loop representation; no instruction
 //! is named.
 
-use crate::emit::half;
+use crate::emit::{exchange, half, output};
+use crate::lanes as functions;
 use crate::mode::reads_known_mode;
 use crate::pairs::{self, Pair};
 use crate::parts::{self, Part};
+use crate::scratch::{self, Scratch};
+use crate::sums;
 use crate::unrolled;
 use isa_lower::ir::*;
 use isa_lower::visit::{any_stmt, any_value, each_value};
@@ -14,6 +17,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use wavesim_machine::exec::machine_ops::does_nothing;
 use wavesim_machine::exec::op::{Ext, Op, Place, Variant};
 use wavesim_machine::isa::{OPERATIONS, SEMANTICS};
+use wavesim_machine::state::wave::STAGE;
 
 /// How an operation is executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,6 +54,7 @@ struct Known {
     handlers: Arc<Handlers>,
     part: Option<Arc<Part>>,
     pair: Option<Arc<Pair>>,
+    scratch: Option<Arc<Scratch>>,
     ability: Ability,
 }
 
@@ -68,8 +73,10 @@ fn lowered(number: u16) -> Arc<Known> {
         let handlers = isa_lower::lower(&SEMANTICS.operations[number as usize]);
         let part = lanes(&handlers).and_then(parts::find).filter(part_fits).map(Arc::new);
         let pair = lanes(&handlers).and_then(pairs::find).map(Arc::new);
-        let ability = Ability { part: part.is_some() || pair.is_some(), ..ability(&handlers) };
-        Arc::new(Known { handlers: Arc::new(handlers), part, pair, ability })
+        let scratch = lanes(&handlers).and_then(scratch::find).map(Arc::new);
+        let moves = part.is_some() || pair.is_some() || scratch.is_some();
+        let ability = Ability { part: moves, ..ability(&handlers) };
+        Arc::new(Known { handlers: Arc::new(handlers), part, pair, scratch, ability })
     });
     made.clone()
 }
@@ -110,6 +117,11 @@ impl Operations {
         self.of(op)?.pair.clone()
     }
 
+    /// The access of scratch that it is.
+    pub fn scratch(&mut self, op: &Op) -> Option<Arc<Scratch>> {
+        self.of(op)?.scratch.clone()
+    }
+
     /// How it is executed.
     pub fn kind(&mut self, op: &Op, exts: &[Ext]) -> Kind {
         let Some(known) = self.of(op) else { return Kind::Call };
@@ -124,6 +136,9 @@ impl Operations {
         }
         if let Some(pair) = &known.pair {
             return if pairs::is_plain(op, pair) { Kind::Access } else { Kind::Call };
+        }
+        if let Some(access) = &known.scratch {
+            return if scratch::is_plain(op, access) { Kind::Lanes } else { Kind::Call };
         }
         match (nothing, branch, once, lanes) {
             (true, ..) => Kind::Nothing,
@@ -147,18 +162,38 @@ impl Operations {
 
 fn plain_once(op: &Op, handlers: &Handlers) -> bool {
     let modified = op.flags & (Op::OUTPUT | Op::CLAMP | Op::MODIFY | Op::HIGH) != 0;
-    once(handlers, op).is_some() && !modified
+    once(handlers, op).is_some_and(|once| exchange::is_plain(op, &once.body)) && !modified
 }
 
 fn plain_lanes(op: &Op, ext: &Ext, handlers: &Handlers) -> bool {
-    const MODIFIED: u16 = Op::CLAMP | Op::OUTPUT | Op::NO_RESULT;
-    let high = op.flags & Op::HIGH != 0 && !lanes(handlers).is_some_and(writes_half);
-    let mask = lanes(handlers).is_some_and(|lanes| lanes.steps.contains(&Step::ReadMask));
-    let result = handlers.result_dwords() > 0;
-    let scalar = op.flags & Op::SCALAR_DEST != 0 && result;
-    let moved = ext.dpp.is_some() || ext.sdwa.is_some();
+    let Some(lanes) = lanes(handlers) else { return false };
+    let high = op.flags & Op::HIGH != 0 && !writes_half(lanes);
+    let mask = lanes.steps.contains(&Step::ReadMask);
+    let scalar = op.flags & Op::SCALAR_DEST != 0 && handlers.result_dwords() > 0;
     let carry = matches!(op.src[3].place(), Place::Scalar(_));
-    op.flags & MODIFIED == 0 && !high && !scalar && !moved && (carry || !mask)
+    let fits = |step: &Step| match step {
+        Step::Write { dwords, how: WriteBack::General { output } | WriteBack::Half { output } } => {
+            op.flags & Op::OUTPUT == 0 || output::fits(ext, *output, *dwords)
+        }
+        // Lanes that DPP switches off keep their bits.
+        Step::Gather { keep, .. } => !keep || ext.dpp.is_none(),
+        Step::Stage { slot: 0, dwords, .. } => ext.dpp.is_none() || moves(op, ext, *dwords),
+        Step::Loop(lanes) => op.flags & Op::CLAMP == 0 || saturates(&lanes.body),
+        _ => true,
+    };
+    let plain = op.flags & Op::NO_RESULT == 0 && !high && !scalar && (carry || !mask);
+    plain && lanes.steps.iter().all(fits)
+}
+
+/// Whether lanes of the first source, which has so many registers, can be moved.
+fn moves(op: &Op, ext: &Ext, dwords: u32) -> bool {
+    let whole = dwords == if ext.sign_at[0] == 63 { 2 } else { 1 };
+    whole && matches!(op.src[0].place(), Place::Vector(first) if first + dwords as usize <= STAGE)
+}
+
+/// Whether integers that saturate can be compiled.
+fn saturates(body: &[Stmt]) -> bool {
+    !any_value(body, &|v| matches!(&v.kind, ValueKind::Saturate { value, .. } if value.hold == Hold::W128))
 }
 
 /// Whether a result of 16 bits goes to one half of a register.
@@ -233,6 +268,7 @@ fn ability(handlers: &Handlers) -> Ability {
             let fine = |once: &Once| {
                 !once.changes_mode
                     && unrolled::fits(&once.body)
+                    && exchange::fits(&once.body)
                     && !any_stmt(&once.body, &|s| !statement(s, false))
                     && !any_value(&once.body, &|v| !value(v, false))
             };
@@ -329,6 +365,8 @@ fn in_lanes(lanes: &Lanes) -> bool {
             && !any_stmt(&l.body, &|s| !statement(s, true))
             && !any_value(&l.body, &|v| !value(v, true))
             && reads_known_mode(&l.body)
+            && unrolled::fits(&l.body)
+            && sums::fit(&l.body)
     };
     let step = |step: &Step| match step {
         Step::Stage { dwords, .. } => *dwords <= 2,
@@ -336,6 +374,14 @@ fn in_lanes(lanes: &Lanes) -> bool {
         Step::Loop(lane_loop) => body(lane_loop),
         Step::Simd { builtin: Pure::SelectBytes, calls, lanes, .. } => {
             body(lanes) && calls.iter().flatten().all(|v| !isa_lower::visit::any_in(v, &|v| !value(v, true)))
+        }
+        Step::Simd { builtin, ty, calls, lanes, .. }
+            if functions::builtin(*builtin, *ty, false).is_some() =>
+        {
+            let one = |args: &Vec<Value>| {
+                args.len() == 1 && !isa_lower::visit::any_in(&args[0], &|v| !value(v, true))
+            };
+            body(lanes) && calls.iter().all(one)
         }
         Step::Write { dwords, .. } => *dwords <= 2,
         Step::Simd { .. } | Step::StoreRoom { .. } | Step::Memory(_) => false,
@@ -352,9 +398,9 @@ fn statement(stmt: &Stmt, lane: bool) -> bool {
         Stmt::SetScalar { dwords, value, .. } => {
             !lane && (*dwords <= 2 || unrolled::wide_load(value, *dwords).is_some())
         }
-        Stmt::For { from, to, .. } => !lane && unrolled::bounds(from, to).is_some(),
+        Stmt::For { from, to, .. } => unrolled::bounds(from, to).is_some(),
         Stmt::SetElement { .. } | Stmt::SetSgpr { .. } => !lane,
-        Stmt::SetMaskOperand(_) => !lane,
+        Stmt::SetMaskOperand(_) | Stmt::Vector(_) | Stmt::SetVgpr { .. } => !lane,
         Stmt::SetState(state, _) => {
             !lane
                 && matches!(
@@ -375,18 +421,19 @@ fn statement(stmt: &Stmt, lane: bool) -> bool {
 }
 
 /// Whether a value can be compiled; those in it are asked for themselves.
-fn value(value: &Value, lane: bool) -> bool {
+pub fn value(value: &Value, lane: bool) -> bool {
     let wide = value.hold == Hold::W128;
     match &value.kind {
         ValueKind::Const(_) | ValueKind::Var(_) | ValueKind::OperandNumber(_) | ValueKind::Resize(_) => true,
         ValueKind::ShrConst(..) | ValueKind::Select(..) => true,
         ValueKind::Op2(op, a, b) => {
-            !wide || matches!(op, Op2::And | Op2::Or | Op2::Xor) || lane && wide_sum(*op, a, b)
+            let signed = sums::signed(value).is_some() || *op == Op2::Mul && is_extended(a) && is_extended(b);
+            !wide || matches!(op, Op2::And | Op2::Or | Op2::Xor) || lane && (signed || wide_sum(*op, a, b))
         }
         ValueKind::Field(name) => {
-            const FIELDS: [&str; 12] = [
+            const FIELDS: [&str; 14] = [
                 "OFFSET", "SIMM16", "SIMM4", "OFFSET0", "OFFSET1", "SIMM32", "NEG", "NEG_HI", "ABS", "OPSEL",
-                "OPSEL_HI", "CLAMP",
+                "OPSEL_HI", "CLAMP", "SVE", "OMOD",
             ];
             FIELDS.contains(name)
         }
@@ -394,10 +441,10 @@ fn value(value: &Value, lane: bool) -> bool {
             State::LaneId => lane,
             State::Wave32 | State::Wave64 | State::WaveSize | State::InstSize => true,
             State::Mode => lane,
-            State::Status | State::VgprSize | State::WaveId => false,
+            State::Status | State::WaveId => false,
             _ => !lane,
         },
-        ValueKind::Element(..) => !lane,
+        ValueKind::Element(..) | ValueKind::VectorRead { .. } => !lane,
         ValueKind::Load { space, bytes, retry, .. } => {
             !lane && *space == Space::Scalar && !retry && matches!(bytes, 1 | 2 | 4 | 8 | 12 | 16)
         }
@@ -407,8 +454,8 @@ fn value(value: &Value, lane: bool) -> bool {
             !lane && matches!(slot, Slot::Source(_)) && matches!(index.kind, ValueKind::Const(_))
         }
         ValueKind::Concat(parts) => !wide || parts.iter().all(|(_, lo)| *lo == 0),
-        ValueKind::SignExtend { .. }
-        | ValueKind::Op1(..)
+        ValueKind::SignExtend { .. } => !wide || lane,
+        ValueKind::Op1(..)
         | ValueKind::ShlConst(..)
         | ValueKind::Shl(..)
         | ValueKind::Shr(..)
@@ -419,6 +466,9 @@ fn value(value: &Value, lane: bool) -> bool {
         ValueKind::Compare { op, a, b, .. } => a.hold != Hold::W128 || lane && is_carry(*op, a, b),
         ValueKind::LogicalAnd(..) | ValueKind::LogicalOr(..) => true,
         ValueKind::SourceBit { source, .. } => *source < 4,
+        ValueKind::Float { op, ty, .. } if functions::float(*op, *ty, false).is_some() => lane,
+        ValueKind::Float { op: FloatOp::TrigPreop, ty: Ty::F64, .. } => lane,
+        ValueKind::Conversion(conversion, _) if functions::conversion(*conversion, false).is_some() => lane,
         ValueKind::Float { op, ty: Ty::F16, .. } => lane && half::is_compiled(*op),
         ValueKind::Float { op: FloatOp::FrexpMant | FloatOp::FrexpExp, ty, .. } => {
             lane && matches!(ty, Ty::F32 | Ty::F64)
@@ -467,9 +517,13 @@ fn wide_sum(op: Op2, a: &Value, b: &Value) -> bool {
     }
 }
 
+fn is_extended(v: &Value) -> bool {
+    matches!(&v.kind, ValueKind::SignExtend { value, width: 32 } if value.hold == Hold::W32)
+}
+
 /// Whether it asks for what a sum has beyond 64 bits.
 fn is_carry(op: Compare, a: &Value, b: &Value) -> bool {
-    let above = matches!(a.kind, ValueKind::ShrConst(_, 64));
+    let above = matches!(a.kind, ValueKind::ShrConst(_, 64)) || sums::is_bit_64(a);
     above && matches!(op, Compare::Eq | Compare::Ne) && b.kind == ValueKind::Const(0)
 }
 

@@ -1,7 +1,7 @@
 //! What compiled code calls for lanes whose results are not certain: the functions of handlers, for eight lanes of f64.
 
 use crate::frame::{Frame, called};
-use wavesim_machine::exec::rt::{Keep, fma_ldexp_f64, rsq_f64};
+use wavesim_machine::exec::rt::{Keep, fma_ldexp_f64, rsq_f64, trig_preop_f64};
 
 /// Lanes of a packet.
 const LANES: usize = 8;
@@ -43,5 +43,16 @@ called! {
     pub unsafe fn exact_scaled_sums(frame: *mut Frame) -> () {
         // SAFETY: by the contract.
         unsafe { each(frame, |[a, b, c, n]| fma_ldexp_f64(&Keep, a, b, c, n as u32)) }
+    }
+}
+
+called! {
+    /// A segment of 2 / pi for `a`, by its number.
+    ///
+    /// # Safety
+    /// Called by compiled code with its frame, where two arguments of each lane are.
+    pub unsafe fn exact_segments(frame: *mut Frame) -> () {
+        // SAFETY: by the contract.
+        unsafe { each(frame, |[a, n]| trig_preop_f64(&Keep, a, n as u32)) }
     }
 }

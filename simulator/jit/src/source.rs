@@ -1,11 +1,13 @@
 //! What is compiled: the operations of a program, copied, so that another thread may compile them while the program runs.
 
 use std::collections::HashMap;
+use wavesim_isa::arch::Arch;
 use wavesim_machine::exec::op::{Ext, Op};
 use wavesim_machine::exec::program::Program;
 
 /// A program's operations, and where they are.
 pub struct Source {
+    pub arch: Arch,
     pub ops: Vec<Op>,
     pub exts: Vec<Ext>,
     pub consts: Vec<u32>,
@@ -25,6 +27,7 @@ impl Source {
             by_pc.entry(op.pc).or_insert(at);
         }
         Source {
+            arch: program.arch,
             ops: lowered.ops().to_vec(),
             exts: lowered.exts().to_vec(),
             consts: lowered.consts().to_vec(),

@@ -136,14 +136,14 @@ impl Emitter<'_> {
     }
 
     /// Each half of a vector in the order of lanes by an instruction that makes 64 bits of 32.
-    fn by_halves(&mut self, v: V, code: Code) -> [V; 2] {
+    pub fn by_halves(&mut self, v: V, code: Code) -> [V; 2] {
         let v = self.swapped_middle(v);
         let high = self.f.upper_half(v);
         [v, high].map(|half| self.f.rm(code, half, None))
     }
 
     /// The reverse of [`Emitter::by_halves`].
-    fn joined_halves(&mut self, halves: [V; 2], code: Code) -> V {
+    pub fn joined_halves(&mut self, halves: [V; 2], code: Code) -> V {
         let [low, high] = halves.map(|v| self.f.rm(code, v, None));
         let v = self.f.rvm(Code::VEX_Vinserti128_ymm_ymm_xmmm128_imm8, low, high, Some(1));
         self.swapped_middle(v)

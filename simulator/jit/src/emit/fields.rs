@@ -20,6 +20,8 @@ impl Emitter<'_> {
             "OPSEL" => ext.op_sel,
             "OPSEL_HI" => ext.op_sel_hi,
             "CLAMP" => (op.flags & Op::CLAMP != 0) as u32,
+            "SVE" => ext.sve,
+            "OMOD" => ext.omod as u32,
             "GFX9" => ext.gfx9,
             _ => return Err(Unsupported("an encoding field")),
         } as u128)

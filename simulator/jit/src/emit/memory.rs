@@ -523,6 +523,12 @@ impl Emitter<'_> {
         Ok(results)
     }
 
+    /// The highest of unsigned words; beyond every limit from 2 GiB on, which offsets may not have.
+    pub fn highest(&mut self, v: V) -> V {
+        let v = self.most(HIGHER, v);
+        self.f.int1(Int1::SignExtend32, Width::W64, v)
+    }
+
     /// The highest of unsigned words, or the lowest.
     fn most(&mut self, code: Code, v: V) -> V {
         let upper = self.f.upper_half(v);

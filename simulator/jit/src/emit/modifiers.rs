@@ -5,11 +5,13 @@ use super::val::Val;
 use super::{Emitter, R};
 use isa_lower::ir::{Hold, Op2};
 use isa_spec::tables::Role;
-use wavesim_machine::exec::op::{Ext, Op};
+use wavesim_machine::exec::op::{Ext, Op, Part};
 
 /// What is done to a source.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Modifiers {
+    /// The part of each word that is read, and whether its sign is extended.
+    part: Option<(Part, bool)>,
     /// How far the half is shifted that is all of a source of 16 bits.
     half: Option<u32>,
     /// How far the two halves of a source are shifted that become its words, and which bits are flipped then.
@@ -27,12 +29,16 @@ impl Modifiers {
         let bit = |bits: u8| (bits >> slot & 1) as u32;
         let numbered = [Role::S0, Role::S1, Role::S2, Role::S3].contains(&role);
         let all = ext.abs_bits | ext.neg_bits | ext.narrow_bits | ext.packed_bits;
-        if op.flags & Op::MODIFY == 0 || !numbered || bit(all) == 0 {
+        let sdwa = ext.sdwa.filter(|_| op.flags & Op::MODIFY != 0 && slot < 2);
+        let part =
+            sdwa.map(|sdwa| (sdwa.sources[slot], sdwa.signed[slot])).filter(|(part, _)| *part != Part::WHOLE);
+        if op.flags & Op::MODIFY == 0 || !numbered || bit(all) == 0 && part.is_none() {
             return None;
         }
         let sign = 1u32 << (ext.sign_at[slot] & 31);
         let signs = bit(ext.packed_neg) << 15 | bit(ext.packed_neg_hi) << 31;
         Some(Modifiers {
+            part,
             half: (bit(ext.narrow_bits) == 1).then(|| 16 * bit(ext.high_bits)),
             halves: (bit(ext.packed_bits) == 1)
                 .then(|| ([ext.packed_sel, ext.packed_sel_hi].map(|sel| 16 * bit(sel)), signs)),
@@ -46,8 +52,11 @@ impl Modifiers {
 impl Emitter<'_> {
     /// Word `k` of a source with its modifiers.
     pub fn modified(&mut self, staged: &Staged, k: usize, mut v: Val) -> R<Val> {
-        let Some(Modifiers { half, halves, last, keep, flip }) = staged.modified else { return Ok(v) };
+        let Some(Modifiers { part, half, halves, last, keep, flip }) = staged.modified else { return Ok(v) };
         let hold = Hold::W32;
+        if let Some((part, signed)) = part {
+            v = self.part_of(v, part, signed)?;
+        }
         if let Some(shift) = half {
             v = self.half_at(v, shift)?;
         }

@@ -4,6 +4,7 @@ use super::ops::width;
 use super::val::Val;
 use super::{Emitter, R, Unsupported};
 use crate::frame::{HALF_BYTES, LANE_VEC_BYTES, of_wave};
+use crate::kept::Kept;
 use crate::plan;
 use isa_lower::ir::{Hold, Once, Scalar, Slot, ValueKind};
 use isa_lower::visit::any_value;
@@ -212,6 +213,10 @@ impl Emitter<'_> {
                 }
             },
             State::M0 => self.sgpr(M0)?,
+            State::VgprSize => {
+                let own = self.own();
+                Val::One(self.f.load(Size::B4, own, Kept::VGPRS))
+            }
             State::Pc => {
                 let base = self.f.load(Size::B8, self.sgprs, of_wave::CODE_BASE);
                 let pc = self.env.op(self.ops).pc as i64;

@@ -7,8 +7,10 @@ use super::stmt::Env;
 use super::val::Val;
 use super::{Emitter, R, Unsupported};
 use crate::frame::{HALF_BYTES, LANE_VEC_BYTES, at};
+use crate::lanes as functions;
 use crate::plan;
 use isa_lower::ir::{Hold, LaneLoop, Mask, Start, Step, WriteBack};
+use isa_spec::pcode::ir::Ty;
 use isa_spec::tables::Role;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use wavesim_machine::exec::op::Op;
@@ -198,6 +200,9 @@ impl Emitter<'_> {
 
     /// An instruction.
     pub fn packet_op(&mut self, buffered: &Buffered, packet: &mut Packet) -> R<()> {
+        if let Some(own) = &buffered.scratch {
+            return self.move_scratch(buffered, own, packet);
+        }
         let lanes = plan::lanes(&buffered.handlers).ok_or(Unsupported("an operation"))?;
         self.env = Env::new(buffered.at);
         let mut sources: Vec<(Role, Vec<Val>)> = Vec::new();
@@ -222,10 +227,18 @@ impl Emitter<'_> {
                 Some(Val::Mask(self.lanes_of(bits)?))
             }
         };
+        self.env.active = buffered.active.map(|register| self.register(packet, register));
         match self.unsure_selector(lanes, &sources)? {
-            Some(at) => self.by_selector(at, buffered, &sources, packet),
-            None => self.steps(buffered, &sources, packet),
+            // Of two ways neither has what the other has read.
+            Some(at) if !self.keeps_lanes(buffered) => self.by_selector(at, buffered, &sources, packet),
+            _ => self.steps(buffered, &sources, packet),
         }
+    }
+
+    /// Whether something of the register that an instruction writes stays, beside lanes that EXEC switches off.
+    fn keeps_lanes(&self, buffered: &Buffered) -> bool {
+        let op = &self.ops[buffered.at as usize];
+        buffered.active.is_some() || self.exts[op.ext as usize].sdwa.is_some()
     }
 
     /// The steps of an instruction whose sources are staged.
@@ -234,11 +247,20 @@ impl Emitter<'_> {
         let lanes = plan::lanes(&buffered.handlers).ok_or(Unsupported("an operation"))?;
         for step in &lanes.steps {
             match step {
-                Step::Simd { calls, lanes, .. } => {
+                Step::Simd { builtin, ty, calls, lanes } => {
                     self.read_lanes(lanes, sources)?;
                     self.stmts(&lanes.body)?;
                     let mut results = Vec::new();
+                    let function = functions::builtin(*builtin, *ty, self.flush);
                     for args in calls {
+                        if let Some(function) = function {
+                            let v = self.value(&args[0])?;
+                            results.push(match ty {
+                                Ty::F32 => self.by_polynomial(*builtin, function, v)?,
+                                _ => self.by_lane(function, &[v])?,
+                            });
+                            continue;
+                        }
                         let args = [self.value(&args[0])?, self.value(&args[1])?, self.value(&args[2])?];
                         results.push(self.select_bytes(args)?);
                     }
@@ -266,31 +288,59 @@ impl Emitter<'_> {
                         Val::Truth(_) | Val::Known(_) => Val::Mask(self.mask(truth)?),
                         truth => truth,
                     };
+                    let truth = match self.env.active {
+                        Some(active) => self.either(true, truth, Val::Mask(active))?,
+                        None => truth,
+                    };
                     let code = mask_register(*mask, &op);
                     packet.masks.insert(code, Gathered { truth, keep: *keep });
                 }
-                Step::Write { how: WriteBack::Half { .. }, .. } => {
-                    let v = self.env.var(isa_lower::ir::Var::Operand(Role::D0));
-                    let old = self.register(packet, op.d);
-                    let v = self.in_half(old, v, op.flags & Op::HIGH != 0)?;
-                    packet.registers.insert(op.d, (v, true));
-                }
-                Step::Write { dwords, .. } => {
-                    let v = self.env.var(isa_lower::ir::Var::Operand(Role::D0));
-                    if *dwords == 1 {
-                        let v = self.raw_lanes(v)?;
-                        packet.registers.insert(op.d, (v, true));
-                    } else {
-                        let v = self.wide(v)?;
-                        let (low, high) = (self.low_words(v), self.high_words(v));
-                        self.known.wholes.insert((low, high), v);
-                        packet.registers.insert(op.d, (low, true));
-                        packet.registers.insert(op.d + 1, (high, true));
-                    }
-                }
+                Step::Write { dwords, how } => self.write_result(packet, &op, *dwords, *how)?,
                 _ => {}
             }
         }
+        Ok(())
+    }
+
+    /// A result, in the registers of the packet.
+    fn write_result(&mut self, packet: &mut Packet, op: &Op, dwords: u32, how: WriteBack) -> R<()> {
+        let v = self.env.var(isa_lower::ir::Var::Operand(Role::D0));
+        let v = match how {
+            WriteBack::General { output } | WriteBack::Half { output } => self.output(op, output, v)?,
+            WriteBack::Fast { .. } => v,
+        };
+        if dwords != 1 {
+            let v = self.wide(v)?;
+            let (low, high) = (self.low_words(v), self.high_words(v));
+            if self.env.active.is_none() {
+                self.known.wholes.insert((low, high), v);
+            }
+            self.set_register(packet, op.d, low)?;
+            return self.set_register(packet, op.d + 1, high);
+        }
+        let placed = self.placed(op, v, |e| e.register(packet, op.d))?;
+        let v = match (placed, how) {
+            (Some(v), _) => self.raw_lanes(v)?,
+            (None, WriteBack::Half { .. }) => {
+                let old = self.register(packet, op.d);
+                self.in_half(old, v, op.flags & Op::HIGH != 0)?
+            }
+            _ => self.raw_lanes(v)?,
+        };
+        self.set_register(packet, op.d, v)
+    }
+
+    /// Writes a register, in lanes that execute.
+    fn set_register(&mut self, packet: &mut Packet, register: u16, v: V) -> R<()> {
+        let v = match self.env.active {
+            Some(active) => {
+                let old = self.register(packet, register);
+                let (v, old) = (self.exact(v), self.exact(old));
+                self.f.blend(false, active, v, old)
+            }
+            None => v,
+        };
+        packet.registers.insert(register, (v, true));
         Ok(())
     }
 

@@ -5,6 +5,7 @@
 use super::memory::{Access, Places};
 use super::modifiers::Modifiers;
 use super::once::Scalars;
+use super::scratch::Own;
 use super::stmt::mask_code;
 use super::val::Val;
 use super::{Emitter, R, Unsupported};
@@ -38,7 +39,9 @@ pub struct Run {
     /// Loads, then stores.
     pub accesses: Vec<Access>,
     /// Registers that they and others write.
-    written: HashSet<u16>,
+    pub written: HashSet<u16>,
+    /// Hidden registers that have sources from other lanes.
+    pub hidden: usize,
     /// Mask registers that they write, by operand code.
     masks: Vec<usize>,
     /// EXEC of all of them.
@@ -51,6 +54,10 @@ pub struct Buffered {
     pub handlers: Arc<Handlers>,
     pub sources: Sources,
     pub carry: Option<Bits>,
+    /// The register with the mask of lanes that execute it, where these are not those of EXEC.
+    pub active: Option<u16>,
+    /// What it moves, if it is an access of scratch.
+    pub scratch: Option<Own>,
     /// What it moves, if it is a load or store.
     pub access: Option<Words>,
 }
@@ -76,6 +83,8 @@ pub type Sources = Vec<(Role, Staged)>;
 
 /// A source, dword by dword.
 pub struct Staged {
+    /// Which source it is.
+    pub slot: usize,
     pub words: Vec<Lane>,
     pub modified: Option<Modifiers>,
 }
@@ -149,12 +158,31 @@ impl Emitter<'_> {
         {
             self.close_run()?;
         }
+        let dpp = self.exts[op.ext as usize].dpp.filter(|_| op.flags & Op::MODIFY != 0);
+        if dpp.is_some() {
+            self.begin_moves(op, first_words(lanes))?;
+        }
         let exec = self.mask_register(EXEC_LO)?;
         if self.run.exec.is_some_and(|other| other != exec) || self.run.ops.len() >= LONGEST {
             self.close_run()?;
         }
         self.run.exec = Some(exec);
-        let (sources, carry) = self.stage(lanes, op)?;
+        let (mut sources, carry) = self.stage(lanes, op)?;
+        let mut active = None;
+        if let Some(dpp) = dpp {
+            let exec = self.one(exec, self.mask_hold())?;
+            let moved = self.moved(op, &dpp, first_words(lanes), exec)?;
+            active = moved.active;
+            if let Some((_, staged)) = sources.iter_mut().find(|(_, staged)| staged.slot == 0) {
+                staged.words = moved.words;
+            }
+        }
+        let mut scratch = None;
+        if let Some(access) = self.operations.scratch(op) {
+            self.begin_scratch(&access, &sources)?;
+            let exec = self.one(exec, self.mask_hold())?;
+            scratch = Some(self.scratch(at, access, &sources, exec)?);
+        }
         // Reading the operands may have closed the run that EXEC is of.
         self.run.exec = Some(exec);
         self.run.masks.extend(lanes.masks.iter().map(|mask| mask_register(*mask, op)));
@@ -162,7 +190,15 @@ impl Emitter<'_> {
             || lanes.masks.iter().any(|mask| mask_register(*mask, op) + 1 >= EXEC_LO);
         self.run.written.extend((0..handlers.result_dwords() as u16).map(|k| op.d + k));
         self.begin_run(at);
-        self.run.ops.push(Buffered { at, handlers: handlers.clone(), sources, carry, access: None });
+        self.run.ops.push(Buffered {
+            at,
+            handlers: handlers.clone(),
+            sources,
+            carry,
+            active,
+            scratch,
+            access: None,
+        });
         if new_exec { self.close_run() } else { Ok(()) }
     }
 
@@ -219,7 +255,7 @@ impl Emitter<'_> {
         }
         let ext = &self.exts[op.ext as usize];
         let modified = Modifiers::of(op, ext, role, slot);
-        Ok(Staged { words, modified })
+        Ok(Staged { slot, words, modified })
     }
 
     /// Takes in a load, or emits a store.
@@ -273,7 +309,15 @@ impl Emitter<'_> {
             store,
             registers: count * registers,
         });
-        self.run.ops.push(Buffered { at, handlers, sources: Vec::new(), carry: None, access });
+        self.run.ops.push(Buffered {
+            at,
+            handlers,
+            sources: Vec::new(),
+            carry: None,
+            active: None,
+            scratch: None,
+            access,
+        });
         Ok(())
     }
 
@@ -336,6 +380,7 @@ impl Emitter<'_> {
             [] => Places::default(),
             accesses => self.locate(accesses, [exec, full], refused)?,
         };
+        self.check_scratch(&run, refused)?;
         let before = self.zeros;
         let floats = floats_of(&run);
         self.daz = self.flush && floats.flushed && !floats.kept;
@@ -346,7 +391,7 @@ impl Emitter<'_> {
         self.daz = false;
         let made = made?;
         self.forget_kept(|register| run.written.contains(&register));
-        if !run.accesses.is_empty() {
+        if !run.accesses.is_empty() || run.ops.iter().any(|op| op.scratch.is_some()) {
             let on = self.f.label();
             self.f.push(Inst::Jump(on));
             // All is as it was before the run.
@@ -395,6 +440,15 @@ impl Emitter<'_> {
     pub fn unless(&mut self, v: V, to: Label) {
         self.f.branch(Cc::Eq, Width::W32, v, 0, to);
     }
+}
+
+/// Registers of the first source.
+fn first_words(lanes: &Lanes) -> usize {
+    let words = |step: &Step| match step {
+        Step::Stage { slot: 0, dwords, .. } => Some(*dwords as usize),
+        _ => None,
+    };
+    lanes.steps.iter().find_map(words).unwrap_or(0)
 }
 
 /// The floats of all instructions.

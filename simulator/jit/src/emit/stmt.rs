@@ -1,5 +1,6 @@
 //! Statements. Where lanes or the wave decide, all arms are computed and their results chosen: none has an effect.
 
+use super::exchange::Read;
 use super::val::{Val, low};
 use super::wave_memory::Found;
 use super::{Emitter, R, Unsupported};
@@ -9,6 +10,7 @@ use std::collections::BTreeMap;
 use wavesim_machine::exec::machine_ops::does_nothing;
 use wavesim_machine::exec::op::{Op, Source};
 use wavesim_machine::state::wave::SGPRS;
+use wavesim_x64::inst::V;
 
 /// The variables of an operation.
 #[derive(Debug, Clone, Default)]
@@ -22,8 +24,13 @@ pub struct Env {
     pub bits: BTreeMap<Mask, Val>,
     /// The carry-in of each lane.
     pub carry: Option<Val>,
+    /// The lanes that execute, where these are not those of EXEC.
+    pub active: Option<V>,
     /// Results of calls that are made ahead.
     pub calls: Vec<Val>,
+    /// What a loop over the lanes of the wave reads, and whether there was one before.
+    pub reads: Vec<Read>,
+    exchanged: bool,
     /// What a lane has loaded, or stores.
     pub moved: Option<Val>,
     /// Elements of arrays.
@@ -102,12 +109,17 @@ impl Emitter<'_> {
                 self.env.whole = before;
             }
             Stmt::Control { builtin, .. } if does_nothing(*builtin) => {}
+            Stmt::For { var, from, to, body } => self.counted(*var, from, to, body)?,
             _ if self.packet.is_some() => return Err(Unsupported("a statement of a lane")),
+            Stmt::Vector(vector) => {
+                let begun = std::mem::replace(&mut self.env.exchanged, true);
+                self.exchange(vector, begun)?;
+            }
+            Stmt::SetVgpr { lane, reg, value } => self.set_lane(lane, reg, value)?,
             Stmt::SetState(state, value) => {
                 let v = self.value(value)?;
                 self.set_wave_state(*state, value.hold, v)?;
             }
-            Stmt::For { var, from, to, body } => self.counted(*var, from, to, body)?,
             Stmt::SetElement { id, index, value } => {
                 let (index, v) = (self.value(index)?, self.value(value)?);
                 let Val::Known(index) = index else { return Err(Unsupported("an index")) };

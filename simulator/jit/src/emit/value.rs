@@ -4,7 +4,9 @@ use super::known::Bits;
 use super::ops::{Shift, width};
 use super::val::{Val, low};
 use super::{Emitter, R, Unsupported};
+use crate::lanes as functions;
 use crate::mode::is_ieee_bit;
+use crate::sums;
 use isa_lower::ir::*;
 use isa_spec::pcode::ir::{Pure, State};
 use wavesim_machine::exec::op::Op;
@@ -51,6 +53,11 @@ impl Emitter<'_> {
             ValueKind::Op1(op, inner) => {
                 let v = self.value(inner)?;
                 self.op1(*op, inner.hold, v)
+            }
+            ValueKind::Op2(..) if hold == Hold::W128 && sums::signed(value).is_some() => {
+                let Some([a, b, c]) = sums::signed(value) else { return Err(Unsupported("128 bits")) };
+                let terms = [self.value(a)?, self.value(b)?, self.value(c)?];
+                self.signed_sum(terms)
             }
             ValueKind::Op2(op, a, b) => {
                 let (x, y) = (self.value(a)?, self.value(b)?);
@@ -126,9 +133,9 @@ impl Emitter<'_> {
                 }
                 Ok(all)
             }
-            ValueKind::Saturate { value: inner, to, .. } => {
+            ValueKind::Saturate { value: inner, from, to } => {
                 if self.env.op(self.ops).flags & Op::CLAMP != 0 {
-                    return Err(Unsupported("clamp"));
+                    return self.saturated(inner, *from, *to, hold);
                 }
                 if to.width <= 32 && hold == Hold::W32 {
                     let v = self.low_word(inner)?;
@@ -138,6 +145,15 @@ impl Emitter<'_> {
                 let v = self.op2(Op2::And, inner.hold, v, Val::Known(low(to.width)))?;
                 self.resized(v, inner.hold, hold)
             }
+            ValueKind::Float { op, ty, args } if functions::float(*op, *ty, self.flush).is_some() => {
+                let args = args.iter().map(|arg| self.value(arg)).collect::<R<Vec<Val>>>()?;
+                let function = functions::float(*op, *ty, self.flush).ok_or(Unsupported("a function"))?;
+                self.by_lane(function, &args)
+            }
+            ValueKind::Float { op: FloatOp::TrigPreop, args, .. } => {
+                let (a, n) = (self.value(&args[0])?, self.value(&args[1])?);
+                self.segment(a, n)
+            }
             ValueKind::Float { op, ty, args } => self.float(*op, *ty, args),
             ValueKind::FloatBits { op, ty, value: inner } => {
                 let v = self.value(inner)?;
@@ -145,12 +161,16 @@ impl Emitter<'_> {
             }
             ValueKind::Conversion(conversion, inner) => {
                 let v = self.value(inner)?;
-                self.conversion(*conversion, v)
+                match functions::conversion(*conversion, self.flush) {
+                    Some(function) => self.by_lane(function, &[v]),
+                    None => self.conversion(*conversion, v),
+                }
             }
             ValueKind::Simd { builtin: Pure::SelectBytes, args, .. } => {
                 let args = [self.value(&args[0])?, self.value(&args[1])?, self.value(&args[2])?];
                 self.select_bytes(args)
             }
+            ValueKind::VectorRead { read, at } => self.vector_read(*read, at),
             ValueKind::SimdResult { call } => {
                 self.env.calls.get(*call).copied().ok_or(Unsupported("a call that was not made"))
             }
@@ -243,7 +263,7 @@ impl Emitter<'_> {
     }
 
     /// The low `width` bits of a holder as a signed number of the holder.
-    fn signed(&mut self, v: Val, hold: Hold, width: u32) -> R<Val> {
+    pub fn signed(&mut self, v: Val, hold: Hold, width: u32) -> R<Val> {
         let above = hold.bits() - width;
         if above == 0 {
             return Ok(match v {

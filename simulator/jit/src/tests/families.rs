@@ -1,31 +1,47 @@
 //! Families of instructions: each is compiled, not called, and gives what the interpreter gives, on numbers at the edges.
 
-use super::{program, random, run, start};
+use super::{program_by, random, run, start};
 use crate::Jit;
 use crate::plan::{Kind, Operations};
+use wavesim_asm::Options;
+use wavesim_isa::arch::Arch;
 use wavesim_machine::exec::program::Program;
 use wavesim_machine::state::LaneVec;
 
 /// The lines whose operations call their handlers, in waves of this size.
 pub fn called<'l>(program: &Program, lines: &[&'l str]) -> Vec<&'l str> {
     let (mut operations, lowered) = (Operations::default(), program.lowered());
-    let kinds = lowered.ops().iter().map(|op| operations.kind(op, lowered.exts()));
-    lines.iter().zip(kinds).filter(|(_, kind)| *kind == Kind::Call).map(|(line, _)| *line).collect()
+    let kinds = lowered.ops().iter().map(|op| (op, operations.kind(op, lowered.exts())));
+    let calls = kinds.filter(|(_, kind)| *kind == Kind::Call);
+    // An instruction may be several operations; after the last one is the end.
+    calls.filter_map(|(op, _)| lines.get(op.number as usize)).copied().collect()
 }
 
 /// Sources are v0 to v15 and s8 to s15, which have these numbers; results are others. The same registers by both, for all sizes and modes
 /// that are compiled, with some lanes and with all, as far as `seen` tells results apart. All are compiled.
 pub fn agree(instructions: &[&str], number: impl Fn(&mut u64) -> u32, seen: impl Fn(u32) -> u32) {
+    agree_on(Arch::Rdna3, &[32, 64], instructions, number, seen);
+}
+
+/// [`agree`], on an architecture and for these wave sizes.
+pub fn agree_on(
+    arch: Arch,
+    sizes: &[u32],
+    instructions: &[&str],
+    number: impl Fn(&mut u64) -> u32,
+    seen: impl Fn(u32) -> u32,
+) {
     let first = ["s_movk_i32 s4, 0x2"];
     let last = ["s_add_i32 s4, s4, -1", "s_cmp_lg_u32 s4, 0", "s_cbranch_scc1 @1", "s_endpgm"];
     let lines: Vec<&str> = first.into_iter().chain(instructions.iter().copied()).chain(last).collect();
     let mut seed = 5;
-    for size in [32, 64] {
-        let program = program(&lines, size);
+    for &size in sizes {
+        let program = program_by(&Options::new(arch), &lines, size);
         assert_eq!(called(&program, &lines), ["s_endpgm"]);
         let code = Jit::after(&program, 0).expect("a host that is compiled for");
-        for (mode, round) in
-            [0xf0, 0xc0, 0x2f0, 0x2c0].into_iter().flat_map(|mode| (0..25).map(move |n| (mode, n)))
+        for (mode, round) in [0xf0, 0xc0, 0x2f0, 0x2c0, 0x1f0, 0x3c0]
+            .into_iter()
+            .flat_map(|mode| (0..25).map(move |n| (mode, n)))
         {
             let mut plain = start(size, mode);
             for half in 0..plain.halves() {
@@ -82,12 +98,12 @@ fn float(seed: &mut u64, width: u32, significand: u32) -> u32 {
         }
 }
 
-fn single(seed: &mut u64) -> u32 {
+pub fn single(seed: &mut u64) -> u32 {
     float(seed, 32, 23)
 }
 
 /// Any bits, many of them small, or at the ends of ranges.
-fn integer(seed: &mut u64) -> u32 {
+pub fn integer(seed: &mut u64) -> u32 {
     let bits = random(seed) as u32;
     match random(seed) % 4 {
         0 => bits % 64,
@@ -146,14 +162,19 @@ fn sums_of_128_bits() {
 }
 
 /// Two f16 in a word.
-fn halves(seed: &mut u64) -> u32 {
+pub fn halves(seed: &mut u64) -> u32 {
     float(seed, 16, 10) | float(seed, 16, 10) << 16
 }
 
 /// Of two NaNs, either may be the result.
-fn one_nan(bits: u32) -> u32 {
+pub fn one_nan(bits: u32) -> u32 {
     let half = |half: u32| if half & 0x7fff > 0x7c00 { 0x7e00 } else { half };
     half(bits & 0xffff) | half(bits >> 16) << 16
+}
+
+/// Likewise of f32.
+pub fn one_single(bits: u32) -> u32 {
+    if bits & 0x7fff_ffff > 0x7f80_0000 { 0x7fc0_0000 } else { bits }
 }
 
 #[test]

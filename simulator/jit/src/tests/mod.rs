@@ -2,13 +2,18 @@
 
 mod denormals;
 mod doubles;
+mod exchange;
 mod families;
 mod faults;
+mod functions;
 mod groups;
 mod integers;
 mod memory;
+mod modified;
+mod moved;
 mod plain;
 mod random;
+mod scratch;
 
 use crate::{Jit, Made};
 use std::sync::Arc;
@@ -78,13 +83,26 @@ fn run_in(
     budget: u64,
     code: Option<&Jit>,
 ) -> (Result<(), Event>, u64) {
+    run_with(memory, lds, (&mut [], 0), program, wave, budget, code)
+}
+
+/// [`run_in`], with scratch and the bytes of it that each lane has.
+fn run_with(
+    memory: &Memory,
+    lds: &mut [u8],
+    scratch: (&mut [u8], u32),
+    program: &Program,
+    wave: &mut Wave,
+    budget: u64,
+    code: Option<&Jit>,
+) -> (Result<(), Event>, u64) {
     let (mut workgroup, mut executed) = (Workgroup::new(1), 0);
     for _ in 0..20 {
         let mut context = Context {
             memory,
             lds: &mut *lds,
-            scratch: &mut [],
-            scratch_stride: 0,
+            scratch: &mut *scratch.0,
+            scratch_stride: scratch.1,
             workgroup: &mut workgroup,
             instructions: executed,
             cancel: None,

@@ -9,7 +9,7 @@ use wavesim_isa::arch::Arch;
 /// MODE.IEEE (RDNA 3 and 3.5, CDNA): signalling NaNs become quiet.
 pub const IEEE: u32 = 1 << 9;
 /// MODE.DX10_CLAMP (RDNA 3 and 3.5).
-const DX10_CLAMP: u32 = 1 << 8;
+pub const DX10_CLAMP: u32 = 1 << 8;
 
 /// The result times 2 (`omod` 1), 4 (2) or 1/2 (3) (RDNA manuals, *Output Operand Modifiers*). RDNA 3 ignores it where denormal
 /// results are kept, and in IEEE mode; RDNA 4 always obeys, and flushes denormal results. Where it is obeyed, -0 becomes +0.

@@ -1,4 +1,4 @@
-//! Functions that hosts have no instruction for, for 32 lanes at once: polynomials in f64 that compilers make vectors of.
+//! Functions that hosts have no instruction for, for 32 lanes or eight at once: polynomials in f64 that compilers make vectors of.
 //!
 //! A result whose error could matter is computed again, exactly, as are those of modes that are not the fast handlers'. Results are the same
 //! bits whatever the host.
@@ -11,43 +11,43 @@ use isa_spec::arith::{FloatEnv, Format};
 
 /// `function` of each lane, by its definition.
 #[inline(never)]
-fn each_exactly(
-    function: Function,
-    format: Format,
-    env: &FloatEnv,
-    which: u32,
-    x: &LaneVec,
-    vec: &mut LaneVec,
-) {
-    for lane in (0..32).filter(|lane| which >> lane & 1 == 1) {
-        vec.0[lane] = evaluate(function, format, x.0[lane] as u64, env) as u32;
+fn each_exactly(function: Function, format: Format, env: &FloatEnv, which: u32, x: &[u32], vec: &mut [u32]) {
+    for (lane, (x, out)) in x.iter().zip(vec).enumerate() {
+        if which >> lane & 1 == 1 {
+            *out = evaluate(function, format, *x as u64, env) as u32;
+        }
     }
 }
 
 /// A function of f32, of which an f64 is computed: `flush` says which arguments and results lose their denormals.
 #[inline(always)]
-fn of_singles(function: Function, flush: [bool; 2], vec: &mut LaneVec, quickly: impl Fn(f64) -> f64) {
+fn of_singles<const N: usize>(
+    function: Function,
+    flush: [bool; 2],
+    vec: &mut [u32; N],
+    quickly: impl Fn(f64) -> f64,
+) {
     let x = *vec;
     let zero =
         |bits: u32, flush: bool| if flush & (bits & 0x7f80_0000 == 0) { bits & 0x8000_0000 } else { bits };
-    let mut unsure = LaneVec::ZERO;
-    for l in 0..32 {
-        let argument = zero(x.0[l], flush[0]);
+    let mut unsure = [0u32; N];
+    for l in 0..N {
+        let argument = zero(x[l], flush[0]);
         let y = quickly(f(argument) as f64);
         let error = y * MARGIN;
         let (low, high) = ((y - error) as f32, (y + error) as f32);
         // A zero is +0.
         let near = if y == 0.0 { 0 } else { low.to_bits() };
         let (special, result) = special(function, argument);
-        vec.0[l] = zero(if special { result } else { near }, flush[1]);
-        unsure.0[l] = (!special & (y != 0.0) & (low != high)) as u32;
+        vec[l] = zero(if special { result } else { near }, flush[1]);
+        unsure[l] = (!special & (y != 0.0) & (low != high)) as u32;
     }
     let mut any = 0;
-    for l in 0..32 {
-        any |= unsure.0[l];
+    for l in 0..N {
+        any |= unsure[l];
     }
     if any != 0 {
-        let which = (0..32).fold(0, |which, l| which | unsure.0[l] << l);
+        let which = (0..N).fold(0, |which, l| which | unsure[l] << l);
         let env = FloatEnv { flush_in32: flush[0], flush_out32: flush[1], ..FloatEnv::KEEP };
         each_exactly(function, Format::F32, &env, which, &x, vec);
     }
@@ -55,16 +55,16 @@ fn of_singles(function: Function, flush: [bool; 2], vec: &mut LaneVec, quickly: 
 
 /// The same of f16. No result is so near a tie that an f64 is not enough: a test goes over all arguments.
 #[inline(always)]
-fn of_halves(function: Function, vec: &mut LaneVec, quickly: impl Fn(f64) -> f64) {
-    for l in 0..32 {
-        let argument = half_to_single(vec.0[l] & 0xffff);
+fn of_halves<const N: usize>(function: Function, vec: &mut [u32; N], quickly: impl Fn(f64) -> f64) {
+    for l in 0..N {
+        let argument = half_to_single(vec[l] & 0xffff);
         let y = quickly(f(argument) as f64);
         // An f32 whose last bit stands for all that it has lost.
         let bits = y.to_bits();
         let odd = f64::from_bits(bits & !0x1fff_ffff | ((bits & 0x1fff_ffff != 0) as u64) << 29);
         let near = if y == 0.0 { 0 } else { (odd as f32).to_bits() };
         let (special, result) = special(function, argument);
-        vec.0[l] = single_to_half(if special { result } else { near });
+        vec[l] = single_to_half(if special { result } else { near });
     }
 }
 
@@ -134,23 +134,19 @@ fn bounded(x: f64) -> f64 {
 }
 
 macro_rules! polynomials {
-    ($($single:ident $half:ident $function:ident $quickly:path, $keeps:literal;)*) => { $(
+    ($($single:ident $half:ident $single_eight:ident $half_eight:ident $function:ident $quickly:path, $keeps:literal;)*) => { $(
         /// In place. What hardware approximates rounds to nearest even in every mode; `$keeps`: denormals of f32 are flushed only if MODE says so.
         #[inline(always)]
         pub fn $single<M: Mode>(m: &M, vec: &mut LaneVec) {
             const FUNCTION: Function = Function::$function;
-            #[inline(always)]
-            fn by(flush: bool, vec: &mut LaneVec) {
-                of_singles(FUNCTION, [flush | !$keeps; 2], vec, $quickly);
-            }
             #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
             #[inline(never)]
             unsafe fn fast(flush: bool, vec: &mut LaneVec) {
-                by(flush, vec);
+                of_singles(FUNCTION, [flush | !$keeps; 2], &mut vec.0, $quickly);
             }
             if M::GENERAL {
                 let x = *vec;
-                return each_exactly(FUNCTION, Format::F32, m.env(), u32::MAX, &x, vec);
+                return each_exactly(FUNCTION, Format::F32, m.env(), u32::MAX, &x.0, &mut vec.0);
             }
             // SAFETY: H1: the other modes are those of fast handlers.
             unsafe { fast(M::FLUSH, vec) }
@@ -163,21 +159,41 @@ macro_rules! polynomials {
             #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
             #[inline(never)]
             unsafe fn fast(vec: &mut LaneVec) {
-                of_halves(FUNCTION, vec, $quickly);
+                of_halves(FUNCTION, &mut vec.0, $quickly);
             }
             if M::GENERAL {
                 let x = *vec;
-                return each_exactly(FUNCTION, Format::F16, m.env(), u32::MAX, &x, vec);
+                return each_exactly(FUNCTION, Format::F16, m.env(), u32::MAX, &x.0, &mut vec.0);
             }
             // SAFETY: H1: the other modes are those of fast handlers.
             unsafe { fast(vec) }
+        }
+
+        /// The same of eight f32, in the modes of fast handlers: `flush`, with denormals flushed.
+        ///
+        /// # Safety
+        /// H1: the host has the vector instructions of fast handlers.
+        #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
+        #[inline(never)]
+        pub unsafe fn $single_eight(flush: bool, vec: &mut [u32; 8]) {
+            of_singles(Function::$function, [flush | !$keeps; 2], vec, $quickly);
+        }
+
+        /// The same of eight f16.
+        ///
+        /// # Safety
+        /// H1: the host has the vector instructions of fast handlers.
+        #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
+        #[inline(never)]
+        pub unsafe fn $half_eight(vec: &mut [u32; 8]) {
+            of_halves(Function::$function, vec, $quickly);
         }
     )* };
 }
 
 polynomials! {
-    exp2_f32_row exp2_f16_row Exp2 exp2, false;
-    log2_f32_row log2_f16_row Log2 quick::log2::<true>, false;
-    sin_turns_f32_row sin_turns_f16_row Sin sine, true;
-    cos_turns_f32_row cos_turns_f16_row Cos cosine, false;
+    exp2_f32_row exp2_f16_row exp2_f32_eight exp2_f16_eight Exp2 exp2, false;
+    log2_f32_row log2_f16_row log2_f32_eight log2_f16_eight Log2 quick::log2::<true>, false;
+    sin_turns_f32_row sin_turns_f16_row sin_turns_f32_eight sin_turns_f16_eight Sin sine, true;
+    cos_turns_f32_row cos_turns_f16_row cos_turns_f32_eight cos_turns_f16_eight Cos cosine, false;
 }

@@ -1,0 +1,283 @@
+//! Instructions that take values from other lanes, by numbers of lanes that they compute: loops over the lanes of the wave in code that runs
+//! once. Each is a loop over packets; what a lane takes from another one is gathered from its row of the register file.
+
+use super::packet::PacketAt;
+use super::val::Val;
+use super::{Emitter, R, Unsupported};
+use crate::frame::{HALF_BYTES, LANE_VEC_BYTES, REFUSED, at};
+use crate::kept::Kept;
+use isa_lower::ir::{Hold, Op2, Slot, Stmt, Value, ValueKind, Vector, VectorAt, VectorPlace, VectorRead};
+use isa_lower::visit::{any_stmt, each_stmt};
+use std::collections::HashSet;
+use wavesim_machine::exec::op::{Op, Place};
+use wavesim_machine::state::wave::{ALL_VGPRS, VGPRS};
+use wavesim_x64::inst::{Cc, Class, Inst, Int2, Mem, Size, V, Width};
+
+/// What an iteration reads.
+#[derive(Debug, Clone, Copy)]
+pub enum Read {
+    /// A value of this lane.
+    Own(Val),
+    /// The same for all.
+    Same(Val),
+    /// A register, in any lane.
+    Row(u16),
+}
+
+/// Whether loops over lanes, and writes of registers by their numbers, are such that they can be emitted: they stand for themselves, a register
+/// is that of an operand, and what is read of other lanes is not written by the same loop.
+pub fn fits(body: &[Stmt]) -> bool {
+    let writes = |s: &Stmt| matches!(s, Stmt::Vector(_) | Stmt::SetVgpr { .. });
+    let (mut all, mut arrays) = (0, HashSet::new());
+    each_stmt(body, &mut |s| {
+        all += writes(s) as usize;
+        if let Stmt::Vector(vector) = s {
+            arrays.extend(vector.writes.iter().filter_map(|write| write.to.array()));
+        }
+    });
+    if all == 0 {
+        return true;
+    }
+    let plain = |s: &Stmt| match s {
+        Stmt::Vector(vector) => vector_fits(vector),
+        Stmt::SetVgpr { reg, .. } => is_number(reg),
+        _ => true,
+    };
+    let own = body.iter().filter(|s| writes(s)).count();
+    // The one array is where lanes that are taken one by one are: functions of lanes use it, too.
+    let calls = |v: &Value| {
+        matches!(v.kind, ValueKind::Float { .. } | ValueKind::Conversion(..) | ValueKind::Simd { .. })
+    };
+    let others = any_stmt(body, &|s| matches!(s, Stmt::SetElement { .. } | Stmt::For { .. }));
+    let calls = isa_lower::visit::any_value(body, &calls);
+    own == all && arrays.len() <= 1 && !others && !calls && body.iter().all(plain)
+}
+
+fn is_number(reg: &Value) -> bool {
+    matches!(reg.kind, ValueKind::OperandNumber(Slot::Source(_) | Slot::ScalarResult | Slot::VectorResult))
+}
+
+fn vector_fits(vector: &Vector) -> bool {
+    let counter = |v: &Value| v.kind == ValueKind::Var(isa_lower::ir::Var::Local(vector.var));
+    let place = |place: &VectorPlace| match place {
+        VectorPlace::Elements { start, .. } => counter(start),
+        VectorPlace::Vgpr { lane, reg } => counter(lane) && is_number(reg),
+    };
+    let zero = |index: &Value| index.kind == ValueKind::Const(0);
+    let read = |read: &VectorRead| match read {
+        VectorRead::Place(from) => place(from),
+        VectorRead::Lanes { slot: Slot::Source(_), lane, index } => counter(lane) && zero(index),
+        VectorRead::Wave { slot: Slot::Source(_), index } => zero(index),
+        VectorRead::WaveVgpr { reg } => is_number(reg),
+        VectorRead::Same(_) => true,
+        _ => false,
+    };
+    let others = |read: &VectorRead| matches!(read, VectorRead::Wave { .. } | VectorRead::WaveVgpr { .. });
+    let registers = vector.writes.iter().any(|write| write.to.array().is_none());
+    let words = vector.writes.iter().all(|write| write.value.hold == Hold::W32);
+    vector.lanes
+        && vector.from == 0
+        && vector.count == 32
+        && words
+        && vector.reads.iter().all(read)
+        && vector.writes.iter().all(|write| place(&write.to))
+        && !(registers && vector.reads.iter().any(others))
+}
+
+/// Whether the operands are such that it can be emitted.
+pub fn is_plain(op: &Op, body: &[Stmt]) -> bool {
+    let writes = |s: &Stmt| matches!(s, Stmt::Vector(_) | Stmt::SetVgpr { .. });
+    let source = |at: usize| match op.src[at].place() {
+        Place::Vector(first) => first < VGPRS || first >= ALL_VGPRS,
+        _ => true,
+    };
+    !body.iter().any(writes) || (op.d as usize) < VGPRS && (0..4).all(source)
+}
+
+impl Emitter<'_> {
+    /// A register by its number, which the wave has, or else the interpreter goes on.
+    fn numbered(&mut self, reg: &Value) -> R<u16> {
+        match self.value(reg)? {
+            Val::Known(number) if number < VGPRS as u128 => Ok(number as u16),
+            _ => Err(Unsupported("a register by a computed number")),
+        }
+    }
+
+    /// Refuses if the wave has fewer registers.
+    fn refuse_beyond(&mut self, most: u16) {
+        let on = self.f.label();
+        let own = self.own();
+        let count = self.f.load(Size::B4, own, Kept::VGPRS);
+        self.f.branch(Cc::GtU, Width::W32, count, most as i32, on);
+        let kept = (self.scalars.clone(), self.zeros);
+        self.flush_scalars();
+        self.stop_at(self.env.at, REFUSED);
+        (self.scalars, self.zeros) = kept;
+        self.f.push(Inst::Label(on));
+    }
+
+    /// A register has been written outside of runs.
+    fn wrote(&mut self, register: u16) {
+        let some = self.f.iconst(0);
+        self.set_flags(Some(some), &[(register, false)]);
+        self.forget_kept(|other| other == register);
+        self.forget_offsets(|other| other == register);
+    }
+
+    /// Assigns a register in one lane.
+    pub fn set_lane(&mut self, lane: &Value, reg: &Value, value: &Value) -> R<()> {
+        self.close_run()?;
+        let (lane, register, v) = (self.value(lane)?, self.numbered(reg)?, self.value(value)?);
+        let (lane, v) = (self.one(lane, Hold::W32)?, self.one(v, Hold::W32)?);
+        self.refuse_beyond(register);
+        let lanes = if self.wide_wave { 64 } else { 32 };
+        let outside = self.f.label();
+        self.f.branch(Cc::GeU, Width::W32, lane, lanes, outside);
+        let place = self.lane_place(lane);
+        self.f.store(Size::B4, place, register as i32 * LANE_VEC_BYTES as i32, v);
+        self.f.push(Inst::Label(outside));
+        self.wrote(register);
+        Ok(())
+    }
+
+    /// A loop over the lanes of the wave.
+    pub fn exchange(&mut self, vector: &Vector, begun: bool) -> R<()> {
+        self.close_run()?;
+        if !begun {
+            let none = self.f.vconst([0; 8]);
+            (0..8).for_each(|k| self.f.vstore(self.frame, at::ROOM + 32 * k, none));
+        }
+        let mut same = Vec::new();
+        for read in &vector.reads {
+            same.push(match read {
+                VectorRead::Same(value) => Some(self.value(value)?),
+                VectorRead::Wave { slot: Slot::Source(at), .. }
+                | VectorRead::Lanes { slot: Slot::Source(at), .. } => {
+                    let source = self.env.op(self.ops).src[*at];
+                    match source.place() {
+                        Place::Vector(first) if first < VGPRS => None,
+                        _ => Some(self.operand_lane(*at, Val::Known(0), 0)?),
+                    }
+                }
+                _ => None,
+            });
+        }
+        let mut registers = Vec::new();
+        for read in &vector.reads {
+            if let VectorRead::WaveVgpr { reg } | VectorRead::Place(VectorPlace::Vgpr { reg, .. }) = read {
+                registers.push(self.numbered(reg)?);
+            }
+        }
+        let mut written = Vec::new();
+        for write in &vector.writes {
+            if let VectorPlace::Vgpr { reg, .. } = &write.to {
+                written.push(self.numbered(reg)?);
+            }
+        }
+        if let Some(most) = registers.iter().chain(&written).max() {
+            self.refuse_beyond(*most);
+        }
+        let env = self.env.clone();
+        self.each_packet(|e, base| e.exchange_packet(vector, &same, base))?;
+        self.env = env;
+        written.into_iter().for_each(|register| self.wrote(register));
+        Ok(())
+    }
+
+    fn exchange_packet(&mut self, vector: &Vector, same: &[Option<Val>], base: V) -> R<()> {
+        let lane = self.lane_id()?;
+        self.env.locals.insert(vector.var, (lane, Hold::W32));
+        let PacketAt { n, .. } = self.packet.ok_or(Unsupported("a packet"))?;
+        let ahead = self.f.int2(Int2::Shl, Width::W64, n, 2);
+        let array = self.f.int2(Int2::Add, Width::W64, self.frame, ahead);
+        let row = |register: u16| register as i32 * LANE_VEC_BYTES as i32;
+        let mut reads = Vec::new();
+        for (read, same) in vector.reads.iter().zip(same) {
+            reads.push(match (read, same) {
+                (_, Some(val)) => Read::Same(*val),
+                (VectorRead::Wave { slot: Slot::Source(at), .. }, _) => {
+                    Read::Row(self.env.op(self.ops).src[*at].number())
+                }
+                (VectorRead::Lanes { slot: Slot::Source(at), .. }, _) => {
+                    let register = self.env.op(self.ops).src[*at].number();
+                    Read::Own(Val::Lanes(self.f.vload(base, row(register), false)))
+                }
+                (VectorRead::WaveVgpr { reg }, _) => Read::Row(self.numbered(reg)?),
+                (VectorRead::Place(VectorPlace::Vgpr { reg, .. }), _) => {
+                    let register = self.numbered(reg)?;
+                    Read::Own(Val::Lanes(self.f.vload(base, row(register), false)))
+                }
+                (VectorRead::Place(VectorPlace::Elements { .. }), _) => {
+                    Read::Own(Val::Lanes(self.f.vload(array, at::ROOM, false)))
+                }
+                _ => return Err(Unsupported("a read of lanes")),
+            });
+        }
+        self.env.reads = reads;
+        let mut results = Vec::new();
+        for write in &vector.writes {
+            let v = self.value(&write.value)?;
+            let v = self.lanes(v)?;
+            let when = match &write.when {
+                Some(when) => {
+                    let truth = self.value(when)?;
+                    let truth = self.truth(truth, when.hold)?;
+                    Some(self.mask(truth)?)
+                }
+                None => None,
+            };
+            let (to, disp) = match &write.to {
+                VectorPlace::Elements { .. } => (array, at::ROOM),
+                VectorPlace::Vgpr { reg, .. } => (base, row(self.numbered(reg)?)),
+            };
+            results.push((to, disp, v, when));
+        }
+        for (to, disp, v, when) in results {
+            let v = match when {
+                Some(when) => {
+                    let old = self.f.vload(to, disp, false);
+                    self.f.blend(false, when, v, old)
+                }
+                None => v,
+            };
+            self.f.vstore(to, disp, v);
+        }
+        Ok(())
+    }
+
+    /// What an iteration has read.
+    pub fn vector_read(&mut self, read: usize, place: &VectorAt) -> R<Val> {
+        let read = *self.env.reads.get(read).ok_or(Unsupported("a read of lanes"))?;
+        let (register, lane) = match (read, place) {
+            (Read::Own(val) | Read::Same(val), VectorAt::Own | VectorAt::Same) => return Ok(val),
+            (Read::Same(val), VectorAt::Lane(lane)) => {
+                let lane = self.value(lane)?;
+                let inside = self.is_lane(lane, 64)?;
+                return self.chosen(inside, Hold::W32, val, Val::Known(0));
+            }
+            (Read::Row(register), VectorAt::Lane(lane)) => (register, self.value(lane)?),
+            _ => return Err(Unsupported("a read of lanes")),
+        };
+        let lanes: u32 = if self.wide_wave { 64 } else { 32 };
+        let inside = self.is_lane(lane, lanes)?;
+        let hold = Hold::W32;
+        let own = self.op2(Op2::And, hold, lane, Val::Known(31))?;
+        let own = self.shifted(super::ops::Shift::Left, hold, own, Val::Known(2))?;
+        let mut offsets = self.lanes(own)?;
+        if self.wide_wave {
+            let half = self.op2(Op2::And, hold, lane, Val::Known(32))?;
+            let half = self.op2(Op2::Mul, hold, half, Val::Known((HALF_BYTES / 32) as u128))?;
+            let half = self.lanes(half)?;
+            offsets = self.iadd(hold, offsets, half);
+        }
+        let d = self.f.fresh(Class::Vec);
+        let from = Mem { base: self.vectors, disp: register as i32 * LANE_VEC_BYTES as i32 };
+        self.f.push(Inst::Gather { d, from, offsets });
+        self.chosen(inside, hold, Val::Lanes(d), Val::Known(0))
+    }
+
+    /// Whether it is the number of a lane, of so many.
+    fn is_lane(&mut self, lane: Val, lanes: u32) -> R<Val> {
+        self.compared(Hold::W32, lane, Val::Known(lanes as u128), |e, hold, a, b| e.icmp(Cc::LtU, hold, a, b))
+    }
+}

@@ -1,0 +1,262 @@
+//! Loads and stores of scratch. Lanes have memory of their own there, so that these are instructions of a run like others, in their order. Before
+//! the run, all active lanes' addresses are found to be inside, or else the interpreter goes on: what they are made of is not written before
+//! them in the run.
+
+use super::packet::{Packet, PacketAt};
+use super::run::{Buffered, Lane, Run, Sources};
+use super::stmt::Env;
+use super::val::Val;
+use super::{Emitter, R, Unsupported};
+use crate::frame::{at, find_own};
+use crate::kept::Kept;
+use crate::scratch::{Scratch, data};
+use isa_lower::ir::{Hold, LaneLoop, Start, Stmt, Value, ValueKind, Var};
+use isa_spec::tables::Role;
+use std::sync::Arc;
+use wavesim_x64::Code;
+use wavesim_x64::inst::{Cc, Class, Inst, Int2, Label, Mem, Size, V, Width};
+
+/// A scratch access of a run.
+pub struct Own {
+    pub access: Arc<Scratch>,
+    /// EXEC.
+    pub exec: V,
+    /// What all lanes' addresses are, if it is the same, as an integer of 64 bits.
+    same: Option<V>,
+}
+
+impl Emitter<'_> {
+    /// Before a scratch access is taken into the run: its address is not written in it.
+    pub fn begin_scratch(&mut self, access: &Arc<Scratch>, sources: &Sources) -> R<()> {
+        let is_address = |role: Role| access.before.reads.iter().any(|read| read.role == role);
+        let mut words = sources.iter().filter(|(role, _)| *role != Role::Data && is_address(*role));
+        let is_written = |word: &Lane| matches!(word, Lane::Register(at) if self.run.written.contains(at));
+        let waits = words.any(|(_, staged)| staged.words.iter().any(is_written));
+        if waits { self.close_run() } else { Ok(()) }
+    }
+
+    /// A scratch access, with what is known of its addresses.
+    pub fn scratch(&mut self, at: u32, access: Arc<Scratch>, sources: &Sources, exec: V) -> R<Own> {
+        // With numbers for the lanes' part, which only tell whether it counts.
+        let env = std::mem::replace(&mut self.env, Env::new(at));
+        let any = self.f.vconst([0; 8]);
+        let staged = |(role, staged): &(Role, super::run::Staged)| {
+            let words = staged.words.iter().map(|word| match word {
+                Lane::Register(_) => Val::Lanes(any),
+                Lane::One(val) => *val,
+            });
+            (*role, words.collect())
+        };
+        let sources: Vec<(Role, Vec<Val>)> = sources.iter().map(staged).collect();
+        let address = self.scratch_address(&access, &sources)?;
+        self.forget_vectors();
+        self.env = env;
+        let same = match address.varies() {
+            true => None,
+            false => Some(self.one(address, Hold::W32)?),
+        };
+        Ok(Own { access, exec, same })
+    }
+
+    /// Where it is that the wave has of its own, once it is known.
+    pub fn own(&mut self) -> V {
+        let known = self.f.label();
+        let kept = self.f.load(Size::B8, self.frame, at::KEPT);
+        let valid = self.f.load(Size::B8, kept, Kept::VALID);
+        self.f.branch(Cc::LtS, Width::W64, valid, 0, known);
+        self.rare(find_own as *const () as u64);
+        self.f.push(Inst::Label(known));
+        kept
+    }
+
+    fn scratch_address(&mut self, access: &Scratch, sources: &[(Role, Vec<Val>)]) -> R<Val> {
+        self.read_words(&access.before, sources);
+        for stmt in &access.before.body {
+            match stmt {
+                Stmt::SetAddress { .. } | Stmt::SetStored { .. } => break,
+                // The address itself, as 64 bits.
+                Stmt::Set(Var::Local(_), Value { kind: ValueKind::Resize(word), .. })
+                    if **word == access.address => {}
+                stmt => self.stmt(stmt)?,
+            }
+        }
+        self.value(&access.address)
+    }
+
+    /// Operands of one word.
+    fn read_words(&mut self, lanes: &LaneLoop, sources: &[(Role, Vec<Val>)]) {
+        for read in lanes.reads.iter().filter(|read| read.width <= 32) {
+            if let Some((_, words)) = sources.iter().find(|(role, _)| *role == read.role) {
+                self.env.operands.insert(read.role, (words[0], Hold::W32));
+            }
+        }
+    }
+
+    /// Refuses unless all active lanes of all scratch accesses are inside.
+    pub fn check_scratch(&mut self, run: &Run, refused: Label) -> R<()> {
+        let all: Vec<(&Buffered, &Own)> =
+            run.ops.iter().filter_map(|op| op.scratch.as_ref().map(|own| (op, own))).collect();
+        let Some((_, first)) = all.first() else { return Ok(()) };
+        let exec = first.exec;
+        let most = all.iter().map(|(_, own)| own.access.bytes).max().unwrap_or(0);
+        let own = self.own();
+        let stride = self.f.load(Size::B8, own, Kept::STRIDE);
+        self.f.branch(Cc::LtU, Width::W64, stride, most as i32, refused);
+        let mut lanes = Vec::new();
+        for (op, own) in &all {
+            match own.same {
+                Some(address) => {
+                    let limit = self.plus(stride, -(own.access.bytes as i64));
+                    self.f.branch(Cc::LtU, Width::W64, limit, address, refused);
+                }
+                None => lanes.push((*op, *own)),
+            }
+        }
+        if lanes.is_empty() {
+            return Ok(());
+        }
+        let mut farthest = Vec::new();
+        let env = self.env.clone();
+        self.each_packet(|e, base| {
+            let mut packet = Packet::new(base);
+            let none = e.f.vconst([0; 8]);
+            let active = e.lanes_of(exec)?;
+            for (op, own) in &lanes {
+                let v = e.f.fresh(Class::Vec);
+                e.f.hoisted(|f| f.assign(v, none));
+                let sources = e.staged_values(op, &mut packet)?;
+                e.env = Env::new(op.at);
+                let address = e.scratch_address(&own.access, &sources)?;
+                let address = e.lanes(address)?;
+                let address = e.band(Hold::W32, address, active);
+                let code = Code::VEX_Vpmaxud_ymm_ymm_ymmm256;
+                e.f.push(Inst::Rvm { code, d: v, a: v, b: address, imm: None });
+                farthest.push((v, own.access.bytes));
+            }
+            Ok(())
+        })?;
+        self.env = env;
+        for (v, bytes) in farthest {
+            let last = self.highest(v);
+            let limit = self.plus(stride, -(bytes as i64));
+            self.f.branch(Cc::LtU, Width::W64, limit, last, refused);
+        }
+        Ok(())
+    }
+
+    /// The sources of an instruction in the lanes of a packet.
+    fn staged_values(&mut self, op: &Buffered, packet: &mut Packet) -> R<Vec<(Role, Vec<Val>)>> {
+        let mut sources = Vec::new();
+        for (role, staged) in &op.sources {
+            let mut words = Vec::new();
+            for word in &staged.words {
+                words.push(match word {
+                    Lane::Register(register) => Val::Lanes(self.register(packet, *register)),
+                    Lane::One(val) => *val,
+                });
+            }
+            sources.push((*role, words));
+        }
+        Ok(sources)
+    }
+
+    /// Loads or stores a packet's lanes.
+    pub fn move_scratch(&mut self, buffered: &Buffered, own: &Own, packet: &mut Packet) -> R<()> {
+        let op = self.ops[buffered.at as usize];
+        let access = &own.access;
+        let sources = self.staged_values(buffered, packet)?;
+        self.env = Env::new(buffered.at);
+        let (base, offsets) = self.scratch_places(own, &sources)?;
+        let first = data(&op, access).ok_or(Unsupported("data that is no register"))? as u16;
+        if access.store {
+            let mut words = Vec::new();
+            for k in 0..access.registers as u16 {
+                let v = self.register(packet, first + k);
+                words.push(self.exact(v));
+            }
+            if !access.copy {
+                self.env = Env::new(buffered.at);
+                self.read_words(&access.lanes, &sources);
+                self.stmts(&access.lanes.body)?;
+                let v = self.env.moved.ok_or(Unsupported("a store"))?;
+                words = vec![self.lanes(v)?];
+            }
+            return self.store_apart(access.bytes, [base, offsets, own.exec], &words);
+        }
+        if access.copy {
+            for k in 0..access.registers as u16 {
+                let d = self.f.fresh(Class::Vec);
+                self.f.push(Inst::Gather { d, from: Mem { base, disp: 4 * k as i32 }, offsets });
+                packet.registers.insert(first + k, (d, true));
+            }
+            return Ok(());
+        }
+        let from = self.addresses(base, offsets).map(|base| Mem { base, disp: 0 });
+        let v = self.part_apart(access.bytes, from);
+        self.env = Env::new(buffered.at);
+        self.read_words(&access.lanes, &sources);
+        let old = match access.lanes.result {
+            Some(result) if result.start != Start::Zero => Val::Lanes(self.register(packet, op.d)),
+            _ => Val::Known(0),
+        };
+        self.env.operands.insert(Role::D0, (old, Hold::W32));
+        self.env.moved = Some(Val::Lanes(v));
+        self.stmts(&access.lanes.body)?;
+        let v = self.env.var(Var::Operand(Role::D0));
+        let v = self.raw_lanes(v)?;
+        packet.registers.insert(op.d, (v, true));
+        Ok(())
+    }
+
+    /// Where a packet's lanes are: the offset of each from an address of the host. Those of lanes that are switched off are in memory, too.
+    fn scratch_places(&mut self, own: &Own, sources: &[(Role, Vec<Val>)]) -> R<(V, V)> {
+        let PacketAt { n, .. } = self.packet.ok_or(Unsupported("a packet"))?;
+        let frame = self.frame;
+        let [scratch, stride] = self.f.hoisted(|f| {
+            let own = f.load(Size::B8, frame, at::KEPT);
+            [Kept::SCRATCH, Kept::STRIDE].map(|part| f.load(Size::B8, own, part))
+        });
+        let hold = Hold::W32;
+        let spread = self.f.hoisted(|f| f.splat(false, stride));
+        let numbers = self.f.vconst(std::array::from_fn(|k| k as u32));
+        let apart = self.imul(hold, spread, numbers);
+        let before = self.f.int2(Int2::Mul, Width::W64, stride, n);
+        let base = self.f.int2(Int2::Add, Width::W64, scratch, before);
+        if let Some(address) = own.same {
+            return Ok((self.f.int2(Int2::Add, Width::W64, base, address), apart));
+        }
+        let address = self.scratch_address(&own.access, sources)?;
+        let address = self.lanes(address)?;
+        let active = self.lanes_of(own.exec)?;
+        let address = self.band(hold, address, active);
+        Ok((base, self.iadd(hold, apart, address)))
+    }
+
+    /// Stores words of active lanes, or the low bytes of one.
+    fn store_apart(&mut self, bytes: usize, [base, offsets, exec]: [V; 3], words: &[V]) -> R<()> {
+        let PacketAt { n, .. } = self.packet.ok_or(Unsupported("a packet"))?;
+        let size = match bytes {
+            1 => Size::B1,
+            2 => Size::B2,
+            _ => Size::B4,
+        };
+        self.f.vstore(self.frame, at::ROOM, offsets);
+        for (k, v) in (1..).zip(words) {
+            self.f.vstore(self.frame, at::ROOM + 32 * k, *v);
+        }
+        let active = self.f.int2(Int2::Shr, Width::W64, exec, n);
+        for lane in 0..8 {
+            let next = self.f.label();
+            let bit = self.f.int2(Int2::And, Width::W32, active, 1 << lane);
+            self.unless(bit, next);
+            let offset = self.f.load(Size::B4, self.frame, at::ROOM + 4 * lane);
+            let to = self.f.int2(Int2::Add, Width::W64, base, offset);
+            for k in 0..words.len() as i32 {
+                let word = self.f.load(Size::B4, self.frame, at::ROOM + 32 * (k + 1) + 4 * lane);
+                self.f.store(size, to, 4 * k, word);
+            }
+            self.f.push(Inst::Label(next));
+        }
+        Ok(())
+    }
+}

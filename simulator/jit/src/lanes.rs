@@ -1,0 +1,172 @@
+//! Functions of one lane that compiled code calls for all eight of a packet: those of handlers, for what hosts have no instruction for.
+
+use crate::frame::Frame;
+use isa_lower::ir::{Conversion, FloatOp};
+use isa_spec::pcode::ir::{Pure, Ty};
+use wavesim_machine::exec::rt::{self, Flush, Keep, Mode};
+
+/// Lanes of a packet.
+const LANES: usize = 8;
+/// Where results are in [`Frame::room`], in words: after up to four arguments.
+pub const RESULT: usize = 4 * LANES;
+
+/// A function that is called.
+#[derive(Clone, Copy)]
+pub struct Function {
+    /// What it is called by.
+    pub address: u64,
+    /// It is right whether the host takes denormals for zeros or not.
+    pub any_control: bool,
+}
+
+/// A float mode that handlers are made for.
+trait Fixed: Mode {
+    const IT: Self;
+}
+
+impl Fixed for Keep {
+    const IT: Keep = Keep;
+}
+
+impl Fixed for Flush {
+    const IT: Flush = Flush;
+}
+
+/// Sets each result by a function of the lane's arguments.
+///
+/// # Safety
+/// The frame is that of compiled code that has written as many arguments as the function reads.
+unsafe fn each<const N: usize>(frame: *mut Frame, function: impl Fn([u32; N]) -> u32) {
+    const { assert!(N * LANES <= RESULT) };
+    for lane in 0..LANES {
+        // SAFETY: by the contract; `room` has more words.
+        unsafe {
+            let room: *mut u32 = (&raw mut (*frame).room).cast();
+            let args = std::array::from_fn(|n| *room.add(n * LANES + lane));
+            *room.add(RESULT + lane) = function(args);
+        }
+    }
+}
+
+/// Sets all results by a function of the first argument of each lane, in place.
+///
+/// # Safety
+/// As for [`each`].
+unsafe fn eight(frame: *mut Frame, function: impl FnOnce(&mut [u32; LANES])) {
+    // SAFETY: by the contract; `room` has more words.
+    unsafe {
+        let room: *mut [u32; LANES] = (&raw mut (*frame).room).cast();
+        let mut lanes = *room;
+        function(&mut lanes);
+        *room.add(RESULT / LANES) = lanes;
+    }
+}
+
+macro_rules! functions {
+    ($($name:ident $how:ident |$mode:ident, $args:pat_param| $result:expr;)*) => { $(
+        /// # Safety
+        /// Called by compiled code with its frame, where the arguments are, on a host that code is made for.
+        #[cfg(target_arch = "x86_64")]
+        unsafe extern "sysv64" fn $name<M: Fixed>(frame: *mut Frame) {
+            let $mode = M::IT;
+            // SAFETY: by the contract; such a host has the instructions of fast handlers.
+            unsafe { $how(frame, |$args| $result) }
+        }
+
+        /// # Safety
+        /// Called by compiled code with its frame, where the arguments are.
+        #[cfg(not(target_arch = "x86_64"))]
+        unsafe extern "C" fn $name<M: Fixed>(frame: *mut Frame) {
+            let $mode = M::IT;
+            // SAFETY: by the contract.
+            unsafe { $how(frame, |$args| $result) }
+        }
+    )* };
+}
+
+functions! {
+    brain_of_single each |m, [a]| rt::cvt_f32_bf16(&m, a);
+    fp8_of_single each |m, [a]| rt::cvt_f32_fp8(&m, a);
+    bf8_of_single each |m, [a]| rt::cvt_f32_bf8(&m, a);
+    single_of_fp8 each |m, [a]| rt::cvt_fp8_f32(&m, a);
+    single_of_bf8 each |m, [a]| rt::cvt_bf8_f32(&m, a);
+    signed_norm_of_half each |m, [a]| rt::snorm_f16(&m, a);
+    unsigned_norm_of_half each |m, [a]| rt::unorm_f16(&m, a);
+    signed_norm_of_single each |m, [a]| rt::snorm_f32(&m, a);
+    unsigned_norm_of_single each |m, [a]| rt::unorm_f32(&m, a);
+    byte_of_single each |m, [a]| rt::cvt_f32_u8(&m, a);
+    fp8_by_seed each |m, [a, seed]| rt::fp8_sr_f32(&m, a, seed);
+    bf8_by_seed each |m, [a, seed]| rt::bf8_sr_f32(&m, a, seed);
+    scaled_sum each |m, [a, b, c, n]| rt::fma_ldexp_f32(&m, a, b, c, n);
+    sum_toward_zero each |m, [a, b, c]| rt::fma_rtz_f32(&m, a, b, c);
+    scaled_half each |m, [a, n]| rt::ldexp_f16(&m, a, n);
+    significand_of_half each |m, [a]| rt::frexp_mant_f16(&m, a);
+    exponent_of_half each |m, [a]| rt::frexp_exp_f16(&m, a);
+    exp2 eight |_m, a| rt::exp2_f32_eight(M::FLUSH, a);
+    log2 eight |_m, a| rt::log2_f32_eight(M::FLUSH, a);
+    sine eight |_m, a| rt::sin_turns_f32_eight(M::FLUSH, a);
+    cosine eight |_m, a| rt::cos_turns_f32_eight(M::FLUSH, a);
+    exp2_half eight |_m, a| rt::exp2_f16_eight(a);
+    log2_half eight |_m, a| rt::log2_f16_eight(a);
+    sine_half eight |_m, a| rt::sin_turns_f16_eight(a);
+    cosine_half eight |_m, a| rt::cos_turns_f16_eight(a);
+}
+
+/// A function in the mode that code is made for.
+macro_rules! in_mode {
+    ($name:ident, $flush:expr) => {
+        if $flush { $name::<Flush> as *const () as u64 } else { $name::<Keep> as *const () as u64 }
+    };
+}
+
+fn called(address: u64) -> Function {
+    Function { address, any_control: false }
+}
+
+/// The function of a conversion, if it has one.
+pub fn conversion(conversion: Conversion, flush: bool) -> Option<Function> {
+    Some(called(match conversion {
+        Conversion::F32ToBf16 => in_mode!(brain_of_single, flush),
+        Conversion::F32ToFp8 => in_mode!(fp8_of_single, flush),
+        Conversion::F32ToBf8 => in_mode!(bf8_of_single, flush),
+        Conversion::Fp8ToF32 => in_mode!(single_of_fp8, flush),
+        Conversion::Bf8ToF32 => in_mode!(single_of_bf8, flush),
+        Conversion::F16ToSnorm => in_mode!(signed_norm_of_half, flush),
+        Conversion::F16ToUnorm => in_mode!(unsigned_norm_of_half, flush),
+        Conversion::F32ToSnorm => in_mode!(signed_norm_of_single, flush),
+        Conversion::F32ToUnorm => in_mode!(unsigned_norm_of_single, flush),
+        Conversion::F32ToU8 => in_mode!(byte_of_single, flush),
+        _ => return None,
+    }))
+}
+
+/// The function of a float operation, if it has one.
+pub fn float(op: FloatOp, ty: Ty, flush: bool) -> Option<Function> {
+    Some(called(match (op, ty) {
+        (FloatOp::ToFp8Sr, Ty::F32) => in_mode!(fp8_by_seed, flush),
+        (FloatOp::ToBf8Sr, Ty::F32) => in_mode!(bf8_by_seed, flush),
+        (FloatOp::FmaLdexp, Ty::F32) => in_mode!(scaled_sum, flush),
+        (FloatOp::FmaRtz, Ty::F32) => in_mode!(sum_toward_zero, flush),
+        (FloatOp::Ldexp, Ty::F16) => in_mode!(scaled_half, flush),
+        (FloatOp::FrexpMant, Ty::F16) => in_mode!(significand_of_half, flush),
+        (FloatOp::FrexpExp, Ty::F16) => in_mode!(exponent_of_half, flush),
+        _ => return None,
+    }))
+}
+
+/// The function of a builtin of one argument, if it has one. Where denormals are flushed, they flush arguments and results themselves; no f64 in
+/// between is a denormal.
+pub fn builtin(builtin: Pure, ty: Ty, flush: bool) -> Option<Function> {
+    let address = match (builtin, ty) {
+        (Pure::Exp2, Ty::F32) => in_mode!(exp2, flush),
+        (Pure::Log2, Ty::F32) => in_mode!(log2, flush),
+        (Pure::Sin, Ty::F32) => in_mode!(sine, flush),
+        (Pure::Cos, Ty::F32) => in_mode!(cosine, flush),
+        (Pure::Exp2, Ty::F16) => in_mode!(exp2_half, flush),
+        (Pure::Log2, Ty::F16) => in_mode!(log2_half, flush),
+        (Pure::Sin, Ty::F16) => in_mode!(sine_half, flush),
+        (Pure::Cos, Ty::F16) => in_mode!(cosine_half, flush),
+        _ => return None,
+    };
+    Some(Function { address, any_control: ty == Ty::F32 })
+}

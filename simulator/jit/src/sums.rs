@@ -1,0 +1,37 @@
+//! Sums of signed integers in 128 bits, of which 64 and the bit after them are seen. Values keep 64 bits.
+
+use isa_lower::ir::*;
+use isa_lower::visit::each_value;
+
+/// The factors, of 32 bits, and what is added, of 64, if it is such a sum.
+pub fn signed(value: &Value) -> Option<[&Value; 3]> {
+    fn extended(v: &Value, from: Hold) -> Option<&Value> {
+        match &v.kind {
+            ValueKind::SignExtend { value, width } if value.hold == from && *width == from.bits() => {
+                (v.hold == Hold::W128).then_some(value)
+            }
+            _ => None,
+        }
+    }
+    let ValueKind::Op2(Op2::Add, product, c) = &value.kind else { return None };
+    let ValueKind::Op2(Op2::Mul, a, b) = &product.kind else { return None };
+    Some([extended(a, Hold::W32)?, extended(b, Hold::W32)?, extended(c, Hold::W64)?])
+}
+
+/// The bit after 64.
+pub fn is_bit_64(value: &Value) -> bool {
+    let above = |v: &Value| matches!(v.kind, ValueKind::ShrConst(_, 64));
+    matches!(&value.kind, ValueKind::Op2(Op2::And, a, b) if above(a) && b.kind == ValueKind::Const(1))
+}
+
+/// Whether what is extended to 128 bits is so in such sums alone, and no more than one bit after 64 is seen of them.
+pub fn fit(body: &[Stmt]) -> bool {
+    let (mut extended, mut sums, mut above, mut bits) = (0, 0, 0, 0);
+    each_value(body, &mut |v| {
+        extended += (v.hold == Hold::W128 && matches!(v.kind, ValueKind::SignExtend { .. })) as usize;
+        sums += signed(v).is_some() as usize;
+        above += (v.hold == Hold::W128 && matches!(v.kind, ValueKind::ShrConst(..))) as usize;
+        bits += is_bit_64(v) as usize;
+    });
+    extended == 3 * sums && (sums == 0 || above == bits)
+}
