@@ -356,7 +356,7 @@ unsafe fn go_on_elsewhere(frame: *mut Frame, flow: Flow) -> Option<usize> {
             return None;
         }
         let begin = program.index_of(next);
-        let (code, entry) = (&(*(*frame).places)).get(begin)?.code()?;
+        let (code, entry) = (&(*(*frame).places)).get(begin)?.trusted_code()?;
         if let Some(count) = count {
             *(*frame).instructions = count;
             (*frame).base = count.wrapping_sub(next.number as u64);

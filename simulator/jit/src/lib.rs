@@ -146,6 +146,12 @@ impl Place {
         let code = unsafe { std::mem::transmute::<*mut (), Code>(code) };
         Some((code, self.entry.load(Ordering::Relaxed)))
     }
+
+    /// [`Place::code`], unless the place is left to the interpreter.
+    #[inline(always)]
+    fn trusted_code(&self) -> Option<(Code, u32)> {
+        self.code().filter(|_| self.refusals.load(Ordering::Relaxed) < REFUSALS)
+    }
 }
 
 /// How often code that was entered at a place may refuse to go on before the place is left to the interpreter: a kernel that always

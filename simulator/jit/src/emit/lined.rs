@@ -96,7 +96,7 @@ impl Emitter<'_> {
                 },
             });
         }
-        all.unwrap_or_else(|| InPackets { differences: lanes, highest: lanes, lowest: lanes })
+        all.unwrap_or(InPackets { differences: lanes, highest: lanes, lowest: lanes })
     }
 
     /// A word of the first lane of a packet.

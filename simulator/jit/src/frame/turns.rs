@@ -245,7 +245,7 @@ unsafe fn find_entry(frame: *mut Frame, wave: *mut Wave) -> Option<(u32, Flow)> 
         let (pc, wide) = ((*wave).pc, (*wave).halves() == 2);
         let program = &*(*frame).program;
         let next = program.op_at(pc)?;
-        let (code, entry) = (&(*(*frame).places)).get(program.index_of(next))?.code()?;
+        let (code, entry) = (&(*(*frame).places)).get(program.index_of(next))?.trusted_code()?;
         let same = (*wave).mode == (*frame).mode && wide == (*frame).form.wide;
         if !same && Form::of(Frame::cx(frame)) != Some((*frame).form) {
             return None;
