@@ -86,7 +86,24 @@ impl Emitter<'_> {
     }
 
     /// `(a * b + c) 2^n` of f32: the sum in f64, its last bit set if bits were lost, is still exact enough.
-    pub fn scaled_sum_single(&mut self, [a, b, c, n]: [Val; 4]) -> R<Val> {
+    /// Where no lane counts, which is the rule in divisions, it is not computed.
+    pub fn scaled_sum_single(&mut self, terms: [Val; 4]) -> R<Val> {
+        let Some(only) = self.only else { return self.scaled_sum_always(terms) };
+        let (out, done) = (self.f.fresh(Class::Vec), self.f.label());
+        let none = self.f.vconst([0; 8]);
+        self.f.assign(out, none);
+        self.f.branch_unless_any(only, only, done);
+        // Values that are made on the way here are not there on the other.
+        let known = self.known.clone();
+        let v = self.scaled_sum_always(terms)?;
+        let v = self.lanes(v)?;
+        self.f.assign(out, v);
+        self.known = known;
+        self.f.push(Inst::Label(done));
+        Ok(Val::Lanes(out))
+    }
+
+    fn scaled_sum_always(&mut self, [a, b, c, n]: [Val; 4]) -> R<Val> {
         let denormals = self.singles();
         let mut terms = Vec::new();
         for val in [a, b, c] {
