@@ -97,7 +97,6 @@ functions! {
     byte_of_single each |m, [a]| rt::cvt_f32_u8(&m, a);
     fp8_by_seed each |m, [a, seed]| rt::fp8_sr_f32(&m, a, seed);
     bf8_by_seed each |m, [a, seed]| rt::bf8_sr_f32(&m, a, seed);
-    scaled_sum each |m, [a, b, c, n]| rt::fma_ldexp_f32(&m, a, b, c, n);
     sum_toward_zero each |m, [a, b, c]| rt::fma_rtz_f32(&m, a, b, c);
     scaled_half each |m, [a, n]| rt::ldexp_f16(&m, a, n);
     significand_of_half each |m, [a]| rt::frexp_mant_f16(&m, a);
@@ -145,7 +144,6 @@ pub fn float(op: FloatOp, ty: Ty, flush: bool) -> Option<Function> {
     Some(called(match (op, ty) {
         (FloatOp::ToFp8Sr, Ty::F32) => in_mode!(fp8_by_seed, flush),
         (FloatOp::ToBf8Sr, Ty::F32) => in_mode!(bf8_by_seed, flush),
-        (FloatOp::FmaLdexp, Ty::F32) => in_mode!(scaled_sum, flush),
         (FloatOp::FmaRtz, Ty::F32) => in_mode!(sum_toward_zero, flush),
         (FloatOp::Ldexp, Ty::F16) => in_mode!(scaled_half, flush),
         (FloatOp::FrexpMant, Ty::F16) => in_mode!(significand_of_half, flush),

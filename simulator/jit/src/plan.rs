@@ -556,6 +556,6 @@ fn float(op: FloatOp, ty: Ty) -> bool {
             | FloatOp::Fract
             | FloatOp::Ldexp
     );
-    ty == Ty::F32 && (any || op == FloatOp::Rsq)
+    ty == Ty::F32 && (any || matches!(op, FloatOp::Rsq | FloatOp::FmaLdexp))
         || ty == Ty::F64 && (any || matches!(op, FloatOp::Rsq | FloatOp::FmaLdexp))
 }

@@ -131,7 +131,7 @@ impl Emitter<'_> {
     }
 
     /// How denormals of f32 are treated.
-    fn singles(&self) -> Denormals {
+    pub fn singles(&self) -> Denormals {
         if self.flush { Denormals::Flush } else { Denormals::Keep }
     }
 

@@ -88,7 +88,7 @@ fn vector_fits(vector: &Vector) -> bool {
 pub fn is_plain(op: &Op, body: &[Stmt]) -> bool {
     let writes = |s: &Stmt| matches!(s, Stmt::Vector(_) | Stmt::SetVgpr { .. });
     let source = |at: usize| match op.src[at].place() {
-        Place::Vector(first) => first < VGPRS || first >= ALL_VGPRS,
+        Place::Vector(first) => !(VGPRS..ALL_VGPRS).contains(&first),
         _ => true,
     };
     !body.iter().any(writes) || (op.d as usize) < VGPRS && (0..4).all(source)

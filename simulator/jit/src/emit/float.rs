@@ -173,7 +173,8 @@ impl Emitter<'_> {
             }
             FloatOp::Rsq if single => self.reciprocal_root(a),
             FloatOp::Rsq => self.reciprocal_root_double(a),
-            FloatOp::FmaLdexp if !single => {
+            FloatOp::FmaLdexp if single => self.scaled_sum_single([a, b, vals[2], vals[3]]),
+            FloatOp::FmaLdexp => {
                 let only = self.only;
                 self.scaled_sum([a, b, vals[2], vals[3]], only)
             }

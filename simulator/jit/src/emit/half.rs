@@ -1,7 +1,7 @@
 //! f16, by the host's arithmetic on f32, as handlers have it (`exec::rt::half`): f32 has more than twice the precision, so that only a
 //! multiply-add needs more. No number in between is a denormal of f32.
 
-use super::float::{Denormals, SINGLE, holds};
+use super::float::{Denormals, Format, SINGLE, holds};
 use super::known::Bits;
 use super::ops::Shift;
 use super::val::Val;
@@ -40,7 +40,7 @@ impl Emitter<'_> {
         let keep = Denormals::Keep;
         let result = match op {
             FloatOp::Fma => {
-                self.float_of(keep, &SINGLE, [vals[0], vals[1], vals[2]], |e, v| e.sum_to_odd(v))?
+                self.float_of(keep, &SINGLE, [vals[0], vals[1], vals[2]], |e, v| e.sum_to_odd(&SINGLE, v))?
             }
             FloatOp::Rsq => self.float_of(keep, &SINGLE, [vals[0]], |e, [v]| {
                 let (one, root) = (e.lanes_constant(Hold::W32, SINGLE.one), e.f.rm(SINGLE.sqrt, v, None));
@@ -60,26 +60,26 @@ impl Emitter<'_> {
     }
 
     /// `a * b + c`, of which the product is exact, with the last bit set if the sum has lost bits: rounding it again rounds the exact sum.
-    fn sum_to_odd(&mut self, [a, b, c]: [V; 3]) -> V {
-        let hold = Hold::W32;
-        let product = self.f.rvm(SINGLE.mul, a, b, None);
-        let sum = self.f.rvm(SINGLE.add, product, c, None);
+    pub fn sum_to_odd(&mut self, format: &Format, [a, b, c]: [V; 3]) -> V {
+        let hold = format.hold;
+        let product = self.f.rvm(format.mul, a, b, None);
+        let sum = self.f.rvm(format.add, product, c, None);
         // What the sum has lost, exactly.
-        let of_c = self.f.rvm(SINGLE.sub, sum, product, None);
-        let of_product = self.f.rvm(SINGLE.sub, sum, of_c, None);
+        let of_c = self.f.rvm(format.sub, sum, product, None);
+        let of_product = self.f.rvm(format.sub, sum, of_c, None);
         let [first, second] =
-            [(product, of_product), (c, of_c)].map(|(a, b)| self.f.rvm(SINGLE.sub, a, b, None));
-        let lost = self.f.rvm(SINGLE.add, first, second, None);
+            [(product, of_product), (c, of_c)].map(|(a, b)| self.f.rvm(format.sub, a, b, None));
+        let lost = self.f.rvm(format.add, first, second, None);
         let [zero, one] = [0, 1].map(|bits| self.lanes_constant(hold, bits));
-        let [below, negative] = [lost, sum].map(|v| self.f.rvm(SINGLE.compare, v, zero, Some(holds::LESS)));
+        let [below, negative] = [lost, sum].map(|v| self.f.rvm(format.compare, v, zero, Some(holds::LESS)));
         let inward = self.bxor(hold, below, negative);
         let step = self.bor(hold, inward, one);
         let odd = self.iadd(hold, sum, step);
-        let inexact = self.f.rvm(SINGLE.compare, lost, zero, Some(holds::LESS_OR_GREATER));
+        let inexact = self.f.rvm(format.compare, lost, zero, Some(holds::LESS_OR_GREATER));
         let last = self.band(hold, sum, one);
         let even = self.is_zero(hold, last);
         let moves = self.band(hold, inexact, even);
-        self.f.blend(false, moves, odd, sum)
+        self.f.blend(hold != Hold::W32, moves, odd, sum)
     }
 
     /// f32 of the f16 in the low halves of words, whose high halves are zero. Signalling NaNs become quiet.

@@ -27,7 +27,14 @@ const F64: Numbers = Numbers { width: 64, one: 0x3ff0 << 48, infinity: 0x7ff0 <<
 /// Whether output modifiers of an operation can be compiled, which are for results like this.
 pub fn fits(ext: &Ext, output: Output, dwords: u32) -> bool {
     let scale = ext.omod == 0 || matches!(output, Output::Bits | Output::F32 | Output::PackedF16);
-    let part = ext.sdwa.is_none_or(|sdwa| sdwa.result == Part::WHOLE || dwords == 1);
+    // Of two NaNs either may be the result, but a part of one is no NaN.
+    let width = match output {
+        Output::Bits => 0,
+        Output::F16 | Output::BF16 => 16,
+        _ => 32,
+    };
+    let part =
+        ext.sdwa.is_none_or(|sdwa| sdwa.result == Part::WHOLE || dwords == 1 && sdwa.result.bits >= width);
     scale && part
 }
 

@@ -9,6 +9,7 @@ use crate::frame::at;
 use crate::rare::{RESULTS, exact_reciprocal_roots, exact_scaled_sums};
 use isa_lower::ir::{Hold, Op2};
 
+use wavesim_x64::Code;
 use wavesim_x64::inst::{Cc, Class, Inst, V};
 
 impl Emitter<'_> {
@@ -82,6 +83,48 @@ impl Emitter<'_> {
         });
         let function = exact_reciprocal_roots as *const () as u64;
         Ok(Val::Wide(self.unless_sure([unsure[0], unsure[1]], &[x], results, function)))
+    }
+
+    /// `(a * b + c) 2^n` of f32: the sum in f64, its last bit set if bits were lost, is still exact enough.
+    /// Where no lane counts, which is the rule in divisions, it is not computed.
+    pub fn scaled_sum_single(&mut self, terms: [Val; 4]) -> R<Val> {
+        let Some(only) = self.only else { return self.scaled_sum_always(terms) };
+        let (out, done) = (self.f.fresh(Class::Vec), self.f.label());
+        let none = self.f.vconst([0; 8]);
+        self.f.assign(out, none);
+        self.f.branch_unless_any(only, only, done);
+        // Values that are made on the way here are not there on the other.
+        let known = self.known.clone();
+        let v = self.scaled_sum_always(terms)?;
+        let v = self.lanes(v)?;
+        self.f.assign(out, v);
+        self.known = known;
+        self.f.push(Inst::Label(done));
+        Ok(Val::Lanes(out))
+    }
+
+    fn scaled_sum_always(&mut self, [a, b, c, n]: [Val; 4]) -> R<Val> {
+        let denormals = self.singles();
+        let mut terms = Vec::new();
+        for val in [a, b, c] {
+            let v = self.raw_lanes(val)?;
+            let v = self.source(denormals, v);
+            terms.push(self.by_halves(v, Code::VEX_Vcvtps2pd_ymm_xmmm128));
+        }
+        // Exact: the exponents of a sum of f32 are far from f64's ends. Beyond 600 everything is infinite or zero.
+        let n = self.lanes(n)?;
+        let [least, most, bias] =
+            [-600i32, 600, 1023].map(|n| self.lanes_constant(Hold::W32, n as u32 as u64));
+        let n = self.f.rvm(Code::VEX_Vpmaxsd_ymm_ymm_ymmm256, n, least, None);
+        let n = self.f.rvm(Code::VEX_Vpminsd_ymm_ymm_ymmm256, n, most, None);
+        let n = self.iadd(Hold::W32, n, bias);
+        let scales = self.extended(n, false).map(|v| self.shift_by(Shift::Left, Hold::W64, v, 52));
+        let results = [0, 1].map(|k| {
+            let sum = self.sum_to_odd(&DOUBLE, [terms[0][k], terms[1][k], terms[2][k]]);
+            self.f.rvm(DOUBLE.mul, sum, scales[k], None)
+        });
+        let v = self.joined_halves(results, Code::VEX_Vcvtpd2ps_xmm_ymmm256);
+        Ok(Val::Lanes(self.result(denormals, v)))
     }
 
     /// `(a * b + c) 2^n` of f64: exact where both the sum and the result are normal numbers. Only lanes of the mask count.

@@ -90,3 +90,16 @@ fn parts_of_registers() {
     agree_on(Arch::Cdna3, &[64], &lines[..1], single, one_single);
     agree_on(Arch::Cdna3, &[64], &lines[1..], halves, one_nan);
 }
+
+#[test]
+fn parts_of_floats() {
+    let lines = [
+        "v_mul_f32_sdwa v21, v2, v3 mul:2 dst_sel:DWORD src0_sel:DWORD src1_sel:DWORD",
+        "v_mul_f32_sdwa v22, v2, v3 dst_sel:DWORD src0_sel:WORD_1 src1_sel:DWORD",
+        "v_mul_f32_sdwa v23, v4, v5 dst_sel:DWORD src0_sel:BYTE_3 src1_sel:DWORD",
+        "v_mul_f32_sdwa v26, -v4, |v5| dst_sel:DWORD src0_sel:WORD_0 src1_sel:WORD_1",
+    ];
+    for line in lines {
+        agree_on(Arch::Cdna4, &[64], &[line], single, one_single);
+    }
+}

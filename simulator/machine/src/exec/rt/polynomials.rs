@@ -43,8 +43,8 @@ fn of_singles<const N: usize>(
         unsure[l] = (!special & (y != 0.0) & (low != high)) as u32;
     }
     let mut any = 0;
-    for l in 0..N {
-        any |= unsure[l];
+    for one in unsure {
+        any |= one;
     }
     if any != 0 {
         let which = (0..N).fold(0, |which, l| which | unsure[l] << l);
@@ -56,15 +56,15 @@ fn of_singles<const N: usize>(
 /// The same of f16. No result is so near a tie that an f64 is not enough: a test goes over all arguments.
 #[inline(always)]
 fn of_halves<const N: usize>(function: Function, vec: &mut [u32; N], quickly: impl Fn(f64) -> f64) {
-    for l in 0..N {
-        let argument = half_to_single(vec[l] & 0xffff);
+    for lane in vec {
+        let argument = half_to_single(*lane & 0xffff);
         let y = quickly(f(argument) as f64);
         // An f32 whose last bit stands for all that it has lost.
         let bits = y.to_bits();
         let odd = f64::from_bits(bits & !0x1fff_ffff | ((bits & 0x1fff_ffff != 0) as u64) << 29);
         let near = if y == 0.0 { 0 } else { (odd as f32).to_bits() };
         let (special, result) = special(function, argument);
-        vec[l] = single_to_half(if special { result } else { near });
+        *lane = single_to_half(if special { result } else { near });
     }
 }
 
