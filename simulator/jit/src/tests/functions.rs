@@ -103,3 +103,26 @@ fn products_of_bytes() {
     ];
     agree(&lines, integer, |bits| bits);
 }
+
+/// Arguments whose results are too near to a tie for the polynomial.
+#[test]
+fn results_near_ties() {
+    use isa_spec::arith::approx::{MARGIN, quick};
+    let unsure = |y: f64| (y - y * MARGIN) as f32 != (y + y * MARGIN) as f32;
+    let find = |first: u32, function: fn(f64) -> f64| -> Vec<u32> {
+        let all = first..first + (1 << 23);
+        all.filter(|bits| unsure(function(f32::from_bits(*bits) as f64))).collect()
+    };
+    let powers: Vec<u32> = [0x3f00_0000, 0xbf00_0000, 0x3f80_0000, 0x4000_0000]
+        .into_iter()
+        .flat_map(|first| find(first, quick::exp2::<false>))
+        .collect();
+    let logarithms: Vec<u32> = [0x4000_0000, 0x4080_0000, 0x4100_0000]
+        .into_iter()
+        .flat_map(|first| find(first, quick::log2::<false>))
+        .collect();
+    for (line, found) in [("v_exp_f32 v20, v0", powers), ("v_log_f32 v20, v0", logarithms)] {
+        assert!(found.len() > 1, "{line}: {found:x?}");
+        agree(&[line], |seed| found[random(seed) as usize % found.len()], |bits| bits);
+    }
+}
