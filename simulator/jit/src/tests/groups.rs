@@ -339,3 +339,34 @@ fn limits_name_the_waves_that_wait() {
         assert!(fault.message.contains("waves 0, 1, 3, 4 waiting at"), "{fault}");
     }
 }
+
+/// EXEC changes before a barrier, after which an instruction is the interpreter's.
+#[test]
+fn lanes_are_switched_off_before_barriers() {
+    let body = [
+        "s_movk_i32 s8, 6",
+        "s_mov_b32 m0, 0",
+        "s_lshl_b32 exec_lo, 0x0f0f0f0f, s8",
+        "s_barrier",
+        "v_movreld_b32 v1, v3",
+        "s_mov_b32 exec_lo, -1",
+        "v_mad_u32_u24 v1, v1, 3, s8",
+        "s_sub_u32 s8, s8, 1",
+        "s_cmp_lg_u32 s8, 0",
+        "s_cbranch_scc1 @2",
+    ];
+    same(&body, &[LIMIT]);
+}
+
+/// Waves wait in one unit while others have come to the next one.
+#[test]
+fn waves_wait_in_several_units() {
+    let sums = ["v_add_nc_u32 v1, 3, v1", "v_xor_b32 v1, v2, v1"];
+    let between = || sums.into_iter().cycle().take(1100);
+    let first = ["s_movk_i32 s8, 3", "s_barrier", "ds_store_b32 v5, v1"];
+    let second = ["s_barrier", "ds_load_b32 v1, v3", "s_waitcnt lgkmcnt(0)"];
+    let last = ["s_sub_u32 s8, s8, 1", "s_cmp_lg_u32 s8, 0", "s_cbranch_scc1 @1"];
+    let body: Vec<&str> =
+        first.into_iter().chain(between()).chain(second).chain(between()).chain(last).collect();
+    same(&body, &[LIMIT]);
+}
