@@ -1,4 +1,4 @@
-//! The decoder beside the manuals' own way to decode: the identifiers of each encoding in turn, then the opcode, then the condition.
+//! The decoder beside a plain one: the fixed fields of each encoding in turn, then the opcode, then the condition.
 
 use super::{DecodeError, decode, words};
 use crate::arch::Arch;
