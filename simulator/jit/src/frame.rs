@@ -1,9 +1,9 @@
 //! What compiled code is called with, and what it calls: the handlers of the interpreter.
 
-mod own;
+mod resources;
 mod turns;
 
-pub use own::find_own;
+pub use resources::find_resources;
 pub use turns::{meet, run_turn, wait};
 
 use crate::access::Ranges;
@@ -65,8 +65,8 @@ pub struct Frame {
     code: Code,
     /// Where it goes on with another wave.
     entry: u32,
-    /// Where other waves went on in this code, the last one first: mostly, waves that take turns at barriers do so at one or two places.
-    began: [Began; 2],
+    /// Where other waves resumed in this code, the last one first: waves that take turns at barriers mostly resume at one or two places.
+    resumed: [ResumePoint; 2],
     /// Where code begins.
     places: *const [Place],
     /// Waves that have run, and what is known of them.
@@ -74,9 +74,9 @@ pub struct Frame {
     turns: Turns,
 }
 
-/// Where a wave went on.
+/// Where a wave resumed.
 #[derive(Clone, Copy)]
-struct Began {
+struct ResumePoint {
     pc: u64,
     /// Of the operation there.
     number: u32,
@@ -84,9 +84,9 @@ struct Began {
     entry: u32,
 }
 
-impl Began {
+impl ResumePoint {
     /// No PC.
-    const NOWHERE: Began = Began { pc: u64::MAX, number: 0, entry: 0 };
+    const NOWHERE: ResumePoint = ResumePoint { pc: u64::MAX, number: 0, entry: 0 };
 }
 
 /// The wave that runs.
@@ -94,7 +94,7 @@ impl Began {
 #[derive(Clone, Copy)]
 struct OfWave {
     vectors: *mut LaneVec,
-    /// What else there is of a wave is reached from here: [`of_wave`].
+    /// Other fields of the wave are addressed relative to these: [`of_wave`].
     sgprs: *mut u32,
     /// Of the lane vectors of the first half; those of the second are as far away as its lane vectors are.
     flags: *mut u8,
@@ -115,7 +115,7 @@ impl OfWave {
             let wave: *mut Wave = &mut *(*cx).wave;
             let mut of = OfWave {
                 vectors: first.at(0),
-                // Of the whole wave.
+                // Derived from the pointer to the whole wave, so that other fields may be reached from it.
                 sgprs: wave.byte_add(offset_of!(Wave, sgprs)).cast(),
                 flags: first.all_flags(),
                 masked: (*wave).exec(),
@@ -174,8 +174,8 @@ pub const SWITCHED: Flow = Flow(u32::MAX - 1);
 /// Compiled code goes on with another wave.
 pub const TURN: Flow = Flow(u32::MAX - 3);
 
-/// [`Frame::code`] goes on, with the wave in the frame: it is the code of another unit.
-pub const ELSEWHERE: Flow = Flow(u32::MAX - 4);
+/// Execution continues in [`Frame::code`], which is another unit's, with the wave in the frame.
+pub const CHAIN: Flow = Flow(u32::MAX - 4);
 
 /// As [`SWITCHED`], and no wave is ready in this round.
 pub const OVER: Flow = Flow(u32::MAX - 2);
@@ -201,7 +201,7 @@ pub mod at {
     pub const OP: i32 = offset_of!(Frame, op) as i32;
 }
 
-/// Places in a wave, from its SGPRS on.
+/// Offsets of fields of a wave, relative to its SGPRs.
 pub mod of_wave {
     use super::{Wave, offset_of};
     const fn from_sgprs(at: usize) -> i32 {
@@ -246,7 +246,7 @@ pub struct Ended {
     pub op: *const Op,
     /// Number of the operation that the straight line began with.
     pub start: u32,
-    /// Which operation the code began at that ended.
+    /// The operation at which the last unit was entered.
     pub begin: usize,
 }
 
@@ -307,7 +307,7 @@ pub unsafe fn enter<'a>(
             mode: (*raw).wave.mode,
             code,
             entry,
-            began: [Began::NOWHERE; 2],
+            resumed: [ResumePoint::NOWHERE; 2],
             places,
             known,
             turns: Turns::Unknown,
@@ -316,8 +316,8 @@ pub unsafe fn enter<'a>(
         let mut begin = program.index_of(&*(*frame).op);
         let flow = loop {
             let flow = Flow(((*frame).code)(frame, (*frame).entry));
-            if flow != ELSEWHERE {
-                match go_on_elsewhere(frame, flow) {
+            if flow != CHAIN {
+                match chain(frame, flow) {
                     Some(next) => begin = next,
                     None => break flow,
                 }
@@ -335,11 +335,12 @@ pub unsafe fn enter<'a>(
     }
 }
 
-/// After code has ended before an operation, or jumped to one: whether other code goes on there. Gives the operation's number in the program.
+/// Chains units: where code has ended before an operation, or jumped to one, another unit that has code for it continues in this frame. Gives
+/// the operation's number in the program.
 ///
 /// # Safety
 /// As for [`run_handlers`], after the code has ended.
-unsafe fn go_on_elsewhere(frame: *mut Frame, flow: Flow) -> Option<usize> {
+unsafe fn chain(frame: *mut Frame, flow: Flow) -> Option<usize> {
     // SAFETY: by the contract, and that of `enter`. The wave's mode is what it was: what changes it gives another flow.
     unsafe {
         let program = &*(*frame).program;
@@ -361,7 +362,7 @@ unsafe fn go_on_elsewhere(frame: *mut Frame, flow: Flow) -> Option<usize> {
             *(*frame).instructions = count;
             (*frame).base = count.wrapping_sub(next.number as u64);
         }
-        ((*frame).code, (*frame).entry, (*frame).began) = (code, entry, [Began::NOWHERE; 2]);
+        ((*frame).code, (*frame).entry, (*frame).resumed) = (code, entry, [ResumePoint::NOWHERE; 2]);
         Some(begin)
     }
 }

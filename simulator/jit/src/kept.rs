@@ -12,9 +12,9 @@ const WAVES: usize = 32;
 /// Of one wave.
 #[repr(C)]
 pub struct Kept {
-    /// Whether something is known, by place: a bit each. The sign: [`Own`] is.
+    /// A bit for each place of which something is known. The top bit: [`Kept::resources`] are.
     valid: u64,
-    own: MaybeUninit<Own>,
+    resources: MaybeUninit<Resources>,
     of: [MaybeUninit<Offsets>; MOST],
 }
 
@@ -31,9 +31,9 @@ struct Offsets {
     same: u32,
 }
 
-/// What a wave has of its own.
+/// Resources of a wave.
 #[repr(C)]
-pub struct Own {
+pub struct Resources {
     /// Scratch of its lanes.
     pub scratch: *mut u8,
     /// Bytes of each lane; 0 where there is less than that for all lanes.
@@ -43,18 +43,18 @@ pub struct Own {
 }
 
 impl Kept {
-    /// Keeps what the wave has of its own.
-    pub fn set_own(&mut self, own: Own) {
-        self.own.write(own);
+    /// Caches the wave's resources.
+    pub fn set_resources(&mut self, resources: Resources) {
+        self.resources.write(resources);
         self.valid |= 1 << 63;
     }
 
     /// Offset of the wave's scratch.
-    pub const SCRATCH: i32 = (offset_of!(Kept, own) + offset_of!(Own, scratch)) as i32;
+    pub const SCRATCH: i32 = (offset_of!(Kept, resources) + offset_of!(Resources, scratch)) as i32;
     /// Offset of the bytes of each lane.
-    pub const STRIDE: i32 = (offset_of!(Kept, own) + offset_of!(Own, stride)) as i32;
+    pub const STRIDE: i32 = (offset_of!(Kept, resources) + offset_of!(Resources, stride)) as i32;
     /// Offset of the number of registers.
-    pub const VGPRS: i32 = (offset_of!(Kept, own) + offset_of!(Own, vgprs)) as i32;
+    pub const VGPRS: i32 = (offset_of!(Kept, resources) + offset_of!(Resources, vgprs)) as i32;
 
     /// Offset of the bits that say what is known.
     pub const VALID: i32 = offset_of!(Kept, valid) as i32;

@@ -6,8 +6,8 @@ use isa_spec::pcode::ir::{Pure, Ty};
 use wavesim_machine::exec::rt::{self, Flush, Keep, Mode};
 
 /// Lanes of a packet.
-const LANES: usize = 8;
-/// Where results are in [`Frame::room`], in words: after up to four arguments.
+pub const LANES: usize = 8;
+/// Where results are in [`Frame::room`], in words or doublewords: after up to four arguments.
 pub const RESULT: usize = 4 * LANES;
 
 /// A function that is called.
@@ -32,16 +32,16 @@ impl Fixed for Flush {
     const IT: Flush = Flush;
 }
 
-/// Sets each result by a function of the lane's arguments.
+/// Sets each result by a function of the lane's arguments, which are words or doublewords: `T`.
 ///
 /// # Safety
 /// The frame is that of compiled code that has written as many arguments as the function reads.
-unsafe fn each<const N: usize>(frame: *mut Frame, function: impl Fn([u32; N]) -> u32) {
-    const { assert!(N * LANES <= RESULT) };
+pub unsafe fn each<T: Copy, const N: usize>(frame: *mut Frame, function: impl Fn([T; N]) -> T) {
+    const { assert!(N * LANES <= RESULT && size_of::<T>() <= 8) };
     for lane in 0..LANES {
-        // SAFETY: by the contract; `room` has more words.
+        // SAFETY: by the contract; both are places in `room`, which has five times as many doublewords as there are lanes.
         unsafe {
-            let room: *mut u32 = (&raw mut (*frame).room).cast();
+            let room: *mut T = (&raw mut (*frame).room).cast();
             let args = std::array::from_fn(|n| *room.add(n * LANES + lane));
             *room.add(RESULT + lane) = function(args);
         }

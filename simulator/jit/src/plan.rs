@@ -1,7 +1,7 @@
 //! How each operation is executed: as code, or by its handler. Decided from the lane-loop representation; no instruction
 //! is named.
 
-use crate::emit::{exchange, half, output};
+use crate::emit::{cross_lane, half, output};
 use crate::lanes as functions;
 use crate::mode::reads_known_mode;
 use crate::pairs::{self, Pair};
@@ -162,7 +162,7 @@ impl Operations {
 
 fn plain_once(op: &Op, handlers: &Handlers) -> bool {
     let modified = op.flags & (Op::OUTPUT | Op::CLAMP | Op::MODIFY | Op::HIGH) != 0;
-    once(handlers, op).is_some_and(|once| exchange::is_plain(op, &once.body)) && !modified
+    once(handlers, op).is_some_and(|once| cross_lane::is_plain(op, &once.body)) && !modified
 }
 
 fn plain_lanes(op: &Op, ext: &Ext, handlers: &Handlers) -> bool {
@@ -268,7 +268,7 @@ fn ability(handlers: &Handlers) -> Ability {
             let fine = |once: &Once| {
                 !once.changes_mode
                     && unrolled::fits(&once.body)
-                    && exchange::fits(&once.body)
+                    && cross_lane::fits(&once.body)
                     && !any_stmt(&once.body, &|s| !statement(s, false))
                     && !any_value(&once.body, &|v| !value(v, false))
             };

@@ -1,28 +1,8 @@
 //! What compiled code calls for lanes whose results are not certain: the functions of handlers, for eight lanes of f64.
 
 use crate::frame::{Frame, called};
+use crate::lanes::each;
 use wavesim_machine::exec::rt::{Keep, fma_ldexp_f64, rsq_f64, trig_preop_f64};
-
-/// Lanes of a packet.
-const LANES: usize = 8;
-/// Where results are in [`Frame::room`], after up to four arguments.
-pub const RESULTS: usize = 4 * LANES;
-
-/// Sets each result by a function of the lane's arguments.
-///
-/// # Safety
-/// The frame is that of compiled code that has written as many arguments as the function reads.
-unsafe fn each<const N: usize>(frame: *mut Frame, function: impl Fn([u64; N]) -> u64) {
-    const { assert!(N * LANES <= RESULTS) };
-    for lane in 0..LANES {
-        // SAFETY: by the contract; both are places in `room`, which has five times as many words as there are lanes.
-        unsafe {
-            let room: *mut u64 = (&raw mut (*frame).room).cast();
-            let args = std::array::from_fn(|n| *room.add(n * LANES + lane));
-            *room.add(RESULTS + lane) = function(args);
-        }
-    }
-}
 
 called! {
     /// `1 / sqrt(a)`.

@@ -25,7 +25,7 @@ fn polynomial<const FUSED: bool, const N: usize>(terms: &[f64; N], x: f64) -> f6
 }
 
 /// Added to a number below 2^51 it leaves the nearest integer in the low bits.
-const ROUNDER: f64 = (3u64 << 51) as f64;
+pub const ROUNDER: f64 = (3u64 << 51) as f64;
 
 /// `2^x` for `|x| < 1000`.
 #[inline(always)]
@@ -34,10 +34,12 @@ pub fn exp2<const FUSED: bool>(x: f64) -> f64 {
     let n = shifted - ROUNDER;
     let t = (x - n) * std::f64::consts::LN_2;
     // |t| < 0.347: the term of degree 14 is below 2^-57.
-    const TERMS: [f64; 14] = reciprocal_factorials();
-    let sum = polynomial::<FUSED, 14>(&TERMS, t);
+    let sum = polynomial::<FUSED, 14>(&EXP, t);
     sum * f64::from_bits(shifted.to_bits().wrapping_add(1023) << 52)
 }
+
+/// Coefficients of `e^t`: `1 / k!`.
+pub const EXP: [f64; 14] = reciprocal_factorials();
 
 const fn reciprocal_factorials() -> [f64; 14] {
     let mut terms = [1.0; 14];
@@ -50,7 +52,9 @@ const fn reciprocal_factorials() -> [f64; 14] {
     terms
 }
 
-/// `1 / (2k + 1)`.
+/// Coefficients of `atanh(s) / s` in `s^2`: `1 / (2k + 1)`.
+pub const ATANH: [f64; 11] = reciprocal_odds();
+
 const fn reciprocal_odds() -> [f64; 11] {
     let mut terms = [1.0; 11];
     let mut k = 1;
@@ -74,8 +78,7 @@ pub fn log2<const FUSED: bool>(x: f64) -> f64 {
     let s = (m - 1.0) / (m + 1.0);
     let q = s * s;
     // |s| < 0.172: the term of degree 23 is below 2^-62.
-    const TERMS: [f64; 11] = reciprocal_odds();
-    let sum = polynomial::<FUSED, 11>(&TERMS, q);
+    let sum = polynomial::<FUSED, 11>(&ATANH, q);
     e + s * sum * (2.0 * std::f64::consts::LOG2_E)
 }
 
@@ -103,9 +106,10 @@ pub fn parts_of_sin_cos<const FUSED: bool>(x: f64) -> (f64, f64, u64) {
     (sin * t, cos, shifted.to_bits() & 3)
 }
 
-/// `(-1)^k / (2k+1)!` and `(-1)^k / (2k)!`.
-const SIN: [f64; 9] = alternating(1);
-const COS: [f64; 10] = alternating(0);
+/// Coefficients of `sin(t) / t` in `t^2`: `(-1)^k / (2k+1)!`.
+pub const SIN: [f64; 9] = alternating(1);
+/// Coefficients of `cos(t)` in `t^2`: `(-1)^k / (2k)!`.
+pub const COS: [f64; 10] = alternating(0);
 
 const fn alternating<const N: usize>(start: u32) -> [f64; N] {
     let mut terms = [1.0; N];

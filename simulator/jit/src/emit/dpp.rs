@@ -4,6 +4,7 @@
 use super::run::Lane;
 use super::{Emitter, R, Unsupported};
 use crate::frame::{HALF_BYTES, LANE_VEC_BYTES};
+use crate::lanes::LANES;
 use isa_lower::ir::Hold;
 use wavesim_machine::exec::op::{Dpp, Op, Place};
 use wavesim_machine::state::wave::{STAGE, STAGE_VECS};
@@ -12,8 +13,6 @@ use wavesim_x64::inst::{Cc, Int2, V, Width};
 
 /// Hidden registers.
 const ROOM: usize = 4 * STAGE_VECS;
-/// Lanes of a vector of the host.
-const LANES: usize = 8;
 
 /// What DPP makes of an instruction.
 pub struct Moved {

@@ -48,7 +48,7 @@ impl Emitter<'_> {
         }
         self.rare(exact_segments as *const () as u64);
         let results = [0, 1].map(|k| -> V {
-            let disp = at::ROOM + 8 * crate::rare::RESULTS as i32 + 32 * k;
+            let disp = at::ROOM + 8 * RESULT as i32 + 32 * k;
             self.f.vload(self.frame, disp, false)
         });
         Ok(Val::Wide(results))

@@ -140,8 +140,8 @@ pub struct Offsets {
 pub struct Places {
     pub located: Vec<Located>,
     pub groups: Vec<Group>,
-    /// It is known how the lanes of all of them lie: see [`super::plain`].
-    pub plain: bool,
+    /// Code is emitted for the fast path: see [`super::fast_path`].
+    pub fast: bool,
 }
 
 impl Emitter<'_> {
@@ -255,7 +255,7 @@ impl Emitter<'_> {
                 self.prefetch(place);
             }
         }
-        Ok(Places { located, groups, plain: false })
+        Ok(Places { located, groups, fast: false })
     }
 
     /// Prefetches what the same instruction will access two iterations of its loop from now, if its address moves on as it did: kernels

@@ -3,9 +3,10 @@
 
 mod bytes;
 mod convert;
+pub mod cross_lane;
 mod dpp;
-pub mod exchange;
 mod exponent;
+mod fast_path;
 mod fields;
 mod float;
 pub mod half;
@@ -22,7 +23,6 @@ pub mod output;
 mod packet;
 mod pairs;
 mod parts;
-mod plain;
 mod polynomial;
 mod rare;
 mod run;

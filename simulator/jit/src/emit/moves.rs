@@ -14,7 +14,7 @@ impl Emitter<'_> {
     pub fn load_words(&mut self, words: &Words, at: u32, places: &Places, packet: &mut Packet) -> R<()> {
         let all = words.first..words.first + words.count;
         for place in all.clone() {
-            // Nothing is stored in a run: what is loaded from the same offsets is loaded at once.
+            // Nothing is stored before the last load of a run: what is loaded from the same offsets is loaded at once.
             if !packet.loaded.contains_key(&place) {
                 self.load_group(words.exec, places.located[place].group, places, packet)?;
             }
@@ -31,8 +31,8 @@ impl Emitter<'_> {
 
     /// Loads all accesses of a group.
     fn load_group(&mut self, exec: V, group: usize, places: &Places, packet: &mut Packet) -> R<()> {
-        let members: Vec<(usize, &Located)> =
-            places.located.iter().enumerate().filter(|(_, place)| place.group == group).collect();
+        let is_load = |(_, place): &(usize, &Located)| place.group == group && !place.access.store;
+        let members: Vec<(usize, &Located)> = places.located.iter().enumerate().filter(is_load).collect();
         let results: Vec<Vec<V>> = members
             .iter()
             .map(|(_, place)| (0..place.access.registers).map(|_| self.f.fresh(Class::Vec)).collect())
@@ -132,7 +132,7 @@ impl Emitter<'_> {
     }
 
     /// Loads the words of lanes that follow each other. `stays`: as for [`Inst::VecLoad`].
-    pub fn load_plainly(
+    pub fn load_coalesced(
         &mut self,
         bytes: usize,
         registers: usize,
@@ -182,7 +182,7 @@ impl Emitter<'_> {
     }
 
     /// Stores words of lanes that follow each other. What has been loaded as it is to be stored is not taken apart and put together again.
-    pub fn store_plainly(&mut self, to: Mem, words: &[V], packet: &Packet) {
+    pub fn store_coalesced(&mut self, to: Mem, words: &[V], packet: &Packet) {
         match packet.rows.iter().find(|(loaded, _)| loaded == words) {
             Some((_, rows)) => {
                 (0..).zip(rows).for_each(|(n, row)| self.f.vstore(to.base, to.disp + 32 * n, *row));

@@ -214,8 +214,8 @@ impl Emitter<'_> {
             },
             State::M0 => self.sgpr(M0)?,
             State::VgprSize => {
-                let own = self.own();
-                Val::One(self.f.load(Size::B4, own, Kept::VGPRS))
+                let resources = self.resources();
+                Val::One(self.f.load(Size::B4, resources, Kept::VGPRS))
             }
             State::Pc => {
                 let base = self.f.load(Size::B8, self.sgprs, of_wave::CODE_BASE);

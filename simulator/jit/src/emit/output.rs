@@ -7,22 +7,10 @@ use super::val::{Val, low};
 use super::{Emitter, R, Unsupported};
 use crate::frame::of_wave;
 use isa_lower::ir::{Hold, Int, Op2, Output, Value};
-use wavesim_isa::arch::Arch;
+use isa_spec::arith::Format;
 use wavesim_machine::exec::op::{Ext, Op, Part, Rest, Sdwa};
-use wavesim_machine::exec::output::DX10_CLAMP;
+use wavesim_machine::exec::output::{DX10_CLAMP, OMOD, always_clamps_nan, omod_applies};
 use wavesim_x64::inst::{Cc, Int2, Size, V, Width};
-
-/// Bits of a number's magnitude, of one, and of infinity.
-struct Numbers {
-    width: u32,
-    one: u64,
-    infinity: u64,
-}
-
-const HALF: Numbers = Numbers { width: 16, one: 0x3c00, infinity: 0x7c00 };
-const BRAIN: Numbers = Numbers { width: 16, one: 0x3f80, infinity: 0x7f80 };
-const F32: Numbers = Numbers { width: 32, one: 0x3f80_0000, infinity: 0x7f80_0000 };
-const F64: Numbers = Numbers { width: 64, one: 0x3ff0 << 48, infinity: 0x7ff0 << 48 };
 
 /// Whether output modifiers of an operation can be compiled, which are for results like this.
 pub fn fits(ext: &Ext, output: Output, dwords: u32) -> bool {
@@ -50,45 +38,43 @@ impl Emitter<'_> {
         match output {
             _ if !clamp => Ok(v),
             Output::Bits => Ok(v),
-            Output::F16 => self.in_unit(&HALF, v),
-            Output::BF16 => self.in_unit(&BRAIN, v),
-            Output::F32 => self.in_unit(&F32, v),
-            Output::F64 => self.in_unit(&F64, v),
+            Output::F16 => self.in_unit(Format::F16, v),
+            Output::BF16 => self.in_unit(Format::BF16, v),
+            Output::F32 => self.in_unit(Format::F32, v),
+            Output::F64 => self.in_unit(Format::F64, v),
             Output::PackedF16 => {
                 let upper = self.half_at(v, 16)?;
-                let (low, high) = (self.in_unit(&HALF, v)?, self.in_unit(&HALF, upper)?);
+                let (low, high) = (self.in_unit(Format::F16, v)?, self.in_unit(Format::F16, upper)?);
                 let high = self.shifted(Shift::Left, Hold::W32, high, Val::Known(16))?;
                 self.op2(Op2::Or, Hold::W32, high, low)
             }
         }
     }
 
-    /// Whether the scale of f32 results is obeyed: RDNA 4 always does so, others where denormals are flushed and MODE has no bit for IEEE.
     fn is_scaled(&self, omod: u8) -> bool {
-        let obeyed = self.machine.source.arch == Arch::Rdna4 || self.flush && !self.machine.ieee;
-        omod != 0 && obeyed
+        omod != 0 && omod_applies(self.machine.source.arch, self.flush, self.machine.ieee)
     }
 
     /// A result of f32 times a power of two; what is no normal number then is +0.
     fn scaled(&mut self, omod: u8, v: Val) -> R<Val> {
-        let factor = [1.0f32, 2.0, 4.0, 0.5][omod as usize & 3].to_bits();
+        let factor = (OMOD[omod as usize & 3] as f32).to_bits();
         let denormals = if self.flush { Denormals::Flush } else { Denormals::Keep };
         let v = Val::Lanes(self.lanes(v)?);
         let product = self.float_of(denormals, &SINGLE, [v, Val::Known(factor as u128)], |e, [a, b]| {
             e.f.rvm(SINGLE.mul, a, b, None)
         })?;
         let product = self.lanes(product)?;
-        let exponent = self.lanes_constant(Hold::W32, F32.infinity);
+        let exponent = self.lanes_constant(Hold::W32, SINGLE.infinity);
         let exponent = self.band(Hold::W32, product, exponent);
         let none = self.is_zero(Hold::W32, exponent);
         Ok(Val::Lanes(self.without(Hold::W32, none, product)))
     }
 
-    /// Between 0 and 1, by bits: those of positive numbers are in order, as signed integers. A NaN becomes 0 if MODE says so, and on RDNA 4.
-    fn in_unit(&mut self, numbers: &Numbers, v: Val) -> R<Val> {
-        let hold = Hold::of(numbers.width);
-        let (infinity, one) = (Val::Known(numbers.infinity as u128), Val::Known(numbers.one as u128));
-        let (v, signed) = match numbers.width {
+    /// Between 0 and 1, by bits: those of positive numbers are in order, as signed integers. A NaN becomes 0 as `exec::output::clamp` has it.
+    fn in_unit(&mut self, format: Format, v: Val) -> R<Val> {
+        let hold = Hold::of(format.width());
+        let (infinity, one) = (Val::Known(format.infinity() as u128), Val::Known(format.one() as u128));
+        let (v, signed) = match format.width() {
             16 => {
                 let v = Val::Lanes(self.lanes(v)?);
                 let up = self.shifted(Shift::Left, hold, v, Val::Known(16))?;
@@ -106,15 +92,15 @@ impl Emitter<'_> {
         let greater = |e: &mut Self, a: Val, b: Val| {
             e.compared(hold, a, b, |e, hold, a, b| e.icmp(Cc::GtS, hold, a, b))
         };
-        let magnitude = self.op2(Op2::And, hold, v, Val::Known(low(numbers.width - 1)))?;
+        let magnitude = self.op2(Op2::And, hold, v, Val::Known(low(format.width() - 1)))?;
         let nan = greater(self, magnitude, infinity)?;
         let positive = greater(self, signed, Val::Known(0))?;
         let above = greater(self, signed, one)?;
         let number = self.chosen(positive, hold, v, Val::Known(0))?;
         let number = self.chosen(above, hold, one, number)?;
-        let zeros = match self.machine.source.arch {
-            Arch::Rdna4 => Val::Known(1),
-            _ => Val::Mask(self.nan_becomes_zero()),
+        let zeros = match always_clamps_nan(self.machine.source.arch) {
+            true => Val::Known(1),
+            false => Val::Mask(self.nan_becomes_zero()),
         };
         let of_nan = self.chosen(zeros, hold, Val::Known(0), v)?;
         self.chosen(nan, hold, of_nan, number)

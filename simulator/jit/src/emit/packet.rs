@@ -18,7 +18,7 @@ use wavesim_machine::state::wave::NO_DENORMALS;
 use wavesim_x64::inst::{Cc, Class, Inst, Int2, Size, Src, V, Width};
 
 /// Lanes of a packet.
-const LANES: i32 = 8;
+const LANES: i32 = functions::LANES as i32;
 /// Bytes of a register's lanes.
 const BYTES: i32 = 4 * LANES;
 
@@ -116,10 +116,10 @@ impl Emitter<'_> {
         masks: impl Iterator<Item = (&'m usize, &'m V)>,
     ) -> R<(Vec<bool>, Normal)> {
         let mut packet = Packet::new(base);
-        let last = if places.plain { self.last_writes(ops) } else { HashMap::new() };
+        let last = if places.fast { self.last_writes(ops) } else { HashMap::new() };
         for (n, op) in ops.iter().enumerate() {
             match &op.access {
-                Some(words) if places.plain => self.plain_access(words, op.at, places, &mut packet)?,
+                Some(words) if places.fast => self.fast_access(words, op.at, places, &mut packet)?,
                 Some(words) => self.load_words(words, op.at, places, &mut packet)?,
                 None => self.packet_op(op, &mut packet)?,
             }
@@ -143,7 +143,7 @@ impl Emitter<'_> {
             });
             keeps.push(keep);
         }
-        let normal = self.write_back(&packet, [exec, full], places.plain)?;
+        let normal = self.write_back(&packet, [exec, full], places.fast)?;
         Ok((keeps, normal))
     }
 
@@ -200,8 +200,8 @@ impl Emitter<'_> {
 
     /// An instruction.
     pub fn packet_op(&mut self, buffered: &Buffered, packet: &mut Packet) -> R<()> {
-        if let Some(own) = &buffered.scratch {
-            return self.move_scratch(buffered, own, packet);
+        if let Some(scratch) = &buffered.scratch {
+            return self.move_scratch(buffered, scratch, packet);
         }
         let lanes = plan::lanes(&buffered.handlers).ok_or(Unsupported("an operation"))?;
         self.env = Env::new(buffered.at);
@@ -374,7 +374,7 @@ impl Emitter<'_> {
     }
 
     /// Stores the registers that were written, and tells for each whether it has no denormals.
-    fn write_back(&mut self, packet: &Packet, [exec, full]: [V; 2], plain: bool) -> R<Normal> {
+    fn write_back(&mut self, packet: &Packet, [exec, full]: [V; 2], fast: bool) -> R<Normal> {
         let mut written: Vec<(u16, V)> = packet.written().collect();
         if written.is_empty() && packet.early.is_empty() {
             return Ok(Vec::new());
@@ -391,7 +391,7 @@ impl Emitter<'_> {
             }
         }
         let [whole, on] = [(); 2].map(|()| self.f.label());
-        if !plain {
+        if !fast {
             self.f.branch(Cc::Ne, Width::W32, full, 0, whole);
             let mask = self.lanes_of(exec)?;
             for (register, v) in &written {

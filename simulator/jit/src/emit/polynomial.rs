@@ -8,51 +8,13 @@ use super::{Emitter, R, Unsupported};
 use crate::frame::at;
 use crate::lanes::{Function, RESULT};
 use isa_lower::ir::Hold;
-use isa_spec::arith::approx::MARGIN;
+use isa_spec::arith::approx::quick::{ATANH, COS, EXP, MARGIN, ROUNDER, SIN};
 use isa_spec::pcode::ir::Pure;
 use wavesim_x64::Code;
 use wavesim_x64::inst::{Cc, Class, Inst, Mem, V};
 
-/// Added to a number below 2^51 it leaves the nearest integer in the low bits.
-const ROUNDER: f64 = (3u64 << 51) as f64;
 /// What hardware gives where there is no number.
 const NAN: u64 = 0xffc0_0000;
-
-/// Terms of the powers of e: `1 / k!`.
-const POWERS: [f64; 14] = {
-    let (mut terms, mut k, mut factorial) = ([1.0; 14], 1, 1.0);
-    while k < 14 {
-        factorial *= k as f64;
-        terms[k] = 1.0 / factorial;
-        k += 1;
-    }
-    terms
-};
-
-/// Terms of the logarithm of a quotient: `1 / (2k + 1)`.
-const LOGARITHM: [f64; 11] = {
-    let (mut terms, mut k) = ([1.0; 11], 1);
-    while k < 11 {
-        terms[k] = 1.0 / (2 * k + 1) as f64;
-        k += 1;
-    }
-    terms
-};
-
-const SINE: [f64; 9] = alternating(1.0);
-const COSINE: [f64; 10] = alternating(0.0);
-
-/// `(-1)^k / (2k + n)!`.
-const fn alternating<const N: usize>(mut n: f64) -> [f64; N] {
-    let (mut terms, mut k, mut factorial) = ([1.0; N], 1, 1.0);
-    while k < N {
-        factorial *= -(n + 1.0) * (n + 2.0);
-        n += 2.0;
-        terms[k] = 1.0 / factorial;
-        k += 1;
-    }
-    terms
-}
 
 impl Emitter<'_> {
     /// A function of f32, and what handlers have for it.
@@ -129,7 +91,7 @@ impl Emitter<'_> {
         let n = self.f.rvm(DOUBLE.sub, shifted, rounder, None);
         let t = self.f.rvm(DOUBLE.sub, x, n, None);
         let t = self.f.rvm(DOUBLE.mul, t, ln, None);
-        let sum = self.polynomial(&POWERS, t);
+        let sum = self.polynomial(&EXP, t);
         let bias = self.lanes_constant(Hold::W64, 1023);
         let exponent = self.iadd(Hold::W64, shifted, bias);
         let scale = self.shift_by(Shift::Left, Hold::W64, exponent, 52);
@@ -154,7 +116,7 @@ impl Emitter<'_> {
         let [below, above] = [DOUBLE.sub, DOUBLE.add].map(|code| self.f.rvm(code, m, one, None));
         let s = self.f.rvm(DOUBLE.div, below, above, None);
         let q = self.f.rvm(DOUBLE.mul, s, s, None);
-        let sum = self.polynomial(&LOGARITHM, q);
+        let sum = self.polynomial(&ATANH, q);
         let sum = self.f.rvm(DOUBLE.mul, s, sum, None);
         let twice = self.double(2.0 * std::f64::consts::LOG2_E);
         let sum = self.f.rvm(DOUBLE.mul, sum, twice, None);
@@ -172,9 +134,9 @@ impl Emitter<'_> {
         let t = self.f.rvm(DOUBLE.sub, x, n, None);
         let t = self.f.rvm(DOUBLE.mul, t, quarter, None);
         let q = self.f.rvm(DOUBLE.mul, t, t, None);
-        let sin = self.polynomial(&SINE, q);
+        let sin = self.polynomial(&SIN, q);
         let sin = self.f.rvm(DOUBLE.mul, sin, t, None);
-        let cos = self.polynomial(&COSINE, q);
+        let cos = self.polynomial(&COS, q);
         // By the quarter, in the low bits.
         let odd = self.shift_by(Shift::Left, hold, shifted, 63);
         let (own, other) = if cosine { (cos, sin) } else { (sin, cos) };

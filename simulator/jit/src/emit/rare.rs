@@ -6,14 +6,15 @@ use super::ops::Shift;
 use super::val::Val;
 use super::{Emitter, R};
 use crate::frame::at;
-use crate::rare::{RESULTS, exact_reciprocal_roots, exact_scaled_sums};
+use crate::lanes::RESULT;
+use crate::rare::{exact_reciprocal_roots, exact_scaled_sums};
 use isa_lower::ir::{Hold, Op2};
 
 use wavesim_x64::Code;
 use wavesim_x64::inst::{Cc, Class, Inst, V};
 
 impl Emitter<'_> {
-    /// Calls a function with the frame, on a way that is rarely taken.
+    /// Calls a function with the frame, on a path that is rarely taken.
     pub fn rare(&mut self, function: u64) {
         // Rust's code has the usual float control.
         if self.zeros {
@@ -41,7 +42,7 @@ impl Emitter<'_> {
         self.rare(function);
         for (n, d) in (0..).zip(out) {
             let from =
-                wavesim_x64::inst::Mem { base: self.frame, disp: at::ROOM + 8 * RESULTS as i32 + 32 * n };
+                wavesim_x64::inst::Mem { base: self.frame, disp: at::ROOM + 8 * RESULT as i32 + 32 * n };
             self.f.push(Inst::VecLoad { d, from, stays: false });
         }
         self.f.push(Inst::Label(sure));

@@ -5,7 +5,7 @@
 use super::memory::{Access, Places};
 use super::modifiers::Modifiers;
 use super::once::Scalars;
-use super::scratch::Own;
+use super::scratch::ScratchAccess;
 use super::stmt::mask_code;
 use super::val::Val;
 use super::{Emitter, R, Unsupported};
@@ -21,10 +21,10 @@ use wavesim_machine::exec::rt::EXEC_LO;
 use wavesim_machine::state::wave::{CONSTS, MAX_CONSTS, NULL, SCALARS, SGPRS, STAGE};
 use wavesim_x64::inst::{Cc, Inst, Int2, Label, Mem, V, Width};
 
-/// Loads of one loop at most.
+/// Accesses of one run at most.
 const ACCESSES: usize = 64;
 
-/// Pairs of accesses of one loop at most, one of which is a store.
+/// Pairs of accesses of one run at most, one of which is a store.
 const PAIRS: usize = 12;
 
 /// Instructions of one loop at most: beyond, values no longer fit into the host's registers anyway.
@@ -57,12 +57,12 @@ pub struct Buffered {
     /// The register with the mask of lanes that execute it, where these are not those of EXEC.
     pub active: Option<u16>,
     /// What it moves, if it is an access of scratch.
-    pub scratch: Option<Own>,
+    pub scratch: Option<ScratchAccess>,
     /// What it moves, if it is a load or store.
     pub access: Option<Words>,
 }
 
-/// What a load moves.
+/// What a load or store moves.
 pub struct Words {
     /// The first of its accesses, of those of the run.
     pub first: usize,
@@ -387,7 +387,7 @@ impl Emitter<'_> {
         if self.daz || floats.kept || floats.flushed {
             self.take_for_zeros(self.daz);
         }
-        let made = self.versions(&run, [exec, full], &places, &masks);
+        let made = self.both_paths(&run, [exec, full], &places, &masks);
         self.daz = false;
         let made = made?;
         self.forget_kept(|register| run.written.contains(&register));

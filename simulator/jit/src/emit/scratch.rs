@@ -7,7 +7,7 @@ use super::run::{Buffered, Lane, Run, Sources};
 use super::stmt::Env;
 use super::val::Val;
 use super::{Emitter, R, Unsupported};
-use crate::frame::{at, find_own};
+use crate::frame::{at, find_resources};
 use crate::kept::Kept;
 use crate::scratch::{Scratch, data};
 use isa_lower::ir::{Hold, LaneLoop, Start, Stmt, Value, ValueKind, Var};
@@ -17,7 +17,7 @@ use wavesim_x64::Code;
 use wavesim_x64::inst::{Cc, Class, Inst, Int2, Label, Mem, Size, V, Width};
 
 /// A scratch access of a run.
-pub struct Own {
+pub struct ScratchAccess {
     pub access: Arc<Scratch>,
     /// EXEC.
     pub exec: V,
@@ -36,7 +36,7 @@ impl Emitter<'_> {
     }
 
     /// A scratch access, with what is known of its addresses.
-    pub fn scratch(&mut self, at: u32, access: Arc<Scratch>, sources: &Sources, exec: V) -> R<Own> {
+    pub fn scratch(&mut self, at: u32, access: Arc<Scratch>, sources: &Sources, exec: V) -> R<ScratchAccess> {
         // With numbers for the lanes' part, which only tell whether it counts.
         let env = std::mem::replace(&mut self.env, Env::new(at));
         let any = self.f.vconst([0; 8]);
@@ -55,16 +55,16 @@ impl Emitter<'_> {
             true => None,
             false => Some(self.one(address, Hold::W32)?),
         };
-        Ok(Own { access, exec, same })
+        Ok(ScratchAccess { access, exec, same })
     }
 
-    /// Where it is that the wave has of its own, once it is known.
-    pub fn own(&mut self) -> V {
+    /// The address of the wave's [`crate::kept::Kept`], after its resources have been looked up.
+    pub fn resources(&mut self) -> V {
         let known = self.f.label();
         let kept = self.f.load(Size::B8, self.frame, at::KEPT);
         let valid = self.f.load(Size::B8, kept, Kept::VALID);
         self.f.branch(Cc::LtS, Width::W64, valid, 0, known);
-        self.rare(find_own as *const () as u64);
+        self.rare(find_resources as *const () as u64);
         self.f.push(Inst::Label(known));
         kept
     }
@@ -94,22 +94,22 @@ impl Emitter<'_> {
 
     /// Refuses unless all active lanes of all scratch accesses are inside.
     pub fn check_scratch(&mut self, run: &Run, refused: Label) -> R<()> {
-        let all: Vec<(&Buffered, &Own)> =
-            run.ops.iter().filter_map(|op| op.scratch.as_ref().map(|own| (op, own))).collect();
+        let all: Vec<(&Buffered, &ScratchAccess)> =
+            run.ops.iter().filter_map(|op| op.scratch.as_ref().map(|scratch| (op, scratch))).collect();
         let Some((_, first)) = all.first() else { return Ok(()) };
         let exec = first.exec;
-        let most = all.iter().map(|(_, own)| own.access.bytes).max().unwrap_or(0);
-        let own = self.own();
-        let stride = self.f.load(Size::B8, own, Kept::STRIDE);
+        let most = all.iter().map(|(_, scratch)| scratch.access.bytes).max().unwrap_or(0);
+        let resources = self.resources();
+        let stride = self.f.load(Size::B8, resources, Kept::STRIDE);
         self.f.branch(Cc::LtU, Width::W64, stride, most as i32, refused);
         let mut lanes = Vec::new();
-        for (op, own) in &all {
-            match own.same {
+        for (op, scratch) in &all {
+            match scratch.same {
                 Some(address) => {
-                    let limit = self.plus(stride, -(own.access.bytes as i64));
+                    let limit = self.plus(stride, -(scratch.access.bytes as i64));
                     self.f.branch(Cc::LtU, Width::W64, limit, address, refused);
                 }
-                None => lanes.push((*op, *own)),
+                None => lanes.push((*op, *scratch)),
             }
         }
         if lanes.is_empty() {
@@ -121,17 +121,17 @@ impl Emitter<'_> {
             let mut packet = Packet::new(base);
             let none = e.f.vconst([0; 8]);
             let active = e.lanes_of(exec)?;
-            for (op, own) in &lanes {
+            for (op, scratch) in &lanes {
                 let v = e.f.fresh(Class::Vec);
                 e.f.hoisted(|f| f.assign(v, none));
                 let sources = e.staged_values(op, &mut packet)?;
                 e.env = Env::new(op.at);
-                let address = e.scratch_address(&own.access, &sources)?;
+                let address = e.scratch_address(&scratch.access, &sources)?;
                 let address = e.lanes(address)?;
                 let address = e.band(Hold::W32, address, active);
                 let code = Code::VEX_Vpmaxud_ymm_ymm_ymmm256;
                 e.f.push(Inst::Rvm { code, d: v, a: v, b: address, imm: None });
-                farthest.push((v, own.access.bytes));
+                farthest.push((v, scratch.access.bytes));
             }
             Ok(())
         })?;
@@ -161,12 +161,17 @@ impl Emitter<'_> {
     }
 
     /// Loads or stores a packet's lanes.
-    pub fn move_scratch(&mut self, buffered: &Buffered, own: &Own, packet: &mut Packet) -> R<()> {
+    pub fn move_scratch(
+        &mut self,
+        buffered: &Buffered,
+        scratch: &ScratchAccess,
+        packet: &mut Packet,
+    ) -> R<()> {
         let op = self.ops[buffered.at as usize];
-        let access = &own.access;
+        let access = &scratch.access;
         let sources = self.staged_values(buffered, packet)?;
         self.env = Env::new(buffered.at);
-        let (base, offsets) = self.scratch_places(own, &sources)?;
+        let (base, offsets) = self.scratch_places(scratch, &sources)?;
         let first = data(&op, access).ok_or(Unsupported("data that is no register"))? as u16;
         if access.store {
             let mut words = Vec::new();
@@ -181,7 +186,7 @@ impl Emitter<'_> {
                 let v = self.env.moved.ok_or(Unsupported("a store"))?;
                 words = vec![self.lanes(v)?];
             }
-            return self.store_apart(access.bytes, [base, offsets, own.exec], &words);
+            return self.store_apart(access.bytes, [base, offsets, scratch.exec], &words);
         }
         if access.copy {
             for k in 0..access.registers as u16 {
@@ -209,25 +214,25 @@ impl Emitter<'_> {
     }
 
     /// Where a packet's lanes are: the offset of each from an address of the host. Those of lanes that are switched off are in memory, too.
-    fn scratch_places(&mut self, own: &Own, sources: &[(Role, Vec<Val>)]) -> R<(V, V)> {
+    fn scratch_places(&mut self, scratch: &ScratchAccess, sources: &[(Role, Vec<Val>)]) -> R<(V, V)> {
         let PacketAt { n, .. } = self.packet.ok_or(Unsupported("a packet"))?;
         let frame = self.frame;
-        let [scratch, stride] = self.f.hoisted(|f| {
-            let own = f.load(Size::B8, frame, at::KEPT);
-            [Kept::SCRATCH, Kept::STRIDE].map(|part| f.load(Size::B8, own, part))
+        let [memory, stride] = self.f.hoisted(|f| {
+            let resources = f.load(Size::B8, frame, at::KEPT);
+            [Kept::SCRATCH, Kept::STRIDE].map(|part| f.load(Size::B8, resources, part))
         });
         let hold = Hold::W32;
         let spread = self.f.hoisted(|f| f.splat(false, stride));
         let numbers = self.f.vconst(std::array::from_fn(|k| k as u32));
         let apart = self.imul(hold, spread, numbers);
         let before = self.f.int2(Int2::Mul, Width::W64, stride, n);
-        let base = self.f.int2(Int2::Add, Width::W64, scratch, before);
-        if let Some(address) = own.same {
+        let base = self.f.int2(Int2::Add, Width::W64, memory, before);
+        if let Some(address) = scratch.same {
             return Ok((self.f.int2(Int2::Add, Width::W64, base, address), apart));
         }
-        let address = self.scratch_address(&own.access, sources)?;
+        let address = self.scratch_address(&scratch.access, sources)?;
         let address = self.lanes(address)?;
-        let active = self.lanes_of(own.exec)?;
+        let active = self.lanes_of(scratch.exec)?;
         let address = self.band(hold, address, active);
         Ok((base, self.iadd(hold, apart, address)))
     }

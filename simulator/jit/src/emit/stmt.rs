@@ -1,6 +1,6 @@
 //! Statements. Where lanes or the wave decide, all arms are computed and their results chosen: none has an effect.
 
-use super::exchange::Read;
+use super::cross_lane::Read;
 use super::val::{Val, low};
 use super::wave_memory::Found;
 use super::{Emitter, R, Unsupported};
@@ -30,7 +30,7 @@ pub struct Env {
     pub calls: Vec<Val>,
     /// What a loop over the lanes of the wave reads, and whether there was one before.
     pub reads: Vec<Read>,
-    exchanged: bool,
+    has_array: bool,
     /// What a lane has loaded, or stores.
     pub moved: Option<Val>,
     /// Elements of arrays.
@@ -112,8 +112,8 @@ impl Emitter<'_> {
             Stmt::For { var, from, to, body } => self.counted(*var, from, to, body)?,
             _ if self.packet.is_some() => return Err(Unsupported("a statement of a lane")),
             Stmt::Vector(vector) => {
-                let begun = std::mem::replace(&mut self.env.exchanged, true);
-                self.exchange(vector, begun)?;
+                let begun = std::mem::replace(&mut self.env.has_array, true);
+                self.cross_lane(vector, begun)?;
             }
             Stmt::SetVgpr { lane, reg, value } => self.set_lane(lane, reg, value)?,
             Stmt::SetState(state, value) => {

@@ -1,7 +1,7 @@
 //! Turns of other waves, where one waits at a barrier.
 
 use super::{
-    Began, ELSEWHERE, Flow, Form, Frame, OVER, OfWave, SWITCHED, TURN, called, run_handlers, take_exec,
+    CHAIN, Flow, Form, Frame, OVER, OfWave, ResumePoint, SWITCHED, TURN, called, run_handlers, take_exec,
 };
 use crate::kept::OfWaves;
 use isa_spec::pcode::ir::Control;
@@ -65,7 +65,7 @@ unsafe fn end_turn(frame: *mut Frame) -> u32 {
             Next::None => return OVER.0,
             Next::Wave(end) => (*frame).end = end,
         }
-        go_on(frame, &raw mut *cx.wave)
+        resume(frame, &raw mut *cx.wave)
     }
 }
 
@@ -127,16 +127,16 @@ unsafe fn wait_by(
         (*behind, (*frame).end) = (true, end);
         // One that has run in this frame is in a mode that its code is for: what changes the mode ends the code.
         let Some((of, kept)) = OfWaves::get((*frame).known, wave, (*wave).id) else {
-            return go_on(frame, wave);
+            return resume(frame, wave);
         };
         let pc = (*wave).pc;
-        if (*frame).began[0].pc != pc {
-            if (*frame).began[1].pc != pc {
-                return go_on(frame, wave);
+        if (*frame).resumed[0].pc != pc {
+            if (*frame).resumed[1].pc != pc {
+                return resume(frame, wave);
             }
-            (*frame).began.swap(0, 1);
+            (*frame).resumed.swap(0, 1);
         }
-        let Began { number, entry, .. } = (*frame).began[0];
+        let ResumePoint { number, entry, .. } = (*frame).resumed[0];
         (*frame).entry = entry;
         (*frame).base = count.wrapping_sub(number as u64);
         (*frame).wave = OfWave { kept, masked: (*wave).exec(), ..of };
@@ -215,12 +215,12 @@ unsafe fn ask_ring(frame: *mut Frame) {
     }
 }
 
-/// [`TURN`] or [`ELSEWHERE`] if code goes on with a wave, at its PC. The context has it, or is behind.
+/// [`TURN`] or [`CHAIN`] if a wave resumes in code, at its PC. The context has it, or is behind.
 ///
 /// # Safety
 /// As for [`run_handlers`].
 #[inline(never)]
-unsafe fn go_on(frame: *mut Frame, wave: *mut Wave) -> u32 {
+unsafe fn resume(frame: *mut Frame, wave: *mut Wave) -> u32 {
     // SAFETY: by the contract, and that of `enter`.
     unsafe {
         let Some((number, flow)) = find_entry(frame, wave) else { return SWITCHED.0 };
@@ -234,7 +234,7 @@ unsafe fn go_on(frame: *mut Frame, wave: *mut Wave) -> u32 {
     }
 }
 
-/// Sets where code goes on with a wave that is in the context, or will be. Gives the number of the operation there, and [`TURN`], or [`ELSEWHERE`]
+/// Sets where a wave resumes that is in the context, or will be. Gives the number of the operation there, and [`TURN`], or [`CHAIN`]
 /// if that is other code; nothing, if there is none.
 ///
 /// # Safety
@@ -250,13 +250,13 @@ unsafe fn find_entry(frame: *mut Frame, wave: *mut Wave) -> Option<(u32, Flow)> 
         if !same && Form::of(Frame::cx(frame)) != Some((*frame).form) {
             return None;
         }
-        let began = Began { pc, number: next.number, entry };
+        let resumed = ResumePoint { pc, number: next.number, entry };
         let flow = if code as usize == (*frame).code as usize {
-            (*frame).began = [began, (*frame).began[0]];
+            (*frame).resumed = [resumed, (*frame).resumed[0]];
             TURN
         } else {
-            (*frame).began = [began, Began::NOWHERE];
-            ELSEWHERE
+            (*frame).resumed = [resumed, ResumePoint::NOWHERE];
+            CHAIN
         };
         ((*frame).code, (*frame).entry) = (code, entry);
         Some((next.number, flow))

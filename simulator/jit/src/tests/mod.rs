@@ -1,17 +1,17 @@
 //! Programs by the interpreter and by code.
 
+mod cross_lane;
 mod denormals;
 mod doubles;
-mod exchange;
+mod dpp;
 mod families;
+mod fast_path;
 mod faults;
 mod functions;
 mod groups;
 mod integers;
 mod memory;
 mod modified;
-mod moved;
-mod plain;
 mod random;
 mod scratch;
 

@@ -11,26 +11,38 @@ pub const IEEE: u32 = 1 << 9;
 /// MODE.DX10_CLAMP (RDNA 3 and 3.5).
 pub const DX10_CLAMP: u32 = 1 << 8;
 
-/// The result times 2 (`omod` 1), 4 (2) or 1/2 (3) (RDNA manuals, *Output Operand Modifiers*). RDNA 3 ignores it where denormal
-/// results are kept, and in IEEE mode; RDNA 4 always obeys, and flushes denormal results. Where it is obeyed, -0 becomes +0.
+/// What results are multiplied by, by OMOD (RDNA manuals, *Output Operand Modifiers*).
+pub const OMOD: [f64; 4] = [1.0, 2.0, 4.0, 0.5];
+
+/// Whether OMOD applies: on RDNA 4 always, on others where denormal results are flushed and MODE.IEEE is 0.
+pub fn omod_applies(arch: Arch, flushes: bool, ieee: bool) -> bool {
+    arch == Arch::Rdna4 || flushes && !ieee
+}
+
+/// Whether the clamp of a NaN is 0 whatever MODE.DX10_CLAMP says.
+pub fn always_clamps_nan(arch: Arch) -> bool {
+    arch == Arch::Rdna4
+}
+
+/// The result times a factor of [`OMOD`], where [`omod_applies`]. RDNA 4 then flushes denormal results; -0 becomes +0.
 pub fn omod(value: u128, ty: Ty, omod: u32, mode: u32, arch: Arch) -> u128 {
     let mut env = FloatEnv::from_mode(mode);
-    if omod == 0 || arch != Arch::Rdna4 && (!env.flush_out(ty) || mode & IEEE != 0) {
+    if omod == 0 || !omod_applies(arch, env.flush_out(ty), mode & IEEE != 0) {
         return value;
     }
     if arch == Arch::Rdna4 {
         (env.flush_out32, env.flush_out64) = (true, true);
     }
-    let factor = arith::constant([1.0, 2.0, 4.0, 0.5][omod as usize & 3], ty);
+    let factor = arith::constant(OMOD[omod as usize & 3], ty);
     let out = arith::mul(value, factor, ty, &env);
     let minus_zero = 1u128 << (ty.width() - 1);
     if out == minus_zero { 0 } else { out }
 }
 
-/// To [0, 1]; a NaN becomes 0 with DX10_CLAMP (always, on RDNA 4).
+/// To [0, 1]; a NaN becomes 0 with MODE.DX10_CLAMP, or where the architecture [always does so](always_clamps_nan).
 pub fn clamp(value: u128, ty: Ty, mode: u32, arch: Arch) -> u128 {
     if arith::is_nan(value, ty) {
-        let zero = mode & DX10_CLAMP != 0 || arch == Arch::Rdna4;
+        let zero = mode & DX10_CLAMP != 0 || always_clamps_nan(arch);
         return if zero { 0 } else { value };
     }
     let env = FloatEnv::KEEP;

@@ -1,6 +1,6 @@
-//! Runs with accesses have two versions. In the plain one, all lanes are active, and those of each access lie as it was guessed: no packet
-//! branches, each load stands where it is needed, and stores are part of the packet, so that what is stored need not be loaded again. Stores
-//! must not change what other packets load or store then. The other version is for all the rest.
+//! Runs with accesses have a fast path: all lanes are active, and each access is coalesced, or uniform in each packet, as its offsets suggest.
+//! No packet branches, each load stands where it is needed, and stores are part of the packet, so that what is stored need not be loaded
+//! again. A check before it proves that no packet stores what another one accesses. Otherwise, the run takes its slow path.
 
 use super::memory::{Access, Located, Places};
 use super::moves::First;
@@ -14,8 +14,8 @@ use wavesim_x64::inst::{Cc, Class, Inst, Int2, Label, Src, V, Width};
 const PACKET_BYTES: i32 = 32;
 
 impl Emitter<'_> {
-    /// Emits the loops of a run: for each mask its bits, and whether bits of lanes that are switched off stay.
-    pub fn versions(
+    /// Emits both paths of a run: for each mask its bits, and whether bits of inactive lanes are preserved.
+    pub fn both_paths(
         &mut self,
         run: &Run,
         [exec, full]: [V; 2],
@@ -29,9 +29,9 @@ impl Emitter<'_> {
         }
         let [other, done]: [Label; 2] = [(); 2].map(|()| self.f.label());
         let sums: Vec<V> = masks.iter().map(|_| self.f.fresh(Class::Int)).collect();
-        self.unless_plain(places, other);
-        let plain = Places { plain: true, ..places.clone() };
-        let made = self.packets(&run.ops, [exec, full], &plain, masks)?;
+        self.unless_fast(places, other);
+        let fast = Places { fast: true, ..places.clone() };
+        let made = self.packets(&run.ops, [exec, full], &fast, masks)?;
         self.set_flags(None, &made.normal);
         made.sums.iter().zip(&sums).for_each(|(from, to)| self.f.assign(*to, *from));
         self.f.push(Inst::Jump(done));
@@ -70,10 +70,10 @@ impl Emitter<'_> {
         last
     }
 
-    /// Goes to a label unless the plain version of a run gives what the other one does.
-    fn unless_plain(&mut self, places: &Places, other: Label) {
+    /// Branches to a label unless the fast path of a run is equivalent to the slow one.
+    fn unless_fast(&mut self, places: &Places, other: Label) {
         for (group, known) in places.groups.iter().enumerate() {
-            let as_guessed = if places.follow_each_other(group) { known.together } else { known.same };
+            let as_guessed = if places.is_coalesced(group) { known.together } else { known.same };
             self.unless(as_guessed, other);
         }
         for (n, store) in places.located.iter().enumerate().filter(|(_, place)| place.access.store) {
@@ -83,7 +83,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Goes to a label unless no packet stores what another one accesses.
+    /// Branches to a label if a packet may store what another one accesses.
     fn unless_apart(&mut self, a: &Located, store: &Located, other: Label) {
         let w = Width::W64;
         if a.access.is_in_lds() != store.access.is_in_lds() || a.is_at(store) {
@@ -115,8 +115,8 @@ impl Emitter<'_> {
         self.f.push(Inst::Label(on));
     }
 
-    /// A load or store in the plain version of a run.
-    pub fn plain_access(&mut self, words: &Words, at: u32, places: &Places, packet: &mut Packet) -> R<()> {
+    /// A load or store on the fast path of a run.
+    pub fn fast_access(&mut self, words: &Words, at: u32, places: &Places, packet: &mut Packet) -> R<()> {
         // What is stored may be what was loaded: it is loaded before.
         let stays = !places.located.iter().any(|place| place.access.store);
         let mut loaded: Vec<V> = Vec::new();
@@ -135,11 +135,11 @@ impl Emitter<'_> {
                         self.exact(v)
                     })
                     .collect();
-                self.store_plainly(from, &values, packet);
-            } else if places.follow_each_other(place.group) {
+                self.store_coalesced(from, &values, packet);
+            } else if places.is_coalesced(place.group) {
                 // Other threads may write global memory meanwhile: it is read once.
                 let stays = stays && place.access.is_in_lds();
-                loaded.extend(self.load_plainly(bytes, registers, from, stays, packet));
+                loaded.extend(self.load_coalesced(bytes, registers, from, stays, packet));
             } else {
                 let out: Vec<V> = (0..registers).map(|_| self.f.fresh(Class::Vec)).collect();
                 self.load_same(bytes, &out, from);
@@ -156,9 +156,9 @@ impl Emitter<'_> {
 }
 
 impl Places {
-    /// How lanes of a group probably lie: one after the other, or at one place. Words that each lane loads one after the other are mostly a
-    /// row of a matrix, or items of a list.
-    fn follow_each_other(&self, group: usize) -> bool {
+    /// Whether a group is expected to be coalesced, and not uniform. Consecutive words that each lane loads are mostly a row of a matrix, or
+    /// items of a list, which all lanes share.
+    fn is_coalesced(&self, group: usize) -> bool {
         let members = || self.located.iter().filter(|place| place.group == group);
         if members().any(|place| place.access.store) {
             return true;

@@ -1,21 +1,21 @@
-//! What few operations ask of a wave: it is found when one does.
+//! Resources of a wave that few operations need: they are looked up by the first one that does.
 
 use super::{Frame, called};
-use crate::kept::Own;
+use crate::kept::Resources;
 
 called! {
-    /// Finds what the wave has of its own, and keeps it.
+    /// Looks up the wave's scratch and its number of VGPRs, and caches them.
     ///
     /// # Safety
     /// Called by compiled code with its frame.
-    pub unsafe fn find_own(frame: *mut Frame) -> () {
+    pub unsafe fn find_resources(frame: *mut Frame) -> () {
         // SAFETY: by the contract of `enter`; the frame has its wave.
         unsafe {
             let cx = Frame::cx(frame);
             let stride = cx.scratch_stride as u64;
             let all = stride * cx.wave.size() as u64;
             let fits = all <= cx.scratch.len() as u64 && all < 1 << 31;
-            (*(*frame).wave.kept).set_own(Own {
+            (*(*frame).wave.kept).set_resources(Resources {
                 scratch: cx.scratch.as_mut_ptr(),
                 stride: if fits { stride } else { 0 },
                 vgprs: cx.wave.vgpr_count(),

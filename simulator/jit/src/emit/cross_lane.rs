@@ -95,7 +95,7 @@ pub fn is_plain(op: &Op, body: &[Stmt]) -> bool {
 }
 
 impl Emitter<'_> {
-    /// A register by its number, which the wave has, or else the interpreter goes on.
+    /// A register by its number.
     fn numbered(&mut self, reg: &Value) -> R<u16> {
         match self.value(reg)? {
             Val::Known(number) if number < VGPRS as u128 => Ok(number as u16),
@@ -106,8 +106,8 @@ impl Emitter<'_> {
     /// Refuses if the wave has fewer registers.
     fn refuse_beyond(&mut self, most: u16) {
         let on = self.f.label();
-        let own = self.own();
-        let count = self.f.load(Size::B4, own, Kept::VGPRS);
+        let resources = self.resources();
+        let count = self.f.load(Size::B4, resources, Kept::VGPRS);
         self.f.branch(Cc::GtU, Width::W32, count, most as i32, on);
         let kept = (self.scalars.clone(), self.zeros);
         self.flush_scalars();
@@ -141,7 +141,7 @@ impl Emitter<'_> {
     }
 
     /// A loop over the lanes of the wave.
-    pub fn exchange(&mut self, vector: &Vector, begun: bool) -> R<()> {
+    pub fn cross_lane(&mut self, vector: &Vector, begun: bool) -> R<()> {
         self.close_run()?;
         if !begun {
             let none = self.f.vconst([0; 8]);
@@ -178,13 +178,13 @@ impl Emitter<'_> {
             self.refuse_beyond(*most);
         }
         let env = self.env.clone();
-        self.each_packet(|e, base| e.exchange_packet(vector, &same, base))?;
+        self.each_packet(|e, base| e.cross_lane_packet(vector, &same, base))?;
         self.env = env;
         written.into_iter().for_each(|register| self.wrote(register));
         Ok(())
     }
 
-    fn exchange_packet(&mut self, vector: &Vector, same: &[Option<Val>], base: V) -> R<()> {
+    fn cross_lane_packet(&mut self, vector: &Vector, same: &[Option<Val>], base: V) -> R<()> {
         let lane = self.lane_id()?;
         self.env.locals.insert(vector.var, (lane, Hold::W32));
         let PacketAt { n, .. } = self.packet.ok_or(Unsupported("a packet"))?;
