@@ -1,6 +1,6 @@
 //! The interpreter: the handler of each operation in turn, out of the table for the float mode.
 
-use crate::reference;
+use crate::reference::{self, Observe};
 pub use crate::sched::ring::Ring;
 use std::sync::atomic::{AtomicU16, Ordering};
 use wavesim_isa::arch::Arch;
@@ -419,11 +419,12 @@ pub(crate) fn evaluate(program: &Program, cx: &mut Cx<'_>) -> Option<Result<(), 
         instructions,
         cancel: cx.cancel,
     };
-    let result = match &mut cx.watch {
+    let observe = match &mut cx.watch {
         // An observed run keeps the memories to itself.
-        Some(watch) => reference::step_watched(cx.arch, inst, sem, sem_y, cx.wave, &mut context, watch),
-        None => reference::step(cx.arch, inst, sem, sem_y, cx.wave, &mut context),
+        Some(watch) => Observe::Accesses(watch),
+        None => Observe::Nothing,
     };
+    let result = reference::step_observed(cx.arch, inst, sem, sem_y, cx.wave, &mut context, observe);
     cx.refresh_mode();
     if matches!(result, Err(Event::Fault(_))) {
         cx.wave.pc = pc;

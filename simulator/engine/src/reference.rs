@@ -41,23 +41,19 @@ pub fn step(
     wave: &mut Wave,
     context: &mut Context<'_>,
 ) -> Result<(), Event> {
-    run(arch, inst, sem, sem_y, wave, context, (None, None))
+    step_observed(arch, inst, sem, sem_y, wave, context, Observe::Nothing)
 }
 
-/// As [`step`], in an observed run: memory is that of the watch, which sees the accesses and the calls.
-pub fn step_watched(
-    arch: Arch,
-    inst: &Inst,
-    sem: &Semantics,
-    sem_y: Option<&Semantics>,
-    wave: &mut Wave,
-    context: &mut Context<'_>,
-    watch: &mut Watch<'_>,
-) -> Result<(), Event> {
-    run(arch, inst, sem, sem_y, wave, context, (None, Some(watch)))
+/// What an execution shows besides its results.
+pub enum Observe<'o, 'w> {
+    Nothing,
+    /// Accesses and calls: memory is that of the watch.
+    Accesses(&'o mut Watch<'w>),
+    /// What the bodies touch.
+    Touched(&'o mut Touched),
 }
 
-/// As [`step`], with what the bodies touched.
+/// As [`step`], with something to observe.
 pub fn step_observed(
     arch: Arch,
     inst: &Inst,
@@ -65,21 +61,13 @@ pub fn step_observed(
     sem_y: Option<&Semantics>,
     wave: &mut Wave,
     context: &mut Context<'_>,
-) -> (Result<(), Event>, Touched) {
-    let mut touched = Touched::default();
-    let result = run(arch, inst, sem, sem_y, wave, context, (Some(&mut touched), None));
-    (result, touched)
-}
-
-fn run(
-    arch: Arch,
-    inst: &Inst,
-    sem: &Semantics,
-    sem_y: Option<&Semantics>,
-    wave: &mut Wave,
-    context: &mut Context<'_>,
-    (mut touched, mut watch): (Option<&mut Touched>, Option<&mut Watch<'_>>),
+    observe: Observe<'_, '_>,
 ) -> Result<(), Event> {
+    let (mut touched, mut watch) = match observe {
+        Observe::Nothing => (None, None),
+        Observe::Accesses(watch) => (None, Some(watch)),
+        Observe::Touched(touched) => (Some(touched), None),
+    };
     let pc = wave.pc;
     if wave.mode & VSKIP != 0 && relative::is_skipped(arch, inst) {
         wave.pc += inst.size as u64;

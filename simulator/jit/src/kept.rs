@@ -1,13 +1,11 @@
 //! What compiled code knows of the offsets of a wave's lanes, as long as it runs: of registers that have not been written since.
 
 use std::mem::{MaybeUninit, offset_of};
+use wavesim_engine::sched::dispatch::MAX_WAVES;
 use wavesim_machine::state::Wave;
 
 /// Registers that something is known of, at most.
 pub const MOST: usize = 8;
-
-/// Waves of a workgroup.
-const WAVES: usize = 32;
 
 /// Of one wave.
 #[repr(C)]
@@ -88,8 +86,8 @@ impl Kept {
 pub struct OfWaves<T> {
     /// Places that are used, a bit each: every entry to compiled code makes a table, and no more is set then.
     used: u32,
-    owners: [MaybeUninit<*const Wave>; WAVES],
-    waves: [MaybeUninit<(T, Kept)>; WAVES],
+    owners: [MaybeUninit<*const Wave>; MAX_WAVES],
+    waves: [MaybeUninit<(T, Kept)>; MAX_WAVES],
 }
 
 impl<T: Copy> OfWaves<T> {
@@ -98,8 +96,8 @@ impl<T: Copy> OfWaves<T> {
     pub fn none() -> OfWaves<T> {
         OfWaves {
             used: 0,
-            owners: [const { MaybeUninit::uninit() }; WAVES],
-            waves: [const { MaybeUninit::uninit() }; WAVES],
+            owners: [const { MaybeUninit::uninit() }; MAX_WAVES],
+            waves: [const { MaybeUninit::uninit() }; MAX_WAVES],
         }
     }
 
@@ -110,7 +108,7 @@ impl<T: Copy> OfWaves<T> {
     /// `all` points to such a table. The result is valid as long as it.
     #[inline(always)]
     pub unsafe fn get(all: *mut Self, wave: *const Wave, number: u32) -> Option<(T, *mut Kept)> {
-        let place = number as usize % WAVES;
+        let place = number as usize % MAX_WAVES;
         // SAFETY: by the contract; what is used has been written.
         unsafe {
             if (*all).used & 1 << place == 0 || (*all).owners[place].assume_init() != wave {
@@ -127,7 +125,7 @@ impl<T: Copy> OfWaves<T> {
     /// As for [`OfWaves::get`].
     #[inline(always)]
     pub unsafe fn insert(all: *mut Self, wave: *const Wave, number: u32, of: T) -> *mut Kept {
-        let place = number as usize % WAVES;
+        let place = number as usize % MAX_WAVES;
         // SAFETY: by the contract; `valid` is the only part that is read before it is written.
         unsafe {
             (*all).used |= 1 << place;
@@ -164,8 +162,8 @@ mod tests {
         insert(0, 3);
         insert(1, 4);
         assert_eq!((known(0, 3), known(1, 4)), (Some((0, 5)), Some((1, 6))));
-        assert_eq!(known(2, 3 + WAVES as u32), None, "the place of another wave");
-        insert(2, 3 + WAVES as u32);
+        assert_eq!(known(2, 3 + MAX_WAVES as u32), None, "the place of another wave");
+        insert(2, 3 + MAX_WAVES as u32);
         assert_eq!(known(0, 3), None, "that one was there meanwhile");
     }
 }

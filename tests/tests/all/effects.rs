@@ -16,7 +16,7 @@ use wavesim::conform::run::semantics;
 use wavesim::exec::effects::{self, Effects, File, Lanes, Relative, Use};
 use wavesim::exec::machine_ops::Event;
 use wavesim::exec::overrides::Overrides;
-use wavesim::exec::reference::{self, Touched};
+use wavesim::exec::reference::{self, Observe, Touched};
 use wavesim::inst::Inst;
 use wavesim::state::{VGPRS, Wave};
 use wavesim_tests::machine::Machine;
@@ -119,7 +119,11 @@ impl Case {
         let (sem, sem_y) = semantics(self.arch, &self.inst, &self.own).expect("it has semantics");
         let global = Some((GLOBAL_BASE, &mut machine.global[..]));
         with_context(global, &mut machine.lds, (&mut machine.scratch, SCRATCH), |cx| {
-            reference::step_observed(self.arch, &self.inst, sem, sem_y, &mut machine.wave, cx)
+            let mut touched = Touched::default();
+            let observe = Observe::Touched(&mut touched);
+            let wave = &mut machine.wave;
+            let result = reference::step_observed(self.arch, &self.inst, sem, sem_y, wave, cx, observe);
+            (result, touched)
         })
     }
 

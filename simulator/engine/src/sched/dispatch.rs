@@ -141,6 +141,8 @@ pub enum DispatchError {
 
 /// Work-items of a workgroup (RDNA4 manual, *Work-groups and Barriers*).
 pub const MAX_ITEMS: u64 = 1024;
+/// Waves of a workgroup, where each has 32 lanes.
+pub const MAX_WAVES: usize = MAX_ITEMS as usize / 32;
 /// Bytes of LDS that a workgroup can be allocated on any architecture; `Arch::lds_bytes` has those of one.
 pub const MAX_LDS: u32 = 160 << 10;
 /// Bytes of scratch of a workgroup: a bound of ours, so that no header makes us take all of the host's memory.

@@ -1,7 +1,7 @@
 //! Rounds: the waves of a workgroup run one after the other, by one context. Where waves meet at barriers after a few instructions, a
 //! context for each turn would cost more than they do.
 
-use super::dispatch::Dispatch;
+use super::dispatch::{Dispatch, MAX_WAVES};
 use super::group::{Slot, Status, TURN};
 use super::ring::Ring;
 use crate::interp::{Next, Waves};
@@ -9,9 +9,6 @@ use smallvec::SmallVec;
 use wavesim_machine::exec::machine_ops::Event;
 use wavesim_machine::exec::rt::Cx;
 use wavesim_machine::state::{Wave, Workgroup};
-
-/// Waves that the list has room for without an allocation: those of the largest workgroup, at 32 lanes.
-const WAVES: usize = 32;
 
 /// What remains of a round, and the rounds after it, where the order of waves does not change.
 pub struct Round<'r, 'a> {
@@ -43,7 +40,7 @@ pub fn park<'a>(
     mut scratch: &'a mut [u8],
     per_wave: usize,
     order: &[usize],
-) -> SmallVec<[Parked<'a>; WAVES]> {
+) -> SmallVec<[Parked<'a>; MAX_WAVES]> {
     let mut waves = SmallVec::new();
     for Slot { wave, status } in slots {
         let (own, rest) = scratch.split_at_mut(per_wave);

@@ -1,7 +1,7 @@
 //! Values of other lanes, by numbers that instructions compute.
 
 use super::families::{agree, agree_on, integer};
-use super::{program, random, run, start};
+use super::{program, random, registers, run, start};
 use crate::Jit;
 use wavesim_isa::arch::Arch;
 use wavesim_machine::state::LaneVec;
@@ -77,9 +77,7 @@ fn registers_beyond_those_of_the_wave() {
         let (a, b) = (run(&program, &mut plain, 2000, None), run(&program, &mut compiled, 2000, Some(&code)));
         assert_eq!(a, b);
         assert!(code.made().operations > 8 && code.made().failed == 0);
-        for (half, reg) in (0..plain.halves()).flat_map(|half| (0..16).map(move |reg| (half, reg))) {
-            assert_eq!(plain.lane_vec(half, reg), compiled.lane_vec(half, reg), "v{reg}");
-        }
+        assert_eq!(registers(&plain, 16), registers(&compiled, 16));
     }
 }
 
@@ -106,7 +104,5 @@ fn known_offsets_that_a_lane_changes() {
     let mut compiled = plain.clone();
     let (a, b) = (run(&program, &mut plain, 2000, None), run(&program, &mut compiled, 2000, Some(&code)));
     assert_eq!(a, b);
-    for reg in 0..16 {
-        assert_eq!(plain.lane_vec(0, reg), compiled.lane_vec(0, reg), "v{reg}");
-    }
+    assert_eq!(registers(&plain, 16), registers(&compiled, 16));
 }

@@ -1,6 +1,6 @@
 //! Families of instructions: each is compiled, not called, and gives what the interpreter gives, on numbers at the edges.
 
-use super::{program_by, random, run, start};
+use super::{program_by, random, run, start, twice};
 use crate::Jit;
 use crate::plan::{Kind, Operations};
 use wavesim_asm::Options;
@@ -31,9 +31,7 @@ pub fn agree_on(
     number: impl Fn(&mut u64) -> u32,
     seen: impl Fn(u32) -> u32,
 ) {
-    let first = ["s_movk_i32 s4, 0x2"];
-    let last = ["s_add_i32 s4, s4, -1", "s_cmp_lg_u32 s4, 0", "s_cbranch_scc1 @1", "s_endpgm"];
-    let lines: Vec<&str> = first.into_iter().chain(instructions.iter().copied()).chain(last).collect();
+    let lines = twice(instructions);
     let mut seed = 5;
     for &size in sizes {
         let program = program_by(&Options::new(arch), &lines, size);

@@ -1,9 +1,6 @@
 //! Runs with accesses: where stores are part of a packet, and lanes are where they were guessed to be, or not.
 
-use super::{program, run_in, start};
-use crate::Jit;
-use wavesim_machine::memory::Memory;
-use wavesim_machine::state::LaneVec;
+use super::same_in_memory;
 
 /// Where memory begins: it goes on beyond 4 GiB.
 const BASE: u64 = 0xffff_fc00;
@@ -25,34 +22,7 @@ fn same(lines: &[&str], size: u32, offsets: [&dyn Fn(u32) -> u32; 2]) {
     ];
     all.extend(lines);
     all.extend(["s_add_i32 s4, s4, -1", "s_cmp_lg_u32 s4, 0", "s_cbranch_scc1 @9", "s_endpgm"]);
-    let program = program(&all, size);
-    let code = Jit::after(&program, 0).expect("a host that is compiled for");
-    let outcome = |code: Option<&Jit>| {
-        let mut wave = start(size, 0xc0);
-        for half in 0..wave.halves() {
-            for (register, of) in (1..).zip(offsets) {
-                let lanes = std::array::from_fn(|lane| of(32 * half as u32 + lane as u32));
-                wave.set_lane_vec(half, register, LaneVec(lanes));
-            }
-        }
-        let mut data: Vec<u32> = (0..BYTES as u32 / 4).map(|n| n.wrapping_mul(0x9e37_79b9)).collect();
-        let mut memory = Memory::empty();
-        // SAFETY: `data` outlives `memory`.
-        unsafe { memory.map_host(BASE, data.as_mut_ptr().cast(), BYTES as u64, true) }.expect("room");
-        let mut lds: Vec<u8> = (0..BYTES).map(|n| (n * 7 + n / 256) as u8).collect();
-        let ended = run_in(&memory, &mut lds, &program, &mut wave, 2000, code);
-        drop(memory);
-        let registers: Vec<LaneVec> = (0..wave.halves())
-            .flat_map(|half| (0..40).map(move |reg| (half, reg)))
-            .map(|(half, reg)| *wave.lane_vec(half, reg))
-            .collect();
-        (format!("{ended:?}"), registers, wave.sgprs, wave.pc, data, lds)
-    };
-    let (found, expected) = (outcome(Some(&code)), outcome(None));
-    let text = || format!("waves of {size}, {} and {}\n{}", offsets[0](0), offsets[1](0), lines.join("\n"));
-    assert_eq!(found.0, expected.0, "{}", text());
-    assert!(found == expected, "{}", text());
-    assert_eq!((code.made().failed, code.made().units > 0), (0, true));
+    same_in_memory(BASE, BYTES, &all, size, offsets);
 }
 
 /// What one lane stores, another one loads or stores, too: by other registers, or by what is added to the same.

@@ -1,9 +1,6 @@
 //! Loads and stores of lanes whose offsets are lined up, nearly so, or at the ends of memory.
 
-use super::{program, run_in, start};
-use crate::Jit;
-use wavesim_machine::memory::Memory;
-use wavesim_machine::state::LaneVec;
+use super::same_in_memory;
 
 const BASE: u64 = 0x10_0000;
 const LDS: usize = 64 * 16 + 64;
@@ -30,32 +27,7 @@ const ACCESSES: [&str; 12] = [
 
 /// As [`same`], of a program.
 fn same_by(lines: &[&str], size: u32, words: impl Fn(u32) -> u32, quads: impl Fn(u32) -> u32) {
-    let program = program(lines, size);
-    let code = Jit::after(&program, 0).expect("a host that is compiled for");
-    let outcome = |code: Option<&Jit>| {
-        let mut wave = start(size, 0xf0);
-        for half in 0..wave.halves() {
-            let of = |offsets: &dyn Fn(u32) -> u32| {
-                LaneVec(std::array::from_fn(|lane| offsets(32 * half as u32 + lane as u32)))
-            };
-            wave.set_lane_vec(half, 1, of(&words));
-            wave.set_lane_vec(half, 2, of(&quads));
-        }
-        let mut data: Vec<u32> = (0..LDS as u32 / 4).map(|n| n.wrapping_mul(0x9e37_79b9)).collect();
-        let mut memory = Memory::empty();
-        // SAFETY: `data` outlives `memory`.
-        unsafe { memory.map_host(BASE, data.as_mut_ptr().cast(), LDS as u64, true) }.expect("room");
-        let mut lds: Vec<u8> = (0..LDS).map(|n| (n * 7 + n / 256) as u8).collect();
-        let ended = run_in(&memory, &mut lds, &program, &mut wave, 2000, code);
-        drop(memory);
-        let registers: Vec<LaneVec> = (0..wave.halves())
-            .flat_map(|half| (1..16).map(move |reg| (half, reg)))
-            .map(|(half, reg)| *wave.lane_vec(half, reg))
-            .collect();
-        (ended, registers, wave.pc, data, lds)
-    };
-    assert_eq!(outcome(Some(&code)), outcome(None), "waves of {size}: {:?}", [words(0), quads(0)]);
-    assert_eq!((code.made().failed, code.made().units > 0), (0, true));
+    same_in_memory(BASE, LDS, lines, size, [&words, &quads]);
 }
 
 #[test]

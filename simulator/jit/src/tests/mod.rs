@@ -164,6 +164,46 @@ fn same(lines: &[&str]) -> Made {
     made
 }
 
+/// The same by both: registers, memory of `bytes` at `base`, and as much LDS, for offsets in v1 and v2.
+fn same_in_memory(base: u64, bytes: usize, lines: &[&str], size: u32, offsets: [&dyn Fn(u32) -> u32; 2]) {
+    let program = program(lines, size);
+    let code = Jit::after(&program, 0).expect("a host that is compiled for");
+    let outcome = |code: Option<&Jit>| {
+        let mut wave = start(size, 0xc0);
+        for half in 0..wave.halves() {
+            for (register, of) in (1..).zip(offsets) {
+                let lanes = std::array::from_fn(|lane| of(32 * half as u32 + lane as u32));
+                wave.set_lane_vec(half, register, LaneVec(lanes));
+            }
+        }
+        let mut data: Vec<u32> = (0..bytes as u32 / 4).map(|n| n.wrapping_mul(0x9e37_79b9)).collect();
+        let mut memory = Memory::empty();
+        // SAFETY: `data` outlives `memory`.
+        unsafe { memory.map_host(base, data.as_mut_ptr().cast(), bytes as u64, true) }.expect("room");
+        let mut lds: Vec<u8> = (0..bytes).map(|n| (n * 7 + n / 256) as u8).collect();
+        let ended = run_in(&memory, &mut lds, &program, &mut wave, 2000, code);
+        drop(memory);
+        (format!("{ended:?}"), registers(&wave, 40), wave.sgprs, wave.pc, data, lds)
+    };
+    let (found, expected) = (outcome(Some(&code)), outcome(None));
+    let text = || format!("waves of {size}, {} and {}\n{}", offsets[0](0), offsets[1](0), lines.join("\n"));
+    assert_eq!(found.0, expected.0, "{}", text());
+    assert!(found == expected, "{}", text());
+    assert_eq!((code.made().failed, code.made().units > 0), (0, true));
+}
+
+/// The first `count` VGPRs of each half.
+fn registers(wave: &Wave, count: usize) -> Vec<LaneVec> {
+    let of = |half| (0..count).map(move |register| *wave.lane_vec(half, register));
+    (0..wave.halves()).flat_map(of).collect()
+}
+
+/// The instructions twice, in a loop that s4 counts.
+fn twice<'a>(instructions: &[&'a str]) -> Vec<&'a str> {
+    let last = ["s_add_i32 s4, s4, -1", "s_cmp_lg_u32 s4, 0", "s_cbranch_scc1 @1", "s_endpgm"];
+    ["s_movk_i32 s4, 0x2"].into_iter().chain(instructions.iter().copied()).chain(last).collect()
+}
+
 /// A program that is compiled in the background gives the same before, while and after it goes over to code.
 #[test]
 fn another_thread_compiles() {

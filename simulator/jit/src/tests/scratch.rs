@@ -1,7 +1,7 @@
 //! Each lane's own memory.
 
 use super::families::{called, integer};
-use super::{program_by, random, run_with, start};
+use super::{program_by, random, registers, run_with, start, twice};
 use crate::Jit;
 use wavesim_asm::Options;
 use wavesim_isa::arch::Arch;
@@ -14,9 +14,7 @@ const BYTES: u32 = 136;
 
 /// The same registers and scratch by both; some lanes' addresses may be outside. How many ended by a fault.
 fn agree(arch: Arch, sizes: &[u32], accesses: &[&str]) -> usize {
-    let last = ["s_add_i32 s4, s4, -1", "s_cmp_lg_u32 s4, 0", "s_cbranch_scc1 @1", "s_endpgm"];
-    let lines: Vec<&str> =
-        ["s_movk_i32 s4, 0x2"].into_iter().chain(accesses.iter().copied()).chain(last).collect();
+    let lines = twice(accesses);
     let (mut seed, mut faults) = (7, 0);
     for &size in sizes {
         let program = program_by(&Options::new(arch), &lines, size);
@@ -51,10 +49,7 @@ fn agree(arch: Arch, sizes: &[u32], accesses: &[&str]) -> usize {
             faults += matches!(a.0, Err(Event::Fault(_))) as usize;
             assert_eq!(a, b, "wave{size} {round} {lines:#?}");
             assert_eq!((plain.sgprs, plain.pc), (compiled.sgprs, compiled.pc));
-            for (half, reg) in (0..plain.halves()).flat_map(|half| (0..64).map(move |reg| (half, reg))) {
-                let (a, b) = (plain.lane_vec(half, reg).0, compiled.lane_vec(half, reg).0);
-                assert_eq!(a, b, "wave{size} {round} v{reg} {lines:#?}");
-            }
+            assert_eq!(registers(&plain, 64), registers(&compiled, 64), "wave{size} {round} {lines:#?}");
             assert!(own == other, "wave{size} {round} scratch {lines:#?}");
         }
         assert_eq!(code.made().failed, 0);
