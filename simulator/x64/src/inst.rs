@@ -281,7 +281,7 @@ pub enum Inst {
         from: Mem,
         offsets: V,
     },
-    /// Has the host load what is there into its cache. Any address will do.
+    /// Has the host load what is there into its second-level cache. Any address will do.
     Prefetch {
         from: Mem,
     },

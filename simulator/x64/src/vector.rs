@@ -182,7 +182,7 @@ impl Assembler<'_> {
             }
             Inst::Prefetch { from } => {
                 let from = self.memory(from, RAX);
-                self.out.rm(Code::Prefetcht0_m8, from, Kind::R32);
+                self.out.rm(Code::Prefetcht1_m8, from, Kind::R32);
             }
             Inst::FloatControl { from } => {
                 let from = self.memory(from, RAX);

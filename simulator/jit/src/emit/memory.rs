@@ -258,8 +258,9 @@ impl Emitter<'_> {
         Ok(Places { located, groups, fast: false })
     }
 
-    /// Prefetches what the same instruction will access two iterations of its loop from now, if its address moves on as it did: kernels
-    /// step through memory in strides that the host's own prefetcher does not follow.
+    /// Prefetches what the same instruction will access four iterations of its loop from now, if its address moves on as it did: kernels
+    /// step through memory in strides that the host's own prefetcher does not follow. Into the second-level cache, which has more
+    /// lines under way at a time than the first.
     fn prefetch(&mut self, place: &Located) {
         let Access { register, lds, bytes, at, .. } = place.access;
         if lds {
@@ -275,7 +276,7 @@ impl Emitter<'_> {
         let before = self.f.load(Size::B8, self.sgprs, last);
         let step = self.f.int2(Int2::Sub, Width::W64, host, before);
         self.f.store(Size::B8, self.sgprs, last, host);
-        let ahead = self.f.int2(Int2::Shl, Width::W64, step, 1);
+        let ahead = self.f.int2(Int2::Shl, Width::W64, step, 2);
         let base = self.f.int2(Int2::Add, Width::W64, host, ahead);
         let disp = place.disp;
         for line in 0..(bytes as i32 / 2).max(1) {
