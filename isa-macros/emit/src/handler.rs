@@ -2,6 +2,7 @@
 
 use super::{Host, PER_MODULE};
 use crate::body;
+use crate::dispatch::Function;
 use crate::name::slot;
 use isa_lower::ir::{Body, Fast, Flushing, Halves, Handlers};
 use proc_macro2::{Ident, TokenStream};
@@ -35,30 +36,26 @@ fn function(at: usize, handlers: &Handlers, mode: Mode) -> Ident {
     format_ident!("op{at}_{}", own.name())
 }
 
-/// The functions that run an operation in a mode, by `Variant`, in its module. In waves of 64 (`wide`) those for
-/// 32 lanes run twice.
-pub fn variants(at: usize, handlers: &Handlers, mode: Mode, wide: bool) -> [TokenStream; 3] {
-    let module = format_ident!("h{}", at / PER_MODULE);
+/// The functions that run an operation in a mode, by `Variant`. In waves of 64 (`wide`) those for 32 lanes run
+/// twice.
+pub fn variants(at: usize, handlers: &Handlers, mode: Mode, wide: bool) -> [Function; 3] {
     let fast = function(at, handlers, mode);
-    let own = |name: Ident| quote! { #module::#name };
-    if mode == Mode::Base && handlers.shared {
-        let shared = function(at, handlers, Mode::Keep);
-        return [(); 3].map(|()| quote! { wavesim_handlers::#module::#shared });
+    let own = |name: Ident| Function::Own { module: at / PER_MODULE, name };
+    let all = |function: Function| [function.clone(), function.clone(), function];
+    if mode == Mode::Base {
+        return all(if handlers.shared { Function::Shared } else { own(fast) });
     }
-    let general = if handlers.by_fast {
-        quote! { general }
-    } else {
-        own(format_ident!("{fast}_general"))
-    };
+    let general =
+        if handlers.by_fast { Function::Common("general") } else { own(format_ident!("{fast}_general")) };
     let fast = own(fast);
     match &handlers.fast {
-        _ if mode == Mode::Base => [fast.clone(), fast.clone(), fast],
-        Fast::Lanes(_) if wide => [general, quote! { both_halves }, quote! { both_halves_broadcast }],
-        _ if wide && halved(handlers) => [(); 3].map(|()| quote! { each_half }),
-        Fast::None => [fast.clone(), fast.clone(), fast],
-        Fast::Scalar(_) => [general.clone(), fast, general],
-        Fast::Lanes(_) => [general, fast, quote! { broadcast_first }],
-        Fast::Block(_) => [general.clone(), fast, general],
+        Fast::Lanes(_) if wide => {
+            [general, Function::Common("both_halves"), Function::Common("both_halves_broadcast")]
+        }
+        _ if wide && halved(handlers) => all(Function::Common("each_half")),
+        Fast::None => all(fast),
+        Fast::Lanes(_) => [general, fast, Function::Common("broadcast_first")],
+        Fast::Scalar(_) | Fast::Block(_) => [general.clone(), fast, general],
     }
 }
 

@@ -3,6 +3,7 @@
 //! architectures, [`operations`] and facts about them, [`handlers`] and the tables from operation to handler.
 
 mod body;
+mod dispatch;
 mod facts;
 mod handler;
 mod name;
@@ -180,7 +181,7 @@ pub fn handlers(loaded: &Loaded, set: &SemanticsSet, host: Host) -> TokenStream 
         let handlers =
             chunk.iter().enumerate().map(|(at, one)| handler::handler(number * PER_MODULE + at, one, host));
         modules.extend(quote! {
-            pub mod #name {
+            mod #name {
                 use wavesim_machine::exec::rt::{self, Cx, Flow, Keep, Flush, FlushOut, FlushVecs, General, Mode};
                 use wavesim_machine::exec::op::{Op, Source};
                 use wavesim_machine::state::LaneVec;
@@ -188,8 +189,6 @@ pub fn handlers(loaded: &Loaded, set: &SemanticsSet, host: Host) -> TokenStream 
             }
         });
     }
-    // Tables of functions instead of a match: a match whose arms are calls costs a jump and a call, a table
-    // one call.
     let tables_of = match host {
         Host::Avx2 => &[
             ("KEEP", Mode::Keep, false),
@@ -199,34 +198,18 @@ pub fn handlers(loaded: &Loaded, set: &SemanticsSet, host: Host) -> TokenStream 
         ][..],
         Host::Any => &[("BASE", Mode::Base, false)],
     };
-    let dispatch = tables_of.iter().map(|&(name, mode, wide)| {
-        let run = |(at, one)| {
-            let variants = handler::variants(at, one, mode, wide);
-            quote! { #(#variants),* }
-        };
-        let list = lowered.iter().enumerate().map(run);
-        let name = format_ident!("{name}");
-        quote! {
-            /// By code: the handler in a float mode, of waves of 32 or of 64. The last entries, for what is
-            /// not an operation, return [`Flow::UNKNOWN`].
-            ///
-            /// # Safety
-            /// The invariants of lowered code (`exec::validate`); but for `BASE` the host has AVX2 and what
-            /// comes with it.
-            pub static #name: Table = [#(#list,)* unknown, unknown, unknown, unknown, unknown];
-        }
-    });
+    let dispatch = dispatch::tables(&lowered, tables_of);
     let halves = (host == Host::Avx2).then(|| {
         quote! { use wavesim_machine::exec::rt::{both_halves, both_halves_broadcast, broadcast_first, each_half, general}; }
     });
     quote! {
         #tracked
         use wavesim_machine::exec::op::Op;
-        use wavesim_machine::exec::rt::{Cx, Flow, Table};
+        use wavesim_machine::exec::rt::{Cx, Flow, Handler, Numbered};
         #halves
         unsafe fn unknown(_: &mut Cx<'_>, _: &Op) -> Flow { Flow::UNKNOWN }
         #modules
-        #(#dispatch)*
+        #dispatch
     }
 }
 

@@ -10,7 +10,7 @@ use wavesim_machine::exec::lower::Lowered;
 use wavesim_machine::exec::machine_ops::Event;
 use wavesim_machine::exec::op::Op;
 use wavesim_machine::exec::program::Program;
-use wavesim_machine::exec::rt::{self, Cx, Flow, Handlers, Table};
+use wavesim_machine::exec::rt::{self, Cx, Flow, Handlers, Numbered, Tables};
 use wavesim_machine::fault::FaultKind;
 use wavesim_machine::isa;
 use wavesim_machine::state::host::Avx2;
@@ -63,26 +63,26 @@ pub(crate) fn no_dpp(name: Option<&str>) -> Event {
 static END: Op = Op::end();
 
 /// The handlers there are.
-pub(crate) static HANDLERS: Handlers = Handlers {
-    keep: &wavesim_handlers::KEEP,
-    keep_64: &wavesim_handlers::KEEP_64,
-    flush: &wavesim_handlers::FLUSH,
-    flush_64: &wavesim_handlers::FLUSH_64,
+pub(crate) static HANDLERS: Handlers = Handlers::new(Tables {
+    keep: wavesim_handlers::KEEP,
+    keep_64: wavesim_handlers::KEEP_64,
+    flush: wavesim_handlers::FLUSH,
+    flush_64: wavesim_handlers::FLUSH_64,
     #[cfg(not(target_family = "wasm"))]
-    base: &wavesim_handlers_portable::BASE,
+    base: wavesim_handlers_portable::BASE,
     #[cfg(target_family = "wasm")]
-    base: &EVALUATED,
-    by_mode: &BY_MODE,
-    mixed: if cfg!(target_family = "wasm") { None } else { Some(rt::Mixed::new()) },
-};
+    base: EVALUATED,
+    by_mode: BY_MODE,
+    mixed: cfg!(not(target_family = "wasm")),
+});
 
 /// While MODE skips vector instructions or offsets their VGPRs.
-static BY_MODE: Table = [rt::by_mode; Op::CODES];
+const BY_MODE: Numbered = Numbered::only(&[rt::by_mode]);
 
 /// Every instruction by the evaluator. A module that is downloaded has this for rare float modes: the portable handlers are a quarter of
 /// all code.
 #[cfg(any(test, target_family = "wasm"))]
-pub(crate) static EVALUATED: Table = [evaluated; Op::CODES];
+pub(crate) const EVALUATED: Numbered = Numbered::only(&[evaluated]);
 
 /// # Safety
 /// None: the contract is that of all handlers.
@@ -361,23 +361,32 @@ pub fn run_waves<'a, W: Waves<'a>>(
 /// As [`run`], with all handlers out of one table.
 #[cfg(test)]
 pub(crate) fn run_by(
-    table: &'static Table,
+    table: Numbered,
     program: &Program,
     wave: &mut Wave,
     context: &mut Context<'_>,
     budget: u64,
     executed: &mut u64,
 ) -> Result<(), Event> {
-    let tables = Handlers {
+    let tables = Tables {
         keep: table,
         keep_64: table,
         flush: table,
         flush_64: table,
         base: table,
-        by_mode: &BY_MODE,
-        mixed: None,
+        by_mode: BY_MODE,
+        mixed: false,
     };
-    turn(Box::leak(Box::new(tables)), program, wave, context, budget, executed, &Nothing, &mut Alone)
+    turn(
+        Box::leak(Box::new(Handlers::new(tables))),
+        program,
+        wave,
+        context,
+        budget,
+        executed,
+        &Nothing,
+        &mut Alone,
+    )
 }
 
 #[inline(always)]

@@ -11,16 +11,16 @@ isa_macros::handlers!();
 #[cfg(clippy)]
 mod tables {
     use wavesim_machine::exec::op::Op;
-    use wavesim_machine::exec::rt::{Cx, Flow, Table};
+    use wavesim_machine::exec::rt::{Cx, Flow, Numbered};
 
     unsafe fn unknown(_: &mut Cx<'_>, _: &Op) -> Flow {
         Flow::UNKNOWN
     }
 
-    pub static KEEP: Table = [unknown; Op::CODES];
-    pub static FLUSH: Table = [unknown; Op::CODES];
-    pub static KEEP_64: Table = [unknown; Op::CODES];
-    pub static FLUSH_64: Table = [unknown; Op::CODES];
+    pub const KEEP: Numbered = Numbered::only(&[unknown]);
+    pub const FLUSH: Numbered = Numbered::only(&[unknown]);
+    pub const KEEP_64: Numbered = Numbered::only(&[unknown]);
+    pub const FLUSH_64: Numbered = Numbered::only(&[unknown]);
 }
 #[cfg(clippy)]
 pub use tables::*;

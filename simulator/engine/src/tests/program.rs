@@ -161,9 +161,7 @@ fn a_table_without_handlers_evaluates() {
         wave.mode = 0xf0;
         wave.set_lane_vec(0, 0, LaneVec(std::array::from_fn(|l| 4 * l as u32)));
         let ended = match evaluated {
-            true => {
-                interp::run_by(&interp::EVALUATED, &program, &mut wave, &mut context, 1000, &mut executed)
-            }
+            true => interp::run_by(interp::EVALUATED, &program, &mut wave, &mut context, 1000, &mut executed),
             false => interp::run(&program, &mut wave, &mut context, 1000, &mut executed),
         };
         let registers: Vec<LaneVec> = (0..10).map(|reg| *wave.lane_vec(0, reg)).collect();

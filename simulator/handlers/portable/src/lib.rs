@@ -11,13 +11,13 @@ isa_macros::portable_handlers!();
 #[cfg(clippy)]
 mod tables {
     use wavesim_machine::exec::op::Op;
-    use wavesim_machine::exec::rt::{Cx, Flow, Table};
+    use wavesim_machine::exec::rt::{Cx, Flow, Numbered};
 
     unsafe fn unknown(_: &mut Cx<'_>, _: &Op) -> Flow {
         Flow::UNKNOWN
     }
 
-    pub static BASE: Table = [unknown; Op::CODES];
+    pub const BASE: Numbered = Numbered::only(&[unknown]);
 }
 #[cfg(clippy)]
 pub use tables::*;

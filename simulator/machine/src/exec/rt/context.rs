@@ -1,8 +1,8 @@
 //! What a handler sees of the machine.
 
 use super::float::General;
-use super::mixed::Mixed;
 use super::operands::{fast_broadcast, fast_broadcast_both};
+use super::tables::{Arithmetic, Handlers, Table};
 use super::watch::Watch;
 use crate::exec::context::Context;
 use crate::exec::hwreg;
@@ -44,28 +44,6 @@ impl Flow {
 /// tables of portable handlers, the host has AVX2 and what comes with it.
 pub type Handler = unsafe fn(&mut Cx<'_>, &Op) -> Flow;
 
-/// Handlers by the code of operations.
-pub type Table = [Handler; Op::CODES];
-
-/// The tables to choose from, by float mode and lanes of a wave.
-pub struct Handlers {
-    /// Round to nearest even, denormals kept.
-    pub keep: &'static Table,
-    /// As `keep`, for waves of 64: what can runs as two halves of 32, by the handlers of `keep`.
-    pub keep_64: &'static Table,
-    /// Denormals of f32 flushed.
-    pub flush: &'static Table,
-    /// As `flush`, for waves of 64.
-    pub flush_64: &'static Table,
-    /// Any mode, any host.
-    pub base: &'static Table,
-    /// While MODE skips vector instructions or offsets their VGPRs: [`by_mode`](super::by_mode) everywhere.
-    pub by_mode: &'static Table,
-    /// For other modes of arithmetic, on hosts that have what the fast handlers are compiled for. `None` if `base` leaves instructions to
-    /// the evaluator, which runs them whole: not what remains of one whose first operation had a handler.
-    pub mixed: Option<Mixed>,
-}
-
 /// What MODE chooses.
 struct Chosen {
     narrow: &'static Table,
@@ -78,12 +56,13 @@ impl Handlers {
     #[inline(always)]
     fn choose(&'static self, fast: Option<Avx2>, arch: Arch, mode: u32, lanes: u32) -> Chosen {
         // Rounding, denormals and FP16_OVFL; and what CDNA does to vector instructions.
-        let (narrow, wide) = match (fast.is_some(), mode & (ARITHMETIC | GPR_IDX_EN | VSKIP)) {
-            (true, 0xf0) => (self.keep, self.keep_64),
-            (true, 0xc0) => (self.flush, self.flush_64),
+        let arithmetic = match (fast.is_some(), mode & (ARITHMETIC | GPR_IDX_EN | VSKIP)) {
+            (true, 0xf0) => Arithmetic::KEEP,
+            (true, 0xc0) => Arithmetic::FLUSH,
             _ => return self.choose_rare(fast, arch, mode, lanes),
         };
-        let handlers = if lanes == 64 { wide } else { narrow };
+        let narrow = self.fast(arithmetic, false);
+        let handlers = if lanes == 64 { self.fast(arithmetic, true) } else { narrow };
         Chosen { narrow, handlers, general: General(FloatEnv::KEEP) }
     }
 
@@ -93,23 +72,16 @@ impl Handlers {
         let plain = self.by_arithmetic(fast, mode, lanes == 64);
         Chosen {
             narrow: self.by_arithmetic(fast, mode, false),
-            handlers: if special { self.by_mode } else { plain },
+            handlers: if special { self.by_mode() } else { plain },
             general: General(FloatEnv::from_mode(mode)),
         }
     }
 
     /// The handlers for what MODE says of arithmetic, for waves of 64 or of 32.
     fn by_arithmetic(&'static self, fast: Option<Avx2>, mode: u32, wide: bool) -> &'static Table {
-        match (fast.is_some(), mode & ARITHMETIC, wide) {
-            (false, ..) => self.base,
-            (true, 0xf0, true) => self.keep_64,
-            (true, 0xf0, false) => self.keep,
-            (true, 0xc0, true) => self.flush_64,
-            (true, 0xc0, false) => self.flush,
-            (true, mode, wide) => match &self.mixed {
-                Some(mixed) => mixed.table(self, mode, wide),
-                None => self.base,
-            },
+        match fast {
+            None => self.base(),
+            Some(_) => self.fast(Arithmetic::of(mode), wide),
         }
     }
 }

@@ -14,7 +14,6 @@ mod half;
 mod int;
 mod lds;
 mod memory;
-mod mixed;
 mod modify;
 mod operands;
 mod patterns;
@@ -22,6 +21,7 @@ mod polynomials;
 mod product;
 mod replaced;
 mod results;
+mod tables;
 mod transpose;
 mod vectors;
 pub mod watch;
@@ -32,8 +32,8 @@ pub use block::{load_block, load_lds_block, store_block, store_lds_block};
 pub use by_mode::by_mode;
 pub use bytes::{U32x8, select_bytes, select_bytes_x8};
 pub use context::{
-    Cx, Flow, Handler, Handlers, Table, both_halves, both_halves_broadcast, broadcast_first, control,
-    each_half, read_only, status,
+    Cx, Flow, Handler, both_halves, both_halves_broadcast, broadcast_first, control, each_half, read_only,
+    status,
 };
 pub use double::*;
 pub use float::*;
@@ -45,12 +45,12 @@ pub use isa_spec::pcode::builtins::{Control, Pure};
 pub use isa_spec::pcode::ir::{Space, Ty};
 pub use lds::{lds_offset, load_lds, store_lds};
 pub use memory::{exchange, load, load_offsets, load_vecs, store, store_offsets, store_vecs};
-pub use mixed::Mixed;
 pub use modify::modify;
 pub use operands::*;
 pub use polynomials::*;
 pub use product::{Part, Places, product, product_of_integers};
 pub use results::*;
+pub use tables::{Handlers, Numbered, Tables};
 pub use vectors::*;
 
 /// A builtin by the evaluator's definition.
