@@ -208,7 +208,7 @@ impl<'a> Cx<'a> {
     }
 
     /// After MODE changed.
-    #[inline]
+    #[inline(never)]
     pub fn refresh_mode(&mut self) {
         let Chosen { narrow, handlers, general } =
             self.tables.choose(self.fast, self.arch, self.wave.mode, self.wave.size());

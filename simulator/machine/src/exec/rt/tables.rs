@@ -126,11 +126,9 @@ impl Handlers {
             let fast = code - code % Op::VARIANTS + Variant::Fast as usize;
             self.tables.keep.at(fast).expect("a handler, not another table's")
         };
-        let mut table = Box::new([self.tables.keep.handlers[0]; Op::CODES]);
-        for (code, handler) in table.iter_mut().enumerate() {
-            *handler = of(code).at(code).unwrap_or_else(|| shared(code));
-        }
-        table
+        // Collected, because an array would be made on the stack and copied.
+        let table = (0..Op::CODES).map(|code| of(code).at(code).unwrap_or_else(|| shared(code)));
+        table.collect::<Box<[Handler]>>().try_into().expect("a handler for each code")
     }
 }
 
