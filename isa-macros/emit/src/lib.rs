@@ -22,6 +22,7 @@ use isa_spec::canonical::{Operation, SemanticsSet};
 use isa_spec::data::Loaded;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote};
+use std::path::PathBuf;
 
 /// Handlers a module: enough modules for codegen units to share the work.
 const PER_MODULE: usize = 48;
@@ -29,13 +30,14 @@ const PER_MODULE: usize = 48;
 /// Tables and opcodes of every architecture.
 pub fn tables(loaded: &Loaded) -> TokenStream {
     let tables = tables::tables(&loaded.tables);
-    let tracked = tracked(loaded);
+    let described = loaded.paths.iter().filter(|path| path.extension().is_none_or(|e| e != "pcode"));
+    let tracked = tracked(described);
     quote! { #tracked #tables }
 }
 
-/// Makes cargo build again when a file changes that was read, or the variable that names another folder.
-fn tracked(loaded: &Loaded) -> TokenStream {
-    let files = loaded.paths.iter().map(|path| {
+/// Makes cargo build again when one of these files changes, or the variable that names another folder.
+fn tracked<'p>(paths: impl IntoIterator<Item = &'p PathBuf>) -> TokenStream {
+    let files = paths.into_iter().map(|path| {
         let path = path.display().to_string();
         quote! { const _: &[u8] = ::core::include_bytes!(#path); }
     });
@@ -56,7 +58,7 @@ pub enum Host {
 
 /// The operations, with the facts that the machine needs of each.
 pub fn operations(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
-    let tracked = tracked(loaded);
+    let tracked = tracked(&loaded.paths);
     let pseudocode = loaded.pcode_paths().map(|(name, path)| {
         let path = path.display().to_string();
         quote! { (#name, ::core::include_str!(#path)) }
@@ -173,7 +175,7 @@ pub fn emit(number: usize, handlers: &isa_lower::ir::Handlers, host: Host) -> To
 
 /// Handlers and their tables.
 pub fn handlers(loaded: &Loaded, set: &SemanticsSet, host: Host) -> TokenStream {
-    let tracked = tracked(loaded);
+    let tracked = tracked(&loaded.paths);
     let lowered: Vec<_> = set.operations.iter().map(|op| lower(op, host)).collect();
     let mut modules = TokenStream::new();
     for (number, chunk) in lowered.chunks(PER_MODULE).enumerate() {
