@@ -179,6 +179,8 @@ fn loops_over_consecutive_elements_are_vectors() {
     assert!(of("x = b[n]; if x > 5U then x = 1U; endif; a[n] = x;").is_empty());
     // A sum over all iterations.
     assert!(of("k = k + b[n]; a[n] = k;").is_empty());
+    // The last value is read after the loop.
+    assert!(of("k = b[n]; a[n] = k; endfor; for n in 0 : 3 do a[n] = k;").is_empty());
 }
 
 #[test]
