@@ -393,8 +393,6 @@ called! {
         // SAFETY: by the contract of `enter`: the frame has its context, and nothing else refers to that now. Operations
         // keep to the invariants of lowered code (`exec::validate`).
         unsafe {
-            #[cfg(all(test, target_arch = "x86_64"))]
-            assert_eq!(crate::tests::float_control() & !0x3f, FLOAT_CONTROL, "handlers need the usual one");
             let cx = Frame::cx(frame);
             take_exec(frame, cx.wave);
             let mut flow = Flow::NEXT;

@@ -137,33 +137,3 @@ impl<T: Copy> OfWaves<T> {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_known_is_of_one_wave() {
-        let waves = [1, 1, 2].map(|_| Wave::new(32));
-        let mut all = OfWaves::<usize>::none();
-        let all = &raw mut all;
-        // SAFETY: the table outlives this.
-        let get = |n: usize, number| unsafe { OfWaves::get(all, &waves[n], number) };
-        let insert = |n: usize, number| {
-            // SAFETY: likewise.
-            let kept = unsafe { &mut *OfWaves::insert(all, &waves[n], number, n) };
-            assert_eq!(std::mem::replace(&mut kept.valid, 5 + n as u64), 0);
-        };
-        let known = |n: usize, number| {
-            // SAFETY: likewise.
-            get(n, number).map(|(of, kept)| (of, unsafe { (*kept).valid }))
-        };
-        assert_eq!(known(0, 3), None);
-        insert(0, 3);
-        insert(1, 4);
-        assert_eq!((known(0, 3), known(1, 4)), (Some((0, 5)), Some((1, 6))));
-        assert_eq!(known(2, 3 + MAX_WAVES as u32), None, "the place of another wave");
-        insert(2, 3 + MAX_WAVES as u32);
-        assert_eq!(known(0, 3), None, "that one was there meanwhile");
-    }
-}

@@ -50,7 +50,7 @@ mod unit;
 mod unrolled;
 
 pub use host::Refused;
-pub use plan::is_compiled;
+pub use plan::{calls, is_compiled};
 
 use emit::Machine;
 use frame::Code;
@@ -232,9 +232,8 @@ impl Jit {
         })))
     }
 
-    /// There is a place where code begins.
-    #[cfg(test)]
-    fn has_code(&self) -> bool {
+    /// There is a place where code begins. Units may have been compiled that none begins at: those that are not worth it.
+    pub fn has_code(&self) -> bool {
         self.0.has_code.load(Ordering::Relaxed)
     }
 
@@ -388,6 +387,3 @@ unsafe impl Compiled for Jit {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

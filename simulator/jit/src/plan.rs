@@ -16,6 +16,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use wavesim_machine::exec::machine_ops::does_nothing;
 use wavesim_machine::exec::op::{Ext, Op, Place, Variant};
+use wavesim_machine::exec::program::Program;
 use wavesim_machine::isa::{OPERATIONS, SEMANTICS};
 use wavesim_machine::state::wave::STAGE;
 
@@ -85,6 +86,14 @@ fn lowered(number: u16) -> Arc<Known> {
 pub fn is_compiled(number: u16) -> bool {
     let Ability { nothing, once, branch, lanes, access, part, .. } = lowered(number).ability;
     nothing || once || branch || lanes || access || part
+}
+
+/// The instructions of a program, by their number in it, that call their handlers and do not run as code. One that is several operations is
+/// there for each of them that does.
+pub fn calls(program: &Program) -> Vec<usize> {
+    let (mut operations, lowered) = (Operations::default(), program.lowered());
+    let calls = lowered.ops().iter().filter(|op| operations.kind(op, lowered.exts()) == Kind::Call);
+    calls.map(|op| op.number as usize).collect()
 }
 
 /// The number of an operation and the variant of its handler; `None` for what only stops.

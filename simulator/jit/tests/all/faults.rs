@@ -3,7 +3,7 @@
 use super::families::called;
 use super::program;
 use super::random::{BYTES, both};
-use crate::Jit;
+use wavesim_jit::Jit;
 use wavesim_machine::exec::machine_ops::Event;
 
 /// A lane that is outside of memory, after some that are inside: the interpreter's fault (none for LDS), with all that

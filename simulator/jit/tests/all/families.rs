@@ -1,20 +1,16 @@
 //! Families of instructions: each is compiled, not called, and gives what the interpreter gives, on numbers at the edges.
 
 use super::{program_by, random, run, start, twice};
-use crate::Jit;
-use crate::plan::{Kind, Operations};
 use wavesim_asm::Options;
 use wavesim_isa::arch::Arch;
+use wavesim_jit::{Jit, calls};
 use wavesim_machine::exec::program::Program;
 use wavesim_machine::state::LaneVec;
 
 /// The lines whose operations call their handlers, in waves of this size.
 pub fn called<'l>(program: &Program, lines: &[&'l str]) -> Vec<&'l str> {
-    let (mut operations, lowered) = (Operations::default(), program.lowered());
-    let kinds = lowered.ops().iter().map(|op| (op, operations.kind(op, lowered.exts())));
-    let calls = kinds.filter(|(_, kind)| *kind == Kind::Call);
-    // An instruction may be several operations; after the last one is the end.
-    calls.filter_map(|(op, _)| lines.get(op.number as usize)).copied().collect()
+    // After the last one is the end.
+    calls(program).into_iter().filter_map(|number| lines.get(number)).copied().collect()
 }
 
 /// Sources are v0 to v15 and s8 to s15, which have these numbers; results are others. The same registers by both, for all sizes and modes

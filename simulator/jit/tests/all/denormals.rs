@@ -1,7 +1,8 @@
 //! Float arithmetic around the least normal number.
 
+use super::families::called;
 use super::{program, random, run, start};
-use crate::Jit;
+use wavesim_jit::Jit;
 use wavesim_machine::state::LaneVec;
 
 /// A float at the edges: denormals, the least normal numbers, zeros, infinities, NaNs, and factors that lead there.
@@ -110,7 +111,7 @@ fn denormals_in_loops() {
     assert!(compared > 2000, "{compared} lanes without NaNs");
 }
 
-/// Denormals of f64 are kept where those of f32 are flushed, by code and by handlers that it calls, in one run or in several.
+/// Denormals of f64 are kept where those of f32 are flushed, in one run or in several.
 #[test]
 fn denormals_of_doubles_between_floats() {
     for between in ["v_mov_b32 v20, v21", "s_mov_b32 exec_lo, -1"] {
@@ -121,7 +122,6 @@ fn denormals_of_doubles_between_floats() {
             "v_add_f64 v[4:5], v[6:7], v[8:9]",
             between,
             "v_fma_f32 v1, v1, v3, v2",
-            // By its handler.
             "v_fract_f64 v[10:11], v[6:7]",
             "v_mul_f32 v12, v1, v3",
             "s_add_i32 s4, s4, -1",
@@ -147,4 +147,34 @@ fn denormals_of_doubles_between_floats() {
         assert!(fraction.iter().zip(1..).all(|(fraction, lane)| *fraction == lane), "{fraction:?}");
         assert!(code.made().failed == 0 && code.made().operations > 10, "{:?}", code.made());
     }
+}
+
+/// The same, where code takes denormals of sources for zeros all along: handlers that it calls keep them.
+#[test]
+fn denormals_of_doubles_in_handlers() {
+    let handler = "v_add_f64 v[12:13], v[6:7], v[8:9] mul:2";
+    let lines = [
+        "s_movk_i32 s4, 0x8",
+        "v_mul_f32 v1, v2, v3",
+        "v_fma_f32 v1, v1, v3, v2",
+        handler,
+        "v_add_f32 v14, v1, v3",
+        "s_add_i32 s4, s4, -1",
+        "s_cmp_lg_u32 s4, 0",
+        "s_cbranch_scc1 @1",
+        "s_endpgm",
+    ];
+    let program = program(&lines, 32);
+    assert_eq!(called(&program, &lines), [handler, "s_endpgm"]);
+    let code = Jit::after(&program, 0).expect("a host that is compiled for");
+    let mut wave = start(32, 0xc0);
+    for reg in [6, 8] {
+        wave.set_lane_vec(0, reg, LaneVec(std::array::from_fn(|lane| 1 + lane as u32)));
+        wave.set_lane_vec(0, reg + 1, LaneVec([0; 32]));
+    }
+    let (_, executed) = run(&program, &mut wave, 1500, Some(&code));
+    assert_eq!((executed, code.made().failed), (1 + 8 * 7 + 1, 0));
+    // MODE keeps denormals: there is no factor.
+    let sum = wave.lane_vec(0, 12).0;
+    assert!(sum.iter().zip(1..).all(|(sum, lane)| *sum == 2 * lane), "{sum:?}");
 }

@@ -2,9 +2,9 @@
 
 use super::families::{called, integer};
 use super::{program_by, random, registers, run_with, start, twice};
-use crate::Jit;
 use wavesim_asm::Options;
 use wavesim_isa::arch::Arch;
+use wavesim_jit::Jit;
 use wavesim_machine::exec::machine_ops::Event;
 use wavesim_machine::memory::Memory;
 use wavesim_machine::state::LaneVec;

@@ -12,14 +12,15 @@ mod groups;
 mod integers;
 mod memory;
 mod modified;
+mod places;
 mod random;
 mod scratch;
 
-use crate::{Jit, Made};
 use std::sync::Arc;
 use wavesim_asm::{NoSymbols, Options, parse};
 use wavesim_engine::interp;
 use wavesim_isa::arch::Arch;
+use wavesim_jit::{Jit, Made};
 use wavesim_machine::exec::Context;
 use wavesim_machine::exec::machine_ops::Event;
 use wavesim_machine::exec::overrides::Overrides;

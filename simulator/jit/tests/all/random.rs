@@ -1,7 +1,7 @@
 //! Random programs with loops, divergence, memory and LDS: the same state by both.
 
 use super::{program, random, run_in, start};
-use crate::Jit;
+use wavesim_jit::Jit;
 use wavesim_machine::exec::machine_ops::Event;
 use wavesim_machine::exec::program::Program;
 use wavesim_machine::memory::Memory;

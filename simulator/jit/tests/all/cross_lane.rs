@@ -2,8 +2,8 @@
 
 use super::families::{agree, agree_on, integer};
 use super::{program, random, registers, run, start};
-use crate::Jit;
 use wavesim_isa::arch::Arch;
+use wavesim_jit::Jit;
 use wavesim_machine::state::LaneVec;
 
 #[test]

@@ -1,7 +1,6 @@
 //! Workgroups of several waves: code gives other waves their turns at barriers, wherever those stand.
 
 use super::program_by;
-use crate::Jit;
 use wavesim_asm::Options;
 use wavesim_engine::interp::Compiled;
 use wavesim_engine::sched::dispatch::{
@@ -9,6 +8,7 @@ use wavesim_engine::sched::dispatch::{
 };
 use wavesim_engine::sched::order::Choice;
 use wavesim_isa::arch::Arch;
+use wavesim_jit::Jit;
 use wavesim_machine::exec::program::Program;
 use wavesim_machine::fault::{Fault, FaultKind};
 use wavesim_machine::memory::Memory;

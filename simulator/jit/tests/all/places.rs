@@ -1,0 +1,116 @@
+//! Waves take turns in code that has room for those of one workgroup: two whose numbers are that far apart take each other's place there.
+
+use super::{program, registers, start};
+use std::collections::VecDeque;
+use wavesim_engine::interp::{self, Next, Ring, Waves};
+use wavesim_engine::sched::dispatch::MAX_WAVES;
+use wavesim_jit::Jit;
+use wavesim_machine::exec::Context;
+use wavesim_machine::exec::machine_ops::Event;
+use wavesim_machine::exec::program::Program;
+use wavesim_machine::exec::rt::Cx;
+use wavesim_machine::memory::Memory;
+use wavesim_machine::state::{LaneVec, Wave, Workgroup};
+
+/// Waves that wait, the next one first. At each barrier the next one has its turn, whether the barrier is complete or not.
+struct Queue<'a> {
+    program: &'a Program,
+    waves: VecDeque<&'a mut Wave>,
+}
+
+// SAFETY: the wave is replaced by `Cx::switch`; the rest of the context stays as it is.
+unsafe impl<'a> Waves<'a> for Queue<'a> {
+    fn next(&mut self, cx: &mut Cx<'a>, event: Event) -> Next {
+        let waits = match event {
+            Event::BarrierWait(_) => true,
+            Event::EndPgm => false,
+            fault => return Next::Event(fault),
+        };
+        let Some(next) = self.waves.pop_front() else { return Next::None };
+        let (before, _) = cx.switch(next, &mut [], self.program.lowered());
+        if waits {
+            self.waves.push_back(before);
+        }
+        Next::Wave(cx.instructions + 100_000)
+    }
+
+    fn ring(&mut self) -> Option<Ring> {
+        None
+    }
+
+    fn catch_up(&mut self, _: &mut Cx<'a>, _: usize) {}
+}
+
+/// What one wave has, and code knows of it, is never taken for what another one has: neither while it waits, nor after others had its place.
+/// Offsets in LDS stay as they are meanwhile, which code knows. Those of each wave have another order.
+#[test]
+fn what_is_known_is_of_one_wave() {
+    let program = program(
+        &[
+            "s_movk_i32 s4, 40",
+            "ds_store_b32 v2, v1",
+            "s_barrier",
+            "ds_load_b32 v4, v2",
+            "v_mad_u32_u24 v1, v1, v4, v5",
+            "s_barrier",
+            "s_add_i32 s4, s4, -1",
+            "s_cmp_lg_u32 s4, 0",
+            "s_cbranch_scc1 @1",
+            "s_endpgm",
+        ],
+        32,
+    );
+    let far = MAX_WAVES as u32;
+    let orders: [fn(u32) -> u32; 4] = [|lane| lane, |lane| 31 - lane, |lane| lane ^ 5, |_| 7];
+    // Turns: alone in its place, then with one or two others that have the same.
+    for numbers in [&[3, 4][..], &[3, 3 + far], &[3, 4, 3 + far], &[3, 4, 3 + far, 3 + 2 * far]] {
+        let code = Jit::after(&program, 0).expect("a host that is compiled for");
+        let outcome = |code: Option<&Jit>| {
+            let mut waves: Vec<Wave> = numbers
+                .iter()
+                .zip(orders)
+                .zip(0..)
+                .map(|((number, order), nth)| {
+                    let mut wave = start(32, 0xf0);
+                    wave.id = *number;
+                    let offset = |lane: usize| 128 * nth + 4 * order(lane as u32);
+                    wave.set_lane_vec(0, 2, LaneVec(std::array::from_fn(offset)));
+                    wave.set_lane_vec(0, 5, LaneVec([1000 * nth; 32]));
+                    wave
+                })
+                .collect();
+            let memory = Memory::empty();
+            let (mut lds, mut workgroup, mut executed) = ([0; 512], Workgroup::new(4), 0);
+            let mut context = Context {
+                memory: &memory,
+                lds: &mut lds,
+                scratch: &mut [],
+                scratch_stride: 0,
+                workgroup: &mut workgroup,
+                instructions: 0,
+                cancel: None,
+            };
+            let mut queue = Queue { program: &program, waves: waves.iter_mut().collect() };
+            let first = queue.waves.pop_front().expect("waves");
+            let compiled = code.map(|code| code as &dyn interp::Compiled);
+            let ended = interp::run_waves(
+                &program,
+                first,
+                &mut context,
+                100_000,
+                &mut executed,
+                compiled,
+                &mut queue,
+            );
+            assert!(ended.is_ok(), "{ended:?}");
+            let of = |wave: &Wave| (registers(wave, 16), wave.sgprs, wave.pc);
+            (waves.iter().map(of).collect::<Vec<_>>(), lds, executed)
+        };
+        let expected = outcome(None);
+        // The first time, code is made; the next time it is there from the beginning.
+        for run in 0..2 {
+            assert!(outcome(Some(&code)) == expected, "waves {numbers:?}, run {run}");
+        }
+        assert_eq!((code.made().failed, code.has_code()), (0, true));
+    }
+}
