@@ -41,21 +41,3 @@ pub fn source(arch: Arch, ctrl: u32, lane: u32) -> Option<u32> {
         _ => None,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::codec::decode;
-
-    /// V_MOV_B32 with each code has the second word that the code announces.
-    #[test]
-    fn codes_are_those_of_the_descriptions() {
-        for arch in Arch::AMD {
-            let codes = [(DPP8, "LANE_SEL_0"), (DPP8_FETCH_INACTIVE, "LANE_SEL_0"), (DPP16, "DPP_CTRL")];
-            for (code, field) in codes.into_iter().filter(|(code, _)| *code == DPP16 || !arch.is_cdna()) {
-                let inst = decode(arch, &[0x7e00_0200 | code, 0]).expect("an instruction");
-                assert!(inst.field(arch.table(), field).is_some(), "{} {code}", arch.name());
-            }
-        }
-    }
-}

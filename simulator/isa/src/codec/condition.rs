@@ -6,7 +6,7 @@ use isa_spec::tables::{Cond, CondOp, Field, MAX_FIELDS};
 /// An encoding's condition. Nearly all of them say that some field has some value, or that none has: those
 /// are masks and values of the instruction's first 64 bits.
 #[derive(Debug)]
-pub(super) enum Test {
+pub enum Test {
     /// Always holds.
     Always,
     /// Holds if any `(mask, value)` matches the first 64 bits.
@@ -77,44 +77,4 @@ fn tree(expr: &Cond, fields: &[Field], halves: [u64; 2]) -> bool {
         *value = field.extract(bits);
     }
     expr.eval(&values) != 0
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::arch::Arch;
-    use proptest::prelude::*;
-
-    proptest! {
-        /// A test is its expression, for every condition of every encoding.
-        #[test]
-        fn tests_are_their_expressions(random in any::<[u64; 2]>(), special in 0usize..24) {
-            for arch in Arch::ALL {
-                for encoding in arch.table().encodings {
-                    // Most conditions test a field for 255: random bits hardly ever have it.
-                    let mut bits = random[0] as u128 | (random[1] as u128) << 64;
-                    if let Some(field) = encoding.fields.get(special) {
-                        bits = field.insert(bits, 255);
-                    }
-                    let halves = [bits as u64, (bits >> 64) as u64];
-                    for condition in encoding.conditions {
-                        let test = Test::new(&condition.expr, encoding.fields);
-                        prop_assert_eq!(test.holds(halves), tree(&condition.expr, encoding.fields, halves));
-                    }
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn no_condition_of_rdna_needs_its_tree() {
-        for arch in [Arch::Rdna3, Arch::Rdna35, Arch::Rdna4] {
-            for encoding in arch.table().encodings {
-                for condition in encoding.conditions {
-                    let test = Test::new(&condition.expr, encoding.fields);
-                    assert!(!matches!(test, Test::Tree(..)), "{} {}", encoding.name, condition.name);
-                }
-            }
-        }
-    }
 }

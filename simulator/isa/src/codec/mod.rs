@@ -1,10 +1,8 @@
 //! Instruction words <-> [`Inst`](crate::inst::Inst), driven by the tables alone.
 
-mod condition;
+pub mod condition;
 pub mod decode;
 pub mod encode;
-#[cfg(test)]
-mod tests;
 
 pub use decode::{DecodeError, decode};
 pub use encode::{EncodeError, Words, encode};

@@ -1,11 +1,11 @@
 //! The decoder beside a plain one: the fixed fields of each encoding in turn, then the opcode, then the condition.
 
-use super::{DecodeError, decode, words};
-use crate::arch::Arch;
-use crate::inst::Inst;
 use isa_spec::tables::{ArchTable, Encoding, EntryId, MAX_FIELDS};
 use proptest::prelude::*;
 use std::collections::HashMap;
+use wavesim_isa::arch::Arch;
+use wavesim_isa::codec::{DecodeError, decode, words};
+use wavesim_isa::inst::Inst;
 
 /// Entries by encoding and opcode.
 type Entries = HashMap<(usize, u32), EntryId>;

@@ -1,0 +1,39 @@
+//! Conditions of encodings, as the decoder tests them.
+
+use proptest::prelude::*;
+use wavesim_isa::arch::Arch;
+use wavesim_isa::codec::condition::Test;
+
+proptest! {
+    /// A test is its expression, for every condition of every encoding.
+    #[test]
+    fn tests_are_their_expressions(random in any::<[u64; 2]>(), special in 0usize..24) {
+        for arch in Arch::ALL {
+            for encoding in arch.table().encodings {
+                // Most conditions test a field for 255: random bits hardly ever have it.
+                let mut bits = random[0] as u128 | (random[1] as u128) << 64;
+                if let Some(field) = encoding.fields.get(special) {
+                    bits = field.insert(bits, 255);
+                }
+                let halves = [bits as u64, (bits >> 64) as u64];
+                let values: Vec<u32> = encoding.fields.iter().map(|field| field.extract(bits)).collect();
+                for condition in encoding.conditions {
+                    let test = Test::new(&condition.expr, encoding.fields);
+                    prop_assert_eq!(test.holds(halves), condition.expr.eval(&values) != 0);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn no_condition_of_rdna_needs_its_tree() {
+    for arch in [Arch::Rdna3, Arch::Rdna35, Arch::Rdna4] {
+        for encoding in arch.table().encodings {
+            for condition in encoding.conditions {
+                let test = Test::new(&condition.expr, encoding.fields);
+                assert!(!matches!(test, Test::Tree(..)), "{} {}", encoding.name, condition.name);
+            }
+        }
+    }
+}
