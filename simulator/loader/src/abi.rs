@@ -172,32 +172,3 @@ pub fn initial_state(
         sgprs: vec![(0, values)],
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn hidden_arguments_are_written_over_what_was_there() {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/filetests/code_objects/dynlds");
-        let bytes = std::fs::read(format!("{folder}/dynlds.gfx1100.co")).unwrap();
-        let kernel = super::super::code_object::load(&bytes, "dynlds").unwrap();
-        let shape = Shape { offset: [7, 8, 9], ..Shape::new([4, 3, 1], [32, 2, 1], 256) };
-        let mut kernarg = vec![0xff; kernel.kernarg_size() as usize];
-        hidden(&kernel, &shape, &Services::default(), &mut kernarg);
-        let value = |kind: &str| {
-            let arg = kernel.args.iter().flatten().find(|arg| arg.kind == kind).unwrap();
-            let bytes = &kernarg[arg.offset as usize..][..arg.size as usize];
-            bytes.iter().rev().fold(0, |n, byte| n << 8 | *byte as u64)
-        };
-        for (kind, values) in [
-            ("hidden_block_count", [4, 3, 1]),
-            ("hidden_group_size", [32, 2, 1]),
-            ("hidden_remainder", [0; 3]),
-            ("hidden_global_offset", [7, 8, 9]),
-        ] {
-            assert_eq!(["x", "y", "z"].map(|dim| value(&format!("{kind}_{dim}"))), values, "{kind}");
-        }
-        assert_eq!((value("hidden_grid_dims"), value("hidden_dynamic_lds_size")), (2, 256));
-    }
-}

@@ -66,24 +66,3 @@ impl std::fmt::Display for Mismatch {
         Ok(())
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nearness() {
-        let exact = Tolerance { rtol: 0.0, atol: 0.0 };
-        let loose = Tolerance { rtol: 0.1, atol: 0.0 };
-        let (nan, inf) = (Num::Float(f64::NAN), Num::Float(f64::INFINITY));
-        assert!(agree(nan, nan, exact) && agree(inf, inf, exact));
-        assert!(!agree(inf, Num::Float(1.0), loose) && !agree(Num::Float(1.0), nan, loose));
-        assert!(agree(Num::Float(-0.0), Num::Float(0.0), exact));
-        assert!(
-            agree(Num::Float(1.05), Num::Float(1.0), loose)
-                && !agree(Num::Float(1.05), Num::Float(1.0), exact)
-        );
-        let big = 1i128 << 60;
-        assert!(!agree(Num::Int(big + 1), Num::Int(big), exact));
-    }
-}

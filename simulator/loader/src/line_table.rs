@@ -38,7 +38,12 @@ impl LineTable {
         table
     }
 
-    /// The source line of the instruction at an address.
+    /// The files that lines are of.
+    pub fn files(&self) -> &[SourceFile] {
+        &self.files
+    }
+
+    /// The source line of the instruction at an address, whose file is one of [`LineTable::files`].
     pub fn line(&self, address: u64) -> Option<SourceLine> {
         let after = self.rows.partition_point(|row| row.0 <= address);
         self.rows.get(after.checked_sub(1)?)?.1
@@ -142,7 +147,7 @@ pub(super) fn source_file(
 }
 
 /// A path as it was given to the compiler: without the folder that it ran in.
-fn within<'a>(folder: &str, path: &'a str) -> &'a str {
+pub fn within<'a>(folder: &str, path: &'a str) -> &'a str {
     let separators = ['/', '\\'];
     let rest = path.strip_prefix(folder.trim_end_matches(separators));
     match rest {
@@ -159,66 +164,5 @@ fn join(folder: &str, name: &str) -> String {
     match absolute || folder.is_empty() {
         true => name.to_string(),
         false => format!("{}/{name}", folder.trim_end_matches('/')),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn lines(name: &str, change: impl Fn(&mut Vec<u8>)) -> LineTable {
-        let path = format!("{}/../../tests/filetests/check/objects/{name}", env!("CARGO_MANIFEST_DIR"));
-        let mut bytes = std::fs::read(path).unwrap();
-        change(&mut bytes);
-        LineTable::read(&object::File::parse(&*bytes).unwrap(), 0x1600..0x1700)
-    }
-
-    #[test]
-    fn names_are_within_the_compilers_folder() {
-        let names = [
-            ("/src", "/src/a.cl", "a.cl"),
-            ("/src/", "/src//b/a.cl", "b/a.cl"),
-            ("/src", "/srcs/a.cl", "/srcs/a.cl"),
-            ("", "/a.cl", "/a.cl"),
-            ("C:\\src", "C:\\src\\a.cl", "a.cl"),
-        ];
-        for (folder, path, name) in names {
-            assert_eq!(within(folder, path), name, "{folder} {path}");
-        }
-    }
-
-    /// DWARF 5, and DWARF 4 in compressed sections, say the same.
-    #[test]
-    fn addresses_have_lines() {
-        for name in ["neighbours.gfx1100.co", "neighbours.compressed.co"] {
-            let table = lines(name, |_| {});
-            let place = |address| table.line(address).map(|l| (l.line, l.column));
-            assert_eq!(place(0x1640), Some((3, 15)), "{name}");
-            assert_eq!(place(0x1644), Some((3, 15)), "{name}: inside of an instruction's row");
-            assert_eq!(place(0x1648), Some((5, 14)), "{name}");
-            assert_eq!((place(0x15fc), place(0x1664)), (None, None), "{name}: outside of the function");
-            let file = &table.files[table.line(0x1640).unwrap().file as usize];
-            assert_eq!((&*file.name, &*file.path), ("neighbours.cl", "/src/neighbours.cl"), "{name}");
-        }
-    }
-
-    /// Whatever is damaged, what is left is lines of the file or none.
-    #[test]
-    fn damaged_tables_are_no_error() {
-        let at = |bytes: &[u8], name: &str| {
-            let file = object::File::parse(bytes).unwrap();
-            let (start, len) = file.section_by_name(name).unwrap().file_range().unwrap();
-            start as usize..(start + len) as usize
-        };
-        for section in [".debug_line", ".debug_info", ".debug_abbrev", ".debug_line_str"] {
-            for step in 0..64 {
-                let table = lines("neighbours.gfx1100.co", |bytes| {
-                    let range = at(bytes, section);
-                    let byte = range.start + step * range.len() / 64;
-                    bytes[byte] ^= 1 << (step % 8);
-                });
-                assert!(table.rows.iter().flat_map(|r| r.1).all(|l| (l.file as usize) < table.files.len()));
-            }
-        }
     }
 }

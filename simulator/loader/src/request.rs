@@ -419,23 +419,3 @@ fn spec_value(name: &str, spec: &str, options: &Options) -> Result<Given> {
     let arg = parser.finish().args.pop().ok_or_else(|| anyhow!("not an argument"))?;
     Ok(if arg.array.shape.is_empty() { Given::Bytes(arg.array.bytes) } else { Given::Buffer(arg.array) })
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn arguments_of_the_command_line() {
-        let options = Options { global_bytes: 1 << 20, ..Options::default() };
-        let one = |text: &str| argument(text, 3, &options).unwrap();
-        assert_eq!(one("1000"), ("arg3".to_string(), Given::Number(Num::Int(1000))));
-        assert_eq!(one("n: -2.5"), ("n".to_string(), Given::Number(Num::Float(-2.5))));
-        assert_eq!(one("local:64").1, Given::Local(64));
-        assert_eq!(one("u8=7").1, Given::Bytes(vec![7]));
-        let (name, given) = one("x:f32[4]=arange(4)");
-        assert!(name == "x" && matches!(given, Given::Buffer(a) if a.shape == [4]));
-        for bad in ["f33[4]", "file:/no/such.npy", "local:x", "f32[2]=1,2,3", ""] {
-            assert!(argument(bad, 0, &options).is_err(), "{bad}");
-        }
-    }
-}
