@@ -26,8 +26,6 @@ pub mod program;
 pub mod run;
 pub mod semantics;
 pub mod session;
-#[cfg(test)]
-mod tests;
 
 use program::Program;
 use serde::Deserialize;

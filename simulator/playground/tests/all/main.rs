@@ -1,6 +1,9 @@
 //! Requests as a page sends them.
 
-use super::*;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use wavesim_playground::{Playground, program};
 
 const HEADER: &str =
     "---\narg_x: u32[4] = arange(4)\nout_y: u32[4]\nlocal = 4, 1, 1\nglobal = 1, 1, 1\n---\n";
@@ -126,7 +129,7 @@ fn mistakes_in_assembly_have_places_too() {
 
 #[test]
 fn a_race_has_two_sides() {
-    let text = include_str!("../../../examples/broken/race.rdna");
+    let text = include_str!("../../../../examples/broken/race.rdna");
     let request = json!({"op": "check", "program": {"text": text}, "max_instructions": 100_000});
     let found = once(&request).unwrap();
     let race = found["findings"].as_array().unwrap().iter().find(|f| f["check"] == "race").unwrap();
@@ -243,7 +246,7 @@ fn shown_pseudocode_reads_as_a_change() {
 
 #[test]
 fn a_code_object_is_disassembled_and_run() {
-    let text = include_str!("../../../examples/scale.s");
+    let text = include_str!("../../../../examples/scale.s");
     let assembled = wavesim_loader::assembly::Reading::default().assemble("scale.s", text).unwrap();
     let object = program::encode(&assembled.object);
     let listed = once(&json!({"op": "disassemble", "object": object})).unwrap();
