@@ -12,7 +12,7 @@ use std::sync::Arc;
 use wavesim_engine::sched::group::Group;
 
 /// Checkpoints that are kept whatever they take: without any near the present, each step back would repeat the run from far away.
-pub(super) const LEAST: usize = 8;
+pub const LEAST: usize = 8;
 
 /// The state at a time.
 pub(super) struct Checkpoint<'a> {

@@ -98,36 +98,3 @@ impl Pages {
         self.count = 0;
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Checkpoints share what no store has reached, and restoring one gives its content back.
-    #[test]
-    fn only_what_was_stored_is_copied() {
-        let mut memory = Memory::new(4 * PAGE as u64).unwrap();
-        let base = memory.alloc(2 * PAGE as u64 + 100, 16, "x").unwrap();
-        let mut pages = Pages::default();
-        let first = pages.take(&memory);
-        assert_eq!(first.len(), 3);
-        // Across the border of two pages.
-        let at = base + 2 * PAGE as u64 - 2;
-        memory.write(at, &[1, 2, 3, 4]).unwrap();
-        pages.mark_bytes(at, 4);
-        assert_eq!(pages.dirty_bytes(), 2 * PAGE as u64);
-        let second = pages.take(&memory);
-        let shared: Vec<bool> = first.iter().zip(&second).map(|(a, b)| Arc::ptr_eq(a, b)).collect();
-        assert_eq!(shared, [true, false, false]);
-        let mut bytes = [0; 4];
-        for (checkpoint, expected) in [(&first, [0, 0, 0, 0]), (&second, [1, 2, 3, 4])] {
-            pages.restore(checkpoint, &memory);
-            memory.read(at, &mut bytes).unwrap();
-            assert_eq!((bytes, pages.dirty_bytes()), (expected, 0));
-        }
-        // Stored and not changed: shared again.
-        pages.mark_bytes(at, 4);
-        let third = pages.take(&memory);
-        assert!(second.iter().zip(&third).all(|(a, b)| Arc::ptr_eq(a, b)));
-    }
-}

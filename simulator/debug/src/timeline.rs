@@ -11,10 +11,9 @@ mod edit;
 mod groups;
 mod journal;
 mod replay;
-#[cfg(test)]
-mod tests;
 mod turns;
 
+pub use super::checkpoints::LEAST as LEAST_CHECKPOINTS;
 pub use edit::Edit;
 pub(crate) use groups::{Groups, Parked};
 

@@ -14,8 +14,6 @@ mod run;
 mod set;
 mod show;
 mod table;
-#[cfg(test)]
-mod tests;
 mod why;
 
 pub use table::{COMMANDS, Command, Completion};

@@ -1,7 +1,8 @@
 //! The table of commands, and completion.
 
-use super::*;
 use std::collections::BTreeSet;
+use wavesim_debug::command::{COMMANDS, Command, Debugger};
+use wavesim_debug::timeline::Timeline;
 use wavesim_loader::prepared::Prepared;
 use wavesim_loader::text_kernel::{self, Options};
 

@@ -1,8 +1,12 @@
 //! Workgroups that take turns, and how many checkpoints are kept.
 
-use super::*;
-use crate::checkpoints::LEAST;
+use wavesim_debug::gate::Gate;
+use wavesim_debug::timeline::{Edit, LEAST_CHECKPOINTS as LEAST, Outcome, Timeline};
+use wavesim_engine::sched::dispatch::Dispatch;
+use wavesim_inspect::check::Check;
+use wavesim_loader::prepared::Prepared;
 use wavesim_loader::text_kernel::{self, Options};
+use wavesim_machine::exec::effects;
 
 fn prepared(kernel: &str) -> Prepared {
     let options = Options { global_bytes: 1 << 20, ..Options::default() };

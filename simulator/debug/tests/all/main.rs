@@ -1,0 +1,5 @@
+//! The run and the commands, in one binary. Sessions are in `tests/filetests/debug`.
+
+mod checkpoints;
+mod command;
+mod timeline;
