@@ -24,6 +24,3 @@ pub use by_type::*;
 pub use env::{FloatEnv, Round};
 pub use format::Format;
 pub use int::*;
-
-#[cfg(test)]
-mod tests;

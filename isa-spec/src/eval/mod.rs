@@ -250,6 +250,3 @@ impl Eval<'_> {
         Ok(value & arith::mask(width))
     }
 }
-
-#[cfg(test)]
-mod tests;

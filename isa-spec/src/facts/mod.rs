@@ -11,8 +11,6 @@
 //! with DPP, op_sel and null, depends on the binding of its operands, which is not modelled here.
 
 mod merge;
-#[cfg(test)]
-mod tests;
 mod value;
 mod walk;
 

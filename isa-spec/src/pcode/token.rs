@@ -471,20 +471,3 @@ fn type_letters(text: &str) -> Option<(usize, TypeKind)> {
     };
     Some((1, kind))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::source::SourceMap;
-
-    /// Also characters that the language has in other places only.
-    #[test]
-    fn every_character_is_read_once() {
-        let mut sources = SourceMap::default();
-        let file = sources.add("characters.pcode", "");
-        for c in (0..0x250u32).chain(0x2000..0x2070).filter_map(char::from_u32) {
-            let (tokens, errors) = lex(file, &format!("{c} x"), 0);
-            assert!(!tokens.is_empty() && errors.len() <= 1, "{c:?}: {} errors", errors.len());
-        }
-    }
-}

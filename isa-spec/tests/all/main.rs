@@ -1,8 +1,13 @@
 //! Tests of the descriptions and of the language through the public interface, in one binary.
 
+mod arith;
+mod eval;
+mod facts;
 mod isa_roles;
 mod isa_structure;
+mod pattern;
 mod pcode_laws;
+mod token;
 mod xml_errors;
 mod xml_forms;
 mod xml_overlay;

@@ -14,6 +14,7 @@ pub mod quick;
 mod wide;
 
 pub use quick::MARGIN;
+pub use wide::{LN_2, TWO_OVER_LN_2, TWO_PI, mul_high};
 
 use super::env::{FloatEnv, Round};
 use super::format::{Exact, Format, Value, pack, unpack};
@@ -44,7 +45,7 @@ pub fn evaluate(function: Function, format: Format, a: u64, env: &FloatEnv) -> u
 }
 
 /// Results that need no computation.
-fn special(function: Function, format: Format, a: u64) -> Option<u64> {
+pub fn special(function: Function, format: Format, a: u64) -> Option<u64> {
     let value = unpack(format, a);
     Some(match (function, value) {
         (_, Value::Nan) => format.quiet(a),
@@ -82,8 +83,8 @@ fn finite(function: Function, format: Format, a: u64) -> u64 {
     exactly(function, format, a)
 }
 
-/// By the wide series alone; also the reference in tests.
-fn exactly(function: Function, format: Format, a: u64) -> u64 {
+/// `function` of a number that is not [`special`], by the wide series alone.
+pub fn exactly(function: Function, format: Format, a: u64) -> u64 {
     let Value::Finite(x) = unpack(format, a) else {
         return format.default_nan();
     };
@@ -97,7 +98,8 @@ fn exactly(function: Function, format: Format, a: u64) -> u64 {
     exact.map_or(0, |x| pack(format, x, Round::NearestEven, false))
 }
 
-fn quickly(function: Function, format: Format, a: u64) -> Option<u64> {
+/// The same in f64, if all numbers within the error bound round to one.
+pub fn quickly(function: Function, format: Format, a: u64) -> Option<u64> {
     let x = small_to_f64(format, a);
     let y = match function {
         Function::Exp2 if x.abs() < 1000.0 => quick::exp2::<false>(x),
@@ -136,6 +138,3 @@ fn round_f64(format: Format, y: f64) -> u64 {
         },
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -8,14 +8,14 @@
 use crate::arith::format::Exact;
 
 /// ln 2, in units of 2^-128.
-const LN_2: u128 = 0xb17217f7_d1cf79ab_c9e3b398_03f2f6af;
+pub const LN_2: u128 = 0xb17217f7_d1cf79ab_c9e3b398_03f2f6af;
 /// 2 / ln 2, in units of 2^-126.
-const TWO_OVER_LN_2: u128 = 0xb8aa3b29_5c17f0bb_be87fed0_691d3e88;
+pub const TWO_OVER_LN_2: u128 = 0xb8aa3b29_5c17f0bb_be87fed0_691d3e88;
 /// 2 pi, in units of 2^-125.
-const TWO_PI: u128 = 0xc90fdaa2_2168c234_c4c6628b_80dc1cd1;
+pub const TWO_PI: u128 = 0xc90fdaa2_2168c234_c4c6628b_80dc1cd1;
 
 /// Upper half of the 256-bit product.
-fn mul_high(a: u128, b: u128) -> u128 {
+pub fn mul_high(a: u128, b: u128) -> u128 {
     let (a1, a0) = (a >> 64, a & u64::MAX as u128);
     let (b1, b0) = (b >> 64, b & u64::MAX as u128);
     let low = a0 * b0;
@@ -198,30 +198,5 @@ fn series(square: u128, k: u128) -> u128 {
         sum = if minus { sum - term } else { sum + term };
         minus = !minus;
         k += 2;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The constants, recomputed with big integers.
-    #[test]
-    fn constants() {
-        use num_bigint::BigUint;
-        let one = BigUint::from(1u32) << 300;
-        // ln 2 = sum 1 / (k 2^k).
-        let ln2: BigUint = (1u32..320).map(|k| (&one >> k) / k).sum();
-        assert_eq!(&ln2 >> 172, BigUint::from(LN_2));
-        assert_eq!((BigUint::from(2u32) << (126 + 300)) / &ln2, BigUint::from(TWO_OVER_LN_2));
-        assert_eq!(crate::arith::trig_preop::tests::pi(300) >> 174, BigUint::from(TWO_PI));
-    }
-
-    #[test]
-    fn mul_high_is_exact() {
-        use num_bigint::BigUint;
-        for (a, b) in [(u128::MAX, u128::MAX), (LN_2, TWO_PI), (1 << 127, 3), (u64::MAX as u128, u128::MAX)] {
-            assert_eq!(BigUint::from(mul_high(a, b)), (BigUint::from(a) * BigUint::from(b)) >> 128);
-        }
     }
 }

@@ -1,8 +1,8 @@
 //! Values the ISA manuals print (RDNA4 ISA manual, *Functional examples* of each instruction) and rules they
 //! state.
 
-use super::super::*;
 use super::named::*;
+use isa_spec::arith::*;
 
 const KEEP: FloatEnv = FloatEnv::KEEP;
 
@@ -252,7 +252,7 @@ fn frexp() {
 /// quiet.
 #[test]
 fn signalling_nans_in_casts() {
-    use crate::pcode::ir::Ty;
+    use isa_spec::pcode::ir::Ty;
     let wide = cast(0x7f80_0001, Ty::F32, Ty::F64, &KEEP);
     assert!(is_signal_nan(wide, Ty::F64));
     assert!(is_quiet_nan(convert(0x7f80_0001, Ty::F32, Ty::F64, &KEEP), Ty::F64));

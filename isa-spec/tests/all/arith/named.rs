@@ -1,9 +1,9 @@
 //! `<type>_<operation>` functions on native integers, so that tests read as the operations that they check.
 
-use super::super::approx::{Function, evaluate};
-use super::super::env::{FloatEnv, Round};
-use super::super::format::Format;
-use super::super::{integral, soft};
+use isa_spec::arith::Format;
+use isa_spec::arith::approx::{Function, evaluate};
+use isa_spec::arith::{FloatEnv, Round};
+use isa_spec::arith::{integral, soft};
 
 /// Functions of one or two operands of one format, result in the same format.
 macro_rules! functions {

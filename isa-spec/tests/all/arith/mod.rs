@@ -2,13 +2,16 @@
 //! rationals for roots and quotients, values from the ISA manuals for the special cases.
 
 mod against_apfloat;
+mod approx;
 mod buffer;
 mod fp8;
 mod manual;
 mod named;
 mod rational;
+mod trig_preop;
+mod wide;
 
-use super::Format;
+use isa_spec::arith::Format;
 use proptest::prelude::*;
 
 /// The formats arithmetic exists for.

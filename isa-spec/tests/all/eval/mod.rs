@@ -5,12 +5,15 @@ mod integers;
 mod manual;
 mod statements;
 
-use super::*;
-use crate::pcode::ast::Item;
-use crate::pcode::check::{Library, check};
-use crate::pcode::parse::parse_file;
-use crate::pcode::sig::InstrSig;
-use crate::source::SourceMap;
+use isa_spec::arith::{self, FloatEnv};
+use isa_spec::eval::*;
+use isa_spec::pcode::ast::Item;
+use isa_spec::pcode::builtins::*;
+use isa_spec::pcode::check::{Library, check};
+use isa_spec::pcode::ir::*;
+use isa_spec::pcode::parse::parse_file;
+use isa_spec::pcode::sig::InstrSig;
+use isa_spec::source::{SourceMap, Span};
 use std::collections::BTreeMap;
 
 /// Operands, state, registers and memory as maps; what is missing reads zero.

@@ -1,7 +1,7 @@
 //! Every operation and conversion equals `rustc_apfloat`'s in every rounding mode.
 
-use super::super::*;
 use super::{FORMATS, bits, same};
+use isa_spec::arith::*;
 use proptest::prelude::*;
 use rustc_apfloat::ieee::{BFloat, Double, Float8E4M3FN, Float8E5M2, Half, Quad, Single};
 use rustc_apfloat::{Float, FloatConvert, Round as ApRound, Status, StatusAnd};

@@ -1,10 +1,10 @@
 //! Roots, reciprocal roots and normalised conversions against exact integer comparisons: a result is
 //! correctly rounded if the true value lies between the midpoints to its neighbours.
 
-use super::super::format::{Exact, Value, unpack};
-use super::super::*;
 use super::named::*;
 use super::{FORMATS, bits};
+use isa_spec::arith::format::{Exact, Value, unpack};
+use isa_spec::arith::*;
 use num_bigint::BigUint;
 use proptest::prelude::*;
 use std::cmp::Ordering;

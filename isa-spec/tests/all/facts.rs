@@ -1,9 +1,13 @@
-use super::*;
-use crate::pcode::ast::Item;
-use crate::pcode::check::{Library, check};
-use crate::pcode::parse::parse_file;
-use crate::pcode::sig::InstrSig;
-use crate::source::SourceMap;
+//! What bodies read and write.
+
+use isa_spec::facts::*;
+use isa_spec::pcode::ast::Item;
+use isa_spec::pcode::builtins::Control;
+use isa_spec::pcode::check::{Library, check};
+use isa_spec::pcode::ir::{Role, Space};
+use isa_spec::pcode::parse::parse_file;
+use isa_spec::pcode::sig::InstrSig;
+use isa_spec::source::SourceMap;
 
 /// Facts of a body that may name any operand. An instruction `V_…` is a vector instruction, `S_…` a scalar
 /// one.

@@ -1,9 +1,9 @@
 //! 8-bit floats: the overflow table of the RDNA4 ISA manual (*OPSEL with FP8 and BF8 Conversions*) and
 //! stochastic rounding.
 
-use super::super::*;
 use super::named::*;
-use crate::pcode::ir::Ty;
+use isa_spec::arith::*;
+use isa_spec::pcode::ir::Ty;
 
 const KEEP: FloatEnv = FloatEnv::KEEP;
 const CLAMP: FloatEnv = FloatEnv { overflow_clamps: true, ..FloatEnv::KEEP };

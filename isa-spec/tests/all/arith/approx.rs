@@ -1,7 +1,8 @@
 //! The quick path against the wide one, and the wide one against an independent computation.
 
-use super::*;
-use crate::arith::format::unpack;
+use isa_spec::arith::approx::{Function, evaluate, exactly, quick, quickly, special};
+use isa_spec::arith::format::{Exact, Value, pack, unpack};
+use isa_spec::arith::{FloatEnv, Format, Round};
 
 const FUNCTIONS: [Function; 4] = [Function::Exp2, Function::Log2, Function::Sin, Function::Cos];
 
@@ -31,7 +32,7 @@ fn quick_results_are_the_exact_ones() {
 }
 
 /// Every f32: all arguments that the quick path leaves undecided are compared with [`big`], and one in 1021
-/// of the others with the wide path. `cargo test --release -p isa-spec --lib -- --ignored --nocapture
+/// of the others with the wide path. `cargo test --release -p isa-spec --test all -- --ignored --nocapture
 /// every_f32`
 #[test]
 #[ignore = "ten minutes in release"]
@@ -144,8 +145,7 @@ mod big {
 
     pub static LN_2: LazyLock<BigInt> = LazyLock::new(|| ln_ratio(&BigInt::from(2), &BigInt::from(1)));
 
-    pub static PI: LazyLock<BigInt> =
-        LazyLock::new(|| BigInt::from(crate::arith::trig_preop::tests::pi(BITS)));
+    pub static PI: LazyLock<BigInt> = LazyLock::new(|| BigInt::from(crate::arith::trig_preop::pi(BITS)));
 
     fn series(t: &BigInt, step: u32, mut k: u32, start: BigInt, minus: bool) -> BigInt {
         let power = if step == 2 { multiply(t, t) } else { t.clone() };
@@ -254,7 +254,7 @@ fn wide_against_big_integers() {
 /// Every f16, through the equal f32 argument; the quick path too.
 #[test]
 fn every_f16_against_big_integers() {
-    use crate::arith::integral::to_float;
+    use isa_spec::arith::integral::to_float;
     for function in FUNCTIONS {
         for a in 0..=0xffffu64 {
             check_big(

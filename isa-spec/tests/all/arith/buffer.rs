@@ -1,7 +1,7 @@
 //! Buffer formats: the table's shape, and conversions both ways.
 
-use super::super::buffer_format::{Number, by_number};
-use super::super::*;
+use isa_spec::arith::buffer_format::{Number, by_number};
+use isa_spec::arith::*;
 
 fn float(x: f32) -> u32 {
     x.to_bits()
