@@ -143,6 +143,19 @@ fn functions_of_all_lanes_are_called_before_the_loop() {
     assert!(!general.steps.iter().any(|s| matches!(s, Step::Simd { .. })), "{chosen}");
 }
 
+/// Bits that cannot be there are not cleared; all others are.
+#[test]
+fn values_are_cut_to_their_width() {
+    let masks = |mask: &str| {
+        let body = fast_body(&format!("D0.u32 = 32'U(16'U(S0.u32 & {mask})) + 1U;"));
+        let mut count = 0;
+        visit::each_value(&body, &mut |v| count += matches!(v.kind, ValueKind::Op2(Op2::And, ..)) as u32);
+        count
+    };
+    assert_eq!((masks("0xffU"), masks("0xffffU")), (1, 1));
+    assert_eq!((masks("0x1ffffU"), masks("0x10000U"), masks("0xffffffffU")), (2, 2, 2));
+}
+
 /// The vectors of a body that runs once a wave.
 fn vectors(body: &str) -> Vec<Vector> {
     let handlers = handlers("V_SWAP_B32", body);
