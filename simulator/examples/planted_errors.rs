@@ -26,15 +26,8 @@ fn main() {
     wave.set_sgpr(4, BASE as u32);
     wave.set_sgpr(5, 0);
     (0..32).for_each(|lane| wave.set_vgpr(lane, 0, 4 * lane));
-    let mut context = Context {
-        memory: &memory,
-        lds: &mut [],
-        scratch: &mut [],
-        scratch_stride: 0,
-        workgroup: &mut Workgroup::new(1),
-        instructions: 0,
-        cancel: None,
-    };
+    let mut workgroup = Workgroup::new(1);
+    let mut context = Context::new(&memory, &mut [], &mut workgroup);
     let result = interp::step(Arch::Rdna3, &inst, &mut wave, &mut context);
     assert!(matches!(result, Some(Ok(()))));
     println!("{access}: {:x}", wave.vgpr(0, 1));

@@ -52,7 +52,8 @@ impl Functions {
         let next = self.list.len();
         let number = *self.numbers.entry(function).or_insert_with_key(|function| {
             self.list.push(function.clone());
-            u16::try_from(next).expect("fewer functions than numbers")
+            let number = u16::try_from(next).ok().filter(|number| *number != u16::MAX);
+            number.expect("fewer functions than numbers, the last of which is `Numbered::SHARED`")
         });
         quote! { #number }
     }

@@ -1,26 +1,14 @@
 //! What bodies read and write.
 
+use crate::eval::compile_as;
 use isa_spec::facts::*;
-use isa_spec::pcode::ast::Item;
 use isa_spec::pcode::builtins::Control;
-use isa_spec::pcode::check::{Library, check};
 use isa_spec::pcode::ir::{Role, Space};
-use isa_spec::pcode::parse::parse_file;
-use isa_spec::pcode::sig::InstrSig;
-use isa_spec::source::SourceMap;
 
 /// Facts of a body that may name any operand. An instruction `V_…` is a vector instruction, `S_…` a scalar
 /// one.
 fn facts(name: &str, body: &str, wave_size: u32) -> Facts {
-    let mut sources = SourceMap::default();
-    let file = sources.add("test.pcode", format!("instruction {name} {{\n{body}\n}}\n"));
-    let (tree, errors) = parse_file(&sources, file);
-    assert!(errors.is_empty(), "{errors:?}");
-    let Some(Item::Instruction(block)) = tree.items.first() else { panic!("no instruction in {body}") };
-    match check(&sources, &Library::default(), block, &InstrSig::permissive(name), None) {
-        Ok((sem, _)) => Facts::of(&sem, wave_size),
-        Err(errors) => panic!("{errors:?}"),
-    }
+    Facts::of(&compile_as(name, body), wave_size)
 }
 
 /// Register touches as short lines: `R S0 ffffffff Active`, with `?` if not always, and the conditions.

@@ -46,6 +46,7 @@ pub fn step(
 
 /// What an execution shows besides its results.
 pub enum Observe<'o, 'w> {
+    /// Results alone.
     Nothing,
     /// Accesses and calls: memory is that of the watch.
     Accesses(&'o mut Watch<'w>),
@@ -143,15 +144,7 @@ pub fn operand(
         span: Span::default(),
     };
     let (memory, mut workgroup) = (Memory::empty(), Workgroup::default());
-    let mut context = Context {
-        memory: &memory,
-        lds: &mut [],
-        scratch: &mut [],
-        scratch_stride: 0,
-        workgroup: &mut workgroup,
-        instructions: 0,
-        cancel: None,
-    };
+    let mut context = Context::new(&memory, &mut [], &mut workgroup);
     let mut wave = wave.clone();
     let inst = &resolved(arch, inst, &wave).ok()?;
     let mut machine = RefMachine {

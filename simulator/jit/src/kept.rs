@@ -94,6 +94,7 @@ impl<T: Copy> OfWaves<T> {
     /// Nothing is known.
     #[inline(always)]
     pub fn none() -> OfWaves<T> {
+        const { assert!(MAX_WAVES <= u32::BITS as usize) };
         OfWaves {
             used: 0,
             owners: [const { MaybeUninit::uninit() }; MAX_WAVES],

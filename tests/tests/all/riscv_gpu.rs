@@ -92,15 +92,7 @@ fn memory(seed: u64) -> Memory {
 /// One instruction by the handlers, or by the evaluator.
 fn step(inst: &Inst, wave: &mut Wave, memory: &Memory, compiled: bool) -> Result<(), Event> {
     let mut workgroup = Workgroup::new(1);
-    let mut context = Context {
-        memory,
-        lds: &mut [],
-        scratch: &mut [],
-        scratch_stride: 0,
-        workgroup: &mut workgroup,
-        instructions: 0,
-        cancel: None,
-    };
+    let mut context = Context::new(memory, &mut [], &mut workgroup);
     if compiled {
         return wavesim::exec::step(ARCH, inst, wave, &mut context).expect("every instruction has semantics");
     }

@@ -149,7 +149,7 @@ fn compile(body: &str) -> Semantics {
 }
 
 /// The same of another instruction; `S_…` is a scalar one.
-fn compile_as(name: &str, body: &str) -> Semantics {
+pub(crate) fn compile_as(name: &str, body: &str) -> Semantics {
     let mut sources = SourceMap::default();
     let file = sources.add("test.pcode", format!("instruction {name} {{\n{body}\n}}\n"));
     let (tree, errors) = parse_file(&sources, file);

@@ -43,15 +43,8 @@ fn after(by: By, inst: &Inst, lanes: &LaneVec, high: Option<fn(u32) -> u32>, exe
     let mut wave = Wave::new(32);
     (wave.sgprs[4], wave.sgprs[5]) = (base as u32, (base >> 32) as u32);
     // Blocks are looked for in the range that the instruction accessed before.
-    let mut before = Context {
-        memory: &memory,
-        lds: &mut [],
-        scratch: &mut [],
-        scratch_stride: 0,
-        workgroup: &mut Workgroup::new(1),
-        instructions: 0,
-        cancel: None,
-    };
+    let mut start = Workgroup::new(1);
+    let mut before = Context::new(&memory, &mut [], &mut start);
     let first = instruction("global_load_b32 v1, v0, s[4:5]");
     assert_eq!(interp::step(Arch::Rdna3, &first, &mut wave, &mut before), Some(Ok(())));
     wave.set_exec(exec as u64);
@@ -67,15 +60,8 @@ fn after(by: By, inst: &Inst, lanes: &LaneVec, high: Option<fn(u32) -> u32>, exe
             LaneVec(std::array::from_fn(|l| ((base >> 32) as u32).wrapping_add(high(l as u32)))),
         );
     }
-    let mut context = Context {
-        memory: &memory,
-        lds: &mut lds,
-        scratch: &mut [],
-        scratch_stride: 0,
-        workgroup: &mut Workgroup::new(1),
-        instructions: 0,
-        cancel: None,
-    };
+    let mut workgroup = Workgroup::new(1);
+    let mut context = Context::new(&memory, &mut lds, &mut workgroup);
     let mut log = Vec::new();
     let result = match by {
         By::Fast => interp::step(Arch::Rdna3, inst, &mut wave, &mut context).expect("a handler"),
@@ -93,15 +79,7 @@ fn after(by: By, inst: &Inst, lanes: &LaneVec, high: Option<fn(u32) -> u32>, exe
                 keep_going: false,
             };
             let nothing = Memory::empty();
-            let mut blind = Context {
-                memory: &nothing,
-                lds: &mut [],
-                scratch: &mut [],
-                scratch_stride: 0,
-                workgroup: &mut *context.workgroup,
-                instructions: 0,
-                cancel: None,
-            };
+            let mut blind = Context::new(&nothing, &mut [], &mut *context.workgroup);
             let mut lowered = Lowered::default();
             lowered.push(Arch::Rdna3, inst, 0, 0).expect("one instruction");
             let fast = Avx2::detect().filter(|_| fast);

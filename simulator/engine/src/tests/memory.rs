@@ -31,15 +31,8 @@ fn offsets_do_not_wrap_into_each_other() {
         wave.set_exec(u32::MAX as u64);
         (wave.sgprs[4], wave.sgprs[5]) = (base as u32, (base >> 32) as u32);
         wave.set_lane_vec(0, 0, LaneVec(std::array::from_fn(|lane| offset(lane as u32))));
-        let mut context = Context {
-            memory: &memory,
-            lds: &mut [],
-            scratch: &mut [],
-            scratch_stride: 0,
-            workgroup: &mut Workgroup::new(1),
-            instructions: 0,
-            cancel: None,
-        };
+        let mut workgroup = Workgroup::new(1);
+        let mut context = Context::new(&memory, &mut [], &mut workgroup);
         let result = match portably {
             false => interp::step(Arch::Rdna3, &inst, &mut wave, &mut context),
             true => interp::step_portably(Arch::Rdna3, &inst, &mut wave, &mut context),

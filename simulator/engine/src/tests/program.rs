@@ -13,15 +13,7 @@ use wavesim_machine::state::{LaneVec, Wave, Workgroup};
 fn run(words: &[u32], size: u32) -> Wave {
     let program = Program::from_words(Arch::Rdna3, words).expect("a program").for_wave_size(size);
     let (memory, mut workgroup) = (Memory::empty(), Workgroup::new(1));
-    let mut context = Context {
-        memory: &memory,
-        lds: &mut [],
-        scratch: &mut [],
-        scratch_stride: 0,
-        workgroup: &mut workgroup,
-        instructions: 0,
-        cancel: None,
-    };
+    let mut context = Context::new(&memory, &mut [], &mut workgroup);
     let mut wave = Wave::new(size);
     assert_eq!(interp::run(&program, &mut wave, &mut context, u64::MAX, &mut 0), Err(Event::EndPgm));
     wave
@@ -69,15 +61,7 @@ fn operands_end_with_the_last_vgpr() {
         let program =
             Program::from_words(Arch::Rdna3, &[words[0], words[1], 0xbfb0_0000]).expect("a program");
         let (memory, mut workgroup) = (Memory::empty(), Workgroup::new(1));
-        let mut context = Context {
-            memory: &memory,
-            lds: &mut [],
-            scratch: &mut [],
-            scratch_stride: 0,
-            workgroup: &mut workgroup,
-            instructions: 0,
-            cancel: None,
-        };
+        let mut context = Context::new(&memory, &mut [], &mut workgroup);
         let mut wave = Wave::new(32);
         interp::run(&program, &mut wave, &mut context, u64::MAX, &mut 0).expect_err("an end")
     };
@@ -148,20 +132,12 @@ fn a_table_without_handlers_evaluates() {
     let program = Program::new(Arch::Rdna3, insts).expect("a program").for_wave_size(32);
     let run = |evaluated: bool| {
         let (memory, mut workgroup, mut lds) = (Memory::empty(), Workgroup::new(1), [0; 256]);
-        let mut context = Context {
-            memory: &memory,
-            lds: &mut lds,
-            scratch: &mut [],
-            scratch_stride: 0,
-            workgroup: &mut workgroup,
-            instructions: 0,
-            cancel: None,
-        };
+        let mut context = Context::new(&memory, &mut lds, &mut workgroup);
         let (mut wave, mut executed) = (Wave::new(32), 0);
         wave.mode = 0xf0;
         wave.set_lane_vec(0, 0, LaneVec(std::array::from_fn(|l| 4 * l as u32)));
         let ended = match evaluated {
-            true => interp::run_by(interp::EVALUATED, &program, &mut wave, &mut context, 1000, &mut executed),
+            true => interp::run_evaluated(&program, &mut wave, &mut context, 1000, &mut executed),
             false => interp::run(&program, &mut wave, &mut context, 1000, &mut executed),
         };
         let registers: Vec<LaneVec> = (0..10).map(|reg| *wave.lane_vec(0, reg)).collect();

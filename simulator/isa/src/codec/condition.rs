@@ -6,7 +6,7 @@ use isa_spec::tables::{Cond, CondOp, Field, MAX_FIELDS};
 /// An encoding's condition. Nearly all of them say that some field has some value, or that none has: those
 /// are masks and values of the instruction's first 64 bits.
 #[derive(Debug)]
-pub enum Test {
+pub enum Predicate {
     /// Always holds.
     Always,
     /// Holds if any `(mask, value)` matches the first 64 bits.
@@ -17,33 +17,33 @@ pub enum Test {
     Tree(&'static Cond, &'static [Field]),
 }
 
-impl Test {
+impl Predicate {
     /// Compiles a condition over an encoding's fields.
-    pub fn new(expr: &'static Cond, fields: &'static [Field]) -> Test {
+    pub fn new(expr: &'static Cond, fields: &'static [Field]) -> Predicate {
         match expr {
-            Cond::True => Test::Always,
-            Cond::Lit(value) if *value != 0 => Test::Always,
-            Cond::Op(CondOp::Not, [inner]) => match Test::new(inner, fields) {
-                Test::Any(list) => Test::None(list),
-                Test::None(list) => Test::Any(list),
-                _ => Test::Tree(expr, fields),
+            Cond::True => Predicate::Always,
+            Cond::Lit(value) if *value != 0 => Predicate::Always,
+            Cond::Op(CondOp::Not, [inner]) => match Predicate::new(inner, fields) {
+                Predicate::Any(list) => Predicate::None(list),
+                Predicate::None(list) => Predicate::Any(list),
+                _ => Predicate::Tree(expr, fields),
             },
             Cond::Op(op @ (CondOp::Or | CondOp::And), [left, right]) => {
-                match (op, Test::new(left, fields), Test::new(right, fields)) {
-                    (CondOp::Or, Test::Any(a), Test::Any(b)) => Test::Any([a, b].concat()),
-                    (CondOp::And, Test::None(a), Test::None(b)) => Test::None([a, b].concat()),
-                    _ => Test::Tree(expr, fields),
+                match (op, Predicate::new(left, fields), Predicate::new(right, fields)) {
+                    (CondOp::Or, Predicate::Any(a), Predicate::Any(b)) => Predicate::Any([a, b].concat()),
+                    (CondOp::And, Predicate::None(a), Predicate::None(b)) => Predicate::None([a, b].concat()),
+                    _ => Predicate::Tree(expr, fields),
                 }
             }
             Cond::Op(op @ (CondOp::Eq | CondOp::Ne), [Cond::Field(at), Cond::Lit(value)]) => {
                 let plain = fields.get(*at as usize).and_then(|field| equals(field, *value));
                 match (op, plain) {
-                    (CondOp::Eq, Some(plain)) => Test::Any(vec![plain]),
-                    (_, Some(plain)) => Test::None(vec![plain]),
-                    (_, None) => Test::Tree(expr, fields),
+                    (CondOp::Eq, Some(plain)) => Predicate::Any(vec![plain]),
+                    (_, Some(plain)) => Predicate::None(vec![plain]),
+                    (_, None) => Predicate::Tree(expr, fields),
                 }
             }
-            _ => Test::Tree(expr, fields),
+            _ => Predicate::Tree(expr, fields),
         }
     }
 
@@ -52,10 +52,10 @@ impl Test {
     pub fn holds(&self, halves: [u64; 2]) -> bool {
         let any = |list: &[(u64, u64)]| list.iter().any(|(mask, value)| halves[0] & mask == *value);
         match self {
-            Test::Always => true,
-            Test::Any(list) => any(list),
-            Test::None(list) => !any(list),
-            Test::Tree(expr, fields) => tree(expr, fields, halves),
+            Predicate::Always => true,
+            Predicate::Any(list) => any(list),
+            Predicate::None(list) => !any(list),
+            Predicate::Tree(expr, fields) => tree(expr, fields, halves),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The decoder: microcode words to an [`Inst`], through an index that is built once per architecture.
 
-use super::condition::Test;
+use super::condition::Predicate;
 use crate::arch::Arch;
 use crate::inst::Inst;
 use isa_spec::tables::{ArchTable, Encoding, EntryId, Field, MAX_FIELDS};
@@ -34,7 +34,7 @@ pub(super) struct Enc {
     /// Field values with nothing but the fixed ones.
     fixed: [u32; MAX_FIELDS],
     /// The encoding's conditions.
-    conditions: Vec<Test>,
+    conditions: Vec<Predicate>,
     /// Opcode -> entry.
     by_opcode: Vec<EntryId>,
     /// Opcodes whose every form is in this encoding: a mandatory literal, whatever the sources say.
@@ -179,7 +179,8 @@ fn build(table: &'static ArchTable) -> Index {
         }
         places[at] = encs.len() as u16;
         let opcode = encoding.op_field.map_or(Vec::new(), |f| Piece::of(0, &encoding.fields[f as usize], 0));
-        let conditions = encoding.conditions.iter().map(|c| Test::new(&c.expr, encoding.fields)).collect();
+        let conditions =
+            encoding.conditions.iter().map(|c| Predicate::new(&c.expr, encoding.fields)).collect();
         encs.push(Enc {
             words,
             mask,

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use wavesim_isa::arch::Arch;
-use wavesim_isa::codec::condition::Test;
+use wavesim_isa::codec::condition::Predicate;
 
 proptest! {
     /// A test is its expression, for every condition of every encoding.
@@ -18,7 +18,7 @@ proptest! {
                 let halves = [bits as u64, (bits >> 64) as u64];
                 let values: Vec<u32> = encoding.fields.iter().map(|field| field.extract(bits)).collect();
                 for condition in encoding.conditions {
-                    let test = Test::new(&condition.expr, encoding.fields);
+                    let test = Predicate::new(&condition.expr, encoding.fields);
                     prop_assert_eq!(test.holds(halves), condition.expr.eval(&values) != 0);
                 }
             }
@@ -31,8 +31,8 @@ fn no_condition_of_rdna_needs_its_tree() {
     for arch in [Arch::Rdna3, Arch::Rdna35, Arch::Rdna4] {
         for encoding in arch.table().encodings {
             for condition in encoding.conditions {
-                let test = Test::new(&condition.expr, encoding.fields);
-                assert!(!matches!(test, Test::Tree(..)), "{} {}", encoding.name, condition.name);
+                let test = Predicate::new(&condition.expr, encoding.fields);
+                assert!(!matches!(test, Predicate::Tree(..)), "{} {}", encoding.name, condition.name);
             }
         }
     }

@@ -81,15 +81,7 @@ fn what_is_known_is_of_one_wave() {
                 .collect();
             let memory = Memory::empty();
             let (mut lds, mut workgroup, mut executed) = ([0; 512], Workgroup::new(4), 0);
-            let mut context = Context {
-                memory: &memory,
-                lds: &mut lds,
-                scratch: &mut [],
-                scratch_stride: 0,
-                workgroup: &mut workgroup,
-                instructions: 0,
-                cancel: None,
-            };
+            let mut context = Context::new(&memory, &mut lds, &mut workgroup);
             let mut queue = Queue { program: &program, waves: waves.iter_mut().collect() };
             let first = queue.waves.pop_front().expect("waves");
             let compiled = code.map(|code| code as &dyn interp::Compiled);

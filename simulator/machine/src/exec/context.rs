@@ -22,7 +22,12 @@ pub struct Context<'a> {
     pub cancel: Option<&'a AtomicBool>,
 }
 
-impl Context<'_> {
+impl<'a> Context<'a> {
+    /// At the beginning of a dispatch without scratch, which nothing ends early.
+    pub fn new(memory: &'a Memory, lds: &'a mut [u8], workgroup: &'a mut Workgroup) -> Context<'a> {
+        Context { memory, lds, scratch: &mut [], scratch_stride: 0, workgroup, instructions: 0, cancel: None }
+    }
+
     /// Whether the run is to end.
     pub fn is_cancelled(&self) -> bool {
         self.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed))

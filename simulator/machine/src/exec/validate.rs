@@ -35,8 +35,10 @@
 //! Of the host:
 //!
 //! - **H1** Handlers compiled for AVX2 and its like are in tables that a [`Cx`] gets only for an [`Avx2`], which only the detection makes.
+//!   Whoever states which handlers those are ([`Handlers::new`]) promises it.
 //!
 //! [`Avx2`]: crate::state::host::Avx2
+//! [`Handlers::new`]: super::rt::Handlers::new
 //! [`Half`]: crate::state::Half
 //! [`LANE_VECS`]: crate::state::wave::LANE_VECS
 //! [`Cx`]: super::rt::Cx

@@ -188,15 +188,7 @@ impl Trials {
             }
         }
         let (memory, mut workgroup) = (&*NO_MEMORY, Workgroup::default());
-        let mut context = Context {
-            memory,
-            lds: &mut [],
-            scratch: &mut [],
-            scratch_stride: 0,
-            workgroup: &mut workgroup,
-            instructions: 0,
-            cancel: None,
-        };
+        let mut context = Context::new(memory, &mut [], &mut workgroup);
         let mut executed = 0;
         interp::run(step.program, wave, &mut context, 1, &mut executed).ok()?;
         (executed == 1).then_some(&*wave)

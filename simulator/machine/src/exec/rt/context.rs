@@ -56,13 +56,13 @@ impl Handlers {
     #[inline(always)]
     fn choose(&'static self, fast: Option<Avx2>, arch: Arch, mode: u32, lanes: u32) -> Chosen {
         // Rounding, denormals and FP16_OVFL; and what CDNA does to vector instructions.
-        let arithmetic = match (fast.is_some(), mode & (ARITHMETIC | GPR_IDX_EN | VSKIP)) {
-            (true, 0xf0) => Arithmetic::KEEP,
-            (true, 0xc0) => Arithmetic::FLUSH,
+        let (fast, arithmetic) = match (fast, mode & (ARITHMETIC | GPR_IDX_EN | VSKIP)) {
+            (Some(fast), 0xf0) => (fast, Arithmetic::KEEP),
+            (Some(fast), 0xc0) => (fast, Arithmetic::FLUSH),
             _ => return self.choose_rare(fast, arch, mode, lanes),
         };
-        let narrow = self.fast(arithmetic, false);
-        let handlers = if lanes == 64 { self.fast(arithmetic, true) } else { narrow };
+        let narrow = self.fast(fast, arithmetic, false);
+        let handlers = if lanes == 64 { self.fast(fast, arithmetic, true) } else { narrow };
         Chosen { narrow, handlers, general: General(FloatEnv::KEEP) }
     }
 
@@ -81,7 +81,7 @@ impl Handlers {
     fn by_arithmetic(&'static self, fast: Option<Avx2>, mode: u32, wide: bool) -> &'static Table {
         match fast {
             None => self.base(),
-            Some(_) => self.fast(Arithmetic::of(mode), wide),
+            Some(fast) => self.fast(fast, Arithmetic::of(mode), wide),
         }
     }
 }

@@ -1,5 +1,5 @@
 //! Tables of handlers: which one runs an operation, by float mode and lanes of a wave. A table is put together when a wave is first in its
-//! mode: in the program's file, and in the memory of a process that never needs it, each handler is a number of two bytes.
+//! mode: in the executable, and in the memory of a process that never needs it, each handler is a number of two bytes.
 //!
 //! MODE governs f32 and other floats by bits of their own. In modes that the fast handlers are not made for, most operations of a kernel
 //! still have one: those without floats, and those of floats whose bits are as usual.
@@ -7,6 +7,7 @@
 use super::context::Handler;
 use crate::exec::op::{Op, Variant};
 use crate::isa::OPERATIONS;
+use crate::state::host::Avx2;
 use std::sync::OnceLock;
 
 /// Handlers by the code of operations.
@@ -68,7 +69,11 @@ pub struct Handlers {
 
 impl Handlers {
     /// None is made yet.
-    pub const fn new(tables: Tables) -> Handlers {
+    ///
+    /// # Safety
+    /// Each table has, by the code of an operation, a handler of this operation in the table's modes and wave sizes. Those of `base` and
+    /// `by_mode`, and those of `keep` that `base` shares, run on any host; the others need what [`Avx2`] says.
+    pub const unsafe fn new(tables: Tables) -> Handlers {
         Handlers {
             tables,
             base: OnceLock::new(),
@@ -89,7 +94,7 @@ impl Handlers {
 
     /// For a mode of arithmetic, in waves of 64 (`wide`) or of 32, on a host that has what the fast handlers are compiled for.
     #[inline(always)]
-    pub(super) fn fast(&'static self, mode: Arithmetic, wide: bool) -> &'static Table {
+    pub(super) fn fast(&'static self, _: Avx2, mode: Arithmetic, wide: bool) -> &'static Table {
         match self.fast[mode.place(wide)].get() {
             Some(table) => table,
             None => self.make_fast(mode, wide),
@@ -109,14 +114,11 @@ impl Handlers {
             (true, false) => &tables.flush,
             (true, true) => &tables.flush_64,
         };
-        if mode.is_fast() {
-            return self.fast[mode.place(wide)].get_or_init(|| self.made(|_| fast));
-        }
-        let of = |code: usize| {
+        let is_slow = |code: usize| {
             let info = OPERATIONS.get(code / Op::VARIANTS);
-            let slow = info.is_some_and(|info| mode.is_slow(info.single, info.other_floats));
-            if slow { &tables.base } else { fast }
+            !mode.is_fast() && info.is_some_and(|info| mode.is_slow(info.single, info.other_floats))
         };
+        let of = |code| if is_slow(code) { &tables.base } else { fast };
         self.fast[mode.place(wide)].get_or_init(|| self.made(of))
     }
 
@@ -201,7 +203,7 @@ mod tests {
         Flow(102)
     }
 
-    static HANDLERS: Handlers = Handlers::new(Tables {
+    const TABLES: Tables = Tables {
         keep: Numbered::only(&[keep]),
         keep_64: Numbered::only(&[keep]),
         flush: Numbered::only(&[flush]),
@@ -209,14 +211,22 @@ mod tests {
         base: Numbered::only(&[base]),
         by_mode: Numbered::only(&[base]),
         mixed: true,
-    });
+    };
+
+    // SAFETY: no handler of it is called.
+    static HANDLERS: Handlers = unsafe { Handlers::new(TABLES) };
+
+    fn is(chosen: Handler, handler: unsafe fn(&mut Cx<'_>, &Op) -> Flow) -> bool {
+        std::ptr::fn_addr_eq(chosen, handler)
+    }
 
     /// Where the handler of an instruction comes from in a mode: its operation's first variant.
     fn source(name: &str, mode: u32) -> &'static str {
         let at = OPERATIONS.iter().position(|info| info.name == name).expect(name);
-        let chosen = HANDLERS.fast(Arithmetic::of(mode), false)[at * Op::VARIANTS];
-        let is = |handler: unsafe fn(&mut Cx<'_>, &Op) -> Flow| std::ptr::fn_addr_eq(chosen, handler);
-        match (is(keep), is(flush), is(base)) {
+        // SAFETY: no handler that is chosen by it is called.
+        let avx2 = unsafe { Avx2::assume() };
+        let chosen = HANDLERS.fast(avx2, Arithmetic::of(mode), false)[at * Op::VARIANTS];
+        match (is(chosen, keep), is(chosen, flush), is(chosen, base)) {
             (true, ..) => "keep",
             (_, true, _) => "flush",
             _ => "base",
@@ -242,6 +252,33 @@ mod tests {
             assert_ne!(source("GLOBAL_LOAD_B32", mode), "base", "{mode:#x}");
             let both = if f32 == "base" || f16 == "base" { "base" } else { f32 };
             assert_eq!(source("V_CVT_F32_F16", mode), both, "{mode:#x}");
+        }
+    }
+
+    /// All variants of an operation share the handler of the fast one.
+    #[test]
+    fn shared_handlers_are_the_fast_ones_of_the_usual_mode() {
+        const OPERATION: usize = 1;
+        static BY_CODE: [[u16; Op::CODES]; 2] = {
+            let mut numbers = [[0; Op::CODES]; 2];
+            let mut variant = 0;
+            while variant < Op::VARIANTS {
+                numbers[0][OPERATION * Op::VARIANTS + variant] = Numbered::SHARED;
+                variant += 1;
+            }
+            numbers[1][OPERATION * Op::VARIANTS + Variant::Fast as usize] = 1;
+            numbers
+        };
+        static SHARING: Handlers = {
+            let base = Numbered { handlers: &[base], by_code: &BY_CODE[0] };
+            let keep = Numbered { handlers: &[flush, keep], by_code: &BY_CODE[1] };
+            // SAFETY: no handler of it is called.
+            unsafe { Handlers::new(Tables { base, keep, ..TABLES }) }
+        };
+        let made = SHARING.base();
+        for (code, handler) in made.iter().enumerate() {
+            let expected = if code / Op::VARIANTS == OPERATION { keep } else { base };
+            assert!(is(*handler, expected), "{code}");
         }
     }
 }
