@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what some tests compare with: LLVM 19's assembler, compiler and linker, and valgrind; and the target for WebAssembly. Where
-# that cannot be (no apt, no rights, no network), those tests skip with a line that says so.
+# Installs what some tests compare with or use: LLVM 19's assembler, compiler and linker, valgrind, the parts of OpenCL that are not
+# wavesim's; and the target for WebAssembly. Where that cannot be (no apt, no rights, no network), those tests skip with a line that says so.
 set -uo pipefail
 case ${1:-} in
     -h | --help)
@@ -20,12 +20,24 @@ missing=()
 for tool in llvm-mc-19:llvm-19 clang-19:clang-19 ld.lld-19:lld-19 valgrind:valgrind; do
     command -v "${tool%%:*}" >/dev/null || missing+=("${tool##*:}")
 done
+# For OpenCL programs: the library that finds platforms, its headers, and the functions of OpenCL C.
+for file in include/CL/cl.h:opencl-headers lib/*/libOpenCL.so:ocl-icd-opencl-dev lib/clc/amdgcn--amdhsa.bc:libclc-19; do
+    compgen -G "/usr/${file%%:*}" >/dev/null || missing+=("${file##*:}")
+done
 [ ${#missing[@]} -eq 0 ] && exit 0
 as_root=()
 [ "$(id -u)" -eq 0 ] || as_root=(sudo -n)
-if command -v apt-get >/dev/null \
-    && "${as_root[@]}" apt-get -qq update \
-    && DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get -qq install -y --no-install-recommends "${missing[@]}" >/dev/null; then
-    exit 0
+install() {
+    DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get -qq install -y --no-install-recommends "$@" >/dev/null
+}
+if command -v apt-get >/dev/null && "${as_root[@]}" apt-get -qq update; then
+    install "${missing[@]}" && exit 0
+    # One that the system does not have keeps none of the others away.
+    left=()
+    for package in "${missing[@]}"; do
+        install "$package" || left+=("$package")
+    done
+    missing=("${left[@]}")
+    [ ${#missing[@]} -eq 0 ] && exit 0
 fi
 echo "not installed: ${missing[*]}; tests that need them are skipped"

@@ -48,7 +48,7 @@ pub fn words(text: &str) -> Vec<String> {
 }
 
 /// The options of a build that clang gets: those of the standard, and those for warnings and line tables.
-fn options(text: &str) -> Result<Vec<String>, String> {
+pub fn options(text: &str) -> Result<Vec<String>, String> {
     const WITH_VALUE: [&str; 3] = ["-D", "-U", "-I"];
     const PREFIXES: [&str; 8] = ["-D", "-U", "-I", "-cl-", "-W", "-O", "-g", "-f"];
     let mut out = Vec::new();
@@ -175,28 +175,4 @@ pub fn link(objects: &[Vec<u8>], library: bool) -> Outcome<Built> {
     let to = if library { Linked::Bitcode } else { Linked::CodeObject };
     let linked = clang.link(processor, objects, to);
     Ok(linked.map_or_else(|e| Built::failed(e.to_string()), |(binary, log)| Built { binary, log }))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn options_are_words() {
-        let list = words(r#"  -D A="x y" -DB='"q"' -I /a\ b "" -w"#);
-        assert_eq!(list, ["-D", "A=x y", "-DB=\"q\"", "-I", "/a b", "", "-w"]);
-        assert_eq!(options("-D A=1 -cl-mad-enable -I dir").unwrap(), ["-DA=1", "-cl-mad-enable", "-Idir"]);
-        for wrong in ["-o /tmp/x", "-D", "file.c", "-fplugin=x", "-Xclang"] {
-            assert!(options(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn options_of_links() {
-        assert_eq!(makes_library("-cl-fast-relaxed-math"), Ok(false));
-        assert_eq!(makes_library("-create-library -enable-link-options"), Ok(true));
-        let alone = makes_library("-enable-link-options").unwrap_err();
-        assert_eq!(alone, "-enable-link-options needs -create-library");
-        assert_eq!(makes_library("-cl-std=CL2.0").unwrap_err(), "unknown option -cl-std=CL2.0");
-    }
 }

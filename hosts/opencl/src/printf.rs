@@ -107,7 +107,7 @@ impl Format {
 }
 
 /// All messages of a buffer. It ends where a message is that no format explains.
-fn messages(formats: &[String], mut bytes: &[u8]) -> Vec<u8> {
+pub fn messages(formats: &[String], mut bytes: &[u8]) -> Vec<u8> {
     let formats: Vec<Format> = formats.iter().filter_map(|line| Format::parse(line)).collect();
     let mut out = Vec::new();
     while let Some((number, rest)) = bytes.split_at_checked(4) {
@@ -238,25 +238,4 @@ fn string(text: &[u8]) -> Vec<u64> {
     let mut bytes = text.to_vec();
     bytes.resize((text.len() + 1).next_multiple_of(8), 0);
     bytes.chunks(8).map(|chunk| integer(chunk, 8, false)).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn messages_are_formatted() {
-        let formats = ["1:0:only\\n", "2:4:4:8:4:16:%5d|%s|%.2f|%v4hld %%\\72 x", "9:bad"].map(String::from);
-        let mut bytes = 2u32.to_le_bytes().to_vec();
-        bytes.extend((-7i32).to_le_bytes());
-        bytes.extend(b"text\0\0\0\0");
-        bytes.extend(1.25f32.to_le_bytes());
-        bytes.extend([1i32, -2, 3, 4].iter().flat_map(|v| v.to_le_bytes()));
-        bytes.extend(1u32.to_le_bytes());
-        let out = String::from_utf8(messages(&formats, &bytes)).unwrap();
-        assert_eq!(out, "   -7|text|1.25|1,-2,3,4 %: xonly\n");
-        // Cut off, or of no format.
-        assert_eq!(messages(&formats, &bytes[..20]), b"");
-        assert_eq!(messages(&formats, &7u32.to_le_bytes()), b"");
-    }
 }

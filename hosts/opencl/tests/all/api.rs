@@ -129,7 +129,7 @@ impl Session {
 
     /// The kernel `vadd`, compiled by clang: a, b, c, n.
     fn program(&self) -> Handle {
-        let object = include_bytes!("../../../tests/filetests/code_objects/vadd/vadd.gfx1100.co");
+        let object = include_bytes!("../../../../tests/filetests/code_objects/vadd/vadd.gfx1100.co");
         let (mut status, mut of_binary) = (1, 1);
         let program = call!(
             self.context,

@@ -1,0 +1,22 @@
+//! Options of builds and links.
+
+use wavesim_opencl::compile::{makes_library, options, words};
+
+#[test]
+fn options_are_words() {
+    let list = words(r#"  -D A="x y" -DB='"q"' -I /a\ b "" -w"#);
+    assert_eq!(list, ["-D", "A=x y", "-DB=\"q\"", "-I", "/a b", "", "-w"]);
+    assert_eq!(options("-D A=1 -cl-mad-enable -I dir").unwrap(), ["-DA=1", "-cl-mad-enable", "-Idir"]);
+    for wrong in ["-o /tmp/x", "-D", "file.c", "-fplugin=x", "-Xclang"] {
+        assert!(options(wrong).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn options_of_links() {
+    assert_eq!(makes_library("-cl-fast-relaxed-math"), Ok(false));
+    assert_eq!(makes_library("-create-library -enable-link-options"), Ok(true));
+    let alone = makes_library("-enable-link-options").unwrap_err();
+    assert_eq!(alone, "-enable-link-options needs -create-library");
+    assert_eq!(makes_library("-cl-std=CL2.0").unwrap_err(), "unknown option -cl-std=CL2.0");
+}
