@@ -60,8 +60,9 @@ fn compiled_code_has_llvms_text_and_words() {
             }
         }
         println!("{}: {compared} instructions of compiled code, {} differ", processor(arch), wrong.len());
-        // No code object for CDNA 4 is in the tree.
-        assert!(compared > 500 || arch == Arch::Cdna4, "{}: {compared}", processor(arch));
+        // Those of the tree alone are fewer, and none is for CDNA 4.
+        let least = if shared("kernels").is_some() { 500 } else { 200 };
+        assert!(compared > least || arch == Arch::Cdna4, "{}: {compared}", processor(arch));
         let shown = wrong[..wrong.len().min(20)].join("\n");
         assert!(wrong.is_empty(), "{}: {} of {compared}\n{shown}", processor(arch), wrong.len());
     }
