@@ -13,6 +13,7 @@ pub mod diag;
 pub mod eval;
 pub mod facts;
 pub mod mnemonic;
+pub mod on_demand;
 pub mod pattern;
 pub mod pcode;
 pub mod report;

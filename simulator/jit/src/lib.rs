@@ -60,14 +60,13 @@ use plan::Operations;
 use source::Source;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU16, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 use wavesim_engine::interp::{Compiled, Entered, Heat, Waves};
 use wavesim_isa::relative::{GPR_IDX_EN, VSKIP};
 use wavesim_machine::exec::op::Op;
 use wavesim_machine::exec::program::Program;
 use wavesim_machine::exec::rt::{Cx, Flow};
-use wavesim_machine::isa::SEMANTICS;
 
 /// How often straight lines begin at a place before it is compiled.
 const OFTEN: u16 = 16;
@@ -107,7 +106,7 @@ pub struct Made {
     pub failed: u32,
     /// Operations in them.
     pub operations: u32,
-    /// Time it took, without reading the pseudocode once a process.
+    /// Time it took. The pseudocode of an operation is read when a process compiles it first.
     pub seconds: f64,
     /// Bytes of code.
     pub bytes: u64,
@@ -281,8 +280,6 @@ impl Inner {
         if !table.places[first as usize].code.load(Ordering::Acquire).is_null() {
             return;
         }
-        // Once a process: the pseudocode is read, which takes longer than compiling a kernel.
-        LazyLock::force(&SEMANTICS);
         let begun = Instant::now();
         let Maker { host, operations, taken } = &mut *maker;
         let taken = &mut taken[form.number()];

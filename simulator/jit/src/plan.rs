@@ -17,7 +17,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use wavesim_machine::exec::machine_ops::does_nothing;
 use wavesim_machine::exec::op::{Ext, Op, Place, Variant};
 use wavesim_machine::exec::program::Program;
-use wavesim_machine::isa::{OPERATIONS, SEMANTICS};
+use wavesim_machine::isa::{self, OPERATIONS};
 use wavesim_machine::state::wave::STAGE;
 
 /// How an operation is executed.
@@ -71,7 +71,7 @@ static LOWERED: LazyLock<Mutex<HashMap<u16, Arc<Known>>>> = LazyLock::new(Mutex:
 fn lowered(number: u16) -> Arc<Known> {
     let mut all = LOWERED.lock().unwrap_or_else(PoisonError::into_inner);
     let made = all.entry(number).or_insert_with(|| {
-        let handlers = isa_lower::lower(&SEMANTICS.operations[number as usize]);
+        let handlers = isa_lower::lower(isa::operation(number).expect("what has handlers has semantics"));
         let part = lanes(&handlers).and_then(parts::find).filter(part_fits).map(Arc::new);
         let pair = lanes(&handlers).and_then(pairs::find).map(Arc::new);
         let scratch = lanes(&handlers).and_then(scratch::find).map(Arc::new);

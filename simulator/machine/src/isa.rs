@@ -1,10 +1,11 @@
 //! The generated boundary: everything the macro makes of the XML and the pseudocode enters the crate here.
 
-use isa_spec::canonical::{self, SemanticsSet};
+use isa_spec::canonical;
 use isa_spec::data::Loaded;
 use isa_spec::facts::Facts;
+use isa_spec::on_demand::OnDemand;
 use isa_spec::tables::EntryId;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 use wavesim_isa::arch::Arch;
 
 isa_macros::operations!();
@@ -29,13 +30,34 @@ pub fn facts(arch: Arch, entry: EntryId, wave_size: u32) -> Option<&'static Fact
     Some(&FACTS[info.facts[(wave_size == 64) as usize] as usize])
 }
 
-/// The checked semantics, for the reference executor and the listing commands. The macro has reported what is wrong with them.
-pub static SEMANTICS: LazyLock<SemanticsSet> =
-    LazyLock::new(|| canonical::load_set(&LOADED.sources, &LOADED.pcode, &LOADED.tables).0);
+/// The checked semantics of an operation, for the reference executor, the compiled engine and the listing commands. They are read when they
+/// are first asked for. (The macro has reported what is wrong with them.)
+pub fn operation(number: u16) -> Option<&'static canonical::Operation> {
+    static PSEUDOCODE: LazyLock<OnDemand<'static>> =
+        LazyLock::new(|| OnDemand::new(&LOADED.sources, &LOADED.pcode));
+    static READ: LazyLock<Box<[OnceLock<Option<canonical::Operation>>]>> =
+        LazyLock::new(|| OPERATIONS.iter().map(|_| OnceLock::new()).collect());
+    let read = || {
+        let info = &OPERATIONS[number as usize];
+        // As when it was compiled: by the first architecture whose instruction of this name it is.
+        let has = |arch: &&Arch| {
+            let at = arch.table().instructions.iter().position(|inst| inst.name == info.name);
+            at.is_some_and(|at| self::number(**arch, at) == Some(number))
+        };
+        let arch = Arch::ALL.iter().find(has)?;
+        PSEUDOCODE.operation(info.file, arch.table(), info.name)
+    };
+    READ.get(number as usize)?.get_or_init(read).as_ref()
+}
+
+/// The number of the operation of an instruction of the architecture's table; `None` if it has no semantics.
+pub fn number(arch: Arch, instruction: usize) -> Option<u16> {
+    BY_ARCH[arch as usize].get(instruction).copied().filter(|number| *number != u16::MAX)
+}
 
 /// The body of an operation as written, with the holes of its templates filled.
-pub fn text(operation: u16) -> &'static str {
-    SEMANTICS.operations.get(operation as usize).map_or("", |op| &op.sem.text)
+pub fn text(number: u16) -> &'static str {
+    operation(number).map_or("", |op| &op.sem.text)
 }
 
 /// Lines of `pseudocode/unsupported.txt`: the architecture, if it is one alone; name, or prefix with `*`; and reason.
@@ -76,7 +98,10 @@ mod tests {
     fn semantics_are_those_compiled() {
         let (set, diagnostics) = canonical::load_set(&LOADED.sources, &LOADED.pcode, &LOADED.tables);
         assert_eq!(diagnostics.len(), 0);
-        for (op, compiled) in set.operations.iter().zip(OPERATIONS) {
+        for ((number, op), compiled) in (0..).zip(&set.operations).zip(OPERATIONS) {
+            let read = operation(number).expect(compiled.name);
+            assert_eq!((&read.name, read.file), (&op.name, op.file));
+            assert_eq!(format!("{:?}", (&read.sig, &read.sem)), format!("{:?}", (&op.sig, &op.sem)));
             let (line, _) = LOADED.sources.line_col(op.file, op.sem.span.start);
             let file = LOADED.sources.file(op.file).name.as_str();
             let compiled = (compiled.name, compiled.shape, compiled.file, compiled.line);

@@ -85,7 +85,7 @@ impl<'a> Checker<'a> {
 
     /// The value of an address function, which a body computes at first use.
     fn computed_once(&mut self, name: &str, args: Vec<TExpr>, key: &str, span: Span) -> R<TExpr> {
-        let Some(function) = self.library.functions.get(name).copied() else {
+        let Some(function) = self.library.function(name) else {
             return self.error_help(
                 span,
                 format!("`ADDR` needs a function called `{name}`"),

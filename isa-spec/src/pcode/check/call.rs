@@ -45,7 +45,7 @@ impl<'a> Checker<'a> {
             "CalcDsAddr" if self.adds_offsets() => "CalcDsBase",
             text => text,
         };
-        if let Some(function) = self.library.functions.get(text).copied() {
+        if let Some(function) = self.library.function(text) {
             // Calc…Addr in the manuals' text has arguments for the reader; the library's functions take none.
             let args = if text.starts_with("Calc") && function.parameters.is_empty() { &[] } else { args };
             return self.expand(text, &function.parameters, &function.body, args, span, false).map(Some);
@@ -57,7 +57,7 @@ impl<'a> Checker<'a> {
         if let Some(builtin) = builtins::lookup(canonical) {
             return self.builtin(builtin, name, args, span);
         }
-        if let Some(block) = self.instruction_block(&text.to_uppercase()) {
+        if let Some(block) = self.library.block(&text.to_uppercase(), self.arch) {
             return self.expand_instruction(text, block, args, span);
         }
         let known = builtins::all().map(|b| b.name).chain(self.library.functions.keys().map(String::as_str));
@@ -70,15 +70,6 @@ impl<'a> Checker<'a> {
         }
         self.errors.push(error);
         Err(())
-    }
-
-    fn instruction_block(&self, name: &str) -> Option<&'a ast::Instruction> {
-        let blocks = self.library.instructions.get(name)?;
-        blocks
-            .iter()
-            .find(|b| b.archs.is_empty() || self.arch.is_some_and(|a| b.archs.iter().any(|n| n.text == a)))
-            .or_else(|| blocks.first())
-            .copied()
     }
 
     fn builtin(

@@ -29,10 +29,20 @@ const MAX_EXPRESSIONS: u32 = 200_000;
 /// its instructions.
 const FEW_EXPRESSIONS: u32 = 2_000;
 
+/// Definitions that are looked for where a [`Library`] has none.
+pub trait Definitions {
+    /// The function of this name.
+    fn function(&self, name: &str) -> Option<&ast::Function>;
+
+    /// The blocks of an instruction, by its upper-case name.
+    fn blocks(&self, name: &str) -> Vec<&ast::Instruction>;
+}
+
 /// What bodies may call besides builtins.
 pub struct Library<'a> {
     /// Expressions that the next body may have.
     budget: Cell<u32>,
+    more: Option<&'a dyn Definitions>,
     /// Functions by name.
     pub functions: BTreeMap<String, &'a ast::Function>,
     /// Upper-case name -> its blocks (with their architecture lists).
@@ -43,9 +53,33 @@ impl Default for Library<'_> {
     fn default() -> Self {
         Library {
             budget: Cell::new(MAX_EXPRESSIONS),
+            more: None,
             functions: BTreeMap::new(),
             instructions: BTreeMap::new(),
         }
+    }
+}
+
+impl<'a> Library<'a> {
+    /// One that has what is found elsewhere.
+    pub fn of(definitions: &'a dyn Definitions) -> Library<'a> {
+        Library { more: Some(definitions), ..Library::default() }
+    }
+
+    fn function(&self, name: &str) -> Option<&'a ast::Function> {
+        self.functions.get(name).copied().or_else(|| self.more?.function(name))
+    }
+
+    /// An instruction's block for an architecture; that for another one, where there is none.
+    pub fn block(&self, name: &str, arch: Option<&str>) -> Option<&'a ast::Instruction> {
+        let own = self.instructions.get(name).map_or(&[][..], Vec::as_slice);
+        let found = own.is_empty().then(|| self.more.map(|more| more.blocks(name))).flatten();
+        let blocks = found.as_deref().unwrap_or(own);
+        let fits = |block: &&&ast::Instruction| {
+            block.archs.is_empty()
+                || arch.is_some_and(|arch| block.archs.iter().any(|name| name.text == arch))
+        };
+        blocks.iter().find(fits).or_else(|| blocks.first()).copied()
     }
 }
 

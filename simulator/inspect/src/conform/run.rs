@@ -196,13 +196,12 @@ pub fn semantics<'a>(
     overrides: &'a BTreeMap<String, Semantics>,
 ) -> Option<(&'a Semantics, Option<&'a Semantics>)> {
     let table = arch.table();
-    let set = &*isa::SEMANTICS;
     let of = |entry: u16| -> Option<&'a Semantics> {
         let at = table.entries[entry as usize].inst as usize;
         let own = overrides.get(table.instructions[at].name);
         let sem = match own {
             Some(sem) => sem,
-            None => set.by_arch[arch as usize][at].map(|op| &set.operations[op as usize].sem)?,
+            None => isa::number(arch, at).and_then(isa::operation).map(|op| &op.sem)?,
         };
         // DPP means nothing to a body that selects lanes itself.
         (sem.shape != Shape::Wave || !operand::binding(arch, entry).has_dpp()).then_some(sem)

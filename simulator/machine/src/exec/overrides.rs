@@ -92,8 +92,7 @@ impl Overrides {
 /// The project's own meaning of an entry's instruction.
 pub fn compiled(arch: Arch, entry: EntryId) -> Option<&'static Semantics> {
     let at = arch.table().entries[entry as usize].inst as usize;
-    let set = &*isa::SEMANTICS;
-    set.by_arch[arch as usize][at].map(|op| &set.operations[op as usize].sem)
+    isa::number(arch, at).and_then(isa::operation).map(|op| &op.sem)
 }
 
 #[cfg(test)]

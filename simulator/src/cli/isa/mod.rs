@@ -142,9 +142,7 @@ impl Meaning {
 }
 
 fn operation(arch: Arch, at: usize) -> Option<&'static Operation> {
-    let set = &*isa::SEMANTICS;
-    let op = (*set.by_arch.get(arch as usize)?.get(at)?)?;
-    set.operations.get(op as usize)
+    isa::number(arch, at).and_then(isa::operation)
 }
 
 fn meaning(operation: Option<&Operation>) -> Meaning {
@@ -223,10 +221,9 @@ pub fn lowered(
     name: &str,
     text: impl Fn(usize, &isa_spec::canonical::Operation) -> String,
 ) -> Result<String, String> {
-    let set = &*isa::SEMANTICS;
-    let mut operations: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
+    let mut operations: BTreeMap<u16, Vec<&str>> = BTreeMap::new();
     for (arch, at) in describe::find(archs, name)? {
-        if let Some(number) = set.by_arch[arch as usize][at] {
+        if let Some(number) = isa::number(arch, at) {
             operations.entry(number).or_default().push(arch.name());
         }
     }
@@ -235,7 +232,7 @@ pub fn lowered(
     }
     let mut out = String::new();
     for (number, archs) in operations {
-        let op = &set.operations[number as usize];
+        let Some(op) = isa::operation(number) else { continue };
         let _ = writeln!(out, "// {} ({})", archs.join(", "), isa::place(op.sem.span));
         let _ = writeln!(out, "{}", text(number as usize, op));
     }
