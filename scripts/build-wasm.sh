@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Builds the library for WebAssembly, where there are no threads, files and processes, and runs a kernel in it if there is node:
+# Builds the library for WebAssembly, without threads, files and processes, and runs a kernel in it if node is installed:
 #
 #   scripts/build-wasm.sh
 #
 # It needs the target wasm32-unknown-unknown: `rustup target add wasm32-unknown-unknown`. Without it, RUST_LIBRARY=DIR names the folder
-# `library` of the compiler's own sources (Debian: the package rust-src), and the standard library is built too.
+# `library` of the compiler's sources (Debian: the package rust-src), from which the standard library is built.
 set -euo pipefail
 case ${1:-} in
     -h | --help)
@@ -21,7 +21,8 @@ if ! source scripts/wasm-target.sh; then
     echo "skipped: $wasm_missing"
     exit 0
 fi
-# The code is not for use, so it is not optimised. (In the profile of the native build: what the macros use is shared with it.)
+# The module is only for testing, so it is not optimised. (The profile is that of the native build, to share the
+# dependencies of the macros.)
 fast=(--config profile.release.opt-level=0)
 for package in isa-spec wavesim-{array,asm,debug,inspect,loader,text} wavesim; do
     fast+=(--config "profile.release.package.$package.opt-level=0")
@@ -29,7 +30,7 @@ done
 cargo build --release --target $target "${std_flags[@]}" "${fast[@]}" -p wavesim-wasm
 module=${CARGO_TARGET_DIR:-target}/$target/release/wavesim_wasm.wasm
 echo "$module: $(stat -c %s "$module") bytes"
-command -v node >/dev/null || { echo "not run: there is no node"; exit 0; }
+command -v node >/dev/null || { echo "not run: node is not installed"; exit 0; }
 node -e '
 const module = new WebAssembly.Module(require("fs").readFileSync(process.argv[1]));
 const sum = new WebAssembly.Instance(module, {}).exports.saxpy_sum();

@@ -4,9 +4,9 @@
 #   scripts/build-web.sh
 #
 # It needs node with npm, and the target wasm32-unknown-unknown: `rustup target add wasm32-unknown-unknown`. Without it,
-# RUST_LIBRARY=DIR names the folder `library` of the compiler's own sources (Debian: the package rust-src), and the standard
-# library is built too. WASM_BINDGEN=PATH names the command wasm-bindgen, of the version in web/Cargo.lock; otherwise it is
-# installed below web/target.
+# RUST_LIBRARY=DIR names the folder `library` of the compiler's sources (Debian: the package rust-src), from which the
+# standard library is built. WASM_BINDGEN=PATH names the command wasm-bindgen, of the version in web/Cargo.lock; by default,
+# it is installed below web/target.
 set -euo pipefail
 case ${1:-} in
     -h | --help)
@@ -21,7 +21,7 @@ esac
 cd "$(dirname "$0")/.."
 source scripts/wasm-target.sh || { echo "build-web.sh: $wasm_missing" >&2; exit 1; }
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/web/target}
-# SIMD is part of every browser since 2023. It makes lane loops some three times as fast.
+# All browsers support SIMD since 2023. It makes lane loops some three times as fast.
 RUSTFLAGS="-C target-feature=+simd128" cargo build --manifest-path web/Cargo.toml --release --target "$target" "${std_flags[@]}"
 module=$CARGO_TARGET_DIR/$target/release/wavesim_web.wasm
 
@@ -33,7 +33,8 @@ if ! "$bindgen" --version 2>/dev/null | grep -qF "$version"; then
 fi
 "$bindgen" "$module" --target web --omit-default-module-path --out-dir web/page/pkg --remove-name-section --remove-producers-section
 
-# A tenth smaller, where binaryen is (Debian: the package binaryen; npm: binaryen; WASM_OPT=PATH names its command wasm-opt).
+# wasm-opt makes the module a tenth smaller, if binaryen is installed (Debian and npm: the package binaryen; WASM_OPT=PATH
+# names the command).
 wasm_opt=${WASM_OPT:-$(command -v wasm-opt || true)}
 if [ -n "$wasm_opt" ]; then
     features=(simd bulk-memory nontrapping-float-to-int sign-ext mutable-globals reference-types multivalue)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fetches AMD's machine-readable ISA descriptions (published under the MIT licence) and puts the RDNA 3, 3.5 and 4 files
+# Downloads AMD's machine-readable ISA descriptions (published under the MIT licence) and puts the RDNA 3, 3.5 and 4 files
 # where a build of wavesim reads them.
 #
 #   scripts/fetch_isa.sh [DIR]                             default DIR: isa-amd
@@ -38,7 +38,8 @@ unzip -tq "$work/isa.zip" >/dev/null 2>&1 ||
     fail "what $url gave is not a zip archive (a page, perhaps): set ISA_URL to the archive's address"
 unzip -oq "$work/isa.zip" -d "$work/isa"
 
-# AMD's name on the left, ours on the right. Releases have changed separators: compare letters and digits alone.
+# AMD's name on the left, the name in data/ on the right. Separators differ between releases: only letters and digits are
+# compared.
 pick() {
     local wanted=$1 target=$2 file name
     while IFS= read -r file; do

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds the C library and installs it with its header: install-c-library.sh [PREFIX], by default /usr/local.
-# DESTDIR is put before PREFIX, as packagers want it; PROFILE=dev takes the unoptimised build; LIBRARY=FILE takes one that is built already.
+# DESTDIR is prepended to PREFIX, for packagers; PROFILE=dev uses the unoptimised build; LIBRARY=FILE an existing build.
 set -eu
 case ${1:-} in
     -h | --help)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds libamdhip64, which is libhiprtc too, and installs it under the names of all releases of ROCm: install-hip-library.sh FOLDER, for LD_LIBRARY_PATH.
-# PROFILE=dev takes the unoptimised build; LIBRARY=FILE takes one that is built already.
+# Builds libamdhip64, which also is libhiprtc, and installs it under the names of all ROCm releases, for LD_LIBRARY_PATH:
+# install-hip-library.sh FOLDER. PROFILE=dev uses the unoptimised build; LIBRARY=FILE an existing build.
 set -eu
 usage=2,3 package=wavesim-hip file=libamdhip64.so
 . "$(dirname "$0")/install-host-library.sh"

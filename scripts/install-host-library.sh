@@ -1,5 +1,6 @@
-# Sourced by the scripts that install the library of a host. They set `usage`, the lines of their help, `package` and `file`, cargo's name
-# for the library's crate and the library's own, and pass their arguments. It sets `folder`, where the library is then.
+# Sourced by the scripts that install the library of a host API. They set `usage` (the line range of their help),
+# `package` (the cargo package) and `file` (the name of the library), and pass their arguments. It sets `folder`, the
+# folder of the installed library.
 case ${1:-} in
     -h | --help)
         sed -n "$usage"'s/^# \{0,1\}//p' "$0"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds the OpenCL platform and installs it with the file by which libOpenCL finds it: install-opencl-library.sh FOLDER, for OCL_ICD_VENDORS.
-# PROFILE=dev takes the unoptimised build; LIBRARY=FILE takes one that is built already.
+# Builds the OpenCL platform and installs it with its ICD file, for OCL_ICD_VENDORS: install-opencl-library.sh FOLDER.
+# PROFILE=dev uses the unoptimised build; LIBRARY=FILE an existing build.
 set -eu
 usage=2,3 package=wavesim-opencl file=libwavesim_opencl.so
 . "$(dirname "$0")/install-host-library.sh"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what some tests compare with or use: LLVM 19's assembler, compiler and linker, valgrind, the parts of OpenCL that are not
-# wavesim's; and the target for WebAssembly. Where that cannot be (no apt, no rights, no network), those tests skip with a line that says so.
+# Installs tools that some tests need: LLVM 19's assembler, compiler and linker, valgrind, the OpenCL loader, headers and
+# libclc, and the WebAssembly target. Where this is impossible (no apt, no rights, no network), these tests are skipped.
 set -uo pipefail
 case ${1:-} in
     -h | --help)
@@ -12,7 +12,7 @@ case ${1:-} in
         exit 2
         ;;
 esac
-# A toolchain of rustup's may lack it; others have it or not.
+# Only rustup can add a target to an installed toolchain.
 if command -v rustup >/dev/null && ! timeout 120 rustup --quiet target add wasm32-unknown-unknown >/dev/null 2>&1; then
     echo "not installed: wasm32-unknown-unknown; the build for it is skipped"
 fi
@@ -20,7 +20,7 @@ missing=()
 for tool in llvm-mc-19:llvm-19 clang-19:clang-19 ld.lld-19:lld-19 valgrind:valgrind; do
     command -v "${tool%%:*}" >/dev/null || missing+=("${tool##*:}")
 done
-# For OpenCL programs: the library that finds platforms, its headers, and the functions of OpenCL C.
+# For OpenCL programs: the ICD loader, its headers, and the built-in functions of OpenCL C.
 for file in include/CL/cl.h:opencl-headers lib/*/libOpenCL.so:ocl-icd-opencl-dev lib/clc/amdgcn--amdhsa.bc:libclc-19; do
     compgen -G "/usr/${file%%:*}" >/dev/null || missing+=("${file##*:}")
 done
@@ -32,7 +32,7 @@ install() {
 }
 if command -v apt-get >/dev/null && "${as_root[@]}" apt-get -qq update; then
     install "${missing[@]}" && exit 0
-    # One that the system does not have keeps none of the others away.
+    # Each is installed separately, so that a package that does not exist does not prevent the others.
     left=()
     for package in "${missing[@]}"; do
         install "$package" || left+=("$package")

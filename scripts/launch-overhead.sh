@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Measures what a launch costs beyond its instructions: the host layer alone, HIP, OpenCL and Python launch kernels that end at once.
-# What is not installed is left out. Times of the CPU, of all threads, say more than others where the host has other work.
+# Measures the overhead of launches: the host layer alone, HIP, OpenCL and Python launch kernels that end at once. Components
+# that are not installed are skipped. The times are CPU times of all threads, which depend little on other load of the host.
 #
-# usage: launch-overhead.sh. PYTHON=FILE is an interpreter with the package, as test-python.sh leaves in target/python.
+# usage: launch-overhead.sh. PYTHON=FILE is an interpreter with the package, such as test-python.sh installs in target/python.
 set -euo pipefail
 case ${1:-} in
     -h | --help)
@@ -22,13 +22,13 @@ if command -v clang-19 >/dev/null; then
     c++ "$out/hip.o" -L "$out/lib" -lamdhip64 -o "$out/hip"
     LD_LIBRARY_PATH=$out/lib "$out/hip"
 else
-    echo "skipped: HIP: there is no clang-19"
+    echo "skipped: HIP: clang-19 is not installed"
 fi
 if cc hosts/opencl/tests/programs/launches.c -lOpenCL -o "$out/opencl" 2>/dev/null; then
     scripts/install-opencl-library.sh "$out/opencl-library" >/dev/null
     OCL_ICD_VENDORS=$out/opencl-library "$out/opencl"
 else
-    echo "skipped: OpenCL: there is no libOpenCL with its headers"
+    echo "skipped: OpenCL: libOpenCL or its headers are not installed"
 fi
 python=${PYTHON:-target/python/bin/python}
 if "$python" -c 'import numpy, wavesim' 2>/dev/null; then
@@ -38,7 +38,7 @@ import numpy, wavesim
 
 launch = wavesim.Device("gfx1100").load("examples/scale.s").scale[1, 32]
 x, y, count, least = numpy.ones(32, numpy.float32), numpy.zeros(32, numpy.float32), 500, float("inf")
-for _ in range(20):  # the least counts: other work makes the rest slower
+for _ in range(20):  # the minimum counts: other load makes the rest slower
     start = time.thread_time()
     for _ in range(count):
         launch(x, y, 2.5, 32)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Loads, runs and frees a code object over and over with the C library, under valgrind's memcheck: nothing may be lost.
+# Loads, runs and frees a code object repeatedly with the C library, under valgrind's memcheck: nothing may leak.
 #
-# usage: leaks.sh [ROUNDS], by default 20. LIBRARY=FILE takes a library that is built already.
+# usage: leaks.sh [ROUNDS], by default 20. LIBRARY=FILE uses an existing build of the library.
 set -euo pipefail
 case ${1:-} in
     -h | --help)
@@ -12,7 +12,7 @@ esac
 cd "$(dirname "$0")/.."
 rounds=${1:-20}
 for tool in valgrind cc; do
-    command -v $tool >/dev/null || { echo "skipped: there is no $tool"; exit 0; }
+    command -v $tool >/dev/null || { echo "skipped: $tool is not installed"; exit 0; }
 done
 if [ -z "${LIBRARY:-}" ]; then
     cargo build --quiet --release -p wavesim-capi
@@ -22,7 +22,7 @@ out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 cc -g -I capi/include capi/tests/programs/loop.c "$LIBRARY" -Wl,-rpath,"$(realpath "$(dirname "$LIBRARY")")" -o "$out/loop"
 object=tests/filetests/code_objects/vadd/vadd.gfx1100.co
-# Bytes that are reachable at the end, after so many rounds. What a round leaves behind would be there for each of them.
+# Bytes that are still reachable at the end, for a number of rounds. A leak per round would grow with this number.
 reachable() {
     valgrind --leak-check=full --errors-for-leak-kinds=definite,indirect --error-exitcode=99 \
         "$out/loop" "$object" "$1" >"$out/log" 2>&1 || { cat "$out/log" >&2; exit 1; }
@@ -34,4 +34,4 @@ if [ "$few" != "$many" ]; then
     echo "$few bytes are reachable after 2 rounds, $many after $rounds"
     exit 1
 fi
-echo "$rounds rounds: nothing is lost, and $many bytes are reachable as after 2"
+echo "$rounds rounds: no leak; $many bytes are reachable, as after 2"

@@ -1,28 +1,28 @@
 #!/usr/bin/env bash
-# Runs a corpus of kernels under a tool that sees accesses outside of the host's own blocks of memory, and reads of what nothing wrote:
+# Runs a corpus of kernels under a tool that detects accesses outside of allocated host memory, and uses of uninitialised memory:
 #
-#   scripts/memory-errors.sh valgrind   the release binary under memcheck: what CI does, as that binary is there anyway
-#   scripts/memory-errors.sh asan       a build with AddressSanitizer, which sees the stack and statics too: minutes for the build
+#   scripts/memory-errors.sh valgrind   the release binary under memcheck; CI does this, as the binary exists already
+#   scripts/memory-errors.sh asan       a build with AddressSanitizer, which also covers the stack and statics; takes minutes
 #
-# First, the tool must find two errors that are planted. WAVESIM=FILE and PLANTED=FILE name another binary and another build of
+# First, the tool must find two planted errors. WAVESIM=FILE and PLANTED=FILE name another binary and another build of
 # simulator/examples/planted_errors.rs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 target=x86_64-unknown-linux-gnu
-# The exit code that says that the tool found something: none of wavesim's.
+# The exit code if the tool reports an error; distinct from those of wavesim.
 found=99
 
 case "${1:-}" in
 valgrind)
-    command -v valgrind >/dev/null || { echo "skipped: there is no valgrind"; exit 0; }
+    command -v valgrind >/dev/null || { echo "skipped: valgrind is not installed"; exit 0; }
     build=target/release
     [ -n "${WAVESIM:-}" ] || cargo build --release -p wavesim --bin wavesim --example planted_errors
     tool=(valgrind --quiet --error-exitcode=$found --partial-loads-ok=no --leak-check=no --num-callers=8)
     ;;
 asan)
-    # An unstable flag, which stable compilers take with RUSTC_BOOTSTRAP. The sanitizer does not see into asm!.
+    # An unstable flag, which stable compilers accept with RUSTC_BOOTSTRAP. The sanitizer does not instrument asm!.
     export RUSTC_BOOTSTRAP=1
     build=target/asan/$target/debug
     [ -n "${WAVESIM:-}" ] || RUSTFLAGS="-Zsanitizer=address --cfg portable_memory" \
@@ -37,7 +37,7 @@ esac
 wavesim=${WAVESIM:-$build/wavesim}
 planted=${PLANTED:-$build/examples/planted_errors}
 
-# Planted errors: `map_host`'s contract broken by a load and by a store beyond the caller's bytes.
+# The planted errors violate the contract of `map_host`: a load and a store beyond the caller's bytes.
 for access in load store; do
     code=0
     "${tool[@]}" "$planted" $access >"$out/log" 2>&1 || code=$?
@@ -45,7 +45,7 @@ for access in load store; do
 done
 "${tool[@]}" "$planted" nothing >/dev/null
 
-# Many constants: once, more of them than the wave's own registers had room for.
+# Many constants: more than the register files of a wave hold.
 constants() {
     echo "---"
     echo "out_y: u32[32]"
@@ -62,7 +62,7 @@ constants() {
 }
 constants >"$out/constants.rdna"
 
-# One command line a line: all kinds of memory (global, LDS, scratch, buffers, atomics), both wave sizes, threads, observed runs.
+# One command line per line: all kinds of memory (global, LDS, scratch, buffers, atomics), both wave sizes, threads, observed runs.
 list() {
     for kernel in examples/{arange,mandelbrot,matmul,saxpy}.rdna tests/filetests/kernels/*.rdna; do
         echo "run $kernel"

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Mutation testing of source files with cargo-mutants: are the changes that it makes in them noticed by a test?
+# Mutation testing of source files with cargo-mutants: detects changes of the code that no test notices.
 #
 #   scripts/mutants.sh FILE...           tests each mutant of these files
 #   scripts/mutants.sh --list FILE...    only lists them
 #
-# Each mutant is compiled and given to the tests of the file's package; if that is below simulator/, also to the binaries all and
-# filetests of the package wavesim-tests. TESTS=PACKAGE,... names further packages. The tree is changed in place: edit nothing
-# meanwhile. PROFILE=dev takes the unoptimised build; TIMEOUT=SECONDS limits the tests of one mutant (default 600). The lists of
-# mutants caught and missed are in target/mutants.out. It installs nothing: `cargo install cargo-mutants` does.
+# Each mutant is compiled and tested with the tests of the file's package, and, below simulator/, with the binaries all and
+# filetests of the package wavesim-tests. TESTS=PACKAGE,... names further packages. The tree is changed in place: do not edit it
+# meanwhile. PROFILE=dev uses the unoptimised build; TIMEOUT=SECONDS limits the tests of one mutant (default 600). The lists of
+# caught and missed mutants are in target/mutants.out. It needs cargo-mutants (`cargo install cargo-mutants`).
 set -euo pipefail
 case ${1:-} in
     -h | --help)
@@ -67,7 +67,7 @@ cd "$root"
 if [ ${#list[@]} -gt 0 ]; then
     exec cargo mutants --list "${packages[@]}" "${files[@]}"
 fi
-# What an interrupted run leaves behind can then be undone without losing anything.
+# A mutant left by an interrupted run can then be reverted without losing changes.
 named=()
 for ((at = 1; at < ${#files[@]}; at += 2)); do named+=("${files[at]}"); done
 git diff --quiet HEAD -- "${named[@]}" || fail "commit the changes of ${named[*]} first: mutants are made in place"
@@ -77,7 +77,7 @@ left() {
     fi
 }
 trap left EXIT
-# Random tests try the same with each mutant, and put no failure of a mutant into the tree; expectations stay as they are.
+# Random tests use the same seed for each mutant, and do not store its failures in the tree; expectations are not rewritten.
 export PROPTEST_RNG_SEED=${PROPTEST_RNG_SEED:-1} PROPTEST_DISABLE_FAILURE_PERSISTENCE=true
 unset BLESS
 output=${CARGO_TARGET_DIR:-target}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Drives `wavesim dap` with the client library of Visual Studio Code's debug adapters (tests/dap/). The library comes from
-# npm, once. Without Node.js, npm or a network there is nothing to drive it with: the script then says so and succeeds.
+# npm, once. Without Node.js, npm or a network, the tests are skipped, and the script succeeds.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 for tool in node npm; do

@@ -2,9 +2,9 @@
 # Compiles examples and tests of hipCUB and rocPRIM with clang 19, runs them on wavesim, and prints a table. Headers and device libraries
 # come from Debian's packages (trixie, sid), which are unpacked into FOLDER, by default target/hip, and not installed.
 #
-# usage: test-hip.sh [FOLDER]. LIBRARY=FILE takes a libamdhip64.so that is built already; PROGRAMS='A B' runs only these, by their names
-# or paths; JOBS=N compiles so many at once, by default as many as there are CPUs. What is compiled is kept.
-# PREBUILD=1 compiles the objects in hosts/hip/tests/prebuilt instead, which tests link where there is no clang.
+# usage: test-hip.sh [FOLDER]. LIBRARY=FILE uses an existing libamdhip64.so; PROGRAMS='A B' runs only these programs, given by name
+# or path; JOBS=N compiles N at once, by default as many as there are CPUs. Compiled programs are kept.
+# PREBUILD=1 instead compiles the objects in hosts/hip/tests/prebuilt, which tests link if clang is not installed.
 set -euo pipefail
 case ${1:-} in
     -h | --help)
@@ -17,10 +17,10 @@ folder=${1:-target/hip}
 mkdir -p "$folder"
 folder=$(cd "$folder" && pwd)
 for tool in clang-19 ld.lld-19 clang-offload-bundler-19 apt-get dpkg; do
-    command -v $tool >/dev/null || { echo "skipped: there is no $tool"; exit 0; }
+    command -v $tool >/dev/null || { echo "skipped: $tool is not installed"; exit 0; }
 done
 
-# apt of another suite, which leaves the system as it is: suite SUITE ARGUMENTS
+# Runs apt for another suite, without changing the system: suite SUITE ARGUMENTS
 suite() {
     local name=$1 at=$folder/apt/$1
     shift
@@ -33,7 +33,7 @@ suite() {
     apt-get -qq -o Dir::State::lists="$at/lists" -o Dir::Cache="$at/cache" -o Dir::Etc::sourcelist="$at/sources.list" \
         -o Dir::Etc::sourceparts=/dev/null -o APT::Sandbox::User=root "$@"
 }
-# Each step needs the one before, so that one that fails ends it.
+# Each step needs the previous one, so the first failure ends the script.
 fetch() {
     mkdir -p "$folder/packages" && cd "$folder/packages" &&
         suite trixie download rocm-device-libs-17 &&
@@ -49,7 +49,8 @@ if [ ! -f "$folder/fetched" ]; then
 fi
 hipcub=$(echo "$folder"/hipCUB-*)
 rocprim=$(echo "$folder"/rocPRIM-*)
-# Random integers of these examples never come to an end (rocm-6.4.3): a `break` is only for floating-point numbers.
+# The generation of random integers in these examples does not terminate (rocm-6.4.3): its `break` is only reached for
+# floating-point numbers.
 sed -i 's/if HIPCUB_IF_CONSTEXPR(std::is_floating_point<K>::value)/if(!std::is_floating_point<K>::value) break; else/' \
     "$hipcub/examples/example_utils.hpp"
 
@@ -69,7 +70,7 @@ if [ -n "${PREBUILD:-}" ]; then
 fi
 scripts/install-hip-library.sh "$folder/lib" >/dev/null
 mkdir -p "$folder/bin"
-# Tests whose names end with .in are templates; their first part is compiled.
+# Tests whose names end with .in are templates; only their first part is compiled.
 programs=(
     "$hipcub"/examples/device/*.cpp "$rocprim"/example/*.cpp
     "$rocprim"/test/rocprim/test_{basic,constant_iterator,counting_iterator,transform_iterator,zip_iterator,thread,intrinsics}.cpp
@@ -89,7 +90,7 @@ if [ -n "${PROGRAMS:-}" ]; then
     programs=("${chosen[@]}")
 fi
 
-# compile SOURCE: what clang says is in NAME.log, if it fails.
+# compile SOURCE: the output of clang is in NAME.log, if it fails.
 compile() {
     local source=$1 name at more=()
     name=$(basename "$source")
@@ -135,7 +136,7 @@ for source in "${programs[@]}"; do
         GTEST_FILTER='-*Large*:*Over4G*:Id57/*:Id58/*' LD_LIBRARY_PATH=$folder/lib timeout 1800 "$at" >"$at.log" 2>&1 || result="failed ($?): $at.log"
         if grep -qE '\bFAIL' "$at.log"; then result="failed: $at.log"; fi
         tests=$(sed -n 's/^\[  PASSED  \] \([0-9]* tests*\)\.$/ (\1)/p' "$at.log")
-        # rocPRIM's own mistake (rocm-6.4.3): its second kernel has four times the workgroups that its buffers are made for.
+        # An error of rocPRIM (rocm-6.4.3): its second kernel has four times as many workgroups as its buffers have room for.
         if [ "$name" = example_temporary_storage ] && grep -q 'just beyond the end of hipMalloc' "$at.log"; then
             result="passed (its accesses beyond its buffers are reported)"
         fi

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Builds the Python package, installs it into a virtual environment of its own and runs its tests. Triton and tinygrad are tested
-# where pip can install them. The folder of the environment is kept: FOLDER, by default target/python.
+# Builds the Python package, installs it into a virtual environment and runs its tests. Triton and tinygrad are tested if pip
+# can install them. The environment is kept in FOLDER, by default target/python.
 #
-# `cargo test -p wavesim-python` runs the tests that need NumPy and pytest only, with the module that cargo has built.
+# `cargo test -p wavesim-python` runs only the tests that need just NumPy and pytest, with the module that cargo has built.
 #
 # usage: test-python.sh [FOLDER]
 set -euo pipefail

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Tests the playground in Chromium:
 #
-#   scripts/test-web.sh              builds it all (scripts/build-web.sh), and clicks through every feature, with both engines
-#   scripts/test-web.sh --native     without WebAssembly: the page in front of target/release/wavesim serve, and the first tests
+#   scripts/test-web.sh              builds the page (scripts/build-web.sh), and tests every feature, with both engines
+#   scripts/test-web.sh --native     without WebAssembly: the page with target/release/wavesim serve, and only the first tests
 #
-# It needs node with npm, and Chromium (Debian: the package chromium; CHROMIUM=PATH names another); without, it is skipped.
-# Screenshots are kept in web/page/shots.
+# It needs node with npm, and Chromium (Debian: the package chromium; CHROMIUM=PATH names another); otherwise it is skipped.
+# Screenshots are stored in web/page/shots.
 set -euo pipefail
 native=
 case ${1:-} in
@@ -20,16 +20,16 @@ case ${1:-} in
         ;;
 esac
 cd "$(dirname "$0")/.."
-command -v npm >/dev/null || { echo "skipped: there is no npm"; exit 0; }
-[ -n "${CHROMIUM:-}" ] || command -v chromium chromium-browser google-chrome >/dev/null || { echo "skipped: there is no Chromium"; exit 0; }
+command -v npm >/dev/null || { echo "skipped: npm is not installed"; exit 0; }
+[ -n "${CHROMIUM:-}" ] || command -v chromium chromium-browser google-chrome >/dev/null || { echo "skipped: Chromium is not installed"; exit 0; }
 wavesim=${WAVESIM:-target/release/wavesim}
 [ -x "$wavesim" ] || { echo "test-web.sh: $wavesim is missing (cargo build --release -p wavesim, or WAVESIM=PATH)" >&2; exit 1; }
-[ -d web/page/node_modules ] || npm --prefix web/page ci --no-audit --no-fund --silent || { echo "skipped: npm cannot install what the page needs"; exit 0; }
+[ -d web/page/node_modules ] || npm --prefix web/page ci --no-audit --no-fund --silent || { echo "skipped: npm cannot install the dependencies of the page"; exit 0; }
 
 object=$(mktemp --suffix=.co)
 trap 'rm -f "$object" "$object".*; [ -z "${server:-}" ] || kill "$server" 2>/dev/null || true' EXIT
 "$wavesim" asm examples/scale.s -o "$object"
-# The same code as two kernels.
+# An object with two kernels of the same code.
 { cat examples/scale.s; sed -n 's/\bscale\b/other/; s/\bdone\b/finished/; /^kernel other/,$p' examples/scale.s; } >"$object.s"
 "$wavesim" asm "$object.s" -o "$object.two"
 export OBJECT=$object OBJECTS=$object.two
