@@ -1,4 +1,4 @@
-// Compresses the WebAssembly module for the download: hosts of static files compress by gzip at best, some not at all.
+// Compresses the WebAssembly module for the download: hosts of static files support gzip at best, some no compression.
 //
 //   node compress.mjs MODULE.wasm COMPRESSED.zst
 

@@ -1,9 +1,9 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vite";
 
-// `--mode native`: the page for `wavesim serve` alone, without the WebAssembly module, which then need not be built.
+// `--mode native`: the page only for `wavesim serve`, without the WebAssembly module, which then need not be built.
 export default defineConfig(({ mode }) => ({
-  // Relative addresses: the files work in any folder of any host.
+  // Relative addresses, so that the files work in any folder of any host.
   base: "./",
   resolve: {
     alias:

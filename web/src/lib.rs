@@ -1,6 +1,6 @@
 //! The playground's engine as a WebAssembly module: [`Engine`] answers the requests of `wavesim_playground`.
 //!
-//! `scripts/build-web.sh` builds it with the page in `web/page`. This crate only passes texts to and from JavaScript.
+//! `scripts/build-web.sh` builds it with the page in `web/page`. This crate only passes strings to and from JavaScript.
 
 use wasm_bindgen::prelude::wasm_bindgen;
 use wavesim_playground::Playground;
@@ -12,13 +12,13 @@ pub struct Engine(Playground);
 
 #[wasm_bindgen]
 impl Engine {
-    /// An engine without a debugger.
+    /// Creates an engine without a debugging session.
     #[wasm_bindgen(constructor)]
     pub fn new() -> Engine {
         Engine::default()
     }
 
-    /// Answers a request, both in JSON.
+    /// Answers a request. Request and response are JSON.
     pub fn request(&mut self, request: &str) -> String {
         self.0.request(request)
     }

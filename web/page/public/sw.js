@@ -1,4 +1,4 @@
-// Keeps the page's files, so that it opens without a network. The page sends the list of them once it runs.
+// Caches the page's files, so that the page opens without a network. The page sends the list of files when it has started.
 
 const CACHE = "wavesim-playground";
 
@@ -21,7 +21,7 @@ self.addEventListener("message", (event) => {
 
 self.addEventListener("fetch", (event) => {
   if (event.request.method !== "GET" || new URL(event.request.url).origin !== self.location.origin) return;
-  // The network first: a new version of the page is seen at once.
+  // Network first: a new version of the page takes effect at once.
   event.respondWith(
     fetch(event.request).catch(
       async () => (await caches.match(event.request, { ignoreSearch: true })) ?? Response.error(),

@@ -10,14 +10,14 @@ import type { Description } from "./protocol";
 
 const HEADER = ["const ", "arch = ", "wave = ", "local = ", "global = ", "lds = ", "scratch = ", "arg_", "out_"];
 
-/** The ISA of the selected architecture, as far as the page has asked for it. */
+/** The ISA of the selected architecture, loaded on demand. */
 export class Isa {
   /** Names of instructions. */
   private readonly known = new Set<string>();
-  /** As they are written, with a colon if a value follows. */
+  /** The modifiers' spellings; a modifier that takes a value ends with a colon. */
   modifiers: string[] = [];
   counters: string[] = [];
-  /** What assembly appends to names, by the encoding, longest first. */
+  /** Suffixes of names in assembly that select the encoding, longest first. */
   private suffixes: string[] = [];
   private list: { name: string; group: string; semantics: boolean }[] = [];
   private described = new Map<string, Promise<Description | null>>();
@@ -39,7 +39,7 @@ export class Isa {
     for (const { name } of this.list) this.known.add(name);
   }
 
-  /** Whether a word is the name of an instruction, with or without a suffix; true for all while nothing is loaded. */
+  /** Returns whether a word is an instruction name, with or without a suffix; true for all words until the ISA is loaded. */
   isInstruction(word: string): boolean {
     const name = word.toLowerCase();
     const suffix = this.suffixes.find((s) => name.endsWith(s)) ?? "";
@@ -50,7 +50,7 @@ export class Isa {
     return this.list;
   }
 
-  /** Why there is no instruction of that name, and which has a similar one. */
+  /** The error for an unknown instruction name, and similar names. */
   async missing(name: string): Promise<string> {
     try {
       await this.engine.request({ op: "describe", arch: this.arch, name });
@@ -60,7 +60,7 @@ export class Isa {
     }
   }
 
-  /** An instruction; null if there is none of that name. */
+  /** Returns an instruction; null if the name is unknown. */
   describe(name: string): Promise<Description | null> {
     const key = name.toLowerCase();
     let found = this.described.get(key);
@@ -79,7 +79,7 @@ export function mnemonic(line: string): string | null {
   return word && /_/.test(word) ? word.toLowerCase() : null;
 }
 
-/** Labels of a text with their lines. */
+/** Labels of a text, with their lines. */
 function labels(text: string): Map<string, number> {
   const found = new Map<string, number>();
   let header = false;
@@ -131,7 +131,7 @@ function complete(isa: Isa, context: CompletionContext): CompletionResult | null
   return { from, options, validFor: /^[\w.]*$/ };
 }
 
-/** What one sees of an instruction on hover and beside completions. */
+/** The description of an instruction for hover and completion. */
 export function card(d: Description): HTMLElement {
   const form = d.forms[0];
   return h(
@@ -147,7 +147,7 @@ export function card(d: Description): HTMLElement {
     ),
     d.pseudocode !== null
       ? h("pre", { class: "pcode" }, d.pseudocode)
-      : h("p", {}, `No semantics: ${d.unsupported ?? "no reason is on record"}.`),
+      : h("p", {}, `No semantics: ${d.unsupported ?? "no reason is recorded"}.`),
     form && h("ul", {}, ...form.operands.map((o) => h("li", {}, o))),
     form && h("p", { class: "dim" }, form.fields),
     h("p", { class: "dim" }, d.forms.flatMap((f) => f.encodings).join(" · ")),
@@ -155,7 +155,7 @@ export function card(d: Description): HTMLElement {
   );
 }
 
-/** A label: where it is, and the instruction there. */
+/** The description of a label: its line, and the instruction at the label. */
 function labelCard(name: string, doc: Text, line: number): HTMLElement {
   let next = line;
   const code = (n: number) =>
@@ -167,7 +167,7 @@ function labelCard(name: string, doc: Text, line: number): HTMLElement {
   return h("div", { class: "card" }, h("b", {}, name), `: line ${line} (F12)`, h("pre", {}, code(next)));
 }
 
-/** The name at a place, with the dots and dollars that labels have. */
+/** The name at a position; names of labels can contain dots and dollar signs. */
 function wordAt(state: EditorState, at: number): { from: number; to: number; text: string } | null {
   const line = state.doc.lineAt(at);
   for (const match of line.text.matchAll(/[\w.$@]+/g)) {

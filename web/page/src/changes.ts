@@ -1,4 +1,4 @@
-// The tab "ISA": the pseudocode of the instruction under the cursor, to read and to change.
+// The tab "ISA": displays and edits the pseudocode of the instruction under the cursor.
 
 import type { Extension } from "@codemirror/state";
 import { EditorView, lineNumbers } from "@codemirror/view";
@@ -10,7 +10,7 @@ import type { Engine } from "./engine";
 import { pcodeLanguage } from "./language";
 import type { Description } from "./protocol";
 
-/** Lines of two texts: kept, removed or added. */
+/** A line of a diff of two texts: unchanged, removed or added. */
 export function difference(a: string[], b: string[]): [kind: " " | "-" | "+", line: string][] {
   // Longest common subsequence; bodies are short.
   const n = Math.min(a.length, 1000);
@@ -33,7 +33,7 @@ export function difference(a: string[], b: string[]): [kind: " " | "-" | "+", li
   return out;
 }
 
-/** A body as a block of a pseudocode file: architectures may differ in it. */
+/** Wraps a body as a block of a pseudocode file; it may apply to one architecture only. */
 export function block(name: string, body: string, arch?: string): string {
   const lines = body.split("\n").map((line) => (line ? `  ${line}` : line));
   return `instruction ${name.toUpperCase()}${arch ? ` for ${arch}` : ""} {\n${lines.join("\n")}\n}\n`;
@@ -41,7 +41,7 @@ export function block(name: string, body: string, arch?: string): string {
 
 export class Changes {
   readonly element: HTMLElement;
-  /** Changed blocks, by instruction in lower case and architecture, as `v_add_f32@rdna3`; without one: for all of them. */
+  /** Changed blocks, by lower-case instruction name and architecture (`v_add_f32@rdna3`); without an architecture: for all. */
   readonly changed = new Map<string, string>();
   private heading = h("div", { class: "isa-heading" });
   private list = h("div", { class: "chips", "aria-label": "Changed instructions" });
@@ -60,7 +60,7 @@ export class Changes {
   ) {
     const search = h("input", {
       type: "search",
-      placeholder: "Instruction, as v_add_f32",
+      placeholder: "Instruction, e.g. v_add_f32",
       "aria-label": "Instruction",
       list: "instruction-names",
       onchange: () => void this.show(search.value.trim(), true),
@@ -110,17 +110,17 @@ export class Changes {
   private builtIn(): string {
     if (!this.shown) return "";
     const { name, pseudocode } = this.shown;
-    // A change for all architectures is compared with what would be one.
+    // A change for all architectures is compared with a block for all.
     return block(name, pseudocode ?? "", this.changed.has(name) ? undefined : this.isa.arch);
   }
 
-  /** Where the change of the shown instruction is kept. */
+  /** The key of the change of the shown instruction. */
   private key(): string {
     const name = this.shown?.name ?? "";
     return this.changed.has(name) ? name : `${name}@${this.isa.arch}`;
   }
 
-  /** Another architecture has other bodies. */
+  /** Updates the tab for another architecture, whose bodies may differ. */
   archChanged(): void {
     const name = this.shown?.name ?? "";
     this.wanted = "";
@@ -128,7 +128,7 @@ export class Changes {
     if (name) void this.show(name, true);
   }
 
-  /** Shows an instruction; nothing happens if there is none of that name, unless the user asked for it. */
+  /** Shows an instruction. An unknown name is ignored unless the user requested it. */
   async show(name: string, asked = false): Promise<void> {
     if (!name || (name === this.wanted && this.shown && !asked)) return;
     this.wanted = name;
@@ -139,13 +139,13 @@ export class Changes {
       return;
     }
     this.shown = description;
-    // Its own history: undoing never leads to the text of another instruction.
+    // A separate history: undo never restores the text of another instruction.
     this.editor.setState(freshState(this.changed.get(this.key()) ?? this.builtIn(), this.extensions));
     this.update();
     if (this.changed.has(this.key())) void this.check();
   }
 
-  /** Takes changes from elsewhere: a link, an example. */
+  /** Replaces the changes by those of a link or an example. */
   set(changes: Record<string, string>): void {
     this.changed.clear();
     for (const [name, body] of Object.entries(changes)) this.changed.set(name.toLowerCase(), body);
@@ -201,7 +201,7 @@ export class Changes {
       h(
         "p",
         { class: "dim" },
-        d.place ? `Built in: ${d.place}` : `No built-in semantics: ${d.unsupported ?? "no reason is on record"}`,
+        d.place ? `Built in: ${d.place}` : `No built-in semantics: ${d.unsupported ?? "no reason is recorded"}`,
       ),
     );
     const rows = difference(this.builtIn().split("\n"), this.editor.state.doc.toString().split("\n"));

@@ -1,4 +1,4 @@
-// The tab "Object": a code object is dropped, shown as assembly, and run with arguments.
+// The tab "Object": disassembles a dropped code object, and runs it with arguments.
 
 import { button, h, select } from "./dom";
 import type { Engine } from "./engine";
@@ -12,7 +12,7 @@ export interface Loaded {
 export class Objects {
   readonly element: HTMLElement;
   loaded: Loaded | null = null;
-  /** The name of the kernel that Run takes. */
+  /** The name of the kernel that Run launches. */
   private kernel = "";
   private body = h("div", {});
   private drop: HTMLElement;
@@ -20,9 +20,9 @@ export class Objects {
   constructor(
     private engine: Engine,
     private arch: () => string,
-    /** A kernel of the object is what Run takes from now on. */
+    /** Called when a kernel of the object becomes the target of Run. */
     private onkernel: (loaded: Loaded, kernel: Disassembly["kernels"][0] | undefined) => void,
-    /** A file has been dropped on the page. */
+    /** Called when a file is dropped on the page. */
     ondrop: () => void,
   ) {
     const file = h("input", {
@@ -32,7 +32,7 @@ export class Objects {
       onchange: () => {
         const chosen = file.files?.[0];
         if (chosen) void this.open(chosen);
-        // So that the same file can be chosen again, as it is then.
+        // Allows the same file to be chosen again after it has changed.
         file.value = "";
       },
     });
@@ -43,7 +43,7 @@ export class Objects {
       file,
     );
     this.element = h("div", { class: "objects" }, this.drop, this.body);
-    // Anywhere on the page, also on the editor, which would take it as text.
+    // Anywhere on the page, including the editor, which would insert the file as text.
     const files = (e: DragEvent) => e.dataTransfer?.types.includes("Files") ?? false;
     for (const type of ["dragenter", "dragover"] as const)
       document.addEventListener(type, (e) => files(e) && (e.preventDefault(), this.drop.classList.add("over")), true);
@@ -78,7 +78,7 @@ export class Objects {
     }
   }
 
-  /** Lists the code of the selected architecture again: a bundle has code for several. */
+  /** Disassembles the code for the newly selected architecture: a bundle has code for several. */
   async archChanged(): Promise<void> {
     if (!this.loaded) return;
     try {
@@ -92,7 +92,7 @@ export class Objects {
     const arch = this.arch() || undefined;
     const disassembly = await this.engine.request({ op: "disassemble", object: loaded.base64, arch }, 20000);
     this.loaded = loaded;
-    // The kernel that was chosen, if this code has it too.
+    // The previously selected kernel, if this code contains it.
     const same = disassembly.kernels.findIndex((k) => k.name === this.kernel);
     const chosen = Math.max(same, 0);
     this.show(loaded, disassembly, chosen);
@@ -122,7 +122,7 @@ export class Objects {
         "li",
         {},
         h("b", {}, k.name),
-        ` wave${k.wave}, ${k.vgprs} VGPRs, ${k.lds} bytes of LDS; takes ${k.args.map((a) => `${a.name ?? "?"} (${a.kind}, ${a.size} bytes)`).join(", ") || "what its code says"}`,
+        ` wave${k.wave}, ${k.vgprs} VGPRs, ${k.lds} bytes of LDS; takes ${k.args.map((a) => `${a.name ?? "?"} (${a.kind}, ${a.size} bytes)`).join(", ") || "unspecified arguments"}`,
       ),
     );
     this.body.replaceChildren(
@@ -137,7 +137,7 @@ export class Objects {
         ? h(
             "label",
             {},
-            "Run takes ",
+            "Run launches ",
             select(
               "Kernel to run",
               d.kernels.map((k, at): [string, string] => [String(at), k.name]),

@@ -1,9 +1,9 @@
-// Elements without a framework.
+// Creation of DOM elements without a framework.
 
 type Child = Node | string | number | null | undefined | false;
 type Props = Record<string, unknown>;
 
-/** An element: `on…` properties are listeners, `class`, `data-…`, `aria-…` and others attributes. */
+/** Creates an element: `on…` properties are listeners; `class`, `data-…`, `aria-…` and others are attributes. */
 export function h<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   props: Props = {},
@@ -24,7 +24,7 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** Replaces what an element holds. */
+/** Replaces the children of an element. */
 export function fill(element: HTMLElement, ...children: Child[]): void {
   element.replaceChildren();
   element.append(h("div", {}, ...children));
@@ -35,7 +35,7 @@ export function button(label: string, title: string, onclick: () => void, props:
   return h("button", { type: "button", title, onclick, ...props }, label);
 }
 
-/** A labelled choice. */
+/** A labelled select element. */
 export function select(
   label: string,
   options: [value: string, text: string][],
@@ -47,7 +47,7 @@ export function select(
   return element;
 }
 
-/** Replaces what a choice offers, if it differs, and keeps what is chosen if it is still there. */
+/** Replaces the options of a select element if they differ, and keeps the selected one if it still exists. */
 export function options(element: HTMLSelectElement, list: [value: string, text: string][]): void {
   const old = [...element.options];
   if (old.length === list.length && list.every(([v, text], i) => old[i].value === v && old[i].text === text)) return;
@@ -106,7 +106,7 @@ export class Tabs {
     }
   }
 
-  /** Text beside a tab's title: a count. */
+  /** The text next to a tab's title: a count. */
   badge(name: string, text: string): void {
     const tab = this.tabs.get(name)?.tab;
     if (!tab) return;
@@ -125,7 +125,7 @@ export class Tabs {
   }
 }
 
-/** Calls a function once things have been quiet for a while. */
+/** Debounces a function: calls it after a period without further calls. */
 export function debounce(ms: number, f: () => void): () => void {
   let timer = 0;
   return () => {

@@ -1,4 +1,4 @@
-// The editors: CodeMirror with what both share, and the margin of the kernel's.
+// The editors: CodeMirror with common extensions, and the margin of the kernel's editor.
 
 import { closeBrackets } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap, indentWithTab, toggleLineComment } from "@codemirror/commands";
@@ -22,7 +22,7 @@ import { tags as t } from "@lezer/highlight";
 import { h } from "./dom";
 import type { Message } from "./protocol";
 
-// Colours come from the style sheet, which has both themes.
+// The style sheet defines the colours of both themes.
 const highlight = HighlightStyle.define([
   { tag: t.keyword, class: "tok-keyword" },
   { tag: t.comment, class: "tok-comment" },
@@ -36,7 +36,7 @@ const highlight = HighlightStyle.define([
   { tag: t.operator, class: "tok-operator" },
 ]);
 
-/** What every editor has. */
+/** Extensions of all editors. */
 export function basics(label: string): Extension[] {
   return [
     history(),
@@ -49,7 +49,7 @@ export function basics(label: string): Extension[] {
     EditorView.contentAttributes.of({ "aria-label": label, spellcheck: "false", autocapitalize: "off" }),
     keymap.of([
       { key: "Mod-/", run: toggleLineComment },
-      // Tab indents, but after Escape it moves the focus on, as keyboards need it.
+      // Tab indents; after Escape it moves the focus, for keyboard navigation.
       indentWithTab,
       ...searchKeymap,
       ...lintKeymap,
@@ -59,15 +59,15 @@ export function basics(label: string): Extension[] {
   ];
 }
 
-/** Marks of lines, beside the text. Lines count from 1. */
+/** Marks in the margin. Lines are numbered from 1. */
 export interface Marks {
-  /** Where the selected wave is. */
+  /** The line of the selected wave. */
   here: number | null;
-  /** Where other waves are. */
+  /** The lines of other waves. */
   waves: number[];
   breakpoints: number[];
   findings: { line: number; title: string; other: boolean }[];
-  /** How often lines were executed. */
+  /** Execution counts of lines. */
   counts: Map<number, number>;
 }
 
@@ -140,7 +140,7 @@ function counts(view: EditorView): RangeSet<GutterMarker> {
   );
 }
 
-/** 1234567 as `1.2M`. */
+/** Formats 1234567 as `1.2M`. */
 export function short(n: number): string {
   for (const [unit, size] of [
     ["G", 1e9],
@@ -152,7 +152,7 @@ export function short(n: number): string {
   return String(n);
 }
 
-/** The margin of a kernel: click or F9 sets a breakpoint. */
+/** The margin of the kernel: a click or F9 toggles a breakpoint. */
 export function margin(toggle: (line: number) => void): Extension[] {
   return [
     marksField,
@@ -179,7 +179,7 @@ export function showMarks(view: EditorView, marks: Marks): void {
   view.dispatch({ effects: setMarks.of(marks) });
 }
 
-/** Underlines messages. */
+/** Underlines the ranges of messages. */
 export function showMessages(view: EditorView, messages: Message[]): void {
   const length = view.state.doc.length;
   const list = messages.map((m): Diagnostic => {
@@ -194,7 +194,7 @@ export function showMessages(view: EditorView, messages: Message[]): void {
   view.dispatch(setDiagnostics(view.state, list));
 }
 
-/** Moves the cursor to a line and shows it. */
+/** Moves the cursor to a line and scrolls to it. */
 export function goToLine(view: EditorView, line: number, focus = true): void {
   if (line < 1 || line > view.state.doc.lines) return;
   const at = view.state.doc.line(line).from;
@@ -202,7 +202,7 @@ export function goToLine(view: EditorView, line: number, focus = true): void {
   if (focus) view.focus();
 }
 
-/** An editor without the history of the text that was in it before. */
+/** Replaces the text of an editor and clears its history. */
 export function freshState(text: string, extensions: Extension[]): EditorState {
   return EditorState.create({ doc: text, extensions });
 }

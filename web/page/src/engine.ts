@@ -1,20 +1,20 @@
-// The engine that answers requests: a WebAssembly module in a worker, or `wavesim serve`. Both take and give the same JSON.
+// The engine that answers requests: a WebAssembly module in a worker, or `wavesim serve`. Both use the same JSON.
 
 import packed from "../pkg/wavesim_web.wasm.zst?url";
 import type { Answer, Request } from "./protocol";
 
-/** The address of the WebAssembly module, which is compressed: hosts of static files use gzip at best. */
+/** The address of the compressed WebAssembly module. (Hosts of static files support gzip at best.) */
 export const MODULE = new URL(packed, location.href).href;
 
-/** A request was stopped, by the user or because it took too long. */
+/** A request was cancelled, by the user or by its time limit. */
 export class Stopped extends Error {}
 
 export interface Engine {
-  /** Answers a request. `timeoutMs`: when to give up and to stop it. */
+  /** Answers a request, which is cancelled after `timeoutMs`. */
   request<R extends Request>(request: R, timeoutMs?: number): Promise<Answer<R>>;
-  /** Ends all that has been asked. */
+  /** Cancels all pending requests. */
   stop(reason: string): void;
-  /** Milliseconds that the last request took in the engine itself. */
+  /** Time of the last request in the engine itself, in milliseconds. */
   lastMs: number;
 }
 
@@ -24,7 +24,7 @@ const late = (ms: number): string => `stopped after ${ms / 1000} s`;
 
 let compiled: Promise<WebAssembly.Module> | undefined;
 
-/** Downloads and compiles the module once; workers share it. */
+/** Downloads and compiles the module once; the workers share it. */
 export function compile(): Promise<WebAssembly.Module> {
   compiled ??= new Promise<WebAssembly.Module>((resolve, reject) => {
     const worker = new Worker(new URL("./unpack.ts", import.meta.url), { type: "module" });
@@ -44,7 +44,7 @@ export class WasmEngine implements Engine {
   lastMs = 0;
   private worker!: Promise<Worker>;
   private current: Worker | undefined;
-  /** Of the present worker: what one that was replaced still says does not count. */
+  /** Identifies the current worker: messages of a replaced worker are ignored. */
   private generation = 0;
   private pending = new Map<number, Pending>();
   private next = 1;
@@ -57,7 +57,7 @@ export class WasmEngine implements Engine {
     this.current?.terminate();
     this.current = undefined;
     this.worker = this.start(++this.generation);
-    // Requests see it.
+    // Requests report the error.
     this.worker.catch(() => {});
   }
 
@@ -92,7 +92,7 @@ export class WasmEngine implements Engine {
 
   request<R extends Request>(request: R, timeoutMs = 0): Promise<Answer<R>> {
     return new Promise((resolve, reject) => {
-      // It can be stopped from now on, whether or not its worker has started.
+      // From here on, the request can be cancelled, even if its worker has not started.
       const id = this.next++;
       const timer = timeoutMs ? window.setTimeout(() => this.stop(late(timeoutMs)), timeoutMs) : 0;
       this.pending.set(id, { resolve: resolve as (value: never) => void, reject, timer });
@@ -103,7 +103,7 @@ export class WasmEngine implements Engine {
           if (!this.pending.delete(id)) return;
           clearTimeout(timer);
           reject(e);
-          // The network may be back for the next one.
+          // The next request may succeed if the network is available again.
           this.restart();
         },
       );
@@ -126,11 +126,11 @@ export class HttpEngine implements Engine {
   lastMs = 0;
   private session = Array.from(crypto.getRandomValues(new Uint32Array(4)), (n) => n.toString(16)).join("-");
   private last = 0;
-  /** Why requests were stopped that have no answer yet, by their numbers. */
+  /** Reasons for the cancellation of unanswered requests, by request number. */
   private reasons = new Map<number, string>();
 
   constructor() {
-    // What runs does not outlive its page.
+    // A run ends with its page.
     addEventListener("pagehide", () => navigator.sendBeacon(this.address("stop", this.last)));
   }
 
@@ -148,7 +148,7 @@ export class HttpEngine implements Engine {
     const timer = timeoutMs ? window.setTimeout(stop, timeoutMs) : 0;
     const started = performance.now();
     try {
-      // The server keeps the limit too, should this page be gone by then.
+      // The server enforces the limit too, in case the page is closed.
       const limit = timeoutMs ? `&limit=${timeoutMs + 1000}` : "";
       const response = await this.send("api", number, limit, JSON.stringify(request));
       const text = await response.text();

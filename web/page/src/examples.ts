@@ -1,4 +1,4 @@
-// The gallery. Examples of the repository are shown as they are.
+// The gallery of examples. Examples of the repository are included unchanged.
 
 import broken from "../../../examples/broken/uninitialised.rdna?raw";
 import collatz from "../../../examples/collatz.rdna?raw";
@@ -25,7 +25,7 @@ export const EXAMPLES: Example[] = [
   {
     id: "divergence",
     title: "Divergence",
-    about: "The Collatz iteration: lanes take different sides, and leave the loop at different times.",
+    about: "The Collatz iteration: lanes diverge at a branch, and leave the loop at different times.",
     text: collatz,
   },
   {
@@ -58,7 +58,7 @@ export const EXAMPLES: Example[] = [
   {
     id: "assembly",
     title: "LLVM assembly",
-    about: "A kernel as compilers write it, with its launch beside it.",
+    about: "A kernel in the form that compilers emit, with its launch parameters.",
     text: scale,
     grid: "2",
     block: "32",

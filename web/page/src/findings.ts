@@ -1,9 +1,9 @@
-// The tab "Check": findings, with both sides of a race.
+// The tab "Check": findings, with both accesses of a race.
 
 import { button, fill, h } from "./dom";
 import type { CheckResult, Finding, Place } from "./protocol";
 
-/** Shows what the checks found. `onLine` goes to a line of the kernel, `onStep` goes there in the debugger. */
+/** Shows the findings. `onLine` goes to a line of the kernel, `onStep` to a step in the debugger. */
 export function showFindings(
   panel: HTMLElement,
   result: CheckResult,
@@ -47,7 +47,7 @@ function finding(f: Finding, onLine: (line: number) => void, onStep: (finding: F
       h("span", { class: "chip warn" }, f.check),
       ` ${f.message} `,
       f.line
-        ? button("Step there", "Start the debugger, and go to this place", () => onStep(f), { class: "link" })
+        ? button("Step there", "Start the debugger, and go to this position", () => onStep(f), { class: "link" })
         : null,
     ),
     place(f, f.other ? "▲ one side" : "▲ at", onLine),

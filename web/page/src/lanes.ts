@@ -1,5 +1,5 @@
-// Waves and lanes as a grid, coloured by EXEC or by a VGPR. Cells are made once, and changed where they differ: a step takes
-// less time, and the focus stays.
+// Waves and lanes as a grid, coloured by EXEC or by a VGPR. Cells are created once, and updated only where they change: this
+// makes steps faster and keeps the focus.
 
 import { h, options, select } from "./dom";
 import type { State, View } from "./protocol";

@@ -1,4 +1,4 @@
-// Highlighting of kernels (text kernels and LLVM assembly) and of pseudocode.
+// Syntax highlighting of kernels (text kernels and LLVM assembly) and of pseudocode.
 
 import { StreamLanguage, type StreamParser, LanguageSupport } from "@codemirror/language";
 
@@ -12,7 +12,7 @@ interface KernelState {
   comment: boolean;
 }
 
-/** Names that are instructions are marked as such. */
+/** Instruction names have a style of their own. */
 export function kernelLanguage(isInstruction: (word: string) => boolean): LanguageSupport {
   const parser: StreamParser<KernelState> = {
     name: "rdna",
@@ -73,7 +73,7 @@ export function kernelLanguage(isInstruction: (word: string) => boolean): Langua
 const PCODE_WORDS =
   /^(?:instruction|for|if|elsif|else|endif|then|while|do|endwhile|endfor|in|declare|return|function|endfunction|template|eval)\b/;
 
-/** Pseudocode as in the ISA manuals. */
+/** Pseudocode in the notation of the ISA manuals. */
 export function pcodeLanguage(): LanguageSupport {
   const parser: StreamParser<object> = {
     name: "pcode",

@@ -1,4 +1,4 @@
-// The page: one program, an editor for it, and tabs for what can be done with it.
+// The page: one program, its editor, and tabs for the operations on it.
 
 import { Transaction } from "@codemirror/state";
 import { EditorView } from "@codemirror/view";
@@ -16,13 +16,13 @@ import type { Program, State } from "./protocol";
 import { BadLink, decode, encode, type Shared } from "./share";
 import { Stepper } from "./stepper";
 
-/** Wave-instructions of a run at most: the time limit ends it before. */
+/** The instruction limit of a run; in practice the time limit ends a run first. */
 const MAX_INSTRUCTIONS = 1e11;
 
 const native = document.querySelector<HTMLMetaElement>('meta[name="wavesim-engine"]')?.content === "native";
 const newEngine = (): Engine => (native ? new HttpEngine() : new WasmEngine());
 
-// Two, so that the editor is served while a kernel runs.
+// Two engines, so that the editor is served while a kernel runs.
 const language = newEngine();
 const engine = newEngine();
 const isa = new Isa(language, "rdna3");
@@ -35,7 +35,7 @@ const say = (text: string): void => {
   status.textContent = text;
 };
 
-// What the program is, beside its text.
+// The state of the program in addition to its text.
 let arch = "";
 let wave = "";
 let seconds = 20;
@@ -44,11 +44,11 @@ let assembly = false;
 const breakpoints = new Set<number>();
 const marks = noMarks();
 
-const grid = h("input", { type: "text", value: "1", size: 8, "aria-label": "Workgroups in the grid, as 2 or 4,4,1" });
+const grid = h("input", { type: "text", value: "1", size: 8, "aria-label": "Workgroups in the grid, e.g. 2 or 4,4,1" });
 const block = h("input", { type: "text", value: "32", size: 8, "aria-label": "Work-items in a workgroup" });
 const args = h("textarea", {
   rows: 4,
-  placeholder: "One argument per line, as\nx: f32[50]=arange(50)\nout_y: f32[50]\n2.5",
+  placeholder: "One argument per line, e.g.\nx: f32[50]=arange(50)\nout_y: f32[50]\n2.5",
   "aria-label": "Arguments, one per line",
   spellcheck: false,
 });
@@ -90,14 +90,14 @@ const panels = {
   ),
 };
 
-/** What the user has done to the program, who keeps it: what came with a link or an example is nobody's yet. */
-let own = false;
-const touched = (): void => {
-  own = true;
+/** Whether the user has edited the program. Only edited programs are stored, not those of links and examples. */
+let edited = false;
+const markEdited = (): void => {
+  edited = true;
   stepper.end();
   save();
 };
-for (const field of [grid, block, args, kernel]) field.addEventListener("input", touched);
+for (const field of [grid, block, args, kernel]) field.addEventListener("input", markEdited);
 
 const dimensions = (text: string): number[] => {
   const list = text.split(",").map((s) => Number(s.trim()));
@@ -107,7 +107,7 @@ const dimensions = (text: string): number[] => {
   return list;
 };
 
-/** The program as the engine takes it. */
+/** The program in the form that the engine accepts. */
 function program(): Program {
   const base: Program = {
     name: assembly ? "kernel.s" : "kernel.rdna",
@@ -143,9 +143,9 @@ const cursorLine = (): number => editor.state.doc.lineAt(editor.state.selection.
 
 const onLine = (line: number): void => goToLine(editor, line);
 
-/** Runs a task of the engine; one at a time. */
+/** Runs a task of the engine; only one runs at a time. */
 async function task(what: string, body: () => Promise<void>): Promise<void> {
-  if (running) return say("Something is running: stop it first.");
+  if (running) return say("A run is in progress: stop it first.");
   running = true;
   document.body.classList.add("busy");
   stopButton.disabled = false;
@@ -220,15 +220,15 @@ const step = (): void => {
 };
 
 let stepping = false;
-let killer = 0;
+let stopTimer = 0;
 
 function stop(): void {
   if (running) return engine.stop("stopped");
   if (!stepping) return;
-  // A command of the debugger comes back now and then, and the run survives it; what does not is ended.
+  // Commands of the debugger return periodically, so the session survives a stop; other requests are cancelled.
   stepper.stop();
-  clearTimeout(killer);
-  killer = window.setTimeout(() => stepping && engine.stop("stopped, and the debugger with it"), 1500);
+  clearTimeout(stopTimer);
+  stopTimer = window.setTimeout(() => stepping && engine.stop("stopped, with the debugging session"), 1500);
 }
 
 const stepper = new Stepper(engine, {
@@ -254,13 +254,13 @@ const stepper = new Stepper(engine, {
               ? "Deadlock: no wave can run."
               : `Step ${state.time}.`,
       );
-    // The tab ISA follows the cursor; without a text there is none.
+    // The tab ISA follows the cursor, if there is a text.
     if (objects.loaded && state?.instruction) void changes.show(state.instruction);
   },
   say,
   busy(on: boolean) {
     stepping = on;
-    if (!on) clearTimeout(killer);
+    if (!on) clearTimeout(stopTimer);
     document.body.classList.toggle("busy", on || running);
     stopButton.disabled = !on && !running;
   },
@@ -268,10 +268,10 @@ const stepper = new Stepper(engine, {
 
 const changes = new Changes(language, isa, () => {
   tabs.badge("isa", changes.changed.size ? String(changes.changed.size) : "");
-  touched();
+  markEdited();
 });
 
-/** The object's name, the kernel and the suggested arguments that were filled in last. */
+/** The object name, the kernel and the suggested arguments that were last filled in. */
 let suggested = "";
 
 const objects = new Objects(
@@ -286,7 +286,7 @@ const objects = new Objects(
         : a.kind === "dynamic_shared_pointer"
           ? "local:1024"
           : "1";
-    // Code of another architecture has the same arguments: what the user has entered stays.
+    // Code for another architecture has the same arguments: those that the user has entered are kept.
     const suggestion = (chosen?.args ?? []).map(text).join("\n");
     const signature = `${loaded.name}\n${kernel.value}\n${suggestion}`;
     if (suggested !== signature) args.value = suggestion;
@@ -356,7 +356,7 @@ const underCursor = debounce(150, () => {
 });
 
 const save = debounce(500, () => {
-  if (!own) return;
+  if (!edited) return;
   try {
     localStorage.setItem("program", JSON.stringify(shared()));
   } catch {
@@ -378,7 +378,7 @@ const editor: EditorView = createEditor(holder, "", [
     tabs.badge("check", "");
     queueMicrotask(refresh);
     diagnose();
-    if (update.transactions.some((tr) => tr.annotation(Transaction.userEvent) !== undefined)) touched();
+    if (update.transactions.some((tr) => tr.annotation(Transaction.userEvent) !== undefined)) markEdited();
   }),
 ]);
 
@@ -395,9 +395,9 @@ function shared(): Shared {
   };
 }
 
-/** Opens a program. `saved`: it is the user's own. */
+/** Opens a program. `saved`: the program is the user's own. */
 function load(s: Partial<Shared>, saved = false): void {
-  own = saved;
+  edited = saved;
   objects.close();
   stepper.end();
   breakpoints.clear();
@@ -460,7 +460,7 @@ const themes: [string, string][] = [
 const archPick = select(
   "Architecture",
   [
-    ["", "As the kernel says"],
+    ["", "Set by the kernel"],
     ["rdna3", "RDNA 3"],
     ["rdna3.5", "RDNA 3.5"],
     ["rdna4", "RDNA 4"],
@@ -501,7 +501,7 @@ const limitPick = select(
     seconds = Number(value);
   },
 );
-const stopButton = button("Stop", "End what runs (Esc)", stop, { disabled: true, class: "stop", "data-test": "stop" });
+const stopButton = button("Stop", "Stop the run (Esc)", stop, { disabled: true, class: "stop", "data-test": "stop" });
 let theme = "";
 try {
   theme = localStorage.getItem("theme") ?? "";
@@ -521,7 +521,7 @@ const themePick = select("Theme", themes, theme, (value) => {
 bar.append(
   button("Examples", "Open the gallery", () => gallery.showModal(), { "data-test": "examples" }),
   button("▶ Run", "Run the kernel (Ctrl+Enter)", () => void run(), { class: "primary", "data-test": "run" }),
-  button("Check", "Find races, missing waits and others (Ctrl+Shift+Enter)", () => void check(), {
+  button("Check", "Find races, missing waits and other errors (Ctrl+Shift+Enter)", () => void check(), {
     "data-test": "check",
   }),
   button("Step", "Start the debugger (F6)", step, { "data-test": "start" }),
@@ -547,7 +547,7 @@ main.replaceChildren(
 );
 launch.hidden = true;
 
-// Before the editors, which have meanings of their own for some of them.
+// Before the editors, which bind some of these keys themselves.
 const onKey = (e: KeyboardEvent): void => {
   const keys: Record<string, () => unknown> = {
     F6: step,
@@ -596,7 +596,7 @@ async function begin(): Promise<void> {
   await loadIsa(isa.arch);
   await diagnoseNow();
   document.body.classList.add("ready");
-  // Not in the way of the first run; private windows have no place for it.
+  // After the first run, not to delay it; private windows have no storage for it.
   if (!native && "serviceWorker" in navigator && import.meta.env.PROD)
     window.setTimeout(() => void keep().catch(() => {}), 2000);
   say(message || `Ready${native ? ": the engine is native" : ""}. Ctrl+Enter runs, F6 starts the debugger, F10 steps.`);
@@ -613,7 +613,7 @@ window.addEventListener("hashchange", () => {
     .catch((e: Error) => say(`The link cannot be opened: ${e.message}.`));
 });
 
-/** Keeps the page for times without a network. */
+/** Caches the page for use without a network. */
 async function keep(): Promise<void> {
   const registration = await navigator.serviceWorker.register("sw.js");
   await navigator.serviceWorker.ready;
@@ -623,7 +623,7 @@ async function keep(): Promise<void> {
   const channel = new MessageChannel();
   channel.port1.onmessage = () => document.body.classList.add("kept");
   const own = files.filter((url) => url.startsWith(location.origin) && !url.endsWith("sw.js"));
-  // A worker loads the module, which the list therefore lacks.
+  // The module is loaded by a worker and therefore missing in the list.
   worker?.postMessage([...new Set([page, MODULE, ...own])], [channel.port2]);
 }
 

@@ -1,11 +1,11 @@
-// A part of memory in the debugger: of an argument, of LDS, or of a lane's scratch. It is read only while it is open.
+// The memory pane of the debugger: a range of an argument, of LDS, or of a lane's scratch. It is read only while it is open.
 
 import { button, h, options, select } from "./dom";
 import { showOutput } from "./output";
 import type { Memory, State } from "./protocol";
 import { bytes, element, format, numbers } from "./values";
 
-/** Bytes that are shown at once. */
+/** The number of bytes that are shown. */
 const PART = 4096;
 const COLUMNS = 8;
 
@@ -20,7 +20,7 @@ export class MemoryPane {
   private from = 0;
   private state: State | null = null;
   private shown: Memory | null = null;
-  /** What was shown at another time, and the time of what is shown. */
+  /** The previously shown contents, and the time of the shown contents. */
   private before: Memory | null = null;
   private time = -1;
 
@@ -39,7 +39,7 @@ export class MemoryPane {
       value: "0",
       size: 8,
       "aria-label": `${title}: offset in bytes`,
-      title: "Offset in bytes, as 64 or 0x40",
+      title: "Offset in bytes, e.g. 64 or 0x40",
       onchange: () => this.go(Number(this.offset.value)),
     });
     this.whole = h(
@@ -68,19 +68,19 @@ export class MemoryPane {
 
   private go(from: number): void {
     const last = Math.max(0, (this.shown?.total ?? 0) - 1);
-    // Rows begin where they do without an offset.
+    // Rows are aligned as without an offset.
     this.from = Number.isFinite(from) ? Math.floor(Math.min(Math.max(from, 0), last) / 64) * 64 : this.from;
     this.offset.value = `0x${this.from.toString(16)}`;
     void this.refresh();
   }
 
-  /** The run has begun again. */
+  /** Called when the run restarts. */
   forget(): void {
     this.shown = this.before = null;
     this.time = -1;
   }
 
-  /** After a step. `names`: what there is; if nothing, the pane is hidden. */
+  /** Called after a step. `names`: the available ranges; without any, the pane is hidden. */
   draw(state: State, names: string[]): void {
     this.state = state;
     this.element.hidden = names.length === 0;
@@ -91,7 +91,7 @@ export class MemoryPane {
       names.map((name): [string, string] => [name, texts[name] ?? name]),
     );
     this.pick.hidden = texts[names[0]] !== undefined;
-    // An array as a picture; LDS has no shape.
+    // Arrays can be shown as a picture; LDS has no shape.
     this.whole.hidden = this.pick.hidden;
     void this.refresh();
   }
@@ -103,7 +103,7 @@ export class MemoryPane {
     try {
       const shown = await this.read(name, this.from, PART);
       if (this.state !== state || this.pick.value !== name) return;
-      // Another lane or offset at the same time has changed nothing.
+      // A different lane or offset at the same time is not a change.
       if (this.time !== state.time) this.before = this.shown;
       this.time = state.time;
       this.shown = shown;

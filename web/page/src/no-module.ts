@@ -1,7 +1,7 @@
-// In place of the WebAssembly module, where the engine is `wavesim serve`.
+// Replaces the WebAssembly module if the engine is `wavesim serve`.
 
 const missing = (): never => {
-  throw new Error("this page was built for `wavesim serve`, which it does not come from");
+  throw new Error("this page was built for `wavesim serve`, but another host serves it");
 };
 
 export default "no-module";

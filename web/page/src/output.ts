@@ -1,4 +1,4 @@
-// What a run computed: tables, pictures, plots.
+// The outputs of a run: tables, pictures, plots.
 
 import { fill, h, select } from "./dom";
 import type { Output, RunResult } from "./protocol";
@@ -6,10 +6,10 @@ import { bytes, colour, element, format, numbers, range } from "./values";
 
 type Mode = "table" | "picture" | "plot";
 
-/** Cells of a table before the rest has to be asked for. */
+/** The number of table cells that are shown initially. */
 const CELLS = 2048;
 
-/** How the user last looked at an output, by its name. */
+/** The last view of an output, by name. */
 const chosen = new Map<string, Mode>();
 
 function dimensions(output: Output, count: number): [width: number, height: number] {
@@ -27,7 +27,7 @@ function natural(output: Output, count: number): Mode {
   return output.shape.length >= 2 && width >= 24 && height >= 12 ? "picture" : "table";
 }
 
-/** All of a run. `onLine` goes to a line of the kernel. */
+/** Shows all outputs of a run. `onLine` goes to a line of the kernel. */
 export function showRun(panel: HTMLElement, result: RunResult, seconds: number, onLine: (line: number) => void): void {
   const { fault, instructions, waves, launch } = result;
   const speed = instructions !== null && seconds > 0 ? `, ${(instructions / seconds / 1e6).toPrecision(3)} M/s` : "";
@@ -101,7 +101,7 @@ function table(output: Output, data: Uint8Array, values: Float64Array, most = CE
   const [full, rows] = dimensions(output, values.length);
   const body = h("tbody");
   const shown = Math.min(values.length, most);
-  // Sixteen if that is no wider than half a screen.
+  // Sixteen columns if they fit half a screen.
   let longest = 0;
   for (let k = 0; k < Math.min(shown, 256); k++)
     longest = Math.max(longest, element(output.dtype, data, values, k).length);
@@ -134,7 +134,7 @@ function picture(output: Output, values: Float64Array): HTMLElement {
   const canvas = h("canvas", { class: "picture", role: "img", "aria-label": `${output.name} as a picture` });
   let width = natural;
   const [low, high] = range(values);
-  // Where most elements are small, a linear scale shows two colours.
+  // If most elements are small, a linear scale would show only two colours.
   const sorted = Float64Array.from(values).sort();
   let palette = low >= 0 && high > 16 * Math.max(sorted[values.length >> 1], 1) ? "log" : "scale";
   const draw = () => {
@@ -157,7 +157,7 @@ function picture(output: Output, values: Float64Array): HTMLElement {
       image.data.set([...rgb, 255], 4 * i);
     });
     context.putImageData(image, 0, 0);
-    // Small pictures are enlarged by whole factors, so that elements stay squares.
+    // Small pictures are enlarged by integral factors, so that elements remain square.
     const scale = Math.max(1, Math.floor(600 / Math.max(width, height)));
     canvas.style.width = `${width * scale}px`;
     caption.textContent = `${width}×${height}, from ${format(output.dtype, low)} to ${format(output.dtype, high)}`;
@@ -208,7 +208,7 @@ function svg(tag: string, props: Record<string, string | number>, text = ""): SV
   return element;
 }
 
-/** A line for each row of the innermost dimension: at most eight rows, told apart by dashes too. */
+/** One line per row of the innermost dimension: at most eight rows, also distinguished by dash patterns. */
 function plot(output: Output, values: Float64Array): HTMLElement {
   const [w, height, left, bottom] = [560, 220, 64, 20];
   const columns = output.shape.length >= 2 ? dimensions(output, values.length)[0] : values.length;
@@ -234,7 +234,7 @@ function plot(output: Output, values: Float64Array): HTMLElement {
       svg("text", { x: x(i), y: height - 5, "text-anchor": k === 0 ? "start" : k === 1 ? "end" : "middle" }, String(i)),
     );
   }
-  // More points than pixels: the extremes of each bucket.
+  // With more points than pixels, draws the extremes of each bucket.
   const step = Math.max(1, Math.floor(columns / 1000));
   for (let row = 0; row < rows; row++) {
     const points: string[] = [];

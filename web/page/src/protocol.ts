@@ -1,4 +1,4 @@
-// Requests and answers of the engine (`simulator/playground` in the repository).
+// Requests and responses of the engine (`simulator/playground` in the repository).
 
 export interface Program {
   name: string;
@@ -71,7 +71,7 @@ export interface Output {
   address?: number;
 }
 
-/** A part of an array, in bytes. */
+/** A byte range of an array. */
 export interface Memory extends Omit<Output, "bytes"> {
   from: number;
   total: number;
@@ -161,7 +161,7 @@ export interface State {
   instruction: string | null;
   listing: string | null;
   breakpoints: (number | null)[];
-  /** Bytes of scratch that a lane has. */
+  /** The scratch size of a lane, in bytes. */
   scratch: number;
   buffers: string[];
   text?: string;
@@ -172,7 +172,7 @@ export interface State {
 export interface Disassembly {
   arch: string;
   listing: string;
-  /** Kernels that are not listed. */
+  /** The number of kernels that are not listed. */
   more: number;
   kernels: {
     name: string;

@@ -1,15 +1,15 @@
-// A table of registers. Rows are made once for a program, and changed where they differ.
+// A table of registers. Rows are created once per program, and updated only where they change.
 
 import { button, h } from "./dom";
 import type { State } from "./protocol";
 import { colour, numeric, range, register, type Format } from "./values";
 
 export interface Actions {
-  /** Goes to the instruction that wrote a register last. */
+  /** Goes to the last instruction that wrote a register. */
   cause(name: string): void;
   /** Colours the lanes by a VGPR. */
   colour(number: number): void;
-  /** The pointer or the focus is on a register. */
+  /** Called when a register is hovered or focused. */
   rest(row: HTMLElement, name: string): void;
 }
 
@@ -18,7 +18,7 @@ interface Row {
   value: HTMLTableCellElement;
   more: HTMLTableCellElement;
   strip?: HTMLCanvasElement;
-  /** What the strip shows. */
+  /** The contents of the strip. */
   drawn?: string;
 }
 
@@ -71,7 +71,7 @@ export class Registers {
     row.element.classList.toggle("changed", changed);
     row.value.classList.toggle("changed", here);
     if (row.element.dataset.asked === String(time) || row.element.dataset.origin === undefined) return;
-    // Who wrote it was so at another time.
+    // The cached writer is that of another time.
     delete row.element.dataset.asked;
     delete row.element.dataset.origin;
     row.element.title = "";

@@ -1,6 +1,6 @@
-// A program in the URL's fragment: it never leaves the browser unless its user sends the link.
+// Encodes a program in the fragment of the URL, which the browser does not send to servers.
 
-/** What a link holds. */
+/** The contents of a link. */
 export interface Shared {
   text: string;
   arch: string;
@@ -13,7 +13,7 @@ export interface Shared {
   kernel: string;
 }
 
-/** Characters of a program at most: as the engine takes, with room for the rest. */
+/** Maximal number of characters: the engine's limit for a program, plus the rest of the contents. */
 const MAX_TEXT = 2 << 20;
 
 export class BadLink extends Error {}
@@ -30,7 +30,7 @@ async function through(
     const { done, value } = await reader.read();
     if (done) break;
     size += value.length;
-    // A short link can hold a text of any length.
+    // A short link can decompress to a text of any length.
     if (size > most) {
       void reader.cancel();
       throw new BadLink(`the program of this link is larger than ${most >> 20} MB`);
@@ -46,7 +46,7 @@ async function through(
   return out;
 }
 
-/** A fragment that holds a program. */
+/** Encodes a program as a fragment. */
 export async function encode(shared: Shared): Promise<string> {
   const data = new TextEncoder().encode(JSON.stringify({ v: 1, ...shared }));
   const packed = await through(data, new CompressionStream("deflate-raw"), Infinity);
@@ -57,7 +57,7 @@ export async function encode(shared: Shared): Promise<string> {
 
 const string = (value: unknown): string => (typeof value === "string" ? value : "");
 
-/** The program of a fragment; null if it holds none. */
+/** Decodes the program of a fragment; null if it has none. */
 export async function decode(fragment: string): Promise<Shared | null> {
   const packed = /^#p=([\w-]*)$/.exec(fragment)?.[1];
   if (packed === undefined) {

@@ -1,4 +1,4 @@
-// The tab "Step": forward and back, waves and lanes as a grid, registers, memory, and what the current instruction does.
+// The tab "Step": steps forward and back, waves and lanes as a grid, registers, memory, and the effect of the current instruction.
 
 import { button, h, select } from "./dom";
 import { Stopped, type Engine } from "./engine";
@@ -8,17 +8,17 @@ import type { Finding, Program, State, View } from "./protocol";
 import { Registers } from "./registers";
 import type { Format } from "./values";
 
-/** What the stepper needs of the page. */
+/** The interface of the page that the stepper needs. */
 export interface Host {
   program(): Program;
   limit(): number;
-  /** Milliseconds after which a request is stopped. */
+  /** The time limit of a request, in milliseconds. */
   timeout(): number;
   cursorLine(): number;
   breakpoints(): number[];
   moved(state: State | null): void;
   say(text: string): void;
-  /** Whether a command runs, which Stop can end. */
+  /** Reports whether a command is running, which Stop can end. */
   busy(on: boolean): void;
 }
 
@@ -30,10 +30,10 @@ const FORMATS: [string, string][] = [
   ["f16", "f16 × 2"],
 ];
 
-/** Commands that a long run does not change: sent again, they go on. */
+/** Commands that can be repeated to continue after an interruption. */
 const RESUMABLE = /^(?:c|continue|u|until|fin|finish)\b/;
 
-/** Milliseconds that the pointer rests on a register before the page asks who wrote it. */
+/** Hover time on a register before its writer is requested, in milliseconds. */
 const REST = 200;
 
 export class Stepper {
@@ -78,7 +78,7 @@ export class Stepper {
     this.bar = h(
       "div",
       { class: "row toolbar", role: "toolbar", "aria-label": "Stepping" },
-      button("Restart", "Start again with the kernel as it is now", () => void this.start(), {
+      button("Restart", "Restart with the current kernel", () => void this.start(), {
         "data-test": "restart",
       }),
       step("|◀", "To the start of the run", "goto 0", "first"),
@@ -92,7 +92,7 @@ export class Stepper {
     );
     const prompt = h("input", {
       type: "text",
-      placeholder: "Command of the debugger, as: print v3 as f32, watch v2, why v5 3 (help lists them)",
+      placeholder: "Command of the debugger, e.g. print v3 as f32, watch v2, why v5 3 (help lists them)",
       "aria-label": "Command of the debugger",
       onkeydown: (e: KeyboardEvent) => {
         if (e.key !== "Enter") return;
@@ -133,7 +133,7 @@ export class Stepper {
     this.where.textContent = "";
   }
 
-  /** Starts the debugger with the kernel as it is now. */
+  /** Starts the debugger with the current kernel. */
   async start(): Promise<void> {
     const { host } = this;
     await this.after(async () => {
@@ -152,7 +152,7 @@ export class Stepper {
     });
   }
 
-  /** Ends it: the kernel has changed, or the engine was stopped. */
+  /** Ends the session, because the kernel has changed or the engine was stopped. */
   end(): void {
     if (this.state) void this.after(async () => void (await this.engine.request({ op: "end" }).catch(() => null)));
     this.state = this.before = null;
@@ -164,7 +164,7 @@ export class Stepper {
     this.stopping = true;
   }
 
-  /** Runs a command, and shows where it led. The debugger is started if need be. */
+  /** Runs a command and shows the resulting state. Starts the debugger if necessary. */
   async run(line: string, echo = false): Promise<void> {
     if (!this.state) await this.start();
     if (this.state) await this.after(() => this.command(line, echo));
@@ -174,7 +174,7 @@ export class Stepper {
     await this.run(`until ${this.host.cursorLine()}`);
   }
 
-  /** Starts again, and goes to the place of a finding. */
+  /** Restarts and goes to the position of a finding. */
   async stepTo(finding: Finding): Promise<void> {
     await this.start();
     if (!this.state) return;
@@ -184,7 +184,7 @@ export class Stepper {
     await this.look({ wave: finding.wave, lane: finding.lane ?? undefined });
   }
 
-  /** Sets or deletes a breakpoint of a run that has begun. */
+  /** Sets or deletes a breakpoint of a running session. */
   async toggleBreakpoint(line: number, on: boolean): Promise<void> {
     if (!this.state) return;
     await this.after(async () => {
@@ -194,10 +194,10 @@ export class Stepper {
     });
   }
 
-  /** One after the other: a key that is held down asks faster than a step takes. */
+  /** Serialises commands: a key that is held down repeats faster than steps complete. */
   private after(task: () => Promise<void>): Promise<void> {
     const guarded = async () => {
-      // Most commands take a few milliseconds: no flicker for those.
+      // Most commands take a few milliseconds, for which no progress is shown, to avoid flicker.
       const timer = window.setTimeout(() => this.host.busy(true), 150);
       this.working++;
       try {
@@ -224,12 +224,12 @@ export class Stepper {
       if (echo || state.failed) this.write(`> ${line}\n${state.failed ?? state.text ?? ""}`);
       if (state.failed && !echo) this.host.say(state.failed);
       this.show(state);
-      // A long command comes back now and then, to be stopped between.
+      // A long command returns periodically, so that it can be stopped.
       if (!state.paused || !RESUMABLE.test(line)) break;
       if (this.stopping) return this.host.say(`Paused at step ${state.time.toLocaleString("en")}.`);
       if (performance.now() > end) {
         const limit = `${this.host.timeout() / 1000} s`;
-        return this.host.say(`Paused after ${limit} at step ${state.time.toLocaleString("en")}: ▶▶ goes on.`);
+        return this.host.say(`Paused after ${limit} at step ${state.time.toLocaleString("en")}: ▶▶ continues.`);
       }
       this.host.say(`Running: step ${state.time.toLocaleString("en")} …`);
     }
@@ -281,7 +281,7 @@ export class Stepper {
     this.listing.textContent = state.listing ?? "";
     this.explanation.textContent = state.explain;
     this.lanes.draw(state, this.format);
-    // Only a move in the wave that is shown has changed its registers.
+    // Registers are marked as changed only after a step in the shown wave.
     const { before } = this;
     const same = before && before.wave === state.wave && before.workgroup.join() === state.workgroup.join();
     this.vectors.drawVectors(state, same ? before : null, this.format);
@@ -298,7 +298,7 @@ export class Stepper {
 
   private originTime = -1;
 
-  /** Asks who wrote a register once the pointer or the focus rests on it: one question at a time. */
+  /** Requests the writer of a register that is hovered or focused; one request at a time. */
   private rest(row: HTMLElement, name: string): void {
     clearTimeout(this.resting);
     const { state } = this;
@@ -318,7 +318,7 @@ export class Stepper {
       const text = !found
         ? "not written since the wave's start"
         : "unknown" in found
-          ? "last written long ago: ↶ looks for it without a limit"
+          ? "last written long ago: ↶ searches for it without a limit"
           : `last written at step ${found.time}${found.line ? `, line ${found.line}` : ""}: ${found.text}`;
       row.dataset.asked = String(state.time);
       row.dataset.origin = row.title = text;

@@ -1,8 +1,9 @@
-// Downloads and compiles the WebAssembly module, in a worker, so that the page can be used meanwhile. It gets the module's address.
+// Worker that downloads and compiles the WebAssembly module, so that the page remains usable. Its message is the module's
+// address.
 
 import { Decompress } from "fzstd";
 
-/** The module, decompressed and compiled while it arrives. */
+/** Decompresses and compiles the module while it is downloaded. */
 async function compile(url: string): Promise<WebAssembly.Module> {
   const response = await fetch(url);
   if (!response.ok || !response.body) throw new Error(`${url}: ${response.status} ${response.statusText}`);

@@ -1,6 +1,6 @@
-// Numbers of arrays and registers, and colours for them.
+// Formatting and colouring of numbers in arrays and registers.
 
-/** Bytes of base64. */
+/** Decodes base64. */
 export function bytes(base64: string): Uint8Array {
   const text = atob(base64);
   const out = new Uint8Array(text.length);
@@ -39,7 +39,7 @@ export function f32(bits: number): number {
   return scratch.getFloat32(0);
 }
 
-/** The elements of an array as numbers, to draw and to compare; those of 64 bits are rounded. */
+/** The elements of an array as numbers, for drawing and comparing; 64-bit elements are rounded. */
 export function numbers(dtype: string, data: Uint8Array): Float64Array {
   const size = SIZES[dtype] ?? 4;
   const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
@@ -70,7 +70,7 @@ export function element(dtype: string, data: Uint8Array, values: Float64Array, a
   return String(dtype === "u64" ? view.getBigUint64(8 * at, true) : view.getBigInt64(8 * at, true));
 }
 
-/** A number as text: floats with as many digits as tell them from their neighbours. */
+/** Formats a number: floats with the shortest digits that identify them. */
 export function format(dtype: string, value: number): string {
   if (Object.is(value, -0)) return "-0";
   if (!dtype.includes("f") || (dtype === "f64" && Number.isFinite(value))) return String(value);
@@ -87,7 +87,7 @@ export function format(dtype: string, value: number): string {
 
 export type Format = "hex" | "u32" | "i32" | "f32" | "f16";
 
-/** A register's 32 bits as text. */
+/** Formats the 32 bits of a register. */
 export function register(bits: number, as: Format): string {
   switch (as) {
     case "hex":
@@ -103,7 +103,7 @@ export function register(bits: number, as: Format): string {
   }
 }
 
-/** A register's value as a number, to compare lanes by. */
+/** The value of a register as a number, for comparing lanes. */
 export function numeric(bits: number, as: Format): number {
   switch (as) {
     case "i32":
@@ -117,7 +117,7 @@ export function numeric(bits: number, as: Format): number {
   }
 }
 
-// Lightness grows from end to end, and blue to yellow is told apart with every kind of colour vision.
+// Lightness increases monotonically, and blue and yellow are distinguishable with every kind of colour vision.
 const STOPS: [number, number, number][] = [
   [0, 32, 77],
   [32, 62, 110],

@@ -1,4 +1,4 @@
-// Runs the WebAssembly module, so that the page stays responsive. It gets the compiled module, then requests.
+// Worker that runs the WebAssembly module, so that the page stays responsive. It receives the compiled module, then requests.
 
 import { initSync, Engine } from "../pkg/wavesim_web.js";
 
@@ -19,7 +19,7 @@ self.onmessage = (event: MessageEvent) => {
     const answer = engine!.request(request);
     self.postMessage({ id, answer, ms: performance.now() - started });
   } catch (e) {
-    // A trap leaves the instance in an unknown state: the page replaces this worker.
+    // A trap leaves the instance in an undefined state: the page replaces this worker.
     self.postMessage({ id, trap: String(e) });
   }
 };

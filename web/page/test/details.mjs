@@ -1,11 +1,11 @@
-// Tests of details: what people do less often, and what went wrong once.
+// Tests of less common interactions, and regression tests.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { example, open, root, shots, status, tab, test, write } from "./lib.mjs";
 
-/** Two kernels for three targets, compressed. */
+/** A compressed bundle with two kernels for three targets. */
 const bundle = join(root, "../../tests/filetests/code_objects/relocated/relocated.bundle");
 const HEADER = "---\nout_y: u32[32]\nlocal = 32, 1, 1\nglobal = 1, 1, 1\n---\n";
 const LOOP = `${HEADER}loop:\n  v_add_nc_u32 v1, 1, v1\n  s_branch loop\n`;
@@ -24,7 +24,7 @@ async function start(page) {
   await at(page, 0);
 }
 
-/** A link to what the page shows. */
+/** Returns a link to the program that the page shows. */
 async function linkOf(page) {
   await test(page, "share").click();
   await page.waitForFunction(() => location.hash.startsWith("#p="));
@@ -188,7 +188,7 @@ export const details = {
       await test(page, "summary").getByText("1 waves").waitFor();
       const cells = await page.locator('[data-output="out"] td').allTextContents();
       assert.deepEqual(cells, ["41", "9", "2", "41"]);
-      // Another architecture's code takes the same arguments.
+      // Code for another architecture has the same arguments.
       assert.match(await args.inputValue(), /arange\(4\)\ni32=1/);
     }
     await choose(page, "Architecture", "");
@@ -283,7 +283,7 @@ export const details = {
     await other.waitForTimeout(700);
     await visit(url);
     await line(other, "s_nop 7").waitFor();
-    // What is changed is one's own.
+    // An edited program belongs to the user.
     await visit(link);
     await line(other, "s_endpgm").click();
     await other.keyboard.type(" ");
@@ -341,7 +341,7 @@ export const details = {
     await line(page, "s_barrier").click();
     await test(page, "to-line").click();
     await page.waitForFunction(() => document.querySelectorAll('[data-test="memory-lds"] td.changed').length > 8);
-    // Looking elsewhere is no step.
+    // Changing the view is not a step.
     await page.locator(".lane").nth(5).click();
     await where(page, /lane 5/);
     await page.waitForTimeout(200);
@@ -356,7 +356,7 @@ export const details = {
     await argument.locator('[data-output="arg_x"]').waitFor();
     await test(page, "step").click();
     await page.waitForTimeout(200);
-    // They stay open.
+    // The panes stay open.
     assert.equal(await page.locator("details.memory[open]").count(), 2);
     await argument.locator('[data-output="arg_x"]').waitFor();
     assert.ok(await page.locator('[data-memory="scratch"]').isHidden());
@@ -403,7 +403,7 @@ export const details = {
     await start(page);
     for (let i = 0; i < 9; i++) await test(page, "step").click();
     await at(page, 9);
-    // A pointer that passes over asks for nothing.
+    // A pointer that only passes over a register sends no request.
     for (const name of ["v0", "v1", "v2", "v4"]) await page.locator(`tr[data-register="${name}"] th`).hover();
     await test(page, "origin").getByText("v4: last written at step 8").waitFor();
     assert.equal(await page.locator("tr[data-origin]").count(), 1);
@@ -429,7 +429,7 @@ export const details = {
     await status(page, /Running: step/);
     await test(page, "stop").click();
     await status(page, /Paused at step/);
-    // Nothing kills it later.
+    // It is not ended later.
     await page.waitForTimeout(1800);
     await test(page, "continue").click();
     await status(page, /Running: step/);
@@ -448,7 +448,7 @@ export const details = {
     await test(page, "run").click();
     await test(page, "stop").click();
     await status(page, /^stopped$/);
-    // Also before the engine is there again.
+    // Also before the engine has restarted.
     await test(page, "run").click();
     await test(page, "stop").click();
     await status(page, /^stopped$/);
@@ -487,7 +487,7 @@ export const details = {
     await test(page, "stop").click();
     await status(page, /^stopped$/, 5000);
     assert.ok(await other.evaluate(() => document.body.classList.contains("busy")));
-    // The other page goes, and its run with it.
+    // The other page is closed, which ends its run.
     await other.context().close();
     await example(page, "first");
     await test(page, "run").click();

@@ -1,8 +1,8 @@
-// Measures the page in Chromium: first paint, ready, download, speed of a kernel, time of a step, memory over many steps.
+// Measures the page in Chromium: first paint, readiness, download, speed of a kernel, time of a step, memory over many steps.
 //
 //   node test/figures.mjs [MINUTES of stepping, 1 without]
 //
-// It fails where a figure is beyond its bound. Times are the best of several: other programs only make them longer.
+// It fails if a figure exceeds its bound. Times are minima of several runs, since other load only increases them.
 
 import { launch, open, serve, test, example, write } from "./lib.mjs";
 import { readFileSync } from "node:fs";
@@ -15,14 +15,14 @@ if (!browser) {
 }
 const server = await serve();
 let beyond = 0;
-/** Says a figure, and whether it is within its bound. */
+/** Prints a figure, and whether it is within its bound. */
 function figure(what, value, most, unit) {
   const good = value <= most;
   if (!good) beyond++;
   console.log(`${what}: ${Number(value.toPrecision(3))} ${unit} (at most ${most})${good ? "" : ": BEYOND"}`);
 }
 const visits = [];
-// The first visit warms up the browser itself.
+// The first visit warms up the browser.
 for (const visit of ["first visit", "second visit", "third visit"]) {
   const before = server.transferred.bytes;
   const started = Date.now();
@@ -61,7 +61,7 @@ for (let i = 0; i < 3; i++) {
 await example(page, "divergence");
 await test(page, "start").click();
 await test(page, "where").getByText("Step 0").waitFor();
-/** Steps and waits for what the step shows, in the page, without the time of the test's own messages. */
+/** Steps and waits for the display inside the page, to exclude the time of the test's own messages. */
 const steps = (n) =>
   page.evaluate(async (n) => {
     const times = [];
@@ -90,7 +90,7 @@ const heap = async () => {
   await cdp.send("HeapProfiler.collectGarbage");
   const { usedSize } = await cdp.send("Runtime.getHeapUsage");
   const { nodes } = await cdp.send("Memory.getDOMCounters");
-  // Of the engine that runs: the other one only reads texts.
+  // The memory of the engine that runs kernels; the other one only serves the editor.
   const workers = await Promise.all(page.workers().map((worker) => worker.evaluate(() => self.memoryBytes?.() ?? 0)));
   return { mb: usedSize / 1e6, nodes, wasm: Math.max(0, ...workers) / 1e6 };
 };
@@ -106,7 +106,7 @@ samples.push(await heap());
 console.log(
   `${taken} steps in ${minutes} minutes: heap ${samples.map((s) => s.mb.toFixed(1)).join(" ")} MB, engine ${samples.map((s) => s.wasm.toFixed(1)).join(" ")} MB, DOM nodes ${samples.map((s) => s.nodes).join(" ")}`,
 );
-// From the second on: the first run to the end makes checkpoints, of which there are as many as may be.
+// From the second run on: the first run to the end fills the memory for checkpoints.
 const [early, late] = [samples[Math.min(1, samples.length - 1)], samples[samples.length - 1]];
 figure("growth of the heap", late.mb - early.mb, 2, "MB");
 figure("growth of the engine's memory", late.wasm - early.wasm, 1, "MB");

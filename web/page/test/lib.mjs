@@ -1,4 +1,4 @@
-// What the tests of the page share: a server for the built files, Chromium, and steps that people take.
+// Shared code of the page tests: a server for the built files, Chromium, and user actions.
 
 import { createReadStream, existsSync, mkdirSync, readFileSync, statSync } from "node:fs";
 import { createServer } from "node:http";
@@ -13,7 +13,7 @@ mkdirSync(shots, { recursive: true });
 
 const TYPES = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".wasm": "application/wasm" };
 
-/** Serves the built page, compressed, as hosts of static files do. */
+/** Serves the built page with compression, like hosts of static files. */
 export async function serve(folder = join(root, "dist")) {
   if (!existsSync(join(folder, "index.html"))) throw new Error(`${folder} has no page: run scripts/build-web.sh`);
   const cache = new Map();
@@ -62,7 +62,7 @@ export function launch() {
   });
 }
 
-/** Opens the page and waits until its engine answers. What goes wrong in it is collected in `errors`. */
+/** Opens the page and waits until its engine answers. Errors of the page are collected in `errors`. */
 export async function open(browser, url, options = {}) {
   const context = await browser.newContext({
     viewport: { width: options.width ?? 1280, height: options.height ?? 800 },
@@ -85,7 +85,7 @@ export async function example(page, id) {
   await page.locator(`[data-example="${id}"]`).click();
 }
 
-/** Replaces the kernel's text as a paste does. */
+/** Replaces the kernel's text like a paste. */
 export async function write(page, text) {
   await page.locator(".left .cm-content").click();
   await page.keyboard.press("ControlOrMeta+a");

@@ -1,9 +1,9 @@
-// Clicks through every feature of the page in Chromium, and keeps screenshots in web/page/shots:
+// Tests every feature of the page in Chromium, and stores screenshots in web/page/shots:
 //
 //   node test/run.mjs [--smoke] [NAME…]      tests whose names contain NAME
-//   node test/run.mjs --url http://127.0.0.1:8000/    a page that is served already, as by `wavesim serve`
+//   node test/run.mjs --url http://127.0.0.1:8000/    a page that is already served, for example by `wavesim serve`
 //
-// --smoke runs the first tests only. Chromium is looked for in /usr/bin; CHROMIUM=PATH names another.
+// --smoke runs only the first tests. Chromium is searched in /usr/bin; CHROMIUM=PATH names another.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -57,7 +57,7 @@ const tests = {
     const v4 = page.locator('tr[data-register="v4"]');
     await page.waitForFunction(() => document.querySelector('tr[data-register="v4"]')?.classList.contains("changed"));
     assert.equal(await page.locator('tr[data-register="v4"] td').first().textContent(), "3f000000");
-    // Arguments are named where SGPRs hold their addresses.
+    // SGPRs that hold addresses of arguments show their names.
     assert.match(await page.locator('tr[data-register="s8"]').textContent(), /arg_a/);
     assert.match(await test(page, "explain").textContent(), /global_store_b32/i);
     await page.screenshot({ path: join(shots, "step.png") });
@@ -66,7 +66,7 @@ const tests = {
     await test(page, "back").click();
     await test(page, "where").getByText("Step 8", { exact: true }).waitFor();
     assert.match(await test(page, "explain").textContent(), /v_add_f32/i);
-    // To the cause of v2: the load.
+    // Goes to the cause of v2: the load.
     await page.locator('[data-cause="v2"]').click();
     await page.waitForFunction(() =>
       /global_load_b32 v2/.test(document.querySelector('[data-test="where"]').textContent),
@@ -185,7 +185,7 @@ const more = {
     await test(page, "continue").click();
     await page.waitForFunction(() => /s_and_saveexec/.test(document.querySelector('[data-test="where"]').textContent));
     await test(page, "step").click();
-    // Half of the lanes are odd.
+    // Half of the lanes have odd numbers.
     await page.waitForFunction(
       () => document.querySelectorAll(".lane.off").length >= 10 && document.querySelectorAll(".lane.on").length >= 10,
     );
@@ -202,7 +202,7 @@ const more = {
       (want) => document.querySelector('[data-test="where"]').textContent.startsWith(`Step ${want} `),
       before - 5,
     );
-    // Without the breakpoint, which would stop it before.
+    // Without the breakpoint, which would stop the run earlier.
     await page.locator(".left .cm-line", { hasText: "s_and_saveexec_b32" }).click();
     await page.keyboard.press("F9");
     await page.locator('.sign.break[title^="breakpoint"]').waitFor({ state: "detached" });
@@ -321,7 +321,7 @@ const more = {
     const visit = async (fragment, check) => {
       const other = await open(browser, url + fragment);
       await check(other);
-      // It still works.
+      // The page still works.
       await example(other, "first");
       await test(other, "run").click();
       await other.locator('[data-output="out_c"] td').first().waitFor({ timeout: 30000 });
