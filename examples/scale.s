@@ -1,4 +1,4 @@
-// y[i] = factor * x[i]: a kernel in LLVM's assembly, with its descriptor. This command runs it:
+// y[i] = factor * x[i]: a kernel in LLVM's assembly, with its descriptor. To run it:
 //
 //   wavesim run examples/scale.s --grid 2 --block 32 --arg 'x: f32[50]=arange(50)' --arg 'out_y: f32[50]' --arg 2.5 --arg i32=50
 //
@@ -14,7 +14,7 @@
     .amdhsa_kernarg_size \kernarg_bytes
     .amdhsa_user_sgpr_count 2
     .amdhsa_user_sgpr_kernarg_segment_ptr 1   // in s[0:1]
-    .amdhsa_system_sgpr_workgroup_id_x 1      // in the SGPR after those
+    .amdhsa_system_sgpr_workgroup_id_x 1      // in the next SGPR
     .amdhsa_next_free_vgpr 8
     .amdhsa_next_free_sgpr 16
     .amdhsa_wavefront_size32 1
@@ -26,7 +26,7 @@
 kernel scale, 24
   s_load_b128 s[4:7], s[0:1], 0x0             // x, y
   s_load_b64 s[8:9], s[0:1], 0x10             // factor, n
-  v_lshl_add_u32 v0, s2, 5, v0                // global id: 32 work-items a workgroup
+  v_lshl_add_u32 v0, s2, 5, v0                // global id: 32 work-items per workgroup
   s_waitcnt lgkmcnt(0)
   v_cmp_gt_u32_e32 vcc_lo, s9, v0
   s_and_saveexec_b32 s10, vcc_lo

@@ -2,7 +2,7 @@
 --
 --   nvim --headless --clean --cmd 'set rtp+=NVIM_DAP,editors/neovim' -c 'luafile editors/neovim/check.lua'
 --
--- It sets a breakpoint, runs to it, reads a lane, steps back, and prints what it sees. Exit code 1: something is missing.
+-- It sets a breakpoint, runs to it, reads a lane, steps back, and prints the results. Exit code 1: a check failed.
 package.path = "editors/neovim/?.lua;" .. package.path
 require("wavesim")
 local dap = require("dap")
@@ -30,7 +30,7 @@ local function stopped(count)
     print("no stop " .. count)
     vim.cmd("cquit")
   end
-  -- nvim-dap asks for the frames after the event.
+  -- nvim-dap requests the frames after the event.
   vim.wait(300)
   return dap.session().current_frame, stops[count]
 end

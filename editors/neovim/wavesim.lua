@@ -1,7 +1,7 @@
 -- Debug kernels with wavesim in nvim-dap.
 local dap = require("dap")
 
--- Not `vim.filetype.add`, which Neovim 0.7 has but does not use.
+-- Not `vim.filetype.add`, which Neovim 0.7 defines but does not use.
 vim.api.nvim_create_autocmd({ "BufRead", "BufNewFile" }, { pattern = "*.rdna", command = "setfiletype rdna" })
 
 dap.adapters.wavesim = { type = "executable", command = "wavesim", args = { "dap" } }
@@ -16,7 +16,7 @@ dap.configurations.rdna = {
   },
 }
 
--- Assembly files need a launch: vim.fn.input asks for it.
+-- Assembly files need launch parameters: vim.fn.input prompts for them.
 dap.configurations.asm = {
   {
     type = "wavesim",

@@ -15,7 +15,7 @@ int main(void) {
         a[i] = (float)i;
         b[i] = 0.5f;
     }
-    /* The kernel's addresses are the device's own: here each buffer has a round one. */
+    /* Device addresses are independent of host addresses; each buffer is mapped at a round one. */
     const uint64_t A = 0x100000, B = 0x200000, C = 0x300000, ARGS = 0x400000;
     uint64_t args[3] = {C, A, B};
 
@@ -42,7 +42,7 @@ int main(void) {
     printf("%llu instructions in %llu waves, c[%d] = %g\n", (unsigned long long)outcome.instructions,
            (unsigned long long)outcome.waves, N - 1, c[N - 1]);
 
-    /* One workgroup too many reads beyond the end of a. */
+    /* With one workgroup too many, the kernel reads beyond the end of a. */
     launch.grid[0] = GROUPS + 1;
     wavesim_status status = wavesim_device_launch(device, &launch, &outcome);
     printf("status %d, %s at address 0x%llx, workgroup %u, lane %d\n", (int)status, outcome.fault,

@@ -2,7 +2,7 @@
  *
  * s[0:1] points to the arguments (the addresses of c, a and b), s15 is the number of the workgroup, v0 that of
  * the work-item.
- * `wavesim asm --show-encoding` prints such words for the text on the right. */
+ * `wavesim asm --show-encoding` prints these words for the instructions on the right. */
 #include <stdint.h>
 
 static const uint32_t vector_add[] = {

@@ -1,4 +1,4 @@
-/* What is in a code object: its kernels with their arguments, and its variables. */
+/* Lists the contents of a code object: kernels with their arguments, and variables. */
 #include "wavesim.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +51,7 @@ int main(int argc, char **argv) {
             return failed();
         printf("%s: %llu bytes%s\n", name, (unsigned long long)size, address ? "" : " at no address");
     }
-    /* What is not there is an error. */
+    /* An index beyond the last kernel is an error. */
     char name[4];
     if (wavesim_module_kernel_name(module, kernels, name, sizeof name) != WAVESIM_BAD_ARGUMENT)
         return 1;

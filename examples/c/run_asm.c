@@ -1,4 +1,4 @@
-/* Machine code that uses the pointers of the host, run by run_asm, which several emulators have. */
+/* Runs machine code that uses host pointers, with run_asm, an entry point that several emulators provide. */
 #include "kernel.h"
 #include "wavesim.h"
 #include <stdio.h>
@@ -19,7 +19,7 @@ int main(void) {
     }
     printf("c[0] = %g, c[%d] = %g\n", c[0], N - 1, c[N - 1]);
 
-    /* A pointer to nothing is an error, not a crash. */
+    /* An access through an invalid pointer is an error, not a crash. */
     args[1] = 0x10;
     int status = run_asm((const char *)vector_add, sizeof vector_add, GROUPS, 1, 1, 64, 1, 1, args);
     printf("status %d: %.*s\n", status, (int)strcspn(wavesim_last_error(), "\n"), wavesim_last_error());

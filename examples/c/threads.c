@@ -22,7 +22,7 @@ static void *work(void *pointer) {
     uint32_t user_sgprs[15] = {(uint32_t)(uintptr_t)args, (uint32_t)((uint64_t)(uintptr_t)args >> 32)};
     wavesim_device device;
     wavesim_device_create("rdna3", &device);
-    /* Guest and host addresses are the same here. */
+    /* Guest addresses equal host addresses in this example. */
     wavesim_device_map(device, (uint64_t)(uintptr_t)job, job, sizeof *job, true);
     wavesim_device_map(device, (uint64_t)(uintptr_t)args, args, sizeof args, false);
     struct wavesim_launch launch;
@@ -40,7 +40,7 @@ static void *work(void *pointer) {
         }
         if (wavesim_device_launch(device, &launch, NULL) != WAVESIM_OK) {
             job->failures++;
-            /* The text is this thread's own. */
+            /* The error message is thread-local. */
             snprintf(job->error, sizeof job->error, "%.*s", (int)strcspn(wavesim_last_error(), "\n"), wavesim_last_error());
         }
     }

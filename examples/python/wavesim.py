@@ -57,7 +57,7 @@ def check(status):
 
 
 class Device:
-    """A device and the ctypes arrays that its kernels reach, at the arrays' own addresses."""
+    """A device with mapped ctypes arrays, which its kernels access at the host addresses of the arrays."""
 
     def __init__(self, target):
         handle = c_uint64()

@@ -1,5 +1,5 @@
-# Steps that each number n from 1 to 64 needs to reach 1 (n / 2 if even, 3n + 1 if odd). Threads leave the loop one by one:
-# s1 has the bits of those still in it, and the warp continues while there are any.
+# Counts the Collatz steps (n / 2 if even, 3n + 1 if odd) from each n from 1 to 64 to 1. Threads leave the loop one by
+# one: s1 is the mask of the threads in the loop, and the warp continues until it is zero.
 .warps 2
 
     addi x5, x1, 1          # the number

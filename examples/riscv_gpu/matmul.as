@@ -1,5 +1,5 @@
 # C = A * B for matrices of 8 by 8 words: A from address 0 on, B from 64, C from 128. Each thread computes one element.
-# There is no multiplication: it is computed bit by bit, in the threads whose bit is set.
+# The machine has no multiplication: products are computed bit by bit, with the threads masked by the bit.
 .blocks 1
 .warps 2
 

@@ -1,5 +1,5 @@
-# The sum of 256 words from address 0 on, at address 600. Each warp folds its 32 words in place, then leaves its sum in 512 + warp and a
-# mark in 528 + warp; the first warp of the last block waits for the marks and adds up. There are no barriers; the marks replace them.
+# Sums 256 words from address 0 on into address 600. Each warp reduces its 32 words in place, then stores its sum to 512 + warp
+# and a flag to 528 + warp; the first warp of the last block polls the flags, which replace barriers, and adds the sums.
 .blocks 4
 .warps 2
 

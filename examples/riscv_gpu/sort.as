@@ -1,5 +1,5 @@
-# Each block sorts 32 words, signed, in place: block n those from address 32 n on. Neighbours that are out of order are exchanged,
-# alternately in even and in odd pairs.
+# Each block sorts 32 signed words in place: block n those from address 32 n on. This is odd-even transposition sort: adjacent
+# words that are out of order are exchanged, alternately in even and in odd pairs.
 .blocks 4
 
     slli x5, x2, 5
