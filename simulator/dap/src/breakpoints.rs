@@ -1,4 +1,4 @@
-//! Breakpoints of all kinds. Each request replaces the breakpoints of its kind, or of its source.
+//! Breakpoints of all kinds. Each request replaces the breakpoints of its kind, or of its source file.
 
 use super::protocol::{
     Breakpoint, Breakpoints, DataBreakpoint, DataBreakpointInfoArguments, FunctionBreakpoint,
@@ -9,7 +9,7 @@ use serde_json::json;
 use wavesim_debug::breakpoint::{self, Access, HitCount};
 use wavesim_inspect::check::Check;
 
-/// The kinds of breakpoints that belong to no source, as reasons of a stop.
+/// Breakpoint kinds without a source, as reasons for a stop.
 const FUNCTION: &str = "function breakpoint";
 const INSTRUCTION: &str = "instruction breakpoint";
 
@@ -79,13 +79,13 @@ impl Session<'_, '_> {
     fn set_at(&mut self, key: &str, pc: u64, when: &When) -> Breakpoint {
         let program = &self.debugger.timeline.prepared.program;
         let reference = format!("0x{:x}", program.address(pc));
-        let place = program.place(pc);
+        let location = program.place(pc);
         let added = count(when).and_then(|count| {
             let condition = given(&when.condition).map(|text| self.debugger.condition(&text)).transpose()?;
             Ok(self.debugger.add_breakpoint(breakpoint::Breakpoint {
                 number: 0,
                 pc,
-                place,
+                location,
                 condition,
                 wave: None,
                 temporary: false,
@@ -108,7 +108,7 @@ impl Session<'_, '_> {
         }
     }
 
-    /// The reason of a stop at a breakpoint.
+    /// Returns the reason for a stop at a breakpoint.
     pub fn kind_of(&self, number: u32) -> &'static str {
         let has = |key: &str| self.set.get(key).is_some_and(|list| list.contains(&number));
         match () {
@@ -118,7 +118,7 @@ impl Session<'_, '_> {
         }
     }
 
-    /// The name under which a value can be watched: what the debugger's `watch` takes, after the wave.
+    /// Returns the data id of a value: the wave, and the argument of the debugger's `watch`.
     pub fn data_breakpoint_info(&mut self, arguments: DataBreakpointInfoArguments) -> Answer {
         self.select(arguments.frame_id)?;
         let mut text = arguments.name.clone();
@@ -203,7 +203,7 @@ fn count(when: &When) -> Result<Option<HitCount>, String> {
     given(&when.hit_condition).map(|text| HitCount::parse(&text)).transpose()
 }
 
-/// A text that is not empty: clients send empty ones for what the user has deleted.
+/// Treats empty texts as absent: clients send empty ones for conditions that the user has deleted.
 fn given(text: &Option<String>) -> Option<String> {
     text.clone().filter(|t| !t.trim().is_empty())
 }

@@ -1,4 +1,4 @@
-//! Small launches: what one takes beside the time of its waves.
+//! Small launches: the overhead of a launch beyond the execution of its waves.
 
 use super::{BenchError, median};
 use wavesim_engine::sched::dispatch::{self, Dispatch, RunStats};
@@ -11,25 +11,25 @@ use wavesim_loader::request;
 use wavesim_machine::fault::Fault;
 use wavesim_machine::memory::Memory;
 
-/// A launch's figures.
+/// Figures of a launch.
 #[derive(Debug, Clone)]
 pub struct LaunchFigures {
-    /// What it is.
+    /// Name of the launch.
     pub name: &'static str,
     /// Statistics of one launch.
     pub stats: RunStats,
     /// Median time of a launch.
     pub seconds: f64,
-    /// Time of its waves alone: the part of a launch with a thousand times as many workgroups.
+    /// Time for the waves alone: their share in a launch with a thousand times as many workgroups.
     pub waves_seconds: f64,
 }
 
 const EMPTY: &str = include_str!("../../bench/empty.s");
 const SCALE: &str = include_str!("../../../examples/scale.s");
-/// How many times as many workgroups the launch has by which the time of waves is measured.
+/// Factor of workgroups in the launch that determines the time of waves.
 const MANY: u32 = 1000;
 
-/// Measures an empty launch and one of eight waves, for about `budget_s` seconds each.
+/// Measures an empty launch and a launch of eight waves, for about `budget_s` seconds each.
 pub fn measure(budget_s: f64) -> Result<Vec<LaunchFigures>, BenchError> {
     Ok(vec![
         figures("empty", EMPTY, "empty", [1, 1, 1], [32, 1, 1], budget_s)?,
@@ -60,7 +60,8 @@ fn figures(
     Ok(LaunchFigures { name, stats, seconds, waves_seconds })
 }
 
-/// A kernel that takes two buffers of a float for each work-item, a factor, and a count; or nothing.
+/// Prepares a launch of a kernel that takes two buffers with a float per work-item, a factor, and a count; or
+/// no arguments.
 fn prepare(source: &str, kernel: &str, grid: [u32; 3], block: [u32; 3]) -> Result<Prepared, BenchError> {
     let object = Reading::default().assemble(kernel, source).map_err(|e| BenchError::Wrong {
         workload: "launches",

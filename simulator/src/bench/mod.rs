@@ -1,8 +1,8 @@
-//! Benchmarks: the speed of the interpreter on built-in workloads, and what the host can do for comparison.
+//! Benchmarks: the speed of the interpreter on built-in workloads, and the rates of the host for comparison.
 //!
-//! [`workloads`] has the kernels, `wavesim-native` the same computations in Rust, [`mod@host`] the rates of the host,
-//! [`instructions`] counts host instructions, [`operations`] measures each instruction of an architecture, [`launches`] what a
-//! small launch takes.
+//! [`workloads`] has the kernels, and `wavesim-native` the same computations in Rust. [`mod@host`] measures
+//! the rates of the host, [`instructions`] counts host instructions, [`operations`] measures each instruction
+//! of an architecture, and [`launches`] measures small launches.
 
 pub mod host;
 pub mod instructions;
@@ -24,7 +24,7 @@ use wavesim_machine::fault::Fault;
 use wavesim_machine::memory::{AllocError, MemError, Memory};
 pub use workloads::{Form, WORKLOADS, Workload};
 
-/// Why a benchmark failed.
+/// The reason why a benchmark failed.
 #[derive(Debug, thiserror::Error)]
 pub enum BenchError {
     /// The code object cannot be loaded.
@@ -42,19 +42,19 @@ pub enum BenchError {
     /// No device accepts the launch.
     #[error(transparent)]
     Dispatch(#[from] DispatchError),
-    /// The host has no compiled engine.
+    /// The host does not support the compiled engine.
     #[cfg(feature = "jit")]
     #[error(transparent)]
     Refused(#[from] wavesim_jit::Refused),
     /// The kernel faulted.
     #[error("{0}")]
     Fault(Box<Fault>),
-    /// The workload was not compiled for this.
+    /// The workload has no code object for this form.
     #[error("{workload} has no code for {}", form.name())]
     NoCode {
         /// Name of the workload.
         workload: &'static str,
-        /// What was requested.
+        /// The requested form.
         form: Form,
     },
     /// The result is wrong, or a check has findings.
@@ -62,12 +62,12 @@ pub enum BenchError {
     Wrong {
         /// Name of the workload.
         workload: &'static str,
-        /// What differs.
+        /// The difference.
         what: String,
     },
 }
 
-/// One workload's figures.
+/// Figures of a workload.
 #[derive(Debug, Clone)]
 pub struct Figures {
     /// Name of the workload.
@@ -80,24 +80,24 @@ pub struct Figures {
     pub native_seconds: Option<f64>,
     /// Lanes of a wave.
     pub lanes: u32,
-    /// Multiplications and additions of matrices in a launch, if it is about them.
+    /// Number of matrix multiplications and additions in a launch, if the workload is a matrix product.
     pub operations: Option<f64>,
-    /// Of the compiled engine, if it was measured.
+    /// Figures of the compiled engine, if it was measured.
     pub compiled: Option<CompiledFigures>,
 }
 
-/// What the compiled engine does with a workload, measured alternately with the interpreter.
+/// Figures of the compiled engine, measured alternately with the interpreter.
 #[derive(Debug, Clone, Copy)]
 pub struct CompiledFigures {
-    /// Median time of a launch whose code is there.
+    /// Median time of a launch with previously compiled code.
     pub seconds: f64,
-    /// Time that compiling took.
+    /// Compile time.
     pub compile_seconds: f64,
-    /// Operations compiled.
+    /// Number of operations compiled.
     pub operations: u32,
-    /// Units that the code generator refused.
+    /// Number of units that the code generator rejected.
     pub failed: u32,
-    /// Bytes of code.
+    /// Size of the code in bytes.
     pub bytes: u64,
 }
 
@@ -112,7 +112,7 @@ impl Figures {
         self.lanes as f64 * self.wave_instr_per_s()
     }
 
-    /// Multiplications and additions of matrices per second.
+    /// Matrix multiplications and additions per second.
     pub fn operations_per_s(&self) -> Option<f64> {
         Some(self.operations? / self.seconds)
     }
@@ -123,17 +123,17 @@ pub struct Prepared {
     /// The workload.
     pub workload: &'static Workload,
     run: prepared::Prepared,
-    /// Its buffers.
+    /// The buffers.
     pub buffers: Vec<Buffer>,
-    /// Register files, which are kept from launch to launch, as devices of hosts do.
+    /// Register files, which are retained between launches, as devices of the host APIs do.
     pool: Pool,
 }
 
 /// A buffer of a workload.
 pub struct Buffer {
-    /// Its address in global memory.
+    /// The address in global memory.
     pub address: u64,
-    /// Its initial contents.
+    /// The initial contents.
     pub initial: Vec<u32>,
 }
 
@@ -178,7 +178,7 @@ impl Prepared {
         dispatch::run(&dispatch, &self.run.memory).map_err(BenchError::Fault)
     }
 
-    /// As [`Prepared::launch`], by compiled code.
+    /// As [`Prepared::launch`], with compiled code.
     pub fn launch_compiled(
         &self,
         threads: usize,
@@ -202,15 +202,15 @@ impl Prepared {
         }
     }
 
-    /// Checks for a launch, which have looked at the program.
+    /// Creates the checker for a launch, including its analysis of the program.
     ///
     /// # Errors
-    /// If it cannot run.
+    /// The launch cannot run.
     pub fn checker(&self, checks: &[Check]) -> Result<Checker<'_>, BenchError> {
         Ok(Checker::new(&self.run, checks)?)
     }
 
-    /// The present contents of a buffer, in dwords.
+    /// Returns the current contents of a buffer in dwords.
     pub fn read(&self, buffer: usize) -> Result<Vec<u32>, BenchError> {
         let Buffer { address, initial } = &self.buffers[buffer];
         let mut bytes = vec![0; initial.len() * 4];
@@ -244,8 +244,8 @@ pub fn measure(
     Ok(Figures { name: workload.name, stats, seconds, native_seconds, lanes, operations, compiled: None })
 }
 
-/// As [`measure`], with the compiled engine beside the interpreter: one launch of each in turn. Both results are
-/// verified. `beside`: another thread compiles what runs often.
+/// As [`measure`], with the compiled engine in addition to the interpreter: one launch of each in turn. Both
+/// results are verified. With `background`, another thread compiles frequently executed code.
 #[cfg(feature = "jit")]
 pub fn measure_compiled(
     workload: &'static Workload,
@@ -326,7 +326,7 @@ pub fn measure_checks(
     Ok(CheckFigures { name: workload.name, seconds, each, all })
 }
 
-/// Median time of `run`, called for about `budget_s` seconds, three times at least.
+/// Returns the median time of `run`, called for about `budget_s` seconds, but at least three times.
 pub fn median(budget_s: f64, mut run: impl FnMut() -> Result<(), BenchError>) -> Result<f64, BenchError> {
     let start = Instant::now();
     let mut times = Vec::new();
@@ -338,7 +338,7 @@ pub fn median(budget_s: f64, mut run: impl FnMut() -> Result<(), BenchError>) ->
     Ok(middle(times))
 }
 
-/// The median.
+/// Returns the median.
 fn middle(mut times: Vec<f64>) -> f64 {
     times.sort_by(f64::total_cmp);
     times[times.len() / 2]

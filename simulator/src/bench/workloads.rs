@@ -16,10 +16,11 @@ pub enum Arg {
 /// The computation of a workload on the host.
 pub type Native = Box<dyn FnMut()>;
 
-/// What a workload was compiled for.
+/// The target for which a workload was compiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// RDNA 3, waves of 32: what is measured by default. A workload of another architecture only has that one's here.
+    /// RDNA 3, waves of 32: the default. A workload that exists only for another architecture has that code
+    /// here.
     Wave32,
     /// RDNA 3, waves of 64.
     Wave64,
@@ -28,7 +29,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// As messages name it.
+    /// Returns the name used in messages.
     pub fn name(self) -> &'static str {
         match self {
             Form::Wave32 => "waves of 32",
@@ -37,7 +38,7 @@ impl Form {
         }
     }
 
-    /// The options of `wavesim bench` that choose it.
+    /// Returns the options of `wavesim bench` that select the form.
     pub fn arguments(self) -> &'static [&'static str] {
         match self {
             Form::Wave32 => &[],
@@ -51,11 +52,11 @@ impl Form {
 pub struct Workload {
     /// The name on the command line.
     pub name: &'static str,
-    /// What it measures.
+    /// A description of the measured operations.
     pub what: &'static str,
-    /// The code objects, by [`Form`]; none if the kernel is for another.
+    /// The code objects, by [`Form`]; `None` if the kernel does not support the form.
     pub code: [Option<&'static [u8]>; 3],
-    /// The kernel in it.
+    /// The name of the kernel in the code object.
     pub kernel: &'static str,
     /// Workgroups in the grid.
     pub grid: [u32; 3],
@@ -67,12 +68,12 @@ pub struct Workload {
     pub check: fn(&Prepared) -> Result<(), BenchError>,
     /// The same computation on the host.
     pub native: Option<fn(&Prepared) -> Native>,
-    /// Multiplications and additions of matrices, if it is about them.
+    /// Number of matrix multiplications and additions, if the workload is a matrix product.
     pub operations: Option<f64>,
 }
 
 impl Workload {
-    /// The code object of a form.
+    /// Returns the code object of a form.
     pub fn code(&self, form: Form) -> Option<&'static [u8]> {
         self.code[form as usize]
     }
@@ -342,7 +343,7 @@ pub static WORKLOADS: &[Workload] = &[
         grid: [(MATMUL_F16_N / 64) as u32, (MATMUL_F16_N / 64) as u32, 1],
         block: [64, 1, 1],
         args: args_f16,
-        // Its sums have another order.
+        // The sums are in a different order.
         check: |p| near(p, 2, &product_f16(p), 1e-5),
         native: Some(native_f16),
         operations: Some(MATMUL_F16_OPERATIONS),
@@ -379,7 +380,7 @@ pub static WORKLOADS: &[Workload] = &[
     },
 ];
 
-/// A box of large spheres, two in it, and a lamp: center, radius, emission, colour.
+/// A box of large spheres with two spheres inside, and a lamp: center, radius, emission, colour.
 const SPHERES: [[f64; 8]; 8] = [
     [-1001.5, 0.0, 0.0, 1000.0, 0.0, 0.75, 0.25, 0.25],
     [1001.5, 0.0, 0.0, 1000.0, 0.0, 0.25, 0.25, 0.75],
@@ -391,18 +392,18 @@ const SPHERES: [[f64; 8]; 8] = [
     [0.0, 1.5, 1.0, 0.5, 12.0, 0.0, 0.0, 0.0],
 ];
 
-/// The dwords of an f64.
+/// Returns the dwords of an f64.
 fn words(value: f64) -> [u32; 2] {
     [value.to_bits() as u32, (value.to_bits() >> 32) as u32]
 }
 
-/// Pairs of pseudo-random f16 in 0..1.
+/// Returns pairs of pseudo-random f16 values in 0..1.
 fn halves(count: usize, seed: u32) -> Vec<u32> {
     let half = |single: u32| convert(single as u128, Ty::F32, Ty::F16, &FloatEnv::KEEP) as u32;
     floats(count, seed).chunks_exact(2).map(|pair| half(pair[0]) | half(pair[1]) << 16).collect()
 }
 
-/// Two matrices of f16, room for their product, and the size.
+/// Returns two f16 matrices, space for their product, and the size.
 fn args_f16() -> Vec<Arg> {
     let count = MATMUL_F16_N * MATMUL_F16_N;
     vec![
@@ -413,14 +414,14 @@ fn args_f16() -> Vec<Arg> {
     ]
 }
 
-/// The product as the host computes it.
+/// Returns the product as the host computes it.
 fn product_f16(p: &Prepared) -> Vec<f32> {
     let (a, b, mut c) = matrices_f16(p);
     native::matmul(&a, &b, &mut c, MATMUL_F16_N);
     c
 }
 
-/// A closure that computes it each time it is called.
+/// Returns a closure that computes the product.
 fn native_f16(p: &Prepared) -> Native {
     let (a, b, mut c) = matrices_f16(p);
     Box::new(move || {
@@ -429,7 +430,7 @@ fn native_f16(p: &Prepared) -> Native {
     })
 }
 
-/// The f16 matrices as f32, the second one by rows, and room for the product.
+/// Returns the f16 matrices as f32, the second one transposed to row-major order, and space for the product.
 fn matrices_f16(p: &Prepared) -> (Vec<f32>, Vec<f32>, Vec<f32>) {
     let single =
         |half: u32| f32::from_bits(convert(half as u16 as u128, Ty::F16, Ty::F32, &FloatEnv::KEEP) as u32);
@@ -450,12 +451,12 @@ fn step() -> f32 {
     3.0 / (1 << LOG2_WIDTH) as f32
 }
 
-/// An output buffer, an iteration count and its padding.
+/// Returns an output buffer, an iteration count and padding.
 fn out(items: usize, iters: u32) -> Vec<Arg> {
     vec![Arg::Buffer(vec![0; items]), Arg::Word(iters), Arg::Word(0)]
 }
 
-/// Pseudo-random values in 0..1, the same in every run (linear congruential generator).
+/// Returns pseudo-random values in 0..1, the same in every run (linear congruential generator).
 fn floats(count: usize, seed: u32) -> Vec<u32> {
     let mut state = seed;
     std::iter::repeat_with(|| {

@@ -225,7 +225,7 @@ fn compiled(_: &'static bench::Workload, _: Form, _: &BenchArgs) -> anyhow::Resu
     bail!("--engine jit: this wavesim was built without the feature `jit`")
 }
 
-/// Which code objects the options select.
+/// Returns the form that the options select.
 fn form(args: &BenchArgs) -> anyhow::Result<Form> {
     match (args.arch, args.wave) {
         (None | Some(Arch::Rdna3), None | Some(32)) => Ok(Form::Wave32),
@@ -240,7 +240,7 @@ fn form(args: &BenchArgs) -> anyhow::Result<Form> {
     }
 }
 
-/// Measures launches that are small.
+/// Measures small launches.
 fn small_launches(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     let all = launches::measure(args.seconds)?;
     if args.json {
@@ -272,7 +272,7 @@ fn small_launches(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     Ok(super::OK)
 }
 
-/// Measures each instruction, beside the multiply-add of its format in the same run.
+/// Measures each instruction, and the multiply-add of its format in the same run.
 fn operations(arch: Arch, part: &str, json: bool, out: &mut dyn Write) -> anyhow::Result<u8> {
     let Costs { costs, not_run, single, double } = operations::measure(arch, part)?;
     if costs.is_empty() && not_run.is_empty() {
@@ -309,7 +309,8 @@ fn operations(arch: Arch, part: &str, json: bool, out: &mut dyn Write) -> anyhow
     Ok(super::OK)
 }
 
-/// Counts host instructions and compares them with the baseline, unless another compiler or host made that.
+/// Counts host instructions and compares them with the baseline, unless the baseline is from another compiler
+/// or host.
 fn count(args: &BenchArgs, form: Form, out: &mut dyn Write) -> anyhow::Result<u8> {
     let own = std::env::current_exe()?;
     if how(args) != How::Plain {
@@ -361,7 +362,7 @@ fn count(args: &BenchArgs, form: Form, out: &mut dyn Write) -> anyhow::Result<u8
     Ok(super::OK)
 }
 
-/// How launches are run whose instructions are counted.
+/// Returns the way in which launches are executed for counting.
 fn how(args: &BenchArgs) -> How {
     match args.engine {
         _ if args.checks => How::Checked,
@@ -370,7 +371,7 @@ fn how(args: &BenchArgs) -> How {
     }
 }
 
-/// Counts host instructions of plain launches beside those of others.
+/// Counts host instructions of both plain launches and others.
 fn count_both(args: &BenchArgs, form: Form, own: &Path, out: &mut dyn Write) -> anyhow::Result<u8> {
     let how = how(args);
     let name = if how == How::Checked { "checked" } else { "compiled" };

@@ -1,7 +1,8 @@
-//! Opening kernels, for every command that takes one.
+//! Opens kernels, for every command that takes one.
 //!
-//! Content and name decide what a file is: a launch description (`.json`), a code object (ELF or a bundle), an assembly
-//! file (`.s`), an assembly program of an architecture with its own assembler (`.as`), else a text kernel.
+//! Content and name determine the kind of a file: a launch description (`.json`), a code object (ELF or a
+//! bundle), an assembly file (`.s`), an assembly program of an architecture with its own assembler (`.as`),
+//! or else a text kernel.
 
 use super::Diagnostics;
 use super::execute::{parse_schedule, replace_semantics};
@@ -26,7 +27,7 @@ use wavesim_machine::memory::Memory;
 use wavesim_text::Options;
 use wavesim_text::constant::Constants;
 
-/// What `check`, `debug` and `tui` run
+/// The input of `check`, `debug` and `tui`
 #[derive(Debug, Clone, clap::Args)]
 pub struct InputArgs {
     /// A text kernel, an assembly file (`.s`), a code object, or a launch description (`.json`)
@@ -60,7 +61,7 @@ impl InputArgs {
         Ok(prepared)
     }
 
-    /// The orders of waves and of workgroups.
+    /// Returns the orders of waves and of workgroups.
     pub fn orders(&self) -> (Schedule, GroupOrder) {
         let mut orders = (self.schedule, GroupOrder::default());
         for choice in &self.order {
@@ -70,7 +71,7 @@ impl InputArgs {
         orders
     }
 
-    /// The launch. One that no device accepts is an error.
+    /// Returns the launch. A launch that no device accepts is an error.
     pub fn dispatch<'p>(&self, prepared: &'p Prepared) -> anyhow::Result<Dispatch<'p>> {
         let (schedule, order) = self.orders();
         let dispatch = Dispatch { schedule, order, ..prepared.dispatch(self.max_instructions) };
@@ -115,7 +116,7 @@ pub struct FileArgs {
 }
 
 impl FileArgs {
-    /// The files that may be opened.
+    /// Returns the files that may be opened.
     pub fn access(&self) -> Result<Files, FileError> {
         self.files_below.as_deref().map_or(Ok(Files::anywhere()), Files::below)
     }
@@ -177,18 +178,18 @@ enum Form {
     Description,
 }
 
-/// Whether a path names a launch description.
+/// Returns whether a path names a launch description.
 pub fn is_description(path: &Path) -> bool {
     path.extension().is_some_and(|e| e == "json")
 }
 
-/// Whether a path has an extension of code objects or bundles.
+/// Returns whether a path has an extension of code objects or bundles.
 pub fn names_object(path: &Path) -> bool {
     let extension = path.extension().and_then(|e| e.to_str());
     matches!(extension, Some("co" | "o" | "so" | "hsaco" | "bundle" | "hipfb"))
 }
 
-/// What to do with a file whose extension says that it is not a kernel.
+/// Returns advice for a file whose extension shows that it is not a kernel.
 fn no_kernel(path: &Path) -> Option<&'static str> {
     match path.extension().and_then(|e| e.to_str())? {
         "c" | "cc" | "cl" | "cpp" | "cu" | "hip" => {
@@ -217,8 +218,8 @@ fn form(path: &Path, bytes: &[u8]) -> Form {
 }
 
 impl KernelArgs {
-    /// Opens a kernel and prepares it to run, with `guard` unused bytes between its arguments. `data`: initial memory, for
-    /// assembly programs.
+    /// Opens a kernel and prepares it to run, with `guard` unused bytes between its arguments. `data` is the
+    /// file of initial memory for assembly programs.
     pub fn prepare(&self, path: &Path, data: Option<&Path>, guard: u64) -> anyhow::Result<Prepared> {
         if is_description(path) {
             return Ok(self.description(path, guard)?.prepared);
@@ -318,7 +319,7 @@ impl KernelArgs {
         Ok(prepared)
     }
 
-    /// An assembly program of an architecture with its own assembler, with its data.
+    /// Prepares an assembly program of an architecture with its own assembler, with its data.
     fn program(
         &self,
         arch: Arch,
@@ -355,7 +356,7 @@ impl KernelArgs {
         plain::prepare(unit, arch, machine, source, &words, self.global_bytes(32)).with_context(|| name)
     }
 
-    /// The options with which assembly files are read.
+    /// Returns the options for reading assembly files.
     pub fn reading(&self, path: &Path) -> anyhow::Result<Reading> {
         let constants = self.constants()?;
         let mut defines = Vec::new();
@@ -386,7 +387,7 @@ impl KernelArgs {
         Ok(prepared)
     }
 
-    /// A kernel of a code object with the arguments of the command line.
+    /// Prepares a kernel of a code object with the arguments of the command line.
     fn object(&self, file: &[u8], guard: u64) -> anyhow::Result<Prepared> {
         let wish = match &self.target {
             Some(name) => {
@@ -417,7 +418,7 @@ impl KernelArgs {
             list.push(request::argument(text, index, &options)?);
         }
         for (index, (entry, parameter)) in list.iter_mut().zip(kernel.explicit()).enumerate() {
-            // Arguments without a name get the name of the parameter.
+            // Arguments without a name take the name of the parameter.
             if let Some(name) = parameter.name.as_ref().filter(|_| entry.0 == format!("arg{index}")) {
                 entry.0 = name.clone();
             }
@@ -427,7 +428,7 @@ impl KernelArgs {
         let shape = block.unwrap_or([1; 3]);
         let request = Request { grid, block: shape, dynamic_lds: 0, args: list, outputs: named };
         let prepared = request.prepare(&kernel, Memory::with_guard(global_bytes, guard)?)?;
-        // Errors of the arguments are reported before these.
+        // Errors in the arguments take precedence over these.
         if call.grid.is_none() {
             bail!("--grid X[,Y[,Z]] is missing: the number of workgroups");
         }
@@ -438,7 +439,7 @@ impl KernelArgs {
     }
 }
 
-/// The words of a text that can be names.
+/// Returns the words of a text that can be names.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|w| !w.is_empty())
 }
@@ -447,13 +448,13 @@ fn mentions(text: &str, name: &str) -> bool {
     words(text).any(|w| w == name)
 }
 
-/// A suggestion for a name that does not occur in a text.
+/// Returns a suggestion for a name that does not occur in a text.
 fn similar(text: &str, name: &str) -> String {
     let likely = words(text).filter(|w| w.len() > 1 && w.starts_with(|c: char| !c.is_ascii_digit()));
     suggest(name, likely).map_or(String::new(), |hint| format!("; {hint}"))
 }
 
-/// The folders that includes of a file search.
+/// Returns the folders in which includes of a file are searched.
 pub fn folders(path: &Path, more: &[PathBuf]) -> Vec<PathBuf> {
     path.parent().map(Path::to_path_buf).into_iter().chain(more.iter().cloned()).collect()
 }

@@ -1,11 +1,12 @@
-//! `--stats`: what a run consisted of.
+//! `--stats`: statistics of a run.
 //!
-//! Definitions, which the table prints too:
-//! - lane utilisation: active lanes of vector instructions over all their lanes;
-//! - a branch diverges where EXEC narrows: after an instruction that writes EXEC, some but not all of the lanes that were on are left;
-//! - coalescing: bytes asked for over the bytes of the 128-byte lines that an instruction touches (the line of RDNA's caches);
-//! - LDS bank conflicts: 32 banks of a dword; beyond the cycles that the dwords of an instruction need at least, how many more the
-//!   busiest bank needs. Lanes that ask for one dword share it.
+//! Definitions, which the table also prints:
+//! - lane utilisation: the ratio of active lanes to all lanes of vector instructions;
+//! - divergence: an instruction that writes EXEC leaves some but not all of the active lanes;
+//! - coalescing: the ratio of requested bytes to the bytes of the 128-byte lines that an instruction touches
+//!   (the line size of RDNA's caches);
+//! - LDS bank conflicts: there are 32 banks, each a dword wide; the cycles that the busiest bank needs beyond
+//!   the minimum for the instruction's dwords. Lanes that request the same dword share the access.
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -21,7 +22,7 @@ use wavesim_machine::state::wave::EXEC_LO;
 const LINE_BYTES: u64 = 128;
 const BANKS: u64 = 32;
 
-/// Counts as the run goes.
+/// Counters of a run.
 pub struct Stats {
     effects: Vec<Effects>,
     writes_exec: Vec<bool>,
@@ -57,7 +58,7 @@ struct Traffic {
 }
 
 impl Stats {
-    /// Counts of nothing yet, for this program and waves of `wave_size` lanes.
+    /// Creates counters of zero for this program and waves of `wave_size` lanes.
     pub fn new(program: &Program, wave_size: u32) -> Stats {
         let table = program.arch.table();
         let effects = effects::table(program, wave_size);
@@ -101,12 +102,12 @@ impl Stats {
         list
     }
 
-    /// Wave-instructions executed.
+    /// Returns the number of executed wave-instructions.
     pub fn instructions(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// As a value of schema `wavesim-stats-1`.
+    /// Returns the statistics in the schema `wavesim-stats-1`.
     pub fn json(&self) -> Value {
         let space = |place| {
             let t = self.spaces.get(&place).copied().unwrap_or_default();
@@ -133,7 +134,7 @@ impl Stats {
         })
     }
 
-    /// As a table.
+    /// Returns the statistics as a table.
     pub fn table(&self) -> String {
         let mut out = String::new();
         let total = self.instructions();
@@ -209,7 +210,7 @@ impl Stats {
         }
     }
 
-    /// An atomic's load and store are one request.
+    /// Counts requested bytes and touched lines. An atomic's load and store are one request.
     fn coalescing(&mut self, accesses: &[Access]) {
         self.scratchpad.clear();
         let mut last = None;

@@ -1,4 +1,4 @@
-//! Requests as a page sends them.
+//! Tests of requests in the form in which a page sends them.
 
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -43,7 +43,7 @@ fn words(array: &Value) -> Vec<u32> {
     bytes.chunks_exact(4).map(|c| u32::from_le_bytes(c.try_into().unwrap())).collect()
 }
 
-/// The text that a diagnostic underlines, found as a browser finds it.
+/// Returns the text that a diagnostic underlines, by the positions that a browser uses.
 fn underlined(text: &str, diagnostic: &Value) -> String {
     let units: Vec<u16> = text.encode_utf16().collect();
     let at = |key: &str| diagnostic[key].as_u64().unwrap() as usize;
@@ -108,7 +108,7 @@ fn sizes_are_bounded() {
 
 #[test]
 fn mistakes_have_places_that_browsers_count() {
-    // The comment has characters of one, two and four bytes: one, one and two units of UTF-16.
+    // The comment has characters of one, two and four bytes: one, one and two UTF-16 code units.
     let program = kernel("; a é 😀\n  v_add_f33 v0, v0, v0\n  s_endpgm\n");
     let found = once(&json!({"op": "diagnose", "program": program})).unwrap();
     let d = &found["diagnostics"][0];
@@ -158,7 +158,7 @@ fn the_debugger_steps_forward_and_back() {
     assert!(state["explain"].as_str().unwrap().contains("V_ADD_NC_U32"), "{}", state["explain"]);
     let written = json!({"op": "last-write", "wave": 0, "lane": 3, "register": "v2"});
     assert_eq!(ask(&mut page, &written).unwrap()["time"], 3);
-    // Asking has not moved it.
+    // The request has not changed the time.
     let state = ask(&mut page, &json!({"op": "command", "view": {}})).unwrap();
     assert_eq!(state["time"], 5);
     let state = ask(&mut page, &command("continue")).unwrap();
@@ -229,7 +229,7 @@ fn every_instruction_is_described() {
     assert_eq!(names["counters"], json!([]));
 }
 
-/// The built-in pseudocode that the page shows can be given back as a change.
+/// The built-in pseudocode that the page shows is accepted as a redefinition.
 #[test]
 fn shown_pseudocode_reads_as_a_change() {
     let names = once(&json!({"op": "names", "arch": "rdna3"})).unwrap();
@@ -256,13 +256,13 @@ fn a_code_object_is_disassembled_and_run() {
     let program = json!({"object": object, "grid": [2, 1, 1], "block": [32, 1, 1], "args": args});
     let result = run(&program).unwrap();
     assert_eq!(f32::from_bits(words(&result["outputs"][0])[49]), 122.5);
-    // All arguments share the memory.
+    // All arguments share the memory limit.
     let mut large = program.clone();
     large["args"] = json!(["x: f32[10000000]", "out_y: f32[10000000]", "2.5", "i32=50"]);
     assert!(run(&large).unwrap_err().contains("out_y"), "{}", run(&large).unwrap_err());
     large["args"] = json!(vec!["1"; 300]);
     assert!(run(&large).unwrap_err().contains("at most 256"));
-    // The same as a text.
+    // The same kernel as text.
     let program = json!({"text": text, "grid": [2, 1, 1], "block": [32, 1, 1], "args": args});
     assert_eq!(run(&program).unwrap()["outputs"], result["outputs"]);
     assert!(once(&json!({"op": "disassemble", "object": program::encode(b"hello")})).is_err());
@@ -278,7 +278,7 @@ fn the_debugger_shows_the_pseudocode_that_runs() {
     let state = ask(&mut page, &at("step 5")).unwrap();
     let text = state["explain"].as_str().unwrap();
     assert!(text.contains("V_ADD_NC_U32 (changed)") && text.contains("= 1 + 3 * 10U"), "{text}");
-    // The others are as built in.
+    // Other instructions keep their built-in semantics.
     let state = ask(&mut page, &at("step")).unwrap();
     assert!(state["explain"].as_str().unwrap().contains(".pcode:"), "{}", state["explain"]);
 }
@@ -295,7 +295,7 @@ fn scratch_is_of_the_selected_lane() {
     assert_eq!(words(&memory), [0, 0, 3, 0]);
 }
 
-/// A debugger far into an endless loop.
+/// Runs a debugger far into an endless loop.
 fn far(page: &mut Playground, steps: u64) {
     let program = kernel("  v_mov_b32 v1, 1\nloop:\n  v_add_nc_u32 v2, v1, v2\n  s_branch loop\n");
     ask(page, &json!({"op": "start", "program": program, "max_instructions": 1_000_000_000_u64})).unwrap();
@@ -314,11 +314,11 @@ fn a_search_that_takes_long_is_given_up() {
     let written = |register: &str| json!({"op": "last-write", "wave": 0, "lane": 3, "register": register});
     assert_eq!(ask(&mut page, &written("v1")).unwrap()["unknown"], true);
     assert!(ask(&mut page, &written("v2")).unwrap()["time"].is_u64());
-    // Asking has not moved it.
+    // The request has not changed the time.
     assert_eq!(ask(&mut page, &json!({"op": "command", "view": {}})).unwrap()["time"], before["time"]);
 }
 
-/// Answers a request on another thread, which `stop` ends; how long that took.
+/// Answers a request while another thread sets `stop`. Also returns the time from then to the answer.
 fn interrupted(
     mut page: Playground,
     stop: &AtomicBool,
@@ -338,7 +338,7 @@ fn interrupted(
     })
 }
 
-/// A body of pseudocode that takes long is within one instruction, and every lane of it takes long.
+/// An interrupt takes effect within a single instruction whose pseudocode takes long in every lane.
 #[test]
 fn an_interrupt_ends_an_instruction_that_is_evaluated() {
     let flag = Arc::new(AtomicBool::new(false));
@@ -358,7 +358,7 @@ fn an_interrupt_ends_a_search_back() {
     let flag = Arc::new(AtomicBool::new(false));
     let mut page = Playground::with_interrupt(flag.clone());
     far(&mut page, 2_000_000);
-    // From the start of the search on: how long it would take otherwise depends on the host.
+    // The flag is set from the start of the search on: the duration of the search depends on the host.
     flag.store(true, std::sync::atomic::Ordering::Relaxed);
     let answer = ask(&mut page, &json!({"op": "command", "line": "last-write v1", "view": {}})).unwrap();
     assert!(answer["failed"].as_str().unwrap_or_default().contains("interrupted"), "{answer}");

@@ -30,11 +30,11 @@ fn closed_streams_do_not_change_exit_codes() {
         ] {
             assert_eq!(shell(script, args).code, code, "{script} {args:?}");
         }
-        // A reader that has ended before the first write.
+        // A reader that ends before the first write.
         let e = shell("\"$0\" \"$@\" > >(exec true); code=$?; sleep 0.1; exit $code", args);
         assert_eq!(e.code, code, "{args:?}");
     }
-    // A write that fails is an error.
+    // A failing write is an error.
     let e = shell("\"$0\" \"$@\" > /dev/full", &["run", &collatz]);
     assert!(e.code == 2 && e.err.contains("standard output"), "{}: {}", e.code, e.err);
     assert_eq!(shell("\"$0\" \"$@\" 2> /dev/full", &["check", "no-such-file.rdna"]).code, 2);
@@ -162,7 +162,7 @@ fn semantics_that_replace_nothing_are_an_error() {
     assert!(e.code == 0 && e.err.contains("note: "), "{}", e.err);
 }
 
-/// The binary needs no other files: it runs away from the source tree, with an empty environment.
+/// The binary needs no other files: it runs outside of the source tree, with an empty environment.
 #[test]
 fn the_binary_is_whole() {
     let dir = std::env::temp_dir().join(format!("wavesim-moved-{}", std::process::id()));
@@ -228,7 +228,7 @@ fn coverage_of_hip() {
     refused(&["hip"], &["wavesim hip --coverage"]);
 }
 
-/// Examples in help can be copied: none is wider than a terminal, and the files that they name exist.
+/// Examples in the help can be copied: none is wider than a terminal, and the files that they name exist.
 #[test]
 fn examples_in_help_can_be_copied() {
     for command in [

@@ -1,7 +1,7 @@
-//! Where a run of many instructions has to stop and look.
+//! The points at which a run of many instructions must return to the debugger.
 //!
-//! Between two such places instructions run in one go, without the debugger: the places are known before, from what each
-//! instruction of the program can touch.
+//! Between two such points, instructions execute without involving the debugger. The points are computed in
+//! advance, from the effects of each instruction of the program.
 
 use super::breakpoint::Watched;
 use super::expr::{Expression, Register, Scope, Value};
@@ -12,69 +12,76 @@ use wavesim_loader::prepared::Prepared;
 use wavesim_machine::exec::effects::{Class, Effects, File};
 use wavesim_machine::exec::watch::{Access, Place};
 
-/// The places of a program at which something may have to stop.
-pub struct Gate {
-    /// By instruction: whether the run stops in front of it.
+/// The stop points of a program.
+pub struct StopPoints {
+    /// By instruction: whether the run stops before it.
     stops: Vec<bool>,
-    /// By instruction: how many from it on neither stop, nor jump, nor access memory.
-    straight: Vec<u32>,
-    /// Memory that is watched: place, first byte, length.
+    /// By instruction: the number of instructions from it on that neither stop, jump, nor access memory.
+    unobserved_len: Vec<u32>,
+    /// Watched memory: address space, first byte, length.
     watched: Vec<(Place, u64, u64)>,
-    /// Conditions, in the order of their instructions. An instruction with conditions stops only where one of them holds.
+    /// Conditions, sorted by instruction. At an instruction with conditions, the run stops only if one of
+    /// them holds.
     conditions: Vec<(usize, Condition)>,
 }
 
-/// When a run stops in front of an instruction: what can be known while the wave runs.
+/// A condition for stopping before an instruction, limited to state that is available while the wave runs.
 pub struct Condition {
-    /// The only wave; `None`: all.
+    /// The only wave that stops; `None` for all waves.
     pub wave: Option<usize>,
     /// The lane whose registers the expression reads.
     pub lane: u32,
-    /// What must not be zero. It is [`Expression::is_of_wave`].
+    /// The expression, which must not be zero. It is [wave-local](Expression::is_wave_local).
     pub expression: Expression,
 }
 
-impl Gate {
-    /// Of no program.
-    pub(super) fn nowhere() -> Gate {
-        Gate { stops: Vec::new(), straight: Vec::new(), watched: Vec::new(), conditions: Vec::new() }
+impl StopPoints {
+    /// Creates the stop points of an empty program.
+    pub(super) fn empty() -> StopPoints {
+        StopPoints {
+            stops: Vec::new(),
+            unobserved_len: Vec::new(),
+            watched: Vec::new(),
+            conditions: Vec::new(),
+        }
     }
 
-    /// A run that stops nowhere.
-    pub fn open(effects: &[Effects]) -> Gate {
-        let mut gate = Gate { stops: vec![false; effects.len()], ..Gate::nowhere() };
-        gate.finish(effects);
-        gate
+    /// Creates stop points for a run that never stops.
+    pub fn none(effects: &[Effects]) -> StopPoints {
+        let mut stop_points = StopPoints { stops: vec![false; effects.len()], ..StopPoints::empty() };
+        stop_points.finish(effects);
+        stop_points
     }
 
-    /// A run that stops in front of the instructions that `stops` names, after those that may change or access what is
-    /// watched, and after those that access watched memory.
+    /// Creates stop points before the instructions that `stops` selects, at those that may change or read a
+    /// watched register, and after accesses to watched memory.
     pub fn new<'w>(
         effects: &[Effects],
         stops: impl Fn(usize) -> bool,
         watched: impl Iterator<Item = &'w Watched>,
-    ) -> Gate {
-        let mut gate = Gate { stops: (0..effects.len()).map(stops).collect(), ..Gate::nowhere() };
+    ) -> StopPoints {
+        let mut stop_points =
+            StopPoints { stops: (0..effects.len()).map(stops).collect(), ..StopPoints::empty() };
         for what in watched {
-            gate.watch(what, effects);
+            stop_points.watch(what, effects);
         }
-        gate.finish(effects);
-        gate
+        stop_points.finish(effects);
+        stop_points
     }
 
-    /// A run that stops after accesses to bytes of memory.
-    pub fn memory(effects: &[Effects], place: Place, start: u64, len: u64) -> Gate {
-        Gate { watched: vec![(place, start, len)], ..Gate::open(effects) }
+    /// Creates stop points after accesses to bytes of memory.
+    pub fn memory(effects: &[Effects], place: Place, start: u64, len: u64) -> StopPoints {
+        StopPoints { watched: vec![(place, start, len)], ..StopPoints::none(effects) }
     }
 
-    /// Stops at these instructions only where a condition holds.
-    pub fn only_if(mut self, mut conditions: Vec<(usize, Condition)>) -> Gate {
+    /// Restricts the stops at these instructions to those where a condition holds.
+    pub fn only_if(mut self, mut conditions: Vec<(usize, Condition)>) -> StopPoints {
         conditions.sort_by_key(|c| c.0);
         self.conditions = conditions;
         self
     }
 
-    /// Whether the run stops in front of an instruction.
+    /// Returns whether the run stops before an instruction.
     fn stops_before(&self, step: &Step<'_>, prepared: &Prepared) -> bool {
         self.stops[step.index] && (self.conditions.is_empty() || self.holds(step, prepared))
     }
@@ -84,8 +91,8 @@ impl Gate {
         let mut here = self.conditions[first..].iter().take_while(|c| c.0 == step.index).peekable();
         here.peek().is_none()
             || here.any(|(_, c)| {
-                let scope = Scope::of_wave(prepared, step.wave, c.lane);
-                // What cannot be evaluated stops.
+                let scope = Scope::for_running_wave(prepared, step.wave, c.lane);
+                // A condition that cannot be evaluated stops the run.
                 c.wave.is_none_or(|wave| wave as u32 == step.wave.id)
                     && c.expression.evaluate(&scope).map_or(true, Value::truth)
             })
@@ -99,7 +106,7 @@ impl Gate {
                 Register::Sgpr(first, count) => (File::Sgpr, first, count),
                 Register::Vgpr(first, count) => (File::Vgpr, first, count),
                 Register::Scc => (File::Scc, 0, 1),
-                // Nothing says which instructions change these.
+                // The effects do not say which instructions change these.
                 Register::Pc | Register::Mode | Register::Status => return self.stops.fill(true),
             },
         };
@@ -112,14 +119,14 @@ impl Gate {
     }
 
     fn finish(&mut self, effects: &[Effects]) {
-        self.straight = vec![0; effects.len()];
+        self.unobserved_len = vec![0; effects.len()];
         let mut count = 0;
         for (at, effects) in effects.iter().enumerate().rev() {
             let plain = matches!(effects.class, Class::Valu | Class::Matrix | Class::Salu)
                 && effects.memory.is_empty()
                 && effects.calls.is_empty();
             count = if plain && !self.stops[at] { count + 1 } else { 0 };
-            self.straight[at] = count;
+            self.unobserved_len[at] = count;
         }
     }
 
@@ -132,41 +139,41 @@ impl Gate {
     }
 }
 
-/// Stops the run at the places of a gate.
-pub(super) struct Gated<'o> {
-    /// Where to stop.
-    pub gate: &'o Gate,
-    /// The kernel that runs, for what conditions read of it.
+/// An observer that stops the run at stop points.
+pub(super) struct StopObserver<'o> {
+    /// The stop points.
+    pub stop_points: &'o StopPoints,
+    /// The kernel, whose state conditions read.
     pub prepared: &'o Prepared,
-    /// Whether the first instruction runs even if it is such a place.
+    /// Whether the first instruction runs even if it is a stop point.
     pub leave: bool,
-    /// The run ends in front of the next instruction.
+    /// Whether the run stops before the next instruction.
     pub reached: bool,
-    /// Accesses outside of all memory do not end the run.
+    /// Whether execution continues after accesses outside of all memory.
     pub keeps_going: bool,
-    /// What stores reach.
+    /// Receives the accesses, to mark the pages that stores change.
     pub pages: &'o mut Pages,
-    /// Accesses of the last instruction that had any, if they are kept.
+    /// Receives the accesses of the last instruction that had any, if they are to be recorded.
     pub accesses: Option<&'o mut Vec<Access>>,
 }
 
-impl Observer for Gated<'_> {
+impl Observer for StopObserver<'_> {
     fn unobserved(&mut self, step: &Step<'_>) -> Skip {
         if self.reached {
             return Skip::default();
         }
-        let straight = self.gate.straight[step.index];
-        self.leave &= straight == 0;
-        Skip { count: straight as usize, ..Skip::default() }
+        let unobserved_len = self.stop_points.unobserved_len[step.index];
+        self.leave &= unobserved_len == 0;
+        Skip { count: unobserved_len as usize, ..Skip::default() }
     }
 
     fn before(&mut self, step: &Step<'_>) -> ControlFlow<()> {
         let leave = std::mem::take(&mut self.leave);
-        if self.reached || !leave && self.gate.stops_before(step, self.prepared) {
+        if self.reached || !leave && self.stop_points.stops_before(step, self.prepared) {
             return ControlFlow::Break(());
         }
-        if leave && self.gate.stops[step.index] {
-            // What it does is looked at before anything else runs.
+        if leave && self.stop_points.stops[step.index] {
+            // The debugger must examine the effect before another instruction runs.
             self.reached = true;
         }
         ControlFlow::Continue(())
@@ -178,7 +185,7 @@ impl Observer for Gated<'_> {
             accesses.clear();
             accesses.extend_from_slice(done.accesses);
         }
-        self.reached |= done.accesses.iter().any(|a| self.gate.watches(a));
+        self.reached |= done.accesses.iter().any(|a| self.stop_points.watches(a));
     }
 
     fn keeps_going(&self) -> bool {
