@@ -83,13 +83,13 @@ pub struct SetBreakpointsArguments {
 pub struct SourceBreakpoint {
     pub line: i64,
     #[serde(flatten)]
-    pub when: When,
+    pub when: StopConditions,
 }
 
 /// Attributes that all kinds of breakpoints share.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct When {
+pub struct StopConditions {
     pub condition: Option<String>,
     pub hit_condition: Option<String>,
     pub log_message: Option<String>,
@@ -100,7 +100,7 @@ pub struct When {
 pub struct FunctionBreakpoint {
     pub name: String,
     #[serde(flatten)]
-    pub when: When,
+    pub when: StopConditions,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -109,7 +109,7 @@ pub struct InstructionBreakpoint {
     pub instruction_reference: String,
     pub offset: i64,
     #[serde(flatten)]
-    pub when: When,
+    pub when: StopConditions,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -118,7 +118,7 @@ pub struct DataBreakpoint {
     pub data_id: String,
     pub access_type: Option<String>,
     #[serde(flatten)]
-    pub when: When,
+    pub when: StopConditions,
 }
 
 /// The argument of `setFunctionBreakpoints` and similar requests.
@@ -274,7 +274,7 @@ pub struct Breakpoint {
 
 impl Breakpoint {
     /// Creates a breakpoint that could not be set.
-    pub fn refused(message: String) -> Breakpoint {
+    pub fn unverified(message: String) -> Breakpoint {
         Breakpoint { message: Some(message), ..Breakpoint::default() }
     }
 }

@@ -40,7 +40,7 @@ impl Session<'_, '_> {
             "reverseContinue" => self.report("step"),
             "goto" => self.report("goto"),
             "pause" => self.report("pause"),
-            "continue" | "next" | "stepIn" | "stepOut" if self.over => self.terminated(),
+            "continue" | "next" | "stepIn" | "stepOut" if self.ended => self.terminated(),
             _ => {}
         }
     }
@@ -81,7 +81,7 @@ impl Session<'_, '_> {
     pub fn start(&mut self, run: Run, arguments: StepArguments) -> Answer {
         self.idle()?;
         self.select_thread(arguments.thread_id)?;
-        if !self.over {
+        if !self.ended {
             self.handles.clear();
             self.debugger.begin();
             self.run = Some(run);
@@ -105,7 +105,7 @@ impl Session<'_, '_> {
         self.select_thread(arguments.thread_id)?;
         self.handles.clear();
         self.debugger.step_back()?;
-        self.over = false;
+        self.ended = false;
         Ok(json!({}))
     }
 
@@ -114,7 +114,7 @@ impl Session<'_, '_> {
         self.select_thread(arguments.thread_id)?;
         self.handles.clear();
         self.debugger.run_back();
-        self.over = false;
+        self.ended = false;
         Ok(json!({}))
     }
 
@@ -146,7 +146,7 @@ impl Session<'_, '_> {
     }
 
     /// Runs until the kernel stops or a request is waiting.
-    pub fn go(&mut self) {
+    pub fn run_slice(&mut self) {
         let Some(run) = self.run else { return };
         let result = match run {
             Run::Continue => self.debugger.run_while(true, &[], &mut |_, _| false),
@@ -187,7 +187,7 @@ impl Session<'_, '_> {
                 self.terminated();
                 return;
             }
-            self.over = true;
+            self.ended = true;
         }
         let exception = stops.iter().find(|s| matches!(s, Stop::Finding(_) | Stop::Fault(_)));
         let Some(stop) = exception.or(stops.first()) else { return };
@@ -238,16 +238,16 @@ impl Session<'_, '_> {
     /// Reports the threads that have started and ended when another workgroup runs.
     fn show_threads(&mut self) {
         let now: Vec<i64> = (0..self.debugger.timeline.waves()).map(|wave| self.thread(wave)).collect();
-        if now == self.shown {
+        if now == self.reported_threads {
             return;
         }
-        for id in &self.shown {
+        for id in &self.reported_threads {
             self.sender.event("thread", json!({"reason": "exited", "threadId": id}));
         }
         for id in &now {
             self.sender.event("thread", json!({"reason": "started", "threadId": id}));
         }
-        self.shown = now;
+        self.reported_threads = now;
     }
 
     /// Sends the outputs of the kernel in the format of `wavesim run`.

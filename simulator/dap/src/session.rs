@@ -161,7 +161,7 @@ fn describe(check: Check) -> &'static str {
         Check::Init => "uninitialised values",
         Check::Race => "races",
         Check::Waits => "missing waits",
-        Check::Barrier => "wrong barriers",
+        Check::Barrier => "barrier divergence",
         Check::Hazard => "hazards",
     }
 }
@@ -193,12 +193,12 @@ fn session(
         listing: Listing::new(prepared, host),
         arguments,
         handles: Vec::new(),
-        set: BTreeMap::new(),
+        breakpoints: BTreeMap::new(),
         watched: Vec::new(),
         run: None,
         configured: false,
-        over: false,
-        shown: Vec::new(),
+        ended: false,
+        reported_threads: Vec::new(),
     };
     sender.respond(request, Ok(json!({})));
     sender.event("initialized", json!({}));
@@ -216,7 +216,7 @@ pub(super) struct Session<'a, 's> {
     /// The objects of variable references, which count from 1. They are valid until the kernel runs again.
     pub handles: Vec<Handle>,
     /// The breakpoints of the client, by source or kind.
-    pub set: BTreeMap<String, Vec<u32>>,
+    pub breakpoints: BTreeMap<String, Vec<u32>>,
     /// The data breakpoints of the client.
     pub watched: Vec<u32>,
     /// The execution in progress.
@@ -224,9 +224,9 @@ pub(super) struct Session<'a, 's> {
     /// Whether the client has sent its breakpoints.
     pub configured: bool,
     /// Whether the run has ended and this has been reported to the client.
-    pub over: bool,
+    pub ended: bool,
     /// The threads that have been reported to the client.
-    pub shown: Vec<i64>,
+    pub reported_threads: Vec<i64>,
 }
 
 impl Session<'_, '_> {
@@ -234,7 +234,7 @@ impl Session<'_, '_> {
     fn serve(&mut self) -> bool {
         loop {
             if self.run.is_some() {
-                self.go();
+                self.run_slice();
                 if self.run.is_some() && !self.host.waiting() {
                     continue;
                 }

@@ -68,7 +68,7 @@ impl Listing {
     }
 
     /// Returns the source of an instruction and its line there, counted from 1; `None` if it has none.
-    fn place(&self, prepared: &Prepared, at: usize) -> Option<(usize, i64)> {
+    fn position(&self, prepared: &Prepared, at: usize) -> Option<(usize, i64)> {
         if self.disassembled {
             return Some((0, at as i64 + 1));
         }
@@ -79,7 +79,7 @@ impl Listing {
 
     /// Returns the source and the line of the instruction at a byte offset.
     pub fn line(&self, prepared: &Prepared, pc: u64) -> Option<(Source, i64)> {
-        let (file, line) = self.place(prepared, prepared.program.inst_at(pc)?)?;
+        let (file, line) = self.position(prepared, prepared.program.inst_at(pc)?)?;
         Some((self.sources[file].clone(), line))
     }
 
@@ -97,7 +97,7 @@ impl Listing {
         let wanted = self.index(source, host).ok_or("this file is not the source of the kernel")?;
         let mut lines = BTreeMap::new();
         for (at, pc) in prepared.program.pcs.iter().enumerate() {
-            if let Some((_, line)) = self.place(prepared, at).filter(|(file, _)| *file == wanted) {
+            if let Some((_, line)) = self.position(prepared, at).filter(|(file, _)| *file == wanted) {
                 lines.entry(line).or_insert(*pc);
             }
         }
@@ -211,8 +211,9 @@ impl Session<'_, '_> {
             .map(|at| {
                 if !(0..end).contains(&at) {
                     // A dword before or after the program.
-                    let far = if at < 0 { at * 4 } else { program.end() as i64 + (at - end) * 4 };
-                    let address = if far < 0 { format!("-0x{:x}", -far) } else { format!("0x{far:x}") };
+                    let offset = if at < 0 { at * 4 } else { program.end() as i64 + (at - end) * 4 };
+                    let address =
+                        if offset < 0 { format!("-0x{:x}", -offset) } else { format!("0x{offset:x}") };
                     return json!({
                         "address": address, "instruction": "(no instruction)", "presentationHint": "invalid",
                     });

@@ -31,7 +31,7 @@ pub(super) enum Handle {
 }
 
 /// A variable in the debugger's syntax.
-pub(super) struct Place {
+pub(super) struct Target {
     /// The argument of `set`.
     pub text: String,
     /// The argument of `watch`, if it differs.
@@ -291,43 +291,43 @@ impl Session<'_, '_> {
     }
 
     /// Returns the variable that a child of a reference denotes.
-    pub fn place_of(&self, reference: i64, name: &str) -> Result<Place, String> {
+    pub fn target_of(&self, reference: i64, name: &str) -> Result<Target, String> {
         let handle = self.handle(reference)?;
         let timeline = &self.debugger.timeline;
         let arch = timeline.prepared.program.arch;
         // For lanes, the text after the index marks inactive ones.
         let index = name.split_once(']').and_then(|(head, _)| head.strip_prefix('['));
         let index = || index.ok_or_else(|| format!("`{name}` is not an element"));
-        let place = |text: String, wave| Ok(Place { text, watched: None, wave });
+        let target = |text: String, wave| Ok(Target { text, watched: None, wave });
         match handle {
             Handle::Arguments => {
                 let buffer = timeline.prepared.buffer(name).ok_or_else(|| format!("there is no `{name}`"))?;
                 let len = if buffer.shape.is_empty() { buffer.dtype.size() as u64 } else { buffer.len_bytes };
                 let address = timeline.memory().own_address(buffer.address);
                 let watched = Some(format!("mem 0x{address:x} {len}"));
-                Ok(Place { text: format!("{name}[0]"), watched, wave: None })
+                Ok(Target { text: format!("{name}[0]"), watched, wave: None })
             }
             Handle::Buffer(at) => {
-                place(format!("{}[{}]", timeline.prepared.buffers[at].name, index()?), None)
+                target(format!("{}[{}]", timeline.prepared.buffers[at].name, index()?), None)
             }
             Handle::Wave(wave) | Handle::Sgprs(wave) | Handle::Vgprs(wave) => {
-                place(name.to_string(), Some(wave))
+                target(name.to_string(), Some(wave))
             }
             Handle::Lanes(wave, register) => {
                 let register = register_name(arch, File::Vgpr, register, 1);
-                place(format!("{register}[{}]", index()?), Some(wave))
+                target(format!("{register}[{}]", index()?), Some(wave))
             }
             Handle::Lds => {
                 let watched = Some(format!("lds {} 4", index()?));
-                Ok(Place { text: format!("lds[{}]", index()?), watched, wave: None })
+                Ok(Target { text: format!("lds[{}]", index()?), watched, wave: None })
             }
-            Handle::Scratch(wave, _) => place(format!("scratch[{}]", index()?), Some(wave)),
+            Handle::Scratch(wave, _) => target(format!("scratch[{}]", index()?), Some(wave)),
         }
     }
 
     pub fn set_variable(&mut self, arguments: SetVariableArguments) -> Answer {
-        let place = self.place_of(arguments.variables_reference, &arguments.name)?;
-        self.debugger.focus.wave = place.wave.unwrap_or(self.debugger.focus.wave);
+        let target = self.target_of(arguments.variables_reference, &arguments.name)?;
+        self.debugger.focus.wave = target.wave.unwrap_or(self.debugger.focus.wave);
         if let (Ok(Handle::Wave(_)), "lane") =
             (self.handle(arguments.variables_reference), &arguments.name[..])
         {
@@ -338,8 +338,8 @@ impl Session<'_, '_> {
         if let Ok(Handle::Scratch(_, lane)) = self.handle(arguments.variables_reference) {
             self.debugger.focus.lane = lane;
         }
-        let done = self.debugger.assign(&place.text, &arguments.value);
-        let shown = self.shown(&place.text, ValueFormat::default());
+        let done = self.debugger.assign(&target.text, &arguments.value);
+        let shown = self.evaluate_to_variable(&target.text, ValueFormat::default());
         self.debugger.focus.lane = before;
         done?;
         Ok(json!({"value": shown?.value}))
@@ -348,7 +348,7 @@ impl Session<'_, '_> {
     pub fn set_expression(&mut self, arguments: EvaluateArguments) -> Answer {
         self.select(arguments.frame_id)?;
         self.debugger.assign(&arguments.expression, &arguments.value)?;
-        Ok(json!({"value": self.shown(&arguments.expression, arguments.format)?.value}))
+        Ok(json!({"value": self.evaluate_to_variable(&arguments.expression, arguments.format)?.value}))
     }
 
     pub fn evaluate(&mut self, arguments: EvaluateArguments) -> Answer {
@@ -360,7 +360,7 @@ impl Session<'_, '_> {
                 return self.command(text);
             }
         }
-        let shown = self.shown(text, arguments.format)?;
+        let shown = self.evaluate_to_variable(text, arguments.format)?;
         let mut out = json!({"result": shown.value, "variablesReference": shown.variables_reference});
         for (key, value) in [("type", json!(shown.kind)), ("memoryReference", json!(shown.memory_reference))]
         {
@@ -376,7 +376,7 @@ impl Session<'_, '_> {
 
     /// Returns the value of an expression. Whole registers and arguments have their lanes and elements as
     /// children.
-    fn shown(&mut self, text: &str, format: ValueFormat) -> Result<Variable, String> {
+    fn evaluate_to_variable(&mut self, text: &str, format: ValueFormat) -> Result<Variable, String> {
         let timeline = &self.debugger.timeline;
         let focus = self.debugger.focus;
         let prepared = timeline.prepared;
@@ -415,7 +415,7 @@ impl Session<'_, '_> {
         let output = result?;
         if state(self) != before {
             self.handles.clear();
-            self.over = false;
+            self.ended = false;
             // The title of the stop is part of the output.
             self.report("goto");
         } else if self.client.invalidated {

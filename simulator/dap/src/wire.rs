@@ -62,7 +62,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn messages_survive() {
+    fn messages_round_trip() {
         let mut stream = Vec::new();
         let sent =
             json!({"seq": 1, "type": "request", "command": "threads", "arguments": {"ä": "\u{1f600}"}});
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_streams_are_errors() {
+    fn invalid_streams_are_errors() {
         for text in [
             "Content-Length: x\r\n\r\n{}",
             "\r\n{}",

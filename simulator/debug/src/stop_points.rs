@@ -112,8 +112,8 @@ impl StopPoints {
         };
         for (stop, effects) in self.stops.iter_mut().zip(effects) {
             *stop |= effects.reads.iter().chain(&effects.writes).any(|used| {
-                let near = used.first < first + count && first < used.first + used.count;
-                used.file == file && (used.relative.is_some() || near)
+                let overlaps = used.first < first + count && first < used.first + used.count;
+                used.file == file && (used.relative.is_some() || overlaps)
             });
         }
     }
@@ -122,10 +122,10 @@ impl StopPoints {
         self.unobserved_len = vec![0; effects.len()];
         let mut count = 0;
         for (at, effects) in effects.iter().enumerate().rev() {
-            let plain = matches!(effects.class, Class::Valu | Class::Matrix | Class::Salu)
+            let only_computes = matches!(effects.class, Class::Valu | Class::Matrix | Class::Salu)
                 && effects.memory.is_empty()
                 && effects.calls.is_empty();
-            count = if plain && !self.stops[at] { count + 1 } else { 0 };
+            count = if only_computes && !self.stops[at] { count + 1 } else { 0 };
             self.unobserved_len[at] = count;
         }
     }

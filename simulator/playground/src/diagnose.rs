@@ -8,7 +8,7 @@ use wavesim_asm::program::LineError;
 use wavesim_loader::prepared::Prepared;
 
 /// Maximum number of diagnostics in an answer.
-const MOST: usize = 200;
+const MAX_DIAGNOSTICS: usize = 200;
 
 /// A text with positions in UTF-16 code units, as browsers count.
 pub struct Text<'a> {
@@ -24,7 +24,7 @@ impl<'a> Text<'a> {
         Text { text, lines: std::iter::once(0).chain(breaks).collect() }
     }
 
-    fn units(&self, byte: usize) -> usize {
+    fn utf16_offset(&self, byte: usize) -> usize {
         let byte = (0..=byte.min(self.text.len())).rev().find(|at| self.text.is_char_boundary(*at));
         self.text[..byte.unwrap_or(0)].encode_utf16().count()
     }
@@ -45,7 +45,7 @@ impl<'a> Text<'a> {
         message: &str,
         help: Option<&str>,
     ) -> Value {
-        json!({"from": self.units(from), "to": self.units(to), "severity": severity, "message": message, "help": help})
+        json!({"from": self.utf16_offset(from), "to": self.utf16_offset(to), "severity": severity, "message": message, "help": help})
     }
 
     /// Returns a diagnostic for a line of assembly.
@@ -91,7 +91,7 @@ pub fn program(program: &Program) -> Result<Value, String> {
                 Err(diagnostics) => {
                     let list: Vec<Value> = diagnostics
                         .iter()
-                        .take(MOST)
+                        .take(MAX_DIAGNOSTICS)
                         .map(|d| {
                             // The format's messages begin with the line number, which an editor shows
                             // already.
@@ -107,7 +107,7 @@ pub fn program(program: &Program) -> Result<Value, String> {
         }
         Kind::Assembly => {
             let (read, options, errors) = program.reading()?.read(&program.name, &program.text);
-            let list: Vec<Value> = errors.iter().take(MOST).map(|e| place.line_error(e)).collect();
+            let list: Vec<Value> = errors.iter().take(MAX_DIAGNOSTICS).map(|e| place.line_error(e)).collect();
             let kernels: Vec<&str> = read.kernels().collect();
             Ok(json!({
                 "kind": "assembly", "diagnostics": list, "labels": [], "kernels": kernels,

@@ -54,7 +54,7 @@ const CHECKPOINT_BYTES: usize = 64 << 20;
 const MAX_PART: u64 = 1 << 20;
 
 /// The conditions under which a command of the debugger ends early.
-struct Patience {
+struct PollBudget {
     /// Set by other threads to end the command.
     interrupt: Arc<AtomicBool>,
     polls_left: Cell<u32>,
@@ -62,14 +62,14 @@ struct Patience {
     paused: Cell<bool>,
 }
 
-impl Patience {
-    fn renew(&self, polls: u32) {
+impl PollBudget {
+    fn reset(&self, polls: u32) {
         self.polls_left.set(polls);
         self.paused.set(false);
     }
 
     /// Returns whether the command must end.
-    fn ends(&self) -> bool {
+    fn should_stop(&self) -> bool {
         let left = self.polls_left.get();
         self.polls_left.set(left.saturating_sub(1));
         self.paused.set(self.paused.get() || left == 0);
@@ -92,7 +92,7 @@ pub struct View {
 /// A debugger, and the data from which its state is computed.
 pub struct Session {
     running: Running,
-    patience: Rc<Patience>,
+    budget: Rc<PollBudget>,
     effects: Vec<Effects>,
     /// Registers that the program names.
     sgprs: Vec<u16>,
@@ -116,9 +116,9 @@ impl Session {
             numbers.into_iter().filter(|n| *n < most).collect()
         };
         let (sgprs, vgprs) = (mentioned(File::Sgpr, VCC_LO as u16), mentioned(File::Vgpr, 256));
-        let patience = Patience { interrupt, polls_left: Cell::new(0), paused: Cell::new(false) };
-        let patience = Rc::new(patience);
-        let launch = Launch::new((prepared, patience.interrupt.clone()), |(prepared, interrupt)| {
+        let budget = PollBudget { interrupt, polls_left: Cell::new(0), paused: Cell::new(false) };
+        let budget = Rc::new(budget);
+        let launch = Launch::new((prepared, budget.interrupt.clone()), |(prepared, interrupt)| {
             let mut dispatch = prepared.dispatch(max_instructions);
             dispatch.cancel = Some(interrupt);
             dispatch
@@ -126,11 +126,11 @@ impl Session {
         let running = Running::try_new(launch, |launch| {
             let mut timeline = Timeline::new(&launch.borrow_owner().0, launch.borrow_dependent())?;
             timeline.limit_checkpoints(CHECKPOINT_BYTES);
-            let patience = patience.clone();
-            Ok(Debugger::new(timeline, move || patience.ends()))
+            let budget = budget.clone();
+            Ok(Debugger::new(timeline, move || budget.should_stop()))
         });
         let running = running.map_err(|e: DispatchError| e.to_string())?;
-        Ok(Session { running, patience, effects, sgprs, vgprs })
+        Ok(Session { running, budget, effects, sgprs, vgprs })
     }
 
     fn prepared(&self) -> &Prepared {
@@ -157,7 +157,7 @@ impl Session {
         }
         // A command that cannot continue where it stopped is never paused.
         let resumable = line.split_whitespace().next().is_some_and(|name| RESUMABLE.contains(&name));
-        self.patience.renew(if resumable { POLLS } else { u32::MAX });
+        self.budget.reset(if resumable { POLLS } else { u32::MAX });
         let (result, _) = self.running.with_dependent_mut(|_, debugger| debugger.execute(line));
         let mut state = self.state(view);
         match result {
@@ -165,7 +165,7 @@ impl Session {
             Err(message) => state["failed"] = json!(message),
         }
         // The page repeats the command, unless its user interrupts it.
-        state["paused"] = json!(self.patience.paused.get());
+        state["paused"] = json!(self.budget.paused.get());
         Ok(state)
     }
 
@@ -260,7 +260,7 @@ impl Session {
     /// `unknown` if the search takes too long.
     pub fn last_write(&mut self, wave: usize, lane: u32, register: &str) -> Result<Value, String> {
         let effects = &self.effects;
-        self.patience.renew(SEARCH_POLLS);
+        self.budget.reset(SEARCH_POLLS);
         self.running.with_dependent_mut(|_, debugger| {
             let timeline = &mut debugger.timeline;
             if wave >= timeline.waves() || lane >= timeline.wave(wave).size() {

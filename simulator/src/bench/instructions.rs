@@ -9,7 +9,8 @@ use wavesim_engine::sched::dispatch::RunStats;
 use wavesim_inspect::check::{Check, GUARD_BYTES};
 
 /// Workloads that are counted by default: arithmetic, scalars and branches, partial EXEC, memory and LDS.
-pub const WATCHED: [&str; 7] = ["alu_f32", "salu", "divergent", "saxpy_b32", "copy_b128", "lds", "matmul"];
+pub const DEFAULT_COUNTED: [&str; 7] =
+    ["alu_f32", "salu", "divergent", "saxpy_b32", "copy_b128", "lds", "matmul"];
 
 /// The largest accepted difference from the baseline, in percent.
 pub const TOLERANCE: f64 = 3.0;
@@ -27,7 +28,7 @@ pub enum CountError {
 
 /// The way in which a launch is executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum How {
+pub enum LaunchMode {
     /// Interpreted.
     Plain,
     /// With all checks.
@@ -40,30 +41,30 @@ pub enum How {
 ///
 /// # Errors
 /// The launch fails or its result is wrong, or the build or the host does not support compiled code.
-pub fn launch(workload: &'static Workload, form: Form, how: How) -> Result<u64, BenchError> {
-    let prepared = Prepared::new(workload, form, if how == How::Checked { GUARD_BYTES } else { 0 })?;
+pub fn launch(workload: &'static Workload, form: Form, mode: LaunchMode) -> Result<u64, BenchError> {
+    let prepared = Prepared::new(workload, form, if mode == LaunchMode::Checked { GUARD_BYTES } else { 0 })?;
     let counted = |run: &mut dyn FnMut() -> Result<RunStats, BenchError>| {
         toggle_collect();
         let stats = run();
         toggle_collect();
         stats
     };
-    let stats = match how {
-        How::Plain => counted(&mut || prepared.launch(1))?,
-        How::Checked => {
+    let stats = match mode {
+        LaunchMode::Plain => counted(&mut || prepared.launch(1))?,
+        LaunchMode::Checked => {
             // The analysis of the program is not part of the launch.
             let mut checker = prepared.checker(&Check::ALL)?;
             counted(&mut || prepared.checked(&mut checker))?
         }
         #[cfg(feature = "jit")]
-        How::Compiled => {
+        LaunchMode::Compiled => {
             let code = wavesim_jit::Jit::new(&prepared.run.program)?;
             prepared.launch_compiled(1, &code)?;
             prepared.reset()?;
             counted(&mut || prepared.launch_compiled(1, &code))?
         }
         #[cfg(not(feature = "jit"))]
-        How::Compiled => {
+        LaunchMode::Compiled => {
             let what = "this build has no compiled code".to_string();
             return Err(BenchError::Wrong { workload: workload.name, what });
         }
@@ -106,16 +107,16 @@ fn toggle_collect() {
 ///
 /// # Errors
 /// The host has no Valgrind, or one that does not support the host's instructions, or is not an x86-64.
-pub fn count(program: &Path, workload: &Workload, form: Form, how: How) -> Result<f64, CountError> {
+pub fn count(program: &Path, workload: &Workload, form: Form, mode: LaunchMode) -> Result<f64, CountError> {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "--collect-atstart=no"])
         .arg(program)
         .args(["bench", "--launch", workload.name])
         .args(form.arguments())
-        .args(match how {
-            How::Plain => &[][..],
-            How::Checked => &["--checks"],
-            How::Compiled => &["--engine", "jit"],
+        .args(match mode {
+            LaunchMode::Plain => &[][..],
+            LaunchMode::Checked => &["--checks"],
+            LaunchMode::Compiled => &["--engine", "jit"],
         })
         .output()
         .map_err(CountError::NoValgrind)?;
@@ -140,7 +141,7 @@ pub struct Baseline {
 
 impl Baseline {
     /// Creates an empty baseline for this compiler and host.
-    pub fn here() -> Baseline {
+    pub fn for_this_host() -> Baseline {
         let output = Command::new("rustc").arg("--version").output();
         let rustc =
             output.map_or("rustc".to_string(), |o| String::from_utf8_lossy(&o.stdout).trim().to_string());
@@ -188,9 +189,9 @@ mod tests {
     #[test]
     fn a_launch_counts_its_wave_instructions() {
         let salu = super::super::WORKLOADS.iter().find(|w| w.name == "salu").expect("a workload");
-        let plain = launch(salu, Form::Wave32, How::Plain).expect("a launch");
+        let plain = launch(salu, Form::Wave32, LaunchMode::Plain).expect("a launch");
         assert!(plain > 100_000);
-        assert_eq!(launch(salu, Form::Wave64, How::Plain).expect("a launch"), plain / 2);
-        assert_eq!(launch(salu, Form::Wave32, How::Checked).expect("a checked launch"), plain);
+        assert_eq!(launch(salu, Form::Wave64, LaunchMode::Plain).expect("a launch"), plain / 2);
+        assert_eq!(launch(salu, Form::Wave32, LaunchMode::Checked).expect("a checked launch"), plain);
     }
 }

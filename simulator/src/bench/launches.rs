@@ -27,7 +27,7 @@ pub struct LaunchFigures {
 const EMPTY: &str = include_str!("../../bench/empty.s");
 const SCALE: &str = include_str!("../../../examples/scale.s");
 /// Factor of workgroups in the launch that determines the time of waves.
-const MANY: u32 = 1000;
+const FACTOR: u32 = 1000;
 
 /// Measures an empty launch and a launch of eight waves, for about `budget_s` seconds each.
 pub fn measure(budget_s: f64) -> Result<Vec<LaunchFigures>, BenchError> {
@@ -46,7 +46,7 @@ fn figures(
     budget_s: f64,
 ) -> Result<LaunchFigures, BenchError> {
     let small = prepare(source, kernel, grid, block)?;
-    let large = prepare(source, kernel, [grid[0] * MANY, 1, 1], block)?;
+    let large = prepare(source, kernel, [grid[0] * FACTOR, 1, 1], block)?;
     let pool = Pool::default();
     let launch = |prepared: &Prepared| -> Result<RunStats, Box<Fault>> {
         let dispatch = Dispatch { pool: Some(&pool), ..prepared.dispatch(u64::MAX) };
@@ -56,7 +56,7 @@ fn figures(
     let time =
         |prepared: &Prepared| median(budget_s, || launch(prepared).map(drop).map_err(BenchError::Fault));
     let (seconds, all) = (time(&small)?, time(&large)?);
-    let waves_seconds = (all - seconds).max(0.0) / (MANY - 1) as f64;
+    let waves_seconds = (all - seconds).max(0.0) / (FACTOR - 1) as f64;
     Ok(LaunchFigures { name, stats, seconds, waves_seconds })
 }
 

@@ -194,7 +194,7 @@ impl Prepared {
         let dispatch = self.run.dispatch(u64::MAX);
         let (stats, result) = checker.run(&dispatch);
         result.map_err(BenchError::Fault)?;
-        match checker.found().first() {
+        match checker.findings().first() {
             Some(finding) => {
                 Err(BenchError::Wrong { workload: self.workload.name, what: finding.to_string() })
             }
@@ -252,13 +252,13 @@ pub fn measure_compiled(
     form: Form,
     budget_s: f64,
     threads: usize,
-    beside: bool,
+    background: bool,
 ) -> Result<Figures, BenchError> {
     let figures = measure(workload, form, budget_s / 4.0, threads)?;
     let prepared = Prepared::new(workload, form, 0)?;
     let program = &prepared.run.program;
     let code =
-        if beside { wavesim_jit::Jit::in_background(program)? } else { wavesim_jit::Jit::new(program)? };
+        if background { wavesim_jit::Jit::in_background(program)? } else { wavesim_jit::Jit::new(program)? };
     let stats = prepared.launch_compiled(threads, &code)?;
     (workload.check)(&prepared)?;
     if stats != figures.stats {
@@ -276,13 +276,13 @@ pub fn measure_compiled(
     }
     let made = code.made();
     let compiled = CompiledFigures {
-        seconds: middle(compiled),
+        seconds: median_of(compiled),
         compile_seconds: made.seconds,
         operations: made.operations,
         failed: made.failed,
         bytes: made.bytes,
     };
-    Ok(Figures { seconds: middle(plain), compiled: Some(compiled), ..figures })
+    Ok(Figures { seconds: median_of(plain), compiled: Some(compiled), ..figures })
 }
 
 /// The slowdown of a launch by checks.
@@ -320,8 +320,8 @@ pub fn measure_checks(
             times.push(before.elapsed().as_secs_f64());
         }
     }
-    let seconds = middle(plain);
-    let mut each: Vec<f64> = checked.into_iter().map(|times| middle(times) / seconds).collect();
+    let seconds = median_of(plain);
+    let mut each: Vec<f64> = checked.into_iter().map(|times| median_of(times) / seconds).collect();
     let all = each.pop().unwrap_or(1.0);
     Ok(CheckFigures { name: workload.name, seconds, each, all })
 }
@@ -335,11 +335,11 @@ pub fn median(budget_s: f64, mut run: impl FnMut() -> Result<(), BenchError>) ->
         run()?;
         times.push(before.elapsed().as_secs_f64());
     }
-    Ok(middle(times))
+    Ok(median_of(times))
 }
 
 /// Returns the median.
-fn middle(mut times: Vec<f64>) -> f64 {
+fn median_of(mut times: Vec<f64>) -> f64 {
     times.sort_by(f64::total_cmp);
     times[times.len() / 2]
 }

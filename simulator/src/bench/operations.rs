@@ -24,7 +24,7 @@ pub struct Cost {
     /// The mnemonic, with the suffix of its encoding.
     pub name: String,
     /// Whether its operands are mostly 64-bit floats.
-    pub double: bool,
+    pub is_f64: bool,
     /// Median time of a wave-instruction.
     pub ns: f64,
 }
@@ -87,7 +87,7 @@ pub fn measure(arch: Arch, part: &str) -> Result<Costs, BenchError> {
         let double =
             operands(arch, entry).iter().any(|o| table.formats[o.format as usize].name.contains("F64"));
         match machine.time(arch, &inst) {
-            Ok(ns) => out.costs.push(Cost { name, double, ns }),
+            Ok(ns) => out.costs.push(Cost { name, is_f64: double, ns }),
             Err(why) => out.not_run.push((name, why)),
         }
     }
@@ -234,7 +234,7 @@ impl Machine {
                 times.push(before.elapsed().as_nanos() as f64);
             }
         }
-        let [one, many] = times.map(|(_, times)| super::middle(times));
+        let [one, many] = times.map(|(_, times)| super::median_of(times));
         Ok((many - one).max(0.0) / (COPIES - 1) as f64)
     }
 

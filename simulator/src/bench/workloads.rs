@@ -105,7 +105,7 @@ const PATHTRACE_WIDTH: u32 = 64;
 const LOG2_WIDTH: u32 = 6;
 const ESCAPE: u32 = 256;
 
-const LINE: [u32; 3] = [256, 1, 1];
+const BLOCK: [u32; 3] = [256, 1, 1];
 
 /// All workloads, in the order of the table that `wavesim bench` prints.
 pub static WORKLOADS: &[Workload] = &[
@@ -115,9 +115,9 @@ pub static WORKLOADS: &[Workload] = &[
         code: code!("alu_f32"),
         kernel: "alu_f32",
         grid: [4, 1, 1],
-        block: LINE,
+        block: BLOCK,
         args: || out(1024, ALU_ITERS),
-        check: |p| same(p, 0, (0..1024).map(|gid| native::alu_f32(gid, ALU_ITERS).to_bits())),
+        check: |p| expect_equal(p, 0, (0..1024).map(|gid| native::alu_f32(gid, ALU_ITERS).to_bits())),
         native: None,
         operations: None,
     },
@@ -127,9 +127,9 @@ pub static WORKLOADS: &[Workload] = &[
         code: code!("alu_int"),
         kernel: "alu_int",
         grid: [4, 1, 1],
-        block: LINE,
+        block: BLOCK,
         args: || out(1024, ALU_ITERS),
-        check: |p| varied(p, 0),
+        check: |p| expect_varied(p, 0),
         native: None,
         operations: None,
     },
@@ -139,9 +139,9 @@ pub static WORKLOADS: &[Workload] = &[
         code: code!("salu"),
         kernel: "salu",
         grid: [16, 1, 1],
-        block: LINE,
+        block: BLOCK,
         args: || out(4096, SALU_ITERS),
-        check: |p| same(p, 0, (0..4096).map(|gid| native::salu(gid, SALU_ITERS))),
+        check: |p| expect_equal(p, 0, (0..4096).map(|gid| native::salu(gid, SALU_ITERS))),
         native: None,
         operations: None,
     },
@@ -151,9 +151,9 @@ pub static WORKLOADS: &[Workload] = &[
         code: code!("divergent"),
         kernel: "divergent",
         grid: [8, 1, 1],
-        block: LINE,
+        block: BLOCK,
         args: || out(2048, ALU_ITERS),
-        check: |p| varied(p, 0),
+        check: |p| expect_varied(p, 0),
         native: None,
         operations: None,
     },
@@ -163,7 +163,7 @@ pub static WORKLOADS: &[Workload] = &[
         code: code!("saxpy_b32"),
         kernel: "saxpy_b32",
         grid: [STREAM_GROUPS, 1, 1],
-        block: LINE,
+        block: BLOCK,
         args: || {
             let count = (STREAM_ITEMS * STREAM_ITERS) as usize;
             vec![
@@ -178,7 +178,7 @@ pub static WORKLOADS: &[Workload] = &[
         check: |p| {
             let (x, mut y) = (as_f32(&p.buffers[0].initial), as_f32(&p.buffers[1].initial));
             native::saxpy(1.5, &x, &mut y);
-            same(p, 1, y.iter().map(|v| v.to_bits()))
+            expect_equal(p, 1, y.iter().map(|v| v.to_bits()))
         },
         native: Some(|p| {
             let (x, mut y) = (as_f32(&p.buffers[0].initial), as_f32(&p.buffers[1].initial));
@@ -195,7 +195,7 @@ pub static WORKLOADS: &[Workload] = &[
         code: code!("copy_b128"),
         kernel: "copy_b128",
         grid: [STREAM_GROUPS, 1, 1],
-        block: LINE,
+        block: BLOCK,
         args: || {
             let count = (STREAM_ITEMS * 4 * 32) as usize;
             vec![
@@ -207,7 +207,7 @@ pub static WORKLOADS: &[Workload] = &[
                 Arg::Word(0),
             ]
         },
-        check: |p| same(p, 1, p.buffers[0].initial.iter().copied()),
+        check: |p| expect_equal(p, 1, p.buffers[0].initial.iter().copied()),
         native: Some(|p| {
             let x = p.buffers[0].initial.clone();
             let mut y = vec![0; x.len()];
@@ -224,9 +224,9 @@ pub static WORKLOADS: &[Workload] = &[
         code: code!("lds"),
         kernel: "lds",
         grid: [8, 1, 1],
-        block: LINE,
+        block: BLOCK,
         args: || out(2048, LDS_ITERS),
-        check: |p| same(p, 0, (0..8).flat_map(|group| native::lds(group, LDS_ITERS))),
+        check: |p| expect_equal(p, 0, (0..8).flat_map(|group| native::lds(group, LDS_ITERS))),
         native: None,
         operations: None,
     },
@@ -250,7 +250,7 @@ pub static WORKLOADS: &[Workload] = &[
             let (a, b) = (as_f32(&p.buffers[0].initial), as_f32(&p.buffers[1].initial));
             let mut c = vec![0.0; a.len()];
             native::matmul(&a, &b, &mut c, MATMUL_N);
-            same(p, 2, c.iter().map(|v| v.to_bits()))
+            expect_equal(p, 2, c.iter().map(|v| v.to_bits()))
         },
         native: Some(|p| {
             let (a, b) = (as_f32(&p.buffers[0].initial), as_f32(&p.buffers[1].initial));
@@ -268,7 +268,7 @@ pub static WORKLOADS: &[Workload] = &[
         code: code!("kernels"),
         kernel: "nbody",
         grid: [(BODIES / 256) as u32, 1, 1],
-        block: LINE,
+        block: BLOCK,
         args: || {
             vec![
                 Arg::Buffer(floats(BODIES * 4, 17)),
@@ -281,7 +281,7 @@ pub static WORKLOADS: &[Workload] = &[
             let mut acc = vec![0.0; pos.len()];
             native::nbody(&pos, &mut acc);
             // The host divides by a rounded square root; the kernel multiplies by a rounded reciprocal.
-            near(p, 1, &acc, 1e-3)
+            expect_near(p, 1, &acc, 1e-3)
         },
         native: Some(|p| {
             let pos = as_f32(&p.buffers[0].initial);
@@ -299,7 +299,7 @@ pub static WORKLOADS: &[Workload] = &[
         code: code!("kernels"),
         kernel: "mandelbrot",
         grid: [(1 << (2 * LOG2_WIDTH)) / 256, 1, 1],
-        block: LINE,
+        block: BLOCK,
         args: || {
             let count = 1 << (2 * LOG2_WIDTH);
             vec![
@@ -312,7 +312,7 @@ pub static WORKLOADS: &[Workload] = &[
         check: |p| {
             let mut out = vec![0; p.buffers[0].initial.len()];
             native::mandelbrot(&mut out, LOG2_WIDTH, ESCAPE, step());
-            same(p, 0, out.into_iter())
+            expect_equal(p, 0, out.into_iter())
         },
         native: Some(|p| {
             let mut out = vec![0; p.buffers[0].initial.len()];
@@ -331,7 +331,7 @@ pub static WORKLOADS: &[Workload] = &[
         grid: [(MATMUL_F16_N / 64) as u32, (MATMUL_F16_N / 64) as u32, 1],
         block: [32, 1, 1],
         args: args_f16,
-        check: |p| same(p, 2, product_f16(p).iter().map(|v| v.to_bits())),
+        check: |p| expect_equal(p, 2, product_f16(p).iter().map(|v| v.to_bits())),
         native: Some(native_f16),
         operations: Some(MATMUL_F16_OPERATIONS),
     },
@@ -344,7 +344,7 @@ pub static WORKLOADS: &[Workload] = &[
         block: [64, 1, 1],
         args: args_f16,
         // The sums are in a different order.
-        check: |p| near(p, 2, &product_f16(p), 1e-5),
+        check: |p| expect_near(p, 2, &product_f16(p), 1e-5),
         native: Some(native_f16),
         operations: Some(MATMUL_F16_OPERATIONS),
     },
@@ -354,7 +354,7 @@ pub static WORKLOADS: &[Workload] = &[
         code: code!("wide"),
         kernel: "pathtrace",
         grid: [PATHTRACE_WIDTH * PATHTRACE_WIDTH / 256, 1, 1],
-        block: LINE,
+        block: BLOCK,
         args: || {
             let count = (PATHTRACE_WIDTH * PATHTRACE_WIDTH) as usize;
             vec![
@@ -367,7 +367,7 @@ pub static WORKLOADS: &[Workload] = &[
         check: |p| {
             let mut out = vec![0.0; p.buffers[0].initial.len() / 2];
             native::pathtrace(&mut out, SPHERES.as_flattened(), PATHTRACE_WIDTH);
-            same(p, 0, out.into_iter().flat_map(words))
+            expect_equal(p, 0, out.into_iter().flat_map(words))
         },
         native: Some(|p| {
             let mut out = vec![0.0; p.buffers[0].initial.len() / 2];
@@ -471,37 +471,37 @@ fn as_f32(words: &[u32]) -> Vec<f32> {
     words.iter().map(|&w| f32::from_bits(w)).collect()
 }
 
-fn wrong(p: &Prepared, what: String) -> BenchError {
+fn mismatch(p: &Prepared, what: String) -> BenchError {
     BenchError::Wrong { workload: p.workload.name, what }
 }
 
-fn same(p: &Prepared, buffer: usize, expected: impl Iterator<Item = u32>) -> Result<(), BenchError> {
+fn expect_equal(p: &Prepared, buffer: usize, expected: impl Iterator<Item = u32>) -> Result<(), BenchError> {
     let mut actual = p.read(buffer)?.into_iter().enumerate();
     for want in expected {
         match actual.next() {
             Some((_, got)) if got == want => {}
-            Some((at, got)) => return Err(wrong(p, format!("[{at}] is {got:08x}, not {want:08x}"))),
-            None => return Err(wrong(p, "too short".to_string())),
+            Some((at, got)) => return Err(mismatch(p, format!("[{at}] is {got:08x}, not {want:08x}"))),
+            None => return Err(mismatch(p, "too short".to_string())),
         }
     }
     Ok(())
 }
 
-fn near(p: &Prepared, buffer: usize, expected: &[f32], relative: f32) -> Result<(), BenchError> {
+fn expect_near(p: &Prepared, buffer: usize, expected: &[f32], relative: f32) -> Result<(), BenchError> {
     for (at, (got, want)) in as_f32(&p.read(buffer)?).into_iter().zip(expected).enumerate() {
         let close = (got - want).abs() <= relative * want.abs().max(1.0);
         if !close {
-            return Err(wrong(p, format!("[{at}] is {got}, not {want}")));
+            return Err(mismatch(p, format!("[{at}] is {got}, not {want}")));
         }
     }
     Ok(())
 }
 
 /// Only checks that the work-items wrote different values; conformance tests verify these instructions.
-fn varied(p: &Prepared, buffer: usize) -> Result<(), BenchError> {
+fn expect_varied(p: &Prepared, buffer: usize) -> Result<(), BenchError> {
     let values = p.read(buffer)?;
     if values.iter().all(|v| *v == values[0]) {
-        return Err(wrong(p, format!("every work-item has {:08x}", values[0])));
+        return Err(mismatch(p, format!("every work-item has {:08x}", values[0])));
     }
     Ok(())
 }

@@ -81,7 +81,7 @@ pub fn run(args: &ConformArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
             records.retain(|r| filter.is_match(&r.op));
         }
         if let Some(arch) = args.arch {
-            records.retain_mut(|r| r.choose(arch));
+            records.retain_mut(|r| r.retarget(arch));
         }
         pool.install(|| tally.add(&family(&path), &records, engine, &BTreeMap::new()));
     }

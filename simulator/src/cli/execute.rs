@@ -67,14 +67,14 @@ pub fn parse_schedule(text: &str) -> Result<Schedule, String> {
 }
 
 /// A completed run.
-pub struct Finished {
+pub struct Completed {
     pub stats: RunStats,
     pub seconds: f64,
 }
 
 /// The end of a run.
-pub struct Ended {
-    pub result: Result<Finished, Box<Fault>>,
+pub struct RunOutcome {
+    pub result: Result<Completed, Box<Fault>>,
     /// The counts of `--stats`, for JSON output.
     statistics: Option<Value>,
 }
@@ -105,7 +105,7 @@ pub fn replace_semantics(path: &Path, prepared: &mut Prepared) -> anyhow::Result
 
 impl Execution {
     /// Runs the kernel. An error means bad input, such as an invalid pseudocode file.
-    pub fn run(&self, prepared: &mut Prepared, out: &mut dyn Write) -> anyhow::Result<Ended> {
+    pub fn run(&self, prepared: &mut Prepared, out: &mut dyn Write) -> anyhow::Result<RunOutcome> {
         if self.json && self.observe.trace.as_ref().is_some_and(|p| p.as_os_str() == "-") {
             bail!("--json and --trace - both write to standard output; write the trace to a file");
         }
@@ -127,8 +127,8 @@ impl Execution {
         let result = bar.during(|| observe::run(&self.observe, prepared, &dispatch, self.json, out));
         let observed = result?;
         let seconds = started.elapsed().as_secs_f64();
-        let result = observed.result.map(|stats| Finished { stats, seconds });
-        Ok(Ended { result, statistics: observed.statistics })
+        let result = observed.result.map(|stats| Completed { stats, seconds });
+        Ok(RunOutcome { result, statistics: observed.statistics })
     }
 
     /// Reports the end of a run: the outputs or the fault, as text or JSON. Writes the output files. `check`
@@ -136,7 +136,7 @@ impl Execution {
     pub fn report(
         &self,
         prepared: &Prepared,
-        ended: &Ended,
+        ended: &RunOutcome,
         check: Option<&[Mismatch]>,
         out: &mut dyn Write,
     ) -> anyhow::Result<u8> {
@@ -190,7 +190,7 @@ fn show_outputs(outputs: &[(&str, Array)], full: bool, out: &mut dyn Write) -> i
     Ok(())
 }
 
-fn success_json(outputs: &[(&str, Array)], finished: &Finished) -> Value {
+fn success_json(outputs: &[(&str, Array)], finished: &Completed) -> Value {
     let outputs: serde_json::Map<String, Value> =
         outputs.iter().map(|(name, array)| (name.to_string(), json::array(array))).collect();
     json!({

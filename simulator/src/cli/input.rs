@@ -171,7 +171,7 @@ fn parse_dimensions(text: &str) -> Result<Dimensions, String> {
 
 /// The kind of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum FileKind {
     Text,
     Assembly,
     Object,
@@ -190,7 +190,7 @@ pub fn names_object(path: &Path) -> bool {
 }
 
 /// Returns advice for a file whose extension shows that it is not a kernel.
-fn no_kernel(path: &Path) -> Option<&'static str> {
+fn advice_for_other_file(path: &Path) -> Option<&'static str> {
     match path.extension().and_then(|e| e.to_str())? {
         "c" | "cc" | "cl" | "cpp" | "cu" | "hip" => {
             Some("this is source code; compile it with clang first (README.md has an example)")
@@ -203,17 +203,17 @@ fn no_kernel(path: &Path) -> Option<&'static str> {
     }
 }
 
-fn form(path: &Path, bytes: &[u8]) -> Form {
+fn file_kind(path: &Path, bytes: &[u8]) -> FileKind {
     if code_object::is_object(bytes) || code_object::foreign(bytes).is_some() {
-        return Form::Object;
+        return FileKind::Object;
     }
     match path.extension().and_then(|e| e.to_str()) {
-        Some("json") => Form::Description,
-        Some("s" | "S" | "asm") => Form::Assembly,
-        _ if names_object(path) => Form::Object,
+        Some("json") => FileKind::Description,
+        Some("s" | "S" | "asm") => FileKind::Assembly,
+        _ if names_object(path) => FileKind::Object,
         // Standard input and files without an extension: only assembly has this directive.
-        None if bytes.windows(14).any(|w| w == b".amdhsa_kernel") => Form::Assembly,
-        _ => Form::Text,
+        None if bytes.windows(14).any(|w| w == b".amdhsa_kernel") => FileKind::Assembly,
+        _ => FileKind::Text,
     }
 }
 
@@ -226,38 +226,38 @@ impl KernelArgs {
         }
         let bytes = files::read(path)?;
         let name = super::input_name(path);
-        if let Some(what) = no_kernel(path) {
+        if let Some(what) = advice_for_other_file(path) {
             bail!("{name}: {what}");
         }
-        let form = form(path, &bytes);
-        if self.target.is_some() && form != Form::Object {
+        let kind = file_kind(path, &bytes);
+        if self.target.is_some() && kind != FileKind::Object {
             bail!("--target is for launch descriptions and bundles; {name} is neither");
         }
-        if form == Form::Object {
-            self.no_definitions("a code object")?;
+        if kind == FileKind::Object {
+            self.reject_definitions("a code object")?;
             return self.object(&bytes, guard).with_context(|| name);
         }
         let text = String::from_utf8(bytes).map_err(|_| anyhow::anyhow!("{name}: not text (UTF-8)"))?;
         let extension = path.extension().and_then(|e| e.to_str());
         let arch = self.machine.arch().or_else(|| Arch::from_extension(extension?));
         if let Some((arch, machine)) = arch.and_then(|arch| Some((arch, arch.machine()?))) {
-            self.no_call("an assembly program defines its own launch")?;
-            self.no_definitions("an assembly program")?;
+            self.reject_launch_options("an assembly program defines its own launch")?;
+            self.reject_definitions("an assembly program")?;
             return self.program(arch, machine, Source { name, text }, data);
         }
         if let Some(data) = data {
             bail!("{}: only assembly programs (--arch riscv_gpu) take a data file", data.display());
         }
-        match form {
-            Form::Assembly => self.assembly(path, &name, &text, guard),
+        match kind {
+            FileKind::Assembly => self.assembly(path, &name, &text, guard),
             _ => self.text(path, name, text, guard),
         }
     }
 
     /// Loads a launch description with its expected outputs.
     pub fn description(&self, path: &Path, guard: u64) -> anyhow::Result<Loaded> {
-        self.no_call("a launch description defines its own launch")?;
-        self.no_definitions("a launch description")?;
+        self.reject_launch_options("a launch description defines its own launch")?;
+        self.reject_definitions("a launch description")?;
         let processor = self.machine.mcpu_name();
         let wanted = Wanted {
             target: self.target.clone().or(processor),
@@ -271,7 +271,7 @@ impl KernelArgs {
         self.global_memsize.unwrap_or(default) << 20
     }
 
-    fn no_call(&self, why: &str) -> anyhow::Result<()> {
+    fn reject_launch_options(&self, why: &str) -> anyhow::Result<()> {
         let call = &self.call;
         if call.kernel.is_some() || call.grid.is_some() || call.block.is_some() || !call.args.is_empty() {
             bail!("--kernel, --grid, --block and --arg are for code objects and assembly files; {why}");
@@ -279,7 +279,7 @@ impl KernelArgs {
         Ok(())
     }
 
-    fn no_definitions(&self, what: &str) -> anyhow::Result<()> {
+    fn reject_definitions(&self, what: &str) -> anyhow::Result<()> {
         match self.define.is_empty() {
             true => Ok(()),
             false => bail!("-D is for text kernels and assembly files, not for {what}"),
@@ -295,7 +295,7 @@ impl KernelArgs {
     }
 
     fn text(&self, path: &Path, name: String, text: String, guard: u64) -> anyhow::Result<Prepared> {
-        self.no_call("a text kernel defines its launch in its header")?;
+        self.reject_launch_options("a text kernel defines its launch in its header")?;
         let options = Options {
             constants: self.constants()?,
             arch: self.machine.arch(),

@@ -68,14 +68,14 @@ type Job = (u64, String, Sender<String>);
 /// An engine: a thread that answers one request after another, until no sender is left.
 struct Engine {
     jobs: Mutex<Sender<Job>>,
-    turns: Mutex<Turns>,
+    requests: Mutex<RequestState>,
     /// Interrupts the running request.
     interrupt: Arc<AtomicBool>,
 }
 
 /// The running request, and the requests that must not run.
 #[derive(Default)]
-struct Turns {
+struct RequestState {
     running: Option<u64>,
     /// The highest number of the stopped requests.
     stopped: u64,
@@ -87,21 +87,21 @@ impl Engine {
         let interrupt = Arc::new(AtomicBool::new(false));
         let engine = Arc::new(Engine {
             jobs: Mutex::new(sender),
-            turns: Mutex::default(),
+            requests: Mutex::default(),
             interrupt: interrupt.clone(),
         });
         // The thread ends when the engine is dropped.
-        let turns = Arc::downgrade(&engine);
+        let requests = Arc::downgrade(&engine);
         std::thread::spawn(move || {
             let mut playground = Playground::with_interrupt(interrupt);
             for (number, request, answer) in jobs {
-                let begun = turns.upgrade().is_some_and(|engine| engine.begin(number));
+                let begun = requests.upgrade().is_some_and(|engine| engine.start_request(number));
                 let text = match begun {
                     true => playground.request(&request),
                     false => json!({"error": "stopped"}).to_string(),
                 };
-                if let Some(engine) = turns.upgrade() {
-                    lock(&engine.turns).running = None;
+                if let Some(engine) = requests.upgrade() {
+                    lock(&engine.requests).running = None;
                 }
                 // The client may have disconnected.
                 let _ = answer.send(text);
@@ -111,21 +111,21 @@ impl Engine {
     }
 
     /// Starts a request, unless it has been stopped. Returns whether it starts.
-    fn begin(&self, number: u64) -> bool {
-        let mut turns = lock(&self.turns);
-        let begins = number > turns.stopped;
-        turns.running = begins.then_some(number);
+    fn start_request(&self, number: u64) -> bool {
+        let mut requests = lock(&self.requests);
+        let begins = number > requests.stopped;
+        requests.running = begins.then_some(number);
         self.interrupt.store(false, Ordering::Relaxed);
         begins
     }
 
     /// Stops all requests up to this one.
     fn stop(&self, number: u64) {
-        let mut turns = lock(&self.turns);
+        let mut requests = lock(&self.requests);
         if number < ALL {
-            turns.stopped = turns.stopped.max(number);
+            requests.stopped = requests.stopped.max(number);
         }
-        if turns.running.is_some_and(|running| running <= number) {
+        if requests.running.is_some_and(|running| running <= number) {
             self.interrupt.store(true, Ordering::Relaxed);
         }
     }
@@ -266,7 +266,7 @@ impl State {
         reader: &mut BufReader<&TcpStream>,
         mut stream: &TcpStream,
     ) -> Result<Answer, Answer> {
-        if !self.is_own(head) {
+        if !self.is_same_origin(head) {
             return Err(Answer::text(403, "this server answers its own pages only"));
         }
         match (head.method.as_str(), head.path.as_str()) {
@@ -292,7 +292,7 @@ impl State {
     }
 
     /// Returns whether a request addresses this host and comes from one of its pages.
-    fn is_own(&self, head: &Head) -> bool {
+    fn is_same_origin(&self, head: &Head) -> bool {
         let host = head.header("host");
         let origin = head.header("origin").map(|origin| origin.strip_prefix("http://").unwrap_or("?"));
         match &self.hosts {
@@ -364,28 +364,28 @@ mod tests {
         State { files: BTreeMap::new(), program: String::new(), sessions: Mutex::default(), hosts }
     }
 
-    fn is_own(state: &State, headers: &str) -> bool {
+    fn is_same_origin(state: &State, headers: &str) -> bool {
         let text = format!("GET / HTTP/1.1\r\n{headers}\r\n");
-        state.is_own(&Head::read(&mut text.as_bytes()).unwrap().unwrap())
+        state.is_same_origin(&Head::read(&mut text.as_bytes()).unwrap().unwrap())
     }
 
     #[test]
-    fn only_own_pages_are_answered() {
+    fn only_own_pages_are_served() {
         let local = state(Some(names(IpAddr::from([127, 0, 0, 1]), 80)));
-        assert!(is_own(&local, "Host: localhost\r\n"));
-        assert!(is_own(&local, "Host: 127.0.0.1\r\nOrigin: http://127.0.0.1\r\n"));
-        assert!(!is_own(&local, "Host: evil.example\r\n"));
-        assert!(!is_own(&local, "Host: localhost\r\nOrigin: http://evil.example\r\n"));
-        assert!(!is_own(&local, "Host: localhost\r\nOrigin: null\r\n"));
+        assert!(is_same_origin(&local, "Host: localhost\r\n"));
+        assert!(is_same_origin(&local, "Host: 127.0.0.1\r\nOrigin: http://127.0.0.1\r\n"));
+        assert!(!is_same_origin(&local, "Host: evil.example\r\n"));
+        assert!(!is_same_origin(&local, "Host: localhost\r\nOrigin: http://evil.example\r\n"));
+        assert!(!is_same_origin(&local, "Host: localhost\r\nOrigin: null\r\n"));
         // Open to others, but not to the pages of other servers.
         let open = state(None);
-        assert!(is_own(&open, "Host: gpu.example:8000\r\n"));
-        assert!(is_own(&open, "Host: gpu.example:8000\r\nOrigin: http://gpu.example:8000\r\n"));
-        assert!(!is_own(&open, "Host: gpu.example:8000\r\nOrigin: http://evil.example\r\n"));
+        assert!(is_same_origin(&open, "Host: gpu.example:8000\r\n"));
+        assert!(is_same_origin(&open, "Host: gpu.example:8000\r\nOrigin: http://gpu.example:8000\r\n"));
+        assert!(!is_same_origin(&open, "Host: gpu.example:8000\r\nOrigin: http://evil.example\r\n"));
     }
 
     #[test]
-    fn a_stop_ends_what_it_names_and_nothing_else() {
+    fn a_stop_ends_only_the_named_requests() {
         let run = json!({
             "op": "run", "max_instructions": 1_000_000_000_000_000u64,
             "program": {"text": "---\nlocal = 32, 1, 1\n---\nloop:\n  s_branch loop\n"},

@@ -41,7 +41,7 @@ pub struct App<'a> {
     /// The first visible offset of LDS and of scratch.
     pub local_at: u64,
     /// The registers before the last command, to highlight changes.
-    pub before: Before,
+    pub previous: PreviousRegisters,
 }
 
 /// The contents of the upper left part.
@@ -78,7 +78,7 @@ impl Listing<'_> {
 
 /// The registers of a wave at an earlier time.
 #[derive(Default)]
-pub struct Before {
+pub struct PreviousRegisters {
     /// The wave.
     pub wave: usize,
     /// SGPRs by operand code.
@@ -87,12 +87,12 @@ pub struct Before {
     pub vgprs: Vec<u32>,
 }
 
-impl Before {
+impl PreviousRegisters {
     /// Captures the current registers of a wave.
-    fn of(timeline: &Timeline<'_>, wave: usize) -> Before {
+    fn of(timeline: &Timeline<'_>, wave: usize) -> PreviousRegisters {
         let w = timeline.wave(wave);
         let vgprs = (0..256).flat_map(|r| (0..w.size()).map(move |l| (l, r))).map(|(l, r)| w.vgpr(l, r));
-        Before { wave, sgprs: w.sgprs.to_vec(), vgprs: vgprs.collect() }
+        PreviousRegisters { wave, sgprs: w.sgprs.to_vec(), vgprs: vgprs.collect() }
     }
 
     /// Returns a VGPR in a lane of a wave of `size` lanes.
@@ -140,7 +140,7 @@ impl<'a> App<'a> {
     /// Creates the screen at the start of a session.
     pub fn new(debugger: Debugger<'a>) -> App<'a> {
         let memory_at = debugger.timeline.prepared.buffers.first().map_or(0, |b| b.address);
-        let before = Before::of(&debugger.timeline, 0);
+        let before = PreviousRegisters::of(&debugger.timeline, 0);
         App {
             debugger,
             output: String::new(),
@@ -158,7 +158,7 @@ impl<'a> App<'a> {
             memory_at,
             argument: 0,
             local_at: 0,
-            before,
+            previous: before,
         }
     }
 
@@ -168,7 +168,7 @@ impl<'a> App<'a> {
             return Flow::Quit;
         }
         if self.input.is_some() {
-            return self.typed(key.code);
+            return self.edit_command(key.code);
         }
         match key.code {
             KeyCode::Char('q') => return Flow::Quit,
@@ -231,7 +231,7 @@ impl<'a> App<'a> {
     }
 
     /// Handles a key while a command is typed.
-    fn typed(&mut self, code: KeyCode) -> Flow {
+    fn edit_command(&mut self, code: KeyCode) -> Flow {
         let Some(text) = &mut self.input else { return Flow::Continue };
         match code {
             KeyCode::Esc => self.input = None,
@@ -270,10 +270,10 @@ impl<'a> App<'a> {
     /// Executes a command of the debugger.
     pub fn command(&mut self, line: &str) -> Flow {
         let wave = self.debugger.focus.wave;
-        let before = Before::of(&self.debugger.timeline, wave);
+        let before = PreviousRegisters::of(&self.debugger.timeline, wave);
         let time = self.debugger.timeline.time();
         let (result, flow) = self.debugger.execute(line);
-        self.before = before;
+        self.previous = before;
         self.output_at = 0;
         if self.debugger.timeline.time() != time || self.debugger.focus.wave != wave {
             self.cursor = None;

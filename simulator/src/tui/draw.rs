@@ -257,8 +257,8 @@ fn draw_map(frame: &mut Frame<'_>, app: &App<'_>, area: Rect) {
         (Some(r), Some((low, high))) if low <= high => Line::from(format!(
             "{} from {} to {}",
             register_name(arch, File::Vgpr, r as u16, 1),
-            super::panes::general(low),
-            super::panes::general(high)
+            super::panes::format_general(low),
+            super::panes::format_general(high)
         )),
         _ => Line::from(format!("{count} of {} lanes active", w.size())),
     });
@@ -279,7 +279,7 @@ fn draw_scalars(frame: &mut Frame<'_>, app: &App<'_>, area: Rect) {
         lines.push(Line::from(format!("vcc  {:0digits$x}", w.vcc())));
         lines.push(Line::from(format!("scc {}  m0 {:x}", w.scc, w.sgprs[M0])));
     }
-    let before = |r: usize| app.before.sgprs.get(r).copied().filter(|_| app.before.wave == focus.wave);
+    let before = |r: usize| app.previous.sgprs.get(r).copied().filter(|_| app.previous.wave == focus.wave);
     // Registers that the program names, that are not 0, or that have just changed.
     let codes = view::scalar_codes(arch).into_iter().map(usize::from);
     let shown = codes.filter(|r| {
@@ -326,7 +326,7 @@ fn draw_vgprs(frame: &mut Frame<'_>, app: &mut App<'_>, area: Rect) {
         let written = w.is_written(r);
         for lane in lanes.clone() {
             let value = w.vgpr(lane, r);
-            let before = app.before.vgpr(w.size(), lane, r).filter(|_| app.before.wave == focus.wave);
+            let before = app.previous.vgpr(w.size(), lane, r).filter(|_| app.previous.wave == focus.wave);
             let mut style = if before.is_some_and(|b| b != value) { changed() } else { Style::new() };
             // Inactive lanes and unwritten registers are dimmed.
             if w.exec() >> lane & 1 == 0 || !written {

@@ -92,7 +92,7 @@ impl Numbers {
             Numbers::Hex => format!("{bits:08x}"),
             Numbers::U32 => bits.to_string(),
             Numbers::I32 => (bits as i32).to_string(),
-            Numbers::F32 => general(f32::from_bits(bits) as f64),
+            Numbers::F32 => format_general(f32::from_bits(bits) as f64),
             Numbers::F16 => {
                 let half =
                     |bits: u32| match wavesim_debug::expr::read_as(bits as u64, wavesim_array::DType::F16) {
@@ -100,19 +100,19 @@ impl Numbers {
                         wavesim_debug::expr::Value::Int(v) => v as f64,
                     };
                 // Eight columns hold any f16 with five digits.
-                format!("{} {}", short(half(bits & 0xffff)), short(half(bits >> 16)))
+                format!("{} {}", format_short(half(bits & 0xffff)), format_short(half(bits >> 16)))
             }
         }
     }
 }
 
-fn short(value: f64) -> String {
-    let text = general(value);
+fn format_short(value: f64) -> String {
+    let text = format_general(value);
     if text.len() <= 8 { text } else { format!("{value:.1e}") }
 }
 
 /// Formats a number with six significant digits, like `%g` in C.
-pub fn general(value: f64) -> String {
+pub fn format_general(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return match () {
             () if value.is_nan() => "nan".to_string(),
@@ -157,7 +157,7 @@ mod tests {
             (f64::INFINITY, "inf"),
             (f64::NAN, "nan"),
         ] {
-            assert_eq!(general(value), text, "{value:?}");
+            assert_eq!(format_general(value), text, "{value:?}");
         }
         for numbers in Numbers::ALL {
             for bits in [0, 1, 0xffff_ffff, 0x8000_0000, 0xff7f_ffff, 0x8000_0001, 0xfbff_83ff] {

@@ -51,7 +51,7 @@ fn interrupted(command: &str, more: &[&str]) -> (Option<i32>, String, String) {
 }
 
 #[test]
-fn ctrl_c_says_where_every_wave_stands() {
+fn ctrl_c_reports_the_position_of_every_wave() {
     let (code, out, errors) = interrupted("run", &["--trace", "-", "--trace-wave", "0"]);
     assert_eq!(code, Some(130), "{errors}");
     assert!(errors.contains("stopped after") && errors.contains("wave 0 at line "), "{errors}");
@@ -152,7 +152,7 @@ fn progress_is_shown_on_a_terminal() {
 }
 
 #[test]
-fn no_progress_where_it_is_not_wanted() {
+fn progress_can_be_disabled() {
     let path = file("quiet.rdna", LONG);
     for flag in ["--quiet", "--json"] {
         let t = Terminal::start(&["run", &path, flag, "--max-instructions", "60000000"], &[]);

@@ -34,7 +34,7 @@ fn find(terminal: &Terminal, text: &str) -> (u16, u16) {
 }
 
 #[test]
-fn everything_fits_and_keys_work() {
+fn screen_fits_and_keys_work() {
     let file = file("screen.rdna", KERNEL);
     let t = Terminal::start(&["tui", &file], &[]);
     let start = t.shows("? keys  q");
@@ -165,7 +165,7 @@ fn endless_kernels_can_be_stopped() {
 }
 
 #[test]
-fn no_colours_where_none_are_wanted() {
+fn no_color_is_respected() {
     let file = file("plain.rdna", KERNEL);
     let coloured = |sent: &str| sent.contains("\x1b[33m") || sent.contains("\x1b[38;5;");
     for (set, wanted) in [(&[][..], true), (&[("NO_COLOR", "1")][..], false), (&[("NO_COLOR", "")][..], true)]

@@ -191,24 +191,24 @@ impl Debugger<'_> {
 
     /// Returns the points at which a run must return to the debugger: those of breakpoints and watchpoints,
     /// and others, given by their byte offsets.
-    pub(super) fn stop_points(&self, places: &[u64]) -> StopPoints {
+    pub(super) fn stop_points(&self, stop_pcs: &[u64]) -> StopPoints {
         let pcs = &self.timeline.prepared.program.pcs;
-        let stops: Vec<u64> = self.breakpoints.iter().map(|b| b.pc).chain(places.iter().copied()).collect();
+        let stops: Vec<u64> = self.breakpoints.iter().map(|b| b.pc).chain(stop_pcs.iter().copied()).collect();
         let stop_points = StopPoints::new(
             &self.effects,
             |at| stops.contains(&pcs[at]),
             self.watchpoints.iter().map(|w| &w.what),
         );
         // A point may be passed without returning only if nothing but wave-local conditions can stop there.
-        let looked_at = |pc| {
+        let needs_return = |pc| {
             let local = |b: &Breakpoint| b.condition.as_ref().is_some_and(Expression::is_wave_local);
-            places.contains(&pc) || self.breakpoints.iter().any(|b| b.pc == pc && !local(b))
+            stop_pcs.contains(&pc) || self.breakpoints.iter().any(|b| b.pc == pc && !local(b))
         };
         if self.watchpoints.iter().any(|w| matches!(w.what, Watched::Register { .. })) {
             return stop_points;
         }
         let lane = self.focus.lane;
-        let conditions = self.breakpoints.iter().filter(|b| !looked_at(b.pc)).filter_map(|b| {
+        let conditions = self.breakpoints.iter().filter(|b| !needs_return(b.pc)).filter_map(|b| {
             let at = self.timeline.prepared.program.inst_at(b.pc)?;
             Some((at, Condition { wave: b.wave, lane, expression: b.condition.clone()? }))
         });
@@ -382,13 +382,13 @@ impl Debugger<'_> {
     }
 
     /// Runs all waves until something stops them. With `leave`, the first step ignores breakpoints, so that
-    /// the run can leave the current one. `reached` is evaluated at the instructions of `places`, and
+    /// the run can leave the current one. `reached` is evaluated at the instructions of `stop_pcs`, and
     /// whenever another wave runs.
     ///
     /// # Errors
     /// The condition of a breakpoint cannot be evaluated.
-    pub fn run_while(&mut self, leave: bool, places: &[u64], reached: Until<'_>) -> Result<(), String> {
-        let stop_points = self.stop_points(places);
+    pub fn run_while(&mut self, leave: bool, stop_pcs: &[u64], reached: Until<'_>) -> Result<(), String> {
+        let stop_points = self.stop_points(stop_pcs);
         if leave {
             self.timeline.begin_turn(self.focus.wave);
         }

@@ -38,7 +38,7 @@ end:
 
 /// Checkpoints share the pages that no store has changed, and restoring a checkpoint restores their content.
 #[test]
-fn only_what_was_stored_is_copied() {
+fn only_changed_pages_are_copied() {
     let options = Options { global_bytes: 1 << 20, ..Options::default() };
     let prepared = text_kernel::prepare("k.rdna", KERNEL, &options, 0).unwrap();
     let dispatch = prepared.dispatch(1_000_000);

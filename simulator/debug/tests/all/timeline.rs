@@ -75,7 +75,7 @@ fn workgroups_take_turns_in_both_directions() {
 }
 
 #[test]
-fn some_checkpoints_are_kept_without_memory_for_them() {
+fn minimum_of_checkpoints_is_kept() {
     let prepared = prepared(LATER);
     let dispatch = prepared.dispatch(1_000_000);
     let mut timeline = Timeline::new(&prepared, &dispatch).unwrap();

@@ -151,7 +151,7 @@ impl Shadow {
         let kind = "different barriers";
         if pc != step.pc && !split && !first_split && report.is_new(Check::Barrier, kind, step.pc, Some(pc)) {
             let message = format!(
-                "wave {} meets wave {first} at another barrier than it: the workgroup has diverged",
+                "waves {} and {first} synchronise at different barriers: the workgroup has diverged",
                 step.wave.id
             );
             let other = Site::at(step, pc, step.wave.workgroup, first);
@@ -174,7 +174,7 @@ impl Shadow {
         let kind = "signalled twice";
         if report.is_new(Check::Barrier, kind, step.pc, Some(pc)) {
             let message = format!(
-                "wave {id} signals the barrier again before it has waited for it: others go on before all have come"
+                "wave {id} signals the barrier twice without waiting: other waves can pass before all have arrived"
             );
             let first = Site::at(step, pc, step.wave.workgroup, id);
             report.add(
@@ -196,16 +196,16 @@ impl Shadow {
             return;
         }
         let message = format!(
-            "wave {id} is at the barrier with {} of its {} lanes: {} never {} here",
+            "wave {id} arrives at the barrier with {} of its {} lanes: {} never {} it",
             exec.count_ones(),
             start.count_ones(),
             lanes_text(absent),
-            if absent.is_power_of_two() { "comes" } else { "come" }
+            if absent.is_power_of_two() { "reaches" } else { "reach" }
         );
         let site = Site::new(step, Some(absent.trailing_zeros()));
         report.add(
             Finding::new(Check::Barrier, kind, message, site)
-                .hint("a barrier belongs where all work-items pass: restore EXEC before it"),
+                .hint("all work-items must reach a barrier: restore EXEC before it"),
         );
     }
 
@@ -238,7 +238,7 @@ fn report_missing(
         return;
     }
     let message = format!(
-        "wave {wave} comes to barrier number {} of its run, but wave {ended} has ended after {count}",
+        "wave {wave} arrives at its barrier number {}, but wave {ended} ended after {count}",
         count + 1
     );
     let at = Site::at(step, arrival, step.wave.workgroup, wave);

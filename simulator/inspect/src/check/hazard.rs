@@ -19,7 +19,7 @@
 
 use super::Check;
 use super::report::{Finding, Report, Site};
-use super::wait_states::{self, Missing};
+use super::wait_states::{self, Deficit};
 use isa_spec::tables::Role;
 use std::collections::{HashMap, HashSet};
 use wavesim_asm::{OddPairs, Options, legal};
@@ -41,7 +41,7 @@ pub struct Shadow {
     /// Findings that depend only on the instruction.
     static_findings: Vec<Option<(&'static str, String)>>,
     /// By instruction: the wait states that are missing before it.
-    missing: HashMap<usize, Missing>,
+    deficits: HashMap<usize, Deficit>,
     /// Whether the instruction is a scalar load of dwords, which ignores the low bits of its address
     /// operands.
     dword_loads: Vec<bool>,
@@ -63,20 +63,20 @@ impl Shadow {
         let dword_loads: Vec<bool> =
             program.insts.iter().map(|inst| legal::loads_words(inst, program.arch)).collect();
         let matrix = dependent_matrices(program, effects);
-        let missing = wait_states::missing(program, effects);
+        let deficits = wait_states::deficits(program, effects);
         let observed = effects.iter().zip(static_findings.iter().zip(&dword_loads)).enumerate().map(
             |(at, (e, (wrong, dword_loads)))| {
                 let first_lane = e.reads.iter().any(|r| r.lanes == Lanes::FirstActive);
                 let indexed = e.reads.iter().chain(&e.writes).any(|used| used.relative.is_some());
                 wrong.is_some()
-                    || missing.contains_key(&at)
+                    || deficits.contains_key(&at)
                     || *dword_loads
                     || first_lane
                     || indexed
                     || matrix.contains(&at)
             },
         );
-        Shadow { observed: observed.collect(), static_findings, missing, dword_loads, matrix: Vec::new() }
+        Shadow { observed: observed.collect(), static_findings, deficits, dword_loads, matrix: Vec::new() }
     }
 
     /// Returns whether an instruction, given by its index, must be checked at each execution.
@@ -101,8 +101,8 @@ impl Shadow {
         {
             report.add(Finding::new(Check::Hazard, kind, message.clone(), Site::new(step, None)));
         }
-        if let Some(missing) = self.missing.get(&step.index) {
-            report_wait_states(step, missing, report);
+        if let Some(deficit) = self.deficits.get(&step.index) {
+            report_wait_states(step, deficit, report);
         }
         if self.dword_loads[step.index] {
             report_misaligned(step, effects, report);
@@ -110,7 +110,7 @@ impl Shadow {
         if step.wave.exec() == 0 && effects.reads.iter().any(|r| r.lanes == Lanes::FirstActive) {
             let kind = "no first lane";
             if report.is_new(Check::Hazard, kind, step.pc, None) {
-                let message = "no lane is active: the value read is lane 0's, whatever it holds".to_string();
+                let message = "no lane is active: the instruction reads lane 0".to_string();
                 report.add(
                     Finding::new(Check::Hazard, kind, message, Site::new(step, None))
                         .hint("branch around it with s_cbranch_execz"),
@@ -134,7 +134,8 @@ impl Shadow {
         if let Some((pc, d)) = last {
             let kind = "dependent matrix instructions";
             if reads_as_factor(effects, d) && report.is_new(Check::Hazard, kind, step.pc, Some(*pc)) {
-                let message = "an input is the result of the matrix instruction right before it".to_string();
+                let message =
+                    "an input is the result of the matrix instruction immediately before it".to_string();
                 let other = Site::at(step, *pc, step.wave.workgroup, step.wave.id);
                 report.add(
                     Finding::new(Check::Hazard, kind, message, Site::new(step, None))
@@ -196,19 +197,19 @@ fn dependent_matrices(program: &Program, effects: &[Effects]) -> HashSet<usize> 
 }
 
 /// Reports an instruction that follows another with too few wait states between them.
-fn report_wait_states(step: &Step<'_>, missing: &Missing, report: &mut Report) {
-    let (kind, pc) = ("missing wait states", step.program.pcs[missing.after]);
+fn report_wait_states(step: &Step<'_>, deficit: &Deficit, report: &mut Report) {
+    let (kind, pc) = ("missing wait states", step.program.pcs[deficit.after]);
     if !report.is_new(Check::Hazard, kind, step.pc, Some(pc)) {
         return;
     }
-    let Missing { what, has, needs, .. } = missing;
-    let states = if *needs == 1 { "wait state must" } else { "wait states must" };
-    let message = format!("{what}: {needs} {states} be between, not {has}");
+    let Deficit { what, existing, required, .. } = deficit;
+    let states = if *required == 1 { "wait state is" } else { "wait states are" };
+    let message = format!("{what}: {required} {states} required, but there are {existing}");
     let other = Site::at(step, pc, step.wave.workgroup, step.wave.id);
     report.add(
         Finding::new(Check::Hazard, kind, message, Site::new(step, None))
             .other("after", other)
-            .hint(format!("`s_nop {}`, or independent instructions, before it", needs - has - 1)),
+            .hint(format!("`s_nop {}`, or independent instructions, before it", required - existing - 1)),
     );
 }
 

@@ -367,7 +367,8 @@ fn report_outside(step: &Step<'_>, a: &Access, effects: &Effects, prepared: &Pre
     let message = format!("{name} of {what} is beyond {of} {has} bytes of {}", a.place.name());
     let mut finding = Finding::new(Check::Mem, kind, message, Site::new(step, lane(a))).address(a.address);
     if a.place == Place::Lds {
-        finding = finding.hint("hardware says nothing: such loads give zero and such stores are dropped");
+        finding =
+            finding.hint("hardware reports no error: such loads return zero and such stores are dropped");
     }
     report.add(finding);
 }
@@ -379,9 +380,9 @@ fn report_unwritten_atomic(step: &Step<'_>, a: &Access, prepared: &Prepared, rep
         return;
     }
     let what = describe(prepared, a.place, a.address, a.size_bytes as u32);
-    let message = format!("atomic on {what}, which nothing has written");
+    let message = format!("atomic on {what}, which was never written");
     let finding = Finding::new(Check::Mem, kind, message, Site::new(step, lane(a))).address(a.address);
-    report.add(finding.hint(format!("{} has no defined content at the start", a.place.name())));
+    report.add(finding.hint(format!("{} is uninitialised at the start", a.place.name())));
 }
 
 /// Reports a misaligned access. The lanes of a strided access are all aligned like the first one. Atomics
@@ -409,7 +410,7 @@ fn check_alignment(step: &Step<'_>, a: &Access, effects: &Effects, prepared: &Pr
     let message = format!("{name} of {what} is not aligned to {needed} bytes");
     let finding = Finding::new(Check::Mem, kind, message, Site::new(step, lane(a))).address(a.address);
     report.add(match unaligned && !effects.atomic {
-        true => finding.note().hint("the hardware allows it, and takes longer"),
+        true => finding.note().hint("the hardware supports it, but more slowly"),
         false => finding,
     });
 }

@@ -102,7 +102,7 @@ struct EnabledChecks {
 pub struct Checker<'a> {
     prepared: &'a Prepared,
     effects: Vec<Effects>,
-    on: EnabledChecks,
+    enabled: EnabledChecks,
     report: Report,
     init: init::Shadow,
     mem: mem::Shadow,
@@ -143,7 +143,7 @@ impl<'a> Checker<'a> {
         let shape = &prepared.shape;
         let effects = effects::table(&prepared.program, shape.wave_size);
         let chosen = |check| checks.contains(&check);
-        let on = EnabledChecks {
+        let enabled = EnabledChecks {
             mem: chosen(Check::Mem),
             init: chosen(Check::Init),
             // The race check also finds accesses that are outstanding at a barrier or at the store of a flag.
@@ -152,15 +152,15 @@ impl<'a> Checker<'a> {
             barrier: chosen(Check::Barrier),
             hazard: chosen(Check::Hazard),
         };
-        let all = on.mem && on.init && on.race && on.waits;
+        let all = enabled.mem && enabled.init && enabled.race && enabled.waits;
         let waits = Scoreboard::new(&prepared.program, &effects);
         let hazard = hazard::Shadow::new(&prepared.program, &effects, shape);
-        let race = race::Shadow::new(prepared, &effects, on.race);
+        let race = race::Shadow::new(prepared, &effects, enabled.race);
         let plain = |at: usize| {
-            let hazard = on.hazard && hazard.must_observe(at);
+            let hazard = enabled.hazard && hazard.must_observe(at);
             all && !hazard && race.is_plain(at, &effects[at]) && waits.issues_ordered(at)
         };
-        let observed = |at| waits.must_observe(at) || on.hazard && hazard.must_observe(at);
+        let observed = |at| waits.must_observe(at) || enabled.hazard && hazard.must_observe(at);
         Ok(Checker {
             prepared,
             skip: skip::SkipCache::new(&prepared.program, &effects, observed, plain),
@@ -171,7 +171,7 @@ impl<'a> Checker<'a> {
             barrier: barrier::Shadow::new(&effects),
             hazard,
             effects,
-            on,
+            enabled,
             report: Report::new(checks),
             jumps: Vec::new(),
             parked: HashMap::new(),
@@ -263,11 +263,11 @@ impl<'a> Checker<'a> {
     /// Turns a fault into findings: a deadlock belongs to the barrier check, a wild jump to the hazard check.
     /// Accesses out of bounds are reported already; any other fault stays a fault.
     fn fault(&mut self, fault: &Fault) {
-        if fault.kind == FaultKind::BarrierDeadlock && self.on.barrier {
+        if fault.kind == FaultKind::BarrierDeadlock && self.enabled.barrier {
             let site = Site::of_fault(fault, &self.prepared.program);
             self.report.add(Finding::new(Check::Barrier, "deadlock", fault.message.clone(), site));
         }
-        if self.on.hazard && self.is_wild_jump(fault) {
+        if self.enabled.hazard && self.is_wild_jump(fault) {
             self.wild_jump(fault);
         }
     }
@@ -353,23 +353,23 @@ impl Observer for Checker<'_> {
     fn unobserved(&mut self, step: &Step<'_>) -> Skip {
         let wave = step.wave.id;
         // This belongs here and not in `before`, which is not called for skipped instructions.
-        if self.on.race && self.race.resume(step, &self.waits) {
+        if self.enabled.race && self.race.resume(step, &self.waits) {
             self.mem.update_lds_full();
         }
-        if self.on.barrier {
+        if self.enabled.barrier {
             self.barrier.before(step);
         }
         let mut idle = 0;
         if let Some(waits) = self.skip.waits(step.index) {
             idle = 1;
-            if self.on.waits || self.on.race {
+            if self.enabled.waits || self.enabled.race {
                 self.waits.wait(wave, waits);
-                if self.on.race {
+                if self.enabled.race {
                     self.retire(wave);
                 }
             }
         }
-        let init = (self.on.init || self.on.mem).then_some(&mut self.init);
+        let init = (self.enabled.init || self.enabled.mem).then_some(&mut self.init);
         let (count, accesses) =
             self.skip.skippable(step, &self.waits, skip::Prover { init, wave: step.wave });
         Skip { count, accesses, idle }
@@ -383,13 +383,13 @@ impl Observer for Checker<'_> {
     fn before(&mut self, step: &Step<'_>) -> ControlFlow<()> {
         let effects = &self.effects[step.index];
         let wave = step.wave.id;
-        if self.on.waits && self.waits.uses_outstanding(wave, step.index) {
+        if self.enabled.waits && self.waits.uses_outstanding(wave, step.index) {
             self.waits.before(step, effects, &mut self.report);
         }
-        if (self.on.init || self.on.mem) && self.init.prove(step.wave, step.index).is_none() {
+        if (self.enabled.init || self.enabled.mem) && self.init.prove(step.wave, step.index).is_none() {
             self.init.before(step, effects, &mut self.report);
         }
-        if self.on.hazard && self.hazard.must_observe(step.index) {
+        if self.enabled.hazard && self.hazard.must_observe(step.index) {
             self.hazard.before(step, effects, &mut self.report);
         }
         ControlFlow::Continue(())
@@ -438,7 +438,7 @@ impl Observer for Checker<'_> {
     }
 
     fn keeps_going(&self) -> bool {
-        self.on.mem
+        self.enabled.mem
     }
 }
 
@@ -452,14 +452,14 @@ impl Checker<'_> {
         }
         if !done.accesses.is_empty() {
             self.mem.begin_instruction();
-            if self.on.mem {
+            if self.enabled.mem {
                 self.mem.after(step, done, effects, self.prepared, &mut self.report);
             }
-            if self.on.race {
+            if self.enabled.race {
                 self.race.after(step, done, effects, &self.waits, self.prepared, &mut self.report);
             }
         }
-        if (self.on.init || self.on.mem)
+        if (self.enabled.init || self.enabled.mem)
             && (!done.accesses.is_empty() || !self.init.is_proven(step.wave.id, step.index))
             && self.init.after(step, done, effects, &mut self.mem)
         {
@@ -468,9 +468,9 @@ impl Checker<'_> {
         self.skip.after(step, done, effects);
         let control = !done.calls.is_empty() || done.event.is_some();
         let waits = effects.class == Class::Wait;
-        if (self.on.waits || self.on.race) && (control || self.waits.must_observe(step.index)) {
+        if (self.enabled.waits || self.enabled.race) && (control || self.waits.must_observe(step.index)) {
             self.waits.after(step, done);
-            if self.on.race {
+            if self.enabled.race {
                 self.stamp_and_retire(step, done);
             }
         }
@@ -478,15 +478,15 @@ impl Checker<'_> {
         if !control || waits && done.event.is_none() {
             return;
         }
-        if self.on.barrier {
+        if self.enabled.barrier {
             self.barrier.after(step, done, &mut self.report);
         }
         self.race.record_calls(step, done);
-        if self.on.race {
+        if self.enabled.race {
             self.waits.set_release_epoch(step.wave.id, self.race.release_epoch(step.wave.id));
         }
         if matches!(done.event, Some(Event::EndPgm)) {
-            if self.on.race {
+            if self.enabled.race {
                 self.race.end(step.wave.id, self.waits.outstanding_accesses(step.wave.id));
             }
             self.waits.end(step);

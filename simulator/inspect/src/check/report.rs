@@ -351,25 +351,25 @@ pub fn describe(prepared: &Prepared, place: Place, address: u64, size: u32) -> S
 }
 
 /// Maximum distance in bytes at which an address is described relative to an allocation.
-const NEAR: u64 = 4096;
+const NEAR_BYTES: u64 = 4096;
 
 /// Returns a description of a global address relative to the allocation that contains it, or else to the
 /// nearest one.
 fn global_place(prepared: &Prepared, address: u64) -> String {
     let regions = prepared.memory.regions();
-    let behind = regions.partition_point(|r| r.base <= address);
-    let before = behind.checked_sub(1).map(|at| &regions[at]);
-    if let Some(region) = before.filter(|r| address - r.base < r.len) {
+    let next = regions.partition_point(|r| r.base <= address);
+    let previous = next.checked_sub(1).map(|at| &regions[at]);
+    if let Some(region) = previous.filter(|r| address - r.base < r.len) {
         let offset = address - region.base;
         return match prepared.buffers.iter().find(|b| b.address == region.base && b.name == region.name) {
             Some(buffer) => format!("{} (offset 0x{offset:x}, 0x{address:x})", element(buffer, offset)),
             None => format!("{}+0x{offset:x} (0x{address:x})", region.name),
         };
     }
-    let beyond = before.map(|r| (address - r.base - r.len, r)).filter(|(n, _)| *n < NEAR);
-    let until = regions.get(behind).map(|r| (r.base - address, r)).filter(|(n, _)| *n < NEAR);
-    match (beyond, until) {
-        (beyond, Some((n, next))) if beyond.is_none_or(|(m, _)| n < m) => {
+    let past_end = previous.map(|r| (address - r.base - r.len, r)).filter(|(n, _)| *n < NEAR_BYTES);
+    let before_start = regions.get(next).map(|r| (r.base - address, r)).filter(|(n, _)| *n < NEAR_BYTES);
+    match (past_end, before_start) {
+        (past_end, Some((n, next))) if past_end.is_none_or(|(m, _)| n < m) => {
             format!("{n} bytes before {} (0x{address:x})", next.name)
         }
         (Some((0, region)), _) => format!("just beyond the end of {} (0x{address:x})", region.name),

@@ -59,7 +59,7 @@ struct Prefix {
     shorter: Option<Box<Prefix>>,
 }
 
-/// The prefix of a region that does not depend on the wave.
+/// The part of a region that does not depend on the wave.
 struct Shared {
     prefix: Prefix,
     block: init::Block,
@@ -114,7 +114,7 @@ pub struct SkipCache {
     /// By instruction: the operands of pure waits.
     waits: Vec<Waits>,
     waves: Vec<Wave>,
-    /// By instruction: the wave-independent prefix of the region that starts there.
+    /// By instruction: the wave-independent part of the region that starts there.
     shared: Vec<Option<Box<Shared>>>,
 }
 

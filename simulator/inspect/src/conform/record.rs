@@ -212,7 +212,7 @@ impl Record {
 
     /// Retargets the record to `arch` if possible. Records of RDNA 3 also apply to RDNA 3.5, and those of
     /// CDNA 4 to CDNA 3 if both have the same instruction.
-    pub fn choose(&mut self, arch: Arch) -> bool {
+    pub fn retarget(&mut self, arch: Arch) -> bool {
         let own = self.architecture();
         if own == Some(Arch::Rdna3) && arch == Arch::Rdna35 {
             self.target = Some("gfx1150".to_string());

@@ -82,20 +82,20 @@ fn try_run(
     let mut wave = Wave::new(record.wave);
     wave.set_accumulation(arch.is_cdna());
     // Most instructions access no memory; for these, memory is neither set up nor compared.
-    let reaches = |inst: &Inst| match semantics(arch, inst, overrides) {
+    let accesses_memory = |inst: &Inst| match semantics(arch, inst, overrides) {
         Some((x, y)) => [Some(x), y].into_iter().flatten().any(|s| s.uses.memory_read || s.uses.memory_write),
         None => false,
     };
-    let memory = insts.iter().any(|(_, inst)| reaches(inst));
-    let given =
+    let memory = insts.iter().any(|(_, inst)| accesses_memory(inst));
+    let size_or_default =
         |bytes: Option<u32>, region: bool| if memory || region { bytes.unwrap_or(DEFAULT_BYTES) } else { 0 };
-    let mut lds = vec![0u8; given(record.lds_bytes, record.lds_in.is_some()) as usize];
+    let mut lds = vec![0u8; size_or_default(record.lds_bytes, record.lds_in.is_some()) as usize];
     let stride = match &record.scratch_in {
         Some(s) => s.stride,
-        None => given(record.scratch_bytes, false),
+        None => size_or_default(record.scratch_bytes, false),
     };
     let mut scratch = vec![0u8; stride as usize * record.wave as usize];
-    let mut mapped = start(record, &mut wave, &mut lds, &mut scratch)?;
+    let mut mapped = set_up(record, &mut wave, &mut lds, &mut scratch)?;
     let mut memory = Memory::empty();
     for (base, bytes) in &mut mapped {
         // SAFETY: each `bytes` is a live, uniquely borrowed allocation of `bytes.len()` bytes. `mapped`
@@ -118,10 +118,10 @@ fn try_run(
         cancel: None,
     };
     let ended = match engine {
-        Engine::Interpreter => one_by_one(&insts, &mut wave, &mut context, |inst, wave, context| {
+        Engine::Interpreter => step_through(&insts, &mut wave, &mut context, |inst, wave, context| {
             wavesim_engine::step(arch, inst, wave, context)
         }),
-        Engine::Reference => one_by_one(&insts, &mut wave, &mut context, |inst, wave, context| {
+        Engine::Reference => step_through(&insts, &mut wave, &mut context, |inst, wave, context| {
             let (sem, sem_y) = semantics(arch, inst, overrides)?;
             Some(reference::step(arch, inst, sem, sem_y, wave, context))
         }),
@@ -146,23 +146,23 @@ fn try_run(
         Some(Err(Event::BarrierWait(_))) => return Err("stopped: it waits at a barrier".to_string()),
     }
     let mut diff = Vec::new();
-    registers(record, &wave, &mut diff);
+    compare_registers(record, &wave, &mut diff);
     let changed_mem = before_mem.iter().zip(&mapped).flat_map(|((base, old), (_, new))| {
         let offset = base - before_mem[0].0;
-        changed(old, new).into_iter().map(move |(at, v)| (at + offset, v))
+        changed_words(old, new).into_iter().map(move |(at, v)| (at + offset, v))
     });
-    words_out(
+    compare_memory(
         "mem",
         record.mem_out.as_ref(),
         changed_mem.collect(),
         &mapped.first().map(|m| m.1.clone()),
         &mut diff,
     );
-    words_out("lds", record.lds_out.as_ref(), changed(&before_lds, &lds), &Some(lds), &mut diff);
-    words_out(
+    compare_memory("lds", record.lds_out.as_ref(), changed_words(&before_lds, &lds), &Some(lds), &mut diff);
+    compare_memory(
         "scratch",
         record.scratch_out.as_ref(),
-        changed(&before_scratch, &scratch),
+        changed_words(&before_scratch, &scratch),
         &Some(scratch),
         &mut diff,
     );
@@ -176,7 +176,7 @@ fn try_run(
 
 /// Executes the instruction at the PC until there is none. Returns how execution ended, or `None` if `step`
 /// cannot execute an instruction.
-fn one_by_one(
+fn step_through(
     insts: &[(u64, Inst)],
     wave: &mut Wave,
     context: &mut Context<'_>,
@@ -220,7 +220,7 @@ pub fn semantics<'a>(
 
 type Mapped = Vec<(u64, Vec<u8>)>;
 
-fn start(record: &Record, wave: &mut Wave, lds: &mut [u8], scratch: &mut [u8]) -> Result<Mapped, String> {
+fn set_up(record: &Record, wave: &mut Wave, lds: &mut [u8], scratch: &mut [u8]) -> Result<Mapped, String> {
     let bad = |what: &str| format!("{}: bad {what}", record.id);
     wave.mode = record.mode.as_deref().and_then(hex64).map_or(MODE, |m| m as u32);
     wave.set_exec(hex64(&record.exec).ok_or_else(|| bad("exec"))?);
@@ -264,7 +264,7 @@ fn start(record: &Record, wave: &mut Wave, lds: &mut [u8], scratch: &mut [u8]) -
         .collect()
 }
 
-fn registers(record: &Record, wave: &Wave, diff: &mut Vec<String>) {
+fn compare_registers(record: &Record, wave: &Wave, diff: &mut Vec<String>) {
     let asserted = record.lanes.as_deref().and_then(hex64).unwrap_or(u64::MAX);
     let first = record.sgpr_out.keys().filter_map(|reg| reg.parse::<u32>().ok()).min().unwrap_or(0);
     for (reg, expected) in &record.sgpr_out {
@@ -371,7 +371,7 @@ fn inputs(record: &Record, lane: usize) -> String {
 }
 
 /// Returns the words that differ: byte offset -> new value. Bytes beyond the end of `old` were zero.
-fn changed(old: &[u8], new: &[u8]) -> BTreeMap<u64, u32> {
+fn changed_words(old: &[u8], new: &[u8]) -> BTreeMap<u64, u32> {
     const BLOCK: usize = 4096;
     static ZEROS: [u8; BLOCK] = [0; BLOCK];
     let mut out = BTreeMap::new();
@@ -395,7 +395,7 @@ fn changed(old: &[u8], new: &[u8]) -> BTreeMap<u64, u32> {
     out
 }
 
-fn words_out(
+fn compare_memory(
     what: &str,
     expected: Option<&BTreeMap<String, String>>,
     actual: BTreeMap<u64, u32>,

@@ -91,7 +91,7 @@ impl<W: Write> Observer for Chrome<W> {
     }
 
     fn after(&mut self, step: &Step<'_>, done: &Done<'_>) {
-        if !self.filter.takes(step) {
+        if !self.filter.matches(step) {
             return;
         }
         let pid = self.track(step);

@@ -107,7 +107,7 @@ fn access(arch: Arch, a: &Access) -> Value {
 
 impl<W: Write> Observer for Jsonl<W> {
     fn before(&mut self, step: &Step<'_>) -> ControlFlow<()> {
-        if self.filter.takes(step) {
+        if self.filter.matches(step) {
             self.exec = step.wave.exec();
             self.starts.clear();
             self.starts.extend(self.effects[step.index].writes.iter().map(|w| w.start(step.wave)));
@@ -116,7 +116,7 @@ impl<W: Write> Observer for Jsonl<W> {
     }
 
     fn after(&mut self, step: &Step<'_>, done: &Done<'_>) {
-        if self.error.is_none() && self.filter.takes(step) {
+        if self.error.is_none() && self.filter.matches(step) {
             let line = self.line(step, done);
             self.error = writeln!(self.out, "{line}").err();
         }

@@ -23,7 +23,7 @@ pub struct Filter {
 
 impl Filter {
     /// Returns whether this instruction of this wave must be traced.
-    pub fn takes(&self, step: &Step<'_>) -> bool {
+    pub fn matches(&self, step: &Step<'_>) -> bool {
         (self.waves.is_empty() || self.waves.contains(&step.wave.id))
             && self.workgroup.is_none_or(|g| g == step.wave.workgroup)
             && self.pcs.is_none_or(|(first, last)| (first..=last).contains(&step.program.address(step.pc)))

@@ -158,7 +158,7 @@ impl Stats {
         );
         let _ = writeln!(
             out,
-            "EXEC writes             {:>14}   {:5.1} % diverge (some but not all lanes go on)",
+            "EXEC writes             {:>14}   {:5.1} % diverge (some but not all lanes remain active)",
             self.exec_writes,
             percent(self.divergences, self.exec_writes)
         );
@@ -175,12 +175,12 @@ impl Stats {
         }
         let _ = writeln!(
             out,
-            "coalescing              {:>14.1} % of the bytes of the {LINE_BYTES}-byte lines touched are asked for",
+            "coalescing              {:>14.1} % of the bytes of the {LINE_BYTES}-byte lines touched are requested",
             percent(self.coalesced_bytes, self.lines_bytes)
         );
         let _ = writeln!(
             out,
-            "LDS bank conflicts      {:>14}   more cycles in {} LDS instructions",
+            "LDS bank conflicts      {:>14}   additional cycles in {} LDS instructions",
             self.lds_conflicts, self.lds_instructions
         );
         let _ = writeln!(out, "barriers                {:>14}   arrivals", self.barriers);
@@ -191,7 +191,7 @@ impl Stats {
         out
     }
 
-    fn memory(&mut self, class: Class, accesses: &[Access]) {
+    fn count_traffic(&mut self, class: Class, accesses: &[Access]) {
         for a in accesses {
             let t = self.spaces.entry(a.place).or_default();
             let (count, bytes) = match a.write {
@@ -202,16 +202,16 @@ impl Stats {
             *bytes += a.size_bytes as u64;
         }
         if matches!(class, Class::Vmem | Class::Flat) {
-            self.coalescing(accesses);
+            self.count_coalescing(accesses);
         }
         if accesses.iter().any(|a| a.place == Place::Lds) {
             self.lds_instructions += 1;
-            self.banks(accesses);
+            self.count_bank_conflicts(accesses);
         }
     }
 
     /// Counts requested bytes and touched lines. An atomic's load and store are one request.
-    fn coalescing(&mut self, accesses: &[Access]) {
+    fn count_coalescing(&mut self, accesses: &[Access]) {
         self.scratchpad.clear();
         let mut last = None;
         for a in accesses.iter().filter(|a| a.place == Place::Global) {
@@ -227,7 +227,7 @@ impl Stats {
         self.lines_bytes += self.scratchpad.len() as u64 * LINE_BYTES;
     }
 
-    fn banks(&mut self, accesses: &[Access]) {
+    fn count_bank_conflicts(&mut self, accesses: &[Access]) {
         self.scratchpad.clear();
         for a in accesses.iter().filter(|a| a.place == Place::Lds) {
             let end = a.address + a.size_bytes.max(1) as u64 - 1;
@@ -279,7 +279,7 @@ impl Observer for Stats {
         self.barriers += done.calls.iter().filter(|(bi, _)| bi.signals_barrier()).count() as u64;
         if !done.accesses.is_empty() {
             let accesses: Vec<Access> = done.accesses.iter().flat_map(|a| a.each()).collect();
-            self.memory(class, &accesses);
+            self.count_traffic(class, &accesses);
         }
     }
 }

@@ -124,7 +124,7 @@ pub fn run(args: &IsaArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
 
 /// The source of an instruction's semantics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Meaning {
+pub enum SemanticsSource {
     /// A body in the pseudocode language.
     Pseudocode,
     /// A body that only calls machine builtins (barriers, waits, messages).
@@ -132,12 +132,12 @@ pub enum Meaning {
     None,
 }
 
-impl Meaning {
+impl SemanticsSource {
     pub fn name(self) -> &'static str {
         match self {
-            Meaning::Pseudocode => "pseudocode",
-            Meaning::Builtin => "builtin",
-            Meaning::None => "none",
+            SemanticsSource::Pseudocode => "pseudocode",
+            SemanticsSource::Builtin => "builtin",
+            SemanticsSource::None => "none",
         }
     }
 }
@@ -146,13 +146,13 @@ fn operation(arch: Arch, at: usize) -> Option<&'static Operation> {
     isa::number(arch, at).and_then(isa::operation)
 }
 
-fn meaning(operation: Option<&Operation>) -> Meaning {
+fn semantics_source(operation: Option<&Operation>) -> SemanticsSource {
     match operation {
-        None => Meaning::None,
+        None => SemanticsSource::None,
         Some(op) if op.sem.uses.control && op.sem.body.iter().all(|s| matches!(s, Stmt::Call { .. })) => {
-            Meaning::Builtin
+            SemanticsSource::Builtin
         }
-        Some(_) => Meaning::Pseudocode,
+        Some(_) => SemanticsSource::Pseudocode,
     }
 }
 
@@ -174,12 +174,12 @@ pub fn list(archs: &[Arch], group: Option<&str>, json: bool) -> Result<String, S
             if group.is_some_and(|g| !g.eq_ignore_ascii_case(inst.group())) {
                 continue;
             }
-            let meaning = meaning(operation(arch, at)).name();
+            let source = semantics_source(operation(arch, at)).name();
             let name = inst.name.to_lowercase();
             let encodings = encoding_names(table, inst);
             if json {
                 let mut line = json!({
-                    "name": name, "encodings": encodings, "group": inst.group(), "semantics": meaning
+                    "name": name, "encodings": encodings, "group": inst.group(), "semantics": source
                 });
                 if archs.len() > 1 {
                     line["arch"] = arch.name().into();
@@ -190,7 +190,7 @@ pub fn list(archs: &[Arch], group: Option<&str>, json: bool) -> Result<String, S
                     let _ = write!(out, "{:8}", arch.name());
                 }
                 let _ =
-                    writeln!(out, "{name:width$}  {:12} {meaning:10}  {}", inst.group(), encodings.join(" "));
+                    writeln!(out, "{name:width$}  {:12} {source:10}  {}", inst.group(), encodings.join(" "));
             }
         }
     }

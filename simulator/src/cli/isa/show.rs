@@ -1,6 +1,6 @@
 //! The description of an instruction: `wavesim isa show`.
 
-use super::{meaning, operation};
+use super::{operation, semantics_source};
 use isa_spec::pcode::ir::Shape;
 use isa_spec::tables::{ArchTable, Entry, Field, Instruction};
 use serde_json::{Value, json};
@@ -132,7 +132,7 @@ pub(super) fn show_json(found: &[(Arch, usize)]) -> String {
             "subgroup": inst.subgroup(),
             "flags": flag_names(inst),
             "encodings": forms,
-            "semantics": meaning(op).name(),
+            "semantics": semantics_source(op).name(),
             "pseudocode": semantics,
         });
         archs.insert(arch.name().to_string(), value);

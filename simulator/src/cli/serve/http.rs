@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// Maximum size of a request before its body, in bytes.
 const MAX_HEAD: u64 = 32 << 10;
 /// Maximum time that a client may be silent within a request.
-const SILENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum time for draining the connection after the answer: a client may not see the answer while data that
 /// it sent is unread.
 const LINGER: Duration = Duration::from_secs(2);
@@ -152,8 +152,8 @@ impl Head {
 
 /// Sets the timeouts of a connection.
 pub fn prepare(stream: &TcpStream) -> std::io::Result<()> {
-    stream.set_read_timeout(Some(SILENCE))?;
-    stream.set_write_timeout(Some(SILENCE))?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    stream.set_write_timeout(Some(TIMEOUT))?;
     stream.set_nodelay(true)
 }
 
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_is_refused() {
+    fn invalid_requests_are_rejected() {
         assert_eq!(refused("hello\r\n\r\n"), 400);
         assert_eq!(refused("GET / HTTP/2\r\n\r\n"), 400);
         assert_eq!(refused("GET / HTTP/1.1\r\nno header\r\n\r\n"), 400);

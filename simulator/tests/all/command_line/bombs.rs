@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// Small inputs that would require excessive resources are rejected promptly.
 #[test]
-fn bombs_end_at_once() {
+fn resource_bombs_are_rejected() {
     let dir = folder("bombs");
     let deep = "(".repeat(20_000);
     let shape = vec!["1"; 20_000].join(",");
@@ -67,7 +67,7 @@ fn bombs_end_at_once() {
 
 /// Pseudocode and assembly that expand exponentially, and tens of thousands of errors.
 #[test]
-fn bombs_of_text_end_at_once() {
+fn text_bombs_are_rejected() {
     let dir = folder("text_bombs");
     let lines = |count: usize, line: fn(usize) -> String| (0..count).map(line).collect::<String>();
     let mov = |body: &str| format!("instruction V_MOV_B32 {{\n{body}\n}}\n");

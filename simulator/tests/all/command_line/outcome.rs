@@ -53,7 +53,7 @@ fn instructions_are_timed_by_name() {
 }
 
 #[test]
-fn what_matches_nothing_is_an_error() {
+fn filters_that_match_nothing_are_errors() {
     let dir = folder("nothing");
     let vectors = workspace("tests/filetests/vectors/rdna3");
     refused(&["conform", &vectors, "--filter", "v_no_such"], &["v_no_such", "none of"]);
@@ -92,7 +92,7 @@ fn what_matches_nothing_is_an_error() {
 }
 
 #[test]
-fn launches_say_everything() {
+fn incomplete_launches_are_rejected() {
     let dir = folder("launches");
     let source = write(&dir, "k.s", assembly("", 16, ""));
     let run = |args: &[&str]| {
@@ -164,7 +164,7 @@ fn semantics_that_replace_nothing_are_an_error() {
 
 /// The binary needs no other files: it runs outside of the source tree, with an empty environment.
 #[test]
-fn the_binary_is_whole() {
+fn the_binary_is_self_contained() {
     let dir = std::env::temp_dir().join(format!("wavesim-moved-{}", std::process::id()));
     std::fs::create_dir_all(&dir).unwrap();
     let binary = dir.join("wavesim");

@@ -22,7 +22,7 @@ pub struct RegisterLane {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Undefined {
     /// The register.
-    pub place: RegisterLane,
+    pub reg: RegisterLane,
     /// Index of the register in its operand: 1 is the upper dword of 64 bits.
     pub dword: u16,
     /// Mask of the undefined bits of the register.
@@ -33,7 +33,7 @@ pub struct Undefined {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Origin {
     /// The register that was never written, or that was loaded from unwritten bytes.
-    pub place: RegisterLane,
+    pub reg: RegisterLane,
     /// PC of that load, if there was one.
     pub loaded_by: Option<u64>,
     /// PC of the first instruction that computed with the value.
@@ -110,13 +110,13 @@ impl Definedness {
         self.scc |= scc;
         // Registers that were defined are in neither table.
         if new && !(self.partial.is_empty() && self.origins.is_empty()) {
-            let kept = |place: &RegisterLane| match place.file {
-                File::Sgpr => sgprs >> (place.register & 127) & 1 == 0,
+            let kept = |reg: &RegisterLane| match reg.file {
+                File::Sgpr => sgprs >> (reg.register & 127) & 1 == 0,
                 File::Scc => !scc,
                 File::Vgpr => true,
             };
-            self.partial.retain(|place, _| kept(place));
-            self.origins.retain(|place, _| kept(place));
+            self.partial.retain(|reg, _| kept(reg));
+            self.origins.retain(|reg, _| kept(reg));
         }
     }
 
@@ -127,44 +127,44 @@ impl Definedness {
     }
 
     /// Returns the mask of a register's undefined bits.
-    pub fn undefined_bits(&self, place: RegisterLane) -> u32 {
-        let defined = match place.file {
+    pub fn undefined_bits(&self, reg: RegisterLane) -> u32 {
+        let defined = match reg.file {
             File::Scc => self.scc,
-            File::Sgpr => self.sgprs >> (place.register & 127) & 1 == 1,
-            File::Vgpr => self.lanes(place.register) >> place.lane & 1 == 1,
+            File::Sgpr => self.sgprs >> (reg.register & 127) & 1 == 1,
+            File::Vgpr => self.lanes(reg.register) >> reg.lane & 1 == 1,
         };
-        if defined { 0 } else { self.partial.get(&place).copied().unwrap_or(u32::MAX) }
+        if defined { 0 } else { self.partial.get(&reg).copied().unwrap_or(u32::MAX) }
     }
 
     /// Sets a register's undefined bits. Returns whether any bit became undefined.
-    pub fn set(&mut self, place: RegisterLane, bits: u32, origin: Option<Origin>) -> bool {
-        let before = self.undefined_bits(place);
+    pub fn set(&mut self, reg: RegisterLane, bits: u32, origin: Option<Origin>) -> bool {
+        let before = self.undefined_bits(reg);
         if before == bits {
             return false;
         }
         let defined = bits == 0;
-        match place.file {
+        match reg.file {
             File::Scc => self.scc = defined,
             File::Sgpr => {
-                let mask = 1 << (place.register & 127);
+                let mask = 1 << (reg.register & 127);
                 self.sgprs = if defined { self.sgprs | mask } else { self.sgprs & !mask };
             }
             File::Vgpr => {
-                let Some(lanes) = self.vgprs.get_mut(place.register as usize) else { return false };
-                self.end = self.end.max(place.register as usize + 1);
-                let mask = 1 << place.lane;
+                let Some(lanes) = self.vgprs.get_mut(reg.register as usize) else { return false };
+                self.end = self.end.max(reg.register as usize + 1);
+                let mask = 1 << reg.lane;
                 *lanes = if defined { *lanes | mask } else { *lanes & !mask };
                 let full = *lanes & self.lanes == self.lanes;
-                self.set_full(place.register, full);
+                self.set_full(reg.register, full);
             }
         }
         match bits {
-            0 | u32::MAX => self.partial.remove(&place),
-            _ => self.partial.insert(place, bits),
+            0 | u32::MAX => self.partial.remove(&reg),
+            _ => self.partial.insert(reg, bits),
         };
         match origin {
-            Some(origin) if !defined => self.origins.insert(place, origin),
-            _ => self.origins.remove(&place),
+            Some(origin) if !defined => self.origins.insert(reg, origin),
+            _ => self.origins.remove(&reg),
         };
         bits & !before != 0
     }
@@ -195,16 +195,14 @@ impl Definedness {
         if !new {
             return;
         }
-        let kept = |place: &RegisterLane| {
-            place.file != file
-                || place.register != register
-                || file == File::Vgpr && lanes >> place.lane & 1 == 0
+        let kept = |reg: &RegisterLane| {
+            reg.file != file || reg.register != register || file == File::Vgpr && lanes >> reg.lane & 1 == 0
         };
         if !self.partial.is_empty() {
-            self.partial.retain(|place, _| kept(place));
+            self.partial.retain(|reg, _| kept(reg));
         }
         if !self.origins.is_empty() {
-            self.origins.retain(|place, _| kept(place));
+            self.origins.retain(|reg, _| kept(reg));
         }
     }
 
@@ -218,8 +216,8 @@ impl Definedness {
     }
 
     /// Returns the origin of an undefined value; by default the register itself, which was never written.
-    pub fn origin(&self, place: RegisterLane) -> Origin {
-        self.origins.get(&place).copied().unwrap_or(Origin { place, loaded_by: None, read_by: None })
+    pub fn origin(&self, reg: RegisterLane) -> Origin {
+        self.origins.get(&reg).copied().unwrap_or(Origin { reg, loaded_by: None, read_by: None })
     }
 
     /// Returns whether everything that a use touches is defined in these lanes. Scalars ignore the lanes.
@@ -240,11 +238,11 @@ impl Definedness {
                 File::Sgpr | File::Scc => 1,
             };
             while rest != 0 {
-                let place = RegisterLane { file: used.file, register, lane: rest.trailing_zeros() };
+                let reg = RegisterLane { file: used.file, register, lane: rest.trailing_zeros() };
                 rest &= rest - 1;
-                let bits = self.undefined_bits(place) & if write { u32::MAX } else { used.bits };
+                let bits = self.undefined_bits(reg) & if write { u32::MAX } else { used.bits };
                 if bits != 0 {
-                    out.push(Undefined { place, dword, bits });
+                    out.push(Undefined { reg, dword, bits });
                 }
             }
         }

@@ -161,11 +161,11 @@ impl Trials {
             })?;
         }
         let dependent = values.iter().zip(differ).filter(|(_, bits)| *bits != 0);
-        outcome.results = dependent.map(|(&(place, _), bits)| Undefined { place, dword: 0, bits }).collect();
-        outcome.results.sort_by_key(|u| (u.place.file, u.place.register, u.place.lane));
+        outcome.results = dependent.map(|(&(reg, _), bits)| Undefined { reg, dword: 0, bits }).collect();
+        outcome.results.sort_by_key(|u| (u.reg.file, u.reg.register, u.reg.lane));
         // Two uses may refer to the same register.
         outcome.results.dedup_by(|next, first| {
-            let same = next.place == first.place;
+            let same = next.reg == first.reg;
             first.bits |= if same { next.bits } else { 0 };
             same
         });
@@ -182,14 +182,14 @@ impl Trials {
     ) -> Option<&Wave> {
         let wave = self.wave.get_or_insert_with(|| step.wave.clone());
         copy(step.wave, effects, wave);
-        for undefined_scalar in undefined {
-            let Undefined { place, bits, .. } = *undefined_scalar;
-            let filled = value(wave, place) & !bits | fill(undefined_scalar) & bits;
-            match place.file {
+        for source in undefined {
+            let Undefined { reg, bits, .. } = *source;
+            let filled = value(wave, reg) & !bits | fill(source) & bits;
+            match reg.file {
                 File::Scc => wave.scc = filled & 1,
-                File::Sgpr => wave.set_sgpr(place.register as u32, filled),
-                File::Vgpr if exists(wave, place.register) => {
-                    wave.set_vgpr(place.lane, place.register as u32, filled);
+                File::Sgpr => wave.set_sgpr(reg.register as u32, filled),
+                File::Vgpr if exists(wave, reg.register) => {
+                    wave.set_vgpr(reg.lane, reg.register as u32, filled);
                 }
                 File::Vgpr => {}
             }
@@ -231,9 +231,9 @@ fn results(before: &Wave, effects: &Effects, after: &Wave) -> Vec<(RegisterLane,
         for register in used.registers(before, true) {
             let mut rest = if used.file == File::Vgpr { lanes(used, before) } else { 1 };
             while rest != 0 {
-                let place = RegisterLane { file: used.file, register, lane: rest.trailing_zeros() };
+                let reg = RegisterLane { file: used.file, register, lane: rest.trailing_zeros() };
                 rest &= rest - 1;
-                out.push((place, value(after, place)));
+                out.push((reg, value(after, reg)));
             }
         }
     }
@@ -254,7 +254,7 @@ impl Operand<'_> {
             Operand::Constant(value) => value.checked_shr(32 * undefined.dword as u32).unwrap_or(0) as u32,
             Operand::Register(used) => {
                 let register = used.registers(wave, false).start + undefined.dword.min(used.count - 1);
-                value(wave, RegisterLane { file: used.file, register, lane: undefined.place.lane })
+                value(wave, RegisterLane { file: used.file, register, lane: undefined.reg.lane })
             }
         }
     }
@@ -278,11 +278,11 @@ fn exists(wave: &Wave, register: u16) -> bool {
     register >= ACC as u16 || u32::from(register) < wave.vgpr_count()
 }
 
-fn value(wave: &Wave, place: RegisterLane) -> u32 {
-    match place.file {
+fn value(wave: &Wave, reg: RegisterLane) -> u32 {
+    match reg.file {
         File::Scc => wave.scc,
-        File::Sgpr => wave.sgpr(place.register as u32 & 127),
-        File::Vgpr if exists(wave, place.register) => wave.vgpr(place.lane, place.register as u32),
-        File::Vgpr => wave.vgpr(place.lane, wave.vgpr_count().saturating_sub(1)),
+        File::Sgpr => wave.sgpr(reg.register as u32 & 127),
+        File::Vgpr if exists(wave, reg.register) => wave.vgpr(reg.lane, reg.register as u32),
+        File::Vgpr => wave.vgpr(reg.lane, wave.vgpr_count().saturating_sub(1)),
     }
 }

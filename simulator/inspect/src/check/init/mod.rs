@@ -41,7 +41,7 @@ struct WaveShadow {
     /// The current instruction's undefined results.
     results: Vec<(Undefined, Origin)>,
     /// By instruction, memoised: lanes for which it can run again without reading or writing anything
-    /// undefined. WaveShadow mostly become defined; if one becomes undefined, all entries are invalid.
+    /// undefined. Registers mostly become defined; if one becomes undefined, all entries are invalid.
     proven: Vec<Option<u64>>,
     /// Number of times a register became undefined.
     undefine_count: u64,
@@ -137,10 +137,10 @@ impl Shadow {
         let used = registers.undefined_uses(step, effects, &mut self.trials);
         let mut reporter = Reporter { reported: &mut self.reported, step, report };
         for undefined in used {
-            let origin = registers.defined.origin(undefined.place);
-            reporter.report(undefined.place, origin);
+            let origin = registers.defined.origin(undefined.reg);
+            reporter.report(undefined.reg, origin);
             // Further uses of the value are not reported.
-            registers.defined.set(undefined.place, 0, None);
+            registers.defined.set(undefined.reg, 0, None);
         }
         registers.writing.clear();
         let wave = step.wave;
@@ -242,12 +242,12 @@ impl WaveShadow {
                 // Of several undefined sources, the first one is the origin. Without any, the undefined bits
                 // are preserved old ones.
                 let origin = undefined[..sources].first().map(|source| {
-                    let mut origin = self.defined.origin(source.place);
+                    let mut origin = self.defined.origin(source.reg);
                     origin.read_by.get_or_insert(step.pc);
                     origin
                 });
                 for result in outcome.results {
-                    let origin = origin.unwrap_or_else(|| self.defined.origin(result.place));
+                    let origin = origin.unwrap_or_else(|| self.defined.origin(result.reg));
                     self.results.push((result, origin));
                 }
             }
@@ -265,9 +265,9 @@ impl WaveShadow {
 
     /// Returns those of the given bits of a scalar register that are undefined.
     fn undefined_scalar(&self, register: usize, bits: u32) -> Option<Undefined> {
-        let place = RegisterLane { file: File::Sgpr, register: register as u16, lane: 0 };
-        let bits = self.defined.undefined_bits(place) & bits;
-        (bits != 0).then_some(Undefined { place, dword: 0, bits })
+        let reg = RegisterLane { file: File::Sgpr, register: register as u16, lane: 0 };
+        let bits = self.defined.undefined_bits(reg) & bits;
+        (bits != 0).then_some(Undefined { reg, dword: 0, bits })
     }
 
     /// Defines the results of an instruction that has run, except for bits that depend on undefined ones.
@@ -287,12 +287,12 @@ impl WaveShadow {
             return;
         }
         for (undefined, origin) in std::mem::take(&mut self.results) {
-            self.undefine(undefined.place, undefined.bits, origin);
+            self.undefine(undefined.reg, undefined.bits, origin);
         }
     }
 
-    fn undefine(&mut self, place: RegisterLane, bits: u32, origin: Origin) {
-        if self.defined.set(place, bits, Some(origin)) {
+    fn undefine(&mut self, reg: RegisterLane, bits: u32, origin: Origin) {
+        if self.defined.set(reg, bits, Some(origin)) {
             self.proven.fill(None);
             self.undefine_count += 1;
         }
@@ -311,7 +311,7 @@ impl WaveShadow {
                 return None;
             }
             if used.file != File::Vgpr {
-                // WaveShadow that the instruction writes are defined by now.
+                // Registers that the instruction writes are defined by now.
                 if !self.defined.is_defined(used, wave, 0) {
                     return None;
                 }
@@ -351,13 +351,13 @@ impl WaveShadow {
             if register as usize >= ALL_VGPRS {
                 continue;
             }
-            let place = RegisterLane { file: File::Vgpr, register, lane };
+            let reg = RegisterLane { file: File::Vgpr, register, lane };
             let spilled = self.spilled.get(&(lane, (a.address + byte) & !3)).copied();
             let (bits, origin) = match spilled {
                 Some((bits, origin)) if a.place == Place::Scratch => (bits, origin),
-                _ => (dest.bits, Origin { place, loaded_by: Some(step.pc), read_by: None }),
+                _ => (dest.bits, Origin { reg, loaded_by: Some(step.pc), read_by: None }),
             };
-            self.undefine(place, self.defined.undefined_bits(place) & !dest.bits | bits, origin);
+            self.undefine(reg, self.defined.undefined_bits(reg) & !dest.bits | bits, origin);
         }
     }
 
@@ -376,9 +376,9 @@ impl WaveShadow {
                 let (first, end) = ((offset + byte) / 4, (offset + a.len_bytes()).div_ceil(4));
                 for register in (dest.first..dest.first + dest.count).take(end as usize).skip(first as usize)
                 {
-                    let place = RegisterLane { file: File::Sgpr, register, lane: 0 };
-                    let origin = Origin { place, loaded_by: Some(step.pc), read_by: None };
-                    self.undefine(place, u32::MAX, origin);
+                    let reg = RegisterLane { file: File::Sgpr, register, lane: 0 };
+                    let origin = Origin { reg, loaded_by: Some(step.pc), read_by: None };
+                    self.undefine(reg, u32::MAX, origin);
                 }
             }
             offset += a.len_bytes();
@@ -399,14 +399,14 @@ impl WaveShadow {
         for a in accesses.iter().filter(|a| a.write && a.place == Place::Scratch).flat_map(|a| a.each()) {
             let Some(lane) = a.lane.map(u32::from) else { continue };
             for k in 0..data.count.min((a.size_bytes as u16).div_ceil(4)) {
-                let place = RegisterLane { file: File::Vgpr, register: data.first + k, lane };
+                let reg = RegisterLane { file: File::Vgpr, register: data.first + k, lane };
                 let address = a.address + 4 * k as u64;
-                let bits = self.defined.undefined_bits(place) & data.bits;
+                let bits = self.defined.undefined_bits(reg) & data.bits;
                 if bits == 0 {
                     self.spilled.remove(&(lane, address));
                     continue;
                 }
-                self.spilled.insert((lane, address), (bits, self.defined.origin(place)));
+                self.spilled.insert((lane, address), (bits, self.defined.origin(reg)));
                 memory.mark_unwritten(
                     step.wave.id as usize,
                     &Access { address, size_bytes: a.size_bytes.min(4), ..a },
@@ -420,10 +420,10 @@ impl WaveShadow {
 fn define_bits(defined: &mut Definedness, register: u16, lanes: u64, bits: u32) {
     let mut rest = lanes & !defined.lanes(register);
     while rest != 0 {
-        let place = RegisterLane { file: File::Vgpr, register, lane: rest.trailing_zeros() };
+        let reg = RegisterLane { file: File::Vgpr, register, lane: rest.trailing_zeros() };
         rest &= rest - 1;
-        let origin = defined.origin(place);
-        defined.set(place, defined.undefined_bits(place) & !bits, Some(origin));
+        let origin = defined.origin(reg);
+        defined.set(reg, defined.undefined_bits(reg) & !bits, Some(origin));
     }
 }
 
@@ -450,30 +450,29 @@ impl Reporter<'_, '_> {
         if !self.report.is_new(check, kind, at, related) {
             return;
         }
-        let place = if origin.read_by.is_some() { origin.place } else { used };
-        let name = register_name(step.program.arch, place.file, place.register, 1);
-        let lane = (place.file == File::Vgpr).then_some(place.lane);
+        let reg = if origin.read_by.is_some() { origin.reg } else { used };
+        let name = register_name(step.program.arch, reg.file, reg.register, 1);
+        let lane = (reg.file == File::Vgpr).then_some(reg.lane);
         let whose = lane.map_or(String::new(), |l| format!(" in lane {l}"));
         let other = |pc| Site::at(step, pc, step.wave.workgroup, step.wave.id);
         let site = Site { lane, ..other(at) };
         self.report.add(match (origin.loaded_by, origin.read_by) {
             (Some(load), _) => {
-                let message = format!("{name} is used{whose}, but the bytes it was loaded from were never written");
+                let message =
+                    format!("{name} is used{whose}, but the bytes it was loaded from were never written");
                 Finding::new(check, kind, message, site)
                     .other("loaded by", other(load))
-                    .register(place.file, place.register)
+                    .register(reg.file, reg.register)
             }
             (None, read) => {
-                let message = format!("{name} is read{whose}, but nothing has written it");
-                let finding = Finding::new(check, kind, message, site).register(place.file, place.register);
+                let message = format!("{name} is read{whose}, but was never written");
+                let finding = Finding::new(check, kind, message, site).register(reg.file, reg.register);
                 let finding = match read {
                     Some(_) => finding.other("the result is used by", other(step.pc)),
                     None => finding,
                 };
                 match lane {
-                    Some(_) => finding.hint(
-                        "a register is_partial_write its old content in lanes that EXEC had switched off when it was written",
-                    ),
+                    Some(_) => finding.hint("a write does not change a register in lanes that are inactive"),
                     None => finding,
                 }
             }

@@ -72,8 +72,8 @@ impl Shadow {
         } else {
             wave.vector.clone_from(clocks);
         }
-        if let Some(arrival_invalidations) = self.merged_invalidations.get(&barrier) {
-            for (mine, all) in wave.invalidations.clocks.iter_mut().zip(arrival_invalidations) {
+        if let Some(merged) = self.merged_invalidations.get(&barrier) {
+            for (mine, all) in wave.invalidations.clocks.iter_mut().zip(merged) {
                 Arc::make_mut(mine).join(all);
             }
         }
@@ -125,10 +125,10 @@ impl Shadow {
         if self.group_invalidates {
             let shared = self.group_caches();
             let waves = self.waves.len();
-            let arrival_invalidations =
+            let invalidations =
                 self.arrival_invalidations.entry((barrier, phase)).or_insert_with(|| no_invalidations(waves));
             for cache in shared.numbers() {
-                arrival_invalidations[cache].join(&self.waves[at].invalidations.clocks[cache]);
+                invalidations[cache].join(&self.waves[at].invalidations.clocks[cache]);
             }
         }
         let wave = &mut self.waves[at];

@@ -64,7 +64,7 @@ impl Phase {
     }
 }
 
-/// Returns whether a program split_barriers barriers: it signals a barrier without waiting there, or waits without
+/// Returns whether a program splits barriers: it signals a barrier without waiting there, or waits without
 /// having signalled, as non-members of a named barrier do. Then the accesses of one wave before a barrier say
 /// nothing about those of the others.
 pub fn has_split_barriers(effects: &[Effects]) -> bool {

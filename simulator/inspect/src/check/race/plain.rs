@@ -146,17 +146,17 @@ impl Shadow {
 /// Half of the lanes of a wave of 32: in matrix code, the two halves often load the same bytes.
 const HALF: usize = 16;
 
-/// Returns whether access `n` is_repeated_load a load that other lanes of the instruction have just made. The earlier
+/// Returns whether access `n` repeats a load that other lanes of the instruction have just made. The earlier
 /// load then represents both.
 #[inline(always)]
 pub(super) fn is_repeated_load(accesses: &[Access], n: usize) -> bool {
     let a = &accesses[n];
-    let like = |back: usize| match n.checked_sub(back).map(|k| &accesses[k]) {
+    let repeats = |back: usize| match n.checked_sub(back).map(|k| &accesses[k]) {
         Some(before) => {
             (before.address, before.stride, before.lanes) == (a.address, a.stride, a.lanes)
                 && (before.place, before.size_bytes, before.write) == (a.place, a.size_bytes, a.write)
         }
         None => false,
     };
-    !a.write && (like(1) || like(HALF))
+    !a.write && (repeats(1) || repeats(HALF))
 }

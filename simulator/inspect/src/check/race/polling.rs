@@ -1,5 +1,5 @@
 //! Detection of loads of LDS that poll. LDS instructions have no coherence bits: an atomic load of LDS is
-//! encoded as a plain one. A load is taken to poll for another wave's store if a loop is_repeated_load it at the same
+//! encoded as a plain one. A load is taken to poll for another wave's store if a loop repeats it at the same
 //! address and has no side effects that other waves can observe.
 
 use isa_spec::tables::Role;

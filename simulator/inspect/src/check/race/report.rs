@@ -12,7 +12,7 @@ use wavesim_loader::prepared::Prepared;
 use wavesim_machine::exec::watch::{Access, Place};
 
 /// Explains why the race of a plain load with a compare-and-swap is a note.
-pub const CAS_EXPLANATION: &str = "the value is what a compare-and-swap of this wave expects to find: an old one is compared and loaded again";
+pub const CAS_EXPLANATION: &str = "the value is only the expected value of a compare-and-swap of this wave: if it is stale, the swap fails and the load is repeated";
 
 /// Two conflicting accesses of different waves.
 pub struct Race<'r> {
@@ -130,7 +130,7 @@ impl Shadow {
         let (message, hint) = match missing {
             Missing::Order if same => (
                 format!(
-                    "{name} of {what} stores what an {role} of {whose} has stored: the order makes no difference"
+                    "{name} of {what} stores the same value as an {role} of {whose}: the result does not depend on the order"
                 ),
                 None,
             ),

@@ -27,8 +27,8 @@ impl Shadow {
         let loads = done.accesses.iter().filter(|a| !a.write && !a.outside && a.place == Place::Global);
         for dword in loads.flat_map(|a| (a.address & !3..a.address + a.len_bytes()).step_by(4)) {
             let cell = self.global.cell(dword);
-            let mine = cell.writes.iter().find(|r| r.wave == self.first + at && r.pc != step.pc as u32);
-            let Some(store) = mine else { continue };
+            let own_store = cell.writes.iter().find(|r| r.wave == self.first + at && r.pc != step.pc as u32);
+            let Some(store) = own_store else { continue };
             let waited = !scoreboard.is_outstanding(at, store.epoch, store.pc);
             if store.epoch >= arrival_invalidations || !waited {
                 self.report_own_store(step, dword, store, waited, scoreboard, prepared, report);
@@ -59,7 +59,7 @@ impl Shadow {
         let mine = &self.waves[at].invalidations;
         let local = store.wave.wrapping_sub(self.first) < self.waves.len() as u32;
         // An invalidation since the acquire of the store has dropped the copy, whichever wave loaded it.
-        let old = |n: &usize| mine.clocks[*n].epoch_of(self.first, store.wave) < store.epoch;
+        let not_invalidated = |n: &usize| mine.clocks[*n].epoch_of(self.first, store.wave) < store.epoch;
         let reach = if local { ordering.hits.and(Caches::L0.or(Caches::SCALAR)) } else { ordering.hits };
         let holds = |r: &&Record| {
             // The stores of a wave update its own cache.
@@ -72,7 +72,7 @@ impl Shadow {
             };
             let loaded = step.program.inst_at(r.pc as u64).map_or(Caches(0), |i| self.orderings[i].hits);
             let kept = |n: &usize| invalidations.is_none_or(|d| r.epoch >= d.epochs[*n]);
-            reach.and(loaded).numbers().any(|n| old(&n) && kept(&n))
+            reach.and(loaded).numbers().any(|n| not_invalidated(&n) && kept(&n))
         };
         let dwords = (a.address & !3..a.address + a.size_bytes as u64).step_by(4);
         dwords.filter_map(|dword| self.cached_copies.get(&dword)).flatten().find(holds).copied()

@@ -75,7 +75,7 @@ impl Shadow {
         }
         let first = self.first;
         let wave = &self.waves[at];
-        // The release covers include_foreign so far and the atomic itself, which gets this epoch.
+        // The release covers everything so far and the atomic itself, which gets this epoch.
         let mut release = VectorClock { own: Vec::new(), foreign: wave.vector.by_wave_number(first) };
         release.foreign.insert(first + at as u32, wave.epoch + 1);
         let release = Arc::new(release);

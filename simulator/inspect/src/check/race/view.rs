@@ -56,15 +56,16 @@ impl View<'_> {
                 if lds && self.through_lds.get(index).is_some_and(|&epoch| epoch > r.epoch) {
                     return None;
                 }
-                let quiet = wave.late.is_empty() && self.scoreboard.is_idle(index as u32);
-                if !quiet
+                let nothing_late = wave.late.is_empty() && self.scoreboard.is_idle(index as u32);
+                if !nothing_late
                     && (wave.late.incomplete(r.epoch, r.pc, clock)
                         || self.scoreboard.is_outstanding(index as u32, r.epoch, r.pc))
                 {
                     return Some(Missing::Wait);
                 }
-                let own = self.hits.and(Caches::L0.or(Caches::SCALAR));
-                (!lds && !own.is_empty() && !self.stale(r, own).is_empty()).then_some(Missing::Invalidate)
+                let in_group = self.hits.and(Caches::L0.or(Caches::SCALAR));
+                (!lds && !in_group.is_empty() && !self.stale(r, in_group).is_empty())
+                    .then_some(Missing::Invalidate)
             }
             None => self.missing_for_other_group(r, clock),
         }
@@ -76,14 +77,15 @@ impl View<'_> {
             return Some(Missing::Wait);
         }
         // Scalar loads miss into L1, too.
-        let behind = if self.hits.is_empty() { self.hits } else { self.hits.or(Caches::L1) };
-        (!self.stale(r, behind).is_empty()).then_some(Missing::Invalidate)
+        let beyond_group = if self.hits.is_empty() { self.hits } else { self.hits.or(Caches::L1) };
+        (!self.stale(r, beyond_group).is_empty()).then_some(Missing::Invalidate)
     }
 
     /// Returns those of some caches that the wave has not invalidated since it acquired a store.
     pub(super) fn stale(&self, r: &Record, caches: Caches) -> Caches {
-        let old = |n: &usize| self.invalidations.clocks[*n].epoch_of(self.first, r.wave) < r.epoch;
-        Caches(caches.numbers().filter(old).fold(0, |all, n| all | 1 << n))
+        let not_invalidated =
+            |n: &usize| self.invalidations.clocks[*n].epoch_of(self.first, r.wave) < r.epoch;
+        Caches(caches.numbers().filter(not_invalidated).fold(0, |all, n| all | 1 << n))
     }
 }
 

@@ -79,14 +79,15 @@ impl Cell {
         superseded: impl FnOnce([Record; 2]),
     ) {
         // A record of the same wave, or one that happened before, is superseded.
-        let over = |r: &Record| r.wave == 0 || (r.wave == me.wave || ordered(r)) && r.mask & !me.mask == 0;
-        if write && self.reads.iter().all(over) {
+        let is_obsolete =
+            |r: &Record| r.wave == 0 || (r.wave == me.wave || ordered(r)) && r.mask & !me.mask == 0;
+        if write && self.reads.iter().all(is_obsolete) {
             // Every access that races with those loads races with this store, too.
             if self.reads.iter().any(|r| r.wave != 0 && r.wave != me.wave) {
                 superseded(self.reads);
             }
             self.reads = Default::default();
-            if self.writes.iter().all(over) {
+            if self.writes.iter().all(is_obsolete) {
                 self.writes = [me, Record::default()];
                 return;
             }
@@ -101,8 +102,9 @@ impl Cell {
             me.lane = if me.lane == r.lane { me.lane } else { u8::MAX };
         }
         // A record of other bytes stays if there is room.
-        let over = |r: &Record| r.wave == 0 || (r.wave == me.wave || ordered(r)) && r.mask & !me.mask == 0;
-        let slot = list.iter().position(over);
+        let is_obsolete =
+            |r: &Record| r.wave == 0 || (r.wave == me.wave || ordered(r)) && r.mask & !me.mask == 0;
+        let slot = list.iter().position(is_obsolete);
         match slot.or_else(|| list.iter().position(|r| r.wave == me.wave)) {
             Some(slot) => list[slot] = me,
             None => {

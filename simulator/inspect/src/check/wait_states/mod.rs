@@ -28,22 +28,22 @@ use wavesim_machine::state::wave::M0;
 
 /// A deficit of wait states before an instruction.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Missing {
+pub struct Deficit {
     /// Index of the earlier instruction.
     pub after: usize,
     /// The dependency.
     pub what: &'static str,
     /// Existing and required wait states.
-    pub has: u32,
-    pub needs: u32,
+    pub existing: u32,
+    pub required: u32,
 }
 
 /// Returns the deficits by index of the later instruction. Architectures whose hardware interlocks have none.
-pub fn missing(program: &Program, effects: &[Effects]) -> HashMap<usize, Missing> {
+pub fn deficits(program: &Program, effects: &[Effects]) -> HashMap<usize, Deficit> {
     if !program.arch.is_cdna() {
         return HashMap::new();
     }
-    Graph::new(program, effects).missing(0..program.insts.len(), None)
+    Graph::new(program, effects).deficits(0..program.insts.len(), None)
 }
 
 /// The control-flow graph of a program, an instruction per node.
@@ -77,7 +77,7 @@ impl<'a> Graph<'a> {
 
     /// Returns the deficits after some of the instructions, computed as if the instruction `removed` were
     /// absent.
-    fn missing(&self, after: Range<usize>, removed: Option<usize>) -> HashMap<usize, Missing> {
+    fn deficits(&self, after: Range<usize>, removed: Option<usize>) -> HashMap<usize, Deficit> {
         let mut out = HashMap::new();
         for at in after.filter(|at| may_be_first(&self.nodes[*at])) {
             let node = &self.nodes[at];
@@ -139,17 +139,19 @@ fn with_named_registers<'a>(arch: Arch, inst: &Inst, effects: &'a Effects, kinds
 
 /// Records the largest deficit before an instruction, if a rule requires more wait states than there are.
 fn record_largest(
-    out: &mut HashMap<usize, Missing>,
+    out: &mut HashMap<usize, Deficit>,
     first: (usize, &Node<'_>),
     second: (usize, &Node<'_>),
-    has: u32,
+    existing: u32,
 ) {
     for rule in RULES {
-        let Some(needs) = (rule.needs)(first.1, second.1).filter(|needs| *needs > has) else { continue };
-        let found = Missing { after: first.0, what: rule.what, has, needs };
-        let lacks = |m: &Missing| m.needs - m.has;
+        let Some(required) = (rule.needs)(first.1, second.1).filter(|required| *required > existing) else {
+            continue;
+        };
+        let found = Deficit { after: first.0, what: rule.what, existing, required };
+        let deficit = |m: &Deficit| m.required - m.existing;
         match out.get_mut(&second.0) {
-            Some(before) if lacks(before) >= lacks(&found) => {}
+            Some(before) if deficit(before) >= deficit(&found) => {}
             Some(before) => *before = found,
             None => drop(out.insert(second.0, found)),
         }

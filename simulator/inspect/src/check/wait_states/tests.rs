@@ -22,7 +22,7 @@ fn rules_agree_with_compilers() {
     if shared.is_empty() {
         eprintln!("skipped in part: ../shared/kernels is missing");
     }
-    let (mut count, mut idle) = (0, Vec::new());
+    let (mut count, mut needless) = (0, Vec::new());
     for path in objects(&root.join("tests/filetests/code_objects")).into_iter().chain(shared) {
         let bytes = std::fs::read(&path).expect("a file");
         let kernels = code_object::kernels(&bytes).expect("kernels");
@@ -30,7 +30,7 @@ fn rules_agree_with_compilers() {
         let program = Program::from_bytes(kernel.arch, &kernel.text.1).expect("a program").for_wave_size(64);
         let effects = effects::table(&program, 64);
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        let found = missing(&program, &effects);
+        let found = deficits(&program, &effects);
         assert!(found.is_empty(), "{name}: {found:?}");
         let graph = Graph::new(&program, &effects);
         // Padding follows the last end of the program.
@@ -48,13 +48,14 @@ fn rules_agree_with_compilers() {
             // selection of the result's half.
             let written = effects[at - 1].calls.contains(&Control::SetReg)
                 || program.insts[at - 1].field(program.arch.table(), "OP_SEL_HI").is_some();
-            let near = at.saturating_sub(MAX_WAIT_STATES as usize)..at;
+            let preceding = at.saturating_sub(MAX_WAIT_STATES as usize)..at;
             count += 1;
-            if !chooses && !replayed && !padding && !written && graph.missing(near, Some(at)).is_empty() {
+            if !chooses && !replayed && !padding && !written && graph.deficits(preceding, Some(at)).is_empty()
+            {
                 let around: Vec<String> = (at.saturating_sub(2)..at + 3).map(|at| program.text(at)).collect();
-                idle.push(format!("{name}: {}", around.join("; ")));
+                needless.push(format!("{name}: {}", around.join("; ")));
             }
         }
     }
-    assert!(count > 0 && idle.is_empty(), "of {count}, needless to the rules:\n{}", idle.join("\n"));
+    assert!(count > 0 && needless.is_empty(), "of {count}, needless to the rules:\n{}", needless.join("\n"));
 }

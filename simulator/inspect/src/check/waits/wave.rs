@@ -148,8 +148,8 @@ impl Wave {
             return;
         }
         let first = self.pending[0];
-        let alike = |p: &Pending| (p.order, p.counters) == (first.order, first.counters);
-        if matches!(first.order, Order::Vector | Order::Lds) && self.pending.iter().all(alike) {
+        let same_kind = |p: &Pending| (p.order, p.counters) == (first.order, first.counters);
+        if matches!(first.order, Order::Vector | Order::Lds) && self.pending.iter().all(same_kind) {
             if first.counters.contains(counter) {
                 self.complete_first(self.pending.len() - n);
             }
@@ -171,24 +171,24 @@ impl Wave {
             }
         } else if self.pending.iter().all(|p| p.order != Order::Both) {
             // Each operation is in one order and has one counter.
-            let mut back = [0usize; 2];
+            let mut returned = [0usize; 2];
             for p in self.pending.iter().filter(|p| p.counters.contains(counter)) {
                 match p.order {
-                    Order::Vector => back[0] += 1,
-                    Order::Lds => back[1] += 1,
+                    Order::Vector => returned[0] += 1,
+                    Order::Lds => returned[1] += 1,
                     Order::Both | Order::Unordered => {}
                 }
             }
-            back = back.map(|count| count.saturating_sub(n));
-            if back != [0; 2] {
+            returned = returned.map(|count| count.saturating_sub(n));
+            if returned != [0; 2] {
                 self.retire(|_, p| {
-                    let back = match p.order {
-                        Order::Vector => &mut back[0],
-                        Order::Lds => &mut back[1],
+                    let returned = match p.order {
+                        Order::Vector => &mut returned[0],
+                        Order::Lds => &mut returned[1],
                         Order::Both | Order::Unordered => return false,
                     };
-                    let complete = *back > 0 && p.counters.contains(counter);
-                    *back -= complete as usize;
+                    let complete = *returned > 0 && p.counters.contains(counter);
+                    *returned -= complete as usize;
                     complete
                 });
             }
@@ -200,12 +200,12 @@ impl Wave {
                     (p.order == order || p.order == Order::Both) && p.counters.contains(counter)
                 };
                 let total = self.pending.iter().filter(|p| of(p)).count();
-                let mut back = total.saturating_sub(n);
+                let mut returned = total.saturating_sub(n);
                 for p in self.pending.iter_mut().filter(|p| of(p)) {
-                    if back == 0 {
+                    if returned == 0 {
                         break;
                     }
-                    back -= 1;
+                    returned -= 1;
                     p.counters.remove(counter);
                 }
             }
@@ -230,10 +230,10 @@ impl Wave {
         let name = register_name(step.program.arch, used.file, start, used.count);
         let message = if write {
             format!(
-                "{name} is written while an operation that writes it has not been waited for: which of the two comes last is open"
+                "{name} is written while an outstanding operation also writes it: the final value is undefined"
             )
         } else {
-            format!("{name} is read before the operation that writes it has been waited for")
+            format!("{name} is read before the wait for the operation that writes it")
         };
         let waits: Vec<String> = p.counters.iter().map(|c| self.weakest_wait(c, at)).collect();
         let site = Site::new(step, None);
