@@ -1,7 +1,8 @@
-//! Packs the relocations of the binary: its tables of instructions and handlers have some 60,000, of 24 bytes each, or of some bits if
-//! packed. Programs that have them need glibc 2.36, so the host must have that, and be what the binary is built for.
+//! Packs the relocations of the binary. Its tables of instructions and handlers have some 60,000 relocations,
+//! of 24 bytes each, or a few bits if packed. Binaries with packed relocations need glibc 2.36; the host must
+//! have that version and be the target of the binary.
 //!
-//! Folds equal functions, if the linker can.
+//! Folds identical functions, if the linker supports it.
 //!
 //! Embeds the page of the playground, if WAVESIM_PAGE names the folder of a built one.
 
@@ -16,7 +17,8 @@ fn main() {
     if is_native && glibc() >= Some((2, 36)) {
         println!("cargo::rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
     }
-    // Functions that are the same are one: generic code of many crates, and instructions that differ in their names.
+    // Merge identical functions: instances of generic code from many crates, and instructions that differ
+    // only in name.
     let folding = "-Wl,--icf=all";
     if is_native && links_with(folding) {
         println!("cargo::rustc-link-arg-bins={folding}");
@@ -24,7 +26,7 @@ fn main() {
     println!("cargo::rerun-if-env-changed=WAVESIM_PAGE");
     let page = match variable("WAVESIM_PAGE") {
         folder if folder.is_empty() => String::new(),
-        // Relative to the workspace, where cargo is called.
+        // Relative to the workspace, in which cargo is invoked.
         folder => page(&Path::new(&variable("CARGO_MANIFEST_DIR")).join("..").join(folder)),
     };
     let table = format!("/// Names and contents.\npub static PAGE: &[(&str, &[u8])] = &[\n{page}];\n");
@@ -32,7 +34,8 @@ fn main() {
     std::fs::write(&out, table).unwrap_or_else(|e| panic!("{}: {e}", out.display()));
 }
 
-/// The files of the page as rows of a table, without the WebAssembly module, which a native engine replaces.
+/// Returns the files of the page as rows of a table, without the WebAssembly module, which the native engine
+/// replaces.
 fn page(root: &Path) -> String {
     println!("cargo::rerun-if-changed={}", root.display());
     let mut rows = String::new();
@@ -55,7 +58,8 @@ fn page(root: &Path) -> String {
     rows
 }
 
-/// Whether a program can be linked with an option of the linker: which one there is, and what it knows, is up to the host.
+/// Returns whether a program can be linked with a linker option; the available linker and its options depend
+/// on the host.
 fn links_with(option: &str) -> bool {
     let variable = |name: &str| std::env::var(name).ok();
     let (Some(out), Some(rustc)) = (variable("OUT_DIR"), variable("RUSTC")) else { return false };
@@ -71,7 +75,7 @@ fn links_with(option: &str) -> bool {
     command.output().is_ok_and(|output| output.status.success())
 }
 
-/// The version of the host's C library.
+/// Returns the version of the host's C library.
 fn glibc() -> Option<(u32, u32)> {
     let output = Command::new("getconf").arg("GNU_LIBC_VERSION").output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;

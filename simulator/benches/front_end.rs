@@ -1,4 +1,5 @@
-//! `cargo bench --bench front_end`: from a file to its first instruction. `wavesim bench` measures the interpreter.
+//! `cargo bench --bench front_end`: the time from a file to its first instruction. `wavesim bench` measures
+//! the interpreter.
 //!
 //! Throughputs are instructions (decoder) and lines (readers) per second.
 
@@ -35,7 +36,7 @@ fn lines() -> String {
     text
 }
 
-/// Words of a compiled kernel.
+/// Returns the words of a compiled kernel.
 fn words() -> Vec<u32> {
     let workload = &WORKLOADS[0];
     let kernel =

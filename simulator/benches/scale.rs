@@ -1,5 +1,5 @@
-//! `cargo bench --bench scale`: time and memory as the work grows, for the tables in docs/performance.md. Each row is a
-//! process of its own, so that its peak memory can be measured.
+//! `cargo bench --bench scale`: time and memory by problem size, for the tables in docs/performance.md. Each
+//! row is a separate process, so that its peak memory can be measured.
 
 use std::process::Command;
 use std::time::Instant;
@@ -7,7 +7,7 @@ use wavesim::loader::prepared::Prepared;
 use wavesim::loader::text_kernel::{self, Options};
 use wavesim::sched::dispatch;
 
-/// Prepares a kernel. Returns it with the seconds that this took.
+/// Prepares a kernel. Also returns the time in seconds.
 fn load(source: &str, memory_mb: u64) -> (Prepared, f64) {
     let start = Instant::now();
     let options = Options { global_bytes: memory_mb << 20, ..Options::default() };
@@ -15,14 +15,14 @@ fn load(source: &str, memory_mb: u64) -> (Prepared, f64) {
     (prepared, start.elapsed().as_secs_f64())
 }
 
-/// Runs a kernel. Returns the number of instructions and the seconds.
+/// Runs a kernel. Returns the number of instructions and the time in seconds.
 fn run(prepared: &Prepared) -> (u64, f64) {
     let start = Instant::now();
     let stats = dispatch::run(&prepared.dispatch(u64::MAX), &prepared.memory).expect("a run");
     (stats.instructions, start.elapsed().as_secs_f64())
 }
 
-/// Highest resident size of this process, in MiB.
+/// Returns the peak resident size of this process in MiB.
 fn peak_mib() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"))?;

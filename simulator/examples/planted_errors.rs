@@ -1,5 +1,5 @@
-//! Breaks the contract of `Memory::map_host` on purpose: a kernel's row of dwords goes beyond the bytes that were lent. `scripts/memory-errors.sh`
-//! makes sure that its tool finds that before it believes it anything else.
+//! Violates the contract of `Memory::map_host` on purpose: a kernel's access of 32 dwords extends beyond the
+//! mapped bytes. `scripts/memory-errors.sh` uses this program to verify that its tool detects the error.
 
 use wavesim::arch::Arch;
 use wavesim::asm::{NoSymbols, Options, parse};
@@ -19,7 +19,8 @@ fn main() {
     };
     let mut bytes = vec![1u8; lent];
     let mut memory = Memory::empty();
-    // SAFETY: wrong where fewer than 128 bytes are lent.
+    // SAFETY: deliberately violated if `lent` is less than 128: the range then extends beyond `bytes`.
+    // Otherwise the range is exactly `bytes`, which outlives `memory`.
     unsafe { memory.map_host(BASE, bytes.as_mut_ptr(), 128, true) }.expect("one range");
     let inst = parse(text, &Options::new(Arch::Rdna3), &NoSymbols).expect("an instruction").inst;
     let mut wave = Wave::new(32);

@@ -1,10 +1,11 @@
 //! wavesim: a functional simulator for AMD RDNA 3, 3.5 and 4 GPUs.
 //!
-//! This is the library behind the `wavesim` command. It executes kernels instruction by instruction and computes what
-//! hardware computes. It has no model of time. The instructions are compiled from AMD's XML description of the ISA and
-//! from pseudocode; `docs/architecture.md` in the repository explains how.
+//! This is the library behind the `wavesim` command. It executes kernels instruction by instruction and
+//! computes the results that hardware computes. It has no timing model. The instructions are compiled from
+//! AMD's XML description of the ISA and from pseudocode; `docs/architecture.md` in the repository explains
+//! how.
 //!
-//! # What to use
+//! # Entry points
 //!
 //! | task | start from |
 //! |---|---|
@@ -12,7 +13,7 @@
 //! | assemble an instruction, a file | [`asm::parse`], [`loader::assembly::Reading`] |
 //! | disassemble | [`codec::decode`], [`asm::print`] |
 //! | launch a kernel of a code object | [`loader::code_object`], [`loader::request::Request`] |
-//! | launch what a `launch.json` describes | [`loader::launch::load`] |
+//! | run a launch description (`launch.json`) | [`loader::launch::load`] |
 //! | report races, missing waits, wild accesses | [`check::Checker`] |
 //! | trace, count or profile instructions | [`trace`], or an own [`exec::observe::Observer`] |
 //! | debug, forward and backward | [`debug::command::Debugger`] |
@@ -114,7 +115,7 @@
 //! use wavesim::check::{Check, Checker, GUARD_BYTES};
 //! use wavesim::loader::text_kernel::{self, Options};
 //!
-//! // A register that nothing has written says which lanes run.
+//! // An undefined register determines which lanes run.
 //! let source = "---\nlocal = 32, 1, 1\nglobal = 1, 1, 1\n---\n  s_mov_b32 exec_lo, s9\n  v_mov_b32 v1, 0\n  s_endpgm\n";
 //! let prepared = text_kernel::prepare("kernel.rdna", source, &Options::default(), GUARD_BYTES)?;
 //! let mut checker = Checker::new(&prepared, &Check::ALL)?;
@@ -177,7 +178,7 @@ pub use wavesim_loader as loader;
 pub use wavesim_machine::{fault, isa, memory, state};
 pub use wavesim_text as text;
 
-/// Lowered code, and the engines that execute it.
+/// Executable code, and the engines that execute it.
 pub mod exec {
     pub use wavesim_engine::{interp, observe, reference, step};
     pub use wavesim_machine::exec::*;

@@ -1,15 +1,15 @@
-//! Breakpoints of all kinds. Each request replaces the breakpoints of its kind, or of its source.
+//! Breakpoints of all kinds. Each request replaces the breakpoints of its kind, or of its source file.
 
 use super::protocol::{
     Breakpoint, Breakpoints, DataBreakpoint, DataBreakpointInfoArguments, FunctionBreakpoint,
-    InstructionBreakpoint, SetBreakpointsArguments, SetExceptionBreakpointsArguments, When,
+    InstructionBreakpoint, SetBreakpointsArguments, SetExceptionBreakpointsArguments, StopConditions,
 };
 use super::session::{Answer, Session};
 use serde_json::json;
 use wavesim_debug::breakpoint::{self, Access, HitCount};
 use wavesim_inspect::check::Check;
 
-/// The kinds of breakpoints that belong to no source, as reasons of a stop.
+/// Breakpoint kinds without a source, as reasons for a stop.
 const FUNCTION: &str = "function breakpoint";
 const INSTRUCTION: &str = "instruction breakpoint";
 
@@ -30,7 +30,7 @@ impl Session<'_, '_> {
             let (line, pc) = match found {
                 Ok((line, pc)) => (*line, *pc),
                 Err(message) => {
-                    list.push(Breakpoint::refused(message));
+                    list.push(Breakpoint::unverified(message));
                     continue;
                 }
             };
@@ -48,7 +48,7 @@ impl Session<'_, '_> {
         for wanted in &arguments.breakpoints {
             list.push(match breakpoint::locate(&wanted.name, &self.debugger.timeline) {
                 Ok(pc) => self.set_at(FUNCTION, pc, &wanted.when),
-                Err(message) => Breakpoint::refused(message),
+                Err(message) => Breakpoint::unverified(message),
             });
         }
         Ok(json!({"breakpoints": list}))
@@ -65,38 +65,39 @@ impl Session<'_, '_> {
             });
             list.push(match pc {
                 Ok(pc) => self.set_at(INSTRUCTION, pc, &wanted.when),
-                Err(message) => Breakpoint::refused(message),
+                Err(message) => Breakpoint::unverified(message),
             });
         }
         Ok(json!({"breakpoints": list}))
     }
 
     fn clear(&mut self, key: &str) {
-        let old = self.set.remove(key).unwrap_or_default();
+        let old = self.breakpoints.remove(key).unwrap_or_default();
         self.debugger.breakpoints.retain(|b| !old.contains(&b.number));
     }
 
-    fn set_at(&mut self, key: &str, pc: u64, when: &When) -> Breakpoint {
+    fn set_at(&mut self, key: &str, pc: u64, when: &StopConditions) -> Breakpoint {
         let program = &self.debugger.timeline.prepared.program;
         let reference = format!("0x{:x}", program.address(pc));
-        let place = program.place(pc);
+        let location = program.place(pc);
         let added = count(when).and_then(|count| {
-            let condition = given(&when.condition).map(|text| self.debugger.condition(&text)).transpose()?;
+            let condition =
+                non_empty(&when.condition).map(|text| self.debugger.condition(&text)).transpose()?;
             Ok(self.debugger.add_breakpoint(breakpoint::Breakpoint {
                 number: 0,
                 pc,
-                place,
+                location,
                 condition,
                 wave: None,
                 temporary: false,
                 hits: 0,
                 count,
-                message: given(&when.log_message),
+                message: non_empty(&when.log_message),
             }))
         });
         match added {
             Ok(number) => {
-                self.set.entry(key.to_string()).or_default().push(number);
+                self.breakpoints.entry(key.to_string()).or_default().push(number);
                 Breakpoint {
                     id: Some(number),
                     verified: true,
@@ -104,13 +105,13 @@ impl Session<'_, '_> {
                     ..Breakpoint::default()
                 }
             }
-            Err(message) => Breakpoint::refused(message),
+            Err(message) => Breakpoint::unverified(message),
         }
     }
 
-    /// The reason of a stop at a breakpoint.
+    /// Returns the reason for a stop at a breakpoint.
     pub fn kind_of(&self, number: u32) -> &'static str {
-        let has = |key: &str| self.set.get(key).is_some_and(|list| list.contains(&number));
+        let has = |key: &str| self.breakpoints.get(key).is_some_and(|list| list.contains(&number));
         match () {
             () if has(FUNCTION) => FUNCTION,
             () if has(INSTRUCTION) => INSTRUCTION,
@@ -118,7 +119,7 @@ impl Session<'_, '_> {
         }
     }
 
-    /// The name under which a value can be watched: what the debugger's `watch` takes, after the wave.
+    /// Returns the data id of a value: the wave, and the argument of the debugger's `watch`.
     pub fn data_breakpoint_info(&mut self, arguments: DataBreakpointInfoArguments) -> Answer {
         self.select(arguments.frame_id)?;
         let mut text = arguments.name.clone();
@@ -126,9 +127,9 @@ impl Session<'_, '_> {
         if arguments.as_address {
             text = format!("mem {text} {}", arguments.bytes.unwrap_or(4));
         } else if let Some(reference) = arguments.variables_reference.filter(|r| *r > 0) {
-            let place = self.place_of(reference, &arguments.name)?;
-            wave = place.wave.unwrap_or(wave);
-            text = place.watched.unwrap_or(place.text);
+            let target = self.target_of(reference, &arguments.name)?;
+            wave = target.wave.unwrap_or(wave);
+            text = target.watched.unwrap_or(target.text);
         }
         self.debugger.focus.wave = wave;
         if let Err(message) = self.debugger.can_watch(&text) {
@@ -152,7 +153,7 @@ impl Session<'_, '_> {
                     self.watched.push(number);
                     Breakpoint { id: Some(number), verified: true, ..Breakpoint::default() }
                 }
-                Err(message) => Breakpoint::refused(message),
+                Err(message) => Breakpoint::unverified(message),
             });
         }
         Ok(json!({"breakpoints": list}))
@@ -171,7 +172,7 @@ impl Session<'_, '_> {
         let before = std::mem::replace(&mut self.debugger.focus.wave, wave);
         let count = count(&wanted.when);
         let added = count.and_then(|count| {
-            let text_of = given(&wanted.when.condition);
+            let text_of = non_empty(&wanted.when.condition);
             let condition = text_of.map(|text| self.debugger.condition(&text)).transpose()?;
             self.debugger.add_watchpoint(text, access, condition, count)
         });
@@ -199,11 +200,11 @@ impl Session<'_, '_> {
     }
 }
 
-fn count(when: &When) -> Result<Option<HitCount>, String> {
-    given(&when.hit_condition).map(|text| HitCount::parse(&text)).transpose()
+fn count(when: &StopConditions) -> Result<Option<HitCount>, String> {
+    non_empty(&when.hit_condition).map(|text| HitCount::parse(&text)).transpose()
 }
 
-/// A text that is not empty: clients send empty ones for what the user has deleted.
-fn given(text: &Option<String>) -> Option<String> {
+/// Treats empty texts as absent: clients send empty ones for conditions that the user has deleted.
+fn non_empty(text: &Option<String>) -> Option<String> {
     text.clone().filter(|t| !t.trim().is_empty())
 }

@@ -1,15 +1,15 @@
-//! The Debug Adapter Protocol: editors drive the debugger with it.
+//! The Debug Adapter Protocol, with which editors drive the debugger.
 //!
 //! - [`protocol`]: the messages; [`wire`]: messages on a stream
 //! - [`session`]: a session, from `initialize` to `disconnect`
-//! - `run`: what runs and stops; `breakpoints`: all kinds of them; `variables`: registers, lanes, arguments, memory as
-//!   variables; `source`: frames, source and disassembly; `memory`: bytes
+//! - `run`: execution and stops; `breakpoints`: all kinds of breakpoints; `variables`: registers, lanes,
+//!   arguments and memory as variables; `source`: frames, source and disassembly; `memory`: bytes
 //!
-//! Waves of the workgroup that runs are threads. A [`Host`] passes messages and loads kernels: this crate has no
-//! threads, sockets and files.
+//! The waves of the running workgroup are threads. A [`Host`] passes messages and loads kernels: this crate
+//! must not use threads, sockets or files.
 
 #![warn(missing_docs)]
-// No files, threads, processes or clocks: clippy.toml has the list.
+// No files, threads, processes or clocks; clippy.toml lists the disallowed methods.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod breakpoints;
@@ -28,12 +28,13 @@ use wavesim_loader::prepared::Prepared;
 
 pub use session::serve;
 
-/// What a session needs from its program: messages, kernels and names of files.
+/// The services that a session requires: messages, kernels and file names.
 pub trait Host {
-    /// Waits for the next message. `None`: the client is gone. An error: a message that is none.
+    /// Waits for the next message. Returns `None` if the client has disconnected, and an error for an invalid
+    /// message.
     fn receive(&self) -> Option<Result<Request, String>>;
 
-    /// Whether a message waits.
+    /// Returns whether a message is waiting.
     fn waiting(&self) -> bool;
 
     /// Sends a message.
@@ -42,10 +43,10 @@ pub trait Host {
     /// Loads the kernel of a launch, with its memory laid out for checks.
     ///
     /// # Errors
-    /// What is wrong with the launch or the kernel.
+    /// The launch or the kernel is invalid.
     fn load(&self, launch: &LaunchArguments) -> Result<Launch, String>;
 
-    /// The absolute path of a file, with links resolved; `None` if there is no such file.
+    /// Returns the absolute path of a file, with links resolved; `None` if there is no such file.
     fn path(&self, name: &str) -> Option<String>;
 }
 
@@ -57,6 +58,6 @@ pub struct Launch {
     pub schedule: Schedule,
     /// The order of workgroups.
     pub order: GroupOrder,
-    /// The limit of instructions.
+    /// The maximum number of instructions.
     pub max_instructions: u64,
 }

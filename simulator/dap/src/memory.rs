@@ -1,6 +1,6 @@
 //! Bytes of global memory, LDS and scratch.
 //!
-//! References of memory are addresses (`0x700000000000`), `lds+0x40` and `scratch:WAVE:LANE+0x8`.
+//! Memory references are addresses (`0x700000000000`), `lds+0x40` and `scratch:WAVE:LANE+0x8`.
 
 use super::protocol::MemoryArguments;
 use super::session::{Answer, Session};
@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 use wavesim_debug::expr::{Focus, Space};
 
-/// Bytes that one request reads.
+/// Maximum number of bytes that one request reads.
 const LIMIT: u64 = 1 << 20;
 
 impl Session<'_, '_> {
@@ -19,7 +19,7 @@ impl Session<'_, '_> {
         let mut bytes = vec![0; count];
         let all = space.read(&self.debugger.timeline, focus, at, &mut bytes).is_ok();
         if !all {
-            // Up to the first byte that does not exist.
+            // Return the bytes up to the first one that does not exist.
             let one =
                 |k: &usize| space.read(&self.debugger.timeline, focus, at + *k as u64, &mut [0]).is_ok();
             let len = (0..count).take_while(one).count();

@@ -1,9 +1,10 @@
 //! The messages of the protocol that this adapter uses, by the names of its specification
 //! (<https://microsoft.github.io/debug-adapter-protocol/specification>, version 1.68).
 //!
-//! The crates for it on crates.io are not used: `dap` is an alpha that reads the stream itself and rejects requests
-//! that it does not know before the adapter can answer them; `dap-types`, `debug_types` and `debug-adapter-protocol`
-//! describe versions without instruction breakpoints and `writeMemory`, and are not maintained.
+//! The corresponding crates on crates.io are not used: `dap` is an alpha that reads the stream itself and
+//! rejects unknown requests before the adapter can answer them; `dap-types`, `debug_types` and
+//! `debug-adapter-protocol` describe versions without instruction breakpoints and `writeMemory`, and are
+//! unmaintained.
 
 #![expect(missing_docs, reason = "the names are those of the specification")]
 
@@ -19,7 +20,7 @@ pub struct Request {
     pub arguments: Value,
 }
 
-/// What to run: the attributes of `launch`. All but the last three are options of the command line.
+/// The attributes of `launch`. All but the last three are options of the command line.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct LaunchArguments {
@@ -44,7 +45,8 @@ pub struct LaunchArguments {
     pub files_below: Option<String>,
     pub no_debug: bool,
     pub stop_on_entry: bool,
-    /// Whether the session continues after the last instruction, to go back; true if it is left out.
+    /// Whether the session continues after the last instruction, so that the user can go back; the default is
+    /// true.
     pub stop_at_end: Option<bool>,
 }
 
@@ -81,13 +83,13 @@ pub struct SetBreakpointsArguments {
 pub struct SourceBreakpoint {
     pub line: i64,
     #[serde(flatten)]
-    pub when: When,
+    pub when: StopConditions,
 }
 
-/// What all kinds of breakpoints have.
+/// Attributes that all kinds of breakpoints share.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct When {
+pub struct StopConditions {
     pub condition: Option<String>,
     pub hit_condition: Option<String>,
     pub log_message: Option<String>,
@@ -98,7 +100,7 @@ pub struct When {
 pub struct FunctionBreakpoint {
     pub name: String,
     #[serde(flatten)]
-    pub when: When,
+    pub when: StopConditions,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -107,7 +109,7 @@ pub struct InstructionBreakpoint {
     pub instruction_reference: String,
     pub offset: i64,
     #[serde(flatten)]
-    pub when: When,
+    pub when: StopConditions,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -116,10 +118,10 @@ pub struct DataBreakpoint {
     pub data_id: String,
     pub access_type: Option<String>,
     #[serde(flatten)]
-    pub when: When,
+    pub when: StopConditions,
 }
 
-/// The list of `setFunctionBreakpoints` and the like.
+/// The argument of `setFunctionBreakpoints` and similar requests.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Breakpoints<B> {
     #[serde(default = "Vec::new")]
@@ -197,7 +199,7 @@ pub struct SetVariableArguments {
 #[serde(rename_all = "camelCase", default)]
 pub struct EvaluateArguments {
     pub expression: String,
-    /// Of `setExpression`.
+    /// For `setExpression`.
     pub value: String,
     pub frame_id: Option<i64>,
     pub context: Option<String>,
@@ -231,9 +233,9 @@ pub struct GotoArguments {
 pub struct MemoryArguments {
     pub memory_reference: String,
     pub offset: i64,
-    /// Of `readMemory`.
+    /// For `readMemory`.
     pub count: u64,
-    /// Of `writeMemory`, in base64.
+    /// For `writeMemory`, in base64.
     pub data: String,
     pub allow_partial: bool,
 }
@@ -271,8 +273,8 @@ pub struct Breakpoint {
 }
 
 impl Breakpoint {
-    /// One that cannot be set.
-    pub fn refused(message: String) -> Breakpoint {
+    /// Creates a breakpoint that could not be set.
+    pub fn unverified(message: String) -> Breakpoint {
         Breakpoint { message: Some(message), ..Breakpoint::default() }
     }
 }

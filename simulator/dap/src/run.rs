@@ -1,4 +1,4 @@
-//! What runs and why it stops: threads, steps, going on and back.
+//! Execution and stops: threads, steps, continuing and going back.
 
 use super::protocol::{GotoArguments, LineArguments, StepArguments};
 use super::session::{Answer, Session};
@@ -7,18 +7,18 @@ use wavesim_debug::stop::Stop;
 use wavesim_debug::view;
 use wavesim_engine::sched::group::Status;
 
-/// What the client has requested to run. It runs in slices, between which requests are answered.
+/// The requested execution. It runs in slices, between which requests are answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Run {
-    /// All waves, to the next stop.
+    /// Runs all waves to the next stop.
     Continue,
-    /// All waves, where an answered request has interrupted them.
+    /// Runs all waves, continuing after an interruption by a request.
     Resumed,
-    /// An instruction of the selected wave.
+    /// Executes one instruction of the selected wave.
     Instruction { over: bool },
-    /// A line of its source.
+    /// Executes one source line of the selected wave.
     Line { over: bool },
-    /// The selected wave, to its end.
+    /// Runs the selected wave to its end.
     Out,
 }
 
@@ -28,7 +28,7 @@ impl Session<'_, '_> {
         Ok(json!({}))
     }
 
-    /// What happens after a request has been answered: events must follow the response.
+    /// Performs the actions that follow the response to a request: events must come after the response.
     pub fn after(&mut self, command: &str) {
         match command {
             "configurationDone" if self.arguments.stop_on_entry => self.report("entry"),
@@ -40,12 +40,12 @@ impl Session<'_, '_> {
             "reverseContinue" => self.report("step"),
             "goto" => self.report("goto"),
             "pause" => self.report("pause"),
-            "continue" | "next" | "stepIn" | "stepOut" if self.over => self.terminated(),
+            "continue" | "next" | "stepIn" | "stepOut" if self.ended => self.terminated(),
             _ => {}
         }
     }
 
-    /// The number of a wave among all waves of the grid, from 1 on: the thread.
+    /// Returns the thread id of a wave: its number among all waves of the grid, counted from 1.
     fn thread(&self, wave: usize) -> i64 {
         let timeline = &self.debugger.timeline;
         (timeline.position().0 * timeline.waves() as u64 + wave as u64 + 1) as i64
@@ -81,7 +81,7 @@ impl Session<'_, '_> {
     pub fn start(&mut self, run: Run, arguments: StepArguments) -> Answer {
         self.idle()?;
         self.select_thread(arguments.thread_id)?;
-        if !self.over {
+        if !self.ended {
             self.handles.clear();
             self.debugger.begin();
             self.run = Some(run);
@@ -105,7 +105,7 @@ impl Session<'_, '_> {
         self.select_thread(arguments.thread_id)?;
         self.handles.clear();
         self.debugger.step_back()?;
-        self.over = false;
+        self.ended = false;
         Ok(json!({}))
     }
 
@@ -114,7 +114,7 @@ impl Session<'_, '_> {
         self.select_thread(arguments.thread_id)?;
         self.handles.clear();
         self.debugger.run_back();
-        self.over = false;
+        self.ended = false;
         Ok(json!({}))
     }
 
@@ -145,8 +145,8 @@ impl Session<'_, '_> {
         Ok(json!({}))
     }
 
-    /// Runs until something stops the kernel, or a request waits.
-    pub fn go(&mut self) {
+    /// Runs until the kernel stops or a request is waiting.
+    pub fn run_slice(&mut self) {
         let Some(run) = self.run else { return };
         let result = match run {
             Run::Continue => self.debugger.run_while(true, &[], &mut |_, _| false),
@@ -176,7 +176,7 @@ impl Session<'_, '_> {
         self.report("step");
     }
 
-    /// Reports to the client that the kernel has stopped. `done`: the reason, if the command is done.
+    /// Reports to the client that the kernel has stopped. `done` is the reason if the command has completed.
     pub fn report(&mut self, done: &str) {
         self.show_threads();
         let stops = self.debugger.stops.clone();
@@ -187,12 +187,12 @@ impl Session<'_, '_> {
                 self.terminated();
                 return;
             }
-            self.over = true;
+            self.ended = true;
         }
         let exception = stops.iter().find(|s| matches!(s, Stop::Finding(_) | Stop::Fault(_)));
         let Some(stop) = exception.or(stops.first()) else { return };
         let reason = match stop {
-            Stop::Done | Stop::Short(_) => done,
+            Stop::Done | Stop::Early(_) => done,
             Stop::Start => "entry",
             Stop::Breakpoint { number, .. } => self.kind_of(*number),
             Stop::Watchpoint { .. } => "data breakpoint",
@@ -217,7 +217,7 @@ impl Session<'_, '_> {
         if !hits.is_empty() {
             body["hitBreakpointIds"] = json!(hits);
         }
-        // The console keeps what a title has no room for.
+        // The console shows details that do not fit into a title.
         for stop in &stops {
             match stop {
                 Stop::Finding(_) | Stop::Watchpoint { .. } => {
@@ -235,22 +235,22 @@ impl Session<'_, '_> {
         self.sender.event("stopped", body);
     }
 
-    /// Reports which threads have started and ended, when another workgroup runs.
+    /// Reports the threads that have started and ended when another workgroup runs.
     fn show_threads(&mut self) {
         let now: Vec<i64> = (0..self.debugger.timeline.waves()).map(|wave| self.thread(wave)).collect();
-        if now == self.shown {
+        if now == self.reported_threads {
             return;
         }
-        for id in &self.shown {
+        for id in &self.reported_threads {
             self.sender.event("thread", json!({"reason": "exited", "threadId": id}));
         }
         for id in &now {
             self.sender.event("thread", json!({"reason": "started", "threadId": id}));
         }
-        self.shown = now;
+        self.reported_threads = now;
     }
 
-    /// The outputs of the kernel, as `wavesim run` prints them.
+    /// Sends the outputs of the kernel in the format of `wavesim run`.
     fn show_outputs(&mut self) {
         for buffer in self.debugger.timeline.prepared.buffers.iter().filter(|b| b.output) {
             if let Ok(array) = buffer.read(self.debugger.timeline.memory()) {

@@ -1,4 +1,4 @@
-//! A session: reads requests, answers them, and lets the kernel run in between.
+//! A session: reads and answers requests, and runs the kernel in between.
 
 use super::protocol::{InitializeArguments, LaunchArguments, Request};
 use super::run::Run;
@@ -14,21 +14,21 @@ use wavesim_debug::timeline::Timeline;
 use wavesim_engine::sched::dispatch::Dispatch;
 use wavesim_inspect::check::Check;
 
-/// The answer to a request: the body of the response, or what is wrong.
+/// The result of a request: the body of the response, or an error message.
 pub(super) type Answer = Result<Value, String>;
 
-/// What the client said about itself.
+/// Properties that the client has announced.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Client {
     /// The number of the first line: 0 or 1.
     pub first_line: i64,
     /// The number of the first column.
     pub first_column: i64,
-    /// Whether it understands that variables have changed.
+    /// Whether the client supports the `invalidated` event.
     pub invalidated: bool,
 }
 
-/// Sends responses and events, which are numbered.
+/// Sends responses and events with sequence numbers.
 pub(super) struct Sender<'h> {
     host: &'h dyn Host,
     number: Cell<i64>,
@@ -44,7 +44,7 @@ impl Sender<'_> {
         self.host.send(&json!({"seq": self.number(), "type": "event", "event": event, "body": body}));
     }
 
-    /// Text for the console of the client.
+    /// Sends text for the console of the client.
     pub fn output(&self, category: &str, text: &str) {
         if !text.is_empty() {
             let text = if text.ends_with('\n') { text.to_string() } else { format!("{text}\n") };
@@ -60,7 +60,7 @@ impl Sender<'_> {
         match answer {
             Ok(body) => message["body"] = body,
             Err(text) => {
-                // A format is a template: braces would name variables.
+                // `format` is a template in which braces denote variables.
                 let format = text.replace('{', "(").replace('}', ")");
                 message["message"] = json!(text);
                 message["body"] = json!({"error": {"id": 1, "format": format, "showUser": true}});
@@ -118,7 +118,7 @@ pub fn serve(host: &dyn Host) {
     }
 }
 
-/// Reads the arguments of a request; absent ones are empty.
+/// Parses the arguments of a request; absent arguments are treated as empty.
 pub(super) fn arguments<A: DeserializeOwned>(request: &Request) -> Result<A, String> {
     let value = if request.arguments.is_null() { json!({}) } else { request.arguments.clone() };
     serde_json::from_value(value).map_err(|e| format!("arguments of `{}`: {e}", request.command))
@@ -161,12 +161,12 @@ fn describe(check: Check) -> &'static str {
         Check::Init => "uninitialised values",
         Check::Race => "races",
         Check::Waits => "missing waits",
-        Check::Barrier => "wrong barriers",
+        Check::Barrier => "barrier divergence",
         Check::Hazard => "hazards",
     }
 }
 
-/// Debugs a kernel. True if the client has disconnected.
+/// Debugs a kernel. Returns true if the client has disconnected.
 fn session(
     sender: &Sender<'_>,
     client: Client,
@@ -193,19 +193,19 @@ fn session(
         listing: Listing::new(prepared, host),
         arguments,
         handles: Vec::new(),
-        set: BTreeMap::new(),
+        breakpoints: BTreeMap::new(),
         watched: Vec::new(),
         run: None,
         configured: false,
-        over: false,
-        shown: Vec::new(),
+        ended: false,
+        reported_threads: Vec::new(),
     };
     sender.respond(request, Ok(json!({})));
     sender.event("initialized", json!({}));
     session.serve()
 }
 
-/// A kernel that is debugged.
+/// The state of a debugged kernel.
 pub(super) struct Session<'a, 's> {
     pub sender: &'s Sender<'s>,
     pub host: &'s dyn Host,
@@ -213,28 +213,28 @@ pub(super) struct Session<'a, 's> {
     pub debugger: Debugger<'a>,
     pub listing: Listing,
     pub arguments: LaunchArguments,
-    /// What the references of variables stand for, from 1 on. They are valid until the kernel runs again.
+    /// The objects of variable references, which count from 1. They are valid until the kernel runs again.
     pub handles: Vec<Handle>,
-    /// The breakpoints of the client by what they belong to: a source, or a kind.
-    pub set: BTreeMap<String, Vec<u32>>,
+    /// The breakpoints of the client, by source or kind.
+    pub breakpoints: BTreeMap<String, Vec<u32>>,
     /// The data breakpoints of the client.
     pub watched: Vec<u32>,
-    /// What runs.
+    /// The execution in progress.
     pub run: Option<Run>,
     /// Whether the client has sent its breakpoints.
     pub configured: bool,
-    /// Whether the run has ended, and the client knows.
-    pub over: bool,
-    /// The threads that the client knows of.
-    pub shown: Vec<i64>,
+    /// Whether the run has ended and this has been reported to the client.
+    pub ended: bool,
+    /// The threads that have been reported to the client.
+    pub reported_threads: Vec<i64>,
 }
 
 impl Session<'_, '_> {
-    /// Answers requests until the client disconnects (true), or the session ends (false).
+    /// Answers requests until the client disconnects (returns true) or the session ends (returns false).
     fn serve(&mut self) -> bool {
         loop {
             if self.run.is_some() {
-                self.go();
+                self.run_slice();
                 if self.run.is_some() && !self.host.waiting() {
                     continue;
                 }
@@ -298,7 +298,7 @@ impl Session<'_, '_> {
         }
     }
 
-    /// The focus of a frame: its wave.
+    /// Selects the wave of a frame.
     pub fn select(&mut self, frame: Option<i64>) -> Result<(), String> {
         let Some(frame) = frame else { return Ok(()) };
         self.select_thread(frame)

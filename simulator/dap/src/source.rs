@@ -11,17 +11,17 @@ use std::collections::BTreeMap;
 use wavesim_engine::sched::group::Status;
 use wavesim_loader::prepared::Prepared;
 
-/// The reference of the only source that the adapter provides itself: the disassembly of a kernel without source, or
-/// the text of one that is not a file.
+/// The reference of the only source that the adapter provides itself: the disassembly of a kernel without
+/// source, or a source text that is not a file.
 const LISTING: i64 = 1;
 
-/// What the client shows as source.
+/// The source that the client shows.
 pub(super) struct Listing {
-    /// The text of the kernel, or the files that its debug information names, or its disassembly.
+    /// The kernel's text, the files that its debug information names, or its disassembly.
     sources: Vec<Source>,
-    /// The text of the only source, if the client has it from here.
+    /// The text of the only source, if the adapter provides it.
     text: Option<String>,
-    /// Whether the source is the disassembly, an instruction a line.
+    /// Whether the source is the disassembly, with one instruction per line.
     disassembled: bool,
 }
 
@@ -53,12 +53,12 @@ impl Listing {
         Listing { sources, text: Some(text), disassembled: true }
     }
 
-    /// Whether this is source, not disassembly.
+    /// Returns whether this is source, not disassembly.
     pub fn has_lines(&self) -> bool {
         !self.disassembled
     }
 
-    /// Which of the sources a source of the client is.
+    /// Returns the index of the source that a source of the client designates.
     fn index(&self, wanted: &Source, host: &dyn Host) -> Option<usize> {
         self.sources.iter().position(|own| match (&own.path, &wanted.path) {
             (Some(own), Some(path)) => own == path || host.path(path).as_ref() == Some(own),
@@ -67,8 +67,8 @@ impl Listing {
         })
     }
 
-    /// The source of an instruction and its line there, from 1; `None` if it has none.
-    fn place(&self, prepared: &Prepared, at: usize) -> Option<(usize, i64)> {
+    /// Returns the source of an instruction and its line there, counted from 1; `None` if it has none.
+    fn position(&self, prepared: &Prepared, at: usize) -> Option<(usize, i64)> {
         if self.disassembled {
             return Some((0, at as i64 + 1));
         }
@@ -77,13 +77,14 @@ impl Listing {
         (line > 0 && file < self.sources.len()).then_some((file, line))
     }
 
-    /// The source and the line of the instruction at a byte offset.
+    /// Returns the source and the line of the instruction at a byte offset.
     pub fn line(&self, prepared: &Prepared, pc: u64) -> Option<(Source, i64)> {
-        let (file, line) = self.place(prepared, prepared.program.inst_at(pc)?)?;
+        let (file, line) = self.position(prepared, prepared.program.inst_at(pc)?)?;
         Some((self.sources[file].clone(), line))
     }
 
-    /// The lines of a source that have instructions, with the byte offset of the first one of each.
+    /// Returns the lines of a source that have instructions, each with the byte offset of its first
+    /// instruction.
     ///
     /// # Errors
     /// The kernel does not come from this source.
@@ -96,7 +97,7 @@ impl Listing {
         let wanted = self.index(source, host).ok_or("this file is not the source of the kernel")?;
         let mut lines = BTreeMap::new();
         for (at, pc) in prepared.program.pcs.iter().enumerate() {
-            if let Some((_, line)) = self.place(prepared, at).filter(|(file, _)| *file == wanted) {
+            if let Some((_, line)) = self.position(prepared, at).filter(|(file, _)| *file == wanted) {
                 lines.entry(line).or_insert(*pc);
             }
         }
@@ -112,7 +113,7 @@ impl Session<'_, '_> {
         let wave = self.debugger.focus.wave;
         let mut pc = timeline.wave(wave).pc;
         if timeline.status(wave) == Status::Ended {
-            // The last instruction is where it ended.
+            // Show the last instruction, at which the wave ended.
             pc = prepared.program.pcs.iter().copied().filter(|p| *p < pc).max().unwrap_or(pc);
         }
         let reference = format!("0x{:x}", prepared.program.address(pc));
@@ -129,7 +130,7 @@ impl Session<'_, '_> {
         Ok(json!({"stackFrames": frames, "totalFrames": 1}))
     }
 
-    /// The label before an instruction, with the distance from it.
+    /// Returns the label before an instruction, with the distance from it.
     fn function(&self, pc: u64) -> String {
         let labels = &self.debugger.timeline.prepared.labels;
         match labels.iter().filter(|l| l.1 <= pc).max_by_key(|l| l.1) {
@@ -195,7 +196,8 @@ impl Session<'_, '_> {
         Ok(json!({"breakpoints": found}))
     }
 
-    /// Instructions around an address. Places before and after the program are answered too, as the protocol requires.
+    /// Returns the instructions around an address. The protocol requires entries for positions before and
+    /// after the program, too.
     pub fn disassemble(&mut self, arguments: DisassembleArguments) -> Answer {
         let prepared = self.debugger.timeline.prepared;
         let program = &prepared.program;
@@ -203,14 +205,15 @@ impl Session<'_, '_> {
         let first = program.pcs.partition_point(|pc| *pc < start) as i64 + arguments.instruction_offset;
         let count = arguments.instruction_count.min(1 << 16) as i64;
         let end = program.pcs.len() as i64;
-        // The last source that an instruction has named.
+        // The source of the last instruction that has one.
         let mut last: Option<(Option<String>, i64)> = None;
         let list: Vec<Value> = (first..first + count)
             .map(|at| {
                 if !(0..end).contains(&at) {
-                    // Dwords before the program, or after it.
-                    let far = if at < 0 { at * 4 } else { program.end() as i64 + (at - end) * 4 };
-                    let address = if far < 0 { format!("-0x{:x}", -far) } else { format!("0x{far:x}") };
+                    // A dword before or after the program.
+                    let offset = if at < 0 { at * 4 } else { program.end() as i64 + (at - end) * 4 };
+                    let address =
+                        if offset < 0 { format!("-0x{:x}", -offset) } else { format!("0x{offset:x}") };
                     return json!({
                         "address": address, "instruction": "(no instruction)", "presentationHint": "invalid",
                     });
@@ -237,7 +240,7 @@ impl Session<'_, '_> {
         Ok(json!({"instructions": list}))
     }
 
-    /// The byte offset in the program that a reference names.
+    /// Returns the byte offset in the program that a reference denotes.
     pub fn code_address(&self, reference: &str) -> Result<u64, String> {
         let digits = reference.trim();
         let number = match digits.strip_prefix("0x") {

@@ -11,12 +11,12 @@ use wavesim_debug::expr::{self, Register, Value};
 use wavesim_debug::view;
 use wavesim_machine::exec::effects::{File, register_name};
 
-/// What the reference of a variable refers to.
+/// The object of a variable reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Handle {
     /// The arguments of the kernel.
     Arguments,
-    /// The elements of one of them.
+    /// The elements of an argument.
     Buffer(usize),
     /// PC, masks and modes of a wave.
     Wave(usize),
@@ -30,18 +30,18 @@ pub(super) enum Handle {
     Scratch(usize, u32),
 }
 
-/// A variable as the debugger names it.
-pub(super) struct Place {
-    /// What `set` takes.
+/// A variable in the debugger's syntax.
+pub(super) struct Target {
+    /// The argument of `set`.
     pub text: String,
-    /// What `watch` takes, if that differs.
+    /// The argument of `watch`, if it differs.
     pub watched: Option<String>,
-    /// The wave that it belongs to.
+    /// The wave that owns the variable.
     pub wave: Option<usize>,
 }
 
 impl Session<'_, '_> {
-    /// The reference of a handle.
+    /// Returns the reference of a handle.
     pub fn reference(&mut self, handle: Handle) -> i64 {
         if let Some(at) = self.handles.iter().position(|h| *h == handle) {
             return at as i64 + 1;
@@ -56,7 +56,7 @@ impl Session<'_, '_> {
         handle.ok_or_else(|| "this variable is from before the kernel ran on".to_string())
     }
 
-    /// How many children of a handle are elements.
+    /// Returns the number of indexed children of a handle.
     pub fn indexed(&self, handle: Handle) -> Option<u64> {
         let prepared = self.debugger.timeline.prepared;
         match handle {
@@ -215,7 +215,7 @@ impl Session<'_, '_> {
             .collect()
     }
 
-    /// The VGPRs that the program names, and others that are not zero.
+    /// Returns the VGPRs that the program names, and others that are not zero.
     fn vgprs(&self, wave: usize) -> Vec<u16> {
         let w = self.debugger.timeline.wave(wave);
         let used = |r: &u16| {
@@ -290,44 +290,44 @@ impl Session<'_, '_> {
         }
     }
 
-    /// The place that a child of a reference names.
-    pub fn place_of(&self, reference: i64, name: &str) -> Result<Place, String> {
+    /// Returns the variable that a child of a reference denotes.
+    pub fn target_of(&self, reference: i64, name: &str) -> Result<Target, String> {
         let handle = self.handle(reference)?;
         let timeline = &self.debugger.timeline;
         let arch = timeline.prepared.program.arch;
-        // Of lanes, what follows the index says that they are inactive.
+        // For lanes, the text after the index marks inactive ones.
         let index = name.split_once(']').and_then(|(head, _)| head.strip_prefix('['));
         let index = || index.ok_or_else(|| format!("`{name}` is not an element"));
-        let place = |text: String, wave| Ok(Place { text, watched: None, wave });
+        let target = |text: String, wave| Ok(Target { text, watched: None, wave });
         match handle {
             Handle::Arguments => {
                 let buffer = timeline.prepared.buffer(name).ok_or_else(|| format!("there is no `{name}`"))?;
                 let len = if buffer.shape.is_empty() { buffer.dtype.size() as u64 } else { buffer.len_bytes };
                 let address = timeline.memory().own_address(buffer.address);
                 let watched = Some(format!("mem 0x{address:x} {len}"));
-                Ok(Place { text: format!("{name}[0]"), watched, wave: None })
+                Ok(Target { text: format!("{name}[0]"), watched, wave: None })
             }
             Handle::Buffer(at) => {
-                place(format!("{}[{}]", timeline.prepared.buffers[at].name, index()?), None)
+                target(format!("{}[{}]", timeline.prepared.buffers[at].name, index()?), None)
             }
             Handle::Wave(wave) | Handle::Sgprs(wave) | Handle::Vgprs(wave) => {
-                place(name.to_string(), Some(wave))
+                target(name.to_string(), Some(wave))
             }
             Handle::Lanes(wave, register) => {
                 let register = register_name(arch, File::Vgpr, register, 1);
-                place(format!("{register}[{}]", index()?), Some(wave))
+                target(format!("{register}[{}]", index()?), Some(wave))
             }
             Handle::Lds => {
                 let watched = Some(format!("lds {} 4", index()?));
-                Ok(Place { text: format!("lds[{}]", index()?), watched, wave: None })
+                Ok(Target { text: format!("lds[{}]", index()?), watched, wave: None })
             }
-            Handle::Scratch(wave, _) => place(format!("scratch[{}]", index()?), Some(wave)),
+            Handle::Scratch(wave, _) => target(format!("scratch[{}]", index()?), Some(wave)),
         }
     }
 
     pub fn set_variable(&mut self, arguments: SetVariableArguments) -> Answer {
-        let place = self.place_of(arguments.variables_reference, &arguments.name)?;
-        self.debugger.focus.wave = place.wave.unwrap_or(self.debugger.focus.wave);
+        let target = self.target_of(arguments.variables_reference, &arguments.name)?;
+        self.debugger.focus.wave = target.wave.unwrap_or(self.debugger.focus.wave);
         if let (Ok(Handle::Wave(_)), "lane") =
             (self.handle(arguments.variables_reference), &arguments.name[..])
         {
@@ -338,8 +338,8 @@ impl Session<'_, '_> {
         if let Ok(Handle::Scratch(_, lane)) = self.handle(arguments.variables_reference) {
             self.debugger.focus.lane = lane;
         }
-        let done = self.debugger.assign(&place.text, &arguments.value);
-        let shown = self.shown(&place.text, ValueFormat::default());
+        let done = self.debugger.assign(&target.text, &arguments.value);
+        let shown = self.evaluate_to_variable(&target.text, ValueFormat::default());
         self.debugger.focus.lane = before;
         done?;
         Ok(json!({"value": shown?.value}))
@@ -348,7 +348,7 @@ impl Session<'_, '_> {
     pub fn set_expression(&mut self, arguments: EvaluateArguments) -> Answer {
         self.select(arguments.frame_id)?;
         self.debugger.assign(&arguments.expression, &arguments.value)?;
-        Ok(json!({"value": self.shown(&arguments.expression, arguments.format)?.value}))
+        Ok(json!({"value": self.evaluate_to_variable(&arguments.expression, arguments.format)?.value}))
     }
 
     pub fn evaluate(&mut self, arguments: EvaluateArguments) -> Answer {
@@ -360,7 +360,7 @@ impl Session<'_, '_> {
                 return self.command(text);
             }
         }
-        let shown = self.shown(text, arguments.format)?;
+        let shown = self.evaluate_to_variable(text, arguments.format)?;
         let mut out = json!({"result": shown.value, "variablesReference": shown.variables_reference});
         for (key, value) in [("type", json!(shown.kind)), ("memoryReference", json!(shown.memory_reference))]
         {
@@ -374,8 +374,9 @@ impl Session<'_, '_> {
         Ok(out)
     }
 
-    /// The value of an expression. Whole registers and arguments have their lanes and elements as children.
-    fn shown(&mut self, text: &str, format: ValueFormat) -> Result<Variable, String> {
+    /// Returns the value of an expression. Whole registers and arguments have their lanes and elements as
+    /// children.
+    fn evaluate_to_variable(&mut self, text: &str, format: ValueFormat) -> Result<Variable, String> {
         let timeline = &self.debugger.timeline;
         let focus = self.debugger.focus;
         let prepared = timeline.prepared;
@@ -387,7 +388,7 @@ impl Session<'_, '_> {
             return Ok(self.vgpr(focus.wave, register));
         }
         let value = match expr::evaluate(text, timeline, focus)? {
-            // Values of a type, and small ones, are what they are.
+            // Typed and small values have no hexadecimal form.
             Value::Int(v) if format.hex => format!("0x{:x}", v as u64),
             Value::Int(v) if text.contains('.') || (-9..=9).contains(&v) => v.to_string(),
             Value::Int(v) => match u32::try_from(v) {
@@ -399,7 +400,7 @@ impl Session<'_, '_> {
         Ok(Variable { value, ..Variable::default() })
     }
 
-    /// A command of the debugger.
+    /// Executes a command of the debugger.
     fn command(&mut self, text: &str) -> Answer {
         if self.run.is_some() {
             return Err("the kernel runs; `pause` stops it".to_string());
@@ -414,7 +415,7 @@ impl Session<'_, '_> {
         let output = result?;
         if state(self) != before {
             self.handles.clear();
-            self.over = false;
+            self.ended = false;
             // The title of the stop is part of the output.
             self.report("goto");
         } else if self.client.invalidated {
@@ -424,7 +425,7 @@ impl Session<'_, '_> {
     }
 
     pub fn completions(&mut self, arguments: CompletionsArguments) -> Answer {
-        // Columns count UTF-16 units.
+        // Columns count UTF-16 code units.
         let column = arguments.column.saturating_sub(self.client.first_column as usize);
         let mut units = 0;
         let cursor = arguments.text.char_indices().find(|(_, c)| {
@@ -442,7 +443,7 @@ impl Session<'_, '_> {
     }
 }
 
-/// A dword as an integer, in hexadecimal, and as f32.
+/// Formats a dword as an integer, in hexadecimal, and as f32.
 fn dword(bits: u32, format: ValueFormat) -> String {
     if format.hex {
         return format!("0x{bits:08x}");

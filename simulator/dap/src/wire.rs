@@ -4,18 +4,18 @@ use super::protocol::Request;
 use serde_json::Value;
 use std::io::{self, BufRead, Write};
 
-/// The largest message that is read. The largest ones of editors are writes to memory.
+/// Maximum message size. The largest messages of editors are writes to memory.
 const LIMIT: usize = 64 << 20;
 
-/// Reads a message; `None` at the end of the stream.
+/// Reads a message; returns `None` at the end of the stream.
 ///
 /// # Errors
-/// The stream fails, or what it carries has no length, or a length beyond 64 MB. Reading cannot continue after that.
+/// The stream fails, or the message has no valid length or exceeds 64 MB. Reading cannot continue after that.
 pub fn read(from: &mut dyn BufRead) -> io::Result<Option<Vec<u8>>> {
     let mut len = None;
     loop {
         let mut line = String::new();
-        // A header line is short; what is longer is none.
+        // Header lines are short; a longer line is invalid.
         if io::Read::take(&mut *from, 4096).read_line(&mut line)? == 0 {
             return match len {
                 None => Ok(None),
@@ -41,7 +41,7 @@ pub fn read(from: &mut dyn BufRead) -> io::Result<Option<Vec<u8>>> {
 /// Parses a request.
 ///
 /// # Errors
-/// It is not JSON, or not a request.
+/// The message is not JSON, or not a request.
 pub fn parse(bytes: &[u8]) -> Result<Request, String> {
     serde_json::from_slice(bytes).map_err(|e| format!("a message that is not a request of the protocol: {e}"))
 }
@@ -62,7 +62,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn messages_survive() {
+    fn messages_round_trip() {
         let mut stream = Vec::new();
         let sent =
             json!({"seq": 1, "type": "request", "command": "threads", "arguments": {"ä": "\u{1f600}"}});
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_streams_are_errors() {
+    fn invalid_streams_are_errors() {
         for text in [
             "Content-Length: x\r\n\r\n{}",
             "\r\n{}",

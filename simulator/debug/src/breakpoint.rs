@@ -7,31 +7,31 @@ use wavesim_machine::exec::program::Program;
 use wavesim_machine::exec::watch as memory;
 use wavesim_machine::state::Wave;
 
-/// A place at which waves stop, possibly under a condition.
+/// A location at which waves stop, optionally under a condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Breakpoint {
     /// The number that `delete` takes.
     pub number: u32,
     /// Byte offset of the instruction.
     pub pc: u64,
-    /// The place and condition, for display.
-    pub place: String,
-    /// An expression that must not be zero.
+    /// The location and condition, for display.
+    pub location: String,
+    /// A condition: an expression that must not be zero.
     pub condition: Option<Expression>,
-    /// The only wave that stops; `None`: all.
+    /// The only wave that stops; `None` for all waves.
     pub wave: Option<usize>,
-    /// Whether it is deleted once it is hit.
+    /// Whether the breakpoint is deleted when it is hit.
     pub temporary: bool,
-    /// How often a wave has reached it under the condition, stopped or not.
+    /// Number of times that a wave has reached it with the condition true, whether or not it stopped.
     pub hits: u64,
-    /// Which of these hits stop; `None`: all.
+    /// Selects the hits that stop; `None` for all.
     pub count: Option<HitCount>,
-    /// A message that is written in place of a stop. Expressions in braces are replaced by their values.
+    /// A message to log instead of stopping. Expressions in braces are replaced with their values.
     pub message: Option<String>,
 }
 
-/// Which hits of a breakpoint stop: `5` (the fifth and later ones), `== 5`, `> 5`, `>= 5`, `< 5`, `<= 5`, `% 5` (each
-/// fifth).
+/// A selection of a breakpoint's hits: `5` (the fifth and later ones), `== 5`, `> 5`, `>= 5`, `< 5`, `<= 5`,
+/// `% 5` (every fifth).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HitCount {
     operator: &'static str,
@@ -39,7 +39,7 @@ pub struct HitCount {
 }
 
 impl HitCount {
-    /// Parses it.
+    /// Parses a hit count.
     pub fn parse(text: &str) -> Result<HitCount, String> {
         let text = text.trim();
         let found = ["==", ">=", "<=", ">", "<", "%", "="].into_iter().find(|o| text.starts_with(o));
@@ -55,7 +55,7 @@ impl HitCount {
         Ok(HitCount { operator, number })
     }
 
-    /// Whether the hit with this number, from 1, stops.
+    /// Returns whether the hit with this number, counted from 1, stops.
     pub fn stops(self, hit: u64) -> bool {
         match self.operator {
             "==" => hit == self.number,
@@ -74,22 +74,22 @@ impl std::fmt::Display for HitCount {
     }
 }
 
-/// Which accesses a watchpoint stops at.
+/// The kind of access at which a watchpoint stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// The value changes.
+    /// A change of the value.
     Change,
-    /// It is read.
+    /// A read of the value.
     Read,
-    /// It is read, or changes.
+    /// A read or a change.
     Any,
 }
 
-/// What a watchpoint watches.
+/// The value that a watchpoint watches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum Watched {
-    /// A register of one wave; of a VGPR one lane, or all lanes.
+    /// A register of one wave. Of a VGPR, one lane or all lanes.
     Register { wave: usize, register: Register, lane: Option<u32> },
     /// Bytes of global memory.
     Memory { address: u64, len: u64 },
@@ -97,37 +97,37 @@ pub enum Watched {
     Lds { offset: u64, len: u64 },
 }
 
-/// Stops the run when a value changes, or is read.
+/// A watchpoint: stops the run when a value changes or is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Watchpoint {
     /// The number that `delete` takes.
     pub number: u32,
-    /// What the user wrote.
+    /// The value as the user wrote it.
     pub text: String,
-    /// What is compared.
+    /// The watched value.
     pub what: Watched,
     /// The value after the previous step.
     pub last: Vec<u8>,
-    /// Which accesses stop.
+    /// The kind of access that stops.
     pub access: Access,
-    /// An expression that must not be zero when it stops.
+    /// A condition for stopping: an expression that must not be zero.
     pub condition: Option<Expression>,
-    /// How often it was hit.
+    /// Number of hits.
     pub hits: u64,
-    /// Which of these hits stop; `None`: all.
+    /// Selects the hits that stop; `None` for all.
     pub count: Option<HitCount>,
 }
 
 impl Watched {
-    /// Whether the value is another one than `last`, when the workgroup with the number `group` ran: registers and LDS of
-    /// workgroups that take turns are not compared.
+    /// Returns whether the value differs from `last` after a step of the workgroup `group`. Registers and LDS
+    /// are not compared across a switch of workgroups.
     pub fn has_changed(&self, timeline: &Timeline<'_>, group: u64, last: &[u8]) -> bool {
         let comparable = matches!(self, Watched::Memory { .. }) || !timeline.has_switched(group);
-        comparable && self.content(timeline) != last
+        comparable && self.read(timeline) != last
     }
 
-    /// The present value.
-    pub fn content(&self, timeline: &Timeline<'_>) -> Vec<u8> {
+    /// Returns the current value.
+    pub fn read(&self, timeline: &Timeline<'_>) -> Vec<u8> {
         match self {
             Watched::Memory { address, len } => {
                 let mut bytes = vec![0; *len as usize];
@@ -160,7 +160,7 @@ impl Watched {
 }
 
 impl Watched {
-    /// Whether the instruction that the wave is about to execute reads the register.
+    /// Returns whether the instruction that the wave is about to execute reads the register.
     pub fn is_read_by(&self, effects: &Effects, wave: usize, w: &Wave) -> bool {
         let Watched::Register { wave: watched, register, lane } = self else { return false };
         let (file, first, count) = match *register {
@@ -179,7 +179,7 @@ impl Watched {
             })
     }
 
-    /// Whether one of these accesses reads the bytes.
+    /// Returns whether one of these accesses reads the bytes.
     pub fn is_read_in(&self, accesses: &[memory::Access]) -> bool {
         let (place, start, len) = match *self {
             Watched::Memory { address, len } => (memory::Place::Global, address, len),
@@ -192,7 +192,8 @@ impl Watched {
     }
 }
 
-/// The PC of a place: a line (the first instruction at or after it), a label, or an address (`0x…`, `*N`).
+/// Returns the PC of a location: a line (the first instruction at or after it), a label, or an address
+/// (`0x…`, `*N`).
 pub fn locate(text: &str, timeline: &Timeline<'_>) -> Result<u64, String> {
     let program = &timeline.prepared.program;
     if let Some((_, pc)) = timeline.prepared.labels.iter().find(|l| l.0 == text) {
@@ -226,7 +227,7 @@ pub fn locate(text: &str, timeline: &Timeline<'_>) -> Result<u64, String> {
         .ok_or_else(|| format!("there is no instruction at or after line {number}"))
 }
 
-/// A line of a file that debug information names: `kernel.cl:12`.
+/// Returns the PC of a line of a file that debug information names: `kernel.cl:12`.
 fn in_file(program: &Program, name: &str, line: &str) -> Result<u64, String> {
     let number: u32 = line.parse().map_err(|_| format!("`{line}` is not a line"))?;
     let files = program.source_files();
@@ -256,8 +257,8 @@ fn at_instruction(program: &Program, pc: u64) -> Result<u64, String> {
 }
 
 impl Breakpoint {
-    /// Whether the wave, which is about to execute an instruction, stops here.
-    pub fn hit(&self, timeline: &Timeline<'_>, focus: Focus) -> Result<bool, String> {
+    /// Returns whether the breakpoint is hit by the wave, which is about to execute an instruction.
+    pub fn is_hit(&self, timeline: &Timeline<'_>, focus: Focus) -> Result<bool, String> {
         if timeline.wave(focus.wave).pc != self.pc || self.wave.is_some_and(|w| w != focus.wave) {
             return Ok(false);
         }
@@ -267,8 +268,8 @@ impl Breakpoint {
         }
     }
 
-    /// The message with the values of the expressions in it.
-    pub fn logged(&self, timeline: &Timeline<'_>, focus: Focus) -> Option<String> {
+    /// Returns the message with its expressions replaced by their values.
+    pub fn format_message(&self, timeline: &Timeline<'_>, focus: Focus) -> Option<String> {
         let mut out = String::new();
         let mut rest = self.message.as_deref()?;
         while let Some((text, tail)) = rest.split_once('{') {

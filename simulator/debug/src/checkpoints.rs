@@ -1,7 +1,8 @@
-//! Checkpoints of a run: copies of the whole state, dense near the present and sparse far from it.
+//! Checkpoints of a run: copies of the whole state, dense near the current time and sparse far from it.
 //!
-//! Memory is kept in pages, which neighbours share as long as their content is the same. When all checkpoints together
-//! take more than the limit, those go whose gap is smallest for their distance from the present.
+//! Memory is kept in pages, which consecutive checkpoints share while the content is the same. When all
+//! checkpoints together exceed the limit, those are evicted whose gap is smallest relative to their distance
+//! from the current time.
 
 use super::pages::Page;
 use super::timeline::{Groups, Parked};
@@ -11,57 +12,58 @@ use std::rc::Rc;
 use std::sync::Arc;
 use wavesim_engine::sched::group::Group;
 
-/// Checkpoints that are kept whatever they take: without any near the present, each step back would repeat the run from far away.
-pub const LEAST: usize = 8;
+/// Minimum number of checkpoints, kept regardless of the limit. Without any near the current time, each step
+/// back would replay a long part of the run.
+pub const MIN_CHECKPOINTS: usize = 8;
 
-/// The state at a time.
+/// A copy of the state at a time.
 pub(super) struct Checkpoint<'a> {
-    /// Wave-instructions of the dispatch before it.
+    /// Wave-instructions of the dispatch executed before the checkpoint.
     pub time: u64,
-    /// The workgroup with all its registers, LDS and scratch.
+    /// The running workgroup with all its registers, LDS and scratch.
     pub group: Group<'a>,
     /// Number of the workgroup.
     pub index: u64,
-    /// Those that have begun and wait.
+    /// The parked workgroups.
     pub groups: Groups<'a>,
-    /// The wave whose turn it is, and how many steps of its turn it has taken.
+    /// The wave whose turn it is, and the number of steps of its turn that it has taken.
     pub turn: (usize, u64),
-    /// SGPRs that each wave has written.
+    /// The SGPRs that each wave has written.
     pub written: Vec<Sgprs>,
     /// Global memory.
     pub pages: Vec<Page>,
 }
 
-/// Checkpoints in the order of their times. The first one is the start of the run and always there.
+/// All checkpoints, in the order of their times. The first one is the start of the run and is never dropped.
 pub(super) struct Checkpoints<'a> {
     list: Vec<Checkpoint<'a>>,
-    /// How many checkpoints have a parked workgroup.
+    /// Number of checkpoints that refer to a parked workgroup.
     shared: HashMap<*const Parked<'a>, usize>,
-    /// Bytes that all take.
+    /// Total size in bytes.
     bytes: usize,
-    /// Bytes that all may take; a few are kept even then.
+    /// Maximum total size in bytes; [`MIN_CHECKPOINTS`] are kept even beyond it.
     pub limit: usize,
 }
 
 impl<'a> Checkpoints<'a> {
-    /// None yet; `limit` in bytes.
+    /// Creates an empty list with a limit in bytes.
     pub fn new(limit: usize) -> Checkpoints<'a> {
         Checkpoints { list: Vec::new(), shared: HashMap::new(), bytes: 0, limit }
     }
 
-    /// The last one at a time or before it.
+    /// Returns the last checkpoint at or before a time.
     pub fn before(&self, time: u64) -> &Checkpoint<'a> {
         &self.list[self.list.partition_point(|c| c.time <= time).saturating_sub(1)]
     }
 
-    /// Adds the state at a time, unless there is one.
+    /// Adds a checkpoint, unless one exists for its time.
     pub fn insert(&mut self, new: Checkpoint<'a>) {
         let time = new.time;
         let at = self.list.partition_point(|c| c.time < time);
         if self.list.get(at).is_some_and(|c| c.time == time) {
             return;
         }
-        // Pages that no other checkpoint has.
+        // Pages that no other checkpoint shares.
         let own = new.pages.iter().filter(|page| Arc::strong_count(page) == 1).map(|page| page.len());
         self.bytes += new.group.bytes() + own.sum::<usize>();
         for parked in &new.groups.parked {
@@ -72,13 +74,13 @@ impl<'a> Checkpoints<'a> {
             }
         }
         self.list.insert(at, new);
-        while self.bytes > self.limit && self.list.len() > LEAST {
-            self.thin(time);
+        while self.bytes > self.limit && self.list.len() > MIN_CHECKPOINTS {
+            self.evict(time);
         }
     }
 
-    /// Drops the one that is missed least at a time.
-    fn thin(&mut self, now: u64) {
+    /// Drops the checkpoint whose loss costs least at a time.
+    fn evict(&mut self, now: u64) {
         let cost = |at: usize| {
             let (before, after) = (self.list[at - 1].time, self.list[at + 1].time);
             let distance = before.abs_diff(now).min(after.abs_diff(now));
@@ -106,14 +108,14 @@ impl<'a> Checkpoints<'a> {
         }
     }
 
-    /// Drops those after a time.
+    /// Drops the checkpoints after a time.
     pub fn truncate(&mut self, time: u64) {
         while self.list.len() > 1 && self.list.last().is_some_and(|c| c.time > time) {
             self.remove(self.list.len() - 1);
         }
     }
 
-    /// How many there are, and the bytes that they take.
+    /// Returns the number of checkpoints and their total size in bytes.
     pub fn size(&self) -> (usize, usize) {
         (self.list.len(), self.bytes)
     }

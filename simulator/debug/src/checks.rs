@@ -1,7 +1,9 @@
-//! Checks in the debugger: [`Checks`] runs the checks of `wavesim check` over the steps of a [`super::timeline::Timeline`].
+//! Checks in the debugger: [`Checks`] runs the checks of `wavesim check` over the steps of a
+//! [`super::timeline::Timeline`].
 //!
-//! A checker only goes forward. Going back keeps it where it is, with what it found: as long as the same steps are
-//! repeated, the findings are those that were recorded. When the run takes another course, a new checker replays it.
+//! A checker can only advance. When the run goes back, the checker keeps its state and findings. While the
+//! same steps are replayed, the recorded findings apply. When the run takes a different course, a new checker
+//! replays it.
 
 use super::pages::Pages;
 use std::ops::ControlFlow;
@@ -11,22 +13,22 @@ use wavesim_inspect::check::{Check, Checker, Finding};
 use wavesim_loader::prepared::Prepared;
 use wavesim_machine::exec::watch::Access;
 
-/// The checks of a run, and what they have found.
+/// The checks of a run, and their findings.
 pub struct Checks<'a> {
-    /// The checks.
+    /// The enabled checks.
     pub chosen: Vec<Check>,
-    /// What has seen the steps before `time`.
+    /// The checker, which has observed the steps before `time`.
     pub(super) checker: Checker<'a>,
     pub(super) time: u64,
-    /// Findings, with the step that each belongs to.
+    /// The findings, each with its step.
     pub(super) found: Vec<(u64, Finding)>,
-    /// Of the checker's findings, how many are in `found`.
+    /// Number of the checker's findings that are already in `found`.
     taken: usize,
     prepared: &'a Prepared,
 }
 
 impl<'a> Checks<'a> {
-    /// Checks of a run at its start.
+    /// Creates the checks of a run at its start.
     pub(super) fn new(prepared: &'a Prepared, chosen: Vec<Check>) -> Result<Checks<'a>, DispatchError> {
         let checker = Checker::new(prepared, &chosen)?;
         Ok(Checks { chosen, checker, time: 0, found: Vec::new(), taken: 0, prepared })
@@ -34,28 +36,28 @@ impl<'a> Checks<'a> {
 
     /// Records the findings of a step.
     pub(super) fn collect(&mut self, step: u64) {
-        for finding in self.checker.found().iter().skip(self.taken) {
+        for finding in self.checker.findings().iter().skip(self.taken) {
             let mut finding = finding.clone();
             finding.resolve(self.prepared);
             self.found.push((step, finding));
         }
-        self.taken = self.checker.found().len();
+        self.taken = self.checker.findings().len();
     }
 
-    /// Forgets findings of steps from `time` on.
+    /// Drops the findings of steps from `time` on.
     pub(super) fn truncate(&mut self, time: u64) {
         self.found.retain(|f| f.0 < time);
     }
 }
 
-/// The observer of a step: passes everything to a checker, if there is one, and keeps the accesses.
+/// The observer of a step: forwards everything to another observer, and records the accesses.
 pub(super) struct Recorder<'o> {
     pub(super) inner: &'o mut dyn Observer,
-    /// What stores reach.
+    /// Receives the accesses, to mark the pages that stores change.
     pub(super) pages: &'o mut Pages,
-    /// Accesses are kept only if asked for.
+    /// Receives the accesses, if they are to be recorded.
     pub(super) accesses: Option<&'o mut Vec<Access>>,
-    /// Whether accesses outside of all memory go on.
+    /// Whether execution continues after accesses outside of all memory.
     pub(super) keeps_going: bool,
 }
 

@@ -18,7 +18,7 @@ use wavesim_machine::exec::lower;
 use wavesim_machine::isa;
 use wavesim_machine::state::Wave;
 
-/// The pseudocode of the instruction at the PC, with its operands in the selected lane, or in `lanes`.
+/// Returns the pseudocode of the instruction at the PC, with its operands in the selected lane or in `lanes`.
 pub fn explain(
     timeline: &Timeline<'_>,
     focus: Focus,
@@ -42,16 +42,16 @@ pub fn explain(
         let table = program.arch.table();
         let name = table.instructions[table.entries[entry as usize].inst as usize].name;
         let built_in = lower::operation(program.arch, entry).map(Body::built_in);
-        // Of a dual instruction, one half may be as it was.
+        // In a dual instruction, one half may be unchanged.
         let own = changed[half].filter(|sem| built_in.as_ref().is_none_or(|body| body.text != sem.text));
         let Some(body) = own.map(|sem| Body::changed(name, sem)).or(built_in) else {
             out.push_str("  this instruction has no semantics\n");
             continue;
         };
-        let plan = operand::binding(program.arch, entry);
-        let operands = if half == 1 { &plan.y } else { &plan.operands };
+        let binding = operand::binding(program.arch, entry);
+        let operands = if half == 1 { &binding.y } else { &binding.operands };
         for operand in operands {
-            if let Some((name, register, value)) = operand_value(timeline, focus, plan, operand, inst) {
+            if let Some((name, register, value)) = operand_value(timeline, focus, binding, operand, inst) {
                 let _ = writeln!(out, "  {name} = {register} = {value}");
             }
         }
@@ -59,7 +59,7 @@ pub fn explain(
         for line in body.text.trim_matches('\n').lines() {
             let _ = writeln!(out, "  | {line}");
         }
-        let filled = Filler { arch: program.arch, inst, body: &body, half, wave: w };
+        let filled = SourceSubstitution { arch: program.arch, inst, body: &body, half, wave: w };
         if body.shape == Shape::Scalar {
             filled.lane(0, "  with these values:", &mut out);
             continue;
@@ -72,7 +72,7 @@ pub fn explain(
     Ok(out)
 }
 
-/// What an instruction does: the project's pseudocode, or the user's.
+/// The semantics of an instruction: built-in pseudocode, or the user's.
 struct Body<'a> {
     name: &'a str,
     place: String,
@@ -99,15 +99,15 @@ impl<'a> Body<'a> {
     }
 }
 
-/// Matches a source operand, or the bit of a mask, in pseudocode.
+/// Matches a source operand, or a bit of a mask, in pseudocode.
 static SOURCE: LazyLock<Regex> = LazyLock::new(|| {
     let pattern = r"\b(?:(?<mask>VCC|EXEC|S2)\.u64\[laneId\]|(?<name>S[0-3]|DATA2?|VADDR|SADDR|SOFFSET)(?:\[(?<high>\d+) ?: ?(?<low>\d+)\])?\.(?<kind>bf|[ufib])(?<bits>\d+)(?<index>\[)?|(?<scc>SCC\b))(?<to> =[^=])?";
     // The pattern is a constant that tests of `explain` compile.
     Regex::new(pattern).unwrap_or_else(|e| unreachable!("{e}"))
 });
 
-/// Replaces the source operands of a body by their values.
-struct Filler<'a> {
+/// Replaces the source operands of a body with their values.
+struct SourceSubstitution<'a> {
     arch: wavesim_isa::arch::Arch,
     inst: &'a Inst,
     body: &'a Body<'a>,
@@ -115,8 +115,8 @@ struct Filler<'a> {
     wave: &'a Wave,
 }
 
-impl Filler<'_> {
-    /// The lines of the body that have source operands, with their values in a lane.
+impl SourceSubstitution<'_> {
+    /// Writes the lines of the body that have source operands, with their values in a lane.
     fn lane(&self, lane: u32, head: &str, out: &mut String) {
         let filled: Vec<String> = self
             .body
@@ -145,7 +145,7 @@ impl Filler<'_> {
 
     fn value(&self, found: &Captures<'_>, lane: u32) -> String {
         let whole = || found[0].to_string();
-        // Destinations stay as they are, and so do parts of registers that a variable selects.
+        // Destinations remain as they are, and so do parts of registers that a variable selects.
         if found.name("to").is_some() || found.name("index").is_some() {
             return whole();
         }
@@ -177,7 +177,7 @@ impl Filler<'_> {
         bits.and_then(|bits| typed(bits, &found["kind"], width)).unwrap_or_else(whole)
     }
 
-    /// The operand as the body reads it; `None` if the instruction does not have it.
+    /// Returns the operand as the body reads it; `None` if the instruction does not have it.
     fn operand(&self, role: Role, lane: u32) -> Option<u128> {
         let body = (self.body.shape, &self.body.fields[..]);
         reference::operand(self.arch, self.inst, body, self.half == 1, self.wave, role, lane)
@@ -202,11 +202,12 @@ fn typed(bits: u128, kind: &str, width: u32) -> Option<String> {
     })
 }
 
-/// An operand in the selected lane: its name in pseudocode, its register or "constant", its value.
+/// Returns an operand in the selected lane: its name in pseudocode, its register or "constant", and its
+/// value.
 fn operand_value(
     timeline: &Timeline<'_>,
     focus: Focus,
-    plan: &'static operand::Binding,
+    binding: &'static operand::Binding,
     operand: &operand::Operand,
     inst: &wavesim_isa::inst::Inst,
 ) -> Option<(String, String, String)> {
@@ -224,10 +225,10 @@ fn operand_value(
         role => format!("{role:?}"),
     };
     let field = operand.field?;
-    let value = plan.value(inst, operand).unwrap_or(inst.fields[field as usize]);
+    let value = binding.value(inst, operand).unwrap_or(inst.fields[field as usize]);
     let mut dwords = operand.size_bits.div_ceil(32).max(1);
     if operand.role == Role::VAddr {
-        // With a scalar base, a lane's address is less than the operand has.
+        // With a scalar base, the address in a lane is narrower than the operand.
         let used = effects::effects(arch, inst, w.size(), |entry| program.facts(entry, w.size()));
         let address = used.reads.iter().filter(|used| used.role == Role::VAddr && used.file == File::Vgpr);
         dwords = address.map(|used| used.count).max().map_or(dwords, |count| count.min(dwords));
@@ -257,7 +258,7 @@ fn operand_value(
     }
     match operand::code(program.arch, operand, value) {
         operand::Code::Vgpr(r) => {
-            let r = plan.register(operand, r);
+            let r = binding.register(operand, r);
             let text = show(&|k| w.vgpr(focus.lane, (r + k) as u32));
             Some((name, register_name(arch, File::Vgpr, r, dwords), text))
         }
@@ -272,7 +273,7 @@ fn operand_value(
             Some((name, register_name(arch, File::Sgpr, r, dwords), show(&|k| w.sgpr((r + k) as u32))))
         }
         code => {
-            let bits = plan.constant(inst, code, operand);
+            let bits = binding.constant(inst, code, operand);
             let text = show(&|k| (bits >> (32 * k)) as u32);
             Some((name, "constant".to_string(), text))
         }

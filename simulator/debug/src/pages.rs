@@ -1,27 +1,27 @@
-//! Global memory in pages: which differ from the checkpoint that was taken or restored last.
+//! Global memory in pages: tracks the pages that differ from the checkpoint taken or restored last.
 //!
-//! Taking or restoring a checkpoint copies only the pages that stores have reached since. What a store reaches is known from
-//! the accesses of each observed instruction.
+//! Taking or restoring a checkpoint copies only the pages that stores have changed since. The accesses of
+//! each observed instruction identify these pages.
 
 use std::sync::{Arc, Weak};
 use wavesim_machine::exec::watch::{Access, Place};
 use wavesim_machine::memory::{Memory, OWNED_BASE};
 
-/// Bytes of a page.
+/// Page size in bytes.
 pub(super) const PAGE: usize = 1 << 16;
 
-/// A page of a checkpoint; checkpoints share those that are the same.
+/// A page of a checkpoint; checkpoints share identical pages.
 pub(super) type Page = Arc<[u8]>;
 
-/// Global memory as it is, compared with a checkpoint.
+/// Dirty-page state of global memory relative to a checkpoint.
 #[derive(Default)]
 pub(super) struct Pages {
-    /// Those of the checkpoint. Weak: it may have been dropped since.
+    /// Pages of the checkpoint. The references are weak, as the checkpoint may have been dropped since.
     base: Vec<Weak<[u8]>>,
-    /// By page: whether something was stored there since.
+    /// By page: whether it may have changed since.
     dirty: Vec<bool>,
     count: usize,
-    /// Bytes of memory.
+    /// Size of memory in bytes.
     len: usize,
 }
 
@@ -34,7 +34,7 @@ impl Pages {
         }
     }
 
-    /// Marks the pages of some bytes. Memory of the host is not part of checkpoints.
+    /// Marks the pages of some bytes. Host memory is not part of checkpoints.
     #[inline]
     pub fn mark_bytes(&mut self, address: u64, len: u64) {
         let Some(start) = address.checked_sub(OWNED_BASE) else { return };
@@ -47,18 +47,18 @@ impl Pages {
         }
     }
 
-    /// Bytes that the next checkpoint copies.
+    /// Returns the number of bytes that the next checkpoint copies.
     pub fn dirty_bytes(&self) -> u64 {
         (self.count * PAGE) as u64
     }
 
-    /// The pages as they are now, for a checkpoint. Those that have not changed are the last one's.
+    /// Returns the current pages for a checkpoint. Unchanged pages are shared with the last checkpoint.
     pub fn take(&mut self, memory: &Memory) -> Vec<Page> {
         if self.base.is_empty() {
             let all = memory.snapshot();
             self.len = all.len();
             let pages: Vec<Page> = all.chunks(PAGE).map(Page::from).collect();
-            self.follow(&pages);
+            self.set_base(&pages);
             return pages;
         }
         let mut buffer = vec![0; PAGE];
@@ -73,11 +73,11 @@ impl Pages {
             known.filter(|known| known[..] == *now).unwrap_or_else(|| Page::from(&*now))
         };
         let pages: Vec<Page> = (0..self.base.len()).map(&mut page).collect();
-        self.follow(&pages);
+        self.set_base(&pages);
         pages
     }
 
-    /// Puts the pages of a checkpoint back.
+    /// Restores the pages of a checkpoint.
     pub fn restore(&mut self, pages: &[Page], memory: &Memory) {
         for (k, page) in pages.iter().enumerate() {
             let same =
@@ -87,10 +87,10 @@ impl Pages {
                 debug_assert!(written.is_ok(), "a checkpoint is of this memory");
             }
         }
-        self.follow(pages);
+        self.set_base(pages);
     }
 
-    fn follow(&mut self, pages: &[Page]) {
+    fn set_base(&mut self, pages: &[Page]) {
         self.base.clear();
         self.base.extend(pages.iter().map(Arc::downgrade));
         self.dirty.clear();

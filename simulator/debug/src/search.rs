@@ -2,28 +2,30 @@
 
 use super::breakpoint::{Access, Breakpoint, Watched, Watchpoint};
 use super::expr::{Focus, Scope};
-use super::gate::Gate;
 use super::stop::Stop;
+use super::stop_points::StopPoints;
 use super::timeline::Timeline;
 use wavesim_machine::exec::effects::{Effects, File};
 use wavesim_machine::exec::watch::Place;
 
-/// What [`Timeline::find_back`] looks for. It replays steps in the order they were taken.
+/// A predicate over the steps of a run, for [`Timeline::find_back`], which replays steps in their original
+/// order.
 pub trait Search {
-    /// Where to look. Between these places, [`Search::before`] and [`Search::after`] stand around many steps.
-    fn gate(&self) -> &Gate;
+    /// Returns the stop points: [`Search::before`] and [`Search::after`] are called only around the runs
+    /// between them.
+    fn stop_points(&self) -> &StopPoints;
 
-    /// Whether [`Search::after`] looks at the accesses to memory.
+    /// Returns whether [`Search::after`] needs the memory accesses.
     fn records(&self) -> bool {
         false
     }
 
-    /// Called before one step or more; true if the first one is a match.
+    /// Called before a run of one or more steps; returns whether the first one matches.
     fn before(&mut self, _machine: &Timeline<'_>, _wave: usize) -> bool {
         false
     }
 
-    /// Called after them; true if the last one is a match.
+    /// Called after the run; returns whether the last step matches.
     fn after(&mut self, _machine: &Timeline<'_>, _wave: usize) -> bool {
         false
     }
@@ -31,24 +33,24 @@ pub trait Search {
 
 /// Finds the last write of a register.
 pub struct WriteSearch<'e> {
-    /// What each instruction of the program writes.
+    /// The effects of each instruction of the program.
     pub effects: &'e [Effects],
     /// The workgroup of the wave.
     pub workgroup: [u32; 3],
-    /// The wave whose register it is.
+    /// The wave that owns the register.
     pub wave: usize,
     /// The register file.
     pub file: File,
-    /// Number in the file.
+    /// Number in the register file.
     pub register: u16,
-    /// Of a VGPR the only lane that counts; `None`: any.
+    /// The only lane of a VGPR to consider; `None` for any lane.
     pub lane: Option<u32>,
-    /// The instructions that write it.
-    pub gate: Gate,
+    /// Stop points at the instructions that write the register.
+    pub stop_points: StopPoints,
 }
 
 impl<'e> WriteSearch<'e> {
-    /// The last write of a register of a wave in the workgroup that runs.
+    /// Creates a search for the last write of a register by a wave of the running workgroup.
     pub fn new(
         effects: &'e [Effects],
         workgroup: [u32; 3],
@@ -62,14 +64,14 @@ impl<'e> WriteSearch<'e> {
                 used.file == file && (named || used.relative.is_some())
             })
         };
-        let gate = Gate::new(effects, writes, std::iter::empty());
-        WriteSearch { effects, workgroup, wave, file, register, lane, gate }
+        let stop_points = StopPoints::new(effects, writes, std::iter::empty());
+        WriteSearch { effects, workgroup, wave, file, register, lane, stop_points }
     }
 }
 
 impl Search for WriteSearch<'_> {
-    fn gate(&self) -> &Gate {
-        &self.gate
+    fn stop_points(&self) -> &StopPoints {
+        &self.stop_points
     }
 
     fn before(&mut self, timeline: &Timeline<'_>, wave: usize) -> bool {
@@ -87,28 +89,29 @@ impl Search for WriteSearch<'_> {
     }
 }
 
-/// Finds the last step that wrote some of the bytes of a range of memory, and in which lane.
+/// Finds the last store to any byte of a range of memory, and its lane.
 pub struct StoreSearch {
-    /// Which memory.
+    /// The address space.
     pub place: Place,
     /// The first byte.
     pub address: u64,
     /// Number of bytes.
     pub len: u64,
-    /// LDS and scratch belong to a workgroup.
+    /// The owning workgroup, for LDS and scratch.
     pub workgroup: Option<[u32; 3]>,
-    /// Scratch belongs to a wave and a lane.
+    /// The owning wave and lane, for scratch.
     pub owner: Option<(usize, u32)>,
     /// The lane of the last match.
     pub lane: Option<u8>,
-    /// Stops after accesses to the bytes.
-    pub gate: Gate,
-    /// Whether the steps are of another workgroup.
+    /// Stop points after accesses to the bytes.
+    pub stop_points: StopPoints,
+    /// Whether the current steps belong to another workgroup.
     foreign: bool,
 }
 
 impl StoreSearch {
-    /// The last store to `len` bytes at an address of the workgroup that runs, in scratch of a wave and a lane.
+    /// Creates a search for the last store to `len` bytes at an address, in LDS of the running workgroup, or
+    /// in scratch of a wave and lane.
     pub fn new(
         timeline: &Timeline<'_>,
         effects: &[Effects],
@@ -116,14 +119,14 @@ impl StoreSearch {
         owner: Option<(usize, u32)>,
     ) -> StoreSearch {
         let workgroup = (place != Place::Global).then(|| timeline.workgroup());
-        let gate = Gate::memory(effects, place, address, len);
-        StoreSearch { place, address, len, workgroup, owner, lane: None, gate, foreign: false }
+        let stop_points = StopPoints::memory(effects, place, address, len);
+        StoreSearch { place, address, len, workgroup, owner, lane: None, stop_points, foreign: false }
     }
 }
 
 impl Search for StoreSearch {
-    fn gate(&self) -> &Gate {
-        &self.gate
+    fn stop_points(&self) -> &StopPoints {
+        &self.stop_points
     }
 
     fn records(&self) -> bool {
@@ -145,33 +148,33 @@ impl Search for StoreSearch {
                 && self.address < a.address + a.len_bytes()
                 && self.owner.is_none_or(|(w, lane)| w == wave && a.lane == Some(lane as u8))
         });
-        // Of several lanes, the last one's store remains.
+        // If several lanes store, the last one's data remains.
         let Some(hit) = hit.last() else { return false };
         self.lane = hit.lane;
         true
     }
 }
 
-/// Finds the last change of a value, or the last stop of a watchpoint.
+/// Finds the last change of a value, or the last hit of a watchpoint.
 pub struct ChangeSearch {
-    /// What is compared, and when it stops.
+    /// The watched value, and the condition for a stop.
     pub watch: Watchpoint,
     read: bool,
-    /// The workgroup that runs, by its number.
+    /// Index of the running workgroup.
     group: u64,
-    /// The only one whose steps count.
+    /// The only workgroup whose steps are considered.
     only: Option<u64>,
-    gate: Gate,
+    stop_points: StopPoints,
 }
 
 impl ChangeSearch {
-    /// Stops as a watchpoint does.
+    /// Creates a search for the last hit of a watchpoint.
     pub fn of(watch: Watchpoint, effects: &[Effects]) -> ChangeSearch {
-        let gate = Gate::new(effects, |_| false, std::iter::once(&watch.what));
-        ChangeSearch { watch, read: false, group: 0, only: None, gate }
+        let stop_points = StopPoints::new(effects, |_| false, std::iter::once(&watch.what));
+        ChangeSearch { watch, read: false, group: 0, only: None, stop_points }
     }
 
-    /// The last change of a value; in LDS, by the workgroup that runs.
+    /// Creates a search for the last change of a value; in LDS, by the running workgroup.
     pub fn value(what: Watched, timeline: &Timeline<'_>, effects: &[Effects]) -> ChangeSearch {
         let only = (!matches!(what, Watched::Memory { .. })).then(|| timeline.position().0);
         let watch = Watchpoint {
@@ -188,7 +191,7 @@ impl ChangeSearch {
     }
 
     fn start(&mut self, timeline: &Timeline<'_>, wave: usize, effects: &[Effects]) {
-        self.watch.last = self.watch.what.content(timeline);
+        self.watch.last = self.watch.what.read(timeline);
         self.group = timeline.position().0;
         self.read = false;
         if self.watch.access != Access::Change {
@@ -200,8 +203,8 @@ impl ChangeSearch {
 }
 
 impl Search for ChangeSearch {
-    fn gate(&self) -> &Gate {
-        &self.gate
+    fn stop_points(&self) -> &StopPoints {
+        &self.stop_points
     }
 
     fn before(&mut self, timeline: &Timeline<'_>, wave: usize) -> bool {
@@ -234,17 +237,17 @@ pub struct StopSearch<'s> {
     pub changes: Vec<ChangeSearch>,
     /// The lane that conditions read.
     pub lane: u32,
-    /// What each instruction of the program reads.
+    /// The effects of each instruction of the program.
     pub effects: &'s [Effects],
-    /// Why the last match is one.
+    /// The reason for the last match.
     pub reason: Option<Stop>,
-    /// Where breakpoints are, and what may reach watched values.
-    pub gate: Gate,
+    /// Stop points at breakpoints, and at instructions that may access watched values.
+    pub stop_points: StopPoints,
 }
 
 impl Search for StopSearch<'_> {
-    fn gate(&self) -> &Gate {
-        &self.gate
+    fn stop_points(&self) -> &StopPoints {
+        &self.stop_points
     }
 
     fn records(&self) -> bool {
@@ -256,11 +259,13 @@ impl Search for StopSearch<'_> {
             change.start(timeline, wave, self.effects);
         }
         let focus = Focus { wave, lane: self.lane };
-        let hit =
-            self.breakpoints.iter().find(|b| b.message.is_none() && b.hit(timeline, focus).unwrap_or(true));
+        let hit = self
+            .breakpoints
+            .iter()
+            .find(|b| b.message.is_none() && b.is_hit(timeline, focus).unwrap_or(true));
         let Some(b) = hit else { return false };
-        let (number, place, temporary) = (b.number, b.place.clone(), b.temporary);
-        self.reason = Some(Stop::Breakpoint { number, place, temporary });
+        let (number, location, temporary) = (b.number, b.location.clone(), b.temporary);
+        self.reason = Some(Stop::Breakpoint { number, location, temporary });
         true
     }
 

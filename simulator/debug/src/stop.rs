@@ -1,21 +1,21 @@
-//! Why the run stopped.
+//! The reasons for a stop.
 
 use std::fmt;
 use wavesim_inspect::check::Finding;
 use wavesim_machine::fault::Fault;
 
-/// A reason to stop. A step can have several.
+/// A reason for a stop. A step can have several.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Stop {
     /// Nothing has been run yet, or the run has gone back to its start.
     Start,
-    /// What the command was asked for has been reached.
+    /// The command has completed.
     Done,
-    /// The command ended early; the text says why.
-    Short(String),
+    /// The command ended early, for the given reason.
+    Early(String),
     /// A wave is at a breakpoint.
     #[expect(missing_docs, reason = "the fields are those of the breakpoint")]
-    Breakpoint { number: u32, place: String, temporary: bool },
+    Breakpoint { number: u32, location: String, temporary: bool },
     /// A watched value was accessed.
     #[expect(missing_docs, reason = "the fields are those of the watchpoint")]
     Watchpoint {
@@ -35,7 +35,7 @@ pub enum Stop {
         /// Steps taken.
         steps: u64,
     },
-    /// Waves are left, but none can run.
+    /// Waves remain, but none can run.
     Deadlock,
     /// The limit of `--max-instructions` is reached.
     Limit(u64),
@@ -44,7 +44,7 @@ pub enum Stop {
 }
 
 impl Stop {
-    /// One line for a title; empty if there is nothing to say.
+    /// Returns one line for a title; empty if there is nothing to report.
     pub fn title(&self) -> String {
         match self {
             Stop::Start => "at the start".to_string(),
@@ -58,15 +58,16 @@ impl Stop {
     }
 }
 
-/// The lines that commands print. Empty for what the position says: that a step is done, and a fault.
+/// Formats the lines that commands print. Empty where the position suffices: for a completed step, and for a
+/// fault.
 impl fmt::Display for Stop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Stop::Done | Stop::Fault(_) => Ok(()),
             Stop::Start => writeln!(f, "back at the start"),
-            Stop::Short(why) => writeln!(f, "{why}"),
-            Stop::Breakpoint { number, place, temporary } => {
-                writeln!(f, "{}breakpoint {number} ({place})", if *temporary { "temporary " } else { "" })
+            Stop::Early(why) => writeln!(f, "{why}"),
+            Stop::Breakpoint { number, location, temporary } => {
+                writeln!(f, "{}breakpoint {number} ({location})", if *temporary { "temporary " } else { "" })
             }
             Stop::Watchpoint { number, text, what, change } => {
                 writeln!(f, "watchpoint {number}: {text} {what}")?;

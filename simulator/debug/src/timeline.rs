@@ -1,11 +1,11 @@
 //! A run that goes forward and backward, one instruction of one wave at a time.
 //!
-//! Execution is deterministic. To go back, [`Timeline`] restores a checkpoint and replays from there. It keeps a
-//! journal (the wave of each step, and the user's edits) and checkpoints of the whole state, dense near the present and
-//! sparse far from it. A replay to a place without a near checkpoint leaves some on its way.
+//! Execution is deterministic. To go back, [`Timeline`] restores a checkpoint and replays from there. It
+//! keeps a journal (the wave of each step, and the user's edits) and checkpoints of the whole state, dense
+//! near the current time and sparse far from it. A long replay takes additional checkpoints on its way.
 //!
-//! A time is a number of steps; time N is the state before step N. This module knows nothing of breakpoints and
-//! commands.
+//! A time is a number of steps; time N is the state before step N. This module must not depend on breakpoints
+//! or commands.
 
 mod edit;
 mod groups;
@@ -13,15 +13,15 @@ mod journal;
 mod replay;
 mod turns;
 
-pub use super::checkpoints::LEAST as LEAST_CHECKPOINTS;
+pub use super::checkpoints::MIN_CHECKPOINTS;
 pub use edit::Edit;
 pub(crate) use groups::{Groups, Parked};
 
 use super::checkpoints::{Checkpoint, Checkpoints};
 use super::checks::{Checks, Recorder};
-use super::gate::{Gate, Gated};
 use super::pages::Pages;
 use super::search::Search;
+use super::stop_points::{StopObserver, StopPoints};
 use super::written::{self, Sgprs, Tracker};
 use std::rc::Rc;
 use wavesim_engine::observe::{Observer, Unobserved};
@@ -35,25 +35,25 @@ use wavesim_machine::fault::{Fault, FaultKind};
 use wavesim_machine::memory::Memory;
 use wavesim_machine::state::Wave;
 
-/// The least number of steps between checkpoints.
+/// Minimum number of steps between checkpoints.
 const INTERVAL: u64 = 4096;
-/// Copying so many bytes takes about as long as one step of a replay.
+/// Copying this many bytes takes about as long as replaying one step.
 const BYTES_PER_STEP: u64 = 256;
-/// Bytes that all checkpoints together may take, unless the user says otherwise.
+/// Default limit on the total size of the checkpoints, in bytes.
 pub const CHECKPOINT_BYTES: usize = 256 << 20;
-/// Steps of a replay between two questions whether to go on.
+/// Number of steps of a replay between polls for cancellation.
 const POLL_STEPS: u64 = 1 << 14;
 
-/// How a step ended.
+/// The result of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// The wave has executed an instruction.
     Stepped,
-    /// This wave cannot run: it waits or has ended. Others can.
+    /// This wave cannot run: it waits or has ended. Other waves can.
     Blocked,
-    /// No wave can run: each has ended or waits.
+    /// No wave can run: each waits or has ended.
     Finished,
-    /// The run has taken as many steps as it may.
+    /// The run has reached the maximum number of steps.
     Limit,
     /// The run has ended with a fault.
     Fault(Box<Fault>),
@@ -64,52 +64,52 @@ pub struct Timeline<'a> {
     /// The kernel, its arguments and its memory.
     pub prepared: &'a Prepared,
     dispatch: &'a Dispatch<'a>,
-    /// The workgroup that runs.
+    /// The running workgroup.
     pub group: Group<'a>,
-    /// Number of the workgroup in the grid.
-    index: u64,
-    /// Those that have begun and wait.
+    /// Index of the running workgroup in the grid.
+    group_index: u64,
+    /// The parked workgroups.
     groups: Groups<'a>,
-    /// Whether workgroups take turns in the steps that are being taken.
+    /// Whether the current steps may switch workgroups.
     may_switch: bool,
-    /// Steps taken.
+    /// Number of steps taken.
     time: u64,
     /// The wave of each step, run-length encoded: the wave, and the time after its last step.
     log: Vec<(u32, u64)>,
-    /// The times at which a workgroup was parked.
+    /// The times at which workgroups were parked.
     switches: Vec<u64>,
     /// Edits with the time at which they were made.
     edits: Vec<(u64, Edit)>,
     checkpoints: Checkpoints<'a>,
     /// The time of the checkpoint that was taken or restored last.
     last_checkpoint: u64,
-    /// What of global memory differs from that checkpoint.
+    /// The pages of global memory that may differ from that checkpoint.
     pages: Pages,
     fault: Option<Box<Fault>>,
     /// The time at which each workgroup so far started.
-    starts: Vec<u64>,
-    /// The wave whose turn it is, and how many steps of its turn it has taken.
+    group_starts: Vec<u64>,
+    /// The wave whose turn it is, and the number of steps of its turn that it has taken.
     turn: (usize, u64),
-    /// SGPRs that each wave has written, and those that each instruction writes.
+    /// The SGPRs that each wave has written, and those that each instruction writes.
     written: Vec<Sgprs>,
     writes: Vec<Sgprs>,
-    /// Whose turn follows whose, if the order is not random.
+    /// The order of turns, unless it is random.
     order: Vec<usize>,
-    /// Stops nowhere.
-    open: Gate,
-    /// Checks that watch the run.
+    /// Stop points for a run that never stops.
+    no_stops: StopPoints,
+    /// The checks that observe the run.
     checks: Option<Box<Checks<'a>>>,
-    /// Accesses of the last step to memory, where they are recorded.
+    /// Memory accesses of the last step, if they are recorded.
     accesses: Vec<Access>,
     /// Whether accesses are recorded, for watchpoints that stop when memory is read.
     pub record_accesses: bool,
-    /// Asked now and then in long replays: whether to give up.
+    /// Polled in long replays: returns whether to cancel.
     poll: Option<Rc<dyn Fn() -> bool + 'a>>,
-    gave_up: bool,
+    cancelled: bool,
 }
 
 impl<'a> Timeline<'a> {
-    /// A run at its start, with the first workgroup's waves ready.
+    /// Creates a run at its start, with the waves of the first workgroup ready.
     pub fn new(prepared: &'a Prepared, dispatch: &'a Dispatch<'a>) -> Result<Timeline<'a>, DispatchError> {
         dispatch.check()?;
         let mut group = Group::new(dispatch, &prepared.memory);
@@ -123,7 +123,7 @@ impl<'a> Timeline<'a> {
             prepared,
             dispatch,
             group,
-            index: 0,
+            group_index: 0,
             groups: Groups::new(dispatch.cooperative),
             may_switch: false,
             time: 0,
@@ -133,9 +133,9 @@ impl<'a> Timeline<'a> {
             checkpoints: Checkpoints::new(CHECKPOINT_BYTES),
             last_checkpoint: 0,
             pages: Pages::default(),
-            open: Gate::open(&effects),
+            no_stops: StopPoints::none(&effects),
             fault: None,
-            starts: vec![0],
+            group_starts: vec![0],
             turn: (0, 0),
             written: vec![written::at_start(prepared); order.len()],
             writes: written::table(&effects),
@@ -144,17 +144,17 @@ impl<'a> Timeline<'a> {
             accesses: Vec::new(),
             record_accesses: false,
             poll: None,
-            gave_up: false,
+            cancelled: false,
         };
         timeline.turn = timeline.first_turn();
         timeline.checkpoint();
         Ok(timeline)
     }
 
-    /// Runs these checks from now on, and in the steps so far. An empty list ends them.
+    /// Enables these checks for the steps so far and from now on. An empty list disables all.
     ///
     /// # Errors
-    /// A launch that cannot run.
+    /// The launch cannot run.
     pub fn check(&mut self, chosen: &[Check]) -> Result<(), DispatchError> {
         self.truncate();
         self.checks = match chosen {
@@ -167,27 +167,28 @@ impl<'a> Timeline<'a> {
         self.check_again()
     }
 
-    /// The checks that run.
+    /// Returns the enabled checks.
     pub fn checks(&self) -> &[Check] {
         self.checks.as_ref().map_or(&[], |c| &c.chosen)
     }
 
-    /// What the checks have found so far, with the number of the step that each finding belongs to.
+    /// Returns the findings so far, each with the number of its step.
     pub fn findings(&self) -> impl Iterator<Item = &(u64, Finding)> {
         self.checks.iter().flat_map(|c| &c.found)
     }
 
-    /// Whether a wave has written a scalar register, by operand code, or started with it.
+    /// Returns whether a scalar register, given by operand code, was written by the wave or initialised at
+    /// its start.
     pub fn is_sgpr_written(&self, wave: usize, code: u16) -> bool {
         self.written.get(wave).is_none_or(|w| code >= 128 || w >> code & 1 == 1)
     }
 
-    /// Accesses of the last step to memory, if [`Timeline::record_accesses`] is set.
+    /// Returns the memory accesses of the last step, if [`Timeline::record_accesses`] is set.
     pub fn accesses(&self) -> &[Access] {
         &self.accesses
     }
 
-    /// Replays the run for a checker that has not seen the steps so far, or has seen others.
+    /// Replays the run for a checker that has not observed the steps so far, or has observed others.
     fn check_again(&mut self) -> Result<(), DispatchError> {
         let now = self.time;
         let Some(old) = self.checks.take() else { return Ok(()) };
@@ -208,69 +209,71 @@ impl<'a> Timeline<'a> {
         Ok(())
     }
 
-    /// Whether accesses outside of all memory go on, as the checks report them.
+    /// Returns whether execution continues after accesses outside of all memory, which the `mem` check
+    /// reports.
     fn keeps_going(&self) -> bool {
         self.checks().contains(&Check::Mem)
     }
 
-    /// Steps taken so far.
+    /// Returns the number of steps taken so far.
     pub fn time(&self) -> u64 {
         self.time
     }
 
-    /// The fault that ended the run, if any.
+    /// Returns the fault that ended the run, if any.
     pub fn fault(&self) -> Option<&Fault> {
         self.fault.as_deref()
     }
 
-    /// Global memory.
+    /// Returns global memory.
     pub fn memory(&self) -> &'a Memory {
         &self.prepared.memory
     }
 
-    /// Coordinates of the workgroup that runs.
+    /// Returns the coordinates of the running workgroup.
     pub fn workgroup(&self) -> [u32; 3] {
-        self.dispatch.workgroup(self.index)
+        self.dispatch.workgroup(self.group_index)
     }
 
-    /// Number of the workgroup in the grid, and the number of workgroups.
+    /// Returns the index of the running workgroup in the grid, and the number of workgroups.
     pub fn position(&self) -> (u64, u64) {
-        (self.index, self.dispatch.workgroups())
+        (self.group_index, self.dispatch.workgroups())
     }
 
-    /// A wave of the workgroup.
+    /// Returns a wave of the running workgroup.
     pub fn wave(&self, at: usize) -> &Wave {
         &self.group.slots[at].wave
     }
 
-    /// The number of waves in the workgroup.
+    /// Returns the number of waves in the workgroup.
     pub fn waves(&self) -> usize {
         self.group.slots.len()
     }
 
-    /// Whether a wave runs, waits or has ended.
+    /// Returns whether a wave runs, waits or has ended.
     pub fn status(&self, at: usize) -> Status {
         self.group.slots[at].status
     }
 
-    /// Whether a wave can take a step.
+    /// Returns whether a wave can take a step.
     pub fn can_run(&self, at: usize) -> bool {
         self.fault.is_none() && self.group.can_run(at)
     }
 
-    /// Executes one instruction of a wave. The last instruction of a workgroup starts the next workgroup, or goes on with
-    /// one that is parked.
+    /// Executes one instruction of a wave. The last instruction of a workgroup starts the next workgroup, or
+    /// resumes a parked one.
     ///
-    /// Where the recorded run goes on with this wave, this repeats the recorded step; else the record ends here.
+    /// If the recorded run continues with this wave, this repeats the recorded step. Otherwise the rest of
+    /// the record is dropped.
     pub fn step(&mut self, wave: usize) -> Outcome {
         self.run(wave, 1, None)
     }
 
-    /// Executes at most `n` instructions of a wave, up to a place of the gate. The first instruction runs even if it is
-    /// such a place. With a gate, workgroups take turns.
-    pub fn run(&mut self, wave: usize, n: u64, gate: Option<&Gate>) -> Outcome {
-        self.may_switch = gate.is_some();
-        // Where no other wave can run, a new turn begins.
+    /// Executes at most `n` instructions of a wave, up to a stop point. The first instruction runs even if it
+    /// is a stop point. With `stop_points`, workgroups may be switched.
+    pub fn run(&mut self, wave: usize, n: u64, stop_points: Option<&StopPoints>) -> Outcome {
+        self.may_switch = stop_points.is_some();
+        // If no other wave can run, a new turn begins.
         if self.turn.0 != wave || self.turn.1 >= self.turn_length() {
             self.turn = (wave, 0);
         }
@@ -278,23 +281,23 @@ impl<'a> Timeline<'a> {
         if let Some(recorded) = self.recorded(wave) {
             let next = self.findings().map(|f| f.0).find(|step| *step >= self.time);
             let n = n.min(recorded).min(next.map_or(n, |step| step + 1 - self.time));
-            return self.forward(wave, n, gate);
+            return self.run_forward(wave, n, stop_points);
         }
         self.truncate();
         if self.checks.as_ref().is_some_and(|c| c.time != self.time) {
-            // The launch was fit to run when the checks began.
+            // This cannot fail: the launch was validated when the checks were enabled.
             let _ = self.check_again();
         }
         let n = n.min(self.interval() - (self.time - self.last_checkpoint).min(self.interval() - 1));
         let Some(mut checks) = self.checks.take() else {
-            let outcome = self.forward(wave, n, gate);
+            let outcome = self.run_forward(wave, n, stop_points);
             if self.time - self.last_checkpoint >= self.interval() {
                 self.checkpoint();
             }
             return outcome;
         };
         let step = self.time;
-        // While the checks are away, `keeps_going` is theirs.
+        // While `checks` is moved out, the checker itself answers `keeps_going`.
         let outcome = self.step_observed(wave, &mut checks.checker);
         checks.collect(step);
         checks.time = self.time;
@@ -305,26 +308,27 @@ impl<'a> Timeline<'a> {
         outcome
     }
 
-    /// Steps between checkpoints near the present: replaying them takes about as long as restoring one.
+    /// Returns the number of steps between checkpoints near the current time: replaying them takes about as
+    /// long as restoring one.
     fn interval(&self) -> u64 {
         let bytes = self.pages.dirty_bytes() + self.group.bytes() as u64;
         INTERVAL.max(bytes / BYTES_PER_STEP)
     }
 
-    fn forward(&mut self, wave: usize, n: u64, gate: Option<&Gate>) -> Outcome {
-        if n == 1 && gate.is_none() {
+    fn run_forward(&mut self, wave: usize, n: u64, stop_points: Option<&StopPoints>) -> Outcome {
+        if n == 1 && stop_points.is_none() {
             return self.step_observed(wave, &mut Unobserved);
         }
         let mut accesses = std::mem::take(&mut self.accesses);
         accesses.clear();
         let keeps_going = self.keeps_going();
-        let open = std::mem::replace(&mut self.open, Gate::nowhere());
+        let open = std::mem::replace(&mut self.no_stops, StopPoints::empty());
         let kept = self.record_accesses.then_some(&mut accesses);
-        let gate = gate.unwrap_or(&open);
+        let stop_points = stop_points.unwrap_or(&open);
         let prepared = self.prepared;
         let mut pages = std::mem::take(&mut self.pages);
-        let mut observer = Gated {
-            gate,
+        let mut observer = StopObserver {
+            stop_points,
             prepared,
             leave: true,
             reached: false,
@@ -334,7 +338,7 @@ impl<'a> Timeline<'a> {
         };
         let outcome = self.advance(wave, n, &mut observer);
         self.pages = pages;
-        self.open = open;
+        self.no_stops = open;
         self.accesses = accesses;
         outcome
     }
@@ -362,7 +366,8 @@ impl<'a> Timeline<'a> {
             return if any { Outcome::Blocked } else { Outcome::Finished };
         }
         let replay = self.is_replay();
-        let n = n.min(self.dispatch.max_instructions.saturating_sub(self.time)).min(self.until_switch());
+        let n =
+            n.min(self.dispatch.max_instructions.saturating_sub(self.time)).min(self.steps_until_switch());
         if n == 0 {
             return Outcome::Limit;
         }
@@ -387,29 +392,31 @@ impl<'a> Timeline<'a> {
                 Outcome::Fault(fault)
             }
             Ok(()) => {
-                self.stepped(steps, replay, observer);
+                self.after_steps(steps, replay, observer);
                 Outcome::Stepped
             }
         }
     }
 
-    /// Whether the run has ended: by a fault, or because every wave has.
+    /// Returns whether the run has ended, by a fault or because every wave has ended.
     pub fn finished(&self) -> bool {
         self.fault.is_some() || self.group.slots.iter().all(|s| s.status == Status::Ended)
     }
 
-    /// Searches and [`Timeline::travel`] ask this now and then, and give up when it returns true.
-    pub fn poll_by(&mut self, poll: Rc<dyn Fn() -> bool + 'a>) {
+    /// Sets the function that searches and [`Timeline::travel`] poll; they are cancelled when it returns
+    /// true.
+    pub fn set_poll(&mut self, poll: Rc<dyn Fn() -> bool + 'a>) {
         self.poll = Some(poll);
     }
 
-    /// Whether a search or a travel has given up, which its caller has to report; the next one begins afresh.
-    pub fn take_gave_up(&mut self) -> bool {
-        std::mem::take(&mut self.gave_up)
+    /// Returns whether a search or [`Timeline::travel`] was cancelled, and clears the flag. The caller must
+    /// report it.
+    pub fn take_cancelled(&mut self) -> bool {
+        std::mem::take(&mut self.cancelled)
     }
 
     fn poll(&mut self) -> bool {
-        self.gave_up |= self.poll.as_ref().is_some_and(|poll| poll());
-        self.gave_up
+        self.cancelled |= self.poll.as_ref().is_some_and(|poll| poll());
+        self.cancelled
     }
 }

@@ -1,4 +1,5 @@
-//! State as text: positions, listings, registers, memory. [`super::explain`] shows what an instruction does.
+//! State as text: positions, listings, registers, memory. [`super::explain`] shows the semantics of an
+//! instruction.
 
 use super::breakpoint::Breakpoint;
 use super::expr::{Focus, Register};
@@ -12,7 +13,7 @@ use wavesim_machine::exec::effects::{File, register_name};
 use wavesim_machine::state::Wave;
 use wavesim_machine::state::wave::VCC_LO;
 
-/// The instruction at a PC: `line 12: v_add_f32 …` or, without source, `pc 0x30: …`.
+/// Returns the instruction at a PC: `line 12: v_add_f32 …` or, without source, `pc 0x30: …`.
 pub fn instruction(timeline: &Timeline<'_>, pc: u64) -> String {
     let program = &timeline.prepared.program;
     match program.inst_at(pc) {
@@ -21,8 +22,8 @@ pub fn instruction(timeline: &Timeline<'_>, pc: u64) -> String {
     }
 }
 
-/// One line: the step, the workgroup, the wave and its instruction.
-pub fn place(timeline: &Timeline<'_>, wave: usize) -> String {
+/// Returns one line: the step, the workgroup, the wave and its instruction.
+pub fn position(timeline: &Timeline<'_>, wave: usize) -> String {
     let [x, y, z] = timeline.workgroup();
     let w = timeline.wave(wave);
     let what = match timeline.status(wave) {
@@ -32,7 +33,7 @@ pub fn place(timeline: &Timeline<'_>, wave: usize) -> String {
     format!("[step {}] workgroup ({x},{y},{z}) wave {wave}: {what}", timeline.time())
 }
 
-/// The status in words: `runs`, `waits at the barrier` or `has ended`.
+/// Returns the status as text: `runs`, `waits at the barrier` or `has ended`.
 pub fn status_text(status: Status) -> String {
     match status {
         Status::Running => "runs".to_string(),
@@ -42,7 +43,7 @@ pub fn status_text(status: Status) -> String {
     }
 }
 
-/// One line for each wave: status, EXEC and position.
+/// Returns one line for each wave: status, EXEC and position.
 pub fn waves(timeline: &Timeline<'_>, focus: Focus) -> String {
     let mut out = String::new();
     let (at, total) = timeline.position();
@@ -68,7 +69,7 @@ pub fn waves(timeline: &Timeline<'_>, focus: Focus) -> String {
     out
 }
 
-/// The lines of source around a PC, or the instructions if there is no source.
+/// Returns the lines of source around a PC, or the instructions if there is no source.
 pub fn listing(timeline: &Timeline<'_>, pc: u64, around: usize, breakpoints: &[Breakpoint]) -> String {
     let program = &timeline.prepared.program;
     let mut out = String::new();
@@ -99,7 +100,7 @@ pub fn listing(timeline: &Timeline<'_>, pc: u64, around: usize, breakpoints: &[B
     out
 }
 
-/// The scalar state and the registers that are not zero.
+/// Returns the scalar state and the registers that are not zero.
 pub fn registers(timeline: &Timeline<'_>, focus: Focus) -> String {
     let w = timeline.wave(focus.wave);
     let digits = w.size() as usize / 4;
@@ -131,7 +132,7 @@ pub fn registers(timeline: &Timeline<'_>, focus: Focus) -> String {
     out
 }
 
-/// The operand codes of the scalar registers that listings show.
+/// Returns the operand codes of the scalar registers that listings show.
 pub fn scalar_codes(arch: Arch) -> Vec<u16> {
     match arch.machine() {
         Some(timeline) => (0..timeline.scalar.count).map(|n| timeline.scalar.code(n)).collect(),
@@ -158,7 +159,7 @@ fn scalars(arch: Arch, w: &Wave) -> String {
     out
 }
 
-/// The values of one register or more; of VGPRs in `lanes`, or in all.
+/// Returns the values of one or more registers; of VGPRs, in `lanes` or in all lanes.
 pub fn register(
     timeline: &Timeline<'_>,
     focus: Focus,
@@ -230,7 +231,7 @@ pub fn register(
     Ok(out)
 }
 
-/// Memory as a table of values. Addresses count units of `unit` bytes.
+/// Returns memory as a table of values. Addresses count units of `unit` bytes.
 pub fn memory(bytes: &[u8], start: u64, unit: u64, dtype: DType) -> String {
     let size = dtype.size();
     let values: Vec<String> = bytes

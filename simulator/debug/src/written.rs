@@ -1,4 +1,5 @@
-//! Which scalar registers a wave has written: those that nothing wrote are no zeros. (Of vector registers, waves know it themselves.)
+//! Tracks the scalar registers that a wave has written, to distinguish unwritten registers from zeros. (Waves
+//! track vector registers themselves.)
 
 use std::ops::ControlFlow;
 use wavesim_engine::observe::{Done, Observer, Skip, Step};
@@ -6,10 +7,10 @@ use wavesim_inspect::check::initial_registers;
 use wavesim_loader::prepared::Prepared;
 use wavesim_machine::exec::effects::{Effects, File};
 
-/// A bit for each SGPR, by operand code.
+/// A set of SGPRs, by operand code.
 pub(super) type Sgprs = u128;
 
-/// SGPRs that each instruction of a program writes.
+/// Returns the SGPRs that each instruction of a program writes.
 pub(super) fn table(effects: &[Effects]) -> Vec<Sgprs> {
     let one = |e: &Effects| {
         e.writes.iter().filter(|w| w.file == File::Sgpr).fold(0, |all, w| match w.relative {
@@ -20,7 +21,7 @@ pub(super) fn table(effects: &[Effects]) -> Vec<Sgprs> {
     effects.iter().map(one).collect()
 }
 
-/// SGPRs that waves start with.
+/// Returns the SGPRs that are initialised at the start of a wave.
 pub(super) fn at_start(prepared: &Prepared) -> Sgprs {
     match prepared.program.arch.machine() {
         Some(_) => Sgprs::MAX,
@@ -28,31 +29,31 @@ pub(super) fn at_start(prepared: &Prepared) -> Sgprs {
     }
 }
 
-/// Passes everything to another observer, and takes in what a wave writes.
+/// Forwards everything to another observer, and records the SGPRs that a wave writes.
 pub(super) struct Tracker<'t> {
     pub inner: &'t mut dyn Observer,
     pub table: &'t [Sgprs],
     pub written: Sgprs,
-    /// Instructions that run unobserved: the first, and how many at most.
-    open: Option<(usize, usize)>,
+    /// Instructions that run unobserved: the first one, and the maximum number.
+    pending: Option<(usize, usize)>,
 }
 
 impl<'t> Tracker<'t> {
     pub fn new(inner: &'t mut dyn Observer, table: &'t [Sgprs], written: Sgprs) -> Tracker<'t> {
-        Tracker { inner, table, written, open: None }
+        Tracker { inner, table, written, pending: None }
     }
 
-    /// Of the unobserved instructions, those in front of `end` have run.
-    fn close(&mut self, end: usize) {
-        if let Some((first, count)) = self.open.take() {
+    /// Records the writes of the unobserved instructions before `end`, which have run.
+    fn flush(&mut self, end: usize) {
+        if let Some((first, count)) = self.pending.take() {
             let end = if (first..first + count).contains(&end) { end } else { first + count };
             self.written = self.table[first..end].iter().fold(self.written, |all, w| all | w);
         }
     }
 
-    /// The SGPRs written once the wave has stopped in front of an instruction.
+    /// Returns the SGPRs written once the wave has stopped before an instruction.
     pub fn finish(mut self, at: Option<usize>) -> Sgprs {
-        self.close(at.unwrap_or(usize::MAX));
+        self.flush(at.unwrap_or(usize::MAX));
         self.written
     }
 }
@@ -63,10 +64,10 @@ impl Observer for Tracker<'_> {
     }
 
     fn unobserved(&mut self, step: &Step<'_>) -> Skip {
-        self.close(usize::MAX);
+        self.flush(usize::MAX);
         let skip = self.inner.unobserved(step);
         if skip.count > 0 {
-            self.open = Some((step.index, skip.count.min(self.table.len() - step.index)));
+            self.pending = Some((step.index, skip.count.min(self.table.len() - step.index)));
         }
         skip
     }
@@ -76,12 +77,12 @@ impl Observer for Tracker<'_> {
     }
 
     fn jumped(&mut self, wave: u32, from: u64, to: u64) {
-        self.close(usize::MAX);
+        self.flush(usize::MAX);
         self.inner.jumped(wave, from, to);
     }
 
     fn after(&mut self, step: &Step<'_>, done: &Done<'_>) {
-        self.close(step.index);
+        self.flush(step.index);
         self.written |= self.table[step.index];
         self.inner.after(step, done);
     }

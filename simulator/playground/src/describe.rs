@@ -1,4 +1,4 @@
-//! Instructions: what an editor completes, and what it shows of one.
+//! Descriptions of instructions for the completion and documentation of an editor.
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -7,8 +7,8 @@ use wavesim_isa::arch::Arch;
 use wavesim_isa::operand;
 use wavesim_machine::isa;
 
-/// Names of all instructions with their functional group and whether they have semantics; modifiers; wait counters; suffixes of
-/// encodings, longest first.
+/// Returns the names of all instructions, each with its functional group and whether it has semantics; also
+/// modifiers, wait counters, and encoding suffixes, longest first.
 pub fn names(arch: Arch) -> Result<Value, String> {
     let list: Vec<Value> = arch
         .table()
@@ -30,11 +30,11 @@ fn operation(arch: Arch, at: usize) -> Option<u16> {
     ((operation as usize) < isa::OPERATIONS.len()).then_some(operation)
 }
 
-/// One instruction: its group, encodings with operands and fields, and pseudocode.
+/// Returns the description of an instruction: its group, encodings with operands and fields, and pseudocode.
 pub fn instruction(arch: Arch, name: &str) -> Result<Value, String> {
     let (_, at) = describe::find(&[arch], name)?[0];
     let inst = &arch.table().instructions[at];
-    // Forms with the same operands and fields are shown once, the shortest first.
+    // Forms with the same operands and fields are merged; the shortest come first.
     let mut forms: BTreeMap<(u16, Vec<String>, String), Vec<String>> = BTreeMap::new();
     for form in describe::instruction_forms(arch, at) {
         let operands = form.operands.iter().map(|o| {
@@ -75,7 +75,7 @@ pub fn instruction(arch: Arch, name: &str) -> Result<Value, String> {
     }))
 }
 
-/// The explicit operands of an entry in the order of assembly, by the names that pseudocode has for them.
+/// Returns the explicit operands of an entry in assembly order, by their names in pseudocode.
 fn syntax(arch: Arch, entry: u16) -> String {
     let plan = operand::binding(arch, entry as _);
     let names = plan.operands.iter().filter(|o| o.field.is_some());

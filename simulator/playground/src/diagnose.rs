@@ -1,4 +1,5 @@
-//! What is wrong with a kernel, and where, as an editor needs it; its labels.
+//! Diagnostics of a kernel with their source ranges, in the form that an editor needs, and the kernel's
+//! labels.
 
 use crate::program::{Kind, Program, check_size};
 use isa_spec::source::SourceMap;
@@ -6,36 +7,36 @@ use serde_json::{Value, json};
 use wavesim_asm::program::LineError;
 use wavesim_loader::prepared::Prepared;
 
-/// Messages of one answer.
-const MOST: usize = 200;
+/// Maximum number of diagnostics in an answer.
+const MAX_DIAGNOSTICS: usize = 200;
 
-/// A text whose places are given as browsers count: in units of UTF-16.
+/// A text with positions in UTF-16 code units, as browsers count.
 pub struct Text<'a> {
     text: &'a str,
-    /// The byte at which each line begins.
+    /// The byte offset of each line.
     lines: Vec<usize>,
 }
 
 impl<'a> Text<'a> {
-    /// Finds the lines of a text.
+    /// Computes the line offsets of a text.
     pub fn new(text: &'a str) -> Text<'a> {
         let breaks = text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(at, _)| at + 1);
         Text { text, lines: std::iter::once(0).chain(breaks).collect() }
     }
 
-    fn units(&self, byte: usize) -> usize {
+    fn utf16_offset(&self, byte: usize) -> usize {
         let byte = (0..=byte.min(self.text.len())).rev().find(|at| self.text.is_char_boundary(*at));
         self.text[..byte.unwrap_or(0)].encode_utf16().count()
     }
 
-    /// The bytes of a line (from 1) without its break.
+    /// Returns the byte range of a line (counted from 1) without its line break.
     fn line(&self, number: usize) -> (usize, usize) {
         let start = number.checked_sub(1).and_then(|at| self.lines.get(at)).copied().unwrap_or(0);
         let end = self.text[start..].find('\n').map_or(self.text.len(), |n| start + n);
         (start, end)
     }
 
-    /// A message about bytes of the text.
+    /// Returns a diagnostic for a range of bytes.
     pub fn message(
         &self,
         from: usize,
@@ -44,13 +45,13 @@ impl<'a> Text<'a> {
         message: &str,
         help: Option<&str>,
     ) -> Value {
-        json!({"from": self.units(from), "to": self.units(to), "severity": severity, "message": message, "help": help})
+        json!({"from": self.utf16_offset(from), "to": self.utf16_offset(to), "severity": severity, "message": message, "help": help})
     }
 
-    /// A message about a line of assembly.
+    /// Returns a diagnostic for a line of assembly.
     fn line_error(&self, e: &LineError) -> Value {
         let (start, end) = self.line(e.line);
-        // What a macro has inserted, or another file has, is nowhere in the text.
+        // Lines that a macro has produced, or that another file contains, do not occur in the text.
         let quoted = e.number == e.line && self.text[start..end] == e.text && !e.text.is_empty();
         let span = e.error.span;
         let (from, to) =
@@ -59,7 +60,7 @@ impl<'a> Text<'a> {
     }
 }
 
-/// Reads a kernel: messages, labels, and what it is for if it has no errors.
+/// Parses a kernel. Returns its diagnostics and labels, and its target if it has no errors.
 pub fn program(program: &Program) -> Result<Value, String> {
     check_size(&program.text)?;
     let place = Text::new(&program.text);
@@ -90,9 +91,10 @@ pub fn program(program: &Program) -> Result<Value, String> {
                 Err(diagnostics) => {
                     let list: Vec<Value> = diagnostics
                         .iter()
-                        .take(MOST)
+                        .take(MAX_DIAGNOSTICS)
                         .map(|d| {
-                            // The format's messages begin with their line, which an editor shows already.
+                            // The format's messages begin with the line number, which an editor shows
+                            // already.
                             let rest = d.message.strip_prefix("line ").and_then(|m| m.split_once(": "));
                             let message = rest.map_or(d.message.as_str(), |m| m.1);
                             let (from, to) = (d.span.start as usize, d.span.end as usize);
@@ -105,7 +107,7 @@ pub fn program(program: &Program) -> Result<Value, String> {
         }
         Kind::Assembly => {
             let (read, options, errors) = program.reading()?.read(&program.name, &program.text);
-            let list: Vec<Value> = errors.iter().take(MOST).map(|e| place.line_error(e)).collect();
+            let list: Vec<Value> = errors.iter().take(MAX_DIAGNOSTICS).map(|e| place.line_error(e)).collect();
             let kernels: Vec<&str> = read.kernels().collect();
             Ok(json!({
                 "kind": "assembly", "diagnostics": list, "labels": [], "kernels": kernels,
@@ -116,7 +118,7 @@ pub fn program(program: &Program) -> Result<Value, String> {
     }
 }
 
-/// What a launch is, for headings: architecture, wave size, grid and workgroup.
+/// Describes a launch for headings: architecture, wave size, grid and workgroup.
 pub fn launch(prepared: &Prepared) -> Value {
     json!({
         "arch": prepared.program.arch.name(),

@@ -1,4 +1,4 @@
-//! Code objects as assembly, and what their kernels take.
+//! Disassembly of code objects, and the arguments of their kernels.
 
 use crate::program::{MAX_OBJECT, arch, decode};
 use serde_json::{Value, json};
@@ -7,12 +7,12 @@ use wavesim_asm::listing::Listing;
 use wavesim_isa::codec::words;
 use wavesim_loader::code_object::{self, Wish};
 
-/// Lines of a listing.
+/// Maximum number of lines of a listing.
 const MAX_LINES: usize = 100_000;
-/// Kernels that are described: reading one takes time in proportion to the whole code.
+/// Maximum number of kernels described: loading each takes time proportional to the whole code.
 const MAX_KERNELS: usize = 200;
 
-/// The kernels of a code object with their arguments, and its instructions as text.
+/// Returns the kernels of a code object with their arguments, and its instructions as text.
 pub fn object(object: &str, wanted: Option<&str>) -> Result<Value, String> {
     let text = |e: &dyn std::fmt::Display| e.to_string();
     let bytes = decode(object, MAX_OBJECT)?;

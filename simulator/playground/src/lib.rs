@@ -1,22 +1,23 @@
-//! The requests of the playground, in JSON: diagnose, run, check, step and disassemble kernels, and describe and change
-//! instructions.
+//! The requests of the playground, in JSON: diagnose, run, check, step and disassemble kernels; describe and
+//! redefine instructions.
 //!
 //! [`Playground::request`] takes a request and returns the answer. A page in a browser sends requests to this crate as
 //! a WebAssembly module (`web/`), or to `wavesim serve`. `docs/playground.md` lists them.
 //!
-//! - [`program`]: the kernel of a request, its arguments, its changed semantics
-//! - [`diagnose`]: what is wrong with a kernel, and where, as an editor needs it
+//! - [`program`]: the kernel of a request, its arguments, and user-defined semantics
+//! - [`diagnose`]: diagnostics of a kernel with their source ranges
 //! - [`run`]: running and checking
 //! - [`session`]: the debugger, with the whole state as JSON
 //! - [`describe`]: instructions: operands, encodings, pseudocode
-//! - [`semantics`]: pseudocode of the user
+//! - [`semantics`]: user-defined pseudocode
 //! - [`disassemble`]: code objects as assembly
 //!
-//! Inputs come from strangers, by shared links: they can name no files, and sizes are bounded. Time is not: whoever
-//! calls [`Playground::request`] ends what takes too long, by [`Playground::with_interrupt`] or with its thread.
+//! Requests are untrusted, since links can share them: they cannot name files, and sizes are bounded. Time is
+//! not bounded: the caller of [`Playground::request`] must stop requests that take too long, by
+//! [`Playground::with_interrupt`] or with the thread.
 
 #![warn(missing_docs)]
-// No files, threads, processes or clocks: clippy.toml has the list.
+// No files, threads, processes or clocks; clippy.toml lists the disallowed methods.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod describe;
@@ -34,7 +35,7 @@ use session::Session;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// The engine behind one page: it holds the page's debugger.
+/// The engine of one page, which owns the page's debugger.
 #[derive(Default)]
 pub struct Playground {
     session: Option<Session>,
@@ -49,9 +50,9 @@ enum Request {
     Names { arch: String },
     /// An instruction.
     Describe { arch: String, name: String },
-    /// What is wrong with a kernel.
+    /// Returns the diagnostics of a kernel.
     Diagnose { program: Program },
-    /// What is wrong with changed semantics.
+    /// Returns the diagnostics of user-defined semantics.
     DiagnoseSemantics { text: String },
     /// Runs a kernel to its end.
     Run {
@@ -64,21 +65,22 @@ enum Request {
     Check { program: Program, max_instructions: u64 },
     /// Starts the debugger.
     Start { program: Program, max_instructions: u64 },
-    /// A command of the debugger, then the state. Without a line: the state only.
+    /// Executes a command of the debugger, then returns the state. Without a line, returns only the state.
     Command {
         #[serde(default)]
         line: String,
         view: session::View,
     },
-    /// The last write of a register, without going there.
+    /// Returns the last write of a register. The debugger's time does not change.
     LastWrite { wave: usize, lane: u32, register: String },
-    /// A part of an argument, of LDS (`lds`) or of the selected lane's scratch (`scratch`), as it is now in the debugger.
+    /// Returns a part of an argument, of LDS (`lds`) or of the selected lane's scratch (`scratch`) in the
+    /// debugger's current state.
     Memory {
         name: String,
         /// In bytes.
         #[serde(default)]
         from: u64,
-        /// In bytes; 0: as much as an answer holds.
+        /// In bytes; 0 for the maximum size of an answer.
         #[serde(default)]
         len: u64,
     },
@@ -89,12 +91,13 @@ enum Request {
 }
 
 impl Playground {
-    /// An engine whose present request ends soon after `interrupt` is set. Whoever sets it also clears it.
+    /// Creates an engine whose current request ends soon after `interrupt` is set. The caller that sets it
+    /// also clears it.
     pub fn with_interrupt(interrupt: Arc<AtomicBool>) -> Playground {
         Playground { session: None, interrupt }
     }
 
-    /// Answers a request. The answer is `{"ok": …}` or `{"error": "message"}`, whatever the request is.
+    /// Answers a request. The answer is `{"ok": …}` or `{"error": "message"}`, even for invalid requests.
     pub fn request(&mut self, text: &str) -> String {
         let answer = match serde_json::from_str(text) {
             Ok(request) => self.answer(request),
@@ -119,7 +122,7 @@ impl Playground {
                 run::check(&program, max_instructions, &self.interrupt)
             }
             Request::Start { program, max_instructions } => {
-                // The old one's memory is free before the new one takes its own.
+                // Drop the old session first, so that both never occupy memory at the same time.
                 self.session = None;
                 let session = Session::start(&program, max_instructions, self.interrupt.clone())?;
                 Ok(self.session.insert(session).state(&session::View::default()))

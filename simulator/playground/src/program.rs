@@ -1,4 +1,4 @@
-//! The kernel of a request: its text or code object, what it runs on, its launch.
+//! The kernel of a request: its text or code object, its target and its launch.
 
 use crate::semantics;
 use base64::Engine as _;
@@ -16,13 +16,13 @@ use wavesim_loader::text_kernel;
 use wavesim_machine::memory::Memory;
 use wavesim_text::Options;
 
-/// Bytes of a kernel's text, or of its changed semantics.
+/// Maximum size of a kernel's text, or of user-defined semantics, in bytes.
 pub const MAX_TEXT: usize = 1 << 20;
-/// Bytes of a code object.
+/// Maximum size of a code object in bytes.
 pub const MAX_OBJECT: usize = 16 << 20;
-/// Bytes of global memory.
+/// Size of global memory in bytes.
 const GLOBAL_BYTES: u64 = 64 << 20;
-/// Arguments of a kernel.
+/// Maximum number of arguments of a kernel.
 const MAX_ARGS: usize = 256;
 
 /// A kernel and its launch.
@@ -35,23 +35,23 @@ pub struct Program {
     pub text: String,
     /// A code object in base64, instead of a text.
     pub object: Option<String>,
-    /// Instead of the one that the text names.
+    /// The architecture, instead of the one that the text names.
     pub arch: Option<String>,
-    /// Likewise.
+    /// The wave size, likewise.
     pub wave: Option<u32>,
     /// Pseudocode that replaces the built-in semantics of the instructions that it names.
     pub semantics: String,
-    /// Which kernel of an assembly file or code object.
+    /// The kernel of an assembly file or code object.
     pub kernel: Option<String>,
-    /// Workgroups, of assembly files and code objects.
+    /// The number of workgroups, for assembly files and code objects.
     pub grid: Option<[u32; 3]>,
-    /// Work-items in a workgroup, likewise.
+    /// The number of work-items in a workgroup, likewise.
     pub block: Option<[u32; 3]>,
     /// Arguments, likewise, as `--arg` of the command line takes them.
     pub args: Vec<String>,
 }
 
-/// What a program is written in.
+/// The form of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A text kernel.
@@ -63,7 +63,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// As in answers.
+    /// Returns the name used in answers.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Text => "text",
@@ -73,14 +73,14 @@ impl Kind {
     }
 }
 
-/// An architecture by its name.
+/// Returns the architecture with a name.
 pub fn arch(name: &str) -> Result<Arch, String> {
     let known = || Arch::RDNA.map(Arch::name).join(", ");
     let arch = Arch::RDNA.into_iter().find(|a| a.name() == name);
     arch.ok_or_else(|| format!("there is no architecture `{name}`; there are {}", known()))
 }
 
-/// Bytes in base64.
+/// Decodes base64.
 pub fn decode(text: &str, most: usize) -> Result<Vec<u8>, String> {
     if text.len() / 4 * 3 > most {
         return Err(format!("the file is larger than {} MB", most >> 20));
@@ -88,12 +88,12 @@ pub fn decode(text: &str, most: usize) -> Result<Vec<u8>, String> {
     BASE64.decode(text).map_err(|e| format!("not base64: {e}"))
 }
 
-/// Bytes as base64.
+/// Encodes bytes as base64.
 pub fn encode(bytes: &[u8]) -> String {
     BASE64.encode(bytes)
 }
 
-/// Refuses texts that would take too long to read.
+/// Rejects texts that would take too long to parse.
 pub fn check_size(text: &str) -> Result<(), String> {
     match text.len() <= MAX_TEXT {
         true => Ok(()),
@@ -106,7 +106,7 @@ pub fn check_size(text: &str) -> Result<(), String> {
 }
 
 impl Program {
-    /// What it is written in: assembly files have kernel descriptors.
+    /// Returns the form of the program; an assembly file is recognised by its kernel descriptors.
     pub fn kind(&self) -> Kind {
         match &self.object {
             Some(_) => Kind::Object,
@@ -115,12 +115,12 @@ impl Program {
         }
     }
 
-    /// The architecture that the request names.
+    /// Returns the architecture that the request names.
     pub fn arch(&self) -> Result<Option<Arch>, String> {
         self.arch.as_deref().map(arch).transpose()
     }
 
-    /// How a text kernel is read. It can name no files.
+    /// Returns the options for parsing a text kernel. They permit no files.
     pub fn options(&self) -> Result<Options, String> {
         Ok(Options {
             arch: self.arch()?,
@@ -131,7 +131,7 @@ impl Program {
         })
     }
 
-    /// How an assembly file is read. It can include no files.
+    /// Returns the options for reading an assembly file. They permit no includes.
     pub fn reading(&self) -> Result<Reading, String> {
         Ok(Reading {
             arch: self.arch()?,
@@ -149,7 +149,7 @@ impl Program {
         }
     }
 
-    /// Ready to run, with `guard` unused bytes between its arguments.
+    /// Prepares the program to run, with `guard` unused bytes between its arguments.
     pub fn prepare(&self, guard: u64) -> Result<Prepared, String> {
         check_size(&self.text)?;
         let mut prepared = match self.kind() {
@@ -197,7 +197,7 @@ impl Program {
         let mut args = Vec::new();
         for (index, spec) in self.args.iter().enumerate() {
             let (name, given) = request::argument(spec, index, &options).map_err(|e| format!("{e:#}"))?;
-            // They are filled before they have a place in memory, which they share.
+            // Arguments are filled before they are allocated; all share the limit of global memory.
             let bytes = match &given {
                 Given::Buffer(array) => array.bytes.len() as u64,
                 _ => 0,
@@ -206,7 +206,7 @@ impl Program {
             args.push((name, given));
         }
         for (index, (entry, parameter)) in args.iter_mut().zip(kernel.explicit()).enumerate() {
-            // Arguments without a name get the name of the parameter.
+            // Arguments without a name take the name of the parameter.
             if let Some(name) = parameter.name.as_ref().filter(|_| entry.0 == format!("arg{index}")) {
                 entry.0 = name.clone();
             }

@@ -1,4 +1,4 @@
-//! Running a kernel to its end, and checking it.
+//! Runs a kernel to its end, and checks it.
 
 use crate::diagnose::launch;
 use crate::program::{Program, encode};
@@ -13,12 +13,12 @@ use wavesim_inspect::trace::stats::Stats;
 use wavesim_loader::prepared::Prepared;
 use wavesim_machine::fault::Fault;
 
-/// Bytes of an output that are part of an answer.
+/// Maximum number of bytes of an output in an answer.
 const MAX_OUTPUT: usize = 8 << 20;
-/// Bytes that `print` directives can write.
+/// Maximum number of bytes that `print` directives can write.
 const MAX_PRINTED: usize = 256 << 10;
 
-/// Runs a kernel: outputs, what it printed, the fault that ended it, statistics.
+/// Runs a kernel. Returns its outputs, printed text, the fault that ended it, and statistics.
 pub fn run(
     program: &Program,
     max_instructions: u64,
@@ -41,7 +41,7 @@ pub fn run(
             observers.push(&mut prints);
         }
         let (counts, result) = dispatch::run_observed(&dispatch, &prepared.memory, &mut Many(observers));
-        // The answer has room for less than a kernel can print.
+        // A write beyond [`MAX_PRINTED`] fails, and is ignored.
         let _ = prints.finish();
         if statistics {
             stats = Some(json!({
@@ -69,7 +69,7 @@ pub fn run(
     }))
 }
 
-/// Runs a kernel with all checks: findings, and the fault that ended it.
+/// Runs a kernel with all checks. Returns the findings, and the fault that ended it.
 pub fn check(program: &Program, max_instructions: u64, interrupt: &AtomicBool) -> Result<Value, String> {
     let prepared = program.prepare(GUARD_BYTES)?;
     let mut checker = Checker::new(&prepared, &Check::ALL).map_err(|e| e.to_string())?;
@@ -95,7 +95,7 @@ pub fn check(program: &Program, max_instructions: u64, interrupt: &AtomicBool) -
     }))
 }
 
-/// An array: its type, shape and elements.
+/// Returns an array with its type, shape and elements.
 pub fn output(name: &str, array: &Array) -> Value {
     let sent = array.bytes.len().min(MAX_OUTPUT);
     json!({
@@ -108,7 +108,7 @@ pub fn output(name: &str, array: &Array) -> Value {
     })
 }
 
-/// A fault and its place.
+/// Returns a fault and its program point.
 pub fn fault_json(fault: &Fault) -> Value {
     json!({
         "kind": fault.kind.name(),
@@ -122,7 +122,7 @@ pub fn fault_json(fault: &Fault) -> Value {
     })
 }
 
-/// How often the instructions of each line were executed: `[line, count]`.
+/// Returns the execution count of each line: `[line, count]`.
 fn lines(prepared: &Prepared, counts: &[u64]) -> Vec<(u32, u64)> {
     let mut out: Vec<(u32, u64)> = Vec::new();
     for (line, count) in prepared.program.lines.iter().zip(counts).filter(|(line, _)| **line != 0) {
@@ -134,7 +134,7 @@ fn lines(prepared: &Prepared, counts: &[u64]) -> Vec<(u32, u64)> {
     out
 }
 
-/// Keeps the first [`MAX_PRINTED`] bytes, and refuses the rest.
+/// Keeps the first [`MAX_PRINTED`] bytes, and rejects the rest.
 struct Bounded(Vec<u8>);
 
 impl std::io::Write for Bounded {

@@ -1,4 +1,4 @@
-//! Pseudocode of the user, which replaces the built-in semantics of instructions.
+//! User-defined pseudocode, which replaces the built-in semantics of instructions.
 
 use crate::diagnose::Text;
 use crate::program::check_size;
@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use wavesim_machine::exec::overrides::{OverrideError, Overrides};
 use wavesim_machine::isa;
 
-/// The file in messages.
+/// The file name in messages.
 const NAME: &str = "changes.pcode";
 
-/// Reads pseudocode to run with.
+/// Parses pseudocode to run with.
 pub fn parse(text: &str) -> Result<Overrides, String> {
     check_size(text)?;
     match Overrides::parse(NAME.to_string(), text.to_string()) {
@@ -20,7 +20,7 @@ pub fn parse(text: &str) -> Result<Overrides, String> {
     }
 }
 
-/// What is wrong with it, and the instructions that it defines.
+/// Returns the diagnostics of pseudocode, and the instructions that it defines.
 pub fn diagnose(text: &str) -> Result<Value, String> {
     check_size(text)?;
     let loaded = isa::loaded();

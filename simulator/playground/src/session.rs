@@ -1,4 +1,4 @@
-//! The debugger of a page: commands, and the state after each as JSON.
+//! The debugger of a page: commands, and the resulting state as JSON.
 
 use crate::diagnose::launch;
 use crate::program::{Program, encode};
@@ -33,7 +33,7 @@ self_cell!(
 );
 
 self_cell!(
-    /// A debugger and what it runs.
+    /// A debugger and its launch.
     struct Running {
         owner: Launch,
         #[not_covariant]
@@ -41,35 +41,35 @@ self_cell!(
     }
 );
 
-/// How often a command polls before it returns to the page, which then goes on with it or not. `continue` polls at
-/// least once per turn of a wave.
+/// Number of polls after which a command returns to the page, which may then repeat the command to continue.
+/// `continue` polls at least once per turn of a wave.
 const POLLS: u32 = 2000;
-/// Likewise, of a search that no user waits for: a second or so.
+/// The same for a search in the background: about a second.
 const SEARCH_POLLS: u32 = 60;
-/// Commands that continue where they were if they are repeated.
+/// Commands that continue where they stopped if they are repeated.
 const RESUMABLE: [&str; 7] = ["c", "continue", "u", "until", "fin", "finish", "advance"];
-/// Bytes that checkpoints of the debugger take: a browser's page has less memory than a process.
+/// Maximum total size of the debugger's checkpoints: a browser page has less memory than a process.
 const CHECKPOINT_BYTES: usize = 64 << 20;
-/// Bytes of a part of memory in an answer.
+/// Maximum number of bytes of memory in an answer.
 const MAX_PART: u64 = 1 << 20;
 
-/// When a command of the debugger ends early.
-struct Patience {
-    /// Set by others to end it.
+/// The conditions under which a command of the debugger ends early.
+struct PollBudget {
+    /// Set by other threads to end the command.
     interrupt: Arc<AtomicBool>,
     polls_left: Cell<u32>,
-    /// Whether it has ended because it has polled often enough.
+    /// Whether the command has ended because its polls are used up.
     paused: Cell<bool>,
 }
 
-impl Patience {
-    fn renew(&self, polls: u32) {
+impl PollBudget {
+    fn reset(&self, polls: u32) {
         self.polls_left.set(polls);
         self.paused.set(false);
     }
 
-    /// Whether to end.
-    fn ends(&self) -> bool {
+    /// Returns whether the command must end.
+    fn should_stop(&self) -> bool {
         let left = self.polls_left.get();
         self.polls_left.set(left.saturating_sub(1));
         self.paused.set(self.paused.get() || left == 0);
@@ -77,7 +77,7 @@ impl Patience {
     }
 }
 
-/// What the page shows.
+/// The parts of the state that the page shows.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct View {
@@ -85,22 +85,22 @@ pub struct View {
     pub wave: Option<usize>,
     /// Selects a lane.
     pub lane: Option<u32>,
-    /// The VGPR whose values all lanes of all waves are coloured by.
+    /// The VGPR whose values colour all lanes of all waves.
     pub grid: Option<u16>,
 }
 
-/// A debugger with what its state is computed from.
+/// A debugger, and the data from which its state is computed.
 pub struct Session {
     running: Running,
-    patience: Rc<Patience>,
+    budget: Rc<PollBudget>,
     effects: Vec<Effects>,
-    /// Registers that the program mentions.
+    /// Registers that the program names.
     sgprs: Vec<u16>,
     vgprs: Vec<u16>,
 }
 
 impl Session {
-    /// A debugger at the start of a run.
+    /// Starts a debugger at the start of a run.
     pub fn start(
         program: &Program,
         max_instructions: u64,
@@ -116,9 +116,9 @@ impl Session {
             numbers.into_iter().filter(|n| *n < most).collect()
         };
         let (sgprs, vgprs) = (mentioned(File::Sgpr, VCC_LO as u16), mentioned(File::Vgpr, 256));
-        let patience = Patience { interrupt, polls_left: Cell::new(0), paused: Cell::new(false) };
-        let patience = Rc::new(patience);
-        let launch = Launch::new((prepared, patience.interrupt.clone()), |(prepared, interrupt)| {
+        let budget = PollBudget { interrupt, polls_left: Cell::new(0), paused: Cell::new(false) };
+        let budget = Rc::new(budget);
+        let launch = Launch::new((prepared, budget.interrupt.clone()), |(prepared, interrupt)| {
             let mut dispatch = prepared.dispatch(max_instructions);
             dispatch.cancel = Some(interrupt);
             dispatch
@@ -126,11 +126,11 @@ impl Session {
         let running = Running::try_new(launch, |launch| {
             let mut timeline = Timeline::new(&launch.borrow_owner().0, launch.borrow_dependent())?;
             timeline.limit_checkpoints(CHECKPOINT_BYTES);
-            let patience = patience.clone();
-            Ok(Debugger::new(timeline, move || patience.ends()))
+            let budget = budget.clone();
+            Ok(Debugger::new(timeline, move || budget.should_stop()))
         });
         let running = running.map_err(|e: DispatchError| e.to_string())?;
-        Ok(Session { running, patience, effects, sgprs, vgprs })
+        Ok(Session { running, budget, effects, sgprs, vgprs })
     }
 
     fn prepared(&self) -> &Prepared {
@@ -149,27 +149,27 @@ impl Session {
         });
     }
 
-    /// Runs a command (or none), and gives what it wrote and the state.
+    /// Executes a command, if any, and returns its output and the state.
     pub fn command(&mut self, line: &str, view: &View) -> Result<Value, String> {
         self.select(view);
         if line.is_empty() {
             return Ok(self.state(view));
         }
-        // What cannot continue where it was is not paused, only ended.
+        // A command that cannot continue where it stopped is never paused.
         let resumable = line.split_whitespace().next().is_some_and(|name| RESUMABLE.contains(&name));
-        self.patience.renew(if resumable { POLLS } else { u32::MAX });
+        self.budget.reset(if resumable { POLLS } else { u32::MAX });
         let (result, _) = self.running.with_dependent_mut(|_, debugger| debugger.execute(line));
         let mut state = self.state(view);
         match result {
             Ok(text) => state["text"] = json!(text),
             Err(message) => state["failed"] = json!(message),
         }
-        // The page sends the command again, unless its user has had enough.
-        state["paused"] = json!(self.patience.paused.get());
+        // The page repeats the command, unless its user interrupts it.
+        state["paused"] = json!(self.budget.paused.get());
         Ok(state)
     }
 
-    /// The whole state, as the page shows it.
+    /// Returns the whole state, as the page shows it.
     pub fn state(&self, view: &View) -> Value {
         self.running.with_dependent(|_, debugger| self.state_of(debugger, view))
     }
@@ -256,10 +256,11 @@ impl Session {
         })
     }
 
-    /// The last write of a register before now: its step, line and instruction. `unknown` if finding it takes too long.
+    /// Returns the last write of a register before the current time: its step, line and instruction. Returns
+    /// `unknown` if the search takes too long.
     pub fn last_write(&mut self, wave: usize, lane: u32, register: &str) -> Result<Value, String> {
         let effects = &self.effects;
-        self.patience.renew(SEARCH_POLLS);
+        self.budget.reset(SEARCH_POLLS);
         self.running.with_dependent_mut(|_, debugger| {
             let timeline = &mut debugger.timeline;
             if wave >= timeline.waves() || lane >= timeline.wave(wave).size() {
@@ -278,7 +279,7 @@ impl Session {
             let mut search = WriteSearch::new(effects, workgroup, wave, (file, number), lane);
             let start = timeline.group_start(timeline.position().0).unwrap_or(0);
             let found = timeline.find_back(start, &mut search);
-            if timeline.take_gave_up() {
+            if timeline.take_cancelled() {
                 return Ok(json!({"unknown": true}));
             }
             let Some(time) = found else { return Ok(Value::Null) };
@@ -297,7 +298,8 @@ impl Session {
         })
     }
 
-    /// A part of an argument, of LDS (`lds`), or of the selected lane's scratch (`scratch`), in bytes.
+    /// Returns a part of an argument, of LDS (`lds`), or of the selected lane's scratch (`scratch`), in
+    /// bytes.
     pub fn memory(&mut self, name: &str, from: u64, len: u64) -> Result<Value, String> {
         let len = if len == 0 { MAX_PART } else { len.min(MAX_PART) };
         let part = |bytes: &[u8]| -> (u64, u64, String) {
@@ -334,7 +336,7 @@ impl Session {
     }
 }
 
-/// 64-bit masks as text: numbers of browsers are floats.
+/// Formats a 64-bit mask as text, since browsers represent numbers as floats.
 fn hex(mask: u64) -> String {
     format!("{mask:x}")
 }

@@ -1,8 +1,8 @@
-//! What the host can do: upper bounds for the speed of the interpreter.
+//! Measures the host: upper bounds for the speed of the interpreter.
 
 use wavesim_native::rows::{self, ROWS, Row};
 
-/// Rates of this host, one thread.
+/// Rates of one thread of this host.
 #[derive(Debug, Clone, Copy)]
 pub struct Host {
     /// Wave32 FMA instructions per second on a register file in the L1 cache.

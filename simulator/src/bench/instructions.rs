@@ -1,5 +1,5 @@
-//! Host instructions per wave-instruction of workloads, counted with valgrind. The counts have no noise, so they can guard
-//! against regressions.
+//! Host instructions per wave-instruction of workloads, counted with Valgrind. The counts are free of noise
+//! and therefore suitable for regression tests.
 
 use super::{BenchError, Form, Prepared, Workload};
 use std::path::Path;
@@ -8,62 +8,63 @@ use wavesim_engine::interp::host_is_fast;
 use wavesim_engine::sched::dispatch::RunStats;
 use wavesim_inspect::check::{Check, GUARD_BYTES};
 
-/// Workloads that are counted unless others are named: arithmetic, scalars and branches, partial EXEC, memory and LDS.
-pub const WATCHED: [&str; 7] = ["alu_f32", "salu", "divergent", "saxpy_b32", "copy_b128", "lds", "matmul"];
+/// Workloads that are counted by default: arithmetic, scalars and branches, partial EXEC, memory and LDS.
+pub const DEFAULT_COUNTED: [&str; 7] =
+    ["alu_f32", "salu", "divergent", "saxpy_b32", "copy_b128", "lds", "matmul"];
 
 /// The largest accepted difference from the baseline, in percent.
 pub const TOLERANCE: f64 = 3.0;
 
-/// Why nothing was counted.
+/// The reason why nothing was counted.
 #[derive(Debug, thiserror::Error)]
 pub enum CountError {
     /// Valgrind cannot be run.
     #[error("valgrind is needed to count instructions: {0}")]
     NoValgrind(std::io::Error),
-    /// Its output has no counts.
+    /// Valgrind's output has no counts.
     #[error("valgrind counted nothing: {0}")]
     NoFigures(String),
 }
 
-/// How a launch is run.
+/// The way in which a launch is executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum How {
-    /// By the interpreter.
+pub enum LaunchMode {
+    /// Interpreted.
     Plain,
     /// With all checks.
     Checked,
-    /// By code that has been compiled before.
+    /// With previously compiled code.
     Compiled,
 }
 
-/// Runs one launch in the process under valgrind. Returns its wave-instructions.
+/// Runs one launch in the process under Valgrind. Returns the number of wave-instructions.
 ///
 /// # Errors
-/// If the launch fails or its result is wrong, or the build or the host has no compiled code.
-pub fn launch(workload: &'static Workload, form: Form, how: How) -> Result<u64, BenchError> {
-    let prepared = Prepared::new(workload, form, if how == How::Checked { GUARD_BYTES } else { 0 })?;
+/// The launch fails or its result is wrong, or the build or the host does not support compiled code.
+pub fn launch(workload: &'static Workload, form: Form, mode: LaunchMode) -> Result<u64, BenchError> {
+    let prepared = Prepared::new(workload, form, if mode == LaunchMode::Checked { GUARD_BYTES } else { 0 })?;
     let counted = |run: &mut dyn FnMut() -> Result<RunStats, BenchError>| {
         toggle_collect();
         let stats = run();
         toggle_collect();
         stats
     };
-    let stats = match how {
-        How::Plain => counted(&mut || prepared.launch(1))?,
-        How::Checked => {
-            // Looking at the program is not the launch's.
+    let stats = match mode {
+        LaunchMode::Plain => counted(&mut || prepared.launch(1))?,
+        LaunchMode::Checked => {
+            // The analysis of the program is not part of the launch.
             let mut checker = prepared.checker(&Check::ALL)?;
             counted(&mut || prepared.checked(&mut checker))?
         }
         #[cfg(feature = "jit")]
-        How::Compiled => {
+        LaunchMode::Compiled => {
             let code = wavesim_jit::Jit::new(&prepared.run.program)?;
             prepared.launch_compiled(1, &code)?;
             prepared.reset()?;
             counted(&mut || prepared.launch_compiled(1, &code))?
         }
         #[cfg(not(feature = "jit"))]
-        How::Compiled => {
+        LaunchMode::Compiled => {
             let what = "this build has no compiled code".to_string();
             return Err(BenchError::Wrong { workload: workload.name, what });
         }
@@ -77,9 +78,12 @@ fn toggle_collect() {
     /// `CALLGRIND_TOGGLE_COLLECT` of Valgrind's `callgrind.h`: tool `CT`, request 2.
     const TOGGLE_COLLECT: usize = (b'C' as usize) << 24 | (b'T' as usize) << 16 | 2;
     let request = [TOGGLE_COLLECT, 0, 0, 0, 0, 0];
-    // A client request, as Valgrind's manual, section "The Client Request mechanism", and its `valgrind.h` have it.
-    // SAFETY: the rotations of RDI add up to two whole turns, and the exchange is one of a register with itself. Valgrind, which looks for
-    // this sequence, reads the six words at RAX and writes RDX.
+    // A client request, as described in Valgrind's manual, section "The Client Request mechanism", and its
+    // `valgrind.h`.
+    // SAFETY: outside of Valgrind the sequence has no effect: the rotations of RDI add up to two full turns,
+    // and the exchange is of a register with itself; RDI is declared as clobbered, RBX keeps its value.
+    // Valgrind recognises the sequence, reads the six words at RAX, which `request` provides for the duration
+    // of the block, and writes only RDX, which is declared as an output.
     #[cfg(target_arch = "x86_64")]
     unsafe {
         std::arch::asm!(
@@ -98,20 +102,21 @@ fn toggle_collect() {
     let _ = request;
 }
 
-/// Host instructions per wave-instruction of a launch. `program`, which runs under valgrind, is this program.
+/// Returns the number of host instructions per wave-instruction of a launch. `program` is the path of this
+/// program, which runs under Valgrind.
 ///
 /// # Errors
-/// If the host has no valgrind, or one that does not support the host's instructions, or is not an x86-64.
-pub fn count(program: &Path, workload: &Workload, form: Form, how: How) -> Result<f64, CountError> {
+/// The host has no Valgrind, or one that does not support the host's instructions, or is not an x86-64.
+pub fn count(program: &Path, workload: &Workload, form: Form, mode: LaunchMode) -> Result<f64, CountError> {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "--collect-atstart=no"])
         .arg(program)
         .args(["bench", "--launch", workload.name])
         .args(form.arguments())
-        .args(match how {
-            How::Plain => &[][..],
-            How::Checked => &["--checks"],
-            How::Compiled => &["--engine", "jit"],
+        .args(match mode {
+            LaunchMode::Plain => &[][..],
+            LaunchMode::Checked => &["--checks"],
+            LaunchMode::Compiled => &["--engine", "jit"],
         })
         .output()
         .map_err(CountError::NoValgrind)?;
@@ -125,18 +130,18 @@ pub fn count(program: &Path, workload: &Workload, form: Form, how: How) -> Resul
     }
 }
 
-/// Recorded counts, and the compiler and host that they depend on.
+/// Recorded counts, and the compiler and host on which they depend.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Baseline {
-    /// The compiler, the host, and whether it has AVX2.
+    /// The compiler, the host, and whether the host has AVX2.
     pub made_by: String,
-    /// Workloads with their counts.
+    /// Workloads and their counts.
     pub counts: Vec<(String, f64)>,
 }
 
 impl Baseline {
-    /// An empty baseline of this compiler and host.
-    pub fn here() -> Baseline {
+    /// Creates an empty baseline for this compiler and host.
+    pub fn for_this_host() -> Baseline {
         let output = Command::new("rustc").arg("--version").output();
         let rustc =
             output.map_or("rustc".to_string(), |o| String::from_utf8_lossy(&o.stdout).trim().to_string());
@@ -144,7 +149,8 @@ impl Baseline {
         Baseline { made_by: format!("{rustc}, {}, {vectors}", std::env::consts::ARCH), counts: Vec::new() }
     }
 
-    /// Parses a baseline: the first line is [`Baseline::made_by`], the others have a workload and its count.
+    /// Parses a baseline: the first line is [`Baseline::made_by`]; each other line has a workload and its
+    /// count.
     pub fn parse(text: &str) -> Baseline {
         let mut lines = text.lines();
         let made_by = lines.next().unwrap_or_default().to_string();
@@ -155,13 +161,13 @@ impl Baseline {
         Baseline { made_by, counts: lines.filter_map(count).collect() }
     }
 
-    /// The text that [`Baseline::parse`] reads.
+    /// Returns the text that [`Baseline::parse`] parses.
     pub fn text(&self) -> String {
         let counts: String = self.counts.iter().map(|(name, count)| format!("{name} {count:.1}\n")).collect();
         format!("{}\n{counts}", self.made_by)
     }
 
-    /// The difference of a count from the recorded one, in percent; `None` if none is recorded.
+    /// Returns the difference of a count from the recorded one, in percent; `None` if none is recorded.
     pub fn change(&self, name: &str, count: f64) -> Option<f64> {
         let (_, before) = self.counts.iter().find(|(n, _)| n == name)?;
         Some(100.0 * (count / before - 1.0))
@@ -183,9 +189,9 @@ mod tests {
     #[test]
     fn a_launch_counts_its_wave_instructions() {
         let salu = super::super::WORKLOADS.iter().find(|w| w.name == "salu").expect("a workload");
-        let plain = launch(salu, Form::Wave32, How::Plain).expect("a launch");
+        let plain = launch(salu, Form::Wave32, LaunchMode::Plain).expect("a launch");
         assert!(plain > 100_000);
-        assert_eq!(launch(salu, Form::Wave64, How::Plain).expect("a launch"), plain / 2);
-        assert_eq!(launch(salu, Form::Wave32, How::Checked).expect("a checked launch"), plain);
+        assert_eq!(launch(salu, Form::Wave64, LaunchMode::Plain).expect("a launch"), plain / 2);
+        assert_eq!(launch(salu, Form::Wave32, LaunchMode::Checked).expect("a checked launch"), plain);
     }
 }

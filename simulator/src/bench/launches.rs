@@ -1,4 +1,4 @@
-//! Small launches: what one takes beside the time of its waves.
+//! Small launches: the overhead of a launch beyond the execution of its waves.
 
 use super::{BenchError, median};
 use wavesim_engine::sched::dispatch::{self, Dispatch, RunStats};
@@ -11,25 +11,25 @@ use wavesim_loader::request;
 use wavesim_machine::fault::Fault;
 use wavesim_machine::memory::Memory;
 
-/// A launch's figures.
+/// Figures of a launch.
 #[derive(Debug, Clone)]
 pub struct LaunchFigures {
-    /// What it is.
+    /// Name of the launch.
     pub name: &'static str,
     /// Statistics of one launch.
     pub stats: RunStats,
     /// Median time of a launch.
     pub seconds: f64,
-    /// Time of its waves alone: the part of a launch with a thousand times as many workgroups.
+    /// Time for the waves alone: their share in a launch with a thousand times as many workgroups.
     pub waves_seconds: f64,
 }
 
 const EMPTY: &str = include_str!("../../bench/empty.s");
 const SCALE: &str = include_str!("../../../examples/scale.s");
-/// How many times as many workgroups the launch has by which the time of waves is measured.
-const MANY: u32 = 1000;
+/// Factor of workgroups in the launch that determines the time of waves.
+const FACTOR: u32 = 1000;
 
-/// Measures an empty launch and one of eight waves, for about `budget_s` seconds each.
+/// Measures an empty launch and a launch of eight waves, for about `budget_s` seconds each.
 pub fn measure(budget_s: f64) -> Result<Vec<LaunchFigures>, BenchError> {
     Ok(vec![
         figures("empty", EMPTY, "empty", [1, 1, 1], [32, 1, 1], budget_s)?,
@@ -46,7 +46,7 @@ fn figures(
     budget_s: f64,
 ) -> Result<LaunchFigures, BenchError> {
     let small = prepare(source, kernel, grid, block)?;
-    let large = prepare(source, kernel, [grid[0] * MANY, 1, 1], block)?;
+    let large = prepare(source, kernel, [grid[0] * FACTOR, 1, 1], block)?;
     let pool = Pool::default();
     let launch = |prepared: &Prepared| -> Result<RunStats, Box<Fault>> {
         let dispatch = Dispatch { pool: Some(&pool), ..prepared.dispatch(u64::MAX) };
@@ -56,11 +56,12 @@ fn figures(
     let time =
         |prepared: &Prepared| median(budget_s, || launch(prepared).map(drop).map_err(BenchError::Fault));
     let (seconds, all) = (time(&small)?, time(&large)?);
-    let waves_seconds = (all - seconds).max(0.0) / (MANY - 1) as f64;
+    let waves_seconds = (all - seconds).max(0.0) / (FACTOR - 1) as f64;
     Ok(LaunchFigures { name, stats, seconds, waves_seconds })
 }
 
-/// A kernel that takes two buffers of a float for each work-item, a factor, and a count; or nothing.
+/// Prepares a launch of a kernel that takes two buffers with a float per work-item, a factor, and a count; or
+/// no arguments.
 fn prepare(source: &str, kernel: &str, grid: [u32; 3], block: [u32; 3]) -> Result<Prepared, BenchError> {
     let object = Reading::default().assemble(kernel, source).map_err(|e| BenchError::Wrong {
         workload: "launches",

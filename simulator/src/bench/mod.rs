@@ -1,8 +1,8 @@
-//! Benchmarks: the speed of the interpreter on built-in workloads, and what the host can do for comparison.
+//! Benchmarks: the speed of the interpreter on built-in workloads, and the rates of the host for comparison.
 //!
-//! [`workloads`] has the kernels, `wavesim-native` the same computations in Rust, [`mod@host`] the rates of the host,
-//! [`instructions`] counts host instructions, [`operations`] measures each instruction of an architecture, [`launches`] what a
-//! small launch takes.
+//! [`workloads`] has the kernels, and `wavesim-native` the same computations in Rust. [`mod@host`] measures
+//! the rates of the host, [`instructions`] counts host instructions, [`operations`] measures each instruction
+//! of an architecture, and [`launches`] measures small launches.
 
 pub mod host;
 pub mod instructions;
@@ -24,7 +24,7 @@ use wavesim_machine::fault::Fault;
 use wavesim_machine::memory::{AllocError, MemError, Memory};
 pub use workloads::{Form, WORKLOADS, Workload};
 
-/// Why a benchmark failed.
+/// The reason why a benchmark failed.
 #[derive(Debug, thiserror::Error)]
 pub enum BenchError {
     /// The code object cannot be loaded.
@@ -42,19 +42,19 @@ pub enum BenchError {
     /// No device accepts the launch.
     #[error(transparent)]
     Dispatch(#[from] DispatchError),
-    /// The host has no compiled engine.
+    /// The host does not support the compiled engine.
     #[cfg(feature = "jit")]
     #[error(transparent)]
     Refused(#[from] wavesim_jit::Refused),
     /// The kernel faulted.
     #[error("{0}")]
     Fault(Box<Fault>),
-    /// The workload was not compiled for this.
+    /// The workload has no code object for this form.
     #[error("{workload} has no code for {}", form.name())]
     NoCode {
         /// Name of the workload.
         workload: &'static str,
-        /// What was requested.
+        /// The requested form.
         form: Form,
     },
     /// The result is wrong, or a check has findings.
@@ -62,12 +62,12 @@ pub enum BenchError {
     Wrong {
         /// Name of the workload.
         workload: &'static str,
-        /// What differs.
+        /// The difference.
         what: String,
     },
 }
 
-/// One workload's figures.
+/// Figures of a workload.
 #[derive(Debug, Clone)]
 pub struct Figures {
     /// Name of the workload.
@@ -80,24 +80,24 @@ pub struct Figures {
     pub native_seconds: Option<f64>,
     /// Lanes of a wave.
     pub lanes: u32,
-    /// Multiplications and additions of matrices in a launch, if it is about them.
+    /// Number of matrix multiplications and additions in a launch, if the workload is a matrix product.
     pub operations: Option<f64>,
-    /// Of the compiled engine, if it was measured.
+    /// Figures of the compiled engine, if it was measured.
     pub compiled: Option<CompiledFigures>,
 }
 
-/// What the compiled engine does with a workload, measured alternately with the interpreter.
+/// Figures of the compiled engine, measured alternately with the interpreter.
 #[derive(Debug, Clone, Copy)]
 pub struct CompiledFigures {
-    /// Median time of a launch whose code is there.
+    /// Median time of a launch with previously compiled code.
     pub seconds: f64,
-    /// Time that compiling took.
+    /// Compile time.
     pub compile_seconds: f64,
-    /// Operations compiled.
+    /// Number of operations compiled.
     pub operations: u32,
-    /// Units that the code generator refused.
+    /// Number of units that the code generator rejected.
     pub failed: u32,
-    /// Bytes of code.
+    /// Size of the code in bytes.
     pub bytes: u64,
 }
 
@@ -112,7 +112,7 @@ impl Figures {
         self.lanes as f64 * self.wave_instr_per_s()
     }
 
-    /// Multiplications and additions of matrices per second.
+    /// Matrix multiplications and additions per second.
     pub fn operations_per_s(&self) -> Option<f64> {
         Some(self.operations? / self.seconds)
     }
@@ -123,17 +123,17 @@ pub struct Prepared {
     /// The workload.
     pub workload: &'static Workload,
     run: prepared::Prepared,
-    /// Its buffers.
+    /// The buffers.
     pub buffers: Vec<Buffer>,
-    /// Register files, which are kept from launch to launch, as devices of hosts do.
+    /// Register files, which are retained between launches, as devices of the host APIs do.
     pool: Pool,
 }
 
 /// A buffer of a workload.
 pub struct Buffer {
-    /// Its address in global memory.
+    /// The address in global memory.
     pub address: u64,
-    /// Its initial contents.
+    /// The initial contents.
     pub initial: Vec<u32>,
 }
 
@@ -178,7 +178,7 @@ impl Prepared {
         dispatch::run(&dispatch, &self.run.memory).map_err(BenchError::Fault)
     }
 
-    /// As [`Prepared::launch`], by compiled code.
+    /// As [`Prepared::launch`], with compiled code.
     pub fn launch_compiled(
         &self,
         threads: usize,
@@ -194,7 +194,7 @@ impl Prepared {
         let dispatch = self.run.dispatch(u64::MAX);
         let (stats, result) = checker.run(&dispatch);
         result.map_err(BenchError::Fault)?;
-        match checker.found().first() {
+        match checker.findings().first() {
             Some(finding) => {
                 Err(BenchError::Wrong { workload: self.workload.name, what: finding.to_string() })
             }
@@ -202,15 +202,15 @@ impl Prepared {
         }
     }
 
-    /// Checks for a launch, which have looked at the program.
+    /// Creates the checker for a launch, including its analysis of the program.
     ///
     /// # Errors
-    /// If it cannot run.
+    /// The launch cannot run.
     pub fn checker(&self, checks: &[Check]) -> Result<Checker<'_>, BenchError> {
         Ok(Checker::new(&self.run, checks)?)
     }
 
-    /// The present contents of a buffer, in dwords.
+    /// Returns the current contents of a buffer in dwords.
     pub fn read(&self, buffer: usize) -> Result<Vec<u32>, BenchError> {
         let Buffer { address, initial } = &self.buffers[buffer];
         let mut bytes = vec![0; initial.len() * 4];
@@ -244,21 +244,21 @@ pub fn measure(
     Ok(Figures { name: workload.name, stats, seconds, native_seconds, lanes, operations, compiled: None })
 }
 
-/// As [`measure`], with the compiled engine beside the interpreter: one launch of each in turn. Both results are
-/// verified. `beside`: another thread compiles what runs often.
+/// As [`measure`], with the compiled engine in addition to the interpreter: one launch of each in turn. Both
+/// results are verified. With `background`, another thread compiles frequently executed code.
 #[cfg(feature = "jit")]
 pub fn measure_compiled(
     workload: &'static Workload,
     form: Form,
     budget_s: f64,
     threads: usize,
-    beside: bool,
+    background: bool,
 ) -> Result<Figures, BenchError> {
     let figures = measure(workload, form, budget_s / 4.0, threads)?;
     let prepared = Prepared::new(workload, form, 0)?;
     let program = &prepared.run.program;
     let code =
-        if beside { wavesim_jit::Jit::in_background(program)? } else { wavesim_jit::Jit::new(program)? };
+        if background { wavesim_jit::Jit::in_background(program)? } else { wavesim_jit::Jit::new(program)? };
     let stats = prepared.launch_compiled(threads, &code)?;
     (workload.check)(&prepared)?;
     if stats != figures.stats {
@@ -276,13 +276,13 @@ pub fn measure_compiled(
     }
     let made = code.made();
     let compiled = CompiledFigures {
-        seconds: middle(compiled),
+        seconds: median_of(compiled),
         compile_seconds: made.seconds,
         operations: made.operations,
         failed: made.failed,
         bytes: made.bytes,
     };
-    Ok(Figures { seconds: middle(plain), compiled: Some(compiled), ..figures })
+    Ok(Figures { seconds: median_of(plain), compiled: Some(compiled), ..figures })
 }
 
 /// The slowdown of a launch by checks.
@@ -320,13 +320,13 @@ pub fn measure_checks(
             times.push(before.elapsed().as_secs_f64());
         }
     }
-    let seconds = middle(plain);
-    let mut each: Vec<f64> = checked.into_iter().map(|times| middle(times) / seconds).collect();
+    let seconds = median_of(plain);
+    let mut each: Vec<f64> = checked.into_iter().map(|times| median_of(times) / seconds).collect();
     let all = each.pop().unwrap_or(1.0);
     Ok(CheckFigures { name: workload.name, seconds, each, all })
 }
 
-/// Median time of `run`, called for about `budget_s` seconds, three times at least.
+/// Returns the median time of `run`, called for about `budget_s` seconds, but at least three times.
 pub fn median(budget_s: f64, mut run: impl FnMut() -> Result<(), BenchError>) -> Result<f64, BenchError> {
     let start = Instant::now();
     let mut times = Vec::new();
@@ -335,11 +335,11 @@ pub fn median(budget_s: f64, mut run: impl FnMut() -> Result<(), BenchError>) ->
         run()?;
         times.push(before.elapsed().as_secs_f64());
     }
-    Ok(middle(times))
+    Ok(median_of(times))
 }
 
-/// The median.
-fn middle(mut times: Vec<f64>) -> f64 {
+/// Returns the median.
+fn median_of(mut times: Vec<f64>) -> f64 {
     times.sort_by(f64::total_cmp);
     times[times.len() / 2]
 }

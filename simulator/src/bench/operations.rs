@@ -1,5 +1,5 @@
-//! The cost of every instruction: each is made from its description, with legal operands and random register contents, and
-//! timed in a program of many copies.
+//! The cost of every instruction: each is generated from its description, with legal operands and random
+//! register contents, and timed in a program of many copies.
 
 use super::BenchError;
 use isa_spec::tables::{Entry, EntryId, MAX_FIELDS, OperandSig, Role};
@@ -18,47 +18,48 @@ use wavesim_machine::exec::program::Program;
 use wavesim_machine::memory::Memory;
 use wavesim_machine::state::{LaneVec, Wave, Workgroup};
 
-/// What an instruction costs.
+/// The cost of an instruction.
 #[derive(Debug, Clone)]
 pub struct Cost {
     /// The mnemonic, with the suffix of its encoding.
     pub name: String,
-    /// Its operands are mostly 64-bit floats.
-    pub double: bool,
+    /// Whether its operands are mostly 64-bit floats.
+    pub is_f64: bool,
     /// Median time of a wave-instruction.
     pub ns: f64,
 }
 
-/// The costs of an architecture's instructions, dearest first, and the instructions that cannot be timed, with the reason.
+/// The costs of an architecture's instructions, most expensive first, and the instructions that cannot be
+/// timed, with the reason.
 #[derive(Debug, Clone)]
 pub struct Costs {
-    /// What could be timed.
+    /// The timed instructions.
     pub costs: Vec<Cost>,
-    /// What could not.
+    /// The instructions that could not be timed, with the reason.
     pub not_run: Vec<(String, String)>,
-    /// The multiply-add of f32, in nanoseconds.
+    /// Time of the f32 multiply-add in nanoseconds.
     pub single: f64,
-    /// The multiply-add of f64.
+    /// Time of the f64 multiply-add in nanoseconds.
     pub double: f64,
 }
 
-/// The instructions that others are compared with: of f32, then of f64.
+/// The reference instructions: first f32, then f64.
 const UNITS: &str = include_str!("../../bench/units.txt");
 
-/// Copies of an instruction in a program.
+/// Number of copies of an instruction in a program.
 const COPIES: usize = 256;
-/// Runs of which the median counts.
+/// Number of runs; the median counts.
 const RUNS: usize = 5;
-/// Bytes of each memory that instructions access.
+/// Size of each memory that instructions access, in bytes.
 const BYTES: u64 = 1 << 16;
-/// Registers of operands, far enough apart for the widest.
+/// Register numbers of operands, spaced for the widest operands.
 const DESTINATION: u32 = 64;
 const ADDRESS: u32 = 0;
 
 /// Measures the instructions whose mnemonic contains `part`.
 ///
 /// # Errors
-/// If there is no memory for them to access.
+/// There is not enough memory for them to access.
 pub fn measure(arch: Arch, part: &str) -> Result<Costs, BenchError> {
     let table = arch.table();
     let mut machine = Machine::new()?;
@@ -86,7 +87,7 @@ pub fn measure(arch: Arch, part: &str) -> Result<Costs, BenchError> {
         let double =
             operands(arch, entry).iter().any(|o| table.formats[o.format as usize].name.contains("F64"));
         match machine.time(arch, &inst) {
-            Ok(ns) => out.costs.push(Cost { name, double, ns }),
+            Ok(ns) => out.costs.push(Cost { name, is_f64: double, ns }),
             Err(why) => out.not_run.push((name, why)),
         }
     }
@@ -98,7 +99,8 @@ fn operands(arch: Arch, entry: &Entry) -> &'static [OperandSig] {
     arch.table().signatures[entry.sig as usize]
 }
 
-/// Of the encodings of an instruction, one without DPP and each with it are measured.
+/// Returns whether an entry is the first of its kind: one encoding without DPP and one with each kind of DPP
+/// are measured.
 fn is_first(arch: Arch, id: EntryId) -> bool {
     let table = arch.table();
     let of = |id: EntryId| {
@@ -108,7 +110,7 @@ fn is_first(arch: Arch, id: EntryId) -> bool {
     !(0..id).rev().take_while(|other| of(*other).0 == of(id).0).any(|other| of(other) == of(id))
 }
 
-/// The kind of lane permutation that an encoding adds.
+/// Returns the kind of lane permutation that an encoding adds.
 fn dpp(encoding: &str) -> &'static str {
     ["dpp16", "dpp8"].into_iter().find(|kind| encoding.to_lowercase().contains(kind)).unwrap_or("")
 }
@@ -123,7 +125,8 @@ fn name(arch: Arch, id: EntryId) -> String {
     }
 }
 
-/// An instruction with legal operands: VGPRs where they may be, each operand with registers of its own.
+/// Returns an instruction with legal operands: VGPRs where permitted, and separate registers for each
+/// operand.
 fn instruction(arch: Arch, id: EntryId) -> Option<Inst> {
     let table = arch.table();
     let entry = &table.entries[id as usize];
@@ -141,7 +144,7 @@ fn instruction(arch: Arch, id: EntryId) -> Option<Inst> {
         let (vector, scalar) = match operand.role {
             Role::D0 | Role::D1 => (DESTINATION, 40),
             Role::VAddr => (ADDRESS, 12),
-            // The base of addresses: a pair, or a descriptor.
+            // The base address: a pair of registers, or a descriptor.
             Role::SAddr => (8, if operand.size_bits >= 128 { 8 } else { 0 }),
             Role::SOffset => (32, 2),
             Role::S0 => (8, 16),
@@ -167,7 +170,7 @@ fn instruction(arch: Arch, id: EntryId) -> Option<Inst> {
         }
     };
     if !dpp(encoding.name).is_empty() {
-        // One lane to the right; neighbours exchanged.
+        // Row shift right by one lane, and exchange of adjacent lanes.
         for (name, value) in [("DPP_CTRL", 0x111), ("ROW_MASK", 15), ("BANK_MASK", 15), ("BOUND_CTRL", 1)] {
             set(&mut fields, name, value);
         }
@@ -176,7 +179,7 @@ fn instruction(arch: Arch, id: EntryId) -> Option<Inst> {
             fields[at] = if dpp(encoding.name) == "dpp8" { DPP8 } else { DPP16 };
         }
     }
-    // Descriptors and bases of scalar loads are counted in fours and pairs of registers.
+    // Descriptors and bases of scalar loads are numbered in units of four and two registers.
     set(&mut fields, "SRSRC", 2);
     if field("SBASE").is_some() {
         set(&mut fields, "SBASE", 2);
@@ -201,7 +204,7 @@ fn instruction(arch: Arch, id: EntryId) -> Option<Inst> {
     (own && legal::check_decoded(&inst, &Options::new(arch)).is_ok()).then_some(inst)
 }
 
-/// What instructions run on.
+/// The state on which instructions execute.
 struct Machine {
     memory: Memory,
     base: u64,
@@ -216,7 +219,7 @@ impl Machine {
         Ok(Machine { memory, base, lds: vec![0; BYTES as usize], scratch: vec![0; BYTES as usize] })
     }
 
-    /// Median nanoseconds of an execution, or why there is none.
+    /// Returns the median time of an execution in nanoseconds, or the reason why there is none.
     fn time(&mut self, arch: Arch, inst: &Inst) -> Result<f64, String> {
         let program = |copies: usize| Program::new(arch, vec![(*inst, 0); copies]).map_err(|e| e.to_string());
         let (one, many) = (program(1)?, program(COPIES)?);
@@ -231,7 +234,7 @@ impl Machine {
                 times.push(before.elapsed().as_nanos() as f64);
             }
         }
-        let [one, many] = times.map(|(_, times)| super::middle(times));
+        let [one, many] = times.map(|(_, times)| super::median_of(times));
         Ok((many - one).max(0.0) / (COPIES - 1) as f64)
     }
 
@@ -257,7 +260,7 @@ impl Machine {
         }
     }
 
-    /// A wave whose registers have random numbers of the formats of the instruction's operands.
+    /// Returns a wave with random register contents in the formats of the instruction's operands.
     fn wave(&self, arch: Arch, inst: &Inst) -> Wave {
         let table = arch.table();
         let entry = inst.entry(table);
@@ -277,7 +280,7 @@ impl Machine {
             let mut row = LaneVec::ZERO;
             for lane in &mut row.0 {
                 let bits = random();
-                // Between a half and two.
+                // Values from 0.5 to 2.
                 *lane = match (double, half) {
                     (true, _) if reg & 1 == 1 => bits & 0x001f_ffff | 0x3fe0_0000,
                     (true, _) => bits,
@@ -300,14 +303,14 @@ impl Machine {
         wave
     }
 
-    /// What instructions may have changed that others depend on.
+    /// Resets state that one instruction may have changed and another depends on.
     fn prepare(&self, wave: &mut Wave) {
         wave.pc = 0;
         wave.set_exec(u64::MAX);
         wave.mode = 0xf0;
         wave.scc = 0;
         let (low, high) = (self.base as u32, (self.base >> 32) as u32);
-        // A base that the lanes' 32 bits are added to; the address itself; a descriptor.
+        // A base to which the 32-bit lane offsets are added, the address itself, and a descriptor.
         let words = [0, high, 0, 0, low, high, 0, 0, low, high, BYTES as u32, 0x3100_4000];
         for (at, word) in words.into_iter().enumerate() {
             wave.set_sgpr(at as u32, word);
@@ -330,7 +333,7 @@ mod tests {
             assert!(costs.single > 0.0 && costs.double > 0.0);
             (costs.costs, costs.not_run)
         };
-        // Lanes with each permutation, halves of f64, scalars, every memory, a matrix product.
+        // Lanes with each permutation, f64, scalars, every kind of memory, a matrix product.
         for (part, least) in [
             ("v_mov_b32", 3),
             ("v_fma_f64", 1),

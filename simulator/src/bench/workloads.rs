@@ -16,10 +16,11 @@ pub enum Arg {
 /// The computation of a workload on the host.
 pub type Native = Box<dyn FnMut()>;
 
-/// What a workload was compiled for.
+/// The target for which a workload was compiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// RDNA 3, waves of 32: what is measured by default. A workload of another architecture only has that one's here.
+    /// RDNA 3, waves of 32: the default. A workload that exists only for another architecture has that code
+    /// here.
     Wave32,
     /// RDNA 3, waves of 64.
     Wave64,
@@ -28,7 +29,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// As messages name it.
+    /// Returns the name used in messages.
     pub fn name(self) -> &'static str {
         match self {
             Form::Wave32 => "waves of 32",
@@ -37,7 +38,7 @@ impl Form {
         }
     }
 
-    /// The options of `wavesim bench` that choose it.
+    /// Returns the options of `wavesim bench` that select the form.
     pub fn arguments(self) -> &'static [&'static str] {
         match self {
             Form::Wave32 => &[],
@@ -51,11 +52,11 @@ impl Form {
 pub struct Workload {
     /// The name on the command line.
     pub name: &'static str,
-    /// What it measures.
+    /// A description of the measured operations.
     pub what: &'static str,
-    /// The code objects, by [`Form`]; none if the kernel is for another.
+    /// The code objects, by [`Form`]; `None` if the kernel does not support the form.
     pub code: [Option<&'static [u8]>; 3],
-    /// The kernel in it.
+    /// The name of the kernel in the code object.
     pub kernel: &'static str,
     /// Workgroups in the grid.
     pub grid: [u32; 3],
@@ -67,12 +68,12 @@ pub struct Workload {
     pub check: fn(&Prepared) -> Result<(), BenchError>,
     /// The same computation on the host.
     pub native: Option<fn(&Prepared) -> Native>,
-    /// Multiplications and additions of matrices, if it is about them.
+    /// Number of matrix multiplications and additions, if the workload is a matrix product.
     pub operations: Option<f64>,
 }
 
 impl Workload {
-    /// The code object of a form.
+    /// Returns the code object of a form.
     pub fn code(&self, form: Form) -> Option<&'static [u8]> {
         self.code[form as usize]
     }
@@ -104,7 +105,7 @@ const PATHTRACE_WIDTH: u32 = 64;
 const LOG2_WIDTH: u32 = 6;
 const ESCAPE: u32 = 256;
 
-const LINE: [u32; 3] = [256, 1, 1];
+const BLOCK: [u32; 3] = [256, 1, 1];
 
 /// All workloads, in the order of the table that `wavesim bench` prints.
 pub static WORKLOADS: &[Workload] = &[
@@ -114,9 +115,9 @@ pub static WORKLOADS: &[Workload] = &[
         code: code!("alu_f32"),
         kernel: "alu_f32",
         grid: [4, 1, 1],
-        block: LINE,
+        block: BLOCK,
         args: || out(1024, ALU_ITERS),
-        check: |p| same(p, 0, (0..1024).map(|gid| native::alu_f32(gid, ALU_ITERS).to_bits())),
+        check: |p| expect_equal(p, 0, (0..1024).map(|gid| native::alu_f32(gid, ALU_ITERS).to_bits())),
         native: None,
         operations: None,
     },
@@ -126,9 +127,9 @@ pub static WORKLOADS: &[Workload] = &[
         code: code!("alu_int"),
         kernel: "alu_int",
         grid: [4, 1, 1],
-        block: LINE,
+        block: BLOCK,
         args: || out(1024, ALU_ITERS),
-        check: |p| varied(p, 0),
+        check: |p| expect_varied(p, 0),
         native: None,
         operations: None,
     },
@@ -138,9 +139,9 @@ pub static WORKLOADS: &[Workload] = &[
         code: code!("salu"),
         kernel: "salu",
         grid: [16, 1, 1],
-        block: LINE,
+        block: BLOCK,
         args: || out(4096, SALU_ITERS),
-        check: |p| same(p, 0, (0..4096).map(|gid| native::salu(gid, SALU_ITERS))),
+        check: |p| expect_equal(p, 0, (0..4096).map(|gid| native::salu(gid, SALU_ITERS))),
         native: None,
         operations: None,
     },
@@ -150,9 +151,9 @@ pub static WORKLOADS: &[Workload] = &[
         code: code!("divergent"),
         kernel: "divergent",
         grid: [8, 1, 1],
-        block: LINE,
+        block: BLOCK,
         args: || out(2048, ALU_ITERS),
-        check: |p| varied(p, 0),
+        check: |p| expect_varied(p, 0),
         native: None,
         operations: None,
     },
@@ -162,7 +163,7 @@ pub static WORKLOADS: &[Workload] = &[
         code: code!("saxpy_b32"),
         kernel: "saxpy_b32",
         grid: [STREAM_GROUPS, 1, 1],
-        block: LINE,
+        block: BLOCK,
         args: || {
             let count = (STREAM_ITEMS * STREAM_ITERS) as usize;
             vec![
@@ -177,7 +178,7 @@ pub static WORKLOADS: &[Workload] = &[
         check: |p| {
             let (x, mut y) = (as_f32(&p.buffers[0].initial), as_f32(&p.buffers[1].initial));
             native::saxpy(1.5, &x, &mut y);
-            same(p, 1, y.iter().map(|v| v.to_bits()))
+            expect_equal(p, 1, y.iter().map(|v| v.to_bits()))
         },
         native: Some(|p| {
             let (x, mut y) = (as_f32(&p.buffers[0].initial), as_f32(&p.buffers[1].initial));
@@ -194,7 +195,7 @@ pub static WORKLOADS: &[Workload] = &[
         code: code!("copy_b128"),
         kernel: "copy_b128",
         grid: [STREAM_GROUPS, 1, 1],
-        block: LINE,
+        block: BLOCK,
         args: || {
             let count = (STREAM_ITEMS * 4 * 32) as usize;
             vec![
@@ -206,7 +207,7 @@ pub static WORKLOADS: &[Workload] = &[
                 Arg::Word(0),
             ]
         },
-        check: |p| same(p, 1, p.buffers[0].initial.iter().copied()),
+        check: |p| expect_equal(p, 1, p.buffers[0].initial.iter().copied()),
         native: Some(|p| {
             let x = p.buffers[0].initial.clone();
             let mut y = vec![0; x.len()];
@@ -223,9 +224,9 @@ pub static WORKLOADS: &[Workload] = &[
         code: code!("lds"),
         kernel: "lds",
         grid: [8, 1, 1],
-        block: LINE,
+        block: BLOCK,
         args: || out(2048, LDS_ITERS),
-        check: |p| same(p, 0, (0..8).flat_map(|group| native::lds(group, LDS_ITERS))),
+        check: |p| expect_equal(p, 0, (0..8).flat_map(|group| native::lds(group, LDS_ITERS))),
         native: None,
         operations: None,
     },
@@ -249,7 +250,7 @@ pub static WORKLOADS: &[Workload] = &[
             let (a, b) = (as_f32(&p.buffers[0].initial), as_f32(&p.buffers[1].initial));
             let mut c = vec![0.0; a.len()];
             native::matmul(&a, &b, &mut c, MATMUL_N);
-            same(p, 2, c.iter().map(|v| v.to_bits()))
+            expect_equal(p, 2, c.iter().map(|v| v.to_bits()))
         },
         native: Some(|p| {
             let (a, b) = (as_f32(&p.buffers[0].initial), as_f32(&p.buffers[1].initial));
@@ -267,7 +268,7 @@ pub static WORKLOADS: &[Workload] = &[
         code: code!("kernels"),
         kernel: "nbody",
         grid: [(BODIES / 256) as u32, 1, 1],
-        block: LINE,
+        block: BLOCK,
         args: || {
             vec![
                 Arg::Buffer(floats(BODIES * 4, 17)),
@@ -280,7 +281,7 @@ pub static WORKLOADS: &[Workload] = &[
             let mut acc = vec![0.0; pos.len()];
             native::nbody(&pos, &mut acc);
             // The host divides by a rounded square root; the kernel multiplies by a rounded reciprocal.
-            near(p, 1, &acc, 1e-3)
+            expect_near(p, 1, &acc, 1e-3)
         },
         native: Some(|p| {
             let pos = as_f32(&p.buffers[0].initial);
@@ -298,7 +299,7 @@ pub static WORKLOADS: &[Workload] = &[
         code: code!("kernels"),
         kernel: "mandelbrot",
         grid: [(1 << (2 * LOG2_WIDTH)) / 256, 1, 1],
-        block: LINE,
+        block: BLOCK,
         args: || {
             let count = 1 << (2 * LOG2_WIDTH);
             vec![
@@ -311,7 +312,7 @@ pub static WORKLOADS: &[Workload] = &[
         check: |p| {
             let mut out = vec![0; p.buffers[0].initial.len()];
             native::mandelbrot(&mut out, LOG2_WIDTH, ESCAPE, step());
-            same(p, 0, out.into_iter())
+            expect_equal(p, 0, out.into_iter())
         },
         native: Some(|p| {
             let mut out = vec![0; p.buffers[0].initial.len()];
@@ -330,7 +331,7 @@ pub static WORKLOADS: &[Workload] = &[
         grid: [(MATMUL_F16_N / 64) as u32, (MATMUL_F16_N / 64) as u32, 1],
         block: [32, 1, 1],
         args: args_f16,
-        check: |p| same(p, 2, product_f16(p).iter().map(|v| v.to_bits())),
+        check: |p| expect_equal(p, 2, product_f16(p).iter().map(|v| v.to_bits())),
         native: Some(native_f16),
         operations: Some(MATMUL_F16_OPERATIONS),
     },
@@ -342,8 +343,8 @@ pub static WORKLOADS: &[Workload] = &[
         grid: [(MATMUL_F16_N / 64) as u32, (MATMUL_F16_N / 64) as u32, 1],
         block: [64, 1, 1],
         args: args_f16,
-        // Its sums have another order.
-        check: |p| near(p, 2, &product_f16(p), 1e-5),
+        // The sums are in a different order.
+        check: |p| expect_near(p, 2, &product_f16(p), 1e-5),
         native: Some(native_f16),
         operations: Some(MATMUL_F16_OPERATIONS),
     },
@@ -353,7 +354,7 @@ pub static WORKLOADS: &[Workload] = &[
         code: code!("wide"),
         kernel: "pathtrace",
         grid: [PATHTRACE_WIDTH * PATHTRACE_WIDTH / 256, 1, 1],
-        block: LINE,
+        block: BLOCK,
         args: || {
             let count = (PATHTRACE_WIDTH * PATHTRACE_WIDTH) as usize;
             vec![
@@ -366,7 +367,7 @@ pub static WORKLOADS: &[Workload] = &[
         check: |p| {
             let mut out = vec![0.0; p.buffers[0].initial.len() / 2];
             native::pathtrace(&mut out, SPHERES.as_flattened(), PATHTRACE_WIDTH);
-            same(p, 0, out.into_iter().flat_map(words))
+            expect_equal(p, 0, out.into_iter().flat_map(words))
         },
         native: Some(|p| {
             let mut out = vec![0.0; p.buffers[0].initial.len() / 2];
@@ -379,7 +380,7 @@ pub static WORKLOADS: &[Workload] = &[
     },
 ];
 
-/// A box of large spheres, two in it, and a lamp: center, radius, emission, colour.
+/// A box of large spheres with two spheres inside, and a lamp: center, radius, emission, colour.
 const SPHERES: [[f64; 8]; 8] = [
     [-1001.5, 0.0, 0.0, 1000.0, 0.0, 0.75, 0.25, 0.25],
     [1001.5, 0.0, 0.0, 1000.0, 0.0, 0.25, 0.25, 0.75],
@@ -391,18 +392,18 @@ const SPHERES: [[f64; 8]; 8] = [
     [0.0, 1.5, 1.0, 0.5, 12.0, 0.0, 0.0, 0.0],
 ];
 
-/// The dwords of an f64.
+/// Returns the dwords of an f64.
 fn words(value: f64) -> [u32; 2] {
     [value.to_bits() as u32, (value.to_bits() >> 32) as u32]
 }
 
-/// Pairs of pseudo-random f16 in 0..1.
+/// Returns pairs of pseudo-random f16 values in 0..1.
 fn halves(count: usize, seed: u32) -> Vec<u32> {
     let half = |single: u32| convert(single as u128, Ty::F32, Ty::F16, &FloatEnv::KEEP) as u32;
     floats(count, seed).chunks_exact(2).map(|pair| half(pair[0]) | half(pair[1]) << 16).collect()
 }
 
-/// Two matrices of f16, room for their product, and the size.
+/// Returns two f16 matrices, space for their product, and the size.
 fn args_f16() -> Vec<Arg> {
     let count = MATMUL_F16_N * MATMUL_F16_N;
     vec![
@@ -413,14 +414,14 @@ fn args_f16() -> Vec<Arg> {
     ]
 }
 
-/// The product as the host computes it.
+/// Returns the product as the host computes it.
 fn product_f16(p: &Prepared) -> Vec<f32> {
     let (a, b, mut c) = matrices_f16(p);
     native::matmul(&a, &b, &mut c, MATMUL_F16_N);
     c
 }
 
-/// A closure that computes it each time it is called.
+/// Returns a closure that computes the product.
 fn native_f16(p: &Prepared) -> Native {
     let (a, b, mut c) = matrices_f16(p);
     Box::new(move || {
@@ -429,7 +430,7 @@ fn native_f16(p: &Prepared) -> Native {
     })
 }
 
-/// The f16 matrices as f32, the second one by rows, and room for the product.
+/// Returns the f16 matrices as f32, the second one transposed to row-major order, and space for the product.
 fn matrices_f16(p: &Prepared) -> (Vec<f32>, Vec<f32>, Vec<f32>) {
     let single =
         |half: u32| f32::from_bits(convert(half as u16 as u128, Ty::F16, Ty::F32, &FloatEnv::KEEP) as u32);
@@ -450,12 +451,12 @@ fn step() -> f32 {
     3.0 / (1 << LOG2_WIDTH) as f32
 }
 
-/// An output buffer, an iteration count and its padding.
+/// Returns an output buffer, an iteration count and padding.
 fn out(items: usize, iters: u32) -> Vec<Arg> {
     vec![Arg::Buffer(vec![0; items]), Arg::Word(iters), Arg::Word(0)]
 }
 
-/// Pseudo-random values in 0..1, the same in every run (linear congruential generator).
+/// Returns pseudo-random values in 0..1, the same in every run (linear congruential generator).
 fn floats(count: usize, seed: u32) -> Vec<u32> {
     let mut state = seed;
     std::iter::repeat_with(|| {
@@ -470,37 +471,37 @@ fn as_f32(words: &[u32]) -> Vec<f32> {
     words.iter().map(|&w| f32::from_bits(w)).collect()
 }
 
-fn wrong(p: &Prepared, what: String) -> BenchError {
+fn mismatch(p: &Prepared, what: String) -> BenchError {
     BenchError::Wrong { workload: p.workload.name, what }
 }
 
-fn same(p: &Prepared, buffer: usize, expected: impl Iterator<Item = u32>) -> Result<(), BenchError> {
+fn expect_equal(p: &Prepared, buffer: usize, expected: impl Iterator<Item = u32>) -> Result<(), BenchError> {
     let mut actual = p.read(buffer)?.into_iter().enumerate();
     for want in expected {
         match actual.next() {
             Some((_, got)) if got == want => {}
-            Some((at, got)) => return Err(wrong(p, format!("[{at}] is {got:08x}, not {want:08x}"))),
-            None => return Err(wrong(p, "too short".to_string())),
+            Some((at, got)) => return Err(mismatch(p, format!("[{at}] is {got:08x}, not {want:08x}"))),
+            None => return Err(mismatch(p, "too short".to_string())),
         }
     }
     Ok(())
 }
 
-fn near(p: &Prepared, buffer: usize, expected: &[f32], relative: f32) -> Result<(), BenchError> {
+fn expect_near(p: &Prepared, buffer: usize, expected: &[f32], relative: f32) -> Result<(), BenchError> {
     for (at, (got, want)) in as_f32(&p.read(buffer)?).into_iter().zip(expected).enumerate() {
         let close = (got - want).abs() <= relative * want.abs().max(1.0);
         if !close {
-            return Err(wrong(p, format!("[{at}] is {got}, not {want}")));
+            return Err(mismatch(p, format!("[{at}] is {got}, not {want}")));
         }
     }
     Ok(())
 }
 
 /// Only checks that the work-items wrote different values; conformance tests verify these instructions.
-fn varied(p: &Prepared, buffer: usize) -> Result<(), BenchError> {
+fn expect_varied(p: &Prepared, buffer: usize) -> Result<(), BenchError> {
     let values = p.read(buffer)?;
     if values.iter().all(|v| *v == values[0]) {
-        return Err(wrong(p, format!("every work-item has {:08x}", values[0])));
+        return Err(mismatch(p, format!("every work-item has {:08x}", values[0])));
     }
     Ok(())
 }

@@ -103,7 +103,8 @@ pub fn run(args: &AsmArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     Ok(super::OK)
 }
 
-/// Rejects programs whose raw bytes are not enough: with relocations. Notes sections that are left out.
+/// Rejects programs that raw output cannot represent, which are those with relocations. Reports sections that
+/// are omitted.
 fn check_raw(program: &Program) -> anyhow::Result<()> {
     const CODE_OBJECT: &str = "with an .amdhsa_kernel block the output is a code object";
     if let Some(relocation) = program.relocations.first() {
@@ -124,7 +125,7 @@ fn check_raw(program: &Program) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Instructions and errors in the order of lines.
+/// Writes instructions and errors in line order.
 fn json_lines(program: &Program, errors: &[LineError], out: &mut dyn Write) -> anyhow::Result<()> {
     let failed: HashSet<usize> = errors.iter().map(|e| e.line).collect();
     let mut lines: Vec<(usize, serde_json::Value)> = errors
@@ -142,7 +143,7 @@ fn json_lines(program: &Program, errors: &[LineError], out: &mut dyn Write) -> a
     Ok(())
 }
 
-/// The format of `llvm-mc -show-encoding`.
+/// Writes the format of `llvm-mc -show-encoding`.
 fn listing(program: &Program, out: &mut dyn Write) -> anyhow::Result<()> {
     for listed in &program.listing {
         let bytes: Vec<String> =

@@ -1,7 +1,7 @@
 //! `wavesim bench`: measures the speed of the interpreter on this host.
 
 use super::engine::Engine;
-use crate::bench::instructions::{self, Baseline, How, TOLERANCE, WATCHED};
+use crate::bench::instructions::{self, Baseline, DEFAULT_COUNTED, LaunchMode, TOLERANCE};
 use crate::bench::operations::{self, Cost, Costs};
 use crate::bench::{self, Form, WORKLOADS, Workload, host, launches};
 use anyhow::{Context, bail};
@@ -37,7 +37,7 @@ pub struct BenchArgs {
     /// Host threads that run workgroups
     #[arg(long, default_value_t = 1)]
     pub threads: usize,
-    /// Measure this engine beside the interpreter, and print how often faster it is
+    /// Measure this engine as well as the interpreter, and print the speedup
     #[arg(long, value_name = "ENGINE", default_value = "interpreter",
         conflicts_with_all = ["checks", "operations", "launches", "baseline"])]
     pub engine: Engine,
@@ -48,7 +48,7 @@ pub struct BenchArgs {
     #[arg(long, value_name = "PART", num_args = 0..=1, require_equals = true, default_missing_value = "",
         conflicts_with_all = ["workloads", "threads", "checks", "instructions"])]
     pub operations: Option<String>,
-    /// Measure an empty and a small launch instead, beside the time of their waves
+    /// Measure an empty and a small launch instead, and the time of their waves alone
     #[arg(long, conflicts_with_all = ["workloads", "threads", "checks", "instructions", "operations"])]
     pub launches: bool,
     /// The architecture: rdna3 or cdna3 for workloads, any for --operations
@@ -93,7 +93,7 @@ pub fn run(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     }
     let form = form(args)?;
     if let Some(workload) = args.launch.as_ref().and_then(|name| WORKLOADS.iter().find(|w| w.name == name)) {
-        writeln!(out, "{}", instructions::launch(workload, form, how(args))?)?;
+        writeln!(out, "{}", instructions::launch(workload, form, launch_mode(args))?)?;
         return Ok(super::OK);
     }
     if args.instructions {
@@ -216,8 +216,8 @@ fn compiled(
     form: Form,
     args: &BenchArgs,
 ) -> anyhow::Result<bench::Figures> {
-    let beside = args.engine == Engine::Auto;
-    Ok(bench::measure_compiled(workload, form, args.seconds, args.threads, beside)?)
+    let background = args.engine == Engine::Auto;
+    Ok(bench::measure_compiled(workload, form, args.seconds, args.threads, background)?)
 }
 
 #[cfg(not(feature = "jit"))]
@@ -225,7 +225,7 @@ fn compiled(_: &'static bench::Workload, _: Form, _: &BenchArgs) -> anyhow::Resu
     bail!("--engine jit: this wavesim was built without the feature `jit`")
 }
 
-/// Which code objects the options select.
+/// Returns the form that the options select.
 fn form(args: &BenchArgs) -> anyhow::Result<Form> {
     match (args.arch, args.wave) {
         (None | Some(Arch::Rdna3), None | Some(32)) => Ok(Form::Wave32),
@@ -240,7 +240,7 @@ fn form(args: &BenchArgs) -> anyhow::Result<Form> {
     }
 }
 
-/// Measures launches that are small.
+/// Measures small launches.
 fn small_launches(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     let all = launches::measure(args.seconds)?;
     if args.json {
@@ -259,11 +259,7 @@ fn small_launches(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
         writeln!(out, "{}", json!({ "schema": "wavesim-bench-launches-1", "launches": list }))?;
         return Ok(super::OK);
     }
-    writeln!(
-        out,
-        "{:<12} {:>8} {:>12} {:>10} {:>12}",
-        "launch", "waves", "wave instr", "us", "of them waves"
-    )?;
+    writeln!(out, "{:<12} {:>8} {:>12} {:>10} {:>12}", "launch", "waves", "wave instr", "us", "waves alone")?;
     for f in &all {
         let (us, waves_us) = (f.seconds * 1e6, f.waves_seconds * 1e6);
         let RunStats { waves, instructions } = f.stats;
@@ -272,17 +268,17 @@ fn small_launches(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     Ok(super::OK)
 }
 
-/// Measures each instruction, beside the multiply-add of its format in the same run.
+/// Measures each instruction, and the multiply-add of its format in the same run.
 fn operations(arch: Arch, part: &str, json: bool, out: &mut dyn Write) -> anyhow::Result<u8> {
     let Costs { costs, not_run, single, double } = operations::measure(arch, part)?;
     if costs.is_empty() && not_run.is_empty() {
         bail!("no instruction of {} has `{part}` in its name", arch.name());
     }
-    let ratio = |cost: &Cost| cost.ns / if cost.double { double } else { single };
+    let ratio = |cost: &Cost| cost.ns / if cost.is_f64 { double } else { single };
     if json {
         let list: Vec<_> = costs
             .iter()
-            .map(|c| json!({ "name": c.name, "ns": c.ns, "double": c.double, "ratio": ratio(c) }))
+            .map(|c| json!({ "name": c.name, "ns": c.ns, "double": c.is_f64, "ratio": ratio(c) }))
             .collect();
         let not_run: serde_json::Map<_, _> =
             not_run.iter().map(|(name, why)| (name.clone(), json!(why))).collect();
@@ -299,7 +295,7 @@ fn operations(arch: Arch, part: &str, json: bool, out: &mut dyn Write) -> anyhow
     }
     writeln!(out, "{:<40} {:>10} {:>8}", "instruction", "ns", "x fma")?;
     for cost in &costs {
-        let unit = if cost.double { " of f64" } else { "" };
+        let unit = if cost.is_f64 { " of f64" } else { "" };
         writeln!(out, "{:<40} {:>10.1} {:>8.1}{unit}", cost.name, cost.ns, ratio(cost))?;
     }
     for (name, why) in &not_run {
@@ -309,17 +305,18 @@ fn operations(arch: Arch, part: &str, json: bool, out: &mut dyn Write) -> anyhow
     Ok(super::OK)
 }
 
-/// Counts host instructions and compares them with the baseline, unless another compiler or host made that.
+/// Counts host instructions and compares them with the baseline, unless the baseline is from another compiler
+/// or host.
 fn count(args: &BenchArgs, form: Form, out: &mut dyn Write) -> anyhow::Result<u8> {
     let own = std::env::current_exe()?;
-    if how(args) != How::Plain {
+    if launch_mode(args) != LaunchMode::Plain {
         return count_both(args, form, &own, out);
     }
     let names: Vec<&str> = match &args.workloads[..] {
-        [] => WATCHED.to_vec(),
+        [] => DEFAULT_COUNTED.to_vec(),
         names => names.iter().map(String::as_str).collect(),
     };
-    let mut here = Baseline::here();
+    let mut here = Baseline::for_this_host();
     let recorded = match &args.baseline {
         Some(file) if !args.bless => {
             let baseline = Baseline::parse(&files::read_text(file)?);
@@ -334,7 +331,7 @@ fn count(args: &BenchArgs, form: Form, out: &mut dyn Write) -> anyhow::Result<u8
     let mut wrong = 0;
     writeln!(out, "{:<12} {:>20}", "workload", "host per wave instr")?;
     for workload in WORKLOADS.iter().filter(|w| names.contains(&w.name)) {
-        let count = instructions::count(&own, workload, form, How::Plain)?;
+        let count = instructions::count(&own, workload, form, LaunchMode::Plain)?;
         let change = recorded.change(workload.name, count);
         let shown = change.map_or(String::new(), |c| format!("  {c:+.1} %"));
         writeln!(out, "{:<12} {count:>20.1}{shown}", workload.name)?;
@@ -361,24 +358,24 @@ fn count(args: &BenchArgs, form: Form, out: &mut dyn Write) -> anyhow::Result<u8
     Ok(super::OK)
 }
 
-/// How launches are run whose instructions are counted.
-fn how(args: &BenchArgs) -> How {
+/// Returns the way in which launches are executed for counting.
+fn launch_mode(args: &BenchArgs) -> LaunchMode {
     match args.engine {
-        _ if args.checks => How::Checked,
-        Engine::Interpreter => How::Plain,
-        Engine::Jit | Engine::Auto => How::Compiled,
+        _ if args.checks => LaunchMode::Checked,
+        Engine::Interpreter => LaunchMode::Plain,
+        Engine::Jit | Engine::Auto => LaunchMode::Compiled,
     }
 }
 
-/// Counts host instructions of plain launches beside those of others.
+/// Counts host instructions of both plain launches and others.
 fn count_both(args: &BenchArgs, form: Form, own: &Path, out: &mut dyn Write) -> anyhow::Result<u8> {
-    let how = how(args);
-    let name = if how == How::Checked { "checked" } else { "compiled" };
+    let mode = launch_mode(args);
+    let name = if mode == LaunchMode::Checked { "checked" } else { "compiled" };
     writeln!(out, "{:<13} {:>10} {name:>10}", "workload", "plain")?;
     for workload in WORKLOADS.iter().filter(|w| w.code(form).is_some()) {
         if args.workloads.is_empty() || args.workloads.iter().any(|n| n == workload.name) {
-            let plain = instructions::count(own, workload, form, How::Plain)?;
-            let other = instructions::count(own, workload, form, how)?;
+            let plain = instructions::count(own, workload, form, LaunchMode::Plain)?;
+            let other = instructions::count(own, workload, form, mode)?;
             writeln!(out, "{:<13} {plain:>10.1} {other:>10.1} {:>7.2}x", workload.name, other / plain)?;
             out.flush()?;
         }

@@ -67,7 +67,7 @@ pub fn checked(
     let mut checker = Checker::new(prepared, checks)?;
     let (stats, result) = checker.run(dispatch);
     let fault = result.err();
-    // What checks have reported as a finding already.
+    // Faults that a finding has already reported.
     let reported = |f: &Fault| {
         checks.contains(&Check::Barrier) && f.kind == FaultKind::BarrierDeadlock
             || checks.contains(&Check::Hazard) && checker.is_wild_jump(f)
@@ -78,7 +78,7 @@ pub fn checked(
     Ok((findings, stats, fault.filter(|_| !reported)))
 }
 
-/// The suppressions of some files.
+/// Reads the suppressions of some files.
 fn suppressions(paths: &[PathBuf]) -> anyhow::Result<Vec<Suppression>> {
     let mut list = Vec::new();
     for path in paths {
@@ -108,7 +108,7 @@ pub fn run(args: &CheckArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     dispatch.progress = Some(bar.counter());
     let (findings, stats, fault) = bar.during(|| checked(&prepared, &dispatch, &args.checks))?;
     let found = findings.len();
-    let suppressed = |finding: &Finding| suppressions.iter().any(|s| s.fits(finding));
+    let suppressed = |finding: &Finding| suppressions.iter().any(|s| s.covers(finding));
     let findings: Vec<Finding> = findings.into_iter().filter(|f| !suppressed(f)).collect();
     if let Some(path) = &args.sarif {
         write_sarif(path, &findings, &args.input.file)?;
@@ -120,7 +120,7 @@ pub fn run(args: &CheckArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
             writeln!(out, "{finding}\n")?;
         }
         if args.print_suppressions {
-            writeln!(out, "{}\n", Suppression::of(finding).text())?;
+            writeln!(out, "{}\n", Suppression::for_finding(finding).text())?;
         }
     }
     let errors = findings.iter().filter(|f| f.severity == Severity::Error).count();

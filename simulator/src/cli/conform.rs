@@ -81,7 +81,7 @@ pub fn run(args: &ConformArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
             records.retain(|r| filter.is_match(&r.op));
         }
         if let Some(arch) = args.arch {
-            records.retain_mut(|r| r.choose(arch));
+            records.retain_mut(|r| r.retarget(arch));
         }
         pool.install(|| tally.add(&family(&path), &records, engine, &BTreeMap::new()));
     }
@@ -104,7 +104,7 @@ pub struct Tally {
     families: BTreeMap<String, Counts>,
     failures: Vec<Failure>,
     unsupported: BTreeMap<String, BTreeSet<String>>,
-    /// Disputed records, and whether they were run and failed.
+    /// Disputed records, each with whether it was run and failed.
     disputed: BTreeMap<String, bool>,
     /// Disputed records that passed.
     disputed_passed: Vec<String>,
@@ -180,18 +180,18 @@ impl Tally {
         })
     }
 
-    /// The number of records that were run or unsupported.
+    /// Returns the number of records that were run or unsupported.
     pub fn records(&self) -> u64 {
         let total = self.total();
         total.passed + total.failed + total.unsupported + self.disputed_failed().len() as u64
     }
 
-    /// The exit code.
+    /// Returns the exit code.
     pub fn code(&self) -> u8 {
         if self.failures.is_empty() { OK } else { FAILED }
     }
 
-    /// Disputed records that were run and failed, as the list expects.
+    /// Returns the disputed records that were run and failed, as the list expects.
     fn disputed_failed(&self) -> Vec<&str> {
         self.disputed.iter().filter(|(_, failed)| **failed).map(|(id, _)| id.as_str()).collect()
     }
@@ -246,7 +246,7 @@ impl Tally {
     }
 }
 
-/// The vector files named, and those below folders named, sorted by folder.
+/// Returns the named vector files, and those in the named folders, sorted by folder.
 fn vector_files(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     let mut out = Vec::new();
     for path in paths {
@@ -266,7 +266,7 @@ fn vector_files(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     Ok(out)
 }
 
-/// `rdna3/vop2` for `…/rdna3/vop2.jsonl.gz`.
+/// Returns `rdna3/vop2` for `…/rdna3/vop2.jsonl.gz`.
 fn family(path: &Path) -> String {
     let part = |p: Option<&std::ffi::OsStr>| p.map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let name = part(path.file_name());

@@ -1,4 +1,4 @@
-//! `wavesim dap`: serves editors that speak the Debug Adapter Protocol.
+//! `wavesim dap`: serves editors through the Debug Adapter Protocol.
 
 use super::input::InputArgs;
 use super::{OK, output};
@@ -51,21 +51,21 @@ pub fn run(args: &DapArgs) -> anyhow::Result<u8> {
     Ok(OK)
 }
 
-/// Serves a client that has connected.
+/// Serves a connected client.
 fn connected(stream: TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let (from, to) = (stream.try_clone()?, stream.try_clone()?);
     wavesim_dap::serve(&Client::new(from, to));
-    // Ends the thread that reads, too.
+    // This also ends the reader thread.
     stream.shutdown(std::net::Shutdown::Both)
 }
 
 type Message = Result<Request, String>;
 
-/// A client, whose messages a thread of their own reads.
+/// A client. A separate thread reads its messages.
 struct Client<W> {
     messages: Receiver<Message>,
-    /// How many of them wait.
+    /// Number of waiting messages.
     waiting: Arc<AtomicUsize>,
     to: RefCell<W>,
 }
@@ -77,14 +77,14 @@ impl<W: Write> Client<W> {
         let count = waiting.clone();
         std::thread::spawn(move || {
             let mut from = BufReader::new(from);
-            // A stream that cannot be read is a client that is gone.
+            // A read error is treated as a disconnected client.
             while let Ok(Some(bytes)) = wire::read(&mut from) {
                 count.fetch_add(1, Ordering::Release);
                 if sender.send(wire::parse(&bytes)).is_err() {
                     return;
                 }
             }
-            // The end of the stream interrupts a run, as a message does.
+            // The end of the stream interrupts a run, like a message.
             count.fetch_add(1, Ordering::Release);
         });
         Client { messages, waiting, to: RefCell::new(to) }
@@ -103,7 +103,7 @@ impl<W: Write> Host for Client<W> {
     }
 
     fn send(&self, message: &Value) {
-        // A client that is gone reads nothing: the next `receive` ends the session.
+        // A disconnected client reads nothing; the next `receive` ends the session.
         let _ = wire::write(&mut *self.to.borrow_mut(), message);
     }
 
@@ -119,7 +119,7 @@ impl<W: Write> Host for Client<W> {
     }
 }
 
-/// The command line that a launch stands for.
+/// The command line that is equivalent to a launch.
 #[derive(Debug, Parser)]
 #[command(name = "launch", no_binary_name = true, disable_help_flag = true)]
 struct Configuration {
@@ -135,7 +135,7 @@ fn load(launch: &LaunchArguments) -> anyhow::Result<Launch> {
     }
     let configuration = Configuration::try_parse_from(options(launch)).map_err(|e| {
         let text = e.to_string();
-        // The usage that follows is that of a command line.
+        // The usage text that follows applies to command lines only.
         let end = text.find("\n\nUsage").unwrap_or(text.len());
         anyhow::anyhow!("{}", text[..end].trim_start_matches("error: ").trim())
     })?;
@@ -146,11 +146,11 @@ fn load(launch: &LaunchArguments) -> anyhow::Result<Launch> {
     Ok(Launch { prepared, schedule, order, max_instructions: input.max_instructions })
 }
 
-/// The options of a launch as a command line has them.
+/// Converts the attributes of a launch to command-line options.
 fn options(launch: &LaunchArguments) -> Vec<String> {
     let mut out = Vec::new();
     let mut option = |name: &str, value: Option<String>| {
-        // One word, so that a value that begins with a dash is a value.
+        // One word, so that a value that begins with a dash is not parsed as an option.
         out.extend(value.map(|value| format!("--{name}={value}")));
     };
     let dimensions =

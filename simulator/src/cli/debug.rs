@@ -43,7 +43,7 @@ pub struct ChecksArgs {
     pub history_memory: u64,
 }
 
-/// Some checks.
+/// A set of checks.
 #[derive(Debug, Clone)]
 pub struct Checks(Vec<Check>);
 
@@ -60,7 +60,7 @@ impl ChecksArgs {
         input.prepare(if self.checks.is_empty() { 0 } else { GUARD_BYTES })
     }
 
-    /// Starts the checks, and limits the checkpoints.
+    /// Enables the checks, and limits the checkpoints.
     pub fn start(&self, timeline: &mut Timeline<'_>) -> anyhow::Result<()> {
         let possible = Check::of(timeline.prepared.program.arch);
         let chosen: Vec<Check> = self.checks.iter().flat_map(|c| &c.0).copied().collect();
@@ -82,10 +82,10 @@ Examples:
 In the debugger, `help` lists the commands. docs/debugging.md finds the errors of
 six broken kernels.";
 
-/// The longest command of a script.
+/// Maximum length of a command in a script.
 const LONGEST: u64 = 1 << 20;
 
-/// The lines of a script, as they come.
+/// Returns the lines of a script as they are read.
 fn commands(mut from: impl BufRead) -> impl Iterator<Item = io::Result<String>> {
     std::iter::from_fn(move || {
         let mut line = String::new();
@@ -108,7 +108,7 @@ pub fn run(args: &DebugArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     let mut timeline = Timeline::new(&prepared, &dispatch)?;
     args.checks.start(&mut timeline)?;
     let mut debugger = Debugger::new(timeline, command::ctrl_c);
-    writeln!(out, "{}", view::place(&debugger.timeline, debugger.focus.wave))?;
+    writeln!(out, "{}", view::position(&debugger.timeline, debugger.focus.wave))?;
     out.flush()?;
     let mut text = String::new();
     if let Some(path) = &args.commands {
@@ -132,7 +132,7 @@ pub fn run(args: &DebugArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
         prompt::interact(&mut debugger, out)?;
         return Ok(OK);
     }
-    // Commands from a pipe are a script that a program may write while it reads the answers.
+    // Commands from a pipe are a script; a program may write it while it reads the answers.
     let (good, _) = prompt::script(&mut debugger, &mut commands(std::io::stdin().lock()), out)?;
     Ok(code(&debugger, good))
 }

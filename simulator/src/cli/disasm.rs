@@ -102,7 +102,7 @@ fn hex_lines(
     Ok(code)
 }
 
-/// One instruction: its text and its size in bytes.
+/// Disassembles one instruction. Returns its text and its size in bytes.
 fn hex_line(line: &str, options: &Options) -> Result<(String, usize), String> {
     let bytes = hex_bytes(line)?;
     if !bytes.len().is_multiple_of(4) || bytes.is_empty() {
@@ -131,7 +131,8 @@ fn hex_bytes(line: &str) -> Result<Vec<u8>, String> {
     Ok(digits.chunks(2).map(|d| d[0] << 4 | d[1]).collect())
 }
 
-/// Disassembles a code object, or the selected one of a bundle, with its symbols as labels. It may be unlinked.
+/// Disassembles a code object, or the selected one of a bundle, with its symbols as labels. The object may be
+/// unlinked.
 fn code_object(args: &DisasmArgs, bytes: &[u8], out: &mut dyn Write) -> anyhow::Result<u8> {
     let wish = args.target.wish();
     let bytes = &code_object::open(bytes, &wish)?;
@@ -159,7 +160,7 @@ fn code_object(args: &DisasmArgs, bytes: &[u8], out: &mut dyn Write) -> anyhow::
     Ok(code)
 }
 
-/// The wave size: 64 if every kernel descriptor has it, else 32.
+/// Returns the wave size: 64 if every kernel descriptor specifies it, else 32.
 fn wave_of(file: &object::File) -> u32 {
     let descriptors = file.dynamic_symbols().chain(file.symbols());
     let descriptors = descriptors.filter(|s| s.name().is_ok_and(|n| n.ends_with(".kd")));
@@ -173,7 +174,8 @@ fn wave_of(file: &object::File) -> u32 {
     if !waves.is_empty() && waves.iter().all(|w| *w == 64) { 64 } else { 32 }
 }
 
-/// Recognises files that are not raw words: text, or a known format. Returns what the file is.
+/// Recognises files that are not raw words, which are text or have a known format. Returns a description of
+/// the file.
 fn not_words(bytes: &[u8]) -> Option<String> {
     let printable = |b: &u8| b.is_ascii_graphic() || b.is_ascii_whitespace();
     if !bytes.is_empty() && bytes.iter().all(printable) {
@@ -182,7 +184,8 @@ fn not_words(bytes: &[u8]) -> Option<String> {
     code_object::foreign(bytes)
 }
 
-/// Prints every instruction of `bytes`, which start at address `base`. Words that do not decode are data.
+/// Prints every instruction of `bytes`, which start at address `base`. Words that do not decode are printed
+/// as data.
 fn listing(
     args: &DisasmArgs,
     options: &Options,

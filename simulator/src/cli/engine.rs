@@ -1,8 +1,8 @@
-//! `--engine`: what executes instructions.
+//! `--engine`: the execution engine.
 
 use wavesim_machine::exec::program::Program;
 
-/// What executes instructions. Results are the same.
+/// The execution engine. All engines compute identical results.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Engine {
     /// The interpreter
@@ -15,16 +15,16 @@ pub enum Engine {
     Auto,
 }
 
-/// Compiled code of a program, or that there is none.
+/// Compiled code of a program.
 #[cfg(feature = "jit")]
 pub type Code = wavesim_jit::Jit;
 
-/// This build has none.
+/// Uninhabited: this build has no compiled engine.
 #[cfg(not(feature = "jit"))]
 pub struct Code(std::convert::Infallible);
 
 #[cfg(not(feature = "jit"))]
-// SAFETY: there is none.
+// SAFETY: the type is uninhabited, so no method can be called.
 unsafe impl wavesim_engine::interp::Compiled for Code {
     fn is_ready(&self) -> bool {
         match self.0 {}
@@ -47,7 +47,8 @@ unsafe impl wavesim_engine::interp::Compiled for Code {
 }
 
 impl Engine {
-    /// What the engine keeps for a program. An error if this build, or this host, does not have the engine.
+    /// Returns the engine's compiled code for a program, if it uses any. An error means that this build or
+    /// this host does not support the engine.
     pub fn code(self, program: &Program) -> anyhow::Result<Option<Code>> {
         match self {
             Engine::Interpreter => Ok(None),

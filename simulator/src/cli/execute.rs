@@ -1,4 +1,4 @@
-//! What `run` and `launch` share: how a kernel is executed, and how its results are reported.
+//! The common part of `run` and `launch`: execution of a kernel, and the report of its results.
 
 use super::engine::Engine;
 use super::observe::{self, ObserveArgs};
@@ -28,7 +28,7 @@ pub struct Execution {
     /// Host threads that run workgroups
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: u16,
-    /// What executes instructions; observed runs (--trace, --stats, --profile-lines) are interpreted
+    /// The execution engine; observed runs (--trace, --stats, --profile-lines) always use the interpreter
     #[arg(long, value_name = "ENGINE", default_value = "auto")]
     pub engine: Engine,
     /// Replace the semantics of the instructions that this file defines (slow: they are interpreted)
@@ -66,20 +66,20 @@ pub fn parse_schedule(text: &str) -> Result<Schedule, String> {
     Err("orders are round-robin, reverse and random:SEED".to_string())
 }
 
-/// A finished run.
-pub struct Finished {
+/// A completed run.
+pub struct Completed {
     pub stats: RunStats,
     pub seconds: f64,
 }
 
-/// How a run ended.
-pub struct Ended {
-    pub result: Result<Finished, Box<Fault>>,
+/// The end of a run.
+pub struct RunOutcome {
+    pub result: Result<Completed, Box<Fault>>,
     /// The counts of `--stats`, for JSON output.
     statistics: Option<Value>,
 }
 
-/// Replaces compiled semantics by those of a pseudocode file.
+/// Replaces the built-in semantics with those of a pseudocode file.
 pub fn replace_semantics(path: &Path, prepared: &mut Prepared) -> anyhow::Result<()> {
     let text = wavesim_files::read_text(path)?;
     let (overrides, warnings) = Overrides::parse(path.display().to_string(), text)
@@ -104,8 +104,8 @@ pub fn replace_semantics(path: &Path, prepared: &mut Prepared) -> anyhow::Result
 }
 
 impl Execution {
-    /// Runs the kernel. An error means bad input, such as a wrong pseudocode file.
-    pub fn run(&self, prepared: &mut Prepared, out: &mut dyn Write) -> anyhow::Result<Ended> {
+    /// Runs the kernel. An error means bad input, such as an invalid pseudocode file.
+    pub fn run(&self, prepared: &mut Prepared, out: &mut dyn Write) -> anyhow::Result<RunOutcome> {
         if self.json && self.observe.trace.as_ref().is_some_and(|p| p.as_os_str() == "-") {
             bail!("--json and --trace - both write to standard output; write the trace to a file");
         }
@@ -127,16 +127,16 @@ impl Execution {
         let result = bar.during(|| observe::run(&self.observe, prepared, &dispatch, self.json, out));
         let observed = result?;
         let seconds = started.elapsed().as_secs_f64();
-        let result = observed.result.map(|stats| Finished { stats, seconds });
-        Ok(Ended { result, statistics: observed.statistics })
+        let result = observed.result.map(|stats| Completed { stats, seconds });
+        Ok(RunOutcome { result, statistics: observed.statistics })
     }
 
-    /// Reports how a run ended: outputs or the fault, as text or JSON. Writes the output files. `check`: the
-    /// differences from the expected outputs, if they were compared.
+    /// Reports the end of a run: the outputs or the fault, as text or JSON. Writes the output files. `check`
+    /// holds the differences from the expected outputs, if they were compared.
     pub fn report(
         &self,
         prepared: &Prepared,
-        ended: &Ended,
+        ended: &RunOutcome,
         check: Option<&[Mismatch]>,
         out: &mut dyn Write,
     ) -> anyhow::Result<u8> {
@@ -190,7 +190,7 @@ fn show_outputs(outputs: &[(&str, Array)], full: bool, out: &mut dyn Write) -> i
     Ok(())
 }
 
-fn success_json(outputs: &[(&str, Array)], finished: &Finished) -> Value {
+fn success_json(outputs: &[(&str, Array)], finished: &Completed) -> Value {
     let outputs: serde_json::Map<String, Value> =
         outputs.iter().map(|(name, array)| (name.to_string(), json::array(array))).collect();
     json!({
@@ -201,7 +201,7 @@ fn success_json(outputs: &[(&str, Array)], finished: &Finished) -> Value {
     })
 }
 
-/// A fault as JSON; addresses are in hexadecimal.
+/// Returns a fault as JSON; addresses are in hexadecimal.
 pub fn fault_json(fault: &Fault) -> Value {
     json!({
         "kind": fault.kind.name(),

@@ -1,4 +1,5 @@
-//! `wavesim hip`: what wavesim has of HIP. The library itself is another package's (`hosts/hip`).
+//! `wavesim hip`: lists the supported functions of HIP. The library itself is a separate package
+//! (`hosts/hip`).
 
 use super::{BAD_INPUT, OK};
 use std::io::Write;
@@ -22,7 +23,7 @@ pub struct HipArgs {
     pub json: bool,
 }
 
-/// Whether a function is supported, and what there is to say about it.
+/// Returns whether a function is supported, and a note about it.
 fn state(state: State) -> (bool, String) {
     match state {
         State::Done => (true, String::new()),

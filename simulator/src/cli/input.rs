@@ -1,7 +1,8 @@
-//! Opening kernels, for every command that takes one.
+//! Opens kernels, for every command that takes one.
 //!
-//! Content and name decide what a file is: a launch description (`.json`), a code object (ELF or a bundle), an assembly
-//! file (`.s`), an assembly program of an architecture with its own assembler (`.as`), else a text kernel.
+//! Content and name determine the kind of a file: a launch description (`.json`), a code object (ELF or a
+//! bundle), an assembly file (`.s`), an assembly program of an architecture with its own assembler (`.as`),
+//! or else a text kernel.
 
 use super::Diagnostics;
 use super::execute::{parse_schedule, replace_semantics};
@@ -26,7 +27,7 @@ use wavesim_machine::memory::Memory;
 use wavesim_text::Options;
 use wavesim_text::constant::Constants;
 
-/// What `check`, `debug` and `tui` run
+/// The input of `check`, `debug` and `tui`
 #[derive(Debug, Clone, clap::Args)]
 pub struct InputArgs {
     /// A text kernel, an assembly file (`.s`), a code object, or a launch description (`.json`)
@@ -60,7 +61,7 @@ impl InputArgs {
         Ok(prepared)
     }
 
-    /// The orders of waves and of workgroups.
+    /// Returns the orders of waves and of workgroups.
     pub fn orders(&self) -> (Schedule, GroupOrder) {
         let mut orders = (self.schedule, GroupOrder::default());
         for choice in &self.order {
@@ -70,7 +71,7 @@ impl InputArgs {
         orders
     }
 
-    /// The launch. One that no device accepts is an error.
+    /// Returns the launch. A launch that no device accepts is an error.
     pub fn dispatch<'p>(&self, prepared: &'p Prepared) -> anyhow::Result<Dispatch<'p>> {
         let (schedule, order) = self.orders();
         let dispatch = Dispatch { schedule, order, ..prepared.dispatch(self.max_instructions) };
@@ -115,7 +116,7 @@ pub struct FileArgs {
 }
 
 impl FileArgs {
-    /// The files that may be opened.
+    /// Returns the files that may be opened.
     pub fn access(&self) -> Result<Files, FileError> {
         self.files_below.as_deref().map_or(Ok(Files::anywhere()), Files::below)
     }
@@ -170,26 +171,26 @@ fn parse_dimensions(text: &str) -> Result<Dimensions, String> {
 
 /// The kind of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum FileKind {
     Text,
     Assembly,
     Object,
     Description,
 }
 
-/// Whether a path names a launch description.
+/// Returns whether a path names a launch description.
 pub fn is_description(path: &Path) -> bool {
     path.extension().is_some_and(|e| e == "json")
 }
 
-/// Whether a path has an extension of code objects or bundles.
+/// Returns whether a path has an extension of code objects or bundles.
 pub fn names_object(path: &Path) -> bool {
     let extension = path.extension().and_then(|e| e.to_str());
     matches!(extension, Some("co" | "o" | "so" | "hsaco" | "bundle" | "hipfb"))
 }
 
-/// What to do with a file whose extension says that it is not a kernel.
-fn no_kernel(path: &Path) -> Option<&'static str> {
+/// Returns advice for a file whose extension shows that it is not a kernel.
+fn advice_for_other_file(path: &Path) -> Option<&'static str> {
     match path.extension().and_then(|e| e.to_str())? {
         "c" | "cc" | "cl" | "cpp" | "cu" | "hip" => {
             Some("this is source code; compile it with clang first (README.md has an example)")
@@ -202,61 +203,61 @@ fn no_kernel(path: &Path) -> Option<&'static str> {
     }
 }
 
-fn form(path: &Path, bytes: &[u8]) -> Form {
+fn file_kind(path: &Path, bytes: &[u8]) -> FileKind {
     if code_object::is_object(bytes) || code_object::foreign(bytes).is_some() {
-        return Form::Object;
+        return FileKind::Object;
     }
     match path.extension().and_then(|e| e.to_str()) {
-        Some("json") => Form::Description,
-        Some("s" | "S" | "asm") => Form::Assembly,
-        _ if names_object(path) => Form::Object,
+        Some("json") => FileKind::Description,
+        Some("s" | "S" | "asm") => FileKind::Assembly,
+        _ if names_object(path) => FileKind::Object,
         // Standard input and files without an extension: only assembly has this directive.
-        None if bytes.windows(14).any(|w| w == b".amdhsa_kernel") => Form::Assembly,
-        _ => Form::Text,
+        None if bytes.windows(14).any(|w| w == b".amdhsa_kernel") => FileKind::Assembly,
+        _ => FileKind::Text,
     }
 }
 
 impl KernelArgs {
-    /// Opens a kernel and prepares it to run, with `guard` unused bytes between its arguments. `data`: initial memory, for
-    /// assembly programs.
+    /// Opens a kernel and prepares it to run, with `guard` unused bytes between its arguments. `data` is the
+    /// file of initial memory for assembly programs.
     pub fn prepare(&self, path: &Path, data: Option<&Path>, guard: u64) -> anyhow::Result<Prepared> {
         if is_description(path) {
             return Ok(self.description(path, guard)?.prepared);
         }
         let bytes = files::read(path)?;
         let name = super::input_name(path);
-        if let Some(what) = no_kernel(path) {
+        if let Some(what) = advice_for_other_file(path) {
             bail!("{name}: {what}");
         }
-        let form = form(path, &bytes);
-        if self.target.is_some() && form != Form::Object {
+        let kind = file_kind(path, &bytes);
+        if self.target.is_some() && kind != FileKind::Object {
             bail!("--target is for launch descriptions and bundles; {name} is neither");
         }
-        if form == Form::Object {
-            self.no_definitions("a code object")?;
+        if kind == FileKind::Object {
+            self.reject_definitions("a code object")?;
             return self.object(&bytes, guard).with_context(|| name);
         }
         let text = String::from_utf8(bytes).map_err(|_| anyhow::anyhow!("{name}: not text (UTF-8)"))?;
         let extension = path.extension().and_then(|e| e.to_str());
         let arch = self.machine.arch().or_else(|| Arch::from_extension(extension?));
         if let Some((arch, machine)) = arch.and_then(|arch| Some((arch, arch.machine()?))) {
-            self.no_call("an assembly program defines its own launch")?;
-            self.no_definitions("an assembly program")?;
+            self.reject_launch_options("an assembly program defines its own launch")?;
+            self.reject_definitions("an assembly program")?;
             return self.program(arch, machine, Source { name, text }, data);
         }
         if let Some(data) = data {
             bail!("{}: only assembly programs (--arch riscv_gpu) take a data file", data.display());
         }
-        match form {
-            Form::Assembly => self.assembly(path, &name, &text, guard),
+        match kind {
+            FileKind::Assembly => self.assembly(path, &name, &text, guard),
             _ => self.text(path, name, text, guard),
         }
     }
 
     /// Loads a launch description with its expected outputs.
     pub fn description(&self, path: &Path, guard: u64) -> anyhow::Result<Loaded> {
-        self.no_call("a launch description defines its own launch")?;
-        self.no_definitions("a launch description")?;
+        self.reject_launch_options("a launch description defines its own launch")?;
+        self.reject_definitions("a launch description")?;
         let processor = self.machine.mcpu_name();
         let wanted = Wanted {
             target: self.target.clone().or(processor),
@@ -270,7 +271,7 @@ impl KernelArgs {
         self.global_memsize.unwrap_or(default) << 20
     }
 
-    fn no_call(&self, why: &str) -> anyhow::Result<()> {
+    fn reject_launch_options(&self, why: &str) -> anyhow::Result<()> {
         let call = &self.call;
         if call.kernel.is_some() || call.grid.is_some() || call.block.is_some() || !call.args.is_empty() {
             bail!("--kernel, --grid, --block and --arg are for code objects and assembly files; {why}");
@@ -278,7 +279,7 @@ impl KernelArgs {
         Ok(())
     }
 
-    fn no_definitions(&self, what: &str) -> anyhow::Result<()> {
+    fn reject_definitions(&self, what: &str) -> anyhow::Result<()> {
         match self.define.is_empty() {
             true => Ok(()),
             false => bail!("-D is for text kernels and assembly files, not for {what}"),
@@ -294,7 +295,7 @@ impl KernelArgs {
     }
 
     fn text(&self, path: &Path, name: String, text: String, guard: u64) -> anyhow::Result<Prepared> {
-        self.no_call("a text kernel defines its launch in its header")?;
+        self.reject_launch_options("a text kernel defines its launch in its header")?;
         let options = Options {
             constants: self.constants()?,
             arch: self.machine.arch(),
@@ -318,7 +319,7 @@ impl KernelArgs {
         Ok(prepared)
     }
 
-    /// An assembly program of an architecture with its own assembler, with its data.
+    /// Prepares an assembly program of an architecture with its own assembler, with its data.
     fn program(
         &self,
         arch: Arch,
@@ -355,7 +356,7 @@ impl KernelArgs {
         plain::prepare(unit, arch, machine, source, &words, self.global_bytes(32)).with_context(|| name)
     }
 
-    /// The options with which assembly files are read.
+    /// Returns the options for reading assembly files.
     pub fn reading(&self, path: &Path) -> anyhow::Result<Reading> {
         let constants = self.constants()?;
         let mut defines = Vec::new();
@@ -386,7 +387,7 @@ impl KernelArgs {
         Ok(prepared)
     }
 
-    /// A kernel of a code object with the arguments of the command line.
+    /// Prepares a kernel of a code object with the arguments of the command line.
     fn object(&self, file: &[u8], guard: u64) -> anyhow::Result<Prepared> {
         let wish = match &self.target {
             Some(name) => {
@@ -417,7 +418,7 @@ impl KernelArgs {
             list.push(request::argument(text, index, &options)?);
         }
         for (index, (entry, parameter)) in list.iter_mut().zip(kernel.explicit()).enumerate() {
-            // Arguments without a name get the name of the parameter.
+            // Arguments without a name take the name of the parameter.
             if let Some(name) = parameter.name.as_ref().filter(|_| entry.0 == format!("arg{index}")) {
                 entry.0 = name.clone();
             }
@@ -427,7 +428,7 @@ impl KernelArgs {
         let shape = block.unwrap_or([1; 3]);
         let request = Request { grid, block: shape, dynamic_lds: 0, args: list, outputs: named };
         let prepared = request.prepare(&kernel, Memory::with_guard(global_bytes, guard)?)?;
-        // Errors of the arguments are reported before these.
+        // Errors in the arguments take precedence over these.
         if call.grid.is_none() {
             bail!("--grid X[,Y[,Z]] is missing: the number of workgroups");
         }
@@ -438,7 +439,7 @@ impl KernelArgs {
     }
 }
 
-/// The words of a text that can be names.
+/// Returns the words of a text that can be names.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|w| !w.is_empty())
 }
@@ -447,13 +448,13 @@ fn mentions(text: &str, name: &str) -> bool {
     words(text).any(|w| w == name)
 }
 
-/// A suggestion for a name that does not occur in a text.
+/// Returns a suggestion for a name that does not occur in a text.
 fn similar(text: &str, name: &str) -> String {
     let likely = words(text).filter(|w| w.len() > 1 && w.starts_with(|c: char| !c.is_ascii_digit()));
     suggest(name, likely).map_or(String::new(), |hint| format!("; {hint}"))
 }
 
-/// The folders that includes of a file search.
+/// Returns the folders in which includes of a file are searched.
 pub fn folders(path: &Path, more: &[PathBuf]) -> Vec<PathBuf> {
     path.parent().map(Path::to_path_buf).into_iter().chain(more.iter().cloned()).collect()
 }

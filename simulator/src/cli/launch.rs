@@ -33,7 +33,11 @@ pub struct LaunchArgs {
 pub fn run(args: &LaunchArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     let mut code = OK;
     for file in &args.files {
-        let result = if is_description(file) { description(args, file, out) } else { other(args, file, out) };
+        let result = if is_description(file) {
+            description(args, file, out)
+        } else {
+            without_description(args, file, out)
+        };
         code = code.max(result.with_context(|| file.display().to_string())?);
     }
     Ok(code)
@@ -67,7 +71,7 @@ fn description(args: &LaunchArgs, file: &Path, out: &mut dyn Write) -> anyhow::R
     Ok(code)
 }
 
-fn other(args: &LaunchArgs, file: &Path, out: &mut dyn Write) -> anyhow::Result<u8> {
+fn without_description(args: &LaunchArgs, file: &Path, out: &mut dyn Write) -> anyhow::Result<u8> {
     if args.check {
         bail!("--check needs a launch description, which has the expected outputs");
     }

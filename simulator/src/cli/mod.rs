@@ -53,7 +53,7 @@ pub const INTERRUPTED: u8 = 130;
 #[derive(Debug, Parser)]
 #[command(name = "wavesim", version, arg_required_else_help = true, after_long_help = EXAMPLES)]
 pub struct Cli {
-    // Not a doc comment, which clap would show.
+    // Not a doc comment, which clap would print.
     #[expect(missing_docs)]
     #[command(subcommand)]
     pub command: Command,
@@ -111,7 +111,7 @@ pub fn main() -> ExitCode {
     }))
 }
 
-/// An error with its causes, without causes or prefixes that the preceding message already contains.
+/// Formats an error with its causes, without repeating text that the preceding message already contains.
 fn with_causes(error: &anyhow::Error) -> String {
     let mut out: Vec<String> = Vec::new();
     for cause in error.chain().map(ToString::to_string) {
@@ -124,7 +124,7 @@ fn with_causes(error: &anyhow::Error) -> String {
     out.join(": ")
 }
 
-/// Rendered diagnostics of bad input: each has a position and begins with `error:`.
+/// Rendered diagnostics of bad input, each with a position and the prefix `error:`.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Diagnostics(pub String);
@@ -154,7 +154,7 @@ pub fn dispatch(command: &Command, out: &mut dyn Write) -> anyhow::Result<u8> {
     }
 }
 
-/// The name of an input in messages.
+/// Returns the name of an input in messages.
 pub fn input_name(path: &std::path::Path) -> String {
     if path.as_os_str() == "-" { "<stdin>".to_string() } else { path.display().to_string() }
 }

@@ -1,4 +1,4 @@
-//! `--trace`, `--stats`, `--profile-lines`: what `run` and `launch` report about an execution besides its outputs.
+//! `--trace`, `--stats`, `--profile-lines`: reports of `run` and `launch` in addition to the outputs.
 
 use super::output;
 use anyhow::{Context as _, bail};
@@ -46,12 +46,12 @@ pub struct ObserveArgs {
 }
 
 impl ObserveArgs {
-    /// Whether anything is to be observed.
+    /// Returns whether any report is requested.
     pub fn any(&self) -> bool {
         self.trace.is_some() || self.stats.is_some() || self.profile_lines
     }
 
-    /// Rejects filters that nothing in the dispatch passes.
+    /// Rejects filters that match nothing in the dispatch.
     pub fn check(&self, dispatch: &Dispatch<'_>) -> anyhow::Result<()> {
         let waves = dispatch.waves();
         if let Some(wave) = self.trace_wave.iter().find(|w| **w >= waves) {
@@ -77,15 +77,16 @@ impl ObserveArgs {
     }
 }
 
-/// A run, observed.
+/// The result of an observed run.
 pub struct Observed {
     pub result: Result<RunStats, Box<Fault>>,
-    /// The counts of `--stats`, if they belong into JSON output.
+    /// The statistics, if they belong into the JSON output.
     pub statistics: Option<Value>,
 }
 
-/// Runs the dispatch, under observers if options or `print` directives of the kernel need them. Listings and statistics go
-/// to `out`, also after a fault; with JSON output (`quiet`), text goes to standard error. An error is one of writing.
+/// Runs the dispatch, with observers if options or `print` directives of the kernel require them. Listings
+/// and statistics go to `out`, even after a fault; with JSON output (`quiet`), text goes to standard error.
+/// An error is a write error.
 pub fn run(
     args: &ObserveArgs,
     prepared: &Prepared,

@@ -1,4 +1,5 @@
-//! `wavesim opencl`: what wavesim has of OpenCL. The library itself is another package's (`hosts/opencl`).
+//! `wavesim opencl`: lists the supported functions of OpenCL. The library itself is a separate package
+//! (`hosts/opencl`).
 
 use super::{BAD_INPUT, OK};
 use std::io::Write;

@@ -1,9 +1,9 @@
 //! Standard output and standard error of commands.
 //!
-//! - Names and text from foreign files cannot control the terminal: control characters are written as `\u001b`, which is
-//!   the same character in JSON.
-//! - If the reader of standard output closes it (`| head`), the rest of the output is dropped, and the exit code stays that
-//!   of the command.
+//! - Names and text from untrusted files cannot control the terminal: control characters are written as
+//!   `\\u001b`, which denotes the same character in JSON.
+//! - If the reader of standard output closes it (`| head`), the rest of the output is dropped, and the
+//!   command keeps its exit code.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -17,12 +17,13 @@ fn closed() -> bool {
     CLOSED.load(Ordering::Relaxed)
 }
 
-/// Standard output.
+/// Returns standard output.
 pub fn stdout() -> impl Write {
     io::BufWriter::new(Escaped::new(Out(io::stdout().lock())))
 }
 
-/// Standard output for a protocol: a program reads it; each message begins with its length in bytes.
+/// Returns standard output for a protocol that a program reads and in which each message begins with its
+/// length.
 pub fn protocol() -> impl Write {
     Out(io::stdout().lock())
 }
@@ -68,7 +69,7 @@ pub fn emit(message: impl Display) {
     let _ = stderr().write_all(text.as_bytes());
 }
 
-/// Standard error. Writing to it never fails.
+/// Returns standard error. Writing to it never fails.
 pub fn stderr() -> impl Write {
     Escaped::new(Sink(io::stderr()))
 }

@@ -75,7 +75,7 @@ pub fn run(args: &PcodeArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     }
 }
 
-/// Files to check, and the built-in pseudocode that they can call.
+/// The files to check, and the built-in pseudocode that they can call.
 struct Loaded {
     sources: SourceMap,
     files: Vec<FileId>,
@@ -114,7 +114,7 @@ fn check(files: &[PathBuf], json: bool, out: &mut dyn Write) -> anyhow::Result<u
             };
             writeln!(out, "{line}")?;
         }
-        // Errors outside of every block.
+        // Errors outside of all blocks.
         if !report.ok() && report.blocks.iter().all(|b| b.errors.is_empty()) {
             let errors = errors_json(&sources, &report.diagnostics);
             writeln!(out, "{}", json!({"instruction": null, "ok": false, "errors": errors}))?;
@@ -197,8 +197,8 @@ fn eval(
     Ok(tally.code())
 }
 
-/// The checked semantics of pseudocode files for one architecture, by upper-case instruction name. Errors in the files
-/// are returned as [`super::Diagnostics`].
+/// Returns the checked semantics of pseudocode files for one architecture, by upper-case instruction name.
+/// Errors in the files are returned as [`super::Diagnostics`].
 pub fn semantics(files: &[PathBuf], arch: Arch) -> anyhow::Result<BTreeMap<String, Semantics>> {
     let Loaded { sources, files, base, report } = load(files)?;
     if !report.ok() {

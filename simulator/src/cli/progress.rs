@@ -1,4 +1,4 @@
-//! Long runs: a progress bar on the terminal, and Ctrl-C.
+//! Support for long runs: a progress bar on the terminal, and Ctrl-C.
 
 use super::INTERRUPTED;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -11,11 +11,11 @@ use wavesim_engine::sched::dispatch::INTERRUPT;
 /// Whether the command polls [`INTERRUPT`].
 static POLLED: AtomicBool = AtomicBool::new(false);
 
-/// From now on Ctrl-C ends the process with exit code 130.
+/// Makes Ctrl-C end the process with exit code 130.
 pub fn exit_on_interrupt() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // Without a handler Ctrl-C kills the process: not an error.
+        // Without a handler, Ctrl-C kills the process, which is acceptable.
         let _ = ctrlc::set_handler(|| {
             if !POLLED.load(Ordering::Relaxed) || INTERRUPT.swap(true, Ordering::Relaxed) {
                 std::process::exit(INTERRUPTED.into());
@@ -24,7 +24,7 @@ pub fn exit_on_interrupt() {
     });
 }
 
-/// From now on Ctrl-C ends the run of the kernel with a fault; a second Ctrl-C ends the process.
+/// Makes Ctrl-C end the run of the kernel with a fault; a second Ctrl-C ends the process.
 pub fn catch_interrupts() {
     POLLED.store(true, Ordering::Relaxed);
     exit_on_interrupt();
@@ -37,22 +37,22 @@ pub struct Bar {
     shown: bool,
 }
 
-/// Shorter runs show no bar.
+/// Delay before the bar appears.
 const DELAY: Duration = Duration::from_millis(700);
 const TICK: Duration = Duration::from_millis(100);
 
 impl Bar {
-    /// A bar of `total` workgroups; hidden if `quiet` or if standard error is not a terminal.
+    /// Creates a bar of `total` workgroups; hidden if `quiet` or if standard error is not a terminal.
     pub fn new(quiet: bool, total: u64) -> Bar {
         Bar { done: AtomicU64::new(0), total, shown: !quiet && std::io::stderr().is_terminal() }
     }
 
-    /// The counter that the run increments.
+    /// Returns the counter that the run increments.
     pub fn counter(&self) -> &AtomicU64 {
         &self.done
     }
 
-    /// Runs `work` while a thread shows the bar.
+    /// Runs `work` while a thread updates the bar.
     pub fn during<T>(&self, work: impl FnOnce() -> T) -> T {
         if !self.shown {
             return work();

@@ -30,8 +30,8 @@ impl Highlighter for Completions<'_, '_> {}
 impl Validator for Completions<'_, '_> {}
 impl Helper for Completions<'_, '_> {}
 
-/// Runs a script, whose commands are answered as they come. Writes each after the prompt, then its output. Returns false
-/// if a command failed.
+/// Runs a script, and answers its commands as they are read. Writes each command after the prompt, then its
+/// output. Returns false if a command failed.
 pub fn script(
     debugger: &mut Debugger<'_>,
     lines: &mut dyn Iterator<Item = io::Result<String>>,
@@ -53,15 +53,15 @@ pub fn script(
         if flow == Flow::Quit {
             return Ok((succeeded, flow));
         }
-        // Ctrl-C ends the script, not only the present command.
+        // Ctrl-C ends the script, not only the current command.
         if debugger.was_interrupted() {
-            return Ok((false, Flow::More));
+            return Ok((false, Flow::Continue));
         }
     }
-    Ok((succeeded, Flow::More))
+    Ok((succeeded, Flow::Continue))
 }
 
-/// The file that keeps the commands of earlier sessions, by the XDG specification.
+/// Returns the file that keeps the commands of earlier sessions, according to the XDG specification.
 fn history_file() -> Option<PathBuf> {
     let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
     let state = folder("XDG_STATE_HOME").or_else(|| Some(folder("HOME")?.join(".local/state")))?;
@@ -73,12 +73,12 @@ pub fn interact(debugger: &mut Debugger<'_>, out: &mut dyn Write) -> anyhow::Res
     let mut history = DefaultHistory::default();
     let file = history_file();
     if let Some(file) = &file {
-        // There is none in the first session.
+        // The file does not exist in the first session.
         let _ = history.load(file);
     }
     let result = prompt(debugger, &mut history, out);
     if let Some(file) = &file {
-        // A folder that cannot be written to is not a reason to fail.
+        // A folder that is not writable must not cause a failure.
         let folder = file.parent().map(std::fs::create_dir_all);
         let _ = folder.map(|_| history.save(file));
     }
@@ -89,14 +89,14 @@ fn prompt(debugger: &mut Debugger<'_>, kept: &mut DefaultHistory, out: &mut dyn 
     loop {
         let history = std::mem::take(kept);
         out.flush()?;
-        // A new editor for each line: an editor handles Ctrl-C as long as it exists, and while a command runs
-        // Ctrl-C must interrupt the command.
+        // Create a new editor for each line: an editor handles Ctrl-C while it exists, and while a command
+        // runs Ctrl-C must interrupt the command.
         let mut editor: Editor<Completions<'_, '_>, DefaultHistory> =
             Editor::with_history(Config::default(), history)?;
         editor.set_helper(Some(Completions(debugger)));
         let read = editor.readline("(wavesim) ");
         if let Ok(line) = &read {
-            // A line that the history refuses is not an error.
+            // A line that the history rejects is not an error.
             let _ = editor.add_history_entry(line);
         }
         *kept = std::mem::take(editor.history_mut());

@@ -1,9 +1,9 @@
 //! `wavesim serve`: the playground's page, with this process as its engine.
 //!
-//! The page sends the requests of `wavesim_playground` by HTTP. Each page has engines of its own, and numbers its
-//! requests: a stop names the last one that it ends, so that it ends that one whether or not it has begun, and nothing
-//! else. Only pages of this server are answered: requests that name another host or come from another origin are
-//! refused, so that no site that is open in the same browser reaches it.
+//! The page sends the requests of `wavesim_playground` by HTTP. Each page has its own engines and numbers its
+//! requests. A stop names the last request to be stopped: that request ends whether or not it has started,
+//! and later requests are unaffected. The server answers only its own pages. Requests that name another host
+//! or come from another origin are rejected, so that other sites in the same browser cannot reach it.
 
 mod http;
 
@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use wavesim_playground::Playground;
 
-/// The page that was built with the binary: names and contents, or nothing.
+/// The page embedded in the binary: names and contents, or nothing.
 mod embedded {
     include!(concat!(env!("OUT_DIR"), "/page.rs"));
 }
@@ -50,34 +50,34 @@ pub struct ServeArgs {
     pub page: Option<PathBuf>,
 }
 
-/// Connections at most, each with a thread: browsers open six for all pages of a host.
+/// Maximum number of connections, each with a thread: browsers open six for all pages of a host.
 const MAX_CONNECTIONS: usize = 64;
-/// Engines at most: the one that was used the longest ago is dropped.
+/// Maximum number of engines; the least recently used one is dropped.
 const MAX_SESSIONS: usize = 16;
-/// Bytes of a request at most: a code object in base64.
+/// Maximum size of a request, which may hold a code object in base64, in bytes.
 const MAX_REQUEST: u64 = 32 << 20;
-/// How long a request may run, whatever it says.
+/// Maximum duration of a request, regardless of its own limit.
 const MAX_TIME: Duration = Duration::from_secs(600);
 
-/// The number of requests without one, which cannot be stopped before they run.
+/// The number of requests without a number, which cannot be stopped before they run.
 const ALL: u64 = u64::MAX;
 
-/// A request with its number, and where its answer goes.
+/// A request with its number, and the channel for its answer.
 type Job = (u64, String, Sender<String>);
 
-/// An engine: a thread that answers one request after the other, until no sender is left.
+/// An engine: a thread that answers one request after another, until no sender is left.
 struct Engine {
     jobs: Mutex<Sender<Job>>,
-    turns: Mutex<Turns>,
-    /// Ends what the engine runs.
+    requests: Mutex<RequestState>,
+    /// Interrupts the running request.
     interrupt: Arc<AtomicBool>,
 }
 
-/// Which request runs, and which are not to run.
+/// The running request, and the requests that must not run.
 #[derive(Default)]
-struct Turns {
+struct RequestState {
     running: Option<u64>,
-    /// Requests up to this one are stopped.
+    /// The highest number of the stopped requests.
     stopped: u64,
 }
 
@@ -87,50 +87,50 @@ impl Engine {
         let interrupt = Arc::new(AtomicBool::new(false));
         let engine = Arc::new(Engine {
             jobs: Mutex::new(sender),
-            turns: Mutex::default(),
+            requests: Mutex::default(),
             interrupt: interrupt.clone(),
         });
-        // The thread ends when the engine has been dropped.
-        let turns = Arc::downgrade(&engine);
+        // The thread ends when the engine is dropped.
+        let requests = Arc::downgrade(&engine);
         std::thread::spawn(move || {
             let mut playground = Playground::with_interrupt(interrupt);
             for (number, request, answer) in jobs {
-                let begun = turns.upgrade().is_some_and(|engine| engine.begin(number));
+                let begun = requests.upgrade().is_some_and(|engine| engine.start_request(number));
                 let text = match begun {
                     true => playground.request(&request),
                     false => json!({"error": "stopped"}).to_string(),
                 };
-                if let Some(engine) = turns.upgrade() {
-                    lock(&engine.turns).running = None;
+                if let Some(engine) = requests.upgrade() {
+                    lock(&engine.requests).running = None;
                 }
-                // The client may have gone.
+                // The client may have disconnected.
                 let _ = answer.send(text);
             }
         });
         engine
     }
 
-    /// Whether a request is to run; then it does.
-    fn begin(&self, number: u64) -> bool {
-        let mut turns = lock(&self.turns);
-        let begins = number > turns.stopped;
-        turns.running = begins.then_some(number);
+    /// Starts a request, unless it has been stopped. Returns whether it starts.
+    fn start_request(&self, number: u64) -> bool {
+        let mut requests = lock(&self.requests);
+        let begins = number > requests.stopped;
+        requests.running = begins.then_some(number);
         self.interrupt.store(false, Ordering::Relaxed);
         begins
     }
 
-    /// Ends all requests up to this one.
+    /// Stops all requests up to this one.
     fn stop(&self, number: u64) {
-        let mut turns = lock(&self.turns);
+        let mut requests = lock(&self.requests);
         if number < ALL {
-            turns.stopped = turns.stopped.max(number);
+            requests.stopped = requests.stopped.max(number);
         }
-        if turns.running.is_some_and(|running| running <= number) {
+        if requests.running.is_some_and(|running| running <= number) {
             self.interrupt.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Answers a request within a time.
+    /// Answers a request within a time limit.
     fn answer(&self, number: u64, request: String, limit: Duration) -> String {
         let (sender, answers) = channel();
         let sent = lock(&self.jobs).send((number, request, sender)).is_ok();
@@ -153,11 +153,11 @@ impl Drop for Engine {
 struct State {
     /// By path.
     files: BTreeMap<String, Vec<u8>>,
-    /// What the page opens, as JSON.
+    /// The program that the page opens, as JSON.
     program: String,
-    /// Engines by the page's own number, the last used one last.
+    /// Engines by the page's name for them, the most recently used one last.
     sessions: Mutex<Vec<(String, Arc<Engine>)>>,
-    /// Names that requests may have for this server; `None`: it is open to others.
+    /// Names by which requests may address this server; `None` if it is open to others.
     hosts: Option<Vec<String>>,
 }
 
@@ -200,7 +200,7 @@ pub fn run(args: &ServeArgs, _out: &mut dyn Write) -> anyhow::Result<u8> {
             }
             let (state, connections) = (&state, &connections);
             scope.spawn(move || {
-                // The browser may have gone.
+                // The browser may have disconnected.
                 let _ = state.connection(&stream);
                 connections.fetch_sub(1, Ordering::Relaxed);
             });
@@ -209,7 +209,7 @@ pub fn run(args: &ServeArgs, _out: &mut dyn Write) -> anyhow::Result<u8> {
     Ok(super::OK)
 }
 
-/// What browsers call this server. They leave the usual port out.
+/// Returns the names by which browsers address this server. They omit the default port.
 fn names(address: IpAddr, port: u16) -> Vec<String> {
     let host = SocketAddr::new(address, port).to_string();
     let host = host.strip_suffix(&format!(":{port}")).unwrap_or_default().to_string();
@@ -223,7 +223,7 @@ fn names(address: IpAddr, port: u16) -> Vec<String> {
     names
 }
 
-/// The files of a built page, without the WebAssembly module, which a native engine replaces.
+/// Reads the files of a built page, without the WebAssembly module, which the native engine replaces.
 fn page(folder: &Path) -> anyhow::Result<BTreeMap<String, Vec<u8>>> {
     let mut files = BTreeMap::new();
     let mut folders = vec![folder.to_path_buf()];
@@ -241,7 +241,7 @@ fn page(folder: &Path) -> anyhow::Result<BTreeMap<String, Vec<u8>>> {
     Ok(files)
 }
 
-/// Locks, also what a thread that has panicked has locked.
+/// Locks a mutex, ignoring poisoning by a thread that panicked.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
@@ -266,7 +266,7 @@ impl State {
         reader: &mut BufReader<&TcpStream>,
         mut stream: &TcpStream,
     ) -> Result<Answer, Answer> {
-        if !self.is_own(head) {
+        if !self.is_same_origin(head) {
             return Err(Answer::text(403, "this server answers its own pages only"));
         }
         match (head.method.as_str(), head.path.as_str()) {
@@ -291,8 +291,8 @@ impl State {
         }
     }
 
-    /// Whether a request names this host, and comes from one of its pages.
-    fn is_own(&self, head: &Head) -> bool {
+    /// Returns whether a request addresses this host and comes from one of its pages.
+    fn is_same_origin(&self, head: &Head) -> bool {
         let host = head.header("host");
         let origin = head.header("origin").map(|origin| origin.strip_prefix("http://").unwrap_or("?"));
         match &self.hosts {
@@ -300,7 +300,8 @@ impl State {
                 let own = |host: &str| hosts.iter().any(|h| h.eq_ignore_ascii_case(host));
                 host.is_some_and(own) && origin.is_none_or(own)
             }
-            // It cannot know all its names, but a page that it has served has the one that it requests.
+            // The server cannot know all its names, but a page that it has served has the name that the page
+            // requests.
             None => origin.is_none_or(|origin| Some(origin) == host),
         }
     }
@@ -324,7 +325,7 @@ impl State {
         Answer::new(200, kind, bytes.clone())
     }
 
-    /// The engine of a page, started if need be.
+    /// Returns the engine of a page, started if necessary.
     fn engine(&self, name: &str) -> Arc<Engine> {
         let mut sessions = lock(&self.sessions);
         let engine = match sessions.iter().position(|s| s.0 == name) {
@@ -332,7 +333,7 @@ impl State {
             None => Engine::start(),
         };
         if sessions.len() >= MAX_SESSIONS {
-            // What it runs has no page any more.
+            // The page of its running request is presumed gone.
             sessions.remove(0).1.stop(ALL);
         }
         sessions.push((name.to_string(), engine.clone()));
@@ -340,7 +341,7 @@ impl State {
     }
 }
 
-/// The page's name for its engine, and the number of its request.
+/// Returns the page's name for its engine, and the number of the request.
 fn request(head: &Head) -> (&str, u64) {
     let number = head.parameter("request").and_then(|n| n.parse().ok());
     (head.parameter("session").unwrap_or_default(), number.unwrap_or(ALL))
@@ -363,28 +364,28 @@ mod tests {
         State { files: BTreeMap::new(), program: String::new(), sessions: Mutex::default(), hosts }
     }
 
-    fn is_own(state: &State, headers: &str) -> bool {
+    fn is_same_origin(state: &State, headers: &str) -> bool {
         let text = format!("GET / HTTP/1.1\r\n{headers}\r\n");
-        state.is_own(&Head::read(&mut text.as_bytes()).unwrap().unwrap())
+        state.is_same_origin(&Head::read(&mut text.as_bytes()).unwrap().unwrap())
     }
 
     #[test]
-    fn only_own_pages_are_answered() {
+    fn only_own_pages_are_served() {
         let local = state(Some(names(IpAddr::from([127, 0, 0, 1]), 80)));
-        assert!(is_own(&local, "Host: localhost\r\n"));
-        assert!(is_own(&local, "Host: 127.0.0.1\r\nOrigin: http://127.0.0.1\r\n"));
-        assert!(!is_own(&local, "Host: evil.example\r\n"));
-        assert!(!is_own(&local, "Host: localhost\r\nOrigin: http://evil.example\r\n"));
-        assert!(!is_own(&local, "Host: localhost\r\nOrigin: null\r\n"));
-        // Open to others, but not to the pages of others.
+        assert!(is_same_origin(&local, "Host: localhost\r\n"));
+        assert!(is_same_origin(&local, "Host: 127.0.0.1\r\nOrigin: http://127.0.0.1\r\n"));
+        assert!(!is_same_origin(&local, "Host: evil.example\r\n"));
+        assert!(!is_same_origin(&local, "Host: localhost\r\nOrigin: http://evil.example\r\n"));
+        assert!(!is_same_origin(&local, "Host: localhost\r\nOrigin: null\r\n"));
+        // Open to others, but not to the pages of other servers.
         let open = state(None);
-        assert!(is_own(&open, "Host: gpu.example:8000\r\n"));
-        assert!(is_own(&open, "Host: gpu.example:8000\r\nOrigin: http://gpu.example:8000\r\n"));
-        assert!(!is_own(&open, "Host: gpu.example:8000\r\nOrigin: http://evil.example\r\n"));
+        assert!(is_same_origin(&open, "Host: gpu.example:8000\r\n"));
+        assert!(is_same_origin(&open, "Host: gpu.example:8000\r\nOrigin: http://gpu.example:8000\r\n"));
+        assert!(!is_same_origin(&open, "Host: gpu.example:8000\r\nOrigin: http://evil.example\r\n"));
     }
 
     #[test]
-    fn a_stop_ends_what_it_names_and_nothing_else() {
+    fn a_stop_ends_only_the_named_requests() {
         let run = json!({
             "op": "run", "max_instructions": 1_000_000_000_000_000u64,
             "program": {"text": "---\nlocal = 32, 1, 1\n---\nloop:\n  s_branch loop\n"},
@@ -395,7 +396,7 @@ mod tests {
             let running = scope.spawn(|| one.answer(1, run.to_string(), limit));
             let other = scope.spawn(|| two.answer(1, run.to_string(), Duration::from_secs(2)));
             std::thread::sleep(Duration::from_millis(300));
-            // Waits for its turn, and is stopped before it gets it.
+            // This request waits for its turn, and is stopped before it starts.
             let waiting = scope.spawn(|| one.answer(2, run.to_string(), limit));
             std::thread::sleep(Duration::from_millis(100));
             one.stop(2);

@@ -3,7 +3,7 @@
 use wavesim_isa::arch::{Arch, PROCESSORS, Processor};
 use wavesim_loader::code_object::Wish;
 
-/// The architecture, by its name or by a processor.
+/// The architecture, given by its name or by a processor.
 #[derive(Debug, Default, Clone, clap::Args)]
 pub struct Target {
     /// Architecture: rdna3, rdna3.5, rdna4, cdna3, cdna4 or riscv_gpu
@@ -15,27 +15,27 @@ pub struct Target {
 }
 
 impl Target {
-    /// The architecture, if one is given.
+    /// Returns the architecture, if one is given.
     pub fn arch(&self) -> Option<Arch> {
         self.arch.or(self.mcpu.map(|p| p.arch))
     }
 
-    /// The name of the processor, if one is given.
+    /// Returns the name of the processor, if one is given.
     pub fn mcpu_name(&self) -> Option<String> {
         self.mcpu.map(|p| p.name.to_string())
     }
 
-    /// The code object to select in a bundle.
+    /// Returns the criteria for selecting a code object in a bundle.
     pub fn wish(&self) -> Wish {
         Wish { processor: self.mcpu_name(), arch: self.arch() }
     }
 
-    /// The architecture; RDNA 3 if none is given.
+    /// Returns the architecture, or RDNA 3 if none is given.
     pub fn arch_or_default(&self) -> Arch {
         self.arch().unwrap_or(Arch::Rdna3)
     }
 
-    /// The architecture; all if none is given.
+    /// Returns the architecture, or all if none is given.
     pub fn archs(&self) -> Vec<Arch> {
         self.arch().map_or(Arch::ALL.to_vec(), |a| vec![a])
     }

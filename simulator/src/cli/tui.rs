@@ -20,10 +20,11 @@ pub struct TuiArgs {
 }
 
 impl TuiArgs {
-    /// Opens the kernel, and passes the full-screen debugger at the start of the run. Long commands poll `interrupt`.
+    /// Opens the kernel, and passes the full-screen debugger at the start of the run to `body`. Long commands
+    /// poll `interrupt`.
     ///
     /// # Errors
-    /// What is wrong with the kernel or the launch.
+    /// The kernel or the launch is invalid.
     pub fn with_app<R>(
         &self,
         interrupt: fn() -> bool,
@@ -40,7 +41,7 @@ impl TuiArgs {
     }
 }
 
-/// The text of a file that debug information names: where the compiler found it, or beside the code object.
+/// Reads a file that debug information names, from the compiler's path or next to the code object.
 fn text_of(file: &SourceFile, folder: &Path) -> Option<String> {
     let last = file.path.rsplit(['/', '\\']).next().unwrap_or(&file.path);
     let places = [PathBuf::from(&file.path), folder.join(&*file.name), folder.join(last)];
@@ -54,7 +55,7 @@ pub fn run(args: &TuiArgs, _out: &mut dyn Write) -> anyhow::Result<u8> {
     args.with_app(tui::poll_interrupt, |app| {
         let mut terminal = ratatui::try_init()?;
         let result = tui::run(app, &mut terminal);
-        // The terminal is restored even after an error.
+        // Restore the terminal even after an error.
         ratatui::try_restore()?;
         result?;
         Ok(OK)

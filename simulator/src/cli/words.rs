@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use wavesim_machine::memory::Memory;
 
-/// Words that are shown without `--full`.
+/// Maximum number of words shown without `--full`.
 const SHOWN: usize = 100;
 
 /// Prints `Memory[addr]: value` for the first [`SHOWN`] words, or for all.
@@ -23,7 +23,7 @@ pub fn show(memory: &Memory, full: bool, out: &mut dyn Write) -> io::Result<()> 
     Ok(())
 }
 
-/// All words as JSON: `data[i]` is the word at `addresses[i]`.
+/// Returns all words as JSON: `data[i]` is the word at `addresses[i]`.
 pub fn json(memory: &Memory) -> Value {
     let (addresses, data): (Vec<u32>, Vec<u32>) = memory.touched().unzip();
     json!({ "dtype": "u32", "shape": [data.len()], "addresses": addresses, "data": data })

@@ -6,60 +6,60 @@ use wavesim_debug::command::{Debugger, Flow};
 use wavesim_debug::stop::Stop;
 use wavesim_debug::timeline::Timeline;
 
-/// Everything the screen shows.
+/// The state of the screen.
 pub struct App<'a> {
     /// The debugging session.
     pub debugger: Debugger<'a>,
     /// The output of the last command.
     pub output: String,
-    /// The command that is being typed after `:`.
+    /// The command being typed after `:`.
     pub input: Option<String>,
-    /// A command that runs the kernel, once the screen says so.
+    /// A command that will run the kernel once the screen has been redrawn.
     pub pending: Option<String>,
-    /// What the lower right part shows.
+    /// The pane in the lower right part.
     pub pane: Pane,
     /// The first visible line of the output, or of the help on keys.
     pub output_at: u16,
-    /// The texts of the files that debug information names, where they were found.
+    /// The texts of the files that debug information names, as far as they were found.
     pub sources: Vec<Option<String>>,
-    /// Whether the instructions are shown even if there is source.
+    /// Whether the instructions are shown even if source is available.
     pub disassembly: bool,
-    /// The selected line of the source, while it is not the line of the wave.
+    /// The selected line of the source, if it differs from the line of the wave.
     pub cursor: Option<usize>,
     /// The first visible VGPR.
     pub first_vgpr: u32,
-    /// The first visible lane. Drawing keeps the selected lane visible.
+    /// The first visible lane. Drawing scrolls it to keep the selected lane visible.
     pub first_lane: u32,
-    /// How registers and memory are shown.
+    /// The number format of registers and memory.
     pub numbers: Numbers,
     /// The VGPR of the heat map.
     pub heat: Option<u32>,
     /// The first visible address of memory.
     pub memory_at: u64,
-    /// Index of the argument that it belongs to.
+    /// Index of the argument that contains it.
     pub argument: usize,
     /// The first visible offset of LDS and of scratch.
     pub local_at: u64,
-    /// The registers before the last command, to show what changed.
-    pub before: Before,
+    /// The registers before the last command, to highlight changes.
+    pub previous: PreviousRegisters,
 }
 
-/// What the upper left part shows.
+/// The contents of the upper left part.
 pub enum Listing<'l> {
     /// The source of a text kernel or an assembly file.
     Kernel {
-        /// Its file.
+        /// Name of the file.
         name: &'l str,
-        /// All of it.
+        /// The full text.
         text: &'l str,
     },
     /// A file that debug information names.
     File {
         /// Index in the program's list.
         file: usize,
-        /// As debug information has it.
+        /// The name in debug information.
         name: &'l str,
-        /// All of it.
+        /// The full text.
         text: &'l str,
     },
     /// The instructions.
@@ -67,7 +67,7 @@ pub enum Listing<'l> {
 }
 
 impl Listing<'_> {
-    /// The first line and the last one, of a program with so many instructions.
+    /// Returns the first and the last line, for a program of `instructions` instructions.
     pub fn lines(&self, instructions: usize) -> (usize, usize) {
         match self {
             Listing::Kernel { text, .. } | Listing::File { text, .. } => (1, text.lines().count().max(1)),
@@ -78,36 +78,36 @@ impl Listing<'_> {
 
 /// The registers of a wave at an earlier time.
 #[derive(Default)]
-pub struct Before {
+pub struct PreviousRegisters {
     /// The wave.
     pub wave: usize,
     /// SGPRs by operand code.
     pub sgprs: Vec<u32>,
-    /// VGPRs, the lanes of each together.
+    /// VGPRs, with the lanes of each one contiguous.
     pub vgprs: Vec<u32>,
 }
 
-impl Before {
-    /// The present registers of a wave.
-    fn of(timeline: &Timeline<'_>, wave: usize) -> Before {
+impl PreviousRegisters {
+    /// Captures the current registers of a wave.
+    fn of(timeline: &Timeline<'_>, wave: usize) -> PreviousRegisters {
         let w = timeline.wave(wave);
         let vgprs = (0..256).flat_map(|r| (0..w.size()).map(move |l| (l, r))).map(|(l, r)| w.vgpr(l, r));
-        Before { wave, sgprs: w.sgprs.to_vec(), vgprs: vgprs.collect() }
+        PreviousRegisters { wave, sgprs: w.sgprs.to_vec(), vgprs: vgprs.collect() }
     }
 
-    /// A VGPR in a lane of a wave of `size` lanes.
+    /// Returns a VGPR in a lane of a wave of `size` lanes.
     pub fn vgpr(&self, size: u32, lane: u32, register: u32) -> Option<u32> {
         self.vgprs.get((register * size + lane) as usize).copied()
     }
 }
 
-/// The most important keys, in the last two lines of the screen, at most 80 columns wide.
+/// The most important keys, shown in the last two lines of the screen; at most 80 columns wide.
 pub const KEYS: [&str; 2] = [
     "s step  a all waves  n next  c continue  b back  r reverse  Esc stop  B break",
     "Tab pane  ←→ lane  ↑↓ scroll  t type  y why  PgUp source  : command  ? keys  q",
 ];
 
-/// What all keys do.
+/// The help on all keys.
 pub const HELP: &str = "\
 s        step: one instruction of this wave
 a        one instruction of every wave
@@ -137,10 +137,10 @@ q        quit
 ";
 
 impl<'a> App<'a> {
-    /// The screen at the start of a session.
+    /// Creates the screen at the start of a session.
     pub fn new(debugger: Debugger<'a>) -> App<'a> {
         let memory_at = debugger.timeline.prepared.buffers.first().map_or(0, |b| b.address);
-        let before = Before::of(&debugger.timeline, 0);
+        let before = PreviousRegisters::of(&debugger.timeline, 0);
         App {
             debugger,
             output: String::new(),
@@ -158,7 +158,7 @@ impl<'a> App<'a> {
             memory_at,
             argument: 0,
             local_at: 0,
-            before,
+            previous: before,
         }
     }
 
@@ -168,7 +168,7 @@ impl<'a> App<'a> {
             return Flow::Quit;
         }
         if self.input.is_some() {
-            return self.typed(key.code);
+            return self.edit_command(key.code);
         }
         match key.code {
             KeyCode::Char('q') => return Flow::Quit,
@@ -222,7 +222,7 @@ impl<'a> App<'a> {
             KeyCode::Home => self.cursor = None,
             _ => {}
         }
-        Flow::More
+        Flow::Continue
     }
 
     fn show(&mut self, pane: Pane) {
@@ -231,8 +231,8 @@ impl<'a> App<'a> {
     }
 
     /// Handles a key while a command is typed.
-    fn typed(&mut self, code: KeyCode) -> Flow {
-        let Some(text) = &mut self.input else { return Flow::More };
+    fn edit_command(&mut self, code: KeyCode) -> Flow {
+        let Some(text) = &mut self.input else { return Flow::Continue };
         match code {
             KeyCode::Esc => self.input = None,
             KeyCode::Backspace => drop(text.pop()),
@@ -256,24 +256,24 @@ impl<'a> App<'a> {
             }
             _ => {}
         }
-        Flow::More
+        Flow::Continue
     }
 
-    /// Executes the command that waits for the screen, if there is one.
+    /// Executes the pending command, if there is one.
     pub fn run_pending(&mut self) -> Flow {
         match self.pending.take() {
             Some(line) => self.command(&line),
-            None => Flow::More,
+            None => Flow::Continue,
         }
     }
 
     /// Executes a command of the debugger.
     pub fn command(&mut self, line: &str) -> Flow {
         let wave = self.debugger.focus.wave;
-        let before = Before::of(&self.debugger.timeline, wave);
+        let before = PreviousRegisters::of(&self.debugger.timeline, wave);
         let time = self.debugger.timeline.time();
         let (result, flow) = self.debugger.execute(line);
-        self.before = before;
+        self.previous = before;
         self.output_at = 0;
         if self.debugger.timeline.time() != time || self.debugger.focus.wave != wave {
             self.cursor = None;
@@ -282,7 +282,7 @@ impl<'a> App<'a> {
         flow
     }
 
-    /// Why the run stopped, in one line.
+    /// Returns the reason for the last stop in one line.
     pub fn reason(&self) -> String {
         if self.pending.is_some() {
             return "running… (Esc stops)".to_string();
@@ -296,7 +296,8 @@ impl<'a> App<'a> {
         }
     }
 
-    /// What the upper left part shows: the kernel's source, or that of the wave's instruction, or the instructions.
+    /// Returns the contents of the upper left part: the kernel's source, the source file of the wave's
+    /// instruction, or the instructions.
     pub fn listing(&self) -> Listing<'_> {
         let prepared = self.debugger.timeline.prepared;
         if self.disassembly {
@@ -318,14 +319,15 @@ impl<'a> App<'a> {
         }
     }
 
-    /// Index of the instruction that the selected wave is at, or was at last.
+    /// Returns the index of the current or last instruction of the selected wave.
     fn instruction(&self) -> usize {
         let program = &self.debugger.timeline.prepared.program;
         let pc = self.debugger.timeline.wave(self.debugger.focus.wave).pc;
         program.pcs.partition_point(|p| *p < pc).min(program.pcs.len().saturating_sub(1))
     }
 
-    /// The line of an instruction in a listing, from 1, or its index, from 0, among the instructions.
+    /// Returns the line of an instruction in a listing, counted from 1, or its index among the instructions,
+    /// counted from 0.
     pub fn line_of(&self, listing: &Listing<'_>, at: usize) -> Option<usize> {
         let program = &self.debugger.timeline.prepared.program;
         match listing {
@@ -338,12 +340,12 @@ impl<'a> App<'a> {
         }
     }
 
-    /// The line that `B` refers to, or an instruction.
+    /// Returns the line or instruction to which `B` applies.
     pub fn selected_line(&self) -> usize {
         self.cursor.unwrap_or_else(|| self.line_of_wave())
     }
 
-    /// The line, or the instruction, of the selected wave.
+    /// Returns the line or instruction of the selected wave.
     pub fn line_of_wave(&self) -> usize {
         let listing = self.listing();
         (0..=self.instruction()).rev().find_map(|at| self.line_of(&listing, at)).unwrap_or(0)
@@ -377,7 +379,7 @@ impl<'a> App<'a> {
         };
     }
 
-    /// Shows memory; if it is shown already, that of the next argument.
+    /// Shows memory; if memory is shown already, that of the next argument.
     fn next_memory(&mut self) {
         let buffers = &self.debugger.timeline.prepared.buffers;
         if self.pane == Pane::Memory && !buffers.is_empty() {

@@ -1,7 +1,8 @@
 //! Drawing of the full-screen debugger.
 //!
-//! From the top: where the wave is and why the run stopped; source and waves, with a map of the lanes where there is room;
-//! scalars and the panes with tabs, with the output of the last command below them where there is room; keys.
+//! From top to bottom: the position of the wave and the reason for the stop; source and waves, with a map of
+//! the lanes if space permits; scalars and the panes with tabs, with the output of the last command below
+//! them if space permits; keys.
 
 use super::app::{App, HELP, KEYS, Listing};
 use super::panes::{Numbers, Pane};
@@ -18,11 +19,11 @@ use wavesim_engine::sched::group::Status;
 use wavesim_machine::exec::effects::{File, register_name};
 use wavesim_machine::state::wave::M0;
 
-/// From so many columns on, the lanes have a map.
+/// Minimum width, in columns, for the map of lanes.
 const WIDE: u16 = 110;
-/// Columns of the list of waves: the others are the source's.
+/// Width of the list of waves; the source takes the rest.
 const WAVES: u16 = 30;
-/// From so many lines on, the output has a part of its own.
+/// Minimum height, in lines, for a separate output area.
 const TALL: u16 = 36;
 
 /// Adds a colour, unless `NO_COLOR` is set (no-color.org).
@@ -34,7 +35,7 @@ fn changed() -> Style {
     colour(Style::new().add_modifier(Modifier::BOLD), Color::Yellow)
 }
 
-/// Draws the screen. Keeps the selected lane among the visible ones.
+/// Draws the screen, keeping the selected lane visible.
 pub fn screen(frame: &mut Frame<'_>, app: &mut App<'_>) {
     let area = frame.area();
     let strip = if area.height >= TALL { (area.height / 5).min(12) } else { 0 };
@@ -83,9 +84,9 @@ pub fn screen(frame: &mut Frame<'_>, app: &mut App<'_>) {
     frame.render_widget(Paragraph::new(last), bottom);
 }
 
-/// Where the wave is, and why the run stopped.
+/// Draws the position of the wave and the reason for the stop.
 fn draw_title(frame: &mut Frame<'_>, app: &App<'_>, area: Rect) {
-    let place = view::place(&app.debugger.timeline, app.debugger.focus.wave);
+    let place = view::position(&app.debugger.timeline, app.debugger.focus.wave);
     let bad =
         |stop: &Stop| matches!(stop, Stop::Fault(_) | Stop::Finding(_) | Stop::Deadlock | Stop::Limit(_));
     let wrong = app.output.starts_with("error: ") || app.debugger.stops.iter().any(bad);
@@ -95,7 +96,7 @@ fn draw_title(frame: &mut Frame<'_>, app: &App<'_>, area: Rect) {
     frame.render_widget(Paragraph::new(lines), area);
 }
 
-/// The names of the panes, the present one reversed.
+/// Returns the names of the panes, the current one reversed.
 fn tabs(app: &App<'_>) -> Line<'static> {
     let mut spans = Vec::new();
     for pane in Pane::ALL {
@@ -105,7 +106,7 @@ fn tabs(app: &App<'_>) -> Line<'static> {
     Line::from(spans)
 }
 
-/// What the present pane shows.
+/// Returns the title of the current pane.
 fn pane_title(app: &App<'_>) -> String {
     let timeline = &app.debugger.timeline;
     let numbers = app.numbers.name();
@@ -129,12 +130,12 @@ fn pane_title(app: &App<'_>) -> String {
     }
 }
 
-/// Text from a line on. Long lines are wrapped.
+/// Draws text starting at a line. Long lines are wrapped.
 fn draw_text(frame: &mut Frame<'_>, text: &str, from: u16, area: Rect) {
     frame.render_widget(Paragraph::new(text).wrap(Wrap { trim: false }).scroll((from, 0)), area);
 }
 
-/// The source, or the instructions, around the selected line.
+/// Draws the source, or the instructions, around the selected line.
 fn draw_source(frame: &mut Frame<'_>, app: &App<'_>, area: Rect) {
     let timeline = &app.debugger.timeline;
     let program = &timeline.prepared.program;
@@ -163,7 +164,7 @@ fn draw_source(frame: &mut Frame<'_>, app: &App<'_>, area: Rect) {
     let lines: Vec<Line<'_>> = match &listing {
         Listing::Kernel { text, .. } | Listing::File { text, .. } => {
             let shown = (1usize..).zip(text.lines()).skip(top - 1).take(height);
-            // (A tab is one character for the terminal's columns.)
+            // (The terminal library treats a tab as a single column.)
             shown.map(|(n, text)| line(n, &text.replace('\t', "    "), format!("{n:>4}"))).collect()
         }
         Listing::Instructions => (top..=last)
@@ -214,7 +215,7 @@ fn draw_waves(frame: &mut Frame<'_>, app: &App<'_>, area: Rect) {
     frame.render_widget(Paragraph::new(lines).block(Block::bordered().title(title)), area);
 }
 
-/// A cell for each lane: EXEC, or a register's value between the smallest and the largest one.
+/// Draws a cell for each lane: EXEC, or a register's value between the smallest and the largest one.
 fn draw_map(frame: &mut Frame<'_>, app: &App<'_>, area: Rect) {
     let focus = app.debugger.focus;
     let w = app.debugger.timeline.wave(focus.wave);
@@ -256,8 +257,8 @@ fn draw_map(frame: &mut Frame<'_>, app: &App<'_>, area: Rect) {
         (Some(r), Some((low, high))) if low <= high => Line::from(format!(
             "{} from {} to {}",
             register_name(arch, File::Vgpr, r as u16, 1),
-            super::panes::general(low),
-            super::panes::general(high)
+            super::panes::format_general(low),
+            super::panes::format_general(high)
         )),
         _ => Line::from(format!("{count} of {} lanes active", w.size())),
     });
@@ -278,8 +279,8 @@ fn draw_scalars(frame: &mut Frame<'_>, app: &App<'_>, area: Rect) {
         lines.push(Line::from(format!("vcc  {:0digits$x}", w.vcc())));
         lines.push(Line::from(format!("scc {}  m0 {:x}", w.scc, w.sgprs[M0])));
     }
-    let before = |r: usize| app.before.sgprs.get(r).copied().filter(|_| app.before.wave == focus.wave);
-    // The registers that the program names, are not 0, or have just changed.
+    let before = |r: usize| app.previous.sgprs.get(r).copied().filter(|_| app.previous.wave == focus.wave);
+    // Registers that the program names, that are not 0, or that have just changed.
     let codes = view::scalar_codes(arch).into_iter().map(usize::from);
     let shown = codes.filter(|r| {
         w.sgprs[*r] != 0
@@ -306,7 +307,7 @@ fn draw_vgprs(frame: &mut Frame<'_>, app: &mut App<'_>, area: Rect) {
     let width = app.numbers.width().max(7);
     let w = app.debugger.timeline.wave(focus.wave);
     let columns = ((area.width as u32).saturating_sub(5) / (width as u32 + 1)).clamp(1, w.size());
-    // The selected lane stays visible.
+    // Keep the selected lane visible.
     let first =
         app.first_lane.min(focus.lane).max((focus.lane + 1).saturating_sub(columns)).min(w.size() - columns);
     let lanes = first..first + columns;
@@ -325,9 +326,9 @@ fn draw_vgprs(frame: &mut Frame<'_>, app: &mut App<'_>, area: Rect) {
         let written = w.is_written(r);
         for lane in lanes.clone() {
             let value = w.vgpr(lane, r);
-            let before = app.before.vgpr(w.size(), lane, r).filter(|_| app.before.wave == focus.wave);
+            let before = app.previous.vgpr(w.size(), lane, r).filter(|_| app.previous.wave == focus.wave);
             let mut style = if before.is_some_and(|b| b != value) { changed() } else { Style::new() };
-            // Inactive lanes are dimmed, and so is what nothing has written.
+            // Inactive lanes and unwritten registers are dimmed.
             if w.exec() >> lane & 1 == 0 || !written {
                 style = style.add_modifier(Modifier::DIM);
             }
@@ -341,7 +342,7 @@ fn draw_vgprs(frame: &mut Frame<'_>, app: &mut App<'_>, area: Rect) {
     frame.render_widget(Paragraph::new(lines), area);
 }
 
-/// Dwords in rows, a power of two in each.
+/// Returns the number of dwords per row, a power of two.
 fn dwords(area: Rect, label: usize, numbers: Numbers) -> u64 {
     let room = (area.width as usize).saturating_sub(label) / (numbers.width() + 1);
     [16, 8, 4, 2].into_iter().find(|n| *n <= room).unwrap_or(1) as u64
@@ -349,7 +350,7 @@ fn dwords(area: Rect, label: usize, numbers: Numbers) -> u64 {
 
 fn draw_memory(frame: &mut Frame<'_>, app: &App<'_>, area: Rect) {
     let memory = app.debugger.timeline.memory();
-    // An address of 48 bits.
+    // Space for a 48-bit address.
     let count = dwords(area, 13, app.numbers);
     let cell = |at: u64| memory.load::<4>(at).ok().map(u32::from_le_bytes);
     let lines: Vec<Line<'_>> = (0..area.height as u64)
@@ -361,7 +362,7 @@ fn draw_memory(frame: &mut Frame<'_>, app: &App<'_>, area: Rect) {
     frame.render_widget(Paragraph::new(lines), area);
 }
 
-/// LDS, or the scratch of the selected lane.
+/// Draws LDS, or the scratch of the selected lane.
 fn draw_local(frame: &mut Frame<'_>, app: &App<'_>, area: Rect) {
     let (space, name) = if app.pane == Pane::Lds { (Space::Lds, "LDS") } else { (Space::Scratch, "scratch") };
     let timeline = &app.debugger.timeline;

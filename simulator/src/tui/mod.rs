@@ -1,7 +1,8 @@
 //! The full-screen debugger: source, waves, registers by lane and memory, on a terminal of at least 80x24 characters.
 //!
-//! [`app`] has the state and the keys, [`panes`] what the panes are, [`draw`] the screen. Every change of the run goes through
-//! [`wavesim_debug::command::Debugger`], so that a key does the same as the command of that name.
+//! [`app`] has the state and the keys, [`panes`] the panes and number formats, [`draw`] the screen. Every
+//! change of the run goes through [`wavesim_debug::command::Debugger`], so that a key does the same as the
+//! command of that name.
 
 pub mod app;
 pub mod draw;
@@ -15,7 +16,7 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 use wavesim_debug::command::Flow;
 
-/// Keys pressed while a command ran. They are handled after it.
+/// Keys pressed while a command runs. They are handled afterwards.
 static TYPED_AHEAD: Mutex<VecDeque<KeyEvent>> = Mutex::new(VecDeque::new());
 
 fn typed_ahead() -> MutexGuard<'static, VecDeque<KeyEvent>> {
@@ -27,7 +28,7 @@ pub fn run(app: &mut App<'_>, terminal: &mut DefaultTerminal) -> std::io::Result
     loop {
         terminal.draw(|frame| draw::screen(frame, app))?;
         if app.pending.is_some() {
-            // The screen says that the kernel runs.
+            // The screen shows that the kernel runs.
             if app.run_pending() == Flow::Quit {
                 return Ok(());
             }
@@ -44,7 +45,7 @@ pub fn run(app: &mut App<'_>, terminal: &mut DefaultTerminal) -> std::io::Result
     }
 }
 
-/// Polled while a command runs: whether Esc or Ctrl-C was pressed.
+/// Returns whether Esc or Ctrl-C was pressed; polled while a command runs.
 pub fn poll_interrupt() -> bool {
     // If the terminal is gone, `read` fails, and the command is interrupted.
     while event::poll(Duration::ZERO).unwrap_or(true) {
@@ -52,7 +53,7 @@ pub fn poll_interrupt() -> bool {
             Ok(Event::Key(key)) => {
                 let control = key.modifiers.contains(KeyModifiers::CONTROL);
                 if key.code == KeyCode::Esc || control && key.code == KeyCode::Char('c') {
-                    // It also cancels keys typed before it.
+                    // This also cancels keys typed before it.
                     typed_ahead().clear();
                     return true;
                 }

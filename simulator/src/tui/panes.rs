@@ -1,6 +1,6 @@
-//! The panes of the lower right part, and how numbers are shown in them.
+//! The panes of the lower right part, and their number formats.
 
-/// What the lower right part shows.
+/// A pane of the lower right part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pane {
     /// VGPRs by lane.
@@ -22,7 +22,7 @@ impl Pane {
     pub const ALL: [Pane; 6] =
         [Pane::Vgprs, Pane::Memory, Pane::Lds, Pane::Scratch, Pane::Output, Pane::Keys];
 
-    /// The name on the tab.
+    /// Returns the name on the tab.
     pub fn name(self) -> &'static str {
         match self {
             Pane::Vgprs => "VGPRs",
@@ -34,18 +34,18 @@ impl Pane {
         }
     }
 
-    /// The pane of the next tab.
+    /// Returns the pane of the next tab.
     pub fn next(self) -> Pane {
         Pane::ALL[(self as usize + 1) % Pane::ALL.len()]
     }
 
-    /// The pane of the previous tab.
+    /// Returns the pane of the previous tab.
     pub fn previous(self) -> Pane {
         Pane::ALL[(self as usize + Pane::ALL.len() - 1) % Pane::ALL.len()]
     }
 }
 
-/// How a dword is shown.
+/// The number format of a dword.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say what the types are")]
 pub enum Numbers {
@@ -59,7 +59,7 @@ pub enum Numbers {
 impl Numbers {
     const ALL: [Numbers; 5] = [Numbers::Hex, Numbers::U32, Numbers::I32, Numbers::F32, Numbers::F16];
 
-    /// The name in titles.
+    /// Returns the name in titles.
     pub fn name(self) -> &'static str {
         match self {
             Numbers::Hex => "hex",
@@ -70,12 +70,12 @@ impl Numbers {
         }
     }
 
-    /// The next one.
+    /// Returns the next format.
     pub fn next(self) -> Numbers {
         Numbers::ALL[(self as usize + 1) % Numbers::ALL.len()]
     }
 
-    /// Columns that a number takes at most.
+    /// Returns the maximum width of a number in columns.
     pub fn width(self) -> usize {
         match self {
             Numbers::Hex => 8,
@@ -86,33 +86,33 @@ impl Numbers {
         }
     }
 
-    /// A dword as text.
+    /// Formats a dword.
     pub fn show(self, bits: u32) -> String {
         match self {
             Numbers::Hex => format!("{bits:08x}"),
             Numbers::U32 => bits.to_string(),
             Numbers::I32 => (bits as i32).to_string(),
-            Numbers::F32 => general(f32::from_bits(bits) as f64),
+            Numbers::F32 => format_general(f32::from_bits(bits) as f64),
             Numbers::F16 => {
                 let half =
                     |bits: u32| match wavesim_debug::expr::read_as(bits as u64, wavesim_array::DType::F16) {
                         wavesim_debug::expr::Value::Float(v) => v,
                         wavesim_debug::expr::Value::Int(v) => v as f64,
                     };
-                // Eight columns hold any f16 of five digits.
-                format!("{} {}", short(half(bits & 0xffff)), short(half(bits >> 16)))
+                // Eight columns hold any f16 with five digits.
+                format!("{} {}", format_short(half(bits & 0xffff)), format_short(half(bits >> 16)))
             }
         }
     }
 }
 
-fn short(value: f64) -> String {
-    let text = general(value);
+fn format_short(value: f64) -> String {
+    let text = format_general(value);
     if text.len() <= 8 { text } else { format!("{value:.1e}") }
 }
 
-/// A number with six significant digits, as `%g` of C prints it.
-pub fn general(value: f64) -> String {
+/// Formats a number with six significant digits, like `%g` in C.
+pub fn format_general(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return match () {
             () if value.is_nan() => "nan".to_string(),
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn numbers_as_c_prints_them() {
-        // The right column is what printf("%g") prints.
+        // The right column is the output of printf("%g").
         for (value, text) in [
             (0.0, "0"),
             (-0.0, "-0"),
@@ -157,7 +157,7 @@ mod tests {
             (f64::INFINITY, "inf"),
             (f64::NAN, "nan"),
         ] {
-            assert_eq!(general(value), text, "{value:?}");
+            assert_eq!(format_general(value), text, "{value:?}");
         }
         for numbers in Numbers::ALL {
             for bits in [0, 1, 0xffff_ffff, 0x8000_0000, 0xff7f_ffff, 0x8000_0001, 0xfbff_83ff] {

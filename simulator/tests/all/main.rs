@@ -1,4 +1,4 @@
-//! The command `wavesim` as a process, on pipes and terminals.
+//! Tests of the command `wavesim` as a process, on pipes and terminals.
 #![cfg(unix)]
 
 mod command_line;

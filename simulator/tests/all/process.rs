@@ -1,4 +1,4 @@
-//! The command as a process: Ctrl-C, the progress bar, standard streams.
+//! Tests of the command as a process: Ctrl-C, the progress bar, standard streams.
 
 use crate::terminal::{Terminal, file, workspace};
 use std::io::{BufRead, BufReader, Write};
@@ -43,7 +43,7 @@ fn interrupted(command: &str, more: &[&str]) -> (Option<i32>, String, String) {
     let mut text = String::new();
     out.read_line(&mut text).unwrap();
     interrupt(child.id());
-    // Keep reading the pipe, or the process would block.
+    // Keep reading the pipe; otherwise the process would block.
     let rest = std::io::read_to_string(out).unwrap();
     let output = child.wait_with_output().unwrap();
     text.push_str(&rest);
@@ -51,7 +51,7 @@ fn interrupted(command: &str, more: &[&str]) -> (Option<i32>, String, String) {
 }
 
 #[test]
-fn ctrl_c_says_where_every_wave_stands() {
+fn ctrl_c_reports_the_position_of_every_wave() {
     let (code, out, errors) = interrupted("run", &["--trace", "-", "--trace-wave", "0"]);
     assert_eq!(code, Some(130), "{errors}");
     assert!(errors.contains("stopped after") && errors.contains("wave 0 at line "), "{errors}");
@@ -67,7 +67,7 @@ fn ctrl_c_in_machine_output_is_a_fault() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // With JSON output, `print` writes to standard error: the second wave has started.
+    // With JSON output, `print` writes to standard error. Its line shows that the second wave has started.
     let mut errors = BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
     errors.read_line(&mut line).unwrap();
@@ -83,7 +83,7 @@ fn ctrl_c_in_machine_output_is_a_fault() {
     assert!(json.contains("\"kind\":\"interrupted\""), "{json}");
 }
 
-/// Whether a process has installed its handler for Ctrl-C.
+/// Returns whether a process has installed its handler for Ctrl-C.
 #[cfg(target_os = "linux")]
 fn catches_interrupts(id: u32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap();
@@ -95,7 +95,7 @@ fn catches_interrupts(id: u32) -> bool {
 #[test]
 fn ctrl_c_ends_commands_that_run_no_kernel() {
     let mut child = wavesim(&["asm", "-"]).stdin(Stdio::piped()).spawn().unwrap();
-    // Kept open, so that the process waits for more input.
+    // Keep the pipe open, so that the process waits for more input.
     let input = child.stdin.take();
     let started = std::time::Instant::now();
     while !catches_interrupts(child.id()) {
@@ -115,7 +115,7 @@ fn ctrl_c_ends_a_script_of_the_debugger() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // The first line comes before the first command, which does not end; by then Ctrl-C is caught.
+    // The first line precedes the first command, which does not end; by then Ctrl-C is caught.
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
     stdout.read_line(&mut String::new()).unwrap();
     interrupt(child.id());
@@ -124,7 +124,7 @@ fn ctrl_c_ends_a_script_of_the_debugger() {
     assert!(out.contains("interrupted") && out.matches("(wavesim) continue").count() == 1, "{out}");
 }
 
-/// Many slow workgroups: long enough for the bar to appear.
+/// Many slow workgroups: the run is long enough for the bar to appear.
 const LONG: &str = "\
 ---
 local = 32, 1, 1
@@ -146,13 +146,13 @@ fn progress_is_shown_on_a_terminal() {
     t.press("\x03");
     let (status, sent) = t.end();
     assert_eq!(status.code(), Some(130));
-    // The bar is gone before the message comes.
+    // The bar is cleared before the message appears.
     let bar = sent.rfind("/4000 workgroups").unwrap();
     assert!(sent[bar..].contains("stopped after"), "{sent}");
 }
 
 #[test]
-fn no_progress_where_it_is_not_wanted() {
+fn progress_can_be_disabled() {
     let path = file("quiet.rdna", LONG);
     for flag in ["--quiet", "--json"] {
         let t = Terminal::start(&["run", &path, flag, "--max-instructions", "60000000"], &[]);
@@ -199,7 +199,7 @@ fn piped_commands_are_answered_as_they_come() {
     assert!(child.wait().unwrap().success());
 }
 
-/// An HTTP request: the status and the body.
+/// Sends an HTTP request. Returns the status and the body.
 #[cfg(feature = "serve")]
 fn http(address: &str, head: &str, headers: &str, body: &str) -> (u16, String) {
     use std::io::{Read as _, Write as _};
@@ -242,7 +242,8 @@ fn serve_answers_its_own_pages_only_and_stops_runs() {
     let names = r#"{"op":"names","arch":"rdna4"}"#;
     let (status, body) = ask("POST /api", &host, names);
     assert!(status == 200 && body.contains("v_add_f32"), "{status}");
-    // Another site in the same browser: by its origin, and by a name that leads here.
+    // Another site in the same browser, identified by its origin or by a host name that resolves to this
+    // server.
     let foreign = format!("{host}Origin: http://evil.example\r\n");
     assert_eq!(ask("POST /api", &foreign, names).0, 403);
     assert_eq!(ask("POST /api", "Host: evil.example\r\n", names).0, 403);
@@ -266,14 +267,15 @@ fn serve_answers_its_own_pages_only_and_stops_runs() {
         assert_eq!(ask("POST /stop?session=one&request=1", &host, "").0, 200);
         let (status, body) = running.join().unwrap();
         assert!(status == 200 && body.contains("interrupted"), "{status} {body}");
-        // Those of other pages go on, and the server answers beside them, until their own limit.
+        // Runs of other pages continue until their own limit, and the server answers other requests
+        // meanwhile.
         assert!(others.iter().all(|other| !other.is_finished()));
         assert_eq!(ask("GET /assets/x.js", &host, "").0, 200);
         for other in others {
             assert!(other.join().unwrap().1.contains("interrupted"));
         }
     });
-    // A length that no memory has.
+    // A length that exceeds any memory.
     for head in ["POST /api", "POST /stop", "PUT /api", "GET /no"] {
         use std::io::{Read as _, Write as _};
         let mut stream = std::net::TcpStream::connect(&address).unwrap();
@@ -282,7 +284,7 @@ fn serve_answers_its_own_pages_only_and_stops_runs() {
         stream.read_to_string(&mut text).unwrap();
         assert!(text.starts_with("HTTP/1.1 "), "{head}: {text}");
     }
-    // What was stopped runs again.
+    // A stopped session can run again.
     let (status, body) =
         ask("POST /api?session=one&request=2", &host, &run.replace("1000000000000000", "1000"));
     assert!(status == 200 && body.contains("instruction-limit"), "{status} {body}");

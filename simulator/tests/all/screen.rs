@@ -25,7 +25,7 @@ wave = 32
   s_endpgm
 ";
 
-/// The row and column at which the screen shows a text.
+/// Returns the row and column at which the screen shows a text.
 fn find(terminal: &Terminal, text: &str) -> (u16, u16) {
     let rows = terminal.rows();
     let row = rows.iter().position(|r| r.contains(text)).unwrap_or_else(|| panic!("{text}: {rows:#?}"));
@@ -34,7 +34,7 @@ fn find(terminal: &Terminal, text: &str) -> (u16, u16) {
 }
 
 #[test]
-fn everything_fits_and_keys_work() {
+fn screen_fits_and_keys_work() {
     let file = file("screen.rdna", KERNEL);
     let t = Terminal::start(&["tui", &file], &[]);
     let start = t.shows("? keys  q");
@@ -66,7 +66,7 @@ fn everything_fits_and_keys_work() {
     assert_eq!(start.lines().count(), 24, "{start}");
     assert!(start.lines().all(|l| l.chars().count() <= COLUMNS as usize), "{start}");
 
-    // A step: the PC moves, and what changed is highlighted.
+    // A step: the PC changes, and changed registers are highlighted.
     t.press("sss");
     t.shows("[step 3]");
     let (row, column) = find(&t, "0000000c");
@@ -92,7 +92,7 @@ fn everything_fits_and_keys_work() {
     t.press("v");
     t.shows("exec fffffff0");
 
-    // To another wave and back: nothing has changed, and nothing is highlighted.
+    // Switch to another wave and back: nothing has changed, so nothing is highlighted.
     t.press("w");
     t.shows("> 1 line 8");
     t.press("w");
@@ -108,7 +108,7 @@ fn everything_fits_and_keys_work() {
     let (row, column) = find(&t, "          4 ");
     assert!(!t.cell(row, column).dim(), "lane 4 is on");
 
-    // What the instruction means, with the values of the lane.
+    // The semantics of the instruction, with the values of the lane.
     t.press("e");
     let explained = t.shows("0.5 + 4.0");
     assert!(explained.contains("S1 = v2 = 4.0"), "{explained}");
@@ -165,7 +165,7 @@ fn endless_kernels_can_be_stopped() {
 }
 
 #[test]
-fn no_colours_where_none_are_wanted() {
+fn no_color_is_respected() {
     let file = file("plain.rdna", KERNEL);
     let coloured = |sent: &str| sent.contains("\x1b[33m") || sent.contains("\x1b[38;5;");
     for (set, wanted) in [(&[][..], true), (&[("NO_COLOR", "1")][..], false), (&[("NO_COLOR", "")][..], true)]
@@ -192,7 +192,7 @@ fn prompt() {
     t.shows("out_c[3] = 0.0");
     t.press("reg\t\r");
     t.shows("pc 0x0  exec ffffffff");
-    // The line before the last, from the history.
+    // The line before the last one, from the history.
     t.press("\x1b[A\x1b[A\r");
     t.until("the repeated command", |screen| screen.matches("out_c[3] = 0.0").count() == 2);
     t.press("help watch\r");

@@ -1,4 +1,4 @@
-//! The command in a pseudo-terminal: keys go in, the screen is read back.
+//! The command in a pseudo-terminal: sends keys and reads the screen.
 
 use pty_process::blocking::{Command, Pty};
 use std::io::{Read, Write};
@@ -11,23 +11,23 @@ use std::time::{Duration, Instant};
 pub const ROWS: u16 = 24;
 pub const COLUMNS: u16 = 80;
 
-/// Much longer than any step takes, also on a busy machine: it ends tests that would wait forever.
+/// Much longer than any step takes, even on a busy machine; ends tests that would otherwise wait forever.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A file of the workspace.
+/// Returns the path of a file of the workspace.
 pub fn workspace(name: &str) -> String {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
     root.join(name).display().to_string()
 }
 
-/// A temporary file.
+/// Creates a temporary file, and returns its path.
 pub fn file(name: &str, text: &str) -> String {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::write(&path, text).unwrap();
     path.display().to_string()
 }
 
-/// The screen, and everything that was sent to the terminal.
+/// The screen, and everything sent to the terminal.
 struct Shown {
     parser: vt100::Parser,
     bytes: Vec<u8>,
@@ -42,7 +42,7 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// Starts `wavesim` with these arguments; `set` are variables of its environment.
+    /// Starts `wavesim` with these arguments; `set` are environment variables.
     pub fn start(args: &[&str], set: &[(&str, &str)]) -> Terminal {
         let (pty, pts) = pty_process::blocking::open().unwrap();
         pty.resize(pty_process::Size::new(ROWS, COLUMNS)).unwrap();
@@ -63,7 +63,7 @@ impl Terminal {
             loop {
                 // An error means that the last process on the other side has ended.
                 let read = (&*from).read(&mut buffer).unwrap_or(0);
-                // A test that fails poisons the lock.
+                // A failing test poisons the lock.
                 let Ok(mut shown) = to.0.lock() else { return };
                 shown.parser.process(&buffer[..read]);
                 shown.bytes.extend(&buffer[..read]);
@@ -88,7 +88,7 @@ impl Terminal {
         screen
     }
 
-    /// Waits at most `patience`. Returns whether the screen satisfies `wanted`, and the screen.
+    /// Waits for at most `patience`. Returns whether the screen satisfies `wanted`, and the screen.
     pub fn within(&self, patience: Duration, wanted: impl Fn(&str) -> bool) -> (bool, String) {
         let (lock, changed) = &*self.shown;
         let start = Instant::now();
@@ -114,7 +114,7 @@ impl Terminal {
         String::from_utf8_lossy(&self.shown.0.lock().unwrap().bytes).into_owned()
     }
 
-    /// Waits until the command ends. Returns its status and everything that it sent.
+    /// Waits until the command ends. Returns its status and everything that it has sent.
     pub fn end(mut self) -> (ExitStatus, String) {
         let start = Instant::now();
         let (lock, changed) = &*self.shown;
@@ -129,7 +129,7 @@ impl Terminal {
         (status, self.sent())
     }
 
-    /// The cell at a position, to test its attributes.
+    /// Returns the cell at a position, to test its attributes.
     pub fn cell(&self, row: u16, column: u16) -> vt100::Cell {
         let shown = self.shown.0.lock().unwrap();
         shown.parser.screen().cell(row, column).unwrap().clone()
@@ -143,7 +143,7 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // After a failed test the process may still run. If it has ended, the error is ignored.
+        // After a failed test, the process may still run. If it has ended, the error is ignored.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

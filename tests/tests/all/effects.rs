@@ -458,7 +458,7 @@ fn checks_see_what_a_given_body_reads() {
            endfor
          }",
     ));
-    assert!(code == 1 && text.contains("v5 is read in lane 0, but nothing has written it"), "{code}: {text}");
+    assert!(code == 1 && text.contains("v5 is read in lane 0, but was never written"), "{code}: {text}");
     let (code, text) = check(Some("instruction S_MOV_B32 { D0.u32 = SCC ? S0.u32 : 0U; }"));
-    assert!(code == 1 && text.contains("scc is read, but nothing has written it"), "{code}: {text}");
+    assert!(code == 1 && text.contains("scc is read, but was never written"), "{code}: {text}");
 }

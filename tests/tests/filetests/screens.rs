@@ -75,8 +75,8 @@ fn press<'k>(
     for key in keys {
         // Drawing decides what is visible.
         terminal.draw(|frame| screen(frame, app)).expect("no terminal");
-        assert!(app.key(KeyEvent::new(*key, KeyModifiers::NONE)) == Flow::More, "the session has ended");
-        assert!(app.run_pending() == Flow::More, "the session has ended");
+        assert!(app.key(KeyEvent::new(*key, KeyModifiers::NONE)) == Flow::Continue, "the session has ended");
+        assert!(app.run_pending() == Flow::Continue, "the session has ended");
     }
 }
 

@@ -63,7 +63,7 @@ fn check(path: &Path, engines: &[Engine]) -> Result<(), Failed> {
     for engine in engines {
         wrong.extend(run(&records, *engine)?);
     }
-    records.retain_mut(|r| [Arch::Rdna35, Arch::Cdna3].into_iter().any(|arch| r.choose(arch)));
+    records.retain_mut(|r| [Arch::Rdna35, Arch::Cdna3].into_iter().any(|arch| r.retarget(arch)));
     wrong.extend(run(&records, Engine::Interpreter)?);
     if wrong.is_empty() {
         return Ok(());

@@ -1,6 +1,7 @@
-//! Commands that go back: `back`, `goto`, `reverse-continue`, `last-write`. `why` is in `why`.
+//! Commands that go back in time: `back`, `goto`, `reverse-continue`, `last-write`. `why` is in the module
+//! `why`.
 
-use super::{Debugger, Done, parse};
+use super::{CommandResult, Debugger, parse};
 use crate::breakpoint::Watched;
 use crate::expr::{Focus, Register};
 use crate::search::{ChangeSearch, StopSearch, WriteSearch};
@@ -9,7 +10,7 @@ use std::fmt::Write as _;
 use wavesim_machine::exec::effects::File;
 
 impl Debugger<'_> {
-    pub(super) fn back(&mut self, args: &str, out: &mut String) -> Done {
+    pub(super) fn back(&mut self, args: &str, out: &mut String) -> CommandResult {
         let n = parse::count(args)?;
         if self.timeline.time() == 0 {
             return Err("the run is at its start".to_string());
@@ -21,10 +22,10 @@ impl Debugger<'_> {
         Ok(())
     }
 
-    /// Undoes the last instruction of the selected wave, and what other waves did after it.
+    /// Undoes the last instruction of the selected wave, and all steps of other waves after it.
     ///
     /// # Errors
-    /// The wave has not executed any.
+    /// The wave has not executed any instruction.
     pub fn step_back(&mut self) -> Result<(), String> {
         let wave = self.focus.wave;
         let time = self.timeline.last_step_of(wave);
@@ -35,15 +36,15 @@ impl Debugger<'_> {
         Ok(())
     }
 
-    /// Goes to a time, and reads the watched values there.
+    /// Goes to a time, and updates the watched values.
     pub fn travel(&mut self, time: u64) {
         self.timeline.travel(time);
         for watch in &mut self.watchpoints {
-            watch.last = watch.what.content(&self.timeline);
+            watch.last = watch.what.read(&self.timeline);
         }
     }
 
-    pub(super) fn go_to(&mut self, text: &str, out: &mut String) -> Done {
+    pub(super) fn go_to(&mut self, text: &str, out: &mut String) -> CommandResult {
         let time = text.parse().map_err(|_| format!("`{text}` is not a step number"))?;
         self.begin();
         self.travel(time);
@@ -55,30 +56,36 @@ impl Debugger<'_> {
         Ok(())
     }
 
-    pub(super) fn reverse_continue(&mut self, out: &mut String) -> Done {
+    pub(super) fn reverse_continue(&mut self, out: &mut String) -> CommandResult {
         self.run_back();
         self.show_stop(out);
         Ok(())
     }
 
-    /// Goes back to the last stop: a breakpoint, a watchpoint, or a finding of a check.
+    /// Goes back to the last breakpoint, watchpoint, or finding of a check.
     pub fn run_back(&mut self) {
         self.begin();
         let now = self.timeline.time();
         let changes = self.watchpoints.iter().map(|w| ChangeSearch::of(w.clone(), &self.effects)).collect();
-        let gate = self.gate(&[]);
+        let stop_points = self.stop_points(&[]);
         let effects = std::mem::take(&mut self.effects);
         let breakpoints = self.breakpoints.clone();
         let lane = self.focus.lane;
         let finding = self.timeline.findings().filter(|(at, f)| *at < now && self.stops_at(f.check)).last();
         let finding = finding.cloned();
-        let mut search =
-            StopSearch { breakpoints: &breakpoints, changes, lane, effects: &effects, reason: None, gate };
+        let mut search = StopSearch {
+            breakpoints: &breakpoints,
+            changes,
+            lane,
+            effects: &effects,
+            reason: None,
+            stop_points,
+        };
         let earliest = finding.as_ref().map_or(0, |f| f.0);
         let found = self.timeline.find_back(earliest, &mut search);
         let reason = search.reason.take();
         self.effects = effects;
-        if self.timeline.take_gave_up() {
+        if self.timeline.take_cancelled() {
             self.was_interrupted.set(true);
             self.stops.push(Stop::Interrupted);
             return;
@@ -94,21 +101,22 @@ impl Debugger<'_> {
             self.focus.wave = wave.unwrap_or(self.focus.wave);
         }
         self.stops.push(stop.unwrap_or(Stop::Done));
-        // Of several breakpoints at the place, all are reasons.
+        // If several breakpoints are at this location, all of them are reasons.
         let focus = Focus { wave: self.focus.wave, lane };
         for b in &self.breakpoints {
-            let stop = Stop::Breakpoint { number: b.number, place: b.place.clone(), temporary: b.temporary };
+            let stop =
+                Stop::Breakpoint { number: b.number, location: b.location.clone(), temporary: b.temporary };
             if found.is_some()
                 && !self.stops.contains(&stop)
                 && b.message.is_none()
-                && b.hit(&self.timeline, focus).unwrap_or(false)
+                && b.is_hit(&self.timeline, focus).unwrap_or(false)
             {
                 self.stops.push(stop);
             }
         }
     }
 
-    pub(super) fn last_write(&mut self, text: &str, out: &mut String) -> Done {
+    pub(super) fn last_write(&mut self, text: &str, out: &mut String) -> CommandResult {
         let what = self.watched(text)?;
         self.begin();
         let found = match what {

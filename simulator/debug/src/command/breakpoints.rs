@@ -1,13 +1,13 @@
 //! Commands for breakpoints and watchpoints: `break`, `tbreak`, `watch`, `delete`.
 
-use super::{Debugger, Done};
+use super::{CommandResult, Debugger};
 use crate::breakpoint::{self, Access, Breakpoint, HitCount, Watched, Watchpoint};
 use crate::expr::{self, Expression, Register, Scope, Value};
 use crate::view;
 use std::fmt::Write as _;
 
 impl Debugger<'_> {
-    pub(super) fn set_break(&mut self, rest: &str, temporary: bool, out: &mut String) -> Done {
+    pub(super) fn set_break(&mut self, rest: &str, temporary: bool, out: &mut String) -> CommandResult {
         let (rest, message) = match rest.split_once("log ") {
             Some((rest, message)) if rest.is_empty() || rest.ends_with(' ') => (rest.trim(), Some(message)),
             _ => (rest, None),
@@ -34,7 +34,7 @@ impl Debugger<'_> {
         let number = self.add_breakpoint(Breakpoint {
             number: 0,
             pc,
-            place: self.timeline.prepared.program.place(pc),
+            location: self.timeline.prepared.program.place(pc),
             condition,
             wave,
             temporary,
@@ -47,20 +47,20 @@ impl Debugger<'_> {
         Ok(())
     }
 
-    /// Parses a condition. What cannot be evaluated is an error now, not at the first hit.
+    /// Parses a condition. An expression that cannot be evaluated is rejected now, not at the first hit.
     ///
     /// # Errors
-    /// Why it cannot.
+    /// The expression is invalid or cannot be evaluated.
     pub fn condition(&self, text: &str) -> Result<Expression, String> {
         let condition = Expression::parse(text, self.timeline.prepared)?;
         condition.evaluate(&Scope::new(&self.timeline, self.focus))?;
         Ok(condition)
     }
 
-    /// Adds a breakpoint and returns its number. Its condition becomes part of its place.
+    /// Adds a breakpoint and returns its number. The condition is appended to the displayed location.
     pub fn add_breakpoint(&mut self, mut breakpoint: Breakpoint) -> u32 {
         if let Some(condition) = &breakpoint.condition {
-            let _ = write!(breakpoint.place, " if {condition}");
+            let _ = write!(breakpoint.location, " if {condition}");
         }
         breakpoint.number = self.number();
         let number = breakpoint.number;
@@ -137,7 +137,7 @@ impl Debugger<'_> {
         Ok(Watched::Memory { address, len })
     }
 
-    pub(super) fn watch(&mut self, text: &str, access: Access, out: &mut String) -> Done {
+    pub(super) fn watch(&mut self, text: &str, access: Access, out: &mut String) -> CommandResult {
         let (what, condition) = match text.split_once(" if ") {
             Some((what, condition)) => (what.trim(), Some(self.condition(condition)?)),
             None => (text, None),
@@ -147,10 +147,10 @@ impl Debugger<'_> {
         Ok(())
     }
 
-    /// Whether there is such a value, and it can be watched.
+    /// Checks that a value exists and can be watched.
     ///
     /// # Errors
-    /// Why not.
+    /// The value cannot be watched.
     pub fn can_watch(&self, text: &str) -> Result<(), String> {
         self.watched(text).map(drop)
     }
@@ -158,7 +158,7 @@ impl Debugger<'_> {
     /// Adds a watchpoint and returns its number.
     ///
     /// # Errors
-    /// There is no such value.
+    /// The value cannot be watched.
     pub fn add_watchpoint(
         &mut self,
         text: &str,
@@ -171,13 +171,13 @@ impl Debugger<'_> {
         if let Some(condition) = &condition {
             let _ = write!(text, " if {condition}");
         }
-        let last = what.content(&self.timeline);
+        let last = what.read(&self.timeline);
         let number = self.number();
         self.watchpoints.push(Watchpoint { number, text, what, last, access, condition, hits: 0, count });
         Ok(number)
     }
 
-    pub(super) fn delete(&mut self, text: &str, out: &mut String) -> Done {
+    pub(super) fn delete(&mut self, text: &str, out: &mut String) -> CommandResult {
         if text.is_empty() {
             self.breakpoints.clear();
             self.watchpoints.clear();

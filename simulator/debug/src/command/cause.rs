@@ -1,10 +1,11 @@
-//! The cause of an error that a check has reported: what `why` shows without a name, and a key of the full-screen debugger.
+//! The cause of an error that a check has reported: the output of `why` without a name, and of a key of the
+//! full-screen debugger.
 
 use super::why::Trace;
-use super::{Debugger, Done};
-use crate::gate::Gate;
+use super::{CommandResult, Debugger};
 use crate::search::Search;
 use crate::stop::Stop;
+use crate::stop_points::StopPoints;
 use crate::timeline::Timeline;
 use crate::view;
 use isa_spec::tables::Role;
@@ -13,17 +14,17 @@ use wavesim_inspect::check::{Check, Finding, Site};
 use wavesim_machine::exec::effects::File;
 use wavesim_machine::state::wave::EXEC_LO;
 
-/// Finds the last time that a wave was at an instruction.
+/// Finds the last time at which a wave reached an instruction.
 struct SiteSearch {
     workgroup: [u32; 3],
     wave: usize,
     pc: u64,
-    gate: Gate,
+    stop_points: StopPoints,
 }
 
 impl Search for SiteSearch {
-    fn gate(&self) -> &Gate {
-        &self.gate
+    fn stop_points(&self) -> &StopPoints {
+        &self.stop_points
     }
 
     fn before(&mut self, timeline: &Timeline<'_>, wave: usize) -> bool {
@@ -32,8 +33,8 @@ impl Search for SiteSearch {
 }
 
 impl Debugger<'_> {
-    /// Shows where the error comes from at which the run has stopped.
-    pub(super) fn why_finding(&mut self, out: &mut String) -> Done {
+    /// Shows the origin of the error at which the run has stopped.
+    pub(super) fn why_finding(&mut self, out: &mut String) -> CommandResult {
         let finding = self.stops.iter().find_map(|stop| match stop {
             Stop::Finding(finding) => Some(finding.clone()),
             _ => None,
@@ -53,7 +54,7 @@ impl Debugger<'_> {
     }
 
     fn cause(&mut self, finding: &Finding, out: &mut String) {
-        // The end of the step that it was found in.
+        // The end of the step with the finding.
         let step = self.timeline.findings().find(|found| found.1 == *finding).map(|found| found.0);
         if let Some(step) = step {
             self.timeline.go_to(step + 1);
@@ -67,7 +68,7 @@ impl Debugger<'_> {
         if let Some((file, register)) = finding.register {
             self.trace_register((file, register), wave, lane, 1, &mut trace, out);
         } else if let (Check::Mem, Some(index)) = (finding.check, at) {
-            // What the address is made of.
+            // The registers from which the address is computed.
             let exec = EXEC_LO as u16;
             let wave_now = self.timeline.wave(wave);
             let sources: Vec<(File, u16)> = self.effects[index]
@@ -89,15 +90,15 @@ impl Debugger<'_> {
         }
     }
 
-    /// Goes to the last time that a wave was at an instruction, and writes which step that was. The index of the instruction; `None` if
-    /// the wave has not been there.
+    /// Goes to the last time at which a wave reached an instruction, and writes the number of that step.
+    /// Returns the index of the instruction, or `None` if the wave has not reached it.
     fn show_site(&mut self, role: &str, site: &Site, out: &mut String) -> Option<Option<usize>> {
         let program = &self.timeline.prepared.program;
         let pc = program.pc_at(site.pc);
         let index = program.inst_at(pc);
         let effects = std::mem::take(&mut self.effects);
-        let gate = Gate::new(&effects, |at| Some(at) == index, std::iter::empty());
-        let mut search = SiteSearch { workgroup: site.workgroup, wave: site.wave as usize, pc, gate };
+        let stop_points = StopPoints::new(&effects, |at| Some(at) == index, std::iter::empty());
+        let mut search = SiteSearch { workgroup: site.workgroup, wave: site.wave as usize, pc, stop_points };
         let found = self.timeline.find_back(0, &mut search);
         self.effects = effects;
         let [x, y, z] = site.workgroup;

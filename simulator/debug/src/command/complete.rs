@@ -3,7 +3,7 @@
 use super::{COMMANDS, Command, Completion, Debugger, parse};
 
 impl Debugger<'_> {
-    /// Where the word before the cursor starts, and what it can be completed to, in alphabetical order.
+    /// Returns the start of the word before the cursor, and its possible completions in alphabetical order.
     pub fn complete(&self, line: &str, cursor: usize) -> (usize, Vec<String>) {
         let line = &line[..line.floor_char_boundary(cursor)];
         let start = line
@@ -22,7 +22,7 @@ impl Debugger<'_> {
         (start, names)
     }
 
-    /// Names that can follow the arguments given so far.
+    /// Returns the names that can follow the arguments given so far.
     fn argument_names(&self, command: &str, before: &str) -> Vec<String> {
         let completion = Command::find(command).map_or(Completion::Nothing, |c| c.completion);
         let prepared = self.timeline.prepared;
@@ -40,7 +40,7 @@ impl Debugger<'_> {
                 arguments.chain(registers.iter().map(|r| (*r).to_string())).collect()
             }
         };
-        // Names come from the kernel's file, and completions go to the terminal as they are.
+        // Names come from the kernel's file, and completions are written to the terminal verbatim.
         names.retain(|name| !name.contains(char::is_control));
         names
     }

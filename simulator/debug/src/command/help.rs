@@ -1,10 +1,10 @@
 //! `help`.
 
-use super::{COMMANDS, Command, Done};
+use super::{COMMANDS, Command, CommandResult};
 use std::fmt::Write as _;
 
-/// Lists all commands, or one.
-pub(super) fn help(name: &str, out: &mut String) -> Done {
+/// Describes all commands, or one.
+pub(super) fn help(name: &str, out: &mut String) -> CommandResult {
     let commands = match name {
         "" => COMMANDS,
         name => {

@@ -1,8 +1,9 @@
 //! The debugger's commands: [`Debugger::execute`] runs a line, [`COMMANDS`] is the table of all commands.
 //!
-//! `table` has names, help, completion and function of each command. The functions are methods of [`Debugger`]:
-//! `run` goes forward, `back` goes back, `breakpoints` has breakpoints and watchpoints, `show` displays state, `set`
-//! changes it. Commands return text; they write to no terminal.
+//! `table` has the names, help, completion and function of each command. The functions are methods of
+//! [`Debugger`]: `run` has the commands that go forward, `back` those that go back, `breakpoints` those for
+//! breakpoints and watchpoints, `show` those that display state, and `set` those that change it. Commands
+//! return text; they never write to a terminal.
 
 mod back;
 mod breakpoints;
@@ -33,57 +34,58 @@ use wavesim_isa::arch::Arch;
 use wavesim_machine::exec::effects::{self, Effects, File, Use};
 use wavesim_machine::memory::word_address;
 
-/// Whether to go on reading commands.
+/// Whether the session continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flow {
     /// Read the next command.
-    More,
-    /// The user wants to leave.
+    Continue,
+    /// The user has requested to leave.
     Quit,
 }
 
-/// A debugging session: a run, what is selected in it, and where it stops.
+/// A debugging session: a run, the selected wave and lane, and the conditions for stopping.
 pub struct Debugger<'a> {
     /// The run.
     pub timeline: Timeline<'a>,
     /// The selected wave and lane.
     pub focus: Focus,
-    /// In the order they were set.
+    /// Breakpoints, in the order in which they were set.
     pub breakpoints: Vec<Breakpoint>,
-    /// In the order they were set.
+    /// Watchpoints, in the order in which they were set.
     pub watchpoints: Vec<Watchpoint>,
-    /// Why the run stopped last; never empty after a command that runs.
+    /// The reasons for the last stop; never empty after a command that runs.
     pub stops: Vec<Stop>,
-    /// Messages of breakpoints that do not stop, in the last run.
+    /// Messages logged by breakpoints in the last run.
     pub log: Vec<String>,
-    /// The checks whose findings stop the run; `None`: all that run.
+    /// The checks whose findings stop the run; `None` for all enabled checks.
     pub stop_at: Option<Vec<Check>>,
-    /// Messages of a command beside why it stopped.
+    /// Messages of a command in addition to the reasons for stopping.
     notes: Vec<String>,
     effects: Vec<Effects>,
     next_number: u32,
     /// The command that an empty line repeats.
     repeated: String,
-    /// Polled by long commands: whether the user wants to interrupt.
+    /// Returns whether the user wants to interrupt; polled by long commands.
     poll_interrupt: Rc<dyn Fn() -> bool + 'a>,
     was_interrupted: Cell<bool>,
     /// Set by `quit`.
     quit: bool,
 }
 
-/// Whether Ctrl-C was pressed since the last call.
+/// Returns whether Ctrl-C was pressed since the last call.
 pub fn ctrl_c() -> bool {
     INTERRUPT.swap(false, Ordering::Relaxed)
 }
 
-type Done = Result<(), String>;
+type CommandResult = Result<(), String>;
 
 impl<'a> Debugger<'a> {
-    /// A session at the start of a run. Long commands poll `poll_interrupt` and end when it returns true.
+    /// Creates a session at the start of a run. Long commands poll `poll_interrupt` and stop when it returns
+    /// true.
     pub fn new(mut timeline: Timeline<'a>, poll_interrupt: impl Fn() -> bool + 'a) -> Debugger<'a> {
         let prepared = timeline.prepared;
         let poll_interrupt: Rc<dyn Fn() -> bool + 'a> = Rc::new(poll_interrupt);
-        timeline.poll_by(poll_interrupt.clone());
+        timeline.set_poll(poll_interrupt.clone());
         Debugger {
             effects: effects::table(&prepared.program, prepared.shape.wave_size),
             focus: Focus { wave: timeline.next_wave().unwrap_or(0), lane: 0 },
@@ -102,56 +104,56 @@ impl<'a> Debugger<'a> {
         }
     }
 
-    /// Whether findings of a check stop the run.
+    /// Returns whether findings of a check stop the run.
     fn stops_at(&self, check: Check) -> bool {
         self.stop_at.as_ref().is_none_or(|list| list.contains(&check))
     }
 
-    /// Whether an instruction of the program names a register.
+    /// Returns whether any instruction of the program names a register.
     pub fn uses(&self, file: File, register: u16) -> bool {
         let names = |u: &Use| u.file == file && (u.first..u.first + u.count).contains(&register);
         self.effects.iter().any(|e| e.reads.iter().chain(&e.writes).any(names))
     }
 
-    /// Whether the user has interrupted a command.
+    /// Returns whether the user has interrupted a command.
     pub fn was_interrupted(&self) -> bool {
         self.was_interrupted.get()
     }
 
-    /// Runs a command line. Returns its output, or why it failed. An empty line repeats the previous
+    /// Runs a command line. Returns its output or an error message. An empty line repeats the previous
     /// command if that was a step.
     pub fn execute(&mut self, line: &str) -> (Result<String, String>, Flow) {
         let line = line.trim();
         if line.starts_with('#') {
-            return (Ok(String::new()), Flow::More);
+            return (Ok(String::new()), Flow::Continue);
         }
         let line = if line.is_empty() { std::mem::take(&mut self.repeated) } else { line.to_string() };
         let (name, args) = parse::split_command(&line);
         if name.is_empty() {
-            return (Ok(String::new()), Flow::More);
+            return (Ok(String::new()), Flow::Continue);
         }
         let Some(command) = Command::find(name) else {
             let names: Vec<&str> = COMMANDS.iter().flat_map(Command::names).collect();
             let near =
                 expr::nearest(name, &names).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
-            return (Err(format!("there is no command `{name}`{near} (`help` lists them)")), Flow::More);
+            return (Err(format!("there is no command `{name}`{near} (`help` lists them)")), Flow::Continue);
         };
         self.repeated = if command.repeats { line.clone() } else { String::new() };
         let mut out = String::new();
-        self.timeline.take_gave_up();
+        self.timeline.take_cancelled();
         let done = (command.run)(self, args.trim(), &mut out);
-        if self.timeline.take_gave_up() {
+        if self.timeline.take_cancelled() {
             self.was_interrupted.set(true);
-            return (Err(format!("`{name}` was interrupted before its end")), Flow::More);
+            return (Err(format!("`{name}` was interrupted before its end")), Flow::Continue);
         }
         match done {
             Ok(()) if self.quit => (Ok(out), Flow::Quit),
-            Ok(()) => (Ok(out), Flow::More),
-            Err(message) => (Err(message), Flow::More),
+            Ok(()) => (Ok(out), Flow::Continue),
+            Err(message) => (Err(message), Flow::Continue),
         }
     }
 
-    fn quit(&mut self) -> Done {
+    fn quit(&mut self) -> CommandResult {
         self.quit = true;
         Ok(())
     }
@@ -160,16 +162,16 @@ impl<'a> Debugger<'a> {
         self.timeline.prepared.program.arch
     }
 
-    /// Converts an address as the architecture counts it to bytes.
+    /// Converts an address in the architecture's unit to bytes.
     fn byte_address(&self, address: u64) -> u64 {
         if self.timeline.memory().counts_words() { word_address(address) } else { address }
     }
 
-    /// The fault, if any, and the position of the selected wave.
+    /// Writes the fault, if any, and the position of the selected wave.
     fn show_position(&self, out: &mut String) {
         if let Some(fault) = self.timeline.fault() {
             let _ = writeln!(out, "{fault}");
         }
-        let _ = writeln!(out, "{}", view::place(&self.timeline, self.focus.wave));
+        let _ = writeln!(out, "{}", view::position(&self.timeline, self.focus.wave));
     }
 }

@@ -1,14 +1,14 @@
-//! Parsing of parts of command lines that several commands share.
+//! Parsing of arguments that several commands share.
 
 use std::ops::RangeInclusive;
 
-/// The first word, which ends at a space or, for `x/8f32`, at a slash.
+/// Splits off the first word, which ends at a space or, for `x/8f32`, at a slash.
 pub(super) fn split_command(line: &str) -> (&str, &str) {
     let end = line.find(|c: char| c.is_whitespace() || c == '/').unwrap_or(line.len());
     line.split_at(end)
 }
 
-/// A number of steps; 1 if it is left out.
+/// Parses a number of steps; the default is 1.
 pub(super) fn count(text: &str) -> Result<u64, String> {
     if text.is_empty() {
         return Ok(1);
@@ -16,7 +16,7 @@ pub(super) fn count(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("`{text}` is not a number"))
 }
 
-/// `A..B` (both included) or a single lane.
+/// Parses `A..B` (both included) or a single lane.
 pub(super) fn lane_range(text: &str) -> Result<RangeInclusive<u32>, String> {
     let number = |t: &str| t.trim().parse::<u32>().map_err(|_| format!("`{t}` is not a lane number"));
     let (first, last) = match text.split_once("..") {

@@ -1,27 +1,29 @@
-//! Commands that go forward: `step`, `stepall`, `next`, `continue`, `until`, `finish`; and what stops them.
+//! Commands that go forward: `step`, `stepall`, `next`, `continue`, `until`, `finish`; and the conditions
+//! that stop them.
 //!
-//! The commands are methods without text ([`Debugger::run_while`] and those that call it), which leave the reasons in
-//! [`Debugger::stops`], and functions that write these reasons.
+//! The public methods ([`Debugger::run_while`] and its callers) produce no text and leave the reasons for
+//! stopping in [`Debugger::stops`]. The command functions write these reasons.
 
-use super::{Debugger, Done, parse};
+use super::{CommandResult, Debugger, parse};
 use crate::breakpoint::{Access, Breakpoint, Watched};
 use crate::expr::{Expression, Focus, Scope};
-use crate::gate::{Condition, Gate};
 use crate::stop::Stop;
+use crate::stop_points::{Condition, StopPoints};
 use crate::timeline::{Outcome, Timeline};
 use crate::{breakpoint, view};
 use std::fmt::Write as _;
 use wavesim_engine::sched::group::Status;
 use wavesim_machine::exec::effects::{Class, File};
 
-/// Steps of other waves, at most, before a command that steps one wave gives up on it.
-const LONGEST_WAIT: u64 = 1 << 20;
+/// Maximum number of steps that other waves take before a command that steps one wave gives up.
+const MAX_WAIT_STEPS: u64 = 1 << 20;
 
-/// What ends a run beside breakpoints: called before each step but the first, with the wave that is about to run.
+/// An additional condition that ends a run. It is evaluated before each step but the first, for the wave that
+/// is about to run.
 pub type Until<'u> = &'u mut dyn FnMut(&Timeline<'_>, usize) -> bool;
 
 impl Debugger<'_> {
-    pub(super) fn step(&mut self, args: &str, out: &mut String) -> Done {
+    pub(super) fn step(&mut self, args: &str, out: &mut String) -> CommandResult {
         self.step_wave(parse::count(args)?)?;
         self.show_stop(out);
         Ok(())
@@ -30,10 +32,10 @@ impl Debugger<'_> {
     /// Executes `n` instructions of the selected wave.
     ///
     /// # Errors
-    /// A condition of a breakpoint that cannot be evaluated.
+    /// The condition of a breakpoint cannot be evaluated.
     pub fn step_wave(&mut self, n: u64) -> Result<(), String> {
         self.begin();
-        self.timeline.prefer(self.focus.wave);
+        self.timeline.begin_turn(self.focus.wave);
         let group = self.timeline.position().0;
         for k in 0..n {
             let wave = self.focus.wave;
@@ -45,7 +47,7 @@ impl Debugger<'_> {
             }
             if self.timeline.position().0 != group {
                 if k + 1 < n {
-                    self.stops.push(Stop::Short("the next workgroup has started".to_string()));
+                    self.stops.push(Stop::Early("the next workgroup has started".to_string()));
                 }
                 break;
             }
@@ -54,7 +56,7 @@ impl Debugger<'_> {
         Ok(())
     }
 
-    pub(super) fn step_all(&mut self, args: &str, out: &mut String) -> Done {
+    pub(super) fn step_all(&mut self, args: &str, out: &mut String) -> CommandResult {
         let n = parse::count(args)?;
         self.begin();
         'all: for _ in 0..n {
@@ -76,23 +78,23 @@ impl Debugger<'_> {
         Ok(())
     }
 
-    pub(super) fn resume(&mut self, out: &mut String) -> Done {
+    pub(super) fn resume(&mut self, out: &mut String) -> CommandResult {
         self.begin();
         self.run_while(true, &[], &mut |_, _| false)?;
         self.show_stop(out);
         Ok(())
     }
 
-    pub(super) fn next(&mut self, out: &mut String) -> Done {
+    pub(super) fn next(&mut self, out: &mut String) -> CommandResult {
         self.step_over()?;
         self.show_stop(out);
         Ok(())
     }
 
-    /// Runs to the instruction after the present one.
+    /// Runs to the instruction after the current one.
     ///
     /// # Errors
-    /// A condition of a breakpoint that cannot be evaluated.
+    /// The condition of a breakpoint cannot be evaluated.
     pub fn step_over(&mut self) -> Result<(), String> {
         let wave = self.focus.wave;
         let group = self.timeline.position().0;
@@ -106,13 +108,14 @@ impl Debugger<'_> {
         })
     }
 
-    /// Executes the rest of the line of source that the selected wave is at. Calls are stepped over, if asked for.
+    /// Executes the rest of the source line at which the selected wave is. Steps over calls if `over`.
     ///
     /// # Errors
-    /// A condition of a breakpoint that cannot be evaluated.
+    /// The condition of a breakpoint cannot be evaluated.
     pub fn step_line(&mut self, over: bool) -> Result<(), String> {
         let prepared = self.timeline.prepared;
-        // With the file: a line of another file is another one. Code without a line belongs to the line before it.
+        // The file is part of the position: equal line numbers in two files differ. Code without a line
+        // belongs to the line before it.
         let line = |pc: u64| prepared.program.location(pc).map(|l| (l.file, l.line));
         let group = self.timeline.position().0;
         let from = line(self.timeline.wave(self.focus.wave).pc);
@@ -132,15 +135,15 @@ impl Debugger<'_> {
         }
     }
 
-    /// Executes an instruction of the selected wave; of a call, all up to the instruction after it.
+    /// Executes one instruction of the selected wave; for a call, everything up to the instruction after it.
     ///
     /// # Errors
-    /// A condition of a breakpoint that cannot be evaluated.
+    /// The condition of a breakpoint cannot be evaluated.
     pub fn step_over_call(&mut self) -> Result<(), String> {
         if self.calls(self.timeline.wave(self.focus.wave).pc) { self.step_over() } else { self.step_wave(1) }
     }
 
-    /// Whether the instruction at a PC is a call: a jump that keeps where it came from.
+    /// Returns whether the instruction at a PC is a call: a jump that saves the return address.
     fn calls(&self, pc: u64) -> bool {
         let at = self.timeline.prepared.program.inst_at(pc);
         at.is_some_and(|at| {
@@ -150,7 +153,7 @@ impl Debugger<'_> {
         })
     }
 
-    pub(super) fn until(&mut self, place: &str, out: &mut String) -> Done {
+    pub(super) fn until(&mut self, place: &str, out: &mut String) -> CommandResult {
         let pc = breakpoint::locate(place, &self.timeline)?;
         let wave = self.focus.wave;
         self.begin();
@@ -159,7 +162,7 @@ impl Debugger<'_> {
         Ok(())
     }
 
-    pub(super) fn finish(&mut self, out: &mut String) -> Done {
+    pub(super) fn finish(&mut self, out: &mut String) -> CommandResult {
         self.finish_wave()?;
         self.show_stop(out);
         Ok(())
@@ -168,7 +171,7 @@ impl Debugger<'_> {
     /// Runs until the selected wave has ended.
     ///
     /// # Errors
-    /// A condition of a breakpoint that cannot be evaluated.
+    /// The condition of a breakpoint cannot be evaluated.
     pub fn finish_wave(&mut self) -> Result<(), String> {
         let wave = self.focus.wave;
         let group = self.timeline.position().0;
@@ -178,46 +181,51 @@ impl Debugger<'_> {
         })
     }
 
-    /// Forgets why the run stopped before.
+    /// Clears the reasons for the previous stop.
     pub fn begin(&mut self) {
         self.stops.clear();
         self.log.clear();
-        self.timeline.take_gave_up();
+        self.timeline.take_cancelled();
         self.timeline.record_accesses = self.watchpoints.iter().any(|w| w.access != Access::Change);
     }
 
-    /// The places at which a run has to look: of breakpoints and watchpoints, and others by their byte offsets.
-    pub(super) fn gate(&self, places: &[u64]) -> Gate {
+    /// Returns the points at which a run must return to the debugger: those of breakpoints and watchpoints,
+    /// and others, given by their byte offsets.
+    pub(super) fn stop_points(&self, stop_pcs: &[u64]) -> StopPoints {
         let pcs = &self.timeline.prepared.program.pcs;
-        let stops: Vec<u64> = self.breakpoints.iter().map(|b| b.pc).chain(places.iter().copied()).collect();
-        let gate =
-            Gate::new(&self.effects, |at| stops.contains(&pcs[at]), self.watchpoints.iter().map(|w| &w.what));
-        // A place is passed without a look only if nothing but conditions can stop there.
-        let looked_at = |pc| {
-            let local = |b: &Breakpoint| b.condition.as_ref().is_some_and(Expression::is_of_wave);
-            places.contains(&pc) || self.breakpoints.iter().any(|b| b.pc == pc && !local(b))
+        let stops: Vec<u64> = self.breakpoints.iter().map(|b| b.pc).chain(stop_pcs.iter().copied()).collect();
+        let stop_points = StopPoints::new(
+            &self.effects,
+            |at| stops.contains(&pcs[at]),
+            self.watchpoints.iter().map(|w| &w.what),
+        );
+        // A point may be passed without returning only if nothing but wave-local conditions can stop there.
+        let needs_return = |pc| {
+            let local = |b: &Breakpoint| b.condition.as_ref().is_some_and(Expression::is_wave_local);
+            stop_pcs.contains(&pc) || self.breakpoints.iter().any(|b| b.pc == pc && !local(b))
         };
         if self.watchpoints.iter().any(|w| matches!(w.what, Watched::Register { .. })) {
-            return gate;
+            return stop_points;
         }
         let lane = self.focus.lane;
-        let conditions = self.breakpoints.iter().filter(|b| !looked_at(b.pc)).filter_map(|b| {
+        let conditions = self.breakpoints.iter().filter(|b| !needs_return(b.pc)).filter_map(|b| {
             let at = self.timeline.prepared.program.inst_at(b.pc)?;
             Some((at, Condition { wave: b.wave, lane, expression: b.condition.clone()? }))
         });
-        gate.only_if(conditions.collect())
+        stop_points.only_if(conditions.collect())
     }
 
-    /// Executes an instruction. Whether the run stops after it; the reasons go to [`Debugger::stops`].
+    /// Executes one instruction. Returns whether the run stops after it; the reasons are added to
+    /// [`Debugger::stops`].
     fn stops_after_step(&mut self, wave: usize) -> bool {
         self.stops_after_run(wave, 1, None)
     }
 
-    /// Executes at most `n` instructions, up to a place of the gate.
-    fn stops_after_run(&mut self, wave: usize, n: u64, gate: Option<&Gate>) -> bool {
+    /// Executes at most `n` instructions, up to a stop point.
+    fn stops_after_run(&mut self, wave: usize, n: u64, stop_points: Option<&StopPoints>) -> bool {
         let read: Vec<bool> = self.watchpoints.iter().map(|w| self.reads_next(w, wave)).collect();
         let group = self.timeline.position().0;
-        let outcome = self.timeline.run(wave, n, gate);
+        let outcome = self.timeline.run(wave, n, stop_points);
         let step = self.timeline.time().saturating_sub(1);
         let stop = self.stops_after(&outcome, (group, wave), &read, step);
         if stop && !matches!(outcome, Outcome::Blocked | Outcome::Finished) {
@@ -226,7 +234,7 @@ impl Debugger<'_> {
         stop
     }
 
-    /// Whether the instruction that the wave is about to execute reads a watched register.
+    /// Returns whether the instruction that the wave is about to execute reads a watched register.
     fn reads_next(&self, watch: &breakpoint::Watchpoint, wave: usize) -> bool {
         let w = self.timeline.wave(wave);
         let at = self.timeline.prepared.program.inst_at(w.pc);
@@ -268,7 +276,7 @@ impl Debugger<'_> {
         self.stops.extend(new);
         let focus = Focus { wave, lane: self.focus.lane };
         for (watch, read_register) in self.watchpoints.iter_mut().zip(read) {
-            let now = watch.what.content(&self.timeline);
+            let now = watch.what.read(&self.timeline);
             let changed = watch.what.has_changed(&self.timeline, group, &watch.last);
             let read = *read_register
                 || watch.access != Access::Change && watch.what.is_read_in(self.timeline.accesses());
@@ -282,7 +290,7 @@ impl Debugger<'_> {
             };
             let last = std::mem::replace(&mut watch.last, now);
             let scope = Scope::new(&self.timeline, focus);
-            // A condition that cannot be evaluated stops, as it would at a breakpoint.
+            // A condition that cannot be evaluated stops the run, as at a breakpoint.
             if watch.condition.as_ref().is_some_and(|c| c.evaluate(&scope).is_ok_and(|v| !v.truth())) {
                 continue;
             }
@@ -298,14 +306,15 @@ impl Debugger<'_> {
         self.stops.len() > before
     }
 
-    /// Whether a wave that is about to run is at a breakpoint. The reasons go to [`Debugger::stops`].
+    /// Returns whether a wave that is about to run is at a breakpoint. The reasons are added to
+    /// [`Debugger::stops`].
     fn stops_before(&mut self, wave: usize) -> Result<bool, String> {
         let focus = Focus { wave, lane: self.focus.lane };
         let before = self.stops.len();
         let mut at = 0;
         while at < self.breakpoints.len() {
             at += 1;
-            if !self.breakpoints[at - 1].hit(&self.timeline, focus)? {
+            if !self.breakpoints[at - 1].is_hit(&self.timeline, focus)? {
                 continue;
             }
             let b = &mut self.breakpoints[at - 1];
@@ -313,16 +322,16 @@ impl Debugger<'_> {
             if b.count.is_some_and(|count| !count.stops(b.hits)) {
                 continue;
             }
-            if let Some(message) = b.logged(&self.timeline, focus) {
+            if let Some(message) = b.format_message(&self.timeline, focus) {
                 self.log.push(message);
                 continue;
             }
-            let (number, place, temporary) = (b.number, b.place.clone(), b.temporary);
+            let (number, location, temporary) = (b.number, b.location.clone(), b.temporary);
             if temporary {
                 at -= 1;
                 self.breakpoints.remove(at);
             }
-            self.stops.push(Stop::Breakpoint { number, place, temporary });
+            self.stops.push(Stop::Breakpoint { number, location, temporary });
             self.focus.wave = wave;
         }
         Ok(self.stops.len() > before)
@@ -337,7 +346,8 @@ impl Debugger<'_> {
         yes
     }
 
-    /// Runs other waves until the selected one can run. False if it never can, or something stops them.
+    /// Runs other waves until the selected one can run. Returns false if it never can, or if something stops
+    /// the others.
     fn unblock(&mut self) -> Result<bool, String> {
         let wave = self.focus.wave;
         let from = self.timeline.time();
@@ -347,7 +357,7 @@ impl Debugger<'_> {
             }
             if self.timeline.status(wave) == Status::Ended {
                 if !self.timeline.finished() {
-                    self.stops.push(Stop::Short(format!("wave {wave} has ended; `wave N` selects another")));
+                    self.stops.push(Stop::Early(format!("wave {wave} has ended; `wave N` selects another")));
                 }
                 return Ok(false);
             }
@@ -355,12 +365,12 @@ impl Debugger<'_> {
             if self.stops_before(other)? || self.stops_after_step(other) || self.interrupted() {
                 return Ok(false);
             }
-            if self.timeline.time() - from >= LONGEST_WAIT {
+            if self.timeline.time() - from >= MAX_WAIT_STEPS {
                 let why = format!(
-                    "wave {wave} waits; others have run {LONGEST_WAIT} steps, perhaps for a workgroup that has not started: \
+                    "wave {wave} waits; others have run {MAX_WAIT_STEPS} steps, perhaps for a workgroup that has not started: \
                      `continue` lets workgroups take turns"
                 );
-                self.stops.push(Stop::Short(why));
+                self.stops.push(Stop::Early(why));
                 return Ok(false);
             }
         }
@@ -371,15 +381,16 @@ impl Debugger<'_> {
         Ok(true)
     }
 
-    /// Runs all waves until something stops them. With `leave`, the first step ignores breakpoints, to leave the
-    /// present one. `reached` is asked at the instructions of `places` and where another wave runs.
+    /// Runs all waves until something stops them. With `leave`, the first step ignores breakpoints, so that
+    /// the run can leave the current one. `reached` is evaluated at the instructions of `stop_pcs`, and
+    /// whenever another wave runs.
     ///
     /// # Errors
-    /// A condition of a breakpoint that cannot be evaluated.
-    pub fn run_while(&mut self, leave: bool, places: &[u64], reached: Until<'_>) -> Result<(), String> {
-        let gate = self.gate(places);
+    /// The condition of a breakpoint cannot be evaluated.
+    pub fn run_while(&mut self, leave: bool, stop_pcs: &[u64], reached: Until<'_>) -> Result<(), String> {
+        let stop_points = self.stop_points(stop_pcs);
         if leave {
-            self.timeline.prefer(self.focus.wave);
+            self.timeline.begin_turn(self.focus.wave);
         }
         let mut first = leave;
         let mut polled = self.timeline.time();
@@ -394,7 +405,7 @@ impl Debugger<'_> {
                 }
             }
             first = false;
-            if self.stops_after_run(wave, u64::MAX, Some(&gate)) {
+            if self.stops_after_run(wave, u64::MAX, Some(&stop_points)) {
                 break;
             }
             if self.timeline.time() - polled >= 256 {
@@ -408,7 +419,7 @@ impl Debugger<'_> {
         Ok(())
     }
 
-    /// Adds that the run has ended or is deadlocked, if so, or that the command is done.
+    /// Adds the final reason: the end of the run, a deadlock, or the completion of the command.
     fn end(&mut self) {
         if self.timeline.fault().is_none() {
             if self.timeline.finished() {
@@ -425,7 +436,7 @@ impl Debugger<'_> {
         }
     }
 
-    /// Writes messages of the run and why it stopped.
+    /// Writes the messages of the run and the reasons for stopping.
     pub(super) fn write_stops(&mut self, out: &mut String) {
         for line in self.log.iter().chain(&self.notes) {
             let _ = writeln!(out, "{line}");
@@ -439,7 +450,7 @@ impl Debugger<'_> {
         }
     }
 
-    /// Writes why the run stopped, and where.
+    /// Writes the reasons for stopping, and the position.
     pub(super) fn show_stop(&mut self, out: &mut String) {
         self.write_stops(out);
         self.show_position(out);

@@ -1,20 +1,21 @@
 //! The command `set`: changes registers and memory.
 
-use super::{Debugger, Done};
+use super::{CommandResult, Debugger};
 use crate::expr::{self, Focus, Register, Space, Value};
 use crate::timeline::Edit;
 use wavesim_array::{DType, Num};
 
 impl Debugger<'_> {
-    pub(super) fn set(&mut self, text: &str) -> Done {
+    pub(super) fn set(&mut self, text: &str) -> CommandResult {
         let (place, value) = text.split_once('=').ok_or("expected `set PLACE = VALUE`")?;
         self.assign(place.trim(), value.trim())
     }
 
-    /// Changes a register or memory. `value` is an expression; for a VGPR without a lane, it has a value in each.
+    /// Changes a register or memory. `value` is an expression; for a VGPR without a lane, it is evaluated in
+    /// each active lane.
     ///
     /// # Errors
-    /// There is no such place, it cannot be set, or the value does not fit.
+    /// The register or memory does not exist or cannot be set, or the value does not fit.
     pub fn assign(&mut self, place: &str, value: &str) -> Result<(), String> {
         let (place, dtype) = match place.rsplit_once('.') {
             Some((head, ty)) if !ty.contains(']') => {
@@ -91,13 +92,13 @@ impl Debugger<'_> {
         self.edit(edits)
     }
 
-    /// Applies edits, and reads the watched values again: what the user changes is no hit.
+    /// Applies edits and updates the watched values: an edit by the user is not a hit.
     fn edit(&mut self, edits: Vec<Edit>) -> Result<(), String> {
         for edit in edits {
             self.timeline.edit(edit).map_err(|e| self.timeline.memory().explain(&e))?;
         }
         for watch in &mut self.watchpoints {
-            watch.last = watch.what.content(&self.timeline);
+            watch.last = watch.what.read(&self.timeline);
         }
         Ok(())
     }
@@ -112,7 +113,7 @@ impl Debugger<'_> {
     }
 
     fn write(&self, space: Space, focus: Focus, at: u64, bytes: &[u8]) -> Result<Vec<Edit>, String> {
-        // Also finds out whether the bytes exist.
+        // This also checks that the bytes exist.
         space.read(&self.timeline, focus, at, &mut vec![0; bytes.len()])?;
         let at = space.range(&self.timeline, focus, at, bytes.len())?;
         Ok((at..)
@@ -156,11 +157,11 @@ impl Debugger<'_> {
     }
 }
 
-/// The bytes of a value of a type.
+/// Encodes a value as bytes of a type.
 fn encoded(value: Value, dtype: DType) -> Result<Vec<u8>, String> {
     let number = match value {
         Value::Int(v) => Num::Int(v),
-        // Bits of an f32, as in registers.
+        // In a register, a float is stored as the bits of an f32.
         Value::Float(_) if dtype == DType::U32 => Num::Int(value.bits() as i128),
         Value::Float(v) => Num::Float(v),
     };
@@ -169,7 +170,7 @@ fn encoded(value: Value, dtype: DType) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// The bits of a value in registers: of the type, if there is one.
+/// Returns the register bits of a value, encoded in the type if there is one.
 fn bits(value: Value, dtype: Option<DType>) -> Result<u64, String> {
     let Some(dtype) = dtype else { return Ok(value.bits()) };
     let mut wide = [0; 8];

@@ -1,6 +1,6 @@
 //! Commands that select and display: `info`, `wave`, `lane`, `group`, `print`, `x`, `list`, `registers`, `explain`.
 
-use super::{Debugger, Done, parse};
+use super::{CommandResult, Debugger, parse};
 use crate::breakpoint::{Access, Watched};
 use crate::expr::{self, Focus, Value};
 use crate::stop::Stop;
@@ -11,7 +11,7 @@ use wavesim_inspect::check::Outstanding;
 use wavesim_machine::memory::WORD;
 
 impl Debugger<'_> {
-    pub(super) fn info(&mut self, what: &str, out: &mut String) -> Done {
+    pub(super) fn info(&mut self, what: &str, out: &mut String) -> CommandResult {
         match what {
             "" => {
                 let reported = self.stops.iter().filter(|stop| **stop != Stop::Start);
@@ -25,7 +25,7 @@ impl Debugger<'_> {
             "b" | "breakpoints" => {
                 for b in &self.breakpoints {
                     let times = if b.hits == 1 { "time" } else { "times" };
-                    let _ = write!(out, "{}: {}", b.number, b.place);
+                    let _ = write!(out, "{}: {}", b.number, b.location);
                     if let Some(wave) = b.wave {
                         let _ = write!(out, ", wave {wave}");
                     }
@@ -80,12 +80,12 @@ impl Debugger<'_> {
         Ok(())
     }
 
-    pub(super) fn registers(&self, out: &mut String) -> Done {
+    pub(super) fn registers(&self, out: &mut String) -> CommandResult {
         out.push_str(&view::registers(&self.timeline, self.focus));
         Ok(())
     }
 
-    /// What the checks have found so far.
+    /// Lists the findings of the checks so far.
     fn findings(&self, out: &mut String) {
         if self.timeline.checks().is_empty() {
             out.push_str("no checks run (start with --check)\n");
@@ -101,7 +101,7 @@ impl Debugger<'_> {
         }
     }
 
-    /// The wait counters as hardware would have them, with the operations that they count.
+    /// Lists the wait counters that hardware would have, with the operations that they count.
     fn counters(&mut self, out: &mut String) {
         let prepared = self.timeline.prepared;
         let mut outstanding = Outstanding::new(&prepared.program, prepared.shape.wave_size);
@@ -114,7 +114,7 @@ impl Debugger<'_> {
         }
     }
 
-    pub(super) fn select_wave(&mut self, text: &str, out: &mut String) -> Done {
+    pub(super) fn select_wave(&mut self, text: &str, out: &mut String) -> CommandResult {
         let n = self.timeline.waves();
         let wave = text.parse::<usize>().ok().filter(|w| *w < n);
         self.focus.wave = wave.ok_or_else(|| format!("the workgroup has waves 0 to {}", n - 1))?;
@@ -122,7 +122,7 @@ impl Debugger<'_> {
         Ok(())
     }
 
-    pub(super) fn select_lane(&mut self, text: &str, out: &mut String) -> Done {
+    pub(super) fn select_lane(&mut self, text: &str, out: &mut String) -> CommandResult {
         let size = self.timeline.wave(self.focus.wave).size();
         let lane = text.parse::<u32>().ok().filter(|l| *l < size);
         self.focus.lane = lane.ok_or_else(|| format!("the wave has lanes 0 to {}", size - 1))?;
@@ -131,7 +131,7 @@ impl Debugger<'_> {
         Ok(())
     }
 
-    pub(super) fn select_group(&mut self, text: &str, out: &mut String) -> Done {
+    pub(super) fn select_group(&mut self, text: &str, out: &mut String) -> CommandResult {
         let wanted = wavesim_engine::sched::dispatch::parse_group(text)?;
         let dims = self.timeline.prepared.shape.grid;
         if (0..3).any(|d| wanted[d] >= dims[d]) {
@@ -154,7 +154,7 @@ impl Debugger<'_> {
         Ok(())
     }
 
-    pub(super) fn print(&mut self, text: &str, out: &mut String) -> Done {
+    pub(super) fn print(&mut self, text: &str, out: &mut String) -> CommandResult {
         let (text, lanes) = match text.split_once(" lanes ") {
             Some((head, range)) => (head.trim(), Some(parse::lane_range(range)?)),
             None => (text, None),
@@ -192,14 +192,14 @@ impl Debugger<'_> {
         Ok(())
     }
 
-    /// An expression in each lane.
+    /// Prints an expression in each lane.
     fn print_lanes(
         &mut self,
         what: &str,
         lanes: std::ops::RangeInclusive<u32>,
         format: Option<Format>,
         out: &mut String,
-    ) -> Done {
+    ) -> CommandResult {
         let w = self.timeline.wave(self.focus.wave);
         if *lanes.end() >= w.size() {
             return Err(format!(
@@ -218,14 +218,14 @@ impl Debugger<'_> {
         Ok(())
     }
 
-    /// Elements, lanes or bytes from one index to another.
+    /// Prints elements, lanes or bytes from one index to another.
     fn print_slice(
         &mut self,
         what: &str,
         slice: &expr::Slice<'_>,
         format: Option<Format>,
         out: &mut String,
-    ) -> Done {
+    ) -> CommandResult {
         let int = |text: &str| match expr::evaluate(text, &self.timeline, self.focus)? {
             Value::Int(v) => u64::try_from(v).map_err(|_| format!("{v} is not an index")),
             Value::Float(_) => Err("an index must be an integer".to_string()),
@@ -254,7 +254,7 @@ impl Debugger<'_> {
         Ok(())
     }
 
-    pub(super) fn examine(&mut self, text: &str, out: &mut String) -> Done {
+    pub(super) fn examine(&mut self, text: &str, out: &mut String) -> CommandResult {
         let usage = "expected x/COUNT TYPE ADDRESS, as in x/8f32 out_y";
         let text = text.strip_prefix('/').ok_or(usage)?;
         let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
@@ -280,7 +280,7 @@ impl Debugger<'_> {
         Ok(())
     }
 
-    pub(super) fn explain(&mut self, text: &str, out: &mut String) -> Done {
+    pub(super) fn explain(&mut self, text: &str, out: &mut String) -> CommandResult {
         let lanes = match text.strip_prefix("lanes ").or(text.strip_prefix("lane ")) {
             Some(range) => Some(parse::lane_range(range)?),
             None if text == "all" => Some(0..=self.timeline.wave(self.focus.wave).size() - 1),
@@ -291,7 +291,7 @@ impl Debugger<'_> {
         Ok(())
     }
 
-    pub(super) fn list(&mut self, place: &str, out: &mut String) -> Done {
+    pub(super) fn list(&mut self, place: &str, out: &mut String) -> CommandResult {
         let pc = match place {
             "" => self.timeline.wave(self.focus.wave).pc,
             place => breakpoint::locate(place, &self.timeline)?,
@@ -301,7 +301,7 @@ impl Debugger<'_> {
     }
 }
 
-/// How `print` shows a value.
+/// The format in which `print` shows a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Format {
     Hex,

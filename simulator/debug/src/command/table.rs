@@ -1,12 +1,12 @@
 //! The table of commands: names, arguments, help, completion and function of each, in the order of `help`.
 //!
-//! A new command is a row here and a method of [`Debugger`]. Parsing, `help`, completion and the repetition
-//! by an empty line follow from the row.
+//! A new command needs a row here and a method of [`Debugger`]. Parsing, `help`, completion and repetition by
+//! an empty line follow from the row.
 
-use super::{Debugger, Done};
+use super::{CommandResult, Debugger};
 use crate::breakpoint::Access;
 
-/// One command of the debugger.
+/// A command of the debugger.
 pub struct Command {
     /// The name that `help` lists first.
     pub name: &'static str,
@@ -16,20 +16,20 @@ pub struct Command {
     pub arguments: &'static str,
     /// What the command does, as `help` shows it.
     pub help: &'static str,
-    /// What the arguments can be.
+    /// The completion of the arguments.
     pub completion: Completion,
     /// Whether an empty line repeats the command.
     pub repeats: bool,
-    /// Executes the command: arguments, and where its output goes.
-    pub(super) run: fn(&mut Debugger<'_>, &str, &mut String) -> Done,
+    /// Executes the command, given its arguments and the output buffer.
+    pub(super) run: fn(&mut Debugger<'_>, &str, &mut String) -> CommandResult,
 }
 
-/// What the arguments of a command can be, for completion.
+/// The names with which an argument can be completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Completion {
-    /// Nothing that has a name.
+    /// No names.
     Nothing,
-    /// A label first, registers and kernel arguments in the words after it.
+    /// A label for the first word, registers and kernel arguments for the following ones.
     Place,
     /// Registers and kernel arguments.
     Value,
@@ -305,12 +305,12 @@ pub const COMMANDS: &[Command] = &[
 ];
 
 impl Command {
-    /// The command with a name or alias.
+    /// Returns the command with a name or alias.
     pub fn find(name: &str) -> Option<&'static Command> {
         COMMANDS.iter().find(|command| command.names().any(|n| n == name))
     }
 
-    /// The name, then the alias.
+    /// Returns the name, then the alias.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         std::iter::once(self.name).chain(self.alias)
     }

@@ -1,7 +1,8 @@
-//! `why`: where a value comes from. It goes back from a register to the instruction that wrote it, from there to its
-//! sources, from a load to the store of the same bytes, and on, to constants, buffers, and places that nothing wrote.
+//! `why`: the origin of a value. The search goes back from a register to the instruction that wrote it, from
+//! there to its sources, from a load to the store of the same bytes, and so on. It ends at constants,
+//! buffers, and unwritten registers and bytes.
 
-use super::{Debugger, Done};
+use super::{CommandResult, Debugger};
 use crate::expr::{self, Register};
 use crate::search::{StoreSearch, WriteSearch};
 use crate::view;
@@ -21,21 +22,21 @@ struct Value {
     lane: u32,
 }
 
-/// The search of one command.
+/// State of the search of one command.
 pub(super) struct Trace {
-    /// Levels that are left of the depth that the user asked for.
+    /// Maximum depth of the tree.
     depth: u32,
-    /// Writes that are listed already.
+    /// Writes that are already listed.
     seen: BTreeSet<(Value, u64)>,
     lines: usize,
 }
 
-/// Without a depth, the tree ends after so many levels and lines.
+/// Default limits of the tree, in levels and lines.
 const DEPTH: u32 = 24;
 const LINES: usize = 40;
 
 impl Debugger<'_> {
-    pub(super) fn why(&mut self, text: &str, out: &mut String) -> Done {
+    pub(super) fn why(&mut self, text: &str, out: &mut String) -> CommandResult {
         if text.is_empty() {
             return self.why_finding(out);
         }
@@ -72,7 +73,7 @@ impl Debugger<'_> {
         Ok(())
     }
 
-    /// The bytes that `out_y[3]`, `lds OFFSET BYTES` or `mem ADDRESS BYTES` names.
+    /// Returns the bytes that `out_y[3]`, `lds OFFSET BYTES` or `mem ADDRESS BYTES` designates.
     fn bytes_of(&self, text: &str) -> Result<(Place, u64, u64), String> {
         use crate::breakpoint::Watched;
         match self.watched(text) {
@@ -82,7 +83,7 @@ impl Debugger<'_> {
         }
     }
 
-    /// [`Debugger::trace_back`] of a register of a wave, and of a lane if it is a vector.
+    /// Does the work of [`Debugger::trace_back`] for a register of a wave, and of a lane if it is a VGPR.
     pub(super) fn trace_register(
         &mut self,
         (file, register): (File, u16),
@@ -95,7 +96,7 @@ impl Debugger<'_> {
         self.trace_back(Value { file, register, wave, lane }, indent, trace, out);
     }
 
-    /// Lists the last write of a register and where its sources come from. Leaves the timeline in the past.
+    /// Lists the last write of a register and the origins of its sources. Leaves the timeline in the past.
     fn trace_back(&mut self, value: Value, indent: usize, trace: &mut Trace, out: &mut String) {
         let Value { file, register, wave, lane } = value;
         let name = register_name(self.arch(), file, register, 1);
@@ -124,12 +125,12 @@ impl Debugger<'_> {
             return;
         }
         let _ = writeln!(out, "{pad}{name}{lane_text}: step {time}, {instruction}");
-        if !trace.goes_on(indent, out) {
+        if !trace.descends(indent, out) {
             return;
         }
         let Some(at) = self.timeline.prepared.program.inst_at(pc) else { return };
         if self.effects[at].class.is_memory() && self.effects[at].returns {
-            // What a load returns is what was stored there, whatever the address is made of.
+            // A load returns the data that was stored there, regardless of the address computation.
             if let Some(read) = self.load_of(value, at) {
                 let owner = (read.place == Place::Scratch).then_some((wave, lane));
                 let len = read.len_bytes();
@@ -141,7 +142,7 @@ impl Debugger<'_> {
         self.trace_sources(value, at, time, indent, trace, out);
     }
 
-    /// Lists where the sources of an instruction come from. The timeline is just before the instruction.
+    /// Lists the origins of an instruction's sources. The timeline must be just before the instruction.
     fn trace_sources(
         &mut self,
         value: Value,
@@ -156,7 +157,7 @@ impl Debugger<'_> {
         let sources: Vec<Value> = self.effects[at]
             .reads
             .iter()
-            // Which lanes run is another question.
+            // EXEC determines which lanes run, not their values.
             .filter(|r| !(r.file == File::Sgpr && r.first == exec && r.role == Role::State))
             .map(|r| {
                 let lanes = r.lane_mask(w);
@@ -174,7 +175,7 @@ impl Debugger<'_> {
         }
     }
 
-    /// The access of the load at hand that fills a register.
+    /// Returns the access of the current load that fills a register.
     fn load_of(&mut self, value: Value, at: usize) -> Option<Access> {
         let used = self.effects[at].writes.iter().find(|u| {
             let start = u.start(self.timeline.wave(value.wave));
@@ -193,7 +194,8 @@ impl Debugger<'_> {
             .flat_map(|a| a.each())
             .filter(|a| lane.is_none() || a.lane == lane)
             .collect();
-        // Registers are filled in the order of the accesses, and those of more than a dword from the first one on.
+        // Registers are filled in the order of the accesses; an access of several dwords fills several
+        // registers.
         let mut skip = 4 * (value.register - first) as u64;
         while reads.len() > 1 && skip >= reads[0].len_bytes() {
             skip -= reads[0].len_bytes();
@@ -205,7 +207,7 @@ impl Debugger<'_> {
         Some(Access { address: read.address + skip, size_bytes, ..*read })
     }
 
-    /// Lists the last store to some bytes and where its data comes from.
+    /// Lists the last store to some bytes and the origins of its data.
     #[expect(clippy::too_many_arguments)]
     fn trace_bytes(
         &mut self,
@@ -220,7 +222,7 @@ impl Debugger<'_> {
         let pad = "  ".repeat(indent);
         let name = self.name_of(place, address, len);
         let start = self.timeline.group_start(self.timeline.position().0).unwrap_or(0);
-        // LDS and scratch begin with the workgroup.
+        // The contents of LDS and scratch begin with the workgroup.
         let earliest = if place == Place::Global { 0 } else { start };
         let mut search = StoreSearch::new(&self.timeline, &self.effects, (place, address, len), owner);
         let found = self.timeline.find_back(earliest, &mut search);
@@ -246,7 +248,7 @@ impl Debugger<'_> {
             "{pad}{name}: step {time}, {}   (workgroup ({x},{y},{z}), wave {wave}, lane {lane})",
             view::instruction(&self.timeline, pc)
         );
-        if !trace.goes_on(indent, out) {
+        if !trace.descends(indent, out) {
             return;
         }
         let Some(at) = self.timeline.prepared.program.inst_at(pc) else { return };
@@ -263,7 +265,7 @@ impl Debugger<'_> {
         }
     }
 
-    /// Bytes of memory in words: the element of an argument, or an offset.
+    /// Returns a name for bytes of memory: the element of an argument, or an offset.
     fn name_of(&self, place: Place, address: u64, len: u64) -> String {
         match place {
             Place::Lds => return format!("lds 0x{address:x}"),
@@ -284,7 +286,7 @@ impl Debugger<'_> {
         }
     }
 
-    /// What a register holds that no instruction of its wave has written.
+    /// Describes the state of a register that no instruction of its wave has written.
     fn unwritten(&self, file: File, register: u16) -> &'static str {
         let (sgprs, vgprs) = initial_registers(&self.timeline.prepared.shape);
         let set = match file {
@@ -298,13 +300,13 @@ impl Debugger<'_> {
 }
 
 impl Trace {
-    /// Of so many levels at most.
+    /// Creates the state with a maximum depth.
     pub(super) fn new(depth: Option<u32>) -> Trace {
         Trace { depth: depth.unwrap_or(DEPTH), seen: BTreeSet::new(), lines: 0 }
     }
 
-    /// Whether the next level is listed too. Writes that the list is cut, if it is.
-    fn goes_on(&mut self, indent: usize, out: &mut String) -> bool {
+    /// Returns whether the next level is listed, too. Writes an ellipsis if the list is cut.
+    fn descends(&mut self, indent: usize, out: &mut String) -> bool {
         if self.lines > LINES {
             let _ = writeln!(out, "{}…", "  ".repeat(indent + 1));
         }

@@ -1,9 +1,10 @@
 //! Expressions of the debugger: `v3[5] > 10`, `s[2:3] + 8`, `out_y[3].f32 * 2`, `exec == 0xff && scc`.
 //!
 //! A register reads as an unsigned integer; a type after a dot or `as` reinterprets the bits. `vN` reads the
-//! selected lane, `vN[lane]` another one. The name of an argument is its address, `name[i]` an element of the
-//! declared type. `lds[OFFSET]`, `scratch[OFFSET]` (of the selected lane) and `mem[ADDRESS]` are dwords at a byte offset, or
-//! values of the type after it. `.lo` and `.hi` are the halves of a value of 32 bits. `$step` is the number of steps taken, `$lane` the selected lane. Expressions change nothing.
+//! selected lane, `vN[lane]` another one. The name of an argument is its address, and `name[i]` is an element
+//! of the declared type. `lds[OFFSET]`, `scratch[OFFSET]` (of the selected lane) and `mem[ADDRESS]` are
+//! dwords at a byte offset, or values of the type after it. `.lo` and `.hi` are the halves of a 32-bit value.
+//! `$step` is the number of steps taken, `$lane` the selected lane. Expressions have no side effects.
 
 mod parse;
 mod tree;
@@ -29,7 +30,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// Whether it is not zero.
+    /// Returns whether the value is not zero.
     pub fn truth(self) -> bool {
         match self {
             Value::Int(v) => v != 0,
@@ -37,7 +38,7 @@ impl Value {
         }
     }
 
-    /// The value as f64.
+    /// Returns the value as f64.
     pub fn float(self) -> f64 {
         match self {
             Value::Int(v) => v as f64,
@@ -45,7 +46,7 @@ impl Value {
         }
     }
 
-    /// The value as bits of a register: of a float, those of its f32.
+    /// Returns the value as register bits; a float is converted to the bits of an f32.
     pub fn bits(self) -> u64 {
         match self {
             Value::Int(v) => v as u64,
@@ -63,21 +64,21 @@ impl std::fmt::Display for Value {
     }
 }
 
-/// The wave and lane whose registers are read.
+/// The selected wave and lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Focus {
-    /// Number in the workgroup.
+    /// Index in the workgroup.
     pub wave: usize,
-    /// Number in the wave.
+    /// Index in the wave.
     pub lane: u32,
 }
 
 /// Registers that have names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Register {
-    /// Operand code of the first SGPR, and how many.
+    /// Operand code of the first SGPR, and the number of SGPRs.
     Sgpr(u16, u16),
-    /// First VGPR, and how many.
+    /// The first VGPR, and the number of VGPRs.
     Vgpr(u16, u16),
     /// The condition code.
     Scc,
@@ -89,8 +90,8 @@ pub enum Register {
     Status,
 }
 
-/// Parses `v3`, `v[0:3]`, `s2`, `s[2:3]`, `vcc`, `exec_lo`, `m0`, `scc`, `pc`, `mode` or `status`.
-/// `wide`: masks take two registers (wave64).
+/// Parses `v3`, `v[0:3]`, `s2`, `s[2:3]`, `vcc`, `exec_lo`, `m0`, `scc`, `pc`, `mode` or `status`. With
+/// `wide` (wave64), masks take two registers.
 pub fn register(text: &str, wide: bool, arch: Arch) -> Option<Register> {
     if let Some(machine) = arch.machine() {
         return own_register(text, machine);
@@ -142,7 +143,7 @@ pub fn register(text: &str, wide: bool, arch: Arch) -> Option<Register> {
     })
 }
 
-/// A register of an architecture with its own register names; `exec` and `pc` exist on all of them.
+/// Parses a register of an architecture with register names of its own; `exec` and `pc` exist on all of them.
 fn own_register(text: &str, machine: &Machine) -> Option<Register> {
     let (vector, scalar) = (&machine.vector, &machine.scalar);
     match text {
@@ -154,15 +155,15 @@ fn own_register(text: &str, machine: &Machine) -> Option<Register> {
     }
 }
 
-/// Parses and evaluates an expression in the present state.
+/// Parses and evaluates an expression in the current state.
 ///
 /// # Errors
-/// It is wrong, or has no value.
+/// The expression is invalid or has no value.
 pub fn evaluate(text: &str, timeline: &timeline::Timeline<'_>, focus: Focus) -> Result<Value, String> {
     Expression::parse(text, timeline.prepared)?.evaluate(&Scope::new(timeline, focus))
 }
 
-/// Memory that expressions name by `lds[…]`, `scratch[…]` and `mem[…]`.
+/// Memory that expressions access with `lds[…]`, `scratch[…]` and `mem[…]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Space {
     /// LDS of the workgroup.
@@ -174,7 +175,7 @@ pub enum Space {
 }
 
 impl Space {
-    /// The one with a name.
+    /// Returns the address space with a name.
     pub fn named(name: &str) -> Option<Space> {
         match name {
             "lds" => Some(Space::Lds),
@@ -184,12 +185,12 @@ impl Space {
         }
     }
 
-    /// The address that a kernel's own one is.
+    /// Converts an address in the kernel's unit to bytes.
     pub(super) fn address(memory: &Memory, at: u64) -> u64 {
         if memory.counts_words() { wavesim_machine::memory::word_address(at) } else { at }
     }
 
-    /// Where bytes at an offset are in LDS or in the scratch of all waves; of global memory, the address.
+    /// Returns the position of bytes in LDS or in the scratch of all waves; for global memory, the address.
     pub fn range(
         self,
         timeline: &timeline::Timeline<'_>,
@@ -232,7 +233,7 @@ impl Space {
     }
 }
 
-/// `NAME[FIRST..LAST]` with what follows it: elements, lanes or bytes, both ends included.
+/// `NAME[FIRST..LAST]` and the text after it: elements, lanes or bytes, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the fields are the parts of the text")]
 pub struct Slice<'t> {
@@ -242,7 +243,7 @@ pub struct Slice<'t> {
     pub tail: &'t str,
 }
 
-/// Splits a slice; `None` if the text is none.
+/// Splits a slice; returns `None` if the text is not one.
 pub fn slice(text: &str) -> Option<Slice<'_>> {
     let dots = text.find("..")?;
     let open = text[..dots].rfind('[')?;
@@ -252,13 +253,13 @@ pub fn slice(text: &str) -> Option<Slice<'_>> {
     Some(Slice { name, first: text[open + 1..dots].trim(), last, tail })
 }
 
-/// The distance of neighbours in a slice: bytes of memory are taken by the size of the type after it.
+/// Returns the stride of a slice: for memory, the size of the type after it.
 pub fn step_of(name: &str, tail: &str) -> usize {
     let dtype = DType::from_name(tail.trim_start_matches('.').trim_start_matches("as ").trim());
     Space::named(name).map_or(1, |_| dtype.map_or(4, DType::size))
 }
 
-/// The most similar name of a list, if one is at most two edits away.
+/// Returns the most similar name of a list, if it is at most two edits away.
 pub fn nearest<'n>(name: &str, names: &[&'n str]) -> Option<&'n str> {
     diag::nearest_within(name, names.iter().copied(), 2)
 }

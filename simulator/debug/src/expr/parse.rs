@@ -5,7 +5,7 @@ use super::{Register, Space, Value, nearest, register};
 use wavesim_array::DType;
 use wavesim_loader::prepared::Prepared;
 
-/// Parses a whole text.
+/// Parses an expression, which must extend to the end of the text.
 pub(super) fn parse(text: &str, prepared: &Prepared) -> Result<Node, String> {
     let tokens = lex(text)?;
     let mut parser = Parser { tokens: &tokens, at: 0, depth: 0, prepared };
@@ -83,7 +83,7 @@ fn number(text: &str) -> Option<Value> {
     clean.parse().ok().map(Value::Int).or_else(|| clean.parse().ok().map(Value::Float))
 }
 
-/// Nesting deeper than this is an error, not a stack overflow.
+/// Maximum nesting depth: deeper nesting is an error instead of a stack overflow.
 const MAX_DEPTH: usize = 64;
 
 struct Parser<'t, 'p> {
@@ -94,7 +94,7 @@ struct Parser<'t, 'p> {
     prepared: &'p Prepared,
 }
 
-/// Precedence; 1 binds loosest.
+/// Returns the precedence of an operator; 1 binds loosest.
 fn precedence(op: &str) -> Option<u8> {
     Some(match op {
         "||" => 1,
@@ -182,7 +182,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// A register, an argument, or `$step`.
+    /// Parses a register, an argument, a label, `$step` or `$lane`.
     fn name(&mut self, name: &str) -> Result<Node, String> {
         match name {
             "$step" => return Ok(Node::Step),
@@ -242,7 +242,7 @@ impl Parser<'_, '_> {
         Ok(Node::Register { register, lane, view: self.view()? })
     }
 
-    /// `[LANE]`, if it is there.
+    /// Parses `[LANE]`, if present.
     fn lane(&mut self) -> Result<Option<Box<Node>>, String> {
         if !self.eat("[") {
             return Ok(None);
@@ -256,7 +256,7 @@ impl Parser<'_, '_> {
         Ok(View { half: self.half(), dtype: self.typed()? })
     }
 
-    /// `.lo` or `.hi`, as a number of bits to shift.
+    /// Parses `.lo` or `.hi`, and returns the number of bits to shift.
     fn half(&mut self) -> Option<u32> {
         let (Some(Token::Op(".")), Some(Token::Name(name))) = (self.peek(), self.tokens.get(self.at + 1))
         else {
@@ -271,7 +271,7 @@ impl Parser<'_, '_> {
         Some(shift)
     }
 
-    /// An optional type: `.f32` or `as f32`.
+    /// Parses an optional type: `.f32` or `as f32`.
     fn typed(&mut self) -> Result<Option<DType>, String> {
         let dot = self.eat(".");
         let named = matches!(self.peek(), Some(Token::Name(n)) if n == "as");

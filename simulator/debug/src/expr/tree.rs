@@ -1,4 +1,4 @@
-//! Parsed expressions and their values: conditions are parsed once and evaluated at each hit.
+//! Parsed expressions and their evaluation: a condition is parsed once and evaluated at each hit.
 
 use super::{Focus, Register, Space, Value, read_as, register};
 use crate::timeline::Timeline;
@@ -31,7 +31,7 @@ impl fmt::Display for Expression {
     }
 }
 
-/// A part of an expression.
+/// A node of an expression.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Node {
     Value(Value),
@@ -71,12 +71,12 @@ pub(super) enum Node {
     Binary(&'static str, Box<Node>, Box<Node>),
 }
 
-/// How bits are taken: a half of them, as a type.
+/// An interpretation of bits: a half of them, as a type.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct View {
-    /// Bits to shift.
+    /// Number of bits to shift.
     pub half: Option<u32>,
-    /// The type; without one, an integer.
+    /// The type; without one, an unsigned integer.
     pub dtype: Option<DType>,
 }
 
@@ -90,24 +90,25 @@ impl View {
     }
 }
 
-/// The state in which an expression has a value.
+/// The state in which an expression is evaluated.
 pub struct Scope<'s> {
     prepared: &'s Prepared,
     wave: &'s Wave,
     lane: u32,
-    /// What belongs to the workgroup; not there while the wave runs.
+    /// The state of the workgroup; absent while the wave runs.
     timeline: Option<(&'s Timeline<'s>, Focus)>,
 }
 
 impl<'s> Scope<'s> {
-    /// The present state.
+    /// Creates a scope of the current state.
     pub fn new(timeline: &'s Timeline<'_>, focus: Focus) -> Scope<'s> {
         let wave = timeline.wave(focus.wave);
         Scope { prepared: timeline.prepared, wave, lane: focus.lane, timeline: Some((timeline, focus)) }
     }
 
-    /// A wave that runs: enough for expressions that are [`Expression::is_of_wave`].
-    pub fn of_wave(prepared: &'s Prepared, wave: &'s Wave, lane: u32) -> Scope<'s> {
+    /// Creates a scope of a running wave, which suffices for expressions that are
+    /// [wave-local](Expression::is_wave_local).
+    pub fn for_running_wave(prepared: &'s Prepared, wave: &'s Wave, lane: u32) -> Scope<'s> {
         Scope { prepared, wave, lane, timeline: None }
     }
 
@@ -120,23 +121,23 @@ impl Expression {
     /// Parses an expression over the registers and arguments of a launch.
     ///
     /// # Errors
-    /// Why it is none.
+    /// The text is not a valid expression.
     pub fn parse(text: &str, prepared: &Prepared) -> Result<Expression, String> {
         let root = super::parse::parse(text, prepared)?;
         Ok(Expression { text: text.trim().to_string(), root })
     }
 
-    /// Its value.
+    /// Evaluates the expression.
     ///
     /// # Errors
-    /// Why it has none: an index out of range, or a division by zero.
+    /// The expression has no value: an index is out of range, or a division by zero.
     pub fn evaluate(&self, scope: &Scope<'_>) -> Result<Value, String> {
         self.root.value(scope)
     }
 
-    /// Whether its value depends on nothing but registers of the wave and global memory.
-    pub fn is_of_wave(&self) -> bool {
-        self.root.is_of_wave()
+    /// Returns whether the value depends only on registers of the wave and global memory.
+    pub fn is_wave_local(&self) -> bool {
+        self.root.is_wave_local()
     }
 }
 
@@ -155,14 +156,14 @@ impl Node {
         }
     }
 
-    fn is_of_wave(&self) -> bool {
+    fn is_wave_local(&self) -> bool {
         let more = match self {
             Node::Step => true,
             Node::Register { register, .. } => *register == Register::Status,
             Node::Stored { space, .. } => *space != Space::Global,
             _ => false,
         };
-        !more && self.parts().into_iter().flatten().all(Node::is_of_wave)
+        !more && self.parts().into_iter().flatten().all(Node::is_wave_local)
     }
 
     fn value(&self, scope: &Scope<'_>) -> Result<Value, String> {
@@ -237,7 +238,7 @@ pub(super) fn register_index(value: Value) -> Result<i128, String> {
     }
 }
 
-/// `s[first:last]` and its like.
+/// Returns the registers `s[first:last]`, `v[first:last]` or `ttmp[first:last]`.
 pub(super) fn numbered(
     file: &str,
     first: i128,
@@ -258,7 +259,7 @@ fn lane_number(lane: Option<&Node>, scope: &Scope<'_>) -> Result<u32, String> {
     }
 }
 
-/// The bits of a register; of several, the first two.
+/// Returns the bits of a register, or of the first two of several.
 fn bits(register: Register, lane: u32, scope: &Scope<'_>) -> Result<u64, String> {
     let wave = scope.wave;
     let dwords = |count: u16, get: &dyn Fn(u32) -> u32| {

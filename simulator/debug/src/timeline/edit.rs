@@ -1,9 +1,9 @@
-//! Changes of the state by the user. They are recorded beside the steps, and replays repeat them.
+//! Changes of the state by the user. They are recorded in the journal, and replays repeat them.
 
 use super::Timeline;
 use wavesim_machine::memory::MemError;
 
-/// A change of state that the user makes.
+/// A change of state by the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum Edit {

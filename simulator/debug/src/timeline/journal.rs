@@ -1,21 +1,21 @@
-//! What the journal says: which wave took which step, and when workgroups started.
+//! Queries of the journal: the wave that took each step, and the start times of workgroups.
 
 use super::Timeline;
 
 impl Timeline<'_> {
-    /// How many of the next steps are recorded as those of this wave, without an edit in between.
+    /// Returns the number of next steps that are recorded as those of this wave, without an edit in between.
     pub(super) fn recorded(&self, wave: usize) -> Option<u64> {
         let at = self.log.partition_point(|l| l.1 <= self.time);
         let run = self.log.get(at).filter(|run| run.0 as usize == wave)?;
         self.edits.last().is_none_or(|e| e.0 <= self.time).then_some(run.1 - self.time)
     }
 
-    /// Whether the next step repeats one that is recorded.
+    /// Returns whether the next step repeats a recorded one.
     pub(super) fn is_replay(&self) -> bool {
         self.log.last().is_some_and(|last| last.1 > self.time)
     }
 
-    /// The last step before now that this wave took.
+    /// Returns the last step before the current time that this wave took.
     pub fn last_step_of(&self, wave: usize) -> Option<u64> {
         let now = self.time;
         let at = self.log.partition_point(|l| l.1 < now);
@@ -25,25 +25,25 @@ impl Timeline<'_> {
         if begin < now { Some(runs[last].1.min(now) - 1) } else { None }
     }
 
-    /// The wave that took the next step, if that is recorded.
+    /// Returns the wave that took the next step, if that step is recorded.
     pub(super) fn logged_wave(&self) -> Option<usize> {
         self.wave_of_step(self.time)
     }
 
-    /// The wave that took a step, if that is recorded.
+    /// Returns the wave that took a step, if that step is recorded.
     pub fn wave_of_step(&self, time: u64) -> Option<usize> {
         let at = self.log.partition_point(|l| l.1 <= time);
         self.log.get(at).map(|l| l.0 as usize)
     }
 
-    /// The time at which a workgroup started, if it has.
+    /// Returns the time at which a workgroup started, if it has.
     pub fn group_start(&self, index: u64) -> Option<u64> {
-        self.starts.get(index as usize).copied()
+        self.group_starts.get(index as usize).copied()
     }
 
-    /// The time at which the workgroup with these coordinates started, if it has by now.
+    /// Returns the time at which the workgroup with these coordinates started, if it has started by now.
     pub fn start_of(&self, workgroup: [u32; 3]) -> Option<u64> {
-        let started = (0..).zip(&self.starts).take_while(|(_, start)| **start <= self.time);
+        let started = (0..).zip(&self.group_starts).take_while(|(_, start)| **start <= self.time);
         started.into_iter().find(|(index, _)| self.dispatch.workgroup(*index) == workgroup).map(|(_, at)| *at)
     }
 }

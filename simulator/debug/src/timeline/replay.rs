@@ -1,30 +1,32 @@
-//! Going back: checkpoints, and the replay of recorded steps from one.
+//! Going back: checkpoints, and the replay of recorded steps from one of them.
 
 use super::*;
 
 impl Timeline<'_> {
-    /// Goes to the state before step `time` (from 0): backward, or forward by replaying recorded steps.
+    /// Goes to the state before step `time` (counted from 0): backward, or forward by replaying recorded
+    /// steps.
     pub fn go_to(&mut self, time: u64) {
         self.go(time, false);
     }
 
-    /// As [`Timeline::go_to`], but it may give up on the way, and is then somewhere before.
+    /// As [`Timeline::go_to`], but may be cancelled; the time is then earlier.
     pub fn travel(&mut self, time: u64) {
         self.go(time, true);
     }
 
-    fn go(&mut self, time: u64, may_give_up: bool) {
+    fn go(&mut self, time: u64, cancellable: bool) {
         let end = self.log.last().map_or(0, |l| l.1);
         let time = time.min(end);
         let near = self.checkpoints.before(time).time;
         if time < self.time || near > self.time {
             self.restore(near);
         }
-        while self.time < time && !(may_give_up && self.gave_up) {
-            // Checkpoints on the way, at halves of what is left: going on from there is short.
+        while self.time < time && !(cancellable && self.cancelled) {
+            // Take checkpoints on the way, each halving the remaining distance, so that later moves near the
+            // target are short.
             let left = time - self.time;
             let far = left > 2 * self.interval();
-            self.replay(if far { self.time + left / 2 } else { time }, may_give_up);
+            self.replay(if far { self.time + left / 2 } else { time }, cancellable);
             if far {
                 self.checkpoint();
             }
@@ -32,7 +34,7 @@ impl Timeline<'_> {
     }
 
     /// Replays recorded steps up to a time.
-    pub(super) fn replay(&mut self, until: u64, may_give_up: bool) {
+    pub(super) fn replay(&mut self, until: u64, cancellable: bool) {
         let until = until.min(self.log.last().map_or(0, |l| l.1));
         let mut steps = 0;
         while self.time < until {
@@ -41,11 +43,11 @@ impl Timeline<'_> {
             if self.time == before {
                 let interrupted = self.fault.as_ref().is_some_and(|f| f.kind == FaultKind::Interrupted);
                 debug_assert!(interrupted, "a replay repeats steps that succeeded");
-                self.gave_up = true;
+                self.cancelled = true;
                 return;
             }
             steps += self.time - before;
-            if may_give_up && steps >= POLL_STEPS {
+            if cancellable && steps >= POLL_STEPS {
                 steps = 0;
                 if self.poll() {
                     return;
@@ -54,42 +56,43 @@ impl Timeline<'_> {
         }
     }
 
-    /// Replays recorded steps of one wave, up to a time, an edit, or a place of a gate. Returns the wave.
-    fn replay_run(&mut self, until: u64, gate: Option<&Gate>) -> Option<usize> {
+    /// Replays recorded steps of one wave, up to a time, an edit, or a stop point. Returns the wave.
+    fn replay_run(&mut self, until: u64, stop_points: Option<&StopPoints>) -> Option<usize> {
         let at = self.log.partition_point(|l| l.1 <= self.time);
         let (wave, end) = self.log.get(at).copied()?;
         let edit = self.edits.partition_point(|e| e.0 <= self.time);
         let edit = self.edits.get(edit).map_or(u64::MAX, |e| e.0);
         let n = until.min(end).min(edit) - self.time;
-        self.forward(wave as usize, n, gate);
+        self.run_forward(wave as usize, n, stop_points);
         self.repeat_edits();
         Some(wave as usize)
     }
 
-    /// The last step before now, and not before `earliest`, that `search` accepts. The present time does not change.
-    /// `None` also after giving up: [`Timeline::take_gave_up`].
+    /// Returns the last step before the current time, and not before `earliest`, that `search` accepts. The
+    /// current time does not change. Also returns `None` after cancellation; see
+    /// [`Timeline::take_cancelled`].
     pub fn find_back(&mut self, earliest: u64, search: &mut dyn Search) -> Option<u64> {
         let now = self.time;
-        // The searches of one command give up together.
-        if self.gave_up {
+        // Cancellation applies to all searches of a command.
+        if self.cancelled {
             return None;
         }
         let mut steps = 0;
         let recorded = std::mem::replace(&mut self.record_accesses, search.records());
         let mut until = now;
         let mut found = None;
-        while until > earliest && found.is_none() && !self.gave_up {
+        while until > earliest && found.is_none() && !self.cancelled {
             let from = self.checkpoints.before(until - 1).time;
             self.restore(from);
             self.replay(earliest.min(until), true);
-            while self.time < until && !self.gave_up {
+            while self.time < until && !self.cancelled {
                 let Some(wave) = self.logged_wave() else { break };
                 let before = self.time;
                 let mut hit = search.before(self, wave);
                 if hit {
                     found = Some(before);
                 }
-                self.replay_run(until.min(before + POLL_STEPS), Some(search.gate()));
+                self.replay_run(until.min(before + POLL_STEPS), Some(search.stop_points()));
                 if self.time == before {
                     break;
                 }
@@ -107,40 +110,40 @@ impl Timeline<'_> {
         }
         self.record_accesses = recorded;
         self.go_to(now);
-        // What a search has found before it gave up need not be the last.
-        found.filter(|_| !self.gave_up)
+        // A match found before cancellation need not be the last one.
+        found.filter(|_| !self.cancelled)
     }
 
-    /// Replays the steps of the present workgroup under an observer. The present time does not change.
+    /// Replays the steps of the running workgroup under an observer. The current time does not change.
     pub fn replay_group(&mut self, observer: &mut dyn Observer) {
         let now = self.time;
-        let start = self.group_start(self.index).unwrap_or(0);
+        let start = self.group_start(self.group_index).unwrap_or(0);
         self.go_to(start);
         observer.group_started(self.workgroup(), self.waves());
-        let index = self.index;
+        let index = self.group_index;
         while self.time < now {
-            // Others may have had turns in between.
-            let observer = if self.index == index { &mut *observer } else { &mut Unobserved };
+            // Other workgroups may have run in between.
+            let observer = if self.group_index == index { &mut *observer } else { &mut Unobserved };
             self.replay_step(observer);
         }
     }
 
-    /// How many checkpoints there are, and the bytes that they take.
+    /// Returns the number of checkpoints, and their total size in bytes.
     pub fn checkpoints(&self) -> (usize, usize) {
         self.checkpoints.size()
     }
 
-    /// Limits the bytes that checkpoints take. Fewer bytes make it slower to go back far.
+    /// Limits the total size of the checkpoints. A lower limit makes it slower to go far back.
     pub fn limit_checkpoints(&mut self, bytes: usize) {
         self.checkpoints.limit = bytes;
     }
 
-    /// Repeats the recorded step at the present time, if there is one.
+    /// Repeats the recorded step at the current time, if there is one.
     pub fn repeat(&mut self) {
         self.replay_step(&mut Unobserved);
     }
 
-    /// Repeats the step that was taken at the present time.
+    /// Repeats the step that was taken at the current time.
     pub(super) fn replay_step(&mut self, observer: &mut dyn Observer) {
         let Some(wave) = self.logged_wave() else { return };
         let before = self.time;
@@ -149,17 +152,17 @@ impl Timeline<'_> {
         self.repeat_edits();
     }
 
-    /// Repeats the edits that were made at the present time.
+    /// Repeats the edits that were made at the current time.
     fn repeat_edits(&mut self) {
         let time = self.time;
         let now: Vec<Edit> = self.edits.iter().filter(|e| e.0 == time).map(|e| e.1).collect();
         for edit in now {
-            // It succeeded when it was made.
+            // It succeeded when it was recorded.
             let _ = self.apply(edit);
         }
     }
 
-    /// Drops recorded steps, edits and checkpoints after the present time, as the run will differ from here.
+    /// Drops recorded steps, edits and checkpoints after the current time, since the run diverges from here.
     pub(super) fn truncate(&mut self) {
         let time = self.time;
         while self.log.len() > 1 && self.log[self.log.len() - 2].1 >= time {
@@ -185,7 +188,7 @@ impl Timeline<'_> {
         self.checkpoints.insert(Checkpoint {
             time: self.time,
             group: self.group.clone(),
-            index: self.index,
+            index: self.group_index,
             groups: self.groups.clone(),
             turn: self.turn,
             written: self.written.clone(),
@@ -194,11 +197,11 @@ impl Timeline<'_> {
         self.last_checkpoint = self.time;
     }
 
-    /// Restores the checkpoint of a time.
+    /// Restores the last checkpoint at or before a time.
     pub(super) fn restore(&mut self, time: u64) {
         let c = self.checkpoints.before(time);
         self.group = c.group.clone();
-        self.index = c.index;
+        self.group_index = c.index;
         self.groups = c.groups.clone();
         self.time = c.time;
         self.turn = c.turn;

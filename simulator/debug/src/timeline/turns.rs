@@ -1,15 +1,15 @@
-//! Whose turn it is among the waves of the workgroup that runs.
+//! Scheduling of the waves of the running workgroup in turns.
 
 use super::Timeline;
 use wavesim_engine::sched::order::{Schedule, mixed};
 
-/// Steps of a wave before the next wave's turn, as in a run without the debugger.
+/// Number of steps in a wave's turn, as in a run without the debugger.
 const TURN: u64 = 4096;
-/// The same at most, where the order is random.
+/// The maximum of the same, if the order is random.
 const RANDOM_TURN: u64 = 64;
 
 impl Timeline<'_> {
-    /// The wave that runs next in the order of the launch.
+    /// Returns the wave that runs next in the order of the launch.
     pub fn next_wave(&self) -> Option<usize> {
         let (wave, taken) = self.turn;
         if taken < self.turn_length() && self.can_run(wave) {
@@ -25,7 +25,7 @@ impl Timeline<'_> {
         (1..=n).map(|k| self.order[(last + k) % n]).find(|&at| self.can_run(at))
     }
 
-    /// Steps of the present turn in all.
+    /// Returns the total number of steps of the current turn.
     pub(super) fn turn_length(&self) -> u64 {
         match self.dispatch.schedule {
             Schedule::Random(seed) => 1 + mixed(seed ^ (self.time - self.turn.1)) % RANDOM_TURN,
@@ -33,7 +33,7 @@ impl Timeline<'_> {
         }
     }
 
-    /// The turn that a workgroup begins with.
+    /// Returns the first turn of a workgroup.
     pub(super) fn first_turn(&self) -> (usize, u64) {
         match self.dispatch.schedule {
             Schedule::Random(seed) => ((mixed(!seed ^ self.time) % self.waves() as u64) as usize, 0),
@@ -42,7 +42,7 @@ impl Timeline<'_> {
     }
 
     /// Starts a turn of this wave.
-    pub fn prefer(&mut self, wave: usize) {
+    pub fn begin_turn(&mut self, wave: usize) {
         self.turn = (wave, 0);
     }
 }

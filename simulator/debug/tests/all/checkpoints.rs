@@ -1,13 +1,14 @@
-//! What checkpoints keep of memory: pages, which they share as long as no store has changed them.
+//! Memory in checkpoints: pages, which checkpoints share until a store changes them.
 
 use wavesim_debug::timeline::{Outcome, Timeline};
 use wavesim_loader::text_kernel::{self, Options};
 use wavesim_machine::memory::OWNED_BASE;
 
-/// Bytes of a page.
+/// Page size in bytes.
 const PAGE: usize = 1 << 16;
 
-/// Runs for a while, stores across the border of two pages out of four, runs on, stores the same again, and runs on.
+/// Runs for a while, stores across the border of two out of four pages, runs on, stores the same data again,
+/// and runs on.
 const KERNEL: &str = "---
 out_y: u32[60000]
 local = 32, 1, 1
@@ -35,9 +36,9 @@ end:
   s_endpgm
 ";
 
-/// Checkpoints share what no store has reached, and restoring one gives its content back.
+/// Checkpoints share the pages that no store has changed, and restoring a checkpoint restores their content.
 #[test]
-fn only_what_was_stored_is_copied() {
+fn only_changed_pages_are_copied() {
     let options = Options { global_bytes: 1 << 20, ..Options::default() };
     let prepared = text_kernel::prepare("k.rdna", KERNEL, &options, 0).unwrap();
     let dispatch = prepared.dispatch(1_000_000);
@@ -46,7 +47,7 @@ fn only_what_was_stored_is_copied() {
     assert_eq!(memory.len().div_ceil(PAGE), 4);
     let registers = timeline.group.bytes();
     assert_eq!(timeline.checkpoints(), (1, registers + memory.len()), "the first one has all of it");
-    // Bytes of each of the others, and memory at its time.
+    // The bytes copied by each of the other checkpoints, and the memory at its time.
     let (mut copied, mut states) = (Vec::new(), vec![(0, memory)]);
     let mut before = timeline.checkpoints();
     while timeline.run(0, 1024, None) == Outcome::Stepped {
@@ -57,13 +58,13 @@ fn only_what_was_stored_is_copied() {
         }
         before = after;
     }
-    // The second time, nothing has changed.
+    // The second stores change nothing.
     assert!(copied.len() >= 6, "{copied:?}");
     let changed: Vec<usize> = copied.iter().copied().filter(|bytes| *bytes > 0).collect();
     assert_eq!(changed, [2 * PAGE]);
     assert_eq!(copied[0], 0);
     assert!(copied.ends_with(&[0, 0, 0, 0]), "{copied:?}");
-    // There and back.
+    // Go back and forth.
     for at in [0, states.len() - 1, 1, states.len() - 2, 2, 0, states.len() / 2] {
         let (time, expected) = &states[at];
         timeline.go_to(*time);

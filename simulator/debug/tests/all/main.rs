@@ -1,4 +1,4 @@
-//! The run and the commands, in one binary. Sessions are in `tests/filetests/debug`.
+//! Tests of the timeline and the commands, in one binary. Sessions are in `tests/filetests/debug`.
 
 mod checkpoints;
 mod command;

@@ -1,7 +1,7 @@
-//! Workgroups that take turns, and how many checkpoints are kept.
+//! Switching of workgroups, and the number of checkpoints.
 
-use wavesim_debug::gate::Gate;
-use wavesim_debug::timeline::{Edit, LEAST_CHECKPOINTS as LEAST, Outcome, Timeline};
+use wavesim_debug::stop_points::StopPoints;
+use wavesim_debug::timeline::{Edit, MIN_CHECKPOINTS, Outcome, Timeline};
 use wavesim_engine::sched::dispatch::Dispatch;
 use wavesim_inspect::check::Check;
 use wavesim_loader::prepared::Prepared;
@@ -16,7 +16,7 @@ fn prepared(kernel: &str) -> Prepared {
 /// The first workgroup waits for a flag that the second one sets.
 const LATER: &str = include_str!("../../../../tests/filetests/check/clean_flag_of_later_group.rdna");
 
-/// What a step can change, in short.
+/// The state that a step can change, in short form.
 fn state(timeline: &Timeline<'_>) -> (u64, [u32; 3], u64, Vec<u32>, Vec<u8>, Vec<u8>) {
     let wave = timeline.wave(0);
     let registers = (0..6).flat_map(|r| (0..32).map(move |lane| wave.vgpr(lane, r))).collect();
@@ -24,11 +24,11 @@ fn state(timeline: &Timeline<'_>) -> (u64, [u32; 3], u64, Vec<u32>, Vec<u8>, Vec
     (timeline.time(), timeline.workgroup(), wave.pc, registers, timeline.group.lds.clone(), memory)
 }
 
-/// Runs as commands do, as far as one turn of a wave.
+/// Runs one turn of a wave, as commands do.
 fn turn(timeline: &mut Timeline<'_>) -> bool {
     let Some(wave) = timeline.next_wave() else { return false };
-    let gate = Gate::open(&effects::table(&timeline.prepared.program, 32));
-    assert_eq!(timeline.run(wave, u64::MAX, Some(&gate)), Outcome::Stepped);
+    let stop_points = StopPoints::none(&effects::table(&timeline.prepared.program, 32));
+    assert_eq!(timeline.run(wave, u64::MAX, Some(&stop_points)), Outcome::Stepped);
     true
 }
 
@@ -54,7 +54,7 @@ fn workgroups_take_turns_in_both_directions() {
             u32::from_le_bytes(bytes)
         };
         assert_eq!(word(0), 1);
-        // There and back, to the last step before each switch too.
+        // Go back and forth, and also to the last step before each switch.
         for at in [3, 1, 2, 0, 3] {
             let expected = &states[at];
             timeline.go_to(expected.0);
@@ -66,7 +66,7 @@ fn workgroups_take_turns_in_both_directions() {
                 assert!(state(&timeline) == *expected, "after step {}", expected.0 - 1);
             }
         }
-        // Another course from the middle on: the first workgroup ends when the memory says so.
+        // Take a different course from the middle on: the first workgroup ends when memory contains the flag.
         timeline.go_to(1000);
         timeline.edit(Edit::Memory { address: wavesim_machine::memory::OWNED_BASE, value: 1 }).unwrap();
         while turn(&mut timeline) {}
@@ -75,7 +75,7 @@ fn workgroups_take_turns_in_both_directions() {
 }
 
 #[test]
-fn some_checkpoints_are_kept_without_memory_for_them() {
+fn minimum_of_checkpoints_is_kept() {
     let prepared = prepared(LATER);
     let dispatch = prepared.dispatch(1_000_000);
     let mut timeline = Timeline::new(&prepared, &dispatch).unwrap();
@@ -85,10 +85,10 @@ fn some_checkpoints_are_kept_without_memory_for_them() {
         turn(&mut timeline);
         most = most.max(timeline.checkpoints().0);
     }
-    assert_eq!((most, timeline.checkpoints().0), (LEAST, LEAST));
+    assert_eq!((most, timeline.checkpoints().0), (MIN_CHECKPOINTS, MIN_CHECKPOINTS));
     timeline.limit_checkpoints(usize::MAX);
     for _ in 0..40 {
         turn(&mut timeline);
     }
-    assert!(timeline.checkpoints().0 > LEAST);
+    assert!(timeline.checkpoints().0 > MIN_CHECKPOINTS);
 }

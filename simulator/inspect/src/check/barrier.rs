@@ -1,11 +1,12 @@
-//! `barrier`: waves of a workgroup that do not meet at the same barriers.
+//! `barrier`: barrier divergence, that is, waves of a workgroup that do not synchronise at the same barriers.
 //!
-//! Hardware counts arrivals only: two waves at different barrier instructions meet, and a wave that has ended delays no other. Both are
-//! almost always mistakes, as is a barrier that some lanes of a wave never reach (OpenCL and HIP call it undefined).
+//! Hardware only counts arrivals: two waves at different barrier instructions synchronise with each other,
+//! and a wave that has ended no longer delays the others. Both are almost always errors, and so is a barrier
+//! that some lanes of a wave never reach (undefined behaviour in OpenCL and HIP).
 //!
-//! Split barriers (RDNA 4: S_BARRIER_SIGNAL, work, S_BARRIER_WAIT) are made for waves that do different things: a producer signals in its
-//! code, a consumer in its own. Only barriers that are not split are expected to be the same instruction for all: S_BARRIER, and a
-//! signal with its wait directly after it.
+//! Split barriers (RDNA 4: S_BARRIER_SIGNAL, work, S_BARRIER_WAIT) serve waves with different roles: a
+//! producer and a consumer each signal in their own code. Only barriers that are not split are expected to be
+//! the same instruction for all waves: S_BARRIER, and a signal directly followed by its wait.
 
 use super::Check;
 use super::report::{Finding, Report, Site};
@@ -17,49 +18,49 @@ use wavesim_machine::exec::machine_ops::Event;
 
 #[derive(Default)]
 struct Wave {
-    /// Arrivals at the workgroup's barrier so far.
+    /// Number of arrivals at the workgroup's barrier so far.
     arrivals: u64,
     ended: Option<u64>,
-    /// Where it signalled the barrier that it has not waited for yet.
+    /// PC of the signal that the wave has not waited for yet.
     signalled: Option<u64>,
-    /// Lanes at the start.
+    /// Active lanes at the start.
     lanes: Option<u64>,
 }
 
-/// One time that the workgroup meets.
+/// One phase of the workgroup's barrier.
 struct Phase {
-    /// First arrival, and whether its barrier is split.
+    /// The first arrival, and whether its barrier is split.
     pc: u64,
     wave: u32,
     split: bool,
-    /// Waves that have come.
+    /// Number of waves that have arrived.
     arrived: usize,
 }
 
 /// The workgroup's barrier, phase by phase.
 pub struct Shadow {
-    /// By instruction: signals a barrier without waiting there.
+    /// By instruction: whether it signals a barrier without waiting there.
     split: Vec<bool>,
     waves: Vec<Wave>,
-    /// Whether a wave has ended.
+    /// Whether any wave has ended.
     ended: bool,
-    /// Phases that not all waves have reached.
+    /// Phases at which not all waves have arrived.
     phases: VecDeque<Phase>,
-    /// Number of the first of `phases`.
-    first: u64,
+    /// Number of the first phase in `phases`.
+    first_phase: u64,
 }
 
-/// Waves of a workgroup, and the phases of its barriers.
+/// Waves of a workgroup, and the phases of its barrier.
 #[derive(Default)]
 pub struct Group {
     waves: Vec<Wave>,
     ended: bool,
     phases: VecDeque<Phase>,
-    first: u64,
+    first_phase: u64,
 }
 
 impl Shadow {
-    /// Finds the barriers that are split into signal and wait; `effects` are the instructions'.
+    /// Creates the check for a program whose instructions have these effects.
     pub fn new(effects: &[Effects]) -> Shadow {
         let calls = |at: usize, bi| effects.get(at).is_some_and(|e| e.calls.contains(&bi));
         let signals = |at| calls(at, Control::BarrierSignal) || calls(at, Control::BarrierSignalIsFirst);
@@ -69,28 +70,28 @@ impl Shadow {
             waves: Vec::new(),
             ended: false,
             phases: VecDeque::new(),
-            first: 0,
+            first_phase: 0,
         }
     }
 
-    /// A workgroup of so many waves begins.
+    /// Starts a workgroup of `waves` waves.
     pub fn start(&mut self, waves: usize) {
         self.waves.clear();
         self.waves.resize_with(waves, Wave::default);
         self.ended = false;
         self.phases.clear();
-        self.first = 0;
+        self.first_phase = 0;
     }
 
-    /// Exchanges the workgroup that it follows.
+    /// Swaps the state with that of another workgroup.
     pub fn swap(&mut self, group: &mut Group) {
         std::mem::swap(&mut self.waves, &mut group.waves);
         std::mem::swap(&mut self.ended, &mut group.ended);
         std::mem::swap(&mut self.phases, &mut group.phases);
-        std::mem::swap(&mut self.first, &mut group.first);
+        std::mem::swap(&mut self.first_phase, &mut group.first_phase);
     }
 
-    /// Notes the lanes of a wave that has just started.
+    /// Records the active lanes of a wave that has just started.
     #[inline]
     pub fn before(&mut self, step: &Step<'_>) {
         let lanes = &mut self.waves[step.wave.id as usize].lanes;
@@ -99,7 +100,8 @@ impl Shadow {
         }
     }
 
-    /// Reports waves that meet at different barriers, lack lanes there, signal twice before a wait, or end without a barrier of the others.
+    /// Reports waves that arrive at different barriers or with lanes missing, that signal twice without a
+    /// wait, or that end without arriving at a barrier where others wait.
     pub fn after(&mut self, step: &Step<'_>, done: &Done<'_>, report: &mut Report) {
         if self.waves.len() < 2 {
             return;
@@ -117,7 +119,7 @@ impl Shadow {
             }
             match bi {
                 Control::BarrierSignal | Control::BarrierSignalIsFirst if arrives => {
-                    self.signalled(step, report);
+                    self.check_signal(step, report);
                 }
                 Control::BarrierWait => self.waves[step.wave.id as usize].signalled = None,
                 _ => {}
@@ -132,14 +134,14 @@ impl Shadow {
         let id = step.wave.id as usize;
         let phase = self.waves[id].arrivals;
         self.waves[id].arrivals += 1;
-        self.lanes(step, id, report);
+        self.check_lanes(step, id, report);
         let ended = if self.ended { &self.waves[..] } else { &[] };
         for (other, wave) in ended.iter().enumerate() {
             if let (Some(pc), true) = (wave.ended, wave.arrivals <= phase) {
-                missing(step, step.pc, step.wave.id, pc, other as u32, wave.arrivals, report);
+                report_missing(step, step.pc, step.wave.id, pc, other as u32, wave.arrivals, report);
             }
         }
-        let at = (phase - self.first) as usize;
+        let at = (phase - self.first_phase) as usize;
         let split = self.split[step.index];
         if at >= self.phases.len() {
             self.phases.push_back(Phase { pc: step.pc, wave: step.wave.id, split, arrived: 0 });
@@ -149,7 +151,7 @@ impl Shadow {
         let kind = "different barriers";
         if pc != step.pc && !split && !first_split && report.is_new(Check::Barrier, kind, step.pc, Some(pc)) {
             let message = format!(
-                "wave {} meets wave {first} at another barrier than it: the workgroup has diverged",
+                "waves {} and {first} synchronise at different barriers: the workgroup has diverged",
                 step.wave.id
             );
             let other = Site::at(step, pc, step.wave.workgroup, first);
@@ -160,18 +162,19 @@ impl Shadow {
         }
         while self.phases.front().is_some_and(|p| p.arrived >= self.waves.len()) {
             self.phases.pop_front();
-            self.first += 1;
+            self.first_phase += 1;
         }
     }
 
-    /// A wave signals once for each wait: a second signal counts for a wave that has not come.
-    fn signalled(&mut self, step: &Step<'_>, report: &mut Report) {
+    /// Checks that the wave has waited since its last signal: a second signal would count as the arrival of
+    /// another wave.
+    fn check_signal(&mut self, step: &Step<'_>, report: &mut Report) {
         let id = step.wave.id;
         let Some(pc) = self.waves[id as usize].signalled.replace(step.pc) else { return };
         let kind = "signalled twice";
         if report.is_new(Check::Barrier, kind, step.pc, Some(pc)) {
             let message = format!(
-                "wave {id} signals the barrier again before it has waited for it: others go on before all have come"
+                "wave {id} signals the barrier twice without waiting: other waves can pass before all have arrived"
             );
             let first = Site::at(step, pc, step.wave.workgroup, id);
             report.add(
@@ -182,8 +185,8 @@ impl Shadow {
         }
     }
 
-    /// Lanes that the wave started with and that are off now.
-    fn lanes(&self, step: &Step<'_>, id: usize, report: &mut Report) {
+    /// Reports lanes that were active at the wave's start and are inactive now.
+    fn check_lanes(&self, step: &Step<'_>, id: usize, report: &mut Report) {
         // No barrier changes EXEC.
         let exec = step.wave.exec();
         let start = self.waves[id].lanes.unwrap_or(exec);
@@ -193,16 +196,16 @@ impl Shadow {
             return;
         }
         let message = format!(
-            "wave {id} is at the barrier with {} of its {} lanes: {} never {} here",
+            "wave {id} arrives at the barrier with {} of its {} lanes: {} never {} it",
             exec.count_ones(),
             start.count_ones(),
             lanes_text(absent),
-            if absent.is_power_of_two() { "comes" } else { "come" }
+            if absent.is_power_of_two() { "reaches" } else { "reach" }
         );
         let site = Site::new(step, Some(absent.trailing_zeros()));
         report.add(
             Finding::new(Check::Barrier, kind, message, site)
-                .hint("a barrier belongs where all work-items pass: restore EXEC before it"),
+                .hint("all work-items must reach a barrier: restore EXEC before it"),
         );
     }
 
@@ -211,23 +214,31 @@ impl Shadow {
         self.waves[id].ended = Some(step.pc);
         self.ended = true;
         let arrivals = self.waves[id].arrivals;
-        // A wave has come to a barrier that this wave will never reach.
+        // Another wave has arrived at a barrier that this wave will never reach.
         if let Some(&Phase { pc, wave: first, .. }) =
-            self.phases.get(arrivals.wrapping_sub(self.first) as usize)
+            self.phases.get(arrivals.wrapping_sub(self.first_phase) as usize)
         {
-            missing(step, pc, first, step.pc, step.wave.id, arrivals, report);
+            report_missing(step, pc, first, step.pc, step.wave.id, arrivals, report);
         }
     }
 }
 
-/// A wave arrived at a barrier that another ended without.
-fn missing(step: &Step<'_>, arrival: u64, wave: u32, end: u64, ended: u32, count: u64, report: &mut Report) {
+/// Reports that one wave arrived at a barrier and another ended before it.
+fn report_missing(
+    step: &Step<'_>,
+    arrival: u64,
+    wave: u32,
+    end: u64,
+    ended: u32,
+    count: u64,
+    report: &mut Report,
+) {
     let kind = "missing barrier";
     if !report.is_new(Check::Barrier, kind, arrival, Some(end)) {
         return;
     }
     let message = format!(
-        "wave {wave} comes to barrier number {} of its run, but wave {ended} has ended after {count}",
+        "wave {wave} arrives at its barrier number {}, but wave {ended} ended after {count}",
         count + 1
     );
     let at = Site::at(step, arrival, step.wave.workgroup, wave);

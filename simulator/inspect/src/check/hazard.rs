@@ -1,22 +1,25 @@
-//! `hazard`: uses that the architecture forbids or that give useless results, though a functional simulator runs them.
+//! `hazard`: uses that the architecture forbids or whose results are useless, although a functional simulator
+//! can execute them.
 //!
-//! - a register that the kernel has not declared: VGPRs beyond those it is allocated, where sources read v0 and results are dropped (RDNA3
-//!   manual, *VGPR Out of Range Behavior*), SGPRs beyond those that its directives or its metadata count;
-//! - what no assembler lets pass ([`legal`]): scalar registers at a wrong number, more scalar values than the constant bus brings, halves of
-//!   a dual instruction that need the same bank;
+//! - a register that the kernel has not declared: VGPRs beyond its allocation, where sources read v0 and
+//!   results are dropped (RDNA3 manual, *VGPR Out of Range Behavior*), and SGPRs beyond those that its
+//!   directives or metadata count;
+//! - encodings that every assembler rejects ([`legal`]): misaligned scalar registers, more scalar values than
+//!   the constant bus can supply, halves of a dual instruction that need the same bank;
 //! - offsets and addresses of scalar loads whose low bits hardware ignores;
 //! - dual-issue instructions in wave64 (RDNA3 manual, *VOPD*);
 //! - V_READFIRSTLANE with EXEC = 0, which reads lane 0 (manuals, V_READFIRSTLANE_B32);
-//! - an instruction of 32 bits that saves and changes EXEC in wave64: the upper lanes stay as they are;
-//! - an index in M0 that leads beyond the registers: the source is then the first register, and nothing is written (manuals, *VGPR Out of
-//!   Range Behavior*, *SGPR Out of Range Behavior*);
-//! - a matrix instruction whose A or B is the result of the matrix instruction right before it: a V_NOP or another independent
-//!   vector instruction must be between (RDNA3 manual, *WMMA*; LLVM's hazard recognizer);
-//! - wait states that CDNA leaves to software ([`wait_states`]).
+//! - a 32-bit instruction that saves and changes EXEC in wave64: the upper lanes remain unchanged;
+//! - an index in M0 that is out of range: the source is then the first register, and nothing is written
+//!   (manuals, *VGPR Out of Range Behavior*, *SGPR Out of Range Behavior*);
+//! - a matrix instruction whose A or B is the result of the matrix instruction immediately before it: a V_NOP
+//!   or another independent vector instruction must separate them (RDNA3 manual, *WMMA*; LLVM's hazard
+//!   recognizer);
+//! - wait states that CDNA requires of software ([`wait_states`]).
 
 use super::Check;
 use super::report::{Finding, Report, Site};
-use super::wait_states::{self, Missing};
+use super::wait_states::{self, Deficit};
 use isa_spec::tables::Role;
 use std::collections::{HashMap, HashSet};
 use wavesim_asm::{OddPairs, Options, legal};
@@ -29,83 +32,85 @@ use wavesim_machine::exec::effects::{Class, Effects, File, Lanes, Relative, Use,
 use wavesim_machine::exec::program::Program;
 use wavesim_machine::state::wave::{ACC, EXEC_LO, TTMP};
 
-/// By wave of a workgroup: its last matrix instruction.
+/// The last matrix instruction of each wave of a workgroup.
 #[derive(Default)]
 pub struct Group(Vec<Option<(u64, Use)>>);
 
-/// Forbidden uses by instruction, and the last matrix result of each wave.
+/// Forbidden uses of each instruction, and the last matrix result of each wave.
 pub struct Shadow {
-    /// Forbidden uses that an instruction is by itself.
-    fixed: Vec<Option<(&'static str, String)>>,
+    /// Findings that depend only on the instruction.
+    static_findings: Vec<Option<(&'static str, String)>>,
     /// By instruction: the wait states that are missing before it.
-    missing: HashMap<usize, Missing>,
-    /// Scalar loads of dwords, which ignore the low bits of what they add up.
-    words: Vec<bool>,
-    /// Instructions that a rule applies to.
+    deficits: HashMap<usize, Deficit>,
+    /// Whether the instruction is a scalar load of dwords, which ignores the low bits of its address
+    /// operands.
+    dword_loads: Vec<bool>,
+    /// Whether any rule applies to the instruction.
     observed: Vec<bool>,
     /// By wave: PC and destination of the matrix instruction that was the last vector instruction.
     matrix: Vec<Option<(u64, Use)>>,
 }
 
 impl Shadow {
-    /// Checks every instruction once by itself; `effects` are theirs.
+    /// Checks each instruction of a program statically; `effects` are the instructions' effects.
     pub fn new(program: &Program, effects: &[Effects], shape: &Shape) -> Shadow {
-        let wrong = |(inst, effects): (&Inst, &Effects)| {
+        let static_finding = |(inst, effects): (&Inst, &Effects)| {
             undeclared(program.arch, effects, shape.registers)
-                .or_else(|| wrong(inst, program.arch, shape.wave_size))
-                .or_else(|| half_of_exec(effects, shape.wave_size))
+                .or_else(|| ill_formed(inst, program.arch, shape.wave_size))
+                .or_else(|| partial_exec_save(effects, shape.wave_size))
         };
-        let fixed: Vec<_> = program.insts.iter().zip(effects).map(wrong).collect();
-        let words: Vec<bool> =
+        let static_findings: Vec<_> = program.insts.iter().zip(effects).map(static_finding).collect();
+        let dword_loads: Vec<bool> =
             program.insts.iter().map(|inst| legal::loads_words(inst, program.arch)).collect();
         let matrix = dependent_matrices(program, effects);
-        let missing = wait_states::missing(program, effects);
-        let observed =
-            effects.iter().zip(fixed.iter().zip(&words)).enumerate().map(|(at, (e, (wrong, words)))| {
+        let deficits = wait_states::deficits(program, effects);
+        let observed = effects.iter().zip(static_findings.iter().zip(&dword_loads)).enumerate().map(
+            |(at, (e, (wrong, dword_loads)))| {
                 let first_lane = e.reads.iter().any(|r| r.lanes == Lanes::FirstActive);
                 let indexed = e.reads.iter().chain(&e.writes).any(|used| used.relative.is_some());
                 wrong.is_some()
-                    || missing.contains_key(&at)
-                    || *words
+                    || deficits.contains_key(&at)
+                    || *dword_loads
                     || first_lane
                     || indexed
                     || matrix.contains(&at)
-            });
-        Shadow { observed: observed.collect(), fixed, missing, words, matrix: Vec::new() }
+            },
+        );
+        Shadow { observed: observed.collect(), static_findings, deficits, dword_loads, matrix: Vec::new() }
     }
 
-    /// Whether an instruction, by index, needs a look each time.
+    /// Returns whether an instruction, given by its index, must be checked at each execution.
     pub fn must_observe(&self, index: usize) -> bool {
         self.observed[index]
     }
 
-    /// A workgroup of so many waves begins.
+    /// Starts a workgroup of `waves` waves.
     pub fn start(&mut self, waves: usize) {
         self.matrix.clear();
         self.matrix.resize(waves, None);
     }
 
-    /// Exchanges the workgroup that it follows.
+    /// Swaps the state with that of another workgroup.
     pub fn swap(&mut self, group: &mut Group) {
         std::mem::swap(&mut self.matrix, &mut group.0);
     }
 
     pub fn before(&mut self, step: &Step<'_>, effects: &Effects, report: &mut Report) {
-        if let Some((kind, message)) = &self.fixed[step.index]
+        if let Some((kind, message)) = &self.static_findings[step.index]
             && report.is_new(Check::Hazard, kind, step.pc, None)
         {
             report.add(Finding::new(Check::Hazard, kind, message.clone(), Site::new(step, None)));
         }
-        if let Some(missing) = self.missing.get(&step.index) {
-            too_soon(step, missing, report);
+        if let Some(deficit) = self.deficits.get(&step.index) {
+            report_wait_states(step, deficit, report);
         }
-        if self.words[step.index] {
-            misaligned(step, effects, report);
+        if self.dword_loads[step.index] {
+            report_misaligned(step, effects, report);
         }
         if step.wave.exec() == 0 && effects.reads.iter().any(|r| r.lanes == Lanes::FirstActive) {
             let kind = "no first lane";
             if report.is_new(Check::Hazard, kind, step.pc, None) {
-                let message = "no lane is active: the value read is lane 0's, whatever it holds".to_string();
+                let message = "no lane is active: the instruction reads lane 0".to_string();
                 report.add(
                     Finding::new(Check::Hazard, kind, message, Site::new(step, None))
                         .hint("branch around it with s_cbranch_execz"),
@@ -113,14 +118,14 @@ impl Shadow {
             }
         }
         for (uses, written) in [(&effects.reads, false), (&effects.writes, true)] {
-            uses.iter().for_each(|used| out_of_range(step, used, written, report));
+            uses.iter().for_each(|used| report_out_of_range(step, used, written, report));
         }
         if !step.program.arch.is_cdna() && matches!(effects.class, Class::Valu | Class::Matrix) {
-            self.matrix(step, effects, report);
+            self.check_matrix(step, effects, report);
         }
     }
 
-    fn matrix(&mut self, step: &Step<'_>, effects: &Effects, report: &mut Report) {
+    fn check_matrix(&mut self, step: &Step<'_>, effects: &Effects, report: &mut Report) {
         let last = &mut self.matrix[step.wave.id as usize];
         if effects.class != Class::Matrix {
             *last = None;
@@ -128,8 +133,9 @@ impl Shadow {
         }
         if let Some((pc, d)) = last {
             let kind = "dependent matrix instructions";
-            if multiplies(effects, d) && report.is_new(Check::Hazard, kind, step.pc, Some(*pc)) {
-                let message = "an input is the result of the matrix instruction right before it".to_string();
+            if reads_as_factor(effects, d) && report.is_new(Check::Hazard, kind, step.pc, Some(*pc)) {
+                let message =
+                    "an input is the result of the matrix instruction immediately before it".to_string();
                 let other = Site::at(step, *pc, step.wave.workgroup, step.wave.id);
                 report.add(
                     Finding::new(Check::Hazard, kind, message, Site::new(step, None))
@@ -142,19 +148,19 @@ impl Shadow {
     }
 }
 
-/// What a matrix instruction writes.
+/// Returns the result register of a matrix instruction.
 fn result(effects: &Effects) -> Option<&Use> {
     effects.writes.iter().find(|w| w.file == File::Vgpr)
 }
 
-/// Whether A or B of a matrix instruction has some of these registers.
-fn multiplies(effects: &Effects, d: &Use) -> bool {
+/// Returns whether A or B of a matrix instruction overlaps these registers.
+fn reads_as_factor(effects: &Effects, d: &Use) -> bool {
     let mut inputs = effects.reads.iter().filter(|r| matches!(r.role, Role::S0 | Role::S1));
     inputs.any(|r| r.file == File::Vgpr && r.first < d.first + d.count && d.first < r.first + r.count)
 }
 
-/// Matrix instructions with one right behind them that may depend on them, and all vector instructions that may be the next one behind
-/// those.
+/// Returns the matrix instructions that may be followed immediately by a dependent one, and all vector
+/// instructions that may come next after those.
 fn dependent_matrices(program: &Program, effects: &[Effects]) -> HashSet<usize> {
     let is_vector = |at: usize| matches!(effects[at].class, Class::Valu | Class::Matrix);
     let matrices = || (0..effects.len()).filter(|at| effects[*at].class == Class::Matrix);
@@ -167,7 +173,7 @@ fn dependent_matrices(program: &Program, effects: &[Effects]) -> HashSet<usize> 
         while let Some(from) = reached.pop() {
             let successors = wait_states::successors(program, from);
             if effects[from].class == Class::Branch && successors == [None; 2] {
-                // An indirect jump: all may be the next.
+                // An indirect jump: any vector instruction may be next.
                 return (0..effects.len()).filter(|at| is_vector(*at)).collect();
             }
             let new = successors.into_iter().flatten().filter(|to| seen.insert(*to));
@@ -177,9 +183,9 @@ fn dependent_matrices(program: &Program, effects: &[Effects]) -> HashSet<usize> 
     }
     let depends = |at: &usize| {
         let Some(d) = result(&effects[*at]) else { return false };
-        next[at].iter().any(|to| effects[*to].class == Class::Matrix && multiplies(&effects[*to], d))
+        next[at].iter().any(|to| effects[*to].class == Class::Matrix && reads_as_factor(&effects[*to], d))
     };
-    // What is seen of one is forgotten at the next one, which then is to be seen too.
+    // The next instruction resets the state that an observed one has set, so it must be observed, too.
     let mut reached: Vec<usize> = matrices().filter(depends).collect();
     let mut out = HashSet::new();
     while let Some(at) = reached.pop() {
@@ -190,26 +196,26 @@ fn dependent_matrices(program: &Program, effects: &[Effects]) -> HashSet<usize> 
     out
 }
 
-/// Reports an instruction that follows too soon after another.
-fn too_soon(step: &Step<'_>, missing: &Missing, report: &mut Report) {
-    let (kind, pc) = ("missing wait states", step.program.pcs[missing.after]);
+/// Reports an instruction that follows another with too few wait states between them.
+fn report_wait_states(step: &Step<'_>, deficit: &Deficit, report: &mut Report) {
+    let (kind, pc) = ("missing wait states", step.program.pcs[deficit.after]);
     if !report.is_new(Check::Hazard, kind, step.pc, Some(pc)) {
         return;
     }
-    let Missing { what, has, needs, .. } = missing;
-    let states = if *needs == 1 { "wait state must" } else { "wait states must" };
-    let message = format!("{what}: {needs} {states} be between, not {has}");
+    let Deficit { what, existing, required, .. } = deficit;
+    let states = if *required == 1 { "wait state is" } else { "wait states are" };
+    let message = format!("{what}: {required} {states} required, but there are {existing}");
     let other = Site::at(step, pc, step.wave.workgroup, step.wave.id);
     report.add(
         Finding::new(Check::Hazard, kind, message, Site::new(step, None))
             .other("after", other)
-            .hint(format!("`s_nop {}`, or independent instructions, before it", needs - has - 1)),
+            .hint(format!("`s_nop {}`, or independent instructions, before it", required - existing - 1)),
     );
 }
 
-/// Reports an index that leads beyond the registers there are.
-fn out_of_range(step: &Step<'_>, used: &Use, written: bool, report: &mut Report) {
-    // Where MODE has M0 offset registers, the instruction faults.
+/// Reports an index that is out of range.
+fn report_out_of_range(step: &Step<'_>, used: &Use, written: bool, report: &mut Report) {
+    // Where MODE enables M0 as an offset, the instruction faults.
     if matches!(used.relative, Some(Relative::Mode { .. })) {
         return;
     }
@@ -229,8 +235,9 @@ fn out_of_range(step: &Step<'_>, used: &Use, written: bool, report: &mut Report)
     report.add(Finding::new(Check::Hazard, kind, message, Site::new(step, None)));
 }
 
-/// Registers of a scalar load's address whose low bits are lost: hardware takes each part of the sum as a multiple of 4.
-fn misaligned(step: &Step<'_>, effects: &Effects, report: &mut Report) {
+/// Reports registers of a scalar load's address whose low bits are lost: hardware treats each term of the sum
+/// as a multiple of 4.
+fn report_misaligned(step: &Step<'_>, effects: &Effects, report: &mut Report) {
     let kind = "misaligned scalar address";
     let parts = effects.reads.iter().filter(|r| r.file == File::Sgpr && r.role != Role::State);
     for part in parts {
@@ -244,12 +251,12 @@ fn misaligned(step: &Step<'_>, effects: &Effects, report: &mut Report) {
     }
 }
 
-/// A register beyond those that the kernel declares.
+/// Returns a finding for a register beyond those that the kernel declares.
 fn undeclared(arch: Arch, effects: &Effects, declared: Registers) -> Option<(&'static str, String)> {
     let beyond = |used: &&Use| {
         let end = used.first + used.count;
         match used.file {
-            // Accumulation VGPRs are not counted apart.
+            // Accumulation VGPRs are not counted separately.
             File::Vgpr => used.first < ACC as u16 && end > declared.vgprs,
             File::Sgpr => used.first < Registers::ALL.sgprs && end > declared.sgprs,
             File::Scc => false,
@@ -266,8 +273,8 @@ fn undeclared(arch: Arch, effects: &Effects, declared: Registers) -> Option<(&'s
     Some(("undeclared register", message))
 }
 
-/// What is wrong with an instruction as it stands.
-fn wrong(inst: &Inst, arch: Arch, wave_size: u32) -> Option<(&'static str, String)> {
+/// Returns a finding for an instruction that is illegal or ill-formed on its own.
+fn ill_formed(inst: &Inst, arch: Arch, wave_size: u32) -> Option<(&'static str, String)> {
     if arch.machine().is_some() {
         return None;
     }
@@ -277,8 +284,8 @@ fn wrong(inst: &Inst, arch: Arch, wave_size: u32) -> Option<(&'static str, Strin
     illegal.or_else(|| legal::ignored_offset(inst, &options)).map(|e| (e.kind, e.message))
 }
 
-/// An instruction that saves EXEC and changes it, in the form for waves of 32.
-fn half_of_exec(effects: &Effects, wave_size: u32) -> Option<(&'static str, String)> {
+/// Returns a finding for an instruction that saves and changes EXEC in the 32-bit form in wave64.
+fn partial_exec_save(effects: &Effects, wave_size: u32) -> Option<(&'static str, String)> {
     let exec = |u: &&Use| u.file == File::Sgpr && u.first == EXEC_LO as u16 && u.relative.is_none();
     let saves = |u: &Use| u.file == File::Sgpr && u.first != EXEC_LO as u16;
     let half = effects.writes.iter().find(exec).is_some_and(|u| u.count == 1)
@@ -297,7 +304,7 @@ mod tests {
     use wavesim_asm::{self as asm, NoSymbols};
 
     #[test]
-    fn what_no_assembler_lets_pass_is_reported() {
+    fn encodings_that_assemblers_reject_are_reported() {
         let options = Options { lenient: true, ..Options::new(Arch::Rdna3) };
         for (text, kind) in [
             ("v_add3_u32 v1, s8, s9, s10", Some("too many scalars")),
@@ -309,11 +316,11 @@ mod tests {
             ("v_dual_add_f32 v0, v4, v1 :: v_dual_mul_f32 v1, v8, v2", Some("dual issue")),
         ] {
             let inst = asm::parse(text, &options, &NoSymbols).unwrap().inst;
-            assert_eq!(wrong(&inst, Arch::Rdna3, 32).map(|w| w.0), kind, "{text}");
+            assert_eq!(ill_formed(&inst, Arch::Rdna3, 32).map(|w| w.0), kind, "{text}");
         }
         let dual = "v_dual_add_f32 v0, v4, v1 :: v_dual_mul_f32 v1, v5, v2";
         let inst = asm::parse(dual, &options, &NoSymbols).unwrap().inst;
-        assert_eq!(wrong(&inst, Arch::Rdna3, 32), None);
-        assert_eq!(wrong(&inst, Arch::Rdna3, 64).map(|w| w.0), Some("dual issue in wave64"));
+        assert_eq!(ill_formed(&inst, Arch::Rdna3, 32), None);
+        assert_eq!(ill_formed(&inst, Arch::Rdna3, 64).map(|w| w.0), Some("dual issue in wave64"));
     }
 }

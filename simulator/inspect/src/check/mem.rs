@@ -1,7 +1,9 @@
-//! `mem`: accesses outside of every argument, misaligned ones, and loads of LDS or scratch that nothing has written.
+//! `mem`: accesses outside of every argument, misaligned accesses, and loads of undefined bytes of LDS or
+//! scratch.
 //!
-//! Global memory counts as written from the start: arguments without an initialiser are zero. An allocation is the bound, and a checked
-//! run has gaps between allocations ([`super::GUARD_BYTES`]), so that an index a little too large is seen.
+//! Global memory counts as defined from the start: arguments without an initialiser are zero. The bounds are
+//! those of allocations. A checked run leaves gaps between allocations ([`super::GUARD_BYTES`]), which catch
+//! an index that is slightly too large.
 
 use super::Check;
 use super::report::{Finding, Report, Site, access_name, describe};
@@ -11,37 +13,38 @@ use wavesim_machine::exec::effects::{Class, Effects};
 use wavesim_machine::exec::watch::{Access, Place};
 use wavesim_machine::memory::Region;
 
-/// Bytes of a line of the scalar cache (RDNA manuals).
+/// Line size of the scalar cache in bytes (RDNA manuals).
 const SCALAR_LINE: u64 = 64;
 
-/// Which bytes have been written.
+/// Shadow memory of one bit per byte: whether the byte has been written.
 pub struct Shadow {
-    lds: Bits,
-    /// All of LDS has been written.
+    lds: Bitmap,
+    /// Whether all of LDS has been written.
     lds_full: bool,
-    /// Of all waves, lane by lane, as the scheduler lays it out.
-    scratch: Bits,
+    /// Scratch of all waves, lane by lane, as the scheduler lays it out.
+    scratch: Bitmap,
     scratch_bytes: u64,
     wave_size: u64,
-    /// Loads of the running instruction that met unwritten bytes, by index in the log, with the byte.
+    /// Loads of the current instruction that read unwritten bytes, each with the relative offset of the first
+    /// such byte.
     unwritten: Vec<(Access, u64)>,
-    /// Allocations accessed before, each from its first byte to after its last: most accesses are in one of these.
-    inside: [std::ops::Range<u64>; 2],
+    /// Address ranges of the last two allocations accessed; most accesses hit one of these.
+    recent: [std::ops::Range<u64>; 2],
 }
 
-/// Bytes of a workgroup's LDS and scratch that have been written.
+/// Shadow memory of a workgroup's LDS and scratch.
 pub struct Group {
-    lds: Bits,
+    lds: Bitmap,
     lds_full: bool,
-    scratch: Bits,
+    scratch: Bitmap,
 }
 
-/// A bit a byte.
+/// A bitmap with a bit per byte.
 #[derive(Default, Clone)]
-struct Bits(Vec<u64>);
+struct Bitmap(Vec<u64>);
 
-impl Bits {
-    /// The range's words, each with the bits that are in it.
+impl Bitmap {
+    /// Returns the words of a range, each with a mask of the bits in the range.
     fn words(at: u64, len: u64) -> impl Iterator<Item = (usize, u64)> {
         let end = at + len;
         (at / 64..end.div_ceil(64)).map(move |word| {
@@ -50,7 +53,7 @@ impl Bits {
         })
     }
 
-    /// The range as bits of one word, if it is inside of one: most are.
+    /// Returns the range as a mask of a single word, if it falls into one; most ranges do.
     #[inline(always)]
     fn one_word(at: u64, len: u64) -> Option<(usize, u64)> {
         let from = at % 64;
@@ -59,9 +62,9 @@ impl Bits {
 
     #[inline(always)]
     fn set(&mut self, at: u64, len: u64, on: bool) {
-        match Bits::one_word(at, len) {
+        match Bitmap::one_word(at, len) {
             Some((word, bits)) => self.set_word(word, bits, on),
-            None => Bits::words(at, len).for_each(|(word, bits)| self.set_word(word, bits, on)),
+            None => Bitmap::words(at, len).for_each(|(word, bits)| self.set_word(word, bits, on)),
         }
     }
 
@@ -72,19 +75,19 @@ impl Bits {
         }
     }
 
-    /// Whether all of the range is set. What is beyond the end counts as set.
+    /// Returns whether all bits of the range are set. Bitmap beyond the end count as set.
     #[inline(always)]
     fn all(&self, at: u64, len: u64) -> bool {
-        match Bits::one_word(at, len) {
+        match Bitmap::one_word(at, len) {
             Some((word, bits)) => self.0.get(word).is_none_or(|word| word & bits == bits),
-            None => self.clear(at, len).is_none(),
+            None => self.first_clear(at, len).is_none(),
         }
     }
 
-    /// First byte of the range that is not set, relative to its start.
+    /// Returns the first bit of the range that is clear, relative to the start of the range.
     #[inline(never)]
-    fn clear(&self, at: u64, len: u64) -> Option<u64> {
-        Bits::words(at, len).find_map(|(word, bits)| {
+    fn first_clear(&self, at: u64, len: u64) -> Option<u64> {
+        Bitmap::words(at, len).find_map(|(word, bits)| {
             let absent = !self.0.get(word).copied().unwrap_or(u64::MAX) & bits;
             (absent != 0).then(|| word as u64 * 64 + absent.trailing_zeros() as u64 - at)
         })
@@ -92,65 +95,65 @@ impl Bits {
 }
 
 impl Shadow {
-    /// With room for the LDS and scratch of a workgroup.
+    /// Creates shadow memory for the LDS and scratch of a workgroup.
     pub fn new(shape: &Shape) -> Shadow {
         let items: u64 = shape.block.iter().map(|d| *d as u64).product();
         let lanes = items.div_ceil(shape.wave_size as u64) * shape.wave_size as u64;
         let words = |bytes: u64| vec![0; bytes.div_ceil(64) as usize];
         Shadow {
-            lds: Bits(words(shape.lds_bytes as u64)),
+            lds: Bitmap(words(shape.lds_bytes as u64)),
             lds_full: false,
-            scratch: Bits(words(shape.scratch_bytes as u64 * lanes)),
+            scratch: Bitmap(words(shape.scratch_bytes as u64 * lanes)),
             scratch_bytes: shape.scratch_bytes as u64,
             wave_size: shape.wave_size as u64,
             unwritten: Vec::new(),
-            inside: [0..0, 0..0],
+            recent: [0..0, 0..0],
         }
     }
 
-    /// A workgroup begins, with nothing written.
+    /// Starts a workgroup; nothing has been written.
     pub fn start(&mut self) {
         self.lds.0.fill(0);
         self.lds_full = false;
         self.scratch.0.fill(0);
     }
 
-    /// What nothing has written to.
-    pub fn group(&self) -> Group {
-        let empty = |bits: &Bits| Bits(vec![0; bits.0.len()]);
+    /// Returns the shadow memory of a workgroup that has written nothing.
+    pub fn empty_group(&self) -> Group {
+        let empty = |bits: &Bitmap| Bitmap(vec![0; bits.0.len()]);
         Group { lds: empty(&self.lds), lds_full: false, scratch: empty(&self.scratch) }
     }
 
-    /// Exchanges the workgroup that it follows.
+    /// Swaps the state with that of another workgroup.
     pub fn swap(&mut self, group: &mut Group) {
         std::mem::swap(&mut self.lds, &mut group.lds);
         std::mem::swap(&mut self.lds_full, &mut group.lds_full);
         std::mem::swap(&mut self.scratch, &mut group.scratch);
     }
 
-    /// Notes whether all of LDS has been written, now that waves have met at a barrier.
-    pub fn meet(&mut self) {
-        // The last word may have bits beyond the end, which nothing writes.
+    /// Updates the flag for fully written LDS; called after a barrier.
+    pub fn update_lds_full(&mut self) {
+        // The last word may have bits beyond the end, which are never set.
         self.lds_full = self.lds.0.iter().all(|word| *word == u64::MAX);
     }
 
-    /// Whether all of LDS has been written.
+    /// Returns whether all of LDS has been written.
     #[inline(always)]
     pub fn is_lds_full(&self) -> bool {
         self.lds_full
     }
 
-    pub fn before(&mut self) {
+    pub fn begin_instruction(&mut self) {
         self.unwritten.clear();
     }
 
-    /// Whether the instruction's loads met bytes that nothing wrote.
+    /// Returns whether the instruction's loads read unwritten bytes.
     pub fn any_unwritten(&self) -> bool {
         !self.unwritten.is_empty()
     }
 
-    /// Bits and place of a local access.
-    fn local(&mut self, wave: usize, a: &Access) -> Option<(&mut Bits, u64)> {
+    /// Returns the bitmap of a local access, and its position there.
+    fn bitmap_of(&mut self, wave: usize, a: &Access) -> Option<(&mut Bitmap, u64)> {
         match a.place {
             Place::Lds => Some((&mut self.lds, a.address)),
             Place::Scratch => {
@@ -161,23 +164,24 @@ impl Shadow {
         }
     }
 
-    /// The first byte of a load that nothing wrote.
+    /// Returns the first unwritten byte of a load.
     pub fn unwritten(&self, a: &Access) -> Option<u64> {
         self.unwritten.iter().find(|u| u.0 == *a).map(|u| u.1)
     }
 
-    /// Marks bytes as unwritten: what was stored there was never written either.
-    pub fn forget(&mut self, wave: usize, a: &Access) {
+    /// Marks bytes as undefined again, after a store of undefined data.
+    pub fn mark_unwritten(&mut self, wave: usize, a: &Access) {
         self.lds_full &= a.place != Place::Lds;
-        if let Some((bits, at)) = self.local(wave, a) {
+        if let Some((bits, at)) = self.bitmap_of(wave, a) {
             bits.set(at, a.size_bytes as u64, false);
         }
     }
 
-    /// Whether a plain access is certainly right: it is where the last ones were, aligned, and of bytes that were written, which is noted of
-    /// a store. All others are for [`Shadow::after`].
+    /// Fast path: returns whether a plain access is known to be valid, that is, aligned, within a recently
+    /// accessed allocation, and of written bytes. Marks the bytes of a store as written. Other accesses are
+    /// left to [`Shadow::after`].
     #[inline(always)]
-    pub fn is_fine(&mut self, a: &Access, unaligned_lds: bool) -> bool {
+    pub fn is_valid_access(&mut self, a: &Access, unaligned_lds: bool) -> bool {
         if !unaligned_lds && a.address & 3 != 0 {
             let size = (a.size_bytes as u64).next_power_of_two().min(4);
             if a.address & (size - 1) != 0 {
@@ -188,7 +192,7 @@ impl Shadow {
             Place::Global => {
                 let end = a.address.saturating_add(a.len_bytes());
                 let holds = |r: &std::ops::Range<u64>| (r.start <= a.address) & (end <= r.end);
-                holds(&self.inside[0]) | holds(&self.inside[1])
+                holds(&self.recent[0]) | holds(&self.recent[1])
             }
             Place::Lds if !a.outside => {
                 if !a.write && self.lds_full {
@@ -205,7 +209,8 @@ impl Shadow {
         }
     }
 
-    /// Reports accesses that are out of bounds, misaligned or of bytes that nothing wrote; notes what was written.
+    /// Reports accesses that are out of bounds, misaligned or of unwritten bytes; marks the bytes of stores
+    /// as written.
     pub fn after(
         &mut self,
         step: &Step<'_>,
@@ -220,7 +225,7 @@ impl Shadow {
         let once = effects.atomic && done.accesses.iter().any(|a| !a.write);
         for a in done.accesses {
             if once && a.write {
-                if let Some((bits, at)) = self.local(wave, a).filter(|_| !a.outside) {
+                if let Some((bits, at)) = self.bitmap_of(wave, a).filter(|_| !a.outside) {
                     bits.set(at, a.len_bytes(), true);
                 }
                 continue;
@@ -229,13 +234,13 @@ impl Shadow {
                 Place::Global => {
                     let end = a.address.saturating_add(a.len_bytes());
                     let holds = |r: &std::ops::Range<u64>| r.start <= a.address && end <= r.end;
-                    if !self.inside.iter().any(holds) {
-                        bounds(step, a, effects, prepared, &mut last, report);
+                    if !self.recent.iter().any(holds) {
+                        check_bounds(step, a, effects, prepared, &mut last, report);
                         if let Some(r) = last {
-                            self.inside.swap(0, 1);
-                            self.inside[0] = r.base..r.base.saturating_add(r.len);
-                            // What a scalar load fetches beyond the end is nothing that may be used.
-                            let left = self.inside[0].end.saturating_sub(a.address);
+                            self.recent.swap(0, 1);
+                            self.recent[0] = r.base..r.base.saturating_add(r.len);
+                            // Data that a scalar load fetches beyond the end is undefined.
+                            let left = self.recent[0].end.saturating_sub(a.address);
                             if effects.class == Class::Smem && !a.write && left < a.len_bytes() {
                                 self.unwritten.push((*a, left));
                             }
@@ -243,29 +248,29 @@ impl Shadow {
                     }
                 }
                 Place::Lds | Place::Scratch if a.outside => {
-                    a.each().for_each(|a| outside(step, &a, effects, prepared, report));
+                    a.each().for_each(|a| report_outside(step, &a, effects, prepared, report));
                 }
                 Place::Lds | Place::Scratch => {
                     let len = a.len_bytes();
-                    let Some((bits, at)) = self.local(wave, a) else { continue };
+                    let Some((bits, at)) = self.bitmap_of(wave, a) else { continue };
                     if a.write {
                         bits.set(at, len, true);
                     } else if !bits.all(at, len) {
-                        self.unwritten_lanes(step, a, effects, prepared, report);
+                        self.record_unwritten_lanes(step, a, effects, prepared, report);
                     }
                 }
                 Place::Nowhere => {}
             }
             if a.place != Place::Nowhere {
-                alignment(step, a, effects, prepared, report);
+                check_alignment(step, a, effects, prepared, report);
             }
         }
     }
 }
 
 impl Shadow {
-    /// Which lanes of a load met unwritten bytes.
-    fn unwritten_lanes(
+    /// Records the lanes of a load that read unwritten bytes.
+    fn record_unwritten_lanes(
         &mut self,
         step: &Step<'_>,
         a: &Access,
@@ -274,11 +279,11 @@ impl Shadow {
         report: &mut Report,
     ) {
         for one in a.each() {
-            let Some((bits, at)) = self.local(step.wave.id as usize, &one) else { continue };
-            let Some(byte) = bits.clear(at, one.size_bytes as u64) else { continue };
+            let Some((bits, at)) = self.bitmap_of(step.wave.id as usize, &one) else { continue };
+            let Some(byte) = bits.first_clear(at, one.size_bytes as u64) else { continue };
             self.unwritten.push((one, byte));
             if effects.atomic {
-                uninitialised(step, &one, prepared, report);
+                report_unwritten_atomic(step, &one, prepared, report);
             }
         }
     }
@@ -288,8 +293,8 @@ fn lane(a: &Access) -> Option<u32> {
     a.lane.map(u32::from)
 }
 
-/// Global accesses lie in one allocation.
-fn bounds<'p>(
+/// Reports a global access that is not within one allocation.
+fn check_bounds<'p>(
     step: &Step<'_>,
     a: &Access,
     effects: &Effects,
@@ -298,7 +303,8 @@ fn bounds<'p>(
     report: &mut Report,
 ) {
     let size = a.len_bytes();
-    // Compilers fetch more kernel arguments than there are: scalar loads stay within a line of the scalar cache.
+    // Compilers load more kernel arguments than there are; a scalar load may extend to the end of the scalar
+    // cache line.
     let scalar = effects.class == Class::Smem;
     let len = |r: &Region| if scalar { r.len.next_multiple_of(SCALAR_LINE) } else { r.len };
     let holds = |r: &Region| a.address >= r.base && a.address - r.base + size <= len(r);
@@ -314,7 +320,7 @@ fn bounds<'p>(
         return;
     }
     if a.lanes > 1 {
-        return a.each().for_each(|a| bounds(step, &a, effects, prepared, last, report));
+        return a.each().for_each(|a| check_bounds(step, &a, effects, prepared, last, report));
     }
     let kind = "out of bounds";
     if !report.is_new(Check::Mem, kind, step.pc, None) {
@@ -329,7 +335,7 @@ fn bounds<'p>(
         Site::new(step, lane(a)),
     )
     .address(own);
-    // The nearest argument is the likeliest to be meant. A memory that counts words is the only one.
+    // The nearest argument is most likely the intended one. A memory that counts words has only one.
     if let Some(r) = region.filter(|_| !prepared.memory.counts_words()) {
         let offset = a.address - r.base;
         let next = regions.get(at).map_or(u64::MAX, |next| next.base - a.address);
@@ -348,7 +354,7 @@ fn bounds<'p>(
     report.add(finding);
 }
 
-fn outside(step: &Step<'_>, a: &Access, effects: &Effects, prepared: &Prepared, report: &mut Report) {
+fn report_outside(step: &Step<'_>, a: &Access, effects: &Effects, prepared: &Prepared, report: &mut Report) {
     let (kind, has, of) = match a.place {
         Place::Lds => ("out of LDS", prepared.shape.lds_bytes, "the workgroup's"),
         _ => ("out of scratch", prepared.shape.scratch_bytes, "the lane's"),
@@ -361,27 +367,30 @@ fn outside(step: &Step<'_>, a: &Access, effects: &Effects, prepared: &Prepared, 
     let message = format!("{name} of {what} is beyond {of} {has} bytes of {}", a.place.name());
     let mut finding = Finding::new(Check::Mem, kind, message, Site::new(step, lane(a))).address(a.address);
     if a.place == Place::Lds {
-        finding = finding.hint("hardware says nothing: such loads give zero and such stores are dropped");
+        finding =
+            finding.hint("hardware reports no error: such loads return zero and such stores are dropped");
     }
     report.add(finding);
 }
 
-/// An atomic on bytes that nothing wrote: no register shows it.
-fn uninitialised(step: &Step<'_>, a: &Access, prepared: &Prepared, report: &mut Report) {
+/// Reports an atomic on unwritten bytes; the definedness of registers does not cover it.
+fn report_unwritten_atomic(step: &Step<'_>, a: &Access, prepared: &Prepared, report: &mut Report) {
     let kind = "unwritten bytes";
     if !report.is_new(Check::Mem, kind, step.pc, None) {
         return;
     }
     let what = describe(prepared, a.place, a.address, a.size_bytes as u32);
-    let message = format!("atomic on {what}, which nothing has written");
+    let message = format!("atomic on {what}, which was never written");
     let finding = Finding::new(Check::Mem, kind, message, Site::new(step, lane(a))).address(a.address);
-    report.add(finding.hint(format!("{} has no defined content at the start", a.place.name())));
+    report.add(finding.hint(format!("{} is uninitialised at the start", a.place.name())));
 }
 
-/// Lanes in a row are as aligned as the first. Atomics need their size. Plain accesses to global memory and scratch need nothing in compute
-/// kernels; those to LDS need nothing in the unaligned mode, else dwords, or their size if that is smaller (manuals, *Alignment*).
+/// Reports a misaligned access. The lanes of a strided access are all aligned like the first one. Atomics
+/// require natural alignment. In compute kernels, plain accesses to global memory and scratch require none.
+/// Those to LDS require none in unaligned mode; otherwise they require the smaller of their size and a dword
+/// (manuals, *Alignment*).
 #[inline]
-fn alignment(step: &Step<'_>, a: &Access, effects: &Effects, prepared: &Prepared, report: &mut Report) {
+fn check_alignment(step: &Step<'_>, a: &Access, effects: &Effects, prepared: &Prepared, report: &mut Report) {
     let size = a.size_bytes as u64;
     let unaligned = a.place != Place::Lds || prepared.modes.unaligned_lds;
     let needed = match effects.atomic {
@@ -401,7 +410,7 @@ fn alignment(step: &Step<'_>, a: &Access, effects: &Effects, prepared: &Prepared
     let message = format!("{name} of {what} is not aligned to {needed} bytes");
     let finding = Finding::new(Check::Mem, kind, message, Site::new(step, lane(a))).address(a.address);
     report.add(match unaligned && !effects.atomic {
-        true => finding.note().hint("the hardware allows it, and takes longer"),
+        true => finding.note().hint("the hardware supports it, but more slowly"),
         false => finding,
     });
 }

@@ -1,8 +1,10 @@
-//! Checks that hardware does not make: a run with shadow state for every register and byte, which reports each mistake once.
+//! Checks that hardware does not make. A checked run keeps shadow state for every register and byte, and
+//! reports each distinct error once.
 //!
-//! [`Checker`] is an observer; each check is a module with its own shadow: `init` (reads of registers that nothing wrote),
-//! `mem` (bounds, alignment, bytes that nothing wrote), `race` (accesses that no barrier or atomic orders), `waits` (results used
-//! before their counter was waited for), `barrier` (waves that do not meet), `hazard` (uses that the architecture forbids).
+//! [`Checker`] is an observer. Each check is a module with its own shadow state: `init` (uses of undefined
+//! registers), `mem` (bounds, alignment, and loads of undefined bytes), `race` (accesses that happens-before
+//! does not order), `waits` (results used before the wait for their counter), `barrier` (barrier divergence),
+//! `hazard` (uses that the architecture forbids).
 
 mod barrier;
 mod hazard;
@@ -24,7 +26,7 @@ pub use report::{Finding, Other, Report, Severity, Site};
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
-use waits::{Retired, Scoreboard};
+use waits::{IssuedAccess, Scoreboard};
 use wavesim_engine::observe::{Done, Observer, Skip, Step};
 use wavesim_engine::sched::dispatch::{self, Dispatch, DispatchError, RunStats};
 use wavesim_isa::arch::Arch;
@@ -34,29 +36,29 @@ use wavesim_machine::exec::machine_ops::Event;
 use wavesim_machine::exec::watch::{Access, LdsLoads, Place};
 use wavesim_machine::fault::{Fault, FaultKind};
 
-/// One check.
+/// A kind of check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Check {
-    /// Accesses out of bounds or misaligned, and loads of bytes of LDS and scratch that nothing wrote.
+    /// Accesses that are out of bounds or misaligned, and loads of undefined bytes of LDS and scratch.
     Mem,
-    /// Uses of registers that nothing wrote.
+    /// Uses of undefined registers.
     Init,
-    /// Accesses of two waves that nothing orders.
+    /// Conflicting accesses of two waves that happens-before does not order.
     Race,
-    /// Results used before their counter was waited for.
+    /// Results used before the wait for their counter.
     Waits,
-    /// Waves that come to different barriers, without some of their lanes, or not at all.
+    /// Barrier divergence: waves that arrive at different barriers, with lanes missing, or not at all.
     Barrier,
     /// Uses that the architecture forbids.
     Hazard,
 }
 
 impl Check {
-    /// All of them, in the order of reports.
+    /// All checks, in the order of reports.
     pub const ALL: [Check; 6] =
         [Check::Mem, Check::Init, Check::Race, Check::Waits, Check::Barrier, Check::Hazard];
 
-    /// As on the command line and in reports.
+    /// Returns the name used on the command line and in reports.
     pub fn name(self) -> &'static str {
         match self {
             Check::Mem => "mem",
@@ -68,23 +70,25 @@ impl Check {
         }
     }
 
-    /// The reverse of [`Check::name`].
+    /// Returns the check with the given name; the inverse of [`Check::name`].
     pub fn from_name(name: &str) -> Option<Check> {
         Check::ALL.into_iter().find(|c| c.name() == name)
     }
 
-    /// Checks that apply to an architecture. Registers, waits, barriers and hazards are checked by AMD's rules only.
+    /// Returns the checks that apply to an architecture. All checks but `mem` implement rules of AMD's
+    /// architectures only.
     pub fn of(arch: Arch) -> &'static [Check] {
         if arch.machine().is_none() { &Check::ALL } else { &[Check::Mem] }
     }
 }
 
-/// Bytes left free between allocations of a checked run, so that an access beyond one does not land in the next.
+/// Bytes left unallocated between the allocations of a checked run. An access just past one allocation
+/// therefore does not fall into the next.
 pub const GUARD_BYTES: u64 = 4096;
 
-/// Which checks run.
+/// The enabled checks.
 #[derive(Debug, Clone, Copy)]
-struct On {
+struct EnabledChecks {
     mem: bool,
     init: bool,
     race: bool,
@@ -93,11 +97,12 @@ struct On {
     hazard: bool,
 }
 
-/// Runs the chosen checks over an observed run. Most instructions of a run need no check: those are skipped (`skip`).
+/// Runs the enabled checks over an observed run. Most executed instructions need no check and are skipped
+/// (see `skip`).
 pub struct Checker<'a> {
     prepared: &'a Prepared,
     effects: Vec<Effects>,
-    on: On,
+    enabled: EnabledChecks,
     report: Report,
     init: init::Shadow,
     mem: mem::Shadow,
@@ -106,16 +111,16 @@ pub struct Checker<'a> {
     barrier: barrier::Shadow,
     hazard: hazard::Shadow,
     skip: skip::SkipCache,
-    /// By wave: its last jump, from where to where.
+    /// By wave: the source and target PC of its last jump.
     jumps: Vec<(u64, u64)>,
     parked: HashMap<[u32; 3], Parked>,
-    /// LDS may be accessed unaligned.
+    /// Whether LDS may be accessed unaligned.
     unaligned_lds: bool,
-    /// What [`Observer::passes`] has just seen is in bounds, and of bytes that have been written.
-    fine: bool,
+    /// Whether the accesses last seen by [`Observer::passes`] are in bounds and touch only defined bytes.
+    accesses_valid: bool,
 }
 
-/// State of a workgroup that has begun and does not run.
+/// State of a workgroup that has started but is not running now.
 struct Parked {
     init: init::Group,
     mem: mem::Group,
@@ -128,32 +133,34 @@ struct Parked {
 }
 
 impl<'a> Checker<'a> {
+    /// Creates a checker for a prepared launch.
+    ///
     /// # Errors
-    /// A launch that cannot run.
+    /// The launch cannot run.
     pub fn new(prepared: &'a Prepared, checks: &[Check]) -> Result<Checker<'a>, DispatchError> {
-        // The shadows are as large as the launch says.
+        // The shadow state is sized by the launch, which is therefore validated first.
         prepared.dispatch(0).check()?;
         let shape = &prepared.shape;
         let effects = effects::table(&prepared.program, shape.wave_size);
         let chosen = |check| checks.contains(&check);
-        let on = On {
+        let enabled = EnabledChecks {
             mem: chosen(Check::Mem),
             init: chosen(Check::Init),
-            // It finds the accesses that are not waited for before a barrier or a flag, too.
+            // The race check also finds accesses that are outstanding at a barrier or at the store of a flag.
             race: chosen(Check::Race) || chosen(Check::Waits),
             waits: chosen(Check::Waits),
             barrier: chosen(Check::Barrier),
             hazard: chosen(Check::Hazard),
         };
-        let all = on.mem && on.init && on.race && on.waits;
+        let all = enabled.mem && enabled.init && enabled.race && enabled.waits;
         let waits = Scoreboard::new(&prepared.program, &effects);
         let hazard = hazard::Shadow::new(&prepared.program, &effects, shape);
-        let race = race::Shadow::new(prepared, &effects, on.race);
+        let race = race::Shadow::new(prepared, &effects, enabled.race);
         let plain = |at: usize| {
-            let hazard = on.hazard && hazard.must_observe(at);
-            all && !hazard && race.is_plain(at, &effects[at]) && waits.issues(at)
+            let hazard = enabled.hazard && hazard.must_observe(at);
+            all && !hazard && race.is_plain(at, &effects[at]) && waits.issues_ordered(at)
         };
-        let observed = |at| waits.must_observe(at) || on.hazard && hazard.must_observe(at);
+        let observed = |at| waits.must_observe(at) || enabled.hazard && hazard.must_observe(at);
         Ok(Checker {
             prepared,
             skip: skip::SkipCache::new(&prepared.program, &effects, observed, plain),
@@ -164,29 +171,30 @@ impl<'a> Checker<'a> {
             barrier: barrier::Shadow::new(&effects),
             hazard,
             effects,
-            on,
+            enabled,
             report: Report::new(checks),
             jumps: Vec::new(),
             parked: HashMap::new(),
             unaligned_lds: prepared.modes.unaligned_lds,
-            fine: false,
+            accesses_valid: false,
         })
     }
 
-    /// Runs a dispatch of the launch that it was made for. The count of instructions is given on a fault too.
-    // Not generic, so that it is compiled here: this crate is optimised for it.
+    /// Runs a dispatch of the launch that the checker was made for. The statistics are returned on a fault,
+    /// too.
+    // Not generic: the code is thus compiled in this crate, which is optimised for it.
     #[inline(never)]
     pub fn run(&mut self, dispatch: &Dispatch<'_>) -> (RunStats, Result<(), Box<Fault>>) {
         let memory = &self.prepared.memory;
         dispatch::run_observed(dispatch, memory, self)
     }
 
-    /// What has been found so far, with places as byte offsets.
-    pub fn found(&self) -> &[Finding] {
-        self.report.found()
+    /// Returns the findings so far, with program points as byte offsets.
+    pub fn findings(&self) -> &[Finding] {
+        self.report.findings()
     }
 
-    /// Everything found; `fault` is what ended the run, if something did.
+    /// Returns all findings; `fault` is the fault that ended the run, if any.
     pub fn finish(mut self, fault: Option<&Fault>) -> Vec<Finding> {
         if let Some(fault) = fault {
             self.fault(fault);
@@ -194,38 +202,40 @@ impl<'a> Checker<'a> {
         self.report.finish(self.prepared)
     }
 
-    /// Passes what of a wave is complete to the race check, and to the scoreboard the epoch of the operation just issued.
+    /// Stamps the operation just issued with its epoch, and passes the wave's retired operations to the race
+    /// check.
     #[inline]
-    fn follow(&mut self, step: &Step<'_>, done: &Done<'_>) {
+    fn stamp_and_retire(&mut self, step: &Step<'_>, done: &Done<'_>) {
         let wave = step.wave.id;
         let shared = |a: &&Access| matches!(a.place, Place::Lds | Place::Global);
         if self.waits.must_observe(step.index) && done.accesses.iter().any(|a| shared(&a)) {
             let store = done.accesses.iter().filter(shared).any(|a| a.write);
-            let access = Retired { epoch: self.race.accessed(wave), pc: step.pc as u32, store };
+            let access = IssuedAccess { epoch: self.race.access_epoch(wave), pc: step.pc as u32, store };
             self.waits.stamp(wave, access);
         }
         self.retire(wave);
     }
 
-    /// The fast path of plain loads and stores with defined registers: in bounds, of bytes that have been written.
+    /// Fast path of plain loads and stores with defined operands, whose accesses are in bounds and touch only
+    /// defined bytes.
     fn plain_access(&mut self, step: &Step<'_>, done: &Done<'_>) {
         let wave = step.wave.id;
-        let access = self.race.plain(step, done, &self.waits, self.prepared, &mut self.report);
+        let access = self.race.record_plain(step, done, &self.waits, self.prepared, &mut self.report);
         self.waits.issue(wave, step.index, step.pc, access);
         self.retire(wave);
     }
 
-    /// Behind an instruction without accesses: whether it only waits, which is noted.
+    /// Handles an instruction without accesses. Returns whether it is a pure wait, which is then recorded.
     #[inline]
-    fn waited(&mut self, wave: u32, index: usize) -> bool {
-        self.fine = false;
+    fn record_wait(&mut self, wave: u32, index: usize) -> bool {
+        self.accesses_valid = false;
         let Some(waits) = self.skip.waits(index) else { return false };
         self.waits.wait(wave, waits);
         self.retire(wave);
         true
     }
 
-    /// Passes what of a wave is complete to the race check.
+    /// Passes the wave's retired operations to the race check.
     #[inline(always)]
     fn retire(&mut self, wave: u32) {
         if self.waits.has_retired(wave) {
@@ -239,7 +249,7 @@ impl<'a> Checker<'a> {
         self.waits.take_retired(wave, |access| race.retire(wave, access));
     }
 
-    /// Exchanges what is swapped in all checks.
+    /// Swaps the state of all checks with that of a workgroup.
     fn swap(&mut self, group: &mut Parked) {
         self.init.swap(&mut group.init);
         self.mem.swap(&mut group.mem);
@@ -250,18 +260,20 @@ impl<'a> Checker<'a> {
         std::mem::swap(&mut self.jumps, &mut group.jumps);
     }
 
-    /// A deadlock is the barrier check's, accesses out of bounds have been reported already; everything else stays a fault.
+    /// Turns a fault into findings: a deadlock belongs to the barrier check, a wild jump to the hazard check.
+    /// Accesses out of bounds are reported already; any other fault stays a fault.
     fn fault(&mut self, fault: &Fault) {
-        if fault.kind == FaultKind::BarrierDeadlock && self.on.barrier {
+        if fault.kind == FaultKind::BarrierDeadlock && self.enabled.barrier {
             let site = Site::of_fault(fault, &self.prepared.program);
             self.report.add(Finding::new(Check::Barrier, "deadlock", fault.message.clone(), site));
         }
-        if self.on.hazard && self.is_wild_jump(fault) {
+        if self.enabled.hazard && self.is_wild_jump(fault) {
             self.wild_jump(fault);
         }
     }
 
-    /// Whether the fault is that a wave has jumped to where no instruction begins: a finding then says so.
+    /// Returns whether the fault is a wave's jump to an address at which no instruction begins. A finding
+    /// reports such a jump.
     pub fn is_wild_jump(&self, fault: &Fault) -> bool {
         let target = self.prepared.program.pc_at(fault.pc);
         let jump = self.jumps.get(fault.wave as usize);
@@ -307,7 +319,7 @@ impl Observer for Checker<'_> {
         self.init.start(waves);
         self.mem.start();
         self.race.start(workgroup, waves);
-        self.waits.start(waves, self.race.released(0));
+        self.waits.start(waves, self.race.release_epoch(0));
         self.barrier.start(waves);
         self.hazard.start(waves);
         self.skip.start(waves);
@@ -318,7 +330,7 @@ impl Observer for Checker<'_> {
     fn group_parked(&mut self, workgroup: [u32; 3]) {
         let mut group = Parked {
             init: init::Group::default(),
-            mem: self.mem.group(),
+            mem: self.mem.empty_group(),
             race: self.race.park(),
             waits: waits::Group::default(),
             barrier: barrier::Group::default(),
@@ -340,24 +352,24 @@ impl Observer for Checker<'_> {
     #[inline]
     fn unobserved(&mut self, step: &Step<'_>) -> Skip {
         let wave = step.wave.id;
-        // Here and not in `before`, which is not called for skipped instructions.
-        if self.on.race && self.race.resume(step, &self.waits) {
-            self.mem.meet();
+        // This belongs here and not in `before`, which is not called for skipped instructions.
+        if self.enabled.race && self.race.resume(step, &self.waits) {
+            self.mem.update_lds_full();
         }
-        if self.on.barrier {
+        if self.enabled.barrier {
             self.barrier.before(step);
         }
         let mut idle = 0;
         if let Some(waits) = self.skip.waits(step.index) {
             idle = 1;
-            if self.on.waits || self.on.race {
+            if self.enabled.waits || self.enabled.race {
                 self.waits.wait(wave, waits);
-                if self.on.race {
+                if self.enabled.race {
                     self.retire(wave);
                 }
             }
         }
-        let init = (self.on.init || self.on.mem).then_some(&mut self.init);
+        let init = (self.enabled.init || self.enabled.mem).then_some(&mut self.init);
         let (count, accesses) =
             self.skip.skippable(step, &self.waits, skip::Prover { init, wave: step.wave });
         Skip { count, accesses, idle }
@@ -371,13 +383,13 @@ impl Observer for Checker<'_> {
     fn before(&mut self, step: &Step<'_>) -> ControlFlow<()> {
         let effects = &self.effects[step.index];
         let wave = step.wave.id;
-        if self.on.waits && self.waits.is_early(wave, step.index) {
+        if self.enabled.waits && self.waits.uses_outstanding(wave, step.index) {
             self.waits.before(step, effects, &mut self.report);
         }
-        if (self.on.init || self.on.mem) && self.init.prove(step.wave, step.index).is_none() {
+        if (self.enabled.init || self.enabled.mem) && self.init.prove(step.wave, step.index).is_none() {
             self.init.before(step, effects, &mut self.report);
         }
-        if self.on.hazard && self.hazard.must_observe(step.index) {
+        if self.enabled.hazard && self.hazard.must_observe(step.index) {
             self.hazard.before(step, effects, &mut self.report);
         }
         ControlFlow::Continue(())
@@ -386,36 +398,36 @@ impl Observer for Checker<'_> {
     #[inline(always)]
     fn passes(&mut self, wave: u32, index: usize, pc: u64, accesses: &[Access]) -> bool {
         let unaligned = self.unaligned_lds;
-        self.fine = match accesses {
-            [] => return self.waited(wave, index),
-            [a] => self.mem.is_fine(a, unaligned),
-            all => all.iter().all(|a| self.mem.is_fine(a, unaligned)),
+        self.accesses_valid = match accesses {
+            [] => return self.record_wait(wave, index),
+            [a] => self.mem.is_valid_access(a, unaligned),
+            all => all.iter().all(|a| self.mem.is_valid_access(a, unaligned)),
         };
-        if !self.fine {
+        if !self.accesses_valid {
             return false;
         }
-        let Some(access) = self.race.alone(wave, pc as u32, accesses) else { return false };
+        let Some(access) = self.race.record_exclusive(wave, pc as u32, accesses) else { return false };
         self.waits.issue(wave, index, pc, access);
         self.retire(wave);
         true
     }
 
     fn accessed(&mut self, step: &Step<'_>, done: &Done<'_>) -> bool {
-        match self.fine {
+        match self.accesses_valid {
             true => self.plain_access(step, done),
             false => self.observed(step, done),
         }
-        self.fine
+        self.accesses_valid
     }
 
     #[inline(always)]
     fn keeps_loads(&self) -> bool {
-        self.mem.is_lds_full() && self.race.keeps_loads()
+        self.mem.is_lds_full() && self.race.can_defer_loads()
     }
 
     #[inline(always)]
     fn kept(&mut self, wave: u32, index: usize, pc: u64, loads: &mut LdsLoads) {
-        let access = self.race.keep(wave, pc as u32, loads);
+        let access = self.race.defer_loads(wave, pc as u32, loads);
         self.waits.issue(wave, index, pc, access);
         self.retire(wave);
     }
@@ -426,12 +438,12 @@ impl Observer for Checker<'_> {
     }
 
     fn keeps_going(&self) -> bool {
-        self.on.mem
+        self.enabled.mem
     }
 }
 
 impl Checker<'_> {
-    /// An instruction has run.
+    /// Runs the checks after an executed instruction.
     #[inline]
     fn observed(&mut self, step: &Step<'_>, done: &Done<'_>) {
         let effects = &self.effects[step.index];
@@ -439,16 +451,16 @@ impl Checker<'_> {
             self.jumps[step.wave.id as usize] = (step.pc, step.wave.pc);
         }
         if !done.accesses.is_empty() {
-            self.mem.before();
-            if self.on.mem {
+            self.mem.begin_instruction();
+            if self.enabled.mem {
                 self.mem.after(step, done, effects, self.prepared, &mut self.report);
             }
-            if self.on.race {
+            if self.enabled.race {
                 self.race.after(step, done, effects, &self.waits, self.prepared, &mut self.report);
             }
         }
-        if (self.on.init || self.on.mem)
-            && (!done.accesses.is_empty() || !self.init.is_proven_now(step.wave.id, step.index))
+        if (self.enabled.init || self.enabled.mem)
+            && (!done.accesses.is_empty() || !self.init.is_proven(step.wave.id, step.index))
             && self.init.after(step, done, effects, &mut self.mem)
         {
             self.skip.invalidate(step.wave.id);
@@ -456,25 +468,25 @@ impl Checker<'_> {
         self.skip.after(step, done, effects);
         let control = !done.calls.is_empty() || done.event.is_some();
         let waits = effects.class == Class::Wait;
-        if (self.on.waits || self.on.race) && (control || self.waits.must_observe(step.index)) {
+        if (self.enabled.waits || self.enabled.race) && (control || self.waits.must_observe(step.index)) {
             self.waits.after(step, done);
-            if self.on.race {
-                self.follow(step, done);
+            if self.enabled.race {
+                self.stamp_and_retire(step, done);
             }
         }
-        // A wait is the scoreboard's alone.
+        // Waits concern only the scoreboard.
         if !control || waits && done.event.is_none() {
             return;
         }
-        if self.on.barrier {
+        if self.enabled.barrier {
             self.barrier.after(step, done, &mut self.report);
         }
-        self.race.calls(step, done);
-        if self.on.race {
-            self.waits.release(step.wave.id, self.race.released(step.wave.id));
+        self.race.record_calls(step, done);
+        if self.enabled.race {
+            self.waits.set_release_epoch(step.wave.id, self.race.release_epoch(step.wave.id));
         }
         if matches!(done.event, Some(Event::EndPgm)) {
-            if self.on.race {
+            if self.enabled.race {
                 self.race.end(step.wave.id, self.waits.outstanding_accesses(step.wave.id));
             }
             self.waits.end(step);

@@ -1,5 +1,5 @@
-//! A wave's outstanding operations, as the hardware's counters have them. The simulator's own memory operations return at once; the
-//! debugger shows these beside them.
+//! A wave's outstanding memory operations, as the hardware's counters would count them. The simulator
+//! completes memory operations at once; the debugger shows these as additional information.
 
 use super::report::Report;
 use super::waits;
@@ -10,24 +10,25 @@ use wavesim_machine::exec::effects::{self, Effects};
 use wavesim_machine::exec::machine_ops::Event;
 use wavesim_machine::exec::program::Program;
 
-/// Follows a workgroup from its start.
+/// An observer that tracks outstanding operations; it must observe a workgroup from its start.
 pub struct Outstanding {
     arch: Arch,
     effects: Vec<Effects>,
     scoreboard: waits::Scoreboard,
-    /// Collects nothing: mistakes are for `wavesim check`.
+    /// Collects no findings: `wavesim check` reports errors.
     report: Report,
 }
 
 impl Outstanding {
-    /// For this program and waves of `wave_size` lanes.
+    /// Creates the observer for a program and waves of `wave_size` lanes.
     pub fn new(program: &Program, wave_size: u32) -> Outstanding {
         let effects = effects::table(program, wave_size);
         let scoreboard = waits::Scoreboard::new(program, &effects);
         Outstanding { arch: program.arch, effects, scoreboard, report: Report::new(&[]) }
     }
 
-    /// The architecture's counters, each with the PCs of a wave's operations that it counts, oldest first.
+    /// Returns the architecture's counters, each with the PCs of the wave's operations that it counts, oldest
+    /// first.
     pub fn of_wave(&self, wave: u32) -> Vec<(&'static str, Vec<u64>)> {
         let counters = waits::Counter::of_arch(self.arch).iter();
         counters.map(|&counter| (counter.name(), self.scoreboard.outstanding(wave, counter))).collect()
@@ -40,7 +41,7 @@ impl Observer for Outstanding {
     }
 
     fn before(&mut self, step: &Step<'_>) -> ControlFlow<()> {
-        if self.scoreboard.is_early(step.wave.id, step.index) {
+        if self.scoreboard.uses_outstanding(step.wave.id, step.index) {
             self.scoreboard.before(step, &self.effects[step.index], &mut self.report);
         }
         ControlFlow::Continue(())

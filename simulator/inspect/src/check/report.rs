@@ -1,4 +1,4 @@
-//! Findings: what is wrong, where, and beside what; as text and as JSON.
+//! Findings: the error, its program point and a related one, as text and as JSON.
 
 use super::Check;
 use serde_json::{Value, json};
@@ -12,16 +12,16 @@ use wavesim_machine::exec::program::Program;
 use wavesim_machine::exec::watch::{Access, Place};
 use wavesim_machine::fault::Fault;
 
-/// An instruction of a wave.
+/// A program point of a wave.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Site {
-    /// Byte offset in the program; in a finished report, what [`Program::address`] makes of it.
+    /// Byte offset in the program; in a finished report, the address given by [`Program::address`].
     pub pc: u64,
-    /// 0 without source.
+    /// Line number; 0 without source.
     pub line: u32,
     /// The source file, where debug information names one.
     pub file: Option<Arc<str>>,
-    /// The lines of the calls that the compiler has inlined around it, the innermost first; in a finished report.
+    /// The call sites that the compiler has inlined here, innermost first; only in a finished report.
     pub inlined: Vec<String>,
     /// The instruction.
     pub text: String,
@@ -29,17 +29,17 @@ pub struct Site {
     pub workgroup: [u32; 3],
     /// Index of the wave in its workgroup.
     pub wave: u32,
-    /// `None` where it is not a single lane's doing.
+    /// The lane; `None` if the finding does not concern a single lane.
     pub lane: Option<u32>,
 }
 
 impl Site {
-    /// The instruction of a step.
+    /// Returns the program point of a step.
     pub fn new(step: &Step<'_>, lane: Option<u32>) -> Site {
         Site { lane, ..Site::at(step, step.pc, step.wave.workgroup, step.wave.id) }
     }
 
-    /// Where a run stopped.
+    /// Returns the program point at which a fault occurred.
     pub fn of_fault(fault: &Fault, program: &Program) -> Site {
         Site {
             pc: program.pc_at(fault.pc),
@@ -53,7 +53,7 @@ impl Site {
         }
     }
 
-    /// An instruction of the same program elsewhere.
+    /// Returns another program point of the same program.
     pub fn at(step: &Step<'_>, pc: u64, workgroup: [u32; 3], wave: u32) -> Site {
         let index = step.program.inst_at(pc);
         let location = step.program.location(pc).unwrap_or_default();
@@ -71,13 +71,13 @@ impl Site {
 }
 
 impl Site {
-    /// Replaces the byte offset by the address that listings show, and finds inlined calls.
+    /// Replaces the byte offset with the address that listings show, and finds inlined calls.
     fn resolve(&mut self, prepared: &Prepared) {
         self.pc = prepared.program.address(self.pc);
         self.inlined = prepared.inlined.calls(self.pc);
     }
 
-    /// `line 12`, `kernel.cl:12` or `pc 0x1640`.
+    /// Returns the source position, as in `line 12`, `kernel.cl:12` or `pc 0x1640`.
     pub fn place(&self) -> String {
         match (&self.file, self.line) {
             (_, 0) => format!("pc 0x{:x}", self.pc),
@@ -103,26 +103,26 @@ impl fmt::Display for Site {
     }
 }
 
-/// The second of two accesses.
+/// A related program point, such as the second of two accesses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Other {
-    /// What it is to the first: "earlier store", "the load" …
+    /// The role in relation to the first one: "earlier store", "the load" …
     pub role: &'static str,
-    /// The instruction that made it.
+    /// The instruction.
     pub site: Site,
 }
 
-/// Whether a finding is a mistake.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Severity {
-    /// The kernel is wrong here.
+    /// The kernel is incorrect here.
     Error,
-    /// Worth knowing, and no mistake by itself.
+    /// Useful information, but no error in itself.
     Note,
 }
 
 impl Severity {
-    /// As in machine output.
+    /// Returns the name used in machine output.
     pub fn name(self) -> &'static str {
         match self {
             Severity::Error => "error",
@@ -131,33 +131,33 @@ impl Severity {
     }
 }
 
-/// One mistake, or a note. Repetitions at the same place are counted, not repeated.
+/// An error or a note. Repetitions at the same program point are only counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// The check that found it.
     pub check: Check,
-    /// A mistake or a note.
+    /// Error or note.
     pub severity: Severity,
-    /// Which mistake of those that the check finds.
+    /// The kind of error, one of those that the check reports.
     pub kind: &'static str,
-    /// What is wrong, in a sentence without place.
+    /// A sentence that describes the error, without the program point.
     pub message: String,
-    /// Where.
+    /// The program point.
     pub site: Site,
-    /// The second place of a mistake that has two, such as the other access of a race.
+    /// The second program point, if there is one, such as the other access of a race.
     pub other: Option<Other>,
-    /// The address accessed: in global memory, or the offset in LDS or in the lane's scratch.
+    /// The accessed address: in global memory, or an offset in LDS or in the lane's scratch.
     pub address: Option<u64>,
-    /// The register whose value is the error, in the lane of the site.
+    /// The register with the erroneous value, in the lane of the site.
     pub register: Option<(File, u16)>,
-    /// What to do.
+    /// A proposed correction.
     pub hint: Option<String>,
-    /// How often it happened.
+    /// Number of occurrences.
     pub count: u64,
 }
 
 impl Finding {
-    /// A mistake that happened once.
+    /// Creates an error that has occurred once.
     pub fn new(check: Check, kind: &'static str, message: String, site: Site) -> Finding {
         let severity = Severity::Error;
         Finding {
@@ -174,37 +174,37 @@ impl Finding {
         }
     }
 
-    /// It is a note.
+    /// Turns the finding into a note.
     pub fn note(mut self) -> Finding {
         self.severity = Severity::Note;
         self
     }
 
-    /// With a second place; `role` is what it is to the first.
+    /// Adds a second program point with its role.
     pub fn other(mut self, role: &'static str, site: Site) -> Finding {
         self.other = Some(Other { role, site });
         self
     }
 
-    /// With an address.
+    /// Adds the accessed address.
     pub fn address(mut self, address: u64) -> Finding {
         self.address = Some(address);
         self
     }
 
-    /// Of a register's value.
+    /// Adds the register with the erroneous value.
     pub fn register(mut self, file: File, register: u16) -> Finding {
         self.register = Some((file, register));
         self
     }
 
-    /// With a proposal.
+    /// Adds a proposed correction.
     pub fn hint(mut self, hint: impl Into<String>) -> Finding {
         self.hint = Some(hint.into());
         self
     }
 
-    /// Places in the program as listings show them.
+    /// Converts program points to the addresses that listings show.
     pub fn resolve(&mut self, prepared: &Prepared) {
         self.site.resolve(prepared);
         if let Some(other) = &mut self.other {
@@ -212,7 +212,7 @@ impl Finding {
         }
     }
 
-    /// As machine output.
+    /// Returns the finding as machine output.
     pub fn json(&self) -> Value {
         let other = self.other.as_ref().map(|o| {
             let mut other = json!({"line": o.site.line, "file": o.site.file.as_deref(), "pc": o.site.pc, "workgroup": o.site.workgroup, "wave": o.site.wave,
@@ -267,22 +267,24 @@ impl fmt::Display for Finding {
 
 type Key = (Check, &'static str, u64, Option<u64>);
 
-/// Collects findings, one for each place.
+/// A collection of findings, one per kind and program point.
 #[derive(Debug)]
 pub struct Report {
-    /// Findings of other checks are dropped: a check may come upon what is another's.
+    /// The enabled checks. Findings of others are dropped, since one check may detect an error that belongs
+    /// to another.
     enabled: Vec<Check>,
     findings: Vec<Finding>,
     seen: HashMap<Key, usize>,
 }
 
 impl Report {
-    /// Takes findings of these checks and drops others.
+    /// Creates a report that accepts findings of the enabled checks only.
     pub fn new(enabled: &[Check]) -> Report {
         Report { enabled: enabled.to_vec(), findings: Vec::new(), seen: HashMap::new() }
     }
 
-    /// Counts a repetition; true if the place is new, and [`Report::add`] is to be called.
+    /// Returns whether a finding is new and must be passed to [`Report::add`]; otherwise counts the
+    /// repetition.
     pub fn is_new(&mut self, check: Check, kind: &'static str, pc: u64, other: Option<u64>) -> bool {
         if !self.enabled.contains(&check) {
             return false;
@@ -296,7 +298,7 @@ impl Report {
         }
     }
 
-    /// Gives its number, for [`Report::demote`].
+    /// Adds a finding and returns its number, for [`Report::demote`].
     pub fn add(&mut self, finding: Finding) -> usize {
         let other = finding.other.as_ref().map(|o| o.site.pc);
         let key = (finding.check, finding.kind, finding.site.pc, other);
@@ -305,26 +307,26 @@ impl Report {
         self.findings.len() - 1
     }
 
-    /// It has turned out that a finding is not a mistake, and why.
+    /// Turns a finding into a note, for the given reason.
     pub fn demote(&mut self, number: usize, reason: &str) {
         let finding = &mut self.findings[number];
         finding.severity = Severity::Note;
         finding.hint = Some(reason.to_string());
     }
 
-    /// Those so far, in the order they were found.
-    pub fn found(&self) -> &[Finding] {
+    /// Returns the findings so far, in the order in which they were found.
+    pub fn findings(&self) -> &[Finding] {
         &self.findings
     }
 
-    /// In the order they were found; places in the program as listings show them.
+    /// Returns all findings in the order in which they were found, with the addresses that listings show.
     pub fn finish(mut self, prepared: &Prepared) -> Vec<Finding> {
         self.findings.iter_mut().for_each(|finding| finding.resolve(prepared));
         self.findings
     }
 }
 
-/// An access in messages.
+/// Returns the name of an access in messages.
 pub fn access_name(a: &Access, atomic: bool) -> &'static str {
     match (atomic, a.write) {
         (true, _) => "atomic",
@@ -333,7 +335,8 @@ pub fn access_name(a: &Access, atomic: bool) -> &'static str {
     }
 }
 
-/// `16 bytes at y[2] (offset 0x20, 0x7000…)`, `4 bytes at LDS offset 0x40`.
+/// Returns a description of the accessed bytes, as in `16 bytes at y[2] (offset 0x20, 0x7000…)` or `4 bytes
+/// at LDS offset 0x40`.
 pub fn describe(prepared: &Prepared, place: Place, address: u64, size: u32) -> String {
     let s = if size == 1 { "" } else { "s" };
     let memory = &prepared.memory;
@@ -347,25 +350,26 @@ pub fn describe(prepared: &Prepared, place: Place, address: u64, size: u32) -> S
     format!("{size} byte{s} at {place}")
 }
 
-/// Addresses so many bytes from an allocation are named after it.
-const NEAR: u64 = 4096;
+/// Maximum distance in bytes at which an address is described relative to an allocation.
+const NEAR_BYTES: u64 = 4096;
 
-/// A global address by the allocation that has it, or the nearest one.
+/// Returns a description of a global address relative to the allocation that contains it, or else to the
+/// nearest one.
 fn global_place(prepared: &Prepared, address: u64) -> String {
     let regions = prepared.memory.regions();
-    let behind = regions.partition_point(|r| r.base <= address);
-    let before = behind.checked_sub(1).map(|at| &regions[at]);
-    if let Some(region) = before.filter(|r| address - r.base < r.len) {
+    let next = regions.partition_point(|r| r.base <= address);
+    let previous = next.checked_sub(1).map(|at| &regions[at]);
+    if let Some(region) = previous.filter(|r| address - r.base < r.len) {
         let offset = address - region.base;
         return match prepared.buffers.iter().find(|b| b.address == region.base && b.name == region.name) {
             Some(buffer) => format!("{} (offset 0x{offset:x}, 0x{address:x})", element(buffer, offset)),
             None => format!("{}+0x{offset:x} (0x{address:x})", region.name),
         };
     }
-    let beyond = before.map(|r| (address - r.base - r.len, r)).filter(|(n, _)| *n < NEAR);
-    let until = regions.get(behind).map(|r| (r.base - address, r)).filter(|(n, _)| *n < NEAR);
-    match (beyond, until) {
-        (beyond, Some((n, next))) if beyond.is_none_or(|(m, _)| n < m) => {
+    let past_end = previous.map(|r| (address - r.base - r.len, r)).filter(|(n, _)| *n < NEAR_BYTES);
+    let before_start = regions.get(next).map(|r| (r.base - address, r)).filter(|(n, _)| *n < NEAR_BYTES);
+    match (past_end, before_start) {
+        (past_end, Some((n, next))) if past_end.is_none_or(|(m, _)| n < m) => {
             format!("{n} bytes before {} (0x{address:x})", next.name)
         }
         (Some((0, region)), _) => format!("just beyond the end of {} (0x{address:x})", region.name),
@@ -374,7 +378,8 @@ fn global_place(prepared: &Prepared, address: u64) -> String {
     }
 }
 
-/// `x[3]`, `y[1, 2]`, `x[3]+2` inside of an element.
+/// Returns the name of an element of a buffer, as in `x[3]` or `y[1, 2]`; `x[3]+2` is a byte within an
+/// element.
 fn element(buffer: &Buffer, offset: u64) -> String {
     let size = buffer.dtype.size() as u64;
     let mut rest = offset / size;

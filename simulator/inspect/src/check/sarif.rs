@@ -1,10 +1,11 @@
-//! Findings in SARIF 2.1.0, which code review tools and build servers read.
+//! Findings in SARIF 2.1.0, a format read by code review tools and build servers.
 
 use super::report::{Finding, Severity, Site};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// A log of one run. `input`: the kernel's file, where findings are that have no source file of their own.
+/// Returns the log of one run. `input` is the kernel's file, the location of findings that have no source
+/// file.
 pub fn log(findings: &[Finding], input: &str, version: &str) -> Value {
     let mut rules: BTreeMap<String, Value> = BTreeMap::new();
     for f in findings {
@@ -59,7 +60,7 @@ fn location(site: &Site, input: &str, role: Option<&str>) -> Value {
     };
     let mut physical = json!({"artifactLocation": {"uri": site.file.as_deref().unwrap_or(input)}});
     match site.line {
-        // Lines begin at 1; without one, the address is all there is.
+        // SARIF lines begin at 1; without a line, only the address is known.
         0 => physical["address"] = json!({"absoluteAddress": site.pc}),
         line => physical["region"] = json!({"startLine": line}),
     }

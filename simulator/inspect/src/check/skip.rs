@@ -1,8 +1,10 @@
-//! The skip cache: straight-line regions that need no check, run as fast as without checks.
+//! The skip cache: straight-line regions that need no check run as fast as in an unchecked run.
 //!
-//! An instruction is *simple* if, when it ran, it only computed: no access, no call but a hint. A branch is the last of its region. It is *proven* in a
-//! wave if it reads nothing unwritten ([`super::init`]). Consecutive simple and proven instructions are a region. A wave skips the checks of
-//! a region if each active lane is proven, and if no outstanding operation writes one of its registers ([`super::waits`]).
+//! An instruction is *simple* if it only computes: it accesses no memory and calls no builtin except hints. A
+//! branch ends its region. An instruction is *proven* for a wave if it reads no undefined register
+//! ([`super::init`]). Consecutive simple and proven instructions form a region. A wave skips the checks of a
+//! region if it is proven for all active lanes and no outstanding operation writes one of its registers
+//! ([`super::waits`]).
 
 use super::init;
 use super::waits::{self, Counter, Counters, Registers, Summary};
@@ -13,81 +15,84 @@ use wavesim_machine::exec::machine_ops::does_nothing;
 use wavesim_machine::exec::program::Program;
 use wavesim_machine::state::wave::EXEC_LO;
 
-/// Longer regions are split: a long straight-line program would have too many that overlap.
-const LONGEST: usize = 128;
+/// Maximum length of a region: a long straight-line program would otherwise have many overlapping ones.
+const MAX_REGION_LEN: usize = 128;
 
-/// What an instruction did when it ran.
+/// The classification of an instruction, made when it first runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// It has not run.
-    Unseen,
-    /// More than computing: it is always observed.
+    /// It has not run yet.
+    Unclassified,
+    /// It does more than compute and is always observed.
     Observed,
     Simple,
     /// Simple, and the last of its region: it changes EXEC or jumps, or a gap follows.
-    Last,
-    /// A plain load or store: the checks see it in its region.
+    RegionEnd,
+    /// A plain load or store, which is checked within its region.
     Access,
-    /// It only waits, for the same each time. As the first of its region it is applied to the scoreboard without running; later, where it waits
-    /// for all that was loaded in the region, the checks see it like an access.
+    /// A wait with constant operands. At the start of a region, it is applied to the scoreboard without being
+    /// executed. Later in a region, where it waits for everything loaded there, the checks observe it like an
+    /// access.
     Wait,
 }
 
-/// What an instruction waits for.
+/// The counters and limits of a wait.
 type Waits = Box<[(Counter, u32)]>;
 
 /// Consecutive simple and proven instructions.
 struct Region {
-    /// Lanes with which they are proven.
+    /// Lanes for which the instructions are proven.
     lanes: u64,
-    part: Part,
+    prefix: Prefix,
 }
 
-/// Instructions from the first of a region on.
+/// The leading instructions of a region.
 #[derive(Clone)]
-struct Part {
-    /// How many.
+struct Prefix {
+    /// Number of instructions.
     len: usize,
-    /// Which of the first ones are loads, stores and waits.
+    /// Mask of the loads, stores and waits among the first instructions.
     accesses: u64,
     registers: Registers,
     summary: Summary,
-    /// Those before a wait: for where something else is outstanding that the rest needs.
-    before: Option<Box<Part>>,
+    /// The instructions before the last wait, to be used if an outstanding operation conflicts with the rest.
+    shorter: Option<Box<Prefix>>,
 }
 
-/// A region that is the same for all waves, but for what is proven.
+/// The part of a region that does not depend on the wave.
 struct Shared {
-    part: Part,
+    prefix: Prefix,
     block: init::Block,
 }
 
-/// Proves instructions of a wave.
+/// Proves instructions for a wave.
 pub struct Prover<'p> {
-    /// Without checks that need it, all is proven.
+    /// The definedness state; if absent, no check needs it and every instruction is proven.
     pub init: Option<&'p mut init::Shadow>,
     /// The wave.
     pub wave: &'p wavesim_machine::state::Wave,
 }
 
 impl Prover<'_> {
-    /// Lanes with which an instruction is proven. To be called for instructions in order.
-    fn one(&mut self, at: usize) -> Option<u64> {
+    /// Returns the lanes for which an instruction is proven. Must be called for instructions in program
+    /// order.
+    fn prove(&mut self, at: usize) -> Option<u64> {
         match &mut self.init {
             Some(init) => init.prove(self.wave, at),
             None => Some(u64::MAX),
         }
     }
 
-    fn all(&mut self, from: usize, shared: &Shared) -> Option<u64> {
-        self.init.as_mut()?.prove_block(self.wave, from, shared.part.len, &shared.block)
+    fn prove_region(&mut self, from: usize, shared: &Shared) -> Option<u64> {
+        self.init.as_mut()?.prove_block(self.wave, from, shared.prefix.len, &shared.block)
     }
 }
 
-/// A wave's regions.
+/// The regions of a wave.
 #[derive(Default)]
 struct Wave {
-    /// By instruction: number of the region that starts there, from 1; 0: none yet. Empty before the first.
+    /// By instruction: number of the region that starts there, counted from 1; 0 if there is none. Empty
+    /// before the first.
     at: Vec<u32>,
     list: Vec<Region>,
 }
@@ -99,22 +104,23 @@ impl Wave {
     }
 }
 
-/// What is known of the waves of a workgroup.
+/// The regions of the waves of a workgroup.
 #[derive(Default)]
 pub struct Group(Vec<Wave>);
 
-/// The regions of every wave of the workgroup.
+/// The regions of all waves of the running workgroup.
 pub struct SkipCache {
     kinds: Vec<Kind>,
-    /// By instruction: what those that only wait wait for.
+    /// By instruction: the operands of pure waits.
     waits: Vec<Waits>,
     waves: Vec<Wave>,
-    /// By instruction: the region that starts there in any wave.
+    /// By instruction: the wave-independent part of the region that starts there.
     shared: Vec<Option<Box<Shared>>>,
 }
 
 impl SkipCache {
-    /// `observed`: instructions that a check observes each time. `plain`: those among them that only load or store.
+    /// Creates the cache. `observed` tells which instructions a check must observe at each execution; `plain`
+    /// selects those among them that only load or store.
     pub fn new(
         program: &Program,
         effects: &[Effects],
@@ -134,7 +140,7 @@ impl SkipCache {
                 Class::Valu | Class::Matrix | Class::Salu | Class::Control | Class::Wait | Class::Branch
             );
             if computes && !observed(at) && program.replaced(program.pcs[at]).is_none() {
-                Kind::Unseen
+                Kind::Unclassified
             } else {
                 Kind::Observed
             }
@@ -149,29 +155,30 @@ impl SkipCache {
         }
     }
 
-    /// A workgroup of so many waves begins, with nothing proven.
+    /// Starts a workgroup of `waves` waves, for which nothing is proven.
     pub fn start(&mut self, waves: usize) {
         self.waves.iter_mut().for_each(Wave::clear);
         self.waves.resize_with(waves, Wave::default);
     }
 
-    /// Exchanges the workgroup that it follows.
+    /// Swaps the state with that of another workgroup.
     pub fn swap(&mut self, group: &mut Group) {
         std::mem::swap(&mut self.waves, &mut group.0);
     }
 
-    /// A register of the wave became unwritten: nothing is proven any more.
+    /// Drops the regions of a wave, since one of its registers has become undefined.
     pub fn invalidate(&mut self, wave: u32) {
         self.waves[wave as usize].clear();
     }
 
-    /// What the instruction waits for, if it only waits.
+    /// Returns the counters and limits of an instruction that only waits.
     #[inline]
     pub fn waits(&self, index: usize) -> Option<&[(Counter, u32)]> {
         (self.kinds[index] == Kind::Wait).then(|| &*self.waits[index])
     }
 
-    /// How many instructions from this one on need no check, but for accesses, and which of them are accesses.
+    /// Returns the number of instructions from this one on that need no check except for their accesses, and
+    /// the mask of those that are accesses.
     #[inline]
     pub fn skippable(
         &mut self,
@@ -180,18 +187,19 @@ impl SkipCache {
         mut prover: Prover<'_>,
     ) -> (usize, u64) {
         let (id, exec) = (step.wave.id, step.wave.exec());
-        if matches!(self.kinds[step.index], Kind::Observed | Kind::Unseen) {
+        if matches!(self.kinds[step.index], Kind::Observed | Kind::Unclassified) {
             return (0, 0);
         }
         let wave = &mut self.waves[id as usize];
         let number = wave.at.get(step.index).copied().unwrap_or(0) as usize;
         let found = match number.checked_sub(1) {
             Some(region) if exec & !wave.list[region].lanes == 0 => &wave.list[region],
-            // With other lanes than before, or for the first time.
+            // For the first time, or with lanes for which the region is not proven.
             known => {
                 let shared = &mut self.shared[step.index];
                 let instructions = (&self.kinds[..], &self.waits[..]);
-                let Some(new) = region(instructions, step.index, scoreboard, &mut prover, shared) else {
+                let Some(new) = build_region(instructions, step.index, scoreboard, &mut prover, shared)
+                else {
                     return (0, 0);
                 };
                 let at = known.unwrap_or(wave.list.len());
@@ -204,24 +212,24 @@ impl SkipCache {
                 &wave.list[at]
             }
         };
-        let mut next = Some(&found.part).filter(|_| exec & !found.lanes == 0);
-        while let Some(part) = next {
-            if scoreboard.is_clear_of(id, part.summary, &part.registers) {
-                return (part.len, part.accesses);
+        let mut next = Some(&found.prefix).filter(|_| exec & !found.lanes == 0);
+        while let Some(prefix) = next {
+            if scoreboard.is_free_of_writes_to(id, prefix.summary, &prefix.registers) {
+                return (prefix.len, prefix.accesses);
             }
-            next = part.before.as_deref();
+            next = prefix.shorter.as_deref();
         }
         (0, 0)
     }
 
-    /// An instruction has run; `effects` are its own.
+    /// Classifies an instruction after its first execution; `effects` are its effects.
     #[inline]
     pub fn after(&mut self, step: &Step<'_>, done: &Done<'_>, effects: &Effects) {
-        if self.kinds[step.index] == Kind::Unseen {
-            let kind = kind(step, done, effects);
+        if self.kinds[step.index] == Kind::Unclassified {
+            let kind = classify(step, done, effects);
             if kind == Kind::Wait {
                 let waits = done.calls.iter().filter_map(|(bi, n)| Some((Counter::of(*bi)?, *n)));
-                let waits = waits.filter(|(_, n)| (*n as usize) < waits::MOST - 1);
+                let waits = waits.filter(|(_, n)| (*n as usize) < waits::MAX_OUTSTANDING - 1);
                 self.waits[step.index] = waits.collect();
             }
             self.kinds[step.index] = kind;
@@ -230,7 +238,7 @@ impl SkipCache {
 }
 
 #[cold]
-fn kind(step: &Step<'_>, done: &Done<'_>, effects: &Effects) -> Kind {
+fn classify(step: &Step<'_>, done: &Done<'_>, effects: &Effects) -> Kind {
     let hints = done.calls.iter().all(|(bi, _)| does_nothing(*bi) && *bi != Control::InvalidateCaches);
     let jumps = effects.class == Class::Branch;
     if !hints || !done.accesses.is_empty() || done.event.is_some() || done.jumped && !jumps {
@@ -243,21 +251,21 @@ fn kind(step: &Step<'_>, done: &Done<'_>, effects: &Effects) -> Kind {
         w.file == File::Sgpr && (w.relative.is_some() || w.first < exec.end && exec.start < w.first + w.count)
     });
     if done.calls.iter().any(|(bi, _)| Counter::of(*bi).is_some()) {
-        // What it waits for is part of the instruction, and not a register's value.
+        // The operands of the wait are immediates, not register values.
         let same = effects.reads.is_empty()
             && effects.writes.is_empty()
             && program.pcs.get(step.index + 1) == Some(&end);
         if same { Kind::Wait } else { Kind::Observed }
     } else if narrows || jumps || program.pcs.get(step.index + 1) != Some(&end) {
-        Kind::Last
+        Kind::RegionEnd
     } else {
         Kind::Simple
     }
 }
 
-/// The region that starts at an instruction, if it is simple and proven.
+/// Builds the region that starts at an instruction, if the instruction is simple and proven.
 #[cold]
-fn region(
+fn build_region(
     (kinds, waits): (&[Kind], &[Waits]),
     from: usize,
     scoreboard: &waits::Scoreboard,
@@ -265,62 +273,62 @@ fn region(
     shared: &mut Option<Box<Shared>>,
 ) -> Option<Region> {
     if let Some(shared) = shared
-        && let Some(lanes) = prover.all(from, shared)
+        && let Some(lanes) = prover.prove_region(from, shared)
     {
-        return Some(Region { lanes, part: shared.part.clone() });
+        return Some(Region { lanes, prefix: shared.prefix.clone() });
     }
     let mut lanes = u64::MAX;
-    let mut part = Part {
+    let mut prefix = Prefix {
         len: 0,
         accesses: 0,
         registers: Registers::default(),
         summary: Summary::default(),
-        before: None,
+        shorter: None,
     };
-    // What its loads write is not to be used before a wait for them.
+    // Results of the region's loads must not be used before a wait for them.
     let mut loaded: Option<Registers> = None;
     let mut issued = Counters::default();
-    // Nothing of it is the wave's own, or not known yet.
+    // Whether the region is the same for all waves and complete.
     let mut fixed = true;
-    for at in (from..kinds.len()).take(LONGEST) {
+    for at in (from..kinds.len()).take(MAX_REGION_LEN) {
         let access = kinds[at] == Kind::Access;
         let wait = kinds[at] == Kind::Wait && at > from;
-        if !matches!(kinds[at], Kind::Simple | Kind::Last | Kind::Wait | Kind::Access)
-            || wait && (issued.is_empty() || !Counters::emptied(&waits[at]).covers(issued))
-            || (access || wait) && part.len >= u64::BITS as usize
-            || loaded.as_ref().is_some_and(|loaded| loaded.meets(scoreboard.touched(at)))
+        if !matches!(kinds[at], Kind::Simple | Kind::RegionEnd | Kind::Wait | Kind::Access)
+            || wait && (issued.is_empty() || !Counters::drained_by(&waits[at]).is_superset(issued))
+            || (access || wait) && prefix.len >= u64::BITS as usize
+            || loaded.as_ref().is_some_and(|loaded| loaded.intersects(scoreboard.touched(at)))
         {
-            fixed &= kinds[at] != Kind::Unseen;
+            fixed &= kinds[at] != Kind::Unclassified;
             break;
         }
-        let Some(proven) = prover.one(at) else {
+        let Some(proven) = prover.prove(at) else {
             fixed = false;
             break;
         };
         if wait {
-            part.summary = part.registers.summary();
-            part.before = Some(Box::new(part.clone()));
+            prefix.summary = prefix.registers.summary();
+            prefix.shorter = Some(Box::new(prefix.clone()));
             (loaded, issued) = (None, Counters::default());
         }
         let written = scoreboard.written(at);
         if access && *written != Registers::default() {
-            issued = issued.or(scoreboard.issued(at));
+            issued = issued.union(scoreboard.issued(at));
             loaded.get_or_insert_default().join(written);
         }
         if access || wait {
-            part.accesses |= 1 << part.len;
+            prefix.accesses |= 1 << prefix.len;
         }
-        part.len += 1;
+        prefix.len += 1;
         lanes &= proven;
-        part.registers.join(scoreboard.touched(at));
-        if kinds[at] == Kind::Last {
+        prefix.registers.join(scoreboard.touched(at));
+        if kinds[at] == Kind::RegionEnd {
             break;
         }
     }
-    part.summary = part.registers.summary();
+    prefix.summary = prefix.registers.summary();
     if fixed && shared.is_none() {
-        let block = prover.init.as_ref().and_then(|init| init.block(from, part.len));
-        *shared = block.map(|block| Box::new(Shared { part: part.clone(), block }));
+        let block = prover.init.as_ref().and_then(|init| init.block(from, prefix.len));
+        *shared = block.map(|block| Box::new(Shared { prefix: prefix.clone(), block }));
     }
-    (part.len > 0).then_some(Region { lanes, part })
+    (prefix.len > 0).then_some(Region { lanes, prefix })
 }

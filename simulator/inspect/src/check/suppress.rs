@@ -1,4 +1,4 @@
-//! Suppressions: findings that a file says not to report, in blocks as valgrind has them.
+//! Suppressions: findings that a file excludes from the report, in blocks similar to Valgrind's.
 //!
 //! ```text
 //! # The exchange is checked elsewhere.
@@ -10,8 +10,9 @@
 //! }
 //! ```
 //!
-//! The first line of a block is its name, the second the check and the kind of finding. The lines after it are optional: where it is
-//! (`at`), the instruction there (`text`), and the same of the other access (`other`, `other-text`). `*` stands for any text.
+//! The first line of a block is its name; the second one is the check and the kind of finding. The lines
+//! after these are optional: the program point (`at`), the instruction there (`text`), and the same of the
+//! other access (`other`, `other-text`). `*` matches any text.
 
 use super::Check;
 use super::report::Finding;
@@ -19,17 +20,17 @@ use isa_spec::pattern::matches;
 use std::fmt::Write as _;
 use wavesim_asm::error::suggest;
 
-/// A finding that is not to be reported.
+/// A pattern for findings that must not be reported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Suppression {
-    /// The first line of its block: any text, for readers.
+    /// The first line of the block: arbitrary text for readers.
     pub name: String,
     check: Check,
     kind: String,
     conditions: Vec<(Key, String)>,
 }
 
-/// What a condition is about.
+/// The subject of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Key {
     At,
@@ -43,20 +44,20 @@ impl Key {
         [("at", Key::At), ("text", Key::Text), ("other", Key::Other), ("other-text", Key::OtherText)];
 }
 
-/// A line that belongs to no suppression.
+/// A syntax error in a file of suppressions.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {message}")]
 pub struct SuppressionError {
-    /// Counted from 1.
+    /// Line number, counted from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// A description of the error.
     pub message: String,
 }
 
-/// Reads a file of suppressions.
+/// Parses a file of suppressions.
 ///
 /// # Errors
-/// The first line that is wrong.
+/// The first syntax error.
 pub fn parse(text: &str) -> Result<Vec<Suppression>, SuppressionError> {
     let mut lines = (1..).zip(text.lines().map(str::trim));
     let mut lines = lines.by_ref().filter(|(_, l)| !l.is_empty() && !l.starts_with('#'));
@@ -107,8 +108,8 @@ pub fn parse(text: &str) -> Result<Vec<Suppression>, SuppressionError> {
 }
 
 impl Suppression {
-    /// One that fits a finding and those that are alike.
-    pub fn of(finding: &Finding) -> Suppression {
+    /// Returns a suppression that matches a finding and its repetitions.
+    pub fn for_finding(finding: &Finding) -> Suppression {
         let mut conditions = vec![(Key::At, finding.site.place()), (Key::Text, finding.site.text.clone())];
         if let Some(other) = &finding.other {
             conditions.push((Key::Other, other.site.place()));
@@ -118,8 +119,8 @@ impl Suppression {
         Suppression { name, check: finding.check, kind: finding.kind.to_string(), conditions }
     }
 
-    /// Whether it is for this finding.
-    pub fn fits(&self, finding: &Finding) -> bool {
+    /// Returns whether the suppression matches a finding.
+    pub fn covers(&self, finding: &Finding) -> bool {
         let other = finding.other.as_ref().map(|o| &o.site);
         let holds = |(key, pattern): &(Key, String)| match key {
             Key::At => matches(pattern, &finding.site.place()),
@@ -130,7 +131,7 @@ impl Suppression {
         self.check == finding.check && matches(&self.kind, finding.kind) && self.conditions.iter().all(holds)
     }
 
-    /// As a file has it.
+    /// Returns the suppression in the file's syntax.
     pub fn text(&self) -> String {
         let mut out = format!("{{\n   {}\n   {}:{}\n", self.name, self.check.name(), self.kind);
         for (key, pattern) in &self.conditions {
@@ -163,13 +164,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_printed_for_a_finding_fits_it() {
-        let text = Suppression::of(&finding()).text();
+    fn printed_suppression_covers_its_finding() {
+        let text = Suppression::for_finding(&finding()).text();
         assert_eq!(
             text,
             "{\n   NAME\n   race:data race\n   at:k.cl:12\n   text:ds_load_b32 v1, v2\n   other:k.cl:9\n   other-text:ds_store_b32 v1, v2\n}"
         );
-        assert!(parse(&text).unwrap()[0].fits(&finding()));
+        assert!(parse(&text).unwrap()[0].covers(&finding()));
     }
 
     #[test]
@@ -182,7 +183,7 @@ mod tests {
             ("{\na\nrace:*\nother:k.cl:1\n}", false),
             ("# nothing else\n{\na\n\nrace:*\nother:*cl:9\n}", true),
         ] {
-            assert_eq!(parse(block).unwrap()[0].fits(&finding()), fits, "{block}");
+            assert_eq!(parse(block).unwrap()[0].covers(&finding()), fits, "{block}");
         }
         assert!(matches("a*b*c", "aXbYbZc") && !matches("a*b*c", "ac") && !matches("*b", "ba"));
     }

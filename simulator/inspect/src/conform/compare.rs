@@ -1,10 +1,10 @@
-//! Comparing values under a record's tolerance.
+//! Comparison of values under a record's tolerance.
 
 use super::record::Tolerance;
 use isa_spec::arith;
 use isa_spec::pcode::ir::Ty;
 
-/// Element types of a tolerance's `t`.
+/// Returns the element type and count for a tolerance's `t`.
 fn parse(t: &str) -> Option<(Ty, u32)> {
     Some(match t {
         "f16" => (Ty::F16, 1),
@@ -18,7 +18,7 @@ fn parse(t: &str) -> Option<(Ty, u32)> {
     })
 }
 
-/// Registers that one value of the type spans.
+/// Returns the number of registers of one value of the type.
 pub fn dwords(tol: &Option<Tolerance>) -> usize {
     match tol.as_ref().and_then(|t| parse(&t.t)) {
         Some((Ty::F64, _)) => 2,
@@ -26,7 +26,7 @@ pub fn dwords(tol: &Option<Tolerance>) -> usize {
     }
 }
 
-/// Whether `actual` is acceptable for `expected` (both one register, or two for f64).
+/// Returns whether `actual` is acceptable for `expected`; both are one register, or two for f64.
 pub fn agrees(expected: u64, actual: u64, tol: &Option<Tolerance>) -> bool {
     if expected == actual {
         return true;
@@ -37,7 +37,7 @@ pub fn agrees(expected: u64, actual: u64, tol: &Option<Tolerance>) -> bool {
     // Bits beyond the elements must be equal (the other half of a 16-bit result).
     let covered = width * count;
     if covered < 64 && expected >> covered != actual >> covered {
-        // A 16-bit result may stand in the upper half.
+        // The upper half may hold a 16-bit result, too.
         let high = |v: u64| (v >> 16) & 0xffff;
         let low_equal = expected & 0xffff == actual & 0xffff;
         return ty.width() == 16 && count == 1 && low_equal && element(high(expected), high(actual), ty, tol);

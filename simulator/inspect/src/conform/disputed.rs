@@ -1,6 +1,6 @@
-//! Lists of records that are held to be wrong: text for readers, with the records' names in fenced blocks.
+//! Lists of records that are considered wrong: text for readers, with the records' names in fenced blocks.
 
-/// The record names in a text's blocks fenced by ```` ```disputed ````.
+/// Returns the record names in the blocks of a text that are fenced by ```` ```disputed ````.
 pub fn disputed(text: &str) -> impl Iterator<Item = &str> {
     let mut inside = false;
     text.lines()

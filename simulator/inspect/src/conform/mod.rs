@@ -1,4 +1,4 @@
-//! Conformance vectors: one instruction (or a few), one start state, one end state.
+//! Conformance vectors: one instruction or a few, a start state, and an end state.
 
 pub mod compare;
 pub mod disputed;

@@ -1,4 +1,4 @@
-//! Reading vector files: JSON Lines, plain or gzip.
+//! The reader of vector files: JSON Lines, plain or gzipped.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -10,50 +10,50 @@ use wavesim_isa::codec::decode;
 use wavesim_isa::operand::ACC;
 use wavesim_machine::exec::lower;
 
-/// A conformance vector: one instruction, or a few, with the state before and after. Numbers are hex texts unless they are of a number's
-/// type; what has no `_out` entry must be unchanged.
+/// A conformance vector: one instruction or a few, with the state before and after. Numbers are hex strings
+/// unless the field has a number type. State without an `_out` entry must be unchanged.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Record {
-    /// A name that stays the same, for messages.
+    /// A stable name, for messages.
     pub id: String,
-    /// `rdna3`, `rdna4`; other architectures have vectors that are skipped.
+    /// `rdna3`, `rdna4`; vectors of unmodelled architectures are skipped.
     pub arch: String,
-    /// Lanes: 32 or 64.
+    /// Number of lanes: 32 or 64.
     pub wave: u32,
-    /// The processor, where the instruction needs a later one than `arch` names: `gfx1150`.
+    /// The processor, if the instruction requires a later one than `arch` implies: `gfx1150`.
     #[serde(default)]
     pub target: Option<String>,
     /// Operation without `_e32` and `_e64`.
     pub op: String,
-    /// Encoding, with what it has beside its operands: `VOP2`, `VOP2_LIT`, `VOP1_DPP16`.
+    /// The encoding and its variant: `VOP2`, `VOP2_LIT`, `VOP1_DPP16`.
     #[serde(default)]
     pub enc: String,
-    /// LLVM's syntax of it; `None` if LLVM does not print it.
+    /// The instruction in LLVM's syntax; `None` if LLVM does not print it.
     #[serde(default)]
     pub asm: Option<String>,
-    /// The encoded dwords, the first one first.
+    /// The encoded dwords in memory order.
     pub words: Vec<String>,
     /// EXEC before.
     pub exec: String,
-    /// VCC before; 0 if it is missing.
+    /// VCC before; 0 if missing.
     #[serde(default)]
     pub vcc: Option<String>,
     /// SCC before.
     #[serde(default)]
     pub scc: u32,
-    /// M0 before; 0 if it is missing.
+    /// M0 before; 0 if missing.
     #[serde(default)]
     pub m0: Option<String>,
-    /// MODE; if it is missing, nearest even with f32 denormals flushed, DX10_CLAMP and IEEE.
+    /// MODE; if missing, round to nearest even, f32 denormals flushed, DX10_CLAMP and IEEE.
     #[serde(default)]
     pub mode: Option<String>,
     /// SGPRs before, by number in decimal.
     #[serde(default)]
     pub sgpr_in: BTreeMap<String, String>,
-    /// VGPRs before, by number in decimal: 8 digits a lane, lane 0 first.
+    /// VGPRs before, by number in decimal: 8 digits per lane, lane 0 first.
     #[serde(default)]
     pub vgpr_in: BTreeMap<String, String>,
-    /// The ranges of global memory that there are.
+    /// The mapped ranges of global memory.
     #[serde(default)]
     pub mem_in: Option<OneOrMany>,
     /// LDS before, from offset 0 on.
@@ -62,10 +62,10 @@ pub struct Record {
     /// Private memory before.
     #[serde(default)]
     pub scratch_in: Option<Scratch>,
-    /// Size of LDS; 65536 if it is missing and the instruction accesses memory.
+    /// Size of LDS; 65536 if missing and the instruction accesses memory.
     #[serde(default)]
     pub lds_bytes: Option<u32>,
-    /// Private memory of a lane, where `scratch_in` does not say; 65536 likewise.
+    /// Private memory per lane, unless `scratch_in` defines it; same default as `lds_bytes`.
     #[serde(default)]
     pub scratch_bytes: Option<u32>,
     /// Every SGPR written, by number in decimal.
@@ -101,24 +101,24 @@ pub struct Record {
     /// Dwords of private memory that changed, by byte offset from lane 0's first byte.
     #[serde(default)]
     pub scratch_out: Option<BTreeMap<String, String>>,
-    /// Bytes from the first instruction to the one that is next.
+    /// Bytes from the first instruction to the next one to execute.
     #[serde(default)]
     pub pc_out: Option<i64>,
-    /// Mask of the lanes whose results are asserted: of `vgpr_out`, and the bits of masks. All if it is missing.
+    /// Mask of the lanes whose results are asserted in `vgpr_out` and in lane masks. All lanes if missing.
     #[serde(default)]
     pub lanes: Option<String>,
-    /// How near results must be; bit exact if it is missing.
+    /// The tolerance of results; bit-exact if missing.
     #[serde(default)]
     pub tol: Option<Tolerance>,
 }
 
-/// `mem_in` as files have it.
+/// The forms of `mem_in` in files.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 pub enum OneOrMany {
     /// A single range.
     One(Region),
-    /// Several; offsets of `mem_out` count from the first.
+    /// Several ranges; offsets of `mem_out` count from the first.
     Many(Vec<Region>),
 }
 
@@ -127,57 +127,57 @@ pub enum OneOrMany {
 pub struct Region {
     /// Address of the first byte: a number, or hex text.
     pub base: serde_json::Value,
-    /// Its bytes, two digits each.
+    /// The bytes, two digits each.
     pub hex: String,
 }
 
 /// Bytes of LDS.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Bytes {
-    /// Two digits a byte, from offset 0 on.
+    /// Two digits per byte, from offset 0 on.
     pub hex: String,
 }
 
 /// Private memory of a wave.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Scratch {
-    /// Bytes of a lane: lane `l` owns those from `l * stride` on.
+    /// Bytes per lane: those of lane `l` begin at `l * stride`.
     pub stride: u32,
-    /// Two digits a byte, from lane 0's first on.
+    /// Two digits per byte, from the first byte of lane 0 on.
     pub hex: String,
 }
 
-/// How near a result must be to the expected one.
+/// The tolerance of a result.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Tolerance {
     /// Type of the results: `f32`, `f16`, `f64`, `f16x2` …
     pub t: String,
-    /// `any`: any NaN is as good as any other.
+    /// `any`: all NaNs are equivalent.
     #[serde(default)]
     pub nan: Option<String>,
-    /// Distance allowed, in units of the last place.
+    /// Maximum distance in units in the last place.
     #[serde(default)]
     pub ulp: Option<u64>,
 }
 
-/// Why a vector file cannot be used.
+/// The reason why a vector file cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum ReadError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error(transparent)]
     File(#[from] FileError),
-    /// This line (1-based) is not a record.
+    /// The line (1-based) is not a record.
     #[error("{path}:{line}: not a conformance record: {source}")]
     Json { path: String, line: usize, source: serde_json::Error },
 }
 
-/// All records of a file.
+/// Reads all records of a file.
 pub fn read_file(path: &Path) -> Result<Vec<Record>, ReadError> {
     let io = |source| FileError::Io { path: path.display().to_string(), source };
     let mut bytes = files::read(path)?;
     if bytes.starts_with(&[0x1f, 0x8b]) {
-        // A bound against archives that unpack without end: as much as a pipe may give.
+        // Bounds decompression bombs: the same limit as for data from a pipe.
         let mut unpacked = Vec::new();
         let archive = flate2::read::MultiGzDecoder::new(&bytes[..]);
         archive.take(files::MAX_STREAM + 1).read_to_end(&mut unpacked).map_err(io)?;
@@ -202,7 +202,7 @@ pub fn read_file(path: &Path) -> Result<Vec<Record>, ReadError> {
 }
 
 impl Record {
-    /// The architecture the record asks for; `None` for machines not modelled.
+    /// Returns the architecture that the record requires; `None` for machines that are not modelled.
     pub fn architecture(&self) -> Option<Arch> {
         if let Some(target) = &self.target {
             return Arch::from_mcpu(target);
@@ -210,9 +210,9 @@ impl Record {
         Arch::from_name(&self.arch)
     }
 
-    /// Makes the record one of `arch` if it can be: records of RDNA 3 serve RDNA 3.5 as well, and those of CDNA 4 serve CDNA 3 if the
-    /// instruction is the same there.
-    pub fn choose(&mut self, arch: Arch) -> bool {
+    /// Retargets the record to `arch` if possible. Records of RDNA 3 also apply to RDNA 3.5, and those of
+    /// CDNA 4 to CDNA 3 if both have the same instruction.
+    pub fn retarget(&mut self, arch: Arch) -> bool {
         let own = self.architecture();
         if own == Some(Arch::Rdna3) && arch == Arch::Rdna35 {
             self.target = Some("gfx1150".to_string());
@@ -225,7 +225,8 @@ impl Record {
         own == Some(arch)
     }
 
-    /// Whether its words are the same operation of two architectures, under the same name.
+    /// Returns whether the record's words encode the same operation in two architectures, under the same
+    /// name.
     fn is_shared(&self, a: Arch, b: Arch) -> bool {
         let words: Result<Vec<u32>, _> = self.words.iter().map(|w| u32::from_str_radix(w, 16)).collect();
         let Ok(words) = words else { return false };
@@ -236,7 +237,7 @@ impl Record {
         instruction(a).is_some_and(|found| instruction(b) == Some(found))
     }
 
-    /// VGPRs of both kinds that it lists, by their number in the wave's file.
+    /// Returns the VGPRs of both kinds in a record, by their number in the wave's register file.
     pub fn vgprs<'a>(
         vgprs: &'a BTreeMap<String, String>,
         accumulation: &'a BTreeMap<String, String>,
@@ -246,7 +247,7 @@ impl Record {
         vgprs.chain(accumulation.iter().map(move |(reg, values)| (number(reg, ACC), values)))
     }
 
-    /// Global memory before.
+    /// Returns global memory before.
     pub fn mem_in(&self) -> &[Region] {
         match &self.mem_in {
             None => &[],
@@ -257,7 +258,7 @@ impl Record {
 }
 
 impl Region {
-    /// The address; `None` if the text is not a number.
+    /// Returns the address; `None` if the text is not a number.
     pub fn base(&self) -> Option<u64> {
         match &self.base {
             serde_json::Value::Number(n) => n.as_u64(),
@@ -267,12 +268,12 @@ impl Region {
     }
 }
 
-/// A number in hex, with or without `0x`.
+/// Parses a hexadecimal number with or without `0x`.
 pub fn hex64(text: &str) -> Option<u64> {
     u64::from_str_radix(text.trim_start_matches("0x"), 16).ok()
 }
 
-/// Bytes of two hex digits each; `None` for an odd number of digits, or for others.
+/// Parses bytes of two hex digits each; returns `None` for an odd number of digits or for other characters.
 pub fn hex_bytes(text: &str) -> Option<Vec<u8>> {
     let digits = text.as_bytes();
     if !digits.len().is_multiple_of(2) {
@@ -287,7 +288,7 @@ pub fn hex_bytes(text: &str) -> Option<Vec<u8>> {
         .collect()
 }
 
-/// One string of 8 hex digits a lane.
+/// Parses 8 hex digits per lane.
 pub fn lanes(text: &str) -> Option<Vec<u32>> {
     if !text.is_ascii() {
         return None;

@@ -1,4 +1,4 @@
-//! Running a record and comparing every listed output.
+//! Executes a record and compares every listed output.
 
 use super::compare::{agrees, dwords};
 use super::record::{Record, hex_bytes, hex64, lanes};
@@ -20,38 +20,40 @@ use wavesim_machine::state::Wave;
 use wavesim_machine::state::Workgroup;
 use wavesim_machine::state::wave::{M0, VCC_LO};
 
-/// What executes the instruction.
+/// The engine that executes the instruction.
 #[derive(Debug, Clone, Copy)]
 pub enum Engine {
-    /// Compiled handlers.
+    /// Generated handlers.
     Interpreter,
-    /// The evaluator.
+    /// The reference evaluator.
     Reference,
-    /// Compiled code, which this makes for a program, and the interpreter for what there is none for.
+    /// Compiled code as the given function produces it for a program, with the interpreter for instructions
+    /// without compiled code.
     Compiled(fn(&Program) -> Option<Box<dyn Compiled>>),
 }
 
-/// What executing a record gave.
+/// The result of executing a record.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    /// The state after it is the expected one.
+    /// The final state is the expected one.
     Passed,
-    /// What differs, one line each.
+    /// The differences, a line each.
     Failed(Vec<String>),
-    /// No semantics, or a machine that is not modelled.
+    /// The instruction has no semantics, or the machine is not modelled.
     Unsupported(String),
 }
 
 /// MODE of the vectors unless a record says otherwise: nearest even, f32 denormals flushed, f16/f64 kept, DX10_CLAMP, IEEE.
 const MODE: u32 = 0x3c0 | 0x100;
 
-/// LDS, and scratch per lane, unless a record says otherwise.
+/// Size of LDS, and of scratch per lane, unless a record says otherwise.
 const DEFAULT_BYTES: u32 = 65536;
 
-/// Instructions of a record at most.
+/// Maximum number of instructions that a record executes.
 const LIMIT: u64 = 100_000;
 
-/// `overrides`: semantics by upper-case instruction name that replace the built-in ones.
+/// Executes a record. `overrides` holds semantics, by upper-case instruction name, that replace the built-in
+/// ones.
 pub fn run(record: &Record, arch: Arch, engine: Engine, overrides: &BTreeMap<String, Semantics>) -> Outcome {
     match try_run(record, arch, engine, overrides) {
         Ok(outcome) => outcome,
@@ -79,24 +81,25 @@ fn try_run(
     }
     let mut wave = Wave::new(record.wave);
     wave.set_accumulation(arch.is_cdna());
-    // Most instructions reach no memory: theirs need not be laid out and compared.
-    let reaches = |inst: &Inst| match semantics(arch, inst, overrides) {
+    // Most instructions access no memory; for these, memory is neither set up nor compared.
+    let accesses_memory = |inst: &Inst| match semantics(arch, inst, overrides) {
         Some((x, y)) => [Some(x), y].into_iter().flatten().any(|s| s.uses.memory_read || s.uses.memory_write),
         None => false,
     };
-    let memory = insts.iter().any(|(_, inst)| reaches(inst));
-    let given =
+    let memory = insts.iter().any(|(_, inst)| accesses_memory(inst));
+    let size_or_default =
         |bytes: Option<u32>, region: bool| if memory || region { bytes.unwrap_or(DEFAULT_BYTES) } else { 0 };
-    let mut lds = vec![0u8; given(record.lds_bytes, record.lds_in.is_some()) as usize];
+    let mut lds = vec![0u8; size_or_default(record.lds_bytes, record.lds_in.is_some()) as usize];
     let stride = match &record.scratch_in {
         Some(s) => s.stride,
-        None => given(record.scratch_bytes, false),
+        None => size_or_default(record.scratch_bytes, false),
     };
     let mut scratch = vec![0u8; stride as usize * record.wave as usize];
-    let mut mapped = start(record, &mut wave, &mut lds, &mut scratch)?;
+    let mut mapped = set_up(record, &mut wave, &mut lds, &mut scratch)?;
     let mut memory = Memory::empty();
     for (base, bytes) in &mut mapped {
-        // SAFETY: `mapped` outlives `memory`, which is dropped at the end of this function.
+        // SAFETY: each `bytes` is a live, uniquely borrowed allocation of `bytes.len()` bytes. `mapped`
+        // outlives `memory`: both are locals, and `memory` is declared later and hence dropped first.
         let mapping = unsafe { memory.map_host(*base, bytes.as_mut_ptr(), bytes.len() as u64, true) };
         mapping.map_err(|e| e.to_string())?;
     }
@@ -115,10 +118,10 @@ fn try_run(
         cancel: None,
     };
     let ended = match engine {
-        Engine::Interpreter => one_by_one(&insts, &mut wave, &mut context, |inst, wave, context| {
+        Engine::Interpreter => step_through(&insts, &mut wave, &mut context, |inst, wave, context| {
             wavesim_engine::step(arch, inst, wave, context)
         }),
-        Engine::Reference => one_by_one(&insts, &mut wave, &mut context, |inst, wave, context| {
+        Engine::Reference => step_through(&insts, &mut wave, &mut context, |inst, wave, context| {
             let (sem, sem_y) = semantics(arch, inst, overrides)?;
             Some(reference::step(arch, inst, sem, sem_y, wave, context))
         }),
@@ -130,7 +133,7 @@ fn try_run(
             let result =
                 run_waves(&program, &mut wave, &mut context, LIMIT, executed, code.as_deref(), alone);
             Some(match result {
-                // The record ends where its instructions do.
+                // A record ends after its last instruction.
                 Err(Event::Fault(cause)) if cause.kind == FaultKind::PcOutOfRange => Ok(()),
                 result => result,
             })
@@ -143,23 +146,23 @@ fn try_run(
         Some(Err(Event::BarrierWait(_))) => return Err("stopped: it waits at a barrier".to_string()),
     }
     let mut diff = Vec::new();
-    registers(record, &wave, &mut diff);
+    compare_registers(record, &wave, &mut diff);
     let changed_mem = before_mem.iter().zip(&mapped).flat_map(|((base, old), (_, new))| {
         let offset = base - before_mem[0].0;
-        changed(old, new).into_iter().map(move |(at, v)| (at + offset, v))
+        changed_words(old, new).into_iter().map(move |(at, v)| (at + offset, v))
     });
-    words_out(
+    compare_memory(
         "mem",
         record.mem_out.as_ref(),
         changed_mem.collect(),
         &mapped.first().map(|m| m.1.clone()),
         &mut diff,
     );
-    words_out("lds", record.lds_out.as_ref(), changed(&before_lds, &lds), &Some(lds), &mut diff);
-    words_out(
+    compare_memory("lds", record.lds_out.as_ref(), changed_words(&before_lds, &lds), &Some(lds), &mut diff);
+    compare_memory(
         "scratch",
         record.scratch_out.as_ref(),
-        changed(&before_scratch, &scratch),
+        changed_words(&before_scratch, &scratch),
         &Some(scratch),
         &mut diff,
     );
@@ -171,8 +174,9 @@ fn try_run(
     Ok(if diff.is_empty() { Outcome::Passed } else { Outcome::Failed(diff) })
 }
 
-/// Executes the instruction at the PC, as long as there is one; gives how that ended, `None` if `step` cannot execute one.
-fn one_by_one(
+/// Executes the instruction at the PC until there is none. Returns how execution ended, or `None` if `step`
+/// cannot execute an instruction.
+fn step_through(
     insts: &[(u64, Inst)],
     wave: &mut Wave,
     context: &mut Context<'_>,
@@ -189,7 +193,8 @@ fn one_by_one(
     Some(Ok(()))
 }
 
-/// The meaning of an instruction, and of a VOPD's second half; `None` if it has none, or none with DPP.
+/// Returns the semantics of an instruction, and of a VOPD's second half; `None` if there are none, or none
+/// that support DPP.
 pub fn semantics<'a>(
     arch: Arch,
     inst: &Inst,
@@ -203,7 +208,7 @@ pub fn semantics<'a>(
             Some(sem) => sem,
             None => isa::number(arch, at).and_then(isa::operation).map(|op| &op.sem)?,
         };
-        // DPP means nothing to a body that selects lanes itself.
+        // DPP is meaningless for a body that selects lanes itself.
         (sem.shape != Shape::Wave || !operand::binding(arch, entry).has_dpp()).then_some(sem)
     };
     let first = of(inst.entry)?;
@@ -215,7 +220,7 @@ pub fn semantics<'a>(
 
 type Mapped = Vec<(u64, Vec<u8>)>;
 
-fn start(record: &Record, wave: &mut Wave, lds: &mut [u8], scratch: &mut [u8]) -> Result<Mapped, String> {
+fn set_up(record: &Record, wave: &mut Wave, lds: &mut [u8], scratch: &mut [u8]) -> Result<Mapped, String> {
     let bad = |what: &str| format!("{}: bad {what}", record.id);
     wave.mode = record.mode.as_deref().and_then(hex64).map_or(MODE, |m| m as u32);
     wave.set_exec(hex64(&record.exec).ok_or_else(|| bad("exec"))?);
@@ -259,7 +264,7 @@ fn start(record: &Record, wave: &mut Wave, lds: &mut [u8], scratch: &mut [u8]) -
         .collect()
 }
 
-fn registers(record: &Record, wave: &Wave, diff: &mut Vec<String>) {
+fn compare_registers(record: &Record, wave: &Wave, diff: &mut Vec<String>) {
     let asserted = record.lanes.as_deref().and_then(hex64).unwrap_or(u64::MAX);
     let first = record.sgpr_out.keys().filter_map(|reg| reg.parse::<u32>().ok()).min().unwrap_or(0);
     for (reg, expected) in &record.sgpr_out {
@@ -268,7 +273,8 @@ fn registers(record: &Record, wave: &Wave, diff: &mut Vec<String>) {
         let actual = wave.sgpr(number);
         let tol = &record.tol;
         let same = if record.lanes.is_some() {
-            // An instruction with lanes writes a mask of them, or nothing, to SGPRs: one bit a lane, 32 a register.
+            // An instruction for which lanes are asserted writes only lane masks to SGPRs: one bit per lane,
+            // 32 per register.
             let mask = (asserted >> (32 * (number - first).min(1))) as u32;
             expected & mask == actual & mask
         } else if dwords(tol) == 2 {
@@ -328,7 +334,7 @@ fn registers(record: &Record, wave: &Wave, diff: &mut Vec<String>) {
     check("vcc", record.vcc_out.as_deref().and_then(hex64), wave.vcc(), masks);
     check("exec", record.exec_out.as_deref().and_then(hex64), wave.exec(), masks);
     check("m0", record.m0_out.as_deref().and_then(hex64), wave.sgprs[M0] as u64, u64::MAX);
-    // What is not mentioned is unchanged.
+    // State that the record does not mention must be unchanged.
     if record.scc_out.is_none() && wave.scc != record.scc {
         diff.push(format!("scc: expected {} (unchanged), got {}", record.scc, wave.scc));
     }
@@ -352,7 +358,7 @@ fn show(value: u64, dwords: usize) -> String {
     }
 }
 
-/// The register inputs of a lane, as a line of their own.
+/// Returns the register inputs of a lane as a separate line.
 fn inputs(record: &Record, lane: usize) -> String {
     let vector = record.vgpr_in.iter().filter_map(|(reg, values)| {
         let value = *lanes(values)?.get(lane)?;
@@ -364,8 +370,8 @@ fn inputs(record: &Record, lane: usize) -> String {
     if list.is_empty() { String::new() } else { format!("\n        with {}", list.join(", ")) }
 }
 
-/// Words that differ: byte offset -> new value. Beyond `old` everything was zero.
-fn changed(old: &[u8], new: &[u8]) -> BTreeMap<u64, u32> {
+/// Returns the words that differ: byte offset -> new value. Bytes beyond the end of `old` were zero.
+fn changed_words(old: &[u8], new: &[u8]) -> BTreeMap<u64, u32> {
     const BLOCK: usize = 4096;
     static ZEROS: [u8; BLOCK] = [0; BLOCK];
     let mut out = BTreeMap::new();
@@ -389,7 +395,7 @@ fn changed(old: &[u8], new: &[u8]) -> BTreeMap<u64, u32> {
     out
 }
 
-fn words_out(
+fn compare_memory(
     what: &str,
     expected: Option<&BTreeMap<String, String>>,
     actual: BTreeMap<u64, u32>,

@@ -1,7 +1,8 @@
 //! `--trace-format chrome`: the Trace Event format, which Perfetto and chrome://tracing open.
 //!
-//! A workgroup is a process, a wave a thread; an instruction lasts a microsecond, in the order the simulator ran them (this is no
-//! model of time). Waits at barriers are slices from arrival to going on, counters' waits slices of their own category.
+//! A workgroup is a process and a wave is a thread. Each instruction takes one microsecond, in the order in
+//! which the simulator executes them; this is not a timing model. A wait at a barrier is a slice from arrival
+//! to resumption. Waits for counters have a category of their own.
 
 use super::Filter;
 use serde_json::{Value, json};
@@ -13,12 +14,12 @@ use wavesim_machine::exec::effects::{self, Class, Effects};
 use wavesim_machine::exec::machine_ops::Event;
 use wavesim_machine::exec::program::Program;
 
-/// Writes the timeline as it happens.
+/// Writes the timeline during the run.
 pub struct Chrome<W: Write> {
     out: W,
     filter: Filter,
     effects: Vec<Effects>,
-    /// Waves at a barrier: since when, and where.
+    /// Waves at a barrier, with the time of arrival and the name of the slice.
     waiting: BTreeMap<([u32; 3], u32), (u64, String)>,
     named: BTreeSet<([u32; 3], u32)>,
     processes: BTreeMap<[u32; 3], u32>,
@@ -27,7 +28,8 @@ pub struct Chrome<W: Write> {
 }
 
 impl<W: Write> Chrome<W> {
-    /// A timeline of this program, whose waves have `wave_size` lanes, to `out`. Instructions that `filter` refuses are left out.
+    /// Creates a writer of the timeline of this program, whose waves have `wave_size` lanes. Instructions
+    /// that `filter` excludes are omitted.
     pub fn new(out: W, program: &Program, wave_size: u32, filter: Filter) -> Chrome<W> {
         Chrome {
             out,
@@ -41,7 +43,7 @@ impl<W: Write> Chrome<W> {
         }
     }
 
-    /// Ends the array; the first error of writing, if there was one.
+    /// Ends the array, and returns the first write error, if there was one.
     pub fn finish(mut self) -> io::Result<()> {
         if let Some(e) = self.error.take() {
             return Err(e);
@@ -59,7 +61,7 @@ impl<W: Write> Chrome<W> {
         }
     }
 
-    /// Process number of a workgroup; the first time a wave is seen, its track is named.
+    /// Returns the process number of a workgroup. Names the track of a wave when the wave first appears.
     fn track(&mut self, step: &Step<'_>) -> u32 {
         let key = (step.wave.workgroup, step.wave.id);
         let next = self.processes.len() as u32;
@@ -89,7 +91,7 @@ impl<W: Write> Observer for Chrome<W> {
     }
 
     fn after(&mut self, step: &Step<'_>, done: &Done<'_>) {
-        if !self.filter.takes(step) {
+        if !self.filter.matches(step) {
             return;
         }
         let pid = self.track(step);

@@ -1,8 +1,9 @@
-//! `--trace`: JSON Lines, one an executed instruction.
+//! `--trace`: JSON Lines, one line per executed instruction.
 //!
 //! `{"step":N,"workgroup":[x,y,z],"wave":N,"pc":N,"line":N,"text":"…","exec":"hex","writes":{"s4":"hex","v[2:3]":[["hex","hex"],null,…]},
-//! "memory":[…]}`. `line` is absent without source. `exec` is the mask that the instruction ran under. SGPR values are hex
-//! strings, of several registers an array; VGPR values an array by lane, `null` where EXEC kept the lane out.
+//! "memory":[…]}`. `line` is absent without source. `exec` is the mask under which the instruction ran. An
+//! SGPR value is a hex string, or an array of them for several registers. A VGPR value is an array by lane,
+//! with `null` for inactive lanes.
 
 use super::Filter;
 use serde_json::{Map, Value, json};
@@ -15,25 +16,26 @@ use wavesim_machine::exec::program::Program;
 use wavesim_machine::exec::watch::Access;
 use wavesim_machine::state::Wave;
 
-/// Writes the trace as it happens.
+/// Writes the trace during the run.
 pub struct Jsonl<W> {
     out: W,
     filter: Filter,
     effects: Vec<Effects>,
-    /// EXEC and the written registers' numbers, from before the instruction.
+    /// EXEC and the numbers of the written registers, as before the instruction.
     exec: u64,
     starts: Vec<u16>,
     error: Option<io::Error>,
 }
 
 impl<W: Write> Jsonl<W> {
-    /// A trace of this program, whose waves have `wave_size` lanes, to `out`. Instructions that `filter` refuses are left out.
+    /// Creates a writer of the trace of this program, whose waves have `wave_size` lanes. Instructions that
+    /// `filter` excludes are omitted.
     pub fn new(out: W, program: &Program, wave_size: u32, filter: Filter) -> Jsonl<W> {
         let effects = effects::table(program, wave_size);
         Jsonl { out, filter, effects, exec: 0, starts: Vec::new(), error: None }
     }
 
-    /// Flushes; the first error of writing, if there was one.
+    /// Flushes the output, and returns the first write error, if there was one.
     pub fn finish(mut self) -> io::Result<()> {
         match self.error.take() {
             Some(e) => Err(e),
@@ -105,7 +107,7 @@ fn access(arch: Arch, a: &Access) -> Value {
 
 impl<W: Write> Observer for Jsonl<W> {
     fn before(&mut self, step: &Step<'_>) -> ControlFlow<()> {
-        if self.filter.takes(step) {
+        if self.filter.matches(step) {
             self.exec = step.wave.exec();
             self.starts.clear();
             self.starts.extend(self.effects[step.index].writes.iter().map(|w| w.start(step.wave)));
@@ -114,7 +116,7 @@ impl<W: Write> Observer for Jsonl<W> {
     }
 
     fn after(&mut self, step: &Step<'_>, done: &Done<'_>) {
-        if self.error.is_none() && self.filter.takes(step) {
+        if self.error.is_none() && self.filter.matches(step) {
             let line = self.line(step, done);
             self.error = writeln!(self.out, "{line}").err();
         }

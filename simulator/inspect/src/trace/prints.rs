@@ -1,4 +1,4 @@
-//! `print` directives of text kernels: registers shown when execution comes by.
+//! `print` directives of text kernels, which show registers whenever execution reaches them.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -11,30 +11,30 @@ use wavesim_machine::state::Wave;
 use wavesim_machine::state::wave::M0;
 use wavesim_text::print::{Print, PrintArg, PrintRegister};
 
-/// Shows what the directives ask for, when a wave is about to run the instruction after them.
+/// Evaluates the directives when a wave is about to execute the instruction after them.
 pub struct Prints<'a> {
     prints: &'a [Print],
-    /// By wave of the workgroup: its last instruction jumped.
+    /// By wave of the workgroup: whether its last instruction jumped.
     jumped: Vec<bool>,
-    /// Likewise, of workgroups that do not run.
+    /// The same, of parked workgroups.
     parked: HashMap<[u32; 3], Vec<bool>>,
     out: &'a mut dyn Write,
     error: Option<io::Error>,
 }
 
 impl<'a> Prints<'a> {
-    /// What `prints` ask for is written to `out`.
+    /// Creates an observer that evaluates `prints` and writes to `out`.
     pub fn new(prints: &'a [Print], out: &'a mut dyn Write) -> Prints<'a> {
         Prints { prints, jumped: Vec::new(), parked: HashMap::new(), out, error: None }
     }
 
-    /// The first error of writing, if there was one.
+    /// Returns the first write error, if there was one.
     pub fn finish(self) -> io::Result<()> {
         self.error.map_or(Ok(()), Err)
     }
 }
 
-/// What a directive shows of a wave; `None` if it is not meant.
+/// Returns the output of a directive for a wave; `None` if the directive selects another wave.
 fn show(arch: Arch, print: &Print, wave: &Wave) -> Option<String> {
     if print.wave.is_some_and(|w| w != wave.id) {
         return None;
@@ -57,7 +57,7 @@ fn show(arch: Arch, print: &Print, wave: &Wave) -> Option<String> {
 }
 
 fn register(arch: Arch, arg: &PrintArg, wave: &Wave, lane: Option<u32>, out: &mut String) {
-    // A type of 64 bits takes two registers.
+    // A 64-bit type takes two registers.
     let step = if arg.dtype.is_some_and(|d| d.size() == 8) { 2 } else { 1 };
     let digits = wave.size() as usize / 4;
     match arg.register {
@@ -110,7 +110,7 @@ impl Observer for Prints<'_> {
 
     fn before(&mut self, step: &Step<'_>) -> ControlFlow<()> {
         let jumped = self.jumped[step.wave.id as usize];
-        // By offset: those of this instruction lie together.
+        // Directives are sorted by offset, so those of this instruction are adjacent.
         let first = self.prints.partition_point(|p| p.pc < step.pc);
         let here = self.prints[first..].iter().take_while(|p| p.pc == step.pc);
         for print in here.filter(|p| !(jumped && p.above_label)) {

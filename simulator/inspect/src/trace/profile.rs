@@ -1,11 +1,12 @@
-//! `--profile-lines`: the program with how often each line ran and in how many lanes.
+//! `--profile-lines`: the program, with the execution count and the average number of active lanes of each
+//! line.
 
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
 use wavesim_engine::observe::{Done, Observer, Step};
 use wavesim_machine::exec::program::Program;
 
-/// Counts by instruction.
+/// Execution counts by instruction.
 pub struct Profile {
     counts: Vec<u64>,
     lanes: Vec<u64>,
@@ -13,13 +14,13 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Counts of nothing yet, an entry for each instruction.
+    /// Creates counts of zero for each instruction.
     pub fn new(program: &Program) -> Profile {
         let n = program.insts.len();
         Profile { counts: vec![0; n], lanes: vec![0; n], exec: 0 }
     }
 
-    /// The source with its counts; without source the instructions that ran, by PC.
+    /// Returns the source with its counts; without source, the executed instructions by PC.
     pub fn listing(&self, program: &Program, source: Option<&str>) -> String {
         let total: u64 = self.counts.iter().sum();
         let share = |n: u64| if total == 0 { 0.0 } else { 100.0 * n as f64 / total as f64 };
@@ -44,7 +45,7 @@ impl Profile {
         for at in 0..last {
             let pc = program.pcs[at];
             let mut text = format!("{:>6x}:  {}", program.address(pc), program.text(at));
-            // Compilers interleave lines.
+            // Compilers interleave the instructions of different lines.
             if let Some(location) = program.location(pc) {
                 text = format!("{text:<72}  ; {location}");
             }

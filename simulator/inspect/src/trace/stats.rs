@@ -1,11 +1,12 @@
-//! `--stats`: what a run consisted of.
+//! `--stats`: statistics of a run.
 //!
-//! Definitions, which the table prints too:
-//! - lane utilisation: active lanes of vector instructions over all their lanes;
-//! - a branch diverges where EXEC narrows: after an instruction that writes EXEC, some but not all of the lanes that were on are left;
-//! - coalescing: bytes asked for over the bytes of the 128-byte lines that an instruction touches (the line of RDNA's caches);
-//! - LDS bank conflicts: 32 banks of a dword; beyond the cycles that the dwords of an instruction need at least, how many more the
-//!   busiest bank needs. Lanes that ask for one dword share it.
+//! Definitions, which the table also prints:
+//! - lane utilisation: the ratio of active lanes to all lanes of vector instructions;
+//! - divergence: an instruction that writes EXEC leaves some but not all of the active lanes;
+//! - coalescing: the ratio of requested bytes to the bytes of the 128-byte lines that an instruction touches
+//!   (the line size of RDNA's caches);
+//! - LDS bank conflicts: there are 32 banks, each a dword wide; the cycles that the busiest bank needs beyond
+//!   the minimum for the instruction's dwords. Lanes that request the same dword share the access.
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -21,7 +22,7 @@ use wavesim_machine::state::wave::EXEC_LO;
 const LINE_BYTES: u64 = 128;
 const BANKS: u64 = 32;
 
-/// Counts as the run goes.
+/// Counters of a run.
 pub struct Stats {
     effects: Vec<Effects>,
     writes_exec: Vec<bool>,
@@ -57,7 +58,7 @@ struct Traffic {
 }
 
 impl Stats {
-    /// Counts of nothing yet, for this program and waves of `wave_size` lanes.
+    /// Creates counters of zero for this program and waves of `wave_size` lanes.
     pub fn new(program: &Program, wave_size: u32) -> Stats {
         let table = program.arch.table();
         let effects = effects::table(program, wave_size);
@@ -101,12 +102,12 @@ impl Stats {
         list
     }
 
-    /// Wave-instructions executed.
+    /// Returns the number of executed wave-instructions.
     pub fn instructions(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// As a value of schema `wavesim-stats-1`.
+    /// Returns the statistics in the schema `wavesim-stats-1`.
     pub fn json(&self) -> Value {
         let space = |place| {
             let t = self.spaces.get(&place).copied().unwrap_or_default();
@@ -133,7 +134,7 @@ impl Stats {
         })
     }
 
-    /// As a table.
+    /// Returns the statistics as a table.
     pub fn table(&self) -> String {
         let mut out = String::new();
         let total = self.instructions();
@@ -157,7 +158,7 @@ impl Stats {
         );
         let _ = writeln!(
             out,
-            "EXEC writes             {:>14}   {:5.1} % diverge (some but not all lanes go on)",
+            "EXEC writes             {:>14}   {:5.1} % diverge (some but not all lanes remain active)",
             self.exec_writes,
             percent(self.divergences, self.exec_writes)
         );
@@ -174,12 +175,12 @@ impl Stats {
         }
         let _ = writeln!(
             out,
-            "coalescing              {:>14.1} % of the bytes of the {LINE_BYTES}-byte lines touched are asked for",
+            "coalescing              {:>14.1} % of the bytes of the {LINE_BYTES}-byte lines touched are requested",
             percent(self.coalesced_bytes, self.lines_bytes)
         );
         let _ = writeln!(
             out,
-            "LDS bank conflicts      {:>14}   more cycles in {} LDS instructions",
+            "LDS bank conflicts      {:>14}   additional cycles in {} LDS instructions",
             self.lds_conflicts, self.lds_instructions
         );
         let _ = writeln!(out, "barriers                {:>14}   arrivals", self.barriers);
@@ -190,7 +191,7 @@ impl Stats {
         out
     }
 
-    fn memory(&mut self, class: Class, accesses: &[Access]) {
+    fn count_traffic(&mut self, class: Class, accesses: &[Access]) {
         for a in accesses {
             let t = self.spaces.entry(a.place).or_default();
             let (count, bytes) = match a.write {
@@ -201,16 +202,16 @@ impl Stats {
             *bytes += a.size_bytes as u64;
         }
         if matches!(class, Class::Vmem | Class::Flat) {
-            self.coalescing(accesses);
+            self.count_coalescing(accesses);
         }
         if accesses.iter().any(|a| a.place == Place::Lds) {
             self.lds_instructions += 1;
-            self.banks(accesses);
+            self.count_bank_conflicts(accesses);
         }
     }
 
-    /// An atomic's load and store are one request.
-    fn coalescing(&mut self, accesses: &[Access]) {
+    /// Counts requested bytes and touched lines. An atomic's load and store are one request.
+    fn count_coalescing(&mut self, accesses: &[Access]) {
         self.scratchpad.clear();
         let mut last = None;
         for a in accesses.iter().filter(|a| a.place == Place::Global) {
@@ -226,7 +227,7 @@ impl Stats {
         self.lines_bytes += self.scratchpad.len() as u64 * LINE_BYTES;
     }
 
-    fn banks(&mut self, accesses: &[Access]) {
+    fn count_bank_conflicts(&mut self, accesses: &[Access]) {
         self.scratchpad.clear();
         for a in accesses.iter().filter(|a| a.place == Place::Lds) {
             let end = a.address + a.size_bytes.max(1) as u64 - 1;
@@ -278,7 +279,7 @@ impl Observer for Stats {
         self.barriers += done.calls.iter().filter(|(bi, _)| bi.signals_barrier()).count() as u64;
         if !done.accesses.is_empty() {
             let accesses: Vec<Access> = done.accesses.iter().flat_map(|a| a.each()).collect();
-            self.memory(class, &accesses);
+            self.count_traffic(class, &accesses);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Requests as a page sends them.
+//! Tests of requests in the form in which a page sends them.
 
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ const ADD_ONE: &str = "  s_load_b128 s[4:7], s[3:4], 0
   s_endpgm
 ";
 
-fn ask(playground: &mut Playground, request: &Value) -> Result<Value, String> {
+fn send(playground: &mut Playground, request: &Value) -> Result<Value, String> {
     let answer: Value = serde_json::from_str(&playground.request(&request.to_string())).unwrap();
     match answer.get("error") {
         Some(message) => Err(message.as_str().unwrap().to_string()),
@@ -27,7 +27,7 @@ fn ask(playground: &mut Playground, request: &Value) -> Result<Value, String> {
 }
 
 fn once(request: &Value) -> Result<Value, String> {
-    ask(&mut Playground::default(), request)
+    send(&mut Playground::default(), request)
 }
 
 fn kernel(body: &str) -> Value {
@@ -43,7 +43,7 @@ fn words(array: &Value) -> Vec<u32> {
     bytes.chunks_exact(4).map(|c| u32::from_le_bytes(c.try_into().unwrap())).collect()
 }
 
-/// The text that a diagnostic underlines, found as a browser finds it.
+/// Returns the text that a diagnostic underlines, by the positions that a browser uses.
 fn underlined(text: &str, diagnostic: &Value) -> String {
     let units: Vec<u16> = text.encode_utf16().collect();
     let at = |key: &str| diagnostic[key].as_u64().unwrap() as usize;
@@ -51,7 +51,7 @@ fn underlined(text: &str, diagnostic: &Value) -> String {
 }
 
 #[test]
-fn what_is_no_request_is_an_error() {
+fn invalid_requests_are_errors() {
     let texts = ["", "{}", "[1", r#"{"op":"fly"}"#, r#"{"op":"names"}"#, r#"{"op":"command","view":{}}"#];
     for text in texts {
         let answer: Value = serde_json::from_str(&Playground::default().request(text)).unwrap();
@@ -60,7 +60,7 @@ fn what_is_no_request_is_an_error() {
 }
 
 #[test]
-fn a_run_gives_outputs_and_counts() {
+fn a_run_returns_outputs_and_counts() {
     let result = run(&kernel(ADD_ONE)).unwrap();
     assert_eq!(words(&result["outputs"][0]), [1, 2, 3, 4]);
     assert_eq!((&result["outputs"][0]["type"], &result["instructions"]), (&json!("u32[4]"), &json!(8)));
@@ -107,8 +107,8 @@ fn sizes_are_bounded() {
 }
 
 #[test]
-fn mistakes_have_places_that_browsers_count() {
-    // The comment has characters of one, two and four bytes: one, one and two units of UTF-16.
+fn errors_have_utf16_positions() {
+    // The comment has characters of one, two and four bytes: one, one and two UTF-16 code units.
     let program = kernel("; a é 😀\n  v_add_f33 v0, v0, v0\n  s_endpgm\n");
     let found = once(&json!({"op": "diagnose", "program": program})).unwrap();
     let d = &found["diagnostics"][0];
@@ -118,7 +118,7 @@ fn mistakes_have_places_that_browsers_count() {
 }
 
 #[test]
-fn mistakes_in_assembly_have_places_too() {
+fn errors_in_assembly_have_positions() {
     let descriptor =
         ".amdhsa_kernel x\n  .amdhsa_next_free_vgpr 1\n  .amdhsa_next_free_sgpr 1\n.end_amdhsa_kernel\n";
     let text = format!("x:\n  v_mov_b32 v0, v999\n  s_endpgm\n{descriptor}");
@@ -128,7 +128,7 @@ fn mistakes_in_assembly_have_places_too() {
 }
 
 #[test]
-fn a_race_has_two_sides() {
+fn a_race_has_two_program_points() {
     let text = include_str!("../../../../examples/broken/race.rdna");
     let request = json!({"op": "check", "program": {"text": text}, "max_instructions": 100_000});
     let found = once(&request).unwrap();
@@ -144,54 +144,54 @@ fn named<'a>(list: &'a Value, name: &str) -> &'a Value {
 fn the_debugger_steps_forward_and_back() {
     let mut page = Playground::default();
     let start = json!({"op": "start", "program": kernel(ADD_ONE), "max_instructions": 10_000});
-    let state = ask(&mut page, &start).unwrap();
+    let state = send(&mut page, &start).unwrap();
     assert_eq!((&state["time"], &state["waves"][0]["line"]), (&json!(0), &json!(7)));
     let command = |line: &str| json!({"op": "command", "line": line, "view": {"grid": 2, "lane": 3}});
-    let state = ask(&mut page, &command("step 6")).unwrap();
+    let state = send(&mut page, &command("step 6")).unwrap();
     assert_eq!((&state["time"], &state["lane"]), (&json!(6), &json!(3)));
     assert_eq!(state["waves"][0]["grid"][3], 4);
     assert_eq!(named(&state["sgprs"], "s4")["points"], "arg_x");
     assert_eq!(named(&state["vgprs"], "v2")["values"][3], 4);
     assert_eq!(state["instruction"], "global_store_b32");
-    let state = ask(&mut page, &command("back")).unwrap();
+    let state = send(&mut page, &command("back")).unwrap();
     assert_eq!(named(&state["vgprs"], "v2")["values"][3], 3);
     assert!(state["explain"].as_str().unwrap().contains("V_ADD_NC_U32"), "{}", state["explain"]);
     let written = json!({"op": "last-write", "wave": 0, "lane": 3, "register": "v2"});
-    assert_eq!(ask(&mut page, &written).unwrap()["time"], 3);
-    // Asking has not moved it.
-    let state = ask(&mut page, &json!({"op": "command", "view": {}})).unwrap();
+    assert_eq!(send(&mut page, &written).unwrap()["time"], 3);
+    // The request has not changed the time.
+    let state = send(&mut page, &json!({"op": "command", "view": {}})).unwrap();
     assert_eq!(state["time"], 5);
-    let state = ask(&mut page, &command("continue")).unwrap();
+    let state = send(&mut page, &command("continue")).unwrap();
     assert_eq!((&state["finished"], &state["paused"]), (&json!(true), &json!(false)));
-    let memory = ask(&mut page, &json!({"op": "memory", "name": "out_y"})).unwrap();
+    let memory = send(&mut page, &json!({"op": "memory", "name": "out_y"})).unwrap();
     assert_eq!((words(&memory), &memory["total"]), (vec![1, 2, 3, 4], &json!(16)));
     let part = json!({"op": "memory", "name": "out_y", "from": 4, "len": 8});
-    let memory = ask(&mut page, &part).unwrap();
+    let memory = send(&mut page, &part).unwrap();
     assert_eq!((words(&memory), &memory["from"]), (vec![2, 3], &json!(4)));
     let behind = json!({"op": "memory", "name": "out_y", "from": u64::MAX, "len": 8});
-    assert_eq!(words(&ask(&mut page, &behind).unwrap()), [0u32; 0]);
-    assert!(ask(&mut page, &json!({"op": "memory", "name": "z"})).is_err());
-    let state = ask(&mut page, &command("no-such-command")).unwrap();
+    assert_eq!(words(&send(&mut page, &behind).unwrap()), [0u32; 0]);
+    assert!(send(&mut page, &json!({"op": "memory", "name": "z"})).is_err());
+    let state = send(&mut page, &command("no-such-command")).unwrap();
     assert!(state["failed"].as_str().unwrap().contains("no command"), "{state}");
-    ask(&mut page, &json!({"op": "end"})).unwrap();
-    assert!(ask(&mut page, &command("step")).is_err());
+    send(&mut page, &json!({"op": "end"})).unwrap();
+    assert!(send(&mut page, &command("step")).is_err());
 }
 
 #[test]
-fn a_long_command_comes_back_to_the_page() {
+fn a_long_command_returns_to_the_page() {
     let mut page = Playground::default();
     let program = kernel("loop:\n  s_branch loop\n");
     let start = json!({"op": "start", "program": program, "max_instructions": 1_000_000_000_u64});
-    ask(&mut page, &start).unwrap();
+    send(&mut page, &start).unwrap();
     let go_on = json!({"op": "command", "line": "continue", "view": {}});
-    let first = ask(&mut page, &go_on).unwrap();
+    let first = send(&mut page, &go_on).unwrap();
     assert_eq!(first["paused"], true);
-    let second = ask(&mut page, &go_on).unwrap();
+    let second = send(&mut page, &go_on).unwrap();
     assert!(second["time"].as_u64() > first["time"].as_u64());
 }
 
 #[test]
-fn pseudocode_of_the_page_is_what_runs() {
+fn user_defined_pseudocode_runs() {
     let mut program = kernel(ADD_ONE);
     program["semantics"] = json!("instruction V_ADD_NC_U32 { D0.u32 = S0.u32 + S1.u32 * 10U; }");
     assert_eq!(words(&run(&program).unwrap()["outputs"][0]), [1, 11, 21, 31]);
@@ -229,9 +229,9 @@ fn every_instruction_is_described() {
     assert_eq!(names["counters"], json!([]));
 }
 
-/// The built-in pseudocode that the page shows can be given back as a change.
+/// The built-in pseudocode that the page shows is accepted as a redefinition.
 #[test]
-fn shown_pseudocode_reads_as_a_change() {
+fn shown_pseudocode_is_accepted_as_a_redefinition() {
     let names = once(&json!({"op": "names", "arch": "rdna3"})).unwrap();
     let mut blocks = String::new();
     for entry in names["instructions"].as_array().unwrap().iter().filter(|e| e[2] == true) {
@@ -256,30 +256,30 @@ fn a_code_object_is_disassembled_and_run() {
     let program = json!({"object": object, "grid": [2, 1, 1], "block": [32, 1, 1], "args": args});
     let result = run(&program).unwrap();
     assert_eq!(f32::from_bits(words(&result["outputs"][0])[49]), 122.5);
-    // All arguments share the memory.
+    // All arguments share the memory limit.
     let mut large = program.clone();
     large["args"] = json!(["x: f32[10000000]", "out_y: f32[10000000]", "2.5", "i32=50"]);
     assert!(run(&large).unwrap_err().contains("out_y"), "{}", run(&large).unwrap_err());
     large["args"] = json!(vec!["1"; 300]);
     assert!(run(&large).unwrap_err().contains("at most 256"));
-    // The same as a text.
+    // The same kernel as text.
     let program = json!({"text": text, "grid": [2, 1, 1], "block": [32, 1, 1], "args": args});
     assert_eq!(run(&program).unwrap()["outputs"], result["outputs"]);
     assert!(once(&json!({"op": "disassemble", "object": program::encode(b"hello")})).is_err());
 }
 
 #[test]
-fn the_debugger_shows_the_pseudocode_that_runs() {
+fn the_debugger_shows_user_defined_pseudocode() {
     let mut page = Playground::default();
     let mut program = kernel(ADD_ONE);
     program["semantics"] = json!("instruction V_ADD_NC_U32 { D0.u32 = S0.u32 + S1.u32 * 10U; }");
-    ask(&mut page, &json!({"op": "start", "program": program, "max_instructions": 10_000})).unwrap();
+    send(&mut page, &json!({"op": "start", "program": program, "max_instructions": 10_000})).unwrap();
     let at = |line: &str| json!({"op": "command", "line": line, "view": {"lane": 3}});
-    let state = ask(&mut page, &at("step 5")).unwrap();
+    let state = send(&mut page, &at("step 5")).unwrap();
     let text = state["explain"].as_str().unwrap();
     assert!(text.contains("V_ADD_NC_U32 (changed)") && text.contains("= 1 + 3 * 10U"), "{text}");
-    // The others are as built in.
-    let state = ask(&mut page, &at("step")).unwrap();
+    // Other instructions keep their built-in semantics.
+    let state = send(&mut page, &at("step")).unwrap();
     assert!(state["explain"].as_str().unwrap().contains(".pcode:"), "{}", state["explain"]);
 }
 
@@ -288,37 +288,37 @@ fn scratch_is_of_the_selected_lane() {
     let mut page = Playground::default();
     let text = "---\nlocal = 4, 1, 1\nscratch = 16\n---\n  v_mov_b32 v1, 8\n  scratch_store_b32 v1, v0, off\n  s_endpgm\n";
     let start = json!({"op": "start", "program": {"text": text}, "max_instructions": 10_000});
-    let state = ask(&mut page, &start).unwrap();
+    let state = send(&mut page, &start).unwrap();
     assert_eq!(state["scratch"], 16);
-    ask(&mut page, &json!({"op": "command", "line": "step 2", "view": {"lane": 3}})).unwrap();
-    let memory = ask(&mut page, &json!({"op": "memory", "name": "scratch"})).unwrap();
+    send(&mut page, &json!({"op": "command", "line": "step 2", "view": {"lane": 3}})).unwrap();
+    let memory = send(&mut page, &json!({"op": "memory", "name": "scratch"})).unwrap();
     assert_eq!(words(&memory), [0, 0, 3, 0]);
 }
 
-/// A debugger far into an endless loop.
-fn far(page: &mut Playground, steps: u64) {
+/// Runs a debugger far into an endless loop.
+fn run_far(page: &mut Playground, steps: u64) {
     let program = kernel("  v_mov_b32 v1, 1\nloop:\n  v_add_nc_u32 v2, v1, v2\n  s_branch loop\n");
-    ask(page, &json!({"op": "start", "program": program, "max_instructions": 1_000_000_000_u64})).unwrap();
+    send(page, &json!({"op": "start", "program": program, "max_instructions": 1_000_000_000_u64})).unwrap();
     let mut time = 0;
     while time < steps {
-        let state = ask(page, &json!({"op": "command", "line": "continue", "view": {}})).unwrap();
+        let state = send(page, &json!({"op": "command", "line": "continue", "view": {}})).unwrap();
         time = state["time"].as_u64().unwrap();
     }
 }
 
 #[test]
-fn a_search_that_takes_long_is_given_up() {
+fn a_long_search_is_cancelled() {
     let mut page = Playground::default();
-    far(&mut page, 3_000_000);
-    let before = ask(&mut page, &json!({"op": "command", "view": {}})).unwrap();
+    run_far(&mut page, 3_000_000);
+    let before = send(&mut page, &json!({"op": "command", "view": {}})).unwrap();
     let written = |register: &str| json!({"op": "last-write", "wave": 0, "lane": 3, "register": register});
-    assert_eq!(ask(&mut page, &written("v1")).unwrap()["unknown"], true);
-    assert!(ask(&mut page, &written("v2")).unwrap()["time"].is_u64());
-    // Asking has not moved it.
-    assert_eq!(ask(&mut page, &json!({"op": "command", "view": {}})).unwrap()["time"], before["time"]);
+    assert_eq!(send(&mut page, &written("v1")).unwrap()["unknown"], true);
+    assert!(send(&mut page, &written("v2")).unwrap()["time"].is_u64());
+    // The request has not changed the time.
+    assert_eq!(send(&mut page, &json!({"op": "command", "view": {}})).unwrap()["time"], before["time"]);
 }
 
-/// Answers a request on another thread, which `stop` ends; how long that took.
+/// Answers a request while another thread sets `stop`. Also returns the time from then to the answer.
 fn interrupted(
     mut page: Playground,
     stop: &AtomicBool,
@@ -331,14 +331,14 @@ fn interrupted(
             stop.store(true, Relaxed);
             std::time::Instant::now()
         });
-        let answer = ask(&mut page, &request);
+        let answer = send(&mut page, &request);
         let end = std::time::Instant::now();
         let stopped = stopper.join().unwrap();
         (answer, end.saturating_duration_since(stopped))
     })
 }
 
-/// A body of pseudocode that takes long is within one instruction, and every lane of it takes long.
+/// An interrupt takes effect within a single instruction whose pseudocode takes long in every lane.
 #[test]
 fn an_interrupt_ends_an_instruction_that_is_evaluated() {
     let flag = Arc::new(AtomicBool::new(false));
@@ -357,9 +357,9 @@ fn an_interrupt_ends_an_instruction_that_is_evaluated() {
 fn an_interrupt_ends_a_search_back() {
     let flag = Arc::new(AtomicBool::new(false));
     let mut page = Playground::with_interrupt(flag.clone());
-    far(&mut page, 2_000_000);
-    // From the start of the search on: how long it would take otherwise depends on the host.
+    run_far(&mut page, 2_000_000);
+    // The flag is set from the start of the search on: the duration of the search depends on the host.
     flag.store(true, std::sync::atomic::Ordering::Relaxed);
-    let answer = ask(&mut page, &json!({"op": "command", "line": "last-write v1", "view": {}})).unwrap();
+    let answer = send(&mut page, &json!({"op": "command", "line": "last-write v1", "view": {}})).unwrap();
     assert!(answer["failed"].as_str().unwrap_or_default().contains("interrupted"), "{answer}");
 }

@@ -1,4 +1,4 @@
-//! How many instructions have semantics, and code of the compiled engine: `wavesim isa coverage`.
+//! Coverage: the number of instructions that have semantics, and compiled code: `wavesim isa coverage`.
 
 use super::operation;
 use serde_json::{Value, json};
@@ -15,8 +15,8 @@ struct Count {
     missing: Vec<String>,
 }
 
-/// By architecture and functional group: how many instructions with semantics the compiled engine has code for, where their
-/// operands have no modifiers.
+/// Returns, by architecture and functional group, the number of instructions with semantics, and of those for
+/// which the compiled engine has code for operands without modifiers.
 #[cfg(feature = "jit")]
 pub(super) fn compiled(archs: &[Arch], json: bool) -> Result<String, String> {
     use wavesim_machine::isa::BY_ARCH;
@@ -54,7 +54,8 @@ pub(super) fn compiled(_: &[Arch], _: bool) -> Result<String, String> {
     Err("--engine jit: this wavesim was built without the feature `jit`".to_string())
 }
 
-/// By architecture, a table of functional groups: how many instructions, how many with semantics, which without.
+/// Returns a table for each architecture: by functional group, the number of instructions, the number with
+/// semantics, and the names of those without.
 pub(super) fn coverage(archs: &[Arch], json: bool) -> String {
     let counts: Vec<(Arch, BTreeMap<&str, Count>)> = archs.iter().map(|&a| (a, count(a))).collect();
     if json {
@@ -110,7 +111,7 @@ pub(super) fn coverage(archs: &[Arch], json: bool) -> String {
     out
 }
 
-/// Why an instruction has no semantics.
+/// Returns the reason why an instruction has no semantics.
 pub(super) fn reason(name: &str) -> &'static str {
     isa::unsupported_reason(&name.to_uppercase()).unwrap_or("no reason is on record")
 }

@@ -1,7 +1,8 @@
-//! `wavesim isa list | show | ir | rust | coverage`: what the tables and the pseudocode say about instructions, and what is compiled
-//! of them.
+//! `wavesim isa list | show | ir | rust | coverage`: queries the ISA tables, the pseudocode and the code
+//! generated from it.
 //!
-//! [`run`] is the entry point; each command has a function that gives its text or JSON, so that tests need no process.
+//! [`run`] is the entry point. Each command has a function that returns text or JSON, so that tests need no
+//! process.
 
 mod coverage;
 mod show;
@@ -86,7 +87,7 @@ pub enum IsaCommand {
     },
 }
 
-/// Runs one command. The exit code: 0, or 2 for a name that is not an instruction.
+/// Runs a command. Returns the exit code: 0, or 2 if there is no such instruction.
 pub fn run(args: &IsaArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     let text = match &args.command {
         IsaCommand::List { target, group, json } => list(&target.archs(), group.as_deref(), *json),
@@ -121,22 +122,22 @@ pub fn run(args: &IsaArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     }
 }
 
-/// Where an instruction's meaning comes from.
+/// The source of an instruction's semantics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Meaning {
+pub enum SemanticsSource {
     /// A body in the pseudocode language.
     Pseudocode,
-    /// A body that does nothing but call machine builtins (barriers, waits, messages).
+    /// A body that only calls machine builtins (barriers, waits, messages).
     Builtin,
     None,
 }
 
-impl Meaning {
+impl SemanticsSource {
     pub fn name(self) -> &'static str {
         match self {
-            Meaning::Pseudocode => "pseudocode",
-            Meaning::Builtin => "builtin",
-            Meaning::None => "none",
+            SemanticsSource::Pseudocode => "pseudocode",
+            SemanticsSource::Builtin => "builtin",
+            SemanticsSource::None => "none",
         }
     }
 }
@@ -145,17 +146,17 @@ fn operation(arch: Arch, at: usize) -> Option<&'static Operation> {
     isa::number(arch, at).and_then(isa::operation)
 }
 
-fn meaning(operation: Option<&Operation>) -> Meaning {
+fn semantics_source(operation: Option<&Operation>) -> SemanticsSource {
     match operation {
-        None => Meaning::None,
+        None => SemanticsSource::None,
         Some(op) if op.sem.uses.control && op.sem.body.iter().all(|s| matches!(s, Stmt::Call { .. })) => {
-            Meaning::Builtin
+            SemanticsSource::Builtin
         }
-        Some(_) => Meaning::Pseudocode,
+        Some(_) => SemanticsSource::Pseudocode,
     }
 }
 
-/// One instruction per line. With several architectures, each line says its own.
+/// Lists one instruction per line. With several architectures, each line names its own.
 pub fn list(archs: &[Arch], group: Option<&str>, json: bool) -> Result<String, String> {
     let groups: BTreeSet<&str> =
         archs.iter().flat_map(|a| a.table().instructions).map(|i| i.group()).collect();
@@ -173,12 +174,12 @@ pub fn list(archs: &[Arch], group: Option<&str>, json: bool) -> Result<String, S
             if group.is_some_and(|g| !g.eq_ignore_ascii_case(inst.group())) {
                 continue;
             }
-            let meaning = meaning(operation(arch, at)).name();
+            let source = semantics_source(operation(arch, at)).name();
             let name = inst.name.to_lowercase();
             let encodings = encoding_names(table, inst);
             if json {
                 let mut line = json!({
-                    "name": name, "encodings": encodings, "group": inst.group(), "semantics": meaning
+                    "name": name, "encodings": encodings, "group": inst.group(), "semantics": source
                 });
                 if archs.len() > 1 {
                     line["arch"] = arch.name().into();
@@ -189,14 +190,14 @@ pub fn list(archs: &[Arch], group: Option<&str>, json: bool) -> Result<String, S
                     let _ = write!(out, "{:8}", arch.name());
                 }
                 let _ =
-                    writeln!(out, "{name:width$}  {:12} {meaning:10}  {}", inst.group(), encodings.join(" "));
+                    writeln!(out, "{name:width$}  {:12} {source:10}  {}", inst.group(), encodings.join(" "));
             }
         }
     }
     Ok(out)
 }
 
-/// Each encoding once, in the order of the tables.
+/// Returns each encoding once, in the order of the tables.
 fn encoding_names(table: &'static ArchTable, inst: &Instruction) -> Vec<&'static str> {
     let mut names: Vec<&str> = Vec::new();
     for entry in table.entries_of(inst) {
@@ -208,13 +209,14 @@ fn encoding_names(table: &'static ArchTable, inst: &Instruction) -> Vec<&'static
     names
 }
 
-/// Everything about one instruction; or why there is none of that name.
+/// Returns the description of an instruction, or an error if no instruction has this name.
 pub fn show(archs: &[Arch], name: &str, json: bool) -> Result<String, String> {
     let found = describe::find(archs, name)?;
     Ok(if json { show_json(&found) } else { show_text(&found) })
 }
 
-/// What `text` says of each operation that an instruction is, under a line that names its architectures and its pseudocode.
+/// Returns `text` of each operation of an instruction, below a line that names its architectures and its
+/// pseudocode.
 #[cfg(feature = "lowering")]
 pub fn lowered(
     archs: &[Arch],

@@ -1,6 +1,6 @@
-//! Everything about one instruction: `wavesim isa show`.
+//! The description of an instruction: `wavesim isa show`.
 
-use super::{meaning, operation};
+use super::{operation, semantics_source};
 use isa_spec::pcode::ir::Shape;
 use isa_spec::tables::{ArchTable, Entry, Field, Instruction};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use wavesim_asm::describe;
 use wavesim_isa::arch::Arch;
 use wavesim_machine::isa;
 
-/// As text for people.
+/// Returns the description as text.
 pub(super) fn show_text(found: &[(Arch, usize)]) -> String {
     let mut out = String::new();
     let first = &found[0].0.table().instructions[found[0].1];
@@ -22,7 +22,7 @@ pub(super) fn show_text(found: &[(Arch, usize)]) -> String {
     if !flags.is_empty() {
         let _ = writeln!(out, "  flags          {}", flags.join(", "));
     }
-    // Architectures that say the same are shown once.
+    // Architectures with identical text are merged.
     for (part, title) in
         [(semantics_text as fn(Arch, usize) -> String, "semantics"), (forms_text, "encodings")]
     {
@@ -111,7 +111,7 @@ fn shape_name(shape: Shape) -> &'static str {
     }
 }
 
-/// As one JSON value.
+/// Returns the description as a JSON value.
 pub(super) fn show_json(found: &[(Arch, usize)]) -> String {
     let mut archs = serde_json::Map::new();
     for &(arch, at) in found {
@@ -132,7 +132,7 @@ pub(super) fn show_json(found: &[(Arch, usize)]) -> String {
             "subgroup": inst.subgroup(),
             "flags": flag_names(inst),
             "encodings": forms,
-            "semantics": meaning(op).name(),
+            "semantics": semantics_source(op).name(),
             "pseudocode": semantics,
         });
         archs.insert(arch.name().to_string(), value);

@@ -1,4 +1,4 @@
-//! The commands, by their output.
+//! Tests of the commands by their output.
 
 use super::*;
 use clap::Parser;
@@ -10,7 +10,7 @@ struct Cli {
     args: IsaArgs,
 }
 
-/// The output of `isa ARGS`, and the exit code.
+/// Returns the output of `isa ARGS`, and the exit code.
 fn isa(args: &str) -> (String, u8) {
     let cli = Cli::try_parse_from(std::iter::once("isa").chain(args.split(' '))).unwrap();
     let mut out = Vec::new();
@@ -83,7 +83,7 @@ fn lane_loops_and_handlers_are_shown() {
     assert!(scalar.contains("_keep_general(cx"), "{scalar}");
     let (portable, _) = isa("rust v_add_f32 --arch rdna3 --portable");
     assert!(portable.contains("_base(cx") && !portable.contains("_keep(cx"), "{portable}");
-    // One operation, however many architectures have it.
+    // An operation appears once, however many architectures share it.
     assert_eq!(isa("ir v_add_f32").0.matches("V_ADD_F32").count(), 1);
     assert_eq!(isa("rust v_ad_f32").1, 2);
 }

@@ -1,29 +1,31 @@
-//! As much of HTTP/1.1 as the page needs: one request per connection, bodies with a length, everything bounded.
+//! The subset of HTTP/1.1 that the page needs: one request per connection, bodies with a length, everything
+//! bounded.
 //!
-//! Nothing is allocated by what a header says: a length is only compared with the bound that the caller has for it.
+//! No allocation depends on a header: a length is only compared with the caller's limit.
 
 use std::io::{BufRead, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
-/// Bytes of a request before its body.
+/// Maximum size of a request before its body, in bytes.
 const MAX_HEAD: u64 = 32 << 10;
-/// How long a client may be silent within a request.
-const SILENCE: Duration = Duration::from_secs(30);
-/// How long what a client still sends is read after the answer: it may not see an answer to what was not read.
+/// Maximum time that a client may be silent within a request.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// Maximum time for draining the connection after the answer: a client may not see the answer while data that
+/// it sent is unread.
 const LINGER: Duration = Duration::from_secs(2);
 
 /// A request without its body.
 #[derive(Debug)]
 pub struct Head {
     pub method: String,
-    /// Without the first slash.
+    /// Without the leading slash.
     pub path: String,
     query: String,
     headers: Vec<(String, String)>,
 }
 
-/// An answer. Its headers are those that every answer of this server has.
+/// An answer. The other headers are the same for every answer of this server.
 #[derive(Debug)]
 pub struct Answer {
     status: u16,
@@ -36,7 +38,7 @@ impl Answer {
         Answer { status, kind, body: body.into() }
     }
 
-    /// A message to a person.
+    /// Creates a plain-text answer.
     pub fn text(status: u16, message: impl Into<Vec<u8>>) -> Answer {
         Answer::new(status, "text/plain; charset=utf-8", message)
     }
@@ -71,7 +73,8 @@ impl Answer {
 }
 
 impl Head {
-    /// Reads a request up to its body. `Err`: the answer to what is not a request; `Ok(None)`: the client has gone.
+    /// Reads a request up to its body. Returns `Err` with the answer to an invalid request, or `Ok(None)` if
+    /// the client has disconnected.
     pub fn read(reader: &mut impl BufRead) -> Result<Option<Head>, Answer> {
         let mut left = MAX_HEAD;
         let mut line = || -> Result<Option<String>, Answer> {
@@ -114,18 +117,18 @@ impl Head {
         }
     }
 
-    /// A header by its name in lower case.
+    /// Returns a header by its lower-case name.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|h| h.0 == name).map(|h| h.1.as_str())
     }
 
-    /// A parameter of the address. Those of the page need no escapes.
+    /// Returns a query parameter. Escapes are not decoded, as the page needs none.
     pub fn parameter(&self, name: &str) -> Option<&str> {
         let mut pairs = self.query.split('&').filter_map(|pair| pair.split_once('='));
         pairs.find(|p| p.0 == name).map(|p| p.1)
     }
 
-    /// Reads the body: text of at most so many bytes.
+    /// Reads the body: text of at most `most` bytes.
     pub fn body(&self, reader: &mut impl Read, out: &mut impl Write, most: u64) -> Result<String, Answer> {
         if self.header("transfer-encoding").is_some() {
             return Err(Answer::text(411, "a request gives the length of its body"));
@@ -136,7 +139,7 @@ impl Head {
             return Err(Answer::text(413, format!("a request has at most {} MB", most >> 20)));
         }
         if self.header("expect").is_some_and(|e| e.eq_ignore_ascii_case("100-continue")) {
-            // If it has gone, reading fails too.
+            // If the client has disconnected, reading fails, too.
             let _ = out.write_all(b"HTTP/1.1 100 Continue\r\n\r\n");
         }
         let mut text = String::new();
@@ -147,14 +150,14 @@ impl Head {
     }
 }
 
-/// Sets how long a connection may be silent.
+/// Sets the timeouts of a connection.
 pub fn prepare(stream: &TcpStream) -> std::io::Result<()> {
-    stream.set_read_timeout(Some(SILENCE))?;
-    stream.set_write_timeout(Some(SILENCE))?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    stream.set_write_timeout(Some(TIMEOUT))?;
     stream.set_nodelay(true)
 }
 
-/// Ends a connection after its answer.
+/// Closes a connection after its answer.
 pub fn finish(mut stream: &TcpStream) {
     let _ = stream.shutdown(Shutdown::Write);
     let _ = stream.set_read_timeout(Some(Duration::from_millis(200)));
@@ -186,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_is_refused() {
+    fn invalid_requests_are_rejected() {
         assert_eq!(refused("hello\r\n\r\n"), 400);
         assert_eq!(refused("GET / HTTP/2\r\n\r\n"), 400);
         assert_eq!(refused("GET / HTTP/1.1\r\nno header\r\n\r\n"), 400);
@@ -196,7 +199,7 @@ mod tests {
         assert!(read("GET / HTTP/1.1\r\nHost: x\r\n").unwrap().is_none());
     }
 
-    /// A length is not a reason to allocate.
+    /// A declared length must not cause an allocation.
     #[test]
     fn lengths_are_bounded() {
         let body = |headers: &str| {

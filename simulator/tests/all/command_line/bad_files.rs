@@ -1,4 +1,4 @@
-//! Bad files for every command, and names that leave a folder.
+//! Bad files for every command, and names that point outside of a folder.
 
 use super::*;
 use std::os::unix::fs::symlink;
@@ -55,7 +55,7 @@ fn bad_files_are_errors_in_every_command() {
                 for (name, content) in contents.iter().take(if is_script { 1 } else { contents.len() }) {
                     check(&write(dir, &format!("{name}-{}-{}.{extension}", args[0], args.len()), content));
                 }
-                // A file without an end.
+                // An endless file.
                 let started = Instant::now();
                 check("/dev/zero");
                 assert!(started.elapsed() < Duration::from_secs(20), "{args:?}");
@@ -64,7 +64,7 @@ fn bad_files_are_errors_in_every_command() {
     });
 }
 
-/// A file of another kind: the message says what to do with it.
+/// A file of an unexpected kind: the message gives advice.
 #[test]
 fn files_of_other_kinds() {
     refused(&["asm", &workspace("examples/vector_add.rdna")], &["this is a text kernel", "`wavesim run`"]);
@@ -130,7 +130,7 @@ fn control_characters_are_escaped() {
     let object = dir.join("k.co").display().to_string();
     let e = wavesim(&["asm", &source, "-o", &object]);
     assert_eq!(e.code, 0, "{}", e.err);
-    // A symbol with a name that no linker writes.
+    // A symbol with a name that no linker produces.
     let mut bytes = std::fs::read(&object).unwrap();
     let positions: Vec<usize> = (0..bytes.len() - 4).filter(|&at| &bytes[at..at + 3] == b"\0k\0").collect();
     assert!(!positions.is_empty());
@@ -183,7 +183,7 @@ fn files_below_a_folder() {
         assert!(e.code == 2 && e.err.contains("not below"), "{line}: {}", e.err);
         assert!(!e.err.contains("hunter2"), "{}", e.err);
     }
-    // Without the option any file can be named, but files that are not assembly are not quoted.
+    // Without the option, any file can be named, but files that are not assembly are not quoted.
     let e = wavesim(&["asm", &asm("reach.s", ".include \"../secret\"")]);
     assert!(e.code == 2 && e.err.contains("secret:1") && !e.err.contains("hunter2"), "{}", e.err);
     let text = |init: &str| {

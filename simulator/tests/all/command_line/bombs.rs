@@ -1,12 +1,12 @@
-//! Small inputs that need large resources.
+//! Small inputs that would require excessive resources.
 
 use super::*;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// Small inputs that need large resources are errors, without delay.
+/// Small inputs that would require excessive resources are rejected promptly.
 #[test]
-fn bombs_end_at_once() {
+fn resource_bombs_are_rejected() {
     let dir = folder("bombs");
     let deep = "(".repeat(20_000);
     let shape = vec!["1"; 20_000].join(",");
@@ -65,9 +65,9 @@ fn bombs_end_at_once() {
     }
 }
 
-/// Pseudocode and assembly that multiply, and errors by the ten thousand.
+/// Pseudocode and assembly that expand exponentially, and tens of thousands of errors.
 #[test]
-fn bombs_of_text_end_at_once() {
+fn text_bombs_are_rejected() {
     let dir = folder("text_bombs");
     let lines = |count: usize, line: fn(usize) -> String| (0..count).map(line).collect::<String>();
     let mov = |body: &str| format!("instruction V_MOV_B32 {{\n{body}\n}}\n");
@@ -126,11 +126,12 @@ fn bombs_of_text_end_at_once() {
     assert_eq!(bounded(&["run", &kernel]).code, 0, "arguments");
 }
 
-/// Processor time and memory that a small bad input may cost; a megabyte of messages is not much more.
+/// Limits of processor time and memory for a small bad input; a megabyte of messages costs little more.
 const SECONDS: f64 = 2.0;
 const PEAK_KIB: u64 = 200 << 10;
 
-/// Runs the command; its processor time (others may keep the host busy) and its peak memory are bounded, where `/proc` has them.
+/// Runs the command and checks the limits of processor time (the host may be busy otherwise) and peak memory,
+/// where `/proc` provides them.
 fn bounded(args: &[&str]) -> Ended {
     static RUNS: AtomicU32 = AtomicU32::new(0);
     let run = RUNS.fetch_add(1, Ordering::Relaxed);
@@ -142,11 +143,11 @@ fn bounded(args: &[&str]) -> Ended {
     let mut child = command.args(args).stdin(Stdio::null()).stdout(out).stderr(err).spawn().unwrap();
     let process = PathBuf::from(format!("/proc/{}", child.id()));
     let (mut seconds, mut peak) = (0.0, 0u64);
-    // Until the process has ended: it is there as long as nobody waits for it.
+    // Until the process has ended; its entry exists until it is waited for.
     while let Ok(stat) = std::fs::read_to_string(process.join("stat")) {
         let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
         let ticks = |at: usize| fields[at].parse::<f64>().unwrap();
-        // User and system time, in hundredths.
+        // User and system time, in hundredths of a second.
         seconds = (ticks(11) + ticks(12)) / 100.0;
         let status = std::fs::read_to_string(process.join("status")).unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -1,8 +1,9 @@
-//! The command with bad and hostile inputs, and what it says.
+//! Tests of the command with bad and hostile inputs, and of its messages.
 //!
-//! - [`bad_files`]: bad files for every command, and names that leave a folder
-//! - [`bombs`]: small inputs that need large resources
-//! - [`outcome`]: exit codes, outputs, filters that match nothing, and the binary in another place than where it was built
+//! - [`bad_files`]: bad files for every command, and names that point outside of a folder
+//! - [`bombs`]: small inputs that would require excessive resources
+//! - [`outcome`]: exit codes, outputs, filters that match nothing, and the binary in a different location
+//!   than where it was built
 
 mod bad_files;
 mod bombs;
@@ -13,7 +14,7 @@ use std::process::{Command, Output, Stdio};
 
 const WAVESIM: &str = env!("CARGO_BIN_EXE_wavesim");
 
-/// A new folder for one test.
+/// Creates a new folder for one test.
 fn folder(name: &str) -> PathBuf {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("command_line").join(name);
     let _ = std::fs::remove_dir_all(&dir);
@@ -49,7 +50,7 @@ fn wavesim(args: &[&str]) -> Ended {
     ended(Command::new(WAVESIM).args(args).stdin(Stdio::null()).output().unwrap())
 }
 
-/// Exit code 2 and a message with all of `parts`.
+/// Asserts exit code 2 and a message that contains all of `parts`.
 fn refused(args: &[&str], parts: &[&str]) {
     let e = wavesim(args);
     assert_eq!(e.code, 2, "{args:?}: {}{}", e.out, e.err);
@@ -75,7 +76,7 @@ out_y: f32[32]
 const NOTHING: &str =
     "---\nlocal = 32, 1, 1\nout_y: u32[4] = arange(4)\n---\n  v_add_f32 v1, v2, v3\n  s_endpgm\n";
 
-/// An assembly file with one kernel, with this `kernarg` size and this metadata.
+/// Returns an assembly file with one kernel, with this `kernarg` size and this metadata.
 fn assembly(body: &str, kernarg: u32, metadata: &str) -> String {
     format!(
         ".amdgcn_target \"amdgcn-amd-amdhsa--gfx1100\"\n.text\n.globl k\n.p2align 8\n.type k,@function\nk:\n{body}\n  s_endpgm\n\
@@ -84,7 +85,7 @@ fn assembly(body: &str, kernarg: u32, metadata: &str) -> String {
     )
 }
 
-/// Metadata of kernel `k` with one buffer of this name.
+/// Returns metadata of kernel `k` with one buffer of this name.
 fn metadata(argument: &str) -> String {
     format!(
         ".amdgpu_metadata\n---\namdhsa.version: [1, 2]\namdhsa.kernels:\n  - .name: k\n    .symbol: k.kd\n    .args:\n      - .name: \"{argument}\"\n        \

@@ -30,11 +30,11 @@ fn closed_streams_do_not_change_exit_codes() {
         ] {
             assert_eq!(shell(script, args).code, code, "{script} {args:?}");
         }
-        // A reader that has ended before the first write.
+        // A reader that ends before the first write.
         let e = shell("\"$0\" \"$@\" > >(exec true); code=$?; sleep 0.1; exit $code", args);
         assert_eq!(e.code, code, "{args:?}");
     }
-    // A write that fails is an error.
+    // A failing write is an error.
     let e = shell("\"$0\" \"$@\" > /dev/full", &["run", &collatz]);
     assert!(e.code == 2 && e.err.contains("standard output"), "{}: {}", e.code, e.err);
     assert_eq!(shell("\"$0\" \"$@\" 2> /dev/full", &["check", "no-such-file.rdna"]).code, 2);
@@ -53,7 +53,7 @@ fn instructions_are_timed_by_name() {
 }
 
 #[test]
-fn what_matches_nothing_is_an_error() {
+fn filters_that_match_nothing_are_errors() {
     let dir = folder("nothing");
     let vectors = workspace("tests/filetests/vectors/rdna3");
     refused(&["conform", &vectors, "--filter", "v_no_such"], &["v_no_such", "none of"]);
@@ -92,7 +92,7 @@ fn what_matches_nothing_is_an_error() {
 }
 
 #[test]
-fn launches_say_everything() {
+fn incomplete_launches_are_rejected() {
     let dir = folder("launches");
     let source = write(&dir, "k.s", assembly("", 16, ""));
     let run = |args: &[&str]| {
@@ -162,9 +162,9 @@ fn semantics_that_replace_nothing_are_an_error() {
     assert!(e.code == 0 && e.err.contains("note: "), "{}", e.err);
 }
 
-/// The binary needs no other files: it runs away from the source tree, with an empty environment.
+/// The binary needs no other files: it runs outside of the source tree, with an empty environment.
 #[test]
-fn the_binary_is_whole() {
+fn the_binary_is_self_contained() {
     let dir = std::env::temp_dir().join(format!("wavesim-moved-{}", std::process::id()));
     std::fs::create_dir_all(&dir).unwrap();
     let binary = dir.join("wavesim");
@@ -228,7 +228,7 @@ fn coverage_of_hip() {
     refused(&["hip"], &["wavesim hip --coverage"]);
 }
 
-/// Examples in help can be copied: none is wider than a terminal, and the files that they name exist.
+/// Examples in the help can be copied: none is wider than a terminal, and the files that they name exist.
 #[test]
 fn examples_in_help_can_be_copied() {
     for command in [

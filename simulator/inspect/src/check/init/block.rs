@@ -1,14 +1,15 @@
-//! Straight-line code of simple instructions as one: what it needs to be defined, and what it then defines. The same for all waves.
+//! Straight-line regions of simple instructions, summarised: the registers that must be defined at entry and
+//! those that the region defines. A summary is the same for all waves.
 
 use super::simple::Simple;
-use super::{Registers, Shadow};
+use super::{Shadow, WaveShadow};
 use wavesim_machine::exec::effects::File;
 use wavesim_machine::state::{ALL_VGPRS, Wave};
 
-/// Several instructions in a row.
+/// Summary of consecutive instructions.
 #[derive(Default)]
 pub struct Block {
-    /// What is read and not written before, by operand code.
+    /// Scalar registers that are read before they are written, by operand code.
     reads: u128,
     reads_scc: bool,
     vgprs: [u64; ALL_VGPRS / 64],
@@ -18,7 +19,7 @@ pub struct Block {
 }
 
 impl Block {
-    /// Of instructions that are all simple.
+    /// Summarises instructions that are all simple.
     pub(super) fn new<'s>(instructions: impl Iterator<Item = &'s Simple>) -> Block {
         let mut out = Block::default();
         let mut written = Vec::new();
@@ -43,16 +44,16 @@ impl Block {
 }
 
 impl Shadow {
-    /// Straight-line code as one, if all of it is simple.
+    /// Returns the summary of straight-line code, if all of its instructions are simple.
     pub fn block(&self, first: usize, len: usize) -> Option<Block> {
         let simple = self.simple.get(first..first + len)?;
         simple.iter().all(Option::is_some).then(|| Block::new(simple.iter().flatten()))
     }
 
-    /// As [`Shadow::prove`] of each instruction of a block, which begins at `first`: if all lanes are active and all that it reads is
-    /// defined in all of them.
+    /// Proves all instructions of a block that begins at `first`, as [`Shadow::prove`] would one by one.
+    /// Succeeds if all lanes are active and everything that the block reads is defined in all of them.
     pub fn prove_block(&mut self, wave: &Wave, first: usize, len: usize, block: &Block) -> Option<u64> {
-        let Registers { defined, proven, .. } = &mut self.waves[wave.id as usize];
+        let WaveShadow { defined, proven, .. } = &mut self.waves[wave.id as usize];
         let lanes = wave.full_mask();
         let ready = wave.exec() == lanes
             && defined.has_scalars(block.reads, block.reads_scc)

@@ -1,65 +1,66 @@
-//! Which bits of a wave's registers are undefined, and where each undefined value comes from.
+//! Shadow state of a wave's registers: their undefined bits, and the origin of each undefined value.
 //!
-//! Almost all registers are either written in a lane or not, which is a bit for each lane. Places of which only some bits are undefined
-//! are rare: a table has them.
+//! In each lane, nearly every register is either fully defined or fully undefined, which takes one bit. A
+//! table holds the rare partially defined ones.
 
 use std::collections::HashMap;
 use wavesim_machine::exec::effects::{File, Use};
 use wavesim_machine::state::{ALL_VGPRS, Wave};
 
-/// A register in one lane; lane 0 for scalars.
+/// A register in one lane; lane 0 for scalar registers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Place {
-    /// Its file.
+pub struct RegisterLane {
+    /// The register file.
     pub file: File,
     /// VGPR number, or SGPR operand code.
     pub register: u16,
-    /// The lane, of a VGPR.
+    /// The lane, for a VGPR.
     pub lane: u32,
 }
 
-/// A place with its undefined bits.
+/// A register with undefined bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Undefined {
     /// The register.
-    pub place: Place,
-    /// Of the register in its operand: 1 is the upper dword of 64 bits.
+    pub reg: RegisterLane,
+    /// Index of the register in its operand: 1 is the upper dword of 64 bits.
     pub dword: u16,
     /// Mask of the undefined bits of the register.
     pub bits: u32,
 }
 
-/// Where an undefined value comes from.
+/// The origin of an undefined value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Root {
-    /// The register that nothing wrote, or that was loaded from bytes that nothing wrote.
-    pub place: Place,
-    /// PC of that load.
+pub struct Origin {
+    /// The register that was never written, or that was loaded from unwritten bytes.
+    pub reg: RegisterLane,
+    /// PC of that load, if there was one.
     pub loaded_by: Option<u64>,
-    /// PC of the first instruction that computed with it.
+    /// PC of the first instruction that computed with the value.
     pub read_by: Option<u64>,
 }
 
 /// The undefined bits of a wave's registers.
 pub struct Definedness {
-    /// Lanes in which all bits are defined, by VGPR; accumulation VGPRs follow the others.
+    /// By VGPR: lanes in which all bits are defined. Accumulation VGPRs follow the others.
     vgprs: Vec<u64>,
-    /// No VGPR from this one on is defined anywhere.
+    /// All VGPRs from this one on are undefined in all lanes.
     end: usize,
-    /// VGPRs that are defined in all lanes of the wave, a bit each.
+    /// Bit set of VGPRs that are defined in all lanes of the wave.
     full: [u64; ALL_VGPRS / 64],
-    /// All lanes of the wave.
+    /// Mask of the wave's lanes.
     lanes: u64,
     sgprs: u128,
     scc: bool,
-    /// Of places that are neither defined nor undefined as a whole.
-    partial: HashMap<Place, u32>,
-    /// Of places that are not defined.
-    roots: HashMap<Place, Root>,
+    /// Undefined bits of partially defined registers.
+    partial: HashMap<RegisterLane, u32>,
+    /// Origins of undefined and partially defined registers.
+    origins: HashMap<RegisterLane, Origin>,
 }
 
 impl Definedness {
-    /// `sgprs`: defined ones, by operand code. `vgprs`: how many are defined, from v0 on.
+    /// Creates the state at launch. `sgprs` is the set of defined scalar registers, by operand code; `vgprs`
+    /// is the number of defined VGPRs from v0 on.
     pub fn new(sgprs: u128, vgprs: usize, wave_size: u32) -> Definedness {
         let mut out = Definedness {
             vgprs: vec![0; ALL_VGPRS],
@@ -69,13 +70,13 @@ impl Definedness {
             sgprs,
             scc: false,
             partial: HashMap::new(),
-            roots: HashMap::new(),
+            origins: HashMap::new(),
         };
         out.reset(sgprs, vgprs);
         out
     }
 
-    /// As it is made by [`Definedness::new`].
+    /// Restores the state that [`Definedness::new`] creates.
     pub fn reset(&mut self, sgprs: u128, vgprs: usize) {
         let vgprs = vgprs.min(ALL_VGPRS);
         self.vgprs[..self.end].fill(0);
@@ -86,92 +87,92 @@ impl Definedness {
         self.sgprs = sgprs;
         self.scc = false;
         self.partial.clear();
-        self.roots.clear();
+        self.origins.clear();
     }
 
-    /// Whether scalar registers, by operand code, and SCC if it is asked for, are defined.
+    /// Returns whether scalar registers, given by operand code, are defined, and SCC if `scc`.
     #[inline]
     pub fn has_scalars(&self, sgprs: u128, scc: bool) -> bool {
         sgprs & !self.sgprs == 0 && (self.scc || !scc)
     }
 
-    /// Whether VGPRs, a bit each, are defined in all lanes.
+    /// Returns whether VGPRs, given as a bit set, are defined in all lanes.
     #[inline]
     pub fn has_vgprs(&self, vgprs: &[u64; ALL_VGPRS / 64]) -> bool {
         vgprs.iter().zip(&self.full).fold(0, |absent, (needed, full)| absent | needed & !full) == 0
     }
 
-    /// All bits of scalar registers, by operand code, are defined, and SCC if `scc`.
+    /// Defines all bits of scalar registers, given by operand code, and of SCC if `scc`.
     #[inline]
     pub fn define_scalars(&mut self, sgprs: u128, scc: bool) {
         let new = !self.has_scalars(sgprs, scc);
         self.sgprs |= sgprs;
         self.scc |= scc;
-        // Places that were defined are in neither table.
-        if new && !(self.partial.is_empty() && self.roots.is_empty()) {
-            let kept = |place: &Place| match place.file {
-                File::Sgpr => sgprs >> (place.register & 127) & 1 == 0,
+        // Registers that were defined are in neither table.
+        if new && !(self.partial.is_empty() && self.origins.is_empty()) {
+            let kept = |reg: &RegisterLane| match reg.file {
+                File::Sgpr => sgprs >> (reg.register & 127) & 1 == 0,
                 File::Scc => !scc,
                 File::Vgpr => true,
             };
-            self.partial.retain(|place, _| kept(place));
-            self.roots.retain(|place, _| kept(place));
+            self.partial.retain(|reg, _| kept(reg));
+            self.origins.retain(|reg, _| kept(reg));
         }
     }
 
-    /// Lanes in which a VGPR is defined.
+    /// Returns the lanes in which a VGPR is defined.
     #[inline]
     pub fn lanes(&self, register: u16) -> u64 {
         self.vgprs.get(register as usize).copied().unwrap_or(u64::MAX)
     }
 
-    /// Mask of the bits of a register that are undefined.
-    pub fn undefined_bits(&self, place: Place) -> u32 {
-        let defined = match place.file {
+    /// Returns the mask of a register's undefined bits.
+    pub fn undefined_bits(&self, reg: RegisterLane) -> u32 {
+        let defined = match reg.file {
             File::Scc => self.scc,
-            File::Sgpr => self.sgprs >> (place.register & 127) & 1 == 1,
-            File::Vgpr => self.lanes(place.register) >> place.lane & 1 == 1,
+            File::Sgpr => self.sgprs >> (reg.register & 127) & 1 == 1,
+            File::Vgpr => self.lanes(reg.register) >> reg.lane & 1 == 1,
         };
-        if defined { 0 } else { self.partial.get(&place).copied().unwrap_or(u32::MAX) }
+        if defined { 0 } else { self.partial.get(&reg).copied().unwrap_or(u32::MAX) }
     }
 
-    /// Sets the undefined bits of a place. Whether a bit became undefined that was not.
-    pub fn set(&mut self, place: Place, bits: u32, root: Option<Root>) -> bool {
-        let before = self.undefined_bits(place);
+    /// Sets a register's undefined bits. Returns whether any bit became undefined.
+    pub fn set(&mut self, reg: RegisterLane, bits: u32, origin: Option<Origin>) -> bool {
+        let before = self.undefined_bits(reg);
         if before == bits {
             return false;
         }
         let defined = bits == 0;
-        match place.file {
+        match reg.file {
             File::Scc => self.scc = defined,
             File::Sgpr => {
-                let mask = 1 << (place.register & 127);
+                let mask = 1 << (reg.register & 127);
                 self.sgprs = if defined { self.sgprs | mask } else { self.sgprs & !mask };
             }
             File::Vgpr => {
-                let Some(lanes) = self.vgprs.get_mut(place.register as usize) else { return false };
-                self.end = self.end.max(place.register as usize + 1);
-                let mask = 1 << place.lane;
+                let Some(lanes) = self.vgprs.get_mut(reg.register as usize) else { return false };
+                self.end = self.end.max(reg.register as usize + 1);
+                let mask = 1 << reg.lane;
                 *lanes = if defined { *lanes | mask } else { *lanes & !mask };
                 let full = *lanes & self.lanes == self.lanes;
-                self.note_full(place.register, full);
+                self.set_full(reg.register, full);
             }
         }
         match bits {
-            0 | u32::MAX => self.partial.remove(&place),
-            _ => self.partial.insert(place, bits),
+            0 | u32::MAX => self.partial.remove(&reg),
+            _ => self.partial.insert(reg, bits),
         };
-        match root {
-            Some(root) if !defined => self.roots.insert(place, root),
-            _ => self.roots.remove(&place),
+        match origin {
+            Some(origin) if !defined => self.origins.insert(reg, origin),
+            _ => self.origins.remove(&reg),
         };
         bits & !before != 0
     }
 
-    /// All bits of a register are defined in some lanes.
+    /// Defines all bits of a register in some lanes.
     #[inline]
     pub fn define(&mut self, file: File, register: u16, lanes: u64) {
-        // Places that were defined are in neither table.
+        // Registers that were defined are in neither table.
         let new = match file {
             File::Scc => !self.scc,
             File::Sgpr => self.sgprs >> (register & 127) & 1 == 0,
@@ -186,7 +187,7 @@ impl Definedness {
                     self.end = self.end.max(register as usize + 1);
                     *defined |= lanes;
                     if *defined & self.lanes == self.lanes {
-                        self.note_full(register, true);
+                        self.set_full(register, true);
                     }
                 }
             }
@@ -194,34 +195,32 @@ impl Definedness {
         if !new {
             return;
         }
-        let kept = |place: &Place| {
-            place.file != file
-                || place.register != register
-                || file == File::Vgpr && lanes >> place.lane & 1 == 0
+        let kept = |reg: &RegisterLane| {
+            reg.file != file || reg.register != register || file == File::Vgpr && lanes >> reg.lane & 1 == 0
         };
         if !self.partial.is_empty() {
-            self.partial.retain(|place, _| kept(place));
+            self.partial.retain(|reg, _| kept(reg));
         }
-        if !self.roots.is_empty() {
-            self.roots.retain(|place, _| kept(place));
+        if !self.origins.is_empty() {
+            self.origins.retain(|reg, _| kept(reg));
         }
     }
 
-    /// Whether a VGPR is defined in all lanes now.
+    /// Updates whether a VGPR is defined in all lanes.
     #[inline]
-    fn note_full(&mut self, register: u16, full: bool) {
+    fn set_full(&mut self, register: u16, full: bool) {
         if let Some(word) = self.full.get_mut(register as usize / 64) {
             let bit = 1 << (register % 64);
             *word = if full { *word | bit } else { *word & !bit };
         }
     }
 
-    /// What an undefined value at a place comes from: by default from the place itself, which nothing wrote.
-    pub fn root(&self, place: Place) -> Root {
-        self.roots.get(&place).copied().unwrap_or(Root { place, loaded_by: None, read_by: None })
+    /// Returns the origin of an undefined value; by default the register itself, which was never written.
+    pub fn origin(&self, reg: RegisterLane) -> Origin {
+        self.origins.get(&reg).copied().unwrap_or(Origin { reg, loaded_by: None, read_by: None })
     }
 
-    /// Whether all that a use touches is defined in these lanes. A scalar has no lanes.
+    /// Returns whether everything that a use touches is defined in these lanes. Scalars ignore the lanes.
     pub fn is_defined(&self, used: &Use, wave: &Wave, lanes: u64) -> bool {
         let mut registers = used.registers(wave, false);
         match used.file {
@@ -231,7 +230,7 @@ impl Definedness {
         }
     }
 
-    /// Adds the places of a use that have undefined bits among those that it touches.
+    /// Appends the registers with undefined bits among those that a use touches.
     pub fn collect(&self, used: &Use, wave: &Wave, lanes: u64, write: bool, out: &mut Vec<Undefined>) {
         for (dword, register) in (0..).zip(used.registers(wave, write)) {
             let mut rest = match used.file {
@@ -239,11 +238,11 @@ impl Definedness {
                 File::Sgpr | File::Scc => 1,
             };
             while rest != 0 {
-                let place = Place { file: used.file, register, lane: rest.trailing_zeros() };
+                let reg = RegisterLane { file: used.file, register, lane: rest.trailing_zeros() };
                 rest &= rest - 1;
-                let bits = self.undefined_bits(place) & if write { u32::MAX } else { used.bits };
+                let bits = self.undefined_bits(reg) & if write { u32::MAX } else { used.bits };
                 if bits != 0 {
-                    out.push(Undefined { place, dword, bits });
+                    out.push(Undefined { reg, dword, bits });
                 }
             }
         }

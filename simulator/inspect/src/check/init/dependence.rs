@@ -1,11 +1,13 @@
-//! Which results of an instruction depend on undefined bits, found by execution.
+//! Definedness propagation by execution: determines which result bits of an instruction depend on undefined
+//! source bits.
 //!
-//! The instruction runs on copies of the wave whose undefined bits differ: all zeros, all ones, special values of the number formats,
-//! the values of its other operands and their neighbours, and random ones. Bits of results that differ depend on the undefined ones;
-//! bits that do not are defined, as in `x ^ x`, `x & 0`, an operand that `v_cndmask_b32` does not select, or a bit that is shifted out.
-//! No rule for any instruction is needed, so replaced semantics are followed too.
+//! The instruction runs on copies of the wave that differ in the undefined bits: all zeros, all ones, special
+//! values of the number formats, the values of the other operands and values adjacent to them, and random
+//! ones. Result bits that differ between the runs depend on undefined bits. All other bits are defined, as in
+//! `x ^ x`, `x & 0`, an operand that `v_cndmask_b32` does not select, or a bit that is shifted out. No
+//! propagation rule for any instruction is needed; user-supplied semantics are thus covered, too.
 
-use super::definedness::{Place, Undefined};
+use super::definedness::{RegisterLane, Undefined};
 use isa_spec::tables::Role;
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -19,10 +21,11 @@ use wavesim_machine::memory::Memory;
 use wavesim_machine::state::wave::{ACC, SGPRS};
 use wavesim_machine::state::{Wave, Workgroup};
 
-/// Instructions that only compute access none.
+/// Instructions that only compute do not access memory.
 static NO_MEMORY: LazyLock<Memory> = LazyLock::new(Memory::empty);
 
-/// Values at which instructions change their mind: bounds of integers, and zeros, ones, infinities and NaNs of the float formats.
+/// Values at which the behaviour of instructions changes: bounds of integers, and zeros, ones, infinities and
+/// NaNs of the float formats.
 const SPECIAL: [u32; 18] = [
     0,
     u32::MAX,
@@ -44,27 +47,27 @@ const SPECIAL: [u32; 18] = [
     0x7c00_7c00,
 ];
 
-/// Trials with random bits, each of which shows half of the bits that depend on them.
-const RANDOM: u32 = 12;
+/// Number of trials with random bits. Each trial detects about half of the bits that depend on them.
+const RANDOM_TRIALS: u32 = 12;
 
-/// What depends on undefined bits.
+/// The bits that depend on undefined source bits.
 pub struct Outcome {
     /// Undefined bits of the results.
     pub results: Vec<Undefined>,
-    /// Where the wave goes on, or its MODE.
-    pub steers: bool,
+    /// Whether the next PC or MODE depends on undefined bits.
+    pub affects_control: bool,
 }
 
-/// Lanes of a VGPR that an instruction may touch: all, if data chooses them.
+/// Returns the lanes of a VGPR that an instruction may touch: all lanes if data selects them.
 pub fn lanes(used: &Use, wave: &Wave) -> u64 {
     if used.lanes == Lanes::Data { wave.full_mask() } else { used.lane_mask(wave) }
 }
 
-/// After so many equal outcomes of an instruction with the same undefined sources, fewer trials confirm the next ones.
+/// Number of equal outcomes for the same undefined sources after which fewer trials are made.
 const CONFIRMED: u32 = 8;
 
-/// What an instruction made of the same undefined sources before.
-struct Before {
+/// The previous outcome of an instruction and its undefined sources.
+struct PreviousOutcome {
     undefined: Vec<Undefined>,
     results: Vec<Undefined>,
     times: u32,
@@ -73,31 +76,33 @@ struct Before {
 /// Runs instructions on copies of waves.
 #[derive(Default)]
 pub struct Trials {
-    /// Has the registers that the instruction at hand touches, and others of earlier ones.
+    /// Scratch copy of the wave. Only the registers that the current instruction touches are up to date.
     wave: Option<Wave>,
-    /// By instruction.
-    before: HashMap<usize, Before>,
+    /// By instruction: the previous outcome.
+    previous: HashMap<usize, PreviousOutcome>,
 }
 
 impl Trials {
-    /// Runs the instruction with various values of its undefined sources. `None` if it does more than compute.
+    /// Runs the instruction with various values of its undefined sources. Returns `None` if it does more than
+    /// compute.
     pub fn outcome(
         &mut self,
         step: &Step<'_>,
         effects: &Effects,
         undefined: &[Undefined],
     ) -> Option<Outcome> {
-        let same = self.before.get(&step.index).filter(|b| b.times >= CONFIRMED && b.undefined == undefined);
+        let same =
+            self.previous.get(&step.index).filter(|b| b.times >= CONFIRMED && b.undefined == undefined);
         if same.is_some() {
             let few = self.run(step, effects, undefined, &SPECIAL[1..2], &[], 2)?;
-            let known = self.before.get(&step.index).is_some_and(|b| b.results == few.results);
-            if known && !few.steers {
+            let known = self.previous.get(&step.index).is_some_and(|b| b.results == few.results);
+            if known && !few.affects_control {
                 return Some(few);
             }
         }
         let others = operands(step, effects);
-        let outcome = self.run(step, effects, undefined, &SPECIAL[1..], &others, RANDOM)?;
-        let before = self.before.entry(step.index).or_insert_with(|| Before {
+        let outcome = self.run(step, effects, undefined, &SPECIAL[1..], &others, RANDOM_TRIALS)?;
+        let before = self.previous.entry(step.index).or_insert_with(|| PreviousOutcome {
             undefined: Vec::new(),
             results: Vec::new(),
             times: 0,
@@ -105,12 +110,14 @@ impl Trials {
         if before.undefined == undefined && before.results == outcome.results {
             before.times += 1;
         } else {
-            *before = Before { undefined: undefined.to_vec(), results: outcome.results.clone(), times: 1 };
+            *before =
+                PreviousOutcome { undefined: undefined.to_vec(), results: outcome.results.clone(), times: 1 };
         }
         Some(outcome)
     }
 
-    /// Trials with special values, with the values of operands and their neighbours, and with random ones.
+    /// Runs trials with special values, with the values of operands and adjacent values, and with random
+    /// ones.
     fn run(
         &mut self,
         step: &Step<'_>,
@@ -121,15 +128,15 @@ impl Trials {
         random: u32,
     ) -> Option<Outcome> {
         let mut state = step.pc ^ 0x9e37_79b9_7f4a_7c15;
-        let mut outcome = Outcome { results: Vec::new(), steers: false };
+        let mut outcome = Outcome { results: Vec::new(), affects_control: false };
         let after = self.trial(step, effects, undefined, |_| SPECIAL[0])?;
         let base = (after.pc, after.mode);
         let values = results(step.wave, effects, after);
-        // The bits of each that have differed.
+        // The bits of each result that have differed.
         let mut differ = vec![0; values.len()];
         let mut compare = |fill: &mut dyn FnMut(&Undefined) -> u32| -> Option<()> {
             let after = self.trial(step, effects, undefined, fill)?;
-            outcome.steers |= base != (after.pc, after.mode);
+            outcome.affects_control |= base != (after.pc, after.mode);
             let others = results(step.wave, effects, after);
             for ((bits, (_, value)), (_, other)) in differ.iter_mut().zip(&values).zip(others) {
                 *bits |= value ^ other;
@@ -154,18 +161,18 @@ impl Trials {
             })?;
         }
         let dependent = values.iter().zip(differ).filter(|(_, bits)| *bits != 0);
-        outcome.results = dependent.map(|(&(place, _), bits)| Undefined { place, dword: 0, bits }).collect();
-        outcome.results.sort_by_key(|u| (u.place.file, u.place.register, u.place.lane));
-        // Two uses may name one register.
+        outcome.results = dependent.map(|(&(reg, _), bits)| Undefined { reg, dword: 0, bits }).collect();
+        outcome.results.sort_by_key(|u| (u.reg.file, u.reg.register, u.reg.lane));
+        // Two uses may refer to the same register.
         outcome.results.dedup_by(|next, first| {
-            let same = next.place == first.place;
+            let same = next.reg == first.reg;
             first.bits |= if same { next.bits } else { 0 };
             same
         });
         Some(outcome)
     }
 
-    /// The wave after the instruction, if undefined bits have the values that `fill` gives.
+    /// Runs the instruction with undefined bits filled in by `fill`, and returns the resulting wave.
     fn trial(
         &mut self,
         step: &Step<'_>,
@@ -175,14 +182,14 @@ impl Trials {
     ) -> Option<&Wave> {
         let wave = self.wave.get_or_insert_with(|| step.wave.clone());
         copy(step.wave, effects, wave);
-        for hole in undefined {
-            let Undefined { place, bits, .. } = *hole;
-            let filled = value(wave, place) & !bits | fill(hole) & bits;
-            match place.file {
+        for source in undefined {
+            let Undefined { reg, bits, .. } = *source;
+            let filled = value(wave, reg) & !bits | fill(source) & bits;
+            match reg.file {
                 File::Scc => wave.scc = filled & 1,
-                File::Sgpr => wave.set_sgpr(place.register as u32, filled),
-                File::Vgpr if exists(wave, place.register) => {
-                    wave.set_vgpr(place.lane, place.register as u32, filled);
+                File::Sgpr => wave.set_sgpr(reg.register as u32, filled),
+                File::Vgpr if exists(wave, reg.register) => {
+                    wave.set_vgpr(reg.lane, reg.register as u32, filled);
                 }
                 File::Vgpr => {}
             }
@@ -195,7 +202,7 @@ impl Trials {
     }
 }
 
-/// Copies what an instruction may touch.
+/// Copies the state that an instruction may touch.
 fn copy(from: &Wave, effects: &Effects, to: &mut Wave) {
     let uses = || effects.reads.iter().chain(&effects.writes);
     if to.size() != from.size()
@@ -217,36 +224,37 @@ fn copy(from: &Wave, effects: &Effects, to: &mut Wave) {
     }
 }
 
-/// The values of all results.
-fn results(before: &Wave, effects: &Effects, after: &Wave) -> Vec<(Place, u32)> {
+/// Returns the values of all results.
+fn results(before: &Wave, effects: &Effects, after: &Wave) -> Vec<(RegisterLane, u32)> {
     let mut out = Vec::new();
     for used in &effects.writes {
         for register in used.registers(before, true) {
             let mut rest = if used.file == File::Vgpr { lanes(used, before) } else { 1 };
             while rest != 0 {
-                let place = Place { file: used.file, register, lane: rest.trailing_zeros() };
+                let reg = RegisterLane { file: used.file, register, lane: rest.trailing_zeros() };
                 rest &= rest - 1;
-                out.push((place, value(after, place)));
+                out.push((reg, value(after, reg)));
             }
         }
     }
     out
 }
 
-/// A value to compare an undefined one with.
+/// An operand whose value is tried for an undefined one.
 enum Operand<'u> {
     Register(&'u Use),
     Constant(u128),
 }
 
 impl Operand<'_> {
-    /// The dword of it in the place of an undefined one: in the same lane, and as far from the first.
+    /// Returns the dword of the operand that corresponds to an undefined one: in the same lane, and at the
+    /// same index.
     fn at(&self, wave: &Wave, undefined: &Undefined) -> u32 {
         match self {
             Operand::Constant(value) => value.checked_shr(32 * undefined.dword as u32).unwrap_or(0) as u32,
             Operand::Register(used) => {
                 let register = used.registers(wave, false).start + undefined.dword.min(used.count - 1);
-                value(wave, Place { file: used.file, register, lane: undefined.place.lane })
+                value(wave, RegisterLane { file: used.file, register, lane: undefined.reg.lane })
             }
         }
     }
@@ -265,16 +273,16 @@ fn operands<'e>(step: &Step<'_>, effects: &'e Effects) -> Vec<Operand<'e>> {
     out
 }
 
-/// Whether the wave has a VGPR; accumulation VGPRs are not counted, and all there.
+/// Returns whether the wave has a VGPR; accumulation VGPRs are not counted and always exist.
 fn exists(wave: &Wave, register: u16) -> bool {
     register >= ACC as u16 || u32::from(register) < wave.vgpr_count()
 }
 
-fn value(wave: &Wave, place: Place) -> u32 {
-    match place.file {
+fn value(wave: &Wave, reg: RegisterLane) -> u32 {
+    match reg.file {
         File::Scc => wave.scc,
-        File::Sgpr => wave.sgpr(place.register as u32 & 127),
-        File::Vgpr if exists(wave, place.register) => wave.vgpr(place.lane, place.register as u32),
-        File::Vgpr => wave.vgpr(place.lane, wave.vgpr_count().saturating_sub(1)),
+        File::Sgpr => wave.sgpr(reg.register as u32 & 127),
+        File::Vgpr if exists(wave, reg.register) => wave.vgpr(reg.lane, reg.register as u32),
+        File::Vgpr => wave.vgpr(reg.lane, wave.vgpr_count().saturating_sub(1)),
     }
 }

@@ -1,15 +1,16 @@
-//! Instructions that only need their sources to be defined, and define all of their results: almost all. What they read and write is known
-//! before they run, so that a straight-line region of them is proven ahead, and each wave without running any of them observed.
+//! Simple instructions: those that require all sources to be defined and define all of their results. Nearly
+//! all instructions are simple. Their reads and writes are known statically, so a straight-line region of
+//! them can be proven in advance, for each wave, without observing their execution.
 
 use super::definedness::Definedness;
-use super::keeps;
+use super::is_partial_write;
 use wavesim_machine::exec::effects::{Class, Effects, File, Lanes, Use};
 use wavesim_machine::state::wave::{EXEC_HI, EXEC_LO};
 use wavesim_machine::state::{ALL_VGPRS, Wave};
 
-/// What an instruction reads and writes.
+/// The registers that a simple instruction reads and writes.
 pub struct Simple {
-    /// By operand code. Vector instructions read EXEC.
+    /// Scalar registers, by operand code. Vector instructions read EXEC.
     pub(super) reads: u128,
     pub(super) writes: u128,
     pub(super) reads_scc: bool,
@@ -22,12 +23,12 @@ pub(super) struct Span {
     pub(super) first: u16,
     pub(super) end: u16,
     pub(super) write: bool,
-    /// Lanes are all, or the active ones.
+    /// Whether all lanes are accessed, rather than the active ones.
     all: bool,
 }
 
-/// The instruction as a simple one, if it is one.
-pub fn simple(effects: &Effects, wave_size: u32) -> Option<Simple> {
+/// Returns the summary of an instruction, if it is simple.
+pub fn classify(effects: &Effects, wave_size: u32) -> Option<Simple> {
     let known = |used: &Use| {
         let lanes = used.file != File::Vgpr || matches!(used.lanes, Lanes::Active | Lanes::All);
         let end = used.first + used.count;
@@ -38,10 +39,10 @@ pub fn simple(effects: &Effects, wave_size: u32) -> Option<Simple> {
         };
         used.relative.is_none() && lanes && exists
     };
-    // Spills are moved, whatever they are.
+    // Spills move undefined values, too.
     if effects.class == Class::Scratch
         || !effects.reads.iter().chain(&effects.writes).all(known)
-        || effects.writes.iter().any(keeps)
+        || effects.writes.iter().any(is_partial_write)
     {
         return None;
     }
@@ -75,9 +76,9 @@ fn codes(used: &Use) -> u128 {
 }
 
 impl Simple {
-    /// Defines the results of the instruction, which is about to run, if all of its sources are defined. The lanes in which all that it uses
-    /// is defined then.
-    pub fn run(&self, defined: &mut Definedness, wave: &Wave) -> Option<u64> {
+    /// Defines the results of the instruction, which is about to run, if all of its sources are defined.
+    /// Returns the lanes in which all registers that it uses are then defined.
+    pub fn prove_and_define(&self, defined: &mut Definedness, wave: &Wave) -> Option<u64> {
         if !defined.has_scalars(self.reads, self.reads_scc) {
             return None;
         }

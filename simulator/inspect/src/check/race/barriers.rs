@@ -1,4 +1,5 @@
-//! Barriers, at which waves release their clocks and acquire those of the others, and what they have discarded of caches.
+//! Barriers: arriving waves release their vector clocks and their cache invalidations, and leaving waves
+//! acquire those of all others.
 
 use super::super::waits::Scoreboard;
 use super::Shadow;
@@ -9,9 +10,9 @@ use std::sync::Arc;
 use wavesim_engine::observe::{Done, Step};
 use wavesim_machine::exec::machine_ops::Event;
 
-/// Waves that have come to a barrier.
+/// The clocks of the waves that have arrived at a barrier.
 pub(super) struct Arrivals {
-    /// What the first of them had acquired: mostly that of all.
+    /// The clock of the first wave to arrive; usually all others have the same one.
     first: Arc<VectorClock>,
     all: VectorClock,
 }
@@ -19,25 +20,26 @@ pub(super) struct Arrivals {
 /// A clock for each cache.
 pub(super) type ByCache = [VectorClock; Caches::COUNT];
 
-/// None of a workgroup of so many waves.
-fn no_discards(waves: usize) -> ByCache {
+/// Returns the clocks of a workgroup of `waves` waves that have invalidated nothing.
+fn no_invalidations(waves: usize) -> ByCache {
     std::array::from_fn(|_| VectorClock::new(waves))
 }
 
 impl Shadow {
-    /// A wave continues after a barrier: it acquires what the others released there. Whether all have met.
+    /// Resumes a wave after a barrier: the wave acquires the clocks released there. Returns whether all waves
+    /// were waiting there, with nothing outstanding.
     #[inline(always)]
     pub fn resume(&mut self, step: &Step<'_>, scoreboard: &Scoreboard) -> bool {
         let at = step.wave.id as usize;
         if self.enabled
             && let Some(barrier) = self.waves[at].waiting.take()
         {
-            let met = self.meet(step, at, barrier, scoreboard);
-            if self.splits {
+            let begun = self.try_begin_phase(step, at, barrier, scoreboard);
+            if self.split_barriers {
                 self.record_loads(scoreboard);
             }
             self.acquire_barrier(step, at, barrier);
-            return met;
+            return begun;
         }
         false
     }
@@ -54,24 +56,24 @@ impl Shadow {
                     false => Arc::make_mut(clocks).join(&all),
                 }
             }
-            if self.discards
-                && let Some(arrived) = self.discarded.remove(&(barrier, *phase))
+            if self.group_invalidates
+                && let Some(arrived) = self.arrival_invalidations.remove(&(barrier, *phase))
             {
-                let before = self.discarded_before.entry(barrier);
-                let before = before.or_insert_with(|| no_discards(waves));
+                let before = self.merged_invalidations.entry(barrier);
+                let before = before.or_insert_with(|| no_invalidations(waves));
                 before.iter_mut().zip(&arrived).for_each(|(before, arrived)| before.join(arrived));
             }
             *phase = phase.wrapping_add(1);
         }
         let wave = &mut self.waves[at];
-        // What it had when it came is among these.
-        if self.synchronises || self.splits {
+        // These clocks include the one that the wave released on arrival.
+        if self.synchronises || self.split_barriers {
             Arc::make_mut(&mut wave.vector).join(clocks);
         } else {
             wave.vector.clone_from(clocks);
         }
-        if let Some(discarded) = self.discarded_before.get(&barrier) {
-            for (mine, all) in wave.discards.clocks.iter_mut().zip(discarded) {
+        if let Some(merged) = self.merged_invalidations.get(&barrier) {
+            for (mine, all) in wave.invalidations.clocks.iter_mut().zip(merged) {
                 Arc::make_mut(mine).join(all);
             }
         }
@@ -80,8 +82,8 @@ impl Shadow {
         }
     }
 
-    /// Barriers arrived at, and caches discarded.
-    pub fn calls(&mut self, step: &Step<'_>, done: &Done<'_>) {
+    /// Records barrier arrivals and cache invalidations.
+    pub fn record_calls(&mut self, step: &Step<'_>, done: &Done<'_>) {
         if !self.enabled {
             return;
         }
@@ -90,8 +92,8 @@ impl Shadow {
             let barrier = match bi {
                 Control::InvalidateCaches => {
                     let caches = Caches(*number as u8).and(self.orderings[step.index].reaches);
-                    self.waves[at].discard(caches);
-                    self.discards |= !caches.and(self.of_group()).is_empty();
+                    self.waves[at].invalidate(caches);
+                    self.group_invalidates |= !caches.and(self.group_caches()).is_empty();
                     None
                 }
                 Control::Barrier => Some(0),
@@ -109,22 +111,24 @@ impl Shadow {
         }
     }
 
-    /// Caches that all waves of a workgroup share: what one of them discards is discarded for those that it then meets at a barrier.
-    fn of_group(&self) -> Caches {
+    /// Returns the caches that all waves of a workgroup share. An invalidation by one wave holds for every
+    /// wave that then synchronises with it at a barrier.
+    fn group_caches(&self) -> Caches {
         let more = if self.cu_mode { Caches::L0 } else { Caches::default() };
         Caches::L1.or(Caches::SCALAR).or(more)
     }
 
     fn arrive(&mut self, step: &Step<'_>, at: usize, barrier: usize) {
         let state = step.group.barrier(barrier);
-        // The arrival that completes the barrier has counted already.
+        // `completed` already counts the arrival that completes the barrier.
         let phase = if state.signals == 0 { state.completed.wrapping_sub(1) } else { state.completed };
-        if self.discards {
-            let shared = self.of_group();
+        if self.group_invalidates {
+            let shared = self.group_caches();
             let waves = self.waves.len();
-            let discarded = self.discarded.entry((barrier, phase)).or_insert_with(|| no_discards(waves));
+            let invalidations =
+                self.arrival_invalidations.entry((barrier, phase)).or_insert_with(|| no_invalidations(waves));
             for cache in shared.numbers() {
-                discarded[cache].join(&self.waves[at].discards.clocks[cache]);
+                invalidations[cache].join(&self.waves[at].invalidations.clocks[cache]);
             }
         }
         let wave = &mut self.waves[at];

@@ -1,38 +1,38 @@
-//! Vector clocks: which accesses of other waves happened before.
+//! Vector clocks, which represent the happens-before relation between accesses of different waves.
 
 use std::collections::BTreeMap;
 
-/// Epochs of waves that happened before. Epochs start at 1; 0 is never.
+/// The latest epoch of each wave that happened before. Epochs start at 1; 0 means none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VectorClock {
-    /// Of the waves of its workgroup, by index.
+    /// Epochs of the waves of the same workgroup, by index.
     pub own: Vec<u32>,
-    /// Of waves of other workgroups, by number.
+    /// Epochs of waves of other workgroups, by wave number.
     pub foreign: BTreeMap<u32, u32>,
 }
 
 impl VectorClock {
-    /// For a workgroup of so many waves: nothing has happened before.
+    /// Returns the initial clock in a workgroup of `waves` waves: nothing happened before.
     pub fn new(waves: usize) -> VectorClock {
         VectorClock { own: vec![0; waves], foreign: BTreeMap::new() }
     }
 
-    /// The epoch of a wave, by number; `first` is that of the workgroup's first wave.
+    /// Returns the epoch of a wave, given by its number; `first` is the number of the workgroup's first wave.
     #[inline(always)]
-    pub fn of(&self, first: u32, wave: u32) -> u32 {
+    pub fn epoch_of(&self, first: u32, wave: u32) -> u32 {
         match self.own.get(wave.wrapping_sub(first) as usize) {
             Some(&epoch) => epoch,
             None if self.foreign.is_empty() => 0,
-            None => self.of_foreign(wave),
+            None => self.foreign_epoch(wave),
         }
     }
 
     #[inline(never)]
-    fn of_foreign(&self, wave: u32) -> u32 {
+    fn foreign_epoch(&self, wave: u32) -> u32 {
         self.foreign.get(&wave).copied().unwrap_or(0)
     }
 
-    /// Takes over what another clock of the workgroup has.
+    /// Joins (takes the element-wise maximum of) this clock and another clock of the same workgroup.
     pub fn join(&mut self, other: &VectorClock) {
         for (a, b) in self.own.iter_mut().zip(&other.own) {
             *a = (*a).max(*b);
@@ -46,8 +46,8 @@ impl VectorClock {
         }
     }
 
-    /// All epochs by wave number, which holds in every workgroup.
-    pub fn numbered(&self, first: u32) -> BTreeMap<u32, u32> {
+    /// Returns all epochs by wave number. Unlike indices, wave numbers are valid in every workgroup.
+    pub fn by_wave_number(&self, first: u32) -> BTreeMap<u32, u32> {
         let mut out = self.foreign.clone();
         out.extend((first..).zip(self.own.iter().copied()));
         out

@@ -1,21 +1,25 @@
-//! Accesses that were outstanding when their wave released them: at a barrier, or at a store or atomic that another wave reads.
+//! Accesses that were still outstanding when their wave performed a release: at a barrier, or at a store or
+//! atomic that another wave reads.
 //!
-//! Such an access is ordered only for waves that acquire a later release, one that comes after its wait.
+//! Such an access is ordered only for waves that acquire a later release, one performed after the wait for
+//! the access.
 
 use std::collections::BTreeMap;
 
-/// Accesses of a wave at most: of the older ones, whoever could race with them has gone on.
-const MOST: usize = 4096;
+/// Maximum number of entries per wave. When an older entry is dropped, the waves whose accesses could race
+/// with it have usually moved on.
+const MAX_ENTRIES: usize = 4096;
 
-/// A wave's accesses that were complete only after one of its releases.
+/// The accesses of a wave that completed only after one of its releases.
 #[derive(Debug, Default, Clone)]
-pub struct Late {
-    /// The epoch at which it was complete, by epoch and PC of the access.
+pub struct LateCompletions {
+    /// The epoch at which an access completed, by the access's epoch and PC.
     complete: BTreeMap<(u32, u32), u32>,
 }
 
-impl Late {
-    /// An access of an epoch is complete now. Of a store, the next epoch begins directly after it.
+impl LateCompletions {
+    /// Records that an access issued in `epoch` has completed in epoch `now`. The epoch after a store's
+    /// begins directly after the store.
     #[inline]
     pub fn retire(&mut self, epoch: u32, pc: u32, store: bool, now: u32) {
         if now > epoch + store as u32 {
@@ -26,17 +30,17 @@ impl Late {
     #[inline(never)]
     fn insert(&mut self, access: (u32, u32), now: u32) {
         self.complete.insert(access, now);
-        if self.complete.len() > MOST {
+        if self.complete.len() > MAX_ENTRIES {
             self.complete.pop_first();
         }
     }
 
-    /// No access was late.
+    /// Returns whether no access completed late.
     pub fn is_empty(&self) -> bool {
         self.complete.is_empty()
     }
 
-    /// Whether an access was incomplete when the wave released `clock`.
+    /// Returns whether an access was incomplete when the wave released `clock`.
     pub fn incomplete(&self, epoch: u32, pc: u32, clock: u32) -> bool {
         self.complete.get(&(epoch, pc)).is_some_and(|&complete| clock < complete)
     }

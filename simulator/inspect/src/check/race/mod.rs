@@ -1,18 +1,22 @@
-//! `race`: accesses to the same bytes from two waves, at least one a store, that nothing orders.
+//! `race`: conflicting accesses of two waves to the same bytes, at least one of them a store, that
+//! happens-before does not order.
 //!
-//! A happens-before detector. Every wave has a vector clock: its own epoch, and the epochs of other waves that happened before its next
-//! access. Waves release their clock and acquire others' at barriers. An atomic releases at its address; an atomic that returns a value, or a
-//! load that asks for coherence (GLC, or a scope), acquires what was released there and what the last writers had done. Atomics do not race
-//! with each other.
+//! This is a happens-before detector with vector clocks and epochs, in the manner of FastTrack and
+//! ThreadSanitizer. The vector clock of a wave holds its own epoch and, for every other wave, the latest
+//! epoch that happened before the wave's next access. At a barrier, waves release their clocks and acquire
+//! those of the others. An atomic releases at its address. An atomic that returns a value, or a load with a
+//! coherence bit (GLC, or a scope), acquires the clock released at its address and the clocks of the last
+//! writers. Atomics do not race with each other.
 //!
-//! An access that happened before may still come too late, because it was not waited for before the release ([`late`]), or a load may
-//! read an old value, because the reader has not discarded what its caches hold ([`ordering`]). Both are reported with what is missing.
+//! An access that happened before may still be invisible: its wave performed the release without waiting for
+//! it ([`late`]), or the reader's cache holds stale bytes that it did not invalidate ([`ordering`]). Both are
+//! reported with the missing instruction.
 //!
-//! Two orders that give the same result are notes: two waves that store the same value ([`values`]), and a plain load whose value is
-//! then the expected one of a compare-and-swap.
+//! Two benign races are notes: two waves that store the same value ([`values`]), and a plain load whose value
+//! becomes the expected value of a compare-and-swap.
 //!
-//! Shadow memory keeps the last two writers and two readers of a dword ([`super::shadow_memory`]), so of many racing accesses some are
-//! reported, not all.
+//! Shadow memory keeps the last two writers and two readers of each dword ([`super::shadow_memory`]). Where
+//! many accesses race, some are reported, not all.
 
 mod barriers;
 mod clock;
@@ -29,13 +33,13 @@ mod view;
 
 use super::report::Report;
 use super::shadow_memory::{Hit, Record, ShadowMemory};
-use super::waits::{Retired, Scoreboard};
+use super::waits::{IssuedAccess, Scoreboard};
 use barriers::{Arrivals, ByCache};
 use clock::VectorClock;
-use late::Late;
+use late::LateCompletions;
 use ordering::{Caches, Ordering};
 use phase::Phase;
-use plain::repeats;
+use plain::is_repeated_load;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use view::{Missing, view};
@@ -45,84 +49,88 @@ use wavesim_machine::exec::effects::{Class, Effects};
 use wavesim_machine::exec::program::Program;
 use wavesim_machine::exec::watch::Place;
 
-/// A wave's vector clocks from which epoch on, for waves that acquire one of its stores; empty if nothing in the program acquires.
+/// A wave's vector clocks, each with the epoch from which it applies, for waves that acquire one of the
+/// wave's stores. Empty if no instruction of the program acquires.
 type History = Vec<(u32, Arc<VectorClock>)>;
 
 struct WaveState {
-    /// Counts its stores and barriers.
+    /// The current epoch, advanced by stores, barriers and cache invalidations.
     epoch: u32,
-    /// That of its last access.
+    /// The epoch of the last access.
     accessed: u32,
-    /// That after its last barrier: what is older may have been released too early.
+    /// The epoch after the last barrier. Accesses of earlier epochs may have been released before they
+    /// completed.
     released: u32,
     vector: Arc<VectorClock>,
     history: History,
-    /// Epochs of the workgroup's waves that it has acquired through LDS, by index; empty if there are none. LDS does the operations of a wave
-    /// in their order: who sees one sees those before it, without a wait.
+    /// Epochs of the workgroup's waves that the wave has acquired through LDS, by index; empty if there are
+    /// none. LDS executes the operations of a wave in order: a wave that sees one of them sees all earlier
+    /// ones, without a wait.
     through_lds: Vec<u32>,
-    /// At which barrier it waits.
+    /// The barrier at which the wave waits.
     waiting: Option<usize>,
-    late: Late,
-    discards: Discards,
+    late: LateCompletions,
+    invalidations: Invalidations,
 }
 
-/// When a wave last discarded what each cache held.
+/// The points at which a wave last invalidated each cache.
 #[derive(Clone)]
-struct Discards {
-    /// Its vector clock then.
+struct Invalidations {
+    /// The wave's vector clock at the invalidation.
     clocks: [Arc<VectorClock>; Caches::COUNT],
-    /// Its epoch from then on.
+    /// The wave's epoch after the invalidation.
     epochs: [u32; Caches::COUNT],
 }
 
-/// A wave of a workgroup that has ended.
-struct Ended {
+/// State kept of a wave whose workgroup has ended.
+struct EndedWave {
     history: History,
-    late: Late,
-    discards: Discards,
+    late: LateCompletions,
+    invalidations: Invalidations,
 }
 
-/// Vector clocks and shadow memory.
+/// State of the race check: vector clocks and shadow memory.
 pub struct Shadow {
     enabled: bool,
-    /// Whether anything of the program can order waves of different workgroups, or through memory.
+    /// Whether any instruction of the program can order waves of different workgroups, or order waves through
+    /// memory.
     synchronises: bool,
     /// By instruction.
     orderings: Vec<Ordering>,
     /// Byte offsets of the instructions.
     index: Vec<u32>,
-    /// The waves of a workgroup share one L0 cache.
+    /// Whether the waves of a workgroup share one L0 cache.
     cu_mode: bool,
     waves_per_group: u32,
-    /// Number of the first wave of the running workgroup, from 1.
+    /// Number of the first wave of the running workgroup, counted from 1.
     first: u32,
     groups: Vec<[u32; 3]>,
     waves: Vec<WaveState>,
-    ended: HashMap<u32, Ended>,
+    ended: HashMap<u32, EndedWave>,
     lds: ShadowMemory,
     global: ShadowMemory,
     phase: Phase,
-    /// Whether a barrier is signalled without waiting there.
-    splits: bool,
-    /// Races of the access at hand.
+    /// Whether any instruction signals a barrier without waiting there.
+    split_barriers: bool,
+    /// Races of the current instruction.
     hits: Vec<Hit>,
-    /// By dword: loads that came before its last store, and whose cache may still hold what they found.
-    copies: foldhash::HashMap<u64, Vec<Record>>,
-    /// Arrivals at barrier and phase; completed phases are merged.
+    /// By dword: loads that preceded the last store, whose cache may still hold the older bytes.
+    cached_copies: foldhash::HashMap<u64, Vec<Record>>,
+    /// Arrivals by barrier and phase; those of completed phases are in `merged`.
     arrivals: BTreeMap<(usize, u32), Arrivals>,
     merged: BTreeMap<usize, (u32, Arc<VectorClock>)>,
-    /// Whether a wave has discarded what a cache of the whole workgroup held.
-    discards: bool,
-    /// By cache: when waves had done so as they arrived at barrier and phase.
-    discarded: BTreeMap<(usize, u32), ByCache>,
-    /// The same of completed phases.
-    discarded_before: BTreeMap<usize, ByCache>,
-    /// What atomics have released at an address.
+    /// Whether a wave has invalidated a cache that the whole workgroup shares.
+    group_invalidates: bool,
+    /// By barrier and phase: the cache invalidations of waves at their arrival.
+    arrival_invalidations: BTreeMap<(usize, u32), ByCache>,
+    /// By barrier: the cache invalidations of all completed phases.
+    merged_invalidations: BTreeMap<usize, ByCache>,
+    /// The clocks that atomics have released, by address.
     released: HashMap<Key, Arc<VectorClock>>,
-    swaps: Swaps,
+    swaps: CompareSwaps,
 }
 
-/// A workgroup that has begun and does not run.
+/// Race state of a workgroup that has started but is not running now.
 #[derive(Default)]
 pub struct Group {
     first: u32,
@@ -131,18 +139,18 @@ pub struct Group {
     phase: Phase,
     arrivals: BTreeMap<(usize, u32), Arrivals>,
     merged: BTreeMap<usize, (u32, Arc<VectorClock>)>,
-    discards: bool,
-    discarded: BTreeMap<(usize, u32), ByCache>,
-    discarded_before: BTreeMap<usize, ByCache>,
+    group_invalidates: bool,
+    arrival_invalidations: BTreeMap<(usize, u32), ByCache>,
+    merged_invalidations: BTreeMap<usize, ByCache>,
     released: HashMap<Key, Arc<VectorClock>>,
 }
 
 /// A dword: whether it is in LDS, and its address.
 type Key = (bool, u64);
 
-/// Compare-and-swaps, and findings that one would explain.
+/// Compare-and-swaps, and the findings that one of them would explain.
 #[derive(Default)]
-struct Swaps {
+struct CompareSwaps {
     done: HashSet<(u32, Key)>,
     /// Atomics that return a value: a wave may hold a lock there.
     acquired: HashSet<(u32, Key)>,
@@ -151,7 +159,7 @@ struct Swaps {
 }
 
 impl Shadow {
-    /// For a kernel about to run; without `enabled`, it sees nothing.
+    /// Creates the state for a kernel about to run. If `enabled` is false, nothing is recorded.
     pub fn new(prepared: &Prepared, effects: &[Effects], enabled: bool) -> Shadow {
         let shape: &Shape = &prepared.shape;
         let program: &Program = &prepared.program;
@@ -170,29 +178,30 @@ impl Shadow {
             waves: Vec::new(),
             ended: HashMap::new(),
             lds: ShadowMemory::default(),
-            global: ShadowMemory::following(),
+            global: ShadowMemory::tracking_superseded(),
             phase: Phase::default(),
-            splits: phase::splits_barriers(effects),
+            split_barriers: phase::has_split_barriers(effects),
             hits: Vec::new(),
-            copies: Default::default(),
+            cached_copies: Default::default(),
             arrivals: BTreeMap::new(),
             merged: BTreeMap::new(),
-            discards: false,
-            discarded: BTreeMap::new(),
-            discarded_before: BTreeMap::new(),
+            group_invalidates: false,
+            arrival_invalidations: BTreeMap::new(),
+            merged_invalidations: BTreeMap::new(),
             released: HashMap::new(),
-            swaps: Swaps::default(),
+            swaps: CompareSwaps::default(),
         }
     }
 
-    /// A workgroup of so many waves begins.
+    /// Starts a workgroup of `waves` waves.
     pub fn start(&mut self, workgroup: [u32; 3], waves: usize) {
         if !self.enabled {
             return;
         }
         if self.synchronises {
             for (at, wave) in self.waves.drain(..).enumerate() {
-                let ended = Ended { history: wave.history, late: wave.late, discards: wave.discards };
+                let ended =
+                    EndedWave { history: wave.history, late: wave.late, invalidations: wave.invalidations };
                 self.ended.insert(self.first + at as u32, ended);
             }
         }
@@ -209,8 +218,8 @@ impl Shadow {
             history: history.clone(),
             through_lds: Vec::new(),
             waiting: None,
-            late: Late::default(),
-            discards: Discards {
+            late: LateCompletions::default(),
+            invalidations: Invalidations {
                 clocks: std::array::from_fn(|_| vector.clone()),
                 epochs: [0; Caches::COUNT],
             },
@@ -219,22 +228,22 @@ impl Shadow {
         self.phase.begin();
         self.arrivals.clear();
         self.merged.clear();
-        self.discards = false;
-        self.discarded.clear();
-        self.discarded_before.clear();
+        self.group_invalidates = false;
+        self.arrival_invalidations.clear();
+        self.merged_invalidations.clear();
         self.released.retain(|(lds, _), _| !lds);
         self.swaps.done.retain(|(_, (lds, _))| !lds);
         self.swaps.acquired.retain(|(_, (lds, _))| !lds);
         self.swaps.candidates.retain(|(_, (lds, _)), _| !lds);
     }
 
-    /// The running workgroup stops for now. To others its waves are as if they had ended.
+    /// Suspends the running workgroup. Other workgroups treat its waves as ended.
     pub fn park(&mut self) -> Group {
         for (at, wave) in self.waves.iter().enumerate() {
-            let ended = Ended {
+            let ended = EndedWave {
                 history: wave.history.clone(),
                 late: wave.late.clone(),
-                discards: wave.discards.clone(),
+                invalidations: wave.invalidations.clone(),
             };
             self.ended.insert(self.first + at as u32, ended);
         }
@@ -244,7 +253,7 @@ impl Shadow {
         group
     }
 
-    /// It goes on.
+    /// Resumes a suspended workgroup.
     pub fn unpark(&mut self, mut group: Group) {
         self.first = group.first;
         self.exchange(&mut group);
@@ -260,43 +269,44 @@ impl Shadow {
         std::mem::swap(&mut self.phase, &mut group.phase);
         std::mem::swap(&mut self.arrivals, &mut group.arrivals);
         std::mem::swap(&mut self.merged, &mut group.merged);
-        std::mem::swap(&mut self.discards, &mut group.discards);
-        std::mem::swap(&mut self.discarded, &mut group.discarded);
-        std::mem::swap(&mut self.discarded_before, &mut group.discarded_before);
+        std::mem::swap(&mut self.group_invalidates, &mut group.group_invalidates);
+        std::mem::swap(&mut self.arrival_invalidations, &mut group.arrival_invalidations);
+        std::mem::swap(&mut self.merged_invalidations, &mut group.merged_invalidations);
     }
 
-    /// Accesses of a wave that are older than this epoch may have been released before they were complete.
+    /// Returns an epoch of a wave: accesses of earlier epochs may have been released before they completed.
     #[inline]
-    pub fn released(&self, wave: u32) -> u32 {
+    pub fn release_epoch(&self, wave: u32) -> u32 {
         // Without atomics, only barriers release.
         if self.synchronises { u32::MAX } else { self.waves.get(wave as usize).map_or(0, |w| w.released) }
     }
 
-    /// The epoch of a wave's last access, for [`Scoreboard::stamp`].
-    pub fn accessed(&self, wave: u32) -> u32 {
+    /// Returns the epoch of a wave's last access, for [`Scoreboard::stamp`].
+    pub fn access_epoch(&self, wave: u32) -> u32 {
         self.waves.get(wave as usize).map_or(0, |w| w.accessed)
     }
 
-    /// An access of a wave is complete.
+    /// Records that an access of a wave has completed.
     #[inline]
-    pub fn retire(&mut self, wave: u32, access: Retired) {
-        let released = self.released(wave);
+    pub fn retire(&mut self, wave: u32, access: IssuedAccess) {
+        let released = self.release_epoch(wave);
         let state = &mut self.waves[wave as usize];
         if access.epoch < released {
             state.late.retire(access.epoch, access.pc, access.store, state.epoch);
         }
     }
 
-    /// A wave has ended: what is outstanding was released by nothing.
-    pub fn end(&mut self, wave: u32, outstanding: impl Iterator<Item = Retired>) {
-        let released = self.released(wave);
+    /// Records the end of a wave. No release covers the operations that are still outstanding.
+    pub fn end(&mut self, wave: u32, outstanding: impl Iterator<Item = IssuedAccess>) {
+        let released = self.release_epoch(wave);
         let state = &mut self.waves[wave as usize];
         for r in outstanding.filter(|r| r.epoch < released) {
             state.late.retire(r.epoch, r.pc, r.store, u32::MAX);
         }
     }
 
-    /// Reports the accesses of an instruction that race, and notes them and what they order.
+    /// Records the accesses of an instruction and their acquire and release effects, and reports those that
+    /// race.
     pub fn after(
         &mut self,
         step: &Step<'_>,
@@ -310,7 +320,7 @@ impl Shadow {
         let ordering = self.orderings[step.index];
         let stores = done.accesses.iter().any(|a| a.write);
         if !ordering.hits.and(Caches::SCALAR).is_empty() {
-            self.own_stores(step, done, scoreboard, report, prepared);
+            self.check_own_stores(step, done, scoreboard, report, prepared);
         }
         if self.synchronises
             && (effects.atomic || effects.coherent || ordering.polls)
@@ -320,7 +330,8 @@ impl Shadow {
             self.synchronise(at, done.accesses, effects, ordering, report);
         }
         let wave = &mut self.waves[at];
-        // Every store has an epoch of its own, so that a barrier or a reader can acquire some of them.
+        // Every store has an epoch of its own. A barrier or a reader can thus acquire a prefix of a wave's
+        // stores.
         wave.epoch += stores as u32;
         wave.accessed = wave.epoch;
         let me = Record {
@@ -331,7 +342,7 @@ impl Shadow {
             ..Record::default()
         };
         for (n, a) in done.accesses.iter().enumerate() {
-            if a.outside || !stores && repeats(done.accesses, n) {
+            if a.outside || !stores && is_repeated_load(done.accesses, n) {
                 continue;
             }
             if matches!(a.place, Place::Lds | Place::Global) {
@@ -339,10 +350,10 @@ impl Shadow {
             }
         }
         if !self.global.superseded.is_empty() {
-            self.keep_copies(me.wave);
+            self.record_cached_copies(me.wave);
         }
         if !self.hits.is_empty() {
-            self.races(step, done, ordering, scoreboard, prepared, report);
+            self.report_races(step, done, ordering, scoreboard, prepared, report);
         }
         self.waves[at].epoch += stores as u32;
     }
@@ -350,7 +361,7 @@ impl Shadow {
     /// Reports the races of an instruction's accesses.
     #[cold]
     #[allow(clippy::too_many_arguments)]
-    fn races(
+    fn report_races(
         &mut self,
         step: &Step<'_>,
         done: &Done<'_>,
@@ -364,20 +375,20 @@ impl Shadow {
         for (a, other, was_write) in hits.drain(..) {
             let view = view(self.first, &self.waves, &self.ended, scoreboard, at, ordering, self.cu_mode);
             let missing = view.missing(&other, a.place == Place::Lds).unwrap_or(Missing::Order);
-            if missing == Missing::Order && self.is_atomic_store(step, &a, &other, ordering) {
+            if missing == Missing::Order && self.is_likely_atomic_store(step, &a, &other, ordering) {
                 continue;
             }
             let same = a.write
                 && was_write
                 && missing == Missing::Order
-                && values::unchanged(&a, done, &prepared.memory);
+                && values::leaves_memory_unchanged(&a, done, &prepared.memory);
             let copy = match missing {
-                Missing::Invalidate => self.copy(step, at, &a, &other, ordering),
+                Missing::Invalidate => self.find_cached_copy(step, at, &a, &other, ordering),
                 _ => None,
             };
             let race = report::Race { a: &a, other: &other, was_write, missing, same, copy };
             if let Some(finding) = self.report(step, &race, scoreboard, prepared, report) {
-                self.explained_by_swap(&a, &other, self.first + at as u32, finding, report);
+                self.demote_if_swapped(&a, &other, self.first + at as u32, finding, report);
             }
         }
         self.hits = hits;

@@ -1,8 +1,10 @@
-//! What each instruction does to the order of memory (LLVM AMDGPUUsage, *Memory Model gfx10-gfx11* and *Memory Model gfx12*).
+//! The memory-model properties of each instruction (LLVM AMDGPUUsage, *Memory Model gfx10-gfx11* and *Memory
+//! Model gfx12*).
 //!
-//! A global load may hit in the L0 cache of its compute unit. Waves of one workgroup run on two compute units unless the kernel is in
-//! CU mode, and waves of other workgroups behind other L1 caches too. A scalar load may hit in the scalar cache, which no store
-//! updates. An acquire therefore discards what these caches hold, or its loads ask for a scope that bypasses them.
+//! A global load may hit in the L0 cache of its compute unit. Unless the kernel runs in CU mode, the waves of
+//! one workgroup run on two compute units. Waves of other workgroups may, in addition, use other L1 caches. A
+//! scalar load may hit in the scalar cache, which no store updates. An acquire therefore invalidates these
+//! caches, or its loads have a scope that bypasses them.
 
 use super::polling;
 use wavesim_isa::arch::Arch;
@@ -10,66 +12,66 @@ use wavesim_isa::inst::Inst;
 use wavesim_machine::exec::effects::{Class, Effects, cache_scope};
 use wavesim_machine::exec::program::Program;
 
-/// Scopes, as RDNA 4 and CDNA number them.
+/// Workgroup scope, as RDNA 4 and CDNA number scopes.
 pub const WORKGROUP: u8 = 1;
-/// Waves of all workgroups.
+/// Device scope: the waves of all workgroups.
 pub const DEVICE: u8 = 2;
 
-/// A set of caches, as `invalidate_caches` of the pseudocode numbers them.
+/// A set of caches, numbered as in `invalidate_caches` of the pseudocode.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Caches(pub u8);
 
 impl Caches {
     /// The vector cache of a compute unit.
     pub const L0: Caches = Caches(1);
-    /// What lies between L0 caches and the device's cache.
+    /// The caches between the L0 caches and the device's L2 cache.
     pub const L1: Caches = Caches(2);
     /// The cache of scalar loads.
     pub const SCALAR: Caches = Caches(4);
-    /// How many there are.
+    /// The number of caches.
     pub const COUNT: usize = 3;
 
-    /// No cache is in it.
+    /// Returns whether the set is empty.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Caches that are in both.
+    /// Returns the intersection of two sets.
     pub fn and(self, other: Caches) -> Caches {
         Caches(self.0 & other.0)
     }
 
-    /// Caches that are in either.
+    /// Returns the union of two sets.
     pub fn or(self, other: Caches) -> Caches {
         Caches(self.0 | other.0)
     }
 
-    /// Their numbers.
+    /// Returns the numbers of the caches in the set.
     pub fn numbers(self) -> impl Iterator<Item = usize> {
         (0..Caches::COUNT).filter(move |n| self.0 >> n & 1 == 1)
     }
 }
 
-/// An instruction's part in the order of memory.
+/// The memory-model properties of an instruction.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Ordering {
-    /// Reads, changes and writes in one step.
+    /// Whether the instruction is an atomic read-modify-write.
     pub atomic: bool,
-    /// An atomic that stores only if it finds what it expects.
+    /// Whether the instruction is a compare-and-swap, which stores only if it finds the expected value.
     pub compares: bool,
-    /// As far as its accesses are coherent; GLC of RDNA 3 reaches the device.
+    /// The scope of the accesses' coherence; GLC of RDNA 3 means device scope or wider.
     pub scope: u8,
-    /// Plain stores have a scope too.
+    /// Whether plain stores have a scope, too.
     pub scoped: bool,
-    /// A load may read what these hold.
+    /// Caches in which the instruction's load may hit.
     pub hits: Caches,
-    /// Of the caches that it discards, its scope reaches these.
+    /// The caches that the instruction's scope covers; an invalidation affects only these.
     pub reaches: Caches,
-    /// A load of LDS that waits for another wave's store.
+    /// Whether the instruction is a load of LDS that polls for another wave's store.
     pub polls: bool,
 }
 
-/// By instruction.
+/// Returns the properties of each instruction.
 pub fn table(program: &Program, effects: &[Effects]) -> Vec<Ordering> {
     let polls = polling::loads(program, effects);
     let all = program.insts.iter().zip(effects).zip(polls);

@@ -1,6 +1,7 @@
-//! Loads of LDS between two barriers. Behind a barrier at which all waves of the workgroup have met, with nothing outstanding, all that
-//! was accessed before is ordered for all of them. Until something is stored, loads cannot race: they are only kept, in case that
-//! something is. Most are forgotten at the next barrier.
+//! Deferred recording of loads of LDS between two barriers. After a barrier at which all waves of the
+//! workgroup arrived with nothing outstanding, all earlier accesses are ordered for every wave. Until the
+//! next store, loads cannot race; they are only kept in a list, in case a store follows. Usually none does,
+//! and the next barrier drops the list.
 
 use super::super::shadow_memory::Record;
 use super::super::waits::Scoreboard;
@@ -11,27 +12,27 @@ use wavesim_engine::observe::Step;
 use wavesim_machine::exec::effects::Effects;
 use wavesim_machine::exec::watch::{Access, LdsLoads};
 
-/// Loads kept at most.
-const MOST: usize = 1 << 12;
+/// Maximum number of deferred loads.
+const MAX_ENTRIES: usize = 1 << 12;
 
-/// A load without a record in shadow memory.
-enum Kept {
+/// A load that is not yet recorded in shadow memory.
+enum Deferred {
     One(Access),
-    /// The next one of `lanes`.
+    /// The next load of [`Phase::lanes`].
     Lanes,
 }
 
-/// LDS since all waves have met.
+/// The accesses to LDS since the last barrier at which all waves arrived.
 #[derive(Default)]
 pub struct Phase {
-    /// Loads without a record in shadow memory, if nothing has been stored.
-    loads: Vec<(Kept, Record)>,
+    /// Loads that are not recorded in shadow memory, kept until the first store.
+    loads: Vec<(Deferred, Record)>,
     lanes: LdsLoads,
     stored: bool,
 }
 
 impl Phase {
-    /// Nothing has been accessed.
+    /// Begins a phase without accesses.
     #[inline]
     pub fn begin(&mut self) {
         self.loads.clear();
@@ -39,33 +40,34 @@ impl Phase {
         self.stored = false;
     }
 
-    /// Whether loads cannot race with anything.
+    /// Returns whether loads cannot race and can be deferred.
     #[inline(always)]
     pub fn is_open(&self) -> bool {
-        !self.stored && self.loads.len() < MOST
+        !self.stored && self.loads.len() < MAX_ENTRIES
     }
 
-    /// Keeps a load, if it cannot race with anything.
+    /// Defers a load if it cannot race. Returns whether it did.
     #[inline(always)]
-    pub fn keeps(&mut self, a: &Access, me: Record) -> bool {
+    pub fn try_defer(&mut self, a: &Access, me: Record) -> bool {
         let open = self.is_open();
         if open {
-            self.loads.push((Kept::One(*a), me));
+            self.loads.push((Deferred::One(*a), me));
         }
         open
     }
 
-    /// Keeps loads of lanes, which a phase that is open has room for.
+    /// Defers the loads of a wave's lanes. The phase must be open.
     #[inline(always)]
-    pub fn keep(&mut self, loads: &mut LdsLoads, me: Record) {
-        self.loads.extend((0..loads.len()).map(|_| (Kept::Lanes, me)));
+    pub fn defer_lanes(&mut self, loads: &mut LdsLoads, me: Record) {
+        self.loads.extend((0..loads.len()).map(|_| (Deferred::Lanes, me)));
         self.lanes.append(loads);
     }
 }
 
-/// Whether waves signal barriers without waiting there, or wait without having signalled, as those do that are no members of a named
-/// barrier: then what one has done before is not what all have.
-pub fn splits_barriers(effects: &[Effects]) -> bool {
+/// Returns whether a program splits barriers: it signals a barrier without waiting there, or waits without
+/// having signalled, as non-members of a named barrier do. Then the accesses of one wave before a barrier say
+/// nothing about those of the others.
+pub fn has_split_barriers(effects: &[Effects]) -> bool {
     let calls = |at: usize, bi| effects.get(at).is_some_and(|e| e.calls.contains(&bi));
     let signals = |at| calls(at, Control::BarrierSignal) || calls(at, Control::BarrierSignalIsFirst);
     let named = |at| calls(at, Control::BarrierInit) || calls(at, Control::BarrierJoin);
@@ -73,9 +75,10 @@ pub fn splits_barriers(effects: &[Effects]) -> bool {
 }
 
 impl Shadow {
-    /// A wave goes on behind a barrier. If it is the first, and all others wait there, a phase begins; whether one does.
+    /// Resumes a wave after a barrier. Begins a phase if this is the first wave to resume and all others wait
+    /// at the same barrier; returns whether it did.
     #[inline]
-    pub(super) fn meet(
+    pub(super) fn try_begin_phase(
         &mut self,
         step: &Step<'_>,
         at: usize,
@@ -83,8 +86,8 @@ impl Shadow {
         scoreboard: &Scoreboard,
     ) -> bool {
         let waits = |(other, wave): (usize, &WaveState)| other == at || wave.waiting == Some(barrier);
-        // Nobody has come to the next one.
-        let begins = !self.splits
+        // No wave has arrived at the next barrier yet.
+        let begins = !self.split_barriers
             && step.group.barrier(barrier).signals == 0
             && self.waves.iter().enumerate().all(waits)
             && (0..self.waves.len() as u32).all(|wave| !scoreboard.may_access_lds(wave));
@@ -94,24 +97,24 @@ impl Shadow {
         begins
     }
 
-    /// Something is stored to LDS: from here on, loads are compared, and those before have records.
+    /// Ends deferral at a store to LDS: earlier loads are recorded, and later ones are compared.
     #[inline]
-    pub(super) fn stores(&mut self, scoreboard: &Scoreboard) {
+    pub(super) fn end_deferral(&mut self, scoreboard: &Scoreboard) {
         self.phase.stored = true;
         self.record_loads(scoreboard);
     }
 
-    /// Records the loads that were kept: also where a wave acquires, as of two loads the later one would take the place of the earlier one
-    /// then.
+    /// Records the deferred loads. This is needed before a wave acquires, too: after the acquire, the later
+    /// of two loads would supersede the earlier one.
     #[inline]
     pub(super) fn record_loads(&mut self, scoreboard: &Scoreboard) {
         if !self.phase.loads.is_empty() {
-            self.record_kept(scoreboard);
+            self.record_deferred(scoreboard);
         }
     }
 
     #[inline(never)]
-    fn record_kept(&mut self, scoreboard: &Scoreboard) {
+    fn record_deferred(&mut self, scoreboard: &Scoreboard) {
         let mut loads = std::mem::take(&mut self.phase.loads);
         let mut lanes = std::mem::take(&mut self.phase.lanes);
         let mut accesses_of_lanes = lanes.accesses();
@@ -119,14 +122,14 @@ impl Shadow {
         for (load, me) in loads.drain(..) {
             let at = me.wave.wrapping_sub(self.first) as usize;
             let accesses = match load {
-                Kept::One(a) => vec![a],
-                Kept::Lanes => accesses_of_lanes.next().unwrap_or_default(),
+                Deferred::One(a) => vec![a],
+                Deferred::Lanes => accesses_of_lanes.next().unwrap_or_default(),
             };
             for a in &accesses {
                 self.record(at, Ordering::default(), a, me, scoreboard);
             }
         }
-        // They race with nothing.
+        // Deferred loads cannot race.
         self.hits.truncate(hits);
         drop(accesses_of_lanes);
         lanes.clear();

@@ -1,8 +1,9 @@
-//! Loads and stores that order nothing, which are most: recorded in few steps where no other wave has accessed their bytes.
+//! The fast path of plain loads and stores, which order nothing and are the most frequent: recording is short
+//! where no other wave has accessed the bytes.
 
 use super::super::report::Report;
 use super::super::shadow_memory::Record;
-use super::super::waits::{Retired, Scoreboard};
+use super::super::waits::{IssuedAccess, Scoreboard};
 use super::Shadow;
 use super::ordering::{Caches, Ordering};
 use super::view::view;
@@ -12,7 +13,7 @@ use wavesim_machine::exec::effects::{Class, Effects};
 use wavesim_machine::exec::watch::{Access, LdsLoads, Place};
 
 impl Shadow {
-    /// Whether an instruction only loads or only stores, and orders nothing.
+    /// Returns whether an instruction only loads or only stores, and orders nothing.
     pub fn is_plain(&self, at: usize, effects: &Effects) -> bool {
         let memory = matches!(effects.class, Class::Vmem | Class::Lds) && !effects.memory.is_empty();
         let ordering = self.orderings.get(at).copied().unwrap_or_default();
@@ -20,60 +21,61 @@ impl Shadow {
         memory && self.enabled && !orders && ordering.hits.and(Caches::SCALAR).is_empty()
     }
 
-    /// As [`Shadow::plain`], of accesses that no other wave can have to do with: to bytes that only this wave has accessed, and loads of LDS
-    /// of which nothing is stored between two barriers. `None` if there are others; what is recorded of them then is recorded once more.
+    /// Records accesses that cannot conflict with any other wave's: to bytes that only this wave has
+    /// accessed, and deferred loads of LDS. Otherwise the same as [`Shadow::record_plain`]. Returns `None` if any
+    /// access is of another kind; [`Shadow::record_plain`] then records all of them again.
     #[inline(always)]
-    pub fn alone(&mut self, wave: u32, pc: u32, accesses: &[Access]) -> Option<Retired> {
+    pub fn record_exclusive(&mut self, wave: u32, pc: u32, accesses: &[Access]) -> Option<IssuedAccess> {
         let at = wave as usize;
         let store = accesses.first().is_some_and(|a| a.write);
         let epoch = self.waves[at].epoch + store as u32;
         let me = Record { wave: self.first + wave, epoch, pc, ..Record::default() };
-        let alone = match accesses {
-            [a] => self.is_alone(a, me),
-            all => (0..all.len()).all(|n| repeats(all, n) || self.is_alone(&all[n], me)),
+        let exclusive = match accesses {
+            [a] => self.try_record_exclusive(a, me),
+            all => (0..all.len()).all(|n| is_repeated_load(all, n) || self.try_record_exclusive(&all[n], me)),
         };
-        if !alone {
+        if !exclusive {
             return None;
         }
         let state = &mut self.waves[at];
         state.accessed = epoch;
         state.epoch = epoch + store as u32;
-        Some(Retired { epoch, pc, store })
+        Some(IssuedAccess { epoch, pc, store })
     }
 
     #[inline(always)]
-    fn is_alone(&mut self, a: &Access, me: Record) -> bool {
+    fn try_record_exclusive(&mut self, a: &Access, me: Record) -> bool {
         match a.place {
-            Place::Lds => !a.write && self.phase.keeps(a, me),
-            _ => self.global.is_alone(a, me),
+            Place::Lds => !a.write && self.phase.try_defer(a, me),
+            _ => self.global.record_exclusive(a, me),
         }
     }
 
-    /// Whether loads of LDS may only be kept.
+    /// Returns whether loads of LDS can be deferred.
     #[inline(always)]
-    pub fn keeps_loads(&self) -> bool {
+    pub fn can_defer_loads(&self) -> bool {
         self.phase.is_open()
     }
 
-    /// Keeps a wave's loads of LDS.
+    /// Defers a wave's loads of LDS.
     #[inline(always)]
-    pub fn keep(&mut self, wave: u32, pc: u32, loads: &mut LdsLoads) -> Retired {
+    pub fn defer_loads(&mut self, wave: u32, pc: u32, loads: &mut LdsLoads) -> IssuedAccess {
         let state = &mut self.waves[wave as usize];
         let epoch = state.epoch;
         state.accessed = epoch;
-        self.phase.keep(loads, Record { wave: self.first + wave, epoch, pc, ..Record::default() });
-        Retired { epoch, pc, store: false }
+        self.phase.defer_lanes(loads, Record { wave: self.first + wave, epoch, pc, ..Record::default() });
+        IssuedAccess { epoch, pc, store: false }
     }
 
-    /// As [`Shadow::after`], for a plain instruction whose accesses are all inside.
-    pub fn plain(
+    /// Does the work of [`Shadow::after`] for a plain instruction whose accesses are all in bounds.
+    pub fn record_plain(
         &mut self,
         step: &Step<'_>,
         done: &Done<'_>,
         scoreboard: &Scoreboard,
         prepared: &Prepared,
         report: &mut Report,
-    ) -> Retired {
+    ) -> IssuedAccess {
         let at = step.wave.id as usize;
         let store = done.accesses.first().is_some_and(|a| a.write);
         let wave = &mut self.waves[at];
@@ -83,20 +85,20 @@ impl Shadow {
         let pc = step.pc as u32;
         let me = Record { wave: self.first + at as u32, epoch, pc, ..Record::default() };
         for (n, a) in done.accesses.iter().enumerate() {
-            if repeats(done.accesses, n) {
+            if is_repeated_load(done.accesses, n) {
                 continue;
             }
-            if a.place == Place::Lds || !self.global.is_alone(a, me) {
+            if a.place == Place::Lds || !self.global.record_exclusive(a, me) {
                 self.compare(at, self.orderings[step.index], a, me, scoreboard);
             }
         }
         if !self.global.superseded.is_empty() {
-            self.keep_copies(me.wave);
+            self.record_cached_copies(me.wave);
         }
         if !self.hits.is_empty() {
-            self.races(step, done, self.orderings[step.index], scoreboard, prepared, report);
+            self.report_races(step, done, self.orderings[step.index], scoreboard, prepared, report);
         }
-        Retired { epoch, pc, store }
+        IssuedAccess { epoch, pc, store }
     }
 
     /// Compares an access with earlier ones to its bytes, and records it.
@@ -111,8 +113,8 @@ impl Shadow {
     ) {
         if a.place == Place::Lds {
             if a.write {
-                self.stores(scoreboard);
-            } else if self.phase.keeps(a, me) {
+                self.end_deferral(scoreboard);
+            } else if self.phase.try_defer(a, me) {
                 return;
             }
         }
@@ -130,30 +132,31 @@ impl Shadow {
     ) {
         let lds = a.place == Place::Lds;
         let (first, waves, ended, cu_mode) = (self.first, &self.waves, &self.ended, self.cu_mode);
-        // Made where it is needed: most accesses are alone with their bytes.
+        // Created lazily: most accesses are to bytes that no other wave has accessed.
         let view = || view(first, waves, ended, scoreboard, at, ordering, cu_mode);
         let ordered = |r: &Record| view().missing(r, lds).is_none();
         let shadow = if lds { &mut self.lds } else { &mut self.global };
-        // Of global memory, what stores take the place of is kept.
-        if a.write && !lds || !shadow.passes(a, me, ordered) {
+        // In global memory, the loads that a store supersedes are kept.
+        if a.write && !lds || !shadow.record_if_ordered(a, me, ordered) {
             shadow.access(a.address, a, me, ordered, &mut self.hits);
         }
     }
 }
 
-/// Half of the lanes of a wave of 32: those of a matrix's other half often load the same bytes.
+/// Half of the lanes of a wave of 32: in matrix code, the two halves often load the same bytes.
 const HALF: usize = 16;
 
-/// Whether access `n` is a load of what other lanes have just loaded, which stand for it.
+/// Returns whether access `n` repeats a load that other lanes of the instruction have just made. The earlier
+/// load then represents both.
 #[inline(always)]
-pub(super) fn repeats(accesses: &[Access], n: usize) -> bool {
+pub(super) fn is_repeated_load(accesses: &[Access], n: usize) -> bool {
     let a = &accesses[n];
-    let like = |back: usize| match n.checked_sub(back).map(|k| &accesses[k]) {
+    let repeats = |back: usize| match n.checked_sub(back).map(|k| &accesses[k]) {
         Some(before) => {
             (before.address, before.stride, before.lanes) == (a.address, a.stride, a.lanes)
                 && (before.place, before.size_bytes, before.write) == (a.place, a.size_bytes, a.write)
         }
         None => false,
     };
-    !a.write && (like(1) || like(HALF))
+    !a.write && (repeats(1) || repeats(HALF))
 }

@@ -1,5 +1,6 @@
-//! Loads of LDS that poll. LDS has no coherence bits: an atomic load is a plain one there. What shows that a load expects another wave's
-//! store is a loop that loads the same address again and again, and stores nothing that others see.
+//! Detection of loads of LDS that poll. LDS instructions have no coherence bits: an atomic load of LDS is
+//! encoded as a plain one. A load is taken to poll for another wave's store if a loop repeats it at the same
+//! address and has no side effects that other waves can observe.
 
 use isa_spec::tables::Role;
 use std::collections::HashSet;
@@ -8,10 +9,10 @@ use wavesim_isa::inst::Inst;
 use wavesim_machine::exec::effects::{Class, Effects, File};
 use wavesim_machine::exec::program::Program;
 
-/// Instructions that are followed back to see that an address stays the same.
-const DEEPEST: u32 = 8;
+/// Maximum depth of the backward search that shows that an address is loop-invariant.
+const MAX_DEPTH: u32 = 8;
 
-/// By instruction: it loads from LDS in a loop that waits for another wave's store.
+/// Returns, for each instruction, whether it loads from LDS in a loop that polls for another wave's store.
 pub fn loads(program: &Program, effects: &[Effects]) -> Vec<bool> {
     let mut out = vec![false; effects.len()];
     let is_load = |at: usize| effects[at].class == Class::Lds && effects[at].returns && !effects[at].atomic;
@@ -21,13 +22,13 @@ pub fn loads(program: &Program, effects: &[Effects]) -> Vec<bool> {
     let graph = Graph::new(program, effects);
     for (from, to) in graph.back_edges() {
         let body = graph.natural_loop(from, to);
-        if body.iter().any(|&at| is_seen(&effects[at])) {
+        if body.iter().any(|&at| is_observable(&effects[at])) {
             continue;
         }
         for &at in body.iter().filter(|&&at| is_load(at)) {
             let mut address = effects[at].reads.iter().filter(|r| r.file == File::Vgpr);
             out[at] |= address.all(|r| {
-                let kept = |register| graph.is_same(at, (r.file, register), &body, DEEPEST);
+                let kept = |register| graph.is_invariant(at, (r.file, register), &body, MAX_DEPTH);
                 r.relative.is_none() && (r.first..r.first + r.count).all(kept)
             });
         }
@@ -35,8 +36,8 @@ pub fn loads(program: &Program, effects: &[Effects]) -> Vec<bool> {
     out
 }
 
-/// Whether other waves can see what an instruction does, or where it jumps is unknown.
-fn is_seen(effects: &Effects) -> bool {
+/// Returns whether other waves can observe the effects of an instruction, or its jump target is unknown.
+fn is_observable(effects: &Effects) -> bool {
     match effects.class {
         Class::Lds | Class::Vmem | Class::Flat => {
             effects.atomic || !effects.returns && !effects.memory.is_empty()
@@ -52,10 +53,10 @@ fn is_hint(effects: &Effects) -> bool {
 
 struct Graph<'g> {
     effects: &'g [Effects],
-    /// By instruction.
+    /// Successors of each instruction.
     next: Vec<Vec<usize>>,
     before: Vec<Vec<usize>>,
-    /// Of accesses to scratch: the offset in the instruction.
+    /// By instruction: the immediate offset of an access to scratch.
     offsets: Vec<Option<i64>>,
 }
 
@@ -78,14 +79,14 @@ impl<'g> Graph<'g> {
             if branches && let Some(words) = print::branch_words(inst, &options) {
                 edge(after.wrapping_add_signed(4 * words));
             }
-            // One without a condition goes on nowhere else.
+            // An unconditional branch does not fall through.
             if !(ends(e) || branches && e.reads.is_empty()) {
                 edge(after);
             }
         }
         let offset = |(inst, e): (&Inst, &Effects)| {
             let field = |name| inst.field(program.arch.table(), name);
-            // Negative ones are rare, and need not be distinguished.
+            // Negative offsets are rare; treating them as unknown is sufficient.
             let offset = field("OFFSET").or_else(|| field("IOFFSET")).filter(|offset| *offset < 1 << 12);
             offset.filter(|_| e.class == Class::Scratch).map(i64::from)
         };
@@ -93,7 +94,8 @@ impl<'g> Graph<'g> {
         Graph { effects, next, before, offsets }
     }
 
-    /// Branches to an instruction from which they are reached.
+    /// Returns the back edges of a depth-first search: branches to an instruction from which they are
+    /// reached.
     fn back_edges(&self) -> Vec<(usize, usize)> {
         let count = self.next.len();
         let (mut found, mut seen, mut open) = (Vec::new(), vec![false; count], vec![false; count]);
@@ -122,7 +124,8 @@ impl<'g> Graph<'g> {
         found
     }
 
-    /// What reaches `from` without passing `to`, and these two.
+    /// Returns the natural loop of a back edge: `from`, `to`, and all instructions that reach `from` without
+    /// passing `to`.
     fn natural_loop(&self, from: usize, to: usize) -> HashSet<usize> {
         let mut body = HashSet::from([to, from]);
         let mut rest = vec![from];
@@ -135,8 +138,9 @@ impl<'g> Graph<'g> {
         body
     }
 
-    /// Whether a load from scratch brings the same in every round of a loop: from one address, to which the loop does not store.
-    fn is_kept(&self, load: usize, body: &HashSet<usize>, depth: u32) -> bool {
+    /// Returns whether a load from scratch is loop-invariant: it loads from one address, and the loop does
+    /// not store there.
+    fn is_invariant_load(&self, load: usize, body: &HashSet<usize>, depth: u32) -> bool {
         let Some((base, bytes)) = self.slot(load) else { return false };
         let stores =
             body.iter().filter(|&&at| self.effects[at].class == Class::Scratch && !self.effects[at].returns);
@@ -146,10 +150,11 @@ impl<'g> Graph<'g> {
             })
         };
         stores.into_iter().all(apart)
-            && base.is_none_or(|base| self.is_same(load, (File::Sgpr, base), body, depth - 1))
+            && base.is_none_or(|base| self.is_invariant(load, (File::Sgpr, base), body, depth - 1))
     }
 
-    /// Which bytes an access to scratch is of, from the address in a scalar register on; `None` if a VGPR is part of the address.
+    /// Returns the bytes that an access to scratch covers, relative to the base address in a scalar register.
+    /// Returns `None` if a VGPR is part of the address.
     fn slot(&self, at: usize) -> Option<(Option<u16>, std::ops::Range<i64>)> {
         let e = &self.effects[at];
         let mut base = None;
@@ -166,8 +171,8 @@ impl<'g> Graph<'g> {
         Some((base, offset..offset + len))
     }
 
-    /// Whether a register has one value in front of an instruction in every round of a loop.
-    fn is_same(&self, at: usize, register: (File, u16), body: &HashSet<usize>, depth: u32) -> bool {
+    /// Returns whether a register has the same value before an instruction in every iteration of a loop.
+    fn is_invariant(&self, at: usize, register: (File, u16), body: &HashSet<usize>, depth: u32) -> bool {
         let writes = |at: usize| {
             self.effects[at].writes.iter().any(|w| {
                 w.file == register.0
@@ -177,7 +182,7 @@ impl<'g> Graph<'g> {
         if !body.iter().any(|&at| writes(at)) {
             return true;
         }
-        // The last write in front of it, in straight code.
+        // Find the last write before the instruction in straight-line code.
         let mut here = at;
         loop {
             let [earlier] = self.before[here][..] else { return false };
@@ -191,13 +196,13 @@ impl<'g> Graph<'g> {
         }
         let e = &self.effects[here];
         if depth > 0 && e.class == Class::Scratch && e.returns {
-            return self.is_kept(here, body, depth);
+            return self.is_invariant_load(here, body, depth);
         }
         let state = |r: &&wavesim_machine::exec::effects::Use| r.role != Role::State;
         depth > 0
             && matches!(e.class, Class::Valu | Class::Salu)
             && e.reads.iter().filter(state).all(|r| {
-                let same = |register| self.is_same(here, (r.file, register), body, depth - 1);
+                let same = |register| self.is_invariant(here, (r.file, register), body, depth - 1);
                 r.relative.is_none() && (r.first..r.first + r.count).all(same)
             })
     }

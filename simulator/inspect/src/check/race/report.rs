@@ -1,4 +1,4 @@
-//! Races and accesses that come too late, as findings.
+//! Findings for races and for accesses that are not visible in time.
 
 use super::super::Check;
 use super::super::report::{Finding, Report, Site, access_name, describe};
@@ -11,32 +11,32 @@ use wavesim_engine::observe::Step;
 use wavesim_loader::prepared::Prepared;
 use wavesim_machine::exec::watch::{Access, Place};
 
-/// Why the race of a plain load with a compare-and-swap is a note.
-pub const EXPECTED_VALUE: &str = "the value is what a compare-and-swap of this wave expects to find: an old one is compared and loaded again";
+/// Explains why the race of a plain load with a compare-and-swap is a note.
+pub const CAS_EXPLANATION: &str = "the value is only the expected value of a compare-and-swap of this wave: if it is stale, the swap fails and the load is repeated";
 
-/// An access, and an earlier one of another wave that it meets.
+/// Two conflicting accesses of different waves.
 pub struct Race<'r> {
     /// The later access.
     pub a: &'r Access,
     /// The earlier one.
     pub other: &'r Record,
-    /// The earlier one is a store.
+    /// Whether the earlier access is a store.
     pub was_write: bool,
-    /// What would have ordered them.
+    /// The ordering that is missing.
     pub missing: Missing,
-    /// Both store the same value.
+    /// Whether both store the same value.
     pub same: bool,
-    /// The load that has left older bytes in a cache.
+    /// The load that left stale bytes in a cache.
     pub copy: Option<Record>,
 }
 
-/// Of one instruction or two, quoted.
+/// Returns the verb form for one or two quoted instructions.
 fn verb(instructions: &str) -> &'static str {
     if instructions.contains("` and `") { "are" } else { "is" }
 }
 
 impl Shadow {
-    /// A wave by its number, as seen from the workgroup that runs.
+    /// Returns the description of a wave, given by its number, relative to the running workgroup.
     fn wave_name(&self, step: &Step<'_>, wave: u32) -> String {
         let ([x, y, z], index) = self.coordinates(wave);
         match [x, y, z] == step.wave.workgroup {
@@ -45,12 +45,12 @@ impl Shadow {
         }
     }
 
-    /// The workgroup of a wave, and the wave's index there.
+    /// Returns the workgroup of a wave, and the wave's index in it.
     fn coordinates(&self, wave: u32) -> ([u32; 3], u32) {
         (self.groups[((wave - 1) / self.waves_per_group) as usize], (wave - 1) % self.waves_per_group)
     }
 
-    /// Reports that a scalar load may miss what its own wave has stored.
+    /// Reports a scalar load that may miss a store of its own wave.
     #[allow(clippy::too_many_arguments)]
     pub(super) fn report_own_store(
         &self,
@@ -86,7 +86,7 @@ impl Shadow {
         );
     }
 
-    /// Reports a race; gives the number of a new finding that a compare-and-swap could explain.
+    /// Reports a race. Returns the number of a new finding that a compare-and-swap could explain.
     pub(super) fn report(
         &self,
         step: &Step<'_>,
@@ -130,7 +130,7 @@ impl Shadow {
         let (message, hint) = match missing {
             Missing::Order if same => (
                 format!(
-                    "{name} of {what} stores what an {role} of {whose} has stored: the order makes no difference"
+                    "{name} of {what} stores the same value as an {role} of {whose}: the result does not depend on the order"
                 ),
                 None,
             ),
@@ -204,7 +204,7 @@ impl Shadow {
         let note = same || missing == Missing::Invalidate && copy.is_none();
         let finding = if note { finding.note() } else { finding };
         let number = report.add(finding);
-        // One of the two is a plain load, the other an atomic.
+        // A compare-and-swap can explain the race of a plain load with an atomic.
         let mine = self.orderings[step.index].atomic;
         let plain_load = if a.write { !was_write && !other.atomic } else { !mine };
         let atomic = if a.write { mine } else { other_atomic };

@@ -1,4 +1,4 @@
-//! Loads that caches may answer with older bytes.
+//! Loads that may return stale bytes from a cache.
 
 use super::super::report::Report;
 use super::super::shadow_memory::Record;
@@ -10,9 +10,10 @@ use wavesim_loader::prepared::Prepared;
 use wavesim_machine::exec::watch::{Access, Place};
 
 impl Shadow {
-    /// Reports scalar loads of what vector stores of the same wave have stored: the scalar cache does not see them.
+    /// Reports scalar loads of bytes that vector stores of the same wave have written: stores do not reach
+    /// the scalar cache.
     #[cold]
-    pub(super) fn own_stores(
+    pub(super) fn check_own_stores(
         &self,
         step: &Step<'_>,
         done: &Done<'_>,
@@ -21,31 +22,33 @@ impl Shadow {
         prepared: &Prepared,
     ) {
         let at = step.wave.id;
-        let discarded = self.waves[at as usize].discards.epochs[Caches::SCALAR.numbers().next().unwrap_or(0)];
+        let arrival_invalidations =
+            self.waves[at as usize].invalidations.epochs[Caches::SCALAR.numbers().next().unwrap_or(0)];
         let loads = done.accesses.iter().filter(|a| !a.write && !a.outside && a.place == Place::Global);
         for dword in loads.flat_map(|a| (a.address & !3..a.address + a.len_bytes()).step_by(4)) {
             let cell = self.global.cell(dword);
-            let mine = cell.writes.iter().find(|r| r.wave == self.first + at && r.pc != step.pc as u32);
-            let Some(store) = mine else { continue };
+            let own_store = cell.writes.iter().find(|r| r.wave == self.first + at && r.pc != step.pc as u32);
+            let Some(store) = own_store else { continue };
             let waited = !scoreboard.is_outstanding(at, store.epoch, store.pc);
-            if store.epoch >= discarded || !waited {
+            if store.epoch >= arrival_invalidations || !waited {
                 self.report_own_store(step, dword, store, waited, scoreboard, prepared, report);
                 return;
             }
         }
     }
 
-    /// Loads that came before a store of `writer`, by other waves.
+    /// Keeps the loads by other waves that a store of `writer` has superseded.
     #[cold]
-    pub(super) fn keep_copies(&mut self, writer: u32) {
+    pub(super) fn record_cached_copies(&mut self, writer: u32) {
         for (dword, reads) in self.global.superseded.drain(..) {
             let reads = reads.into_iter().filter(|r| r.wave != 0 && r.wave != writer && !r.atomic);
-            self.copies.insert(dword, reads.collect());
+            self.cached_copies.insert(dword, reads.collect());
         }
     }
 
-    /// A load before `store` that may have left the older bytes in a cache of the wave, where it would now find them.
-    pub(super) fn copy(
+    /// Returns a load preceding `store` that may have left the older bytes in a cache in which the wave's
+    /// present load may hit.
+    pub(super) fn find_cached_copy(
         &self,
         step: &Step<'_>,
         at: usize,
@@ -53,25 +56,25 @@ impl Shadow {
         store: &Record,
         ordering: Ordering,
     ) -> Option<Record> {
-        let mine = &self.waves[at].discards;
+        let mine = &self.waves[at].invalidations;
         let local = store.wave.wrapping_sub(self.first) < self.waves.len() as u32;
-        // What is discarded since the store was acquired is no longer there, whoever loaded it.
-        let old = |n: &usize| mine.clocks[*n].of(self.first, store.wave) < store.epoch;
+        // An invalidation since the acquire of the store has dropped the copy, whichever wave loaded it.
+        let not_invalidated = |n: &usize| mine.clocks[*n].epoch_of(self.first, store.wave) < store.epoch;
         let reach = if local { ordering.hits.and(Caches::L0.or(Caches::SCALAR)) } else { ordering.hits };
         let holds = |r: &&Record| {
             // The stores of a wave update its own cache.
             if r.wave == store.wave {
                 return false;
             }
-            let discards = match self.waves.get(r.wave.wrapping_sub(self.first) as usize) {
-                Some(wave) => Some(&wave.discards),
-                None => self.ended.get(&r.wave).map(|w| &w.discards),
+            let invalidations = match self.waves.get(r.wave.wrapping_sub(self.first) as usize) {
+                Some(wave) => Some(&wave.invalidations),
+                None => self.ended.get(&r.wave).map(|w| &w.invalidations),
             };
             let loaded = step.program.inst_at(r.pc as u64).map_or(Caches(0), |i| self.orderings[i].hits);
-            let kept = |n: &usize| discards.is_none_or(|d| r.epoch >= d.epochs[*n]);
-            reach.and(loaded).numbers().any(|n| old(&n) && kept(&n))
+            let kept = |n: &usize| invalidations.is_none_or(|d| r.epoch >= d.epochs[*n]);
+            reach.and(loaded).numbers().any(|n| not_invalidated(&n) && kept(&n))
         };
         let dwords = (a.address & !3..a.address + a.size_bytes as u64).step_by(4);
-        dwords.filter_map(|dword| self.copies.get(&dword)).flatten().find(holds).copied()
+        dwords.filter_map(|dword| self.cached_copies.get(&dword)).flatten().find(holds).copied()
     }
 }

@@ -1,4 +1,5 @@
-//! How accesses order waves: what atomics, coherent loads and polling loads release and acquire.
+//! Synchronisation through memory: the acquire and release effects of atomics, coherent loads and polling
+//! loads.
 
 use super::super::report::Report;
 use super::super::shadow_memory::Record;
@@ -12,9 +13,9 @@ use wavesim_machine::exec::effects::Effects;
 use wavesim_machine::exec::watch::{Access, Place};
 
 impl Shadow {
-    /// Whether a plain store is likely an atomic one, which has no mark of its own: another wave has polled there, or this wave holds a lock
-    /// that it now gives back.
-    pub(super) fn is_atomic_store(
+    /// Returns whether a plain store is likely an atomic one, whose encoding is no different: another wave
+    /// has polled the dword, or this wave holds a lock there and releases it.
+    pub(super) fn is_likely_atomic_store(
         &self,
         step: &Step<'_>,
         a: &Access,
@@ -29,7 +30,7 @@ impl Shadow {
         !earlier.is_some_and(|o| o.atomic) || self.swaps.acquired.contains(&(self.first + step.wave.id, key))
     }
 
-    /// Atomics and coherent loads acquire and release at their addresses.
+    /// Applies the acquire and release effects of an instruction at the addresses of its accesses.
     pub(super) fn synchronise(
         &mut self,
         at: usize,
@@ -62,7 +63,7 @@ impl Shadow {
             if ordering.compares {
                 self.swaps.done.insert((wave, key));
                 for finding in self.swaps.candidates.remove(&(wave, key)).into_iter().flatten() {
-                    report.demote(finding, report::EXPECTED_VALUE);
+                    report.demote(finding, report::CAS_EXPLANATION);
                 }
             }
         }
@@ -74,8 +75,8 @@ impl Shadow {
         }
         let first = self.first;
         let wave = &self.waves[at];
-        // Everything so far and the atomic itself, which gets this epoch.
-        let mut release = VectorClock { own: Vec::new(), foreign: wave.vector.numbered(first) };
+        // The release covers everything so far and the atomic itself, which gets this epoch.
+        let mut release = VectorClock { own: Vec::new(), foreign: wave.vector.by_wave_number(first) };
         release.foreign.insert(first + at as u32, wave.epoch + 1);
         let release = Arc::new(release);
         for a in accesses.iter().filter(|a| a.write) {
@@ -90,7 +91,8 @@ impl Shadow {
         }
     }
 
-    /// A load that asks for coherence acquires what the last writers did before they stored, if it reaches as far as they are.
+    /// Acquires the clocks of the last writers of a dword for a coherent load, as far as its scope covers the
+    /// writers. Returns whether the wave's clock changed.
     pub(super) fn acquire_from_writers(&mut self, at: usize, (lds, dword): Key, ordering: Ordering) -> bool {
         let me = self.first + at as u32;
         let cell = if lds { self.lds.cell(dword) } else { self.global.cell(dword) };
@@ -102,7 +104,7 @@ impl Shadow {
             }
             let mut clock = match self.history(r.wave, r.epoch) {
                 Some(before) => {
-                    before.numbered((r.wave - 1) / self.waves_per_group * self.waves_per_group + 1)
+                    before.by_wave_number((r.wave - 1) / self.waves_per_group * self.waves_per_group + 1)
                 }
                 None => BTreeMap::new(),
             };
@@ -112,21 +114,23 @@ impl Shadow {
         changed
     }
 
-    /// Whether the scope of a store reaches other workgroups, where stores have one.
+    /// Returns whether a store releases to other workgroups. Where stores have a scope, it must be device
+    /// scope or wider.
     pub(super) fn releases_to_all(&self, store: &Record) -> bool {
         let store = self.index.binary_search(&store.pc).ok().map(|at| self.orderings[at]);
         store.is_none_or(|o| !o.scoped || o.atomic || o.scope >= ordering::DEVICE)
     }
 
-    /// Takes over epochs by wave number; true if any was newer. A load whose scope is narrower than the device's acquires nothing of other
-    /// workgroups; atomics are executed where all see them.
+    /// Joins epochs, given by wave number, into a wave's clock; returns whether any was newer. A load of less
+    /// than device scope acquires nothing from other workgroups. Atomics execute in a cache that all waves
+    /// share.
     pub(super) fn acquire(&mut self, at: usize, numbers: &BTreeMap<u32, u32>, ordering: Ordering) -> bool {
         let (first, waves) = (self.first, self.waves.len() as u32);
-        let everything = ordering.atomic || ordering.scope >= ordering::DEVICE;
-        self.waves[at].acquire(numbers, first, waves, at, everything)
+        let include_foreign = ordering.atomic || ordering.scope >= ordering::DEVICE;
+        self.waves[at].acquire(numbers, first, waves, at, include_foreign)
     }
 
-    /// A wave's vector clock at one of its epochs.
+    /// Returns a wave's vector clock at one of its epochs.
     pub(super) fn history(&self, wave: u32, epoch: u32) -> Option<&Arc<VectorClock>> {
         let list = match wave.checked_sub(self.first).and_then(|at| self.waves.get(at as usize)) {
             Some(running) => &running.history,
@@ -136,9 +140,9 @@ impl Shadow {
         Some(&list[at].1)
     }
 
-    /// A plain load that races with an atomic is harmless if its wave then compares and swaps there: so do compilers' loops of atomics that
-    /// the hardware does not have.
-    pub(super) fn explained_by_swap(
+    /// Demotes the race of a plain load with an atomic if the loading wave then performs a compare-and-swap
+    /// on the dword. Compilers expand atomics that the hardware lacks to such loops.
+    pub(super) fn demote_if_swapped(
         &mut self,
         a: &Access,
         other: &Record,
@@ -149,7 +153,7 @@ impl Shadow {
         let key = (a.place == Place::Lds, a.address & !3);
         let loader = if a.write { other.wave } else { me };
         if self.swaps.done.contains(&(loader, key)) {
-            report.demote(finding, report::EXPECTED_VALUE);
+            report.demote(finding, report::CAS_EXPLANATION);
         } else {
             self.swaps.candidates.entry((loader, key)).or_default().push(finding);
         }
@@ -157,16 +161,16 @@ impl Shadow {
 }
 
 impl WaveState {
-    pub(super) fn discard(&mut self, caches: Caches) {
-        // Loads before and after it have different epochs.
+    pub(super) fn invalidate(&mut self, caches: Caches) {
+        // Loads before and after the invalidation have different epochs.
         self.epoch += 1;
         for cache in caches.numbers() {
-            self.discards.clocks[cache] = self.vector.clone();
-            self.discards.epochs[cache] = self.epoch;
+            self.invalidations.clocks[cache] = self.vector.clone();
+            self.invalidations.epochs[cache] = self.epoch;
         }
     }
 
-    /// What it has acquired since its clock was `before` came through LDS.
+    /// Records the epochs acquired since the wave's clock was `before` as acquired through LDS.
     pub(super) fn acquired_through_lds(&mut self, before: &VectorClock) {
         self.through_lds.resize(self.vector.own.len(), 0);
         for ((through, now), before) in self.through_lds.iter_mut().zip(&self.vector.own).zip(&before.own) {
@@ -184,14 +188,14 @@ impl WaveState {
         }
     }
 
-    /// Takes over epochs by wave number, those of other workgroups only if `everything`.
+    /// Joins epochs by wave number, those of other workgroups only if `include_foreign`.
     pub(super) fn acquire(
         &mut self,
         numbers: &BTreeMap<u32, u32>,
         first: u32,
         waves: u32,
         at: usize,
-        everything: bool,
+        include_foreign: bool,
     ) -> bool {
         let mut changed = false;
         for (&wave, &epoch) in numbers {
@@ -199,7 +203,7 @@ impl WaveState {
             let have = match own {
                 Some(k) if k as usize == at => continue,
                 Some(k) => self.vector.own[k as usize],
-                None if !everything => continue,
+                None if !include_foreign => continue,
                 None => self.vector.foreign.get(&wave).copied().unwrap_or(0),
             };
             if epoch <= have {

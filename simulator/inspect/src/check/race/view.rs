@@ -1,46 +1,48 @@
-//! What a wave sees of earlier accesses: whether they happened before, are complete, and are not hidden by what a cache holds.
+//! Visibility of earlier accesses to a wave: whether they happened before, have completed, and are not hidden
+//! by stale cache contents.
 
 use super::super::shadow_memory::Record;
 use super::super::waits::Scoreboard;
 use super::clock::VectorClock;
 use super::ordering::{Caches, Ordering};
-use super::{Discards, Ended, WaveState};
+use super::{EndedWave, Invalidations, WaveState};
 use std::collections::HashMap;
 
-/// What an access is compared by: who happened before it, and whether that is complete and seen.
+/// The state against which an earlier access is tested.
 pub(super) struct View<'v> {
     first: u32,
     waves: &'v [WaveState],
-    ended: &'v HashMap<u32, Ended>,
+    ended: &'v HashMap<u32, EndedWave>,
     scoreboard: &'v Scoreboard,
     vector: &'v VectorClock,
-    /// Caches that a load may hit in, and since which clocks they hold nothing older.
+    /// Caches in which the load may hit.
     hits: Caches,
-    discards: &'v Discards,
+    invalidations: &'v Invalidations,
     through_lds: &'v [u32],
     cu_mode: bool,
 }
 
-/// Why an earlier access does not count as done.
+/// The reason why an earlier access is not visible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Missing {
-    /// Nothing orders the two.
+    /// Happens-before does not order the two accesses.
     Order,
-    /// It was outstanding when its wave released it.
+    /// The access was still outstanding when its wave performed the release.
     Wait,
-    /// The load may hit in a cache that holds older bytes.
+    /// The load may hit in a cache that holds stale bytes.
     Invalidate,
 }
 
 impl View<'_> {
-    /// Of an earlier access in LDS or in global memory; `None`: it is done and seen.
+    /// Returns what is missing for an earlier access to LDS or global memory to be visible; `None` if it is
+    /// visible.
     #[inline(always)]
     pub(super) fn missing(&self, r: &Record, lds: bool) -> Option<Missing> {
-        let clock = self.vector.of(self.first, r.wave);
+        let clock = self.vector.epoch_of(self.first, r.wave);
         if clock < r.epoch {
             return Some(Missing::Order);
         }
-        // Whoever acquires through the access itself sees it.
+        // A wave that acquires through the access itself sees it.
         if clock == r.epoch {
             return None;
         }
@@ -54,48 +56,50 @@ impl View<'_> {
                 if lds && self.through_lds.get(index).is_some_and(|&epoch| epoch > r.epoch) {
                     return None;
                 }
-                let quiet = wave.late.is_empty() && self.scoreboard.is_idle(index as u32);
-                if !quiet
+                let nothing_late = wave.late.is_empty() && self.scoreboard.is_idle(index as u32);
+                if !nothing_late
                     && (wave.late.incomplete(r.epoch, r.pc, clock)
                         || self.scoreboard.is_outstanding(index as u32, r.epoch, r.pc))
                 {
                     return Some(Missing::Wait);
                 }
-                let own = self.hits.and(Caches::L0.or(Caches::SCALAR));
-                (!lds && !own.is_empty() && !self.stale(r, own).is_empty()).then_some(Missing::Invalidate)
+                let in_group = self.hits.and(Caches::L0.or(Caches::SCALAR));
+                (!lds && !in_group.is_empty() && !self.stale(r, in_group).is_empty())
+                    .then_some(Missing::Invalidate)
             }
-            None => self.missing_of_other_group(r, clock),
+            None => self.missing_for_other_group(r, clock),
         }
     }
 
     #[inline(never)]
-    pub(super) fn missing_of_other_group(&self, r: &Record, clock: u32) -> Option<Missing> {
+    pub(super) fn missing_for_other_group(&self, r: &Record, clock: u32) -> Option<Missing> {
         if self.ended.get(&r.wave).is_some_and(|w| w.late.incomplete(r.epoch, r.pc, clock)) {
             return Some(Missing::Wait);
         }
-        // Scalar loads miss into L1 too.
-        let behind = if self.hits.is_empty() { self.hits } else { self.hits.or(Caches::L1) };
-        (!self.stale(r, behind).is_empty()).then_some(Missing::Invalidate)
+        // Scalar loads miss into L1, too.
+        let beyond_group = if self.hits.is_empty() { self.hits } else { self.hits.or(Caches::L1) };
+        (!self.stale(r, beyond_group).is_empty()).then_some(Missing::Invalidate)
     }
 
-    /// Of some caches, those that the wave has not discarded since it knows of a store.
+    /// Returns those of some caches that the wave has not invalidated since it acquired a store.
     pub(super) fn stale(&self, r: &Record, caches: Caches) -> Caches {
-        let old = |n: &usize| self.discards.clocks[*n].of(self.first, r.wave) < r.epoch;
-        Caches(caches.numbers().filter(old).fold(0, |all, n| all | 1 << n))
+        let not_invalidated =
+            |n: &usize| self.invalidations.clocks[*n].epoch_of(self.first, r.wave) < r.epoch;
+        Caches(caches.numbers().filter(not_invalidated).fold(0, |all, n| all | 1 << n))
     }
 }
 
-/// What wave `at` sees.
+/// Returns the view of wave `at`.
 #[inline(always)]
 pub(super) fn view<'v>(
     first: u32,
     waves: &'v [WaveState],
-    ended: &'v HashMap<u32, Ended>,
+    ended: &'v HashMap<u32, EndedWave>,
     scoreboard: &'v Scoreboard,
     at: usize,
     ordering: Ordering,
     cu_mode: bool,
 ) -> View<'v> {
-    let WaveState { vector, discards, through_lds, .. } = &waves[at];
-    View { first, waves, ended, scoreboard, vector, hits: ordering.hits, discards, through_lds, cu_mode }
+    let WaveState { vector, invalidations, through_lds, .. } = &waves[at];
+    View { first, waves, ended, scoreboard, vector, hits: ordering.hits, invalidations, through_lds, cu_mode }
 }

@@ -1,30 +1,32 @@
-//! Records of accesses, and the cells that they are kept in.
+//! Records of accesses, and the shadow cells that hold them.
 
 use super::DWORD;
 
 /// One access to a dword.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Record {
-    /// Number of the wave from 1; 0: none.
+    /// Number of the wave, counted from 1; 0 if the record is empty.
     pub wave: u32,
     /// The wave's epoch at the access.
     pub epoch: u32,
     /// Byte offset of the instruction.
     pub pc: u32,
-    /// Bytes of the dword.
+    /// The accessed bytes of the dword, as a mask.
     pub mask: u8,
-    /// Atomics do not race with each other.
+    /// Whether the access is atomic. Atomics do not race with each other.
     pub atomic: bool,
-    /// `u8::MAX` for scalar memory and for several lanes. Of several dwords: the lane of the first byte.
+    /// The lane; `u8::MAX` for scalar memory and for several lanes. In a cell of several dwords: the lane of
+    /// the first byte.
     pub lane: u8,
-    /// Of several dwords: bytes of a lane, the lanes being consecutive; 0 if it is all one lane's.
+    /// In a cell of several dwords: bytes per lane, where consecutive lanes access consecutive bytes; 0 if a
+    /// single lane accesses all of them.
     pub lane_bytes: u8,
 }
 
 impl Record {
-    /// The record of a part, from byte `offset` on. A dword is one lane's.
+    /// Returns the record for the part that begins at byte `offset`. A dword belongs to one lane.
     #[inline]
-    pub(super) fn of_part(self, offset: u64, size: u64) -> Record {
+    pub(super) fn for_part(self, offset: u64, size: u64) -> Record {
         match self.lane_bytes {
             0 => self,
             bytes => Record {
@@ -36,19 +38,19 @@ impl Record {
     }
 }
 
-/// Last writers and readers, the older one first.
+/// The last writers and readers of the bytes of a cell, the older one first.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Cell {
-    /// The last two stores, zeroed where there were fewer.
+    /// The last two stores; missing ones are zero.
     pub writes: [Record; 2],
     /// The last two loads, likewise.
     pub reads: [Record; 2],
 }
 
 impl Cell {
-    /// An earlier access that races with this one, and whether it was a store.
+    /// Returns an earlier access that races with this one, and whether it was a store.
     #[inline(always)]
-    pub(super) fn race(
+    pub(super) fn find_race(
         &self,
         me: &Record,
         write: bool,
@@ -69,22 +71,23 @@ impl Cell {
     }
 
     #[inline(always)]
-    pub(super) fn note(
+    pub(super) fn record(
         &mut self,
         me: Record,
         write: bool,
         ordered: &impl Fn(&Record) -> bool,
         superseded: impl FnOnce([Record; 2]),
     ) {
-        // A record of this wave, or one that happened before, is superseded.
-        let over = |r: &Record| r.wave == 0 || (r.wave == me.wave || ordered(r)) && r.mask & !me.mask == 0;
-        if write && self.reads.iter().all(over) {
-            // Every access that races with those reads races with this store too.
+        // A record of the same wave, or one that happened before, is superseded.
+        let is_obsolete =
+            |r: &Record| r.wave == 0 || (r.wave == me.wave || ordered(r)) && r.mask & !me.mask == 0;
+        if write && self.reads.iter().all(is_obsolete) {
+            // Every access that races with those loads races with this store, too.
             if self.reads.iter().any(|r| r.wave != 0 && r.wave != me.wave) {
                 superseded(self.reads);
             }
             self.reads = Default::default();
-            if self.writes.iter().all(over) {
+            if self.writes.iter().all(is_obsolete) {
                 self.writes = [me, Record::default()];
                 return;
             }
@@ -99,8 +102,9 @@ impl Cell {
             me.lane = if me.lane == r.lane { me.lane } else { u8::MAX };
         }
         // A record of other bytes stays if there is room.
-        let over = |r: &Record| r.wave == 0 || (r.wave == me.wave || ordered(r)) && r.mask & !me.mask == 0;
-        let slot = list.iter().position(over);
+        let is_obsolete =
+            |r: &Record| r.wave == 0 || (r.wave == me.wave || ordered(r)) && r.mask & !me.mask == 0;
+        let slot = list.iter().position(is_obsolete);
         match slot.or_else(|| list.iter().position(|r| r.wave == me.wave)) {
             Some(slot) => list[slot] = me,
             None => {
@@ -110,15 +114,15 @@ impl Cell {
         }
     }
 
-    /// Whether no other wave has a record here, and there is one store at most.
+    /// Returns whether no other wave has a record here, and there is at most one store.
     #[inline(always)]
-    pub(super) fn is_of(&self, wave: u32) -> bool {
+    pub(super) fn is_exclusive_to(&self, wave: u32) -> bool {
         let mine = |r: &Record| (r.wave == 0) | (r.wave == wave);
         let [write, second] = &self.writes;
         (second.wave == 0) & mine(write) & mine(&self.reads[0]) & mine(&self.reads[1])
     }
 
-    /// Records an access to all bytes of a cell without other waves.
+    /// Records an access to all bytes of a cell in which no other wave has a record.
     #[inline(always)]
     pub(super) fn replace(&mut self, me: Record, write: bool) {
         if write {
@@ -130,10 +134,10 @@ impl Cell {
         }
     }
 
-    /// Compares and records an access to all bytes, where all that it could race with happened before. False, and nothing recorded, if it
-    /// is not so simple.
+    /// Fast path: compares and records an access to all bytes, if every access that it could race with
+    /// happened before. Otherwise returns false and records nothing.
     #[inline(always)]
-    pub(super) fn pass(
+    pub(super) fn record_if_ordered(
         &mut self,
         me: &Record,
         write: bool,
@@ -172,10 +176,10 @@ impl Cell {
     }
 
     #[inline]
-    pub(super) fn of_part(&self, offset: u64, size: u64) -> Cell {
-        // (`map` stays a call.)
+    pub(super) fn for_part(&self, offset: u64, size: u64) -> Cell {
+        // Written out, since the compiler does not inline `map` here.
         let ([w, w2], [r, r2]) = (self.writes, self.reads);
-        let part = |r: Record| r.of_part(offset, size);
+        let part = |r: Record| r.for_part(offset, size);
         Cell { writes: [part(w), part(w2)], reads: [part(r), part(r2)] }
     }
 }

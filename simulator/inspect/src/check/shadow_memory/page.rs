@@ -1,44 +1,45 @@
-//! Pages of shadow memory. Most blocks of global memory are accessed by one wave, and as a whole: those have only that.
+//! Pages of shadow memory. Most blocks of global memory are accessed by a single wave and as a whole; such a
+//! block has a compact record and no node.
 
 use super::cell::{Cell, Record};
 use super::{ALL_BYTES, Node};
 
-/// Blocks of a page.
+/// Blocks per page.
 pub(super) const PAGE: usize = 64;
 
-/// No wave's, or not known to be one's: the block has a node.
-const MANY: u32 = u32::MAX;
+/// Marks a block as possibly accessed by several waves: it has a node.
+const SHARED: u32 = u32::MAX;
 
-/// Plain accesses of one wave to a whole block.
+/// Plain accesses of a single wave to a whole block.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C, align(32))]
-struct Alone {
-    /// The wave that all accesses are of. 0: there are none; or [`MANY`].
+struct ExclusiveBlock {
+    /// The only wave that has accessed the block; 0 if there is none, or [`SHARED`].
     wave: u32,
-    store: Last,
-    /// Since the store.
-    load: Last,
+    store: LastAccess,
+    /// The last load since the store.
+    load: LastAccess,
 }
 
-/// The last access of a kind.
+/// The last load, or the last store.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Last {
-    /// 0: there is none.
+pub(super) struct LastAccess {
+    /// The epoch; 0 if there is no access.
     epoch: u32,
     pc: u32,
-    /// The lane of the first byte, and from the eighth bit on the bytes of a lane.
+    /// The lane of the first byte; from bit 8 on, the bytes per lane.
     lanes: u32,
 }
 
-impl Last {
-    /// An access of consecutive lanes, as `me` has it.
+impl LastAccess {
+    /// Returns the access of consecutive lanes that `me` records.
     #[inline(always)]
-    pub fn new(me: &Record) -> Last {
-        Last { epoch: me.epoch, pc: me.pc, lanes: me.lane as u32 | (me.lane_bytes as u32) << 8 }
+    pub fn new(me: &Record) -> LastAccess {
+        LastAccess { epoch: me.epoch, pc: me.pc, lanes: me.lane as u32 | (me.lane_bytes as u32) << 8 }
     }
 
     fn record(self, wave: u32) -> Record {
-        let Last { epoch, pc, lanes } = self;
+        let LastAccess { epoch, pc, lanes } = self;
         if epoch == 0 {
             return Record::default();
         }
@@ -49,45 +50,45 @@ impl Last {
 
 /// Consecutive blocks.
 pub(super) struct Page {
-    alone: Box<[Alone]>,
+    exclusive: Box<[ExclusiveBlock]>,
     /// Made for the first block that needs one.
     nodes: Vec<Node>,
 }
 
 impl Page {
-    /// Without accesses.
+    /// Creates a page without records.
     pub fn new() -> Page {
-        Page { alone: vec![Alone::default(); PAGE].into_boxed_slice(), nodes: Vec::new() }
+        Page { exclusive: vec![ExclusiveBlock::default(); PAGE].into_boxed_slice(), nodes: Vec::new() }
     }
 
-    /// Forgets all accesses.
+    /// Drops all records.
     pub fn clear(&mut self) {
-        self.alone.iter_mut().for_each(|block| block.wave = 0);
+        self.exclusive.iter_mut().for_each(|block| block.wave = 0);
     }
 
-    /// The node of a block, with what is known of it.
+    /// Returns the node of a block, created from the compact record if necessary.
     #[inline(always)]
     pub fn node(&mut self, at: usize) -> &mut Node {
-        if self.alone[at].wave != MANY {
-            self.open(at);
+        if self.exclusive[at].wave != SHARED {
+            self.create_node(at);
         }
         &mut self.nodes[at]
     }
 
     #[inline(never)]
-    fn open(&mut self, at: usize) {
+    fn create_node(&mut self, at: usize) {
         if self.nodes.is_empty() {
             self.nodes.resize_with(PAGE, Node::default);
         }
-        let cell = self.alone_cell(at);
-        self.alone[at].wave = MANY;
+        let cell = self.exclusive_cell(at);
+        self.exclusive[at].wave = SHARED;
         self.nodes[at].cell = cell;
         self.nodes[at].split = false;
     }
 
-    /// What is known of a block that has no node.
-    fn alone_cell(&self, at: usize) -> Cell {
-        let Alone { wave, store, load } = self.alone[at];
+    /// Returns the cell of a block that has no node.
+    fn exclusive_cell(&self, at: usize) -> Cell {
+        let ExclusiveBlock { wave, store, load } = self.exclusive[at];
         if wave == 0 {
             return Cell::default();
         }
@@ -95,30 +96,31 @@ impl Page {
         Cell { writes: [store.record(wave), none], reads: [load.record(wave), none] }
     }
 
-    /// The state of the dword at an offset in a block.
+    /// Returns the cell of the dword at an offset in a block.
     pub fn dword(&self, at: usize, offset: u64) -> Cell {
-        match self.alone[at].wave {
-            MANY => self.nodes[at].dword(0, offset),
-            _ => self.alone_cell(at).of_part(offset & !3, 4),
+        match self.exclusive[at].wave {
+            SHARED => self.nodes[at].dword(0, offset),
+            _ => self.exclusive_cell(at).for_part(offset & !3, 4),
         }
     }
 
-    /// Records an access of wave `me` to blocks `from..to`: `last` in the first of them, each with so many of its lanes. False if another wave
-    /// has accessed one; what is recorded of the access then is to be recorded once more.
+    /// Records an access of wave `me` to blocks `from..to`. `last` is the access's record in the first block;
+    /// each block covers `lanes` lanes. Returns false if another wave has accessed one of the blocks; the
+    /// access must then be recorded again.
     #[inline(always)]
-    pub fn is_alone(
+    pub fn record_exclusive(
         &mut self,
         (from, to): (usize, usize),
         me: u32,
-        last: &mut Last,
+        last: &mut LastAccess,
         lanes: u32,
         write: bool,
     ) -> bool {
-        let none = Last::default();
+        let none = LastAccess::default();
         let (store, load) = if write { (*last, none) } else { (none, *last) };
-        let mut first = Alone { wave: me, store, load };
+        let mut first = ExclusiveBlock { wave: me, store, load };
         let mut others = 0;
-        for block in &mut self.alone[from..to] {
+        for block in &mut self.exclusive[from..to] {
             if block.wave == 0 {
                 *block = first;
             } else if block.wave != me {
@@ -128,34 +130,35 @@ impl Page {
             } else {
                 block.load = first.load;
             }
-            // Of the one that is none, nobody reads them.
+            // The lanes of an empty record are never read.
             first.store.lanes += lanes;
             first.load.lanes += lanes;
         }
         let before = *last;
         last.lanes += lanes * (to - from) as u32;
-        others == 0 || self.is_alone_in_nodes((from, to), me, before, lanes, write)
+        others == 0 || self.record_exclusive_in_nodes((from, to), me, before, lanes, write)
     }
 
-    /// As [`Page::is_alone`], of blocks that have nodes, whose accesses may all be of one wave.
+    /// Does the work of [`Page::record_exclusive`] for blocks that have nodes, all of whose accesses may be
+    /// of one wave.
     #[inline(never)]
-    fn is_alone_in_nodes(
+    fn record_exclusive_in_nodes(
         &mut self,
         (from, to): (usize, usize),
         me: u32,
-        mut last: Last,
+        mut last: LastAccess,
         lanes: u32,
         write: bool,
     ) -> bool {
         for at in from..to {
-            let block = &mut self.alone[at];
+            let block = &mut self.exclusive[at];
             if block.wave != me {
-                if block.wave != MANY || !self.nodes[at].is_alone(last.record(me), write) {
+                if block.wave != SHARED || !self.nodes[at].record_exclusive(last.record(me), write) {
                     return false;
                 }
-                // A load leaves what the node has.
+                // A load leaves the node's records in place.
                 if write {
-                    *block = Alone { wave: me, store: last, load: Last::default() };
+                    *block = ExclusiveBlock { wave: me, store: last, load: LastAccess::default() };
                 }
             }
             last.lanes += lanes;

@@ -3,7 +3,8 @@ use super::*;
 use proptest::prelude::*;
 use wavesim_machine::exec::watch::Place;
 
-/// A wave's access of up to 32 lanes, and which waves' earlier accesses happened before it, as a mask.
+/// An access of a wave with up to 32 lanes, and a mask of the waves whose earlier accesses happened before
+/// it.
 fn access() -> impl Strategy<Value = (u32, Access, u8)> {
     let sizes = prop_oneof![Just(1u8), Just(2), Just(4), Just(8), Just(16)];
     let lanes = prop_oneof![Just(1u8), Just(16), Just(32), 1..33u8];
@@ -21,7 +22,8 @@ fn access() -> impl Strategy<Value = (u32, Access, u8)> {
 }
 
 proptest! {
-    /// Of two waves with an instruction each, every race on a byte is found, whatever bytes lanes access in whatever order.
+    /// Of two waves that execute one instruction each, every race on a byte is found, whichever bytes their
+    /// lanes access in whichever order.
     #[test]
     fn bytes_one_by_one(
         first in proptest::collection::vec(0..8u64, 1..9),
@@ -42,7 +44,7 @@ proptest! {
         prop_assert_eq!(hits.iter().map(|hit| hit.0.address).collect::<Vec<_>>(), expected);
     }
 
-    /// Blocks and their parts find what dwords one by one find.
+    /// Shared cells report the same races as a cell per dword.
     #[test]
     fn blocks_are_their_dwords(list in proptest::collection::vec(access(), 1..24)) {
         let (mut blocks, mut dwords) = (ShadowMemory::default(), ShadowMemory::default());
@@ -51,7 +53,7 @@ proptest! {
             let ordered = |r: &Record| seen >> r.wave & 1 == 1;
             let (mut all, mut each) = (Vec::new(), Vec::new());
             blocks.access(a.address, &a, me, ordered, &mut all);
-            // A dword at a time never shares a cell.
+            // Accesses of one dword never share a cell.
             let mut at = a.address;
             while at < a.address + a.len_bytes() {
                 let end = ((at & !3) + 4).min(a.address + a.len_bytes());

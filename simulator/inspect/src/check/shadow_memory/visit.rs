@@ -1,10 +1,10 @@
-//! How an access is compared with the cells of its bytes.
+//! The walk of an access through the shadow cells of its bytes.
 
 use super::cell::{Cell, Record};
-use super::{ALL_BYTES, DWORD, Hit, Node, OFTEN, PART_BITS, Parts, SIZES, Superseded};
+use super::{ALL_BYTES, DWORD, Hit, KEEP_SPLIT, Node, PART_BITS, Parts, SIZES, Superseded};
 use wavesim_machine::exec::watch::Access;
 
-/// An access on its way through the nodes that it touches.
+/// An access and its context during the walk through the nodes that it touches.
 pub(super) struct Visit<'v, F> {
     pub offset: u64,
     pub end: u64,
@@ -16,16 +16,16 @@ pub(super) struct Visit<'v, F> {
 }
 
 impl<F: Fn(&Record) -> bool> Visit<'_, F> {
-    /// Compares and records the part of the access that is in a node, which begins at `start`.
+    /// Compares and records the portion of the access that falls into a node, which begins at `start`.
     #[inline]
-    pub fn node(&mut self, mut node: &mut Node, mut level: usize, mut start: u64) {
+    pub fn visit_node(&mut self, mut node: &mut Node, mut level: usize, mut start: u64) {
         loop {
             let size = SIZES[level];
             let whole = start >= self.offset && self.end - start >= size;
             let stride = self.a.stride as u64;
             let lanes_fit = stride == 0
                 || stride.is_power_of_two() && (start.wrapping_sub(self.offset)) & (stride - 1) == 0;
-            if whole && lanes_fit && self.whole(node, level, start) {
+            if whole && lanes_fit && self.record_whole(node, level, start) {
                 return;
             }
             if !node.split {
@@ -40,9 +40,9 @@ impl<F: Fn(&Record) -> bool> Visit<'_, F> {
                     match parts {
                         Parts::None => {}
                         Parts::Nodes(nodes) => {
-                            self.part(&mut nodes[k as usize], level + 1, start + (k << bits));
+                            self.visit_part(&mut nodes[k as usize], level + 1, start + (k << bits));
                         }
-                        Parts::Dwords(cells) => self.dword(&mut cells[k as usize], start + (k << bits)),
+                        Parts::Dwords(cells) => self.visit_dword(&mut cells[k as usize], start + (k << bits)),
                     }
                 }
                 return;
@@ -51,18 +51,18 @@ impl<F: Fn(&Record) -> bool> Visit<'_, F> {
             match parts {
                 Parts::None => return,
                 Parts::Nodes(nodes) => node = &mut nodes[first as usize],
-                Parts::Dwords(cells) => return self.dword(&mut cells[first as usize], start),
+                Parts::Dwords(cells) => return self.visit_dword(&mut cells[first as usize], start),
             }
             level += 1;
         }
     }
 
     #[inline(never)]
-    fn part(&mut self, node: &mut Node, level: usize, start: u64) {
-        self.node(node, level, start);
+    fn visit_part(&mut self, node: &mut Node, level: usize, start: u64) {
+        self.visit_node(node, level, start);
     }
 
-    fn dword(&mut self, cell: &mut Cell, dword: u64) {
+    fn visit_dword(&mut self, cell: &mut Cell, dword: u64) {
         let (offset, a) = (self.offset, self.a);
         let (from, to) = (offset.max(dword) - dword, self.end.min(dword + DWORD) - dword);
         let mask = (((1u32 << to) - 1) & !((1u32 << from) - 1)) as u8;
@@ -74,28 +74,29 @@ impl<F: Fn(&Record) -> bool> Visit<'_, F> {
                 list.push((dword, reads));
             }
         };
-        if mask == ALL_BYTES && cell.pass(&me, a.write, self.ordered, one) {
+        if mask == ALL_BYTES && cell.record_if_ordered(&me, a.write, self.ordered, one) {
             return;
         }
-        if let Some((other, was_write)) = cell.race(&me, a.write, self.ordered) {
+        if let Some((other, was_write)) = cell.find_race(&me, a.write, self.ordered) {
             let one = a.each().nth(nth as usize).unwrap_or(*a);
             self.hits.push((one, other, was_write));
         }
         let superseded = &mut self.superseded;
-        cell.note(me, a.write, self.ordered, |reads| {
+        cell.record(me, a.write, self.ordered, |reads| {
             if let Some(list) = superseded {
                 list.push((dword, reads));
             }
         });
     }
 
-    /// An access to all of a node. False, and nothing recorded, if its parts have cells of their own or one races: each is compared then.
+    /// Handles an access to all of a node. Returns false and records nothing if the parts have cells of their
+    /// own or if one races; each part is then compared.
     #[inline]
-    fn whole(&mut self, node: &mut Node, level: usize, start: u64) -> bool {
+    fn record_whole(&mut self, node: &mut Node, level: usize, start: u64) -> bool {
         let a = self.a;
-        let me = of_whole(a, self.me, start - self.offset);
+        let me = whole_record(a, self.me, start - self.offset);
         if node.split {
-            return a.write && node.splits < OFTEN && self.join(node, level, start, me);
+            return a.write && node.splits < KEEP_SPLIT && self.join(node, level, start, me);
         }
         let superseded = &mut self.superseded;
         let all = |reads| {
@@ -103,14 +104,14 @@ impl<F: Fn(&Record) -> bool> Visit<'_, F> {
                 list.extend((start..start + SIZES[level]).step_by(4).map(|dword| (dword, reads)));
             }
         };
-        if node.cell.pass(&me, a.write, self.ordered, all) {
+        if node.cell.record_if_ordered(&me, a.write, self.ordered, all) {
             return true;
         }
-        if node.cell.race(&me, a.write, self.ordered).is_some() {
+        if node.cell.find_race(&me, a.write, self.ordered).is_some() {
             return false;
         }
         let superseded = &mut self.superseded;
-        node.cell.note(me, a.write, self.ordered, |reads| {
+        node.cell.record(me, a.write, self.ordered, |reads| {
             if let Some(list) = superseded {
                 list.extend((start..start + SIZES[level]).step_by(4).map(|dword| (dword, reads)));
             }
@@ -118,14 +119,15 @@ impl<F: Fn(&Record) -> bool> Visit<'_, F> {
         true
     }
 
-    /// A store that all else happened before makes the dwords equal again.
+    /// Joins the parts of a node at a store to all of it, if every recorded access happened before the store.
     fn join(&mut self, node: &mut Node, level: usize, start: u64, me: Record) -> bool {
         let before = |r: &Record| r.wave == 0 || r.wave == me.wave || (self.ordered)(r);
-        if !node.all(level, start, &mut |cell, _, _| cell.writes.iter().chain(&cell.reads).all(before)) {
+        if !node.all_cells(level, start, &mut |cell, _, _| cell.writes.iter().chain(&cell.reads).all(before))
+        {
             return false;
         }
         if let Some(list) = &mut self.superseded {
-            node.all(level, start, &mut |cell, at, size| {
+            node.all_cells(level, start, &mut |cell, at, size| {
                 if cell.reads.iter().any(|r| r.wave != 0 && r.wave != me.wave) {
                     list.extend((at..at + size).step_by(4).map(|dword| (dword, cell.reads)));
                 }
@@ -138,20 +140,20 @@ impl<F: Fn(&Record) -> bool> Visit<'_, F> {
     }
 }
 
-/// The record of an access for all dwords of a node, from one of its bytes on.
+/// Returns an access's record for all dwords of a node that begins at one of its bytes.
 #[inline(always)]
-pub(super) fn of_whole(a: &Access, me: Record, byte: u64) -> Record {
+pub(super) fn whole_record(a: &Access, me: Record, byte: u64) -> Record {
     let lane = a.lane.map_or(u8::MAX, |lane| lane + lane_of(a, byte));
     let lane_bytes = if a.lane.is_some() { a.stride } else { 0 };
     Record { mask: ALL_BYTES, lane, lane_bytes, ..me }
 }
 
-/// Which of the access's lanes a byte belongs to.
+/// Returns the lane, relative to the access's first, to which a byte belongs.
 #[inline(always)]
 pub(super) fn lane_of(a: &Access, byte: u64) -> u8 {
     match a.stride {
         0 => 0,
-        // Without a division.
+        // Avoids the division.
         stride if stride.is_power_of_two() => (byte >> stride.trailing_zeros()) as u8,
         stride => (byte / stride as u64) as u8,
     }

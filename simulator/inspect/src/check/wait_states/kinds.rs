@@ -1,4 +1,4 @@
-//! Kinds of instructions by their names, and passes of matrix instructions: `kinds.txt`, read once for each architecture.
+//! Instruction kinds by name, and pass counts of matrix instructions: `kinds.txt`, parsed once.
 
 use isa_spec::pattern::matches;
 use std::sync::LazyLock;
@@ -7,18 +7,18 @@ use wavesim_isa::arch::Arch;
 /// The table.
 const TEXT: &str = include_str!("kinds.txt");
 
-/// Which kinds an instruction is of, and its passes.
+/// The kinds of an instruction, and its pass count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Kinds {
     bits: u32,
-    /// Of a matrix instruction; 0 of others.
+    /// Number of passes of a matrix instruction; 0 for other instructions.
     pub passes: u32,
 }
 
-/// A line of the table: the first word, and the others.
+/// A line of the table: the first word, and the remaining ones.
 type Line = (&'static str, Vec<&'static str>);
 
-/// Lines of the table without comments: those of kinds, and those of passes.
+/// Lines of the table without comments: those of kinds, and those of pass counts.
 static TABLE: LazyLock<(Vec<Line>, Vec<Line>)> = LazyLock::new(|| {
     let bare = TEXT.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     let lines = bare.filter_map(|line| {
@@ -34,7 +34,7 @@ fn fits(patterns: &[&str], name: &str) -> bool {
 }
 
 impl Kinds {
-    /// Of the instruction with this name.
+    /// Returns the kinds of the instruction with this name.
     pub fn of(name: &str, arch: Arch) -> Kinds {
         let (kinds, passes) = &*TABLE;
         let bits = kinds.iter().enumerate().filter(|(_, (_, patterns))| fits(patterns, name));
@@ -47,19 +47,20 @@ impl Kinds {
         Kinds { passes: kinds.passes << u32::from(slower), ..kinds }
     }
 
-    /// With the passes of the formats that an instruction's fields choose: those with a factor of 8 bits take twice as many.
+    /// Adjusts the passes for the formats that an instruction's fields select: an 8-bit factor doubles them.
     pub fn with_formats(self, field: impl Fn(&str) -> u32) -> Kinds {
         let doubled = self.is("formats") && (field("CBSZ") < 2 || field("BLGP") < 2);
         Kinds { passes: self.passes << u32::from(doubled), ..self }
     }
 
-    /// Whether it is of the kind with this name.
+    /// Returns whether the instruction is of the kind with this name.
     pub fn is(self, kind: &str) -> bool {
         TABLE.0.iter().position(|(name, _)| *name == kind).is_some_and(|at| self.bits >> at & 1 != 0)
     }
 }
 
-/// Registers of 32 numbers of a format that CBSZ or BLGP chooses (CDNA 4 manual, *8-bit and Smaller Matrix Operations and Layouts*).
+/// Returns the number of registers for 32 numbers of a format that CBSZ or BLGP selects (CDNA 4 manual,
+/// *8-bit and Smaller Matrix Operations and Layouts*).
 pub fn registers_of_format(format: u32) -> u16 {
     match format {
         0 | 1 => 8,
@@ -72,9 +73,9 @@ pub fn registers_of_format(format: u32) -> u16 {
 mod tests {
     use super::*;
 
-    /// No pattern of the table is without an instruction.
+    /// Every pattern of the table matches an instruction.
     #[test]
-    fn every_pattern_is_an_instruction() {
+    fn every_pattern_matches_an_instruction() {
         let names: Vec<&str> =
             Arch::CDNA.into_iter().flat_map(|a| a.table().instructions).map(|i| i.name).collect();
         for (_, patterns) in TABLE.0.iter().chain(&TABLE.1) {
@@ -85,7 +86,7 @@ mod tests {
         }
     }
 
-    /// As the notes of the manuals' instructions have them.
+    /// Pass counts as in the manuals' notes on the instructions.
     #[test]
     fn passes_are_the_manuals() {
         for (name, passes) in [
@@ -112,7 +113,7 @@ mod tests {
         assert_eq!(mixed.with_formats(|_| 2).passes, 8);
     }
 
-    /// Matrix instructions are of one of the three kinds.
+    /// Every matrix instruction is of exactly one of the three kinds.
     #[test]
     fn matrix_instructions_have_one_kind() {
         for arch in Arch::CDNA {

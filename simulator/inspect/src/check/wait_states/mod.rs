@@ -1,8 +1,10 @@
-//! Wait states that CDNA leaves to software: an instruction that depends on an earlier one too soon after it.
+//! Wait states that CDNA requires of software: an instruction that depends on an earlier one must not follow
+//! it too closely.
 //!
-//! The program is analysed once, without running it: from each instruction that a rule may be about forward through the code, on both
-//! sides of branches, until enough wait states have passed. What is found is reported where the later instruction runs. Every
-//! instruction is a wait state, and S_NOP as many as it says.
+//! This is a static analysis. From each instruction to which a rule may apply, it walks forward through the
+//! code, along both sides of branches, until enough wait states have passed. A finding is reported when the
+//! later instruction executes. Every instruction counts as one wait state, S_NOP as many as its operand
+//! states.
 
 mod kinds;
 mod rules;
@@ -12,7 +14,7 @@ mod tests;
 use isa_spec::pcode::builtins::Control;
 use isa_spec::tables::Role;
 use kinds::Kinds;
-use rules::{MOST, MOST_OF_OTHERS, Node, RULES};
+use rules::{MAX_WAIT_STATES, MAX_WAIT_STATES_NON_MATRIX, Node, RULES};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -24,27 +26,27 @@ use wavesim_machine::exec::effects::{Class, Effects, File, Lanes, Relative, Use}
 use wavesim_machine::exec::program::Program;
 use wavesim_machine::state::wave::M0;
 
-/// Too few wait states before an instruction.
+/// A deficit of wait states before an instruction.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Missing {
+pub struct Deficit {
     /// Index of the earlier instruction.
     pub after: usize,
-    /// What depends on what.
+    /// The dependency.
     pub what: &'static str,
-    /// Wait states that there are, and that are needed.
-    pub has: u32,
-    pub needs: u32,
+    /// Existing and required wait states.
+    pub existing: u32,
+    pub required: u32,
 }
 
-/// By index of the later instruction. Architectures whose hardware waits have none.
-pub fn missing(program: &Program, effects: &[Effects]) -> HashMap<usize, Missing> {
+/// Returns the deficits by index of the later instruction. Architectures whose hardware interlocks have none.
+pub fn deficits(program: &Program, effects: &[Effects]) -> HashMap<usize, Deficit> {
     if !program.arch.is_cdna() {
         return HashMap::new();
     }
-    Graph::new(program, effects).missing(0..program.insts.len(), None)
+    Graph::new(program, effects).deficits(0..program.insts.len(), None)
 }
 
-/// A program's instructions, and which follow which.
+/// The control-flow graph of a program, an instruction per node.
 struct Graph<'a> {
     nodes: Vec<Node<'a>>,
     next: Vec<Successors>,
@@ -61,19 +63,25 @@ impl<'a> Graph<'a> {
                 let name = inst.instruction(program.arch.table()).name;
                 let kinds = *known.entry(name).or_insert_with(|| Kinds::of(name, program.arch));
                 let kinds = kinds.with_formats(|field| inst.field(program.arch.table(), field).unwrap_or(0));
-                Node { arch: program.arch, inst, effects: named(program.arch, inst, effects, kinds), kinds }
+                Node {
+                    arch: program.arch,
+                    inst,
+                    effects: with_named_registers(program.arch, inst, effects, kinds),
+                    kinds,
+                }
             })
             .collect();
         let next = (0..nodes.len()).map(|at| successors(program, at)).collect();
         Graph { nodes, next }
     }
 
-    /// What is missing after some of the instructions, as if one, `removed`, were not there.
-    fn missing(&self, after: Range<usize>, removed: Option<usize>) -> HashMap<usize, Missing> {
+    /// Returns the deficits after some of the instructions, computed as if the instruction `removed` were
+    /// absent.
+    fn deficits(&self, after: Range<usize>, removed: Option<usize>) -> HashMap<usize, Deficit> {
         let mut out = HashMap::new();
         for at in after.filter(|at| may_be_first(&self.nodes[*at])) {
             let node = &self.nodes[at];
-            let most = if node.kinds.passes > 0 { MOST } else { MOST_OF_OTHERS };
+            let most = if node.kinds.passes > 0 { MAX_WAIT_STATES } else { MAX_WAIT_STATES_NON_MATRIX };
             let mut reached = vec![(at, 0)];
             let mut seen: HashMap<usize, u32> = HashMap::new();
             while let Some((from, waited)) = reached.pop() {
@@ -82,7 +90,7 @@ impl<'a> Graph<'a> {
                         continue;
                     }
                     seen.insert(to, waited);
-                    report(&mut out, (at, node), (to, &self.nodes[to]), waited);
+                    record_largest(&mut out, (at, node), (to, &self.nodes[to]), waited);
                     let states = if removed == Some(to) { 0 } else { wait_states(&self.nodes[to]) };
                     reached.push((to, waited + states));
                 }
@@ -92,19 +100,19 @@ impl<'a> Graph<'a> {
     }
 }
 
-/// What an instruction does, with the VGPRs that its operands name where effects only say that they may be any: bodies of large matrix
-/// instructions are too long to be analysed whole.
-fn named<'a>(arch: Arch, inst: &Inst, effects: &'a Effects, kinds: Kinds) -> Cow<'a, Effects> {
+/// Returns the effects of an instruction, with the VGPRs with_named_registers by its operands where the effects say that any
+/// VGPR may be used: the bodies of large matrix instructions are too long for a full analysis.
+fn with_named_registers<'a>(arch: Arch, inst: &Inst, effects: &'a Effects, kinds: Kinds) -> Cow<'a, Effects> {
     let is_any = |used: &Use| used.file == File::Vgpr && used.relative == Some(Relative::Any);
     if kinds.passes == 0 || !effects.reads.iter().chain(&effects.writes).any(is_any) {
         return Cow::Borrowed(effects);
     }
-    let plan = operand::binding(arch, inst.entry);
+    let binding = operand::binding(arch, inst.entry);
     let mut out = effects.clone();
     for (list, write) in [(&mut out.reads, false), (&mut out.writes, true)] {
         list.retain(|used| !is_any(used));
-        for o in plan.operands.iter().filter(|o| if write { o.output } else { o.input }) {
-            let code = plan.value(inst, o).map(|value| operand::code(arch, o, value));
+        for o in binding.operands.iter().filter(|o| if write { o.output } else { o.input }) {
+            let code = binding.value(inst, o).map(|value| operand::code(arch, o, value));
             let Some(Code::Vgpr(first)) = code else { continue };
             let formats = kinds.is("formats");
             let field = |name| inst.field(arch.table(), name).unwrap_or(0);
@@ -129,26 +137,28 @@ fn named<'a>(arch: Arch, inst: &Inst, effects: &'a Effects, kinds: Kinds) -> Cow
     Cow::Owned(out)
 }
 
-/// The worst that is missing before an instruction, if the rules need more than there is.
-fn report(
-    out: &mut HashMap<usize, Missing>,
+/// Records the largest deficit before an instruction, if a rule requires more wait states than there are.
+fn record_largest(
+    out: &mut HashMap<usize, Deficit>,
     first: (usize, &Node<'_>),
     second: (usize, &Node<'_>),
-    has: u32,
+    existing: u32,
 ) {
     for rule in RULES {
-        let Some(needs) = (rule.needs)(first.1, second.1).filter(|needs| *needs > has) else { continue };
-        let found = Missing { after: first.0, what: rule.what, has, needs };
-        let lacks = |m: &Missing| m.needs - m.has;
+        let Some(required) = (rule.needs)(first.1, second.1).filter(|required| *required > existing) else {
+            continue;
+        };
+        let found = Deficit { after: first.0, what: rule.what, existing, required };
+        let deficit = |m: &Deficit| m.required - m.existing;
         match out.get_mut(&second.0) {
-            Some(before) if lacks(before) >= lacks(&found) => {}
+            Some(before) if deficit(before) >= deficit(&found) => {}
             Some(before) => *before = found,
             None => drop(out.insert(second.0, found)),
         }
     }
 }
 
-/// Whether a rule can be about an instruction as the earlier one.
+/// Returns whether a rule can apply to an instruction as the earlier one.
 fn may_be_first(node: &Node<'_>) -> bool {
     match node.effects.class {
         Class::Valu | Class::Matrix | Class::Vmem | Class::Flat | Class::Scratch => true,
@@ -160,7 +170,7 @@ fn may_be_first(node: &Node<'_>) -> bool {
     }
 }
 
-/// Wait states that an instruction is.
+/// Returns the number of wait states that an instruction provides.
 fn wait_states(node: &Node<'_>) -> u32 {
     match node.effects.calls.contains(&Control::Nop) {
         true => 1 + node.inst.field(node.arch.table(), "SIMM16").unwrap_or(0) % 16,
@@ -168,7 +178,8 @@ fn wait_states(node: &Node<'_>) -> u32 {
     }
 }
 
-/// The instructions that may follow one: the next, and a branch's target. None are known of an indirect jump.
+/// The possible successors of an instruction: the next one, and a branch's target. Those of an indirect jump
+/// are unknown.
 pub(super) type Successors = [Option<usize>; 2];
 
 pub(super) fn successors(program: &Program, at: usize) -> Successors {

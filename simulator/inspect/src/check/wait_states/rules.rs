@@ -1,5 +1,6 @@
-//! The tables of wait states: which instruction must be how far from which (CDNA 3 and 4 manuals, *Manually Inserted Wait States* and
-//! *Dependency Resolution: Required Independent Instructions*). Where a cell of the manuals is empty, what LLVM's hazard recognizer inserts.
+//! The tables of wait states: the minimum distance between dependent instructions (CDNA 3 and 4 manuals,
+//! *Manually Inserted Wait States* and *Dependency Resolution: Required Independent Instructions*). Where a
+//! cell of the manuals' tables is empty, the distance is that of LLVM's hazard recognizer.
 
 use super::kinds::Kinds;
 use isa_spec::pcode::builtins::Control;
@@ -12,7 +13,7 @@ use wavesim_isa::relative::VSKIP;
 use wavesim_machine::exec::effects::{Class, Effects, File, Lanes, Relative, Use};
 use wavesim_machine::state::wave::{EXEC_HI, EXEC_LO, M0, VCC_HI, VCC_LO};
 
-/// An instruction with what the rules ask about it.
+/// An instruction with the properties that the rules test.
 pub struct Node<'a> {
     pub arch: Arch,
     pub inst: &'a Inst,
@@ -20,37 +21,41 @@ pub struct Node<'a> {
     pub kinds: Kinds,
 }
 
-/// A dependency that hardware does not wait for.
+/// A dependency without a hardware interlock.
 pub struct Rule {
-    /// What depends on what.
+    /// The dependency.
     pub what: &'static str,
-    /// How many wait states must be between the two; `None` where the rule does not apply.
+    /// Returns the number of wait states required between the two; `None` where the rule does not apply.
     pub needs: fn(&Node<'_>, &Node<'_>) -> Option<u32>,
 }
 
 /// The number of MODE as a hardware register.
 const MODE: u32 = 1;
 
-/// No rule needs more than this.
-pub const MOST: u32 = 20;
+/// The maximum number of wait states that any rule requires.
+pub const MAX_WAIT_STATES: u32 = 20;
 
-/// No rule needs more than this after an instruction that is not one of matrices.
-pub const MOST_OF_OTHERS: u32 = 5;
+/// The maximum number of wait states that any rule requires after an instruction other than a matrix
+/// instruction.
+pub const MAX_WAIT_STATES_NON_MATRIX: u32 = 5;
 
 pub static RULES: &[Rule] = &[
     Rule {
         what: "a scalar register that a vector instruction writes is read by vector memory",
         needs: |a, b| {
             let reads = b.sgprs(|u| u.role != Role::State);
-            (a.valu() && b.memory() && b.effects.class != Class::Lds && meet(a.written(File::Sgpr), reads))
-                .then_some(5)
+            (a.valu()
+                && b.memory()
+                && b.effects.class != Class::Lds
+                && any_overlap(a.written(File::Sgpr), reads))
+            .then_some(5)
         },
     },
     Rule {
         what: "a scalar register that a vector instruction writes selects a lane",
         needs: |a, b| {
             let reads = b.sgprs(|u| u.role == Role::S1);
-            (a.valu() && b.kinds.is("lane_select") && meet(a.written(File::Sgpr), reads)).then_some(4)
+            (a.valu() && b.kinds.is("lane_select") && any_overlap(a.written(File::Sgpr), reads)).then_some(4)
         },
     },
     Rule {
@@ -62,8 +67,11 @@ pub static RULES: &[Rule] = &[
         needs: |a, b| {
             // Carries and lane masks are forwarded.
             let reads = b.sgprs(|u| matches!(u.role, Role::S0 | Role::S1 | Role::S2) && !b.is_mask(u));
-            (a.valu() && b.vector_alu() && !b.kinds.is("lane_select") && meet(a.written(File::Sgpr), reads))
-                .then_some(2)
+            (a.valu()
+                && b.vector_alu()
+                && !b.kinds.is("lane_select")
+                && any_overlap(a.written(File::Sgpr), reads))
+            .then_some(2)
         },
     },
     Rule {
@@ -100,35 +108,41 @@ pub static RULES: &[Rule] = &[
         what: "a register that a vector instruction writes is read through DPP",
         needs: |a, b| {
             let reads = b.vgprs(|u| matches!(u.lanes, Lanes::Dpp16 { .. }));
-            (a.vector_alu() && b.dpp() && meet(a.written(File::Vgpr), reads)).then_some(2)
+            (a.vector_alu() && b.dpp() && any_overlap(a.written(File::Vgpr), reads)).then_some(2)
         },
     },
     Rule {
         what: "a register that a vector instruction writes is permuted between lanes",
         needs: |a, b| {
             let permutes = a.arch == Arch::Cdna4 && a.vector_alu() && b.kinds.is("permlane");
-            (permutes && meet(a.written(File::Vgpr), b.vgprs(|_| true))).then_some(2)
+            (permutes && any_overlap(a.written(File::Vgpr), b.vgprs(|_| true))).then_some(2)
         },
     },
     Rule {
         what: "a lane of a register that a vector instruction writes is read",
         needs: |a, b| {
-            (a.vector_alu() && b.kinds.is("lane_read") && meet(a.written(File::Vgpr), b.vgprs(|_| true)))
-                .then_some(1)
+            (a.vector_alu()
+                && b.kinds.is("lane_read")
+                && any_overlap(a.written(File::Vgpr), b.vgprs(|_| true)))
+            .then_some(1)
         },
     },
     Rule {
         what: "a result in a part of a register is read by a vector instruction",
         needs: |a, b| {
-            (a.valu() && a.shifts() && b.vector_alu() && meet(a.written(File::Vgpr), b.vgprs(|_| true)))
-                .then_some(1)
+            (a.valu()
+                && a.writes_upper_part()
+                && b.vector_alu()
+                && any_overlap(a.written(File::Vgpr), b.vgprs(|_| true)))
+            .then_some(1)
         },
     },
     Rule {
         what: "the result of a transcendental function is read by an instruction that is none",
         needs: |a, b| {
             let reads = b.vector_alu() && !b.kinds.is("trans");
-            (a.kinds.is("trans") && reads && meet(a.written(File::Vgpr), b.vgprs(|_| true))).then_some(1)
+            (a.kinds.is("trans") && reads && any_overlap(a.written(File::Vgpr), b.vgprs(|_| true)))
+                .then_some(1)
         },
     },
     Rule {
@@ -136,8 +150,8 @@ pub static RULES: &[Rule] = &[
         needs: |a, b| {
             let data = a.effects.reads.iter().filter(|u| u.file == File::Vgpr && u.count > 2 && is_data(u));
             let late = a.memory() && a.effects.class != Class::Lds && !a.scalar_offset();
-            // What memory brings comes later than any wait state.
-            (late && !b.memory() && meet(data, b.written(File::Vgpr))).then_some(if b.vector_alu() {
+            // Data from memory arrives later than any wait state.
+            (late && !b.memory() && any_overlap(data, b.written(File::Vgpr))).then_some(if b.vector_alu() {
                 2
             } else {
                 1
@@ -186,8 +200,11 @@ pub static RULES: &[Rule] = &[
     Rule {
         what: "a register that a vector instruction writes is read by a matrix instruction",
         needs: |a, b| {
-            (a.valu() && !a.kinds.is("dot") && b.matrix() && meet(a.written(File::Vgpr), b.vgprs(|_| true)))
-                .then_some(2)
+            (a.valu()
+                && !a.kinds.is("dot")
+                && b.matrix()
+                && any_overlap(a.written(File::Vgpr), b.vgprs(|_| true)))
+            .then_some(2)
         },
     },
     Rule {
@@ -200,7 +217,7 @@ pub static RULES: &[Rule] = &[
             // The accumulator is forwarded to the same operation.
             let reads = b.vgprs(|u| !same || !matches!(u.role, Role::S2 | Role::D0));
             let writes = b.written(File::Vgpr).filter(|_| !same && b.vector_alu());
-            meet(a.written(File::Vgpr), reads.chain(writes)).then_some(3)
+            any_overlap(a.written(File::Vgpr), reads.chain(writes)).then_some(3)
         },
     },
     Rule { what: "the result of a matrix instruction is used", needs: |a, b| matrix_result(a, b) },
@@ -208,12 +225,14 @@ pub static RULES: &[Rule] = &[
         what: "the addend of a matrix instruction is overwritten",
         needs: |a, b| {
             let addend = a.effects.reads.iter().filter(|u| u.file == File::Vgpr && a.is_addend(u));
-            (a.kinds.is("xdl") && b.valu() && meet(addend, b.written(File::Vgpr))).then(|| a.kinds.passes - 1)
+            (a.kinds.is("xdl") && b.valu() && any_overlap(addend, b.written(File::Vgpr)))
+                .then(|| a.kinds.passes - 1)
         },
     },
 ];
 
-/// What a use of a matrix instruction's result has to wait for: by its passes, by the kind of product, and by how the result is used.
+/// Returns the wait states required before a use of a matrix instruction's result. They depend on its passes,
+/// the kind of product, and the kind of use.
 fn matrix_result(a: &Node<'_>, b: &Node<'_>) -> Option<u32> {
     let result = a.written(File::Vgpr).next().filter(|_| a.matrix())?;
     let touches = |u: &&Use| overlaps(result, u);
@@ -282,17 +301,17 @@ fn overlaps(a: &Use, b: &Use) -> bool {
     a.file == b.file && a.first < b.first + b.count && b.first < a.first + a.count
 }
 
-fn meet<'a>(a: impl Iterator<Item = &'a Use>, b: impl Iterator<Item = &'a Use> + Clone) -> bool {
+fn any_overlap<'a>(a: impl Iterator<Item = &'a Use>, b: impl Iterator<Item = &'a Use> + Clone) -> bool {
     a.into_iter().any(|a| b.clone().any(|b| overlaps(a, b)))
 }
 
-/// What a store writes to memory; the data of a buffer atomic is also its result.
+/// Returns whether a use is the data of a store; the data of a buffer atomic is also its result.
 fn is_data(used: &Use) -> bool {
     matches!(used.role, Role::Data | Role::D0)
 }
 
 impl Node<'_> {
-    /// A vector instruction that is not one of matrices.
+    /// Returns whether this is a vector ALU instruction other than a matrix instruction.
     fn valu(&self) -> bool {
         self.vector_alu() && !self.matrix()
     }
@@ -336,21 +355,22 @@ impl Node<'_> {
         self.effects.writes.iter().any(|u| u.file == File::Sgpr && within(u))
     }
 
-    /// A lane mask among the sources.
+    /// Returns whether a source is a lane mask.
     pub fn is_mask(&self, used: &Use) -> bool {
-        let plan = wavesim_isa::operand::binding(self.arch, self.inst.entry);
+        let binding = wavesim_isa::operand::binding(self.arch, self.inst.entry);
         let own = |o: &&wavesim_isa::operand::Operand| o.input && o.role == used.role;
-        plan.operands.iter().find(own).is_some_and(|o| o.fmt == wavesim_isa::operand::Fmt::Mask)
+        binding.operands.iter().find(own).is_some_and(|o| o.fmt == wavesim_isa::operand::Fmt::Mask)
     }
 
-    /// The matrix that a product is added to: the third source, but for products of sparse matrices, whose third source has indices.
+    /// Returns whether a use is the matrix that is added to the product: the third source, except for sparse
+    /// products, whose third source holds indices.
     fn is_addend(&self, used: &Use) -> bool {
         let accumulates = self.effects.reads.iter().any(|u| u.file == File::Vgpr && u.role == Role::D0);
         used.role == if accumulates { Role::D0 } else { Role::S2 }
     }
 
-    /// The result is a part of its register that is not the lowest.
-    fn shifts(&self) -> bool {
+    /// Returns whether the result is a part of its register other than the lowest.
+    fn writes_upper_part(&self) -> bool {
         /// DST_SEL of a whole register.
         const WHOLE: u32 = 6;
         let packed = self.field("OP_SEL_HI").is_some();
@@ -366,7 +386,7 @@ impl Node<'_> {
         self.effects.calls.contains(&builtin)
     }
 
-    /// Writes a hardware register.
+    /// Returns whether the instruction writes a hardware register.
     pub fn sets_register(&self) -> bool {
         self.calls(Control::SetReg)
     }
@@ -375,13 +395,13 @@ impl Node<'_> {
         self.calls(Control::SendMsg)
     }
 
-    /// M0 is added to the number of a scalar register.
+    /// Returns whether M0 is added to the number of a scalar register.
     fn adds_m0(&self) -> bool {
         let relative = |u: &Use| u.file == File::Sgpr && matches!(u.relative, Some(Relative::M0 { .. }));
         self.effects.reads.iter().chain(&self.effects.writes).any(relative)
     }
 
-    /// May change whether vector instructions are skipped.
+    /// Returns whether the instruction may change whether vector instructions are skipped.
     pub fn sets_vskip(&self) -> bool {
         let Some(bits) = self.field("SIMM16").filter(|_| self.sets_register()) else {
             return self.effects.mode & VSKIP != 0;
@@ -390,14 +410,14 @@ impl Node<'_> {
         bits & 63 == MODE && (first..=last).contains(&VSKIP.trailing_zeros())
     }
 
-    /// What its operands name.
+    /// Returns the operand codes of the inputs and outputs.
     fn codes(&self) -> impl Iterator<Item = Code> {
-        let plan = wavesim_isa::operand::binding(self.arch, self.inst.entry);
-        let code = |o| Some(wavesim_isa::operand::code(self.arch, o, plan.value(self.inst, o)?));
-        plan.operands.iter().filter_map(code)
+        let binding = wavesim_isa::operand::binding(self.arch, self.inst.entry);
+        let code = |o| Some(wavesim_isa::operand::code(self.arch, o, binding.value(self.inst, o)?));
+        binding.operands.iter().filter_map(code)
     }
 
-    /// The number of the hardware register that is accessed.
+    /// Returns the number of the hardware register that is accessed.
     fn hardware_register(&self) -> Option<u32> {
         self.field("SIMM16").map(|bits| bits & 63)
     }

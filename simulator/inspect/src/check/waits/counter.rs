@@ -1,10 +1,10 @@
-//! The counters of outstanding operations.
+//! The counters of outstanding memory operations.
 
 use isa_spec::pcode::builtins::Control;
 use wavesim_asm::dialect::advice;
 use wavesim_isa::arch::Arch;
 
-/// What an outstanding operation is counted in.
+/// A counter of outstanding operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counter {
     /// VMCNT: vector loads and atomics that return (RDNA 3 and 3.5).
@@ -27,17 +27,17 @@ impl Counter {
     const ALL: [Counter; 7] =
         [Counter::Vm, Counter::Vs, Counter::Lgkm, Counter::Load, Counter::Store, Counter::Ds, Counter::Km];
 
-    /// Those that an architecture has.
+    /// Returns the counters of an architecture.
     pub fn of_arch(arch: Arch) -> &'static [Counter] {
         match arch {
             Arch::Rdna4 => &[Counter::Load, Counter::Store, Counter::Ds, Counter::Km],
-            // One for loads and stores.
+            // One counter for loads and stores.
             Arch::Cdna3 | Arch::Cdna4 => &[Counter::Vm, Counter::Lgkm],
             _ => &[Counter::Vm, Counter::Vs, Counter::Lgkm],
         }
     }
 
-    /// The counter's name in listings.
+    /// Returns the counter's name in listings.
     pub fn name(self) -> &'static str {
         match self {
             Counter::Vm => "vmcnt",
@@ -50,12 +50,12 @@ impl Counter {
         }
     }
 
-    /// The instruction that waits until at most `n` are outstanding.
+    /// Returns the instruction that waits until at most `n` operations are outstanding.
     pub(super) fn wait(self, n: usize) -> String {
         advice::wait(self.name(), n)
     }
 
-    /// What a builtin waits for.
+    /// Returns the counter that a builtin waits for.
     pub fn of(bi: Control) -> Option<Counter> {
         Some(match bi {
             Control::WaitVmcnt => Counter::Vm,
@@ -65,7 +65,7 @@ impl Counter {
             Control::WaitStorecnt => Counter::Store,
             Control::WaitDscnt => Counter::Ds,
             Control::WaitKmcnt => Counter::Km,
-            // Of exports, images and the vector unit nothing is tracked; `WaitIdle` waits for all counters.
+            // Exports, images and the vector ALU are not tracked; `WaitIdle` waits for all counters.
             Control::WaitExpcnt
             | Control::WaitSamplecnt
             | Control::WaitBvhcnt
@@ -95,7 +95,7 @@ impl Counter {
     }
 }
 
-/// Counters, a bit each: an operation counts in one or two.
+/// A set of counters. An operation is counted in one or two.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counters(u8);
 
@@ -108,18 +108,18 @@ impl Counters {
         Counters(self.0 | 1 << counter as u8)
     }
 
-    /// Those that waits leave with nothing outstanding.
-    pub fn emptied(waits: &[(Counter, u32)]) -> Counters {
+    /// Returns the counters that have nothing outstanding after these waits.
+    pub fn drained_by(waits: &[(Counter, u32)]) -> Counters {
         Counters(waits.iter().filter(|wait| wait.1 == 0).fold(0, |all, wait| all | 1 << wait.0 as u8))
     }
 
-    /// Whether all of others are among these.
-    pub fn covers(self, others: Counters) -> bool {
+    /// Returns whether the set is a superset of another.
+    pub fn is_superset(self, others: Counters) -> bool {
         others.0 & !self.0 == 0
     }
 
-    /// These and others.
-    pub fn or(self, others: Counters) -> Counters {
+    /// Returns the union of two sets.
+    pub fn union(self, others: Counters) -> Counters {
         Counters(self.0 | others.0)
     }
 
@@ -131,7 +131,7 @@ impl Counters {
         self.0 &= !(1 << counter as u8);
     }
 
-    /// Whether it is none.
+    /// Returns whether the set is empty.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }

@@ -1,12 +1,15 @@
-//! `waits`: registers used while a memory operation that writes them is outstanding. A scoreboard a wave.
+//! `waits`: uses of a register while an outstanding memory operation writes it. Each wave has a scoreboard.
 //!
-//! Every operation that returns later counts in one or two counters, as the manuals have it (RDNA 3 and 3.5: VMCNT, VSCNT, LGKMCNT;
-//! CDNA: VMCNT, LGKMCNT; RDNA 4: LOADCNT, STORECNT, DSCNT, KMCNT). A wait for N lets at most N operations of the counter be outstanding: the oldest are then
-//! complete if the operations return in order (vector memory, LDS), none counts as complete before N = 0 if they do not (scalar
-//! memory). FLAT counts as vector memory and as LDS, and takes its place in both orders (as LLVM's waits assume). The registers of an incomplete operation may be neither read nor written.
+//! Every asynchronous operation is counted in one or two counters, as the manuals define (RDNA 3 and 3.5:
+//! VMCNT, VSCNT, LGKMCNT; CDNA: VMCNT, LGKMCNT; RDNA 4: LOADCNT, STORECNT, DSCNT, KMCNT). A wait for N
+//! returns when at most N operations of the counter are outstanding. If the operations return in order
+//! (vector memory, LDS), the oldest ones are then complete. If they do not (scalar memory), none counts as
+//! complete before N = 0. FLAT counts as vector memory and as LDS, and participates in both orders (as LLVM's
+//! waits assume). The registers of an outstanding operation may be neither read nor written.
 //!
-//! Sources of stores need no wait: from RDNA 1 on the hardware keeps them until they are read. Without this check results arrive at
-//! once, and a kernel that lacks a wait works in the simulator and fails on the machine.
+//! Sources of stores need no wait: from RDNA 1 on, the hardware holds them until they are read. The simulator
+//! itself completes operations at once. Without this check, a kernel that lacks a wait works in the simulator
+//! and fails on hardware.
 
 mod counter;
 mod registers;
@@ -23,37 +26,38 @@ use wavesim_isa::arch::Arch;
 use wavesim_machine::exec::effects::{Class, Effects};
 use wavesim_machine::exec::program::Program;
 
-/// Operations that a counter can count: it has six bits, and the hardware waits before it issues more.
-pub const MOST: usize = 64;
+/// Maximum value of a counter: it has six bits, and the hardware stalls before it issues more.
+pub const MAX_OUTSTANDING: usize = 64;
 
-/// What an instruction issues.
+/// The issue properties of a memory operation.
 #[derive(Clone, Copy)]
 struct Issue {
     counters: Counters,
     order: Order,
 }
 
-/// What the scoreboard compares of an instruction, in one place because it is read each time.
+/// The hot part of an instruction's issue properties, kept in one struct because it is read at each
+/// execution.
 #[derive(Clone, Copy)]
-struct Brief {
+struct InstSummary {
     issue: Option<Issue>,
-    /// Waits for everything.
+    /// Whether the instruction waits for all counters.
     idle: bool,
-    /// Of what it reads or writes.
+    /// Summary of the registers that the instruction reads or writes.
     touched: Summary,
-    /// Of what an operation that it issues writes.
+    /// Summary of the registers that the issued operation writes.
     writes: Summary,
 }
 
-/// How operations of a kind come back.
+/// The order in which operations return.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Order {
-    /// After those of the kind that were issued before.
+    /// In order with other vector memory operations.
     Vector,
     Lds,
-    /// Among both of these: FLAT counts twice.
+    /// In order with both of these: FLAT is counted twice.
     Both,
-    Any,
+    Unordered,
 }
 
 #[derive(Clone, Copy)]
@@ -64,111 +68,114 @@ struct Pending {
     counters: Counters,
     order: Order,
     writes: Summary,
-    /// An access to memory that waves share, by its epoch in the race check: others may meet it until it is complete.
-    access: Option<Retired>,
+    /// The access, if it is to memory that waves share: until it completes, other waves' accesses may
+    /// conflict with it.
+    access: Option<IssuedAccess>,
 }
 
-/// An access of a wave: its epoch and PC of the race check, and whether it is a store.
+/// A wave's access to shared memory, as the race check identifies it.
 #[derive(Debug, Clone, Copy)]
-pub struct Retired {
-    /// The race check's epoch of the wave.
+pub struct IssuedAccess {
+    /// The wave's epoch in the race check.
     pub epoch: u32,
     /// Byte offset of the instruction.
     pub pc: u32,
-    /// Memory was written, perhaps beside being read.
+    /// Whether memory was written, even if it was also read.
     pub store: bool,
 }
 
-/// What is outstanding in the waves of a workgroup.
+/// Scoreboards of the waves of a workgroup.
 #[derive(Default)]
 pub struct Group(Vec<Wave>);
 
-/// Outstanding operations of every wave of the workgroup, and what each instruction issues and touches.
+/// Scoreboards of all waves of the running workgroup, and the issue properties and registers of each
+/// instruction.
 pub struct Scoreboard {
     waves: Vec<Wave>,
     /// By instruction.
-    briefs: Vec<Brief>,
-    /// By instruction: what it reads or writes.
+    summaries: Vec<InstSummary>,
+    /// By instruction: the registers that it reads or writes.
     touched: Vec<Registers>,
-    /// By instruction: what an operation that it issues writes.
+    /// By instruction: the registers that its operation writes.
     writes: Vec<Registers>,
 }
 
 impl Scoreboard {
-    /// What each instruction issues and touches; `effects` are theirs.
+    /// Creates the scoreboards of a program; `effects` are its instructions' effects.
     pub fn new(program: &Program, effects: &[Effects]) -> Scoreboard {
         let touched: Vec<Registers> = effects.iter().map(Registers::of).collect();
         let writes: Vec<Registers> = effects.iter().map(Registers::written).collect();
-        let brief = |((e, touched), writes): ((&Effects, &Registers), &Registers)| {
+        let summary = |((e, touched), writes): ((&Effects, &Registers), &Registers)| {
             let idle = e.calls.contains(&Control::WaitIdle);
             let issue = issue(program.arch, e);
-            Brief { issue, idle, touched: touched.summary(), writes: writes.summary() }
+            InstSummary { issue, idle, touched: touched.summary(), writes: writes.summary() }
         };
-        let briefs = effects.iter().zip(&touched).zip(&writes).map(brief).collect();
-        Scoreboard { waves: Vec::new(), briefs, touched, writes }
+        let summaries = effects.iter().zip(&touched).zip(&writes).map(summary).collect();
+        Scoreboard { waves: Vec::new(), summaries, touched, writes }
     }
 
-    /// Whether nothing of a wave is outstanding.
+    /// Returns whether a wave has nothing outstanding.
     #[inline]
     pub fn is_idle(&self, wave: u32) -> bool {
         let wave = &self.waves[wave as usize];
         wave.pending.is_empty() && wave.stores.is_empty()
     }
 
-    /// Whether a wave has nothing outstanding that writes one of these.
+    /// Returns whether none of a wave's outstanding operations writes one of these registers.
     #[inline]
-    pub fn is_clear_of(&self, wave: u32, summary: Summary, registers: &Registers) -> bool {
+    pub fn is_free_of_writes_to(&self, wave: u32, summary: Summary, registers: &Registers) -> bool {
         let wave = &self.waves[wave as usize];
-        !wave.writes.meets(summary) || !self.meets(wave, registers)
+        !wave.writes.intersects(summary) || !self.intersects(wave, registers)
     }
 
-    /// Whether an outstanding operation writes one of these registers.
+    /// Returns whether an outstanding operation writes one of these registers.
     #[inline(never)]
-    fn meets(&self, wave: &Wave, registers: &Registers) -> bool {
-        wave.pending.iter().any(|p| self.writes[p.at as usize].meets(registers))
+    fn intersects(&self, wave: &Wave, registers: &Registers) -> bool {
+        wave.pending.iter().any(|p| self.writes[p.at as usize].intersects(registers))
     }
 
-    /// What an instruction reads or writes.
+    /// Returns the registers that an instruction reads or writes.
     pub fn touched(&self, index: usize) -> &Registers {
         &self.touched[index]
     }
 
-    /// What an operation that an instruction issues writes.
+    /// Returns the registers that an instruction's operation writes.
     pub fn written(&self, index: usize) -> &Registers {
         &self.writes[index]
     }
 
-    /// Counters of what an instruction issues.
+    /// Returns the counters of an instruction's operation.
     pub fn issued(&self, index: usize) -> Counters {
-        self.briefs[index].issue.map_or(Counters::default(), |issue| issue.counters)
+        self.summaries[index].issue.map_or(Counters::default(), |issue| issue.counters)
     }
 
-    /// Whether the instruction issues something, or waits for everything.
+    /// Returns whether the instruction issues an operation, or waits for all counters.
     #[inline]
     pub fn must_observe(&self, index: usize) -> bool {
-        let brief = &self.briefs[index];
-        brief.issue.is_some() || brief.idle
+        let summary = &self.summaries[index];
+        summary.issue.is_some() || summary.idle
     }
 
-    /// A workgroup of so many waves begins, with nothing outstanding; `released` as for [`Scoreboard::release`].
-    pub fn start(&mut self, waves: usize, released: u32) {
+    /// Starts a workgroup of `waves` waves with nothing outstanding. `epoch` is as in
+    /// [`Scoreboard::set_release_epoch`].
+    pub fn start(&mut self, waves: usize, epoch: u32) {
         self.waves.resize_with(waves, Wave::default);
-        self.waves.iter_mut().for_each(|wave| wave.clear(released));
+        self.waves.iter_mut().for_each(|wave| wave.clear(epoch));
     }
 
-    /// The race check wants to know when accesses are complete that are older than this epoch.
+    /// Sets the epoch before which completed accesses must be reported to the race check.
     #[inline]
-    pub fn release(&mut self, wave: u32, released: u32) {
-        self.waves[wave as usize].released = released;
+    pub fn set_release_epoch(&mut self, wave: u32, epoch: u32) {
+        self.waves[wave as usize].release_epoch = epoch;
     }
 
-    /// Whether an outstanding operation of a wave may access LDS.
+    /// Returns whether an outstanding operation of a wave may access LDS.
     #[inline]
     pub fn may_access_lds(&self, wave: u32) -> bool {
-        self.waves[wave as usize].all().any(|p| matches!(p.order, Order::Lds | Order::Both))
+        self.waves[wave as usize].outstanding().any(|p| matches!(p.order, Order::Lds | Order::Both))
     }
 
-    /// Exchanges the workgroup that it follows.
+    /// Swaps the state with that of another workgroup.
     pub fn swap(&mut self, group: &mut Group) {
         std::mem::swap(&mut self.waves, &mut group.0);
     }
@@ -177,133 +184,134 @@ impl Scoreboard {
         self.waves[step.wave.id as usize].clear(0);
     }
 
-    /// PCs of a wave's operations that a counter counts, oldest first.
+    /// Returns the PCs of a wave's operations that a counter counts, oldest first.
     pub fn outstanding(&self, wave: u32, counter: Counter) -> Vec<u64> {
-        let pending = self.waves.get(wave as usize).into_iter().flat_map(Wave::all);
+        let pending = self.waves.get(wave as usize).into_iter().flat_map(Wave::outstanding);
         pending.filter(|p| p.counters.contains(counter)).map(|p| p.pc as u64).collect()
     }
 
-    /// Whether an access of the race check may be incomplete.
+    /// Returns whether an access, identified as in the race check, may be incomplete.
     pub fn is_outstanding(&self, wave: u32, epoch: u32, pc: u32) -> bool {
         let wave = &self.waves[wave as usize];
-        // Most are older than all that is outstanding.
+        // Most accesses are older than everything outstanding.
         let older = |first: Option<&Pending>| {
             first.is_none_or(|p| p.access.is_some_and(|access| epoch < access.epoch))
         };
         if older(wave.pending.first()) && older(wave.stores.front()) {
             return false;
         }
-        let is = |a: Retired| a.epoch == epoch && a.pc == pc;
-        wave.all().any(|p| p.access.is_some_and(is))
+        let is = |a: IssuedAccess| a.epoch == epoch && a.pc == pc;
+        wave.outstanding().any(|p| p.access.is_some_and(is))
     }
 
-    /// Whether accesses are complete that [`Scoreboard::take_retired`] has not given yet.
+    /// Returns whether [`Scoreboard::take_retired`] has accesses to return.
     #[inline]
     pub fn has_retired(&self, wave: u32) -> bool {
         !self.waves[wave as usize].retired.is_empty()
     }
 
-    /// Gives `f` the accesses that are complete since the last call.
+    /// Passes the accesses that have completed since the last call to `f`.
     #[inline]
-    pub fn take_retired(&mut self, wave: u32, mut f: impl FnMut(Retired)) {
+    pub fn take_retired(&mut self, wave: u32, mut f: impl FnMut(IssuedAccess)) {
         let retired = &mut self.waves[wave as usize].retired;
         retired.iter().for_each(|access| f(*access));
         retired.clear();
     }
 
-    /// Accesses that are not complete.
-    pub fn outstanding_accesses(&self, wave: u32) -> impl Iterator<Item = Retired> {
-        self.waves[wave as usize].all().filter_map(|p| p.access)
+    /// Returns the accesses that have not completed.
+    pub fn outstanding_accesses(&self, wave: u32) -> impl Iterator<Item = IssuedAccess> {
+        self.waves[wave as usize].outstanding().filter_map(|p| p.access)
     }
 
-    /// The waits that complete all that an instruction issues.
+    /// Returns the waits that complete an instruction's operation.
     pub fn wait_for(&self, index: usize) -> String {
-        let counters = self.briefs[index].issue.iter().flat_map(|issue| issue.counters.iter());
+        let counters = self.summaries[index].issue.iter().flat_map(|issue| issue.counters.iter());
         counters.map(|counter| counter.wait(0)).collect::<Vec<_>>().join("` and `")
     }
 
-    /// Whether an outstanding operation of the wave writes a register that an instruction uses.
+    /// Returns whether an outstanding operation of the wave writes a register that an instruction uses.
     #[inline]
-    pub fn is_early(&self, wave: u32, index: usize) -> bool {
+    pub fn uses_outstanding(&self, wave: u32, index: usize) -> bool {
         let wave = &self.waves[wave as usize];
-        wave.writes.meets(self.briefs[index].touched) && self.meets(wave, &self.touched[index])
+        wave.writes.intersects(self.summaries[index].touched) && self.intersects(wave, &self.touched[index])
     }
 
-    /// Reports registers that an outstanding operation writes and the instruction uses, and takes these operations for complete.
+    /// Reports registers that the instruction uses and an outstanding operation writes, and retires those
+    /// operations.
     #[cold]
     pub fn before(&mut self, step: &Step<'_>, effects: &Effects, report: &mut Report) {
         let wave = &mut self.waves[step.wave.id as usize];
-        let order = self.briefs[step.index].issue.map(|issue| issue.order);
+        let order = self.summaries[step.index].issue.map(|issue| issue.order);
         for (used, write) in
             effects.reads.iter().map(|u| (u, false)).chain(effects.writes.iter().map(|u| (u, true)))
         {
             let start = used.start(step.wave);
             let mut registers = Registers::default();
             registers.insert(used.file, start, used.count);
-            // Operations that return in order write in order.
-            let in_order = |p: &Pending| order == Some(p.order) && p.order != Order::Any;
-            let meets = |p: &Pending| self.writes[p.at as usize].meets(&registers);
-            // The youngest: a wait for it covers the others.
-            let hit = wave.pending.iter().rposition(|p| meets(p) && !(write && in_order(p)));
+            // Operations that return in order also write in order.
+            let in_order = |p: &Pending| order == Some(p.order) && p.order != Order::Unordered;
+            let intersects = |p: &Pending| self.writes[p.at as usize].intersects(&registers);
+            // The youngest such operation: a wait for it also completes the others.
+            let hit = wave.pending.iter().rposition(|p| intersects(p) && !(write && in_order(p)));
             let Some(at) = hit else { continue };
             wave.report_use(step, used, start, write, at, report);
-            wave.retire(|n, p| n <= at && meets(p));
+            wave.retire(|n, p| n <= at && intersects(p));
         }
     }
 
-    /// Takes in what the instruction issues, and what its waits complete.
+    /// Issues the instruction's operation, and applies its waits.
     #[inline]
     pub fn after(&mut self, step: &Step<'_>, done: &Done<'_>) {
-        let brief = &self.briefs[step.index];
+        let summary = &self.summaries[step.index];
         let wave = &mut self.waves[step.wave.id as usize];
-        if let Some(Issue { counters, order }) = brief.issue {
+        if let Some(Issue { counters, order }) = summary.issue {
             let (at, pc) = (step.index as u32, step.pc as u32);
-            wave.push(Pending { at, pc, counters, order, writes: brief.writes, access: None });
+            wave.push(Pending { at, pc, counters, order, writes: summary.writes, access: None });
         }
         for (bi, n) in done.calls {
             if let Some(counter) = Counter::of(*bi) {
                 wave.wait(counter, *n as usize);
             }
         }
-        if brief.idle {
+        if summary.idle {
             wave.retire(|_, _| true);
             wave.retire_stores(0);
         }
     }
 
-    /// Whether the instruction issues something that is not FLAT.
-    pub fn issues(&self, index: usize) -> bool {
-        self.briefs[index].issue.is_some_and(|issue| issue.order != Order::Both)
+    /// Returns whether the instruction issues an operation other than FLAT.
+    pub fn issues_ordered(&self, index: usize) -> bool {
+        self.summaries[index].issue.is_some_and(|issue| issue.order != Order::Both)
     }
 
-    /// Takes in what an instruction without waits issues; `access` has its epoch in the race check.
+    /// Issues the operation of an instruction without waits; `access` identifies it in the race check.
     #[inline]
-    pub fn issue(&mut self, wave: u32, index: usize, pc: u64, access: Retired) {
-        let brief = &self.briefs[index];
-        if let Some(Issue { counters, order }) = brief.issue {
-            let (at, pc, writes) = (index as u32, pc as u32, brief.writes);
+    pub fn issue(&mut self, wave: u32, index: usize, pc: u64, access: IssuedAccess) {
+        let summary = &self.summaries[index];
+        if let Some(Issue { counters, order }) = summary.issue {
+            let (at, pc, writes) = (index as u32, pc as u32, summary.writes);
             self.waves[wave as usize].push(Pending { at, pc, counters, order, writes, access: Some(access) });
         }
     }
 
-    /// A wave waits until at most so many operations of counters are outstanding.
+    /// Applies waits until at most the given number of operations of each counter are outstanding.
     #[inline]
     pub fn wait(&mut self, wave: u32, waits: &[(Counter, u32)]) {
         let wave = &mut self.waves[wave as usize];
         waits.iter().for_each(|(counter, n)| wave.wait(*counter, *n as usize));
     }
 
-    /// The operation just issued has this epoch in the race check.
-    pub fn stamp(&mut self, wave: u32, access: Retired) {
+    /// Sets the access of the operation just issued.
+    pub fn stamp(&mut self, wave: u32, access: IssuedAccess) {
         let wave = &mut self.waves[wave as usize];
-        let last = if wave.stored_last { wave.stores.back_mut() } else { wave.pending.last_mut() };
+        let last = if wave.last_is_store { wave.stores.back_mut() } else { wave.pending.last_mut() };
         if let Some(last) = last {
             last.access = Some(access);
         }
     }
 }
 
-/// What an instruction issues: its counters, and the order that it comes back in.
+/// Returns the counters of an instruction's operation, and the order in which it returns.
 fn issue(arch: Arch, effects: &Effects) -> Option<Issue> {
     use Counter::{Ds, Km, Lgkm, Load, Store, Vm, Vs};
     let (load, store, lds, scalar) = match arch {
@@ -313,7 +321,8 @@ fn issue(arch: Arch, effects: &Effects) -> Option<Issue> {
     };
     let calls = |bi| effects.calls.contains(&bi);
     let one = Counters::one;
-    // Cache maintenance counts on RDNA 4 (RDNA4 manual, *Memory Scopes*) and CDNA: invalidation as a load, write-back as a store.
+    // RDNA 4 (RDNA4 manual, *Memory Scopes*) and CDNA count cache maintenance: invalidation as a load,
+    // write-back as a store.
     let counts = !matches!(arch, Arch::Rdna3 | Arch::Rdna35);
     let (order, counters) = match effects.class {
         Class::Vmem if counts && calls(Control::WriteBackCaches) => (Order::Vector, one(store)),
@@ -328,9 +337,9 @@ fn issue(arch: Arch, effects: &Effects) -> Option<Issue> {
             (Order::Both, one(first).with(lds))
         }
         Class::Lds => (Order::Lds, one(lds)),
-        Class::Smem if effects.returns => (Order::Any, one(scalar)),
-        // Messages that answer.
-        _ if calls(Control::SendMsgRtn) => (Order::Any, one(scalar)),
+        Class::Smem if effects.returns => (Order::Unordered, one(scalar)),
+        // Messages with a reply.
+        _ if calls(Control::SendMsgRtn) => (Order::Unordered, one(scalar)),
         _ => return None,
     };
     Some(Issue { counters, order })

@@ -11,7 +11,7 @@ pub struct Registers {
     sgprs: u128,
 }
 
-/// A set folded to a word for each file: sets whose summaries do not meet do not meet.
+/// A set folded to one word per register file: if two summaries are disjoint, so are the sets.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Summary {
     vgprs: u64,
@@ -19,21 +19,22 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Whether the sets may have a register in common.
+    /// Returns whether the sets may have a register in common.
     #[inline(always)]
-    pub fn meets(self, other: Summary) -> bool {
+    pub fn intersects(self, other: Summary) -> bool {
         self.vgprs & other.vgprs | self.sgprs & other.sgprs != 0
     }
 
-    /// That of both sets together.
+    /// Returns the summary of the union.
     #[inline(always)]
-    pub fn with(self, other: Summary) -> Summary {
+    pub fn union(self, other: Summary) -> Summary {
         Summary { vgprs: self.vgprs | other.vgprs, sgprs: self.sgprs | other.sgprs }
     }
 }
 
 impl Registers {
-    /// All that an instruction reads or writes. Relative addressing may reach any VGPR or SGPR.
+    /// Returns the registers that an instruction reads or writes. Relative addressing may reach any VGPR or
+    /// SGPR.
     pub fn of(effects: &Effects) -> Registers {
         let mut out = Registers::default();
         for used in effects.reads.iter().chain(&effects.writes) {
@@ -45,14 +46,14 @@ impl Registers {
         out
     }
 
-    /// Those that an instruction writes, which has no relative ones.
+    /// Returns the registers that an instruction without relative operands writes.
     pub fn written(effects: &Effects) -> Registers {
         let mut out = Registers::default();
         effects.writes.iter().for_each(|w| out.insert(w.file, w.first, w.count));
         out
     }
 
-    /// The set folded.
+    /// Returns the summary of the set.
     pub fn summary(&self) -> Summary {
         let vgprs = self.vgprs.iter().fold(0, |all, word| all | word);
         Summary { vgprs, sgprs: self.sgprs as u64 | (self.sgprs >> 64) as u64 }
@@ -71,7 +72,7 @@ impl Registers {
         }
     }
 
-    /// Adds those of another set.
+    /// Adds all registers of another set.
     #[inline]
     pub fn join(&mut self, other: &Registers) {
         for (a, b) in self.vgprs.iter_mut().zip(other.vgprs) {
@@ -80,10 +81,10 @@ impl Registers {
         self.sgprs |= other.sgprs;
     }
 
-    /// Whether a register is in both.
+    /// Returns whether the sets have a register in common.
     #[inline]
-    pub fn meets(&self, other: &Registers) -> bool {
-        // Without a branch a word.
+    pub fn intersects(&self, other: &Registers) -> bool {
+        // A fold instead of a short-circuiting search avoids a branch per word.
         let vgprs = self.vgprs.iter().zip(&other.vgprs).fold(0, |all, (a, b)| all | a & b);
         vgprs != 0 || self.sgprs & other.sgprs != 0
     }

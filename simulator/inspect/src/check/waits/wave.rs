@@ -1,33 +1,34 @@
-//! What is outstanding in a wave.
+//! The scoreboard of a wave.
 
 use super::super::Check;
 use super::super::report::{Finding, Report, Site};
-use super::{Counter, MOST, Order, Pending, Retired, Summary};
+use super::{Counter, IssuedAccess, MAX_OUTSTANDING, Order, Pending, Summary};
 use std::collections::VecDeque;
 use wavesim_engine::observe::Step;
 use wavesim_machine::exec::effects::{Use, register_name};
 
 #[derive(Default)]
 pub(super) struct Wave {
-    /// Oldest first.
+    /// Outstanding operations, oldest first.
     pub pending: Vec<Pending>,
-    /// Those that only the counter of stores counts, unless `mixed`: a wave may never wait for them.
+    /// Outstanding operations that only the store counter counts, unless `mixed`. Kept separately, since a
+    /// wave may never wait for them.
     pub stores: VecDeque<Pending>,
-    /// Stores are among `pending`, as FLAT ones, which two counters count, are in order with them.
+    /// Whether stores are in `pending`: FLAT stores, which two counters count, are ordered with them.
     pub mixed: bool,
-    /// The youngest one is in `stores`.
-    pub stored_last: bool,
-    /// Registers that some outstanding operation writes: compared first.
+    /// Whether the youngest operation is in `stores`.
+    pub last_is_store: bool,
+    /// Summary of the registers that outstanding operations write; compared first.
     pub writes: Summary,
-    /// Accesses that are complete, for the race check to take: those that are older than `released`.
-    pub retired: Vec<Retired>,
-    /// Epoch of the race check.
-    pub released: u32,
+    /// Completed accesses of epochs before `release_epoch`, for the race check to take.
+    pub retired: Vec<IssuedAccess>,
+    /// An epoch of the race check.
+    pub release_epoch: u32,
 }
 
 impl Wave {
-    /// Outstanding operations: those of each counter oldest first.
-    pub fn all(&self) -> impl Iterator<Item = &Pending> {
+    /// Returns the outstanding operations; those of each counter are oldest first.
+    pub fn outstanding(&self) -> impl Iterator<Item = &Pending> {
         self.pending.iter().chain(&self.stores)
     }
 
@@ -37,16 +38,16 @@ impl Wave {
         if counters.contains(Counter::Vs) || counters.contains(Counter::Store) {
             return self.push_store(pending);
         }
-        self.stored_last = false;
+        self.last_is_store = false;
         self.push_pending(pending);
     }
 
     #[inline(always)]
     fn push_pending(&mut self, pending: Pending) {
-        self.writes = self.writes.with(pending.writes);
+        self.writes = self.writes.union(pending.writes);
         self.pending.push(pending);
-        // Of two counters.
-        if self.pending.len() > 2 * MOST {
+        // Two counters can count this many.
+        if self.pending.len() > 2 * MAX_OUTSTANDING {
             self.retire(|n, _| n == 0);
         }
     }
@@ -59,26 +60,26 @@ impl Wave {
             self.mixed = true;
             self.pending.extend(self.stores.drain(..));
         }
-        self.stored_last = only && !self.mixed;
-        if self.stored_last {
+        self.last_is_store = only && !self.mixed;
+        if self.last_is_store {
             self.stores.push_back(pending);
-            self.retire_stores(MOST);
+            self.retire_stores(MAX_OUTSTANDING);
             return;
         }
         self.push_pending(pending);
     }
 
-    /// An access is complete.
+    /// Completes an access.
     #[inline(always)]
-    fn complete(&mut self, access: Option<Retired>) {
+    fn complete(&mut self, access: Option<IssuedAccess>) {
         if let Some(access) = access
-            && access.epoch < self.released
+            && access.epoch < self.release_epoch
         {
             self.retired.push(access);
         }
     }
 
-    /// Retires stores, but for the youngest.
+    /// Retires all stores but the `left` youngest.
     #[inline]
     pub fn retire_stores(&mut self, left: usize) {
         while self.stores.len() > left {
@@ -87,7 +88,7 @@ impl Wave {
         }
     }
 
-    /// Retires what is complete; the predicate gets the position.
+    /// Retires the operations for which the predicate, given position and operation, holds.
     #[inline]
     pub fn retire(&mut self, mut complete: impl FnMut(usize, &Pending) -> bool) {
         let mut kept = 0;
@@ -98,7 +99,7 @@ impl Wave {
                 self.complete(p.access);
                 continue;
             }
-            writes = writes.with(p.writes);
+            writes = writes.union(p.writes);
             if kept != at {
                 self.pending[kept] = p;
             }
@@ -109,20 +110,21 @@ impl Wave {
         self.writes = writes;
     }
 
-    /// Nothing is outstanding; `released` as for [`Scoreboard::release`](super::Scoreboard::release).
-    pub fn clear(&mut self, released: u32) {
+    /// Clears the scoreboard; `epoch` is as in
+    /// [`Scoreboard::set_release_epoch`](super::Scoreboard::set_release_epoch).
+    pub fn clear(&mut self, epoch: u32) {
         self.pending.clear();
         self.stores.clear();
         self.retired.clear();
-        (self.mixed, self.stored_last) = (false, false);
+        (self.mixed, self.last_is_store) = (false, false);
         self.writes = Summary::default();
-        self.released = released;
+        self.release_epoch = epoch;
     }
 
-    /// The oldest ones of `pending` are complete.
+    /// Retires the `count` oldest operations of `pending`.
     #[inline]
     fn complete_first(&mut self, count: usize) {
-        if self.pending[..count].iter().any(|p| p.access.is_some_and(|a| a.epoch < self.released)) {
+        if self.pending[..count].iter().any(|p| p.access.is_some_and(|a| a.epoch < self.release_epoch)) {
             for at in 0..count {
                 self.complete(self.pending[at].access);
             }
@@ -133,11 +135,11 @@ impl Wave {
             return;
         }
         self.pending.drain(..count);
-        self.writes = self.pending.iter().fold(Summary::default(), |all, p| all.with(p.writes));
+        self.writes = self.pending.iter().fold(Summary::default(), |all, p| all.union(p.writes));
         self.mixed &= !self.pending.is_empty();
     }
 
-    /// At most `n` operations of the counter are outstanding now.
+    /// Applies a wait until at most `n` operations of the counter are outstanding.
     pub fn wait(&mut self, counter: Counter, n: usize) {
         if matches!(counter, Counter::Vs | Counter::Store) {
             self.retire_stores(n);
@@ -146,8 +148,8 @@ impl Wave {
             return;
         }
         let first = self.pending[0];
-        let alike = |p: &Pending| (p.order, p.counters) == (first.order, first.counters);
-        if matches!(first.order, Order::Vector | Order::Lds) && self.pending.iter().all(alike) {
+        let same_kind = |p: &Pending| (p.order, p.counters) == (first.order, first.counters);
+        if matches!(first.order, Order::Vector | Order::Lds) && self.pending.iter().all(same_kind) {
             if first.counters.contains(counter) {
                 self.complete_first(self.pending.len() - n);
             }
@@ -168,42 +170,42 @@ impl Wave {
                 return;
             }
         } else if self.pending.iter().all(|p| p.order != Order::Both) {
-            // Each is in one order, and has one counter.
-            let mut back = [0usize; 2];
+            // Each operation is in one order and has one counter.
+            let mut returned = [0usize; 2];
             for p in self.pending.iter().filter(|p| p.counters.contains(counter)) {
                 match p.order {
-                    Order::Vector => back[0] += 1,
-                    Order::Lds => back[1] += 1,
-                    Order::Both | Order::Any => {}
+                    Order::Vector => returned[0] += 1,
+                    Order::Lds => returned[1] += 1,
+                    Order::Both | Order::Unordered => {}
                 }
             }
-            back = back.map(|count| count.saturating_sub(n));
-            if back != [0; 2] {
+            returned = returned.map(|count| count.saturating_sub(n));
+            if returned != [0; 2] {
                 self.retire(|_, p| {
-                    let back = match p.order {
-                        Order::Vector => &mut back[0],
-                        Order::Lds => &mut back[1],
-                        Order::Both | Order::Any => return false,
+                    let returned = match p.order {
+                        Order::Vector => &mut returned[0],
+                        Order::Lds => &mut returned[1],
+                        Order::Both | Order::Unordered => return false,
                     };
-                    let complete = *back > 0 && p.counters.contains(counter);
-                    *back -= complete as usize;
+                    let complete = *returned > 0 && p.counters.contains(counter);
+                    *returned -= complete as usize;
                     complete
                 });
             }
             return;
         } else {
-            // Of each kind that returns in order, all but the youngest `n` are back.
+            // In each order, all but the youngest `n` operations have returned.
             for order in [Order::Vector, Order::Lds] {
                 let of = |p: &Pending| {
                     (p.order == order || p.order == Order::Both) && p.counters.contains(counter)
                 };
                 let total = self.pending.iter().filter(|p| of(p)).count();
-                let mut back = total.saturating_sub(n);
+                let mut returned = total.saturating_sub(n);
                 for p in self.pending.iter_mut().filter(|p| of(p)) {
-                    if back == 0 {
+                    if returned == 0 {
                         break;
                     }
-                    back -= 1;
+                    returned -= 1;
                     p.counters.remove(counter);
                 }
             }
@@ -228,22 +230,22 @@ impl Wave {
         let name = register_name(step.program.arch, used.file, start, used.count);
         let message = if write {
             format!(
-                "{name} is written while an operation that writes it has not been waited for: which of the two comes last is open"
+                "{name} is written while an outstanding operation also writes it: the final value is undefined"
             )
         } else {
-            format!("{name} is read before the operation that writes it has been waited for")
+            format!("{name} is read before the wait for the operation that writes it")
         };
-        let waits: Vec<String> = p.counters.iter().map(|c| self.needed(c, at)).collect();
+        let waits: Vec<String> = p.counters.iter().map(|c| self.weakest_wait(c, at)).collect();
         let site = Site::new(step, None);
         let hint = format!("`{}` is needed before {}", waits.join("` and `"), step.program.place(step.pc));
         let issued = Site::at(step, p.pc as u64, step.wave.workgroup, step.wave.id);
         report.add(Finding::new(Check::Waits, kind, message, site).other("issued by", issued).hint(hint));
     }
 
-    /// The weakest wait that completes the operation at a place.
-    fn needed(&self, counter: Counter, at: usize) -> String {
+    /// Returns the weakest wait that completes the operation at a position.
+    fn weakest_wait(&self, counter: Counter, at: usize) -> String {
         let younger = self.pending.iter().skip(at + 1).filter(|p| p.counters.contains(counter));
-        let mixed = self.pending.iter().any(|p| p.counters.contains(counter) && p.order == Order::Any);
+        let mixed = self.pending.iter().any(|p| p.counters.contains(counter) && p.order == Order::Unordered);
         counter.wait(if mixed { 0 } else { younger.count() })
     }
 }
