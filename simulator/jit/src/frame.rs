@@ -136,6 +136,11 @@ impl OfWave {
 }
 
 impl Frame {
+    /// The wave that runs.
+    pub fn wave_ptr(&self) -> *mut Wave {
+        self.wave.wave()
+    }
+
     /// The context, with the wave that runs.
     ///
     /// # Safety
@@ -211,8 +216,8 @@ pub mod of_wave {
     pub const MODE: i32 = from_sgprs(offset_of!(Wave, mode));
     /// Its address of the code, for jumps that are computed.
     pub const CODE_BASE: i32 = from_sgprs(offset_of!(Wave, code_base));
-    /// What instructions accessed last, for prefetching.
-    pub const LAST_ADDRESSES: i32 = from_sgprs(offset_of!(Wave, last_addresses));
+    /// The streams that instructions access, for prefetching.
+    pub const STREAMS: i32 = from_sgprs(offset_of!(Wave, streams));
 }
 
 /// Compiled code: takes the frame and which of its entries to begin at, gives a [`Flow`].

@@ -18,6 +18,7 @@
 //! - [`scratch`]: loads and stores of each lane's own memory
 //! - [`lanes`]: functions that code calls for the lanes of a packet
 //! - [`sums`]: sums of 128 bits
+//! - [`prefetch`]: prefetches for the waves that follow
 //! - [`rare`]: what code calls for lanes whose results are not certain
 //! - [`host`]: code memory
 //! - [`source`]: the program, as the compiler has it
@@ -41,6 +42,7 @@ mod mode;
 mod pairs;
 mod parts;
 mod plan;
+mod prefetch;
 mod rare;
 mod relative;
 mod scratch;

@@ -5,7 +5,7 @@ use super::packet::Packet;
 use super::val::Val;
 use super::{Emitter, R, Unsupported};
 use crate::access::{FOUND, RANGES, Ranges, find};
-use crate::frame::{LANE_VEC_BYTES, at, of_wave};
+use crate::frame::{LANE_VEC_BYTES, at};
 use crate::parts::Part;
 use isa_lower::ir::{Block, Hold, Op2, Slot, Value, ValueKind, Var};
 use isa_lower::lower::operands::slot;
@@ -13,9 +13,9 @@ use isa_lower::visit::each_in;
 use isa_spec::tables::Role;
 use std::collections::{BTreeMap, HashSet};
 use wavesim_machine::exec::op::{Op, Place};
-use wavesim_machine::state::wave::{ALL_VGPRS, LAST_ADDRESSES};
+use wavesim_machine::state::wave::ALL_VGPRS;
 use wavesim_x64::Code;
-use wavesim_x64::inst::{Cc, Class, Inst, Int1, Int2, Label, Mem, Size, Src, V, Width};
+use wavesim_x64::inst::{Cc, Class, Inst, Int1, Int2, Label, Size, Src, V, Width};
 
 /// What a load or store moves.
 #[derive(Clone)]
@@ -34,7 +34,7 @@ pub struct Access {
     /// The wave's part of the address; in LDS, what is added to the lanes' offsets.
     base: Val,
     /// Its operation.
-    at: u32,
+    pub at: u32,
 }
 
 impl Access {
@@ -256,32 +256,6 @@ impl Emitter<'_> {
             }
         }
         Ok(Places { located, groups, fast: false })
-    }
-
-    /// Prefetches what the same instruction will access four iterations of its loop from now, if its address moves on as it did: kernels
-    /// step through memory in strides that the host's own prefetcher does not follow. Into the second-level cache, which has more
-    /// lines under way at a time than the first.
-    fn prefetch(&mut self, place: &Located) {
-        let Access { register, lds, bytes, at, .. } = place.access;
-        if lds {
-            return;
-        }
-        let mut offset = self.f.load(Size::B4, self.vectors, register as i32 * LANE_VEC_BYTES as i32);
-        if let Some([low, _]) = place.from {
-            offset = self.f.int2(Int2::Sub, Width::W32, offset, low);
-        }
-        let host = self.f.int2(Int2::Add, Width::W64, place.host, offset);
-        let last = self.ops[at as usize].number as usize % LAST_ADDRESSES;
-        let last = of_wave::LAST_ADDRESSES + 8 * last as i32;
-        let before = self.f.load(Size::B8, self.sgprs, last);
-        let step = self.f.int2(Int2::Sub, Width::W64, host, before);
-        self.f.store(Size::B8, self.sgprs, last, host);
-        let ahead = self.f.int2(Int2::Shl, Width::W64, step, 2);
-        let base = self.f.int2(Int2::Add, Width::W64, host, ahead);
-        let disp = place.disp;
-        for line in 0..(bytes as i32 / 2).max(1) {
-            self.f.push(Inst::Prefetch { from: Mem { base, disp: disp + 64 * line } });
-        }
     }
 
     /// Where the lanes of an access by 64-bit addresses are: in the range that the first one is in.

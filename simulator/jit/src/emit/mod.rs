@@ -24,6 +24,7 @@ mod packet;
 mod pairs;
 mod parts;
 mod polynomial;
+mod prefetch;
 mod rare;
 mod run;
 mod scratch;

@@ -60,8 +60,23 @@ pub const DISCARD: usize = ALL_VGPRS;
 /// Temporaries for instructions that run as several operations (VOPD): 4 lane vectors.
 pub const TEMP: usize = ALL_VGPRS + 4;
 
-/// Length of [`Wave::last_addresses`].
-pub const LAST_ADDRESSES: usize = 64;
+/// Length of [`Wave::streams`].
+pub const STREAMS: usize = 64;
+
+/// The addresses that a memory instruction accesses, for prefetching: a wave steps through memory in a loop, and the next wave that uses
+/// this register file starts somewhere else. A hint for the host's caches, not state of the machine: it survives [`Wave::reset`].
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+pub struct Stream {
+    /// The host address of the last access.
+    pub last: u64,
+    /// The distance between successive accesses.
+    pub stride: u64,
+    /// How many successive accesses had this distance.
+    pub repeats: u64,
+    /// The host address at which the current wave began.
+    pub start: u64,
+}
 
 /// Operand codes of the SGPR file.
 pub const SGPRS: usize = 128;
@@ -90,10 +105,10 @@ pub struct Wave {
     vgprs: u32,
     accumulation: bool,
     pub(crate) vectors: Files,
-    /// Where memory instructions last went, by operation modulo the length: a hint for the host's caches, no state of the machine.
-    pub last_addresses: [u64; LAST_ADDRESSES],
+    /// The streams of memory instructions, by operation number modulo the length.
+    pub streams: [Stream; STREAMS],
     /// Ranges that memory instructions last accessed, likewise by operation: where they look first. Of the memory `ranges_of` alone.
-    last_ranges: [HostRange; LAST_ADDRESSES],
+    last_ranges: [HostRange; STREAMS],
     /// [`Memory::id`](crate::memory::Memory::id) of the memory that `last_ranges` are ranges of.
     ranges_of: u64,
     /// The program whose constants are installed ([`Wave::install`]).
@@ -129,8 +144,8 @@ impl Wave {
             vgprs: VGPRS as u32,
             accumulation: false,
             vectors: Files::new(halves),
-            last_addresses: [0; LAST_ADDRESSES],
-            last_ranges: [HostRange::EMPTY; LAST_ADDRESSES],
+            streams: [Stream::default(); STREAMS],
+            last_ranges: [HostRange::EMPTY; STREAMS],
             ranges_of: 0,
             installed: 0,
             sgprs: [0; SGPRS + SCALAR_CONSTS],
@@ -202,19 +217,19 @@ impl Wave {
     #[inline(never)]
     fn forget_ranges(&mut self, memory: u64) {
         self.ranges_of = memory;
-        self.last_ranges = [HostRange::EMPTY; LAST_ADDRESSES];
+        self.last_ranges = [HostRange::EMPTY; STREAMS];
     }
 
     /// The range that an operation last accessed, of the memory that [`Wave::use_memory`] was given.
     #[inline(always)]
     pub(crate) fn last_range(&self, operation: usize) -> &HostRange {
-        &self.last_ranges[operation % LAST_ADDRESSES]
+        &self.last_ranges[operation % STREAMS]
     }
 
     /// Takes note of a range of `memory`, by its number. What a watch puts in the memory's place is another one's.
     pub(crate) fn set_last_range(&mut self, operation: usize, memory: u64, range: HostRange) {
         if self.ranges_of == memory {
-            self.last_ranges[operation % LAST_ADDRESSES] = range;
+            self.last_ranges[operation % STREAMS] = range;
         }
     }
 

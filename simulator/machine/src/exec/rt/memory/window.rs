@@ -7,7 +7,7 @@ use super::lanes::Addresses;
 use crate::exec::rt::context::Cx;
 use crate::memory::{HostRange, Place};
 use crate::state::LaneVec;
-use crate::state::wave::LAST_ADDRESSES;
+use crate::state::wave::STREAMS;
 use isa_spec::pcode::ir::Space;
 
 /// A piece of host memory that holds the elements of all active lanes.
@@ -207,7 +207,7 @@ pub(in crate::exec::rt) fn are_coalesced(offsets: &LaneVec, bytes: usize) -> boo
 /// through memory in strides that the host's own prefetcher does not follow.
 #[inline(always)]
 pub(in crate::exec::rt) fn prefetch(cx: &mut Cx<'_>, host: *const u8, address: u64, len: usize) {
-    let last = &mut cx.wave.last_addresses[cx.op.number as usize % LAST_ADDRESSES];
+    let last = &mut cx.wave.streams[cx.op.number as usize % STREAMS].last;
     let step = address.wrapping_sub(*last);
     *last = address;
     #[cfg(all(target_arch = "x86_64", not(miri)))]
