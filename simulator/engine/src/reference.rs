@@ -1,5 +1,5 @@
-//! The reference executor: one instruction on one wave through the evaluator, operands read lane by lane straight from the
-//! instruction's fields. Slow, obvious, and independent of the interpreter's staging and handlers.
+//! The reference executor: runs one instruction on one wave through the evaluator, reading operands lane by
+//! lane from the instruction's fields. Slow, obvious, and independent of lowering and handlers.
 
 mod machine;
 mod operands;
@@ -32,7 +32,7 @@ use wavesim_machine::memory::{self, MemError, Memory, PRIVATE_BASE, Place, SHARE
 use wavesim_machine::state::wave::{EXEC_LO, M0, NULL, VCC_LO, VGPRS};
 use wavesim_machine::state::{Wave, Workgroup};
 
-/// Executes `inst` with `sem` (its first half's meaning) and, for VOPD, `sem_y`. The wave's PC moves on, or jumps.
+/// Executes `inst` with the semantics `sem` (of its first half) and, for VOPD, `sem_y`, and advances the PC.
 pub fn step(
     arch: Arch,
     inst: &Inst,
@@ -44,17 +44,17 @@ pub fn step(
     step_observed(arch, inst, sem, sem_y, wave, context, Observe::Nothing)
 }
 
-/// What an execution shows besides its results.
+/// Selects what an execution reports besides its results.
 pub enum Observe<'o, 'w> {
-    /// Results alone.
+    /// Nothing.
     Nothing,
-    /// Accesses and calls: memory is that of the watch.
+    /// Accesses and calls; memory accesses go through the watch.
     Accesses(&'o mut Watch<'w>),
-    /// What the bodies touch.
+    /// The registers and memory that the semantics access.
     Touched(&'o mut Touched),
 }
 
-/// As [`step`], with something to observe.
+/// As [`step`], and reports to `observe`.
 pub fn step_observed(
     arch: Arch,
     inst: &Inst,
@@ -117,13 +117,14 @@ pub fn step_observed(
     event
 }
 
-/// The instruction with the registers that it accesses.
+/// Returns the instruction with relative register numbers resolved.
 fn resolved(arch: Arch, inst: &Inst, wave: &Wave) -> Result<Inst, OutOfRange> {
     relative::resolved(arch, inst, wave.mode, wave.sgprs[M0], wave.vgpr_count().min(VGPRS as u32))
 }
 
-/// What the body of an instruction sees of an operand in a lane, with DPP, halves and modifiers applied; `None` if the instruction
-/// has no such operand. Of its body, only the shape and the encoding fields that it names count. `second`: of VOPD's second half.
+/// Returns the value of an operand in a lane as the semantics see it, with DPP, halves and modifiers applied;
+/// `None` if the instruction has no such operand. Only the shape of the semantics and the encoding fields
+/// that they name matter. `second` selects the second half of VOPD.
 pub fn operand(
     arch: Arch,
     inst: &Inst,
@@ -178,7 +179,7 @@ struct RefMachine<'a, 'c, 'w> {
     table: &'static ArchTable,
     inst: &'a Inst,
     binding: &'static Binding,
-    /// Second half of VOPD.
+    /// This is the second half of VOPD.
     second: bool,
     /// EXEC when the instruction started.
     exec: u64,
@@ -190,17 +191,17 @@ struct RefMachine<'a, 'c, 'w> {
     writes: BTreeMap<(u32, u32), u32>,
     /// Lane masks being built.
     masks: BTreeMap<MaskTarget, u64>,
-    /// Lanes that DPP switched off.
+    /// Lanes that DPP disables.
     disabled: u64,
     jump: Option<u64>,
     event: Option<Event>,
-    /// A body that runs once has assigned its mask operand.
+    /// Semantics that run once have assigned the mask operand.
     vcc_written: bool,
-    /// The body has assigned D0, in this lane.
+    /// The semantics have assigned D0 in this lane.
     result_written: bool,
     states_written: BTreeSet<State>,
     touched: Option<&'a mut Touched>,
-    /// Of an observed run: its memory.
+    /// The watch of an observed run, which accesses memory.
     watch: Option<&'a mut Watch<'w>>,
 }
 
@@ -219,7 +220,7 @@ impl RefMachine<'_, '_, '_> {
                 if uses.writes.contains(&Role::D0)
                     && let Some(o) = self.operand_of(Role::D0).filter(|o| o.fmt == Fmt::Mask)
                 {
-                    // A mask that is read too keeps the bits of lanes that are switched off.
+                    // A mask that is also read keeps the bits of inactive lanes.
                     if o.input {
                         self.note_mask(false, Role::D0);
                     }
@@ -237,7 +238,7 @@ impl RefMachine<'_, '_, '_> {
                     if self.exec >> lane & 1 == 0 || self.disabled >> lane & 1 == 1 {
                         continue;
                     }
-                    // A lane may take long.
+                    // A single lane may take long.
                     if self.context.is_cancelled() {
                         return Err(Event::fault(FaultKind::Interrupted, "stopped within an instruction"));
                     }
@@ -257,7 +258,7 @@ impl RefMachine<'_, '_, '_> {
                 Ok(())
             }
             Shape::Wave if self.binding.has_dpp() => {
-                Err(interp::no_dpp(Some(self.inst.instruction(self.table).name)))
+                Err(interp::dpp_unsupported(Some(self.inst.instruction(self.table).name)))
             }
             Shape::Wave | Shape::Scalar => self.finish(None),
         }

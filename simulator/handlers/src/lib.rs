@@ -1,5 +1,5 @@
-//! The handlers of every operation for hosts with AVX2, in two float modes, generated from the pseudocode. A crate of their own, so that
-//! nothing but a change of meaning compiles them again.
+//! The handlers of every operation for hosts with AVX2, in two float modes, generated from the pseudocode.
+//! They are a crate of their own so that only changes of semantics recompile them.
 
 #![allow(unused_variables, unused_mut, unused_assignments, unused_parens, unused_labels, unused_imports)]
 #![allow(unused_unsafe, unused_must_use, unreachable_code, dead_code, unsafe_op_in_unsafe_fn)]

@@ -158,7 +158,7 @@ impl Frame {
         // SAFETY: by the contract.
         unsafe {
             if let Turns::Ring { ring, behind } = &mut (*frame).turns {
-                (*(*frame).waves).catch_up(&mut *(*frame).cx.cast(), ring.turn());
+                (*(*frame).waves).sync_context(&mut *(*frame).cx.cast(), ring.turn());
                 *behind = false;
             }
         }

@@ -1,7 +1,8 @@
-//! The computations of the benchmarks' workloads on the host: references for their results and for their times; and [`rows`], which
-//! measure the host itself. A crate of its own, because loops are compiled for speed and the command for size.
+//! The computations of the benchmarks' workloads on the host, as references for their results and run times;
+//! and [`rows`], which measures the host itself. A crate of its own, because these loops are compiled for
+//! speed and the command for size.
 //!
-//! Each is a plain loop, compiled once with AVX2 and FMA and once without.
+//! Each computation is a plain loop, compiled once with AVX2 and FMA and once without.
 
 /// Defines a function that runs its body with AVX2 and FMA if the host has them.
 macro_rules! by_host {

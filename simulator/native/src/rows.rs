@@ -1,4 +1,5 @@
-//! Instructions of 32 lanes on a register file in the L1 cache: the least that an interpreter of such instructions does.
+//! Instructions of 32 lanes on a register file in the L1 cache: a lower bound for interpreting such
+//! instructions.
 
 /// A register of 32 lanes.
 #[derive(Debug, Clone, Copy)]

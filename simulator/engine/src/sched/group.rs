@@ -1,5 +1,5 @@
-//! One workgroup: its waves, LDS and scratch, and whose turn it is. The objects are made once and used for workgroup after workgroup,
-//! and through a [`Pool`] for dispatch after dispatch.
+//! One workgroup: its waves, LDS and scratch, and the order of their turns. The objects are reused from
+//! workgroup to workgroup, and, through a [`Pool`], from dispatch to dispatch.
 
 use super::dispatch::{Budget, Dispatch};
 use super::order::{Schedule, mixed};
@@ -18,37 +18,38 @@ use wavesim_machine::fault::{Fault, FaultKind};
 use wavesim_machine::memory::Memory;
 use wavesim_machine::state::{Wave, Workgroup};
 
-/// Instructions a wave runs before the next one's turn.
+/// Number of instructions in a wave's turn.
 pub(super) const TURN: u64 = 4096;
-/// The same at most, where the schedule is random.
+/// The longest turn under a random schedule.
 const RANDOM_TURN: u64 = 64;
-/// Instructions taken from the dispatch's budget at a time: its count is shared by threads, turns may be short.
+/// Number of instructions taken from the dispatch's budget at a time: threads share its counter, and turns
+/// may be short.
 const ALLOWANCE: u64 = 1 << 16;
 
-/// As long as there is no code, what is to be compiled is counted in one run of waves out of so many: where straight lines between barriers
-/// are short, counting takes some percent of the time.
+/// While there is no compiled code, hotness is counted in one turn out of this many. Where straight-line
+/// regions between barriers are short, counting takes a few percent of the time.
 const COUNTED: u32 = 16;
 
-/// Scratch of a workgroup that is zeroed in place.
+/// Scratch of a workgroup up to this size is zeroed in place.
 const FILLED: usize = 4 << 20;
 
-/// What a wave is doing between its turns.
+/// The state of a wave between its turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// It has a turn in each round.
+    /// The wave gets a turn in each round.
     Running,
-    /// At the barrier with this index.
+    /// The wave waits at the barrier with this index.
     Waiting(usize),
-    /// It has executed S_ENDPGM and has no more turns.
+    /// The wave has executed S_ENDPGM and gets no more turns.
     Ended,
 }
 
-/// A wave's place in its workgroup.
+/// A wave and its scheduling status.
 #[derive(Clone)]
 pub struct Slot {
-    /// Its registers.
+    /// The wave's registers.
     pub wave: Wave,
-    /// Whether it gets turns.
+    /// Whether the wave gets turns.
     pub status: Status,
 }
 
@@ -57,47 +58,48 @@ pub struct Slot {
 pub struct Group<'a> {
     dispatch: &'a Dispatch<'a>,
     memory: &'a Memory,
-    /// Its coordinates.
+    /// The workgroup's coordinates.
     pub id: [u32; 3],
     pub slots: Vec<Slot>,
-    /// Waves of larger workgroups, for the pool.
+    /// Spare waves left from larger workgroups, kept for the pool.
     more: Vec<Slot>,
     pub shared: Workgroup,
-    /// LDS of the workgroup, as many bytes as [`Shape::lds_bytes`](super::dispatch::Shape::lds_bytes).
+    /// LDS of the workgroup, [`Shape::lds_bytes`](super::dispatch::Shape::lds_bytes) bytes long.
     pub lds: Vec<u8>,
-    /// Of all waves, lane by lane.
+    /// Scratch of all waves, lane by lane.
     pub scratch: Vec<u8>,
-    /// Whose turn it is, in order, this round.
+    /// The waves' indices in the order of their turns in this round.
     order: Vec<usize>,
     random: u64,
     /// Instructions taken from the budget and not yet used.
     allowance: u64,
-    /// Instructions of all workgroups that this object ran.
+    /// Instructions of all workgroups that this object has run.
     pub executed: u64,
-    /// How often waves were run, where code may be compiled.
+    /// Number of turns for which compiled code was considered.
     turns: u32,
 }
 
-/// Register files and LDS of workgroups that have ended, for dispatches to come: a small launch would spend most of its time on
-/// allocating them. [`Group::start`] clears them, as it does between the workgroups of a dispatch.
+/// Register files and LDS of finished workgroups, kept for later dispatches: a small launch would spend most
+/// of its time allocating them. [`Group::start`] clears them, as it does between the workgroups of a
+/// dispatch.
 #[derive(Default)]
 pub struct Pool(Mutex<Vec<Spare>>);
 
-/// What a workgroup leaves behind.
+/// The reusable parts of a finished workgroup.
 #[derive(Default)]
 struct Spare {
     slots: Vec<Slot>,
-    /// Waves beyond those that the last workgroup had.
+    /// Waves beyond those of the last workgroup.
     more: Vec<Slot>,
     lds: Vec<u8>,
 }
 
-/// Bytes that a pool keeps at most: two workgroups of 32 waves of 64 lanes.
+/// Upper bound of the bytes that a pool keeps: two workgroups of 32 waves of 64 lanes.
 const POOL_BYTES: usize = 16 << 20;
 
 impl Pool {
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Spare>> {
-        // Each change is one insertion or removal.
+        // The list is consistent even after a panic, because each change is a single insertion or removal.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -114,14 +116,14 @@ impl Pool {
         }
     }
 
-    /// Bytes that are kept.
+    /// Returns the number of bytes that the pool holds.
     pub fn bytes(&self) -> usize {
         self.lock().iter().map(Spare::bytes).sum()
     }
 }
 
 impl Spare {
-    /// Lanes of its waves.
+    /// Number of lanes of each wave.
     fn lanes(&self) -> Option<u32> {
         self.slots.first().map(|slot| slot.wave.size())
     }
@@ -131,7 +133,7 @@ impl Spare {
         waves.map(|s| size_of::<Slot>() + s.wave.file_bytes()).sum::<usize>() + self.lds.capacity()
     }
 
-    /// Exactly so many waves.
+    /// Adjusts the number of waves to `waves`.
     fn resize(&mut self, waves: usize, lanes: u32) {
         if self.slots.len() > waves {
             self.more.extend(self.slots.drain(waves..));
@@ -144,7 +146,7 @@ impl Spare {
 }
 
 impl<'a> Group<'a> {
-    /// `dispatch` has passed its [`Dispatch::check`].
+    /// Creates a workgroup object. `dispatch` has passed [`Dispatch::check`].
     pub fn new(dispatch: &'a Dispatch<'a>, memory: &'a Memory) -> Group<'a> {
         let (waves, lanes) = (dispatch.waves() as usize, dispatch.shape.wave_size);
         let mut spare = dispatch.pool.and_then(|pool| pool.take(lanes)).unwrap_or_default();
@@ -168,14 +170,15 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// Leaves what can be used again to the dispatch's pool.
+    /// Returns the reusable parts to the dispatch's pool.
     pub fn recycle(self) {
         if let Some(pool) = self.dispatch.pool {
             pool.give_back(Spare { slots: self.slots, more: self.more, lds: self.lds });
         }
     }
 
-    /// Begins the workgroup with these coordinates. Registers and memory of the last one are cleared: results never depend on what ran before.
+    /// Starts the workgroup with these coordinates. Registers and memory of the previous one are cleared:
+    /// results never depend on earlier workgroups.
     pub fn start(&mut self, id: [u32; 3]) {
         self.id = id;
         self.shared = Workgroup::new(self.slots.len() as u32);
@@ -192,7 +195,7 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// Runs the workgroup to its end, or until it has executed so many instructions. Returns whether it has ended.
+    /// Runs the workgroup until it ends or has executed `slice` instructions. Returns whether it has ended.
     pub fn run(&mut self, budget: &Budget, slice: u64) -> Result<bool, Box<Fault>> {
         self.run_with::<Unobserved>(budget, slice, None)
     }
@@ -268,7 +271,7 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// Whether the wave can run; one whose barrier has completed goes on.
+    /// Returns whether the wave can run, and releases it if the barrier that it waits for has completed.
     #[inline(always)]
     pub fn ready(&mut self, at: usize) -> bool {
         let Slot { wave, status } = &mut self.slots[at];
@@ -285,13 +288,13 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// Bytes that a copy of this takes.
+    /// Returns the number of bytes that a copy of the workgroup takes.
     pub fn bytes(&self) -> usize {
         let rows: usize = self.slots.iter().map(|s| s.wave.file_bytes()).sum();
         rows + self.lds.len() + self.scratch.len()
     }
 
-    /// Code, if this turn is to look for some.
+    /// Returns the compiled code if this turn should use it or count hotness for it.
     #[inline(always)]
     fn compiled(&mut self) -> Option<&'a dyn interp::Compiled> {
         let compiled = self.dispatch.compiled?;
@@ -304,18 +307,19 @@ impl<'a> Group<'a> {
     pub fn advance(&mut self, at: usize, instructions: u64) -> Result<(), Box<Fault>> {
         let (program, compiled) = (self.dispatch.program, self.compiled());
         let (slot, mut context, executed) = self.parts(at);
-        let (wave, alone) = (&mut slot.wave, &mut interp::Alone);
-        let result = interp::run_waves(program, wave, &mut context, instructions, executed, compiled, alone);
+        let (wave, no_others) = (&mut slot.wave, &mut interp::SingleWave);
+        let result = interp::run_waves(program, wave, &mut context, instructions, executed, compiled, no_others);
         self.stopped(at, result)
     }
 
-    /// Runs the wave whose turn it is for at most `instructions`. If it waits at a barrier or ends before its turn is over, waves after it have
-    /// theirs, from round to round, until the count of instructions comes to `slice`. `turn` is that of the last one then.
+    /// Runs the wave whose turn it is for at most `instructions`. If the wave waits at a barrier or ends
+    /// before its turn is over, the waves after it run, round after round, until the instruction count
+    /// reaches `slice`. `turn` is set to that of the last wave run.
     #[inline(always)]
     fn advance_round(&mut self, turn: &mut usize, instructions: u64, slice: u64) -> Result<(), Box<Fault>> {
         let (program, compiled) = (self.dispatch.program, self.compiled());
         let per_wave = wave_scratch(self.dispatch);
-        // The round, whose waves use the context, is gone before it.
+        // The context is declared before the round because the round's waves borrow from it.
         let mut context = Context {
             memory: self.memory,
             lds: &mut self.lds,
@@ -357,7 +361,7 @@ impl<'a> Group<'a> {
         self.stopped(at, result)
     }
 
-    /// What running a wave needs: it, what it reaches, and the count of instructions.
+    /// Splits the workgroup into a wave, the context that it runs in, and the instruction counter.
     #[inline(always)]
     fn parts(&mut self, at: usize) -> (&mut Slot, Context<'_>, &mut u64) {
         let per_wave = wave_scratch(self.dispatch);
@@ -373,7 +377,7 @@ impl<'a> Group<'a> {
         (&mut self.slots[at], context, &mut self.executed)
     }
 
-    /// Records why a wave stopped.
+    /// Applies the event that stopped a wave.
     #[inline(always)]
     fn stopped(&mut self, at: usize, result: Result<(), Event>) -> Result<(), Box<Fault>> {
         let Err(event) = result else { return Ok(()) };
@@ -387,7 +391,7 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// Decides this round's order.
+    /// Determines the order of turns in this round.
     fn arrange(&mut self) {
         let schedule = self.dispatch.schedule;
         if let Schedule::Random(_) = schedule {
@@ -405,7 +409,7 @@ impl<'a> Group<'a> {
         number
     }
 
-    /// The user stopped the run: the fault that lists where every wave stands.
+    /// Returns the fault for a run that the user stopped, with the position of every wave.
     fn interrupted(&mut self, at: usize) -> Box<Fault> {
         let pc = self.slots[at].wave.pc;
         let executed = self.executed;
@@ -413,7 +417,8 @@ impl<'a> Group<'a> {
         self.fault(at, pc, Event::fault(FaultKind::Interrupted, message))
     }
 
-    /// Where every wave stands, and what those poll that are in a loop. The run cannot go on after it: loops are followed once more.
+    /// Describes the position of every wave, and the locations polled by waves in a loop. The run cannot
+    /// continue afterwards: loops are run once more to find out.
     fn places(&mut self) -> String {
         let program = self.dispatch.program;
         let mut places: BTreeMap<(u64, &str, String), Vec<usize>> = BTreeMap::new();
@@ -437,7 +442,7 @@ impl<'a> Group<'a> {
         parts.join("; ")
     }
 
-    /// What a wave loads in the loop that it is in, if it stores nothing there.
+    /// Describes the locations that a wave loads in its present loop, if it stores nothing there.
     fn polls(&mut self, at: usize) -> String {
         let mut round = Iteration { from: self.slots[at].wave.pc, ..Iteration::default() };
         let _ = self.advance_observed(at, LONGEST_POLL, &mut round);
@@ -468,7 +473,7 @@ impl<'a> Group<'a> {
         if list.is_empty() { String::new() } else { format!(" (polls {})", list.join(", ")) }
     }
 
-    /// No wave can go on: the fault that lists which waits where.
+    /// Returns the fault for a workgroup in which no wave can run: it lists where each one waits.
     fn deadlock(&self) -> Box<Fault> {
         let mut places: BTreeMap<(u64, usize), Vec<usize>> = BTreeMap::new();
         let mut ended = Vec::new();
@@ -507,14 +512,15 @@ impl<'a> Group<'a> {
         self.fault(first.0, first.1, event)
     }
 
-    /// The instruction before `pc` in the code: barriers do not jump.
+    /// Returns the address of the instruction before `pc` in the code, which is the last one executed if that
+    /// was a barrier.
     fn before(&self, pc: u64) -> u64 {
         let pcs = &self.dispatch.program.pcs;
         let at = pcs.partition_point(|&p| p < pc);
         at.checked_sub(1).map_or(pc, |at| pcs[at])
     }
 
-    /// The fault of a wave at `pc`.
+    /// Returns the fault of a wave at `pc`.
     #[cold]
     #[inline(never)]
     fn fault(&self, at: usize, pc: u64, event: Event) -> Box<Fault> {
@@ -553,19 +559,19 @@ impl<'a> Group<'a> {
     }
 }
 
-/// Instructions of a loop that polls, at most, and the places that it polls.
+/// Upper bounds of a polling loop: instructions in it, and locations polled.
 const LONGEST_POLL: u64 = 256;
 const MOST_POLLED: usize = 4;
 
-/// One round of a loop: what it loads.
+/// An observer of one loop iteration, which collects the loads.
 #[derive(Default)]
 struct Iteration {
     from: u64,
     steps: u64,
-    /// The wave is back where it was, and has stored nothing.
+    /// The wave is back at `from` and has stored nothing.
     closed: bool,
     stores: bool,
-    /// One for each place.
+    /// One load per location.
     loads: Vec<Access>,
 }
 
@@ -589,7 +595,7 @@ impl Observer for Iteration {
     }
 }
 
-/// Zeroes it. A large one is mapped again instead, because most of its pages were never touched.
+/// Zeroes scratch. A large buffer is allocated anew instead, because most of its pages were never touched.
 fn clear(scratch: &mut Vec<u8>) {
     match scratch.len() {
         0..=FILLED => scratch.fill(0),
@@ -597,12 +603,12 @@ fn clear(scratch: &mut Vec<u8>) {
     }
 }
 
-/// Bytes of scratch of a wave.
+/// Returns the number of bytes of scratch of a wave.
 fn wave_scratch(d: &Dispatch<'_>) -> usize {
     d.shape.scratch_bytes as usize * d.shape.wave_size as usize
 }
 
-/// `waves 0-3, 7`.
+/// Formats wave indices as `waves 0-3, 7`.
 fn numbers(waves: &[usize]) -> String {
     let mut ranges: Vec<(usize, usize)> = Vec::new();
     for &at in waves {

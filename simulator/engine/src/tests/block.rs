@@ -1,4 +1,4 @@
-//! What `wavesim_machine::exec::rt::block` does for whole instructions.
+//! Tests of `wavesim_machine::exec::rt::block` with whole instructions.
 
 use crate::interp;
 use wavesim_asm::{NoSymbols, Options, parse};
@@ -15,25 +15,25 @@ use wavesim_machine::state::{LaneVec, Wave, Workgroup};
 
 const BYTES: usize = 1024;
 
-/// How an instruction is run.
+/// Selects how an instruction is run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum By {
     /// The handlers for this host.
     Fast,
-    /// Those for any.
+    /// The portable handlers.
     Portable,
-    /// Either, watched.
+    /// Either kind, with a watch.
     Watched { fast: bool },
 }
 
-/// Result, registers, memory and LDS after one instruction, and the lanes' accesses if they were watched.
+/// Result, registers, memory and LDS after one instruction, and the lanes' accesses if there was a watch.
 type After = (Result<(), Event>, Vec<LaneVec>, Vec<u8>, Vec<Access>);
 
 fn instruction(text: &str) -> Inst {
     parse(text, &Options::new(Arch::Rdna3), &NoSymbols).expect(text).inst
 }
 
-/// `high`: v[0:1] is a 64-bit address, whose upper half is that of the memory plus this for each lane.
+/// `high`: v[0:1] is a 64-bit address whose upper half is that of the buffer plus this per-lane value.
 fn after(by: By, inst: &Inst, lanes: &LaneVec, high: Option<fn(u32) -> u32>, exec: u32) -> After {
     let bytes: Vec<u8> = (0..BYTES as u32).map(|b| (b.wrapping_mul(0x9e37_79b9) >> 24) as u8).collect();
     let mut memory = Memory::new(1 << 20).expect("a small memory");
@@ -42,7 +42,7 @@ fn after(by: By, inst: &Inst, lanes: &LaneVec, high: Option<fn(u32) -> u32>, exe
     let mut lds = bytes.clone();
     let mut wave = Wave::new(32);
     (wave.sgprs[4], wave.sgprs[5]) = (base as u32, (base >> 32) as u32);
-    // Blocks are looked for in the range that the instruction accessed before.
+    // The block fast path tries the range that the previous instruction accessed.
     let mut start = Workgroup::new(1);
     let mut before = Context::new(&memory, &mut [], &mut start);
     let first = instruction("global_load_b32 v1, v0, s[4:5]");
@@ -65,7 +65,7 @@ fn after(by: By, inst: &Inst, lanes: &LaneVec, high: Option<fn(u32) -> u32>, exe
     let mut log = Vec::new();
     let result = match by {
         By::Fast => interp::step(Arch::Rdna3, inst, &mut wave, &mut context).expect("a handler"),
-        By::Portable => interp::step_portably(Arch::Rdna3, inst, &mut wave, &mut context).expect("a handler"),
+        By::Portable => interp::step_portable(Arch::Rdna3, inst, &mut wave, &mut context).expect("a handler"),
         By::Watched { fast } => {
             let mut logs = Logs::default();
             let mut watch = Watch {
@@ -86,7 +86,7 @@ fn after(by: By, inst: &Inst, lanes: &LaneVec, high: Option<fn(u32) -> u32>, exe
             let mut cx =
                 Cx::new(&crate::interp::HANDLERS, fast, Arch::Rdna3, &mut wave, &mut blind, &lowered, 0);
             cx.watch = Some(&mut watch);
-            // SAFETY: the operation was lowered just now.
+            // SAFETY: `lowered` belongs to `cx`.
             let flow = unsafe { interp::dispatch(&mut cx, &lowered.ops()[0]) };
             let result = match flow {
                 Flow::NEXT => Ok(()),
@@ -128,7 +128,8 @@ fn blocks_are_their_lanes() {
         "ds_store_2addr_b32 v0, v4, v5 offset1:9",
     ];
     let texts = (1..=4).flat_map(global).chain(two.map(String::from));
-    // In order for elements of each size, one place for all, two runs of sixteen, backward, at and beyond the end, and odd.
+    // Unit stride for each element size, uniform, two runs of sixteen, descending, at and beyond the end, and
+    // misaligned.
     let patterns: [fn(u32) -> u32; 11] = [
         |l| 4 * l,
         |l| 8 * l,
@@ -142,7 +143,7 @@ fn blocks_are_their_lanes() {
         |l| 4 * l + 1,
         |l| (4 * l).wrapping_sub(16),
     ];
-    // Upper halves of 64-bit addresses: all in the memory, and one lane elsewhere.
+    // Upper halves of 64-bit addresses: all in the memory, or one lane elsewhere.
     let highs: [fn(u32) -> u32; 2] = [|_| 0, |l| (l == 7) as u32];
     let cases = texts.flat_map(|text| {
         let wide = text.ends_with("off") || text.contains("off ");
@@ -159,7 +160,7 @@ fn blocks_are_their_lanes() {
                 let (fast, portable) = (by(By::Fast), by(By::Portable));
                 let (watched, slowly) = (by(By::Watched { fast: true }), by(By::Watched { fast: false }));
                 assert_eq!(fast.0, portable.0, "{text}, pattern {number}, EXEC {exec:x}");
-                // After a fault the two may have stopped at different lanes.
+                // After a fault, the two may have stopped at different lanes.
                 if fast.0.is_ok() {
                     assert_eq!(fast.1, portable.1, "{text}, pattern {number}, EXEC {exec:x}");
                     assert!(fast.2 == portable.2, "{text}, pattern {number}, EXEC {exec:x}: memory");

@@ -1,4 +1,5 @@
-//! Instructions whose meaning a user's pseudocode file gives at run time: they run through the evaluator, the others as compiled.
+//! Instructions whose semantics a user's pseudocode file replaces at run time. The evaluator runs them;
+//! others run as compiled.
 
 use crate::isa;
 use isa_spec::canonical;
@@ -9,36 +10,36 @@ use isa_spec::tables::EntryId;
 use std::collections::BTreeMap;
 use wavesim_isa::arch::Arch;
 
-/// Meanings by architecture and instruction name.
+/// Replacement semantics by architecture and instruction name.
 #[derive(Debug, Default)]
 pub struct Overrides {
     by_arch: Vec<BTreeMap<String, Own>>,
 }
 
-/// A meaning, and what follows from it in waves of 32 and of 64.
+/// Replacement semantics and their facts in waves of 32 and of 64.
 #[derive(Debug)]
 struct Own {
     semantics: Semantics,
     facts: [Facts; 2],
 }
 
-/// Why a pseudocode file cannot be used.
+/// The reason why a pseudocode file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum OverrideError {
-    /// Diagnostics, as shown to a user.
+    /// The file has errors; the rendered diagnostics.
     #[error("{0}")]
     Wrong(String),
 }
 
 impl Overrides {
-    /// None: everything as compiled.
+    /// Returns an empty set: everything runs as compiled.
     pub fn none() -> &'static Overrides {
         static NONE: Overrides = Overrides { by_arch: Vec::new() };
         &NONE
     }
 
-    /// Reads the text of a pseudocode file; `name` stands for the file in messages. It may call the project's functions and instructions.
-    /// Warnings are given as text.
+    /// Parses and checks the text of a pseudocode file, which `name` identifies in diagnostics. The file may
+    /// call the project's functions and instructions. Returns rendered warnings, if there are any.
     pub fn parse(name: String, text: String) -> Result<(Overrides, Option<String>), OverrideError> {
         let loaded = isa::loaded();
         let mut sources = loaded.sources.clone();
@@ -59,17 +60,17 @@ impl Overrides {
         Ok((Overrides { by_arch: by_arch.into_iter().map(by_name).collect() }, warnings))
     }
 
-    /// Instructions of an architecture that have another meaning.
+    /// Returns the instructions of an architecture whose semantics are replaced.
     pub fn names(&self, arch: Arch) -> impl Iterator<Item = &str> {
         self.by_arch.get(arch as usize).into_iter().flat_map(|names| names.keys().map(String::as_str))
     }
 
-    /// The body given for an instruction, by its upper-case name; `None` if the user gave none.
+    /// Returns the replacement semantics of an instruction, by its upper-case name, if there are any.
     pub fn get(&self, arch: Arch, instruction: &str) -> Option<&Semantics> {
         self.own(arch, instruction).map(|own| &own.semantics)
     }
 
-    /// What the body given for an instruction touches.
+    /// Returns the facts of an instruction's replacement semantics.
     pub fn facts(&self, arch: Arch, instruction: &str, wave_size: u32) -> Option<&Facts> {
         self.own(arch, instruction).map(|own| &own.facts[(wave_size == 64) as usize])
     }
@@ -78,7 +79,7 @@ impl Overrides {
         self.by_arch.get(arch as usize)?.get(instruction)
     }
 
-    /// The meaning of an entry's instruction: the user's, else the project's; `None` if there is none.
+    /// Returns the semantics of an entry's instruction: the user's, else the project's, if there are any.
     pub fn semantics(&self, arch: Arch, entry: EntryId) -> Option<&Semantics> {
         let table = arch.table();
         let at = table.entries[entry as usize].inst as usize;
@@ -89,7 +90,7 @@ impl Overrides {
     }
 }
 
-/// The project's own meaning of an entry's instruction.
+/// Returns the project's own semantics of an entry's instruction.
 pub fn compiled(arch: Arch, entry: EntryId) -> Option<&'static Semantics> {
     let at = arch.table().entries[entry as usize].inst as usize;
     isa::number(arch, at).and_then(isa::operation).map(|op| &op.sem)

@@ -1,13 +1,13 @@
-//! Turns at barriers for compiled code, which knows where the registers of each wave are: the context is brought up to date only where
-//! something looks at it.
+//! Scheduling at barriers for compiled code. Compiled code knows where the registers of each wave are, so the
+//! context is synchronised only where something reads it.
 
 use super::dispatch::Dispatch;
 use super::group::{Status, TURN};
 use super::round::{Parked, Round, ready};
 use wavesim_machine::state::{Wave, Workgroup};
 
-/// The waves of a [`Round`].
-pub struct Ring {
+/// The waves of a [`Round`], accessed through raw pointers.
+pub struct BarrierScheduler {
     waves: *mut Parked<'static>,
     count: usize,
     turn: usize,
@@ -16,10 +16,10 @@ pub struct Ring {
     dispatch: *const Dispatch<'static>,
 }
 
-impl Ring {
-    /// Of a round, as it is now.
-    pub(super) fn of(round: &mut Round<'_, '_>) -> Ring {
-        Ring {
+impl BarrierScheduler {
+    /// Captures the present state of a round.
+    pub(super) fn of(round: &mut Round<'_, '_>) -> BarrierScheduler {
+        BarrierScheduler {
             waves: round.waves.as_mut_ptr().cast(),
             count: round.waves.len(),
             turn: round.turn,
@@ -29,16 +29,18 @@ impl Ring {
         }
     }
 
-    /// The place of the wave whose turn it is.
+    /// The index of the wave whose turn it is.
     pub fn turn(&self) -> usize {
         self.turn
     }
 
-    /// The wave whose turn it is waits for a barrier; its PC is after the instruction. As `Waves::next`: if it is the turn of another
-    /// one now, that one, and the count of instructions up to which it runs. Whether the run is to end is looked at once a round.
+    /// Marks the wave whose turn it is as waiting for a barrier (its PC is already past the instruction) and
+    /// schedules the next wave, as `Waves::next` does. Returns that wave and the instruction count up to
+    /// which it may run. Cancellation is checked once a round.
     ///
     /// # Safety
-    /// The round is there, and has not been used since. Nothing refers to waves of the workgroup.
+    /// The round is alive and has not been used since this value was created. No references to the
+    /// workgroup's waves exist.
     #[inline(always)]
     pub unsafe fn wait(
         &mut self,
@@ -46,7 +48,8 @@ impl Ring {
         group: &Workgroup,
         instructions: u64,
     ) -> Option<(*mut Wave, u64)> {
-        // SAFETY: by the contract; turns are counted up to the number of waves.
+        // SAFETY: the caller guarantees that the round is alive and unaliased; `turn` stays below `count`,
+        // the number of waves.
         unsafe {
             *(*self.waves.add(self.turn)).status = Status::Waiting(barrier);
             let end = instructions + TURN;
