@@ -151,7 +151,7 @@ pub(super) struct Gated<'o> {
 }
 
 impl Observer for Gated<'_> {
-    fn unobserved(&mut self, step: &Step<'_>) -> Skip {
+    fn skip(&mut self, step: &Step<'_>) -> Skip {
         if self.reached {
             return Skip::default();
         }

@@ -24,7 +24,7 @@ use super::pages::Pages;
 use super::search::Search;
 use super::written::{self, Sgprs, Tracker};
 use std::rc::Rc;
-use wavesim_engine::observe::{Observer, Unobserved};
+use wavesim_engine::observe::{NoObserver, Observer};
 use wavesim_engine::sched::dispatch::{Dispatch, DispatchError};
 use wavesim_engine::sched::group::{Group, Status};
 use wavesim_inspect::check::{Check, Finding};
@@ -313,7 +313,7 @@ impl<'a> Timeline<'a> {
 
     fn forward(&mut self, wave: usize, n: u64, gate: Option<&Gate>) -> Outcome {
         if n == 1 && gate.is_none() {
-            return self.step_observed(wave, &mut Unobserved);
+            return self.step_observed(wave, &mut NoObserver);
         }
         let mut accesses = std::mem::take(&mut self.accesses);
         accesses.clear();

@@ -62,9 +62,9 @@ impl Observer for Tracker<'_> {
         self.inner.group_started(workgroup, waves);
     }
 
-    fn unobserved(&mut self, step: &Step<'_>) -> Skip {
+    fn skip(&mut self, step: &Step<'_>) -> Skip {
         self.close(usize::MAX);
-        let skip = self.inner.unobserved(step);
+        let skip = self.inner.skip(step);
         if skip.count > 0 {
             self.open = Some((step.index, skip.count.min(self.table.len() - step.index)));
         }

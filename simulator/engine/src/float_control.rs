@@ -5,7 +5,7 @@
 //! threads.
 
 /// Guard that gives this thread the default float control while it lives.
-pub struct Usual {
+pub struct DefaultFloatControl {
     /// The previous value, if it was different.
     #[cfg(target_arch = "x86_64")]
     before: Option<u32>,
@@ -15,34 +15,34 @@ pub struct Usual {
 
 /// Rounding to nearest even, denormals kept, all exceptions masked (Intel SDM, volume 1, 10.2.3).
 #[cfg(target_arch = "x86_64")]
-const USUAL: u32 = 0x1f80;
+const DEFAULT: u32 = 0x1f80;
 /// The sticky exception flags, which affect nothing.
 #[cfg(target_arch = "x86_64")]
 const FLAGS: u32 = 0x3f;
 
-impl Usual {
+impl DefaultFloatControl {
     /// Sets the default float control if it is not set.
     #[inline]
     #[cfg(target_arch = "x86_64")]
-    pub fn set() -> Usual {
+    pub fn set() -> DefaultFloatControl {
         let now = read();
-        let before = (now & !FLAGS != USUAL).then_some(now);
+        let before = (now & !FLAGS != DEFAULT).then_some(now);
         if before.is_some() {
-            write(USUAL);
+            write(DEFAULT);
         }
-        Usual { before, _thread: std::marker::PhantomData }
+        DefaultFloatControl { before, _thread: std::marker::PhantomData }
     }
 
     /// Does nothing on other hosts.
     #[inline]
     #[cfg(not(target_arch = "x86_64"))]
-    pub fn set() -> Usual {
-        Usual { _thread: std::marker::PhantomData }
+    pub fn set() -> DefaultFloatControl {
+        DefaultFloatControl { _thread: std::marker::PhantomData }
     }
 }
 
 #[cfg(target_arch = "x86_64")]
-impl Drop for Usual {
+impl Drop for DefaultFloatControl {
     #[inline]
     fn drop(&mut self) {
         if let Some(before) = self.before {
@@ -72,17 +72,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_set_and_set_back() {
-        const FLUSHED: u32 = USUAL | 0x8040;
+    fn is_set_and_restored() {
+        const FLUSHED: u32 = DEFAULT | 0x8040;
         write(FLUSHED);
         let inside = {
-            let _usual = Usual::set();
+            let _float_control = DefaultFloatControl::set();
             read()
         };
         let after = read();
-        write(USUAL);
-        assert_eq!((inside & !FLAGS, after & !FLAGS), (USUAL, FLUSHED));
-        let _usual = Usual::set();
-        assert_eq!(read() & !FLAGS, USUAL);
+        write(DEFAULT);
+        assert_eq!((inside & !FLAGS, after & !FLAGS), (DEFAULT, FLUSHED));
+        let _float_control = DefaultFloatControl::set();
+        assert_eq!(read() & !FLAGS, DEFAULT);
     }
 }

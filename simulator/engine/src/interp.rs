@@ -27,21 +27,21 @@ pub fn host_is_fast() -> bool {
 pub(crate) fn take_event(cx: &mut Cx<'_>, op: &Op, program: &Program) -> Event {
     match cx.event.take() {
         Some(event) => event,
-        None => unknown(op, program.name_at(cx.pc())),
+        None => fault_without_handler(op, program.name_at(cx.pc())),
     }
 }
 
 /// Returns the fault of an operation that has no handler.
-pub(crate) fn unknown(op: &Op, name: Option<&str>) -> Event {
+pub(crate) fn fault_without_handler(op: &Op, name: Option<&str>) -> Event {
     match op.code {
         Op::END => Event::fault(FaultKind::PcOutOfRange, "the program counter left the program"),
         Op::HOLE => Event::fault(FaultKind::IllegalInstruction, "the bytes here are not an instruction"),
-        Op::BEYOND => {
+        Op::OUT_OF_RANGE => {
             let name = name.unwrap_or("this instruction").to_lowercase();
             let message = format!("an operand of {name} goes beyond v{}, the last VGPR", VGPRS - 1);
             Event::fault(FaultKind::IllegalInstruction, message)
         }
-        Op::LANES => dpp_unsupported(name),
+        Op::DPP_UNSUPPORTED => dpp_unsupported(name),
         _ => {
             let name = name.unwrap_or("this instruction");
             let reason = isa::unsupported_reason(name).map_or(String::new(), |reason| format!(" ({reason})"));
@@ -118,7 +118,7 @@ pub fn step(
     wave: &mut Wave,
     context: &mut Context<'_>,
 ) -> Option<Result<(), Event>> {
-    step_by(Avx2::detect(), arch, inst, wave, context)
+    step_with(Avx2::detect(), arch, inst, wave, context)
 }
 
 /// [`step`] with the portable handlers, whatever the host supports.
@@ -128,11 +128,11 @@ pub fn step_portable(
     wave: &mut Wave,
     context: &mut Context<'_>,
 ) -> Option<Result<(), Event>> {
-    step_by(None, arch, inst, wave, context)
+    step_with(None, arch, inst, wave, context)
 }
 
 /// [`step`] with the fast handlers if `fast` is given, else with the portable ones.
-fn step_by(
+fn step_with(
     fast: Option<Avx2>,
     arch: Arch,
     inst: &Inst,
@@ -142,7 +142,8 @@ fn step_by(
     let mut lowered = Lowered::default();
     // A single instruction exceeds no limit.
     lowered.push(arch, inst, 0, 0).ok()?;
-    if lowered.ops().iter().any(|op| matches!(op.code, Op::UNKNOWN | Op::BEYOND | Op::LANES)) {
+    if lowered.ops().iter().any(|op| matches!(op.code, Op::UNKNOWN | Op::OUT_OF_RANGE | Op::DPP_UNSUPPORTED))
+    {
         return None;
     }
     let pc = wave.pc;
@@ -155,7 +156,7 @@ fn step_by(
             Flow::NEXT | Flow::MODE => {}
             Flow::JUMP => next = cx.jump,
             _ => {
-                result = Err(cx.event.take().unwrap_or_else(|| unknown(op, None)));
+                result = Err(cx.event.take().unwrap_or_else(|| fault_without_handler(op, None)));
                 break;
             }
         }
@@ -430,7 +431,7 @@ pub(crate) fn evaluate(program: &Program, cx: &mut Cx<'_>) -> Option<Result<(), 
     let pc = cx.pc();
     let has_handlers = (cx.op.code as usize / Op::VARIANTS) < isa::OPERATIONS.len();
     let evaluated = cfg!(any(test, target_family = "wasm")) && has_handlers;
-    let (inst, sem, sem_y) = if evaluated { program.meaning(pc) } else { program.replaced(pc) }?;
+    let (inst, sem, sem_y) = if evaluated { program.semantics(pc) } else { program.replaced_semantics(pc) }?;
     cx.wave.pc = pc;
     let (workgroup, instructions) = (&mut *cx.workgroup, cx.instructions);
     let mut context = Context {
@@ -500,7 +501,7 @@ impl<'a, C: Compiled + ?Sized, W: Waves<'a>> Turn<'a, '_, C, W> {
                 }
                 Stop::OutOfRange => {
                     cx.wave.pc = cx.jump;
-                    return Err(unknown(&END, None));
+                    return Err(fault_without_handler(&END, None));
                 }
                 Stop::Unknown => {
                     let first_of_several = cx.op.flags & Op::MORE != 0;
@@ -512,7 +513,7 @@ impl<'a, C: Compiled + ?Sized, W: Waves<'a>> Turn<'a, '_, C, W> {
                         cx.jump = cx.wave.pc;
                         match program.op_at(cx.jump) {
                             Some(next) => cx.op = next,
-                            None => return Err(unknown(&END, None)),
+                            None => return Err(fault_without_handler(&END, None)),
                         }
                         if cx.instructions >= self.end {
                             return Ok(());
@@ -520,7 +521,7 @@ impl<'a, C: Compiled + ?Sized, W: Waves<'a>> Turn<'a, '_, C, W> {
                         continue;
                     }
                     cx.wave.pc = cx.pc();
-                    return Err(unknown(cx.op, program.name_at(cx.pc())));
+                    return Err(fault_without_handler(cx.op, program.name_at(cx.pc())));
                 }
                 Stop::Event => {
                     let event = take_event(cx, cx.op, program);
@@ -544,7 +545,7 @@ impl<'a, C: Compiled + ?Sized, W: Waves<'a>> Turn<'a, '_, C, W> {
     /// Sets `Cx::op` to the operation at the wave's PC.
     #[inline(always)]
     fn begin(&self, cx: &mut Cx<'a>) -> Result<(), Event> {
-        cx.op = self.program.op_at(cx.wave.pc).ok_or_else(|| unknown(&END, None))?;
+        cx.op = self.program.op_at(cx.wave.pc).ok_or_else(|| fault_without_handler(&END, None))?;
         Ok(())
     }
 

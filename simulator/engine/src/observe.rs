@@ -55,7 +55,7 @@ pub struct Done<'s> {
 pub struct Skip {
     /// Number of instructions. They must be consecutive and access no memory; only the last may jump.
     pub count: usize,
-    /// Bit mask of the instructions that access memory nevertheless. [`Observer::passes`] is called after
+    /// Bit mask of the instructions that access memory nevertheless. [`Observer::accept_fast`] is called after
     /// each.
     pub accesses: u64,
     /// Number of leading instructions that have no effect, such as waits, and need not run at all.
@@ -69,24 +69,24 @@ pub trait Observer {
 
     /// Returns the instructions to skip, beginning with this one. Called before every instruction that is not
     /// part of a skipped run.
-    fn unobserved(&mut self, _step: &Step<'_>) -> Skip {
+    fn skip(&mut self, _step: &Step<'_>) -> Skip {
         Skip::default()
     }
 
     /// Checks the accesses of an instruction of [`Skip::accesses`]. If this returns false,
     /// [`Observer::accessed`] is called too.
-    fn passes(&mut self, _wave: u32, _index: usize, _pc: u64, _accesses: &[Access]) -> bool {
+    fn accept_fast(&mut self, _wave: u32, _index: usize, _pc: u64, _accesses: &[Access]) -> bool {
         false
     }
 
     /// Returns whether LDS loads among [`Skip::accesses`] need not be logged and may instead be passed to
-    /// [`Observer::kept`] unconverted. Called again after [`Observer::accessed`].
+    /// [`Observer::accept_loads`] unconverted. Called again after [`Observer::accessed`].
     fn keeps_loads(&self) -> bool {
         false
     }
 
     /// Receives the kept LDS loads of an instruction of [`Skip::accesses`] that accessed nothing else.
-    fn kept(&mut self, _wave: u32, _index: usize, _pc: u64, loads: &mut LdsLoads) {
+    fn accept_loads(&mut self, _wave: u32, _index: usize, _pc: u64, loads: &mut LdsLoads) {
         loads.clear();
     }
 
@@ -124,20 +124,20 @@ pub trait Observer {
 }
 
 /// An observer that observes nothing.
-pub struct Unobserved;
-impl Observer for Unobserved {}
+pub struct NoObserver;
+impl Observer for NoObserver {}
 
 /// Several observers combined.
 #[derive(Default)]
-pub struct Many<'a>(pub Vec<&'a mut dyn Observer>);
+pub struct Observers<'a>(pub Vec<&'a mut dyn Observer>);
 
-impl Observer for Many<'_> {
+impl Observer for Observers<'_> {
     fn group_started(&mut self, workgroup: [u32; 3], waves: usize) {
         self.0.iter_mut().for_each(|o| o.group_started(workgroup, waves));
     }
 
-    fn unobserved(&mut self, step: &Step<'_>) -> Skip {
-        let all = self.0.iter_mut().map(|o| o.unobserved(step));
+    fn skip(&mut self, step: &Step<'_>) -> Skip {
+        let all = self.0.iter_mut().map(|o| o.skip(step));
         let both = |a: Skip, b: Skip| Skip {
             count: a.count.min(b.count),
             accesses: a.accesses | b.accesses,
@@ -190,7 +190,7 @@ static NO_MEMORY: LazyLock<Memory> = LazyLock::new(Memory::empty);
 /// Runs operations from `Cx::op` up to instruction `end`, stopping early at one that does not continue with
 /// the next. `Cx::op` is then the next operation, or the one that stopped.
 #[inline(always)]
-fn straight<'a>(cx: &mut Cx<'a>, program: &'a Program, end: usize) -> Result<(), Flow> {
+fn run_straight<'a>(cx: &mut Cx<'a>, program: &'a Program, end: usize) -> Result<(), Flow> {
     while (cx.op.number as usize) < end {
         // SAFETY: the operation belongs to the program of `cx`.
         match unsafe { interp::dispatch(cx, cx.op) } {
@@ -201,10 +201,10 @@ fn straight<'a>(cx: &mut Cx<'a>, program: &'a Program, end: usize) -> Result<(),
     Ok(())
 }
 
-/// As [`straight`], for the instructions from `index` to `end` (exclusive), and passes the accesses of `skip`
+/// As [`run_straight`], for the instructions from `index` to `end` (exclusive), and passes the accesses of `skip`
 /// to the observer.
 #[inline(always)]
-fn accessing<'a, O: Observer + ?Sized>(
+fn run_with_accesses<'a, O: Observer + ?Sized>(
     cx: &mut Cx<'a>,
     program: &'a Program,
     (index, end): (usize, usize),
@@ -219,7 +219,7 @@ fn accessing<'a, O: Observer + ?Sized>(
         if at >= end {
             break;
         }
-        straight(cx, program, at)?;
+        run_straight(cx, program, at)?;
         let op = cx.op;
         // SAFETY: the operation belongs to the program of `cx`.
         match unsafe { interp::dispatch(cx, op) } {
@@ -231,26 +231,28 @@ fn accessing<'a, O: Observer + ?Sized>(
             && !watch.logs.loads.is_empty()
         {
             if watch.logs.accesses.is_empty() {
-                observer.kept(wave, at, op.pc as u64, &mut watch.logs.loads);
+                observer.accept_loads(wave, at, op.pc as u64, &mut watch.logs.loads);
                 continue;
             }
             watch.logs.log_loads();
         }
         let log = cx.watch.as_ref().map_or(&[][..], |watch| &watch.logs.accesses[..]);
-        let passes = observer.passes(wave, at, op.pc as u64, log);
-        if !passes && !accessed(cx, program, at, op.pc as u64, time + (at - index) as u64 + 1, observer) {
+        let accepted = observer.accept_fast(wave, at, op.pc as u64, log);
+        if !accepted
+            && !report_access(cx, program, at, op.pc as u64, time + (at - index) as u64 + 1, observer)
+        {
             return Ok(());
         }
         if let Some(watch) = &mut cx.watch {
             watch.logs.clear();
         }
     }
-    straight(cx, program, end)
+    run_straight(cx, program, end)
 }
 
 /// Reports an access to the observer; returns whether to continue skipping.
 #[inline(never)]
-fn accessed<O: Observer + ?Sized>(
+fn report_access<O: Observer + ?Sized>(
     cx: &mut Cx<'_>,
     program: &Program,
     index: usize,
@@ -293,7 +295,7 @@ pub fn run<O: Observer + ?Sized>(
         keep_going: observer.keeps_going(),
         keeps_loads: false,
     };
-    let mut blind = Context {
+    let mut handler_context = Context {
         memory: &NO_MEMORY,
         lds: &mut nothing.0,
         scratch: &mut nothing.1,
@@ -302,8 +304,15 @@ pub fn run<O: Observer + ?Sized>(
         instructions: context.instructions,
         cancel: context.cancel,
     };
-    let mut cx =
-        Cx::new(&interp::HANDLERS, Avx2::detect(), program.arch, wave, &mut blind, program.lowered(), 0);
+    let mut cx = Cx::new(
+        &interp::HANDLERS,
+        Avx2::detect(),
+        program.arch,
+        wave,
+        &mut handler_context,
+        program.lowered(),
+        0,
+    );
     cx.watch = Some(&mut watch);
     let result = turn(program, &mut cx, budget, executed, observer);
     logs.clear();
@@ -342,15 +351,17 @@ fn turn<'a, O: Observer + ?Sized>(
     let end = executed.saturating_add(budget);
     while *executed < end {
         let mut pc = cx.wave.pc;
-        let Some(first) = program.op_at(pc) else { return Err(interp::unknown(&Op::end(), None)) };
+        let Some(first) = program.op_at(pc) else {
+            return Err(interp::fault_without_handler(&Op::end(), None));
+        };
         cx.op = first;
         let mut index = first.number as usize;
         // `op_at` maps a hole to the instruction after it.
         if program.pcs.get(index) != Some(&pc) {
-            return Err(interp::unknown(first, None));
+            return Err(interp::fault_without_handler(first, None));
         }
         let step = Step { program, index, pc, wave: cx.wave, group: cx.workgroup, time: *executed };
-        let skip = observer.unobserved(&step);
+        let skip = observer.skip(&step);
         let count = skip.count.min((end - *executed) as usize);
         let mut stopped = None;
         if count > 0 {
@@ -364,8 +375,8 @@ fn turn<'a, O: Observer + ?Sized>(
                 watch.keeps_loads = skip.accesses != 0 && observer.keeps_loads();
             }
             stopped = match skip.accesses {
-                0 => straight(cx, program, index + count).err(),
-                _ => accessing(cx, program, (index, index + count), skip, *executed, observer).err(),
+                0 => run_straight(cx, program, index + count).err(),
+                _ => run_with_accesses(cx, program, (index, index + count), skip, *executed, observer).err(),
             };
             let ran = cx.op.number as usize - index;
             *executed += ran as u64;

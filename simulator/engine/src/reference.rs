@@ -170,8 +170,8 @@ pub fn operand(
         touched: None,
         watch: None,
     };
-    let there = role == Role::Vcc || machine.operand_of(role).is_some();
-    there.then(|| Machine::operand(&mut machine, role, Some(lane)))
+    let exists = role == Role::Vcc || machine.operand_of(role).is_some();
+    exists.then(|| Machine::operand(&mut machine, role, Some(lane)))
 }
 
 struct RefMachine<'a, 'c, 'w> {
@@ -243,7 +243,7 @@ impl RefMachine<'_, '_, '_> {
                         return Err(Event::fault(FaultKind::Interrupted, "stopped within an instruction"));
                     }
                     self.result_written = false;
-                    self.finish(Some(lane))?;
+                    self.evaluate(Some(lane))?;
                 }
                 for (target, value) in std::mem::take(&mut self.masks) {
                     match target {
@@ -260,11 +260,11 @@ impl RefMachine<'_, '_, '_> {
             Shape::Wave if self.binding.has_dpp() => {
                 Err(interp::dpp_unsupported(Some(self.inst.instruction(self.table).name)))
             }
-            Shape::Wave | Shape::Scalar => self.finish(None),
+            Shape::Wave | Shape::Scalar => self.evaluate(None),
         }
     }
 
-    fn finish(&mut self, lane: Option<u32>) -> Result<(), Event> {
+    fn evaluate(&mut self, lane: Option<u32>) -> Result<(), Event> {
         let sem = self.sem;
         match eval::eval(sem, self, lane) {
             Ok(()) | Err(Stop::Return) => Ok(()),

@@ -5,7 +5,7 @@
 #![allow(unused_unsafe, unused_must_use, unreachable_code, dead_code, unsafe_op_in_unsafe_fn)]
 #![allow(clippy::all, clippy::undocumented_unsafe_blocks)]
 
-// No lint is on for what is generated, so clippy need not expand it: it sees these tables in its place.
+// Generated code has no lints enabled, so clippy need not expand it: it sees these tables instead.
 #[cfg(not(clippy))]
 isa_macros::handlers!();
 #[cfg(clippy)]

@@ -77,10 +77,10 @@ fn unsupported() -> impl Iterator<Item = (Option<&'static str>, &'static str, &'
 
 /// Returns the reason why an instruction has no semantics.
 pub fn unsupported_reason(name: &str) -> Option<&'static str> {
-    unsupported().find(|(_, pattern, _)| is_named(pattern, name)).map(|(_, _, reason)| reason)
+    unsupported().find(|(_, pattern, _)| matches_pattern(pattern, name)).map(|(_, _, reason)| reason)
 }
 
-fn is_named(pattern: &str, name: &str) -> bool {
+fn matches_pattern(pattern: &str, name: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some(prefix) => name.starts_with(prefix),
         None => name == pattern,
@@ -88,7 +88,7 @@ fn is_named(pattern: &str, name: &str) -> bool {
 }
 
 /// Returns `file:line` of a position in the pseudocode.
-pub fn place(span: isa_spec::source::Span) -> String {
+pub fn location(span: isa_spec::source::Span) -> String {
     let (line, _) = LOADED.sources.line_col(span.file, span.start);
     format!("{}:{line}", LOADED.sources.file(span.file).name)
 }
@@ -100,7 +100,7 @@ mod tests {
 
     /// The semantics read at run time are those that the handlers were compiled from, under the same numbers.
     #[test]
-    fn semantics_are_those_compiled() {
+    fn semantics_match_the_compiled_ones() {
         let (set, diagnostics) = canonical::load_set(&LOADED.sources, &LOADED.pcode, &LOADED.tables);
         assert_eq!(diagnostics.len(), 0);
         for ((number, op), compiled) in (0..).zip(&set.operations).zip(OPERATIONS) {
@@ -120,13 +120,13 @@ mod tests {
 
     /// Every instruction without semantics has a reason, and every reason is used.
     #[test]
-    fn what_is_unsupported_says_why() {
+    fn unsupported_instructions_have_reasons() {
         let mut used = BTreeSet::new();
         for arch in Arch::ALL {
             for (inst, code) in arch.table().instructions.iter().zip(BY_ARCH[arch as usize]) {
                 let of_arch = |only: Option<&str>| only.is_none_or(|only| only == arch.name());
-                let line =
-                    unsupported().find(|(only, pattern, _)| of_arch(*only) && is_named(pattern, inst.name));
+                let line = unsupported()
+                    .find(|(only, pattern, _)| of_arch(*only) && matches_pattern(pattern, inst.name));
                 let reason = line.map(|(.., reason)| reason);
                 assert_eq!(*code == u16::MAX, reason.is_some(), "{}: {}: {reason:?}", arch.name(), inst.name);
                 used.extend(reason);

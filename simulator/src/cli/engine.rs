@@ -30,7 +30,11 @@ unsafe impl wavesim_engine::interp::Compiled for Code {
         match self.0 {}
     }
 
-    fn hotness(&self, _: &wavesim_machine::exec::rt::Cx<'_>, _: &Program) -> wavesim_engine::interp::HotnessCounters<'_> {
+    fn hotness(
+        &self,
+        _: &wavesim_machine::exec::rt::Cx<'_>,
+        _: &Program,
+    ) -> wavesim_engine::interp::HotnessCounters<'_> {
         match self.0 {}
     }
 

@@ -186,7 +186,7 @@ impl Space {
 
     /// The address that a kernel's own one is.
     pub(super) fn address(memory: &Memory, at: u64) -> u64 {
-        if memory.counts_words() { wavesim_machine::memory::word_address(at) } else { at }
+        if memory.is_word_addressed() { wavesim_machine::memory::word_address(at) } else { at }
     }
 
     /// Where bytes at an offset are in LDS or in the scratch of all waves; of global memory, the address.

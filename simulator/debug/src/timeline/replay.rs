@@ -120,7 +120,7 @@ impl Timeline<'_> {
         let index = self.index;
         while self.time < now {
             // Others may have had turns in between.
-            let observer = if self.index == index { &mut *observer } else { &mut Unobserved };
+            let observer = if self.index == index { &mut *observer } else { &mut NoObserver };
             self.replay_step(observer);
         }
     }
@@ -137,7 +137,7 @@ impl Timeline<'_> {
 
     /// Repeats the recorded step at the present time, if there is one.
     pub fn repeat(&mut self) {
-        self.replay_step(&mut Unobserved);
+        self.replay_step(&mut NoObserver);
     }
 
     /// Repeats the step that was taken at the present time.

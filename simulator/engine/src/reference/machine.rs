@@ -113,7 +113,7 @@ impl Machine for RefMachine<'_, '_, '_> {
             Code::Vgpr(reg) => {
                 let lane = lane.unwrap_or(0);
                 let base = self.binding.register(&operand, reg) as u32;
-                if let Some(sdwa) = self.parts().filter(|s| s.result != Part::WHOLE && width <= 32)
+                if let Some(sdwa) = self.sdwa().filter(|s| s.result != Part::WHOLE && width <= 32)
                     && role == Role::D0
                 {
                     let new = sdwa.result.write(value as u32, self.wave.vgpr(lane, base), sdwa.rest);

@@ -41,11 +41,11 @@ impl RefMachine<'_, '_, '_> {
     }
 
     /// Returns the SDWA selections, if the instruction has any.
-    pub(super) fn parts(&self) -> Option<Sdwa> {
+    pub(super) fn sdwa(&self) -> Option<Sdwa> {
         lower::sdwa(self.binding, self.inst, &self.binding.operands)
     }
 
-    pub(super) fn names(&self, field: &str) -> bool {
+    pub(super) fn names_field(&self, field: &str) -> bool {
         self.sem.uses.fields.contains(field)
     }
 
@@ -143,7 +143,7 @@ impl RefMachine<'_, '_, '_> {
         for index in 0..size.div_ceil(32).clamp(1, 4) {
             bits |= (self.dword(operand, from, index) as u128) << (32 * index);
         }
-        if let Some(sdwa) = self.parts()
+        if let Some(sdwa) = self.sdwa()
             && matches!(operand.role, Role::S0 | Role::S1)
             && let Some(part) = sdwa.sources.get(operand.source as usize)
         {
@@ -151,7 +151,7 @@ impl RefMachine<'_, '_, '_> {
         }
         if operand.size_bits == 16
             && self.sem.shape != Shape::Scalar
-            && !self.names("OPSEL")
+            && !self.names_field("OPSEL")
             && let Some(value) = self.field_value(operand)
         {
             let reg = match operand::code(self.arch, operand, value) {
@@ -192,10 +192,10 @@ impl RefMachine<'_, '_, '_> {
         let abs = bit(m.abs) || in_dpp && self.binding.get(self.inst, dpp_abs) == 1;
         let neg = bit(m.neg) || in_dpp && self.binding.get(self.inst, dpp_neg) == 1;
         let mut out = bits;
-        if abs && !dot && !self.names("ABS") {
+        if abs && !dot && !self.names_field("ABS") {
             out &= !sign;
         }
-        if neg && !self.names("NEG") {
+        if neg && !self.names_field("NEG") {
             out ^= sign;
         }
         out
@@ -207,16 +207,16 @@ impl RefMachine<'_, '_, '_> {
         let field = |name| self.binding.named_field(self.inst, self.table, name) >> i & 1 == 1;
         let Fmt::Packed(half) = operand.fmt else {
             let float = matches!(operand.fmt, Fmt::F32);
-            let flip = float && field("NEG") && !self.names("NEG");
+            let flip = float && field("NEG") && !self.names_field("NEG");
             return if flip { bits ^ 0x8000_0000 } else { bits };
         };
         let (mut lo, mut hi) = (bits & 0xffff, bits >> 16);
-        if !self.names("OPSEL") {
+        if !self.names_field("OPSEL") {
             let select = |high: bool| if high { bits >> 16 } else { bits & 0xffff };
             lo = select(field("OPSEL"));
             hi = select(field("OPSEL_HI"));
         }
-        if half != Half::Int && !self.names("NEG") {
+        if half != Half::Int && !self.names_field("NEG") {
             lo ^= (field("NEG") as u32) << 15;
             hi ^= (field("NEG_HI") as u32) << 15;
         }
@@ -238,7 +238,7 @@ impl RefMachine<'_, '_, '_> {
         };
         let omod = self.binding.get(self.inst, self.binding.mods.omod);
         let mut out = output::omod(value, ty, omod, self.wave.mode, self.arch);
-        if self.clamp() && !self.names("CLAMP") {
+        if self.clamp() && !self.names_field("CLAMP") {
             out = self.clamp_float(out, ty);
         }
         out

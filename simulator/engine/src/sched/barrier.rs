@@ -3,7 +3,7 @@
 
 use super::dispatch::Dispatch;
 use super::group::{Status, TURN};
-use super::round::{Parked, Round, ready};
+use super::round::{Parked, Round, is_ready};
 use wavesim_machine::state::{Wave, Workgroup};
 
 /// The waves of a [`Round`], accessed through raw pointers.
@@ -11,8 +11,8 @@ pub struct BarrierScheduler {
     waves: *mut Parked<'static>,
     count: usize,
     turn: usize,
-    allowed: u64,
-    slice: u64,
+    budget_end: u64,
+    slice_end: u64,
     dispatch: *const Dispatch<'static>,
 }
 
@@ -23,8 +23,8 @@ impl BarrierScheduler {
             waves: round.waves.as_mut_ptr().cast(),
             count: round.waves.len(),
             turn: round.turn,
-            allowed: round.allowed,
-            slice: round.slice,
+            budget_end: round.budget_end,
+            slice_end: round.slice_end,
             dispatch: std::ptr::from_ref(round.dispatch).cast(),
         }
     }
@@ -53,7 +53,7 @@ impl BarrierScheduler {
         unsafe {
             *(*self.waves.add(self.turn)).status = Status::Waiting(barrier);
             let end = instructions + TURN;
-            if end > self.allowed {
+            if end > self.budget_end {
                 return None;
             }
             let mut turn = self.turn;
@@ -61,15 +61,15 @@ impl BarrierScheduler {
                 turn += 1;
                 if turn == self.count {
                     // The order stays the same from round to round.
-                    if instructions >= self.slice || (*self.dispatch).is_cancelled() {
+                    if instructions >= self.slice_end || (*self.dispatch).is_cancelled() {
                         return None;
                     }
                     turn = 0;
                 }
                 let parked = &mut *self.waves.add(turn);
-                if ready(&mut *parked.any, parked.status, group) {
+                if is_ready(&mut *parked.pointer, parked.status, group) {
                     self.turn = turn;
-                    return Some((parked.any, end));
+                    return Some((parked.pointer, end));
                 }
                 if turn == self.turn {
                     return None;

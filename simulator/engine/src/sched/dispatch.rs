@@ -283,14 +283,14 @@ impl Budget {
     }
 
     /// Returns instructions that were taken but not executed.
-    pub fn give_back(&self, unused: u64) {
+    pub fn return_unused(&self, unused: u64) {
         self.left.fetch_add(unused, Ordering::Relaxed);
     }
 }
 
 /// Runs the dispatch until it ends, or until the first fault in workgroup order.
 pub fn run(dispatch: &Dispatch<'_>, memory: &Memory) -> Result<RunStats, Box<Fault>> {
-    dispatch.check().map_err(refused)?;
+    dispatch.check().map_err(launch_fault)?;
     let total = dispatch.workgroups();
     let threads = if cfg!(feature = "threads") { dispatch.threads.max(1) } else { 1 };
     let threads = (threads as u64).min(total.max(1)) as usize;
@@ -301,11 +301,11 @@ pub fn run(dispatch: &Dispatch<'_>, memory: &Memory) -> Result<RunStats, Box<Fau
         threads,
         budget: Budget::new(dispatch.max_instructions),
         next: AtomicU64::new(0),
-        stop_behind: AtomicU64::new(u64::MAX),
+        first_faulty: AtomicU64::new(u64::MAX),
         fault: Mutex::new(None),
     };
-    let _running = memory.run_on(threads as u32);
-    let instructions = if threads == 1 { work.run() } else { on_threads(threads, &work) };
+    let _running = memory.register_threads(threads as u32);
+    let instructions = if threads == 1 { work.run() } else { run_on_threads(threads, &work) };
     match work.fault.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()) {
         Some((_, fault)) => Err(fault),
         None => Ok(RunStats { instructions, waves: total * dispatch.waves() as u64 }),
@@ -314,7 +314,7 @@ pub fn run(dispatch: &Dispatch<'_>, memory: &Memory) -> Result<RunStats, Box<Fau
 
 #[cfg(feature = "threads")]
 #[allow(clippy::disallowed_methods, reason = "the one place that starts threads, by feature")]
-fn on_threads(threads: usize, work: &Work<'_>) -> u64 {
+fn run_on_threads(threads: usize, work: &Work<'_>) -> u64 {
     std::thread::scope(|scope| {
         let workers: Vec<_> = (0..threads).map(|_| scope.spawn(|| work.run())).collect();
         workers.into_iter().map(|w| w.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).sum()
@@ -322,7 +322,7 @@ fn on_threads(threads: usize, work: &Work<'_>) -> u64 {
 }
 
 #[cfg(not(feature = "threads"))]
-fn on_threads(_: usize, work: &Work<'_>) -> u64 {
+fn run_on_threads(_: usize, work: &Work<'_>) -> u64 {
     work.run()
 }
 
@@ -335,7 +335,7 @@ pub fn run_observed<O: Observer + ?Sized>(
 ) -> (RunStats, Result<(), Box<Fault>>) {
     let mut stats = RunStats::default();
     if let Err(e) = dispatch.check() {
-        return (stats, Err(refused(e)));
+        return (stats, Err(launch_fault(e)));
     }
     let budget = Budget::new(dispatch.max_instructions);
     let (total, waves) = (dispatch.workgroups(), dispatch.waves() as usize);
@@ -383,7 +383,7 @@ pub fn run_observed<O: Observer + ?Sized>(
     (stats, Ok(()))
 }
 
-fn refused(e: DispatchError) -> Box<Fault> {
+fn launch_fault(e: DispatchError) -> Box<Fault> {
     Box::new(Fault {
         kind: FaultKind::Other,
         message: e.to_string(),
@@ -410,7 +410,7 @@ struct Work<'a> {
     next: AtomicU64,
     /// Index of the first workgroup known to have faulted. Those before it still finish, so that the reported
     /// fault does not depend on the number of threads.
-    stop_behind: AtomicU64,
+    first_faulty: AtomicU64,
     fault: Mutex<Option<(u64, Box<Fault>)>>,
 }
 
@@ -440,7 +440,7 @@ impl<'a> Work<'a> {
             let mut begun = None;
             if left && waiting.len() < resident {
                 let index = self.next.fetch_add(1, Ordering::Relaxed);
-                left = index < self.total && index <= self.stop_behind.load(Ordering::Relaxed);
+                left = index < self.total && index <= self.first_faulty.load(Ordering::Relaxed);
                 if left {
                     let mut group = spare.take().unwrap_or_else(|| Group::new(self.dispatch, self.memory));
                     group.start(self.dispatch.workgroup(index));
@@ -452,7 +452,7 @@ impl<'a> Work<'a> {
                 spare.into_iter().for_each(Group::recycle);
                 return executed;
             };
-            if index > self.stop_behind.load(Ordering::Relaxed) {
+            if index > self.first_faulty.load(Ordering::Relaxed) {
                 continue;
             }
             let before = group.executed;
@@ -474,7 +474,7 @@ impl<'a> Work<'a> {
 
     /// Records a fault. The dispatch reports the first one in workgroup order.
     fn record(&self, index: u64, fault: Box<Fault>) {
-        self.stop_behind.fetch_min(index, Ordering::Relaxed);
+        self.first_faulty.fetch_min(index, Ordering::Relaxed);
         let mut first = self.fault.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if first.as_ref().is_none_or(|f| index < f.0) {
             *first = Some((index, fault));

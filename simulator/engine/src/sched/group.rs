@@ -2,12 +2,12 @@
 //! workgroup to workgroup, and, through a [`Pool`], from dispatch to dispatch.
 
 use super::dispatch::{Budget, Dispatch};
-use super::order::{Schedule, mixed};
+use super::order::{Schedule, splitmix64};
 use super::round::{self, Round, park};
 use super::start::start;
-use crate::float_control::Usual;
+use crate::float_control::DefaultFloatControl;
 use crate::interp;
-use crate::observe::{self, Done, Observer, Step, Unobserved};
+use crate::observe::{self, Done, NoObserver, Observer, Step};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
@@ -28,10 +28,10 @@ const ALLOWANCE: u64 = 1 << 16;
 
 /// While there is no compiled code, hotness is counted in one turn out of this many. Where straight-line
 /// regions between barriers are short, counting takes a few percent of the time.
-const COUNTED: u32 = 16;
+const COUNTING_INTERVAL: u32 = 16;
 
 /// Scratch of a workgroup up to this size is zeroed in place.
-const FILLED: usize = 4 << 20;
+const MAX_ZEROED_IN_PLACE: usize = 4 << 20;
 
 /// The state of a wave between its turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +62,7 @@ pub struct Group<'a> {
     pub id: [u32; 3],
     pub slots: Vec<Slot>,
     /// Spare waves left from larger workgroups, kept for the pool.
-    more: Vec<Slot>,
+    spare: Vec<Slot>,
     pub shared: Workgroup,
     /// LDS of the workgroup, [`Shape::lds_bytes`](super::dispatch::Shape::lds_bytes) bytes long.
     pub lds: Vec<u8>,
@@ -90,7 +90,7 @@ pub struct Pool(Mutex<Vec<Spare>>);
 struct Spare {
     slots: Vec<Slot>,
     /// Waves beyond those of the last workgroup.
-    more: Vec<Slot>,
+    spare: Vec<Slot>,
     lds: Vec<u8>,
 }
 
@@ -109,7 +109,7 @@ impl Pool {
         Some(list.swap_remove(at))
     }
 
-    fn give_back(&self, spare: Spare) {
+    fn put(&self, spare: Spare) {
         let mut list = self.lock();
         if list.iter().chain([&spare]).map(Spare::bytes).sum::<usize>() <= POOL_BYTES {
             list.push(spare);
@@ -129,18 +129,18 @@ impl Spare {
     }
 
     fn bytes(&self) -> usize {
-        let waves = self.slots.iter().chain(&self.more);
+        let waves = self.slots.iter().chain(&self.spare);
         waves.map(|s| size_of::<Slot>() + s.wave.file_bytes()).sum::<usize>() + self.lds.capacity()
     }
 
     /// Adjusts the number of waves to `waves`.
     fn resize(&mut self, waves: usize, lanes: u32) {
         if self.slots.len() > waves {
-            self.more.extend(self.slots.drain(waves..));
+            self.spare.extend(self.slots.drain(waves..));
         }
         while self.slots.len() < waves {
             let new = || Slot { wave: Wave::new(lanes), status: Status::Ended };
-            self.slots.push(self.more.pop().unwrap_or_else(new));
+            self.slots.push(self.spare.pop().unwrap_or_else(new));
         }
     }
 }
@@ -151,14 +151,14 @@ impl<'a> Group<'a> {
         let (waves, lanes) = (dispatch.waves() as usize, dispatch.shape.wave_size);
         let mut spare = dispatch.pool.and_then(|pool| pool.take(lanes)).unwrap_or_default();
         spare.resize(waves, lanes);
-        let Spare { slots, more, mut lds } = spare;
+        let Spare { slots, spare, mut lds } = spare;
         lds.resize(dispatch.shape.lds_bytes as usize, 0);
         Group {
             dispatch,
             memory,
             id: [0; 3],
             slots,
-            more,
+            spare,
             shared: Workgroup::default(),
             lds,
             scratch: vec![0; wave_scratch(dispatch) * waves],
@@ -173,7 +173,7 @@ impl<'a> Group<'a> {
     /// Returns the reusable parts to the dispatch's pool.
     pub fn recycle(self) {
         if let Some(pool) = self.dispatch.pool {
-            pool.give_back(Spare { slots: self.slots, more: self.more, lds: self.lds });
+            pool.put(Spare { slots: self.slots, spare: self.spare, lds: self.lds });
         }
     }
 
@@ -183,7 +183,7 @@ impl<'a> Group<'a> {
         self.id = id;
         self.shared = Workgroup::new(self.slots.len() as u32);
         self.lds.fill(0);
-        clear(&mut self.scratch);
+        clear_scratch(&mut self.scratch);
         for (index, slot) in self.slots.iter_mut().enumerate() {
             slot.wave.reset();
             slot.status = Status::Running;
@@ -197,7 +197,7 @@ impl<'a> Group<'a> {
 
     /// Runs the workgroup until it ends or has executed `slice` instructions. Returns whether it has ended.
     pub fn run(&mut self, budget: &Budget, slice: u64) -> Result<bool, Box<Fault>> {
-        self.run_with::<Unobserved>(budget, slice, None)
+        self.run_with::<NoObserver>(budget, slice, None)
     }
 
     /// As [`Group::run`], with an observer of every instruction.
@@ -216,7 +216,7 @@ impl<'a> Group<'a> {
         slice: u64,
         mut observer: Option<&mut O>,
     ) -> Result<bool, Box<Fault>> {
-        let _usual = Usual::set();
+        let _float_control = DefaultFloatControl::set();
         let started = self.executed;
         loop {
             self.arrange();
@@ -242,7 +242,10 @@ impl<'a> Group<'a> {
                 if granted == 0 {
                     let limit = budget.limit;
                     let pc = self.slots[at].wave.pc;
-                    let message = format!("{limit} instructions executed without an end: {}", self.places());
+                    let message = format!(
+                        "{limit} instructions executed without an end: {}",
+                        self.describe_positions()
+                    );
                     return Err(self.fault(at, pc, Event::fault(FaultKind::InstructionLimit, message)));
                 }
                 let before = self.executed;
@@ -258,14 +261,14 @@ impl<'a> Group<'a> {
                 turn += 1;
             }
             if self.shared.live() == 0 {
-                budget.give_back(std::mem::take(&mut self.allowance));
+                budget.return_unused(std::mem::take(&mut self.allowance));
                 return Ok(true);
             }
             if !progress {
                 return Err(self.deadlock());
             }
             if self.executed - started >= slice {
-                budget.give_back(std::mem::take(&mut self.allowance));
+                budget.return_unused(std::mem::take(&mut self.allowance));
                 return Ok(false);
             }
         }
@@ -275,7 +278,7 @@ impl<'a> Group<'a> {
     #[inline(always)]
     pub fn ready(&mut self, at: usize) -> bool {
         let Slot { wave, status } = &mut self.slots[at];
-        round::ready(wave, status, &self.shared)
+        round::is_ready(wave, status, &self.shared)
     }
 
     /// Whether [`Group::ready`] would return true.
@@ -298,7 +301,7 @@ impl<'a> Group<'a> {
     #[inline(always)]
     fn compiled(&mut self) -> Option<&'a dyn interp::Compiled> {
         let compiled = self.dispatch.compiled?;
-        let counts = self.turns.is_multiple_of(COUNTED);
+        let counts = self.turns.is_multiple_of(COUNTING_INTERVAL);
         self.turns = self.turns.wrapping_add(1);
         (counts || compiled.is_ready()).then_some(compiled)
     }
@@ -306,10 +309,11 @@ impl<'a> Group<'a> {
     /// Runs a ready wave for at most `instructions`.
     pub fn advance(&mut self, at: usize, instructions: u64) -> Result<(), Box<Fault>> {
         let (program, compiled) = (self.dispatch.program, self.compiled());
-        let (slot, mut context, executed) = self.parts(at);
+        let (slot, mut context, executed) = self.split(at);
         let (wave, no_others) = (&mut slot.wave, &mut interp::SingleWave);
-        let result = interp::run_waves(program, wave, &mut context, instructions, executed, compiled, no_others);
-        self.stopped(at, result)
+        let result =
+            interp::run_waves(program, wave, &mut context, instructions, executed, compiled, no_others);
+        self.apply_result(at, result)
     }
 
     /// Runs the wave whose turn it is for at most `instructions`. If the wave waits at a barrier or ends
@@ -333,8 +337,8 @@ impl<'a> Group<'a> {
         let mut round = Round {
             waves: &mut waves,
             turn: *turn,
-            allowed: self.executed.saturating_add(self.allowance),
-            slice,
+            budget_end: self.executed.saturating_add(self.allowance),
+            slice_end: slice,
             dispatch: self.dispatch,
         };
         let (wave, scratch) = round.take().expect("no wave of a new round runs yet");
@@ -344,7 +348,7 @@ impl<'a> Group<'a> {
             interp::run_waves(program, wave, &mut context, instructions, executed, compiled, &mut round);
         *turn = round.turn;
         drop(waves);
-        self.stopped(self.order[*turn], result)
+        self.apply_result(self.order[*turn], result)
     }
 
     /// As [`Group::advance`], observed.
@@ -354,16 +358,16 @@ impl<'a> Group<'a> {
         instructions: u64,
         observer: &mut O,
     ) -> Result<(), Box<Fault>> {
-        let _usual = Usual::set();
+        let _float_control = DefaultFloatControl::set();
         let program = self.dispatch.program;
-        let (slot, mut context, executed) = self.parts(at);
+        let (slot, mut context, executed) = self.split(at);
         let result = observe::run(program, &mut slot.wave, &mut context, instructions, executed, observer);
-        self.stopped(at, result)
+        self.apply_result(at, result)
     }
 
     /// Splits the workgroup into a wave, the context that it runs in, and the instruction counter.
     #[inline(always)]
-    fn parts(&mut self, at: usize) -> (&mut Slot, Context<'_>, &mut u64) {
+    fn split(&mut self, at: usize) -> (&mut Slot, Context<'_>, &mut u64) {
         let per_wave = wave_scratch(self.dispatch);
         let context = Context {
             memory: self.memory,
@@ -379,10 +383,10 @@ impl<'a> Group<'a> {
 
     /// Applies the event that stopped a wave.
     #[inline(always)]
-    fn stopped(&mut self, at: usize, result: Result<(), Event>) -> Result<(), Box<Fault>> {
+    fn apply_result(&mut self, at: usize, result: Result<(), Event>) -> Result<(), Box<Fault>> {
         let Err(event) = result else { return Ok(()) };
         let Slot { wave, status } = &mut self.slots[at];
-        match round::stop(wave, status, &mut self.shared, event) {
+        match round::apply_event(wave, status, &mut self.shared, event) {
             None => Ok(()),
             Some(event) => {
                 let pc = wave.pc;
@@ -404,7 +408,7 @@ impl<'a> Group<'a> {
     }
 
     fn next_random(&mut self) -> u64 {
-        let number = mixed(self.random);
+        let number = splitmix64(self.random);
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
         number
     }
@@ -413,40 +417,40 @@ impl<'a> Group<'a> {
     fn interrupted(&mut self, at: usize) -> Box<Fault> {
         let pc = self.slots[at].wave.pc;
         let executed = self.executed;
-        let message = format!("stopped after {executed} instructions: {}", self.places());
+        let message = format!("stopped after {executed} instructions: {}", self.describe_positions());
         self.fault(at, pc, Event::fault(FaultKind::Interrupted, message))
     }
 
     /// Describes the position of every wave, and the locations polled by waves in a loop. The run cannot
     /// continue afterwards: loops are run once more to find out.
-    fn places(&mut self) -> String {
+    fn describe_positions(&mut self) -> String {
         let program = self.dispatch.program;
         let mut places: BTreeMap<(u64, &str, String), Vec<usize>> = BTreeMap::new();
-        let stand: Vec<(u64, Status)> = self.slots.iter().map(|s| (s.wave.pc, s.status)).collect();
-        for (at, (pc, status)) in stand.into_iter().enumerate() {
+        let states: Vec<(u64, Status)> = self.slots.iter().map(|s| (s.wave.pc, s.status)).collect();
+        for (at, (pc, status)) in states.into_iter().enumerate() {
             let (pc, how) = match status {
                 Status::Running => (pc, "at"),
-                Status::Waiting(_) => (self.before(pc), "waiting at"),
+                Status::Waiting(_) => (self.previous_pc(pc), "waiting at"),
                 Status::Ended => (u64::MAX, "ended"),
             };
-            let polls = if status == Status::Running { self.polls(at) } else { String::new() };
+            let polls = if status == Status::Running { self.describe_polling(at) } else { String::new() };
             places.entry((pc, how, polls)).or_default().push(at);
         }
         let parts: Vec<String> = places
             .iter()
             .map(|((pc, how, polls), waves)| match *how {
-                "ended" => format!("{} ended", numbers(waves)),
-                _ => format!("{} {how} {}{polls}", numbers(waves), program.place(*pc)),
+                "ended" => format!("{} ended", format_waves(waves)),
+                _ => format!("{} {how} {}{polls}", format_waves(waves), program.place(*pc)),
             })
             .collect();
         parts.join("; ")
     }
 
     /// Describes the locations that a wave loads in its present loop, if it stores nothing there.
-    fn polls(&mut self, at: usize) -> String {
+    fn describe_polling(&mut self, at: usize) -> String {
         let mut round = Iteration { from: self.slots[at].wave.pc, ..Iteration::default() };
-        let _ = self.advance_observed(at, LONGEST_POLL, &mut round);
-        if !round.closed || round.loads.is_empty() || round.loads.len() > MOST_POLLED {
+        let _ = self.advance_observed(at, MAX_POLL_LENGTH, &mut round);
+        if !round.closed || round.loads.is_empty() || round.loads.len() > MAX_POLLED {
             return String::new();
         }
         let mut list: Vec<String> = Vec::new();
@@ -480,7 +484,7 @@ impl<'a> Group<'a> {
         for (at, slot) in self.slots.iter().enumerate() {
             match slot.status {
                 Status::Waiting(barrier) => {
-                    places.entry((self.before(slot.wave.pc), barrier)).or_default().push(at)
+                    places.entry((self.previous_pc(slot.wave.pc), barrier)).or_default().push(at)
                 }
                 _ => ended.push(at),
             }
@@ -496,7 +500,7 @@ impl<'a> Group<'a> {
                 };
                 format!(
                     "{} {verb} at {} ({name}: {} of {} waves have signalled)",
-                    numbers(waves),
+                    format_waves(waves),
                     self.dispatch.program.place(pc),
                     state.signals,
                     state.members
@@ -505,7 +509,7 @@ impl<'a> Group<'a> {
             .collect();
         if !ended.is_empty() {
             let verb = if ended.len() == 1 { "has" } else { "have" };
-            parts.push(format!("{} {verb} ended", numbers(&ended)));
+            parts.push(format!("{} {verb} ended", format_waves(&ended)));
         }
         let first = places.first_key_value().map_or((0, 0), |(&(pc, _), waves)| (waves[0], pc));
         let event = Event::fault(FaultKind::BarrierDeadlock, parts.join("; "));
@@ -514,7 +518,7 @@ impl<'a> Group<'a> {
 
     /// Returns the address of the instruction before `pc` in the code, which is the last one executed if that
     /// was a barrier.
-    fn before(&self, pc: u64) -> u64 {
+    fn previous_pc(&self, pc: u64) -> u64 {
         let pcs = &self.dispatch.program.pcs;
         let at = pcs.partition_point(|&p| p < pc);
         at.checked_sub(1).map_or(pc, |at| pcs[at])
@@ -560,8 +564,8 @@ impl<'a> Group<'a> {
 }
 
 /// Upper bounds of a polling loop: instructions in it, and locations polled.
-const LONGEST_POLL: u64 = 256;
-const MOST_POLLED: usize = 4;
+const MAX_POLL_LENGTH: u64 = 256;
+const MAX_POLLED: usize = 4;
 
 /// An observer of one loop iteration, which collects the loads.
 #[derive(Default)]
@@ -586,7 +590,7 @@ impl Observer for Iteration {
         let atomic = done.accesses.iter().any(|a| !a.write);
         self.stores |= !atomic && done.accesses.iter().any(|a| a.write);
         for a in done.accesses.iter().filter(|a| !a.write && !a.outside && a.place != Place::Scratch) {
-            for a in a.each().take(MOST_POLLED + 1) {
+            for a in a.each().take(MAX_POLLED + 1) {
                 if !self.loads.iter().any(|known| (known.place, known.address) == (a.place, a.address)) {
                     self.loads.push(a);
                 }
@@ -596,9 +600,9 @@ impl Observer for Iteration {
 }
 
 /// Zeroes scratch. A large buffer is allocated anew instead, because most of its pages were never touched.
-fn clear(scratch: &mut Vec<u8>) {
+fn clear_scratch(scratch: &mut Vec<u8>) {
     match scratch.len() {
-        0..=FILLED => scratch.fill(0),
+        0..=MAX_ZEROED_IN_PLACE => scratch.fill(0),
         len => *scratch = vec![0; len],
     }
 }
@@ -609,7 +613,7 @@ fn wave_scratch(d: &Dispatch<'_>) -> usize {
 }
 
 /// Formats wave indices as `waves 0-3, 7`.
-fn numbers(waves: &[usize]) -> String {
+fn format_waves(waves: &[usize]) -> String {
     let mut ranges: Vec<(usize, usize)> = Vec::new();
     for &at in waves {
         match ranges.last_mut() {

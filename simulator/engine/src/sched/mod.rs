@@ -1,8 +1,8 @@
 //! The scheduler: runs dispatches, their workgroups, and the waves of each workgroup.
 
+pub(crate) mod barrier;
 pub mod dispatch;
 pub mod group;
 pub mod order;
-pub(crate) mod barrier;
 mod round;
 pub mod start;

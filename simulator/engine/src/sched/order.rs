@@ -4,7 +4,7 @@
 use std::str::FromStr;
 
 /// Upper bound of the number of waves that an order can list: a workgroup has at most 32.
-const MOST: usize = 64;
+const MAX_LISTED: usize = 64;
 
 /// Order in which the waves of a workgroup take turns. A long workgroup is suspended from time to time, so
 /// that workgroups that wait for each other finish.
@@ -18,17 +18,17 @@ pub enum Schedule {
     /// A new order every round, and turns of random length, derived from this seed.
     Random(u64),
     /// These waves first, then the others by index.
-    Chosen(Waves),
+    Chosen(WaveList),
 }
 
 /// A list of wave indices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Waves {
-    list: [u8; MOST],
+pub struct WaveList {
+    list: [u8; MAX_LISTED],
     len: u8,
 }
 
-impl Waves {
+impl WaveList {
     /// Returns the indices in the listed order.
     pub fn as_slice(&self) -> &[u8] {
         &self.list[..self.len as usize]
@@ -101,7 +101,7 @@ fn shuffled(seed: u64, index: u64, total: u64) -> u64 {
     loop {
         let (mut high, mut low) = (at >> half, at & mask);
         for round in 0..4 {
-            (high, low) = (low, high ^ mixed(seed ^ low << 8 ^ round) & mask);
+            (high, low) = (low, high ^ splitmix64(seed ^ low << 8 ^ round) & mask);
         }
         at = high << half | low;
         if at < total {
@@ -111,7 +111,7 @@ fn shuffled(seed: u64, index: u64, total: u64) -> u64 {
 }
 
 /// Returns a hash of `x` that depends on all of its bits (SplitMix64).
-pub fn mixed(x: u64) -> u64 {
+pub fn splitmix64(x: u64) -> u64 {
     let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let z = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -147,11 +147,11 @@ impl FromStr for Choice {
                 );
             }
             _ => {
-                let list: Vec<u64> = numbers(order)?;
-                let mut waves = Waves { list: [0; MOST], len: 0 };
+                let list: Vec<u64> = parse_numbers(order)?;
+                let mut waves = WaveList { list: [0; MAX_LISTED], len: 0 };
                 if of == "waves" {
                     for number in &list {
-                        let fits = *number < MOST as u64;
+                        let fits = *number < MAX_LISTED as u64;
                         if !fits {
                             return Err(format!("no workgroup has a wave {number}"));
                         }
@@ -167,7 +167,7 @@ impl FromStr for Choice {
 }
 
 /// Parses distinct numbers separated by commas.
-fn numbers(text: &str) -> Result<Vec<u64>, String> {
+fn parse_numbers(text: &str) -> Result<Vec<u64>, String> {
     let mut list = Vec::new();
     for part in text.split(',') {
         let number = part.trim().parse().map_err(|_| {

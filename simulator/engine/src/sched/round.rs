@@ -1,9 +1,9 @@
 //! Rounds: the waves of a workgroup run one after the other in the same context. Where waves reach barriers
 //! after a few instructions, creating a context for each turn would cost more than the turn.
 
+use super::barrier::BarrierScheduler;
 use super::dispatch::{Dispatch, MAX_WAVES};
 use super::group::{Slot, Status, TURN};
-use super::barrier::BarrierScheduler;
 use crate::interp::{Next, Waves};
 use smallvec::SmallVec;
 use wavesim_machine::exec::machine_ops::Event;
@@ -17,9 +17,9 @@ pub struct Round<'r, 'a> {
     /// The index in `waves` of the wave that runs, or ran last.
     pub turn: usize,
     /// The instruction count at which the part of the budget taken so far is used up.
-    pub allowed: u64,
+    pub budget_end: u64,
     /// The instruction count at which no further round begins.
-    pub slice: u64,
+    pub slice_end: u64,
     /// The dispatch, which may be cancelled.
     pub dispatch: &'r Dispatch<'r>,
 }
@@ -28,7 +28,7 @@ pub struct Round<'r, 'a> {
 pub struct Parked<'a> {
     wave: Option<&'a mut Wave>,
     /// Points to the wave, whether it is parked or runs.
-    pub(super) any: *mut Wave,
+    pub(super) pointer: *mut Wave,
     scratch: &'a mut [u8],
     pub(super) status: &'a mut Status,
 }
@@ -46,8 +46,8 @@ pub fn park<'a>(
     for Slot { wave, status } in slots {
         let (own, rest) = scratch.split_at_mut(per_wave);
         scratch = rest;
-        let any = &raw mut *wave;
-        waves.push(Parked { wave: Some(wave), any, scratch: own, status });
+        let pointer = &raw mut *wave;
+        waves.push(Parked { wave: Some(wave), pointer, scratch: own, status });
     }
     if order.iter().enumerate().any(|(turn, at)| turn != *at) {
         let mut by_number: Vec<Option<Parked<'a>>> = waves.drain(..).map(Some).collect();
@@ -75,9 +75,9 @@ impl<'a> Round<'_, 'a> {
     /// Switches from the wave of `cx`, which has stopped, to the next one that is ready. Returns the
     /// instruction count up to which that one may run.
     #[inline(always)]
-    fn other(&mut self, cx: &mut Cx<'a>) -> Option<u64> {
+    fn switch_to_next(&mut self, cx: &mut Cx<'a>) -> Option<u64> {
         let end = cx.instructions + TURN;
-        if end > self.allowed || self.dispatch.is_cancelled() {
+        if end > self.budget_end || self.dispatch.is_cancelled() {
             return None;
         }
         let mut turn = self.turn;
@@ -85,19 +85,19 @@ impl<'a> Round<'_, 'a> {
             turn += 1;
             if turn == self.waves.len() {
                 // The order stays the same from round to round.
-                if cx.instructions >= self.slice {
+                if cx.instructions >= self.slice_end {
                     return None;
                 }
                 turn = 0;
             }
             let Parked { wave, scratch, status, .. } = &mut self.waves[turn];
-            match wave.take_if(|wave| ready(wave, status, cx.workgroup)) {
+            match wave.take_if(|wave| is_ready(wave, status, cx.workgroup)) {
                 Some(wave) => {
                     let scratch = std::mem::take(scratch);
                     self.switch(cx, wave, scratch, turn);
                     return Some(end);
                 }
-                None if turn == self.turn => return ready(cx.wave, status, cx.workgroup).then_some(end),
+                None if turn == self.turn => return is_ready(cx.wave, status, cx.workgroup).then_some(end),
                 None => {}
             }
         }
@@ -108,10 +108,10 @@ impl<'a> Round<'_, 'a> {
 unsafe impl<'a> Waves<'a> for Round<'_, 'a> {
     #[inline(always)]
     fn next(&mut self, cx: &mut Cx<'a>, event: Event) -> Next {
-        if let Some(event) = stop(cx.wave, self.waves[self.turn].status, cx.workgroup, event) {
+        if let Some(event) = apply_event(cx.wave, self.waves[self.turn].status, cx.workgroup, event) {
             return Next::Event(event);
         }
-        self.other(cx).map_or(Next::None, Next::Wave)
+        self.switch_to_next(cx).map_or(Next::None, Next::Wave)
     }
 
     fn barrier_scheduler(&mut self) -> Option<BarrierScheduler> {
@@ -129,7 +129,7 @@ unsafe impl<'a> Waves<'a> for Round<'_, 'a> {
 
 /// Returns whether a wave can run, and releases it if the barrier that it waits for has completed.
 #[inline(always)]
-pub fn ready(wave: &mut Wave, status: &mut Status, shared: &Workgroup) -> bool {
+pub fn is_ready(wave: &mut Wave, status: &mut Status, shared: &Workgroup) -> bool {
     if let Status::Waiting(barrier) = *status {
         let completed = shared.barrier(barrier).completed;
         if wave.passed[barrier] == completed {
@@ -143,7 +143,7 @@ pub fn ready(wave: &mut Wave, status: &mut Status, shared: &Workgroup) -> bool {
 
 /// Applies an event to a wave's status and its workgroup. Returns the event if it is a fault.
 #[inline(always)]
-pub fn stop(wave: &Wave, status: &mut Status, shared: &mut Workgroup, event: Event) -> Option<Event> {
+pub fn apply_event(wave: &Wave, status: &mut Status, shared: &mut Workgroup, event: Event) -> Option<Event> {
     match event {
         Event::EndPgm => {
             *status = Status::Ended;

@@ -34,7 +34,7 @@ fn instruction(text: &str) -> Inst {
 }
 
 /// `high`: v[0:1] is a 64-bit address whose upper half is that of the buffer plus this per-lane value.
-fn after(by: By, inst: &Inst, lanes: &LaneVec, high: Option<fn(u32) -> u32>, exec: u32) -> After {
+fn run_one(by: By, inst: &Inst, lanes: &LaneVec, high: Option<fn(u32) -> u32>, exec: u32) -> After {
     let bytes: Vec<u8> = (0..BYTES as u32).map(|b| (b.wrapping_mul(0x9e37_79b9) >> 24) as u8).collect();
     let mut memory = Memory::new(1 << 20).expect("a small memory");
     let base = memory.alloc(BYTES as u64, 256, "buffer").expect("room");
@@ -104,7 +104,7 @@ fn after(by: By, inst: &Inst, lanes: &LaneVec, high: Option<fn(u32) -> u32>, exe
 }
 
 #[test]
-fn blocks_are_their_lanes() {
+fn blocks_match_per_lane_accesses() {
     let global = |dwords: u32| {
         let (size, last) = (32 * dwords, 3 + dwords);
         [
@@ -150,27 +150,28 @@ fn blocks_are_their_lanes() {
         let highs: Vec<_> = if wide { highs.map(Some).to_vec() } else { vec![None] };
         highs.into_iter().map(move |high| (text.clone(), high))
     });
-    let mut in_whole = 0;
+    let mut full_exec_cases = 0;
     for (text, high) in cases {
         let inst = instruction(&text);
         for (number, pattern) in patterns.iter().enumerate() {
             for exec in [u32::MAX, 0x7fff_ffff, 0xffff_0000, 0] {
                 let lanes = LaneVec(std::array::from_fn(|l| pattern(l as u32)));
-                let by = |by| after(by, &inst, &lanes, high, exec);
+                let by = |by| run_one(by, &inst, &lanes, high, exec);
                 let (fast, portable) = (by(By::Fast), by(By::Portable));
-                let (watched, slowly) = (by(By::Watched { fast: true }), by(By::Watched { fast: false }));
+                let (watched, watched_portable) =
+                    (by(By::Watched { fast: true }), by(By::Watched { fast: false }));
                 assert_eq!(fast.0, portable.0, "{text}, pattern {number}, EXEC {exec:x}");
                 // After a fault, the two may have stopped at different lanes.
                 if fast.0.is_ok() {
                     assert_eq!(fast.1, portable.1, "{text}, pattern {number}, EXEC {exec:x}");
                     assert!(fast.2 == portable.2, "{text}, pattern {number}, EXEC {exec:x}: memory");
-                    assert!(watched == slowly, "{text}, pattern {number}, EXEC {exec:x}: watched");
+                    assert!(watched == watched_portable, "{text}, pattern {number}, EXEC {exec:x}: watched");
                     assert_eq!(watched.1, fast.1, "{text}, pattern {number}, EXEC {exec:x}: watched");
                     assert!(watched.2 == fast.2, "{text}, pattern {number}, EXEC {exec:x}: watched memory");
-                    in_whole += (exec == u32::MAX) as u32;
+                    full_exec_cases += (exec == u32::MAX) as u32;
                 }
             }
         }
     }
-    assert!(in_whole > 200, "{in_whole}");
+    assert!(full_exec_cases > 200, "{full_exec_cases}");
 }

@@ -76,7 +76,7 @@ fn operands_end_with_the_last_vgpr() {
     assert!(is_fault(run(add(2, 255))));
     let reaches_beyond = |words: [u32; 2]| {
         let load = Program::from_words(Arch::Rdna3, &[words[0], words[1], 0xbfb0_0000]).expect("a program");
-        load.lowered().ops().iter().any(|op| op.code == Op::BEYOND)
+        load.lowered().ops().iter().any(|op| op.code == Op::OUT_OF_RANGE)
     };
     // global_load_b32 v1, v255, s[4:5]; with v[255:256] for the address; with v[254:255]
     assert!(!reaches_beyond([0xdc52_0000, 0x0104_00ff]));

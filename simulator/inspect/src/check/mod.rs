@@ -338,7 +338,7 @@ impl Observer for Checker<'_> {
     }
 
     #[inline]
-    fn unobserved(&mut self, step: &Step<'_>) -> Skip {
+    fn skip(&mut self, step: &Step<'_>) -> Skip {
         let wave = step.wave.id;
         // Here and not in `before`, which is not called for skipped instructions.
         if self.on.race && self.race.resume(step, &self.waits) {
@@ -384,7 +384,7 @@ impl Observer for Checker<'_> {
     }
 
     #[inline(always)]
-    fn passes(&mut self, wave: u32, index: usize, pc: u64, accesses: &[Access]) -> bool {
+    fn accept_fast(&mut self, wave: u32, index: usize, pc: u64, accesses: &[Access]) -> bool {
         let unaligned = self.unaligned_lds;
         self.fine = match accesses {
             [] => return self.waited(wave, index),
@@ -414,7 +414,7 @@ impl Observer for Checker<'_> {
     }
 
     #[inline(always)]
-    fn kept(&mut self, wave: u32, index: usize, pc: u64, loads: &mut LdsLoads) {
+    fn accept_loads(&mut self, wave: u32, index: usize, pc: u64, loads: &mut LdsLoads) {
         let access = self.race.keep(wave, pc as u32, loads);
         self.waits.issue(wave, index, pc, access);
         self.retire(wave);

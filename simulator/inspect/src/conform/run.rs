@@ -4,7 +4,7 @@ use super::compare::{agrees, dwords};
 use super::record::{Record, hex_bytes, hex64, lanes};
 use isa_spec::pcode::ir::{Semantics, Shape};
 use std::collections::BTreeMap;
-use wavesim_engine::interp::{SingleWave, Compiled, run_waves};
+use wavesim_engine::interp::{Compiled, SingleWave, run_waves};
 use wavesim_engine::reference;
 use wavesim_isa::arch::Arch;
 use wavesim_isa::codec::decode;

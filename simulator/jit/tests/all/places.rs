@@ -2,7 +2,7 @@
 
 use super::{program, registers, start};
 use std::collections::VecDeque;
-use wavesim_engine::interp::{self, Next, BarrierScheduler, Waves};
+use wavesim_engine::interp::{self, BarrierScheduler, Next, Waves};
 use wavesim_engine::sched::dispatch::MAX_WAVES;
 use wavesim_jit::Jit;
 use wavesim_machine::exec::Context;

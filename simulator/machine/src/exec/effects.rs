@@ -246,7 +246,7 @@ pub fn effects<'f>(
         let second = second == 1;
         let binding = operand::binding(arch, entry);
         let operands = if second { &binding.y } else { &binding.operands };
-        let facts = facts(entry).map_or_else(|| Cow::Owned(listed(arch, entry)), Cow::Borrowed);
+        let facts = facts(entry).map_or_else(|| Cow::Owned(signature_facts(arch, entry)), Cow::Borrowed);
         let bind = Bind { arch, inst, binding, operands, second, wave_size, facts: &facts };
         bind.add(&mut out);
         out.memory.extend(facts.memory.iter().filter(|m| bind.holds(&m.when)).cloned());
@@ -304,7 +304,7 @@ pub fn cache_scope(arch: Arch, inst: &Inst) -> u32 {
 }
 
 /// Derives the facts of an entry without semantics from its operand list.
-fn listed(arch: Arch, entry: EntryId) -> Facts {
+fn signature_facts(arch: Arch, entry: EntryId) -> Facts {
     let table = arch.table();
     let entry = &table.entries[entry as usize];
     let vector = !matches!(table.instructions[entry.inst as usize].group(), "SALU" | "SMEM" | "BRANCH");

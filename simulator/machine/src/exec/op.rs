@@ -216,9 +216,9 @@ impl Op {
     /// Code of the end of a program.
     pub const END: u16 = Op::UNKNOWN + 2;
     /// Code of an instruction with an operand that extends beyond the last VGPR.
-    pub const BEYOND: u16 = Op::UNKNOWN + 3;
+    pub const OUT_OF_RANGE: u16 = Op::UNKNOWN + 3;
     /// Code of an instruction with DPP whose semantics select lanes themselves.
-    pub const LANES: u16 = Op::UNKNOWN + 4;
+    pub const DPP_UNSUPPORTED: u16 = Op::UNKNOWN + 4;
     /// Number of codes: every operation has a smaller one.
     pub const CODES: usize = OPERATION_COUNT * Op::VARIANTS + 5;
 

@@ -13,12 +13,12 @@ use wavesim_isa::arch::Arch;
 /// Replacement semantics by architecture and instruction name.
 #[derive(Debug, Default)]
 pub struct Overrides {
-    by_arch: Vec<BTreeMap<String, Own>>,
+    by_arch: Vec<BTreeMap<String, Replacement>>,
 }
 
 /// Replacement semantics and their facts in waves of 32 and of 64.
 #[derive(Debug)]
-struct Own {
+struct Replacement {
     semantics: Semantics,
     facts: [Facts; 2],
 }
@@ -50,12 +50,12 @@ impl Overrides {
             return Err(OverrideError::Wrong(shown()));
         }
         let warnings = (!diagnostics.is_empty()).then(shown);
-        let own = |semantics: Semantics| {
+        let replacement = |semantics: Semantics| {
             let facts = [32, 64].map(|lanes| Facts::of(&semantics, lanes));
-            Own { semantics, facts }
+            Replacement { semantics, facts }
         };
         let by_name = |names: BTreeMap<String, Semantics>| {
-            names.into_iter().map(|(name, semantics)| (name, own(semantics))).collect()
+            names.into_iter().map(|(name, semantics)| (name, replacement(semantics))).collect()
         };
         Ok((Overrides { by_arch: by_arch.into_iter().map(by_name).collect() }, warnings))
     }
@@ -67,15 +67,15 @@ impl Overrides {
 
     /// Returns the replacement semantics of an instruction, by its upper-case name, if there are any.
     pub fn get(&self, arch: Arch, instruction: &str) -> Option<&Semantics> {
-        self.own(arch, instruction).map(|own| &own.semantics)
+        self.replacement(arch, instruction).map(|r| &r.semantics)
     }
 
     /// Returns the facts of an instruction's replacement semantics.
     pub fn facts(&self, arch: Arch, instruction: &str, wave_size: u32) -> Option<&Facts> {
-        self.own(arch, instruction).map(|own| &own.facts[(wave_size == 64) as usize])
+        self.replacement(arch, instruction).map(|r| &r.facts[(wave_size == 64) as usize])
     }
 
-    fn own(&self, arch: Arch, instruction: &str) -> Option<&Own> {
+    fn replacement(&self, arch: Arch, instruction: &str) -> Option<&Replacement> {
         self.by_arch.get(arch as usize)?.get(instruction)
     }
 

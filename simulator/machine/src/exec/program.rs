@@ -2,7 +2,7 @@
 //! interpreter runs.
 
 use super::location::{Location, SourceFile, SourceLine};
-use super::lower::{Full, Lowered};
+use super::lower::{LimitExceeded, Lowered};
 use super::op::Op;
 use super::overrides::{self, Overrides};
 use super::validate;
@@ -26,12 +26,12 @@ fn mnemonic(inst: &Inst, arch: Arch, _wave_size: u32) -> String {
 
 /// The error of a program that exceeds a limit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{place}: the program needs {full}")]
+#[error("{place}: the program needs {limit}")]
 pub struct TooLarge {
     /// Location of the first instruction that exceeds the limit: see [`Program::place`].
     pub place: String,
     /// The limit that is exceeded.
-    pub full: Full,
+    pub limit: LimitExceeded,
 }
 
 /// Bytes of code that 32-bit offsets can address.
@@ -66,10 +66,10 @@ pub struct Program {
 impl Program {
     /// Creates a program from `(instruction, source line)` pairs in order.
     pub fn new(arch: Arch, list: Vec<(Inst, u32)>) -> Result<Program, TooLarge> {
-        Program::empty(arch).with(list)
+        Program::empty(arch).append_all(list)
     }
 
-    fn with(mut self, list: Vec<(Inst, u32)>) -> Result<Program, TooLarge> {
+    fn append_all(mut self, list: Vec<(Inst, u32)>) -> Result<Program, TooLarge> {
         for (inst, line) in list {
             self.push(inst, line)?;
         }
@@ -120,10 +120,10 @@ impl Program {
     fn push(&mut self, inst: Inst, line: u32) -> Result<(), TooLarge> {
         let pc = self.end();
         let dwords = (inst.size as usize / 4).max(1);
-        self.reach(dwords, line)?;
+        self.check_code_size(dwords, line)?;
         let first = self.lowered.ops.len() as u32;
         let lowered = self.lowered.push(self.arch, &inst, pc as u32, self.insts.len() as u32);
-        lowered.map_err(|full| self.too_large(full, line))?;
+        lowered.map_err(|limit| self.too_large(limit, line))?;
         self.by_dword.push(first);
         self.by_dword.resize(self.by_dword.len() + dwords - 1, u32::MAX);
         self.pcs.push(pc);
@@ -135,9 +135,9 @@ impl Program {
     /// Appends an operation that is not an instruction.
     fn insert(&mut self, op: Op, dwords: usize) -> Result<(), TooLarge> {
         let pc = self.end() as u32;
-        self.reach(dwords, 0)?;
+        self.check_code_size(dwords, 0)?;
         let at = self.lowered.insert(Op { pc, number: self.insts.len() as u32, ..op });
-        let at = at.map_err(|full| self.too_large(full, 0))?;
+        let at = at.map_err(|limit| self.too_large(limit, 0))?;
         self.by_dword.resize(self.by_dword.len() + dwords, at);
         Ok(())
     }
@@ -150,17 +150,17 @@ impl Program {
     }
 
     /// Checks that 32 bits can still address the code after `dwords` more.
-    fn reach(&self, dwords: usize, line: u32) -> Result<(), TooLarge> {
+    fn check_code_size(&self, dwords: usize, line: u32) -> Result<(), TooLarge> {
         match self.end() + 4 * dwords as u64 <= MAX_CODE {
             true => Ok(()),
-            false => Err(self.too_large(Full::Code(MAX_CODE), line)),
+            false => Err(self.too_large(LimitExceeded::Code(MAX_CODE), line)),
         }
     }
 
     /// Returns the error of exceeding a limit with the next instruction.
-    fn too_large(&self, full: Full, line: u32) -> TooLarge {
+    fn too_large(&self, limit: LimitExceeded, line: u32) -> TooLarge {
         let pc = self.end();
-        TooLarge { place: if line != 0 { format!("line {line}") } else { format!("pc 0x{pc:x}") }, full }
+        TooLarge { place: if line != 0 { format!("line {line}") } else { format!("pc 0x{pc:x}") }, limit }
     }
 
     /// Returns the instructions' names as in the tables.
@@ -178,7 +178,7 @@ impl Program {
         self.lowered.id = super::lower::fresh_id();
         for at in 0..self.insts.len() {
             let pc = self.pcs[at];
-            if self.replaced(pc).is_none() {
+            if self.replaced_semantics(pc).is_none() {
                 continue;
             }
             let op = self.by_dword[(pc / 4) as usize] as usize;
@@ -190,7 +190,7 @@ impl Program {
 
     /// Returns the instruction at `pc` and its semantics (for VOPD, those of both halves), if any of them is
     /// replaced.
-    pub fn replaced(&self, pc: u64) -> Option<(&Inst, &Semantics, Option<&Semantics>)> {
+    pub fn replaced_semantics(&self, pc: u64) -> Option<(&Inst, &Semantics, Option<&Semantics>)> {
         let overrides = self.overrides.as_deref()?;
         let inst = &self.insts[self.inst_at(pc)?];
         let table = self.arch.table();
@@ -199,11 +199,11 @@ impl Program {
             overrides.get(self.arch, table.instructions[entry.inst as usize].name)
         };
         own(inst.entry).or(own(inst.entry_y))?;
-        self.meaning(pc)
+        self.semantics(pc)
     }
 
     /// Returns the instruction at `pc` and its semantics (for VOPD, those of both halves), replaced or not.
-    pub fn meaning(&self, pc: u64) -> Option<(&Inst, &Semantics, Option<&Semantics>)> {
+    pub fn semantics(&self, pc: u64) -> Option<(&Inst, &Semantics, Option<&Semantics>)> {
         let inst = &self.insts[self.inst_at(pc)?];
         let of = |entry: EntryId| match self.overrides.as_deref() {
             Some(overrides) => overrides.semantics(self.arch, entry),
@@ -373,20 +373,26 @@ mod tests {
 
     /// Whichever limit a program exceeds, the error names the first instruction that does.
     #[test]
-    fn what_is_full_is_an_error_with_a_place() {
-        let result = limited(|l| l.limits.constants = 4 * 300).with(adds(301)).map(|_| ());
-        assert_eq!(result.as_ref().unwrap_err().full, Full::Constants(1200));
+    fn exceeded_limits_are_errors_with_a_location() {
+        let result = limited(|l| l.limits.constants = 4 * 300).append_all(adds(301)).map(|_| ());
+        assert_eq!(result.as_ref().unwrap_err().limit, LimitExceeded::Constants(1200));
         assert_eq!(
             result.unwrap_err().to_string(),
             "line 301: the program needs more than 1200 words of distinct constants"
         );
-        assert!(limited(|l| l.limits.constants = 4 * 300).with(adds(300)).is_ok());
+        assert!(limited(|l| l.limits.constants = 4 * 300).append_all(adds(300)).is_ok());
         // Constants in the register files need no modifiers: 64 of 4 words, then one entry per constant, and
         // the default.
-        let result = limited(|l| l.limits.modifiers = 11).with(adds(75)).map(|_| ());
-        assert_eq!(result.unwrap_err(), TooLarge { place: "line 75".into(), full: Full::Modifiers(11) });
+        let result = limited(|l| l.limits.modifiers = 11).append_all(adds(75)).map(|_| ());
+        assert_eq!(
+            result.unwrap_err(),
+            TooLarge { place: "line 75".into(), limit: LimitExceeded::Modifiers(11) }
+        );
         // One operation each, room for the largest instruction, and the end.
-        let result = limited(|l| l.limits.operations = 10).with(adds(9)).map(|_| ());
-        assert_eq!(result.unwrap_err(), TooLarge { place: "line 9".into(), full: Full::Operations(10) });
+        let result = limited(|l| l.limits.operations = 10).append_all(adds(9)).map(|_| ());
+        assert_eq!(
+            result.unwrap_err(),
+            TooLarge { place: "line 9".into(), limit: LimitExceeded::Operations(10) }
+        );
     }
 }

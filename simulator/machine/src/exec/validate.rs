@@ -17,8 +17,8 @@
 //! Of an operation, guaranteed by [`Lowered`], which appends none that [`operation`] rejects:
 //!
 //! - **O1** Its code is below [`Op::CODES`].
-//! - **O2** Each source is in bounds: a word of the scalar file, or a lane vector at which at least
-//!   [`STAGE_VECS`] begin. (`Source` has no other constructors.) A pool constant is inside the pool with all
+//! - **O2** Each source is in bounds: a word of the scalar file, or a lane vector that begins at
+//!   least [`STAGE_VECS`] vectors before the end of the file. (`Source` has no other constructors.) A pool constant is inside the pool with all
 //!   words that the handler reads; [`Op::ext`] is inside the table.
 //! - **O3** The vectors that a lane handler writes are VGPRs, dropped results or temporaries: never a
 //!   constant, a staged source or a copy of an SGPR.
@@ -101,7 +101,7 @@ pub enum Violation {
 /// Checks that an operation satisfies O1 to O7, in a program with this many constants (in words) and these
 /// modifiers.
 pub fn operation(op: &Op, constants: usize, exts: &[Ext]) -> Result<(), Violation> {
-    let Some((info, variant)) = meaning(op)? else { return Ok(()) };
+    let Some((info, variant)) = decode(op)? else { return Ok(()) };
     let Some(ext) = exts.get(op.ext as usize) else { return Err(Violation::Ext(op.ext)) };
     if ext.sign_at.iter().any(|at| *at > 63) {
         return Err(Violation::Ext(op.ext));
@@ -148,8 +148,8 @@ pub fn program(ops: &[Op], constants: usize, exts: &[Ext]) -> Result<(), (usize,
 }
 
 /// Decodes an operation's code into canonical operation and handler variant; `None` for codes that only stop.
-fn meaning(op: &Op) -> Result<Option<(&'static OpInfo, Variant)>, Violation> {
-    if matches!(op.code, Op::UNKNOWN | Op::HOLE | Op::END | Op::BEYOND | Op::LANES) {
+fn decode(op: &Op) -> Result<Option<(&'static OpInfo, Variant)>, Violation> {
+    if matches!(op.code, Op::UNKNOWN | Op::HOLE | Op::END | Op::OUT_OF_RANGE | Op::DPP_UNSUPPORTED) {
         return Ok(None);
     }
     let info = OPERATIONS.get(op.code as usize / Op::VARIANTS).ok_or(Violation::Code(op.code))?;

@@ -20,7 +20,7 @@ pub use range::{Finder, HostRange};
 
 use isa_spec::pcode::ir::Space;
 use owned::Owned;
-use range::{FOUND, Found};
+use range::{FoundRanges, MAX_FOUND};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use wavesim_isa::arch::Arch;
@@ -66,7 +66,7 @@ impl Place {
 /// Size of an aperture.
 const APERTURE: u64 = 1 << 32;
 
-/// Returns the byte address of a word in word-addressed memory ([`Memory::of_words`]).
+/// Returns the byte address of a word in word-addressed memory ([`Memory::word_addressed`]).
 #[inline(always)]
 pub fn word_address(word: u64) -> u64 {
     OWNED_BASE.wrapping_add(word.wrapping_mul(WORD))
@@ -111,13 +111,13 @@ pub struct Memory {
     /// Bytes that the allocator leaves free after each allocation.
     guard: u64,
     /// Number of host threads that run kernels on this memory.
-    runners: AtomicU32,
+    threads_running: AtomicU32,
     /// Some of the memory is mapped from the host, and other threads may access it at any time.
-    foreign: bool,
+    host_mapped: bool,
     /// For word-addressed memory: a bit for each word that has been stored to.
     touched: Option<Owned>,
     /// Finds ranges for addresses that no listed range contains.
-    found: Option<Box<Found>>,
+    found: Option<Box<FoundRanges>>,
 }
 
 // SAFETY: the pointers refer to memory that outlives the `Memory`: owned memory does, and the caller of
@@ -133,14 +133,14 @@ impl Memory {
         let owned = Owned::zeroed(bytes).ok_or(AllocError::Host { bytes })?;
         let range = HostRange { base: OWNED_BASE, len: 0, host: owned.as_ptr(), writable: true };
         Ok(Memory {
-            id: number(),
+            id: fresh_id(),
             ranges: vec![range],
             owned: Some(owned),
             next: OWNED_BASE,
             regions: Vec::new(),
             guard: 0,
-            runners: AtomicU32::new(0),
-            foreign: false,
+            threads_running: AtomicU32::new(0),
+            host_mapped: false,
             touched: None,
             found: None,
         })
@@ -154,7 +154,7 @@ impl Memory {
 
     /// Creates the data memory of a word-addressed machine (32-bit words): a single allocation, with a record
     /// of the words stored to.
-    pub fn of_words(words: u64) -> Result<Memory, AllocError> {
+    pub fn word_addressed(words: u64) -> Result<Memory, AllocError> {
         let bytes = words.saturating_mul(WORD);
         let mut memory = Memory::new(bytes)?;
         memory.alloc(bytes, WORD, "memory")?;
@@ -199,27 +199,27 @@ impl Memory {
         set.filter_map(|word| Some((word as u32, u32::from_le_bytes(self.load(word_address(word)).ok()?))))
     }
 
-    /// Returns whether the memory is word-addressed ([`Memory::of_words`]).
-    pub fn counts_words(&self) -> bool {
+    /// Returns whether the memory is word-addressed ([`Memory::word_addressed`]).
+    pub fn is_word_addressed(&self) -> bool {
         self.touched.is_some()
     }
 
     /// Converts a byte address to the unit in which the program counts addresses.
     pub fn own_address(&self, address: u64) -> u64 {
-        if self.counts_words() { word_of(address) } else { address }
+        if self.is_word_addressed() { word_of(address) } else { address }
     }
 
     /// Creates an empty memory, to which `map_host` adds ranges.
     pub fn empty() -> Memory {
         Memory {
-            id: number(),
+            id: fresh_id(),
             ranges: Vec::new(),
             owned: None,
             next: OWNED_BASE,
             regions: Vec::new(),
             guard: 0,
-            runners: AtomicU32::new(0),
-            foreign: false,
+            threads_running: AtomicU32::new(0),
+            host_mapped: false,
             touched: None,
             found: None,
         }
@@ -254,7 +254,7 @@ impl Memory {
             }
         }
         self.ranges.insert(at, HostRange { base, len, host, writable });
-        self.foreign = true;
+        self.host_mapped = true;
         Ok(())
     }
 
@@ -262,9 +262,9 @@ impl Memory {
     ///
     /// # Safety
     /// Each range that `finder` returns satisfies the contract of [`Memory::map_host`] from then on.
-    pub unsafe fn map_found(&mut self, finder: Box<dyn Finder>) {
-        self.found = Some(Box::new(Found { finder, ranges: [const { OnceLock::new() }; FOUND] }));
-        self.foreign = true;
+    pub unsafe fn map_on_demand(&mut self, finder: Box<dyn Finder>) {
+        self.found = Some(Box::new(FoundRanges { finder, ranges: [const { OnceLock::new() }; MAX_FOUND] }));
+        self.host_mapped = true;
     }
 
     /// Allocates `len` bytes of the owned space. `align` is rounded up to a power of two.
@@ -331,7 +331,7 @@ impl Memory {
 
     /// Describes a failed access and its likeliest cause.
     pub fn explain(&self, e: &MemError) -> String {
-        if self.counts_words() {
+        if self.is_word_addressed() {
             let words = self.regions.iter().map(|r| r.len).sum::<u64>() / WORD;
             return format!(
                 "{} at address {} is outside of the {words} words of memory (--global-memsize MB sets the size)",
@@ -460,16 +460,16 @@ impl Memory {
     }
 
     /// Registers host threads that run on this memory until the returned guard is dropped.
-    pub fn run_on(&self, threads: u32) -> Running<'_> {
-        self.runners.fetch_add(threads, Ordering::SeqCst);
-        Running { memory: self, threads }
+    pub fn register_threads(&self, threads: u32) -> ThreadGuard<'_> {
+        self.threads_running.fetch_add(threads, Ordering::SeqCst);
+        ThreadGuard { memory: self, threads }
     }
 
     /// Returns whether other host threads may access the memory now, so that guest atomics must use host
     /// atomics.
     #[inline(always)]
     pub fn is_shared(&self) -> bool {
-        self.foreign || self.runners.load(Ordering::Relaxed) > 1
+        self.host_mapped || self.threads_running.load(Ordering::Relaxed) > 1
     }
 
     /// Compare-and-exchange on a naturally aligned word: returns `Ok(Ok(old))` on success, else the present
@@ -502,19 +502,19 @@ impl Memory {
 }
 
 /// Returns a fresh identifier, never 0.
-fn number() -> u64 {
+fn fresh_id() -> u64 {
     static LAST: AtomicU64 = AtomicU64::new(0);
     LAST.fetch_add(1, Ordering::Relaxed) + 1
 }
 
-/// A guard that registers host threads on a memory ([`Memory::run_on`]).
-pub struct Running<'a> {
+/// A guard that registers host threads on a memory ([`Memory::register_threads`]).
+pub struct ThreadGuard<'a> {
     memory: &'a Memory,
     threads: u32,
 }
 
-impl Drop for Running<'_> {
+impl Drop for ThreadGuard<'_> {
     fn drop(&mut self) {
-        self.memory.runners.fetch_sub(self.threads, Ordering::SeqCst);
+        self.memory.threads_running.fetch_sub(self.threads, Ordering::SeqCst);
     }
 }

@@ -17,14 +17,14 @@ pub struct HostRange {
     pub writable: bool,
 }
 
-/// Ranges found so far, up to [`FOUND`]; further ones are looked up at each access.
-pub(super) struct Found {
+/// Ranges found so far, up to [`MAX_FOUND`]; further ones are looked up at each access.
+pub(super) struct FoundRanges {
     pub(super) finder: Box<dyn Finder>,
-    pub(super) ranges: [OnceLock<HostRange>; FOUND],
+    pub(super) ranges: [OnceLock<HostRange>; MAX_FOUND],
 }
 
 /// Enough for most kernels, which access few ranges: code, arguments, and those that contain their buffers.
-pub(super) const FOUND: usize = 16;
+pub(super) const MAX_FOUND: usize = 16;
 
 impl HostRange {
     /// An empty range.
@@ -47,7 +47,7 @@ impl HostRange {
     }
 }
 
-impl Found {
+impl FoundRanges {
     pub(super) fn range_of(&self, address: u64) -> Option<HostRange> {
         for known in &self.ranges {
             let range = match known.get() {

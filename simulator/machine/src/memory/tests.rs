@@ -194,11 +194,11 @@ impl Finder for std::sync::Arc<Three> {
 }
 
 #[test]
-fn ranges_are_found_once() {
+fn ranges_are_looked_up_once() {
     let three = std::sync::Arc::new(Three(0.into(), Box::new(std::array::from_fn(|n| n as u8))));
     let mut memory = Memory::empty();
     // SAFETY: `three` outlives `memory`, and nothing writes to it.
-    unsafe { memory.map_found(Box::new(three.clone())) };
+    unsafe { memory.map_on_demand(Box::new(three.clone())) };
     for _ in 0..3 {
         assert_eq!(memory.load::<2>(1007), Ok([7, 8]));
         assert_eq!(memory.load::<1>(3099), Ok([43]));

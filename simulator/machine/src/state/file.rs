@@ -48,7 +48,7 @@ impl Files {
     }
 
     /// Returns the lane vectors of a half that operations can number, and their flags.
-    pub(super) fn parts(&mut self, half: usize) -> (&mut [LaneVec], &mut [u8; CODES]) {
+    pub(super) fn vecs_and_flags(&mut self, half: usize) -> (&mut [LaneVec], &mut [u8; CODES]) {
         let (vecs, state) = self[half * LANE_VECS..][..LANE_VECS].split_at_mut(FLAGS);
         debug_assert!(size_of_val(state) == CODES);
         // SAFETY: the slice has `CODES` bytes, and every bit pattern is a valid flag byte.

@@ -149,7 +149,7 @@ impl Wave {
             joined: 0,
             passed: [0; NAMED + 1],
         };
-        (0..halves).for_each(|half| wave.vectors.parts(half).1[..ALL_VGPRS].fill(INITIAL));
+        (0..halves).for_each(|half| wave.vectors.vecs_and_flags(half).1[..ALL_VGPRS].fill(INITIAL));
         wave.set_exec(u64::MAX);
         wave
     }
@@ -170,7 +170,7 @@ impl Wave {
 
     /// Clears the VGPRs of a half.
     fn clear(&mut self, half: usize) {
-        let (vecs, flags) = self.vectors.parts(half);
+        let (vecs, flags) = self.vectors.vecs_and_flags(half);
         let known = flags[..ALL_VGPRS].as_chunks_mut::<16>().0;
         for (first, known) in (0..).step_by(16).zip(known).filter(|(_, known)| **known != [INITIAL; 16]) {
             for (at, known) in (first..).zip(known).filter(|(_, known)| **known != INITIAL) {
@@ -231,18 +231,19 @@ impl Wave {
     pub fn install(&mut self, program: u64, consts: &[u32]) {
         if self.installed != program {
             self.installed = program;
-            self.install_anew(consts);
+            self.copy_constants(consts);
         }
     }
 
-    fn install_anew(&mut self, consts: &[u32]) {
+    fn copy_constants(&mut self, consts: &[u32]) {
         for half in self.vectors.chunks_exact_mut(LANE_VECS) {
             for (vec, value) in half[CONSTS..SCALARS].iter_mut().zip(consts) {
                 *vec = LaneVec::splat(*value);
             }
         }
         for half in 0..self.halves {
-            for (known, value) in self.vectors.parts(half).1[CONSTS..SCALARS].iter_mut().zip(consts) {
+            for (known, value) in self.vectors.vecs_and_flags(half).1[CONSTS..SCALARS].iter_mut().zip(consts)
+            {
                 *known = if is_denormal(*value) { 0 } else { NO_DENORMALS };
             }
         }
@@ -332,7 +333,7 @@ impl Wave {
             // SAFETY: `avx2` proves that the host has AVX2.
             return unsafe { self.rebuild_mask_avx2(half) };
         }
-        self.rebuild_mask_anywhere(half);
+        self.rebuild_mask_portable(half);
     }
 
     /// Without vector instructions, this would take a fifth of the time of a divergent loop.
@@ -344,7 +345,7 @@ impl Wave {
     }
 
     #[inline(never)]
-    fn rebuild_mask_anywhere(&mut self, half: usize) {
+    fn rebuild_mask_portable(&mut self, half: usize) {
         // SAFETY: the file belongs to `self` (W1).
         unsafe { self.half(half).set_exec(self.sgprs[EXEC_LO + half % 2]) };
     }

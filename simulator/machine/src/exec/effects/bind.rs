@@ -23,13 +23,13 @@ impl Bind<'_> {
             let list = if touch.write { &mut out.writes } else { &mut out.reads };
             self.bind(touch, list);
         }
-        self.kept_bits(out);
+        self.add_preserved_bits(out);
         join(&mut out.reads);
         join(&mut out.writes);
     }
 
     /// A mask that is also an input keeps the bits of inactive lanes.
-    fn kept_bits(&self, out: &mut Effects) {
+    fn add_preserved_bits(&self, out: &mut Effects) {
         let d0 = self.operands.iter().find(|o| o.role == Role::D0);
         let Some(operand) = d0.filter(|o| o.fmt == Fmt::Mask && o.input) else { return };
         let lanes = |t: &&Touch| t.write && t.what == What::Operand(Role::D0) && t.lanes == facts::Lanes::Own;
@@ -75,7 +75,7 @@ impl Bind<'_> {
             second: self.second,
         };
         match touch.what {
-            What::Operand(role) => self.of_operand(role, touch, start, out),
+            What::Operand(role) => self.bind_operand(role, touch, start, out),
             What::Dwords { role, first, count } => {
                 let Some(operand) = self.operand(role) else { return };
                 self.registers(operand, first as u16, count as u16, touch, start, out);
@@ -93,7 +93,7 @@ impl Bind<'_> {
         }
     }
 
-    fn of_operand(&self, role: Role, touch: &Touch, start: Use, out: &mut Vec<Use>) {
+    fn bind_operand(&self, role: Role, touch: &Touch, start: Use, out: &mut Vec<Use>) {
         let side = |o: &&Operand| o.role == role && if touch.write { o.output } else { o.input };
         if role == Role::Vcc {
             match self.operands.iter().find(side) {
@@ -106,7 +106,7 @@ impl Bind<'_> {
         if operand.fmt == Fmt::Mask {
             return self.mask(operand, touch.always, out);
         }
-        let bits = self.placed(operand, touch);
+        let bits = self.selected_bits(operand, touch);
         for k in 0..4 {
             let bits = (bits >> (32 * k)) as u32;
             if bits != 0 {
@@ -116,7 +116,7 @@ impl Bind<'_> {
     }
 
     /// Returns the accessed bits, moved to the half that op_sel selects.
-    fn placed(&self, operand: &Operand, touch: &Touch) -> u128 {
+    fn selected_bits(&self, operand: &Operand, touch: &Touch) -> u128 {
         let named = self.facts.fields.contains(&"OPSEL");
         let result = touch.write || operand.role == Role::D0;
         // The semantics access more than the half that the operand list declares.
@@ -191,7 +191,7 @@ impl Bind<'_> {
         match self.code(operand) {
             Some(Code::Vgpr(reg)) => {
                 let first = self.binding.register(operand, reg) + at;
-                let always = used.always && !(touch.write && self.leaves_lanes());
+                let always = used.always && !(touch.write && self.preserves_lanes());
                 out.push(Use { file: File::Vgpr, first, lanes, always, ..used });
             }
             Some(Code::Fixed(reg)) if !touch.write => {
@@ -245,7 +245,7 @@ impl Bind<'_> {
     }
 
     /// Returns whether DPP may leave active lanes of the result unchanged.
-    fn leaves_lanes(&self) -> bool {
+    fn preserves_lanes(&self) -> bool {
         let m = &self.binding.mods;
         if m.dpp_ctrl.is_none() || m.lane_sel.is_some() {
             return false;
@@ -329,11 +329,11 @@ impl Bind<'_> {
 fn join(list: &mut Vec<Use>) {
     list.dedup_by(|next, last| {
         let alike = Use { first: last.first, count: last.count, ..*next } == *last;
-        let follows =
+        let is_adjacent =
             next.relative.is_none() && last.first + last.count == next.first && next.file != File::Scc;
-        if alike && follows {
+        if alike && is_adjacent {
             last.count += next.count;
         }
-        alike && follows
+        alike && is_adjacent
     });
 }

@@ -4,13 +4,13 @@ use super::*;
 
 impl Use {
     /// A number that no register has.
-    pub const NOWHERE: u16 = 0x4000;
+    pub const OUT_OF_RANGE: u16 = 0x4000;
 
-    /// Returns the number of the first register, including the M0 offset if there is one; [`Use::NOWHERE`] if
+    /// Returns the number of the first register, including the M0 offset if there is one; [`Use::OUT_OF_RANGE`] if
     /// it is out of range.
     pub fn start(&self, wave: &Wave) -> u16 {
         if self.relative == Some(Relative::Any) {
-            return Use::NOWHERE;
+            return Use::OUT_OF_RANGE;
         }
         let Some(index) = self.index(wave) else { return self.first };
         let first = self.first as u32;
@@ -24,7 +24,7 @@ impl Use {
         };
         match index <= 255 && first + index + self.count as u32 <= end {
             true => (first + index) as u16,
-            false => Use::NOWHERE,
+            false => Use::OUT_OF_RANGE,
         }
     }
 
@@ -34,10 +34,10 @@ impl Use {
         match (self.relative, self.start(wave)) {
             (Some(Relative::Any), _) if self.file == File::Vgpr => 0..wave.vgpr_count() as u16,
             (Some(Relative::Any), _) => 0..EXEC_HI as u16 + 1,
-            (Some(Relative::M0 { .. }), Use::NOWHERE) if write => 0..0,
+            (Some(Relative::M0 { .. }), Use::OUT_OF_RANGE) if write => 0..0,
             // The instruction will fault.
-            (Some(Relative::Mode { .. }), Use::NOWHERE) => 0..0,
-            (Some(Relative::M0 { otherwise, .. }), Use::NOWHERE) => otherwise..otherwise + self.count,
+            (Some(Relative::Mode { .. }), Use::OUT_OF_RANGE) => 0..0,
+            (Some(Relative::M0 { otherwise, .. }), Use::OUT_OF_RANGE) => otherwise..otherwise + self.count,
             (_, start) => start..start + self.count,
         }
     }

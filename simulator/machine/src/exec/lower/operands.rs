@@ -2,7 +2,7 @@
 //! result.
 
 use super::modifiers::modifiers;
-use super::{Full, Lowered, slot};
+use super::{LimitExceeded, Lowered, slot};
 use crate::exec::op::{Ext, Op, SLOTS, Source};
 use crate::isa::OpInfo;
 use crate::state::wave::{ALL_VGPRS, CONSTS, DISCARD, MAX_CONSTS, NULL, VCC_LO};
@@ -21,9 +21,9 @@ impl Lowered {
         slot: usize,
         dwords: Vec<u32>,
         pool: &mut [u32; SLOTS],
-    ) -> Result<Source, Full> {
+    ) -> Result<Source, LimitExceeded> {
         let count = dwords.len();
-        let place = self.pooled(dwords)?;
+        let place = self.pool_index(dwords)?;
         let at = place as usize;
         let in_file = match shape {
             Shape::Lane if at + count <= MAX_CONSTS => Source::vector(CONSTS + at),
@@ -106,7 +106,7 @@ impl Lowered {
         op: &mut Op,
         ext: &mut Ext,
         pool: &mut [u32; SLOTS],
-    ) -> Result<(), Full> {
+    ) -> Result<(), LimitExceeded> {
         if operand.role == Role::S4 {
             return self.fifth(arch, inst, binding, operand, info, ext, pool);
         }
@@ -158,7 +158,7 @@ impl Lowered {
         info: &OpInfo,
         ext: &mut Ext,
         pool: &mut [u32; SLOTS],
-    ) -> Result<(), Full> {
+    ) -> Result<(), LimitExceeded> {
         let Some(value) = binding.value(inst, operand) else { return Ok(()) };
         let code = operand::code(arch, operand, value);
         ext.fifth = match code {

@@ -17,29 +17,29 @@ fn address_registers(op: &Op, ext: &Ext, info: &OpInfo) -> u8 {
 }
 
 /// Returns whether an operand begins at a VGPR and extends beyond the last one.
-pub(super) fn is_beyond(op: &Op, ext: &Ext, operands: &[Operand], info: &OpInfo) -> bool {
+pub(super) fn exceeds_vgprs(op: &Op, ext: &Ext, operands: &[Operand], info: &OpInfo) -> bool {
     // Both kinds have the same number of VGPRs.
-    let beyond = |first: u16, dwords: u8| {
+    let exceeds = |first: u16, dwords: u8| {
         (first as usize) < ALL_VGPRS && first as usize % VGPRS + dwords as usize > VGPRS
     };
     operands.iter().any(|operand| match (operand.role, slot(operand.role)) {
         (Role::VAddr, Some(slot)) => {
-            op.src[slot].is_vector() && beyond(op.src[slot].number(), address_registers(op, ext, info))
+            op.src[slot].is_vector() && exceeds(op.src[slot].number(), address_registers(op, ext, info))
         }
         (Role::D0, _) => {
-            info.shape != Shape::Scalar && op.flags & Op::SCALAR_DEST == 0 && beyond(op.d, info.result)
+            info.shape != Shape::Scalar && op.flags & Op::SCALAR_DEST == 0 && exceeds(op.d, info.result)
         }
-        (_, Some(slot)) => op.src[slot].is_vector() && beyond(op.src[slot].number(), info.sources[slot]),
+        (_, Some(slot)) => op.src[slot].is_vector() && exceeds(op.src[slot].number(), info.sources[slot]),
         _ => false,
     })
 }
 
 /// The largest number of registers of a per-lane source.
-const WIDEST: u16 = 4;
+const MAX_SOURCE_REGISTERS: u16 = 4;
 
 /// Returns whether a source begins at an SGPR and includes no special register.
 fn is_ordinary_sgpr(source: Source) -> bool {
-    matches!(source.place(), Place::Scalar(at) if at + WIDEST as usize <= NULL)
+    matches!(source.place(), Place::Scalar(at) if at + MAX_SOURCE_REGISTERS as usize <= NULL)
 }
 
 /// Returns whether an operation has neither modifiers on its vector sources and results nor a scalar
@@ -50,7 +50,7 @@ fn is_unmodified(op: &Op) -> bool {
 
 /// Selects the variant of a load or store that copies coalesced elements as a block: fast if the per-lane
 /// address and the data are vectors, and the base is in SGPRs, or is absent and the handler supports that.
-pub(super) fn block(op: &Op, info: &OpInfo) -> Variant {
+pub(super) fn block_variant(op: &Op, info: &OpInfo) -> Variant {
     let dwords = info.sources;
     let vectors = [0, 2, 3].into_iter().all(|slot| dwords[slot] == 0 || op.src[slot].is_vector());
     let absent = info.wide && op.src[1].place() == Place::Scalar(NULL);
@@ -59,7 +59,7 @@ pub(super) fn block(op: &Op, info: &OpInfo) -> Variant {
 }
 
 /// Selects the variant of a scalar operation: fast if its sources and result are in the scalar file.
-pub(super) fn scalar(op: &Op, info: &OpInfo) -> Variant {
+pub(super) fn scalar_variant(op: &Op, info: &OpInfo) -> Variant {
     // No result register has a special meaning.
     let d_inside =
         info.result == 0 || op.flags & Op::SCALAR_DEST != 0 && (op.d + info.result as u16) as usize <= NULL;
@@ -70,14 +70,14 @@ pub(super) fn scalar(op: &Op, info: &OpInfo) -> Variant {
         Place::Scalar(at) => at + dwords as usize <= if at < SGPRS { SGPRS } else { SGPRS + SCALAR_CONSTS },
         _ => false,
     };
-    let plain =
+    let fast =
         op.flags & !Op::SCALAR_DEST == 0 && d_inside && op.src.into_iter().zip(info.sources).all(inside);
-    if plain { Variant::Fast } else { Variant::General }
+    if fast { Variant::Fast } else { Variant::General }
 }
 
 /// Selects the variant of a lane operation: fast if its sources are vectors or can be broadcast to vectors.
 /// Replaces the SGPRs among its sources with their hidden vectors and lists them, unless there are too many.
-pub(super) fn lanes(op: &mut Op, info: &OpInfo) -> Variant {
+pub(super) fn lane_variant(op: &mut Op, info: &OpInfo) -> Variant {
     let dwords = info.sources;
     // The mask source, and slots without an operand, read no registers.
     let read = |(source, dwords): &(Source, u8)| *dwords > 0 && !source.is_vector();

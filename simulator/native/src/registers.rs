@@ -4,16 +4,17 @@
 /// A register of 32 lanes.
 #[derive(Debug, Clone, Copy)]
 #[repr(C, align(64))]
-pub struct Row(pub [u32; 32]);
+pub struct LaneVec(pub [u32; 32]);
 
 /// Registers of the file.
-pub const ROWS: usize = 64;
+pub const REGISTERS: usize = 64;
 
 #[inline(always)]
-fn each(file: &mut [Row], rounds: usize, value: impl Fn(f32, f32, f32) -> f32) {
+fn each(file: &mut [LaneVec], rounds: usize, value: impl Fn(f32, f32, f32) -> f32) {
     for round in 0..rounds {
-        // Sources and results move through the registers, so that they differ between instructions.
-        let at = round * 4 % ROWS;
+        // Sources and results rotate through the registers, so that consecutive instructions use different
+        // ones.
+        let at = round * 4 % REGISTERS;
         let (x, y, z) = (file[at], file[at + 1], file[at + 2]);
         let out = &mut file[at + 3];
         for lane in 0..32 {
@@ -25,15 +26,15 @@ fn each(file: &mut [Row], rounds: usize, value: impl Fn(f32, f32, f32) -> f32) {
 }
 
 by_host! {
-    /// So many multiply-adds, on [`ROWS`] registers.
-    fma(file: &mut [Row], rounds: usize) {
+    /// Runs `rounds` multiply-adds on [`REGISTERS`] registers.
+    fma(file: &mut [LaneVec], rounds: usize) {
         each(file, rounds, |a, b, c| a.mul_add(b, c));
     }
 }
 
 by_host! {
-    /// So many additions, on [`ROWS`] registers.
-    add(file: &mut [Row], rounds: usize) {
+    /// Runs `rounds` additions on [`REGISTERS`] registers.
+    add(file: &mut [LaneVec], rounds: usize) {
         each(file, rounds, |a, b, _| a + b);
     }
 }
