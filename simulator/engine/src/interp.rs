@@ -424,7 +424,7 @@ fn turn<'a, C: Compiled + ?Sized, W: Waves<'a>>(
 }
 
 /// Runs the current instruction through the evaluator if its semantics were replaced at run time, or if this
-/// build has no handler for an operation that has one elsewhere ([`EVALUATED`]). The wave's PC is then after
+/// build has no handler for an operation that has one elsewhere (`EVALUATED`). The wave's PC is then after
 /// it, or at it after a fault.
 #[cold]
 pub(crate) fn evaluate(program: &Program, cx: &mut Cx<'_>) -> Option<Result<(), Event>> {

@@ -2,7 +2,7 @@
 //! them.
 //!
 //! - [`interp`]: runs the handler of each operation; [`observe`]: does the same and calls an observer
-//! - [`reference`]: runs instructions through the evaluator; slow and obvious
+//! - [`mod@reference`]: runs instructions through the evaluator; slow and obvious
 //! - [`sched`]: schedules dispatches, workgroups and waves
 
 // No files, threads, processes or clocks: clippy.toml lists the forbidden methods.

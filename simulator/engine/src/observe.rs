@@ -55,8 +55,8 @@ pub struct Done<'s> {
 pub struct Skip {
     /// Number of instructions. They must be consecutive and access no memory; only the last may jump.
     pub count: usize,
-    /// Bit mask of the instructions that access memory nevertheless. [`Observer::accept_fast`] is called after
-    /// each.
+    /// Bit mask of the instructions that access memory nevertheless. [`Observer::accept_fast`] is called
+    /// after each.
     pub accesses: u64,
     /// Number of leading instructions that have no effect, such as waits, and need not run at all.
     pub idle: usize,
@@ -184,7 +184,7 @@ impl Observer for Observers<'_> {
     }
 }
 
-/// The empty global memory that handlers get, because accesses go through [`Watch`](super::rt::watch).
+/// The empty global memory that handlers get, because accesses go through [`Watch`].
 static NO_MEMORY: LazyLock<Memory> = LazyLock::new(Memory::empty);
 
 /// Runs operations from `Cx::op` up to instruction `end`, stopping early at one that does not continue with
@@ -201,8 +201,8 @@ fn run_straight<'a>(cx: &mut Cx<'a>, program: &'a Program, end: usize) -> Result
     Ok(())
 }
 
-/// As [`run_straight`], for the instructions from `index` to `end` (exclusive), and passes the accesses of `skip`
-/// to the observer.
+/// As [`run_straight`], for the instructions from `index` to `end` (exclusive), and passes the accesses of
+/// `skip` to the observer.
 #[inline(always)]
 fn run_with_accesses<'a, O: Observer + ?Sized>(
     cx: &mut Cx<'a>,

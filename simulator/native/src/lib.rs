@@ -1,6 +1,6 @@
 //! The computations of the benchmarks' workloads on the host, as references for their results and run times;
-//! and [`registers`], which measures the host itself. A crate of its own, because these loops are compiled for
-//! speed and the command for size.
+//! and [`registers`], which measures the host itself. A crate of its own, because these loops are compiled
+//! for speed and the command for size.
 //!
 //! Each computation is a plain loop, compiled once with AVX2 and FMA and once without.
 

@@ -6,7 +6,7 @@ use super::group::{Status, TURN};
 use super::round::{Parked, Round, is_ready};
 use wavesim_machine::state::{Wave, Workgroup};
 
-/// The waves of a [`Round`], accessed through raw pointers.
+/// The waves of a `Round`, accessed through raw pointers.
 pub struct BarrierScheduler {
     waves: *mut Parked<'static>,
     count: usize,

@@ -369,8 +369,8 @@ mod tests {
     use super::*;
     use isa_spec::tables::MAX_FIELDS;
 
-    /// Whatever an instruction's fields hold, its operations satisfy the invariants: [`Lowered::append`] checks
-    /// each.
+    /// Whatever an instruction's fields hold, its operations satisfy the invariants: [`Lowered::append`]
+    /// checks each.
     #[test]
     fn any_fields_lower_to_valid_operations() {
         let mut state = 1u64;

@@ -17,9 +17,9 @@
 //! Of an operation, guaranteed by [`Lowered`], which appends none that [`operation`] rejects:
 //!
 //! - **O1** Its code is below [`Op::CODES`].
-//! - **O2** Each source is in bounds: a word of the scalar file, or a lane vector that begins at
-//!   least [`STAGE_VECS`] vectors before the end of the file. (`Source` has no other constructors.) A pool constant is inside the pool with all
-//!   words that the handler reads; [`Op::ext`] is inside the table.
+//! - **O2** Each source is in bounds: a word of the scalar file, or a lane vector that begins at least
+//!   [`STAGE_VECS`] vectors before the end of the file. (`Source` has no other constructors.) A pool constant
+//!   is inside the pool with all words that the handler reads; [`Op::ext`] is inside the table.
 //! - **O3** The vectors that a lane handler writes are VGPRs, dropped results or temporaries: never a
 //!   constant, a staged source or a copy of an SGPR.
 //! - **O4** A handler that reads vectors directly ([`Variant::Fast`] and [`Variant::FastBroadcast`] of lane

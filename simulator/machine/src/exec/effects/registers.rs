@@ -6,8 +6,8 @@ impl Use {
     /// A number that no register has.
     pub const OUT_OF_RANGE: u16 = 0x4000;
 
-    /// Returns the number of the first register, including the M0 offset if there is one; [`Use::OUT_OF_RANGE`] if
-    /// it is out of range.
+    /// Returns the number of the first register, including the M0 offset if there is one;
+    /// [`Use::OUT_OF_RANGE`] if it is out of range.
     pub fn start(&self, wave: &Wave) -> u16 {
         if self.relative == Some(Relative::Any) {
             return Use::OUT_OF_RANGE;
