@@ -62,8 +62,8 @@ fn read() -> u32 {
 #[cfg(target_arch = "x86_64")]
 fn write(control: u32) {
     // SAFETY: the new value is either the one that Rust code expects or, when restoring, the caller's own, so
-    // no reserved bit is set. The compiler moves no float operation across: the guard is created before waves
-    // run, in functions that are not inlined into this one.
+    // no reserved bit is set. No float operation moves across: the guard is created before waves run, and they
+    // run in functions that are not inlined.
     unsafe { std::arch::asm!("ldmxcsr [{}]", in(reg) &control, options(nostack, preserves_flags)) };
 }
 

@@ -35,10 +35,10 @@ pub(crate) fn take_event(cx: &mut Cx<'_>, op: &Op, program: &Program) -> Event {
 pub(crate) fn fault_without_handler(op: &Op, name: Option<&str>) -> Event {
     match op.code {
         Op::END => Event::fault(FaultKind::PcOutOfRange, "the program counter left the program"),
-        Op::HOLE => Event::fault(FaultKind::IllegalInstruction, "the bytes here are not an instruction"),
+        Op::HOLE => Event::fault(FaultKind::IllegalInstruction, "the bytes at the PC are not an instruction"),
         Op::OUT_OF_RANGE => {
             let name = name.unwrap_or("this instruction").to_lowercase();
-            let message = format!("an operand of {name} goes beyond v{}, the last VGPR", VGPRS - 1);
+            let message = format!("an operand of {name} extends beyond v{}, the last VGPR", VGPRS - 1);
             Event::fault(FaultKind::IllegalInstruction, message)
         }
         Op::DPP_UNSUPPORTED => dpp_unsupported(name),

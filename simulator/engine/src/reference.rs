@@ -1,11 +1,11 @@
 //! The reference executor: runs one instruction on one wave through the evaluator, reading operands lane by
 //! lane from the instruction's fields. Slow, obvious, and independent of lowering and handlers.
 
+mod access_set;
 mod machine;
 mod operands;
-mod touched;
 
-pub use touched::Touched;
+pub use access_set::AccessSet;
 
 use crate::interp;
 use isa_spec::arith::FloatEnv;
@@ -51,7 +51,7 @@ pub enum Observe<'o, 'w> {
     /// Accesses and calls; memory accesses go through the watch.
     Accesses(&'o mut Watch<'w>),
     /// The registers and memory that the semantics access.
-    Touched(&'o mut Touched),
+    AccessSet(&'o mut AccessSet),
 }
 
 /// As [`step`], and reports to `observe`.
@@ -64,10 +64,10 @@ pub fn step_observed(
     context: &mut Context<'_>,
     observe: Observe<'_, '_>,
 ) -> Result<(), Event> {
-    let (mut touched, mut watch) = match observe {
+    let (mut access_set, mut watch) = match observe {
         Observe::Nothing => (None, None),
         Observe::Accesses(watch) => (None, Some(watch)),
-        Observe::Touched(touched) => (Some(touched), None),
+        Observe::AccessSet(access_set) => (Some(access_set), None),
     };
     let pc = wave.pc;
     if wave.mode & VSKIP != 0 && relative::is_skipped(arch, inst) {
@@ -99,7 +99,7 @@ pub fn step_observed(
             vcc_written: false,
             result_written: false,
             states_written: BTreeSet::new(),
-            touched: touched.as_deref_mut(),
+            access_set: access_set.as_deref_mut(),
             watch: watch.as_deref_mut(),
         };
         event = machine.run();
@@ -167,7 +167,7 @@ pub fn operand(
         vcc_written: false,
         result_written: false,
         states_written: BTreeSet::new(),
-        touched: None,
+        access_set: None,
         watch: None,
     };
     let exists = role == Role::Vcc || machine.operand_of(role).is_some();
@@ -200,7 +200,7 @@ struct RefMachine<'a, 'c, 'w> {
     /// The semantics have assigned D0 in this lane.
     result_written: bool,
     states_written: BTreeSet<State>,
-    touched: Option<&'a mut Touched>,
+    access_set: Option<&'a mut AccessSet>,
     /// The watch of an observed run, which accesses memory.
     watch: Option<&'a mut Watch<'w>>,
 }
@@ -270,7 +270,7 @@ impl RefMachine<'_, '_, '_> {
             Ok(()) | Err(Stop::Return) => Ok(()),
             Err(Stop::Machine(_)) => Err(self.event.take().unwrap_or(Event::EndPgm)),
             Err(Stop::TooLong) => {
-                Err(Event::fault(FaultKind::Other, "the instruction's pseudocode does not come to an end"))
+                Err(Event::fault(FaultKind::Other, "the instruction's pseudocode does not terminate"))
             }
         }
     }

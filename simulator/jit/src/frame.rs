@@ -277,7 +277,7 @@ pub unsafe fn enter<'a>(
     end: &mut u64,
     waves: &mut dyn Waves<'a>,
 ) -> Ended {
-    // SAFETY: the lifetimes alone change. It is used by `give_turn` only, with the context, whose lifetime is `'a` as it is here.
+    // SAFETY: the lifetimes alone change. It is used by `switch_wave` only, with the context, whose lifetime is `'a` as it is here.
     let waves = unsafe {
         std::mem::transmute::<*mut (dyn Waves<'a> + '_), *mut (dyn Waves<'static> + 'static)>(waves)
     };

@@ -38,7 +38,7 @@ impl RefMachine<'_, '_, '_> {
 
 impl Machine for RefMachine<'_, '_, '_> {
     fn reading(&mut self, role: Role, lane: Option<u32>, bits: u128) {
-        if self.touched.is_some() {
+        if self.access_set.is_some() {
             self.note_operand(role, lane, bits);
         }
     }
@@ -209,9 +209,9 @@ impl Machine for RefMachine<'_, '_, '_> {
         {
             return *mask as u128;
         }
-        let touched = self.touched.take();
+        let access_set = self.access_set.take();
         let value = self.state(state, None);
-        self.touched = touched;
+        self.access_set = access_set;
         value
     }
 

@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn choices_as_written() {
+    fn orders_are_parsed() {
         let choice = |text: &str| text.parse::<Choice>();
         let both = choice("random:3").unwrap();
         assert_eq!((both.groups, both.waves), (Some(GroupOrder::Random(3)), Some(Schedule::Random(3))));

@@ -68,7 +68,7 @@ fn operands_end_with_the_last_vgpr() {
     };
     // v_add_f64 v[d:d+1], v[s:s+1], 0
     let is_fault = |event: Event| match event {
-        Event::Fault(cause) => cause.message.contains("v_add_f64 goes beyond v255"),
+        Event::Fault(cause) => cause.message.contains("v_add_f64 extends beyond v255"),
         _ => false,
     };
     assert_eq!(run(add(254, 254)), Event::EndPgm);
@@ -89,7 +89,7 @@ fn operands_end_with_the_last_vgpr() {
 
 /// Checks that null reads as zero whatever its width, and not as the registers after it.
 #[test]
-fn null_has_no_second_word() {
+fn null_is_zero_in_every_dword() {
     // s_mov_b32 m0, 5; s_mov_b64 s[2:3], null; s_endpgm
     let wave = run(&[0xbefd_0085, 0xbe82_017c, 0xbfb0_0000], 32);
     assert_eq!([wave.sgpr(125), wave.sgpr(2), wave.sgpr(3)], [5, 0, 0]);

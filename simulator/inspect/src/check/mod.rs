@@ -111,7 +111,7 @@ pub struct Checker<'a> {
     parked: HashMap<[u32; 3], Parked>,
     /// LDS may be accessed unaligned.
     unaligned_lds: bool,
-    /// What [`Observer::passes`] has just seen is in bounds, and of bytes that have been written.
+    /// What [`Observer::accept_fast`] has just seen is in bounds, and of bytes that have been written.
     fine: bool,
 }
 

@@ -91,7 +91,7 @@ pub fn status(arch: Arch, wave: &Wave, group: &Workgroup) -> u32 {
     const WAVE64: u32 = 29;
     let mut out = ((wave.exec() == 0) as u32) << EXECZ
         | ((wave.vcc() == 0) as u32) << VCCZ
-        | (group.in_group() as u32) << IN_WG
+        | (group.is_multi_wave() as u32) << IN_WG
         | 1 << VALID;
     match arch {
         Arch::Rdna4 => out |= ((wave.size() == 64) as u32) << WAVE64,
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_the_architectures() {
+    fn numbers_depend_on_the_architecture() {
         let is = |arch: Arch, number: usize| NUMBERS[arch as usize][number];
         for arch in Arch::RDNA {
             assert_eq!(is(arch, 1), Some(HwReg::Mode), "{}", arch.name());
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_stand_where_the_manuals_have_them() {
+    fn fields_are_where_the_manuals_say() {
         let mut wave = Wave::new(64);
         wave.scc = 1;
         wave.sgprs[crate::state::wave::VCC_LO] = 1;

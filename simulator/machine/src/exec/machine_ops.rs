@@ -129,7 +129,7 @@ pub fn is_barrier(builtin: Control) -> bool {
 pub fn barrier(wave: &mut Wave, group: &mut Workgroup, builtin: Control, number: u32) -> Result<u32, Event> {
     match builtin {
         // Arrive, then wait for the completion that this arrival counts towards.
-        Control::Barrier if group.in_group() => {
+        Control::Barrier if group.is_multi_wave() => {
             wave.passed[0] = group.barrier(0).completed;
             group.signal(0);
             Err(Event::BarrierWait(0))
@@ -166,7 +166,7 @@ pub fn control(
             return Err(Event::fault(FaultKind::Trap, format!("trap {a}: there is no trap handler")));
         }
         Control::Halt => {
-            return Err(Event::fault(FaultKind::Trap, "the wave halted itself; nothing would resume it"));
+            return Err(Event::fault(FaultKind::Trap, "the wave halted itself, and nothing resumes it"));
         }
         Control::GwsUnsupported => {
             return Err(Event::fault(FaultKind::Unimplemented, "global wave sync is not supported"));
@@ -208,13 +208,13 @@ fn message(number: u32, instructions: u64) -> u128 {
 
 /// Returns the index of a barrier; `None` if the workgroup has a single wave and thus no barriers.
 fn index(group: &Workgroup, number: u32) -> Option<usize> {
-    Workgroup::index(number as i32).filter(|_| group.in_group())
+    Workgroup::index(number as i32).filter(|_| group.is_multi_wave())
 }
 
 #[inline]
 fn signal(group: &mut Workgroup, index: usize) -> Result<u32, Event> {
     if group.barrier(index).members == 0 {
-        let message = format!("barrier {index} has no members: S_BARRIER_INIT gives it some");
+        let message = format!("barrier {index} has no members: S_BARRIER_INIT sets their number");
         return Err(Event::fault(FaultKind::Other, message));
     }
     Ok(group.signal(index) as u32)
@@ -231,7 +231,7 @@ mod tests {
     /// A fast wave signals the next phase before a slow one has waited for this phase: the slow one must
     /// still pass.
     #[test]
-    fn a_wait_is_for_the_completion_before_it() {
+    fn a_wait_passes_once_its_phase_completes() {
         let mut group = Workgroup::new(2);
         let (mut fast, mut slow) = (Wave::new(32), Wave::new(32));
         call(&mut fast, &mut group, Control::BarrierSignal, -1).unwrap();
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn the_trap_barrier_is_not_a_programs() {
+    fn programs_cannot_use_the_trap_barrier() {
         let mut group = Workgroup::new(2);
         let mut wave = Wave::new(32);
         assert_eq!(call(&mut wave, &mut group, Control::BarrierWait, -2), Ok(0));
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_answer() {
+    fn messages_return_values() {
         assert_eq!(message(0x83, 42), 42);
         assert_eq!(message(0x80, 42), 0);
     }

@@ -148,7 +148,7 @@ impl Source {
         self.0 & (VECTOR - 1)
     }
 
-    /// Returns the number of the lane vector, wrapping for other sources: the subtrahend becomes part of an
+    /// Returns the number of the lane vector, wrapping for other sources. The constant folds into an
     /// address.
     #[inline(always)]
     pub(crate) const fn vector_offset(self) -> usize {
@@ -275,7 +275,7 @@ impl Op {
     /// The result is dropped, though the destination is read: a buffer atomic without return. Always combined
     /// with [`Op::OUTPUT`], so that only the slow path tests for it.
     pub const NO_RESULT: u16 = 256;
-    /// `imm` lists the SGPRs that the sources need in all lanes, one per byte: see `scalars`.
+    /// `imm` lists the SGPRs that the sources need in all lanes, one per byte: see [`Op::broadcasts`].
     pub const BROADCAST: u16 = 512;
 }
 

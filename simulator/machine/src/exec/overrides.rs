@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_replaces_what_it_names() {
+    fn a_file_replaces_the_instructions_it_names() {
         let (own, warnings) = parse("instruction V_ADD_F32 for rdna4 { D0.f32 = S0.f32 - S1.f32; }").unwrap();
         assert_eq!(warnings, None);
         assert!(own.get(Arch::Rdna4, "V_ADD_F32").is_some());
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_show_the_place() {
+    fn errors_show_the_location() {
         let Err(OverrideError::Wrong(text)) =
             parse("instruction V_ADD_F32 {\n  D0.f32 = S0.f32 + S9.f32;\n}")
         else {
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn an_instruction_nobody_has_is_a_warning() {
+    fn unknown_instructions_are_warnings() {
         let (_, warnings) = parse("instruction V_NO_SUCH_F32 { D0.f32 = S0.f32; }").unwrap();
         assert!(warnings.unwrap().contains("V_NO_SUCH_F32"));
     }

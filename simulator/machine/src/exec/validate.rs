@@ -66,16 +66,16 @@ pub enum Violation {
     #[error("O1: code {0} has no handler")]
     Code(u16),
     /// O2: the source in this slot is out of bounds.
-    #[error("O2: source {0} is not there")]
+    #[error("O2: source {0} is out of bounds")]
     Source(usize),
     /// O2: the constant in this slot is beyond the program's pool, or belongs to another slot.
-    #[error("O2: source {0} is beyond the pool of constants")]
+    #[error("O2: source {0} is beyond the constant pool")]
     Pool(usize),
     /// O2: this index is beyond the program's table of modifiers, or the entry there names a bit beyond 63.
-    #[error("O2: there are no modifiers {0}")]
+    #[error("O2: modifiers {0} are out of bounds")]
     Ext(u32),
     /// O3, O6: the result begins at this register, which instructions may not write.
-    #[error("O3: the result at {0} is not a register")]
+    #[error("O3: the result at {0} is not in writable registers")]
     Result(u16),
     /// O4, O7: the source in this slot is not a lane vector.
     #[error("O4: source {0} is not a vector")]
@@ -85,7 +85,7 @@ pub enum Violation {
     Modified(u16),
     /// O5: this SGPR is listed but must not be, or is read but not listed; [`Op::NO_SCALAR`] if the list is
     /// empty.
-    #[error("O5: the list of SGPRs is wrong at {0}")]
+    #[error("O5: SGPR {0} is listed or read wrongly")]
     List(u8),
     /// O6, O7: the source in this slot is not entirely in the scalar file.
     #[error("O6: source {0} is not in the scalar file")]
@@ -94,7 +94,7 @@ pub enum Violation {
     #[error("O4: the operation has no such handler")]
     Variant,
     /// P1: the last operation, and no other, is [`Op::END`].
-    #[error("P1: the end is missing, or not the last")]
+    #[error("P1: the end is missing or not last")]
     End,
 }
 
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn sources_are_there() {
+    fn sources_are_in_bounds() {
         let add = "v_add_f32 v1, 0x12345678, v3";
         assert_eq!(changed(add, |op| op.src[0] = vector(CONSTS + 4)), Violation::Pool(0));
         assert_eq!(changed(add, |op| op.src[0] = Source::pool(1)), Violation::Pool(0));
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn fast_handlers_read_vectors_as_they_stand() {
+    fn fast_handlers_require_unmodified_vectors() {
         let add = "v_add_f32 v1, v2, v3";
         assert_eq!(changed(add, |op| op.src[1] = Source::sgpr(3)), Violation::NoVector(1));
         assert_eq!(changed(add, |op| op.src[1] = Source::SCC), Violation::NoVector(1));

@@ -21,7 +21,7 @@ pub enum AllocError {
     )]
     Full { name: String, wanted: u64, left: u64, total: u64 },
     /// The allocation `name` requests an alignment (in bytes) that no address in the space has.
-    #[error("{name}: an alignment of {align} bytes is beyond what memory has")]
+    #[error("{name}: an alignment of {align} bytes is not possible")]
     Alignment { name: String, align: u64 },
     /// The host could not provide this many bytes.
     #[error("the host has no {bytes} bytes for global memory")]

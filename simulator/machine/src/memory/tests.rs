@@ -22,7 +22,7 @@ fn allocations_are_aligned_named_and_bounded() {
 }
 
 #[test]
-fn a_size_no_host_has_is_an_error() {
+fn impossible_sizes_are_errors() {
     assert_eq!(Memory::new(u64::MAX).err(), Some(AllocError::Host { bytes: u64::MAX }));
 }
 
@@ -38,7 +38,7 @@ fn only_allocated_bytes_are_reachable() {
 }
 
 #[test]
-fn messages_say_what_an_address_was() {
+fn messages_describe_addresses() {
     let mut bytes = [0u8; 16];
     let mut memory = Memory::new(64).unwrap();
     let at = memory.alloc(32, 16, "out_y").unwrap();

@@ -6,16 +6,16 @@
 //! this the wave's barrierComplete bit.
 
 /// Number of named barriers of a workgroup, which are numbered from 1.
-pub const NAMED: usize = 16;
+pub const NAMED_BARRIERS: usize = 16;
 
 /// The number by which instructions refer to the workgroup's own barrier.
-pub const WORKGROUP: i32 = -1;
+pub const WORKGROUP_BARRIER: i32 = -1;
 
 /// State that the waves of a workgroup share besides LDS.
 #[derive(Debug, Clone, Default)]
 pub struct Workgroup {
     /// The workgroup's own at index 0, then the named ones.
-    barriers: [Barrier; NAMED + 1],
+    barriers: [Barrier; NAMED_BARRIERS + 1],
     /// Number of waves at the start.
     waves: u32,
     /// Number of waves that have not ended.
@@ -44,8 +44,8 @@ impl Workgroup {
     #[inline]
     pub fn index(barrier: i32) -> Option<usize> {
         match barrier {
-            WORKGROUP => Some(0),
-            1.. if barrier as usize <= NAMED => Some(barrier as usize),
+            WORKGROUP_BARRIER => Some(0),
+            1.. if barrier as usize <= NAMED_BARRIERS => Some(barrier as usize),
             _ => None,
         }
     }
@@ -58,7 +58,7 @@ impl Workgroup {
     /// Returns whether the workgroup has barriers: in a workgroup of one wave, barrier instructions are
     /// no-ops.
     #[inline]
-    pub fn in_group(&self) -> bool {
+    pub fn is_multi_wave(&self) -> bool {
         self.waves > 1
     }
 
@@ -78,7 +78,7 @@ impl Workgroup {
     pub fn signal(&mut self, index: usize) -> bool {
         let first = self.barriers[index].signals == 0;
         self.barriers[index].signals += 1;
-        self.check(index);
+        self.complete_if_reached(index);
         first
     }
 
@@ -98,7 +98,7 @@ impl Workgroup {
     pub fn end_wave(&mut self, joined: u32) {
         self.live = self.live.saturating_sub(1);
         self.complete_waiting(0);
-        if joined != 0 && joined as usize <= NAMED {
+        if joined != 0 && joined as usize <= NAMED_BARRIERS {
             self.leave(joined as usize);
         }
     }
@@ -106,12 +106,12 @@ impl Workgroup {
     /// Completes the barrier if all remaining members have signalled.
     fn complete_waiting(&mut self, index: usize) {
         if self.barriers[index].signals > 0 {
-            self.check(index);
+            self.complete_if_reached(index);
         }
     }
 
     #[inline]
-    fn check(&mut self, index: usize) {
+    fn complete_if_reached(&mut self, index: usize) {
         if self.barriers[index].signals >= self.barrier(index).members {
             self.barriers[index].signals = 0;
             self.barriers[index].completed = self.barriers[index].completed.wrapping_add(1);
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn finished_waves_hold_nobody_up() {
+    fn ended_waves_do_not_block_others() {
         let mut group = Workgroup::new(3);
         group.signal(0);
         group.end_wave(0);

@@ -1,6 +1,6 @@
 //! One wave: registers, lane masks, program counter.
 
-use super::barrier::NAMED;
+use super::barrier::NAMED_BARRIERS;
 use super::file::{Files, Half, UNWRITTEN};
 pub use super::file::{LANE_VECS, NO_DENORMALS};
 #[cfg(target_arch = "x86_64")]
@@ -120,8 +120,8 @@ pub struct Wave {
     pub code_base: u64,
     /// The named barrier that the wave has joined; 0 for none.
     pub joined: u32,
-    /// For each barrier, the number of completions that this wave has passed (`machine::barrier`).
-    pub passed: [u32; NAMED + 1],
+    /// For each barrier, the number of completions that this wave has passed (see `state::barrier`).
+    pub passed: [u32; NAMED_BARRIERS + 1],
 }
 
 impl Wave {
@@ -147,7 +147,7 @@ impl Wave {
             workgroup: [0; 3],
             code_base: 0,
             joined: 0,
-            passed: [0; NAMED + 1],
+            passed: [0; NAMED_BARRIERS + 1],
         };
         (0..halves).for_each(|half| wave.vectors.vecs_and_flags(half).1[..ALL_VGPRS].fill(INITIAL));
         wave.set_exec(u64::MAX);
@@ -163,7 +163,7 @@ impl Wave {
         self.pc = 0;
         self.mode = 0xf0;
         self.joined = 0;
-        self.passed = [0; NAMED + 1];
+        self.passed = [0; NAMED_BARRIERS + 1];
         self.vgprs = VGPRS as u32;
         self.set_exec(u64::MAX);
     }

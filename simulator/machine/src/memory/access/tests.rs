@@ -4,7 +4,7 @@ use super::*;
 
 /// Every size at every alignment, with both implementations.
 #[test]
-fn what_is_stored_is_loaded() {
+fn stored_values_are_loaded() {
     macro_rules! scalars {
         ($by:ident, $at:ident, $($load:ident $load_at:ident $store:ident $store_at:ident $value:literal,)*) => {$(
             let mut memory = [0u8; 64];
@@ -41,7 +41,7 @@ fn what_is_stored_is_loaded() {
 }
 
 #[test]
-fn arrays_and_slices_are_copied_whole() {
+fn arrays_and_slices_are_copied_completely() {
     fn array<const N: usize>(memory: &mut [u8; 40]) {
         let bytes: [u8; N] = std::array::from_fn(|k| 1 + k as u8);
         // SAFETY: at most 16 of 40 bytes, at offset 3.
@@ -77,7 +77,7 @@ fn arrays_and_slices_are_copied_whole() {
 
 #[cfg(target_arch = "x86_64")]
 #[test]
-fn lane_vecs_are_their_dwords() {
+fn lane_vecs_match_their_dwords() {
     if !std::arch::is_x86_feature_detected!("avx2") {
         println!("skipped: the host has no AVX2");
         return;

@@ -13,7 +13,7 @@ pub type Register = (File, u16, u8);
 
 /// Registers and memory that an instruction read and wrote.
 #[derive(Debug, Default)]
-pub struct Touched {
+pub struct AccessSet {
     /// Registers whose value was used.
     pub reads: BTreeSet<Register>,
     /// Registers that were set, even to the same value.
@@ -24,11 +24,11 @@ pub struct Touched {
 
 impl RefMachine<'_, '_, '_> {
     fn note(&mut self, write: bool, register: Register) {
-        let Some(touched) = self.touched.as_deref_mut() else { return };
+        let Some(access_set) = self.access_set.as_deref_mut() else { return };
         if write {
-            touched.writes.insert(register);
+            access_set.writes.insert(register);
         } else {
-            touched.reads.insert(register);
+            access_set.reads.insert(register);
         }
     }
 
@@ -147,8 +147,8 @@ impl RefMachine<'_, '_, '_> {
     }
 
     pub(super) fn note_memory(&mut self, space: Space, bytes: u32, write: bool) {
-        if let Some(touched) = self.touched.as_deref_mut() {
-            touched.memory.insert((space, bytes, write));
+        if let Some(access_set) = self.access_set.as_deref_mut() {
+            access_set.memory.insert((space, bytes, write));
         }
     }
 }
