@@ -36,7 +36,7 @@ pub unsafe fn run(
     }
     let mut memory = Memory::empty();
     // SAFETY: the ranges are mapped in this process; required of the caller for as long as the kernel runs.
-    unsafe { memory.map_found(Box::new(space.finder()?)) };
+    unsafe { memory.map_on_demand(Box::new(space.finder()?)) };
     let ids = match grid {
         [_, 0..=1, 0..=1] => 1,
         [_, _, 0..=1] => 2,

@@ -203,7 +203,7 @@ fn execute(words: &[u32], arch: Arch, engine: Engine, state: &mut State) -> Resu
             }
             Engine::Compiled => {
                 let program = Program::from_words(arch, words).expect("small").for_wave_size(wave.size());
-                let (code, alone) = (compiled(&program), &mut interp::Alone);
+                let (code, alone) = (compiled(&program), &mut interp::SingleWave);
                 interp::run_waves(&program, wave, cx, MAX_STEPS as u64, &mut 0, code.as_deref(), alone)
             }
             Engine::Evaluator => {

@@ -20,7 +20,7 @@ use wavesim::arch::Arch;
 use wavesim::array::Array;
 use wavesim::cli::{self, Cli};
 use wavesim::exec::Context;
-use wavesim::exec::interp::{Compiled, Entered, Heat, Waves};
+use wavesim::exec::interp::{Compiled, EnterResult, HotnessCounters, Waves};
 use wavesim::exec::program::Program;
 use wavesim::exec::rt::Cx;
 use wavesim::fault::Fault;
@@ -199,8 +199,8 @@ unsafe impl Compiled for Counted {
         self.0.is_ready()
     }
 
-    fn heat(&self, cx: &Cx<'_>, program: &Program) -> Heat<'_> {
-        self.0.heat(cx, program)
+    fn hotness(&self, cx: &Cx<'_>, program: &Program) -> HotnessCounters<'_> {
+        self.0.hotness(cx, program)
     }
 
     fn enter<'a>(
@@ -210,9 +210,9 @@ unsafe impl Compiled for Counted {
         start: u32,
         end: &mut u64,
         waves: &mut dyn Waves<'a>,
-    ) -> Entered<'a> {
+    ) -> EnterResult<'a> {
         let entered = self.0.enter(cx, program, start, end, waves);
-        ENTERED.set(ENTERED.get() + !matches!(entered, Entered::No) as u64);
+        ENTERED.set(ENTERED.get() + !matches!(entered, EnterResult::NoCode) as u64);
         entered
     }
 }

@@ -38,7 +38,7 @@ impl Machine {
         with_context(global, &mut self.lds, (&mut self.scratch, SCRATCH), |cx| {
             match engine {
                 Engine::Handlers => return interp::step(arch, inst, &mut self.wave, cx),
-                Engine::Portable => return interp::step_portably(arch, inst, &mut self.wave, cx),
+                Engine::Portable => return interp::step_portable(arch, inst, &mut self.wave, cx),
                 Engine::Evaluator => {}
             }
             let none = BTreeMap::new();

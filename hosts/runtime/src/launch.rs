@@ -6,7 +6,7 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use wavesim::check::{Check, Checker, Finding, Severity};
-use wavesim::exec::observe::{Many, Observer};
+use wavesim::exec::observe::{Observer, Observers};
 use wavesim::fault::{Fault, FaultKind};
 use wavesim::loader::abi;
 use wavesim::loader::prepared::Prepared;
@@ -228,7 +228,7 @@ pub fn run(
     let mut observers: Vec<&mut dyn Observer> = Vec::new();
     observers.extend(checker.as_mut().map(|c| c as &mut dyn Observer));
     observers.extend(trace.as_mut().map(|t| t as &mut dyn Observer));
-    let (stats, result) = dispatch::run_observed(&dispatch, &prepared.memory, &mut Many(observers));
+    let (stats, result) = dispatch::run_observed(&dispatch, &prepared.memory, &mut Observers(observers));
     if let Some(trace) = trace {
         trace.finish().map_err(Error::Trace)?;
     }

@@ -74,8 +74,8 @@ impl Observer for Recorder<'_> {
         self.inner.group_resumed(workgroup);
     }
 
-    fn unobserved(&mut self, step: &Step<'_>) -> Skip {
-        let skip = self.inner.unobserved(step);
+    fn skip(&mut self, step: &Step<'_>) -> Skip {
+        let skip = self.inner.skip(step);
         if self.accesses.is_some() { Skip::default() } else { skip }
     }
 

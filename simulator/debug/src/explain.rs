@@ -37,7 +37,7 @@ pub fn explain(
     let mut out = format!("{}\n", instruction(timeline, w.pc));
     let mut entries = vec![inst.entry];
     entries.extend((inst.entry_y != u16::MAX).then_some(inst.entry_y));
-    let changed = program.replaced(w.pc).map_or([None; 2], |(_, x, y)| [Some(x), y]);
+    let changed = program.replaced_semantics(w.pc).map_or([None; 2], |(_, x, y)| [Some(x), y]);
     for (half, entry) in entries.into_iter().enumerate() {
         let table = program.arch.table();
         let name = table.instructions[table.entries[entry as usize].inst as usize].name;

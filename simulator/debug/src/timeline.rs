@@ -24,7 +24,7 @@ use super::search::Search;
 use super::stop_points::{StopObserver, StopPoints};
 use super::written::{self, Sgprs, Tracker};
 use std::rc::Rc;
-use wavesim_engine::observe::{Observer, Unobserved};
+use wavesim_engine::observe::{NoObserver, Observer};
 use wavesim_engine::sched::dispatch::{Dispatch, DispatchError};
 use wavesim_engine::sched::group::{Group, Status};
 use wavesim_inspect::check::{Check, Finding};
@@ -315,9 +315,15 @@ impl<'a> Timeline<'a> {
         INTERVAL.max(bytes / BYTES_PER_STEP)
     }
 
+<<<<<<< HEAD
     fn run_forward(&mut self, wave: usize, n: u64, stop_points: Option<&StopPoints>) -> Outcome {
         if n == 1 && stop_points.is_none() {
-            return self.step_observed(wave, &mut Unobserved);
+            return self.step_observed(wave, &mut NoObserver);
+=======
+    fn forward(&mut self, wave: usize, n: u64, gate: Option<&Gate>) -> Outcome {
+        if n == 1 && gate.is_none() {
+            return self.step_observed(wave, &mut NoObserver);
+>>>>>>> w-machine
         }
         let mut accesses = std::mem::take(&mut self.accesses);
         accesses.clear();

@@ -63,9 +63,15 @@ impl Observer for Tracker<'_> {
         self.inner.group_started(workgroup, waves);
     }
 
-    fn unobserved(&mut self, step: &Step<'_>) -> Skip {
+<<<<<<< HEAD
+    fn skip(&mut self, step: &Step<'_>) -> Skip {
         self.flush(usize::MAX);
-        let skip = self.inner.unobserved(step);
+        let skip = self.inner.skip(step);
+=======
+    fn skip(&mut self, step: &Step<'_>) -> Skip {
+        self.close(usize::MAX);
+        let skip = self.inner.skip(step);
+>>>>>>> w-machine
         if skip.count > 0 {
             self.pending = Some((step.index, skip.count.min(self.table.len() - step.index)));
         }

@@ -1,7 +1,8 @@
-//! The interpreter: the handler of each operation in turn, out of the table for the float mode.
+//! The interpreter: runs the handler of each operation, taken from the handler table of the current float
+//! mode.
 
 use crate::reference::{self, Observe};
-pub use crate::sched::ring::Ring;
+pub use crate::sched::barrier::BarrierScheduler;
 use std::sync::atomic::{AtomicU16, Ordering};
 use wavesim_isa::arch::Arch;
 use wavesim_isa::inst::Inst;
@@ -16,31 +17,31 @@ use wavesim_machine::isa;
 use wavesim_machine::state::host::Avx2;
 use wavesim_machine::state::{VGPRS, Wave};
 
-/// Whether the host has what the fast handlers are compiled for.
+/// Returns whether the host has the vector instructions that the fast handlers are compiled for.
 pub fn host_is_fast() -> bool {
     Avx2::detect().is_some()
 }
 
-/// What stopped the wave at an operation whose handler said that something did.
+/// Returns the event that stopped the wave at `op`, whose handler returned an event or [`Flow::UNKNOWN`].
 #[cold]
 pub(crate) fn take_event(cx: &mut Cx<'_>, op: &Op, program: &Program) -> Event {
     match cx.event.take() {
         Some(event) => event,
-        None => unknown(op, program.name_at(cx.pc())),
+        None => fault_without_handler(op, program.name_at(cx.pc())),
     }
 }
 
-/// Why an operation that no handler runs stops the wave.
-pub(crate) fn unknown(op: &Op, name: Option<&str>) -> Event {
+/// Returns the fault of an operation that has no handler.
+pub(crate) fn fault_without_handler(op: &Op, name: Option<&str>) -> Event {
     match op.code {
         Op::END => Event::fault(FaultKind::PcOutOfRange, "the program counter left the program"),
-        Op::HOLE => Event::fault(FaultKind::IllegalInstruction, "the bytes here are not an instruction"),
-        Op::BEYOND => {
+        Op::HOLE => Event::fault(FaultKind::IllegalInstruction, "the bytes at the PC are not an instruction"),
+        Op::OUT_OF_RANGE => {
             let name = name.unwrap_or("this instruction").to_lowercase();
-            let message = format!("an operand of {name} goes beyond v{}, the last VGPR", VGPRS - 1);
+            let message = format!("an operand of {name} extends beyond v{}, the last VGPR", VGPRS - 1);
             Event::fault(FaultKind::IllegalInstruction, message)
         }
-        Op::LANES => no_dpp(name),
+        Op::DPP_UNSUPPORTED => dpp_unsupported(name),
         _ => {
             let name = name.unwrap_or("this instruction");
             let reason = isa::unsupported_reason(name).map_or(String::new(), |reason| format!(" ({reason})"));
@@ -52,17 +53,18 @@ pub(crate) fn unknown(op: &Op, name: Option<&str>) -> Event {
     }
 }
 
-/// A body that reaches into lanes itself leaves open what DPP would move.
-pub(crate) fn no_dpp(name: Option<&str>) -> Event {
+/// Returns the fault of an instruction with DPP whose pseudocode selects lanes itself: DPP is undefined for
+/// it.
+pub(crate) fn dpp_unsupported(name: Option<&str>) -> Event {
     let name = name.unwrap_or("this instruction").to_lowercase();
     let message = format!("{name} with DPP is not supported (its pseudocode selects the lanes itself)");
     Event::fault(FaultKind::Unimplemented, message)
 }
 
-/// The operation before the first one has run.
+/// Stands in for the current operation where the PC is outside the program.
 static END: Op = Op::end();
 
-/// The handlers there are.
+/// The handler tables of this build.
 pub(crate) static HANDLERS: Handlers = {
     let tables = Tables {
         keep: wavesim_handlers::KEEP,
@@ -76,59 +78,61 @@ pub(crate) static HANDLERS: Handlers = {
         by_mode: BY_MODE,
         mixed: cfg!(not(target_family = "wasm")),
     };
-    // SAFETY: each crate's macro invocation generates both the handlers and their numbers, for the modes and hosts that the crate is for;
-    // the evaluator and `by_mode` run any operation.
+    // SAFETY: each crate's macro invocation generates the handlers together with their numbers, for the float
+    // modes and hosts that the crate serves. The evaluator and `by_mode` run any operation.
     unsafe { Handlers::new(tables) }
 };
 
-/// While MODE skips vector instructions or offsets their VGPRs.
+/// Handlers for use while MODE skips vector instructions or offsets their VGPRs.
 const BY_MODE: Numbered = Numbered::only(&[rt::by_mode]);
 
-/// Every instruction by the evaluator. A module that is downloaded has this for rare float modes: the portable handlers are a quarter of
-/// all code.
+/// Runs every instruction through the evaluator. The WebAssembly module uses this for rare float modes,
+/// because the portable handlers are a quarter of all code.
 #[cfg(any(test, target_family = "wasm"))]
 pub(crate) const EVALUATED: Numbered = Numbered::only(&[evaluated]);
 
 /// # Safety
-/// None: the contract is that of all handlers.
+/// As for any handler; this one relies on nothing.
 #[cfg(any(test, target_family = "wasm"))]
 unsafe fn evaluated(_: &mut Cx<'_>, _: &Op) -> Flow {
     Flow::UNKNOWN
 }
 
-/// Runs one operation in the present float mode.
+/// Runs one operation in the current float mode.
 ///
 /// # Safety
-/// `op` is of the program that `cx` was made for.
+/// `op` belongs to the program that `cx` was created for.
 #[inline(always)]
 pub(crate) unsafe fn dispatch<'a>(cx: &mut Cx<'a>, op: &'a Op) -> Flow {
     cx.op = op;
-    // SAFETY: by the contract, and the invariants of lowered code (`exec::validate`): O1 to O7 and H1.
+    // SAFETY: the caller guarantees that `op` belongs to the program of `cx`, so that invariants O1 to O7 and
+    // H1 of lowered code (`exec::validate`) hold.
     unsafe { cx.handlers[op.code as usize](cx, op) }
 }
 
-/// Executes one instruction by compiled handlers; `None` if it has none. The PC moves on, or jumps.
+/// Executes one instruction with compiled handlers and advances the PC. Returns `None` if the instruction has
+/// no handler.
 pub fn step(
     arch: Arch,
     inst: &Inst,
     wave: &mut Wave,
     context: &mut Context<'_>,
 ) -> Option<Result<(), Event>> {
-    step_by(Avx2::detect(), arch, inst, wave, context)
+    step_with(Avx2::detect(), arch, inst, wave, context)
 }
 
-/// [`step`] by the handlers for hosts without vector instructions, whatever this host has.
-pub fn step_portably(
+/// [`step`] with the portable handlers, whatever the host supports.
+pub fn step_portable(
     arch: Arch,
     inst: &Inst,
     wave: &mut Wave,
     context: &mut Context<'_>,
 ) -> Option<Result<(), Event>> {
-    step_by(None, arch, inst, wave, context)
+    step_with(None, arch, inst, wave, context)
 }
 
-/// By the fast handlers, or by those for any host.
-fn step_by(
+/// [`step`] with the fast handlers if `fast` is given, else with the portable ones.
+fn step_with(
     fast: Option<Avx2>,
     arch: Arch,
     inst: &Inst,
@@ -136,9 +140,10 @@ fn step_by(
     context: &mut Context<'_>,
 ) -> Option<Result<(), Event>> {
     let mut lowered = Lowered::default();
-    // One instruction is within every limit.
+    // A single instruction exceeds no limit.
     lowered.push(arch, inst, 0, 0).ok()?;
-    if lowered.ops().iter().any(|op| matches!(op.code, Op::UNKNOWN | Op::BEYOND | Op::LANES)) {
+    if lowered.ops().iter().any(|op| matches!(op.code, Op::UNKNOWN | Op::OUT_OF_RANGE | Op::DPP_UNSUPPORTED))
+    {
         return None;
     }
     let pc = wave.pc;
@@ -146,12 +151,12 @@ fn step_by(
     let mut next = pc + inst.size as u64;
     let mut result = Ok(());
     for op in lowered.ops() {
-        // SAFETY: the operation was lowered just now.
+        // SAFETY: `op` belongs to `lowered`, which `cx` was created for.
         match unsafe { dispatch(&mut cx, op) } {
             Flow::NEXT | Flow::MODE => {}
             Flow::JUMP => next = cx.jump,
             _ => {
-                result = Err(cx.event.take().unwrap_or_else(|| unknown(op, None)));
+                result = Err(cx.event.take().unwrap_or_else(|| fault_without_handler(op, None)));
                 break;
             }
         }
@@ -163,21 +168,24 @@ fn step_by(
 /// Compiled code, which runs in place of handlers.
 ///
 /// # Safety
-/// What [`Compiled::enter`] gives is run without a check. `op` must be an operation of `program`, and be where its wave is: an
-/// operation that the interpreter could have come to by the same instructions. The wave, its memories and the rest of `cx` must be as
-/// handlers may leave them (`exec::validate`). The wave in `cx` may only be replaced by [`Waves`], and [`Entered::Switched`] says that it
-/// was. [`Entered::Stopped`] must give an operation with a flow that its handler can give:
-/// [`Flow::JUMP`] with [`Cx::jump`] set, [`Flow::MODE`] with the handlers of the wave's mode in `cx`.
+/// The run loop continues, unchecked, at the operation that [`Compiled::enter`] returns. That operation must
+/// belong to `program` and be one that the interpreter could have reached by executing the same instructions.
+/// The wave, its memories and the rest of `cx` must be in a state that handlers may leave (`exec::validate`).
+/// The wave in `cx` may be replaced through [`Waves`] only, and [`EnterResult::Switched`] must be returned if it
+/// was. [`EnterResult::Stopped`] must carry an operation and a flow that its handler can return: [`Flow::JUMP`]
+/// with [`Cx::jump`] set, [`Flow::MODE`] with the handlers of the wave's mode in `cx`.
 pub unsafe trait Compiled {
-    /// Whether there is code, or it is compiled where a wave comes to it.
+    /// Returns whether compiled code exists, or is compiled on demand as soon as a wave reaches it.
     fn is_ready(&self) -> bool;
 
-    /// For each operation of the program, whether code may begin there, as the wave is now: valid until MODE changes.
-    fn heat(&self, cx: &Cx<'_>, program: &Program) -> Heat<'_>;
+    /// Returns the hotness counters of the program's operations in the wave's present state; valid until MODE
+    /// changes.
+    fn hotness(&self, cx: &Cx<'_>, program: &Program) -> HotnessCounters<'_>;
 
-    /// Runs code that begins at `Cx::op`, if there is any. `start`: the number of the operation that the straight line
-    /// began with; the turn is over at the first jump at which [`Cx::instructions`] comes to `end`. Code may go on with other waves
-    /// ([`Waves`]): `end` is that of the last one then.
+    /// Runs the compiled code that begins at `Cx::op`, if there is any. `start` is the number of the
+    /// operation at which the current straight-line region began. The turn ends at the first jump at which
+    /// [`Cx::instructions`] reaches `end`. Compiled code may continue with other waves ([`Waves`]); `end` is
+    /// then that of the last one.
     fn enter<'a>(
         &self,
         cx: &mut Cx<'a>,
@@ -185,57 +193,60 @@ pub unsafe trait Compiled {
         start: u32,
         end: &mut u64,
         waves: &mut dyn Waves<'a>,
-    ) -> Entered<'a>;
+    ) -> EnterResult<'a>;
 }
 
-/// The waves of a workgroup, as the run loop sees them: when one waits at a barrier or has ended, another one runs on without a new
-/// context.
+/// The other waves of a workgroup, as the run loop sees them. When a wave waits at a barrier or ends, another
+/// one continues in the same context.
 ///
 /// # Safety
-/// [`Waves::next`] is given the context that handlers run with. It may change the counts and barriers in it, and replace its wave by
-/// [`Cx::switch`] alone, which keeps the rest of the context in step with the wave.
+/// [`Waves::next`] receives the context that handlers run with. It may change the counters and barriers in
+/// it, and may replace its wave through [`Cx::switch`] only, which keeps the rest of the context consistent
+/// with the wave.
 pub unsafe trait Waves<'a> {
-    /// The wave of `cx` has stopped for an event; its PC is after the instruction. Another wave takes its place in `cx`, if one is ready.
+    /// Handles an event that stopped the wave of `cx`, whose PC is already past the instruction, and switches
+    /// `cx` to another wave that is ready.
     fn next(&mut self, cx: &mut Cx<'a>, event: Event) -> Next;
 
-    /// The waves, for who gives turns at barriers without the context, if that can be done. Valid up to the next call of [`Waves::next`].
-    fn ring(&mut self) -> Option<Ring>;
+    /// Returns the waves for code that schedules them at barriers without updating the context, if this is
+    /// supported. Valid until the next call of [`Waves::next`].
+    fn barrier_scheduler(&mut self) -> Option<BarrierScheduler>;
 
-    /// Puts the wave into the context whose turn it is by [`Waves::ring`].
-    fn catch_up(&mut self, cx: &mut Cx<'a>, turn: usize);
+    /// Switches the context to the wave at index `turn`, which the [`BarrierScheduler`] has scheduled.
+    fn sync_context(&mut self, cx: &mut Cx<'a>, turn: usize);
 }
 
-/// What follows a wave's event.
+/// The outcome of [`Waves::next`].
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Another wave runs, from its PC on, until [`Cx::instructions`] comes to this.
+    /// Another wave runs from its PC until [`Cx::instructions`] reaches this number.
     Wave(u64),
-    /// No wave is ready, or the scheduler has to look at its budget first. What the event changes has been changed.
+    /// No wave is ready, or the scheduler has to check its budget first. The event has been applied.
     None,
-    /// It is for the scheduler: nothing has changed.
+    /// The scheduler must handle the event; nothing has changed.
     Event(Event),
 }
 
-/// No other waves.
-pub struct Alone;
+/// No other waves: events go to the scheduler.
+pub struct SingleWave;
 
-// SAFETY: the context is left as it is.
-unsafe impl<'a> Waves<'a> for Alone {
+// SAFETY: the context is left unchanged.
+unsafe impl<'a> Waves<'a> for SingleWave {
     #[inline(always)]
     fn next(&mut self, _: &mut Cx<'a>, event: Event) -> Next {
         Next::Event(event)
     }
 
-    fn ring(&mut self) -> Option<Ring> {
+    fn barrier_scheduler(&mut self) -> Option<BarrierScheduler> {
         None
     }
 
-    fn catch_up(&mut self, _: &mut Cx<'a>, _: usize) {}
+    fn sync_context(&mut self, _: &mut Cx<'a>, _: usize) {}
 }
 
-/// After `Cx::op` has given an event that is not a fault, and was counted: another wave's turn.
+/// Applies an event of `Cx::op` that is not a fault and has been counted, and switches to the next wave.
 #[inline(always)]
-pub fn give_turn<'a>(
+pub fn switch_wave<'a>(
     cx: &mut Cx<'a>,
     program: &Program,
     event: Event,
@@ -245,15 +256,17 @@ pub fn give_turn<'a>(
     waves.next(cx, event)
 }
 
-/// How often a straight line begins at each operation of a program before [`Compiled::enter`] is asked for code there: 0 is never, 1 is
-/// now. The loop counts down, so that what has no code costs next to nothing. Threads share the counts; one that is lost does no harm.
+/// Counters of how often a straight-line region may still begin at each operation before [`Compiled::enter`]
+/// is called there: 0 means never, 1 means now. The loop counts down, so that operations without compiled
+/// code cost next to nothing. Threads share the counters without synchronisation; a lost update is harmless.
 #[derive(Clone, Copy)]
-pub struct Heat<'h>(pub &'h [AtomicU16]);
+pub struct HotnessCounters<'h>(pub &'h [AtomicU16]);
 
-impl Heat<'_> {
-    /// A straight line begins: whether to ask for code.
+impl HotnessCounters<'_> {
+    /// Counts the start of a straight-line region at `op`. Returns whether [`Compiled::enter`] should be
+    /// called there.
     #[inline(always)]
-    fn asks(self, program: &Program, op: &Op) -> bool {
+    fn should_enter(self, program: &Program, op: &Op) -> bool {
         if self.0.is_empty() {
             return false;
         }
@@ -269,52 +282,53 @@ impl Heat<'_> {
     }
 }
 
-/// What compiled code did.
-pub enum Entered<'a> {
-    /// There is none: nothing has happened.
-    No,
-    /// It ended before this operation, which the straight line goes on with.
+/// The outcome of [`Compiled::enter`].
+pub enum EnterResult<'a> {
+    /// There is no compiled code here; nothing has happened.
+    NoCode,
+    /// Compiled code ended before this operation, at which the straight-line region continues.
     Next {
         /// The next operation.
         op: &'a Op,
-        /// As `start` of [`Compiled::enter`], for it.
+        /// The new `start`, as in [`Compiled::enter`].
         start: u32,
     },
-    /// It ended before this operation, as [`Entered::Next`]; up to the next jump, operations are left to their handlers.
-    Refused {
+    /// Compiled code ended before this operation, as for [`EnterResult::Next`], but handlers must run the
+    /// operations up to the next jump.
+    Interpret {
         /// The next operation.
         op: &'a Op,
-        /// As `start` of [`Compiled::enter`], for it.
+        /// The new `start`, as in [`Compiled::enter`].
         start: u32,
     },
-    /// This operation gave another flow than [`Flow::NEXT`], as its handler would have.
+    /// This operation returned a flow other than [`Flow::NEXT`], as its handler would have.
     Stopped {
-        /// The last operation.
+        /// The last operation executed.
         op: &'a Op,
-        /// As `start` of [`Compiled::enter`], for it.
+        /// The new `start`, as in [`Compiled::enter`].
         start: u32,
-        /// What it gave.
+        /// The flow that it returned.
         flow: Flow,
     },
-    /// Code has given other waves their turns. The wave in the context goes on from its PC.
+    /// Compiled code has switched waves. The wave in the context continues at its PC.
     Switched,
-    /// Code has given other waves their turns, and there was none for the last one ([`Next::None`]).
-    Over,
+    /// Compiled code has switched waves, and no wave was ready after the last one ([`Next::None`]).
+    NoWaveReady,
 }
 
-/// No compiled code.
-struct Nothing;
+/// An engine without compiled code.
+struct NoCode;
 
-// SAFETY: it gives no operation.
-unsafe impl Compiled for Nothing {
+// SAFETY: `enter` returns no operation.
+unsafe impl Compiled for NoCode {
     #[inline(always)]
     fn is_ready(&self) -> bool {
         false
     }
 
     #[inline(always)]
-    fn heat(&self, _: &Cx<'_>, _: &Program) -> Heat<'_> {
-        Heat(&[])
+    fn hotness(&self, _: &Cx<'_>, _: &Program) -> HotnessCounters<'_> {
+        HotnessCounters(&[])
     }
 
     #[inline(always)]
@@ -325,16 +339,18 @@ unsafe impl Compiled for Nothing {
         _: u32,
         _: &mut u64,
         _: &mut dyn Waves<'a>,
-    ) -> Entered<'a> {
-        Entered::No
+    ) -> EnterResult<'a> {
+        EnterResult::NoCode
     }
 }
 
-/// Below this many instructions a wave's turn ends exactly where it should; larger ones end at the next jump.
-const EXACT: u64 = 1024;
+/// Turns shorter than this end exactly after their last instruction; longer ones end at the next jump.
+const EXACT_TURN: u64 = 1024;
 
-/// Runs a wave until it stops for an event or has executed about `budget` instructions (`Ok`): a long turn ends only at a jump. The PC
-/// is after the last one executed, or at the faulting one. `executed` counts. Inlined, because turns between barriers are short.
+/// Runs a wave until an event stops it, or until it has executed about `budget` instructions (`Ok`): a long
+/// turn ends only at a jump. On return, the PC is after the last instruction executed, or at the faulting
+/// one, and `executed` has grown by the number of instructions. Inlined, because turns between barriers are
+/// short.
 #[inline(always)]
 pub fn run(
     program: &Program,
@@ -343,10 +359,11 @@ pub fn run(
     budget: u64,
     executed: &mut u64,
 ) -> Result<(), Event> {
-    turn(&HANDLERS, program, wave, context, budget, executed, &Nothing, &mut Alone)
+    turn(&HANDLERS, program, wave, context, budget, executed, &NoCode, &mut SingleWave)
 }
 
-/// As [`run`], with compiled code where there is some, and goes on with other waves where one stops for an event.
+/// As [`run`], but uses compiled code where it exists, and continues with other waves where an event stops
+/// one.
 #[inline(always)]
 pub fn run_waves<'a, W: Waves<'a>>(
     program: &'a Program,
@@ -358,7 +375,7 @@ pub fn run_waves<'a, W: Waves<'a>>(
     waves: &mut W,
 ) -> Result<(), Event> {
     match compiled {
-        None => turn(&HANDLERS, program, wave, context, budget, executed, &Nothing, waves),
+        None => turn(&HANDLERS, program, wave, context, budget, executed, &NoCode, waves),
         Some(compiled) => turn(&HANDLERS, program, wave, context, budget, executed, compiled, waves),
     }
 }
@@ -383,7 +400,7 @@ pub(crate) fn run_evaluated(
     };
     // SAFETY: the evaluator and `by_mode` run any operation on any host.
     let handlers = unsafe { Handlers::new(tables) };
-    turn(Box::leak(Box::new(handlers)), program, wave, context, budget, executed, &Nothing, &mut Alone)
+    turn(Box::leak(Box::new(handlers)), program, wave, context, budget, executed, &NoCode, &mut SingleWave)
 }
 
 #[inline(always)]
@@ -406,14 +423,15 @@ fn turn<'a, C: Compiled + ?Sized, W: Waves<'a>>(
     result
 }
 
-/// Runs the current instruction through the evaluator if its meaning was replaced at run time, or if an operation that has handlers is
-/// not run by one ([`EVALUATED`]). The wave's PC is then after it, or at it after a fault.
+/// Runs the current instruction through the evaluator if its semantics were replaced at run time, or if this
+/// build has no handler for an operation that has one elsewhere (`EVALUATED`). The wave's PC is then after
+/// it, or at it after a fault.
 #[cold]
 pub(crate) fn evaluate(program: &Program, cx: &mut Cx<'_>) -> Option<Result<(), Event>> {
     let pc = cx.pc();
     let has_handlers = (cx.op.code as usize / Op::VARIANTS) < isa::OPERATIONS.len();
     let evaluated = cfg!(any(test, target_family = "wasm")) && has_handlers;
-    let (inst, sem, sem_y) = if evaluated { program.meaning(pc) } else { program.replaced(pc) }?;
+    let (inst, sem, sem_y) = if evaluated { program.semantics(pc) } else { program.replaced_semantics(pc) }?;
     cx.wave.pc = pc;
     let (workgroup, instructions) = (&mut *cx.workgroup, cx.instructions);
     let mut context = Context {
@@ -426,7 +444,7 @@ pub(crate) fn evaluate(program: &Program, cx: &mut Cx<'_>) -> Option<Result<(), 
         cancel: cx.cancel,
     };
     let observe = match &mut cx.watch {
-        // An observed run keeps the memories to itself.
+        // In an observed run, only the watch has access to memory.
         Some(watch) => Observe::Accesses(watch),
         None => Observe::Nothing,
     };
@@ -438,21 +456,21 @@ pub(crate) fn evaluate(program: &Program, cx: &mut Cx<'_>) -> Option<Result<(), 
     Some(result)
 }
 
-/// Why a loop ended. `Cx::op` is the operation to go on with, or the one that gave the event.
+/// The reason why a loop ended. `Cx::op` is the next operation to run, or the one that raised the event.
 enum Stop {
     /// The turn is over.
     Turn,
-    /// Another float mode, other handlers.
+    /// The float mode, and with it the handlers, has changed.
     Mode,
     /// `Cx::jump` is outside the program.
-    Outside,
-    /// No handler: a meaning replaced at run time, or none.
+    OutOfRange,
+    /// The operation has no handler: its semantics were replaced at run time, or it has none.
     Unknown,
     Event,
-    /// Compiled code has given another wave its turn, which goes on from its PC.
+    /// Compiled code has switched to another wave, which continues at its PC.
     Switched,
-    /// Compiled code has had [`Next::None`].
-    Over,
+    /// Compiled code has switched waves, and [`Waves::next`] returned [`Next::None`].
+    NoWaveReady,
 }
 
 /// A wave's turn.
@@ -460,7 +478,7 @@ struct Turn<'a, 'c, C: ?Sized, W> {
     program: &'a Program,
     compiled: &'c C,
     waves: &'c mut W,
-    /// What [`Cx::instructions`] comes to when it is over.
+    /// The turn ends when [`Cx::instructions`] reaches this number.
     end: u64,
 }
 
@@ -470,10 +488,10 @@ impl<'a, C: Compiled + ?Sized, W: Waves<'a>> Turn<'a, '_, C, W> {
         let program = self.program;
         self.begin(cx)?;
         loop {
-            let stop = if self.end.saturating_sub(cx.instructions) < EXACT {
-                self.exactly(cx)
+            let stop = if self.end.saturating_sub(cx.instructions) < EXACT_TURN {
+                self.run_exact(cx)
             } else {
-                self.straight(cx)
+                self.run_regions(cx)
             };
             match stop {
                 Stop::Mode if cx.instructions < self.end => {}
@@ -481,20 +499,21 @@ impl<'a, C: Compiled + ?Sized, W: Waves<'a>> Turn<'a, '_, C, W> {
                     cx.wave.pc = cx.pc();
                     return Ok(());
                 }
-                Stop::Outside => {
+                Stop::OutOfRange => {
                     cx.wave.pc = cx.jump;
-                    return Err(unknown(&END, None));
+                    return Err(fault_without_handler(&END, None));
                 }
                 Stop::Unknown => {
                     let first_of_several = cx.op.flags & Op::MORE != 0;
                     if let Some(result) = evaluate(program, cx) {
-                        // All of them were run, of which the last would have counted.
+                        // The evaluator ran all operations of the instruction, of which the last would have
+                        // counted.
                         cx.instructions += first_of_several as u64;
                         result?;
                         cx.jump = cx.wave.pc;
                         match program.op_at(cx.jump) {
                             Some(next) => cx.op = next,
-                            None => return Err(unknown(&END, None)),
+                            None => return Err(fault_without_handler(&END, None)),
                         }
                         if cx.instructions >= self.end {
                             return Ok(());
@@ -502,7 +521,7 @@ impl<'a, C: Compiled + ?Sized, W: Waves<'a>> Turn<'a, '_, C, W> {
                         continue;
                     }
                     cx.wave.pc = cx.pc();
-                    return Err(unknown(cx.op, program.name_at(cx.pc())));
+                    return Err(fault_without_handler(cx.op, program.name_at(cx.pc())));
                 }
                 Stop::Event => {
                     let event = take_event(cx, cx.op, program);
@@ -510,7 +529,7 @@ impl<'a, C: Compiled + ?Sized, W: Waves<'a>> Turn<'a, '_, C, W> {
                         cx.wave.pc = cx.pc();
                         return Err(event);
                     }
-                    match give_turn(cx, program, event, self.waves) {
+                    match switch_wave(cx, program, event, self.waves) {
                         Next::Wave(end) => self.end = end,
                         Next::None => return Ok(()),
                         Next::Event(event) => return Err(event),
@@ -518,50 +537,52 @@ impl<'a, C: Compiled + ?Sized, W: Waves<'a>> Turn<'a, '_, C, W> {
                     self.begin(cx)?;
                 }
                 Stop::Switched => self.begin(cx)?,
-                Stop::Over => return Ok(()),
+                Stop::NoWaveReady => return Ok(()),
             }
         }
     }
 
-    /// The wave's first operation.
+    /// Sets `Cx::op` to the operation at the wave's PC.
     #[inline(always)]
     fn begin(&self, cx: &mut Cx<'a>) -> Result<(), Event> {
-        cx.op = self.program.op_at(cx.wave.pc).ok_or_else(|| unknown(&END, None))?;
+        cx.op = self.program.op_at(cx.wave.pc).ok_or_else(|| fault_without_handler(&END, None))?;
         Ok(())
     }
 
-    /// The loop: handlers of one float mode, one after the other. Instructions are counted where the straight line ends.
-    fn straight(&mut self, cx: &mut Cx<'a>) -> Stop {
+    /// The main loop: runs the handlers of one float mode. Instructions are counted at the end of each
+    /// straight-line region.
+    fn run_regions(&mut self, cx: &mut Cx<'a>) -> Stop {
         let handlers = cx.handlers;
-        let heat = self.compiled.heat(cx, self.program);
+        let hotness = self.compiled.hotness(cx, self.program);
         let mut start = cx.op.number;
         loop {
-            let entered = match heat.asks(self.program, cx.op) {
+            let entered = match hotness.should_enter(self.program, cx.op) {
                 true => self.compiled.enter(cx, self.program, start, &mut self.end, self.waves),
-                false => Entered::No,
+                false => EnterResult::NoCode,
             };
             let flow = match entered {
-                Entered::Next { op, start: from } => {
+                EnterResult::Next { op, start: from } => {
                     (cx.op, start) = (op, from);
                     continue;
                 }
-                Entered::Stopped { op, start: from, flow } => {
+                EnterResult::Stopped { op, start: from, flow } => {
                     (cx.op, start) = (op, from);
                     flow
                 }
-                Entered::Switched => return Stop::Switched,
-                Entered::Over => return Stop::Over,
+                EnterResult::Switched => return Stop::Switched,
+                EnterResult::NoWaveReady => return Stop::NoWaveReady,
                 none => {
-                    if let Entered::Refused { op, start: from } = none {
+                    if let EnterResult::Interpret { op, start: from } = none {
                         (cx.op, start) = (op, from);
                     }
                     let mut next = std::ptr::from_ref(cx.op);
                     loop {
-                        // SAFETY: an operation of the program, by P1 and P2 of the invariants of lowered code (`exec::validate`).
+                        // SAFETY: `next` points to an operation of the program, by invariants P1 and P2 of
+                        // lowered code (`exec::validate`).
                         let op = unsafe { &*next };
                         next = next.wrapping_add(1);
                         cx.op = op;
-                        // SAFETY: by O1 to O7 and H1 of the same invariants.
+                        // SAFETY: by invariants O1 to O7 and H1 of lowered code.
                         let flow = unsafe { handlers.get_unchecked(op.code as usize)(cx, op) };
                         if flow != Flow::NEXT {
                             break flow;
@@ -574,7 +595,7 @@ impl<'a, C: Compiled + ?Sized, W: Waves<'a>> Turn<'a, '_, C, W> {
                 Flow::JUMP => {
                     match self.program.op_at(cx.jump) {
                         Some(target) => cx.op = target,
-                        None => return Stop::Outside,
+                        None => return Stop::OutOfRange,
                     }
                     start = cx.op.number;
                     if cx.instructions >= self.end {
@@ -591,18 +612,19 @@ impl<'a, C: Compiled + ?Sized, W: Waves<'a>> Turn<'a, '_, C, W> {
         }
     }
 
-    /// Instruction by instruction: for short turns, whose ends are what a schedule is about.
-    fn exactly(&self, cx: &mut Cx<'a>) -> Stop {
+    /// Runs and counts one instruction at a time, for short turns: schedules depend on exactly where they
+    /// end.
+    fn run_exact(&self, cx: &mut Cx<'a>) -> Stop {
         while cx.instructions < self.end {
             let op = cx.op;
-            // SAFETY: the operation is the program's.
+            // SAFETY: `op` belongs to the program of `cx`.
             let flow = unsafe { dispatch(cx, op) };
             cx.instructions += (op.complete() - op.number) as u64;
             match flow {
                 Flow::NEXT | Flow::MODE => cx.op = self.program.op_after(op),
                 Flow::JUMP => match self.program.op_at(cx.jump) {
                     Some(target) => cx.op = target,
-                    None => return Stop::Outside,
+                    None => return Stop::OutOfRange,
                 },
                 Flow::UNKNOWN => return Stop::Unknown,
                 _ => return Stop::Event,

@@ -1,10 +1,11 @@
-//! Running programs: the interpreter, the observed run, the reference engine, and the scheduler above them.
+//! Execution of programs: the interpreter, the observed run, the reference engine, and the scheduler above
+//! them.
 //!
-//! - [`interp`]: the handler of each operation in turn; [`observe`]: the same with an observer
-//! - [`reference`]: instructions by the evaluator, slow and obvious
-//! - [`sched`]: dispatches, workgroups, turns of waves
+//! - [`interp`]: runs the handler of each operation; [`observe`]: does the same and calls an observer
+//! - [`mod@reference`]: runs instructions through the evaluator; slow and obvious
+//! - [`sched`]: schedules dispatches, workgroups and waves
 
-// No files, threads, processes or clocks: clippy.toml has the list.
+// No files, threads, processes or clocks: clippy.toml lists the forbidden methods.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod float_control;

@@ -1,5 +1,6 @@
-//! The observed run: the same operations by the same handlers, one instruction at a time, with an [`Observer`] called before and
-//! after each. A loop of its own, so that the plain one ([`crate::interp::run`]) knows nothing of it.
+//! The observed run: the same operations and handlers, one instruction at a time, with an [`Observer`] called
+//! before and after each. It has a loop of its own, so that the plain loop ([`crate::interp::run`]) pays
+//! nothing for observers.
 
 use crate::interp;
 use isa_spec::pcode::builtins::Control;
@@ -18,127 +19,132 @@ use wavesim_machine::state::{Wave, Workgroup};
 
 /// An instruction about to run, or just run, on a wave.
 pub struct Step<'s> {
-    /// What all waves of the dispatch run.
+    /// The program that all waves of the dispatch run.
     pub program: &'s Program,
-    /// Of the instruction, in `Program::insts`.
+    /// Index of the instruction in `Program::insts`.
     pub index: usize,
-    /// Byte offset of the instruction in the program; [`Program::address`] is what listings show.
+    /// Byte offset of the instruction in the program; listings show [`Program::address`] of it.
     pub pc: u64,
-    /// Its registers: before the instruction, or after it. Index and workgroup are `wave.id` and `wave.workgroup`.
+    /// The wave, before or after the instruction. `wave.id` is its index, `wave.workgroup` its workgroup.
     pub wave: &'s Wave,
-    /// Barriers of its workgroup.
+    /// Barriers of the workgroup.
     pub group: &'s Workgroup,
-    /// Wave-instructions of the dispatch so far.
+    /// Wave-instructions that the dispatch has executed so far.
     pub time: u64,
 }
 
-/// What an instruction did beside registers.
+/// The effects of an instruction other than on registers.
 pub struct Done<'s> {
-    /// Memory accesses in the order in which the handler made them; of lanes that lie in a row, one for all of them.
+    /// Memory accesses in the order in which the handler made them; contiguous lanes share one entry.
     pub accesses: &'s [Access],
     /// LDS of the workgroup, after the instruction.
     pub lds: &'s [u8],
-    /// Control builtins called, each with its first argument.
+    /// Control builtins that were called, each with its first argument.
     pub calls: &'s [(Control, u32)],
-    /// What its stores replaced.
+    /// The memory contents that the stores replaced.
     pub replaced: &'s Replaced,
-    /// Why the wave stops here, if it does.
+    /// The event that stops the wave here, if any.
     pub event: Option<&'s Event>,
-    /// The PC goes on elsewhere than after the instruction.
+    /// The instruction jumped.
     pub jumped: bool,
 }
 
-/// Instructions that run without [`Observer::before`] and [`Observer::after`].
+/// A run of instructions that the observer skips: [`Observer::before`] and [`Observer::after`] are not called
+/// for them.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Skip {
-    /// How many. They are to lie consecutively, and not to access memory; only the last may jump.
+    /// Number of instructions. They must be consecutive and access no memory; only the last may jump.
     pub count: usize,
-    /// By the bit of its number, which of them access memory nevertheless. Behind each, [`Observer::passes`] is called.
+    /// Bit mask of the instructions that access memory nevertheless. [`Observer::accept_fast`] is called
+    /// after each.
     pub accesses: u64,
-    /// So many of the first ones change nothing, and need not run at all: waits.
+    /// Number of leading instructions that have no effect, such as waits, and need not run at all.
     pub idle: usize,
 }
 
-/// Is called for everything that happens. Every method has an empty default.
+/// Receives the events of a run. Every method has an empty default.
 pub trait Observer {
     /// A workgroup starts; its waves are in their initial state.
     fn group_started(&mut self, _workgroup: [u32; 3], _waves: usize) {}
 
-    /// Which instructions from this one on the observer skips. Asked in front of every instruction that is not among such ones.
-    fn unobserved(&mut self, _step: &Step<'_>) -> Skip {
+    /// Returns the instructions to skip, beginning with this one. Called before every instruction that is not
+    /// part of a skipped run.
+    fn skip(&mut self, _step: &Step<'_>) -> Skip {
         Skip::default()
     }
 
-    /// Behind an instruction of [`Skip::accesses`]: whether that is all. Otherwise [`Observer::accessed`] is called too.
-    fn passes(&mut self, _wave: u32, _index: usize, _pc: u64, _accesses: &[Access]) -> bool {
+    /// Checks the accesses of an instruction of [`Skip::accesses`]. If this returns false,
+    /// [`Observer::accessed`] is called too.
+    fn accept_fast(&mut self, _wave: u32, _index: usize, _pc: u64, _accesses: &[Access]) -> bool {
         false
     }
 
-    /// Whether loads of LDS among [`Skip::accesses`] need not be logged: they may then come by [`Observer::kept`] as they are. Asked again after
-    /// [`Observer::accessed`].
+    /// Returns whether LDS loads among [`Skip::accesses`] need not be logged and may instead be passed to
+    /// [`Observer::accept_loads`] unconverted. Called again after [`Observer::accessed`].
     fn keeps_loads(&self) -> bool {
         false
     }
 
-    /// Behind an instruction of [`Skip::accesses`] whose loads of LDS were kept: those are all that it did.
-    fn kept(&mut self, _wave: u32, _index: usize, _pc: u64, loads: &mut LdsLoads) {
+    /// Receives the kept LDS loads of an instruction of [`Skip::accesses`] that accessed nothing else.
+    fn accept_loads(&mut self, _wave: u32, _index: usize, _pc: u64, loads: &mut LdsLoads) {
         loads.clear();
     }
 
-    /// Behind an instruction of [`Skip::accesses`], without the PC of the wave. False: those after it are not to be skipped.
+    /// Receives an instruction of [`Skip::accesses`]; the wave's PC is not up to date. Returns false to stop
+    /// skipping after it.
     fn accessed(&mut self, step: &Step<'_>, done: &Done<'_>) -> bool {
         self.after(step, done);
         true
     }
 
-    /// Before an instruction; `Break` ends the wave's turn in front of it.
+    /// Called before an instruction; `Break` ends the wave's turn before it.
     fn before(&mut self, _step: &Step<'_>) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
 
-    /// The last of the instructions that nobody wants to hear of has jumped.
+    /// Called after the last instruction of a skipped run has jumped.
     fn jumped(&mut self, _wave: u32, _from: u64, _to: u64) {}
 
-    /// Behind an instruction that has run or faulted; not called for one that `before` has refused.
+    /// Called after an instruction that has run or faulted, but not for one that `before` rejected.
     fn after(&mut self, _step: &Step<'_>, _done: &Done<'_>) {}
 
-    /// The workgroup has not ended, and others run in its place.
+    /// The workgroup is suspended while others run.
     fn group_parked(&mut self, _workgroup: [u32; 3]) {}
 
-    /// A workgroup that was parked goes on.
+    /// A suspended workgroup resumes.
     fn group_resumed(&mut self, _workgroup: [u32; 3]) {}
 
-    /// The workgroup's waves have all ended.
+    /// All waves of the workgroup have ended.
     fn group_ended(&mut self, _workgroup: [u32; 3]) {}
 
-    /// Whether accesses outside of all memory are to be seen and passed over instead of ending the run.
+    /// Returns whether accesses outside all memory are reported and ignored instead of ending the run.
     fn keeps_going(&self) -> bool {
         false
     }
 }
 
-/// Looks at nothing.
-pub struct Unobserved;
-impl Observer for Unobserved {}
+/// An observer that observes nothing.
+pub struct NoObserver;
+impl Observer for NoObserver {}
 
-/// Several observers at once.
+/// Several observers combined.
 #[derive(Default)]
-pub struct Many<'a>(pub Vec<&'a mut dyn Observer>);
+pub struct Observers<'a>(pub Vec<&'a mut dyn Observer>);
 
-impl Observer for Many<'_> {
+impl Observer for Observers<'_> {
     fn group_started(&mut self, workgroup: [u32; 3], waves: usize) {
         self.0.iter_mut().for_each(|o| o.group_started(workgroup, waves));
     }
 
-    fn unobserved(&mut self, step: &Step<'_>) -> Skip {
-        let all = self.0.iter_mut().map(|o| o.unobserved(step));
+    fn skip(&mut self, step: &Step<'_>) -> Skip {
+        let all = self.0.iter_mut().map(|o| o.skip(step));
         let both = |a: Skip, b: Skip| Skip {
             count: a.count.min(b.count),
             accesses: a.accesses | b.accesses,
             idle: a.idle.min(b.idle),
         };
         let skip = all.reduce(both).unwrap_or_default();
-        // What one passes over another may want to see.
+        // Another observer may need to see what one would pass.
         let first = skip.accesses.trailing_zeros() as usize;
         Skip { count: skip.count.min(first), accesses: 0, ..skip }
     }
@@ -178,14 +184,15 @@ impl Observer for Many<'_> {
     }
 }
 
-/// What waves see in the place of global memory; see [`super::rt::watch`].
+/// The empty global memory that handlers get, because accesses go through [`Watch`].
 static NO_MEMORY: LazyLock<Memory> = LazyLock::new(Memory::empty);
 
-/// Runs operations from `Cx::op` up to instruction `end`, all of which only go on. `Cx::op` is then the next one, or the one that did not.
+/// Runs operations from `Cx::op` up to instruction `end`, stopping early at one that does not continue with
+/// the next. `Cx::op` is then the next operation, or the one that stopped.
 #[inline(always)]
-fn straight<'a>(cx: &mut Cx<'a>, program: &'a Program, end: usize) -> Result<(), Flow> {
+fn run_straight<'a>(cx: &mut Cx<'a>, program: &'a Program, end: usize) -> Result<(), Flow> {
     while (cx.op.number as usize) < end {
-        // SAFETY: the operation is the program's.
+        // SAFETY: the operation belongs to the program of `cx`.
         match unsafe { interp::dispatch(cx, cx.op) } {
             Flow::NEXT | Flow::MODE => cx.op = program.op_after(cx.op),
             flow => return Err(flow),
@@ -194,9 +201,10 @@ fn straight<'a>(cx: &mut Cx<'a>, program: &'a Program, end: usize) -> Result<(),
     Ok(())
 }
 
-/// As [`straight`], with the accesses of `skip` among the instructions from `index` on, of which `end` is not one.
+/// As [`run_straight`], for the instructions from `index` to `end` (exclusive), and passes the accesses of
+/// `skip` to the observer.
 #[inline(always)]
-fn accessing<'a, O: Observer + ?Sized>(
+fn run_with_accesses<'a, O: Observer + ?Sized>(
     cx: &mut Cx<'a>,
     program: &'a Program,
     (index, end): (usize, usize),
@@ -211,9 +219,9 @@ fn accessing<'a, O: Observer + ?Sized>(
         if at >= end {
             break;
         }
-        straight(cx, program, at)?;
+        run_straight(cx, program, at)?;
         let op = cx.op;
-        // SAFETY: the operation is the program's.
+        // SAFETY: the operation belongs to the program of `cx`.
         match unsafe { interp::dispatch(cx, op) } {
             Flow::NEXT if op.flags & Op::MORE == 0 => cx.op = program.op_after(op),
             flow => return Err(flow),
@@ -223,26 +231,28 @@ fn accessing<'a, O: Observer + ?Sized>(
             && !watch.logs.loads.is_empty()
         {
             if watch.logs.accesses.is_empty() {
-                observer.kept(wave, at, op.pc as u64, &mut watch.logs.loads);
+                observer.accept_loads(wave, at, op.pc as u64, &mut watch.logs.loads);
                 continue;
             }
             watch.logs.log_loads();
         }
         let log = cx.watch.as_ref().map_or(&[][..], |watch| &watch.logs.accesses[..]);
-        let passes = observer.passes(wave, at, op.pc as u64, log);
-        if !passes && !accessed(cx, program, at, op.pc as u64, time + (at - index) as u64 + 1, observer) {
+        let accepted = observer.accept_fast(wave, at, op.pc as u64, log);
+        if !accepted
+            && !report_access(cx, program, at, op.pc as u64, time + (at - index) as u64 + 1, observer)
+        {
             return Ok(());
         }
         if let Some(watch) = &mut cx.watch {
             watch.logs.clear();
         }
     }
-    straight(cx, program, end)
+    run_straight(cx, program, end)
 }
 
-/// Shows the observer an access; whether it goes on.
+/// Reports an access to the observer; returns whether to continue skipping.
 #[inline(never)]
-fn accessed<O: Observer + ?Sized>(
+fn report_access<O: Observer + ?Sized>(
     cx: &mut Cx<'_>,
     program: &Program,
     index: usize,
@@ -260,7 +270,7 @@ fn accessed<O: Observer + ?Sized>(
 }
 
 thread_local! {
-    /// Logs without an owner, kept from turn to turn: turns between barriers are short.
+    /// Unused logs, kept from turn to turn because turns between barriers are short.
     static LOGS: Cell<Option<Box<Logs>>> = const { Cell::new(None) };
 }
 
@@ -285,7 +295,7 @@ pub fn run<O: Observer + ?Sized>(
         keep_going: observer.keeps_going(),
         keeps_loads: false,
     };
-    let mut blind = Context {
+    let mut handler_context = Context {
         memory: &NO_MEMORY,
         lds: &mut nothing.0,
         scratch: &mut nothing.1,
@@ -294,8 +304,15 @@ pub fn run<O: Observer + ?Sized>(
         instructions: context.instructions,
         cancel: context.cancel,
     };
-    let mut cx =
-        Cx::new(&interp::HANDLERS, Avx2::detect(), program.arch, wave, &mut blind, program.lowered(), 0);
+    let mut cx = Cx::new(
+        &interp::HANDLERS,
+        Avx2::detect(),
+        program.arch,
+        wave,
+        &mut handler_context,
+        program.lowered(),
+        0,
+    );
     cx.watch = Some(&mut watch);
     let result = turn(program, &mut cx, budget, executed, observer);
     logs.clear();
@@ -303,10 +320,10 @@ pub fn run<O: Observer + ?Sized>(
     result
 }
 
-/// What an instruction did that is not known of: nothing.
+/// Stands for the replaced contents where there is no watch.
 static NOTHING: LazyLock<Replaced> = LazyLock::new(Replaced::default);
 
-/// What the instruction that has just run did.
+/// Returns the effects of the instruction that has just run.
 #[inline(always)]
 fn done<'s>(watch: &'s Option<&mut Watch<'_>>, event: Option<&'s Event>, jumped: bool) -> Done<'s> {
     match watch {
@@ -322,7 +339,7 @@ fn done<'s>(watch: &'s Option<&mut Watch<'_>>, event: Option<&'s Event>, jumped:
     }
 }
 
-/// A turn of an observed wave.
+/// Runs one turn of an observed wave.
 #[inline(always)]
 fn turn<'a, O: Observer + ?Sized>(
     program: &'a Program,
@@ -334,15 +351,17 @@ fn turn<'a, O: Observer + ?Sized>(
     let end = executed.saturating_add(budget);
     while *executed < end {
         let mut pc = cx.wave.pc;
-        let Some(first) = program.op_at(pc) else { return Err(interp::unknown(&Op::end(), None)) };
+        let Some(first) = program.op_at(pc) else {
+            return Err(interp::fault_without_handler(&Op::end(), None));
+        };
         cx.op = first;
         let mut index = first.number as usize;
-        // A hole counts as the instruction after it.
+        // `op_at` maps a hole to the instruction after it.
         if program.pcs.get(index) != Some(&pc) {
-            return Err(interp::unknown(first, None));
+            return Err(interp::fault_without_handler(first, None));
         }
         let step = Step { program, index, pc, wave: cx.wave, group: cx.workgroup, time: *executed };
-        let skip = observer.unobserved(&step);
+        let skip = observer.skip(&step);
         let count = skip.count.min((end - *executed) as usize);
         let mut stopped = None;
         if count > 0 {
@@ -356,8 +375,8 @@ fn turn<'a, O: Observer + ?Sized>(
                 watch.keeps_loads = skip.accesses != 0 && observer.keeps_loads();
             }
             stopped = match skip.accesses {
-                0 => straight(cx, program, index + count).err(),
-                _ => accessing(cx, program, (index, index + count), skip, *executed, observer).err(),
+                0 => run_straight(cx, program, index + count).err(),
+                _ => run_with_accesses(cx, program, (index, index + count), skip, *executed, observer).err(),
             };
             let ran = cx.op.number as usize - index;
             *executed += ran as u64;
@@ -380,7 +399,7 @@ fn turn<'a, O: Observer + ?Sized>(
                 }
                 Some(_) => {}
             }
-            // In the middle of what should have gone on: from here as if it had been observed.
+            // An operation in the middle did not continue: from here on, treat the instruction as observed.
             (pc, index) = (cx.wave.pc, index + ran);
         } else if observer.before(&step).is_break() {
             return Ok(());
@@ -391,7 +410,7 @@ fn turn<'a, O: Observer + ?Sized>(
         let mut event = None;
         loop {
             let op = cx.op;
-            // SAFETY: the operation is the program's.
+            // SAFETY: the operation belongs to the program of `cx`.
             let flow = stopped.take().unwrap_or_else(|| unsafe { interp::dispatch(cx, op) });
             match flow {
                 Flow::NEXT | Flow::MODE => {}
@@ -415,7 +434,7 @@ fn turn<'a, O: Observer + ?Sized>(
             cx.op = program.op_after(op);
         }
         let jumped = next != pc + program.insts[index].size as u64;
-        // A faulting instruction is where the wave stays.
+        // After a fault, the PC stays at the faulting instruction.
         cx.wave.pc = if matches!(event, Some(Event::Fault(_))) { pc } else { next };
         let step = Step { program, index, pc, wave: cx.wave, group: cx.workgroup, time: *executed };
         observer.after(&step, &done(&cx.watch, event.as_ref(), jumped));

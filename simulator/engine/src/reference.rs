@@ -1,11 +1,11 @@
-//! The reference executor: one instruction on one wave through the evaluator, operands read lane by lane straight from the
-//! instruction's fields. Slow, obvious, and independent of the interpreter's staging and handlers.
+//! The reference executor: runs one instruction on one wave through the evaluator, reading operands lane by
+//! lane from the instruction's fields. Slow, obvious, and independent of lowering and handlers.
 
+mod access_set;
 mod machine;
 mod operands;
-mod touched;
 
-pub use touched::Touched;
+pub use access_set::AccessSet;
 
 use crate::interp;
 use isa_spec::arith::FloatEnv;
@@ -32,7 +32,7 @@ use wavesim_machine::memory::{self, MemError, Memory, PRIVATE_BASE, Place, SHARE
 use wavesim_machine::state::wave::{EXEC_LO, M0, NULL, VCC_LO, VGPRS};
 use wavesim_machine::state::{Wave, Workgroup};
 
-/// Executes `inst` with `sem` (its first half's meaning) and, for VOPD, `sem_y`. The wave's PC moves on, or jumps.
+/// Executes `inst` with the semantics `sem` (of its first half) and, for VOPD, `sem_y`, and advances the PC.
 pub fn step(
     arch: Arch,
     inst: &Inst,
@@ -44,17 +44,17 @@ pub fn step(
     step_observed(arch, inst, sem, sem_y, wave, context, Observe::Nothing)
 }
 
-/// What an execution shows besides its results.
+/// Selects what an execution reports besides its results.
 pub enum Observe<'o, 'w> {
-    /// Results alone.
+    /// Nothing.
     Nothing,
-    /// Accesses and calls: memory is that of the watch.
+    /// Accesses and calls; memory accesses go through the watch.
     Accesses(&'o mut Watch<'w>),
-    /// What the bodies touch.
-    Touched(&'o mut Touched),
+    /// The registers and memory that the semantics access.
+    AccessSet(&'o mut AccessSet),
 }
 
-/// As [`step`], with something to observe.
+/// As [`step`], and reports to `observe`.
 pub fn step_observed(
     arch: Arch,
     inst: &Inst,
@@ -64,10 +64,10 @@ pub fn step_observed(
     context: &mut Context<'_>,
     observe: Observe<'_, '_>,
 ) -> Result<(), Event> {
-    let (mut touched, mut watch) = match observe {
+    let (mut access_set, mut watch) = match observe {
         Observe::Nothing => (None, None),
         Observe::Accesses(watch) => (None, Some(watch)),
-        Observe::Touched(touched) => (Some(touched), None),
+        Observe::AccessSet(access_set) => (Some(access_set), None),
     };
     let pc = wave.pc;
     if wave.mode & VSKIP != 0 && relative::is_skipped(arch, inst) {
@@ -99,7 +99,7 @@ pub fn step_observed(
             vcc_written: false,
             result_written: false,
             states_written: BTreeSet::new(),
-            touched: touched.as_deref_mut(),
+            access_set: access_set.as_deref_mut(),
             watch: watch.as_deref_mut(),
         };
         event = machine.run();
@@ -117,13 +117,14 @@ pub fn step_observed(
     event
 }
 
-/// The instruction with the registers that it accesses.
+/// Returns the instruction with relative register numbers resolved.
 fn resolved(arch: Arch, inst: &Inst, wave: &Wave) -> Result<Inst, OutOfRange> {
     relative::resolved(arch, inst, wave.mode, wave.sgprs[M0], wave.vgpr_count().min(VGPRS as u32))
 }
 
-/// What the body of an instruction sees of an operand in a lane, with DPP, halves and modifiers applied; `None` if the instruction
-/// has no such operand. Of its body, only the shape and the encoding fields that it names count. `second`: of VOPD's second half.
+/// Returns the value of an operand in a lane as the semantics see it, with DPP, halves and modifiers applied;
+/// `None` if the instruction has no such operand. Only the shape of the semantics and the encoding fields
+/// that they name matter. `second` selects the second half of VOPD.
 pub fn operand(
     arch: Arch,
     inst: &Inst,
@@ -166,11 +167,11 @@ pub fn operand(
         vcc_written: false,
         result_written: false,
         states_written: BTreeSet::new(),
-        touched: None,
+        access_set: None,
         watch: None,
     };
-    let there = role == Role::Vcc || machine.operand_of(role).is_some();
-    there.then(|| Machine::operand(&mut machine, role, Some(lane)))
+    let exists = role == Role::Vcc || machine.operand_of(role).is_some();
+    exists.then(|| Machine::operand(&mut machine, role, Some(lane)))
 }
 
 struct RefMachine<'a, 'c, 'w> {
@@ -178,7 +179,7 @@ struct RefMachine<'a, 'c, 'w> {
     table: &'static ArchTable,
     inst: &'a Inst,
     binding: &'static Binding,
-    /// Second half of VOPD.
+    /// This is the second half of VOPD.
     second: bool,
     /// EXEC when the instruction started.
     exec: u64,
@@ -190,17 +191,17 @@ struct RefMachine<'a, 'c, 'w> {
     writes: BTreeMap<(u32, u32), u32>,
     /// Lane masks being built.
     masks: BTreeMap<MaskTarget, u64>,
-    /// Lanes that DPP switched off.
+    /// Lanes that DPP disables.
     disabled: u64,
     jump: Option<u64>,
     event: Option<Event>,
-    /// A body that runs once has assigned its mask operand.
+    /// Semantics that run once have assigned the mask operand.
     vcc_written: bool,
-    /// The body has assigned D0, in this lane.
+    /// The semantics have assigned D0 in this lane.
     result_written: bool,
     states_written: BTreeSet<State>,
-    touched: Option<&'a mut Touched>,
-    /// Of an observed run: its memory.
+    access_set: Option<&'a mut AccessSet>,
+    /// The watch of an observed run, which accesses memory.
     watch: Option<&'a mut Watch<'w>>,
 }
 
@@ -219,7 +220,7 @@ impl RefMachine<'_, '_, '_> {
                 if uses.writes.contains(&Role::D0)
                     && let Some(o) = self.operand_of(Role::D0).filter(|o| o.fmt == Fmt::Mask)
                 {
-                    // A mask that is read too keeps the bits of lanes that are switched off.
+                    // A mask that is also read keeps the bits of inactive lanes.
                     if o.input {
                         self.note_mask(false, Role::D0);
                     }
@@ -237,12 +238,12 @@ impl RefMachine<'_, '_, '_> {
                     if self.exec >> lane & 1 == 0 || self.disabled >> lane & 1 == 1 {
                         continue;
                     }
-                    // A lane may take long.
+                    // A single lane may take long.
                     if self.context.is_cancelled() {
                         return Err(Event::fault(FaultKind::Interrupted, "stopped within an instruction"));
                     }
                     self.result_written = false;
-                    self.finish(Some(lane))?;
+                    self.evaluate(Some(lane))?;
                 }
                 for (target, value) in std::mem::take(&mut self.masks) {
                     match target {
@@ -257,19 +258,19 @@ impl RefMachine<'_, '_, '_> {
                 Ok(())
             }
             Shape::Wave if self.binding.has_dpp() => {
-                Err(interp::no_dpp(Some(self.inst.instruction(self.table).name)))
+                Err(interp::dpp_unsupported(Some(self.inst.instruction(self.table).name)))
             }
-            Shape::Wave | Shape::Scalar => self.finish(None),
+            Shape::Wave | Shape::Scalar => self.evaluate(None),
         }
     }
 
-    fn finish(&mut self, lane: Option<u32>) -> Result<(), Event> {
+    fn evaluate(&mut self, lane: Option<u32>) -> Result<(), Event> {
         let sem = self.sem;
         match eval::eval(sem, self, lane) {
             Ok(()) | Err(Stop::Return) => Ok(()),
             Err(Stop::Machine(_)) => Err(self.event.take().unwrap_or(Event::EndPgm)),
             Err(Stop::TooLong) => {
-                Err(Event::fault(FaultKind::Other, "the instruction's pseudocode does not come to an end"))
+                Err(Event::fault(FaultKind::Other, "the instruction's pseudocode does not terminate"))
             }
         }
     }

@@ -1,4 +1,4 @@
-//! New or deleted ISA and pseudocode files rebuild the crate; edited ones are tracked by the macro.
+//! New or deleted ISA and pseudocode files trigger a rebuild; the macro tracks edits.
 
 fn main() {
     println!("cargo::rerun-if-changed=../../../data");

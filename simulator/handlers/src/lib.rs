@@ -1,11 +1,11 @@
-//! The handlers of every operation for hosts with AVX2, in two float modes, generated from the pseudocode. A crate of their own, so that
-//! nothing but a change of meaning compiles them again.
+//! The handlers of every operation for hosts with AVX2, in two float modes, generated from the pseudocode.
+//! They are a crate of their own so that only changes of semantics recompile them.
 
 #![allow(unused_variables, unused_mut, unused_assignments, unused_parens, unused_labels, unused_imports)]
 #![allow(unused_unsafe, unused_must_use, unreachable_code, dead_code, unsafe_op_in_unsafe_fn)]
 #![allow(clippy::all, clippy::undocumented_unsafe_blocks)]
 
-// No lint is on for what is generated, so clippy need not expand it: it sees these tables in its place.
+// Generated code has no lints enabled, so clippy need not expand it: it sees these tables instead.
 #[cfg(not(clippy))]
 isa_macros::handlers!();
 #[cfg(clippy)]

@@ -163,7 +163,7 @@ impl Frame {
         // SAFETY: by the contract.
         unsafe {
             if let Turns::Ring { ring, behind } = &mut (*frame).turns {
-                (*(*frame).waves).catch_up(&mut *(*frame).cx.cast(), ring.turn());
+                (*(*frame).waves).sync_context(&mut *(*frame).cx.cast(), ring.turn());
                 *behind = false;
             }
         }
@@ -282,7 +282,7 @@ pub unsafe fn enter<'a>(
     end: &mut u64,
     waves: &mut dyn Waves<'a>,
 ) -> Ended {
-    // SAFETY: the lifetimes alone change. It is used by `give_turn` only, with the context, whose lifetime is `'a` as it is here.
+    // SAFETY: the lifetimes alone change. It is used by `switch_wave` only, with the context, whose lifetime is `'a` as it is here.
     let waves = unsafe {
         std::mem::transmute::<*mut (dyn Waves<'a> + '_), *mut (dyn Waves<'static> + 'static)>(waves)
     };

@@ -64,7 +64,7 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU16, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
-use wavesim_engine::interp::{Compiled, Entered, Heat, Waves};
+use wavesim_engine::interp::{Compiled, EnterResult, HotnessCounters, Waves};
 use wavesim_isa::relative::{GPR_IDX_EN, VSKIP};
 use wavesim_machine::exec::op::Op;
 use wavesim_machine::exec::program::Program;
@@ -339,12 +339,12 @@ unsafe impl Compiled for Jit {
         !self.0.background || self.0.has_code.load(Ordering::Relaxed)
     }
 
-    fn heat(&self, cx: &Cx<'_>, program: &Program) -> Heat<'_> {
+    fn hotness(&self, cx: &Cx<'_>, program: &Program) -> HotnessCounters<'_> {
         match Form::of(cx) {
             Some(form) if cx.fast.is_some() && cx.watch.is_none() && self.0.source.is_of(program) => {
-                Heat(&self.0.table(form).heat)
+                HotnessCounters(&self.0.table(form).heat)
             }
-            _ => Heat(&[]),
+            _ => HotnessCounters(&[]),
         }
     }
 
@@ -355,34 +355,34 @@ unsafe impl Compiled for Jit {
         start: u32,
         end: &mut u64,
         waves: &mut dyn Waves<'a>,
-    ) -> Entered<'a> {
-        let Some(form) = Form::of(cx) else { return Entered::No };
+    ) -> EnterResult<'a> {
+        let Some(form) = Form::of(cx) else { return EnterResult::NoCode };
         if !self.0.source.is_of(program) || cx.fast.is_none() || cx.watch.is_some() {
-            return Entered::No;
+            return EnterResult::NoCode;
         }
         let first = program.index_of(cx.op);
         let table = self.0.table(form);
-        let Some(place) = table.places.get(first) else { return Entered::No };
+        let Some(place) = table.places.get(first) else { return EnterResult::NoCode };
         let mut found = place.code();
         if found.is_none() {
             self.wanted(form, first as u32);
             found = place.code();
         }
-        let Some((code, entry)) = found else { return Entered::No };
+        let Some((code, entry)) = found else { return EnterResult::NoCode };
         let start = frame::Start { code, entry, start, form, program, places: &table.places };
         // SAFETY: the code was made for this program, mode and wave size; the entry belongs to it.
         let ended = unsafe { frame::enter(cx, start, end, waves) };
         // SAFETY: an operation of the program: compiled code names no others.
         let op: &'a Op = unsafe { &*ended.op };
         match ended.flow {
-            frame::SWITCHED => Entered::Switched,
-            frame::OVER => Entered::Over,
+            frame::SWITCHED => EnterResult::Switched,
+            frame::OVER => EnterResult::NoWaveReady,
             frame::REFUSED => {
                 table.refused(ended.begin);
-                Entered::Refused { op, start: ended.start }
+                EnterResult::Interpret { op, start: ended.start }
             }
-            Flow::NEXT => Entered::Next { op, start: ended.start },
-            flow => Entered::Stopped { op, start: ended.start, flow },
+            Flow::NEXT => EnterResult::Next { op, start: ended.start },
+            flow => EnterResult::Stopped { op, start: ended.start, flow },
         }
     }
 }

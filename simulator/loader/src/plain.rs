@@ -88,7 +88,7 @@ pub fn prepare(
 ) -> Result<Prepared, PrepareError> {
     // More than addresses of 32 bits reach would never be used.
     let words = (bytes / WORD).min(1 << 32);
-    let memory = Memory::of_words(words)?;
+    let memory = Memory::word_addressed(words)?;
     for &(address, value) in data {
         let place = word_address(address as u64);
         if memory.write(place, &value.to_le_bytes()).is_err() {

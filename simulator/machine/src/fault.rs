@@ -1,30 +1,30 @@
-//! Runtime faults: what stops a kernel, where, and on whose behalf.
+//! Runtime faults: what stopped a kernel, and the instruction, wave and lane at fault.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// What went wrong.
+/// The kind of a fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FaultKind {
     /// Access outside every buffer (or to a read-only one when `write`).
     OutOfBounds {
-        /// Bytes of the access.
+        /// Size of the access.
         size_bytes: u32,
-        /// A store or an atomic.
+        /// The access is a store or an atomic.
         write: bool,
     },
     /// An atomic whose address is not a multiple of its `size_bytes`.
     Misaligned {
-        /// Bytes of the access, of which its address should be a multiple.
+        /// Size of the access, of which its address should be a multiple.
         size_bytes: u32,
     },
-    /// No semantics for this instruction (or for this use of it).
+    /// There are no semantics for this instruction, or for this use of it.
     Unimplemented,
-    /// Words that decode to nothing.
+    /// The words at the PC do not decode to an instruction.
     IllegalInstruction,
     /// The PC left the program.
     PcOutOfRange,
-    /// The dispatch executed as many wave-instructions as it may.
+    /// The dispatch has used up its instruction budget.
     InstructionLimit,
     /// Waves wait at a barrier that can no longer complete.
     BarrierDeadlock,
@@ -34,12 +34,12 @@ pub enum FaultKind {
     Interrupted,
     /// A check found an error (missing wait, uninitialised read …).
     Check,
-    /// None of these; the message says what.
+    /// Any other fault, as described by the message.
     Other,
 }
 
 impl FaultKind {
-    /// As in machine output.
+    /// Returns the name used in machine output.
     pub fn name(&self) -> &'static str {
         match self {
             FaultKind::OutOfBounds { .. } => "out-of-bounds",
@@ -57,16 +57,16 @@ impl FaultKind {
     }
 }
 
-/// A fault and its place.
+/// A fault and where it happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// Its kind, for programs; the message is for readers.
+    /// The kind, for programs; the message is for readers.
     pub kind: FaultKind,
-    /// What happened, in a sentence without place and without full stop.
+    /// A sentence that describes the fault, without its location and without a full stop.
     pub message: String,
     /// Source line (1-based) of the instruction; 0 if it has none.
     pub line: u32,
-    /// The source file, where debug information names one.
+    /// The source file, if debug information names one.
     pub file: Option<Arc<str>>,
     /// The instruction's byte offset in the program, or its address in the code object.
     pub pc: u64,
@@ -76,10 +76,10 @@ pub struct Fault {
     pub workgroup: [u32; 3],
     /// Index of the wave in its workgroup.
     pub wave: u32,
-    /// The lane at fault; `None` where the whole wave is, as in scalar accesses.
+    /// The lane at fault; `None` if the whole wave is, as for scalar accesses.
     pub lane: Option<u32>,
-    /// The address accessed, of a memory fault: in global memory, or the offset in LDS or in the lane's scratch. Of machines whose memory
-    /// counts words, the number of the word.
+    /// The address of a faulting memory access: in global memory, or the offset in LDS or in the lane's
+    /// scratch. For machines with word-addressed memory, the number of the word.
     pub address: Option<u64>,
 }
 

@@ -1,4 +1,5 @@
-//! The generated boundary: everything the macro makes of the XML and the pseudocode enters the crate here.
+//! The generated boundary: everything that the macro generates from the XML and the pseudocode enters the
+//! crate here.
 
 use isa_spec::canonical;
 use isa_spec::data::Loaded;
@@ -10,28 +11,29 @@ use wavesim_isa::arch::Arch;
 
 isa_macros::operations!();
 
-/// The pseudocode that this was compiled from, with the compiled tables. Nothing of it is read at run time, so it cannot differ from the
-/// handlers.
+/// The pseudocode that the handlers were compiled from, with the compiled tables. None of it is read from
+/// files at run time, so it cannot differ from the handlers.
 static LOADED: LazyLock<Loaded> = LazyLock::new(|| {
     let mut loaded = Loaded { tables: wavesim_isa::tables::TABLES.to_vec(), ..Loaded::default() };
     loaded.pcode = PSEUDOCODE.iter().map(|(name, text)| loaded.sources.add(*name, *text)).collect();
     loaded
 });
 
-/// Everything that the handlers were compiled from, with its sources.
+/// Returns everything that the handlers were compiled from, with its sources.
 pub fn loaded() -> &'static Loaded {
     &LOADED
 }
 
-/// What the compiled body of an entry touches in waves of so many lanes.
+/// Returns the facts of an entry's compiled semantics in waves of this size.
 pub fn facts(arch: Arch, entry: EntryId, wave_size: u32) -> Option<&'static Facts> {
     let at = arch.table().entries[entry as usize].inst as usize;
     let info = OPERATIONS.get(BY_ARCH[arch as usize][at] as usize)?;
     Some(&FACTS[info.facts[(wave_size == 64) as usize] as usize])
 }
 
-/// The checked semantics of an operation, for the reference executor, the compiled engine and the listing commands. They are read when they
-/// are first asked for. (The macro has reported what is wrong with them.)
+/// Returns the checked semantics of an operation, for the reference executor, the compiled engine and the
+/// listing commands. They are parsed and checked when they are first requested. (The macro has reported any
+/// errors in them.)
 pub fn operation(number: u16) -> Option<&'static canonical::Operation> {
     static PSEUDOCODE: LazyLock<OnDemand<'static>> =
         LazyLock::new(|| OnDemand::new(&LOADED.sources, &LOADED.pcode));
@@ -39,7 +41,8 @@ pub fn operation(number: u16) -> Option<&'static canonical::Operation> {
         LazyLock::new(|| OPERATIONS.iter().map(|_| OnceLock::new()).collect());
     let read = || {
         let info = &OPERATIONS[number as usize];
-        // As when it was compiled: by the first architecture whose instruction of this name it is.
+        // As at compile time: for the first architecture whose instruction of this name maps to this
+        // operation.
         let has = |arch: &&Arch| {
             let at = arch.table().instructions.iter().position(|inst| inst.name == info.name);
             at.is_some_and(|at| self::number(**arch, at) == Some(number))
@@ -50,17 +53,19 @@ pub fn operation(number: u16) -> Option<&'static canonical::Operation> {
     READ.get(number as usize)?.get_or_init(read).as_ref()
 }
 
-/// The number of the operation of an instruction of the architecture's table; `None` if it has no semantics.
+/// Returns the number of the operation of an instruction in the architecture's table; `None` if it has no
+/// semantics.
 pub fn number(arch: Arch, instruction: usize) -> Option<u16> {
     BY_ARCH[arch as usize].get(instruction).copied().filter(|number| *number != u16::MAX)
 }
 
-/// The body of an operation as written, with the holes of its templates filled.
+/// Returns the source text of an operation's semantics, with template parameters substituted.
 pub fn text(number: u16) -> &'static str {
     operation(number).map_or("", |op| &op.sem.text)
 }
 
-/// Lines of `pseudocode/unsupported.txt`: the architecture, if it is one alone; name, or prefix with `*`; and reason.
+/// Returns the lines of `pseudocode/unsupported.txt`: the architecture, if the line is for a single one; the
+/// name, or a prefix with `*`; and the reason.
 fn unsupported() -> impl Iterator<Item = (Option<&'static str>, &'static str, &'static str)> {
     let text = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../pseudocode/unsupported.txt"));
     let lines = text.lines().filter(|line| !line.starts_with('#'));
@@ -70,20 +75,20 @@ fn unsupported() -> impl Iterator<Item = (Option<&'static str>, &'static str, &'
     })
 }
 
-/// Why an instruction has no semantics, where it has none.
+/// Returns the reason why an instruction has no semantics.
 pub fn unsupported_reason(name: &str) -> Option<&'static str> {
-    unsupported().find(|(_, pattern, _)| is_named(pattern, name)).map(|(_, _, reason)| reason)
+    unsupported().find(|(_, pattern, _)| matches_pattern(pattern, name)).map(|(_, _, reason)| reason)
 }
 
-fn is_named(pattern: &str, name: &str) -> bool {
+fn matches_pattern(pattern: &str, name: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some(prefix) => name.starts_with(prefix),
         None => name == pattern,
     }
 }
 
-/// `file:line` of a place in the pseudocode.
-pub fn place(span: isa_spec::source::Span) -> String {
+/// Returns `file:line` of a position in the pseudocode.
+pub fn location(span: isa_spec::source::Span) -> String {
     let (line, _) = LOADED.sources.line_col(span.file, span.start);
     format!("{}:{line}", LOADED.sources.file(span.file).name)
 }
@@ -93,9 +98,9 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    /// The semantics made at run time are those that the handlers were made of, under the same numbers.
+    /// The semantics read at run time are those that the handlers were compiled from, under the same numbers.
     #[test]
-    fn semantics_are_those_compiled() {
+    fn semantics_match_the_compiled_ones() {
         let (set, diagnostics) = canonical::load_set(&LOADED.sources, &LOADED.pcode, &LOADED.tables);
         assert_eq!(diagnostics.len(), 0);
         for ((number, op), compiled) in (0..).zip(&set.operations).zip(OPERATIONS) {
@@ -113,15 +118,15 @@ mod tests {
         }
     }
 
-    /// Instructions without semantics have a reason, and every reason is needed.
+    /// Every instruction without semantics has a reason, and every reason is used.
     #[test]
-    fn what_is_unsupported_says_why() {
+    fn unsupported_instructions_have_reasons() {
         let mut used = BTreeSet::new();
         for arch in Arch::ALL {
             for (inst, code) in arch.table().instructions.iter().zip(BY_ARCH[arch as usize]) {
                 let of_arch = |only: Option<&str>| only.is_none_or(|only| only == arch.name());
-                let line =
-                    unsupported().find(|(only, pattern, _)| of_arch(*only) && is_named(pattern, inst.name));
+                let line = unsupported()
+                    .find(|(only, pattern, _)| of_arch(*only) && matches_pattern(pattern, inst.name));
                 let reason = line.map(|(.., reason)| reason);
                 assert_eq!(*code == u16::MAX, reason.is_some(), "{}: {}: {reason:?}", arch.name(), inst.name);
                 used.extend(reason);

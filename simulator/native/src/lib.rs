@@ -1,7 +1,8 @@
-//! The computations of the benchmarks' workloads on the host: references for their results and for their times; and [`rows`], which
-//! measure the host itself. A crate of its own, because loops are compiled for speed and the command for size.
+//! The computations of the benchmarks' workloads on the host, as references for their results and run times;
+//! and [`registers`], which measures the host itself. A crate of its own, because these loops are compiled
+//! for speed and the command for size.
 //!
-//! Each is a plain loop, compiled once with AVX2 and FMA and once without.
+//! Each computation is a plain loop, compiled once with AVX2 and FMA and once without.
 
 /// Defines a function that runs its body with AVX2 and FMA if the host has them.
 macro_rules! by_host {
@@ -17,7 +18,7 @@ macro_rules! by_host {
                     body($($arg),*)
                 }
                 if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
-                    // SAFETY: the host has the features.
+                    // SAFETY: the host has AVX2 and FMA, as just detected.
                     return unsafe { fast($($arg),*) };
                 }
             }
@@ -26,7 +27,7 @@ macro_rules! by_host {
     };
 }
 
-pub mod rows;
+pub mod registers;
 
 by_host! {
     /// `c = a * b`, `n` x `n`, row-major; added in the same order as in the kernel.
@@ -94,7 +95,8 @@ by_host! {
 }
 
 by_host! {
-    /// Light that comes to each of `width * width` pixels from spheres of eight numbers: center, radius, emission, colour.
+    /// The light that reaches each of `width * width` pixels from spheres given by eight numbers: center,
+    /// radius, emission, colour.
     pathtrace(out: &mut [f64], spheres: &[f64], width: u32) {
         for (i, out) in out.chunks_exact_mut(3).enumerate() {
             out.copy_from_slice(&light(i as u32, spheres, width));
@@ -102,7 +104,7 @@ by_host! {
     }
 }
 
-/// A number in 0..1.
+/// Returns a pseudorandom number in [0, 1).
 fn next(state: &mut u32) -> f64 {
     *state ^= *state << 13;
     *state ^= *state >> 17;

@@ -5,7 +5,7 @@ use crate::program::{Program, encode};
 use serde_json::{Value, json};
 use std::sync::atomic::AtomicBool;
 use wavesim_array::Array;
-use wavesim_engine::observe::{Many, Observer};
+use wavesim_engine::observe::{Observer, Observers};
 use wavesim_engine::sched::dispatch;
 use wavesim_inspect::check::{Check, Checker, GUARD_BYTES};
 use wavesim_inspect::trace::prints::Prints;
@@ -40,8 +40,13 @@ pub fn run(
         if !prepared.prints.is_empty() {
             observers.push(&mut prints);
         }
-        let (counts, result) = dispatch::run_observed(&dispatch, &prepared.memory, &mut Many(observers));
+<<<<<<< HEAD
+        let (counts, result) = dispatch::run_observed(&dispatch, &prepared.memory, &mut Observers(observers));
         // A write beyond [`MAX_PRINTED`] fails, and is ignored.
+=======
+        let (counts, result) = dispatch::run_observed(&dispatch, &prepared.memory, &mut Observers(observers));
+        // The answer has room for less than a kernel can print.
+>>>>>>> w-machine
         let _ = prints.finish();
         if statistics {
             stats = Some(json!({

@@ -1,6 +1,6 @@
 //! Measures the host: upper bounds for the speed of the interpreter.
 
-use wavesim_native::rows::{self, ROWS, Row};
+use wavesim_native::registers::{self, LaneVec, REGISTERS};
 
 /// Rates of one thread of this host.
 #[derive(Debug, Clone, Copy)]
@@ -16,8 +16,8 @@ pub struct Host {
 /// Instructions per measured call.
 const ROUNDS: usize = 1 << 16;
 
-fn rate(run: impl Fn(&mut [Row], usize)) -> f64 {
-    let mut file = vec![Row([0x3f00_0000; 32]); ROWS];
+fn rate(run: impl Fn(&mut [LaneVec], usize)) -> f64 {
+    let mut file = vec![LaneVec([0x3f00_0000; 32]); REGISTERS];
     run(&mut file, ROUNDS);
     let seconds = super::median(0.05, || {
         run(&mut file, ROUNDS);
@@ -37,8 +37,8 @@ pub fn measure() -> Host {
         Ok(())
     });
     Host {
-        fma_l1_per_s: rate(rows::fma),
-        add_l1_per_s: rate(rows::add),
+        fma_l1_per_s: rate(registers::fma),
+        add_l1_per_s: rate(registers::add),
         triad_bytes_per_s: (3 * 4 * TRIAD) as f64 / triad.unwrap_or(f64::INFINITY),
     }
 }

@@ -30,7 +30,11 @@ unsafe impl wavesim_engine::interp::Compiled for Code {
         match self.0 {}
     }
 
-    fn heat(&self, _: &wavesim_machine::exec::rt::Cx<'_>, _: &Program) -> wavesim_engine::interp::Heat<'_> {
+    fn hotness(
+        &self,
+        _: &wavesim_machine::exec::rt::Cx<'_>,
+        _: &Program,
+    ) -> wavesim_engine::interp::HotnessCounters<'_> {
         match self.0 {}
     }
 
@@ -41,7 +45,7 @@ unsafe impl wavesim_engine::interp::Compiled for Code {
         _: u32,
         _: &mut u64,
         _: &mut dyn wavesim_engine::interp::Waves<'a>,
-    ) -> wavesim_engine::interp::Entered<'a> {
+    ) -> wavesim_engine::interp::EnterResult<'a> {
         match self.0 {}
     }
 }

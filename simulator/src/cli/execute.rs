@@ -166,7 +166,7 @@ impl Execution {
         let passed = check.is_none_or(<[Mismatch]>::is_empty);
         if self.json {
             let mut object = with_statistics(success_json(&outputs, finished));
-            if prepared.memory.counts_words() {
+            if prepared.memory.is_word_addressed() {
                 object["outputs"]["memory"] = words::json(&prepared.memory);
             }
             if let Some(mismatches) = check {
@@ -174,7 +174,7 @@ impl Execution {
                     json!({ "passed": passed, "mismatches": mismatches_json(prepared, mismatches) });
             }
             writeln!(out, "{object}")?;
-        } else if prepared.memory.counts_words() {
+        } else if prepared.memory.is_word_addressed() {
             words::show(&prepared.memory, self.full, out)?;
         } else if check.is_none() {
             show_outputs(&outputs, self.full, out)?;

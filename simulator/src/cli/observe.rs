@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
-use wavesim_engine::observe::{Many, Observer};
+use wavesim_engine::observe::{Observer, Observers};
 use wavesim_engine::sched::dispatch::{self, Dispatch, RunStats, parse_group};
 use wavesim_inspect::trace::Filter;
 use wavesim_inspect::trace::chrome::Chrome;
@@ -128,7 +128,7 @@ fn observed(
     let mut stdout = Shared(&shared);
     let to: &mut dyn Write = if quiet { &mut stderr } else { &mut stdout };
     let mut prints = (!prepared.prints.is_empty()).then(|| Prints::new(&prepared.prints, to));
-    let mut all = Many::default();
+    let mut all = Observers::default();
     let list: [Option<&mut dyn Observer>; 5] = [
         prints.as_mut().map(|o| o as _),
         stats.as_mut().map(|o| o as _),

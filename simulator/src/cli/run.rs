@@ -38,7 +38,7 @@ pub struct RunArgs {
 
 pub fn run(args: &RunArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     let mut prepared = args.kernel.prepare(&args.file, args.data.as_deref(), 0)?;
-    if args.dump.is_some() && !prepared.memory.counts_words() {
+    if args.dump.is_some() && !prepared.memory.is_word_addressed() {
         anyhow::bail!("--dump is for assembly programs; use --out-dir for the outputs of a kernel");
     }
     let ended = args.execution.run(&mut prepared, out)?;

@@ -39,7 +39,7 @@ fn turn(
             budget,
             &mut executed,
             Some(code),
-            &mut interp::Alone,
+            &mut interp::SingleWave,
         ),
     });
     (result, executed)

@@ -16,7 +16,7 @@ use wavesim::conform::run::semantics;
 use wavesim::exec::effects::{self, Effects, File, Lanes, Relative, Use};
 use wavesim::exec::machine_ops::Event;
 use wavesim::exec::overrides::Overrides;
-use wavesim::exec::reference::{self, Observe, Touched};
+use wavesim::exec::reference::{self, AccessSet, Observe};
 use wavesim::inst::Inst;
 use wavesim::state::{VGPRS, Wave};
 use wavesim_tests::machine::Machine;
@@ -115,12 +115,12 @@ impl Case {
         Case { arch, inst, start, effects, own }
     }
 
-    fn run(&self, machine: &mut Machine) -> (Result<(), Event>, Touched) {
+    fn run(&self, machine: &mut Machine) -> (Result<(), Event>, AccessSet) {
         let (sem, sem_y) = semantics(self.arch, &self.inst, &self.own).expect("it has semantics");
         let global = Some((GLOBAL_BASE, &mut machine.global[..]));
         with_context(global, &mut machine.lds, (&mut machine.scratch, SCRATCH), |cx| {
-            let mut touched = Touched::default();
-            let observe = Observe::Touched(&mut touched);
+            let mut touched = AccessSet::default();
+            let observe = Observe::AccessSet(&mut touched);
             let wave = &mut machine.wave;
             let result = reference::step_observed(self.arch, &self.inst, sem, sem_y, wave, cx, observe);
             (result, touched)

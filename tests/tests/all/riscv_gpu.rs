@@ -81,7 +81,7 @@ fn random_wave(rng: &mut Rng) -> Wave {
 }
 
 fn memory(seed: u64) -> Memory {
-    let memory = Memory::of_words(WORDS as u64).unwrap();
+    let memory = Memory::word_addressed(WORDS as u64).unwrap();
     let mut rng = Rng(seed);
     for word in 0..WORDS {
         memory.write(word_address(word as u64), &interesting(&mut rng).to_le_bytes()).unwrap();

@@ -7,7 +7,7 @@ use crate::expect;
 use libtest_mimic::{Failed, Trial};
 use std::path::Path;
 use wavesim::arch::Arch;
-use wavesim::exec::observe::Many;
+use wavesim::exec::observe::Observers;
 use wavesim::sched::dispatch::{self, Dispatch, Schedule};
 use wavesim_golden::{blessing, compare, same};
 use wavesim_tests::programs;
@@ -60,7 +60,7 @@ fn pass(path: &Path, arch: Arch) -> Result<(), Failed> {
         let dispatch = Dispatch { schedule, threads, ..prepared.dispatch(LIMIT) };
         match observed {
             false => dispatch::run(&dispatch, &prepared.memory).map(|_| ()).map_err(|e| e.to_string())?,
-            true => dispatch::run_observed(&dispatch, &prepared.memory, &mut Many::default())
+            true => dispatch::run_observed(&dispatch, &prepared.memory, &mut Observers::default())
                 .1
                 .map_err(|e| e.to_string())?,
         }

@@ -164,7 +164,7 @@ impl<'a> Debugger<'a> {
 
     /// Converts an address in the architecture's unit to bytes.
     fn byte_address(&self, address: u64) -> u64 {
-        if self.timeline.memory().counts_words() { word_address(address) } else { address }
+        if self.timeline.memory().is_word_addressed() { word_address(address) } else { address }
     }
 
     /// Writes the fault, if any, and the position of the selected wave.

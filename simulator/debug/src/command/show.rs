@@ -275,7 +275,7 @@ impl Debugger<'_> {
         let mut bytes = vec![0; len];
         let memory = expr::Space::named(space).unwrap_or(expr::Space::Global);
         memory.read(&self.timeline, self.focus, at, &mut bytes)?;
-        let unit = if space.is_empty() && self.timeline.memory().counts_words() { WORD } else { 1 };
+        let unit = if space.is_empty() && self.timeline.memory().is_word_addressed() { WORD } else { 1 };
         out.push_str(&view::memory(&bytes, at, unit, dtype));
         Ok(())
     }

@@ -187,7 +187,7 @@ impl Space {
 
     /// Converts an address in the kernel's unit to bytes.
     pub(super) fn address(memory: &Memory, at: u64) -> u64 {
-        if memory.counts_words() { wavesim_machine::memory::word_address(at) } else { at }
+        if memory.is_word_addressed() { wavesim_machine::memory::word_address(at) } else { at }
     }
 
     /// Returns the position of bytes in LDS or in the scratch of all waves; for global memory, the address.

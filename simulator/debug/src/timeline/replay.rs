@@ -122,8 +122,13 @@ impl Timeline<'_> {
         observer.group_started(self.workgroup(), self.waves());
         let index = self.group_index;
         while self.time < now {
+<<<<<<< HEAD
             // Other workgroups may have run in between.
-            let observer = if self.group_index == index { &mut *observer } else { &mut Unobserved };
+            let observer = if self.group_index == index { &mut *observer } else { &mut NoObserver };
+=======
+            // Others may have had turns in between.
+            let observer = if self.index == index { &mut *observer } else { &mut NoObserver };
+>>>>>>> w-machine
             self.replay_step(observer);
         }
     }
@@ -140,7 +145,7 @@ impl Timeline<'_> {
 
     /// Repeats the recorded step at the current time, if there is one.
     pub fn repeat(&mut self) {
-        self.replay_step(&mut Unobserved);
+        self.replay_step(&mut NoObserver);
     }
 
     /// Repeats the step that was taken at the current time.

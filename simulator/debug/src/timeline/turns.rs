@@ -1,7 +1,7 @@
 //! Scheduling of the waves of the running workgroup in turns.
 
 use super::Timeline;
-use wavesim_engine::sched::order::{Schedule, mixed};
+use wavesim_engine::sched::order::{Schedule, splitmix64};
 
 /// Number of steps in a wave's turn, as in a run without the debugger.
 const TURN: u64 = 4096;
@@ -18,7 +18,7 @@ impl Timeline<'_> {
         if let Schedule::Random(seed) = self.dispatch.schedule {
             let able = || (0..self.waves()).filter(|at| self.can_run(*at));
             let count = able().count() as u64;
-            return able().nth((mixed(!seed ^ self.time) % count.max(1)) as usize);
+            return able().nth((splitmix64(!seed ^ self.time) % count.max(1)) as usize);
         }
         let n = self.waves();
         let last = self.order.iter().position(|at| *at == wave).unwrap_or(0);
@@ -28,7 +28,7 @@ impl Timeline<'_> {
     /// Returns the total number of steps of the current turn.
     pub(super) fn turn_length(&self) -> u64 {
         match self.dispatch.schedule {
-            Schedule::Random(seed) => 1 + mixed(seed ^ (self.time - self.turn.1)) % RANDOM_TURN,
+            Schedule::Random(seed) => 1 + splitmix64(seed ^ (self.time - self.turn.1)) % RANDOM_TURN,
             _ => TURN,
         }
     }
@@ -36,7 +36,7 @@ impl Timeline<'_> {
     /// Returns the first turn of a workgroup.
     pub(super) fn first_turn(&self) -> (usize, u64) {
         match self.dispatch.schedule {
-            Schedule::Random(seed) => ((mixed(!seed ^ self.time) % self.waves() as u64) as usize, 0),
+            Schedule::Random(seed) => ((splitmix64(!seed ^ self.time) % self.waves() as u64) as usize, 0),
             _ => (self.order[0], 0),
         }
     }

@@ -1,4 +1,4 @@
-//! What the evaluator asks of the machine: operands, state, registers, memory.
+//! The machine interface of the evaluator: operands, state, registers, memory.
 
 use super::*;
 
@@ -11,7 +11,7 @@ impl RefMachine<'_, '_, '_> {
         self.stop(event)
     }
 
-    /// Where an address goes.
+    /// Resolves an address to a location.
     fn place(&self, space: Space, addr: u64) -> Place {
         Place::of(space, in_bytes(space, addr))
     }
@@ -38,7 +38,7 @@ impl RefMachine<'_, '_, '_> {
 
 impl Machine for RefMachine<'_, '_, '_> {
     fn reading(&mut self, role: Role, lane: Option<u32>, bits: u128) {
-        if self.touched.is_some() {
+        if self.access_set.is_some() {
             self.note_operand(role, lane, bits);
         }
     }
@@ -113,7 +113,7 @@ impl Machine for RefMachine<'_, '_, '_> {
             Code::Vgpr(reg) => {
                 let lane = lane.unwrap_or(0);
                 let base = self.binding.register(&operand, reg) as u32;
-                if let Some(sdwa) = self.parts().filter(|s| s.result != Part::WHOLE && width <= 32)
+                if let Some(sdwa) = self.sdwa().filter(|s| s.result != Part::WHOLE && width <= 32)
                     && role == Role::D0
                 {
                     let new = sdwa.result.write(value as u32, self.wave.vgpr(lane, base), sdwa.rest);
@@ -150,7 +150,7 @@ impl Machine for RefMachine<'_, '_, '_> {
         let Some(value) = self.field_value(&operand) else { return 0 };
         match operand::code(self.arch, &operand, value) {
             Code::Vgpr(reg) | Code::Fixed(reg) | Code::Sgpr(reg) => reg as u32,
-            // What is not a register has no number.
+            // Operands other than registers have no number.
             _ => NULL as u32,
         }
     }
@@ -175,7 +175,7 @@ impl Machine for RefMachine<'_, '_, '_> {
         self.note_state(false, state);
         let wave = &*self.wave;
         (match state {
-            // Lanes see what the instruction started with; what runs once sees its own writes.
+            // Per-lane semantics see the initial EXEC; semantics that run once see their own writes.
             State::Exec if self.sem.shape == Shape::Lane => self.exec,
             State::Exec => wave.exec(),
             State::ExecLo => wave.sgprs[EXEC_LO] as u64,
@@ -209,9 +209,9 @@ impl Machine for RefMachine<'_, '_, '_> {
         {
             return *mask as u128;
         }
-        let touched = self.touched.take();
+        let access_set = self.access_set.take();
         let value = self.state(state, None);
-        self.touched = touched;
+        self.access_set = access_set;
         value
     }
 
@@ -256,7 +256,7 @@ impl Machine for RefMachine<'_, '_, '_> {
 
     fn set_vgpr(&mut self, lane: u32, reg: u32, value: u32) {
         self.note_vgpr(true, lane, reg);
-        // Lanes read before any of them writes.
+        // All lanes read before any of them writes.
         if self.sem.shape != Shape::Lane {
             self.wave.set_indexed_vgpr(lane, reg, value);
         } else if self.wave.has_vgpr(reg) {
@@ -293,7 +293,7 @@ impl Machine for RefMachine<'_, '_, '_> {
         };
         match result {
             Ok(value) => Ok(value),
-            // LDS reads beyond the allocation give zero, as the hardware has it.
+            // LDS reads beyond the allocation return zero, as on hardware.
             Err(_) if matches!(place, Place::Lds(_)) => Ok(0),
             Err(e) => self.memory_fault(place, e, lane),
         }
@@ -365,7 +365,7 @@ impl Machine for RefMachine<'_, '_, '_> {
     }
 }
 
-/// Machines that count words have bytes in memory.
+/// Converts addresses of machines that count words to bytes.
 fn in_bytes(space: Space, addr: u64) -> u64 {
     if space == Space::Word { memory::word_address(addr) } else { addr }
 }

@@ -1,4 +1,4 @@
-//! Operands of the instruction, straight from its fields: which register or constant, with modifiers, DPP and SDWA.
+//! Operands of the instruction, taken from its fields: register or constant, with modifiers, DPP and SDWA.
 
 use super::*;
 
@@ -13,7 +13,7 @@ impl RefMachine<'_, '_, '_> {
         self.binding.value(self.inst, operand)
     }
 
-    /// SGPR holding a mask operand.
+    /// Returns the SGPR that holds a mask operand.
     pub(super) fn mask_register(&self, role: Role, output: bool) -> u32 {
         let list = &self.binding.operands;
         let operand = list.iter().find(|o| o.role == role && if output { o.output } else { o.input });
@@ -40,16 +40,16 @@ impl RefMachine<'_, '_, '_> {
         }
     }
 
-    /// What SDWA reads and writes.
-    pub(super) fn parts(&self) -> Option<Sdwa> {
+    /// Returns the SDWA selections, if the instruction has any.
+    pub(super) fn sdwa(&self) -> Option<Sdwa> {
         lower::sdwa(self.binding, self.inst, &self.binding.operands)
     }
 
-    pub(super) fn names(&self, field: &str) -> bool {
+    pub(super) fn names_field(&self, field: &str) -> bool {
         self.sem.uses.fields.contains(field)
     }
 
-    /// Dword `index` of an operand in a lane, before modifiers.
+    /// Returns dword `index` of an operand in a lane, before modifiers.
     pub(super) fn dword(&self, operand: &Operand, lane: u32, index: u32) -> u32 {
         let Some(value) = self.field_value(operand) else { return 0 };
         match operand::code(self.arch, operand, value) {
@@ -58,7 +58,7 @@ impl RefMachine<'_, '_, '_> {
                 self.wave.vgpr(lane, reg)
             }
             Code::Fixed(reg) => self.wave.vgpr(lane, reg as u32 + index),
-            // More words of null are null, not what follows it.
+            // All dwords of null are zero, rather than the registers after it.
             Code::Sgpr(code) if code as usize == NULL => 0,
             Code::Sgpr(code) => self.wave.sgpr(code as u32 + index),
             Code::Scc => {
@@ -95,7 +95,8 @@ impl RefMachine<'_, '_, '_> {
         }
     }
 
-    /// The lane whose register a source reads: DPP moves the first.
+    /// Returns the lane whose register a source reads: DPP permutes the first source. `None` if that lane is
+    /// invalid.
     pub(super) fn source_lane(&self, operand: &Operand, lane: u32) -> Option<u32> {
         if operand.role != Role::S0 || !self.binding.has_dpp() {
             return Some(lane);
@@ -111,7 +112,8 @@ impl RefMachine<'_, '_, '_> {
         (fetch || self.exec >> from & 1 == 1).then_some(from)
     }
 
-    /// Lanes that write nothing: masked rows and banks, and invalid sources without bound control.
+    /// Determines the lanes that write nothing: masked rows and banks, and invalid sources without bound
+    /// control.
     pub(super) fn find_disabled(&mut self) {
         let m = &self.binding.mods;
         if m.dpp_ctrl.is_none() {
@@ -131,7 +133,7 @@ impl RefMachine<'_, '_, '_> {
         }
     }
 
-    /// An operand's value in a lane, modifiers applied.
+    /// Returns an operand's value in a lane, with modifiers applied.
     pub(super) fn value(&self, operand: &Operand, lane: u32) -> u128 {
         let size = operand.size_bits as u32;
         let Some(from) = self.source_lane(operand, lane) else {
@@ -141,7 +143,7 @@ impl RefMachine<'_, '_, '_> {
         for index in 0..size.div_ceil(32).clamp(1, 4) {
             bits |= (self.dword(operand, from, index) as u128) << (32 * index);
         }
-        if let Some(sdwa) = self.parts()
+        if let Some(sdwa) = self.sdwa()
             && matches!(operand.role, Role::S0 | Role::S1)
             && let Some(part) = sdwa.sources.get(operand.source as usize)
         {
@@ -149,7 +151,7 @@ impl RefMachine<'_, '_, '_> {
         }
         if operand.size_bits == 16
             && self.sem.shape != Shape::Scalar
-            && !self.names("OPSEL")
+            && !self.names_field("OPSEL")
             && let Some(value) = self.field_value(operand)
         {
             let reg = match operand::code(self.arch, operand, value) {
@@ -172,7 +174,7 @@ impl RefMachine<'_, '_, '_> {
         if self.binding.packed {
             return if operand.size_bits > 32 { bits } else { self.packed(operand, bits as u32) as u128 };
         }
-        // A dot product's halves are negated together; no absolute value is taken of them.
+        // Both halves of a dot product's operand are negated together; there is no absolute value.
         let dot = operand.replicated;
         let float = matches!(operand.fmt, Fmt::F16 | Fmt::BF16 | Fmt::F32 | Fmt::F64 | Fmt::Bits);
         if !(float || dot) || operand.size_bits > 64 {
@@ -185,43 +187,43 @@ impl RefMachine<'_, '_, '_> {
             1 => (m.src1_abs, m.src1_neg),
             _ => (None, None),
         };
-        // VOP3 with DPP has the bits twice; the DPP word's are unused there.
+        // VOP3 with DPP encodes the modifiers twice; those in the DPP word are unused there.
         let in_dpp = m.neg.is_none() && m.abs.is_none();
         let abs = bit(m.abs) || in_dpp && self.binding.get(self.inst, dpp_abs) == 1;
         let neg = bit(m.neg) || in_dpp && self.binding.get(self.inst, dpp_neg) == 1;
         let mut out = bits;
-        if abs && !dot && !self.names("ABS") {
+        if abs && !dot && !self.names_field("ABS") {
             out &= !sign;
         }
-        if neg && !self.names("NEG") {
+        if neg && !self.names_field("NEG") {
             out ^= sign;
         }
         out
     }
 
-    /// VOP3P: halves by op_sel and op_sel_hi, signs by neg and neg_hi.
+    /// Applies VOP3P modifiers: selects halves by op_sel and op_sel_hi, flips signs by neg and neg_hi.
     pub(super) fn packed(&self, operand: &Operand, bits: u32) -> u32 {
         let i = operand.source as u32;
         let field = |name| self.binding.named_field(self.inst, self.table, name) >> i & 1 == 1;
         let Fmt::Packed(half) = operand.fmt else {
             let float = matches!(operand.fmt, Fmt::F32);
-            let flip = float && field("NEG") && !self.names("NEG");
+            let flip = float && field("NEG") && !self.names_field("NEG");
             return if flip { bits ^ 0x8000_0000 } else { bits };
         };
         let (mut lo, mut hi) = (bits & 0xffff, bits >> 16);
-        if !self.names("OPSEL") {
+        if !self.names_field("OPSEL") {
             let select = |high: bool| if high { bits >> 16 } else { bits & 0xffff };
             lo = select(field("OPSEL"));
             hi = select(field("OPSEL_HI"));
         }
-        if half != Half::Int && !self.names("NEG") {
+        if half != Half::Int && !self.names_field("NEG") {
             lo ^= (field("NEG") as u32) << 15;
             hi ^= (field("NEG_HI") as u32) << 15;
         }
         hi << 16 | lo
     }
 
-    /// Output modifiers of a float result.
+    /// Applies the output modifiers to a float result.
     pub(super) fn output(&self, operand: &Operand, value: u128) -> u128 {
         let ty = match operand.fmt {
             Fmt::F16 => Ty::F16,
@@ -236,7 +238,7 @@ impl RefMachine<'_, '_, '_> {
         };
         let omod = self.binding.get(self.inst, self.binding.mods.omod);
         let mut out = output::omod(value, ty, omod, self.wave.mode, self.arch);
-        if self.clamp() && !self.names("CLAMP") {
+        if self.clamp() && !self.names_field("CLAMP") {
             out = self.clamp_float(out, ty);
         }
         out

@@ -1,5 +1,5 @@
-//! What is launched: program, shape, initial state; and running it. Waves of a workgroup take turns (`group`), workgroups run one
-//! after another, or on threads; long ones take turns too.
+//! Dispatches: program, shape and initial state of a launch, and how to run it. The waves of a workgroup take
+//! turns (`group`). Workgroups run one after another or on several threads; long ones take turns as well.
 
 use super::group::{Group, Pool};
 pub use super::order::{GroupOrder, Schedule};
@@ -15,33 +15,34 @@ use wavesim_machine::memory::Memory;
 use wavesim_machine::state::VGPRS;
 use wavesim_machine::state::wave::VCC_LO;
 
-/// A launch, and how it runs.
+/// A launch and its execution parameters.
 pub struct Dispatch<'a> {
-    /// The code that every wave runs, from [`Shape::entry_pc`] on.
+    /// The code that every wave runs, beginning at [`Shape::entry_pc`].
     pub program: &'a Program,
-    /// Grid, workgroups, and the registers that waves start with.
+    /// The grid, the workgroups, and the initial registers of waves.
     pub shape: &'a Shape,
-    /// Fault after this many wave-instructions in total.
+    /// A fault is raised after this many wave-instructions in total.
     pub max_instructions: u64,
-    /// Which wave of a workgroup runs next. A correct kernel gives the same under each.
+    /// The order in which a workgroup's waves run. A correct kernel computes the same results under every
+    /// order.
     pub schedule: Schedule,
-    /// Which workgroup starts next.
+    /// The order in which workgroups start.
     pub order: GroupOrder,
-    /// Host threads that run workgroups; 0 counts as 1. Without the feature `threads` there is one.
+    /// Number of host threads that run workgroups; 0 counts as 1. Always 1 without the feature `threads`.
     pub threads: usize,
-    /// Workgroups are known to wait for each other: they take shorter turns.
+    /// Workgroups are known to wait for each other and take shorter turns.
     pub cooperative: bool,
-    /// Counts workgroups that have ended, for a display of progress.
+    /// Counts finished workgroups, for a progress display.
     pub progress: Option<&'a AtomicU64>,
-    /// Where register files come from and go to; `None`: they are allocated for this dispatch.
+    /// The pool that register files are taken from and returned to; `None` allocates them for this dispatch.
     pub pool: Option<&'a Pool>,
-    /// Set to end this run, as [`INTERRUPT`] ends all.
+    /// Set to end this run, as [`INTERRUPT`] ends all runs.
     pub cancel: Option<&'a AtomicBool>,
-    /// Compiled code of the program, for runs that nobody observes; `None`: it is interpreted.
+    /// Compiled code of the program for unobserved runs; `None` interprets it.
     pub compiled: Option<&'a (dyn Compiled + Sync)>,
 }
 
-/// What a launch says beside program and memory.
+/// The launch parameters other than program and memory.
 #[derive(Debug, Clone)]
 pub struct Shape {
     /// Workgroups per dimension.
@@ -50,83 +51,88 @@ pub struct Shape {
     pub block: [u32; 3],
     /// 32 or 64.
     pub wave_size: u32,
-    /// Static plus dynamic LDS of a workgroup.
+    /// Static plus dynamic LDS of a workgroup, in bytes.
     pub lds_bytes: u32,
-    /// Private memory of a lane.
+    /// Scratch of a lane, in bytes.
     pub scratch_bytes: u32,
-    /// What the kernel declares. An instruction that names others reaches them all the same; the check `hazard` reports it.
+    /// The registers that the kernel declares. Instructions may access others; the check `hazard` reports
+    /// that.
     pub registers: Registers,
-    /// What the registers hold when a wave starts.
+    /// The initial contents of registers.
     pub init: InitialState,
     /// Byte offset of the first instruction in the program.
     pub entry_pc: u64,
-    /// Address of the program's first byte, as S_GETPC sees it.
+    /// Address of the program's first byte, as S_GETPC returns it.
     pub code_base: u64,
 }
 
-/// Set to end all runs of the process between turns, with a fault that says where the waves stand: Ctrl-C.
+/// Set on Ctrl-C to end all runs of the process between turns, with a fault that lists the position of every
+/// wave.
 pub static INTERRUPT: AtomicBool = AtomicBool::new(false);
 
-/// Registers that a kernel declares.
+/// Numbers of registers that a kernel declares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Registers {
-    /// VGPRs of a lane, before the rounding of [`Registers::allocated_vgprs`].
+    /// VGPRs of a lane, before [`Registers::allocated_vgprs`] rounds them up.
     pub vgprs: u16,
-    /// Numbered ones, without VCC and the other special registers.
+    /// Numbered SGPRs, excluding VCC and the other special registers.
     pub sgprs: u16,
 }
 
 impl Registers {
-    /// All that instructions can name.
+    /// All registers that instructions can name.
     pub const ALL: Registers = Registers { vgprs: VGPRS as u16, sgprs: VCC_LO as u16 };
 
-    /// VGPRs that a wave of so many lanes is allocated: more are out of range of indexed instructions.
+    /// Returns the number of VGPRs allocated to a wave of this size: indexed instructions cannot reach beyond
+    /// them.
     pub fn allocated_vgprs(self, wave_size: u32) -> u32 {
         (self.vgprs as u32).max(1).next_multiple_of(vgpr_granule(wave_size)).min(VGPRS as u32)
     }
 }
 
-/// VGPRs are allocated in multiples of so many (LLVM AMDGPUUsage, *compute_pgm_rsrc1*).
+/// Returns the allocation granularity of VGPRs (LLVM AMDGPUUsage, *compute_pgm_rsrc1*).
 pub fn vgpr_granule(wave_size: u32) -> u32 {
     if wave_size == 32 { 8 } else { 4 }
 }
 
-/// Registers of a wave at its start.
+/// Initial registers of a wave.
 #[derive(Debug, Clone)]
 pub struct InitialState {
-    /// Where workgroup and work-item ids go.
+    /// The registers that hold workgroup and work-item ids.
     pub layout: Layout,
-    /// MODE register.
+    /// Initial value of the MODE register.
     pub mode: u32,
     /// `(first SGPR, values)`: the same in every wave.
     pub sgprs: Vec<(u16, Vec<u32>)>,
 }
 
-/// Where workgroup and work-item ids go.
+/// The registers that hold workgroup and work-item ids.
 #[derive(Debug, Clone)]
 pub enum Layout {
-    /// The text format: workgroup ids in s0, s1, s2 and work-item ids in v0, v1, v2, each only for the dimensions flagged.
+    /// The text format: workgroup ids in s0, s1, s2 and work-item ids in v0, v1, v2, each only for the
+    /// flagged dimensions.
     Text { group_ids: [bool; 3], item_ids: [bool; 3] },
-    /// The HSA ABI (LLVM AMDGPUUsage, *Initial Kernel Execution State*): system SGPRs from `first_system_sgpr` on for the enabled
-    /// workgroup ids (`architected`: in ttmp9/ttmp7 instead, gfx12), packed work-item ids in v0 (`item_id_dims` 0, 1 or 2 beyond X).
+    /// The HSA ABI (LLVM AMDGPUUsage, *Initial Kernel Execution State*): workgroup ids of the enabled
+    /// dimensions in system SGPRs from `first_system_sgpr` on (`architected`: in ttmp9 and ttmp7 instead,
+    /// gfx12), and packed work-item ids in v0 (`item_id_dims`: 0, 1 or 2 dimensions beyond X).
     Hsa { first_system_sgpr: u16, group_ids: [bool; 3], architected: bool, item_id_dims: u8 },
-    /// A machine of its own: in the read-only registers of this file.
+    /// A custom machine: ids in the read-only registers of this file.
     Own(&'static VectorFile),
 }
 
-/// What a finished run says of itself.
+/// Statistics of a finished run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RunStats {
     /// Wave-instructions executed.
     pub instructions: u64,
-    /// Waves that were started.
+    /// Waves started.
     pub waves: u64,
 }
 
-/// Why a dispatch cannot run.
+/// A reason why a dispatch cannot run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DispatchError {
-    /// A wave of so many lanes.
+    /// The wave size is not one that waves can have.
     #[error("waves have 32 or 64 lanes, not {0}")]
     WaveSize(u32),
     #[error("{arch} has no waves of {size} lanes")]
@@ -139,17 +145,19 @@ pub enum DispatchError {
     Scratch { bytes: u32, items: u32 },
 }
 
-/// Work-items of a workgroup (RDNA4 manual, *Work-groups and Barriers*).
+/// Upper bound of work-items in a workgroup (RDNA4 manual, *Work-groups and Barriers*).
 pub const MAX_ITEMS: u64 = 1024;
-/// Waves of a workgroup, where each has 32 lanes.
+/// Upper bound of waves in a workgroup, reached with waves of 32 lanes.
 pub const MAX_WAVES: usize = MAX_ITEMS as usize / 32;
-/// Bytes of LDS that a workgroup can be allocated on any architecture; `Arch::lds_bytes` has those of one.
+/// Upper bound of a workgroup's LDS on any architecture, in bytes; `Arch::lds_bytes` returns that of one.
 pub const MAX_LDS: u32 = 160 << 10;
-/// Bytes of scratch of a workgroup: a bound of ours, so that no header makes us take all of the host's memory.
+/// Upper bound of a workgroup's scratch in bytes. The limit is the simulator's own: a header must not be able
+/// to claim all of the host's memory.
 pub const MAX_SCRATCH: u64 = 128 << 20;
 
 impl<'a> Dispatch<'a> {
-    /// Workgroup after workgroup on one thread, interpreted. Schedule, threads and the rest are the caller's to change.
+    /// Creates a dispatch that runs workgroup after workgroup on one thread, interpreted. Callers may then
+    /// change the other fields.
     pub fn new(program: &'a Program, shape: &'a Shape, max_instructions: u64) -> Dispatch<'a> {
         Dispatch {
             program,
@@ -168,17 +176,17 @@ impl<'a> Dispatch<'a> {
 }
 
 impl Dispatch<'_> {
-    /// Work-items of a workgroup.
+    /// Number of work-items of a workgroup.
     pub fn items(&self) -> u32 {
         self.shape.block.iter().product()
     }
 
-    /// Waves of a workgroup, the last one perhaps partial.
+    /// Number of waves of a workgroup; the last one may be partial.
     pub fn waves(&self) -> u32 {
         self.items().div_ceil(self.shape.wave_size)
     }
 
-    /// Whether this can run at all; [`run`] checks it first.
+    /// Checks that the dispatch can run; [`run`] does this first.
     pub fn check(&self) -> Result<(), DispatchError> {
         if !matches!(self.shape.wave_size, 32 | 64) {
             return Err(DispatchError::WaveSize(self.shape.wave_size));
@@ -204,18 +212,18 @@ impl Dispatch<'_> {
         Ok(())
     }
 
-    /// Workgroups of the grid.
+    /// Number of workgroups of the grid.
     pub fn workgroups(&self) -> u64 {
         self.shape.grid.iter().try_fold(1u64, |n, &d| n.checked_mul(d as u64)).unwrap_or(u64::MAX)
     }
 
-    /// Whether the run is to end.
+    /// Returns whether the run has been cancelled.
     #[inline]
     pub fn is_cancelled(&self) -> bool {
         INTERRUPT.load(Ordering::Relaxed) || self.cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed))
     }
 
-    /// Instructions of a workgroup before another one begins in its place.
+    /// Instructions that a workgroup runs before it is suspended for the first time.
     fn first_slice(&self) -> u64 {
         if self.cooperative { SHORT_SLICE } else { FIRST_SLICE }
     }
@@ -226,7 +234,8 @@ impl Dispatch<'_> {
         }
     }
 
-    /// Coordinates of the workgroup that starts as the `index`-th. They are numbered with x fastest.
+    /// Returns the coordinates of the workgroup that starts as the `index`-th. Workgroups are numbered with x
+    /// fastest.
     pub fn workgroup(&self, index: u64) -> [u32; 3] {
         let [x, y, _] = self.shape.grid.map(u64::from);
         let index = self.order.number(index, self.workgroups());
@@ -234,7 +243,7 @@ impl Dispatch<'_> {
     }
 }
 
-/// Coordinates of a workgroup: `x`, `x,y` or `x,y,z`; those that are missing are 0.
+/// Parses the coordinates of a workgroup, `x`, `x,y` or `x,y,z`; omitted ones are 0.
 pub fn parse_group(text: &str) -> Result<[u32; 3], String> {
     let mut out = [0; 3];
     let parts: Vec<&str> = text.trim_matches(['(', ')']).split(',').map(str::trim).collect();
@@ -247,20 +256,20 @@ pub fn parse_group(text: &str) -> Result<[u32; 3], String> {
     Ok(out)
 }
 
-/// Instructions left to the dispatch, shared by its threads.
+/// The remaining instruction budget of a dispatch, shared by its threads.
 pub struct Budget {
     left: AtomicU64,
-    /// Wave-instructions that there were at the start, for the message of the fault.
+    /// The initial budget in wave-instructions, for the fault message.
     pub limit: u64,
 }
 
 impl Budget {
-    /// So many wave-instructions, for the whole dispatch.
+    /// Creates a budget of `limit` wave-instructions for the whole dispatch.
     pub fn new(limit: u64) -> Budget {
         Budget { left: AtomicU64::new(limit), limit }
     }
 
-    /// Up to `wanted` instructions, 0 when none are left.
+    /// Takes up to `wanted` instructions from the budget; returns 0 when none are left.
     pub fn take(&self, wanted: u64) -> u64 {
         let mut left = self.left.load(Ordering::Relaxed);
         loop {
@@ -273,15 +282,15 @@ impl Budget {
         }
     }
 
-    /// Returns what was taken and not executed.
-    pub fn give_back(&self, unused: u64) {
+    /// Returns instructions that were taken but not executed.
+    pub fn return_unused(&self, unused: u64) {
         self.left.fetch_add(unused, Ordering::Relaxed);
     }
 }
 
-/// Runs the dispatch to its end, or to the first fault in the order of workgroups.
+/// Runs the dispatch until it ends, or until the first fault in workgroup order.
 pub fn run(dispatch: &Dispatch<'_>, memory: &Memory) -> Result<RunStats, Box<Fault>> {
-    dispatch.check().map_err(refused)?;
+    dispatch.check().map_err(launch_fault)?;
     let total = dispatch.workgroups();
     let threads = if cfg!(feature = "threads") { dispatch.threads.max(1) } else { 1 };
     let threads = (threads as u64).min(total.max(1)) as usize;
@@ -292,11 +301,11 @@ pub fn run(dispatch: &Dispatch<'_>, memory: &Memory) -> Result<RunStats, Box<Fau
         threads,
         budget: Budget::new(dispatch.max_instructions),
         next: AtomicU64::new(0),
-        stop_behind: AtomicU64::new(u64::MAX),
+        first_faulty: AtomicU64::new(u64::MAX),
         fault: Mutex::new(None),
     };
-    let _running = memory.run_on(threads as u32);
-    let instructions = if threads == 1 { work.run() } else { on_threads(threads, &work) };
+    let _running = memory.register_threads(threads as u32);
+    let instructions = if threads == 1 { work.run() } else { run_on_threads(threads, &work) };
     match work.fault.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()) {
         Some((_, fault)) => Err(fault),
         None => Ok(RunStats { instructions, waves: total * dispatch.waves() as u64 }),
@@ -305,7 +314,7 @@ pub fn run(dispatch: &Dispatch<'_>, memory: &Memory) -> Result<RunStats, Box<Fau
 
 #[cfg(feature = "threads")]
 #[allow(clippy::disallowed_methods, reason = "the one place that starts threads, by feature")]
-fn on_threads(threads: usize, work: &Work<'_>) -> u64 {
+fn run_on_threads(threads: usize, work: &Work<'_>) -> u64 {
     std::thread::scope(|scope| {
         let workers: Vec<_> = (0..threads).map(|_| scope.spawn(|| work.run())).collect();
         workers.into_iter().map(|w| w.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).sum()
@@ -313,11 +322,12 @@ fn on_threads(threads: usize, work: &Work<'_>) -> u64 {
 }
 
 #[cfg(not(feature = "threads"))]
-fn on_threads(_: usize, work: &Work<'_>) -> u64 {
+fn run_on_threads(_: usize, work: &Work<'_>) -> u64 {
     work.run()
 }
 
-/// As [`run`] on one thread, with an observer of every instruction. The count of instructions is given on a fault too.
+/// As [`run`] on one thread, with an observer of every instruction. Returns the instruction count after a
+/// fault as well.
 pub fn run_observed<O: Observer + ?Sized>(
     dispatch: &Dispatch<'_>,
     memory: &Memory,
@@ -325,7 +335,7 @@ pub fn run_observed<O: Observer + ?Sized>(
 ) -> (RunStats, Result<(), Box<Fault>>) {
     let mut stats = RunStats::default();
     if let Err(e) = dispatch.check() {
-        return (stats, Err(refused(e)));
+        return (stats, Err(launch_fault(e)));
     }
     let budget = Budget::new(dispatch.max_instructions);
     let (total, waves) = (dispatch.workgroups(), dispatch.waves() as usize);
@@ -348,7 +358,7 @@ pub fn run_observed<O: Observer + ?Sized>(
         } else {
             break;
         };
-        // The time of an observer is that of the dispatch.
+        // An observer's time counts the instructions of the whole dispatch.
         group.executed = stats.instructions;
         let result = group.run_observed(&budget, slice, observer);
         stats.instructions = group.executed;
@@ -373,7 +383,7 @@ pub fn run_observed<O: Observer + ?Sized>(
     (stats, Ok(()))
 }
 
-fn refused(e: DispatchError) -> Box<Fault> {
+fn launch_fault(e: DispatchError) -> Box<Fault> {
     Box::new(Fault {
         kind: FaultKind::Other,
         message: e.to_string(),
@@ -388,35 +398,36 @@ fn refused(e: DispatchError) -> Box<Fault> {
     })
 }
 
-/// What the threads share.
+/// State shared by the threads.
 struct Work<'a> {
     dispatch: &'a Dispatch<'a>,
     memory: &'a Memory,
-    /// Workgroups.
+    /// Number of workgroups.
     total: u64,
     threads: usize,
     budget: Budget,
     /// The next workgroup to start.
     next: AtomicU64,
-    /// Index of the first faulty workgroup so far: those before it still finish, so that the reported fault is the same whatever the
-    /// number of threads.
-    stop_behind: AtomicU64,
+    /// Index of the first workgroup known to have faulted. Those before it still finish, so that the reported
+    /// fault does not depend on the number of threads.
+    first_faulty: AtomicU64,
     fault: Mutex<Option<(u64, Box<Fault>)>>,
 }
 
-/// Instructions of a workgroup before another one runs in its place: workgroups may wait for each other's stores. Most end before.
+/// Instructions that a workgroup runs before another one gets a turn: workgroups may wait for each other's
+/// stores. Most workgroups end sooner.
 const FIRST_SLICE: u64 = 4 << 20;
-/// The same of an observed run, in which instructions take longer.
+/// The same for an observed run, in which instructions take longer.
 const OBSERVED_SLICE: u64 = 1 << 20;
-/// The same if workgroups have proven to be long, or are known to wait for each other.
+/// The same once workgroups have turned out to be long, or if they are known to wait for each other.
 const SHORT_SLICE: u64 = 256 << 10;
-/// Instructions of a workgroup that goes on.
+/// Instructions in each later turn of a suspended workgroup.
 const NEXT_SLICE: u64 = 64 << 10;
-/// Bytes of the workgroups that have begun and not ended, at most, on all threads.
+/// Upper bound of the bytes held by suspended workgroups on all threads.
 const MAX_RESIDENT_BYTES: usize = 1 << 30;
 
 impl<'a> Work<'a> {
-    /// Takes workgroups until none are left; gives the instructions executed.
+    /// Runs workgroups until none are left; returns the number of instructions executed.
     fn run(&self) -> u64 {
         let mut executed = 0;
         let mut spare = Some(Group::new(self.dispatch, self.memory));
@@ -429,7 +440,7 @@ impl<'a> Work<'a> {
             let mut begun = None;
             if left && waiting.len() < resident {
                 let index = self.next.fetch_add(1, Ordering::Relaxed);
-                left = index < self.total && index <= self.stop_behind.load(Ordering::Relaxed);
+                left = index < self.total && index <= self.first_faulty.load(Ordering::Relaxed);
                 if left {
                     let mut group = spare.take().unwrap_or_else(|| Group::new(self.dispatch, self.memory));
                     group.start(self.dispatch.workgroup(index));
@@ -441,7 +452,7 @@ impl<'a> Work<'a> {
                 spare.into_iter().for_each(Group::recycle);
                 return executed;
             };
-            if index > self.stop_behind.load(Ordering::Relaxed) {
+            if index > self.first_faulty.load(Ordering::Relaxed) {
                 continue;
             }
             let before = group.executed;
@@ -461,9 +472,9 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// The first fault in the order of workgroups is the dispatch's.
+    /// Records a fault. The dispatch reports the first one in workgroup order.
     fn record(&self, index: u64, fault: Box<Fault>) {
-        self.stop_behind.fetch_min(index, Ordering::Relaxed);
+        self.first_faulty.fetch_min(index, Ordering::Relaxed);
         let mut first = self.fault.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if first.as_ref().is_none_or(|f| index < f.0) {
             *first = Some((index, fault));

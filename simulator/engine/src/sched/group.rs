@@ -1,13 +1,13 @@
-//! One workgroup: its waves, LDS and scratch, and whose turn it is. The objects are made once and used for workgroup after workgroup,
-//! and through a [`Pool`] for dispatch after dispatch.
+//! One workgroup: its waves, LDS and scratch, and the order of their turns. The objects are reused from
+//! workgroup to workgroup, and, through a [`Pool`], from dispatch to dispatch.
 
 use super::dispatch::{Budget, Dispatch};
-use super::order::{Schedule, mixed};
+use super::order::{Schedule, splitmix64};
 use super::round::{self, Round, park};
 use super::start::start;
-use crate::float_control::Usual;
+use crate::float_control::DefaultFloatControl;
 use crate::interp;
-use crate::observe::{self, Done, Observer, Step, Unobserved};
+use crate::observe::{self, Done, NoObserver, Observer, Step};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
@@ -18,37 +18,38 @@ use wavesim_machine::fault::{Fault, FaultKind};
 use wavesim_machine::memory::Memory;
 use wavesim_machine::state::{Wave, Workgroup};
 
-/// Instructions a wave runs before the next one's turn.
+/// Number of instructions in a wave's turn.
 pub(super) const TURN: u64 = 4096;
-/// The same at most, where the schedule is random.
+/// The longest turn under a random schedule.
 const RANDOM_TURN: u64 = 64;
-/// Instructions taken from the dispatch's budget at a time: its count is shared by threads, turns may be short.
+/// Number of instructions taken from the dispatch's budget at a time: threads share its counter, and turns
+/// may be short.
 const ALLOWANCE: u64 = 1 << 16;
 
-/// As long as there is no code, what is to be compiled is counted in one run of waves out of so many: where straight lines between barriers
-/// are short, counting takes some percent of the time.
-const COUNTED: u32 = 16;
+/// While there is no compiled code, hotness is counted in one turn out of this many. Where straight-line
+/// regions between barriers are short, counting takes a few percent of the time.
+const COUNTING_INTERVAL: u32 = 16;
 
-/// Scratch of a workgroup that is zeroed in place.
-const FILLED: usize = 4 << 20;
+/// Scratch of a workgroup up to this size is zeroed in place.
+const MAX_ZEROED_IN_PLACE: usize = 4 << 20;
 
-/// What a wave is doing between its turns.
+/// The state of a wave between its turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// It has a turn in each round.
+    /// The wave gets a turn in each round.
     Running,
-    /// At the barrier with this index.
+    /// The wave waits at the barrier with this index.
     Waiting(usize),
-    /// It has executed S_ENDPGM and has no more turns.
+    /// The wave has executed S_ENDPGM and gets no more turns.
     Ended,
 }
 
-/// A wave's place in its workgroup.
+/// A wave and its scheduling status.
 #[derive(Clone)]
 pub struct Slot {
-    /// Its registers.
+    /// The wave's registers.
     pub wave: Wave,
-    /// Whether it gets turns.
+    /// Whether the wave gets turns.
     pub status: Status,
 }
 
@@ -57,47 +58,48 @@ pub struct Slot {
 pub struct Group<'a> {
     dispatch: &'a Dispatch<'a>,
     memory: &'a Memory,
-    /// Its coordinates.
+    /// The workgroup's coordinates.
     pub id: [u32; 3],
     pub slots: Vec<Slot>,
-    /// Waves of larger workgroups, for the pool.
-    more: Vec<Slot>,
+    /// Spare waves left from larger workgroups, kept for the pool.
+    spare: Vec<Slot>,
     pub shared: Workgroup,
-    /// LDS of the workgroup, as many bytes as [`Shape::lds_bytes`](super::dispatch::Shape::lds_bytes).
+    /// LDS of the workgroup, [`Shape::lds_bytes`](super::dispatch::Shape::lds_bytes) bytes long.
     pub lds: Vec<u8>,
-    /// Of all waves, lane by lane.
+    /// Scratch of all waves, lane by lane.
     pub scratch: Vec<u8>,
-    /// Whose turn it is, in order, this round.
+    /// The waves' indices in the order of their turns in this round.
     order: Vec<usize>,
     random: u64,
     /// Instructions taken from the budget and not yet used.
     allowance: u64,
-    /// Instructions of all workgroups that this object ran.
+    /// Instructions of all workgroups that this object has run.
     pub executed: u64,
-    /// How often waves were run, where code may be compiled.
+    /// Number of turns for which compiled code was considered.
     turns: u32,
 }
 
-/// Register files and LDS of workgroups that have ended, for dispatches to come: a small launch would spend most of its time on
-/// allocating them. [`Group::start`] clears them, as it does between the workgroups of a dispatch.
+/// Register files and LDS of finished workgroups, kept for later dispatches: a small launch would spend most
+/// of its time allocating them. [`Group::start`] clears them, as it does between the workgroups of a
+/// dispatch.
 #[derive(Default)]
 pub struct Pool(Mutex<Vec<Spare>>);
 
-/// What a workgroup leaves behind.
+/// The reusable parts of a finished workgroup.
 #[derive(Default)]
 struct Spare {
     slots: Vec<Slot>,
-    /// Waves beyond those that the last workgroup had.
-    more: Vec<Slot>,
+    /// Waves beyond those of the last workgroup.
+    spare: Vec<Slot>,
     lds: Vec<u8>,
 }
 
-/// Bytes that a pool keeps at most: two workgroups of 32 waves of 64 lanes.
+/// Upper bound of the bytes that a pool keeps: two workgroups of 32 waves of 64 lanes.
 const POOL_BYTES: usize = 16 << 20;
 
 impl Pool {
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Spare>> {
-        // Each change is one insertion or removal.
+        // The list is consistent even after a panic, because each change is a single insertion or removal.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -107,56 +109,56 @@ impl Pool {
         Some(list.swap_remove(at))
     }
 
-    fn give_back(&self, spare: Spare) {
+    fn put(&self, spare: Spare) {
         let mut list = self.lock();
         if list.iter().chain([&spare]).map(Spare::bytes).sum::<usize>() <= POOL_BYTES {
             list.push(spare);
         }
     }
 
-    /// Bytes that are kept.
+    /// Returns the number of bytes that the pool holds.
     pub fn bytes(&self) -> usize {
         self.lock().iter().map(Spare::bytes).sum()
     }
 }
 
 impl Spare {
-    /// Lanes of its waves.
+    /// Number of lanes of each wave.
     fn lanes(&self) -> Option<u32> {
         self.slots.first().map(|slot| slot.wave.size())
     }
 
     fn bytes(&self) -> usize {
-        let waves = self.slots.iter().chain(&self.more);
+        let waves = self.slots.iter().chain(&self.spare);
         waves.map(|s| size_of::<Slot>() + s.wave.file_bytes()).sum::<usize>() + self.lds.capacity()
     }
 
-    /// Exactly so many waves.
+    /// Adjusts the number of waves to `waves`.
     fn resize(&mut self, waves: usize, lanes: u32) {
         if self.slots.len() > waves {
-            self.more.extend(self.slots.drain(waves..));
+            self.spare.extend(self.slots.drain(waves..));
         }
         while self.slots.len() < waves {
             let new = || Slot { wave: Wave::new(lanes), status: Status::Ended };
-            self.slots.push(self.more.pop().unwrap_or_else(new));
+            self.slots.push(self.spare.pop().unwrap_or_else(new));
         }
     }
 }
 
 impl<'a> Group<'a> {
-    /// `dispatch` has passed its [`Dispatch::check`].
+    /// Creates a workgroup object. `dispatch` has passed [`Dispatch::check`].
     pub fn new(dispatch: &'a Dispatch<'a>, memory: &'a Memory) -> Group<'a> {
         let (waves, lanes) = (dispatch.waves() as usize, dispatch.shape.wave_size);
         let mut spare = dispatch.pool.and_then(|pool| pool.take(lanes)).unwrap_or_default();
         spare.resize(waves, lanes);
-        let Spare { slots, more, mut lds } = spare;
+        let Spare { slots, spare, mut lds } = spare;
         lds.resize(dispatch.shape.lds_bytes as usize, 0);
         Group {
             dispatch,
             memory,
             id: [0; 3],
             slots,
-            more,
+            spare,
             shared: Workgroup::default(),
             lds,
             scratch: vec![0; wave_scratch(dispatch) * waves],
@@ -168,19 +170,20 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// Leaves what can be used again to the dispatch's pool.
+    /// Returns the reusable parts to the dispatch's pool.
     pub fn recycle(self) {
         if let Some(pool) = self.dispatch.pool {
-            pool.give_back(Spare { slots: self.slots, more: self.more, lds: self.lds });
+            pool.put(Spare { slots: self.slots, spare: self.spare, lds: self.lds });
         }
     }
 
-    /// Begins the workgroup with these coordinates. Registers and memory of the last one are cleared: results never depend on what ran before.
+    /// Starts the workgroup with these coordinates. Registers and memory of the previous one are cleared:
+    /// results never depend on earlier workgroups.
     pub fn start(&mut self, id: [u32; 3]) {
         self.id = id;
         self.shared = Workgroup::new(self.slots.len() as u32);
         self.lds.fill(0);
-        clear(&mut self.scratch);
+        clear_scratch(&mut self.scratch);
         for (index, slot) in self.slots.iter_mut().enumerate() {
             slot.wave.reset();
             slot.status = Status::Running;
@@ -192,9 +195,9 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// Runs the workgroup to its end, or until it has executed so many instructions. Returns whether it has ended.
+    /// Runs the workgroup until it ends or has executed `slice` instructions. Returns whether it has ended.
     pub fn run(&mut self, budget: &Budget, slice: u64) -> Result<bool, Box<Fault>> {
-        self.run_with::<Unobserved>(budget, slice, None)
+        self.run_with::<NoObserver>(budget, slice, None)
     }
 
     /// As [`Group::run`], with an observer of every instruction.
@@ -213,7 +216,7 @@ impl<'a> Group<'a> {
         slice: u64,
         mut observer: Option<&mut O>,
     ) -> Result<bool, Box<Fault>> {
-        let _usual = Usual::set();
+        let _float_control = DefaultFloatControl::set();
         let started = self.executed;
         loop {
             self.arrange();
@@ -239,7 +242,10 @@ impl<'a> Group<'a> {
                 if granted == 0 {
                     let limit = budget.limit;
                     let pc = self.slots[at].wave.pc;
-                    let message = format!("{limit} instructions executed without an end: {}", self.places());
+                    let message = format!(
+                        "{limit} instructions executed without an end: {}",
+                        self.describe_positions()
+                    );
                     return Err(self.fault(at, pc, Event::fault(FaultKind::InstructionLimit, message)));
                 }
                 let before = self.executed;
@@ -255,24 +261,24 @@ impl<'a> Group<'a> {
                 turn += 1;
             }
             if self.shared.live() == 0 {
-                budget.give_back(std::mem::take(&mut self.allowance));
+                budget.return_unused(std::mem::take(&mut self.allowance));
                 return Ok(true);
             }
             if !progress {
                 return Err(self.deadlock());
             }
             if self.executed - started >= slice {
-                budget.give_back(std::mem::take(&mut self.allowance));
+                budget.return_unused(std::mem::take(&mut self.allowance));
                 return Ok(false);
             }
         }
     }
 
-    /// Whether the wave can run; one whose barrier has completed goes on.
+    /// Returns whether the wave can run, and releases it if the barrier that it waits for has completed.
     #[inline(always)]
     pub fn ready(&mut self, at: usize) -> bool {
         let Slot { wave, status } = &mut self.slots[at];
-        round::ready(wave, status, &self.shared)
+        round::is_ready(wave, status, &self.shared)
     }
 
     /// Whether [`Group::ready`] would return true.
@@ -285,17 +291,17 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// Bytes that a copy of this takes.
+    /// Returns the number of bytes that a copy of the workgroup takes.
     pub fn bytes(&self) -> usize {
         let rows: usize = self.slots.iter().map(|s| s.wave.file_bytes()).sum();
         rows + self.lds.len() + self.scratch.len()
     }
 
-    /// Code, if this turn is to look for some.
+    /// Returns the compiled code if this turn should use it or count hotness for it.
     #[inline(always)]
     fn compiled(&mut self) -> Option<&'a dyn interp::Compiled> {
         let compiled = self.dispatch.compiled?;
-        let counts = self.turns.is_multiple_of(COUNTED);
+        let counts = self.turns.is_multiple_of(COUNTING_INTERVAL);
         self.turns = self.turns.wrapping_add(1);
         (counts || compiled.is_ready()).then_some(compiled)
     }
@@ -303,19 +309,21 @@ impl<'a> Group<'a> {
     /// Runs a ready wave for at most `instructions`.
     pub fn advance(&mut self, at: usize, instructions: u64) -> Result<(), Box<Fault>> {
         let (program, compiled) = (self.dispatch.program, self.compiled());
-        let (slot, mut context, executed) = self.parts(at);
-        let (wave, alone) = (&mut slot.wave, &mut interp::Alone);
-        let result = interp::run_waves(program, wave, &mut context, instructions, executed, compiled, alone);
-        self.stopped(at, result)
+        let (slot, mut context, executed) = self.split(at);
+        let (wave, no_others) = (&mut slot.wave, &mut interp::SingleWave);
+        let result =
+            interp::run_waves(program, wave, &mut context, instructions, executed, compiled, no_others);
+        self.apply_result(at, result)
     }
 
-    /// Runs the wave whose turn it is for at most `instructions`. If it waits at a barrier or ends before its turn is over, waves after it have
-    /// theirs, from round to round, until the count of instructions comes to `slice`. `turn` is that of the last one then.
+    /// Runs the wave whose turn it is for at most `instructions`. If the wave waits at a barrier or ends
+    /// before its turn is over, the waves after it run, round after round, until the instruction count
+    /// reaches `slice`. `turn` is set to that of the last wave run.
     #[inline(always)]
     fn advance_round(&mut self, turn: &mut usize, instructions: u64, slice: u64) -> Result<(), Box<Fault>> {
         let (program, compiled) = (self.dispatch.program, self.compiled());
         let per_wave = wave_scratch(self.dispatch);
-        // The round, whose waves use the context, is gone before it.
+        // The context is declared before the round because the round's waves borrow from it.
         let mut context = Context {
             memory: self.memory,
             lds: &mut self.lds,
@@ -329,8 +337,8 @@ impl<'a> Group<'a> {
         let mut round = Round {
             waves: &mut waves,
             turn: *turn,
-            allowed: self.executed.saturating_add(self.allowance),
-            slice,
+            budget_end: self.executed.saturating_add(self.allowance),
+            slice_end: slice,
             dispatch: self.dispatch,
         };
         let (wave, scratch) = round.take().expect("no wave of a new round runs yet");
@@ -340,7 +348,7 @@ impl<'a> Group<'a> {
             interp::run_waves(program, wave, &mut context, instructions, executed, compiled, &mut round);
         *turn = round.turn;
         drop(waves);
-        self.stopped(self.order[*turn], result)
+        self.apply_result(self.order[*turn], result)
     }
 
     /// As [`Group::advance`], observed.
@@ -350,16 +358,16 @@ impl<'a> Group<'a> {
         instructions: u64,
         observer: &mut O,
     ) -> Result<(), Box<Fault>> {
-        let _usual = Usual::set();
+        let _float_control = DefaultFloatControl::set();
         let program = self.dispatch.program;
-        let (slot, mut context, executed) = self.parts(at);
+        let (slot, mut context, executed) = self.split(at);
         let result = observe::run(program, &mut slot.wave, &mut context, instructions, executed, observer);
-        self.stopped(at, result)
+        self.apply_result(at, result)
     }
 
-    /// What running a wave needs: it, what it reaches, and the count of instructions.
+    /// Splits the workgroup into a wave, the context that it runs in, and the instruction counter.
     #[inline(always)]
-    fn parts(&mut self, at: usize) -> (&mut Slot, Context<'_>, &mut u64) {
+    fn split(&mut self, at: usize) -> (&mut Slot, Context<'_>, &mut u64) {
         let per_wave = wave_scratch(self.dispatch);
         let context = Context {
             memory: self.memory,
@@ -373,12 +381,12 @@ impl<'a> Group<'a> {
         (&mut self.slots[at], context, &mut self.executed)
     }
 
-    /// Records why a wave stopped.
+    /// Applies the event that stopped a wave.
     #[inline(always)]
-    fn stopped(&mut self, at: usize, result: Result<(), Event>) -> Result<(), Box<Fault>> {
+    fn apply_result(&mut self, at: usize, result: Result<(), Event>) -> Result<(), Box<Fault>> {
         let Err(event) = result else { return Ok(()) };
         let Slot { wave, status } = &mut self.slots[at];
-        match round::stop(wave, status, &mut self.shared, event) {
+        match round::apply_event(wave, status, &mut self.shared, event) {
             None => Ok(()),
             Some(event) => {
                 let pc = wave.pc;
@@ -387,7 +395,7 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// Decides this round's order.
+    /// Determines the order of turns in this round.
     fn arrange(&mut self) {
         let schedule = self.dispatch.schedule;
         if let Schedule::Random(_) = schedule {
@@ -400,48 +408,49 @@ impl<'a> Group<'a> {
     }
 
     fn next_random(&mut self) -> u64 {
-        let number = mixed(self.random);
+        let number = splitmix64(self.random);
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
         number
     }
 
-    /// The user stopped the run: the fault that lists where every wave stands.
+    /// Returns the fault for a run that the user stopped, with the position of every wave.
     fn interrupted(&mut self, at: usize) -> Box<Fault> {
         let pc = self.slots[at].wave.pc;
         let executed = self.executed;
-        let message = format!("stopped after {executed} instructions: {}", self.places());
+        let message = format!("stopped after {executed} instructions: {}", self.describe_positions());
         self.fault(at, pc, Event::fault(FaultKind::Interrupted, message))
     }
 
-    /// Where every wave stands, and what those poll that are in a loop. The run cannot go on after it: loops are followed once more.
-    fn places(&mut self) -> String {
+    /// Describes the position of every wave, and the locations polled by waves in a loop. The run cannot
+    /// continue afterwards: loops are run once more to find out.
+    fn describe_positions(&mut self) -> String {
         let program = self.dispatch.program;
         let mut places: BTreeMap<(u64, &str, String), Vec<usize>> = BTreeMap::new();
-        let stand: Vec<(u64, Status)> = self.slots.iter().map(|s| (s.wave.pc, s.status)).collect();
-        for (at, (pc, status)) in stand.into_iter().enumerate() {
+        let states: Vec<(u64, Status)> = self.slots.iter().map(|s| (s.wave.pc, s.status)).collect();
+        for (at, (pc, status)) in states.into_iter().enumerate() {
             let (pc, how) = match status {
                 Status::Running => (pc, "at"),
-                Status::Waiting(_) => (self.before(pc), "waiting at"),
+                Status::Waiting(_) => (self.previous_pc(pc), "waiting at"),
                 Status::Ended => (u64::MAX, "ended"),
             };
-            let polls = if status == Status::Running { self.polls(at) } else { String::new() };
+            let polls = if status == Status::Running { self.describe_polling(at) } else { String::new() };
             places.entry((pc, how, polls)).or_default().push(at);
         }
         let parts: Vec<String> = places
             .iter()
             .map(|((pc, how, polls), waves)| match *how {
-                "ended" => format!("{} ended", numbers(waves)),
-                _ => format!("{} {how} {}{polls}", numbers(waves), program.place(*pc)),
+                "ended" => format!("{} ended", format_waves(waves)),
+                _ => format!("{} {how} {}{polls}", format_waves(waves), program.place(*pc)),
             })
             .collect();
         parts.join("; ")
     }
 
-    /// What a wave loads in the loop that it is in, if it stores nothing there.
-    fn polls(&mut self, at: usize) -> String {
+    /// Describes the locations that a wave loads in its present loop, if it stores nothing there.
+    fn describe_polling(&mut self, at: usize) -> String {
         let mut round = Iteration { from: self.slots[at].wave.pc, ..Iteration::default() };
-        let _ = self.advance_observed(at, LONGEST_POLL, &mut round);
-        if !round.closed || round.loads.is_empty() || round.loads.len() > MOST_POLLED {
+        let _ = self.advance_observed(at, MAX_POLL_LENGTH, &mut round);
+        if !round.closed || round.loads.is_empty() || round.loads.len() > MAX_POLLED {
             return String::new();
         }
         let mut list: Vec<String> = Vec::new();
@@ -468,14 +477,14 @@ impl<'a> Group<'a> {
         if list.is_empty() { String::new() } else { format!(" (polls {})", list.join(", ")) }
     }
 
-    /// No wave can go on: the fault that lists which waits where.
+    /// Returns the fault for a workgroup in which no wave can run: it lists where each one waits.
     fn deadlock(&self) -> Box<Fault> {
         let mut places: BTreeMap<(u64, usize), Vec<usize>> = BTreeMap::new();
         let mut ended = Vec::new();
         for (at, slot) in self.slots.iter().enumerate() {
             match slot.status {
                 Status::Waiting(barrier) => {
-                    places.entry((self.before(slot.wave.pc), barrier)).or_default().push(at)
+                    places.entry((self.previous_pc(slot.wave.pc), barrier)).or_default().push(at)
                 }
                 _ => ended.push(at),
             }
@@ -491,7 +500,7 @@ impl<'a> Group<'a> {
                 };
                 format!(
                     "{} {verb} at {} ({name}: {} of {} waves have signalled)",
-                    numbers(waves),
+                    format_waves(waves),
                     self.dispatch.program.place(pc),
                     state.signals,
                     state.members
@@ -500,21 +509,22 @@ impl<'a> Group<'a> {
             .collect();
         if !ended.is_empty() {
             let verb = if ended.len() == 1 { "has" } else { "have" };
-            parts.push(format!("{} {verb} ended", numbers(&ended)));
+            parts.push(format!("{} {verb} ended", format_waves(&ended)));
         }
         let first = places.first_key_value().map_or((0, 0), |(&(pc, _), waves)| (waves[0], pc));
         let event = Event::fault(FaultKind::BarrierDeadlock, parts.join("; "));
         self.fault(first.0, first.1, event)
     }
 
-    /// The instruction before `pc` in the code: barriers do not jump.
-    fn before(&self, pc: u64) -> u64 {
+    /// Returns the address of the instruction before `pc` in the code, which is the last one executed if that
+    /// was a barrier.
+    fn previous_pc(&self, pc: u64) -> u64 {
         let pcs = &self.dispatch.program.pcs;
         let at = pcs.partition_point(|&p| p < pc);
         at.checked_sub(1).map_or(pc, |at| pcs[at])
     }
 
-    /// The fault of a wave at `pc`.
+    /// Returns the fault of a wave at `pc`.
     #[cold]
     #[inline(never)]
     fn fault(&self, at: usize, pc: u64, event: Event) -> Box<Fault> {
@@ -553,19 +563,19 @@ impl<'a> Group<'a> {
     }
 }
 
-/// Instructions of a loop that polls, at most, and the places that it polls.
-const LONGEST_POLL: u64 = 256;
-const MOST_POLLED: usize = 4;
+/// Upper bounds of a polling loop: instructions in it, and locations polled.
+const MAX_POLL_LENGTH: u64 = 256;
+const MAX_POLLED: usize = 4;
 
-/// One round of a loop: what it loads.
+/// An observer of one loop iteration, which collects the loads.
 #[derive(Default)]
 struct Iteration {
     from: u64,
     steps: u64,
-    /// The wave is back where it was, and has stored nothing.
+    /// The wave is back at `from` and has stored nothing.
     closed: bool,
     stores: bool,
-    /// One for each place.
+    /// One load per location.
     loads: Vec<Access>,
 }
 
@@ -580,7 +590,7 @@ impl Observer for Iteration {
         let atomic = done.accesses.iter().any(|a| !a.write);
         self.stores |= !atomic && done.accesses.iter().any(|a| a.write);
         for a in done.accesses.iter().filter(|a| !a.write && !a.outside && a.place != Place::Scratch) {
-            for a in a.each().take(MOST_POLLED + 1) {
+            for a in a.each().take(MAX_POLLED + 1) {
                 if !self.loads.iter().any(|known| (known.place, known.address) == (a.place, a.address)) {
                     self.loads.push(a);
                 }
@@ -589,21 +599,21 @@ impl Observer for Iteration {
     }
 }
 
-/// Zeroes it. A large one is mapped again instead, because most of its pages were never touched.
-fn clear(scratch: &mut Vec<u8>) {
+/// Zeroes scratch. A large buffer is allocated anew instead, because most of its pages were never touched.
+fn clear_scratch(scratch: &mut Vec<u8>) {
     match scratch.len() {
-        0..=FILLED => scratch.fill(0),
+        0..=MAX_ZEROED_IN_PLACE => scratch.fill(0),
         len => *scratch = vec![0; len],
     }
 }
 
-/// Bytes of scratch of a wave.
+/// Returns the number of bytes of scratch of a wave.
 fn wave_scratch(d: &Dispatch<'_>) -> usize {
     d.shape.scratch_bytes as usize * d.shape.wave_size as usize
 }
 
-/// `waves 0-3, 7`.
-fn numbers(waves: &[usize]) -> String {
+/// Formats wave indices as `waves 0-3, 7`.
+fn format_waves(waves: &[usize]) -> String {
     let mut ranges: Vec<(usize, usize)> = Vec::new();
     for &at in waves {
         match ranges.last_mut() {

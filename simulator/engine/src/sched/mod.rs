@@ -1,8 +1,8 @@
-//! From a dispatch to finished waves.
+//! The scheduler: runs dispatches, their workgroups, and the waves of each workgroup.
 
+pub(crate) mod barrier;
 pub mod dispatch;
 pub mod group;
 pub mod order;
-pub(crate) mod ring;
 mod round;
 pub mod start;

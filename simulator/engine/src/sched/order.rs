@@ -1,40 +1,42 @@
-//! In which order workgroups start, and the waves of a workgroup take turns. A result that depends on it shows a race.
+//! The orders in which workgroups start and in which the waves of a workgroup take turns. A result that
+//! depends on the order reveals a race.
 
 use std::str::FromStr;
 
-/// Waves that an order can name: a workgroup has at most 32.
-const MOST: usize = 64;
+/// Upper bound of the number of waves that an order can list: a workgroup has at most 32.
+const MAX_LISTED: usize = 64;
 
-/// Order in which the waves of a workgroup take turns. A long workgroup lets others run, so that workgroups that wait for each other end.
+/// Order in which the waves of a workgroup take turns. A long workgroup is suspended from time to time, so
+/// that workgroups that wait for each other finish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Schedule {
-    /// By index, each for as long a turn.
+    /// By index, with turns of equal length.
     #[default]
     RoundRobin,
     /// As [`Schedule::RoundRobin`], from the last wave to the first.
     Reverse,
-    /// By this seed: another order every round, and turns of random length.
+    /// A new order every round, and turns of random length, derived from this seed.
     Random(u64),
-    /// These first, then the others by their numbers.
-    Chosen(Waves),
+    /// These waves first, then the others by index.
+    Chosen(WaveList),
 }
 
-/// Waves by number.
+/// A list of wave indices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Waves {
-    list: [u8; MOST],
+pub struct WaveList {
+    list: [u8; MAX_LISTED],
     len: u8,
 }
 
-impl Waves {
-    /// In this order.
+impl WaveList {
+    /// Returns the indices in the listed order.
     pub fn as_slice(&self) -> &[u8] {
         &self.list[..self.len as usize]
     }
 }
 
 impl Schedule {
-    /// The order of one round of `count` waves, the random one aside.
+    /// Writes the order of one round to `order`. A random order is left to the caller.
     pub fn arrange(&self, order: &mut [usize]) {
         let count = order.len();
         match self {
@@ -50,7 +52,8 @@ impl Schedule {
     }
 }
 
-/// Order in which workgroups start. In the ascending one, programs may count on earlier workgroups.
+/// Order in which workgroups start. Under the ascending order, a program may rely on earlier workgroups
+/// having started.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum GroupOrder {
     /// By number: x fastest, then y, then z.
@@ -58,14 +61,14 @@ pub enum GroupOrder {
     Ascending,
     /// As [`GroupOrder::Ascending`], from the last workgroup to the first.
     Reverse,
-    /// By this seed.
+    /// A random permutation derived from this seed.
     Random(u64),
-    /// These first, by their numbers (x fastest), then the others in ascending order.
+    /// These workgroups first, by number (x fastest), then the others in ascending order.
     Chosen(Vec<u64>),
 }
 
 impl GroupOrder {
-    /// The number of the workgroup that starts as the `index`-th of `total`.
+    /// Returns the number of the workgroup that starts as the `index`-th of `total`.
     pub fn number(&self, index: u64, total: u64) -> u64 {
         match self {
             GroupOrder::Ascending => index,
@@ -79,14 +82,15 @@ impl GroupOrder {
                 }
                 let mut sorted: Vec<u64> = chosen.collect();
                 sorted.sort_unstable();
-                // Each chosen one at or below it moves it up by one.
+                // Each listed number at or below `at` shifts it up by one.
                 sorted.iter().fold(index - known, |at, n| if *n <= at { at + 1 } else { at })
             }
         }
     }
 }
 
-/// A permutation of the numbers below `total`, by a seed: a Feistel network over the next power of four, repeated until it is in range.
+/// Returns element `index` of a pseudorandom permutation of the numbers below `total`: a Feistel network over
+/// the next power of four, repeated until the result is in range.
 fn shuffled(seed: u64, index: u64, total: u64) -> u64 {
     if index >= total || total < 2 {
         return index;
@@ -97,7 +101,7 @@ fn shuffled(seed: u64, index: u64, total: u64) -> u64 {
     loop {
         let (mut high, mut low) = (at >> half, at & mask);
         for round in 0..4 {
-            (high, low) = (low, high ^ mixed(seed ^ low << 8 ^ round) & mask);
+            (high, low) = (low, high ^ splitmix64(seed ^ low << 8 ^ round) & mask);
         }
         at = high << half | low;
         if at < total {
@@ -106,21 +110,21 @@ fn shuffled(seed: u64, index: u64, total: u64) -> u64 {
     }
 }
 
-/// A number that depends on all bits of another one (SplitMix64).
-pub fn mixed(x: u64) -> u64 {
+/// Returns a hash of `x` that depends on all of its bits (SplitMix64).
+pub fn splitmix64(x: u64) -> u64 {
     let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let z = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ z >> 31
 }
 
-/// A choice of the order of workgroups, of waves, or of both: `reverse`, `random:SEED`, `waves:2,0`, `groups:5,1`,
-/// `groups:reverse`.
+/// An order of workgroups, of waves, or of both, as parsed from `reverse`, `random:SEED`, `waves:2,0`,
+/// `groups:5,1` or `groups:reverse`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
-    /// The order of workgroups; `None` leaves it as it is.
+    /// The order of workgroups; `None` keeps the present one.
     pub groups: Option<GroupOrder>,
-    /// The order of a workgroup's waves; `None` leaves it as it is.
+    /// The order of a workgroup's waves; `None` keeps the present one.
     pub waves: Option<Schedule>,
 }
 
@@ -143,11 +147,11 @@ impl FromStr for Choice {
                 );
             }
             _ => {
-                let list: Vec<u64> = numbers(order)?;
-                let mut waves = Waves { list: [0; MOST], len: 0 };
+                let list: Vec<u64> = parse_numbers(order)?;
+                let mut waves = WaveList { list: [0; MAX_LISTED], len: 0 };
                 if of == "waves" {
                     for number in &list {
-                        let fits = *number < MOST as u64;
+                        let fits = *number < MAX_LISTED as u64;
                         if !fits {
                             return Err(format!("no workgroup has a wave {number}"));
                         }
@@ -162,8 +166,8 @@ impl FromStr for Choice {
     }
 }
 
-/// Different numbers, separated by commas.
-fn numbers(text: &str) -> Result<Vec<u64>, String> {
+/// Parses distinct numbers separated by commas.
+fn parse_numbers(text: &str) -> Result<Vec<u64>, String> {
     let mut list = Vec::new();
     for part in text.split(',') {
         let number = part.trim().parse().map_err(|_| {
@@ -205,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn choices_as_written() {
+    fn orders_are_parsed() {
         let choice = |text: &str| text.parse::<Choice>();
         let both = choice("random:3").unwrap();
         assert_eq!((both.groups, both.waves), (Some(GroupOrder::Random(3)), Some(Schedule::Random(3))));

@@ -1,4 +1,5 @@
-//! The state a wave starts in: ids where the layout wants them, EXEC for the work-items that exist.
+//! The initial state of a wave: ids in the registers that the layout names, EXEC set for the work-items that
+//! exist.
 
 use super::dispatch::{Dispatch, Layout};
 use wavesim_isa::arch::machine::Held;
@@ -7,7 +8,7 @@ use wavesim_machine::state::{LaneVec, Wave};
 /// Operand code of ttmp0.
 const TTMP0: u32 = 108;
 
-/// Fills a wave that has just been reset. `index`: of the wave in its workgroup.
+/// Initialises a wave that has just been reset. `index` is its index in the workgroup.
 pub fn start(d: &Dispatch<'_>, wave: &mut Wave, workgroup: [u32; 3], index: u32) {
     wave.id = index;
     wave.workgroup = workgroup;
@@ -46,20 +47,20 @@ pub fn start(d: &Dispatch<'_>, wave: &mut Wave, workgroup: [u32; 3], index: u32)
     wave.set_exec(if lanes == 64 { u64::MAX } else { (1 << lanes) - 1 });
 }
 
-/// Work-items are numbered x fastest.
+/// Returns the position of a work-item. Work-items are numbered with x fastest.
 fn position(block: [u32; 3], item: u32) -> [u32; 3] {
     let [x, y, _] = block;
     [item % x, item / x % y, item / x / y]
 }
 
-/// X, Y and Z of as many work-items as there are lanes, from `at` on, which is then after the last. (A division for each lane is
-/// an eighth of a short wave.)
+/// Returns X, Y and Z of `lanes` consecutive work-items, beginning at position `at`, and advances `at` past
+/// them. (Dividing once per lane would take an eighth of the run time of a short wave.)
 fn positions(block: [u32; 3], at: &mut [u32; 3], lanes: usize) -> [LaneVec; 3] {
     let mut out = [LaneVec::ZERO; 3];
     let [x, y, z] = &mut out;
     let mut lane = 0;
     while lane < lanes {
-        // Those that differ in X only.
+        // The work-items that differ in X only.
         let len = ((block[0] - at[0]) as usize).min(lanes - lane);
         (at[0]..).zip(&mut x.0[lane..lane + len]).for_each(|(value, x)| *x = value);
         y.0[lane..lane + len].fill(at[1]);
@@ -83,7 +84,8 @@ fn item_ids(layout: &Layout, wave: &mut Wave, half: usize, at: &[LaneVec; 3]) {
                 wave.set_lane_vec(half, dim, at[dim]);
             }
         }
-        // Ten bits each in v0, from X up (AMDGPUUsage, *Initial Kernel Execution State*: always packed from gfx11 on).
+        // Ten bits each in v0, X lowest (AMDGPUUsage, *Initial Kernel Execution State*: always packed from
+        // gfx11 on).
         Layout::Hsa { item_id_dims, .. } => {
             let used = 1 + (*item_id_dims as usize).min(2);
             let mut packed = at[0];

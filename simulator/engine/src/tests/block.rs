@@ -1,4 +1,4 @@
-//! What `wavesim_machine::exec::rt::block` does for whole instructions.
+//! Tests of `wavesim_machine::exec::rt::block` with whole instructions.
 
 use crate::interp;
 use wavesim_asm::{NoSymbols, Options, parse};
@@ -15,26 +15,26 @@ use wavesim_machine::state::{LaneVec, Wave, Workgroup};
 
 const BYTES: usize = 1024;
 
-/// How an instruction is run.
+/// Selects how an instruction is run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum By {
     /// The handlers for this host.
     Fast,
-    /// Those for any.
+    /// The portable handlers.
     Portable,
-    /// Either, watched.
+    /// Either kind, with a watch.
     Watched { fast: bool },
 }
 
-/// Result, registers, memory and LDS after one instruction, and the lanes' accesses if they were watched.
+/// Result, registers, memory and LDS after one instruction, and the lanes' accesses if there was a watch.
 type After = (Result<(), Event>, Vec<LaneVec>, Vec<u8>, Vec<Access>);
 
 fn instruction(text: &str) -> Inst {
     parse(text, &Options::new(Arch::Rdna3), &NoSymbols).expect(text).inst
 }
 
-/// `high`: v[0:1] is a 64-bit address, whose upper half is that of the memory plus this for each lane.
-fn after(by: By, inst: &Inst, lanes: &LaneVec, high: Option<fn(u32) -> u32>, exec: u32) -> After {
+/// `high`: v[0:1] is a 64-bit address whose upper half is that of the buffer plus this per-lane value.
+fn run_one(by: By, inst: &Inst, lanes: &LaneVec, high: Option<fn(u32) -> u32>, exec: u32) -> After {
     let bytes: Vec<u8> = (0..BYTES as u32).map(|b| (b.wrapping_mul(0x9e37_79b9) >> 24) as u8).collect();
     let mut memory = Memory::new(1 << 20).expect("a small memory");
     let base = memory.alloc(BYTES as u64, 256, "buffer").expect("room");
@@ -42,7 +42,7 @@ fn after(by: By, inst: &Inst, lanes: &LaneVec, high: Option<fn(u32) -> u32>, exe
     let mut lds = bytes.clone();
     let mut wave = Wave::new(32);
     (wave.sgprs[4], wave.sgprs[5]) = (base as u32, (base >> 32) as u32);
-    // Blocks are looked for in the range that the instruction accessed before.
+    // The block fast path tries the range that the previous instruction accessed.
     let mut start = Workgroup::new(1);
     let mut before = Context::new(&memory, &mut [], &mut start);
     let first = instruction("global_load_b32 v1, v0, s[4:5]");
@@ -65,7 +65,7 @@ fn after(by: By, inst: &Inst, lanes: &LaneVec, high: Option<fn(u32) -> u32>, exe
     let mut log = Vec::new();
     let result = match by {
         By::Fast => interp::step(Arch::Rdna3, inst, &mut wave, &mut context).expect("a handler"),
-        By::Portable => interp::step_portably(Arch::Rdna3, inst, &mut wave, &mut context).expect("a handler"),
+        By::Portable => interp::step_portable(Arch::Rdna3, inst, &mut wave, &mut context).expect("a handler"),
         By::Watched { fast } => {
             let mut logs = Logs::default();
             let mut watch = Watch {
@@ -86,7 +86,7 @@ fn after(by: By, inst: &Inst, lanes: &LaneVec, high: Option<fn(u32) -> u32>, exe
             let mut cx =
                 Cx::new(&crate::interp::HANDLERS, fast, Arch::Rdna3, &mut wave, &mut blind, &lowered, 0);
             cx.watch = Some(&mut watch);
-            // SAFETY: the operation was lowered just now.
+            // SAFETY: `lowered` belongs to `cx`.
             let flow = unsafe { interp::dispatch(&mut cx, &lowered.ops()[0]) };
             let result = match flow {
                 Flow::NEXT => Ok(()),
@@ -104,7 +104,7 @@ fn after(by: By, inst: &Inst, lanes: &LaneVec, high: Option<fn(u32) -> u32>, exe
 }
 
 #[test]
-fn blocks_are_their_lanes() {
+fn blocks_match_per_lane_accesses() {
     let global = |dwords: u32| {
         let (size, last) = (32 * dwords, 3 + dwords);
         [
@@ -128,7 +128,8 @@ fn blocks_are_their_lanes() {
         "ds_store_2addr_b32 v0, v4, v5 offset1:9",
     ];
     let texts = (1..=4).flat_map(global).chain(two.map(String::from));
-    // In order for elements of each size, one place for all, two runs of sixteen, backward, at and beyond the end, and odd.
+    // Unit stride for each element size, uniform, two runs of sixteen, descending, at and beyond the end, and
+    // misaligned.
     let patterns: [fn(u32) -> u32; 11] = [
         |l| 4 * l,
         |l| 8 * l,
@@ -142,34 +143,35 @@ fn blocks_are_their_lanes() {
         |l| 4 * l + 1,
         |l| (4 * l).wrapping_sub(16),
     ];
-    // Upper halves of 64-bit addresses: all in the memory, and one lane elsewhere.
+    // Upper halves of 64-bit addresses: all in the memory, or one lane elsewhere.
     let highs: [fn(u32) -> u32; 2] = [|_| 0, |l| (l == 7) as u32];
     let cases = texts.flat_map(|text| {
         let wide = text.ends_with("off") || text.contains("off ");
         let highs: Vec<_> = if wide { highs.map(Some).to_vec() } else { vec![None] };
         highs.into_iter().map(move |high| (text.clone(), high))
     });
-    let mut in_whole = 0;
+    let mut full_exec_cases = 0;
     for (text, high) in cases {
         let inst = instruction(&text);
         for (number, pattern) in patterns.iter().enumerate() {
             for exec in [u32::MAX, 0x7fff_ffff, 0xffff_0000, 0] {
                 let lanes = LaneVec(std::array::from_fn(|l| pattern(l as u32)));
-                let by = |by| after(by, &inst, &lanes, high, exec);
+                let by = |by| run_one(by, &inst, &lanes, high, exec);
                 let (fast, portable) = (by(By::Fast), by(By::Portable));
-                let (watched, slowly) = (by(By::Watched { fast: true }), by(By::Watched { fast: false }));
+                let (watched, watched_portable) =
+                    (by(By::Watched { fast: true }), by(By::Watched { fast: false }));
                 assert_eq!(fast.0, portable.0, "{text}, pattern {number}, EXEC {exec:x}");
-                // After a fault the two may have stopped at different lanes.
+                // After a fault, the two may have stopped at different lanes.
                 if fast.0.is_ok() {
                     assert_eq!(fast.1, portable.1, "{text}, pattern {number}, EXEC {exec:x}");
                     assert!(fast.2 == portable.2, "{text}, pattern {number}, EXEC {exec:x}: memory");
-                    assert!(watched == slowly, "{text}, pattern {number}, EXEC {exec:x}: watched");
+                    assert!(watched == watched_portable, "{text}, pattern {number}, EXEC {exec:x}: watched");
                     assert_eq!(watched.1, fast.1, "{text}, pattern {number}, EXEC {exec:x}: watched");
                     assert!(watched.2 == fast.2, "{text}, pattern {number}, EXEC {exec:x}: watched memory");
-                    in_whole += (exec == u32::MAX) as u32;
+                    full_exec_cases += (exec == u32::MAX) as u32;
                 }
             }
         }
     }
-    assert!(in_whole > 200, "{in_whole}");
+    assert!(full_exec_cases > 200, "{full_exec_cases}");
 }

@@ -1,4 +1,4 @@
-//! What `wavesim_machine::exec::rt::memory` does for whole instructions.
+//! Tests of `wavesim_machine::exec::rt::memory` with whole instructions.
 
 use crate::interp;
 use wavesim_asm::{NoSymbols, Options, parse};
@@ -7,12 +7,13 @@ use wavesim_machine::exec::Context;
 use wavesim_machine::memory::Memory;
 use wavesim_machine::state::{LaneVec, Wave, Workgroup};
 
-/// Offsets that are consecutive modulo 32 bits only: the eight lanes in which they wrap are at both ends of 4 GiB.
+/// Offsets that are consecutive only modulo 32 bits: the eight lanes around the wrap are at opposite ends of
+/// 4 GiB.
 #[test]
 #[cfg_attr(miri, ignore = "Miri has no pages that cost nothing until they are touched")]
 fn offsets_do_not_wrap_into_each_other() {
     const GIB: u64 = 1 << 30;
-    // Pages that are not touched cost nothing; a host may refuse to promise them.
+    // Untouched pages cost nothing, but a host may refuse to reserve them.
     let Ok(mut memory) = Memory::new(5 * GIB) else {
         println!("skipped: the host has no address space for 5 GiB");
         return;
@@ -35,7 +36,7 @@ fn offsets_do_not_wrap_into_each_other() {
         let mut context = Context::new(&memory, &mut [], &mut workgroup);
         let result = match portably {
             false => interp::step(Arch::Rdna3, &inst, &mut wave, &mut context),
-            true => interp::step_portably(Arch::Rdna3, &inst, &mut wave, &mut context),
+            true => interp::step_portable(Arch::Rdna3, &inst, &mut wave, &mut context),
         };
         assert!(matches!(result, Some(Ok(()))));
         assert_eq!(wave.lane_vec(0, 1).0, std::array::from_fn(|lane| 100 + lane as u32));

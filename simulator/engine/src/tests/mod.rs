@@ -1,4 +1,4 @@
-//! Tests of the machine that run instructions.
+//! Tests of the machine that execute instructions.
 
 mod block;
 mod memory;

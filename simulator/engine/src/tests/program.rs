@@ -1,4 +1,4 @@
-//! What `wavesim_machine::exec::program` does for whole instructions.
+//! Tests of `wavesim_machine::exec::program` with whole instructions.
 
 use crate::interp;
 use wavesim_isa::arch::Arch;
@@ -9,7 +9,7 @@ use wavesim_machine::exec::program::Program;
 use wavesim_machine::memory::Memory;
 use wavesim_machine::state::{LaneVec, Wave, Workgroup};
 
-/// What a wave holds when a program of some words has run.
+/// Runs a program and returns the wave's final state.
 fn run(words: &[u32], size: u32) -> Wave {
     let program = Program::from_words(Arch::Rdna3, words).expect("a program").for_wave_size(size);
     let (memory, mut workgroup) = (Memory::empty(), Workgroup::new(1));
@@ -24,8 +24,8 @@ fn constants(count: u32) -> impl Iterator<Item = u32> {
     (0..count).map(|n| 1000 + n.wrapping_mul(0x9e37_79b1))
 }
 
-/// Each of a program's constants has its value, however many there are: as sources of vector instructions with and without modifiers,
-/// of scalar ones, and of those that read one lane.
+/// Checks that each constant of a program has its value, however many there are: as sources of vector
+/// instructions with and without modifiers, of scalar ones, and of those that read one lane.
 #[test]
 fn every_constant_has_its_value() {
     const END: u32 = 0xbfb0_0000;
@@ -53,7 +53,8 @@ fn every_constant_has_its_value() {
     }
 }
 
-/// An operand that ends after the last VGPR is a fault where it is reached; an address of 32 bits may be in the last.
+/// Checks that executing an instruction with an operand beyond the last VGPR faults; a 32-bit address may be
+/// in the last one.
 #[test]
 fn operands_end_with_the_last_vgpr() {
     let add = |dst: u32, src: u32| [0xd727_0000 | dst, 0x0001_0000 | (256 + src)];
@@ -67,7 +68,7 @@ fn operands_end_with_the_last_vgpr() {
     };
     // v_add_f64 v[d:d+1], v[s:s+1], 0
     let is_fault = |event: Event| match event {
-        Event::Fault(cause) => cause.message.contains("v_add_f64 goes beyond v255"),
+        Event::Fault(cause) => cause.message.contains("v_add_f64 extends beyond v255"),
         _ => false,
     };
     assert_eq!(run(add(254, 254)), Event::EndPgm);
@@ -75,7 +76,7 @@ fn operands_end_with_the_last_vgpr() {
     assert!(is_fault(run(add(2, 255))));
     let reaches_beyond = |words: [u32; 2]| {
         let load = Program::from_words(Arch::Rdna3, &[words[0], words[1], 0xbfb0_0000]).expect("a program");
-        load.lowered().ops().iter().any(|op| op.code == Op::BEYOND)
+        load.lowered().ops().iter().any(|op| op.code == Op::OUT_OF_RANGE)
     };
     // global_load_b32 v1, v255, s[4:5]; with v[255:256] for the address; with v[254:255]
     assert!(!reaches_beyond([0xdc52_0000, 0x0104_00ff]));
@@ -86,9 +87,9 @@ fn operands_end_with_the_last_vgpr() {
     assert!(reaches_beyond([0xe050_0000, 0x80c1_01ff]));
 }
 
-/// Null is zero whatever its width, and not the registers after it.
+/// Checks that null reads as zero whatever its width, and not as the registers after it.
 #[test]
-fn null_has_no_second_word() {
+fn null_is_zero_in_every_dword() {
     // s_mov_b32 m0, 5; s_mov_b64 s[2:3], null; s_endpgm
     let wave = run(&[0xbefd_0085, 0xbe82_017c, 0xbfb0_0000], 32);
     assert_eq!([wave.sgpr(125), wave.sgpr(2), wave.sgpr(3)], [5, 0, 0]);
@@ -100,7 +101,8 @@ fn null_has_no_second_word() {
     }
 }
 
-/// What a module without portable handlers does: the evaluator runs all instructions, in any float mode, with the same results.
+/// Checks that a build without portable handlers computes the same: the evaluator runs all instructions in
+/// any float mode.
 #[test]
 fn a_table_without_handlers_evaluates() {
     let lines = [

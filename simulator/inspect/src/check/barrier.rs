@@ -110,7 +110,7 @@ impl Shadow {
             let arrives = match bi {
                 Control::Barrier => true,
                 Control::BarrierSignal | Control::BarrierSignalIsFirst => {
-                    *number as i32 == wavesim_machine::state::barrier::WORKGROUP
+                    *number as i32 == wavesim_machine::state::barrier::WORKGROUP_BARRIER
                 }
                 _ => false,
             };

@@ -221,7 +221,7 @@ fn report_out_of_range(step: &Step<'_>, used: &Use, written: bool, report: &mut 
     }
     let Some(index) = used.index(step.wave) else { return };
     let kind = if written { "no such destination" } else { "no such source" };
-    if used.start(step.wave) != Use::NOWHERE || !report.is_new(Check::Hazard, kind, step.pc, None) {
+    if used.start(step.wave) != Use::OUT_OF_RANGE || !report.is_new(Check::Hazard, kind, step.pc, None) {
         return;
     }
     let name = |first| register_name(step.program.arch, used.file, first, used.count);

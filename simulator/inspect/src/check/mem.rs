@@ -327,7 +327,7 @@ fn check_bounds<'p>(
         return;
     }
     let what = describe(prepared, a.place, a.address, a.size_bytes as u32);
-    let of = if prepared.memory.counts_words() { "memory" } else { "every argument" };
+    let of = if prepared.memory.is_word_addressed() { "memory" } else { "every argument" };
     let mut finding = Finding::new(
         Check::Mem,
         kind,
@@ -335,8 +335,13 @@ fn check_bounds<'p>(
         Site::new(step, lane(a)),
     )
     .address(own);
+<<<<<<< HEAD
     // The nearest argument is most likely the intended one. A memory that counts words has only one.
-    if let Some(r) = region.filter(|_| !prepared.memory.counts_words()) {
+    if let Some(r) = region.filter(|_| !prepared.memory.is_word_addressed()) {
+=======
+    // The nearest argument is the likeliest to be meant. A memory that counts words is the only one.
+    if let Some(r) = region.filter(|_| !prepared.memory.is_word_addressed()) {
+>>>>>>> w-machine
         let offset = a.address - r.base;
         let next = regions.get(at).map_or(u64::MAX, |next| next.base - a.address);
         if offset < r.len {

@@ -116,8 +116,13 @@ pub struct Checker<'a> {
     parked: HashMap<[u32; 3], Parked>,
     /// Whether LDS may be accessed unaligned.
     unaligned_lds: bool,
-    /// Whether the accesses last seen by [`Observer::passes`] are in bounds and touch only defined bytes.
+<<<<<<< HEAD
+    /// Whether the accesses last seen by [`Observer::accept_fast`] are in bounds and touch only defined bytes.
     accesses_valid: bool,
+=======
+    /// What [`Observer::accept_fast`] has just seen is in bounds, and of bytes that have been written.
+    fine: bool,
+>>>>>>> w-machine
 }
 
 /// State of a workgroup that has started but is not running now.
@@ -350,7 +355,7 @@ impl Observer for Checker<'_> {
     }
 
     #[inline]
-    fn unobserved(&mut self, step: &Step<'_>) -> Skip {
+    fn skip(&mut self, step: &Step<'_>) -> Skip {
         let wave = step.wave.id;
         // This belongs here and not in `before`, which is not called for skipped instructions.
         if self.enabled.race && self.race.resume(step, &self.waits) {
@@ -396,7 +401,7 @@ impl Observer for Checker<'_> {
     }
 
     #[inline(always)]
-    fn passes(&mut self, wave: u32, index: usize, pc: u64, accesses: &[Access]) -> bool {
+    fn accept_fast(&mut self, wave: u32, index: usize, pc: u64, accesses: &[Access]) -> bool {
         let unaligned = self.unaligned_lds;
         self.accesses_valid = match accesses {
             [] => return self.record_wait(wave, index),
@@ -426,8 +431,13 @@ impl Observer for Checker<'_> {
     }
 
     #[inline(always)]
-    fn kept(&mut self, wave: u32, index: usize, pc: u64, loads: &mut LdsLoads) {
+<<<<<<< HEAD
+    fn accept_loads(&mut self, wave: u32, index: usize, pc: u64, loads: &mut LdsLoads) {
         let access = self.race.defer_loads(wave, pc as u32, loads);
+=======
+    fn accept_loads(&mut self, wave: u32, index: usize, pc: u64, loads: &mut LdsLoads) {
+        let access = self.race.keep(wave, pc as u32, loads);
+>>>>>>> w-machine
         self.waits.issue(wave, index, pc, access);
         self.retire(wave);
     }

@@ -341,7 +341,7 @@ pub fn describe(prepared: &Prepared, place: Place, address: u64, size: u32) -> S
     let s = if size == 1 { "" } else { "s" };
     let memory = &prepared.memory;
     let place = match place {
-        Place::Global if memory.counts_words() => format!("address {}", memory.own_address(address)),
+        Place::Global if memory.is_word_addressed() => format!("address {}", memory.own_address(address)),
         Place::Global => global_place(prepared, address),
         Place::Lds => format!("LDS offset 0x{address:x}"),
         Place::Scratch => format!("scratch offset 0x{address:x}"),

@@ -130,7 +130,7 @@ impl SkipCache {
         let candidate = |at: usize| {
             let end = program.pcs[at] + program.insts[at].size as u64;
             if plain(at)
-                && program.replaced(program.pcs[at]).is_none()
+                && program.replaced_semantics(program.pcs[at]).is_none()
                 && program.pcs.get(at + 1) == Some(&end)
             {
                 return Kind::Access;
@@ -139,8 +139,13 @@ impl SkipCache {
                 effects[at].class,
                 Class::Valu | Class::Matrix | Class::Salu | Class::Control | Class::Wait | Class::Branch
             );
-            if computes && !observed(at) && program.replaced(program.pcs[at]).is_none() {
+<<<<<<< HEAD
+            if computes && !observed(at) && program.replaced_semantics(program.pcs[at]).is_none() {
                 Kind::Unclassified
+=======
+            if computes && !observed(at) && program.replaced_semantics(program.pcs[at]).is_none() {
+                Kind::Unseen
+>>>>>>> w-machine
             } else {
                 Kind::Observed
             }

@@ -4,7 +4,7 @@ use super::compare::{agrees, dwords};
 use super::record::{Record, hex_bytes, hex64, lanes};
 use isa_spec::pcode::ir::{Semantics, Shape};
 use std::collections::BTreeMap;
-use wavesim_engine::interp::{Alone, Compiled, run_waves};
+use wavesim_engine::interp::{Compiled, SingleWave, run_waves};
 use wavesim_engine::reference;
 use wavesim_isa::arch::Arch;
 use wavesim_isa::codec::decode;
@@ -129,7 +129,7 @@ fn try_run(
             let list = insts.iter().map(|(_, inst)| (*inst, 0)).collect();
             let program = Program::new(arch, list).map_err(|e| e.to_string())?.for_wave_size(record.wave);
             let code = compile(&program);
-            let (executed, alone) = (&mut 0, &mut Alone);
+            let (executed, alone) = (&mut 0, &mut SingleWave);
             let result =
                 run_waves(&program, &mut wave, &mut context, LIMIT, executed, code.as_deref(), alone);
             Some(match result {

@@ -5,7 +5,7 @@ use super::{
 };
 use crate::kept::OfWaves;
 use isa_spec::pcode::ir::Control;
-use wavesim_engine::interp::{self, Next, Ring};
+use wavesim_engine::interp::{self, BarrierScheduler, Next};
 use wavesim_machine::exec::machine_ops::{Event, barrier};
 use wavesim_machine::exec::op::Op;
 use wavesim_machine::exec::rt::Cx;
@@ -18,7 +18,7 @@ pub(super) enum Turns {
     /// It gives none.
     None,
     Ring {
-        ring: Ring,
+        ring: BarrierScheduler,
         /// The wave whose turn it is is not in the context yet.
         behind: bool,
     },
@@ -57,7 +57,7 @@ unsafe fn end_turn(frame: *mut Frame) -> u32 {
         let before = cx.instructions;
         cx.instructions = (*frame).base.wrapping_add(op.complete() as u64);
         (*frame).turns = Turns::Unknown;
-        match interp::give_turn(cx, program, event, &mut *(*frame).waves) {
+        match interp::switch_wave(cx, program, event, &mut *(*frame).waves) {
             Next::Event(event) => {
                 (cx.event, cx.instructions) = (Some(event), before);
                 return Flow::EVENT.0;
@@ -186,7 +186,7 @@ unsafe fn stop(frame: *mut Frame, op: *const Op, event: Event) -> u32 {
     }
 }
 
-/// Whether waves may take turns by [`Ring`].
+/// Whether waves may take turns by [`BarrierScheduler`].
 ///
 /// # Safety
 /// As for [`run_handlers`].
@@ -208,7 +208,7 @@ unsafe fn is_ring(frame: *mut Frame) -> bool {
 unsafe fn ask_ring(frame: *mut Frame) {
     // SAFETY: by the contract.
     unsafe {
-        (*frame).turns = match (*(*frame).waves).ring() {
+        (*frame).turns = match (*(*frame).waves).barrier_scheduler() {
             Some(ring) => Turns::Ring { ring, behind: false },
             None => Turns::None,
         };

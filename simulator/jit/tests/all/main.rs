@@ -117,7 +117,7 @@ fn run_with(
                 budget,
                 &mut executed,
                 Some(code),
-                &mut interp::Alone,
+                &mut interp::SingleWave,
             ),
         };
         #[cfg(target_arch = "x86_64")]

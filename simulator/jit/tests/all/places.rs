@@ -2,7 +2,7 @@
 
 use super::{program, registers, start};
 use std::collections::VecDeque;
-use wavesim_engine::interp::{self, Next, Ring, Waves};
+use wavesim_engine::interp::{self, BarrierScheduler, Next, Waves};
 use wavesim_engine::sched::dispatch::MAX_WAVES;
 use wavesim_jit::Jit;
 use wavesim_machine::exec::Context;
@@ -34,11 +34,11 @@ unsafe impl<'a> Waves<'a> for Queue<'a> {
         Next::Wave(cx.instructions + 100_000)
     }
 
-    fn ring(&mut self) -> Option<Ring> {
+    fn barrier_scheduler(&mut self) -> Option<BarrierScheduler> {
         None
     }
 
-    fn catch_up(&mut self, _: &mut Cx<'a>, _: usize) {}
+    fn sync_context(&mut self, _: &mut Cx<'a>, _: usize) {}
 }
 
 /// What one wave has, and code knows of it, is never taken for what another one has: neither while it waits, nor after others had its place.

@@ -1,9 +1,11 @@
-//! What an instruction does: which registers it reads and writes and in which lanes, which memory it accesses, what it calls.
+//! Effects of an instruction: the registers that it reads and writes and in which lanes, the memory that it
+//! accesses, and the builtins that it calls.
 //!
-//! The facts are the body's ([`isa_spec::facts`]), compiled or given by the user. This module binds them to an instruction: operand
-//! kinds and numbers, DPP, op_sel, null, and the size of lane masks. Where an instruction has no body, its operand list says what
-//! it reads and writes. What is listed is a superset of what any execution touches; [`Use::always`] marks what each does. Relative addressing
-//! (M0) is the exception that needs the wave's state: [`Use::relative`] marks it.
+//! The facts come from the semantics ([`isa_spec::facts`]), compiled or user-supplied. This module binds them
+//! to an instruction: operand kinds and numbers, DPP, op_sel, null, and the size of lane masks. An
+//! instruction without semantics gets its reads and writes from its operand list. Effects are a superset of
+//! what any execution accesses; [`Use::always`] marks what every execution does. They are independent of the
+//! wave's state except for relative addressing (M0), which [`Use::relative`] marks.
 
 mod bind;
 mod registers;
@@ -25,90 +27,91 @@ use wavesim_isa::inst::Inst;
 use wavesim_isa::operand::{self, Binding, Code, Fmt, Operand};
 use wavesim_isa::relative::{self, GPR_IDX_EN};
 
-/// Which file a register is in. SGPRs are by operand code, so VCC, M0 and EXEC are among them.
+/// The file that a register belongs to. SGPRs are numbered by operand code, so VCC, M0 and EXEC are among
+/// them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum File {
     /// Scalar registers by operand code.
     Sgpr,
-    /// Vector registers, a value a lane.
+    /// Vector registers with one value per lane.
     Vgpr,
     /// The scalar condition code, one bit.
     Scc,
 }
 
-/// Lanes of a VGPR that a use touches.
+/// The lanes of a VGPR that a use accesses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lanes {
-    /// Those that EXEC has on.
+    /// The lanes that are set in EXEC.
     Active,
-    /// All of the wave, whatever EXEC says: matrix operands.
+    /// All lanes of the wave, regardless of EXEC, as for matrix operands.
     All,
-    /// The lowest active one, or lane 0.
+    /// The lowest active lane, or lane 0 if none is active.
     FirstActive,
-    /// The lane that an SGPR or a constant names.
+    /// The lane selected by an SGPR or a constant.
     Selected(Select),
-    /// Those that the DPP control reads for the active ones.
+    /// The lanes that the DPP control reads for the active ones.
     Dpp16 { arch: Arch, ctrl: u16, fetch: bool },
-    /// As with DPP, eight lanes at a time.
+    /// As with DPP, within groups of eight lanes.
     Dpp8 { lanes: [u8; 8], fetch: bool },
-    /// Unknown before the instruction runs: other lanes, by data.
+    /// Depends on data: unknown before the instruction runs.
     Data,
 }
 
 /// A lane number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Select {
-    /// The number that this SGPR (an operand code) has when the instruction runs.
+    /// The value of this SGPR (an operand code) when the instruction runs.
     Sgpr(u16),
     /// This lane.
     Lane(u32),
 }
 
-/// How a register number is found when the instruction runs.
+/// How a register number is computed when the instruction runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relative {
-    /// Bits of M0 are added. A source out of range is the register `otherwise`.
+    /// A bit field of M0 is added. A source that is out of range becomes the register `otherwise`.
     M0 { index: Index, otherwise: u16 },
     /// While MODE.GPR_IDX_EN and this bit of M0 are set, the low bits of M0 are added (CDNA).
     Mode {
         /// The bit of M0.
         bit: u32,
     },
-    /// By data: it may be any.
+    /// Depends on data: any register.
     Any,
 }
 
 /// Consecutive registers read or written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Use {
-    /// The file of all of them.
+    /// The register file.
     pub file: File,
-    /// Number of the first: VGPR, or SGPR operand code.
+    /// Number of the first register: VGPR, or SGPR operand code.
     pub first: u16,
-    /// How many there are.
+    /// Number of registers.
     pub count: u16,
-    /// Bits of each register.
+    /// Mask of the accessed bits of each register.
     pub bits: u32,
-    /// In which lanes; of no meaning for scalar registers.
+    /// The accessed lanes; meaningless for scalar registers.
     pub lanes: Lanes,
-    /// The operand of the body that it is: S0, D0 …
+    /// The operand of the semantics: S0, D0 …
     pub role: Role,
-    /// Set if the register number is known only when the instruction runs.
+    /// Set if the register number depends on the wave's state.
     pub relative: Option<Relative>,
-    /// Every execution touches it; another one only some.
+    /// Every execution accesses the registers, rather than only some.
     pub always: bool,
-    /// Of the second half of a dual instruction.
+    /// Belongs to the second half of a dual instruction.
     pub second: bool,
 }
 
-/// What kind of work an instruction is: the XML's functional group, and for memory what it does there.
+/// The class of an instruction: the XML's functional group, with memory instructions split by address space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Class {
-    /// Arithmetic of lanes.
+    /// Vector arithmetic.
     Valu,
     /// Matrix multiplication (WMMA), which ignores EXEC.
     Matrix,
-    /// Arithmetic of scalars.
+    /// Scalar arithmetic.
     Salu,
     /// Scalar loads.
     Smem,
@@ -116,11 +119,11 @@ pub enum Class {
     Vmem,
     /// FLAT addressing: global memory, LDS or scratch by the address.
     Flat,
-    /// SCRATCH instructions: private memory of the lanes.
+    /// SCRATCH instructions: memory private to each lane.
     Scratch,
-    /// DS instructions: memory of the workgroup.
+    /// DS instructions: memory shared by the workgroup.
     Lds,
-    /// Branches, and what else the XML puts in its group BRANCH.
+    /// Branches, and whatever else is in the XML's group BRANCH.
     Branch,
     /// Waits for the wave's own operations: S_WAITCNT, S_WAIT_LOADCNT, S_WAIT_IDLE …
     Wait,
@@ -131,7 +134,7 @@ pub enum Class {
 }
 
 impl Class {
-    /// As in statistics.
+    /// Returns the name used in statistics.
     pub fn name(self) -> &'static str {
         match self {
             Class::Valu => "VALU",
@@ -149,12 +152,12 @@ impl Class {
         }
     }
 
-    /// Accesses memory of any kind.
+    /// Returns whether instructions of the class access memory.
     pub fn is_memory(self) -> bool {
         matches!(self, Class::Smem | Class::Vmem | Class::Flat | Class::Scratch | Class::Lds)
     }
 
-    /// Works on lanes.
+    /// Returns whether instructions of the class work on lanes.
     pub fn is_vector(self) -> bool {
         matches!(
             self,
@@ -169,36 +172,36 @@ impl Class {
     }
 }
 
-/// What one instruction does.
+/// The effects of one instruction.
 #[derive(Debug, Clone)]
 pub struct Effects {
-    /// Registers that it may read, implicit ones among them.
+    /// Registers that the instruction may read, including implicit ones.
     pub reads: Vec<Use>,
-    /// Registers that it may write.
+    /// Registers that the instruction may write.
     pub writes: Vec<Use>,
-    /// Memory that it may access, by space and size.
+    /// Memory that the instruction may access, by space and size.
     pub memory: Vec<MemoryTouch>,
-    /// Control builtins that it may call.
+    /// Control builtins that the instruction may call.
     pub calls: Vec<Control>,
-    /// Bits of MODE that its body may write.
+    /// Bits of MODE that the semantics may write.
     pub mode: u32,
-    /// What kind of work it is.
+    /// The instruction's class.
     pub class: Class,
-    /// Reads, changes and writes memory in one step.
+    /// The instruction is an atomic read-modify-write.
     pub atomic: bool,
-    /// An atomic that stores only if it finds what it expects.
+    /// The instruction is an atomic that stores conditionally, after a comparison.
     pub compares: bool,
-    /// Gives a value back: a load, or an atomic that returns.
+    /// The instruction returns a value: a load, or an atomic with return.
     pub returns: bool,
-    /// Asks memory to keep to the order of other waves (GLC, or a scope beyond the wave's).
+    /// The access is ordered with those of other waves (GLC, or a scope beyond the wave's).
     pub coherent: bool,
 }
 
-/// The effects of each instruction of a program.
+/// Returns the effects of each instruction of a program.
 pub fn table(program: &Program, wave_size: u32) -> Vec<Effects> {
     let of = |inst| effects(program.arch, inst, wave_size, |entry| program.facts(entry, wave_size));
     let mut out: Vec<Effects> = program.insts.iter().map(of).collect();
-    // Whatever the order in which they run.
+    // The order in which the instructions run is unknown.
     if program.arch.is_cdna() && out.iter().any(|e| e.mode & GPR_IDX_EN != 0) {
         out.iter_mut().for_each(make_relative);
     }
@@ -217,7 +220,7 @@ fn make_relative(effects: &mut Effects) {
     }
 }
 
-/// What `inst` does, by the facts of its entries' bodies.
+/// Returns the effects of `inst`, given the facts of its entries' semantics.
 pub fn effects<'f>(
     arch: Arch,
     inst: &Inst,
@@ -243,7 +246,7 @@ pub fn effects<'f>(
         let second = second == 1;
         let binding = operand::binding(arch, entry);
         let operands = if second { &binding.y } else { &binding.operands };
-        let facts = facts(entry).map_or_else(|| Cow::Owned(listed(arch, entry)), Cow::Borrowed);
+        let facts = facts(entry).map_or_else(|| Cow::Owned(signature_facts(arch, entry)), Cow::Borrowed);
         let bind = Bind { arch, inst, binding, operands, second, wave_size, facts: &facts };
         bind.add(&mut out);
         out.memory.extend(facts.memory.iter().filter(|m| bind.holds(&m.when)).cloned());
@@ -259,11 +262,12 @@ pub fn effects<'f>(
     out
 }
 
-/// The functional group, with memory instructions split by where they go and waits and matrix instructions by what they do.
+/// Returns the class of an instruction: its functional group, refined by its effects for memory, wait and
+/// matrix instructions.
 fn class(arch: Arch, inst: &Inst, effects: &Effects) -> Class {
     let goes = |space| effects.memory.iter().any(|m| m.space == space);
     match inst.instruction(arch.table()).group() {
-        // Its operands are the wave's, whatever EXEC is.
+        // Matrix operands are read in all lanes, regardless of EXEC.
         "VALU" if effects.writes.iter().any(|w| w.file == File::Vgpr && w.lanes == Lanes::All) => {
             Class::Matrix
         }
@@ -281,7 +285,8 @@ fn class(arch: Arch, inst: &Inst, effects: &Effects) -> Class {
     }
 }
 
-/// GLC of a load on RDNA 3; a scope of the workgroup or wider on RDNA 4 (manuals, *Memory Scopes*).
+/// Returns whether an access is coherent with other waves: GLC of a load on RDNA 3; a scope of the workgroup
+/// or wider on RDNA 4 (manuals, *Memory Scopes*).
 fn coherent(arch: Arch, inst: &Inst, binding: &Binding) -> bool {
     match arch {
         Arch::Rdna4 => inst.field(arch.table(), "SCOPE").unwrap_or(0) >= 1,
@@ -290,16 +295,16 @@ fn coherent(arch: Arch, inst: &Inst, binding: &Binding) -> bool {
     }
 }
 
-/// The scope that an access of CDNA asks for: 1 for the workgroup, 2 for the device, 3 for the system (CDNA 3 manual, *Memory Scopes and
-/// Temporal Hints*). SC0 of an atomic returns a value instead.
+/// Returns the scope of a CDNA access: 1 for the workgroup, 2 for the device, 3 for the system (CDNA 3
+/// manual, *Memory Scopes and Temporal Hints*). In an atomic, SC0 requests the return value instead.
 pub fn cache_scope(arch: Arch, inst: &Inst) -> u32 {
     let field = |name| inst.field(arch.table(), name).unwrap_or(0);
     let returns = inst.instruction(arch.table()).subgroup() == "ATOMIC";
     field("SC1") << 1 | if returns { 0 } else { field("SC0") }
 }
 
-/// What the operand list says of an entry that has no body.
-fn listed(arch: Arch, entry: EntryId) -> Facts {
+/// Derives the facts of an entry without semantics from its operand list.
+fn signature_facts(arch: Arch, entry: EntryId) -> Facts {
     let table = arch.table();
     let entry = &table.entries[entry as usize];
     let vector = !matches!(table.instructions[entry.inst as usize].group(), "SALU" | "SMEM" | "BRANCH");

@@ -1,5 +1,6 @@
-//! Hardware registers: what S_GETREG reads and S_SETREG writes (RDNA3 and RDNA4 manuals, *Hardware Registers*). Their numbers are
-//! the XML's (`OPR_HWREG`); registers of units that are not modelled read zero.
+//! Hardware registers, which S_GETREG reads and S_SETREG writes (RDNA3 and RDNA4 manuals, *Hardware
+//! Registers*). Their numbers come from the XML (`OPR_HWREG`). Registers of units that are not modelled read
+//! as zero.
 
 use crate::memory::{PRIVATE_BASE, SHARED_BASE};
 use crate::state::{Wave, Workgroup};
@@ -7,7 +8,7 @@ use isa_spec::tables::ArchTable;
 use std::sync::LazyLock;
 use wavesim_isa::arch::Arch;
 
-/// Registers with a value here.
+/// The hardware registers that are modelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum HwReg {
     Mode,
@@ -20,7 +21,7 @@ enum HwReg {
     CyclesHigh,
 }
 
-/// The XML's names, over all architectures.
+/// Names in the XML, over all architectures.
 const NAMES: &[(&str, HwReg)] = &[
     ("hw_reg_mode", HwReg::Mode),
     ("hw_reg_wave_mode", HwReg::Mode),
@@ -37,13 +38,13 @@ const NAMES: &[(&str, HwReg)] = &[
     ("hw_reg_shader_cycles_hi", HwReg::CyclesHigh),
 ];
 
-/// By architecture and register number (6 bits).
+/// Registers by architecture and register number (6 bits).
 static NUMBERS: LazyLock<Vec<[Option<HwReg>; 64]>> =
     LazyLock::new(|| Arch::ALL.into_iter().map(|a| numbers(a.table())).collect());
 
 fn numbers(table: &ArchTable) -> [Option<HwReg>; 64] {
     let mut out = [None; 64];
-    // The type is partitioned: register, lowest bit and size.
+    // The operand type has parts: register, lowest bit and size.
     let parts = table.operand_types.iter().filter(|t| t.name == "OPR_HWREG").flat_map(|t| t.parts);
     for &(name, value) in parts.filter(|p| p.name == "ID").flat_map(|p| p.values) {
         let known = NAMES.iter().find(|n| n.0 == name).map(|n| n.1);
@@ -54,7 +55,7 @@ fn numbers(table: &ArchTable) -> [Option<HwReg>; 64] {
     out
 }
 
-/// Reads a register whole. `instructions`: executed so far; the clock counts them.
+/// Reads a whole register. `instructions` is the number executed so far, which is the value of the clock.
 pub fn get(arch: Arch, wave: &Wave, group: &Workgroup, instructions: u64, number: u32) -> u32 {
     let Some(register) = NUMBERS[arch as usize][number as usize & 63] else { return 0 };
     match register {
@@ -65,7 +66,7 @@ pub fn get(arch: Arch, wave: &Wave, group: &Workgroup, instructions: u64, number
             (complete as u32) << 2 | wave.scc << 9
         }
         HwReg::ShMemBases => (PRIVATE_BASE >> 48) as u32 | ((SHARED_BASE >> 48) as u32) << 16,
-        // WAVE_ID, the slot in the SIMD: the wave's number in its workgroup stands for it.
+        // WAVE_ID is the slot in the SIMD; the wave's index in its workgroup stands in for it.
         HwReg::HwId1 => wave.id & 0x1f,
         HwReg::HwId2 => 0,
         HwReg::Cycles => instructions as u32,
@@ -73,14 +74,15 @@ pub fn get(arch: Arch, wave: &Wave, group: &Workgroup, instructions: u64, number
     }
 }
 
-/// Writes a register whole. Only MODE is a program's to write; the rest is the trap handler's, or read-only.
+/// Writes a whole register. Programs can write MODE only; other registers are the trap handler's, or
+/// read-only.
 pub fn set(arch: Arch, wave: &mut Wave, number: u32, value: u32) {
     if NUMBERS[arch as usize][number as usize & 63] == Some(HwReg::Mode) {
         wave.mode = value;
     }
 }
 
-/// STATUS: what the wave is, and copies of state that lives elsewhere.
+/// Returns STATUS: properties of the wave, and copies of state held elsewhere.
 pub fn status(arch: Arch, wave: &Wave, group: &Workgroup) -> u32 {
     const EXECZ: u32 = 9;
     const VCCZ: u32 = 10;
@@ -89,17 +91,17 @@ pub fn status(arch: Arch, wave: &Wave, group: &Workgroup) -> u32 {
     const WAVE64: u32 = 29;
     let mut out = ((wave.exec() == 0) as u32) << EXECZ
         | ((wave.vcc() == 0) as u32) << VCCZ
-        | (group.in_group() as u32) << IN_WG
+        | (group.is_multi_wave() as u32) << IN_WG
         | 1 << VALID;
     match arch {
         Arch::Rdna4 => out |= ((wave.size() == 64) as u32) << WAVE64,
-        // Bit 0 is SCC; RDNA4 has it in STATE_PRIV.
+        // Bit 0 is SCC, which RDNA4 has in STATE_PRIV.
         _ => out |= wave.scc,
     }
     out
 }
 
-/// Value of S_GET_BARRIER_STATE.
+/// Returns the result of S_GET_BARRIER_STATE.
 pub fn barrier_state(group: &Workgroup, barrier: i32) -> u32 {
     let Some(index) = Workgroup::index(barrier) else { return 0 };
     let state = group.barrier(index);
@@ -112,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_the_architectures() {
+    fn numbers_depend_on_the_architecture() {
         let is = |arch: Arch, number: usize| NUMBERS[arch as usize][number];
         for arch in Arch::RDNA {
             assert_eq!(is(arch, 1), Some(HwReg::Mode), "{}", arch.name());
@@ -125,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_stand_where_the_manuals_have_them() {
+    fn fields_are_where_the_manuals_say() {
         let mut wave = Wave::new(64);
         wave.scc = 1;
         wave.sgprs[crate::state::wave::VCC_LO] = 1;

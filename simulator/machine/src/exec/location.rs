@@ -1,12 +1,13 @@
-//! Where instructions come from: lines of the kernel's own text, or of source files that debug information names.
+//! Source locations of instructions: lines of the kernel's own text, or of source files that debug
+//! information names.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// A place in source.
+/// A source location.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Location {
-    /// The file that debug information names; `None`: the kernel's own text.
+    /// The file that debug information names; `None` for the kernel's own text.
     pub file: Option<Arc<str>>,
     /// 1-based.
     pub line: u32,
@@ -27,16 +28,16 @@ impl fmt::Display for Location {
 /// A source file that debug information names.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SourceFile {
-    /// As the compiler was given it: relative to where it ran, if it was.
+    /// The name as it was passed to the compiler, possibly relative to the compiler's working directory.
     pub name: Arc<str>,
-    /// With the folder in which the compiler ran.
+    /// The name resolved against the compiler's working directory.
     pub path: String,
 }
 
-/// A line of one of the files of a program.
+/// A line in one of a program's source files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SourceLine {
-    /// Index of the file.
+    /// Index of the source file.
     pub file: u32,
     /// 1-based.
     pub line: u32,

@@ -1,4 +1,5 @@
-//! Instructions -> dense operations: operands resolved, constants broadcast to lane vectors, modifiers in a table of their own.
+//! Lowering of instructions to dense operations: resolves operands, broadcasts constants to lane vectors, and
+//! collects modifiers in a table.
 
 use super::op::{ByMode, BySource, Ext, Op, Part, SLOTS, Source, Variant};
 use super::validate;
@@ -20,33 +21,34 @@ mod operands;
 mod variant;
 
 pub use modifiers::sdwa;
-use variant::{block, is_beyond, lanes, scalar};
+use variant::{block_variant, exceeds_vgprs, lane_variant, scalar_variant};
 
-/// What a program has too many of.
+/// A limit that a program exceeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Full {
-    /// The pool of constants has as many words as it may.
+pub enum LimitExceeded {
+    /// Too many words in the constant pool.
     #[error("more than {0} words of distinct constants")]
     Constants(usize),
-    /// The table of modifiers has as many entries as it may.
+    /// Too many entries in the table of modifiers.
     #[error("more than {0} distinct sets of modifiers")]
     Modifiers(usize),
-    /// There are as many operations as there may be.
+    /// Too many operations.
     #[error("more than {0} operations")]
     Operations(usize),
-    /// The code has more bytes than offsets of 32 bits reach.
+    /// More bytes of code than 32-bit offsets can address.
     #[error("more than {0} bytes of code")]
     Code(u64),
 }
 
-/// As many as a program may have of each. Far more than fits the machines that these kernels are for, and what 32 bits can number.
+/// Limits of a program. They exceed what fits in the memory of the simulated machines by far, and keep all
+/// indices within 32 bits.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
-    /// Words of the pool.
+    /// Words in the constant pool.
     pub constants: usize,
     /// Entries of the table of [`Ext`].
     pub modifiers: usize,
-    /// Operations; VOPD and the like take several an instruction.
+    /// Number of operations; an instruction such as VOPD takes several.
     pub operations: usize,
 }
 
@@ -54,12 +56,13 @@ impl Limits {
     const ALL: Limits = Limits { constants: 1 << 28, modifiers: 1 << 26, operations: 1 << 30 };
 }
 
-/// Operations of a program and the tables they index.
+/// The operations of a program and the tables that they index.
 pub struct Lowered {
-    /// Not 0, and no other program's.
+    /// Unique among programs, and not 0.
     pub(super) id: u64,
     pub(super) ops: Vec<Op>,
-    /// The pool of constants, in words. The first stand in the register files, for handlers to read like registers ([`Wave::install`]).
+    /// The constant pool, in words. The first ones are copied to the register files, where handlers read them
+    /// like registers ([`Wave::install`]).
     ///
     /// [`Wave::install`]: crate::state::Wave::install
     pub(super) consts: Vec<u32>,
@@ -69,7 +72,7 @@ pub struct Lowered {
     pub(super) limits: Limits,
 }
 
-/// A number that no program has had.
+/// Returns an id that no other program has.
 pub(super) fn fresh_id() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)
@@ -90,103 +93,104 @@ impl Default for Lowered {
     }
 }
 
-/// Canonical operation of an instruction, `None` without semantics.
+/// Returns the canonical operation of an instruction; `None` without semantics.
 pub fn operation(arch: Arch, entry: u16) -> Option<u16> {
     let inst = arch.table().entries[entry as usize].inst as usize;
     isa::BY_ARCH[arch as usize].get(inst).copied().filter(|code| *code != u16::MAX)
 }
 
 impl Lowered {
-    /// Appends the operations of `inst`, the `number`th instruction, `pc` bytes into the code.
-    pub fn push(&mut self, arch: Arch, inst: &Inst, pc: u32, number: u32) -> Result<(), Full> {
-        // An instruction is three operations at most.
+    /// Appends the operations of `inst`, which is instruction `number` at byte offset `pc` of the code.
+    pub fn push(&mut self, arch: Arch, inst: &Inst, pc: u32, number: u32) -> Result<(), LimitExceeded> {
+        // An instruction takes at most three operations.
         if self.ops.len() + 3 > self.limits.operations {
-            return Err(Full::Operations(self.limits.operations));
+            return Err(LimitExceeded::Operations(self.limits.operations));
         }
         let binding = operand::binding(arch, inst.entry);
         let first = self.ops.len();
-        let mut x = Op { pc, number, ..self.one(arch, inst, inst.entry, binding, &binding.operands)? };
+        let mut x =
+            Op { pc, number, ..self.lower_entry(arch, inst, inst.entry, binding, &binding.operands)? };
         if binding.y.is_empty() {
             let dpp = self.exts[x.ext as usize].dpp;
-            // Both halves of the wave read before either is written: from a copy.
+            // Both halves of the wave must read before either is written, so they read a copy.
             if dpp.is_some_and(|dpp| dpp.across.is_some())
                 && x.src[0].is_vector()
-                && let Some(mov) = mov(arch)
+                && let Some(mov) = move_operation(arch)
             {
                 let ByMode { vector, vgprs } = self.exts[x.ext as usize].by_mode;
                 let by_mode = ByMode { vector, vgprs: [vgprs[0], 0, 0, 0] };
-                let ext = self.ext(Ext { by_mode, ..Ext::default() })?;
-                self.add(Op { ext, ..copy_of(&x, mov, x.src[0]) });
+                let ext = self.ext_index(Ext { by_mode, ..Ext::default() })?;
+                self.append(Op { ext, ..copy_to_temporary(&x, mov, x.src[0]) });
                 x.src[0] = Source::result(TEMP as u16);
             }
-            self.add(x);
+            self.append(x);
             return Ok(());
         }
-        let y_plan = operand::binding(arch, inst.entry_y);
-        let mut y = Op { pc, number, ..self.one(arch, inst, inst.entry_y, y_plan, &y_plan.y)? };
-        // Both halves read before either writes: Y reads X's destination from a copy.
+        let y_binding = operand::binding(arch, inst.entry_y);
+        let mut y = Op { pc, number, ..self.lower_entry(arch, inst, inst.entry_y, y_binding, &y_binding.y)? };
+        // Both halves of VOPD must read before either writes, so Y reads X's destination from a copy.
         let target = Source::result(x.d);
         if y.src.contains(&target)
-            && let Some(mov) = mov(arch)
+            && let Some(mov) = move_operation(arch)
         {
-            self.add(copy_of(&x, mov, target));
+            self.append(copy_to_temporary(&x, mov, target));
             for src in y.src.iter_mut().filter(|s| **s == target) {
                 *src = Source::result(TEMP as u16);
             }
         }
-        self.add(x);
-        self.add(y);
+        self.append(x);
+        self.append(y);
         let last = self.ops.len() - 1;
         self.ops[first..last].iter_mut().for_each(|op| op.flags |= Op::MORE);
         Ok(())
     }
 
-    /// The operations so far.
+    /// The operations appended so far.
     pub fn ops(&self) -> &[Op] {
         &self.ops
     }
 
-    /// Not 0, and no other program's.
+    /// Unique among programs, and not 0.
     pub fn id(&self) -> u64 {
         self.id
     }
 
-    /// The pool of constants, in words.
+    /// The constant pool, in words.
     pub fn consts(&self) -> &[u32] {
         &self.consts
     }
 
-    /// Modifiers, by [`Op::ext`].
+    /// The table of modifiers, indexed by [`Op::ext`].
     pub fn exts(&self) -> &[Ext] {
         &self.exts
     }
 
-    /// Takes in an operation that keeps to the invariants of lowered code. In place of another, which the lowering does not make, there
-    /// would be one that no handler runs.
-    fn add(&mut self, op: Op) {
+    /// Appends an operation that satisfies the invariants of lowered code. One that violates them, which
+    /// would be a bug in the lowering, is replaced with an operation without handler.
+    fn append(&mut self, op: Op) {
         let checked = validate::operation(&op, self.consts.len(), &self.exts);
         debug_assert_eq!(checked, Ok(()), "{op:?}");
         let code = if checked.is_ok() { op.code } else { Op::UNKNOWN };
         self.ops.push(Op { code, ..op });
     }
 
-    /// Appends what is not an instruction, and gives its index.
-    pub(super) fn insert(&mut self, op: Op) -> Result<u32, Full> {
+    /// Appends an operation that is not an instruction, and returns its index.
+    pub(super) fn insert(&mut self, op: Op) -> Result<u32, LimitExceeded> {
         if self.ops.len() >= self.limits.operations {
-            return Err(Full::Operations(self.limits.operations));
+            return Err(LimitExceeded::Operations(self.limits.operations));
         }
-        self.add(op);
+        self.append(op);
         Ok(self.ops.len() as u32 - 1)
     }
 
-    fn one(
+    fn lower_entry(
         &mut self,
         arch: Arch,
         inst: &Inst,
         entry: u16,
         binding: &'static Binding,
         operands: &[Operand],
-    ) -> Result<Op, Full> {
+    ) -> Result<Op, LimitExceeded> {
         let mut op = Op {
             code: Op::UNKNOWN,
             flags: 0,
@@ -259,32 +263,32 @@ impl Lowered {
             ext.abid = field("ABID");
             ext.blgp = field("BLGP");
         }
-        let beyond = is_beyond(&op, &ext, operands, info);
-        op.ext = self.ext(ext)?;
-        if beyond {
-            op.code = Op::BEYOND;
+        let exceeds = exceeds_vgprs(&op, &ext, operands, info);
+        op.ext = self.ext_index(ext)?;
+        if exceeds {
+            op.code = Op::OUT_OF_RANGE;
             return Ok(op);
         }
         if binding.has_dpp() && info.shape == Shape::Wave {
-            op.code = Op::LANES;
+            op.code = Op::DPP_UNSUPPORTED;
             return Ok(op);
         }
         let variant = match info.shape {
-            Shape::Scalar if info.staged => scalar(&op, info),
-            _ if info.staged => lanes(&mut op, info),
-            _ if info.block => block(&op, info),
+            Shape::Scalar if info.staged => scalar_variant(&op, info),
+            _ if info.staged => lane_variant(&mut op, info),
+            _ if info.block => block_variant(&op, info),
             _ => Variant::General,
         };
         op.code = Op::code_of(operation, variant);
         Ok(op)
     }
 
-    fn ext(&mut self, ext: Ext) -> Result<u32, Full> {
+    fn ext_index(&mut self, ext: Ext) -> Result<u32, LimitExceeded> {
         if let Some(at) = self.seen_exts.get(&ext) {
             return Ok(*at);
         }
         if self.exts.len() >= self.limits.modifiers {
-            return Err(Full::Modifiers(self.limits.modifiers));
+            return Err(LimitExceeded::Modifiers(self.limits.modifiers));
         }
         let at = self.exts.len() as u32;
         self.exts.push(ext);
@@ -292,13 +296,13 @@ impl Lowered {
         Ok(at)
     }
 
-    /// Where in the pool some constants stand, one after the other.
-    fn pooled(&mut self, dwords: Vec<u32>) -> Result<u32, Full> {
+    /// Returns the index in the pool of consecutive constants.
+    fn pool_index(&mut self, dwords: Vec<u32>) -> Result<u32, LimitExceeded> {
         if let Some(at) = self.seen_consts.get(&dwords) {
             return Ok(*at);
         }
         if self.consts.len() + dwords.len() > self.limits.constants {
-            return Err(Full::Constants(self.limits.constants));
+            return Err(LimitExceeded::Constants(self.limits.constants));
         }
         let at = self.consts.len() as u32;
         self.consts.extend(&dwords);
@@ -307,17 +311,17 @@ impl Lowered {
     }
 }
 
-/// Which VGPRs of an operation M0 can offset, and whether it can be skipped.
+/// Determines which VGPRs of an operation M0 can offset, and whether the operation can be skipped.
 fn by_mode(arch: Arch, inst: &Inst, operands: &[Operand], op: &Op) -> ByMode {
     let mut out = ByMode { vector: relative::is_skipped(arch, inst), vgprs: [0; 4] };
     for operand in operands {
         let Some((register, dwords, bit)) = relative::relative_vgpr(arch, inst, operand) else { continue };
         let slot = bit as usize - 12;
-        let there = match slot {
+        let matches = match slot {
             3 => op.flags & Op::SCALAR_DEST == 0 && op.d == register,
             _ => op.src[slot] == Source::vgpr(register),
         };
-        if there {
+        if matches {
             out.vgprs[slot] = dwords;
         }
     }
@@ -334,8 +338,9 @@ fn slot(role: Role) -> Option<usize> {
     })
 }
 
-/// The operation of an instruction that copies a lane vector to the temporary one, before the instruction's other operations.
-fn copy_of(op: &Op, mov: u16, source: Source) -> Op {
+/// Returns an operation that copies a lane vector to the temporary one, before the instruction's other
+/// operations.
+fn copy_to_temporary(op: &Op, mov: u16, source: Source) -> Op {
     Op {
         code: Op::code_of(mov, Variant::Fast),
         flags: Op::MORE,
@@ -348,8 +353,8 @@ fn copy_of(op: &Op, mov: u16, source: Source) -> Op {
     }
 }
 
-/// The plain move of a dword in each lane, for copies.
-fn mov(arch: Arch) -> Option<u16> {
+/// Returns the operation of the plain per-lane move of a dword.
+fn move_operation(arch: Arch) -> Option<u16> {
     let is_move = |code: &u16| {
         let Some(info) = isa::OPERATIONS.get(*code as usize) else { return false };
         let facts = &isa::FACTS[info.facts[0] as usize];
@@ -364,9 +369,10 @@ mod tests {
     use super::*;
     use isa_spec::tables::MAX_FIELDS;
 
-    /// Whatever an instruction's fields hold, what comes of it keeps to the invariants: [`Lowered::add`] checks each operation.
+    /// Whatever an instruction's fields hold, its operations satisfy the invariants: [`Lowered::append`]
+    /// checks each.
     #[test]
-    fn any_fields_give_sound_operations() {
+    fn any_fields_lower_to_valid_operations() {
         let mut state = 1u64;
         let mut random = move || {
             state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);

@@ -1,4 +1,5 @@
-//! Control builtins: what reaches beyond registers and memory. One implementation for the interpreter and the reference executor.
+//! Control builtins, whose effects go beyond registers and memory. One implementation serves the interpreter
+//! and the reference executor.
 
 use super::hwreg;
 use crate::fault::FaultKind;
@@ -7,19 +8,20 @@ use crate::state::{Wave, Workgroup};
 use isa_spec::pcode::builtins::Control;
 use wavesim_isa::arch::Arch;
 
-/// Why a wave stops running for now.
+/// An event that stops a wave, for now or for good.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// S_ENDPGM: the wave has ended.
     EndPgm,
-    /// Continue when the barrier with this index (`Workgroup::index`) has completed more often than the wave has passed it.
+    /// The wave continues when the barrier with this index (`Workgroup::index`) has completed more often than
+    /// the wave has passed it.
     BarrierWait(usize),
-    /// It cannot go on. The scheduler makes a [`Fault`](crate::fault::Fault) of it, which has the place too. Boxed: turns end with
-    /// an event, and most are barriers.
+    /// The wave cannot continue. The scheduler turns this into a [`Fault`](crate::fault::Fault), which
+    /// includes the location. Boxed, because turns end with an event, and most events are barriers.
     Fault(Box<Cause>),
 }
 
-/// Why a wave cannot go on.
+/// The cause of a fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cause {
     /// [`Fault::kind`](crate::fault::Fault::kind).
@@ -32,16 +34,16 @@ pub struct Cause {
     pub address: Option<u64>,
 }
 
-// Two words, which a handler gives in registers.
+// An event fits in two words, so handlers return it in registers.
 const _: () = assert!(size_of::<Event>() == 2 * size_of::<usize>());
 
 impl Event {
-    /// A fault without lane and address.
+    /// Creates a fault without lane and address.
     pub fn fault(kind: FaultKind, message: impl Into<String>) -> Event {
         Event::Fault(Box::new(Cause { kind, message: message.into(), lane: None, address: None }))
     }
 
-    /// An access to global memory that failed.
+    /// Creates the fault of a failed access to global memory.
     pub fn out_of_bounds(memory: &Memory, e: MemError, lane: Option<u32>) -> Event {
         Event::Fault(Box::new(Cause {
             kind: FaultKind::OutOfBounds { size_bytes: e.size_bytes, write: e.write },
@@ -51,7 +53,7 @@ impl Event {
         }))
     }
 
-    /// An access beyond the lane's private memory; `e.address` is the offset in it.
+    /// Creates the fault of an access beyond the lane's scratch; `e.address` is the offset in it.
     pub fn scratch_overflow(e: MemError, lane_bytes: u32, lane: Option<u32>) -> Event {
         let what = if e.write { "store" } else { "load" };
         let MemError { address, size_bytes, write } = e;
@@ -65,7 +67,7 @@ impl Event {
         }))
     }
 
-    /// An atomic whose address is not a multiple of its size.
+    /// Creates the fault of an atomic whose address is not a multiple of its size.
     pub fn misaligned(e: MemError, lane: Option<u32>) -> Event {
         let MemError { address, size_bytes, .. } = e;
         Event::Fault(Box::new(Cause {
@@ -79,8 +81,9 @@ impl Event {
     }
 }
 
-/// Builtins that change nothing here. Memory operations are complete when they return, so every counter is zero; caches
-/// are coherent; messages have no receiver: interrupts and the release of registers have no effect on results.
+/// Builtins without effect in the simulator. Memory operations complete at once, so every counter is always
+/// zero; caches are coherent; and messages have no receiver: interrupts and the release of registers do not
+/// affect results.
 macro_rules! hints {
     () => {
         Control::Nop
@@ -102,31 +105,31 @@ macro_rules! hints {
     };
 }
 
-/// Whether a builtin changes nothing here.
+/// Returns whether a builtin has no effect.
 #[inline(always)]
 pub fn does_nothing(builtin: Control) -> bool {
     matches!(builtin, hints!())
 }
 
-/// What waves of a workgroup signal to each other, and wait for.
+/// Builtins that signal to other waves of the workgroup, or wait for them.
 macro_rules! barriers {
     () => {
         Control::Barrier | Control::BarrierSignal | Control::BarrierSignalIsFirst | Control::BarrierWait
     };
 }
 
-/// Whether [`barrier`] runs a builtin.
+/// Returns whether [`barrier`] implements a builtin.
 #[inline(always)]
 pub fn is_barrier(builtin: Control) -> bool {
     matches!(builtin, barriers!())
 }
 
-/// Runs a builtin of barriers. Inlined: it is known which.
+/// Runs a barrier builtin. Inlined, because `builtin` is a constant at most call sites.
 #[inline(always)]
 pub fn barrier(wave: &mut Wave, group: &mut Workgroup, builtin: Control, number: u32) -> Result<u32, Event> {
     match builtin {
         // Arrive, then wait for the completion that this arrival counts towards.
-        Control::Barrier if group.in_group() => {
+        Control::Barrier if group.is_multi_wave() => {
             wave.passed[0] = group.barrier(0).completed;
             group.signal(0);
             Err(Event::BarrierWait(0))
@@ -139,7 +142,7 @@ pub fn barrier(wave: &mut Wave, group: &mut Workgroup, builtin: Control, number:
     }
 }
 
-/// Runs a control builtin. `instructions`: executed so far; the clock counts them.
+/// Runs a control builtin. `instructions` is the number executed so far, which is the value of the clock.
 pub fn control(
     arch: Arch,
     wave: &mut Wave,
@@ -163,7 +166,7 @@ pub fn control(
             return Err(Event::fault(FaultKind::Trap, format!("trap {a}: there is no trap handler")));
         }
         Control::Halt => {
-            return Err(Event::fault(FaultKind::Trap, "the wave halted itself; nothing would resume it"));
+            return Err(Event::fault(FaultKind::Trap, "the wave halted itself, and nothing resumes it"));
         }
         Control::GwsUnsupported => {
             return Err(Event::fault(FaultKind::Unimplemented, "global wave sync is not supported"));
@@ -180,7 +183,7 @@ pub fn control(
             return Ok((joined != 0) as u128);
         }
         barriers!() => return Ok(barrier(wave, group, builtin, a as u32)? as u128),
-        // Barrier 0 is the workgroup's own: every wave is a member from the start.
+        // Barrier 0 is the workgroup's own, of which every wave is a member from the start.
         Control::BarrierInit => {
             if let Some(index @ 1..) = index(group, a as u32) {
                 group.init(index, b as u32);
@@ -196,21 +199,22 @@ pub fn control(
     Ok(0)
 }
 
-/// S_SENDMSG_RTN: what comes back (RDNA4 manual, *Send Message Types*). There is no doorbell, trap handler or second shader engine.
+/// Returns the answer to S_SENDMSG_RTN (RDNA4 manual, *Send Message Types*). There is no doorbell, trap
+/// handler or second shader engine.
 fn message(number: u32, instructions: u64) -> u128 {
     const RTN_GET_REALTIME: u32 = 0x83;
     if number == RTN_GET_REALTIME { instructions as u128 } else { 0 }
 }
 
-/// The barrier of a number; `None` where a wave that is alone has none.
+/// Returns the index of a barrier; `None` if the workgroup has a single wave and thus no barriers.
 fn index(group: &Workgroup, number: u32) -> Option<usize> {
-    Workgroup::index(number as i32).filter(|_| group.in_group())
+    Workgroup::index(number as i32).filter(|_| group.is_multi_wave())
 }
 
 #[inline]
 fn signal(group: &mut Workgroup, index: usize) -> Result<u32, Event> {
     if group.barrier(index).members == 0 {
-        let message = format!("barrier {index} has no members: S_BARRIER_INIT gives it some");
+        let message = format!("barrier {index} has no members: S_BARRIER_INIT sets their number");
         return Err(Event::fault(FaultKind::Other, message));
     }
     Ok(group.signal(index) as u32)
@@ -224,9 +228,10 @@ mod tests {
         control(Arch::Rdna4, wave, group, 0, builtin, &[number as u32 as u128, 2])
     }
 
-    /// A fast wave signals the next phase before a slow one has waited for this phase: the slow one must pass.
+    /// A fast wave signals the next phase before a slow one has waited for this phase: the slow one must
+    /// still pass.
     #[test]
-    fn a_wait_is_for_the_completion_before_it() {
+    fn a_wait_passes_once_its_phase_completes() {
         let mut group = Workgroup::new(2);
         let (mut fast, mut slow) = (Wave::new(32), Wave::new(32));
         call(&mut fast, &mut group, Control::BarrierSignal, -1).unwrap();
@@ -252,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn the_trap_barrier_is_not_a_programs() {
+    fn programs_cannot_use_the_trap_barrier() {
         let mut group = Workgroup::new(2);
         let mut wave = Wave::new(32);
         assert_eq!(call(&mut wave, &mut group, Control::BarrierWait, -2), Ok(0));
@@ -273,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_answer() {
+    fn messages_return_values() {
         assert_eq!(message(0x83, 42), 42);
         assert_eq!(message(0x80, 42), 0);
     }

@@ -1,4 +1,4 @@
-//! Execution.
+//! Lowered code, its effects, and the runtime that executes it.
 
 pub mod context;
 pub mod effects;
@@ -10,7 +10,8 @@ pub mod op;
 pub mod output;
 pub mod overrides;
 pub mod program;
-/// What generated handlers call. What relies on the invariants of lowered code ([`validate`]) is unsafe.
+/// The runtime that generated handlers call. Functions that rely on the invariants of lowered code
+/// ([`validate`]) are unsafe.
 #[doc(hidden)]
 pub mod rt;
 pub mod validate;

@@ -1,10 +1,11 @@
-//! The dense operation that the interpreter runs: what an instruction becomes once its operands are resolved.
+//! The dense operation that the interpreter runs: an instruction with its operands resolved.
 
 use crate::isa::OPERATION_COUNT;
 use crate::state::wave::{ALL_VGPRS, NULL, ROWS, SCALAR_CONSTS, SCALARS, SGPRS, STAGE, STAGE_VECS};
 
-/// What a source of an operation names. 16 bits, in ranges that cannot overlap: the words of the scalar file (SGPRs by operand code, then
-/// the program's first constants), the lane vectors of the register file, and the rest. Constructors give nothing else.
+/// The operand binding of a source, encoded in 16 bits with disjoint ranges: words of the scalar file (SGPRs
+/// by operand code, then the program's first constants), lane vectors of the register file, and special
+/// values. Constructors produce no other codes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(transparent)]
 pub struct Source(u16);
@@ -18,15 +19,15 @@ impl Default for Source {
 /// A [`Source`], decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// Word of the scalar file.
+    /// A word of the scalar file.
     Scalar(usize),
-    /// Lane vector of the register file: a VGPR, a constant, or an SGPR's copy.
+    /// A lane vector of the register file: a VGPR, a constant, or a copy of an SGPR.
     Vector(usize),
-    /// SCC as 0 or 1.
+    /// SCC, as 0 or 1.
     Scc,
-    /// 1 if VCC is zero.
+    /// VCCZ: 1 if VCC is zero.
     Vccz,
-    /// 1 if EXEC is zero.
+    /// EXECZ: 1 if EXEC is zero.
     Execz,
     /// Base address of the LDS aperture, `src_shared_base`.
     SharedBase,
@@ -34,23 +35,25 @@ pub enum Place {
     PrivateBase,
     /// Last offset in an aperture, `src_shared_limit` and `src_private_limit`.
     Limit,
-    /// A constant that has no place in the files: where in the program's pool is in [`Ext::pool`], by source slot.
+    /// A constant that is not in a register file: [`Ext::pool`] has its index in the program's pool, by
+    /// source slot.
     Pool(usize),
 }
 
-/// Words of the scalar file.
+/// Number of words in the scalar file.
 const SCALAR_WORDS: usize = SGPRS + SCALAR_CONSTS;
-/// First code of a lane vector. No other code has this bit, so one test separates vectors from the rest.
+/// Code of the first lane vector. No other kind of code has this bit set, so a single test recognises
+/// vectors.
 const VECTOR: u16 = 0x400;
-/// First code of what is in no file.
+/// First code of the special values.
 const SPECIAL: u16 = 0x4000;
-/// First of those of each source slot.
+/// First code of pool constants, one code per source slot.
 const POOL: u16 = SPECIAL + 6;
-/// Slots of sources: of an operation, and the fifth ([`Ext::fifth`]).
+/// Number of source slots: those of an operation, and the fifth ([`Ext::fifth`]).
 pub const SLOTS: usize = 5;
 const SPECIAL_END: u16 = POOL + SLOTS as u16;
 
-// The ranges are disjoint, and each holds all it is for.
+// The ranges are disjoint and large enough.
 const _: () = {
     assert!(SCALAR_WORDS <= VECTOR as usize);
     assert!(ROWS <= VECTOR as usize);
@@ -58,7 +61,7 @@ const _: () = {
     assert!(SPECIAL & (2 * VECTOR - 1) == 0 && SPECIAL_END - SPECIAL <= VECTOR);
 };
 
-// Codes of operations, and those after them, fit.
+// The codes of operations, and the special codes after them, fit.
 const _: () = assert!(Op::CODES <= u16::MAX as usize);
 
 impl Source {
@@ -77,42 +80,42 @@ impl Source {
     /// Reads zero.
     pub const NULL: Source = Source(NULL as u16);
 
-    /// An SGPR by its operand code; null for what is none.
+    /// An SGPR by its operand code; null if the code names none.
     #[inline(always)]
     pub const fn sgpr(code: u16) -> Source {
         if (code as usize) < SGPRS { Source(code) } else { Source::NULL }
     }
 
-    /// A VGPR; the first for what is none, as hardware has it (RDNA3 manual, *VGPR Out of Range Behavior*).
+    /// A VGPR; v0 if there is no such VGPR, as on hardware (RDNA3 manual, *VGPR Out of Range Behavior*).
     pub const fn vgpr(number: u16) -> Source {
         Source(VECTOR + if (number as usize) < ALL_VGPRS { number } else { 0 })
     }
 
-    /// A lane vector of the register file. Behind it are at least as many as the widest source has.
+    /// A lane vector of the register file, if at least as many follow as the widest source has.
     pub const fn vector(at: usize) -> Option<Source> {
         if at + STAGE_VECS <= ROWS { Some(Source(VECTOR + at as u16)) } else { None }
     }
 
-    /// The staged source of a slot of an operation.
+    /// The staged source of an operation's slot.
     #[inline(always)]
     pub(crate) const fn staged(slot: usize) -> Source {
         assert!(slot < 4);
         Source(VECTOR + (STAGE + STAGE_VECS * slot) as u16)
     }
 
-    /// `dwords` constants in the scalar file, from one on.
+    /// `dwords` constants in the scalar file, beginning at index `at`.
     pub const fn scalar_constant(at: usize, dwords: usize) -> Option<Source> {
         let fits = dwords <= SCALAR_CONSTS && at <= SCALAR_CONSTS - dwords;
         if fits { Some(Source((SGPRS + at) as u16)) } else { None }
     }
 
-    /// A constant in the program's pool, of a source slot.
+    /// A constant in the program's pool, for a source slot.
     pub const fn pool(slot: usize) -> Source {
         assert!(slot < SLOTS);
         Source(POOL + slot as u16)
     }
 
-    /// Decodes it.
+    /// Decodes the source.
     pub fn place(self) -> Place {
         match self.0 {
             code if (code as usize) < SCALAR_WORDS => Place::Scalar(code as usize),
@@ -127,38 +130,39 @@ impl Source {
         }
     }
 
-    /// Whether it is a lane vector; [`Source::number`] says which.
+    /// Returns whether the source is a lane vector, with the number [`Source::number`].
     #[inline(always)]
     pub const fn is_vector(self) -> bool {
         self.0 & VECTOR != 0
     }
 
-    /// Whether it is a word of the scalar file; [`Source::number`] says which.
+    /// Returns whether the source is a word of the scalar file, with the number [`Source::number`].
     #[inline(always)]
     pub const fn is_scalar(self) -> bool {
         (self.0 as usize) < SCALAR_WORDS
     }
 
-    /// Number in the scalar file or among the lane vectors.
+    /// Returns the number in the scalar file or among the lane vectors.
     #[inline(always)]
     pub const fn number(self) -> u16 {
         self.0 & (VECTOR - 1)
     }
 
-    /// Distance of its lane vector from the first, wrapping for other sources: the constant becomes part of an address.
+    /// Returns the number of the lane vector, wrapping for other sources. The constant folds into an
+    /// address.
     #[inline(always)]
     pub(crate) const fn vector_offset(self) -> usize {
         (self.0 as usize).wrapping_sub(VECTOR as usize)
     }
 
-    /// Which word of the scalar file it is; beyond the file for what is none. Without the mask of [`Source::number`], which a fast handler's
-    /// operands do not need.
+    /// Returns the index in the scalar file; beyond the file for other sources. Lacks the mask of
+    /// [`Source::number`], which the operands of a fast handler do not need.
     #[inline(always)]
     pub(crate) const fn scalar_word(self) -> usize {
         self.0 as usize
     }
 
-    /// The lane vector that an operation writes, as a source.
+    /// Returns the lane vector that an operation writes, as a source.
     #[inline(always)]
     pub const fn result(d: u16) -> Source {
         Source(VECTOR + (d & (VECTOR - 1)))
@@ -171,62 +175,63 @@ impl std::fmt::Debug for Source {
     }
 }
 
-/// One operation.
+/// One operation of lowered code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub struct Op {
-    /// Place in a table of handlers: [`Op::code_of`].
+    /// Index in the handler table: see [`Op::code_of`].
     pub code: u16,
-    /// [`Op::MODIFY`], [`Op::CLAMP`] and the others below, or-ed.
+    /// A union of [`Op::MODIFY`], [`Op::CLAMP`] and the other flags below.
     pub flags: u16,
     /// First result: lane vector, or SGPR.
     pub d: u16,
     /// SGPR of the mask result (carry-out).
     pub d1: u16,
-    /// S0 or the vector address; S1 or the scalar address; S2 or the data; S3, the mask source, DATA1 or SOFFSET.
+    /// The sources: S0 or the vector address; S1 or the scalar address; S2 or the data; S3, the mask source,
+    /// DATA1 or SOFFSET.
     pub src: [Source; 4],
     /// SIMM16, offset, or both DS offsets.
     pub imm: u32,
     /// Index in the program's table of modifiers and raw fields.
     pub ext: u32,
-    /// Byte offset of its instruction in the code.
+    /// Byte offset of the instruction in the code.
     pub pc: u32,
-    /// Instructions complete before it.
+    /// Number of instructions completed before this operation.
     pub number: u32,
 }
 
 impl Op {
-    /// Handlers of an operation: one a [`Variant`].
+    /// Number of handlers per operation: one for each [`Variant`].
     pub const VARIANTS: usize = 3;
 
-    /// Code of a canonical operation's handler variant.
+    /// Returns the code of a canonical operation's handler variant.
     pub const fn code_of(operation: u16, variant: Variant) -> u16 {
         operation * Op::VARIANTS as u16 + variant as u16
     }
 
-    /// Code of an instruction without semantics: the first after the operations.
+    /// Code of an instruction without semantics: the first code after the operations.
     pub const UNKNOWN: u16 = (OPERATION_COUNT * Op::VARIANTS) as u16;
-    /// Code of words that are not an instruction.
+    /// Code of words that do not decode to an instruction.
     pub const HOLE: u16 = Op::UNKNOWN + 1;
-    /// Code of the place after a program.
+    /// Code of the end of a program.
     pub const END: u16 = Op::UNKNOWN + 2;
-    /// Code of an instruction that names registers after the last one.
-    pub const BEYOND: u16 = Op::UNKNOWN + 3;
-    /// Code of an instruction with DPP whose body selects lanes itself.
-    pub const LANES: u16 = Op::UNKNOWN + 4;
-    /// Codes there are: every operation has one below this.
+    /// Code of an instruction with an operand that extends beyond the last VGPR.
+    pub const OUT_OF_RANGE: u16 = Op::UNKNOWN + 3;
+    /// Code of an instruction with DPP whose semantics select lanes themselves.
+    pub const DPP_UNSUPPORTED: u16 = Op::UNKNOWN + 4;
+    /// Number of codes: every operation has a smaller one.
     pub const CODES: usize = OPERATION_COUNT * Op::VARIANTS + 5;
 
-    /// Instructions complete after it.
+    /// Returns the number of instructions completed after this operation.
     #[inline(always)]
     pub fn complete(&self) -> u32 {
         self.number + (self.flags & Op::MORE == 0) as u32
     }
 
-    /// No SGPR in this byte of `imm`, nor in those above.
+    /// Terminates the list of SGPRs in the bytes of `imm`.
     pub const NO_SCALAR: u8 = 0xff;
 
-    /// SGPRs that [`Op::BROADCAST`] copies to all lanes, and the hidden lane vector of each.
+    /// Returns the SGPRs that [`Op::BROADCAST`] copies to all lanes, each with its hidden lane vector.
     #[inline(always)]
     pub fn broadcasts(&self) -> impl Iterator<Item = (usize, usize)> {
         let list = self.imm.to_le_bytes().into_iter();
@@ -234,7 +239,7 @@ impl Op {
             .map(|sgpr| (sgpr as usize % SGPRS, SCALARS + sgpr as usize))
     }
 
-    /// Words that are not an instruction.
+    /// Returns the operation for words that do not decode to an instruction.
     pub const fn hole() -> Op {
         Op {
             code: Op::HOLE,
@@ -249,98 +254,103 @@ impl Op {
         }
     }
 
-    /// The place after a program.
+    /// Returns the operation for the end of a program.
     pub const fn end() -> Op {
         Op { code: Op::END, ..Op::hole() }
     }
 
-    /// Sources or results have modifiers: the slow staging path.
+    /// Sources or results have modifiers: the operation takes the slow path through staging.
     pub const MODIFY: u16 = 1;
     /// The clamp bit.
     pub const CLAMP: u16 = 2;
-    /// A 16-bit result goes to the upper half.
+    /// A 16-bit result is written to the upper half.
     pub const HIGH: u16 = 4;
     /// Float results need the output pass (omod, float clamp).
     pub const OUTPUT: u16 = 8;
     /// `d` is an SGPR.
     pub const SCALAR_DEST: u16 = 16;
-    /// The instruction goes on with the next operation (VOPD). Also on what is not an instruction: none is complete after it.
+    /// The instruction continues with the next operation (VOPD). Also set on operations that are not
+    /// instructions: they complete none.
     pub const MORE: u16 = 32;
-    /// The result is dropped, though the destination is read: a buffer atomic without return. With [`Op::OUTPUT`], so that only
-    /// the slow path tests for it.
+    /// The result is dropped, though the destination is read: a buffer atomic without return. Always combined
+    /// with [`Op::OUTPUT`], so that only the slow path tests for it.
     pub const NO_RESULT: u16 = 256;
-    /// `imm` lists the SGPRs that the sources need in all lanes, a byte each: see `scalars`.
+    /// `imm` lists the SGPRs that the sources need in all lanes, one per byte: see [`Op::broadcasts`].
     pub const BROADCAST: u16 = 512;
 }
 
-/// The variants of a handler, by what an operation's operands need. Lowering chooses one, so that no handler tests for it.
+/// The variants of a handler, by the kinds of the operands. Lowering chooses one, so that no handler tests
+/// operand kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u16)]
 pub enum Variant {
     /// Any operands: modifiers, special sources, halves of registers.
     General,
-    /// Sources that are lane vectors of the register file and have no modifiers.
+    /// All sources are lane vectors of the register file without modifiers.
     Fast,
-    /// As [`Variant::Fast`], after the SGPRs among the sources have been copied to all lanes ([`Op::BROADCAST`]).
+    /// As [`Variant::Fast`], after the SGPRs among the sources have been broadcast to all lanes
+    /// ([`Op::BROADCAST`]).
     FastBroadcast,
 }
 
 impl Variant {
-    /// All of them, by number.
+    /// All variants, by number.
     pub const ALL: [Variant; Op::VARIANTS] = [Variant::General, Variant::Fast, Variant::FastBroadcast];
 }
 
-// Two fit in a cache line.
+// Two operations fit in a cache line.
 const _: () = assert!(size_of::<Op>() == 32);
 
 /// Modifiers and fields that only some operations have.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Ext {
-    /// Applied in staging, a bit a source.
+    /// Sources whose absolute value is taken in staging, one bit per source.
     pub abs_bits: u8,
-    /// Sources whose sign is flipped in staging, after `abs_bits`, a bit a source.
+    /// Sources whose sign is flipped in staging, after `abs_bits`, one bit per source.
     pub neg_bits: u8,
-    /// Bit that abs and neg work on (15, 31 or 63), by source.
+    /// Sign bit that abs and neg change (15, 31 or 63), by source.
     pub sign_at: [u8; 4],
-    /// 16-bit sources in the upper half, a bit a source.
+    /// 16-bit sources in the upper half, one bit per source.
     pub high_bits: u8,
-    /// Sources narrowed to 16 bits.
+    /// Sources narrowed to 16 bits, one bit per source.
     pub narrow_bits: u8,
-    /// VOP3P sources to be rearranged: a bit a source.
+    /// VOP3P sources that have to be rearranged, one bit per source.
     pub packed_bits: u8,
-    /// VOP3P: the upper half is read as the low one (op_sel), a bit a source.
+    /// VOP3P: the low half is taken from the upper one (op_sel), one bit per source.
     pub packed_sel: u8,
-    /// VOP3P: the upper half is read as the upper one, not the low one (op_sel_hi), a bit a source.
+    /// VOP3P: the upper half is taken from the upper one, not from the low one (op_sel_hi), one bit per
+    /// source.
     pub packed_sel_hi: u8,
-    /// VOP3P: the sign of the low half is flipped (neg_lo), a bit a source.
+    /// VOP3P: the sign of the low half is flipped (neg_lo), one bit per source.
     pub packed_neg: u8,
-    /// VOP3P: the sign of the upper half is flipped (neg_hi), a bit a source.
+    /// VOP3P: the sign of the upper half is flipped (neg_hi), one bit per source.
     pub packed_neg_hi: u8,
-    /// Output scale: 0 none, 1 times 2, 2 times 4, 3 divided by 2 (RDNA manuals, *Output Operand Modifiers*).
+    /// Output scale: 0 for none, 1 for times 2, 2 for times 4, 3 for divided by 2 (RDNA manuals, *Output
+    /// Operand Modifiers*).
     pub omod: u8,
     /// A scalar float result is f16, not f32.
     pub half_result: bool,
-    /// DPP of the first source.
+    /// The DPP control of the first source.
     pub dpp: Option<Dpp>,
     pub sdwa: Option<Sdwa>,
-    /// For modes that skip vector instructions or offset their VGPRs.
+    /// Used in modes that skip vector instructions or offset their VGPRs.
     pub by_mode: ByMode,
-    /// Where the constants of the sources are that are [`Place::Pool`], in words.
+    /// Index in the program's pool, in words, of each source that is a [`Place::Pool`].
     pub pool: [u32; SLOTS],
-    /// The fifth source, which only bodies that run once a wave have.
+    /// The fifth source, which only semantics that run once per wave have.
     pub fifth: Source,
-    // Raw fields for bodies that name them.
-    /// NEG, a bit a source.
+    // Raw fields for semantics that name them.
+    /// NEG, one bit per source.
     pub neg: u32,
-    /// NEG_HI, a bit a source.
+    /// NEG_HI, one bit per source.
     pub neg_hi: u32,
-    /// ABS, a bit a source.
+    /// ABS, one bit per source.
     pub abs: u32,
-    /// OPSEL, a bit a source; bit 3 is the result's.
+    /// OPSEL, one bit per source; bit 3 is the result's.
     pub op_sel: u32,
-    /// OPSEL_HI, a bit a source.
+    /// OPSEL_HI, one bit per source.
     pub op_sel_hi: u32,
-    /// Bits of these fields that lane loops take for each source.
+    /// The same fields, expanded to a word per source for lane loops.
     pub by_source: BySource,
     /// SIMM32: the literal.
     pub simm32: u32,
@@ -352,7 +362,7 @@ pub struct Ext {
     pub format: u32,
     /// SVE of a scratch instruction: a VGPR has an offset.
     pub sve: u32,
-    /// GLC of an atomic: it returns the value before.
+    /// GLC of an atomic: it returns the previous value.
     pub glc: u32,
     pub gfx9: u32,
     pub to_lds: u32,
@@ -361,8 +371,8 @@ pub struct Ext {
     pub blgp: u32,
 }
 
-/// Bits of fields, a word a source: a lane loop that takes them out of the fields does so for each instruction. Handlers find registers by
-/// them, so that only [`BySource::new`] makes them.
+/// Bit fields expanded to a word per source; otherwise a lane loop would extract the bits in every
+/// instruction. Handlers compute register numbers from them, so only [`BySource::new`] creates them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct BySource {
     neg: [u32; 4],
@@ -372,20 +382,20 @@ pub struct BySource {
 }
 
 impl BySource {
-    /// Of the fields NEG, NEG_HI, OPSEL and OPSEL_HI.
+    /// Expands the fields NEG, NEG_HI, OPSEL and OPSEL_HI.
     pub fn new(neg: u32, neg_hi: u32, op_sel: u32, op_sel_hi: u32) -> BySource {
         let each = |field: u32| std::array::from_fn(|source| field >> source & 1);
         let signs = |field: u32| each(field).map(|bit: u32| bit << 31);
         BySource { neg: signs(neg), neg_hi: signs(neg_hi), op_sel: each(op_sel), op_sel_hi: each(op_sel_hi) }
     }
 
-    /// NEG, as sign bits of 32.
+    /// NEG, as the sign bit of a 32-bit word.
     #[inline(always)]
     pub fn neg(&self) -> &[u32; 4] {
         &self.neg
     }
 
-    /// NEG_HI, as sign bits of 32.
+    /// NEG_HI, as the sign bit of a 32-bit word.
     #[inline(always)]
     pub fn neg_hi(&self) -> &[u32; 4] {
         &self.neg_hi
@@ -404,21 +414,22 @@ impl BySource {
     }
 }
 
-/// What modes of CDNA ask about an operation.
+/// Properties of an operation that matter in some CDNA modes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct ByMode {
-    /// Its instruction is one of vector arithmetic or memory.
+    /// The operation belongs to a vector arithmetic or vector memory instruction.
     pub vector: bool,
-    /// Registers of the first three sources and of the result, if they are VGPRs that M0 can offset.
+    /// Number of registers of each of the first three sources and of the result, if it is a VGPR that M0 can
+    /// offset.
     pub vgprs: [u8; 4],
 }
 
-/// Parts of registers that SDWA reads and writes.
+/// The parts of registers that SDWA reads and writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Sdwa {
-    /// Of the first two sources.
+    /// The parts of the first two sources.
     pub sources: [Part; 2],
-    /// A byte or half whose upper bits are copies of its sign.
+    /// Sources that are sign-extended.
     pub signed: [bool; 2],
     pub result: Part,
     pub rest: Rest,
@@ -432,7 +443,7 @@ pub struct Part {
     pub bits: u8,
 }
 
-/// What SDWA does to the bits that it does not write.
+/// How SDWA treats the bits of the destination that it does not select.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Rest {
     Zero,
@@ -444,7 +455,7 @@ impl Part {
     pub const WHOLE: Part = Part { shift: 0, bits: 32 };
     pub const LOW: Part = Part { shift: 0, bits: 16 };
 
-    /// Of a select field.
+    /// Decodes a select field.
     pub const fn new(select: u32) -> Part {
         match select {
             0..=3 => Part { shift: select as u8 * 8, bits: 8 },
@@ -453,7 +464,7 @@ impl Part {
         }
     }
 
-    /// The part of a register, in the lowest bits.
+    /// Extracts the part of a register to the lowest bits.
     #[inline(always)]
     pub const fn read(self, value: u32, signed: bool) -> u32 {
         let above = 32 - self.bits as u32;
@@ -461,7 +472,7 @@ impl Part {
         if signed { (value as i32 >> above) as u32 } else { value >> above }
     }
 
-    /// A register with `value` in this part; `old` is what it held.
+    /// Inserts `value` into this part of a register that held `old`.
     #[inline(always)]
     pub const fn write(self, value: u32, old: u32, rest: Rest) -> u32 {
         let mask = (u32::MAX >> (32 - self.bits as u32)) << self.shift;
@@ -473,19 +484,20 @@ impl Part {
     }
 }
 
-/// Where DPP takes the first source of each lane from, in 32 lanes.
+/// The source lane of each lane for DPP's first source, in 32 lanes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Dpp {
-    /// The lane, below 32 and in the same row of 16.
+    /// The source lane: below 32, and in the same row of 16.
     pub from: [u8; 32],
-    /// Of a wave of 64, whose lanes can be in other rows: CDNA's shifts of whole waves, and broadcasts from row to row.
+    /// The same for waves of 64 whose source lanes may be in other rows: CDNA's shifts of whole waves, and
+    /// row broadcasts.
     pub across: Option<[u8; 64]>,
-    /// Lanes of each half whose source is outside of their row, or of the wave.
+    /// Lanes of each half whose source is outside their row or the wave.
     pub outside: [u32; 2],
-    /// Lanes of each half that the masks of rows and banks switch off.
+    /// Lanes of each half that the row and bank masks disable.
     pub disabled: [u32; 2],
-    /// Lanes without a source take zero; otherwise they write nothing.
+    /// Lanes without a source read zero; otherwise they write nothing.
     pub bound: bool,
-    /// Inactive lanes are sources.
+    /// Inactive lanes may be sources.
     pub fetch: bool,
 }

@@ -1,4 +1,4 @@
-//! Output modifiers of float results: one definition for the handlers and the reference executor.
+//! Output modifiers of float results, shared by the handlers and the reference executor.
 
 use isa_spec::arith;
 use isa_spec::arith::FloatEnv;
@@ -11,20 +11,22 @@ pub const IEEE: u32 = 1 << 9;
 /// MODE.DX10_CLAMP (RDNA 3 and 3.5).
 pub const DX10_CLAMP: u32 = 1 << 8;
 
-/// What results are multiplied by, by OMOD (RDNA manuals, *Output Operand Modifiers*).
+/// The factors that OMOD encodes (RDNA manuals, *Output Operand Modifiers*).
 pub const OMOD: [f64; 4] = [1.0, 2.0, 4.0, 0.5];
 
-/// Whether OMOD applies: on RDNA 4 always, on others where denormal results are flushed and MODE.IEEE is 0.
+/// Returns whether OMOD applies: always on RDNA 4; elsewhere if denormal results are flushed and MODE.IEEE is
+/// 0.
 pub fn omod_applies(arch: Arch, flushes: bool, ieee: bool) -> bool {
     arch == Arch::Rdna4 || flushes && !ieee
 }
 
-/// Whether the clamp of a NaN is 0 whatever MODE.DX10_CLAMP says.
+/// Returns whether clamping a NaN yields 0 regardless of MODE.DX10_CLAMP.
 pub fn always_clamps_nan(arch: Arch) -> bool {
     arch == Arch::Rdna4
 }
 
-/// The result times a factor of [`OMOD`], where [`omod_applies`]. RDNA 4 then flushes denormal results; -0 becomes +0.
+/// Multiplies a result by a factor of [`OMOD`], where [`omod_applies`]. RDNA 4 then flushes denormal results;
+/// -0 becomes +0.
 pub fn omod(value: u128, ty: Ty, omod: u32, mode: u32, arch: Arch) -> u128 {
     let mut env = FloatEnv::from_mode(mode);
     if omod == 0 || !omod_applies(arch, env.flush_out(ty), mode & IEEE != 0) {
@@ -39,7 +41,8 @@ pub fn omod(value: u128, ty: Ty, omod: u32, mode: u32, arch: Arch) -> u128 {
     if out == minus_zero { 0 } else { out }
 }
 
-/// To [0, 1]; a NaN becomes 0 with MODE.DX10_CLAMP, or where the architecture [always does so](always_clamps_nan).
+/// Clamps a result to [0, 1]. A NaN becomes 0 with MODE.DX10_CLAMP, or where the architecture [always does
+/// so](always_clamps_nan).
 pub fn clamp(value: u128, ty: Ty, mode: u32, arch: Arch) -> u128 {
     if arith::is_nan(value, ty) {
         let zero = mode & DX10_CLAMP != 0 || always_clamps_nan(arch);

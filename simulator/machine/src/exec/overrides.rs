@@ -1,4 +1,5 @@
-//! Instructions whose meaning a user's pseudocode file gives at run time: they run through the evaluator, the others as compiled.
+//! Instructions whose semantics a user's pseudocode file replaces at run time. The evaluator runs them;
+//! others run as compiled.
 
 use crate::isa;
 use isa_spec::canonical;
@@ -9,36 +10,36 @@ use isa_spec::tables::EntryId;
 use std::collections::BTreeMap;
 use wavesim_isa::arch::Arch;
 
-/// Meanings by architecture and instruction name.
+/// Replacement semantics by architecture and instruction name.
 #[derive(Debug, Default)]
 pub struct Overrides {
-    by_arch: Vec<BTreeMap<String, Own>>,
+    by_arch: Vec<BTreeMap<String, Replacement>>,
 }
 
-/// A meaning, and what follows from it in waves of 32 and of 64.
+/// Replacement semantics and their facts in waves of 32 and of 64.
 #[derive(Debug)]
-struct Own {
+struct Replacement {
     semantics: Semantics,
     facts: [Facts; 2],
 }
 
-/// Why a pseudocode file cannot be used.
+/// The reason why a pseudocode file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum OverrideError {
-    /// Diagnostics, as shown to a user.
+    /// The file has errors; the rendered diagnostics.
     #[error("{0}")]
     Wrong(String),
 }
 
 impl Overrides {
-    /// None: everything as compiled.
+    /// Returns an empty set: everything runs as compiled.
     pub fn none() -> &'static Overrides {
         static NONE: Overrides = Overrides { by_arch: Vec::new() };
         &NONE
     }
 
-    /// Reads the text of a pseudocode file; `name` stands for the file in messages. It may call the project's functions and instructions.
-    /// Warnings are given as text.
+    /// Parses and checks the text of a pseudocode file, which `name` identifies in diagnostics. The file may
+    /// call the project's functions and instructions. Returns rendered warnings, if there are any.
     pub fn parse(name: String, text: String) -> Result<(Overrides, Option<String>), OverrideError> {
         let loaded = isa::loaded();
         let mut sources = loaded.sources.clone();
@@ -49,36 +50,36 @@ impl Overrides {
             return Err(OverrideError::Wrong(shown()));
         }
         let warnings = (!diagnostics.is_empty()).then(shown);
-        let own = |semantics: Semantics| {
+        let replacement = |semantics: Semantics| {
             let facts = [32, 64].map(|lanes| Facts::of(&semantics, lanes));
-            Own { semantics, facts }
+            Replacement { semantics, facts }
         };
         let by_name = |names: BTreeMap<String, Semantics>| {
-            names.into_iter().map(|(name, semantics)| (name, own(semantics))).collect()
+            names.into_iter().map(|(name, semantics)| (name, replacement(semantics))).collect()
         };
         Ok((Overrides { by_arch: by_arch.into_iter().map(by_name).collect() }, warnings))
     }
 
-    /// Instructions of an architecture that have another meaning.
+    /// Returns the instructions of an architecture whose semantics are replaced.
     pub fn names(&self, arch: Arch) -> impl Iterator<Item = &str> {
         self.by_arch.get(arch as usize).into_iter().flat_map(|names| names.keys().map(String::as_str))
     }
 
-    /// The body given for an instruction, by its upper-case name; `None` if the user gave none.
+    /// Returns the replacement semantics of an instruction, by its upper-case name, if there are any.
     pub fn get(&self, arch: Arch, instruction: &str) -> Option<&Semantics> {
-        self.own(arch, instruction).map(|own| &own.semantics)
+        self.replacement(arch, instruction).map(|r| &r.semantics)
     }
 
-    /// What the body given for an instruction touches.
+    /// Returns the facts of an instruction's replacement semantics.
     pub fn facts(&self, arch: Arch, instruction: &str, wave_size: u32) -> Option<&Facts> {
-        self.own(arch, instruction).map(|own| &own.facts[(wave_size == 64) as usize])
+        self.replacement(arch, instruction).map(|r| &r.facts[(wave_size == 64) as usize])
     }
 
-    fn own(&self, arch: Arch, instruction: &str) -> Option<&Own> {
+    fn replacement(&self, arch: Arch, instruction: &str) -> Option<&Replacement> {
         self.by_arch.get(arch as usize)?.get(instruction)
     }
 
-    /// The meaning of an entry's instruction: the user's, else the project's; `None` if there is none.
+    /// Returns the semantics of an entry's instruction: the user's, else the project's, if there are any.
     pub fn semantics(&self, arch: Arch, entry: EntryId) -> Option<&Semantics> {
         let table = arch.table();
         let at = table.entries[entry as usize].inst as usize;
@@ -89,7 +90,7 @@ impl Overrides {
     }
 }
 
-/// The project's own meaning of an entry's instruction.
+/// Returns the project's own semantics of an entry's instruction.
 pub fn compiled(arch: Arch, entry: EntryId) -> Option<&'static Semantics> {
     let at = arch.table().entries[entry as usize].inst as usize;
     isa::number(arch, at).and_then(isa::operation).map(|op| &op.sem)
@@ -104,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_replaces_what_it_names() {
+    fn a_file_replaces_the_instructions_it_names() {
         let (own, warnings) = parse("instruction V_ADD_F32 for rdna4 { D0.f32 = S0.f32 - S1.f32; }").unwrap();
         assert_eq!(warnings, None);
         assert!(own.get(Arch::Rdna4, "V_ADD_F32").is_some());
@@ -115,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_show_the_place() {
+    fn errors_show_the_location() {
         let Err(OverrideError::Wrong(text)) =
             parse("instruction V_ADD_F32 {\n  D0.f32 = S0.f32 + S9.f32;\n}")
         else {
@@ -125,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn an_instruction_nobody_has_is_a_warning() {
+    fn unknown_instructions_are_warnings() {
         let (_, warnings) = parse("instruction V_NO_SUCH_F32 { D0.f32 = S0.f32; }").unwrap();
         assert!(warnings.unwrap().contains("V_NO_SUCH_F32"));
     }

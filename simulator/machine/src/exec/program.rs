@@ -1,7 +1,8 @@
-//! A decoded program: instructions, their places, and the dense operations the interpreter runs.
+//! A decoded program: its instructions, their offsets and source locations, and the dense operations that the
+//! interpreter runs.
 
 use super::location::{Location, SourceFile, SourceLine};
-use super::lower::{Full, Lowered};
+use super::lower::{LimitExceeded, Lowered};
 use super::op::Op;
 use super::overrides::{self, Overrides};
 use super::validate;
@@ -14,67 +15,69 @@ use wavesim_isa::arch::Arch;
 use wavesim_isa::codec::{decode, words};
 use wavesim_isa::inst::Inst;
 
-/// Writes an instruction for waves of so many lanes as text. The machine knows no syntax: who makes a program gives it one.
+/// Formats an instruction as text for waves of a given size. The machine knows no assembly syntax; the
+/// creator of a program supplies one.
 pub type Syntax = fn(&Inst, Arch, u32) -> String;
 
-/// The mnemonic alone: for programs without a syntax.
+/// Formats the mnemonic alone, for programs without a syntax.
 fn mnemonic(inst: &Inst, arch: Arch, _wave_size: u32) -> String {
     inst.instruction(arch.table()).name.to_lowercase()
 }
 
-/// A program that is too large to be run.
+/// The error of a program that exceeds a limit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{place}: the program needs {full}")]
+#[error("{place}: the program needs {limit}")]
 pub struct TooLarge {
-    /// Of the first instruction that has no place any more: see [`Program::place`].
+    /// Location of the first instruction that exceeds the limit: see [`Program::place`].
     pub place: String,
-    /// What it has too many of.
-    pub full: Full,
+    /// The limit that is exceeded.
+    pub limit: LimitExceeded,
 }
 
-/// Bytes of code that offsets of 32 bits reach.
+/// Bytes of code that 32-bit offsets can address.
 const MAX_CODE: u64 = u32::MAX as u64;
 
-/// Code, decoded once.
+/// Decoded and lowered code.
 pub struct Program {
-    /// Whose instructions these are.
+    /// The architecture of the instructions.
     pub arch: Arch,
-    /// In the order of the code; words that decode to nothing are missing.
+    /// The instructions in code order; words that do not decode are left out.
     pub insts: Vec<Inst>,
     /// Byte offset of each instruction.
     pub pcs: Vec<u64>,
     /// Source line of each instruction (1-based; 0: none).
     pub lines: Vec<u32>,
-    /// Whose lines these are, of each instruction, where debug information says so: files and columns.
+    /// Source files and columns of each instruction, if there is debug information.
     debug: Option<(Vec<SourceFile>, Vec<SourceLine>)>,
-    /// Address of the first instruction in the code object, which listings show; 0 for programs that come without one.
+    /// Address of the first instruction in the code object, which listings show; 0 for programs without a
+    /// code object.
     pub base: u64,
-    /// Lanes of the waves that run it, for its text: 32 unless set.
+    /// Size of the waves that run the program, which affects its text: 32 unless set.
     pub wave_size: u32,
     syntax: Syntax,
-    /// The last operation is [`Op::END`]: the loop needs no bounds check.
+    /// Ends with [`Op::END`], so that the interpreter loop needs no bounds check.
     pub(super) lowered: Lowered,
-    /// Operation by dword of the code; `u32::MAX` inside an instruction.
+    /// Index of the operation at each dword of the code; `u32::MAX` inside an instruction.
     by_dword: Vec<u32>,
-    /// Meanings that replace the compiled ones.
+    /// Semantics that replace the compiled ones.
     overrides: Option<Arc<Overrides>>,
 }
 
 impl Program {
-    /// `(instruction, source line)` in order.
+    /// Creates a program from `(instruction, source line)` pairs in order.
     pub fn new(arch: Arch, list: Vec<(Inst, u32)>) -> Result<Program, TooLarge> {
-        Program::empty(arch).with(list)
+        Program::empty(arch).append_all(list)
     }
 
-    fn with(mut self, list: Vec<(Inst, u32)>) -> Result<Program, TooLarge> {
+    fn append_all(mut self, list: Vec<(Inst, u32)>) -> Result<Program, TooLarge> {
         for (inst, line) in list {
             self.push(inst, line)?;
         }
         self.finish()
     }
 
-    /// Machine code from its first instruction on. Words that decode to nothing become one-dword holes that fault when reached:
-    /// padding and data between functions are legal.
+    /// Creates a program from machine code. Words that do not decode become one-dword holes, which fault when
+    /// reached: padding and data between functions are legal.
     pub fn from_words(arch: Arch, words: &[u32]) -> Result<Program, TooLarge> {
         let mut p = Program::empty(arch);
         let mut at = 0;
@@ -93,7 +96,7 @@ impl Program {
         p.finish()
     }
 
-    /// As [`Program::from_words`], from bytes as memory holds them; an incomplete last word is left out.
+    /// As [`Program::from_words`], from bytes in memory order; an incomplete last word is ignored.
     pub fn from_bytes(arch: Arch, bytes: &[u8]) -> Result<Program, TooLarge> {
         Program::from_words(arch, &words(bytes))
     }
@@ -117,10 +120,10 @@ impl Program {
     fn push(&mut self, inst: Inst, line: u32) -> Result<(), TooLarge> {
         let pc = self.end();
         let dwords = (inst.size as usize / 4).max(1);
-        self.reach(dwords, line)?;
+        self.check_code_size(dwords, line)?;
         let first = self.lowered.ops.len() as u32;
         let lowered = self.lowered.push(self.arch, &inst, pc as u32, self.insts.len() as u32);
-        lowered.map_err(|full| self.too_large(full, line))?;
+        lowered.map_err(|limit| self.too_large(limit, line))?;
         self.by_dword.push(first);
         self.by_dword.resize(self.by_dword.len() + dwords - 1, u32::MAX);
         self.pcs.push(pc);
@@ -129,12 +132,12 @@ impl Program {
         Ok(())
     }
 
-    /// An operation that is not an instruction.
+    /// Appends an operation that is not an instruction.
     fn insert(&mut self, op: Op, dwords: usize) -> Result<(), TooLarge> {
         let pc = self.end() as u32;
-        self.reach(dwords, 0)?;
+        self.check_code_size(dwords, 0)?;
         let at = self.lowered.insert(Op { pc, number: self.insts.len() as u32, ..op });
-        let at = at.map_err(|full| self.too_large(full, 0))?;
+        let at = at.map_err(|limit| self.too_large(limit, 0))?;
         self.by_dword.resize(self.by_dword.len() + dwords, at);
         Ok(())
     }
@@ -146,21 +149,21 @@ impl Program {
         Ok(self)
     }
 
-    /// Whether 32 bits still number the bytes after what is to be added.
-    fn reach(&self, dwords: usize, line: u32) -> Result<(), TooLarge> {
+    /// Checks that 32 bits can still address the code after `dwords` more.
+    fn check_code_size(&self, dwords: usize, line: u32) -> Result<(), TooLarge> {
         match self.end() + 4 * dwords as u64 <= MAX_CODE {
             true => Ok(()),
-            false => Err(self.too_large(Full::Code(MAX_CODE), line)),
+            false => Err(self.too_large(LimitExceeded::Code(MAX_CODE), line)),
         }
     }
 
-    /// What is added next has no place.
-    fn too_large(&self, full: Full, line: u32) -> TooLarge {
+    /// Returns the error of exceeding a limit with the next instruction.
+    fn too_large(&self, limit: LimitExceeded, line: u32) -> TooLarge {
         let pc = self.end();
-        TooLarge { place: if line != 0 { format!("line {line}") } else { format!("pc 0x{pc:x}") }, full }
+        TooLarge { place: if line != 0 { format!("line {line}") } else { format!("pc 0x{pc:x}") }, limit }
     }
 
-    /// The instructions' names, as in the tables.
+    /// Returns the instructions' names as in the tables.
     pub fn mnemonics(&self) -> impl Iterator<Item = &'static str> {
         let table = self.arch.table();
         self.insts
@@ -168,25 +171,26 @@ impl Program {
             .map(|inst| table.instructions[table.entries[inst.entry as usize].inst as usize].name)
     }
 
-    /// From now on, the instructions that `overrides` names run through the evaluator.
+    /// Makes the evaluator run the instructions that `overrides` names, from now on.
     pub fn replace_semantics(&mut self, overrides: Arc<Overrides>) {
         self.overrides = Some(overrides);
-        // What was compiled of it is of another program now.
+        // Compiled code refers to the old program, so this one gets a new id.
         self.lowered.id = super::lower::fresh_id();
         for at in 0..self.insts.len() {
             let pc = self.pcs[at];
-            if self.replaced(pc).is_none() {
+            if self.replaced_semantics(pc).is_none() {
                 continue;
             }
             let op = self.by_dword[(pc / 4) as usize] as usize;
-            // The instruction is evaluated as a whole: its first operation stands for all of them.
+            // The evaluator runs the instruction as a whole: its first operation stands for all of them.
             self.lowered.ops[op].code = Op::UNKNOWN;
             self.lowered.ops[op].flags &= !Op::MORE;
         }
     }
 
-    /// The instruction at `pc` and its meaning (VOPD: those of both halves), if that is not, or not all, the compiled one.
-    pub fn replaced(&self, pc: u64) -> Option<(&Inst, &Semantics, Option<&Semantics>)> {
+    /// Returns the instruction at `pc` and its semantics (for VOPD, those of both halves), if any of them is
+    /// replaced.
+    pub fn replaced_semantics(&self, pc: u64) -> Option<(&Inst, &Semantics, Option<&Semantics>)> {
         let overrides = self.overrides.as_deref()?;
         let inst = &self.insts[self.inst_at(pc)?];
         let table = self.arch.table();
@@ -195,11 +199,11 @@ impl Program {
             overrides.get(self.arch, table.instructions[entry.inst as usize].name)
         };
         own(inst.entry).or(own(inst.entry_y))?;
-        self.meaning(pc)
+        self.semantics(pc)
     }
 
-    /// The instruction at `pc` and its meaning (VOPD: those of both halves), replaced or not.
-    pub fn meaning(&self, pc: u64) -> Option<(&Inst, &Semantics, Option<&Semantics>)> {
+    /// Returns the instruction at `pc` and its semantics (for VOPD, those of both halves), replaced or not.
+    pub fn semantics(&self, pc: u64) -> Option<(&Inst, &Semantics, Option<&Semantics>)> {
         let inst = &self.insts[self.inst_at(pc)?];
         let of = |entry: EntryId| match self.overrides.as_deref() {
             Some(overrides) => overrides.semantics(self.arch, entry),
@@ -209,7 +213,7 @@ impl Program {
         Some((inst, of(inst.entry)?, sem_y))
     }
 
-    /// What the body of an entry touches, compiled or replaced, in waves of so many lanes; `None` if nobody gave it one.
+    /// Returns the facts of an entry's semantics, compiled or replaced, in waves of this size, if it has any.
     pub fn facts(&self, entry: EntryId, wave_size: u32) -> Option<&Facts> {
         let at = self.arch.table().entries[entry as usize].inst as usize;
         let name = self.arch.table().instructions[at].name;
@@ -217,14 +221,14 @@ impl Program {
         own.or_else(|| isa::facts(self.arch, entry, wave_size))
     }
 
-    /// Whether an instruction accesses memory of one of these kinds.
+    /// Returns whether any instruction accesses one of these address spaces.
     pub fn accesses(&self, spaces: &[Space]) -> bool {
         let facts = |inst: &Inst| self.facts(inst.entry, self.wave_size);
         let mut memory = self.insts.iter().filter_map(facts).flat_map(|facts| facts.memory.iter());
         memory.any(|m| spaces.contains(&m.space))
     }
 
-    /// Its operations and their tables.
+    /// The operations and the tables that they index.
     pub fn lowered(&self) -> &Lowered {
         &self.lowered
     }
@@ -234,61 +238,62 @@ impl Program {
         self.by_dword.len() as u64 * 4
     }
 
-    /// Operation at a byte offset.
+    /// Returns the operation at a byte offset.
     #[inline(always)]
     pub fn op_at(&self, pc: u64) -> Option<&Op> {
         if !pc.is_multiple_of(4) {
             return None;
         }
-        // Of what is inside an instruction there is none.
+        // Inside an instruction, the index is out of bounds.
         self.lowered.ops.get(*self.by_dword.get((pc / 4) as usize)? as usize)
     }
 
-    /// The number of an operation of this program. Of another program's, any number.
+    /// Returns the index of an operation of this program; for another program's operation, an arbitrary
+    /// number.
     #[inline(always)]
     pub fn index_of(&self, op: &Op) -> usize {
         std::ptr::from_ref(op).addr().wrapping_sub(self.lowered.ops.as_ptr().addr()) / size_of::<Op>()
     }
 
-    /// The operation after one, in the order of the code; after the last the last itself.
+    /// Returns the operation after `op` in code order; the last one if `op` is the last.
     #[inline(always)]
     pub fn op_after(&self, op: &Op) -> &Op {
         let ops = &self.lowered.ops[..];
         ops.get(self.index_of(op).wrapping_add(1)).unwrap_or(&ops[ops.len() - 1])
     }
 
-    /// Name of the instruction at a byte offset.
+    /// Returns the name of the instruction at a byte offset.
     pub fn name_at(&self, pc: u64) -> Option<&'static str> {
         self.inst_at(pc).map(|at| self.insts[at].instruction(self.arch.table()).name)
     }
 
-    /// Index of the instruction at a byte offset.
+    /// Returns the index of the instruction at a byte offset.
     pub fn inst_at(&self, pc: u64) -> Option<usize> {
         self.pcs.binary_search(&pc).ok()
     }
 
-    /// Index of the last instruction, if a byte offset is that of its end.
+    /// Returns the index of the last instruction, if it ends at this byte offset.
     pub fn ending_at(&self, pc: u64) -> Option<usize> {
         let last = self.insts.len().checked_sub(1)?;
         (self.pcs[last] + self.insts[last].size as u64 == pc).then_some(last)
     }
 
-    /// For waves of another size than 32.
+    /// Sets the wave size, which is 32 by default.
     pub fn for_wave_size(self, wave_size: u32) -> Program {
         Program { wave_size, ..self }
     }
 
-    /// With instructions as text in a syntax, in messages and listings.
+    /// Sets the syntax of instructions in diagnostics and listings.
     pub fn with_syntax(self, syntax: Syntax) -> Program {
         Program { syntax, ..self }
     }
 
-    /// The instruction as text.
+    /// Formats an instruction.
     pub fn text(&self, index: usize) -> String {
         (self.syntax)(&self.insts[index], self.arch, self.wave_size)
     }
 
-    /// With the source lines of debug information: `line_at` gives that of a byte offset, in one of `files`.
+    /// Sets source lines from debug information: `line_at` maps a byte offset to a line in one of `files`.
     pub fn with_debug_lines(
         mut self,
         files: Vec<SourceFile>,
@@ -303,17 +308,17 @@ impl Program {
         self
     }
 
-    /// The source files that debug information names.
+    /// Returns the source files that debug information names.
     pub fn source_files(&self) -> &[SourceFile] {
         self.debug.as_ref().map_or(&[], |(files, _)| files)
     }
 
-    /// The line of an instruction (by index) in one of [`Program::source_files`].
+    /// Returns the line of an instruction (by index) in one of [`Program::source_files`].
     pub fn source_line(&self, index: usize) -> Option<SourceLine> {
         self.debug.as_ref().and_then(|(_, lines)| lines.get(index)).copied().filter(|l| l.line != 0)
     }
 
-    /// Where the instruction at a byte offset comes from, if that is known.
+    /// Returns the source location of the instruction at a byte offset, if it is known.
     pub fn location(&self, pc: u64) -> Option<Location> {
         let index = self.inst_at(pc)?;
         let line = self.lines[index];
@@ -327,17 +332,19 @@ impl Program {
         Some(Location { file: Some(files[file as usize].name.clone()), line, column })
     }
 
-    /// A byte offset as listings show it: as the machine counts, and from where the code object has its code.
+    /// Converts a byte offset to an address as listings show it: in the machine's own unit, relative to the
+    /// code object.
     pub fn address(&self, pc: u64) -> u64 {
         self.arch.own_pc(self.base.wrapping_add(pc))
     }
 
-    /// The byte offset of an address in listings.
+    /// Converts an address in listings to a byte offset.
     pub fn pc_at(&self, address: u64) -> u64 {
         self.arch.byte_pc(address).wrapping_sub(self.base)
     }
 
-    /// `line 12`, `kernel.cl:12` or, without source, `pc 0x1930`, as listings show it.
+    /// Describes a byte offset as `line 12`, `kernel.cl:12` or, without source, `pc 0x1930`, as listings show
+    /// it.
     pub fn place(&self, pc: u64) -> String {
         match self.location(pc) {
             Some(location) => location.to_string(),
@@ -364,21 +371,28 @@ mod tests {
         program
     }
 
-    /// Whatever a program has too much of, the first instruction that has no place is named.
+    /// Whichever limit a program exceeds, the error names the first instruction that does.
     #[test]
-    fn what_is_full_is_an_error_with_a_place() {
-        let result = limited(|l| l.limits.constants = 4 * 300).with(adds(301)).map(|_| ());
-        assert_eq!(result.as_ref().unwrap_err().full, Full::Constants(1200));
+    fn exceeded_limits_are_errors_with_a_location() {
+        let result = limited(|l| l.limits.constants = 4 * 300).append_all(adds(301)).map(|_| ());
+        assert_eq!(result.as_ref().unwrap_err().limit, LimitExceeded::Constants(1200));
         assert_eq!(
             result.unwrap_err().to_string(),
             "line 301: the program needs more than 1200 words of distinct constants"
         );
-        assert!(limited(|l| l.limits.constants = 4 * 300).with(adds(300)).is_ok());
-        // Constants in the files need no modifiers: 64 of 4 words, then one a constant, and the default.
-        let result = limited(|l| l.limits.modifiers = 11).with(adds(75)).map(|_| ());
-        assert_eq!(result.unwrap_err(), TooLarge { place: "line 75".into(), full: Full::Modifiers(11) });
-        // One operation each, an instruction's greatest number free, and the end.
-        let result = limited(|l| l.limits.operations = 10).with(adds(9)).map(|_| ());
-        assert_eq!(result.unwrap_err(), TooLarge { place: "line 9".into(), full: Full::Operations(10) });
+        assert!(limited(|l| l.limits.constants = 4 * 300).append_all(adds(300)).is_ok());
+        // Constants in the register files need no modifiers: 64 of 4 words, then one entry per constant, and
+        // the default.
+        let result = limited(|l| l.limits.modifiers = 11).append_all(adds(75)).map(|_| ());
+        assert_eq!(
+            result.unwrap_err(),
+            TooLarge { place: "line 75".into(), limit: LimitExceeded::Modifiers(11) }
+        );
+        // One operation each, room for the largest instruction, and the end.
+        let result = limited(|l| l.limits.operations = 10).append_all(adds(9)).map(|_| ());
+        assert_eq!(
+            result.unwrap_err(),
+            TooLarge { place: "line 9".into(), limit: LimitExceeded::Operations(10) }
+        );
     }
 }

@@ -1,41 +1,49 @@
-//! What handlers take for granted, and the check of it.
+//! The invariants that handlers rely on, and their validation.
 //!
 //! # Invariants of lowered code
 //!
-//! Handlers, and the loops that call them, look at registers and operations without bounds checks. That is sound because of the following,
-//! which `SAFETY` comments call *the invariants of lowered code*. A change of a handler, of the lowering or of a register file changes this
-//! list, [`operation`] and [`program`] with it.
+//! Handlers, and the loops that call them, access registers and operations without bounds checks. That is
+//! sound because of the following invariants, which `SAFETY` comments call *the invariants of lowered code*.
+//! A change to a handler, to the lowering or to a register file must keep this list, [`operation`] and
+//! [`program`] up to date.
 //!
-//! Of a wave, by [`Wave`], whose register file is private:
+//! Of a wave, guaranteed by [`Wave`], whose register file is private:
 //!
-//! - **W1** The file of lane vectors has [`LANE_VECS`] vectors for each 32 lanes, at least once, of which operations can number [`ROWS`]. How
-//!   many halves there are is asked of the file. A [`Half`] that a wave or a [`Cx`] gives is one of them.
+//! - **W1** The register file has [`LANE_VECS`] lane vectors for each 32 lanes, and at least one such file,
+//!   of which operations can number [`ROWS`]. The number of halves is derived from the file. A [`Half`]
+//!   obtained from a wave or a [`Cx`] is one of them.
 //! - **W2** The scalar file has [`SGPRS`] + [`SCALAR_CONSTS`] words.
 //!
-//! Of an operation, by [`Lowered`], which takes in none that [`operation`] refuses:
+//! Of an operation, guaranteed by [`Lowered`], which appends none that [`operation`] rejects:
 //!
 //! - **O1** Its code is below [`Op::CODES`].
-//! - **O2** Each source names something that is there: a word of the scalar file, or a lane vector that has [`STAGE_VECS`] from it on. (`Source`
-//!   makes no other.) A constant of the pool is in the pool, with all words that the handler reads; [`Op::ext`] is in the table.
-//! - **O3** Vectors that a lane's handler writes are VGPRs or those for dropped results and temporaries: none is a constant, a staged source
-//!   or the copy of an SGPR.
-//! - **O4** A handler that reads vectors as they stand ([`Variant::Fast`] and [`Variant::FastBroadcast`] of lanes) has vectors in every slot that it reads,
-//!   and no modifiers. `rt::general` makes such operations of others: it stages what is no vector, or has modifiers; flags that are left are
-//!   those that the handler does not look at, or applies itself.
-//! - **O5** The SGPRs that [`Variant::FastBroadcast`] lists are below NULL, and it lists one at least; each copy of an SGPR that is read is of a listed one.
-//! - **O6** A handler that reads SGPRs as they stand ([`Variant::Fast`] of scalar instructions) finds every word that it reads in the scalar file, and
-//!   writes only registers below NULL.
-//! - **O7** A handler that moves a block has a vector for offsets and data, and two words of the scalar file as a base.
+//! - **O2** Each source is in bounds: a word of the scalar file, or a lane vector that begins at least
+//!   [`STAGE_VECS`] vectors before the end of the file. (`Source` has no other constructors.) A pool constant
+//!   is inside the pool with all words that the handler reads; [`Op::ext`] is inside the table.
+//! - **O3** The vectors that a lane handler writes are VGPRs, dropped results or temporaries: never a
+//!   constant, a staged source or a copy of an SGPR.
+//! - **O4** A handler that reads vectors directly ([`Variant::Fast`] and [`Variant::FastBroadcast`] of lane
+//!   operations) has a vector in every slot that it reads, and no modifiers. `rt::general` converts other
+//!   operations to this form: it stages sources that are not vectors or have modifiers; the remaining flags
+//!   are ones that the handler ignores or applies itself.
+//! - **O5** The SGPRs that [`Variant::FastBroadcast`] lists are below NULL, and the list is not empty; each
+//!   copy of an SGPR that is read belongs to a listed SGPR.
+//! - **O6** A handler that reads SGPRs directly ([`Variant::Fast`] of scalar operations) finds every word
+//!   that it reads in the scalar file, and writes only registers below NULL.
+//! - **O7** A handler that copies a block has vectors for offsets and data, and two words of the scalar file
+//!   as a base.
 //!
-//! Of a program, by [`Program`]:
+//! Of a program, guaranteed by [`Program`]:
 //!
-//! - **P1** The last operation, and no other, is [`Op::END`], whose handler does not go on. So what follows an operation that goes on is there.
-//! - **P2** Jumps are looked up: a PC that is not an instruction's leads to no operation.
+//! - **P1** The last operation, and no other, is [`Op::END`], whose handler does not continue. So an
+//!   operation that continues has a successor.
+//! - **P2** Jump targets are looked up: a PC that is not the start of an instruction yields no operation.
 //!
 //! Of the host:
 //!
-//! - **H1** Handlers compiled for AVX2 and its like are in tables that a [`Cx`] gets only for an [`Avx2`], which only the detection makes.
-//!   Whoever states which handlers those are ([`Handlers::new`]) promises it.
+//! - **H1** Handlers compiled for AVX2 and related features are in tables that a [`Cx`] receives only with an
+//!   [`Avx2`], which only the detection creates. The caller of [`Handlers::new`] guarantees that the tables
+//!   are labelled correctly.
 //!
 //! [`Avx2`]: crate::state::host::Avx2
 //! [`Handlers::new`]: super::rt::Handlers::new
@@ -51,47 +59,49 @@ use crate::isa::{OPERATIONS, OpInfo};
 use crate::state::wave::{CONSTS, MAX_CONSTS, NULL, ROWS, SCALAR_CONSTS, SCALARS, SGPRS, STAGE, STAGE_VECS};
 use isa_spec::pcode::ir::Shape;
 
-/// What an operation, or a program, breaks.
+/// A violated invariant of an operation or a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Violation {
     /// O1: the code is not below [`Op::CODES`].
     #[error("O1: code {0} has no handler")]
     Code(u16),
-    /// O2: the source in this slot names a register that is not there.
-    #[error("O2: source {0} is not there")]
+    /// O2: the source in this slot is out of bounds.
+    #[error("O2: source {0} is out of bounds")]
     Source(usize),
     /// O2: the constant in this slot is beyond the program's pool, or belongs to another slot.
-    #[error("O2: source {0} is beyond the pool of constants")]
+    #[error("O2: source {0} is beyond the constant pool")]
     Pool(usize),
-    /// O2: this index of modifiers is beyond the program's table, or what stands there names a bit beyond 63.
-    #[error("O2: there are no modifiers {0}")]
+    /// O2: this index is beyond the program's table of modifiers, or the entry there names a bit beyond 63.
+    #[error("O2: modifiers {0} are out of bounds")]
     Ext(u32),
-    /// O3, O6: the result would be written from this register on, which is none that an instruction may write.
-    #[error("O3: the result at {0} is not a register")]
+    /// O3, O6: the result begins at this register, which instructions may not write.
+    #[error("O3: the result at {0} is not in writable registers")]
     Result(u16),
     /// O4, O7: the source in this slot is not a lane vector.
     #[error("O4: source {0} is not a vector")]
     NoVector(usize),
-    /// O4: these flags ask for what the handler variant does not do.
+    /// O4: these flags request something that the handler variant does not do.
     #[error("O4: a fast handler does not apply flags {0:#x}")]
     Modified(u16),
-    /// O5: this SGPR is listed and may not be, or is read and not listed; [`Op::NO_SCALAR`] if the list is empty.
-    #[error("O5: the list of SGPRs is wrong at {0}")]
+    /// O5: this SGPR is listed but must not be, or is read but not listed; [`Op::NO_SCALAR`] if the list is
+    /// empty.
+    #[error("O5: SGPR {0} is listed or read wrongly")]
     List(u8),
-    /// O6, O7: the source in this slot is not in the scalar file with all its words.
+    /// O6, O7: the source in this slot is not entirely in the scalar file.
     #[error("O6: source {0} is not in the scalar file")]
     NoScalar(usize),
     /// O4: the operation has no handler of this variant.
     #[error("O4: the operation has no such handler")]
     Variant,
     /// P1: the last operation, and no other, is [`Op::END`].
-    #[error("P1: the end is missing, or not the last")]
+    #[error("P1: the end is missing or not last")]
     End,
 }
 
-/// Whether an operation keeps to O1 to O7, in a program with so many words of constants and these modifiers.
+/// Checks that an operation satisfies O1 to O7, in a program with this many constants (in words) and these
+/// modifiers.
 pub fn operation(op: &Op, constants: usize, exts: &[Ext]) -> Result<(), Violation> {
-    let Some((info, variant)) = meaning(op)? else { return Ok(()) };
+    let Some((info, variant)) = decode(op)? else { return Ok(()) };
     let Some(ext) = exts.get(op.ext as usize) else { return Err(Violation::Ext(op.ext)) };
     if ext.sign_at.iter().any(|at| *at > 63) {
         return Err(Violation::Ext(op.ext));
@@ -100,7 +110,7 @@ pub fn operation(op: &Op, constants: usize, exts: &[Ext]) -> Result<(), Violatio
         match source.place() {
             Place::Scalar(at) if at >= SGPRS + SCALAR_CONSTS => return Err(Violation::Source(slot)),
             Place::Vector(at) if at + STAGE_VECS > ROWS => return Err(Violation::Source(slot)),
-            // What was not installed there would be another program's.
+            // A constant that is not installed there would be another program's.
             Place::Vector(at) if (CONSTS..CONSTS + MAX_CONSTS).contains(&at) && at - CONSTS >= constants => {
                 return Err(Violation::Pool(slot));
             }
@@ -125,7 +135,8 @@ pub fn operation(op: &Op, constants: usize, exts: &[Ext]) -> Result<(), Violatio
     }
 }
 
-/// Whether a program's operations keep to P1, and each of them to its own rules; if not, which does not.
+/// Checks that a program satisfies P1 and each of its operations O1 to O7; returns the index of the first
+/// violation.
 pub fn program(ops: &[Op], constants: usize, exts: &[Ext]) -> Result<(), (usize, Violation)> {
     for (at, op) in ops.iter().enumerate() {
         operation(op, constants, exts).map_err(|violation| (at, violation))?;
@@ -136,9 +147,9 @@ pub fn program(ops: &[Op], constants: usize, exts: &[Ext]) -> Result<(), (usize,
     if ops.is_empty() { Err((0, Violation::End)) } else { Ok(()) }
 }
 
-/// The operation that a code is of, and for which operands; `None` for what only stops.
-fn meaning(op: &Op) -> Result<Option<(&'static OpInfo, Variant)>, Violation> {
-    if matches!(op.code, Op::UNKNOWN | Op::HOLE | Op::END | Op::BEYOND | Op::LANES) {
+/// Decodes an operation's code into canonical operation and handler variant; `None` for codes that only stop.
+fn decode(op: &Op) -> Result<Option<(&'static OpInfo, Variant)>, Violation> {
+    if matches!(op.code, Op::UNKNOWN | Op::HOLE | Op::END | Op::OUT_OF_RANGE | Op::DPP_UNSUPPORTED) {
         return Ok(None);
     }
     let info = OPERATIONS.get(op.code as usize / Op::VARIANTS).ok_or(Violation::Code(op.code))?;
@@ -226,7 +237,7 @@ mod tests {
     use wavesim_asm::{NoSymbols, Options, parse};
     use wavesim_isa::arch::Arch;
 
-    /// An instruction's operation, and the tables that it belongs to.
+    /// Lowers an instruction; returns its operation and the tables.
     fn lowered(text: &str) -> (Op, Lowered) {
         let mut lowered = Lowered::default();
         let inst = parse(text, &Options::new(Arch::Rdna3), &NoSymbols).expect(text).inst;
@@ -234,7 +245,7 @@ mod tests {
         (lowered.ops()[0], lowered)
     }
 
-    /// What the validator says of an operation that was right until it was changed.
+    /// Changes a valid operation and returns the violation that the validator reports.
     fn changed(text: &str, change: impl Fn(&mut Op)) -> Violation {
         let (mut op, lowered) = lowered(text);
         assert_eq!(operation(&op, lowered.consts.len(), &lowered.exts), Ok(()), "{text}");
@@ -256,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn sources_are_there() {
+    fn sources_are_in_bounds() {
         let add = "v_add_f32 v1, 0x12345678, v3";
         assert_eq!(changed(add, |op| op.src[0] = vector(CONSTS + 4)), Violation::Pool(0));
         assert_eq!(changed(add, |op| op.src[0] = Source::pool(1)), Violation::Pool(0));
@@ -296,14 +307,14 @@ mod tests {
     }
 
     #[test]
-    fn fast_handlers_read_vectors_as_they_stand() {
+    fn fast_handlers_require_unmodified_vectors() {
         let add = "v_add_f32 v1, v2, v3";
         assert_eq!(changed(add, |op| op.src[1] = Source::sgpr(3)), Violation::NoVector(1));
         assert_eq!(changed(add, |op| op.src[1] = Source::SCC), Violation::NoVector(1));
         for flag in [Op::MODIFY, Op::CLAMP, Op::HIGH, Op::OUTPUT, Op::NO_RESULT, Op::BROADCAST] {
             assert_eq!(changed(add, |op| op.flags |= flag), Violation::Modified(flag));
         }
-        // A matrix has one handler.
+        // A matrix instruction has a single handler variant.
         let matrix = "v_wmma_f32_16x16x16_f16 v[0:7], v[8:15], v[16:23], v[0:7]";
         assert_eq!(changed(matrix, |op| op.code += Variant::Fast as u16), Violation::Variant);
         assert_eq!(changed("s_add_u32 s1, s2, s3", |op| op.code += 1), Violation::Variant);

@@ -1,17 +1,19 @@
-//! Accesses to memory that other host threads may be accessing: global memory, which workgroups on several threads and the embedder's
-//! own threads share.
+//! Accesses to memory that other host threads may access at the same time: global memory, which is shared by
+//! the threads that run workgroups and by the embedder's own threads.
 //!
-//! A kernel with a data race is a wrong kernel, but it must not be undefined behaviour of the simulator. Plain Rust accesses would make
-//! it that, and relaxed atomics of 32 bits alone would cost the block copies their vectors: compilers do not combine atomics. So there
-//! are two implementations of the same few functions:
+//! A kernel with a data race is a wrong kernel, but it must not cause undefined behaviour in the simulator.
+//! Plain Rust accesses would, and relaxed 32-bit atomics alone would keep block copies from using vector
+//! instructions, because compilers do not combine atomics. So there are two implementations of the same few
+//! functions:
 //!
-//! * On x86-64, `asm!` blocks of one move instruction each. To the compiler they are accesses by code that it does not see; to the
-//!   host they are ordinary moves, whose races its memory model defines for every size and alignment, as it does where threads access one
-//!   place with different sizes. An aligned access of up to eight bytes is single-copy atomic.
-//! * Elsewhere, under Miri, and with `--cfg portable_memory` (sanitizers do not see into `asm!`), relaxed atomics of the access's size
-//!   where the address is aligned, and of bytes where it is not.
+//! - On x86-64, `asm!` blocks of one move instruction each. The compiler must treat them as opaque accesses.
+//!   For the host they are ordinary moves, whose races its memory model defines for every size and alignment,
+//!   even where threads access the same location with different sizes. An aligned access of up to eight bytes
+//!   is single-copy atomic.
+//! - Elsewhere, under Miri, and with `--cfg portable_memory` (sanitizers do not instrument `asm!`), relaxed
+//!   atomics of the access's size where the address is aligned, and of bytes where it is not.
 //!
-//! Nothing here makes a reference to the memory.
+//! Nothing here creates a reference to the memory.
 
 #[cfg(any(test, not(all(target_arch = "x86_64", not(any(miri, portable_memory))))))]
 mod portable;
@@ -31,7 +33,7 @@ pub use host::{load_u8, load_u16, load_u32, load_u64, store_u8, store_u16, store
 pub use host::{load_u8_at, load_u16_at, load_u32_at, load_u64_at};
 pub use host::{store_u8_at, store_u16_at, store_u32_at, store_u64_at};
 
-/// How bytes at a base and an offset are accessed, by whose they are.
+/// Loads and stores at a base and an offset, for one kind of memory.
 pub trait Access {
     /// # Safety
     /// The byte can be read.
@@ -57,7 +59,7 @@ pub trait Access {
     /// # Safety
     /// The bytes can be written.
     unsafe fn store_u64(base: *mut u8, offset: usize, value: u64);
-    /// One dword eight times.
+    /// Loads one dword and broadcasts it to eight lanes.
     ///
     /// # Safety
     /// The bytes can be read; the host has AVX2.
@@ -69,10 +71,11 @@ pub trait Access {
     unsafe fn load_256(base: *const u8, offset: usize) -> std::arch::x86_64::__m256i;
 }
 
-/// Memory that other host threads may be accessing: by the functions of this module.
+/// Memory that other host threads may access; uses the functions of this module.
 pub enum Shared {}
 
-/// Memory of one workgroup or wave, which one host thread runs: plain Rust, so that the compiler can fold and combine the accesses.
+/// Memory of one workgroup or wave, which a single host thread runs. Uses plain Rust accesses, which the
+/// compiler can fold and combine.
 pub enum Own {}
 
 macro_rules! integers {
@@ -81,13 +84,13 @@ macro_rules! integers {
             $(
                 #[inline(always)]
                 unsafe fn $load(base: *const u8, offset: usize) -> $ty {
-                    // SAFETY: by the contract.
+                    // SAFETY: the caller upholds the contract of this method, which is that of the function.
                     unsafe { $load_at(base, offset) }
                 }
 
                 #[inline(always)]
                 unsafe fn $store(base: *mut u8, offset: usize, value: $ty) {
-                    // SAFETY: by the contract.
+                    // SAFETY: the caller upholds the contract of this method, which is that of the function.
                     unsafe { $store_at(base, offset, value) }
                 }
             )*
@@ -95,14 +98,14 @@ macro_rules! integers {
             #[cfg(target_arch = "x86_64")]
             #[inline(always)]
             unsafe fn broadcast_u32(base: *const u8, offset: usize) -> std::arch::x86_64::__m256i {
-                // SAFETY: by the contract.
+                // SAFETY: the caller guarantees that the bytes can be read and that the host has AVX2.
                 unsafe { broadcast_u32_at(base, offset) }
             }
 
             #[cfg(target_arch = "x86_64")]
             #[inline(always)]
             unsafe fn load_256(base: *const u8, offset: usize) -> std::arch::x86_64::__m256i {
-                // SAFETY: by the contract.
+                // SAFETY: the caller guarantees that the bytes can be read and that the host has AVX2.
                 unsafe { load_256_at(base, offset) }
             }
         }
@@ -111,13 +114,13 @@ macro_rules! integers {
             $(
                 #[inline(always)]
                 unsafe fn $load(base: *const u8, offset: usize) -> $ty {
-                    // SAFETY: by the contract.
+                    // SAFETY: the caller guarantees that the bytes can be read.
                     unsafe { base.add(offset).cast::<$ty>().read_unaligned() }
                 }
 
                 #[inline(always)]
                 unsafe fn $store(base: *mut u8, offset: usize, value: $ty) {
-                    // SAFETY: by the contract.
+                    // SAFETY: the caller guarantees that the bytes can be written.
                     unsafe { base.add(offset).cast::<$ty>().write_unaligned(value) }
                 }
             )*
@@ -125,14 +128,14 @@ macro_rules! integers {
             #[cfg(target_arch = "x86_64")]
             #[inline(always)]
             unsafe fn broadcast_u32(base: *const u8, offset: usize) -> std::arch::x86_64::__m256i {
-                // SAFETY: by the contract.
+                // SAFETY: the caller guarantees that the bytes can be read and that the host has AVX2.
                 unsafe { std::arch::x86_64::_mm256_set1_epi32(Own::load_u32(base, offset) as i32) }
             }
 
             #[cfg(target_arch = "x86_64")]
             #[inline(always)]
             unsafe fn load_256(base: *const u8, offset: usize) -> std::arch::x86_64::__m256i {
-                // SAFETY: by the contract.
+                // SAFETY: the caller guarantees that the bytes can be read and that the host has AVX2.
                 unsafe { std::arch::x86_64::_mm256_loadu_si256(base.add(offset).cast()) }
             }
         }
@@ -146,7 +149,7 @@ integers! {
     u64, load_u64, load_u64_at, store_u64, store_u64_at;
 }
 
-/// `N` bytes, in as few accesses as there are.
+/// Loads `N` bytes in as few accesses as possible.
 ///
 /// # Safety
 /// The bytes can be read.
@@ -154,7 +157,7 @@ integers! {
 pub unsafe fn load<const N: usize>(at: *const u8) -> [u8; N] {
     let mut bytes = [0; N];
     let mut done = 0;
-    // SAFETY: by the contract: only bytes below `N`.
+    // SAFETY: the caller guarantees that `N` bytes can be read; only bytes below `N` are.
     unsafe {
         while N - done >= 8 {
             bytes[done..done + 8].copy_from_slice(&load_u64(at.add(done)).to_ne_bytes());
@@ -175,7 +178,7 @@ pub unsafe fn load<const N: usize>(at: *const u8) -> [u8; N] {
     bytes
 }
 
-/// The reverse of [`load`].
+/// Stores `N` bytes: the reverse of [`load`].
 ///
 /// # Safety
 /// `N` bytes can be written.
@@ -187,7 +190,7 @@ pub unsafe fn store<const N: usize>(at: *mut u8, bytes: [u8; N]) {
         part
     };
     let mut done = 0;
-    // SAFETY: by the contract: only bytes below `N`.
+    // SAFETY: the caller guarantees that `N` bytes can be written; only bytes below `N` are.
     unsafe {
         while N - done >= 8 {
             store_u64(at.add(done), u64::from_ne_bytes(part(done, 8)));
@@ -209,48 +212,49 @@ pub unsafe fn store<const N: usize>(at: *mut u8, bytes: [u8; N]) {
     }
 }
 
-/// Copies memory out.
+/// Copies bytes from memory to `out`.
 ///
 /// # Safety
-/// `out.len()` bytes at `from` can be read, and are not those of `out`.
+/// `out.len()` bytes at `from` can be read and do not overlap `out`.
 pub unsafe fn read(from: *const u8, out: &mut [u8]) {
     let (words, rest) = out.as_chunks_mut::<8>();
     let whole = 8 * words.len();
     for (word, at) in words.iter_mut().zip((0..).step_by(8)) {
-        // SAFETY: by the contract.
+        // SAFETY: the caller guarantees that `out.len()` bytes can be read.
         *word = unsafe { load_u64_at(from, at) }.to_ne_bytes();
     }
     for (byte, at) in rest.iter_mut().zip(whole..) {
-        // SAFETY: by the contract.
+        // SAFETY: the caller guarantees that `out.len()` bytes can be read.
         *byte = unsafe { load_u8_at(from, at) };
     }
 }
 
-/// Copies into memory.
+/// Copies `bytes` to memory.
 ///
 /// # Safety
-/// `bytes.len()` bytes at `to` can be written, and are not those of `bytes`.
+/// `bytes.len()` bytes at `to` can be written and do not overlap `bytes`.
 pub unsafe fn write(to: *mut u8, bytes: &[u8]) {
     let (words, rest) = bytes.as_chunks::<8>();
     let whole = 8 * words.len();
     for (word, at) in words.iter().zip((0..).step_by(8)) {
-        // SAFETY: by the contract.
+        // SAFETY: the caller guarantees that `bytes.len()` bytes can be written.
         unsafe { store_u64_at(to, at, u64::from_ne_bytes(*word)) };
     }
     for (byte, at) in rest.iter().zip(whole..) {
-        // SAFETY: by the contract.
+        // SAFETY: the caller guarantees that `bytes.len()` bytes can be written.
         unsafe { store_u8_at(to, at, *byte) };
     }
 }
 
-/// 32 dwords, one after the other.
+/// Loads 32 consecutive dwords.
 ///
 /// # Safety
 /// 128 bytes at `from` can be read. On x86-64 the host has AVX.
 #[inline(always)]
 pub unsafe fn load_lane_vec(from: *const u8) -> [u32; 32] {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: by the contract; any bits are dwords.
+    // SAFETY: the caller guarantees that 128 bytes can be read and that the host has AVX. Every bit pattern
+    // is valid for dwords.
     unsafe {
         std::mem::transmute([
             load_256::<0>(from),
@@ -263,21 +267,22 @@ pub unsafe fn load_lane_vec(from: *const u8) -> [u32; 32] {
     {
         let mut vec = [0; 32];
         for l in 0..32 {
-            // SAFETY: by the contract.
+            // SAFETY: the caller guarantees that 128 bytes can be read.
             vec[l] = unsafe { load_u32(from.add(4 * l)) };
         }
         vec
     }
 }
 
-/// The reverse of [`load_lane_vec`].
+/// Stores 32 consecutive dwords: the reverse of [`load_lane_vec`].
 ///
 /// # Safety
 /// 128 bytes at `to` can be written. On x86-64 the host has AVX.
 #[inline(always)]
 pub unsafe fn store_lane_vec(to: *mut u8, vec: &[u32; 32]) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: by the contract; any bits are vectors.
+    // SAFETY: the caller guarantees that 128 bytes can be written and that the host has AVX. Every bit
+    // pattern is valid for SIMD vectors.
     unsafe {
         let [a, b, c, d]: [std::arch::x86_64::__m256i; 4] = std::mem::transmute(*vec);
         store_256::<0>(to, a);
@@ -287,7 +292,7 @@ pub unsafe fn store_lane_vec(to: *mut u8, vec: &[u32; 32]) {
     }
     #[cfg(not(target_arch = "x86_64"))]
     for l in 0..32 {
-        // SAFETY: by the contract.
+        // SAFETY: the caller guarantees that 128 bytes can be written.
         unsafe { store_u32(to.add(4 * l), vec[l]) };
     }
 }

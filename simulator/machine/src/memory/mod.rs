@@ -1,9 +1,11 @@
 //! Global memory: address ranges with access rights, over owned bytes or borrowed host memory.
 //!
-//! One concrete type rather than a trait: a guest address is looked up in a short sorted list of ranges; owned spaces and host
-//! ranges differ only in who frees the bytes. So the memory handlers exist once.
+//! This is one concrete type rather than a trait: a guest address is looked up in a short sorted list of
+//! ranges, and owned spaces and host ranges differ only in who frees the bytes. So memory handlers are
+//! compiled once.
 //!
-//! Absent on purpose: LDS and scratch. They belong to a workgroup, not to the device, and live in the scheduler's buffers.
+//! LDS and scratch are absent on purpose. They belong to a workgroup, not to the device; the scheduler owns
+//! their buffers.
 
 pub mod access;
 mod error;
@@ -18,36 +20,37 @@ pub use range::{Finder, HostRange};
 
 use isa_spec::pcode::ir::Space;
 use owned::Owned;
-use range::{FOUND, Found};
+use range::{FoundRanges, MAX_FOUND};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use wavesim_isa::arch::Arch;
 
-/// Base of the owned space: far from zero and from the apertures.
+/// Base of the owned space: far away from zero and from the apertures.
 pub const OWNED_BASE: u64 = 0x7000_0000_0000;
-/// Apertures of FLAT addressing: 2^32 bytes each, outside global memory (LLVM AMDGPUUsage, *Memory Spaces*).
+/// The LDS aperture of FLAT addressing: 2^32 bytes outside global memory (LLVM AMDGPUUsage, *Memory Spaces*).
 pub const SHARED_BASE: u64 = 0x0001_0000_0000_0000;
-/// As [`SHARED_BASE`], of the lanes' private memory.
+/// The scratch aperture, likewise.
 pub const PRIVATE_BASE: u64 = 0x0002_0000_0000_0000;
-/// Buffer addresses from here on are out of the buffer's range: loads give zero, stores do nothing. What a body adds to such an address
-/// leaves it there.
+/// Buffer addresses from here on are out of the buffer's range: loads return zero, stores do nothing. Offsets
+/// that semantics add to such an address leave it in this region.
 pub const NOWHERE: u64 = 1 << 63;
 
-/// Where an address of an instruction leads.
+/// The target of an instruction's address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// An address in global memory.
     Global(u64),
     /// An offset in the workgroup's LDS.
     Lds(u64),
-    /// An offset in the lane's private memory.
+    /// An offset in the lane's scratch.
     Scratch(u64),
-    /// Out of a buffer's range.
+    /// Outside a buffer's range.
     Nowhere,
 }
 
 impl Place {
-    /// The place of an address of an instruction that accesses this space. Flat addresses in an aperture lose its base.
+    /// Resolves an address of an instruction that accesses `space`. Flat addresses in an aperture become
+    /// offsets in it.
     #[inline(always)]
     pub fn of(space: Space, addr: u64) -> Place {
         match space {
@@ -60,94 +63,98 @@ impl Place {
         }
     }
 }
-/// Bytes of an aperture.
+/// Size of an aperture.
 const APERTURE: u64 = 1 << 32;
 
-/// Byte address of a word of a memory that counts words ([`Memory::of_words`]).
+/// Returns the byte address of a word in word-addressed memory ([`Memory::word_addressed`]).
 #[inline(always)]
 pub fn word_address(word: u64) -> u64 {
     OWNED_BASE.wrapping_add(word.wrapping_mul(WORD))
 }
 
-/// The word that a byte address is in.
+/// Returns the number of the word that contains a byte address.
 pub fn word_of(address: u64) -> u64 {
     address.wrapping_sub(OWNED_BASE) / WORD
 }
 
-/// An address of global memory as an architecture counts it, from bytes.
+/// Converts a byte address in global memory to the architecture's own unit.
 pub fn own_address(arch: Arch, address: u64) -> u64 {
     if arch.machine().is_some() { word_of(address) } else { address }
 }
 
-/// Bytes of such a word.
+/// Bytes of a word in word-addressed memory.
 pub const WORD: u64 = 4;
 
-/// A named allocation, for messages.
+/// A named allocation, for diagnostics.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Region {
-    /// As messages show it: a kernel's parameter, or what the allocator's caller chose.
+    /// The name shown in diagnostics: a kernel parameter, or one chosen by the allocator's caller.
     pub name: String,
     /// Address of the first byte.
     pub base: u64,
-    /// Bytes, without padding and guards after it.
+    /// Length in bytes, without padding and guards after it.
     pub len: u64,
 }
 
-/// Global memory. Shared by the threads that run workgroups, and perhaps by the embedder's: a guest's data race is the guest's error,
-/// so all accesses go through [`access`], which defines them, and there is never a reference to guest bytes.
+/// Global memory, shared by the threads that run workgroups and possibly by the embedder's. A guest's data
+/// race is the guest's error: all accesses go through [`access`], which gives races defined behaviour, and
+/// there is never a reference to guest bytes.
 pub struct Memory {
     id: u64,
-    /// By base; they do not overlap.
+    /// Sorted by base, without overlaps.
     ranges: Vec<HostRange>,
     owned: Option<Owned>,
-    /// Bump allocator of the owned space: next free address.
+    /// Bump allocator of the owned space: the next free address.
     next: u64,
-    /// By base, as the allocator made them.
+    /// Sorted by base, as the bump allocator creates them.
     regions: Vec<Region>,
     /// Bytes that the allocator leaves free after each allocation.
     guard: u64,
-    /// Host threads that run on it.
-    runners: AtomicU32,
-    /// Some of it is the host's own, and may always be somebody else's too.
-    foreign: bool,
-    /// Of a memory that counts words: a bit for each that was stored to.
+    /// Number of host threads that run kernels on this memory.
+    threads_running: AtomicU32,
+    /// Some of the memory is mapped from the host, and other threads may access it at any time.
+    host_mapped: bool,
+    /// For word-addressed memory: a bit for each word that has been stored to.
     touched: Option<Owned>,
-    /// Where addresses are looked for that are in none of the ranges.
-    found: Option<Box<Found>>,
+    /// Finds ranges for addresses that no listed range contains.
+    found: Option<Box<FoundRanges>>,
 }
 
-// SAFETY: the pointers are to memory that outlives the `Memory` (owned, or promised by `map_host`'s caller), and any thread may use them.
+// SAFETY: the pointers refer to memory that outlives the `Memory`: owned memory does, and the caller of
+// `map_host` guarantees it for the rest. Any thread may access it.
 unsafe impl Send for Memory {}
-// SAFETY: as above; what several threads access at once they access by `access`, or by atomics.
+// SAFETY: as above; concurrent accesses go through `access` or atomics.
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    /// An owned space of `bytes`, zeroed. Guest programs reach only what [`Memory::alloc`] has given out.
+    /// Creates an owned, zeroed space of `bytes`. Guest programs can access only what [`Memory::alloc`] has
+    /// returned.
     pub fn new(bytes: u64) -> Result<Memory, AllocError> {
         let owned = Owned::zeroed(bytes).ok_or(AllocError::Host { bytes })?;
         let range = HostRange { base: OWNED_BASE, len: 0, host: owned.as_ptr(), writable: true };
         Ok(Memory {
-            id: number(),
+            id: fresh_id(),
             ranges: vec![range],
             owned: Some(owned),
             next: OWNED_BASE,
             regions: Vec::new(),
             guard: 0,
-            runners: AtomicU32::new(0),
-            foreign: false,
+            threads_running: AtomicU32::new(0),
+            host_mapped: false,
             touched: None,
             found: None,
         })
     }
 
-    /// As [`Memory::new`], with at least `guard` bytes between allocations: a checked run separates an access beyond one from an access
-    /// to the next.
+    /// As [`Memory::new`], with at least `guard` bytes between allocations, so that a checked run can tell an
+    /// access beyond one allocation from an access to the next.
     pub fn with_guard(bytes: u64, guard: u64) -> Result<Memory, AllocError> {
         Ok(Memory { guard, ..Memory::new(bytes)? })
     }
 
-    /// The data memory of a machine whose addresses count words of 32 bits: all of it one allocation, and a note of the words stored to.
-    pub fn of_words(words: u64) -> Result<Memory, AllocError> {
+    /// Creates the data memory of a word-addressed machine (32-bit words): a single allocation, with a record
+    /// of the words stored to.
+    pub fn word_addressed(words: u64) -> Result<Memory, AllocError> {
         let bytes = words.saturating_mul(WORD);
         let mut memory = Memory::new(bytes)?;
         memory.alloc(bytes, WORD, "memory")?;
@@ -156,14 +163,14 @@ impl Memory {
         Ok(memory)
     }
 
-    /// Takes note of a store to `words` words from a byte address on, all of them inside.
+    /// Records a store to `words` words beginning at a byte address, all of them in bounds.
     #[inline(always)]
     pub fn touch(&self, address: u64, words: u64) {
         let first = address.wrapping_sub(OWNED_BASE) / WORD;
         for word in first..first + words {
             let Some(cell) = self.touched_cell(word / 64) else { return };
             let bit = 1 << (word % 64);
-            // It is usually set: testing costs less than an atomic change.
+            // The bit is usually set already: testing it costs less than an atomic update.
             if cell.load(Ordering::Relaxed) & bit == 0 {
                 cell.fetch_or(bit, Ordering::Relaxed);
             }
@@ -173,11 +180,12 @@ impl Memory {
     #[inline(always)]
     fn touched_cell(&self, index: u64) -> Option<&AtomicU64> {
         let bits = self.touched.as_ref().filter(|bits| index < bits.len() / 8)?;
-        // SAFETY: inside the allocation, which is aligned to pages and lives as long as `self`; only these atomics touch it.
+        // SAFETY: the index is inside the allocation, which is page-aligned and lives as long as `self`. The
+        // bits are accessed only through these atomics.
         Some(unsafe { AtomicU64::from_ptr(bits.as_ptr().cast::<u64>().add(index as usize)) })
     }
 
-    /// The words stored to, with their values, by address. Of a memory that does not count words: none.
+    /// Returns the words stored to, with their values, in address order; nothing for byte-addressed memory.
     pub fn touched(&self) -> impl Iterator<Item = (u32, u32)> {
         let cells = self.touched.as_ref().map_or(0, |bits| bits.len() / 8);
         let set = (0..cells).flat_map(|at| {
@@ -191,37 +199,37 @@ impl Memory {
         set.filter_map(|word| Some((word as u32, u32::from_le_bytes(self.load(word_address(word)).ok()?))))
     }
 
-    /// Whether its addresses count words ([`Memory::of_words`]).
-    pub fn counts_words(&self) -> bool {
+    /// Returns whether the memory is word-addressed ([`Memory::word_addressed`]).
+    pub fn is_word_addressed(&self) -> bool {
         self.touched.is_some()
     }
 
-    /// The address as the program counts it.
+    /// Converts a byte address to the unit in which the program counts addresses.
     pub fn own_address(&self, address: u64) -> u64 {
-        if self.counts_words() { word_of(address) } else { address }
+        if self.is_word_addressed() { word_of(address) } else { address }
     }
 
-    /// No memory at all; `map_host` adds ranges.
+    /// Creates an empty memory, to which `map_host` adds ranges.
     pub fn empty() -> Memory {
         Memory {
-            id: number(),
+            id: fresh_id(),
             ranges: Vec::new(),
             owned: None,
             next: OWNED_BASE,
             regions: Vec::new(),
             guard: 0,
-            runners: AtomicU32::new(0),
-            foreign: false,
+            threads_running: AtomicU32::new(0),
+            host_mapped: false,
             touched: None,
             found: None,
         }
     }
 
-    /// Adds host memory at guest address `base`.
+    /// Maps host memory at guest address `base`.
     ///
     /// # Safety
-    /// As long as this `Memory` is used, `len` bytes from `host` on stay valid for reads, and for writes if `writable`; meanwhile
-    /// others access them by atomics or as [`access`] does, and no Rust reference to them is used.
+    /// While this `Memory` is used, `len` bytes at `host` stay valid for reads, and for writes if `writable`;
+    /// others access them only through atomics or as [`access`] does, and no Rust reference to them is used.
     pub unsafe fn map_host(
         &mut self,
         base: u64,
@@ -232,11 +240,12 @@ impl Memory {
         if len == 0 {
             return Ok(());
         }
-        // The last byte may be the address space's last.
+        // The range may end at the last byte of the address space.
         let last = base.checked_add(len - 1).ok_or(MapError::Wraps { base, len })?;
         let reserved = self.owned.as_ref().map(|o| (OWNED_BASE, o.len()));
         let at = self.ranges.partition_point(|r| r.base < base);
-        // Adjacent ranges are enough; on each side, one may be the owned range while it is empty. Processes have thousands of ranges.
+        // Only adjacent ranges can overlap; on each side, one of them may be the owned range while it is
+        // empty. A process may have thousands of ranges.
         let window = &self.ranges[at.saturating_sub(2)..(at + 2).min(self.ranges.len())];
         let taken = window.iter().map(|r| (r.base, r.len)).chain(reserved);
         for (other, other_len) in taken.filter(|t| t.1 != 0) {
@@ -245,20 +254,20 @@ impl Memory {
             }
         }
         self.ranges.insert(at, HostRange { base, len, host, writable });
-        self.foreign = true;
+        self.host_mapped = true;
         Ok(())
     }
 
-    /// Adds the ranges that `finder` finds, each when it is first accessed.
+    /// Lets `finder` find further ranges, each when it is first accessed.
     ///
     /// # Safety
-    /// That of [`Memory::map_host`] for each of them, from then on.
-    pub unsafe fn map_found(&mut self, finder: Box<dyn Finder>) {
-        self.found = Some(Box::new(Found { finder, ranges: [const { OnceLock::new() }; FOUND] }));
-        self.foreign = true;
+    /// Each range that `finder` returns satisfies the contract of [`Memory::map_host`] from then on.
+    pub unsafe fn map_on_demand(&mut self, finder: Box<dyn Finder>) {
+        self.found = Some(Box::new(FoundRanges { finder, ranges: [const { OnceLock::new() }; MAX_FOUND] }));
+        self.host_mapped = true;
     }
 
-    /// Reserves `len` bytes of the owned space. `align` is rounded up to a power of two.
+    /// Allocates `len` bytes of the owned space. `align` is rounded up to a power of two.
     pub fn alloc(&mut self, len: u64, align: u64, name: &str) -> Result<u64, AllocError> {
         let bad_align = || AllocError::Alignment { name: name.to_string(), align };
         let step = align.max(1).checked_next_power_of_two().ok_or_else(bad_align)?;
@@ -279,33 +288,33 @@ impl Memory {
         Ok(base)
     }
 
-    /// A copy of all that was allocated.
+    /// Returns a copy of all allocated bytes.
     pub fn snapshot(&self) -> Vec<u8> {
         let mut bytes = vec![0; (self.next - OWNED_BASE) as usize];
-        // All of it is one range.
+        // All allocations are in one range.
         let read = self.read(OWNED_BASE, &mut bytes);
         debug_assert!(read.is_ok());
         bytes
     }
 
-    /// Puts a copy back that [`Memory::snapshot`] made.
+    /// Restores a copy made by [`Memory::snapshot`].
     pub fn restore(&self, bytes: &[u8]) {
         let written = self.write(OWNED_BASE, bytes);
         debug_assert!(written.is_ok());
     }
 
-    /// Gives a name to a part of the memory, for messages and for the checks of bounds.
+    /// Names a part of the memory, for diagnostics and bounds checks.
     pub fn name(&mut self, base: u64, len: u64, name: &str) {
         let at = self.regions.partition_point(|r| r.base <= base);
         self.regions.insert(at, Region { name: name.to_string(), base, len });
     }
 
-    /// Allocations, by address.
+    /// Returns the allocations in address order.
     pub fn regions(&self) -> &[Region] {
         &self.regions
     }
 
-    /// `name+0x10` for an address in or shortly after an allocation.
+    /// Returns `name+0x10` for an address in or shortly after an allocation.
     pub fn describe(&self, address: u64) -> Option<String> {
         let at = self.regions.partition_point(|r| r.base <= address);
         let region = self.regions.get(at.checked_sub(1)?)?;
@@ -320,9 +329,9 @@ impl Memory {
         })
     }
 
-    /// What a failed access tried, and the likeliest reason, for a message.
+    /// Describes a failed access and its likeliest cause.
     pub fn explain(&self, e: &MemError) -> String {
-        if self.counts_words() {
+        if self.is_word_addressed() {
             let words = self.regions.iter().map(|r| r.len).sum::<u64>() / WORD;
             return format!(
                 "{} at address {} is outside of the {words} words of memory (--global-memsize MB sets the size)",
@@ -353,23 +362,25 @@ impl Memory {
         format!("{what}{window} is outside every buffer{hint}")
     }
 
-    /// The one bounds check: host address of `size` bytes at `address`.
+    /// Checks bounds and returns the host address of `size` bytes at `address`. All accesses go through this
+    /// check.
     #[inline(always)]
     fn locate(&self, address: u64, size: u64, write: bool) -> Result<*mut u8, MemError> {
-        // Programs have one range, hosts a handful; `search` is for the others.
+        // Most programs use a single range; `search` handles the others.
         match self.host_of_first(address, size, write) {
             Some(host) => Ok(host),
             None => self.search(address, size, write),
         }
     }
 
-    /// Host address of `len` bytes that are all in the first range, which may be all there is.
+    /// Returns the host address of `len` bytes if all of them are in the first range, often the only one.
     #[inline(always)]
     fn host_of_first(&self, address: u64, len: u64, write: bool) -> Option<*mut u8> {
         self.ranges.first()?.host_of(address, len, write)
     }
 
-    /// Host address of `len` bytes that are all in one range, for accesses of many lanes at once.
+    /// Returns the host address of `len` bytes if all of them are in one range, for accesses of many lanes at
+    /// once.
     #[inline(always)]
     pub fn host(&self, address: u64, len: u64, write: bool) -> Option<*mut u8> {
         self.locate(address, len, write).ok()
@@ -381,86 +392,92 @@ impl Memory {
         host.ok_or(MemError { address, size_bytes: size.min(u32::MAX as u64) as u32, write })
     }
 
-    /// The range that an address is in.
+    /// Returns the range that contains an address.
     pub fn range_of(&self, address: u64) -> Option<HostRange> {
         let at = self.ranges.partition_point(|r| r.base <= address);
         let listed = at.checked_sub(1).map(|at| self.ranges[at]).filter(|range| range.contains(address));
         listed.or_else(|| self.found.as_ref()?.range_of(address))
     }
 
-    /// A number that no other memory has.
+    /// A number that identifies this memory.
     #[inline(always)]
     pub fn id(&self) -> u64 {
         self.id
     }
 
-    /// `N` bytes.
+    /// Loads `N` bytes.
     #[inline(always)]
     pub fn load<const N: usize>(&self, address: u64) -> Result<[u8; N], MemError> {
         let at = self.locate(address, N as u64, false)?;
-        // SAFETY: N bytes at `at` are inside a range.
+        // SAFETY: `locate` has checked that `N` bytes at `at` are inside a range.
         Ok(unsafe { access::load(at) })
     }
 
-    /// `N` bytes; an error if any of them is outside of a range or read-only, and then nothing is stored.
+    /// Stores `N` bytes. If any of them is outside all ranges or read-only, returns an error and stores
+    /// nothing.
     #[inline(always)]
     pub fn store<const N: usize>(&self, address: u64, bytes: [u8; N]) -> Result<(), MemError> {
         let at = self.locate(address, N as u64, true)?;
-        // SAFETY: N bytes at `at` are inside a writable range.
+        // SAFETY: `locate` has checked that `N` bytes at `at` are inside a writable range.
         unsafe { access::store(at, bytes) };
         Ok(())
     }
 
-    /// 1 to 16 bytes as a number.
+    /// Loads a number of 1 to 16 bytes.
     pub fn load_value(&self, address: u64, size: u32) -> Result<u128, MemError> {
         let mut bytes = [0; 16];
         self.read(address, &mut bytes[..(size as usize).min(16)])?;
         Ok(u128::from_le_bytes(bytes))
     }
 
-    /// The low `size` (1 to 16) bytes of `value`.
+    /// Stores the low `size` (1 to 16) bytes of `value`.
     pub fn store_value(&self, address: u64, size: u32, value: u128) -> Result<(), MemError> {
         self.write(address, &value.to_le_bytes()[..(size as usize).min(16)])
     }
 
-    /// As many bytes as `out` has, all in one range.
+    /// Reads `out.len()` bytes, all in one range.
     pub fn read(&self, address: u64, out: &mut [u8]) -> Result<(), MemError> {
         if out.is_empty() {
             return Ok(());
         }
         let at = self.locate(address, out.len() as u64, false)?;
-        // SAFETY: as many bytes at `at` are inside a range; `out` is a reference, and so none of them (see `map_host`).
+        // SAFETY: `locate` has checked that the bytes are inside a range. They do not overlap `out`, because
+        // no reference to guest bytes exists (see `map_host`).
         unsafe { access::read(at, out) };
         Ok(())
     }
 
-    /// All of `bytes` to one range that can be written.
+    /// Writes `bytes`, all to one writable range.
     pub fn write(&self, address: u64, bytes: &[u8]) -> Result<(), MemError> {
         if bytes.is_empty() {
             return Ok(());
         }
         let at = self.locate(address, bytes.len() as u64, true)?;
-        // SAFETY: as many bytes at `at` are inside a writable range; `bytes` is a reference, and so none of them (see `map_host`).
+        // SAFETY: `locate` has checked that the bytes are inside a writable range. They do not overlap
+        // `bytes`, because no reference to guest bytes exists (see `map_host`).
         unsafe { access::write(at, bytes) };
         Ok(())
     }
 
-    /// Takes note that so many host threads run on this memory, until the answer is dropped.
-    pub fn run_on(&self, threads: u32) -> Running<'_> {
-        self.runners.fetch_add(threads, Ordering::SeqCst);
-        Running { memory: self, threads }
+    /// Registers host threads that run on this memory until the returned guard is dropped.
+    pub fn register_threads(&self, threads: u32) -> ThreadGuard<'_> {
+        self.threads_running.fetch_add(threads, Ordering::SeqCst);
+        ThreadGuard { memory: self, threads }
     }
 
-    /// Whether other host threads may access it now: then atomics must be the host's.
+    /// Returns whether other host threads may access the memory now, so that guest atomics must use host
+    /// atomics.
     #[inline(always)]
     pub fn is_shared(&self) -> bool {
-        self.foreign || self.runners.load(Ordering::Relaxed) > 1
+        self.host_mapped || self.threads_running.load(Ordering::Relaxed) > 1
     }
 
-    /// Compare-and-exchange on a naturally aligned word: `Ok(Ok(old))` if it was `old`, else the present one.
+    /// Compare-and-exchange on a naturally aligned word: returns `Ok(Ok(old))` on success, else the present
+    /// value.
     pub fn cas32(&self, address: u64, old: u32, new: u32) -> Result<Result<u32, u32>, MemError> {
         let at = self.aligned(address, 4)?;
-        // SAFETY: aligned, inside a writable range; other threads access it by `access` or atomics.
+        // SAFETY: `aligned` has checked the alignment and that the word is inside a writable range. Other
+        // threads access it through `access` or atomics.
         let cell = unsafe { AtomicU32::from_ptr(at.cast()) };
         Ok(cell.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst))
     }
@@ -473,7 +490,8 @@ impl Memory {
         Ok(cell.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst))
     }
 
-    /// The host's alignment counts, as it is what the host's atomics need; [`owned`] and sensible hosts keep the guest's.
+    /// Checks the host's alignment, because host atomics depend on it. [`owned`] memory preserves the guest's
+    /// alignment, and hosts should.
     fn aligned(&self, address: u64, size: u32) -> Result<*mut u8, MemError> {
         let at = self.locate(address, size as u64, true)?;
         if (at as usize).is_multiple_of(size as usize) {
@@ -483,20 +501,20 @@ impl Memory {
     }
 }
 
-/// A number for a memory, never 0.
-fn number() -> u64 {
+/// Returns a fresh identifier, never 0.
+fn fresh_id() -> u64 {
     static LAST: AtomicU64 = AtomicU64::new(0);
     LAST.fetch_add(1, Ordering::Relaxed) + 1
 }
 
-/// Host threads run on a memory ([`Memory::run_on`]).
-pub struct Running<'a> {
+/// A guard that registers host threads on a memory ([`Memory::register_threads`]).
+pub struct ThreadGuard<'a> {
     memory: &'a Memory,
     threads: u32,
 }
 
-impl Drop for Running<'_> {
+impl Drop for ThreadGuard<'_> {
     fn drop(&mut self) {
-        self.memory.runners.fetch_sub(self.threads, Ordering::SeqCst);
+        self.memory.threads_running.fetch_sub(self.threads, Ordering::SeqCst);
     }
 }

@@ -1,5 +1,5 @@
-//! Zeroed bytes of our own, straight from the allocator: large spaces cost nothing until touched, and a size that the host does
-//! not have is an answer, not an abort.
+//! Zeroed bytes straight from the allocator: a large space costs nothing until it is touched, and a failed
+//! allocation is an error, not an abort.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 
@@ -11,33 +11,34 @@ pub struct Owned {
     len: u64,
 }
 
-/// Buffers aligned in the guest are aligned in the host up to this.
+/// Guest alignment is preserved in the host up to this value.
 const ALIGN: usize = 4096;
 
 impl Owned {
-    /// `None` if the host has no such memory.
+    /// Allocates `len` zeroed bytes; `None` if the host cannot provide them.
     pub fn zeroed(len: u64) -> Option<Owned> {
         if len == 0 {
             return Some(Owned { ptr: std::ptr::without_provenance_mut(ALIGN), allocation: None, len });
         }
-        // Aligned by hand: the allocator clears what it aligns by touching every page, and new pages are zero already.
+        // Aligned by hand: for a larger alignment the allocator would zero every page, though new pages are
+        // zero already.
         let layout = Layout::from_size_align(usize::try_from(len).ok()?.checked_add(ALIGN)?, 1).ok()?;
-        // SAFETY: the size is not zero.
+        // SAFETY: the layout's size is not zero.
         let start = unsafe { alloc_zeroed(layout) };
         if start.is_null() {
             return None;
         }
-        // SAFETY: at most ALIGN - 1 bytes on, and there are ALIGN more than `len`.
+        // SAFETY: the offset is at most ALIGN - 1, and the allocation has ALIGN bytes more than `len`.
         let ptr = unsafe { start.add(start.align_offset(ALIGN)) };
         Some(Owned { ptr, allocation: Some((start, layout)), len })
     }
 
-    /// The first byte, at a multiple of 4096.
+    /// The first byte, at an address that is a multiple of 4096.
     pub fn as_ptr(&self) -> *mut u8 {
         self.ptr
     }
 
-    /// Bytes that may be accessed.
+    /// Number of accessible bytes.
     pub fn len(&self) -> u64 {
         self.len
     }
@@ -46,7 +47,7 @@ impl Owned {
 impl Drop for Owned {
     fn drop(&mut self) {
         if let Some((start, layout)) = self.allocation {
-            // SAFETY: allocated by `zeroed` with this layout.
+            // SAFETY: `zeroed` allocated `start` with this layout.
             unsafe { dealloc(start, layout) };
         }
     }

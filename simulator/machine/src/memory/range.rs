@@ -1,14 +1,14 @@
-//! Ranges of addresses that have host memory, listed or found when they are accessed.
+//! Address ranges backed by host memory, listed or found on first access.
 
 use std::sync::OnceLock;
 
-/// Finds the ranges of an address space that nobody has listed, such as that of the process.
+/// Finds ranges of an address space that are not listed, such as that of the process.
 pub trait Finder: Send + Sync {
-    /// The range that an address is in. The same address always gives the same range.
+    /// Returns the range that contains an address. The same address always yields the same range.
     fn find(&self, address: u64) -> Option<HostRange>;
 }
 
-/// Host memory at an address.
+/// An address range backed by host memory.
 #[derive(Debug, Clone, Copy)]
 pub struct HostRange {
     pub base: u64,
@@ -17,20 +17,20 @@ pub struct HostRange {
     pub writable: bool,
 }
 
-/// Ranges that were found, up to [`FOUND`] of them; further ones are looked up at each access.
-pub(super) struct Found {
+/// Ranges found so far, up to [`MAX_FOUND`]; further ones are looked up at each access.
+pub(super) struct FoundRanges {
     pub(super) finder: Box<dyn Finder>,
-    pub(super) ranges: [OnceLock<HostRange>; FOUND],
+    pub(super) ranges: [OnceLock<HostRange>; MAX_FOUND],
 }
 
-/// Kernels use few ranges: code, arguments, and those that their buffers are in.
-pub(super) const FOUND: usize = 16;
+/// Enough for most kernels, which access few ranges: code, arguments, and those that contain their buffers.
+pub(super) const MAX_FOUND: usize = 16;
 
 impl HostRange {
-    /// No memory.
+    /// An empty range.
     pub const EMPTY: HostRange = HostRange { base: 0, len: 0, host: std::ptr::null_mut(), writable: false };
 
-    /// Host address of `len` bytes that are all in it.
+    /// Returns the host address of `len` bytes if all of them are in the range.
     #[inline(always)]
     pub fn host_of(&self, address: u64, len: u64, write: bool) -> Option<*mut u8> {
         let offset = address.wrapping_sub(self.base);
@@ -40,21 +40,21 @@ impl HostRange {
         None
     }
 
-    /// Whether an address is in it.
+    /// Returns whether the range contains an address.
     #[inline(always)]
     pub fn contains(&self, address: u64) -> bool {
         address.wrapping_sub(self.base) < self.len
     }
 }
 
-impl Found {
+impl FoundRanges {
     pub(super) fn range_of(&self, address: u64) -> Option<HostRange> {
         for known in &self.ranges {
             let range = match known.get() {
                 Some(range) => range,
                 None => {
                     let found = self.find(address)?;
-                    // Another thread may have put another range here.
+                    // Another thread may have stored another range in this slot.
                     let here = known.get_or_init(|| found);
                     if here.base != found.base {
                         return Some(found);
@@ -74,7 +74,8 @@ impl Found {
     }
 }
 
-// SAFETY: the pointers are to memory that outlives the `Memory` (owned, or promised by `map_host`'s caller), and any thread may use them.
+// SAFETY: the pointers refer to memory that outlives the `Memory`: owned memory does, and the caller of
+// `map_host` guarantees it for the rest. Any thread may access it.
 unsafe impl Send for HostRange {}
 // SAFETY: as above.
 unsafe impl Sync for HostRange {}

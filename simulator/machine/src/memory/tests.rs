@@ -22,7 +22,7 @@ fn allocations_are_aligned_named_and_bounded() {
 }
 
 #[test]
-fn a_size_no_host_has_is_an_error() {
+fn impossible_sizes_are_errors() {
     assert_eq!(Memory::new(u64::MAX).err(), Some(AllocError::Host { bytes: u64::MAX }));
 }
 
@@ -38,7 +38,7 @@ fn only_allocated_bytes_are_reachable() {
 }
 
 #[test]
-fn messages_say_what_an_address_was() {
+fn messages_describe_addresses() {
     let mut bytes = [0u8; 16];
     let mut memory = Memory::new(64).unwrap();
     let at = memory.alloc(32, 16, "out_y").unwrap();
@@ -61,8 +61,7 @@ fn host_ranges_neither_overlap_nor_wrap() {
     let mut bytes = vec![0u8; 64];
     let host = bytes.as_mut_ptr();
     let mut memory = Memory::new(64).unwrap();
-    // SAFETY (each): `bytes` outlives `memory`.
-    // SAFETY: nothing reads or writes through this memory.
+    // SAFETY: `bytes` outlives `memory`, and nothing is read or written through this memory.
     let mut map = |base, len| unsafe { memory.map_host(base, host, len, true) };
     assert_eq!(map(0x1000, 16), Ok(()));
     assert_eq!(map(0x1010, 16), Ok(()));
@@ -110,7 +109,7 @@ fn exchanges_from_threads_lose_nothing() {
     assert_eq!(memory.load_value(at, 4), Ok(4000));
 }
 
-/// A step of the fuzz.
+/// One step of the property test.
 #[derive(Debug, Clone)]
 enum Step {
     Alloc { len: u64, align: u64 },
@@ -160,7 +159,7 @@ proptest! {
                 }
                 Step::Write { at, bytes } => {
                     let inside = (0..bytes.len() as u64).all(|k| at.checked_add(k).is_some_and(|a| model.contains_key(&a)));
-                    // One access never spans two ranges.
+                    // A single access never spans two ranges.
                     prop_assert_eq!(memory.write(at, &bytes).is_ok(), inside);
                     if inside {
                         model.extend(bytes.iter().enumerate().map(|(k, b)| (at + k as u64, *b)));
@@ -182,7 +181,7 @@ proptest! {
     }
 }
 
-/// Three ranges of a hundred bytes, a thousand apart. Counts questions.
+/// Three ranges of a hundred bytes, a thousand apart, which count lookups.
 struct Three(std::sync::atomic::AtomicU32, Box<[u8; 300]>);
 
 impl Finder for std::sync::Arc<Three> {
@@ -195,18 +194,18 @@ impl Finder for std::sync::Arc<Three> {
 }
 
 #[test]
-fn ranges_are_found_once() {
+fn ranges_are_looked_up_once() {
     let three = std::sync::Arc::new(Three(0.into(), Box::new(std::array::from_fn(|n| n as u8))));
     let mut memory = Memory::empty();
-    // SAFETY: `three` outlives it, and is not written to.
-    unsafe { memory.map_found(Box::new(three.clone())) };
+    // SAFETY: `three` outlives `memory`, and nothing writes to it.
+    unsafe { memory.map_on_demand(Box::new(three.clone())) };
     for _ in 0..3 {
         assert_eq!(memory.load::<2>(1007), Ok([7, 8]));
         assert_eq!(memory.load::<1>(3099), Ok([43]));
         assert_eq!(memory.load::<1>(2000), Ok([100]));
     }
     assert_eq!(three.0.load(Ordering::Relaxed), 3);
-    // Beyond an end, in none, and where nothing may be written.
+    // Across the end of a range, outside all ranges, and to a read-only range.
     assert!(memory.load::<2>(1099).is_err() && memory.load::<1>(900).is_err());
     assert_eq!(memory.store::<1>(3000, [1]), Err(MemError { address: 3000, size_bytes: 1, write: true }));
     assert_ne!(memory.id(), Memory::empty().id());

@@ -1,65 +1,69 @@
-//! Barriers of a workgroup (RDNA3 manual, *Work-groups and Barriers*; RDNA4 manual, *Work-groups and Barriers*, whose arrival and wait
-//! are separate instructions).
+//! Barriers of a workgroup (RDNA3 manual, *Work-groups and Barriers*; RDNA4 manual, *Work-groups and
+//! Barriers*, where arrival and wait are separate instructions).
 //!
-//! A barrier counts its completions. A wave remembers the count it has passed ([`crate::state::Wave::passed`]); where the two
-//! differ, the barrier has completed since: what the manual calls the wave's barrierComplete bit.
+//! A barrier counts its completions, and a wave remembers the count that it has passed
+//! ([`crate::state::Wave::passed`]). If the two differ, the barrier has completed since: the manual calls
+//! this the wave's barrierComplete bit.
 
-/// Named barriers that a workgroup has; numbers from 1.
-pub const NAMED: usize = 16;
+/// Number of named barriers of a workgroup, which are numbered from 1.
+pub const NAMED_BARRIERS: usize = 16;
 
-/// The workgroup's own barrier, as instructions number it.
-pub const WORKGROUP: i32 = -1;
+/// The number by which instructions refer to the workgroup's own barrier.
+pub const WORKGROUP_BARRIER: i32 = -1;
 
-/// What the waves of a workgroup share besides LDS.
+/// State that the waves of a workgroup share besides LDS.
 #[derive(Debug, Clone, Default)]
 pub struct Workgroup {
     /// The workgroup's own at index 0, then the named ones.
-    barriers: [Barrier; NAMED + 1],
-    /// Waves at the start.
+    barriers: [Barrier; NAMED_BARRIERS + 1],
+    /// Number of waves at the start.
     waves: u32,
-    /// Waves that have not ended.
+    /// Number of waves that have not ended.
     live: u32,
 }
 
 /// One barrier.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Barrier {
-    /// Waves that must signal. The workgroup's own barrier takes the live waves instead.
+    /// Number of waves that must signal. For the workgroup's own barrier, the number of live waves is used
+    /// instead.
     pub members: u32,
-    /// Signals since the last completion.
+    /// Number of signals since the last completion.
     pub signals: u32,
-    /// Completions so far.
+    /// Number of completions so far.
     pub completed: u32,
 }
 
 impl Workgroup {
-    /// Of a workgroup that starts with so many waves.
+    /// Creates the state of a workgroup that starts with this many waves.
     pub fn new(waves: u32) -> Workgroup {
         Workgroup { waves, live: waves, ..Workgroup::default() }
     }
 
-    /// Index of a barrier; `None` for numbers that do nothing: 0, and -2, which is the trap handler's.
+    /// Returns the index of a barrier; `None` for numbers without effect: 0, and -2, the trap handler's.
     #[inline]
     pub fn index(barrier: i32) -> Option<usize> {
         match barrier {
-            WORKGROUP => Some(0),
-            1.. if barrier as usize <= NAMED => Some(barrier as usize),
+            WORKGROUP_BARRIER => Some(0),
+            1.. if barrier as usize <= NAMED_BARRIERS => Some(barrier as usize),
             _ => None,
         }
     }
 
-    /// Waves that have not ended.
+    /// Number of waves that have not ended.
     pub fn live(&self) -> u32 {
         self.live
     }
 
-    /// A workgroup of one wave has no barrier: every barrier instruction is a no-op.
+    /// Returns whether the workgroup has barriers: in a workgroup of one wave, barrier instructions are
+    /// no-ops.
     #[inline]
-    pub fn in_group(&self) -> bool {
+    pub fn is_multi_wave(&self) -> bool {
         self.waves > 1
     }
 
-    /// The state of a barrier, by its [`Workgroup::index`]; of the workgroup's own, `members` are the waves that have not ended.
+    /// Returns the state of the barrier at a [`Workgroup::index`]. For the workgroup's own, `members` is the
+    /// number of live waves.
     #[inline]
     pub fn barrier(&self, index: usize) -> Barrier {
         let mut barrier = self.barriers[index];
@@ -69,45 +73,45 @@ impl Workgroup {
         barrier
     }
 
-    /// One arrival; true for the first since the last completion.
+    /// Signals a barrier; returns true if this is the first signal since its last completion.
     #[inline]
     pub fn signal(&mut self, index: usize) -> bool {
         let first = self.barriers[index].signals == 0;
         self.barriers[index].signals += 1;
-        self.check(index);
+        self.complete_if_reached(index);
         first
     }
 
-    /// Sets up a named barrier.
+    /// Initialises a named barrier.
     pub fn init(&mut self, index: usize, members: u32) {
         self.barriers[index].members = members;
         self.barriers[index].signals = 0;
     }
 
-    /// A wave stops being a member of a named barrier.
+    /// Removes a wave from the members of a named barrier.
     pub fn leave(&mut self, index: usize) {
         self.barriers[index].members = self.barriers[index].members.saturating_sub(1);
         self.complete_waiting(index);
     }
 
-    /// A wave ended. It does not hold up the others.
+    /// Removes a wave that has ended, so that it does not hold up the others.
     pub fn end_wave(&mut self, joined: u32) {
         self.live = self.live.saturating_sub(1);
         self.complete_waiting(0);
-        if joined != 0 && joined as usize <= NAMED {
+        if joined != 0 && joined as usize <= NAMED_BARRIERS {
             self.leave(joined as usize);
         }
     }
 
-    /// After a member is gone: waves that have signalled may be all that are left.
+    /// Completes the barrier if all remaining members have signalled.
     fn complete_waiting(&mut self, index: usize) {
         if self.barriers[index].signals > 0 {
-            self.check(index);
+            self.complete_if_reached(index);
         }
     }
 
     #[inline]
-    fn check(&mut self, index: usize) {
+    fn complete_if_reached(&mut self, index: usize) {
         if self.barriers[index].signals >= self.barrier(index).members {
             self.barriers[index].signals = 0;
             self.barriers[index].completed = self.barriers[index].completed.wrapping_add(1);
@@ -140,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn finished_waves_hold_nobody_up() {
+    fn ended_waves_do_not_block_others() {
         let mut group = Workgroup::new(3);
         group.signal(0);
         group.end_wave(0);

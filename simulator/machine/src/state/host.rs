@@ -1,28 +1,29 @@
-//! What the host can do.
+//! Features of the host.
 
-/// Proof that the host has AVX2, FMA, BMI, F16C, LZCNT and POPCNT, for which the fast handlers are compiled. Only [`Avx2::detect`] and
-/// [`Avx2::assume`] make it.
-/// Other hosts than x86-64 have handlers for what all of their kind can do, and always get one.
+/// Proof that the host has AVX2, FMA, BMI, F16C, LZCNT and POPCNT, for which the fast handlers are compiled.
+/// Only [`Avx2::detect`] and [`Avx2::assume`] create it.
+///
+/// On hosts other than x86-64, the fast handlers use baseline features, and the proof is always available.
 #[derive(Debug, Clone, Copy)]
 pub struct Avx2(());
 
 impl Avx2 {
-    /// The proof within a handler that only hosts with AVX2 run.
+    /// Creates the proof within a handler that runs on hosts with AVX2 only.
     ///
     /// # Safety
-    /// H1 of the invariants of lowered code (`exec::validate`).
+    /// Invariant H1 of lowered code (`exec::validate`) holds.
     #[inline(always)]
     pub unsafe fn assume() -> Avx2 {
         Avx2(())
     }
 
-    /// Looks at the host's processor, once.
+    /// Detects the features of the host's processor, once.
     #[cfg(target_arch = "x86_64")]
     #[inline]
     pub fn detect() -> Option<Avx2> {
         use std::arch::is_x86_feature_detected as has;
         use std::sync::LazyLock;
-        // Needed at each turn of a wave.
+        // Cached, because it is needed in every turn of a wave.
         static FOUND: LazyLock<Option<Avx2>> = LazyLock::new(|| {
             let all = has!("avx2")
                 && has!("fma")
@@ -36,7 +37,7 @@ impl Avx2 {
         *FOUND
     }
 
-    /// Always: see [`Avx2`].
+    /// Always succeeds: see [`Avx2`].
     #[cfg(not(target_arch = "x86_64"))]
     pub fn detect() -> Option<Avx2> {
         Some(Avx2(()))

@@ -1,13 +1,13 @@
-//! One wave: registers, masks, program counter.
+//! One wave: registers, lane masks, program counter.
 
-use super::barrier::NAMED;
+use super::barrier::NAMED_BARRIERS;
 use super::file::{Files, Half, UNWRITTEN};
 pub use super::file::{LANE_VECS, NO_DENORMALS};
 #[cfg(target_arch = "x86_64")]
 use super::host::Avx2;
 use crate::memory::HostRange;
 
-/// One 32-lane half of a VGPR: the unit handlers work on.
+/// One 32-lane half of a VGPR: the unit that handlers work on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C, align(64))]
 pub struct LaneVec(pub [u32; 32]);
@@ -16,14 +16,14 @@ impl LaneVec {
     /// Zero in every lane.
     pub const ZERO: LaneVec = LaneVec([0; 32]);
 
-    /// The value in every lane.
+    /// Broadcasts a value to all lanes.
     #[inline(always)]
     pub fn splat(value: u32) -> LaneVec {
         #[cfg(target_arch = "x86_64")]
         {
             use std::arch::x86_64::_mm_set1_epi32;
-            // Vectors from the start: the compiler makes 32 stores of the array.
-            // SAFETY: SSE2 is part of the architecture; any bits are a lane vector.
+            // Built from SIMD vectors, because the compiler turns the array into 32 stores.
+            // SAFETY: SSE2 is part of the architecture; every bit pattern is a valid lane vector.
             unsafe { std::mem::transmute([_mm_set1_epi32(value as i32); 8]) }
         }
         #[cfg(not(target_arch = "x86_64"))]
@@ -34,27 +34,29 @@ impl LaneVec {
 /// Architectural VGPRs.
 pub const VGPRS: usize = 256;
 
-/// Accumulation VGPRs, which only CDNA has. Number [`ACC`] of the file is the first.
+/// Accumulation VGPRs, which only CDNA has. They begin at number [`ACC`] of the file.
 pub const ACC_VGPRS: usize = 256;
 /// VGPRs of both kinds.
 pub const ALL_VGPRS: usize = VGPRS + ACC_VGPRS;
 const _: () = assert!(ACC == VGPRS);
 
-/// Lane vectors of a half that operations can number: the VGPRs of both kinds, then hidden ones: [`DISCARD`], temporaries of split
-/// instructions, staged sources, the program's first constants, and SGPRs.
+/// Number of lane vectors of a half that operations can name: the VGPRs of both kinds, then hidden ones:
+/// [`DISCARD`], temporaries of split instructions, staged sources, the program's first constants, and copies
+/// of SGPRs.
 pub const ROWS: usize = SCALARS + SGPRS + STAGE_VECS;
-/// Hidden lane vectors for sources that are in none, [`STAGE_VECS`] for each of four.
+/// Hidden lane vectors for sources that have to be staged: [`STAGE_VECS`] for each of four sources.
 pub const STAGE: usize = ALL_VGPRS + 16;
 pub const STAGE_VECS: usize = 4;
 /// Hidden lane vectors for the program's constants.
 pub const CONSTS: usize = STAGE + 4 * STAGE_VECS;
-/// Constants beyond these are read from the program's own table.
+/// Further constants are read from the program's own pool.
 pub const MAX_CONSTS: usize = 256;
-/// Hidden lane vectors with copies of SGPRs, by operand code: the SGPR's value when a lane handler last read it. Most have not changed since.
-/// (Some more, for a wide source that begins with the last SGPR.)
+/// Hidden lane vectors with copies of SGPRs, by operand code: the SGPR's value when a lane handler last read
+/// it. Most have not changed since. (The file has a few more, for a wide source that begins at the last
+/// SGPR.)
 pub const SCALARS: usize = CONSTS + MAX_CONSTS;
 
-/// Where dropped results go (an atomic without return): 4 lane vectors.
+/// Target of dropped results, such as those of an atomic without return: 4 lane vectors.
 pub const DISCARD: usize = ALL_VGPRS;
 
 /// Temporaries for instructions that run as several operations (VOPD): 4 lane vectors.
@@ -78,63 +80,75 @@ pub struct Stream {
     pub start: u64,
 }
 
-/// Operand codes of the SGPR file.
+/// Number of operand codes in the SGPR file.
 pub const SGPRS: usize = 128;
-/// Hidden words after them, for constants of the program's scalar instructions; further ones are read from its own table.
+/// Hidden words after the SGPRs for constants of scalar instructions; further ones are read from the
+/// program's own pool.
 pub const SCALAR_CONSTS: usize = 128;
 
 pub use wavesim_isa::operand::{ACC, EXEC_HI, EXEC_LO, M0, NULL, TTMP, VCC_HI, VCC_LO};
 
-/// Of a VGPR, after [`Wave::reset`].
+/// Flags of a VGPR after [`Wave::reset`].
 const INITIAL: u8 = NO_DENORMALS | UNWRITTEN;
 
-/// Whether a word as f32 is a denormal.
+/// Returns whether a word is a denormal as f32.
 pub fn is_denormal(bits: u32) -> bool {
     (bits & 0x7f80_0000 == 0) & (bits & 0x007f_ffff != 0)
 }
 
-/// A wave. VGPRs are structure-of-arrays; a wave64 has two halves, each a file of its own.
+/// A wave. VGPRs are stored as structure of arrays; a wave64 has two halves with a file each.
 #[derive(Clone)]
 pub struct Wave {
-    /// Files of 32 lanes: 1 or 2. Fixed, because handlers take it that the file of the second half exists.
+    /// Number of register files: 1 or 2. Never changes, because handlers rely on the existence of the second
+    /// half.
     halves: usize,
-    /// Kept here because EXEC is written often, and its masks are built by vector instructions.
+    /// Cached here because EXEC is written often, and building its masks uses vector instructions.
     #[cfg(target_arch = "x86_64")]
     avx2: Option<Avx2>,
-    /// VGPRs that it has.
+    /// Number of VGPRs that the wave has.
     vgprs: u32,
     accumulation: bool,
     pub(crate) vectors: Files,
+<<<<<<< HEAD
     /// The streams of memory instructions, by operation number modulo the length.
     pub streams: [Stream; STREAMS],
     /// Ranges that memory instructions last accessed, likewise by operation: where they look first. Of the memory `ranges_of` alone.
     last_ranges: [HostRange; STREAMS],
     /// [`Memory::id`](crate::memory::Memory::id) of the memory that `last_ranges` are ranges of.
+=======
+    /// Addresses of the last accesses, by operation modulo the length: a prefetch hint, not part of the
+    /// machine's state.
+    pub last_addresses: [u64; LAST_ADDRESSES],
+    /// Ranges of the last accesses, also by operation, which memory instructions try first. All belong to the
+    /// memory `ranges_of`.
+    last_ranges: [HostRange; LAST_ADDRESSES],
+    /// [`Memory::id`](crate::memory::Memory::id) of the memory that `last_ranges` refer to.
+>>>>>>> w-machine
     ranges_of: u64,
-    /// The program whose constants are installed ([`Wave::install`]).
+    /// The id of the program whose constants are installed ([`Wave::install`]).
     installed: u64,
-    /// By operand code: s0..s105, VCC, ttmp, null, M0, EXEC; then constants.
+    /// SGPRs by operand code (s0..s105, VCC, ttmp, null, M0, EXEC), then constants.
     pub sgprs: [u32; SGPRS + SCALAR_CONSTS],
     /// The scalar condition code: 0 or 1.
     pub scc: u32,
     /// Byte offset of the next instruction in the program's code.
     pub pc: u64,
-    /// MODE register.
+    /// The MODE register.
     pub mode: u32,
     /// Index in the workgroup.
     pub id: u32,
     /// Coordinates of its workgroup in the grid: x, y, z.
     pub workgroup: [u32; 3],
-    /// Base address of the code, as S_GETPC sees it.
+    /// Base address of the code, as S_GETPC returns it.
     pub code_base: u64,
-    /// Named barrier joined, 0 for none.
+    /// The named barrier that the wave has joined; 0 for none.
     pub joined: u32,
-    /// Completions of each barrier that this wave has waited for (`machine::barrier`).
-    pub passed: [u32; NAMED + 1],
+    /// For each barrier, the number of completions that this wave has passed (see `state::barrier`).
+    pub passed: [u32; NAMED_BARRIERS + 1],
 }
 
 impl Wave {
-    /// A wave of 64 lanes, or of 32.
+    /// Creates a wave of 64 lanes, or of 32.
     pub fn new(size: u32) -> Wave {
         let halves = if size == 64 { 2 } else { 1 };
         let mut wave = Wave {
@@ -156,14 +170,15 @@ impl Wave {
             workgroup: [0; 3],
             code_base: 0,
             joined: 0,
-            passed: [0; NAMED + 1],
+            passed: [0; NAMED_BARRIERS + 1],
         };
-        (0..halves).for_each(|half| wave.vectors.parts(half).1[..ALL_VGPRS].fill(INITIAL));
+        (0..halves).for_each(|half| wave.vectors.vecs_and_flags(half).1[..ALL_VGPRS].fill(INITIAL));
         wave.set_exec(u64::MAX);
         wave
     }
 
-    /// Back to the state of [`Wave::new`]. Only registers that were written are cleared: most waves have a dozen of 256.
+    /// Resets to the state of [`Wave::new`]. Only registers that were written are cleared: most waves use a
+    /// dozen of 256.
     pub fn reset(&mut self) {
         (0..self.halves).for_each(|half| self.clear(half));
         self.sgprs[..SGPRS].fill(0);
@@ -171,14 +186,14 @@ impl Wave {
         self.pc = 0;
         self.mode = 0xf0;
         self.joined = 0;
-        self.passed = [0; NAMED + 1];
+        self.passed = [0; NAMED_BARRIERS + 1];
         self.vgprs = VGPRS as u32;
         self.set_exec(u64::MAX);
     }
 
     /// Clears the VGPRs of a half.
     fn clear(&mut self, half: usize) {
-        let (vecs, flags) = self.vectors.parts(half);
+        let (vecs, flags) = self.vectors.vecs_and_flags(half);
         let known = flags[..ALL_VGPRS].as_chunks_mut::<16>().0;
         for (first, known) in (0..).step_by(16).zip(known).filter(|(_, known)| **known != [INITIAL; 16]) {
             for (at, known) in (first..).zip(known).filter(|(_, known)| **known != INITIAL) {
@@ -190,13 +205,13 @@ impl Wave {
         debug_assert!(vecs[..ALL_VGPRS].iter().all(|vec| *vec == LaneVec::ZERO));
     }
 
-    /// VGPRs that the wave has been given, all of them unless [`Wave::set_vgpr_count`] says otherwise. Only registers that a body
-    /// numbers are held to it.
+    /// Number of VGPRs allocated to the wave; all of them unless [`Wave::set_vgpr_count`] was called. Only
+    /// register numbers that semantics compute are checked against it.
     pub fn vgpr_count(&self) -> u32 {
         self.vgprs
     }
 
-    /// Whether numbers that instructions compute can be those of accumulation VGPRs, all of which are there then.
+    /// Sets whether computed register numbers may name accumulation VGPRs, all of which are then available.
     pub fn set_accumulation(&mut self, has: bool) {
         self.accumulation = has;
     }
@@ -205,7 +220,7 @@ impl Wave {
         self.vgprs = count.clamp(1, VGPRS as u32);
     }
 
-    /// Forgets the ranges of another memory. `memory`: its number.
+    /// Discards cached ranges if they belong to a memory other than this one.
     #[inline(always)]
     pub(crate) fn use_memory(&mut self, memory: u64) {
         if self.ranges_of != memory {
@@ -220,36 +235,38 @@ impl Wave {
         self.last_ranges = [HostRange::EMPTY; STREAMS];
     }
 
-    /// The range that an operation last accessed, of the memory that [`Wave::use_memory`] was given.
+    /// Returns the range that an operation last accessed, in the memory that [`Wave::use_memory`] was given.
     #[inline(always)]
     pub(crate) fn last_range(&self, operation: usize) -> &HostRange {
         &self.last_ranges[operation % STREAMS]
     }
 
-    /// Takes note of a range of `memory`, by its number. What a watch puts in the memory's place is another one's.
+    /// Caches a range, unless it belongs to another memory, as the one that a watch substitutes does.
     pub(crate) fn set_last_range(&mut self, operation: usize, memory: u64, range: HostRange) {
         if self.ranges_of == memory {
             self.last_ranges[operation % STREAMS] = range;
         }
     }
 
-    /// Copies a program's constants to their hidden places, unless they are there already. `program`: its number, not 0.
+    /// Copies a program's constants to the hidden registers, unless they are already there. `program` is its
+    /// id, not 0.
     #[inline]
     pub fn install(&mut self, program: u64, consts: &[u32]) {
         if self.installed != program {
             self.installed = program;
-            self.install_anew(consts);
+            self.copy_constants(consts);
         }
     }
 
-    fn install_anew(&mut self, consts: &[u32]) {
+    fn copy_constants(&mut self, consts: &[u32]) {
         for half in self.vectors.chunks_exact_mut(LANE_VECS) {
             for (vec, value) in half[CONSTS..SCALARS].iter_mut().zip(consts) {
                 *vec = LaneVec::splat(*value);
             }
         }
         for half in 0..self.halves {
-            for (known, value) in self.vectors.parts(half).1[CONSTS..SCALARS].iter_mut().zip(consts) {
+            for (known, value) in self.vectors.vecs_and_flags(half).1[CONSTS..SCALARS].iter_mut().zip(consts)
+            {
                 *known = if is_denormal(*value) { 0 } else { NO_DENORMALS };
             }
         }
@@ -258,62 +275,62 @@ impl Wave {
         }
     }
 
-    /// The file of a half: of a wave of 32, the first one.
+    /// Returns the file of a half; in a wave of 32 lanes, always the first one.
     #[inline(always)]
     pub(crate) fn half(&self, half: usize) -> Half {
         self.vectors.half(half)
     }
 
-    /// A lane vector of a half was written.
+    /// Updates the flags after a write to a lane vector of a half.
     #[inline(always)]
     pub(crate) fn written(&mut self, half: usize, vec: usize) {
         if half < self.halves && vec < ROWS {
-            // SAFETY: W1.
+            // SAFETY: the half and the vector are in bounds (W1).
             unsafe { self.half(half).set_no_denormals(vec, false) };
         }
     }
 
-    /// EXEC of a half as a lane mask: all ones or zero.
+    /// Returns EXEC of a half as a lane mask: all ones or zero per lane.
     pub fn mask(&self, half: usize) -> LaneVec {
-        // SAFETY: W1.
+        // SAFETY: the file belongs to `self` (W1).
         unsafe { self.half(half).mask() }
     }
 
-    /// Whether any lane of a VGPR was written since the wave began.
+    /// Returns whether any lane of a VGPR has been written since the wave started.
     pub fn is_written(&self, register: u32) -> bool {
-        // SAFETY: W1.
+        // SAFETY: the file belongs to `self` (W1).
         let unwritten = |half| unsafe { self.half(half).flags(register as usize) } & UNWRITTEN != 0;
         (register as usize) < ALL_VGPRS && !(0..self.halves).all(unwritten)
     }
 
-    /// Size of the register file.
+    /// Size of the register files in bytes.
     pub fn file_bytes(&self) -> usize {
         size_of_val(&*self.vectors)
     }
 
-    /// Lanes: 32 or 64.
+    /// Number of lanes: 32 or 64.
     #[inline(always)]
     pub fn size(&self) -> u32 {
         32 * self.halves as u32
     }
 
-    /// Files of 32 lanes: 1, or 2 in a wave of 64.
+    /// Number of register files: 1, or 2 in a wave of 64 lanes.
     pub fn halves(&self) -> usize {
         self.halves
     }
 
-    /// All lanes of the wave.
+    /// Returns a mask of all lanes of the wave.
     pub fn full_mask(&self) -> u64 {
         if self.halves == 2 { u64::MAX } else { 0xffff_ffff }
     }
 
-    /// EXEC, upper half zero in wave32.
+    /// Returns EXEC; the upper half is zero in wave32.
     pub fn exec(&self) -> u64 {
         let low = self.sgprs[EXEC_LO] as u64;
         if self.halves == 2 { low | (self.sgprs[EXEC_LO + 1] as u64) << 32 } else { low }
     }
 
-    /// Writes EXEC, the low 32 bits in a wave of 32, and its lane masks.
+    /// Writes EXEC (the low 32 bits in a wave of 32 lanes) and its lane masks.
     pub fn set_exec(&mut self, exec: u64) {
         self.sgprs[EXEC_LO] = exec as u32;
         if self.halves == 2 {
@@ -322,7 +339,7 @@ impl Wave {
         self.rebuild_masks();
     }
 
-    /// After a write to the EXEC registers.
+    /// Rebuilds the lane masks after a write to the EXEC registers.
     #[inline]
     pub fn rebuild_masks(&mut self) {
         self.rebuild_mask(0);
@@ -331,38 +348,38 @@ impl Wave {
         }
     }
 
-    /// Of one half.
+    /// Rebuilds the lane mask of one half.
     #[inline]
     pub(crate) fn rebuild_mask(&mut self, half: usize) {
         #[cfg(target_arch = "x86_64")]
         if self.avx2.is_some() {
-            // SAFETY: the host has AVX2.
+            // SAFETY: `avx2` proves that the host has AVX2.
             return unsafe { self.rebuild_mask_avx2(half) };
         }
-        self.rebuild_mask_anywhere(half);
+        self.rebuild_mask_portable(half);
     }
 
-    /// A fifth of a divergent loop's time without the vector instructions.
+    /// Without vector instructions, this would take a fifth of the time of a divergent loop.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
     fn rebuild_mask_avx2(&mut self, half: usize) {
-        // SAFETY: W1.
+        // SAFETY: the file belongs to `self` (W1).
         unsafe { self.half(half).set_exec(self.sgprs[EXEC_LO + half % 2]) };
     }
 
     #[inline(never)]
-    fn rebuild_mask_anywhere(&mut self, half: usize) {
-        // SAFETY: W1.
+    fn rebuild_mask_portable(&mut self, half: usize) {
+        // SAFETY: the file belongs to `self` (W1).
         unsafe { self.half(half).set_exec(self.sgprs[EXEC_LO + half % 2]) };
     }
 
-    /// VCC, upper half zero in wave32.
+    /// Returns VCC; the upper half is zero in wave32.
     pub fn vcc(&self) -> u64 {
         let low = self.sgprs[VCC_LO] as u64;
         if self.halves == 2 { low | (self.sgprs[VCC_LO + 1] as u64) << 32 } else { low }
     }
 
-    /// One lane of a VGPR; 0 for a lane or register that there is not.
+    /// Returns one lane of a VGPR; 0 for a lane or register that does not exist.
     pub fn vgpr(&self, lane: u32, reg: u32) -> u32 {
         let half = (lane / 32) as usize;
         match self.vectors.get(half * LANE_VECS + reg as usize) {
@@ -371,37 +388,37 @@ impl Wave {
         }
     }
 
-    /// A VGPR by a number that an instruction computed: v0 in place of one that the wave does not have (RDNA manuals, *VGPR Out of
-    /// Range Behavior*).
+    /// Returns a VGPR by a computed number: v0 if the wave does not have that VGPR (RDNA manuals, *VGPR Out
+    /// of Range Behavior*).
     pub fn indexed_vgpr(&self, lane: u32, reg: u32) -> u32 {
         self.vgpr(lane, if self.has_vgpr(reg) { reg } else { 0 })
     }
 
-    /// Sets a VGPR by a number that an instruction computed, if the wave has it.
+    /// Sets a VGPR by a computed number, if the wave has it.
     pub fn set_indexed_vgpr(&mut self, lane: u32, reg: u32, value: u32) {
         if self.has_vgpr(reg) {
             self.set_vgpr(lane, reg, value);
         }
     }
 
-    /// Whether a number that an instruction computed is one of the wave's VGPRs.
+    /// Returns whether a computed number names one of the wave's VGPRs.
     #[inline(always)]
     pub fn has_vgpr(&self, reg: u32) -> bool {
         reg < self.vgprs || self.accumulation && (ACC as u32..ALL_VGPRS as u32).contains(&reg)
     }
 
-    /// All lanes of a VGPR in a half.
+    /// Returns the lanes of a VGPR in a half.
     pub fn lane_vec(&self, half: usize, reg: usize) -> &LaneVec {
         &self.vectors[half * LANE_VECS..][..ALL_VGPRS][reg]
     }
 
-    /// Sets them.
+    /// Sets the lanes of a VGPR in a half.
     pub fn set_lane_vec(&mut self, half: usize, reg: usize, vec: LaneVec) {
         self.vectors[half * LANE_VECS..][..ALL_VGPRS][reg] = vec;
         self.written(half, reg);
     }
 
-    /// Sets one lane of a VGPR; nothing for a lane or register that there is not.
+    /// Sets one lane of a VGPR; ignored for a lane or register that does not exist.
     pub fn set_vgpr(&mut self, lane: u32, reg: u32, value: u32) {
         let half = (lane / 32) as usize;
         if (reg as usize) < ALL_VGPRS
@@ -412,13 +429,13 @@ impl Wave {
         }
     }
 
-    /// By operand code; codes beyond the file read zero, as does null, which nothing writes.
+    /// Reads a register by operand code. Codes beyond the file, and null, read zero.
     #[inline(always)]
     pub fn sgpr(&self, code: u32) -> u32 {
         if (code as usize) < SGPRS { self.sgprs[code as usize] } else { 0 }
     }
 
-    /// By operand code; null and codes beyond the file are dropped.
+    /// Writes a register by operand code. Writes to null and to codes beyond the file are dropped.
     #[inline(always)]
     pub fn set_sgpr(&mut self, code: u32, value: u32) {
         let code = code as usize;
@@ -429,7 +446,8 @@ impl Wave {
         }
     }
 
-    /// Registers from an operand code on. All of a wide null are null: M0, which follows it, is not written.
+    /// Writes consecutive registers from an operand code on. A wide write to null does not write M0, which
+    /// follows it.
     #[inline(always)]
     pub fn set_sgprs(&mut self, code: u32, count: u32, value: u128) {
         if code as usize == NULL {

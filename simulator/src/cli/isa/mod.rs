@@ -235,7 +235,7 @@ pub fn lowered(
     let mut out = String::new();
     for (number, archs) in operations {
         let Some(op) = isa::operation(number) else { continue };
-        let _ = writeln!(out, "// {} ({})", archs.join(", "), isa::place(op.sem.span));
+        let _ = writeln!(out, "// {} ({})", archs.join(", "), isa::location(op.sem.span));
         let _ = writeln!(out, "{}", text(number as usize, op));
     }
     Ok(out)

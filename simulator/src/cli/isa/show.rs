@@ -96,7 +96,7 @@ fn field_text((field, value): &(&Field, Option<u32>)) -> String {
 
 fn semantics_text(arch: Arch, at: usize) -> String {
     let Some(op) = operation(arch, at) else { return "  none\n".to_string() };
-    let mut out = format!("  {}, {} shape\n", isa::place(op.sem.span), shape_name(op.sem.shape));
+    let mut out = format!("  {}, {} shape\n", isa::location(op.sem.span), shape_name(op.sem.shape));
     for line in describe::unindented(&op.sem.text) {
         let _ = writeln!(out, "{}", format!("    {line}").trim_end());
     }
@@ -121,7 +121,7 @@ pub(super) fn show_json(found: &[(Arch, usize)]) -> String {
         let op = operation(arch, at);
         let semantics = op.map(|op| {
             json!({
-                "place": isa::place(op.sem.span),
+                "place": isa::location(op.sem.span),
                 "shape": shape_name(op.sem.shape),
                 "text": describe::unindented(&op.sem.text).join("\n"),
             })

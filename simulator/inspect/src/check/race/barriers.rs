@@ -102,7 +102,7 @@ impl Shadow {
                 }
                 _ => None,
             };
-            if let Some(barrier) = barrier.filter(|_| step.group.in_group()) {
+            if let Some(barrier) = barrier.filter(|_| step.group.is_multi_wave()) {
                 self.arrive(step, at, barrier);
             }
         }

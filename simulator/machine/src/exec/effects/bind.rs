@@ -1,8 +1,8 @@
-//! Binds the facts of a body to the operands of an instruction.
+//! Binding of the facts of semantics to the operands of an instruction.
 
 use super::*;
 
-/// One half's facts and the instruction.
+/// An instruction, or half of one, and the facts of its semantics.
 pub(super) struct Bind<'a> {
     pub(super) arch: Arch,
     pub(super) inst: &'a Inst,
@@ -16,20 +16,20 @@ pub(super) struct Bind<'a> {
 impl Bind<'_> {
     pub(super) fn add(&self, out: &mut Effects) {
         for touch in self.facts.registers.iter().filter(|t| self.holds(&t.when)) {
-            // An atomic that returns nothing.
+            // An atomic without return writes no result.
             if touch.write && touch.what == What::Operand(Role::D0) && !self.binding.returns(self.inst) {
                 continue;
             }
             let list = if touch.write { &mut out.writes } else { &mut out.reads };
             self.bind(touch, list);
         }
-        self.kept_bits(out);
+        self.add_preserved_bits(out);
         join(&mut out.reads);
         join(&mut out.writes);
     }
 
-    /// A mask that is an input too keeps the bits of lanes that are switched off.
-    fn kept_bits(&self, out: &mut Effects) {
+    /// A mask that is also an input keeps the bits of inactive lanes.
+    fn add_preserved_bits(&self, out: &mut Effects) {
         let d0 = self.operands.iter().find(|o| o.role == Role::D0);
         let Some(operand) = d0.filter(|o| o.fmt == Fmt::Mask && o.input) else { return };
         let lanes = |t: &&Touch| t.write && t.what == What::Operand(Role::D0) && t.lanes == facts::Lanes::Own;
@@ -46,7 +46,7 @@ impl Bind<'_> {
         when.iter().all(|condition| condition.holds(value))
     }
 
-    /// The number of an operand's register; what is not a register has null's.
+    /// Returns the number of an operand's register; null's number if the operand is not a register.
     fn index(&self, role: Role) -> u32 {
         match self.operand(role).and_then(|o| self.code(o)) {
             Some(Code::Vgpr(reg) | Code::Fixed(reg) | Code::Sgpr(reg)) => reg as u32,
@@ -75,7 +75,7 @@ impl Bind<'_> {
             second: self.second,
         };
         match touch.what {
-            What::Operand(role) => self.of_operand(role, touch, start, out),
+            What::Operand(role) => self.bind_operand(role, touch, start, out),
             What::Dwords { role, first, count } => {
                 let Some(operand) = self.operand(role) else { return };
                 self.registers(operand, first as u16, count as u16, touch, start, out);
@@ -93,7 +93,7 @@ impl Bind<'_> {
         }
     }
 
-    fn of_operand(&self, role: Role, touch: &Touch, start: Use, out: &mut Vec<Use>) {
+    fn bind_operand(&self, role: Role, touch: &Touch, start: Use, out: &mut Vec<Use>) {
         let side = |o: &&Operand| o.role == role && if touch.write { o.output } else { o.input };
         if role == Role::Vcc {
             match self.operands.iter().find(side) {
@@ -106,7 +106,7 @@ impl Bind<'_> {
         if operand.fmt == Fmt::Mask {
             return self.mask(operand, touch.always, out);
         }
-        let bits = self.placed(operand, touch);
+        let bits = self.selected_bits(operand, touch);
         for k in 0..4 {
             let bits = (bits >> (32 * k)) as u32;
             if bits != 0 {
@@ -115,11 +115,11 @@ impl Bind<'_> {
         }
     }
 
-    /// A touch's bits where op_sel puts them.
-    fn placed(&self, operand: &Operand, touch: &Touch) -> u128 {
+    /// Returns the accessed bits, moved to the half that op_sel selects.
+    fn selected_bits(&self, operand: &Operand, touch: &Touch) -> u128 {
         let named = self.facts.fields.contains(&"OPSEL");
         let result = touch.write || operand.role == Role::D0;
-        // The body takes more than the half that is listed.
+        // The semantics access more than the half that the operand list declares.
         if operand.size_bits == 16 && touch.bits > 0xffff {
             return touch.bits;
         }
@@ -154,11 +154,11 @@ impl Bind<'_> {
         (self.wave_size / 32) as u16
     }
 
-    /// The registers of a lane mask.
+    /// Adds the registers of a lane mask.
     fn mask(&self, operand: &Operand, always: bool, out: &mut Vec<Use>) {
         let first = match self.binding.value(self.inst, operand) {
             Some(value) => operand::mask_register(operand, value),
-            // A mask that the encoding fixes.
+            // A mask operand that is implied by the encoding.
             None => VCC_LO as u16,
         };
         if first as usize != NULL && first as usize <= EXEC_HI {
@@ -176,7 +176,7 @@ impl Bind<'_> {
         }
     }
 
-    /// Dwords of an operand, from `at` on; nothing of constants and null.
+    /// Adds `count` dwords of an operand from dword `at` on; nothing for constants and null.
     fn registers(
         &self,
         operand: &Operand,
@@ -191,7 +191,7 @@ impl Bind<'_> {
         match self.code(operand) {
             Some(Code::Vgpr(reg)) => {
                 let first = self.binding.register(operand, reg) + at;
-                let always = used.always && !(touch.write && self.leaves_lanes());
+                let always = used.always && !(touch.write && self.preserves_lanes());
                 out.push(Use { file: File::Vgpr, first, lanes, always, ..used });
             }
             Some(Code::Fixed(reg)) if !touch.write => {
@@ -244,8 +244,8 @@ impl Bind<'_> {
         }
     }
 
-    /// Whether DPP may leave active lanes of the result as they are.
-    fn leaves_lanes(&self) -> bool {
+    /// Returns whether DPP may leave active lanes of the result unchanged.
+    fn preserves_lanes(&self) -> bool {
         let m = &self.binding.mods;
         if m.dpp_ctrl.is_none() || m.lane_sel.is_some() {
             return false;
@@ -257,7 +257,7 @@ impl Bind<'_> {
         !(all_lanes && (get(m.bound_ctrl) != 0 || has_source()))
     }
 
-    /// Registers that a body names.
+    /// Returns the use of state that semantics name, if it is in a register.
     fn state(&self, state: State, touch: &Touch, start: Use) -> Option<Use> {
         let words = self.mask_words();
         let (file, first, count) = match state {
@@ -285,7 +285,7 @@ impl Bind<'_> {
             | State::TrapBase => return None,
         };
         let bits = match state {
-            // One bit that all bits of the mask make.
+            // A single bit that depends on all bits of the mask.
             State::Vccz | State::Execz => u32::MAX,
             _ if count == 1 => touch.bits as u32,
             _ => u32::MAX,
@@ -293,20 +293,20 @@ impl Bind<'_> {
         Some(Use { file, first: first as u16, count, bits, ..start })
     }
 
-    /// Registers by number.
+    /// Returns the use of registers accessed by number.
     fn number(&self, file: File, number: Number, touch: &Touch, start: Use) -> Option<Use> {
         let base = match number.base {
             Some(role) => self.index(role) & number.mask,
             None => 0,
         };
-        // What goes to null goes nowhere.
+        // Writes to null are dropped.
         let alone = number.index.is_none() && number.count == 1;
         if file == File::Sgpr && alone && base.wrapping_add(number.first) as usize == NULL {
             return None;
         }
         let relative = number.index.map(|index| Relative::M0 {
             index,
-            // A VGPR that the wave does not have is read as v0.
+            // A VGPR that the wave does not have reads as v0.
             otherwise: if file == File::Vgpr { 0 } else { number.otherwise.unwrap_or(0) as u16 },
         });
         let first = u16::try_from(base.wrapping_add(number.first)).ok()?;
@@ -325,15 +325,15 @@ impl Bind<'_> {
     }
 }
 
-/// Joins uses of consecutive registers that are alike.
+/// Merges adjacent uses of consecutive registers that are otherwise equal.
 fn join(list: &mut Vec<Use>) {
     list.dedup_by(|next, last| {
         let alike = Use { first: last.first, count: last.count, ..*next } == *last;
-        let follows =
+        let is_adjacent =
             next.relative.is_none() && last.first + last.count == next.first && next.file != File::Scc;
-        if alike && follows {
+        if alike && is_adjacent {
             last.count += next.count;
         }
-        alike && follows
+        alike && is_adjacent
     });
 }

@@ -1,19 +1,21 @@
-//! Which registers and lanes a use is in the state of a wave, and what registers are called.
+//! Resolution of a use to registers and lanes in the state of a wave, and names of registers.
 
 use super::*;
 
 impl Use {
     /// A number that no register has.
-    pub const NOWHERE: u16 = 0x4000;
+    pub const OUT_OF_RANGE: u16 = 0x4000;
 
-    /// Number of the first register, M0 added where it counts; [`Use::NOWHERE`] if that leads out of range.
+    /// Returns the number of the first register, including the M0 offset if there is one;
+    /// [`Use::OUT_OF_RANGE`] if it is out of range.
     pub fn start(&self, wave: &Wave) -> u16 {
         if self.relative == Some(Relative::Any) {
-            return Use::NOWHERE;
+            return Use::OUT_OF_RANGE;
         }
         let Some(index) = self.index(wave) else { return self.first };
         let first = self.first as u32;
-        // How far the registers go that the first is one of (RDNA manuals, *SGPR* and *VGPR Out of Range Behavior*).
+        // The end of the range that the first register belongs to (RDNA manuals, *SGPR* and *VGPR Out of
+        // Range Behavior*).
         let end = match (self.file, first as usize) {
             (File::Vgpr, _) => wave.vgpr_count(),
             (_, ..=VCC_HI) => TTMP.start as u32,
@@ -22,24 +24,25 @@ impl Use {
         };
         match index <= 255 && first + index + self.count as u32 <= end {
             true => (first + index) as u16,
-            false => Use::NOWHERE,
+            false => Use::OUT_OF_RANGE,
         }
     }
 
-    /// The registers that this touches in the wave as it is before the instruction, those in place of one out of range included.
+    /// Returns the registers that this use accesses, given the wave's state before the instruction, with the
+    /// substitutes for those out of range.
     pub fn registers(&self, wave: &Wave, write: bool) -> std::ops::Range<u16> {
         match (self.relative, self.start(wave)) {
             (Some(Relative::Any), _) if self.file == File::Vgpr => 0..wave.vgpr_count() as u16,
             (Some(Relative::Any), _) => 0..EXEC_HI as u16 + 1,
-            (Some(Relative::M0 { .. }), Use::NOWHERE) if write => 0..0,
+            (Some(Relative::M0 { .. }), Use::OUT_OF_RANGE) if write => 0..0,
             // The instruction will fault.
-            (Some(Relative::Mode { .. }), Use::NOWHERE) => 0..0,
-            (Some(Relative::M0 { otherwise, .. }), Use::NOWHERE) => otherwise..otherwise + self.count,
+            (Some(Relative::Mode { .. }), Use::OUT_OF_RANGE) => 0..0,
+            (Some(Relative::M0 { otherwise, .. }), Use::OUT_OF_RANGE) => otherwise..otherwise + self.count,
             (_, start) => start..start + self.count,
         }
     }
 
-    /// What is added to the number, if something is.
+    /// Returns the offset that is added to the register number, if there is one.
     pub fn index(&self, wave: &Wave) -> Option<u32> {
         match self.relative? {
             Relative::M0 { index, .. } => Some(wave.sgprs[M0] >> index.shift & index.mask),
@@ -48,7 +51,8 @@ impl Use {
         }
     }
 
-    /// Lanes of a VGPR that this touches, as a mask, for the wave as it is before the instruction.
+    /// Returns a mask of the lanes of a VGPR that this use accesses, given the wave's state before the
+    /// instruction.
     pub fn lane_mask(&self, wave: &Wave) -> u64 {
         let exec = wave.exec();
         match self.lanes {
@@ -71,13 +75,13 @@ impl Use {
             Lanes::Dpp8 { lanes, fetch } => {
                 gather_lanes(wave, exec, fetch, |lane| Some(lane & !7 | lanes[(lane & 7) as usize] as u32))
             }
-            // What data picks is not known; nothing is claimed.
+            // Lanes that depend on data are unknown.
             Lanes::Data => 0,
         }
     }
 }
 
-/// Source lanes of the active lanes. Inactive sources are read only with fetch-inactive.
+/// Returns the source lanes of the active lanes. Inactive sources are read only with fetch-inactive.
 fn gather_lanes(wave: &Wave, exec: u64, fetch: bool, source: impl Fn(u32) -> Option<u32>) -> u64 {
     let mut mask = 0;
     for lane in (0..wave.size()).filter(|l| exec >> l & 1 == 1) {
@@ -86,7 +90,7 @@ fn gather_lanes(wave: &Wave, exec: u64, fetch: bool, source: impl Fn(u32) -> Opt
     if fetch { mask } else { mask & exec }
 }
 
-/// `v3`, `s[2:3]`, `vcc_lo`; the machine's own name where it has a description.
+/// Formats a register as `v3`, `s[2:3]` or `vcc_lo`; in a described machine, by the machine's own names.
 pub fn register_name(arch: Arch, file: File, first: u16, count: u16) -> String {
     if let Some(machine) = arch.machine() {
         return match file {

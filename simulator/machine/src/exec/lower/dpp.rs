@@ -1,4 +1,4 @@
-//! DPP of an instruction, as lanes that handlers copy from.
+//! Lowering of DPP controls to source lanes.
 
 use crate::exec::op::Dpp;
 use wavesim_isa::arch::Arch;
@@ -6,7 +6,7 @@ use wavesim_isa::dpp;
 use wavesim_isa::inst::Inst;
 use wavesim_isa::operand::Binding;
 
-/// The lanes that an instruction moves; `None` if its encoding has no DPP.
+/// Returns the source lanes of an instruction; `None` if its encoding has no DPP.
 pub fn of(arch: Arch, binding: &Binding, inst: &Inst) -> Option<Dpp> {
     let m = &binding.mods;
     let get = |field| binding.get(inst, field);

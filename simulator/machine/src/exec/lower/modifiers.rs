@@ -1,4 +1,4 @@
-//! The modifiers of an instruction: signs, halves of registers, SDWA.
+//! Lowering of modifiers: signs, halves of registers, SDWA.
 
 use crate::exec::op::{Ext, Part, Rest, Sdwa};
 use crate::isa::OpInfo;
@@ -48,7 +48,7 @@ pub(super) fn modifiers(
         }
         return;
     }
-    // It also says how many registers lane movement takes.
+    // For DPP, `sign_at` also tells how many registers the source has.
     if operand.size_bits == 64 && binding.has_dpp() {
         ext.sign_at[slot] = sign;
     }
@@ -67,12 +67,12 @@ pub(super) fn modifiers(
         1 => (m.src1_abs, m.src1_neg),
         _ => (None, None),
     };
-    // VOP3 with DPP has the bits twice; the DPP word's are unused there.
+    // VOP3 with DPP encodes the modifiers twice; those in the DPP word are unused there.
     let in_dpp = m.neg.is_none() && m.abs.is_none();
     let abs = (bit(m.abs) || in_dpp && binding.get(inst, dpp_abs) == 1) && !names("ABS");
     let neg = (bit(m.neg) || in_dpp && binding.get(inst, dpp_neg) == 1) && !names("NEG");
     if dot {
-        // Both halves are negated; no absolute value is taken of them.
+        // Both halves are negated together; there is no absolute value.
         if neg {
             ext.packed_bits |= on;
             ext.packed_sel_hi |= on;
@@ -92,7 +92,8 @@ pub(super) fn modifiers(
     }
 }
 
-/// What SDWA reads and writes, or what a 16-bit result of CDNA leaves of its register: it clears the upper half.
+/// Returns the SDWA selections of an instruction. A 16-bit result of CDNA that clears the upper half of its
+/// register is expressed in the same way.
 pub fn sdwa(binding: &Binding, inst: &Inst, operands: &[Operand]) -> Option<Sdwa> {
     let whole = Sdwa { sources: [Part::WHOLE; 2], signed: [false; 2], result: Part::WHOLE, rest: Rest::Keep };
     let Some(fields) = &binding.mods.sdwa else {

@@ -1,7 +1,8 @@
-//! The operands of an instruction: which register or constant each source of its operation is, and where its result goes.
+//! Lowering of operands: the register or constant of each source of an operation, and the destination of its
+//! result.
 
 use super::modifiers::modifiers;
-use super::{Full, Lowered, slot};
+use super::{LimitExceeded, Lowered, slot};
 use crate::exec::op::{Ext, Op, SLOTS, Source};
 use crate::isa::OpInfo;
 use crate::state::wave::{ALL_VGPRS, CONSTS, DISCARD, MAX_CONSTS, NULL, VCC_LO};
@@ -12,16 +13,17 @@ use wavesim_isa::inst::Inst;
 use wavesim_isa::operand::{self, Binding, Code, Fmt, Half, Operand};
 
 impl Lowered {
-    /// A constant as a source: in the file that the operation's handler reads, if it is one of the first, or in the pool.
+    /// Returns a constant as a source: in the register file that the operation's handler reads, if it is
+    /// among the first constants, else in the pool.
     pub(super) fn constant(
         &mut self,
         shape: Shape,
         slot: usize,
         dwords: Vec<u32>,
         pool: &mut [u32; SLOTS],
-    ) -> Result<Source, Full> {
+    ) -> Result<Source, LimitExceeded> {
         let count = dwords.len();
-        let place = self.pooled(dwords)?;
+        let place = self.pool_index(dwords)?;
         let at = place as usize;
         let in_file = match shape {
             Shape::Lane if at + count <= MAX_CONSTS => Source::vector(CONSTS + at),
@@ -60,7 +62,7 @@ impl Lowered {
             return;
         }
         match operand::code(arch, operand, value) {
-            // A body that reads the number itself gets all of it.
+            // Semantics that read the register number itself get all of it.
             Code::Vgpr(reg) if reg as usize >= ALL_VGPRS => op.d = DISCARD as u16,
             Code::Vgpr(reg) if info.indexed.contains(&operand.role) => op.d = reg,
             Code::Vgpr(reg) => {
@@ -104,7 +106,7 @@ impl Lowered {
         op: &mut Op,
         ext: &mut Ext,
         pool: &mut [u32; SLOTS],
-    ) -> Result<(), Full> {
+    ) -> Result<(), LimitExceeded> {
         if operand.role == Role::S4 {
             return self.fifth(arch, inst, binding, operand, info, ext, pool);
         }
@@ -117,7 +119,7 @@ impl Lowered {
         let code = operand::code(arch, operand, value);
         let mut reg = 0;
         op.src[slot] = match code {
-            // A body that reads the number itself gets all of it.
+            // Semantics that read the register number itself get all of it.
             Code::Vgpr(r) if info.indexed.contains(&operand.role) => Source::vgpr(r),
             Code::Vgpr(r) => {
                 reg = r;
@@ -125,7 +127,7 @@ impl Lowered {
             }
             Code::Fixed(r) => Source::vgpr(r),
             Code::Sgpr(sgpr) => Source::sgpr(sgpr),
-            // What is not a register has no number.
+            // Operands other than registers have no number.
             _ if info.indexed.contains(&operand.role) => Source::NULL,
             Code::Int(_) | Code::Float(_) | Code::Literal => {
                 let dwords = constant_dwords(binding.constant(inst, code, operand), operand);
@@ -145,7 +147,7 @@ impl Lowered {
         Ok(())
     }
 
-    /// The fifth source: a register or a constant, without modifiers.
+    /// Lowers the fifth source: a register or a constant, without modifiers.
     #[allow(clippy::too_many_arguments)]
     pub(super) fn fifth(
         &mut self,
@@ -156,7 +158,7 @@ impl Lowered {
         info: &OpInfo,
         ext: &mut Ext,
         pool: &mut [u32; SLOTS],
-    ) -> Result<(), Full> {
+    ) -> Result<(), LimitExceeded> {
         let Some(value) = binding.value(inst, operand) else { return Ok(()) };
         let code = operand::code(arch, operand, value);
         ext.fifth = match code {
@@ -172,12 +174,12 @@ impl Lowered {
     }
 }
 
-/// A constant's registers, as the operand sees them.
+/// Returns a constant as the dwords that the operand reads.
 fn constant_dwords(bits: u128, operand: &Operand) -> Vec<u32> {
     if operand.size_bits > 64 {
         let low = bits as u32;
         let dword = if matches!(operand.fmt, Fmt::Packed(_)) { low & 0xffff | low << 16 } else { low };
-        // As many lane vectors as the widest body reads.
+        // As many lane vectors as the widest semantics read.
         return vec![dword; (operand.size_bits as usize).div_ceil(32).max(4)];
     }
     (0..4).map(|k| (bits >> (32 * k)) as u32).collect()

@@ -1,4 +1,4 @@
-//! Which variant of its handler an operation runs by.
+//! Selection of the handler variant of an operation.
 
 use super::slot;
 use crate::exec::op::{Ext, Op, Place, Source, Variant};
@@ -8,47 +8,49 @@ use isa_spec::pcode::ir::Shape;
 use isa_spec::tables::Role;
 use wavesim_isa::operand::Operand;
 
-/// VGPRs of an address: both that a body may read if there is no scalar base, or a buffer's index and offset.
+/// Returns the number of VGPRs of an address: both that the semantics may read if there is no scalar base, or
+/// a buffer's index and offset.
 fn address_registers(op: &Op, ext: &Ext, info: &OpInfo) -> u8 {
     let is_buffer = info.fields.contains(&"IDXEN");
     let both = if is_buffer { ext.idxen & ext.offen & 1 != 0 } else { op.src[1] == Source::NULL };
     if both { info.sources[0] } else { info.sources[0].min(1) }
 }
 
-/// Whether an operand begins with a VGPR and ends after the last one.
-pub(super) fn is_beyond(op: &Op, ext: &Ext, operands: &[Operand], info: &OpInfo) -> bool {
-    // The two kinds of VGPRs have as many each.
-    let beyond = |first: u16, dwords: u8| {
+/// Returns whether an operand begins at a VGPR and extends beyond the last one.
+pub(super) fn exceeds_vgprs(op: &Op, ext: &Ext, operands: &[Operand], info: &OpInfo) -> bool {
+    // Both kinds have the same number of VGPRs.
+    let exceeds = |first: u16, dwords: u8| {
         (first as usize) < ALL_VGPRS && first as usize % VGPRS + dwords as usize > VGPRS
     };
     operands.iter().any(|operand| match (operand.role, slot(operand.role)) {
         (Role::VAddr, Some(slot)) => {
-            op.src[slot].is_vector() && beyond(op.src[slot].number(), address_registers(op, ext, info))
+            op.src[slot].is_vector() && exceeds(op.src[slot].number(), address_registers(op, ext, info))
         }
         (Role::D0, _) => {
-            info.shape != Shape::Scalar && op.flags & Op::SCALAR_DEST == 0 && beyond(op.d, info.result)
+            info.shape != Shape::Scalar && op.flags & Op::SCALAR_DEST == 0 && exceeds(op.d, info.result)
         }
-        (_, Some(slot)) => op.src[slot].is_vector() && beyond(op.src[slot].number(), info.sources[slot]),
+        (_, Some(slot)) => op.src[slot].is_vector() && exceeds(op.src[slot].number(), info.sources[slot]),
         _ => false,
     })
 }
 
-/// As many registers as a lane's source has at most.
-const WIDEST: u16 = 4;
+/// The largest number of registers of a per-lane source.
+const MAX_SOURCE_REGISTERS: u16 = 4;
 
-/// An SGPR such that it and those after it are registers like all others.
+/// Returns whether a source begins at an SGPR and includes no special register.
 fn is_ordinary_sgpr(source: Source) -> bool {
-    matches!(source.place(), Place::Scalar(at) if at + WIDEST as usize <= NULL)
+    matches!(source.place(), Place::Scalar(at) if at + MAX_SOURCE_REGISTERS as usize <= NULL)
 }
 
-/// Whether an operation changes nothing of its vector sources and results.
+/// Returns whether an operation has neither modifiers on its vector sources and results nor a scalar
+/// destination.
 fn is_unmodified(op: &Op) -> bool {
     op.flags & (Op::MODIFY | Op::OUTPUT | Op::HIGH | Op::SCALAR_DEST | Op::CLAMP) == 0
 }
 
-/// The variant of a load or store that copies coalesced elements as a block: fast if the lanes' part of the address and the data are vectors, and the
-/// wave's part is in SGPRs, or is missing and the handler knows what to do then.
-pub(super) fn block(op: &Op, info: &OpInfo) -> Variant {
+/// Selects the variant of a load or store that copies coalesced elements as a block: fast if the per-lane
+/// address and the data are vectors, and the base is in SGPRs, or is absent and the handler supports that.
+pub(super) fn block_variant(op: &Op, info: &OpInfo) -> Variant {
     let dwords = info.sources;
     let vectors = [0, 2, 3].into_iter().all(|slot| dwords[slot] == 0 || op.src[slot].is_vector());
     let absent = info.wide && op.src[1].place() == Place::Scalar(NULL);
@@ -56,33 +58,34 @@ pub(super) fn block(op: &Op, info: &OpInfo) -> Variant {
     if is_unmodified(op) && vectors && base { Variant::Fast } else { Variant::General }
 }
 
-/// How a scalar instruction runs whose sources have so many registers: plainly if they and the result are in the scalar file.
-pub(super) fn scalar(op: &Op, info: &OpInfo) -> Variant {
-    // None with a meaning of its own.
+/// Selects the variant of a scalar operation: fast if its sources and result are in the scalar file.
+pub(super) fn scalar_variant(op: &Op, info: &OpInfo) -> Variant {
+    // No result register has a special meaning.
     let d_inside =
         info.result == 0 || op.flags & Op::SCALAR_DEST != 0 && (op.d + info.result as u16) as usize <= NULL;
     let inside = |(source, dwords): (Source, u8)| match source.place() {
         _ if dwords == 0 => true,
-        // More words of null are null, not what follows it.
+        // All dwords of null are zero, rather than the registers after it.
         Place::Scalar(NULL) => dwords == 1,
         Place::Scalar(at) => at + dwords as usize <= if at < SGPRS { SGPRS } else { SGPRS + SCALAR_CONSTS },
         _ => false,
     };
-    let plain =
+    let fast =
         op.flags & !Op::SCALAR_DEST == 0 && d_inside && op.src.into_iter().zip(info.sources).all(inside);
-    if plain { Variant::Fast } else { Variant::General }
+    if fast { Variant::Fast } else { Variant::General }
 }
 
-/// How a lane's instruction runs: plainly if its sources are vectors, or SGPRs that become vectors. Turns the SGPRs among its sources into
-/// their hidden vectors, and lists them, unless they are too many.
-pub(super) fn lanes(op: &mut Op, info: &OpInfo) -> Variant {
+/// Selects the variant of a lane operation: fast if its sources are vectors or can be broadcast to vectors.
+/// Replaces the SGPRs among its sources with their hidden vectors and lists them, unless there are too many.
+pub(super) fn lane_variant(op: &mut Op, info: &OpInfo) -> Variant {
     let dwords = info.sources;
-    // The mask source, and slots without an operand, have no registers to read.
+    // The mask source, and slots without an operand, read no registers.
     let read = |(source, dwords): &(Source, u8)| *dwords > 0 && !source.is_vector();
     if !is_unmodified(op) || !op.src.into_iter().zip(dwords).filter(read).all(|(s, _)| is_ordinary_sgpr(s)) {
         return Variant::General;
     }
-    // In a wave of 64 the second half would read what the first has written: only of pairs at odd distances.
+    // In wave64, the second half would read what the first has written. That can happen only for pairs at odd
+    // distances.
     let after = op.src[3].number() + 1;
     if op.src[3].is_scalar() && (op.d1 == after || info.result == 0 && op.d == after) {
         return Variant::General;

@@ -1,25 +1,25 @@
-//! What an observed instruction did: its accesses to memory, those of consecutive lanes together.
+//! The log of an observed instruction: its memory accesses, merged for consecutive lanes.
 
 use super::patterns::{patterns_of, runs};
 use super::replaced::Replaced;
 use crate::state::LaneVec;
 use isa_spec::pcode::builtins::Control;
 
-/// Which memory an access reached.
+/// The memory that an access reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Place {
-    /// Memory of the device, at its address.
+    /// Global memory, by address.
     Global,
-    /// Memory of the workgroup.
+    /// LDS of the workgroup.
     Lds,
-    /// The lane's private memory.
+    /// Scratch of the lane.
     Scratch,
     /// A buffer access beyond the descriptor's range, which does nothing.
     Nowhere,
 }
 
 impl Place {
-    /// As in messages.
+    /// Returns the name used in messages.
     pub fn name(self) -> &'static str {
         match self {
             Place::Global => "global memory",
@@ -30,34 +30,34 @@ impl Place {
     }
 }
 
-/// One lane's access, or that of several consecutive lanes.
+/// The access of one lane, or of several consecutive lanes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Access {
-    /// Which memory; FLAT accesses have the one that their address leads to.
+    /// The memory; for FLAT accesses, the one that the address resolves to.
     pub place: Place,
-    /// Global address, or offset in LDS or in the lane's scratch; the first lane's.
+    /// Global address, or offset in LDS or in the lane's scratch, of the first lane.
     pub address: u64,
-    /// Of one lane.
+    /// Size of one lane's access.
     pub size_bytes: u8,
-    /// Lanes from `lane` on that do the same.
+    /// Number of lanes, beginning at `lane`.
     pub lanes: u8,
-    /// From a lane's address to the next one's: `size_bytes`, or 0 where all have one address.
+    /// Distance between the addresses of consecutive lanes: `size_bytes`, or 0 if they are uniform.
     pub stride: u8,
-    /// A store. An atomic has a load and a store.
+    /// The access is a store. An atomic has a load and a store.
     pub write: bool,
-    /// Outside of what there is: nothing was moved.
+    /// The access is out of bounds: no data was transferred.
     pub outside: bool,
-    /// `None` for scalar memory.
+    /// The first lane; `None` for scalar memory.
     pub lane: Option<u8>,
 }
 
 impl Access {
-    /// Bytes from the first to after the last.
+    /// Returns the number of bytes from the first byte to the end of the last access.
     pub fn len_bytes(&self) -> u64 {
         self.size_bytes as u64 + self.stride as u64 * (self.lanes as u64 - 1)
     }
 
-    /// The lanes' accesses one by one.
+    /// Returns the accesses of the individual lanes.
     pub fn each(self) -> impl Iterator<Item = Access> {
         (0..self.lanes).map(move |k| Access {
             address: self.address.wrapping_add(k as u64 * self.stride as u64),
@@ -69,21 +69,21 @@ impl Access {
     }
 }
 
-/// What the running instruction did.
+/// The log of the running instruction.
 #[derive(Debug, Default)]
 pub struct Logs {
-    /// Accesses, in order.
+    /// Accesses in order.
     pub accesses: Vec<Access>,
-    /// Loads of LDS that came before those.
+    /// Loads of LDS that came before `accesses`.
     pub loads: LdsLoads,
-    /// Control builtins that it called, with the first argument.
+    /// Control builtins that were called, with their first argument.
     pub calls: Vec<(Control, u32)>,
-    /// What its stores have replaced.
+    /// The bytes that stores have replaced.
     pub replaced: Replaced,
 }
 
 impl Logs {
-    /// Forgets the instruction.
+    /// Clears the log for the next instruction.
     #[inline(always)]
     pub fn clear(&mut self) {
         self.accesses.clear();
@@ -91,7 +91,7 @@ impl Logs {
         self.replaced.clear();
     }
 
-    /// Puts the loads that were only kept among the accesses.
+    /// Converts the loads that were kept unconverted to logged accesses.
     #[inline]
     pub fn log_loads(&mut self) {
         if !self.loads.is_empty() {
@@ -108,18 +108,18 @@ impl Logs {
     }
 }
 
-/// Loads of LDS by 32 lanes, all of them inside and aligned, as they are: most need no closer look.
+/// Loads of LDS by 32 lanes, all in bounds and aligned, kept unconverted because most need no further checks.
 #[derive(Debug, Default)]
 pub struct LdsLoads {
     what: Vec<LdsLoad>,
-    /// Of each.
+    /// Offsets of each load.
     offsets: Vec<LaneVec>,
 }
 
-/// A load of LDS by 32 lanes, but for their offsets.
+/// A load of LDS by 32 lanes, without their offsets.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LdsLoad {
-    /// Each lane loads at its offset plus this, `count` times.
+    /// Each lane loads at its offset plus each of the first `count` of these.
     pub plus: [u32; 2],
     pub count: u8,
     pub size_bytes: u8,
@@ -128,33 +128,33 @@ pub(super) struct LdsLoad {
 }
 
 impl LdsLoads {
-    /// How many.
+    /// Number of loads.
     #[inline(always)]
     pub fn len(&self) -> usize {
         self.what.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no loads.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.what.is_empty()
     }
 
-    /// Forgets them.
+    /// Removes all loads.
     #[inline(always)]
     pub fn clear(&mut self) {
         self.what.clear();
         self.offsets.clear();
     }
 
-    /// Adds one.
+    /// Appends a load.
     #[inline(always)]
     pub(super) fn push(&mut self, what: LdsLoad, offsets: &LaneVec) {
         self.what.push(what);
         self.offsets.push(*offsets);
     }
 
-    /// Moves all of them here from another list.
+    /// Moves all loads of another list to the end of this one.
     #[inline(always)]
     pub fn append(&mut self, other: &mut LdsLoads) {
         for (what, offsets) in other.what.iter().zip(&other.offsets) {
@@ -163,7 +163,7 @@ impl LdsLoads {
         other.clear();
     }
 
-    /// The accesses of each, as they are logged.
+    /// Returns the accesses of each load, as they would be logged.
     pub fn accesses(&self) -> impl Iterator<Item = Vec<Access>> {
         self.what.iter().zip(&self.offsets).map(|(what, offsets)| {
             let LdsLoad { plus, count, size_bytes, lane } = *what;
@@ -177,7 +177,7 @@ impl LdsLoads {
     }
 }
 
-/// A load of one lane in LDS.
+/// The LDS load of a single lane.
 pub(super) const IN_LDS: Access = Access {
     place: Place::Lds,
     address: 0,
@@ -189,7 +189,8 @@ pub(super) const IN_LDS: Access = Access {
     lane: None,
 };
 
-/// Accesses to LDS of 32 lanes, at their offsets plus `plus`: those of lanes with one stride together.
+/// Calls `f` with the LDS accesses of 32 lanes at their offsets plus `plus`, merging lanes with a common
+/// stride.
 pub(super) fn for_runs(any: Access, offsets: &LaneVec, plus: u32, mut f: impl FnMut(Access)) {
     let (runs, count) = runs(offsets, patterns_of(offsets, any.size_bytes as u32));
     let first = any.lane.unwrap_or_default();
@@ -203,7 +204,8 @@ pub(super) fn for_runs(any: Access, offsets: &LaneVec, plus: u32, mut f: impl Fn
     }
 }
 
-/// Appends an access to a log, or joins it to the last one, or to the one before where a lane does two at a time.
+/// Appends an access to a log, or merges it with the last one, or with the one before if each lane makes two
+/// accesses.
 pub(super) fn append(log: &mut Vec<Access>, next: Access) {
     if next.lanes >= 16 {
         return log.push(next);
@@ -213,7 +215,7 @@ pub(super) fn append(log: &mut Vec<Access>, next: Access) {
     {
         return;
     }
-    // A store between two loads is an atomic's: those stay in their order.
+    // A store between two loads belongs to an atomic, whose accesses stay in order.
     if let [.., before, last] = &mut log[..]
         && last.write == next.write
         && last.lanes <= before.lanes
@@ -225,13 +227,14 @@ pub(super) fn append(log: &mut Vec<Access>, next: Access) {
 }
 
 impl Access {
-    /// Joins the next lane's or lanes' access to this if it goes on where this ends, or is at the same address as all of this.
+    /// Merges the access of the next lane or lanes into this one if they continue its stride, or are uniform
+    /// with it.
     #[inline(always)]
     fn absorbs(&mut self, next: &Access) -> bool {
         let lane = self.lane.map(|lane| lane + self.lanes);
         let same = (self.place, self.size_bytes, self.write, self.outside, lane)
             == (next.place, next.size_bytes, next.write, next.outside, next.lane);
-        // A lane's scratch is its own, and what is not done is not described.
+        // Each lane has its own scratch, and accesses outside a buffer's range transfer nothing.
         if !same || lane.is_none() || matches!(self.place, Place::Scratch | Place::Nowhere) {
             return false;
         }
@@ -257,7 +260,7 @@ impl Access {
 mod tests {
     use super::*;
 
-    /// What is only kept has the accesses of its lanes, each once, and goes before what is logged.
+    /// Kept loads cover each lane exactly once, and precede logged accesses.
     #[test]
     fn loads_are_kept_whole() {
         let offsets = LaneVec(std::array::from_fn(|l| if l < 16 { 64 } else { 4 * l as u32 }));

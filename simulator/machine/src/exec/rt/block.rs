@@ -1,6 +1,6 @@
-//! Loads and stores of whole registers with all 32 lanes of the context's half active: coalesced in global memory (each lane's element directly after the previous
-//! lane's), and anywhere in LDS. Everything else is left to the general loads and stores. `WATCHED`: in the memory of a watch, which logs
-//! them.
+//! Loads and stores of whole registers with all 32 lanes of the context's half active: coalesced in global
+//! memory (each element directly follows the previous lane's), and at any offsets in LDS. All other accesses
+//! take the general loads and stores. `WATCHED` variants access the memory of a watch, which logs them.
 
 // A lane number indexes several lane vectors at once.
 #![allow(clippy::needless_range_loop)]
@@ -16,11 +16,13 @@ use crate::exec::op::Source;
 use crate::memory::access::{self, Own};
 use crate::state::host::Avx2;
 
-/// Moves the elements of 32 lanes, at a base and an offset for each lane, to the registers from `d` on. `false`: it does not apply, and
-/// nothing was done. `WIDE`: offsets have 64 bits, the higher ones in the next vector.
+/// Loads the elements of 32 lanes, at a base and an offset per lane, to the registers from `d` on. Returns
+/// false, without having done anything, if the fast path does not apply. With `WIDE`, offsets have 64 bits,
+/// the upper halves in the next vector.
 ///
 /// # Safety
-/// As for [`fast_source`] (O7) for `offsets` and for the `DWORDS` vectors from `d` on (O3); the host has AVX2 (H1).
+/// As for [`fast_source`] (O7) for `offsets` and for the `DWORDS` vectors from `d` on (O3); the host has AVX2
+/// (H1).
 #[inline(always)]
 pub unsafe fn load_block<const WATCHED: bool, const WIDE: bool, const DWORDS: usize>(
     cx: &mut Cx<'_>,
@@ -28,11 +30,12 @@ pub unsafe fn load_block<const WATCHED: bool, const WIDE: bool, const DWORDS: us
     offsets: Source,
     d: u16,
 ) -> bool {
-    // SAFETY: by the contract.
+    // SAFETY: the caller upholds the same contract.
     let Some(from) = (unsafe { block::<WATCHED, WIDE, DWORDS>(cx, base, offsets, false) }) else {
         return false;
     };
-    // SAFETY: O3, O7, W1 and H1; `block` checked the bounds; the wave's memory does not overlap its registers.
+    // SAFETY: O3, O7, W1 and H1 hold by the caller's guarantee. `block` has checked the bounds, and the
+    // wave's memory does not overlap its registers.
     unsafe {
         let vecs = cx.file.at(d as usize);
         match DWORDS {
@@ -56,7 +59,8 @@ pub unsafe fn load_block<const WATCHED: bool, const WIDE: bool, const DWORDS: us
     true
 }
 
-/// Moves the elements of 32 lanes to memory from the registers from `data` on. `false`: it does not apply, and nothing was done.
+/// Stores the elements of 32 lanes from the registers from `data` on. Returns false, without having done
+/// anything, if the fast path does not apply.
 ///
 /// # Safety
 /// As for [`load_block`].
@@ -67,7 +71,7 @@ pub unsafe fn store_block<const WATCHED: bool, const WIDE: bool, const DWORDS: u
     offsets: Source,
     data: Source,
 ) -> bool {
-    // SAFETY: by the contract.
+    // SAFETY: the caller upholds the same contract.
     let Some(to) = (unsafe { block::<WATCHED, WIDE, DWORDS>(cx, base, offsets, true) }) else {
         return false;
     };
@@ -94,7 +98,7 @@ pub unsafe fn store_block<const WATCHED: bool, const WIDE: bool, const DWORDS: u
     true
 }
 
-/// Where the block is on the host.
+/// Returns the host address of the block and prefetches the next one; `None` if the fast path does not apply.
 ///
 /// # Safety
 /// As for [`load_block`].
@@ -106,17 +110,17 @@ unsafe fn block<const WATCHED: bool, const WIDE: bool, const DWORDS: usize>(
     write: bool,
 ) -> Option<*mut u8> {
     let size = 128 * DWORDS;
-    // SAFETY: by the contract.
+    // SAFETY: the caller guarantees that `offsets` is a vector of the wave's file (O7).
     let at = unsafe { fast_source(cx.file, offsets) };
-    // SAFETY: by the contract.
+    // SAFETY: as above; nothing below writes registers.
     let offsets = unsafe { &*at };
     let mut address = base.wrapping_add(offsets.0[0] as u64);
-    // SAFETY: the file is the wave's.
+    // SAFETY: the file belongs to the wave.
     if unsafe { cx.file.exec() } != u32::MAX || !are_coalesced(offsets, 4 * DWORDS) {
         return None;
     }
     if WIDE {
-        // SAFETY: O2: a source vector has more after it.
+        // SAFETY: a source vector is followed by more vectors (O2).
         let high = unsafe { &*at.add(1) };
         let (first, mut other) = (high.0[0], 0);
         for l in 0..32 {
@@ -128,7 +132,7 @@ unsafe fn block<const WATCHED: bool, const WIDE: bool, const DWORDS: usize>(
         address = address.wrapping_add((first as u64) << 32);
     }
     let host = match WATCHED {
-        // SAFETY: H1.
+        // SAFETY: the caller guarantees that the host has AVX2 (H1).
         true => unsafe { watch::block(cx, address, 4 * DWORDS, write)? },
         false => last_range(cx).host_of(address, size as u64, write)?,
     };
@@ -136,11 +140,11 @@ unsafe fn block<const WATCHED: bool, const WIDE: bool, const DWORDS: usize>(
     Some(host)
 }
 
-/// Moves elements in LDS, each lane's at its address plus `plus`, to the registers from `d` on, one load after the other. `false`: it does
-/// not apply, and nothing was done.
+/// Loads elements from LDS, each lane's at its offset plus `plus`, to the registers from `d` on, one load
+/// after the other. Returns false, without having done anything, if the fast path does not apply.
 ///
 /// # Safety
-/// As for [`load_block`], with `lanes` for offsets and `LOADS * DWORDS` vectors from `d` on.
+/// As for [`load_block`], with `lanes` as offsets and `LOADS * DWORDS` vectors from `d` on.
 #[inline(always)]
 pub unsafe fn load_lds_block<const WATCHED: bool, const LOADS: usize, const DWORDS: usize>(
     cx: &mut Cx<'_>,
@@ -148,12 +152,13 @@ pub unsafe fn load_lds_block<const WATCHED: bool, const LOADS: usize, const DWOR
     plus: [u32; LOADS],
     d: u16,
 ) -> bool {
-    // SAFETY: by the contract.
+    // SAFETY: the caller upholds the same contract.
     let Some(lds) = (unsafe { inside::<WATCHED, _>(cx, 4 * DWORDS, lanes, plus, false) }) else {
         return false;
     };
     let lds = lds.cast_const();
-    // SAFETY: O3, O7, W1 and H1; `inside` checked the bounds of every element.
+    // SAFETY: O3, O7, W1 and H1 hold by the caller's guarantee. `inside` has checked the bounds of every
+    // element.
     unsafe {
         let vecs = cx.file.at(d as usize);
         let (mut from, mut to) = ([lds; LOADS], [vecs; LOADS]);
@@ -164,7 +169,7 @@ pub unsafe fn load_lds_block<const WATCHED: bool, const LOADS: usize, const DWOR
         if DWORDS == 1 {
             load_words_inline::<Own, LOADS>(from, fast_source(cx.file, lanes), to);
         } else {
-            // A destination may be the address.
+            // The destination may overlap the address register.
             let at = *fast_source(cx.file, lanes);
             for n in 0..LOADS {
                 for l in 0..32 {
@@ -183,8 +188,9 @@ pub unsafe fn load_lds_block<const WATCHED: bool, const LOADS: usize, const DWOR
     true
 }
 
-/// Moves the elements of 32 lanes to LDS from the registers from `data` on, each to its lane's address plus `plus`. Of several at one
-/// address the last stays. `false`: it does not apply, and nothing was done.
+/// Stores the elements of 32 lanes from the registers from `data` on to LDS, each at its lane's offset plus
+/// `plus`. If several lanes have the same address, the last one wins. Returns false, without having done
+/// anything, if the fast path does not apply.
 ///
 /// # Safety
 /// As for [`load_block`].
@@ -195,12 +201,13 @@ pub unsafe fn store_lds_block<const WATCHED: bool, const DWORDS: usize>(
     plus: u32,
     data: Source,
 ) -> bool {
-    // SAFETY: by the contract.
+    // SAFETY: the caller upholds the same contract.
     let Some(lds) = (unsafe { inside::<WATCHED, _>(cx, 4 * DWORDS, lanes, [plus], true) }) else {
         return false;
     };
     let to = lds.wrapping_add(plus as usize);
-    // SAFETY: O3, O7, W1 and H1; `inside` checked the bounds of every element.
+    // SAFETY: O3, O7, W1 and H1 hold by the caller's guarantee. `inside` has checked the bounds of every
+    // element.
     unsafe {
         let (at, vecs) = (&*fast_source(cx.file, lanes), fast_source(cx.file, data));
         if DWORDS == 1 {
@@ -218,7 +225,7 @@ pub unsafe fn store_lds_block<const WATCHED: bool, const DWORDS: usize>(
     true
 }
 
-/// LDS, if all lanes are active and their elements, at each of `plus`, inside of it.
+/// Returns a pointer to LDS if all lanes are active and their elements, at each of `plus`, are in bounds.
 ///
 /// # Safety
 /// As for [`load_block`].
@@ -230,22 +237,23 @@ unsafe fn inside<const WATCHED: bool, const N: usize>(
     plus: [u32; N],
     write: bool,
 ) -> Option<*mut u8> {
-    // SAFETY: the file is the wave's.
+    // SAFETY: the file belongs to the wave.
     if unsafe { cx.file.exec() } != u32::MAX {
         return None;
     }
-    // SAFETY: by the contract.
+    // SAFETY: the caller guarantees that `lanes` is a vector of the wave's file (O7).
     let offsets = unsafe { &*fast_source(cx.file, lanes) };
     if WATCHED {
-        // SAFETY: H1.
+        // SAFETY: the caller guarantees that the host has AVX2 (H1).
         return unsafe { watch::lds(cx, offsets, &plus, bytes, write) };
     }
-    // Loops and not iterators, here and above: closures are compiled without the host's features, and stay calls.
+    // Loops rather than iterators, here and above: closures are compiled without the host's features and stay
+    // calls.
     let mut farthest = 0;
     for n in 0..N {
         farthest = farthest.max(plus[n]);
     }
     let last = last_offset(cx, bytes)?.checked_sub(farthest)?;
-    // SAFETY: by the contract.
+    // SAFETY: the caller guarantees that the host has AVX2 (H1).
     unsafe { is_below(offsets, last) }.then_some(cx.lds.as_mut_ptr())
 }

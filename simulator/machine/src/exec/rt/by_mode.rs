@@ -1,5 +1,6 @@
-//! Vector instructions while MODE offsets their VGPRs or skips them (CDNA 3 and 4 manuals, *VGPR Indexing* and S_SETVSKIP). A table
-//! of its own, so that handlers know nothing of it.
+//! Execution of vector instructions while MODE offsets their VGPRs or skips them (CDNA 3 and 4 manuals, *VGPR
+//! Indexing* and S_SETVSKIP). These modes have a handler table of their own, so that other handlers need not
+//! test for them.
 
 use super::context::{Cx, Flow};
 use crate::exec::machine_ops::Event;
@@ -8,7 +9,7 @@ use crate::fault::FaultKind;
 use crate::state::wave::{M0, VGPRS};
 use wavesim_isa::relative::{self, GPR_IDX_EN, VSKIP};
 
-/// Runs an operation by its handler, with the VGPRs that it accesses now.
+/// Runs an operation with its regular handler, after offsetting its VGPRs as MODE requires.
 ///
 /// # Safety
 /// As for [`super::Handler`].
@@ -19,15 +20,16 @@ pub unsafe fn by_mode(cx: &mut Cx<'_>, op: &Op) -> Flow {
         return Flow::NEXT;
     }
     if cx.wave.mode & GPR_IDX_EN == 0 {
-        // SAFETY: by the contract.
+        // SAFETY: the caller upholds the contract of `Handler`.
         return unsafe { handler(cx, op) };
     }
     let plain = cx.op;
     match resolved(cx, op, info.vgprs) {
         Ok(moved) => {
-            // SAFETY: `Cx::op` refers to it until the handler is done.
+            // SAFETY: `Cx::op` refers to `moved` only until the handler returns.
             cx.op = unsafe { &*std::ptr::from_ref(&moved) };
-            // SAFETY: by the contract; the registers in place of others are VGPRs that the wave has, as those were (O2 to O4).
+            // SAFETY: the caller upholds the contract of `Handler`. The new registers are VGPRs that the wave
+            // has, as the original ones were (O2 to O4).
             let flow = unsafe { handler(cx, &moved) };
             cx.op = plain;
             flow
@@ -41,7 +43,7 @@ fn resolved(cx: &Cx<'_>, op: &Op, dwords: [u8; 4]) -> Result<Op, relative::OutOf
     for (slot, dwords) in dwords.into_iter().enumerate().filter(|(_, dwords)| *dwords > 0) {
         let Some(index) = relative::index(cx.wave.mode, m0, 12 + slot as u32) else { continue };
         let from = op.src.get(slot).filter(|_| slot < 3).map_or(op.d, |source| source.number());
-        // What has been copied before is not a VGPR any more.
+        // A source that was copied to the temporary vector is no longer a VGPR.
         if from as usize >= VGPRS {
             continue;
         }

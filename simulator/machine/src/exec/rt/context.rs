@@ -1,4 +1,4 @@
-//! What a handler sees of the machine.
+//! The context of a handler: the wave, its memories and its handler tables.
 
 use super::float::General;
 use super::operands::{fast_broadcast, fast_broadcast_both};
@@ -19,32 +19,33 @@ use std::sync::atomic::AtomicBool;
 use wavesim_isa::arch::Arch;
 use wavesim_isa::relative::{GPR_IDX_EN, VSKIP};
 
-/// How the run loop goes on after a handler.
+/// Tells the run loop how to continue after a handler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Flow(pub u32);
 
 impl Flow {
-    /// Go on with the next operation.
+    /// Continue with the next operation.
     pub const NEXT: Flow = Flow(0);
     /// `Cx::jump` holds the new PC.
     pub const JUMP: Flow = Flow(1);
-    /// `Cx::event` says what happened.
+    /// `Cx::event` holds the event that stops the wave.
     pub const EVENT: Flow = Flow(2);
-    /// No semantics; also what the places that are not instructions give.
+    /// The operation has no semantics or is not an instruction.
     pub const UNKNOWN: Flow = Flow(3);
-    /// MODE changed: go on in the loop for it.
+    /// MODE has changed: continue with the handlers of the new mode.
     pub const MODE: Flow = Flow(4);
 }
 
-/// Runs one operation.
+/// A handler, which runs one operation.
 ///
 /// # Safety
-/// The operation is of the program that the context was made for, and keeps to the invariants of lowered code (`exec::validate`). The
-/// context is as [`Cx::new`] or [`Cx::switch`] made it: the wave has changed its state, but no other wave has taken its place. But for
-/// tables of portable handlers, the host has AVX2 and what comes with it.
+/// The operation belongs to the program that the context was created for, and satisfies the invariants of
+/// lowered code (`exec::validate`). The context is the result of [`Cx::new`] or [`Cx::switch`]: the wave may
+/// have changed its state, but no other wave has taken its place. Except for portable handlers, the host has
+/// AVX2 and related features.
 pub type Handler = unsafe fn(&mut Cx<'_>, &Op) -> Flow;
 
-/// What MODE chooses.
+/// The tables and the float environment that MODE selects.
 struct Chosen {
     narrow: &'static Table,
     handlers: &'static Table,
@@ -52,10 +53,10 @@ struct Chosen {
 }
 
 impl Handlers {
-    /// For a MODE, on waves of so many lanes.
+    /// Selects the tables for a MODE and a wave size.
     #[inline(always)]
     fn choose(&'static self, fast: Option<Avx2>, arch: Arch, mode: u32, lanes: u32) -> Chosen {
-        // Rounding, denormals and FP16_OVFL; and what CDNA does to vector instructions.
+        // Rounding, denormals and FP16_OVFL; and the CDNA modes of vector instructions.
         let (fast, arithmetic) = match (fast, mode & (ARITHMETIC | GPR_IDX_EN | VSKIP)) {
             (Some(fast), 0xf0) => (fast, Arithmetic::KEEP),
             (Some(fast), 0xc0) => (fast, Arithmetic::FLUSH),
@@ -77,7 +78,7 @@ impl Handlers {
         }
     }
 
-    /// The handlers for what MODE says of arithmetic, for waves of 64 or of 32.
+    /// Returns the handlers for the arithmetic modes in MODE, for waves of 64 lanes (`wide`) or of 32.
     fn by_arithmetic(&'static self, fast: Option<Avx2>, mode: u32, wide: bool) -> &'static Table {
         match fast {
             None => self.base(),
@@ -86,65 +87,66 @@ impl Handlers {
     }
 }
 
-/// The machine as a handler sees it.
+/// The context of a handler.
 pub struct Cx<'a> {
-    /// The wave that runs.
+    /// The running wave.
     pub wave: &'a mut Wave,
-    /// Global memory. Empty in an observed run, as LDS and scratch are: see [`Watch`].
+    /// Global memory. In an observed run it is empty, as are LDS and scratch: see [`Watch`].
     pub memory: &'a Memory,
     /// LDS of the workgroup, in bytes.
     pub lds: &'a mut [u8],
-    /// Private memory: lane `l` owns the bytes from `l * scratch_stride` on.
+    /// Scratch: lane `l` owns the bytes from `l * scratch_stride` on.
     pub scratch: &'a mut [u8],
-    /// Bytes of private memory a lane.
+    /// Bytes of scratch per lane.
     pub scratch_stride: u32,
     /// The workgroup's barriers.
     pub workgroup: &'a mut Workgroup,
-    /// Whose rules apply where architectures differ.
+    /// Selects the rules where architectures differ.
     pub arch: Arch,
-    /// The program's pool.
+    /// The program's constant pool.
     pub consts: &'a [u32],
-    /// The program's modifiers, by [`Op::ext`].
+    /// The program's modifiers, indexed by [`Op::ext`].
     pub exts: &'a [Ext],
-    /// The host has what the fast handlers are compiled for.
+    /// Proof that the host has the features that fast handlers are compiled for.
     pub fast: Option<Avx2>,
     /// The handlers for this host, MODE and wave size.
     pub handlers: &'static Table,
-    /// Those for 32 lanes, which [`both_halves`] calls.
+    /// The handlers for 32 lanes, which [`both_halves`] calls.
     pub(super) narrow: &'static Table,
-    /// The file of the half that a handler for 32 lanes runs on. In waves of 64, only [`both_halves`] and its like set it.
+    /// The file of the half that a handler for 32 lanes runs on. In waves of 64 lanes, only [`both_halves`]
+    /// and related functions set it.
     pub file: Half,
     /// The file of the first half.
     first: Half,
-    /// Where they are chosen from.
+    /// The tables to select from.
     tables: &'static Handlers,
-    /// For `BASE` handlers.
+    /// The float environment of `BASE` handlers.
     pub general: General,
     /// The new PC, with [`Flow::JUMP`].
     pub jump: u64,
-    /// What happened, with [`Flow::EVENT`].
+    /// The event, with [`Flow::EVENT`].
     pub event: Option<Event>,
-    /// The operation that runs.
+    /// The running operation.
     pub op: &'a Op,
     /// PC of the code's first byte.
     pub origin: u64,
-    /// Executed so far, for the clock; the run loop brings it up to date at jumps.
+    /// Instructions executed so far, which is the value of the clock; the run loop updates it at jumps.
     pub instructions: u64,
-    /// For instructions that are evaluated.
+    /// Cancels instructions that the evaluator runs.
     pub cancel: Option<&'a AtomicBool>,
-    /// Of an observed run.
+    /// The watch of an observed run.
     pub watch: Option<&'a mut Watch<'a>>,
 }
 
-/// Bits of MODE that choose among the handlers of arithmetic.
+/// Bits of MODE that affect arithmetic.
 const ARITHMETIC: u32 = 0x80_00ff;
 
-/// The operation before the first one has run.
+/// Stands in for the current operation before the first one has run.
 static NONE: Op = Op::end();
 
 impl<'a> Cx<'a> {
-    /// With the fast handlers for a host that has what they need; `origin` is the PC of the code's first byte. Inlined, because every
-    /// turn of a wave makes one.
+    /// Creates a context, with fast handlers if `fast` is given; `origin` is the PC of the code's first byte.
+    /// Inlined, because every turn of a wave creates a context.
     #[inline(always)]
     pub fn new(
         tables: &'static Handlers,
@@ -159,7 +161,7 @@ impl<'a> Cx<'a> {
         wave.use_memory(context.memory.id());
         let first = wave.half(0);
         let Chosen { narrow, handlers, general } = tables.choose(fast, arch, wave.mode, wave.size());
-        // Nothing is changed in it afterwards: it would be made elsewhere, and copied.
+        // Built in place: if it were changed afterwards, the compiler would build it elsewhere and copy it.
         Cx {
             file: first,
             first,
@@ -187,8 +189,8 @@ impl<'a> Cx<'a> {
         }
     }
 
-    /// Another wave of the workgroup takes the place of the one that ran, with its scratch. Gives those of the last one back. `lowered`
-    /// is the program's, as in [`Cx::new`].
+    /// Replaces the running wave and its scratch with another wave of the workgroup, and returns the old
+    /// ones. `lowered` is the program's, as for [`Cx::new`].
     #[inline(always)]
     pub fn switch(
         &mut self,
@@ -207,7 +209,7 @@ impl<'a> Cx<'a> {
         before
     }
 
-    /// After MODE changed.
+    /// Selects handlers again after MODE has changed.
     #[inline(never)]
     pub fn refresh_mode(&mut self) {
         let Chosen { narrow, handlers, general } =
@@ -215,42 +217,42 @@ impl<'a> Cx<'a> {
         (self.narrow, self.handlers, self.general) = (narrow, handlers, general);
     }
 
-    /// The handlers for what MODE says of arithmetic, for waves of 64 or of 32.
+    /// Returns the handlers for the arithmetic modes in MODE, for waves of 64 lanes (`wide`) or of 32.
     pub(super) fn by_arithmetic(&self, wide: bool) -> &'static Table {
         self.tables.by_arithmetic(self.fast, self.wave.mode, wide)
     }
 
-    /// The half that a handler for 32 lanes runs on.
+    /// Returns the half that a handler for 32 lanes runs on.
     #[inline(always)]
     pub fn half(&self) -> usize {
         (self.file != self.first) as usize
     }
 
-    /// The files of a wave of 64.
+    /// Returns the files of a wave of 64 lanes.
     #[inline(always)]
     pub(super) fn both(&self) -> [Half; 2] {
         [self.first, self.first.next()]
     }
 
-    /// PC of the running operation.
+    /// Returns the PC of the running operation.
     #[inline(always)]
     pub fn pc(&self) -> u64 {
         self.origin + self.op.pc as u64
     }
 
-    /// The modifiers and raw fields of an operation.
+    /// Returns the modifiers and raw fields of an operation.
     #[inline(always)]
     pub fn raw(&self, op: &Op) -> &'a Ext {
         &self.exts[op.ext as usize]
     }
 
-    /// Stops the wave with this event.
+    /// Stops the wave with an event.
     pub fn fault(&mut self, event: Event) -> Flow {
         self.event = Some(event);
         Flow::EVENT
     }
 
-    /// A fault of global memory; `lane` is `None` for scalar memory.
+    /// Raises a fault of global memory; `lane` is `None` for scalar memory.
     #[cold]
     pub fn memory_fault(&mut self, e: MemError, lane: Option<u32>) -> Flow {
         let event = Event::out_of_bounds(self.memory, e, lane);
@@ -258,37 +260,41 @@ impl<'a> Cx<'a> {
     }
 }
 
-/// Runs [`Cx::op`] in a wave of 64 as two halves of 32, one after the other: for what reaches no lane of the other half, and
-/// cannot stop the wave. The second call is a jump, and nothing is kept in registers for it but the context.
+/// Runs [`Cx::op`] in a wave of 64 lanes as two halves of 32, one after the other. For operations that access
+/// no lane of the other half and cannot stop the wave. The second call is a tail call, for which nothing but
+/// the context stays in registers.
 ///
 /// # Safety
-/// As for [`Handler`], in a wave of 64, of the operation that is [`Cx::op`]. The handler for one half gives [`Flow::NEXT`].
+/// As for [`Handler`], in a wave of 64 lanes, and `op` is [`Cx::op`]. The handler for one half returns
+/// [`Flow::NEXT`].
 pub unsafe fn both_halves(cx: &mut Cx<'_>, op: &Op) -> Flow {
     debug_assert!(std::ptr::eq(cx.op, op));
     cx.file = cx.first;
-    // SAFETY: O1; by the contract.
+    // SAFETY: the code is in bounds (O1); the caller upholds the contract of `Handler`.
     let flow = unsafe { cx.narrow.get_unchecked(op.code as usize)(cx, op) };
     debug_assert!(flow == Flow::NEXT);
     let (op, [_, second]) = (cx.op, cx.both());
     cx.file = second;
-    // SAFETY: O1; by the contract.
+    // SAFETY: the code is in bounds (O1); the caller upholds the contract of `Handler`.
     unsafe { cx.narrow.get_unchecked(op.code as usize)(cx, op) }
 }
 
-/// [`both_halves`] for [`Variant::FastBroadcast`]: SGPRs are copied before a mask result of the first half can change one.
+/// [`both_halves`] for [`Variant::FastBroadcast`]: SGPRs are broadcast before a mask result of the first half
+/// can change one.
 ///
 /// # Safety
 /// As for [`both_halves`]; the operation lists SGPRs (O5), and the host has AVX2 (H1).
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
 pub unsafe fn both_halves_broadcast(cx: &mut Cx<'_>, op: &Op) -> Flow {
-    // SAFETY: by the contract.
+    // SAFETY: the caller upholds the contracts of both.
     unsafe {
         fast_broadcast_both(cx, op);
         both_halves_copied(cx, op)
     }
 }
 
-/// The rest of [`both_halves_broadcast`]: a function of its own, so that the copies need no registers that calls keep.
+/// The second part of [`both_halves_broadcast`]: a function of its own, so that the broadcasts need no
+/// callee-saved registers.
 ///
 /// # Safety
 /// As for [`both_halves_broadcast`].
@@ -296,56 +302,56 @@ pub unsafe fn both_halves_broadcast(cx: &mut Cx<'_>, op: &Op) -> Flow {
 unsafe fn both_halves_copied(cx: &mut Cx<'_>, op: &Op) -> Flow {
     debug_assert!(std::ptr::eq(cx.op, op));
     cx.file = cx.first;
-    // SAFETY: O1; by the contract.
+    // SAFETY: the code is in bounds (O1); the caller upholds the contract of `Handler`.
     let flow = unsafe { cx.narrow.get_unchecked(op.code as usize - COPIED)(cx, op) };
     debug_assert!(flow == Flow::NEXT);
     let (op, [_, second]) = (cx.op, cx.both());
     cx.file = second;
-    // SAFETY: O1; by the contract.
+    // SAFETY: the code is in bounds (O1); the caller upholds the contract of `Handler`.
     unsafe { cx.narrow.get_unchecked(op.code as usize - COPIED)(cx, op) }
 }
 
-/// [`Variant::FastBroadcast`] in a wave of 32: copies the SGPRs, and goes on as [`Variant::Fast`]. One function for all operations: the
-/// code of each stands once.
+/// [`Variant::FastBroadcast`] in a wave of 32 lanes: broadcasts the SGPRs and continues as [`Variant::Fast`].
+/// A single function for all operations, so that each is compiled once.
 ///
 /// # Safety
 /// As for [`Handler`], in a wave of 32; the operation lists SGPRs (O5), and the host has AVX2 (H1).
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
 pub unsafe fn broadcast_first(cx: &mut Cx<'_>, op: &Op) -> Flow {
-    // SAFETY: O1; by the contract.
+    // SAFETY: the code is in bounds (O1); the caller upholds the contract of `Handler`.
     unsafe {
         fast_broadcast(cx, op, cx.file);
         cx.narrow.get_unchecked(op.code as usize - COPIED)(cx, op)
     }
 }
 
-/// From an operation's handler that copies SGPRs to the one that finds them copied.
+/// Distance from the handler that broadcasts SGPRs to the one that finds them broadcast.
 const COPIED: usize = Variant::FastBroadcast as usize - Variant::Fast as usize;
 
-/// [`both_halves`] of what may stop the wave, which the second half then does not run for.
+/// [`both_halves`] for operations that may stop the wave: the second half then does not run.
 ///
 /// # Safety
 /// As for [`Handler`], in a wave of 64.
 pub unsafe fn each_half(cx: &mut Cx<'_>, op: &Op) -> Flow {
     cx.file = cx.first;
-    // SAFETY: O1; by the contract.
+    // SAFETY: the code is in bounds (O1); the caller upholds the contract of `Handler`.
     let flow = unsafe { cx.narrow.get_unchecked(op.code as usize)(cx, op) };
     if flow != Flow::NEXT {
         return flow;
     }
     [_, cx.file] = cx.both();
-    // SAFETY: O1; by the contract.
+    // SAFETY: the code is in bounds (O1); the caller upholds the contract of `Handler`.
     unsafe { cx.narrow.get_unchecked(op.code as usize)(cx, op) }
 }
 
-/// A control builtin.
+/// Runs a control builtin.
 #[inline(always)]
 pub fn control(cx: &mut Cx<'_>, builtin: Control, args: &[u128]) -> Result<u128, Flow> {
-    // Most of what a kernel executes of these are hints and waits: only an observer needs to see them.
+    // Most control builtins that a kernel executes are hints and waits, which only an observer needs to see.
     if machine_ops::does_nothing(builtin) && cx.watch.as_ref().is_none_or(|watch| watch.quiet) {
         return Ok(0);
     }
-    // The end of nearly every turn, where a workgroup has several waves.
+    // Nearly every turn ends here if a workgroup has several waves.
     if machine_ops::is_barrier(builtin) && cx.watch.is_none() {
         let number = args.first().map_or(0, |a| *a as u32);
         return match machine_ops::barrier(cx.wave, cx.workgroup, builtin, number) {
@@ -372,12 +378,12 @@ fn control_call(cx: &mut Cx<'_>, builtin: Control, args: &[u128]) -> Result<u128
     }
 }
 
-/// The fault of a body that writes what only the machine writes.
+/// Raises the fault of semantics that write read-only state.
 pub fn read_only(cx: &mut Cx<'_>) -> Flow {
     cx.fault(Event::fault(FaultKind::Other, "the pseudocode writes state that is read-only"))
 }
 
-/// The STATUS register, put together from the state that it shows.
+/// Returns the STATUS register.
 pub fn status(cx: &Cx<'_>) -> u32 {
     hwreg::status(cx.arch, cx.wave, cx.workgroup)
 }

@@ -1,4 +1,5 @@
-//! f64 on the host's own operations, which round to nearest even and keep denormals, as f64 does in the modes of fast handlers.
+//! f64 operations with the host's own instructions, which round to nearest even and keep denormals, as the
+//! modes of fast handlers require for f64.
 
 use super::float::{Mode, f, fl};
 use isa_spec::arith::{self, FloatEnv};
@@ -9,7 +10,7 @@ fn d(x: u64) -> f64 {
     f64::from_bits(x)
 }
 
-/// `2^n` for exponents of normal numbers.
+/// Returns `2^n`, for exponents of normal numbers.
 #[inline(always)]
 fn power(n: i32) -> f64 {
     d(((n + 1023) as u64) << 52)
@@ -45,7 +46,7 @@ fn fract(x: f64) -> f64 {
     if r > below_one { below_one } else { r }
 }
 
-/// What hardware approximates: nearest even in every mode.
+/// Functions that hardware approximates: rounded to nearest even in every mode.
 macro_rules! approximated64 {
     ($($name:ident $lib:ident |$x:ident| $e:expr;)*) => { $(
         /// The function, rounded once; hardware's own result may differ in the last bits.
@@ -67,12 +68,13 @@ approximated64! {
     rsq_f64 rsq |x| reciprocal_root(x);
 }
 
-/// 1 / sqrt(x), rounded once. Of the quotient `y` by the rounded root, the error is `y / 2 (1 - x y²)` but for terms of its square, 2^-104;
-/// unless the sum is that near a tie, it is rounded right.
+/// Returns 1 / sqrt(x), rounded once. Let `y` be the reciprocal of the rounded root. Its error is `y / 2 (1 -
+/// x y²)`, up to terms of the square of this, 2^-104. Unless the corrected value is that near a tie, it is
+/// correctly rounded.
 #[inline(always)]
 fn reciprocal_root(x: f64) -> f64 {
     let y = 1.0 / x.sqrt();
-    // x y in two parts, exactly. x y² is then near one, and what is left of it is a small difference.
+    // x y as an exact sum of two parts. x y² is then near one, and `rest` is its small difference from one.
     let high = x * y;
     let low = x.mul_add(y, -high);
     let rest = (-low).mul_add(y, (-high).mul_add(y, 1.0));
@@ -82,7 +84,7 @@ fn reciprocal_root(x: f64) -> f64 {
     if least == most {
         return least;
     }
-    // Zero, infinity, NaN and what is negative.
+    // Zero, infinity, NaN and negative numbers.
     if x == 0.0 || x.is_infinite() || y.is_nan() {
         return y;
     }
@@ -95,8 +97,8 @@ fn exact_reciprocal_root(x: f64) -> f64 {
     d(arith::rsq(x.to_bits() as u128, Ty::F64, &FloatEnv::KEEP) as u64)
 }
 
-/// `x · 2^n`, rounded once. Powers that are not f64 are two or three factors: the first ones scale up, which is exact, or down so far that
-/// what they round is zero in the end.
+/// Returns `x · 2^n`, rounded once. A power that f64 cannot represent is split into two or three factors: the
+/// first ones scale up, which is exact, or down so far that anything they round becomes zero in the end.
 #[inline(always)]
 pub fn ldexp_f64<M: Mode>(m: &M, x: u64, n: u32) -> u64 {
     if M::GENERAL {
@@ -110,14 +112,15 @@ pub fn ldexp_f64<M: Mode>(m: &M, x: u64, n: u32) -> u64 {
     (d(x) * power(first) * power(second) * power(third)).to_bits()
 }
 
-/// The number with a denormal made normal, and what that adds to its exponent.
+/// Normalises a denormal; returns the number and the increase of its exponent.
 #[inline(always)]
 fn normal(x: u64) -> (u64, u32) {
     let denormal = x & 0x7ff0_0000_0000_0000 == 0;
     if denormal { ((d(x) * power(54)).to_bits(), 54) } else { (x, 0) }
 }
 
-/// The significand in [0.5, 1), with the sign of `x`; zero, infinity and NaN (made quiet) as they are.
+/// Returns the significand in [0.5, 1), with the sign of `x`; zero, infinity and NaN (made quiet) are
+/// returned unchanged.
 #[inline(always)]
 pub fn frexp_mant_f64<M: Mode>(m: &M, x: u64) -> u64 {
     if M::GENERAL {
@@ -128,7 +131,7 @@ pub fn frexp_mant_f64<M: Mode>(m: &M, x: u64) -> u64 {
     if special { super::float::quiet_f64(x) } else { mantissa }
 }
 
-/// The exponent that belongs to [`frexp_mant_f64`]; 0 for zero, infinity and NaN.
+/// Returns the exponent that belongs to [`frexp_mant_f64`]; 0 for zero, infinity and NaN.
 #[inline(always)]
 pub fn frexp_exp_f64<M: Mode>(m: &M, x: u64) -> u32 {
     if M::GENERAL {
@@ -140,14 +143,15 @@ pub fn frexp_exp_f64<M: Mode>(m: &M, x: u64) -> u32 {
     if x == 0 || x >= 0x7ff0_0000_0000_0000 { 0 } else { exponent }
 }
 
-/// `(a * b + c) · 2^n`, rounded once: where both the sum and the result are normal numbers the scale is exact.
+/// Returns `(a * b + c) · 2^n`, rounded once: scaling is exact if both the sum and the result are normal
+/// numbers.
 #[inline(always)]
 pub fn fma_ldexp_f64<M: Mode>(m: &M, a: u64, b: u64, c: u64, n: u32) -> u64 {
     if !M::GENERAL {
         let sum = d(a).mul_add(d(b), d(c));
         let exponent = (sum.to_bits() >> 52 & 0x7ff) as i32;
         let scaled = exponent.wrapping_add(n as i32);
-        // From 2 on: a number with exponent 1 may be rounded from below the normal ones.
+        // Exponents from 2 on only: a sum with exponent 1 may have been rounded up from a denormal.
         if (2..0x7ff).contains(&exponent) && (2..0x7ff).contains(&scaled) {
             return (sum * power(n as i32 >> 1) * power(n as i32 - (n as i32 >> 1))).to_bits();
         }
@@ -161,7 +165,7 @@ fn exact_fma_ldexp(a: u64, b: u64, c: u64, n: i32, env: &FloatEnv) -> u64 {
     arith::fma_ldexp(a as u128, b as u128, c as u128, n, Ty::F64, env) as u64
 }
 
-/// A segment of 2/pi: an integer of 53 bits, scaled.
+/// Returns a segment of 2/pi: an integer of 53 bits, scaled.
 #[inline(always)]
 pub fn trig_preop_f64<M: Mode>(m: &M, x: u64, segment: u32) -> u64 {
     if M::GENERAL {
@@ -172,7 +176,7 @@ pub fn trig_preop_f64<M: Mode>(m: &M, x: u64, segment: u32) -> u64 {
     ldexp_f64(m, (integer as f64).to_bits(), scale as u32)
 }
 
-/// From f32 to f64, exact but for denormals that the mode flushes.
+/// Converts f32 to f64; exact except for denormals that the mode flushes.
 #[inline(always)]
 pub fn cvt_f32_f64<M: Mode>(m: &M, x: u32) -> u64 {
     if M::GENERAL {
@@ -181,7 +185,7 @@ pub fn cvt_f32_f64<M: Mode>(m: &M, x: u32) -> u64 {
     (f(fl::<M>(x)) as f64).to_bits()
 }
 
-/// From f64 to f32, rounded as MODE has it for f32.
+/// Converts f64 to f32, rounded according to MODE for f32.
 #[inline(always)]
 pub fn cvt_f64_f32<M: Mode>(m: &M, x: u64) -> u32 {
     if M::GENERAL {
@@ -202,13 +206,13 @@ pub fn cvt_f64_u32<M: Mode>(_m: &M, x: u64) -> u32 {
     d(x) as u32
 }
 
-/// From a signed integer of 32 bits to f64, exact.
+/// Converts a signed 32-bit integer to f64; exact.
 #[inline(always)]
 pub fn cvt_i32_f64<M: Mode>(_m: &M, x: u32) -> u64 {
     (x as i32 as f64).to_bits()
 }
 
-/// From an unsigned integer of 32 bits to f64, exact.
+/// Converts an unsigned 32-bit integer to f64; exact.
 #[inline(always)]
 pub fn cvt_u32_f64<M: Mode>(_m: &M, x: u32) -> u64 {
     (x as f64).to_bits()

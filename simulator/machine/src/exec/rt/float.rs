@@ -1,31 +1,32 @@
-//! Float operations by mode. `Keep` and `Flush` are nearest-even on the host's own instructions, inlined into lane loops;
-//! `General` goes through the exact library.
+//! Float operations by mode. `Keep` and `Flush` round to nearest even with the host's own instructions,
+//! inlined into lane loops; `General` uses the exact library.
 
 use super::half::half_to_single;
 use isa_spec::arith::{self, FloatEnv};
 use isa_spec::pcode::ir::Ty;
 
-/// The float environment a handler was made for.
+/// The float environment that a handler is compiled for.
 pub trait Mode {
     /// f32 denormals of sources and results become zeros.
     const FLUSH: bool;
-    /// The same for sources, unless their flags say that they have none.
+    /// f32 denormals of sources become zeros; false if the sources are flagged as free of them.
     const FLUSH_IN: bool = Self::FLUSH;
-    /// Results are flushed a lane vector at a time, where they are written: for bodies of one operation.
+    /// Results are flushed when they are written, a lane vector at a time; for semantics of a single
+    /// operation.
     const FLUSH_ROWS: bool = false;
-    /// Every operation by the library.
+    /// All operations use the library.
     const GENERAL: bool;
-    /// What MODE says of rounding, denormals and overflow.
+    /// The rounding, denormal and overflow settings of MODE.
     fn env(&self) -> &FloatEnv;
 }
 
-/// Nearest even, all denormals kept.
+/// Rounds to nearest even, keeps all denormals.
 pub struct Keep;
-/// Nearest even, f32 denormals flushed.
+/// Rounds to nearest even, flushes f32 denormals.
 pub struct Flush;
 /// As `Flush`, for sources without denormals.
 pub struct FlushOut;
-/// As `FlushOut`, for bodies of one operation.
+/// As `FlushOut`, for semantics of a single operation.
 pub struct FlushVecs;
 /// Any environment.
 #[derive(Clone, Copy)]
@@ -125,23 +126,23 @@ pub fn fma_f32<M: Mode>(m: &M, a: u32, b: u32, c: u32) -> u32 {
     fl::<M>(fused(f(fl_in::<M>(a)), f(fl_in::<M>(b)), f(fl_in::<M>(c))).to_bits())
 }
 
-/// `a * b + c`, rounded once. WebAssembly has no such instruction, and the library's function is slow.
+/// Returns `a * b + c`, rounded once. WebAssembly has no such instruction, and the library function is slow.
 #[inline(always)]
 fn fused(a: f32, b: f32, c: f32) -> f32 {
     if cfg!(target_arch = "wasm32") { fused_by_f64(a, b, c) } else { a.mul_add(b, c) }
 }
 
-/// By f64, in which the product is exact. Rounding the sum twice is the same as once if the first rounding is to odd:
-/// where bits are lost, the last bit is set.
+/// Computes in f64, in which the product is exact. Rounding the sum twice equals rounding once if the first
+/// rounding is to odd, which sets the last bit if bits were lost.
 #[inline(always)]
 pub(super) fn fused_by_f64(a: f32, b: f32, c: f32) -> f32 {
     let (product, c) = (a as f64 * b as f64, c as f64);
     let sum = product + c;
-    // What the sum has lost (Knuth's TwoSum). Not a number if the sum is not a finite number.
+    // The rounding error of the sum (Knuth's TwoSum); NaN if the sum is not finite.
     let rest = sum - product;
     let lost = (product - (sum - rest)) + (c - rest);
     let bits = sum.to_bits();
-    // One more or one less in magnitude, where the last bit is even.
+    // Where the last bit is even, move one unit in the last place toward the exact sum.
     let away = (lost > 0.0) == (sum > 0.0);
     let odd = if away { bits.wrapping_add(1) } else { bits.wrapping_sub(1) };
     let inexact = (lost > 0.0) | (lost < 0.0);
@@ -150,7 +151,7 @@ pub(super) fn fused_by_f64(a: f32, b: f32, c: f32) -> f32 {
 
 macro_rules! compare {
     ($($name:ident $name16:ident $name64:ident $op:tt;)*) => { $(
-        /// Compares two f32: 1 if it holds, else 0. If either is NaN, only `ne` holds.
+        /// Compares two f32: returns 1 if the relation holds, else 0. If either is NaN, only `ne` holds.
         #[inline(always)]
         pub fn $name<M: Mode>(m: &M, a: u32, b: u32) -> u32 {
             let flush = |x: u32| {
@@ -158,13 +159,13 @@ macro_rules! compare {
             };
             (f(flush(a)) $op f(flush(b))) as u32
         }
-        /// As of f32, of two f16.
+        /// The same for f16.
         #[inline(always)]
         pub fn $name16<M: Mode>(m: &M, a: u32, b: u32) -> u32 {
             let flush = |x: u32| if M::GENERAL && m.env().flush_in64 && x & 0x7c00 == 0 { x & 0x8000 } else { x };
             (f(half_to_single(flush(a))) $op f(half_to_single(flush(b)))) as u32
         }
-        /// As of f32, of two f64.
+        /// The same for f64.
         #[inline(always)]
         pub fn $name64<M: Mode>(m: &M, a: u64, b: u64) -> u32 {
             let flush = |x: u64| {
@@ -184,19 +185,19 @@ compare! {
     ge_f32 ge_f16 ge_f64 >=;
 }
 
-/// `a < b` or `a > b`: 1, and 0 where they are equal or unordered.
+/// Returns 1 if `a < b` or `a > b`, and 0 if they are equal or unordered.
 #[inline(always)]
 pub fn lg_f32<M: Mode>(m: &M, a: u32, b: u32) -> u32 {
     lt_f32(m, a, b) | gt_f32(m, a, b)
 }
 
-/// As [`lg_f32`], of f16.
+/// As [`lg_f32`], for f16.
 #[inline(always)]
 pub fn lg_f16<M: Mode>(m: &M, a: u32, b: u32) -> u32 {
     lt_f16(m, a, b) | gt_f16(m, a, b)
 }
 
-/// As [`lg_f32`], of f64.
+/// As [`lg_f32`], for f64.
 #[inline(always)]
 pub fn lg_f64<M: Mode>(m: &M, a: u64, b: u64) -> u32 {
     lt_f64(m, a, b) | gt_f64(m, a, b)
@@ -233,19 +234,19 @@ pub fn fma_f64<M: Mode>(m: &M, a: u64, b: u64, c: u64) -> u64 {
 
 macro_rules! tests {
     ($($suffix:ident $t:ty, $is_nan:ident $is_snan:ident $is_qnan:ident $quiet:ident $exponent:ident $inf:literal $abs:literal $qbit:literal $shift:literal;)*) => { $(
-        /// 1 for any NaN.
+        /// Returns 1 for any NaN.
         #[inline(always)]
         pub fn $is_nan(x: $t) -> u32 { (x & $abs > $inf) as u32 }
-        /// 1 for a signalling NaN, whose first significand bit is 0.
+        /// Returns 1 for a signalling NaN, whose first significand bit is 0.
         #[inline(always)]
         pub fn $is_snan(x: $t) -> u32 { (x & $abs > $inf && x & $qbit == 0) as u32 }
-        /// 1 for a quiet NaN.
+        /// Returns 1 for a quiet NaN.
         #[inline(always)]
         pub fn $is_qnan(x: $t) -> u32 { (x & $abs > $inf && x & $qbit != 0) as u32 }
-        /// A signalling NaN made quiet; every other value as it is.
+        /// Makes a signalling NaN quiet; returns other values unchanged.
         #[inline(always)]
         pub fn $quiet(x: $t) -> $t { if x & $abs > $inf { x | $qbit } else { x } }
-        /// The biased exponent, as the format stores it.
+        /// Returns the biased exponent, as the format stores it.
         #[inline(always)]
         pub fn $exponent(x: $t) -> u32 { ((x & $abs) >> $shift) as u32 }
     )* };
@@ -257,13 +258,14 @@ tests! {
     f64 u64, is_nan_f64 is_snan_f64 is_qnan_f64 quiet_f64 exponent_f64 0x7ff0_0000_0000_0000 0x7fff_ffff_ffff_ffff 0x8_0000_0000_0000 52;
 }
 
-/// Minimum and maximum of a format in the highest bits of an integer; what flushes is f32.
+/// Minimum and maximum, with the format in the highest bits of an integer; only f32 is flushed.
 macro_rules! choices {
     ($min_num:ident $max_num:ident $minimum:ident $maximum:ident $choose:ident $t:ty, $held:ty, $int:ty, $ty:ident, $up:literal $inf:literal $quiet:literal;) => {
-        /// `less`: the lesser of two numbers; `nan_wins`: else a number is preferred.
+        /// Returns the lesser of two numbers if `less`, else the greater. If one is NaN, returns a NaN if
+        /// `nan_wins`, else the number.
         #[inline(always)]
         fn $choose(less: bool, nan_wins: bool, a: $held, b: $held) -> $held {
-            // Orders like floats with -0 below +0: for numbers, a signed integer key.
+            // A signed integer key that orders numbers like floats, with -0 below +0.
             let key = |x: $held| x as $int ^ ((x as $int >> (<$held>::BITS - 1)) as $held >> 1) as $int;
             let nan = |x: $held| x << 1 > $inf << 1;
             let number = if less == (key(a) < key(b)) { a } else { b };
@@ -282,8 +284,8 @@ macro_rules! choices {
         choices! { @ $choose $t, $held, $ty, $up; $min_num true false; $max_num false false; $minimum true true; $maximum false true; }
     };
     (@ $choose:ident $t:ty, $held:ty, $ty:ident, $up:literal; $($name:ident $less:literal $nan_wins:literal;)*) => { $(
-        /// The lesser or the greater of two, -0 below +0. `minimum` and `maximum` give NaN if either is one, the others
-        /// the number.
+        /// Returns the lesser or the greater of two, with -0 below +0. If one is NaN, `minimum` and `maximum`
+        /// return NaN, the others the number.
         #[inline(always)]
         pub fn $name<M: Mode>(m: &M, a: $t, b: $t) -> $t {
             if M::GENERAL {
@@ -301,7 +303,7 @@ choices! { min_num_f64 max_num_f64 minimum_f64 maximum_f64 choose_f64 u64, u64, 
 
 macro_rules! one32 {
     ($($name:ident $lib:ident |$x:ident| $e:expr;)*) => { $(
-        /// A function of one f32, rounded once, with denormals as the mode has them.
+        /// A function of one f32, rounded once, with denormals according to the mode.
         #[inline(always)]
         pub fn $name<M: Mode>(m: &M, x: u32) -> u32 {
             if M::GENERAL {
@@ -322,7 +324,7 @@ one32! {
     fract_f32 fract |x| fract(x);
 }
 
-/// What hardware approximates: nearest even and denormals flushed, in every mode.
+/// Functions that hardware approximates: rounded to nearest even with denormals flushed, in every mode.
 macro_rules! approximated32 {
     ($($name:ident |$x:ident| $e:expr;)*) => { $(
         /// The function, rounded once; hardware's own result may differ in the last bits.
@@ -338,7 +340,7 @@ macro_rules! approximated32 {
 approximated32! {
     sqrt_f32 |x| x.sqrt();
     rcp_f32 |x| 1.0 / x;
-    // f64 is wide enough for the one rounding: a test goes over all significands.
+    // f64 is wide enough for a single rounding, as a test of all significands shows.
     rsq_f32 |x| if x == 0.0 { f32::INFINITY.copysign(x) } else { (1.0 / (x as f64).sqrt()) as f32 };
 }
 
@@ -361,19 +363,20 @@ pub fn ldexp_f32<M: Mode>(m: &M, x: u32, n: u32) -> u32 {
     if M::GENERAL {
         return arith::ldexp(x as u128, n as i32, Ty::F32, m.env()) as u32;
     }
-    // f64 holds the product exactly; beyond 300 everything is infinite or zero.
+    // The product is exact in f64; scales beyond 300 yield infinity or zero.
     let scale = f64::from_bits(((n as i32).clamp(-300, 300) + 1023) as u64 * (1 << 52));
     fl::<M>(((f(fl::<M>(x)) as f64 * scale) as f32).to_bits())
 }
 
-/// The number with a denormal made normal, and what that adds to its exponent.
+/// Normalises a denormal; returns the number and the increase of its exponent.
 #[inline(always)]
 fn normal_f32(x: u32) -> (u32, u32) {
     let denormal = x & 0x7f80_0000 == 0;
     if denormal { ((f(x) * f((127 + 24) << 23)).to_bits(), 24) } else { (x, 0) }
 }
 
-/// The significand in [0.5, 1), with the sign of `x`; zero, infinity and NaN (made quiet) as they are.
+/// Returns the significand in [0.5, 1), with the sign of `x`; zero, infinity and NaN (made quiet) are
+/// returned unchanged.
 #[inline(always)]
 pub fn frexp_mant_f32<M: Mode>(m: &M, x: u32) -> u32 {
     if M::GENERAL {
@@ -385,7 +388,7 @@ pub fn frexp_mant_f32<M: Mode>(m: &M, x: u32) -> u32 {
     if special { quiet_f32(x) } else { mantissa }
 }
 
-/// The exponent that belongs to [`frexp_mant_f32`]; 0 for zero, infinity and NaN.
+/// Returns the exponent that belongs to [`frexp_mant_f32`]; 0 for zero, infinity and NaN.
 #[inline(always)]
 pub fn frexp_exp_f32<M: Mode>(m: &M, x: u32) -> u32 {
     if M::GENERAL {
@@ -397,7 +400,8 @@ pub fn frexp_exp_f32<M: Mode>(m: &M, x: u32) -> u32 {
     if x == 0 || x >= 0x7f80_0000 { 0 } else { exponent }
 }
 
-/// The sum of a product of two f32, which f64 holds exactly, and another, with the last bit set if bits were lost.
+/// Returns `a * b + c` in f64, rounded to odd: the product is exact, and the last bit is set if the sum lost
+/// bits.
 #[inline(always)]
 fn fma_to_odd(a: f32, b: f32, c: f32) -> f64 {
     let (product, c) = (a as f64 * b as f64, c as f64);
@@ -410,19 +414,19 @@ fn fma_to_odd(a: f32, b: f32, c: f32) -> f64 {
     f64::from_bits(if inexact & (bits & 1 == 0) { odd } else { bits })
 }
 
-/// To nearest even, denormals kept, in every mode.
+/// Rounds to nearest even and keeps denormals, in every mode.
 #[inline(always)]
 pub fn fma_nearest_f32<M: Mode>(_: &M, a: u32, b: u32, c: u32) -> u32 {
     fma_f32(&Keep, a, b, c)
 }
 
-/// Likewise.
+/// Rounds to nearest even and keeps denormals, in every mode.
 #[inline(always)]
 pub fn fma_nearest_f64<M: Mode>(_: &M, a: u64, b: u64, c: u64) -> u64 {
     fma_f64(&Keep, a, b, c)
 }
 
-/// Toward zero in every mode.
+/// Rounds toward zero in every mode.
 #[inline(always)]
 pub fn fma_rtz_f32<M: Mode>(m: &M, a: u32, b: u32, c: u32) -> u32 {
     if M::GENERAL {
@@ -432,12 +436,12 @@ pub fn fma_rtz_f32<M: Mode>(m: &M, a: u32, b: u32, c: u32) -> u32 {
     let [a, b, c] = [a, b, c].map(|x| f(fl::<M>(x)));
     let sum = fma_to_odd(a, b, c);
     let near = sum as f32;
-    // The nearest number may be the next one outward.
+    // Rounding to nearest may have rounded away from zero.
     let outward = (near as f64).abs() > sum.abs();
     fl::<M>(near.to_bits() - outward as u32)
 }
 
-/// `(a * b + c) · 2^n`, rounded once: the sum in f64, its last bit set if bits were lost, is still exact enough for f32.
+/// Returns `(a * b + c) · 2^n`, rounded once: a sum in f64 that is rounded to odd is precise enough for f32.
 #[inline(always)]
 pub fn fma_ldexp_f32<M: Mode>(m: &M, a: u32, b: u32, c: u32, n: u32) -> u32 {
     if M::GENERAL {
@@ -445,12 +449,13 @@ pub fn fma_ldexp_f32<M: Mode>(m: &M, a: u32, b: u32, c: u32, n: u32) -> u32 {
     }
     let [a, b, c] = [a, b, c].map(|x| f(fl::<M>(x)));
     let sum = fma_to_odd(a, b, c);
-    // Exact: the exponents of a sum of f32 are far from f64's ends. Beyond 600 everything is infinite or zero.
+    // The product is exact: exponents of f32 sums are far from the limits of f64. Scales beyond 600 yield
+    // infinity or zero.
     let scale = f64::from_bits(((n as i32).clamp(-600, 600) + 1023) as u64 * (1 << 52));
     fl::<M>(((sum * scale) as f32).to_bits())
 }
 
-/// From a signed integer of 32 bits to f32.
+/// Converts a signed 32-bit integer to f32.
 #[inline(always)]
 pub fn cvt_i32_f32<M: Mode>(m: &M, x: u32) -> u32 {
     if M::GENERAL {
@@ -459,7 +464,7 @@ pub fn cvt_i32_f32<M: Mode>(m: &M, x: u32) -> u32 {
     (x as i32 as f32).to_bits()
 }
 
-/// From an unsigned integer of 32 bits to f32.
+/// Converts an unsigned 32-bit integer to f32.
 #[inline(always)]
 pub fn cvt_u32_f32<M: Mode>(m: &M, x: u32) -> u32 {
     if M::GENERAL {
@@ -468,19 +473,19 @@ pub fn cvt_u32_f32<M: Mode>(m: &M, x: u32) -> u32 {
     (x as f32).to_bits()
 }
 
-/// From f32 to a signed integer of 16 bits: truncated, saturated, NaN to 0.
+/// Converts f32 to a signed 16-bit integer: truncates, saturates, maps NaN to 0.
 #[inline(always)]
 pub fn cvt_f32_i16<M: Mode>(_m: &M, x: u32) -> u32 {
     (f(x) as i32).clamp(-0x8000, 0x7fff) as u32 & 0xffff
 }
 
-/// From f32 to an unsigned integer of 16 bits: truncated, saturated, NaN to 0.
+/// Converts f32 to an unsigned 16-bit integer: truncates, saturates, maps NaN to 0.
 #[inline(always)]
 pub fn cvt_f32_u16<M: Mode>(_m: &M, x: u32) -> u32 {
     (f(x) as i32).clamp(0, 0xffff) as u32
 }
 
-/// Rounded by MODE.
+/// Converts f32 to an unsigned 8-bit integer, rounded according to MODE.
 #[inline(always)]
 pub fn cvt_f32_u8<M: Mode>(m: &M, x: u32) -> u32 {
     if M::GENERAL {
@@ -505,7 +510,8 @@ pub fn cvt_f32_u32<M: Mode>(_m: &M, x: u32) -> u32 {
 mod tests {
     use super::*;
 
-    /// 1/sqrt(x) of every significand, with an even and an odd exponent: where f64 is near a tie, the exact library must agree.
+    /// Computes 1/sqrt(x) of every significand with an even and an odd exponent. Where f64 is near a tie, the
+    /// result must agree with the exact library.
     #[test]
     fn reciprocal_roots_round_once() {
         let mut window = 0;

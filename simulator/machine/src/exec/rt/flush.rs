@@ -1,4 +1,5 @@
-//! Flushing f32 denormals: the flag of lane vectors that have none, and the search for them where it is missing.
+//! Flushing of f32 denormals: the flag of lane vectors without denormals, and the search for denormals where
+//! the flag is not set.
 
 use super::context::{Cx, Flow};
 use super::results::fast_write;
@@ -6,20 +7,20 @@ use crate::exec::op::{Op, Source};
 use crate::state::wave::{ROWS, is_denormal};
 use crate::state::{Half, LaneVec};
 
-/// Whether all sources of a fast handler have the flag for no f32 denormals.
+/// Returns whether all sources of a fast handler are flagged as free of f32 denormals.
 ///
 /// # Safety
 /// As for [`fast_source`].
 #[inline(always)]
 pub unsafe fn have_no_denormals<const N: usize>(file: Half, sources: [Source; N]) -> bool {
-    // Numbers, not booleans: one branch for all.
-    // SAFETY: O4: they are lane vectors.
+    // Integers rather than booleans, for a single branch.
+    // SAFETY: the sources are lane vectors (O4).
     let clean = |source: Source| unsafe { file.flags(source.vector_offset()) };
     sources.into_iter().fold(1, |all, source| all & clean(source)) != 0
 }
 
-/// Searches the lane vectors without the flag for denormals, and sets the flag of those that have none: a register that a loop only
-/// reads is searched once. Whether none has any.
+/// Searches the lane vectors that are not flagged for denormals, and flags those without: a register that a
+/// loop only reads is searched once. Returns true if no source has denormals.
 ///
 /// # Safety
 /// As for [`fast_source`].
@@ -29,7 +30,7 @@ pub unsafe fn search_denormals<const N: usize>(file: Half, sources: [Source; N])
     for source in sources {
         let at = source.number() as usize;
         debug_assert!(at < ROWS);
-        // SAFETY: O4: it is a lane vector.
+        // SAFETY: the source is a lane vector (O4).
         unsafe {
             if have_no_denormals(file, [source]) {
                 continue;
@@ -42,64 +43,65 @@ pub unsafe fn search_denormals<const N: usize>(file: Half, sources: [Source; N])
     all
 }
 
-/// The destination may now hold denormals.
+/// Clears the flag of a destination that may now hold denormals.
 ///
 /// # Safety
 /// As for [`fast_write`].
 #[inline(always)]
 pub unsafe fn written<const N: usize>(file: Half, d: u16) {
     for k in 0..N {
-        // SAFETY: by the contract.
+        // SAFETY: the caller upholds the contract of `fast_write`.
         unsafe { file.set_no_denormals(d as usize + k, false) };
     }
 }
 
-/// The destination's f32 values were flushed.
+/// Flags a destination whose f32 values have been flushed.
 ///
 /// # Safety
 /// As for [`fast_write`].
 #[inline(always)]
 pub unsafe fn flushed(file: Half, op: &Op, exec: u32) {
-    // SAFETY: by the contract.
+    // SAFETY: the caller upholds the contract of `fast_write`.
     unsafe {
         match exec {
             u32::MAX => file.set_no_denormals(op.d as usize, true),
-            // The other lanes are as they were.
+            // The other lanes have not changed.
             _ => file.mark_written(op.d as usize),
         }
     }
 }
 
-/// [`fast_write`] of f32 values whose denormals become zeros. They are searched after the write: the compiler does not vectorise a result
-/// that is examined before it is stored.
+/// [`fast_write`] of f32 values whose denormals become zeros. The search for denormals comes after the write:
+/// the compiler does not vectorise a result that is examined before it is stored.
 ///
 /// # Safety
 /// As for [`fast_write`].
 #[inline(always)]
 pub unsafe fn flushing_write(cx: &mut Cx<'_>, file: Half, op: &Op, exec: u32, vec: LaneVec) -> Flow {
-    // SAFETY: by the contract, here and below.
+    // SAFETY: the caller upholds the contract of `fast_write`, here and below.
     unsafe {
         fast_write(file, op, exec, [vec]);
         flushed(file, op, exec);
-        // Rare, and perhaps only in a lane that is not active.
+        // Rare, and possibly in an inactive lane only.
         if has_denormal(&vec) { flush_written(cx, op) } else { Flow::NEXT }
     }
 }
 
-/// The result of a tail call. If the compiler saw the value, it would make a call and rebuild the value after it, instead of a jump.
+/// Returns the result of a tail call. If the compiler could see the value, it would emit a call and rebuild
+/// the value after it, instead of a jump.
 #[inline(always)]
 pub fn tail_call(flow: Flow) -> Flow {
     Flow(std::hint::black_box(flow.0))
 }
 
-/// Flushes the f32 denormals in the active lanes of the result: the last step of a handler.
+/// Flushes the f32 denormals in the active lanes of the result, as the last step of a handler.
 ///
 /// # Safety
 /// As for [`fast_write`].
 #[cold]
 #[inline(never)]
 pub unsafe fn flush_written(cx: &mut Cx<'_>, op: &Op) -> Flow {
-    // SAFETY: by the contract: O3, W1.
+    // SAFETY: the caller guarantees that the destination is a vector of the file (O3, W1).
     let (active, vec) = unsafe { (cx.file.mask(), &mut *cx.file.at(op.d as usize)) };
     for (value, active) in vec.0.iter_mut().zip(active.0) {
         if active != 0 && is_denormal(*value) {
@@ -111,12 +113,14 @@ pub unsafe fn flush_written(cx: &mut Cx<'_>, op: &Op) -> Flow {
 
 #[inline(always)]
 fn has_denormal(vec: &LaneVec) -> bool {
-    // Twice the word is its magnitude, without the sign; less one, a zero is the greatest of all numbers, and denormals are the least.
+    // Doubling a word removes its sign. After subtracting one, zero is the largest of all values, and
+    // denormals are the smallest.
     const LEAST_NORMAL: u32 = (0x0080_0000 << 1) - 1;
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::*;
-        // SAFETY: H1: only fast handlers call this; a lane vector is four aligned SIMD vectors.
+        // SAFETY: only fast handlers call this, so the host has AVX2 (H1); a lane vector is four aligned SIMD
+        // vectors.
         unsafe {
             let vectors = vec.0.as_ptr().cast::<__m256i>();
             let one = _mm256_set1_epi32(-1);

@@ -1,5 +1,6 @@
-//! Operations of lanes with operands of any kind, by the handler that takes operands as they stand: sources are staged in lane vectors, their
-//! modifiers applied, and the operation runs with these for its sources. So there is one function for all of them, not one of each.
+//! Execution of lane operations with operands of any kind by the fast handler: sources are staged in lane
+//! vectors, modifiers are applied, and the operation runs with the staged sources. So one function serves all
+//! operations.
 
 use super::context::{Cx, Flow, Handler};
 use super::modify;
@@ -10,27 +11,28 @@ use crate::isa::{OPERATIONS, OpInfo};
 use crate::state::wave::{DISCARD, STAGE, STAGE_VECS, is_denormal};
 use crate::state::{Half, LaneVec};
 
-/// [`Variant::General`] of operations whose fast handler does all that follows staging (`isa_lower::ir::Handlers::by_fast`).
+/// [`Variant::General`] of operations whose fast handler does everything after staging
+/// (`isa_lower::ir::Handlers::by_fast`).
 ///
 /// # Safety
 /// As for [`Handler`], on a host with AVX2.
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
 pub unsafe fn general(cx: &mut Cx<'_>, op: &Op) -> Flow {
     const FAST: usize = Variant::Fast as usize - Variant::General as usize;
-    // SAFETY: O1; by the contract.
+    // SAFETY: the code is in bounds (O1); the caller upholds the contract of `Handler`, on a host with AVX2.
     unsafe {
         let body = *cx.narrow.get_unchecked(op.code as usize + FAST);
         staged::<true>(cx, op, body)
     }
 }
 
-/// Any variant of such an operation on any host; `body` is its handler for the half that the context is at, and for operands as they stand.
+/// Runs any variant of such an operation on any host; `body` is its fast handler for the context's half.
 ///
 /// # Safety
 /// As for [`Handler`].
 pub unsafe fn any_variant(cx: &mut Cx<'_>, op: &Op, body: Handler) -> Flow {
     if op.code as usize % Op::VARIANTS == Variant::General as usize {
-        // SAFETY: by the contract.
+        // SAFETY: the caller upholds the contract of `Handler`.
         return unsafe { staged::<false>(cx, op, body) };
     }
     if op.flags & Op::BROADCAST != 0 {
@@ -38,24 +40,25 @@ pub unsafe fn any_variant(cx: &mut Cx<'_>, op: &Op, body: Handler) -> Flow {
     }
     for half in 0..cx.wave.halves() {
         cx.file = cx.wave.half(half);
-        // SAFETY: O4; by the contract.
+        // SAFETY: the operation is a fast one (O4); the caller upholds the contract of `Handler`.
         let flow = unsafe { body(cx, op) };
         debug_assert!(flow == Flow::NEXT);
     }
     Flow::NEXT
 }
 
-/// Stages the sources, and runs the operation with them, half by half.
+/// Stages the sources and runs the operation with them, half by half.
 ///
 /// # Safety
-/// As for [`Handler`], of an operation of lanes; `AVX2` only if the host has it. `body` is its handler for one half and operands as they
-/// stand, which gives [`Flow::NEXT`].
+/// As for [`Handler`], for a lane operation; `AVX2` is set only if the host has it. `body` is the operation's
+/// fast handler for one half, which returns [`Flow::NEXT`].
 #[inline(always)]
 unsafe fn staged<const AVX2: bool>(cx: &mut Cx<'_>, op: &Op, body: Handler) -> Flow {
     let Some(info) = OPERATIONS.get(op.code as usize / Op::VARIANTS) else { return Flow::UNKNOWN };
     let halves = cx.wave.halves();
     let mut plain = Op { flags: op.flags & !(Op::MODIFY | Op::BROADCAST), ..*op };
-    // For both halves before either runs: a mask result of one may be a source of the other.
+    // Stage for both halves before either runs, because a mask result of one half may be a source of the
+    // other.
     for (slot, dwords) in info.sources.into_iter().enumerate() {
         if dwords > 0 && !op.src[slot].is_vector() {
             let words = scalar_words(cx, op.src[slot], dwords as usize);
@@ -63,7 +66,8 @@ unsafe fn staged<const AVX2: bool>(cx: &mut Cx<'_>, op: &Op, body: Handler) -> F
             plain.src[slot] = Source::staged(slot);
             for half in 0..halves {
                 let (file, at) = (cx.wave.half(half), STAGE + STAGE_VECS * slot);
-                // SAFETY: W1: the staged sources are part of every file; `AVX2` by the contract. A fast handler may ask for the flags.
+                // SAFETY: the staging vectors are part of every file (W1); the caller guarantees AVX2 if it
+                // is set. The flags are kept up to date for fast handlers.
                 unsafe {
                     splat::<AVX2>(file.at(at), words);
                     for (k, value) in words.iter().enumerate() {
@@ -82,19 +86,19 @@ unsafe fn staged<const AVX2: bool>(cx: &mut Cx<'_>, op: &Op, body: Handler) -> F
             *active = lanes.active;
             for (slot, dwords) in info.sources.into_iter().enumerate() {
                 let vecs = file.at(sources[slot].number() as usize);
-                // SAFETY: O2: the source is a lane vector, in place or staged above.
+                // SAFETY: the source is a lane vector, original or staged above (O2).
                 if dwords > 0 && unsafe { modify::source::<AVX2>(cx, op, slot, half, lanes, vecs) } {
                     plain.src[slot] = Source::staged(slot);
                 }
             }
         }
     }
-    // The half that is written first must not be a part of the mask that the other half reads.
+    // The half that runs first must not overwrite part of the mask that the other half reads.
     let second_word = op.src[3].number() + 1;
     let backward = op.src[3].is_scalar() && (op.d1 == second_word || info.result == 0 && op.d == second_word);
     for turn in 0..halves {
         let half = if backward { halves - 1 - turn } else { turn };
-        // SAFETY: by the contract; O2 to O4 hold of the staged operation.
+        // SAFETY: the caller upholds the same contract; the staged operation satisfies O2 to O4.
         unsafe { one_half(cx, op, info, &mut plain, half, active[half], body) };
     }
     Flow::NEXT
@@ -116,7 +120,7 @@ unsafe fn one_half(
 ) {
     let file = cx.wave.half(half);
     cx.file = file;
-    // SAFETY: W1; by the contract.
+    // SAFETY: the file belongs to the wave (W1); the caller upholds the same contract.
     unsafe {
         let narrowed = active != file.exec();
         if narrowed {
@@ -130,13 +134,13 @@ unsafe fn one_half(
         };
         debug_assert!(flow == Flow::NEXT);
         if narrowed {
-            // Of the registers, which the operation may have written.
+            // From the EXEC registers, which the operation may have written.
             cx.wave.rebuild_mask(half);
         }
     }
 }
 
-/// Runs a staged operation with a hidden result, and writes that after output modifiers.
+/// Runs a staged operation with a hidden destination, then writes the result after output modifiers.
 ///
 /// # Safety
 /// As for [`staged`]; the file is that of the half.
@@ -152,9 +156,10 @@ unsafe fn with_output(
     const { assert!(STAGE_VECS == 4, "as many as a result has, and are discarded") };
     let (dwords, d) = (dwords.min(STAGE_VECS), op.d as usize);
     let mut vecs = [LaneVec::ZERO; STAGE_VECS];
-    // SAFETY: O3 and W1: the result and what is discarded are in the file; nothing else refers to them.
+    // SAFETY: the result and the discarded vectors are inside the file (O3, W1), and nothing else refers to
+    // them.
     unsafe {
-        // The body may read what the result was.
+        // The semantics may read the old destination.
         for k in 0..dwords {
             *file.at(DISCARD + k) = *file.at(d + k);
             file.set_no_denormals(DISCARD + k, false);

@@ -1,16 +1,18 @@
-//! 16-bit and 8-bit floats: arithmetic through f32, in operations that vectorise. f32 has more than twice f16's precision, so that sums,
-//! products, quotients and square roots rounded to f32 and then to f16 are rounded as if once; a multiply-add needs the odd rounding.
+//! 16-bit and 8-bit floats: arithmetic through f32, in operations that vectorise. f32 has more than twice the
+//! precision of f16, so that sums, products, quotients and square roots rounded to f32 and then to f16 equal
+//! those rounded once. A multiply-add needs rounding to odd.
 
 use super::float::{Mode, f, fl, fract, quiet_f32};
 use isa_spec::arith;
 use isa_spec::pcode::ir::Ty;
 
-/// f16 to f32, exact.
+/// Converts f16 to f32; exact.
 #[inline(always)]
 pub fn half_to_single(h: u32) -> u32 {
     let sign = (h & 0x8000) << 16;
     let rest = h & 0x7fff;
-    // Normal numbers: rebias; infinities and NaN: rebias twice; denormals: through a float subtraction.
+    // Normal numbers are rebiased, infinities and NaN rebiased twice, and denormals go through a float
+    // subtraction.
     let shifted = rest << 13;
     let exponent = shifted & 0x0f80_0000;
     let normal = shifted + (112 << 23);
@@ -26,16 +28,16 @@ pub fn half_to_single(h: u32) -> u32 {
     sign | magnitude
 }
 
-/// f32 to f16, nearest even.
+/// Converts f32 to f16, rounding to nearest even.
 #[inline(always)]
 pub fn single_to_half(x: u32) -> u32 {
     let sign = x >> 16 & 0x8000;
     let a = x & 0x7fff_ffff;
     let nan = 0x7e00 | (a >> 13 & 0x3ff);
-    // Rounds to 10 fraction bits by adding half of the last place less one, plus its lowest bit.
+    // Rounds to 10 fraction bits by adding half a unit in the last place minus one, plus the lowest bit.
     let odd = a >> 13 & 1;
     let normal = (a.wrapping_add(0xc800_0fff).wrapping_add(odd)) >> 13;
-    // Denormals: the float addition rounds at the right place.
+    // For denormals, the float addition rounds at the right position.
     let denormal = (f(a) + f(126 << 23)).to_bits().wrapping_sub(126 << 23);
     let magnitude = if a > 0x7f80_0000 {
         nan
@@ -74,15 +76,15 @@ arith16! {
     div_f16 div_float /;
 }
 
-/// `a + b` with the last bit set if bits were lost: rounding it again, to less precision by two bits or more, rounds the exact sum.
+/// Returns `a + b` rounded to odd: rounding it again, to at least two bits less, rounds the exact sum.
 #[inline(always)]
 fn add_to_odd(a: f32, b: f32) -> u32 {
     let sum = a + b;
-    // What the sum has lost, exactly.
+    // The exact rounding error of the sum.
     let from_b = sum - a;
     let lost = (a - (sum - from_b)) + (b - from_b);
     let bits = sum.to_bits();
-    // Not for NaN: then nothing was lost.
+    // False for NaN, where no bits are lost.
     let inexact = (lost > 0.0) | (lost < 0.0);
     let outward = (lost < 0.0) == (sum < 0.0);
     let odd = if outward { bits.wrapping_add(1) } else { bits.wrapping_sub(1) };
@@ -95,11 +97,12 @@ pub fn fma_f16<M: Mode>(m: &M, a: u32, b: u32, c: u32) -> u32 {
     if M::GENERAL {
         return arith::fma(a as u128, b as u128, c as u128, Ty::F16, m.env()) as u32;
     }
-    // The product has 22 bits: exact.
+    // The product has 22 bits, so it is exact.
     single_to_half(add_to_odd(single(a) * single(b), single(c)))
 }
 
-/// Sums of bf16 in f32, which has twice their precision and the same exponents: what is below its last bit is below theirs.
+/// Sums of bf16 in f32, which has twice their precision and the same exponent range, so that double rounding
+/// is harmless.
 macro_rules! sums {
     ($($name:ident $lib:ident $op:tt;)*) => { $(
         /// A sum or difference of two bf16, rounded once.
@@ -120,7 +123,7 @@ sums! {
 
 macro_rules! library {
     ($($name:ident $lib:ident $ty:ident ($($arg:ident),*);)*) => { $(
-        /// By the exact library, in every mode.
+        /// Computed by the exact library in every mode.
         #[inline(always)]
         pub fn $name<M: Mode>(m: &M, $($arg: u32),*) -> u32 {
             arith::$lib($($arg as u128,)* Ty::$ty, m.env()) as u32
@@ -156,7 +159,7 @@ one16! {
     rndne_f16 rndne |x| x.round_ties_even();
 }
 
-/// What hardware approximates: nearest even in every mode.
+/// Functions that hardware approximates: rounded to nearest even in every mode.
 macro_rules! approximated16 {
     ($($name:ident $lib:ident |$x:ident| $e:expr;)*) => { $(
         /// The function, rounded once; hardware's own result may differ in the last bits.
@@ -178,36 +181,37 @@ approximated16! {
     rsq_f16 rsq |x| 1.0 / x.sqrt();
 }
 
-/// `x - floor(x)`, below 1.
+/// Returns `x - floor(x)`, which is below 1.
 #[inline(always)]
 pub fn fract_f16<M: Mode>(m: &M, x: u32) -> u32 {
     if M::GENERAL {
         return arith::fract(x as u128, Ty::F16, m.env()) as u32;
     }
     let r = single_to_half(fract(single(x)).to_bits());
-    // Rounding may have gone up to one.
+    // Rounding may have yielded one.
     if r == 0x3c00 { 0x3bff } else { r }
 }
 
-/// `x · 2^n` for a signed `n`, rounded once.
+/// Returns `x · 2^n` for a signed `n`, rounded once.
 #[inline(always)]
 pub fn ldexp_f16<M: Mode>(m: &M, x: u32, n: u32) -> u32 {
     if M::GENERAL {
         return arith::ldexp(x as u128, n as i32, Ty::F16, m.env()) as u32;
     }
-    // Exact in f32; beyond 64 everything is infinite or zero.
+    // Exact in f32; scales beyond 64 yield infinity or zero.
     let scale = f(((n as i32).clamp(-64, 64) + 127) as u32 * (1 << 23));
     single_to_half((single(x) * scale).to_bits())
 }
 
-/// The significand in [0.5, 1), with the sign of `x`; zero, infinity and NaN (made quiet) as they are.
+/// Returns the significand in [0.5, 1), with the sign of `x`; zero, infinity and NaN (made quiet) are
+/// returned unchanged.
 #[inline(always)]
 pub fn frexp_mant_f16<M: Mode>(m: &M, x: u32) -> u32 {
     if M::GENERAL {
         return arith::frexp_mant(x as u128, Ty::F16, m.env()) as u32;
     }
     let (own, magnitude) = (half_to_single(x), x & 0x7fff);
-    // Denormals of f16 are normal numbers here.
+    // Denormals of f16 are normal numbers in f32.
     let half = single_to_half(own & 0x807f_ffff | 0x3f00_0000);
     if magnitude > 0x7c00 {
         x | 0x200
@@ -218,7 +222,7 @@ pub fn frexp_mant_f16<M: Mode>(m: &M, x: u32) -> u32 {
     }
 }
 
-/// The exponent that belongs to [`frexp_mant_f16`]; 0 for zero, infinity and NaN.
+/// Returns the exponent that belongs to [`frexp_mant_f16`]; 0 for zero, infinity and NaN.
 #[inline(always)]
 pub fn frexp_exp_f16<M: Mode>(m: &M, x: u32) -> u32 {
     if M::GENERAL {
@@ -229,7 +233,7 @@ pub fn frexp_exp_f16<M: Mode>(m: &M, x: u32) -> u32 {
     if magnitude == 0 || magnitude >= 0x7c00 { 0 } else { exponent }
 }
 
-/// From f16 to f32, exact; a signalling NaN becomes quiet.
+/// Converts f16 to f32; exact. A signalling NaN becomes quiet.
 #[inline(always)]
 pub fn cvt_f16_f32<M: Mode>(m: &M, x: u32) -> u32 {
     if M::GENERAL {
@@ -238,7 +242,7 @@ pub fn cvt_f16_f32<M: Mode>(m: &M, x: u32) -> u32 {
     fl::<M>(quiet_f32(half_to_single(x)))
 }
 
-/// From f32 to f16, rounded as MODE has it for f16.
+/// Converts f32 to f16, rounded according to MODE for f16.
 #[inline(always)]
 pub fn cvt_f32_f16<M: Mode>(m: &M, x: u32) -> u32 {
     if M::GENERAL {
@@ -247,7 +251,7 @@ pub fn cvt_f32_f16<M: Mode>(m: &M, x: u32) -> u32 {
     single_to_half(fl::<M>(x))
 }
 
-/// Toward zero in every mode.
+/// Converts f32 to f16, rounding toward zero in every mode.
 #[inline(always)]
 pub fn cvt_rtz_f32_f16<M: Mode>(m: &M, x: u32) -> u32 {
     if M::GENERAL {
@@ -270,7 +274,7 @@ pub fn cvt_rtz_f32_f16<M: Mode>(m: &M, x: u32) -> u32 {
     x >> 16 & 0x8000 | magnitude
 }
 
-/// From f32 to bf16, nearest even in the modes of fast handlers.
+/// Converts f32 to bf16, rounding to nearest even in the modes of fast handlers.
 #[inline(always)]
 pub fn cvt_f32_bf16<M: Mode>(m: &M, x: u32) -> u32 {
     if M::GENERAL {
@@ -282,19 +286,19 @@ pub fn cvt_f32_bf16<M: Mode>(m: &M, x: u32) -> u32 {
     if x & 0x7fff_ffff > 0x7f80_0000 { x >> 16 | 0x40 } else { rounded }
 }
 
-/// From f16 to a signed integer of 16 bits: truncated, saturated, NaN to 0.
+/// Converts f16 to a signed 16-bit integer: truncates, saturates, maps NaN to 0.
 #[inline(always)]
 pub fn cvt_f16_i16<M: Mode>(_m: &M, x: u32) -> u32 {
     (single(x) as i32).clamp(-0x8000, 0x7fff) as u32 & 0xffff
 }
 
-/// From f16 to an unsigned integer of 16 bits: truncated, saturated, NaN to 0.
+/// Converts f16 to an unsigned 16-bit integer: truncates, saturates, maps NaN to 0.
 #[inline(always)]
 pub fn cvt_f16_u16<M: Mode>(_m: &M, x: u32) -> u32 {
     (single(x) as i32).clamp(0, 0xffff) as u32
 }
 
-/// From a signed integer of 16 bits to f16.
+/// Converts a signed 16-bit integer to f16.
 #[inline(always)]
 pub fn cvt_i16_f16<M: Mode>(m: &M, x: u32) -> u32 {
     let value = x as u16 as i16 as i32;
@@ -304,7 +308,7 @@ pub fn cvt_i16_f16<M: Mode>(m: &M, x: u32) -> u32 {
     single_to_half((value as f32).to_bits())
 }
 
-/// From an unsigned integer of 16 bits to f16.
+/// Converts an unsigned 16-bit integer to f16.
 #[inline(always)]
 pub fn cvt_u16_f16<M: Mode>(m: &M, x: u32) -> u32 {
     if M::GENERAL {
@@ -313,23 +317,23 @@ pub fn cvt_u16_f16<M: Mode>(m: &M, x: u32) -> u32 {
     single_to_half((x as i32 as f32).to_bits())
 }
 
-/// From FP8 (E4M3: four bits of exponent, no infinity, one NaN) to f32, exact.
+/// Converts FP8 (E4M3: four exponent bits, no infinity, one NaN) to f32; exact.
 #[inline(always)]
 pub fn cvt_fp8_f32<M: Mode>(_m: &M, x: u32) -> u32 {
     let magnitude = x & 0x7f;
-    // The exponent is 120 less than f32's; denormals become normal by the product.
+    // The exponent bias is 120 less than that of f32; the product normalises denormals.
     let value = (f(magnitude << 20) * f((120 + 127) << 23)).to_bits();
     (x & 0x80) << 24 | if magnitude == 0x7f { 0x7fc0_0000 } else { value }
 }
 
-/// From BF8 (E5M2: the upper half of an f16) to f32, exact.
+/// Converts BF8 (E5M2: the upper half of an f16) to f32; exact.
 #[inline(always)]
 pub fn cvt_bf8_f32<M: Mode>(_m: &M, x: u32) -> u32 {
-    // The upper half of an f16.
     quiet_f32(half_to_single((x & 0xff) << 8))
 }
 
-/// From f32 to FP8 (E4M3), nearest even; beyond its range: NaN, or the largest number where FP16_OVFL of MODE says so.
+/// Converts f32 to FP8 (E4M3), rounding to nearest even. Values out of range become NaN, or the largest
+/// number if FP16_OVFL of MODE is set.
 #[inline(always)]
 pub fn cvt_f32_fp8<M: Mode>(m: &M, x: u32) -> u32 {
     if M::GENERAL {
@@ -340,11 +344,12 @@ pub fn cvt_f32_fp8<M: Mode>(m: &M, x: u32) -> u32 {
     // As for f16: the addition rounds at the least denormal, 2^-9.
     let denormal = (f(a) + f((127 + 14) << 23)).to_bits().wrapping_sub((127 + 14) << 23);
     let magnitude = if a < 0x3c80_0000 { denormal } else { normal };
-    // Beyond the range, and from NaN and infinity: NaN.
+    // Values out of range, NaN and infinity become NaN.
     x >> 24 & 0x80 | if a >= 0x4f80_0000 || magnitude > 0x7e { 0x7f } else { magnitude }
 }
 
-/// From f32 to BF8 (E5M2), nearest even; beyond its range: infinity, or the largest number where FP16_OVFL of MODE says so.
+/// Converts f32 to BF8 (E5M2), rounding to nearest even. Values out of range become infinity, or the largest
+/// number if FP16_OVFL of MODE is set.
 #[inline(always)]
 pub fn cvt_f32_bf8<M: Mode>(m: &M, x: u32) -> u32 {
     if M::GENERAL {
@@ -358,11 +363,11 @@ pub fn cvt_f32_bf8<M: Mode>(m: &M, x: u32) -> u32 {
     x >> 24 & 0x80 | if a > 0x7f80_0000 { 0x7e | (a >> 21 & 3) } else { number }
 }
 
-/// An 8-bit float with stochastic rounding: the seed's high bits are added below the kept ones, and the rest is cut off. What that makes of
-/// numbers beyond the range is as for nearest even.
+/// An 8-bit float with stochastic rounding: the high bits of the seed are added below the kept bits, and the
+/// rest is truncated. Values out of range are treated as for nearest even.
 macro_rules! stochastic {
     ($($name:ident $nearest:ident $ty:ident $dropped:literal $bias:literal $normal:literal $scale:literal $most:literal;)*) => { $(
-        /// From f32, rounded by the bits of `seed`.
+        /// Converts f32, rounded stochastically with the bits of `seed`.
         #[inline(always)]
         pub fn $name<M: Mode>(m: &M, x: u32, seed: u32) -> u32 {
             if M::GENERAL {
@@ -385,7 +390,7 @@ stochastic! {
     bf8_sr_f32 cvt_f32_bf8 BF8 21 112 0x3880_0000 65536.0 0x7b;
 }
 
-/// A number scaled to an integer, nearest even, saturated. f64 holds the product exactly.
+/// Scales a number to an integer, rounding to nearest even and saturating. The product is exact in f64.
 #[inline(always)]
 fn normalised(x: f32, least: f64, most: f64) -> u32 {
     let scaled = (x as f64 * most).round_ties_even();
@@ -396,11 +401,12 @@ fn normalised(x: f32, least: f64, most: f64) -> u32 {
     } else {
         scaled
     };
-    // NaN gives 0.
+    // NaN yields 0.
     number as i32 as u32 & 0xffff
 }
 
-/// From f16 in [-1, 1] to a signed integer of 16 bits, scaled by 32767, nearest even, saturated, NaN to 0.
+/// Converts f16 in [-1, 1] to a signed 16-bit integer: scales by 32767, rounds to nearest even, saturates,
+/// maps NaN to 0.
 #[inline(always)]
 pub fn snorm_f16<M: Mode>(m: &M, x: u32) -> u32 {
     if M::GENERAL {
@@ -409,7 +415,8 @@ pub fn snorm_f16<M: Mode>(m: &M, x: u32) -> u32 {
     normalised(single(x), -32767.0, 32767.0)
 }
 
-/// From f16 in [0, 1] to an unsigned integer of 16 bits, scaled by 65535, nearest even, saturated, NaN to 0.
+/// Converts f16 in [0, 1] to an unsigned 16-bit integer: scales by 65535, rounds to nearest even, saturates,
+/// maps NaN to 0.
 #[inline(always)]
 pub fn unorm_f16<M: Mode>(m: &M, x: u32) -> u32 {
     if M::GENERAL {
@@ -418,13 +425,13 @@ pub fn unorm_f16<M: Mode>(m: &M, x: u32) -> u32 {
     normalised(single(x), 0.0, 65535.0)
 }
 
-/// As [`snorm_f16`], from f32.
+/// As [`snorm_f16`], for f32.
 #[inline(always)]
 pub fn snorm_f32<M: Mode>(_m: &M, x: u32) -> u32 {
     normalised(f(x), -32767.0, 32767.0)
 }
 
-/// As [`unorm_f16`], from f32.
+/// As [`unorm_f16`], for f32.
 #[inline(always)]
 pub fn unorm_f32<M: Mode>(_m: &M, x: u32) -> u32 {
     normalised(f(x), 0.0, 65535.0)
@@ -440,7 +447,7 @@ mod tests {
             let single = half_to_single(h);
             let value = half::f16::from_bits(h as u16);
             if value.is_nan() {
-                // The library makes signalling NaNs quiet; here that is the operation's business.
+                // The library makes signalling NaNs quiet; here, that is left to the operation.
                 assert_eq!(single, (h & 0x8000) << 16 | 0x7f80_0000 | (h & 0x3ff) << 13, "{h:04x}");
             } else {
                 assert_eq!(single, value.to_f32_const().to_bits(), "{h:04x}");

@@ -1,23 +1,25 @@
-//! Integer operations whose meaning Rust's operators do not have: shifts beyond the width, division by zero, saturation.
+//! Integer operations with semantics that Rust's operators lack: shifts beyond the width, division by zero,
+//! saturation.
 
 macro_rules! shifts {
     ($($shl:ident $shr:ident $sar:ident $div:ident $rem:ident $narrow:ident $u:ty, $i:ty, $bits:literal;)*) => { $(
-        /// Left by `n` bits; 0 if that is the width or more.
+        /// Shifts left by `n` bits; returns 0 if `n` is the width or more.
         #[inline(always)]
         pub fn $shl(a: $u, n: u32) -> $u {
             if n >= $bits { 0 } else { a << n }
         }
-        /// Right by `n` bits, zeros from above; 0 if that is the width or more.
+        /// Shifts right by `n` bits, filling with zeros; returns 0 if `n` is the width or more.
         #[inline(always)]
         pub fn $shr(a: $u, n: u32) -> $u {
             if n >= $bits { 0 } else { a >> n }
         }
-        /// Right by `n` bits, copies of the sign from above.
+        /// Shifts right by `n` bits, filling with copies of the sign.
         #[inline(always)]
         pub fn $sar(a: $i, n: u32) -> $i {
             a >> if n >= $bits { $bits - 1 } else { n }
         }
-        /// The quotient of integers of `width` bits, toward zero; all ones if `b` is 0. The least number by -1 wraps.
+        /// Returns the quotient of integers of `width` bits, rounded toward zero; all ones if `b` is 0. The
+        /// least number divided by -1 wraps.
         #[inline(always)]
         pub fn $div(a: $u, b: $u, width: u32, signed: bool) -> $u {
             let mask = <$u>::MAX >> ($bits - width);
@@ -31,7 +33,7 @@ macro_rules! shifts {
                 a / b
             }
         }
-        /// The remainder of integers of `width` bits, with the sign of `a`; `a` if `b` is 0.
+        /// Returns the remainder of integers of `width` bits, with the sign of `a`; `a` if `b` is 0.
         #[inline(always)]
         pub fn $rem(a: $u, b: $u, width: u32, signed: bool) -> $u {
             if b == 0 {
@@ -44,7 +46,7 @@ macro_rules! shifts {
                 a % b
             }
         }
-        /// Wraps, or saturates if `clamp`.
+        /// Narrows an integer: wraps, or saturates if `clamp`.
         #[inline(always)]
         pub fn $narrow(a: $u, from: u32, from_signed: bool, to: u32, to_signed: bool, clamp: bool) -> u64 {
             let mask = u64::MAX >> (64 - to);
@@ -62,7 +64,7 @@ shifts! {
     shl128 shr128 sar128 div128 rem128 narrow128 u128, i128, 128;
 }
 
-/// Bits of a value of `width` from `lo` on.
+/// Returns the bits of a value from `lo` on.
 #[inline(always)]
 pub fn shr(a: u128, lo: u32, _width: u32) -> u128 {
     if lo >= 128 { 0 } else { a >> lo }

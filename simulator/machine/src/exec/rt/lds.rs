@@ -1,4 +1,5 @@
-//! Loads and stores of 32 lanes in LDS: 32-bit offsets, one bounds check, eight lanes at a time where they are consecutive or all the same.
+//! Loads and stores of 32 lanes in LDS: 32-bit offsets, a single bounds check, and fast paths for groups of
+//! eight lanes with unit-stride or uniform offsets.
 
 // A lane number indexes several lane vectors at once.
 #![allow(clippy::needless_range_loop)]
@@ -10,13 +11,13 @@ use crate::state::LaneVec;
 use crate::state::host::Avx2;
 use isa_spec::pcode::ir::Space;
 
-/// An LDS address as an offset: those of more than 32 bits are beyond every allocation.
+/// Converts an LDS address to an offset. Addresses of more than 32 bits are beyond every allocation.
 #[inline(always)]
 pub fn lds_offset(addr: u64) -> u32 {
     if addr >> 32 == 0 { addr as u32 } else { u32::MAX }
 }
 
-/// What 32 lanes load, `DWORDS` registers of each.
+/// Loads `DWORDS` registers for 32 lanes.
 #[inline(always)]
 pub fn load_lds<const BYTES: usize, const DWORDS: usize>(
     cx: &mut Cx<'_>,
@@ -33,12 +34,13 @@ pub fn load_lds<const BYTES: usize, const DWORDS: usize>(
     let mut vecs = [LaneVec::ZERO; DWORDS];
     let lds = cx.lds.as_ptr();
     if BYTES == 4 {
-        // SAFETY: `is_inside` checked that four bytes at every offset are in the allocation; `vecs` is ours; H1 for `cx.fast`.
+        // SAFETY: `is_inside` has checked that four bytes at every offset are in the allocation. `vecs` is
+        // local; `cx.fast` proves AVX2 (H1).
         unsafe { load_words::<Own, 1>(cx.fast, [lds], &at, [&mut vecs[0]]) };
         return Ok(vecs);
     }
     for l in 0..32 {
-        // SAFETY: `is_inside` checked that `BYTES` bytes at every offset are in the allocation.
+        // SAFETY: `is_inside` has checked that `BYTES` bytes at every offset are in the allocation.
         let element = unsafe { element::<Own, BYTES, DWORDS>(lds, at.0[l] as usize) };
         for k in 0..DWORDS {
             vecs[k].0[l] = element[k];
@@ -47,7 +49,7 @@ pub fn load_lds<const BYTES: usize, const DWORDS: usize>(
     Ok(vecs)
 }
 
-/// Stores what 32 lanes hold, lanes in order: of several at one address the last stays.
+/// Stores the registers of 32 lanes in lane order: if several lanes have the same address, the last one wins.
 #[inline(always)]
 pub fn store_lds<const BYTES: usize, const DWORDS: usize>(
     cx: &mut Cx<'_>,
@@ -70,48 +72,51 @@ pub fn store_lds<const BYTES: usize, const DWORDS: usize>(
     }
     let lds = cx.lds.as_mut_ptr();
     if BYTES == 4 && exec == u32::MAX {
-        // SAFETY: `is_inside` checked that four bytes at every offset are in the allocation; H1 for `cx.fast`.
+        // SAFETY: `is_inside` has checked that four bytes at every offset are in the allocation; `cx.fast`
+        // proves AVX2 (H1).
         unsafe { store_words(cx.fast, lds, &at, &vecs[0]) };
         return Ok(());
     }
     for l in 0..32 {
         if exec >> l & 1 == 1 {
-            // SAFETY: `is_inside` checked that `BYTES` bytes at every active lane's offset are in the allocation.
+            // SAFETY: `is_inside` has checked that `BYTES` bytes at every active lane's offset are in the
+            // allocation.
             unsafe { set_element::<Own, BYTES, DWORDS>(lds, at.0[l] as usize, vecs, l) };
         }
     }
     Ok(())
 }
 
-/// Whether the elements of all active lanes are inside the allocation; the offsets of inactive ones become 0.
+/// Returns whether the elements of all active lanes are inside the allocation; sets the offsets of inactive
+/// lanes to 0.
 #[inline(always)]
 fn is_inside<const BYTES: usize>(cx: &Cx<'_>, at: &mut LaneVec, exec: u32) -> bool {
-    // Elements are whole words of registers, or parts of one.
+    // Elements are whole dwords, or parts of one.
     if BYTES > 2 && !BYTES.is_multiple_of(4) {
         return false;
     }
     let Some(last) = last_offset(cx, BYTES) else { return false };
     #[cfg(target_arch = "x86_64")]
     if cx.fast.is_some() {
-        // SAFETY: H1.
+        // SAFETY: `cx.fast` proves AVX2 (H1).
         return unsafe { is_below_avx2(at, exec, last) };
     }
     is_below_anywhere(at, exec, last)
 }
 
-/// The last offset of an element that is inside the allocation.
+/// Returns the last offset at which an element is inside the allocation.
 #[inline(always)]
 pub(super) fn last_offset(cx: &Cx<'_>, bytes: usize) -> Option<u32> {
     cx.lds.len().checked_sub(bytes).map(|last| last as u32)
 }
 
-/// Whether no active lane's offset is above `last`; those of the others become 0.
+/// Returns whether no active lane's offset is above `last`; sets the offsets of inactive lanes to 0.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 #[inline(never)]
 fn is_below_avx2(at: &mut LaneVec, exec: u32, last: u32) -> bool {
     switch_off(at, exec);
-    // SAFETY: H1: this is compiled for AVX2, so that its caller vouches for it.
+    // SAFETY: this function is compiled for AVX2, so its caller guarantees it (H1).
     unsafe { is_below(at, last) }
 }
 
@@ -121,7 +126,7 @@ fn is_below_anywhere(at: &mut LaneVec, exec: u32, last: u32) -> bool {
     at.0.iter().all(|offset| *offset <= last)
 }
 
-/// Whether no offset is above `last`.
+/// Returns whether no offset is above `last`.
 ///
 /// # Safety
 /// The host has AVX2 (H1; x86-64).
@@ -131,7 +136,7 @@ pub(super) unsafe fn is_below(at: &LaneVec, last: u32) -> bool {
     {
         use std::arch::x86_64::*;
         let [a, b, c, d] = simd_vectors(at);
-        // SAFETY: by the contract.
+        // SAFETY: the caller guarantees that the host has AVX2.
         unsafe {
             let highest = _mm256_max_epu32(_mm256_max_epu32(a, b), _mm256_max_epu32(c, d));
             let last = _mm256_set1_epi32(last as i32);
@@ -152,15 +157,16 @@ fn switch_off(at: &mut LaneVec, exec: u32) {
     }
 }
 
-/// A lane vector as SIMD vectors of eight lanes. Kernels with tiles of 8 or 16 lanes are consecutive in these, not in all 32.
+/// Splits a lane vector into SIMD vectors of eight lanes. Kernels with tiles of 8 or 16 lanes have unit
+/// stride within these, but not across all 32 lanes.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(super) fn simd_vectors(vec: &LaneVec) -> [std::arch::x86_64::__m256i; 4] {
-    // SAFETY: any bits are a SIMD vector, and four of them have the size of a lane vector.
+    // SAFETY: every bit pattern is valid for SIMD vectors, and four of them have the size of a lane vector.
     unsafe { std::mem::transmute(*vec) }
 }
 
-/// Distances of eight consecutive words from the first.
+/// Byte offsets of eight consecutive words.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 #[inline]
@@ -168,10 +174,11 @@ fn consecutive() -> std::arch::x86_64::__m256i {
     std::arch::x86_64::_mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28)
 }
 
-/// One word a lane from each of `from`, at the same offsets. Of LDS, or of global memory.
+/// Loads one word per lane from each of `from`, all at the same offsets, in LDS or global memory.
 ///
 /// # Safety
-/// Four bytes at every offset can be read, each of `vecs` can be written; `fast` is the host's (H1).
+/// Four bytes at every offset can be read, and each of `vecs` can be written; `fast` is a proof for this host
+/// (H1).
 #[inline(always)]
 pub unsafe fn load_words<A: Access, const N: usize>(
     fast: Option<Avx2>,
@@ -181,11 +188,11 @@ pub unsafe fn load_words<A: Access, const N: usize>(
 ) {
     #[cfg(target_arch = "x86_64")]
     if fast.is_some() {
-        // SAFETY: H1, and by the contract.
+        // SAFETY: `fast` proves AVX2 (H1); the caller upholds the same contract.
         return unsafe { load_words_avx2::<A, N>(from, offsets, vecs) };
     }
     let _ = fast;
-    // SAFETY: by the contract.
+    // SAFETY: the caller upholds the same contract.
     unsafe { load_words_anywhere::<A, N>(from, offsets, vecs) }
 }
 
@@ -199,7 +206,7 @@ unsafe fn load_words_avx2<A: Access, const N: usize>(
     offsets: &LaneVec,
     vecs: [*mut LaneVec; N],
 ) {
-    // SAFETY: by the contract.
+    // SAFETY: the caller upholds the same contract, with AVX2.
     unsafe { load_words_by_8::<A, N>(from, offsets, vecs) }
 }
 
@@ -212,9 +219,9 @@ unsafe fn load_words_by_8<A: Access, const N: usize>(
     offsets: *const LaneVec,
     vecs: [*mut LaneVec; N],
 ) {
-    // SAFETY: by the contract.
+    // SAFETY: the caller upholds the same contract, with AVX2.
     unsafe {
-        // All offsets are read before the first word is written: `vecs` may contain them.
+        // All offsets are read before the first word is written, because `vecs` may contain them.
         let [a, b, c, d] = simd_vectors(&*offsets);
         load_eight::<A, N>(from, a, vecs, 0);
         load_eight::<A, N>(from, b, vecs, 1);
@@ -223,7 +230,7 @@ unsafe fn load_words_by_8<A: Access, const N: usize>(
     }
 }
 
-/// The words of eight lanes, lanes `8 * k` and following.
+/// Loads the words of lanes `8 * k` to `8 * k + 7`.
 ///
 /// # Safety
 /// As for [`load_words_by_8`].
@@ -236,7 +243,8 @@ unsafe fn load_eight<A: Access, const N: usize>(
     k: usize,
 ) {
     use std::arch::x86_64::*;
-    // SAFETY: by the contract: if consecutive, the lanes' words are the eight from the first on.
+    // SAFETY: the caller guarantees the words at all offsets. With unit stride they are eight consecutive
+    // words.
     unsafe {
         let first = _mm256_cvtsi256_si32(at) as u32 as usize;
         let apart = _mm256_sub_epi32(at, _mm256_broadcastd_epi32(_mm256_castsi256_si128(at)));
@@ -260,7 +268,7 @@ unsafe fn load_eight<A: Access, const N: usize>(
     }
 }
 
-/// [`load_words`] inlined into a fast handler. `offsets` may be one of `vecs`.
+/// [`load_words`], inlined into a fast handler. `offsets` may be one of `vecs`.
 ///
 /// # Safety
 /// As for [`load_words`]; the host has AVX2 (H1).
@@ -270,7 +278,7 @@ pub(super) unsafe fn load_words_inline<A: Access, const N: usize>(
     offsets: *const LaneVec,
     vecs: [*mut LaneVec; N],
 ) {
-    // SAFETY: by the contract.
+    // SAFETY: the caller upholds the same contract, with AVX2.
     unsafe {
         #[cfg(target_arch = "x86_64")]
         load_words_by_8::<A, N>(from, offsets, vecs);
@@ -289,25 +297,25 @@ unsafe fn load_words_anywhere<A: Access, const N: usize>(
 ) {
     for n in 0..N {
         for l in 0..32 {
-            // SAFETY: by the contract.
+            // SAFETY: the caller guarantees that four bytes at every offset can be read.
             unsafe { (*vecs[n]).0[l] = A::load_u32(from[n], offsets.0[l] as usize) };
         }
     }
 }
 
-/// One word a lane, of all lanes.
+/// Stores one word per lane, for all lanes.
 ///
 /// # Safety
-/// Four bytes at every offset can be written; `fast` is the host's (H1).
+/// Four bytes at every offset can be written; `fast` is a proof for this host (H1).
 #[inline(always)]
 pub(super) unsafe fn store_words(fast: Option<Avx2>, to: *mut u8, offsets: &LaneVec, vec: &LaneVec) {
     #[cfg(target_arch = "x86_64")]
     if fast.is_some() {
-        // SAFETY: H1, and by the contract.
+        // SAFETY: `fast` proves AVX2 (H1); the caller upholds the same contract.
         return unsafe { store_words_avx2(to, offsets, vec) };
     }
     let _ = fast;
-    // SAFETY: by the contract.
+    // SAFETY: the caller upholds the same contract.
     unsafe { store_words_anywhere(to, offsets, vec) }
 }
 
@@ -322,7 +330,8 @@ unsafe fn store_words_avx2(to: *mut u8, offsets: &LaneVec, vec: &LaneVec) {
     for k in 0..4 {
         let apart = _mm256_sub_epi32(at[k], _mm256_broadcastd_epi32(_mm256_castsi256_si128(at[k])));
         let unlike = _mm256_xor_si256(apart, consecutive());
-        // SAFETY: by the contract: if consecutive, the lanes' words are the eight from the first on.
+        // SAFETY: the caller guarantees the words at all offsets. With unit stride they are eight consecutive
+        // words.
         unsafe {
             if _mm256_testz_si256(unlike, unlike) == 1 {
                 _mm256_storeu_si256(to.add(offsets.0[8 * k] as usize).cast(), words[k]);
@@ -340,7 +349,7 @@ unsafe fn store_words_avx2(to: *mut u8, offsets: &LaneVec, vec: &LaneVec) {
 #[inline(never)]
 unsafe fn store_words_anywhere(to: *mut u8, offsets: &LaneVec, vec: &LaneVec) {
     for l in 0..32 {
-        // SAFETY: by the contract.
+        // SAFETY: the caller guarantees that four bytes at every offset can be written.
         unsafe { to.add(offsets.0[l] as usize).cast::<u32>().write_unaligned(vec.0[l]) };
     }
 }
@@ -349,7 +358,7 @@ unsafe fn store_words_anywhere(to: *mut u8, offsets: &LaneVec, vec: &LaneVec) {
 mod tests {
     use super::*;
 
-    /// Words by offset, one after the other.
+    /// Returns the words at the offsets.
     fn expected(memory: &[u8], offsets: &LaneVec) -> Vec<u32> {
         let word = |at: u32| memory[at as usize..at as usize + 4].try_into().map(u32::from_le_bytes);
         offsets.0.iter().map(|at| word(*at).expect("four bytes")).collect()
@@ -398,10 +407,10 @@ mod tests {
             }
             for fast in [None, Avx2::detect()] {
                 let (mut vec, mut stored) = (LaneVec::ZERO, memory.clone());
-                // SAFETY: the offsets are inside.
+                // SAFETY: all offsets are in bounds.
                 unsafe { load_words::<Own, 1>(fast, [memory.as_ptr()], &offsets, [&mut vec]) };
                 assert_eq!(vec.0.to_vec(), expected(&memory, &offsets));
-                // SAFETY: likewise.
+                // SAFETY: as above.
                 unsafe { store_words(fast, stored.as_mut_ptr(), &offsets, &words) };
                 assert_eq!(stored, one_by_one);
             }

@@ -1,5 +1,5 @@
-//! Loads and stores of one lane, or of the wave for scalar memory. [`lanes`]: of 32 lanes at once; [`window`]: the piece of host memory
-//! that such an access is in.
+//! Loads and stores of one lane, or of the wave for scalar memory. [`lanes`] has those of 32 lanes at once,
+//! and [`window`] finds the host memory range that such an access covers.
 
 mod lanes;
 mod window;
@@ -14,13 +14,14 @@ use crate::exec::machine_ops::Event;
 use crate::memory::{MemError, Place};
 use isa_spec::pcode::ir::Space;
 
-/// Whether the access of one lane, or of the wave, is part of the handler. Others are calls: there are hundreds of handlers that have one.
+/// Returns whether the access of one lane, or of the wave, is inlined into handlers. Others are calls,
+/// because hundreds of handlers contain them.
 #[inline(always)]
 const fn is_inline(space: Space, bytes: usize) -> bool {
     matches!(space, Space::Lds) || matches!(space, Space::Scalar) && bytes <= 8
 }
 
-/// An access of one lane, or of the wave: part of the handler or a call, by [`is_inline`].
+/// Defines an access of one lane, or of the wave, which is inlined or called according to [`is_inline`].
 macro_rules! one_access {
     ($(#[$doc:meta])* fn $name:ident = $here:ident ($($arg:ident: $ty:ty),*) -> $result:ty) => {
         $(#[$doc])*
@@ -40,7 +41,7 @@ macro_rules! one_access {
 }
 
 one_access! {
-    /// `BYTES` bytes as a number. The space is a constant of the handler.
+    /// Loads `BYTES` bytes as a number. The space is a constant in each handler.
     fn load = load_here(lane: Option<u32>) -> Result<u128, Flow>
 }
 
@@ -58,7 +59,7 @@ fn load_here<const BYTES: usize>(
         },
         Place::Lds(at) => match lds(cx, at, BYTES) {
             Some(s) => s.try_into().unwrap_or([0; BYTES]),
-            // Beyond the allocation LDS reads zero.
+            // LDS reads beyond the allocation return zero.
             None => missed_load(cx, Space::Lds, at, lane, |_| Ok([0; BYTES]))?,
         },
         Place::Scratch(at) => match scratch(cx, at, BYTES, lane) {
@@ -79,7 +80,8 @@ fn load_here<const BYTES: usize>(
 }
 
 one_access! {
-    /// The low `BYTES` bytes of a value, for the lane given (`None`: scalar memory). Beyond LDS and out of a buffer's range, it does nothing.
+    /// Stores the low `BYTES` bytes of a value for a lane (`None` for scalar memory). Does nothing beyond LDS
+    /// and outside a buffer's range.
     fn store = store_here(value: u128, lane: Option<u32>) -> Result<(), Flow>
 }
 
@@ -116,7 +118,8 @@ fn store_here<const BYTES: usize>(
 }
 
 one_access! {
-    /// The store of an atomic that loaded `old`. `false`: another host thread was faster, and nothing is stored.
+    /// Stores the result of an atomic that loaded `old`. Returns false, and stores nothing, if another host
+    /// thread has changed the value since.
     fn exchange = exchange_here(old: u128, value: u128, lane: Option<u32>) -> Result<bool, Flow>
 }
 
@@ -173,9 +176,11 @@ fn scratch<'c>(cx: &'c mut Cx<'_>, at: u64, len: usize, lane: Option<u32>) -> Op
     cx.scratch.get_mut(at..at + len)
 }
 
-// Accesses that are out of bounds, or watched: out of line, so that the others stay short.
+// Slow paths for accesses that are out of bounds or watched, kept out of line so that the fast paths stay
+// short.
 
-/// A load in an observed run; without an observer, `missed` gives the result of a load from nowhere.
+/// Loads through the watch in an observed run; without a watch, calls `missed` for the result of an
+/// out-of-bounds load.
 #[cold]
 fn missed_load<const BYTES: usize>(
     cx: &mut Cx<'_>,
@@ -202,7 +207,7 @@ fn missed_store(
     watch::store(cx, space, e.address, lane, bytes).unwrap_or_else(|| Err(cx.memory_fault(e, lane)))
 }
 
-/// Beyond the allocation LDS drops stores.
+/// LDS stores beyond the allocation are dropped.
 #[cold]
 fn missed_lds_store(cx: &mut Cx<'_>, at: u64, lane: Option<u32>, bytes: &[u8]) -> Result<(), Flow> {
     watch::store(cx, Space::Lds, at, lane, bytes).unwrap_or(Ok(()))

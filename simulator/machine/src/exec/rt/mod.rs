@@ -1,4 +1,5 @@
-//! What generated handlers call: operands in, results out, memory, control, float arithmetic by mode.
+//! The runtime that generated handlers call: operands, results, memory, control, and float arithmetic by
+//! mode.
 
 mod access_log;
 mod block;
@@ -53,17 +54,17 @@ pub use results::*;
 pub use tables::{Handlers, Numbered, Tables};
 pub use vectors::*;
 
-/// A builtin by the evaluator's definition.
+/// Evaluates a builtin with the evaluator's definition.
 pub fn pure(builtin: Pure, args: &[u128], types: &[Ty], env: &isa_spec::arith::FloatEnv) -> u128 {
     isa_spec::eval::pure(builtin, args, types, env, false)
 }
 
-/// `x` to the power of `y`, by the evaluator's definition; `right` is the type of `y`.
+/// Returns `x` to the power of `y` by the evaluator's definition; `right` is the type of `y`.
 pub fn pow(x: u128, y: u128, ty: Ty, right: Ty, env: &isa_spec::arith::FloatEnv) -> u128 {
     isa_spec::eval::binary(isa_spec::pcode::ir::BinOp::Pow, x, y, ty, right, env)
 }
 
-/// A conversion by the evaluator's definition; the bits of the value are the low ones.
+/// Converts a value by the evaluator's definition; the result is in the low bits.
 pub fn convert(v: u128, from: Ty, to: Ty, env: &isa_spec::arith::FloatEnv) -> u128 {
     isa_spec::eval::convert(v, from, to, env)
 }

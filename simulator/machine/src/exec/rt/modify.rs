@@ -1,4 +1,4 @@
-//! Input modifiers, on sources that are lane vectors. DPP comes first ([`dpp`]).
+//! Input modifiers of staged sources. DPP comes first ([`dpp`]).
 
 use super::context::Cx;
 use super::dpp;
@@ -7,7 +7,7 @@ use crate::exec::op::{Ext, Op, Part};
 use crate::state::LaneVec;
 use crate::state::wave::{STAGE, STAGE_VECS};
 
-/// Applies modifiers and DPP to staged sources; returns the lanes that still execute.
+/// Applies modifiers and DPP to staged sources; returns the lanes that remain active.
 ///
 /// # Safety
 /// The sources came from [`stage`](super::stage).
@@ -19,7 +19,7 @@ pub unsafe fn modify(
     exec: u32,
     sources: &mut [(usize, *const LaneVec)],
 ) -> u32 {
-    // SAFETY: by the contract; the host has AVX2 where the context says so.
+    // SAFETY: the caller upholds the same contract; `cx.fast` proves that the host has AVX2.
     unsafe {
         if cx.fast.is_some() {
             with_vectors(cx, op, half, exec, sources)
@@ -40,7 +40,7 @@ unsafe fn with_vectors(
     exec: u32,
     sources: &mut [(usize, *const LaneVec)],
 ) -> u32 {
-    // SAFETY: by the contract.
+    // SAFETY: the caller upholds the same contract, on a host with AVX2.
     unsafe { by::<true>(cx, op, half, exec, sources) }
 }
 
@@ -54,7 +54,7 @@ unsafe fn portably(
     exec: u32,
     sources: &mut [(usize, *const LaneVec)],
 ) -> u32 {
-    // SAFETY: by the contract.
+    // SAFETY: the caller upholds the same contract.
     unsafe { by::<false>(cx, op, half, exec, sources) }
 }
 
@@ -70,7 +70,8 @@ unsafe fn by<const AVX2: bool>(
 ) -> u32 {
     let lanes = lanes(cx, op, half, exec);
     for (slot, vecs) in sources.iter_mut() {
-        // SAFETY: by the contract.
+        // SAFETY: the caller guarantees that the sources are staged, and that the host has AVX2 if `AVX2` is
+        // set.
         if unsafe { source::<AVX2>(cx, op, *slot, half, lanes, *vecs) } {
             *vecs = cx.wave.half(half).at(STAGE + STAGE_VECS * *slot);
         }
@@ -78,16 +79,17 @@ unsafe fn by<const AVX2: bool>(
     lanes.active
 }
 
-/// What DPP leaves of the lanes of a half.
+/// The lanes of a half after DPP.
 #[derive(Clone, Copy)]
 pub(super) struct Lanes {
-    /// Those that execute.
+    /// Lanes that execute.
     pub active: u32,
-    /// Those that have a source; the others read zero.
+    /// Lanes that have a source; the others read zero.
     valid: u32,
 }
 
-/// The lanes that execute an operation with modifiers, of those of EXEC. DPP switches lanes off even if the body reads no source.
+/// Returns which of the lanes in EXEC execute an operation with modifiers. DPP disables lanes even if the
+/// semantics read no source.
 #[inline(always)]
 pub(super) fn lanes(cx: &Cx<'_>, op: &Op, half: usize, exec: u32) -> Lanes {
     let Some(moves) = &cx.raw(op).dpp else { return Lanes { active: exec, valid: u32::MAX } };
@@ -99,10 +101,11 @@ pub(super) fn lanes(cx: &Cx<'_>, op: &Op, half: usize, exec: u32) -> Lanes {
     Lanes { active, valid }
 }
 
-/// Applies the modifiers of the source in this slot of an operation, if it has any: it is staged then. Whether it has.
+/// Applies the modifiers of the source in slot `i`, if it has any, and stores the result in its staging
+/// vectors. Returns whether it did.
 ///
 /// # Safety
-/// `vecs` is where [`stage`](super::stage) found it, in this half of the wave; `AVX2` only if the host has it.
+/// [`stage`](super::stage) returned `vecs` for this half of the wave; `AVX2` is set only if the host has it.
 #[inline(always)]
 pub(super) unsafe fn source<const AVX2: bool>(
     cx: &mut Cx<'_>,
@@ -122,12 +125,13 @@ pub(super) unsafe fn source<const AVX2: bool>(
     }
     let dwords = if ext.sign_at[i] == 63 { 2 } else { 1 };
     for k in 0..dwords {
-        // SAFETY: by the contract; where two are read, O2 and W1: vectors of the file, and staged ones, have four after them.
+        // SAFETY: the caller guarantees the first vector. Where two are read, O2 and W1 hold: a source
+        // vector, or a staged one, is followed by at least three more.
         let mut vec = unsafe { *vecs.add(k) };
         if let Some(moves) = moved {
             vec = match &moves.across {
                 Some(from) => dpp::across(cx, op.src[i].number() as usize + k, half, from),
-                // SAFETY: by the contract.
+                // SAFETY: the caller guarantees that the host has AVX2 if `AVX2` is set.
                 None => unsafe { dpp::permuted::<AVX2>(&vec, &moves.from) },
             };
             if lanes.valid != u32::MAX {
@@ -144,7 +148,8 @@ pub(super) unsafe fn source<const AVX2: bool>(
             change(ext, i, k + 1 == dwords, &mut vec);
         }
         let (file, at) = (cx.wave.half(half), STAGE + STAGE_VECS * i + k);
-        // SAFETY: W1: the staged sources are part of every file. A fast handler may ask for the flags.
+        // SAFETY: the staging vectors are part of every file (W1). The flags are kept up to date for fast
+        // handlers.
         unsafe {
             *file.at(at) = vec;
             file.set_no_denormals(at, false);
@@ -153,7 +158,8 @@ pub(super) unsafe fn source<const AVX2: bool>(
     true
 }
 
-/// Halves, absolute value and sign of source `i`; `last`: this dword has the sign.
+/// Applies half selection, absolute value and sign to source `i`; `last` marks the dword that contains the
+/// sign.
 #[inline(always)]
 fn change(ext: &Ext, i: usize, last: bool, vec: &mut LaneVec) {
     let bit = |bits: u8| bits >> i & 1;

@@ -1,4 +1,4 @@
-//! Sources of handlers: registers and constants in place, scalars copied to all lanes, masks.
+//! Sources of handlers: registers and constants in place, broadcast scalars, masks.
 
 use super::context::Cx;
 use crate::exec::op::{Op, Place, Source};
@@ -6,25 +6,26 @@ use crate::memory::{PRIVATE_BASE, SHARED_BASE};
 use crate::state::wave::{NULL, ROWS, SCALARS, SGPRS, STAGE, STAGE_VECS, is_denormal};
 use crate::state::{Half, LaneVec};
 
-/// The clamp bit of the instruction.
+/// Returns the clamp bit of the instruction.
 #[inline(always)]
 pub fn clamp(op: &Op) -> bool {
     op.flags & Op::CLAMP != 0
 }
 
-/// The register file of a half, for [`stage`], [`old_vecs`] and [`write()`].
+/// Returns the register file of a half, for [`stage`], [`old_vecs`] and [`write()`].
 #[inline(always)]
 pub fn file(cx: &Cx<'_>, half: usize) -> Half {
     cx.wave.half(half)
 }
 
-/// The lane vectors of a source for one half: registers and constants in place, scalars copied to all lanes.
+/// Returns the lane vectors of a source for one half: registers and constants in place, scalars broadcast to
+/// all lanes.
 ///
 /// They are valid until the next call for the same slot.
 ///
 /// # Safety
-/// `file` is the wave's, and the source an operation's that keeps to the invariants of lowered code
-/// (`exec::validate`; SAFETY comments name its rules).
+/// `file` belongs to the wave, and the source to an operation that satisfies the invariants of lowered code
+/// (`exec::validate`; SAFETY comments cite them by name).
 #[inline(always)]
 pub unsafe fn stage<const DWORDS: usize>(
     cx: &mut Cx<'_>,
@@ -38,11 +39,11 @@ pub unsafe fn stage<const DWORDS: usize>(
         debug_assert!(at + DWORDS <= ROWS);
         return file.at(at);
     }
-    // SAFETY: by the contract.
+    // SAFETY: the caller upholds the same contract.
     unsafe { stage_scalar(cx, file, source, slot, DWORDS) }
 }
 
-/// [`stage`] of a scalar. Out of line: each handler stages several.
+/// [`stage`] for a scalar. Out of line, because each handler stages several.
 ///
 /// # Safety
 /// As for [`stage`].
@@ -57,12 +58,12 @@ unsafe fn stage_scalar(
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
     unsafe fn splat_avx2(first: *mut LaneVec, words: &[u32]) {
-        // SAFETY: by the contract.
+        // SAFETY: the caller guarantees AVX2 and that the vectors can be written.
         unsafe { splat::<true>(first, words) }
     }
     let (words, first) = (scalar_words(cx, source, dwords), file.at(STAGE + STAGE_VECS * slot));
     let words = &words[..dwords.min(STAGE_VECS)];
-    // SAFETY: W1: the staged sources are part of every file; H1 for the vectors.
+    // SAFETY: the staging vectors are part of every file (W1); `cx.fast` proves AVX2 (H1).
     unsafe {
         #[cfg(target_arch = "x86_64")]
         if cx.fast.is_some() {
@@ -74,14 +75,14 @@ unsafe fn stage_scalar(
     first
 }
 
-/// Writes words to all lanes of consecutive vectors.
+/// Broadcasts words to consecutive vectors, one each.
 ///
 /// # Safety
-/// As many can be written from `first` on; `AVX2` only if the host has it.
+/// The vectors from `first` on can be written; `AVX2` is set only if the host has it.
 #[inline(always)]
 pub(super) unsafe fn splat<const AVX2: bool>(first: *mut LaneVec, words: &[u32]) {
     for (k, value) in words.iter().enumerate() {
-        // SAFETY: by the contract.
+        // SAFETY: the caller guarantees that the vectors can be written, and AVX2 if it is set.
         unsafe {
             if AVX2 {
                 fill(&mut *first.add(k), *value);
@@ -92,7 +93,7 @@ pub(super) unsafe fn splat<const AVX2: bool>(first: *mut LaneVec, words: &[u32])
     }
 }
 
-/// The first `dwords` words of a scalar source, 4 at most. Others mean nothing.
+/// Returns the first `dwords` words of a scalar source, at most 4; further ones are arbitrary.
 #[inline(always)]
 pub(super) fn scalar_words(cx: &Cx<'_>, source: Source, dwords: usize) -> [u32; 4] {
     let at = source.scalar_word();
@@ -108,11 +109,13 @@ pub(super) fn scalar_words(cx: &Cx<'_>, source: Source, dwords: usize) -> [u32; 
 /// [`stage`] for a fast handler: every source is a lane vector of the wave's file.
 ///
 /// # Safety
-/// As for [`stage`], for an operation of [`crate::exec::op::Variant::Fast`], or with its scalars broadcast: O4 or O7.
+/// As for [`stage`], for an operation of [`crate::exec::op::Variant::Fast`], or one whose scalars have been
+/// broadcast (O4 or O7).
 #[inline(always)]
 pub unsafe fn fast_source(file: Half, source: Source) -> *const LaneVec {
     debug_assert!(source.is_vector());
-    // One base for all sources: the compiler sees that no result in registers can overlap them.
+    // All sources have the same base, so that the compiler sees that results in registers cannot overlap
+    // them.
     file.at(source.vector_offset())
 }
 
@@ -123,7 +126,7 @@ pub fn broadcast(cx: &mut Cx<'_>, op: &Op) {
         let value = cx.wave.sgprs[sgpr];
         for half in 0..cx.wave.halves() {
             let file = file(cx, half);
-            // SAFETY: W1: the copies of SGPRs are part of every file.
+            // SAFETY: the copies of SGPRs are part of every file (W1).
             unsafe {
                 *file.at(vec) = LaneVec::splat(value);
                 file.set_no_denormals(vec, !is_denormal(value));
@@ -132,14 +135,14 @@ pub fn broadcast(cx: &mut Cx<'_>, op: &Op) {
     }
 }
 
-/// [`broadcast`] in one half, only of SGPRs that changed since they were last copied.
+/// [`broadcast`] in one half, only for SGPRs that have changed since they were last copied.
 ///
 /// # Safety
 /// The operation lists SGPRs (O5), the file is the wave's, and the host has AVX2 (H1).
 #[inline(always)]
 pub unsafe fn fast_broadcast(cx: &Cx<'_>, op: &Op, file: Half) {
     let mut list = op.imm;
-    // A loop of unknown length: one or two rounds, not worth unrolling.
+    // A loop of unknown length: one or two iterations, not worth unrolling.
     loop {
         let sgpr = (list & 0xff) as usize;
         if sgpr == Op::NO_SCALAR as usize {
@@ -148,10 +151,10 @@ pub unsafe fn fast_broadcast(cx: &Cx<'_>, op: &Op, file: Half) {
         let value = cx.wave.sgprs[sgpr % SGPRS];
         let at = SCALARS + sgpr;
         debug_assert!(at < ROWS);
-        // SAFETY: O5 and W1.
+        // SAFETY: the listed SGPR has a copy in the file (O5, W1).
         let vec = unsafe { &mut *file.at(at) };
         if vec.0[0] != value {
-            // SAFETY: by the contract.
+            // SAFETY: the caller guarantees AVX2 and that the file belongs to the wave.
             unsafe {
                 fill(vec, value);
                 file.set_no_denormals(at, !is_denormal(value));
@@ -161,7 +164,7 @@ pub unsafe fn fast_broadcast(cx: &Cx<'_>, op: &Op, file: Half) {
     }
 }
 
-/// [`fast_broadcast`] in both halves of a wave of 64.
+/// [`fast_broadcast`] in both halves of a wave of 64 lanes.
 ///
 /// # Safety
 /// As for [`fast_broadcast`], in a wave of 64.
@@ -177,7 +180,7 @@ pub unsafe fn fast_broadcast_both(cx: &Cx<'_>, op: &Op) {
         let value = cx.wave.sgprs[sgpr % SGPRS];
         let at = SCALARS + sgpr;
         debug_assert!(at < ROWS);
-        // SAFETY: O5 and W1; the halves are apart.
+        // SAFETY: the listed SGPR has a copy in each file (O5, W1), and the files are disjoint.
         unsafe {
             let vecs = (&mut *first.at(at), &mut *second.at(at));
             if vecs.0.0[0] != value || vecs.1.0[0] != value {
@@ -201,7 +204,7 @@ unsafe fn fill(vec: &mut LaneVec, value: u32) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::*;
-        // SAFETY: by the contract; a lane vector is four aligned SIMD vectors.
+        // SAFETY: the caller guarantees AVX2; a lane vector is four aligned SIMD vectors.
         unsafe {
             let (at, value) = (vec.0.as_mut_ptr().cast::<__m256i>(), _mm256_set1_epi32(value as i32));
             (0..4).for_each(|k| _mm256_store_si256(at.add(k), value));
@@ -213,31 +216,31 @@ unsafe fn fill(vec: &mut LaneVec, value: u32) {
     }
 }
 
-/// A word of the scalar file, for an operation of [`crate::exec::op::Variant::Fast`].
+/// Returns a word of the scalar file, for an operation of [`crate::exec::op::Variant::Fast`].
 ///
 /// # Safety
-/// The source is of an operation that keeps to O6, or to O7.
+/// The source belongs to an operation that satisfies O6 or O7.
 #[inline(always)]
 pub unsafe fn fast_scalar1(cx: &Cx<'_>, source: Source) -> u32 {
     debug_assert!(source.is_scalar());
-    // SAFETY: by the contract.
+    // SAFETY: the caller guarantees that the word is in the scalar file.
     unsafe { *cx.wave.sgprs.get_unchecked(source.scalar_word()) }
 }
 
-/// Two words of the scalar file, as for [`fast_scalar1`].
+/// Returns two words of the scalar file, as [`fast_scalar1`] does.
 ///
 /// # Safety
-/// As for [`fast_scalar1`], where two words are read.
+/// As for [`fast_scalar1`], for two words.
 #[inline(always)]
 pub unsafe fn fast_scalar2(cx: &Cx<'_>, source: Source) -> u64 {
     let at = source.scalar_word();
     debug_assert!(source.is_scalar() && at + 1 < cx.wave.sgprs.len());
-    // SAFETY: by the contract.
+    // SAFETY: the caller guarantees that both words are in the scalar file.
     let [low, high] = unsafe { [*cx.wave.sgprs.get_unchecked(at), *cx.wave.sgprs.get_unchecked(at + 1)] };
     low as u64 | (high as u64) << 32
 }
 
-/// Dword `k` of a scalar source.
+/// Returns dword `k` of a scalar source.
 #[inline(always)]
 fn scalar_dword(cx: &Cx<'_>, source: Source, k: u32) -> u32 {
     if !source.is_scalar() {
@@ -245,7 +248,7 @@ fn scalar_dword(cx: &Cx<'_>, source: Source, k: u32) -> u32 {
     }
     let at = source.number() as u32;
     if (at as usize) < SGPRS {
-        // More words of null are null, not what follows it.
+        // All dwords of null are zero, rather than the registers after it.
         return if k > 0 && source == Source::NULL { 0 } else { cx.wave.sgpr(at + k) };
     }
     cx.wave.sgprs.get((at + k) as usize).copied().unwrap_or(0)
@@ -268,25 +271,25 @@ fn special_dword(cx: &Cx<'_>, source: Source, k: u32) -> u32 {
     }
 }
 
-/// A scalar source of one register, for the whole wave.
+/// Returns a scalar source of one register, for the whole wave.
 #[inline(always)]
 pub fn scalar1(cx: &Cx<'_>, source: Source) -> u32 {
     scalar_dword(cx, source, 0)
 }
 
-/// A scalar source of two registers.
+/// Returns a scalar source of two registers.
 #[inline(always)]
 pub fn scalar2(cx: &Cx<'_>, source: Source) -> u64 {
     scalar_dword(cx, source, 0) as u64 | (scalar_dword(cx, source, 1) as u64) << 32
 }
 
-/// A scalar source of four registers.
+/// Returns a scalar source of four registers.
 #[inline(always)]
 pub fn scalar4(cx: &Cx<'_>, source: Source) -> u128 {
     (0..4).fold(0, |v, k| v | (scalar_dword(cx, source, k) as u128) << (32 * k))
 }
 
-/// A source of an instruction that runs once a wave, its modifiers applied.
+/// Applies the modifiers of a source of an instruction that runs once per wave.
 #[inline(always)]
 pub fn once_source(cx: &Cx<'_>, op: &Op, source: usize, value: u128) -> u128 {
     if op.flags & Op::MODIFY == 0 { value } else { once_modified(cx, op, source, value) }
@@ -310,26 +313,26 @@ fn once_modified(cx: &Cx<'_>, op: &Op, source: usize, value: u128) -> u128 {
     out
 }
 
-/// The bits of a mask, which is SGPRs, that are the context's half's.
+/// Returns the bits of a mask in SGPRs that belong to the context's half.
 #[inline(always)]
 pub fn half_mask(cx: &Cx<'_>, source: Source) -> u32 {
     debug_assert!(source.is_scalar());
     if source == Source::NULL { 0 } else { cx.wave.sgpr((source.scalar_word() + cx.half()) as u32) }
 }
 
-/// The mask of lanes `32 * half` and following.
+/// Returns the mask of lanes `32 * half` to `32 * half + 31`.
 #[inline(always)]
 pub fn read_mask_half(cx: &Cx<'_>, source: Source, half: usize) -> u32 {
     scalar_dword(cx, source, half as u32)
 }
 
-/// A VGPR by a number that the body computed: [`Wave::indexed_vgpr`](crate::state::Wave::indexed_vgpr).
+/// Returns a VGPR by a computed number: [`Wave::indexed_vgpr`](crate::state::Wave::indexed_vgpr).
 #[inline(always)]
 pub fn vgpr(cx: &Cx<'_>, lane: u32, reg: u32) -> u32 {
     cx.wave.indexed_vgpr(lane, reg)
 }
 
-/// Dword `index` of an operand in any lane of the wave.
+/// Returns dword `index` of an operand in any lane of the wave.
 #[inline(always)]
 pub fn operand_lane(cx: &Cx<'_>, source: Source, lane: u32, index: u32) -> u32 {
     if source.is_vector() {
@@ -339,12 +342,12 @@ pub fn operand_lane(cx: &Cx<'_>, source: Source, lane: u32, index: u32) -> u32 {
     }
 }
 
-/// Another lane of a staged source, in the same half.
+/// Returns another lane of a staged source in the same half.
 ///
 /// # Safety
-/// `vecs` came from [`stage`].
+/// [`stage`] returned `vecs`.
 #[inline(always)]
 pub unsafe fn staged_lane(vecs: *const LaneVec, lane: u32, lane_base: u32) -> u32 {
-    // SAFETY: by the contract; the index is masked.
+    // SAFETY: the caller guarantees the vector; the index is masked.
     unsafe { (*vecs).0[(lane.wrapping_sub(lane_base) & 31) as usize] }
 }

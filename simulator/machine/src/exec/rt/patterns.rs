@@ -1,19 +1,19 @@
-//! Addresses of lanes that lie one after the other, or are the same.
+//! Classification of the lanes' addresses: unit stride, uniform, or neither.
 
 use crate::state::LaneVec;
 
-/// By eight lanes, because kernels have tiles of 8 and 16 lanes as well as of 32: the step from one address to the next, if it is
-/// the size of an element or nothing.
+/// Returns the stride of each group of eight addresses: the element size for unit stride, 0 for uniform, else
+/// `None`. Groups of eight, because kernels use tiles of 8 and 16 lanes as well as of 32.
 pub(super) fn patterns(addresses: &[u64; 32], size_bytes: u64) -> [Option<u8>; 4] {
     #[cfg(target_arch = "x86_64")]
     if crate::state::host::Avx2::detect().is_some() {
-        // SAFETY: the host has AVX2.
+        // SAFETY: the host has AVX2, as just detected.
         return unsafe { patterns_avx2(addresses, size_bytes) };
     }
     patterns_anywhere(addresses, size_bytes)
 }
 
-/// [`patterns`] of offsets.
+/// [`patterns`] for offsets.
 // (Iterators and `map` may stay calls.)
 #[allow(clippy::needless_range_loop)]
 pub(super) fn patterns_of(offsets: &LaneVec, size_bytes: u32) -> [Option<u8>; 4] {
@@ -24,7 +24,7 @@ pub(super) fn patterns_of(offsets: &LaneVec, size_bytes: u32) -> [Option<u8>; 4]
     patterns(&wide, size_bytes as u64)
 }
 
-/// The largest of offsets, and the bits that any of them has.
+/// Returns the largest offset, and the bitwise OR of all offsets.
 #[inline(always)]
 pub(super) fn extent(offsets: &LaneVec) -> (u32, u32) {
     let (mut farthest, mut together) = (0, 0);
@@ -35,7 +35,7 @@ pub(super) fn extent(offsets: &LaneVec) -> (u32, u32) {
     (farthest, together)
 }
 
-/// The step from each offset to the next, if it is always the size of an element or nothing.
+/// Returns the stride of 32 offsets: the element size for unit stride, 0 for uniform, else `None`.
 #[inline(always)]
 pub(super) fn one_stride(offsets: &LaneVec, size_bytes: u32) -> Option<u8> {
     let (mut same, mut apart) = (0, 0);
@@ -63,7 +63,7 @@ fn patterns_avx2(addresses: &[u64; 32], size_bytes: u64) -> [Option<u8>; 4] {
     let mut out = [None; 4];
     for (at, pattern) in out.iter_mut().enumerate() {
         let first = _mm256_set1_epi64x(addresses[8 * at] as i64);
-        // SAFETY: four of the 32 addresses.
+        // SAFETY: the slice has four of the 32 addresses.
         let four = |n: usize| unsafe {
             _mm256_sub_epi64(_mm256_loadu_si256(addresses[n..n + 4].as_ptr().cast()), first)
         };
@@ -91,7 +91,7 @@ fn patterns_anywhere(addresses: &[u64; 32], size_bytes: u64) -> [Option<u8>; 4] 
     })
 }
 
-/// Adjacent lanes whose offsets have one stride, or none.
+/// Adjacent lanes whose offsets have a common stride, or none.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Run {
     pub first: u8,
@@ -99,7 +99,7 @@ pub(super) struct Run {
     pub stride: Option<u8>,
 }
 
-/// 32 lanes as at most four runs; `patterns` are those of eight lanes each.
+/// Groups 32 lanes into at most four runs; `patterns` has the strides of each eight lanes.
 #[inline(always)]
 pub(super) fn runs(offsets: &LaneVec, patterns: [Option<u8>; 4]) -> ([Run; 4], usize) {
     let (mut runs, mut count) = ([Run::default(); 4], 0);
@@ -144,7 +144,8 @@ mod tests {
         let expected = [Some(0), None, None, None];
         let wrapping = [Some(0), Some(4), None, None];
         assert_eq!(patterns_anywhere(&addresses, 8), expected);
-        // An address space has no end here: what lies where is another matter.
+        // The classification ignores the end of the address space; whether the addresses are valid is checked
+        // elsewhere.
         assert_eq!(patterns_anywhere(&addresses, 4), wrapping);
         assert_eq!(patterns(&addresses, 8), expected);
         assert_eq!(patterns(&addresses, 4), wrapping);

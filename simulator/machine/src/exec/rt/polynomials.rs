@@ -1,7 +1,8 @@
-//! Functions that hosts have no instruction for, for 32 lanes or eight at once: polynomials in f64 that compilers make vectors of.
+//! Functions for which hosts have no instruction, for 32 or eight lanes at once: polynomials in f64 that the
+//! compiler vectorises.
 //!
-//! A result whose error could matter is computed again, exactly, as are those of modes that are not the fast handlers'. Results are the same
-//! bits whatever the host.
+//! A result whose error could affect rounding is computed again by the exact library, and so are all results
+//! in modes other than those of fast handlers. Results are the same bits on every host.
 
 use super::float::{Mode, f, quiet_f32};
 use super::half::{half_to_single, single_to_half};
@@ -9,7 +10,7 @@ use crate::state::LaneVec;
 use isa_spec::arith::approx::{Function, MARGIN, evaluate, quick};
 use isa_spec::arith::{FloatEnv, Format};
 
-/// `function` of each lane, by its definition.
+/// Computes `function` in each lane that is set in `which`, by its definition.
 #[inline(never)]
 fn each_exactly(function: Function, format: Format, env: &FloatEnv, which: u32, x: &[u32], vec: &mut [u32]) {
     for (lane, (x, out)) in x.iter().zip(vec).enumerate() {
@@ -19,7 +20,7 @@ fn each_exactly(function: Function, format: Format, env: &FloatEnv, which: u32, 
     }
 }
 
-/// A function of f32, of which an f64 is computed: `flush` says which arguments and results lose their denormals.
+/// Computes a function of f32 through f64. `flush` tells whether arguments and results are flushed.
 #[inline(always)]
 fn of_singles<const N: usize>(
     function: Function,
@@ -36,7 +37,7 @@ fn of_singles<const N: usize>(
         let y = quickly(f(argument) as f64);
         let error = y * MARGIN;
         let (low, high) = ((y - error) as f32, (y + error) as f32);
-        // A zero is +0.
+        // A zero result is +0.
         let near = if y == 0.0 { 0 } else { low.to_bits() };
         let (special, result) = special(function, argument);
         vec[l] = zero(if special { result } else { near }, flush[1]);
@@ -53,13 +54,14 @@ fn of_singles<const N: usize>(
     }
 }
 
-/// The same of f16. No result is so near a tie that an f64 is not enough: a test goes over all arguments.
+/// The same for f16. No result is so near a tie that f64 does not decide it, as a test of all arguments
+/// shows.
 #[inline(always)]
 fn of_halves<const N: usize>(function: Function, vec: &mut [u32; N], quickly: impl Fn(f64) -> f64) {
     for lane in vec {
         let argument = half_to_single(*lane & 0xffff);
         let y = quickly(f(argument) as f64);
-        // An f32 whose last bit stands for all that it has lost.
+        // Round to odd in f32: the last bit stands for all bits lost.
         let bits = y.to_bits();
         let odd = f64::from_bits(bits & !0x1fff_ffff | ((bits & 0x1fff_ffff != 0) as u64) << 29);
         let near = if y == 0.0 { 0 } else { (odd as f32).to_bits() };
@@ -68,7 +70,7 @@ fn of_halves<const N: usize>(function: Function, vec: &mut [u32; N], quickly: im
     }
 }
 
-/// Results that are not a polynomial's, and whether it is one.
+/// Returns whether the result is not given by the polynomial, and that result.
 #[inline(always)]
 fn special(function: Function, x: u32) -> (bool, u32) {
     let magnitude = x & 0x7fff_ffff;
@@ -89,7 +91,7 @@ fn special(function: Function, x: u32) -> (bool, u32) {
             };
             (nan | zero | negative | infinite, result)
         }
-        // Beyond 2^24 every number is a whole one.
+        // Every f32 above 2^24 is an integer.
         Function::Sin | Function::Cos => {
             let whole = if matches!(function, Function::Cos) { 0x3f80_0000 } else { 0 };
             let of_zero = if matches!(function, Function::Cos) { whole } else { x };
@@ -109,7 +111,7 @@ fn special(function: Function, x: u32) -> (bool, u32) {
 
 #[inline(always)]
 fn exp2(x: f64) -> f64 {
-    // Beyond it every result is infinite or zero, of a NaN another's.
+    // Beyond these bounds every result is infinite or zero; `special` handles NaN.
     quick::exp2::<true>(x.clamp(-200.0, 200.0))
 }
 
@@ -127,7 +129,7 @@ fn cosine(x: f64) -> f64 {
     if (quadrant + 1) & 2 == 0 { value } else { -value }
 }
 
-/// What is beyond is not of the polynomial.
+/// Replaces arguments that `special` handles with zero.
 #[inline(always)]
 fn bounded(x: f64) -> f64 {
     if x.abs() < 16_777_216.0 { x } else { 0.0 }
@@ -135,7 +137,8 @@ fn bounded(x: f64) -> f64 {
 
 macro_rules! polynomials {
     ($($single:ident $half:ident $single_eight:ident $half_eight:ident $function:ident $quickly:path, $keeps:literal;)*) => { $(
-        /// In place. What hardware approximates rounds to nearest even in every mode; `$keeps`: denormals of f32 are flushed only if MODE says so.
+        /// Computes the function in place. Functions that hardware approximates round to nearest even in
+        /// every mode. With `$keeps`, f32 denormals are flushed only if MODE requires it.
         #[inline(always)]
         pub fn $single<M: Mode>(m: &M, vec: &mut LaneVec) {
             const FUNCTION: Function = Function::$function;
@@ -148,11 +151,11 @@ macro_rules! polynomials {
                 let x = *vec;
                 return each_exactly(FUNCTION, Format::F32, m.env(), u32::MAX, &x.0, &mut vec.0);
             }
-            // SAFETY: H1: the other modes are those of fast handlers.
+            // SAFETY: modes other than `General` belong to fast handlers, so the host has AVX2 and FMA (H1).
             unsafe { fast(M::FLUSH, vec) }
         }
 
-        /// The same of the f16 in the lane's low half.
+        /// The same for the f16 in each lane's low half.
         #[inline(always)]
         pub fn $half<M: Mode>(m: &M, vec: &mut LaneVec) {
             const FUNCTION: Function = Function::$function;
@@ -165,24 +168,24 @@ macro_rules! polynomials {
                 let x = *vec;
                 return each_exactly(FUNCTION, Format::F16, m.env(), u32::MAX, &x.0, &mut vec.0);
             }
-            // SAFETY: H1: the other modes are those of fast handlers.
+            // SAFETY: modes other than `General` belong to fast handlers, so the host has AVX2 and FMA (H1).
             unsafe { fast(vec) }
         }
 
-        /// The same of eight f32, in the modes of fast handlers: `flush`, with denormals flushed.
+        /// The same for eight f32, in the modes of fast handlers; `flush` selects flushing of denormals.
         ///
         /// # Safety
-        /// H1: the host has the vector instructions of fast handlers.
+        /// The host has the vector instructions of fast handlers (H1).
         #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
         #[inline(never)]
         pub unsafe fn $single_eight(flush: bool, vec: &mut [u32; 8]) {
             of_singles(Function::$function, [flush | !$keeps; 2], vec, $quickly);
         }
 
-        /// The same of eight f16.
+        /// The same for eight f16.
         ///
         /// # Safety
-        /// H1: the host has the vector instructions of fast handlers.
+        /// The host has the vector instructions of fast handlers (H1).
         #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
         #[inline(never)]
         pub unsafe fn $half_eight(vec: &mut [u32; 8]) {

@@ -1,16 +1,16 @@
-//! Products of matrices in arrays of a body: sums stay in vectors of the host while they grow.
+//! Matrix products in local arrays of semantics: sums stay in host vector registers while they accumulate.
 
 use super::float::{Flush, Mode, fma_f32, fma_nearest_f32};
 use crate::state::host::Avx2;
 
-/// Where a matrix is in an array: its first element, and how far it is to the next one along K and to the next row.
+/// The location of a matrix in an array: its first element, and the strides along K and between rows.
 #[derive(Debug, Clone, Copy)]
 pub struct Part {
-    /// The first element.
+    /// Index of the first element.
     pub start: u32,
-    /// To the next one along K.
+    /// Stride along K.
     pub depth: u32,
-    /// To the next row.
+    /// Stride between rows.
     pub row: u32,
 }
 
@@ -21,7 +21,7 @@ impl Part {
         self.start.wrapping_add(along) as usize
     }
 
-    /// Whether all elements are in an array, `columns` from each place.
+    /// Returns whether all elements are inside an array, with `columns` elements at each position.
     #[inline(always)]
     #[cfg(target_arch = "x86_64")]
     fn is_in<T>(self, list: &[T], depth: usize, rows: usize, columns: usize) -> bool {
@@ -31,15 +31,15 @@ impl Part {
     }
 }
 
-/// Rows of the second matrix by number, for sparse products: that for `k` and a row begins at `step` times an element of `list`, where
-/// [`Part::at`] is added.
+/// Row numbers of the second matrix, for sparse products: the row for `k` and an output row begins at `step`
+/// times an element of `list`, to which [`Part::at`] is added.
 #[derive(Debug, Clone, Copy)]
 pub struct Places<'a> {
-    /// The numbers.
+    /// The row numbers.
     pub list: &'a [u32],
-    /// Where they are.
+    /// The location of the row numbers in `list`.
     pub at: Part,
-    /// Between rows.
+    /// Stride between rows of the second matrix.
     pub step: u32,
 }
 
@@ -48,7 +48,7 @@ impl Places<'_> {
         self.list.get(self.at.at(k, row)).copied().unwrap_or(0).wrapping_mul(self.step) as usize
     }
 
-    /// Whether all rows are in an array, `columns` from each place.
+    /// Returns whether all rows are inside an array, with `columns` elements at each position.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     fn are_in(&self, list: &[u32], part: Part, [depth, rows]: [usize; 2], columns: usize) -> bool {
@@ -64,11 +64,11 @@ impl Places<'_> {
 /// A matrix in an array.
 type Matrix<'a> = (&'a [u32], Part);
 
-/// `d[row, column] = a[k, row] * b[k, column] + d[row, column]`, for `shape[0]` steps of k in order, `shape[1]` rows and `N` columns.
-/// `NEAREST`: to nearest even and with denormals in every mode.
+/// Computes `d[row, column] = a[k, row] * b[k, column] + d[row, column]`, for `shape[0]` steps of k in order,
+/// `shape[1]` rows and `N` columns. With `NEAREST`, rounds to nearest even and keeps denormals in every mode.
 ///
-/// In modes of fast handlers, vectors are used only with the proof that the host has them. Which of the two it is, MODE says, not `M`: what is
-/// around a product is the same in both.
+/// In the modes of fast handlers, host vectors are used only with the proof that the host has them. MODE, not
+/// `M`, decides whether denormals are flushed, because the code around a product is shared by both modes.
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
 pub fn product<M: Mode, const NEAREST: bool, const N: usize>(
@@ -90,7 +90,7 @@ pub fn product<M: Mode, const NEAREST: bool, const N: usize>(
         && d.1.is_in(d.0, 1, shape[1], N)
         && are_in::<N>(shape, a, b, places)
     {
-        // SAFETY: the host has AVX2 and FMA, and all elements are in the arrays.
+        // SAFETY: `vectors` proves that the host has AVX2 and FMA, and all elements are inside the arrays.
         unsafe {
             if flush && !without_denormals(a.0, b.0, d.0) {
                 in_vectors::<true, N>(shape, a, b, places, d);
@@ -109,7 +109,7 @@ pub fn product<M: Mode, const NEAREST: bool, const N: usize>(
     });
 }
 
-/// As [`product`], of integers with a sign, whose sums have 64 bits and wrap.
+/// As [`product`], for signed integers, whose 64-bit sums wrap.
 #[inline(always)]
 pub fn product_of_integers<const N: usize>(
     vectors: Option<Avx2>,
@@ -121,9 +121,9 @@ pub fn product_of_integers<const N: usize>(
 ) {
     #[cfg(target_arch = "x86_64")]
     if vectors.is_some() && N.is_multiple_of(8) && d.1.is_in(d.0, 1, shape[1], N) {
-        // SAFETY: the host has AVX2.
+        // SAFETY: `vectors` proves that the host has AVX2.
         if are_in::<N>(shape, a, b, places) && unsafe { is_small(shape[0], a.0, b.0) } {
-            // SAFETY: as above, and all elements are in the arrays.
+            // SAFETY: as above, and all elements are inside the arrays.
             unsafe { integers_in_vectors::<N>(shape, a, b, places, d) };
             return;
         }
@@ -134,7 +134,7 @@ pub fn product_of_integers<const N: usize>(
     });
 }
 
-/// Whether all factors are in their arrays.
+/// Returns whether all factors are inside their arrays.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn are_in<const N: usize>(
@@ -150,7 +150,7 @@ fn are_in<const N: usize>(
         }
 }
 
-/// Element by element. Those beyond an array are zero, and none is written there.
+/// Computes a product element by element. Elements beyond an array read as zero and are not written.
 #[inline(never)]
 fn each<T: Copy, const N: usize>(
     [depth, rows]: [usize; 2],
@@ -174,7 +174,7 @@ fn each<T: Copy, const N: usize>(
     }
 }
 
-/// Whether sums of `depth` products of two factors fit into 32 bits.
+/// Returns whether sums of `depth` products of two factors fit into 32 bits.
 ///
 /// # Safety
 /// The host has AVX2.
@@ -195,10 +195,10 @@ unsafe fn is_small(depth: usize, a: &[u32], b: &[u32]) -> bool {
         .is_some_and(|most| most < 1 << 31)
 }
 
-/// A row at a time, in sums of 32 bits.
+/// Computes a product one row at a time, with 32-bit sums.
 ///
 /// # Safety
-/// The host has AVX2; all elements are in the arrays, and [`is_small`].
+/// The host has AVX2; all elements are inside the arrays, and [`is_small`] holds.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 unsafe fn integers_in_vectors<const N: usize>(
@@ -209,10 +209,10 @@ unsafe fn integers_in_vectors<const N: usize>(
     (d, d_part): (&mut [u64], Part),
 ) {
     use std::arch::x86_64::*;
-    // SAFETY: by the contract.
+    // SAFETY: the caller guarantees AVX2 and that all elements are inside the arrays.
     unsafe {
         for row in 0..rows {
-            // Of 32 columns at most; of vectors beyond `N`, nothing is read or written.
+            // At most 32 columns; vectors beyond `N` are neither read nor written.
             for first in (0..N).step_by(32) {
                 let vectors = ((N - first) / 8).min(4);
                 let mut sums = [_mm256_setzero_si256(); 4];
@@ -241,8 +241,8 @@ unsafe fn integers_in_vectors<const N: usize>(
     }
 }
 
-/// Whether no sum can be a denormal, nor any operand: if factors are zero or at least 2^-40, and the first sums zero or at least 2^-102,
-/// all of them and all sums are multiples of 2^-126.
+/// Returns whether neither an operand nor a sum can be a denormal: if factors are zero or at least 2^-40 and
+/// initial sums zero or at least 2^-102, all operands and sums are multiples of 2^-126.
 ///
 /// # Safety
 /// The host has AVX2.
@@ -251,7 +251,7 @@ unsafe fn integers_in_vectors<const N: usize>(
 unsafe fn without_denormals(a: &[u32], b: &[u32], d: &[u32]) -> bool {
     #[inline(always)]
     fn all(list: &[u32], least: u32) -> bool {
-        // Less one, a zero is the greatest of all numbers.
+        // After subtracting one, zero is the largest of all values.
         let (least, mut below) = ((least << 1) - 1, false);
         for x in list {
             below |= (x << 1).wrapping_sub(1) < least;
@@ -261,10 +261,10 @@ unsafe fn without_denormals(a: &[u32], b: &[u32], d: &[u32]) -> bool {
     all(a, (127 - 40) << 23) && all(b, (127 - 40) << 23) && all(d, (127 - 102) << 23)
 }
 
-/// Four rows of two vectors at a time; of sparse products, one row.
+/// Computes four rows of two vectors at a time; for sparse products, one row.
 ///
 /// # Safety
-/// The host has AVX2 and FMA; all elements are in the arrays.
+/// The host has AVX2 and FMA; all elements are inside the arrays.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 unsafe fn in_vectors<const FLUSH: bool, const N: usize>(
@@ -280,7 +280,7 @@ unsafe fn in_vectors<const FLUSH: bool, const N: usize>(
         let (mut column, of_four) = (0, four && rows - row >= 4);
         while column < N {
             let at = [row, column];
-            // SAFETY: by the contract; `rows` and `N` are not exceeded.
+            // SAFETY: the caller guarantees AVX2, FMA and the bounds; `rows` and `N` are not exceeded.
             unsafe {
                 match (of_four, N - column >= 16) {
                     (true, true) => tile::<FLUSH, 4, 2>(depth, at, a, b, None, d),
@@ -309,7 +309,7 @@ unsafe fn tile<const FLUSH: bool, const ROWS: usize, const VECTORS: usize>(
     (d, d_part): (*mut u32, Part),
 ) {
     use std::arch::x86_64::*;
-    // SAFETY: by the contract.
+    // SAFETY: the caller guarantees AVX2, FMA and the bounds.
     unsafe {
         let mut sums = [[_mm256_setzero_ps(); VECTORS]; ROWS];
         for (i, sums) in sums.iter_mut().enumerate() {
@@ -318,7 +318,7 @@ unsafe fn tile<const FLUSH: bool, const ROWS: usize, const VECTORS: usize>(
                 *sum = flushed::<FLUSH>(_mm256_loadu_ps(from.cast()));
             }
         }
-        // Beyond the last step, the addresses are not read.
+        // After the last step, the pointers may be out of bounds, but are not read.
         let (mut a, a_row) = (a.as_ptr().add(a_part.at(0, row)), a_part.row as usize);
         let mut b = b.as_ptr().add(b_part.at(0, 0) + column);
         for k in 0..depth {
@@ -346,7 +346,7 @@ unsafe fn tile<const FLUSH: bool, const ROWS: usize, const VECTORS: usize>(
     }
 }
 
-/// With `FLUSH`, denormals as zeros of their sign.
+/// Replaces denormals with zeros of the same sign if `FLUSH` is set.
 ///
 /// # Safety
 /// The host has AVX2.
@@ -369,7 +369,7 @@ mod tests {
     use super::super::float::{Flush, Keep};
     use super::*;
 
-    // MODE with f32 denormals, and without.
+    // MODE with and without f32 denormals.
     const KEEP: u32 = 0xf0;
     const FLUSH: u32 = 0xc0;
 
@@ -386,7 +386,8 @@ mod tests {
         }
     }
 
-    /// Every way of computing a product gives the same bits: denormals, and sizes that tiles do not divide.
+    /// All implementations of a product compute the same bits, with denormals and with sizes that tiles do
+    /// not divide.
     #[test]
     fn vectors_and_loops_agree() {
         let mut random = words();
@@ -419,7 +420,7 @@ mod tests {
         }
     }
 
-    /// Sums of small factors, and of such that leave 32 bits.
+    /// Sums of small factors, and of factors whose sums exceed 32 bits.
     #[test]
     fn integers_are_exact() {
         let mut random = words();
@@ -455,7 +456,7 @@ mod tests {
         }
     }
 
-    /// Elements beyond an array are zero, and none is written there.
+    /// Elements beyond an array read as zero and are not written.
     #[test]
     fn arrays_have_an_end() {
         let one = 1f32.to_bits();
@@ -472,7 +473,7 @@ mod tests {
             (&mut d, part),
         );
         assert_eq!(d.map(f32::from_bits), [2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 1.0]);
-        // A row by a number that no matrix has.
+        // A row number beyond the matrix.
         let places = Places { list: &[0, 9], at: Part { row: 1, ..part }, step: 8 };
         let (from, to) = (Part { depth: 0, ..part }, Part { row: 0, ..part });
         let mut d = [0; 8];
@@ -487,7 +488,7 @@ mod tests {
             (&mut d, to),
         );
         assert_eq!(d.map(f32::from_bits), [1.0; 8]);
-        // A row that is in the array, but not that many steps on.
+        // A row inside the array, but not for that many steps.
         let (places, mut d) = (Places { list: &[0, 0], ..places }, [0; 8]);
         let from = Part { depth: 1 << 28, ..from };
         product::<_, true, 8>(

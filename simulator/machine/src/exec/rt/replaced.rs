@@ -1,33 +1,33 @@
-//! Bytes of memory as they were before the stores of an observed instruction.
+//! The contents of memory before the stores of an observed instruction.
 
 use super::watch::Place;
 use crate::memory::access;
 use crate::state::LaneVec;
 
-/// What the stores of an instruction have replaced.
+/// The bytes that the stores of an instruction have replaced.
 #[derive(Debug, Default)]
 pub struct Replaced {
-    /// In the order of the stores.
+    /// Replaced ranges in the order of the stores.
     parts: Vec<Part>,
-    /// The bytes of each part, from a new word on.
+    /// Bytes of each range, starting at a new word.
     words: Vec<u32>,
-    /// Those of parts that are blocks.
+    /// Bytes of ranges that are whole blocks.
     rows: Vec<LaneVec>,
 }
 
-/// Consecutive bytes that were replaced.
+/// A replaced range of bytes.
 #[derive(Debug)]
 struct Part {
     place: Place,
     address: u64,
     len: u32,
-    /// Index of the first word, or of the first row.
+    /// Index of the first word, or of the first lane vector.
     first: u32,
     in_rows: bool,
 }
 
 impl Replaced {
-    /// What a byte was before the instruction; `None` if none of its stores went there.
+    /// Returns the value of a byte before the instruction; `None` if no store replaced it.
     pub fn byte(&self, place: Place, address: u64) -> Option<u8> {
         let holds = |part: &&Part| {
             part.place == place && address >= part.address && address - part.address < part.len as u64
@@ -41,7 +41,7 @@ impl Replaced {
         Some(word.to_le_bytes()[at % 4])
     }
 
-    /// Forgets the instruction.
+    /// Clears the record for the next instruction.
     #[inline]
     pub fn clear(&mut self) {
         self.parts.clear();
@@ -49,26 +49,27 @@ impl Replaced {
         self.rows.clear();
     }
 
-    /// Keeps so many lane vectors of global memory.
+    /// Records `rows` lane vectors of global memory.
     ///
     /// # Safety
-    /// They can be read from `host` on, and the host has AVX2 (H1).
+    /// The vectors can be read at `host`, and the host has AVX2 (H1).
     #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
     pub(super) unsafe fn keep_block(&mut self, address: u64, host: *const u8, rows: usize) {
         let (len, first) = (128 * rows as u32, self.rows.len() as u32);
         self.parts.push(Part { place: Place::Global, address, len, first, in_rows: true });
         self.rows.reserve(rows);
-        // (`push` makes each vector elsewhere and copies it.)
+        // (`push` would build each vector elsewhere and copy it.)
         let to = self.rows.as_mut_ptr().wrapping_add(first as usize);
         for row in 0..rows {
-            // SAFETY: there is room for as many behind the last one; by the contract.
+            // SAFETY: `reserve` has made room for `rows` vectors, and the caller guarantees that they can be
+            // read.
             unsafe { to.add(row).write(LaneVec(access::load_lane_vec(host.add(128 * row)))) };
         }
-        // SAFETY: they have been written.
+        // SAFETY: the loop has initialised these vectors.
         unsafe { self.rows.set_len(first as usize + rows) };
     }
 
-    /// Keeps bytes.
+    /// Records bytes.
     pub(super) fn keep(&mut self, place: Place, address: u64, bytes: &[u8]) {
         let (len, first) = (bytes.len() as u32, self.words.len() as u32);
         self.parts.push(Part { place, address, len, first, in_rows: false });

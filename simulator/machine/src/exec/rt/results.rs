@@ -1,4 +1,4 @@
-//! Results of handlers: registers and masks, after output modifiers.
+//! Results of handlers: writes registers and masks, after output modifiers.
 
 use super::context::Cx;
 use super::operands::clamp;
@@ -8,10 +8,10 @@ use crate::state::wave::{NULL, ROWS};
 use crate::state::{Half, LaneVec};
 use isa_spec::pcode::ir::Ty;
 
-/// Kind of a float result, for the output modifiers.
+/// The kind of a result, for the output modifiers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Out {
-    /// No float: no output modifier applies.
+    /// Not a float: no output modifier applies.
     Bits,
     /// f16 in the low half.
     F16,
@@ -25,14 +25,14 @@ pub enum Out {
     PackedF16,
 }
 
-/// A scalar result of `DWORDS` registers.
+/// Writes a scalar result of `DWORDS` registers.
 #[inline(always)]
 pub fn set_scalar<const DWORDS: usize>(cx: &mut Cx<'_>, op: &Op, value: u128) {
     let value = if op.flags & Op::OUTPUT != 0 { scalar_output(cx, op, value) } else { value };
     cx.wave.set_sgprs(op.d as u32, DWORDS as u32, value);
 }
 
-/// Output modifiers of the few vector instructions that write a scalar.
+/// Applies the output modifiers of the few vector instructions that write a scalar.
 #[inline(never)]
 fn scalar_output(cx: &Cx<'_>, op: &Op, value: u128) -> u128 {
     let ext = cx.raw(op);
@@ -41,16 +41,16 @@ fn scalar_output(cx: &Cx<'_>, op: &Op, value: u128) -> u128 {
     if clamp(op) { modifier::clamp(scaled, ty, cx.wave.mode, cx.arch) } else { scaled }
 }
 
-/// A scalar result of `DWORDS` registers, of an operation of [`crate::exec::op::Variant::Fast`].
+/// Writes a scalar result of `DWORDS` registers for an operation of [`crate::exec::op::Variant::Fast`].
 ///
 /// # Safety
-/// The operation keeps to O6.
+/// The operation satisfies O6.
 #[inline(always)]
 pub unsafe fn fast_set_scalar<const DWORDS: usize>(cx: &mut Cx<'_>, op: &Op, value: u64) {
     for k in 0..DWORDS {
         let at = op.d as usize + k;
         debug_assert!(at < NULL);
-        // SAFETY: by the contract.
+        // SAFETY: the caller guarantees O6, so all registers are below NULL.
         unsafe { *cx.wave.sgprs.get_unchecked_mut(at) = (value >> (32 * k)) as u32 };
     }
 }
@@ -61,7 +61,7 @@ pub fn set_mask(cx: &mut Cx<'_>, code: u16, value: u64) {
     cx.wave.set_sgprs(code as u32, cx.wave.size() / 32, value as u128);
 }
 
-/// Writes the bits of the context's half to the SGPR of a mask that are the half's.
+/// Writes the bits of the context's half to the half's SGPR of a mask.
 #[inline(always)]
 pub fn set_half_mask(cx: &mut Cx<'_>, code: u16, bits: u32) {
     if code as usize != NULL {
@@ -69,13 +69,13 @@ pub fn set_half_mask(cx: &mut Cx<'_>, code: u16, bits: u32) {
     }
 }
 
-/// Sets a VGPR by a number that the body computed: [`Wave::set_indexed_vgpr`](crate::state::Wave::set_indexed_vgpr).
+/// Sets a VGPR by a computed number: [`Wave::set_indexed_vgpr`](crate::state::Wave::set_indexed_vgpr).
 #[inline(always)]
 pub fn set_vgpr(cx: &mut Cx<'_>, lane: u32, reg: u32, value: u32) {
     cx.wave.set_indexed_vgpr(lane, reg, value);
 }
 
-/// The destination's lane vectors before the operation.
+/// Returns the destination's lane vectors before the operation.
 ///
 /// # Safety
 /// As for [`stage`].
@@ -89,13 +89,13 @@ pub unsafe fn old_vecs(file: Half, op: &Op) -> *const LaneVec {
     file.at(op.d as usize)
 }
 
-/// The half of a 16-bit destination.
+/// Extracts the half of a 16-bit destination.
 #[inline(always)]
 pub fn old_half(op: &Op, dword: u32) -> u32 {
     if op.flags & Op::HIGH != 0 { dword >> 16 } else { dword & 0xffff }
 }
 
-/// OR of all lanes.
+/// Returns the bitwise OR of all lanes.
 #[inline(always)]
 pub fn gather(vec: &LaneVec) -> u32 {
     vec.0.iter().fold(0, |a, b| a | b)
@@ -118,7 +118,7 @@ pub unsafe fn write<const N: usize>(
     debug_assert!(at + N <= ROWS);
     if exec == u32::MAX && op.flags & Op::OUTPUT == 0 {
         for (k, new) in vecs.into_iter().enumerate() {
-            // SAFETY: O3 and W1; nothing else refers to the vector.
+            // SAFETY: the result is inside the file (O3, W1), and nothing else refers to it.
             unsafe {
                 file.set_no_denormals(at + k, false);
                 *file.at(at + k) = new;
@@ -126,13 +126,14 @@ pub unsafe fn write<const N: usize>(
         }
         return;
     }
-    // A copy: `vecs` itself can stay in registers.
+    // A copy, so that `vecs` itself can stay in registers.
     let mut rest = vecs;
-    // SAFETY: by the contract.
+    // SAFETY: the caller upholds the same contract.
     unsafe { write_some(cx, file, op, exec, fmt, &mut rest) }
 }
 
-/// [`write()`] to lanes that are not all, or after output modifiers. Out of line: hundreds of handlers have it.
+/// [`write()`] to a subset of lanes, or after output modifiers. Out of line, because hundreds of handlers use
+/// it.
 ///
 /// # Safety
 /// As for [`stage`]; the result has as many vectors.
@@ -142,10 +143,10 @@ pub(super) unsafe fn write_some(cx: &Cx<'_>, file: Half, op: &Op, exec: u32, fmt
     /// As for [`write_some`].
     #[inline(always)]
     unsafe fn merge(file: Half, op: &Op, exec: u32, vecs: &[LaneVec]) {
-        // SAFETY: by the contract.
+        // SAFETY: the caller guarantees that the file belongs to the wave.
         let mask = unsafe { lane_mask(file, exec) };
         for (k, new) in vecs.iter().enumerate() {
-            // SAFETY: O3 and W1; nothing else refers to the vector.
+            // SAFETY: the result is inside the file (O3, W1), and nothing else refers to it.
             let old = unsafe {
                 file.set_no_denormals(op.d as usize + k, false);
                 &mut *file.at(op.d as usize + k)
@@ -158,7 +159,7 @@ pub(super) unsafe fn write_some(cx: &Cx<'_>, file: Half, op: &Op, exec: u32, fmt
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
     unsafe fn merge_avx2(file: Half, op: &Op, exec: u32, vecs: &[LaneVec]) {
-        // SAFETY: by the contract.
+        // SAFETY: the caller upholds the same contract.
         unsafe { merge(file, op, exec, vecs) }
     }
     if op.flags & Op::OUTPUT != 0 {
@@ -166,10 +167,10 @@ pub(super) unsafe fn write_some(cx: &Cx<'_>, file: Half, op: &Op, exec: u32, fmt
             return;
         }
         output(cx, op, fmt, vecs);
-        // SAFETY: O3 and W1; nothing else refers to the vector.
+        // SAFETY: the result is inside the file (O3, W1), and nothing else refers to it.
         place(cx, op, unsafe { &*file.at(op.d as usize) }, vecs);
     }
-    // SAFETY: by the contract; H1 for the vectors.
+    // SAFETY: the caller upholds the same contract; `cx.fast` proves that the host has AVX2 (H1).
     unsafe {
         #[cfg(target_arch = "x86_64")]
         if cx.fast.is_some() {
@@ -187,17 +188,17 @@ pub(super) unsafe fn write_some(cx: &Cx<'_>, file: Half, op: &Op, exec: u32, fmt
 pub unsafe fn fast_write<const N: usize>(file: Half, op: &Op, exec: u32, vecs: [LaneVec; N]) {
     let at = op.d as usize;
     debug_assert!(at + N <= ROWS);
-    // SAFETY: O3 and W1; nothing else refers to the vectors.
+    // SAFETY: the result is inside the file (O3, W1), and nothing else refers to it.
     let old = unsafe { &mut *file.at(at).cast::<[LaneVec; N]>() };
     if exec == u32::MAX {
-        // Not `copy_from_slice`: without LTO that is a call, and `vecs` would go through memory.
+        // Not `copy_from_slice`: without LTO it is a call, and `vecs` would go through memory.
         *old = vecs;
         return;
     }
     cold_path();
-    // EXEC is the wave's own here, and so is its mask. By value, so that the compiler sees no overlap of result and mask. By index,
-    // because `zip` would stay a call.
-    // SAFETY: by the contract.
+    // Here EXEC is the wave's own, and so is its mask. The mask is copied, so that the compiler sees no
+    // overlap with the result. Indexed, because `zip` would stay a call.
+    // SAFETY: the caller guarantees that the file belongs to the wave.
     let mask = unsafe { file.mask() };
     for k in 0..N {
         let mut merged = old[k];
@@ -208,18 +209,18 @@ pub unsafe fn fast_write<const N: usize>(file: Half, op: &Op, exec: u32, vecs: [
     }
 }
 
-/// Marks the branch that calls it as cold, so that the other one falls through.
+/// Marks the calling branch as cold, so that the other one is the fallthrough.
 #[cold]
 #[inline(always)]
 fn cold_path() {}
 
-/// EXEC as lanes: the wave's own copy, unless an instruction narrowed it for itself.
+/// Returns EXEC as a lane mask: the wave's own, unless an instruction has narrowed EXEC for itself.
 ///
 /// # Safety
 /// The file is the wave's.
 #[inline(always)]
 unsafe fn lane_mask(file: Half, exec: u32) -> LaneVec {
-    // SAFETY: by the contract.
+    // SAFETY: the caller guarantees that the file belongs to the wave.
     unsafe { if exec == file.exec() { file.mask() } else { lanes_of(exec) } }
 }
 
@@ -240,16 +241,16 @@ pub unsafe fn write_half(cx: &Cx<'_>, file: Half, op: &Op, exec: u32, fmt: Out, 
         placed = place(cx, op, unsafe { &*file.at(op.d as usize) }, &mut scaled);
         vecs = scaled;
     }
-    // SAFETY: by the contract.
+    // SAFETY: the caller guarantees that the file belongs to the wave.
     let mask = unsafe { lane_mask(file, exec) };
     let (shift, keep, bits) = match op.flags & Op::HIGH {
-        // What is left of the register is in the result already.
+        // The result already includes the rest of the register.
         _ if placed => (0, 0, u32::MAX),
         0 => (0, 0xffff_0000, 0xffff),
         _ => (16, 0xffff, 0xffff),
     };
     debug_assert!((op.d as usize) < ROWS);
-    // SAFETY: O3 and W1; nothing else refers to the vector.
+    // SAFETY: the result is inside the file (O3, W1), and nothing else refers to it.
     let old = unsafe {
         file.set_no_denormals(op.d as usize, false);
         &mut *file.at(op.d as usize)
@@ -269,7 +270,8 @@ pub(super) fn lanes_of(exec: u32) -> LaneVec {
     vec
 }
 
-/// The part of the register that a result is for (SDWA, and 16-bit results of CDNA), with what becomes of the rest. Whether there is one.
+/// Inserts a result into the selected part of the register (SDWA, and 16-bit results of CDNA), and fills the
+/// rest. Returns whether the operation selects a part.
 #[inline(never)]
 fn place(cx: &Cx<'_>, op: &Op, old: &LaneVec, vecs: &mut [LaneVec]) -> bool {
     if let Some(sdwa) = cx.raw(op).sdwa
@@ -284,7 +286,7 @@ fn place(cx: &Cx<'_>, op: &Op, old: &LaneVec, vecs: &mut [LaneVec]) -> bool {
     false
 }
 
-/// omod and float clamp.
+/// Applies omod and float clamp.
 #[inline(never)]
 fn output(cx: &Cx<'_>, op: &Op, fmt: Out, vecs: &mut [LaneVec]) {
     let ext = cx.raw(op);

@@ -1,8 +1,9 @@
-//! Tables of handlers: which one runs an operation, by float mode and lanes of a wave. A table is put together when a wave is first in its
-//! mode: in the executable, and in the memory of a process that never needs it, each handler is a number of two bytes.
+//! Handler tables: select the handler of an operation by float mode and wave size. A table is built when a
+//! wave first uses its mode: in the executable, and in a process that never needs the table, each entry is a
+//! two-byte number.
 //!
-//! MODE governs f32 and other floats by bits of their own. In modes that the fast handlers are not made for, most operations of a kernel
-//! still have one: those without floats, and those of floats whose bits are as usual.
+//! MODE controls f32 and other floats with separate bits. In modes without fast handlers, most operations of
+//! a kernel still have one: those without floats, and those on floats whose bits have the usual values.
 
 use super::context::Handler;
 use crate::exec::op::{Op, Variant};
@@ -10,23 +11,23 @@ use crate::isa::OPERATIONS;
 use crate::state::host::Avx2;
 use std::sync::OnceLock;
 
-/// Handlers by the code of operations.
+/// A handler table, indexed by the code of an operation.
 pub type Table = [Handler; Op::CODES];
 
-/// A table in its compact form: each handler once, and by code the number of the one that runs it.
+/// A handler table in compact form: each handler once, and for each code the number of its handler.
 #[derive(Clone, Copy)]
 pub struct Numbered {
-    /// The handlers, some of which may be those of other tables.
+    /// The handlers; some may be shared with other tables.
     pub handlers: &'static [Handler],
-    /// Places in `handlers`, or [`Numbered::SHARED`].
+    /// Index in `handlers` by code, or [`Numbered::SHARED`].
     pub by_code: &'static [u16; Op::CODES],
 }
 
 impl Numbered {
-    /// The operation's handler is the same for all hosts: the fast one of [`Tables::keep`].
+    /// The operation has the same handler on all hosts: the fast one of [`Tables::keep`].
     pub const SHARED: u16 = u16::MAX;
 
-    /// The same handler for all.
+    /// Creates a table with the same handler for all codes.
     pub const fn only(handler: &'static [Handler; 1]) -> Numbered {
         Numbered { handlers: handler, by_code: &[0; Op::CODES] }
     }
@@ -39,40 +40,44 @@ impl Numbered {
     }
 }
 
-/// The tables to choose from, by float mode and lanes of a wave.
+/// The tables to select from, by float mode and wave size.
 pub struct Tables {
-    /// Round to nearest even, denormals kept.
+    /// Rounds to nearest even, keeps denormals.
     pub keep: Numbered,
-    /// As `keep`, for waves of 64: what can runs as two halves of 32, by the handlers of `keep`.
+    /// As `keep`, for waves of 64 lanes: operations that can, run as two halves of 32 with the handlers of
+    /// `keep`.
     pub keep_64: Numbered,
-    /// Denormals of f32 flushed.
+    /// Flushes denormals of f32.
     pub flush: Numbered,
-    /// As `flush`, for waves of 64.
+    /// As `flush`, for waves of 64 lanes.
     pub flush_64: Numbered,
     /// Any mode, any host.
     pub base: Numbered,
-    /// While MODE skips vector instructions or offsets their VGPRs: [`by_mode`](super::by_mode) everywhere.
+    /// Used while MODE skips vector instructions or offsets their VGPRs: [`by_mode`](super::by_mode) for all
+    /// codes.
     pub by_mode: Numbered,
-    /// Whether, in other modes of arithmetic, fast handlers run what `base` is not needed for. Not if `base` leaves instructions to the
-    /// evaluator, which runs them whole: not what remains of one whose first operation had a handler.
+    /// In other arithmetic modes, fast handlers run the operations that do not need `base`. Must be false if
+    /// `base` leaves instructions to the evaluator, which runs whole instructions: it cannot run the rest of
+    /// one whose first operation had a handler.
     pub mixed: bool,
 }
 
-/// [`Tables`], and what was made of them.
+/// [`Tables`], and the tables built from them.
 pub struct Handlers {
     tables: Tables,
     base: OnceLock<Box<Table>>,
     by_mode: OnceLock<Box<Table>>,
-    /// On hosts that have what the fast handlers are compiled for: see [`Arithmetic::place`].
+    /// Tables for hosts with the features that fast handlers are compiled for: see [`Arithmetic::place`].
     fast: [OnceLock<Box<Table>>; Arithmetic::COUNT],
 }
 
 impl Handlers {
-    /// None is made yet.
+    /// Creates the set; tables are built on first use.
     ///
     /// # Safety
-    /// Each table has, by the code of an operation, a handler of this operation in the table's modes and wave sizes. Those of `base` and
-    /// `by_mode`, and those of `keep` that `base` shares, run on any host; the others need what [`Avx2`] says.
+    /// Each table has, at the code of an operation, a handler of this operation for the table's modes and
+    /// wave sizes. Handlers of `base` and `by_mode`, and those of `keep` that `base` shares, run on any host;
+    /// the others require what [`Avx2`] proves.
     pub const unsafe fn new(tables: Tables) -> Handlers {
         Handlers {
             tables,
@@ -82,17 +87,18 @@ impl Handlers {
         }
     }
 
-    /// For hosts without what the fast handlers are compiled for.
+    /// Returns the table for hosts without the features that fast handlers are compiled for.
     pub(super) fn base(&'static self) -> &'static Table {
         self.base.get_or_init(|| self.made(|_| &self.tables.base))
     }
 
-    /// While MODE skips vector instructions or offsets their VGPRs.
+    /// Returns the table for use while MODE skips vector instructions or offsets their VGPRs.
     pub(super) fn by_mode(&'static self) -> &'static Table {
         self.by_mode.get_or_init(|| self.made(|_| &self.tables.by_mode))
     }
 
-    /// For a mode of arithmetic, in waves of 64 (`wide`) or of 32, on a host that has what the fast handlers are compiled for.
+    /// Returns the table for an arithmetic mode, in waves of 64 lanes (`wide`) or of 32, on a host with the
+    /// features that fast handlers are compiled for.
     #[inline(always)]
     pub(super) fn fast(&'static self, _: Avx2, mode: Arithmetic, wide: bool) -> &'static Table {
         match self.fast[mode.place(wide)].get() {
@@ -107,7 +113,7 @@ impl Handlers {
         if !mode.is_fast() && !tables.mixed {
             return self.base();
         }
-        // What has no f32 is the same in both.
+        // Operations without f32 are the same in both.
         let fast = match (mode.single == Single::Flush, wide) {
             (false, false) => &tables.keep,
             (false, true) => &tables.keep_64,
@@ -122,44 +128,44 @@ impl Handlers {
         self.fast[mode.place(wide)].get_or_init(|| self.made(of))
     }
 
-    /// A table with the handlers that these have for a code.
+    /// Builds a table that takes the handler of each code from the table that `of` returns.
     fn made(&self, of: impl Fn(usize) -> &'static Numbered) -> Box<Table> {
         let shared = |code: usize| {
             let fast = code - code % Op::VARIANTS + Variant::Fast as usize;
             self.tables.keep.at(fast).expect("a handler, not another table's")
         };
-        // Collected, because an array would be made on the stack and copied.
+        // Collected, because an array would be built on the stack and copied.
         let table = (0..Op::CODES).map(|code| of(code).at(code).unwrap_or_else(|| shared(code)));
         table.collect::<Box<[Handler]>>().try_into().expect("a handler for each code")
     }
 }
 
-/// What MODE says of arithmetic, as far as handlers differ in it.
+/// The arithmetic modes in MODE that affect the selection of handlers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Arithmetic {
     single: Single,
-    /// Other floats are rounded to nearest even, and denormals and overflow are as IEEE 754 has them.
+    /// For other floats: rounding to nearest even, with denormals and overflow as in IEEE 754.
     usual: bool,
 }
 
-/// What MODE says of f32, and of bf16 but for overflow.
+/// The modes for f32, and for bf16 except overflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Single {
     /// Nearest even, denormals kept.
     Keep,
     /// Nearest even, denormals flushed.
     Flush,
-    /// Another rounding mode, or denormals flushed of sources or results alone.
+    /// Another rounding mode, or denormals flushed in sources only or in results only.
     Other,
 }
 
 impl Arithmetic {
-    /// Denormals kept, and all as usual.
+    /// Denormals kept, everything else as usual.
     pub const KEEP: Arithmetic = Arithmetic { single: Single::Keep, usual: true };
-    /// Denormals of f32 flushed, and all others as usual.
+    /// Denormals of f32 flushed, everything else as usual.
     pub const FLUSH: Arithmetic = Arithmetic { single: Single::Flush, usual: true };
 
-    /// Combinations of all, and of wave sizes.
+    /// Number of combinations of these modes with wave sizes.
     const COUNT: usize = 12;
 
     pub fn of(mode: u32) -> Arithmetic {
@@ -175,12 +181,12 @@ impl Arithmetic {
         self.single as usize * 4 + self.usual as usize * 2 + wide as usize
     }
 
-    /// Whether fast handlers are made for it.
+    /// Returns whether fast handlers are compiled for this mode.
     fn is_fast(self) -> bool {
         self.usual && self.single != Single::Other
     }
 
-    /// Whether an operation on f32 or other floats has no fast handler in this mode.
+    /// Returns whether an operation on f32 or other floats has no fast handler in this mode.
     fn is_slow(self, single: bool, other_floats: bool) -> bool {
         single && self.single == Single::Other || other_floats && !self.usual
     }
@@ -220,10 +226,11 @@ mod tests {
         std::ptr::fn_addr_eq(chosen, handler)
     }
 
-    /// Where the handler of an instruction comes from in a mode: its operation's first variant.
+    /// Returns which table provides the handler of an instruction in a mode, for the first variant of its
+    /// operation.
     fn source(name: &str, mode: u32) -> &'static str {
         let at = OPERATIONS.iter().position(|info| info.name == name).expect(name);
-        // SAFETY: no handler that is chosen by it is called.
+        // SAFETY: no handler selected with it is called.
         let avx2 = unsafe { Avx2::assume() };
         let chosen = HANDLERS.fast(avx2, Arithmetic::of(mode), false)[at * Op::VARIANTS];
         match (is(chosen, keep), is(chosen, flush), is(chosen, base)) {
@@ -236,7 +243,8 @@ mod tests {
     #[test]
     fn only_what_a_mode_is_unusual_for_is_slow() {
         const OVERFLOW: u32 = 1 << 23;
-        // f32 and others: all flushed; f32 rounded up; f16 rounded down; f16 clamped; results of f32 alone flushed.
+        // f32 and others: all flushed; f32 rounded up; f16 rounded down; f16 clamped on overflow; only f32
+        // results flushed.
         for (mode, f32, f16, bf16) in [
             (0x00, "flush", "base", "base"),
             (0xf1, "base", "keep", "base"),

@@ -1,12 +1,12 @@
-//! What fast handlers compute by the host's operations, against the evaluator's definitions: every argument of 16 bits, and random ones
-//! of more that prefer the edges.
+//! Comparison of the host arithmetic of fast handlers with the evaluator's definitions: for all arguments of
+//! 16 bits, and for random wider ones with an emphasis on edge cases.
 
 use super::*;
 use crate::state::LaneVec;
 use crate::state::host::Avx2;
 use isa_spec::arith::{self, FloatEnv};
 
-/// Arguments at random.
+/// A generator of random arguments.
 struct Random(u64);
 
 impl Random {
@@ -21,7 +21,8 @@ impl Random {
         self.bits() % n
     }
 
-    /// A value of a type: floats with exponents and fractions at their ends, near each other, or anywhere; small counts.
+    /// Generates a value of a type: floats with exponents and fractions at their limits, near each other, or
+    /// random; small counts.
     fn value(&mut self, ty: Ty) -> u64 {
         let (exponent_bits, fraction_bits) = match ty {
             Ty::F16 => (5, 10),
@@ -40,7 +41,7 @@ impl Random {
             0 => 0,
             1 => ones - self.below(3),
             2 => self.below(3),
-            // Few leading bits: ties.
+            // Few leading bits produce ties.
             3 => self.bits() & ones & !(ones >> self.below(fraction_bits)),
             4 => (1 << self.below(fraction_bits)) - 1,
             _ => self.bits() & ones,
@@ -63,7 +64,7 @@ fn same(ty: Ty, a: u64, b: u64) -> bool {
     a == b || ty.is_float() && arith::is_nan(a as u128, ty) && arith::is_nan(b as u128, ty)
 }
 
-/// A builtin, and the function for it in the modes of fast handlers.
+/// A builtin, and its implementation in the modes of fast handlers.
 struct Case {
     builtin: Pure,
     types: &'static [Ty],
@@ -167,7 +168,7 @@ fn functions_of_more_arguments() {
     for case in &cases {
         for _ in 0..300_000 {
             let mut args: Vec<u64> = case.types.iter().map(|ty| random.value(*ty)).collect();
-            // Often the same magnitude: zeros of two signs, equal numbers, sums that cancel.
+            // Often of equal magnitude: zeros of both signs, equal numbers, sums that cancel.
             if random.below(8) == 0 && args.len() == 2 {
                 args[1] = if case.types[1].is_float() {
                     args[0] ^ random.below(2) << (case.types[0].width() - 1)
@@ -180,7 +181,7 @@ fn functions_of_more_arguments() {
     }
 }
 
-/// Sums, differences, products and quotients of halves.
+/// Sums, differences, products and quotients of f16.
 #[test]
 fn arithmetic_of_halves() {
     type Fast = fn(u32, u32) -> u32;
@@ -224,7 +225,7 @@ fn sums_of_bf16() {
     }
 }
 
-/// The functions of all lanes.
+/// The functions that are computed for all lanes at once.
 #[test]
 fn functions_of_rows() {
     if Avx2::detect().is_none() {
@@ -263,7 +264,8 @@ fn functions_of_rows() {
     }
 }
 
-/// Of the arguments between one and two, those whose result is so near a tie that an f64 does not decide: the exact library does.
+/// Among arguments between one and two, those whose result is too near a tie for f64 to decide: the exact
+/// library must decide it.
 #[test]
 fn results_near_ties_are_exact() {
     use isa_spec::arith::approx::{MARGIN, quick};
@@ -283,7 +285,7 @@ fn results_near_ties_are_exact() {
             let y = quickly(f32::from_bits(*bits) as f64);
             (y * (1.0 - MARGIN)) as f32 != (y * (1.0 + MARGIN)) as f32
         };
-        // Above one, and of sine and cosine also below a quarter turn.
+        // Above one; for sine and cosine, also below a quarter turn.
         let arguments = (0x3f80_0001u32..0x4000_0000).chain(0x3e00_0000..0x3e80_0000).filter(undecided);
         let mut found = 0;
         for x in arguments.take(50) {
@@ -298,7 +300,7 @@ fn results_near_ties_are_exact() {
     }
 }
 
-/// What hosts without a fused multiply-add compute.
+/// The multiply-add of hosts without a fused instruction.
 #[test]
 fn fused_multiply_add_by_f64_rounds_once() {
     let mut random = Random(7);

@@ -1,4 +1,5 @@
-//! Elements of four dwords of 32 consecutive lanes, to and from lane vectors: transposes of 4 x 4 dwords, eight lanes at a time.
+//! Moves of four-dword elements of 32 consecutive lanes to and from lane vectors: transposes of 4 x 4 dwords,
+//! eight lanes at a time.
 
 use crate::memory::access;
 use crate::state::LaneVec;
@@ -7,32 +8,32 @@ use crate::state::host::Avx2;
 /// Loads 32 elements.
 ///
 /// # Safety
-/// 512 bytes at `from` can be read; `fast` is the host's (H1).
+/// 512 bytes at `from` can be read; `fast` is a proof for this host (H1).
 #[inline(always)]
 pub unsafe fn load_quads(fast: Option<Avx2>, from: *const u8, vecs: &mut [LaneVec; 4]) {
     #[cfg(target_arch = "x86_64")]
     if fast.is_some() {
-        // SAFETY: H1, and by the contract.
+        // SAFETY: `fast` proves AVX2 (H1); the caller upholds the same contract.
         return unsafe { load_quads_avx2(from, vecs) };
     }
     let _ = fast;
-    // SAFETY: by the contract.
+    // SAFETY: the caller upholds the same contract.
     unsafe { load_quads_anywhere(from, vecs) }
 }
 
 /// Stores 32 elements.
 ///
 /// # Safety
-/// 512 bytes at `to` can be written; `fast` is the host's (H1).
+/// 512 bytes at `to` can be written; `fast` is a proof for this host (H1).
 #[inline(always)]
 pub unsafe fn store_quads(fast: Option<Avx2>, to: *mut u8, vecs: &[LaneVec; 4]) {
     #[cfg(target_arch = "x86_64")]
     if fast.is_some() {
-        // SAFETY: H1, and by the contract.
+        // SAFETY: `fast` proves AVX2 (H1); the caller upholds the same contract.
         return unsafe { store_quads_avx2(to, vecs) };
     }
     let _ = fast;
-    // SAFETY: by the contract.
+    // SAFETY: the caller upholds the same contract.
     unsafe { store_quads_anywhere(to, vecs) }
 }
 
@@ -41,7 +42,7 @@ pub unsafe fn store_quads(fast: Option<Avx2>, to: *mut u8, vecs: &[LaneVec; 4]) 
 #[inline(never)]
 unsafe fn load_quads_anywhere(from: *const u8, vecs: &mut [LaneVec; 4]) {
     for l in 0..32 {
-        // SAFETY: by the contract: 32 times 16 bytes.
+        // SAFETY: the caller guarantees 512 bytes, 32 times 16.
         let element = unsafe { super::memory::element::<access::Shared, 16, 4>(from, 16 * l) };
         for (vec, value) in vecs.iter_mut().zip(element) {
             vec.0[l] = value;
@@ -54,7 +55,7 @@ unsafe fn load_quads_anywhere(from: *const u8, vecs: &mut [LaneVec; 4]) {
 #[inline(never)]
 unsafe fn store_quads_anywhere(to: *mut u8, vecs: &[LaneVec; 4]) {
     for l in 0..32 {
-        // SAFETY: by the contract: 32 times 16 bytes.
+        // SAFETY: the caller guarantees 512 bytes, 32 times 16.
         unsafe { super::memory::set_element::<access::Shared, 16, 4>(to, 16 * l, vecs, l) };
     }
 }
@@ -62,7 +63,8 @@ unsafe fn store_quads_anywhere(to: *mut u8, vecs: &[LaneVec; 4]) {
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
 
-/// Lanes `n` and `n + 4` in the halves of vector `n`, to a vector for each dword; or the reverse, as it is its own inverse.
+/// Transposes lanes `n` and `n + 4`, in the halves of vector `n`, to one vector per dword. The function is
+/// its own inverse.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 #[inline]
@@ -83,7 +85,7 @@ fn transpose([a, b, c, d]: [__m256i; 4]) -> [__m256i; 4] {
 #[target_feature(enable = "avx2")]
 #[inline]
 unsafe fn load_quads_avx2(from: *const u8, vecs: &mut [LaneVec; 4]) {
-    // SAFETY: H1, and by the contract: four times 128 bytes.
+    // SAFETY: the caller guarantees AVX2 (H1) and 512 bytes, four times 128.
     unsafe {
         load_eight::<0>(from, vecs);
         load_eight::<8>(from.wrapping_add(128), vecs);
@@ -92,7 +94,8 @@ unsafe fn load_quads_avx2(from: *const u8, vecs: &mut [LaneVec; 4]) {
     }
 }
 
-/// U32x8 lanes' elements, from lane `FIRST` on. Four functions of it and not a loop, which is not always unrolled.
+/// Loads the elements of eight lanes from lane `FIRST` on. Called four times, because a loop is not always
+/// unrolled.
 ///
 /// # Safety
 /// 128 bytes at `from` can be read.
@@ -100,7 +103,7 @@ unsafe fn load_quads_avx2(from: *const u8, vecs: &mut [LaneVec; 4]) {
 #[target_feature(enable = "avx2")]
 #[inline]
 unsafe fn load_eight<const FIRST: usize>(from: *const u8, vecs: &mut [LaneVec; 4]) {
-    // SAFETY: by the contract.
+    // SAFETY: the caller guarantees 128 bytes.
     let pairs = unsafe {
         [
             access::load_halves::<0, 64>(from),
@@ -110,7 +113,7 @@ unsafe fn load_eight<const FIRST: usize>(from: *const u8, vecs: &mut [LaneVec; 4
         ]
     };
     for (vec, vector) in vecs.iter_mut().zip(transpose(pairs)) {
-        // SAFETY: eight of the vector's 32 dwords: the slice is checked.
+        // SAFETY: the slice has eight of the vector's 32 dwords.
         unsafe { _mm256_storeu_si256(vec.0[FIRST..FIRST + 8].as_mut_ptr().cast(), vector) };
     }
 }
@@ -121,7 +124,7 @@ unsafe fn load_eight<const FIRST: usize>(from: *const u8, vecs: &mut [LaneVec; 4
 #[target_feature(enable = "avx2")]
 #[inline]
 unsafe fn store_quads_avx2(to: *mut u8, vecs: &[LaneVec; 4]) {
-    // SAFETY: H1, and by the contract: four times 128 bytes.
+    // SAFETY: the caller guarantees AVX2 (H1) and 512 bytes, four times 128.
     unsafe {
         store_eight::<0>(to, vecs);
         store_eight::<8>(to.wrapping_add(128), vecs);
@@ -130,7 +133,7 @@ unsafe fn store_quads_avx2(to: *mut u8, vecs: &[LaneVec; 4]) {
     }
 }
 
-/// As [`load_eight`].
+/// Stores the elements of eight lanes from lane `FIRST` on.
 ///
 /// # Safety
 /// 128 bytes at `to` can be written.
@@ -138,10 +141,10 @@ unsafe fn store_quads_avx2(to: *mut u8, vecs: &[LaneVec; 4]) {
 #[target_feature(enable = "avx2")]
 #[inline]
 unsafe fn store_eight<const FIRST: usize>(to: *mut u8, vecs: &[LaneVec; 4]) {
-    // SAFETY: eight of the vector's 32 dwords: the slice is checked.
+    // SAFETY: the slice has eight of the vector's 32 dwords.
     let eight = |k: usize| unsafe { _mm256_loadu_si256(vecs[k].0[FIRST..FIRST + 8].as_ptr().cast()) };
     let [a, b, c, d] = transpose([eight(0), eight(1), eight(2), eight(3)]);
-    // SAFETY: by the contract.
+    // SAFETY: the caller guarantees 128 bytes.
     unsafe {
         access::store_halves::<0, 64>(to, a);
         access::store_halves::<16, 80>(to, b);
@@ -160,7 +163,7 @@ mod tests {
         for fast in [None, Avx2::detect()] {
             let mut vecs = [LaneVec::ZERO; 4];
             let mut back = vec![0; 512];
-            // SAFETY: there are 512 bytes after the first, which leaves them unaligned.
+            // SAFETY: 512 bytes follow the first one, unaligned on purpose.
             unsafe {
                 load_quads(fast, memory[1..].as_ptr(), &mut vecs);
                 store_quads(fast, back.as_mut_ptr(), &vecs);

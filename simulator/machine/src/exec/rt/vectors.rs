@@ -1,4 +1,4 @@
-//! Vectors of consecutive elements and lanes, for bodies that run once a wave.
+//! Vectors of consecutive elements and lanes, for semantics that run once per wave.
 
 use super::context::Cx;
 use super::float::{Mode, fma_f32};
@@ -10,7 +10,8 @@ use super::results::set_vgpr;
 use crate::exec::op::Source;
 use crate::state::wave::{ALL_VGPRS, LANE_VECS};
 
-/// An array of a body, where rows of 16 dwords are lines of the host's cache: vectors that cross them are slow.
+/// A local array of semantics. Rows of 16 dwords are aligned to the host's cache lines, because vectors that
+/// cross them are slow.
 #[repr(C, align(64))]
 pub struct Array<T, const N: usize>(pub [T; N]);
 
@@ -30,7 +31,7 @@ impl<T, const N: usize> std::ops::DerefMut for Array<T, N> {
     }
 }
 
-/// Elements from `start` on; 0 beyond the array.
+/// Returns the elements from `start` on; 0 beyond the array.
 #[inline(always)]
 pub fn elements<T: Copy + Default, const N: usize>(list: &[T], start: u32) -> [T; N] {
     if let Some(inside) = list.get(start as usize..).and_then(|rest| rest.first_chunk::<N>()) {
@@ -43,7 +44,7 @@ pub fn elements<T: Copy + Default, const N: usize>(list: &[T], start: u32) -> [T
     out
 }
 
-/// Sets elements from `start` on; nothing beyond the array.
+/// Sets the elements from `start` on; writes beyond the array are dropped.
 #[inline(always)]
 pub fn set_elements<T: Copy, const N: usize>(list: &mut [T], start: u32, new: &[T; N]) {
     if let Some(inside) = list.get_mut(start as usize..).and_then(|rest| rest.first_chunk_mut::<N>()) {
@@ -72,7 +73,7 @@ pub fn set_elements_where<T: Copy + Default, const N: usize>(
     set_elements(list, start, &merged);
 }
 
-/// Lanes of a VGPR that are in one half.
+/// Returns consecutive lanes of a VGPR, if all are in one half.
 #[inline(always)]
 fn row<'a, const N: usize>(cx: &'a Cx<'_>, lane: u32, reg: u32) -> Option<&'a [u32; N]> {
     let (half, lane) = ((lane / 32) as usize, (lane % 32) as usize);
@@ -80,7 +81,7 @@ fn row<'a, const N: usize>(cx: &'a Cx<'_>, lane: u32, reg: u32) -> Option<&'a [u
     if reg as usize >= ALL_VGPRS { None } else { row.0.get(lane..)?.first_chunk::<N>() }
 }
 
-/// A register of an operand, in lanes from `lane` on.
+/// Returns a register of an operand in lanes from `lane` on.
 #[inline(always)]
 pub fn operand_lanes<const N: usize>(cx: &Cx<'_>, source: Source, lane: u32, index: u32) -> [u32; N] {
     if source.is_vector()
@@ -97,7 +98,7 @@ fn each_operand_lane<const N: usize>(cx: &Cx<'_>, source: Source, lane: u32, ind
     std::array::from_fn(|k| operand_lane(cx, source, lane.wrapping_add(k as u32), index))
 }
 
-/// A register of an operand, in all lanes; 0 in those that the wave has not.
+/// Returns a register of an operand in all lanes; 0 in lanes that the wave does not have.
 #[inline(always)]
 pub fn operand_wave(cx: &Cx<'_>, source: Source, index: u32) -> [u32; 64] {
     let low = operand_lanes::<32>(cx, source, 0, index);
@@ -105,14 +106,14 @@ pub fn operand_wave(cx: &Cx<'_>, source: Source, index: u32) -> [u32; 64] {
     whole(low, if both { operand_lanes::<32>(cx, source, 32, index) } else { [0; 32] })
 }
 
-/// A VGPR by a number that an instruction computed, in all lanes; 0 in those that the wave has not.
+/// Returns a VGPR by a computed number in all lanes; 0 in lanes that the wave does not have.
 #[inline(always)]
 pub fn vgpr_wave(cx: &Cx<'_>, reg: u32) -> [u32; 64] {
     let low = vgpr_lanes::<32>(cx, 0, reg);
     whole(low, if cx.wave.halves() == 2 { vgpr_lanes::<32>(cx, 32, reg) } else { [0; 32] })
 }
 
-/// Both halves of a lane vector of 64. Not by `copy_from_slice`, which would stay a call.
+/// Joins both halves to 64 lanes. Not with `copy_from_slice`, which would stay a call.
 #[inline(always)]
 fn whole(low: [u32; 32], high: [u32; 32]) -> [u32; 64] {
     let mut out = [0; 64];
@@ -122,14 +123,14 @@ fn whole(low: [u32; 32], high: [u32; 32]) -> [u32; 64] {
     out
 }
 
-/// A lane of what [`operand_wave`] or [`vgpr_wave`] gave.
+/// Returns a lane of the result of [`operand_wave`] or [`vgpr_wave`].
 #[inline(always)]
 pub fn lane_of(row: &[u32; 64], lane: u32) -> u32 {
     let value = row[(lane & 63) as usize];
     if lane < 64 { value } else { 0 }
 }
 
-/// Copies a register of an operand, in lanes from `lane` on, to elements from `start` on.
+/// Copies a register of an operand, in lanes from `lane` on, to the elements from `start` on.
 #[inline(always)]
 pub fn lanes_to_elements<const N: usize>(
     cx: &Cx<'_>,
@@ -149,7 +150,7 @@ pub fn lanes_to_elements<const N: usize>(
     set_elements(list, start, &each_operand_lane::<N>(cx, source, lane, index));
 }
 
-/// Copies elements from `start` on to lanes of a VGPR by a number that an instruction computed, if the wave has it.
+/// Copies elements from `start` on to lanes of a VGPR with a computed number, if the wave has it.
 #[inline(always)]
 pub fn elements_to_lanes<const N: usize>(cx: &mut Cx<'_>, lane: u32, reg: u32, list: &[u32], start: u32) {
     let (half, at) = ((lane / 32) as usize, (lane % 32) as usize);
@@ -165,7 +166,7 @@ pub fn elements_to_lanes<const N: usize>(cx: &mut Cx<'_>, lane: u32, reg: u32, l
     set_vgpr_lanes(cx, lane, reg, &elements::<u32, N>(list, start));
 }
 
-/// A VGPR by a number that an instruction computed, in lanes from `lane` on.
+/// Returns a VGPR by a computed number, in lanes from `lane` on.
 #[inline(always)]
 pub fn vgpr_lanes<const N: usize>(cx: &Cx<'_>, lane: u32, reg: u32) -> [u32; N] {
     let own = if cx.wave.has_vgpr(reg) { reg } else { 0 };
@@ -175,7 +176,7 @@ pub fn vgpr_lanes<const N: usize>(cx: &Cx<'_>, lane: u32, reg: u32) -> [u32; N] 
     }
 }
 
-/// Sets lanes of a VGPR by a number that an instruction computed, from `lane` on, if the wave has it.
+/// Sets lanes of a VGPR with a computed number, from `lane` on, if the wave has it.
 #[inline(always)]
 pub fn set_vgpr_lanes<const N: usize>(cx: &mut Cx<'_>, lane: u32, reg: u32, new: &[u32; N]) {
     set_vgpr_lanes_where(cx, lane, reg, new, &[1; N]);
@@ -210,12 +211,12 @@ pub fn set_vgpr_lanes_where<const N: usize>(
     }
 }
 
-/// An operand of a whole vector: its elements, or one value for all.
+/// A whole vector as an operand: its elements, or one value for all.
 pub trait Elements<const N: usize> {
-    /// The element of this index, below `N`.
+    /// Returns the element at an index below `N`.
     fn element(&self, at: usize) -> u32;
 
-    /// Eight of them.
+    /// Returns eight consecutive elements.
     ///
     /// # Safety
     /// The host has AVX2, and `at` is below `N / 8`.
@@ -232,7 +233,7 @@ impl<const N: usize> Elements<N> for u32 {
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     unsafe fn eight(&self, _at: usize) -> std::arch::x86_64::__m256 {
-        // SAFETY: by the contract.
+        // SAFETY: the caller guarantees that the host has AVX2.
         unsafe { std::arch::x86_64::_mm256_set1_ps(f32::from_bits(*self)) }
     }
 }
@@ -247,12 +248,12 @@ impl<const N: usize> Elements<N> for [u32; N] {
     #[inline(always)]
     unsafe fn eight(&self, at: usize) -> std::arch::x86_64::__m256 {
         debug_assert!(8 * at + 8 <= N);
-        // SAFETY: by the contract; eight elements begin there.
+        // SAFETY: the caller guarantees AVX2 and that eight elements begin at `8 * at`.
         unsafe { std::arch::x86_64::_mm256_loadu_ps(self.as_ptr().add(8 * at).cast()) }
     }
 }
 
-/// `a * b + c` of each element.
+/// Computes `a * b + c` of each element.
 ///
 /// # Safety
 /// In modes of fast handlers the host has AVX2 and FMA (x86-64; H1).
@@ -268,7 +269,7 @@ pub unsafe fn fma_f32_lanes<M: Mode, const N: usize>(
     if !M::GENERAL && N.is_multiple_of(8) {
         use std::arch::x86_64::*;
         for k in 0..N / 8 {
-            // SAFETY: by the contract; eight elements begin at `8 * k`.
+            // SAFETY: the caller guarantees AVX2 and FMA; eight elements begin at `8 * k`.
             unsafe {
                 let [a, b, c] = [a.eight(k), b.eight(k), c.eight(k)];
                 let sum = if M::FLUSH {
@@ -291,7 +292,7 @@ pub unsafe fn fma_f32_lanes<M: Mode, const N: usize>(
     out
 }
 
-/// [`cvt_f16_f32`] of each element.
+/// Applies [`cvt_f16_f32`] to each element.
 ///
 /// # Safety
 /// In modes of fast handlers the host has F16C (x86-64; H1).
@@ -302,11 +303,12 @@ pub unsafe fn cvt_f16_f32_lanes<M: Mode, const N: usize>(m: &M, x: [u32; N]) -> 
     if !M::GENERAL && N.is_multiple_of(8) {
         use std::arch::x86_64::*;
         for k in 0..N / 8 {
-            // SAFETY: by the contract; eight elements begin at `8 * k`. No f16 is a denormal as f32.
+            // SAFETY: the caller guarantees F16C; eight elements begin at `8 * k`. No f16 is a denormal as
+            // f32.
             unsafe {
                 let x = _mm256_loadu_si256(x.as_ptr().add(8 * k).cast());
                 let x = _mm256_and_si256(x, _mm256_set1_epi32(0xffff));
-                // Each half of the vector packs its own four.
+                // The instruction packs within each half of the vector.
                 let pairs = _mm256_packus_epi32(x, x);
                 let halves = _mm256_castsi256_si128(_mm256_permute4x64_epi64::<0b1000>(pairs));
                 _mm256_storeu_ps(out.as_mut_ptr().add(8 * k).cast(), _mm256_cvtph_ps(halves));
@@ -320,7 +322,7 @@ pub unsafe fn cvt_f16_f32_lanes<M: Mode, const N: usize>(m: &M, x: [u32; N]) -> 
     out
 }
 
-/// [`cvt_f32_f16`] of each element.
+/// Applies [`cvt_f32_f16`] to each element.
 ///
 /// # Safety
 /// In modes of fast handlers the host has F16C (x86-64; H1).
@@ -331,7 +333,8 @@ pub unsafe fn cvt_f32_f16_lanes<M: Mode, const N: usize>(m: &M, x: [u32; N]) -> 
     if !M::GENERAL && N.is_multiple_of(8) {
         use std::arch::x86_64::*;
         for k in 0..N / 8 {
-            // SAFETY: by the contract; eight elements begin at `8 * k`. A denormal f32 is a zero as f16, flushed or not.
+            // SAFETY: the caller guarantees F16C; eight elements begin at `8 * k`. A denormal f32 becomes
+            // zero as f16, flushed or not.
             unsafe {
                 let x = _mm256_loadu_ps(x.as_ptr().add(8 * k).cast());
                 let halves = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(x);
@@ -353,7 +356,8 @@ mod tests {
     use super::*;
     use crate::state::host::Avx2;
 
-    /// Vectors are converted to the bits of single conversions: every f16, and f32 around each of them and its ties.
+    /// Vector conversions give the same bits as single ones: for every f16, and for the f32 around each of
+    /// them and its ties.
     #[test]
     fn conversions_of_vectors_are_those_of_elements() {
         if Avx2::detect().is_none() {
@@ -361,9 +365,9 @@ mod tests {
             return;
         }
         for first in (0..0x1_0000).step_by(8) {
-            // Bits above the element do not count.
+            // Bits above the element must be ignored.
             let halves: [u32; 8] = std::array::from_fn(|k| (first + k as u32) | 0xabcd_0000);
-            // SAFETY: the host has F16C, as the proof above says.
+            // SAFETY: the host has F16C, as detected above.
             let [keep, flush] =
                 unsafe { [cvt_f16_f32_lanes(&Keep, halves), cvt_f16_f32_lanes(&Flush, halves)] };
             assert_eq!(keep, halves.map(|h| cvt_f16_f32(&Keep, h)));

@@ -1,7 +1,8 @@
-//! Watched memory: what an observed run puts in the place of global memory, LDS and scratch, to see every access.
+//! Watched memory: replaces global memory, LDS and scratch in an observed run, so that every access is seen.
 //!
-//! An observed wave runs with empty memory, LDS and scratch, so each access takes the slow path of those that are out of bounds. There,
-//! and nowhere else, [`super::load`] and [`super::store`], and those of 32 lanes, test for a watch. Runs without an observer pay nothing.
+//! An observed wave runs with empty memory, LDS and scratch, so each access takes the slow path for
+//! out-of-bounds accesses. Only there do [`super::load`], [`super::store`] and the accesses of 32 lanes test
+//! for a watch. Runs without an observer pay nothing.
 
 pub use super::access_log::{Access, LdsLoads, Logs, Place};
 use super::access_log::{IN_LDS, LdsLoad, append, for_runs};
@@ -13,23 +14,23 @@ use crate::memory::{self, MemError, Memory};
 use crate::state::LaneVec;
 use isa_spec::pcode::ir::Space;
 
-/// The real memory of an observed run and what happened to it.
+/// The real memory of an observed run, and the logs of its accesses.
 pub struct Watch<'a> {
     /// Global memory.
     pub memory: &'a Memory,
     /// LDS of the workgroup.
     pub lds: &'a mut [u8],
-    /// Private memory of the wave's lanes.
+    /// Scratch of the wave's lanes.
     pub scratch: &'a mut [u8],
-    /// Bytes of private memory a lane.
+    /// Bytes of scratch per lane.
     pub scratch_stride: u32,
-    /// What has happened.
+    /// The logs of the running instruction.
     pub logs: &'a mut Logs,
-    /// Waits and hints need not be among them.
+    /// Waits and hints need not be logged.
     pub quiet: bool,
-    /// Accesses outside of everything load zero and store nothing instead of ending the run.
+    /// Accesses outside all memory load zero and store nothing instead of ending the run.
     pub keep_going: bool,
-    /// Loads of LDS need not be logged, and are put into [`Logs::loads`] instead.
+    /// LDS loads need not be logged; they are appended to [`Logs::loads`] instead.
     pub keeps_loads: bool,
 }
 
@@ -42,7 +43,7 @@ fn place(space: Space, addr: u64) -> (Place, u64) {
     }
 }
 
-/// Bytes of `len` at `at` in LDS or in a lane's scratch.
+/// Returns `len` bytes at `at` in LDS or in a lane's scratch.
 fn local<'w>(watch: &'w mut Watch<'_>, place: Place, at: u64, len: usize, lane: u32) -> Option<&'w mut [u8]> {
     if place == Place::Lds {
         let end = at.checked_add(len as u64)?;
@@ -56,7 +57,7 @@ fn local<'w>(watch: &'w mut Watch<'_>, place: Place, at: u64, len: usize, lane: 
     watch.scratch.get_mut(at..at + len)
 }
 
-/// A load of `bytes.len()` bytes by the watch, if there is one.
+/// Loads `bytes.len()` bytes through the watch, if there is one.
 #[cold]
 #[inline(never)]
 pub fn load(
@@ -70,7 +71,8 @@ pub fn load(
     Some(loaded.map_err(|event| cx.fault(event)))
 }
 
-/// What there is of a scalar load that goes beyond the end: compilers fetch more arguments than a kernel has.
+/// Loads the words in bounds of a scalar load that exceeds the end: compilers fetch more arguments than a
+/// kernel has.
 fn read_words(memory: &Memory, address: u64, bytes: &mut [u8]) {
     for (at, word) in (address..).step_by(4).zip(bytes.chunks_mut(4)) {
         if memory.read(at, word).is_err() {
@@ -79,7 +81,7 @@ fn read_words(memory: &Memory, address: u64, bytes: &mut [u8]) {
     }
 }
 
-/// As [`load`].
+/// Stores bytes through the watch, if there is one.
 #[cold]
 #[inline(never)]
 pub fn store(
@@ -94,10 +96,10 @@ pub fn store(
 }
 
 impl Watch<'_> {
-    /// Loads `bytes.len()` bytes of real memory from an address in bytes, which are logged.
+    /// Loads `bytes.len()` bytes of real memory at a byte address, and logs the access.
     ///
     /// # Errors
-    /// The fault of an access outside of everything, unless the run goes on.
+    /// Returns the fault of an access outside all memory, unless the run continues after those.
     pub fn load(
         &mut self,
         space: Space,
@@ -126,10 +128,10 @@ impl Watch<'_> {
         self.finish((place, address), bytes.len(), lane, false, done)
     }
 
-    /// Stores bytes in real memory, which are logged.
+    /// Stores bytes in real memory, and logs the access.
     ///
     /// # Errors
-    /// As [`Watch::load`].
+    /// As for [`Watch::load`].
     pub fn store(&mut self, space: Space, addr: u64, lane: Option<u32>, bytes: &[u8]) -> Result<(), Event> {
         let (place, address) = place(space, addr);
         self.keep(place, address, bytes.len());
@@ -153,7 +155,7 @@ impl Watch<'_> {
         self.finish((place, address), bytes.len(), lane, true, done)
     }
 
-    /// Logs an access; one that failed ends the run unless it is to go on.
+    /// Logs an access; if it failed, returns its fault unless the run continues after faults.
     #[inline(always)]
     fn finish(
         &mut self,
@@ -173,7 +175,7 @@ impl Watch<'_> {
             outside: !done,
             lane: lane.map(|l| l as u8),
         });
-        // LDS beyond its end reads zero and drops stores, without a fault.
+        // LDS accesses beyond its end read zero and drop stores, without a fault.
         if done || self.keep_going || place == Place::Lds {
             return Ok(());
         }
@@ -185,7 +187,7 @@ impl Watch<'_> {
     }
 }
 
-/// Copies between slices of one length: most are a dword or two.
+/// Copies between slices of equal length, which is mostly a dword or two.
 #[inline(always)]
 fn copy(to: &mut [u8], from: &[u8]) {
     match (to.len(), from.len()) {
@@ -195,7 +197,7 @@ fn copy(to: &mut [u8], from: &[u8]) {
     }
 }
 
-/// Puts the real memory in place of the empty one, and back.
+/// Swaps the real memory with the empty one.
 fn exchange<'a>(cx: &mut Cx<'a>, watch: &mut Watch<'a>) {
     std::mem::swap(&mut cx.memory, &mut watch.memory);
     std::mem::swap(&mut cx.lds, &mut watch.lds);
@@ -203,8 +205,9 @@ fn exchange<'a>(cx: &mut Cx<'a>, watch: &mut Watch<'a>) {
     std::mem::swap(&mut cx.scratch_stride, &mut watch.scratch_stride);
 }
 
-/// Runs `access`, the loads or stores of 32 lanes, on the real memory and logs them. `None`: there is no watch, or a lane's access
-/// failed, and nothing is logged. What was stored before the failure is stored again by the slow path, which goes lane by lane.
+/// Runs `access`, the loads or stores of 32 lanes, on the real memory and logs them. Returns `None`, without
+/// logging, if there is no watch or a lane's access failed. The slow path then goes lane by lane and repeats
+/// any stores made before the failure.
 pub fn lane_vecs<'a, R>(
     cx: &mut Cx<'a>,
     space: Space,
@@ -234,8 +237,8 @@ pub fn lane_vecs<'a, R>(
     }
 }
 
-/// Where the real memory has a block of 32 consecutive elements of `size_bytes` from an address on, which is logged. `None`: there is
-/// no watch, or not all of the block is in one place.
+/// Returns the host address of a block of 32 consecutive elements of `size_bytes` in real memory, and logs
+/// the access. Returns `None` if there is no watch, or if the block is not entirely in one range.
 ///
 /// # Safety
 /// The host has AVX2 (H1).
@@ -247,7 +250,8 @@ pub unsafe fn block(cx: &mut Cx<'_>, address: u64, size_bytes: usize, write: boo
     let host = watch.memory.host(address, 32 * size_bytes as u64, write)?;
     let place = Place::Global;
     if write {
-        // SAFETY: the block is as many lane vectors from `host` on as a lane has dwords; by the contract.
+        // SAFETY: `host` is the start of as many lane vectors as an element has dwords; the caller guarantees
+        // AVX2.
         unsafe { watch.logs.replaced.keep_block(address, host, size_bytes / 4) };
     }
     let size_bytes = size_bytes as u8;
@@ -265,8 +269,9 @@ pub unsafe fn block(cx: &mut Cx<'_>, address: u64, size_bytes: usize, write: boo
     Some(host)
 }
 
-/// The real LDS, for elements of 32 lanes at their offsets plus each of `plus`, which are logged, or kept as they are. `None`: there is no
-/// watch, or one is beyond its end.
+/// Returns a pointer to the real LDS for elements of 32 lanes at their offsets plus each of `plus`, and logs
+/// the accesses, or keeps the loads unconverted. Returns `None` if there is no watch, or if an element is
+/// beyond the end.
 ///
 /// # Safety
 /// The host has AVX2 (H1).
@@ -322,7 +327,7 @@ pub unsafe fn lds(
 }
 
 impl Watch<'_> {
-    /// Keeps what a store is about to replace. Whether there are so many bytes.
+    /// Records the bytes that a store is about to replace. Returns false if they are not all in bounds.
     #[inline(never)]
     fn keep(&mut self, place: Place, address: u64, len: usize) -> bool {
         let replaced = &mut self.logs.replaced;
@@ -335,7 +340,7 @@ impl Watch<'_> {
                 bytes.is_some()
             }
             Place::Global => {
-                // Eight lanes of four dwords at most.
+                // At most eight lanes of four dwords.
                 let mut bytes = [0; 128];
                 let Some(bytes) = bytes.get_mut(..len) else { return false };
                 let read = self.memory.read(address, bytes).is_ok();
@@ -344,19 +349,19 @@ impl Watch<'_> {
                 }
                 read
             }
-            // What others cannot store to.
+            // Other waves cannot store to scratch.
             Place::Scratch | Place::Nowhere => true,
         }
     }
 
-    /// [`Watch::keep`] of 32 lanes.
+    /// [`Watch::keep`] for 32 lanes.
     fn keep_rows(&mut self, space: Space, addresses: &[u64; 32], size_bytes: usize, exec: u32) {
         let patterns = patterns(addresses, size_bytes as u64);
         for (at, pattern) in patterns.into_iter().enumerate() {
             let full = exec >> (8 * at) & 0xff == 0xff;
             let (first, last) = (place(space, addresses[8 * at]), place(space, addresses[8 * at + 7]));
             let together = full && pattern == Some(size_bytes as u8) && first.0 == last.0;
-            // Where only some of the eight are inside, they are kept one by one.
+            // If only some of the eight are in bounds, they are recorded one by one.
             if together && self.keep(first.0, first.1, 8 * size_bytes) {
                 continue;
             }
@@ -367,7 +372,8 @@ impl Watch<'_> {
         }
     }
 
-    /// Accesses of 32 lanes, consecutive ones together. Only ones to LDS can be outside: others would have failed.
+    /// Logs the accesses of 32 lanes, merging those of consecutive lanes. Only LDS accesses can be out of
+    /// bounds here: others would have failed.
     fn log_vecs(
         &mut self,
         space: Space,
@@ -395,7 +401,8 @@ impl Watch<'_> {
         });
     }
 
-    /// 32 lanes' accesses, each of which is `one`. Groups of eight lanes with one stride are logged together.
+    /// Logs the accesses of 32 lanes, given by `one`. Groups of eight lanes with a common stride are logged
+    /// as one access.
     #[inline(always)]
     fn log_by_8(&mut self, patterns: [Option<u8>; 4], exec: u32, one: impl Fn(usize) -> Access) {
         let mut at = 0;
@@ -430,8 +437,9 @@ impl Watch<'_> {
     }
 }
 
-/// Consecutive lanes, from the accesses of the first and the last: not where they end in another place, in an aperture of flat addresses
-/// or beyond LDS. A lane's scratch is its own.
+/// Merges the accesses of consecutive lanes, given the first and the last. Returns `None` if they are in
+/// different memories (in an aperture of flat addresses), if one is beyond LDS, or for scratch, which each
+/// lane has its own of.
 #[inline(always)]
 fn regular(first: Access, last: &Access, stride: u8) -> Option<Access> {
     let same = first.place == last.place && !first.outside && !last.outside;
@@ -444,7 +452,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Addresses of eight lanes: all the same, ascending, descending, or anywhere.
+    /// Addresses of eight lanes: uniform, ascending, descending, or random.
     fn eight() -> impl Strategy<Value = [u64; 8]> {
         let first = prop_oneof![Just(0u64), Just(32), Just(64), 0..300u64];
         (first, 0..4u8, any::<[u8; 8]>()).prop_map(|(first, kind, random)| {
@@ -458,7 +466,7 @@ mod tests {
     }
 
     proptest! {
-        /// Accesses logged together are those of the lanes, each once; whether it is beyond LDS is logged of each.
+        /// Merged accesses cover each lane exactly once, and each lane is marked if it is beyond LDS.
         #[test]
         fn rows_are_their_lanes(
             eights in [eight(), eight(), eight(), eight()],

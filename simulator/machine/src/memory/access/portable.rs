@@ -1,4 +1,4 @@
-//! By relaxed atomics.
+//! Accesses through relaxed atomics.
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
@@ -12,7 +12,8 @@ macro_rules! accesses {
         #[inline(always)]
         pub unsafe fn $load(at: *const u8) -> $ty {
             let at = at.cast_mut();
-            // SAFETY: by the contract; aligned, or byte by byte. A load through an atomic writes nothing.
+            // SAFETY: the caller guarantees that the bytes can be read. The access is aligned, or made byte
+            // by byte. A load through an atomic writes nothing.
             unsafe {
                 if at.cast::<$ty>().is_aligned() {
                     return <$atomic>::from_ptr(at.cast()).load(Relaxed);
@@ -26,7 +27,7 @@ macro_rules! accesses {
         /// The bytes at `base + offset` can be read.
         #[inline(always)]
         pub unsafe fn $load_at(base: *const u8, offset: usize) -> $ty {
-            // SAFETY: by the contract.
+            // SAFETY: the caller upholds the contract of this function, which is that of the callee.
             unsafe { $load(base.add(offset)) }
         }
 
@@ -34,7 +35,8 @@ macro_rules! accesses {
         /// The bytes at `at` can be written.
         #[inline(always)]
         pub unsafe fn $store(at: *mut u8, value: $ty) {
-            // SAFETY: by the contract; aligned, or byte by byte.
+            // SAFETY: the caller guarantees that the bytes can be written. The access is aligned, or made
+            // byte by byte.
             unsafe {
                 if at.cast::<$ty>().is_aligned() {
                     return <$atomic>::from_ptr(at.cast()).store(value, Relaxed);
@@ -49,7 +51,7 @@ macro_rules! accesses {
         /// The bytes at `base + offset` can be written.
         #[inline(always)]
         pub unsafe fn $store_at(base: *mut u8, offset: usize, value: $ty) {
-            // SAFETY: by the contract.
+            // SAFETY: the caller upholds the contract of this function, which is that of the callee.
             unsafe { $store(base.add(offset), value) }
         }
     };
@@ -66,7 +68,7 @@ accesses!(u64, AtomicU64, load_u64, load_u64_at, store_u64, store_u64_at);
 #[target_feature(enable = "avx")]
 #[inline]
 pub unsafe fn load_256_at(base: *const u8, offset: usize) -> __m256i {
-    // SAFETY: by the contract.
+    // SAFETY: the caller guarantees that 32 bytes can be read.
     let [a, b, c, d] = [0, 8, 16, 24].map(|at| unsafe { load_u64_at(base, offset + at) } as i64);
     _mm256_set_epi64x(d, c, b, a)
 }
@@ -77,7 +79,7 @@ pub unsafe fn load_256_at(base: *const u8, offset: usize) -> __m256i {
 #[target_feature(enable = "avx")]
 #[inline]
 pub unsafe fn load_256<const OFFSET: usize>(base: *const u8) -> __m256i {
-    // SAFETY: by the contract.
+    // SAFETY: the caller guarantees that 32 bytes can be read.
     unsafe { load_256_at(base, OFFSET) }
 }
 
@@ -87,7 +89,7 @@ pub unsafe fn load_256<const OFFSET: usize>(base: *const u8) -> __m256i {
 #[target_feature(enable = "avx2")]
 #[inline]
 pub unsafe fn broadcast_u32_at(base: *const u8, offset: usize) -> __m256i {
-    // SAFETY: by the contract.
+    // SAFETY: the caller guarantees that four bytes can be read.
     _mm256_set1_epi32(unsafe { load_u32_at(base, offset) } as i32)
 }
 
@@ -97,7 +99,7 @@ pub unsafe fn broadcast_u32_at(base: *const u8, offset: usize) -> __m256i {
 #[target_feature(enable = "avx")]
 #[inline]
 pub unsafe fn store_256<const OFFSET: usize>(base: *mut u8, value: __m256i) {
-    // SAFETY: by the contract; any bits are words.
+    // SAFETY: the caller guarantees that 32 bytes can be written. Every bit pattern is valid for words.
     unsafe {
         let words: [u64; 4] = std::mem::transmute(value);
         for (k, word) in words.into_iter().enumerate() {
@@ -112,7 +114,7 @@ pub unsafe fn store_256<const OFFSET: usize>(base: *mut u8, value: __m256i) {
 #[target_feature(enable = "avx")]
 #[inline]
 pub unsafe fn load_halves<const LOW: usize, const HIGH: usize>(base: *const u8) -> __m256i {
-    // SAFETY: by the contract.
+    // SAFETY: the caller guarantees that 16 bytes at each offset can be read.
     let [a, b, c, d] = [LOW, LOW + 8, HIGH, HIGH + 8].map(|at| unsafe { load_u64_at(base, at) } as i64);
     _mm256_set_epi64x(d, c, b, a)
 }
@@ -123,7 +125,8 @@ pub unsafe fn load_halves<const LOW: usize, const HIGH: usize>(base: *const u8) 
 #[target_feature(enable = "avx")]
 #[inline]
 pub unsafe fn store_halves<const LOW: usize, const HIGH: usize>(base: *mut u8, value: __m256i) {
-    // SAFETY: by the contract; any bits are words.
+    // SAFETY: the caller guarantees that 16 bytes at each offset can be written. Every bit pattern is valid
+    // for words.
     unsafe {
         let words: [u64; 4] = std::mem::transmute(value);
         for (word, at) in words.into_iter().zip([LOW, LOW + 8, HIGH, HIGH + 8]) {

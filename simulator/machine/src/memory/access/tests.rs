@@ -1,14 +1,14 @@
-//! Both implementations, at every alignment.
+//! Tests of both implementations at every alignment.
 
 use super::*;
 
-/// Every size at every alignment, by both implementations.
+/// Every size at every alignment, with both implementations.
 #[test]
-fn what_is_stored_is_loaded() {
+fn stored_values_are_loaded() {
     macro_rules! scalars {
         ($by:ident, $at:ident, $($load:ident $load_at:ident $store:ident $store_at:ident $value:literal,)*) => {$(
             let mut memory = [0u8; 64];
-            // SAFETY: 16 bytes are before and after the place.
+            // SAFETY: the array has at least 16 bytes before and after the location.
             unsafe {
                 let base = memory.as_mut_ptr();
                 $by::$store(base.add(16 + $at), $value);
@@ -41,14 +41,14 @@ fn what_is_stored_is_loaded() {
 }
 
 #[test]
-fn arrays_and_slices_are_copied_whole() {
+fn arrays_and_slices_are_copied_completely() {
     fn array<const N: usize>(memory: &mut [u8; 40]) {
         let bytes: [u8; N] = std::array::from_fn(|k| 1 + k as u8);
-        // SAFETY: at most 16 bytes, three in.
+        // SAFETY: at most 16 of 40 bytes, at offset 3.
         unsafe { store(memory.as_mut_ptr().add(3), bytes) };
         let end = 3 + N;
         assert!(memory[3..end] == bytes && memory[..3] == [0; 3] && memory[end..] == [0; 40][end..]);
-        // SAFETY: likewise.
+        // SAFETY: as above.
         assert_eq!(unsafe { load::<N>(memory.as_ptr().add(3)) }, bytes);
         *memory = [0; 40];
     }
@@ -65,7 +65,7 @@ fn arrays_and_slices_are_copied_whole() {
     for len in 0..=24 {
         let bytes: Vec<u8> = (1..=len as u8).collect();
         let (mut memory, mut back) = ([0u8; 40], vec![0; len]);
-        // SAFETY: at most 24 bytes, five in.
+        // SAFETY: at most 24 of 40 bytes, at offset 5.
         unsafe {
             write(memory.as_mut_ptr().add(5), &bytes);
             read(memory.as_ptr().add(5), &mut back);
@@ -77,7 +77,7 @@ fn arrays_and_slices_are_copied_whole() {
 
 #[cfg(target_arch = "x86_64")]
 #[test]
-fn lane_vecs_are_their_dwords() {
+fn lane_vecs_match_their_dwords() {
     if !std::arch::is_x86_feature_detected!("avx2") {
         println!("skipped: the host has no AVX2");
         return;
@@ -85,7 +85,7 @@ fn lane_vecs_are_their_dwords() {
     let vec: [u32; 32] = std::array::from_fn(|l| 0x0102_0304 * l as u32);
     for at in [0, 1, 4] {
         let mut memory = [0u8; 136];
-        // SAFETY: 128 bytes follow the place, and the host has AVX2.
+        // SAFETY: the array has 128 bytes after `at`, and the host has AVX2.
         let back = unsafe {
             store_lane_vec(memory.as_mut_ptr().add(at), &vec);
             load_lane_vec(memory.as_ptr().add(at))

@@ -1,9 +1,9 @@
-//! By the host's own instructions.
+//! Accesses through single host instructions.
 
 use std::arch::asm;
 use std::arch::x86_64::__m256i;
 
-/// Loads and stores by one instruction: of an address, and of a base and an offset.
+/// Loads and stores in one instruction: at an address, and at a base plus an offset.
 macro_rules! accesses {
     ($ty:ty, $wide:ty, $moved:literal, $size:literal, $value:literal,
         $load:ident, $load_at:ident, $store:ident, $store_at:ident) => {
@@ -12,7 +12,8 @@ macro_rules! accesses {
         #[inline(always)]
         pub unsafe fn $load(at: *const u8) -> $ty {
             let value: $wide;
-            // SAFETY: a load of bytes that can be read. `pure`: one that nobody needs may be left out, as a relaxed atomic's.
+            // SAFETY: the caller guarantees that the bytes can be read. `pure` lets the compiler drop a load
+            // whose value is unused, as it may drop a relaxed atomic load.
             unsafe {
                 asm!(concat!($moved, ", ", $size, " ptr [{at}]"), value = lateout(reg) value, at = in(reg) at,
                     options(pure, readonly, nostack, preserves_flags));
@@ -25,7 +26,7 @@ macro_rules! accesses {
         #[inline(always)]
         pub unsafe fn $load_at(base: *const u8, offset: usize) -> $ty {
             let value: $wide;
-            // SAFETY: as above.
+            // SAFETY: the caller guarantees that the bytes can be read.
             unsafe {
                 asm!(concat!($moved, ", ", $size, " ptr [{base} + {offset}]"), value = lateout(reg) value,
                     base = in(reg) base, offset = in(reg) offset,
@@ -38,7 +39,7 @@ macro_rules! accesses {
         /// The bytes at `at` can be written.
         #[inline(always)]
         pub unsafe fn $store(at: *mut u8, value: $ty) {
-            // SAFETY: a store to bytes that can be written.
+            // SAFETY: the caller guarantees that the bytes can be written.
             unsafe {
                 asm!(concat!("mov ", $size, " ptr [{at}], ", $value), value = in(reg) value as $wide,
                     at = in(reg) at, options(nostack, preserves_flags));
@@ -49,7 +50,7 @@ macro_rules! accesses {
         /// The bytes at `base + offset` can be written.
         #[inline(always)]
         pub unsafe fn $store_at(base: *mut u8, offset: usize, value: $ty) {
-            // SAFETY: as above.
+            // SAFETY: the caller guarantees that the bytes can be written.
             unsafe {
                 asm!(concat!("mov ", $size, " ptr [{base} + {offset}], ", $value), value = in(reg) value as $wide,
                     base = in(reg) base, offset = in(reg) offset, options(nostack, preserves_flags));
@@ -63,7 +64,7 @@ accesses!(u16, u32, "movzx {value:e}", "word", "{value:x}", load_u16, load_u16_a
 accesses!(u32, u32, "mov {value:e}", "dword", "{value:e}", load_u32, load_u32_at, store_u32, store_u32_at);
 accesses!(u64, u64, "mov {value}", "qword", "{value}", load_u64, load_u64_at, store_u64, store_u64_at);
 
-/// The same for vectors, at an offset that the compiler knows.
+/// Loads 32 bytes at a constant offset.
 ///
 /// # Safety
 /// The bytes at `base + OFFSET` can be read.
@@ -71,7 +72,7 @@ accesses!(u64, u64, "mov {value}", "qword", "{value}", load_u64, load_u64_at, st
 #[inline]
 pub unsafe fn load_256<const OFFSET: usize>(base: *const u8) -> __m256i {
     let value: __m256i;
-    // SAFETY: as above.
+    // SAFETY: the caller guarantees that the bytes can be read.
     unsafe {
         asm!("vmovdqu {value}, ymmword ptr [{base} + {offset}]", value = lateout(ymm_reg) value,
             base = in(reg) base, offset = const OFFSET,
@@ -80,7 +81,7 @@ pub unsafe fn load_256<const OFFSET: usize>(base: *const u8) -> __m256i {
     value
 }
 
-/// At an offset that it does not know.
+/// Loads 32 bytes at a variable offset.
 ///
 /// # Safety
 /// The bytes at `base + offset` can be read.
@@ -88,7 +89,7 @@ pub unsafe fn load_256<const OFFSET: usize>(base: *const u8) -> __m256i {
 #[inline]
 pub unsafe fn load_256_at(base: *const u8, offset: usize) -> __m256i {
     let value: __m256i;
-    // SAFETY: as above.
+    // SAFETY: the caller guarantees that the bytes can be read.
     unsafe {
         asm!("vmovdqu {value}, ymmword ptr [{base} + {offset}]", value = lateout(ymm_reg) value,
             base = in(reg) base, offset = in(reg) offset,
@@ -97,7 +98,7 @@ pub unsafe fn load_256_at(base: *const u8, offset: usize) -> __m256i {
     value
 }
 
-/// One dword eight times.
+/// Loads one dword and broadcasts it to eight lanes.
 ///
 /// # Safety
 /// The bytes at `base + offset` can be read.
@@ -105,7 +106,7 @@ pub unsafe fn load_256_at(base: *const u8, offset: usize) -> __m256i {
 #[inline]
 pub unsafe fn broadcast_u32_at(base: *const u8, offset: usize) -> __m256i {
     let value: __m256i;
-    // SAFETY: as above.
+    // SAFETY: the caller guarantees that the bytes can be read.
     unsafe {
         asm!("vpbroadcastd {value}, dword ptr [{base} + {offset}]", value = lateout(ymm_reg) value,
             base = in(reg) base, offset = in(reg) offset,
@@ -119,14 +120,14 @@ pub unsafe fn broadcast_u32_at(base: *const u8, offset: usize) -> __m256i {
 #[target_feature(enable = "avx")]
 #[inline]
 pub unsafe fn store_256<const OFFSET: usize>(base: *mut u8, value: __m256i) {
-    // SAFETY: as above.
+    // SAFETY: the caller guarantees that the bytes can be written.
     unsafe {
         asm!("vmovdqu ymmword ptr [{base} + {offset}], {value}", value = in(ymm_reg) value,
             base = in(reg) base, offset = const OFFSET, options(nostack, preserves_flags));
     }
 }
 
-/// 16 bytes each for the low and the high half of a vector.
+/// Loads the low and the high half of a vector from two offsets.
 ///
 /// # Safety
 /// The bytes at `base + LOW` and `base + HIGH` can be read.
@@ -134,7 +135,7 @@ pub unsafe fn store_256<const OFFSET: usize>(base: *mut u8, value: __m256i) {
 #[inline]
 pub unsafe fn load_halves<const LOW: usize, const HIGH: usize>(base: *const u8) -> __m256i {
     let value: __m256i;
-    // SAFETY: as above.
+    // SAFETY: the caller guarantees that 16 bytes at each offset can be read.
     unsafe {
         asm!("vmovdqu {value:x}, xmmword ptr [{base} + {low}]",
             "vinserti128 {value}, {value}, xmmword ptr [{base} + {high}], 1",
@@ -144,14 +145,14 @@ pub unsafe fn load_halves<const LOW: usize, const HIGH: usize>(base: *const u8) 
     value
 }
 
-/// The low and the high half of a vector, each to a place of its own.
+/// Stores the low and the high half of a vector at two offsets.
 ///
 /// # Safety
 /// The bytes at `base + LOW` and `base + HIGH` can be written.
 #[target_feature(enable = "avx2")]
 #[inline]
 pub unsafe fn store_halves<const LOW: usize, const HIGH: usize>(base: *mut u8, value: __m256i) {
-    // SAFETY: as above.
+    // SAFETY: the caller guarantees that 16 bytes at each offset can be written.
     unsafe {
         asm!("vmovdqu xmmword ptr [{base} + {low}], {value:x}",
             "vextracti128 xmmword ptr [{base} + {high}], {value}, 1",

@@ -1,4 +1,5 @@
-//! Loads and stores of 32 lanes at once: in one window of host memory where the lanes' addresses are close together, or else lane by lane.
+//! Loads and stores of 32 lanes at once: in one window of host memory if the lanes' addresses are close
+//! together, else lane by lane.
 
 // A lane number indexes several lane vectors at once.
 #![allow(clippy::needless_range_loop)]
@@ -14,11 +15,11 @@ use crate::state::LaneVec;
 use crate::state::host::Avx2;
 use isa_spec::pcode::ir::Space;
 
-/// Addresses of a half's lanes.
+/// Addresses of the lanes of a half.
 pub type Addresses = [u64; 32];
 
-/// What 32 lanes load, `DWORDS` registers of each. One bounds check where the lanes' addresses are close together; lane by lane, with
-/// the exact fault, where they are not.
+/// Loads `DWORDS` registers for 32 lanes: with a single bounds check if the lanes' addresses are close
+/// together, else lane by lane, with the exact fault.
 #[inline(always)]
 pub fn load_vecs<const BYTES: usize, const DWORDS: usize>(
     cx: &mut Cx<'_>,
@@ -35,7 +36,7 @@ pub fn load_vecs<const BYTES: usize, const DWORDS: usize>(
     }
 }
 
-/// [`load_vecs`] from global memory at a base and an offset for each lane.
+/// [`load_vecs`] from global memory at a base and an offset per lane.
 ///
 /// # Safety
 /// `offsets` is a lane vector of the wave's file (O7).
@@ -47,11 +48,11 @@ pub unsafe fn load_offsets<const BYTES: usize, const DWORDS: usize>(
     exec: u32,
     lane_base: u32,
 ) -> Result<[LaneVec; DWORDS], Flow> {
-    // SAFETY: by the contract.
+    // SAFETY: the caller upholds the same contract.
     if let Some(at) = unsafe { offset_window::<BYTES>(cx, base, offsets, exec, false) } {
         return Ok(load_window::<BYTES, DWORDS>(cx, &at));
     }
-    // SAFETY: likewise.
+    // SAFETY: the caller guarantees that `offsets` is a vector of the wave's file.
     let addresses = sums(base, unsafe { &*offsets });
     load_fallback::<BYTES, DWORDS>(cx, Space::Global, &addresses, exec, lane_base, |cx| {
         load_vecs::<BYTES, DWORDS>(cx, Space::Global, &addresses, exec, lane_base)
@@ -62,18 +63,19 @@ pub unsafe fn load_offsets<const BYTES: usize, const DWORDS: usize>(
 fn load_window<const BYTES: usize, const DWORDS: usize>(cx: &Cx<'_>, at: &Window) -> [LaneVec; DWORDS] {
     let mut vecs = [LaneVec::ZERO; DWORDS];
     if BYTES == 4 && !at.coalesced {
-        // SAFETY: as below; H1 for `fast`.
+        // SAFETY: as below; `fast` proves AVX2 (H1).
         unsafe { load_words::<Shared, 1>(cx.fast, [at.host.cast_const()], &at.offsets, [&mut vecs[0]]) };
         return vecs;
     }
     if BYTES == 16 && DWORDS == 4 && at.coalesced {
-        // SAFETY: as below; an array of four has room for four; H1 for `fast`.
+        // SAFETY: as below; the array has four vectors; `fast` proves AVX2 (H1).
         unsafe { load_quads(cx.fast, at.host, &mut *vecs.as_mut_ptr().cast()) };
         return vecs;
     }
     for l in 0..32 {
         let offset = if at.coalesced { l * BYTES } else { at.offsets.0[l] as usize };
-        // SAFETY: the window was checked from its lowest to its highest address; inactive lanes read at the lowest.
+        // SAFETY: the window has been checked from its lowest to its highest address; inactive lanes read at
+        // the lowest.
         let element = unsafe { element::<Shared, BYTES, DWORDS>(at.host, offset) };
         for k in 0..DWORDS {
             vecs[k].0[l] = element[k];
@@ -82,7 +84,7 @@ fn load_window<const BYTES: usize, const DWORDS: usize>(cx: &Cx<'_>, at: &Window
     vecs
 }
 
-/// Stores what 32 lanes hold, lanes in order: of several at one address the last stays.
+/// Stores the registers of 32 lanes in lane order: if several lanes have the same address, the last one wins.
 #[inline(always)]
 pub fn store_vecs<const BYTES: usize, const DWORDS: usize>(
     cx: &mut Cx<'_>,
@@ -108,7 +110,7 @@ pub fn store_vecs<const BYTES: usize, const DWORDS: usize>(
     Ok(())
 }
 
-/// [`store_vecs`] to global memory at a base and an offset for each lane.
+/// [`store_vecs`] to global memory at a base and an offset per lane.
 ///
 /// # Safety
 /// `offsets` is a lane vector of the wave's file (O7).
@@ -121,9 +123,9 @@ pub unsafe fn store_offsets<const BYTES: usize, const DWORDS: usize>(
     lane_base: u32,
     vecs: &[LaneVec; DWORDS],
 ) -> Result<(), Flow> {
-    // SAFETY: by the contract.
+    // SAFETY: the caller upholds the same contract.
     let Some(at) = (unsafe { offset_window::<BYTES>(cx, base, offsets, exec, true) }) else {
-        // SAFETY: likewise.
+        // SAFETY: the caller guarantees that `offsets` is a vector of the wave's file.
         let addresses = sums(base, unsafe { &*offsets });
         return store_fallback::<BYTES, DWORDS>(cx, Space::Global, &addresses, exec, lane_base, vecs, |cx| {
             store_vecs::<BYTES, DWORDS>(cx, Space::Global, &addresses, exec, lane_base, vecs)
@@ -141,26 +143,26 @@ fn store_window<const BYTES: usize, const DWORDS: usize>(
     vecs: &[LaneVec; DWORDS],
 ) {
     if BYTES == 16 && DWORDS == 4 && at.coalesced {
-        // SAFETY: as below; an array of four has room for four; H1 for `fast`.
+        // SAFETY: as below; the array has four vectors; `fast` proves AVX2 (H1).
         unsafe { store_quads(fast, at.host, &*vecs.as_ptr().cast()) };
         return;
     }
     if at.coalesced {
         for l in 0..32 {
-            // SAFETY: the window has 32 elements, inside one writable space.
+            // SAFETY: the window has 32 elements, inside one writable range.
             unsafe { set_element::<Shared, BYTES, DWORDS>(at.host, l * BYTES, vecs, l) };
         }
         return;
     }
     for l in 0..32 {
         if exec >> l & 1 == 1 {
-            // SAFETY: the window was checked from the lowest to the highest address of active lanes.
+            // SAFETY: the window has been checked from the lowest to the highest address of active lanes.
             unsafe { set_element::<Shared, BYTES, DWORDS>(at.host, at.offsets.0[l] as usize, vecs, l) };
         }
     }
 }
 
-/// The addresses of base and offsets.
+/// Returns the sums of base and offsets.
 #[inline(never)]
 pub(in crate::exec::rt) fn sums(base: u64, offsets: &LaneVec) -> Addresses {
     let mut addresses = [0; 32];
@@ -170,7 +172,7 @@ pub(in crate::exec::rt) fn sums(base: u64, offsets: &LaneVec) -> Addresses {
     addresses
 }
 
-/// `BYTES` bytes at `base + offset` as registers, zeros beyond their end. Sizes are 1, 2, or whole dwords.
+/// Loads `BYTES` bytes at `base + offset` as registers, extended with zeros. Sizes are 1, 2, or whole dwords.
 ///
 /// # Safety
 /// The bytes can be read.
@@ -179,14 +181,14 @@ pub(in crate::exec::rt) unsafe fn element<A: Access, const BYTES: usize, const D
     base: *const u8,
     offset: usize,
 ) -> [u32; DWORDS] {
-    // SAFETY: by the contract.
+    // SAFETY: the caller guarantees that the bytes can be read.
     unsafe {
         match BYTES {
             1 => [A::load_u8(base, offset) as u32; DWORDS],
             2 => [A::load_u16(base, offset) as u32; DWORDS],
             _ => {
                 let mut element = [0; DWORDS];
-                // Pairs are one access: those of a lane's 64 bits are not torn where they are aligned.
+                // Pairs are loaded at once, so that aligned 64-bit accesses of a lane are not torn.
                 for k in (0..DWORDS - DWORDS % 2).step_by(2) {
                     let pair = A::load_u64(base, offset + 4 * k);
                     (element[k], element[k + 1]) = (pair as u32, (pair >> 32) as u32);
@@ -200,7 +202,7 @@ pub(in crate::exec::rt) unsafe fn element<A: Access, const BYTES: usize, const D
     }
 }
 
-/// Writes a lane's `BYTES` bytes to `base + offset`.
+/// Stores a lane's `BYTES` bytes at `base + offset`.
 ///
 /// # Safety
 /// The bytes can be written.
@@ -211,7 +213,7 @@ pub(in crate::exec::rt) unsafe fn set_element<A: Access, const BYTES: usize, con
     vecs: &[LaneVec; DWORDS],
     l: usize,
 ) {
-    // SAFETY: by the contract.
+    // SAFETY: the caller guarantees that the bytes can be written.
     unsafe {
         match BYTES {
             1 => A::store_u8(base, offset, vecs[0].0[l] as u8),
@@ -229,7 +231,8 @@ pub(in crate::exec::rt) unsafe fn set_element<A: Access, const BYTES: usize, con
     }
 }
 
-/// The slow path, for lanes without a window. In an observed run it repeats the access `again` on the real memory; otherwise lane by lane.
+/// Slow path for lanes without a window: in an observed run, repeats the access `again` on the real memory;
+/// otherwise goes lane by lane.
 #[inline(never)]
 pub(in crate::exec::rt) fn load_fallback<'a, const BYTES: usize, const DWORDS: usize>(
     cx: &mut Cx<'a>,
@@ -248,7 +251,7 @@ pub(in crate::exec::rt) fn load_fallback<'a, const BYTES: usize, const DWORDS: u
     load_lanes::<BYTES, DWORDS>(cx, space, addresses, exec, lane_base)
 }
 
-/// Lane by lane: scratch, and whatever is out of bounds somewhere.
+/// Loads lane by lane: for scratch, and if any lane is out of bounds.
 #[inline(never)]
 fn load_lanes<const BYTES: usize, const DWORDS: usize>(
     cx: &mut Cx<'_>,
@@ -267,7 +270,7 @@ fn load_lanes<const BYTES: usize, const DWORDS: usize>(
     Ok(vecs)
 }
 
-/// As [`load_fallback`].
+/// Slow path of stores, as [`load_fallback`].
 #[inline(never)]
 pub(in crate::exec::rt) fn store_fallback<'a, const BYTES: usize, const DWORDS: usize>(
     cx: &mut Cx<'a>,
@@ -287,7 +290,7 @@ pub(in crate::exec::rt) fn store_fallback<'a, const BYTES: usize, const DWORDS: 
     store_lanes::<BYTES, DWORDS>(cx, space, addresses, exec, lane_base, vecs)
 }
 
-/// As [`load_lanes`].
+/// Stores lane by lane, as [`load_lanes`].
 #[inline(never)]
 fn store_lanes<const BYTES: usize, const DWORDS: usize>(
     cx: &mut Cx<'_>,

@@ -1,4 +1,5 @@
-//! Windows: pieces of host memory that hold the elements of all active lanes, with one check of their bounds.
+//! Windows: ranges of host memory that contain the elements of all active lanes, checked with a single bounds
+//! check.
 
 // A lane number indexes several lane vectors at once.
 #![allow(clippy::needless_range_loop)]
@@ -10,17 +11,18 @@ use crate::state::LaneVec;
 use crate::state::wave::STREAMS;
 use isa_spec::pcode::ir::Space;
 
-/// A piece of host memory that holds the elements of all active lanes.
+/// A range of host memory that contains the elements of all active lanes.
 pub(super) struct Window {
-    /// Of the lowest address.
+    /// Host address of the lowest element.
     pub host: *mut u8,
-    /// Every lane is active and each element is directly after the previous lane's.
+    /// Every lane is active, and each element directly follows the previous lane's.
     pub coalesced: bool,
-    /// From the lowest address, by lane; 0 for inactive ones.
+    /// Offsets from the lowest address, by lane; 0 for inactive lanes.
     pub offsets: LaneVec,
 }
 
-/// Out of line, so that a body's accesses stay small enough to be optimised together.
+/// Finds the window of an access, if there is one. Out of line, so that the accesses of a handler stay small
+/// enough to be optimised together.
 #[inline(always)]
 pub(super) fn window<const BYTES: usize>(
     cx: &mut Cx<'_>,
@@ -29,7 +31,8 @@ pub(super) fn window<const BYTES: usize>(
     exec: u32,
     write: bool,
 ) -> Option<Window> {
-    // Scratch is swizzled: lanes have a space each. And elements are whole words of registers, or parts of one: see `element`.
+    // Scratch is swizzled: each lane has its own address space. Elements are whole dwords, or parts of one:
+    // see `element`.
     let odd = BYTES > 2 && !BYTES.is_multiple_of(4);
     if space == Space::Scratch || space == Space::Buffer || odd {
         return None;
@@ -37,7 +40,7 @@ pub(super) fn window<const BYTES: usize>(
     address_window::<BYTES>(cx, space, addresses, exec, write)
 }
 
-/// A function of a body that is compiled twice, for AVX2 and for any host, both out of line. The body is `inline(always)`.
+/// Compiles a function twice, for AVX2 and for any host, both out of line. The body is `inline(always)`.
 macro_rules! for_host {
     ($(#[$doc:meta])* $vis:vis ($($unsafe:tt)?) fn $name:ident = $body:ident ($($arg:ident: $ty:ty),*) -> $result:ty) => {
         $(#[$doc])*
@@ -45,7 +48,7 @@ macro_rules! for_host {
         $vis $($unsafe)? fn $name<const BYTES: usize>(cx: &mut Cx<'_>, $($arg: $ty),*) -> $result {
             #[inline(never)]
             $($unsafe)? fn anywhere<const BYTES: usize>(cx: &mut Cx<'_>, $($arg: $ty),*) -> $result {
-                // SAFETY: by the contract, if there is one.
+                // SAFETY: the caller upholds the contract of the body, if it has one.
                 #[allow(unused_unsafe)]
                 unsafe { $body::<BYTES>(cx, $($arg),*) }
             }
@@ -53,16 +56,17 @@ macro_rules! for_host {
             #[target_feature(enable = "avx2")]
             #[inline(never)]
             $($unsafe)? fn avx2<const BYTES: usize>(cx: &mut Cx<'_>, $($arg: $ty),*) -> $result {
-                // SAFETY: by the contract, if there is one.
+                // SAFETY: the caller upholds the contract of the body, if it has one.
                 #[allow(unused_unsafe)]
                 unsafe { $body::<BYTES>(cx, $($arg),*) }
             }
             #[cfg(target_arch = "x86_64")]
             if cx.fast.is_some() {
-                // SAFETY: H1, and by the contract, if there is one.
+                // SAFETY: `cx.fast` proves AVX2 (H1); the caller upholds the contract of the body, if it has
+                // one.
                 return unsafe { avx2::<BYTES>(cx, $($arg),*) };
             }
-            // SAFETY: by the contract, if there is one.
+            // SAFETY: the caller upholds the contract of the body, if it has one.
             #[allow(unused_unsafe)]
             unsafe { anywhere::<BYTES>(cx, $($arg),*) }
         }
@@ -74,7 +78,7 @@ for_host! {
         address_window_of(space: Space, addresses: &Addresses, exec: u32, write: bool) -> Option<Window>
 }
 
-/// Ones for active lanes.
+/// Returns all ones for active lanes, else zero.
 #[inline(always)]
 fn active_lanes(exec: u32) -> [u32; 32] {
     let mut active = [u32::MAX; 32];
@@ -109,7 +113,7 @@ fn address_window_of<const BYTES: usize>(
             return Some(Window { host, coalesced: true, offsets: LaneVec::ZERO });
         }
     }
-    // Offsets from an active lane's address, as signed 32-bit numbers: what is farther apart has no window.
+    // Offsets from an active lane's address, as signed 32-bit numbers: lanes further apart have no window.
     let pivot = addresses[exec.trailing_zeros() as usize & 31];
     let active = active_lanes(exec);
     let mut relative = [0i32; 32];
@@ -131,14 +135,14 @@ fn address_window_of<const BYTES: usize>(
     let host = locate(cx, space, pivot.wrapping_add(low as i64 as u64), size, write)?;
     let mut offsets = LaneVec::ZERO;
     for l in 0..32 {
-        // Inactive lanes at the lowest address: they must stay inside too.
+        // Inactive lanes get the lowest address, so that they stay in bounds too.
         offsets.0[l] = relative[l].wrapping_sub(low) as u32 & active[l];
     }
     Some(Window { host, coalesced: false, offsets })
 }
 
 for_host! {
-    /// As [`window`], of global memory at a base and an offset for each lane.
+    /// As [`window`], for global memory at a base and an offset per lane.
     ///
     /// # Safety
     /// As for [`load_offsets`].
@@ -159,7 +163,8 @@ unsafe fn offset_window_of<const BYTES: usize>(
     if BYTES > 2 && !BYTES.is_multiple_of(4) {
         return None;
     }
-    // SAFETY: by the contract; nothing below writes registers.
+    // SAFETY: the caller guarantees that `offsets` is a vector of the wave's file; nothing below writes
+    // registers.
     let lanes = unsafe { &*offsets };
     if exec == u32::MAX && are_coalesced(lanes, BYTES) {
         let address = base.wrapping_add(lanes.0[0] as u64);
@@ -176,23 +181,24 @@ unsafe fn offset_window_of<const BYTES: usize>(
         low = low.min(lanes.0[l] | !active[l]);
         high = high.max(lanes.0[l] & active[l]);
     }
-    // Offsets from the lowest stay below 2^31: they are compared modulo 2^32 where they are copied.
+    // Offsets from the lowest one must stay below 2^31, because copies compare them modulo 2^32.
     if high - low >= 1 << 31 {
         return None;
     }
     let size = (high - low) as u64 + BYTES as u64;
-    // Bytes after the last address belong to nothing.
+    // Nothing is mapped beyond the last address.
     base.checked_add(high as u64 + BYTES as u64)?;
     let host = global(cx, base + low as u64, size, write)?;
     let mut at = LaneVec::ZERO;
     for l in 0..32 {
-        // Inactive lanes at the lowest address: they must stay inside too.
+        // Inactive lanes get the lowest address, so that they stay in bounds too.
         at.0[l] = lanes.0[l].wrapping_sub(low) & active[l];
     }
     Some(Window { host, coalesced: false, offsets: at })
 }
 
-/// Whether elements of so many bytes at these offsets are consecutive, without a carry out of 32 bits in between.
+/// Returns whether elements of `bytes` bytes at these offsets are consecutive, without a carry out of 32
+/// bits.
 #[inline(always)]
 pub(in crate::exec::rt) fn are_coalesced(offsets: &LaneVec, bytes: usize) -> bool {
     let first = offsets.0[0];
@@ -203,8 +209,9 @@ pub(in crate::exec::rt) fn are_coalesced(offsets: &LaneVec, bytes: usize) -> boo
     gaps == 0 && first <= u32::MAX - 32 * bytes as u32
 }
 
-/// Prefetches what the same instruction will access two iterations of its loop from now, if its address moves on as it did. Kernels step
-/// through memory in strides that the host's own prefetcher does not follow.
+/// Prefetches the data that the same instruction will access two iterations of its loop later, if its address
+/// keeps advancing by the same step. Kernels step through memory with strides that the host's own prefetcher
+/// does not follow.
 #[inline(always)]
 pub(in crate::exec::rt) fn prefetch(cx: &mut Cx<'_>, host: *const u8, address: u64, len: usize) {
     let last = &mut cx.wave.streams[cx.op.number as usize % STREAMS].last;
@@ -223,13 +230,13 @@ pub(in crate::exec::rt) fn prefetch(cx: &mut Cx<'_>, host: *const u8, address: u
     let _ = (host, len, step);
 }
 
-/// The range that the running instruction last accessed: most stay in one.
+/// Returns the range that the running instruction last accessed; most instructions stay in one range.
 #[inline(always)]
 pub(in crate::exec::rt) fn last_range<'c>(cx: &'c Cx<'_>) -> &'c HostRange {
     cx.wave.last_range(cx.op.number as usize)
 }
 
-/// Host address of `len` bytes of global memory that are all in one range.
+/// Returns the host address of `len` bytes of global memory, if they are all in one range.
 #[inline(always)]
 fn global(cx: &mut Cx<'_>, address: u64, len: u64, write: bool) -> Option<*mut u8> {
     match last_range(cx).host_of(address, len, write) {
@@ -245,7 +252,7 @@ fn global_elsewhere(cx: &mut Cx<'_>, address: u64, len: u64, write: bool) -> Opt
     range.host_of(address, len, write)
 }
 
-/// Host address of `len` bytes, all in one space.
+/// Returns the host address of `len` bytes, if they are all in one space.
 #[inline(always)]
 fn locate(cx: &mut Cx<'_>, space: Space, address: u64, len: u64, write: bool) -> Option<*mut u8> {
     let within_lds = |at: u64| {
@@ -259,7 +266,7 @@ fn locate(cx: &mut Cx<'_>, space: Space, address: u64, len: u64, write: bool) ->
             Some(unsafe { cx.lds.as_mut_ptr().add(at) })
         }
         Place::Global(_) => {
-            // An end in an aperture is another space.
+            // If the end is in an aperture, it belongs to another space.
             if space == Space::Flat
                 && !matches!(Place::of(space, address.wrapping_add(len - 1)), Place::Global(_))
             {

@@ -1,4 +1,5 @@
-//! What an instruction touched when the reference executor ran it: the referee of `exec::effects`.
+//! The registers and memory that an instruction accessed in the reference executor: the referee for
+//! `exec::effects`.
 
 use super::RefMachine;
 use isa_spec::pcode::ir::{Role, Shape, Space, State};
@@ -7,27 +8,27 @@ use wavesim_isa::operand::{self, Code, Fmt, Operand};
 use wavesim_machine::exec::effects::File;
 use wavesim_machine::state::wave::{EXEC_HI, EXEC_LO, M0, NULL, VCC_HI, VCC_LO};
 
-/// A register: its file, its number, and for VGPRs the lane (0 for others).
+/// A register: its file, its number, and its lane if it is a VGPR (otherwise 0).
 pub type Register = (File, u16, u8);
 
-/// Registers and memory that were read and written.
+/// Registers and memory that an instruction read and wrote.
 #[derive(Debug, Default)]
-pub struct Touched {
-    /// Registers whose value it took.
+pub struct AccessSet {
+    /// Registers whose value was used.
     pub reads: BTreeSet<Register>,
-    /// Registers that it set, even to the same value.
+    /// Registers that were set, even to the same value.
     pub writes: BTreeSet<Register>,
-    /// Space, bytes, and whether it was a store.
+    /// Address space, size in bytes, and whether it was a store.
     pub memory: BTreeSet<(Space, u32, bool)>,
 }
 
 impl RefMachine<'_, '_, '_> {
     fn note(&mut self, write: bool, register: Register) {
-        let Some(touched) = self.touched.as_deref_mut() else { return };
+        let Some(access_set) = self.access_set.as_deref_mut() else { return };
         if write {
-            touched.writes.insert(register);
+            access_set.writes.insert(register);
         } else {
-            touched.reads.insert(register);
+            access_set.reads.insert(register);
         }
     }
 
@@ -45,7 +46,7 @@ impl RefMachine<'_, '_, '_> {
         self.note_words(write, register, self.wave.size() / 32);
     }
 
-    /// Bits of an operand's value.
+    /// Records a read of an operand; `bits` are the bits of its value that were used.
     pub(super) fn note_operand(&mut self, role: Role, lane: Option<u32>, bits: u128) {
         let operand = self.operand_of(role);
         let mask = role == Role::Vcc || operand.is_some_and(|o| o.fmt == Fmt::Mask);
@@ -58,7 +59,7 @@ impl RefMachine<'_, '_, '_> {
             return;
         }
         let Some(operand) = operand else { return };
-        // What the body has assigned is not what the register held.
+        // A value that the semantics have assigned is not a read of the register.
         if role == Role::D0 && self.result_written {
             return;
         }
@@ -72,7 +73,7 @@ impl RefMachine<'_, '_, '_> {
         }
     }
 
-    /// A dword of an operand in a lane, by its number.
+    /// Records a read of dword `index` of an operand in a lane.
     pub(super) fn note_lane(&mut self, role: Role, lane: u32, index: u32) {
         let Some(operand) = self.operand_of(role) else { return };
         let whole = index == 0 && operand.size_bits <= 32 && self.sem.shape == Shape::Lane;
@@ -115,7 +116,7 @@ impl RefMachine<'_, '_, '_> {
         } else if self.states_written.contains(&state) {
             return;
         }
-        // Every vector instruction depends on EXEC.
+        // Every vector instruction depends on EXEC implicitly.
         let implied = matches!(state, State::Exec | State::Execz) && self.sem.shape != Shape::Scalar;
         let words = self.wave.size() / 32;
         match state {
@@ -146,8 +147,8 @@ impl RefMachine<'_, '_, '_> {
     }
 
     pub(super) fn note_memory(&mut self, space: Space, bytes: u32, write: bool) {
-        if let Some(touched) = self.touched.as_deref_mut() {
-            touched.memory.insert((space, bytes, write));
+        if let Some(access_set) = self.access_set.as_deref_mut() {
+            access_set.memory.insert((space, bytes, write));
         }
     }
 }
