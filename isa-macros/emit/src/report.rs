@@ -1,14 +1,14 @@
-//! Diagnostics -> `compile_error!`, each with its own file, line and caret in the message.
+//! Emits diagnostics as `compile_error!`, each with its own file, line and caret in the message.
 
 use isa_spec::diag::{Diagnostic, Severity, render};
 use isa_spec::source::SourceMap;
 use proc_macro2::TokenStream;
 use quote::quote;
 
-/// More would bury the first.
+/// Limit on the errors shown, so that the first ones stay visible.
 const SHOWN: usize = 20;
 
-/// One `compile_error!` for each of the first errors, in the order of the files.
+/// Emits one `compile_error!` for each of the first errors, in file order.
 pub fn errors(sources: &SourceMap, diagnostics: &[Diagnostic]) -> TokenStream {
     let mut list: Vec<&Diagnostic> = diagnostics.iter().filter(|d| d.severity == Severity::Error).collect();
     list.sort_by_key(|d| (d.span.file, d.span.start));

@@ -1,5 +1,5 @@
-//! The lane-loop representation as text, for people: `wavesim isa ir NAME` and golden tests. Values are
-//! written as in Rust, with the holder where it does not follow from the operands.
+//! Prints the lane-loop representation, for `wavesim isa ir NAME` and golden tests. Values are written as in
+//! Rust, with the holder if it does not follow from the operands.
 
 use crate::ir::*;
 use isa_spec::pcode::ir::Local;
@@ -172,7 +172,7 @@ impl Display for Value {
     }
 }
 
-/// Lines with an indentation.
+/// Writer of indented lines.
 struct Lines<'a, 'b> {
     f: &'a mut Formatter<'b>,
     depth: usize,

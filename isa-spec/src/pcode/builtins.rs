@@ -1,26 +1,26 @@
-//! The one table of builtins: name, parameters, result and doc line. `docs/pseudocode.md` is generated from
-//! it.
+//! The table of builtins: name, parameters, result and doc line. A test compares it with the tables in
+//! `docs/pseudocode.md`.
 //!
-//! A builtin is [`Pure`], a function of its arguments, or [`Control`], which the machine executes. Evaluator,
-//! lowering and machine match on these enums exhaustively: a new row is a compile error until each of them
-//! implements it.
+//! A builtin is either [`Pure`], a function of its arguments, or [`Control`], which the machine executes.
+//! Evaluator, lowering and machine match on these enums exhaustively, so a new row does not compile until
+//! each of them implements it.
 
 use super::ir::Ty;
 
-/// A parameter's accepted types.
+/// The types that a parameter accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Param {
     /// Any float format; all `Float` arguments of a call have one format.
     Float,
     /// Any integer.
     Int,
-    /// Exactly this type; integers convert.
+    /// Exactly this type; integers are converted.
     Is(Ty),
     /// A float or an integer.
     Any,
 }
 
-/// A call's type.
+/// The type of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ret {
     /// The first argument's type.
@@ -29,7 +29,7 @@ pub enum Ret {
     FirstUnsigned,
     /// This type, whatever the arguments.
     Is(Ty),
-    /// Nothing: a statement.
+    /// No value: the call is a statement.
     None,
 }
 
@@ -40,9 +40,9 @@ pub struct BuiltinDef {
     pub builtin: Builtin,
     /// As written in pseudocode.
     pub name: &'static str,
-    /// Accepted types, one per argument.
+    /// Accepted types, one per parameter.
     pub params: &'static [Param],
-    /// The call's type.
+    /// The type of a call.
     pub ret: Ret,
     /// One line of Markdown.
     pub doc: &'static str,
@@ -63,13 +63,13 @@ macro_rules! builtins {
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum $Kind { $(#[doc = $text] $id,)* }
 
-        /// In the order of the enum.
+        /// Rows in the order of the enum.
         static $TABLE: &[BuiltinDef] = &[
             $(BuiltinDef { builtin: Builtin::$Kind($Kind::$id), name: $name, params: &[$($param),*], ret: $ret, doc: $text },)*
         ];
 
         impl $Kind {
-            /// Its row of the table.
+            /// Returns the builtin's row of the table.
             pub fn def(self) -> &'static BuiltinDef {
                 &$TABLE[self as usize]
             }
@@ -203,7 +203,7 @@ builtins! {
 }
 
 builtins! {
-    /// Reads or changes the wave or the workgroup.
+    /// Reads or changes the state of the wave or the workgroup.
     Control CONTROL;
 
     Nop "nop" () -> Ret::None, "nothing";
@@ -241,7 +241,7 @@ builtins! {
 }
 
 impl Control {
-    /// Waits for what the wave itself has started.
+    /// Returns whether the builtin waits for operations that the wave itself has issued.
     pub fn is_wait(self) -> bool {
         use Control::{
             WaitAlu, WaitBvhcnt, WaitDscnt, WaitExpcnt, WaitIdle, WaitKmcnt, WaitLgkmcnt, WaitLoadcnt,
@@ -254,14 +254,14 @@ impl Control {
         memory || matches!(self, WaitExpcnt | WaitSamplecnt | WaitBvhcnt | WaitIdle | WaitAlu)
     }
 
-    /// Signals a barrier, whether it waits there too or not.
+    /// Returns whether the builtin signals a barrier, with or without waiting at it.
     pub fn signals_barrier(self) -> bool {
         matches!(self, Control::Barrier | Control::BarrierSignal | Control::BarrierSignalIsFirst)
     }
 }
 
 impl Builtin {
-    /// Its row of the table.
+    /// Returns the builtin's row of the table.
     pub fn def(self) -> &'static BuiltinDef {
         match self {
             Builtin::Pure(builtin) => builtin.def(),
@@ -270,17 +270,17 @@ impl Builtin {
     }
 }
 
-/// Every builtin.
+/// Iterates over every builtin.
 pub fn all() -> impl Iterator<Item = &'static BuiltinDef> {
     PURE.iter().chain(CONTROL)
 }
 
-/// By name, exact.
+/// Looks up a builtin by its exact name.
 pub fn lookup(name: &str) -> Option<Builtin> {
     all().find(|b| b.name == name).map(|b| b.builtin)
 }
 
-/// Raw encoding fields that bodies may name, with their canonical name and the names encodings use.
+/// Raw encoding fields that bodies may name: the canonical name, and the names in encodings.
 pub const FIELDS: &[(&str, &[&str])] = &[
     ("OFFSET", &["OFFSET", "IOFFSET", "INST_OFFSET"]),
     ("OFFSET0", &["OFFSET0"]),
@@ -297,14 +297,14 @@ pub const FIELDS: &[(&str, &[&str])] = &[
     ("OFFEN", &["OFFEN"]),
     ("FORMAT", &["FORMAT"]),
     ("SVE", &["SVE"]),
-    // Whether buffers are those of gfx9 (CDNA), and whether a buffer load goes to LDS.
+    // Whether buffer instructions follow gfx9 (CDNA), and whether a buffer load writes to LDS.
     ("GFX9", &[]),
     ("TO_LDS", &[]),
     ("CBSZ", &["CBSZ"]),
     ("ABID", &["ABID"]),
     ("BLGP", &["BLGP"]),
     ("SIMM16", &["SIMM16"]),
-    // The second source's code of S_SET_GPR_IDX_ON as a number.
+    // The code of S_SET_GPR_IDX_ON's second source, as a number.
     ("SIMM4", &["SSRC1"]),
     ("SIMM32", &["SIMM32", "LITERAL"]),
     ("WAIT_EXP", &["WAIT_EXP"]),

@@ -1,15 +1,16 @@
-//! Facts that the documents leave out, added by rule. What concerns single instructions is in the overlays.
+//! Systematic omissions of the documents, corrected by rules. Corrections to single instructions are in the
+//! overlays.
 //!
-//! The XML lists the literal form (`…_INST_LITERAL`) of scalar instructions for some opcodes only, and of
-//! SOPC not at all on RDNA 3. The manuals allow a literal in any SSRC operand of SOP1, SOP2 and SOPC (*Scalar
-//! Source Operands*: code 255), and LLVM assembles it. So: each such encoding gets its literal form, and each
-//! instruction with an SSRC source an entry in it.
+//! The XML lists the literal form (`…_INST_LITERAL`) of scalar instructions for some opcodes only, and on
+//! RDNA 3 not at all for SOPC. The manuals allow a literal in any SSRC operand of SOP1, SOP2 and SOPC
+//! (*Scalar Source Operands*: code 255), and LLVM assembles it. Therefore each such encoding gets a literal
+//! form, and each instruction with an SSRC source an entry in that form.
 
 use super::model::*;
 use super::normalize::normalize;
 use super::overlay::add_identifiers;
 
-/// Every rule, in order.
+/// Applies every rule, in order.
 pub fn apply_errata(spec: &mut Spec) {
     normalize(spec);
     add_scalar_literals(spec);
@@ -18,8 +19,8 @@ pub fn apply_errata(spec: &mut Spec) {
     immediates_are_read(spec);
 }
 
-/// Prefetches hold a length in SDATA (`OPR_SIMM5`), which the documents mark as written, as the field is
-/// elsewhere.
+/// Marks immediates as inputs. Prefetches hold a length in SDATA (`OPR_SIMM5`), which the documents mark as
+/// an output, like the same field elsewhere.
 fn immediates_are_read(spec: &mut Spec) {
     let operands = spec.instructions.iter_mut().flat_map(|i| &mut i.encodings).flat_map(|e| &mut e.operands);
     for operand in operands.filter(|o| o.ty.starts_with("OPR_SIMM")) {
@@ -27,8 +28,8 @@ fn immediates_are_read(spec: &mut Spec) {
     }
 }
 
-/// Vector instructions whose sources are 64 bits wide, and lane selects, take literals too (LLVM; the manuals
-/// list no exception).
+/// Adds literal forms of vector instructions with 64-bit sources and of lane selects, which also accept
+/// literals (LLVM; the manuals list no exception).
 fn add_vector_literals(spec: &mut Spec) {
     for (base, literal) in [
         ("ENC_VOP1", "VOP1_INST_LITERAL"),
@@ -57,8 +58,9 @@ fn add_vector_literals(spec: &mut Spec) {
     }
 }
 
-/// The document has NSA of MIMG as a bit, without what it announces: a third word with four more address
-/// registers, so that addresses need not follow each other (RDNA3 manual, *MIMG*; LLVM assembles it).
+/// Adds the NSA form of MIMG. The document has the NSA bit but not the word that it announces: a third word
+/// with four more address registers, which lifts the requirement that addresses be in consecutive registers
+/// (RDNA3 manual, *MIMG*; LLVM assembles it).
 fn add_image_addresses(spec: &mut Spec) {
     const BASE: &str = "ENC_MIMG";
     const NAME: &str = "ENC_MIMG_NSA";

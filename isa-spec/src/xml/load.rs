@@ -1,5 +1,6 @@
-//! XML text -> [`Spec`]. Accepts AMD's genuine files and the forms of AMD's schema document where they
-//! differ. Collects errors; each names file, line, element and, where inside one, the instruction.
+//! Loads XML text into a [`Spec`]. Accepts AMD's published files, and the forms of AMD's schema document
+//! where these differ. Collects all errors; each names file, line, element and, where applicable, the
+//! instruction.
 
 use super::check::check;
 use super::document::parse;
@@ -9,14 +10,14 @@ use crate::diag::Diagnostic;
 use crate::source::{FileId, SourceMap, Span};
 use roxmltree::Node;
 
-/// Parses and checks one document. `name` is the file's name in messages.
+/// Parses and checks one document; messages refer to the file by `name`.
 pub fn load(name: &str, text: &str) -> Result<Spec, (SourceMap, Vec<Diagnostic>)> {
     let mut sources = SourceMap::default();
     let file = sources.add(name, text);
     load_into(&sources, file).map_err(|errors| (sources, errors))
 }
 
-/// As [`load`], for a file that is already in a source map.
+/// Like [`load`], for a file that is already in a source map.
 pub fn load_into(sources: &SourceMap, file: FileId) -> Result<Spec, Vec<Diagnostic>> {
     let text = &sources.file(file).text;
     let doc = parse(text, file).map_err(|e| vec![e])?;
@@ -28,37 +29,37 @@ pub fn load_into(sources: &SourceMap, file: FileId) -> Result<Spec, Vec<Diagnost
     if loader.errors.is_empty() { Ok(spec) } else { Err(loader.errors) }
 }
 
-/// Walks one document. Methods return what they could read and leave a message for what they could not.
+/// Walks one document. Methods return what they could read and report a diagnostic for what they could not.
 pub(super) struct Loader {
-    /// The file that spans point into.
+    /// The file that spans refer to.
     pub file: FileId,
-    /// Messages so far, in document order.
+    /// Diagnostics so far, in document order.
     pub errors: Vec<Diagnostic>,
-    /// ` (instruction X)`, for messages.
+    /// Suffix of messages, such as ` (instruction X)`.
     context: String,
 }
 
 impl Loader {
-    /// A loader without messages.
+    /// Creates a loader without diagnostics.
     pub fn new(file: FileId) -> Loader {
         Loader { file, errors: Vec::new(), context: String::new() }
     }
 
-    /// The element's start tag, up to the end of its name.
+    /// Returns the span of an element's start tag, up to the end of its name.
     pub fn span(&self, node: Node<'_, '_>) -> Span {
         let range = node.range();
-        // The start tag is enough to point at.
+        // A caret line under the start tag is enough.
         Span::new(self.file, range.start, range.start + 1 + node.tag_name().name().len())
     }
 
-    /// Reports an error at an element, with the instruction or encoding around it.
+    /// Reports an error at an element; the message ends with the enclosing instruction or encoding.
     pub fn error(&mut self, node: Node<'_, '_>, message: impl std::fmt::Display) {
         let span = self.span(node);
         let context = &self.context;
         self.errors.push(Diagnostic::error(span, format!("{message}{context}")));
     }
 
-    /// The last error's advice.
+    /// Adds advice to the last error.
     pub fn help(&mut self, text: String) {
         if let Some(last) = self.errors.pop() {
             self.errors.push(last.help(text));
@@ -122,7 +123,7 @@ impl Loader {
             self.error(node, format!("attribute Order=\"{order}\" is not a number"));
             0
         });
-        // After a message about it, no second one about what does not fit.
+        // If the bit count is invalid, assume the maximum to avoid follow-up errors.
         let bits = self.at_most(node, "BitCount", 128).unwrap_or(128) as u16;
         let inside = low_bits(bits);
         let mask = match self.need(node, "EncodingIdentifierMask") {
@@ -161,7 +162,7 @@ impl Loader {
         })
     }
 
-    /// A mask or identifier: `Radix` 2 unless it says otherwise.
+    /// Reads a mask or identifier, whose default `Radix` is 2.
     fn identifier(&mut self, node: Node<'_, '_>, inside: u128) -> u128 {
         let value = self.wide_number(node, 2);
         if value & !inside != 0 {
@@ -170,7 +171,7 @@ impl Loader {
         value
     }
 
-    /// `MicrocodeFormat` (or `DataAttributes`) > `BitMap` > `Field`.
+    /// Reads `MicrocodeFormat` (or `DataAttributes`) > `BitMap` > `Field`.
     fn bitmap(&mut self, node: Node<'_, '_>) -> Vec<Field> {
         bitmap_fields(node).map(|f| self.field(f)).collect()
     }
@@ -188,7 +189,7 @@ impl Loader {
                     format!("field {name}: RangeCount=\"{count}\", but {} ranges", list.len()),
                 );
             }
-            // The schema document says "bit count and bit offset" of BitLayout itself.
+            // In the schema document, `BitLayout` itself has the bit count and offset.
             let list = if list.is_empty() { vec![layout] } else { list };
             for (at, range) in list.into_iter().enumerate() {
                 let order = self.attribute_number(range, "Order").unwrap_or(at as u64);
@@ -212,14 +213,15 @@ impl Loader {
     }
 
     fn range(&mut self, node: Node<'_, '_>) -> Range {
-        // Data formats reach 1024 bits; fields of encodings are held to the encoding's size by the caller.
+        // Data formats have up to 1024 bits; the caller checks fields of encodings against the encoding's
+        // size.
         let bit_count = self.at_most(node, "BitCount", 2048);
         if bit_count == Some(0) {
-            self.error(node, "a range of no bits");
+            self.error(node, "an empty bit range");
         }
         let bit_count = bit_count.unwrap_or(1) as u16;
         let bit_offset = self.need_at_most(node, "BitOffset", 2048) as u16;
-        // `<Padding>1</Padding>`, or an element of its own with BitCount and Value.
+        // Either `<Padding>1</Padding>`, or an element with children `BitCount` and `Value`.
         let padding = match child(node, "Padding") {
             Some(p) if child(p, "BitCount").is_some() => self.need_at_most(p, "BitCount", 64),
             Some(_) => self.need_at_most(node, "Padding", 64),
@@ -228,7 +230,7 @@ impl Loader {
         Range { bit_count, bit_offset, padding: padding as u16 }
     }
 
-    /// `PredefinedValue`, or `OperandPredefinedValue` as the schema document has it.
+    /// Reads `PredefinedValue` elements (`OperandPredefinedValue` in the schema document).
     fn values(&mut self, list: Node<'_, '_>) -> Vec<PredefinedValue> {
         list.children()
             .filter(|n| n.is_element() && n.tag_name().name().ends_with("PredefinedValue"))
@@ -287,7 +289,7 @@ impl Loader {
 
     fn instruction_encoding(&mut self, node: Node<'_, '_>) -> Option<InstructionEncoding> {
         let encoding = self.need_text(node, &["EncodingName"]);
-        // The schema document calls it ConditionName.
+        // The schema document uses `ConditionName`.
         let condition = self.need_text(node, &["EncodingCondition", "ConditionName"]);
         let opcode = self.need_at_most(node, "Opcode", u16::MAX as u64) as u32;
         let mut operands: Vec<Operand> = match child(node, "Operands") {
@@ -305,7 +307,7 @@ impl Loader {
         Operand {
             field,
             format: self.need_text(node, &["DataFormatName"]),
-            // The schema document misspells it.
+            // The schema document misspells `OperandType`.
             ty: self.need_text(node, &["OperandType", "OperantType"]),
             size: self.need_at_most(node, "OperandSize", u16::MAX as u64) as u16,
             input: self.flag_attribute(node, "Input").unwrap_or(false),

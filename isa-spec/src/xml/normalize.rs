@@ -1,17 +1,16 @@
-//! Two spellings of one fact in AMD's releases, brought to one form, so that everything after sees the same
-//! tables.
+//! Normalises facts that AMD's releases express in two ways, so that later passes see one form.
 //!
-//! **Literals.** A release may list a literal form once for each place of the literal (`has_lit_0`,
-//! `has_lit_1`, `has_lit_0_has_lit_1` …), with `LITERAL` instead of the source. Here there is one entry,
-//! under `has_lit`, whose operands are those of the form without literal: the source field itself says 255. A
+//! **Literals.** A release may list a literal form once for each position of the literal (`has_lit_0`,
+//! `has_lit_1`, `has_lit_0_has_lit_1` …), with `LITERAL` in place of the source. The normal form is one entry
+//! under `has_lit` with the operands of the form without literal: the source field itself encodes 255. A
 //! literal that is an operand of its own (`V_FMAMK_F32`) stays.
 //!
-//! **DPP.** The source in the DPP dword (`VSRC0`) may be listed second (`V_SUBREV_F32`). Sources come in the
-//! order of their numbers, which is the order of assembly and of S0, S1, S2.
+//! **DPP.** The source in the DPP dword (`VSRC0`) may be listed second (`V_SUBREV_F32`). The normal form
+//! lists sources by number, the order of assembly and of S0, S1, S2.
 
 use super::model::*;
 
-/// Brings literal and DPP forms to one spelling.
+/// Normalises literal and DPP forms.
 pub fn normalize(spec: &mut Spec) {
     for encoding in &mut spec.encodings {
         one_literal_condition(encoding);
@@ -28,7 +27,7 @@ fn is_literal(condition: &str) -> bool {
     condition == "has_lit" || condition.starts_with("has_lit_")
 }
 
-/// All `has_lit_*` conditions become one: any of them.
+/// Replaces the `has_lit_*` conditions by one, their disjunction.
 fn one_literal_condition(encoding: &mut Encoding) {
     if !encoding.conditions.iter().any(|c| c.name.starts_with("has_lit_")) {
         return;
@@ -62,7 +61,7 @@ fn one_literal_form(inst: &mut Instruction, encodings: &[Encoding]) {
     }
 }
 
-/// The form of the same instruction without literal, if `form` differs from it in having `LITERAL` for a
+/// Returns the instruction's form without literal, if `form` differs from it only in having `LITERAL` as a
 /// source.
 fn plain_form<'a>(
     forms: &'a [InstructionEncoding],

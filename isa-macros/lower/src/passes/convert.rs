@@ -1,10 +1,10 @@
-//! Conversions in vector statements for which hosts have instructions that compilers do not find: they are computed for
-//! the whole vector, once for each argument, before the iterations.
+//! Hoists conversions out of vector statements if hosts have vector instructions that compilers do not
+//! select: each distinct argument is converted for the whole vector, before the iterations.
 
 use crate::ir::*;
 use crate::visit::parts_mut;
 
-/// Moves the conversions of a body ahead, after [`super::vector`].
+/// Hoists the conversions of a body; runs after [`super::vector`].
 pub fn run(once: &mut Once) {
     list(&mut once.body);
 }

@@ -1,11 +1,11 @@
-//! Sums of products: the innermost three loops of a matrix product become one [`Stmt::Product`], which keeps sums in
-//! vectors of the host while it goes along K. Each sum still has its terms in the same order.
+//! Finds matrix products: the innermost three loops of one become a [`Stmt::Product`], which keeps
+//! accumulators in host vectors along K. Each accumulator still adds its terms in the same order.
 
 use crate::ir::*;
 use crate::visit::{any_in, any_stmt, any_value, each_value, rewrite};
 use isa_spec::pcode::ir::{LocalId, Ty};
 
-/// Rewrites the loops of a body, after [`super::vector`].
+/// Rewrites the loops of a body; runs after [`super::vector`].
 pub fn run(once: &mut Once) {
     let uses = count(&once.body);
     list(&mut once.body, &uses);
@@ -20,10 +20,10 @@ fn list(body: &mut [Stmt], uses: &[u32]) {
     }
 }
 
-/// Whether a body with products depends on how MODE treats f32 outside of them. A product finds out itself what MODE says.
+/// Returns whether a body depends on the f32 bits of MODE outside of products, which test MODE at run time.
 pub fn depends_on_f32(once: &Once) -> bool {
     let single = |ty: &Ty| matches!(ty, Ty::F32 | Ty::BF16);
-    // What gives no f32 denormals, and reads none.
+    // Conversions that neither produce nor read f32 denormals.
     let exact =
         |c: &Conversion| matches!(c, Conversion::F16ToF32 | Conversion::Fp8ToF32 | Conversion::Bf8ToF32);
     let products = any_stmt(&once.body, &|s| matches!(s, Stmt::Product(_)));
@@ -46,7 +46,7 @@ pub fn depends_on_f32(once: &Once) -> bool {
     !products || values || vectors
 }
 
-/// How often each local is read.
+/// Counts the reads of each local.
 fn count(body: &[Stmt]) -> Vec<u32> {
     let mut uses = Vec::new();
     each_value(body, &mut |v| {
@@ -58,7 +58,7 @@ fn count(body: &[Stmt]) -> Vec<u32> {
     uses
 }
 
-/// A loop from zero over one statement.
+/// Matches a loop from zero over one statement; returns variable, count and statement.
 fn counted(stmt: &Stmt) -> Option<(LocalId, u32, &Stmt)> {
     let Stmt::For { var, from, to, body } = stmt else { return None };
     let ValueKind::Const(last) = to.kind else { return None };
@@ -90,17 +90,17 @@ fn convert(stmt: &Stmt, uses: &[u32]) -> Option<Stmt> {
     let own = |id: LocalId| inside.get(id as usize) == uses.get(id as usize);
     let loops = [k, i, vector.var];
     let part = |id: LocalId, at: &Value| {
-        let [depth, row, column] = [factor_of(at, k)?, factor_of(at, i)?, factor_of(at, vector.var)?];
+        let [depth, row, column] = [stride_of(at, k)?, stride_of(at, i)?, stride_of(at, vector.var)?];
         let mut start = at.clone();
         rewrite(&mut start, &mut |v| match v.kind {
             ValueKind::Var(Var::Local(id)) if loops.contains(&id) => v.kind = ValueKind::Const(0),
             _ => {}
         });
-        // Where the arrays begin must not be what the loops write.
-        let steady =
+        // The loops must not write the start indices of the arrays.
+        let invariant =
             |v: &Value| matches!(v.kind, ValueKind::Const(_) | ValueKind::Var(_) | ValueKind::Op2(..));
-        let steady = !any_in(&start, &|v| !steady(v));
-        steady.then_some((ProductPart { id, start, depth, row }, column))
+        let invariant = !any_in(&start, &|v| !invariant(v));
+        invariant.then_some((ProductPart { id, start, depth, row }, column))
     };
     let (places, b_at) = match placed(b_at) {
         Some((id, at, step, rest)) => {
@@ -110,17 +110,18 @@ fn convert(stmt: &Stmt, uses: &[u32]) -> Option<Stmt> {
         None => (None, b_at.clone()),
     };
     let ((a, 0), (b, 1), (d, 1)) = (part(*a, a_at)?, part(*b, &b_at)?, part(*d, d_at)?) else { return None };
-    let apart =
+    let disjoint =
         [a.id, b.id].into_iter().chain(places.as_ref().map(|places| places.at.id)).all(|id| id != d.id);
     let moves = (b.row, d.depth) == (0, 0) && (places.is_none() || b.depth == 0);
-    if !plain || !apart || !moves || vector.reads.len() != 3 || !loops.into_iter().all(own) {
+    if !plain || !disjoint || !moves || vector.reads.len() != 3 || !loops.into_iter().all(own) {
         return None;
     }
     let (rows, columns) = (height, vector.count);
     Some(Stmt::Product(Box::new(Product { numbers, depth, rows, columns, a, b, places, d })))
 }
 
-/// The factor of a row, that of a column and the sum, if that is what a value is.
+/// Matches a multiply-accumulate; returns the factor of the row, the factor of the column and the
+/// accumulator.
 fn terms(value: &Value) -> Option<(Numbers, [&Value; 3])> {
     match &value.kind {
         ValueKind::Float { op: op @ (FloatOp::Fma | FloatOp::FmaNearest), ty: Ty::F32, args } => {
@@ -136,7 +137,7 @@ fn terms(value: &Value) -> Option<(Numbers, [&Value; 3])> {
     }
 }
 
-/// What a value of 64 bits is the sign extension of, from 32.
+/// Matches a sign extension from 32 to 64 bits; returns the 32-bit value.
 fn extended(value: &Value) -> Option<&Value> {
     match &value.kind {
         ValueKind::SignExtend { value: inner, width: 32 }
@@ -148,7 +149,7 @@ fn extended(value: &Value) -> Option<&Value> {
     }
 }
 
-/// A start that is a multiple of an element of an array and something else: the array, where in it, the factor, and the rest.
+/// Matches an index `array[i] * factor + rest`; returns array, index `i`, factor and rest.
 fn placed(start: &Value) -> Option<(LocalId, &Value, u32, Value)> {
     let ValueKind::Op2(Op2::Add, row, rest) = &start.kind else { return None };
     let (element, step) = match &row.kind {
@@ -165,22 +166,22 @@ fn placed(start: &Value) -> Option<(LocalId, &Value, u32, Value)> {
     }
 }
 
-/// By how much a value grows with a variable; none if not by the same each time.
-fn factor_of(value: &Value, var: LocalId) -> Option<u32> {
+/// Returns the stride of a value in a variable; `None` if it is not linear.
+fn stride_of(value: &Value, var: LocalId) -> Option<u32> {
     let is_var = |v: &Value| v.kind == ValueKind::Var(Var::Local(var));
     if !any_in(value, &is_var) {
         return Some(0);
     }
     match &value.kind {
         ValueKind::Var(_) => Some(1),
-        ValueKind::Op2(Op2::Add, a, b) => Some(factor_of(a, var)?.wrapping_add(factor_of(b, var)?)),
-        ValueKind::Op2(Op2::Sub, a, b) => Some(factor_of(a, var)?.wrapping_sub(factor_of(b, var)?)),
+        ValueKind::Op2(Op2::Add, a, b) => Some(stride_of(a, var)?.wrapping_add(stride_of(b, var)?)),
+        ValueKind::Op2(Op2::Sub, a, b) => Some(stride_of(a, var)?.wrapping_sub(stride_of(b, var)?)),
         ValueKind::Op2(Op2::Mul, a, b) => match (&a.kind, &b.kind) {
-            (_, ValueKind::Const(n)) => Some(factor_of(a, var)?.wrapping_mul(*n as u32)),
-            (ValueKind::Const(n), _) => Some(factor_of(b, var)?.wrapping_mul(*n as u32)),
+            (_, ValueKind::Const(n)) => Some(stride_of(a, var)?.wrapping_mul(*n as u32)),
+            (ValueKind::Const(n), _) => Some(stride_of(b, var)?.wrapping_mul(*n as u32)),
             _ => None,
         },
-        ValueKind::ShlConst(a, n) => Some(factor_of(a, var)?.wrapping_shl(*n)),
+        ValueKind::ShlConst(a, n) => Some(stride_of(a, var)?.wrapping_shl(*n)),
         _ => None,
     }
 }

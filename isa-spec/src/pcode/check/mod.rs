@@ -1,5 +1,5 @@
-//! The checker: from the syntax tree of one instruction to its typed body. Names are resolved, types and
-//! conversions explicit, calls expanded.
+//! The checker: converts the syntax tree of one instruction to its typed body. Resolves names, makes types
+//! and conversions explicit, and expands calls.
 
 mod address;
 mod call;
@@ -22,25 +22,26 @@ use crate::source::{SourceMap, Span};
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Expressions that a body may have once its calls are expanded. The project's largest have some thousand.
+/// Limit on the expressions of a body after expansion of its calls. The project's largest bodies have some
+/// thousand.
 const MAX_EXPRESSIONS: u32 = 200_000;
 
-/// As [`MAX_EXPRESSIONS`], for bodies after one that has reached it: time is bounded by a file's size, not by
-/// its instructions.
+/// The limit for bodies after one that has reached [`MAX_EXPRESSIONS`]. It bounds the time by the size of a
+/// file, rather than by the number of its instructions.
 const FEW_EXPRESSIONS: u32 = 2_000;
 
-/// Definitions that are looked for where a [`Library`] has none.
+/// A source of definitions that a [`Library`] itself does not have.
 pub trait Definitions {
-    /// The function of this name.
+    /// Returns the function of this name.
     fn function(&self, name: &str) -> Option<&ast::Function>;
 
-    /// The blocks of an instruction, by its upper-case name.
+    /// Returns the blocks of an instruction, given its upper-case name.
     fn blocks(&self, name: &str) -> Vec<&ast::Instruction>;
 }
 
-/// What bodies may call besides builtins.
+/// The definitions that bodies may call, besides builtins.
 pub struct Library<'a> {
-    /// Expressions that the next body may have.
+    /// Limit on the expressions of the next body.
     budget: Cell<u32>,
     more: Option<&'a dyn Definitions>,
     /// Functions by name.
@@ -61,7 +62,7 @@ impl Default for Library<'_> {
 }
 
 impl<'a> Library<'a> {
-    /// One that has what is found elsewhere.
+    /// Creates a library that falls back to other definitions.
     pub fn of(definitions: &'a dyn Definitions) -> Library<'a> {
         Library { more: Some(definitions), ..Library::default() }
     }
@@ -70,7 +71,7 @@ impl<'a> Library<'a> {
         self.functions.get(name).copied().or_else(|| self.more?.function(name))
     }
 
-    /// An instruction's block for an architecture; that for another one, where there is none.
+    /// Returns an instruction's block for an architecture, or that for another architecture if there is none.
     pub fn block(&self, name: &str, arch: Option<&str>) -> Option<&'a ast::Instruction> {
         let own = self.instructions.get(name).map_or(&[][..], Vec::as_slice);
         let found = own.is_empty().then(|| self.more.map(|more| more.blocks(name))).flatten();
@@ -134,29 +135,30 @@ pub fn check(
     if errors.is_empty() { Ok((sem, c.warnings)) } else { Err(errors) }
 }
 
-/// Reports `laneId` in a body that runs once a wave: there is no current lane.
+/// Reports `laneId` in a body that runs once per wave and therefore has no current lane.
 fn lane_in_scalar(sem: &Semantics, sig: &InstrSig) -> Option<Diagnostic> {
     let once = matches!(sig.family, Family::Scalar | Family::Memory(Space::Scalar));
     if sig.permissive || !once || !sem.uses.state_reads.contains(&State::LaneId) {
         return None;
     }
-    let message = format!("`laneId` in {}, which runs once a wave", sig.name);
-    Some(Diagnostic::error(sem.span, message).help("only vector instructions run once a lane"))
+    let message = format!("`laneId` in {}, which runs once per wave", sig.name);
+    Some(Diagnostic::error(sem.span, message).help("only vector instructions run once per lane"))
 }
 
-/// A source that may be a constant has either a number or a value in a body: compiled operations keep one of
-/// them.
+/// Reports a body that uses both the number and the value of a source that may be a constant: compiled
+/// operations keep only one of them.
 fn number_and_value(sem: &Semantics) -> Option<Diagnostic> {
     let sources = [Role::S0, Role::S1, Role::S2, Role::S3];
     let at = sources.iter().position(|s| sem.uses.indexed.contains(s) && sem.uses.reads.contains(s))?;
-    let message = format!("`SRC{at}`, the operand's number, and `S{at}`, its value, in one body");
+    let message =
+        format!("a body uses both `SRC{at}`, the operand's register number, and `S{at}`, its value");
     Some(
         Diagnostic::error(sem.span, message)
             .help(format!("`VGPR[lane][SRC{at}]` is the value of a register; `S{at}` that of any operand")),
     )
 }
 
-/// The body's text without its common indentation and outer blank lines.
+/// Removes common indentation and outer blank lines.
 fn dedent(text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let indent = lines
@@ -169,16 +171,17 @@ fn dedent(text: &str) -> String {
     body.join("\n").trim_matches('\n').to_string()
 }
 
-/// One body being expanded: the instruction's own, or that of a function, lambda or other instruction.
+/// The scope of a body being expanded: that of the instruction itself, or of a function, lambda or other
+/// instruction.
 #[derive(Default)]
 struct Frame<'a> {
     /// The whole body.
     body: &'a [ast::Stmt],
     names: BTreeMap<String, Binding>,
     lambdas: BTreeMap<String, &'a ast::Stmt>,
-    /// In an expanded call: where `return` (or D0) goes.
+    /// In an expanded call: the destination of `return` (or of D0).
     result: Option<CallResult>,
-    /// Expanding another instruction: its operand names are bound in `names`.
+    /// The body is that of another instruction, whose operands are bound in `names`.
     instruction: bool,
 }
 
@@ -196,7 +199,7 @@ struct CallResult {
     returned: bool,
 }
 
-/// A typed expression, or a literal whose type is still open.
+/// A typed expression, or a literal whose type may still adapt.
 #[derive(Clone, Debug)]
 struct TExpr {
     expr: Expr,
@@ -209,7 +212,7 @@ enum Lit {
     Float(f64),
 }
 
-/// How the conversions of the statements being checked round.
+/// The rounding mode of conversions in the statements being checked.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Rounding {
     Mode,
@@ -225,27 +228,27 @@ struct Checker<'a> {
     sig: &'a InstrSig,
     arch: Option<&'a str>,
     locals: Vec<Local>,
-    /// The instruction's own text.
+    /// Span of the instruction's own body.
     body_span: Option<Span>,
     frames: Vec<Frame<'a>>,
     errors: Vec<Diagnostic>,
     warnings: Vec<Diagnostic>,
     /// Statement lists being built, innermost last.
     out: Vec<Vec<Stmt>>,
-    /// Names being expanded, to refuse recursion.
+    /// Names of the calls being expanded, to reject recursion.
     calls: Vec<String>,
     read_locals: BTreeSet<LocalId>,
-    /// The flags of the loops around the current statement that hold a `break`.
+    /// The flags of enclosing loops that contain a `break`.
     breaks: Vec<LocalId>,
-    /// Names whose only assignments have been reported as wrong.
+    /// Names whose only assignments have errors, which have been reported.
     unreadable: BTreeSet<String>,
     assigned_locals: BTreeSet<LocalId>,
-    /// Where each local was made and, once it is read, where first.
+    /// Where each local was introduced, and where it was first read.
     spans: Vec<(Span, Option<Span>)>,
-    /// The loops around the current statement whose bounds are numbers: variable, first and last value.
+    /// The enclosing loops with constant bounds: variable, first and last value.
     loops: Vec<(String, i128, i128)>,
     rounding: Rounding,
-    /// Expressions that the body may still have.
+    /// Remaining number of expressions that the body may have.
     budget: u32,
 }
 
@@ -274,7 +277,7 @@ impl Checker<'_> {
         self.locals.len() as LocalId - 1
     }
 
-    /// A local of the checker's own: no name of the language has a `$`.
+    /// Creates a local of the checker; its name has a `$`, which names in the language cannot have.
     fn hidden_local(&mut self, name: &str, ty: Ty, span: Span) -> LocalId {
         let id = self.new_local(&format!("{name}$"), ty, None, span);
         self.assigned_locals.insert(id);
@@ -282,7 +285,8 @@ impl Checker<'_> {
         id
     }
 
-    /// Counts an expression. Calls are expanded in place, so a few lines can expand to millions.
+    /// Counts an expression against the budget: calls are expanded inline, so a few lines can expand to
+    /// millions of expressions.
     fn spend(&mut self, span: Span) -> R<()> {
         match self.budget.checked_sub(1) {
             Some(rest) => {
@@ -301,7 +305,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Locals that are never read, and those that are read and never assigned.
+    /// Reports locals that are never read, and locals that are read but never assigned.
     fn report_locals(&mut self) {
         for (id, local) in self.locals.iter().enumerate() {
             let id = id as LocalId;
