@@ -1,6 +1,6 @@
 //! Builds the deduplicated set of operations from pseudocode files and architecture tables.
 
-use crate::diag::{Diagnostic, SHOWN, nearest};
+use crate::diag::{Diagnostic, MAX_SHOWN, nearest};
 use crate::pcode::ast::{File, Function, Instruction as Block, Item, Name};
 use crate::pcode::check::{Library, check};
 use crate::pcode::ir::Semantics;
@@ -224,7 +224,7 @@ pub fn load_set(
                 set.by_arch[at][inst] = operation;
             }
             if !used {
-                let suggest = diagnostics.len() < SHOWN;
+                let suggest = diagnostics.len() < MAX_SHOWN;
                 diagnostics.extend(unknown_instruction(name, block, tables, suggest));
             }
         }
@@ -277,7 +277,7 @@ pub fn replacements(
                 }
             }
             if !used {
-                let suggest = diagnostics.len() < SHOWN;
+                let suggest = diagnostics.len() < MAX_SHOWN;
                 diagnostics.extend(unknown_instruction(name, block, tables, suggest));
             }
         }

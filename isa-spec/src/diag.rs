@@ -91,12 +91,12 @@ pub fn nearest_within<'a>(
 
 /// Maximum number of diagnostics in one report; the rest are only counted. Suggestions are not computed for
 /// diagnostics beyond it.
-pub const SHOWN: usize = 20;
+pub const MAX_SHOWN: usize = 20;
 
-/// Renders the diagnostics of a run, sorted by file and position and deduplicated: at most [`SHOWN`], then
+/// Renders the diagnostics of a run, sorted by file and position and deduplicated: at most [`MAX_SHOWN`], then
 /// `and N more`. Errors take precedence over warnings.
 pub fn render_all(sources: &SourceMap, diagnostics: &[Diagnostic]) -> String {
-    render_first(sources, diagnostics, SHOWN)
+    render_first(sources, diagnostics, MAX_SHOWN)
 }
 
 /// Like [`render_all`], with another limit.

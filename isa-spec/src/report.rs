@@ -1,7 +1,7 @@
 //! Reports on single pseudocode files, for `wavesim pcode check` and the tests: one result per instruction.
 
 use crate::canonical::{self, Parsed};
-use crate::diag::{Diagnostic, SHOWN, Severity, nearest};
+use crate::diag::{Diagnostic, MAX_SHOWN, Severity, nearest};
 use crate::pcode::ast::Instruction as Block;
 use crate::pcode::check::{Library, check};
 use crate::pcode::ir::{Semantics, Shape};
@@ -59,7 +59,7 @@ pub fn check_files(
             .collect();
         unknown_archs(block, tables, &mut diagnostics);
         for name in &block.names {
-            let suggest = diagnostics.len() < SHOWN;
+            let suggest = diagnostics.len() < MAX_SHOWN;
             diagnostics.extend(canonical::unknown_instruction(name, block, tables, suggest));
             let mut report =
                 BlockReport { instruction: name.text.to_uppercase(), shape: None, errors: own.clone() };

@@ -1,6 +1,6 @@
 //! Emits the functions of one operation: one for each float mode and handler variant that it needs.
 
-use super::{Host, PER_MODULE};
+use super::{HANDLERS_PER_MODULE, Host};
 use crate::body;
 use crate::dispatch::Function;
 use crate::name::slot;
@@ -40,7 +40,7 @@ fn function(at: usize, handlers: &Handlers, mode: Mode) -> Ident {
 /// lanes run twice.
 pub fn variants(at: usize, handlers: &Handlers, mode: Mode, wide: bool) -> [Function; 3] {
     let fast = function(at, handlers, mode);
-    let own = |name: Ident| Function::Own { module: at / PER_MODULE, name };
+    let own = |name: Ident| Function::Own { module: at / HANDLERS_PER_MODULE, name };
     let all = |function: Function| [function.clone(), function.clone(), function];
     if mode == Mode::Base {
         return all(if handlers.shared { Function::Shared } else { own(fast) });
@@ -55,7 +55,7 @@ pub fn variants(at: usize, handlers: &Handlers, mode: Mode, wide: bool) -> [Func
         Fast::Lanes(_) if wide => {
             [general, Function::Common("both_halves"), Function::Common("both_halves_broadcast")]
         }
-        _ if wide && halved(handlers) => all(Function::Common("each_half")),
+        _ if wide && processes_half(handlers) => all(Function::Common("each_half")),
         Fast::None => all(fast),
         Fast::Lanes(_) => [general, fast, Function::Common("broadcast_first")],
         Fast::Scalar(_) | Fast::Block(_) => [general.clone(), fast, general],
@@ -63,13 +63,13 @@ pub fn variants(at: usize, handlers: &Handlers, mode: Mode, wide: bool) -> [Func
 }
 
 /// Returns whether the general handler processes one half of a wave, because it has memory steps.
-fn halved(handlers: &Handlers) -> bool {
+fn processes_half(handlers: &Handlers) -> bool {
     matches!(&handlers.general, Body::Lanes(lanes) if lanes.halves == Halves::Given)
 }
 
 /// Emits all functions of an operation for a host.
 pub fn handler(at: usize, handlers: &Handlers, host: Host) -> TokenStream {
-    let halved = halved(handlers);
+    let halved = processes_half(handlers);
     if host == Host::Any && handlers.shared {
         let line = format!("{} is the same for all hosts.", handlers.name);
         return quote! { #[doc = #line] const _: () = (); };

@@ -25,7 +25,7 @@ use quote::{format_ident, quote};
 use std::path::PathBuf;
 
 /// Handlers per module. The number of modules must suffice for codegen units to share the work.
-const PER_MODULE: usize = 48;
+const HANDLERS_PER_MODULE: usize = 48;
 
 /// Emits the tables and opcodes of every architecture.
 pub fn tables(loaded: &Loaded) -> TokenStream {
@@ -180,10 +180,12 @@ pub fn handlers(loaded: &Loaded, set: &SemanticsSet, host: Host) -> TokenStream 
     let tracked = tracked(&loaded.paths);
     let lowered: Vec<_> = set.operations.iter().map(|op| lower(op, host)).collect();
     let mut modules = TokenStream::new();
-    for (number, chunk) in lowered.chunks(PER_MODULE).enumerate() {
+    for (number, chunk) in lowered.chunks(HANDLERS_PER_MODULE).enumerate() {
         let name = format_ident!("h{number}");
-        let handlers =
-            chunk.iter().enumerate().map(|(at, one)| handler::handler(number * PER_MODULE + at, one, host));
+        let handlers = chunk
+            .iter()
+            .enumerate()
+            .map(|(at, one)| handler::handler(number * HANDLERS_PER_MODULE + at, one, host));
         modules.extend(quote! {
             mod #name {
                 use wavesim_machine::exec::rt::{self, Cx, Flow, Keep, Flush, FlushOut, FlushVecs, General, Mode};

@@ -3,7 +3,7 @@
 
 use super::env::{FloatEnv, Round};
 use super::format::{Exact, Format, Value, pack, round_off, unpack};
-use super::soft::{finish, flush_input, flush_output, mul_exact};
+use super::soft::{flush_input, flush_output, mul_exact, round_and_flush};
 
 /// Rounds `a` to an integral value of the same format. A zero result keeps the sign of `a`; NaNs become
 /// quiet.
@@ -71,7 +71,7 @@ pub fn from_int(format: Format, value: i128, env: &FloatEnv) -> u64 {
 pub fn from_magnitude(format: Format, negative: bool, magnitude: u128, env: &FloatEnv) -> u64 {
     match magnitude {
         0 => 0,
-        _ => finish(format, Exact { negative, exp: 0, sig: magnitude }.with_top(125), env),
+        _ => round_and_flush(format, Exact { negative, exp: 0, sig: magnitude }.with_top(125), env),
     }
 }
 
@@ -82,7 +82,9 @@ pub fn ldexp(format: Format, a: u64, by: i32, env: &FloatEnv) -> u64 {
         Value::Nan => format.quiet(a),
         Value::Infinite { .. } | Value::Zero { .. } => a,
         // Any count beyond ±2^14 overflows or underflows every format, so the sum cannot wrap.
-        Value::Finite(x) => finish(format, Exact { exp: x.exp + by.clamp(-0x4000, 0x4000), ..x }, env),
+        Value::Finite(x) => {
+            round_and_flush(format, Exact { exp: x.exp + by.clamp(-0x4000, 0x4000), ..x }, env)
+        }
     }
 }
 

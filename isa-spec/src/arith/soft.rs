@@ -26,7 +26,7 @@ fn operand(format: Format, bits: u64, mode: FloatMode) -> Value {
 
 /// Rounds and flushes a finite result by the mode.
 #[inline]
-pub fn finish(format: Format, value: Exact, env: &FloatEnv) -> u64 {
+pub fn round_and_flush(format: Format, value: Exact, env: &FloatEnv) -> u64 {
     let mode = env.of(format);
     let bits = pack(format, value, mode.round, mode.saturate);
     if mode.flush_out { format.flush(bits) } else { bits }
@@ -66,7 +66,7 @@ pub fn add_exact(a: Exact, b: Exact) -> Option<Exact> {
 #[inline]
 fn finish_sum(format: Format, a: Exact, b: Exact, env: &FloatEnv) -> u64 {
     match add_exact(a, b) {
-        Some(sum) => finish(format, sum, env),
+        Some(sum) => round_and_flush(format, sum, env),
         None => zero(format, env.of(format).round == Round::Down),
     }
 }
@@ -88,7 +88,7 @@ pub fn add(format: Format, a: u64, b: u64, env: &FloatEnv) -> u64 {
             zero(format, zero_sum(x, y, mode.round))
         }
         (Value::Zero { .. }, Value::Finite(x)) | (Value::Finite(x), Value::Zero { .. }) => {
-            finish(format, x, env)
+            round_and_flush(format, x, env)
         }
         (Value::Finite(x), Value::Finite(y)) => finish_sum(format, x, y, env),
     }
@@ -114,7 +114,7 @@ pub fn mul(format: Format, a: u64, b: u64, env: &FloatEnv) -> u64 {
         }
         (Value::Infinite { .. }, _) | (_, Value::Infinite { .. }) => infinity(format, negative),
         (Value::Zero { .. }, _) | (_, Value::Zero { .. }) => zero(format, negative),
-        (Value::Finite(x), Value::Finite(y)) => finish(format, mul_exact(x, y), env),
+        (Value::Finite(x), Value::Finite(y)) => round_and_flush(format, mul_exact(x, y), env),
     }
 }
 
@@ -136,7 +136,7 @@ pub fn div(format: Format, a: u64, b: u64, env: &FloatEnv) -> u64 {
         }
         (Value::Infinite { .. }, _) | (_, Value::Zero { .. }) => infinity(format, negative),
         (Value::Zero { .. }, _) | (_, Value::Infinite { .. }) => zero(format, negative),
-        (Value::Finite(x), Value::Finite(y)) => finish(format, div_exact(x, y), env),
+        (Value::Finite(x), Value::Finite(y)) => round_and_flush(format, div_exact(x, y), env),
     }
 }
 
@@ -158,7 +158,7 @@ pub fn fma(format: Format, a: u64, b: u64, c: u64, env: &FloatEnv) -> u64 {
 pub fn fma_ldexp(format: Format, a: u64, b: u64, c: u64, by: i32, env: &FloatEnv) -> u64 {
     // Any count beyond ±2^14 overflows or underflows every format, so the sum cannot wrap.
     let by = by.clamp(-0x4000, 0x4000);
-    let finish = |x: Exact| finish(format, Exact { exp: x.exp + by, ..x }, env);
+    let round_and_flush = |x: Exact| round_and_flush(format, Exact { exp: x.exp + by, ..x }, env);
     let mode = env.of(format);
     let (x, y, z) = (operand(format, a, mode), operand(format, b, mode), operand(format, c, mode));
     let negative = format.is_negative(a) != format.is_negative(b);
@@ -174,14 +174,14 @@ pub fn fma_ldexp(format: Format, a: u64, b: u64, c: u64, by: i32, env: &FloatEnv
         (Value::Zero { .. }, _) | (_, Value::Zero { .. }) => match z {
             Value::Infinite { negative } => infinity(format, negative),
             Value::Zero { negative: other } => zero(format, zero_sum(negative, other, mode.round)),
-            Value::Finite(z) => finish(z),
+            Value::Finite(z) => round_and_flush(z),
             Value::Nan => format.default_nan(),
         },
         (Value::Finite(x), Value::Finite(y)) => match z {
             Value::Infinite { negative } => infinity(format, negative),
-            Value::Zero { .. } => finish(mul_exact(x, y)),
+            Value::Zero { .. } => round_and_flush(mul_exact(x, y)),
             Value::Finite(z) => match add_exact(mul_exact(x, y), z) {
-                Some(sum) => finish(sum),
+                Some(sum) => round_and_flush(sum),
                 None => zero(format, mode.round == Round::Down),
             },
             Value::Nan => format.default_nan(),
@@ -212,7 +212,11 @@ pub fn sqrt(format: Format, a: u64, env: &FloatEnv) -> u64 {
             }
             let root = x.sig.isqrt();
             let sticky = (root * root != x.sig) as u128;
-            finish(format, Exact { sig: root << 1 | sticky, exp: x.exp / 2 - 1, negative: false }, env)
+            round_and_flush(
+                format,
+                Exact { sig: root << 1 | sticky, exp: x.exp / 2 - 1, negative: false },
+                env,
+            )
         }
     }
 }
@@ -239,7 +243,7 @@ pub fn rsq(format: Format, a: u64, env: &FloatEnv) -> u64 {
             let quotient = (high << 64) + low;
             let root = quotient.isqrt();
             let exact = root * root == quotient && (rest << 64).is_multiple_of(x.sig);
-            finish(
+            round_and_flush(
                 format,
                 Exact { sig: root << 1 | !exact as u128, exp: -93 - x.exp / 2 - 1, negative: false },
                 env,
@@ -266,26 +270,33 @@ pub fn compare(format: Format, a: u64, b: u64, env: &FloatEnv) -> Option<std::cm
 
 /// IEEE `minimumNumber`: a number wins over a NaN; `-0 < +0`. Two NaNs return the first one, made quiet.
 pub fn min_num(format: Format, a: u64, b: u64, env: &FloatEnv) -> u64 {
-    pick(format, a, b, env, std::cmp::Ordering::Less, false)
+    select_min_max(format, a, b, env, std::cmp::Ordering::Less, false)
 }
 
 /// IEEE `maximumNumber`.
 pub fn max_num(format: Format, a: u64, b: u64, env: &FloatEnv) -> u64 {
-    pick(format, a, b, env, std::cmp::Ordering::Greater, false)
+    select_min_max(format, a, b, env, std::cmp::Ordering::Greater, false)
 }
 
 /// IEEE `minimum`: a NaN wins.
 pub fn minimum(format: Format, a: u64, b: u64, env: &FloatEnv) -> u64 {
-    pick(format, a, b, env, std::cmp::Ordering::Less, true)
+    select_min_max(format, a, b, env, std::cmp::Ordering::Less, true)
 }
 
 /// IEEE `maximum`: a NaN wins.
 pub fn maximum(format: Format, a: u64, b: u64, env: &FloatEnv) -> u64 {
-    pick(format, a, b, env, std::cmp::Ordering::Greater, true)
+    select_min_max(format, a, b, env, std::cmp::Ordering::Greater, true)
 }
 
 /// Selects one of the operands, so only input flushing applies (RDNA4 ISA manual, V_MIN_NUM_F32).
-fn pick(format: Format, a: u64, b: u64, env: &FloatEnv, want: std::cmp::Ordering, nan_wins: bool) -> u64 {
+fn select_min_max(
+    format: Format,
+    a: u64,
+    b: u64,
+    env: &FloatEnv,
+    want: std::cmp::Ordering,
+    nan_wins: bool,
+) -> u64 {
     let (a, b) = (flush_input(format, a, env), flush_input(format, b, env));
     match (format.is_nan(a), format.is_nan(b)) {
         (true, true) => return format.quiet(a),

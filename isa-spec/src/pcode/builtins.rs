@@ -113,8 +113,8 @@ builtins! {
     Pure PURE;
 
     Fma "fma" (Float, Float, Float) -> Ret::First, "a * b + c, rounded once";
-    FmaRtz "fma_rtz" (Float, Float, Float) -> Ret::First, "a * b + c, rounded once, toward zero whatever MODE says";
-    FmaNearest "fma_nearest" (Float, Float, Float) -> Ret::First, "a * b + c, rounded once, to nearest even and with denormals, whatever MODE says";
+    FmaRtz "fma_rtz" (Float, Float, Float) -> Ret::First, "a * b + c, rounded once, toward zero in every mode";
+    FmaNearest "fma_nearest" (Float, Float, Float) -> Ret::First, "a * b + c, rounded once, to nearest even and with denormals in every mode";
     FmaLdexp "fma_ldexp" (Float, Float, Float, is(I32)) -> Ret::First, "(a * b + c) * 2**n, rounded once";
     Abs "abs" (Any) -> Ret::First, "clears the sign of a float; absolute value of an integer";
     Floor "floor" (Float) -> Ret::First, "toward -infinity to an integral value";
@@ -151,7 +151,7 @@ builtins! {
     CountLeadingZeros "count_leading_zeros" (Int) -> to(U32), "zeros above the highest set bit; the width for 0";
     CountTrailingZeros "count_trailing_zeros" (Int) -> to(U32), "zeros below the lowest set bit; the width for 0";
     ReverseBits "reverse_bits" (Int) -> Ret::FirstUnsigned, "bit order reversed";
-    SelectBytes "select_bytes" (is(U32), is(U32), is(U32)) -> to(U32), "four bytes of the eight of high and low: byte k is the one that byte k of the third numbers, low's first; zero for 8 and above";
+    SelectBytes "select_bytes" (is(U32), is(U32), is(U32)) -> to(U32), "byte permute: byte k of the third argument selects byte k of the result among the bytes of low (0 to 3) and high (4 to 7); zero for 8 and above";
     F32ToF16 "f32_to_f16" (is(F32)) -> to(F16), "rounded by MODE";
     F16ToF32 "f16_to_f32" (is(F16)) -> to(F32), "exact";
     F32ToF16Rtz "f32_to_f16_rtz" (is(F32)) -> to(F16), "toward zero";
@@ -212,7 +212,7 @@ builtins! {
     Trap "trap" (is(U64)) -> Ret::None, "enters the trap handler: a fault that names the trap";
     Halt "halt" () -> Ret::None, "halts the wave: a fault, as nothing could resume it";
     SendMsg "sendmsg" (is(U32)) -> Ret::None, "sends a message";
-    SendMsgRtn "sendmsg_rtn" (is(U32)) -> to(U64), "sends a message and takes its answer";
+    SendMsgRtn "sendmsg_rtn" (is(U32)) -> to(U64), "sends a message and returns the answer";
     WaitVmcnt "wait_vmcnt" (is(U32)) -> Ret::None, "waits for vector memory loads";
     WaitVscnt "wait_vscnt" (is(U32)) -> Ret::None, "waits for vector memory stores";
     WaitLgkmcnt "wait_lgkmcnt" (is(U32)) -> Ret::None, "waits for LDS, scalar memory and messages";
@@ -225,13 +225,13 @@ builtins! {
     WaitKmcnt "wait_kmcnt" (is(U32)) -> Ret::None, "waits for scalar memory and messages";
     WaitIdle "wait_idle" () -> Ret::None, "waits for everything outstanding";
     WaitAlu "wait_alu" () -> Ret::None, "waits for results of the vector unit";
-    InvalidateCaches "invalidate_caches" (is(U32)) -> Ret::None, "discards what caches hold: a bit each for L0, L1 and the scalar cache";
-    WriteBackCaches "write_back_caches" () -> Ret::None, "writes back what caches hold";
+    InvalidateCaches "invalidate_caches" (is(U32)) -> Ret::None, "discards the contents of caches: a bit each for L0, L1 and the scalar cache";
+    WriteBackCaches "write_back_caches" () -> Ret::None, "writes back the contents of caches";
     Barrier "barrier" () -> Ret::None, "waits until all waves of the workgroup arrive";
     BarrierSignal "barrier_signal" (is(I32)) -> Ret::None, "arrives at a barrier";
     BarrierSignalIsFirst "barrier_signal_isfirst" (is(I32)) -> to(BOOL), "arrives at a barrier; 1 if first";
     BarrierWait "barrier_wait" (is(I32)) -> Ret::None, "waits until a signalled barrier completes";
-    BarrierLeave "barrier_leave" () -> to(BOOL), "leaves the named barrier joined";
+    BarrierLeave "barrier_leave" () -> to(BOOL), "leaves the joined named barrier";
     BarrierInit "barrier_init" (is(I32), is(U32)) -> Ret::None, "sets a named barrier's member count";
     BarrierJoin "barrier_join" (is(I32)) -> Ret::None, "joins a named barrier";
     BarrierState "barrier_state" (is(I32)) -> to(U32), "signal and member counts of a barrier";

@@ -133,7 +133,7 @@ impl Lexer<'_> {
                         self.at += p.len();
                         self.push(start, Tok::Punct(p));
                     }
-                    None => self.foreign(start),
+                    None => self.invalid_characters(start),
                 },
             }
         }
@@ -144,7 +144,7 @@ impl Lexer<'_> {
     }
 
     /// Reports a run of invalid characters once. If the intended token is clear, emits it to the parser.
-    fn foreign(&mut self, start: usize) {
+    fn invalid_characters(&mut self, start: usize) {
         let rest = &self.text[start..];
         let ours = |c: char| {
             c.is_ascii_alphanumeric()
@@ -272,7 +272,7 @@ impl Lexer<'_> {
         if self.fraction() {
             let text = self.text[start..self.at].to_string();
             let ty = self.float_suffix();
-            self.no_letters_after(start);
+            self.reject_letters_after(start);
             self.push(start, Tok::Float { text, ty });
             return;
         }
@@ -282,7 +282,7 @@ impl Lexer<'_> {
     }
 
     /// Reports letters or digits directly after a number.
-    fn no_letters_after(&mut self, start: usize) {
+    fn reject_letters_after(&mut self, start: usize) {
         if !self.peek(0).is_ascii_alphanumeric() && self.peek(0) != b'_' {
             return;
         }
@@ -355,7 +355,7 @@ impl Lexer<'_> {
 
     fn finish_int(&mut self, start: usize, value: Option<u128>, ty: LiteralType) {
         let before = self.errors.len();
-        self.no_letters_after(start);
+        self.reject_letters_after(start);
         let value = value.unwrap_or_else(|| {
             let span = self.span(start);
             if self.errors.len() == before {
@@ -412,7 +412,7 @@ impl Lexer<'_> {
                 if self.peek(0) == b'F' {
                     self.at += 1;
                 }
-                self.no_letters_after(start);
+                self.reject_letters_after(start);
                 self.push(start, Tok::Float { text, ty: typed(TypeKind::F) });
                 return;
             }

@@ -15,7 +15,7 @@ const MAX_DEPTH: u32 = 64;
 
 impl Loader {
     pub(super) fn condition(&mut self, node: Node<'_, '_>, fields: &[Field]) -> Condition {
-        let name = self.need_text(node, &["ConditionName"]);
+        let name = self.require_text(node, &["ConditionName"]);
         // AMD's files spell it `CondtionExpression`.
         let tree = child(node, "ConditionExpression").or_else(|| child(node, "CondtionExpression"));
         if tree.is_none() {

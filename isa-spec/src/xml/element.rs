@@ -5,7 +5,7 @@ use super::load::Loader;
 use roxmltree::Node;
 
 impl Loader {
-    pub(super) fn need<'a, 'd>(&mut self, node: Node<'a, 'd>, tag: &str) -> Option<Node<'a, 'd>> {
+    pub(super) fn require<'a, 'd>(&mut self, node: Node<'a, 'd>, tag: &str) -> Option<Node<'a, 'd>> {
         let found = child(node, tag);
         if found.is_none() {
             self.error(node, format!("element `{}` lacks `{tag}`", node.tag_name().name()));
@@ -14,7 +14,7 @@ impl Loader {
     }
 
     /// Returns the text of the first child among `tags`; reports a missing or empty one.
-    pub(super) fn need_text(&mut self, node: Node<'_, '_>, tags: &[&str]) -> String {
+    pub(super) fn require_text(&mut self, node: Node<'_, '_>, tags: &[&str]) -> String {
         match tags.iter().find_map(|tag| child(node, tag)) {
             Some(n) if !text_of(n).is_empty() => text_of(n),
             Some(n) => {
@@ -30,7 +30,7 @@ impl Loader {
 
     /// Returns the number in child `tag`; reports a number above `limit`.
     pub(super) fn at_most(&mut self, node: Node<'_, '_>, tag: &str, limit: u64) -> Option<u64> {
-        let found = self.need(node, tag)?;
+        let found = self.require(node, tag)?;
         let value = self.number(found)?;
         if value > limit {
             self.error(found, format!("{value} in `{tag}` is above {limit}"));
@@ -40,7 +40,7 @@ impl Loader {
     }
 
     /// Like `at_most`, but returns 0 after reporting an error.
-    pub(super) fn need_at_most(&mut self, node: Node<'_, '_>, tag: &str, limit: u64) -> u64 {
+    pub(super) fn require_at_most(&mut self, node: Node<'_, '_>, tag: &str, limit: u64) -> u64 {
         self.at_most(node, tag, limit).unwrap_or(0)
     }
 

@@ -15,13 +15,13 @@ pub fn apply_errata(spec: &mut Spec) {
     normalize(spec);
     add_scalar_literals(spec);
     add_vector_literals(spec);
-    add_image_addresses(spec);
-    immediates_are_read(spec);
+    add_mimg_nsa(spec);
+    mark_immediates_as_inputs(spec);
 }
 
 /// Marks immediates as inputs. Prefetches hold a length in SDATA (`OPR_SIMM5`), which the documents mark as
 /// an output, like the same field elsewhere.
-fn immediates_are_read(spec: &mut Spec) {
+fn mark_immediates_as_inputs(spec: &mut Spec) {
     let operands = spec.instructions.iter_mut().flat_map(|i| &mut i.encodings).flat_map(|e| &mut e.operands);
     for operand in operands.filter(|o| o.ty.starts_with("OPR_SIMM")) {
         (operand.input, operand.output) = (true, false);
@@ -61,7 +61,7 @@ fn add_vector_literals(spec: &mut Spec) {
 /// Adds the NSA form of MIMG. The document has the NSA bit but not the word that it announces: a third word
 /// with four more address registers, which lifts the requirement that addresses be in consecutive registers
 /// (RDNA3 manual, *MIMG*; LLVM assembles it).
-fn add_image_addresses(spec: &mut Spec) {
+fn add_mimg_nsa(spec: &mut Spec) {
     const BASE: &str = "ENC_MIMG";
     const NAME: &str = "ENC_MIMG_NSA";
     let Some(at) = spec.encodings.iter().position(|e| e.name == BASE && e.bits == 64) else { return };
@@ -73,7 +73,8 @@ fn add_image_addresses(spec: &mut Spec) {
     encoding.name = NAME.to_string();
     encoding.bits = 96;
     encoding.order -= 1;
-    encoding.conditions = vec![Condition { name: "has_nsa".to_string(), expr: Some(any_is(&nsa, 1)) }];
+    encoding.conditions =
+        vec![Condition { name: "has_nsa".to_string(), expr: Some(any_field_equals(&nsa, 1)) }];
     for n in 1..5 {
         encoding.fields.push(Field {
             name: format!("VADDR{n}"),
@@ -86,7 +87,7 @@ fn add_image_addresses(spec: &mut Spec) {
         });
     }
     for condition in &mut spec.encodings[at].conditions {
-        condition.expr = Some(any_is(&nsa, 0));
+        condition.expr = Some(any_field_equals(&nsa, 0));
     }
     spec.encodings.push(encoding);
     for inst in &mut spec.instructions {
@@ -108,7 +109,8 @@ fn add_scalar_literals(spec: &mut Spec) {
         if sources.is_empty() || base.bits != 32 {
             continue;
         }
-        let condition = Condition { name: "has_lit".to_string(), expr: Some(any_is(&sources, 255)) };
+        let condition =
+            Condition { name: "has_lit".to_string(), expr: Some(any_field_equals(&sources, 255)) };
         let at = match spec.encodings.iter().position(|e| e.name == name) {
             Some(at) => at,
             None => {
@@ -145,7 +147,7 @@ fn add_scalar_literals(spec: &mut Spec) {
     }
 }
 
-fn any_is(fields: &[String], value: u64) -> CondExpr {
+fn any_field_equals(fields: &[String], value: u64) -> CondExpr {
     let test = |name: &String| CondExpr::Op {
         op: "==".to_string(),
         args: vec![CondExpr::Id { name: name.clone(), ty: None }, CondExpr::Lit { value, ty: None }],

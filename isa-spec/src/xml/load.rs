@@ -82,9 +82,9 @@ impl Loader {
                 schema_version: get("SchemaVersion"),
             };
         }
-        let Some(isa) = self.need(root, "ISA") else { return spec };
-        if let Some(arch) = self.need(isa, "Architecture") {
-            spec.architecture.name = self.need_text(arch, &["ArchitectureName"]);
+        let Some(isa) = self.require(root, "ISA") else { return spec };
+        if let Some(arch) = self.require(isa, "Architecture") {
+            spec.architecture.name = self.require_text(arch, &["ArchitectureName"]);
             spec.architecture.id = child(arch, "ArchitectureId")
                 .and_then(|n| self.number(n))
                 .and_then(|v| u32::try_from(v).ok());
@@ -95,7 +95,10 @@ impl Loader {
         spec.operand_types = self.list(isa, "OperandTypes", "OperandType", Self::operand_type);
         if let Some(groups) = child(isa, "FunctionalGroups") {
             spec.functional_groups = elements(groups, "FunctionalGroup")
-                .map(|g| FunctionalGroup { name: self.need_text(g, &["Name"]), description: description(g) })
+                .map(|g| FunctionalGroup {
+                    name: self.require_text(g, &["Name"]),
+                    description: description(g),
+                })
                 .collect();
         }
         spec
@@ -108,7 +111,7 @@ impl Loader {
         item: &'static str,
         mut f: impl FnMut(&mut Self, Node<'_, '_>) -> Option<T>,
     ) -> Vec<T> {
-        match self.need(parent, list) {
+        match self.require(parent, list) {
             Some(node) => elements(node, item).filter_map(|n| f(self, n)).collect(),
             None => Vec::new(),
         }
@@ -116,7 +119,7 @@ impl Loader {
 
     /// Reads an `Encoding` element.
     pub fn encoding(&mut self, node: Node<'_, '_>) -> Option<Encoding> {
-        let name = self.need_text(node, &["EncodingName"]);
+        let name = self.require_text(node, &["EncodingName"]);
         let outer = std::mem::replace(&mut self.context, format!(" (encoding {name})"));
         let order = node.attribute("Order").unwrap_or("0").trim().parse().unwrap_or_else(|_| {
             let order = node.attribute("Order").unwrap_or_default();
@@ -126,15 +129,15 @@ impl Loader {
         // If the bit count is invalid, assume the maximum to avoid follow-up errors.
         let bits = self.at_most(node, "BitCount", 128).unwrap_or(128) as u16;
         let inside = low_bits(bits);
-        let mask = match self.need(node, "EncodingIdentifierMask") {
+        let mask = match self.require(node, "EncodingIdentifierMask") {
             Some(n) => self.identifier(n, inside),
             None => 0,
         };
-        let identifiers = match self.need(node, "EncodingIdentifiers") {
+        let identifiers = match self.require(node, "EncodingIdentifiers") {
             Some(list) => elements(list, "EncodingIdentifier").map(|n| self.identifier(n, inside)).collect(),
             None => Vec::new(),
         };
-        self.need(node, "MicrocodeFormat");
+        self.require(node, "MicrocodeFormat");
         let fields = self.bitmap(node);
         for (field, at) in fields.iter().zip(bitmap_fields(node)) {
             if field.ranges.iter().any(|r| r.bit_offset as u32 + r.bit_count as u32 > bits as u32) {
@@ -177,9 +180,9 @@ impl Loader {
     }
 
     fn field(&mut self, node: Node<'_, '_>) -> Field {
-        let name = self.need_text(node, &["FieldName"]);
+        let name = self.require_text(node, &["FieldName"]);
         let mut ranges: Vec<(u64, Range)> = Vec::new();
-        if let Some(layout) = self.need(node, "BitLayout") {
+        if let Some(layout) = self.require(node, "BitLayout") {
             let list: Vec<_> = elements(layout, "Range").collect();
             if let Some(count) = layout.attribute("RangeCount")
                 && count.trim().parse() != Ok(list.len())
@@ -220,11 +223,11 @@ impl Loader {
             self.error(node, "an empty bit range");
         }
         let bit_count = bit_count.unwrap_or(1) as u16;
-        let bit_offset = self.need_at_most(node, "BitOffset", 2048) as u16;
+        let bit_offset = self.require_at_most(node, "BitOffset", 2048) as u16;
         // Either `<Padding>1</Padding>`, or an element with children `BitCount` and `Value`.
         let padding = match child(node, "Padding") {
-            Some(p) if child(p, "BitCount").is_some() => self.need_at_most(p, "BitCount", 64),
-            Some(_) => self.need_at_most(node, "Padding", 64),
+            Some(p) if child(p, "BitCount").is_some() => self.require_at_most(p, "BitCount", 64),
+            Some(_) => self.require_at_most(node, "Padding", 64),
             None => 0,
         };
         Range { bit_count, bit_offset, padding: padding as u16 }
@@ -235,16 +238,16 @@ impl Loader {
         list.children()
             .filter(|n| n.is_element() && n.tag_name().name().ends_with("PredefinedValue"))
             .map(|n| PredefinedValue {
-                name: self.need_text(n, &["Name"]),
+                name: self.require_text(n, &["Name"]),
                 description: description(n),
-                value: self.need_at_most(n, "Value", u32::MAX as u64) as u32,
+                value: self.require_at_most(n, "Value", u32::MAX as u64) as u32,
             })
             .collect()
     }
 
     /// Reads an `Instruction` element.
     pub fn instruction(&mut self, node: Node<'_, '_>) -> Option<Instruction> {
-        let name = self.need_text(node, &["InstructionName"]);
+        let name = self.require_text(node, &["InstructionName"]);
         let outer = std::mem::replace(&mut self.context, format!(" (instruction {name})"));
         let mut flags = Flags::default();
         if let Some(list) = child(node, "InstructionFlags") {
@@ -270,7 +273,7 @@ impl Loader {
                     .map(|list| elements(list, "Subgroup").map(text_of).collect())
                     .or_else(|| child(g, "Subgroup").map(|s| vec![text_of(s)]))
                     .unwrap_or_default();
-                (self.need_text(g, &["Name"]), subgroups)
+                (self.require_text(g, &["Name"]), subgroups)
             }
             None => ("NOT_ASSIGNED".to_string(), Vec::new()),
         };
@@ -288,10 +291,10 @@ impl Loader {
     }
 
     fn instruction_encoding(&mut self, node: Node<'_, '_>) -> Option<InstructionEncoding> {
-        let encoding = self.need_text(node, &["EncodingName"]);
+        let encoding = self.require_text(node, &["EncodingName"]);
         // The schema document uses `ConditionName`.
-        let condition = self.need_text(node, &["EncodingCondition", "ConditionName"]);
-        let opcode = self.need_at_most(node, "Opcode", u16::MAX as u64) as u32;
+        let condition = self.require_text(node, &["EncodingCondition", "ConditionName"]);
+        let opcode = self.require_at_most(node, "Opcode", u16::MAX as u64) as u32;
         let mut operands: Vec<Operand> = match child(node, "Operands") {
             Some(list) => {
                 elements(list, "Operand").enumerate().map(|(at, n)| self.operand(n, at as u32 + 1)).collect()
@@ -306,10 +309,10 @@ impl Loader {
         let field = child(node, "FieldName").map(text_of).filter(|t| !t.is_empty());
         Operand {
             field,
-            format: self.need_text(node, &["DataFormatName"]),
+            format: self.require_text(node, &["DataFormatName"]),
             // The schema document misspells `OperandType`.
-            ty: self.need_text(node, &["OperandType", "OperantType"]),
-            size: self.need_at_most(node, "OperandSize", u16::MAX as u64) as u16,
+            ty: self.require_text(node, &["OperandType", "OperantType"]),
+            size: self.require_at_most(node, "OperandSize", u16::MAX as u64) as u16,
             input: self.flag_attribute(node, "Input").unwrap_or(false),
             output: self.flag_attribute(node, "Output").unwrap_or(false),
             implicit: self.flag_attribute(node, "IsImplicit").unwrap_or(false),
@@ -322,12 +325,12 @@ impl Loader {
 
     pub(super) fn format(&mut self, node: Node<'_, '_>) -> Option<DataFormat> {
         Some(DataFormat {
-            name: self.need_text(node, &["DataFormatName"]),
+            name: self.require_text(node, &["DataFormatName"]),
             description: description(node),
-            data_type: self.need_text(node, &["DataType"]),
+            data_type: self.require_text(node, &["DataType"]),
             bits: child(node, "BitCount").and_then(|n| self.number(n)).and_then(|v| u32::try_from(v).ok()),
             components: match child(node, "ComponentCount") {
-                Some(_) => self.need_at_most(node, "ComponentCount", u16::MAX as u64) as u16,
+                Some(_) => self.require_at_most(node, "ComponentCount", u16::MAX as u64) as u16,
                 None => 1,
             },
             fields: self.bitmap(node),
@@ -347,7 +350,7 @@ impl Loader {
             }
         }
         Some(OperandType {
-            name: self.need_text(node, &["OperandTypeName"]),
+            name: self.require_text(node, &["OperandTypeName"]),
             partitioned: self.flag_attribute(node, "IsPartitioned").unwrap_or(false),
             values,
             subtypes: child(node, "Subtypes")

@@ -13,12 +13,12 @@ use super::model::*;
 /// Normalises literal and DPP forms.
 pub fn normalize(spec: &mut Spec) {
     for encoding in &mut spec.encodings {
-        one_literal_condition(encoding);
+        merge_literal_conditions(encoding);
     }
     for inst in &mut spec.instructions {
-        one_literal_form(inst, &spec.encodings);
+        merge_literal_forms(inst, &spec.encodings);
         for form in &mut inst.encodings {
-            dpp_source_first(form);
+            sort_dpp_sources(form);
         }
     }
 }
@@ -28,7 +28,7 @@ fn is_literal(condition: &str) -> bool {
 }
 
 /// Replaces the `has_lit_*` conditions by one, their disjunction.
-fn one_literal_condition(encoding: &mut Encoding) {
+fn merge_literal_conditions(encoding: &mut Encoding) {
     if !encoding.conditions.iter().any(|c| c.name.starts_with("has_lit_")) {
         return;
     }
@@ -43,12 +43,12 @@ fn one_literal_condition(encoding: &mut Encoding) {
     encoding.conditions = rest;
 }
 
-fn one_literal_form(inst: &mut Instruction, encodings: &[Encoding]) {
+fn merge_literal_forms(inst: &mut Instruction, encodings: &[Encoding]) {
     let forms = std::mem::take(&mut inst.encodings);
     for mut form in forms.iter().cloned() {
         if is_literal(&form.condition) {
             form.condition = "has_lit".to_string();
-            if let Some(plain) = plain_form(&forms, &form, encodings) {
+            if let Some(plain) = form_without_literal(&forms, &form, encodings) {
                 form.operands.clone_from(&plain.operands);
             }
             let same =
@@ -63,7 +63,7 @@ fn one_literal_form(inst: &mut Instruction, encodings: &[Encoding]) {
 
 /// Returns the instruction's form without literal, if `form` differs from it only in having `LITERAL` as a
 /// source.
-fn plain_form<'a>(
+fn form_without_literal<'a>(
     forms: &'a [InstructionEncoding],
     form: &InstructionEncoding,
     encodings: &[Encoding],
@@ -87,7 +87,7 @@ fn plain_form<'a>(
     })
 }
 
-fn dpp_source_first(form: &mut InstructionEncoding) {
+fn sort_dpp_sources(form: &mut InstructionEncoding) {
     if !form.condition.starts_with("has_dpp") {
         return;
     }

@@ -32,7 +32,7 @@ impl Operands {
         self.widths.get(&role).copied().unwrap_or(32)
     }
 
-    fn used(&mut self, role: Role, width: u32) {
+    fn record_use(&mut self, role: Role, width: u32) {
         let slot = self.widths.entry(role).or_insert(0);
         *slot = (*slot).max(width);
     }
@@ -55,16 +55,16 @@ impl Operands {
 impl<'a> Visitor<'a> for Operands {
     fn place(&mut self, place: &'a Place) {
         if let PlaceKind::Operand(role) = place.kind {
-            self.used(role, place.ty.width());
+            self.record_use(role, place.ty.width());
         }
         walk_place(self, place);
     }
 
     fn expr(&mut self, e: &'a Expr) {
         match &e.kind {
-            ExprKind::Operand(role) => self.used(*role, e.ty.width()),
+            ExprKind::Operand(role) => self.record_use(*role, e.ty.width()),
             ExprKind::OperandLane { role, .. } => {
-                self.used(*role, 32);
+                self.record_use(*role, 32);
                 walk_expr(self, e);
             }
             ExprKind::OperandIndex(role) => {
@@ -73,12 +73,12 @@ impl<'a> Visitor<'a> for Operands {
             // A constant slice or a narrower view uses only the bits up to its highest one.
             ExprKind::Slice { base, lo } => match (&base.kind, &lo.kind) {
                 (ExprKind::Operand(role), ExprKind::Const(at)) => {
-                    self.used(*role, (*at as u32 + e.ty.width()).min(base.ty.width()));
+                    self.record_use(*role, (*at as u32 + e.ty.width()).min(base.ty.width()));
                 }
                 _ => walk_expr(self, e),
             },
             ExprKind::Bits(a) => match a.kind {
-                ExprKind::Operand(role) => self.used(role, e.ty.width().min(a.ty.width())),
+                ExprKind::Operand(role) => self.record_use(role, e.ty.width().min(a.ty.width())),
                 _ => walk_expr(self, e),
             },
             _ => walk_expr(self, e),

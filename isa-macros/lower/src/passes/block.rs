@@ -2,7 +2,7 @@
 //! active they need no vectors of addresses, and if the addresses are coalesced a single copy serves all
 //! lanes.
 
-use super::peel;
+use super::strip_resizes;
 use super::uniform::lds_terms;
 use crate::ir::*;
 use isa_spec::pcode::ir::Space;
@@ -20,7 +20,9 @@ pub fn find(lanes: &Lanes) -> Option<Block> {
         })
         .collect();
     let &&Memory { store, space, bytes, dwords, .. } = accesses.first()?;
-    if bytes % 4 != 0 || accesses.iter().any(|a| a.bytes != bytes) || !moves(body, accesses.len(), 8 * bytes)
+    if bytes % 4 != 0
+        || accesses.iter().any(|a| a.bytes != bytes)
+        || !is_plain_copy(body, accesses.len(), 8 * bytes)
     {
         return None;
     }
@@ -71,25 +73,29 @@ fn address<'a>(access: &'a Memory, body: &'a [Stmt]) -> Option<&'a Value> {
 
 /// Returns whether the body consists of an optional address computation and either loads whose unmodified
 /// values form the destination, lowest first, or one store of whole registers.
-fn moves(body: &[Stmt], count: usize, bits: u32) -> bool {
+fn is_plain_copy(body: &[Stmt], count: usize, bits: u32) -> bool {
     let Some((last, before)) = body.split_last() else { return false };
     let is_address = |s: &[Stmt]| match s {
         [] => true,
-        [Stmt::Set(Var::Local(_), value)] => !matches!(peel(value, bits).kind, ValueKind::Loaded { .. }),
+        [Stmt::Set(Var::Local(_), value)] => {
+            !matches!(strip_resizes(value, bits).kind, ValueKind::Loaded { .. })
+        }
         _ => false,
     };
     match last {
         Stmt::SetStored { value, .. } => {
-            is_address(before) && peel(value, bits).kind == ValueKind::Var(Var::Operand(Role::Data))
+            is_address(before) && strip_resizes(value, bits).kind == ValueKind::Var(Var::Operand(Role::Data))
         }
-        Stmt::Set(Var::Operand(Role::D0), value) => match &peel(value, bits).kind {
+        Stmt::Set(Var::Operand(Role::D0), value) => match &strip_resizes(value, bits).kind {
             ValueKind::Loaded { .. } => is_address(before),
             ValueKind::Concat(parts) => {
                 // Each part must be the local of a statement that is a plain load.
                 let from = |(number, (stmt, (part, lo))): (usize, (&Stmt, &(Value, u32)))| {
                     let Stmt::Set(to, value) = stmt else { return false };
-                    let loaded = matches!(peel(value, bits).kind, ValueKind::Loaded { access, .. } if access == number);
-                    loaded && peel(part, bits).kind == ValueKind::Var(*to) && *lo == number as u32 * bits
+                    let loaded = matches!(strip_resizes(value, bits).kind, ValueKind::Loaded { access, .. } if access == number);
+                    loaded
+                        && strip_resizes(part, bits).kind == ValueKind::Var(*to)
+                        && *lo == number as u32 * bits
                 };
                 before.len() == count
                     && parts.len() == count

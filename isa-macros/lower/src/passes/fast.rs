@@ -1,6 +1,6 @@
 //! Adds fast handlers: without modifiers, for operands that already are lane vectors or in the scalar file.
 
-use super::peel;
+use super::strip_resizes;
 use crate::ir::*;
 use crate::lower::Lower;
 use crate::lower::operands::slot;
@@ -93,9 +93,9 @@ fn lanes(general: &Lanes, flushes: Option<bool>) -> Lanes {
 /// if it is a single operation directly from its sources to its result.
 fn flushes(main: &LaneLoop) -> Option<bool> {
     let [Stmt::Set(Var::Operand(Role::D0), value)] = &main.body[..] else { return None };
-    let leaf = |v: &Value| matches!(peel(v, 32).kind, ValueKind::Var(Var::Operand(_)));
+    let leaf = |v: &Value| matches!(strip_resizes(v, 32).kind, ValueKind::Var(Var::Operand(_)));
     fn operands(v: &Value) -> Option<&[Value]> {
-        match &peel(v, 32).kind {
+        match &strip_resizes(v, 32).kind {
             ValueKind::Float {
                 op: FloatOp::Add | FloatOp::Sub | FloatOp::Mul | FloatOp::Fma,
                 ty: Ty::F32,

@@ -2,7 +2,7 @@
 //! effect of fields is uniform over the lanes and therefore computed ahead of them: the dwords selected from
 //! an operand, and the signs that change.
 
-use super::{peel, uniform::is_uniform};
+use super::{strip_resizes, uniform::is_uniform};
 use crate::ir::*;
 use crate::visit::each_value_mut;
 use isa_spec::pcode::ir::FieldName;
@@ -46,7 +46,7 @@ pub fn run(lanes: &mut Lanes) {
 fn bit(value: &Value, fields: [FieldName; 2]) -> Option<(FieldName, usize)> {
     let ValueKind::Op2(Op2::And, shifted, one) = &value.kind else { return None };
     let ValueKind::ShrConst(field, bit) = &shifted.kind else { return None };
-    match peel(field, bit + 1).kind {
+    match strip_resizes(field, bit + 1).kind {
         ValueKind::Field(field) if one.kind == ValueKind::Const(1) && *bit < 4 && fields.contains(&field) => {
             Some((field, *bit as usize))
         }
@@ -61,7 +61,7 @@ fn dword(value: &Value) -> Option<(Role, u128)> {
         ValueKind::ShrConst(operand, 32) => (&**operand, 1),
         _ => (&**wide, 0),
     };
-    match peel(operand, 64).kind {
+    match strip_resizes(operand, 64).kind {
         ValueKind::Var(Var::Operand(role)) if value.hold == Hold::W32 && operand.hold == Hold::W64 => {
             Some((role, number))
         }

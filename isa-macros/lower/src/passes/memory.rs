@@ -49,8 +49,9 @@ pub fn run(lanes: &Lanes, operands: &Operands) -> Option<Lanes> {
         let dwords = bytes.div_ceil(4);
         let addresses = match &sum {
             Some((saddr, terms)) => {
-                let unless =
-                    terms.unless.map(|unless| (unless.clone(), chosen(address_loop(&body, access), unless)));
+                let unless = terms
+                    .unless
+                    .map(|unless| (unless.clone(), specialise(address_loop(&body, access), unless)));
                 let staged = unless
                     .as_ref()
                     .is_some_and(|(_, lanes)| lanes.reads.iter().any(|r| is_base_role(r.role)));
@@ -104,7 +105,7 @@ pub fn run(lanes: &Lanes, operands: &Operands) -> Option<Lanes> {
 
 /// Specialises a loop for addresses to the case that a condition holds, in which it may no longer read the
 /// scalar base.
-fn chosen(mut lanes: LaneLoop, condition: &Value) -> LaneLoop {
+fn specialise(mut lanes: LaneLoop, condition: &Value) -> LaneLoop {
     each_value_mut(&mut lanes.body, &mut |v| {
         if let ValueKind::Select(test, yes, _) = &v.kind
             && **test == *condition

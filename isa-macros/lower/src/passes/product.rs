@@ -59,7 +59,7 @@ fn count(body: &[Stmt]) -> Vec<u32> {
 }
 
 /// Matches a loop from zero over one statement; returns variable, count and statement.
-fn counted(stmt: &Stmt) -> Option<(LocalId, u32, &Stmt)> {
+fn match_counted_loop(stmt: &Stmt) -> Option<(LocalId, u32, &Stmt)> {
     let Stmt::For { var, from, to, body } = stmt else { return None };
     let ValueKind::Const(last) = to.kind else { return None };
     match &body[..] {
@@ -69,18 +69,18 @@ fn counted(stmt: &Stmt) -> Option<(LocalId, u32, &Stmt)> {
 }
 
 fn convert(stmt: &Stmt, uses: &[u32]) -> Option<Stmt> {
-    let (k, depth, rows) = counted(stmt)?;
-    let (i, height, row) = counted(rows)?;
+    let (k, depth, rows) = match_counted_loop(stmt)?;
+    let (i, height, row) = match_counted_loop(rows)?;
     let Stmt::Vector(vector) = row else { return None };
     let [write] = &vector.writes[..] else { return None };
-    let (numbers, [a, b, sum]) = terms(&write.value)?;
+    let (numbers, [a, b, sum]) = match_multiply_add(&write.value)?;
     let read = |value: &Value, own: bool| match value.kind {
         ValueKind::VectorRead { read, at: VectorAt::Own } if own => vector.reads.get(read),
         ValueKind::VectorRead { read, at: VectorAt::Same } if !own => vector.reads.get(read),
         _ => None,
     };
     let VectorRead::Same(factor) = read(a, false)? else { return None };
-    let factor = if numbers == Numbers::Integers { extended(factor)? } else { factor };
+    let factor = if numbers == Numbers::Integers { match_sign_extension(factor)? } else { factor };
     let ValueKind::Element(a, a_at) = &factor.kind else { return None };
     let VectorRead::Place(VectorPlace::Elements { id: b, start: b_at }) = read(b, true)? else { return None };
     let VectorRead::Place(sum) = read(sum, true)? else { return None };
@@ -102,7 +102,7 @@ fn convert(stmt: &Stmt, uses: &[u32]) -> Option<Stmt> {
         let invariant = !any_in(&start, &|v| !invariant(v));
         invariant.then_some((ProductPart { id, start, depth, row }, column))
     };
-    let (places, b_at) = match placed(b_at) {
+    let (places, b_at) = match match_indexed_row(b_at) {
         Some((id, at, step, rest)) => {
             let (at, 0) = part(id, at)? else { return None };
             (Some(Places { at, step }), rest)
@@ -122,7 +122,7 @@ fn convert(stmt: &Stmt, uses: &[u32]) -> Option<Stmt> {
 
 /// Matches a multiply-accumulate; returns the factor of the row, the factor of the column and the
 /// accumulator.
-fn terms(value: &Value) -> Option<(Numbers, [&Value; 3])> {
+fn match_multiply_add(value: &Value) -> Option<(Numbers, [&Value; 3])> {
     match &value.kind {
         ValueKind::Float { op: op @ (FloatOp::Fma | FloatOp::FmaNearest), ty: Ty::F32, args } => {
             let [a, b, sum] = &args[..] else { return None };
@@ -131,14 +131,14 @@ fn terms(value: &Value) -> Option<(Numbers, [&Value; 3])> {
         }
         ValueKind::Op2(Op2::Add, sum, product) if value.hold == Hold::W64 => {
             let ValueKind::Op2(Op2::Mul, a, b) = &product.kind else { return None };
-            Some((Numbers::Integers, [a, extended(b)?, sum]))
+            Some((Numbers::Integers, [a, match_sign_extension(b)?, sum]))
         }
         _ => None,
     }
 }
 
 /// Matches a sign extension from 32 to 64 bits; returns the 32-bit value.
-fn extended(value: &Value) -> Option<&Value> {
+fn match_sign_extension(value: &Value) -> Option<&Value> {
     match &value.kind {
         ValueKind::SignExtend { value: inner, width: 32 }
             if (value.hold, inner.hold) == (Hold::W64, Hold::W32) =>
@@ -150,7 +150,7 @@ fn extended(value: &Value) -> Option<&Value> {
 }
 
 /// Matches an index `array[i] * factor + rest`; returns array, index `i`, factor and rest.
-fn placed(start: &Value) -> Option<(LocalId, &Value, u32, Value)> {
+fn match_indexed_row(start: &Value) -> Option<(LocalId, &Value, u32, Value)> {
     let ValueKind::Op2(Op2::Add, row, rest) = &start.kind else { return None };
     let (element, step) = match &row.kind {
         ValueKind::Op2(Op2::Mul, element, step) => match step.kind {

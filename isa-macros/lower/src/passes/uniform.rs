@@ -1,6 +1,6 @@
 //! Finds uniform values, and addresses that are a uniform value plus 32 bits of each lane.
 
-use super::peel;
+use super::strip_resizes;
 use crate::ir::*;
 use crate::visit::any_in;
 use isa_spec::tables::Role;
@@ -92,10 +92,12 @@ fn collect<'a>(value: &'a Value, base: &mut Vec<&'a Value>, offsets: &mut Option
             collect(a, base, offsets)?;
             collect(b, base, offsets)?;
         }
-        ValueKind::Resize(lane) if offsets.is_none() && lane.hold == Hold::W32 => match peel(lane, 32).kind {
-            ValueKind::Var(Var::Operand(role)) => *offsets = Some(role),
-            _ => return None,
-        },
+        ValueKind::Resize(lane) if offsets.is_none() && lane.hold == Hold::W32 => {
+            match strip_resizes(lane, 32).kind {
+                ValueKind::Var(Var::Operand(role)) => *offsets = Some(role),
+                _ => return None,
+            }
+        }
         _ => return None,
     }
     Some(())
@@ -105,7 +107,7 @@ fn collect<'a>(value: &'a Value, base: &mut Vec<&'a Value>, offsets: &mut Option
 pub fn lds_terms(addr: &Value) -> Option<(Role, &Value)> {
     let ValueKind::Resize(sum) = &addr.kind else { return None };
     let ValueKind::Op2(Op2::Add, lanes, number) = &sum.kind else { return None };
-    match peel(lanes, 32).kind {
+    match strip_resizes(lanes, 32).kind {
         ValueKind::Var(Var::Operand(role)) if sum.hold == Hold::W32 && is_uniform(number) => {
             Some((role, number))
         }

@@ -99,20 +99,21 @@ impl Loop {
         let write = |to, value| VectorWrite { to, when: when.cloned(), value };
         match stmt {
             Stmt::Set(Var::Local(id), value) => {
-                let value = self.known(value)?;
+                let value = self.in_loop_terms(value)?;
                 self.values.retain(|(known, _)| known != id);
                 self.values.push((*id, value));
             }
             Stmt::SetElement { id, index, value } => {
-                let (start, value) = (self.known(index)?, self.known(value)?);
+                let (start, value) = (self.in_loop_terms(index)?, self.in_loop_terms(value)?);
                 self.writes.push(write(VectorPlace::Elements { id: *id, start }, value));
             }
             Stmt::SetVgpr { lane, reg, value } => {
-                let (lane, reg, value) = (self.known(lane)?, self.known(reg)?, self.known(value)?);
+                let (lane, reg, value) =
+                    (self.in_loop_terms(lane)?, self.in_loop_terms(reg)?, self.in_loop_terms(value)?);
                 self.writes.push(write(VectorPlace::Vgpr { lane, reg }, value));
             }
             Stmt::If { arms, otherwise } if otherwise.is_empty() && arms.len() == 1 => {
-                let condition = self.known(&arms[0].0)?;
+                let condition = self.in_loop_terms(&arms[0].0)?;
                 let both = match when {
                     Some(outer) => {
                         let both = ValueKind::LogicalAnd(Box::new(outer.clone()), Box::new(condition));
@@ -137,7 +138,7 @@ impl Loop {
 
     /// Expresses a value in terms of the loop variable and of invariants. Returns `None` if the value has
     /// side effects or depends on an earlier iteration.
-    fn known(&self, value: &Value) -> Option<Value> {
+    fn in_loop_terms(&self, value: &Value) -> Option<Value> {
         // The value must not read what this iteration has written; values of locals were read before.
         let written = |v: &Value| match &v.kind {
             ValueKind::Element(id, _) => self.writes.iter().any(|write| write.to.array() == Some(*id)),
@@ -177,13 +178,13 @@ impl Loop {
     }
 
     /// Returns whether a value increases by 1 with the loop variable.
-    fn counts(&self, value: &Value) -> bool {
+    fn is_unit_stride(&self, value: &Value) -> bool {
         match &value.kind {
             ValueKind::Var(Var::Local(id)) => *id == self.var,
             ValueKind::Op2(Op2::Add, a, b) => {
-                self.counts(a) && !self.varies(b) || self.counts(b) && !self.varies(a)
+                self.is_unit_stride(a) && !self.varies(b) || self.is_unit_stride(b) && !self.varies(a)
             }
-            ValueKind::Op2(Op2::Sub, a, b) => self.counts(a) && !self.varies(b),
+            ValueKind::Op2(Op2::Sub, a, b) => self.is_unit_stride(a) && !self.varies(b),
             _ => false,
         }
     }
@@ -193,12 +194,12 @@ impl Loop {
         let mut reads = Vec::new();
         for write in &mut writes {
             match &write.to {
-                VectorPlace::Elements { start, .. } if self.counts(start) => {}
-                VectorPlace::Vgpr { lane, reg } if self.counts(lane) && !self.varies(reg) => {}
+                VectorPlace::Elements { start, .. } if self.is_unit_stride(start) => {}
+                VectorPlace::Vgpr { lane, reg } if self.is_unit_stride(lane) && !self.varies(reg) => {}
                 _ => return None,
             }
-            write.when.iter_mut().for_each(|when| self.lift(when, &mut reads));
-            self.lift(&mut write.value, &mut reads);
+            write.when.iter_mut().for_each(|when| self.hoist(when, &mut reads));
+            self.hoist(&mut write.value, &mut reads);
         }
         let places: Vec<&VectorPlace> = writes.iter().map(|write| &write.to).collect();
         // Each array is written once. An iteration may write several registers of its own lane, and read
@@ -248,52 +249,56 @@ impl Loop {
     }
 
     /// Replaces the reads in a value by vectors, and invariant values by values that are computed once.
-    fn lift(&self, value: &mut Value, reads: &mut Vec<VectorRead>) {
+    fn hoist(&self, value: &mut Value, reads: &mut Vec<VectorRead>) {
         if !self.varies(value) {
             if !matches!(value.kind, ValueKind::Const(_) | ValueKind::Var(_)) {
                 let hold = value.hold;
                 let same = std::mem::replace(value, Value::new(ValueKind::Const(0), hold));
-                value.kind =
-                    ValueKind::VectorRead { read: add(reads, VectorRead::Same(same)), at: VectorAt::Same };
+                value.kind = ValueKind::VectorRead {
+                    read: add_read(reads, VectorRead::Same(same)),
+                    at: VectorAt::Same,
+                };
             }
             return;
         }
         let read = match &mut value.kind {
-            ValueKind::Element(id, index) if self.counts(index) => {
+            ValueKind::Element(id, index) if self.is_unit_stride(index) => {
                 VectorRead::Place(VectorPlace::Elements { id: *id, start: (**index).clone() })
             }
-            ValueKind::Vgpr { lane, reg } if self.counts(lane) && !self.varies(reg) => {
+            ValueKind::Vgpr { lane, reg } if self.is_unit_stride(lane) && !self.varies(reg) => {
                 VectorRead::Place(VectorPlace::Vgpr { lane: (**lane).clone(), reg: (**reg).clone() })
             }
-            ValueKind::OperandLane { slot, lane, index } if self.counts(lane) && !self.varies(index) => {
+            ValueKind::OperandLane { slot, lane, index }
+                if self.is_unit_stride(lane) && !self.varies(index) =>
+            {
                 VectorRead::Lanes { slot: *slot, lane: (**lane).clone(), index: (**index).clone() }
             }
             // Any lane: read the register in all lanes.
             ValueKind::OperandLane { slot, lane, index } if !self.varies(index) => {
                 let wave = VectorRead::Wave { slot: *slot, index: (**index).clone() };
-                self.lift(lane, reads);
+                self.hoist(lane, reads);
                 let at = VectorAt::Lane(lane.clone());
-                value.kind = ValueKind::VectorRead { read: add(reads, wave), at };
+                value.kind = ValueKind::VectorRead { read: add_read(reads, wave), at };
                 return;
             }
             ValueKind::Vgpr { lane, reg } if !self.varies(reg) => {
                 let wave = VectorRead::WaveVgpr { reg: (**reg).clone() };
-                self.lift(lane, reads);
+                self.hoist(lane, reads);
                 let at = VectorAt::Lane(lane.clone());
-                value.kind = ValueKind::VectorRead { read: add(reads, wave), at };
+                value.kind = ValueKind::VectorRead { read: add_read(reads, wave), at };
                 return;
             }
             _ => {
-                parts_mut(value, &mut |part| self.lift(part, reads));
+                parts_mut(value, &mut |part| self.hoist(part, reads));
                 return;
             }
         };
-        value.kind = ValueKind::VectorRead { read: add(reads, read), at: VectorAt::Own };
+        value.kind = ValueKind::VectorRead { read: add_read(reads, read), at: VectorAt::Own };
     }
 }
 
 /// Returns the number of a read, adding it if it is new.
-pub(super) fn add(reads: &mut Vec<VectorRead>, read: VectorRead) -> usize {
+pub(super) fn add_read(reads: &mut Vec<VectorRead>, read: VectorRead) -> usize {
     if let Some(at) = reads.iter().position(|other| *other == read) {
         return at;
     }

@@ -76,15 +76,15 @@ fn magnitude_exceeds_2_14(x: Exact) -> bool {
 
 fn finite(function: Function, format: Format, a: u64) -> u64 {
     if format.frac_bits <= 23
-        && let Some(result) = quickly(function, format, a)
+        && let Some(result) = evaluate_in_f64(function, format, a)
     {
         return result;
     }
-    exactly(function, format, a)
+    evaluate_in_fixed_point(function, format, a)
 }
 
 /// Evaluates `function` in fixed point, at an argument that is not [`special`].
-pub fn exactly(function: Function, format: Format, a: u64) -> u64 {
+pub fn evaluate_in_fixed_point(function: Function, format: Format, a: u64) -> u64 {
     let Value::Finite(x) = unpack(format, a) else {
         return format.default_nan();
     };
@@ -99,7 +99,7 @@ pub fn exactly(function: Function, format: Format, a: u64) -> u64 {
 }
 
 /// Evaluates `function` in f64; returns `None` unless all values within the error bound round to one result.
-pub fn quickly(function: Function, format: Format, a: u64) -> Option<u64> {
+pub fn evaluate_in_f64(function: Function, format: Format, a: u64) -> Option<u64> {
     let x = small_to_f64(format, a);
     let y = match function {
         Function::Exp2 if x.abs() < 1000.0 => quick::exp2::<false>(x),

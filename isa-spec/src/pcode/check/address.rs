@@ -68,7 +68,7 @@ impl<'a> Checker<'a> {
 
     /// Expands `ADDR`: calls the address function of this instruction's family.
     pub(super) fn effective_address(&mut self, span: Span) -> R<TExpr> {
-        let Family::Memory(space) = self.sig.family else { return self.unknown("ADDR", span) };
+        let Family::Memory(space) = self.sig.family else { return self.unknown_name("ADDR", span) };
         let name = match space {
             _ if mnemonic::is_image(&self.sig.name) => "CalcImageAddr",
             Space::Lds if self.adds_offsets() => "CalcDsBase",

@@ -1,7 +1,7 @@
 //! Checks calls of builtins, and expands calls of functions, lambdas and other instructions inline.
 
 use super::{Binding, CallResult, Checker, Frame, R, TExpr};
-use crate::diag::{Diagnostic, SHOWN, nearest};
+use crate::diag::{Diagnostic, MAX_SHOWN, nearest};
 use crate::pcode::ast;
 use crate::pcode::builtins::{self, Builtin, Param, Ret};
 use crate::pcode::ir::{ExprKind, Place, PlaceKind, Space, Stmt, Ty};
@@ -64,7 +64,7 @@ impl<'a> Checker<'a> {
         let known = builtins::all().map(|b| b.name).chain(self.library.functions.keys().map(String::as_str));
         let mut error =
             Diagnostic::error(name.span, format!("there is no builtin or function called `{text}`"));
-        if self.errors.len() < SHOWN
+        if self.errors.len() < MAX_SHOWN
             && let Some(near) = nearest(text, known)
         {
             error = error.help(format!("did you mean `{near}`?"));
@@ -185,7 +185,7 @@ impl<'a> Checker<'a> {
         let role = match &operand.kind {
             ast::ExprKind::Name(name) => match self.operand_role(name, false) {
                 Some(role) => role,
-                None => return self.unknown(name, operand.span),
+                None => return self.unknown_name(name, operand.span),
             },
             _ => return self.error(operand.span, "expected an operand's name"),
         };
@@ -203,7 +203,7 @@ impl<'a> Checker<'a> {
             [ast::Expr { kind: ast::ExprKind::Name(name), span: at }] => match self.operand_role(name, false)
             {
                 Some(role) => Ok(TExpr::of(ExprKind::OperandIndex(role), Ty::U(32), span)),
-                None => self.unknown(name, *at),
+                None => self.unknown_name(name, *at),
             },
             _ => self.error(span, "`indexOf` takes an operand's name"),
         }
@@ -303,7 +303,7 @@ impl<'a> Checker<'a> {
 
     /// Binds an argument: a simple value directly, any other through a local.
     fn parameter(&mut self, name: &str, value: TExpr, span: Span) -> Binding {
-        if value.lit.is_some() || Self::simple(&value.expr) {
+        if value.lit.is_some() || Self::is_simple(&value.expr) {
             return Binding::Value(value);
         }
         let ty = value.ty();

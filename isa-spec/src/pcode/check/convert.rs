@@ -199,7 +199,7 @@ impl Checker<'_> {
     }
 
     /// Converts the value of an assignment to the type of the place, `ty`.
-    pub(super) fn stored(&mut self, e: TExpr, ty: Ty, span: Span) -> R<Expr> {
+    pub(super) fn convert_for_store(&mut self, e: TExpr, ty: Ty, span: Span) -> R<Expr> {
         if e.lit.is_some() {
             if let (Some(Lit::Float(_)), false) = (e.lit, ty.is_float()) {
                 return self.error_help(

@@ -8,7 +8,7 @@ use crate::source::Span;
 
 impl<'a> Checker<'a> {
     /// Looks up a name bound in the current frame.
-    pub(super) fn bound(&mut self, name: &str, span: Span) -> Option<TExpr> {
+    pub(super) fn lookup_binding(&mut self, name: &str, span: Span) -> Option<TExpr> {
         let binding = self.frames.last()?.names.get(name)?.clone();
         match binding {
             Binding::Value(mut e) => {
@@ -30,7 +30,7 @@ impl<'a> Checker<'a> {
 
     pub(super) fn expr(&mut self, e: &'a ast::Expr) -> R<TExpr> {
         let span = e.span;
-        self.spend(span)?;
+        self.charge_budget(span)?;
         match &e.kind {
             ast::ExprKind::Paren(inner) => self.expr(inner),
             ast::ExprKind::Int { value, ty } => match ty {
@@ -96,14 +96,14 @@ impl<'a> Checker<'a> {
                 let at = lo;
                 let (lo, width) = self.slice_bounds(hi, lo, span)?;
                 let base = self.expr(base)?;
-                self.within(at, width, base.ty().width(), span)?;
+                self.check_bounds(at, width, base.ty().width(), span)?;
                 Ok(self.slice_of(base.expr, lo, width, span))
             }
             ast::ExprKind::Part(base, lo, width) => {
                 let at = lo;
                 let (lo, width) = self.part_bounds(lo, width)?;
                 let base = self.expr(base)?;
-                self.within(at, width, base.ty().width(), span)?;
+                self.check_bounds(at, width, base.ty().width(), span)?;
                 Ok(self.slice_of(base.expr, lo, width, span))
             }
             ast::ExprKind::Member(_, name) => {
@@ -145,7 +145,7 @@ impl<'a> Checker<'a> {
                     _ => false,
                 };
                 if rounds && value.lit.is_none() {
-                    self.rounds_by_mode(span)?;
+                    self.require_mode_rounding(span)?;
                 }
                 let bits = matches!(ty, Ty::B(_)) && from.is_float();
                 let mut out = if bits { self.view(value, ty).expr } else { self.cast(value, ty) };

@@ -53,7 +53,7 @@ impl<'a> Checker<'a> {
                 && self.locals[id as usize].len.is_some()
             {
                 self.read(id, base.span);
-                self.element_within(id, index)?;
+                self.check_element_bounds(id, index)?;
                 let index = self.expr(index)?;
                 let index = self.cast(index, Ty::I(32));
                 let ty = self.locals[id as usize].ty;
@@ -77,7 +77,7 @@ impl<'a> Checker<'a> {
             return Ok(TExpr::of(kind, Ty::B(32), span));
         }
         let base = self.expr(base)?;
-        self.within(index, 1, base.ty().width(), span)?;
+        self.check_bounds(index, 1, base.ty().width(), span)?;
         let bit = self.expr(index)?;
         let bit = self.cast(bit, Ty::U(32));
         Ok(self.slice_of(base.expr, bit, 1, span))
@@ -126,7 +126,7 @@ impl<'a> Checker<'a> {
     /// Checks a register number; the name of an operand denotes the number of its register.
     pub(super) fn register(&mut self, e: &'a ast::Expr) -> R<Expr> {
         if let ast::ExprKind::Name(name) = &e.kind
-            && self.bound(name, e.span).is_none()
+            && self.lookup_binding(name, e.span).is_none()
             && let Some(role) = match name.as_str() {
                 "ADDR" => Some(Role::VAddr),
                 other => self.operand_role(other, false),

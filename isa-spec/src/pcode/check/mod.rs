@@ -129,14 +129,14 @@ pub fn check(
         span: block.span,
     };
     super::shape::infer(&mut sem, sig);
-    let mut errors: Vec<Diagnostic> = number_and_value(&sem).into_iter().collect();
-    errors.extend(lane_in_scalar(&sem, sig));
+    let mut errors: Vec<Diagnostic> = check_number_and_value(&sem).into_iter().collect();
+    errors.extend(check_lane_id_in_scalar(&sem, sig));
     errors.extend(sequence::check(&mut sem));
     if errors.is_empty() { Ok((sem, c.warnings)) } else { Err(errors) }
 }
 
 /// Reports `laneId` in a body that runs once per wave and therefore has no current lane.
-fn lane_in_scalar(sem: &Semantics, sig: &InstrSig) -> Option<Diagnostic> {
+fn check_lane_id_in_scalar(sem: &Semantics, sig: &InstrSig) -> Option<Diagnostic> {
     let once = matches!(sig.family, Family::Scalar | Family::Memory(Space::Scalar));
     if sig.permissive || !once || !sem.uses.state_reads.contains(&State::LaneId) {
         return None;
@@ -147,7 +147,7 @@ fn lane_in_scalar(sem: &Semantics, sig: &InstrSig) -> Option<Diagnostic> {
 
 /// Reports a body that uses both the number and the value of a source that may be a constant: compiled
 /// operations keep only one of them.
-fn number_and_value(sem: &Semantics) -> Option<Diagnostic> {
+fn check_number_and_value(sem: &Semantics) -> Option<Diagnostic> {
     let sources = [Role::S0, Role::S1, Role::S2, Role::S3];
     let at = sources.iter().position(|s| sem.uses.indexed.contains(s) && sem.uses.reads.contains(s))?;
     let message =
@@ -287,7 +287,7 @@ impl Checker<'_> {
 
     /// Counts an expression against the budget: calls are expanded inline, so a few lines can expand to
     /// millions of expressions.
-    fn spend(&mut self, span: Span) -> R<()> {
+    fn charge_budget(&mut self, span: Span) -> R<()> {
         match self.budget.checked_sub(1) {
             Some(rest) => {
                 self.budget = rest;

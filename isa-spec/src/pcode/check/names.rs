@@ -1,7 +1,7 @@
 //! Resolves names to locals, operands, state, or encoding fields.
 
 use super::{Checker, R, TExpr};
-use crate::diag::{Diagnostic, SHOWN, nearest};
+use crate::diag::{Diagnostic, MAX_SHOWN, nearest};
 use crate::pcode::builtins::FIELDS;
 use crate::pcode::ir::{Expr, ExprKind, State, Ty};
 use crate::pcode::sig::Family;
@@ -139,7 +139,7 @@ impl Checker<'_> {
 
     /// Resolves a name that is read as a value.
     pub(super) fn name_value(&mut self, name: &str, span: Span) -> R<TExpr> {
-        if let Some(found) = self.bound(name, span) {
+        if let Some(found) = self.lookup_binding(name, span) {
             return Ok(found);
         }
         if let Some(value) = self.manual_constant(name, span) {
@@ -173,10 +173,10 @@ impl Checker<'_> {
             let kind = ExprKind::Slice { base: Box::new(base), lo: Box::new(lo) };
             return Ok(TExpr::of(kind, Ty::U(width as u16), span));
         }
-        self.unknown(name, span)
+        self.unknown_name(name, span)
     }
 
-    pub(super) fn unknown<T>(&mut self, name: &str, span: Span) -> R<T> {
+    pub(super) fn unknown_name<T>(&mut self, name: &str, span: Span) -> R<T> {
         if self.unreadable.contains(name) {
             return Err(());
         }
@@ -196,7 +196,7 @@ impl Checker<'_> {
         }
         let mut error =
             Diagnostic::error(span, format!("unknown name `{name}`")).label("not a local, operand or state");
-        if self.errors.len() >= SHOWN {
+        if self.errors.len() >= MAX_SHOWN {
             self.errors.push(error);
             return Err(());
         }

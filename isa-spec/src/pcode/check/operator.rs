@@ -54,14 +54,14 @@ impl<'a> Checker<'a> {
         let right = self.expr(b);
         let mut left = left?;
         // A right shift of a slice of a signed number is arithmetic.
-        if let (BinaryOp::Shr, Ty::B(width), true) = (op, left.ty(), signed_bits(a)) {
+        if let (BinaryOp::Shr, Ty::B(width), true) = (op, left.ty(), is_signed_slice(a)) {
             left = self.view(left, Ty::I(width));
         }
         self.binary_values(op, left, right?, span)
     }
 
     pub(super) fn binary_values(&mut self, op: BinaryOp, a: TExpr, b: TExpr, span: Span) -> R<TExpr> {
-        let (a, b) = if sign_matters(op) { same_sign(a, b) } else { (a, b) };
+        let (a, b) = if sign_matters(op) { adapt_signedness(a, b) } else { (a, b) };
         if let (Some(x), Some(y)) = (a.lit, b.lit)
             && let Some(folded) = fold(op, x, y, span)
         {
@@ -118,7 +118,7 @@ impl<'a> Checker<'a> {
                 if !base.ty.is_float() {
                     return self.error(span, "`**` needs a float base");
                 }
-                self.rounds_by_mode(span)?;
+                self.require_mode_rounding(span)?;
                 let ty = base.ty;
                 let power = if b.ty().is_float() { self.cast(b, ty) } else { self.cast(b, Ty::I(32)) };
                 Ok(TExpr::of(ExprKind::Binary(BinOp::Pow, Box::new(base), Box::new(power)), ty, span))
@@ -129,7 +129,7 @@ impl<'a> Checker<'a> {
                     (None, Some(lit)) => literal_type(lit, a.ty()),
                     _ => common(a.ty(), b.ty()),
                 };
-                self.mixed(op, &a, &b, span)?;
+                self.check_mixed_types(op, &a, &b, span)?;
                 let bitwise = matches!(op, BinaryOp::And | BinaryOp::Or | BinaryOp::Xor);
                 if bitwise && ty.is_float() {
                     return self.error_help(span, "bitwise operations need integers", "view the bits: x.u32");
@@ -153,7 +153,7 @@ impl<'a> Checker<'a> {
                     BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div | BinaryOp::Rem
                 );
                 if rounds && ty.is_float() {
-                    self.rounds_by_mode(span)?;
+                    self.require_mode_rounding(span)?;
                 }
                 let compare = matches!(
                     op,
@@ -174,7 +174,7 @@ impl<'a> Checker<'a> {
 
     /// Rejects ambiguous operand types: an integer with a float, and signed with unsigned in operators whose
     /// result depends on the sign.
-    fn mixed(&mut self, op: BinaryOp, a: &TExpr, b: &TExpr, span: Span) -> R<()> {
+    fn check_mixed_types(&mut self, op: BinaryOp, a: &TExpr, b: &TExpr, span: Span) -> R<()> {
         let (x, y) = (a.ty(), b.ty());
         let fraction = |t: &TExpr| matches!(t.lit, Some(Lit::Float(_)));
         let float_and_integer = match (a.lit, b.lit) {
@@ -248,9 +248,9 @@ impl<'a> Checker<'a> {
 }
 
 /// Returns whether an expression is a slice of a signed view: `S1.i[15 : 0]`.
-fn signed_bits(e: &ast::Expr) -> bool {
+fn is_signed_slice(e: &ast::Expr) -> bool {
     match &e.kind {
-        ast::ExprKind::Paren(inner) => signed_bits(inner),
+        ast::ExprKind::Paren(inner) => is_signed_slice(inner),
         ast::ExprKind::Slice(base, ..) | ast::ExprKind::Part(base, ..) => {
             matches!(&base.kind, ast::ExprKind::View(_, ty) if ty.kind == ast::TypeKind::I)
         }
@@ -264,7 +264,7 @@ fn sign_matters(op: BinaryOp) -> bool {
 }
 
 /// Adapts a constant such as `16'0` to the signedness of the other operand.
-fn same_sign(a: TExpr, b: TExpr) -> (TExpr, TExpr) {
+fn adapt_signedness(a: TExpr, b: TExpr) -> (TExpr, TExpr) {
     let signed = |e: TExpr, other: Ty| match (&e.expr.kind, e.expr.ty, other) {
         (ExprKind::Const(bits), Ty::U(w), Ty::I(_)) if e.lit.is_none() && bits >> (w - 1) == 0 => {
             TExpr { expr: Expr { ty: Ty::I(w), ..e.expr }, lit: None }

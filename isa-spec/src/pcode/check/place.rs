@@ -13,7 +13,7 @@ impl<'a> Checker<'a> {
     /// Checks a place; if `ty` is given, the value is stored as that type.
     pub(super) fn place(&mut self, e: &'a ast::Expr, ty: Option<Ty>) -> R<Place> {
         let span = e.span;
-        self.spend(span)?;
+        self.charge_budget(span)?;
         match &e.kind {
             ast::ExprKind::Paren(inner) => self.place(inner, ty),
             ast::ExprKind::View(inner, name) => {
@@ -28,7 +28,7 @@ impl<'a> Checker<'a> {
                     return Ok(place);
                 }
                 let base = self.place(base, None)?;
-                self.within(at, width, base.ty.width(), span)?;
+                self.check_bounds(at, width, base.ty.width(), span)?;
                 let ty = self.slice_ty(width, ty, span)?;
                 Ok(Place { kind: PlaceKind::Slice { base: Box::new(base), lo: Box::new(lo) }, ty })
             }
@@ -36,7 +36,7 @@ impl<'a> Checker<'a> {
                 let at = lo;
                 let (lo, width) = self.part_bounds(lo, width)?;
                 let base = self.place(base, None)?;
-                self.within(at, width, base.ty.width(), span)?;
+                self.check_bounds(at, width, base.ty.width(), span)?;
                 let ty = self.slice_ty(width, ty, span)?;
                 Ok(Place { kind: PlaceKind::Slice { base: Box::new(base), lo: Box::new(lo) }, ty })
             }
@@ -55,7 +55,7 @@ impl<'a> Checker<'a> {
                         self.frames.last().and_then(|f| f.names.get(name.as_str())).cloned()
                         && self.locals[id as usize].len.is_some()
                     {
-                        self.element_within(id, index)?;
+                        self.check_element_bounds(id, index)?;
                         let index = self.expr(index)?;
                         let index = self.cast(index, Ty::I(32));
                         let element = self.locals[id as usize].ty;
@@ -74,7 +74,7 @@ impl<'a> Checker<'a> {
                     });
                 }
                 let base = self.place(base, None)?;
-                self.within(index, 1, base.ty.width(), span)?;
+                self.check_bounds(index, 1, base.ty.width(), span)?;
                 let bit = self.expr(index)?;
                 let bit = self.cast(bit, Ty::U(32));
                 let ty = self.slice_ty(1, ty, span)?;
@@ -152,7 +152,7 @@ impl<'a> Checker<'a> {
             let ty = ty.filter(|_| state_ty.width() > 1);
             return self.viewed(Place { kind: PlaceKind::State(state), ty: state_ty }, ty, span);
         }
-        self.unknown(name, span)
+        self.unknown_name(name, span)
     }
 
     /// Returns `base`, or its lowest bits if `ty` is narrower.
@@ -230,7 +230,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Rejects an index that is known to be out of the array's bounds.
-    pub(super) fn element_within(&mut self, id: LocalId, index: &ast::Expr) -> R<()> {
+    pub(super) fn check_element_bounds(&mut self, id: LocalId, index: &ast::Expr) -> R<()> {
         let Some(len) = self.locals[id as usize].len else { return Ok(()) };
         match self.range(index) {
             Some((first, last)) if first < 0 || last >= len as i128 => {

@@ -59,13 +59,13 @@ pub fn check(sem: &mut Semantics) -> Vec<Diagnostic> {
         return errors;
     }
     for role in std::mem::take(&mut walk.late_sources) {
-        read_first(sem, role);
+        hoist_source_read(sem, role);
     }
     if walk.late_result {
-        keep_result(sem);
+        cache_result(sem);
     }
     for mask in std::mem::take(&mut walk.late_bits) {
-        keep_bit(sem, mask);
+        cache_mask_bit(sem, mask);
     }
     errors
 }
@@ -91,7 +91,7 @@ impl Walk {
 
     /// Reports a read of a whole mask after a write to a lane's bit: the mask is complete only after the last
     /// lane.
-    fn whole(&mut self, mask: Mask, span: Span) {
+    fn check_whole_mask_read(&mut self, mask: Mask, span: Span) {
         if self.written.contains(&Resource::MaskBit(mask)) && mask != Mask::Operand(Role::D0) {
             let help = "the other lanes' bits are not assigned yet: read `[laneId]`, or read the mask before";
             self.error(span, "the whole mask is read after a lane's bit of it is assigned", help);
@@ -183,7 +183,7 @@ impl<'a> Visitor<'a> for Walk {
                         let help = "keep the value in a local";
                         self.error(e.span, "`D0` is read after a register is written by number", help);
                     }
-                    self.whole(Mask::Operand(*role), e.span);
+                    self.check_whole_mask_read(Mask::Operand(*role), e.span);
                 } else if self.scalar && *role == Role::D0 {
                     self.late_result |= self.written.contains(&Resource::Operand(Role::D0));
                 } else if SOURCES.contains(role) && !self.written.is_empty() {
@@ -197,7 +197,7 @@ impl<'a> Visitor<'a> for Walk {
                     state => *state,
                 };
                 if self.lane {
-                    self.whole(Mask::State(mask), e.span);
+                    self.check_whole_mask_read(Mask::State(mask), e.span);
                 }
                 if *state == State::Pc && self.written.contains(&Resource::State(State::Pc)) {
                     let help = "`PC` is this instruction's address: compute with it before the jump";
@@ -233,7 +233,7 @@ fn mask_of_place(place: &Place) -> Option<Mask> {
 // ---- rewriting
 
 /// Reads `role` into a local ahead of the body and replaces all its uses by the local.
-fn read_first(sem: &mut Semantics, role: Role) {
+fn hoist_source_read(sem: &mut Semantics, role: Role) {
     let mut width = 0;
     each_expr_mut(&mut sem.body, |e| {
         if e.kind == ExprKind::Operand(role) {
@@ -256,7 +256,7 @@ fn read_first(sem: &mut Semantics, role: Role) {
 }
 
 /// Keeps the lane's bit of `mask` in a local, which each assignment to the bit also sets.
-fn keep_bit(sem: &mut Semantics, mask: Mask) {
+fn cache_mask_bit(sem: &mut Semantics, mask: Mask) {
     let bit = Ty::U(1);
     let id = sem.locals.len() as LocalId;
     sem.locals.push(Local { name: "bit$".to_string(), ty: bit, len: None });
@@ -294,7 +294,7 @@ fn keep_bit(sem: &mut Semantics, mask: Mask) {
 }
 
 /// Keeps `D0` in a local; each assignment to `D0` sets the local and copies it to `D0`.
-fn keep_result(sem: &mut Semantics) {
+fn cache_result(sem: &mut Semantics) {
     let locals = &mut sem.locals;
     each_list_mut(&mut sem.body, |list| split_results(list, locals));
     let mut width = 0;

@@ -199,9 +199,9 @@ impl<'a> Checker<'a> {
     fn array_of_sources(&mut self, id: LocalId, span: Span) -> R<()> {
         let Local { ty, len, .. } = self.locals[id as usize];
         for (at, name) in (0..len.unwrap_or(0)).zip(["S0", "S1", "S2", "S3"]) {
-            let Some(role) = self.operand_role(name, false) else { return self.unknown(name, span) };
+            let Some(role) = self.operand_role(name, false) else { return self.unknown_name(name, span) };
             let source = self.operand(role, span);
-            let value = self.stored(source, ty, span)?;
+            let value = self.convert_for_store(source, ty, span)?;
             let index = Box::new(constant(at.into(), Ty::I(32), span));
             self.emit(Stmt::Assign { place: Place { kind: PlaceKind::Element(id, index), ty }, value, span });
         }
@@ -252,7 +252,7 @@ impl<'a> Checker<'a> {
                 (self.hidden_local("result", ty, span), ty)
             }
         };
-        let value = self.stored(value, ty, span)?;
+        let value = self.convert_for_store(value, ty, span)?;
         if let Some(result) = self.frames.last_mut().and_then(|f| f.result.as_mut()) {
             result.local = Some(id);
             result.ty = Some(ty);
@@ -294,7 +294,7 @@ impl<'a> Checker<'a> {
             let viewed = match &place.kind {
                 ast::ExprKind::View(_, name) => {
                     let ty = self.ty_named(*name, place.span)?;
-                    let stored = self.stored(result, ty, span)?;
+                    let stored = self.convert_for_store(result, ty, span)?;
                     TExpr { expr: stored, lit: None }
                 }
                 _ => result,
@@ -305,7 +305,7 @@ impl<'a> Checker<'a> {
         if let Some((name, view)) = local_name(place)
             && !self.known(name)
         {
-            if let ast::ExprKind::Name(_) | ast::ExprKind::Paren(_) = plain(place).kind {
+            if let ast::ExprKind::Name(_) | ast::ExprKind::Paren(_) = strip_views(place).kind {
                 let ty = match view {
                     Some(name) => self.ty_named(name, place.span)?,
                     None => result.ty(),
@@ -313,12 +313,12 @@ impl<'a> Checker<'a> {
                 let id = self.new_local(name, ty, None, place.span);
                 self.bind(name, Binding::Local(id));
                 self.assigned_locals.insert(id);
-                let value = self.stored(result, ty, span)?;
+                let value = self.convert_for_store(result, ty, span)?;
                 self.emit(Stmt::Assign { place: Place { kind: PlaceKind::Local(id), ty }, value, span });
                 return Ok(());
             }
             // `tmp[15 : 0].u16 = …`: the local is as wide as the highest bit assigned requires.
-            let width = match self.width_by_parts(name, place.span) {
+            let width = match self.infer_width(name, place.span) {
                 Ok(width) => width,
                 Err(()) => {
                     self.unreadable.insert(name.to_string());
@@ -329,7 +329,7 @@ impl<'a> Checker<'a> {
             self.bind(name, Binding::Local(id));
         }
         let place = self.place(place, None)?;
-        let value = self.stored(result, place.ty, span)?;
+        let value = self.convert_for_store(result, place.ty, span)?;
         self.emit(Stmt::Assign { place, value, span });
         Ok(())
     }
@@ -385,14 +385,14 @@ impl<'a> Checker<'a> {
         }
     }
 
-    pub(super) fn simple(e: &Expr) -> bool {
+    pub(super) fn is_simple(e: &Expr) -> bool {
         match &e.kind {
             ExprKind::Const(_)
             | ExprKind::Operand(_)
             | ExprKind::OperandIndex(_)
             | ExprKind::Field(_)
             | ExprKind::State(_) => true,
-            ExprKind::Bits(inner) => Self::simple(inner),
+            ExprKind::Bits(inner) => Self::is_simple(inner),
             _ => false,
         }
     }
@@ -441,9 +441,9 @@ fn is_operand(name: &str) -> bool {
 const MANUAL_DECLARATIONS: &[&str] = &["S", "OFFSET", "OFFSET0", "OFFSET1", "DATA0", "VDST"];
 
 /// Strips views and parentheses.
-fn plain(e: &ast::Expr) -> &ast::Expr {
+fn strip_views(e: &ast::Expr) -> &ast::Expr {
     match &e.kind {
-        ast::ExprKind::View(inner, _) | ast::ExprKind::Paren(inner) => plain(inner),
+        ast::ExprKind::View(inner, _) | ast::ExprKind::Paren(inner) => strip_views(inner),
         _ => e,
     }
 }

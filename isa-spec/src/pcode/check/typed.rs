@@ -72,7 +72,7 @@ impl<'a> Checker<'a> {
             }
         };
         // Mark the local that holds the saved mode as read.
-        let _ = self.bound(name, value.span);
+        let _ = self.lookup_binding(name, value.span);
         Ok(())
     }
 
@@ -92,7 +92,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Rejects arithmetic that rounds by MODE if the body has set another rounding.
-    pub(super) fn rounds_by_mode(&mut self, span: Span) -> R<()> {
+    pub(super) fn require_mode_rounding(&mut self, span: Span) -> R<()> {
         if self.rounding == Rounding::Mode { Ok(()) } else { self.rounding_error(span) }
     }
 
@@ -244,7 +244,7 @@ impl<'a> Checker<'a> {
                 self.emit(Stmt::Call { builtin: Control::Nop, args: Vec::new(), span });
                 Some(None)
             }
-            ("sin" | "cos", [arg]) => Some(Some(self.of_radians(name, arg, span)?)),
+            ("sin" | "cos", [arg]) => Some(Some(self.trig_of_radians(name, arg, span)?)),
             ("float32", [sign, exponent, fraction]) => {
                 let mut parts = Vec::new();
                 for (arg, ty) in [(sign, Ty::U(1)), (exponent, Ty::U(8)), (fraction, Ty::U(23))] {
@@ -276,7 +276,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Handles `sin(x * 32'F(PI * 2.0))`: the hardware's sine takes turns, and the product counts as exact.
-    fn of_radians(&mut self, name: &ast::Name, arg: &'a ast::Expr, span: Span) -> R<TExpr> {
+    fn trig_of_radians(&mut self, name: &ast::Name, arg: &'a ast::Expr, span: Span) -> R<TExpr> {
         let builtin = if name.text == "sin" { Pure::Sin } else { Pure::Cos };
         let value = self.expr(arg)?.expr;
         let ty = value.ty;

@@ -10,7 +10,7 @@ type Loops = Vec<(String, i128, i128)>;
 impl<'a> Checker<'a> {
     /// Infers the width of a local whose first assignment is to a part of it, from the parts assigned
     /// anywhere in the body.
-    pub(super) fn width_by_parts(&mut self, name: &str, span: Span) -> R<u16> {
+    pub(super) fn infer_width(&mut self, name: &str, span: Span) -> R<u16> {
         let body = self.frames.last().map_or(&[][..], |f| f.body);
         let mut need = Some(0);
         parts(body, name, &mut Loops::new(), &mut need);
@@ -31,7 +31,7 @@ impl<'a> Checker<'a> {
 
     /// Rejects bits `[lo + width - 1 : lo]` of a value of `base` bits if some of them are known to be out of
     /// bounds.
-    pub(super) fn within(&mut self, lo: &ast::Expr, width: u16, base: u32, span: Span) -> R<()> {
+    pub(super) fn check_bounds(&mut self, lo: &ast::Expr, width: u16, base: u32, span: Span) -> R<()> {
         match interval(lo, &self.loops) {
             Some((_, last)) if last + width as i128 > base as i128 => {
                 let top = last + width as i128 - 1;

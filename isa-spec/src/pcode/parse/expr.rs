@@ -101,7 +101,7 @@ impl Parser<'_> {
         loop {
             let height = self.height;
             if self.eat(".") {
-                e = self.dotted(e)?;
+                e = self.view_or_field(e)?;
             } else if self.is("[") {
                 let open = self.bump();
                 let first = self.expr()?;
@@ -129,7 +129,7 @@ impl Parser<'_> {
     }
 
     /// Parses what follows a `.`: a view, or the field of a register or structure.
-    fn dotted(&mut self, e: Expr) -> R<Expr> {
+    fn view_or_field(&mut self, e: Expr) -> R<Expr> {
         let name = self.name("a type such as `f32` or `u32`")?;
         let span = e.span.to(name.span);
         if let Some(ty) = type_suffix(&name.text) {

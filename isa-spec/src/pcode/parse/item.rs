@@ -18,7 +18,7 @@ impl Parser<'_> {
                 "instruction" => self.instruction().map(Item::Instruction),
                 "template" => self.template().map(Item::Template),
                 "function" => self.function().map(Item::Function),
-                _ => self.no_item(),
+                _ => self.unexpected_item(),
             };
             match item {
                 Ok(item) => items.push(item),
@@ -28,7 +28,7 @@ impl Parser<'_> {
         items
     }
 
-    fn no_item<T>(&mut self) -> R<T> {
+    fn unexpected_item<T>(&mut self) -> R<T> {
         let mut error = Diagnostic::error(
             self.span(),
             format!("expected `instruction`, `template` or `function`, found {}", self.describe()),
@@ -205,7 +205,7 @@ impl Parser<'_> {
             let names = parameters.iter().map(|p| p.text.clone());
             let texts = row.entries.iter().map(|e| e.name.text.clone());
             let noted = TemplateRow { span: row.span, fills: names.zip(texts).collect() };
-            expanded.iter_mut().for_each(|item| note_row(item, &noted));
+            expanded.iter_mut().for_each(|item| record_row(item, &noted));
             items.append(&mut expanded);
             let errors = inner.finish();
             // Every row of a broken template would report the same errors.
@@ -275,10 +275,10 @@ impl Parser<'_> {
 }
 
 /// Records the row that instructions were expanded from.
-fn note_row(item: &mut Item, row: &TemplateRow) {
+fn record_row(item: &mut Item, row: &TemplateRow) {
     match item {
         Item::Instruction(block) => block.rows.push(row.clone()),
-        Item::Template(t) => t.items.iter_mut().for_each(|i| note_row(i, row)),
+        Item::Template(t) => t.items.iter_mut().for_each(|i| record_row(i, row)),
         Item::Function(_) => {}
     }
 }

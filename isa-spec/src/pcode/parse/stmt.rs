@@ -23,7 +23,7 @@ impl Parser<'_> {
                 return out;
             }
             let start = self.at;
-            if self.eat(";") || self.remark() || self.misspelt_closer() || self.stray() {
+            if self.eat(";") || self.remark() || self.misspelt_closer() || self.skip_unmatched() {
                 continue;
             }
             match self.stmt() {
@@ -50,7 +50,7 @@ impl Parser<'_> {
         // `close` reports a closing keyword that does not match the innermost block.
         let mismatched = matches!(self.word(), "endif" | "endfor" | "endwhile")
             && self.open.last().is_some_and(|o| matches!(o.what, Block::If | Block::For | Block::While));
-        mismatched || self.closes_open()
+        mismatched || self.closes_open_block()
     }
 
     /// Skips a string used as a statement, which is a remark in the manuals: `"Wait for all instructions to
@@ -78,7 +78,7 @@ impl Parser<'_> {
     }
 
     /// Reports and skips an unmatched closing token, or the start of an item, which a body cannot contain.
-    fn stray(&mut self) -> bool {
+    fn skip_unmatched(&mut self) -> bool {
         let message = match self.tok() {
             Tok::Punct(p @ ("}" | ")" | "]")) => format!("unmatched `{p}`"),
             Tok::Ident(word) if CLOSERS.contains(&word.as_str()) => {
@@ -99,7 +99,7 @@ impl Parser<'_> {
         true
     }
 
-    fn closes_open(&self) -> bool {
+    fn closes_open_block(&self) -> bool {
         self.open.iter().any(|o| match o.what {
             _ if o.braced && self.is("}") => true,
             Block::Body => self.is("}"),
@@ -232,7 +232,7 @@ impl Parser<'_> {
     fn if_block(&mut self, start: Span) -> StmtKind {
         self.bump();
         self.open.push(Open::new(Block::If, start));
-        let cond = self.head("then");
+        let cond = self.block_condition("then");
         let mut arms = vec![(cond, self.stmts())];
         let mut otherwise: Option<Vec<Stmt>> = None;
         let mut else_if = false;
@@ -254,7 +254,7 @@ impl Parser<'_> {
                 if otherwise.is_some() {
                     self.report(Diagnostic::error(at, "`elsif` after `else`"));
                 }
-                let cond = self.head("then");
+                let cond = self.block_condition("then");
                 let body = self.stmts();
                 arms.push((cond, body));
             } else if self.eat_word("else") {
@@ -281,10 +281,10 @@ impl Parser<'_> {
         self.bump();
         self.open.push(Open::new(Block::For, start));
         let mut var = Name { text: String::new(), span: start };
-        let mut from = missing(start);
-        let mut to = missing(start);
+        let mut from = dummy_expr(start);
+        let mut to = dummy_expr(start);
         let head = self.for_head(&mut var, &mut from, &mut to);
-        self.head_end(head, "do");
+        self.expect_head_keyword(head, "do");
         let body = self.stmts();
         self.close(None);
         StmtKind::For { var, from, to, body }
@@ -333,27 +333,27 @@ impl Parser<'_> {
     fn while_block(&mut self, start: Span) -> StmtKind {
         self.bump();
         self.open.push(Open::new(Block::While, start));
-        let cond = self.head("do");
+        let cond = self.block_condition("do");
         let body = self.stmts();
         self.close(None);
         StmtKind::While { cond, body }
     }
 
     /// Parses a condition and the keyword after it. Parsing of the block continues after any error here.
-    fn head(&mut self, word: &str) -> Expr {
+    fn block_condition(&mut self, word: &str) -> Expr {
         let at = self.span();
         let cond = self.expr();
         let (cond, ok) = match cond {
             Ok(cond) => (cond, Ok(())),
-            Err(()) => (missing(at), Err(())),
+            Err(()) => (dummy_expr(at), Err(())),
         };
-        self.head_end(ok, word);
+        self.expect_head_keyword(ok, word);
         cond
     }
 
     /// Parses `then` or `do`. If the head has an error or the keyword is missing, skips to the keyword if it
     /// is on the same line.
-    fn head_end(&mut self, head: R<()>, word: &str) {
+    fn expect_head_keyword(&mut self, head: R<()>, word: &str) {
         if head.is_ok() {
             if self.eat_word(word) {
                 return;
@@ -403,11 +403,11 @@ impl Parser<'_> {
             Diagnostic::error(self.span(), format!("expected `{closer}`, found {}", self.describe()))
                 .also(block.at, format!("this `{}` is not closed", block.what.opener()));
         error.help = help.map(str::to_string);
-        if error.help.is_none() && !self.closes_open() {
+        if error.help.is_none() && !self.closes_open_block() {
             error.help = self.hint();
         }
         self.report(error);
-        if self.word().starts_with("end") && CLOSERS.contains(&self.word()) && !self.closes_open() {
+        if self.word().starts_with("end") && CLOSERS.contains(&self.word()) && !self.closes_open_block() {
             self.bump();
         }
     }
@@ -499,6 +499,6 @@ impl Parser<'_> {
 }
 
 /// Returns a placeholder for an expression that could not be parsed.
-fn missing(span: Span) -> Expr {
+fn dummy_expr(span: Span) -> Expr {
     Expr { kind: ExprKind::Int { value: 0, ty: LiteralType::None }, span }
 }
