@@ -132,9 +132,9 @@ pub(crate) fn unknown_instruction(
     }
     let names = || archs().flat_map(|t| t.instructions.iter().map(|i| i.name));
     // Prefer a name with the same prefix: a vector instruction for a vector instruction.
-    let kind = upper.split('_').next().unwrap_or_default();
-    let alike = names().filter(|n| n.split('_').next() == Some(kind));
-    Some(match nearest(&upper, alike).or_else(|| nearest(&upper, names())) {
+    let prefix = upper.split('_').next().unwrap_or_default();
+    let same_prefix = names().filter(|n| n.split('_').next() == Some(prefix));
+    Some(match nearest(&upper, same_prefix).or_else(|| nearest(&upper, names())) {
         Some(near) => warning.help(format!("did you mean `{near}`?")),
         None => warning,
     })

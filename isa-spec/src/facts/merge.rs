@@ -14,7 +14,7 @@ struct Key {
     conditions: Vec<Condition>,
     always: bool,
     /// The access happens on the condition that another lane is active.
-    under: bool,
+    needs_active_lane: bool,
 }
 
 /// The lanes of an access, grouped by how the body selects them.
@@ -30,7 +30,7 @@ struct AccessedLanes {
     /// Numbered lanes, each accessed only if it is active.
     active: u64,
     /// Lanes each of which, if active, causes the access.
-    under: u64,
+    causes: u64,
 }
 
 /// Upper bound on the conditional accesses of a body. Further ones lose their conditions and count as
@@ -46,7 +46,7 @@ pub struct AccessSet {
 
 impl AccessSet {
     /// Adds an access. `lane` is a lane's number with whether the access requires that lane to be active, or
-    /// another choice of lanes. `under` is the lane that is known to be active.
+    /// another choice of lanes. `cause` is the lane that is known to be active.
     #[allow(clippy::too_many_arguments)]
     pub fn add(
         &mut self,
@@ -56,10 +56,10 @@ impl AccessSet {
         conditions: Vec<Condition>,
         always: bool,
         lane: Result<(u32, bool), LaneOf>,
-        under: Option<u64>,
+        cause: Option<u64>,
     ) {
-        let under = under.filter(|_| lane.is_err());
-        let mut key = Key { write, resource, bits, conditions, always, under: under.is_some() };
+        let cause = cause.filter(|_| lane.is_err());
+        let mut key = Key { write, resource, bits, conditions, always, needs_active_lane: cause.is_some() };
         if !key.conditions.is_empty() && !self.accesses.contains_key(&key) {
             if self.conditional >= MAX_CONDITIONAL {
                 key = Key { conditions: Vec::new(), always: false, ..key };
@@ -68,7 +68,7 @@ impl AccessSet {
             }
         }
         let lanes = self.accesses.entry(key).or_default();
-        lanes.under |= under.unwrap_or(0);
+        lanes.causes |= cause.unwrap_or(0);
         match lane {
             Ok((n, true)) => lanes.active |= 1 << (n & 63),
             Ok((n, false)) => lanes.numbered |= 1 << (n & 63),
@@ -106,9 +106,9 @@ impl AccessedLanes {
 pub fn merge(set: AccessSet, wave_size: u32) -> Vec<Access> {
     let mut list = Vec::new();
     for (key, lanes) in set.accesses {
-        let Key { write, resource, bits, conditions, always, under } = key;
+        let Key { write, resource, bits, conditions, always, needs_active_lane } = key;
         // The access is unconditional if each lane of the wave causes it: some lane is always active.
-        let always = always && (!under || lanes.under == u64::MAX >> (64 - wave_size));
+        let always = always && (!needs_active_lane || lanes.causes == u64::MAX >> (64 - wave_size));
         for lanes in lanes.list() {
             list.push(Access { write, resource, bits, lanes, conditions: conditions.clone().into(), always });
         }
@@ -118,11 +118,11 @@ pub fn merge(set: AccessSet, wave_size: u32) -> Vec<Access> {
         list = merge_bits(shorter);
     }
     // The list is sorted: an access and those that can cover it are adjacent.
-    let concern = |t: &Access| (t.write, t.resource, t.lanes);
-    let kept = list
-        .chunk_by(|a, b| concern(a) == concern(b))
+    let identity = |t: &Access| (t.write, t.resource, t.lanes);
+    let remaining = list
+        .chunk_by(|a, b| identity(a) == identity(b))
         .flat_map(|chunk| chunk.iter().filter(|t| !chunk.iter().any(|other| covers(other, t))).cloned());
-    merge_consecutive(kept.collect())
+    merge_consecutive(remaining.collect())
 }
 
 /// Whether `other` implies `t`, given that registers and lanes are the same.
@@ -206,13 +206,13 @@ fn first_register(resource: Resource) -> Option<u32> {
 /// Returns `resource` with its registers starting at `first`. The number used when out of range shifts by the
 /// same amount.
 fn with_registers(resource: Resource, first: u32, count: u32) -> Resource {
-    let moved = |n: RegisterRange| {
+    let shifted = |n: RegisterRange| {
         let fallback = n.fallback.map(|o| o.wrapping_sub(n.first).wrapping_add(first));
         RegisterRange { first, count, fallback, ..n }
     };
     match resource {
-        Resource::Vgpr(n) => Resource::Vgpr(moved(n)),
-        Resource::Sgpr(n) => Resource::Sgpr(moved(n)),
+        Resource::Vgpr(n) => Resource::Vgpr(shifted(n)),
+        Resource::Sgpr(n) => Resource::Sgpr(shifted(n)),
         Resource::Dwords { role, .. } => Resource::Dwords { role, first, count },
         other => other,
     }

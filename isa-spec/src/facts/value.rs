@@ -109,15 +109,16 @@ impl Value {
         let mut list: Vec<(Vec<Guard>, RegisterRange)> = Vec::new();
         for (value, guards) in [(self, guards), (other, others)] {
             // Guards about lanes hold inside the branch only.
-            let lasting =
+            let outside_branch =
                 |guard: &Guard| if let Guard::Instruction(_) = guard { *guard } else { Guard::Unknown };
-            let guards = guards.iter().map(lasting);
+            let guards = guards.iter().map(outside_branch);
             for (inner, number) in value.numbers()? {
                 list.push((inner.into_iter().chain(guards.clone()).collect(), number));
             }
         }
-        let counts = list.len() <= MAX_ALTERNATIVES && list.iter().any(|(_, number)| number.base.is_some());
-        counts.then_some(Value::OneOf(list))
+        let is_tracked =
+            list.len() <= MAX_ALTERNATIVES && list.iter().any(|(_, number)| number.base.is_some());
+        is_tracked.then_some(Value::OneOf(list))
     }
 
     /// Returns the register numbers that this value may be, each with the guards under which it is chosen.
@@ -149,11 +150,11 @@ fn join_replacement((known, guards): (&Value, &[Guard]), (other, _): (&Value, &[
         (a, b) if a == b => Some(a.clone()),
         // The constant replaces a register number that is out of range.
         (Value::Known(n), Value::Register(number)) if number.index.is_some() => {
-            let far = guards.iter().all(|g| matches!(g, Guard::IndexAbove255 | Guard::BeyondLimit));
+            let out_of_range = guards.iter().all(|g| matches!(g, Guard::IndexAbove255 | Guard::BeyondLimit));
             let fallback = *n as u32;
             // Without a limit, the constant must be above every register number.
             let limited = guards.contains(&Guard::BeyondLimit) || fallback == u32::MAX;
-            (far && !guards.is_empty() && limited && number.fallback.is_none_or(|o| o == fallback))
+            (out_of_range && !guards.is_empty() && limited && number.fallback.is_none_or(|o| o == fallback))
                 .then_some(Value::Register(RegisterRange { fallback: Some(fallback), ..*number }))
         }
         // `Lowest` already means lane 0 if no lane is active.

@@ -62,8 +62,8 @@ impl InstrSig {
                     scalar: false,
                 });
                 // A 16-bit result of a packed encoding can be in either half of its register.
-                let either = packed && operand.output && operand.size_bits == 16;
-                info.width = info.width.max(if either { 32 } else { operand.size_bits });
+                let in_either_half = packed && operand.output && operand.size_bits == 16;
+                info.width = info.width.max(if in_either_half { 32 } else { operand.size_bits });
                 info.input |= operand.input;
                 info.output |= operand.output;
                 let ty = table.operand_types[operand.ty as usize].name;

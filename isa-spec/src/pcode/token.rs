@@ -146,7 +146,7 @@ impl Lexer<'_> {
     /// Reports a run of invalid characters once. If the intended token is clear, emits it to the parser.
     fn invalid_characters(&mut self, start: usize) {
         let rest = &self.text[start..];
-        let ours = |c: char| {
+        let is_valid = |c: char| {
             c.is_ascii_alphanumeric()
                 || c.is_ascii_whitespace()
                 || c == '_'
@@ -155,10 +155,10 @@ impl Lexer<'_> {
                 || PUNCT.iter().any(|p| p.starts_with(c))
         };
         let Some(first) = rest.chars().next() else { return };
-        let meant = LOOKALIKES.iter().find(|m| m.0 == first);
+        let lookalike = LOOKALIKES.iter().find(|m| m.0 == first);
         // The first character is invalid here, even if it may start a token elsewhere (half of an operator).
-        let run = rest[first.len_utf8()..].find(ours).map_or(rest.len(), |at| first.len_utf8() + at);
-        self.at = start + if meant.is_some() { first.len_utf8() } else { run };
+        let run = rest[first.len_utf8()..].find(is_valid).map_or(rest.len(), |at| first.len_utf8() + at);
+        self.at = start + if lookalike.is_some() { first.len_utf8() } else { run };
         let text = &self.text[start..self.at];
         let shown: String = text
             .chars()
@@ -167,7 +167,7 @@ impl Lexer<'_> {
             .collect();
         let plural = if text.chars().nth(1).is_some() { "s" } else { "" };
         let error = Diagnostic::error(self.span(start), format!("unexpected character{plural} `{shown}`"));
-        self.errors.push(match (meant, first) {
+        self.errors.push(match (lookalike, first) {
             (Some((_, instead)), _) => error.help(format!("write `{instead}`")),
             (_, '\u{a0}' | '\u{2000}'..='\u{200b}' | '\u{202f}' | '\u{3000}') => {
                 error.help("this is not an ordinary space")
@@ -178,7 +178,7 @@ impl Lexer<'_> {
             (_, '#') => error.help("comments start with `//`"),
             _ => error,
         });
-        if let Some(&(_, instead)) = meant {
+        if let Some(&(_, instead)) = lookalike {
             self.push(start, Tok::Punct(instead));
         } else if first == '#' {
             self.skip_line();

@@ -43,10 +43,12 @@ fn add_vector_literals(spec: &mut Spec) {
         }
         for inst in &mut spec.instructions {
             let Some(entry) = inst.encodings.iter().find(|e| e.encoding == base) else { continue };
-            let takes = |o: &Operand| {
+            let accepts_literal = |o: &Operand| {
                 o.field.is_some() && matches!(o.ty.as_str(), "OPR_SRC" | "OPR_SSRC" | "OPR_SSRC_LANESEL")
             };
-            if !entry.operands.iter().any(takes) || inst.encodings.iter().any(|e| e.encoding == literal) {
+            if !entry.operands.iter().any(accepts_literal)
+                || inst.encodings.iter().any(|e| e.encoding == literal)
+            {
                 continue;
             }
             let mut copy = entry.clone();

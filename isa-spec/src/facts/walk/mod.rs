@@ -125,9 +125,9 @@ impl Walk {
                     let start = self.flow.clone();
                     let before = self.depth();
                     self.enter(&test.if_true);
-                    let inside = self.path.unknown;
+                    let unknown_before = self.path.unknown;
                     self.stmts(body);
-                    returns += self.path.unknown - inside;
+                    returns += self.path.unknown - unknown_before;
                     self.leave(before);
                     let end = std::mem::replace(&mut self.flow, start);
                     if test.known == Some(true) {
@@ -140,9 +140,9 @@ impl Walk {
                 self.flow = match last {
                     Some(end) => end,
                     None => {
-                        let inside = self.path.unknown;
+                        let unknown_before = self.path.unknown;
                         self.stmts(otherwise);
-                        returns += self.path.unknown - inside;
+                        returns += self.path.unknown - unknown_before;
                         self.flow.clone()
                     }
                 };
@@ -196,14 +196,14 @@ impl Walk {
     fn loop_body(&mut self, body: &[Stmt]) {
         let (before, start) = (self.depth(), self.flow.clone());
         self.enter(&[Guard::Unknown]);
-        let inside = self.path.unknown;
+        let unknown_before = self.path.unknown;
         self.stmts(body);
         // After a `return` in the loop, execution of the following statements is uncertain.
-        let returns = self.path.unknown - inside;
+        let returns = self.path.unknown - unknown_before;
         self.leave(before);
         self.path.unknown += returns;
-        let open = [Guard::Unknown];
-        self.flow = start.join(self.flow.clone(), &open, &open);
+        let guards = [Guard::Unknown];
+        self.flow = start.join(self.flow.clone(), &guards, &guards);
         self.forget(body, None);
     }
 

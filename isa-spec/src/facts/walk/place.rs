@@ -20,11 +20,11 @@ impl Walk {
             lane => Err(lane),
         };
         let always = self.path.unknown == 0 && !matches!(active, Err(LaneOf::Any));
-        let under = match self.path.active.as_slice() {
+        let cause = match self.path.active.as_slice() {
             [] => None,
             [lane, rest @ ..] => Some(if rest.iter().all(|a| a == lane) { 1 << (lane & 63) } else { 0 }),
         };
-        self.accesses.add(write, resource, bits, self.conditions(), always, active, under);
+        self.accesses.add(write, resource, bits, self.conditions(), always, active, cause);
     }
 
     pub(super) fn own(&self) -> LaneOf {
@@ -52,11 +52,11 @@ impl Walk {
         };
         if old != 0 {
             let maybe = self.flow.maybe_written.get(&whole).copied().unwrap_or(0) >> shift;
-            let open = (taken & !written & maybe != 0) as u32;
+            let uncertain = (taken & !written & maybe != 0) as u32;
             let lane = if matches!(resource, Resource::State(_)) { LaneOf::Once } else { self.own() };
-            self.path.unknown += open;
+            self.path.unknown += uncertain;
             self.record(false, resource, old, lane);
-            self.path.unknown -= open;
+            self.path.unknown -= uncertain;
         }
     }
 

@@ -52,14 +52,14 @@ impl Walk {
 
     /// Evaluates `a && b`, or `!a && !b` if `not`.
     pub(super) fn and(&mut self, a: &Expr, b: &Expr, not: bool) -> Test {
-        let sided = |test: Test| if not { test.not() } else { test };
-        let first = sided(self.test(a));
+        let apply_negation = |test: Test| if not { test.not() } else { test };
+        let first = apply_negation(self.test(a));
         if first.known == Some(false) {
             return first;
         }
         let before = self.depth();
         self.enter(&first.if_true);
-        let second = sided(self.test(b));
+        let second = apply_negation(self.test(b));
         self.leave(before);
         match (first.known, second.known) {
             (Some(_), _) => second,

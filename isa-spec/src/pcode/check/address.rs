@@ -55,9 +55,10 @@ impl<'a> Checker<'a> {
             }
             _ => None,
         });
-        let calls =
+        let is_address_call =
             |e: &ast::Expr| matches!(&e.kind, ast::ExprKind::Call(f, _) if f.text == "CalcBufferAddr");
-        values.next().is_some_and(|(op, value)| op.is_none() && calls(value)) && values.next().is_none()
+        values.next().is_some_and(|(op, value)| op.is_none() && is_address_call(value))
+            && values.next().is_none()
     }
 
     /// Returns the address of a buffer access of `bytes` bytes, `extra` bytes above the effective address.

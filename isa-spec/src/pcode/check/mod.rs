@@ -43,7 +43,7 @@ pub trait Definitions {
 pub struct Library<'a> {
     /// Limit on the expressions of the next body.
     budget: Cell<u32>,
-    more: Option<&'a dyn Definitions>,
+    fallback: Option<&'a dyn Definitions>,
     /// Functions by name.
     pub functions: BTreeMap<String, &'a ast::Function>,
     /// Upper-case name -> its blocks (with their architecture lists).
@@ -54,7 +54,7 @@ impl Default for Library<'_> {
     fn default() -> Self {
         Library {
             budget: Cell::new(MAX_EXPRESSIONS),
-            more: None,
+            fallback: None,
             functions: BTreeMap::new(),
             instructions: BTreeMap::new(),
         }
@@ -64,17 +64,17 @@ impl Default for Library<'_> {
 impl<'a> Library<'a> {
     /// Creates a library that falls back to other definitions.
     pub fn of(definitions: &'a dyn Definitions) -> Library<'a> {
-        Library { more: Some(definitions), ..Library::default() }
+        Library { fallback: Some(definitions), ..Library::default() }
     }
 
     fn function(&self, name: &str) -> Option<&'a ast::Function> {
-        self.functions.get(name).copied().or_else(|| self.more?.function(name))
+        self.functions.get(name).copied().or_else(|| self.fallback?.function(name))
     }
 
     /// Returns an instruction's block for an architecture, or that for another architecture if there is none.
     pub fn block(&self, name: &str, arch: Option<&str>) -> Option<&'a ast::Instruction> {
         let own = self.instructions.get(name).map_or(&[][..], Vec::as_slice);
-        let found = own.is_empty().then(|| self.more.map(|more| more.blocks(name))).flatten();
+        let found = own.is_empty().then(|| self.fallback.map(|fallback| fallback.blocks(name))).flatten();
         let blocks = found.as_deref().unwrap_or(own);
         let fits = |block: &&&ast::Instruction| {
             block.archs.is_empty()
@@ -312,17 +312,19 @@ impl Checker<'_> {
             if local.name.contains('$') {
                 continue;
             }
-            let (made, read) = self.spans[id as usize];
+            let (declared, read) = self.spans[id as usize];
             if !self.read_locals.contains(&id) {
-                self.warnings
-                    .push(Diagnostic::warning(made, format!("`{}` is assigned but never read", local.name)));
+                self.warnings.push(Diagnostic::warning(
+                    declared,
+                    format!("`{}` is assigned but never read", local.name),
+                ));
             } else if !self.assigned_locals.contains(&id) && self.errors.is_empty() {
                 self.errors.push(
                     Diagnostic::error(
-                        read.unwrap_or(made),
+                        read.unwrap_or(declared),
                         format!("`{}` is read but never assigned", local.name),
                     )
-                    .also(made, "declared here"),
+                    .also(declared, "declared here"),
                 );
             }
         }

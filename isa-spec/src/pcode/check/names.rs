@@ -184,9 +184,9 @@ impl Checker<'_> {
             || (name.starts_with('S') && name.len() == 2 && name.as_bytes()[1].is_ascii_digit());
         let operands = self.operand_names();
         if operand_like {
-            let who =
+            let instruction =
                 if self.sig.name.is_empty() { "this instruction".to_string() } else { self.sig.name.clone() };
-            let mut error = Diagnostic::error(span, format!("`{name}` is not an operand of {who}"))
+            let mut error = Diagnostic::error(span, format!("`{name}` is not an operand of {instruction}"))
                 .label(format!("operands are {}", operands.join(", ")));
             if let Some(near) = nearest(name, operands.iter().copied()) {
                 error = error.help(format!("did you mean `{near}`?"));

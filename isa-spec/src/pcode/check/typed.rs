@@ -129,11 +129,11 @@ impl<'a> Checker<'a> {
             match (name.text.as_str(), args.as_slice()) {
                 ("ConvertToFormat", [arg]) => {
                     // `32'B(DATA[15 : 0].b16)`: the component has 16 bits despite the cast.
-                    let held = match &arg.kind {
+                    let uncast = match &arg.kind {
                         ast::ExprKind::Cast(_, inner) => self.expr(inner)?.expr,
                         _ => self.expr(arg)?.expr,
                     };
-                    parts.push(if held.ty.width() == 16 { held } else { self.expr(arg)?.expr });
+                    parts.push(if uncast.ty.width() == 16 { uncast } else { self.expr(arg)?.expr });
                 }
                 _ => {
                     return self.error_help(

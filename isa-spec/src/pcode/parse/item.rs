@@ -204,8 +204,8 @@ impl Parser<'_> {
             templates = std::mem::take(&mut inner.templates);
             let names = parameters.iter().map(|p| p.text.clone());
             let texts = row.entries.iter().map(|e| e.name.text.clone());
-            let noted = TemplateRow { span: row.span, fills: names.zip(texts).collect() };
-            expanded.iter_mut().for_each(|item| record_row(item, &noted));
+            let template_row = TemplateRow { span: row.span, fills: names.zip(texts).collect() };
+            expanded.iter_mut().for_each(|item| record_row(item, &template_row));
             items.append(&mut expanded);
             let errors = inner.finish();
             // Every row of a broken template would report the same errors.

@@ -58,13 +58,13 @@ pub fn parse_body(sources: &SourceMap, file: FileId) -> (Vec<Stmt>, Vec<Diagnost
 
 /// Parses bytes `range` of a file as a bare body.
 pub fn parse_body_in(sources: &SourceMap, file: FileId, range: Range<usize>) -> (Vec<Stmt>, Vec<Diagnostic>) {
-    let whole = &sources.file(file).text;
-    let Some(text) = whole.get(range.clone()) else {
-        let span = Span::new(file, whole.len(), whole.len());
+    let file_text = &sources.file(file).text;
+    let Some(text) = file_text.get(range.clone()) else {
+        let span = Span::new(file, file_text.len(), file_text.len());
         return (Vec::new(), vec![Diagnostic::error(span, "this range is not inside the text")]);
     };
     let (tokens, errors) = lex(file, text, range.start);
-    let mut parser = Parser::new(whole, file, tokens, errors);
+    let mut parser = Parser::new(file_text, file, tokens, errors);
     let body = parser.stmts();
     (body, parser.finish())
 }
@@ -230,19 +230,19 @@ impl<'a> Parser<'a> {
     }
 
     fn eat(&mut self, p: &str) -> bool {
-        let yes = self.is(p);
-        if yes {
+        let matched = self.is(p);
+        if matched {
             self.bump();
         }
-        yes
+        matched
     }
 
     fn eat_word(&mut self, w: &str) -> bool {
-        let yes = self.is_word(w);
-        if yes {
+        let matched = self.is_word(w);
+        if matched {
             self.bump();
         }
-        yes
+        matched
     }
 
     /// Returns whether the current token is on a later line than the previous one.
@@ -319,7 +319,7 @@ impl<'a> Parser<'a> {
             }
             Tok::Punct("++" | "--") => "there is no `++` or `--`: write `x += 1`",
             Tok::Punct("{") if !self.open.is_empty() => {
-                "braces enclose a whole body or a concatenation; blocks are `if … then … endif` and `for … do … endfor`"
+                "braces enclose a file_text body or a concatenation; blocks are `if … then … endif` and `for … do … endfor`"
             }
             Tok::Ident(word) => match word.as_str() {
                 "and" | "AND" => "write `&&`, or `&` for bits",

@@ -98,10 +98,10 @@ fn substitute(text: &str, inner: &[String], fills: &[(&str, &str)]) -> String {
         // The parameter is the whole word in braces, or else the longest name that is a prefix of the
         // letters.
         let matches = |p: &str| if braced { p == name } else { name.starts_with(p) };
-        let ours = fills.iter().filter(|(p, _)| matches(p)).max_by_key(|(p, _)| p.len());
-        let theirs = inner.iter().filter(|p| matches(p)).map(|p| p.len()).max().unwrap_or(0);
-        match ours {
-            Some((p, entry)) if p.len() > theirs => {
+        let own = fills.iter().filter(|(p, _)| matches(p)).max_by_key(|(p, _)| p.len());
+        let inner_len = inner.iter().filter(|p| matches(p)).map(|p| p.len()).max().unwrap_or(0);
+        match own {
+            Some((p, entry)) if p.len() > inner_len => {
                 out.push_str(entry);
                 rest = if braced { after } else { &tail[p.len()..] };
             }

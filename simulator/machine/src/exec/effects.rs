@@ -14,7 +14,7 @@ use super::program::Program;
 use crate::state::Wave;
 use crate::state::wave::{ACC, EXEC_HI, EXEC_LO, M0, NULL, TTMP, VCC_HI, VCC_LO};
 use bind::Bind;
-use isa_spec::facts::{self, Facts, M0Field, MemoryAccess, RegisterRange, EncodedValue, Access, Resource};
+use isa_spec::facts::{self, Access, EncodedValue, Facts, M0Field, MemoryAccess, RegisterRange, Resource};
 use isa_spec::pcode::builtins::Control;
 use isa_spec::pcode::ir::{Space, State};
 use isa_spec::tables::{EntryId, Role};
@@ -318,7 +318,8 @@ fn listed(arch: Arch, entry: EntryId) -> Facts {
         };
         let bits = mask(operand.size_bits.max(1) as u32);
         let lanes = if vector { facts::Lanes::Own } else { facts::Lanes::Once };
-        let touch = |write| Access { write, resource, bits, lanes, conditions: Cow::Borrowed(&[]), always: true };
+        let touch =
+            |write| Access { write, resource, bits, lanes, conditions: Cow::Borrowed(&[]), always: true };
         registers.extend(operand.input.then(|| touch(false)));
         registers.extend(operand.output.then(|| touch(true)));
     }

@@ -354,7 +354,7 @@ fn mov(arch: Arch) -> Option<u16> {
         let Some(info) = isa::OPERATIONS.get(*code as usize) else { return false };
         let facts = &isa::FACTS[info.facts[0] as usize];
         let whole = |t: &Access| t.bits == u32::MAX as u128;
-        info.shape == Shape::Lane && facts.copies && facts.registers.iter().all(whole)
+        info.shape == Shape::Lane && facts.is_copy && facts.registers.iter().all(whole)
     };
     isa::BY_ARCH[arch as usize].iter().copied().find(is_move)
 }

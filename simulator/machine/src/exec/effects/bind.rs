@@ -17,7 +17,10 @@ impl Bind<'_> {
     pub(super) fn add(&self, out: &mut Effects) {
         for touch in self.facts.registers.iter().filter(|t| self.holds(&t.conditions)) {
             // An atomic that returns nothing.
-            if touch.write && touch.resource == Resource::Operand(Role::D0) && !self.binding.returns(self.inst) {
+            if touch.write
+                && touch.resource == Resource::Operand(Role::D0)
+                && !self.binding.returns(self.inst)
+            {
                 continue;
             }
             let list = if touch.write { &mut out.writes } else { &mut out.reads };
@@ -32,7 +35,9 @@ impl Bind<'_> {
     fn kept_bits(&self, out: &mut Effects) {
         let d0 = self.operands.iter().find(|o| o.role == Role::D0);
         let Some(operand) = d0.filter(|o| o.fmt == Fmt::Mask && o.input) else { return };
-        let lanes = |t: &&Access| t.write && t.resource == Resource::Operand(Role::D0) && t.lanes == facts::Lanes::Own;
+        let lanes = |t: &&Access| {
+            t.write && t.resource == Resource::Operand(Role::D0) && t.lanes == facts::Lanes::Own
+        };
         if self.facts.registers.iter().any(|t| lanes(&t)) {
             self.mask(operand, true, &mut out.reads);
         }
