@@ -254,19 +254,19 @@ impl Scope {
             (list, quote! { rt::Part { start: #start, depth: #depth, row: #row } })
         };
         let [(a, a_part), (b, b_part), (d, d_part)] = [&product.a, &product.b, &product.d].map(part);
-        let Product { numbers, places, columns, depth, rows, .. } = product;
+        let Product { element, sparse_rows, columns, depth, rows, .. } = product;
         let [columns, depth, rows] = [columns, depth, rows].map(|n| *n as usize);
-        let places = match places {
-            Some(Places { at, step }) => {
-                let (list, at) = part(at);
-                quote! { Some(rt::Places { list: &#list[..], at: #at, step: #step }) }
+        let places = match sparse_rows {
+            Some(SparseRows { numbers, stride }) => {
+                let (list, at) = part(numbers);
+                quote! { Some(rt::Places { list: &#list[..], at: #at, step: #stride }) }
             }
             None => quote! { None },
         };
-        let (function, mode) = match numbers {
-            Numbers::Floats => (quote! { product::<M, false, #columns> }, quote! { m, cx.wave.mode, }),
-            Numbers::FloatsNearest => (quote! { product::<M, true, #columns> }, quote! { m, cx.wave.mode, }),
-            Numbers::Integers => (quote! { product_of_integers::<#columns> }, quote! {}),
+        let (function, mode) = match element {
+            ElementType::F32 => (quote! { product::<M, false, #columns> }, quote! { m, cx.wave.mode, }),
+            ElementType::F32Nearest => (quote! { product::<M, true, #columns> }, quote! { m, cx.wave.mode, }),
+            ElementType::Integer => (quote! { product_of_integers::<#columns> }, quote! {}),
         };
         quote! {
             {

@@ -22,7 +22,7 @@ pub use value::{
     Compare, Conversion, FloatBits, FloatOp, Hold, Int, Mask, Op1, Op2, Scalar, Slot, Value, ValueKind, Var,
 };
 pub use vector::{
-    Numbers, Places, Product, ProductPart, Vector, VectorAt, VectorPlace, VectorRead, VectorWrite,
+    ElementType, Product, ProductPart, SparseRows, Vector, VectorAt, VectorPlace, VectorRead, VectorWrite,
 };
 
 /// A statement of a lane, or of code that runs once per wave.

@@ -140,11 +140,11 @@ macro_rules! parts {
                     }
                 }
                 Stmt::Product(product) => {
-                    let Product { a, b, d, places, .. } = &$($mutable)? **product;
+                    let Product { a, b, d, sparse_rows, .. } = &$($mutable)? **product;
                     f(&$($mutable)? a.start);
                     f(&$($mutable)? b.start);
-                    if let Some(places) = places {
-                        f(&$($mutable)? places.at.start);
+                    if let Some(sparse_rows) = sparse_rows {
+                        f(&$($mutable)? sparse_rows.numbers.start);
                     }
                     f(&$($mutable)? d.start);
                 }

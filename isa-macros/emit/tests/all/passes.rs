@@ -301,21 +301,21 @@ fn effects_of_the_largest_bodies_are_exact() {
 /// Matrix instructions become products: dense and sparse, of floats and of integers with 64-bit accumulators.
 #[test]
 fn matrix_instructions_are_products() {
-    let products = |name: &str| -> Vec<(Numbers, bool)> {
+    let products = |name: &str| -> Vec<(ElementType, bool)> {
         let mut found = Vec::new();
         for op in SET.operations.iter().filter(|op| op.name == name) {
             let Body::Once(once) = lower(op).general else { panic!("{name}") };
             let before = found.len();
             visit::each_stmt(&once.body, &mut |s| {
                 if let Stmt::Product(product) = s {
-                    found.push((product.numbers, product.places.is_some()));
+                    found.push((product.element, product.sparse_rows.is_some()));
                 }
             });
             assert!(found.len() > before, "{name}: {op:?}");
         }
         found
     };
-    let (floats, nearest, integers) = (Numbers::Floats, Numbers::FloatsNearest, Numbers::Integers);
+    let (floats, nearest, integers) = (ElementType::F32, ElementType::F32Nearest, ElementType::Integer);
     assert_eq!(products("V_WMMA_F32_16X16X16_F16"), [(floats, false); 2]);
     assert_eq!(products("V_WMMA_I32_16X16X16_IU8"), [(integers, false); 2]);
     assert_eq!(products("V_WMMA_I32_16X16X16_IU4"), [(integers, false); 2]);

@@ -85,7 +85,7 @@ pub struct VectorWrite {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Product {
     /// The type of the elements.
-    pub numbers: Numbers,
+    pub element: ElementType,
     /// The number of values of k.
     pub depth: u32,
     /// Rows of `a` and `d`.
@@ -97,29 +97,29 @@ pub struct Product {
     /// The factors of the columns.
     pub b: ProductPart,
     /// For a sparse product: the row of `b` that each factor of `a` multiplies.
-    pub places: Option<Places>,
+    pub sparse_rows: Option<SparseRows>,
     /// The accumulators.
     pub d: ProductPart,
 }
 
 /// The type of a matrix product's elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Numbers {
+pub enum ElementType {
     /// f32, with rounding and denormals by MODE.
-    Floats,
+    F32,
     /// f32, rounded to nearest even and with denormals in every mode.
-    FloatsNearest,
+    F32Nearest,
     /// Signed 32-bit factors and 64-bit accumulators, which wrap.
-    Integers,
+    Integer,
 }
 
-/// Row numbers of a sparse product: for each factor, the row of `b` starts at `step` times the number.
+/// Row numbers of a sparse product: for each factor, the row of `b` starts at `stride` times the number.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Places {
+pub struct SparseRows {
     /// The row numbers, laid out like the factors of `a`.
-    pub at: ProductPart,
+    pub numbers: ProductPart,
     /// Distance between rows of `b`.
-    pub step: u32,
+    pub stride: u32,
 }
 
 /// A matrix in an array.

@@ -73,14 +73,14 @@ fn convert(stmt: &Stmt, uses: &[u32]) -> Option<Stmt> {
     let (i, height, row) = match_counted_loop(rows)?;
     let Stmt::Vector(vector) = row else { return None };
     let [write] = &vector.writes[..] else { return None };
-    let (numbers, [a, b, sum]) = match_multiply_add(&write.value)?;
+    let (element, [a, b, sum]) = match_multiply_add(&write.value)?;
     let read = |value: &Value, own: bool| match value.kind {
         ValueKind::VectorRead { read, at: VectorAt::Own } if own => vector.reads.get(read),
         ValueKind::VectorRead { read, at: VectorAt::Same } if !own => vector.reads.get(read),
         _ => None,
     };
     let VectorRead::Same(factor) = read(a, false)? else { return None };
-    let factor = if numbers == Numbers::Integers { match_sign_extension(factor)? } else { factor };
+    let factor = if element == ElementType::Integer { match_sign_extension(factor)? } else { factor };
     let ValueKind::Element(a, a_at) = &factor.kind else { return None };
     let VectorRead::Place(VectorPlace::Elements { id: b, start: b_at }) = read(b, true)? else { return None };
     let VectorRead::Place(sum) = read(sum, true)? else { return None };
@@ -97,41 +97,41 @@ fn convert(stmt: &Stmt, uses: &[u32]) -> Option<Stmt> {
             _ => {}
         });
         // The loops must not write the start indices of the arrays.
-        let invariant =
+        let is_invariant =
             |v: &Value| matches!(v.kind, ValueKind::Const(_) | ValueKind::Var(_) | ValueKind::Op2(..));
-        let invariant = !any_in(&start, &|v| !invariant(v));
+        let invariant = !any_in(&start, &|v| !is_invariant(v));
         invariant.then_some((ProductPart { id, start, depth, row }, column))
     };
-    let (places, b_at) = match match_indexed_row(b_at) {
-        Some((id, at, step, rest)) => {
-            let (at, 0) = part(id, at)? else { return None };
-            (Some(Places { at, step }), rest)
+    let (sparse_rows, b_at) = match match_indexed_row(b_at) {
+        Some((id, at, stride, rest)) => {
+            let (numbers, 0) = part(id, at)? else { return None };
+            (Some(SparseRows { numbers, stride }), rest)
         }
         None => (None, b_at.clone()),
     };
     let ((a, 0), (b, 1), (d, 1)) = (part(*a, a_at)?, part(*b, &b_at)?, part(*d, d_at)?) else { return None };
     let disjoint =
-        [a.id, b.id].into_iter().chain(places.as_ref().map(|places| places.at.id)).all(|id| id != d.id);
-    let moves = (b.row, d.depth) == (0, 0) && (places.is_none() || b.depth == 0);
-    if !plain || !disjoint || !moves || vector.reads.len() != 3 || !loops.into_iter().all(own) {
+        [a.id, b.id].into_iter().chain(sparse_rows.as_ref().map(|rows| rows.numbers.id)).all(|id| id != d.id);
+    let strides_match = (b.row, d.depth) == (0, 0) && (sparse_rows.is_none() || b.depth == 0);
+    if !plain || !disjoint || !strides_match || vector.reads.len() != 3 || !loops.into_iter().all(own) {
         return None;
     }
     let (rows, columns) = (height, vector.count);
-    Some(Stmt::Product(Box::new(Product { numbers, depth, rows, columns, a, b, places, d })))
+    Some(Stmt::Product(Box::new(Product { element, depth, rows, columns, a, b, sparse_rows, d })))
 }
 
 /// Matches a multiply-accumulate; returns the factor of the row, the factor of the column and the
 /// accumulator.
-fn match_multiply_add(value: &Value) -> Option<(Numbers, [&Value; 3])> {
+fn match_multiply_add(value: &Value) -> Option<(ElementType, [&Value; 3])> {
     match &value.kind {
         ValueKind::Float { op: op @ (FloatOp::Fma | FloatOp::FmaNearest), ty: Ty::F32, args } => {
             let [a, b, sum] = &args[..] else { return None };
             let nearest = *op == FloatOp::FmaNearest;
-            Some((if nearest { Numbers::FloatsNearest } else { Numbers::Floats }, [a, b, sum]))
+            Some((if nearest { ElementType::F32Nearest } else { ElementType::F32 }, [a, b, sum]))
         }
         ValueKind::Op2(Op2::Add, sum, product) if value.hold == Hold::W64 => {
             let ValueKind::Op2(Op2::Mul, a, b) = &product.kind else { return None };
-            Some((Numbers::Integers, [a, match_sign_extension(b)?, sum]))
+            Some((ElementType::Integer, [a, match_sign_extension(b)?, sum]))
         }
         _ => None,
     }
