@@ -374,8 +374,9 @@ fn base(saddr: &TokenStream, terms: &[Value]) -> TokenStream {
     }
 }
 
-/// Emits a block copy: tries to copy, in watched memory or in the wave's own, and otherwise calls
-/// `otherwise`. If the address is not a scalar base plus 32 bits of each lane, it calls `wide`.
+/// Emits a block copy: tries to copy, and otherwise calls `otherwise`. With `watched`, it copies in the
+/// memory of an access watch, which logs the access, instead of the wave's own. If the address is not a
+/// scalar base plus 32 bits of each lane, it calls `wide`.
 pub fn block(block: &Block, watched: bool, otherwise: &Ident, wide: &Ident) -> TokenStream {
     let (before, moved) = match block {
         Block::Global { base: terms, unless, .. } => {
