@@ -1,15 +1,15 @@
-//! The macros that turn the ISA documents and the pseudocode into Rust. A shell around libraries that
-//! ordinary tests and the command line call too: `isa-spec` loads, parses and checks, `isa-emit` makes
-//! tokens. This crate finds the files, and is the only one that uses `proc_macro`. The macros take no
-//! arguments, so nothing here parses Rust.
+//! Procedural macros that generate Rust from the ISA documents and the pseudocode. This crate is a shell
+//! around libraries that ordinary tests and the command line also use: `isa-spec` loads, parses and checks,
+//! `isa-emit` emits tokens. It finds the files and is the only crate that uses `proc_macro`. The macros take
+//! no arguments, so nothing here parses Rust.
 
 use isa_emit::{Host, report};
 use isa_spec::data::{self, Loaded};
 use proc_macro::TokenStream;
 use std::path::PathBuf;
 
-/// `tables!()`: every architecture's tables and opcodes, from `data/` of the workspace. `WAVESIM_ISA_DIR`, at
-/// compile time, names another directory of XML files.
+/// `tables!()` generates every architecture's tables and opcodes from `data/` of the workspace.
+/// `WAVESIM_ISA_DIR`, at compile time, names another directory of XML files.
 #[proc_macro]
 pub fn tables(_input: TokenStream) -> TokenStream {
     let loaded = load();
@@ -18,8 +18,8 @@ pub fn tables(_input: TokenStream) -> TokenStream {
     quote::quote! { #errors #body }.into()
 }
 
-/// `operations!()`: one enum of the operations that the pseudocode of the workspace defines, and a table of
-/// facts about each. Errors in pseudocode are reported here, and here only.
+/// `operations!()` generates the enum of the operations that the workspace's pseudocode defines, and a table
+/// of facts about each. Only this macro reports errors in pseudocode.
 #[proc_macro]
 pub fn operations(_input: TokenStream) -> TokenStream {
     let loaded = load();
@@ -29,13 +29,13 @@ pub fn operations(_input: TokenStream) -> TokenStream {
     quote::quote! { #errors #body }.into()
 }
 
-/// `handlers!()`: the handlers of every operation for hosts with AVX2, and their tables.
+/// `handlers!()` generates the handlers of every operation for hosts with AVX2, and their tables.
 #[proc_macro]
 pub fn handlers(_input: TokenStream) -> TokenStream {
     handlers_for(Host::Avx2)
 }
 
-/// `portable_handlers!()`: those for any host and any float mode.
+/// `portable_handlers!()` generates the handlers for any host and any float mode.
 #[proc_macro]
 pub fn portable_handlers(_input: TokenStream) -> TokenStream {
     handlers_for(Host::Any)
@@ -47,7 +47,8 @@ fn handlers_for(host: Host) -> TokenStream {
     isa_emit::handlers(&loaded, &set, host).into()
 }
 
-/// The ISA's files. The workspace is the nearest folder above the invoking crate that has pseudocode.
+/// Loads the ISA's files. The workspace is the nearest ancestor directory of the invoking crate that has
+/// pseudocode.
 fn load() -> Loaded {
     let manifest = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR").unwrap_or_default());
     let root = manifest.ancestors().find(|folder| folder.join("pseudocode").is_dir()).unwrap_or(&manifest);

@@ -1,6 +1,6 @@
-//! From pseudocode files and architecture tables to one deduplicated set of operations.
+//! Builds the deduplicated set of operations from pseudocode files and architecture tables.
 
-use crate::diag::{Diagnostic, SHOWN, nearest};
+use crate::diag::{Diagnostic, MAX_SHOWN, nearest};
 use crate::pcode::ast::{File, Function, Instruction as Block, Item, Name};
 use crate::pcode::check::{Library, check};
 use crate::pcode::ir::Semantics;
@@ -23,10 +23,10 @@ pub struct Operation {
     pub file: FileId,
 }
 
-/// The meaning of every instruction that has one.
+/// The semantics of every instruction that has any.
 #[derive(Debug, Default)]
 pub struct SemanticsSet {
-    /// Each operation once, however many instructions share it.
+    /// The operations; an operation that several instructions share appears once.
     pub operations: Vec<Operation>,
     /// Per table (in the order given): instruction index -> operation index.
     pub by_arch: Vec<Vec<Option<u32>>>,
@@ -38,8 +38,8 @@ pub struct Parsed {
     pub files: Vec<(FileId, File)>,
 }
 
-/// Parses pseudocode files; returns the trees and every syntax error. A file with errors keeps what could be
-/// parsed.
+/// Parses pseudocode files. Returns the trees and all syntax errors; the tree of a file with errors has the
+/// parts that could be parsed.
 pub fn parse_all(sources: &SourceMap, files: &[FileId]) -> (Parsed, Vec<Diagnostic>) {
     let mut errors = Vec::new();
     let files = files
@@ -54,7 +54,7 @@ pub fn parse_all(sources: &SourceMap, files: &[FileId]) -> (Parsed, Vec<Diagnost
 }
 
 impl Parsed {
-    /// Every instruction block, templates expanded.
+    /// Returns every instruction block, templates expanded.
     pub fn blocks(&self) -> Vec<(FileId, &Block)> {
         let mut out = Vec::new();
         for (id, file) in &self.files {
@@ -71,7 +71,7 @@ impl Parsed {
         out
     }
 
-    /// What bodies may call, with diagnostics for names defined twice.
+    /// Collects the definitions that bodies may call, with diagnostics for names defined twice.
     pub fn library(&self) -> (Library<'_>, Vec<Diagnostic>) {
         let mut library = Library::default();
         let mut errors = Vec::new();
@@ -94,7 +94,7 @@ impl Parsed {
                 if let Some(other) = list.iter().find(|other| overlap(other, block)) {
                     errors.push(
                         Diagnostic::error(name.span, format!("instruction {} has two bodies", name.text))
-                            .also(other.span, "the other one")
+                            .also(other.span, "the other body")
                             .help("limit each to its architectures: `instruction NAME for rdna4 { … }`"),
                     );
                 }
@@ -105,13 +105,13 @@ impl Parsed {
     }
 }
 
-/// A warning where no architecture that the block is for has an instruction of this name. It has a suggestion
-/// if it is among the `first` diagnostics, which will be shown.
+/// Returns a warning if no architecture of the block has an instruction of this name. Only if `suggest` is set
+/// (the warning will be shown) does the warning have a suggestion, which is expensive to compute.
 pub(crate) fn unknown_instruction(
     name: &Name,
     block: &Block,
     tables: &[&'static ArchTable],
-    first: bool,
+    suggest: bool,
 ) -> Option<Diagnostic> {
     let upper = name.text.to_uppercase();
     let archs =
@@ -127,20 +127,20 @@ pub(crate) fn unknown_instruction(
         }
     };
     let warning = Diagnostic::warning(name.span, message).label("unused");
-    if !first {
+    if !suggest {
         return Some(warning);
     }
     let names = || archs().flat_map(|t| t.instructions.iter().map(|i| i.name));
-    // One of the same kind: a vector instruction for a vector instruction.
-    let kind = upper.split('_').next().unwrap_or_default();
-    let alike = names().filter(|n| n.split('_').next() == Some(kind));
-    Some(match nearest(&upper, alike).or_else(|| nearest(&upper, names())) {
+    // Prefer a name with the same prefix: a vector instruction for a vector instruction.
+    let prefix = upper.split('_').next().unwrap_or_default();
+    let same_prefix = names().filter(|n| n.split('_').next() == Some(prefix));
+    Some(match nearest(&upper, same_prefix).or_else(|| nearest(&upper, names())) {
         Some(near) => warning.help(format!("did you mean `{near}`?")),
         None => warning,
     })
 }
 
-/// Errors of a block that templates made, with the rows that it comes from.
+/// Adds to each error of a block the template rows that the block was expanded from.
 pub(crate) fn with_rows(errors: Vec<Diagnostic>, block: &Block) -> Vec<Diagnostic> {
     let note =
         |e: Diagnostic| block.rows.iter().fold(e, |e, row| e.also(row.span, "in the expansion of this row"));
@@ -187,7 +187,7 @@ pub fn load_set(
         .collect();
     let mut seen_errors = BTreeSet::new();
     for (file, block) in parsed.blocks() {
-        // (signature without its name, operation) of this block so far.
+        // (signature without its name, operation) pairs of this block so far.
         let mut done: Vec<(InstrSig, Option<u32>)> = Vec::new();
         for name in &block.names {
             let upper = name.text.to_uppercase();
@@ -224,16 +224,17 @@ pub fn load_set(
                 set.by_arch[at][inst] = operation;
             }
             if !used {
-                let first = diagnostics.len() < SHOWN;
-                diagnostics.extend(unknown_instruction(name, block, tables, first));
+                let suggest = diagnostics.len() < MAX_SHOWN;
+                diagnostics.extend(unknown_instruction(name, block, tables, suggest));
             }
         }
     }
     (set, diagnostics)
 }
 
-/// The meanings that `file`, read over the project's `files`, gives to each table's instructions: by table
-/// (in the order given) and instruction name. Its blocks and functions take precedence over the project's.
+/// Checks `file` against the project's `files` and returns the semantics that it gives to instructions: one
+/// map by instruction name per table, in the order given. The blocks and functions of `file` take precedence
+/// over the project's.
 pub fn replacements(
     sources: &SourceMap,
     files: &[FileId],
@@ -276,8 +277,8 @@ pub fn replacements(
                 }
             }
             if !used {
-                let first = diagnostics.len() < SHOWN;
-                diagnostics.extend(unknown_instruction(name, block, tables, first));
+                let suggest = diagnostics.len() < MAX_SHOWN;
+                diagnostics.extend(unknown_instruction(name, block, tables, suggest));
             }
         }
     }

@@ -1,5 +1,4 @@
-//! The data directory: which files describe which architecture, and reading them with their overlays and
-//! pseudocode.
+//! The data directory: maps architectures to their files and reads these with overlays and pseudocode.
 
 use crate::diag::Diagnostic;
 use crate::source::{FileId, SourceMap, Span};
@@ -16,11 +15,11 @@ pub const AMD: &[(&str, &str)] = &[
     ("cdna4", "isa_cdna4.xml"),
 ];
 
-/// Every architecture: AMD's, then those whose documents are the project's own.
+/// Every architecture: AMD's, then those described by the project's own documents.
 pub const ALL: &[(&str, &str)] =
     &[AMD[0], AMD[1], AMD[2], AMD[3], AMD[4], ("riscv_gpu", "isa_riscv_gpu.xml")];
 
-/// Everything read, in order, with the messages it gave.
+/// The result of [`load`].
 #[derive(Default)]
 pub struct Loaded {
     /// Every file read: XML, overlays, pseudocode.
@@ -29,15 +28,15 @@ pub struct Loaded {
     pub tables: Vec<&'static ArchTable>,
     /// The pseudocode files, in [`Loaded::sources`].
     pub pcode: Vec<FileId>,
-    /// Each file read, for rebuild tracking.
+    /// The path of each file read, for rebuild tracking.
     pub paths: Vec<PathBuf>,
-    /// Messages of the documents, overlays and files, in the order of reading.
+    /// Diagnostics in the order of reading.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Reads the architectures' XML from `isa_dir` (documents that AMD does not publish: from the project's
-/// `data/` where it has none of that name), the overlays, and every `.pcode` below `pcode_dir`. `root`, the
-/// project's folder, is cut off file names in messages.
+/// Reads the architectures' XML from `isa_dir`, the overlays, and every `.pcode` file below `pcode_dir`. A
+/// document that AMD does not publish comes from the project's `data/` if `isa_dir` lacks it. `root`, the
+/// project's directory, is stripped from file names in messages.
 pub fn load(
     archs: &[(&str, &str)],
     isa_dir: &Path,
@@ -76,7 +75,7 @@ pub fn load(
 }
 
 impl Loaded {
-    /// Name in messages and path of each pseudocode file.
+    /// Returns the displayed name and the path of each pseudocode file.
     pub fn pcode_paths(&self) -> impl Iterator<Item = (&str, &Path)> {
         self.pcode.iter().filter_map(|&id| {
             let name = self.sources.file(id).name.as_str();
@@ -100,7 +99,7 @@ impl Loaded {
     }
 }
 
-/// Files with the extension in `dir` and below, sorted by path.
+/// Returns the files below `dir` that have an extension, sorted by path.
 pub fn files_below(dir: &Path, extension: &str) -> Vec<PathBuf> {
     let mut out = Vec::new();
     let mut pending = vec![dir.to_path_buf()];

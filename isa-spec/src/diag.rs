@@ -1,36 +1,36 @@
-//! Diagnostics: what every loader and checker of this crate reports, and the one renderer that the command
-//! line and the macro share.
+//! Diagnostics of all loaders and checkers of this crate, and the renderer that the command line and the
+//! macro share.
 
 use crate::source::{SourceMap, Span};
 
 /// How serious a message is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// The input is wrong: nothing is built from it.
+    /// The input is invalid; nothing is built from it.
     Error,
-    /// The input is used as it is.
+    /// The input is accepted unchanged.
     Warning,
 }
 
-/// One message with a primary place, further places, and suggestions.
+/// A message with a primary span, secondary spans, and a suggestion.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Diagnostic {
     /// Whether it is an error or a warning.
     pub severity: Severity,
     /// The headline: `` `S3` is not an operand of V_ADD3_U32 ``.
     pub message: String,
-    /// The primary place, which the caret marks.
+    /// The primary span, marked by carets.
     pub span: Span,
-    /// Text beside the caret; may be empty.
+    /// Text at the primary carets; may be empty.
     pub label: String,
-    /// Further places, each with the text beside its caret.
+    /// Secondary spans, each with the text at its carets.
     pub also: Vec<(Span, String)>,
     /// Advice on what to write instead.
     pub help: Option<String>,
 }
 
 impl Diagnostic {
-    /// An error with a headline; `label`, `also` and `help` add to it.
+    /// Creates an error with a headline; `label`, `also` and `help` add to it.
     pub fn error(span: Span, message: impl Into<String>) -> Self {
         Diagnostic {
             severity: Severity::Error,
@@ -42,18 +42,18 @@ impl Diagnostic {
         }
     }
 
-    /// A warning with a headline.
+    /// Creates a warning with a headline.
     pub fn warning(span: Span, message: impl Into<String>) -> Self {
         Diagnostic { severity: Severity::Warning, ..Diagnostic::error(span, message) }
     }
 
-    /// Sets the text beside the caret.
+    /// Sets the text at the primary carets.
     pub fn label(mut self, text: impl Into<String>) -> Self {
         self.label = text.into();
         self
     }
 
-    /// Adds a further place with its text.
+    /// Adds a secondary span with its text.
     pub fn also(mut self, span: Span, text: impl Into<String>) -> Self {
         self.also.push((span, text.into()));
         self
@@ -66,12 +66,12 @@ impl Diagnostic {
     }
 }
 
-/// The nearest of `names` to `wanted`, if near enough to suggest.
+/// Returns the name with the smallest edit distance to `wanted`, if it is close enough to suggest.
 pub fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     nearest_within(wanted, names, wanted.chars().count().div_ceil(3).max(1))
 }
 
-/// The nearest of `names` to `wanted`, at most `limit` edits away. Case does not count.
+/// Returns the name with the smallest edit distance to `wanted`, if that is at most `limit`. Ignores case.
 pub fn nearest_within<'a>(
     wanted: &str,
     names: impl IntoIterator<Item = &'a str>,
@@ -81,7 +81,7 @@ pub fn nearest_within<'a>(
     let wanted = wanted.to_lowercase();
     names
         .into_iter()
-        // An edit adds or removes one character: the length alone rules out most names.
+        // An edit changes the length by at most one, so the length alone rules out most names.
         .filter(|name| name.chars().count().abs_diff(length) <= limit)
         .map(|name| (strsim::damerau_levenshtein(&wanted, &name.to_lowercase()), name))
         .filter(|&(distance, _)| distance <= limit)
@@ -89,17 +89,17 @@ pub fn nearest_within<'a>(
         .map(|(_, name)| name)
 }
 
-/// Diagnostics shown in one report; the rest is counted. What only makes one longer, such as a suggestion, is
-/// not computed for more.
-pub const SHOWN: usize = 20;
+/// Maximum number of diagnostics in one report; the rest are only counted. Suggestions are not computed for
+/// diagnostics beyond it.
+pub const MAX_SHOWN: usize = 20;
 
-/// All messages of a run, by file and position, without repetitions: at most 20, then `and N more`. Errors
-/// come into the twenty before warnings.
+/// Renders the diagnostics of a run, sorted by file and position and deduplicated: at most [`MAX_SHOWN`], then
+/// `and N more`. Errors take precedence over warnings.
 pub fn render_all(sources: &SourceMap, diagnostics: &[Diagnostic]) -> String {
-    render_first(sources, diagnostics, SHOWN)
+    render_first(sources, diagnostics, MAX_SHOWN)
 }
 
-/// As [`render_all`], with another bound.
+/// Like [`render_all`], with another limit.
 pub fn render_first(sources: &SourceMap, diagnostics: &[Diagnostic], shown: usize) -> String {
     let place = |d: &Diagnostic| (sources.file(d.span.file).name.clone(), d.span, d.severity);
     let mut list: Vec<&Diagnostic> = diagnostics.iter().collect();
@@ -124,7 +124,8 @@ pub fn render_first(sources: &SourceMap, diagnostics: &[Diagnostic], shown: usiz
     if blocks.is_empty() { String::new() } else { blocks.join("\n\n") + "\n" }
 }
 
-/// `error: headline` then the place, the line and carets, in the style of rustc. Columns count characters.
+/// Renders one diagnostic in the style of rustc: `error: headline`, then location, source line and carets.
+/// Columns count characters.
 pub fn render(sources: &SourceMap, diagnostic: &Diagnostic) -> String {
     use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
     let level = match diagnostic.severity {
@@ -157,8 +158,8 @@ pub fn render(sources: &SourceMap, diagnostic: &Diagnostic) -> String {
     Renderer::plain().render(&[group])
 }
 
-/// A span as the renderer accepts it: inside the text, on character boundaries, not after the last line's
-/// break.
+/// Clips a span to what the renderer accepts: inside the text, on character boundaries, and not past the last
+/// line's terminator.
 fn clip(text: &str, span: Span) -> std::ops::Range<usize> {
     let last = text.trim_end_matches(['\r', '\n']).len();
     let floor = |at: u32| {

@@ -1,8 +1,8 @@
-//! Everything about an ISA that needs neither code generation nor a running machine: the XML model and its
-//! loader, the pseudocode language from text to typed semantics, and the reference evaluator.
+//! The parts of an ISA description that need neither code generation nor a running machine: the XML model and
+//! its loader, the pseudocode language from text to typed semantics, and the reference evaluator.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
-// No files (except in `data`), threads, processes or clocks: clippy.toml has the list.
+// Clippy rejects access to files (except in `data`), threads, processes and clocks: clippy.toml has the list.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod arith;

@@ -1,30 +1,30 @@
-//! What AMD's naming scheme says about an instruction: the first word of its name is the unit, or the memory,
-//! that it concerns (ISA manuals, chapters of the instruction formats). Facts about single instructions are in
-//! the XML, its overlays and the headers of pseudocode, and not here.
+//! Properties that follow from AMD's naming scheme: the first word of an instruction's name is its unit or
+//! memory (ISA manuals, chapters of the instruction formats). Facts about single instructions are in the XML,
+//! its overlays and the headers of pseudocode files, not here.
 
 use crate::pcode::ir::Space;
 
-/// A vector ALU instruction.
+/// Returns whether the name is that of a vector ALU instruction.
 pub fn is_vector(name: &str) -> bool {
     name.starts_with("V_")
 }
 
-/// A vector compare, with or without a write of EXEC.
+/// Returns whether the name is that of a vector compare, including compares that write EXEC.
 pub fn is_vector_compare(name: &str) -> bool {
     name.starts_with("V_CMP")
 }
 
-/// Accesses an image.
+/// Returns whether the instruction accesses an image.
 pub fn is_image(name: &str) -> bool {
     name.starts_with("IMAGE_")
 }
 
-/// A buffer access whose format is in the instruction.
+/// Returns whether the instruction is a buffer access that encodes its format.
 pub fn is_typed_buffer(name: &str) -> bool {
     name.starts_with("TBUFFER_")
 }
 
-/// The memory that an instruction accesses.
+/// Returns the address space that an instruction accesses.
 pub fn memory(name: &str) -> Option<Space> {
     const UNITS: [(&str, Space); 10] = [
         ("S_LOAD_", Space::Scalar),

@@ -1,5 +1,6 @@
-//! Operations of pseudocode that is known to have no errors: a file is parsed when something of it is first needed, and a body is checked
-//! when it is. A process that needs a few operations does not wait for all of them.
+//! Lazy loading of operations from pseudocode that is known to be free of errors. A file is parsed when a
+//! definition in it is first needed, and a body is checked when its operation is requested: a process that
+//! needs a few operations does not pay for all of them.
 
 use crate::canonical::Operation;
 use crate::pcode::ast::{Function, Instruction, Item};
@@ -11,17 +12,17 @@ use crate::tables::ArchTable;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-/// Files, each parsed when it is first needed.
+/// Pseudocode files, each parsed on first use.
 pub struct OnDemand<'a> {
     sources: &'a SourceMap,
     files: Vec<(FileId, OnceLock<Contents>)>,
 }
 
-/// What a file defines, templates expanded.
+/// The definitions of a file, templates expanded.
 #[derive(Default)]
 struct Contents {
     functions: BTreeMap<String, Function>,
-    /// By upper-case name.
+    /// Indices in `instructions` by upper-case name.
     blocks: BTreeMap<String, Vec<usize>>,
     instructions: Vec<Instruction>,
 }
@@ -53,12 +54,13 @@ impl Contents {
 }
 
 impl<'a> OnDemand<'a> {
-    /// None of the files is parsed yet.
+    /// Creates a loader; parses no file yet.
     pub fn new(sources: &'a SourceMap, files: &[FileId]) -> OnDemand<'a> {
         OnDemand { sources, files: files.iter().map(|file| (*file, OnceLock::new())).collect() }
     }
 
-    /// What an instruction of a table means, by its block in the file of this name. `None` if there is no such block, or if it has errors.
+    /// Checks and returns the operation of a table's instruction, whose block is in the file of this name.
+    /// Returns `None` if there is no such block or if it has errors.
     pub fn operation(&self, file: &str, table: &'static ArchTable, name: &str) -> Option<Operation> {
         let at = self.files.iter().position(|(id, _)| self.sources.file(*id).name == file)?;
         let contents = self.contents(at);
@@ -76,8 +78,8 @@ impl<'a> OnDemand<'a> {
         contents.get_or_init(|| Contents::of(self.sources, *file))
     }
 
-    /// What `find` finds: in files that are parsed, else in those that may have it by their text, else in all. (Templates make names that
-    /// are not in the text.)
+    /// Returns the first result of `find`. Searches parsed files first, then files whose text passes
+    /// `may_have`, then the rest: templates generate names that do not appear in the text.
     fn find<'s, T>(
         &'s self,
         may_have: impl Fn(&str) -> bool,
@@ -100,7 +102,7 @@ impl Definitions for OnDemand<'_> {
         self.find(|text| text.contains(&defined), |contents| contents.functions.get(name))
     }
 
-    /// Blocks for all architectures are in one file, or in several: those of all files are given.
+    /// Collects the blocks from all files: blocks for different architectures may be in different files.
     fn blocks(&self, name: &str) -> Vec<&Instruction> {
         let all = (0..self.files.len()).map(|at| self.contents(at));
         let of = |contents: &'_ Contents| contents.blocks.get(name).cloned().unwrap_or_default();

@@ -1,7 +1,7 @@
-//! Patterns of names, in which `*` stands for any text: how overlays, the assembler's tables and suppressions
-//! say which names they mean.
+//! Patterns of names, in which `*` matches any text. Overlays, the assembler's tables and suppressions use
+//! them.
 
-/// Whether the whole of `text` matches the pattern. Upper and lower case differ.
+/// Returns whether the whole of `text` matches the pattern. Case-sensitive.
 pub fn matches(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();

@@ -1,7 +1,7 @@
-//! Reports on single pseudocode files, for `wavesim pcode check` and the tests: one verdict per instruction.
+//! Reports on single pseudocode files, for `wavesim pcode check` and the tests: one result per instruction.
 
 use crate::canonical::{self, Parsed};
-use crate::diag::{Diagnostic, SHOWN, Severity, nearest};
+use crate::diag::{Diagnostic, MAX_SHOWN, Severity, nearest};
 use crate::pcode::ast::Instruction as Block;
 use crate::pcode::check::{Library, check};
 use crate::pcode::ir::{Semantics, Shape};
@@ -10,35 +10,35 @@ use crate::source::{FileId, SourceMap};
 use crate::tables::ArchTable;
 use std::collections::BTreeMap;
 
-/// The verdict on one name of one block.
+/// The result for one name of one block.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BlockReport {
-    /// Upper case.
+    /// The instruction's name in upper case.
     pub instruction: String,
-    /// The shape under the first signature that it was checked against; `None` if there are errors.
+    /// The shape under the first signature that the body was checked against; `None` if there are errors.
     pub shape: Option<Shape>,
     /// Errors inside the block.
     pub errors: Vec<Diagnostic>,
 }
 
-/// The verdicts on a set of files.
+/// The results for a set of files.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Report {
-    /// In the files' order, templates expanded.
+    /// Results in file order, templates expanded.
     pub blocks: Vec<BlockReport>,
-    /// Every error and warning once, those outside of blocks too.
+    /// Every error and warning once, including those outside of blocks.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 impl Report {
-    /// Whether no message is an error.
+    /// Returns whether there are no errors.
     pub fn ok(&self) -> bool {
         self.diagnostics.iter().all(|d| d.severity != Severity::Error)
     }
 }
 
-/// Checks `files` against every architecture that has their instructions, with the functions and instructions
-/// of `base` to call. A name that no architecture has is checked without knowledge of its operands.
+/// Checks `files` against every architecture that has their instructions. Bodies may call the functions and
+/// instructions of `base`. A name that no architecture has is checked without knowledge of its operands.
 pub fn check_files(
     sources: &SourceMap,
     files: &[FileId],
@@ -48,7 +48,7 @@ pub fn check_files(
     let (parsed, syntax) = canonical::parse_all(sources, files);
     let (base_parsed, _) = canonical::parse_all(sources, base);
     let (mut library, mut diagnostics) = parsed.library();
-    lend(&mut library, &base_parsed);
+    add_missing(&mut library, &base_parsed);
     diagnostics.extend(syntax.iter().cloned());
     let mut blocks = Vec::new();
     for (_, block) in parsed.blocks() {
@@ -59,8 +59,8 @@ pub fn check_files(
             .collect();
         unknown_archs(block, tables, &mut diagnostics);
         for name in &block.names {
-            let first = diagnostics.len() < SHOWN;
-            diagnostics.extend(canonical::unknown_instruction(name, block, tables, first));
+            let suggest = diagnostics.len() < MAX_SHOWN;
+            diagnostics.extend(canonical::unknown_instruction(name, block, tables, suggest));
             let mut report =
                 BlockReport { instruction: name.text.to_uppercase(), shape: None, errors: own.clone() };
             // A body with syntax errors is not checked.
@@ -83,14 +83,14 @@ pub fn check_files(
             blocks.push(report);
         }
     }
-    // One broken body is checked once for each signature and row: each message once.
+    // A body is checked once for each signature and row, and may report the same error each time.
     let mut seen = std::collections::BTreeSet::new();
     diagnostics.retain(|d| seen.insert((d.span, d.message.clone())));
     Report { blocks, diagnostics }
 }
 
-/// The semantics that `files` give to one architecture's instructions, by upper-case name. Blocks with errors
-/// are left out.
+/// Returns the semantics that `files` give to one architecture's instructions, by upper-case name. Blocks
+/// with errors are left out.
 pub fn semantics_of(
     sources: &SourceMap,
     files: &[FileId],
@@ -100,7 +100,7 @@ pub fn semantics_of(
     let (parsed, _) = canonical::parse_all(sources, files);
     let (base_parsed, _) = canonical::parse_all(sources, base);
     let (mut library, _) = parsed.library();
-    lend(&mut library, &base_parsed);
+    add_missing(&mut library, &base_parsed);
     let mut out = BTreeMap::new();
     for (_, block) in parsed.blocks() {
         if !block.archs.is_empty() && !block.archs.iter().any(|a| a.text == table.name) {
@@ -117,18 +117,18 @@ pub fn semantics_of(
     out
 }
 
-/// What `base` has and the checked files do not define themselves.
-fn lend<'a>(library: &mut Library<'a>, base: &'a Parsed) {
-    let (lent, _) = base.library();
-    for (name, function) in lent.functions {
+/// Adds the definitions of `base` that the checked files do not define themselves.
+fn add_missing<'a>(library: &mut Library<'a>, base: &'a Parsed) {
+    let (base_library, _) = base.library();
+    for (name, function) in base_library.functions {
         library.functions.entry(name).or_insert(function);
     }
-    for (name, blocks) in lent.instructions {
+    for (name, blocks) in base_library.instructions {
         library.instructions.entry(name).or_insert(blocks);
     }
 }
 
-/// The operands of an instruction, where the architectures differ in them.
+/// Returns the distinct signatures of an instruction over the architectures.
 fn signatures(
     block: &Block,
     name: &str,

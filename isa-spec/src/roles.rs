@@ -1,26 +1,27 @@
-//! Which name pseudocode gives each operand: one rule over the XML's operand lists.
+//! Assigns each operand its name in pseudocode, by one rule over the XML's operand lists.
 //!
-//! Data outputs are D0, D1 in assembly order and data inputs S0, S1, … likewise. A 64-bit lane mask
-//! (`FMT_NUM_M64`) beside vector data is the carry or condition and is called VCC, except a compare's, which
-//! is its D0. Immediates (SIMM16, LITERAL of fmaak …) are IMM. Memory operands are named by their field.
-//! Operands fixed to EXEC, SCC or M0 are state.
+//! Data outputs are D0, D1 in assembly order, data inputs are S0, S1, …. A 64-bit lane mask (`FMT_NUM_M64`)
+//! next to vector data is the carry or condition, VCC; the mask of a compare is its D0. Immediates (SIMM16,
+//! LITERAL of fmaak …) are IMM. Memory operands are named after their field. Operands fixed to EXEC, SCC or
+//! M0 are state.
 
 use crate::mnemonic;
 use crate::tables::Role;
 use crate::xml::model::Operand;
 
-/// The role of each operand of `inst` in `encoding`, in the same order.
+/// Returns the role of each operand of `inst` in `encoding`, in the same order.
 pub fn assign(inst: &str, encoding: &str, operands: &[Operand]) -> Vec<Role> {
     let memory = is_memory(encoding);
     let vector = mnemonic::is_vector(inst);
-    // Those that write EXEC have a result of their own on CDNA.
+    // On CDNA, compares that write EXEC also have a mask result.
     let compare = mnemonic::is_vector_compare(inst);
     let has_data_output =
         operands.iter().any(|o| o.output && !is_mask(o) && !matches!(fixed(o), Some("SCC" | "EXEC" | "M0")));
     let mut outputs = [Role::D0, Role::D1].into_iter();
     let mut inputs = [Role::S0, Role::S1, Role::S2, Role::S3, Role::S4].into_iter();
     let vopd = encoding.starts_with("VOPD");
-    // An operation that only the second half has lists that half alone: there it is D0, S0, S1.
+    // An operation that exists only in the second half of VOPD lists only that half: its operands are D0, S0,
+    // S1.
     let only_second =
         vopd && operands.iter().all(|o| second_half(o.field.as_deref()).is_some() || o.field.is_none());
     operands
@@ -42,7 +43,7 @@ pub fn assign(inst: &str, encoding: &str, operands: &[Operand]) -> Vec<Role> {
             if o.ty.starts_with("OPR_SIMM") {
                 return Role::Imm;
             }
-            // An export's target and an interpolated attribute are numbers of no register.
+            // The target of an export and an interpolated attribute are not register numbers.
             if matches!(o.field.as_deref(), Some("TGT" | "ATTR")) {
                 return Role::Other;
             }
@@ -58,7 +59,7 @@ pub fn assign(inst: &str, encoding: &str, operands: &[Operand]) -> Vec<Role> {
             if vector && is_mask(o) && !(compare && o.output) {
                 return Role::Vcc;
             }
-            // V_SWAP's source is written too; it stays a source by name.
+            // V_SWAP also writes its source, which keeps its source name.
             let source = o.input && o.field.as_deref().is_some_and(|f| f.starts_with("SRC") || f == "VSRC0");
             let list: &mut dyn Iterator<Item = Role> =
                 if o.output && !source { &mut outputs } else { &mut inputs };
@@ -67,7 +68,7 @@ pub fn assign(inst: &str, encoding: &str, operands: &[Operand]) -> Vec<Role> {
         .collect()
 }
 
-/// The state register of an operand that no field holds.
+/// Returns the state register of an operand that is not encoded in a field.
 fn fixed(o: &Operand) -> Option<&'static str> {
     if o.field.is_some() {
         return None;
@@ -97,7 +98,7 @@ fn second_half(field: Option<&str>) -> Option<Role> {
     })
 }
 
-/// Encodings whose operands address memory.
+/// Returns whether the operands of an encoding address memory.
 pub fn is_memory(encoding: &str) -> bool {
     [
         "SMEM", "DS", "FLAT", "MUBUF", "MTBUF", "MIMG", "VDS", "VFLAT", "VGLOBAL", "VSCRATCH", "VBUFFER",

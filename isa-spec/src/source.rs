@@ -9,7 +9,7 @@ pub struct FileId(pub u32);
 /// Bytes `start..end` of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Span {
-    /// The file it is in.
+    /// The file.
     pub file: FileId,
     /// Byte offset of the first byte.
     pub start: u32,
@@ -17,7 +17,7 @@ pub struct Span {
     pub end: u32,
 }
 
-/// The files of one run, by id.
+/// The files of one run, indexed by [`FileId`].
 #[derive(Debug, Clone, Default)]
 pub struct SourceMap {
     files: Vec<SourceFile>,
@@ -26,11 +26,11 @@ pub struct SourceMap {
 /// A file's name and text.
 #[derive(Debug, Clone)]
 pub struct SourceFile {
-    /// As shown in messages: relative to the workspace where possible.
+    /// Name in messages: relative to the workspace where possible.
     pub name: String,
-    /// All of it.
+    /// The whole text.
     pub text: String,
-    /// Computed when a message first needs a line.
+    /// Line table, computed when a message first needs it.
     line_starts: OnceLock<Vec<u32>>,
 }
 
@@ -40,7 +40,7 @@ impl Span {
         Span { file, start: start as u32, end: end as u32 }
     }
 
-    /// The smallest span over both.
+    /// Returns the smallest span that covers both.
     pub fn to(self, other: Span) -> Span {
         Span { file: self.file, start: self.start.min(other.start), end: self.end.max(other.end) }
     }
@@ -53,12 +53,12 @@ impl SourceMap {
         FileId(self.files.len() as u32 - 1)
     }
 
-    /// The file with an id of this map; panics for an id of another map.
+    /// Returns a file. Panics if the id is from another map.
     pub fn file(&self, id: FileId) -> &SourceFile {
         &self.files[id.0 as usize]
     }
 
-    /// 1-based line and column; the column counts characters.
+    /// Returns the 1-based line and column of an offset; the column counts characters.
     pub fn line_col(&self, file: FileId, offset: u32) -> (usize, usize) {
         let file = self.file(file);
         let line_starts = file.line_starts.get_or_init(|| {
@@ -71,7 +71,7 @@ impl SourceMap {
         (line, file.text[start..end].chars().count() + 1)
     }
 
-    /// The text that a span covers; empty if the span is outside of the file.
+    /// Returns the text that a span covers; empty if the span is outside of the file.
     pub fn text(&self, span: Span) -> &str {
         self.file(span.file).text.get(span.start as usize..span.end as usize).unwrap_or("")
     }

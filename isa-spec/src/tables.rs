@@ -1,7 +1,7 @@
-//! The shape of an architecture's tables: the one description of encodings, fields and operands that the
-//! decoder, encoder, assembler, disassembler, interpreter and listing commands share.
+//! The types of an architecture's tables: the description of encodings, fields and operands that the decoder,
+//! encoder, assembler, disassembler, interpreter and listing commands share.
 //!
-//! The same types are filled twice: [`from_spec`](crate::xml::to_tables) builds them from an XML
+//! Tables are built in two ways: [`from_spec`](crate::xml::to_tables) builds them from an XML
 //! [`Spec`](crate::xml::model::Spec) at run time (tests, tools), and the macro emits them as `static` data. A
 //! test compares the two.
 
@@ -11,7 +11,7 @@ pub type EntryId = u16;
 /// Everything the machine-readable ISA says about one architecture.
 #[derive(Debug, PartialEq)]
 pub struct ArchTable {
-    /// Short name as on the command line: `rdna3`, `rdna3.5`, `rdna4` …
+    /// Short name, as on the command line: `rdna3`, `rdna3.5`, `rdna4` …
     pub name: &'static str,
     /// XML `ArchitectureName`.
     pub full_name: &'static str,
@@ -40,7 +40,7 @@ pub struct Encoding {
     pub order: i32,
     /// Bits that identify encoding and opcode; bit 0 is bit 0 of the first word.
     pub mask: u128,
-    /// Every value that the bits in `mask` have in this encoding.
+    /// The values of the masked bits that identify this encoding.
     pub identifiers: &'static [u128],
     /// Conditions that select among the entries of an opcode; [`Entry::cond`] indexes them.
     pub conditions: &'static [Condition],
@@ -50,7 +50,7 @@ pub struct Encoding {
     pub op_field: Option<u8>,
 }
 
-/// Upper bound of `Encoding::fields.len()` over all ISAs; structural tests check it.
+/// Upper bound on `Encoding::fields.len()` over all ISAs; structural tests check it.
 pub const MAX_FIELDS: usize = 24;
 
 /// A named bit field of an encoding, of at most 32 bits.
@@ -60,7 +60,7 @@ pub struct Field {
     pub name: &'static str,
     /// `(bit offset, bit count)`, least significant part of the value first.
     pub ranges: &'static [(u8, u8)],
-    /// Value where the field is constant in the whole encoding (`ENCODING`, `SEG`, …), else `None`.
+    /// The field's value if it is constant in the whole encoding (`ENCODING`, `SEG`, …), else `None`.
     pub fixed: Option<u32>,
 }
 
@@ -69,7 +69,7 @@ pub struct Field {
 pub struct Condition {
     /// XML `ConditionName`.
     pub name: &'static str,
-    /// Holds where it evaluates to a value other than 0.
+    /// The condition holds if this evaluates to a non-zero value.
     pub expr: Cond,
 }
 
@@ -86,8 +86,8 @@ pub enum Cond {
     Op(CondOp, &'static [Cond]),
 }
 
-/// An operator of a condition, on unsigned 64-bit values. Arithmetic wraps, a division by 0 gives 0,
-/// comparisons and logical operators give 0 or 1.
+/// An operator of a condition, on unsigned 64-bit values. Arithmetic wraps, division by 0 returns 0,
+/// comparisons and logical operators return 0 or 1.
 #[derive(Debug, PartialEq, Eq, Clone, Copy)]
 pub enum CondOp {
     /// `==`.
@@ -124,24 +124,25 @@ pub enum CondOp {
     BitOr,
     /// `^`.
     BitXor,
-    /// `<<`; 0 for counts from 64 on.
+    /// `<<`; 0 for counts of 64 and above.
     Shl,
-    /// Logical `>>`; 0 for counts from 64 on.
+    /// Logical `>>`; 0 for counts of 64 and above.
     Shr,
 }
 
-/// An instruction, over all of its encodings.
+/// An instruction with all of its encodings.
 #[derive(Debug, PartialEq)]
 pub struct Instruction {
     /// Upper case, as in the XML and the manual: `V_ADD_F32`.
     pub name: &'static str,
-    /// What is the same for many instructions.
+    /// Properties shared by many instructions.
     pub class: &'static Class,
     /// Its entries, contiguous in [`ArchTable::entries`]: first index and count.
     pub entries: (u16, u16),
 }
 
-/// What is the same for many instructions, and stored once: an architecture has more than a thousand.
+/// Properties shared by many instructions. Each combination is stored once: an architecture has more than a
+/// thousand instructions.
 #[derive(Debug, PartialEq, Eq, Hash, Clone, Copy)]
 pub struct Class {
     /// Other names (XML `AliasedInstructionNames`), which few instructions have.
@@ -209,13 +210,13 @@ pub struct OperandSig {
     pub role: Role,
 }
 
-/// What an operand is to the pseudocode. Assigned from the XML by one rule (`roles.rs`):
-/// outputs are D0, D1 in order; inputs S0, S1, … in order, by *semantic* order; see each variant.
+/// The name of an operand in pseudocode, assigned from the XML by one rule (`roles.rs`): outputs are D0, D1
+/// in order; inputs are S0, S1, … in order, by *semantic* order; see each variant.
 #[derive(Debug, PartialEq, Eq, Hash, Clone, Copy, PartialOrd, Ord)]
 pub enum Role {
-    /// First data result (VDST, SDST, SDATA, VDATA of a load; the mask of a compare). Also an input where the
-    /// instruction reads it first (FMAC, S_ADDK); so is VDATA of a buffer or image atomic, which is the data
-    /// and then the result.
+    /// First data result (VDST, SDST, SDATA, VDATA of a load; the mask of a compare). Also an input if the
+    /// instruction first reads it (FMAC, S_ADDK), such as VDATA of a buffer or image atomic, which holds the
+    /// data and then the result.
     D0,
     /// Second data result (second half of VOPD is *not* this; SDST of VOP3SD is [`Role::Vcc`]).
     D1,
@@ -227,9 +228,9 @@ pub enum Role {
     S2,
     /// Fourth source.
     S3,
-    /// Fifth source, of instructions that run once a wave.
+    /// Fifth source, of instructions that run once per wave.
     S4,
-    /// A lane mask operand beside the data: carry in/out, condition of cndmask. Pseudocode says `VCC`.
+    /// A lane mask operand next to the data: carry in/out, condition of cndmask. Pseudocode calls it `VCC`.
     /// In e32 forms it is VCC itself, in VOP3 the SREG operand.
     Vcc,
     /// An immediate operand: SIMM16, SIMM32, LITERAL of fmaak, offsets that the XML lists as operands.
@@ -244,8 +245,8 @@ pub enum Role {
     Data,
     /// DATA1 of DS: the second data operand.
     Data1,
-    /// A register that the instruction fixes (EXEC, SCC, M0 …): pseudocode names it as state. V_CMPX writes
-    /// EXEC so in all forms.
+    /// A register fixed by the instruction (EXEC, SCC, M0 …), which pseudocode names as state. V_CMPX writes
+    /// EXEC this way in all forms.
     State,
     /// Destination of the second half of VOPD (VDSTY). That half is handled as an instruction of its own.
     Y0Dst,
@@ -253,11 +254,11 @@ pub enum Role {
     Y0Src0,
     /// Second source of the second half of VOPD (VSRCY1).
     Y0Src1,
-    /// Listed by the XML but without data flow here (sampler, export targets …).
+    /// Listed by the XML, but without data flow in the simulator (sampler, export targets …).
     Other,
 }
 
-/// What an operand field encodes: a register class, inline constants, or named bits.
+/// The values that an operand field can encode: a register class, inline constants, or named bits.
 #[derive(Debug, PartialEq)]
 pub struct OperandType {
     /// XML `OperandTypeName`: `OPR_SRC`, `OPR_VGPR` …
@@ -281,7 +282,7 @@ pub struct Part {
     pub values: &'static [(&'static str, u32)],
 }
 
-/// How the bits of an operand are read.
+/// The interpretation of an operand's bits.
 #[derive(Debug, PartialEq)]
 pub struct DataFormat {
     /// XML `DataFormatName`: `FMT_NUM_F32`, `FMT_NUM_PK2_F16` …
@@ -293,8 +294,8 @@ pub struct DataFormat {
 }
 
 impl Cond {
-    /// The expression's value for the field values of an encoding, indexed as [`Encoding::fields`]; a field
-    /// without a value reads 0. A condition holds where the result is not 0.
+    /// Evaluates the expression for the field values of an encoding, indexed like [`Encoding::fields`]; a
+    /// missing field reads 0. A condition holds if the result is not 0.
     pub fn eval(&self, fields: &[u32]) -> u64 {
         let (op, args) = match self {
             Cond::True => return 1,
@@ -322,7 +323,7 @@ impl Cond {
             CondOp::BitAnd => a & b(),
             CondOp::BitOr => a | b(),
             CondOp::BitXor => a ^ b(),
-            // A count too great for the type shifts everything out.
+            // A count that does not fit the type shifts all bits out.
             CondOp::Shl => u32::try_from(b()).ok().and_then(|n| a.checked_shl(n)).unwrap_or(0),
             CondOp::Shr => u32::try_from(b()).ok().and_then(|n| a.checked_shr(n)).unwrap_or(0),
         }
@@ -330,12 +331,12 @@ impl Cond {
 }
 
 impl Field {
-    /// Bits of the value, over all ranges.
+    /// Returns the width of the value in bits, over all ranges.
     pub fn width(&self) -> u32 {
         self.ranges.iter().map(|r| r.1 as u32).sum()
     }
 
-    /// The field's value in an encoded instruction.
+    /// Extracts the field's value from an encoded instruction.
     pub fn extract(&self, bits: u128) -> u32 {
         let mut value = 0;
         let mut at = 0;
@@ -346,7 +347,7 @@ impl Field {
         value
     }
 
-    /// `bits` with this field set to the low bits of `value`.
+    /// Returns `bits` with this field set to the low bits of `value`.
     pub fn insert(&self, bits: u128, value: u32) -> u128 {
         let mut out = bits;
         let mut at = 0;
@@ -365,7 +366,7 @@ fn low_mask(count: u8) -> u32 {
 }
 
 impl DataFormat {
-    /// Whether the operand is a lane mask: one bit per lane.
+    /// Returns whether the operand is a lane mask: one bit per lane.
     pub fn is_lane_mask(&self) -> bool {
         matches!(self.name, "FMT_NUM_M64" | "FMT_NUM_M32")
     }
@@ -394,12 +395,12 @@ impl Instruction {
 }
 
 impl ArchTable {
-    /// The instruction with this name or alias. Names are upper case, and case matters.
+    /// Returns the instruction with this name or alias. Names are upper case and compared case-sensitively.
     pub fn instruction(&self, name: &str) -> Option<&Instruction> {
         self.instructions.iter().find(|i| i.name == name || i.aliases().contains(&name))
     }
 
-    /// The entries of an instruction of this table.
+    /// Returns the entries of an instruction of this table.
     pub fn entries_of(&self, inst: &Instruction) -> &'static [Entry] {
         &self.entries[inst.entries.0 as usize..][..inst.entries.1 as usize]
     }

@@ -1,9 +1,9 @@
-//! Bodies of handlers as Rust: a step of the lane-loop representation is a few statements, a lane loop is a
+//! Emits bodies of handlers: a step of the lane-loop representation becomes a few statements, a lane loop a
 //! `for`.
 //!
-//! Names in what is emitted: `r_s0` lane vectors of a source, `s0` its value in a lane, `d0` the result, `o0`
-//! its lane vectors, `t3` a local, `m_vcc` a lane's bit of a mask, `loaded0` and `stored` what memory steps
-//! move.
+//! Names in the emitted code: `r_s0` are the lane vectors of a source and `s0` is its value in a lane; `d0`
+//! is the result and `o0` its lane vectors; `t3` is a local, `m_vcc` a lane's bit of a mask; `loaded0` and
+//! `stored` hold the data of memory steps.
 
 use crate::name::{float_suffix, hold, mask_bit, mask_name, role_name, slot, variant};
 use crate::stmt::declare;
@@ -13,7 +13,7 @@ use isa_spec::pcode::ir::{Local, Pure, Space, Ty};
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
-/// A body that runs once a wave.
+/// Emits a body that runs once per wave.
 pub fn once(once: &Once, locals: &[Local]) -> TokenStream {
     let locals = declare(locals);
     let mut body = Scope::Wave.stmts(&once.body);
@@ -36,13 +36,13 @@ pub fn once(once: &Once, locals: &[Local]) -> TokenStream {
     }
 }
 
-/// A body that runs in lanes. With [`Halves::Given`], `half` is in scope.
+/// Emits a body that runs in lanes. With [`Halves::Given`], `half` is in scope.
 pub fn lanes(lanes: &Lanes, locals: &[Local]) -> TokenStream {
     let steps = Steps { locals: declare(locals), one: lanes.halves == Halves::One }.all(&lanes.steps);
     let broadcast =
         lanes.broadcast.then(|| quote! { if op.flags & Op::BROADCAST != 0 { rt::broadcast(cx, op); } });
     let halves = match lanes.halves {
-        // One half only: values hoisted over both would cost registers in a wave of 32.
+        // One half only: values hoisted out of a loop over both would cost registers in wave32.
         Halves::Given => quote! {
             let file = rt::file(cx, half);
             let lane_base: u32 = 32 * half as u32;
@@ -91,11 +91,11 @@ pub fn lanes(lanes: &Lanes, locals: &[Local]) -> TokenStream {
     }
 }
 
-/// Steps of one handler.
+/// Emitter of the steps of one handler.
 struct Steps {
     /// Declarations of the body's locals, for each loop.
     locals: TokenStream,
-    /// They are for the context's half.
+    /// The steps process the context's half.
     one: bool,
 }
 
@@ -126,7 +126,8 @@ impl Steps {
             }
             Step::StageOld => quote! { let r_old = rt::old_vecs(file, op); },
             Step::Modify { sources } => {
-                // By value in a list of their own: the pointers stay in registers where nothing is modified.
+                // Pass the pointers by value in a separate list: the originals stay in registers if nothing
+                // is modified.
                 let count = sources.len();
                 let (list, back): (Vec<_>, Vec<_>) = sources
                     .iter()
@@ -148,8 +149,8 @@ impl Steps {
                 let bits = self.mask_bits(&quote! { op.src[3] });
                 quote! { let vcc_in = #bits; }
             }
-            Step::Simd { builtin: Pure::SelectBytes, calls, lanes, .. } => self.by_eight(calls, lanes),
-            Step::Simd { builtin, ty, calls, lanes } => self.by_row(*builtin, *ty, calls, lanes),
+            Step::Simd { builtin: Pure::SelectBytes, calls, lanes, .. } => self.call_x8(calls, lanes),
+            Step::Simd { builtin, ty, calls, lanes } => self.call_all_lanes(*builtin, *ty, calls, lanes),
             Step::StoreRoom { space, dwords, addresses } => {
                 let (dwords, empty) = (*dwords as usize, no_addresses(*space));
                 let addresses = addresses.then(|| quote! { let mut addresses = #empty; });
@@ -179,7 +180,7 @@ impl Steps {
         }
     }
 
-    /// The bits of a mask for these lanes.
+    /// Emits a read of a mask's bits for these lanes.
     fn mask_bits(&self, source: &TokenStream) -> TokenStream {
         if self.one {
             quote! { rt::half_mask(cx, #source) }
@@ -244,8 +245,8 @@ impl Steps {
         }
     }
 
-    /// Calls of functions of one argument and all lanes, in place.
-    fn by_row(&self, builtin: Pure, ty: Ty, calls: &[Vec<Value>], lanes: &LaneLoop) -> TokenStream {
+    /// Emits calls of functions of one argument that process all lanes in place.
+    fn call_all_lanes(&self, builtin: Pure, ty: Ty, calls: &[Vec<Value>], lanes: &LaneLoop) -> TokenStream {
         let (read, locals, statements) = (self.reads(lanes), &self.locals, Scope::Lane.stmts(&lanes.body));
         let vecs: Vec<Ident> = (0..calls.len()).map(|at| format_ident!("simd{at}")).collect();
         let values = calls.iter().flat_map(|args| Scope::Lane.values(args));
@@ -263,7 +264,7 @@ impl Steps {
         }
     }
 
-    fn by_eight(&self, calls: &[Vec<Value>], lanes: &LaneLoop) -> TokenStream {
+    fn call_x8(&self, calls: &[Vec<Value>], lanes: &LaneLoop) -> TokenStream {
         let (read, locals, statements) = (self.reads(lanes), &self.locals, Scope::Lane.stmts(&lanes.body));
         let (mut vecs, mut lists) = (TokenStream::new(), TokenStream::new());
         let (mut fill, mut call) = (TokenStream::new(), TokenStream::new());
@@ -292,7 +293,7 @@ impl Steps {
         }
     }
 
-    /// A loop that fills in every lane's address.
+    /// Emits a loop that computes every lane's address.
     fn addresses(&self, space: Space, lanes: &LaneLoop, stage: &[Step]) -> TokenStream {
         let (empty, stage) = (no_addresses(space), stage.iter().map(|step| self.step(step)));
         let lane_loop = self.lane_loop(lanes);
@@ -339,7 +340,7 @@ impl Steps {
     }
 }
 
-/// The access at `addresses`.
+/// Emits the access at `addresses`.
 fn access_call(access: &Memory) -> TokenStream {
     let (bytes, dwords, space) = (access.bytes as usize, access.dwords as usize, variant(access.space));
     match (access.space, access.store) {
@@ -356,7 +357,7 @@ fn access_call(access: &Memory) -> TokenStream {
     }
 }
 
-/// LDS is small: its addresses are 32-bit offsets.
+/// Emits an empty vector of addresses. LDS is small: its addresses are 32-bit offsets.
 fn no_addresses(space: Space) -> TokenStream {
     match space {
         Space::Lds => quote! { LaneVec::ZERO },
@@ -364,7 +365,7 @@ fn no_addresses(space: Space) -> TokenStream {
     }
 }
 
-/// The wave's part of an address, with the scalar base as it is read.
+/// Emits the uniform part of an address, given the read of the scalar base.
 fn base(saddr: &TokenStream, terms: &[Value]) -> TokenStream {
     let terms = Scope::Wave.values(terms);
     quote! {
@@ -373,8 +374,9 @@ fn base(saddr: &TokenStream, terms: &[Value]) -> TokenStream {
     }
 }
 
-/// A copy: tries it, in the memory of a watch or in the wave's own, and leaves everything else to `otherwise`. Where the address
-/// is not a scalar base plus 32 bits of each lane, `wide` is called.
+/// Emits a block copy: tries to copy, and otherwise calls `otherwise`. With `watched`, it copies in the
+/// memory of an access watch, which logs the access, instead of the wave's own. If the address is not a
+/// scalar base plus 32 bits of each lane, it calls `wide`.
 pub fn block(block: &Block, watched: bool, otherwise: &Ident, wide: &Ident) -> TokenStream {
     let (before, moved) = match block {
         Block::Global { base: terms, unless, .. } => {
@@ -403,7 +405,7 @@ pub fn block(block: &Block, watched: bool, otherwise: &Ident, wide: &Ident) -> T
     }
 }
 
-/// The copy of [`block`] where addresses are 64 bits of each lane, if it has such addresses.
+/// Emits the variant of [`block`] for addresses of 64 bits per lane, if the block has such addresses.
 pub fn wide_block(block: &Block, watched: bool, otherwise: &Ident) -> Option<TokenStream> {
     let Block::Global { wide: Some(terms), .. } = block else { return None };
     let terms = Scope::Wave.values(terms);
@@ -445,7 +447,7 @@ fn written(lanes: &LaneLoop) -> Option<LaneResult> {
     lanes.result.filter(|result| result.written)
 }
 
-/// Lane vectors that a loop fills in.
+/// Declares the lane vectors that a loop writes.
 fn declare_results(lanes: &LaneLoop) -> TokenStream {
     let results = (0..written(lanes).map_or(0, |result| result.dwords())).map(|k| format_ident!("o{k}"));
     let masks = lanes.bits.iter().map(|mask| mask_vec(*mask));
@@ -455,7 +457,7 @@ fn declare_results(lanes: &LaneLoop) -> TokenStream {
     }
 }
 
-/// The value of a lane out of consecutive lane vectors.
+/// Emits the value of a lane in consecutive lane vectors.
 fn read_vecs(vecs: &Ident, width: u32) -> TokenStream {
     match width.div_ceil(32) {
         0 | 1 => quote! { (*#vecs.add(0)).0[l] },

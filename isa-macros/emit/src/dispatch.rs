@@ -1,5 +1,5 @@
-//! Tables from operations to handlers: tables of functions instead of a match, because a match whose arms are
-//! calls costs a jump and a call, a table one call.
+//! Emits tables from operations to handlers. A table of functions costs one call per operation; a match whose
+//! arms are calls would cost a jump and a call.
 
 use crate::handler::{self, Mode};
 use isa_lower::ir::Handlers;
@@ -10,16 +10,16 @@ use std::collections::HashMap;
 /// A function that tables of handlers refer to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Function {
-    /// Of an operation, in its module.
+    /// A function of one operation, in its module.
     Own { module: usize, name: Ident },
-    /// For all operations.
+    /// A function for all operations.
     Common(&'static str),
-    /// The fast handler in [`Mode::Keep`], which is the same for all hosts and of another crate.
+    /// The fast handler in [`Mode::Keep`], which all hosts share and another crate defines.
     Shared,
 }
 
 impl Function {
-    /// Its path; `None` if it is of another crate.
+    /// Returns the function's path; `None` if another crate defines it.
     pub fn path(&self) -> Option<TokenStream> {
         let in_module = |module: &usize| format_ident!("h{module}");
         match self {
@@ -36,7 +36,7 @@ impl Function {
     }
 }
 
-/// The functions of tables, each once.
+/// The deduplicated functions of the tables.
 #[derive(Default)]
 struct Functions {
     numbers: HashMap<Function, u16>,
@@ -44,7 +44,7 @@ struct Functions {
 }
 
 impl Functions {
-    /// What stands for a function in a table.
+    /// Returns the number that represents a function in a table.
     fn number(&mut self, function: Function) -> TokenStream {
         if function == Function::Shared {
             return quote! { Numbered::SHARED };
@@ -59,7 +59,7 @@ impl Functions {
     }
 }
 
-/// The tables of these names, for a mode and waves of 64 or of 32.
+/// Emits tables, each with a name, a mode, and whether it is for wave64.
 pub fn tables(lowered: &[Handlers], names: &[(&str, Mode, bool)]) -> TokenStream {
     let mut functions = Functions::default();
     let unknown = functions.number(Function::Common("unknown"));
@@ -68,12 +68,12 @@ pub fn tables(lowered: &[Handlers], names: &[(&str, Mode, bool)]) -> TokenStream
         let functions = lowered.iter().enumerate().flat_map(variants).map(|one| functions.number(one));
         let name = Ident::new(name, Span::call_site());
         quote! {
-            /// By code: the handler in a float mode, of waves of 32 or of 64. The last entries, for what is
-            /// not an operation, return [`Flow::UNKNOWN`].
+            /// Handlers by operation code, for one float mode and one wave size. The last entries, for codes
+            /// that are not operations, return [`Flow::UNKNOWN`].
             ///
             /// # Safety
-            /// The invariants of lowered code (`exec::validate`); but for `BASE` the host has AVX2 and what
-            /// comes with it.
+            /// Requires the invariants of lowered code (`exec::validate`) and, except for `BASE`, a host with
+            /// AVX2 and the related extensions.
             pub const #name: Numbered = Numbered {
                 handlers: &HANDLERS,
                 by_code: &[#(#functions,)* #unknown, #unknown, #unknown, #unknown, #unknown],

@@ -1,7 +1,7 @@
-//! Facts about operations: one table of the different ones, and each operation's numbers in it.
+//! Emits facts about operations: a deduplicated table, and each operation's rows in it.
 
 use isa_spec::canonical::SemanticsSet;
-use isa_spec::facts::{Condition, Facts, Lanes, MemoryTouch, Number, Of, Touch, What};
+use isa_spec::facts::{Access, Condition, EncodedValue, Facts, Lanes, MemoryAccess, RegisterRange, Resource};
 use isa_spec::pcode::builtins::Control;
 use isa_spec::pcode::ir::Role;
 use proc_macro2::{Ident, TokenStream};
@@ -9,7 +9,7 @@ use quote::{format_ident, quote};
 use std::collections::HashMap;
 use std::fmt::Debug;
 
-/// The table, and for each operation the numbers of its facts in waves of 32 and of 64.
+/// Emits the table. Also returns, for each operation, the row numbers of its facts in wave32 and wave64.
 pub fn table(set: &SemanticsSet) -> (TokenStream, Vec<[u16; 2]>) {
     let mut list: Vec<Facts> = Vec::new();
     let mut known: HashMap<Facts, u16> = HashMap::new();
@@ -23,9 +23,9 @@ pub fn table(set: &SemanticsSet) -> (TokenStream, Vec<[u16; 2]>) {
         set.operations.iter().map(|op| [32, 64].map(|lanes| number(Facts::of(&op.sem, lanes)))).collect();
     let rows = list.iter().map(row);
     let table = quote! {
-        /// What bodies read, write and call; [`OpInfo::facts`] numbers the rows.
+        /// Facts about bodies: their reads, writes and calls; [`OpInfo::facts`] indexes the rows.
         pub static FACTS: &[::isa_spec::facts::Facts] = {
-            use ::isa_spec::facts::{Condition, Facts, Index, Lanes, MemoryTouch, Number, Of, Touch, What};
+            use ::isa_spec::facts::{Condition, Facts, M0Field, Lanes, MemoryAccess, RegisterRange, EncodedValue, Access, Resource};
             use ::isa_spec::pcode::builtins::Control;
             use ::isa_spec::pcode::ir::{Role, Space, State};
             use ::std::borrow::Cow::Borrowed;
@@ -37,52 +37,52 @@ pub fn table(set: &SemanticsSet) -> (TokenStream, Vec<[u16; 2]>) {
 }
 
 fn row(facts: &Facts) -> TokenStream {
-    let registers = facts.registers.iter().map(touch);
+    let registers = facts.registers.iter().map(access);
     let memory = facts.memory.iter().map(|m| {
-        let MemoryTouch { space, bytes, write, when, always } = m;
-        let (space, when) = (name(space), conditions(when));
-        quote! { MemoryTouch { space: Space::#space, bytes: #bytes, write: #write, when: #when, always: #always } }
+        let MemoryAccess { space, bytes, write, conditions, always } = m;
+        let (space, conditions) = (name(space), condition_list(conditions));
+        quote! { MemoryAccess { space: Space::#space, bytes: #bytes, write: #write, conditions: #conditions, always: #always } }
     });
     let calls = facts.calls.iter().map(|bi: &Control| name(bi)).map(|bi| quote! { Control::#bi });
     let fields = facts.fields.iter();
-    let (copies, compares) = (facts.copies, facts.compares);
+    let (copies, compares) = (facts.is_copy, facts.is_compare_swap);
     quote! {
         Facts {
             registers: Borrowed(&[#(#registers),*]),
             memory: Borrowed(&[#(#memory),*]),
             calls: Borrowed(&[#(#calls),*]),
             fields: Borrowed(&[#(#fields),*]),
-            copies: #copies,
-            compares: #compares,
+            is_copy: #copies,
+            is_compare_swap: #compares,
         }
     }
 }
 
-fn touch(touch: &Touch) -> TokenStream {
-    let Touch { write, what, bits, lanes, when, always } = touch;
-    let what = match what {
-        What::Operand(of) => {
+fn access(access: &Access) -> TokenStream {
+    let Access { write, resource, bits, lanes, conditions, always } = access;
+    let resource = match resource {
+        Resource::Operand(of) => {
             let of = role(of);
-            quote! { What::Operand(#of) }
+            quote! { Resource::Operand(#of) }
         }
-        What::Dwords { role: of, first, count } => {
+        Resource::Dwords { role: of, first, count } => {
             let of = role(of);
-            quote! { What::Dwords { role: #of, first: #first, count: #count } }
+            quote! { Resource::Dwords { role: #of, first: #first, count: #count } }
         }
-        What::State(state) => {
+        Resource::State(state) => {
             let state = name(state);
-            quote! { What::State(State::#state) }
+            quote! { Resource::State(State::#state) }
         }
-        What::Vgpr(number) => {
+        Resource::Vgpr(number) => {
             let number = registers(number);
-            quote! { What::Vgpr(#number) }
+            quote! { Resource::Vgpr(#number) }
         }
-        What::Sgpr(number) => {
+        Resource::Sgpr(number) => {
             let number = registers(number);
-            quote! { What::Sgpr(#number) }
+            quote! { Resource::Sgpr(#number) }
         }
-        What::AnyVgpr => quote! { What::AnyVgpr },
-        What::AnySgpr => quote! { What::AnySgpr },
+        Resource::AnyVgpr => quote! { Resource::AnyVgpr },
+        Resource::AnySgpr => quote! { Resource::AnySgpr },
     };
     let lanes = match lanes {
         Lanes::Lane(n) => quote! { Lanes::Lane(#n) },
@@ -95,33 +95,33 @@ fn touch(touch: &Touch) -> TokenStream {
             quote! { Lanes::#lanes }
         }
     };
-    let when = conditions(when);
-    quote! { Touch { write: #write, what: #what, bits: #bits, lanes: #lanes, when: #when, always: #always } }
+    let conditions = condition_list(conditions);
+    quote! { Access { write: #write, resource: #resource, bits: #bits, lanes: #lanes, conditions: #conditions, always: #always } }
 }
 
-fn registers(number: &Number) -> TokenStream {
-    let Number { base, mask, first, count, index, otherwise } = number;
+fn registers(number: &RegisterRange) -> TokenStream {
+    let RegisterRange { base, mask, first, count, index, fallback } = number;
     let base = option(base.as_ref().map(role));
     let index = option(index.map(|i| {
         let (shift, mask) = (i.shift, i.mask);
-        quote! { Index { shift: #shift, mask: #mask } }
+        quote! { M0Field { shift: #shift, mask: #mask } }
     }));
-    let otherwise = option(otherwise.map(|n| quote! { #n }));
+    let fallback = option(fallback.map(|n| quote! { #n }));
     quote! {
-        Number { base: #base, mask: #mask, first: #first, count: #count, index: #index, otherwise: #otherwise }
+        RegisterRange { base: #base, mask: #mask, first: #first, count: #count, index: #index, fallback: #fallback }
     }
 }
 
-fn conditions(list: &[Condition]) -> TokenStream {
-    let list = list.iter().map(|Condition { of, shift, mask, equals, not }| {
-        let of = match of {
-            Of::Field(name) => quote! { Of::Field(#name) },
-            Of::Index(of) => {
+fn condition_list(list: &[Condition]) -> TokenStream {
+    let list = list.iter().map(|Condition { value, shift, mask, equals, negated }| {
+        let value = match value {
+            EncodedValue::Field(name) => quote! { EncodedValue::Field(#name) },
+            EncodedValue::RegisterNumber(of) => {
                 let of = role(of);
-                quote! { Of::Index(#of) }
+                quote! { EncodedValue::RegisterNumber(#of) }
             }
         };
-        quote! { Condition { of: #of, shift: #shift, mask: #mask, equals: #equals, not: #not } }
+        quote! { Condition { value: #value, shift: #shift, mask: #mask, equals: #equals, negated: #negated } }
     });
     quote! { Borrowed(&[#(#list),*]) }
 }
@@ -135,7 +135,7 @@ fn role(role: &Role) -> TokenStream {
     quote! { Role::#role }
 }
 
-/// A variant without fields.
+/// Returns the identifier of a variant without fields.
 fn name(variant: &impl Debug) -> Ident {
     format_ident!("{}", format!("{variant:?}"))
 }

@@ -1,6 +1,6 @@
-//! The functions of one operation: one for each float mode and handler variant that it needs.
+//! Emits the functions of one operation: one for each float mode and handler variant that it needs.
 
-use super::{Host, PER_MODULE};
+use super::{HANDLERS_PER_MODULE, Host};
 use crate::body;
 use crate::dispatch::Function;
 use crate::name::slot;
@@ -8,14 +8,14 @@ use isa_lower::ir::{Body, Fast, Flushing, Halves, Handlers};
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
-/// Float modes that have handlers of their own.
+/// Float modes with separately compiled handlers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     /// Nearest even, denormals kept.
     Keep,
     /// Nearest even, f32 denormals flushed.
     Flush,
-    /// Any, on any host.
+    /// Any mode, on any host.
     Base,
 }
 
@@ -29,44 +29,47 @@ impl Mode {
     }
 }
 
-/// The function that runs an operation in a mode. Operations without f32 have one for both of the modes that
-/// differ in f32 alone.
+/// Returns the name of the function that runs an operation in a mode. Operations without f32 share one
+/// function between the two modes that differ only in f32.
 fn function(at: usize, handlers: &Handlers, mode: Mode) -> Ident {
     let own = if mode == Mode::Flush && !handlers.floats_f32 { Mode::Keep } else { mode };
     format_ident!("op{at}_{}", own.name())
 }
 
-/// The functions that run an operation in a mode, by `Variant`. In waves of 64 (`wide`) those for 32 lanes run
-/// twice.
+/// Returns the functions that run an operation in a mode, by `Variant`. In wave64 (`wide`), functions for 32
+/// lanes run twice.
 pub fn variants(at: usize, handlers: &Handlers, mode: Mode, wide: bool) -> [Function; 3] {
     let fast = function(at, handlers, mode);
-    let own = |name: Ident| Function::Own { module: at / PER_MODULE, name };
+    let own = |name: Ident| Function::Own { module: at / HANDLERS_PER_MODULE, name };
     let all = |function: Function| [function.clone(), function.clone(), function];
     if mode == Mode::Base {
         return all(if handlers.shared { Function::Shared } else { own(fast) });
     }
-    let general =
-        if handlers.by_fast { Function::Common("general") } else { own(format_ident!("{fast}_general")) };
+    let general = if handlers.general_uses_fast {
+        Function::Common("general")
+    } else {
+        own(format_ident!("{fast}_general"))
+    };
     let fast = own(fast);
     match &handlers.fast {
         Fast::Lanes(_) if wide => {
             [general, Function::Common("both_halves"), Function::Common("both_halves_broadcast")]
         }
-        _ if wide && halved(handlers) => all(Function::Common("each_half")),
+        _ if wide && processes_half(handlers) => all(Function::Common("each_half")),
         Fast::None => all(fast),
         Fast::Lanes(_) => [general, fast, Function::Common("broadcast_first")],
         Fast::Scalar(_) | Fast::Block(_) => [general.clone(), fast, general],
     }
 }
 
-/// Whether the handler for any operands is for one half of a wave: its memory steps are.
-fn halved(handlers: &Handlers) -> bool {
+/// Returns whether the general handler processes one half of a wave, because it has memory steps.
+fn processes_half(handlers: &Handlers) -> bool {
     matches!(&handlers.general, Body::Lanes(lanes) if lanes.halves == Halves::Given)
 }
 
-/// All functions of an operation for a host.
+/// Emits all functions of an operation for a host.
 pub fn handler(at: usize, handlers: &Handlers, host: Host) -> TokenStream {
-    let halved = halved(handlers);
+    let halved = processes_half(handlers);
     if host == Host::Any && handlers.shared {
         let line = format!("{} is the same for all hosts.", handlers.name);
         return quote! { #[doc = #line] const _: () = (); };
@@ -95,8 +98,8 @@ pub fn handler(at: usize, handlers: &Handlers, host: Host) -> TokenStream {
             unsafe fn #body<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow { #fast }
         }
     });
-    // Where the fast body is all there is, under a line that says so.
-    if handlers.by_fast {
+    // If the operation has only the fast body, that gets the doc line.
+    if handlers.general_uses_fast {
         out = quote! { #[doc = #doc] #fast };
     } else if host == Host::Avx2 {
         out.extend(fast);
@@ -114,8 +117,8 @@ pub fn handler(at: usize, handlers: &Handlers, host: Host) -> TokenStream {
     out
 }
 
-/// Any float mode, compiled once: rounding modes other than the default are too rare for a third set of
-/// vector code.
+/// Emits the function for any float mode. It is compiled once: rounding modes other than the default are too
+/// rare for a third set of vector code.
 fn any_mode(at: usize, handlers: &Handlers, halved: bool) -> TokenStream {
     let (name, general) = (function(at, handlers, Mode::Base), format_ident!("op{at}"));
     let mode = if handlers.floats.any() {
@@ -123,7 +126,7 @@ fn any_mode(at: usize, handlers: &Handlers, halved: bool) -> TokenStream {
     } else {
         quote! { Keep }
     };
-    if handlers.by_fast {
+    if handlers.general_uses_fast {
         let (body, half) = (format_ident!("fast{at}"), format_ident!("{name}_half"));
         return quote! {
             unsafe fn #half(cx: &mut Cx<'_>, op: &Op) -> Flow {
@@ -151,7 +154,7 @@ fn any_mode(at: usize, handlers: &Handlers, halved: bool) -> TokenStream {
     }
 }
 
-/// The functions of one operation in a mode, on hosts with vectors.
+/// Emitter of the functions of one operation on hosts with SIMD vectors.
 struct Functions<'a> {
     at: usize,
     handlers: &'a Handlers,
@@ -159,7 +162,8 @@ struct Functions<'a> {
 }
 
 impl Functions<'_> {
-    /// `flushing`: what the fast handler reads as f32, in modes in which denormals count as zeros.
+    /// Emits the functions for a mode. `flushing` describes the f32 sources of the fast handler, in modes in
+    /// which denormals count as zeros.
     fn of(&self, name: &Ident, mode: TokenStream, flushing: Option<&Flushing>) -> TokenStream {
         let features = features();
         let general = format_ident!("op{}", self.at);
@@ -175,12 +179,13 @@ impl Functions<'_> {
         }
         let body = format_ident!("fast{}", self.at);
         let slow = format_ident!("{name}_general");
-        // The first function needs no registers but the body's: everything that calls others is a tail call.
+        // The first function uses only the registers of the body: all its calls of other functions are tail
+        // calls.
         let (fast, rest) = match flushing {
             None => (quote! { #mode unsafe { #body(cx, op, &m) } }, quote! {}),
             Some(flushing) => self.flushing(name, &mode, flushing),
         };
-        let own_general = (!self.handlers.by_fast).then(|| {
+        let own_general = (!self.handlers.general_uses_fast).then(|| {
             quote! {
                 #features
                 pub unsafe fn #slow(cx: &mut Cx<'_>, op: &Op) -> Flow { #mode unsafe { #general(cx, op, &m) } }
@@ -194,8 +199,8 @@ impl Functions<'_> {
         }
     }
 
-    /// Most sources are results of flushing operations, which have no denormals: only others are searched for
-    /// them.
+    /// Emits a fast path for sources known to have no denormals, such as results of flushing operations, and
+    /// a slow path that searches the others for denormals.
     fn flushing(&self, name: &Ident, mode: &TokenStream, flushing: &Flushing) -> (TokenStream, TokenStream) {
         let (features, body) = (features(), format_ident!("fast{}", self.at));
         let sources: Vec<TokenStream> = flushing.sources.iter().map(|at| slot(*at)).collect();

@@ -1,4 +1,4 @@
-//! Tables and lowered operations to Rust tokens. What runs has been decided by `isa-lower`: every node of the
+//! Emits tables and lowered operations as Rust tokens. `isa-lower` has made all decisions: a node of the
 //! lane-loop representation always becomes the same Rust. In reading order: [`tables()`] of the
 //! architectures, [`operations`] and facts about them, [`handlers`] and the tables from operation to handler.
 
@@ -24,10 +24,10 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote};
 use std::path::PathBuf;
 
-/// Handlers a module: enough modules for codegen units to share the work.
-const PER_MODULE: usize = 48;
+/// Handlers per module. The number of modules must suffice for codegen units to share the work.
+const HANDLERS_PER_MODULE: usize = 48;
 
-/// Tables and opcodes of every architecture.
+/// Emits the tables and opcodes of every architecture.
 pub fn tables(loaded: &Loaded) -> TokenStream {
     let tables = tables::tables(&loaded.tables);
     let described = loaded.paths.iter().filter(|path| path.extension().is_none_or(|e| e != "pcode"));
@@ -35,7 +35,8 @@ pub fn tables(loaded: &Loaded) -> TokenStream {
     quote! { #tracked #tables }
 }
 
-/// Makes cargo build again when one of these files changes, or the variable that names another folder.
+/// Emits items that make cargo rebuild when one of these files changes, or the variable that names another
+/// directory.
 fn tracked<'p>(paths: impl IntoIterator<Item = &'p PathBuf>) -> TokenStream {
     let files = paths.into_iter().map(|path| {
         let path = path.display().to_string();
@@ -56,7 +57,7 @@ pub enum Host {
     Any,
 }
 
-/// The operations, with the facts that the machine needs of each.
+/// Emits the operations, with the facts about each that the machine needs.
 pub fn operations(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
     let tracked = tracked(&loaded.paths);
     let pseudocode = loaded.pcode_paths().map(|(name, path)| {
@@ -108,49 +109,50 @@ pub fn operations(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
     let count = set.operations.len();
     quote! {
         #tracked
-        /// Name and text of every pseudocode file, as it was when this was compiled.
+        /// Name and text of every pseudocode file at the time of compilation.
         pub static PSEUDOCODE: &[(&str, &str)] = &[#(#pseudocode),*];
-        /// Facts about an operation, and the place of its pseudocode.
+        /// Facts about an operation, and the location of its pseudocode.
         pub struct OpInfo {
-            /// Name of the first instruction that has this meaning.
+            /// Name of the first instruction with this meaning.
             pub name: &'static str,
             /// How often the body runs.
             pub shape: ::isa_spec::pcode::ir::Shape,
             /// Encoding fields that the body names.
             pub fields: &'static [&'static str],
-            /// Operands whose number, not value, the body reads.
+            /// Operands whose register number, not value, the body reads.
             pub indexed: &'static [::isa_spec::tables::Role],
-            /// Whether there is a fast handler, for whole operands without modifiers.
+            /// The operation has a fast handler, for whole operands without modifiers.
             pub staged: bool,
-            /// Registers that handlers read of each source slot.
+            /// Number of registers that handlers read from each source slot.
             pub sources: [u8; 4],
-            /// Registers of the result.
+            /// Number of registers of the result.
             pub result: u8,
-            /// Which output modifiers apply to a result of whole registers that lanes write.
+            /// The output modifiers that apply to a result of whole registers that lanes write.
             pub output: Option<crate::exec::rt::Out>,
-            /// Whether the fast handler copies coalesced elements as a block: it needs VGPRs for the lanes'
-            /// part of the address and for data, and SGPRs for the wave's part.
+            /// The fast handler copies coalesced elements as a block. It requires VGPRs for the lanes' part
+            /// of the address and for data, and SGPRs for the uniform part.
             pub block: bool,
-            /// It does so too where the instruction has no scalar base and 64 bits of each lane are the address.
+            /// The fast handler also copies blocks if the instruction has no scalar base and each lane has a
+            /// 64-bit address.
             pub wide: bool,
-            /// Results depend on what MODE says of f32 and bf16.
+            /// Results depend on the f32 and bf16 bits of MODE.
             pub single: bool,
-            /// Results depend on what MODE says of other floats, or of overflow, which includes bf16.
+            /// Results depend on the bits of MODE for other floats, or on those for overflow, which apply to
+            /// bf16 too.
             pub other_floats: bool,
-            /// Rows of [`FACTS`]: in waves of 32 and of 64.
+            /// Rows of [`FACTS`] for wave32 and wave64.
             pub facts: [u16; 2],
             /// Pseudocode file of the body.
             pub file: &'static str,
-            /// First line of the block, from 1.
+            /// First line of the block, 1-based.
             pub line: u32,
         }
-        /// One canonical operation each: an instruction's meaning, deduplicated over encodings and
-        /// architectures.
+        /// The canonical operations: meanings of instructions, deduplicated over encodings and architectures.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[repr(u16)]
         #[allow(clippy::enum_variant_names)]
         pub enum Operation { #(#variants),* }
-        /// By `Operation`.
+        /// Indexed by `Operation`.
         pub static OPERATIONS: &[OpInfo] = &[#(#infos),*];
         #facts
         /// Number of operations.
@@ -160,7 +162,7 @@ pub fn operations(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
     }
 }
 
-/// What the handlers for a host are made of.
+/// Lowers an operation for a host.
 pub fn lower(op: &Operation, host: Host) -> isa_lower::ir::Handlers {
     match host {
         Host::Avx2 => isa_lower::lower(op),
@@ -168,20 +170,22 @@ pub fn lower(op: &Operation, host: Host) -> isa_lower::ir::Handlers {
     }
 }
 
-/// The handlers of one operation, under a number that is in the functions' names.
+/// Emits the handlers of one operation; `number` becomes part of the functions' names.
 pub fn emit(number: usize, handlers: &isa_lower::ir::Handlers, host: Host) -> TokenStream {
     handler::handler(number, handlers, host)
 }
 
-/// Handlers and their tables.
+/// Emits the handlers of all operations, and their tables.
 pub fn handlers(loaded: &Loaded, set: &SemanticsSet, host: Host) -> TokenStream {
     let tracked = tracked(&loaded.paths);
     let lowered: Vec<_> = set.operations.iter().map(|op| lower(op, host)).collect();
     let mut modules = TokenStream::new();
-    for (number, chunk) in lowered.chunks(PER_MODULE).enumerate() {
+    for (number, chunk) in lowered.chunks(HANDLERS_PER_MODULE).enumerate() {
         let name = format_ident!("h{number}");
-        let handlers =
-            chunk.iter().enumerate().map(|(at, one)| handler::handler(number * PER_MODULE + at, one, host));
+        let handlers = chunk
+            .iter()
+            .enumerate()
+            .map(|(at, one)| handler::handler(number * HANDLERS_PER_MODULE + at, one, host));
         modules.extend(quote! {
             mod #name {
                 use wavesim_machine::exec::rt::{self, Cx, Flow, Keep, Flush, FlushOut, FlushVecs, General, Mode};
@@ -215,7 +219,8 @@ pub fn handlers(loaded: &Loaded, set: &SemanticsSet, host: Host) -> TokenStream 
     }
 }
 
-/// `V_ADD3_U32` -> `VAdd3U32`; a second operation of the same instruction gets its number.
+/// Converts `V_ADD3_U32` to `VAdd3U32`; a further operation of the same instruction gets its number as a
+/// suffix.
 fn variant(name: &str, at: usize, set: &SemanticsSet) -> Ident {
     let mut out = String::new();
     for part in name.split('_') {

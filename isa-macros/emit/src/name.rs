@@ -1,4 +1,4 @@
-//! What nodes of the representation are called in the Rust that is emitted.
+//! The names of the representation's nodes in the emitted Rust.
 
 use isa_lower::ir::*;
 use isa_spec::pcode::ir::{LocalId, Ty};
@@ -6,22 +6,22 @@ use isa_spec::tables::Role;
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
-/// The Rust type of a holder.
+/// Returns the Rust type of a holder.
 pub fn hold(hold: Hold) -> Ident {
     format_ident!("u{}", hold.bits())
 }
 
-/// The variable of a local.
+/// Returns the variable of a local.
 pub fn local(id: LocalId) -> Ident {
     format_ident!("t{id}")
 }
 
-/// The variable of a staged operand: `s0`, `vaddr` …
+/// Returns the variable of a staged operand: `s0`, `vaddr` …
 pub fn role_name(role: Role) -> Ident {
     format_ident!("{}", format!("{role:?}").to_lowercase())
 }
 
-/// The Rust variable of a [`Var`].
+/// Returns the Rust variable of a [`Var`].
 pub fn var(var: Var) -> Ident {
     match var {
         Var::Local(id) => local(id),
@@ -30,12 +30,12 @@ pub fn var(var: Var) -> Ident {
     }
 }
 
-/// The variable that a lane builds its bit of a mask in.
+/// Returns the variable in which a lane builds its bit of a mask.
 pub fn mask_bit(mask: Mask) -> Ident {
     format_ident!("m_{}", mask_name(mask))
 }
 
-/// A mask's part of Rust names.
+/// Returns the part of Rust names that denotes a mask.
 pub fn mask_name(mask: Mask) -> &'static str {
     match mask {
         Mask::D0 => "d0",
@@ -44,7 +44,7 @@ pub fn mask_name(mask: Mask) -> &'static str {
     }
 }
 
-/// An expression for the operand that a slot names.
+/// Emits the operand in a slot.
 pub fn slot(slot: Slot) -> TokenStream {
     match slot {
         Slot::Source(at) => quote! { op.src[#at] },
@@ -54,12 +54,12 @@ pub fn slot(slot: Slot) -> TokenStream {
     }
 }
 
-/// A variant of an enum by its name.
+/// Returns the identifier of an enum variant.
 pub fn variant(name: impl std::fmt::Debug) -> Ident {
     format_ident!("{}", format!("{name:?}"))
 }
 
-/// A literal of a holder's type; bits above it are dropped.
+/// Emits a literal of a holder's type; drops higher bits.
 pub fn literal(bits: u128, hold: Hold) -> TokenStream {
     match hold {
         Hold::W32 => {
@@ -74,12 +74,12 @@ pub fn literal(bits: u128, hold: Hold) -> TokenStream {
     }
 }
 
-/// The low `width` bits.
+/// Returns a mask of the low `width` bits.
 pub fn low_bits(width: u32) -> u128 {
     if width >= 128 { u128::MAX } else { (1 << width) - 1 }
 }
 
-/// The suffix of runtime functions for a float type. Panics for other types.
+/// Returns the suffix of runtime functions for a float type. Panics for other types.
 pub fn float_suffix(ty: Ty) -> &'static str {
     match ty {
         Ty::F16 => "f16",
@@ -92,7 +92,7 @@ pub fn float_suffix(ty: Ty) -> &'static str {
     }
 }
 
-/// `rt::Ty`'s constant for a type, for what is called by the evaluator's definition.
+/// Emits the `rt::Ty` value of a type, for calls of the evaluator's definitions.
 pub fn ty_token(ty: Ty) -> TokenStream {
     match ty {
         Ty::B(w) => quote! { rt::Ty::B(#w) },

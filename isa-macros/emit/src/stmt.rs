@@ -1,4 +1,4 @@
-//! Statements of the lane-loop representation as Rust statements.
+//! Emits statements of the lane-loop representation as Rust statements.
 
 use crate::name::{hold, literal, local, low_bits, mask_bit, slot, var, variant};
 use crate::value::Scope;
@@ -8,7 +8,7 @@ use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
 impl Scope {
-    /// Statements in order.
+    /// Emits statements in order.
     pub fn stmts(self, list: &[Stmt]) -> TokenStream {
         list.iter().map(|s| self.stmt(s)).collect()
     }
@@ -129,7 +129,7 @@ impl Scope {
         }
     }
 
-    /// The reads, a loop without bounds checks, and the writes.
+    /// Emits the reads, a loop without bounds checks, and the writes.
     fn vector(self, vector: &Vector) -> TokenStream {
         let (counter, from, count) = (local(vector.var), vector.from, vector.count as usize);
         let copy = self.copy(vector);
@@ -225,7 +225,7 @@ impl Scope {
         }
     }
 
-    /// A vector that goes from one place to another as it is.
+    /// Emits a plain copy of a vector from one place to another, if the statement is one.
     fn copy(self, vector: &Vector) -> Option<TokenStream> {
         let count = vector.count as usize;
         let ([read], [write]) = (&vector.reads[..], &vector.writes[..]) else { return None };
@@ -254,19 +254,19 @@ impl Scope {
             (list, quote! { rt::Part { start: #start, depth: #depth, row: #row } })
         };
         let [(a, a_part), (b, b_part), (d, d_part)] = [&product.a, &product.b, &product.d].map(part);
-        let Product { numbers, places, columns, depth, rows, .. } = product;
+        let Product { element, sparse_rows, columns, depth, rows, .. } = product;
         let [columns, depth, rows] = [columns, depth, rows].map(|n| *n as usize);
-        let places = match places {
-            Some(Places { at, step }) => {
-                let (list, at) = part(at);
-                quote! { Some(rt::Places { list: &#list[..], at: #at, step: #step }) }
+        let places = match sparse_rows {
+            Some(SparseRows { numbers, stride }) => {
+                let (list, at) = part(numbers);
+                quote! { Some(rt::Places { list: &#list[..], at: #at, step: #stride }) }
             }
             None => quote! { None },
         };
-        let (function, mode) = match numbers {
-            Numbers::Floats => (quote! { product::<M, false, #columns> }, quote! { m, cx.wave.mode, }),
-            Numbers::FloatsNearest => (quote! { product::<M, true, #columns> }, quote! { m, cx.wave.mode, }),
-            Numbers::Integers => (quote! { product_of_integers::<#columns> }, quote! {}),
+        let (function, mode) = match element {
+            ElementType::F32 => (quote! { product::<M, false, #columns> }, quote! { m, cx.wave.mode, }),
+            ElementType::F32Nearest => (quote! { product::<M, true, #columns> }, quote! { m, cx.wave.mode, }),
+            ElementType::Integer => (quote! { product_of_integers::<#columns> }, quote! {}),
         };
         quote! {
             {
@@ -276,7 +276,8 @@ impl Scope {
         }
     }
 
-    /// Stores a lane's address in the list of addresses. LDS is small: its addresses are 32-bit offsets.
+    /// Emits the store of a lane's address to the vector of addresses. LDS is small: its addresses are 32-bit
+    /// offsets.
     fn set_address(self, space: Space, addr: &Value) -> TokenStream {
         let addr = self.value(addr);
         match space {
@@ -286,8 +287,8 @@ impl Scope {
     }
 }
 
-/// The operands of a multiply-add of vectors and of what is the same for all: compilers unroll a loop as
-/// small as this one, and then do not vectorise it.
+/// Returns the operands of a multiply-add of vectors and invariant values. Such a small loop must become a
+/// call: compilers would unroll it and then not vectorise it.
 fn whole_fma(value: &Value) -> Option<[TokenStream; 3]> {
     let ValueKind::Float { op: FloatOp::Fma, ty: Ty::F32, args } = &value.kind else { return None };
     let operand = |value: &Value| match &value.kind {
@@ -303,7 +304,8 @@ fn whole_fma(value: &Value) -> Option<[TokenStream; 3]> {
     }
 }
 
-/// The function that converts whole vectors. Panics for conversions that the lowering leaves in the iterations.
+/// Returns the function that converts whole vectors. Panics for conversions that the lowering leaves in the
+/// iterations.
 fn conversion_lanes(conversion: Conversion) -> Ident {
     match conversion {
         Conversion::F16ToF32 => format_ident!("cvt_f16_f32_lanes"),
@@ -343,7 +345,7 @@ fn set_state(state: State, value: TokenStream) -> TokenStream {
     }
 }
 
-/// Declarations of a body's locals.
+/// Emits the declarations of a body's locals.
 pub fn declare(locals: &[isa_spec::pcode::ir::Local]) -> TokenStream {
     let each = locals.iter().enumerate().map(|(id, l)| {
         let (name, hold) = (format_ident!("t{id}"), hold(Hold::of(l.ty.width())));

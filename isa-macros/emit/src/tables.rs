@@ -1,10 +1,10 @@
-//! `static` tables of each architecture, as Rust items, and the enums of its opcodes.
+//! Emits the `static` tables of each architecture, and the enums of its opcodes.
 
 use isa_spec::tables::{ArchTable, Class, Cond, OperandSig};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
-/// Statics of every architecture, its opcode enums, and the list of all tables.
+/// Emits the statics of every architecture, its opcode enums, and the list of all tables.
 pub fn tables(tables: &[&'static ArchTable]) -> TokenStream {
     let statics = tables.iter().enumerate().map(|(at, t)| table(at, t));
     let count = tables.len();
@@ -12,13 +12,13 @@ pub fn tables(tables: &[&'static ArchTable]) -> TokenStream {
     let opcodes = tables.iter().map(|t| opcode_enums(t));
     quote! {
         #(#statics)*
-        /// In the order of `Arch`.
+        /// Tables in the order of `Arch`.
         pub static TABLES: [&::isa_spec::tables::ArchTable; #count] = [#(&#refs),*];
         #(#opcodes)*
     }
 }
 
-/// One enum an encoding: opcode numbers by name.
+/// Emits one enum per encoding: opcode numbers by name.
 fn opcode_enums(t: &ArchTable) -> TokenStream {
     let module = format_ident!("{}", t.name.replace('.', "_"));
     let enums = t.encodings.iter().enumerate().filter(|(_, e)| e.name.starts_with("ENC_")).map(|(at, e)| {

@@ -1,9 +1,9 @@
-//! Tokens as readable text: one statement a line, indented by braces. It needs no parser of Rust, so that the
-//! command line can print handlers without one. Tests format with `prettyplease`.
+//! Prints tokens as readable text: one statement per line, indented by braces. It needs no Rust parser, so
+//! the command line can print handlers without one. Tests format with `prettyplease`.
 
 use proc_macro2::{Delimiter, Spacing, TokenStream, TokenTree};
 
-/// The tokens as indented lines.
+/// Formats tokens as indented lines.
 pub fn text(tokens: TokenStream) -> String {
     let mut out = Text::default();
     out.stream(tokens, true);
@@ -16,9 +16,9 @@ struct Text {
     done: String,
     line: String,
     depth: usize,
-    /// Nothing goes between the last token and the next.
+    /// No space between the last token and the next.
     tight: bool,
-    /// How many lists of generic arguments are open.
+    /// Number of open lists of generic arguments.
     generics: usize,
 }
 
@@ -33,7 +33,7 @@ impl Text {
         self.tight = true;
     }
 
-    /// Adds a token; `before`: with a space before it, unless the last token forbids one.
+    /// Adds a token. `before` requests a space before it, unless the last token forbids one.
     fn push(&mut self, token: &str, before: bool) {
         if before && !self.tight && !self.line.is_empty() {
             self.line.push(' ');
@@ -42,7 +42,7 @@ impl Text {
         self.tight = false;
     }
 
-    /// `statements`: directly in braces or at the top, where `;` ends a line.
+    /// Adds tokens. `statements` is set directly inside braces and at the top level, where `;` ends a line.
     fn stream(&mut self, tokens: TokenStream, statements: bool) {
         let mut trees = tokens.into_iter().peekable();
         while let Some(tree) = trees.next() {
@@ -59,14 +59,14 @@ impl Text {
                             self.end_line();
                             self.depth -= 1;
                             self.push("}", true);
-                            // What follows on the line belongs to the expression or is its other branch.
-                            let goes_on = match trees.peek() {
+                            // Tokens that continue the line belong to the expression or are its other branch.
+                            let continues = match trees.peek() {
                                 Some(TokenTree::Punct(next)) => next.as_char() != '#',
                                 Some(TokenTree::Ident(next)) => *next == "else" || *next == "as",
                                 Some(TokenTree::Group(_)) => true,
                                 Some(TokenTree::Literal(_)) | None => false,
                             };
-                            if statements && !goes_on {
+                            if statements && !continues {
                                 self.end_line();
                             }
                         }
@@ -107,14 +107,14 @@ impl Text {
         }
     }
 
-    /// Whether the line ends in a word that an operand follows.
+    /// Returns whether the line ends in a keyword that precedes an operand.
     fn keyword(&self) -> bool {
         let word = self.line.rsplit([' ', '(', '[']).next().unwrap_or_default();
         matches!(word, "" | "in" | "if" | "while" | "match" | "return" | "let" | "mut" | "as")
     }
 
-    /// Whether the line ends in the name of a type or of a function that is declared: generic arguments may
-    /// follow.
+    /// Returns whether the line ends in the name of a type or of a declared function, which generic arguments
+    /// may follow.
     fn names_type(&self) -> bool {
         let mut words = self.line.rsplit([' ', '(', '[', '&', ':']);
         let last = words.next().unwrap_or_default();
@@ -122,7 +122,7 @@ impl Text {
     }
 
     fn bracket(&mut self, open: &str, inner: TokenStream, close: &str) {
-        // Calls, indices and macros; after a keyword or an operator the bracket stands apart.
+        // No space for calls, indices and macros; a space after a keyword or an operator.
         let call =
             !self.keyword() && self.line.ends_with(|c: char| c.is_alphanumeric() || "_)]>!#".contains(c));
         self.push(open, !call);

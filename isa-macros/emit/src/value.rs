@@ -1,4 +1,4 @@
-//! Values as Rust expressions: one node, one expression.
+//! Emits values as Rust expressions, one expression per node.
 
 use crate::name::*;
 use isa_lower::ir::*;
@@ -6,17 +6,17 @@ use isa_spec::pcode::ir::{Pure, State};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
-/// Whether code runs for each lane or once a wave.
+/// Whether code runs once per lane or once per wave.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// For each lane of a lane loop.
+    /// Once per lane of a lane loop.
     Lane,
-    /// Once a wave.
+    /// Once per wave.
     Wave,
 }
 
 impl Scope {
-    /// The lane that an access is for.
+    /// Emits the lane of an access.
     pub fn lane(self) -> TokenStream {
         match self {
             Scope::Lane => quote! { Some(lane) },
@@ -24,12 +24,12 @@ impl Scope {
         }
     }
 
-    /// Each value as a Rust expression.
+    /// Emits each value as a Rust expression.
     pub fn values<'v>(self, list: impl IntoIterator<Item = &'v Value>) -> Vec<TokenStream> {
         list.into_iter().map(|v| self.value(v)).collect()
     }
 
-    /// The value as a signed Rust integer.
+    /// Emits a value as a signed Rust integer.
     fn signed(self, value: &Value, width: u32) -> TokenStream {
         let bits = value.hold.bits();
         let ty = format_ident!("i{bits}");
@@ -42,7 +42,7 @@ impl Scope {
         }
     }
 
-    /// A value as an operand: in parentheses, unless it is one token.
+    /// Emits a value as an operand: in parentheses, unless it is one token.
     pub fn atom(self, value: &Value) -> TokenStream {
         parenthesised(self.value(value))
     }
@@ -51,7 +51,7 @@ impl Scope {
         list.into_iter().map(|v| self.atom(v)).collect()
     }
 
-    /// A value as an expression, which may need parentheses as an operand.
+    /// Emits a value as an expression, which may need parentheses as an operand.
     pub fn value(self, value: &Value) -> TokenStream {
         let bits = value.hold.bits();
         let own = hold(value.hold);
@@ -223,7 +223,8 @@ impl Scope {
                 quote! { (#a != 0 || #b != 0) as u32 }
             }
             ValueKind::Select(c, a, b) => {
-                // Without the hint, a condition that is a bit of a mask becomes a branch in each lane instead of a blend.
+                // Without the hint, a condition on a bit of a mask would compile to a branch per lane instead
+                // of a blend.
                 let plain = |v: &Value| matches!(v.kind, ValueKind::Var(_) | ValueKind::Const(_));
                 let hinted = plain(a) && plain(b);
                 let (c, a, b) = (self.atom(c), self.value(a), self.value(b));
@@ -307,7 +308,7 @@ impl Scope {
         }
     }
 
-    /// Arguments of a call that takes any types.
+    /// Emits the arguments of a call that accepts any types.
     pub fn wide(self, args: &[Value]) -> TokenStream {
         let args = self.atoms(args);
         quote! { [#(#args as u128),*] }
@@ -334,7 +335,7 @@ impl Scope {
     }
 }
 
-/// An expression that can be an operand of anything.
+/// Parenthesises an expression unless it is one token.
 fn parenthesised(tokens: TokenStream) -> TokenStream {
     let mut trees = tokens.clone().into_iter();
     match (trees.next(), trees.next()) {
@@ -343,7 +344,7 @@ fn parenthesised(tokens: TokenStream) -> TokenStream {
     }
 }
 
-/// A raw encoding field, 32 bits.
+/// Emits a raw encoding field, in 32 bits.
 fn field(name: &str) -> TokenStream {
     match name {
         "OFFSET" | "SIMM16" | "SIMM4" => quote! { op.imm },

@@ -1,5 +1,5 @@
-//! The lane-loop representation as text, for people: `wavesim isa ir NAME` and golden tests. Values are
-//! written as in Rust, with the holder where it does not follow from the operands.
+//! Prints the lane-loop representation, for `wavesim isa ir NAME` and golden tests. Values are written as in
+//! Rust, with the holder if it does not follow from the operands.
 
 use crate::ir::*;
 use isa_spec::pcode::ir::Local;
@@ -172,7 +172,7 @@ impl Display for Value {
     }
 }
 
-/// Lines with an indentation.
+/// Writer of indented lines.
 struct Lines<'a, 'b> {
     f: &'a mut Formatter<'b>,
     depth: usize,
@@ -250,18 +250,18 @@ impl Lines<'_, '_> {
             }
             Stmt::Vector(vector) => self.vector(vector),
             Stmt::Product(product) => {
-                let Product { numbers, depth, rows, columns, a, b, places, d } = &**product;
+                let Product { element, depth, rows, columns, a, b, sparse_rows, d } = &**product;
                 let part = |of: &ProductPart| {
                     format!("t{}[{} + {} k + {} row..]", of.id, of.start, of.depth, of.row)
                 };
-                let how = match numbers {
-                    Numbers::Floats => "",
-                    Numbers::FloatsNearest => ", nearest",
-                    Numbers::Integers => ", integers",
+                let how = match element {
+                    ElementType::F32 => "",
+                    ElementType::F32Nearest => ", nearest",
+                    ElementType::Integer => ", integers",
                 };
                 let (a, mut b, d) = (part(a), part(b), part(d));
-                if let Some(Places { at, step }) = places {
-                    b = format!("{b} at {step} * {}", part(at));
+                if let Some(SparseRows { numbers, stride }) = sparse_rows {
+                    b = format!("{b} at {stride} * {}", part(numbers));
                 }
                 self.line(format_args!(
                     "product of {rows} x {depth} and {depth} x {columns}{how}: {d} += {a} * {b}"

@@ -1,11 +1,10 @@
-//! The lane-loop representation. Everything that typed bodies leave implicit is a node here: how wide the
-//! integers are that hold values, which operands become lane vectors, where lanes that are switched off are
-//! skipped, when memory is accessed, what is written back. It must not depend on Rust tokens, nor on
-//! the host.
+//! The lane-loop representation. It makes explicit everything that typed bodies leave implicit: the widths of
+//! the integers that hold values, the operands that become lane vectors, the loops that skip inactive lanes,
+//! the order of memory accesses, and the write-back. It depends neither on Rust tokens nor on the host.
 //!
-//! [`Handlers`] are all that runs for one operation. Each is a [`Body`]: [`Lanes`] is a list of [`Step`]s for
-//! every 32 lanes, of which one or more are [`LaneLoop`]s; [`Once`] runs once a wave. Both contain [`Stmt`]s
-//! over [`Value`]s.
+//! [`Handlers`] is the code of one operation. Each handler is a [`Body`]: [`Lanes`] is a list of [`Step`]s
+//! for every 32 lanes, at least one of which is a [`LaneLoop`]; [`Once`] runs once per wave. Both contain
+//! [`Stmt`]s over [`Value`]s.
 
 mod handlers;
 mod step;
@@ -23,17 +22,17 @@ pub use value::{
     Compare, Conversion, FloatBits, FloatOp, Hold, Int, Mask, Op1, Op2, Scalar, Slot, Value, ValueKind, Var,
 };
 pub use vector::{
-    Numbers, Places, Product, ProductPart, Vector, VectorAt, VectorPlace, VectorRead, VectorWrite,
+    ElementType, Product, ProductPart, SparseRows, Vector, VectorAt, VectorPlace, VectorRead, VectorWrite,
 };
 
-/// A statement of a lane, or of code that runs once a wave.
+/// A statement of a lane, or of code that runs once per wave.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Stmt {
-    /// Assigns a variable; the value has the variable's holder.
+    /// Assigns a variable; the value has the holder of the variable.
     Set(Var, Value),
-    /// Assigns the low `width` bits of a variable; the others stay.
+    /// Assigns the low `width` bits of a variable; the other bits keep their values.
     SetLow { var: Var, hold: Hold, width: u32, value: Value },
-    /// Assigns an element of an array local; does nothing out of range.
+    /// Assigns an element of an array local; does nothing if the index is out of range.
     SetElement { id: LocalId, index: Value, value: Value },
     /// Assigns this lane's bit of a mask.
     SetBit(Mask, Value),
@@ -43,35 +42,35 @@ pub enum Stmt {
     SetVgpr { lane: Value, reg: Value, value: Value },
     /// Assigns an SGPR by number.
     SetSgpr { reg: Value, value: Value },
-    /// Assigns the scalar result, in code that runs once a wave.
+    /// Assigns the scalar result, in code that runs once per wave.
     SetScalar { dwords: u32, direct: bool, value: Value },
-    /// Assigns the whole mask that is the carry-out operand, in code that runs once a wave.
+    /// Assigns the whole mask of the carry-out operand, in code that runs once per wave.
     SetMaskOperand(Value),
-    /// Assigns parts of a value to several places: it is computed once, and is [`Var::Whole`] in the
-    /// statements.
+    /// Assigns parts of a value to several places. The value is computed once; the statements refer to it as
+    /// [`Var::Whole`].
     Parts { value: Value, parts: Vec<Stmt> },
-    /// A store in place, which may end the handler with a fault.
+    /// A store that is performed immediately and may end the handler with a fault.
     Store { space: Space, addr: Value, bytes: u32, value: Value },
-    /// The store of a read-modify-write: it happens only if memory still has what the lane's load gave, else
-    /// the lane starts again.
+    /// The store of an atomic read-modify-write (compare-exchange): if memory no longer has the value that
+    /// the lane loaded, the lane starts again instead.
     Exchange { space: Space, addr: Value, bytes: u32, value: Value },
-    /// This lane's value for the store step that follows the loop, and its address unless the step has a
+    /// Sets this lane's value for the store step after the loop, and its address unless the step has a
     /// [`Sum`].
     SetStored { address: Option<(Space, Value)>, value: Value, dwords: u32 },
-    /// This lane's address for the memory step that follows.
+    /// Sets this lane's address for the memory step after the loop.
     SetAddress { space: Space, addr: Value },
-    /// The first arm whose condition is not 0, else `otherwise`.
+    /// Runs the first arm whose condition is not 0, else `otherwise`.
     If { arms: Vec<(Value, Vec<Stmt>)>, otherwise: Vec<Stmt> },
-    /// Counts `var` up from `from` to `to`, both included, signed.
+    /// Counts `var` up from `from` to `to`, both inclusive, signed.
     For { var: LocalId, from: Value, to: Value, body: Vec<Stmt> },
     /// Repeats while the condition is not 0.
     While { cond: Value, body: Vec<Stmt> },
-    /// A loop whose reads come before all of its writes.
+    /// A loop whose reads precede all of its writes.
     Vector(Box<Vector>),
     /// The loops of a matrix product.
     Product(Box<Product>),
     /// Ends the body, for this lane.
     Leave,
-    /// A control builtin called for its effect; it may end the handler.
+    /// Calls a control builtin for its side effects; it may end the handler.
     Control { builtin: Control, args: Vec<Value> },
 }

@@ -1,10 +1,11 @@
-//! Typed pseudocode to lane loops. [`lower()`] makes the [`ir::Handlers`] of an operation, in the lane-loop
-//! representation that is described in [`ir`]. `isa-emit` prints it as Rust when wavesim is compiled; an
-//! engine that compiles at run time can start from it too. So nothing here uses `proc_macro`, tokens, or the
-//! host.
+//! Lowers typed pseudocode to lane loops. [`lower()`] returns the [`ir::Handlers`] of an operation, in the
+//! lane-loop representation of [`ir`]. `isa-emit` prints it as Rust when wavesim is compiled; a run-time
+//! compiler can also start from it. For this reason, nothing here uses `proc_macro`, tokens, or properties of
+//! the host.
 //!
-//! In reading order: [`ir`], with a printer and the walks in [`visit`]; [`mod@lower`], from a body to its
-//! general handler; [`passes`]: accesses of 32 lanes at once, copies of blocks, fast variants, SIMD builtins.
+//! In reading order: [`ir`], with a printer and the visitors in [`visit`]; [`mod@lower`], which lowers a body
+//! to its general handler; [`passes`], which find accesses of 32 lanes at once, block copies, fast variants
+//! and SIMD builtins.
 #![forbid(unsafe_code)]
 
 mod display;
@@ -16,7 +17,7 @@ pub mod visit;
 use ir::{Body, Fast, Handlers, Step};
 use isa_spec::canonical::Operation;
 
-/// Everything that runs for an operation.
+/// Lowers an operation to all of its handlers.
 pub fn lower(op: &Operation) -> Handlers {
     let mut handlers = lower::handlers(op);
     if let Body::Lanes(lanes) = &handlers.general
@@ -41,13 +42,13 @@ pub fn lower(op: &Operation) -> Handlers {
     if let Body::Lanes(lanes) = &mut handlers.general {
         passes::simd::run(lanes);
     }
-    handlers.by_fast = passes::fast::is_enough(&handlers);
+    handlers.general_uses_fast = passes::fast::replaces_general(&handlers);
     handlers.shared = handlers.is_serial();
     handlers
 }
 
-/// [`lower()`] for hosts without SIMD vectors: accesses to memory stay in the lane loop, which is short code. Steps for all lanes are ten
-/// times as long.
+/// Like [`lower()`], for hosts without SIMD vectors: memory accesses stay in the lane loop, whose code is
+/// short. Steps for all lanes are ten times as long.
 pub fn lower_compactly(op: &Operation) -> Handlers {
     let handlers = lower(op);
     match &handlers.general {

@@ -1,5 +1,5 @@
-//! The one walk over the lane-loop representation: analyses use [`each_value`] and its like, passes rewrite
-//! with [`each_value_mut`]. The matches are exhaustive.
+//! Visitors of the lane-loop representation: analyses use [`each_value`] and similar functions, passes
+//! rewrite with [`each_value_mut`]. The matches are exhaustive.
 
 use crate::ir::*;
 
@@ -75,7 +75,7 @@ macro_rules! parts {
             }
         }
 
-        /// Calls `f` for the values of a statement itself, not those of statements in it.
+        /// Calls `f` for the values of a statement itself, excluding those of nested statements.
         pub fn $values<'a>(stmt: &'a $($mutable)? Stmt, f: &mut dyn FnMut(&'a $($mutable)? Value)) {
             match stmt {
                 Stmt::Set(_, a)
@@ -140,11 +140,11 @@ macro_rules! parts {
                     }
                 }
                 Stmt::Product(product) => {
-                    let Product { a, b, d, places, .. } = &$($mutable)? **product;
+                    let Product { a, b, d, sparse_rows, .. } = &$($mutable)? **product;
                     f(&$($mutable)? a.start);
                     f(&$($mutable)? b.start);
-                    if let Some(places) = places {
-                        f(&$($mutable)? places.at.start);
+                    if let Some(sparse_rows) = sparse_rows {
+                        f(&$($mutable)? sparse_rows.numbers.start);
                     }
                     f(&$($mutable)? d.start);
                 }
@@ -157,7 +157,7 @@ macro_rules! parts {
             }
         }
 
-        /// Calls `f` for the lists of statements in a statement.
+        /// Calls `f` for the lists of nested statements of a statement.
         pub fn $lists<'a>(stmt: &'a $($mutable)? Stmt, f: &mut dyn FnMut(&'a $($mutable)? Vec<Stmt>)) {
             match stmt {
                 Stmt::If { arms, otherwise } => {
@@ -199,7 +199,7 @@ parts! {
     parts_mut stmt_values_mut stmt_lists_mut mut
 }
 
-/// Calls `f` for a value and everything in it, a value before its operands.
+/// Calls `f` for a value and all values in it, in pre-order.
 pub fn each_in<'a>(value: &'a Value, f: &mut dyn FnMut(&'a Value)) {
     f(value);
     parts(value, &mut |v| each_in(v, f));
@@ -210,7 +210,7 @@ pub fn each_value<'a>(list: &'a [Stmt], f: &mut dyn FnMut(&'a Value)) {
     each_stmt(list, &mut |stmt| stmt_values(stmt, &mut |v| each_in(v, f)));
 }
 
-/// Calls `f` for every statement of a list, at any depth.
+/// Calls `f` for every statement of a list at any depth.
 pub fn each_stmt<'a>(list: &'a [Stmt], f: &mut dyn FnMut(&'a Stmt)) {
     for stmt in list {
         f(stmt);
@@ -218,34 +218,34 @@ pub fn each_stmt<'a>(list: &'a [Stmt], f: &mut dyn FnMut(&'a Stmt)) {
     }
 }
 
-/// Whether `wanted` holds for a value or something in it.
+/// Returns whether `wanted` holds for a value or any value in it.
 pub fn any_in(value: &Value, wanted: &dyn Fn(&Value) -> bool) -> bool {
     let mut found = false;
     each_in(value, &mut |v| found = found || wanted(v));
     found
 }
 
-/// Whether `wanted` holds for some value of a list of statements.
+/// Returns whether `wanted` holds for any value of a list of statements.
 pub fn any_value(list: &[Stmt], wanted: &dyn Fn(&Value) -> bool) -> bool {
     let mut found = false;
     each_value(list, &mut |v| found = found || wanted(v));
     found
 }
 
-/// Whether `wanted` holds for some statement of a list, at any depth.
+/// Returns whether `wanted` holds for any statement of a list at any depth.
 pub fn any_stmt(list: &[Stmt], wanted: &dyn Fn(&Stmt) -> bool) -> bool {
     let mut found = false;
     each_stmt(list, &mut |s| found = found || wanted(s));
     found
 }
 
-/// Rewrites a value, its operands first.
+/// Rewrites a value in post-order.
 pub fn rewrite(value: &mut Value, f: &mut dyn FnMut(&mut Value)) {
     parts_mut(value, &mut |v| rewrite(v, f));
     f(value);
 }
 
-/// Rewrites every value of a list of statements, operands first.
+/// Rewrites every value of a list of statements in post-order.
 pub fn each_value_mut(list: &mut [Stmt], f: &mut dyn FnMut(&mut Value)) {
     for stmt in list {
         stmt_values_mut(stmt, &mut |v| rewrite(v, f));

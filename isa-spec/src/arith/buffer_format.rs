@@ -2,23 +2,23 @@
 //! conversion between memory components and register components (*Data Formats* in the RDNA3 and RDNA4 ISA
 //! manuals).
 //!
-//! Only the formats a buffer can have are here (1..=63); image formats (sRGB, shared exponent,
-//! block-compressed) are absent.
+//! The table has only the formats that a buffer can have (1..=63), not image formats (sRGB, shared exponent,
+//! block-compressed).
 
 use super::env::{FloatEnv, Round};
 use super::format::{Format, ModeClass, Value, pack, unpack};
 use super::integral;
 
-/// How one component's bits are read.
+/// The interpretation of a component's bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Number {
     /// Unsigned integer scaled to 0..=1.
     Unorm,
     /// Signed integer scaled to -1..=1.
     Snorm,
-    /// Unsigned integer read as a float.
+    /// Unsigned integer converted to a float.
     Uscaled,
-    /// Signed integer read as a float.
+    /// Signed integer converted to a float.
     Sscaled,
     /// Unsigned integer, zero-extended.
     Uint,
@@ -31,38 +31,38 @@ pub enum Number {
 /// A buffer format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BufferFormat {
-    /// As in the manual: `10_10_10_2_UNORM`. Names list the component in the high bits first.
+    /// Name as in the manual: `10_10_10_2_UNORM`. Names list the component in the high bits first.
     pub name: &'static str,
     /// Component widths in bits, X (the low bits) first.
     pub widths: &'static [u8],
-    /// How every component is read.
+    /// The interpretation of every component.
     pub number: Number,
 }
 
-/// Bytes of an element of format `number`; 0 for an invalid one.
+/// Returns the size in bytes of an element of format `number`; 0 for an invalid format.
 pub fn format_bytes(number: u32) -> u32 {
     by_number(number).map_or(0, BufferFormat::size_bytes)
 }
 
-/// Component `index` (0 = X) of an element, converted to 32 bits: an integer format's integer, else an f32. A
-/// missing Y or Z is 0, a missing W is one. Invalid formats read 0.
+/// Converts component `index` (0 = X) of an element to 32 bits: an integer for integer formats, otherwise an
+/// f32. A missing Y or Z is 0, a missing W is one. Invalid formats read 0.
 pub fn from_format(number: u32, element: u128, index: u32) -> u32 {
     by_number(number).map_or(0, |f| f.read(element, index, Format::F32))
 }
 
-/// The same for D16 forms: the low half of an integer, else an f16. A 32-bit float is truncated, everything
-/// else rounded to nearest even (RDNA3 ISA manual, *D16 Instructions*).
+/// Like [`from_format`], for D16 forms: the low half of an integer, otherwise an f16. A 32-bit float is
+/// truncated, every other format is rounded to nearest even (RDNA3 ISA manual, *D16 Instructions*).
 pub fn from_format16(number: u32, element: u128, index: u32) -> u16 {
     by_number(number).map_or(0, |f| f.read(element, index, Format::F16) as u16)
 }
 
-/// The element for four 32-bit components, X lowest.
+/// Encodes an element from four 32-bit components, X lowest.
 pub fn to_format(number: u32, components: u128) -> u128 {
     let Some(format) = by_number(number) else { return 0 };
     format.write(|index| format.encode((components >> (32 * index)) as u32, Format::F32, index))
 }
 
-/// The element for four 16-bit components, X lowest: integers (extended by the format's sign) or f16.
+/// Encodes an element from four 16-bit components, X lowest: integers (extended by the format's sign) or f16.
 pub fn to_format16(number: u32, components: u64) -> u128 {
     let Some(format) = by_number(number) else { return 0 };
     format.write(|index| {
@@ -73,12 +73,12 @@ pub fn to_format16(number: u32, components: u64) -> u128 {
 }
 
 impl BufferFormat {
-    /// Size of an element in bytes.
+    /// Returns the size of an element in bytes.
     pub fn size_bytes(&self) -> u32 {
         self.widths.iter().map(|&w| w as u32).sum::<u32>() / 8
     }
 
-    /// One component in a register: floats in the format `register`, integers as they are.
+    /// Converts a component to its register form: floats to the format `register`; integers stay integers.
     fn read(&self, element: u128, index: u32, register: Format) -> u32 {
         let Some(&width) = self.widths.get(index as usize) else {
             return match (index, self.number) {
@@ -100,21 +100,21 @@ impl BufferFormat {
             Number::Float => {
                 let from = float_format(width);
                 let env = if width == 32 { &env.with_round(Round::Zero) } else { env };
-                // Loads of the same format move bits.
+                // A load of the register's format copies the bits.
                 if from == register { bits } else { convert(from, register, bits, env) }
             }
         }
     }
 
-    /// All components, each given by `component`, packed.
+    /// Packs the components that `component` returns.
     fn write(&self, component: impl Fn(u32) -> u32) -> u128 {
         (0..self.widths.len() as u32)
             .map(|index| (component(index) as u128) << self.offset(index))
             .fold(0, |element, bits| element | bits)
     }
 
-    /// A register's component in memory: integers saturate, floats round to nearest even (10 and 11 bits:
-    /// toward zero).
+    /// Converts a register to a component in memory: integers saturate, floats round to nearest even (those
+    /// of 10 and 11 bits: toward zero).
     fn encode(&self, value: u32, register: Format, index: u32) -> u32 {
         let Some(&width) = self.widths.get(index as usize) else { return 0 };
         let (env, w) = (&FloatEnv::KEEP, width as u32);
@@ -138,7 +138,7 @@ impl BufferFormat {
         bits & mask(width)
     }
 
-    /// Bit offset of a component.
+    /// Returns the bit offset of a component.
     fn offset(&self, index: u32) -> u32 {
         self.widths[..index as usize].iter().map(|&w| w as u32).sum()
     }
@@ -157,8 +157,8 @@ fn sign_extend(bits: u32, width: u8) -> i32 {
     ((bits << unused) as i32) >> unused
 }
 
-/// 16 bits: f16. 10 and 11 bits: a 5-bit exponent and no sign; the sign bit of the format lies above the
-/// component and is never set on reading.
+/// Returns the float format of a component: f16 for 16 bits; for 10 and 11 bits, a format with a 5-bit
+/// exponent and no sign. The sign bit of that `Format` is above the component and never set by a read.
 fn float_format(width: u8) -> Format {
     match width {
         32 => Format::F32,
@@ -172,8 +172,8 @@ fn float_format(width: u8) -> Format {
     }
 }
 
-/// A float as an unsigned 10- or 11-bit float, toward zero: negative numbers become zero, too large ones the
-/// largest finite number.
+/// Converts a float to an unsigned 10- or 11-bit float, rounding toward zero: negative numbers become zero,
+/// numbers beyond the range the largest finite number.
 fn unsigned_small_float(register: Format, value: u32, width: u8) -> u32 {
     let format = float_format(width);
     (match unpack(register, value as u64) {
@@ -184,8 +184,8 @@ fn unsigned_small_float(register: Format, value: u32, width: u8) -> u32 {
     }) as u32
 }
 
-/// The format with this number in the `FORMAT` field, the same on RDNA 3, 3.5 and 4. `None`: invalid, or no
-/// buffer format.
+/// Returns the format with this number in the `FORMAT` field, which is the same on RDNA 3, 3.5 and 4. Returns
+/// `None` if the number is invalid or not a buffer format.
 pub fn by_number(format: u32) -> Option<&'static BufferFormat> {
     FORMATS.get((format as usize).checked_sub(1)?)
 }
@@ -196,7 +196,7 @@ const fn row(name: &'static str, widths: &'static [u8], number: Number) -> Buffe
     BufferFormat { name, widths, number }
 }
 
-/// Number 1 first.
+/// The formats, from number 1.
 const FORMATS: [BufferFormat; 63] = [
     row("8_UNORM", &[8], Unorm),
     row("8_SNORM", &[8], Snorm),

@@ -1,7 +1,6 @@
-//! The same operations on `u128` bit patterns of a [`Ty`]: what the evaluator calls, and compiled code for
-//! the rare types.
+//! Arithmetic on `u128` bit patterns of a [`Ty`], for the evaluator and for compiled code of rare types.
 //!
-//! Arithmetic on a type that is not floating-point panics: the checker does not accept such bodies.
+//! Floating-point arithmetic on another type panics: the checker rejects such bodies.
 
 use std::cmp::Ordering;
 
@@ -11,12 +10,12 @@ use super::format::{Format, Value, unpack};
 use super::{integral, soft, trig_preop as preop};
 use crate::pcode::ir::Ty;
 
-/// The format of a floating-point type.
+/// Returns the format of a floating-point type.
 fn format(ty: Ty) -> Format {
     Format::of(ty).unwrap_or_else(|| panic!("{ty:?} has no floating-point arithmetic"))
 }
 
-/// Functions of floats of one type, result of the same type.
+/// Functions from floats of one type to the same type.
 macro_rules! operations {
     ($($(#[$doc:meta])* $name:ident($($arg:ident),+) = $path:path;)+) => {
         $($(#[$doc])*
@@ -37,7 +36,7 @@ operations! {
     div_float(a, b) = soft::div;
     /// `a * b + c`, rounded once.
     fma(a, b, c) = soft::fma;
-    /// The square root, rounded once.
+    /// Square root, rounded once.
     sqrt(x) = soft::sqrt;
     /// `1 / x`, rounded once.
     rcp(x) = soft::rcp;
@@ -45,7 +44,7 @@ operations! {
     rsq(x) = soft::rsq;
     /// `x - floor(x)`, below one.
     fract(x) = integral::fract;
-    /// Significand of `frexp`; zeros, infinities and NaNs are returned.
+    /// Significand of `frexp`; returns zeros, infinities and NaNs unchanged.
     frexp_mant(x) = integral::frexp_mant;
 }
 
@@ -104,27 +103,28 @@ tests! {
     is_zero = is_zero;
 }
 
-/// A NaN made quiet; anything else unchanged.
+/// Makes a NaN quiet; returns any other value unchanged.
 pub fn quiet(x: u128, ty: Ty) -> u128 {
     Format::of(ty).map_or(x, |f| f.quiet(x as u64) as u128)
 }
 
-/// Positive infinity (NaN in E4M3, which has none).
+/// Returns positive infinity (NaN in E4M3, which has no infinity).
 pub fn infinity(ty: Ty) -> u128 {
     format(ty).infinity() as u128
 }
 
-/// A zero of the same sign for a denormal; anything else unchanged.
+/// Flushes a denormal to the zero of its sign; returns any other value unchanged.
 pub fn flush(x: u128, ty: Ty) -> u128 {
     Format::of(ty).map_or(x, |f| f.flush(x as u64) as u128)
 }
 
-/// Numeric order, `None` with a NaN. Denormals count as zeros where inputs flush.
+/// Compares two numbers; returns `None` for a NaN. Denormals count as zeros if MODE flushes inputs.
 pub fn compare(a: u128, b: u128, ty: Ty, env: &FloatEnv) -> Option<Ordering> {
     soft::compare(format(ty), a as u64, b as u64, env)
 }
 
-/// `propagate`: IEEE minimum and maximum, where a NaN wins; else minimumNumber and maximumNumber. `-0 < +0`.
+/// Returns the minimum or maximum, with `-0 < +0`. If `propagate`, a NaN wins (IEEE minimum and maximum),
+/// otherwise a number (minimumNumber and maximumNumber).
 pub fn min_max(a: u128, b: u128, ty: Ty, env: &FloatEnv, max: bool, propagate: bool) -> u128 {
     let format = format(ty);
     let choose = match (max, propagate) {
@@ -146,18 +146,18 @@ pub fn fma_ldexp(a: u128, b: u128, c: u128, n: i32, ty: Ty, env: &FloatEnv) -> u
     soft::fma_ldexp(format(ty), a as u64, b as u64, c as u64, n, env) as u128
 }
 
-/// Exponent `e` with `|x| = m · 2^e`, `m` in [0.5, 1); 0 for zeros, infinities and NaNs.
+/// Returns the exponent `e` with `|x| = m · 2^e`, `m` in [0.5, 1); 0 for zeros, infinities and NaNs.
 pub fn frexp_exp(x: u128, ty: Ty, env: &FloatEnv) -> i32 {
     integral::frexp_exp(format(ty), x as u64, env)
 }
 
-/// The biased exponent field.
+/// Returns the biased exponent field.
 pub fn exponent(x: u128, ty: Ty) -> i32 {
     integral::exponent_field(format(ty), x as u64) as i32
 }
 
-/// `base ** power`. Two to a power is exact or rounded once; otherwise a correctly rounded product for small
-/// integer powers, through f64 for the rest (no instruction needs more).
+/// `base ** power`. A power of two is exact or rounded once. Small integer powers are correctly rounded
+/// products. All others are computed in f64 (no instruction needs more).
 pub fn pow(base: u128, power: u128, ty: Ty, power_ty: Ty, env: &FloatEnv) -> u128 {
     let two = base == constant(2.0, ty);
     if !power_ty.is_float() {
@@ -176,17 +176,17 @@ pub fn pow(base: u128, power: u128, ty: Ty, power_ty: Ty, env: &FloatEnv) -> u12
     constant(as_f64(base, ty).powf(as_f64(power, power_ty)), ty)
 }
 
-/// `value` rounded to nearest even.
+/// Rounds `value` to nearest even.
 pub fn constant(value: f64, ty: Ty) -> u128 {
     convert_float(value.to_bits() as u128, Ty::F64, ty, Round::NearestEven)
 }
 
-/// The value as an f64, exact except for f64's own NaNs.
+/// Converts to f64, exactly except for NaNs of f64.
 fn as_f64(x: u128, ty: Ty) -> f64 {
     f64::from_bits(convert_float(x, ty, Ty::F64, Round::NearestEven) as u64)
 }
 
-/// Format conversion with one rounding in a given mode and no flushing; NaNs become quiet.
+/// Converts between formats with one rounding in a given mode and without flushing; NaNs become quiet.
 pub fn convert_float(x: u128, from: Ty, into: Ty, round: Round) -> u128 {
     let (from, into) = (format(from), format(into));
     match unpack(from, x as u64) {
@@ -195,14 +195,14 @@ pub fn convert_float(x: u128, from: Ty, into: Ty, round: Round) -> u128 {
     }
 }
 
-/// Format conversion as an instruction does it: flushing by both formats' modes, rounded by the mode of
-/// `into`, NaNs quiet.
+/// Converts between formats like an instruction: flushes by both formats' modes, rounds by the mode of
+/// `into`, and makes NaNs quiet.
 pub fn convert(x: u128, from: Ty, into: Ty, env: &FloatEnv) -> u128 {
     convert_nan(x, from, into, true, env)
 }
 
-/// Format conversion as a cast in pseudocode does it: as [`convert`], but widening keeps a NaN signalling, so
-/// that `isSignalNAN(64'F(S0.f32))` is about S0.
+/// Converts between formats like a cast in pseudocode: as [`convert`], but widening keeps a NaN signalling.
+/// Therefore `isSignalNAN(64'F(S0.f32))` tests S0.
 pub fn cast(x: u128, from: Ty, into: Ty, env: &FloatEnv) -> u128 {
     convert_nan(x, from, into, into.width() <= from.width(), env)
 }
@@ -212,15 +212,15 @@ fn convert_nan(x: u128, from: Ty, into: Ty, quiet: bool, env: &FloatEnv) -> u128
     integral::to_float(from, into, x as u64, quiet, env) as u128
 }
 
-/// Float to integer of `width` bits (at most 64; wider saturates at 64): rounded by `round`, saturating, NaN
-/// gives 0.
+/// Converts a float to an integer of `width` bits, rounding by `round` and saturating (at 64 bits for greater
+/// widths); NaN returns 0.
 pub fn to_int(x: u128, ty: Ty, env: &FloatEnv, width: u32, signed: bool, round: Round) -> u128 {
     let format = format(ty);
     let value = integral::to_int(format, x as u64, width.clamp(1, 64), signed, round, env) as u128;
     super::sign_extend(value, if signed { 64 } else { 128 }) & super::mask(width)
 }
 
-/// Integer to float. `value` is extended to 128 bits by its sign if `signed`.
+/// Converts an integer to a float. If `signed`, `value` is sign-extended to 128 bits.
 pub fn from_int(value: u128, signed: bool, ty: Ty, env: &FloatEnv) -> u128 {
     let format = format(ty);
     let negative = signed && value >> 127 == 1;
@@ -228,8 +228,8 @@ pub fn from_int(value: u128, signed: bool, ty: Ty, env: &FloatEnv) -> u128 {
     integral::from_magnitude(format, negative, magnitude, env) as u128
 }
 
-/// To a normalised integer of `bits` bits: clamped to [-1, 1] or [0, 1], scaled by the largest value, nearest
-/// even.
+/// Converts to a normalised integer of `bits` bits: clamps to [-1, 1] or [0, 1], scales by the largest value,
+/// and rounds to nearest even.
 pub fn to_norm(x: u128, ty: Ty, signed: bool, bits: u32, env: &FloatEnv) -> u128 {
     let format = format(ty);
     let value = if signed {
@@ -240,7 +240,7 @@ pub fn to_norm(x: u128, ty: Ty, signed: bool, bits: u32, env: &FloatEnv) -> u128
     value & super::mask(bits)
 }
 
-/// An f32 as an 8-bit float with stochastic rounding; see [`integral::to_float8_stochastic`].
+/// Converts an f32 to an 8-bit float with stochastic rounding; see [`integral::to_float8_stochastic`].
 pub fn stochastic_8(x: u128, seed: u32, ty: Ty, env: &FloatEnv) -> u128 {
     integral::to_float8_stochastic(format(ty), x as u32, seed, env) as u128
 }

@@ -1,10 +1,10 @@
-//! The floating-point environment: what the MODE register says about rounding and denormals.
+//! The floating-point environment: the rounding and denormal modes of the MODE register.
 
 use super::format::{Format, ModeClass};
 use crate::pcode::ir::Ty;
 
-/// How a result that is not representable is rounded. The discriminants are MODE's encoding
-/// (RDNA4 ISA manual, *Round and Denormal Modes*).
+/// Rounding mode of results that are not representable. The discriminants are MODE's encoding (RDNA4 ISA
+/// manual, *Round and Denormal Modes*).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Round {
     /// To nearest, ties to even.
@@ -19,17 +19,17 @@ pub enum Round {
 }
 
 impl Round {
-    /// Every mode, in MODE's order.
+    /// Every mode, in the order of MODE's encoding.
     pub const ALL: [Round; 4] = [Round::NearestEven, Round::Up, Round::Down, Round::Zero];
 
-    /// From the low two bits of `bits`.
+    /// Decodes the low two bits of `bits`.
     pub const fn from_bits(bits: u32) -> Round {
         Round::ALL[(bits & 3) as usize]
     }
 }
 
-/// The MODE register, decoded as far as arithmetic needs it. A denormal operand or result that is flushed
-/// becomes the zero of its sign; results are tested after rounding.
+/// The fields of the MODE register that affect arithmetic. Flushing a denormal operand or result yields the
+/// zero of its sign; results are tested after rounding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FloatEnv {
     /// f32 and bf16: `MODE[1:0]`.
@@ -55,7 +55,7 @@ impl Default for FloatEnv {
 }
 
 impl FloatEnv {
-    /// Nearest even, all denormals kept.
+    /// Rounds to nearest even and keeps all denormals.
     pub const KEEP: FloatEnv = FloatEnv {
         round32: Round::NearestEven,
         round64: Round::NearestEven,
@@ -66,7 +66,8 @@ impl FloatEnv {
         overflow_clamps: false,
     };
 
-    /// Decodes a MODE register value. Of each denormal field bit 0 keeps operands and bit 1 keeps results.
+    /// Decodes a MODE register value. In each denormal field, bit 0 keeps denormal operands and bit 1
+    /// denormal results.
     pub const fn from_mode(mode: u32) -> FloatEnv {
         FloatEnv {
             round32: Round::from_bits(mode),
@@ -79,34 +80,34 @@ impl FloatEnv {
         }
     }
 
-    /// The same environment with another rounding mode for every format that has one.
+    /// Returns the environment with another rounding mode for all formats with a rounding mode.
     pub const fn with_round(self, round: Round) -> FloatEnv {
         FloatEnv { round32: round, round64: round, ..self }
     }
 
-    /// For what hardware approximates: nearest even, and f32 denormals flushed (RDNA manuals, notes of
-    /// V_RCP_F32, V_SQRT_F32 …).
+    /// Returns the environment for functions that hardware approximates: rounds to nearest even and flushes
+    /// f32 denormals (RDNA manuals, notes of V_RCP_F32, V_SQRT_F32 …).
     pub const fn approximated(self) -> FloatEnv {
         FloatEnv { flush_in32: true, flush_out32: true, ..self.with_round(Round::NearestEven) }
     }
 
-    /// Rounding mode of a float type; nearest even for integers.
+    /// Returns the rounding mode of a float type; nearest even for integers.
     pub fn round(&self, ty: Ty) -> Round {
         Format::of(ty).map_or(Round::NearestEven, |f| self.of(f).round)
     }
 
-    /// Whether denormal operands of a float type count as zeros.
+    /// Returns whether denormal operands of a float type count as zeros.
     pub fn flush_in(&self, ty: Ty) -> bool {
         Format::of(ty).is_some_and(|f| self.of(f).flush_in)
     }
 
-    /// Whether denormal results of a float type become zeros.
+    /// Returns whether denormal results of a float type become zeros.
     pub fn flush_out(&self, ty: Ty) -> bool {
         Format::of(ty).is_some_and(|f| self.of(f).flush_out)
     }
 
-    /// Rounding and flushing for one format. 8-bit floats always round to nearest even and keep denormals
-    /// (RDNA4 ISA manual, *Data Conversion Operations*).
+    /// Returns rounding and flushing for one format. 8-bit floats always round to nearest even and keep
+    /// denormals (RDNA4 ISA manual, *Data Conversion Operations*).
     #[inline]
     pub(super) const fn of(&self, format: Format) -> FloatMode {
         match format.class {
@@ -141,6 +142,6 @@ pub(super) struct FloatMode {
     pub flush_in: bool,
     /// Denormal results become zeros.
     pub flush_out: bool,
-    /// Overflow gives the largest finite number.
+    /// Overflow saturates to the largest finite number.
     pub saturate: bool,
 }

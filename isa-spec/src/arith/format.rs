@@ -1,11 +1,11 @@
-//! Floating-point formats as data, and the two conversions everything else is made of: a bit pattern to an
-//! exact value ([`unpack`]) and an exact value to the nearest bit pattern ([`pack`]), the only place that
-//! rounds.
+//! Floating-point formats as data, and the two conversions on which all arithmetic is based: from a bit
+//! pattern to an exact value ([`unpack`]) and from an exact value to the nearest bit pattern ([`pack`]). Only
+//! `pack` rounds.
 
 use super::env::Round;
 use crate::pcode::ir::Ty;
 
-/// Which MODE bits govern a format.
+/// The MODE bits that govern a format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ModeClass {
     /// f32 and bf16: `MODE[1:0]` and `MODE[5:4]`.
@@ -16,7 +16,7 @@ pub enum ModeClass {
     Fixed,
 }
 
-/// A binary floating-point format: sign, exponent, fraction from the top.
+/// A binary floating-point format; from the top: sign, exponent, fraction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Format {
     /// Bits of the exponent.
@@ -27,7 +27,7 @@ pub struct Format {
     pub bias: i32,
     /// E4M3: no infinities; exponent and fraction all ones is the only NaN.
     pub finite_only: bool,
-    /// Which MODE bits govern rounding and denormals.
+    /// The MODE bits that govern rounding and denormals.
     pub class: ModeClass,
     /// MODE.FP16_OVFL applies.
     pub overflow_clamps: bool,
@@ -58,7 +58,7 @@ impl Format {
         }
     }
 
-    /// The format of a float type.
+    /// Returns the format of a float type.
     #[inline]
     pub const fn of(ty: Ty) -> Option<Format> {
         Some(match ty {
@@ -72,68 +72,68 @@ impl Format {
         })
     }
 
-    /// In bits.
+    /// Returns the width in bits.
     #[inline]
     pub const fn width(self) -> u32 {
         1 + self.exp_bits + self.frac_bits
     }
 
-    /// The sign, as a mask.
+    /// Returns the mask of the sign bit.
     #[inline]
     pub const fn sign_bit(self) -> u64 {
         1 << (self.exp_bits + self.frac_bits)
     }
 
-    /// All bits but the sign.
+    /// Returns the mask of all bits but the sign.
     #[inline]
     pub const fn magnitude_mask(self) -> u64 {
         self.sign_bit() - 1
     }
 
-    /// The fraction's bits.
+    /// Returns the mask of the fraction.
     #[inline]
     pub const fn fraction_mask(self) -> u64 {
         (1 << self.frac_bits) - 1
     }
 
-    /// The exponent's bits.
+    /// Returns the mask of the exponent.
     #[inline]
     pub const fn exponent_mask(self) -> u64 {
         self.magnitude_mask() & !self.fraction_mask()
     }
 
-    /// Largest finite number.
+    /// Returns the largest finite number.
     #[inline]
     pub const fn max_finite(self) -> u64 {
         if self.finite_only { self.magnitude_mask() - 1 } else { self.exponent_mask() - 1 }
     }
 
-    /// Infinity; NaN where the format has none.
+    /// Returns infinity, or NaN if the format has no infinity.
     #[inline]
     pub const fn infinity(self) -> u64 {
         if self.finite_only { self.magnitude_mask() } else { self.exponent_mask() }
     }
 
-    /// The NaN an invalid operation makes: quiet, sign set (`V_LOG_F32(-1.0) => 0xffc00000`, RDNA4 ISA
-    /// manual).
+    /// Returns the NaN that results from an invalid operation: quiet, sign set (`V_LOG_F32(-1.0) =>
+    /// 0xffc00000`, RDNA4 ISA manual).
     #[inline]
     pub const fn default_nan(self) -> u64 {
         self.sign_bit() | self.infinity() | self.quiet_bit()
     }
 
-    /// The fraction bit that makes a NaN quiet; 0 in E4M3, whose NaN is always quiet.
+    /// Returns the fraction bit that makes a NaN quiet; 0 in E4M3, whose NaN is always quiet.
     #[inline]
     pub const fn quiet_bit(self) -> u64 {
         if self.finite_only { 0 } else { 1 << (self.frac_bits - 1) }
     }
 
-    /// The bit pattern of 1.0.
+    /// Returns the bit pattern of 1.0.
     #[inline]
     pub const fn one(self) -> u64 {
         (self.bias as u64) << self.frac_bits
     }
 
-    /// Whether `bits` is a NaN, quiet or signalling.
+    /// Returns whether `bits` is a NaN, quiet or signalling.
     #[inline]
     pub const fn is_nan(self, bits: u64) -> bool {
         if self.finite_only {
@@ -143,49 +143,49 @@ impl Format {
         }
     }
 
-    /// Whether `bits` is an infinity; never in E4M3.
+    /// Returns whether `bits` is an infinity, which E4M3 does not have.
     #[inline]
     pub const fn is_infinite(self, bits: u64) -> bool {
         !self.finite_only && bits & self.magnitude_mask() == self.exponent_mask()
     }
 
-    /// Whether `bits` is a quiet NaN; in E4M3 every NaN is.
+    /// Returns whether `bits` is a quiet NaN; in E4M3 every NaN is quiet.
     #[inline]
     pub const fn is_quiet_nan(self, bits: u64) -> bool {
         self.is_nan(bits) && (self.finite_only || bits & self.quiet_bit() != 0)
     }
 
-    /// Whether `bits` is a signalling NaN.
+    /// Returns whether `bits` is a signalling NaN.
     #[inline]
     pub const fn is_signal_nan(self, bits: u64) -> bool {
         self.is_nan(bits) && !self.is_quiet_nan(bits)
     }
 
-    /// Whether `bits` is a zero of either sign.
+    /// Returns whether `bits` is a zero of either sign.
     #[inline]
     pub const fn is_zero(self, bits: u64) -> bool {
         bits & self.magnitude_mask() == 0
     }
 
-    /// Whether `bits` is a denormal; zero is not.
+    /// Returns whether `bits` is a denormal other than zero.
     #[inline]
     pub const fn is_denormal(self, bits: u64) -> bool {
         bits & self.exponent_mask() == 0 && bits & self.fraction_mask() != 0
     }
 
-    /// Whether the sign is set, on zeros and NaNs too.
+    /// Returns whether the sign bit is set, including that of zeros and NaNs.
     #[inline]
     pub const fn is_negative(self, bits: u64) -> bool {
         bits & self.sign_bit() != 0
     }
 
-    /// A NaN made quiet; anything else unchanged.
+    /// Makes a NaN quiet; returns any other value unchanged.
     #[inline]
     pub const fn quiet(self, bits: u64) -> u64 {
         if self.is_nan(bits) { bits | self.quiet_bit() } else { bits }
     }
 
-    /// A denormal becomes the zero of its sign; anything else unchanged.
+    /// Flushes a denormal to the zero of its sign; returns any other value unchanged.
     #[inline]
     pub const fn flush(self, bits: u64) -> u64 {
         if bits & self.exponent_mask() == 0 { bits & self.sign_bit() } else { bits }
@@ -206,21 +206,21 @@ pub enum Value {
     Finite(Exact),
 }
 
-/// `±sig · 2^exp`, `sig` not zero. Before rounding the lowest bit may be *sticky*: it also stands for
-/// everything below it that was not zero. That keeps rounding exact as long as two bits or more are dropped
-/// with it.
+/// `±sig · 2^exp` with a non-zero `sig`. Before rounding, the lowest bit may be *sticky*: it is set if any
+/// bit below it was non-zero. Rounding stays exact if at least two bits, including the sticky bit, are
+/// dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exact {
     /// The sign.
     pub negative: bool,
     /// Exponent of the lowest bit of `sig`.
     pub exp: i32,
-    /// Below 2^127.
+    /// Significand, below 2^127.
     pub sig: u128,
 }
 
 impl Exact {
-    /// The same value with its leading bit at position `top`; bits shifted out become sticky.
+    /// Normalises the value such that its leading bit is at position `top`; bits shifted out become sticky.
     #[inline]
     pub fn with_top(self, top: u32) -> Exact {
         let have = 127 - self.sig.leading_zeros();
@@ -234,7 +234,7 @@ impl Exact {
     }
 }
 
-/// `sig >> count` with every bit lost gathered in bit 0.
+/// `sig >> count`, with the shifted-out bits OR-ed into bit 0.
 #[inline]
 pub fn shift_right_sticky(sig: u128, count: u32) -> u128 {
     if count == 0 {
@@ -246,7 +246,7 @@ pub fn shift_right_sticky(sig: u128, count: u32) -> u128 {
     }
 }
 
-/// The exact value of a bit pattern of `format`; higher bits are ignored.
+/// Returns the exact value of a bit pattern of `format`; ignores higher bits.
 #[inline]
 pub fn unpack(format: Format, bits: u64) -> Value {
     let negative = format.is_negative(bits);
@@ -274,14 +274,14 @@ pub fn unpack(format: Format, bits: u64) -> Value {
     }
 }
 
-/// `sig` without its `drop` low bits, rounded; exact if `drop` is 0.
+/// Drops the low `drop` bits of `sig`, with rounding; exact if `drop` is 0.
 #[inline]
 pub fn round_off(negative: bool, sig: u128, drop: u32, round: Round) -> u128 {
     if drop == 0 {
         return sig;
     }
     let (kept, rest_is_zero, half) = if drop > 127 {
-        // All of `sig` (below 2^127) is less than half a unit.
+        // `sig`, being below 2^127, is less than half a unit.
         (0, sig == 0, std::cmp::Ordering::Less)
     } else {
         let rest = sig & ((1 << drop) - 1);
@@ -296,14 +296,14 @@ pub fn round_off(negative: bool, sig: u128, drop: u32, round: Round) -> u128 {
     kept + up as u128
 }
 
-/// The bit pattern of `format` for an exact value, rounded once. `saturate`: an overflow gives the largest
-/// finite number whatever the rounding mode. Denormal results are kept.
+/// Rounds an exact value once to a bit pattern of `format`. If `saturate`, an overflow returns the largest
+/// finite number in every rounding mode. Denormal results are kept.
 #[inline]
 pub fn pack(format: Format, value: Exact, round: Round, saturate: bool) -> u64 {
     let Exact { negative, exp, sig } = value;
     debug_assert!(sig != 0 && sig >> 127 == 0);
     let sign = if negative { format.sign_bit() } else { 0 };
-    // Exponent of the leading bit, and of the last bit the format can hold there.
+    // The exponents of the leading bit and of the lowest bit that the format can represent there.
     let leading = exp + (127 - sig.leading_zeros() as i32);
     let last = (leading.max(1 - format.bias)) - format.frac_bits as i32;
     let rounded = if last > exp {
@@ -315,7 +315,7 @@ pub fn pack(format: Format, value: Exact, round: Round, saturate: bool) -> u64 {
     let magnitude = if rounded < hidden {
         rounded
     } else {
-        // `rounded` may be 2·hidden after a carry: the addition then moves on to the next exponent.
+        // `rounded` may be 2·hidden after a carry: the addition then carries into the exponent.
         let biased = (last + format.frac_bits as i32 + format.bias) as u64;
         if biased >> format.exp_bits != 0 {
             format.infinity()

@@ -1,11 +1,11 @@
 //! Integer operations on bit patterns of a given width, in the low bits of a `u128`.
 
-/// The low `width` bits set; all 128 for greater widths.
+/// Returns a mask of the low `width` bits; all 128 bits for greater widths.
 pub fn mask(width: u32) -> u128 {
     if width >= 128 { u128::MAX } else { (1 << width) - 1 }
 }
 
-/// Bit `width - 1` copied to all bits above it; unchanged for a width of 0 or at least 128.
+/// Copies bit `width - 1` to all higher bits; returns the value unchanged for a width of 0 or at least 128.
 pub fn sign_extend(value: u128, width: u32) -> u128 {
     if width >= 128 || width == 0 {
         return value;
@@ -14,12 +14,12 @@ pub fn sign_extend(value: u128, width: u32) -> u128 {
     (((value << shift) as i128) >> shift) as u128
 }
 
-/// Left shift in `width` bits; beyond the width 0.
+/// Shifts left in `width` bits; a count beyond the width returns 0.
 pub fn shl(value: u128, count: u32, width: u32) -> u128 {
     if count >= width { 0 } else { value << count & mask(width) }
 }
 
-/// Right shift, arithmetic if `signed`; beyond the width 0 or all sign bits.
+/// Shifts right, arithmetically if `signed`; a count beyond the width returns 0 or all sign bits.
 pub fn shr(value: u128, count: u32, width: u32, signed: bool) -> u128 {
     if signed {
         let wide = sign_extend(value, width) as i128;
@@ -31,7 +31,7 @@ pub fn shr(value: u128, count: u32, width: u32, signed: bool) -> u128 {
     }
 }
 
-/// By zero gives all ones (-1 if signed).
+/// Divides; division by zero returns all ones (-1 if signed).
 pub fn div(a: u128, b: u128, width: u32, signed: bool) -> u128 {
     if b == 0 {
         return mask(width);
@@ -43,7 +43,7 @@ pub fn div(a: u128, b: u128, width: u32, signed: bool) -> u128 {
     }
 }
 
-/// By zero gives the dividend.
+/// Returns the remainder; division by zero returns the dividend.
 pub fn rem(a: u128, b: u128, width: u32, signed: bool) -> u128 {
     if b == 0 {
         return a;
@@ -55,7 +55,7 @@ pub fn rem(a: u128, b: u128, width: u32, signed: bool) -> u128 {
     }
 }
 
-/// The low `bits` bits as a signed number of `width` bits.
+/// Sign-extends the low `bits` bits to `width` bits.
 pub fn signext_from_bit(value: u128, bits: u32, width: u32) -> u128 {
     match bits {
         0 => 0,
@@ -64,14 +64,14 @@ pub fn signext_from_bit(value: u128, bits: u32, width: u32) -> u128 {
     }
 }
 
-/// Byte permute: byte k of the result is that of the eight bytes of `high` and `low` whose number is byte k
-/// of `at`, `low`'s first; zero for 8 and above.
+/// Permutes bytes: byte k of `at` selects byte k of the result among the eight bytes of `low` (0..=3) and
+/// `high` (4..=7); selectors of 8 and above yield zero.
 pub fn select_bytes(high: u32, low: u32, at: u32) -> u32 {
     let table = (high as u64) << 32 | low as u64;
     u32::from_le_bytes(at.to_le_bytes().map(|n| table.to_le_bytes().get(n as usize).copied().unwrap_or(0)))
 }
 
-/// Wraps, or saturates if `clamp`, an integer of `from` bits into `width` bits.
+/// Converts an integer of `from` bits to `width` bits: saturates if `clamp`, otherwise wraps.
 pub fn narrow(value: u128, from: u32, from_signed: bool, width: u32, signed: bool, clamp: bool) -> u128 {
     if !clamp {
         return value & mask(width);

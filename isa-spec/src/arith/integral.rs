@@ -1,10 +1,12 @@
-//! Between floats and integers: rounding to integral values, conversions both ways, exponent and significand.
+//! Operations between floats and integers: rounding to integral values, conversions both ways, exponent and
+//! significand.
 
 use super::env::{FloatEnv, Round};
 use super::format::{Exact, Format, Value, pack, round_off, unpack};
-use super::soft::{finish, flush_input, flush_output, mul_exact};
+use super::soft::{flush_input, flush_output, mul_exact, round_and_flush};
 
-/// `a` rounded to an integral value of the same format, keeping the sign of a zero result. NaNs become quiet.
+/// Rounds `a` to an integral value of the same format. A zero result keeps the sign of `a`; NaNs become
+/// quiet.
 pub fn round_to_integral(format: Format, a: u64, round: Round, env: &FloatEnv) -> u64 {
     let a = flush_input(format, a, env);
     match unpack(format, a) {
@@ -19,8 +21,8 @@ pub fn round_to_integral(format: Format, a: u64, round: Round, env: &FloatEnv) -
     }
 }
 
-/// `a - floor(a)`, always in `[0, 1)`: where the difference would round to one it is the largest number below
-/// one, as the DX definition of `fract` wants. Infinities give NaN.
+/// `a - floor(a)`, always in `[0, 1)`: a difference that would round to one becomes the largest number below
+/// one, as in the DX definition of `fract`. Infinities return NaN.
 pub fn fract(format: Format, a: u64, env: &FloatEnv) -> u64 {
     if format.is_infinite(a) {
         return format.default_nan();
@@ -30,8 +32,8 @@ pub fn fract(format: Format, a: u64, env: &FloatEnv) -> u64 {
     if format.is_nan(rest) || rest & format.magnitude_mask() < format.one() { rest } else { format.one() - 1 }
 }
 
-/// Rounds to an integer of `width` bits (1..=64) and saturates; NaN gives 0. The result is the integer's bit
-/// pattern, sign-extended to 64 bits if `signed`.
+/// Rounds to an integer of `width` bits (1..=64) and saturates; NaN returns 0. The result is the integer's
+/// bit pattern, sign-extended to 64 bits if `signed`.
 pub fn to_int(format: Format, a: u64, width: u32, signed: bool, round: Round, env: &FloatEnv) -> u64 {
     let (max, min) = int_limits(width, signed);
     let value = match unpack(format, flush_input(format, a, env)) {
@@ -42,12 +44,12 @@ pub fn to_int(format: Format, a: u64, width: u32, signed: bool, round: Round, en
     value.clamp(min, max) as u64
 }
 
-/// Largest and smallest integer of `width` bits.
+/// Returns the largest and the smallest integer of `width` bits.
 fn int_limits(width: u32, signed: bool) -> (i128, i128) {
     if signed { ((1i128 << (width - 1)) - 1, -(1i128 << (width - 1))) } else { ((1i128 << width) - 1, 0) }
 }
 
-/// The value rounded to an integer, saturated at ±2^126.
+/// Rounds to an integer, saturating at ±2^126.
 fn round_to_i128(x: Exact, round: Round) -> i128 {
     let magnitude = if x.exp < 0 {
         round_off(x.negative, x.sig, -x.exp as u32, round)
@@ -60,16 +62,16 @@ fn round_to_i128(x: Exact, round: Round) -> i128 {
     if x.negative { -magnitude } else { magnitude }
 }
 
-/// An integer as a float, rounded as the format's mode says.
+/// Converts an integer to a float, rounding by the format's mode.
 pub fn from_int(format: Format, value: i128, env: &FloatEnv) -> u64 {
     from_magnitude(format, value < 0, value.unsigned_abs(), env)
 }
 
-/// `±magnitude` as a float, rounded as the format's mode says; zero is positive.
+/// Converts `±magnitude` to a float, rounding by the format's mode; zero is positive.
 pub fn from_magnitude(format: Format, negative: bool, magnitude: u128, env: &FloatEnv) -> u64 {
     match magnitude {
         0 => 0,
-        _ => finish(format, Exact { negative, exp: 0, sig: magnitude }.with_top(125), env),
+        _ => round_and_flush(format, Exact { negative, exp: 0, sig: magnitude }.with_top(125), env),
     }
 }
 
@@ -80,11 +82,14 @@ pub fn ldexp(format: Format, a: u64, by: i32, env: &FloatEnv) -> u64 {
         Value::Nan => format.quiet(a),
         Value::Infinite { .. } | Value::Zero { .. } => a,
         // Any count beyond ±2^14 overflows or underflows every format, so the sum cannot wrap.
-        Value::Finite(x) => finish(format, Exact { exp: x.exp + by.clamp(-0x4000, 0x4000), ..x }, env),
+        Value::Finite(x) => {
+            round_and_flush(format, Exact { exp: x.exp + by.clamp(-0x4000, 0x4000), ..x }, env)
+        }
     }
 }
 
-/// Significand of `frexp`: in (-1, -0.5] or [0.5, 1). Zeros, infinities and NaNs are returned (quiet).
+/// Returns the significand of `frexp`, in (-1, -0.5] or [0.5, 1). Returns zeros, infinities and (quieted)
+/// NaNs themselves.
 pub fn frexp_mant(format: Format, a: u64, env: &FloatEnv) -> u64 {
     let a = flush_input(format, a, env);
     match unpack(format, a) {
@@ -96,7 +101,7 @@ pub fn frexp_mant(format: Format, a: u64, env: &FloatEnv) -> u64 {
     }
 }
 
-/// Exponent of `frexp`: `a = significand · 2^exponent`. Zero for zeros, infinities and NaNs.
+/// Returns the exponent of `frexp`: `a = significand · 2^exponent`; zero for zeros, infinities and NaNs.
 pub fn frexp_exp(format: Format, a: u64, env: &FloatEnv) -> i32 {
     match unpack(format, flush_input(format, a, env)) {
         Value::Finite(x) => x.exp + 128 - x.sig.leading_zeros() as i32,
@@ -104,14 +109,14 @@ pub fn frexp_exp(format: Format, a: u64, env: &FloatEnv) -> i32 {
     }
 }
 
-/// A number in [-1, 1] as a signed normalised integer of `width` bits: scaled by `2^(width-1) - 1`, rounded
-/// to nearest even, saturated; NaN gives 0.
+/// Converts a number in [-1, 1] to a signed normalised integer of `width` bits: scales by `2^(width-1) - 1`,
+/// rounds to nearest even, and saturates; NaN returns 0.
 pub fn to_snorm(format: Format, a: u64, width: u32, env: &FloatEnv) -> i64 {
     let scale = (1i64 << (width - 1)) - 1;
     to_norm(format, a, scale, -scale, env)
 }
 
-/// A number in [0, 1] as an unsigned normalised integer of `width` bits (below 33).
+/// Converts a number in [0, 1] to an unsigned normalised integer of `width` bits (below 33).
 pub fn to_unorm(format: Format, a: u64, width: u32, env: &FloatEnv) -> u64 {
     to_norm(format, a, (1i64 << width) - 1, 0, env) as u64
 }
@@ -133,8 +138,8 @@ fn to_norm(format: Format, a: u64, scale: i64, min: i64, env: &FloatEnv) -> i64 
     }
 }
 
-/// `value / scale` as a float, rounded to nearest even: unorm and snorm integers to floats. Below -1 gives
-/// -1.
+/// Converts unorm and snorm integers to floats: `value / scale`, rounded to nearest even. Values below -1
+/// return -1.
 pub fn from_norm(format: Format, value: i64, scale: i64) -> u64 {
     let value = value.max(-scale);
     if value == 0 || scale == 0 {
@@ -144,10 +149,10 @@ pub fn from_norm(format: Format, value: i64, scale: i64) -> u64 {
     pack(format, super::soft::div_exact(exact(value), exact(scale)), Round::NearestEven, false)
 }
 
-/// A float in another format, rounded as the destination's mode says; denormal inputs and outputs as each
-/// format's mode says. A NaN keeps its sign and upper payload bits. `quiet` decides what a signalling NaN
-/// becomes: conversion instructions make it quiet, a widening cast in pseudocode keeps it
-/// (`isSignalNAN(64'F(S0.f32))` must see it).
+/// Converts a float to another format, rounding by the destination's mode and flushing denormal inputs and
+/// outputs by each format's mode. A NaN keeps its sign and upper payload bits. If `quiet`, a signalling NaN
+/// becomes quiet, as in conversion instructions; a widening cast in pseudocode keeps it signalling
+/// (`isSignalNAN(64'F(S0.f32))` must detect it).
 pub fn to_float(from: Format, to: Format, a: u64, quiet: bool, env: &FloatEnv) -> u64 {
     let a = flush_input(from, a, env);
     let sign = if from.is_negative(a) { to.sign_bit() } else { 0 };
@@ -166,10 +171,10 @@ pub fn to_float(from: Format, to: Format, a: u64, quiet: bool, env: &FloatEnv) -
     }
 }
 
-/// An f32 as an 8-bit float with stochastic rounding: the seed's high bits, as many as there are fraction
-/// bits to drop, are added to the magnitude below the kept bits, and the rest is cut off (RDNA4 ISA manual,
-/// V_CVT_SR_FP8_F32 and *Data Conversion Operations*). A carry moves on into the exponent; beyond the range
-/// the result is as for nearest even.
+/// Converts an f32 to an 8-bit float with stochastic rounding: adds the seed's high bits, as many as there
+/// are fraction bits to drop, to the magnitude below the kept bits, and truncates (RDNA4 ISA manual,
+/// V_CVT_SR_FP8_F32 and *Data Conversion Operations*). A carry propagates into the exponent; beyond the range
+/// the result is that of rounding to nearest even.
 pub fn to_float8_stochastic(to: Format, a: u32, seed: u32, env: &FloatEnv) -> u8 {
     let dropped = Format::F32.frac_bits - to.frac_bits;
     let magnitude = a & 0x7fff_ffff;
@@ -182,15 +187,15 @@ pub fn to_float8_stochastic(to: Format, a: u32, seed: u32, env: &FloatEnv) -> u8
         Value::Finite(x) => {
             let truncated = pack(to, x, Round::Zero, false);
             let largest = truncated & to.magnitude_mask() == to.max_finite();
-            // Nearest even differs only beyond the largest finite number: what is left of the fraction fits
-            // exactly there.
+            // Rounding to nearest even differs only beyond the largest finite number: the rest of the
+            // fraction is exactly representable there.
             if largest { to_float(Format::F32, to, cut as u64, true, env) as u8 } else { truncated as u8 }
         }
         _ => to_float(Format::F32, to, cut as u64, true, env) as u8,
     }
 }
 
-/// Payload and quiet bit of a NaN in another format, without its sign.
+/// Converts the payload and quiet bit of a NaN to another format, without the sign.
 fn convert_nan(from: Format, to: Format, a: u64, quiet: bool) -> u64 {
     if to.finite_only || from.finite_only {
         return to.infinity() | to.quiet_bit();
@@ -206,7 +211,7 @@ fn convert_nan(from: Format, to: Format, a: u64, quiet: bool) -> u64 {
     to.exponent_mask() | fraction
 }
 
-/// The raw biased exponent field, as the manuals' `exponent()`.
+/// Returns the raw biased exponent field, like the manuals' `exponent()`.
 pub fn exponent_field(format: Format, a: u64) -> u32 {
     ((a & format.exponent_mask()) >> format.frac_bits) as u32
 }

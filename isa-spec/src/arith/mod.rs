@@ -1,13 +1,12 @@
-//! Exact floating-point arithmetic on bit patterns, as the ISA defines it: rounding and denormals by the MODE
-//! register, exactly one rounding an operation, no dependence on the host's floating point.
+//! Exact floating-point arithmetic on bit patterns, as the ISA defines it: rounding and denormals follow the
+//! MODE register, each operation rounds exactly once, and nothing depends on the host's floating point.
 //!
 //! Two layers:
 //! - [`soft`], [`integral`], [`approx`]: the algorithms, generic over [`Format`];
-//! - [`add`], [`fma`], [`convert`] … on `u128` patterns of a [`Ty`](crate::pcode::ir::Ty): what the evaluator
-//!   calls.
+//! - [`add`], [`fma`], [`convert`] … on `u128` patterns of a [`Ty`](crate::pcode::ir::Ty), for the evaluator.
 //!
-//! `rustc_apfloat` and exact rational arithmetic are the tests' referees, and no part of the computation.
-//! Nothing here allocates. NaN results are quiet; their payload is that of the first NaN operand.
+//! The tests compare with `rustc_apfloat` and exact rational arithmetic; the implementation uses neither.
+//! Nothing here allocates. NaN results are quiet and have the payload of the first NaN operand.
 
 pub mod approx;
 pub mod buffer_format;

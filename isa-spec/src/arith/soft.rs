@@ -1,20 +1,19 @@
-//! Add, subtract, multiply, divide, fma and square root in any format: each unpacks exactly, computes exactly
-//! (up to a sticky bit) and rounds once. No host floating point is used, so the result cannot depend on the
-//! host.
+//! Addition, subtraction, multiplication, division, fma and square root in any format. Each operation unpacks
+//! its operands exactly, computes an exact result (up to a sticky bit), and rounds once. Nothing uses host
+//! floating point, so results do not depend on the host.
 //!
-//! NaN operands win in the order of the operands and become quiet; an invalid operation gives
-//! [`Format::default_nan`].
+//! The first NaN operand, made quiet, is the result; an invalid operation returns [`Format::default_nan`].
 
 use super::env::{FloatEnv, FloatMode, Round};
 use super::format::{Exact, Format, Value, pack, shift_right_sticky, unpack};
 
-/// `bits` as an operand: denormals flushed if the mode says so.
+/// Flushes a denormal operand if the mode requires it.
 #[inline]
 pub fn flush_input(format: Format, bits: u64, env: &FloatEnv) -> u64 {
     if env.of(format).flush_in { format.flush(bits) } else { bits }
 }
 
-/// `bits` as a result: denormals flushed if the mode says so.
+/// Flushes a denormal result if the mode requires it.
 #[inline]
 pub fn flush_output(format: Format, bits: u64, env: &FloatEnv) -> u64 {
     if env.of(format).flush_out { format.flush(bits) } else { bits }
@@ -25,9 +24,9 @@ fn operand(format: Format, bits: u64, mode: FloatMode) -> Value {
     unpack(format, if mode.flush_in { format.flush(bits) } else { bits })
 }
 
-/// Rounds a finite result of arithmetic as the mode says.
+/// Rounds and flushes a finite result by the mode.
 #[inline]
-pub fn finish(format: Format, value: Exact, env: &FloatEnv) -> u64 {
+pub fn round_and_flush(format: Format, value: Exact, env: &FloatEnv) -> u64 {
     let mode = env.of(format);
     let bits = pack(format, value, mode.round, mode.saturate);
     if mode.flush_out { format.flush(bits) } else { bits }
@@ -43,18 +42,18 @@ fn infinity(format: Format, negative: bool) -> u64 {
     zero(format, negative) | format.infinity()
 }
 
-/// The first NaN of `operands`, made quiet.
+/// Returns the first NaN of `operands`, made quiet.
 #[inline]
 fn first_nan(format: Format, operands: &[u64]) -> u64 {
     let nan = operands.iter().find(|&&x| format.is_nan(x));
     nan.map_or(format.default_nan(), |&x| format.quiet(x))
 }
 
-/// Sum of two exact values; `None` if it is zero.
+/// Adds two exact values; returns `None` if the sum is zero.
 #[inline]
 pub fn add_exact(a: Exact, b: Exact) -> Option<Exact> {
-    // Leading bits at 125: a carry still fits below 2^127. Sticky is exact: bits are lost only if the
-    // exponents differ by so much that at most one leading bit can cancel, and 70 bits or more are rounded
+    // With leading bits at 125, a carry stays below 2^127. The sticky bit is exact: bits are lost only if the
+    // exponents differ by so much that at most one leading bit can cancel, and at least 70 bits are rounded
     // off later.
     let (a, b) = (a.with_top(125), b.with_top(125));
     let (big, small) = if (a.exp, a.sig) >= (b.exp, b.sig) { (a, b) } else { (b, a) };
@@ -63,22 +62,22 @@ pub fn add_exact(a: Exact, b: Exact) -> Option<Exact> {
     (sig != 0).then_some(Exact { sig, ..big })
 }
 
-/// Sum or exact zero in a rounding mode: the sign of an exact zero is minus only when rounding down.
+/// Adds and rounds; the sign of an exact zero is minus only when rounding down.
 #[inline]
 fn finish_sum(format: Format, a: Exact, b: Exact, env: &FloatEnv) -> u64 {
     match add_exact(a, b) {
-        Some(sum) => finish(format, sum, env),
+        Some(sum) => round_and_flush(format, sum, env),
         None => zero(format, env.of(format).round == Round::Down),
     }
 }
 
-/// Sign of a sum of two zeros.
+/// Returns the sign of the sum of two zeros.
 #[inline]
 fn zero_sum(a: bool, b: bool, round: Round) -> bool {
     if a == b { a } else { round == Round::Down }
 }
 
-/// `a + b`, rounded once. A NaN operand is returned quiet, the first one if both are.
+/// `a + b`, rounded once. A NaN operand, the first one if both are NaNs, is returned quiet.
 pub fn add(format: Format, a: u64, b: u64, env: &FloatEnv) -> u64 {
     let mode = env.of(format);
     match (operand(format, a, mode), operand(format, b, mode)) {
@@ -89,13 +88,13 @@ pub fn add(format: Format, a: u64, b: u64, env: &FloatEnv) -> u64 {
             zero(format, zero_sum(x, y, mode.round))
         }
         (Value::Zero { .. }, Value::Finite(x)) | (Value::Finite(x), Value::Zero { .. }) => {
-            finish(format, x, env)
+            round_and_flush(format, x, env)
         }
         (Value::Finite(x), Value::Finite(y)) => finish_sum(format, x, y, env),
     }
 }
 
-/// `a - b`, rounded once. The sign of a NaN operand stays.
+/// `a - b`, rounded once. A NaN operand keeps its sign.
 pub fn sub(format: Format, a: u64, b: u64, env: &FloatEnv) -> u64 {
     if format.is_nan(b) {
         return first_nan(format, &[a, b]);
@@ -115,11 +114,11 @@ pub fn mul(format: Format, a: u64, b: u64, env: &FloatEnv) -> u64 {
         }
         (Value::Infinite { .. }, _) | (_, Value::Infinite { .. }) => infinity(format, negative),
         (Value::Zero { .. }, _) | (_, Value::Zero { .. }) => zero(format, negative),
-        (Value::Finite(x), Value::Finite(y)) => finish(format, mul_exact(x, y), env),
+        (Value::Finite(x), Value::Finite(y)) => round_and_flush(format, mul_exact(x, y), env),
     }
 }
 
-/// Product of two values with at most 63 significant bits each.
+/// Multiplies two values with at most 63 significant bits each.
 #[inline]
 pub fn mul_exact(x: Exact, y: Exact) -> Exact {
     Exact { negative: x.negative != y.negative, exp: x.exp + y.exp, sig: x.sig * y.sig }
@@ -137,11 +136,12 @@ pub fn div(format: Format, a: u64, b: u64, env: &FloatEnv) -> u64 {
         }
         (Value::Infinite { .. }, _) | (_, Value::Zero { .. }) => infinity(format, negative),
         (Value::Zero { .. }, _) | (_, Value::Infinite { .. }) => zero(format, negative),
-        (Value::Finite(x), Value::Finite(y)) => finish(format, div_exact(x, y), env),
+        (Value::Finite(x), Value::Finite(y)) => round_and_flush(format, div_exact(x, y), env),
     }
 }
 
-/// Quotient, sticky, of two values with at most 60 significant bits each; at least 64 bits of it.
+/// Divides two values with at most 60 significant bits each. The quotient has at least 64 bits, the lowest of
+/// which is sticky.
 #[inline]
 pub fn div_exact(x: Exact, y: Exact) -> Exact {
     let (x, y) = (x.with_top(125), y.with_top(60));
@@ -158,7 +158,7 @@ pub fn fma(format: Format, a: u64, b: u64, c: u64, env: &FloatEnv) -> u64 {
 pub fn fma_ldexp(format: Format, a: u64, b: u64, c: u64, by: i32, env: &FloatEnv) -> u64 {
     // Any count beyond ±2^14 overflows or underflows every format, so the sum cannot wrap.
     let by = by.clamp(-0x4000, 0x4000);
-    let finish = |x: Exact| finish(format, Exact { exp: x.exp + by, ..x }, env);
+    let round_and_flush = |x: Exact| round_and_flush(format, Exact { exp: x.exp + by, ..x }, env);
     let mode = env.of(format);
     let (x, y, z) = (operand(format, a, mode), operand(format, b, mode), operand(format, c, mode));
     let negative = format.is_negative(a) != format.is_negative(b);
@@ -174,14 +174,14 @@ pub fn fma_ldexp(format: Format, a: u64, b: u64, c: u64, by: i32, env: &FloatEnv
         (Value::Zero { .. }, _) | (_, Value::Zero { .. }) => match z {
             Value::Infinite { negative } => infinity(format, negative),
             Value::Zero { negative: other } => zero(format, zero_sum(negative, other, mode.round)),
-            Value::Finite(z) => finish(z),
+            Value::Finite(z) => round_and_flush(z),
             Value::Nan => format.default_nan(),
         },
         (Value::Finite(x), Value::Finite(y)) => match z {
             Value::Infinite { negative } => infinity(format, negative),
-            Value::Zero { .. } => finish(mul_exact(x, y)),
+            Value::Zero { .. } => round_and_flush(mul_exact(x, y)),
             Value::Finite(z) => match add_exact(mul_exact(x, y), z) {
-                Some(sum) => finish(sum),
+                Some(sum) => round_and_flush(sum),
                 None => zero(format, mode.round == Round::Down),
             },
             Value::Nan => format.default_nan(),
@@ -195,7 +195,7 @@ pub fn rcp(format: Format, a: u64, env: &FloatEnv) -> u64 {
     div(format, format.one(), a, env)
 }
 
-/// Square root, rounded once; the default NaN for negative numbers.
+/// Square root, rounded once; negative numbers return the default NaN.
 pub fn sqrt(format: Format, a: u64, env: &FloatEnv) -> u64 {
     match operand(format, a, env.of(format)) {
         Value::Nan => format.quiet(a),
@@ -205,14 +205,18 @@ pub fn sqrt(format: Format, a: u64, env: &FloatEnv) -> u64 {
             format.default_nan()
         }
         Value::Finite(x) => {
-            // 125 or 126 bits and an even exponent: the root has 63 bits, far more than any format.
+            // With 125 or 126 bits and an even exponent, the root has 63 bits, far more than any format.
             let mut x = x.with_top(124);
             if x.exp & 1 != 0 {
                 x = Exact { sig: x.sig << 1, exp: x.exp - 1, ..x };
             }
             let root = x.sig.isqrt();
             let sticky = (root * root != x.sig) as u128;
-            finish(format, Exact { sig: root << 1 | sticky, exp: x.exp / 2 - 1, negative: false }, env)
+            round_and_flush(
+                format,
+                Exact { sig: root << 1 | sticky, exp: x.exp / 2 - 1, negative: false },
+                env,
+            )
         }
     }
 }
@@ -239,7 +243,7 @@ pub fn rsq(format: Format, a: u64, env: &FloatEnv) -> u64 {
             let quotient = (high << 64) + low;
             let root = quotient.isqrt();
             let exact = root * root == quotient && (rest << 64).is_multiple_of(x.sig);
-            finish(
+            round_and_flush(
                 format,
                 Exact { sig: root << 1 | !exact as u128, exp: -93 - x.exp / 2 - 1, negative: false },
                 env,
@@ -248,7 +252,8 @@ pub fn rsq(format: Format, a: u64, env: &FloatEnv) -> u64 {
     }
 }
 
-/// Numeric order; `None` with a NaN. Denormals count as zeros if inputs are flushed; `-0 == +0`.
+/// Compares two numbers; returns `None` for a NaN. Denormals count as zeros if inputs are flushed; `-0 ==
+/// +0`.
 #[inline]
 pub fn compare(format: Format, a: u64, b: u64, env: &FloatEnv) -> Option<std::cmp::Ordering> {
     if format.is_nan(a) || format.is_nan(b) {
@@ -263,28 +268,35 @@ pub fn compare(format: Format, a: u64, b: u64, env: &FloatEnv) -> Option<std::cm
     Some(key(a).cmp(&key(b)))
 }
 
-/// IEEE `minimumNumber`: a number beats a NaN; `-0 < +0`. Two NaNs give the first one, quiet.
+/// IEEE `minimumNumber`: a number wins over a NaN; `-0 < +0`. Two NaNs return the first one, made quiet.
 pub fn min_num(format: Format, a: u64, b: u64, env: &FloatEnv) -> u64 {
-    pick(format, a, b, env, std::cmp::Ordering::Less, false)
+    select_min_max(format, a, b, env, std::cmp::Ordering::Less, false)
 }
 
 /// IEEE `maximumNumber`.
 pub fn max_num(format: Format, a: u64, b: u64, env: &FloatEnv) -> u64 {
-    pick(format, a, b, env, std::cmp::Ordering::Greater, false)
+    select_min_max(format, a, b, env, std::cmp::Ordering::Greater, false)
 }
 
 /// IEEE `minimum`: a NaN wins.
 pub fn minimum(format: Format, a: u64, b: u64, env: &FloatEnv) -> u64 {
-    pick(format, a, b, env, std::cmp::Ordering::Less, true)
+    select_min_max(format, a, b, env, std::cmp::Ordering::Less, true)
 }
 
 /// IEEE `maximum`: a NaN wins.
 pub fn maximum(format: Format, a: u64, b: u64, env: &FloatEnv) -> u64 {
-    pick(format, a, b, env, std::cmp::Ordering::Greater, true)
+    select_min_max(format, a, b, env, std::cmp::Ordering::Greater, true)
 }
 
-/// Only input flushing applies: the result is one of the operands (RDNA4 ISA manual, V_MIN_NUM_F32).
-fn pick(format: Format, a: u64, b: u64, env: &FloatEnv, want: std::cmp::Ordering, nan_wins: bool) -> u64 {
+/// Selects one of the operands, so only input flushing applies (RDNA4 ISA manual, V_MIN_NUM_F32).
+fn select_min_max(
+    format: Format,
+    a: u64,
+    b: u64,
+    env: &FloatEnv,
+    want: std::cmp::Ordering,
+    nan_wins: bool,
+) -> u64 {
     let (a, b) = (flush_input(format, a, env), flush_input(format, b, env));
     match (format.is_nan(a), format.is_nan(b)) {
         (true, true) => return format.quiet(a),

@@ -4,8 +4,8 @@ use super::env::FloatEnv;
 use super::format::Format;
 use super::integral::{exponent_field, ldexp};
 
-/// 2/pi without its leading zero: bit 63 of the first word is worth 1/2. Only the first 1201 bits are used;
-/// the rest of the last word is not zero but never reached.
+/// The fraction bits of 2/pi: bit 63 of the first word has the weight 1/2. Only the first 1201 bits are used;
+/// the rest of the last word is not zero but is never read.
 pub const TWO_OVER_PI: [u64; 19] = [
     0xa2f9836e4e441529,
     0xfc2757d1f534ddc0,
@@ -28,11 +28,11 @@ pub const TWO_OVER_PI: [u64; 19] = [
     0x56033046fc7b6bab,
 ];
 
-/// Binary digits of [`TWO_OVER_PI`] that hardware keeps.
+/// Number of bits of [`TWO_OVER_PI`] that hardware has.
 pub const DIGITS: u32 = 1201;
 
-/// The 53 bits of 2/pi from bit `shift` on (0: the most significant fraction bit), as an integer; zeros past
-/// the end.
+/// Returns 53 bits of 2/pi as an integer, starting `shift` bits below the most significant fraction bit; bits
+/// past the end are zero.
 #[inline]
 pub fn two_over_pi_segment(shift: u32) -> u64 {
     let word = |at: usize| match at {
@@ -45,16 +45,16 @@ pub fn two_over_pi_segment(shift: u32) -> u64 {
     (window << (shift % 64) >> (128 - 53)) as u64
 }
 
-/// Segment `segment` (0..31) of 2/pi for an argument with a biased exponent: an integer, and the power of two
-/// that it is in units of.
+/// Returns segment `segment` (0..31) of 2/pi for an argument with a biased exponent, as an integer and the
+/// exponent of its scale, a power of two.
 #[inline]
 pub fn unscaled(exponent: u32, segment: u32) -> (u64, i32) {
     let shift = (segment & 31) * 53 + exponent.saturating_sub(1077);
     (two_over_pi_segment(shift), -53 - shift as i32 + if exponent >= 1968 { 128 } else { 0 })
 }
 
-/// The segment aligned for the argument `a`, truncated (RDNA4 ISA manual, V_TRIG_PREOP_F64). Infinities and
-/// NaNs count as numbers with the largest exponent, as in the manual.
+/// Returns the segment for the argument `a`, scaled and truncated (RDNA4 ISA manual, V_TRIG_PREOP_F64).
+/// Infinities and NaNs count as numbers with the largest exponent, as in the manual.
 pub fn trig_preop(a: u64, segment: u32, env: &FloatEnv) -> u64 {
     let (result, scale) = unscaled(exponent_field(Format::F64, a), segment);
     // An integer below 2^53 is exact in f64.

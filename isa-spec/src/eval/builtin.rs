@@ -1,13 +1,12 @@
-//! Evaluates pure builtins: functions of their arguments alone, the reference that other implementations are
-//! tested against.
+//! Evaluates pure builtins, as the reference for other implementations.
 
 use super::operator::convert;
 use crate::arith::{self, FloatEnv, Round};
 use crate::pcode::builtins::Pure;
 use crate::pcode::ir::Ty;
 
-/// The value of a builtin. `types` are the arguments' types, `clamp` the instruction's clamp
-/// bit, which only the `clamp_*` builtins use.
+/// Evaluates a builtin. `types` are the arguments' types; `clamp` is the instruction's clamp bit, which only
+/// the `clamp_*` builtins use.
 pub fn pure(builtin: Pure, args: &[u128], types: &[Ty], env: &FloatEnv, clamp: bool) -> u128 {
     let a = args.first().copied().unwrap_or(0);
     let b = args.get(1).copied().unwrap_or(0);

@@ -1,11 +1,11 @@
-//! Evaluates typed expressions for one lane, or for the wave in scalar bodies.
+//! Evaluates typed expressions, for one lane or, in scalar bodies, for the wave.
 
 use super::{Eval, Stop, binary, convert, pure};
 use crate::arith;
 use crate::pcode::ir::*;
 
 impl Eval<'_> {
-    /// The value of an expression: `e.ty.width()` bits.
+    /// Evaluates an expression to `e.ty.width()` bits.
     pub(super) fn expr(&mut self, e: &Expr) -> Result<u128, Stop> {
         let width = e.ty.width();
         let value = match &e.kind {
@@ -47,7 +47,7 @@ impl Eval<'_> {
                 self.expr(chosen)?
             }
             ExprKind::Convert(a) => convert(self.expr(a)?, a.ty, e.ty, &self.env),
-            // A narrower view of an operand is of its low bits.
+            // A narrower view of an operand reads its low bits.
             ExprKind::Bits(a) => match a.kind {
                 ExprKind::Operand(role) => {
                     let bits = arith::mask(width.min(a.ty.width()));
@@ -77,7 +77,7 @@ impl Eval<'_> {
         Ok(value & arith::mask(width))
     }
 
-    /// An operand of which `bits` are taken.
+    /// Reads an operand, of which the expression uses `bits`.
     fn operand(&mut self, role: Role, bits: u128) -> u128 {
         self.machine.reading(role, self.lane, bits);
         self.machine.operand(role, self.lane)
@@ -93,12 +93,12 @@ impl Eval<'_> {
         }
     }
 
-    /// Arguments, left to right.
+    /// Evaluates arguments from left to right.
     pub(super) fn args(&mut self, args: &[Expr]) -> Result<Vec<u128>, Stop> {
         args.iter().map(|a| self.expr(a)).collect()
     }
 
-    /// Element of an array local; 0 out of range.
+    /// Reads an element of an array local; an index out of range reads 0.
     pub(super) fn element(&mut self, id: LocalId, index: &Expr) -> Result<u128, Stop> {
         let index = self.expr(index)? as u32 as usize;
         Ok(self.locals[id as usize].get(index).copied().unwrap_or(0))
@@ -114,7 +114,7 @@ impl Eval<'_> {
         Ok(self.machine.sgpr(reg) as u128)
     }
 
-    /// `width` in bits.
+    /// Loads `width` bits from memory.
     pub(super) fn load(&mut self, space: Space, addr: &Expr, width: u32) -> Result<u128, Stop> {
         let addr = self.expr(addr)? as u64;
         self.machine.load(space, addr, width.div_ceil(8), self.lane)

@@ -1,13 +1,13 @@
-//! The reference evaluator: typed semantics walked as a tree, slow and obvious.
+//! The reference evaluator: a tree walk over typed semantics, slow and obvious.
 //!
-//! It decides what a body means; registers, memory and barriers are those of the [`Machine`].
-//! [`eval`] runs a body once: the driver of a lane-shaped body calls it for each active lane, the lanes in
-//! ascending order.
+//! The evaluator defines the meaning of a body; the [`Machine`] provides registers, memory and barriers.
+//! [`eval`] runs a body once: the driver of a lane-shaped body calls it for each active lane, in ascending
+//! order.
 //!
-//! A lane's bit of a mask (`D0.u64[laneId] = …`) is a slice of the whole mask: the evaluator gets the mask by
-//! [`Machine::destination`], sets the bit and stores the mask with [`Machine::set_operand`]. A driver starts
-//! such a mask at zero, so that the bits of inactive lanes end up clear, and writes the register after the
-//! last lane.
+//! A lane's bit of a mask (`D0.u64[laneId] = …`) is a slice of the whole mask: the evaluator reads the mask
+//! with [`Machine::destination`], sets the bit and stores the mask with [`Machine::set_operand`]. The driver
+//! initialises such a mask to zero, which clears the bits of inactive lanes, and writes the register after
+//! the last lane.
 
 mod builtin;
 mod expr;
@@ -20,42 +20,45 @@ use crate::arith::{self, FloatEnv};
 use crate::pcode::ir::*;
 use crate::source::Span;
 
-/// What a body can touch. Values are bit patterns, `lane` the running lane (`None` outside lane shape).
+/// The state that a body can access. Values are bit patterns; `lane` is the running lane (`None` outside lane
+/// shape).
 ///
-/// Register and operand access cannot fail: what does not exist reads zero. Memory, state and control can,
-/// with [`Stop`].
+/// Accesses to registers and operands cannot fail: a nonexistent register reads zero. Memory, state and
+/// control can fail with [`Stop`].
 pub trait Machine {
-    /// Called before [`Machine::operand`] with the bits that the body takes of the value.
+    /// Called before [`Machine::operand`] with the bits of the value that the body uses.
     fn reading(&mut self, _role: Role, _lane: Option<u32>, _bits: u128) {}
-    /// An operand's value, modifiers applied; bits above the wanted type are ignored.
+    /// Returns an operand's value with modifiers applied; the evaluator ignores bits above the type it needs.
     fn operand(&mut self, role: Role, lane: Option<u32>) -> u128;
-    /// The present contents of a destination, for partial writes: its register, or the mask being built.
+    /// Returns the current contents of a destination, for partial writes: its register, or the mask being
+    /// built.
     fn destination(&mut self, role: Role, lane: Option<u32>) -> u128;
-    /// `width`: bits of the value; a narrower write keeps the destination's upper bits.
+    /// Writes an operand. `width` is the width of the value; a narrower write keeps the destination's upper
+    /// bits.
     fn set_operand(&mut self, role: Role, lane: Option<u32>, value: u128, width: u32);
-    /// The number of the operand's register: `VGPR[lane][SRC0.u32]`.
+    /// Returns the number of the operand's register: `VGPR[lane][SRC0.u32]`.
     fn operand_index(&mut self, role: Role) -> u32;
-    /// Dword `index` of a multi-register operand in any lane.
+    /// Returns dword `index` of a multi-register operand in any lane.
     fn operand_lane(&mut self, role: Role, lane: u32, index: u32) -> u32;
-    /// A raw encoding field by its canonical name; 0 if the encoding has none.
+    /// Returns a raw encoding field by its canonical name; 0 if the encoding has no such field.
     fn field(&mut self, name: &str) -> u32;
-    /// The value of architectural state.
+    /// Returns the value of architectural state.
     fn state(&mut self, state: State, lane: Option<u32>) -> u128;
-    /// As `destination`, for state.
+    /// Like `destination`, for state.
     fn state_destination(&mut self, state: State) -> u128;
     /// Writes architectural state.
     fn set_state(&mut self, state: State, value: u128) -> Result<(), Stop>;
-    /// A VGPR of a lane by its number.
+    /// Returns a VGPR of a lane by its number.
     fn vgpr(&mut self, lane: u32, reg: u32) -> u32;
-    /// As `destination`, for a register by its number.
+    /// Like `destination`, for a register by its number.
     fn old_vgpr(&mut self, lane: u32, reg: u32) -> u32;
     /// Writes a VGPR of a lane.
     fn set_vgpr(&mut self, lane: u32, reg: u32, value: u32);
-    /// An SGPR by its number.
+    /// Returns an SGPR by its number.
     fn sgpr(&mut self, reg: u32) -> u32;
     /// Writes an SGPR.
     fn set_sgpr(&mut self, reg: u32, value: u32);
-    /// Little-endian value of `bytes` bytes.
+    /// Loads a little-endian value of `bytes` bytes.
     fn load(&mut self, space: Space, addr: u64, bytes: u32, lane: Option<u32>) -> Result<u128, Stop>;
     /// Stores `bytes` bytes of a little-endian value.
     fn store(
@@ -66,31 +69,31 @@ pub trait Machine {
         value: u128,
         lane: Option<u32>,
     ) -> Result<(), Stop>;
-    /// Control builtins; the value of those that give one.
+    /// Executes a control builtin; returns its value, if it has one.
     fn control(&mut self, builtin: Control, args: &[u128]) -> Result<u128, Stop>;
-    /// Rounding and denormals, read once when the body starts.
+    /// Returns the rounding and denormal modes; called once when the body starts.
     fn env(&self) -> FloatEnv;
-    /// The instruction's clamp bit.
+    /// Returns the instruction's clamp bit.
     fn clamp(&self) -> bool;
-    /// Called after every assignment with the value stored; the debugger shows it.
+    /// Called after every assignment with the stored value, for the debugger.
     fn assigned(&mut self, _stmt: &Stmt, _value: u128, _lane: Option<u32>) {}
-    /// Called after every condition of an `if` or `while`, `at` being its place in the text.
+    /// Called after every condition of an `if` or `while`, with the condition's span.
     fn decided(&mut self, _at: Span, _taken: bool, _lane: Option<u32>) {}
 }
 
-/// Why a body stopped early.
+/// The reason why a body stopped early.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stop {
     /// `return`.
     Return,
-    /// The machine's own: a fault, the wave's end, a barrier.
+    /// Raised by the machine: a fault, the end of the wave, a barrier.
     Machine(u32),
-    /// A loop that exceeds the budget of statements.
+    /// The body exceeds the limit of steps.
     TooLong,
 }
 
-/// Statements and loop rounds a body may take. The longest ones, matrix multiplications, take some ten
-/// thousand.
+/// Limit on the statements and loop iterations of a body. The longest bodies, matrix multiplications, take
+/// some ten thousand.
 const STEP_LIMIT: u32 = 4_000_000;
 
 /// Runs the body once.
@@ -109,7 +112,7 @@ pub fn eval(sem: &Semantics, machine: &mut dyn Machine, lane: Option<u32>) -> Re
 }
 
 struct Eval<'a> {
-    /// Each local's elements; a local that is not an array has one.
+    /// The elements of each local; a local that is not an array has one.
     locals: Vec<Vec<u128>>,
     machine: &'a mut dyn Machine,
     lane: Option<u32>,
@@ -209,7 +212,7 @@ impl Eval<'_> {
                 self.machine.store(*space, addr, width.div_ceil(8), value, self.lane)?;
             }
             PlaceKind::Concat(parts) => {
-                // The last part is the lowest.
+                // The last part holds the lowest bits.
                 let mut rest = value;
                 for part in parts.iter().rev() {
                     let width = part.ty.width();
@@ -221,7 +224,7 @@ impl Eval<'_> {
         Ok(())
     }
 
-    /// The present value of a place, all of it.
+    /// Returns the current value of a whole place.
     fn old(&mut self, place: &Place) -> Result<u128, Stop> {
         let width = place.ty.width();
         let value = match &place.kind {

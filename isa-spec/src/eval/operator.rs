@@ -1,10 +1,11 @@
-//! Operators and conversions on bit patterns: the evaluator's definition of every operator of the typed tree.
+//! Operators and conversions on bit patterns: the reference definition of every operator of the typed tree.
 
 use crate::arith::{self, FloatEnv, Round};
 use crate::pcode::ir::{BinOp, Ty};
 
-/// A binary operation on values of type `ty` (`right`: the right operand's, which differs for shifts and
-/// powers). `&&` and `||` are the evaluator's own, since they may not evaluate their right side.
+/// Evaluates a binary operation on values of type `ty`; `right` is the type of the right operand, which
+/// differs for shifts and powers. The evaluator itself handles `&&` and `||`, which may skip their right
+/// operand.
 pub fn binary(op: BinOp, x: u128, y: u128, ty: Ty, right: Ty, env: &FloatEnv) -> u128 {
     if ty.is_float() {
         return float(op, x, y, ty, right, env);
@@ -70,7 +71,7 @@ fn float(op: BinOp, x: u128, y: u128, ty: Ty, right: Ty, env: &FloatEnv) -> u128
     }
 }
 
-/// Wrapping; a negative power gives 0.
+/// Raises to a power, wrapping; a negative power returns 0.
 fn integer_power(base: u128, power: u128, ty: Ty) -> u128 {
     match ty {
         Ty::I(width) if arith::sign_extend(power, width as u32) >> 127 == 1 => 0,
@@ -78,7 +79,7 @@ fn integer_power(base: u128, power: u128, ty: Ty) -> u128 {
     }
 }
 
-/// Value conversion between types.
+/// Converts a value between types.
 pub fn convert(v: u128, from: Ty, to: Ty, env: &FloatEnv) -> u128 {
     let width = from.width();
     match (from.is_float(), to.is_float()) {

@@ -1,25 +1,25 @@
-//! Merges touches into the fewest equivalent facts.
+//! Merges recorded accesses into an equivalent, shorter list.
 
 use super::walk::LaneOf;
-use super::{Condition, Lanes, Number, Touch, What};
+use super::{Access, Condition, Lanes, RegisterRange, Resource};
 use crate::tables::Role;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Everything about a touch but its lanes.
+/// Everything about an access except its lanes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     write: bool,
-    what: What,
+    resource: Resource,
     bits: u128,
-    when: Vec<Condition>,
+    conditions: Vec<Condition>,
     always: bool,
-    /// The touch happens while another lane is active.
-    under: bool,
+    /// The access happens on the condition that another lane is active.
+    needs_active_lane: bool,
 }
 
-/// Lanes of a touch, by how they come to be touched.
+/// The lanes of an access, grouped by how the body selects them.
 #[derive(Debug, Default)]
-struct SeenLanes {
+struct AccessedLanes {
     once: bool,
     own: bool,
     lowest: bool,
@@ -27,54 +27,54 @@ struct SeenLanes {
     selected: BTreeSet<Role>,
     /// Numbered lanes, whatever EXEC is.
     numbered: u64,
-    /// Numbered lanes if they are active.
+    /// Numbered lanes, each accessed only if it is active.
     active: u64,
-    /// Lanes where one of them being active is enough.
-    under: u64,
+    /// Lanes each of which, if active, causes the access.
+    causes: u64,
 }
 
-/// Conditional touches that keep their conditions. Those of a body that has more are possible, whatever the
-/// instruction is.
-pub const MOST_CONDITIONAL: usize = 1000;
+/// Upper bound on the conditional accesses of a body. Further ones lose their conditions and count as
+/// possible for every instruction.
+pub const MAX_CONDITIONAL: usize = 1000;
 
-/// Touches as they come.
+/// The accesses recorded so far.
 #[derive(Debug, Default)]
-pub struct Seen {
-    touches: BTreeMap<Key, SeenLanes>,
+pub struct AccessSet {
+    accesses: BTreeMap<Key, AccessedLanes>,
     conditional: usize,
 }
 
-impl Seen {
-    /// `lane`: a lane's number and whether it is touched only if it is active, or another lane. `under`: the
-    /// lane that is active here.
+impl AccessSet {
+    /// Adds an access. `lane` is a lane's number with whether the access requires that lane to be active, or
+    /// another choice of lanes. `cause` is the lane that is known to be active.
     #[allow(clippy::too_many_arguments)]
     pub fn add(
         &mut self,
         write: bool,
-        what: What,
+        resource: Resource,
         bits: u128,
-        when: Vec<Condition>,
+        conditions: Vec<Condition>,
         always: bool,
         lane: Result<(u32, bool), LaneOf>,
-        under: Option<u64>,
+        cause: Option<u64>,
     ) {
-        let under = under.filter(|_| lane.is_err());
-        let mut key = Key { write, what, bits, when, always, under: under.is_some() };
-        if !key.when.is_empty() && !self.touches.contains_key(&key) {
-            if self.conditional >= MOST_CONDITIONAL {
-                key = Key { when: Vec::new(), always: false, ..key };
+        let cause = cause.filter(|_| lane.is_err());
+        let mut key = Key { write, resource, bits, conditions, always, needs_active_lane: cause.is_some() };
+        if !key.conditions.is_empty() && !self.accesses.contains_key(&key) {
+            if self.conditional >= MAX_CONDITIONAL {
+                key = Key { conditions: Vec::new(), always: false, ..key };
             } else {
                 self.conditional += 1;
             }
         }
-        let lanes = self.touches.entry(key).or_default();
-        lanes.under |= under.unwrap_or(0);
+        let lanes = self.accesses.entry(key).or_default();
+        lanes.causes |= cause.unwrap_or(0);
         match lane {
             Ok((n, true)) => lanes.active |= 1 << (n & 63),
             Ok((n, false)) => lanes.numbered |= 1 << (n & 63),
             Err(LaneOf::Once) => lanes.once = true,
             Err(LaneOf::Own) => lanes.own = true,
-            Err(LaneOf::Lowest) => lanes.lowest = true,
+            Err(LaneOf::LowestActive) => lanes.lowest = true,
             Err(LaneOf::Selected(role)) => {
                 lanes.selected.insert(role);
             }
@@ -83,7 +83,7 @@ impl Seen {
     }
 }
 
-impl SeenLanes {
+impl AccessedLanes {
     fn list(&self) -> Vec<Lanes> {
         let mut out: Vec<Lanes> = self.selected.iter().map(|role| Lanes::Selected(*role)).collect();
         let mut push = |on: bool, lanes| out.extend(on.then_some(lanes));
@@ -101,114 +101,119 @@ impl SeenLanes {
     }
 }
 
-/// Joins what differs in bits, in the side of a condition, or in consecutive numbers only, and drops what
-/// another covers.
-pub fn merge(seen: Seen, wave_size: u32) -> Vec<Touch> {
+/// Merges accesses that differ only in bits, in the outcome of one condition, or in consecutive register
+/// numbers, and drops accesses that another one covers.
+pub fn merge(set: AccessSet, wave_size: u32) -> Vec<Access> {
     let mut list = Vec::new();
-    for (key, lanes) in seen.touches {
-        let Key { write, what, bits, when, always, under } = key;
-        // Under each lane is whenever one is active.
-        let always = always && (!under || lanes.under == u64::MAX >> (64 - wave_size));
+    for (key, lanes) in set.accesses {
+        let Key { write, resource, bits, conditions, always, needs_active_lane } = key;
+        // The access is unconditional if each lane of the wave causes it: some lane is always active.
+        let always = always && (!needs_active_lane || lanes.causes == u64::MAX >> (64 - wave_size));
         for lanes in lanes.list() {
-            list.push(Touch { write, what, bits, lanes, when: when.clone().into(), always });
+            list.push(Access { write, resource, bits, lanes, conditions: conditions.clone().into(), always });
         }
     }
-    list = bits(list);
-    while let Some(shorter) = sides(&list) {
-        list = bits(shorter);
+    list = merge_bits(list);
+    while let Some(shorter) = merge_outcomes(&list) {
+        list = merge_bits(shorter);
     }
-    // The list is sorted, so that a touch that can cover another is adjacent to it.
-    let concern = |t: &Touch| (t.write, t.what, t.lanes);
-    let kept = list
-        .chunk_by(|a, b| concern(a) == concern(b))
+    // The list is sorted: an access and those that can cover it are adjacent.
+    let identity = |t: &Access| (t.write, t.resource, t.lanes);
+    let remaining = list
+        .chunk_by(|a, b| identity(a) == identity(b))
         .flat_map(|chunk| chunk.iter().filter(|t| !chunk.iter().any(|other| covers(other, t))).cloned());
-    numbers(kept.collect())
+    merge_consecutive(remaining.collect())
 }
 
-/// Whether `other` covers `t`: the same registers and lanes, and everything that `t` states.
-fn covers(other: &Touch, t: &Touch) -> bool {
+/// Whether `other` implies `t`, given that registers and lanes are the same.
+fn covers(other: &Access, t: &Access) -> bool {
     other != t
         && (other.always || !t.always)
         && t.bits & !other.bits == 0
-        && other.when.iter().all(|c| t.when.contains(c))
-        && (other.when.len(), other.always, other.bits) != (t.when.len(), t.always, t.bits)
+        && other.conditions.iter().all(|c| t.conditions.contains(c))
+        && (other.conditions.len(), other.always, other.bits) != (t.conditions.len(), t.always, t.bits)
 }
 
-/// Joins what differs in bits only; in order but for the bits.
-fn bits(list: Vec<Touch>) -> Vec<Touch> {
-    let mut out: BTreeMap<Touch, u128> = BTreeMap::new();
-    for touch in list {
-        let bits = touch.bits;
-        *out.entry(Touch { bits: 0, ..touch }).or_insert(0) |= bits;
+/// Merges accesses that differ in their bits only. The result is sorted, ignoring bits.
+fn merge_bits(list: Vec<Access>) -> Vec<Access> {
+    let mut out: BTreeMap<Access, u128> = BTreeMap::new();
+    for access in list {
+        let bits = access.bits;
+        *out.entry(Access { bits: 0, ..access }).or_insert(0) |= bits;
     }
-    out.into_iter().map(|(touch, bits)| Touch { bits, ..touch }).collect()
+    out.into_iter().map(|(access, bits)| Access { bits, ..access }).collect()
 }
 
-/// Two that differ in the side of one condition are one without it.
-fn sides(list: &[Touch]) -> Option<Vec<Touch>> {
+/// Merges two accesses that differ in the outcome of one condition into one without that condition.
+fn merge_outcomes(list: &[Access]) -> Option<Vec<Access>> {
     for (at, a) in list.iter().enumerate() {
-        for (k, condition) in a.when.iter().enumerate() {
-            let mut when = a.when.to_vec();
-            when[k] = Condition { not: !condition.not, ..*condition };
-            when.sort();
-            let other = Touch { bits: 0, when: when.into(), ..a.clone() };
-            let found = list.binary_search_by(|t| Touch { bits: 0, ..t.clone() }.cmp(&other));
+        for (k, condition) in a.conditions.iter().enumerate() {
+            let mut conditions = a.conditions.to_vec();
+            conditions[k] = Condition { negated: !condition.negated, ..*condition };
+            conditions.sort();
+            let other = Access { bits: 0, conditions: conditions.into(), ..a.clone() };
+            let found = list.binary_search_by(|t| Access { bits: 0, ..t.clone() }.cmp(&other));
             let Some(twin) = found.ok().filter(|twin| list[*twin].bits == a.bits) else { continue };
-            let mut out: Vec<Touch> = list
+            let mut out: Vec<Access> = list
                 .iter()
                 .enumerate()
                 .filter(|(i, _)| *i != at && *i != twin)
                 .map(|(_, t)| t.clone())
                 .collect();
-            let mut when = a.when.to_vec();
-            when.remove(k);
-            out.push(Touch { when: when.into(), ..a.clone() });
+            let mut conditions = a.conditions.to_vec();
+            conditions.remove(k);
+            out.push(Access { conditions: conditions.into(), ..a.clone() });
             return Some(out);
         }
     }
     None
 }
 
-/// Consecutive registers are one.
-fn numbers(list: Vec<Touch>) -> Vec<Touch> {
+/// Merges accesses to consecutive registers.
+fn merge_consecutive(list: Vec<Access>) -> Vec<Access> {
     let mut out = Vec::new();
-    let mut runs: BTreeMap<Touch, Vec<u32>> = BTreeMap::new();
-    for touch in list {
-        match first(touch.what) {
-            Some(number) => {
-                runs.entry(Touch { what: with(touch.what, 0, 1), ..touch }).or_default().push(number)
-            }
-            None => out.push(touch),
+    let mut runs: BTreeMap<Access, Vec<u32>> = BTreeMap::new();
+    for access in list {
+        match first_register(access.resource) {
+            Some(number) => runs
+                .entry(Access { resource: with_registers(access.resource, 0, 1), ..access })
+                .or_default()
+                .push(number),
+            None => out.push(access),
         }
     }
-    for (touch, mut list) in runs {
+    for (access, mut list) in runs {
         list.sort_unstable();
         for run in list.chunk_by(|a, b| a + 1 == *b) {
-            out.push(Touch { what: with(touch.what, run[0], run.len() as u32), ..touch.clone() });
+            out.push(Access {
+                resource: with_registers(access.resource, run[0], run.len() as u32),
+                ..access.clone()
+            });
         }
     }
     out.sort();
     out
 }
 
-fn first(what: What) -> Option<u32> {
-    match what {
-        What::Vgpr(n) | What::Sgpr(n) => Some(n.first),
-        What::Dwords { first, .. } => Some(first),
+fn first_register(resource: Resource) -> Option<u32> {
+    match resource {
+        Resource::Vgpr(n) | Resource::Sgpr(n) => Some(n.first),
+        Resource::Dwords { first, .. } => Some(first),
         _ => None,
     }
 }
 
-/// `what` with its registers counted from `first` on. The number for the case out of range moves along.
-fn with(what: What, first: u32, count: u32) -> What {
-    let moved = |n: Number| {
-        let otherwise = n.otherwise.map(|o| o.wrapping_sub(n.first).wrapping_add(first));
-        Number { first, count, otherwise, ..n }
+/// Returns `resource` with its registers starting at `first`. The number used when out of range shifts by the
+/// same amount.
+fn with_registers(resource: Resource, first: u32, count: u32) -> Resource {
+    let shifted = |n: RegisterRange| {
+        let fallback = n.fallback.map(|o| o.wrapping_sub(n.first).wrapping_add(first));
+        RegisterRange { first, count, fallback, ..n }
     };
-    match what {
-        What::Vgpr(n) => What::Vgpr(moved(n)),
-        What::Sgpr(n) => What::Sgpr(moved(n)),
-        What::Dwords { role, .. } => What::Dwords { role, first, count },
+    match resource {
+        Resource::Vgpr(n) => Resource::Vgpr(shifted(n)),
+        Resource::Sgpr(n) => Resource::Sgpr(shifted(n)),
+        Resource::Dwords { role, .. } => Resource::Dwords { role, first, count },
         other => other,
     }
 }

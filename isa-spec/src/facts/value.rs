@@ -1,39 +1,40 @@
-//! Abstract values: what is known of a value before the instruction runs, and what a branch implies.
+//! The abstract domain: values as far as they are known before the instruction runs, and the guards that hold
+//! in a branch.
 
-use super::{Condition, Index, Number, Of};
+use super::{Condition, EncodedValue, M0Field, RegisterRange};
 use crate::arith;
 use crate::tables::Role;
 
-/// What is known of a value before the instruction runs.
+/// An abstract value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     /// A constant.
     Known(u128),
-    /// `(n >> shift) & mask` of a number that the instruction fixes.
-    Fixed { of: Of, shift: u32, mask: u32 },
-    /// A register's number, relative to an operand's.
-    Register(Number),
-    /// One of a few register numbers, each with what holds where it is taken.
-    OneOf(Vec<(Vec<Guard>, Number)>),
+    /// `(n >> shift) & mask` of a number that the encoded instruction determines.
+    Fixed { of: EncodedValue, shift: u32, mask: u32 },
+    /// A register number, relative to that of an operand.
+    Register(RegisterRange),
+    /// One of a few register numbers, each with the guards under which it is chosen.
+    OneOf(Vec<(Vec<Guard>, RegisterRange)>),
     /// A bit field of M0.
-    M0(Index),
+    M0(M0Field),
     /// The EXEC mask.
     Exec,
-    /// EXEC's bit of a lane.
+    /// The EXEC bit of a lane.
     ExecBit(u32),
     /// The lowest active lane.
-    Lowest,
+    LowestActive,
     /// `laneId`.
-    Own,
-    /// The low bits of a scalar source that number a lane.
+    LaneId,
+    /// The low bits of a scalar source, used as a lane index.
     Selected(Role),
-    /// All of an operand's low dword.
+    /// At least the whole low dword of an operand.
     Operand(Role),
     /// Anything.
     Unknown,
 }
 
-/// What holds in a branch.
+/// A fact that holds in a branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Guard {
     /// A condition on the instruction itself.
@@ -41,153 +42,161 @@ pub enum Guard {
     /// This lane is active.
     Active(u32),
     /// EXEC is zero.
-    NoLane,
-    /// What M0 adds to a register's number is above 255.
-    FarIndex,
-    /// The number that M0 adds to is beyond a limit that its base decides.
+    ExecZero,
+    /// The offset that M0 adds to a register number is above 255.
+    IndexAbove255,
+    /// The M0-relative register number is beyond a limit that depends on its base.
     BeyondLimit,
     /// A condition that this analysis does not track.
     Unknown,
 }
 
-/// Alternatives for a register's number that are kept apart.
-const MOST_ALTERNATIVES: usize = 4;
+/// Upper bound on the alternatives of a register number that are tracked.
+const MAX_ALTERNATIVES: usize = 4;
 
-/// A condition: its value if that is known, or what holds in either branch.
+/// The abstract value of a condition, with the guards of both branches.
 pub struct Test {
     /// The condition's value where the wave size or constants decide it.
     pub known: Option<bool>,
-    /// What holds where the condition does.
-    pub yes: Vec<Guard>,
-    /// What holds where the condition does not.
-    pub no: Vec<Guard>,
+    /// Guards of the branch where the condition holds.
+    pub if_true: Vec<Guard>,
+    /// Guards of the branch where the condition does not hold.
+    pub if_false: Vec<Guard>,
 }
 
 impl Test {
-    /// A condition with this value.
+    /// Returns a condition with a known value.
     pub fn known(value: bool) -> Test {
-        Test { known: Some(value), yes: Vec::new(), no: Vec::new() }
+        Test { known: Some(value), if_true: Vec::new(), if_false: Vec::new() }
     }
 
-    /// A condition of which nothing is known.
+    /// Returns an unknown condition.
     pub fn unknown() -> Test {
-        Test { known: None, yes: vec![Guard::Unknown], no: vec![Guard::Unknown] }
+        Test { known: None, if_true: vec![Guard::Unknown], if_false: vec![Guard::Unknown] }
     }
 
-    /// Whether a fixed number is `equals`.
-    pub fn fixed(of: Of, shift: u32, mask: u32, equals: u32) -> Test {
-        let test = |not| vec![Guard::Instruction(Condition { of, shift, mask, equals, not })];
-        Test { known: None, yes: test(false), no: test(true) }
+    /// Returns the condition that bits of a fixed number equal `equals`.
+    pub fn fixed(of: EncodedValue, shift: u32, mask: u32, equals: u32) -> Test {
+        let test = |negated| vec![Guard::Instruction(Condition { value: of, shift, mask, equals, negated })];
+        Test { known: None, if_true: test(false), if_false: test(true) }
     }
 
-    /// A condition that only execution decides, and what is sure if it holds.
-    pub fn guarded(yes: Guard) -> Test {
-        Test { known: None, yes: vec![yes], no: vec![Guard::Unknown] }
+    /// Returns a condition that is decided at run time, with a guard for the branch where it holds.
+    pub fn guarded(if_true: Guard) -> Test {
+        Test { known: None, if_true: vec![if_true], if_false: vec![Guard::Unknown] }
     }
 
-    /// The negation: the branches swap.
+    /// Negates the condition: swaps the branches.
     pub fn not(self) -> Test {
-        Test { known: self.known.map(|k| !k), yes: self.no, no: self.yes }
+        Test { known: self.known.map(|k| !k), if_true: self.if_false, if_false: self.if_true }
     }
 }
 
 impl Value {
-    /// One of the two, by what holds where either is taken.
+    /// Joins the values of two branches, given the guards of each.
     pub fn join(self, other: Value, guards: &[Guard], others: &[Guard]) -> Value {
         if self == other {
             return self;
         }
-        choice((&self, guards), (&other, others))
-            .or_else(|| choice((&other, others), (&self, guards)))
-            .or_else(|| self.alternatives(&other, guards, others))
+        join_replacement((&self, guards), (&other, others))
+            .or_else(|| join_replacement((&other, others), (&self, guards)))
+            .or_else(|| self.join_alternatives(&other, guards, others))
             .unwrap_or(Value::Unknown)
     }
 
-    /// The numbers of registers that either value is.
-    fn alternatives(&self, other: &Value, guards: &[Guard], others: &[Guard]) -> Option<Value> {
-        let mut list: Vec<(Vec<Guard>, Number)> = Vec::new();
+    /// Joins two values as alternative register numbers.
+    fn join_alternatives(&self, other: &Value, guards: &[Guard], others: &[Guard]) -> Option<Value> {
+        let mut list: Vec<(Vec<Guard>, RegisterRange)> = Vec::new();
         for (value, guards) in [(self, guards), (other, others)] {
-            // What is sure of lanes is so in the branch only.
-            let lasting =
+            // Guards about lanes hold inside the branch only.
+            let outside_branch =
                 |guard: &Guard| if let Guard::Instruction(_) = guard { *guard } else { Guard::Unknown };
-            let guards = guards.iter().map(lasting);
+            let guards = guards.iter().map(outside_branch);
             for (inner, number) in value.numbers()? {
                 list.push((inner.into_iter().chain(guards.clone()).collect(), number));
             }
         }
-        let counts = list.len() <= MOST_ALTERNATIVES && list.iter().any(|(_, number)| number.base.is_some());
-        counts.then_some(Value::OneOf(list))
+        let is_tracked =
+            list.len() <= MAX_ALTERNATIVES && list.iter().any(|(_, number)| number.base.is_some());
+        is_tracked.then_some(Value::OneOf(list))
     }
 
-    /// The numbers of registers that this may be, with what holds where it is.
-    pub fn numbers(&self) -> Option<Vec<(Vec<Guard>, Number)>> {
+    /// Returns the register numbers that this value may be, each with the guards under which it is chosen.
+    pub fn numbers(&self) -> Option<Vec<(Vec<Guard>, RegisterRange)>> {
         match self {
             Value::OneOf(list) => Some(list.clone()),
             _ => Some(vec![(Vec::new(), self.number()?)]),
         }
     }
 
-    /// The number of a register.
-    pub fn number(&self) -> Option<Number> {
-        let number = |base, mask, first| Number { base, mask, first, count: 1, index: None, otherwise: None };
+    /// Returns the value as a register number.
+    pub fn number(&self) -> Option<RegisterRange> {
+        let number =
+            |base, mask, first| RegisterRange { base, mask, first, count: 1, index: None, fallback: None };
         match *self {
             Value::Known(n) => Some(number(None, 0, n as u32)),
-            Value::Fixed { of: Of::Index(role), shift: 0, mask } => Some(number(Some(role), mask, 0)),
+            Value::Fixed { of: EncodedValue::RegisterNumber(role), shift: 0, mask } => {
+                Some(number(Some(role), mask, 0))
+            }
             Value::Register(number) => Some(number),
             _ => None,
         }
     }
 }
 
-/// A known value in one branch, and in the other what it stands in for there.
-fn choice((known, guards): (&Value, &[Guard]), (other, _): (&Value, &[Guard])) -> Option<Value> {
+/// Joins a constant in one branch with a value in the other branch that already covers it.
+fn join_replacement((known, guards): (&Value, &[Guard]), (other, _): (&Value, &[Guard])) -> Option<Value> {
     match (known, other) {
         (a, b) if a == b => Some(a.clone()),
-        // Out of range.
+        // The constant replaces a register number that is out of range.
         (Value::Known(n), Value::Register(number)) if number.index.is_some() => {
-            let far = guards.iter().all(|g| matches!(g, Guard::FarIndex | Guard::BeyondLimit));
-            let otherwise = *n as u32;
-            // Without a limit it must be a number above those of all registers.
-            let limited = guards.contains(&Guard::BeyondLimit) || otherwise == u32::MAX;
-            (far && !guards.is_empty() && limited && number.otherwise.is_none_or(|o| o == otherwise))
-                .then_some(Value::Register(Number { otherwise: Some(otherwise), ..*number }))
+            let out_of_range = guards.iter().all(|g| matches!(g, Guard::IndexAbove255 | Guard::BeyondLimit));
+            let fallback = *n as u32;
+            // Without a limit, the constant must be above every register number.
+            let limited = guards.contains(&Guard::BeyondLimit) || fallback == u32::MAX;
+            (out_of_range && !guards.is_empty() && limited && number.fallback.is_none_or(|o| o == fallback))
+                .then_some(Value::Register(RegisterRange { fallback: Some(fallback), ..*number }))
         }
-        // Lane 0 where no lane is active.
-        (Value::Known(0), Value::Lowest) if guards == [Guard::NoLane] => Some(Value::Lowest),
+        // `Lowest` already means lane 0 if no lane is active.
+        (Value::Known(0), Value::LowestActive) if guards == [Guard::ExecZero] => Some(Value::LowestActive),
         _ => None,
     }
 }
 
-/// `a + b` of a register number, or of each alternative, and a constant or M0; `None` if the result is no
+/// Adds a constant or M0 to a register number, or to each alternative. Returns `None` if the result is not a
 /// register number.
-pub fn sums(a: &Value, b: &Value) -> Option<Value> {
-    let Value::OneOf(list) = a else { return sum(a, b) };
-    let each = list.iter().map(|(guards, number)| match sum(&Value::Register(*number), b)? {
+pub fn add_numbers(a: &Value, b: &Value) -> Option<Value> {
+    let Value::OneOf(list) = a else { return add_number(a, b) };
+    let each = list.iter().map(|(guards, number)| match add_number(&Value::Register(*number), b)? {
         Value::Register(number) => Some((guards.clone(), number)),
         _ => None,
     });
     Some(Value::OneOf(each.collect::<Option<_>>()?))
 }
 
-/// The number of a register after another one, or after M0.
-fn sum(a: &Value, b: &Value) -> Option<Value> {
+/// Adds a constant or M0 to one register number.
+fn add_number(a: &Value, b: &Value) -> Option<Value> {
     let number = a.number()?;
     match *b {
         Value::Known(n) if *a != Value::Known(0) || number.base.is_some() => {
-            // The number for the case out of range moves along.
-            let otherwise = number.otherwise.map(|o| o.wrapping_add(n as u32));
-            Some(Value::Register(Number { first: number.first.wrapping_add(n as u32), otherwise, ..number }))
+            // The number used when out of range shifts by the same amount.
+            let fallback = number.fallback.map(|o| o.wrapping_add(n as u32));
+            Some(Value::Register(RegisterRange {
+                first: number.first.wrapping_add(n as u32),
+                fallback,
+                ..number
+            }))
         }
         Value::M0(index) if number.index.is_none() && number.base.is_some() => {
-            Some(Value::Register(Number { index: Some(index), ..number }))
+            Some(Value::Register(RegisterRange { index: Some(index), ..number }))
         }
         _ => None,
     }
 }
 
-/// `a & b` with a constant `b`. All lane bits of an operand select a lane; `None` if nothing is known of the
-/// result.
-pub fn both_bits(a: &Value, b: &Value, wave_size: u32) -> Option<Value> {
+/// Evaluates `a & b` with a constant `b`. Keeping exactly the lane-index bits of an operand selects a lane.
+/// Returns `None` if the result is unknown.
+pub fn and_mask(a: &Value, b: &Value, wave_size: u32) -> Option<Value> {
     let Value::Known(mask) = *b else { return None };
     match a {
         Value::Operand(role) if mask as u32 == wave_size - 1 => Some(Value::Selected(*role)),
@@ -195,19 +204,21 @@ pub fn both_bits(a: &Value, b: &Value, wave_size: u32) -> Option<Value> {
     }
 }
 
-/// `(value >> at) & mask`, where that is still something known.
+/// Evaluates `(value >> at) & mask`. Returns `None` if the result is unknown.
 pub fn masked(value: Value, mask: u32, at: u32) -> Option<Value> {
     match value {
         _ if at >= 32 => None,
         Value::Fixed { of, shift, mask: old } => {
             Some(Value::Fixed { of, shift: shift + at, mask: old >> at & mask })
         }
-        Value::M0(index) => Some(Value::M0(Index { shift: index.shift + at, mask: index.mask >> at & mask })),
+        Value::M0(index) => {
+            Some(Value::M0(M0Field { shift: index.shift + at, mask: index.mask >> at & mask }))
+        }
         _ => None,
     }
 }
 
-/// A mask of the low `width` bits, of at most 32.
+/// Returns a mask of the low `width` bits, at most 32.
 pub fn width_mask(width: u32) -> u32 {
     arith::mask(width.min(32)) as u32
 }

@@ -1,30 +1,30 @@
-//! The syntax tree of a pseudocode file, as written; every node has its span. Names are not resolved here,
-//! and nothing has a type: that is for the checker.
+//! The syntax tree of a pseudocode file, as written. Every node has its span. The checker resolves names and
+//! assigns types.
 
 use crate::source::Span;
 
-/// A `.pcode` file: a list of blocks.
+/// A `.pcode` file.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct File {
-    /// Blocks in the file's order.
+    /// Top-level blocks in file order.
     pub items: Vec<Item>,
     /// `//` comments at the top of the file (the family's header), without the slashes.
     pub header: Vec<String>,
 }
 
-/// A block at the top of a file.
+/// A top-level block.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Item {
-    /// The meaning of one or more instructions.
+    /// The semantics of one or more instructions.
     Instruction(Instruction),
-    /// Blocks that are repeated with parameters.
+    /// Parametrised blocks.
     Template(Template),
     /// A function that bodies may call.
     Function(Function),
 }
 
-/// `instruction NAME, NAME … { body }`, optionally `instruction NAME … for rdna4 { … }`: only on those
-/// architectures.
+/// `instruction NAME, NAME … { body }`, optionally `instruction NAME … for rdna4 { … }`, which limits the
+/// block to those architectures.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Instruction {
     /// Instructions that share the body.
@@ -37,22 +37,22 @@ pub struct Instruction {
     pub body_span: Span,
     /// The whole block.
     pub span: Span,
-    /// The rows of the templates that it comes from, innermost first.
+    /// The template rows that the block was expanded from, innermost first.
     pub rows: Vec<TemplateRow>,
 }
 
-/// A row of a template that an instruction was expanded by.
+/// The template row that an instruction was expanded from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TemplateRow {
     /// From `(` to `)`.
     pub span: Span,
-    /// Parameters, each with the text that replaces its holes.
+    /// Parameters, each with the text that replaces its placeholders.
     pub fills: Vec<(String, String)>,
 }
 
-/// `template (T, OP) in (f32, +), (f64, -) { instruction V_${OP}_$T { … } … }`: the items, once a row, with
-/// `$NAME` (or `${NAME}`) replaced. The parser expands templates on the token level: `File::items` holds the
-/// expanded instructions, whose spans point into the template, and this node keeps the source form for the
+/// `template (T, OP) in (f32, +), (f64, -) { instruction V_${OP}_$T { … } … }`: the items once per row, with
+/// `$NAME` (or `${NAME}`) replaced. The parser expands templates at the token level: `File::items` holds the
+/// expanded instructions, whose spans refer to the template, and this node keeps the source form for the
 /// printer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Template {
@@ -68,11 +68,11 @@ pub struct Template {
     pub span: Span,
 }
 
-/// `function NAME(a, b) { …; return expr }`: expanded where it is called. Parameters are untyped: each takes
-/// its argument's type.
+/// `function NAME(a, b) { …; return expr }`: expanded inline at each call. Parameters are untyped: each takes
+/// the type of its argument.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Function {
-    /// The name that bodies call it by.
+    /// The function's name.
     pub name: Name,
     /// Parameter names.
     pub parameters: Vec<Name>,
@@ -82,7 +82,7 @@ pub struct Function {
     pub span: Span,
 }
 
-/// An identifier and its place.
+/// An identifier with its span.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Name {
     /// As written.
@@ -91,16 +91,16 @@ pub struct Name {
     pub span: Span,
 }
 
-/// A statement and its place.
+/// A statement with its span.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stmt {
-    /// What it does.
+    /// The statement without its span.
     pub kind: StmtKind,
     /// From its first token to its last.
     pub span: Span,
 }
 
-/// The kinds of statement.
+/// Statements.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum StmtKind {
@@ -120,30 +120,31 @@ pub enum StmtKind {
     Return(Option<Expr>),
     /// Leaves the innermost loop.
     Break,
-    /// `s_nop(16'0U)`, `PrefetchScalarData(…)`: a call for its effect. `eval "…"` is a call of `eval`.
+    /// `s_nop(16'0U)`, `PrefetchScalarData(…)`: a call for its side effects. `eval "…"` is a call of `eval`.
     Call(Expr),
-    /// Nothing; the parser drops lone `;`.
+    /// The empty statement; the parser drops lone `;`.
     Empty,
 }
 
-/// An expression and its place.
+/// An expression with its span.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expr {
-    /// What it is.
+    /// The expression without its span.
     pub kind: ExprKind,
     /// From its first token to its last.
     pub span: Span,
 }
 
-/// The kinds of expression.
+/// Expressions.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum ExprKind {
     /// A local, operand, state or field, by name.
     Name(String),
-    /// An integer: its value, and the type that its spelling gives.
+    /// An integer: its value, and the type of the literal as spelled.
     Int { value: u128, ty: LiteralType },
-    /// A decimal float: value text kept exact, and `F` (f32), none (f64, adapts), `LF`.
+    /// A decimal float: the exact text of the value, and its suffix's type: `F` (f32), none (f64, adapts),
+    /// `LF`.
     Float { text: String, ty: LiteralType },
     /// `"text"`, without the quotes.
     Str(String),
@@ -155,13 +156,13 @@ pub enum ExprKind {
     Select(Box<Expr>, Box<Expr>, Box<Expr>),
     /// `x.f32`, `x.u8`, `VCC.u64`.
     View(Box<Expr>, TypeName),
-    /// `x[i]`: array element, register, memory, or one bit, by what `x` is.
+    /// `x[i]`: array element, register, memory or one bit, depending on `x`.
     Index(Box<Expr>, Box<Expr>),
     /// `x[hi : lo]`.
     Slice(Box<Expr>, Box<Expr>, Box<Expr>),
     /// `x[lo +: width]`.
     Part(Box<Expr>, Box<Expr>, Box<Expr>),
-    /// `x[i].field`; a field of a plain name is one name with a dot: `MODE.IEEE`.
+    /// `x[i].field`. A field of a plain name is part of the name, separated by a dot: `MODE.IEEE`.
     Member(Box<Expr>, Name),
     /// `32'U(x)`.
     Cast(TypeName, Box<Expr>),
@@ -173,10 +174,10 @@ pub enum ExprKind {
     Paren(Box<Expr>),
 }
 
-/// The type that a literal's spelling gives.
+/// The type of a literal as spelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LiteralType {
-    /// `42`: takes the type of what it meets; `i32` alone.
+    /// `42`: adapts to the type of the other operand; `i32` without one.
     None,
     /// `42U`, `42LL`, `42ULL`, `1'1U`, `16'0x7fff`, `32'I…`, `1.0F`, `64'F 1.0`.
     Typed(TypeName),
@@ -185,13 +186,13 @@ pub enum LiteralType {
 /// `f32` in a view, `32'F` in a cast or declaration: kind and width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TypeName {
-    /// How the bits are read.
+    /// The interpretation of the bits.
     pub kind: TypeKind,
     /// In bits.
     pub width: u16,
 }
 
-/// How the bits of a type are read.
+/// The interpretation of a type's bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TypeKind {
     /// Raw bits.
@@ -210,7 +211,7 @@ pub enum TypeKind {
     Bf8,
 }
 
-/// Operators with one operand.
+/// Unary operators.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum UnaryOp {
     /// `-`.
@@ -223,7 +224,7 @@ pub enum UnaryOp {
     LogicalNot,
 }
 
-/// Operators with two operands.
+/// Binary operators.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BinaryOp {
     /// `+`.
@@ -270,8 +271,8 @@ pub enum BinaryOp {
     LogicalOr,
 }
 
-/// Calls `f` with every name that the statements use as a value or a place, except names of functions that
-/// are called.
+/// Calls `f` with every name that the statements use as a value or a place, excluding the names of called
+/// functions.
 pub fn each_name(list: &[Stmt], f: &mut dyn FnMut(&str)) {
     for stmt in list {
         match &stmt.kind {

@@ -1,26 +1,26 @@
-//! The one table of builtins: name, parameters, result and doc line. `docs/pseudocode.md` is generated from
-//! it.
+//! The table of builtins: name, parameters, result and doc line. A test compares it with the tables in
+//! `docs/pseudocode.md`.
 //!
-//! A builtin is [`Pure`], a function of its arguments, or [`Control`], which the machine executes. Evaluator,
-//! lowering and machine match on these enums exhaustively: a new row is a compile error until each of them
-//! implements it.
+//! A builtin is either [`Pure`], a function of its arguments, or [`Control`], which the machine executes.
+//! Evaluator, lowering and machine match on these enums exhaustively, so a new row does not compile until
+//! each of them implements it.
 
 use super::ir::Ty;
 
-/// A parameter's accepted types.
+/// The types that a parameter accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Param {
     /// Any float format; all `Float` arguments of a call have one format.
     Float,
     /// Any integer.
     Int,
-    /// Exactly this type; integers convert.
+    /// Exactly this type; integers are converted.
     Is(Ty),
     /// A float or an integer.
     Any,
 }
 
-/// A call's type.
+/// The type of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ret {
     /// The first argument's type.
@@ -29,7 +29,7 @@ pub enum Ret {
     FirstUnsigned,
     /// This type, whatever the arguments.
     Is(Ty),
-    /// Nothing: a statement.
+    /// No value: the call is a statement.
     None,
 }
 
@@ -40,9 +40,9 @@ pub struct BuiltinDef {
     pub builtin: Builtin,
     /// As written in pseudocode.
     pub name: &'static str,
-    /// Accepted types, one per argument.
+    /// Accepted types, one per parameter.
     pub params: &'static [Param],
-    /// The call's type.
+    /// The type of a call.
     pub ret: Ret,
     /// One line of Markdown.
     pub doc: &'static str,
@@ -63,13 +63,13 @@ macro_rules! builtins {
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum $Kind { $(#[doc = $text] $id,)* }
 
-        /// In the order of the enum.
+        /// Rows in the order of the enum.
         static $TABLE: &[BuiltinDef] = &[
             $(BuiltinDef { builtin: Builtin::$Kind($Kind::$id), name: $name, params: &[$($param),*], ret: $ret, doc: $text },)*
         ];
 
         impl $Kind {
-            /// Its row of the table.
+            /// Returns the builtin's row of the table.
             pub fn def(self) -> &'static BuiltinDef {
                 &$TABLE[self as usize]
             }
@@ -113,8 +113,8 @@ builtins! {
     Pure PURE;
 
     Fma "fma" (Float, Float, Float) -> Ret::First, "a * b + c, rounded once";
-    FmaRtz "fma_rtz" (Float, Float, Float) -> Ret::First, "a * b + c, rounded once, toward zero whatever MODE says";
-    FmaNearest "fma_nearest" (Float, Float, Float) -> Ret::First, "a * b + c, rounded once, to nearest even and with denormals, whatever MODE says";
+    FmaRtz "fma_rtz" (Float, Float, Float) -> Ret::First, "a * b + c, rounded once, toward zero in every mode";
+    FmaNearest "fma_nearest" (Float, Float, Float) -> Ret::First, "a * b + c, rounded once, to nearest even and with denormals in every mode";
     FmaLdexp "fma_ldexp" (Float, Float, Float, is(I32)) -> Ret::First, "(a * b + c) * 2**n, rounded once";
     Abs "abs" (Any) -> Ret::First, "clears the sign of a float; absolute value of an integer";
     Floor "floor" (Float) -> Ret::First, "toward -infinity to an integral value";
@@ -151,7 +151,7 @@ builtins! {
     CountLeadingZeros "count_leading_zeros" (Int) -> to(U32), "zeros above the highest set bit; the width for 0";
     CountTrailingZeros "count_trailing_zeros" (Int) -> to(U32), "zeros below the lowest set bit; the width for 0";
     ReverseBits "reverse_bits" (Int) -> Ret::FirstUnsigned, "bit order reversed";
-    SelectBytes "select_bytes" (is(U32), is(U32), is(U32)) -> to(U32), "four bytes of the eight of high and low: byte k is the one that byte k of the third numbers, low's first; zero for 8 and above";
+    SelectBytes "select_bytes" (is(U32), is(U32), is(U32)) -> to(U32), "byte permute: byte k of the third argument selects byte k of the result among the bytes of low (0 to 3) and high (4 to 7); zero for 8 and above";
     F32ToF16 "f32_to_f16" (is(F32)) -> to(F16), "rounded by MODE";
     F16ToF32 "f16_to_f32" (is(F16)) -> to(F32), "exact";
     F32ToF16Rtz "f32_to_f16_rtz" (is(F32)) -> to(F16), "toward zero";
@@ -203,7 +203,7 @@ builtins! {
 }
 
 builtins! {
-    /// Reads or changes the wave or the workgroup.
+    /// Reads or changes the state of the wave or the workgroup.
     Control CONTROL;
 
     Nop "nop" () -> Ret::None, "nothing";
@@ -212,7 +212,7 @@ builtins! {
     Trap "trap" (is(U64)) -> Ret::None, "enters the trap handler: a fault that names the trap";
     Halt "halt" () -> Ret::None, "halts the wave: a fault, as nothing could resume it";
     SendMsg "sendmsg" (is(U32)) -> Ret::None, "sends a message";
-    SendMsgRtn "sendmsg_rtn" (is(U32)) -> to(U64), "sends a message and takes its answer";
+    SendMsgRtn "sendmsg_rtn" (is(U32)) -> to(U64), "sends a message and returns the answer";
     WaitVmcnt "wait_vmcnt" (is(U32)) -> Ret::None, "waits for vector memory loads";
     WaitVscnt "wait_vscnt" (is(U32)) -> Ret::None, "waits for vector memory stores";
     WaitLgkmcnt "wait_lgkmcnt" (is(U32)) -> Ret::None, "waits for LDS, scalar memory and messages";
@@ -225,13 +225,13 @@ builtins! {
     WaitKmcnt "wait_kmcnt" (is(U32)) -> Ret::None, "waits for scalar memory and messages";
     WaitIdle "wait_idle" () -> Ret::None, "waits for everything outstanding";
     WaitAlu "wait_alu" () -> Ret::None, "waits for results of the vector unit";
-    InvalidateCaches "invalidate_caches" (is(U32)) -> Ret::None, "discards what caches hold: a bit each for L0, L1 and the scalar cache";
-    WriteBackCaches "write_back_caches" () -> Ret::None, "writes back what caches hold";
+    InvalidateCaches "invalidate_caches" (is(U32)) -> Ret::None, "discards the contents of caches: a bit each for L0, L1 and the scalar cache";
+    WriteBackCaches "write_back_caches" () -> Ret::None, "writes back the contents of caches";
     Barrier "barrier" () -> Ret::None, "waits until all waves of the workgroup arrive";
     BarrierSignal "barrier_signal" (is(I32)) -> Ret::None, "arrives at a barrier";
     BarrierSignalIsFirst "barrier_signal_isfirst" (is(I32)) -> to(BOOL), "arrives at a barrier; 1 if first";
     BarrierWait "barrier_wait" (is(I32)) -> Ret::None, "waits until a signalled barrier completes";
-    BarrierLeave "barrier_leave" () -> to(BOOL), "leaves the named barrier joined";
+    BarrierLeave "barrier_leave" () -> to(BOOL), "leaves the joined named barrier";
     BarrierInit "barrier_init" (is(I32), is(U32)) -> Ret::None, "sets a named barrier's member count";
     BarrierJoin "barrier_join" (is(I32)) -> Ret::None, "joins a named barrier";
     BarrierState "barrier_state" (is(I32)) -> to(U32), "signal and member counts of a barrier";
@@ -241,7 +241,7 @@ builtins! {
 }
 
 impl Control {
-    /// Waits for what the wave itself has started.
+    /// Returns whether the builtin waits for operations that the wave itself has issued.
     pub fn is_wait(self) -> bool {
         use Control::{
             WaitAlu, WaitBvhcnt, WaitDscnt, WaitExpcnt, WaitIdle, WaitKmcnt, WaitLgkmcnt, WaitLoadcnt,
@@ -254,14 +254,14 @@ impl Control {
         memory || matches!(self, WaitExpcnt | WaitSamplecnt | WaitBvhcnt | WaitIdle | WaitAlu)
     }
 
-    /// Signals a barrier, whether it waits there too or not.
+    /// Returns whether the builtin signals a barrier, with or without waiting at it.
     pub fn signals_barrier(self) -> bool {
         matches!(self, Control::Barrier | Control::BarrierSignal | Control::BarrierSignalIsFirst)
     }
 }
 
 impl Builtin {
-    /// Its row of the table.
+    /// Returns the builtin's row of the table.
     pub fn def(self) -> &'static BuiltinDef {
         match self {
             Builtin::Pure(builtin) => builtin.def(),
@@ -270,17 +270,17 @@ impl Builtin {
     }
 }
 
-/// Every builtin.
+/// Iterates over every builtin.
 pub fn all() -> impl Iterator<Item = &'static BuiltinDef> {
     PURE.iter().chain(CONTROL)
 }
 
-/// By name, exact.
+/// Looks up a builtin by its exact name.
 pub fn lookup(name: &str) -> Option<Builtin> {
     all().find(|b| b.name == name).map(|b| b.builtin)
 }
 
-/// Raw encoding fields that bodies may name, with their canonical name and the names encodings use.
+/// Raw encoding fields that bodies may name: the canonical name, and the names in encodings.
 pub const FIELDS: &[(&str, &[&str])] = &[
     ("OFFSET", &["OFFSET", "IOFFSET", "INST_OFFSET"]),
     ("OFFSET0", &["OFFSET0"]),
@@ -297,14 +297,14 @@ pub const FIELDS: &[(&str, &[&str])] = &[
     ("OFFEN", &["OFFEN"]),
     ("FORMAT", &["FORMAT"]),
     ("SVE", &["SVE"]),
-    // Whether buffers are those of gfx9 (CDNA), and whether a buffer load goes to LDS.
+    // Whether buffer instructions follow gfx9 (CDNA), and whether a buffer load writes to LDS.
     ("GFX9", &[]),
     ("TO_LDS", &[]),
     ("CBSZ", &["CBSZ"]),
     ("ABID", &["ABID"]),
     ("BLGP", &["BLGP"]),
     ("SIMM16", &["SIMM16"]),
-    // The second source's code of S_SET_GPR_IDX_ON as a number.
+    // The code of S_SET_GPR_IDX_ON's second source, as a number.
     ("SIMM4", &["SSRC1"]),
     ("SIMM32", &["SIMM32", "LITERAL"]),
     ("WAIT_EXP", &["WAIT_EXP"]),

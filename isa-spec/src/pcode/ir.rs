@@ -1,15 +1,15 @@
-//! Typed semantics: what the checker makes of a pseudocode body, what the reference evaluator walks and the
-//! macro lowers. Names are resolved, every expression has its type, every conversion is explicit, and calls
-//! of other instructions, functions and lambdas have been expanded in place.
+//! Typed semantics: the checker's output, which the reference evaluator executes and the macro lowers. Names
+//! are resolved, every expression has a type, every conversion is explicit, and calls of other instructions,
+//! functions and lambdas are expanded inline.
 //!
-//! Values are bit patterns of at most 128 bits ([`Ty::width`]); a signed or float type says how to read them.
+//! Values are bit patterns of at most 128 bits ([`Ty::width`]); the type determines their interpretation.
 
 pub use crate::pcode::builtins::{Builtin, Control, Pure};
 use crate::source::Span;
 pub use crate::tables::Role;
 
-/// A value's type. `B` (raw bits) takes part in bitwise operations, shifts, slices and concatenation; in
-/// arithmetic and comparison it counts as `U` of the same width.
+/// The type of a value. `B` (raw bits) is allowed in bitwise operations, shifts, slices and concatenation; in
+/// arithmetic and comparison it acts as `U` of the same width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Ty {
     /// Raw bits of a width.
@@ -35,20 +35,20 @@ pub enum Ty {
 /// Index of a [`Local`] in [`Semantics::locals`].
 pub type LocalId = u32;
 
-/// One instruction's meaning.
+/// The semantics of one instruction.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Semantics {
-    /// Every name the block lists, upper case.
+    /// The names that the block lists, in upper case.
     pub names: Vec<String>,
-    /// How often the body runs; filled by the shape pass.
+    /// How often the body runs; set by the shape pass.
     pub shape: Shape,
-    /// Variables, those of expanded calls included; [`LocalId`] indexes them.
+    /// Variables, including those of expanded calls; [`LocalId`] indexes them.
     pub locals: Vec<Local>,
     /// The statements, with every call expanded.
     pub body: Vec<Stmt>,
-    /// What the body touches; filled by the shape pass.
+    /// The operands and state that the body uses; set by the shape pass.
     pub uses: Uses,
-    /// Source text of the block's body with the holes of its templates filled, for documentation and `isa
+    /// Source text of the block's body with template placeholders filled in, for documentation and `isa
     /// show`.
     pub text: String,
     /// The block in its pseudocode file.
@@ -58,18 +58,18 @@ pub struct Semantics {
 /// How often a body runs, and on what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Shape {
-    /// Once a wave, on scalar operands.
+    /// Once per wave, on scalar operands.
     Scalar,
-    /// Once per active lane, lanes independent.
+    /// Once per active lane, each lane independently.
     Lane,
-    /// Once a wave, reaching into lanes itself (`VGPR[lane][reg]`, whole EXEC …).
+    /// Once per wave, accessing lanes explicitly (`VGPR[lane][reg]`, whole EXEC …).
     Wave,
 }
 
 /// A variable of a body.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Local {
-    /// As declared.
+    /// Name as declared.
     pub name: String,
     /// Type of its value, or of each element.
     pub ty: Ty,
@@ -77,14 +77,14 @@ pub struct Local {
     pub len: Option<u32>,
 }
 
-/// What a body reads, writes and calls.
+/// The operands, state and memory that a body reads and writes, and whether it calls control builtins.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Uses {
     /// Operands read by value.
     pub reads: std::collections::BTreeSet<Role>,
-    /// Operands assigned, in whole or in part.
+    /// Operands assigned, fully or partially.
     pub writes: std::collections::BTreeSet<Role>,
-    /// Operands whose number, not value, the body reads (`SRC0`, `VDST`, `indexOf(SADDR)`).
+    /// Operands whose register number, not value, the body reads (`SRC0`, `VDST`, `indexOf(SADDR)`).
     pub indexed: std::collections::BTreeSet<Role>,
     /// State read.
     pub state_reads: std::collections::BTreeSet<State>,
@@ -98,7 +98,7 @@ pub struct Uses {
     pub memory_read: bool,
     /// Stores to any address space.
     pub memory_write: bool,
-    /// Any float arithmetic, rounding or conversion that depends on MODE, by format.
+    /// Formats with float arithmetic, rounding or conversion that depends on MODE.
     pub float: std::collections::BTreeSet<Ty>,
     /// Calls a [`Control`] builtin.
     pub control: bool,
@@ -108,40 +108,40 @@ pub struct Uses {
 #[derive(Debug, Clone, PartialEq)]
 #[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum Stmt {
-    /// Stores a value; its type has the place's width.
+    /// Stores a value, whose type has the width of the place.
     Assign { place: Place, value: Expr, span: Span },
-    /// The first arm whose condition, a `U(1)`, is 1, else `otherwise`.
+    /// Runs the first arm whose condition, a `U(1)`, is 1, else `otherwise`.
     If { arms: Vec<(Expr, Vec<Stmt>)>, otherwise: Vec<Stmt>, span: Span },
-    /// `for var in from : to do`, both ends included; counts up; `var` is a local. Empty if `from > to`
-    /// (signed).
+    /// `for var in from : to do`, both bounds inclusive, counting up; `var` is a local. Does not run if `from
+    /// > to` (signed).
     For { var: LocalId, from: Expr, to: Expr, body: Vec<Stmt>, span: Span },
     /// Repeats while the condition, a `U(1)`, is 1.
     While { cond: Expr, body: Vec<Stmt>, span: Span },
-    /// Ends the body (of this lane, in lane shape). Expanded calls never contain it.
+    /// Ends the body (in lane shape, for this lane). Does not occur in expanded calls.
     Return { span: Span },
-    /// A builtin called for its effect; a value that it has is dropped.
+    /// Calls a builtin for its side effects and discards its value.
     Call { builtin: Control, args: Vec<Expr>, span: Span },
 }
 
-/// Something that can be assigned. `ty` is the type of the value stored.
+/// A place expression: something that can be assigned.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Place {
-    /// What is assigned.
+    /// The place without its type.
     pub kind: PlaceKind,
     /// Type of the value stored.
     pub ty: Ty,
 }
 
-/// The kinds of [`Place`].
+/// Kinds of [`Place`].
 #[derive(Debug, Clone, PartialEq)]
 #[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum PlaceKind {
     /// A variable that is not an array.
     Local(LocalId),
-    /// Element of an array local; an index out of range is ignored.
+    /// Element of an array local; a store with an index out of range is ignored.
     Element(LocalId, Box<Expr>),
-    /// The whole operand, read as `ty`; a narrower `ty` keeps the upper bits of a register unless the operand
-    /// is that narrow.
+    /// The whole operand, interpreted as `ty`. A narrower `ty` keeps the upper bits of a register unless the
+    /// operand itself is that narrow.
     Operand(Role),
     /// Architectural state; some is read-only.
     State(State),
@@ -151,24 +151,24 @@ pub enum PlaceKind {
     Vgpr { lane: Box<Expr>, reg: Box<Expr> },
     /// `SGPR[reg]`, 32 bits.
     Sgpr { reg: Box<Expr> },
-    /// Memory from a byte address on, `ty.width()` bits.
+    /// `ty.width()` bits of memory starting at a byte address.
     Mem { space: Space, addr: Box<Expr> },
-    /// `{ hi, …, lo } = …`: the value's bits, spread over the places.
+    /// `{ hi, …, lo } = …`: distributes the value's bits over the places.
     Concat(Vec<Place>),
 }
 
-/// An expression with its type and place in the source.
+/// An expression with its type and span.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expr {
-    /// What is computed.
+    /// The expression without type and span.
     pub kind: ExprKind,
     /// Type of the value.
     pub ty: Ty,
-    /// Where it is written; in an expanded call, in the callee.
+    /// Source location; for an expanded call, in the callee.
     pub span: Span,
 }
 
-/// The kinds of [`Expr`].
+/// Kinds of [`Expr`].
 #[derive(Debug, Clone, PartialEq)]
 #[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum ExprKind {
@@ -178,13 +178,13 @@ pub enum ExprKind {
     Local(LocalId),
     /// An element of an array; an index out of range reads zero.
     Element(LocalId, Box<Expr>),
-    /// The operand's value, `ty.width()` low bits.
+    /// The low `ty.width()` bits of the operand's value.
     Operand(Role),
-    /// The raw number in the operand's encoding field as a register index: for a VGPR its number 0..255
-    /// (`VGPR[lane][SRC0.u32]`), for an SGPR its number.
+    /// The register number in the operand's encoding field: for a VGPR 0..255 (`VGPR[lane][SRC0.u32]`), for
+    /// an SGPR its number.
     OperandIndex(Role),
-    /// Dword `index` of a multi-register operand in `lane` (VGPR, or the constant/SGPR it is): `S2` of WMMA.
-    /// `B(32)`.
+    /// Dword `index` of a multi-register operand in `lane` (of a VGPR, or of the constant or SGPR encoded):
+    /// `S2` of WMMA. `B(32)`.
     OperandLane { role: Role, lane: Box<Expr>, index: Box<Expr> },
     /// A raw encoding field.
     Field(FieldName),
@@ -192,17 +192,19 @@ pub enum ExprKind {
     State(State),
     /// Bits `[lo + ty.width() - 1 : lo]`; bits beyond the base read zero.
     Slice { base: Box<Expr>, lo: Box<Expr> },
-    /// An operator with one operand.
+    /// A unary operator.
     Unary(UnOp, Box<Expr>),
-    /// Operands have been converted: same type for arithmetic, bitwise and comparison; shift counts are
-    /// `U(32)`.
+    /// A binary operator. The operands have been converted: to the same type for arithmetic, bitwise
+    /// operators and comparison, to `U(32)` for shift counts.
     Binary(BinOp, Box<Expr>, Box<Expr>),
-    /// Condition is `U(1)`; both arms have `ty`. Only the chosen arm is evaluated.
+    /// `c ? a : b`: the condition is a `U(1)`, both arms have type `ty`, and only the chosen arm is
+    /// evaluated.
     Select(Box<Expr>, Box<Expr>, Box<Expr>),
-    /// Conversion of the value: see [`Ty`] pairs in docs/pseudocode.md (sign/zero extension, truncation,
-    /// float <-> int, float <-> float).
+    /// Conversion of the value: sign or zero extension, truncation, float <-> int, float <-> float;
+    /// docs/pseudocode.md lists the pairs of types.
     Convert(Box<Expr>),
-    /// The same bits under another type; narrower: low bits; wider: zero-extended.
+    /// Reinterpretation of the bits as another type: a narrower type takes the low bits, a wider one
+    /// zero-extends.
     Bits(Box<Expr>),
     /// A builtin with its arguments.
     Call(Builtin, Vec<Expr>),
@@ -210,24 +212,24 @@ pub enum ExprKind {
     Vgpr { lane: Box<Expr>, reg: Box<Expr> },
     /// `SGPR[reg]`, 32 bits.
     Sgpr { reg: Box<Expr> },
-    /// Memory from a byte address on, `ty.width()` bits.
+    /// `ty.width()` bits of memory starting at a byte address.
     Mem { space: Space, addr: Box<Expr> },
     /// `{ hi, …, lo }`: most significant first.
     Concat(Vec<Expr>),
 }
 
-/// Operators with one operand.
+/// Unary operators.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum UnOp {
-    /// Two's complement of an integer; a float's sign flipped.
+    /// Negates an integer (two's complement) or flips the sign of a float.
     Neg,
-    /// `~`: every bit inverted.
+    /// `~`: inverts every bit.
     Not,
-    /// `!`: 1 if zero. Result `U(1)`.
+    /// `!`: 1 if zero, as a `U(1)`.
     LogicalNot,
 }
 
-/// Operators with two operands.
+/// Binary operators.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum BinOp {
     /// Wrapping for integers.
@@ -236,9 +238,10 @@ pub enum BinOp {
     Sub,
     /// Wrapping for integers.
     Mul,
-    /// Integer: toward zero, by zero gives all ones (unsigned) or -1 (signed). Float: IEEE.
+    /// Integers round toward zero; division by zero returns all ones (unsigned) or -1 (signed). Floats follow
+    /// IEEE.
     Div,
-    /// Integer remainder, sign of the dividend; by zero gives the dividend.
+    /// Integer remainder with the sign of the dividend; division by zero returns the dividend.
     Rem,
     /// `a ** b`.
     Pow,
@@ -248,12 +251,13 @@ pub enum BinOp {
     Or,
     /// `^`.
     Xor,
-    /// A count at or beyond the width gives 0.
+    /// `<<`; a count at or beyond the width returns 0.
     Shl,
-    /// Logical or arithmetic by the left type; beyond the width 0 or all sign bits.
+    /// `>>`, logical or arithmetic depending on the left type; a count beyond the width returns 0 or all sign
+    /// bits.
     Shr,
-    /// `==`. Comparisons give `U(1)`; those of floats are false with a NaN, except `Ne` (`<>` of ordered
-    /// values is `Lg`).
+    /// `==`. Comparisons return a `U(1)`. Float comparisons are false with a NaN, except `Ne` (`<>` of
+    /// ordered values is `Lg`).
     Eq,
     /// `!=`; true with a NaN.
     Ne,
@@ -273,37 +277,37 @@ pub enum BinOp {
     LogicalOr,
 }
 
-/// Where `MEM[…]` goes. The checker picks it from the instruction's encoding family; `LDS[…]` is always
-/// `Lds`.
+/// The address space of `MEM[…]`, chosen by the checker from the instruction's encoding family. `LDS[…]` is
+/// always `Lds`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Space {
-    /// Device memory, by 64-bit byte addresses.
+    /// Device memory, addressed by 64-bit byte addresses.
     Global,
-    /// Aperture check: global, LDS or scratch.
+    /// Global, LDS or scratch, selected by the aperture of the address.
     Flat,
     /// The workgroup's local data share.
     Lds,
     /// The lane's private memory.
     Scratch,
-    /// Buffer access: an address of all ones (2^64-1) means out of range: loads give 0, stores and atomics do
-    /// nothing.
+    /// Buffer access. An address of all ones (2^64-1) means out of range: loads return 0, stores and atomics
+    /// do nothing.
     Buffer,
     /// Scalar memory: global, dword aligned.
     Scalar,
-    /// Data memory of a machine with word addresses (one 32-bit word per address).
+    /// Data memory of a word-addressed machine (one 32-bit word per address).
     Word,
 }
 
 /// Architectural state that a body names directly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum State {
-    /// The EXEC mask: 64 bits, the upper half zero in wave32. `EXEC.u64[laneId]` is a slice of it.
+    /// The EXEC mask: 64 bits, of which wave32 zeroes the upper half. `EXEC.u64[laneId]` is a slice of it.
     Exec,
     /// EXEC of lanes 0..31.
     ExecLo,
     /// EXEC of lanes 32..63.
     ExecHi,
-    /// The real VCC register (scalar instructions). In vector bodies `VCC` is [`Role::Vcc`].
+    /// The VCC register itself (scalar instructions). In vector bodies `VCC` is [`Role::Vcc`].
     Vcc,
     /// VCC of lanes 0..31.
     VccLo,
@@ -317,7 +321,7 @@ pub enum State {
     Scc,
     /// 32-bit M0 register.
     M0,
-    /// Byte address of this instruction when read; assigning it jumps.
+    /// Byte address of this instruction; an assignment is a jump.
     Pc,
     /// Size in bytes of this instruction.
     InstSize,
@@ -325,7 +329,7 @@ pub enum State {
     Mode,
     /// STATUS register.
     Status,
-    /// 0..31 or 0..63: this lane (lane shape).
+    /// Index of this lane, 0..31 or 0..63 (lane shape).
     LaneId,
     /// `U(1)`: the wave has 32 lanes.
     Wave32,
@@ -333,9 +337,9 @@ pub enum State {
     Wave64,
     /// 32 or 64.
     WaveSize,
-    /// VGPRs that the wave has.
+    /// Number of VGPRs of the wave.
     VgprSize,
-    /// Wave's index in its workgroup.
+    /// Index of the wave in its workgroup.
     WaveId,
     /// `SCRATCH_BASE`, `U(64)`.
     ScratchBase,
@@ -347,13 +351,13 @@ pub enum State {
     TrapBase,
 }
 
-/// Interned name of an encoding field or modifier: `OFFSET`, `OFFSET0`, `OFFSET1`, `NEG`, `ABS`, `OPSEL`,
-/// `OPSEL_HI`, `NEG_HI`, `CLAMP`, `OMOD`, `GLC`, `IDXEN`, `OFFEN`, `FORMAT`, `SIMM16`, `SIMM32`, `WAIT_EXP` …
-/// Canonical over architectures (see `pcode/builtins.rs`).
+/// Interned name of an encoding field or modifier, the same for all architectures (see `pcode/builtins.rs`):
+/// `OFFSET`, `OFFSET0`, `OFFSET1`, `NEG`, `ABS`, `OPSEL`, `OPSEL_HI`, `NEG_HI`, `CLAMP`, `OMOD`, `GLC`,
+/// `IDXEN`, `OFFEN`, `FORMAT`, `SIMM16`, `SIMM32`, `WAIT_EXP` …
 pub type FieldName = &'static str;
 
 impl Ty {
-    /// In bits.
+    /// Returns the width in bits.
     pub fn width(self) -> u32 {
         match self {
             Ty::B(w) | Ty::U(w) | Ty::I(w) => w as u32,
@@ -364,12 +368,12 @@ impl Ty {
         }
     }
 
-    /// Whether the type is a float of any format.
+    /// Returns whether the type is a float of any format.
     pub fn is_float(self) -> bool {
         !matches!(self, Ty::B(_) | Ty::U(_) | Ty::I(_))
     }
 
-    /// Whether the type is a signed integer.
+    /// Returns whether the type is a signed integer.
     pub fn is_signed(self) -> bool {
         matches!(self, Ty::I(_))
     }

@@ -1,5 +1,5 @@
-//! The pseudocode language: lexer, parser, syntax tree and printer; the checker, which makes a typed tree of
-//! it; and the walks over that tree. It must not know how anything is executed.
+//! The pseudocode language: lexer, parser, syntax tree and printer; the checker, which builds the typed tree;
+//! and visitors of that tree. This module does not depend on how anything is executed.
 pub mod ast;
 pub mod builtins;
 pub mod check;

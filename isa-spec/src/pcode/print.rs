@@ -1,13 +1,13 @@
-//! Tree -> text, in one canonical layout: two-space indent, one statement a line, a `;` after each.
-//! Printing and parsing again gives the same tree but for spans. Comments other than a file's header are not
-//! in the tree.
+//! Prints a syntax tree in one canonical layout: two-space indent, one statement per line, a `;` after each.
+//! Parsing the output returns the same tree except for spans. Comments other than a file's header are not in
+//! the tree.
 
 use super::ast::*;
 use super::token::{Tok, lex};
 use crate::source::FileId;
 use std::fmt::Write;
 
-/// A whole file.
+/// Prints a whole file.
 pub fn file(file: &File) -> String {
     let mut p = Printer::default();
     for line in &file.header {
@@ -22,14 +22,14 @@ pub fn file(file: &File) -> String {
     p.out
 }
 
-/// The statements of a body.
+/// Prints the statements of a body.
 pub fn body(stmts: &[Stmt]) -> String {
     let mut p = Printer::default();
     p.stmts(stmts);
     p.out
 }
 
-/// One expression.
+/// Prints one expression.
 pub fn expr(e: &Expr) -> String {
     let mut out = String::new();
     write_expr(&mut out, e, Level::Select);
@@ -67,7 +67,7 @@ impl Printer {
                 let rows: Vec<String> = t.rows.iter().map(|r| row(r)).collect();
                 let head = format!("template ({}) in {} {{", names(&t.parameters), rows.join(", "));
                 self.out.extend(std::iter::repeat_n("  ", self.indent));
-                // The template's text stays as written: its holes have no tree.
+                // The text of a template is printed as written: placeholders have no syntax tree.
                 let _ = writeln!(self.out, "{head}{}}}", t.text);
             }
         }
@@ -155,7 +155,7 @@ fn names(list: &[Name]) -> String {
     texts.join(", ")
 }
 
-/// A template's row: entries that are not exactly one token are quoted.
+/// Prints a template's row; quotes entries that are not exactly one token.
 fn row(entries: &[Name]) -> String {
     let texts: Vec<String> = entries
         .iter()
@@ -163,7 +163,7 @@ fn row(entries: &[Name]) -> String {
             let (tokens, errors) = lex(FileId(0), &entry.text, 0);
             let one = errors.is_empty()
                 && tokens.len() == 2
-                && !matches!(tokens[0].tok, Tok::P("," | ")") | Tok::Str(_))
+                && !matches!(tokens[0].tok, Tok::Punct("," | ")") | Tok::Str(_))
                 && tokens[0].span.end as usize - tokens[0].span.start as usize == entry.text.len();
             if one { entry.text.clone() } else { format!("\"{}\"", entry.text) }
         })
@@ -171,7 +171,7 @@ fn row(entries: &[Name]) -> String {
     format!("({})", texts.join(", "))
 }
 
-/// How tightly a place in an expression binds; an expression of a lower level there needs parentheses.
+/// Precedence levels, loosest first. A subexpression of a lower level than its position requires parentheses.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Level {
     Select,
@@ -183,7 +183,7 @@ enum Level {
 fn level_of(e: &Expr) -> Level {
     match &e.kind {
         ExprKind::Select(..) => Level::Select,
-        ExprKind::Binary(op, ..) => Level::Binary(strength(*op)),
+        ExprKind::Binary(op, ..) => Level::Binary(precedence(*op)),
         ExprKind::Unary(..) => Level::Unary,
         _ => Level::Postfix,
     }
@@ -208,14 +208,14 @@ fn write_expr(out: &mut String, e: &Expr, at: Level) {
             out.push_str(op);
             let from = out.len();
             write_expr(out, inner, Level::Unary);
-            // `- -x`: two signs side by side would be another token.
+            // `- -x`: two adjacent signs would lex as another token.
             if out[from..].starts_with(op) && matches!(op, "-" | "+") {
                 out.insert(from, ' ');
             }
         }
         ExprKind::Binary(op, a, b) => {
-            let level = strength(*op);
-            // `**` groups to the right, the others to the left.
+            let level = precedence(*op);
+            // `**` is right-associative, the other operators are left-associative.
             let right = *op == BinaryOp::Pow;
             write_expr(out, a, Level::Binary(level + u8::from(right)));
             let _ = write!(out, " {} ", binary_text(*op));
@@ -281,7 +281,7 @@ fn list(out: &mut String, parts: &[Expr]) {
     }
 }
 
-/// `32'U`.
+/// Prints a type as in a cast: `32'U`.
 pub fn cast_type(ty: TypeName) -> String {
     let kind = match ty.kind {
         TypeKind::B => "B",
@@ -289,14 +289,14 @@ pub fn cast_type(ty: TypeName) -> String {
         TypeKind::I => "I",
         TypeKind::F => "F",
         TypeKind::BF => "BF",
-        // Written in views only.
+        // These types occur in views only.
         TypeKind::Fp8 => "FP8",
         TypeKind::Bf8 => "BF8",
     };
     format!("{}'{kind}", ty.width)
 }
 
-/// `u32`, as in `x.u32`.
+/// Prints a type as in a view: the `u32` of `x.u32`.
 pub fn view_type(ty: TypeName) -> String {
     match ty.kind {
         TypeKind::B => format!("b{}", ty.width),
@@ -309,7 +309,8 @@ pub fn view_type(ty: TypeName) -> String {
     }
 }
 
-/// An integer literal. Bit patterns are easier to read in hexadecimal, counts and widths in decimal.
+/// Prints an integer literal: small numbers (counts and widths) in decimal, large ones (bit patterns) in
+/// hexadecimal.
 pub(super) fn int(value: u128, ty: LiteralType) -> String {
     let digits = if value < 4096 { value.to_string() } else { format!("{value:#x}") };
     let LiteralType::Typed(ty) = ty else { return digits };
@@ -319,13 +320,13 @@ pub(super) fn int(value: u128, ty: LiteralType) -> String {
         (TypeKind::U, 64) => format!("{digits}ULL"),
         (TypeKind::U, width) => format!("{width}'{digits}"),
         (TypeKind::I, width) => format!("{width}'{digits}I"),
-        // `B` would be read as a hexadecimal digit.
+        // After hexadecimal digits, `B` would be another digit.
         (TypeKind::B, width) => format!("{width}'{value}B"),
         (_, width) => format!("{width}'{value}F"),
     }
 }
 
-/// A float literal.
+/// Prints a float literal.
 pub(super) fn float(text: &str, ty: LiteralType) -> String {
     let whole = text.bytes().all(|c| c.is_ascii_digit());
     match ty {
@@ -340,8 +341,8 @@ pub(super) fn binary_text(op: BinaryOp) -> &'static str {
     OPERATORS.iter().find(|o| o.1 == op).map_or("?", |o| o.0)
 }
 
-/// Binding strength of a binary operator: see [`OPERATORS`].
-fn strength(op: BinaryOp) -> u8 {
+/// Returns the precedence of a binary operator: see [`OPERATORS`].
+fn precedence(op: BinaryOp) -> u8 {
     OPERATORS.iter().find(|o| o.1 == op).map_or(0, |o| o.2)
 }
 
@@ -354,7 +355,7 @@ fn unary_text(op: UnaryOp) -> &'static str {
     }
 }
 
-/// Binary operators, loosest first: spelling, operator, strength.
+/// Binary operators, loosest first: spelling, operator, precedence.
 pub(super) const OPERATORS: &[(&str, BinaryOp, u8)] = &[
     ("||", BinaryOp::LogicalOr, 0),
     ("&&", BinaryOp::LogicalAnd, 1),

@@ -1,11 +1,11 @@
-//! Infers what a body reads and writes, and from that how often it runs: once a wave on scalars, per lane, or
-//! once a wave reaching into lanes.
+//! Infers the operands and state that a body reads and writes, and from these how often the body runs: once
+//! per wave on scalars, once per lane, or once per wave with explicit access to lanes.
 
 use super::ir::*;
 use super::sig::{Family, InstrSig};
 use super::visit::{Visitor, any_in, walk_expr, walk_stmt};
 
-/// Fills [`Semantics::uses`] and [`Semantics::shape`].
+/// Sets [`Semantics::uses`] and [`Semantics::shape`].
 pub fn infer(sem: &mut Semantics, sig: &InstrSig) {
     let mut walk = Walk { uses: Uses::default(), wave: false, lane: false };
     let body = std::mem::take(&mut sem.body);
@@ -16,8 +16,8 @@ pub fn infer(sem: &mut Semantics, sig: &InstrSig) {
         Family::Vector => true,
         Family::Memory(space) => space != Space::Scalar,
     };
-    // `D0.u64[laneId]` style results make a vector body lane-shaped; without any lane it may still be a
-    // no-op.
+    // A result such as `D0.u64[laneId]` makes a vector body lane-shaped; a body that uses no lane may still
+    // be a no-op.
     let touches = !walk.uses.reads.is_empty()
         || !walk.uses.writes.is_empty()
         || walk.lane
@@ -34,7 +34,8 @@ pub fn infer(sem: &mut Semantics, sig: &InstrSig) {
     sem.uses = walk.uses;
 }
 
-/// Vector instructions that write an SGPR once a wave (V_READFIRSTLANE, V_READLANE, V_S_RCP …).
+/// Returns whether a vector instruction writes an SGPR once per wave (V_READFIRSTLANE, V_READLANE, V_S_RCP
+/// …).
 fn scalar_destination(sig: &InstrSig) -> bool {
     sig.operands.get(&Role::D0).is_some_and(|d| d.scalar && !d.mask)
 }
@@ -46,7 +47,7 @@ struct Walk {
 }
 
 impl Walk {
-    /// A place that is assigned; `partial`: only some of its bits.
+    /// Records an assignment to a place; `partial` means to some of its bits only.
     fn write(&mut self, place: &Place, partial: bool) {
         match &place.kind {
             PlaceKind::Local(_) => {}
@@ -62,13 +63,13 @@ impl Walk {
                 if partial {
                     self.uses.state_reads.insert(*state);
                 } else if matches!(state, State::Exec) {
-                    // EXEC as a whole is the wave's, not the lane's.
+                    // The whole EXEC belongs to the wave, not to a lane.
                     self.wave = true;
                 }
             }
             PlaceKind::Slice { base, lo } => {
                 self.expr(lo);
-                // One's own bit of a mask is lane data, not a partial write.
+                // The lane's own bit of a mask is lane data, not a partial write.
                 let own_bit = is_lane_id(lo);
                 if own_bit {
                     self.lane = true;
@@ -101,7 +102,7 @@ impl Walk {
         }
     }
 
-    /// What an expression itself touches; its parts are visited after it.
+    /// Records the uses of an expression itself; its subexpressions are visited later.
     fn read(&mut self, e: &Expr) {
         match &e.kind {
             ExprKind::Operand(role) => {
@@ -112,7 +113,7 @@ impl Walk {
             }
             ExprKind::OperandLane { role, lane, .. } => {
                 self.uses.reads.insert(*role);
-                // In lane shape another lane of the staged sources can be read (interpolation).
+                // A lane-shaped body can read other lanes of the staged sources (interpolation).
                 if mentions_lane_id(lane) {
                     self.lane = true;
                 } else {
@@ -156,7 +157,7 @@ impl Walk {
         }
     }
 
-    /// A register of the own lane leaves the body lane-shaped.
+    /// Records the lane of a register access: an access to the own lane keeps the body lane-shaped.
     fn register_of(&mut self, lane: &Expr) {
         if is_lane_id(lane) {
             self.lane = true;
@@ -188,7 +189,7 @@ impl<'a> Visitor<'a> for Walk {
     }
 }
 
-/// `laneId`, possibly converted.
+/// Returns whether the expression is `laneId`, possibly converted.
 pub fn is_lane_id(e: &Expr) -> bool {
     match &e.kind {
         ExprKind::State(State::LaneId) => true,
@@ -197,7 +198,7 @@ pub fn is_lane_id(e: &Expr) -> bool {
     }
 }
 
-/// Whether the value depends on the lane, as far as its own text says.
+/// Returns whether the expression mentions `laneId` directly; locals are not followed.
 pub fn mentions_lane_id(e: &Expr) -> bool {
     any_in(e, |e| e.kind == ExprKind::State(State::LaneId))
 }

@@ -1,20 +1,20 @@
-//! What a body may name: an instruction's operands, merged over its encodings.
+//! Signatures: the operands that a body may name, merged over the instruction's encodings.
 
 use super::ir::Space;
 use crate::mnemonic;
 use crate::tables::{ArchTable, Instruction, Role};
 use std::collections::BTreeMap;
 
-/// Operands of an instruction by role, and where its memory is.
+/// The operands of an instruction by role, and its address space.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct InstrSig {
-    /// Upper case, as in the tables.
+    /// Name in upper case, as in the tables.
     pub name: String,
     /// Every operand that the body may name, by role.
     pub operands: BTreeMap<Role, OperandInfo>,
-    /// Kind of instruction, from its functional group and name.
+    /// The instruction's family, from its functional group and name.
     pub family: Family,
-    /// In no XML: every operand name is accepted.
+    /// The instruction is in no XML: every operand name is accepted.
     pub permissive: bool,
 }
 
@@ -27,16 +27,17 @@ pub struct OperandInfo {
     pub input: bool,
     /// Some encoding writes it.
     pub output: bool,
-    /// A lane mask. One that is also an input keeps the bits of inactive lanes; others clear them.
+    /// The operand is a lane mask. A mask that is also an input keeps the bits of inactive lanes; other masks
+    /// clear them.
     pub mask: bool,
-    /// SGPRs only.
+    /// The operand is an SGPR.
     pub scalar: bool,
 }
 
-/// The kind of instruction, which decides shape, address space and meaning of VCC.
+/// The family of an instruction, which determines shape, address space and the meaning of VCC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Family {
-    /// Scalar ALU and control, and whatever is neither of the others: `VCC` is the register.
+    /// Scalar ALU and control, and everything not in another family: `VCC` is the register.
     #[default]
     Scalar,
     /// Vector ALU: `VCC` is a lane mask operand.
@@ -60,9 +61,9 @@ impl InstrSig {
                     mask: false,
                     scalar: false,
                 });
-                // A 16-bit result of a packed encoding can be either half of its register.
-                let either = packed && operand.output && operand.size_bits == 16;
-                info.width = info.width.max(if either { 32 } else { operand.size_bits });
+                // A 16-bit result of a packed encoding can be in either half of its register.
+                let in_either_half = packed && operand.output && operand.size_bits == 16;
+                info.width = info.width.max(if in_either_half { 32 } else { operand.size_bits });
                 info.input |= operand.input;
                 info.output |= operand.output;
                 let ty = table.operand_types[operand.ty as usize].name;
@@ -73,7 +74,7 @@ impl InstrSig {
         sig
     }
 
-    /// For an instruction that no XML describes.
+    /// Creates the signature of an instruction that no XML describes.
     pub fn permissive(name: &str) -> InstrSig {
         InstrSig {
             name: name.to_string(),
@@ -84,7 +85,8 @@ impl InstrSig {
     }
 }
 
-/// AMD's names say it; for others the functional group does, and bodies name the memory themselves.
+/// Derives the family from AMD's naming scheme; for other names, from the functional group. Bodies of the
+/// latter name the address space themselves.
 fn family(name: &str, group: &str) -> Family {
     match mnemonic::memory(name) {
         _ if group == "SMEM" => Family::Memory(Space::Scalar),

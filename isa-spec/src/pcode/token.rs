@@ -1,48 +1,48 @@
-//! Lexer of pseudocode: text to tokens. Comments and white space are dropped here.
+//! The lexer of pseudocode. Drops comments and white space.
 
 use super::ast::{LiteralType, TypeKind, TypeName};
 use crate::diag::Diagnostic;
 use crate::source::{FileId, Span};
 
-/// The kinds of token.
+/// Tokens.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum Tok {
-    /// Identifiers and keywords; may contain template holes (`V_${OP}_$T`) before expansion.
+    /// Identifiers and keywords; before expansion, may contain template placeholders (`V_${OP}_$T`).
     Ident(String),
-    /// Integer literal; its value, and the type that its spelling gives.
+    /// Integer literal: its value, and its type as spelled.
     Int { value: u128, ty: LiteralType },
-    /// Float literal; its digits as written, and the type that its spelling gives.
+    /// Float literal: its digits as written, and its type as spelled.
     Float { text: String, ty: LiteralType },
     /// String literal, without its quotes.
     Str(String),
-    /// `32'F` before `(` : a cast head or a declared type.
+    /// `32'F`: the start of a cast, or a declared type.
     Type(TypeName),
     /// Operators and punctuation.
-    P(&'static str),
+    Punct(&'static str),
     /// End of the file.
     Eof,
 }
 
-/// A token and its place.
+/// A token with its span.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Token {
-    /// Kind and value.
+    /// The token without its span.
     pub tok: Tok,
-    /// Where it is written.
+    /// Source location.
     pub span: Span,
 }
 
-/// Longest first. `++` and `--` are not operators of the language; as tokens of their own they get a better
-/// message.
+/// Punctuation, longest first. `++` and `--` are not operators of the language; lexing them as tokens gives
+/// better error messages.
 const PUNCT: &[&str] = &[
     ">>>=", "**=", "<<=", ">>=", ">>>", "**", "<<", ">>", "<>", "<=", ">=", "==", "!=", "&&", "||", "+:",
     "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "++", "--", "(", ")", "[", "]", "{", "}", ",", ";", ":",
     "?", ".", "+", "-", "*", "/", "%", "&", "|", "^", "~", "!", "<", ">", "=",
 ];
 
-/// Characters of word processors, and their plain equivalents.
-const MEANT: &[(char, &str)] = &[
+/// Typographic characters and their ASCII equivalents.
+const LOOKALIKES: &[(char, &str)] = &[
     ('×', "*"),
     ('÷', "/"),
     ('≤', "<="),
@@ -56,13 +56,13 @@ const MEANT: &[(char, &str)] = &[
     ('¬', "!"),
 ];
 
-/// Spans are 32 bits; no family of instructions comes near this.
+/// Limit on the text of a file, since spans have 32 bits. No file of instructions comes near it.
 const MAX_TEXT_BYTES: usize = 64 << 20;
 
-/// A width in bits; constants such as 2/pi need more than a register has.
+/// Limit on widths in bits; constants such as 2/pi are wider than a register.
 const MAX_WIDTH: u16 = 2048;
 
-/// Tokens of `text` (which starts at byte `base` of the file); comments are dropped.
+/// Lexes `text`, which starts at byte `base` of the file.
 pub fn lex(file: FileId, text: &str, base: usize) -> (Vec<Token>, Vec<Diagnostic>) {
     let mut lexer =
         Lexer { file, text, bytes: text.as_bytes(), at: 0, base, out: Vec::new(), errors: Vec::new() };
@@ -77,7 +77,7 @@ pub fn lex(file: FileId, text: &str, base: usize) -> (Vec<Token>, Vec<Diagnostic
 }
 
 impl Tok {
-    /// As it would be written: what a message quotes, and what a template pastes into a word.
+    /// Returns the token's source form, as quoted in messages and pasted into words by templates.
     pub fn spelling(&self) -> String {
         match self {
             Tok::Ident(text) => text.clone(),
@@ -85,7 +85,7 @@ impl Tok {
             Tok::Float { text, ty } => super::print::float(text, *ty),
             Tok::Str(text) => format!("\"{text}\""),
             Tok::Type(ty) => super::print::cast_type(*ty),
-            Tok::P(text) => (*text).to_string(),
+            Tok::Punct(text) => (*text).to_string(),
             Tok::Eof => String::new(),
         }
     }
@@ -131,22 +131,22 @@ impl Lexer<'_> {
                 _ => match PUNCT.iter().find(|p| self.text[self.at..].starts_with(**p)) {
                     Some(p) => {
                         self.at += p.len();
-                        self.push(start, Tok::P(p));
+                        self.push(start, Tok::Punct(p));
                     }
-                    None => self.foreign(start),
+                    None => self.invalid_characters(start),
                 },
             }
         }
-        // Messages about the end point after the last token rather than after blank lines and comments.
+        // Errors at the end of the file point after the last token rather than after blank lines and
+        // comments.
         let end = self.out.last().map_or(self.base as u32, |t| t.span.end);
         self.out.push(Token { tok: Tok::Eof, span: Span { file: self.file, start: end, end } });
     }
 
-    /// A run of characters that the language has no use for: one message. Where it is plain what was meant,
-    /// the parser gets that.
-    fn foreign(&mut self, start: usize) {
+    /// Reports a run of invalid characters once. If the intended token is clear, emits it to the parser.
+    fn invalid_characters(&mut self, start: usize) {
         let rest = &self.text[start..];
-        let ours = |c: char| {
+        let is_valid = |c: char| {
             c.is_ascii_alphanumeric()
                 || c.is_ascii_whitespace()
                 || c == '_'
@@ -155,10 +155,10 @@ impl Lexer<'_> {
                 || PUNCT.iter().any(|p| p.starts_with(c))
         };
         let Some(first) = rest.chars().next() else { return };
-        let meant = MEANT.iter().find(|m| m.0 == first);
-        // The first is foreign here, whatever it may begin elsewhere: a form feed, half of an operator.
-        let run = rest[first.len_utf8()..].find(ours).map_or(rest.len(), |at| first.len_utf8() + at);
-        self.at = start + if meant.is_some() { first.len_utf8() } else { run };
+        let lookalike = LOOKALIKES.iter().find(|m| m.0 == first);
+        // The first character is invalid here, even if it may start a token elsewhere (half of an operator).
+        let run = rest[first.len_utf8()..].find(is_valid).map_or(rest.len(), |at| first.len_utf8() + at);
+        self.at = start + if lookalike.is_some() { first.len_utf8() } else { run };
         let text = &self.text[start..self.at];
         let shown: String = text
             .chars()
@@ -167,23 +167,23 @@ impl Lexer<'_> {
             .collect();
         let plural = if text.chars().nth(1).is_some() { "s" } else { "" };
         let error = Diagnostic::error(self.span(start), format!("unexpected character{plural} `{shown}`"));
-        self.errors.push(match (meant, first) {
+        self.errors.push(match (lookalike, first) {
             (Some((_, instead)), _) => error.help(format!("write `{instead}`")),
             (_, '\u{a0}' | '\u{2000}'..='\u{200b}' | '\u{202f}' | '\u{3000}') => {
                 error.help("this is not an ordinary space")
             }
             (_, '‘' | '’' | '`' | '´') => error.help("write `'` between a width and a type: 32'U"),
-            (_, '\'') => error.help("a width stands before `'`: 32'U(x), 16'0x7fff"),
+            (_, '\'') => error.help("`'` follows a width: 32'U(x), 16'0x7fff"),
             (_, '“' | '”') => error.help("write `\"`"),
             (_, '#') => error.help("comments start with `//`"),
             _ => error,
         });
-        if let Some(&(_, instead)) = meant {
-            self.push(start, Tok::P(instead));
+        if let Some(&(_, instead)) = lookalike {
+            self.push(start, Tok::Punct(instead));
         } else if first == '#' {
             self.skip_line();
         } else if matches!(first, '“' | '”') {
-            // To the other quote, if that is on this line.
+            // Extends to the closing quote, if that is on this line.
             let line = &self.text[self.at..];
             let line = &line[..line.find('\n').unwrap_or(line.len())];
             if let Some(end) = line.find(['“', '”']) {
@@ -210,15 +210,14 @@ impl Lexer<'_> {
             self.at += 1;
         } else {
             let span = self.span(start);
-            self.errors
-                .push(Diagnostic::error(span, "this string does not end on its line").help("add `\"`"));
+            self.errors.push(Diagnostic::error(span, "unterminated string").help("add `\"`"));
         }
         self.push(start, Tok::Str(content));
     }
 
     fn ident(&mut self, start: usize) {
         self.ident_tail();
-        // `$W'1U`: a width that a template fills in; kept whole and lexed again after expansion.
+        // `$W'1U`: a template fills in the width. The token stays whole and is lexed again after expansion.
         if self.text[start..self.at].contains('$') && self.peek(0) == b'\'' {
             self.at += 1;
             self.ident_tail();
@@ -226,7 +225,7 @@ impl Lexer<'_> {
         self.push(start, Tok::Ident(self.text[start..self.at].to_string()));
     }
 
-    /// Letters, digits, `_` and template holes.
+    /// Lexes letters, digits, `_` and template placeholders.
     fn ident_tail(&mut self) {
         loop {
             match self.peek(0) {
@@ -255,7 +254,7 @@ impl Lexer<'_> {
         &self.text[start..self.at]
     }
 
-    /// `123`, `0x1f`, followed by nothing, a suffix, `'` (sized) or a fraction.
+    /// Lexes `123` or `0x1f`, followed by nothing, a suffix, `'` (sized) or a fraction.
     fn number(&mut self, start: usize) {
         if self.peek(0) == b'0' && matches!(self.peek(1), b'x' | b'X') {
             self.at += 2;
@@ -273,7 +272,7 @@ impl Lexer<'_> {
         if self.fraction() {
             let text = self.text[start..self.at].to_string();
             let ty = self.float_suffix();
-            self.no_letters_after(start);
+            self.reject_letters_after(start);
             self.push(start, Tok::Float { text, ty });
             return;
         }
@@ -282,8 +281,8 @@ impl Lexer<'_> {
         self.finish_int(start, value, ty);
     }
 
-    /// A number is followed by something else than a letter or digit.
-    fn no_letters_after(&mut self, start: usize) {
+    /// Reports letters or digits directly after a number.
+    fn reject_letters_after(&mut self, start: usize) {
         if !self.peek(0).is_ascii_alphanumeric() && self.peek(0) != b'_' {
             return;
         }
@@ -303,7 +302,7 @@ impl Lexer<'_> {
         self.errors.push(Diagnostic::error(span, format!("`{text}` is not a number")).help(help));
     }
 
-    /// `.5`, `.5e-3`, `e9` after the digits of a float.
+    /// Lexes `.5`, `.5e-3` or `e9` after the digits of a float.
     fn fraction(&mut self) -> bool {
         let start = self.at;
         if self.peek(0) == b'.' && self.peek(1).is_ascii_digit() {
@@ -356,7 +355,7 @@ impl Lexer<'_> {
 
     fn finish_int(&mut self, start: usize, value: Option<u128>, ty: LiteralType) {
         let before = self.errors.len();
-        self.no_letters_after(start);
+        self.reject_letters_after(start);
         let value = value.unwrap_or_else(|| {
             let span = self.span(start);
             if self.errors.len() == before {
@@ -377,7 +376,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// After `32'`: a literal (`1U`, `0xff`), a float (`0.5`), or a type (`F`, `U`, `B`).
+    /// Lexes what follows `32'`: a literal (`1U`, `0xff`), a float (`0.5`), or a type (`F`, `U`, `B`).
     fn sized(&mut self, start: usize, width: &str) {
         let width: u16 = match width.parse() {
             Ok(w) if (1..=MAX_WIDTH).contains(&w) => w,
@@ -413,7 +412,7 @@ impl Lexer<'_> {
                 if self.peek(0) == b'F' {
                     self.at += 1;
                 }
-                self.no_letters_after(start);
+                self.reject_letters_after(start);
                 self.push(start, Tok::Float { text, ty: typed(TypeKind::F) });
                 return;
             }
@@ -422,7 +421,7 @@ impl Lexer<'_> {
             self.finish_int(start, value, typed(kind));
             return;
         }
-        // `32'$T(x)`: a template fills in the type; lexed again after expansion.
+        // `32'$T(x)`: a template fills in the type; the token is lexed again after expansion.
         if self.peek(0) == b'$' {
             self.ident_tail();
             self.push(start, Tok::Ident(self.text[start..self.at].to_string()));
@@ -443,7 +442,7 @@ impl Lexer<'_> {
         self.push(start, tok);
     }
 
-    /// `U`, `I`, `B` or `F` after a sized literal; none is `U`.
+    /// Lexes `U`, `I`, `B` or `F` after a sized literal; defaults to `U`.
     fn literal_kind(&mut self) -> TypeKind {
         let kind = match self.peek(0) {
             b'U' => TypeKind::U,
@@ -457,7 +456,7 @@ impl Lexer<'_> {
     }
 }
 
-/// The type at the start of `text`, and how many letters it takes.
+/// Returns the length of the type's letters at the start of `text`, and the type.
 fn type_letters(text: &str) -> Option<(usize, TypeKind)> {
     if text.starts_with("BF") {
         return Some((2, TypeKind::BF));

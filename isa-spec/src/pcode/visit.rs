@@ -1,11 +1,10 @@
-//! The one walk over typed bodies. Analyses implement [`Visitor`], rewrites [`VisitorMut`]: they override the
-//! methods for what they look for and call the `walk_…` function to continue into its parts. Searches need
-//! only [`any_expr`], [`each_expr`] and their like.
+//! Visitors of typed bodies. Analyses implement [`Visitor`], rewrites [`VisitorMut`]: they override the
+//! methods for the nodes of interest and call the `walk_…` function to visit a node's children. Searches need
+//! only [`any_expr`], [`each_expr`] and similar functions.
 //!
-//! Parts are visited in the order in which they are written; of an assignment, the value first. The match
-//! over the tree is exhaustive, so a new kind of node cannot be forgotten by an analysis. What depends on
-//! control flow (the evaluator, the check of sequences) follows statements itself and uses the visitor for
-//! expressions.
+//! Children are visited in source order, except that the value of an assignment precedes its place. The match
+//! over the tree is exhaustive, so no analysis can miss a new kind of node. Code that depends on control flow
+//! (the evaluator, the check of sequences) handles statements itself and uses the visitor for expressions.
 
 use super::ir::*;
 
@@ -13,19 +12,19 @@ macro_rules! visitor {
     ($(#[$doc:meta])* $Visitor:ident, $List:ty, $stmts:ident $stmt:ident $place:ident $expr:ident $($mutable:ident)?) => {
         $(#[$doc])*
         pub trait $Visitor<'a> {
-            /// A list of statements: a body, or that of a branch or loop.
+            /// Visits a list of statements: a body, branch or loop body.
             fn stmts(&mut self, list: &'a $($mutable)? $List) {
                 $stmts(self, list);
             }
-            /// A statement.
+            /// Visits a statement.
             fn stmt(&mut self, stmt: &'a $($mutable)? Stmt) {
                 $stmt(self, stmt);
             }
-            /// A place that is assigned, or the place of which a part is.
+            /// Visits a place that is assigned, fully or in part.
             fn place(&mut self, place: &'a $($mutable)? Place) {
                 $place(self, place);
             }
-            /// An expression.
+            /// Visits an expression.
             fn expr(&mut self, expr: &'a $($mutable)? Expr) {
                 $expr(self, expr);
             }
@@ -38,7 +37,7 @@ macro_rules! visitor {
             }
         }
 
-        /// Visits the parts of a statement.
+        /// Visits the children of a statement.
         pub fn $stmt<'a>(v: &mut (impl $Visitor<'a> + ?Sized), stmt: &'a $($mutable)? Stmt) {
             match stmt {
                 Stmt::Assign { place, value, .. } => {
@@ -70,7 +69,7 @@ macro_rules! visitor {
             }
         }
 
-        /// Visits the parts of a place.
+        /// Visits the children of a place.
         pub fn $place<'a>(v: &mut (impl $Visitor<'a> + ?Sized), place: &'a $($mutable)? Place) {
             match &$($mutable)? place.kind {
                 PlaceKind::Local(_) | PlaceKind::Operand(_) | PlaceKind::State(_) => {}
@@ -91,7 +90,7 @@ macro_rules! visitor {
             }
         }
 
-        /// Visits the parts of an expression.
+        /// Visits the children of an expression.
         pub fn $expr<'a>(v: &mut (impl $Visitor<'a> + ?Sized), expr: &'a $($mutable)? Expr) {
             match &$($mutable)? expr.kind {
                 ExprKind::Const(_)
@@ -147,24 +146,24 @@ impl<'a, F: FnMut(&'a Expr)> Visitor<'a> for EachExpr<F> {
     }
 }
 
-/// Calls `f` for every expression of a body, also those in places; an expression before its parts.
+/// Calls `f` for every expression of a body, including those in places, in pre-order.
 pub fn each_expr<'a>(list: &'a [Stmt], f: impl FnMut(&'a Expr)) {
     EachExpr(f).stmts(list);
 }
 
-/// Calls `f` for an expression and everything in it.
+/// Calls `f` for an expression and all its subexpressions.
 pub fn each_in<'a>(expr: &'a Expr, f: impl FnMut(&'a Expr)) {
     EachExpr(f).expr(expr);
 }
 
-/// Whether `wanted` holds for some expression of a body.
+/// Returns whether `wanted` holds for any expression of a body.
 pub fn any_expr(list: &[Stmt], mut wanted: impl FnMut(&Expr) -> bool) -> bool {
     let mut found = false;
     each_expr(list, |e| found = found || wanted(e));
     found
 }
 
-/// Whether `wanted` holds for an expression or something in it.
+/// Returns whether `wanted` holds for an expression or any of its subexpressions.
 pub fn any_in(expr: &Expr, mut wanted: impl FnMut(&Expr) -> bool) -> bool {
     let mut found = false;
     each_in(expr, |e| found = found || wanted(e));
@@ -178,17 +177,17 @@ impl<'a, F: FnMut(&'a Stmt)> Visitor<'a> for EachStmt<F> {
         (self.0)(stmt);
         walk_stmt(self, stmt);
     }
-    // Statements are in no expression.
+    // Expressions contain no statements.
     fn place(&mut self, _: &'a Place) {}
     fn expr(&mut self, _: &'a Expr) {}
 }
 
-/// Calls `f` for every statement of a body, at any depth; a statement before those in it.
+/// Calls `f` for every statement of a body at any depth, in pre-order.
 pub fn each_stmt<'a>(list: &'a [Stmt], f: impl FnMut(&'a Stmt)) {
     EachStmt(f).stmts(list);
 }
 
-/// Whether `wanted` holds for some statement of a body, at any depth.
+/// Returns whether `wanted` holds for any statement of a body at any depth.
 pub fn any_stmt(list: &[Stmt], mut wanted: impl FnMut(&Stmt) -> bool) -> bool {
     let mut found = false;
     each_stmt(list, |s| found = found || wanted(s));
@@ -204,7 +203,7 @@ impl<'a, F: FnMut(&mut Expr)> VisitorMut<'a> for EachExprMut<F> {
     }
 }
 
-/// Calls `f` for every expression of a body, the parts of an expression before it.
+/// Calls `f` for every expression of a body, in post-order.
 pub fn each_expr_mut(list: &mut Vec<Stmt>, f: impl FnMut(&mut Expr)) {
     EachExprMut(f).stmts(list);
 }

@@ -1,4 +1,4 @@
-//! Elements of overlays that change what the base document has, by patterns of names:
+//! Overlay elements that change existing elements of the base document, selected by name patterns:
 //!
 //! ```xml
 //! <Operands Of="V_CMP*" Output="true" Format="FMT_NUM_B64" Reason="why">
@@ -8,8 +8,8 @@
 //! <RemoveEncodings Of="V_X" Encodings="*SDWA*" Reason="why"/>
 //! ```
 //!
-//! `Of` lists patterns of instruction names, `*` standing for any text. A pattern that matches nothing, and an
-//! element that changes nothing, are errors: what it was written for is not there.
+//! `Of` lists patterns of instruction names, in which `*` matches any text. A pattern that matches nothing
+//! and an element that changes nothing are errors: the element's target no longer exists.
 
 use super::element::{child, text_of};
 use super::load::Loader;
@@ -21,7 +21,7 @@ use roxmltree::Node;
 /// Elements that [`amend`] applies.
 pub(super) const ELEMENTS: [&str; 3] = ["Operands", "Alias", "RemoveEncodings"];
 
-/// Applies one of [`ELEMENTS`].
+/// Applies an element whose name is in [`ELEMENTS`].
 pub(super) fn amend(loader: &mut Loader, node: Node<'_, '_>, spec: &mut Spec) {
     let tag = node.tag_name().name();
     let Some(patterns) = patterns(loader, node, spec) else { return };
@@ -38,11 +38,11 @@ pub(super) fn amend(loader: &mut Loader, node: Node<'_, '_>, spec: &mut Spec) {
     }
     if changed == 0 && loader.errors.len() == errors {
         loader.error(node, format!("this `{tag}` changes nothing"));
-        loader.help("remove it, if the base document has become right".to_string());
+        loader.help("remove it if the base document has been corrected".to_string());
     }
 }
 
-/// The patterns of `Of`, each of which some instruction matches.
+/// Returns the patterns of `Of`; reports a pattern that matches no instruction.
 fn patterns(loader: &mut Loader, node: Node<'_, '_>, spec: &Spec) -> Option<Vec<String>> {
     let tag = node.tag_name().name();
     let Some(of) = node.attribute("Of") else {
@@ -57,7 +57,7 @@ fn patterns(loader: &mut Loader, node: Node<'_, '_>, spec: &Spec) -> Option<Vec<
     let patterns: Vec<String> = of.split_whitespace().map(str::to_string).collect();
     for pattern in &patterns {
         if !spec.instructions.iter().any(|i| matches(pattern, &i.name)) {
-            loader.error(node, format!("no instruction is called `{pattern}`"));
+            loader.error(node, format!("unknown instruction `{pattern}`"));
             if let Some(near) = nearest(pattern, spec.instructions.iter().map(|i| i.name.as_str())) {
                 loader.help(format!("did you mean `{near}`?"));
             }
@@ -67,7 +67,8 @@ fn patterns(loader: &mut Loader, node: Node<'_, '_>, spec: &Spec) -> Option<Vec<
     Some(patterns)
 }
 
-/// Changes format, size or `Preserves` of the operands that have the direction, format and size of the attributes. Returns how many.
+/// Changes format, size or `Preserves` of the operands that match the direction, format and size given as
+/// attributes. Returns how many operands changed.
 fn operands<'s>(
     loader: &mut Loader,
     node: Node<'_, '_>,
@@ -103,7 +104,7 @@ fn operands<'s>(
     changed
 }
 
-/// Another name, by which assembly finds the instruction.
+/// Adds an alias under which the assembler accepts the instruction.
 fn alias<'s>(
     loader: &mut Loader,
     node: Node<'_, '_>,
@@ -125,7 +126,7 @@ fn alias<'s>(
     changed
 }
 
-/// Removes forms by the names of their encodings.
+/// Removes an instruction's forms in the encodings that match a pattern.
 fn remove_encodings<'s>(
     loader: &mut Loader,
     node: Node<'_, '_>,

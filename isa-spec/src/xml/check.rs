@@ -7,7 +7,7 @@ use crate::source::Span;
 use crate::tables::MAX_FIELDS;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Appends a message for each fault of the whole document.
+/// Appends a diagnostic for each error that concerns the whole document.
 pub(super) fn check(spec: &Spec, errors: &mut Vec<Diagnostic>) {
     unique("encoding", spec.encodings.iter().map(|e| (e.name.as_str(), e.span)), errors);
     unique("instruction", spec.instructions.iter().map(|i| (i.name.as_str(), i.span)), errors);
@@ -31,15 +31,13 @@ fn unique<'a>(what: &str, names: impl Iterator<Item = (&'a str, Span)>, errors: 
     let mut seen: BTreeMap<&str, Span> = BTreeMap::new();
     for (name, span) in names {
         if let Some(first) = seen.insert(name, span) {
-            errors.push(
-                Diagnostic::error(span, format!("{what} {name} is described twice"))
-                    .also(first, "first here"),
-            );
+            errors
+                .push(Diagnostic::error(span, format!("duplicate {what} {name}")).also(first, "first here"));
         }
     }
 }
 
-/// Table indices are narrow, and an instruction holds a fixed number of field values.
+/// Checks the limits that narrow table indices and the fixed number of field values per instruction impose.
 fn limits(spec: &Spec, errors: &mut Vec<Diagnostic>) {
     for encoding in spec.encodings.iter().filter(|e| e.fields.len() > MAX_FIELDS) {
         let message =
@@ -54,7 +52,7 @@ fn limits(spec: &Spec, errors: &mut Vec<Diagnostic>) {
         ("data formats", spec.formats.len(), 256),
         ("operand types", spec.operand_types.len(), 256),
         ("instructions", spec.instructions.len(), 65536),
-        // One less than the type holds: `EntryId::MAX` means none.
+        // One less than the type's range: `EntryId::MAX` means none.
         ("instruction encodings", entries, 65535),
     ] {
         if count > limit {
@@ -77,7 +75,7 @@ fn references(spec: &Spec, errors: &mut Vec<Diagnostic>) {
                 errors.push(dangling(enc.span, "encoding", &enc.encoding, known, &context));
                 continue;
             };
-            // An encoding without conditions has one form, whatever its users call it.
+            // An encoding without conditions has one form, under any condition name.
             if !encoding.conditions.is_empty() && encoding.conditions.iter().all(|c| c.name != enc.condition)
             {
                 let known = encoding.conditions.iter().map(|c| c.name.as_str());
@@ -116,8 +114,8 @@ fn references(spec: &Spec, errors: &mut Vec<Diagnostic>) {
     }
 }
 
-/// The greatest opcode an encoding has room for. VOPD has two opcode fields; an operation of its second half
-/// alone uses the wider.
+/// Returns the largest opcode that fits an encoding. VOPD has two opcode fields; an operation that exists
+/// only in its second half uses the wider one.
 fn opcode_limit(encoding: &Encoding) -> u128 {
     let width = |f: &Field| f.ranges.iter().map(|r| r.bit_count).sum::<u16>();
     let widest =
@@ -133,7 +131,7 @@ fn dangling<'a>(
     known: impl Iterator<Item = &'a str>,
     context: &str,
 ) -> Diagnostic {
-    let error = Diagnostic::error(span, format!("no {what} is called `{name}` {context}"));
+    let error = Diagnostic::error(span, format!("unknown {what} `{name}` {context}"));
     match nearest(name, known) {
         Some(near) => error.help(format!("did you mean `{near}`?")),
         None => error,

@@ -1,7 +1,7 @@
 //! `EncodingCondition`: a named expression tree over an encoding's fields.
 //!
-//! AMD's form is `op type="…"` (operators, and `.fieldderef` for `INST.VOP3.SRC0`), `id val="…"` and `lit
-//! val="…"`, with `ty` > `t base size` beside the arguments.
+//! In AMD's files, a tree consists of `op type="…"` (operators, and `.fieldderef` for `INST.VOP3.SRC0`), `id
+//! val="…"` and `lit val="…"`, each with `ty` > `t base size` next to the arguments.
 
 use super::element::{child, text_of};
 use super::load::Loader;
@@ -10,12 +10,12 @@ use crate::diag::nearest;
 use crate::tables::CondOp;
 use roxmltree::Node;
 
-/// Deeper trees are refused rather than walked: the published ones nest 9 deep.
+/// Depth limit; deeper trees are rejected. The published trees nest 9 deep.
 const MAX_DEPTH: u32 = 64;
 
 impl Loader {
     pub(super) fn condition(&mut self, node: Node<'_, '_>, fields: &[Field]) -> Condition {
-        let name = self.need_text(node, &["ConditionName"]);
+        let name = self.require_text(node, &["ConditionName"]);
         // AMD's files spell it `CondtionExpression`.
         let tree = child(node, "ConditionExpression").or_else(|| child(node, "CondtionExpression"));
         if tree.is_none() {
@@ -46,7 +46,7 @@ impl Loader {
                     Some(op) if arity_fits(op, nodes.len()) => {}
                     None if deref && nodes.len() == 2 => {}
                     None if !deref => {
-                        self.error(node, format!("no operator is called `{op}`"));
+                        self.error(node, format!("unknown operator `{op}`"));
                         return None;
                     }
                     _ => {
@@ -95,7 +95,8 @@ impl Loader {
     }
 }
 
-/// `INST.VOP3.SRC0` as a tree of `.fieldderef`: only its last name is used; the loader has checked it.
+/// Builds `INST.VOP3.SRC0` as a tree of `.fieldderef`. Only its last name is used, which the loader has
+/// checked.
 fn path(node: Node<'_, '_>, depth: u32) -> Option<CondExpr> {
     if depth > MAX_DEPTH {
         return None;
@@ -125,7 +126,7 @@ fn arity_fits(op: CondOp, count: usize) -> bool {
     }
 }
 
-/// The operators of condition trees, by their XML spelling.
+/// Looks up the operator of a condition tree by its XML spelling.
 pub(super) fn operator(text: &str) -> Option<CondOp> {
     Some(match text {
         "==" => CondOp::Eq,

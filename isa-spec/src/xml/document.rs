@@ -1,15 +1,15 @@
-//! XML text to a tree, within limits.
+//! Parses XML text into a tree, within limits.
 
 use crate::diag::Diagnostic;
 use crate::source::{FileId, Span};
 
-/// Parses a document. One that nests too deep, or has a DTD, is refused.
+/// Parses a document. Rejects documents that nest too deeply or have a DTD.
 pub(super) fn parse(text: &str, file: FileId) -> Result<roxmltree::Document<'_>, Diagnostic> {
     if let Some(at) = too_deep(text) {
         let message = format!("elements nested deeper than {MAX_NESTING}");
         return Err(Diagnostic::error(Span::new(file, at, at + 1), message));
     }
-    // Without DTDs there are no entities that could grow without bound; the documents use none.
+    // Without DTDs there are no entities, whose expansion could grow without bound; the documents use none.
     let options = roxmltree::ParsingOptions { allow_dtd: false, nodes_limit: 4_000_000 };
     roxmltree::Document::parse_with_options(text, options).map_err(|e| {
         let at = offset_of(text, e.pos());
@@ -18,12 +18,12 @@ pub(super) fn parse(text: &str, file: FileId) -> Result<roxmltree::Document<'_>,
     })
 }
 
-/// AMD's files nest 20 deep.
+/// Limit on the nesting of elements; AMD's files nest 20 deep.
 const MAX_NESTING: usize = 256;
 
-/// Where elements nest deeper than [`MAX_NESTING`]. The XML parser recurses without a limit of its own, so
-/// this runs first; text that is not well-formed may be misjudged here, but never as less deep than the
-/// parser would go.
+/// Returns the offset at which elements nest deeper than [`MAX_NESTING`]. This scan runs before the XML
+/// parser, which recurses without a limit of its own. On text that is not well-formed the scan may
+/// overestimate the parser's depth but never underestimates it.
 fn too_deep(text: &str) -> Option<usize> {
     let mut depth = 0usize;
     let mut at = 0;
@@ -53,7 +53,7 @@ fn too_deep(text: &str) -> Option<usize> {
     None
 }
 
-/// Length of the start tag at the start of `text`, and whether it closes itself.
+/// Returns the length of the start tag at the start of `text`, and whether the tag is self-closing.
 fn tag_end(text: &str) -> Option<(usize, bool)> {
     let mut quote = None;
     for (at, byte) in text.bytes().enumerate().skip(1) {
@@ -68,7 +68,7 @@ fn tag_end(text: &str) -> Option<(usize, bool)> {
     None
 }
 
-/// The byte that a row and column (1-based, in characters) name, on a character boundary.
+/// Converts a row and column (1-based, in characters) to a byte offset on a character boundary.
 fn offset_of(text: &str, pos: roxmltree::TextPos) -> usize {
     let line_start: usize =
         text.split_inclusive('\n').take((pos.row as usize).saturating_sub(1)).map(str::len).sum();

@@ -1,10 +1,11 @@
-//! What elements have: children, text, numbers and flags; and messages about those that are missing or wrong.
+//! Accessors for the contents of elements (children, text, numbers, flags), which report missing and
+//! malformed ones.
 
 use super::load::Loader;
 use roxmltree::Node;
 
 impl Loader {
-    pub(super) fn need<'a, 'd>(&mut self, node: Node<'a, 'd>, tag: &str) -> Option<Node<'a, 'd>> {
+    pub(super) fn require<'a, 'd>(&mut self, node: Node<'a, 'd>, tag: &str) -> Option<Node<'a, 'd>> {
         let found = child(node, tag);
         if found.is_none() {
             self.error(node, format!("element `{}` lacks `{tag}`", node.tag_name().name()));
@@ -12,8 +13,8 @@ impl Loader {
         found
     }
 
-    /// Text of the first of `tags` that is there.
-    pub(super) fn need_text(&mut self, node: Node<'_, '_>, tags: &[&str]) -> String {
+    /// Returns the text of the first child among `tags`; reports a missing or empty one.
+    pub(super) fn require_text(&mut self, node: Node<'_, '_>, tags: &[&str]) -> String {
         match tags.iter().find_map(|tag| child(node, tag)) {
             Some(n) if !text_of(n).is_empty() => text_of(n),
             Some(n) => {
@@ -27,9 +28,9 @@ impl Loader {
         }
     }
 
-    /// The number in element `tag`, refused above `limit`.
+    /// Returns the number in child `tag`; reports a number above `limit`.
     pub(super) fn at_most(&mut self, node: Node<'_, '_>, tag: &str, limit: u64) -> Option<u64> {
-        let found = self.need(node, tag)?;
+        let found = self.require(node, tag)?;
         let value = self.number(found)?;
         if value > limit {
             self.error(found, format!("{value} in `{tag}` is above {limit}"));
@@ -38,8 +39,8 @@ impl Loader {
         Some(value)
     }
 
-    /// As `at_most`, with 0 where a message was reported.
-    pub(super) fn need_at_most(&mut self, node: Node<'_, '_>, tag: &str, limit: u64) -> u64 {
+    /// Like `at_most`, but returns 0 after reporting an error.
+    pub(super) fn require_at_most(&mut self, node: Node<'_, '_>, tag: &str, limit: u64) -> u64 {
         self.at_most(node, tag, limit).unwrap_or(0)
     }
 
@@ -56,7 +57,7 @@ impl Loader {
         node.attribute(name).map(|text| self.flag(node, text))
     }
 
-    /// `TRUE` in elements, `true` in attributes, `True` in the schema document.
+    /// Parses a flag: `TRUE` in elements, `true` in attributes, `True` in the schema document.
     pub(super) fn flag(&mut self, node: Node<'_, '_>, text: &str) -> bool {
         let text = text.trim();
         let yes = text.eq_ignore_ascii_case("true");
@@ -104,7 +105,7 @@ impl Loader {
 }
 
 fn parse_radix(text: &str, radix: u32) -> Option<u128> {
-    // `from_str_radix` takes a leading `+`; a number in these files has digits alone, or a prefix.
+    // `from_str_radix` accepts a leading `+`; numbers in these files consist of digits, with or without `0x`.
     let (digits, radix) = match text.strip_prefix("0x") {
         Some(hex) => (hex, 16),
         None => (text, radix),
@@ -115,7 +116,7 @@ fn parse_radix(text: &str, radix: u32) -> Option<u128> {
     u128::from_str_radix(digits, radix).ok()
 }
 
-/// The `bits` lowest bits set.
+/// Returns a mask of the low `bits` bits.
 pub(super) fn low_bits(bits: u16) -> u128 {
     if bits >= 128 { u128::MAX } else { (1 << bits) - 1 }
 }

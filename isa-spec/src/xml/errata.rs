@@ -1,34 +1,35 @@
-//! Facts that the documents leave out, added by rule. What concerns single instructions is in the overlays.
+//! Systematic omissions of the documents, corrected by rules. Corrections to single instructions are in the
+//! overlays.
 //!
-//! The XML lists the literal form (`…_INST_LITERAL`) of scalar instructions for some opcodes only, and of
-//! SOPC not at all on RDNA 3. The manuals allow a literal in any SSRC operand of SOP1, SOP2 and SOPC (*Scalar
-//! Source Operands*: code 255), and LLVM assembles it. So: each such encoding gets its literal form, and each
-//! instruction with an SSRC source an entry in it.
+//! The XML lists the literal form (`…_INST_LITERAL`) of scalar instructions for some opcodes only, and on
+//! RDNA 3 not at all for SOPC. The manuals allow a literal in any SSRC operand of SOP1, SOP2 and SOPC
+//! (*Scalar Source Operands*: code 255), and LLVM assembles it. Therefore each such encoding gets a literal
+//! form, and each instruction with an SSRC source an entry in that form.
 
 use super::model::*;
 use super::normalize::normalize;
 use super::overlay::add_identifiers;
 
-/// Every rule, in order.
+/// Applies every rule, in order.
 pub fn apply_errata(spec: &mut Spec) {
     normalize(spec);
     add_scalar_literals(spec);
     add_vector_literals(spec);
-    add_image_addresses(spec);
-    immediates_are_read(spec);
+    add_mimg_nsa(spec);
+    mark_immediates_as_inputs(spec);
 }
 
-/// Prefetches hold a length in SDATA (`OPR_SIMM5`), which the documents mark as written, as the field is
-/// elsewhere.
-fn immediates_are_read(spec: &mut Spec) {
+/// Marks immediates as inputs. Prefetches hold a length in SDATA (`OPR_SIMM5`), which the documents mark as
+/// an output, like the same field elsewhere.
+fn mark_immediates_as_inputs(spec: &mut Spec) {
     let operands = spec.instructions.iter_mut().flat_map(|i| &mut i.encodings).flat_map(|e| &mut e.operands);
     for operand in operands.filter(|o| o.ty.starts_with("OPR_SIMM")) {
         (operand.input, operand.output) = (true, false);
     }
 }
 
-/// Vector instructions whose sources are 64 bits wide, and lane selects, take literals too (LLVM; the manuals
-/// list no exception).
+/// Adds literal forms of vector instructions with 64-bit sources and of lane selects, which also accept
+/// literals (LLVM; the manuals list no exception).
 fn add_vector_literals(spec: &mut Spec) {
     for (base, literal) in [
         ("ENC_VOP1", "VOP1_INST_LITERAL"),
@@ -42,10 +43,12 @@ fn add_vector_literals(spec: &mut Spec) {
         }
         for inst in &mut spec.instructions {
             let Some(entry) = inst.encodings.iter().find(|e| e.encoding == base) else { continue };
-            let takes = |o: &Operand| {
+            let accepts_literal = |o: &Operand| {
                 o.field.is_some() && matches!(o.ty.as_str(), "OPR_SRC" | "OPR_SSRC" | "OPR_SSRC_LANESEL")
             };
-            if !entry.operands.iter().any(takes) || inst.encodings.iter().any(|e| e.encoding == literal) {
+            if !entry.operands.iter().any(accepts_literal)
+                || inst.encodings.iter().any(|e| e.encoding == literal)
+            {
                 continue;
             }
             let mut copy = entry.clone();
@@ -57,9 +60,10 @@ fn add_vector_literals(spec: &mut Spec) {
     }
 }
 
-/// The document has NSA of MIMG as a bit, without what it announces: a third word with four more address
-/// registers, so that addresses need not follow each other (RDNA3 manual, *MIMG*; LLVM assembles it).
-fn add_image_addresses(spec: &mut Spec) {
+/// Adds the NSA form of MIMG. The document has the NSA bit but not the word that it announces: a third word
+/// with four more address registers, which lifts the requirement that addresses be in consecutive registers
+/// (RDNA3 manual, *MIMG*; LLVM assembles it).
+fn add_mimg_nsa(spec: &mut Spec) {
     const BASE: &str = "ENC_MIMG";
     const NAME: &str = "ENC_MIMG_NSA";
     let Some(at) = spec.encodings.iter().position(|e| e.name == BASE && e.bits == 64) else { return };
@@ -71,7 +75,8 @@ fn add_image_addresses(spec: &mut Spec) {
     encoding.name = NAME.to_string();
     encoding.bits = 96;
     encoding.order -= 1;
-    encoding.conditions = vec![Condition { name: "has_nsa".to_string(), expr: Some(any_is(&nsa, 1)) }];
+    encoding.conditions =
+        vec![Condition { name: "has_nsa".to_string(), expr: Some(any_field_equals(&nsa, 1)) }];
     for n in 1..5 {
         encoding.fields.push(Field {
             name: format!("VADDR{n}"),
@@ -84,7 +89,7 @@ fn add_image_addresses(spec: &mut Spec) {
         });
     }
     for condition in &mut spec.encodings[at].conditions {
-        condition.expr = Some(any_is(&nsa, 0));
+        condition.expr = Some(any_field_equals(&nsa, 0));
     }
     spec.encodings.push(encoding);
     for inst in &mut spec.instructions {
@@ -106,7 +111,8 @@ fn add_scalar_literals(spec: &mut Spec) {
         if sources.is_empty() || base.bits != 32 {
             continue;
         }
-        let condition = Condition { name: "has_lit".to_string(), expr: Some(any_is(&sources, 255)) };
+        let condition =
+            Condition { name: "has_lit".to_string(), expr: Some(any_field_equals(&sources, 255)) };
         let at = match spec.encodings.iter().position(|e| e.name == name) {
             Some(at) => at,
             None => {
@@ -143,7 +149,7 @@ fn add_scalar_literals(spec: &mut Spec) {
     }
 }
 
-fn any_is(fields: &[String], value: u64) -> CondExpr {
+fn any_field_equals(fields: &[String], value: u64) -> CondExpr {
     let test = |name: &String| CondExpr::Op {
         op: "==".to_string(),
         args: vec![CondExpr::Id { name: name.clone(), ty: None }, CondExpr::Lit { value, ty: None }],

@@ -1,5 +1,6 @@
-//! XML text -> [`Spec`]. Accepts AMD's genuine files and the forms of AMD's schema document where they
-//! differ. Collects errors; each names file, line, element and, where inside one, the instruction.
+//! Loads XML text into a [`Spec`]. Accepts AMD's published files, and the forms of AMD's schema document
+//! where these differ. Collects all errors; each names file, line, element and, where applicable, the
+//! instruction.
 
 use super::check::check;
 use super::document::parse;
@@ -9,14 +10,14 @@ use crate::diag::Diagnostic;
 use crate::source::{FileId, SourceMap, Span};
 use roxmltree::Node;
 
-/// Parses and checks one document. `name` is the file's name in messages.
+/// Parses and checks one document; messages refer to the file by `name`.
 pub fn load(name: &str, text: &str) -> Result<Spec, (SourceMap, Vec<Diagnostic>)> {
     let mut sources = SourceMap::default();
     let file = sources.add(name, text);
     load_into(&sources, file).map_err(|errors| (sources, errors))
 }
 
-/// As [`load`], for a file that is already in a source map.
+/// Like [`load`], for a file that is already in a source map.
 pub fn load_into(sources: &SourceMap, file: FileId) -> Result<Spec, Vec<Diagnostic>> {
     let text = &sources.file(file).text;
     let doc = parse(text, file).map_err(|e| vec![e])?;
@@ -28,37 +29,37 @@ pub fn load_into(sources: &SourceMap, file: FileId) -> Result<Spec, Vec<Diagnost
     if loader.errors.is_empty() { Ok(spec) } else { Err(loader.errors) }
 }
 
-/// Walks one document. Methods return what they could read and leave a message for what they could not.
+/// Walks one document. Methods return what they could read and report a diagnostic for what they could not.
 pub(super) struct Loader {
-    /// The file that spans point into.
+    /// The file that spans refer to.
     pub file: FileId,
-    /// Messages so far, in document order.
+    /// Diagnostics so far, in document order.
     pub errors: Vec<Diagnostic>,
-    /// ` (instruction X)`, for messages.
+    /// Suffix of messages, such as ` (instruction X)`.
     context: String,
 }
 
 impl Loader {
-    /// A loader without messages.
+    /// Creates a loader without diagnostics.
     pub fn new(file: FileId) -> Loader {
         Loader { file, errors: Vec::new(), context: String::new() }
     }
 
-    /// The element's start tag, up to the end of its name.
+    /// Returns the span of an element's start tag, up to the end of its name.
     pub fn span(&self, node: Node<'_, '_>) -> Span {
         let range = node.range();
-        // The start tag is enough to point at.
+        // A caret line under the start tag is enough.
         Span::new(self.file, range.start, range.start + 1 + node.tag_name().name().len())
     }
 
-    /// Reports an error at an element, with the instruction or encoding around it.
+    /// Reports an error at an element; the message ends with the enclosing instruction or encoding.
     pub fn error(&mut self, node: Node<'_, '_>, message: impl std::fmt::Display) {
         let span = self.span(node);
         let context = &self.context;
         self.errors.push(Diagnostic::error(span, format!("{message}{context}")));
     }
 
-    /// The last error's advice.
+    /// Adds advice to the last error.
     pub fn help(&mut self, text: String) {
         if let Some(last) = self.errors.pop() {
             self.errors.push(last.help(text));
@@ -81,9 +82,9 @@ impl Loader {
                 schema_version: get("SchemaVersion"),
             };
         }
-        let Some(isa) = self.need(root, "ISA") else { return spec };
-        if let Some(arch) = self.need(isa, "Architecture") {
-            spec.architecture.name = self.need_text(arch, &["ArchitectureName"]);
+        let Some(isa) = self.require(root, "ISA") else { return spec };
+        if let Some(arch) = self.require(isa, "Architecture") {
+            spec.architecture.name = self.require_text(arch, &["ArchitectureName"]);
             spec.architecture.id = child(arch, "ArchitectureId")
                 .and_then(|n| self.number(n))
                 .and_then(|v| u32::try_from(v).ok());
@@ -94,7 +95,10 @@ impl Loader {
         spec.operand_types = self.list(isa, "OperandTypes", "OperandType", Self::operand_type);
         if let Some(groups) = child(isa, "FunctionalGroups") {
             spec.functional_groups = elements(groups, "FunctionalGroup")
-                .map(|g| FunctionalGroup { name: self.need_text(g, &["Name"]), description: description(g) })
+                .map(|g| FunctionalGroup {
+                    name: self.require_text(g, &["Name"]),
+                    description: description(g),
+                })
                 .collect();
         }
         spec
@@ -107,7 +111,7 @@ impl Loader {
         item: &'static str,
         mut f: impl FnMut(&mut Self, Node<'_, '_>) -> Option<T>,
     ) -> Vec<T> {
-        match self.need(parent, list) {
+        match self.require(parent, list) {
             Some(node) => elements(node, item).filter_map(|n| f(self, n)).collect(),
             None => Vec::new(),
         }
@@ -115,25 +119,25 @@ impl Loader {
 
     /// Reads an `Encoding` element.
     pub fn encoding(&mut self, node: Node<'_, '_>) -> Option<Encoding> {
-        let name = self.need_text(node, &["EncodingName"]);
+        let name = self.require_text(node, &["EncodingName"]);
         let outer = std::mem::replace(&mut self.context, format!(" (encoding {name})"));
         let order = node.attribute("Order").unwrap_or("0").trim().parse().unwrap_or_else(|_| {
             let order = node.attribute("Order").unwrap_or_default();
             self.error(node, format!("attribute Order=\"{order}\" is not a number"));
             0
         });
-        // After a message about it, no second one about what does not fit.
+        // If the bit count is invalid, assume the maximum to avoid follow-up errors.
         let bits = self.at_most(node, "BitCount", 128).unwrap_or(128) as u16;
         let inside = low_bits(bits);
-        let mask = match self.need(node, "EncodingIdentifierMask") {
+        let mask = match self.require(node, "EncodingIdentifierMask") {
             Some(n) => self.identifier(n, inside),
             None => 0,
         };
-        let identifiers = match self.need(node, "EncodingIdentifiers") {
+        let identifiers = match self.require(node, "EncodingIdentifiers") {
             Some(list) => elements(list, "EncodingIdentifier").map(|n| self.identifier(n, inside)).collect(),
             None => Vec::new(),
         };
-        self.need(node, "MicrocodeFormat");
+        self.require(node, "MicrocodeFormat");
         let fields = self.bitmap(node);
         for (field, at) in fields.iter().zip(bitmap_fields(node)) {
             if field.ranges.iter().any(|r| r.bit_offset as u32 + r.bit_count as u32 > bits as u32) {
@@ -161,7 +165,7 @@ impl Loader {
         })
     }
 
-    /// A mask or identifier: `Radix` 2 unless it says otherwise.
+    /// Reads a mask or identifier, whose default `Radix` is 2.
     fn identifier(&mut self, node: Node<'_, '_>, inside: u128) -> u128 {
         let value = self.wide_number(node, 2);
         if value & !inside != 0 {
@@ -170,15 +174,15 @@ impl Loader {
         value
     }
 
-    /// `MicrocodeFormat` (or `DataAttributes`) > `BitMap` > `Field`.
+    /// Reads `MicrocodeFormat` (or `DataAttributes`) > `BitMap` > `Field`.
     fn bitmap(&mut self, node: Node<'_, '_>) -> Vec<Field> {
         bitmap_fields(node).map(|f| self.field(f)).collect()
     }
 
     fn field(&mut self, node: Node<'_, '_>) -> Field {
-        let name = self.need_text(node, &["FieldName"]);
+        let name = self.require_text(node, &["FieldName"]);
         let mut ranges: Vec<(u64, Range)> = Vec::new();
-        if let Some(layout) = self.need(node, "BitLayout") {
+        if let Some(layout) = self.require(node, "BitLayout") {
             let list: Vec<_> = elements(layout, "Range").collect();
             if let Some(count) = layout.attribute("RangeCount")
                 && count.trim().parse() != Ok(list.len())
@@ -188,7 +192,7 @@ impl Loader {
                     format!("field {name}: RangeCount=\"{count}\", but {} ranges", list.len()),
                 );
             }
-            // The schema document says "bit count and bit offset" of BitLayout itself.
+            // In the schema document, `BitLayout` itself has the bit count and offset.
             let list = if list.is_empty() { vec![layout] } else { list };
             for (at, range) in list.into_iter().enumerate() {
                 let order = self.attribute_number(range, "Order").unwrap_or(at as u64);
@@ -212,37 +216,38 @@ impl Loader {
     }
 
     fn range(&mut self, node: Node<'_, '_>) -> Range {
-        // Data formats reach 1024 bits; fields of encodings are held to the encoding's size by the caller.
+        // Data formats have up to 1024 bits; the caller checks fields of encodings against the encoding's
+        // size.
         let bit_count = self.at_most(node, "BitCount", 2048);
         if bit_count == Some(0) {
-            self.error(node, "a range of no bits");
+            self.error(node, "an empty bit range");
         }
         let bit_count = bit_count.unwrap_or(1) as u16;
-        let bit_offset = self.need_at_most(node, "BitOffset", 2048) as u16;
-        // `<Padding>1</Padding>`, or an element of its own with BitCount and Value.
+        let bit_offset = self.require_at_most(node, "BitOffset", 2048) as u16;
+        // Either `<Padding>1</Padding>`, or an element with children `BitCount` and `Value`.
         let padding = match child(node, "Padding") {
-            Some(p) if child(p, "BitCount").is_some() => self.need_at_most(p, "BitCount", 64),
-            Some(_) => self.need_at_most(node, "Padding", 64),
+            Some(p) if child(p, "BitCount").is_some() => self.require_at_most(p, "BitCount", 64),
+            Some(_) => self.require_at_most(node, "Padding", 64),
             None => 0,
         };
         Range { bit_count, bit_offset, padding: padding as u16 }
     }
 
-    /// `PredefinedValue`, or `OperandPredefinedValue` as the schema document has it.
+    /// Reads `PredefinedValue` elements (`OperandPredefinedValue` in the schema document).
     fn values(&mut self, list: Node<'_, '_>) -> Vec<PredefinedValue> {
         list.children()
             .filter(|n| n.is_element() && n.tag_name().name().ends_with("PredefinedValue"))
             .map(|n| PredefinedValue {
-                name: self.need_text(n, &["Name"]),
+                name: self.require_text(n, &["Name"]),
                 description: description(n),
-                value: self.need_at_most(n, "Value", u32::MAX as u64) as u32,
+                value: self.require_at_most(n, "Value", u32::MAX as u64) as u32,
             })
             .collect()
     }
 
     /// Reads an `Instruction` element.
     pub fn instruction(&mut self, node: Node<'_, '_>) -> Option<Instruction> {
-        let name = self.need_text(node, &["InstructionName"]);
+        let name = self.require_text(node, &["InstructionName"]);
         let outer = std::mem::replace(&mut self.context, format!(" (instruction {name})"));
         let mut flags = Flags::default();
         if let Some(list) = child(node, "InstructionFlags") {
@@ -268,7 +273,7 @@ impl Loader {
                     .map(|list| elements(list, "Subgroup").map(text_of).collect())
                     .or_else(|| child(g, "Subgroup").map(|s| vec![text_of(s)]))
                     .unwrap_or_default();
-                (self.need_text(g, &["Name"]), subgroups)
+                (self.require_text(g, &["Name"]), subgroups)
             }
             None => ("NOT_ASSIGNED".to_string(), Vec::new()),
         };
@@ -286,10 +291,10 @@ impl Loader {
     }
 
     fn instruction_encoding(&mut self, node: Node<'_, '_>) -> Option<InstructionEncoding> {
-        let encoding = self.need_text(node, &["EncodingName"]);
-        // The schema document calls it ConditionName.
-        let condition = self.need_text(node, &["EncodingCondition", "ConditionName"]);
-        let opcode = self.need_at_most(node, "Opcode", u16::MAX as u64) as u32;
+        let encoding = self.require_text(node, &["EncodingName"]);
+        // The schema document uses `ConditionName`.
+        let condition = self.require_text(node, &["EncodingCondition", "ConditionName"]);
+        let opcode = self.require_at_most(node, "Opcode", u16::MAX as u64) as u32;
         let mut operands: Vec<Operand> = match child(node, "Operands") {
             Some(list) => {
                 elements(list, "Operand").enumerate().map(|(at, n)| self.operand(n, at as u32 + 1)).collect()
@@ -304,10 +309,10 @@ impl Loader {
         let field = child(node, "FieldName").map(text_of).filter(|t| !t.is_empty());
         Operand {
             field,
-            format: self.need_text(node, &["DataFormatName"]),
-            // The schema document misspells it.
-            ty: self.need_text(node, &["OperandType", "OperantType"]),
-            size: self.need_at_most(node, "OperandSize", u16::MAX as u64) as u16,
+            format: self.require_text(node, &["DataFormatName"]),
+            // The schema document misspells `OperandType`.
+            ty: self.require_text(node, &["OperandType", "OperantType"]),
+            size: self.require_at_most(node, "OperandSize", u16::MAX as u64) as u16,
             input: self.flag_attribute(node, "Input").unwrap_or(false),
             output: self.flag_attribute(node, "Output").unwrap_or(false),
             implicit: self.flag_attribute(node, "IsImplicit").unwrap_or(false),
@@ -320,12 +325,12 @@ impl Loader {
 
     pub(super) fn format(&mut self, node: Node<'_, '_>) -> Option<DataFormat> {
         Some(DataFormat {
-            name: self.need_text(node, &["DataFormatName"]),
+            name: self.require_text(node, &["DataFormatName"]),
             description: description(node),
-            data_type: self.need_text(node, &["DataType"]),
+            data_type: self.require_text(node, &["DataType"]),
             bits: child(node, "BitCount").and_then(|n| self.number(n)).and_then(|v| u32::try_from(v).ok()),
             components: match child(node, "ComponentCount") {
-                Some(_) => self.need_at_most(node, "ComponentCount", u16::MAX as u64) as u16,
+                Some(_) => self.require_at_most(node, "ComponentCount", u16::MAX as u64) as u16,
                 None => 1,
             },
             fields: self.bitmap(node),
@@ -345,7 +350,7 @@ impl Loader {
             }
         }
         Some(OperandType {
-            name: self.need_text(node, &["OperandTypeName"]),
+            name: self.require_text(node, &["OperandTypeName"]),
             partitioned: self.flag_attribute(node, "IsPartitioned").unwrap_or(false),
             values,
             subtypes: child(node, "Subtypes")

@@ -1,4 +1,4 @@
-//! AMD's machine-readable ISA description: XML text -> typed [`model::Spec`] ->
+//! AMD's machine-readable ISA description: from XML text to the typed [`model::Spec`] to an
 //! [`ArchTable`](crate::tables::ArchTable).
 
 mod amend;

@@ -1,5 +1,5 @@
-//! The typed model of an ISA document: one struct per element, named as in AMD's XML ISA schema. It must not
-//! know what an element means to the simulator.
+//! The typed model of an ISA document: one struct per element, named as in AMD's XML ISA schema. The model
+//! does not interpret elements for the simulator.
 
 use crate::source::Span;
 
@@ -22,7 +22,7 @@ pub struct Spec {
     pub functional_groups: Vec<FunctionalGroup>,
 }
 
-/// `Document`: about the file itself.
+/// `Document`: metadata of the file.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Document {
     /// `Copyright`.
@@ -37,7 +37,7 @@ pub struct Document {
     pub schema_version: String,
 }
 
-/// `Architecture`: what the document describes.
+/// `Architecture`: the architecture that the document describes.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Architecture {
     /// `ArchitectureName`: `AMD RDNA 4` …
@@ -55,7 +55,7 @@ pub struct Encoding {
     pub order: i32,
     /// `BitCount`: at most 128.
     pub bits: u16,
-    /// `EncodingIdentifierMask`: the bits that `identifiers` give.
+    /// `EncodingIdentifierMask`: the bits that `identifiers` specify.
     pub mask: u128,
     /// `EncodingIdentifiers`: values of the masked bits.
     pub identifiers: Vec<u128>,
@@ -78,7 +78,7 @@ pub struct Condition {
     pub expr: Option<CondExpr>,
 }
 
-/// A node of a condition's tree: `op type`, `id val` or `lit val`, each possibly with a `ty`, see
+/// A node of a condition's tree: `op type`, `id val` or `lit val`, each with an optional `ty`, see
 /// [`TypeMark`].
 #[derive(Debug, Clone, PartialEq)]
 #[expect(missing_docs, reason = "the variants say what their fields are")]
@@ -91,10 +91,10 @@ pub enum CondExpr {
     Lit { value: u64, ty: Option<TypeMark> },
 }
 
-/// The type of a condition's node: `t base="U" size="1"`.
+/// The type of a condition node: `t base="U" size="1"`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TypeMark {
-    /// Kind of number: `U` for unsigned.
+    /// Type of number: `U` for unsigned.
     pub base: String,
     /// Width in bits.
     pub size: Option<u32>,
@@ -126,9 +126,9 @@ pub struct Range {
     pub bit_count: u16,
     /// `BitOffset` of the lowest bit.
     pub bit_offset: u16,
-    /// XML `Padding`: constant bits that the value has and the microcode has not (SBASE: an even SGPR without
-    /// its low bit). The tables leave it out: register fields count single registers by their width (see
-    /// `Inst` in the simulator).
+    /// XML `Padding`: constant bits of the value that the microcode omits (SBASE: an even SGPR without its
+    /// low bit). The tables do not have it: register fields count single registers by their width (see `Inst`
+    /// in the simulator).
     pub padding: u16,
 }
 
@@ -213,10 +213,10 @@ pub struct Operand {
     pub implicit: bool,
     /// Attribute `IsBinaryMicrocodeRequired`; true if absent.
     pub in_microcode: bool,
-    /// Attribute `Preserves` of overlays: an output whose write keeps the other bits of its register, where the
-    /// architecture clears them.
+    /// Attribute `Preserves` of overlays: writing this output keeps the other bits of its register, on
+    /// architectures that otherwise clear them.
     pub preserves: bool,
-    /// Attribute `Order`: position in assembly, from 1; the element's position if absent.
+    /// Attribute `Order`: 1-based position in assembly; the element's position if absent.
     pub order: u32,
     /// Start tag of the element.
     pub span: Span,
@@ -231,7 +231,7 @@ pub struct DataFormat {
     pub description: String,
     /// `DataType`: `float`, `integer`, `bits`, `descriptor`.
     pub data_type: String,
-    /// `BitCount`; AMD's schema document does not have it.
+    /// `BitCount`; absent from AMD's schema document.
     pub bits: Option<u32>,
     /// `ComponentCount`; 1 if absent.
     pub components: u16,

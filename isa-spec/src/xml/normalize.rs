@@ -1,25 +1,24 @@
-//! Two spellings of one fact in AMD's releases, brought to one form, so that everything after sees the same
-//! tables.
+//! Normalises facts that AMD's releases express in two ways, so that later passes see one form.
 //!
-//! **Literals.** A release may list a literal form once for each place of the literal (`has_lit_0`,
-//! `has_lit_1`, `has_lit_0_has_lit_1` …), with `LITERAL` instead of the source. Here there is one entry,
-//! under `has_lit`, whose operands are those of the form without literal: the source field itself says 255. A
+//! **Literals.** A release may list a literal form once for each position of the literal (`has_lit_0`,
+//! `has_lit_1`, `has_lit_0_has_lit_1` …), with `LITERAL` in place of the source. The normal form is one entry
+//! under `has_lit` with the operands of the form without literal: the source field itself encodes 255. A
 //! literal that is an operand of its own (`V_FMAMK_F32`) stays.
 //!
-//! **DPP.** The source in the DPP dword (`VSRC0`) may be listed second (`V_SUBREV_F32`). Sources come in the
-//! order of their numbers, which is the order of assembly and of S0, S1, S2.
+//! **DPP.** The source in the DPP dword (`VSRC0`) may be listed second (`V_SUBREV_F32`). The normal form
+//! lists sources by number, the order of assembly and of S0, S1, S2.
 
 use super::model::*;
 
-/// Brings literal and DPP forms to one spelling.
+/// Normalises literal and DPP forms.
 pub fn normalize(spec: &mut Spec) {
     for encoding in &mut spec.encodings {
-        one_literal_condition(encoding);
+        merge_literal_conditions(encoding);
     }
     for inst in &mut spec.instructions {
-        one_literal_form(inst, &spec.encodings);
+        merge_literal_forms(inst, &spec.encodings);
         for form in &mut inst.encodings {
-            dpp_source_first(form);
+            sort_dpp_sources(form);
         }
     }
 }
@@ -28,8 +27,8 @@ fn is_literal(condition: &str) -> bool {
     condition == "has_lit" || condition.starts_with("has_lit_")
 }
 
-/// All `has_lit_*` conditions become one: any of them.
-fn one_literal_condition(encoding: &mut Encoding) {
+/// Replaces the `has_lit_*` conditions by one, their disjunction.
+fn merge_literal_conditions(encoding: &mut Encoding) {
     if !encoding.conditions.iter().any(|c| c.name.starts_with("has_lit_")) {
         return;
     }
@@ -44,12 +43,12 @@ fn one_literal_condition(encoding: &mut Encoding) {
     encoding.conditions = rest;
 }
 
-fn one_literal_form(inst: &mut Instruction, encodings: &[Encoding]) {
+fn merge_literal_forms(inst: &mut Instruction, encodings: &[Encoding]) {
     let forms = std::mem::take(&mut inst.encodings);
     for mut form in forms.iter().cloned() {
         if is_literal(&form.condition) {
             form.condition = "has_lit".to_string();
-            if let Some(plain) = plain_form(&forms, &form, encodings) {
+            if let Some(plain) = form_without_literal(&forms, &form, encodings) {
                 form.operands.clone_from(&plain.operands);
             }
             let same =
@@ -62,9 +61,9 @@ fn one_literal_form(inst: &mut Instruction, encodings: &[Encoding]) {
     }
 }
 
-/// The form of the same instruction without literal, if `form` differs from it in having `LITERAL` for a
+/// Returns the instruction's form without literal, if `form` differs from it only in having `LITERAL` as a
 /// source.
-fn plain_form<'a>(
+fn form_without_literal<'a>(
     forms: &'a [InstructionEncoding],
     form: &InstructionEncoding,
     encodings: &[Encoding],
@@ -88,7 +87,7 @@ fn plain_form<'a>(
     })
 }
 
-fn dpp_source_first(form: &mut InstructionEncoding) {
+fn sort_dpp_sources(form: &mut InstructionEncoding) {
     if !form.condition.starts_with("has_dpp") {
         return;
     }

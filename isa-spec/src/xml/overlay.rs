@@ -1,4 +1,4 @@
-//! Overlays: additions and corrections to an architecture's XML, each with its reason (docs/isa-xml.md).
+//! Overlays: additions and corrections to an architecture's XML, each with a reason (docs/isa-xml.md).
 //!
 //! ```xml
 //! <Overlay Architectures="rdna3 rdna3.5">
@@ -9,9 +9,9 @@
 //! </Overlay>
 //! ```
 //!
-//! The lists contain the elements of the base document. A name that exists there is replaced, another added;
-//! `<Instruction Extend="true">` only adds its encodings to the instruction of that name. For what changes
-//! operands, names and forms of existing instructions, see [`amend`].
+//! The lists contain elements as in the base document. An element replaces the existing one of the same name
+//! or is added; `<Instruction Extend="true">` adds its encodings to the existing instruction of that name.
+//! For elements that change operands, names and forms of existing instructions, see [`amend`].
 
 use super::amend;
 use super::check::check;
@@ -23,8 +23,8 @@ use crate::diag::{Diagnostic, nearest};
 use crate::source::{FileId, SourceMap};
 use roxmltree::Node;
 
-/// Applies the overlay in `file` to `spec` if it names architecture `arch` (its short name). Returns whether
-/// it did.
+/// Applies the overlay in `file` to `spec` if the overlay names the architecture `arch` (a short name).
+/// Returns whether it was applied.
 pub fn apply_overlay(
     sources: &SourceMap,
     file: FileId,
@@ -64,17 +64,17 @@ fn apply_list(loader: &mut Loader, list: Node<'_, '_>, spec: &mut Spec) {
     match tag {
         "Encodings" => {
             for new in elements(list, "Encoding").filter_map(|n| loader.encoding(n)) {
-                put(&mut spec.encodings, new, |e| &e.name);
+                replace_or_push(&mut spec.encodings, new, |e| &e.name);
             }
         }
         "DataFormats" => {
             for new in elements(list, "DataFormat").filter_map(|n| loader.format(n)) {
-                put(&mut spec.formats, new, |f| &f.name);
+                replace_or_push(&mut spec.formats, new, |f| &f.name);
             }
         }
         "OperandTypes" => {
             for new in elements(list, "OperandType").filter_map(|n| loader.operand_type(n)) {
-                put(&mut spec.operand_types, new, |t| &t.name);
+                replace_or_push(&mut spec.operand_types, new, |t| &t.name);
             }
         }
         "Instructions" => {
@@ -85,7 +85,7 @@ fn apply_list(loader: &mut Loader, list: Node<'_, '_>, spec: &mut Spec) {
                     add_identifiers(&mut spec.encodings, form);
                 }
                 if !extend {
-                    put(&mut spec.instructions, new, |i| &i.name);
+                    replace_or_push(&mut spec.instructions, new, |i| &i.name);
                     continue;
                 }
                 match spec.instructions.iter_mut().find(|i| i.name == new.name) {
@@ -110,8 +110,8 @@ fn apply_list(loader: &mut Loader, list: Node<'_, '_>, spec: &mut Spec) {
     }
 }
 
-/// Replaces the item of the same name, in its place, or appends.
-fn put<T>(list: &mut Vec<T>, new: T, name: impl Fn(&T) -> &String) {
+/// Replaces the item of the same name in place, or appends the new one.
+fn replace_or_push<T>(list: &mut Vec<T>, new: T, name: impl Fn(&T) -> &String) {
     match list.iter().position(|old| name(old) == name(&new)) {
         Some(at) => list[at] = new,
         None => list.push(new),
@@ -119,14 +119,14 @@ fn put<T>(list: &mut Vec<T>, new: T, name: impl Fn(&T) -> &String) {
 }
 
 fn unknown_instruction(loader: &mut Loader, node: Node<'_, '_>, name: &str, spec: &Spec) {
-    loader.error(node, format!("no instruction is called `{name}`"));
+    loader.error(node, format!("unknown instruction `{name}`"));
     if let Some(near) = nearest(name, spec.instructions.iter().map(|i| i.name.as_str())) {
         loader.help(format!("did you mean `{near}`?"));
     }
 }
 
-/// A new form's opcode adds an identifier to its encoding: the base document lists only those of its own
-/// instructions.
+/// Adds the identifier of a new form's opcode to its encoding: the base document lists only identifiers of
+/// its own instructions.
 pub(super) fn add_identifiers(encodings: &mut [Encoding], form: &InstructionEncoding) {
     let Some(enc) = encodings.iter_mut().find(|e| e.name == form.encoding) else { return };
     let Some(op) = enc.fields.iter().find(|f| f.name == "OP") else { return };

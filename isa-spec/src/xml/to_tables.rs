@@ -1,4 +1,5 @@
-//! [`Spec`] -> [`ArchTable`]: names resolved to indices, operand lists deduplicated, roles assigned.
+//! Converts a [`Spec`] to an [`ArchTable`]: resolves names to indices, deduplicates operand lists, assigns
+//! roles.
 
 use super::element::low_bits;
 use super::model::{self, CondExpr, Spec};
@@ -6,7 +7,7 @@ use crate::roles;
 use crate::tables::*;
 use std::collections::HashMap;
 
-/// Builds the table; its data is leaked, as tables live as long as the program.
+/// Builds the table. Leaks its data, since tables live as long as the program.
 pub fn to_tables(spec: &Spec, name: &str) -> &'static ArchTable {
     let operand_types: Vec<OperandType> = spec.operand_types.iter().map(operand_type).collect();
     let formats: Vec<DataFormat> = spec
@@ -138,7 +139,8 @@ fn encoding(e: &model::Encoding) -> Encoding {
     }
 }
 
-/// `INST.ENC.FIELD` chains become field indices. The loader has refused unknown names and operators.
+/// Converts a condition; `INST.ENC.FIELD` chains become field indices. The loader has rejected unknown names
+/// and operators.
 fn cond(e: &CondExpr, fields: &[model::Field]) -> Cond {
     match e {
         CondExpr::Lit { value, .. } => Cond::Lit(*value),
@@ -172,7 +174,7 @@ fn values(list: &[model::PredefinedValue]) -> &'static [(&'static str, u32)] {
 }
 
 fn ranges(list: &[model::Range]) -> &'static [(u8, u8)] {
-    // Fields of encodings and of partitioned operands lie within 128 bits; the loader has checked it.
+    // The loader has checked that fields of encodings and of partitioned operands are within 128 bits.
     Vec::leak(list.iter().map(|r| (r.bit_offset as u8, r.bit_count as u8)).collect())
 }
 

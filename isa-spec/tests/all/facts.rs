@@ -1,33 +1,41 @@
-//! What bodies read and write.
+//! Facts about the reads and writes of bodies.
 
 use crate::eval::compile_as;
 use isa_spec::facts::*;
 use isa_spec::pcode::builtins::Control;
 use isa_spec::pcode::ir::{Role, Space};
 
-/// Facts of a body that may name any operand. An instruction `V_…` is a vector instruction, `S_…` a scalar
-/// one.
+/// Returns the facts of a body that may name any operand. An instruction `V_…` is a vector instruction, `S_…`
+/// a scalar one.
 fn facts(name: &str, body: &str, wave_size: u32) -> Facts {
     Facts::of(&compile_as(name, body), wave_size)
 }
 
-/// Register touches as short lines: `R S0 ffffffff Active`, with `?` if not always, and the conditions.
+/// Prints register accesses as short lines: `R S0 ffffffff Active`, with `?` if not always, and the
+/// conditions.
 fn lines(name: &str, body: &str) -> Vec<String> {
     let facts = facts(name, body, 32);
-    let line = |t: &Touch| {
-        let what = match t.what {
-            What::Operand(role) => format!("{role:?}"),
-            What::State(state) => format!("{state:?}"),
-            What::Vgpr(n) => format!("v[{:?}+{}..{}]{:?}", n.base, n.first, n.first + n.count, n.index),
-            What::Sgpr(n) => format!("s[{:?}+{}..{}]{:?}", n.base, n.first, n.first + n.count, n.index),
+    let line = |t: &Access| {
+        let resource = match t.resource {
+            Resource::Operand(role) => format!("{role:?}"),
+            Resource::State(state) => format!("{state:?}"),
+            Resource::Vgpr(n) => format!("v[{:?}+{}..{}]{:?}", n.base, n.first, n.first + n.count, n.index),
+            Resource::Sgpr(n) => format!("s[{:?}+{}..{}]{:?}", n.base, n.first, n.first + n.count, n.index),
             other => format!("{other:?}"),
         };
-        let conditions = t.when.iter().map(|c| {
-            format!(" if {:?}>>{}&{:x}{}{}", c.of, c.shift, c.mask, if c.not { "!=" } else { "==" }, c.equals)
+        let conditions = t.conditions.iter().map(|c| {
+            format!(
+                " if {:?}>>{}&{:x}{}{}",
+                c.value,
+                c.shift,
+                c.mask,
+                if c.negated { "!=" } else { "==" },
+                c.equals
+            )
         });
         let conditions: String = conditions.collect();
         let (write, open) = (if t.write { "W" } else { "R" }, if t.always { "" } else { "?" });
-        format!("{write} {what} {:x} {:?}{open}{conditions}", t.bits, t.lanes)
+        format!("{write} {resource} {:x} {:?}{open}{conditions}", t.bits, t.lanes)
     };
     facts.registers.iter().map(line).collect()
 }
@@ -52,13 +60,13 @@ fn operands_by_bits() {
 }
 
 #[test]
-fn what_has_been_written_is_not_read() {
+fn reads_after_writes_are_not_reads() {
     check_lines(
         "S_TEST",
         "D0.u32 = S0.u32; SCC = D0.u32 != 0U;",
         &["R S0 ffffffff Once", "W D0 ffffffff Once", "W Scc 1 Once"],
     );
-    // On one path only it is.
+    // Written on one path only.
     check_lines(
         "S_TEST",
         "if SCC then D0.u32 = S0.u32; endif; D0.u32 = D0.u32 + 1U;",
@@ -67,13 +75,13 @@ fn what_has_been_written_is_not_read() {
 }
 
 #[test]
-fn an_open_branch_makes_what_is_in_it_possible() {
+fn accesses_in_a_data_dependent_branch_are_conditional() {
     check_lines(
         "V_TEST",
         "D0.u32 = VCC.u64[laneId] ? S1.u32 : S0.u32;",
         &["R S0 ffffffff Own?", "R S1 ffffffff Own?", "R Vcc ffffffffffffffff Own", "W D0 ffffffff Own"],
     );
-    // Behind a return that may have happened, too.
+    // Also after a return that may have been taken.
     check_lines(
         "S_TEST",
         "if SCC then return; endif; D0.u32 = S0.u32;",
@@ -87,12 +95,12 @@ fn conditions_on_the_instruction_are_kept() {
         "V_TEST",
         "D0.u32 = indexOf(SADDR) == 124U ? VADDR.u32 : SADDR.u32;",
         &[
-            "R VAddr ffffffff Own if Index(SAddr)>>0&ffffffff==124",
-            "R SAddr ffffffff Own if Index(SAddr)>>0&ffffffff!=124",
+            "R VAddr ffffffff Own if RegisterNumber(SAddr)>>0&ffffffff==124",
+            "R SAddr ffffffff Own if RegisterNumber(SAddr)>>0&ffffffff!=124",
             "W D0 ffffffff Own",
         ],
     );
-    // Both sides together are not a condition.
+    // Both outcomes together are unconditional.
     check_lines(
         "V_TEST",
         "if OPSEL[1] then D0.u32 = S0.u32; else D0.u32 = S0.u32 + S1.u32; endif;",
@@ -118,13 +126,13 @@ fn loops_are_unrolled() {
             "W v[Some(D0)+0..6]None ffffffff Lane(3)",
         ],
     );
-    // What is read under some lanes only may not be.
+    // A read that depends on some lanes being active may not happen.
     for (last, open) in [(31, ""), (30, "?")] {
         let body = format!("for i in 0 : {last} do if EXEC.u64[i] then VGPR[i][VDST] = M0; endif endfor");
         let read = format!("R M0 ffffffff Once{open}");
         check_lines("V_TEST", &body, &[&read, "W v[Some(D0)+0..1]None ffffffff Active"]);
     }
-    // By data: possible.
+    // A bound computed from data.
     check_lines(
         "S_TEST",
         "i = 0; while i < S0.i32 do i += S1.i32; endwhile",
@@ -133,7 +141,7 @@ fn loops_are_unrolled() {
 }
 
 #[test]
-fn lanes_that_data_names() {
+fn lanes_selected_by_data() {
     check_lines(
         "V_TEST",
         "for lane in 0 : WAVE_SIZE - 1 do
@@ -154,7 +162,7 @@ fn lanes_that_data_names() {
 }
 
 #[test]
-fn registers_that_m0_moves() {
+fn m0_relative_registers() {
     let body = "index = M0[9 : 0].u32;
         limit = SRC0.u32 <= 107U ? 108U : SRC0.u32 + 1U;
         D0.b32 = SGPR[index > 255U || SRC0.u32 + index + 1U > limit ? 0U : SRC0.u32 + index];";
@@ -163,7 +171,7 @@ fn registers_that_m0_moves() {
         body,
         &[
             "R M0 ffffffff Once",
-            "R s[Some(S0)+0..1]Some(Index { shift: 0, mask: 1023 }) ffffffff Once",
+            "R s[Some(S0)+0..1]Some(M0Field { shift: 0, mask: 1023 }) ffffffff Once",
             "W D0 ffffffff Once",
         ],
     );
@@ -174,9 +182,9 @@ fn registers_that_m0_moves() {
     );
 }
 
-/// What is out of range must be tested as the manuals have it, or the register may be any.
+/// The range check must have the manuals' form; otherwise any register may be accessed.
 #[test]
-fn registers_that_m0_moves_without_the_usual_test() {
+fn m0_relative_registers_without_the_usual_range_check() {
     let any = ["R M0 ffffffff Once", "W AnySgpr ffffffff Once?"];
     check_lines("S_TEST", "SGPR[SDST + M0] = 1U;", &any);
     check_lines("S_TEST", "SGPR[M0 > 255U ? 0xffffffffU : SDST + M0] = 1U;", &any);
@@ -187,7 +195,7 @@ fn registers_that_m0_moves_without_the_usual_test() {
         "SGPR[SCC ? 5U : SDST + M0] = 1U;",
         &["R Scc 1 Once", "R M0 ffffffff Once?", "W AnySgpr ffffffff Once?"],
     );
-    // A sign that is extended is no such index.
+    // A sign-extended index does not qualify.
     check_lines(
         "V_TEST",
         "r = 32'I(M0.i16); for lane in 0 : 31 do VGPR[lane][r > 255 ? 0xffffffffU : VDST + 32'U(r)] = 1U; endfor",
@@ -202,16 +210,16 @@ fn registers_by_one_of_two_numbers() {
         "r = SCC ? 5U : SDST + 2U; SGPR[r + 1U] = 1U;",
         &["R Scc 1 Once", "W s[None+6..7]None ffffffff Once?", "W s[Some(D0)+3..4]None ffffffff Once?"],
     );
-    // By the instruction, which tells; no register has a number this high.
+    // The choice depends on the instruction only, and no register has a number this high.
     check_lines(
         "S_TEST",
         "if SDST == 124U then r = 0x4000U; else r = SDST; endif; SGPR[r] = 1U;",
-        &["W s[Some(D0)+0..1]None ffffffff Once if Index(D0)>>0&ffffffff!=124"],
+        &["W s[Some(D0)+0..1]None ffffffff Once if RegisterNumber(D0)>>0&ffffffff!=124"],
     );
 }
 
 #[test]
-fn state_that_is_written_is_another_afterwards() {
+fn writes_invalidate_known_state() {
     check_lines(
         "V_TEST",
         "if SCC then M0 = 3U; endif
@@ -229,7 +237,7 @@ fn state_that_is_written_is_another_afterwards() {
         found.sort_by_key(|line| line.contains("s["));
         assert_eq!(found, expected, "{before}");
     }
-    // What is assigned by its halves is known as a whole, and the other way round.
+    // Assigning both halves assigns the whole, and vice versa.
     check_lines(
         "S_TEST",
         "EXEC_LO = 1U; EXEC_HI = 2U; SCC = EXECZ; VCC = EXEC; D0.u32 = VCC_HI;",
@@ -243,7 +251,7 @@ fn state_that_is_written_is_another_afterwards() {
     );
 }
 
-/// Lane 0 is the lowest active one only where none is.
+/// Lane 0 stands in for the lowest active lane only if no lane is active.
 #[test]
 fn lane_zero_by_another_condition() {
     check_lines(
@@ -260,7 +268,7 @@ fn lane_zero_by_another_condition() {
 }
 
 #[test]
-fn a_return_in_a_loop_leaves_the_rest_open() {
+fn a_return_in_a_loop_makes_the_rest_conditional() {
     for head in ["while SCC do", "for i in 0 : 32'I(SCC) do"] {
         let end = if head.starts_with("for") { "endfor" } else { "endwhile" };
         let body = format!("{head} if S0.u32 == 1U then return; endif {end} D0.u32 = 1U;");
@@ -268,9 +276,9 @@ fn a_return_in_a_loop_leaves_the_rest_open() {
     }
 }
 
-/// Sign extension makes another number of a field.
+/// Sign extension changes the number in a field.
 #[test]
-fn extended_signs_are_no_numbers_of_the_instruction() {
+fn sign_extended_fields_are_unknown() {
     check_lines(
         "V_TEST",
         "if 32'I(SIMM16.i16) == 0x8000 then D0.u32 = S0.u32; endif",
@@ -278,7 +286,7 @@ fn extended_signs_are_no_numbers_of_the_instruction() {
     );
 }
 
-/// Loops as long as numbers go, and conditions without end.
+/// Very long loops and very many conditions.
 #[test]
 fn bounded() {
     let conditions: String =
@@ -300,10 +308,10 @@ fn the_wave_size_decides() {
     let body = "if WAVE64 then D0.u32 = S0.u32; else D0.u32 = S1.u32; endif";
     let reads = |size| {
         let facts = facts("S_TEST", body, size);
-        facts.registers.iter().filter(|t| !t.write).map(|t| t.what).collect::<Vec<_>>()
+        facts.registers.iter().filter(|t| !t.write).map(|t| t.resource).collect::<Vec<_>>()
     };
-    assert_eq!(reads(32), [What::Operand(Role::S1)]);
-    assert_eq!(reads(64), [What::Operand(Role::S0)]);
+    assert_eq!(reads(32), [Resource::Operand(Role::S1)]);
+    assert_eq!(reads(64), [Resource::Operand(Role::S0)]);
 }
 
 #[test]
@@ -321,7 +329,7 @@ fn memory_and_calls() {
 }
 
 #[test]
-fn copies_are_told_from_all_else() {
+fn copies_are_recognised() {
     for (body, copies) in [
         ("D0.b32 = S0.b32;", true),
         ("D0.b64 = S0.b64;", true),
@@ -330,12 +338,12 @@ fn copies_are_told_from_all_else() {
         ("D0.b32 = S0.b32; SCC = S0.u32 != 0U;", false),
         ("D0.f32 = 32'F(S0.u32);", false),
     ] {
-        assert_eq!(facts("V_TEST", body, 32).copies, copies, "{body}");
+        assert_eq!(facts("V_TEST", body, 32).is_copy, copies, "{body}");
     }
 }
 
 #[test]
-fn compare_and_swap_is_told_from_other_atomics() {
+fn compare_and_swap_is_recognised() {
     for (new, compares) in [
         ("old == S1.u32 ? S2.u32 : old", true),
         ("old + S1.u32", false),
@@ -343,6 +351,6 @@ fn compare_and_swap_is_told_from_other_atomics() {
         ("(old == 0U) || (old > S1.u32) ? S1.u32 : old - 1U", false),
     ] {
         let body = format!("old = LDS[64'U(VADDR.u32)].u32; LDS[64'U(VADDR.u32)].u32 = {new};");
-        assert_eq!(facts("DS_TEST", &body, 32).compares, compares, "{new}");
+        assert_eq!(facts("DS_TEST", &body, 32).is_compare_swap, compares, "{new}");
     }
 }

@@ -1,4 +1,4 @@
-//! What pseudocode calls the operands of the instructions whose operand lists are unlike the plain ones (`roles.rs`).
+//! Operand roles of instructions with unusual operand lists (`roles.rs`).
 
 use isa_spec::data::{self, Loaded};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,8 @@ static LOADED: LazyLock<Loaded> = LazyLock::new(|| {
     data::load(data::AMD, &data, &data.join("overlay"), &data.join("none"), &root())
 });
 
-/// `arch NAME ENCODING: FIELD=Role …`, with `>` before what is written only and `<>` before what is read and written.
+/// Checks `arch NAME ENCODING: FIELD=Role …`, where `>` marks outputs and `<>` operands that are both inputs
+/// and outputs.
 #[track_caller]
 fn check(expected: &str) {
     let (head, roles) = expected.split_once(": ").unwrap();
@@ -96,7 +97,7 @@ fn memory_operands_by_field() {
     check("rdna3 GLOBAL_LOAD_B32 ENC_FLAT_GLOBAL: >VDST=D0 ADDR=VAddr SADDR=SAddr");
     check("rdna4 GLOBAL_STORE_B32 ENC_VGLOBAL: VADDR=VAddr VSRC=Data SADDR=SAddr");
     check("rdna4 GLOBAL_ATOMIC_ADD_U32 ENC_VGLOBAL: >VDST=D0 VADDR=VAddr VSRC=Data SADDR=SAddr");
-    // A buffer atomic's VDATA is data and result: D0 that is read too.
+    // VDATA of a buffer atomic is data and result: a D0 that is also read.
     check("rdna3 BUFFER_ATOMIC_ADD_U32 ENC_MUBUF: <>VDATA=D0 VADDR=VAddr SRSRC=SAddr SOFFSET=SOffset");
     check("rdna4 BUFFER_STORE_B32 ENC_VBUFFER: VDATA=Data VADDR=VAddr RSRC=SAddr SOFFSET=SOffset");
     check("rdna3 DS_CMPSTORE_RTN_B32 ENC_DS: >VDST=D0 ADDR=VAddr DATA0=Data DATA1=Data1");
@@ -108,6 +109,6 @@ fn dual_issue_halves() {
     check(
         "rdna3 V_DUAL_FMAC_F32 VOPDXY: <>VDSTX=D0 SRCX0=S0 VSRCX1=S1 <>VDSTY=Y0Dst SRCY0=Y0Src0 VSRCY1=Y0Src1",
     );
-    // An operation of the second half alone is D0, S0, S1 there.
+    // An operation that exists only in the second half has D0, S0, S1 there.
     check("rdna3 V_DUAL_LSHLREV_B32 VOPDXY: >VDSTY=D0 SRCY0=S0 VSRCY1=S1");
 }

@@ -1,4 +1,5 @@
-//! Facts about the shipped ISA descriptions and about the tables made of them, over every encoding, entry and operand.
+//! Invariants of the shipped ISA descriptions and of the tables built from them, over every encoding, entry
+//! and operand.
 
 use isa_spec::data::{self, Loaded};
 use isa_spec::diag::render;
@@ -38,7 +39,7 @@ fn counts_of_the_base_documents() {
     }
 }
 
-/// The data of compare-and-swap is a pair, of which one value comes back.
+/// The data of compare-and-swap is a pair; the result is one value.
 #[test]
 fn compare_and_swap_returns_half_of_its_data() {
     let mut found = 0;
@@ -103,7 +104,7 @@ fn fields_fit_and_do_not_share_bits() {
                 );
                 used |= bits;
             }
-            // Whatever identifies the encoding is a field, so that encoding an instruction sets it; bits outside are 0.
+            // Identifier bits belong to fields, which the encoder sets; bits outside of fields are 0.
             for id in encoding.identifiers {
                 assert_eq!(id & !used, 0, "{}: identifier bits in no field", encoding.name);
             }
@@ -111,7 +112,7 @@ fn fields_fit_and_do_not_share_bits() {
     }
 }
 
-/// The encoding's constant fields and the opcode make exactly one of its identifiers.
+/// The constant fields of an encoding and the opcode form one of its identifiers.
 #[test]
 fn every_entry_has_its_identifier() {
     for table in tables() {
@@ -158,8 +159,8 @@ fn names_are_unambiguous() {
     }
 }
 
-/// Pairs of encodings that one word can satisfy together; `Order` decides, and here is why that is right. An entry that no
-/// word needs fails the test.
+/// Pairs of encodings that can match the same word. `Order` decides; the third column says why that is
+/// correct. The test fails on an entry that matches no word.
 const DECIDED_BY_ORDER: &[(&str, &str, &str)] = &[
     ("VOP3_INST_LITERAL", "VOP3_VOP_DPP16", "no instruction has a literal and DPP: the word is invalid"),
     ("VOP3_INST_LITERAL", "VOP3_VOP_DPP8", "likewise"),
@@ -190,7 +191,7 @@ fn no_word_is_in_two_encodings() {
     }
 }
 
-/// Whether some word carries an identifier of each and meets a condition of each.
+/// Returns whether some word has an identifier and satisfies a condition of both encodings.
 fn overlap(a: &Encoding, b: &Encoding) -> bool {
     let common = a.mask & b.mask;
     let of_b: BTreeSet<u128> = b.identifiers.iter().map(|id| id & common).collect();
@@ -199,7 +200,7 @@ fn overlap(a: &Encoding, b: &Encoding) -> bool {
     if shared.is_empty() {
         return false;
     }
-    // The conditions look at source fields alone, for the codes of a literal and of DPP.
+    // Conditions only test source fields, for the codes of literals and DPP.
     let sources: Vec<&Field> = a.fields.iter().filter(|f| f.name.contains("SRC")).collect();
     let codes = [0u32, 233, 234, 250, 255, 256];
     let words = codes.len().pow(sources.len() as u32);
@@ -218,7 +219,7 @@ fn holds(encoding: &Encoding, bits: u128) -> bool {
     encoding.conditions.is_empty() || encoding.conditions.iter().any(|c| c.expr.eval(&fields) != 0)
 }
 
-/// Pseudocode names an operand by its role, so a role may not name two, but for what a body names otherwise.
+/// Pseudocode names operands by role, so roles must be unique, except those that bodies name in another way.
 #[test]
 fn roles_name_one_operand() {
     for table in tables() {
@@ -238,7 +239,7 @@ fn roles_name_one_operand() {
     }
 }
 
-/// Every form of one instruction gives the pseudocode the same operands, in the same sizes.
+/// All forms of an instruction have the same roles with the same sizes.
 #[test]
 fn all_forms_of_an_instruction_have_the_same_roles() {
     for table in tables() {
@@ -267,7 +268,8 @@ fn all_forms_of_an_instruction_have_the_same_roles() {
     }
 }
 
-/// AMD lists a literal form once for each place of the literal. A description so rewritten gives the tables of ours.
+/// AMD lists a literal form once for each position of the literal. Rewriting our description in that form
+/// yields the same tables.
 #[test]
 fn literal_variants_of_every_instruction_give_the_same_tables() {
     for (name, file) in data::AMD {
@@ -316,7 +318,7 @@ fn literal_variants_of_every_instruction_give_the_same_tables() {
 }
 
 proptest! {
-    /// Inserting every field and extracting it again gives the values, in every encoding.
+    /// Inserting and extracting every field of every encoding returns the values.
     #[test]
     fn fields_round_trip(values in prop::array::uniform24(any::<u32>()), junk in any::<u128>()) {
         for table in tables() {
@@ -328,7 +330,7 @@ proptest! {
                 for (field, value) in encoding.fields.iter().zip(values) {
                     let mask = ((1u64 << field.width()) - 1) as u32;
                     prop_assert_eq!(field.extract(bits), value & mask, "{} {}", encoding.name, field.name);
-                    // And nothing else has changed.
+                    // No other bits change.
                     bits = field.insert(bits, field.extract(junk));
                 }
                 prop_assert_eq!(bits, junk);

@@ -3,7 +3,7 @@
 use isa_spec::pattern::matches;
 
 #[test]
-fn a_star_stands_for_any_text() {
+fn a_star_matches_any_text() {
     for (pattern, text) in
         [("a", "a"), ("*", ""), ("a*", "a"), ("a*", "ab"), ("*b", "ab"), ("a*b*c", "a-b-b-c"), ("a**c", "ac")]
     {

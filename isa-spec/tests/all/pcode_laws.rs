@@ -1,4 +1,4 @@
-//! Laws of the pseudocode front end over generated trees and generated garbage.
+//! Property tests of the pseudocode front end on generated trees and garbage.
 
 use isa_spec::pcode::ast::*;
 use isa_spec::pcode::{parse, print};
@@ -7,7 +7,7 @@ use isa_spec::{data, diag};
 use proptest::prelude::*;
 use std::path::Path;
 
-/// Stable over trees that differ in spans and in parentheses that change nothing.
+/// Prints a tree without spans and redundant parentheses, for comparison.
 fn shape(stmts: &[Stmt]) -> String {
     let mut stmts = stmts.to_vec();
     stmts.iter_mut().for_each(plain_stmt);
@@ -98,7 +98,7 @@ fn word() -> impl Strategy<Value = String> {
             "function"
         ])
         .prop_map(String::from),
-        // No reserved word has an underscore.
+        // Keywords have no underscore.
         "[a-zA-Z][a-z0-9]{0,3}_[A-Z0-9]{0,3}",
     ]
 }
@@ -134,7 +134,7 @@ fn literal() -> impl Strategy<Value = ExprKind> {
             .prop_map(|(value, ty)| ExprKind::Int { value, ty }),
         ("(0|[1-9][0-9]{0,5})(\\.[0-9]{1,4})(e-?[0-9]{1,2})?", float_type)
             .prop_map(|(text, ty)| ExprKind::Float { text, ty }),
-        // A whole number is a float by its suffix alone.
+        // An integral number is a float only by its suffix.
         ("[1-9][0-9]{0,3}", prop::sample::select(vec![16u16, 32, 64])).prop_map(|(text, width)| {
             ExprKind::Float { text, ty: LiteralType::Typed(TypeName { kind: TypeKind::F, width }) }
         }),
@@ -176,7 +176,7 @@ fn expr() -> impl Strategy<Value = Expr> {
     })
 }
 
-/// Statements; `depth` levels of blocks; `looped`: `break` is possible.
+/// Generates statements with at most `depth` levels of blocks; `looped` allows `break`.
 fn stmts(depth: u32, looped: bool) -> BoxedStrategy<Vec<Stmt>> {
     let assign = prop::option::of(prop::sample::select(vec![
         BinaryOp::Add,
@@ -192,7 +192,7 @@ fn stmts(depth: u32, looped: bool) -> BoxedStrategy<Vec<Stmt>> {
         BinaryOp::Sar,
         BinaryOp::Pow,
     ]));
-    // A place's own operators would take the `=`; the checker accepts no such place either.
+    // Operators in a place would absorb the `=`; the checker rejects such places too.
     let place = (word(), prop::option::of(view_type())).prop_map(|(text, ty)| {
         let base = expr_of(ExprKind::Name(text));
         match ty {
@@ -265,7 +265,7 @@ proptest! {
         let (again, errors) = parse_body(&text);
         prop_assert!(errors.is_empty(), "{text}\n{errors}");
         prop_assert_eq!(shape(&body), shape(&again), "{}", text);
-        // Printing is stable from the first print on.
+        // Printing is idempotent.
         prop_assert_eq!(&print::body(&again), &text);
     }
 
@@ -279,7 +279,7 @@ proptest! {
     }
 }
 
-/// Every file of `pseudocode/`: the printed file has the same blocks.
+/// Printing every file of `pseudocode/` preserves its blocks.
 #[test]
 fn pseudocode_prints_to_itself() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../pseudocode");
@@ -409,7 +409,7 @@ fn soup() -> impl Strategy<Value = String> {
     prop::collection::vec(prop::sample::select(SOUP.to_vec()), 0..80).prop_map(|words| words.join(" "))
 }
 
-/// Anything may be said of the text, as long as it is said, in time, and can be rendered.
+/// Checks that parsing terminates in time, with errors that can be rendered.
 fn survives(text: &str) {
     let mut sources = SourceMap::default();
     let file = sources.add("garbage", text);
@@ -424,7 +424,7 @@ fn survives(text: &str) {
     diag::render_all(&sources, &errors);
 }
 
-/// A file with a bit of everything, to be damaged.
+/// A file with every kind of construct, to be corrupted.
 const WHOLE: &str = "// Header.\ninstruction V_A, V_B for rdna3, rdna3.5 {\n  declare t : 32'B[4];\n  F = lambda(a) (if a > 0 then\n    \
     return a else return -a endif);\n  for i in 0 : 31 do\n    if S0.u32[i] && !SCC then\n      t[i & 3] = { S0[15 : 0].u16, 16'0x7fff };\n      \
     break;\n    elsif SCC then\n      D0.f32 = 2.0F ** -1 * fma(S0.f32, 1.5, S1.f32);\n    else\n      tmp = F(3) ? 1'1U : 0ULL;\n    endif\n  \
@@ -465,7 +465,7 @@ fn the_undamaged_text_is_right() {
     assert_eq!(errors, "");
 }
 
-/// Texts that would overflow a stack, or take time beyond the linear, if nothing limited them.
+/// Texts that would overflow the stack or take superlinear time without limits.
 #[test]
 fn hostile_sizes() {
     let n = 60_000;
@@ -518,11 +518,11 @@ fn hostile_sizes() {
         survives(&unit.repeat(n / unit.len()));
         survives(&format!("instruction A {{ x = {}; }}", unit.repeat(n / unit.len())));
     }
-    // Generous: one of them beyond linear would take minutes.
+    // A generous bound: superlinear time would take minutes.
     assert!(start.elapsed().as_secs() < 60, "{:?}", start.elapsed());
 }
 
-/// Nested templates multiply; the product is limited, not the machine's memory.
+/// The expansion of nested templates, whose rows multiply, is limited.
 #[test]
 fn templates_cannot_explode() {
     let rows = vec!["(a)"; 40].join(", ");
@@ -538,7 +538,7 @@ fn templates_cannot_explode() {
     assert!(!errors.is_empty());
 }
 
-/// Bytes of a range only, with positions of the whole file.
+/// Parsing a range of bytes reports positions in the whole file.
 #[test]
 fn a_range_of_a_file() {
     let mut sources = SourceMap::default();

@@ -1,9 +1,9 @@
-//! Tokens of the language.
+//! Tests of the lexer.
 
 use isa_spec::pcode::token::lex;
 use isa_spec::source::SourceMap;
 
-/// Also characters that the language has in other places only.
+/// Includes characters that are valid only in other contexts.
 #[test]
 fn every_character_is_read_once() {
     let mut sources = SourceMap::default();

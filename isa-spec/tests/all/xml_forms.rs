@@ -1,5 +1,6 @@
-//! AMD's published files and AMD's schema document differ; the loader takes both. `fixtures/amd_form.xml` is in the form of
-//! the files; each test here turns one place into another accepted form, or looks at what a form means.
+//! The loader accepts the forms of AMD's published files and of AMD's schema document, which differ.
+//! `fixtures/amd_form.xml` has the form of the files; each test changes it to another accepted form or checks
+//! the meaning of a form.
 
 use isa_spec::diag::render;
 use isa_spec::tables::{ArchTable, Cond, CondOp, Role};
@@ -21,7 +22,7 @@ fn table_of(text: &str) -> &'static ArchTable {
     to_tables(&spec, "test")
 }
 
-/// The fixture edited in every place of each `from`, which must exist, gives the fixture's own table.
+/// Checks that replacing every `from`, which must occur, does not change the fixture's table.
 fn same(edits: &[(&str, &str)]) {
     let mut text = AMD_FORM.to_string();
     for (from, to) in edits {
@@ -51,7 +52,7 @@ fn spellings_of_the_schema_document() {
 }
 
 #[test]
-fn what_the_document_does_not_have_may_be_absent() {
+fn optional_elements_may_be_absent() {
     same(&[("  <License>MIT</License>\n", "")]);
     same(&[("   <ArchitectureId>8</ArchitectureId>\n", "")]);
     same(&[(" Radix=\"10\"", "")]);
@@ -136,7 +137,7 @@ fn constant_fields_and_the_opcode_field() {
     let table = table_of(AMD_FORM);
     let global = table.encodings.iter().find(|e| e.name == "ENC_FLAT_GLOBAL").unwrap();
     let fixed: Vec<_> = global.fields.iter().filter_map(|f| Some((f.name, f.fixed?))).collect();
-    // The one opcode is constant too, but it is the opcode.
+    // The opcode field is not a constant field although the encoding has only one opcode.
     assert_eq!(fixed, [("ENCODING", 0b110111), ("SEG", 2)]);
     assert_eq!(global.fields[global.op_field.unwrap() as usize].name, "OP");
 }
@@ -149,7 +150,7 @@ fn a_field_may_be_split() {
     assert_eq!(offset.ranges, [(0, 12), (14, 1)]);
     assert_eq!(offset.insert(0, 0x1abc), 1 << 14 | 0xabc);
     assert_eq!(offset.extract(1 << 14 | 1 << 13 | 0xabc), 0x1abc);
-    // `Order` decides, not the place in the file.
+    // `Order` decides, not the position in the file.
     let a = "<Range Order=\"0\"><BitCount>12</BitCount><BitOffset>0</BitOffset></Range>";
     let b = "<Range Order=\"1\"><BitCount>1</BitCount><BitOffset>14</BitOffset></Range>";
     same(&[(&format!("{a}{b}"), &format!("{b}{a}"))]);

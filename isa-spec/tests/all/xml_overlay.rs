@@ -1,4 +1,4 @@
-//! Overlays over the fixture: what they add and correct, and what they are refused for.
+//! Tests of overlays on the fixture: additions, corrections and errors.
 
 use isa_spec::canonical;
 use isa_spec::diag::{Diagnostic, render};
@@ -46,7 +46,7 @@ fn applied(body: &str) -> Spec {
     spec
 }
 
-/// One message, in the overlay, with every part.
+/// Checks for exactly one message, in the overlay, which contains every part.
 fn refused(body: &str, parts: &[&str]) {
     let (_, sources, result) = apply(&overlay(body));
     let errors = result.expect_err("accepted");
@@ -57,7 +57,7 @@ fn refused(body: &str, parts: &[&str]) {
     }
 }
 
-/// What a user does: an overlay and a pseudocode block, and no Rust.
+/// A user's change: an overlay and a pseudocode block, without Rust.
 #[test]
 fn an_added_instruction_has_encoding_operands_and_semantics() {
     let spec = applied(&format!("<Instructions Reason=\"ours\">{TRIPLE}</Instructions>"));
@@ -65,7 +65,7 @@ fn an_added_instruction_has_encoding_operands_and_semantics() {
     let inst = table.instruction("V_TRIPLE_U32").unwrap();
     let [entry] = table.entries_of(inst) else { panic!() };
     assert_eq!((entry.opcode, inst.group()), (60, "NOT_ASSIGNED"));
-    // The decoder knows the word by its identifier: ENCODING 0, OP 60.
+    // The decoder recognises the word by its identifier: ENCODING 0, OP 60.
     let vop2 = &table.encodings[entry.enc as usize];
     assert!(vop2.identifiers.contains(&(60 << 25)));
 
@@ -119,7 +119,7 @@ fn an_overlay_of_other_architectures_changes_nothing() {
     assert_eq!(spec.instructions.len(), 7);
 }
 
-/// Operands, names and forms of existing instructions, chosen by patterns.
+/// Patterns select the operands, names and forms of existing instructions to change.
 #[test]
 fn existing_instructions_are_amended() {
     let find = |spec: &Spec, name: &str| spec.instructions.iter().find(|i| i.name == name).cloned();
@@ -141,7 +141,7 @@ fn existing_instructions_are_amended() {
             }
         }
     }
-    // What no pattern names is as it was.
+    // Everything not selected is unchanged.
     let others = |spec: &Spec| {
         spec.instructions.iter().filter(|i| !i.name.starts_with("S_NOT_")).cloned().collect::<Vec<_>>()
     };
@@ -160,7 +160,7 @@ fn faults() {
     refused("<Instruction Reason=\"r\"/>", &["unexpected element `Instruction`", "expected `Instructions`"]);
     refused(
         "<RemoveInstruction Name=\"S_NOT_B23\" Reason=\"r\"/>",
-        &["no instruction is called `S_NOT_B23`", "did you mean `S_NOT_B32`?"],
+        &["unknown instruction `S_NOT_B23`", "did you mean `S_NOT_B32`?"],
     );
     refused(
         "<Operands Output=\"true\" Reason=\"r\"/>",
@@ -168,7 +168,7 @@ fn faults() {
     );
     refused(
         "<Operands Of=\"S_NOT_B32 S_NOT_B23*\" Reason=\"r\"/>",
-        &["no instruction is called `S_NOT_B23*`", "did you mean `S_NOT_B32`?"],
+        &["unknown instruction `S_NOT_B23*`", "did you mean `S_NOT_B32`?"],
     );
     refused(
         "<Operands Of=\"S_NOT_B32\" Format=\"FMT_NUM_B64\" Preserves=\"true\" Reason=\"r\"/>",
@@ -185,11 +185,11 @@ fn faults() {
         |edit: &dyn Fn(&str) -> String| format!("<Instructions Reason=\"r\">{}</Instructions>", edit(TRIPLE));
     refused(
         &in_list(&|t| t.replace("<Instruction>", "<Instruction Extend=\"true\">")),
-        &["no instruction is called `V_TRIPLE_U32`"],
+        &["unknown instruction `V_TRIPLE_U32`"],
     );
     refused(
         &in_list(&|t| t.replace("ENC_VOP2", "ENC_VOP9")),
-        &["no encoding is called `ENC_VOP9` (instruction V_TRIPLE_U32)"],
+        &["unknown encoding `ENC_VOP9` (instruction V_TRIPLE_U32)"],
     );
     refused(
         &in_list(&|t| t.replace(">60<", ">5<")),

@@ -1,5 +1,5 @@
-//! What a dozen operations are lowered to, and the Rust that is emitted for hosts with vectors: a change of
-//! either is read in review. `BLESS=1` rewrites the files of `golden/`.
+//! Golden files of a dozen operations: the lowered form and the Rust emitted for hosts with vectors, which
+//! make changes of either visible in review. `BLESS=1` rewrites the files of `golden/`.
 
 use crate::SET;
 use isa_emit::Host;
@@ -14,12 +14,12 @@ fn golden(name: &str) {
     let handlers = isa_lower::lower(&SET.operations[at]);
     let file = name.to_lowercase();
     compare(&format!("{file}.ir"), &handlers.to_string());
-    // Under the number 0, so that a new instruction before it changes nothing.
+    // The number 0 keeps the output independent of instructions added before this one.
     let rust = syn::parse2(isa_emit::emit(0, &handlers, Host::Avx2)).expect("what is emitted parses");
     compare(&format!("{file}.rs"), &prettyplease::unparse(&rust));
 }
 
-/// The text for people is the same Rust.
+/// The printed text parses to the emitted tokens.
 #[test]
 fn text_is_what_was_emitted() {
     for (number, op) in SET.operations.iter().enumerate() {
@@ -41,25 +41,25 @@ macro_rules! goldens {
 goldens! {
     /// Scalar, with a fast handler for the scalar file.
     scalar "S_ADD_U32";
-    /// Reads other lanes, once a wave.
+    /// Reads other lanes, once per wave.
     wave "V_READLANE_B32";
-    /// The machine executes it.
+    /// Executed by the machine.
     control "S_BARRIER";
-    /// Integers in lanes.
+    /// Integer arithmetic per lane.
     lane "V_ADD3_U32";
-    /// One f32 operation that flushes.
+    /// One flushing f32 operation.
     flushing "V_ADD_F32";
-    /// A result of 16 bits.
+    /// A 16-bit result.
     half "V_ADD_F16";
     /// Two results in one register.
     packed "V_PK_ADD_F16";
-    /// Pairs of which fields choose the halves.
+    /// Packed operands whose halves fields select.
     chosen_dwords "V_PK_MUL_F32";
     /// Masks in and out.
     carry "V_ADD_CO_CI_U32";
     /// A mask as result.
     compare_mask "V_CMP_LT_I32";
-    /// A builtin that hosts have for eight lanes.
+    /// A builtin for which hosts have an instruction on eight lanes.
     byte_permute "V_PERM_B32";
     /// Coalesced, at a uniform base.
     global_load "GLOBAL_LOAD_B32";
@@ -69,7 +69,7 @@ goldens! {
     /// Two accesses.
     lds_load_pair "DS_LOAD_2ADDR_B32";
     lds_store "DS_STORE_B8";
-    /// Lane by lane, an exchange.
+    /// A compare-exchange, lane by lane.
     atomic "GLOBAL_ATOMIC_ADD_U32";
     /// A loop.
     matrix "V_DOT4_I32_IU8";

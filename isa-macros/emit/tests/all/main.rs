@@ -1,4 +1,4 @@
-//! The two steps from typed bodies to Rust: lowering and emission.
+//! Tests of the two steps from typed bodies to Rust: lowering and emission.
 
 use isa_spec::canonical::{self, SemanticsSet};
 use isa_spec::data::{self, Loaded};

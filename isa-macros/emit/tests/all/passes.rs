@@ -1,4 +1,4 @@
-//! What the passes find in bodies, and in every operation.
+//! Tests of the passes, on single bodies and on every operation.
 
 use crate::{LOADED, SET};
 use isa_lower::ir::*;
@@ -6,7 +6,7 @@ use isa_lower::{lower, visit};
 use isa_spec::canonical;
 use isa_spec::tables::Role;
 
-/// The handlers of a body that is given to an instruction of RDNA 3, as a user's file would.
+/// Returns the handlers of an RDNA 3 instruction with its body replaced, as by a user's file.
 fn handlers(name: &str, body: &str) -> Handlers {
     let mut sources = LOADED.sources.clone();
     let file = sources.add("test.pcode", format!("instruction {name} {{\n{body}\n}}\n"));
@@ -50,7 +50,7 @@ fn an_access_under_a_condition_stays_in_the_loop() {
 }
 
 #[test]
-fn an_address_that_is_used_again_is_no_sum() {
+fn an_address_with_other_uses_is_not_a_sum() {
     let load = handlers("GLOBAL_LOAD_B32", "a = ADDR; VDATA.u32 = MEM[a].u32 + a.u32;");
     assert!(matches!(accesses(&load)[..], [Memory { addresses: Addresses::Computed(_), .. }]), "{load}");
 }
@@ -62,7 +62,7 @@ fn two_stores_stay_in_order_of_lanes() {
 }
 
 #[test]
-fn byte_permutes_of_one_statement_run_by_eight() {
+fn byte_permutes_of_one_statement_are_hoisted() {
     let one = handlers("V_PERM_B32", "D0.u32 = select_bytes(S0.u32, S1.u32, S2.u32);");
     let Fast::Lanes(lanes) = &one.fast else { panic!("{one}") };
     assert!(lanes.steps.iter().any(|s| matches!(s, Step::Simd { calls, .. } if calls.len() == 1)), "{one}");
@@ -75,14 +75,14 @@ fn byte_permutes_of_one_statement_run_by_eight() {
 }
 
 #[test]
-fn flushing_is_for_f32_arithmetic_alone() {
+fn only_f32_arithmetic_is_flushing() {
     let direct = |body| handlers("V_FMA_F32", body).flushing.map(|f| f.direct);
     assert_eq!(direct("D0.f32 = fma(S0.f32, S1.f32, S2.f32);"), Some(true));
     assert_eq!(direct("D0.f32 = S0.f32 * S1.f32 + S2.f32;"), Some(false));
     assert_eq!(direct("D0.f32 = abs(S0.f32) + S1.f32;"), None);
 }
 
-/// The body of the fast handler's lanes.
+/// Returns the lane loop of the fast handler.
 fn fast_body(body: &str) -> Vec<Stmt> {
     let handlers = handlers("V_LSHRREV_B64", body);
     let Fast::Lanes(lanes) = &handlers.fast else { panic!("{handlers}") };
@@ -93,9 +93,10 @@ fn fast_body(body: &str) -> Vec<Stmt> {
     main.unwrap_or_else(|| panic!("{handlers}"))
 }
 
-/// A dword that the instruction chooses is one of lane vectors; what lanes choose, or parts of dwords, stays in the loop.
+/// A dword selected by the instruction is read from a lane vector; selections by lanes, and parts of dwords,
+/// stay in the loop.
 #[test]
-fn chosen_dwords_are_chosen_before_the_loop() {
+fn uniform_dword_selection_is_hoisted() {
     let chosen = |choice: &str| {
         let body = fast_body(&format!("D0.u64 = 64'U({choice});"));
         visit::any_value(&body, &|v| matches!(v.kind, ValueKind::StagedDword { .. }))
@@ -107,9 +108,9 @@ fn chosen_dwords_are_chosen_before_the_loop() {
     assert!(!chosen("OPSEL[0] ? (S1.u64 >> 32U).u32 : S0.u32"));
 }
 
-/// A sign that the instruction changes is a value of all lanes.
+/// A sign change by the instruction is uniform.
 #[test]
-fn changed_signs_are_known_before_the_loop() {
+fn uniform_sign_changes_are_hoisted() {
     let changed = |value: &str| {
         let mut found = Vec::new();
         visit::each_value(&fast_body(&format!("D0.u64 = 64'U({value});")), &mut |v| {
@@ -143,9 +144,9 @@ fn functions_of_all_lanes_are_called_before_the_loop() {
     assert!(!general.steps.iter().any(|s| matches!(s, Step::Simd { .. })), "{chosen}");
 }
 
-/// Bits that cannot be there are not cleared; all others are.
+/// Only bits that may be set are cleared.
 #[test]
-fn values_are_cut_to_their_width() {
+fn values_are_masked_to_their_width() {
     let masks = |mask: &str| {
         let body = fast_body(&format!("D0.u32 = 32'U(16'U(S0.u32 & {mask})) + 1U;"));
         let mut count = 0;
@@ -156,7 +157,7 @@ fn values_are_cut_to_their_width() {
     assert_eq!((masks("0x1ffffU"), masks("0x10000U"), masks("0xffffffffU")), (2, 2, 2));
 }
 
-/// The vectors of a body that runs once a wave.
+/// Returns the vector statements of a body that runs once per wave.
 fn vectors(body: &str) -> Vec<Vector> {
     let handlers = handlers("V_SWAP_B32", body);
     let Body::Once(once) = &handlers.general else { panic!("{handlers}") };
@@ -177,11 +178,11 @@ fn loops_over_consecutive_elements_are_vectors() {
     };
     let sum = of("a[k * 16U + 32'U(n)] = a[k * 16U + 32'U(n)] + b[32'U(n)] * k;");
     assert!(matches!(&sum[..], [Vector { count: 16, lanes: false, from: 0, .. }]), "{sum:?}");
-    // Locals are values of their own iteration.
+    // Locals of an iteration.
     assert_eq!(of("x = b[n]; y = x + 1U; a[n] = y;").len(), 1);
     assert_eq!(of("VGPR[n][VDST] = b[n];").len(), 1);
     assert_eq!(of("if b[n] > 5U then a[n] = 1U; endif;").len(), 1);
-    // Not consecutive; what another iteration writes, or this one has written.
+    // Elements that are not consecutive, or written by another iteration or earlier in this one.
     assert!(of("a[n * 2] = b[n];").is_empty());
     assert!(of("a[n + 1] = a[n];").is_empty());
     assert!(of("a[n] = b[n]; b[n] = a[n];").is_empty());
@@ -190,7 +191,7 @@ fn loops_over_consecutive_elements_are_vectors() {
     // Two registers of the same lane.
     assert_eq!(of("x = VGPR[n][VDST]; VGPR[n][VDST] = VGPR[n][SRC0.u32]; VGPR[n][SRC0.u32] = x;").len(), 1);
     assert!(of("x = b[n]; if x > 5U then x = 1U; endif; a[n] = x;").is_empty());
-    // A sum over all iterations.
+    // A reduction over all iterations.
     assert!(of("k = k + b[n]; a[n] = k;").is_empty());
     // The last value is read after the loop.
     assert!(of("k = b[n]; a[n] = k; endfor; for n in 0 : 3 do a[n] = k;").is_empty());
@@ -216,8 +217,8 @@ fn loops_over_all_lanes_are_vectors_of_each_half() {
     assert!(found.iter().all(|v| v.lanes && v.count == 32 && v.writes[0].when.is_some()));
 }
 
-/// Every operation: what steps do is not in the loops as well, and what runs for inactive lanes has no
-/// effects.
+/// In every operation, loops do not repeat the work of steps, and code that runs for inactive lanes has no
+/// side effects.
 #[test]
 fn every_operation_is_consistent() {
     let mut with_steps = 0;
@@ -262,23 +263,31 @@ fn every_operation_is_consistent() {
     assert!(with_steps > 100, "{with_steps}");
 }
 
-/// What the largest bodies touch is known to the register, which takes a walk of some million steps: a lane has as many registers of a
-/// matrix as its format needs.
+/// The accesses of the largest bodies are exact to the register, which takes an abstract interpretation of
+/// some million steps: a lane has as many registers of a matrix as its format requires.
 #[test]
 fn effects_of_the_largest_bodies_are_exact() {
-    use isa_spec::facts::{Condition, Facts, Of, Touch, What};
+    use isa_spec::facts::{Access, Condition, EncodedValue, Facts, Resource};
     let mut found = 0;
     for op in SET.operations.iter().filter(|op| op.name.ends_with("_F8F6F4")) {
         let facts = Facts::of(&op.sem, 64);
-        let is_exact = |t: &Touch| t.always && !matches!(t.what, What::AnyVgpr | What::AnySgpr);
+        let is_exact = |t: &Access| t.always && !matches!(t.resource, Resource::AnyVgpr | Resource::AnySgpr);
         assert!(facts.registers.iter().all(is_exact), "{}: {:?}", op.name, facts.registers);
         let formats: Vec<(u32, u32)> = facts
             .registers
             .iter()
-            .filter_map(|t| match (t.what, &t.when[..]) {
+            .filter_map(|t| match (t.resource, &t.conditions[..]) {
                 (
-                    What::Dwords { role: Role::S0, first: 4, count },
-                    [Condition { of: Of::Field("CBSZ"), shift: 0, mask: 6, equals, not: false }],
+                    Resource::Dwords { role: Role::S0, first: 4, count },
+                    [
+                        Condition {
+                            value: EncodedValue::Field("CBSZ"),
+                            shift: 0,
+                            mask: 6,
+                            equals,
+                            negated: false,
+                        },
+                    ],
                 ) => Some((*equals, 4 + count)),
                 _ => None,
             })
@@ -289,24 +298,24 @@ fn effects_of_the_largest_bodies_are_exact() {
     assert_eq!(found, 4);
 }
 
-/// Matrix instructions are products of rows: dense and sparse, of floats and of integers whose sums have 64 bits.
+/// Matrix instructions become products: dense and sparse, of floats and of integers with 64-bit accumulators.
 #[test]
 fn matrix_instructions_are_products() {
-    let products = |name: &str| -> Vec<(Numbers, bool)> {
+    let products = |name: &str| -> Vec<(ElementType, bool)> {
         let mut found = Vec::new();
         for op in SET.operations.iter().filter(|op| op.name == name) {
             let Body::Once(once) = lower(op).general else { panic!("{name}") };
             let before = found.len();
             visit::each_stmt(&once.body, &mut |s| {
                 if let Stmt::Product(product) = s {
-                    found.push((product.numbers, product.places.is_some()));
+                    found.push((product.element, product.sparse_rows.is_some()));
                 }
             });
             assert!(found.len() > before, "{name}: {op:?}");
         }
         found
     };
-    let (floats, nearest, integers) = (Numbers::Floats, Numbers::FloatsNearest, Numbers::Integers);
+    let (floats, nearest, integers) = (ElementType::F32, ElementType::F32Nearest, ElementType::Integer);
     assert_eq!(products("V_WMMA_F32_16X16X16_F16"), [(floats, false); 2]);
     assert_eq!(products("V_WMMA_I32_16X16X16_IU8"), [(integers, false); 2]);
     assert_eq!(products("V_WMMA_I32_16X16X16_IU4"), [(integers, false); 2]);

@@ -1,4 +1,4 @@
-//! All that runs for one operation.
+//! The handlers of one operation.
 
 use super::{Body, Lanes, Once, Output, Slot, Step, Value, ValueKind, WriteBack};
 use crate::lower::operands::Operands;
@@ -6,29 +6,32 @@ use crate::visit::any_value;
 use isa_spec::pcode::ir::{Local, Shape};
 use isa_spec::tables::Role;
 
-/// One block copy between registers and memory for all lanes, possible if every lane is active and addresses
-/// are coalesced.
+/// A block copy between registers and memory for all lanes, valid if every lane is active and addresses are
+/// coalesced.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Block {
     Global {
         base: Vec<Value>,
         offsets: Role,
         unless: Option<Value>,
-        /// What the wave adds where `unless` is not 0 and the address is 64 bits of each lane, if it is such a sum.
+        /// The uniform terms of the address if `unless` is not 0 and the address is such a sum, with 64 bits
+        /// of each lane.
         wide: Option<Vec<Value>>,
         store: bool,
         dwords: u32,
     },
-    /// LDS at the lanes' addresses, each plus a number of the instruction. Loads go to one register after the other.
+    /// LDS at the lanes' addresses, plus each of several offsets from the instruction. Loads go to
+    /// consecutive registers.
     Lds { lanes: Role, plus: Vec<Value>, store: bool, dwords: u32 },
 }
 
-/// The fast handler of an operation, beside the general one.
+/// The fast handler of an operation, in addition to the general one.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fast {
-    /// There is none.
+    /// No fast handler.
     None,
-    /// For operands that are lane vectors without modifiers; a twin broadcasts scalars first.
+    /// For operands that are lane vectors without modifiers; a second copy, `FastBroadcast`, broadcasts
+    /// scalars first.
     Lanes(Lanes),
     /// For operands that are SGPRs and constants of the scalar file.
     Scalar(Once),
@@ -36,32 +39,33 @@ pub enum Fast {
     Block(Block),
 }
 
-/// Flushing operations whose sources are mostly results of flushing operations.
+/// Properties of an operation that flushes denormals and whose sources are mostly results of such operations.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Flushing {
-    /// Sources that are read as f32.
+    /// Sources read as f32.
     pub sources: Vec<Slot>,
-    /// The result comes from one operation, and is flushed as it is written.
+    /// The result comes from one operation and is flushed during the write-back.
     pub direct: bool,
 }
 
-/// Floats that an operation reads or gives, by the bits of MODE that govern them.
+/// Float formats of an operation's operands and results, by the bits of MODE that govern them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Floats {
     /// f32 and bf16: rounding and denormals of f32.
     pub single: bool,
-    /// All others, which have rounding and denormals of their own. With bf16, as FP16_OVFL is for them all but f32.
+    /// All other formats, which have their own rounding and denormal modes, and bf16: FP16_OVFL applies to
+    /// all formats except f32.
     pub others: bool,
 }
 
 impl Floats {
-    /// Whether there are any.
+    /// Returns whether the operation uses any floats.
     pub fn any(self) -> bool {
         self.single || self.others
     }
 }
 
-/// All that runs for one operation.
+/// The handlers of one operation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Handlers {
     /// The operation's name.
@@ -70,29 +74,30 @@ pub struct Handlers {
     pub shape: Shape,
     /// The body's variables; [`LocalId`] indexes them.
     pub locals: Vec<Local>,
-    /// Widths of its operands, and those used by number.
+    /// Operands with their widths, and operands used by register number.
     pub operands: Operands,
-    /// The destination is a mask, not a register of every lane.
+    /// The destination is a lane mask rather than a vector register.
     pub mask_result: bool,
     /// The handler for any operands and either wave size.
     pub general: Body,
     /// The handler for operands without modifiers, if there is one.
     pub fast: Fast,
-    /// The general handler needs no code of its own: what `fast`, which is [`Fast::Lanes`], makes of staged operands with their modifiers
-    /// applied, followed by output modifiers, is the same.
-    pub by_fast: bool,
-    /// Which floats of MODE results depend on.
+    /// The general handler needs no separate code: applying `fast`, which is [`Fast::Lanes`], to staged
+    /// operands with modifiers, and then output modifiers, has the same effect.
+    pub general_uses_fast: bool,
+    /// The floats whose MODE bits affect results.
     pub floats: Floats,
-    /// Whether handlers depend on how MODE treats f32, so that two modes need two of them. Products find out themselves.
+    /// The handlers depend on the f32 bits of MODE and must be compiled for each of two modes. Products test
+    /// MODE at run time instead.
     pub floats_f32: bool,
-    /// One handler is for all hosts: see [`Handlers::is_serial`].
+    /// All hosts share one handler: see [`Handlers::is_serial`].
     pub shared: bool,
-    /// Set for operations that flush and whose sources are mostly results of flushing operations.
+    /// Set for operations that flush denormals and whose sources are mostly results of such operations.
     pub flushing: Option<Flushing>,
 }
 
 impl Handlers {
-    /// Registers of the result; a mask has none of the lanes'.
+    /// Returns the number of vector registers of the result; 0 for a mask.
     pub fn result_dwords(&self) -> u32 {
         match self.mask_result {
             true => 0,
@@ -100,7 +105,8 @@ impl Handlers {
         }
     }
 
-    /// Whether nothing is in it that is faster with the host's vectors: lanes one after the other, or scalar loads.
+    /// Returns whether the host's vectors would not make the handler faster: it runs lane by lane or loads
+    /// scalars.
     pub(crate) fn is_serial(&self) -> bool {
         let serial = match &self.general {
             Body::Lanes(lanes) => {
@@ -115,7 +121,8 @@ impl Handlers {
         serial && self.fast == Fast::None && !self.floats.any()
     }
 
-    /// Which output modifiers the general handler applies to a result of whole registers, if it has one.
+    /// Returns the output modifiers that the general handler applies to a result of whole registers, if it
+    /// has one.
     pub fn output(&self) -> Option<Output> {
         let Body::Lanes(lanes) = &self.general else { return None };
         lanes.steps.iter().find_map(|step| match step {

@@ -1,4 +1,4 @@
-//! What a handler does, step by step: lane loops, accesses of all lanes, write-back.
+//! Steps of handlers: lane loops, memory accesses of all lanes, write-back.
 
 use super::{Mask, Stmt, Value};
 use isa_spec::pcode::ir::{Pure, Space, Ty};
@@ -7,51 +7,52 @@ use isa_spec::tables::Role;
 /// An operand that a lane reads from its lane vectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Read {
-    /// Which operand.
+    /// The operand.
     pub role: Role,
-    /// In bits.
+    /// Width in bits.
     pub width: u32,
 }
 
-/// The value of a lane's result before the body.
+/// The initial value of a lane's result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
-    /// Zero: the body assigns all of it.
+    /// Zero: the body assigns the whole result.
     Zero,
-    /// What the destination holds.
+    /// The contents of the destination.
     Old,
-    /// The half of the destination's register that the instruction names.
+    /// The half of the destination register that the instruction selects.
     OldHalf,
 }
 
 /// The result of a lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LaneResult {
-    /// In bits.
+    /// Width in bits.
     pub width: u32,
-    /// Its value before the body.
+    /// Initial value.
     pub start: Start,
     /// False for instructions that only read their destination.
     pub written: bool,
 }
 
 impl LaneResult {
-    /// Registers per lane.
+    /// Returns the number of registers per lane.
     pub fn dwords(&self) -> u32 {
         self.width.div_ceil(32)
     }
 }
 
-/// A loop over 32 lanes that are independent of each other.
+/// A loop over 32 independent lanes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LaneLoop {
-    /// Skips inactive lanes: for bodies with effects, and for those too expensive to compute speculatively.
+    /// Skips inactive lanes: set for bodies with side effects, and for those too expensive to compute
+    /// speculatively.
     pub active_only: bool,
     /// Operands that the body reads.
     pub reads: Vec<Read>,
-    /// The lane's result, if it has one in VGPRs.
+    /// The lane's result in VGPRs, if any.
     pub result: Option<LaneResult>,
-    /// Masks of which the body builds this lane's bit.
+    /// Masks whose bit for this lane the body computes.
     pub bits: Vec<Mask>,
     /// The statements of one lane.
     pub body: Vec<Stmt>,
@@ -61,39 +62,39 @@ pub struct LaneLoop {
     pub retries: bool,
 }
 
-/// Where the addresses of 32 lanes come from.
+/// The source of the addresses of 32 lanes.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Addresses {
-    /// A loop of their own computes them.
+    /// A separate loop computes them.
     Computed(LaneLoop),
     /// The lane loop before the step has set them.
     Set,
-    /// A wave-uniform value plus 32 bits of each lane, without a vector of addresses.
+    /// A uniform value plus 32 bits of each lane, without a vector of addresses.
     Sum(Box<Sum>),
 }
 
-/// An address that is a wave-uniform value plus 32 bits of each lane.
+/// An address that is a uniform value plus 32 bits of each lane.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sum {
-    /// How the scalar part of the address is read.
+    /// The scalar part of the address.
     pub saddr: Value,
-    /// Wave-uniform terms.
+    /// Uniform terms.
     pub base: Vec<Value>,
-    /// The operand that has each lane's 32 bits.
+    /// The operand with each lane's 32 bits.
     pub offsets: Role,
-    /// A wave-uniform condition: where it is not 0 the loop computes the addresses instead, for which the
-    /// scalar part becomes a lane vector.
+    /// A uniform condition under which (if not 0) the loop computes the addresses instead; the scalar part
+    /// then becomes a lane vector.
     pub unless: Option<(Value, LaneLoop)>,
-    /// Uniform: what the wave adds in this case, if the lanes' part is then 64 bits of the same operand.
+    /// In the case of `unless`, the uniform terms, if the lanes' part is then 64 bits of the same operand.
     pub wide: Option<Vec<Value>>,
-    /// That step.
+    /// The steps that stage the scalar part as a lane vector in the case of `unless`.
     pub stage: Vec<Step>,
 }
 
 /// A memory access of 32 lanes at once.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Memory {
-    /// Which of the handler's accesses it is; [`ValueKind::Loaded`] refers to it.
+    /// Number of the access in its handler, to which [`ValueKind::Loaded`] refers.
     pub number: usize,
     /// True for a store, false for a load.
     pub store: bool,
@@ -101,16 +102,16 @@ pub struct Memory {
     pub space: Space,
     /// Size of the access per lane, in bytes.
     pub bytes: u32,
-    /// Registers per lane that it loads or stores.
+    /// Registers loaded or stored per lane.
     pub dwords: u32,
-    /// Where each lane's address comes from.
+    /// The source of each lane's address.
     pub addresses: Addresses,
 }
 
-/// The float format by which output modifiers (clamp, omod) apply to a result.
+/// The float format in which output modifiers (clamp, omod) apply to a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Output {
-    /// No float: output modifiers do not apply.
+    /// Not a float: output modifiers do not apply.
     Bits,
     /// f16 in the low half.
     F16,
@@ -124,90 +125,89 @@ pub enum Output {
     PackedF16,
 }
 
-/// How a result is written back to the lanes that are active.
+/// The write-back of a result to the active lanes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriteBack {
     /// With output modifiers.
     General { output: Output },
-    /// Into the half of the register that the instruction names.
+    /// To the half of the register that the instruction selects.
     Half { output: Output },
-    /// Without modifiers. `flushing`: in modes that flush, results have no denormals. `direct`: such a result
-    /// comes from one operation, and is flushed as it is written.
+    /// Without modifiers. `flushing`: in modes that flush, results have no denormals. `direct`: the result
+    /// comes from one operation and is flushed during the write-back.
     Fast { flushing: bool, direct: bool },
 }
 
 /// A step of a handler for 32 lanes.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// Stages an operand as lane vectors: registers as they are, scalars broadcast. `direct`: it is lane
-    /// vectors already.
+    /// Stages an operand as lane vectors: copies vector registers and broadcasts scalars. `direct`: the
+    /// operand is lane vectors already.
     Stage { role: Role, slot: usize, dwords: u32, direct: bool },
-    /// Stages the destination's lane vectors as they are before the instruction.
+    /// Stages the destination's lane vectors before the instruction.
     StageOld,
-    /// Applies DPP, input modifiers and op_sel, if the instruction has any, to these sources; DPP may switch
-    /// lanes off.
+    /// Applies the instruction's DPP, input modifiers and op_sel, if any, to these sources; DPP may
+    /// deactivate lanes.
     Modify { sources: Vec<(usize, Role)> },
     /// Reads the bits of the carry-in operand for these lanes.
     ReadMask,
-    /// Calls of a SIMD builtin ahead of the lane loop, with the arguments of each. `ty` is the type of the
+    /// Calls a SIMD builtin ahead of the lane loop, with the arguments of each call; `ty` is the type of the
     /// results.
     Simd { builtin: Pure, ty: Ty, calls: Vec<Vec<Value>>, lanes: LaneLoop },
-    /// Declares the vectors of what a loop is to store, and of its addresses unless the store step has a
-    /// [`Sum`].
+    /// Declares the vectors for the values that a loop stores, and for its addresses unless the store step
+    /// has a [`Sum`].
     StoreRoom { space: Space, dwords: u32, addresses: bool },
-    /// An access of all active lanes.
+    /// A memory access of all active lanes.
     Memory(Memory),
     /// A lane loop.
     Loop(LaneLoop),
-    /// Collects the bits that the loop computed of a mask. `keep`: those of inactive lanes stay.
+    /// Collects the bits of a mask that the loop has computed. `keep` preserves the bits of inactive lanes.
     Gather { mask: Mask, keep: bool },
     /// Writes the result back.
     Write { dwords: u32, how: WriteBack },
 }
 
-/// Which lanes a handler's steps are for.
+/// The lanes that a handler's steps process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Halves {
-    /// The 32 lanes of a wave of 32, or the half of a wave of 64 that the context is at.
+    /// The 32 lanes of a wave32, or the current half of a wave64, as set in the context.
     One,
-    /// Each 32 lanes of the wave, one after the other.
+    /// Each 32 lanes of the wave in turn.
     Each,
     /// The 32 lanes that the caller passes.
     Given,
 }
 
-/// A handler that runs in lanes.
+/// A handler that processes lanes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lanes {
-    /// Which lanes the steps are for.
+    /// The lanes that the steps process.
     pub halves: Halves,
-    /// Copies of SGPRs among the sources are refreshed first, if the operation was lowered for
-    /// `FastBroadcast`.
+    /// Broadcast copies of SGPR sources are updated first, if the operation was lowered for `FastBroadcast`.
     pub broadcast: bool,
-    /// In order, for every 32 lanes.
+    /// The steps for every 32 lanes, in order.
     pub steps: Vec<Step>,
-    /// Masks that are written after all lanes have run: a source may be the same register.
+    /// Masks that are written after all lanes have run, since a source may be the same register.
     pub masks: Vec<Mask>,
 }
 
-/// A handler that runs once a wave.
+/// A handler that runs once per wave.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Once {
-    /// Operands that are read before the body.
+    /// Operands read before the body.
     pub operands: Vec<(Role, Value)>,
     /// The statements.
     pub body: Vec<Stmt>,
-    /// The body can change MODE, and with it the table of handlers.
+    /// The body can change MODE and thereby the table of handlers.
     pub changes_mode: bool,
     /// The body has [`Stmt::Exchange`].
     pub retries: bool,
 }
 
-/// What a handler does.
+/// The body of a handler.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Body {
     /// Steps for every 32 lanes.
     Lanes(Lanes),
-    /// Code that runs once a wave.
+    /// Code that runs once per wave.
     Once(Once),
 }

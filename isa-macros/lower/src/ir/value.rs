@@ -1,4 +1,4 @@
-//! Values: what a lane loop, or code that runs once a wave, computes.
+//! The values that lane loops, and code that runs once per wave, compute.
 
 use super::VectorAt;
 use isa_spec::pcode::ir::{Control, FieldName, LocalId, Pure, Space, State, Ty};
@@ -35,19 +35,19 @@ impl Hold {
     }
 }
 
-/// A value. In a lane loop it is computed for each lane, elsewhere once.
+/// A value, computed for each lane in a lane loop, and otherwise once.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Value {
-    /// How it is computed.
+    /// The computation.
     pub kind: ValueKind,
-    /// The holder of its result.
+    /// The holder of the result.
     pub hold: Hold,
 }
 
-/// A signed or unsigned integer type; the holder has at least its width.
+/// A signed or unsigned integer type, at most as wide as the holder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Int {
-    /// In bits.
+    /// Width in bits.
     pub width: u32,
     /// Two's complement.
     pub signed: bool,
@@ -90,13 +90,13 @@ pub enum Op2 {
 /// Operations on one value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Op1 {
-    /// Every bit of the holder inverted.
+    /// Inverts every bit of the holder.
     Not,
     /// Two's complement.
     Neg,
     /// 1 for zero, else 0, in 32 bits.
     IsZero,
-    /// Number of bits that are set; 32 bits.
+    /// Number of set bits; 32 bits.
     CountOnes,
     /// Zeros above the highest of `width` bits; 32 bits.
     LeadingZeros { width: u32 },
@@ -119,7 +119,7 @@ pub enum FloatOp {
     Div,
     /// `a * b + c`, rounded once.
     Fma,
-    /// `==`; comparisons give 1 or 0.
+    /// `==`; comparisons return 1 or 0.
     Eq,
     /// `!=`; true with a NaN.
     Ne,
@@ -135,11 +135,11 @@ pub enum FloatOp {
     Lg,
     /// The smaller one; a number wins over a NaN (IEEE 754-2019 `minimumNumber`).
     MinimumNumber,
-    /// The greater one; a number wins over a NaN.
+    /// The larger one; a number wins over a NaN.
     MaximumNumber,
     /// The smaller one; a NaN wins (IEEE 754-2019 `minimum`).
     Minimum,
-    /// The greater one; a NaN wins.
+    /// The larger one; a NaN wins.
     Maximum,
     /// Toward minus infinity, to an integer.
     Floor,
@@ -155,9 +155,9 @@ pub enum FloatOp {
     Rcp,
     /// `1 / sqrt(a)`.
     Rsq,
-    /// `a * b + c`, rounded toward zero whatever MODE says.
+    /// `a * b + c`, rounded toward zero in every mode.
     FmaRtz,
-    /// To nearest even and with denormals in every mode.
+    /// `a * b + c`, rounded to nearest even and with denormals in every mode.
     FmaNearest,
     /// To an 8-bit float with stochastic rounding by a seed.
     ToFp8Sr,
@@ -165,19 +165,19 @@ pub enum FloatOp {
     ToBf8Sr,
     /// `a - floor(a)`.
     Fract,
-    /// Scaled by a power of two, whose exponent is the second argument.
+    /// Scales by a power of two, whose exponent is the second argument.
     Ldexp,
-    /// A multiply-add, scaled by a power of two.
+    /// A fused multiply-add, scaled by a power of two.
     FmaLdexp,
-    /// Mantissa, as V_FREXP_MANT gives it.
+    /// Mantissa, as of V_FREXP_MANT.
     FrexpMant,
-    /// Exponent, as V_FREXP_EXP gives it.
+    /// Exponent, as of V_FREXP_EXP.
     FrexpExp,
-    /// A segment of 2/pi for the first argument, by number (V_TRIG_PREOP_F64).
+    /// A numbered segment of 2/pi for the first argument (V_TRIG_PREOP_F64).
     TrigPreop,
 }
 
-/// Properties of a float's bits, which do not depend on MODE.
+/// Operations on a float's bits, which do not depend on MODE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FloatBits {
     /// Any NaN.
@@ -186,13 +186,13 @@ pub enum FloatBits {
     IsSignalNan,
     /// A quiet NaN.
     IsQuietNan,
-    /// A NaN made quiet; anything else unchanged.
+    /// Makes a NaN quiet; leaves any other value unchanged.
     Quiet,
     /// The exponent field.
     Exponent,
 }
 
-/// Conversions that have a runtime function of their own.
+/// Conversions with a dedicated runtime function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Conversion {
     /// Exact.
@@ -211,7 +211,7 @@ pub enum Conversion {
     U16ToF16,
     /// Rounded by MODE.
     F32ToF16,
-    /// Toward zero whatever MODE says.
+    /// Toward zero in every mode.
     F32ToF16Rtz,
     /// Rounded by MODE.
     F32ToBf16,
@@ -255,21 +255,21 @@ pub enum Conversion {
     U32ToF64,
 }
 
-/// Something that has a value in a lane, or in the wave, and can be assigned.
+/// A variable of a lane, or of the wave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Var {
     /// A local variable.
     Local(LocalId),
-    /// The staged value of an operand; for D0 the result.
+    /// The staged value of an operand; for D0, the result.
     Operand(Role),
-    /// The value of the [`Stmt::Parts`] around, in 128 bits.
+    /// The value of the enclosing [`Stmt::Parts`], in 128 bits.
     Whole,
 }
 
-/// A mask of which a lane reads or writes its own bit.
+/// A mask whose own bit a lane reads or writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mask {
-    /// The destination, where it is a mask.
+    /// The destination, if it is a mask.
     D0,
     /// The carry-in or carry-out operand.
     Vcc,
@@ -277,10 +277,10 @@ pub enum Mask {
     Exec,
 }
 
-/// Where an operation names an operand.
+/// The field of an operation that names an operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Slot {
-    /// A source, by the number of its slot.
+    /// A source, by slot number.
     Source(usize),
     /// The fifth source.
     Fifth,
@@ -290,7 +290,7 @@ pub enum Slot {
     VectorResult,
 }
 
-/// How an operand is read or written in code that runs once a wave.
+/// The access to an operand in code that runs once per wave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scalar {
     /// Any operand: register, inline constant or literal.
@@ -301,21 +301,21 @@ pub enum Scalar {
     Modified(usize),
 }
 
-/// The kinds of [`Value`].
+/// Kinds of [`Value`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum ValueKind {
     /// A constant, zero-extended.
     Const(u128),
     /// A variable.
     Var(Var),
-    /// An element of an array local; 0 out of range.
+    /// An element of an array local; 0 if the index is out of range.
     Element(LocalId, Box<Value>),
 
     // The instruction.
     /// A raw encoding field.
     Field(FieldName),
-    /// The bit that a field has for one of the first four sources, in 32 bits: of NEG and NEG_HI as the sign, of OPSEL and OPSEL_HI
-    /// as 0 or 1.
+    /// A modifier field's bit for one of the first four sources, in 32 bits: for NEG and NEG_HI as the sign
+    /// bit, for OPSEL and OPSEL_HI as 0 or 1.
     SourceBit { field: FieldName, source: usize },
     /// The register number of an operand.
     OperandNumber(Slot),
@@ -325,13 +325,13 @@ pub enum ValueKind {
     State(State),
     /// This lane's bit of a mask.
     LaneBit(Mask),
-    /// The whole mask that is this operand, for the lanes that run.
+    /// The whole mask of this operand, for the lanes being processed.
     MaskOperand(Mask),
-    /// An operand in code that runs once a wave: `dwords` registers.
+    /// An operand in code that runs once per wave: `dwords` registers.
     Scalar { slot: Slot, dwords: u32, how: Scalar },
     /// A register of a staged operand in another lane of the same 32.
     StagedLane { role: Role, lane: Box<Value> },
-    /// Register `index` of a staged operand in this lane. The operand has it, and it is the same in all lanes.
+    /// Register `index` of a staged operand in this lane. The index is in range and uniform over the lanes.
     StagedDword { role: Role, index: Box<Value> },
     /// Register `index` of an operand in any lane.
     OperandLane { slot: Slot, lane: Box<Value>, index: Box<Value> },
@@ -341,39 +341,40 @@ pub enum ValueKind {
     Sgpr { reg: Box<Value> },
 
     // Memory.
-    /// A load in place, which may end the handler with a fault. `retry`: the lane runs again if its
-    /// [`Stmt::Exchange`] fails.
+    /// A load that is performed immediately and may end the handler with a fault. `retry`: the lane runs
+    /// again if its [`Stmt::Exchange`] fails.
     Load { space: Space, addr: Box<Value>, bytes: u32, retry: bool },
-    /// What [`Step::Memory`] number `access` has loaded for this lane.
+    /// The value that [`Step::Memory`] number `access` has loaded for this lane.
     Loaded { access: usize, dwords: u32 },
-    /// An element of read number `read` of the enclosing [`Stmt::Vector`].
+    /// An element of the enclosing [`Stmt::Vector`]'s read number `read`.
     VectorRead { read: usize, at: VectorAt },
     /// This lane's result of call number `call` of [`Step::Simd`].
     SimdResult { call: usize },
-    /// The byte address for an address in words, on machines whose memory is addressed by words.
+    /// Converts a word address to a byte address, on word-addressed machines.
     WordAddress(Box<Value>),
 
     // Integers.
-    /// Zero-extended or truncated to the holder.
+    /// Zero-extends or truncates to the holder.
     Resize(Box<Value>),
-    /// Sign-extended from `width` bits to the holder, by which it may also be truncated.
+    /// Sign-extends from `width` bits to the holder, which may also be narrower.
     SignExtend { value: Box<Value>, width: u32 },
     /// An operation on one value.
     Op1(Op1, Box<Value>),
     /// An operation on two values.
     Op2(Op2, Box<Value>, Box<Value>),
-    /// Quotient toward zero, all ones for a divisor of 0; or remainder with the sign of the dividend, the
-    /// dividend for a divisor of 0.
+    /// Quotient rounded toward zero, all ones for a divisor of 0; or remainder with the sign of the dividend,
+    /// which is the dividend for a divisor of 0.
     Div { int: Int, remainder: bool, a: Box<Value>, b: Box<Value> },
     /// A left shift by a constant below the holder's width.
     ShlConst(Box<Value>, u32),
     /// A logical right shift by a constant below the holder's width.
     ShrConst(Box<Value>, u32),
-    /// A left shift by a count in 32 bits; 0 from the holder's width on.
+    /// A left shift by a 32-bit count; 0 for counts of at least the holder's width.
     Shl(Box<Value>, Box<Value>),
-    /// A logical right shift by a count in 32 bits; 0 from the holder's width on.
+    /// A logical right shift by a 32-bit count; 0 for counts of at least the holder's width.
     Shr(Box<Value>, Box<Value>),
-    /// An arithmetic right shift of a signed value of `width` bits; all sign bits from the holder's width on.
+    /// An arithmetic right shift of a signed value of `width` bits; all sign bits for counts of at least the
+    /// holder's width.
     Sar { value: Box<Value>, count: Box<Value>, width: u32 },
     /// A comparison of integers: 1 or 0, in 32 bits.
     Compare { op: Compare, int: Int, a: Box<Value>, b: Box<Value> },
@@ -381,15 +382,15 @@ pub enum ValueKind {
     LogicalAnd(Box<Value>, Box<Value>),
     /// 1 if either is not 0; the right side is evaluated only if needed.
     LogicalOr(Box<Value>, Box<Value>),
-    /// Only the chosen side is evaluated. The condition is 32 bits, true unless zero.
+    /// Selects by a 32-bit condition, true unless zero; only the chosen side is evaluated.
     Select(Box<Value>, Box<Value>, Box<Value>),
-    /// Bits from `lo` on, resized to the holder; 0 from the value's holder on.
+    /// The bits starting at `lo`, resized to the holder; bits beyond the value's holder are 0.
     Extract { value: Box<Value>, lo: Box<Value> },
-    /// `old` with the low `width` bits of `value` from `lo` on; `old` if `lo` is beyond the holder.
+    /// `old` with the low `width` bits of `value` inserted at `lo`; `old` if `lo` is beyond the holder.
     Insert { old: Box<Value>, value: Box<Value>, lo: Box<Value>, width: u32 },
-    /// Parts in the value's holder that do not overlap, each at its lowest bit.
+    /// Non-overlapping parts, each in the value's holder, with their bit offsets.
     Concat(Vec<(Value, u32)>),
-    /// Saturated to `to` if the instruction's clamp bit is set, else wrapped.
+    /// Saturates to `to` if the instruction's clamp bit is set, else wraps.
     Saturate { value: Box<Value>, from: Int, to: Int },
 
     // Floats.
@@ -397,7 +398,7 @@ pub enum ValueKind {
     Float { op: FloatOp, ty: Ty, args: Vec<Value> },
     /// A property of a float of type `ty`.
     FloatBits { op: FloatBits, ty: Ty, value: Box<Value> },
-    /// A conversion with a runtime function of its own.
+    /// A conversion with a dedicated runtime function.
     Conversion(Conversion, Box<Value>),
     /// Any other conversion that has a float on one side.
     Convert { value: Box<Value>, from: Ty, to: Ty },
@@ -405,11 +406,10 @@ pub enum ValueKind {
     Pow { base: Box<Value>, power: Box<Value>, ty: Ty, power_ty: Ty },
 
     // Calls.
-    /// A builtin that is computed for many lanes at once ([`crate::passes::simd`]); `ty` is the type of its
-    /// result.
+    /// A builtin computed for many lanes at once ([`crate::passes::simd`]); `ty` is the type of its result.
     Simd { builtin: Pure, ty: Ty, args: Vec<Value> },
     /// Any other pure builtin, by the evaluator's definition.
     Pure { builtin: Pure, args: Vec<Value>, types: Vec<Ty> },
-    /// A control builtin used for its value; it may end the handler.
+    /// Calls a control builtin for its value; it may end the handler.
     Control { builtin: Control, args: Vec<Value> },
 }

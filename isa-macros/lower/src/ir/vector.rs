@@ -1,19 +1,20 @@
-//! Vector loops in bodies that run once a wave: loops over adjacent elements or lanes, as
-//! [`crate::passes::vector`] makes them.
+//! Vector loops in bodies that run once per wave: loops over consecutive elements or lanes, which
+//! [`crate::passes::vector`] creates.
 
 use super::{Conversion, Slot, Value};
 use isa_spec::pcode::ir::LocalId;
 
-/// A loop over adjacent elements or lanes. [`Vector::var`] counts; in places it has its first value.
+/// A loop over consecutive elements or lanes, counted by [`Vector::var`]. In places, the variable has its
+/// first value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Vector {
     /// The loop variable.
     pub var: LocalId,
-    /// Its first value.
+    /// The first value of the loop variable.
     pub from: u32,
     /// Iterations, 8 to 32.
     pub count: u32,
-    /// The loop is over all lanes of the wave: it runs for each 32 of them.
+    /// The loop is over all lanes of the wave and runs for each 32 lanes.
     pub lanes: bool,
     /// Vectors and values computed before the first iteration;
     /// [`ValueKind::VectorRead`](super::ValueKind::VectorRead) indexes them.
@@ -22,45 +23,45 @@ pub struct Vector {
     pub writes: Vec<VectorWrite>,
 }
 
-/// What a [`Vector`] reads before its iterations.
+/// A read that a [`Vector`] performs before its iterations.
 #[derive(Debug, Clone, PartialEq)]
 pub enum VectorRead {
-    /// Adjacent elements, or a VGPR of adjacent lanes.
+    /// Consecutive elements, or a VGPR in consecutive lanes.
     Place(VectorPlace),
-    /// A register of an operand, in adjacent lanes from `lane` on.
+    /// A register of an operand, in consecutive lanes starting at `lane`.
     Lanes { slot: Slot, lane: Value, index: Value },
     /// A register of an operand in all lanes of the wave, for [`VectorAt::Lane`].
     Wave { slot: Slot, index: Value },
     /// A VGPR in all lanes of the wave, for [`VectorAt::Lane`].
     WaveVgpr { reg: Value },
-    /// A value that is the same for all iterations.
+    /// A loop-invariant value.
     Same(Value),
-    /// A conversion of each iteration's value, for which hosts have vectors. It may use reads before it.
+    /// A conversion of each iteration's value that hosts can vectorise. It may use earlier reads.
     Converted(Conversion, Value),
 }
 
-/// Which part of a read an iteration takes.
+/// The element of a read that an iteration uses.
 #[derive(Debug, Clone, PartialEq)]
 pub enum VectorAt {
     /// The element of this iteration.
     Own,
-    /// The one value of a [`VectorRead::Same`].
+    /// The value of a [`VectorRead::Same`].
     Same,
     /// The element of a lane of the wave.
     Lane(Box<Value>),
 }
 
-/// Where the vector of a [`Vector`] begins.
+/// The location of a vector.
 #[derive(Debug, Clone, PartialEq)]
 pub enum VectorPlace {
-    /// Elements of an array local from `start` on.
+    /// Elements of an array local, starting at `start`.
     Elements { id: LocalId, start: Value },
-    /// A VGPR in the lanes from `lane` on.
+    /// A VGPR in consecutive lanes, starting at `lane`.
     Vgpr { lane: Value, reg: Value },
 }
 
 impl VectorPlace {
-    /// The array local, for elements.
+    /// Returns the array local, for elements.
     pub fn array(&self) -> Option<LocalId> {
         match self {
             VectorPlace::Elements { id, .. } => Some(*id),
@@ -69,56 +70,56 @@ impl VectorPlace {
     }
 }
 
-/// What a [`Vector`] writes after its last iteration.
+/// A write that a [`Vector`] performs after its last iteration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VectorWrite {
-    /// Where the first value goes.
+    /// The destination, starting with the first value.
     pub to: VectorPlace,
-    /// An iteration whose condition is 0 writes nothing.
+    /// Condition of each iteration; an iteration whose condition is 0 writes nothing.
     pub when: Option<Value>,
-    /// Computed in each iteration.
+    /// The value of each iteration.
     pub value: Value,
 }
 
-/// The sums of a matrix product: `d[row, column] += a[k, row] * b[k, column]` for every k in order.
+/// The accumulation of a matrix product: `d[row, column] += a[k, row] * b[k, column]` for every k in order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Product {
-    /// What the numbers are.
-    pub numbers: Numbers,
-    /// Steps of k.
+    /// The type of the elements.
+    pub element: ElementType,
+    /// The number of values of k.
     pub depth: u32,
     /// Rows of `a` and `d`.
     pub rows: u32,
-    /// Columns of `b` and `d`, which are consecutive in their arrays.
+    /// Columns of `b` and `d`; the elements of a row are consecutive in their arrays.
     pub columns: u32,
-    /// The factor that is the same for a row.
+    /// The factors, each shared by a row.
     pub a: ProductPart,
     /// The factors of the columns.
     pub b: ProductPart,
-    /// Sparse: which row of `b` a factor of `a` is for.
-    pub places: Option<Places>,
-    /// The sums.
+    /// For a sparse product: the row of `b` that each factor of `a` multiplies.
+    pub sparse_rows: Option<SparseRows>,
+    /// The accumulators.
     pub d: ProductPart,
 }
 
-/// Numbers of a matrix product.
+/// The type of a matrix product's elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Numbers {
-    /// f32 by MODE.
-    Floats,
-    /// f32 to nearest even and with denormals, whatever MODE says.
-    FloatsNearest,
-    /// Factors of 32 bits with a sign, sums of 64 bits, which wrap.
-    Integers,
+pub enum ElementType {
+    /// f32, with rounding and denormals by MODE.
+    F32,
+    /// f32, rounded to nearest even and with denormals in every mode.
+    F32Nearest,
+    /// Signed 32-bit factors and 64-bit accumulators, which wrap.
+    Integer,
 }
 
-/// Rows of a matrix by number: `b` begins for a factor at `step` times the number.
+/// Row numbers of a sparse product: for each factor, the row of `b` starts at `stride` times the number.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Places {
-    /// The numbers, as `a` has its factors.
-    pub at: ProductPart,
-    /// Between rows of `b`.
-    pub step: u32,
+pub struct SparseRows {
+    /// The row numbers, laid out like the factors of `a`.
+    pub numbers: ProductPart,
+    /// Distance between rows of `b`.
+    pub stride: u32,
 }
 
 /// A matrix in an array.
@@ -126,10 +127,10 @@ pub struct Places {
 pub struct ProductPart {
     /// The array.
     pub id: LocalId,
-    /// Its first element.
+    /// Index of the first element.
     pub start: Value,
-    /// From an element to the next one along K.
+    /// Stride along K.
     pub depth: u32,
-    /// From an element to the one in the next row.
+    /// Stride from row to row.
     pub row: u32,
 }

@@ -1,6 +1,6 @@
-//! Lowers a body to its general handler: for any operands, with accesses to memory inside the lane loop. It
-//! reads typed bodies and operand signatures. Which further handlers are profitable is not decided here but
-//! in [`crate::passes`].
+//! Lowers a body to its general handler, which accepts any operands and accesses memory inside the lane loop.
+//! Uses typed bodies and operand signatures only; [`crate::passes`] decides which other handlers are
+//! profitable.
 
 pub mod operands;
 mod stmt;
@@ -21,11 +21,11 @@ pub struct Lower<'a> {
     sem: &'a Semantics,
     operands: &'a Operands,
     lane: bool,
-    /// The destination is a mask of which the body builds a lane's bit.
+    /// The destination is a mask whose bit for this lane the body computes.
     mask_d0: bool,
     /// A read-modify-write of memory that other host threads may share.
     atomic: bool,
-    /// A vector instruction that runs once a wave: its sources may have modifiers.
+    /// The instruction is a vector instruction that runs once per wave: its sources may have modifiers.
     once_modified: bool,
     /// Operands of a scalar instruction, read before the body.
     staged: Vec<Role>,
@@ -34,7 +34,7 @@ pub struct Lower<'a> {
 }
 
 impl<'a> Lower<'a> {
-    /// Decides from signature and shape how the body is lowered.
+    /// Prepares the lowering from the operation's signature and shape.
     pub fn new(op: &'a Operation, operands: &'a Operands) -> Lower<'a> {
         let sem = &op.sem;
         let lane = sem.shape == Shape::Lane;
@@ -53,19 +53,19 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// For operands that are all in the scalar file.
+    /// Lowers for operands that are all in the scalar file.
     pub fn direct(mut self) -> Lower<'a> {
         self.direct = true;
         self
     }
 }
 
-/// Whether the destination is a mask.
+/// Returns whether the destination is a mask.
 fn is_mask(op: &Operation) -> bool {
     op.sig.family == Family::Vector && op.sig.operands.get(&Role::D0).is_some_and(|d| d.mask)
 }
 
-/// The handler for any operands; passes find the others.
+/// Returns the handlers with only the general one; passes add the others.
 pub fn handlers(op: &Operation) -> Handlers {
     let operands = Operands::of(op);
     let lower = Lower::new(op, &operands);
@@ -82,7 +82,7 @@ pub fn handlers(op: &Operation) -> Handlers {
         mask_result: is_mask(op),
         general,
         fast: Fast::None,
-        by_fast: false,
+        general_uses_fast: false,
         floats: Floats { single, others: float.iter().any(|ty| *ty != Ty::F32) },
         floats_f32: single,
         shared: false,
@@ -92,7 +92,7 @@ pub fn handlers(op: &Operation) -> Handlers {
 }
 
 impl Lower<'_> {
-    /// A body that runs once a wave.
+    /// Lowers a body that runs once per wave.
     pub fn once(&self) -> Once {
         let read = |role: &Role| (*role, self.scalar(*role, self.operands.width(*role)));
         Once {
@@ -103,13 +103,13 @@ impl Lower<'_> {
         }
     }
 
-    /// A body that runs in lanes.
+    /// Lowers a body that runs once per lane.
     fn lanes(&self, op: &Operation) -> Lanes {
         let uses = &self.sem.uses;
         let width = self.operands.width(Role::D0);
         let written = uses.writes.contains(&Role::D0) && !self.mask_d0;
         let read = uses.reads.contains(&Role::D0);
-        // A 16-bit result is merged into its half by the write-back.
+        // The write-back merges a 16-bit result into its half.
         let half = written && width <= 16;
         let start = match read || written && !assigns_whole(&self.sem.body, width) {
             true if half => Start::OldHalf,
@@ -167,7 +167,7 @@ impl Lower<'_> {
     }
 }
 
-/// Whether some statement at the top level assigns all of D0.
+/// Returns whether a statement at the top level, or both branches of one, assigns the whole D0.
 fn assigns_whole(list: &[typed::Stmt], width: u32) -> bool {
     list.iter().any(|s| match s {
         typed::Stmt::Assign { place: Place { kind: PlaceKind::Operand(Role::D0), ty }, .. } => {
@@ -180,13 +180,14 @@ fn assigns_whole(list: &[typed::Stmt], width: u32) -> bool {
     })
 }
 
-/// Whether the body can change MODE.
+/// Returns whether the body can change MODE.
 fn changes_mode(sem: &Semantics) -> bool {
     sem.uses.state_writes.contains(&State::Mode)
         || any_stmt(&sem.body, |s| matches!(s, typed::Stmt::Call { builtin: Control::SetReg, .. }))
 }
 
-/// Whether the body has loops or calls that are not inlined: too expensive for inactive lanes.
+/// Returns whether the body has loops or calls that are not inlined and is therefore too expensive for
+/// inactive lanes.
 fn is_heavy(sem: &Semantics) -> bool {
     let slow = |builtin: &Builtin| matches!(builtin, Builtin::Pure(Pure::FromFormat | Pure::ToFormat));
     any_expr(&sem.body, |e| matches!(&e.kind, ExprKind::Call(builtin, _) if slow(builtin)))
@@ -200,7 +201,7 @@ fn is_loop(s: &typed::Stmt) -> bool {
     matches!(s, typed::Stmt::For { .. } | typed::Stmt::While { .. })
 }
 
-/// Whether a loop has so few iterations that the compiler may unroll it.
+/// Returns whether a loop has so few iterations that the compiler may unroll it.
 fn is_short(from: &Expr, to: &Expr) -> bool {
     match (&from.kind, &to.kind) {
         (ExprKind::Const(from), ExprKind::Const(to)) => *to < *from + 4,
@@ -208,7 +209,7 @@ fn is_short(from: &Expr, to: &Expr) -> bool {
     }
 }
 
-/// Which output modifiers the result takes.
+/// Returns the output modifiers that apply to the result.
 fn output(op: &Operation, width: u32) -> Output {
     let (mut assigned, mut packed) = (None, false);
     each_stmt(&op.sem.body, |s| {
@@ -234,7 +235,7 @@ fn output(op: &Operation, width: u32) -> Output {
     }
 }
 
-/// Whether a value is two f16 side by side.
+/// Returns whether a value is two packed f16.
 fn is_packed_f16(value: &Expr) -> bool {
     match &value.kind {
         ExprKind::Bits(inner) | ExprKind::Convert(inner) if !value.ty.is_float() => is_packed_f16(inner),

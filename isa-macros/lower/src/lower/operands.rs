@@ -1,4 +1,4 @@
-//! The operands of an operation: their widths, and where the operation names them.
+//! The operands of an operation: their widths and slots.
 
 use crate::ir::Slot;
 use isa_spec::canonical::Operation;
@@ -6,43 +6,43 @@ use isa_spec::pcode::ir::*;
 use isa_spec::pcode::visit::{Visitor, walk_expr, walk_place};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The widest use of each operand by value, in bits, and the operands of which the number is used.
+/// The operands that a body uses by value, with the widest use, and those that it uses by register number.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Operands {
-    /// Operands used by value; in bits.
+    /// Operands used by value, with their widths in bits.
     pub widths: BTreeMap<Role, u32>,
     /// Operands used by register number.
     pub indexed: BTreeSet<Role>,
 }
 
 impl Operands {
-    /// Collects the operands of a body; part of a wide result counts as all of it.
+    /// Collects the operands of a body; a use of part of a wide result counts as a use of the whole.
     pub fn of(op: &Operation) -> Operands {
         let mut out = Operands::default();
         out.stmts(&op.sem.body);
         if let (Some(info), Some(width)) = (op.sig.operands.get(&Role::D0), out.widths.get_mut(&Role::D0)) {
-            // Writes of part of a wide result still own all of it.
+            // A partial write of a wide result still owns the whole result.
             *width = (*width).max((info.width as u32).min(128));
         }
         out
     }
 
-    /// Width in bits of the variable that holds an operand.
+    /// Returns the width in bits of the variable that holds an operand.
     pub fn width(&self, role: Role) -> u32 {
         self.widths.get(&role).copied().unwrap_or(32)
     }
 
-    fn used(&mut self, role: Role, width: u32) {
+    fn record_use(&mut self, role: Role, width: u32) {
         let slot = self.widths.entry(role).or_insert(0);
         *slot = (*slot).max(width);
     }
 
-    /// Registers that handlers read of each source slot.
+    /// Returns the number of registers that handlers read from each source slot.
     pub fn sources(&self) -> [u8; 4] {
         let mut dwords = [0; 4];
         for (&role, &width) in &self.widths {
             if is_source(role) {
-                // The fifth has a place of its own.
+                // The fifth source is stored separately.
                 if let Some(slot) = dwords.get_mut(source(role)) {
                     *slot = (*slot).max(width.div_ceil(32) as u8);
                 }
@@ -55,30 +55,30 @@ impl Operands {
 impl<'a> Visitor<'a> for Operands {
     fn place(&mut self, place: &'a Place) {
         if let PlaceKind::Operand(role) = place.kind {
-            self.used(role, place.ty.width());
+            self.record_use(role, place.ty.width());
         }
         walk_place(self, place);
     }
 
     fn expr(&mut self, e: &'a Expr) {
         match &e.kind {
-            ExprKind::Operand(role) => self.used(*role, e.ty.width()),
+            ExprKind::Operand(role) => self.record_use(*role, e.ty.width()),
             ExprKind::OperandLane { role, .. } => {
-                self.used(*role, 32);
+                self.record_use(*role, 32);
                 walk_expr(self, e);
             }
             ExprKind::OperandIndex(role) => {
                 self.indexed.insert(*role);
             }
-            // Only as much of an operand as a constant slice reaches, or as its bits are used.
+            // A constant slice or a narrower view uses only the bits up to its highest one.
             ExprKind::Slice { base, lo } => match (&base.kind, &lo.kind) {
                 (ExprKind::Operand(role), ExprKind::Const(at)) => {
-                    self.used(*role, (*at as u32 + e.ty.width()).min(base.ty.width()));
+                    self.record_use(*role, (*at as u32 + e.ty.width()).min(base.ty.width()));
                 }
                 _ => walk_expr(self, e),
             },
             ExprKind::Bits(a) => match a.kind {
-                ExprKind::Operand(role) => self.used(role, e.ty.width().min(a.ty.width())),
+                ExprKind::Operand(role) => self.record_use(role, e.ty.width().min(a.ty.width())),
                 _ => walk_expr(self, e),
             },
             _ => walk_expr(self, e),
@@ -86,15 +86,16 @@ impl<'a> Visitor<'a> for Operands {
     }
 }
 
-/// Whether an operand is one of the operation's sources: not a result, and not a mask.
+/// Returns whether an operand is one of the operation's sources, not a result or mask.
 pub fn is_source(role: Role) -> bool {
     !matches!(role, Role::D0 | Role::D1 | Role::Vcc)
 }
 
-/// The source number of what has no slot of an operation, but a place among its modifiers.
+/// The source number of the fifth source, which is stored among the operation's modifiers rather than in a
+/// slot.
 const FIFTH: usize = 4;
 
-/// The source number of an operand.
+/// Returns the source number of an operand.
 pub fn source(role: Role) -> usize {
     match role {
         Role::S0 | Role::VAddr => 0,
@@ -105,7 +106,7 @@ pub fn source(role: Role) -> usize {
     }
 }
 
-/// Where the operation names an operand; a result that is read as a scalar is the register that it goes to.
+/// Returns the slot of an operand. A result that is read as a scalar is its destination register.
 pub fn slot(role: Role) -> Slot {
     match role {
         Role::D0 | Role::D1 => Slot::ScalarResult,
@@ -114,7 +115,7 @@ pub fn slot(role: Role) -> Slot {
     }
 }
 
-/// As [`slot`], for an operand whose lanes are read: a result is lane vectors.
+/// Like [`slot`], for an operand whose lanes are read: a result is lane vectors.
 pub fn lane_slot(role: Role) -> Slot {
     match role {
         Role::D0 | Role::D1 => Slot::VectorResult,
@@ -122,7 +123,7 @@ pub fn lane_slot(role: Role) -> Slot {
     }
 }
 
-/// The source number of an operand that takes input modifiers.
+/// Returns the source number of an operand that accepts input modifiers.
 pub fn numbered(role: Role) -> Option<usize> {
     [Role::S0, Role::S1, Role::S2, Role::S3].iter().position(|r| *r == role)
 }

@@ -1,4 +1,4 @@
-//! Typed statements: what an assignment does to the rest of a place becomes explicit.
+//! Lowers typed statements; makes the effect of an assignment on the rest of a place explicit.
 
 use super::Lower;
 use crate::ir::*;
@@ -71,7 +71,7 @@ impl Lower<'_> {
             }
             PlaceKind::Concat(parts) => {
                 let mut lo = 0;
-                // The last part is the lowest.
+                // The last part holds the lowest bits.
                 let parts = parts.iter().rev().map(|part| {
                     let width = part.ty.width();
                     let whole = Value::new(ValueKind::Var(Var::Whole), Hold::W128);
@@ -104,7 +104,7 @@ impl Lower<'_> {
         Stmt::SetScalar { dwords: width.div_ceil(32), direct: self.direct, value: value.resize(hold) }
     }
 
-    /// The present value of a place.
+    /// Returns the current value of a place.
     fn place_value(&self, place: &Place) -> Value {
         let read = |kind| self.value(&Expr { kind, ty: place.ty, span: Default::default() });
         let width = place.ty.width();

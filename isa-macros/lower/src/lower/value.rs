@@ -1,4 +1,4 @@
-//! Typed expressions as values: holders, masks and sign extensions become explicit.
+//! Lowers typed expressions to values; makes holders, masks and sign extensions explicit.
 
 use super::Lower;
 use super::operands::{lane_slot, numbered, slot};
@@ -7,17 +7,17 @@ use isa_spec::pcode::ir::{BinOp, Builtin, Expr, ExprKind, Pure, Role, Space, Sta
 use isa_spec::pcode::shape::is_lane_id;
 
 impl Value {
-    /// A value of a kind in a holder.
+    /// Creates a value in a holder.
     pub fn new(kind: ValueKind, hold: Hold) -> Value {
         Value { kind, hold }
     }
 
-    /// The low `width` bits of a constant.
+    /// Creates a constant of `width` bits, in the smallest holder.
     pub fn constant(bits: u128, width: u32) -> Value {
         Value::new(ValueKind::Const(bits), Hold::of(width))
     }
 
-    /// In another holder; itself where it is in that one already.
+    /// Converts the value to another holder, if it is not in that holder already.
     pub fn resize(self, hold: Hold) -> Value {
         if self.hold == hold {
             return self;
@@ -25,7 +25,7 @@ impl Value {
         Value::new(ValueKind::Resize(Box::new(self)), hold)
     }
 
-    /// Whether no bit from `width` on can be set, as far as its own node says.
+    /// Returns whether the node itself shows that all bits from `width` up are zero.
     fn fits(&self, width: u32) -> bool {
         match &self.kind {
             ValueKind::Const(bits) => bits >> width == 0,
@@ -36,7 +36,7 @@ impl Value {
         }
     }
 
-    /// Shifted right by a count below the holder's width.
+    /// Shifts the value right by a count below the holder's width.
     pub fn shr_const(self, count: u32) -> Value {
         let hold = self.hold;
         if count == 0 {
@@ -45,7 +45,7 @@ impl Value {
         Value::new(ValueKind::ShrConst(Box::new(self), count), hold)
     }
 
-    /// Clears the bits from `width` on, if the holder has any.
+    /// Clears the bits from `width` up, unless they are known to be zero.
     pub fn masked(self, width: u32) -> Value {
         let hold = self.hold;
         if width >= hold.bits() || self.fits(width) {
@@ -69,7 +69,7 @@ impl Lower<'_> {
         Box::new(self.value(e))
     }
 
-    /// The value of an expression, in the smallest holder of its type.
+    /// Lowers an expression to a value in the smallest holder of its type.
     pub(super) fn value(&self, e: &Expr) -> Value {
         let width = e.ty.width();
         let hold = Hold::of(width);
@@ -130,7 +130,7 @@ impl Lower<'_> {
         }
     }
 
-    /// The byte address of an access.
+    /// Lowers the address of an access to a byte address.
     pub(super) fn address(&self, space: Space, addr: &Expr) -> Value {
         let addr = self.value(addr);
         match space {
@@ -157,7 +157,7 @@ impl Lower<'_> {
         Value::new(ValueKind::Var(Var::Operand(role)), own).resize(hold).masked(width)
     }
 
-    /// An operand of a body that runs once a wave.
+    /// Lowers an operand of a body that runs once per wave.
     pub fn scalar(&self, role: Role, width: u32) -> Value {
         let dwords = match width.div_ceil(32) {
             dwords @ 1..=2 => dwords,
@@ -173,7 +173,7 @@ impl Lower<'_> {
 
     fn slice(&self, base: &Expr, lo: &Expr, width: u32) -> Value {
         let hold = Hold::of(width);
-        // This lane's bit of a mask operand.
+        // Own bit of a mask operand.
         if self.lane && width == 1 && is_lane_id(lo) {
             match base.kind {
                 ExprKind::Operand(Role::Vcc) => return Value::new(ValueKind::LaneBit(Mask::Vcc), hold),
@@ -330,7 +330,8 @@ impl Lower<'_> {
     }
 }
 
-/// The low bits of a value as a signed number: shifted up, and down again. The count in bits may be any.
+/// Sign-extends the low bits of a value, whose count is a value itself: a left shift, then an arithmetic
+/// right shift. Any count is valid.
 fn sign_extended(args: &[Value], width: u32) -> Value {
     let hold = Hold::of(width);
     let boxed = |value: &Value| Box::new(value.clone());
@@ -344,7 +345,7 @@ fn sign_extended(args: &[Value], width: u32) -> Value {
     Value::new(ValueKind::Select(Box::new(narrower), Box::new(down), value), hold)
 }
 
-/// Operations on floats of these types that have a function of their own; the others are evaluated by their
+/// Returns the float operation of a builtin if one exists for the type; other builtins are evaluated by their
 /// definition.
 fn float_op(builtin: Pure, ty: Ty) -> Option<FloatOp> {
     if builtin == Pure::Fma {
@@ -377,7 +378,7 @@ fn float_op(builtin: Pure, ty: Ty) -> Option<FloatOp> {
     matches!(ty, Ty::F16 | Ty::F32 | Ty::F64).then_some(op)
 }
 
-/// Builtins of one argument that have a node of their own; the others are evaluated by their definition.
+/// Lowers a builtin of one argument to a dedicated node; other builtins are evaluated by their definition.
 fn unary(builtin: Pure, x: &Value, from: Ty, to: Ty) -> Option<Value> {
     let (hold, width) = (Hold::of(to.width()), from.width());
     let x = || Box::new(x.clone());

@@ -1,13 +1,14 @@
-//! Bodies that move whole registers between memory and the lanes, and do nothing else: where every lane is
-//! active they need no vectors of addresses, and where these are coalesced all lanes are one copy.
+//! Finds block copies: bodies that only move whole registers between memory and the lanes. If every lane is
+//! active they need no vectors of addresses, and if the addresses are coalesced a single copy serves all
+//! lanes.
 
-use super::peel;
+use super::strip_resizes;
 use super::uniform::lds_terms;
 use crate::ir::*;
 use isa_spec::pcode::ir::Space;
 use isa_spec::tables::Role;
 
-/// The copy that a handler is, after [`super::memory`].
+/// Returns the block copy that a handler performs, if it is one; runs after [`super::memory`].
 pub fn find(lanes: &Lanes) -> Option<Block> {
     let body = &lanes.main_loop()?.body[..];
     let accesses: Vec<&Memory> = lanes
@@ -19,7 +20,9 @@ pub fn find(lanes: &Lanes) -> Option<Block> {
         })
         .collect();
     let &&Memory { store, space, bytes, dwords, .. } = accesses.first()?;
-    if bytes % 4 != 0 || accesses.iter().any(|a| a.bytes != bytes) || !moves(body, accesses.len(), 8 * bytes)
+    if bytes % 4 != 0
+        || accesses.iter().any(|a| a.bytes != bytes)
+        || !is_plain_copy(body, accesses.len(), 8 * bytes)
     {
         return None;
     }
@@ -49,7 +52,7 @@ pub fn find(lanes: &Lanes) -> Option<Block> {
     }
 }
 
-/// The address of an access, also if it is a local that the first statement sets.
+/// Returns the address of an access, looking through a local that the first statement sets.
 fn address<'a>(access: &'a Memory, body: &'a [Stmt]) -> Option<&'a Value> {
     let (body, addr) = match &access.addresses {
         Addresses::Computed(lanes) => match lanes.body.last()? {
@@ -68,27 +71,31 @@ fn address<'a>(access: &'a Memory, body: &'a [Stmt]) -> Option<&'a Value> {
     }
 }
 
-/// Whether the body is: an address at most; loads; and their values to the destination as they are, the first
-/// lowest, or one store of whole registers.
-fn moves(body: &[Stmt], count: usize, bits: u32) -> bool {
+/// Returns whether the body consists of an optional address computation and either loads whose unmodified
+/// values form the destination, lowest first, or one store of whole registers.
+fn is_plain_copy(body: &[Stmt], count: usize, bits: u32) -> bool {
     let Some((last, before)) = body.split_last() else { return false };
     let is_address = |s: &[Stmt]| match s {
         [] => true,
-        [Stmt::Set(Var::Local(_), value)] => !matches!(peel(value, bits).kind, ValueKind::Loaded { .. }),
+        [Stmt::Set(Var::Local(_), value)] => {
+            !matches!(strip_resizes(value, bits).kind, ValueKind::Loaded { .. })
+        }
         _ => false,
     };
     match last {
         Stmt::SetStored { value, .. } => {
-            is_address(before) && peel(value, bits).kind == ValueKind::Var(Var::Operand(Role::Data))
+            is_address(before) && strip_resizes(value, bits).kind == ValueKind::Var(Var::Operand(Role::Data))
         }
-        Stmt::Set(Var::Operand(Role::D0), value) => match &peel(value, bits).kind {
+        Stmt::Set(Var::Operand(Role::D0), value) => match &strip_resizes(value, bits).kind {
             ValueKind::Loaded { .. } => is_address(before),
             ValueKind::Concat(parts) => {
-                // Each part the local of a statement that is nothing but a load.
+                // Each part must be the local of a statement that is a plain load.
                 let from = |(number, (stmt, (part, lo))): (usize, (&Stmt, &(Value, u32)))| {
                     let Stmt::Set(to, value) = stmt else { return false };
-                    let loaded = matches!(peel(value, bits).kind, ValueKind::Loaded { access, .. } if access == number);
-                    loaded && peel(part, bits).kind == ValueKind::Var(*to) && *lo == number as u32 * bits
+                    let loaded = matches!(strip_resizes(value, bits).kind, ValueKind::Loaded { access, .. } if access == number);
+                    loaded
+                        && strip_resizes(part, bits).kind == ValueKind::Var(*to)
+                        && *lo == number as u32 * bits
                 };
                 before.len() == count
                     && parts.len() == count

@@ -1,6 +1,6 @@
-//! Fast handlers: without modifiers, for operands that are lane vectors or in the scalar file already.
+//! Adds fast handlers: without modifiers, for operands that already are lane vectors or in the scalar file.
 
-use super::peel;
+use super::strip_resizes;
 use crate::ir::*;
 use crate::lower::Lower;
 use crate::lower::operands::slot;
@@ -9,7 +9,7 @@ use isa_spec::canonical::Operation;
 use isa_spec::pcode::ir::{Role, Shape, Ty};
 use isa_spec::pcode::sig::Family;
 
-/// Gives the handlers of an operation their fast one, unless it is a copy already.
+/// Adds the fast handler of an operation, unless it has a block copy already.
 pub fn run(handlers: &mut Handlers, op: &Operation) {
     if is_scalar(handlers, op) {
         handlers.fast = Fast::Scalar(Lower::new(op, &handlers.operands).direct().once());
@@ -30,9 +30,9 @@ pub fn run(handlers: &mut Handlers, op: &Operation) {
     handlers.fast = Fast::Lanes(lanes(general, direct));
 }
 
-/// Whether the fast handler does what the general one does, once sources are staged: unless the body reads the clamp bit, which a fast
-/// handler takes for 0, or operands otherwise than as staged lane vectors.
-pub fn is_enough(handlers: &Handlers) -> bool {
+/// Returns whether the fast handler on staged sources replaces the general one. It does not if the body reads
+/// the clamp bit, which fast handlers assume to be 0, or accesses operands other than as staged lane vectors.
+pub fn replaces_general(handlers: &Handlers) -> bool {
     let (Body::Lanes(general), Fast::Lanes(_)) = (&handlers.general, &handlers.fast) else { return false };
     let other = |v: &Value| {
         matches!(
@@ -63,7 +63,7 @@ pub fn is_enough(handlers: &Handlers) -> bool {
     modified && staged && handlers.operands.indexed.is_empty()
 }
 
-/// Whether the operation is a scalar instruction on SGPRs and constants alone.
+/// Returns whether the operation is a scalar instruction on SGPRs and constants only.
 fn is_scalar(handlers: &Handlers, op: &Operation) -> bool {
     let (uses, widths) = (&op.sem.uses, &handlers.operands.widths);
     op.sem.shape == Shape::Scalar
@@ -73,7 +73,7 @@ fn is_scalar(handlers: &Handlers, op: &Operation) -> bool {
         && widths.iter().all(|(role, width)| *width <= 64 && !matches!(role, Role::D1 | Role::Vcc))
 }
 
-/// The handler for lane vectors as they are, of one half.
+/// Returns the handler of one half of the wave for unmodified lane vectors.
 fn lanes(general: &Lanes, flushes: Option<bool>) -> Lanes {
     let steps = general.steps.iter().filter_map(|step| match step {
         Step::Stage { role, slot, dwords, .. } => {
@@ -89,13 +89,13 @@ fn lanes(general: &Lanes, flushes: Option<bool>) -> Lanes {
     Lanes { halves: Halves::One, broadcast: false, steps: steps.collect(), masks: general.masks.clone() }
 }
 
-/// Whether the body is f32 arithmetic that flushes what it reads and what it gives, and nothing else; true
-/// inside if it is one operation, with nothing between its sources and its result.
+/// Returns `Some` if the body is only f32 arithmetic that flushes its operands and results. The value is true
+/// if it is a single operation directly from its sources to its result.
 fn flushes(main: &LaneLoop) -> Option<bool> {
     let [Stmt::Set(Var::Operand(Role::D0), value)] = &main.body[..] else { return None };
-    let leaf = |v: &Value| matches!(peel(v, 32).kind, ValueKind::Var(Var::Operand(_)));
+    let leaf = |v: &Value| matches!(strip_resizes(v, 32).kind, ValueKind::Var(Var::Operand(_)));
     fn operands(v: &Value) -> Option<&[Value]> {
-        match &peel(v, 32).kind {
+        match &strip_resizes(v, 32).kind {
             ValueKind::Float {
                 op: FloatOp::Add | FloatOp::Sub | FloatOp::Mul | FloatOp::Fma,
                 ty: Ty::F32,

@@ -1,15 +1,16 @@
-//! Fast handlers of bodies that apply input modifiers themselves, because they name the fields. What fields decide is
-//! the same in all lanes, and decided before them: which dword of an operand is taken, and which signs change.
+//! Optimises fast handlers of bodies that name modifier fields and thus apply input modifiers themselves. The
+//! effect of fields is uniform over the lanes and therefore computed ahead of them: the dwords selected from
+//! an operand, and the signs that change.
 
-use super::{peel, uniform::is_uniform};
+use super::{strip_resizes, uniform::is_uniform};
 use crate::ir::*;
 use crate::visit::each_value_mut;
 use isa_spec::pcode::ir::FieldName;
 use isa_spec::tables::Role;
 
-/// Fields that say for each source whether its sign changes.
+/// Fields with a bit per source that flips its sign.
 const SIGNS: [FieldName; 2] = ["NEG", "NEG_HI"];
-/// Fields that choose a part of each source.
+/// Fields with a bit per source that selects a half of it.
 const PARTS: [FieldName; 2] = ["OPSEL", "OPSEL_HI"];
 
 /// Rewrites the lane loops of a fast handler.
@@ -41,11 +42,11 @@ pub fn run(lanes: &mut Lanes) {
     }
 }
 
-/// The bit of one of these fields that a value is, if it is that of a source.
+/// Matches a source's bit of one of these fields; returns field and source.
 fn bit(value: &Value, fields: [FieldName; 2]) -> Option<(FieldName, usize)> {
     let ValueKind::Op2(Op2::And, shifted, one) = &value.kind else { return None };
     let ValueKind::ShrConst(field, bit) = &shifted.kind else { return None };
-    match peel(field, bit + 1).kind {
+    match strip_resizes(field, bit + 1).kind {
         ValueKind::Field(field) if one.kind == ValueKind::Const(1) && *bit < 4 && fields.contains(&field) => {
             Some((field, *bit as usize))
         }
@@ -53,14 +54,14 @@ fn bit(value: &Value, fields: [FieldName; 2]) -> Option<(FieldName, usize)> {
     }
 }
 
-/// The operand of two dwords that a value is one of, and which.
+/// Matches a dword of a 64-bit operand; returns the operand and the dword's index.
 fn dword(value: &Value) -> Option<(Role, u128)> {
     let ValueKind::Resize(wide) = &value.kind else { return None };
     let (operand, number) = match &wide.kind {
         ValueKind::ShrConst(operand, 32) => (&**operand, 1),
         _ => (&**wide, 0),
     };
-    match peel(operand, 64).kind {
+    match strip_resizes(operand, 64).kind {
         ValueKind::Var(Var::Operand(role)) if value.hold == Hold::W32 && operand.hold == Hold::W64 => {
             Some((role, number))
         }

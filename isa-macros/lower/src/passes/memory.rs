@@ -1,6 +1,5 @@
-//! Bodies that access memory once per lane, unconditionally: their accesses become steps for 32 lanes, so
-//! that addresses are computed and values distributed in vector loops, and coalesced elements move as a
-//! block.
+//! Turns unconditional accesses of each lane into steps for 32 lanes. Vector loops can then compute addresses
+//! and distribute values, and coalesced elements move as a block.
 
 use super::uniform::Terms;
 use crate::ir::*;
@@ -9,15 +8,15 @@ use crate::visit::{any_in, any_stmt, any_value, each_in, each_value, each_value_
 use isa_spec::pcode::ir::Space;
 use isa_spec::tables::Role;
 
-/// The handler with its accesses as steps, if they are outside of branches and loops and the body does
-/// nothing else to the machine. Of stores one only: two would reach memory in another order than lane by
-/// lane.
+/// Returns the handler with its accesses as steps, if they are outside of branches and loops and the body has
+/// no other side effects. At most one access may be a store: two would reach memory in a different order than
+/// lane by lane.
 pub fn run(lanes: &Lanes, operands: &Operands) -> Option<Lanes> {
     let main = lanes.main_loop()?;
     let accesses = accesses(main)?;
     let sum = sum(main, &accesses, operands);
-    let apart = |role: Role| sum.is_some() && role == Role::SAddr;
-    let (base_reads, reads): (Vec<Read>, Vec<Read>) = main.reads.iter().partition(|r| apart(r.role));
+    let is_base_role = |role: Role| sum.is_some() && role == Role::SAddr;
+    let (base_reads, reads): (Vec<Read>, Vec<Read>) = main.reads.iter().partition(|r| is_base_role(r.role));
     let mut body = main.body.clone();
     let mut number = 0;
     each_value_mut(&mut body, &mut |v| {
@@ -26,7 +25,7 @@ pub fn run(lanes: &Lanes, operands: &Operands) -> Option<Lanes> {
             number += 1;
         }
     });
-    // A loop for addresses alone, up to the statement that accesses memory.
+    // A loop that computes only the addresses, up to the statement that accesses memory.
     let address_loop = |body: &[Stmt], access: &Access<'_>| {
         let mut body = body[..access.at].to_vec();
         body.push(Stmt::SetAddress { space: access.space, addr: access.addr.clone() });
@@ -41,7 +40,7 @@ pub fn run(lanes: &Lanes, operands: &Operands) -> Option<Lanes> {
             retries: false,
         }
     };
-    let is_base = |step: &&Step| matches!(step, Step::Stage { role, .. } if apart(*role));
+    let is_base = |step: &&Step| matches!(step, Step::Stage { role, .. } if is_base_role(*role));
     let stage: Vec<Step> = lanes.steps.iter().filter(is_base).cloned().collect();
 
     let (mut before, mut after) = (Vec::new(), Vec::new());
@@ -50,10 +49,12 @@ pub fn run(lanes: &Lanes, operands: &Operands) -> Option<Lanes> {
         let dwords = bytes.div_ceil(4);
         let addresses = match &sum {
             Some((saddr, terms)) => {
-                let unless =
-                    terms.unless.map(|unless| (unless.clone(), chosen(address_loop(&body, access), unless)));
-                let staged =
-                    unless.as_ref().is_some_and(|(_, lanes)| lanes.reads.iter().any(|r| apart(r.role)));
+                let unless = terms
+                    .unless
+                    .map(|unless| (unless.clone(), specialise(address_loop(&body, access), unless)));
+                let staged = unless
+                    .as_ref()
+                    .is_some_and(|(_, lanes)| lanes.reads.iter().any(|r| is_base_role(r.role)));
                 Addresses::Sum(Box::new(Sum {
                     saddr: saddr.clone(),
                     base: terms.base.iter().map(|&v| v.clone()).collect(),
@@ -76,7 +77,7 @@ pub fn run(lanes: &Lanes, operands: &Operands) -> Option<Lanes> {
     body.drain(..sum.is_some() as usize);
     for stmt in &mut body {
         if let Stmt::Store { space, addr, bytes, value } = stmt {
-            // The store was of 128 bits, whatever it stores.
+            // Stores hold 128 bits whatever their size: strip the conversion.
             let whole = match &value.kind {
                 ValueKind::Resize(inner) => (**inner).clone(),
                 _ => value.clone(),
@@ -102,8 +103,9 @@ pub fn run(lanes: &Lanes, operands: &Operands) -> Option<Lanes> {
     Some(Lanes { halves: Halves::Given, steps, ..lanes.clone() })
 }
 
-/// A loop for addresses where a condition holds. It then reads no scalar base, perhaps.
-fn chosen(mut lanes: LaneLoop, condition: &Value) -> LaneLoop {
+/// Specialises a loop for addresses to the case that a condition holds, in which it may no longer read the
+/// scalar base.
+fn specialise(mut lanes: LaneLoop, condition: &Value) -> LaneLoop {
     each_value_mut(&mut lanes.body, &mut |v| {
         if let ValueKind::Select(test, yes, _) = &v.kind
             && **test == *condition
@@ -118,7 +120,7 @@ fn chosen(mut lanes: LaneLoop, condition: &Value) -> LaneLoop {
 }
 
 struct Access<'a> {
-    /// The statement that makes it.
+    /// Index of the statement that performs the access.
     at: usize,
     store: bool,
     space: Space,
@@ -126,7 +128,7 @@ struct Access<'a> {
     bytes: u32,
 }
 
-/// The accesses of a body, in order: loads, or one store.
+/// Returns the accesses of a body in order: loads, or one store.
 fn accesses(main: &LaneLoop) -> Option<Vec<Access<'_>>> {
     let body = &main.body;
     let effect = any_stmt(body, &|s| match s {
@@ -152,7 +154,7 @@ fn accesses(main: &LaneLoop) -> Option<Vec<Access<'_>>> {
         | Stmt::Leave
         | Stmt::Control { .. } => true,
     });
-    // Accesses to registers of other lanes do not belong to one lane.
+    // Accesses to registers of other lanes.
     let others = any_value(body, &|v| {
         matches!(
             v.kind,
@@ -198,8 +200,8 @@ fn load(at: usize, v: &Value) -> Option<Access<'_>> {
     }
 }
 
-/// How many loads happen whenever a value is computed. Those among the arguments of a call do not count: what
-/// calls is not worth a vector loop.
+/// Returns the number of loads that any evaluation of a value performs. Loads among the arguments of a call
+/// do not count, since a call makes a vector loop unprofitable.
 fn loads_always(value: &Value) -> usize {
     let mut count = matches!(value.kind, ValueKind::Load { .. }) as usize;
     match &value.kind {
@@ -213,8 +215,9 @@ fn loads_always(value: &Value) -> usize {
     count
 }
 
-/// The address of the only access as a sum, with how its scalar part is read: if the first statement computes
-/// it, and nothing but the access, which is the rest of the body, uses it or the scalar part.
+/// Returns the address of the only access as a sum, and the scalar part of the address. The first statement
+/// must compute the address, and only the access, which is the rest of the body, may use the address or the
+/// scalar part.
 fn sum<'a>(main: &'a LaneLoop, accesses: &[Access<'a>], operands: &Operands) -> Option<(Value, Terms<'a>)> {
     let [Access { at: 1, space: Space::Global, addr, .. }] = accesses else { return None };
     let [Stmt::Set(Var::Local(id), value), rest] = &main.body[..] else { return None };

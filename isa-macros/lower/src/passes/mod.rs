@@ -1,5 +1,5 @@
-//! Passes over the lane-loop representation. Each recognises handlers for which something is faster than one
-//! loop over lanes. They do not read pseudocode, except that `fast` reads an operation's signature.
+//! Passes over the lane-loop representation. Each finds handlers that can be faster than a loop over lanes.
+//! They do not read pseudocode; only `fast` reads an operation's signature.
 
 pub mod block;
 pub mod convert;
@@ -14,7 +14,7 @@ pub mod vector;
 use crate::ir::*;
 
 impl Lanes {
-    /// The loop that runs the body.
+    /// Returns the loop that runs the body.
     fn main_loop(&self) -> Option<&LaneLoop> {
         self.steps.iter().find_map(|step| match step {
             Step::Loop(lanes) => Some(lanes),
@@ -23,12 +23,12 @@ impl Lanes {
     }
 }
 
-/// What a value is with `bits` bits, whichever holder it is in.
-fn peel(value: &Value, bits: u32) -> &Value {
+/// Strips conversions and masks that do not affect the low `bits` bits of a value.
+fn strip_resizes(value: &Value, bits: u32) -> &Value {
     match &value.kind {
-        ValueKind::Resize(inner) if value.hold.bits() >= bits => peel(inner, bits),
+        ValueKind::Resize(inner) if value.hold.bits() >= bits => strip_resizes(inner, bits),
         ValueKind::Op2(Op2::And, inner, mask) => match mask.kind {
-            ValueKind::Const(mask) if mask.trailing_ones() >= bits => peel(inner, bits),
+            ValueKind::Const(mask) if mask.trailing_ones() >= bits => strip_resizes(inner, bits),
             _ => value,
         },
         _ => value,

@@ -1,11 +1,11 @@
-//! Sums of products: the innermost three loops of a matrix product become one [`Stmt::Product`], which keeps sums in
-//! vectors of the host while it goes along K. Each sum still has its terms in the same order.
+//! Finds matrix products: the innermost three loops of one become a [`Stmt::Product`], which keeps
+//! accumulators in host vectors along K. Each accumulator still adds its terms in the same order.
 
 use crate::ir::*;
 use crate::visit::{any_in, any_stmt, any_value, each_value, rewrite};
 use isa_spec::pcode::ir::{LocalId, Ty};
 
-/// Rewrites the loops of a body, after [`super::vector`].
+/// Rewrites the loops of a body; runs after [`super::vector`].
 pub fn run(once: &mut Once) {
     let uses = count(&once.body);
     list(&mut once.body, &uses);
@@ -20,10 +20,10 @@ fn list(body: &mut [Stmt], uses: &[u32]) {
     }
 }
 
-/// Whether a body with products depends on how MODE treats f32 outside of them. A product finds out itself what MODE says.
+/// Returns whether a body depends on the f32 bits of MODE outside of products, which test MODE at run time.
 pub fn depends_on_f32(once: &Once) -> bool {
     let single = |ty: &Ty| matches!(ty, Ty::F32 | Ty::BF16);
-    // What gives no f32 denormals, and reads none.
+    // Conversions that neither produce nor read f32 denormals.
     let exact =
         |c: &Conversion| matches!(c, Conversion::F16ToF32 | Conversion::Fp8ToF32 | Conversion::Bf8ToF32);
     let products = any_stmt(&once.body, &|s| matches!(s, Stmt::Product(_)));
@@ -46,7 +46,7 @@ pub fn depends_on_f32(once: &Once) -> bool {
     !products || values || vectors
 }
 
-/// How often each local is read.
+/// Counts the reads of each local.
 fn count(body: &[Stmt]) -> Vec<u32> {
     let mut uses = Vec::new();
     each_value(body, &mut |v| {
@@ -58,8 +58,8 @@ fn count(body: &[Stmt]) -> Vec<u32> {
     uses
 }
 
-/// A loop from zero over one statement.
-fn counted(stmt: &Stmt) -> Option<(LocalId, u32, &Stmt)> {
+/// Matches a loop from zero over one statement; returns variable, count and statement.
+fn match_counted_loop(stmt: &Stmt) -> Option<(LocalId, u32, &Stmt)> {
     let Stmt::For { var, from, to, body } = stmt else { return None };
     let ValueKind::Const(last) = to.kind else { return None };
     match &body[..] {
@@ -69,18 +69,18 @@ fn counted(stmt: &Stmt) -> Option<(LocalId, u32, &Stmt)> {
 }
 
 fn convert(stmt: &Stmt, uses: &[u32]) -> Option<Stmt> {
-    let (k, depth, rows) = counted(stmt)?;
-    let (i, height, row) = counted(rows)?;
+    let (k, depth, rows) = match_counted_loop(stmt)?;
+    let (i, height, row) = match_counted_loop(rows)?;
     let Stmt::Vector(vector) = row else { return None };
     let [write] = &vector.writes[..] else { return None };
-    let (numbers, [a, b, sum]) = terms(&write.value)?;
+    let (element, [a, b, sum]) = match_multiply_add(&write.value)?;
     let read = |value: &Value, own: bool| match value.kind {
         ValueKind::VectorRead { read, at: VectorAt::Own } if own => vector.reads.get(read),
         ValueKind::VectorRead { read, at: VectorAt::Same } if !own => vector.reads.get(read),
         _ => None,
     };
     let VectorRead::Same(factor) = read(a, false)? else { return None };
-    let factor = if numbers == Numbers::Integers { extended(factor)? } else { factor };
+    let factor = if element == ElementType::Integer { match_sign_extension(factor)? } else { factor };
     let ValueKind::Element(a, a_at) = &factor.kind else { return None };
     let VectorRead::Place(VectorPlace::Elements { id: b, start: b_at }) = read(b, true)? else { return None };
     let VectorRead::Place(sum) = read(sum, true)? else { return None };
@@ -90,54 +90,55 @@ fn convert(stmt: &Stmt, uses: &[u32]) -> Option<Stmt> {
     let own = |id: LocalId| inside.get(id as usize) == uses.get(id as usize);
     let loops = [k, i, vector.var];
     let part = |id: LocalId, at: &Value| {
-        let [depth, row, column] = [factor_of(at, k)?, factor_of(at, i)?, factor_of(at, vector.var)?];
+        let [depth, row, column] = [stride_of(at, k)?, stride_of(at, i)?, stride_of(at, vector.var)?];
         let mut start = at.clone();
         rewrite(&mut start, &mut |v| match v.kind {
             ValueKind::Var(Var::Local(id)) if loops.contains(&id) => v.kind = ValueKind::Const(0),
             _ => {}
         });
-        // Where the arrays begin must not be what the loops write.
-        let steady =
+        // The loops must not write the start indices of the arrays.
+        let is_invariant =
             |v: &Value| matches!(v.kind, ValueKind::Const(_) | ValueKind::Var(_) | ValueKind::Op2(..));
-        let steady = !any_in(&start, &|v| !steady(v));
-        steady.then_some((ProductPart { id, start, depth, row }, column))
+        let invariant = !any_in(&start, &|v| !is_invariant(v));
+        invariant.then_some((ProductPart { id, start, depth, row }, column))
     };
-    let (places, b_at) = match placed(b_at) {
-        Some((id, at, step, rest)) => {
-            let (at, 0) = part(id, at)? else { return None };
-            (Some(Places { at, step }), rest)
+    let (sparse_rows, b_at) = match match_indexed_row(b_at) {
+        Some((id, at, stride, rest)) => {
+            let (numbers, 0) = part(id, at)? else { return None };
+            (Some(SparseRows { numbers, stride }), rest)
         }
         None => (None, b_at.clone()),
     };
     let ((a, 0), (b, 1), (d, 1)) = (part(*a, a_at)?, part(*b, &b_at)?, part(*d, d_at)?) else { return None };
-    let apart =
-        [a.id, b.id].into_iter().chain(places.as_ref().map(|places| places.at.id)).all(|id| id != d.id);
-    let moves = (b.row, d.depth) == (0, 0) && (places.is_none() || b.depth == 0);
-    if !plain || !apart || !moves || vector.reads.len() != 3 || !loops.into_iter().all(own) {
+    let disjoint =
+        [a.id, b.id].into_iter().chain(sparse_rows.as_ref().map(|rows| rows.numbers.id)).all(|id| id != d.id);
+    let strides_match = (b.row, d.depth) == (0, 0) && (sparse_rows.is_none() || b.depth == 0);
+    if !plain || !disjoint || !strides_match || vector.reads.len() != 3 || !loops.into_iter().all(own) {
         return None;
     }
     let (rows, columns) = (height, vector.count);
-    Some(Stmt::Product(Box::new(Product { numbers, depth, rows, columns, a, b, places, d })))
+    Some(Stmt::Product(Box::new(Product { element, depth, rows, columns, a, b, sparse_rows, d })))
 }
 
-/// The factor of a row, that of a column and the sum, if that is what a value is.
-fn terms(value: &Value) -> Option<(Numbers, [&Value; 3])> {
+/// Matches a multiply-accumulate; returns the factor of the row, the factor of the column and the
+/// accumulator.
+fn match_multiply_add(value: &Value) -> Option<(ElementType, [&Value; 3])> {
     match &value.kind {
         ValueKind::Float { op: op @ (FloatOp::Fma | FloatOp::FmaNearest), ty: Ty::F32, args } => {
             let [a, b, sum] = &args[..] else { return None };
             let nearest = *op == FloatOp::FmaNearest;
-            Some((if nearest { Numbers::FloatsNearest } else { Numbers::Floats }, [a, b, sum]))
+            Some((if nearest { ElementType::F32Nearest } else { ElementType::F32 }, [a, b, sum]))
         }
         ValueKind::Op2(Op2::Add, sum, product) if value.hold == Hold::W64 => {
             let ValueKind::Op2(Op2::Mul, a, b) = &product.kind else { return None };
-            Some((Numbers::Integers, [a, extended(b)?, sum]))
+            Some((ElementType::Integer, [a, match_sign_extension(b)?, sum]))
         }
         _ => None,
     }
 }
 
-/// What a value of 64 bits is the sign extension of, from 32.
-fn extended(value: &Value) -> Option<&Value> {
+/// Matches a sign extension from 32 to 64 bits; returns the 32-bit value.
+fn match_sign_extension(value: &Value) -> Option<&Value> {
     match &value.kind {
         ValueKind::SignExtend { value: inner, width: 32 }
             if (value.hold, inner.hold) == (Hold::W64, Hold::W32) =>
@@ -148,8 +149,8 @@ fn extended(value: &Value) -> Option<&Value> {
     }
 }
 
-/// A start that is a multiple of an element of an array and something else: the array, where in it, the factor, and the rest.
-fn placed(start: &Value) -> Option<(LocalId, &Value, u32, Value)> {
+/// Matches an index `array[i] * factor + rest`; returns array, index `i`, factor and rest.
+fn match_indexed_row(start: &Value) -> Option<(LocalId, &Value, u32, Value)> {
     let ValueKind::Op2(Op2::Add, row, rest) = &start.kind else { return None };
     let (element, step) = match &row.kind {
         ValueKind::Op2(Op2::Mul, element, step) => match step.kind {
@@ -165,22 +166,22 @@ fn placed(start: &Value) -> Option<(LocalId, &Value, u32, Value)> {
     }
 }
 
-/// By how much a value grows with a variable; none if not by the same each time.
-fn factor_of(value: &Value, var: LocalId) -> Option<u32> {
+/// Returns the stride of a value in a variable; `None` if it is not linear.
+fn stride_of(value: &Value, var: LocalId) -> Option<u32> {
     let is_var = |v: &Value| v.kind == ValueKind::Var(Var::Local(var));
     if !any_in(value, &is_var) {
         return Some(0);
     }
     match &value.kind {
         ValueKind::Var(_) => Some(1),
-        ValueKind::Op2(Op2::Add, a, b) => Some(factor_of(a, var)?.wrapping_add(factor_of(b, var)?)),
-        ValueKind::Op2(Op2::Sub, a, b) => Some(factor_of(a, var)?.wrapping_sub(factor_of(b, var)?)),
+        ValueKind::Op2(Op2::Add, a, b) => Some(stride_of(a, var)?.wrapping_add(stride_of(b, var)?)),
+        ValueKind::Op2(Op2::Sub, a, b) => Some(stride_of(a, var)?.wrapping_sub(stride_of(b, var)?)),
         ValueKind::Op2(Op2::Mul, a, b) => match (&a.kind, &b.kind) {
-            (_, ValueKind::Const(n)) => Some(factor_of(a, var)?.wrapping_mul(*n as u32)),
-            (ValueKind::Const(n), _) => Some(factor_of(b, var)?.wrapping_mul(*n as u32)),
+            (_, ValueKind::Const(n)) => Some(stride_of(a, var)?.wrapping_mul(*n as u32)),
+            (ValueKind::Const(n), _) => Some(stride_of(b, var)?.wrapping_mul(*n as u32)),
             _ => None,
         },
-        ValueKind::ShlConst(a, n) => Some(factor_of(a, var)?.wrapping_shl(*n)),
+        ValueKind::ShlConst(a, n) => Some(stride_of(a, var)?.wrapping_shl(*n)),
         _ => None,
     }
 }

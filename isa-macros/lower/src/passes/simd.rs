@@ -1,19 +1,20 @@
-//! SIMD builtins: hosts have an instruction for them that compilers do not find, or they are too long to be
-//! part of every handler. They are called for many lanes before the lane loop, which reads the results from
-//! lane vectors.
+//! Hoists SIMD builtins: those for which hosts have an instruction that compilers do not select, and those
+//! too long to be inlined in every handler. They are called for many lanes ahead of the lane loop, which
+//! reads the results from lane vectors.
 
 use crate::ir::*;
 use crate::visit::{any_in, any_value, each_value, each_value_mut, parts};
 use isa_spec::tables::Role;
 
-/// Moves the calls ahead, if one assignment has all of them and only locals are set before it.
+/// Hoists the calls if one assignment contains all of them and only locals are set before it.
 pub fn run(lanes: &mut Lanes) {
     let Some(at) = lanes.steps.iter().position(|step| matches!(step, Step::Loop(_))) else { return };
     let Step::Loop(main) = &mut lanes.steps[at] else { return };
     let Some(before) = only_statement(&main.body) else { return };
     let setup = main.body[..before].to_vec();
     let (mut calls, mut function) = (Vec::new(), None);
-    // Always made, needed or not: they do nothing else. Those of another builtin are left in the loop.
+    // The calls are made even if not needed, since they have no side effects. Calls of another builtin stay
+    // in the loop.
     each_value_mut(&mut main.body[before..=before], &mut |v| {
         if let ValueKind::Simd { builtin, ty, args } = &mut v.kind
             && *function.get_or_insert((*builtin, *ty)) == (*builtin, *ty)
@@ -39,7 +40,7 @@ fn is_call(v: &Value) -> bool {
     matches!(v.kind, ValueKind::Simd { .. })
 }
 
-/// The statement that has the calls.
+/// Returns the index of the statement that contains all calls.
 fn only_statement(body: &[Stmt]) -> Option<usize> {
     let mut found = None;
     for (at, stmt) in body.iter().enumerate() {
@@ -62,6 +63,6 @@ fn only_statement(body: &[Stmt]) -> Option<usize> {
             parts(v, &mut |arg| nested |= any_in(arg, &is_call));
         }
     });
-    // The result's old value is there in the lane loop only.
+    // The old value of the result is available in the lane loop only.
     (locals && !nested && !result).then_some(at)
 }

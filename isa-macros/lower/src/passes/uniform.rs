@@ -1,11 +1,12 @@
-//! Values that are the same in all lanes, and addresses that are such a value plus 32 bits of each lane.
+//! Finds uniform values, and addresses that are a uniform value plus 32 bits of each lane.
 
-use super::peel;
+use super::strip_resizes;
 use crate::ir::*;
 use crate::visit::any_in;
 use isa_spec::tables::Role;
 
-/// Whether a value is the same in all lanes: made of the scalar base, fields and constants, without effects.
+/// Returns whether a value is uniform: computed without side effects from the scalar base, fields and
+/// constants.
 pub fn is_uniform(value: &Value) -> bool {
     !any_in(value, &|v| {
         let leaf = match &v.kind {
@@ -31,20 +32,20 @@ pub fn is_uniform(value: &Value) -> bool {
     })
 }
 
-/// An address as wave-uniform terms and one operand of 32 bits per lane.
+/// An address as uniform terms and one operand of 32 bits per lane.
 pub struct Terms<'a> {
-    /// A uniform condition; where it holds the address is something else.
+    /// A uniform condition under which the address has another form.
     pub unless: Option<&'a Value>,
-    /// Wave-uniform terms.
+    /// Uniform terms.
     pub base: Vec<&'a Value>,
-    /// The operand that has each lane's 32 bits.
+    /// The operand with each lane's 32 bits.
     pub offsets: Role,
-    /// Terms of the wave where `unless` is not 0, if the operand has 64 bits a lane then.
+    /// The uniform terms if `unless` is not 0 and the operand then has 64 bits per lane.
     pub wide: Option<Vec<&'a Value>>,
 }
 
 impl<'a> Terms<'a> {
-    /// Splits an address; `None` if it has another form.
+    /// Splits an address; returns `None` if it has another form.
     pub fn of(addr: &'a Value) -> Option<Terms<'a>> {
         if let ValueKind::Select(unless, other, sum) = &addr.kind
             && is_uniform(unless)
@@ -58,7 +59,7 @@ impl<'a> Terms<'a> {
     }
 }
 
-/// The terms of the wave beside 64 bits of `lanes`, of a sum that has nothing else.
+/// Matches the sum of 64 bits of `lanes` and uniform terms; returns the terms.
 fn wide(addr: &Value, lanes: Role) -> Option<Vec<&Value>> {
     fn collect<'a>(value: &'a Value, lanes: Role, base: &mut Vec<&'a Value>, count: &mut u32) -> Option<()> {
         if value.hold != Hold::W64 {
@@ -80,7 +81,7 @@ fn wide(addr: &Value, lanes: Role) -> Option<Vec<&Value>> {
     (count == 1).then_some(base)
 }
 
-/// Adds the terms of a sum; `None` if one is of another kind.
+/// Collects the terms of a sum; returns `None` if a term has another form.
 fn collect<'a>(value: &'a Value, base: &mut Vec<&'a Value>, offsets: &mut Option<Role>) -> Option<()> {
     if value.hold != Hold::W64 {
         return None;
@@ -91,20 +92,22 @@ fn collect<'a>(value: &'a Value, base: &mut Vec<&'a Value>, offsets: &mut Option
             collect(a, base, offsets)?;
             collect(b, base, offsets)?;
         }
-        ValueKind::Resize(lane) if offsets.is_none() && lane.hold == Hold::W32 => match peel(lane, 32).kind {
-            ValueKind::Var(Var::Operand(role)) => *offsets = Some(role),
-            _ => return None,
-        },
+        ValueKind::Resize(lane) if offsets.is_none() && lane.hold == Hold::W32 => {
+            match strip_resizes(lane, 32).kind {
+                ValueKind::Var(Var::Operand(role)) => *offsets = Some(role),
+                _ => return None,
+            }
+        }
         _ => return None,
     }
     Some(())
 }
 
-/// An LDS address as the lanes' 32-bit part and a number that is added to it.
+/// Matches an LDS address: the lanes' 32-bit part plus a uniform offset.
 pub fn lds_terms(addr: &Value) -> Option<(Role, &Value)> {
     let ValueKind::Resize(sum) = &addr.kind else { return None };
     let ValueKind::Op2(Op2::Add, lanes, number) = &sum.kind else { return None };
-    match peel(lanes, 32).kind {
+    match strip_resizes(lanes, 32).kind {
         ValueKind::Var(Var::Operand(role)) if sum.hold == Hold::W32 && is_uniform(number) => {
             Some((role, number))
         }

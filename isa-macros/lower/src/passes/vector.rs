@@ -1,22 +1,22 @@
-//! Loops over adjacent elements or lanes in bodies that run once a wave: a row of a matrix, the lanes of
-//! a register. Each becomes a [`Stmt::Vector`], which reads and writes whole vectors, so that what is between
-//! has no bounds to check and compiles to vectors.
+//! Vectorises loops over consecutive elements or lanes in bodies that run once per wave: a row of a matrix,
+//! the lanes of a register. Each becomes a [`Stmt::Vector`], which reads and writes whole vectors. The code
+//! in between has no bounds checks and compiles to vector instructions.
 //!
-//! A loop qualifies if it only assigns locals of its own, elements of arrays and VGPRs, and if what it reads
-//! cannot be what another of its iterations writes.
+//! A loop qualifies if it assigns only locals that it alone uses, elements of arrays and VGPRs, and if no
+//! iteration reads what another iteration writes.
 
 use crate::ir::*;
 use crate::visit::{any_in, each_stmt, each_value, parts_mut};
 use isa_spec::pcode::ir::{LocalId, State};
 
-/// Fewest elements of a vector: shorter loops gain nothing.
-const LEAST: u32 = 8;
-/// Most elements of a vector: lane loops run 32 lanes at a time.
-const MOST: u32 = 32;
+/// Minimum number of elements of a vector; shorter loops gain nothing.
+const MIN_ELEMENTS: u32 = 8;
+/// Maximum number of elements of a vector: lane loops process 32 lanes at a time.
+const MAX_ELEMENTS: u32 = 32;
 
 /// Rewrites the loops of a body.
 pub fn run(once: &mut Once) {
-    // A local that a loop assigns must be its own: it is not there afterwards.
+    // Locals that a loop assigns must not be used elsewhere: a vector statement does not set them.
     let uses = count(&once.body);
     list(&mut once.body, &uses);
 }
@@ -30,7 +30,7 @@ fn list(body: &mut [Stmt], uses: &[u32]) {
     }
 }
 
-/// How often each local is read.
+/// Counts the reads of each local.
 fn count(body: &[Stmt]) -> Vec<u32> {
     let mut uses = Vec::new();
     each_value(body, &mut |v| {
@@ -42,17 +42,17 @@ fn count(body: &[Stmt]) -> Vec<u32> {
     uses
 }
 
-/// The vector statement that does what a loop does.
+/// Converts a loop to an equivalent vector statement.
 fn convert(stmt: &Stmt, uses: &[u32]) -> Option<Stmt> {
     let Stmt::For { var, from, to, body } = stmt else { return None };
     let ValueKind::Const(from) = from.kind else { return None };
     let (count, lanes) = match &to.kind {
         ValueKind::Const(to) => ((*to as u32).wrapping_sub(from as u32).wrapping_add(1), false),
         // All lanes of the wave, 32 at a time.
-        _ if from == 0 && is_last_lane(to) => (MOST, true),
+        _ if from == 0 && is_last_lane(to) => (MAX_ELEMENTS, true),
         _ => return None,
     };
-    if !(LEAST..=MOST).contains(&count) {
+    if !(MIN_ELEMENTS..=MAX_ELEMENTS).contains(&count) {
         return None;
     }
     let mut own = vec![*var];
@@ -80,12 +80,12 @@ fn is_last_lane(to: &Value) -> bool {
     }
 }
 
-/// A loop that may become a vector statement.
+/// A loop that is a candidate for a vector statement.
 struct Loop {
     var: LocalId,
-    /// The variable, and locals that the loop assigns.
+    /// The loop variable, and the locals that the loop assigns.
     own: Vec<LocalId>,
-    /// What they are at this point, in terms of the variable and of what does not change.
+    /// The values of these locals at the current statement, in terms of the loop variable and of invariants.
     values: Vec<(LocalId, Value)>,
     writes: Vec<VectorWrite>,
 }
@@ -99,20 +99,21 @@ impl Loop {
         let write = |to, value| VectorWrite { to, when: when.cloned(), value };
         match stmt {
             Stmt::Set(Var::Local(id), value) => {
-                let value = self.known(value)?;
+                let value = self.in_loop_terms(value)?;
                 self.values.retain(|(known, _)| known != id);
                 self.values.push((*id, value));
             }
             Stmt::SetElement { id, index, value } => {
-                let (start, value) = (self.known(index)?, self.known(value)?);
+                let (start, value) = (self.in_loop_terms(index)?, self.in_loop_terms(value)?);
                 self.writes.push(write(VectorPlace::Elements { id: *id, start }, value));
             }
             Stmt::SetVgpr { lane, reg, value } => {
-                let (lane, reg, value) = (self.known(lane)?, self.known(reg)?, self.known(value)?);
+                let (lane, reg, value) =
+                    (self.in_loop_terms(lane)?, self.in_loop_terms(reg)?, self.in_loop_terms(value)?);
                 self.writes.push(write(VectorPlace::Vgpr { lane, reg }, value));
             }
             Stmt::If { arms, otherwise } if otherwise.is_empty() && arms.len() == 1 => {
-                let condition = self.known(&arms[0].0)?;
+                let condition = self.in_loop_terms(&arms[0].0)?;
                 let both = match when {
                     Some(outer) => {
                         let both = ValueKind::LogicalAnd(Box::new(outer.clone()), Box::new(condition));
@@ -120,7 +121,7 @@ impl Loop {
                     }
                     None => condition,
                 };
-                // What is assigned under the condition is known there only.
+                // Values assigned under the condition are known only there.
                 let mut values = self.values.clone();
                 self.stmts(&arms[0].1, Some(&both))?;
                 each_stmt(&arms[0].1, &mut |s| {
@@ -135,10 +136,10 @@ impl Loop {
         Some(())
     }
 
-    /// A value in terms of the variable and of what the loop does not assign; none if it has effects or is
-    /// what an earlier iteration left.
-    fn known(&self, value: &Value) -> Option<Value> {
-        // Nor what this iteration has written; what locals have read is from before.
+    /// Expresses a value in terms of the loop variable and of invariants. Returns `None` if the value has
+    /// side effects or depends on an earlier iteration.
+    fn in_loop_terms(&self, value: &Value) -> Option<Value> {
+        // The value must not read what this iteration has written; values of locals were read before.
         let written = |v: &Value| match &v.kind {
             ValueKind::Element(id, _) => self.writes.iter().any(|write| write.to.array() == Some(*id)),
             ValueKind::OperandLane { .. } | ValueKind::Vgpr { .. } => {
@@ -176,14 +177,14 @@ impl Loop {
         any_in(value, &|v| v.kind == ValueKind::Var(Var::Local(self.var)))
     }
 
-    /// Whether a value counts up with the variable.
-    fn counts(&self, value: &Value) -> bool {
+    /// Returns whether a value increases by 1 with the loop variable.
+    fn is_unit_stride(&self, value: &Value) -> bool {
         match &value.kind {
             ValueKind::Var(Var::Local(id)) => *id == self.var,
             ValueKind::Op2(Op2::Add, a, b) => {
-                self.counts(a) && !self.varies(b) || self.counts(b) && !self.varies(a)
+                self.is_unit_stride(a) && !self.varies(b) || self.is_unit_stride(b) && !self.varies(a)
             }
-            ValueKind::Op2(Op2::Sub, a, b) => self.counts(a) && !self.varies(b),
+            ValueKind::Op2(Op2::Sub, a, b) => self.is_unit_stride(a) && !self.varies(b),
             _ => false,
         }
     }
@@ -193,16 +194,16 @@ impl Loop {
         let mut reads = Vec::new();
         for write in &mut writes {
             match &write.to {
-                VectorPlace::Elements { start, .. } if self.counts(start) => {}
-                VectorPlace::Vgpr { lane, reg } if self.counts(lane) && !self.varies(reg) => {}
+                VectorPlace::Elements { start, .. } if self.is_unit_stride(start) => {}
+                VectorPlace::Vgpr { lane, reg } if self.is_unit_stride(lane) && !self.varies(reg) => {}
                 _ => return None,
             }
-            write.when.iter_mut().for_each(|when| self.lift(when, &mut reads));
-            self.lift(&mut write.value, &mut reads);
+            write.when.iter_mut().for_each(|when| self.hoist(when, &mut reads));
+            self.hoist(&mut write.value, &mut reads);
         }
         let places: Vec<&VectorPlace> = writes.iter().map(|write| &write.to).collect();
-        // One write to each array. An iteration may write several registers of its own lane, and read others
-        // of it.
+        // Each array is written once. An iteration may write several registers of its own lane, and read
+        // other registers of that lane.
         let arrays: Vec<LocalId> = places.iter().filter_map(|to| to.array()).collect();
         let lanes_of = |to: &&VectorPlace| match to {
             VectorPlace::Vgpr { lane, .. } => Some(lane.clone()),
@@ -215,7 +216,7 @@ impl Loop {
         }
         let own = |lane: &Value| written.first().is_none_or(|written| written == lane);
         for read in &reads {
-            let fine = match read {
+            let independent = match read {
                 VectorRead::Place(VectorPlace::Vgpr { lane, .. }) | VectorRead::Lanes { lane, .. } => {
                     own(lane)
                 }
@@ -223,77 +224,81 @@ impl Loop {
                     places.contains(&place) || place.array().is_none_or(|id| !arrays.contains(&id))
                 }
                 VectorRead::Wave { .. } | VectorRead::WaveVgpr { .. } => written.is_empty(),
-                // Made of what the iterations compute, afterwards.
+                // A conversion reads values of the iterations, after their computation.
                 VectorRead::Converted(..) => true,
-                // What does not change is read first.
+                // Invariant values are read first.
                 VectorRead::Same(value) => !any_in(value, &|v| match &v.kind {
                     ValueKind::Element(id, _) => arrays.contains(id),
                     ValueKind::OperandLane { .. } | ValueKind::Vgpr { .. } => !written.is_empty(),
                     _ => false,
                 }),
             };
-            if !fine {
+            if !independent {
                 return None;
             }
         }
-        // Elements that no vector covers may be any.
-        let loose = |v: &Value| {
+        // Reads that no vector covers may overlap the writes.
+        let uncovered = |v: &Value| {
             matches!(v.kind, ValueKind::Element(..) | ValueKind::OperandLane { .. } | ValueKind::Vgpr { .. })
         };
         let values = writes.iter().flat_map(|write| write.when.iter().chain([&write.value]));
-        if values.into_iter().any(|v| any_in(v, &loose)) {
+        if values.into_iter().any(|v| any_in(v, &uncovered)) {
             return None;
         }
         Some(Stmt::Vector(Box::new(Vector { var: self.var, from, count, lanes, reads, writes })))
     }
 
-    /// Replaces what a value reads by vectors, and what does not change by a value that is computed once.
-    fn lift(&self, value: &mut Value, reads: &mut Vec<VectorRead>) {
+    /// Replaces the reads in a value by vectors, and invariant values by values that are computed once.
+    fn hoist(&self, value: &mut Value, reads: &mut Vec<VectorRead>) {
         if !self.varies(value) {
             if !matches!(value.kind, ValueKind::Const(_) | ValueKind::Var(_)) {
                 let hold = value.hold;
                 let same = std::mem::replace(value, Value::new(ValueKind::Const(0), hold));
-                value.kind =
-                    ValueKind::VectorRead { read: add(reads, VectorRead::Same(same)), at: VectorAt::Same };
+                value.kind = ValueKind::VectorRead {
+                    read: add_read(reads, VectorRead::Same(same)),
+                    at: VectorAt::Same,
+                };
             }
             return;
         }
         let read = match &mut value.kind {
-            ValueKind::Element(id, index) if self.counts(index) => {
+            ValueKind::Element(id, index) if self.is_unit_stride(index) => {
                 VectorRead::Place(VectorPlace::Elements { id: *id, start: (**index).clone() })
             }
-            ValueKind::Vgpr { lane, reg } if self.counts(lane) && !self.varies(reg) => {
+            ValueKind::Vgpr { lane, reg } if self.is_unit_stride(lane) && !self.varies(reg) => {
                 VectorRead::Place(VectorPlace::Vgpr { lane: (**lane).clone(), reg: (**reg).clone() })
             }
-            ValueKind::OperandLane { slot, lane, index } if self.counts(lane) && !self.varies(index) => {
+            ValueKind::OperandLane { slot, lane, index }
+                if self.is_unit_stride(lane) && !self.varies(index) =>
+            {
                 VectorRead::Lanes { slot: *slot, lane: (**lane).clone(), index: (**index).clone() }
             }
-            // Any lane: of all that there are.
+            // Any lane: read the register in all lanes.
             ValueKind::OperandLane { slot, lane, index } if !self.varies(index) => {
                 let wave = VectorRead::Wave { slot: *slot, index: (**index).clone() };
-                self.lift(lane, reads);
+                self.hoist(lane, reads);
                 let at = VectorAt::Lane(lane.clone());
-                value.kind = ValueKind::VectorRead { read: add(reads, wave), at };
+                value.kind = ValueKind::VectorRead { read: add_read(reads, wave), at };
                 return;
             }
             ValueKind::Vgpr { lane, reg } if !self.varies(reg) => {
                 let wave = VectorRead::WaveVgpr { reg: (**reg).clone() };
-                self.lift(lane, reads);
+                self.hoist(lane, reads);
                 let at = VectorAt::Lane(lane.clone());
-                value.kind = ValueKind::VectorRead { read: add(reads, wave), at };
+                value.kind = ValueKind::VectorRead { read: add_read(reads, wave), at };
                 return;
             }
             _ => {
-                parts_mut(value, &mut |part| self.lift(part, reads));
+                parts_mut(value, &mut |part| self.hoist(part, reads));
                 return;
             }
         };
-        value.kind = ValueKind::VectorRead { read: add(reads, read), at: VectorAt::Own };
+        value.kind = ValueKind::VectorRead { read: add_read(reads, read), at: VectorAt::Own };
     }
 }
 
-/// The number of a read, which is made once.
-pub(super) fn add(reads: &mut Vec<VectorRead>, read: VectorRead) -> usize {
+/// Returns the number of a read, adding it if it is new.
+pub(super) fn add_read(reads: &mut Vec<VectorRead>, read: VectorRead) -> usize {
     if let Some(at) = reads.iter().position(|other| *other == read) {
         return at;
     }

@@ -1,13 +1,13 @@
-//! The instructions that hardware approximates (exp2, log2, sin, cos), correctly rounded to nearest even
-//! whatever MODE.round says: hardware's result does not follow it either. rcp, rsq and sqrt are exact
-//! arithmetic in [`soft`](super::soft).
+//! Functions that hardware approximates (exp2, log2, sin, cos), correctly rounded to nearest even in every
+//! MODE: hardware's results do not follow MODE.round either. rcp, rsq and sqrt are exact arithmetic in
+//! [`soft`](super::soft).
 //!
-//! Each function is first computed quickly in f64; if all values within the error bound round to the same
-//! result, that is the correctly rounded one. Otherwise (about one argument in 2^20 for f32) 128-bit fixed
-//! point decides.
+//! Each function is first computed in f64. If all values within the error bound round to the same result,
+//! that is the correctly rounded one. Otherwise (for about one argument in 2^20 for f32) 128-bit fixed-point
+//! arithmetic decides.
 //!
-//! Denormals: the f32 forms flush them on both sides regardless of MODE (RDNA4 ISA manual, *Round and
-//! Denormal Modes* and the notes of each instruction), except sine, whose denormals are supported; f16 forms
+//! The f32 forms flush denormal arguments and results regardless of MODE (RDNA4 ISA manual, *Round and
+//! Denormal Modes* and the notes of each instruction), except sine, which supports denormals; the f16 forms
 //! follow MODE.
 
 pub mod quick;
@@ -20,7 +20,7 @@ use super::env::{FloatEnv, Round};
 use super::format::{Exact, Format, Value, pack, unpack};
 use super::soft::{flush_input, flush_output};
 
-/// The functions, as data: their tests and the accuracy table go over all of them.
+/// The functions, as data for tests and the accuracy table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Function {
     /// 2 to the power of the argument.
@@ -33,7 +33,7 @@ pub enum Function {
     Cos,
 }
 
-/// `function` of `a`, correctly rounded.
+/// Evaluates `function` at `a`, correctly rounded.
 pub fn evaluate(function: Function, format: Format, a: u64, env: &FloatEnv) -> u64 {
     let flush = format == Format::F32 && function != Function::Sin;
     let a = if flush { format.flush(a) } else { flush_input(format, a, env) };
@@ -44,7 +44,7 @@ pub fn evaluate(function: Function, format: Format, a: u64, env: &FloatEnv) -> u
     if flush { format.flush(result) } else { flush_output(format, result, env) }
 }
 
-/// Results that need no computation.
+/// Returns results that need no computation: those of special arguments.
 pub fn special(function: Function, format: Format, a: u64) -> Option<u64> {
     let value = unpack(format, a);
     Some(match (function, value) {
@@ -76,15 +76,15 @@ fn magnitude_exceeds_2_14(x: Exact) -> bool {
 
 fn finite(function: Function, format: Format, a: u64) -> u64 {
     if format.frac_bits <= 23
-        && let Some(result) = quickly(function, format, a)
+        && let Some(result) = evaluate_in_f64(function, format, a)
     {
         return result;
     }
-    exactly(function, format, a)
+    evaluate_in_fixed_point(function, format, a)
 }
 
-/// `function` of a number that is not [`special`], by the wide series alone.
-pub fn exactly(function: Function, format: Format, a: u64) -> u64 {
+/// Evaluates `function` in fixed point, at an argument that is not [`special`].
+pub fn evaluate_in_fixed_point(function: Function, format: Format, a: u64) -> u64 {
     let Value::Finite(x) = unpack(format, a) else {
         return format.default_nan();
     };
@@ -98,8 +98,8 @@ pub fn exactly(function: Function, format: Format, a: u64) -> u64 {
     exact.map_or(0, |x| pack(format, x, Round::NearestEven, false))
 }
 
-/// The same in f64, if all numbers within the error bound round to one.
-pub fn quickly(function: Function, format: Format, a: u64) -> Option<u64> {
+/// Evaluates `function` in f64; returns `None` unless all values within the error bound round to one result.
+pub fn evaluate_in_f64(function: Function, format: Format, a: u64) -> Option<u64> {
     let x = small_to_f64(format, a);
     let y = match function {
         Function::Exp2 if x.abs() < 1000.0 => quick::exp2::<false>(x),
@@ -107,7 +107,7 @@ pub fn quickly(function: Function, format: Format, a: u64) -> Option<u64> {
         Function::Exp2 if x < 0.0 => return Some(0),
         Function::Exp2 => return Some(format.infinity()),
         Function::Log2 => quick::log2::<false>(x),
-        // Beyond 2^24 every f32 is an integer.
+        // Every f32 above 2^24 is an integer.
         Function::Sin | Function::Cos if x.abs() >= (1 << 24) as f64 => return None,
         Function::Sin => quick::sin_cos::<false>(x).0,
         Function::Cos => quick::sin_cos::<false>(x).1,
@@ -120,7 +120,7 @@ pub fn quickly(function: Function, format: Format, a: u64) -> Option<u64> {
     (low == high).then_some(low)
 }
 
-/// The value of a number of a format not wider than f32.
+/// Converts a number of f32 or a narrower format to f64.
 fn small_to_f64(format: Format, a: u64) -> f64 {
     match format {
         Format::F32 => f32::from_bits(a as u32) as f64,
@@ -128,7 +128,7 @@ fn small_to_f64(format: Format, a: u64) -> f64 {
     }
 }
 
-/// A finite, non-zero f64 rounded to nearest even.
+/// Rounds a finite, non-zero f64 to nearest even.
 fn round_f64(format: Format, y: f64) -> u64 {
     match format {
         Format::F32 => (y as f32).to_bits() as u64,

@@ -1,18 +1,18 @@
-//! exp2, log2, sine and cosine in f64, within [`MARGIN`] of the exact value: enough to round most results to
-//! f32 or f16. `FUSED`: with multiply-adds, for hosts that have them; the last bits may then differ, within
-//! the same bound.
+//! exp2, log2, sine and cosine in f64, within [`MARGIN`] of the exact value: precise enough to round most
+//! results to f32 or f16. With `FUSED`, the functions use fused multiply-adds, for hosts that have them; the
+//! last bits may then differ, within the same bound.
 
-/// Bound of the relative error of these functions. Worst seen against [`super::wide`] is below 2^-50; the
-/// rest is reserve.
+/// Bound on the relative error of these functions. The largest observed error against [`super::wide`] is
+/// below 2^-50; the rest is a safety margin.
 pub const MARGIN: f64 = 1.0 / (1u64 << 47) as f64;
 
-/// `a * b + c`, however it is rounded.
+/// `a * b + c`, rounded once or twice.
 #[inline(always)]
 fn multiply_add<const FUSED: bool>(a: f64, b: f64, c: f64) -> f64 {
     if FUSED { a.mul_add(b, c) } else { a * b + c }
 }
 
-/// A polynomial by its even and its odd terms, which hosts compute side by side.
+/// Evaluates a polynomial as its even and odd terms, which hosts compute in parallel.
 #[inline(always)]
 fn polynomial<const FUSED: bool, const N: usize>(terms: &[f64; N], x: f64) -> f64 {
     let square = x * x;
@@ -24,7 +24,7 @@ fn polynomial<const FUSED: bool, const N: usize>(terms: &[f64; N], x: f64) -> f6
     multiply_add::<FUSED>(odd, x, even)
 }
 
-/// Added to a number below 2^51 it leaves the nearest integer in the low bits.
+/// Adding this to a number below 2^51 leaves the nearest integer in the low bits.
 pub const ROUNDER: f64 = (3u64 << 51) as f64;
 
 /// `2^x` for `|x| < 1000`.
@@ -71,7 +71,8 @@ pub fn log2<const FUSED: bool>(x: f64) -> f64 {
     let bits = x.to_bits();
     // Exponent and significand in [sqrt(1/2), sqrt(2)).
     let shifted = bits.wrapping_sub(0x3fe6_a09e_667f_3bcd);
-    // As a number by its place in the low bits of 2^52: hosts convert no vectors of 64-bit integers.
+    // Convert to a float by placing the bits below those of 2^52: hosts have no conversion of vectors of
+    // 64-bit integers.
     let e = f64::from_bits(shifted.wrapping_add(1 << 63) >> 52 | 0x4330_0000_0000_0000)
         - ((1u64 << 52) + (1 << 11)) as f64;
     let m = f64::from_bits(bits.wrapping_sub(shifted & 0xfff0_0000_0000_0000));
@@ -82,8 +83,8 @@ pub fn log2<const FUSED: bool>(x: f64) -> f64 {
     e + s * sum * (2.0 * std::f64::consts::LOG2_E)
 }
 
-/// Sine and cosine of `x` turns, for `|x| < 2^48` and `x` with at most 26 significant bits (so that reduction
-/// is exact).
+/// Sine and cosine of `x` turns, for `|x| < 2^48` and `x` with at most 26 significant bits, which makes the
+/// reduction exact.
 #[inline]
 pub fn sin_cos<const FUSED: bool>(x: f64) -> (f64, f64) {
     let (sin, cos, quadrant) = parts_of_sin_cos::<FUSED>(x);
@@ -95,7 +96,8 @@ pub fn sin_cos<const FUSED: bool>(x: f64) -> (f64, f64) {
     }
 }
 
-/// Sine and cosine of the angle to the nearest quarter turn, and which quarter it is: from 0 to 3.
+/// Returns sine and cosine of the angle relative to the nearest quarter turn, and the number of that quarter,
+/// 0 to 3.
 #[inline(always)]
 pub fn parts_of_sin_cos<const FUSED: bool>(x: f64) -> (f64, f64, u64) {
     let shifted = x * 4.0 + ROUNDER;

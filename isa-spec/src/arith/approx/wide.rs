@@ -1,7 +1,8 @@
-//! exp2, log2, sine and cosine to better than 2^-110, in 128-bit fixed point. Slow, but one series each, no
-//! tables and no host floating point. Results are sticky [`Exact`] values, ready to be rounded to any format.
+//! exp2, log2, sine and cosine to better than 2^-110, in 128-bit fixed point. Slow, but each function is one
+//! series without tables or host floating point. Results are sticky [`Exact`] values, which can be rounded to
+//! any format.
 //!
-//! Why that precision settles the rounding: none of these functions gives a rounding boundary except in the
+//! This precision suffices for correct rounding: no result is exactly on a rounding boundary except in the
 //! cases handled as exact (Lindemann; Niven for the sine of a dyadic turn), and over all f32 arguments the
 //! closest approach to a boundary is about 2^-(24+32).
 
@@ -14,7 +15,7 @@ pub const TWO_OVER_LN_2: u128 = 0xb8aa3b29_5c17f0bb_be87fed0_691d3e88;
 /// 2 pi, in units of 2^-125.
 pub const TWO_PI: u128 = 0xc90fdaa2_2168c234_c4c6628b_80dc1cd1;
 
-/// Upper half of the 256-bit product.
+/// Returns the upper half of the 256-bit product.
 pub fn mul_high(a: u128, b: u128) -> u128 {
     let (a1, a0) = (a >> 64, a & u64::MAX as u128);
     let (b1, b0) = (b >> 64, b & u64::MAX as u128);
@@ -24,7 +25,7 @@ pub fn mul_high(a: u128, b: u128) -> u128 {
     a1 * b1 + (mid1 >> 64) + (mid2 >> 64) + (carry >> 64)
 }
 
-/// An exact value below 1 in magnitude, in units of 2^-128 (truncated).
+/// Converts an exact value below 1 in magnitude to units of 2^-128, truncating.
 fn fraction(sig: u128, exp: i32) -> u128 {
     let shift = exp + 128;
     match shift {
@@ -34,7 +35,7 @@ fn fraction(sig: u128, exp: i32) -> u128 {
     }
 }
 
-/// A sticky value from a fixed-point number of 128 bits: `sig · 2^exp`, never exact.
+/// Converts a 128-bit fixed-point number `sig · 2^exp`, which is never exact, to a sticky value.
 fn inexact(negative: bool, sig: u128, exp: i32) -> Exact {
     Exact { negative, exp: exp + 1, sig: sig >> 1 | 1 }
 }
@@ -54,7 +55,7 @@ pub fn exp2(x: Exact) -> Exact {
         return Exact { negative: false, exp: n, sig: 1 };
     }
     if below_resolution && x.negative && magnitude == 0 {
-        // Just below one: all ones.
+        // Just below one: a significand of all ones.
         return Exact { negative: false, exp: n - 126, sig: (1 << 126) - 1 };
     }
     // e^t = 1 + t + t^2/2! + …, t = f ln 2.
@@ -84,7 +85,7 @@ fn fraction_part(x: Exact) -> u128 {
     }
 }
 
-/// `log2 x` for positive finite `x` with at most 60 significant bits; `None` if it is zero.
+/// `log2 x` for positive finite `x` with at most 60 significant bits; returns `None` if the result is zero.
 pub fn log2(x: Exact) -> Option<Exact> {
     // x = m · 2^e, m in [0.707, 1.414] as sig / 2^60.
     let x = x.with_top(60);
@@ -115,13 +116,13 @@ pub fn log2(x: Exact) -> Option<Exact> {
     if e == 0 {
         return Some(inexact(negative, log, -126).with_top(126));
     }
-    // Units of 2^-114 leave room for exponents of f64.
+    // Units of 2^-114 leave room for the exponents of f64.
     let (whole, log) = ((e.unsigned_abs() as u128) << 114, log >> 12);
     let sig = if (e < 0) == negative { whole + log } else { whole - log };
     Some(inexact(e < 0, sig, -114))
 }
 
-/// `sin(2 pi x)` for an argument in turns; `None` if it is zero.
+/// `sin(2 pi x)` for an argument in turns; returns `None` if the result is zero.
 pub fn sin(x: Exact) -> Option<Exact> {
     let turn = reduce(x);
     trig(turn, turn.quarter)

@@ -1,7 +1,7 @@
-//! Abstract evaluation of expressions: what is known of a value without running the body.
+//! Abstract evaluation of expressions: maps each expression to an abstract [`Value`].
 
-use super::super::value::{Guard, Value, both_bits, masked, sums, width_mask};
-use super::super::{Index, Of, What};
+use super::super::value::{Guard, Value, add_numbers, and_mask, masked, width_mask};
+use super::super::{EncodedValue, M0Field, Resource};
 use super::Walk;
 use crate::arith::{self, FloatEnv};
 use crate::eval::{binary, convert, pure};
@@ -19,13 +19,15 @@ impl Walk {
         match &e.kind {
             ExprKind::Const(bits) => Value::Known(*bits & arith::mask(width)),
             ExprKind::Local(id) if self.arrays[*id as usize] => Value::Unknown,
-            ExprKind::Local(id) => self.point.locals[*id as usize].clone(),
+            ExprKind::Local(id) => self.flow.locals[*id as usize].clone(),
             ExprKind::Element(_, index) => {
                 self.expr(index);
                 Value::Unknown
             }
             ExprKind::Operand(role) => self.operand(*role, arith::mask(width)),
-            ExprKind::OperandIndex(role) => Value::Fixed { of: Of::Index(*role), shift: 0, mask: u32::MAX },
+            ExprKind::OperandIndex(role) => {
+                Value::Fixed { of: EncodedValue::RegisterNumber(*role), shift: 0, mask: u32::MAX }
+            }
             ExprKind::OperandLane { role, lane, index } => {
                 let (lane, index) = (self.lane(lane), self.expr(index));
                 let bits = match index {
@@ -33,20 +35,20 @@ impl Walk {
                     _ => u128::MAX,
                 };
                 match index {
-                    Value::Known(n) if n < 4 => self.touch(false, What::Operand(*role), bits, lane),
+                    Value::Known(n) if n < 4 => self.record(false, Resource::Operand(*role), bits, lane),
                     Value::Known(n) => {
-                        let what = What::Dwords { role: *role, first: n as u32, count: 1 };
-                        self.touch(false, what, u32::MAX as u128, lane);
+                        let resource = Resource::Dwords { role: *role, first: n as u32, count: 1 };
+                        self.record(false, resource, u32::MAX as u128, lane);
                     }
                     _ => {
                         self.path.unknown += 1;
-                        self.touch(false, What::Operand(*role), bits, lane);
+                        self.record(false, Resource::Operand(*role), bits, lane);
                         self.path.unknown -= 1;
                     }
                 }
                 Value::Unknown
             }
-            ExprKind::Field(name) => Value::Fixed { of: Of::Field(name), shift: 0, mask: u32::MAX },
+            ExprKind::Field(name) => Value::Fixed { of: EncodedValue::Field(name), shift: 0, mask: u32::MAX },
             ExprKind::State(state) => self.state(*state, width),
             ExprKind::Slice { base, lo } => self.slice(base, lo, width),
             ExprKind::Unary(op, a) => match op {
@@ -74,15 +76,15 @@ impl Walk {
                     self.leave(before);
                     value
                 };
-                let (a, b) = (side(a, &test.yes), side(b, &test.no));
-                a.join(b, &test.yes, &test.no)
+                let (a, b) = (side(a, &test.if_true), side(b, &test.if_false));
+                a.join(b, &test.if_true, &test.if_false)
             }
             ExprKind::Convert(a) => {
                 let (from, a) = (a.ty, self.expr(a));
                 self.converted(a, from, e.ty)
             }
             ExprKind::Bits(a) => {
-                // A narrower view of an operand is of its low bits.
+                // A narrower view of an operand reads its low bits.
                 if let ExprKind::Operand(role) = &a.kind {
                     return self.operand(*role, arith::mask(width.min(a.ty.width())));
                 }
@@ -119,7 +121,7 @@ impl Walk {
     }
 
     pub(super) fn operand(&mut self, role: Role, bits: u128) -> Value {
-        self.read(What::Operand(role), bits);
+        self.read(Resource::Operand(role), bits);
         let whole = bits >= u32::MAX as u128;
         if whole && self.shape != Shape::Lane { Value::Operand(role) } else { Value::Unknown }
     }
@@ -127,19 +129,19 @@ impl Walk {
     pub(super) fn state(&mut self, state: State, width: u32) -> Value {
         let known = |n: u32| Value::Known(n as u128);
         match state {
-            State::LaneId if self.shape == Shape::Lane => return Value::Own,
+            State::LaneId if self.shape == Shape::Lane => return Value::LaneId,
             State::LaneId => return known(0),
             State::Wave32 => return known((self.wave_size == 32) as u32),
             State::Wave64 => return known((self.wave_size == 64) as u32),
             State::WaveSize => return known(self.wave_size),
-            // Every vector instruction depends on EXEC: that is not listed as a read.
+            // Every vector instruction depends on EXEC, so the dependence is not listed as a read.
             State::Exec | State::Execz if self.shape != Shape::Scalar => {}
-            _ => self.read(What::State(state), arith::mask(width)),
+            _ => self.read(Resource::State(state), arith::mask(width)),
         }
-        // Lanes see the EXEC that the instruction started with.
+        // A per-lane body reads the EXEC of the instruction's start, whatever other lanes write.
         let exec_changes = self.exec_changes && self.shape != Shape::Lane;
         match state {
-            State::M0 if !self.m0_changes => Value::M0(Index { shift: 0, mask: u32::MAX }),
+            State::M0 if !self.m0_changes => Value::M0(M0Field { shift: 0, mask: u32::MAX }),
             State::Exec if !exec_changes => Value::Exec,
             _ => Value::Unknown,
         }
@@ -182,8 +184,8 @@ impl Walk {
         }
         match a {
             Value::Known(v) => Value::Known(convert(v, from, to, &env()) & arith::mask(to.width())),
-            // Copies of the sign are above it.
-            Value::Fixed { mask, .. } | Value::M0(Index { mask, .. })
+            // Sign extension sets bits above the field's mask.
+            Value::Fixed { mask, .. } | Value::M0(M0Field { mask, .. })
                 if from.is_signed()
                     && to.width() > from.width()
                     && mask >> (from.width() - 1).min(31) & 1 == 1 =>
@@ -205,11 +207,11 @@ impl Walk {
             }
         };
         if let (Pure::CountTrailingZeros, Some(Value::Exec)) = (builtin, values.first()) {
-            return Value::Lowest;
+            return Value::LowestActive;
         }
         let bits: Option<Vec<u128>> =
             values.iter().map(|v| if let Value::Known(bits) = v { Some(*bits) } else { None }).collect();
-        // A clamp depends on the instruction.
+        // The result of a clamp depends on the instruction's clamp bit.
         let clamps = matches!(
             builtin,
             Pure::ClampU16
@@ -242,8 +244,8 @@ impl Walk {
             return Value::Unknown;
         }
         let value = match op {
-            Add => sums(&x, &y).or_else(|| sums(&y, &x)),
-            And => both_bits(&x, &y, self.wave_size).or_else(|| both_bits(&y, &x, self.wave_size)),
+            Add => add_numbers(&x, &y).or_else(|| add_numbers(&y, &x)),
+            And => and_mask(&x, &y, self.wave_size).or_else(|| and_mask(&y, &x, self.wave_size)),
             _ => None,
         };
         value.unwrap_or(Value::Unknown)

@@ -1,30 +1,31 @@
 //! Abstract interpretation of a body: statements, branches and loops. `place` records reads and writes,
-//! `expr` evaluates, `test` reads conditions.
+//! `expr` evaluates expressions, `test` evaluates conditions.
 
 mod expr;
 mod place;
 mod test;
 
-use super::merge::{Seen, merge};
+use super::merge::{AccessSet, merge};
 use super::value::{Guard, Test, Value};
-use super::{Condition, Facts, MemoryTouch, What};
+use super::{Condition, Facts, MemoryAccess, Resource};
 use crate::pcode::builtins::{Builtin, Control};
 use crate::pcode::ir::*;
 use crate::pcode::visit::{self, Visitor};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Budget of expressions; once it is spent, loops are no longer unrolled. AMD's longest body, a matrix product, needs more than half.
+/// Budget of evaluated expressions. Once it is spent, loops are no longer unrolled. AMD's longest body, a
+/// matrix product, uses more than half of it.
 const STEPS: u32 = 2_000_000;
 
-/// Walks a body and merges what it touches; [`Facts::of`] describes the result.
+/// Interprets a body and merges the accesses that it records; [`Facts::of`] describes the result.
 pub fn facts(sem: &Semantics, wave_size: u32) -> Facts {
     let mut walk = Walk {
         shape: sem.shape,
         wave_size,
-        point: Point { locals: vec![Value::Known(0); sem.locals.len()], ..Point::default() },
+        flow: FlowState { locals: vec![Value::Known(0); sem.locals.len()], ..FlowState::default() },
         arrays: sem.locals.iter().map(|l| l.len.is_some()).collect(),
         path: Path::default(),
-        seen: Seen::default(),
+        accesses: AccessSet::default(),
         memory: BTreeSet::new(),
         calls: BTreeSet::new(),
         steps: 0,
@@ -35,35 +36,35 @@ pub fn facts(sem: &Semantics, wave_size: u32) -> Facts {
     };
     walk.stmts(&sem.body);
     Facts {
-        registers: merge(walk.seen, wave_size).into(),
+        registers: merge(walk.accesses, wave_size).into(),
         memory: walk.memory.into_iter().collect::<Vec<_>>().into(),
         calls: walk.calls.into_iter().collect::<Vec<_>>().into(),
         fields: sem.uses.fields.iter().copied().collect::<Vec<_>>().into(),
-        copies: copies(&sem.body),
-        compares: compares(&sem.body),
+        is_copy: is_copy(&sem.body),
+        is_compare_swap: is_compare_swap(&sem.body),
     }
 }
 
-/// State that changes along a path and is joined after a branch.
+/// The abstract state at one program point; the states of two branches are joined after them.
 #[derive(Clone, Default)]
-struct Point {
+struct FlowState {
     locals: Vec<Value>,
-    /// Bits that have been assigned, which reads do not find as they were.
-    written: BTreeMap<What, u128>,
-    /// Bits that may have been, on some path.
-    maybe_written: BTreeMap<What, u128>,
+    /// Bits that every path to this point has assigned: reading them does not observe the initial value.
+    written: BTreeMap<Resource, u128>,
+    /// Bits that some path to this point has assigned.
+    maybe_written: BTreeMap<Resource, u128>,
 }
 
-/// The branches taken.
+/// The branch conditions under which the current statement runs.
 #[derive(Default)]
 struct Path {
     conditions: Vec<Condition>,
-    /// Lanes that are active.
+    /// Lanes that are known to be active.
     active: Vec<u32>,
     unknown: u32,
 }
 
-/// The lane of a register.
+/// The lane of a register access.
 #[derive(Clone, Copy)]
 pub enum LaneOf {
     /// No lane: a scalar body.
@@ -73,24 +74,24 @@ pub enum LaneOf {
     /// A fixed lane.
     Number(u32),
     /// The lowest active lane, or lane 0 if none is.
-    Lowest,
+    LowestActive,
     /// The lane that a scalar source selects.
     Selected(Role),
-    /// A lane that depends on data.
+    /// A lane index computed from data.
     Any,
 }
 
 struct Walk {
     shape: Shape,
     wave_size: u32,
-    point: Point,
+    flow: FlowState,
     arrays: Vec<bool>,
     path: Path,
-    seen: Seen,
-    memory: BTreeSet<MemoryTouch>,
+    accesses: AccessSet,
+    memory: BTreeSet<MemoryAccess>,
     calls: BTreeSet<Control>,
     steps: u32,
-    /// M0 and EXEC may differ from what they were when the instruction started.
+    /// M0 and EXEC may differ from their values at the instruction's start.
     m0_changes: bool,
     exec_changes: bool,
 }
@@ -109,67 +110,69 @@ impl Walk {
             Stmt::If { arms, otherwise, .. } => {
                 let (conditions, active, unknown) =
                     (self.path.conditions.len(), self.path.active.len(), self.path.unknown);
-                // The state at the end of each arm, with the condition that holds in it and after it.
-                let mut ends: Vec<(Point, Test)> = Vec::new();
+                // The state at the end of each arm, with the arm's condition.
+                let mut ends: Vec<(FlowState, Test)> = Vec::new();
                 let mut last = None;
-                // A `return` in an arm leaves the rest open.
+                // After a `return` in an arm, execution of the following statements is uncertain.
                 let mut returns = 0;
                 for (cond, body) in arms {
                     let test = self.test(cond);
                     if test.known == Some(false) {
                         continue;
                     }
-                    // What is known is copied for either arm.
-                    self.steps += 4 * self.point.size();
-                    let start = self.point.clone();
+                    // Each arm works on a copy of the state: account for the cost of copying.
+                    self.steps += 4 * self.flow.size();
+                    let start = self.flow.clone();
                     let before = self.depth();
-                    self.enter(&test.yes);
-                    let inside = self.path.unknown;
+                    self.enter(&test.if_true);
+                    let unknown_before = self.path.unknown;
                     self.stmts(body);
-                    returns += self.path.unknown - inside;
+                    returns += self.path.unknown - unknown_before;
                     self.leave(before);
-                    let end = std::mem::replace(&mut self.point, start);
+                    let end = std::mem::replace(&mut self.flow, start);
                     if test.known == Some(true) {
                         last = Some(end);
                         break;
                     }
-                    self.enter(&test.no);
+                    self.enter(&test.if_false);
                     ends.push((end, test));
                 }
-                self.point = match last {
+                self.flow = match last {
                     Some(end) => end,
                     None => {
-                        let inside = self.path.unknown;
+                        let unknown_before = self.path.unknown;
                         self.stmts(otherwise);
-                        returns += self.path.unknown - inside;
-                        self.point.clone()
+                        returns += self.path.unknown - unknown_before;
+                        self.flow.clone()
                     }
                 };
                 self.leave((conditions, active, unknown));
                 self.path.unknown += returns;
                 while let Some((end, test)) = ends.pop() {
-                    self.point = end.join(self.point.clone(), &test.yes, &test.no);
+                    self.flow = end.join(self.flow.clone(), &test.if_true, &test.if_false);
                 }
             }
             Stmt::For { var, from, to, body, .. } => {
                 let (from, to) = (self.expr(from), self.expr(to));
                 match (from, to) {
-                    (Value::Known(from), Value::Known(to)) if touches(body) => {
+                    (Value::Known(from), Value::Known(to)) if accesses_machine(body) => {
                         for i in from as u32 as i32..=to as u32 as i32 {
                             self.steps += 1;
                             if self.steps > STEPS {
                                 self.forget(body, Some(*var));
-                                self.open(body);
+                                self.loop_body(body);
                                 break;
                             }
-                            self.point.locals[*var as usize] = Value::Known(i as u32 as u128);
+                            self.flow.locals[*var as usize] = Value::Known(i as u32 as u128);
                             self.stmts(body);
                         }
                     }
-                    (Value::Known(_), Value::Known(_)) if !touches(body) => self.forget(body, Some(*var)),
+                    (Value::Known(_), Value::Known(_)) if !accesses_machine(body) => {
+                        self.forget(body, Some(*var))
+                    }
                     _ => {
                         self.forget(body, Some(*var));
-                        self.open(body);
+                        self.loop_body(body);
                     }
                 }
             }
@@ -177,7 +180,7 @@ impl Walk {
                 self.forget(body, None);
                 let test = self.test(cond);
                 if test.known != Some(false) {
-                    self.open(body);
+                    self.loop_body(body);
                 }
             }
             Stmt::Return { .. } => self.path.unknown += 1,
@@ -188,29 +191,30 @@ impl Walk {
         }
     }
 
-    /// A body that may run any number of times; what it assigns has been forgotten.
-    fn open(&mut self, body: &[Stmt]) {
-        let (before, start) = (self.depth(), self.point.clone());
+    /// Interprets the body of a loop that may run any number of times; the caller has forgotten the values
+    /// that the body assigns.
+    fn loop_body(&mut self, body: &[Stmt]) {
+        let (before, start) = (self.depth(), self.flow.clone());
         self.enter(&[Guard::Unknown]);
-        let inside = self.path.unknown;
+        let unknown_before = self.path.unknown;
         self.stmts(body);
-        // A `return` in it leaves the rest open.
-        let returns = self.path.unknown - inside;
+        // After a `return` in the loop, execution of the following statements is uncertain.
+        let returns = self.path.unknown - unknown_before;
         self.leave(before);
         self.path.unknown += returns;
-        let open = [Guard::Unknown];
-        self.point = start.join(self.point.clone(), &open, &open);
+        let guards = [Guard::Unknown];
+        self.flow = start.join(self.flow.clone(), &guards, &guards);
         self.forget(body, None);
     }
 
-    /// Forgets the values of everything that the statements assign.
+    /// Sets everything that the statements assign to unknown.
     fn forget(&mut self, body: &[Stmt], var: Option<LocalId>) {
         let mut locals = BTreeSet::from_iter(var);
         if assigned(body, &mut locals) {
             self.scalar_written();
         }
         for id in locals {
-            self.point.locals[id as usize] = Value::Unknown;
+            self.flow.locals[id as usize] = Value::Unknown;
         }
     }
 
@@ -223,7 +227,7 @@ impl Walk {
             match guard {
                 Guard::Instruction(condition) => self.path.conditions.push(*condition),
                 Guard::Active(lane) => self.path.active.push(*lane),
-                Guard::NoLane | Guard::FarIndex | Guard::BeyondLimit | Guard::Unknown => {
+                Guard::ExecZero | Guard::IndexAbove255 | Guard::BeyondLimit | Guard::Unknown => {
                     self.path.unknown += 1
                 }
             }
@@ -241,33 +245,34 @@ impl Walk {
     }
 }
 
-impl Point {
-    /// Where two branches meet, by what holds in either.
-    fn join(self, other: Point, guards: &[Guard], others: &[Guard]) -> Point {
+impl FlowState {
+    /// Joins the states at the ends of two branches, given the guards that hold in each.
+    fn join(self, other: FlowState, guards: &[Guard], others: &[Guard]) -> FlowState {
         let values = self.locals.into_iter().zip(other.locals);
         let locals = values.map(|(x, y)| x.join(y, guards, others)).collect();
-        let both = |(what, bits): (&What, &u128)| Some((*what, bits & other.written.get(what)?));
+        let both =
+            |(resource, bits): (&Resource, &u128)| Some((*resource, bits & other.written.get(resource)?));
         let written = self.written.iter().filter_map(both).collect();
         let mut maybe_written = self.maybe_written;
-        for (what, bits) in other.maybe_written {
-            *maybe_written.entry(what).or_insert(0) |= bits;
+        for (resource, bits) in other.maybe_written {
+            *maybe_written.entry(resource).or_insert(0) |= bits;
         }
-        Point { locals, written, maybe_written }
+        FlowState { locals, written, maybe_written }
     }
 
-    /// Steps that a copy costs.
+    /// The cost of a copy, in steps of the budget.
     fn size(&self) -> u32 {
         (self.locals.len() + self.maybe_written.len()) as u32 / 8
     }
 }
 
-fn copies(body: &[Stmt]) -> bool {
+fn is_copy(body: &[Stmt]) -> bool {
     let [Stmt::Assign { place, value, .. }] = body else { return false };
     place.kind == PlaceKind::Operand(Role::D0) && matches!(value.kind, ExprKind::Operand(Role::S0))
 }
 
-/// Whether a comparison for equality chooses what is stored in memory.
-fn compares(body: &[Stmt]) -> bool {
+/// Whether a comparison for equality selects the value that is stored in memory.
+fn is_compare_swap(body: &[Stmt]) -> bool {
     struct Compares(bool);
     impl<'a> Visitor<'a> for Compares {
         fn stmt(&mut self, stmt: &'a Stmt) {
@@ -285,7 +290,7 @@ fn compares(body: &[Stmt]) -> bool {
     found.0
 }
 
-/// The expression whose bits another one takes under another type.
+/// Strips reinterpretations of bits from an expression.
 fn reinterpreted(expr: &Expr) -> &Expr {
     match &expr.kind {
         ExprKind::Bits(inner) => reinterpreted(inner),
@@ -293,10 +298,10 @@ fn reinterpreted(expr: &Expr) -> &Expr {
     }
 }
 
-/// Whether statements touch more than locals.
-fn touches(list: &[Stmt]) -> bool {
-    struct Touches(bool);
-    impl<'a> Visitor<'a> for Touches {
+/// Whether statements access anything other than locals.
+fn accesses_machine(list: &[Stmt]) -> bool {
+    struct AccessesMachine(bool);
+    impl<'a> Visitor<'a> for AccessesMachine {
         fn stmt(&mut self, stmt: &'a Stmt) {
             self.0 |= matches!(stmt, Stmt::Return { .. } | Stmt::Call { .. });
             visit::walk_stmt(self, stmt);
@@ -318,12 +323,12 @@ fn touches(list: &[Stmt]) -> bool {
             visit::walk_expr(self, expr);
         }
     }
-    let mut found = Touches(false);
+    let mut found = AccessesMachine(false);
     found.stmts(list);
     found.0
 }
 
-/// Locals that statements assign, and whether they assign scalar registers.
+/// Collects the locals that statements assign. Returns whether the statements assign scalar registers.
 fn assigned(list: &[Stmt], out: &mut BTreeSet<LocalId>) -> bool {
     struct Assigned<'o>(&'o mut BTreeSet<LocalId>, bool);
     impl<'a> Visitor<'a> for Assigned<'_> {

@@ -1,4 +1,4 @@
-//! Conditions: what holds in either branch.
+//! Abstract evaluation of conditions: the guards that hold in each branch.
 
 use super::super::value::{Guard, Test, Value};
 use super::Walk;
@@ -7,11 +7,11 @@ use crate::eval::binary;
 use crate::pcode::ir::*;
 
 impl Walk {
-    /// A condition as a value.
+    /// Evaluates a condition as a value.
     pub(super) fn truth(&mut self, e: &Expr) -> Value {
         match self.test(e) {
             Test { known: Some(known), .. } => Value::Known(known as u128),
-            Test { yes, no, .. } => match (yes.as_slice(), no.as_slice()) {
+            Test { if_true, if_false, .. } => match (if_true.as_slice(), if_false.as_slice()) {
                 ([Guard::Active(lane)], _) => Value::ExecBit(*lane),
                 _ => Value::Unknown,
             },
@@ -22,7 +22,7 @@ impl Walk {
         match &e.kind {
             ExprKind::Unary(UnOp::LogicalNot, a) => self.test(a).not(),
             ExprKind::Binary(BinOp::LogicalAnd, a, b) => self.and(a, b, false),
-            // Not (not a and not b).
+            // De Morgan: `a || b` is `!(!a && !b)`.
             ExprKind::Binary(BinOp::LogicalOr, a, b) => self.and(a, b, true).not(),
             ExprKind::Binary(op @ (BinOp::Eq | BinOp::Ne), a, b) => {
                 let (x, y) = (self.expr(a), self.expr(b));
@@ -50,16 +50,16 @@ impl Walk {
         }
     }
 
-    /// `a && b`, of the opposites if `not`.
+    /// Evaluates `a && b`, or `!a && !b` if `not`.
     pub(super) fn and(&mut self, a: &Expr, b: &Expr, not: bool) -> Test {
-        let sided = |test: Test| if not { test.not() } else { test };
-        let first = sided(self.test(a));
+        let apply_negation = |test: Test| if not { test.not() } else { test };
+        let first = apply_negation(self.test(a));
         if first.known == Some(false) {
             return first;
         }
         let before = self.depth();
-        self.enter(&first.yes);
-        let second = sided(self.test(b));
+        self.enter(&first.if_true);
+        let second = apply_negation(self.test(b));
         self.leave(before);
         match (first.known, second.known) {
             (Some(_), _) => second,
@@ -67,11 +67,11 @@ impl Walk {
             (None, Some(false)) => second,
             (None, None) => {
                 let chain = |a: Vec<Guard>, b: Vec<Guard>| a.into_iter().chain(b).collect::<Vec<_>>();
-                let mut no = chain(first.no, second.no);
-                if !no.iter().all(|guard| matches!(guard, Guard::FarIndex | Guard::BeyondLimit)) {
-                    no = vec![Guard::Unknown];
+                let mut if_false = chain(first.if_false, second.if_false);
+                if !if_false.iter().all(|guard| matches!(guard, Guard::IndexAbove255 | Guard::BeyondLimit)) {
+                    if_false = vec![Guard::Unknown];
                 }
-                Test { known: None, yes: chain(first.yes, second.yes), no }
+                Test { known: None, if_true: chain(first.if_true, second.if_true), if_false }
             }
         }
     }
@@ -81,7 +81,7 @@ fn active(lane: u32) -> Test {
     Test::guarded(Guard::Active(lane))
 }
 
-/// Whether two values are equal.
+/// Evaluates `a == b`.
 fn equal(a: &Value, b: &Value) -> Test {
     match (a, b) {
         (Value::Known(m), Value::Known(n)) => Test::known(m == n),
@@ -91,19 +91,19 @@ fn equal(a: &Value, b: &Value) -> Test {
             Err(_) => Test::unknown(),
         },
         (Value::ExecBit(lane), Value::Known(0)) => active(*lane).not(),
-        (Value::Exec, Value::Known(0)) | (Value::Known(0), Value::Exec) => Test::guarded(Guard::NoLane),
+        (Value::Exec, Value::Known(0)) | (Value::Known(0), Value::Exec) => Test::guarded(Guard::ExecZero),
         _ => Test::unknown(),
     }
 }
 
-/// Whether unsigned numbers are in order, where that is a test of M0's range.
+/// Evaluates an unsigned comparison; recognises the range checks of M0-relative register numbers.
 fn in_order(op: BinOp, a: &Value, b: &Value) -> Test {
     match op {
         BinOp::Lt => in_order(BinOp::Gt, b, a),
         BinOp::Le => in_order(BinOp::Gt, a, b).not(),
         BinOp::Ge => in_order(BinOp::Gt, b, a).not(),
         _ => match (a, b) {
-            (Value::M0(_), Value::Known(255)) => Test::guarded(Guard::FarIndex),
+            (Value::M0(_), Value::Known(255)) => Test::guarded(Guard::IndexAbove255),
             (Value::Register(number), Value::OneOf(limits))
                 if number.index.is_some() && limits.iter().any(|(_, limit)| limit.base == number.base) =>
             {

@@ -1,4 +1,4 @@
-//! Addresses of memory accesses: how `ADDR` and the address builtins expand for each address space.
+//! Checks addresses of memory accesses: expands `ADDR` and the address builtins for each address space.
 
 use super::convert::constant;
 use super::place::local_name;
@@ -10,12 +10,12 @@ use crate::pcode::sig::Family;
 use crate::source::Span;
 
 impl<'a> Checker<'a> {
-    /// The address in `MEM[index]`, where `ty` is accessed.
+    /// Returns the address of `MEM[index]`, accessed as `ty`.
     pub(super) fn address(&mut self, space: Space, index: &'a ast::Expr, ty: Ty) -> R<Expr> {
-        let addr = match self.place_in_buffer(space, index) {
+        let addr = match self.offset_in_buffer(space, index) {
             Some((local, extra)) => {
                 if let Some(local) = local {
-                    // It is read, though only to say where the access is.
+                    // Mark the local as read: it determines the address.
                     self.expr(local)?;
                 }
                 self.buffer_address(extra, ty.width() / 8, index.span)?
@@ -25,18 +25,18 @@ impl<'a> Checker<'a> {
         Ok(self.cast(addr, Ty::U(64)))
     }
 
-    /// The bytes from the effective address to `index`, if `index` is that address or a number beyond it, in
-    /// a buffer: its range check is of the bytes that are accessed there (RDNA ISA manuals, *Range
-    /// Checking*). And the local that holds the address, if one does.
-    fn place_in_buffer(&self, space: Space, index: &'a ast::Expr) -> Option<(Option<&'a ast::Expr>, u128)> {
+    /// If `index` is the effective address of a buffer access plus a constant, returns the local that holds
+    /// the address, if any, and the constant in bytes. The range check of such an access covers the bytes
+    /// accessed there (RDNA ISA manuals, *Range Checking*).
+    fn offset_in_buffer(&self, space: Space, index: &'a ast::Expr) -> Option<(Option<&'a ast::Expr>, u128)> {
         if space != Space::Buffer || self.sig.family != Family::Memory(Space::Buffer) {
             return None;
         }
         match &index.kind {
-            ast::ExprKind::Paren(inner) => self.place_in_buffer(space, inner),
+            ast::ExprKind::Paren(inner) => self.offset_in_buffer(space, inner),
             ast::ExprKind::Binary(BinaryOp::Add, base, offset) => {
                 let ast::ExprKind::Int { value, .. } = offset.kind else { return None };
-                let (local, extra) = self.place_in_buffer(space, base)?;
+                let (local, extra) = self.offset_in_buffer(space, base)?;
                 Some((local, extra.checked_add(value).filter(|sum| *sum <= u32::MAX as u128)?))
             }
             ast::ExprKind::Name(name) if name == "ADDR" => Some((None, 0)),
@@ -46,7 +46,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// `addr = CalcBufferAddr(…)`, and no other assignment of this name in the body.
+    /// Returns whether the only assignment to a local in the body is `addr = CalcBufferAddr(…)`.
     fn is_address(&self, name: &str) -> bool {
         let Some(frame) = self.frames.last() else { return false };
         let mut values = frame.body.iter().filter_map(|s| match &s.kind {
@@ -55,20 +55,21 @@ impl<'a> Checker<'a> {
             }
             _ => None,
         });
-        let calls =
+        let is_address_call =
             |e: &ast::Expr| matches!(&e.kind, ast::ExprKind::Call(f, _) if f.text == "CalcBufferAddr");
-        values.next().is_some_and(|(op, value)| op.is_none() && calls(value)) && values.next().is_none()
+        values.next().is_some_and(|(op, value)| op.is_none() && is_address_call(value))
+            && values.next().is_none()
     }
 
-    /// The address of an access of some bytes to a buffer.
+    /// Returns the address of a buffer access of `bytes` bytes, `extra` bytes above the effective address.
     fn buffer_address(&mut self, extra: u128, bytes: u32, span: Span) -> R<TExpr> {
         let args = [extra, bytes as u128].map(|n| TExpr { expr: constant(n, Ty::U(32), span), lit: None });
         self.computed_once("buffer_address", args.to_vec(), &format!("buffer_address {extra} {bytes}"), span)
     }
 
-    /// `ADDR`: the address function of this instruction's family.
+    /// Expands `ADDR`: calls the address function of this instruction's family.
     pub(super) fn effective_address(&mut self, span: Span) -> R<TExpr> {
-        let Family::Memory(space) = self.sig.family else { return self.unknown("ADDR", span) };
+        let Family::Memory(space) = self.sig.family else { return self.unknown_name("ADDR", span) };
         let name = match space {
             _ if mnemonic::is_image(&self.sig.name) => "CalcImageAddr",
             Space::Lds if self.adds_offsets() => "CalcDsBase",
@@ -83,7 +84,7 @@ impl<'a> Checker<'a> {
         self.computed_once(name, Vec::new(), name, span)
     }
 
-    /// The value of an address function, which a body computes at first use.
+    /// Calls an address function at its first use in a body; later uses share the value.
     fn computed_once(&mut self, name: &str, args: Vec<TExpr>, key: &str, span: Span) -> R<TExpr> {
         let Some(function) = self.library.function(name) else {
             return self.error_help(
@@ -104,7 +105,7 @@ impl<'a> Checker<'a> {
         let id = self.hidden_local("addr", ty, span);
         let value: Expr = value.expr;
         self.emit(Stmt::Assign { place: Place { kind: PlaceKind::Local(id), ty }, value, span });
-        // Reused only if computed at the top level, where every later statement sees it.
+        // Share the value only if it is computed at the top level, which dominates every later statement.
         if self.out.len() == 1
             && let Some(frame) = self.frames.first_mut()
         {

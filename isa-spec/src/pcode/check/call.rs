@@ -1,7 +1,7 @@
-//! Calls: builtins, functions, lambdas and other instructions, expanded in place.
+//! Checks calls of builtins, and expands calls of functions, lambdas and other instructions inline.
 
 use super::{Binding, CallResult, Checker, Frame, R, TExpr};
-use crate::diag::{Diagnostic, SHOWN, nearest};
+use crate::diag::{Diagnostic, MAX_SHOWN, nearest};
 use crate::pcode::ast;
 use crate::pcode::builtins::{self, Builtin, Param, Ret};
 use crate::pcode::ir::{ExprKind, Place, PlaceKind, Space, Stmt, Ty};
@@ -9,7 +9,7 @@ use crate::pcode::sig::Family;
 use crate::pcode::token::{Tok, lex};
 use crate::source::Span;
 
-/// Names that the manual writes differently.
+/// Alternative names in the manuals.
 const SYNONYMS: &[(&str, &str)] = &[
     ("isNaN", "isNAN"),
     ("pow2", "exp2"),
@@ -18,7 +18,7 @@ const SYNONYMS: &[(&str, &str)] = &[
 ];
 
 impl<'a> Checker<'a> {
-    /// A call; `None` if it has no value.
+    /// Checks a call. Returns `None` if it has no value.
     pub(super) fn call(
         &mut self,
         name: &'a ast::Name,
@@ -37,7 +37,7 @@ impl<'a> Checker<'a> {
         {
             return self.expand(text, parameters, body, args, span, true).map(Some);
         }
-        // Pasted scalar loads call the address function of another family, with its names.
+        // Scalar loads pasted from the manuals call the address function of another family.
         let text = match text {
             "CalcGlobalAddr" | "CalcBufferAddr" if self.sig.family == Family::Memory(Space::Scalar) => {
                 "CalcSmemAddr"
@@ -46,7 +46,8 @@ impl<'a> Checker<'a> {
             text => text,
         };
         if let Some(function) = self.library.function(text) {
-            // Calc…Addr in the manuals' text has arguments for the reader; the library's functions take none.
+            // In the manuals, Calc…Addr has arguments for the reader's benefit; the library's functions take
+            // none.
             let args = if text.starts_with("Calc") && function.parameters.is_empty() { &[] } else { args };
             return self.expand(text, &function.parameters, &function.body, args, span, false).map(Some);
         }
@@ -63,7 +64,7 @@ impl<'a> Checker<'a> {
         let known = builtins::all().map(|b| b.name).chain(self.library.functions.keys().map(String::as_str));
         let mut error =
             Diagnostic::error(name.span, format!("there is no builtin or function called `{text}`"));
-        if self.errors.len() < SHOWN
+        if self.errors.len() < MAX_SHOWN
             && let Some(near) = nearest(text, known)
         {
             error = error.help(format!("did you mean `{near}`?"));
@@ -88,7 +89,7 @@ impl<'a> Checker<'a> {
         }
         let values: Result<Vec<TExpr>, ()> = args.iter().map(|a| self.expr(a)).collect();
         let values = values?;
-        // The float format of the call: that of its first typed float argument.
+        // The float format of the call is that of its first typed float argument.
         let float = values
             .iter()
             .zip(def.params)
@@ -167,7 +168,7 @@ impl<'a> Checker<'a> {
             Ret::Is(ty) => ty,
             Ret::None => {
                 let Builtin::Control(builtin) = builtin else {
-                    return self.error(span, format!("`{}` gives no value", name.text));
+                    return self.error(span, format!("`{}` returns no value", name.text));
                 };
                 self.emit(Stmt::Call { builtin, args: out, span });
                 return Ok(None);
@@ -176,7 +177,7 @@ impl<'a> Checker<'a> {
         Ok(Some(TExpr::of(ExprKind::Call(builtin, out), ty, span)))
     }
 
-    /// `operandLane(S2, lane, dword)`.
+    /// Checks `operandLane(S2, lane, dword)`.
     fn operand_lane(&mut self, args: &'a [ast::Expr], span: Span) -> R<TExpr> {
         let [operand, lane, index] = args else {
             return self.error(span, "`operandLane` takes an operand, a lane and a dword number");
@@ -184,7 +185,7 @@ impl<'a> Checker<'a> {
         let role = match &operand.kind {
             ast::ExprKind::Name(name) => match self.operand_role(name, false) {
                 Some(role) => role,
-                None => return self.unknown(name, operand.span),
+                None => return self.unknown_name(name, operand.span),
             },
             _ => return self.error(operand.span, "expected an operand's name"),
         };
@@ -196,13 +197,13 @@ impl<'a> Checker<'a> {
         Ok(TExpr::of(kind, Ty::B(32), span))
     }
 
-    /// `indexOf(SADDR)`: the number in the operand's encoding field.
+    /// Checks `indexOf(SADDR)`: the number in the operand's encoding field.
     fn index_of(&mut self, args: &'a [ast::Expr], span: Span) -> R<TExpr> {
         match args {
             [ast::Expr { kind: ast::ExprKind::Name(name), span: at }] => match self.operand_role(name, false)
             {
                 Some(role) => Ok(TExpr::of(ExprKind::OperandIndex(role), Ty::U(32), span)),
-                None => self.unknown(name, *at),
+                None => self.unknown_name(name, *at),
             },
             _ => self.error(span, "`indexOf` takes an operand's name"),
         }
@@ -262,7 +263,8 @@ impl<'a> Checker<'a> {
         result
     }
 
-    /// The usual helper is one `return`: its expression takes the call's place. Longer bodies run before it.
+    /// Expands a body. Most helpers are a single `return`, whose expression replaces the call; the statements
+    /// of longer bodies run before it.
     fn call_body(&mut self, body: &'a [ast::Stmt], name: &str, span: Span) -> R<TExpr> {
         let (last, before) = match body.split_last() {
             Some((ast::Stmt { kind: ast::StmtKind::Return(Some(value)), .. }, before))
@@ -293,15 +295,15 @@ impl<'a> Checker<'a> {
                 self.read_locals.insert(id);
                 Ok(TExpr::of(ExprKind::Local(id), ty, span))
             }
-            // Its own errors have been reported.
+            // Errors in the body have been reported.
             _ if !self.errors.is_empty() => Err(()),
-            _ => self.error(span, format!("`{name}` gives no value")),
+            _ => self.error(span, format!("`{name}` returns no value")),
         }
     }
 
-    /// Binds an argument: simple values directly, others through a local.
+    /// Binds an argument: a simple value directly, any other through a local.
     fn parameter(&mut self, name: &str, value: TExpr, span: Span) -> Binding {
-        if value.lit.is_some() || Self::simple(&value.expr) {
+        if value.lit.is_some() || Self::is_simple(&value.expr) {
             return Binding::Value(value);
         }
         let ty = value.ty();
@@ -310,8 +312,8 @@ impl<'a> Checker<'a> {
         Binding::Local(id)
     }
 
-    /// `v_max_u32(a, b)`: the other instruction's body with S0, S1, … bound and D0 as the result, if it has
-    /// one.
+    /// Expands `v_max_u32(a, b)`: the body of the other instruction, with S0, S1, … bound to the arguments
+    /// and D0 as the result, if assigned.
     fn expand_instruction(
         &mut self,
         name: &str,
@@ -352,7 +354,7 @@ impl<'a> Checker<'a> {
         result
     }
 
-    /// Whether the body names an offset field: it adds the offset to the address itself.
+    /// Returns whether the body names an offset field: then the body itself adds the offset to the address.
     pub(super) fn adds_offsets(&self) -> bool {
         let Some(span) = self.body_span else { return false };
         let (tokens, _) = lex(span.file, self.sources.text(span), 0);
@@ -362,7 +364,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// The sources that a body names: `S0` to `S2` are three.
+/// Returns the number of sources of a body: 3 if it names `S2` but not `S3`.
 fn sources_of(body: &[ast::Stmt]) -> usize {
     let mut count = 0;
     crate::pcode::ast::each_name(body, &mut |name| {
@@ -385,7 +387,7 @@ fn has_return(stmt: &ast::Stmt) -> bool {
     }
 }
 
-/// Every path ends in a return, and nothing follows one.
+/// Returns whether every path ends in a return, and no statement follows a return.
 fn tail_returns(body: &[ast::Stmt]) -> bool {
     let Some((last, before)) = body.split_last() else { return false };
     if before.iter().any(has_return) {

@@ -1,4 +1,4 @@
-//! Types of expressions, and the implicit and explicit conversions between them.
+//! The types of expressions, and implicit and explicit conversions between them.
 
 use super::{Checker, Lit, R, TExpr};
 use crate::diag::Diagnostic;
@@ -6,7 +6,7 @@ use crate::pcode::ast::{TypeKind, TypeName};
 use crate::pcode::ir::{BinOp, Expr, ExprKind, Ty};
 use crate::source::Span;
 
-/// The type that a name such as `f32` or `32'U` denotes.
+/// Returns the type that a name such as `f32` or `32'U` denotes.
 pub(super) fn ty_of(name: TypeName) -> Option<Ty> {
     Some(match (name.kind, name.width) {
         (TypeKind::B, w) => Ty::B(w),
@@ -26,19 +26,19 @@ pub(super) fn mask(width: u32) -> u128 {
     if width >= 128 { u128::MAX } else { (1 << width) - 1 }
 }
 
-/// A float literal as bits of `ty`, rounded to nearest even once.
+/// Converts a float literal to bits of `ty`, rounding once to nearest even.
 pub(super) fn float_bits(value: f64, ty: Ty) -> u128 {
     crate::arith::constant(value, ty)
 }
 
 impl TExpr {
-    /// The expression's type.
+    /// Returns the expression's type.
     pub fn ty(&self) -> Ty {
         self.expr.ty
     }
 
-    /// An integer literal: `I(32)` if it fits, else the first of `I(64)`, `U(64)` and `U(128)` that it fits
-    /// in; it adapts to what it meets.
+    /// Creates an integer literal. Its type, the first of `I(32)`, `I(64)`, `U(64)` and `U(128)` that fits,
+    /// adapts to that of the other operand.
     pub fn int(value: i128, span: Span) -> TExpr {
         let ty = if i32::try_from(value).is_ok() {
             Ty::I(32)
@@ -52,12 +52,12 @@ impl TExpr {
         TExpr { expr: constant(value as u128, ty, span), lit: Some(Lit::Int(value)) }
     }
 
-    /// A float literal: f64, and adapts to what it meets.
+    /// Creates a float literal. Its type, f64, adapts to that of the other operand.
     pub fn float(value: f64, span: Span) -> TExpr {
         TExpr { expr: constant(value.to_bits() as u128, Ty::F64, span), lit: Some(Lit::Float(value)) }
     }
 
-    /// An expression that is not a literal.
+    /// Creates an expression that is not a literal.
     pub fn of(kind: ExprKind, ty: Ty, span: Span) -> TExpr {
         TExpr { expr: Expr { kind, ty, span }, lit: None }
     }
@@ -67,8 +67,8 @@ pub(super) fn constant(bits: u128, ty: Ty, span: Span) -> Expr {
     Expr { kind: ExprKind::Const(bits & mask(ty.width())), ty, span }
 }
 
-/// The type of integer arithmetic between two types: the wider width; unsigned if the operand of that width
-/// is.
+/// Returns the common type of an operation on two types: for integers the wider width, unsigned if an operand
+/// of that width is unsigned.
 pub(super) fn common(a: Ty, b: Ty) -> Ty {
     if a.is_float() || b.is_float() {
         return match (a.is_float(), b.is_float()) {
@@ -109,7 +109,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The value of `e` as a `ty`: numeric conversion (a cast).
+    /// Converts the value of `e` to type `ty` (a cast).
     pub(super) fn cast(&mut self, e: TExpr, ty: Ty) -> Expr {
         if let Some(lit) = e.lit {
             return self.literal(lit, ty, e.expr.span);
@@ -117,13 +117,13 @@ impl Checker<'_> {
         self.convert(e.expr, ty)
     }
 
-    /// A literal taken as `ty`.
+    /// Converts a literal to type `ty`.
     pub(super) fn literal(&mut self, lit: Lit, ty: Ty, span: Span) -> Expr {
         if let (Lit::Int(v), false) = (lit, ty.is_float())
             && ty.width() < 127
             && !(-(1i128 << (ty.width() - 1))..1i128 << ty.width()).contains(&v)
         {
-            let error = format!("{v} does not fit {}, which it is used as", show(ty));
+            let error = format!("{v} is out of range for {}", show(ty));
             self.errors.push(Diagnostic::error(span, error));
         }
         match (lit, ty.is_float()) {
@@ -151,7 +151,7 @@ impl Checker<'_> {
         let kind = if same_width && (bits || integers) {
             ExprKind::Bits(Box::new(e))
         } else if bits && !integers {
-            // Bits of another width: through an integer of the float's width.
+            // Raw bits of another width are resized to the float's width.
             ExprKind::Bits(Box::new(e))
         } else {
             ExprKind::Convert(Box::new(e))
@@ -159,7 +159,7 @@ impl Checker<'_> {
         Expr { kind, ty, span }
     }
 
-    /// The bits of a value under another type.
+    /// Reinterprets the bits of a value as another type.
     pub(super) fn view(&mut self, e: TExpr, ty: Ty) -> TExpr {
         let span = e.expr.span;
         if e.expr.ty == ty && e.lit.is_none() {
@@ -168,7 +168,7 @@ impl Checker<'_> {
         if let (Some(Lit::Int(v)), false) = (e.lit, ty.is_float()) {
             return TExpr { expr: constant(v as u128, ty, span), lit: None };
         }
-        // A literal has the format that it is viewed in.
+        // A float literal adapts to the format of its view.
         if let Some(lit @ Lit::Float(_)) = e.lit
             && ty.is_float()
         {
@@ -177,13 +177,13 @@ impl Checker<'_> {
         if let ExprKind::Const(value) = e.expr.kind {
             return TExpr { expr: constant(value & mask(e.expr.ty.width()), ty, span), lit: None };
         }
-        // A wider signed view of a signed number is the number.
+        // A wider signed view of a signed number sign-extends.
         if let (Ty::I(from), Ty::I(to)) = (e.expr.ty, ty)
             && from < to
         {
             return TExpr { expr: self.convert(e.expr, ty), lit: None };
         }
-        // A view of an operand or field is that operand read as the type.
+        // A view of an operand reads the operand as that type.
         if let ExprKind::Operand(role) = e.expr.kind
             && ty.width() <= e.expr.ty.width()
         {
@@ -198,8 +198,8 @@ impl Checker<'_> {
         TExpr::of(ExprKind::Bits(Box::new(e.expr)), ty, span)
     }
 
-    /// The value stored into a place of type `ty`.
-    pub(super) fn stored(&mut self, e: TExpr, ty: Ty, span: Span) -> R<Expr> {
+    /// Converts the value of an assignment to the type of the place, `ty`.
+    pub(super) fn convert_for_store(&mut self, e: TExpr, ty: Ty, span: Span) -> R<Expr> {
         if e.lit.is_some() {
             if let (Some(Lit::Float(_)), false) = (e.lit, ty.is_float()) {
                 return self.error_help(
@@ -222,7 +222,7 @@ impl Checker<'_> {
                             span,
                             format!("{} bits are stored into {}", from.width(), ty.width()),
                         )
-                        .help(format!("the lowest are kept; say so: x.{}", show(ty))),
+                        .help(format!("the low bits are kept; make that explicit: x.{}", show(ty))),
                     );
                 }
                 Ok(self.convert(e.expr, ty))
@@ -232,7 +232,7 @@ impl Checker<'_> {
                 format!("a value of type {} is stored into a place of type {}", show(from), show(ty)),
                 "convert it: 32'F(…), f16_to_f32(…) …",
             ),
-            // Raw bits are whatever the other side takes them for.
+            // Raw bits take the type of the other side.
             _ if from.width() == ty.width() && (matches!(from, Ty::B(_)) || matches!(ty, Ty::B(_))) => {
                 Ok(self.view(e, ty).expr)
             }
@@ -245,7 +245,7 @@ impl Checker<'_> {
         }
     }
 
-    /// A condition: any integer, true if not zero.
+    /// Converts a value to a condition: an integer is true if it is not zero.
     pub(super) fn condition(&mut self, e: TExpr) -> R<Expr> {
         let ty = e.ty();
         let span = e.expr.span;
@@ -274,7 +274,7 @@ pub(super) fn sign_extend(value: u128, width: u32) -> u128 {
     (((value << shift) as i128) >> shift) as u128
 }
 
-/// As written in a view.
+/// Prints a type as written in a view.
 pub(super) fn show(ty: Ty) -> String {
     match ty {
         Ty::B(w) => format!("b{w}"),

@@ -1,4 +1,4 @@
-//! Checks expressions: resolves names, finds the type of each node and inserts conversions.
+//! Checks expressions: resolves names, determines the type of each node, and inserts conversions.
 
 use super::convert::{constant, show};
 use super::{Binding, Checker, R, TExpr};
@@ -7,8 +7,8 @@ use crate::pcode::ir::{Expr, ExprKind, LocalId, Ty};
 use crate::source::Span;
 
 impl<'a> Checker<'a> {
-    /// A name bound in the current frame.
-    pub(super) fn bound(&mut self, name: &str, span: Span) -> Option<TExpr> {
+    /// Looks up a name bound in the current frame.
+    pub(super) fn lookup_binding(&mut self, name: &str, span: Span) -> Option<TExpr> {
         let binding = self.frames.last()?.names.get(name)?.clone();
         match binding {
             Binding::Value(mut e) => {
@@ -30,7 +30,7 @@ impl<'a> Checker<'a> {
 
     pub(super) fn expr(&mut self, e: &'a ast::Expr) -> R<TExpr> {
         let span = e.span;
-        self.spend(span)?;
+        self.charge_budget(span)?;
         match &e.kind {
             ast::ExprKind::Paren(inner) => self.expr(inner),
             ast::ExprKind::Int { value, ty } => match ty {
@@ -86,7 +86,7 @@ impl<'a> Checker<'a> {
             }
             ast::ExprKind::Index(base, index) => self.index(base, index, span),
             ast::ExprKind::Slice(base, hi, lo) => {
-                // `x[0 : 31]`: the manual's notation for a reversal.
+                // `x[0 : 31]` is the manuals' notation for a bit reversal.
                 if let (ast::ExprKind::Int { value: first, .. }, ast::ExprKind::Int { value: last, .. }) =
                     (&hi.kind, &lo.kind)
                     && first < last
@@ -96,14 +96,14 @@ impl<'a> Checker<'a> {
                 let at = lo;
                 let (lo, width) = self.slice_bounds(hi, lo, span)?;
                 let base = self.expr(base)?;
-                self.within(at, width, base.ty().width(), span)?;
+                self.check_bounds(at, width, base.ty().width(), span)?;
                 Ok(self.slice_of(base.expr, lo, width, span))
             }
             ast::ExprKind::Part(base, lo, width) => {
                 let at = lo;
                 let (lo, width) = self.part_bounds(lo, width)?;
                 let base = self.expr(base)?;
-                self.within(at, width, base.ty().width(), span)?;
+                self.check_bounds(at, width, base.ty().width(), span)?;
                 Ok(self.slice_of(base.expr, lo, width, span))
             }
             ast::ExprKind::Member(_, name) => {
@@ -116,7 +116,7 @@ impl<'a> Checker<'a> {
                 }
                 let value = self.expr(inner)?;
                 let from = value.ty();
-                // A float written in hexadecimal is its bits.
+                // A hexadecimal number cast to a float denotes the float's bits.
                 if ty.is_float() && self.is_hexadecimal(inner) {
                     return match value.expr.kind {
                         ExprKind::Const(bits) if ty.width() >= 128 - bits.leading_zeros() => {
@@ -135,7 +135,7 @@ impl<'a> Checker<'a> {
                 {
                     return self.error_help(
                         span,
-                        format!("{} raw bits are no {}", from.width(), show(ty)),
+                        format!("{} raw bits are not a value of type {}", from.width(), show(ty)),
                         "view them as an integer or a float first: x.u32, x.f16",
                     );
                 }
@@ -145,7 +145,7 @@ impl<'a> Checker<'a> {
                     _ => false,
                 };
                 if rounds && value.lit.is_none() {
-                    self.rounds_by_mode(span)?;
+                    self.require_mode_rounding(span)?;
                 }
                 let bits = matches!(ty, Ty::B(_)) && from.is_float();
                 let mut out = if bits { self.view(value, ty).expr } else { self.cast(value, ty) };
@@ -154,7 +154,7 @@ impl<'a> Checker<'a> {
             }
             ast::ExprKind::Call(name, args) => match self.call(name, args, span)? {
                 Some(value) => Ok(value),
-                None => self.error(span, format!("`{}` gives no value", name.text)),
+                None => self.error(span, format!("`{}` returns no value", name.text)),
             },
             ast::ExprKind::Concat(parts) => {
                 let mut out = Vec::new();

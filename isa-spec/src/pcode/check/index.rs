@@ -1,4 +1,4 @@
-//! Checks what is in brackets: elements of memory, registers by number, parts of values.
+//! Checks indexing: memory, array elements, registers by number, slices of values.
 
 use super::convert::constant;
 use super::place::next_register;
@@ -12,7 +12,7 @@ use crate::tables::Role;
 use std::collections::BTreeMap;
 
 impl<'a> Checker<'a> {
-    /// `MEM[a]`, `LDS[a]`, `VGPR[l][r]`, `SGPR[r]`, with the type viewed.
+    /// Checks `MEM[a]`, `LDS[a]` and the like, accessed as the type of the view.
     pub(super) fn memory(&mut self, e: &'a ast::Expr, ty: Option<Ty>, span: Span) -> R<Option<TExpr>> {
         let ast::ExprKind::Index(base, index) = &e.kind else { return Ok(None) };
         let ast::ExprKind::Name(name) = &base.kind else { return Ok(None) };
@@ -53,7 +53,7 @@ impl<'a> Checker<'a> {
                 && self.locals[id as usize].len.is_some()
             {
                 self.read(id, base.span);
-                self.element_within(id, index)?;
+                self.check_element_bounds(id, index)?;
                 let index = self.expr(index)?;
                 let index = self.cast(index, Ty::I(32));
                 let ty = self.locals[id as usize].ty;
@@ -65,8 +65,8 @@ impl<'a> Checker<'a> {
             let lane = self.cast(lane, Ty::U(32));
             let reg = self.register(reg)?;
             let lane = Box::new(lane);
-            // The register that a source is, as manuals write it: the source of that lane, which may be a
-            // constant.
+            // The manuals write a source operand as the register of its number. It means the source in that
+            // lane, which may also be a constant.
             let kind = match source_number(&reg) {
                 Some(role) if mentions_lane_id(&lane) => {
                     let index = Box::new(constant(0, Ty::U(32), span));
@@ -77,13 +77,13 @@ impl<'a> Checker<'a> {
             return Ok(TExpr::of(kind, Ty::B(32), span));
         }
         let base = self.expr(base)?;
-        self.within(index, 1, base.ty().width(), span)?;
+        self.check_bounds(index, 1, base.ty().width(), span)?;
         let bit = self.expr(index)?;
         let bit = self.cast(bit, Ty::U(32));
         Ok(self.slice_of(base.expr, bit, 1, span))
     }
 
-    /// A view of a register by number, where that is more than one register.
+    /// Checks a view of a register by number that spans more than one register.
     pub(super) fn registers_read(&mut self, e: &'a ast::Expr, ty: Ty, span: Span) -> R<Option<TExpr>> {
         let ast::ExprKind::Index(base, index) = &e.kind else { return Ok(None) };
         let scalar = matches!(&base.kind, ast::ExprKind::Name(name) if name == "SGPR");
@@ -109,7 +109,8 @@ impl<'a> Checker<'a> {
         Ok(Some(self.view(all, ty)))
     }
 
-    /// A float is all there. (An integer has zeros above.)
+    /// Checks that a float view does not exceed the operand's width. (An integer view may: it has zeros
+    /// above.)
     pub(super) fn view_fits(&mut self, value: &TExpr, ty: Ty, span: Span) -> R<()> {
         let ExprKind::Operand(role) = value.expr.kind else { return Ok(()) };
         if self.sig.permissive || !ty.is_float() || ty.width() <= self.operand_width(role) as u32 {
@@ -118,14 +119,14 @@ impl<'a> Checker<'a> {
         let width = self.operand_width(role);
         self.error(
             span,
-            format!("{} bits are read of an operand that has {width} in {}", ty.width(), self.sig.name),
+            format!("{} bits are read from an operand that has {width} in {}", ty.width(), self.sig.name),
         )
     }
 
-    /// A register number: an operand's name means its register.
+    /// Checks a register number; the name of an operand denotes the number of its register.
     pub(super) fn register(&mut self, e: &'a ast::Expr) -> R<Expr> {
         if let ast::ExprKind::Name(name) = &e.kind
-            && self.bound(name, e.span).is_none()
+            && self.lookup_binding(name, e.span).is_none()
             && let Some(role) = match name.as_str() {
                 "ADDR" => Some(Role::VAddr),
                 other => self.operand_role(other, false),
@@ -137,7 +138,7 @@ impl<'a> Checker<'a> {
         Ok(self.cast(value, Ty::U(32)))
     }
 
-    /// `x[lo : hi]` with the low bit first: the bits in reverse order.
+    /// Checks `x[lo : hi]`, the low bit first: the bits in reverse order.
     pub(super) fn reversed(
         &mut self,
         base: &'a ast::Expr,
@@ -153,7 +154,7 @@ impl<'a> Checker<'a> {
         Ok(TExpr::of(ExprKind::Call(builtin, vec![bits]), Ty::U(width), span))
     }
 
-    /// Low bound and width of `[lo +: width]`.
+    /// Returns the low bound and the width of `[lo +: width]`.
     pub(super) fn part_bounds(&mut self, lo: &'a ast::Expr, width: &'a ast::Expr) -> R<(Expr, u16)> {
         let count = match self.expr(width)?.expr.kind {
             ExprKind::Const(bits) => bits,
@@ -172,7 +173,7 @@ impl<'a> Checker<'a> {
         Ok((self.cast(lo, Ty::U(32)), count as u16))
     }
 
-    /// Low bound and width of `[hi : lo]`; the width must not depend on values.
+    /// Returns the low bound and the width of `[hi : lo]`; the width must be a constant.
     pub(super) fn slice_bounds(
         &mut self,
         hi: &'a ast::Expr,
@@ -209,7 +210,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// `VGPR[lane][reg]`.
+/// Matches `VGPR[lane][reg]`; returns lane and register.
 pub(super) fn vgpr_parts<'e>(
     base: &'e ast::Expr,
     index: &'e ast::Expr,
@@ -221,7 +222,7 @@ pub(super) fn vgpr_parts<'e>(
     }
 }
 
-/// `SRC0`, possibly converted.
+/// Matches a source's register number (`SRC0`), possibly converted.
 fn source_number(e: &Expr) -> Option<Role> {
     match &e.kind {
         ExprKind::OperandIndex(role @ (Role::S0 | Role::S1 | Role::S2)) => Some(*role),
@@ -230,7 +231,7 @@ fn source_number(e: &Expr) -> Option<Role> {
     }
 }
 
-/// Constant part and symbolic part (term text -> coefficient) of an index expression.
+/// Decomposes an index expression into its constant and its symbolic part (variable -> coefficient).
 fn linear(e: &ast::Expr) -> Option<(i128, BTreeMap<String, i128>)> {
     match &e.kind {
         ast::ExprKind::Paren(inner) => linear(inner),

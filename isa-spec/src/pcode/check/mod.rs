@@ -1,5 +1,5 @@
-//! The checker: from the syntax tree of one instruction to its typed body. Names are resolved, types and
-//! conversions explicit, calls expanded.
+//! The checker: converts the syntax tree of one instruction to its typed body. Resolves names, makes types
+//! and conversions explicit, and expands calls.
 
 mod address;
 mod call;
@@ -22,27 +22,28 @@ use crate::source::{SourceMap, Span};
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Expressions that a body may have once its calls are expanded. The project's largest have some thousand.
+/// Limit on the expressions of a body after expansion of its calls. The project's largest bodies have some
+/// thousand.
 const MAX_EXPRESSIONS: u32 = 200_000;
 
-/// As [`MAX_EXPRESSIONS`], for bodies after one that has reached it: time is bounded by a file's size, not by
-/// its instructions.
+/// The limit for bodies after one that has reached [`MAX_EXPRESSIONS`]. It bounds the time by the size of a
+/// file, rather than by the number of its instructions.
 const FEW_EXPRESSIONS: u32 = 2_000;
 
-/// Definitions that are looked for where a [`Library`] has none.
+/// A source of definitions that a [`Library`] itself does not have.
 pub trait Definitions {
-    /// The function of this name.
+    /// Returns the function of this name.
     fn function(&self, name: &str) -> Option<&ast::Function>;
 
-    /// The blocks of an instruction, by its upper-case name.
+    /// Returns the blocks of an instruction, given its upper-case name.
     fn blocks(&self, name: &str) -> Vec<&ast::Instruction>;
 }
 
-/// What bodies may call besides builtins.
+/// The definitions that bodies may call, besides builtins.
 pub struct Library<'a> {
-    /// Expressions that the next body may have.
+    /// Limit on the expressions of the next body.
     budget: Cell<u32>,
-    more: Option<&'a dyn Definitions>,
+    fallback: Option<&'a dyn Definitions>,
     /// Functions by name.
     pub functions: BTreeMap<String, &'a ast::Function>,
     /// Upper-case name -> its blocks (with their architecture lists).
@@ -53,7 +54,7 @@ impl Default for Library<'_> {
     fn default() -> Self {
         Library {
             budget: Cell::new(MAX_EXPRESSIONS),
-            more: None,
+            fallback: None,
             functions: BTreeMap::new(),
             instructions: BTreeMap::new(),
         }
@@ -61,19 +62,19 @@ impl Default for Library<'_> {
 }
 
 impl<'a> Library<'a> {
-    /// One that has what is found elsewhere.
+    /// Creates a library that falls back to other definitions.
     pub fn of(definitions: &'a dyn Definitions) -> Library<'a> {
-        Library { more: Some(definitions), ..Library::default() }
+        Library { fallback: Some(definitions), ..Library::default() }
     }
 
     fn function(&self, name: &str) -> Option<&'a ast::Function> {
-        self.functions.get(name).copied().or_else(|| self.more?.function(name))
+        self.functions.get(name).copied().or_else(|| self.fallback?.function(name))
     }
 
-    /// An instruction's block for an architecture; that for another one, where there is none.
+    /// Returns an instruction's block for an architecture, or that for another architecture if there is none.
     pub fn block(&self, name: &str, arch: Option<&str>) -> Option<&'a ast::Instruction> {
         let own = self.instructions.get(name).map_or(&[][..], Vec::as_slice);
-        let found = own.is_empty().then(|| self.more.map(|more| more.blocks(name))).flatten();
+        let found = own.is_empty().then(|| self.fallback.map(|fallback| fallback.blocks(name))).flatten();
         let blocks = found.as_deref().unwrap_or(own);
         let fits = |block: &&&ast::Instruction| {
             block.archs.is_empty()
@@ -128,35 +129,36 @@ pub fn check(
         span: block.span,
     };
     super::shape::infer(&mut sem, sig);
-    let mut errors: Vec<Diagnostic> = number_and_value(&sem).into_iter().collect();
-    errors.extend(lane_in_scalar(&sem, sig));
+    let mut errors: Vec<Diagnostic> = check_number_and_value(&sem).into_iter().collect();
+    errors.extend(check_lane_id_in_scalar(&sem, sig));
     errors.extend(sequence::check(&mut sem));
     if errors.is_empty() { Ok((sem, c.warnings)) } else { Err(errors) }
 }
 
-/// Reports `laneId` in a body that runs once a wave: there is no current lane.
-fn lane_in_scalar(sem: &Semantics, sig: &InstrSig) -> Option<Diagnostic> {
+/// Reports `laneId` in a body that runs once per wave and therefore has no current lane.
+fn check_lane_id_in_scalar(sem: &Semantics, sig: &InstrSig) -> Option<Diagnostic> {
     let once = matches!(sig.family, Family::Scalar | Family::Memory(Space::Scalar));
     if sig.permissive || !once || !sem.uses.state_reads.contains(&State::LaneId) {
         return None;
     }
-    let message = format!("`laneId` in {}, which runs once a wave", sig.name);
-    Some(Diagnostic::error(sem.span, message).help("only vector instructions run once a lane"))
+    let message = format!("`laneId` in {}, which runs once per wave", sig.name);
+    Some(Diagnostic::error(sem.span, message).help("only vector instructions run once per lane"))
 }
 
-/// A source that may be a constant has either a number or a value in a body: compiled operations keep one of
-/// them.
-fn number_and_value(sem: &Semantics) -> Option<Diagnostic> {
+/// Reports a body that uses both the number and the value of a source that may be a constant: compiled
+/// operations keep only one of them.
+fn check_number_and_value(sem: &Semantics) -> Option<Diagnostic> {
     let sources = [Role::S0, Role::S1, Role::S2, Role::S3];
     let at = sources.iter().position(|s| sem.uses.indexed.contains(s) && sem.uses.reads.contains(s))?;
-    let message = format!("`SRC{at}`, the operand's number, and `S{at}`, its value, in one body");
+    let message =
+        format!("a body uses both `SRC{at}`, the operand's register number, and `S{at}`, its value");
     Some(
         Diagnostic::error(sem.span, message)
             .help(format!("`VGPR[lane][SRC{at}]` is the value of a register; `S{at}` that of any operand")),
     )
 }
 
-/// The body's text without its common indentation and outer blank lines.
+/// Removes common indentation and outer blank lines.
 fn dedent(text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let indent = lines
@@ -169,16 +171,17 @@ fn dedent(text: &str) -> String {
     body.join("\n").trim_matches('\n').to_string()
 }
 
-/// One body being expanded: the instruction's own, or that of a function, lambda or other instruction.
+/// The scope of a body being expanded: that of the instruction itself, or of a function, lambda or other
+/// instruction.
 #[derive(Default)]
 struct Frame<'a> {
     /// The whole body.
     body: &'a [ast::Stmt],
     names: BTreeMap<String, Binding>,
     lambdas: BTreeMap<String, &'a ast::Stmt>,
-    /// In an expanded call: where `return` (or D0) goes.
+    /// In an expanded call: the destination of `return` (or of D0).
     result: Option<CallResult>,
-    /// Expanding another instruction: its operand names are bound in `names`.
+    /// The body is that of another instruction, whose operands are bound in `names`.
     instruction: bool,
 }
 
@@ -196,7 +199,7 @@ struct CallResult {
     returned: bool,
 }
 
-/// A typed expression, or a literal whose type is still open.
+/// A typed expression, or a literal whose type may still adapt.
 #[derive(Clone, Debug)]
 struct TExpr {
     expr: Expr,
@@ -209,7 +212,7 @@ enum Lit {
     Float(f64),
 }
 
-/// How the conversions of the statements being checked round.
+/// The rounding mode of conversions in the statements being checked.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Rounding {
     Mode,
@@ -225,27 +228,27 @@ struct Checker<'a> {
     sig: &'a InstrSig,
     arch: Option<&'a str>,
     locals: Vec<Local>,
-    /// The instruction's own text.
+    /// Span of the instruction's own body.
     body_span: Option<Span>,
     frames: Vec<Frame<'a>>,
     errors: Vec<Diagnostic>,
     warnings: Vec<Diagnostic>,
     /// Statement lists being built, innermost last.
     out: Vec<Vec<Stmt>>,
-    /// Names being expanded, to refuse recursion.
+    /// Names of the calls being expanded, to reject recursion.
     calls: Vec<String>,
     read_locals: BTreeSet<LocalId>,
-    /// The flags of the loops around the current statement that hold a `break`.
+    /// The flags of enclosing loops that contain a `break`.
     breaks: Vec<LocalId>,
-    /// Names whose only assignments have been reported as wrong.
+    /// Names whose only assignments have errors, which have been reported.
     unreadable: BTreeSet<String>,
     assigned_locals: BTreeSet<LocalId>,
-    /// Where each local was made and, once it is read, where first.
+    /// Where each local was introduced, and where it was first read.
     spans: Vec<(Span, Option<Span>)>,
-    /// The loops around the current statement whose bounds are numbers: variable, first and last value.
+    /// The enclosing loops with constant bounds: variable, first and last value.
     loops: Vec<(String, i128, i128)>,
     rounding: Rounding,
-    /// Expressions that the body may still have.
+    /// Remaining number of expressions that the body may have.
     budget: u32,
 }
 
@@ -274,7 +277,7 @@ impl Checker<'_> {
         self.locals.len() as LocalId - 1
     }
 
-    /// A local of the checker's own: no name of the language has a `$`.
+    /// Creates a local of the checker; its name has a `$`, which names in the language cannot have.
     fn hidden_local(&mut self, name: &str, ty: Ty, span: Span) -> LocalId {
         let id = self.new_local(&format!("{name}$"), ty, None, span);
         self.assigned_locals.insert(id);
@@ -282,8 +285,9 @@ impl Checker<'_> {
         id
     }
 
-    /// Counts an expression. Calls are expanded in place, so a few lines can expand to millions.
-    fn spend(&mut self, span: Span) -> R<()> {
+    /// Counts an expression against the budget: calls are expanded inline, so a few lines can expand to
+    /// millions of expressions.
+    fn charge_budget(&mut self, span: Span) -> R<()> {
         match self.budget.checked_sub(1) {
             Some(rest) => {
                 self.budget = rest;
@@ -301,24 +305,26 @@ impl Checker<'_> {
         }
     }
 
-    /// Locals that are never read, and those that are read and never assigned.
+    /// Reports locals that are never read, and locals that are read but never assigned.
     fn report_locals(&mut self) {
         for (id, local) in self.locals.iter().enumerate() {
             let id = id as LocalId;
             if local.name.contains('$') {
                 continue;
             }
-            let (made, read) = self.spans[id as usize];
+            let (declared, read) = self.spans[id as usize];
             if !self.read_locals.contains(&id) {
-                self.warnings
-                    .push(Diagnostic::warning(made, format!("`{}` is assigned but never read", local.name)));
+                self.warnings.push(Diagnostic::warning(
+                    declared,
+                    format!("`{}` is assigned but never read", local.name),
+                ));
             } else if !self.assigned_locals.contains(&id) && self.errors.is_empty() {
                 self.errors.push(
                     Diagnostic::error(
-                        read.unwrap_or(made),
+                        read.unwrap_or(declared),
                         format!("`{}` is read but never assigned", local.name),
                     )
-                    .also(made, "declared here"),
+                    .also(declared, "declared here"),
                 );
             }
         }

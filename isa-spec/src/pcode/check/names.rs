@@ -1,7 +1,7 @@
-//! Resolves names: a local, an operand, state, or an encoding field.
+//! Resolves names to locals, operands, state, or encoding fields.
 
 use super::{Checker, R, TExpr};
-use crate::diag::{Diagnostic, SHOWN, nearest};
+use crate::diag::{Diagnostic, MAX_SHOWN, nearest};
 use crate::pcode::builtins::FIELDS;
 use crate::pcode::ir::{Expr, ExprKind, State, Ty};
 use crate::pcode::sig::Family;
@@ -40,7 +40,8 @@ const STATE: &[(&str, State, Ty)] = &[
 ];
 
 impl Checker<'_> {
-    /// The operand that a name denotes in this instruction; `write`: as an assignment's target.
+    /// Returns the operand that a name denotes in this instruction; `write` means as the target of an
+    /// assignment.
     pub(super) fn operand_role(&self, name: &str, write: bool) -> Option<Role> {
         let has = |role: Role| self.sig.permissive || self.sig.operands.contains_key(&role);
         let writable = |role: Role| {
@@ -81,7 +82,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The whole operand, as raw bits of its width.
+    /// Returns the whole operand as raw bits.
     pub(super) fn operand(&self, role: Role, span: Span) -> TExpr {
         let width = self.operand_width(role);
         TExpr::of(ExprKind::Operand(role), Ty::B(width), span)
@@ -91,7 +92,7 @@ impl Checker<'_> {
         match self.sig.operands.get(&role) {
             Some(info) if role == Role::VAddr => info.width.max(64),
             Some(info) if role == Role::Vcc => info.width.max(64),
-            // A scalar register is read whole, also where the operand is its low half.
+            // A scalar register is read as a whole, even if the operand is its low half.
             Some(info) if self.sig.family == Family::Scalar => info.width.clamp(32, 128),
             Some(info) => info.width.clamp(1, 128),
             None if role == Role::Vcc => 64,
@@ -117,7 +118,7 @@ impl Checker<'_> {
             _ => 32,
         };
         let ty = match *canonical {
-            // Signed where the encoding's offset is.
+            // Signed if the encoding's offset is signed.
             "OFFSET" => Ty::I(32),
             "SIMM16" | "SIMM4" | "SIMM32" => Ty::B(width),
             _ => Ty::U(width),
@@ -125,7 +126,7 @@ impl Checker<'_> {
         Some((canonical, ty))
     }
 
-    /// MODE's fields by the manual's names.
+    /// Returns the offset and width of a MODE field, given its name in the manuals.
     fn mode_bits(name: &str) -> Option<(u32, u32)> {
         Some(match name {
             "WAVE_MODE.IEEE" | "MODE.IEEE" => (9, 1),
@@ -136,9 +137,9 @@ impl Checker<'_> {
         })
     }
 
-    /// A name read as a value.
+    /// Resolves a name that is read as a value.
     pub(super) fn name_value(&mut self, name: &str, span: Span) -> R<TExpr> {
-        if let Some(found) = self.bound(name, span) {
+        if let Some(found) = self.lookup_binding(name, span) {
             return Ok(found);
         }
         if let Some(value) = self.manual_constant(name, span) {
@@ -156,7 +157,7 @@ impl Checker<'_> {
         if let Some(role) = self.operand_role(name, false) {
             return Ok(self.operand(role, span));
         }
-        // The immediate of SOPK instructions is their source.
+        // The source of SOPK instructions is their immediate.
         if name == "S0" && self.sig.family == Family::Scalar && self.sig.operands.contains_key(&Role::Imm) {
             return self.name_value("SIMM16", span);
         }
@@ -172,10 +173,10 @@ impl Checker<'_> {
             let kind = ExprKind::Slice { base: Box::new(base), lo: Box::new(lo) };
             return Ok(TExpr::of(kind, Ty::U(width as u16), span));
         }
-        self.unknown(name, span)
+        self.unknown_name(name, span)
     }
 
-    pub(super) fn unknown<T>(&mut self, name: &str, span: Span) -> R<T> {
+    pub(super) fn unknown_name<T>(&mut self, name: &str, span: Span) -> R<T> {
         if self.unreadable.contains(name) {
             return Err(());
         }
@@ -183,9 +184,9 @@ impl Checker<'_> {
             || (name.starts_with('S') && name.len() == 2 && name.as_bytes()[1].is_ascii_digit());
         let operands = self.operand_names();
         if operand_like {
-            let who =
+            let instruction =
                 if self.sig.name.is_empty() { "this instruction".to_string() } else { self.sig.name.clone() };
-            let mut error = Diagnostic::error(span, format!("`{name}` is not an operand of {who}"))
+            let mut error = Diagnostic::error(span, format!("`{name}` is not an operand of {instruction}"))
                 .label(format!("operands are {}", operands.join(", ")));
             if let Some(near) = nearest(name, operands.iter().copied()) {
                 error = error.help(format!("did you mean `{near}`?"));
@@ -193,9 +194,9 @@ impl Checker<'_> {
             self.errors.push(error);
             return Err(());
         }
-        let mut error = Diagnostic::error(span, format!("`{name}` is not known here"))
-            .label("never assigned, no operand, no state");
-        if self.errors.len() >= SHOWN {
+        let mut error =
+            Diagnostic::error(span, format!("unknown name `{name}`")).label("not a local, operand or state");
+        if self.errors.len() >= MAX_SHOWN {
             self.errors.push(error);
             return Err(());
         }
@@ -214,7 +215,7 @@ impl Checker<'_> {
         let all =
             ["D0", "D1", "S0", "S1", "S2", "S3", "S4", "VCC", "VADDR", "SADDR", "SOFFSET", "DATA", "DATA1"];
         let mut roles = std::collections::BTreeSet::new();
-        // One name for each operand: `DATA` may be another word for `D0`.
+        // List each operand under one name: `DATA` may be an alias of `D0`.
         let named = |n: &&str| self.operand_role(n, false).is_some_and(|role| roles.insert(role));
         if self.sig.permissive { all.to_vec() } else { all.into_iter().filter(named).collect() }
     }

@@ -1,4 +1,4 @@
-//! Checks operators: the type of the result, what mixed types mean, and values of constants.
+//! Checks operators: determines result types, resolves operands of mixed types, and folds constants.
 
 use super::convert::{common, show};
 use super::{Checker, Lit, R, TExpr};
@@ -53,15 +53,15 @@ impl<'a> Checker<'a> {
         let left = self.expr(a);
         let right = self.expr(b);
         let mut left = left?;
-        // Bits of a signed number are shifted as one.
-        if let (BinaryOp::Shr, Ty::B(width), true) = (op, left.ty(), signed_bits(a)) {
+        // A right shift of a slice of a signed number is arithmetic.
+        if let (BinaryOp::Shr, Ty::B(width), true) = (op, left.ty(), is_signed_slice(a)) {
             left = self.view(left, Ty::I(width));
         }
         self.binary_values(op, left, right?, span)
     }
 
     pub(super) fn binary_values(&mut self, op: BinaryOp, a: TExpr, b: TExpr, span: Span) -> R<TExpr> {
-        let (a, b) = if sign_matters(op) { same_sign(a, b) } else { (a, b) };
+        let (a, b) = if sign_matters(op) { adapt_signedness(a, b) } else { (a, b) };
         if let (Some(x), Some(y)) = (a.lit, b.lit)
             && let Some(folded) = fold(op, x, y, span)
         {
@@ -118,7 +118,7 @@ impl<'a> Checker<'a> {
                 if !base.ty.is_float() {
                     return self.error(span, "`**` needs a float base");
                 }
-                self.rounds_by_mode(span)?;
+                self.require_mode_rounding(span)?;
                 let ty = base.ty;
                 let power = if b.ty().is_float() { self.cast(b, ty) } else { self.cast(b, Ty::I(32)) };
                 Ok(TExpr::of(ExprKind::Binary(BinOp::Pow, Box::new(base), Box::new(power)), ty, span))
@@ -129,12 +129,13 @@ impl<'a> Checker<'a> {
                     (None, Some(lit)) => literal_type(lit, a.ty()),
                     _ => common(a.ty(), b.ty()),
                 };
-                self.mixed(op, &a, &b, span)?;
+                self.check_mixed_types(op, &a, &b, span)?;
                 let bitwise = matches!(op, BinaryOp::And | BinaryOp::Or | BinaryOp::Xor);
                 if bitwise && ty.is_float() {
                     return self.error_help(span, "bitwise operations need integers", "view the bits: x.u32");
                 }
-                // Raw bits are a number in arithmetic, which is not cut to the few bits of a slice.
+                // Raw bits act as an unsigned number in arithmetic, which does not wrap at the few bits of a
+                // slice.
                 if !bitwise && let Ty::B(w) = ty {
                     ty = Ty::U(w.max(32));
                 }
@@ -152,7 +153,7 @@ impl<'a> Checker<'a> {
                     BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div | BinaryOp::Rem
                 );
                 if rounds && ty.is_float() {
-                    self.rounds_by_mode(span)?;
+                    self.require_mode_rounding(span)?;
                 }
                 let compare = matches!(
                     op,
@@ -171,9 +172,9 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Refuses what has two readings: an integer with a float, and signed with unsigned where the sign
-    /// matters.
-    fn mixed(&mut self, op: BinaryOp, a: &TExpr, b: &TExpr, span: Span) -> R<()> {
+    /// Rejects ambiguous operand types: an integer with a float, and signed with unsigned in operators whose
+    /// result depends on the sign.
+    fn check_mixed_types(&mut self, op: BinaryOp, a: &TExpr, b: &TExpr, span: Span) -> R<()> {
         let (x, y) = (a.ty(), b.ty());
         let fraction = |t: &TExpr| matches!(t.lit, Some(Lit::Float(_)));
         let float_and_integer = match (a.lit, b.lit) {
@@ -193,14 +194,14 @@ impl<'a> Checker<'a> {
         if sign_matters(op) && signs && a.lit.is_none() && b.lit.is_none() {
             return self.error_help(
                 span,
-                format!("{} against {}: signed or unsigned?", show(x), show(y)),
+                format!("mixed signedness: {} and {}", show(x), show(y)),
                 "cast or view one of them: 32'I(x), x.u32",
             );
         }
         Ok(())
     }
 
-    /// Whether a literal is written with `0x`.
+    /// Returns whether a literal is written with `0x`.
     pub(super) fn is_hexadecimal(&self, e: &ast::Expr) -> bool {
         let text = self.sources.text(e.span);
         matches!(e.kind, ast::ExprKind::Int { .. }) && text.contains("0x")
@@ -218,7 +219,7 @@ impl<'a> Checker<'a> {
         let b = self.expr(b);
         let (cond, a, b) = (cond?, a?, b?);
         if let (Some(x), Some(y)) = (a.lit, b.lit) {
-            // Two literals stay typed by default.
+            // Two literals keep their default types.
             let ty = match (x, y) {
                 (Lit::Int(_), Lit::Int(_)) => common(a.ty(), b.ty()),
                 _ => Ty::F64,
@@ -246,10 +247,10 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// A slice of a signed view: `S1.i[15 : 0]`.
-fn signed_bits(e: &ast::Expr) -> bool {
+/// Returns whether an expression is a slice of a signed view: `S1.i[15 : 0]`.
+fn is_signed_slice(e: &ast::Expr) -> bool {
     match &e.kind {
-        ast::ExprKind::Paren(inner) => signed_bits(inner),
+        ast::ExprKind::Paren(inner) => is_signed_slice(inner),
         ast::ExprKind::Slice(base, ..) | ast::ExprKind::Part(base, ..) => {
             matches!(&base.kind, ast::ExprKind::View(_, ty) if ty.kind == ast::TypeKind::I)
         }
@@ -262,8 +263,8 @@ fn sign_matters(op: BinaryOp) -> bool {
     matches!(op, Div | Rem | Lt | Le | Gt | Ge)
 }
 
-/// A constant like `16'0` takes the signedness of the other operand.
-fn same_sign(a: TExpr, b: TExpr) -> (TExpr, TExpr) {
+/// Adapts a constant such as `16'0` to the signedness of the other operand.
+fn adapt_signedness(a: TExpr, b: TExpr) -> (TExpr, TExpr) {
     let signed = |e: TExpr, other: Ty| match (&e.expr.kind, e.expr.ty, other) {
         (ExprKind::Const(bits), Ty::U(w), Ty::I(_)) if e.lit.is_none() && bits >> (w - 1) == 0 => {
             TExpr { expr: Expr { ty: Ty::I(w), ..e.expr }, lit: None }
@@ -276,7 +277,8 @@ fn same_sign(a: TExpr, b: TExpr) -> (TExpr, TExpr) {
 
 fn literal_type(lit: Lit, other: Ty) -> Ty {
     match (lit, other) {
-        // A fraction makes an integer operand float; AMD's text has no such case, but the meaning is clear.
+        // A float literal turns an integer operand into a float. AMD's text has no such case, but the meaning
+        // is clear.
         (Lit::Float(_), ty) if !ty.is_float() => Ty::F64,
         (_, ty) => ty,
     }

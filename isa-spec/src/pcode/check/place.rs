@@ -1,4 +1,4 @@
-//! Checks the places that are assigned.
+//! Checks places, the targets of assignments.
 
 use super::convert::constant;
 use super::index::vgpr_parts;
@@ -10,10 +10,10 @@ use crate::source::Span;
 use crate::tables::Role;
 
 impl<'a> Checker<'a> {
-    /// A place, stored as `ty` if given.
+    /// Checks a place; if `ty` is given, the value is stored as that type.
     pub(super) fn place(&mut self, e: &'a ast::Expr, ty: Option<Ty>) -> R<Place> {
         let span = e.span;
-        self.spend(span)?;
+        self.charge_budget(span)?;
         match &e.kind {
             ast::ExprKind::Paren(inner) => self.place(inner, ty),
             ast::ExprKind::View(inner, name) => {
@@ -24,11 +24,11 @@ impl<'a> Checker<'a> {
             ast::ExprKind::Slice(base, hi, lo) => {
                 let at = lo;
                 let (lo, width) = self.slice_bounds(hi, lo, span)?;
-                if let Some(place) = self.far_register(base, at, width, ty, span)? {
+                if let Some(place) = self.register_beyond_value(base, at, width, ty, span)? {
                     return Ok(place);
                 }
                 let base = self.place(base, None)?;
-                self.within(at, width, base.ty.width(), span)?;
+                self.check_bounds(at, width, base.ty.width(), span)?;
                 let ty = self.slice_ty(width, ty, span)?;
                 Ok(Place { kind: PlaceKind::Slice { base: Box::new(base), lo: Box::new(lo) }, ty })
             }
@@ -36,7 +36,7 @@ impl<'a> Checker<'a> {
                 let at = lo;
                 let (lo, width) = self.part_bounds(lo, width)?;
                 let base = self.place(base, None)?;
-                self.within(at, width, base.ty.width(), span)?;
+                self.check_bounds(at, width, base.ty.width(), span)?;
                 let ty = self.slice_ty(width, ty, span)?;
                 Ok(Place { kind: PlaceKind::Slice { base: Box::new(base), lo: Box::new(lo) }, ty })
             }
@@ -55,7 +55,7 @@ impl<'a> Checker<'a> {
                         self.frames.last().and_then(|f| f.names.get(name.as_str())).cloned()
                         && self.locals[id as usize].len.is_some()
                     {
-                        self.element_within(id, index)?;
+                        self.check_element_bounds(id, index)?;
                         let index = self.expr(index)?;
                         let index = self.cast(index, Ty::I(32));
                         let element = self.locals[id as usize].ty;
@@ -74,7 +74,7 @@ impl<'a> Checker<'a> {
                     });
                 }
                 let base = self.place(base, None)?;
-                self.within(index, 1, base.ty.width(), span)?;
+                self.check_bounds(index, 1, base.ty.width(), span)?;
                 let bit = self.expr(index)?;
                 let bit = self.cast(bit, Ty::U(32));
                 let ty = self.slice_ty(1, ty, span)?;
@@ -131,7 +131,7 @@ impl<'a> Checker<'a> {
                     .error(span, format!("`{name}` is an input of {}; it cannot be written", self.sig.name));
             }
             let width = self.operand_width(role);
-            // A register has 32 bits, whatever the instruction's result takes of it.
+            // The whole 32-bit register can be assigned even if the result is narrower.
             if let Some(ty) = ty
                 && ty.width() > width.max(32) as u32
                 && !self.sig.permissive
@@ -148,14 +148,14 @@ impl<'a> Checker<'a> {
             return Ok(Place { kind: PlaceKind::Operand(role), ty: ty.unwrap_or(Ty::B(width)) });
         }
         if let Some((state, state_ty)) = Self::state(name) {
-            // A flag is one bit however it is viewed.
+            // A flag is one bit under any view.
             let ty = ty.filter(|_| state_ty.width() > 1);
             return self.viewed(Place { kind: PlaceKind::State(state), ty: state_ty }, ty, span);
         }
-        self.unknown(name, span)
+        self.unknown_name(name, span)
     }
 
-    /// `base`, or the lowest bits of it that `ty` covers.
+    /// Returns `base`, or its lowest bits if `ty` is narrower.
     fn viewed(&mut self, base: Place, ty: Option<Ty>, span: Span) -> R<Place> {
         match self.viewed_place(ty, base.ty, span)? {
             Some(ty) if ty.width() == base.ty.width() => Ok(Place { ty, ..base }),
@@ -177,7 +177,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A register by number, or several from there on if the type is wider.
+    /// Returns a register by number, or consecutive registers if the type is wider.
     fn registers(
         &mut self,
         reg: Expr,
@@ -201,8 +201,8 @@ impl<'a> Checker<'a> {
         Ok(Place { kind: PlaceKind::Concat(parts.collect()), ty })
     }
 
-    /// `SDATA[159 : 128]`: a register of a result that is wider than a value can be.
-    fn far_register(
+    /// Checks `SDATA[159 : 128]`: a register of a result that is wider than the 128 bits of a value.
+    fn register_beyond_value(
         &mut self,
         base: &ast::Expr,
         lo: &ast::Expr,
@@ -229,8 +229,8 @@ impl<'a> Checker<'a> {
         Ok(Some(Place { kind: PlaceKind::Sgpr { reg }, ty: ty.unwrap_or(Ty::B(32)) }))
     }
 
-    /// Refuses an element that an array certainly does not have.
-    pub(super) fn element_within(&mut self, id: LocalId, index: &ast::Expr) -> R<()> {
+    /// Rejects an index that is known to be out of the array's bounds.
+    pub(super) fn check_element_bounds(&mut self, id: LocalId, index: &ast::Expr) -> R<()> {
         let Some(len) = self.locals[id as usize].len else { return Ok(()) };
         match self.range(index) {
             Some((first, last)) if first < 0 || last >= len as i128 => {
@@ -242,14 +242,14 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// The number of the register `k` after `reg`.
+/// Returns the number of the register `k` after `reg`.
 pub(super) fn next_register(reg: &Expr, k: u128) -> Expr {
     let ty = Ty::U(32);
     let add = |k| ExprKind::Binary(BinOp::Add, Box::new(reg.clone()), Box::new(constant(k, ty, reg.span)));
     if k == 0 { reg.clone() } else { Expr { kind: add(k), ty, span: reg.span } }
 }
 
-/// The bare name a place starts with, and its view's type.
+/// Returns the name at the base of a place, and the type of its view.
 pub(super) fn local_name(e: &ast::Expr) -> Option<(&str, Option<ast::TypeName>)> {
     match &e.kind {
         ast::ExprKind::Name(name) => Some((name, None)),

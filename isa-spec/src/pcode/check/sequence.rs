@@ -1,13 +1,13 @@
-//! Statements run one after the other, but sources are read first: bodies that read after they write are
-//! rewritten, so that every engine gives the same result.
+//! Checks the order of reads and writes. Statements execute in order, but hardware reads all sources first.
+//! Bodies that read after they write are rewritten such that every engine computes the same result:
 //!
-//! - A source that runs once a wave and is read after a write is read ahead of the body: its register may be
-//!   the one written.
-//! - A scalar result that is read after it is written is kept in a local: the register may be null, or
-//!   another that is written.
-//! - A lane's bit of a mask that is read after it is written is kept in a local: the masks themselves are
-//!   written at the end.
-//! - What neither the handlers nor the evaluator can execute is an error.
+//! - In a body that runs once per wave, a source that is read after a write is read ahead of the body, since
+//!   its register may be the one written.
+//! - A scalar result that is read after it is written is kept in a local, since the register may be null or
+//!   another one that is written.
+//! - A lane's bit of a mask that is read after it is written is kept in a local, since the masks themselves
+//!   are written at the end.
+//! - Sequences that neither the handlers nor the evaluator can execute are errors.
 
 use crate::diag::Diagnostic;
 use crate::pcode::ir::*;
@@ -18,9 +18,9 @@ use crate::pcode::visit::{
 use crate::source::Span;
 use std::collections::BTreeSet;
 
-/// Something that is written and read.
+/// A resource that is written and read.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Thing {
+enum Resource {
     /// A lane's own bit of a mask.
     MaskBit(Mask),
     Operand(Role),
@@ -35,7 +35,7 @@ enum Mask {
     State(State),
 }
 
-/// Sources, which have the values that they had when the instruction started.
+/// Sources, which keep their values from the instruction's start.
 const SOURCES: &[Role] = &[
     Role::S0,
     Role::S1,
@@ -48,7 +48,7 @@ const SOURCES: &[Role] = &[
     Role::SOffset,
 ];
 
-/// Rewrites what needs it; the errors are of what cannot be.
+/// Rewrites reads that follow writes. Returns errors for sequences that cannot be rewritten.
 pub fn check(sem: &mut Semantics) -> Vec<Diagnostic> {
     let (lane, scalar) = (sem.shape == Shape::Lane, sem.shape == Shape::Scalar);
     let mut walk = Walk { lane, scalar, ..Walk::default() };
@@ -59,13 +59,13 @@ pub fn check(sem: &mut Semantics) -> Vec<Diagnostic> {
         return errors;
     }
     for role in std::mem::take(&mut walk.late_sources) {
-        read_first(sem, role);
+        hoist_source_read(sem, role);
     }
     if walk.late_result {
-        keep_result(sem);
+        cache_result(sem);
     }
     for mask in std::mem::take(&mut walk.late_bits) {
-        keep_bit(sem, mask);
+        cache_mask_bit(sem, mask);
     }
     errors
 }
@@ -74,7 +74,7 @@ pub fn check(sem: &mut Semantics) -> Vec<Diagnostic> {
 struct Walk {
     lane: bool,
     scalar: bool,
-    written: BTreeSet<Thing>,
+    written: BTreeSet<Resource>,
     late_sources: BTreeSet<Role>,
     late_bits: BTreeSet<Mask>,
     late_result: bool,
@@ -89,11 +89,12 @@ impl Walk {
         }
     }
 
-    /// A mask as a whole is complete only after the last lane.
-    fn whole(&mut self, mask: Mask, span: Span) {
-        if self.written.contains(&Thing::MaskBit(mask)) && mask != Mask::Operand(Role::D0) {
-            let help = "the other lanes' bits are not there yet: read `[laneId]`, or read the mask before";
-            self.error(span, "a mask is read whole after a lane's bit of it is assigned", help);
+    /// Reports a read of a whole mask after a write to a lane's bit: the mask is complete only after the last
+    /// lane.
+    fn check_whole_mask_read(&mut self, mask: Mask, span: Span) {
+        if self.written.contains(&Resource::MaskBit(mask)) && mask != Mask::Operand(Role::D0) {
+            let help = "the other lanes' bits are not assigned yet: read `[laneId]`, or read the mask before";
+            self.error(span, "the whole mask is read after a lane's bit of it is assigned", help);
         }
     }
 }
@@ -112,7 +113,7 @@ impl<'a> Visitor<'a> for Walk {
                 self.stmts(otherwise);
                 self.written.append(&mut after);
             }
-            // The second turn comes after the first one's writes.
+            // The second iteration runs after the first one's writes.
             Stmt::For { body, .. } => {
                 walk_stmt(self, stmt);
                 self.stmts(body);
@@ -129,27 +130,27 @@ impl<'a> Visitor<'a> for Walk {
     fn place(&mut self, place: &'a Place) {
         match &place.kind {
             PlaceKind::Operand(role) => {
-                self.written.insert(Thing::Operand(*role));
+                self.written.insert(Resource::Operand(*role));
             }
             PlaceKind::State(state) => {
-                self.written.insert(Thing::State(*state));
+                self.written.insert(Resource::State(*state));
             }
             PlaceKind::Slice { base, lo } => {
                 self.expr(lo);
                 match mask_of_place(base) {
                     Some(mask) if self.lane && is_lane_id(lo) => {
-                        self.written.insert(Thing::MaskBit(mask));
+                        self.written.insert(Resource::MaskBit(mask));
                     }
                     _ => self.place(base),
                 }
             }
             PlaceKind::Vgpr { .. } => {
                 walk_place(self, place);
-                self.written.insert(Thing::Vgpr);
+                self.written.insert(Resource::Vgpr);
             }
             PlaceKind::Sgpr { .. } => {
                 walk_place(self, place);
-                self.written.insert(Thing::Sgpr);
+                self.written.insert(Resource::Sgpr);
             }
             PlaceKind::Local(_) | PlaceKind::Element(..) | PlaceKind::Mem { .. } | PlaceKind::Concat(_) => {
                 walk_place(self, place);
@@ -164,27 +165,27 @@ impl<'a> Visitor<'a> for Walk {
             ExprKind::Call(_, args) => e.ty.is_float() || args.iter().any(|a| a.ty.is_float()),
             _ => false,
         };
-        if floats && self.written.contains(&Thing::State(State::Mode)) {
-            let help = "rounding and denormals are those of the MODE that the instruction started with";
+        if floats && self.written.contains(&Resource::State(State::Mode)) {
+            let help = "rounding and denormals follow the MODE at the instruction's start";
             self.error(e.span, "float arithmetic after MODE is written", help);
         }
         match &e.kind {
             ExprKind::Slice { base, lo } if self.lane && is_lane_id(lo) && mask_of(base).is_some() => {
                 let Some(mask) = mask_of(base) else { return };
-                if self.written.contains(&Thing::MaskBit(mask)) {
+                if self.written.contains(&Resource::MaskBit(mask)) {
                     self.late_bits.insert(mask);
                 }
                 return;
             }
             ExprKind::Operand(role) => {
                 if self.lane {
-                    if *role == Role::D0 && self.written.contains(&Thing::Vgpr) {
+                    if *role == Role::D0 && self.written.contains(&Resource::Vgpr) {
                         let help = "keep the value in a local";
-                        self.error(e.span, "`D0` is read after a register was written by its number", help);
+                        self.error(e.span, "`D0` is read after a register is written by number", help);
                     }
-                    self.whole(Mask::Operand(*role), e.span);
+                    self.check_whole_mask_read(Mask::Operand(*role), e.span);
                 } else if self.scalar && *role == Role::D0 {
-                    self.late_result |= self.written.contains(&Thing::Operand(Role::D0));
+                    self.late_result |= self.written.contains(&Resource::Operand(Role::D0));
                 } else if SOURCES.contains(role) && !self.written.is_empty() {
                     self.late_sources.insert(*role);
                 }
@@ -196,16 +197,16 @@ impl<'a> Visitor<'a> for Walk {
                     state => *state,
                 };
                 if self.lane {
-                    self.whole(Mask::State(mask), e.span);
+                    self.check_whole_mask_read(Mask::State(mask), e.span);
                 }
-                if *state == State::Pc && self.written.contains(&Thing::State(State::Pc)) {
+                if *state == State::Pc && self.written.contains(&Resource::State(State::Pc)) {
                     let help = "`PC` is this instruction's address: compute with it before the jump";
                     self.error(e.span, "`PC` is read after it is assigned", help);
                 }
             }
-            ExprKind::Vgpr { .. } if self.lane && self.written.contains(&Thing::Operand(Role::D0)) => {
-                let help = "lanes read before any writes: keep the value in a local";
-                self.error(e.span, "a register is read by its number after `D0` is assigned", help);
+            ExprKind::Vgpr { .. } if self.lane && self.written.contains(&Resource::Operand(Role::D0)) => {
+                let help = "all lanes read before any lane writes: keep the value in a local";
+                self.error(e.span, "a register is read by number after `D0` is assigned", help);
             }
             _ => {}
         }
@@ -231,8 +232,8 @@ fn mask_of_place(place: &Place) -> Option<Mask> {
 
 // ---- rewriting
 
-/// `role` is read into a local ahead of the body, and everywhere from that.
-fn read_first(sem: &mut Semantics, role: Role) {
+/// Reads `role` into a local ahead of the body and replaces all its uses by the local.
+fn hoist_source_read(sem: &mut Semantics, role: Role) {
     let mut width = 0;
     each_expr_mut(&mut sem.body, |e| {
         if e.kind == ExprKind::Operand(role) {
@@ -254,8 +255,8 @@ fn read_first(sem: &mut Semantics, role: Role) {
     sem.body.insert(0, Stmt::Assign { place, value, span });
 }
 
-/// The lane's bit of `mask` lives in a local, which each assignment to it sets too.
-fn keep_bit(sem: &mut Semantics, mask: Mask) {
+/// Keeps the lane's bit of `mask` in a local, which each assignment to the bit also sets.
+fn cache_mask_bit(sem: &mut Semantics, mask: Mask) {
     let bit = Ty::U(1);
     let id = sem.locals.len() as LocalId;
     sem.locals.push(Local { name: "bit$".to_string(), ty: bit, len: None });
@@ -292,8 +293,8 @@ fn keep_bit(sem: &mut Semantics, mask: Mask) {
     sem.body.insert(0, Stmt::Assign { place, value, span: sem.span });
 }
 
-/// `D0` lives in a local, from which each assignment to it is passed on.
-fn keep_result(sem: &mut Semantics) {
+/// Keeps `D0` in a local; each assignment to `D0` sets the local and copies it to `D0`.
+fn cache_result(sem: &mut Semantics) {
     let locals = &mut sem.locals;
     each_list_mut(&mut sem.body, |list| split_results(list, locals));
     let mut width = 0;
@@ -348,7 +349,8 @@ fn keep_result(sem: &mut Semantics) {
                 set_local(place, id);
                 out.push(stmt);
             } else {
-                // As in the register, the dwords above stay: what is assigned is built on its own.
+                // The upper dwords of the local keep their value, as in the register: build the assigned part
+                // separately.
                 let part = locals.len() as LocalId;
                 locals.push(Local { name: "part$".to_string(), ty: to, len: None });
                 if place.kind != PlaceKind::Operand(Role::D0) {
@@ -373,7 +375,7 @@ fn keep_result(sem: &mut Semantics) {
     }
 }
 
-/// A concatenation with `D0` among its parts is assigned part by part, from the lowest on.
+/// Splits assignments to a concatenation that contains `D0` into one assignment per part, lowest first.
 fn split_results(list: &mut Vec<Stmt>, locals: &mut Vec<Local>) {
     let mut at = 0;
     while at < list.len() {
@@ -397,7 +399,7 @@ fn split_results(list: &mut Vec<Stmt>, locals: &mut Vec<Local>) {
                 Stmt::Assign { place, value, span }
             });
             let pieces: Vec<Stmt> = pieces.collect();
-            // A part may be a concatenation itself.
+            // A part may be a concatenation itself, which a later iteration splits.
             list.splice(at + 1..at + 1, pieces);
         }
         at += 1;
@@ -411,18 +413,18 @@ fn has_result(place: &Place) -> bool {
     }
 }
 
-/// A scalar result is written in whole dwords, with zeros above what the body gives.
+/// Returns the bits written to a scalar result: whole dwords, zero-extended.
 fn written_bits(ty: Ty) -> u16 {
     ty.width().next_multiple_of(32) as u16
 }
 
-/// The low bits of a local, or all with zeros above.
+/// Returns the low bits of a local, or the zero-extended local.
 fn part_of_local(id: LocalId, ty: Ty, to: Ty, span: Span) -> Expr {
     let local = Expr { kind: ExprKind::Local(id), ty, span };
     if to == ty { local } else { Expr { kind: ExprKind::Bits(Box::new(local)), ty: to, span } }
 }
 
-/// The type that `D0` is assigned as, if it is what is assigned.
+/// Returns the type that `D0` is assigned as, if `D0` is the target.
 fn result_of(place: &Place) -> Option<Ty> {
     match &place.kind {
         PlaceKind::Operand(Role::D0) => Some(place.ty),

@@ -13,9 +13,9 @@ use crate::tables::Role;
 impl<'a> Checker<'a> {
     pub(super) fn stmts(&mut self, list: &'a [ast::Stmt]) {
         for (at, stmt) in list.iter().enumerate() {
-            // An error in one statement does not hide those of the next.
+            // Continue after an error, to report those of later statements too.
             let _ = self.stmt(stmt);
-            // What follows a `break` happens only if it was not reached.
+            // Statements after a `break` run only if the `break` was not reached.
             let rest = &list[at + 1..];
             if let Some(&flag) = self.breaks.last()
                 && has_break(stmt)
@@ -28,8 +28,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A loop's body. `break` is a flag that the rest of the body, and all later turns, are skipped by; the
-    /// second result is the flag, cleared before the loop.
+    /// Checks a loop's body. A `break` sets a flag, under which the rest of the body and all later iterations
+    /// are skipped. Returns the body and the flag, which is cleared before the loop.
     fn loop_body(&mut self, list: &'a [ast::Stmt], span: Span) -> (Vec<Stmt>, Option<LocalId>) {
         if !list.iter().any(has_break) {
             return (self.block(list), None);
@@ -54,13 +54,13 @@ impl<'a> Checker<'a> {
         match &stmt.kind {
             StmtKind::Empty => Ok(()),
             StmtKind::Declare { name, ty, len } => {
-                // Names that the manual declares for the reader although the encoding gives them.
+                // Names that the manuals declare although they are encoding fields.
                 if matches!(name.text.as_str(), "OFFSET" | "DATA0" | "VDST" | "S" | "OFFSET0" | "OFFSET1")
                     && len.is_none()
                 {
                     return Ok(());
                 }
-                self.not_taken(name)?;
+                self.check_new_name(name)?;
                 let ty = self.ty_named(*ty, span)?;
                 let len = match len {
                     Some(e) => match self.expr(e)?.lit {
@@ -74,7 +74,7 @@ impl<'a> Checker<'a> {
                 if name.text == "S" {
                     return self.array_of_sources(id, span);
                 }
-                // A declaration starts at zero each time it is reached.
+                // A declaration resets the local to zero each time it is executed.
                 if len.is_none() {
                     let place = Place { kind: PlaceKind::Local(id), ty };
                     self.emit(Stmt::Assign { place, value: constant(0, ty, span), span });
@@ -102,14 +102,14 @@ impl<'a> Checker<'a> {
                 let range = self.range(from).zip(self.range(to));
                 let from = self.expr(from);
                 let to = self.expr(to);
-                self.not_taken(var)?;
+                self.check_new_name(var)?;
                 let id = self.hidden_local(&var.text, Ty::I(32), var.span);
                 let outer = self.loops.clone();
                 self.loops.retain(|l| l.0 != var.text);
                 if let Some(((first, _), (_, last))) = range {
                     self.loops.push((var.text.clone(), first, last.max(first)));
                 }
-                // As the manual does, the variable may have been declared for the reader.
+                // The manuals also declare loop variables; such a declaration is not an unused local.
                 if let Some(Binding::Local(old)) =
                     self.frames.last().and_then(|f| f.names.get(&var.text)).cloned()
                     && !self.assigned_locals.contains(&old)
@@ -165,7 +165,7 @@ impl<'a> Checker<'a> {
                     return self.error(name.span, format!("`{}` is a builtin's name", name.text));
                 }
                 for parameter in parameters {
-                    self.not_taken(parameter)?;
+                    self.check_new_name(parameter)?;
                 }
                 if let Some(frame) = self.frames.last_mut() {
                     frame.lambdas.insert(name.text.clone(), stmt);
@@ -184,7 +184,7 @@ impl<'a> Checker<'a> {
                     if self.out.last().map_or(0, Vec::len) == before {
                         return self.error_help(
                             span,
-                            format!("`{}` is called for its value, which goes nowhere", name.text),
+                            format!("the value of `{}` is unused", name.text),
                             format!("assign it: tmp = {}(…)", name.text),
                         );
                     }
@@ -195,13 +195,13 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// `declare S : 32'B[3]`: the sources as an array, as the manual's mixed-precision bodies have them.
+    /// Handles `declare S : 32'B[3]`: the sources as an array, as in the manuals' mixed-precision bodies.
     fn array_of_sources(&mut self, id: LocalId, span: Span) -> R<()> {
         let Local { ty, len, .. } = self.locals[id as usize];
         for (at, name) in (0..len.unwrap_or(0)).zip(["S0", "S1", "S2", "S3"]) {
-            let Some(role) = self.operand_role(name, false) else { return self.unknown(name, span) };
+            let Some(role) = self.operand_role(name, false) else { return self.unknown_name(name, span) };
             let source = self.operand(role, span);
-            let value = self.stored(source, ty, span)?;
+            let value = self.convert_for_store(source, ty, span)?;
             let index = Box::new(constant(at.into(), Ty::I(32), span));
             self.emit(Stmt::Assign { place: Place { kind: PlaceKind::Element(id, index), ty }, value, span });
         }
@@ -209,14 +209,15 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    /// A new name that hides no operand and no state.
-    pub(super) fn not_taken(&mut self, name: &ast::Name) -> R<()> {
+    /// Checks that a new name hides no operand and no state.
+    pub(super) fn check_new_name(&mut self, name: &ast::Name) -> R<()> {
         let operand = self.operand_role(&name.text, true).is_some() || is_operand(&name.text);
-        // `declare RETURN_DATA : …` and the like say how an operand is used.
-        if Self::state(&name.text).is_none() && !operand || READER.contains(&name.text.as_str()) {
+        // `declare RETURN_DATA : …` and the like describe how an operand is used.
+        if Self::state(&name.text).is_none() && !operand || MANUAL_DECLARATIONS.contains(&name.text.as_str())
+        {
             return Ok(());
         }
-        let what = if operand { "an operand" } else { "a register of the machine" };
+        let what = if operand { "an operand" } else { "a state register" };
         self.error_help(name.span, format!("`{}` is {what}", name.text), "choose another name")
     }
 
@@ -226,8 +227,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// `return`: in an expanded call the value goes to the call's result; in the instruction's own body it
-    /// ends it.
+    /// Checks `return`: in an expanded call, stores the value in the call's result; in the instruction's own
+    /// body, ends it.
     fn returned(&mut self, value: Option<&'a ast::Expr>, span: Span) -> R<()> {
         let in_call = self.frames.last().is_some_and(|f| f.result.is_some());
         if !in_call {
@@ -251,7 +252,7 @@ impl<'a> Checker<'a> {
                 (self.hidden_local("result", ty, span), ty)
             }
         };
-        let value = self.stored(value, ty, span)?;
+        let value = self.convert_for_store(value, ty, span)?;
         if let Some(result) = self.frames.last_mut().and_then(|f| f.result.as_mut()) {
             result.local = Some(id);
             result.ty = Some(ty);
@@ -268,7 +269,7 @@ impl<'a> Checker<'a> {
         value: &'a ast::Expr,
         span: Span,
     ) -> R<()> {
-        // Atomics without return share the body of those with.
+        // Atomics without return share a body with those that return a value.
         if self.no_return(place) {
             return Ok(());
         }
@@ -280,7 +281,7 @@ impl<'a> Checker<'a> {
             && let Some((name, _)) = local_name(place)
             && !self.known(name)
         {
-            // The error in its value has been reported; defining the name avoids follow-up errors.
+            // Record the name to avoid follow-up errors: the error in its value has been reported.
             self.unreadable.insert(name.to_string());
         }
         let mut result = result?;
@@ -288,23 +289,23 @@ impl<'a> Checker<'a> {
             let old = self.expr(place)?;
             result = self.binary_values(op, old, result, span)?;
         }
-        // D0 of an expanded instruction is the call's result.
+        // In an expanded instruction, D0 is the call's result.
         if self.inlined_output(place).is_some() {
             let viewed = match &place.kind {
                 ast::ExprKind::View(_, name) => {
                     let ty = self.ty_named(*name, place.span)?;
-                    let stored = self.stored(result, ty, span)?;
+                    let stored = self.convert_for_store(result, ty, span)?;
                     TExpr { expr: stored, lit: None }
                 }
                 _ => result,
             };
             return self.set_result(viewed, span);
         }
-        // First assignment of a new name declares it.
+        // The first assignment to a new name declares it.
         if let Some((name, view)) = local_name(place)
             && !self.known(name)
         {
-            if let ast::ExprKind::Name(_) | ast::ExprKind::Paren(_) = plain(place).kind {
+            if let ast::ExprKind::Name(_) | ast::ExprKind::Paren(_) = strip_views(place).kind {
                 let ty = match view {
                     Some(name) => self.ty_named(name, place.span)?,
                     None => result.ty(),
@@ -312,12 +313,12 @@ impl<'a> Checker<'a> {
                 let id = self.new_local(name, ty, None, place.span);
                 self.bind(name, Binding::Local(id));
                 self.assigned_locals.insert(id);
-                let value = self.stored(result, ty, span)?;
+                let value = self.convert_for_store(result, ty, span)?;
                 self.emit(Stmt::Assign { place: Place { kind: PlaceKind::Local(id), ty }, value, span });
                 return Ok(());
             }
-            // `tmp[15 : 0].u16 = …`: as wide as all of its parts need.
-            let width = match self.width_by_parts(name, place.span) {
+            // `tmp[15 : 0].u16 = …`: the local is as wide as the highest bit assigned requires.
+            let width = match self.infer_width(name, place.span) {
                 Ok(width) => width,
                 Err(()) => {
                     self.unreadable.insert(name.to_string());
@@ -328,12 +329,12 @@ impl<'a> Checker<'a> {
             self.bind(name, Binding::Local(id));
         }
         let place = self.place(place, None)?;
-        let value = self.stored(result, place.ty, span)?;
+        let value = self.convert_for_store(result, place.ty, span)?;
         self.emit(Stmt::Assign { place, value, span });
         Ok(())
     }
 
-    /// A write to RETURN_DATA where the instruction returns nothing.
+    /// Returns whether the place is RETURN_DATA of an instruction that returns nothing.
     fn no_return(&self, place: &ast::Expr) -> bool {
         match local_name(place) {
             Some(("RETURN_DATA", _)) => {
@@ -372,7 +373,7 @@ impl<'a> Checker<'a> {
             || name == "TTMP"
     }
 
-    /// Whether `place` is the output of an instruction being expanded.
+    /// Returns the output role if `place` is the output of an instruction being expanded.
     fn inlined_output(&self, place: &ast::Expr) -> Option<Role> {
         if !self.frames.last().is_some_and(|f| f.instruction) {
             return None;
@@ -384,20 +385,20 @@ impl<'a> Checker<'a> {
         }
     }
 
-    pub(super) fn simple(e: &Expr) -> bool {
+    pub(super) fn is_simple(e: &Expr) -> bool {
         match &e.kind {
             ExprKind::Const(_)
             | ExprKind::Operand(_)
             | ExprKind::OperandIndex(_)
             | ExprKind::Field(_)
             | ExprKind::State(_) => true,
-            ExprKind::Bits(inner) => Self::simple(inner),
+            ExprKind::Bits(inner) => Self::is_simple(inner),
             _ => false,
         }
     }
 }
 
-/// Whether a statement may leave the loop around it.
+/// Returns whether a statement may leave the enclosing loop.
 fn has_break(stmt: &ast::Stmt) -> bool {
     match &stmt.kind {
         StmtKind::Break => true,
@@ -417,7 +418,7 @@ fn unless(flag: LocalId, body: Vec<Stmt>, span: Span) -> Stmt {
     Stmt::If { arms: vec![(not(flag, span), body)], otherwise: Vec::new(), span }
 }
 
-/// Names of operands in any instruction.
+/// Returns whether a name denotes an operand in any instruction.
 fn is_operand(name: &str) -> bool {
     matches!(
         name,
@@ -436,13 +437,13 @@ fn is_operand(name: &str) -> bool {
     )
 }
 
-/// Names that the manual's text declares although the encoding or the instruction gives them.
-const READER: &[&str] = &["S", "OFFSET", "OFFSET0", "OFFSET1", "DATA0", "VDST"];
+/// Names that the manuals declare although they are encoding fields or operands.
+const MANUAL_DECLARATIONS: &[&str] = &["S", "OFFSET", "OFFSET0", "OFFSET1", "DATA0", "VDST"];
 
-/// Without views and parentheses.
-fn plain(e: &ast::Expr) -> &ast::Expr {
+/// Strips views and parentheses.
+fn strip_views(e: &ast::Expr) -> &ast::Expr {
     match &e.kind {
-        ast::ExprKind::View(inner, _) | ast::ExprKind::Paren(inner) => plain(inner),
+        ast::ExprKind::View(inner, _) | ast::ExprKind::Paren(inner) => strip_views(inner),
         _ => e,
     }
 }

@@ -1,4 +1,4 @@
-//! Notation of the manuals' bodies that is not an ordinary expression: typed buffers, the rounding mode,
+//! Checks notation of the manuals that is not an ordinary expression: typed buffers, the rounding mode,
 //! exception flags, constants, sines.
 
 use super::convert::{constant, float_bits, show};
@@ -10,7 +10,7 @@ use crate::pcode::ir::{BinOp, Expr, ExprKind, Stmt, Ty, UnOp};
 use crate::source::Span;
 
 impl<'a> Checker<'a> {
-    /// Handles assignments to names that are not registers; returns whether this was one.
+    /// Handles assignments to names that are not registers. Returns whether this was one.
     pub(super) fn special_assignment(
         &mut self,
         place: &'a ast::Expr,
@@ -19,7 +19,7 @@ impl<'a> Checker<'a> {
     ) -> R<bool> {
         if let ast::ExprKind::Name(name) = &place.kind {
             if name.starts_with("TRAPSTS.") {
-                // Exceptions are not kept, and nothing reads them.
+                // Exceptions are not recorded, and nothing reads them.
                 self.expr(value)?;
                 return Ok(true);
             }
@@ -35,20 +35,22 @@ impl<'a> Checker<'a> {
         }
         match component(place) {
             Some(0) => self.store_element(span).map(|()| true),
-            // With the first component's.
+            // Stored together with the first component.
             Some(_) if self.element(0).is_some() => Ok(true),
-            Some(_) => self.error_help(span, "a component is stored alone", "TADDR.X comes first"),
+            Some(_) => {
+                self.error_help(span, "a component is stored without component X", "store TADDR.X first")
+            }
             None => Ok(false),
         }
     }
 
-    /// `ROUND_MODE = …`: from here on, for conversions that can round so.
+    /// Handles `ROUND_MODE = …`, which applies to later conversions that support this rounding.
     fn set_rounding(&mut self, value: &'a ast::Expr, span: Span) -> R<()> {
         if self.out.len() > 1 {
             return self.error(span, "`ROUND_MODE` can be set at the top level of a body only");
         }
         let ast::ExprKind::Name(name) = &value.kind else {
-            return self.error_help(span, "no rounding mode", "ROUND_TOWARD_ZERO or ROUND_NEAREST_EVEN");
+            return self.error_help(span, "not a rounding mode", "ROUND_TOWARD_ZERO or ROUND_NEAREST_EVEN");
         };
         let saved = || {
             let body = self.frames.last().map_or(&[][..], |f| f.body);
@@ -69,39 +71,39 @@ impl<'a> Checker<'a> {
                 return self.error_help(value.span, format!("`{name}` is not a rounding mode"), help);
             }
         };
-        // What was saved has been read.
-        let _ = self.bound(name, value.span);
+        // Mark the local that holds the saved mode as read.
+        let _ = self.lookup_binding(name, value.span);
         Ok(())
     }
 
-    /// The builtin that rounds as ROUND_MODE was set, or an error where none does.
+    /// Returns the variant of a builtin that rounds by the current ROUND_MODE; reports an error if there is
+    /// none.
     pub(super) fn rounded(&mut self, builtin: Builtin, span: Span) -> R<Builtin> {
         let Builtin::Pure(pure) = builtin else { return Ok(builtin) };
         match (self.rounding, pure) {
             (Rounding::Mode, _) => Ok(builtin),
             (Rounding::Zero, Pure::F32ToF16) => Ok(Pure::F32ToF16Rtz.into()),
             (Rounding::Zero, Pure::Fma) => Ok(Pure::FmaRtz.into()),
-            // These round to nearest even always.
+            // These always round to nearest even.
             (Rounding::Even, Pure::F32ToFp8 | Pure::F32ToBf8) => Ok(builtin),
             _ if exact(pure) => Ok(builtin),
             _ => self.rounding_error(span),
         }
     }
 
-    /// Refuses arithmetic that rounds by MODE where the body has set another rounding.
-    pub(super) fn rounds_by_mode(&mut self, span: Span) -> R<()> {
+    /// Rejects arithmetic that rounds by MODE if the body has set another rounding.
+    pub(super) fn require_mode_rounding(&mut self, span: Span) -> R<()> {
         if self.rounding == Rounding::Mode { Ok(()) } else { self.rounding_error(span) }
     }
 
     fn rounding_error<T>(&mut self, span: Span) -> R<T> {
-        let help =
-            "after ROUND_MODE is set, f32_to_f16, fma, f32_to_fp8, f32_to_bf8 and what is exact are possible";
+        let help = "after ROUND_MODE is set, only f32_to_f16, fma, f32_to_fp8, f32_to_bf8 and exact operations are possible";
         self.error_help(span, "this rounds by MODE, not by the ROUND_MODE set before", help)
     }
 
     // ---- typed buffers
 
-    /// The value that the body stores to component `at` of the element.
+    /// Returns the value that the body stores to component `at` of the element.
     fn element(&self, at: usize) -> Option<&'a ast::Expr> {
         let body = self.frames.last()?.body;
         body.iter().find_map(|s| match &s.kind {
@@ -110,7 +112,7 @@ impl<'a> Checker<'a> {
         })
     }
 
-    /// `MEM[TADDR.X] = ConvertToFormat(…)` and the components after it: one element is stored.
+    /// Handles `MEM[TADDR.X] = ConvertToFormat(…)` together with the other components: stores one element.
     fn store_element(&mut self, span: Span) -> R<()> {
         if self.out.len() > 1 {
             return self.error(span, "an element is stored at the top level of a body only");
@@ -118,18 +120,28 @@ impl<'a> Checker<'a> {
         let mut parts = Vec::new();
         for value in (0..4).map_while(|at| self.element(at)).collect::<Vec<_>>() {
             let ast::ExprKind::Call(name, args) = &value.kind else {
-                return self.error_help(value.span, "a component has a format", "ConvertToFormat(…)");
+                return self.error_help(
+                    value.span,
+                    "a stored component must be converted to the format",
+                    "ConvertToFormat(…)",
+                );
             };
             match (name.text.as_str(), args.as_slice()) {
                 ("ConvertToFormat", [arg]) => {
-                    // `32'B(DATA[15 : 0].b16)`: the component has 16 bits, whatever holds it.
-                    let held = match &arg.kind {
+                    // `32'B(DATA[15 : 0].b16)`: the component has 16 bits despite the cast.
+                    let uncast = match &arg.kind {
                         ast::ExprKind::Cast(_, inner) => self.expr(inner)?.expr,
                         _ => self.expr(arg)?.expr,
                     };
-                    parts.push(if held.ty.width() == 16 { held } else { self.expr(arg)?.expr });
+                    parts.push(if uncast.ty.width() == 16 { uncast } else { self.expr(arg)?.expr });
                 }
-                _ => return self.error_help(value.span, "a component has a format", "ConvertToFormat(…)"),
+                _ => {
+                    return self.error_help(
+                        value.span,
+                        "a stored component must be converted to the format",
+                        "ConvertToFormat(…)",
+                    );
+                }
             }
         }
         let width = parts[0].ty.width();
@@ -151,11 +163,11 @@ impl<'a> Checker<'a> {
         self.library_call("store_element", vec![format, raw], span).map(|_| ())
     }
 
-    /// `ConvertFromFormat(MEM[TADDR.X])` as `width` bits.
+    /// Checks `ConvertFromFormat(MEM[TADDR.X])`, converted to `width` bits.
     fn load_component(&mut self, args: &'a [ast::Expr], width: u32, span: Span) -> R<TExpr> {
         let [arg] = args else { return self.error(span, "`ConvertFromFormat` takes one component") };
         let Some(at) = component(arg) else {
-            return self.error_help(arg.span, "no component of an element", "MEM[TADDR.X], .Y, .Z or .W");
+            return self.error_help(arg.span, "not a component of an element", "MEM[TADDR.X], .Y, .Z or .W");
         };
         if let Some(addr) = element_address(arg) {
             self.expr(addr)?;
@@ -171,7 +183,7 @@ impl<'a> Checker<'a> {
         Ok(TExpr::of(ExprKind::Call(builtin.into(), vec![format.expr, raw, number]), ty, span))
     }
 
-    /// The format of the element: the instruction's or the descriptor's.
+    /// Returns the format of the element, from the instruction or the descriptor.
     fn format(&mut self, span: Span) -> R<TExpr> {
         if mnemonic::is_typed_buffer(&self.sig.name) {
             return self.name_value("FORMAT", span);
@@ -192,7 +204,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// `16'B(ConvertFromFormat(…))` converts to 16 bits, rather than cutting off.
+    /// Handles `16'B(ConvertFromFormat(…))`, which converts to 16 bits rather than truncating.
     pub(super) fn format_cast(&mut self, inner: &'a ast::Expr, ty: Ty, span: Span) -> R<Option<TExpr>> {
         match &inner.kind {
             ast::ExprKind::Call(name, args) if name.text == "ConvertFromFormat" && ty.width() == 16 => {
@@ -205,7 +217,8 @@ impl<'a> Checker<'a> {
 
     // ---- calls
 
-    /// Calls that only pasted bodies have; `Some(None)` gives no value.
+    /// Handles calls that occur only in bodies pasted from the manuals. Returns `Some(None)` for a call
+    /// without a value.
     pub(super) fn manual_call(
         &mut self,
         name: &'a ast::Name,
@@ -220,7 +233,7 @@ impl<'a> Checker<'a> {
             ("ConvertToFormat", _) => {
                 return self.error_help(
                     span,
-                    "only a component of an element has a format",
+                    "only a component of an element can be converted",
                     "MEM[TADDR.X] = …",
                 );
             }
@@ -231,7 +244,7 @@ impl<'a> Checker<'a> {
                 self.emit(Stmt::Call { builtin: Control::Nop, args: Vec::new(), span });
                 Some(None)
             }
-            ("sin" | "cos", [arg]) => Some(Some(self.of_radians(name, arg, span)?)),
+            ("sin" | "cos", [arg]) => Some(Some(self.trig_of_radians(name, arg, span)?)),
             ("float32", [sign, exponent, fraction]) => {
                 let mut parts = Vec::new();
                 for (arg, ty) in [(sign, Ty::U(1)), (exponent, Ty::U(8)), (fraction, Ty::U(23))] {
@@ -249,7 +262,8 @@ impl<'a> Checker<'a> {
         })
     }
 
-    /// `signext(SIMM16.i16 * 16'4)`: the product is not cut to the factors' width before it is extended.
+    /// Handles `signext(SIMM16.i16 * 16'4)`: the product is not truncated to the width of its factors before
+    /// the extension.
     fn extended_product(&mut self, arg: &'a ast::Expr, span: Span) -> R<Option<TExpr>> {
         let ast::ExprKind::Binary(BinaryOp::Mul, a, b) = &arg.kind else { return Ok(None) };
         let (a, b) = (self.expr(a)?, self.expr(b)?);
@@ -261,8 +275,8 @@ impl<'a> Checker<'a> {
         Ok(Some(TExpr::of(kind, Ty::I(64), span)))
     }
 
-    /// `sin(x * 32'F(PI * 2.0))`: the machine's sine is of turns, and the product is taken as exact.
-    fn of_radians(&mut self, name: &ast::Name, arg: &'a ast::Expr, span: Span) -> R<TExpr> {
+    /// Handles `sin(x * 32'F(PI * 2.0))`: the hardware's sine takes turns, and the product counts as exact.
+    fn trig_of_radians(&mut self, name: &ast::Name, arg: &'a ast::Expr, span: Span) -> R<TExpr> {
         let builtin = if name.text == "sin" { Pure::Sin } else { Pure::Cos };
         let value = self.expr(arg)?.expr;
         let ty = value.ty;
@@ -278,14 +292,14 @@ impl<'a> Checker<'a> {
         let name = &name.text;
         self.error_help(
             span,
-            format!("`{name}` takes radians, of which only a number of turns is possible: {name}(x * 32'F(PI * 2.0))"),
+            format!("`{name}` takes radians, which must be a multiple of 2 pi: {name}(x * 32'F(PI * 2.0))"),
             format!("`{name}_turns(x)` is the {name} of x turns"),
         )
     }
 
     // ---- names
 
-    /// Constants of the manuals.
+    /// Looks up a constant of the manuals.
     pub(super) fn manual_constant(&mut self, name: &str, span: Span) -> Option<TExpr> {
         let typed = |value: f64, ty: Ty| TExpr { expr: constant(float_bits(value, ty), ty, span), lit: None };
         Some(match name {
@@ -299,7 +313,7 @@ impl<'a> Checker<'a> {
             "OVERFLOW_F64" => typed(f64::INFINITY, Ty::F64),
             "UNDERFLOW_F32" => typed(0.0, Ty::F32),
             "UNDERFLOW_F64" => typed(0.0, Ty::F64),
-            // Nothing sets these here: there are no traps, no host debugger, and no caches.
+            // Always clear in the simulator, which has no traps, no host debugger, and no caches.
             "WAVE_STATUS.PRIV"
             | "WAVE_STATUS.COND_DBG_USER"
             | "WAVE_STATUS.COND_DBG_SYS"
@@ -308,7 +322,7 @@ impl<'a> Checker<'a> {
         })
     }
 
-    /// `x == DENORM.f64` tests whether x is denormal.
+    /// Handles `x == DENORM.f64`, a test whether x is denormal.
     pub(super) fn denormal(
         &mut self,
         op: BinaryOp,
@@ -337,7 +351,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// A product as what varies and the constants' product.
+/// Splits a product into its variable factor and the product of its constants.
 fn factors(e: Expr) -> (Option<Expr>, Option<u128>) {
     match e.kind {
         ExprKind::Const(bits) => (None, Some(bits)),
@@ -369,7 +383,7 @@ fn is_denorm(e: &ast::Expr) -> bool {
     }
 }
 
-/// The component that `MEM[TADDR.X]` or `MEM[addr + ChannelOffsetX()]` is.
+/// Returns the component that `MEM[TADDR.X]` or `MEM[addr + ChannelOffsetX()]` denotes.
 fn component(e: &ast::Expr) -> Option<usize> {
     let ast::ExprKind::Index(base, index) = &e.kind else { return None };
     if !matches!(&base.kind, ast::ExprKind::Name(mem) if mem == "MEM") {
@@ -386,7 +400,7 @@ fn component(e: &ast::Expr) -> Option<usize> {
     ["X", "Y", "Z", "W"].iter().position(|c| *c == component)
 }
 
-/// The address in front of a component's offset, which is that of the element.
+/// Returns the element's address, to which the offset of a component is added.
 fn element_address(e: &ast::Expr) -> Option<&ast::Expr> {
     match &e.kind {
         ast::ExprKind::Index(_, index) => match &index.kind {
@@ -397,7 +411,7 @@ fn element_address(e: &ast::Expr) -> Option<&ast::Expr> {
     }
 }
 
-/// Builtins whose result needs no rounding.
+/// Returns whether the result of a builtin is exact (needs no rounding).
 fn exact(id: Pure) -> bool {
     use crate::pcode::builtins::Ret;
     let float = |ty: Ty| ty.is_float();

@@ -1,16 +1,16 @@
-//! How many bits: of locals that are made by parts, of slices, and of what is stored.
+//! Checks widths: infers those of locals that are assigned in parts, and checks the bounds of slices.
 
 use super::{Checker, R};
 use crate::pcode::ast::{self, BinaryOp, StmtKind};
 use crate::source::Span;
 
-/// Loop variables in sight, with their first and last value.
+/// Loop variables in scope, with their first and last values.
 type Loops = Vec<(String, i128, i128)>;
 
 impl<'a> Checker<'a> {
-    /// Width of a local whose first assignment is to a part of it: what the parts assigned anywhere in the
-    /// body need.
-    pub(super) fn width_by_parts(&mut self, name: &str, span: Span) -> R<u16> {
+    /// Infers the width of a local whose first assignment is to a part of it, from the parts assigned
+    /// anywhere in the body.
+    pub(super) fn infer_width(&mut self, name: &str, span: Span) -> R<u16> {
         let body = self.frames.last().map_or(&[][..], |f| f.body);
         let mut need = Some(0);
         parts(body, name, &mut Loops::new(), &mut need);
@@ -22,16 +22,16 @@ impl<'a> Checker<'a> {
             _ => self.error_help(
                 span,
                 format!(
-                    "`{name}` has no width: only parts of it are assigned, not all at places that are fixed"
+                    "the width of `{name}` cannot be inferred: parts of it are assigned at positions that are not fixed"
                 ),
                 format!("declare it: declare {name} : 32'B"),
             ),
         }
     }
 
-    /// Refuses bits `[lo + width - 1 : lo]` of a value of `base` bits if they are not all there, as far as
-    /// that is known.
-    pub(super) fn within(&mut self, lo: &ast::Expr, width: u16, base: u32, span: Span) -> R<()> {
+    /// Rejects bits `[lo + width - 1 : lo]` of a value of `base` bits if some of them are known to be out of
+    /// bounds.
+    pub(super) fn check_bounds(&mut self, lo: &ast::Expr, width: u16, base: u32, span: Span) -> R<()> {
         match interval(lo, &self.loops) {
             Some((_, last)) if last + width as i128 > base as i128 => {
                 let top = last + width as i128 - 1;
@@ -43,13 +43,13 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The values that `e` can have, if that is known.
+    /// Returns the range of values of `e`, if known.
     pub(super) fn range(&self, e: &ast::Expr) -> Option<(i128, i128)> {
         interval(e, &self.loops)
     }
 }
 
-/// The bits that assignments to parts of `name` need; `None` once a place is not fixed.
+/// Computes the width that assignments to parts of `name` require; `None` if a part's position is not fixed.
 fn parts(list: &[ast::Stmt], name: &str, loops: &mut Loops, need: &mut Option<i128>) {
     for stmt in list {
         match &stmt.kind {
@@ -101,7 +101,7 @@ fn base_name(e: &ast::Expr) -> Option<&str> {
     }
 }
 
-/// Smallest and largest value of an expression over numbers and loop variables.
+/// Returns the smallest and largest value of an expression over numbers and loop variables.
 fn interval(e: &ast::Expr, loops: &Loops) -> Option<(i128, i128)> {
     match &e.kind {
         ast::ExprKind::Paren(inner) | ast::ExprKind::View(inner, _) | ast::ExprKind::Cast(_, inner) => {

@@ -1,4 +1,4 @@
-//! Expressions, by precedence climbing over the table of operators that the printer uses too.
+//! Parses expressions by precedence climbing, with the printer's table of operators.
 
 use super::{Parser, R};
 use crate::diag::{Diagnostic, nearest};
@@ -7,16 +7,16 @@ use crate::pcode::print::OPERATORS;
 use crate::pcode::token::Tok;
 use crate::source::Span;
 
-/// Height of an expression's tree; also limits chains, which nest to the left.
+/// Limit on the height of an expression tree; chains of operators, which nest to the left, count too.
 const MAX_HEIGHT: u32 = 250;
 
-/// What a mistyped `.view` may have meant.
+/// Candidates when suggesting a correction of a mistyped `.view`.
 const VIEWS: &[&str] = &[
     "u32", "i32", "b32", "f32", "u64", "i64", "b64", "f64", "u16", "i16", "b16", "f16", "bf16", "u8", "i8",
     "b8", "fp8", "bf8", "u24", "i24", "b128", "u4", "i4", "u1",
 ];
 
-/// What other languages call them.
+/// The names of types in other languages.
 const OTHER_VIEWS: &[(&str, &str)] = &[
     ("float", "f32"),
     ("half", "f16"),
@@ -34,7 +34,7 @@ impl Parser<'_> {
         self.deeper(|p| p.select())
     }
 
-    /// The node over what was parsed last and, if that was higher, something `height` high.
+    /// Builds a node above the expression parsed last and, if higher, another one of height `height`.
     fn node(&mut self, kind: ExprKind, span: Span, height: u32) -> R<Expr> {
         self.height = self.height.max(height) + 1;
         if self.height > MAX_HEIGHT {
@@ -60,18 +60,18 @@ impl Parser<'_> {
         self.node(ExprKind::Select(Box::new(cond), Box::new(a), Box::new(b)), span, height)
     }
 
-    /// Operators of strength `min` and above.
+    /// Parses operators of precedence `min` and above.
     fn binary(&mut self, min: u8) -> R<Expr> {
         let mut left = self.unary()?;
         loop {
-            let Tok::P(p) = *self.tok() else { return Ok(left) };
+            let Tok::Punct(p) = *self.tok() else { return Ok(left) };
             let Some(&(_, op, level)) = OPERATORS.iter().find(|o| o.0 == p) else { return Ok(left) };
             if level < min {
                 return Ok(left);
             }
             let height = self.height;
             self.bump();
-            // `**` groups to the right, so a chain of it recurses.
+            // `**` is right-associative, so a chain of it recurses.
             let right = match op {
                 BinaryOp::Pow => self.deeper(|p| p.binary(level))?,
                 _ => self.binary(level + 1)?,
@@ -84,10 +84,10 @@ impl Parser<'_> {
     fn unary(&mut self) -> R<Expr> {
         let start = self.span();
         let op = match self.tok() {
-            Tok::P("-") => UnaryOp::Neg,
-            Tok::P("+") => UnaryOp::Plus,
-            Tok::P("~") => UnaryOp::Not,
-            Tok::P("!") => UnaryOp::LogicalNot,
+            Tok::Punct("-") => UnaryOp::Neg,
+            Tok::Punct("+") => UnaryOp::Plus,
+            Tok::Punct("~") => UnaryOp::Not,
+            Tok::Punct("!") => UnaryOp::LogicalNot,
             _ => return self.postfix(),
         };
         self.bump();
@@ -101,7 +101,7 @@ impl Parser<'_> {
         loop {
             let height = self.height;
             if self.eat(".") {
-                e = self.dotted(e)?;
+                e = self.view_or_field(e)?;
             } else if self.is("[") {
                 let open = self.bump();
                 let first = self.expr()?;
@@ -128,8 +128,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Behind a `.`: a view, or the field of a register or structure.
-    fn dotted(&mut self, e: Expr) -> R<Expr> {
+    /// Parses what follows a `.`: a view, or the field of a register or structure.
+    fn view_or_field(&mut self, e: Expr) -> R<Expr> {
         let name = self.name("a type such as `f32` or `u32`")?;
         let span = e.span.to(name.span);
         if let Some(ty) = type_suffix(&name.text) {
@@ -145,7 +145,7 @@ impl Parser<'_> {
             return Ok(e);
         }
         match e.kind {
-            // A register and its field are looked up as one name.
+            // A register with its field is looked up as one name.
             ExprKind::Name(base) => self.node(ExprKind::Name(format!("{base}.{}", name.text)), span, 0),
             _ => self.node(ExprKind::Member(Box::new(e), name), span, 0),
         }
@@ -171,8 +171,8 @@ impl Parser<'_> {
                 self.bump();
                 ExprKind::Cast(ty, Box::new(self.parenthesised()?))
             }
-            Tok::P("(") => ExprKind::Paren(Box::new(self.parenthesised()?)),
-            Tok::P("{") => {
+            Tok::Punct("(") => ExprKind::Paren(Box::new(self.parenthesised()?)),
+            Tok::Punct("{") => {
                 self.bump();
                 let parts = self.list("}")?;
                 if parts.is_empty() {
@@ -205,7 +205,7 @@ impl Parser<'_> {
         Ok(inner)
     }
 
-    /// Expressions between commas, up to `end`; leaves the height of the highest.
+    /// Parses comma-separated expressions up to `end`; `self.height` becomes the maximum of their heights.
     fn list(&mut self, end: &str) -> R<Vec<Expr>> {
         let mut out = Vec::new();
         let mut height = 0;
@@ -221,7 +221,7 @@ impl Parser<'_> {
     }
 }
 
-/// A mistyped view: a type's letter and digits, in whatever order.
+/// Returns whether a word looks like a mistyped view: a type's letter and digits.
 fn looks_like_view(text: &str) -> bool {
     let digits = text.trim_start_matches(|c: char| c.is_ascii_alphabetic());
     let letters = &text[..text.len() - digits.len()];
@@ -230,7 +230,7 @@ fn looks_like_view(text: &str) -> bool {
         || OTHER_VIEWS.iter().any(|o| o.0 == text)
 }
 
-/// `f32`, `u8`, `b64`; `f`, `u`, `i`, `b` alone are 32 bits wide.
+/// Parses the type of a view: `f32`, `u8`, `b64`; `f`, `u`, `i`, `b` alone are 32 bits wide.
 pub fn type_suffix(text: &str) -> Option<TypeName> {
     match text {
         "bf16" => return Some(TypeName { kind: TypeKind::BF, width: 16 }),

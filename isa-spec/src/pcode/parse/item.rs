@@ -1,4 +1,4 @@
-//! Blocks of a file: instructions, functions, and templates of both.
+//! Parses the blocks of a file: instructions, functions, and templates.
 
 use super::template::{self, Entry, Row};
 use super::{Block, ITEMS, Open, Parser, R, nearest_word};
@@ -7,7 +7,7 @@ use crate::pcode::ast::*;
 use crate::pcode::token::{Tok, Token, lex};
 use crate::source::Span;
 
-/// Templates inside templates.
+/// Limit on the nesting of templates.
 const MAX_TEMPLATES: usize = 8;
 
 impl Parser<'_> {
@@ -18,7 +18,7 @@ impl Parser<'_> {
                 "instruction" => self.instruction().map(Item::Instruction),
                 "template" => self.template().map(Item::Template),
                 "function" => self.function().map(Item::Function),
-                _ => self.no_item(),
+                _ => self.unexpected_item(),
             };
             match item {
                 Ok(item) => items.push(item),
@@ -28,17 +28,17 @@ impl Parser<'_> {
         items
     }
 
-    fn no_item<T>(&mut self) -> R<T> {
+    fn unexpected_item<T>(&mut self) -> R<T> {
         let mut error = Diagnostic::error(
             self.span(),
             format!("expected `instruction`, `template` or `function`, found {}", self.describe()),
         );
         if self.is("}") {
-            error.message = "this `}` closes nothing".into();
+            error.message = "unmatched `}`".into();
         } else if let Some(near) = nearest_word(self.word(), ITEMS) {
             error = error.help(format!("did you mean `{near}`?"));
-        } else if matches!(self.tok_after(), Tok::P("=" | "." | "[" | "(")) {
-            error = error.help("a body stands in a block: instruction V_NAME { … }");
+        } else if matches!(self.tok_after(), Tok::Punct("=" | "." | "[" | "(")) {
+            error = error.help("put the body in a block: instruction V_NAME { … }");
         }
         self.report(error);
         self.bump();
@@ -68,7 +68,7 @@ impl Parser<'_> {
         Ok(Instruction { names, archs, body, body_span, span: start.to(self.prev_span()), rows: Vec::new() })
     }
 
-    /// `rdna3`, `rdna3.5`.
+    /// Parses an architecture's name: `rdna3`, `rdna3.5`.
     fn arch_name(&mut self) -> R<Name> {
         let mut name = self.name("an architecture's name, such as rdna3.5")?;
         if self.is(".")
@@ -108,7 +108,7 @@ impl Parser<'_> {
         let (parameters, rows) = match self.template_head() {
             Ok(head) => head,
             Err(()) => {
-                // The body has no meaning without its rows.
+                // Without its rows, the body cannot be expanded.
                 while !self.at_eof() && !self.is("{") && !ITEMS.contains(&self.word()) {
                     self.bump();
                 }
@@ -152,7 +152,7 @@ impl Parser<'_> {
         Ok((parameters, rows))
     }
 
-    /// Token indices of what is between the braces; moves past the closing one.
+    /// Returns the range of tokens between the braces, and moves past the closing brace.
     fn template_body(&mut self, open: Span) -> R<(usize, usize)> {
         let first = self.at;
         let mut depth = 1;
@@ -164,8 +164,8 @@ impl Parser<'_> {
                     self.report(error);
                     return Err(());
                 }
-                Tok::P("{") => depth += 1,
-                Tok::P("}") => depth -= 1,
+                Tok::Punct("{") => depth += 1,
+                Tok::Punct("}") => depth -= 1,
                 _ => {}
             }
             self.bump();
@@ -204,11 +204,11 @@ impl Parser<'_> {
             templates = std::mem::take(&mut inner.templates);
             let names = parameters.iter().map(|p| p.text.clone());
             let texts = row.entries.iter().map(|e| e.name.text.clone());
-            let noted = TemplateRow { span: row.span, fills: names.zip(texts).collect() };
-            expanded.iter_mut().for_each(|item| note_row(item, &noted));
+            let template_row = TemplateRow { span: row.span, fills: names.zip(texts).collect() };
+            expanded.iter_mut().for_each(|item| record_row(item, &template_row));
             items.append(&mut expanded);
             let errors = inner.finish();
-            // One message about a broken row is enough.
+            // Every row of a broken template would report the same errors.
             let broken = !errors.is_empty();
             for error in errors {
                 self.report(error.also(row.span, "in the expansion of this row"));
@@ -236,13 +236,13 @@ impl Parser<'_> {
                 plural(entries.len(), "entry", "entries"),
                 plural(parameters, "parameter", "parameters")
             );
-            self.report(Diagnostic::error(span, message).help("an entry of several tokens stands in quotes"));
+            self.report(Diagnostic::error(span, message).help("quote an entry of several tokens"));
             return Err(());
         }
         Ok(Row { entries, span })
     }
 
-    /// One entry: a token, a number with a sign, or a quoted string of tokens.
+    /// Parses an entry: a token, a number with a sign, or a quoted string of tokens.
     fn row_entry(&mut self) -> R<Entry> {
         if self.is(")") || self.is(",") || self.at_eof() {
             return self.unexpected("a row's entry");
@@ -257,7 +257,7 @@ impl Parser<'_> {
             }
             return Ok(Entry { name: Name { text: content.clone(), span: first.span }, tokens });
         }
-        let signed = matches!(first.tok, Tok::P("-" | "+"))
+        let signed = matches!(first.tok, Tok::Punct("-" | "+"))
             && matches!(self.tok(), Tok::Int { .. } | Tok::Float { .. });
         let mut tokens = vec![first];
         if signed {
@@ -265,7 +265,7 @@ impl Parser<'_> {
             self.bump();
         }
         let span = tokens[0].span.to(self.prev_span());
-        // As written, but for what an outer template has filled in.
+        // The entry as written, unless an outer template has filled in a part of it.
         let text = match self.text.get(span.start as usize..span.end as usize) {
             Some(text) if !text.contains('$') => text.to_string(),
             _ => tokens.iter().map(|t| t.tok.spelling()).collect(),
@@ -274,11 +274,11 @@ impl Parser<'_> {
     }
 }
 
-/// Records the row that instructions come from.
-fn note_row(item: &mut Item, row: &TemplateRow) {
+/// Records the row that instructions were expanded from.
+fn record_row(item: &mut Item, row: &TemplateRow) {
     match item {
         Item::Instruction(block) => block.rows.push(row.clone()),
-        Item::Template(t) => t.items.iter_mut().for_each(|i| note_row(i, row)),
+        Item::Template(t) => t.items.iter_mut().for_each(|i| record_row(i, row)),
         Item::Function(_) => {}
     }
 }

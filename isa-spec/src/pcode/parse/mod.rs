@@ -1,10 +1,10 @@
-//! Tokens -> tree, by recursive descent, with recovery: several errors a file.
+//! Parses tokens into a tree by recursive descent. Recovers from errors, to report several per file.
 //!
 //! - `item`: instruction, function and template blocks;  `template`: the expansion;
 //! - `stmt`: statements and their blocks;  `expr`: expressions.
 //!
-//! Every method that fails has reported why and returns `Err(())`. The tree holds whatever could be read, so
-//! it means something only if there are no errors. Time is linear in the tokens, recursion is bounded by
+//! A method that returns `Err(())` has reported why. The tree holds whatever could be parsed, so it is
+//! meaningful only if there are no errors. Time is linear in the number of tokens; recursion is bounded by
 //! [`MAX_DEPTH`].
 
 mod expr;
@@ -21,19 +21,19 @@ use std::ops::Range;
 pub use expr::type_suffix;
 pub use template::fill;
 
-/// Nesting of blocks, and of expressions, beyond this is an error rather than a deep recursion.
+/// Limit on the nesting of blocks and of expressions, which bounds recursion.
 const MAX_DEPTH: u32 = 100;
 
-/// Errors beyond this are dropped: the text is not pseudocode.
+/// Limit on the errors of one file; beyond it the text is not pseudocode.
 const MAX_ERRORS: usize = 200;
 
-/// Words that cannot be names inside a body.
+/// Keywords, which cannot be names inside a body.
 const RESERVED: &[&str] = &[
     "if", "then", "elsif", "else", "endif", "for", "do", "endfor", "while", "endwhile", "declare", "return",
     "break", "lambda",
 ];
 
-/// Words that start an item of a file.
+/// Keywords that start an item of a file.
 const ITEMS: &[&str] = &["instruction", "template", "function"];
 
 /// Parses a whole `.pcode` file.
@@ -51,54 +51,54 @@ pub fn parse_file(sources: &SourceMap, file: FileId) -> (File, Vec<Diagnostic>) 
     (File { items, header }, parser.finish())
 }
 
-/// Parses a file that is one bare body, as pasted from a manual.
+/// Parses a file that consists of a bare body, as pasted from a manual.
 pub fn parse_body(sources: &SourceMap, file: FileId) -> (Vec<Stmt>, Vec<Diagnostic>) {
     parse_body_in(sources, file, 0..sources.file(file).text.len())
 }
 
 /// Parses bytes `range` of a file as a bare body.
 pub fn parse_body_in(sources: &SourceMap, file: FileId, range: Range<usize>) -> (Vec<Stmt>, Vec<Diagnostic>) {
-    let whole = &sources.file(file).text;
-    let Some(text) = whole.get(range.clone()) else {
-        let span = Span::new(file, whole.len(), whole.len());
+    let file_text = &sources.file(file).text;
+    let Some(text) = file_text.get(range.clone()) else {
+        let span = Span::new(file, file_text.len(), file_text.len());
         return (Vec::new(), vec![Diagnostic::error(span, "this range is not inside the text")]);
     };
     let (tokens, errors) = lex(file, text, range.start);
-    let mut parser = Parser::new(whole, file, tokens, errors);
+    let mut parser = Parser::new(file_text, file, tokens, errors);
     let body = parser.stmts();
     (body, parser.finish())
 }
 
 struct Parser<'a> {
-    /// The whole file: spans index into it.
+    /// The whole file, which spans index.
     text: &'a str,
     file: FileId,
     tokens: Vec<Token>,
     at: usize,
-    /// Blocks and expressions being parsed.
+    /// Nesting depth of the block or expression being parsed.
     depth: u32,
-    /// Height of the expression parsed last: long chains (`a + b + …`) nest too, though they need no
-    /// recursion here.
+    /// Height of the tree of the expression parsed last. Long chains (`a + b + …`) are high trees too,
+    /// although parsing them does not recurse.
     height: u32,
-    /// What is open around the current statement, innermost last.
+    /// The open blocks around the current statement, innermost last.
     open: Vec<Open>,
     /// The templates being expanded, outermost first.
     templates: Vec<Vec<Name>>,
-    /// Tokens that expansion may still make, over the whole file.
+    /// Remaining number of tokens that expansion may produce for the whole file.
     budget: usize,
     errors: Vec<Diagnostic>,
-    /// Where the lexer dropped something: what is missing there has been reported.
+    /// Spans that the lexer dropped after reporting them; missing tokens there are not reported again.
     dropped: Vec<Span>,
-    /// Nothing after this error is worth a message.
+    /// Suppresses all further errors.
     gave_up: bool,
 }
 
-/// Something that must be closed.
+/// A block that must be closed.
 #[derive(Clone, Copy)]
 struct Open {
     what: Block,
     at: Span,
-    /// Opened by a `{`, as other languages do; reported, and closed by `}`.
+    /// The block was opened by a `{`, as in other languages (a reported error), and may be closed by `}`.
     braced: bool,
 }
 
@@ -165,7 +165,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The errors, by position.
+    /// Returns the errors, sorted by position.
     fn finish(self) -> Vec<Diagnostic> {
         let mut errors = self.errors;
         errors.sort_by_key(|e| (e.span.start, e.span.end));
@@ -191,7 +191,7 @@ impl<'a> Parser<'a> {
         self.tokens[self.at.saturating_sub(1)].span
     }
 
-    /// To the next token, but never past the end.
+    /// Moves to the next token, but not past the end.
     fn bump(&mut self) -> Span {
         let span = self.span();
         self.at = (self.at + 1).min(self.tokens.len() - 1);
@@ -203,7 +203,7 @@ impl<'a> Parser<'a> {
     }
 
     fn is(&self, p: &str) -> bool {
-        matches!(self.tok(), Tok::P(q) if *q == p)
+        matches!(self.tok(), Tok::Punct(q) if *q == p)
     }
 
     fn word(&self) -> &str {
@@ -221,30 +221,31 @@ impl<'a> Parser<'a> {
         RESERVED.contains(&self.word())
     }
 
-    /// `instruction NAME`, `template (`, `function NAME`: no statement starts like this.
+    /// Returns whether an item starts here: `instruction NAME`, `template (` or `function NAME`. No statement
+    /// starts like this.
     fn at_item(&self) -> bool {
         ITEMS.contains(&self.word())
             && (matches!(self.tok_after(), Tok::Ident(_))
-                || (self.is_word("template") && *self.tok_after() == Tok::P("(")))
+                || (self.is_word("template") && *self.tok_after() == Tok::Punct("(")))
     }
 
     fn eat(&mut self, p: &str) -> bool {
-        let yes = self.is(p);
-        if yes {
+        let matched = self.is(p);
+        if matched {
             self.bump();
         }
-        yes
+        matched
     }
 
     fn eat_word(&mut self, w: &str) -> bool {
-        let yes = self.is_word(w);
-        if yes {
+        let matched = self.is_word(w);
+        if matched {
             self.bump();
         }
-        yes
+        matched
     }
 
-    /// Whether the current token is on a later line than the one before it.
+    /// Returns whether the current token is on a later line than the previous one.
     fn on_new_line(&self) -> bool {
         let (from, to) = (self.prev_span().end as usize, self.span().start as usize);
         self.at_eof() || self.text.get(from..to).is_some_and(|gap| gap.contains('\n'))
@@ -258,15 +259,14 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Whether the lexer dropped something between the current token and the one before it, and `span` is
-    /// about that.
+    /// Returns whether the lexer dropped text between the previous and the current token, where `span` is.
     fn follows_dropped(&self, span: Span) -> bool {
         let (from, to) = (self.prev_span().end, self.span().start);
         let next = self.dropped.partition_point(|d| d.start < from);
         span == self.span() && self.dropped.get(next).is_some_and(|d| d.end <= to)
     }
 
-    /// Too deep: jumps to the end, where nothing recurses any more.
+    /// Reports that nesting is too deep and jumps to the end, which ends all recursion.
     fn give_up(&mut self, span: Span, message: String) {
         self.report(Diagnostic::error(span, message));
         self.gave_up = true;
@@ -306,7 +306,7 @@ impl<'a> Parser<'a> {
         Err(())
     }
 
-    /// What a stray token was probably meant to be.
+    /// Suggests a correction for an unexpected token.
     fn hint(&self) -> Option<String> {
         let before = match &self.tokens[self.at.saturating_sub(1)].tok {
             Tok::Ident(word) if self.at > 0 => word.as_str(),
@@ -314,19 +314,19 @@ impl<'a> Parser<'a> {
         };
         let text = match self.tok() {
             _ if matches!(before, "not" | "NOT") => "write `!` for `not`, or `~` for bits",
-            Tok::P("=") if !matches!(self.tokens[self.at.saturating_sub(1)].tok, Tok::P("=")) => {
+            Tok::Punct("=") if !matches!(self.tokens[self.at.saturating_sub(1)].tok, Tok::Punct("=")) => {
                 "`=` assigns; use `==` to compare"
             }
-            Tok::P("++" | "--") => "there is no `++` or `--`: write `x += 1`",
-            Tok::P("{") if !self.open.is_empty() => {
-                "braces enclose a whole body or a concatenation; blocks are `if … then … endif` and `for … do … endfor`"
+            Tok::Punct("++" | "--") => "there is no `++` or `--`: write `x += 1`",
+            Tok::Punct("{") if !self.open.is_empty() => {
+                "braces enclose a file_text body or a concatenation; blocks are `if … then … endif` and `for … do … endfor`"
             }
             Tok::Ident(word) => match word.as_str() {
                 "and" | "AND" => "write `&&`, or `&` for bits",
                 "or" | "OR" => "write `||`, or `|` for bits",
                 "xor" | "XOR" => "write `^`",
                 "mod" | "MOD" => "write `%`",
-                word if word.contains('$') => return Some(self.hole_hint(word)),
+                word if word.contains('$') => return Some(self.placeholder_hint(word)),
                 word if RESERVED.contains(&word) => return None,
                 word => return nearest_word(word, RESERVED).map(|near| format!("did you mean `{near}`?")),
             },
@@ -335,14 +335,14 @@ impl<'a> Parser<'a> {
         Some(text.to_string())
     }
 
-    /// `$NAME` that no template has filled in.
-    fn hole_hint(&self, word: &str) -> String {
+    /// Suggests a correction for a `$NAME` that no template has filled in.
+    fn placeholder_hint(&self, word: &str) -> String {
         if self.templates.is_empty() {
-            return "`$` names a parameter of a template, and this is outside of any".into();
+            return "`$` names a template parameter, but this is outside of any template".into();
         }
-        let hole = template::holes(word).next().unwrap_or_default();
+        let placeholder = template::placeholders(word).next().unwrap_or_default();
         let known: Vec<&str> = self.templates.iter().flatten().map(|n| n.text.as_str()).collect();
-        match nearest(&hole, known.iter().copied()) {
+        match nearest(&placeholder, known.iter().copied()) {
             Some(near) => format!("did you mean `${near}`?"),
             None => format!("the template's parameters are {}", known.join(", ")),
         }
@@ -355,7 +355,7 @@ impl<'a> Parser<'a> {
         self.unexpected(&format!("`{p}`"))
     }
 
-    /// The other half of a pair; an error points at both.
+    /// Expects the closing half of a pair; an error points at both halves.
     fn expect_close(&mut self, p: &str, opened: Span) -> R<()> {
         if self.eat(p) {
             return Ok(());
@@ -380,7 +380,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// `(a, b)`: the names between parentheses.
+    /// Parses parameters: `(a, b)`.
     fn parameters(&mut self) -> R<Vec<Name>> {
         let open = self.span();
         self.expect("(")?;
@@ -388,9 +388,8 @@ impl<'a> Parser<'a> {
         while !self.is(")") {
             let name = self.name("a parameter's name")?;
             if let Some(old) = out.iter().find(|p| p.text == name.text) {
-                let error =
-                    Diagnostic::error(name.span, format!("there are two parameters called `{}`", name.text))
-                        .also(old.span, "first here");
+                let error = Diagnostic::error(name.span, format!("duplicate parameter `{}`", name.text))
+                    .also(old.span, "first here");
                 self.report(error);
             }
             out.push(name);
@@ -403,7 +402,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// The nearest of some words to one that is long enough for a guess.
+/// Returns the word closest to `word`, if `word` is long enough for a guess.
 fn nearest_word(word: &str, words: &[&'static str]) -> Option<&'static str> {
     if word.len() < 4 {
         None

@@ -7,14 +7,15 @@ use crate::pcode::print::OPERATORS;
 use crate::pcode::token::Tok;
 use crate::source::Span;
 
-/// Words that end a block, or a part of one.
+/// Keywords that end a block or a branch.
 const CLOSERS: &[&str] = &["elsif", "else", "endif", "endfor", "endwhile"];
 
-/// Other languages' words for `elsif`.
+/// Spellings of `elsif` in other languages.
 const ELSIF: &[&str] = &["elsif", "elseif", "elif"];
 
 impl Parser<'_> {
-    /// Statements up to what closes the innermost open block (not eaten), or to the end of the text.
+    /// Parses statements up to the token that closes the innermost open block (which is not consumed) or to
+    /// the end of the text.
     pub(super) fn stmts(&mut self) -> Vec<Stmt> {
         let mut out = Vec::new();
         loop {
@@ -22,7 +23,7 @@ impl Parser<'_> {
                 return out;
             }
             let start = self.at;
-            if self.eat(";") || self.remark() || self.misspelt_closer() || self.stray() {
+            if self.eat(";") || self.remark() || self.misspelt_closer() || self.skip_unmatched() {
                 continue;
             }
             match self.stmt() {
@@ -41,44 +42,45 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether the current token ends the innermost block or one around it.
+    /// Returns whether the current token ends the innermost block or an enclosing one.
     fn ends_block(&self) -> bool {
         if self.at_item() {
             return self.open.iter().any(|o| o.what == Block::Body);
         }
-        // The wrong closing word of the innermost block is for `close` to report.
+        // `close` reports a closing keyword that does not match the innermost block.
         let mismatched = matches!(self.word(), "endif" | "endfor" | "endwhile")
             && self.open.last().is_some_and(|o| matches!(o.what, Block::If | Block::For | Block::While));
-        mismatched || self.closes_open()
+        mismatched || self.closes_open_block()
     }
 
-    /// A string alone is a remark of the manual: `"Wait for all instructions to complete";`.
+    /// Skips a string used as a statement, which is a remark in the manuals: `"Wait for all instructions to
+    /// complete";`.
     fn remark(&mut self) -> bool {
         let remark =
-            matches!(self.tok(), Tok::Str(_)) && matches!(self.tok_after(), Tok::P(";" | "}") | Tok::Eof);
+            matches!(self.tok(), Tok::Str(_)) && matches!(self.tok_after(), Tok::Punct(";" | "}") | Tok::Eof);
         if remark {
             self.bump();
         }
         remark
     }
 
-    /// `endfi;`: reported, and taken for what it must be.
+    /// Reports a misspelt closing keyword such as `endfi;` and replaces it by the intended one.
     fn misspelt_closer(&mut self) -> bool {
-        let alone = matches!(self.tok_after(), Tok::P(";") | Tok::Eof | Tok::P("}"));
+        let alone = matches!(self.tok_after(), Tok::Punct(";") | Tok::Eof | Tok::Punct("}"));
         let Some(near) = nearest_word(self.word(), CLOSERS) else { return false };
         if !alone || self.is_reserved() {
             return false;
         }
-        let error = Diagnostic::error(self.span(), format!("`{}` starts no statement", self.word()));
+        let error = Diagnostic::error(self.span(), format!("`{}` does not start a statement", self.word()));
         self.report(error.help(format!("did you mean `{near}`?")));
         self.tokens[self.at].tok = Tok::Ident(near.to_string());
         true
     }
 
-    /// Reports and skips a token that closes nothing, or starts what a body cannot hold.
-    fn stray(&mut self) -> bool {
+    /// Reports and skips an unmatched closing token, or the start of an item, which a body cannot contain.
+    fn skip_unmatched(&mut self) -> bool {
         let message = match self.tok() {
-            Tok::P(p @ ("}" | ")" | "]")) => format!("this `{p}` closes nothing"),
+            Tok::Punct(p @ ("}" | ")" | "]")) => format!("unmatched `{p}`"),
             Tok::Ident(word) if CLOSERS.contains(&word.as_str()) => {
                 let opener = match word.as_str() {
                     "endfor" => "for",
@@ -88,7 +90,7 @@ impl Parser<'_> {
                 format!("`{word}` without `{opener}`")
             }
             Tok::Ident(word) if self.at_item() => {
-                format!("`{word}` starts a block of a file, not a statement")
+                format!("`{word}` starts a top-level block, not a statement")
             }
             _ => return false,
         };
@@ -97,7 +99,7 @@ impl Parser<'_> {
         true
     }
 
-    fn closes_open(&self) -> bool {
+    fn closes_open_block(&self) -> bool {
         self.open.iter().any(|o| match o.what {
             _ if o.braced && self.is("}") => true,
             Block::Body => self.is("}"),
@@ -117,8 +119,8 @@ impl Parser<'_> {
         if ends {
             return;
         }
-        // A statement follows on its own line: only the `;` is missing.
-        let starts = matches!(self.tok(), Tok::Ident(_) | Tok::P("{"));
+        // Another statement follows on a new line: only the `;` is missing.
+        let starts = matches!(self.tok(), Tok::Ident(_) | Tok::Punct("{"));
         if self.on_new_line() && starts {
             let end = self.prev_span();
             let error = Diagnostic::error(end, "expected `;` after this statement")
@@ -130,7 +132,7 @@ impl Parser<'_> {
         self.recover(start);
     }
 
-    /// Skips to where a statement may start again.
+    /// Skips to the next position where a statement may start.
     fn recover(&mut self, start: usize) {
         if self.at == start {
             self.bump();
@@ -138,12 +140,12 @@ impl Parser<'_> {
         let mut depth = 0u32;
         while !self.at_eof() {
             match self.tok() {
-                Tok::P(";") if depth == 0 => return,
-                Tok::P("{" | "(" | "[") => depth += 1,
-                Tok::P("}" | ")" | "]") if depth > 0 => depth -= 1,
-                Tok::P("}") => return,
-                Tok::P(")") if self.open.iter().any(|o| o.what == Block::Lambda) => return,
-                // Block words are never inside parentheses, except in a lambda.
+                Tok::Punct(";") if depth == 0 => return,
+                Tok::Punct("{" | "(" | "[") => depth += 1,
+                Tok::Punct("}" | ")" | "]") if depth > 0 => depth -= 1,
+                Tok::Punct("}") => return,
+                Tok::Punct(")") if self.open.iter().any(|o| o.what == Block::Lambda) => return,
+                // Block keywords do not occur inside parentheses, except in a lambda.
                 Tok::Ident(word) if CLOSERS.contains(&word.as_str()) => return,
                 Tok::Ident(word) if RESERVED.contains(&word.as_str()) && self.on_new_line() => return,
                 Tok::Ident(_) if self.at_item() => return,
@@ -230,7 +232,7 @@ impl Parser<'_> {
     fn if_block(&mut self, start: Span) -> StmtKind {
         self.bump();
         self.open.push(Open::new(Block::If, start));
-        let cond = self.head("then");
+        let cond = self.block_condition("then");
         let mut arms = vec![(cond, self.stmts())];
         let mut otherwise: Option<Vec<Stmt>> = None;
         let mut else_if = false;
@@ -252,7 +254,7 @@ impl Parser<'_> {
                 if otherwise.is_some() {
                     self.report(Diagnostic::error(at, "`elsif` after `else`"));
                 }
-                let cond = self.head("then");
+                let cond = self.block_condition("then");
                 let body = self.stmts();
                 arms.push((cond, body));
             } else if self.eat_word("else") {
@@ -260,7 +262,7 @@ impl Parser<'_> {
                     self.report(Diagnostic::error(at, "a second `else`").also(start, "of this `if`"));
                 }
                 else_if = self.is_word("if") && !self.on_new_line();
-                // `else {`, after the brace of the `if` has been reported.
+                // `else {`: the brace of the `if` has been reported already.
                 if self.last_braced() {
                     self.eat("{");
                 }
@@ -269,8 +271,8 @@ impl Parser<'_> {
                 break;
             }
         }
-        let help = else_if
-            .then_some("`else if` opens another block, which needs an `endif` of its own: write `elsif`");
+        let help =
+            else_if.then_some("`else if` opens a nested block, which needs its own `endif`: write `elsif`");
         self.close(help);
         StmtKind::If { arms, otherwise }
     }
@@ -279,10 +281,10 @@ impl Parser<'_> {
         self.bump();
         self.open.push(Open::new(Block::For, start));
         let mut var = Name { text: String::new(), span: start };
-        let mut from = missing(start);
-        let mut to = missing(start);
+        let mut from = dummy_expr(start);
+        let mut to = dummy_expr(start);
         let head = self.for_head(&mut var, &mut from, &mut to);
-        self.head_end(head, "do");
+        self.expect_head_keyword(head, "do");
         let body = self.stmts();
         self.close(None);
         StmtKind::For { var, from, to, body }
@@ -313,8 +315,8 @@ impl Parser<'_> {
         let mut depth = 0;
         while !self.at_eof() {
             match self.tok() {
-                Tok::P("(") => depth += 1,
-                Tok::P(")") => depth -= 1,
+                Tok::Punct("(") => depth += 1,
+                Tok::Punct(")") => depth -= 1,
                 _ => {}
             }
             self.bump();
@@ -331,26 +333,27 @@ impl Parser<'_> {
     fn while_block(&mut self, start: Span) -> StmtKind {
         self.bump();
         self.open.push(Open::new(Block::While, start));
-        let cond = self.head("do");
+        let cond = self.block_condition("do");
         let body = self.stmts();
         self.close(None);
         StmtKind::While { cond, body }
     }
 
-    /// A condition and the word after it. The block goes on whatever is wrong here.
-    fn head(&mut self, word: &str) -> Expr {
+    /// Parses a condition and the keyword after it. Parsing of the block continues after any error here.
+    fn block_condition(&mut self, word: &str) -> Expr {
         let at = self.span();
         let cond = self.expr();
         let (cond, ok) = match cond {
             Ok(cond) => (cond, Ok(())),
-            Err(()) => (missing(at), Err(())),
+            Err(()) => (dummy_expr(at), Err(())),
         };
-        self.head_end(ok, word);
+        self.expect_head_keyword(ok, word);
         cond
     }
 
-    /// `then` or `do`. After an error in the head, or where the word is missing, skips to it if it is near.
-    fn head_end(&mut self, head: R<()>, word: &str) {
+    /// Parses `then` or `do`. If the head has an error or the keyword is missing, skips to the keyword if it
+    /// is on the same line.
+    fn expect_head_keyword(&mut self, head: R<()>, word: &str) {
         if head.is_ok() {
             if self.eat_word(word) {
                 return;
@@ -388,7 +391,8 @@ impl Parser<'_> {
         self.open.last().map_or("", |o| o.what.opener())
     }
 
-    /// The end of the innermost block. A wrong closing word is eaten if no outer block waits for it.
+    /// Parses the end of the innermost block. Consumes a wrong closing keyword unless it closes an outer
+    /// block.
     fn close(&mut self, help: Option<&str>) {
         let Some(block) = self.open.pop() else { return };
         let closer = block.what.closer();
@@ -399,11 +403,11 @@ impl Parser<'_> {
             Diagnostic::error(self.span(), format!("expected `{closer}`, found {}", self.describe()))
                 .also(block.at, format!("this `{}` is not closed", block.what.opener()));
         error.help = help.map(str::to_string);
-        if error.help.is_none() && !self.closes_open() {
+        if error.help.is_none() && !self.closes_open_block() {
             error.help = self.hint();
         }
         self.report(error);
-        if self.word().starts_with("end") && CLOSERS.contains(&self.word()) && !self.closes_open() {
+        if self.word().starts_with("end") && CLOSERS.contains(&self.word()) && !self.closes_open_block() {
             self.bump();
         }
     }
@@ -411,16 +415,16 @@ impl Parser<'_> {
     fn assign_or_call(&mut self, start: Span) -> R<StmtKind> {
         let place = self.expr()?;
         let op = match self.tok() {
-            Tok::P("=") => None,
-            Tok::P(p) => match p.strip_suffix('=').and_then(|p| OPERATORS.iter().find(|o| o.0 == p)) {
-                // `<=` and `>=` are comparisons, and taken by the expression.
+            Tok::Punct("=") => None,
+            Tok::Punct(p) => match p.strip_suffix('=').and_then(|p| OPERATORS.iter().find(|o| o.0 == p)) {
+                // `<=` and `>=` are comparisons, which the expression has consumed.
                 Some(&(_, op, _)) => Some(op),
                 None => return self.call(place),
             },
             _ => return self.call(place),
         };
         self.bump();
-        if op.is_none() && self.is_word("lambda") && *self.tok_after() == Tok::P("(") {
+        if op.is_none() && self.is_word("lambda") && *self.tok_after() == Tok::Punct("(") {
             return self.lambda(start, place);
         }
         let value = self.expr()?;
@@ -441,7 +445,7 @@ impl Parser<'_> {
             ExprKind::Name(word) if nearest_word(word, RESERVED).is_some() => {
                 let near = nearest_word(word, RESERVED).unwrap_or_default();
                 error.span = e.span;
-                error.message = format!("`{word}` starts no statement");
+                error.message = format!("`{word}` does not start a statement");
                 error = error.help(format!("did you mean `{near}`?"));
             }
             _ => error.help = self.hint(),
@@ -450,7 +454,7 @@ impl Parser<'_> {
         Err(())
     }
 
-    /// `NAME = lambda(a, b) ( expr )` or `( stmts )`.
+    /// Parses `NAME = lambda(a, b) ( expr )` or `( stmts )`.
     fn lambda(&mut self, start: Span, place: Expr) -> R<StmtKind> {
         self.bump();
         let ExprKind::Name(text) = place.kind else {
@@ -473,7 +477,7 @@ impl Parser<'_> {
         Ok(StmtKind::Lambda { name, parameters, body })
     }
 
-    /// An expression that a `)` ends; otherwise nothing is eaten and nothing reported. Lambdas are no
+    /// Parses an expression followed by `)`; otherwise consumes and reports nothing. Lambdas are not
     /// expressions, so no token is visited more than twice.
     fn lone_expression(&mut self) -> Option<Expr> {
         if self.is_reserved() {
@@ -494,7 +498,7 @@ impl Parser<'_> {
     }
 }
 
-/// Takes the place of an expression that could not be parsed.
-fn missing(span: Span) -> Expr {
+/// Returns a placeholder for an expression that could not be parsed.
+fn dummy_expr(span: Span) -> Expr {
     Expr { kind: ExprKind::Int { value: 0, ty: LiteralType::None }, span }
 }

@@ -1,38 +1,40 @@
-//! Template expansion on tokens: `$NAME` and `${NAME}` are replaced everywhere, inside words and strings too.
+//! Template expansion at the token level: replaces `$NAME` and `${NAME}` everywhere, including in words and
+//! strings.
 //!
-//! A hole takes the longest parameter name that its letters begin with, so `$TO` is `TO` where there is one
-//! and `T` followed by an `O` where there is not. Holes of a template nested in the body stay for its own
-//! expansion.
+//! A placeholder refers to the longest parameter name that is a prefix of its letters: `$TO` is the parameter
+//! `TO` if it exists, and otherwise `$T` followed by an `O`. Placeholders of nested templates are left to
+//! their own expansion.
 
 use super::super::ast::{LiteralType, Name, TemplateRow};
 use super::super::token::{Tok, Token, lex};
 use crate::diag::Diagnostic;
 use crate::source::{FileId, Span};
 
-/// What the templates of one file may expand to, in tokens of 16 bytes: nested templates multiply.
+/// Limit on the expansion of one file's templates, in tokens of 16 bytes: the rows of nested templates
+/// multiply.
 pub(super) const MAX_TOKENS: usize = 500_000;
 
-/// The longest word or string that filling holes may make, in bytes.
+/// Limit on the length in bytes of a word or string after substitution.
 const MAX_WORD: usize = 1 << 16;
 
-/// An entry of a row: its text, and the tokens that take the place of a hole.
+/// An entry of a row: its text, and its tokens.
 pub(super) struct Entry {
     /// The entry as written, for the printer.
     pub name: Name,
-    /// What replaces a hole.
+    /// The tokens that replace a placeholder.
     pub tokens: Vec<Token>,
 }
 
 /// A row of a template: one entry per parameter.
 pub(super) struct Row {
-    /// In the order of the parameters.
+    /// Entries in the order of the parameters.
     pub entries: Vec<Entry>,
     /// From `(` to `)`.
     pub span: Span,
 }
 
-/// `body` with the parameters replaced by one row's entries. The tokens keep their place in the template's
-/// text. `None` if that is more than `budget`, which is lowered by what was made.
+/// Returns `body` with the parameters replaced by a row's entries. Tokens keep their spans in the template's
+/// text. Subtracts the size of the result from `budget`; returns `None` if that is exceeded.
 pub(super) fn expand(
     file: FileId,
     body: &[Token],
@@ -49,8 +51,8 @@ pub(super) fn expand(
     for token in body {
         match &token.tok {
             Tok::Ident(text) if text.contains('$') => {
-                // A hole that is the whole token takes the entry's tokens as they are.
-                if let Some(entry) = parameters.iter().position(|p| is_hole(text, &p.text)) {
+                // If the placeholder is the whole token, the entry's tokens replace it unchanged.
+                if let Some(entry) = parameters.iter().position(|p| is_placeholder(text, &p.text)) {
                     let tokens = &row.entries[entry].tokens;
                     out.extend(tokens.iter().map(|t| Token { tok: t.tok.clone(), span: token.span }));
                 } else {
@@ -76,13 +78,13 @@ pub(super) fn expand(
     Some(out)
 }
 
-fn is_hole(text: &str, name: &str) -> bool {
+fn is_placeholder(text: &str, name: &str) -> bool {
     text.strip_prefix('$').is_some_and(|rest| {
         rest == name || rest.strip_prefix('{').and_then(|t| t.strip_suffix('}')).is_some_and(|t| t == name)
     })
 }
 
-/// One pass: holes in the text of an entry are not filled.
+/// Substitutes in one pass: placeholders in the text of an entry are not expanded.
 fn substitute(text: &str, inner: &[String], fills: &[(&str, &str)]) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -92,13 +94,14 @@ fn substitute(text: &str, inner: &[String], fills: &[(&str, &str)]) -> String {
         }
         out.push_str(&rest[..at]);
         let tail = &rest[at + 1..];
-        let (hole, braced, after) = split_hole(tail);
-        // Which parameter: the whole word in braces, else the longest that the letters begin with.
-        let matches = |p: &str| if braced { p == hole } else { hole.starts_with(p) };
-        let ours = fills.iter().filter(|(p, _)| matches(p)).max_by_key(|(p, _)| p.len());
-        let theirs = inner.iter().filter(|p| matches(p)).map(|p| p.len()).max().unwrap_or(0);
-        match ours {
-            Some((p, entry)) if p.len() > theirs => {
+        let (name, braced, after) = split_placeholder(tail);
+        // The parameter is the whole word in braces, or else the longest name that is a prefix of the
+        // letters.
+        let matches = |p: &str| if braced { p == name } else { name.starts_with(p) };
+        let own = fills.iter().filter(|(p, _)| matches(p)).max_by_key(|(p, _)| p.len());
+        let inner_len = inner.iter().filter(|p| matches(p)).map(|p| p.len()).max().unwrap_or(0);
+        match own {
+            Some((p, entry)) if p.len() > inner_len => {
                 out.push_str(entry);
                 rest = if braced { after } else { &tail[p.len()..] };
             }
@@ -113,8 +116,8 @@ fn substitute(text: &str, inner: &[String], fills: &[(&str, &str)]) -> String {
     out
 }
 
-/// A template's text with the holes filled that one of its instructions was expanded by, innermost template
-/// first: what a reader of that instruction wants to see, comments included.
+/// Returns a template's text as one of its instructions was expanded from it, including comments. Rows are
+/// ordered innermost template first.
 pub fn fill(text: &str, rows: &[TemplateRow]) -> String {
     rows.iter().fold(text.to_string(), |text, row| {
         let fills: Vec<(&str, &str)> = row.fills.iter().map(|(p, e)| (p.as_str(), e.as_str())).collect();
@@ -122,8 +125,8 @@ pub fn fill(text: &str, rows: &[TemplateRow]) -> String {
     })
 }
 
-/// After a `$`: the name, whether it is in braces, and what follows.
-fn split_hole(tail: &str) -> (&str, bool, &str) {
+/// Splits the text after a `$` into the name, whether it is in braces, and the rest.
+fn split_placeholder(tail: &str) -> (&str, bool, &str) {
     if let Some((name, after)) = tail.strip_prefix('{').and_then(|t| t.split_once('}')) {
         return (name, true, after);
     }
@@ -131,21 +134,22 @@ fn split_hole(tail: &str) -> (&str, bool, &str) {
     (&tail[..len], false, &tail[len..])
 }
 
-/// The names of the holes in a word.
-pub(super) fn holes(text: &str) -> impl Iterator<Item = String> {
-    text.split('$').skip(1).map(|tail| split_hole(tail).0.to_string())
+/// Returns the names of the placeholders in a word.
+pub(super) fn placeholders(text: &str) -> impl Iterator<Item = String> {
+    text.split('$').skip(1).map(|tail| split_placeholder(tail).0.to_string())
 }
 
-/// Parameters of templates nested in `body`: their holes are not the outer template's to fill.
+/// Returns the parameters of templates nested in `body`, whose placeholders the outer template must not
+/// expand.
 pub(super) fn inner_parameters(body: &[Token]) -> Vec<String> {
     let mut out = Vec::new();
     for (at, pair) in body.windows(2).enumerate() {
         let template = matches!(&pair[0].tok, Tok::Ident(word) if word == "template");
-        if template && pair[1].tok == Tok::P("(") {
+        if template && pair[1].tok == Tok::Punct("(") {
             for token in &body[at + 2..] {
                 match &token.tok {
                     Tok::Ident(name) => out.push(name.clone()),
-                    Tok::P(",") => {}
+                    Tok::Punct(",") => {}
                     _ => break,
                 }
             }
@@ -156,14 +160,15 @@ pub(super) fn inner_parameters(body: &[Token]) -> Vec<String> {
     out
 }
 
-/// A word with its holes filled in may be another kind of token: `$W'1U` becomes a literal.
+/// Lexes a word again after substitution: it may have become another kind of token, such as the literal of
+/// `$W'1U`.
 fn push_lexed(file: FileId, text: &str, span: Span, out: &mut Vec<Token>, errors: &mut Vec<Diagnostic>) {
     let (tokens, lex_errors) = lex(file, text, 0);
     if let Some(first) = lex_errors.into_iter().next() {
-        let mut error = Diagnostic::error(span, format!("this becomes `{text}`: {}", first.message));
+        let mut error = Diagnostic::error(span, format!("this expands to `{text}`: {}", first.message));
         error.help = first.help;
         errors.push(error);
-        // Avoids a second message about something missing here.
+        // A dummy token avoids a follow-up error about a missing one.
         out.push(Token { tok: Tok::Int { value: 0, ty: LiteralType::None }, span });
         return;
     }

@@ -1,4 +1,4 @@
-//! Every operation and conversion equals `rustc_apfloat`'s in every rounding mode.
+//! Compares every operation and conversion with `rustc_apfloat` in every rounding mode.
 
 use super::{FORMATS, bits, same};
 use isa_spec::arith::*;
@@ -52,7 +52,7 @@ fn reference_fma<F: Float>(a: u64, b: u64, c: u64, round: ApRound) -> u64 {
     a.mul_add_r(b, c, round).value.to_bits() as u64
 }
 
-/// Through a format that holds most sums exactly; `None` for the others.
+/// Computes the reference in a format that represents most sums exactly; returns `None` for the others.
 fn reference_fma_ldexp<F>(a: u64, b: u64, c: u64, by: i32, round: ApRound) -> Option<u64>
 where
     F: Float + FloatConvert<Quad>,
@@ -102,7 +102,7 @@ fn reference_convert(from: Format, to: Format, a: u64, round: ApRound) -> u64 {
                 Format::BF16 => convert_between::<$from, BFloat>(a, round),
                 Format::F32 => convert_between::<$from, Single>(a, round),
                 Format::F64 => convert_between::<$from, Double>(a, round),
-                // apfloat's E4M3 overflows to NaN as the ISA does; 8-bit floats round to nearest even always.
+                // apfloat's E4M3 overflows to NaN, like the ISA's; 8-bit floats always round to nearest even.
                 Format::FP8 => convert_between::<$from, Float8E4M3FN>(a, ApRound::NearestTiesToEven),
                 _ => convert_between::<$from, Float8E5M2>(a, ApRound::NearestTiesToEven),
             }
@@ -167,7 +167,7 @@ proptest! {
         }
     }
 
-    /// Denormal results are where rounding twice shows.
+    /// Double rounding would show in denormal results.
     #[test]
     fn fma_ldexp((format, a, b, c, round) in case(), by in prop_oneof![-40..40i32, -300..300i32, any::<i32>()]) {
         let env = FloatEnv::KEEP.with_round(round);
@@ -214,7 +214,7 @@ proptest! {
         }
     }
 
-    /// Flushing is: flush operands, compute, flush the result.
+    /// Flushing equals flushing the operands, computing, and flushing the result.
     #[test]
     fn flushing((format, a, b, c, _) in case(), mode in 0..256u32) {
         let env = FloatEnv::from_mode(mode);
@@ -236,13 +236,13 @@ proptest! {
         ] {
             prop_assert_eq!(ours, flush(expected, output));
         }
-        // These give one of their operands back: only inputs are flushed.
+        // These return one of their operands, so only inputs are flushed.
         prop_assert_eq!(soft::min_num(format, a, b, &env), soft::min_num(format, p, q, &keep));
         prop_assert_eq!(soft::compare(format, a, b, &env), soft::compare(format, p, q, &keep));
     }
 }
 
-/// All f16 pairs would be 2^32; all patterns against a set that has every exponent do.
+/// There are 2^32 pairs of f16: tests all patterns against a set with every exponent.
 #[test]
 fn every_half_against_every_exponent() {
     for a in 0..=0xffffu64 {

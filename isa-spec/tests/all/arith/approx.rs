@@ -1,6 +1,6 @@
-//! The quick path against the wide one, and the wide one against an independent computation.
+//! Compares the f64 path with the fixed-point path, and that with an independent computation.
 
-use isa_spec::arith::approx::{Function, evaluate, exactly, quick, quickly, special};
+use isa_spec::arith::approx::{Function, evaluate, evaluate_in_f64, evaluate_in_fixed_point, quick, special};
 use isa_spec::arith::format::{Exact, Value, pack, unpack};
 use isa_spec::arith::{FloatEnv, Format, Round};
 
@@ -15,8 +15,8 @@ fn check(function: Function, format: Format, a: u64) {
     if special(function, format, a).is_some() {
         return;
     }
-    if let Some(quick) = quickly(function, format, a) {
-        assert_eq!(quick, exactly(function, format, a), "{function:?} {format:?} of {a:x}");
+    if let Some(quick) = evaluate_in_f64(function, format, a) {
+        assert_eq!(quick, evaluate_in_fixed_point(function, format, a), "{function:?} {format:?} of {a:x}");
     }
 }
 
@@ -25,14 +25,14 @@ fn quick_results_are_the_exact_ones() {
     for function in FUNCTIONS {
         for a in patterns(200_000) {
             check(function, Format::F32, a as u64);
-            // Arguments of ordinary size.
+            // Arguments of moderate size.
             check(function, Format::F32, (a & 0x87ff_ffff | 0x3c00_0000) as u64);
         }
     }
 }
 
-/// Every f32: all arguments that the quick path leaves undecided are compared with [`big`], and one in 1021
-/// of the others with the wide path. `cargo test --release -p isa-spec --test all -- --ignored --nocapture
+/// Every f32: compares all arguments that the f64 path leaves undecided with [`big`], and one in 1021 of the
+/// others with the fixed-point path. `cargo test --release -p isa-spec --test all -- --ignored --nocapture
 /// every_f32`
 #[test]
 #[ignore = "ten minutes in release"]
@@ -44,12 +44,16 @@ fn every_f32() {
                 continue;
             }
             computed += 1;
-            match quickly(function, Format::F32, a as u64) {
+            match evaluate_in_f64(function, Format::F32, a as u64) {
                 Some(quick) if a % 1021 == 0 => {
-                    assert_eq!(quick, exactly(function, Format::F32, a as u64), "{function:?} of {a:x}")
+                    assert_eq!(
+                        quick,
+                        evaluate_in_fixed_point(function, Format::F32, a as u64),
+                        "{function:?} of {a:x}"
+                    )
                 }
                 Some(_) => {}
-                // Sines of large whole numbers are left to the wide path as well, and are exact.
+                // The fixed-point path also handles sines of large integers, which are exact.
                 None => {
                     undecided += 1;
                     if undecided.is_multiple_of(256) || undecided < 20_000 {
@@ -62,7 +66,7 @@ fn every_f32() {
     }
 }
 
-/// The error bound of the quick functions, measured against the wide ones in f64's precision.
+/// The error of the f64 functions, measured against the fixed-point ones at f64's precision.
 fn quick_error<const FUSED: bool>() {
     let mut worst = 0f64;
     for a in patterns(100_000).flat_map(|a| [a, a & 0x87ff_ffff | 0x3c00_0000]) {
@@ -78,7 +82,7 @@ fn quick_error<const FUSED: bool>() {
                 Function::Cos if x.abs() < (1 << 24) as f64 => quick::sin_cos::<FUSED>(x).1,
                 _ => continue,
             };
-            let exact = f64::from_bits(exactly(function, Format::F64, x.to_bits()));
+            let exact = f64::from_bits(evaluate_in_fixed_point(function, Format::F64, x.to_bits()));
             if exact != 0.0 {
                 worst = worst.max(((quick - exact) / exact).abs());
             }
@@ -93,7 +97,7 @@ fn quick_error_is_within_the_margin() {
     quick_error::<true>();
 }
 
-/// Identities that tie the wide functions to exact arithmetic, at f64's precision.
+/// Identities that relate the fixed-point functions to exact arithmetic, at f64's precision.
 #[test]
 fn wide_identities() {
     let f64_of =
@@ -115,7 +119,7 @@ fn wide_identities() {
     }
 }
 
-/// Series in big-integer arithmetic, 320 bits: no code or constant in common with the wide path.
+/// Series in 320-bit big-integer arithmetic, which share no code or constant with the fixed-point path.
 mod big {
     use num_bigint::BigInt;
     use std::sync::LazyLock;
@@ -179,7 +183,7 @@ mod big {
     }
 }
 
-/// `function` of an f32 by [`big`], as `(integer, unit exponent)`.
+/// Evaluates `function` of an f32 by [`big`], as `(integer, unit exponent)`.
 fn big_value(function: Function, a: u32) -> Option<(num_bigint::BigInt, i32)> {
     use num_bigint::BigInt;
     let Value::Finite(x) = unpack(Format::F32, a as u64) else { return None };
@@ -212,7 +216,8 @@ fn big_value(function: Function, a: u32) -> Option<(num_bigint::BigInt, i32)> {
     })
 }
 
-/// `function` of `a` (the same number as `x`, an f32) must be the big value rounded to `format`.
+/// Checks that `function` of `a` (the same number as `x`, an f32) is the big-integer value rounded to
+/// `format`.
 fn check_big(function: Function, format: Format, a: u64, x: u32) {
     use num_bigint::{BigUint, Sign};
     if special(function, format, a).is_some() {
@@ -220,8 +225,8 @@ fn check_big(function: Function, format: Format, a: u64, x: u32) {
     }
     let Some((value, unit)) = big_value(function, x) else { return };
     let (negative, magnitude) = (value.sign() == Sign::Minus, value.magnitude());
-    let ours = exactly(function, format, a);
-    // Results are far above 2^-260 or exactly zero: what is left there is the rounding error of the series.
+    let ours = evaluate_in_fixed_point(function, format, a);
+    // Results are far above 2^-260 or exactly zero; any remainder is the rounding error of the series.
     if magnitude.bits() < 60 {
         assert_eq!(ours & format.magnitude_mask(), 0, "{function:?} of {a:x}");
         return;
@@ -242,7 +247,7 @@ fn wide_against_big_integers() {
         {
             check_big(function, Format::F32, a as u64, a);
         }
-        // Powers of two, whole numbers, quarters, neighbours of one.
+        // Powers of two, integers, quarters, neighbours of one.
         for a in (0..256).map(|e| e << 23).chain((0..200).map(|n| (n as f32 / 8.0).to_bits())) {
             for a in [a, a + 1, a.saturating_sub(1), a | 0x8000_0000] {
                 check_big(function, Format::F32, a as u64, a);
@@ -251,7 +256,7 @@ fn wide_against_big_integers() {
     }
 }
 
-/// Every f16, through the equal f32 argument; the quick path too.
+/// Every f16, by the equal f32 argument; the f64 path too.
 #[test]
 fn every_f16_against_big_integers() {
     use isa_spec::arith::integral::to_float;

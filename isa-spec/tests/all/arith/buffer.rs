@@ -7,7 +7,8 @@ fn float(x: f32) -> u32 {
     x.to_bits()
 }
 
-/// The widths in a name are those of the row, high bits first, and every element is whole bytes.
+/// The widths in a format's name are those of the row, high bits first, and every element has a whole number
+/// of bytes.
 #[test]
 fn names_agree_with_rows() {
     for number in 1..=63 {
@@ -56,7 +57,7 @@ fn reads() {
     assert_eq!(from_format(30, (15 << 5 | 16) << 22, 2), float(1.5));
     assert_eq!(from_format(30, 1, 0), float(2f32.powi(-20)));
     assert_eq!(from_format(30, 31 << 6, 0), float(f32::INFINITY));
-    // 32_FLOAT moves bits, signalling NaN and all.
+    // 32_FLOAT copies the bits, including signalling NaNs.
     assert_eq!(from_format(22, 0x7f80_0001, 0), 0x7f80_0001);
     assert_eq!(from_format(0, 0xff, 0), 0);
 }
@@ -104,7 +105,7 @@ fn writes_16() {
     assert_eq!(to_format16(22, 0x3c00), float(1.0) as u128);
 }
 
-/// What is read from memory and written back is the same element.
+/// Reading an element and writing it back returns the same element.
 #[test]
 fn round_trips() {
     let mut seed = 1u128;

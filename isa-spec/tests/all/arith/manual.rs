@@ -1,5 +1,5 @@
-//! Values the ISA manuals print (RDNA4 ISA manual, *Functional examples* of each instruction) and rules they
-//! state.
+//! Values printed in the ISA manuals (RDNA4 ISA manual, *Functional examples* of each instruction), and rules
+//! that they state.
 
 use super::named::*;
 use isa_spec::arith::*;
@@ -131,7 +131,7 @@ fn functional_examples_f16() {
     );
 }
 
-/// *Denormals*: which functions flush f32 denormals whatever MODE says.
+/// *Denormals*: the functions that flush f32 denormals in every mode.
 #[test]
 fn approximations_and_denormals() {
     let (tiny, one) = (1u32, 0x3f800000);
@@ -169,15 +169,15 @@ fn min_max_selection() {
         assert_eq!(function(0, minus_zero, &KEEP), 0);
         assert_eq!(function(minus_zero, 0, &KEEP), 0);
     }
-    // An operand that is flushed comes back as zero even where output denormals are allowed.
+    // A flushed operand is returned as zero even if output denormals are allowed.
     let flush_inputs = FloatEnv { flush_in32: true, ..KEEP };
     assert_eq!(f32_min_num(5, one, &flush_inputs), 0);
     let flush_outputs = FloatEnv { flush_out32: true, ..KEEP };
     assert_eq!(f32_min_num(5, one, &flush_outputs), 5);
 }
 
-/// *Float Add rules*: NaN operands in order, made quiet; infinities of opposite signs give the negative quiet
-/// NaN.
+/// *Float Add rules*: NaN operands in order, made quiet; infinities of opposite signs return the negative
+/// quiet NaN.
 #[test]
 fn nan_results() {
     let signal = 0x7f80_0001u64;
@@ -248,7 +248,7 @@ fn frexp() {
     assert_eq!(f32_frexp_mant(0xff80_0000, &KEEP), 0xff80_0000);
 }
 
-/// A cast that widens keeps a signalling NaN, so that pasted manual text can ask for it; conversions make it
+/// A widening cast keeps a signalling NaN, for which pasted manual text can then test; conversions make it
 /// quiet.
 #[test]
 fn signalling_nans_in_casts() {
@@ -256,7 +256,7 @@ fn signalling_nans_in_casts() {
     let wide = cast(0x7f80_0001, Ty::F32, Ty::F64, &KEEP);
     assert!(is_signal_nan(wide, Ty::F64));
     assert!(is_quiet_nan(convert(0x7f80_0001, Ty::F32, Ty::F64, &KEEP), Ty::F64));
-    // And back: a payload too small for the narrow format still is a NaN.
+    // Narrowing again: a payload too small for the narrow format still is a NaN.
     assert!(is_nan(cast(0x7ff0_0000_0000_0001, Ty::F64, Ty::F32, &KEEP), Ty::F32));
     assert_eq!(f64_to_f32(wide as u64, &KEEP), 0x7fc0_0001);
 }

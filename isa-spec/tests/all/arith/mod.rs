@@ -1,5 +1,6 @@
-//! Referees that share no code with this module: `rustc_apfloat` for arithmetic and conversions, big-integer
-//! rationals for roots and quotients, values from the ISA manuals for the special cases.
+//! Tests arithmetic against references that share no code with it: `rustc_apfloat` for arithmetic and
+//! conversions, big-integer rationals for roots and quotients, values from the ISA manuals for the special
+//! cases.
 
 mod against_apfloat;
 mod approx;
@@ -14,11 +15,11 @@ mod wide;
 use isa_spec::arith::Format;
 use proptest::prelude::*;
 
-/// The formats arithmetic exists for.
+/// The formats with arithmetic.
 const FORMATS: [Format; 4] = [Format::F16, Format::BF16, Format::F32, Format::F64];
 
-/// Bit patterns of a format with the interesting ones made likely: specials, neighbours of powers of two, few
-/// significant bits (exact and half-way results), close exponents (cancellation).
+/// Generates bit patterns of a format, biased toward specials, neighbours of powers of two, few significant
+/// bits (exact and half-way results), and close exponents (cancellation).
 fn bits(format: Format) -> impl Strategy<Value = u64> {
     let all = format.sign_bit() | format.magnitude_mask();
     let specials = [
@@ -39,7 +40,7 @@ fn bits(format: Format) -> impl Strategy<Value = u64> {
     prop_oneof![
         4 => any::<u64>().prop_map(move |x| x & all),
         2 => (prop::sample::select(specials.to_vec()), any::<bool>()).prop_map(move |(x, s)| sign(x, s)),
-        // Exponents near one, so that sums cancel and products stay in range.
+        // Exponents near one, for which sums cancel and products stay in range.
         3 => (any::<u64>(), 0..8u64, any::<bool>()).prop_map(move |(x, e, s)| {
             let near_one = format.one() - (4 << format.frac_bits) + (e << format.frac_bits);
             sign(near_one + (x & format.fraction_mask()), s)
@@ -51,7 +52,7 @@ fn bits(format: Format) -> impl Strategy<Value = u64> {
     ]
 }
 
-/// Equal, or both NaN.
+/// Returns whether two values are equal or both NaN.
 fn same(format: Format, a: u64, b: u64) -> bool {
     a == b || format.is_nan(a) && format.is_nan(b)
 }

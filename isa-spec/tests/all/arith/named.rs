@@ -1,11 +1,11 @@
-//! `<type>_<operation>` functions on native integers, so that tests read as the operations that they check.
+//! `<type>_<operation>` functions on native integers, for readable tests.
 
 use isa_spec::arith::Format;
 use isa_spec::arith::approx::{Function, evaluate};
 use isa_spec::arith::{FloatEnv, Round};
 use isa_spec::arith::{integral, soft};
 
-/// Functions of one or two operands of one format, result in the same format.
+/// Functions from one or two operands to a result of the same format.
 macro_rules! functions {
     ($($format:ident $bits:ty { $($name:ident($($arg:ident),+) = $path:path;)+ })+) => {
         $($(pub fn $name($($arg: $bits),+, env: &FloatEnv) -> $bits {
@@ -39,7 +39,7 @@ functions! {
     }
 }
 
-/// Functions that round correctly although the ISA leaves them a tolerance.
+/// Functions that round correctly although the ISA allows an error.
 macro_rules! approximated {
     ($($name:ident: $format:ident $bits:ty = $function:ident;)+) => {
         $(pub fn $name(a: $bits, env: &FloatEnv) -> $bits {

@@ -1,5 +1,5 @@
-//! Roots, reciprocal roots and normalised conversions against exact integer comparisons: a result is
-//! correctly rounded if the true value lies between the midpoints to its neighbours.
+//! Checks roots, reciprocal roots and normalised conversions by exact integer comparisons: a result is
+//! correctly rounded if the true value is between the midpoints to its neighbours.
 
 use super::named::*;
 use super::{FORMATS, bits};
@@ -39,8 +39,8 @@ fn check_root(
     let (Value::Finite(exact), Value::Finite(root)) = (unpack(format, x), unpack(format, result)) else {
         return Ok(());
     };
-    // In half units of the last place: the result and its midpoints. No root is denormal, none is a power of
-    // two's lower neighbour's midpoint case that matters (the gap below a power of two is half as wide).
+    // The result and its midpoints, in half units in the last place. No root is denormal, and none is
+    // affected by the narrower gap below a power of two.
     let (sig, exp) = (root.sig * 4, root.exp - 2);
     let below = if root.sig.is_power_of_two() { sig - 1 } else { sig - 2 };
     let previous = if root.sig.is_power_of_two() { sig - 2 } else { sig - 4 };

@@ -16,7 +16,7 @@ fn casts() {
         ("D0.f64 = 64'F(S0.f32);", &[f32_bits(1.5)], f64_bits(1.5)),
         ("D0.f32 = 32'F(S0.f64);", &[f64_bits(1e300)], f32_bits(f32::INFINITY)),
         ("D0.f32 = 32'F(S0.f16);", &[0x3c00], f32_bits(1.0)),
-        // Bits, not values.
+        // Views reinterpret bits.
         ("D0.u32 = 32'B(S0.f32);", &[f32_bits(1.0)], 0x3f80_0000),
         ("D0.f32 = S0.u32.f32;", &[0x3f80_0000], 0x3f80_0000),
         ("D0.i64 = 64'I(S0.i32);", &[0x8000_0000], 0xffff_ffff_8000_0000),
@@ -40,14 +40,14 @@ fn float_operators() {
         ("D0.f16 = S0.f16 * S1.f16;", &[0x3e00, 0x4000], 0x4200),
         ("D0.u32 = S0.f32 < S1.f32 ? 1U : 2U;", &[f32_bits(-1.0), f32_bits(1.0)], 1),
         ("D0.u32 = S0.f32 == S1.f32 ? 1U : 2U;", &[f32_bits(-0.0), f32_bits(0.0)], 1),
-        // With a NaN only `!=` holds.
+        // With a NaN, only `!=` holds.
         ("D0.u32 = S0.f32 != S1.f32 ? 1U : 2U;", &[0x7fc0_0000, 0], 1),
         ("D0.u32 = S0.f32 <> S1.f32 ? 1U : 2U;", &[0x7fc0_0000, 0], 2),
         ("D0.u32 = S0.f32 >= S1.f32 ? 1U : 2U;", &[0x7fc0_0000, 0], 2),
     ]);
 }
 
-/// As the manuals' minimum and maximum bodies ask it.
+/// The NaN tests of the manuals' minimum and maximum bodies.
 #[test]
 fn nan_tests_through_a_wider_cast() {
     let body = "D0.u32 = isSignalNAN(64'F(S0.f32)) ? 1U : isQuietNAN(64'F(S0.f32)) ? 2U : 3U;";

@@ -27,7 +27,7 @@ fn division() {
         ("D0.u32 = S0.u32 / S1.u32;", &[7, 0], M1),
         ("D0.i32 = S0.i32 / S1.i32;", &[7, 0], M1),
         ("D0.u32 = S0.u32 % S1.u32;", &[7, 0], 7),
-        // The quotient that does not fit.
+        // The quotient that overflows.
         ("D0.i32 = S0.i32 / S1.i32;", &[0x8000_0000, M1], 0x8000_0000),
         ("D0.i32 = S0.i32 % S1.i32;", &[0x8000_0000, M1], 0),
     ]);
@@ -68,7 +68,7 @@ fn slices_and_concatenation() {
         ("D0.u64 = { S0.u32, S1.u32 };", &[0x1234, 0x5678], 0x1234_0000_5678),
         ("D0[7 : 0].u8 = S0[15 : 8].u8;", &[0xaabb], 0xaa),
         ("D0[31 : 16].u16 = S0.u16; D0[15 : 0].u16 = 16'1U;", &[0xbeef], 0xbeef_0001),
-        // A wider view is zero-extended, a narrower one cut.
+        // A wider view zero-extends, a narrower one truncates.
         ("D0.u64 = S0.u32.u64;", &[M1], M1),
         ("D0.u32 = S0.u64.u32;", &[0xffff_ffff_0000_0001], 1),
     ]);
@@ -119,7 +119,7 @@ fn integer_clamp() {
     }
 }
 
-/// What no parser writes: operators on the IR directly.
+/// Operators on the IR that no source produces.
 #[test]
 fn operators() {
     let env = FloatEnv::KEEP;

@@ -1,4 +1,4 @@
-//! Notation of the manuals' bodies, and what they read after writing it.
+//! Notation of the manuals' bodies, and reads after writes.
 
 use super::*;
 
@@ -18,7 +18,7 @@ fn parts_give_a_local_its_width() {
         ("t[95 : 64].u32 = S0.u32; t[31 : 0].u32 = 1U; D0.u32 = t[95 : 64].u32 + t[31 : 0].u32;", &[5], 6),
         ("for i in 0 : 3 do t[i * 8 + 7 : i * 8].u8 = S0.u8; endfor; D0.b32 = t;", &[0xab], 0xabab_abab),
         ("t[39 : 32].u8 = 1'1U.u8; D0.u32 = 32'U(count_leading_zeros(t));", &[], 7),
-        // A narrow view of a local keeps the other bits, as that of a register does.
+        // A narrow view of a local keeps the other bits, like that of a register.
         ("t = 32'0xffffffff; t.u16 = 16'0; D0.u32 = t;", &[], 0xffff_0000),
     ]);
 }
@@ -26,13 +26,13 @@ fn parts_give_a_local_its_width() {
 #[test]
 fn numbers_of_the_manual() {
     check_cases(&[
-        // A product is extended before it could wrap; a hexadecimal float is its bits; a signed view keeps
-        // the sign.
+        // A product is extended before it can wrap; a hexadecimal number cast to a float denotes its bits; a
+        // signed view keeps the sign.
         ("D0.i64 = signext(S0.i16 * 16'4);", &[0x7fff], 0x1fffc),
         ("D0.i64 = signext(S0.i16 * 16'4);", &[0xffff], 0xffff_ffff_ffff_fffc),
         ("D0.f32 = 32'F(0xffc00000);", &[], 0xffc0_0000),
         ("n = S0.i16; D0.u32 = 32'U(n.i <= 0);", &[0xfffb], 1),
-        // Sums of slices are not cut to their width; bits of a signed number are shifted as one.
+        // Sums of slices do not wrap at the slice's width; slices of a signed number shift arithmetically.
         ("D0.u32 = 32'U((S0.u32[31 : 24] + S0.u32[23 : 16]) >> 1U << 24U);", &[0xffff_0000], 0xff00_0000),
         ("D0.u32 = 32'U((S0.i32[15 : 0] >> 4U) & 0xffffU);", &[0x8000], 0xf800),
         ("D0.f32 = -INF.f32;", &[], f32_bits(f32::NEG_INFINITY)),
@@ -75,9 +75,9 @@ fn several_registers_by_number() {
     assert_eq!(machine.vgprs[&(0, 7)], 5);
 }
 
-/// One body for each thing that can be written.
+/// One body for each resource that can be written.
 #[test]
-fn what_is_written_is_read() {
+fn reads_observe_earlier_writes() {
     for (write, read, expected) in [
         ("EXEC.u64 = 5ULL;", "32'U(EXEC.u64)", 5),
         ("VCC.u64 = 6ULL;", "32'U(VCC.u64)", 6),
@@ -95,8 +95,8 @@ fn what_is_written_is_read() {
     }
 }
 
-/// Sources are those of the start, whatever register they are in; a lane's bit of a mask is the one just
-/// written.
+/// Sources have their initial values even if their register is written; a lane's bit of a mask has the value
+/// just written.
 #[test]
 fn sources_are_read_first() {
     let sig = InstrSig { name: "S_TEST".to_string(), permissive: true, ..InstrSig::default() };
@@ -115,7 +115,7 @@ fn sources_are_read_first() {
     assert_eq!(machine.operands[&Role::D0], 2);
 }
 
-/// Deep nesting of any kind is an error, not a deep recursion.
+/// Deep nesting of any construct is an error rather than deep recursion.
 #[test]
 fn nesting_is_bounded() {
     let n = 20_000;

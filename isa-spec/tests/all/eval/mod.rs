@@ -1,4 +1,4 @@
-//! Bodies from text, run on a machine of plain maps.
+//! Runs bodies from text on a machine of plain maps.
 
 mod conversions;
 mod integers;
@@ -16,7 +16,7 @@ use isa_spec::pcode::sig::InstrSig;
 use isa_spec::source::{SourceMap, Span};
 use std::collections::BTreeMap;
 
-/// Operands, state, registers and memory as maps; what is missing reads zero.
+/// A machine with operands, state, registers and memory in maps; absent entries read zero.
 #[derive(Default)]
 struct Fake {
     operands: BTreeMap<Role, u128>,
@@ -27,9 +27,9 @@ struct Fake {
     memory: BTreeMap<u64, u8>,
     mode: u32,
     clamp: bool,
-    /// Control builtins called.
+    /// The control builtins called.
     calls: Vec<(Control, Vec<u128>)>,
-    /// Values assigned and conditions decided, in order.
+    /// Assigned values and evaluated conditions, in order.
     trace: Vec<String>,
     /// Stores fail beyond this address.
     limit: Option<u64>,
@@ -143,12 +143,12 @@ impl Machine for Fake {
     }
 }
 
-/// Semantics of a vector instruction's body; the instruction is in no XML, so every operand is allowed.
+/// Compiles the body of a vector instruction that is in no XML, so that every operand is allowed.
 fn compile(body: &str) -> Semantics {
     compile_as("V_TEST", body)
 }
 
-/// The same of another instruction; `S_…` is a scalar one.
+/// Like [`compile`], for another instruction; `S_…` is a scalar one.
 pub(crate) fn compile_as(name: &str, body: &str) -> Semantics {
     let mut sources = SourceMap::default();
     let file = sources.add("test.pcode", format!("instruction {name} {{\n{body}\n}}\n"));
@@ -167,7 +167,7 @@ fn run(body: &str, machine: &mut Fake) -> Result<(), Stop> {
     eval(&sem, machine, (sem.shape == Shape::Lane).then_some(0))
 }
 
-/// D0 after a body with these S0, S1, S2.
+/// Runs a body with these S0, S1, S2 and returns D0.
 fn eval_body(body: &str, inputs: &[u128]) -> u128 {
     // Nearest even, denormals kept.
     let mut machine = Fake { mode: 0xf0, ..Fake::default() };

@@ -20,7 +20,7 @@ fn branches_and_loops() {
             &[9],
             3,
         ),
-        // Both ends belong to the range; one that starts above its end is empty.
+        // Both bounds are inclusive; a range whose start is above its end is empty.
         ("n = 0U; for i in 3 : 7 do n += 1U; endfor; D0.u32 = n;", &[], 5),
         ("n = 0U; for i in 7 : 3 do n += 1U; endfor; D0.u32 = n;", &[], 0),
         ("n = 0U; x = S0.u32; while x != 0U do n += x & 1U; x = x >> 1U; endwhile; D0.u32 = n;", &[0xf1], 5),
@@ -32,7 +32,7 @@ fn branches_and_loops() {
 fn arrays_and_partial_writes() {
     check_cases(&[
         ("declare a : 32'B[4]; a[S0.u32] = 7U; D0.u32 = a[S1.u32].u32;", &[2, 2], 7),
-        // Out of range: reads zero, writes nothing.
+        // Out of range: a read returns zero, a write does nothing.
         ("declare a : 32'B[4]; a[S0.u32] = 7U; D0.u32 = a[S1.u32].u32;", &[4, 4], 0),
         (
             "declare t : 32'B; t[15 : 0].u16 = S0.u16; t[31 : 16].u16 = S1.u16; D0.b32 = t;",
@@ -43,8 +43,8 @@ fn arrays_and_partial_writes() {
     ]);
 }
 
-/// A scalar result that is read after it is assigned is what the register then holds: dwords above those
-/// assigned stay, and the upper half of a dword of which 16 bits are assigned is cleared.
+/// Reading a scalar result after an assignment returns the register's new contents: the dwords above those
+/// assigned are unchanged, and assigning 16 bits clears the upper half of the dword.
 #[test]
 fn scalar_results_read_after_narrower_assignments() {
     const OLD: u128 = 0x8877_6655_4433_2211;
@@ -117,7 +117,7 @@ fn control_builtins_reach_the_machine() {
 }
 
 #[test]
-fn control_builtins_run_where_their_value_is_dropped() {
+fn control_builtins_run_if_their_value_is_unused() {
     let mut machine = Fake::default();
     run("sendmsg_rtn(3U);", &mut machine).unwrap();
     assert_eq!(machine.calls, [(Control::SendMsgRtn, vec![3])]);
@@ -144,7 +144,7 @@ fn endless_loops_stop() {
 
 #[test]
 fn only_the_chosen_side_is_evaluated() {
-    // A control builtin that gives a value shows which side ran.
+    // A control builtin with a value shows which side ran.
     for (s0, calls) in [(0, 1), (1, 0)] {
         let mut machine = Fake::default();
         machine.operands.insert(Role::S0, s0);

@@ -16,7 +16,7 @@ use super::program::Program;
 use crate::state::Wave;
 use crate::state::wave::{ACC, EXEC_HI, EXEC_LO, M0, NULL, TTMP, VCC_HI, VCC_LO};
 use bind::Bind;
-use isa_spec::facts::{self, Facts, Index, MemoryTouch, Number, Of, Touch, What};
+use isa_spec::facts::{self, Access, EncodedValue, Facts, M0Field, MemoryAccess, RegisterRange, Resource};
 use isa_spec::pcode::builtins::Control;
 use isa_spec::pcode::ir::{Space, State};
 use isa_spec::tables::{EntryId, Role};
@@ -71,7 +71,7 @@ pub enum Select {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relative {
     /// A bit field of M0 is added. A source that is out of range becomes the register `otherwise`.
-    M0 { index: Index, otherwise: u16 },
+    M0 { index: M0Field, otherwise: u16 },
     /// While MODE.GPR_IDX_EN and this bit of M0 are set, the low bits of M0 are added (CDNA).
     Mode {
         /// The bit of M0.
@@ -180,7 +180,7 @@ pub struct Effects {
     /// Registers that the instruction may write.
     pub writes: Vec<Use>,
     /// Memory that the instruction may access, by space and size.
-    pub memory: Vec<MemoryTouch>,
+    pub memory: Vec<MemoryAccess>,
     /// Control builtins that the instruction may call.
     pub calls: Vec<Control>,
     /// Bits of MODE that the semantics may write.
@@ -249,13 +249,13 @@ pub fn effects<'f>(
         let facts = facts(entry).map_or_else(|| Cow::Owned(signature_facts(arch, entry)), Cow::Borrowed);
         let bind = Bind { arch, inst, binding, operands, second, wave_size, facts: &facts };
         bind.add(&mut out);
-        out.memory.extend(facts.memory.iter().filter(|m| bind.holds(&m.when)).cloned());
+        out.memory.extend(facts.memory.iter().filter(|m| bind.holds(&m.conditions)).cloned());
         out.calls.extend(facts.calls.iter());
-        let mode = |t: &&Touch| t.write && t.what == What::State(State::Mode);
+        let mode = |t: &&Access| t.write && t.resource == Resource::State(State::Mode);
         out.mode |= facts.registers.iter().filter(mode).fold(0, |bits, t| bits | t.bits as u32);
         let listed_atomic = facts.memory.is_empty() && inst.instruction(arch.table()).subgroup() == "ATOMIC";
         out.atomic |= facts.is_atomic() || listed_atomic;
-        out.compares |= facts.is_atomic() && facts.compares;
+        out.compares |= facts.is_atomic() && facts.is_compare_swap;
     }
     out.class = class(arch, inst, &out);
     out.returns = out.class.is_memory() && out.writes.iter().any(|w| w.file != File::Scc);
@@ -310,20 +310,21 @@ fn signature_facts(arch: Arch, entry: EntryId) -> Facts {
     let vector = !matches!(table.instructions[entry.inst as usize].group(), "SALU" | "SMEM" | "BRANCH");
     let mut registers = Vec::new();
     for operand in table.signatures[entry.sig as usize] {
-        let what = match operand.role {
+        let resource = match operand.role {
             Role::Imm | Role::Other => continue,
             Role::State => match table.operand_types[operand.ty as usize].name {
-                "OPR_SCC" => What::State(State::Scc),
-                "OPR_VCC" => What::State(State::Vcc),
-                "OPR_EXEC" => What::State(State::Exec),
-                "OPR_SDST_M0" | "OPR_M0" => What::State(State::M0),
+                "OPR_SCC" => Resource::State(State::Scc),
+                "OPR_VCC" => Resource::State(State::Vcc),
+                "OPR_EXEC" => Resource::State(State::Exec),
+                "OPR_SDST_M0" | "OPR_M0" => Resource::State(State::M0),
                 _ => continue,
             },
-            role => What::Operand(role),
+            role => Resource::Operand(role),
         };
         let bits = mask(operand.size_bits.max(1) as u32);
         let lanes = if vector { facts::Lanes::Own } else { facts::Lanes::Once };
-        let touch = |write| Touch { write, what, bits, lanes, when: Cow::Borrowed(&[]), always: true };
+        let touch =
+            |write| Access { write, resource, bits, lanes, conditions: Cow::Borrowed(&[]), always: true };
         registers.extend(operand.input.then(|| touch(false)));
         registers.extend(operand.output.then(|| touch(true)));
     }

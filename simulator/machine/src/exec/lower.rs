@@ -6,7 +6,7 @@ use super::validate;
 use crate::isa;
 use crate::state::wave::{DISCARD, TEMP, VCC_LO};
 use foldhash::{HashMap, HashMapExt};
-use isa_spec::facts::Touch;
+use isa_spec::facts::Access;
 use isa_spec::pcode::ir::Shape;
 use isa_spec::tables::Role;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -358,8 +358,8 @@ fn move_operation(arch: Arch) -> Option<u16> {
     let is_move = |code: &u16| {
         let Some(info) = isa::OPERATIONS.get(*code as usize) else { return false };
         let facts = &isa::FACTS[info.facts[0] as usize];
-        let whole = |t: &Touch| t.bits == u32::MAX as u128;
-        info.shape == Shape::Lane && facts.copies && facts.registers.iter().all(whole)
+        let whole = |t: &Access| t.bits == u32::MAX as u128;
+        info.shape == Shape::Lane && facts.is_copy && facts.registers.iter().all(whole)
     };
     isa::BY_ARCH[arch as usize].iter().copied().find(is_move)
 }

@@ -15,9 +15,9 @@ pub(super) struct Bind<'a> {
 
 impl Bind<'_> {
     pub(super) fn add(&self, out: &mut Effects) {
-        for touch in self.facts.registers.iter().filter(|t| self.holds(&t.when)) {
+        for touch in self.facts.registers.iter().filter(|t| self.holds(&t.conditions)) {
             // An atomic without return writes no result.
-            if touch.write && touch.what == What::Operand(Role::D0) && !self.binding.returns(self.inst) {
+            if touch.write && touch.resource == Resource::Operand(Role::D0) && !self.binding.returns(self.inst) {
                 continue;
             }
             let list = if touch.write { &mut out.writes } else { &mut out.reads };
@@ -32,7 +32,9 @@ impl Bind<'_> {
     fn add_preserved_bits(&self, out: &mut Effects) {
         let d0 = self.operands.iter().find(|o| o.role == Role::D0);
         let Some(operand) = d0.filter(|o| o.fmt == Fmt::Mask && o.input) else { return };
-        let lanes = |t: &&Touch| t.write && t.what == What::Operand(Role::D0) && t.lanes == facts::Lanes::Own;
+        let lanes = |t: &&Access| {
+            t.write && t.resource == Resource::Operand(Role::D0) && t.lanes == facts::Lanes::Own
+        };
         if self.facts.registers.iter().any(|t| lanes(&t)) {
             self.mask(operand, true, &mut out.reads);
         }
@@ -40,8 +42,8 @@ impl Bind<'_> {
 
     pub(super) fn holds(&self, when: &[facts::Condition]) -> bool {
         let value = |of| match of {
-            Of::Field(name) => self.binding.named_field(self.inst, self.arch.table(), name),
-            Of::Index(role) => self.index(role),
+            EncodedValue::Field(name) => self.binding.named_field(self.inst, self.arch.table(), name),
+            EncodedValue::RegisterNumber(role) => self.index(role),
         };
         when.iter().all(|condition| condition.holds(value))
     }
@@ -62,7 +64,7 @@ impl Bind<'_> {
         Some(operand::code(self.arch, operand, self.binding.value(self.inst, operand)?))
     }
 
-    fn bind(&self, touch: &Touch, out: &mut Vec<Use>) {
+    fn bind(&self, touch: &Access, out: &mut Vec<Use>) {
         let start = Use {
             file: File::Sgpr,
             first: 0,
@@ -74,17 +76,17 @@ impl Bind<'_> {
             always: touch.always,
             second: self.second,
         };
-        match touch.what {
-            What::Operand(role) => self.bind_operand(role, touch, start, out),
-            What::Dwords { role, first, count } => {
+        match touch.resource {
+            Resource::Operand(role) => self.bind_operand(role, touch, start, out),
+            Resource::Dwords { role, first, count } => {
                 let Some(operand) = self.operand(role) else { return };
                 self.registers(operand, first as u16, count as u16, touch, start, out);
             }
-            What::State(state) => out.extend(self.state(state, touch, start)),
-            What::Vgpr(number) => out.extend(self.number(File::Vgpr, number, touch, start)),
-            What::Sgpr(number) => out.extend(self.number(File::Sgpr, number, touch, start)),
-            What::AnyVgpr | What::AnySgpr => out.push(Use {
-                file: if touch.what == What::AnyVgpr { File::Vgpr } else { File::Sgpr },
+            Resource::State(state) => out.extend(self.state(state, touch, start)),
+            Resource::Vgpr(number) => out.extend(self.number(File::Vgpr, number, touch, start)),
+            Resource::Sgpr(number) => out.extend(self.number(File::Sgpr, number, touch, start)),
+            Resource::AnyVgpr | Resource::AnySgpr => out.push(Use {
+                file: if touch.resource == Resource::AnyVgpr { File::Vgpr } else { File::Sgpr },
                 relative: Some(Relative::Any),
                 lanes: Lanes::Data,
                 role: Role::Other,
@@ -93,7 +95,7 @@ impl Bind<'_> {
         }
     }
 
-    fn bind_operand(&self, role: Role, touch: &Touch, start: Use, out: &mut Vec<Use>) {
+    fn bind_operand(&self, role: Role, touch: &Access, start: Use, out: &mut Vec<Use>) {
         let side = |o: &&Operand| o.role == role && if touch.write { o.output } else { o.input };
         if role == Role::Vcc {
             match self.operands.iter().find(side) {
@@ -116,7 +118,7 @@ impl Bind<'_> {
     }
 
     /// Returns the accessed bits, moved to the half that op_sel selects.
-    fn selected_bits(&self, operand: &Operand, touch: &Touch) -> u128 {
+    fn selected_bits(&self, operand: &Operand, touch: &Access) -> u128 {
         let named = self.facts.fields.contains(&"OPSEL");
         let result = touch.write || operand.role == Role::D0;
         // The semantics access more than the half that the operand list declares.
@@ -182,7 +184,7 @@ impl Bind<'_> {
         operand: &Operand,
         at: u16,
         count: u16,
-        touch: &Touch,
+        touch: &Access,
         start: Use,
         out: &mut Vec<Use>,
     ) {
@@ -258,7 +260,7 @@ impl Bind<'_> {
     }
 
     /// Returns the use of state that semantics name, if it is in a register.
-    fn state(&self, state: State, touch: &Touch, start: Use) -> Option<Use> {
+    fn state(&self, state: State, touch: &Access, start: Use) -> Option<Use> {
         let words = self.mask_words();
         let (file, first, count) = match state {
             State::Scc => (File::Scc, 0, 1),
@@ -294,7 +296,7 @@ impl Bind<'_> {
     }
 
     /// Returns the use of registers accessed by number.
-    fn number(&self, file: File, number: Number, touch: &Touch, start: Use) -> Option<Use> {
+    fn number(&self, file: File, number: RegisterRange, touch: &Access, start: Use) -> Option<Use> {
         let base = match number.base {
             Some(role) => self.index(role) & number.mask,
             None => 0,
@@ -307,7 +309,7 @@ impl Bind<'_> {
         let relative = number.index.map(|index| Relative::M0 {
             index,
             // A VGPR that the wave does not have reads as v0.
-            otherwise: if file == File::Vgpr { 0 } else { number.otherwise.unwrap_or(0) as u16 },
+            otherwise: if file == File::Vgpr { 0 } else { number.fallback.unwrap_or(0) as u16 },
         });
         let first = u16::try_from(base.wrapping_add(number.first)).ok()?;
         let lanes = if file == File::Vgpr { self.lanes(touch.lanes, false) } else { Lanes::All };

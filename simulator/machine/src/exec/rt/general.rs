@@ -12,7 +12,7 @@ use crate::state::wave::{DISCARD, STAGE, STAGE_VECS, is_denormal};
 use crate::state::{Half, LaneVec};
 
 /// [`Variant::General`] of operations whose fast handler does everything after staging
-/// (`isa_lower::ir::Handlers::by_fast`).
+/// (`isa_lower::ir::Handlers::general_uses_fast`).
 ///
 /// # Safety
 /// As for [`Handler`], on a host with AVX2.
