@@ -3,8 +3,8 @@
 //!
 //! This is a static analysis. From each instruction to which a rule may apply, it walks forward through the
 //! code, along both sides of branches, until enough wait states have passed. A finding is reported when the
-//! later instruction executes. Every instruction counts as one wait state, S_NOP as many as its operand
-//! states.
+//! later instruction executes. Every instruction counts as one wait state, S_NOP as its operand
+//! plus one.
 
 mod kinds;
 mod rules;
