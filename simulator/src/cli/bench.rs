@@ -16,7 +16,8 @@ use wavesim_isa::arch::Arch;
 /// Measure the interpreter on built-in workloads
 ///
 /// Each workload's result is verified before it is timed. For comparison, the table shows the rate of the
-/// host's vector instructions on registers in the L1 cache, and the time of the same computation compiled for the host.
+/// host's vector instructions on registers in the L1 cache, and the time of the same computation compiled for
+/// the host.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:

@@ -100,7 +100,7 @@ impl<'a> Graph<'a> {
     }
 }
 
-/// Returns the effects of an instruction, with the VGPRs with_named_registers by its operands where the effects say that any
+/// Returns the effects of an instruction, with the VGPRs named by its operands where the effects say that any
 /// VGPR may be used: the bodies of large matrix instructions are too long for a full analysis.
 fn with_named_registers<'a>(arch: Arch, inst: &Inst, effects: &'a Effects, kinds: Kinds) -> Cow<'a, Effects> {
     let is_any = |used: &Use| used.file == File::Vgpr && used.relative == Some(Relative::Any);
