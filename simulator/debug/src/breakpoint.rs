@@ -105,7 +105,7 @@ pub struct Watchpoint {
     /// The value as the user wrote it.
     pub text: String,
     /// The watched value.
-    pub what: Watched,
+    pub target: Watched,
     /// The value after the previous step.
     pub last: Vec<u8>,
     /// The kind of access that stops.

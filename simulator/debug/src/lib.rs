@@ -2,8 +2,8 @@
 //!
 //! - [`timeline`]: the run, one instruction of one wave at a time, with a journal and checkpoints
 //! - [`search`]: searches backward through the run
-//! - `checkpoints`, `pages`, [`stop_points`]: the state needed to go back, and the points at which a run of many
-//!   steps returns to the debugger
+//! - `checkpoints`, `pages`, [`stop_points`]: the state needed to go back, and the points at which a run of
+//!   many steps returns to the debugger
 //! - [`checks`]: the checks of `wavesim check` over this run
 //! - [`stop`]: the reasons for a stop
 //! - [`breakpoint`]: breakpoints and watchpoints

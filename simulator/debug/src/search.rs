@@ -170,7 +170,7 @@ pub struct ChangeSearch {
 impl ChangeSearch {
     /// Creates a search for the last hit of a watchpoint.
     pub fn of(watch: Watchpoint, effects: &[Effects]) -> ChangeSearch {
-        let stop_points = StopPoints::new(effects, |_| false, std::iter::once(&watch.what));
+        let stop_points = StopPoints::new(effects, |_| false, std::iter::once(&watch.target));
         ChangeSearch { watch, read: false, group: 0, only: None, stop_points }
     }
 
@@ -180,7 +180,7 @@ impl ChangeSearch {
         let watch = Watchpoint {
             number: 0,
             text: String::new(),
-            what,
+            target: what,
             last: Vec::new(),
             access: Access::Change,
             condition: None,
@@ -191,13 +191,13 @@ impl ChangeSearch {
     }
 
     fn start(&mut self, timeline: &Timeline<'_>, wave: usize, effects: &[Effects]) {
-        self.watch.last = self.watch.what.read(timeline);
+        self.watch.last = self.watch.target.read(timeline);
         self.group = timeline.position().0;
         self.read = false;
         if self.watch.access != Access::Change {
             let w = timeline.wave(wave);
             let at = timeline.prepared.program.inst_at(w.pc);
-            self.read = at.is_some_and(|at| self.watch.what.is_read_by(&effects[at], wave, w));
+            self.read = at.is_some_and(|at| self.watch.target.is_read_by(&effects[at], wave, w));
         }
     }
 }
@@ -216,8 +216,8 @@ impl Search for ChangeSearch {
         if self.only.is_some_and(|only| only != self.group) {
             return false;
         }
-        let changed = self.watch.what.has_changed(timeline, self.group, &self.watch.last);
-        let read = self.read || self.watch.what.is_read_in(timeline.accesses());
+        let changed = self.watch.target.has_changed(timeline, self.group, &self.watch.last);
+        let read = self.read || self.watch.target.is_read_in(timeline.accesses());
         let stops = match self.watch.access {
             Access::Change => changed,
             Access::Read => read,

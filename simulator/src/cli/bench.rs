@@ -15,8 +15,9 @@ use wavesim_isa::arch::Arch;
 
 /// Measure the interpreter on built-in workloads
 ///
-/// Each workload's result is verified before it is timed. For comparison, the table shows what the host can do: the
-/// rate of vector instructions on registers in the L1 cache, and the same computation compiled for the host.
+/// Each workload's result is verified before it is timed. For comparison, the table shows the rate of the
+/// host's vector instructions on registers in the L1 cache, and the time of the same computation compiled for
+/// the host.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:

@@ -83,15 +83,15 @@ In the debugger, `help` lists the commands. docs/debugging.md finds the errors o
 six broken kernels.";
 
 /// Maximum length of a command in a script.
-const LONGEST: u64 = 1 << 20;
+const MAX_COMMAND_LEN: u64 = 1 << 20;
 
 /// Returns the lines of a script as they are read.
 fn commands(mut from: impl BufRead) -> impl Iterator<Item = io::Result<String>> {
     std::iter::from_fn(move || {
         let mut line = String::new();
-        match io::Read::take(&mut from, LONGEST).read_line(&mut line) {
+        match io::Read::take(&mut from, MAX_COMMAND_LEN).read_line(&mut line) {
             Ok(0) => None,
-            Ok(n) if n as u64 == LONGEST && !line.ends_with('\n') => Some(Err(io::Error::new(
+            Ok(n) if n as u64 == MAX_COMMAND_LEN && !line.ends_with('\n') => Some(Err(io::Error::new(
                 io::ErrorKind::InvalidData,
                 "standard input: a command of over 1 MiB",
             ))),

@@ -130,7 +130,7 @@ t f      type of the numbers; f32
 h        heat map of the topmost VGPR, where there is room
 d        instructions in place of the source
 e        explain this instruction
-y        why: where the error comes from that a check has reported
+y        why: the origin of the error that a check has reported
 :        a command of the debugger; `:help` lists them
 ?        these keys
 q        quit

@@ -20,11 +20,11 @@ use wavesim_machine::exec::effects::{File, register_name};
 use wavesim_machine::state::wave::M0;
 
 /// Minimum width, in columns, for the map of lanes.
-const WIDE: u16 = 110;
+const MIN_WIDTH_FOR_MAP: u16 = 110;
 /// Width of the list of waves; the source takes the rest.
-const WAVES: u16 = 30;
+const WAVES_WIDTH: u16 = 30;
 /// Minimum height, in lines, for a separate output area.
-const TALL: u16 = 36;
+const MIN_HEIGHT_FOR_OUTPUT: u16 = 36;
 
 /// Adds a colour, unless `NO_COLOR` is set (no-color.org).
 fn colour(style: Style, colour: Color) -> Style {
@@ -38,7 +38,7 @@ fn changed() -> Style {
 /// Draws the screen, keeping the selected lane visible.
 pub fn screen(frame: &mut Frame<'_>, app: &mut App<'_>) {
     let area = frame.area();
-    let strip = if area.height >= TALL { (area.height / 5).min(12) } else { 0 };
+    let strip = if area.height >= MIN_HEIGHT_FOR_OUTPUT { (area.height / 5).min(12) } else { 0 };
     let [title, upper, lower, output, bottom] = Layout::vertical([
         Constraint::Length(2),
         Constraint::Fill(1),
@@ -48,9 +48,9 @@ pub fn screen(frame: &mut Frame<'_>, app: &mut App<'_>) {
     ])
     .areas(area);
     draw_title(frame, app, title);
-    let map = if area.width >= WIDE { 38 } else { 0 };
+    let map = if area.width >= MIN_WIDTH_FOR_MAP { 38 } else { 0 };
     let [source, waves, lanes] =
-        Layout::horizontal([Constraint::Fill(1), Constraint::Length(WAVES), Constraint::Length(map)])
+        Layout::horizontal([Constraint::Fill(1), Constraint::Length(WAVES_WIDTH), Constraint::Length(map)])
             .areas(upper);
     draw_source(frame, app, source);
     draw_waves(frame, app, waves);

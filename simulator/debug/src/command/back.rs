@@ -40,7 +40,7 @@ impl Debugger<'_> {
     pub fn travel(&mut self, time: u64) {
         self.timeline.travel(time);
         for watch in &mut self.watchpoints {
-            watch.last = watch.what.read(&self.timeline);
+            watch.last = watch.target.read(&self.timeline);
         }
     }
 

@@ -173,7 +173,16 @@ impl Debugger<'_> {
         }
         let last = what.read(&self.timeline);
         let number = self.number();
-        self.watchpoints.push(Watchpoint { number, text, what, last, access, condition, hits: 0, count });
+        self.watchpoints.push(Watchpoint {
+            number,
+            text,
+            target: what,
+            last,
+            access,
+            condition,
+            hits: 0,
+            count,
+        });
         Ok(number)
     }
 

@@ -197,14 +197,14 @@ impl Debugger<'_> {
         let stop_points = StopPoints::new(
             &self.effects,
             |at| stops.contains(&pcs[at]),
-            self.watchpoints.iter().map(|w| &w.what),
+            self.watchpoints.iter().map(|w| &w.target),
         );
         // A point may be passed without returning only if nothing but wave-local conditions can stop there.
         let needs_return = |pc| {
             let local = |b: &Breakpoint| b.condition.as_ref().is_some_and(Expression::is_wave_local);
             stop_pcs.contains(&pc) || self.breakpoints.iter().any(|b| b.pc == pc && !local(b))
         };
-        if self.watchpoints.iter().any(|w| matches!(w.what, Watched::Register { .. })) {
+        if self.watchpoints.iter().any(|w| matches!(w.target, Watched::Register { .. })) {
             return stop_points;
         }
         let lane = self.focus.lane;
@@ -239,7 +239,7 @@ impl Debugger<'_> {
         let w = self.timeline.wave(wave);
         let at = self.timeline.prepared.program.inst_at(w.pc);
         watch.access != Access::Change
-            && at.is_some_and(|at| watch.what.is_read_by(&self.effects[at], wave, w))
+            && at.is_some_and(|at| watch.target.is_read_by(&self.effects[at], wave, w))
     }
 
     fn stops_after(
@@ -276,10 +276,10 @@ impl Debugger<'_> {
         self.stops.extend(new);
         let focus = Focus { wave, lane: self.focus.lane };
         for (watch, read_register) in self.watchpoints.iter_mut().zip(read) {
-            let now = watch.what.read(&self.timeline);
-            let changed = watch.what.has_changed(&self.timeline, group, &watch.last);
+            let now = watch.target.read(&self.timeline);
+            let changed = watch.target.has_changed(&self.timeline, group, &watch.last);
             let read = *read_register
-                || watch.access != Access::Change && watch.what.is_read_in(self.timeline.accesses());
+                || watch.access != Access::Change && watch.target.is_read_in(self.timeline.accesses());
             let what = match watch.access {
                 Access::Change | Access::Any if changed => "changed",
                 Access::Read | Access::Any if read => "was read",

@@ -98,7 +98,7 @@ impl Debugger<'_> {
             self.timeline.edit(edit).map_err(|e| self.timeline.memory().explain(&e))?;
         }
         for watch in &mut self.watchpoints {
-            watch.last = watch.what.read(&self.timeline);
+            watch.last = watch.target.read(&self.timeline);
         }
         Ok(())
     }

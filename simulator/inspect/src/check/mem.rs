@@ -75,7 +75,7 @@ impl Bitmap {
         }
     }
 
-    /// Returns whether all bits of the range are set. Bitmap beyond the end count as set.
+    /// Returns whether all bits of the range are set. Bits beyond the end count as set.
     #[inline(always)]
     fn all(&self, at: u64, len: u64) -> bool {
         match Bitmap::one_word(at, len) {

@@ -19,7 +19,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn disputed_names_stand_in_fenced_blocks() {
+    fn disputed_names_are_in_fenced_blocks() {
         let text = "words\n```disputed\na-1 a-2\na-3\n```\nother\n```text\nb-1\n```\n```disputed\nc-1\n```\n";
         assert_eq!(disputed(text).collect::<Vec<_>>(), ["a-1", "a-2", "a-3", "c-1"]);
     }

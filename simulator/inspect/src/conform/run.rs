@@ -98,8 +98,9 @@ fn try_run(
     let mut mapped = set_up(record, &mut wave, &mut lds, &mut scratch)?;
     let mut memory = Memory::empty();
     for (base, bytes) in &mut mapped {
-        // SAFETY: each `bytes` is a live, uniquely borrowed allocation of `bytes.len()` bytes. `mapped`
-        // outlives `memory`: both are locals, and `memory` is declared later and hence dropped first.
+        // SAFETY: each `bytes` is an allocation of `bytes.len()` bytes that stays in place while `memory`
+        // exists: `mapped` is a local that is declared before `memory` and hence dropped after it. This
+        // function does not access the bytes while instructions execute.
         let mapping = unsafe { memory.map_host(*base, bytes.as_mut_ptr(), bytes.len() as u64, true) };
         mapping.map_err(|e| e.to_string())?;
     }

@@ -240,7 +240,7 @@ fn results(before: &Wave, effects: &Effects, after: &Wave) -> Vec<(RegisterLane,
     out
 }
 
-/// An operand whose value is tried for an undefined one.
+/// An operand whose value is substituted for undefined values.
 enum Operand<'u> {
     Register(&'u Use),
     Constant(u128),

@@ -22,8 +22,8 @@ impl Shadow {
     }
 
     /// Records accesses that cannot conflict with any other wave's: to bytes that only this wave has
-    /// accessed, and deferred loads of LDS. Otherwise the same as [`Shadow::record_plain`]. Returns `None` if any
-    /// access is of another kind; [`Shadow::record_plain`] then records all of them again.
+    /// accessed, and deferred loads of LDS. Otherwise the same as [`Shadow::record_plain`]. Returns `None` if
+    /// any access is of another kind; [`Shadow::record_plain`] then records all of them again.
     #[inline(always)]
     pub fn record_exclusive(&mut self, wave: u32, pc: u32, accesses: &[Access]) -> Option<IssuedAccess> {
         let at = wave as usize;

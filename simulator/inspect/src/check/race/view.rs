@@ -56,8 +56,8 @@ impl View<'_> {
                 if lds && self.through_lds.get(index).is_some_and(|&epoch| epoch > r.epoch) {
                     return None;
                 }
-                let nothing_late = wave.late.is_empty() && self.scoreboard.is_idle(index as u32);
-                if !nothing_late
+                let all_complete = wave.late.is_empty() && self.scoreboard.is_idle(index as u32);
+                if !all_complete
                     && (wave.late.incomplete(r.epoch, r.pc, clock)
                         || self.scoreboard.is_outstanding(index as u32, r.epoch, r.pc))
                 {

@@ -25,7 +25,7 @@ proptest! {
     /// Of two waves that execute one instruction each, every race on a byte is found, whichever bytes their
     /// lanes access in whichever order.
     #[test]
-    fn bytes_one_by_one(
+    fn all_races_on_bytes_are_found(
         first in proptest::collection::vec(0..8u64, 1..9),
         second in proptest::collection::vec(0..8u64, 1..9),
         (first_writes, second_writes) in any::<(bool, bool)>(),
@@ -46,7 +46,7 @@ proptest! {
 
     /// Shared cells report the same races as a cell per dword.
     #[test]
-    fn blocks_are_their_dwords(list in proptest::collection::vec(access(), 1..24)) {
+    fn shared_cells_agree_with_dword_cells(list in proptest::collection::vec(access(), 1..24)) {
         let (mut blocks, mut dwords) = (ShadowMemory::default(), ShadowMemory::default());
         for (epoch, (wave, a, seen)) in (1..).zip(list) {
             let me = Record { wave, epoch, pc: epoch, ..Record::default() };

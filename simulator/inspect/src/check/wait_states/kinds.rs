@@ -28,7 +28,7 @@ static TABLE: LazyLock<(Vec<Line>, Vec<Line>)> = LazyLock::new(|| {
     lines.partition(|(name, _)| *name != "passes")
 });
 
-fn fits(patterns: &[&str], name: &str) -> bool {
+fn matches_any(patterns: &[&str], name: &str) -> bool {
     let excluded = |pattern: &&str| pattern.strip_prefix('!').is_some_and(|pattern| matches(pattern, name));
     patterns.iter().any(|pattern| matches(pattern, name)) && !patterns.iter().any(excluded)
 }
@@ -37,9 +37,9 @@ impl Kinds {
     /// Returns the kinds of the instruction with this name.
     pub fn of(name: &str, arch: Arch) -> Kinds {
         let (kinds, passes) = &*TABLE;
-        let bits = kinds.iter().enumerate().filter(|(_, (_, patterns))| fits(patterns, name));
+        let bits = kinds.iter().enumerate().filter(|(_, (_, patterns))| matches_any(patterns, name));
         let bits = bits.fold(0, |bits, (at, _)| bits | 1 << at);
-        let mut passes = passes.iter().filter(|(_, rest)| fits(&rest[1..], name));
+        let mut passes = passes.iter().filter(|(_, rest)| matches_any(&rest[1..], name));
         let passes = passes.find_map(|(_, rest)| rest[0].parse().ok());
         let kinds = Kinds { bits, passes: passes.unwrap_or(0) };
         // Products of 16x16 doubles take twice as long on CDNA 4.
@@ -88,7 +88,7 @@ mod tests {
 
     /// Pass counts as in the manuals' notes on the instructions.
     #[test]
-    fn passes_are_the_manuals() {
+    fn passes_match_the_manuals() {
         for (name, passes) in [
             ("V_MFMA_F32_4X4X1_16B_F32", 2),
             ("V_MFMA_I32_4X4X4_16B_I8", 2),

@@ -3,8 +3,8 @@
 //!
 //! This is a static analysis. From each instruction to which a rule may apply, it walks forward through the
 //! code, along both sides of branches, until enough wait states have passed. A finding is reported when the
-//! later instruction executes. Every instruction counts as one wait state, S_NOP as many as its operand
-//! states.
+//! later instruction executes. Every instruction counts as one wait state, S_NOP as its operand
+//! plus one.
 
 mod kinds;
 mod rules;
@@ -100,7 +100,7 @@ impl<'a> Graph<'a> {
     }
 }
 
-/// Returns the effects of an instruction, with the VGPRs with_named_registers by its operands where the effects say that any
+/// Returns the effects of an instruction, with the VGPRs named by its operands where the effects say that any
 /// VGPR may be used: the bodies of large matrix instructions are too long for a full analysis.
 fn with_named_registers<'a>(arch: Arch, inst: &Inst, effects: &'a Effects, kinds: Kinds) -> Cow<'a, Effects> {
     let is_any = |used: &Use| used.file == File::Vgpr && used.relative == Some(Relative::Any);
