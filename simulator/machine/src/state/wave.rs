@@ -191,14 +191,17 @@ impl Wave {
         self.set_exec(u64::MAX);
     }
 
-    /// Clears the VGPRs of a half.
+    /// Clears the VGPRs of a half that have been written. Most waves write a few dozen, so the flags are tested
+    /// 64 at a time first.
     fn clear(&mut self, half: usize) {
+        const { assert!(ALL_VGPRS.is_multiple_of(64)) };
         let (vecs, flags) = self.vectors.vecs_and_flags(half);
-        let known = flags[..ALL_VGPRS].as_chunks_mut::<16>().0;
-        for (first, known) in (0..).step_by(16).zip(known).filter(|(_, known)| **known != [INITIAL; 16]) {
-            for (at, known) in (first..).zip(known).filter(|(_, known)| **known != INITIAL) {
-                *known = INITIAL;
-                vecs[at] = LaneVec::ZERO;
+        let written = |flags: &[u8; 64]| flags.iter().fold(0, |any, flag| any | (flag ^ INITIAL)) != 0;
+        let blocks = flags[..ALL_VGPRS].as_chunks_mut::<64>().0;
+        for (first, block) in (0..).step_by(64).zip(blocks).filter(|(_, block)| written(block)) {
+            for (vec, flag) in (first..).zip(block).filter(|(_, flag)| **flag != INITIAL) {
+                *flag = INITIAL;
+                vecs[vec] = LaneVec::ZERO;
             }
         }
         flags[ALL_VGPRS..CONSTS].fill(0);
