@@ -1,29 +1,32 @@
-//! Where loads and stores of compiled code are in the host's memory: ranges of global memory that were found last.
+//! The ranges of global memory that compiled code accessed last, with their host addresses.
 
 use crate::frame::{Frame, called};
 use std::mem::{MaybeUninit, offset_of};
 use wavesim_machine::memory::HostRange;
 
-/// Ranges that a frame keeps for loads, and as many for stores. Which one an access uses is known when it is compiled.
+/// The number of cached ranges for vector loads, and for vector stores. Which one an access uses is fixed at
+/// compile time.
 pub const RANGES: usize = 8;
 
-/// Ranges for loads of the wave.
+/// The number of cached ranges for scalar loads.
 pub const WAVE_RANGES: usize = 4;
-/// The first of them.
+/// The index of the first of them.
 pub const WAVE_FIRST: usize = 2 * RANGES;
-/// All of them.
+/// The number of all cached ranges.
 const COUNT: usize = WAVE_FIRST + WAVE_RANGES;
 
-/// Ranges of global memory by place: those for loads, then those for stores, and those for loads of the wave.
+/// Cached ranges of global memory: those for vector loads, then those for vector stores, then those for
+/// scalar loads.
 #[repr(C)]
 pub struct Ranges {
-    /// Bytes of each; 0 where there is none.
+    /// Sizes in bytes; 0 for an empty entry.
     len: [u64; COUNT],
-    /// The rest, where there is one. Every entry to compiled code makes a table: only the lengths are set then.
+    /// The other fields of valid entries. Since every entry to compiled code creates a cache, only the sizes
+    /// are initialised then.
     found: [MaybeUninit<Found>; COUNT],
 }
 
-/// Where a range is.
+/// The address of a range, in the guest and in the host.
 #[repr(C)]
 pub struct Found {
     base: u64,
@@ -31,47 +34,50 @@ pub struct Found {
 }
 
 impl Ranges {
-    /// No ranges.
+    /// Returns an empty cache.
     #[inline(always)]
     pub fn none() -> Ranges {
         Ranges { len: [0; COUNT], found: [const { MaybeUninit::uninit() }; COUNT] }
     }
 
-    /// Offset of the length of a range.
+    /// Returns the offset of an entry's size.
     pub const fn len_at(place: usize) -> usize {
         offset_of!(Ranges, len) + 8 * place
     }
 
-    /// Offset of its address.
+    /// Returns the offset of an entry's guest address.
     pub const fn base_at(place: usize) -> usize {
         offset_of!(Ranges, found) + size_of::<Found>() * place + offset_of!(Found, base)
     }
 
-    /// Offset of its address in the host's memory.
+    /// Returns the offset of an entry's host address.
     pub const fn host_at(place: usize) -> usize {
         offset_of!(Ranges, found) + size_of::<Found>() * place + offset_of!(Found, host)
     }
 }
 
-/// Where [`find`] puts its result in [`Frame::room`], after its arguments.
+/// The index of [`find_range`]'s result in [`Frame::lane_buffer`], after its arguments.
 pub const FOUND: usize = 3;
 
 called! {
-    /// Finds the range with some bytes and keeps it at a place of [`Frame::ranges`]: at those for stores, one that may be written. In
-    /// [`Frame::room`] are the address, the place and the bytes; the result is 0 if there is none.
+    /// Finds the range that contains some bytes, and caches it in an entry of [`Frame::ranges`]; for the
+    /// entries of stores, it must be writable. [`Frame::lane_buffer`] has the address, the entry's index and
+    /// the number of bytes; the result is 0 if there is no such range.
     ///
     /// # Safety
-    /// Called by compiled code with its frame, and with a place in `ranges`.
+    /// Must be called by compiled code with its frame, and with the index of an entry.
     pub unsafe fn find(frame: *mut Frame) -> () {
-        // SAFETY: by the contract, here and below.
+        // SAFETY: the contract guarantees a valid frame, whose buffer has the arguments.
         let [address, place, bytes] = unsafe { (&raw const (*frame).room).cast::<[u64; 3]>().read() };
-        // SAFETY: likewise.
+        // SAFETY: the contract guarantees a valid frame; no other reference to the context exists during the
+        // call.
         let cx = unsafe { Frame::cx(frame) };
         let place = place as usize;
         let found = cx.memory.range_of(address).filter(|range| {
             range.host_of(address, bytes, (RANGES..WAVE_FIRST).contains(&place)).is_some()
         });
-        // SAFETY: the place is one of the frame, and the room is longer.
+        // SAFETY: the contract guarantees that the index is valid; the buffer is longer than the arguments
+        // and the result.
         unsafe {
             if let Some(HostRange { base, len, host, .. }) = &found {
                 (*frame).ranges.len[place] = *len;

@@ -1,42 +1,43 @@
-//! What compiled code knows of the offsets of a wave's lanes, as long as it runs: of registers that have not been written since.
+//! Per-wave caches of compiled code: the classification of lane offsets in registers that have not been
+//! written since, and the wave's resources.
 
 use std::mem::{MaybeUninit, offset_of};
 use wavesim_engine::sched::dispatch::MAX_WAVES;
 use wavesim_machine::state::Wave;
 
-/// Registers that something is known of, at most.
+/// The maximum number of cached classifications.
 pub const MOST: usize = 8;
 
-/// Of one wave.
+/// The cache of a wave.
 #[repr(C)]
 pub struct Kept {
-    /// A bit for each place of which something is known. The top bit: [`Kept::resources`] are.
+    /// A bit for each valid slot. The top bit is for [`WaveCache::resources`].
     valid: u64,
     resources: MaybeUninit<Resources>,
     of: [MaybeUninit<Offsets>; MOST],
 }
 
-/// Offsets of lanes, all of which are active.
+/// The classification of the offsets in a register, with all lanes active.
 #[repr(C)]
 struct Offsets {
-    /// The highest.
+    /// The largest offset.
     farthest: u64,
-    /// The lowest.
+    /// The smallest offset.
     lowest: u64,
-    /// Those of each packet follow each other.
+    /// The addresses of each packet are contiguous.
     together: u32,
-    /// Those of each packet are the same.
+    /// The addresses of each packet are uniform.
     same: u32,
 }
 
 /// Resources of a wave.
 #[repr(C)]
 pub struct Resources {
-    /// Scratch of its lanes.
+    /// The scratch memory of its lanes.
     pub scratch: *mut u8,
-    /// Bytes of each lane; 0 where there is less than that for all lanes.
+    /// Scratch bytes per lane; 0 if the memory is too small for all lanes.
     pub stride: u64,
-    /// How many registers there are.
+    /// The number of VGPRs.
     pub vgprs: u32,
 }
 
@@ -47,51 +48,52 @@ impl Kept {
         self.valid |= 1 << 63;
     }
 
-    /// Offset of the wave's scratch.
+    /// The offset of the wave's scratch.
     pub const SCRATCH: i32 = (offset_of!(Kept, resources) + offset_of!(Resources, scratch)) as i32;
-    /// Offset of the bytes of each lane.
+    /// The offset of the scratch size per lane.
     pub const STRIDE: i32 = (offset_of!(Kept, resources) + offset_of!(Resources, stride)) as i32;
-    /// Offset of the number of registers.
+    /// The offset of the number of VGPRs.
     pub const VGPRS: i32 = (offset_of!(Kept, resources) + offset_of!(Resources, vgprs)) as i32;
 
-    /// Offset of the bits that say what is known.
+    /// The offset of the valid bits.
     pub const VALID: i32 = offset_of!(Kept, valid) as i32;
 
     const fn at(place: usize, part: usize) -> i32 {
         (offset_of!(Kept, of) + size_of::<Offsets>() * place + part) as i32
     }
 
-    /// Offset of the highest one.
+    /// Returns the offset of a slot's largest offset.
     pub const fn farthest(place: usize) -> i32 {
         Kept::at(place, offset_of!(Offsets, farthest))
     }
 
-    /// Offset of the lowest one.
+    /// Returns the offset of a slot's smallest offset.
     pub const fn lowest(place: usize) -> i32 {
         Kept::at(place, offset_of!(Offsets, lowest))
     }
 
-    /// Offset of whether they follow each other.
+    /// Returns the offset of a slot's `contiguous` flag.
     pub const fn together(place: usize) -> i32 {
         Kept::at(place, offset_of!(Offsets, together))
     }
 
-    /// Offset of whether they are the same.
+    /// Returns the offset of a slot's `uniform` flag.
     pub const fn same(place: usize) -> i32 {
         Kept::at(place, offset_of!(Offsets, same))
     }
 }
 
-/// Of all waves that take turns in code, with something else of each.
+/// The caches of all waves that run in a frame, with data of type `T` for each.
 pub struct OfWaves<T> {
-    /// Places that are used, a bit each: every entry to compiled code makes a table, and no more is set then.
+    /// The slots in use, a bit each: every entry to compiled code creates a table, and initialises nothing
+    /// else.
     used: u32,
     owners: [MaybeUninit<*const Wave>; MAX_WAVES],
     waves: [MaybeUninit<(T, Kept)>; MAX_WAVES],
 }
 
 impl<T: Copy> OfWaves<T> {
-    /// Nothing is known.
+    /// Returns an empty table.
     #[inline(always)]
     pub fn none() -> OfWaves<T> {
         const { assert!(MAX_WAVES <= u32::BITS as usize) };
@@ -102,15 +104,15 @@ impl<T: Copy> OfWaves<T> {
         }
     }
 
-    /// Of a wave, whose number tells where, what [`OfWaves::insert`] was given, unless another wave was inserted there meanwhile; and what is
-    /// known of it.
+    /// Returns the data and the cache of a wave. The slot depends on the wave's number; returns `None` if the
+    /// slot is empty or has another wave.
     ///
     /// # Safety
-    /// `all` points to such a table. The result is valid as long as it.
+    /// `all` must point to a valid table. The result is valid as long as the table.
     #[inline(always)]
     pub unsafe fn get(all: *mut Self, wave: *const Wave, number: u32) -> Option<(T, *mut Kept)> {
         let place = number as usize % MAX_WAVES;
-        // SAFETY: by the contract; what is used has been written.
+        // SAFETY: the contract guarantees a valid table; slots in use have been written by `insert`.
         unsafe {
             if (*all).used & 1 << place == 0 || (*all).owners[place].assume_init() != wave {
                 return None;
@@ -120,14 +122,15 @@ impl<T: Copy> OfWaves<T> {
         }
     }
 
-    /// A wave, of which nothing is known.
+    /// Inserts a wave with an empty cache.
     ///
     /// # Safety
     /// As for [`OfWaves::get`].
     #[inline(always)]
     pub unsafe fn insert(all: *mut Self, wave: *const Wave, number: u32, of: T) -> *mut Kept {
         let place = number as usize % MAX_WAVES;
-        // SAFETY: by the contract; `valid` is the only part that is read before it is written.
+        // SAFETY: the contract guarantees a valid table; of the cache, only `valid` is read before it is
+        // written.
         unsafe {
             (*all).used |= 1 << place;
             (*all).owners[place].write(wave);

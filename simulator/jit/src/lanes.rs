@@ -1,25 +1,26 @@
-//! Functions of one lane that compiled code calls for all eight of a packet: those of handlers, for what hosts have no instruction for.
+//! Functions of handlers that compiled code calls for all eight lanes of a packet, where the host has no
+//! instruction.
 
 use crate::frame::Frame;
 use isa_lower::ir::{Conversion, FloatOp};
 use isa_spec::pcode::ir::{Pure, Ty};
 use wavesim_machine::exec::rt::{self, Flush, Keep, Mode};
 
-/// Lanes of a packet.
+/// The number of lanes of a packet.
 pub const LANES: usize = 8;
-/// Where results are in [`Frame::room`], in words or doublewords: after up to four arguments.
+/// The index of the results in [`Frame::lane_buffer`], in elements: after up to four arguments.
 pub const RESULT: usize = 4 * LANES;
 
-/// A function that is called.
+/// A function that compiled code calls.
 #[derive(Clone, Copy)]
 pub struct Function {
-    /// What it is called by.
+    /// The function's address.
     pub address: u64,
-    /// It is right whether the host takes denormals for zeros or not.
+    /// The function is correct whether MXCSR.DAZ is set or not.
     pub any_control: bool,
 }
 
-/// A float mode that handlers are made for.
+/// A float mode that handlers are specialised for.
 trait Fixed: Mode {
     const IT: Self;
 }
@@ -32,14 +33,15 @@ impl Fixed for Flush {
     const IT: Flush = Flush;
 }
 
-/// Sets each result by a function of the lane's arguments, which are words or doublewords: `T`.
+/// Applies a function to each lane's arguments, which are words or doublewords (`T`), and stores the results.
 ///
 /// # Safety
-/// The frame is that of compiled code that has written as many arguments as the function reads.
+/// The frame must be that of compiled code that has stored as many arguments as the function reads.
 pub unsafe fn each<T: Copy, const N: usize>(frame: *mut Frame, function: impl Fn([T; N]) -> T) {
     const { assert!(N * LANES <= RESULT && size_of::<T>() <= 8) };
     for lane in 0..LANES {
-        // SAFETY: by the contract; both are places in `room`, which has five times as many doublewords as there are lanes.
+        // SAFETY: the contract guarantees a valid frame with arguments; both indices are inside the buffer,
+        // which has five doublewords per lane.
         unsafe {
             let room: *mut T = (&raw mut (*frame).room).cast();
             let args = std::array::from_fn(|n| *room.add(n * LANES + lane));
@@ -48,12 +50,12 @@ pub unsafe fn each<T: Copy, const N: usize>(frame: *mut Frame, function: impl Fn
     }
 }
 
-/// Sets all results by a function of the first argument of each lane, in place.
+/// Applies a function to the first argument of all lanes at once, in place.
 ///
 /// # Safety
-/// As for [`each`].
+/// As for [`for_each_lane`].
 unsafe fn eight(frame: *mut Frame, function: impl FnOnce(&mut [u32; LANES])) {
-    // SAFETY: by the contract; `room` has more words.
+    // SAFETY: the contract guarantees a valid frame with arguments; the buffer has enough words.
     unsafe {
         let room: *mut [u32; LANES] = (&raw mut (*frame).room).cast();
         let mut lanes = *room;
@@ -65,20 +67,21 @@ unsafe fn eight(frame: *mut Frame, function: impl FnOnce(&mut [u32; LANES])) {
 macro_rules! functions {
     ($($name:ident $how:ident |$mode:ident, $args:pat_param| $result:expr;)*) => { $(
         /// # Safety
-        /// Called by compiled code with its frame, where the arguments are, on a host that code is made for.
+        /// Must be called by compiled code with its frame, which has the arguments, on a supported host.
         #[cfg(target_arch = "x86_64")]
         unsafe extern "sysv64" fn $name<M: Fixed>(frame: *mut Frame) {
             let $mode = M::IT;
-            // SAFETY: by the contract; such a host has the instructions of fast handlers.
+            // SAFETY: the contract guarantees a valid frame; supported hosts have the instructions of fast
+            // handlers.
             unsafe { $how(frame, |$args| $result) }
         }
 
         /// # Safety
-        /// Called by compiled code with its frame, where the arguments are.
+        /// Must be called by compiled code with its frame, which has the arguments.
         #[cfg(not(target_arch = "x86_64"))]
         unsafe extern "C" fn $name<M: Fixed>(frame: *mut Frame) {
             let $mode = M::IT;
-            // SAFETY: by the contract.
+            // SAFETY: the contract guarantees a valid frame with arguments.
             unsafe { $how(frame, |$args| $result) }
         }
     )* };
@@ -111,7 +114,7 @@ functions! {
     cosine_half eight |_m, a| rt::cos_turns_f16_eight(a);
 }
 
-/// A function in the mode that code is made for.
+/// Selects a function's instance for a mode.
 macro_rules! in_mode {
     ($name:ident, $flush:expr) => {
         if $flush { $name::<Flush> as *const () as u64 } else { $name::<Keep> as *const () as u64 }
@@ -122,7 +125,7 @@ fn called(address: u64) -> Function {
     Function { address, any_control: false }
 }
 
-/// The function of a conversion, if it has one.
+/// Returns the function that implements a conversion, if the host has no instruction for it.
 pub fn conversion(conversion: Conversion, flush: bool) -> Option<Function> {
     Some(called(match conversion {
         Conversion::F32ToBf16 => in_mode!(brain_of_single, flush),
@@ -139,7 +142,7 @@ pub fn conversion(conversion: Conversion, flush: bool) -> Option<Function> {
     }))
 }
 
-/// The function of a float operation, if it has one.
+/// Returns the function that implements a float operation, if the host has no instruction for it.
 pub fn float(op: FloatOp, ty: Ty, flush: bool) -> Option<Function> {
     Some(called(match (op, ty) {
         (FloatOp::ToFp8Sr, Ty::F32) => in_mode!(fp8_by_seed, flush),
@@ -152,8 +155,9 @@ pub fn float(op: FloatOp, ty: Ty, flush: bool) -> Option<Function> {
     }))
 }
 
-/// The function of a builtin of one argument, if it has one. Where denormals are flushed, they flush arguments and results themselves; no f64 in
-/// between is a denormal.
+/// Returns the function that implements a builtin of one argument, if the host has no instruction for it.
+/// These functions flush denormals of arguments and results themselves; their f64 intermediates are never
+/// denormal.
 pub fn builtin(builtin: Pure, ty: Ty, flush: bool) -> Option<Function> {
     let address = match (builtin, ty) {
         (Pure::Exp2, Ty::F32) => in_mode!(exp2, flush),

@@ -1,34 +1,35 @@
-//! The compiled engine: blocks of a program that run often become code of the host.
+//! The compiled engine: compiles frequently executed blocks of a program to host code.
 //!
-//! The interpreter stays in charge: it runs what is not compiled, and everything that ends a turn. Where a straight
-//! line of instructions begins, it asks [`Jit`] for code ([`wavesim_engine::interp::Compiled`]). Code runs until the turn
-//! is over, or something is not compiled.
+//! The interpreter stays in charge: it executes whatever is not compiled, and everything that ends a turn.
+//! Where a straight-line region begins, it asks [`Jit`] for code ([`wavesim_engine::interp::Compiled`]). Code
+//! runs until the turn ends or it reaches something that is not compiled.
 //!
-//! - [`plan`]: what becomes of an operation, by its lane-loop representation; no instruction is named
-//! - [`relative`]: jumps to known places
-//! - [`unit`]: what is compiled together
+//! - [`plan`]: how each operation is executed, decided by its lane-loop representation; no instruction is
+//! named
+//! - [`branch_target`]: statically known jump targets
+//! - [`unit`]: the unit of compilation
 //! - [`emit`]: code for a unit
-//! - [`unrolled`]: counted loops and loads of code that runs once a wave
-//! - [`mod@frame`]: what code is called with, and calls
-//! - [`access`]: where the lanes of a load or store are in the host's memory
-//! - [`kept`]: what code knows of waves while it runs
-//! - [`mode`]: what code knows of MODE
-//! - [`pairs`]: stores of one instruction to several places
-//! - [`parts`]: loads and stores of parts of words
+//! - [`unroll`]: counted loops, arrays and loads in scalar code
+//! - [`mod@frame`]: the interface of compiled code: its argument, and the functions that it calls
+//! - [`ranges`]: cached ranges of global memory
+//! - [`wave_cache`]: facts about waves that are cached while code runs
+//! - [`mode`]: the part of MODE that code is specialised for
+//! - [`multi_store`]: stores of one instruction to several addresses
+//! - [`subword`]: loads and stores of bytes and 16-bit halves
 //! - [`scratch`]: loads and stores of each lane's own memory
-//! - [`lanes`]: functions that code calls for the lanes of a packet
-//! - [`sums`]: sums of 128 bits
-//! - [`rare`]: what code calls for lanes whose results are not certain
+//! - [`lane_calls`]: functions that code calls for the lanes of a packet
+//! - [`wide_sums`]: sums of 128 bits
+//! - [`exact`]: functions that code calls where the host's arithmetic might not be exact
 //! - [`host`]: code memory
-//! - [`source`]: the program, as the compiler has it
+//! - [`snapshot`]: the compiler's copy of the program
 //! - [`background`]: the thread that compiles while kernels run
 //!
-//! # What is exact
+//! # Guarantees
 //!
-//! Results are those of the interpreter, bit for bit (of an operation on two NaNs, either may be the result, as is the
-//! case for the interpreter's own handlers). All state is in the wave where anything may see it: at every jump, and
-//! whenever a handler runs. Whatever can fault is a handler, so faults are the interpreter's own. Turns end where the
-//! interpreter would end them, so schedules are the same.
+//! Results are bit-identical to the interpreter's, except that of two NaN operands either may be the result,
+//! as in the interpreter's own handlers. All state is in the wave wherever it can be observed: at every jump,
+//! and whenever a handler runs. Everything that can fault is executed by a handler, so that faults are the
+//! interpreter's own. Turns end where the interpreter would end them, so that schedules are identical.
 
 mod access;
 mod background;
@@ -68,27 +69,27 @@ use wavesim_machine::exec::op::Op;
 use wavesim_machine::exec::program::Program;
 use wavesim_machine::exec::rt::{Cx, Flow};
 
-/// How often straight lines begin at a place before it is compiled.
+/// The number of times that a straight-line region must begin at an operation before it is compiled.
 const OFTEN: u16 = 16;
 
-/// The same where another thread compiles. As long as there is no code, one time in sixteen counts: some milliseconds of one place, so that
-/// small launches cause no work.
+/// The same for background compilation. While there is no code, only one in sixteen executions counts. The
+/// threshold corresponds to a few milliseconds at one operation, so that small launches cause no compilation.
 const VERY_OFTEN: u16 = 1000;
 
-/// A program's code, which is made while it runs. Threads may share it.
+/// A program's code, which is compiled while the program runs. Threads may share it.
 #[derive(Clone)]
 pub struct Jit(Arc<Inner>);
 
 struct Inner {
     source: Source,
-    /// How often a place is interpreted first.
+    /// The number of times that an operation is interpreted before it is compiled.
     often: u16,
-    /// Another thread compiles: no launch waits for that.
+    /// A background thread compiles, so that no launch waits for it.
     background: bool,
-    /// By [`Form`].
+    /// Indexed by [`CodeMode::index`].
     tables: [OnceLock<Table>; Form::COUNT],
     maker: Mutex<Maker>,
-    /// There is a place where code begins.
+    /// Some entry point has code.
     has_code: AtomicBool,
     units: AtomicU32,
     failed: AtomicU32,
@@ -97,93 +98,95 @@ struct Inner {
     bytes: AtomicU64,
 }
 
-/// What compiling has taken so far.
+/// Statistics about compilation.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Made {
-    /// Units compiled.
+    /// The number of compiled units.
     pub units: u32,
-    /// Units that the code generator refused, and the interpreter runs.
+    /// The number of units that the code generator rejected, and that are interpreted.
     pub failed: u32,
-    /// Operations in them.
+    /// The number of operations in the compiled units.
     pub operations: u32,
-    /// Time it took. The pseudocode of an operation is read when a process compiles it first.
+    /// The time that compilation took. It includes reading the pseudocode of an operation when a process
+    /// first compiles it.
     pub seconds: f64,
-    /// Bytes of code.
+    /// The size of the code in bytes.
     pub bytes: u64,
 }
 
-/// Where code begins, for each operation of the program.
+/// The entry points and counters of all operations of the program.
 struct Table {
     heat: Box<[AtomicU16]>,
     places: Box<[Place]>,
 }
 
-/// In [`Table::heat`]: no code begins here, however often it is asked for.
+/// In [`EntryTable::heat`]: the operation is not an entry point and never requests compilation.
 const NEVER: u16 = 0;
-/// In [`Table::heat`]: it is time to ask.
+/// In [`EntryTable::heat`]: the engine is called at the next execution.
 const NOW: u16 = 1;
 
 #[derive(Default)]
 struct Place {
     /// The function, or null.
     code: AtomicPtr<()>,
-    /// Which entry of the function it is. Written before the code, and never again.
+    /// The number of the function's entry. It is written once, before `code`.
     entry: AtomicU32,
-    /// How often code that was entered here ended at something that it is not made for.
+    /// The number of bailouts of code that was entered here.
     refusals: AtomicU32,
 }
 
 impl Place {
-    /// The code, if there is some, and which of its entries it is.
+    /// Returns the code and the number of its entry, if there is code.
     #[inline(always)]
     fn code(&self) -> Option<(Code, u32)> {
         let code = self.code.load(Ordering::Acquire);
         if code.is_null() {
             return None;
         }
-        // SAFETY: what is stored there is a function of this type, that `Host` keeps.
+        // SAFETY: the only non-null pointers stored here are functions of this type, whose code `Host` keeps
+        // alive.
         let code = unsafe { std::mem::transmute::<*mut (), Code>(code) };
         Some((code, self.entry.load(Ordering::Relaxed)))
     }
 
-    /// [`Place::code`], unless the place is left to the interpreter.
+    /// As [`EntryPoint::code`], but returns `None` if the entry point bails out too often.
     #[inline(always)]
     fn trusted_code(&self) -> Option<(Code, u32)> {
         self.code().filter(|_| self.refusals.load(Ordering::Relaxed) < REFUSALS)
     }
 }
 
-/// How often code that was entered at a place may refuse to go on before the place is left to the interpreter: a kernel that always
-/// meets what code is not made for would be slower by it.
+/// The number of bailouts after which an entry point is left to the interpreter: a kernel that always reaches
+/// code that bails out would be slowed down.
 const REFUSALS: u32 = 1000;
 
 struct Maker {
     host: Host,
     operations: Operations,
-    /// Operations that have been compiled, by table.
+    /// Operations that have been compiled, by mode.
     taken: [HashSet<u32>; Form::COUNT],
 }
 
-/// Which of the tables, by [`Inner::tables`].
+/// The mode of a wave that code is specialised for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Form {
-    /// Denormals of f32 are flushed.
+    /// f32 denormals are flushed.
     flush: bool,
-    /// Waves of 64.
+    /// Wave64.
     wide: bool,
     /// [`IEEE`] is set.
     ieee: bool,
 }
 
 impl Form {
-    /// How many there are.
+    /// The number of modes.
     const COUNT: usize = 8;
 
-    /// Of a wave; `None`, if code is not made for its mode.
+    /// Returns the mode of a wave, or `None` if there is no code for it.
     #[inline]
     fn of(cx: &Cx<'_>) -> Option<Form> {
-        // Nearest even, all denormals kept or those of f32 flushed: the modes that handlers are made for. Vector instructions run as they
-        // stand.
+        // Round to nearest even, with all denormals kept or those of f32 flushed: the modes that handlers are
+        // specialised for. Modes that change how instructions address registers, or skip them, are excluded.
         let flush = match cx.wave.mode & (0x80_00ff | GPR_IDX_EN | VSKIP) {
             0xf0 => false,
             0xc0 => true,
@@ -198,17 +201,19 @@ impl Form {
 }
 
 impl Jit {
-    /// For a program, on a host that code can be made for: what has run some times is compiled before it runs again.
+    /// Creates an engine for a program, if the host is supported. Operations are compiled after a few
+    /// executions, before they run again.
     pub fn new(program: &Program) -> Result<Jit, Refused> {
         Jit::after(program, OFTEN)
     }
 
-    /// As [`Jit::new`], with the number of times that a place is interpreted before it is compiled.
+    /// As [`Jit::new`], with the number of times that an operation is interpreted before it is compiled.
     pub fn after(program: &Program, often: u16) -> Result<Jit, Refused> {
         Jit::made_by(program, often, false)
     }
 
-    /// As [`Jit::new`], but a thread of its own compiles what runs very often, while the interpreter goes on.
+    /// As [`Jit::new`], but a background thread compiles only what runs very often, while the interpreter
+    /// continues.
     pub fn in_background(program: &Program) -> Result<Jit, Refused> {
         Jit::made_by(program, VERY_OFTEN, true)
     }
@@ -231,12 +236,13 @@ impl Jit {
         })))
     }
 
-    /// There is a place where code begins. Units may have been compiled that none begins at: those that are not worth it.
+    /// Returns whether any entry point has code. Compiled units may have no entry points that are worth
+    /// entering.
     pub fn has_code(&self) -> bool {
         self.0.has_code.load(Ordering::Relaxed)
     }
 
-    /// What has been compiled.
+    /// Returns statistics about compilation.
     pub fn made(&self) -> Made {
         let inner = &self.0;
         Made {
@@ -248,12 +254,12 @@ impl Jit {
         }
     }
 
-    /// The place is worth code. There is some afterwards, or will be.
+    /// Requests code for an operation. Unless compilation is in the background, it is compiled on return.
     #[cold]
     fn wanted(&self, form: Form, first: u32) {
         let inner = &self.0;
         if inner.background {
-            // Meanwhile it is not asked for.
+            // Do not ask again while the request is pending.
             inner.table(form).heat[first as usize].store(VERY_OFTEN, Ordering::Relaxed);
             background::compile(&self.0, form, first);
         } else {
@@ -273,7 +279,7 @@ impl Inner {
         })
     }
 
-    /// Compiles the unit that begins at an operation. What cannot be compiled is not asked for again.
+    /// Compiles the unit that begins at an operation. If that fails, it is not tried again.
     fn compile(&self, form: Form, first: u32) {
         let mut maker = self.maker.lock().unwrap_or_else(PoisonError::into_inner);
         let table = self.table(form);
@@ -291,7 +297,7 @@ impl Inner {
         }
         let made = host.compile(&unit, machine, operations);
         self.nanoseconds.fetch_add(begun.elapsed().as_nanos() as u64, Ordering::Relaxed);
-        // Each operation is tried once.
+        // Each operation is compiled at most once.
         taken.extend(unit.blocks.iter().flat_map(|block| block.first..block.end));
         match made {
             Ok(code) => {
@@ -320,7 +326,7 @@ impl Inner {
 }
 
 impl Table {
-    /// Code that was entered at a place has left what follows to the interpreter.
+    /// Counts a bailout of code that was entered at an operation.
     #[cold]
     fn refused(&self, at: usize) {
         if self.places[at].refusals.fetch_add(1, Ordering::Relaxed) >= REFUSALS {
@@ -329,9 +335,9 @@ impl Table {
     }
 }
 
-// SAFETY: code is entered only for the program that it was made from, whose operations are where they were, in the float mode and for the
-// wave size that it was made for. It names operations of this program alone, computes what their handlers do, and calls handlers for
-// the rest.
+// SAFETY: code is entered only for the program that it was compiled from, whose operations have not moved,
+// and only in the float mode and for the wave size that it was compiled for. It refers to operations of this
+// program only, computes what their handlers compute, and calls handlers for the rest.
 unsafe impl Compiled for Jit {
     fn is_ready(&self) -> bool {
         !self.0.background || self.0.has_code.load(Ordering::Relaxed)
@@ -368,9 +374,9 @@ unsafe impl Compiled for Jit {
         }
         let Some((code, entry)) = found else { return Entered::No };
         let start = frame::Start { code, entry, start, form, program, places: &table.places };
-        // SAFETY: the code was made for this program, mode and wave size; the entry belongs to it.
+        // SAFETY: the code was compiled for this program, mode and wave size, and the entry belongs to it.
         let ended = unsafe { frame::enter(cx, start, end, waves) };
-        // SAFETY: an operation of the program: compiled code names no others.
+        // SAFETY: compiled code only returns pointers to operations of the program, which outlives `'a`.
         let op: &'a Op = unsafe { &*ended.op };
         match ended.flow {
             frame::SWITCHED => Entered::Switched,

@@ -1,5 +1,5 @@
-//! How each operation is executed: as code, or by its handler. Decided from the lane-loop representation; no instruction
-//! is named.
+//! Decides how each operation is executed: as code, or by its handler. The decision depends only on the
+//! lane-loop representation; no instruction is named.
 
 use crate::emit::{cross_lane, half, output};
 use crate::lanes as functions;
@@ -20,24 +20,24 @@ use wavesim_machine::exec::program::Program;
 use wavesim_machine::isa::{self, OPERATIONS};
 use wavesim_machine::state::wave::STAGE;
 
-/// How an operation is executed.
+/// The way in which an operation is executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Not at all: it has no effect here.
+    /// Not at all: it has no effect in the simulator.
     Nothing,
     /// As scalar code.
     Once,
-    /// As scalar code that may write the PC: the last of its block.
+    /// As scalar code that may write the PC; it ends its block.
     Branch,
     /// In a loop over packets of lanes.
     Lanes,
-    /// Likewise: a load or store.
+    /// In such a loop, as a load or store.
     Access,
-    /// By its handler.
+    /// By a call of its handler.
     Call,
 }
 
-/// What a body can become, whatever the operands.
+/// The ways in which a body can be compiled, if its operands are supported.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Ability {
     nothing: bool,
@@ -45,9 +45,9 @@ struct Ability {
     branch: bool,
     lanes: bool,
     access: bool,
-    /// An access of parts of words, or of several.
+    /// A subword access, several stores, or a scratch access.
     part: bool,
-    /// It calls what may end the wave's turn.
+    /// The handler may end the wave's turn.
     stops: bool,
 }
 
@@ -59,13 +59,13 @@ struct Known {
     ability: Ability,
 }
 
-/// Operations that have been lowered, each once in a process.
+/// Lowered operations. Each operation is lowered once per process.
 #[derive(Default)]
 pub struct Operations {
     known: HashMap<u16, Arc<Known>>,
 }
 
-/// Lowered operations by number.
+/// All lowered operations, by number.
 static LOWERED: LazyLock<Mutex<HashMap<u16, Arc<Known>>>> = LazyLock::new(Mutex::default);
 
 fn lowered(number: u16) -> Arc<Known> {
@@ -82,21 +82,21 @@ fn lowered(number: u16) -> Arc<Known> {
     made.clone()
 }
 
-/// Whether operations of this number are compiled where their operands are plain.
+/// Returns whether operations of this number are compiled if their operands are supported.
 pub fn is_compiled(number: u16) -> bool {
     let Ability { nothing, once, branch, lanes, access, part, .. } = lowered(number).ability;
     nothing || once || branch || lanes || access || part
 }
 
-/// The instructions of a program, by their number in it, that call their handlers and do not run as code. One that is several operations is
-/// there for each of them that does.
+/// Returns the instructions of a program, by index, that call their handlers instead of running as code. An
+/// instruction that consists of several operations occurs once for each of them that calls its handler.
 pub fn calls(program: &Program) -> Vec<usize> {
     let (mut operations, lowered) = (Operations::default(), program.lowered());
     let calls = lowered.ops().iter().filter(|op| operations.kind(op, lowered.exts()) == Kind::Call);
     calls.map(|op| op.number as usize).collect()
 }
 
-/// The number of an operation and the variant of its handler; `None` for what only stops.
+/// Returns the number of an operation and the variant of its handler; `None` for operations that only stop.
 fn number(op: &Op) -> Option<(u16, Variant)> {
     let (number, variant) = (op.code as usize / Op::VARIANTS, op.code as usize % Op::VARIANTS);
     (number < OPERATIONS.len()).then(|| (number as u16, Variant::ALL[variant]))
@@ -108,7 +108,7 @@ impl Operations {
         Some(self.known.entry(number).or_insert_with(|| lowered(number)).clone())
     }
 
-    /// What runs for an operation that is one.
+    /// Returns the lowered handlers of an operation.
     pub fn handlers(&mut self, op: &Op) -> Arc<Handlers> {
         match self.of(op) {
             Some(known) => known.handlers.clone(),
@@ -116,22 +116,22 @@ impl Operations {
         }
     }
 
-    /// The access of parts of words that it is.
+    /// Returns the subword access that an operation consists of.
     pub fn part(&mut self, op: &Op) -> Option<Arc<Part>> {
         self.of(op)?.part.clone()
     }
 
-    /// The stores to several places that it is.
+    /// Returns the stores that an operation consists of.
     pub fn pair(&mut self, op: &Op) -> Option<Arc<Pair>> {
         self.of(op)?.pair.clone()
     }
 
-    /// The access of scratch that it is.
+    /// Returns the scratch access that an operation consists of.
     pub fn scratch(&mut self, op: &Op) -> Option<Arc<Scratch>> {
         self.of(op)?.scratch.clone()
     }
 
-    /// How it is executed.
+    /// Returns how an operation is executed.
     pub fn kind(&mut self, op: &Op, exts: &[Ext]) -> Kind {
         let Some(known) = self.of(op) else { return Kind::Call };
         let ext = &exts[op.ext as usize];
@@ -158,12 +158,12 @@ impl Operations {
         }
     }
 
-    /// Whether its handler may end the turn without a fault.
+    /// Returns whether an operation's handler may end the turn without a fault.
     pub fn stops(&mut self, op: &Op) -> bool {
         self.of(op).is_none_or(|known| known.ability.stops)
     }
 
-    /// Whether it is one at all: what follows others is never reached through them.
+    /// Returns whether execution can fall through to the next operation.
     pub fn goes_on(&mut self, op: &Op) -> bool {
         self.of(op).is_some_and(|known| !always_jumps(&known.handlers) && !ends(&known.handlers))
     }
@@ -184,7 +184,7 @@ fn plain_lanes(op: &Op, ext: &Ext, handlers: &Handlers) -> bool {
         Step::Write { dwords, how: WriteBack::General { output } | WriteBack::Half { output } } => {
             op.flags & Op::OUTPUT == 0 || output::fits(ext, *output, *dwords)
         }
-        // Lanes that DPP switches off keep their bits.
+        // Lanes that DPP disables keep their bits.
         Step::Gather { keep, .. } => !keep || ext.dpp.is_none(),
         Step::Stage { slot: 0, dwords, .. } => ext.dpp.is_none() || moves(op, ext, *dwords),
         Step::Loop(lanes) => op.flags & Op::CLAMP == 0 || saturates(&lanes.body),
@@ -194,23 +194,23 @@ fn plain_lanes(op: &Op, ext: &Ext, handlers: &Handlers) -> bool {
     plain && lanes.steps.iter().all(fits)
 }
 
-/// Whether lanes of the first source, which has so many registers, can be moved.
+/// Returns whether DPP can be applied to the first source, which has `dwords` registers.
 fn moves(op: &Op, ext: &Ext, dwords: u32) -> bool {
     let whole = dwords == if ext.sign_at[0] == 63 { 2 } else { 1 };
     whole && matches!(op.src[0].place(), Place::Vector(first) if first + dwords as usize <= STAGE)
 }
 
-/// Whether integers that saturate can be compiled.
+/// Returns whether all saturating operations of a body can be compiled.
 fn saturates(body: &[Stmt]) -> bool {
     !any_value(body, &|v| matches!(&v.kind, ValueKind::Saturate { value, .. } if value.hold == Hold::W128))
 }
 
-/// Whether a result of 16 bits goes to one half of a register.
+/// Returns whether a 16-bit result is written to one half of a register.
 fn writes_half(lanes: &Lanes) -> bool {
     lanes.steps.iter().any(|step| matches!(step, Step::Write { how: WriteBack::Half { .. }, .. }))
 }
 
-/// The code that runs once a wave, for an operation: of its own fast handler, or the general one.
+/// Returns the code that an operation runs once per wave: that of its fast handler, or the general one.
 pub fn once<'h>(handlers: &'h Handlers, op: &Op) -> Option<&'h Once> {
     let fast = number(op).is_some_and(|(_, variant)| variant == Variant::Fast);
     match (&handlers.fast, &handlers.general) {
@@ -220,7 +220,7 @@ pub fn once<'h>(handlers: &'h Handlers, op: &Op) -> Option<&'h Once> {
     }
 }
 
-/// The code for lanes.
+/// Returns the per-lane code.
 pub fn lanes(handlers: &Handlers) -> Option<&Lanes> {
     match &handlers.general {
         Body::Lanes(lanes) => Some(lanes),
@@ -228,7 +228,7 @@ pub fn lanes(handlers: &Handlers) -> Option<&Lanes> {
     }
 }
 
-/// The builtin of an operation that waits for a barrier and does nothing else, and the barrier's number.
+/// Returns the builtin of an operation that only waits for a barrier, and the barrier's number.
 pub fn waits(handlers: &Handlers) -> Option<(Control, Option<&Value>)> {
     let Body::Once(once) = &handlers.general else { return None };
     match (&once.body[..], &once.operands[..]) {
@@ -240,7 +240,7 @@ pub fn waits(handlers: &Handlers) -> Option<(Control, Option<&Value>)> {
     }
 }
 
-/// Whether it is certain that its handler writes no vector register.
+/// Returns whether an operation's handler certainly writes no VGPR.
 pub fn leaves_registers(handlers: &Handlers) -> bool {
     let scalar = |s: &Stmt| match s {
         Stmt::Set(var, _) | Stmt::SetLow { var, .. } => !matches!(var, Var::Operand(_)),
@@ -302,12 +302,12 @@ fn ability(handlers: &Handlers) -> Ability {
     }
 }
 
-/// Whether it moves whole registers of all lanes.
+/// Returns whether the access moves whole registers of all lanes.
 fn in_blocks(lanes: &Lanes, fast: &Fast) -> bool {
     matches!(fast, Fast::Block(block) if block_fits(lanes, block))
 }
 
-/// Likewise of parts of registers. `Loaded` and what is stored stand where [`parts::find`] looks for them.
+/// The same for parts of registers. Loaded and stored values occur where [`subword::find`] expects them.
 fn part_fits(part: &Part) -> bool {
     let space = if matches!(part.block, Block::Lds { .. }) { Space::Lds } else { Space::Global };
     let moved = |v: &Value| matches!(v.kind, ValueKind::Loaded { .. });
@@ -335,20 +335,20 @@ fn addresses_fit(block: &Block) -> bool {
     }
 }
 
-/// What an operation does with floats.
+/// The float operations of an instruction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Floats {
-    /// It has arithmetic on f32, of which denormals may be flushed.
+    /// It has f32 arithmetic, whose denormals may be flushed.
     pub flushed: bool,
-    /// It has arithmetic that denormals are kept in, whatever happens to those of f32.
+    /// It has arithmetic that always keeps denormals, whatever the mode of f32.
     pub kept: bool,
 }
 
-/// The floats of an operation.
+/// Collects the float operations of an instruction.
 pub fn floats(lanes: &Lanes) -> Floats {
     let mut floats = Floats::default();
     let mut note = |v: &Value| {
-        // No number of f16 is a denormal of f32.
+        // No f16 value is an f32 denormal.
         if let ValueKind::Float { op, ty, .. } = v.kind
             && ty != Ty::F16
         {
@@ -398,7 +398,7 @@ fn in_lanes(lanes: &Lanes) -> bool {
     lanes.steps.iter().all(step)
 }
 
-/// Whether a statement can be compiled; those in it are asked for themselves.
+/// Returns whether a statement can be compiled; the caller checks nested statements.
 fn statement(stmt: &Stmt, lane: bool) -> bool {
     match stmt {
         Stmt::Set(..) | Stmt::SetLow { .. } | Stmt::If { .. } | Stmt::Parts { .. } => true,
@@ -429,7 +429,7 @@ fn statement(stmt: &Stmt, lane: bool) -> bool {
     }
 }
 
-/// Whether a value can be compiled; those in it are asked for themselves.
+/// Returns whether a value can be compiled; the caller checks nested values.
 pub fn value(value: &Value, lane: bool) -> bool {
     let wide = value.hold == Hold::W128;
     match &value.kind {
@@ -515,7 +515,8 @@ pub fn value(value: &Value, lane: bool) -> bool {
     }
 }
 
-/// Whether it is a product of words, or the sum of one and 64 bits, which has a carry at most: more of 128 bits is not compiled.
+/// Recognises products of words, and their sums with 64 bits, which have at most one carry: no other 128-bit
+/// operations are compiled.
 fn wide_sum(op: Op2, a: &Value, b: &Value) -> bool {
     let extended = |v: &Value, from: Hold| matches!(&v.kind, ValueKind::Resize(inner) if inner.hold == from);
     let product = |v: &Value| matches!(&v.kind, ValueKind::Op2(Op2::Mul, a, b) if extended(a, Hold::W32) && extended(b, Hold::W32));
@@ -530,7 +531,7 @@ fn is_extended(v: &Value) -> bool {
     matches!(&v.kind, ValueKind::SignExtend { value, width: 32 } if value.hold == Hold::W32)
 }
 
-/// Whether it asks for what a sum has beyond 64 bits.
+/// Recognises tests of a sum's bits from 64 on.
 fn is_carry(op: Compare, a: &Value, b: &Value) -> bool {
     let above = matches!(a.kind, ValueKind::ShrConst(_, 64)) || sums::is_bit_64(a);
     above && matches!(op, Compare::Eq | Compare::Ne) && b.kind == ValueKind::Const(0)

@@ -1,16 +1,18 @@
-//! Jumps to places that are known: values as PC that are the PC plus what the instruction says.
+//! Statically known jump targets: values written to the PC that are the PC plus a constant of the
+//! instruction.
 
 use isa_lower::ir::*;
 use isa_spec::pcode::ir::State;
 
-/// Where a value as PC leads, as an offset in the program, if that is known: the PC plus what the instruction says.
+/// Returns the target of a value written to the PC, as a byte offset in the program, if it is statically
+/// known.
 pub fn relative(to: &Value, pc: u64, imm: u32) -> Option<u64> {
-    // The address of the code counts once, in all.
+    // The PC must occur exactly once in the sum.
     let (times, offset) = terms(to, pc, imm)?;
     (times == 1).then_some(offset)
 }
 
-/// How often a sum has the address of the code, and the rest.
+/// Splits a sum into the multiplicity of the PC and the constant rest.
 fn terms(value: &Value, pc: u64, imm: u32) -> Option<(i64, u64)> {
     let low = |bits: u64| if value.hold == Hold::W32 { bits & 0xffff_ffff } else { bits };
     let known = |v: &Value| terms(v, pc, imm).filter(|(times, _)| *times == 0).map(|(_, bits)| bits);

@@ -1,19 +1,19 @@
-//! What is compiled: the operations of a program, copied, so that another thread may compile them while the program runs.
+//! The compiler's copy of a program, so that another thread can compile while the program runs.
 
 use std::collections::HashMap;
 use wavesim_isa::arch::Arch;
 use wavesim_machine::exec::op::{Ext, Op};
 use wavesim_machine::exec::program::Program;
 
-/// A program's operations, and where they are.
+/// A copy of a program's operations.
 pub struct Source {
     pub arch: Arch,
     pub ops: Vec<Op>,
     pub exts: Vec<Ext>,
     pub consts: Vec<u32>,
-    /// The first operation at a byte offset of the code.
+    /// The first operation at each byte offset of the code.
     by_pc: HashMap<u32, u32>,
-    /// Address of the program's first operation.
+    /// The address of the program's first operation.
     address: usize,
     /// [`wavesim_machine::exec::lower::Lowered::id`].
     id: u64,
@@ -37,17 +37,17 @@ impl Source {
         }
     }
 
-    /// Whether this is of a program, which has its operations where they were.
+    /// Returns whether this is a copy of a program whose operations have not moved.
     pub fn is_of(&self, program: &Program) -> bool {
         program.lowered().id() == self.id && program.lowered().ops().as_ptr().addr() == self.address
     }
 
-    /// Address of an operation of the program.
+    /// Returns the address of an operation of the program.
     pub fn address_of(&self, at: u32) -> u64 {
         (self.address + at as usize * size_of::<Op>()) as u64
     }
 
-    /// The operation at a byte offset of the code.
+    /// Returns the operation at a byte offset of the code.
     pub fn at(&self, pc: u64) -> Option<u32> {
         self.by_pc.get(&u32::try_from(pc).ok()?).copied()
     }

@@ -1,9 +1,10 @@
-//! Sums of signed integers in 128 bits, of which 64 and the bit after them are seen. Values keep 64 bits.
+//! 128-bit sums of signed integers, of which only 64 bits and bit 64 are observed. [`crate::emit`] represents
+//! 64 bits.
 
 use isa_lower::ir::*;
 use isa_lower::visit::each_value;
 
-/// The factors, of 32 bits, and what is added, of 64, if it is such a sum.
+/// Recognises `a * b + c`, with two sign-extended 32-bit factors and a sign-extended 64-bit addend.
 pub fn signed(value: &Value) -> Option<[&Value; 3]> {
     fn extended(v: &Value, from: Hold) -> Option<&Value> {
         match &v.kind {
@@ -18,13 +19,14 @@ pub fn signed(value: &Value) -> Option<[&Value; 3]> {
     Some([extended(a, Hold::W32)?, extended(b, Hold::W32)?, extended(c, Hold::W64)?])
 }
 
-/// The bit after 64.
+/// Recognises the extraction of bit 64.
 pub fn is_bit_64(value: &Value) -> bool {
     let above = |v: &Value| matches!(v.kind, ValueKind::ShrConst(_, 64));
     matches!(&value.kind, ValueKind::Op2(Op2::And, a, b) if above(a) && b.kind == ValueKind::Const(1))
 }
 
-/// Whether what is extended to 128 bits is so in such sums alone, and no more than one bit after 64 is seen of them.
+/// Returns whether all sign extensions to 128 bits belong to such sums, and no bit above 63 but bit 64 is
+/// read.
 pub fn fit(body: &[Stmt]) -> bool {
     let (mut extended, mut sums, mut above, mut bits) = (0, 0, 0, 0);
     each_value(body, &mut |v| {

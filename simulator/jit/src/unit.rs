@@ -1,4 +1,4 @@
-//! What is compiled together: the blocks that can be reached from one place by jumps that are known.
+//! The unit of compilation: the blocks that are reachable from one operation by statically known jumps.
 
 use crate::emit::Machine;
 use crate::plan::{Kind, Operations, once};
@@ -8,32 +8,33 @@ use isa_lower::visit::each_stmt;
 use isa_spec::pcode::ir::State;
 use std::collections::BTreeSet;
 
-/// Operations of a unit at most: compiling it takes some milliseconds.
+/// The maximum number of operations of a unit: compiling them takes a few milliseconds.
 const LARGEST: usize = 1000;
 
-/// Compiled operations on the way to the end of a turn, below which entering and leaving code costs more than it saves.
+/// The minimum number of compiled operations before the end of a turn: with fewer, entering and leaving code
+/// costs more than it saves.
 const WORTH: usize = 12;
 
-/// A block: operations that run one after the other. Only the last may jump.
+/// A basic block. Only the last operation may jump.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Block {
-    /// Number of its first operation.
+    /// The number of its first operation.
     pub first: u32,
-    /// After its last.
+    /// The number after that of its last operation.
     pub end: u32,
-    /// The operation that follows in the program.
+    /// The next operation in program order.
     pub next: u32,
-    /// It is worth to begin here: a few instructions before a barrier are not.
+    /// Code is worth entering here; it is not for a few instructions before a barrier.
     pub entry: bool,
 }
 
-/// Blocks in the order of the program.
+/// Blocks in program order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unit {
     pub blocks: Vec<Block>,
 }
 
-/// The unit that begins at an operation. `taken` operations belong to others.
+/// Discovers the unit that begins at an operation. Operations that are `compiled` belong to other units.
 pub fn discover(
     start: u32,
     machine: &Machine<'_>,
@@ -62,7 +63,7 @@ pub fn discover(
             }
             let goes_on = operations.goes_on(op);
             if branch || !goes_on || kind == Kind::Call && operations.stops(op) {
-                // A turn may begin after it.
+                // Another turn may begin after this operation.
                 ends.insert(at);
                 if goes_on {
                     more(at + 1);
@@ -88,10 +89,10 @@ pub fn discover(
     Unit { blocks }
 }
 
-/// For each block the compiled operations that run at least from its begin to the end of the turn.
+/// Returns for each block the minimum number of compiled operations from its start to the end of the turn.
 fn worth(blocks: &[Block], machine: &Machine<'_>, operations: &mut Operations) -> Vec<usize> {
     let ops = &machine.source.ops[..];
-    // Its own, and what follows; nothing, if the turn ends.
+    // The block's own operations, and its successors; `None` if the turn ends.
     let mut ways: Vec<(usize, Option<Vec<u32>>)> = Vec::new();
     for block in blocks {
         let (first, last) = (block.first, block.end - 1);
@@ -104,7 +105,7 @@ fn worth(blocks: &[Block], machine: &Machine<'_>, operations: &mut Operations) -
         let goes_on = operations.goes_on(op);
         let next = if operations.kind(op, &machine.source.exts) == Kind::Branch {
             let mut next = targets(last, machine, operations);
-            // A loop is rarely left.
+            // Assume that loops are rarely left.
             match next.iter().position(|to| *to <= first) {
                 Some(back) => next = vec![next[back]],
                 None => next.extend(goes_on.then_some(block.next)),
@@ -121,7 +122,7 @@ fn worth(blocks: &[Block], machine: &Machine<'_>, operations: &mut Operations) -
         again = false;
         for at in (0..blocks.len()).rev() {
             let (own, next) = &ways[at];
-            // What leaves the unit may go on in another.
+            // Another unit may continue after a block outside of this unit.
             let of =
                 |to: &u32| blocks.binary_search_by_key(to, |block| block.first).map_or(WORTH, |at| least[at]);
             let rest = next.as_ref().map_or(0, |next| next.iter().map(of).min().unwrap_or(WORTH));
@@ -133,7 +134,7 @@ fn worth(blocks: &[Block], machine: &Machine<'_>, operations: &mut Operations) -
     least
 }
 
-/// The operations that a branch may lead to.
+/// Returns the operations that a branch may jump to.
 pub fn targets(at: u32, machine: &Machine<'_>, operations: &mut Operations) -> Vec<u32> {
     let op = &machine.source.ops[at as usize];
     let handlers = operations.handlers(op);

@@ -1,4 +1,4 @@
-//! Bytes of lanes that other bytes choose.
+//! Byte permutes: bytes of lanes selected by other bytes.
 
 use super::known::Bits;
 use super::packet::Packet;
@@ -10,13 +10,13 @@ use isa_spec::tables::Role;
 use wavesim_x64::Code;
 use wavesim_x64::inst::{Class, Inst, V};
 
-/// Bits of selectors that are zero where each chooses a byte.
+/// Selector bits that are zero if every selector byte selects a data byte.
 const OTHERS: u32 = 0xf8f8_f8f8;
 
 const SHUFFLE: Code = Code::VEX_Vpshufb_ymm_ymm_ymmm256;
 
 impl Emitter<'_> {
-    /// Bytes of two words by the bytes of a third: 0 to 7 choose one, others give zero.
+    /// Selects bytes of two words by the bytes of a third: 0 to 7 select a data byte, other values give zero.
     pub fn select_bytes(&mut self, [high, words_low, at]: [Val; 3]) -> R<Val> {
         if let Val::Known(at) = at {
             return self.bytes_by(high, words_low, at as u32);
@@ -39,7 +39,7 @@ impl Emitter<'_> {
         Ok(Val::Lanes(self.bor(Hold::W32, high, words_low)))
     }
 
-    /// Bytes of two words by known numbers.
+    /// Selects bytes of two words by constant selectors.
     fn bytes_by(&mut self, high: Val, words_low: Val, at: u32) -> R<Val> {
         let mut sum = Val::Known(0);
         for (word, first) in [(words_low, 0), (high, 4)] {
@@ -68,7 +68,8 @@ impl Emitter<'_> {
         Ok(sum)
     }
 
-    /// What the host's shuffle takes for bytes that choose one of eight: of the low word, and of the high one.
+    /// Returns the controls of the host's shuffle for selectors below 8: for the low word, and for the high
+    /// word.
     fn selectors(&mut self, at: V) -> [V; 2] {
         if let Some(found) = self.known.selectors.get(&at) {
             return *found;
@@ -78,7 +79,7 @@ impl Emitter<'_> {
         let byte = self.band(hold, at, three);
         let own = self.own_bytes();
         let byte = self.bor(hold, byte, own);
-        // Where its highest bit is set, the shuffle gives zero.
+        // The shuffle gives zero where the highest bit of a control byte is set.
         let bit = self.shift_by(super::ops::Shift::Left, hold, at, 5);
         let top = self.f.vconst([0x8080_8080; 8]);
         let bit = self.band(hold, bit, top);
@@ -88,14 +89,14 @@ impl Emitter<'_> {
         found
     }
 
-    /// The shuffle chooses among sixteen bytes, of which a lane's own begin at its word.
+    /// Returns the offsets of each lane's own bytes among the sixteen that the shuffle selects from.
     fn own_bytes(&mut self) -> V {
         self.bytes(std::array::from_fn(|k| (k / 4 * 4) as u8))
     }
 
-    /// Bytes of a word by the bytes of another: 0 to 3 choose one, others give zero.
+    /// Selects bytes of a word by the bytes of another: 0 to 3 select a byte, other values give zero.
     fn chosen_bytes(&mut self, word: V, at: V) -> V {
-        // Above 3, the highest bit is set, for which the host's shuffle gives zero.
+        // Above 3, the highest bit gets set, for which the host's shuffle gives zero.
         let beyond = self.f.vconst([0x7c7c_7c7c; 8]);
         let at = self.f.rvm(Code::VEX_Vpaddusb_ymm_ymm_ymmm256, at, beyond, None);
         let kept = self.f.vconst([0x8383_8383; 8]);
@@ -105,8 +106,8 @@ impl Emitter<'_> {
         self.f.rvm(SHUFFLE, word, at, None)
     }
 
-    /// The selector of an operation that chooses bytes, if bytes of it may choose others than those of words. Nothing, if
-    /// another result than a word depends on it.
+    /// Returns the selector of a byte permute that may contain values above 7. Returns `None` if the
+    /// instruction has other results than a word.
     pub fn unsure_selector(&mut self, lanes: &Lanes, sources: &[(Role, Vec<Val>)]) -> R<Option<V>> {
         let mut selector = None;
         for step in &lanes.steps {
@@ -136,7 +137,8 @@ impl Emitter<'_> {
         Ok((zeros & OTHERS != OTHERS).then_some(at))
     }
 
-    /// An operation that chooses bytes: most selectors choose those of words alone, for which less is to be done.
+    /// Emits a byte permute with a branch: most selectors contain only values below 8, for which less code
+    /// runs.
     pub fn by_selector(
         &mut self,
         at: V,
@@ -146,7 +148,7 @@ impl Emitter<'_> {
     ) -> R<()> {
         let d = self.ops[buffered.at as usize].d;
         let others = self.f.vconst([OTHERS; 8]);
-        // In front of the branch, for other operations with this selector.
+        // Emitted before the branch, so that other operations with this selector can use it.
         self.selectors(at);
         let [rare, done] = [(); 2].map(|()| self.f.label());
         let out = self.f.fresh(Class::Vec);

@@ -1,4 +1,5 @@
-//! Conversions between numbers, and float operations by way of f64, as handlers have them (`exec::rt::float`, `double`).
+//! Conversions between numbers, and float operations by way of f64, with the semantics of handlers
+//! (`exec::rt::float`, `double`).
 
 use super::float::{DOUBLE, Denormals, SINGLE, holds, rounds};
 use super::ops::Shift;
@@ -47,7 +48,7 @@ impl Emitter<'_> {
                 Ok(Val::Wide(self.by_halves(v, Code::VEX_Vcvtdq2pd_ymm_xmmm128)))
             }
             Conversion::U32ToF64 => {
-                // Less by half of the range, and then more by that: both are exact.
+                // Convert after subtracting half of the range, which is added again; both steps are exact.
                 let v = self.lanes(v)?;
                 let top = self.lanes_constant(Hold::W32, 1 << 31);
                 let v = self.bxor(Hold::W32, v, top);
@@ -86,7 +87,7 @@ impl Emitter<'_> {
         })
     }
 
-    /// Both halves of the word exactly, with one rounding of their sum.
+    /// Converts both halves of the word exactly, with one rounding in their sum.
     fn float_of_unsigned(&mut self, v: V) -> V {
         let hold = Hold::W32;
         let [mask, at_low, at_high, less] =
@@ -101,24 +102,24 @@ impl Emitter<'_> {
         sum
     }
 
-    /// Toward zero, saturating; 0 for NaN.
+    /// Converts toward zero, saturating; NaN becomes 0.
     fn signed_of(&mut self, v: V) -> V {
         let hold = Hold::W32;
         let limit = self.lanes_constant(hold, 0x4f00_0000);
         let r = self.f.rm(Code::VEX_Vcvttps2dq_ymm_ymmm256, v, None);
-        // The host gives the least number for what does not fit.
+        // The host returns the smallest number if the value does not fit.
         let above = self.f.rvm(SINGLE.compare, v, limit, Some(holds::GREATER_OR_EQUAL));
         let r = self.bxor(hold, r, above);
         let number = self.f.rvm(SINGLE.compare, v, v, Some(holds::ORDERED));
         self.band(hold, r, number)
     }
 
-    /// Likewise, for unsigned numbers.
+    /// The same for unsigned numbers.
     fn unsigned_of(&mut self, v: V) -> V {
         let hold = Hold::W32;
         let [zero, half, all, top] =
             [0, 0x4f00_0000, 0x4f80_0000, 0x8000_0000].map(|bits| self.lanes_constant(hold, bits));
-        // Zero for NaN, the second source.
+        // NaN becomes zero, the second operand.
         let v = self.f.rvm(SINGLE.max, v, zero, None);
         let small = self.f.rm(Code::VEX_Vcvttps2dq_ymm_ymmm256, v, None);
         let rest = self.f.rvm(SINGLE.sub, v, half, None);
@@ -130,31 +131,32 @@ impl Emitter<'_> {
         self.bor(hold, r, beyond)
     }
 
-    /// How denormals of f32 are treated.
+    /// Returns the treatment of f32 denormals.
     pub fn singles(&self) -> Denormals {
         if self.flush { Denormals::Flush } else { Denormals::Keep }
     }
 
-    /// Each half of a vector in the order of lanes by an instruction that makes 64 bits of 32.
+    /// Applies an instruction that widens 32 to 64 bits to a vector in lane order.
     pub fn by_halves(&mut self, v: V, code: Code) -> [V; 2] {
         let v = self.swapped_middle(v);
         let high = self.f.upper_half(v);
         [v, high].map(|half| self.f.rm(code, half, None))
     }
 
-    /// The reverse of [`Emitter::by_halves`].
+    /// The inverse of [`Emitter::widen_halves`].
     pub fn joined_halves(&mut self, halves: [V; 2], code: Code) -> V {
         let [low, high] = halves.map(|v| self.f.rm(code, v, None));
         let v = self.f.rvm(Code::VEX_Vinserti128_ymm_ymm_xmmm128_imm8, low, high, Some(1));
         self.swapped_middle(v)
     }
 
-    /// Lanes 2 and 3 for 4 and 5: from the order of lanes to that of [`Val::Wide`], and back.
+    /// Swaps lanes 2 and 3 with 4 and 5: converts between lane order and the order of [`Val::Wide`].
     fn swapped_middle(&mut self, v: V) -> V {
         self.f.rm(Code::VEX_Vpermq_ymm_ymmm256_imm8, v, Some(0xd8))
     }
 
-    /// f64 that the host truncates to what an integer of 32 bits is for it, less 2^31 if it has no sign. 0 for NaN.
+    /// Clamps f64 for the host's truncation to a 32-bit integer; unsigned values are offset by -2^31. NaN
+    /// becomes 0.
     fn bounded_double(&mut self, v: V, signed: bool) -> V {
         let hold = Hold::W64;
         let number = self.f.rvm(DOUBLE.compare, v, v, Some(holds::ORDERED));
@@ -171,7 +173,8 @@ impl Emitter<'_> {
         self.f.rvm(DOUBLE.sub, v, half, None)
     }
 
-    /// 1 / sqrt(x) of f32, by f64, which is wide enough for one rounding. Of zeros, the host's own arithmetic gives the infinities.
+    /// Emits `1 / sqrt(x)` of f32 by way of f64, which is precise enough for one rounding. For zeros, the
+    /// host's arithmetic gives the infinities.
     pub fn reciprocal_root(&mut self, a: Val) -> R<Val> {
         let r = self.float_of(Denormals::Flush, &SINGLE, [a], |e, [v]| {
             let one = e.lanes_constant(Hold::W64, DOUBLE.one);
@@ -185,14 +188,14 @@ impl Emitter<'_> {
             e.f.rvm(Code::VEX_Vinserti128_ymm_ymm_xmmm128_imm8, low, high, Some(1))
         })?;
         if let Val::Lanes(r) = r {
-            // The least is far from denormals.
+            // The smallest result is far from denormals.
             self.known.raw.remove(&r);
             self.known.normal.insert(r);
         }
         Ok(r)
     }
 
-    /// `x 2^n` of f32, by f64, which holds the product.
+    /// Emits `x * 2^n` of f32 by way of f64, which represents the product exactly.
     pub fn scaled_single(&mut self, denormals: Denormals, a: Val, n: Val) -> R<Val> {
         let n = self.clamped(n, 300)?;
         let power = self.power(n)?;
@@ -204,7 +207,7 @@ impl Emitter<'_> {
         Ok(Val::Lanes(self.result(denormals, r)))
     }
 
-    /// `x 2^n` of f64, rounded once, by factors as the handler has them.
+    /// Emits `x * 2^n` of f64, rounded once, by the same factors as the handler.
     pub fn scaled_double(&mut self, a: Val, n: Val) -> R<Val> {
         let mut v = self.wide(a)?;
         let mut rest = self.clamped(n, 2200)?;
@@ -228,14 +231,14 @@ impl Emitter<'_> {
             let power = self.power(part)?;
             v = [0, 1].map(|k| self.f.rvm(DOUBLE.mul, v[k], power[k], None));
             if rest == Val::Known(0) {
-                // Factors of one change nothing.
+                // The remaining factors are 1.
                 break;
             }
         }
         Ok(Val::Wide(v))
     }
 
-    /// A signed word within a bound.
+    /// Clamps a signed word to `-bound..=bound`.
     fn clamped(&mut self, n: Val, bound: i32) -> R<Val> {
         if let Val::Known(n) = n {
             return Ok(Val::Known((n as u32 as i32).clamp(-bound, bound) as u32 as u128));
@@ -246,7 +249,7 @@ impl Emitter<'_> {
         Ok(Val::Lanes(self.f.rvm(MAX_WORD, n, least, None)))
     }
 
-    /// `2^n` as f64, for exponents of normal numbers.
+    /// Emits `2^n` as f64, for exponents of normal numbers.
     pub fn power(&mut self, n: Val) -> R<[V; 2]> {
         let exponent = self.op2(isa_lower::ir::Op2::Add, Hold::W32, n, Val::Known(1023))?;
         let exponent = match exponent {

@@ -1,5 +1,5 @@
-//! Instructions that take values from other lanes, by numbers of lanes that they compute: loops over the lanes of the wave in code that runs
-//! once. Each is a loop over packets; what a lane takes from another one is gathered from its row of the register file.
+//! Instructions that read other lanes by computed lane numbers: loops over the lanes of the wave in scalar
+//! code. Each becomes a loop over packets, which gathers values of other lanes from the register file.
 
 use super::packet::PacketAt;
 use super::val::Val;
@@ -13,19 +13,19 @@ use wavesim_machine::exec::op::{Op, Place};
 use wavesim_machine::state::wave::{ALL_VGPRS, VGPRS};
 use wavesim_x64::inst::{Cc, Class, Inst, Int2, Mem, Size, V, Width};
 
-/// What an iteration reads.
+/// A value that an iteration reads.
 #[derive(Debug, Clone, Copy)]
 pub enum Read {
-    /// A value of this lane.
+    /// A value of the iteration's own lane.
     Own(Val),
-    /// The same for all.
+    /// A uniform value.
     Same(Val),
-    /// A register, in any lane.
+    /// A register, read in any lane.
     Row(u16),
 }
 
-/// Whether loops over lanes, and writes of registers by their numbers, are such that they can be emitted: they stand for themselves, a register
-/// is that of an operand, and what is read of other lanes is not written by the same loop.
+/// Returns whether the loops over lanes, and the register writes, of a body can be emitted: none is nested,
+/// registers are those of operands, and no loop writes what it reads of other lanes.
 pub fn fits(body: &[Stmt]) -> bool {
     let writes = |s: &Stmt| matches!(s, Stmt::Vector(_) | Stmt::SetVgpr { .. });
     let (mut all, mut arrays) = (0, HashSet::new());
@@ -44,7 +44,7 @@ pub fn fits(body: &[Stmt]) -> bool {
         _ => true,
     };
     let own = body.iter().filter(|s| writes(s)).count();
-    // The one array is where lanes that are taken one by one are: functions of lanes use it, too.
+    // The array shares the frame's lane buffer with functions of lanes.
     let calls = |v: &Value| {
         matches!(v.kind, ValueKind::Float { .. } | ValueKind::Conversion(..) | ValueKind::Simd { .. })
     };
@@ -84,7 +84,7 @@ fn vector_fits(vector: &Vector) -> bool {
         && !(registers && vector.reads.iter().any(others))
 }
 
-/// Whether the operands are such that it can be emitted.
+/// Returns whether the operands of an operation can be compiled.
 pub fn is_plain(op: &Op, body: &[Stmt]) -> bool {
     let writes = |s: &Stmt| matches!(s, Stmt::Vector(_) | Stmt::SetVgpr { .. });
     let source = |at: usize| match op.src[at].place() {
@@ -95,7 +95,7 @@ pub fn is_plain(op: &Op, body: &[Stmt]) -> bool {
 }
 
 impl Emitter<'_> {
-    /// A register by its number.
+    /// Resolves a register number, which must be constant.
     fn numbered(&mut self, reg: &Value) -> R<u16> {
         match self.value(reg)? {
             Val::Known(number) if number < VGPRS as u128 => Ok(number as u16),
@@ -103,7 +103,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Refuses if the wave has fewer registers.
+    /// Bails out if the wave has no such register.
     fn refuse_beyond(&mut self, most: u16) {
         let on = self.f.label();
         let resources = self.resources();
@@ -116,7 +116,7 @@ impl Emitter<'_> {
         self.f.push(Inst::Label(on));
     }
 
-    /// A register has been written outside of runs.
+    /// Invalidates what is known about a register after it has been written outside of a run.
     fn wrote(&mut self, register: u16) {
         let some = self.f.iconst(0);
         self.set_flags(Some(some), &[(register, false)]);
@@ -124,7 +124,7 @@ impl Emitter<'_> {
         self.forget_offsets(|other| other == register);
     }
 
-    /// Assigns a register in one lane.
+    /// Writes a register in one lane.
     pub fn set_lane(&mut self, lane: &Value, reg: &Value, value: &Value) -> R<()> {
         self.close_run()?;
         let (lane, register, v) = (self.value(lane)?, self.numbered(reg)?, self.value(value)?);
@@ -140,7 +140,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// A loop over the lanes of the wave.
+    /// Emits a loop over the lanes of the wave. `initialised`: an earlier loop has initialised the array.
     pub fn cross_lane(&mut self, vector: &Vector, begun: bool) -> R<()> {
         self.close_run()?;
         if !begun {
@@ -245,7 +245,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// What an iteration has read.
+    /// Emits the use of a value that the iteration has read.
     pub fn vector_read(&mut self, read: usize, place: &VectorAt) -> R<Val> {
         let read = *self.env.reads.get(read).ok_or(Unsupported("a read of lanes"))?;
         let (register, lane) = match (read, place) {
@@ -276,7 +276,7 @@ impl Emitter<'_> {
         self.chosen(inside, hold, Val::Lanes(d), Val::Known(0))
     }
 
-    /// Whether it is the number of a lane, of so many.
+    /// Compares a lane number with the number of lanes.
     fn is_lane(&mut self, lane: Val, lanes: u32) -> R<Val> {
         self.compared(Hold::W32, lane, Val::Known(lanes as u128), |e, hold, a, b| e.icmp(Cc::LtU, hold, a, b))
     }

@@ -1,5 +1,5 @@
-//! DPP: the first source of an instruction comes from other lanes. Before the run, its lanes are put into hidden registers, in their new order:
-//! the run reads these as it reads others. (Handlers stage sources there, too.)
+//! DPP: the first source of an instruction comes from other lanes. Before the run, its lanes are permuted
+//! into hidden registers, which the run reads like any others. (Handlers stage sources there, too.)
 
 use super::run::Lane;
 use super::{Emitter, R, Unsupported};
@@ -11,26 +11,26 @@ use wavesim_machine::state::wave::{STAGE, STAGE_VECS};
 use wavesim_x64::Code;
 use wavesim_x64::inst::{Cc, Int2, V, Width};
 
-/// Hidden registers.
+/// The number of hidden registers.
 const ROOM: usize = 4 * STAGE_VECS;
 
-/// What DPP makes of an instruction.
+/// The effect of DPP on an instruction.
 pub struct Moved {
-    /// The words of its first source.
+    /// The words of the permuted first source.
     pub words: Vec<Lane>,
-    /// The register that has the mask of lanes that execute, if not all do.
+    /// The register with the mask of executing lanes, unless all execute.
     pub active: Option<u16>,
 }
 
-/// Where the first source of a wave's lanes comes from.
+/// The source lane of each lane's first source.
 struct Moves {
-    /// None: from nowhere, which is zero.
+    /// `None`: no lane; the source is zero.
     from: Vec<Option<u8>>,
-    /// Only active lanes are sources.
+    /// Inactive lanes are no valid sources.
     only_active: bool,
-    /// Lanes that the instruction is for.
+    /// Lanes that the instruction is enabled for.
     enabled: Vec<bool>,
-    /// So are those without a source.
+    /// BOUND_CTRL: lanes without a source execute, too.
     bound: bool,
 }
 
@@ -49,26 +49,26 @@ impl Moves {
         }
     }
 
-    /// Lanes may be switched off.
+    /// Returns whether lanes may be disabled.
     fn disables(&self) -> bool {
         let missing = self.only_active || self.from.contains(&None);
         !self.bound && missing || self.enabled.contains(&false)
     }
 }
 
-/// A bit a lane, as a mask of each eight lanes.
+/// Expands booleans of lanes to masks of eight lanes each.
 fn masks(lanes: &[bool]) -> Vec<[u32; LANES]> {
     let mask = |eight: &[bool]| std::array::from_fn(|k| if eight[k] { u32::MAX } else { 0 });
     lanes.chunks_exact(LANES).map(mask).collect()
 }
 
-/// Where eight lanes of a register are, counted from its lanes of the first half.
+/// Returns the displacement of a packet's lanes of a register.
 fn place(register: usize, packet: usize) -> i32 {
     (register * LANE_VEC_BYTES + packet / 4 * HALF_BYTES + packet % 4 * 4 * LANES) as i32
 }
 
 impl Emitter<'_> {
-    /// Before an instruction is taken into a run: its first source must not be written in it, and there must be room for it.
+    /// Closes the run if it writes the instruction's first source or has no hidden registers left.
     pub fn begin_moves(&mut self, op: &Op, words: usize) -> R<()> {
         let Place::Vector(first) = op.src[0].place() else { return Err(Unsupported("a moved scalar")) };
         if first + words > STAGE {
@@ -78,7 +78,8 @@ impl Emitter<'_> {
         if waits || self.run.hidden + words + 1 > ROOM { self.close_run() } else { Ok(()) }
     }
 
-    /// Moves lanes of its first source. The run that the instruction belongs to has not been emitted yet.
+    /// Emits the permutation of the first source. The run that the instruction will join has not been emitted
+    /// yet.
     pub fn moved(&mut self, op: &Op, dpp: &Dpp, words: usize, exec: V) -> R<Moved> {
         let Place::Vector(first) = op.src[0].place() else { return Err(Unsupported("a moved scalar")) };
         let lanes = if self.wide_wave { 64 } else { 32 };
@@ -113,7 +114,8 @@ impl Emitter<'_> {
         })
     }
 
-    /// Lanes whose source is switched off have none, which is zero; without bounds, they do not execute.
+    /// Clears sources that come from inactive lanes; without BOUND_CTRL, lanes with such sources do not
+    /// execute.
     fn without_inactive(
         &mut self,
         moves: &Moves,
@@ -146,7 +148,7 @@ impl Emitter<'_> {
         self.f.push(wavesim_x64::inst::Inst::Label(on));
     }
 
-    /// Eight lanes from where they come from, of vectors of eight lanes each.
+    /// Gathers the eight source lanes of a packet from vectors of eight lanes each.
     fn permuted(
         &mut self,
         from: &[Option<u8>],

@@ -1,4 +1,4 @@
-//! Significands and exponents of numbers, as handlers have them (`frexp` of `exec::rt::float` and `double`).
+//! Mantissas and exponents with the semantics of handlers (`frexp` of `exec::rt::float` and `double`).
 
 use super::float::{Denormals, Format};
 use super::ops::Shift;
@@ -7,23 +7,24 @@ use super::{Emitter, R};
 use isa_lower::ir::Hold;
 use wavesim_x64::inst::{Cc, V};
 
-/// What makes any denormal normal: so many powers of two.
+/// The power of two that makes any denormal normal.
 const POWERS: u64 = 64;
 
-/// A number taken apart.
+/// A decomposed number.
 struct Taken {
-    /// With its denormals as the mode has them.
+    /// The number, with its denormals flushed if the mode says so.
     x: V,
-    /// Made normal.
+    /// The number, scaled to be normal.
     normal: V,
-    /// Where it was denormal.
+    /// The mask of lanes with a denormal.
     denormal: V,
-    /// Where it is zero, infinite, or no number.
+    /// The mask of lanes with zero, infinity or NaN.
     special: V,
 }
 
 impl Emitter<'_> {
-    /// The significand in [0.5, 1), with the sign of the number; zero, infinity and NaN (made quiet) as they are.
+    /// Emits the mantissa in [0.5, 1), with the sign of the number; zero, infinity and (quieted) NaN are
+    /// returned as they are.
     pub fn significand(&mut self, format: &Format, denormals: Denormals, a: Val) -> R<Val> {
         self.each_float(format, denormals, a, |e, x| {
             let (hold, significand) = (format.hold, format.significand);
@@ -45,7 +46,7 @@ impl Emitter<'_> {
         })
     }
 
-    /// The exponent that belongs to it, in 32 bits; 0 for zero, infinity and NaN.
+    /// Emits the matching exponent, in 32 bits; 0 for zero, infinity and NaN.
     pub fn exponent(&mut self, format: &Format, denormals: Denormals, a: Val) -> R<Val> {
         let v = self.each_float(format, denormals, a, |e, x| {
             let (hold, significand) = (format.hold, format.significand);
@@ -63,7 +64,7 @@ impl Emitter<'_> {
         self.resized(v, format.hold, Hold::W32)
     }
 
-    /// Computes on the exact bits of lanes.
+    /// Applies a function to the bits of lanes.
     fn each_float(
         &mut self,
         format: &Format,
@@ -90,7 +91,7 @@ impl Emitter<'_> {
         let magnitude = self.without(hold, sign, x);
         let none = self.icmp(Cc::Eq, hold, magnitude, zero);
         let power = self.lanes_constant(hold, format.one + (POWERS << format.significand));
-        // Where the host takes denormals for zeros there are none.
+        // With DAZ set, there are no denormals to scale.
         let scaled = self.f.rvm(format.mul, x, power, None);
         let normal = self.f.blend(wide, least, scaled, x);
         let special = self.bor(hold, most, none);

@@ -1,6 +1,8 @@
-//! Runs with accesses have a fast path: all lanes are active, and each access is coalesced, or uniform in each packet, as its offsets suggest.
-//! No packet branches, each load stands where it is needed, and stores are part of the packet, so that what is stored need not be loaded
-//! again. A check before it proves that no packet stores what another one accesses. Otherwise, the run takes its slow path.
+//! The fast path of runs with memory accesses. On it, all lanes are active, and each access is contiguous, or
+//! uniform in each packet, as its offsets suggest. No packet branches, loads are emitted where they are
+//! needed, and stores are part of the packet, so that stored values need not be loaded again. A check before
+//! it proves that no packet stores what another one accesses. If any of this does not hold, the run takes its
+//! slow path.
 
 use super::memory::{Access, Located, Places};
 use super::moves::First;
@@ -10,11 +12,12 @@ use super::{Emitter, R};
 use std::collections::HashMap;
 use wavesim_x64::inst::{Cc, Class, Inst, Int2, Label, Src, V, Width};
 
-/// Below this distance, what a packet loads by one access overlaps what it loads by another, if lanes follow each other.
+/// If the addresses of two contiguous accesses are closer than this, one packet's bytes overlap in them.
 const PACKET_BYTES: i32 = 32;
 
 impl Emitter<'_> {
-    /// Emits both paths of a run: for each mask its bits, and whether bits of inactive lanes are preserved.
+    /// Emits both paths of a run. Returns for each mask its bits, and whether bits of inactive lanes are
+    /// preserved.
     pub fn both_paths(
         &mut self,
         run: &Run,
@@ -36,7 +39,7 @@ impl Emitter<'_> {
         made.sums.iter().zip(&sums).for_each(|(from, to)| self.f.assign(*to, *from));
         self.f.push(Inst::Jump(done));
         self.f.push(Inst::Label(other));
-        // Masks are those of instructions before the first store.
+        // Masks are written only by instructions before the first store.
         let mut masks = masks;
         let mut rest = &run.ops[..];
         while !rest.is_empty() {
@@ -60,7 +63,7 @@ impl Emitter<'_> {
         Ok(sums.into_iter().zip(made.keeps).collect())
     }
 
-    /// Which instruction writes a register last, by number.
+    /// Returns the index of the last instruction that writes each register.
     pub fn last_writes(&mut self, ops: &[Buffered]) -> HashMap<u16, usize> {
         let mut last = HashMap::new();
         for (n, buffered) in ops.iter().enumerate() {
@@ -98,7 +101,7 @@ impl Emitter<'_> {
         let away = self.f.int2(Int2::Sub, w, b_host, a_host);
         let on = self.f.label();
         if a.is_beside(store) && bytes[0] == bytes[1] {
-            // The same place: each lane has its own.
+            // Same addresses: each lane accesses only its own element.
             self.f.branch(Cc::Eq, w, away, 0, on);
         }
         let (a_length, b_length) = {
@@ -115,9 +118,9 @@ impl Emitter<'_> {
         self.f.push(Inst::Label(on));
     }
 
-    /// A load or store on the fast path of a run.
+    /// Emits a load or store on the fast path of a run.
     pub fn fast_access(&mut self, words: &Words, at: u32, places: &Places, packet: &mut Packet) -> R<()> {
-        // What is stored may be what was loaded: it is loaded before.
+        // A store may overwrite loaded memory: the load must not be folded past it.
         let stays = !places.located.iter().any(|place| place.access.store);
         let mut loaded: Vec<V> = Vec::new();
         for place in &places.located[words.first..words.first + words.count] {
@@ -137,7 +140,7 @@ impl Emitter<'_> {
                     .collect();
                 self.store_coalesced(from, &values, packet);
             } else if places.is_coalesced(place.group) {
-                // Other threads may write global memory meanwhile: it is read once.
+                // Global memory is read only once, because other threads may write it concurrently.
                 let stays = stays && place.access.is_in_lds();
                 loaded.extend(self.load_coalesced(bytes, registers, from, stays, packet));
             } else {
@@ -156,8 +159,8 @@ impl Emitter<'_> {
 }
 
 impl Places {
-    /// Whether a group is expected to be coalesced, and not uniform. Consecutive words that each lane loads are mostly a row of a matrix, or
-    /// items of a list, which all lanes share.
+    /// Returns whether a group is expected to be contiguous rather than uniform. If each lane loads
+    /// consecutive words, these are mostly a matrix row or list items that all lanes share.
     fn is_coalesced(&self, group: usize) -> bool {
         let members = || self.located.iter().filter(|place| place.group == group);
         if members().any(|place| place.access.store) {

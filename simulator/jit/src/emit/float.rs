@@ -1,9 +1,9 @@
-//! Float arithmetic, as the interpreter's handlers have it (`exec::rt::float`): to nearest even, with denormals of f32
-//! flushed in the mode that does so.
+//! Float arithmetic with the semantics of the interpreter's handlers (`exec::rt::float`): round to nearest
+//! even, with f32 denormals flushed in the mode that does so.
 //!
-//! Where the host takes denormals for zeros ([`Emitter::daz`]), sources need no flushing, and a result needs it only
-//! where its bits are seen: until then it is *raw*. (The host's own flushing of results is not used: it flushes what
-//! rounds to the least normal number, too.)
+//! With MXCSR.DAZ set ([`Emitter::run_daz`]), sources need no flushing, and a result needs it only where its
+//! bits are observed; until then it is *unflushed*. (The host's flush-to-zero is not used: it also flushes
+//! results that round to the smallest normal number.)
 
 use super::ops::width;
 use super::val::{Val, narrow};
@@ -13,7 +13,7 @@ use isa_spec::pcode::ir::Ty;
 use wavesim_x64::Code;
 use wavesim_x64::inst::{Cc, Int2, V};
 
-/// What a format's bits are, and the host's instructions for it.
+/// The constants of a format, and the host's instructions for it.
 pub struct Format {
     pub hold: Hold,
     pub infinity: u64,
@@ -67,7 +67,7 @@ pub const DOUBLE: Format = Format {
     sqrt: Code::VEX_Vsqrtpd_ymm_ymmm256,
 };
 
-/// Comparisons of floats, as the host numbers them; none but `UNORDERED` and `NOT_EQUAL` holds for NaN.
+/// Predicates of the host's float comparisons. Only `UNORDERED` and `NOT_EQUAL` hold for NaN.
 pub mod holds {
     pub const EQUAL: u8 = 0x00;
     pub const UNORDERED: u8 = 0x03;
@@ -80,7 +80,7 @@ pub mod holds {
     pub const GREATER: u8 = 0x1e;
 }
 
-/// Rounding to an integer, as the host numbers it, without its exception.
+/// The host's encodings of rounding to an integer, without the inexact exception.
 pub mod rounds {
     pub const NEAREST: u8 = 8;
     pub const DOWN: u8 = 9;
@@ -88,7 +88,7 @@ pub mod rounds {
     pub const TO_ZERO: u8 = 11;
 }
 
-/// How an operation treats denormals of f32.
+/// The treatment of f32 denormals by an operation.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Denormals {
     Keep,
@@ -109,12 +109,13 @@ impl Emitter<'_> {
         }
         let single = ty == Ty::F32;
         let denormals = if self.flush && single { Denormals::Flush } else { Denormals::Keep };
-        // Hardware approximates some, without denormals in every mode.
+        // Hardware approximates some operations, and flushes denormals of f32 in them in every mode.
         let without = if single { Denormals::Flush } else { Denormals::Keep };
         self.float_by(op, format, [denormals, without], &vals)
     }
 
-    /// An operation in a format: what becomes of denormals, and what in operations that hardware approximates.
+    /// Emits an operation in a format. `denormals` is for exact operations, `approximated` for those that
+    /// hardware approximates.
     pub fn float_by(
         &mut self,
         op: FloatOp,
@@ -187,7 +188,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// The bits of lanes as they are seen: a raw result with its denormals flushed.
+    /// Returns the observable bits of lanes: flushes the denormals of an unflushed result.
     pub fn exact(&mut self, v: V) -> V {
         if !self.known.raw.contains(&v) {
             return v;
@@ -195,7 +196,7 @@ impl Emitter<'_> {
         if let Some(found) = self.known.flushes.get(&v) {
             return *found;
         }
-        // A source that is denormal is zero; minus zero changes no number.
+        // Under DAZ, adding -0 turns a denormal into a zero and changes no other number.
         let nothing = self.lanes_constant(Hold::W32, 0x8000_0000);
         let out = self.f.rvm(SINGLE.add, v, nothing, None);
         self.known.flushes.insert(v, out);
@@ -203,7 +204,7 @@ impl Emitter<'_> {
         out
     }
 
-    /// A raw value with its sign changed is raw, too.
+    /// Changes signs. The result of an unflushed value is unflushed, too.
     pub fn with_sign(&mut self, v: V, keep: u32, flip: u32) -> V {
         let mut out = v;
         if keep != u32::MAX {
@@ -220,7 +221,7 @@ impl Emitter<'_> {
         out
     }
 
-    /// A denormal of f32 as a zero of its sign.
+    /// Replaces f32 denormals by zeros of the same sign.
     pub fn flushed(&mut self, v: V) -> V {
         if self.known.normal.contains(&v) {
             return v;
@@ -240,7 +241,7 @@ impl Emitter<'_> {
         out
     }
 
-    /// A source.
+    /// Prepares a source operand.
     pub fn source(&mut self, denormals: Denormals, v: V) -> V {
         match denormals {
             Denormals::Flush if !self.daz => self.flushed(v),
@@ -248,7 +249,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// A result.
+    /// Completes a result.
     pub fn result(&mut self, denormals: Denormals, v: V) -> V {
         match denormals {
             Denormals::Keep => v,
@@ -260,7 +261,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// An operation on floats, by vectors. Of values of the wave, the result is one.
+    /// Emits an operation on floats with vector instructions. The result is uniform if the operands are.
     pub fn float_of<const N: usize>(
         &mut self,
         denormals: Denormals,
@@ -305,7 +306,7 @@ impl Emitter<'_> {
 
     fn float_compared(&mut self, which: u8, denormals: Denormals, format: &Format, a: Val, b: Val) -> R<Val> {
         let mut masks = Vec::new();
-        // Neither is the result a float.
+        // The result of a comparison is not a float: it needs no flushing.
         let single = format.hold == Hold::W32;
         let varies = a.varies() || b.varies() || self.packet.is_some();
         self.float_sources(denormals, single, [a, b], |e, [a, b]| {
@@ -322,7 +323,7 @@ impl Emitter<'_> {
         })
     }
 
-    /// Calls with the sources' vectors, of f64 twice.
+    /// Calls `f` with the sources' vectors; twice for f64.
     fn float_sources<const N: usize>(
         &mut self,
         denormals: Denormals,
@@ -345,7 +346,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Whether each is NaN. The bits without the sign are above infinity's.
+    /// Tests for NaN: the bits without the sign are greater than infinity's.
     pub fn is_nan(&mut self, format: &Format, v: V) -> V {
         if self.is_vector(v) {
             return self.f.rvm(format.compare, v, v, Some(holds::UNORDERED));
@@ -356,7 +357,7 @@ impl Emitter<'_> {
         self.icmp(Cc::GtS, format.hold, v, infinity)
     }
 
-    /// The lesser or the greater of two, -0 below +0, with the rules for NaN of `exec::rt::float`.
+    /// Emits a minimum or maximum, with -0 below +0 and the NaN rules of `exec::rt::float`.
     fn least(
         &mut self,
         denormals: Denormals,
@@ -370,7 +371,7 @@ impl Emitter<'_> {
         let wide = hold != Hold::W32;
         self.float_of(denormals, format, [a, b], |e, [a, b]| {
             let code = if less { format.min } else { format.max };
-            // Of zeros the host gives the second.
+            // For two zeros, the host returns the second operand.
             let (p, q) = (e.f.rvm(code, a, b, None), e.f.rvm(code, b, a, None));
             let number = if less { e.bor(hold, p, q) } else { e.band(hold, p, q) };
             let (nan_a, nan_b) = (e.is_nan(format, a), e.is_nan(format, b));
@@ -442,7 +443,7 @@ impl Emitter<'_> {
     }
 }
 
-/// The sign bit of a format, in the integer of its width.
+/// Returns the sign bit of a format as an integer of its width.
 fn sign(format: &Format) -> u64 {
     1 << (format.hold.bits() - 1)
 }

@@ -1,5 +1,6 @@
-//! f16, by the host's arithmetic on f32, as handlers have it (`exec::rt::half`): f32 has more than twice the precision, so that only a
-//! multiply-add needs more. No number in between is a denormal of f32.
+//! f16 by way of the host's f32 arithmetic, with the semantics of handlers (`exec::rt::half`). f32 has more
+//! than twice the precision, so that only a multiply-add needs special treatment. No intermediate result is
+//! an f32 denormal.
 
 use super::float::{Denormals, Format, SINGLE, holds};
 use super::known::Bits;
@@ -10,16 +11,15 @@ use isa_lower::ir::{Conversion, FloatBits, FloatOp, Hold, Op2, Value};
 use wavesim_x64::Code;
 use wavesim_x64::inst::{Cc, V};
 
-/// The bits of the largest number below one.
+/// The bits of the largest f16 below one.
 const BELOW_ONE: u64 = 0x3bff;
-/// One.
 const ONE: u64 = 0x3c00;
-/// Infinity: what is above it is NaN.
+/// Infinity; greater magnitudes are NaN.
 const INFINITY: u64 = 0x7c00;
-/// The bit of quiet NaNs.
+/// The quiet bit of NaNs.
 const QUIET: u64 = 0x200;
 
-/// Rounding of results, as the host numbers it.
+/// The host's encoding of rounding modes.
 #[derive(Clone, Copy, PartialEq)]
 enum Round {
     Nearest = 0,
@@ -27,7 +27,7 @@ enum Round {
 }
 
 impl Emitter<'_> {
-    /// An operation on f16 of lanes.
+    /// Emits an f16 operation on lanes.
     pub fn half_float(&mut self, op: FloatOp, args: &[Value]) -> R<Val> {
         if self.packet.is_none() {
             return Err(Unsupported("f16 of the wave"));
@@ -53,18 +53,19 @@ impl Emitter<'_> {
         if op != FloatOp::Fract {
             return Ok(Val::Lanes(half));
         }
-        // Rounding may have gone up to one.
+        // The result may have been rounded up to one.
         let [one, most] = [ONE, BELOW_ONE].map(|bits| self.lanes_constant(Hold::W32, bits));
         let is_one = self.icmp(Cc::Eq, Hold::W32, half, one);
         Ok(Val::Lanes(self.f.blend(false, is_one, most, half)))
     }
 
-    /// `a * b + c`, of which the product is exact, with the last bit set if the sum has lost bits: rounding it again rounds the exact sum.
+    /// Emits `a * b + c`, rounded to odd; the product must be exact. Rounding the result again gives the
+    /// correctly rounded sum.
     pub fn sum_to_odd(&mut self, format: &Format, [a, b, c]: [V; 3]) -> V {
         let hold = format.hold;
         let product = self.f.rvm(format.mul, a, b, None);
         let sum = self.f.rvm(format.add, product, c, None);
-        // What the sum has lost, exactly.
+        // The exact rounding error of the sum.
         let of_c = self.f.rvm(format.sub, sum, product, None);
         let of_product = self.f.rvm(format.sub, sum, of_c, None);
         let [first, second] =
@@ -82,7 +83,8 @@ impl Emitter<'_> {
         self.f.blend(hold != Hold::W32, moves, odd, sum)
     }
 
-    /// f32 of the f16 in the low halves of words, whose high halves are zero. Signalling NaNs become quiet.
+    /// Converts f16 in the low halves of words, whose high halves are zero, to f32. Signalling NaNs become
+    /// quiet.
     fn single_of_half(&mut self, v: Val) -> R<V> {
         let v = self.lanes(v)?;
         let packed = match self.known.halves.get(&v) {
@@ -98,7 +100,7 @@ impl Emitter<'_> {
         Ok(single)
     }
 
-    /// The reverse; what is less than half of the least number becomes zero.
+    /// The inverse; magnitudes below half of the smallest f16 become zero.
     fn half_of_single(&mut self, v: V, round: Round) -> V {
         let packed = self.f.rm(Code::VEX_Vcvtps2ph_xmmm128_ymm_imm8, v, Some(round as u8));
         let half = self.f.rm(Code::VEX_Vpmovzxwd_ymm_xmmm128, packed, None);
@@ -107,7 +109,7 @@ impl Emitter<'_> {
         half
     }
 
-    /// The register of a result of 16 bits, in its high half or the low one: the other half stays.
+    /// Inserts a 16-bit result into the high or low half of a register and keeps the other half.
     pub fn in_half(&mut self, old: V, v: Val, high: bool) -> R<V> {
         let hold = Hold::W32;
         let half = self.op2(Op2::And, hold, v, Val::Known(0xffff))?;
@@ -126,7 +128,7 @@ impl Emitter<'_> {
         Ok(register)
     }
 
-    /// Conversions of lanes from or to f16.
+    /// Emits a conversion from or to f16.
     pub fn half_conversion(&mut self, conversion: Conversion, v: Val) -> R<Val> {
         let (hold, keep) = (Hold::W32, Denormals::Keep);
         if self.packet.is_none() {
@@ -137,7 +139,7 @@ impl Emitter<'_> {
             Conversion::F32ToF16 | Conversion::F32ToF16Rtz => {
                 let round =
                     if conversion == Conversion::F32ToF16 { Round::Nearest } else { Round::TowardZero };
-                // Denormals of f32 become zeros of their sign, whether they are flushed before or not.
+                // f32 denormals become zeros of the same sign, whether they are flushed first or not.
                 let v = self.raw_lanes(v)?;
                 Ok(Val::Lanes(self.half_of_single(v, round)))
             }
@@ -167,7 +169,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Properties of the bits of f16 in the low halves of words, whose high halves are zero.
+    /// Tests the bits of f16 in the low halves of words, whose high halves are zero.
     pub fn half_bits(&mut self, op: FloatBits, v: Val) -> R<Val> {
         let hold = Hold::W32;
         let nan = |e: &mut Self, v: V| {
@@ -201,7 +203,7 @@ impl Emitter<'_> {
     }
 }
 
-/// Whether an operation on f16 of lanes is compiled.
+/// Returns whether an f16 operation on lanes is compiled.
 pub fn is_compiled(op: FloatOp) -> bool {
     !matches!(
         op,

@@ -1,5 +1,6 @@
-//! What stays known of the offsets of lanes from block to block, and over the turns of other waves. In a loop, LDS is mostly accessed at
-//! offsets that the loop does not change: one look at them is enough. Whatever writes such a register makes code look again.
+//! Caches the classification of lane offsets across blocks and across switches to other waves. In a loop, LDS
+//! is mostly accessed at loop-invariant offsets, so that one scan is enough. A write to such a register
+//! invalidates its entry.
 
 use super::memory::Located;
 use super::{Emitter, Machine};
@@ -13,16 +14,16 @@ use std::collections::BTreeMap;
 use wavesim_machine::exec::op::{Op, Place};
 use wavesim_x64::inst::{Cc, Class, Inst, Int2, Label, Mem, Size, V, Width};
 
-/// Which offsets are kept, by register and the bytes of an access: their places in [`Kept`].
+/// The offsets whose classification is cached: slots of [`WaveCache`], by register and access size in bytes.
 #[derive(Default)]
 pub struct Numbers(BTreeMap<(u16, usize), usize>);
 
-/// What a block does with registers.
+/// The registers that a block uses.
 #[derive(Default)]
 struct Uses {
-    /// Registers with offsets, and bytes of the accesses.
+    /// Offset registers, and the sizes of the accesses.
     offsets: Vec<(u16, usize)>,
-    /// First registers that are written, and how many.
+    /// Written registers: the first one, and their number.
     written: Vec<(u16, u16)>,
     /// Any register may be written.
     all: bool,
@@ -35,7 +36,7 @@ impl Uses {
 }
 
 impl Numbers {
-    /// Of a unit: offsets of accesses in loops that do not write them.
+    /// Assigns slots to the offsets of accesses in loops that do not write them.
     pub fn of(unit: &Unit, machine: &Machine<'_>, operations: &mut Operations) -> Numbers {
         let ops = &machine.source.ops[..];
         let (mut uses, mut loops) = (Vec::new(), Vec::new());
@@ -74,13 +75,13 @@ impl Numbers {
         Numbers(numbers)
     }
 
-    /// Of some registers, a bit each.
+    /// Returns the slots of matching registers as a bit mask.
     fn bits(&self, of: impl Fn(u16) -> bool) -> u64 {
         self.0.iter().filter(|((register, _), _)| of(*register)).fold(0, |all, (_, n)| all | 1 << n)
     }
 }
 
-/// Notes what a load or store does.
+/// Records the registers that a load or store uses.
 fn access(op: &Op, operations: &mut Operations, uses: &mut Uses) {
     let (pair, part, handlers) = (operations.pair(op), operations.part(op), operations.handlers(op));
     let block = match (&pair, &part, &handlers.fast) {
@@ -104,13 +105,13 @@ fn access(op: &Op, operations: &mut Operations, uses: &mut Uses) {
 }
 
 impl Emitter<'_> {
-    /// The place of what is kept of an access's offsets.
+    /// Returns the cache slot of an access's offsets.
     pub fn kept(&self, place: &Located) -> Option<usize> {
         let Located { access, from, .. } = place;
         self.numbers.0.get(&(access.register, access.bytes)).copied().filter(|_| from.is_none())
     }
 
-    /// Registers are written: nothing is known of their offsets any more.
+    /// Invalidates the cached classification of registers that are written.
     pub fn forget_kept(&mut self, written: impl Fn(u16) -> bool) {
         let bits = self.numbers.bits(written);
         if bits == 0 {
@@ -122,7 +123,8 @@ impl Emitter<'_> {
         self.f.store(Size::B8, kept, Kept::VALID, rest);
     }
 
-    /// What is known of these offsets, by their places, in values that `look` assigns if it is not known. It is kept if all lanes are active.
+    /// Loads the cached classification of some offsets; if it is not valid, runs the code of `scan` and, if
+    /// all lanes are active, caches the result.
     pub fn unless_kept(
         &mut self,
         places: &[usize],

@@ -1,5 +1,5 @@
-//! What is known of values while a block is emitted. It holds in the straight code that it was found in: of arms, only
-//! what was known before them.
+//! Facts about values, collected while a block is emitted. They hold in straight-line code only: after a
+//! branch, the facts from before it are restored.
 
 use super::ops::Shift;
 use super::val::Val;
@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use wavesim_x64::Code;
 use wavesim_x64::inst::{Cc, V};
 
-/// Bits of each lane of a value that are known.
+/// The bits of each lane that are statically known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Bits {
     pub zeros: u32,
@@ -17,57 +17,57 @@ pub struct Bits {
 }
 
 impl Bits {
-    /// The value, if each bit is known.
+    /// Returns the value if all bits are known.
     pub fn all(self) -> Option<u32> {
         (self.zeros | self.ones == u32::MAX).then_some(self.ones)
     }
 }
 
-/// See the module.
+/// Facts about values; see the module's documentation.
 #[derive(Default, Clone)]
 pub struct Known {
-    /// Values in all lanes, of 32 bits or not.
+    /// Integers (and whether their lanes have 32 bits), to their broadcasts.
     pub spreads: HashMap<(V, bool), V>,
-    /// Values without their denormals.
+    /// Values, to their copies with denormals flushed.
     pub flushes: HashMap<V, V>,
-    /// Values that have no f32 denormal.
+    /// Values without f32 denormals.
     pub normal: HashSet<V>,
-    /// Values of which denormals are still to be flushed.
+    /// Values whose denormals are still to be flushed.
     pub raw: HashSet<V>,
-    /// Values of 64 bits that 32 were extended to.
+    /// 64-bit values that are zero- or sign-extended words.
     pub zero_extended: HashSet<V>,
     pub sign_extended: HashSet<V>,
-    /// Values of 64 bits, by their low and high words.
+    /// Low and high words, to the 64-bit values made of them.
     pub wholes: HashMap<(V, V), [V; 2]>,
-    /// The reverse.
+    /// The inverse of `wholes`.
     pub words: HashMap<[V; 2], (V, V)>,
-    /// Sums of 64 bits of two words, by the mask of lanes that have a carry.
+    /// 64-bit sums of two words, to the mask of lanes with a carry.
     pub carries: HashMap<[V; 2], V>,
-    /// Sums of 128 bits, of which only 64 are in values, by the mask of lanes that have a 65th.
+    /// 128-bit sums, of which only 64 bits are represented, to the mask of lanes where bit 64 is set.
     pub beyond: HashMap<[V; 2], V>,
-    /// Words that are 1 where a mask holds, else 0.
+    /// Words that are 1 where a mask is set and 0 elsewhere, to the mask.
     pub truths: HashMap<V, V>,
-    /// Masks that are the complements of others.
+    /// Masks, to their complements.
     pub complements: HashMap<V, V>,
-    /// Masks that are comparisons of words.
+    /// Masks, to the comparisons of words that they result from.
     pub comparisons: HashMap<V, (Cc, V, V)>,
-    /// Bits of words.
+    /// Known bits of words.
     pub bits: HashMap<V, Bits>,
-    /// f16 in the low halves of words, whose high halves are zero, by eight of them in 128 bits.
+    /// Words with an f16 in the low half and zero in the high half, to eight such f16 packed in 128 bits.
     pub halves: HashMap<V, V>,
-    /// The low halves of words, by those.
+    /// Words, to their zero-extended low halves.
     pub low_halves: HashMap<V, V>,
-    /// See [`Emitter::selectors`].
+    /// See [`Emitter::shuffle_controls`].
     pub selectors: HashMap<V, [V; 2]>,
 }
 
 impl Known {
-    /// What is known of the bits of a word.
+    /// Returns the known bits of a word.
     pub fn bits_of(&self, v: V) -> Bits {
         self.bits.get(&v).copied().unwrap_or_default()
     }
 
-    /// The reverse.
+    /// Records the known bits of a word.
     pub fn note_bits(&mut self, v: V, bits: Bits) {
         if bits != Bits::default() {
             self.bits.insert(v, bits);
@@ -76,8 +76,8 @@ impl Known {
 }
 
 impl Emitter<'_> {
-    /// Words with some bits that are known, by an operation with known bits: what it gives without being computed, or
-    /// what is known of the result.
+    /// Simplifies a bitwise operation on a word with a constant. Returns the result if it needs no code,
+    /// otherwise its known bits.
     pub fn by_bits(&self, op: Op2, v: V, bits: u32) -> Result<Val, Bits> {
         let known = self.known.bits_of(v);
         let result = match op {
@@ -97,15 +97,15 @@ impl Emitter<'_> {
         }
     }
 
-    /// 64 bits of lanes that are a sum of words: what is known of it is its low word, and which lanes have a carry. The
-    /// sum itself is made, too, and dropped if nothing needs more.
+    /// Records a 64-bit sum of words as its low word and the mask of lanes with a carry. The sum itself is
+    /// emitted, too; it is dead code unless other bits of it are used.
     pub fn note_sum(&mut self, sum: [V; 2], a: Val, b: Val) -> R<()> {
         let hold = Hold::W32;
         let (a, b) = (self.term(a)?, self.term(b)?);
         let (low, carry) = match (a, b) {
             (Some(Term::Word(a)), Some(Term::Word(b))) => {
                 let low = self.iadd(hold, a, b);
-                // Either tells; one that does not change in the loop takes less.
+                // The sum can be compared with either term. A loop-invariant term is cheaper.
                 let than = if self.f.is_outside(b) { b } else { a };
                 let sign = self.lanes_constant(hold, 1 << 31);
                 let carry = if self.f.is_outside(than) {
@@ -132,7 +132,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// A product of words, or a sum of two values of 64 bits, in 128.
+    /// Emits a product of words, or a sum of two 64-bit values, in 128 bits.
     pub fn wide_sum(&mut self, op: Op2, a: Val, b: Val) -> R<Val> {
         let hold = Hold::W64;
         let (a, b) = (self.wide(a)?, self.wide(b)?);
@@ -147,7 +147,7 @@ impl Emitter<'_> {
         Ok(Val::Wide(sum))
     }
 
-    /// A term of a sum, if it is a word or one more than that.
+    /// Classifies a term of a sum, if it is a word or a sum of words.
     fn term(&mut self, val: Val) -> R<Option<Term>> {
         Ok(match val {
             Val::Known(bits) if bits < 1 << 32 => {
@@ -169,10 +169,10 @@ impl Emitter<'_> {
     }
 }
 
-/// See [`Emitter::term`].
+/// The terms that [`Emitter::term`] distinguishes.
 enum Term {
     Word(V),
-    /// 1 where the mask holds.
+    /// 1 where the mask is set.
     Bit(V),
     Sum {
         low: V,

@@ -1,4 +1,4 @@
-//! Calls of functions for the lanes of a packet ([`crate::lanes`]).
+//! Calls of functions for the lanes of a packet ([`crate::lane_calls`]).
 
 use super::val::Val;
 use super::{Emitter, R, Unsupported};
@@ -9,7 +9,8 @@ use isa_lower::ir::Hold;
 use wavesim_x64::inst::{Class, Inst, Mem, V};
 
 impl Emitter<'_> {
-    /// A function of words. If only some lanes count, it is not called where none of them is there.
+    /// Calls a function of words. If only some lanes are demanded, the call is skipped in packets without
+    /// any.
     pub fn by_lane(&mut self, function: Function, args: &[Val]) -> R<Val> {
         if self.packet.is_none() {
             return Err(Unsupported("a function of lanes for the wave"));
@@ -38,7 +39,7 @@ impl Emitter<'_> {
         Ok(Val::Lanes(out))
     }
 
-    /// The segment of 2 / pi for an f64, by its number.
+    /// Emits a segment of 2 / pi for an f64, by its number.
     pub fn segment(&mut self, a: Val, n: Val) -> R<Val> {
         let a = self.wide(a)?;
         let n = self.lanes(n)?;
@@ -54,7 +55,7 @@ impl Emitter<'_> {
         Ok(Val::Wide(results))
     }
 
-    /// `a * b + c` of signed integers, of 32, 32 and 64 bits: in 64 bits, and the bit after them.
+    /// Emits `a * b + c` of signed integers of 32, 32 and 64 bits: 64 bits of the sum, and bit 64.
     pub fn signed_sum(&mut self, [a, b, c]: [Val; 3]) -> R<Val> {
         let hold = Hold::W64;
         let [a, b] = [self.lanes(a)?, self.lanes(b)?];

@@ -1,5 +1,6 @@
-//! Offsets of lanes that are lined up: all lanes are active, and in each packet each is one element after the one before it. Most accesses
-//! are so, and it takes a fraction of what looking at any offsets does.
+//! Fast path for unit-stride offsets: all lanes are active, and in each packet every element directly follows
+//! the one before it. Most accesses have a unit stride, and testing for it costs a fraction of the general
+//! scan.
 
 use super::memory::{HIGHER, LOWER, Located};
 use super::{Emitter, R};
@@ -7,20 +8,21 @@ use crate::frame::{HALF_BYTES, LANE_VEC_BYTES};
 use wavesim_x64::Code;
 use wavesim_x64::inst::{Cc, Class, Inst, Int1, Int2, Label, Mem, Size, V, Width};
 
-/// Bytes of a register in a packet.
+/// The size of a register in a packet.
 const PACKET_BYTES: usize = 32;
 
-/// What the low words of lanes' addresses are, if they are lined up.
+/// Summary of the low address words of an access, assuming a unit stride.
 struct InPackets {
-    /// Bits that differ from what they would be then.
+    /// The bits that differ from a unit stride; zero if the assumption holds.
     differences: V,
-    /// The highest one of the first lanes of packets, and the lowest.
+    /// The maximum and the minimum of the packets' first lanes.
     highest: V,
     lowest: V,
 }
 
 impl Emitter<'_> {
-    /// What [`Emitter::look`] gives of offsets that are lined up, else what `look` gives.
+    /// Returns what [`Emitter::scan_offsets`] returns; code that finds a unit stride skips the code of
+    /// `scan`.
     pub fn unless_lined_up(
         &mut self,
         kinds: &[&Located],
@@ -39,14 +41,16 @@ impl Emitter<'_> {
             let high = self.f.low_int(highest);
             let bounds = match kind.origin {
                 None => {
-                    // From 2 GiB on, beyond every limit; later lanes may be lined up around the end of 32 bits.
+                    // An offset from 2 GiB on is beyond every limit. A unit stride may wrap around at 32 bits
+                    // in later lanes.
                     let first = self.f.int1(Int1::SignExtend32, w, high);
                     let last = self.plus(first, last);
                     let beyond = self.f.int2(Int2::Sar, w, first, 63);
                     [self.f.int2(Int2::Or, w, last, beyond), low]
                 }
                 Some(origin) => {
-                    // All have the same high word, around whose end they may not be lined up, and none is before the begin of memory.
+                    // All lanes must have the same high word, without wrapping around in it, and no lane may
+                    // precede the origin.
                     let last = self.plus(high, last);
                     let above = self.f.int2(Int2::Shr, w, last, 32);
                     self.f.branch(Cc::Ne, w, above, 0, other);
@@ -99,7 +103,7 @@ impl Emitter<'_> {
         all.unwrap_or(InPackets { differences: lanes, highest: lanes, lowest: lanes })
     }
 
-    /// A word of the first lane of a packet.
+    /// Broadcasts a word of a packet's first lane.
     fn in_all_lanes(&mut self, kind: &Located, word: usize, packet: usize) -> V {
         let d = self.f.fresh(Class::Vec);
         let from = Mem { base: self.vectors, disp: place_of(kind, word, packet) };
@@ -107,19 +111,19 @@ impl Emitter<'_> {
         d
     }
 
-    /// Bits of a packet's words that differ from others.
+    /// Returns the bits of a packet's words that differ from the expected ones.
     fn differing(&mut self, kind: &Located, word: usize, packet: usize, wanted: V) -> V {
         let found = self.f.vload(self.vectors, place_of(kind, word, packet), true);
         self.f.rvm(Code::VEX_Vpxor_ymm_ymm_ymmm256, wanted, found, None)
     }
 }
 
-/// How far each lane is from the one before it.
+/// The distance between adjacent lanes.
 fn step(kind: &Located) -> u32 {
     kind.access.bytes as u32
 }
 
-/// Where a word of a packet's offsets or addresses is, from the first register on.
+/// The displacement of a packet's offset or address words from the first register.
 fn place_of(kind: &Located, word: usize, packet: usize) -> i32 {
     let half = packet / 4 * HALF_BYTES;
     ((kind.access.register as usize + word) * LANE_VEC_BYTES + half + packet % 4 * PACKET_BYTES) as i32

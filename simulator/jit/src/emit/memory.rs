@@ -1,5 +1,6 @@
-//! Where loads and stores of lanes go. Before a run, the memory of each is found, that all active lanes are in it, or else the interpreter
-//! goes on, and how the lanes lie in it.
+//! Address resolution of vector loads and stores. Before a run, the code finds the host memory of each
+//! access, proves that all active lanes are inside it (otherwise it bails out to the interpreter), and
+//! classifies the lanes' offsets.
 
 use super::packet::Packet;
 use super::val::Val;
@@ -17,23 +18,23 @@ use wavesim_machine::state::wave::{ALL_VGPRS, LAST_ADDRESSES};
 use wavesim_x64::Code;
 use wavesim_x64::inst::{Cc, Class, Inst, Int1, Int2, Label, Mem, Size, Src, V, Width};
 
-/// What a load or store moves.
+/// A vector load or store, before its address is resolved.
 #[derive(Clone)]
 pub struct Access {
-    /// The register with the lanes' part of the address.
+    /// The register with the per-lane part of the address.
     pub register: u16,
-    /// That part has 64 bits: the higher ones are in the next register.
+    /// The per-lane part has 64 bits; its high words are in the next register.
     pub wide: bool,
     pub store: bool,
     /// Addresses are offsets in LDS.
     lds: bool,
-    /// Registers of each lane: 1, 2 or 4.
+    /// Registers per lane: 1, 2 or 4.
     pub registers: usize,
-    /// Bytes of each lane.
+    /// Bytes per lane.
     pub bytes: usize,
-    /// The wave's part of the address; in LDS, what is added to the lanes' offsets.
+    /// The uniform part of the address; in LDS, the offset that is added to the lanes' offsets.
     base: Val,
-    /// Its operation.
+    /// The number of its operation.
     at: u32,
 }
 
@@ -42,7 +43,8 @@ impl Access {
         self.lds
     }
 
-    /// What is added to the lanes' offsets in LDS, or to their addresses, if it is known, and where the element ends that begins there.
+    /// Returns the constant that is added to the lanes' offsets in LDS or to their 64-bit addresses, and the
+    /// end of the element that begins there.
     fn known_base(&self) -> Option<(i32, i32)> {
         match self.base {
             Val::Known(base) if (self.lds || self.wide) && base < 1 << 30 => {
@@ -52,100 +54,101 @@ impl Access {
         }
     }
 
-    /// Whether nothing but what is known is between it and another access.
+    /// Returns whether the addresses of two accesses differ by a constant.
     fn differs_by_known(&self, other: &Access) -> bool {
         let kind = |access: &Access| (access.register, access.lds, access.wide, access.store && access.wide);
         kind(self) == kind(other) && self.known_base().is_some() && other.known_base().is_some()
     }
 
-    /// Where the last element ends of all that differ from this one by known numbers.
+    /// Returns the largest element end among the accesses that differ from this one by a constant.
     fn common_end(&self, all: &[Access]) -> i64 {
         let beside = all.iter().filter(|other| self.differs_by_known(other));
         beside.filter_map(Access::known_base).map(|(_, end)| end).max().unwrap_or(0).into()
     }
 }
 
-/// LDS, in a run.
+/// The LDS of a run.
 #[derive(Default)]
 struct LdsPlaces {
-    /// Where it is, and its bytes.
+    /// Its host address and its size in bytes.
     memory: Option<[V; 2]>,
-    /// By the register with offsets, what they may be at most.
+    /// The largest valid offset, by offset register.
     limits: BTreeMap<u16, V>,
 }
 
-/// Where the lanes of an access are: each at the host's address plus its offset, which is below the limit.
+/// An access with resolved addresses. Lane `n` is at `host + disp + offset[n]`; offsets must not exceed
+/// `limit`.
 #[derive(Clone)]
 pub struct Located {
     pub access: Access,
     host: V,
-    /// What is added to the host's address.
+    /// A constant that is added to the host address.
     disp: i32,
     limit: V,
-    /// What offsets of 64-bit addresses are counted from, by words, and as one.
+    /// The origin that offsets of 64-bit addresses are relative to: as two words, and as one integer.
     pub from: Option<[V; 2]>,
     pub origin: Option<V>,
-    /// Number of its [`Group`].
+    /// The index of its [`Group`].
     pub group: usize,
 }
 
 impl Located {
-    /// The host's address of the lane with offset 0, and what is to be added to it.
+    /// Returns the host address of a lane with offset 0, and the displacement.
     pub fn host(&self) -> (V, i32) {
         (self.host, self.disp)
     }
 
-    /// Whether lanes are where they are in another access, which is known before it runs.
+    /// Returns whether both accesses are statically known to have the same address in every lane.
     pub fn is_at(&self, other: &Located) -> bool {
         let (a, b) = (&self.access, &other.access);
         (a.register, a.wide, a.lds, a.bytes) == (b.register, b.wide, b.lds, b.bytes) && a.base == b.base
     }
 
-    /// Whether lanes have the same offsets as those of another access.
+    /// Returns whether the lanes have the same offsets in both accesses.
     pub fn is_beside(&self, other: &Located) -> bool {
         self.access.register == other.access.register && self.from == other.from
     }
 }
 
-/// Accesses with the same offsets, of as many bytes: one look at the offsets decides how all of them are moved.
+/// Accesses with the same offsets and the same size, whose offsets are classified once.
 #[derive(Clone, Copy)]
 pub struct Group {
-    /// 1 if all lanes are active, and those of each packet follow each other.
+    /// 1 if all lanes are active and each packet's addresses are contiguous.
     pub together: V,
-    /// 1 if all lanes are active, and those of each packet are at one place.
+    /// 1 if all lanes are active and each packet's addresses are uniform.
     pub same: V,
 }
 
-/// The higher one of unsigned words.
+/// Maximum of unsigned words.
 pub const HIGHER: Code = Code::VEX_Vpmaxud_ymm_ymm_ymmm256;
-/// The lower one.
+/// Minimum of unsigned words.
 pub const LOWER: Code = Code::VEX_Vpminud_ymm_ymm_ymmm256;
 
-/// What is known of the offsets of lanes in a register.
+/// The classification of the lane offsets in a register.
 pub struct Offsets {
-    /// The active lanes.
+    /// The EXEC that it holds for.
     exec: V,
-    /// The highest one.
+    /// The largest offset of an active lane.
     farthest: V,
-    /// No other one is lower.
+    /// A lower bound of the offsets.
     lowest: V,
-    /// See [`Group::same`].
+    /// See [`Group::uniform`].
     same: V,
-    /// See [`Group::together`], by bytes.
+    /// See [`Group::contiguous`], by element size in bytes.
     together: BTreeMap<usize, V>,
 }
 
-/// The accesses of a run.
+/// The accesses of a run, resolved.
 #[derive(Clone, Default)]
 pub struct Places {
     pub located: Vec<Located>,
     pub groups: Vec<Group>,
-    /// Code is emitted for the fast path: see [`super::fast_path`].
+    /// Code is being emitted for the fast path: see [`super::fast_path`].
     pub fast: bool,
 }
 
 impl Emitter<'_> {
-    /// The accesses of a load or store, and the first register of a store.
+    /// Returns the accesses of a load or store, and the first data register of a store.
     pub fn accesses(&mut self, block: &Block, part: Option<&Part>, op: &Op) -> R<(Vec<Access>, Option<u16>)> {
         let vector = |role: Role, words: usize| {
             let Slot::Source(at) = slot(role) else { return Err(Unsupported("an address")) };
@@ -193,7 +196,7 @@ impl Emitter<'_> {
         Ok((accesses, data))
     }
 
-    /// Whether addresses are 64 bits of each lane.
+    /// Returns whether each lane supplies a 64-bit address.
     fn is_wide(&mut self, block: &Block, op: &Op) -> R<bool> {
         let Block::Global { unless: Some(unless), wide, .. } = block else { return Ok(false) };
         match (self.wave_value(unless, op)?, wide) {
@@ -203,7 +206,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// A value of the wave in the address of a lane.
+    /// Emits a uniform term of a lane's address.
     fn wave_value(&mut self, value: &Value, op: &Op) -> R<Val> {
         let mut roles = Vec::new();
         each_in(value, &mut |v| {
@@ -220,11 +223,11 @@ impl Emitter<'_> {
         self.value(value)
     }
 
-    /// Finds the memory of accesses, or refuses.
+    /// Resolves the memory of the accesses; jumps to `bailout` if an active lane is outside.
     pub fn locate(&mut self, accesses: &[Access], [exec, full]: [V; 2], refused: Label) -> R<Places> {
         let mut located: Vec<Located> = Vec::new();
         let mut lds = LdsPlaces::default();
-        // The first active lane, in the first register.
+        // The registers of the first active lane.
         let mut lane = None;
         for access in accesses {
             let base = self.one(access.base, Hold::W64)?;
@@ -258,9 +261,9 @@ impl Emitter<'_> {
         Ok(Places { located, groups, fast: false })
     }
 
-    /// Prefetches what the same instruction will access four iterations of its loop from now, if its address moves on as it did: kernels
-    /// step through memory in strides that the host's own prefetcher does not follow. Into the second-level cache, which has more
-    /// lines under way at a time than the first.
+    /// Prefetches what the instruction will access four loop iterations from now if its address keeps
+    /// advancing by the same step: kernels step through memory in strides that the host's prefetcher does not
+    /// follow. The target is the second-level cache, which supports more outstanding lines than the first.
     fn prefetch(&mut self, place: &Located) {
         let Access { register, lds, bytes, at, .. } = place.access;
         if lds {
@@ -284,7 +287,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// Where the lanes of an access by 64-bit addresses are: in the range that the first one is in.
+    /// Resolves an access by 64-bit addresses. All lanes must be in the range that contains the first active
+    /// lane.
     fn at_addresses(
         &mut self,
         access: &Access,
@@ -296,7 +300,7 @@ impl Emitter<'_> {
         let first = self.first_address(access, exec, lane, refused);
         let first = self.f.int2(Int2::Add, Width::W64, first, base);
         let (range, _) = self.in_range_of(access, first, refused);
-        // One range and one limit for all accesses whose places differ by known numbers.
+        // All accesses whose addresses differ by a constant share one range and one limit.
         let (origin, disp, limit) = match access.known_base() {
             Some((disp, _)) => {
                 let end = access.common_end(all);
@@ -344,7 +348,7 @@ impl Emitter<'_> {
             let access = access.clone();
             return Located { access, host, disp: 0, limit, from: None, origin: None, group: 0 };
         };
-        // One address and one limit for all accesses whose places differ by known numbers.
+        // All accesses whose offsets differ by a constant share one address and one limit.
         let limit = *lds.limits.entry(access.register).or_insert_with(|| {
             let end = access.common_end(all);
             let least = self.f.iconst(end as u64);
@@ -354,14 +358,15 @@ impl Emitter<'_> {
         Located { access: access.clone(), host: start, disp, limit, from: None, origin: None, group: 0 }
     }
 
-    /// [`Emitter::in_range`], of an element.
+    /// Emits [`Emitter::find_range`] for an element of an access.
     fn in_range_of(&mut self, access: &Access, address: V, refused: Label) -> (FoundRange, V) {
         let number = self.ranges % RANGES + if access.store { RANGES } else { 0 };
         self.ranges += 1;
         self.in_range(number, access.bytes as i32, address, refused)
     }
 
-    /// The range that bytes at an address are in, kept at this place of the frame, and how much further it goes on.
+    /// Finds the range that contains `bytes` bytes at an address, through entry `number` of the frame's range
+    /// cache. Returns the range and the number of bytes in it after the element.
     pub fn in_range(&mut self, number: usize, bytes: i32, address: V, refused: Label) -> (FoundRange, V) {
         let at = |offset: usize| at::RANGES + offset as i32;
         let [look, search] = [(); 2].map(|()| self.f.label());
@@ -386,7 +391,7 @@ impl Emitter<'_> {
         (FoundRange { base, len, host }, rest)
     }
 
-    /// The 64-bit address of the first active lane.
+    /// Emits the 64-bit address of the first active lane.
     fn first_address(&mut self, access: &Access, exec: V, lane: &mut Option<V>, refused: Label) -> V {
         let lane = *lane.get_or_insert_with(|| {
             self.f.branch(Cc::Eq, Width::W64, exec, 0, refused);
@@ -400,7 +405,7 @@ impl Emitter<'_> {
         self.f.int2(Int2::Or, Width::W64, low, high)
     }
 
-    /// Refuses unless all active lanes are within the limits. Groups the accesses.
+    /// Jumps to `bailout` unless all active lanes are within the limits. Returns the groups of accesses.
     fn check(&mut self, located: &mut [Located], [exec, full]: [V; 2], refused: Label) -> R<Vec<Group>> {
         let mut kinds: Vec<Located> = Vec::new();
         for place in located.iter_mut() {
@@ -429,18 +434,18 @@ impl Emitter<'_> {
             .collect())
     }
 
-    /// The lowest and the highest offset of lanes.
+    /// Returns the lowest and the highest offset of the lanes.
     pub fn bounds_of(&self, place: &Located) -> [V; 2] {
         let Offsets { lowest, farthest, .. } = self.offsets_of(place);
         [*lowest, *farthest]
     }
 
-    /// What [`Emitter::look_at`] has found.
+    /// Returns the classification that [`Emitter::classify_offsets`] recorded.
     fn offsets_of(&self, place: &Located) -> &Offsets {
         &self.offsets[&(place.access.register, place.from)]
     }
 
-    /// Finds out about the offsets of lanes, unless it is known from an access before.
+    /// Classifies the offsets of the lanes, unless an earlier access has done so.
     fn look_at(&mut self, kinds: &[Located], [exec, full]: [V; 2]) -> R<()> {
         self.offsets.retain(|_, known| known.exec == exec);
         let is_known = |e: &Self, kind: &Located| {
@@ -478,15 +483,16 @@ impl Emitter<'_> {
         }
     }
 
-    /// Looks at the lanes' offsets. Of each: the highest, [`Group::together`], [`Group::same`] and the lowest.
+    /// Scans the lanes' offsets. Returns for each access: maximum, [`Group::contiguous`], [`Group::uniform`],
+    /// minimum.
     fn look(&mut self, kinds: &[&Located], [exec, full]: [V; 2]) -> R<Vec<[V; 4]>> {
-        // The highest offsets, and lanes of a packet that are in order, in all packets.
+        // Accumulates maxima and the per-lane results of the stride tests over all packets.
         let mut found = Vec::new();
         self.each_packet(|e, base| {
             let mut packet = Packet::new(base);
             let (none, all) = (e.f.vconst([0; 8]), e.f.vconst([u32::MAX; 8]));
             for place in kinds {
-                // They are the loop's own: what is made of them stays in it.
+                // The accumulators must be fresh values of this loop: they are modified in it.
                 let [farthest, together, same, lowest] = [none, all, all, all].map(|first| {
                     let v = e.f.fresh(Class::Vec);
                     e.f.hoisted(|f| f.assign(v, first));
@@ -517,20 +523,21 @@ impl Emitter<'_> {
             });
             let [farthest, lowest] =
                 [(HIGHER, farthest), (LOWER, lowest)].map(|(code, v)| self.most(code, v));
-            // From 2 GiB on, beyond every limit, which offsets may not have.
+            // Offsets from 2 GiB on are invalid: sign extension puts them beyond every limit.
             let farthest = self.f.int1(Int1::SignExtend32, Width::W64, farthest);
             results.push([farthest, together, same, lowest]);
         }
         Ok(results)
     }
 
-    /// The highest of unsigned words; beyond every limit from 2 GiB on, which offsets may not have.
+    /// Reduces unsigned words to their maximum, sign-extended: values from 2 GiB on, which offsets may not
+    /// have, exceed every limit.
     pub fn highest(&mut self, v: V) -> V {
         let v = self.most(HIGHER, v);
         self.f.int1(Int1::SignExtend32, Width::W64, v)
     }
 
-    /// The highest of unsigned words, or the lowest.
+    /// Reduces the words of a vector by a maximum or minimum instruction.
     fn most(&mut self, code: Code, v: V) -> V {
         let upper = self.f.upper_half(v);
         let mut v = self.f.rvm(code, v, upper, None);
@@ -541,13 +548,13 @@ impl Emitter<'_> {
         self.f.low_int(v)
     }
 
-    /// What is known of offsets in registers that are written now.
+    /// Drops the classification of offsets in registers that are being written.
     pub fn forget_offsets(&mut self, written: impl Fn(u16) -> bool) {
-        // What 64-bit addresses are counted from is another value in each run.
+        // The origin of 64-bit addresses is a different value in each run.
         self.offsets.retain(|(register, from), _| from.is_none() && !written(*register));
     }
 
-    /// Lanes that are by a step above the one before them, if those before are, too.
+    /// Returns the mask of lanes whose offset is that of lane 0 plus `lane * step`.
     pub fn in_steps(&mut self, offsets: V, step: u32, packet: &mut Packet) -> V {
         let rest = *packet.steps.entry(offsets).or_insert_with(|| {
             let first = self.f.rm(Code::VEX_Vpbroadcastd_ymm_xmmm32, offsets, None);
@@ -557,7 +564,7 @@ impl Emitter<'_> {
         self.icmp(Cc::Eq, Hold::W32, rest, lanes)
     }
 
-    /// The lanes' offsets; 0 for lanes that are switched off.
+    /// Returns the lanes' offsets, with 0 for inactive lanes.
     pub fn offsets(&mut self, place: &Located, exec: V, packet: &mut Packet) -> R<V> {
         let hold = Hold::W32;
         let register = place.access.register;
@@ -578,7 +585,7 @@ impl Emitter<'_> {
                 let high = self.isub(hold, high, from_high);
                 let high = self.iadd(hold, high, borrow);
                 let near = self.is_zero(hold, high);
-                // Beyond every limit otherwise.
+                // An address whose distance does not fit in a word becomes an offset beyond every limit.
                 let far = self.bnot(hold, near);
                 self.bor(hold, offset, far)
             }
@@ -594,7 +601,7 @@ impl Emitter<'_> {
     }
 }
 
-/// A range of global memory in values.
+/// A range of global memory, in values.
 pub struct FoundRange {
     pub base: V,
     len: V,

@@ -1,5 +1,6 @@
-//! Code for a unit. Between blocks, all state is in the wave; within one, scalar registers are values, and vector
-//! instructions wait in a [`run`] that becomes one loop over packets of eight lanes.
+//! Emits the code of a unit. Between blocks, all state is in the wave. Within a block, scalar registers are
+//! SSA-like values, and vector instructions are buffered in a [`run`] that becomes one loop over packets of
+//! eight lanes.
 
 mod bytes;
 mod convert;
@@ -53,31 +54,32 @@ use wavesim_machine::exec::rt::Flow;
 use wavesim_x64::Function;
 use wavesim_x64::inst::{Cc, Class, Inst, Int2, Label, Size, Src, V, Width};
 
-/// What is not compiled. The operation is left to its handler, or the unit to the interpreter.
+/// A construct that the emitter does not support. The operation falls back to its handler, or the unit to the
+/// interpreter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0} is not compiled")]
 pub struct Unsupported(pub &'static str);
 
 pub type R<T> = Result<T, Unsupported>;
 
-/// What code is made for, beside the program.
+/// What code is specialised for, besides the program.
 #[derive(Clone, Copy)]
 pub struct Machine<'a> {
     pub source: &'a Source,
-    /// Waves of 64.
+    /// Wave64.
     pub wide: bool,
-    /// Denormals of f32 are flushed.
+    /// f32 denormals are flushed.
     pub flush: bool,
-    /// MODE has its bit for IEEE.
+    /// MODE.IEEE is set.
     pub ieee: bool,
 }
 
-/// Where a jump goes.
+/// The destination of a jump.
 #[derive(Debug, Clone, Copy)]
 enum Target {
-    /// This byte of the program.
+    /// A byte offset in the program.
     Known(u64),
-    /// An address.
+    /// A computed address.
     Computed(V),
 }
 
@@ -92,39 +94,39 @@ pub struct Emitter<'f> {
     wide_wave: bool,
     flush: bool,
     operations: &'f mut Operations,
-    /// Blocks of the unit by their first operation.
+    /// Labels of the unit's blocks, by their first operation.
     blocks: HashMap<u32, Label>,
-    /// Goes to the block whose number is in `entry`.
+    /// The dispatch: jumps to the block whose number is in `entry`.
     top: Label,
     entry: V,
-    /// Returns the flow.
+    /// The exit: returns `flow`.
     leave: Label,
     flow: V,
     scalars: Scalars,
     run: Run,
     env: Env,
-    /// While a loop over lanes is emitted.
+    /// The current packet, while a loop over packets is emitted.
     packet: Option<PacketAt>,
-    /// The lanes whose value counts, while one of a choice is emitted.
+    /// The lanes whose result is used, while one operand of a select is emitted.
     only: Option<V>,
-    /// The host takes f32 denormals for zeros in this run.
+    /// The current run executes with MXCSR.DAZ set.
     daz: bool,
-    /// Whether it does so at this place of the code.
+    /// MXCSR.DAZ is set at this program point.
     zeros: bool,
-    /// Whether it does so between blocks.
+    /// MXCSR.DAZ is set between blocks.
     zeros_between: bool,
-    /// Accesses of global memory so far.
+    /// The number of global memory accesses emitted so far. It spreads them over the cached ranges.
     ranges: usize,
-    /// Sources of loads of the wave.
+    /// The base operands of scalar loads. Each gets a cached range of its own.
     bases: Vec<[u16; 4]>,
-    /// Offsets of lanes that have been looked at, by register, and what they are counted from.
+    /// Classified lane offsets, by offset register and, for 64-bit addresses, the words of their origin.
     offsets: HashMap<(u16, Option<[V; 2]>), Offsets>,
-    /// Offsets that stay known beyond a block.
+    /// The offsets whose classification is cached across blocks.
     numbers: kept::Numbers,
     known: Known,
-    /// Integers of which only the low word is not zero.
+    /// Integers whose high word is zero.
     words: HashSet<V>,
-    /// EXEC that was compared, and whether it is full.
+    /// The EXEC value that was last compared with all ones, and the result.
     full: Option<(V, V)>,
 }
 
@@ -195,7 +197,8 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Whether runs of the unit are such that the host is to take f32 denormals for zeros.
+    /// Returns whether any run of the unit flushes f32 denormals, so that the host should treat them as
+    /// zeros.
     fn has_flushed_floats(&mut self, unit: &Unit) -> bool {
         unit.blocks.iter().flat_map(|block| block.first..block.end).any(|at| {
             let op = self.ops[at as usize];
@@ -205,7 +208,7 @@ impl Emitter<'_> {
         })
     }
 
-    /// Nothing is known of the state.
+    /// Drops all facts about the wave's state.
     fn forget(&mut self) {
         self.scalars = Scalars::default();
         self.offsets.clear();
@@ -213,12 +216,12 @@ impl Emitter<'_> {
         self.forget_vectors();
     }
 
-    /// Nothing is known of vectors, whose values are those of a packet.
+    /// Drops the facts about vector values, which hold within one packet only.
     fn forget_vectors(&mut self) {
         self.known = Known::default();
     }
 
-    /// The operations of a block.
+    /// Emits the operations of a block.
     fn straight(&mut self, block: &Straight) -> R<()> {
         let mut calls: Option<(u32, u32)> = None;
         for at in block.first..block.end {
@@ -247,7 +250,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// The next operation in order: in this unit, or outside of it.
+    /// Continues with the next operation in program order, inside or outside of this unit.
     fn fall_through(&mut self, next: u32) {
         self.take_for_zeros(self.zeros_between);
         if let Some(block) = self.blocks.get(&next) {
@@ -257,7 +260,7 @@ impl Emitter<'_> {
         self.stop_at(next, Flow::NEXT);
     }
 
-    /// Leaves with a flow that belongs to an operation.
+    /// Exits with a flow that belongs to operation `op`.
     fn stop_at(&mut self, op: u32, flow: Flow) {
         self.take_for_zeros(self.zeros_between);
         let op = self.op_address(op);
@@ -270,8 +273,8 @@ impl Emitter<'_> {
         self.f.iconst(self.machine.source.address_of(at))
     }
 
-    /// Calls the handlers of some operations, if there are any, with all state in the wave. `others`: after the last one other waves may have
-    /// their turns.
+    /// Calls the handlers of consecutive operations, with all state in the wave. `others`: other waves may
+    /// run after the last one.
     fn call_handlers(&mut self, calls: Option<(u32, u32)>, others: bool) -> R<()> {
         let Some((first, count)) = calls else { return Ok(()) };
         self.close_run()?;
@@ -279,7 +282,7 @@ impl Emitter<'_> {
         let leaves =
             |e: &mut Self, at: u32| plan::leaves_registers(&e.operations.handlers(&e.ops[at as usize]));
         if !(first..first + count).all(|at| leaves(self, at)) {
-            // Before the wave may be another one.
+            // This must happen first: afterwards the current wave may be another one.
             self.forget_kept(|_| true);
         }
         match if others { self.barrier(first + count - 1)? } else { None } {
@@ -299,7 +302,8 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// What runs an operation that waits for a barrier and does nothing else, and the barrier's number, if it has one.
+    /// Returns the function for an operation that only waits for a barrier, and the barrier's number, if it
+    /// has one.
     fn barrier(&mut self, at: u32) -> R<Option<(*const (), Option<u32>)>> {
         let handlers = self.operations.handlers(&self.ops[at as usize]);
         let Some((builtin, number)) = plan::waits(&handlers) else { return Ok(None) };
@@ -314,7 +318,7 @@ impl Emitter<'_> {
         })
     }
 
-    /// Calls handlers of some operations, if there are any. `others`: see [`Emitter::called`].
+    /// Calls the handlers of `count` operations. `others`: see [`Emitter::call_for_flow`].
     fn handlers_of(&mut self, first: u32, count: u32, others: bool) {
         if count > 0 {
             let function = if others { run_turn as *const () } else { run_handlers as *const () };
@@ -324,7 +328,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// Calls what gives a flow, and goes on after [`Flow::NEXT`]. `others`: other waves may have had their turns.
+    /// Calls a function that returns a flow, and falls through on [`Flow::NEXT`]. `others`: the function may
+    /// have switched to another wave.
     fn called(&mut self, function: *const (), args: &[Src], others: bool) {
         self.take_for_zeros(false);
         let flow = self.f.call(function as u64, args);
@@ -341,7 +346,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Goes on with the wave that is in the frame now.
+    /// Reloads the per-wave pointers and continues with the wave that is now in the frame.
     fn take_turn(&mut self) {
         let parts = [
             (Size::B8, at::VECTORS, self.vectors),
@@ -355,7 +360,7 @@ impl Emitter<'_> {
         self.f.push(Inst::Jump(self.top));
     }
 
-    /// An operation that may write the PC, and ends the block.
+    /// Emits an operation that may write the PC and ends its block.
     fn branch(&mut self, op: &Op, next: u32) -> R<()> {
         self.close_run()?;
         self.take_for_zeros(self.zeros_between);
@@ -366,7 +371,7 @@ impl Emitter<'_> {
         self.path(&stmts, None, op, next)
     }
 
-    /// One way through the statements of a branch.
+    /// Emits one path through the statements of a branch; conditional PC writes split it.
     fn path(&mut self, stmts: &[&Stmt], mut jump: Option<Target>, op: &Op, next: u32) -> R<()> {
         for (at, stmt) in stmts.iter().enumerate() {
             match stmt {
@@ -412,13 +417,13 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Leaves for the interpreter to find out where a jump goes.
+    /// Exits and lets the interpreter resolve the jump target.
     fn leave_by_jump(&mut self, to: V) {
         self.f.store(Size::B8, self.frame, at::JUMP, to);
         self.stop_at(self.env.at, Flow::JUMP);
     }
 
-    /// A jump to a known place: within the unit, if the turn is not over by then.
+    /// Emits a jump to a known offset. It stays within the unit unless the turn ends at the jump.
     fn jump_to(&mut self, pc: u64, op: &Op) {
         let target = self.machine.source.at(pc);
         let block = target.and_then(|target| self.blocks.get(&target).copied());
@@ -429,7 +434,7 @@ impl Emitter<'_> {
             let end = self.f.load(Size::B8, self.frame, at::END);
             let out = self.f.label();
             self.f.branch(Cc::GeU, Width::W64, count, end, out);
-            // The clock is brought up to date where the interpreter does it: at jumps.
+            // The clock advances where the interpreter advances it: at jumps.
             let clock = self.f.load(Size::B8, self.frame, at::INSTRUCTIONS);
             self.f.store(Size::B8, clock, 0, count);
             let base = self.plus(count, -(target.number as i64));
@@ -441,7 +446,7 @@ impl Emitter<'_> {
         self.leave_by_jump(to);
     }
 
-    /// Where a value as PC leads.
+    /// Resolves the value written to the PC.
     fn target(&mut self, to: &isa_lower::ir::Value, op: &Op) -> R<Target> {
         if let Some(place) = relative(to, op.pc as u64, op.imm) {
             return Ok(Target::Known(place));
@@ -458,7 +463,7 @@ fn known(val: val::Val) -> Option<bool> {
     }
 }
 
-/// Whether a statement, or one in it, writes the PC.
+/// Returns whether a statement, or one nested in it, writes the PC.
 pub fn writes_pc(stmt: &Stmt) -> bool {
     any_stmt(std::slice::from_ref(stmt), &|s| matches!(s, Stmt::SetState(State::Pc, _)))
 }

@@ -1,4 +1,4 @@
-//! Modifiers of sources: signs, and which halves of words are read, as `exec::rt::modify` has them.
+//! Source modifiers: signs and selected halves of words, with the semantics of `exec::rt::modify`.
 
 use super::run::Staged;
 use super::val::Val;
@@ -7,24 +7,25 @@ use isa_lower::ir::{Hold, Op2};
 use isa_spec::tables::Role;
 use wavesim_machine::exec::op::{Ext, Op, Part};
 
-/// What is done to a source.
+/// The modifiers of a source.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Modifiers {
-    /// The part of each word that is read, and whether its sign is extended.
+    /// The part of each word that is read, and whether it is sign-extended.
     part: Option<(Part, bool)>,
-    /// How far the half is shifted that is all of a source of 16 bits.
+    /// The bit position of the half that a 16-bit source reads.
     half: Option<u32>,
-    /// How far the two halves of a source are shifted that become its words, and which bits are flipped then.
+    /// The bit positions of the two halves that make up a packed source, and the bits that are flipped in the
+    /// result.
     halves: Option<([u32; 2], u32)>,
-    /// The word that signs are in.
+    /// The word with the sign bits.
     last: usize,
-    /// Bits of it that are kept and flipped.
+    /// The bits of that word that are kept, and those that are flipped.
     keep: u32,
     flip: u32,
 }
 
 impl Modifiers {
-    /// Of the source of an operation, if it has any.
+    /// Returns the modifiers of an operation's source, if it has any.
     pub fn of(op: &Op, ext: &Ext, role: Role, slot: usize) -> Option<Modifiers> {
         let bit = |bits: u8| (bits >> slot & 1) as u32;
         let numbered = [Role::S0, Role::S1, Role::S2, Role::S3].contains(&role);
@@ -50,7 +51,7 @@ impl Modifiers {
 }
 
 impl Emitter<'_> {
-    /// Word `k` of a source with its modifiers.
+    /// Applies the modifiers of a source to its word `k`.
     pub fn modified(&mut self, staged: &Staged, k: usize, mut v: Val) -> R<Val> {
         let Some(Modifiers { part, half, halves, last, keep, flip }) = staged.modified else { return Ok(v) };
         let hold = Hold::W32;
@@ -80,7 +81,7 @@ impl Emitter<'_> {
         self.op2(Op2::Xor, hold, v, Val::Known(flip as u128))
     }
 
-    /// The half of a word that begins at a bit.
+    /// Extracts the half of a word that begins at a bit.
     pub fn half_at(&mut self, v: Val, shift: u32) -> R<Val> {
         let v = self.shifted(super::ops::Shift::Right, Hold::W32, v, Val::Known(shift as u128))?;
         self.op2(Op2::And, Hold::W32, v, Val::Known(0xffff))

@@ -1,4 +1,4 @@
-//! Loads and stores of a packet's lanes. Lanes that follow each other in memory are moved together.
+//! Loads and stores of a packet's lanes. Contiguous lanes are moved by vector instructions.
 
 use super::memory::{Access, Located, Places};
 use super::packet::{Packet, PacketAt};
@@ -14,7 +14,8 @@ impl Emitter<'_> {
     pub fn load_words(&mut self, words: &Words, at: u32, places: &Places, packet: &mut Packet) -> R<()> {
         let all = words.first..words.first + words.count;
         for place in all.clone() {
-            // Nothing is stored before the last load of a run: what is loaded from the same offsets is loaded at once.
+            // A run stores nothing before its last load, so that all loads with the same offsets are emitted
+            // together.
             if !packet.loaded.contains_key(&place) {
                 self.load_group(words.exec, places.located[place].group, places, packet)?;
             }
@@ -55,7 +56,7 @@ impl Emitter<'_> {
         }
         self.f.push(Inst::Jump(done));
         self.f.push(Inst::Label(apart));
-        // Values that are made on the way here are not there on the others.
+        // Values defined on this path do not dominate the others.
         let (known, mut inner) = (self.known.clone(), Packet::new(packet.base));
         self.load_apart(&members, &results, exec, &mut inner)?;
         self.known = known;
@@ -64,7 +65,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Loads a group of which packets differ.
+    /// Loads a group whose packets differ in kind: tests each packet.
     fn load_apart(
         &mut self,
         members: &[(usize, &Located)],
@@ -109,14 +110,14 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Goes to a label unless each lane is a step above the one before it.
+    /// Branches to a label unless each lane's offset is the previous one plus `step`.
     fn unless_in_steps(&mut self, offsets: V, step: u32, to: Label, packet: &mut Packet) {
         let equal = self.in_steps(offsets, step, packet);
         let bits = self.f.sign_bits(equal);
         self.f.branch(Cc::Ne, Width::W32, bits, 0xff, to);
     }
 
-    /// Loads the words of lanes that follow each other.
+    /// Loads the words of contiguous lanes into given values.
     fn load_together(&mut self, bytes: usize, out: &[V], from: Mem) {
         match *out {
             [d] if bytes < 4 => {
@@ -131,7 +132,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Loads the words of lanes that follow each other. `stays`: as for [`Inst::VecLoad`].
+    /// Loads the words of contiguous lanes. `stays`: as for [`Inst::VecLoad`].
     pub fn load_coalesced(
         &mut self,
         bytes: usize,
@@ -144,7 +145,7 @@ impl Emitter<'_> {
             1 if bytes < 4 => vec![self.part_together(bytes, from)],
             1 => vec![self.f.vload(from.base, from.disp, stays)],
             _ => {
-                // As they lie in memory, and then by halves.
+                // Loads whole vectors in memory order, then transposes them.
                 let rows: Vec<V> = (0..registers as i32)
                     .map(|n| self.f.vload(from.base, from.disp + 32 * n, false))
                     .collect();
@@ -155,7 +156,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// The words of eight lanes, of which each row has some lanes one after the other.
+    /// Transposes vectors in memory order, each of which has the words of some consecutive lanes, to one
+    /// vector per word.
     fn words_of_rows(&mut self, rows: &[V]) -> Vec<V> {
         let mut halves =
             |a, b, which| self.f.rvm(Code::VEX_Vperm2i128_ymm_ymm_ymmm256_imm8, a, b, Some(which));
@@ -174,14 +176,15 @@ impl Emitter<'_> {
         }
     }
 
-    /// Low and high words of lanes 0, 1, 4, 5 and 2, 3, 6, 7.
+    /// Separates the low and high words of lanes 0, 1, 4, 5 and 2, 3, 6, 7.
     fn words_of_pairs(&mut self, a: V, b: V) -> Vec<V> {
         [0x88, 0xdd]
             .map(|which| self.f.rvm(Code::VEX_Vshufps_ymm_ymm_ymmm256_imm8, a, b, Some(which)))
             .to_vec()
     }
 
-    /// Stores words of lanes that follow each other. What has been loaded as it is to be stored is not taken apart and put together again.
+    /// Stores the words of contiguous lanes. Values that were loaded in memory order are not transposed
+    /// twice.
     pub fn store_coalesced(&mut self, to: Mem, words: &[V], packet: &Packet) {
         match packet.rows.iter().find(|(loaded, _)| loaded == words) {
             Some((_, rows)) => {
@@ -191,7 +194,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Loads the words that all lanes have.
+    /// Loads the words that all lanes share.
     pub fn load_same(&mut self, bytes: usize, out: &[V], from: Mem) {
         if let ([d], 1 | 2) = (out, bytes) {
             let v = self.part_same(bytes, from);
@@ -202,7 +205,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// The addresses of a packet's lanes.
+    /// Emits the host addresses of a packet's lanes.
     pub fn addresses(&mut self, host: V, offsets: V) -> [V; 8] {
         self.f.vstore(self.frame, at::ROOM, offsets);
         std::array::from_fn(|lane| {
@@ -211,7 +214,7 @@ impl Emitter<'_> {
         })
     }
 
-    /// As [`Emitter::loaded`], of lanes anywhere.
+    /// Loads words from arbitrary addresses, as [`Emitter::load_deinterleaved`] does.
     fn loaded_apart(&mut self, from: [Mem; 8], dwords: usize) -> Vec<V> {
         if dwords == 4 {
             let rows = [0, 1, 2, 3].map(|k| self.load_halves([from[k], from[k + 4]]));
@@ -224,7 +227,7 @@ impl Emitter<'_> {
         self.loaded(Mem { base: self.frame, disp: at::ROOM }, dwords)
     }
 
-    /// Where the first lane of a packet is, whose registers are at `base`.
+    /// Returns the address of the first lane of the packet whose registers are at `base`.
     pub fn first_lane(&mut self, place: &Located, base: V) -> Mem {
         First::of(self, place, base).of_lane(self, place)
     }
@@ -247,7 +250,7 @@ impl Emitter<'_> {
             let offsets = e.offsets(place, exec, &mut packet)?;
             let (host, disp) = place.host();
             let host = e.plus(host, disp.into());
-            // Lane by lane, in their order: of several at one address the last stays.
+            // Stores are in lane order: of several lanes with the same address, the last one wins.
             let active = e.f.int2(Int2::Shr, Width::W64, exec, n);
             for (lane, to) in (0..).zip(e.addresses(host, offsets)) {
                 let next = e.f.label();
@@ -265,12 +268,12 @@ impl Emitter<'_> {
         })
     }
 
-    /// The words of eight lanes, each lane's together, as one vector for each word.
+    /// Loads the words of eight contiguous lanes as one vector per word.
     fn loaded(&mut self, place: Mem, dwords: usize) -> Vec<V> {
         match dwords {
             1 => vec![self.f.vload(place.base, place.disp, false)],
             2 => {
-                // Lanes 0, 1, 4, 5 and 2, 3, 6, 7, by halves.
+                // Lanes 0, 1, 4, 5 and 2, 3, 6, 7, by vector halves.
                 let [a, b] = [[0, 32], [16, 48]].map(|at| self.load_halves(at.map(|at| after(place, at))));
                 self.words_of_pairs(a, b)
             }
@@ -281,7 +284,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// The reverse of [`Emitter::loaded`].
+    /// The inverse of [`Emitter::load_deinterleaved`].
     fn stored(&mut self, place: Mem, rows: &[V]) {
         match *rows {
             [v] => self.f.vstore(place.base, place.disp, v),
@@ -300,7 +303,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Four by four words, in either half.
+    /// Transposes four by four words, in each half of the vectors.
     fn transposed(&mut self, [a, b, c, d]: [V; 4]) -> [V; 4] {
         let (low, high) = (Code::VEX_Vpunpckldq_ymm_ymm_ymmm256, Code::VEX_Vpunpckhdq_ymm_ymm_ymmm256);
         let (low2, high2) = (Code::VEX_Vpunpcklqdq_ymm_ymm_ymmm256, Code::VEX_Vpunpckhqdq_ymm_ymm_ymmm256);
@@ -310,10 +313,10 @@ impl Emitter<'_> {
     }
 }
 
-/// The first lane of a packet, all of whose lanes are active.
+/// The first lane of a packet all of whose lanes are active.
 pub struct First {
     offset: V,
-    /// Addresses by what the offset was added to.
+    /// Host addresses, by the base that the offset was added to.
     addresses: HashMap<V, V>,
 }
 
@@ -328,7 +331,7 @@ impl First {
         First { offset, addresses: HashMap::new() }
     }
 
-    /// Where an access has it.
+    /// Returns the address of the lane's element in an access.
     pub fn of_lane(&mut self, e: &mut Emitter<'_>, place: &Located) -> Mem {
         let (host, disp) = place.host();
         let add = || e.f.int2(Int2::Add, Width::W64, host, self.offset);
@@ -336,7 +339,7 @@ impl First {
     }
 }
 
-/// So many bytes after it.
+/// Returns an address `bytes` bytes further.
 fn after(place: Mem, bytes: i32) -> Mem {
     Mem { disp: place.disp + bytes, ..place }
 }

@@ -1,4 +1,4 @@
-//! The wave's scalar state while a block is emitted, and operations that run once a wave.
+//! The wave's scalar state while a block is emitted, and operations that execute once per wave.
 
 use super::ops::width;
 use super::val::Val;
@@ -19,17 +19,17 @@ use wavesim_x64::inst::{Cc, Int1, Int2, Size, V, Width};
 #[derive(Debug, Clone, Copy)]
 pub struct Word {
     pub val: Val,
-    /// The wave does not have it yet.
+    /// The value has not been stored to the wave yet.
     pub written: bool,
 }
 
-/// Scalar state that is in values.
+/// The scalar state that is cached in values.
 #[derive(Clone)]
 pub struct Scalars {
-    /// By operand code.
+    /// Registers by operand code.
     pub words: Vec<Option<Word>>,
     pub scc: Option<Word>,
-    /// Pairs of registers that are values of 64 bits.
+    /// Pairs of registers, to the 64-bit values made of them.
     pairs: Vec<([Val; 2], Val)>,
 }
 
@@ -40,7 +40,7 @@ impl Default for Scalars {
 }
 
 impl Emitter<'_> {
-    /// An operation that runs once a wave and goes on.
+    /// Emits an operation that executes once per wave and does not branch.
     pub fn once(&mut self, op: &Op) -> R<()> {
         let handlers = self.operations.handlers(op);
         let once = plan::once(&handlers, op).ok_or(Unsupported("an operation"))?;
@@ -52,7 +52,7 @@ impl Emitter<'_> {
         self.stmts(&once.body)
     }
 
-    /// Reads what the body reads before it begins.
+    /// Reads the operands before the body executes.
     pub fn read_operands(&mut self, once: &Once) -> R<()> {
         for (role, value) in &once.operands {
             let v = self.value(value)?;
@@ -61,7 +61,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// A register of the scalar file, by operand code below [`SGPRS`].
+    /// Reads a register of the scalar file, by operand code below [`SGPRS`].
     pub fn sgpr(&mut self, code: usize) -> R<Val> {
         self.settle(code, 1)?;
         if code == NULL {
@@ -75,17 +75,17 @@ impl Emitter<'_> {
         Ok(val)
     }
 
-    /// What the wave has of a register, whatever was written in between.
+    /// Loads a register from the wave, ignoring values that have not been stored yet.
     pub fn fresh_sgpr(&mut self, code: usize) -> Val {
         Val::One(self.f.load(Size::B4, self.sgprs, 4 * code as i32))
     }
 
-    /// Likewise of SCC.
+    /// Loads SCC from the wave, likewise.
     pub fn fresh_scc(&mut self) -> Val {
         Val::One(self.f.load(Size::B4, self.sgprs, of_wave::SCC))
     }
 
-    /// As `Wave::set_sgprs`, of 32 bits each.
+    /// Writes registers as `Wave::set_sgprs` does, of 32 bits each.
     pub fn set_sgprs(&mut self, code: usize, words: &[Val]) -> R<()> {
         if code == NULL {
             return Ok(());
@@ -101,7 +101,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Writes all that is in values to the wave.
+    /// Stores all modified scalar state to the wave.
     pub fn flush_scalars(&mut self) {
         for code in 0..SGPRS {
             let Some(word) = &mut self.scalars.words[code] else { continue };
@@ -123,7 +123,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Two registers as 64 bits.
+    /// Combines two registers to 64 bits.
     pub fn pair(&mut self, low: Val, high: Val) -> R<Val> {
         if let (Val::Known(low), Val::Known(high)) = (low, high) {
             return Ok(Val::Known(low | high << 32));
@@ -147,7 +147,7 @@ impl Emitter<'_> {
         Ok(pair)
     }
 
-    /// 64 bits as two registers.
+    /// Splits 64 bits into two registers.
     pub fn words_of(&mut self, val: Val) -> R<[Val; 2]> {
         Ok(match val {
             Val::Known(bits) => [Val::Known(bits & 0xffff_ffff), Val::Known(bits >> 32 & 0xffff_ffff)],
@@ -160,7 +160,7 @@ impl Emitter<'_> {
         })
     }
 
-    /// A mask register of the wave's lanes.
+    /// Reads a mask of the wave's lanes.
     pub fn mask_register(&mut self, code: usize) -> R<Val> {
         let low = self.sgpr(code)?;
         if !self.wide_wave {
@@ -170,12 +170,12 @@ impl Emitter<'_> {
         self.pair(low, high)
     }
 
-    /// The holder of a wave's mask.
+    /// Returns the holder of a wave's mask.
     pub fn mask_hold(&self) -> Hold {
         if self.wide_wave { Hold::W64 } else { Hold::W32 }
     }
 
-    /// In which holder [`Emitter::wave_state`] gives a state.
+    /// Returns the holder of the values that [`Emitter::wave_state`] returns.
     pub fn state_hold(&self, state: State) -> Hold {
         match state {
             State::Exec | State::Vcc => self.mask_hold(),
@@ -260,7 +260,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Dword `k` of a source as the wave reads it.
+    /// Reads dword `k` of a source as a uniform value.
     pub fn source_word(&mut self, source: Source, k: usize) -> R<Val> {
         let constant = |e: &Self, at: usize| {
             e.machine.source.consts.get(at).map(|v| Val::Known(*v as u128)).ok_or(Unsupported("a constant"))
@@ -304,7 +304,7 @@ impl Emitter<'_> {
         })
     }
 
-    /// An operand of an operation that runs once a wave.
+    /// Reads an operand of an operation that executes once per wave.
     pub fn operand(&mut self, slot: Slot, dwords: u32, how: Scalar) -> R<Val> {
         let op = self.env.op(self.ops);
         let source = match slot {
@@ -324,7 +324,7 @@ impl Emitter<'_> {
         self.pair(low, high)
     }
 
-    /// A register of an operand in a lane of the wave.
+    /// Reads an operand's register in one lane of the wave.
     pub fn operand_lane(&mut self, at: usize, lane: Val, index: u32) -> R<Val> {
         let source = self.env.op(self.ops).src[at];
         let Place::Vector(register) = source.place() else {
@@ -347,7 +347,7 @@ impl Emitter<'_> {
         Ok(Val::One(self.f.select(inside, v, zero)))
     }
 
-    /// Where a lane of the wave is in the first register.
+    /// Returns the address of a lane in the first register.
     pub fn lane_place(&mut self, lane: V) -> V {
         let own = self.f.int2(Int2::And, Width::W32, lane, 31);
         let mut place = self.f.int2(Int2::Shl, Width::W64, own, 2);

@@ -1,21 +1,21 @@
-//! Operations on integers of the host: of the wave, or of lanes, as their class says.
+//! Integer operations on uniform values or on lanes, depending on the value's register class.
 
 use super::Emitter;
 use isa_lower::ir::Hold;
 use wavesim_x64::Code;
 use wavesim_x64::inst::{Cc, Class, Inst, Int1, Int2, Mem, Src, V, Width};
 
-/// The width of a holder of the wave's integers. Longer ones have 64 bits.
+/// Returns the width of a holder's uniform integers. Longer holders have 64 bits.
 pub fn width(hold: Hold) -> Width {
     if hold == Hold::W32 { Width::W32 } else { Width::W64 }
 }
 
-/// Codes for 32 and 64 bits.
+/// Selects the instruction for 32 or 64 bits.
 fn by(hold: Hold, single: Code, double: Code) -> Code {
     if hold == Hold::W32 { single } else { double }
 }
 
-/// Shifts of an integer.
+/// Kinds of shifts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shift {
     Left,
@@ -24,12 +24,12 @@ pub enum Shift {
 }
 
 impl Emitter<'_> {
-    /// Whether it is a value of lanes.
+    /// Returns whether a value is a vector.
     pub fn is_vector(&self, v: V) -> bool {
         self.f.class(v) == Class::Vec
     }
 
-    /// A constant, in each lane or not as `like` is.
+    /// Emits a constant of the same register class as `like`.
     pub fn constant(&mut self, hold: Hold, bits: u64, like: V) -> V {
         if !self.is_vector(like) {
             return self.f.iconst(if hold == Hold::W32 { bits & 0xffff_ffff } else { bits });
@@ -37,14 +37,15 @@ impl Emitter<'_> {
         self.lanes_constant(hold, bits)
     }
 
-    /// A constant in each lane.
+    /// Emits a constant in each lane.
     pub fn lanes_constant(&mut self, hold: Hold, bits: u64) -> V {
         let (a, b) = (bits as u32, (bits >> 32) as u32);
         let words = if hold == Hold::W32 { [a; 8] } else { [a, b, a, b, a, b, a, b] };
         self.f.vconst(words)
     }
 
-    /// One value in all lanes. In front of the loop over lanes, if it is known there.
+    /// Broadcasts an integer to all lanes. The broadcast is hoisted out of the loop over lanes if the integer
+    /// is defined outside of it.
     pub fn spread(&mut self, hold: Hold, one: V) -> V {
         let key = (one, hold == Hold::W32);
         if let Some(v) = self.known.spreads.get(&key) {
@@ -84,7 +85,7 @@ impl Emitter<'_> {
         self.either_class(hold, Int2::Xor, [Code::VEX_Vpxor_ymm_ymm_ymmm256; 2], a, b)
     }
 
-    /// `b` without the bits of `a`.
+    /// Emits `!a & b`.
     pub fn without(&mut self, hold: Hold, a: V, b: V) -> V {
         if self.is_vector(a) {
             return self.f.rvm(Code::VEX_Vpandn_ymm_ymm_ymmm256, a, b, None);
@@ -142,7 +143,7 @@ impl Emitter<'_> {
         self.iadd(hold, low, sum)
     }
 
-    /// By a known count, below the width.
+    /// Shifts by a constant below the width.
     pub fn shift_by(&mut self, shift: Shift, hold: Hold, v: V, n: u32) -> V {
         if !self.is_vector(v) {
             let op = match shift {
@@ -159,7 +160,7 @@ impl Emitter<'_> {
             (Shift::Left, _) => Code::VEX_Vpsllq_ymm_ymm_imm8,
             (Shift::Right, _) => Code::VEX_Vpsrlq_ymm_ymm_imm8,
             (Shift::Arithmetic, _) => {
-                // Logical, and then the sign from where it is now.
+                // A logical shift, then sign extension from the sign's new position.
                 let v = self.shift_by(Shift::Right, hold, v, n);
                 let sign = self.lanes_constant(hold, 1 << (63 - n));
                 let flipped = self.bxor(hold, v, sign);
@@ -169,7 +170,7 @@ impl Emitter<'_> {
         self.f.rm(code, v, Some(n as u8))
     }
 
-    /// Lanes by counts of lanes: from the width on, everything is shifted out.
+    /// Shifts lanes by per-lane counts. Counts from the width on shift everything out.
     pub fn shift_lanes(&mut self, shift: Shift, hold: Hold, v: V, n: V) -> V {
         let code = match (shift, hold) {
             (Shift::Left, Hold::W32) => Code::VEX_Vpsllvd_ymm_ymm_ymmm256,
@@ -178,7 +179,7 @@ impl Emitter<'_> {
             (Shift::Left, _) => Code::VEX_Vpsllvq_ymm_ymm_ymmm256,
             (Shift::Right, _) => Code::VEX_Vpsrlvq_ymm_ymm_ymmm256,
             (Shift::Arithmetic, _) => {
-                // Below zero, the complement of what the complement gives.
+                // For negative lanes: the complement of the shifted complement.
                 let zero = self.lanes_constant(hold, 0);
                 let below = self.icmp(Cc::GtS, hold, zero, v);
                 let v = self.bxor(hold, v, below);
@@ -189,7 +190,7 @@ impl Emitter<'_> {
         self.f.rvm(code, v, n, None)
     }
 
-    /// 1 or 0, or in lanes all ones or none.
+    /// Compares: to 1 or 0, or in lanes to all ones or zero.
     pub fn icmp(&mut self, cc: Cc, hold: Hold, a: V, b: V) -> V {
         if !self.is_vector(a) {
             return self.f.compare(cc, width(hold), a, b);
@@ -241,13 +242,13 @@ impl Emitter<'_> {
         self.bnot(hold, v)
     }
 
-    /// Whether it is zero, as [`Emitter::icmp`].
+    /// Compares with zero, as [`Emitter::icmp`] does.
     pub fn is_zero(&mut self, hold: Hold, v: V) -> V {
         let zero = self.constant(hold, 0, v);
         self.icmp(Cc::Eq, hold, v, zero)
     }
 
-    /// `a` where a mask or truth of the same class holds.
+    /// Selects `a` where a condition of the same register class holds.
     pub fn pick(&mut self, hold: Hold, truth: V, a: V, b: V) -> V {
         if self.is_vector(a) {
             self.f.blend(hold != Hold::W32, truth, a, b)
@@ -256,7 +257,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// The greater or the lesser of two vectors of words.
+    /// Emits the minimum or maximum of two vectors of words.
     pub fn extreme(&mut self, greater: bool, signed: bool, a: V, b: V) -> V {
         let code = match (greater, signed) {
             (true, true) => Code::VEX_Vpmaxsd_ymm_ymm_ymmm256,
@@ -267,7 +268,7 @@ impl Emitter<'_> {
         self.f.rvm(code, a, b, None)
     }
 
-    /// The least of two unsigned words.
+    /// Emits the minimum of unsigned words.
     pub fn umin(&mut self, a: V, b: V) -> V {
         if self.is_vector(a) {
             return self.f.rvm(Code::VEX_Vpminud_ymm_ymm_ymmm256, a, b, None);
@@ -276,12 +277,12 @@ impl Emitter<'_> {
         self.f.select(less, a, b)
     }
 
-    /// The number of ones.
+    /// Counts ones.
     pub fn ones(&mut self, hold: Hold, v: V) -> V {
         if !self.is_vector(v) {
             return self.f.int1(Int1::CountOnes, width(hold), v);
         }
-        // Of each four bits by a table; then sums.
+        // Counts four bits at a time by a table lookup, then adds.
         let counts = [0x0201_0100, 0x0302_0201, 0x0302_0201, 0x0403_0302].repeat(2);
         let table = self.f.vconst(counts.try_into().unwrap_or([0; 8]));
         let (low, high) = self.nibbles(v);
@@ -297,7 +298,7 @@ impl Emitter<'_> {
         self.f.rvm(Code::VEX_Vpmaddwd_ymm_ymm_ymmm256, sums, one16, None)
     }
 
-    /// The lower and the higher four bits of each byte.
+    /// Returns the low and high four bits of each byte.
     fn nibbles(&mut self, v: V) -> (V, V) {
         let mask = self.f.vconst([0x0f0f_0f0f; 8]);
         let low = self.band(Hold::W32, v, mask);
@@ -305,7 +306,7 @@ impl Emitter<'_> {
         (low, self.band(Hold::W32, high, mask))
     }
 
-    /// The width for zero.
+    /// Counts leading zeros: the width for zero.
     pub fn leading_zeros(&mut self, hold: Hold, v: V) -> V {
         if !self.is_vector(v) {
             return self.f.int1(Int1::LeadingZeros, width(hold), v);
@@ -319,7 +320,7 @@ impl Emitter<'_> {
         self.ones(hold, above)
     }
 
-    /// The width for zero.
+    /// Counts trailing zeros: the width for zero.
     pub fn trailing_zeros(&mut self, hold: Hold, v: V) -> V {
         if !self.is_vector(v) {
             return self.f.int1(Int1::TrailingZeros, width(hold), v);
@@ -330,7 +331,7 @@ impl Emitter<'_> {
         self.ones(hold, below)
     }
 
-    /// All bits in reverse.
+    /// Reverses all bits.
     pub fn reversed_bits(&mut self, hold: Hold, v: V) -> V {
         if self.is_vector(v) {
             let order: [u8; 16] = std::array::from_fn(|k| {
@@ -359,7 +360,7 @@ impl Emitter<'_> {
         v
     }
 
-    /// Sixteen bytes, in either half.
+    /// Emits a constant of sixteen bytes, repeated in both halves.
     pub fn bytes(&mut self, bytes: [u8; 16]) -> V {
         self.f.vconst(std::array::from_fn(|k| {
             let at = k % 4 * 4;
@@ -367,7 +368,7 @@ impl Emitter<'_> {
         }))
     }
 
-    /// The low words of 64 bits in each lane.
+    /// Returns the low words of 64-bit lanes.
     pub fn low_words(&mut self, v: [V; 2]) -> V {
         match self.known.words.get(&v) {
             Some((low, _)) => *low,
@@ -375,7 +376,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// The high words of 64 bits in each lane.
+    /// Returns the high words of 64-bit lanes.
     pub fn high_words(&mut self, v: [V; 2]) -> V {
         match self.known.words.get(&v) {
             Some((_, high)) => *high,
@@ -387,8 +388,8 @@ impl Emitter<'_> {
         self.f.rvm(Code::VEX_Vshufps_ymm_ymm_ymmm256_imm8, v[0], v[1], Some(which))
     }
 
-    /// 64 bits in each lane, of low and high words. By halves of the host's vectors, which its instructions take apart and put together:
-    /// lanes 0, 1, 4 and 5, then the others.
+    /// Combines low and high words to 64-bit lanes, in the order of the host's unpack instructions: lanes 0,
+    /// 1, 4 and 5, then the others.
     pub fn joined(&mut self, low: V, high: V) -> [V; 2] {
         if let Some(whole) = self.known.wholes.get(&(low, high)) {
             return *whole;
@@ -404,7 +405,7 @@ impl Emitter<'_> {
             .map(|code| self.f.rvm(code, low, high, None))
     }
 
-    /// 32 bits of lanes extended to 64.
+    /// Extends 32-bit lanes to 64 bits.
     pub fn extended(&mut self, v: V, signed: bool) -> [V; 2] {
         let high = match signed {
             true => self.shift_by(Shift::Arithmetic, Hold::W32, v, 31),
@@ -416,24 +417,24 @@ impl Emitter<'_> {
         both
     }
 
-    /// A mask of 32-bit lanes as one of 64-bit lanes.
+    /// Expands a mask of 32-bit lanes to one of 64-bit lanes.
     pub fn wide_mask(&mut self, mask: V) -> [V; 2] {
         self.interleaved(mask, mask)
     }
 
-    /// Sixteen bytes in either half.
+    /// Loads sixteen bytes into each half.
     pub fn load_halves(&mut self, [low, high]: [Mem; 2]) -> V {
         let d = self.f.fresh(Class::Vec);
         self.f.push(Inst::LoadHalves { d, low, high });
         d
     }
 
-    /// The reverse of [`Emitter::load_halves`].
+    /// The inverse of [`Emitter::load_halves`].
     pub fn store_halves(&mut self, v: V, [low, high]: [Mem; 2]) {
         self.f.push(Inst::StoreHalves { v, low, high });
     }
 
-    /// An integer of the wave and a small number.
+    /// Adds a constant to an integer.
     pub fn plus(&mut self, v: V, n: i64) -> V {
         match i32::try_from(n) {
             Ok(0) => v,

@@ -1,5 +1,5 @@
-//! Output modifiers: scale and clamp of float results (`exec::output`), saturation of integers, and the parts of registers that SDWA and
-//! 16-bit results of CDNA go to (`exec::rt::results`).
+//! Output modifiers: scaling and clamping of float results (`exec::output`), saturation of integers, and the
+//! parts of registers that SDWA and CDNA's 16-bit results write (`exec::rt::results`).
 
 use super::float::{Denormals, SINGLE};
 use super::ops::Shift;
@@ -12,10 +12,11 @@ use wavesim_machine::exec::op::{Ext, Op, Part, Rest, Sdwa};
 use wavesim_machine::exec::output::{DX10_CLAMP, OMOD, always_clamps_nan, omod_applies};
 use wavesim_x64::inst::{Cc, Int2, Size, V, Width};
 
-/// Whether output modifiers of an operation can be compiled, which are for results like this.
+/// Returns whether the output modifiers of an operation can be compiled for results of this kind.
 pub fn fits(ext: &Ext, output: Output, dwords: u32) -> bool {
     let scale = ext.omod == 0 || matches!(output, Output::Bits | Output::F32 | Output::PackedF16);
-    // Of two NaNs either may be the result, but a part of one is no NaN.
+    // Of two NaN inputs, either may be the result, so that the result's bits may differ; a part of it would
+    // not be a NaN.
     let width = match output {
         Output::Bits => 0,
         Output::F16 | Output::BF16 => 16,
@@ -27,7 +28,7 @@ pub fn fits(ext: &Ext, output: Output, dwords: u32) -> bool {
 }
 
 impl Emitter<'_> {
-    /// A result of these many registers with the modifiers of its operation.
+    /// Applies the output modifiers of an operation to a result.
     pub fn output(&mut self, op: &Op, output: Output, v: Val) -> R<Val> {
         if op.flags & Op::OUTPUT == 0 {
             return Ok(v);
@@ -55,7 +56,7 @@ impl Emitter<'_> {
         omod != 0 && omod_applies(self.machine.source.arch, self.flush, self.machine.ieee)
     }
 
-    /// A result of f32 times a power of two; what is no normal number then is +0.
+    /// Multiplies an f32 result by a power of two. Denormals and zeros become +0.
     fn scaled(&mut self, omod: u8, v: Val) -> R<Val> {
         let factor = (OMOD[omod as usize & 3] as f32).to_bits();
         let denormals = if self.flush { Denormals::Flush } else { Denormals::Keep };
@@ -70,7 +71,8 @@ impl Emitter<'_> {
         Ok(Val::Lanes(self.without(Hold::W32, none, product)))
     }
 
-    /// Between 0 and 1, by bits: those of positive numbers are in order, as signed integers. A NaN becomes 0 as `exec::output::clamp` has it.
+    /// Clamps to [0, 1] by integer comparison: the bits of positive floats are ordered as signed integers
+    /// are. A NaN becomes 0 under the conditions of `exec::output::clamp`.
     fn in_unit(&mut self, format: Format, v: Val) -> R<Val> {
         let hold = Hold::of(format.width());
         let (infinity, one) = (Val::Known(format.infinity() as u128), Val::Known(format.one() as u128));
@@ -106,7 +108,8 @@ impl Emitter<'_> {
         self.chosen(nan, hold, of_nan, number)
     }
 
-    /// All ones if MODE says that the clamp of a NaN is 0. Code is not made for either: waves that have it or not run the same.
+    /// Returns all ones if MODE.DX10_CLAMP makes the clamp of a NaN 0. Code is not specialised for it: waves
+    /// with and without it share code.
     fn nan_becomes_zero(&mut self) -> V {
         let sgprs = self.sgprs;
         self.f.hoisted(|f| {
@@ -118,7 +121,7 @@ impl Emitter<'_> {
         })
     }
 
-    /// An integer that does not fit becomes the nearest one that does.
+    /// Saturates an integer to the range of `to`.
     pub fn saturated(&mut self, value: &Value, from: Int, to: Int, hold: Hold) -> R<Val> {
         let own = value.hold;
         if own == Hold::W128 {
@@ -132,7 +135,7 @@ impl Emitter<'_> {
             true => (!low(to.width - 1), low(to.width - 1)),
             false => (0, low(to.width)),
         };
-        // Bounds that no number of the holder is beyond, as it is read, are left out.
+        // Bounds that no value of the holder exceeds are omitted.
         let bits = own.bits();
         let above = to.width - to.signed as u32 + from.signed as u32 <= bits && most != low(bits);
         let below = from.signed && !(to.signed && to.width >= bits);
@@ -148,7 +151,8 @@ impl Emitter<'_> {
         self.resized(v, own, hold)
     }
 
-    /// The part of the register that a result is for, with what becomes of the rest; the result itself if that is all of it.
+    /// Inserts a result into the part of the register that SDWA selects, and fills the rest of the register.
+    /// Returns `None` if the result is the whole register.
     pub fn placed(&mut self, op: &Op, v: Val, old: impl FnOnce(&mut Self) -> V) -> R<Option<Val>> {
         let Some(Sdwa { result: part @ Part { shift, bits }, rest, .. }) = self.exts[op.ext as usize].sdwa
         else {
@@ -177,7 +181,7 @@ impl Emitter<'_> {
         Ok(Some(self.op2(Op2::Or, hold, kept, placed)?))
     }
 
-    /// The part of a source that SDWA reads.
+    /// Extracts the part of a source that SDWA selects.
     pub fn part_of(&mut self, v: Val, part: Part, signed: bool) -> R<Val> {
         let hold = Hold::W32;
         let v = match v {

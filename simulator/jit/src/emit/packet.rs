@@ -1,4 +1,4 @@
-//! Eight lanes after the other: the code of a run.
+//! The code of a run: a loop over packets of eight lanes.
 
 use super::memory::Places;
 use super::moves::First;
@@ -19,10 +19,10 @@ use wavesim_x64::inst::{Cc, Class, Inst, Int2, Size, Src, V, Width};
 
 /// Lanes of a packet.
 const LANES: i32 = functions::LANES as i32;
-/// Bytes of a register's lanes.
+/// The size of a packet's lanes of a register.
 const BYTES: i32 = 4 * LANES;
 
-/// The bit of each lane of a wave of 32.
+/// The bit of each lane of a wave32.
 static LANE_BITS: [u32; 32] = {
     let mut bits = [0; 32];
     let mut lane = 0;
@@ -33,21 +33,21 @@ static LANE_BITS: [u32; 32] = {
     bits
 };
 
-/// What a loop over packets gives.
+/// The results of a loop over packets.
 pub struct Results {
-    /// For each mask its bits.
+    /// The bits of each mask.
     pub sums: Vec<V>,
-    /// For each mask, whether bits of lanes that are switched off stay.
+    /// For each mask, whether the bits of inactive lanes are preserved.
     pub keeps: Vec<bool>,
-    /// For each register that was written, whether it has no denormals.
+    /// For each written register, whether it is free of denormals.
     pub normal: Normal,
 }
 
-/// Registers, and whether they have no f32 denormals.
+/// Registers, and whether they are free of f32 denormals.
 type Normal = Vec<(u16, bool)>;
 
 impl Emitter<'_> {
-    /// The loop over packets, with some instructions of a run.
+    /// Emits the loop over packets for some instructions of a run.
     pub fn packets(
         &mut self,
         ops: &[Buffered],
@@ -57,7 +57,7 @@ impl Emitter<'_> {
     ) -> R<Results> {
         let mut made = None;
         self.each_packet(|e, base| {
-            // They are the loop's own: what is made of them stays in it.
+            // The accumulators must be fresh values of this loop: they are modified in it.
             let sums: Vec<V> = masks.iter().map(|_| e.f.fresh(Class::Int)).collect();
             e.f.hoisted(|f| sums.iter().for_each(|sum| f.push(Inst::Const { d: *sum, bits: 0 })));
             let (keeps, normal) = e.packet(ops, [exec, full], base, places, masks.iter().zip(&sums))?;
@@ -67,7 +67,7 @@ impl Emitter<'_> {
         made.ok_or(Unsupported("no packet"))
     }
 
-    /// A loop over packets, with where their lanes are in the first register.
+    /// Emits a loop over packets. `body` gets the address of the packet's lanes in the first register.
     pub fn each_packet(&mut self, body: impl FnOnce(&mut Self, V) -> R<()>) -> R<()> {
         self.forget_vectors();
         let top = self.f.label();
@@ -82,7 +82,7 @@ impl Emitter<'_> {
         self.packet = Some(PacketAt { n, base, away: None });
         let made = body(self, base);
         self.packet = None;
-        // The next packet.
+        // Advance to the next packet.
         let own = |op, d, b| Inst::Int2 { op, width: Width::W64, d, a: d, b };
         self.f.push(own(Int2::Add, base, Src::Imm(BYTES)));
         if self.wide_wave {
@@ -106,7 +106,7 @@ impl Emitter<'_> {
         made
     }
 
-    /// A packet's instructions. Gives [`Results::keeps`] and [`Results::normal`].
+    /// Emits a packet's instructions. Returns [`Results::preserves`] and [`Results::denormal_free`].
     fn packet<'m>(
         &mut self,
         ops: &[Buffered],
@@ -126,7 +126,7 @@ impl Emitter<'_> {
             self.write_early(&mut packet, |register| last.get(&register) == Some(&n));
         }
         let PacketAt { n, .. } = self.packet.ok_or(Unsupported("a packet"))?;
-        // The masks of these lanes, at their place.
+        // Shift the packet's mask bits to their lanes.
         let mut keeps = Vec::new();
         for (code, sum) in masks {
             let mask = packet.masks.get(code).ok_or(Unsupported("a mask"))?;
@@ -147,21 +147,21 @@ impl Emitter<'_> {
         Ok((keeps, normal))
     }
 
-    /// Numbers of the lanes.
+    /// Emits the lane numbers.
     pub fn lane_id(&mut self) -> R<Val> {
         let PacketAt { n, .. } = self.packet.ok_or(Unsupported("a lane's number"))?;
         let (first, each) = (self.spread(Hold::W32, n), self.f.vconst(std::array::from_fn(|k| k as u32)));
         Ok(Val::Lanes(self.iadd(Hold::W32, first, each)))
     }
 
-    /// The bits of lanes as a mask.
+    /// Expands the lanes' bits to a mask.
     pub fn lanes_of(&mut self, bits: V) -> R<V> {
         let PacketAt { n, base, away } = self.packet.ok_or(Unsupported("a lane's bit"))?;
         let (all, own) = if self.wide_wave {
             let bits = self.f.int2(Int2::Shr, Width::W64, bits, n);
             (self.f.splat(false, bits), self.f.vconst(std::array::from_fn(|k| 1 << k)))
         } else {
-            // The table is as long as a register: its place moves on as that of registers does.
+            // The table is as long as a register, so that its address advances as a register's address does.
             let vectors = self.vectors;
             let away = away.unwrap_or_else(|| {
                 self.f.hoisted(|f| {
@@ -177,7 +177,7 @@ impl Emitter<'_> {
         Ok(self.icmp(Cc::Eq, Hold::W32, own_bits, own))
     }
 
-    /// This lane's bit of a mask operand.
+    /// Emits the lanes' bits of a mask operand.
     pub fn lane_bit(&mut self, mask: Mask) -> R<Val> {
         match mask {
             Mask::Vcc => self.env.carry.ok_or(Unsupported("a mask")),
@@ -185,12 +185,12 @@ impl Emitter<'_> {
         }
     }
 
-    /// A register in the lanes of the packet, perhaps raw.
+    /// Returns a register's lanes, possibly with unflushed denormals.
     pub fn register(&mut self, packet: &mut Packet, register: u16) -> V {
         if let Some(v) = packet.registers.get(&register) {
             return v.0;
         }
-        // Registers are written at the end of a packet alone.
+        // Registers are written only at the end of a packet.
         let v = self.f.vload(packet.base, place(register), true);
         packet.read.insert(register);
         packet.registers.insert(register, (v, false));
@@ -198,7 +198,7 @@ impl Emitter<'_> {
         v
     }
 
-    /// An instruction.
+    /// Emits an instruction.
     pub fn packet_op(&mut self, buffered: &Buffered, packet: &mut Packet) -> R<()> {
         if let Some(scratch) = &buffered.scratch {
             return self.move_scratch(buffered, scratch, packet);
@@ -229,19 +229,20 @@ impl Emitter<'_> {
         };
         self.env.active = buffered.active.map(|register| self.register(packet, register));
         match self.unsure_selector(lanes, &sources)? {
-            // Of two ways neither has what the other has read.
+            // Two paths cannot both keep what the other has read.
             Some(at) if !self.keeps_lanes(buffered) => self.by_selector(at, buffered, &sources, packet),
             _ => self.steps(buffered, &sources, packet),
         }
     }
 
-    /// Whether something of the register that an instruction writes stays, beside lanes that EXEC switches off.
+    /// Returns whether an instruction preserves parts of its result register, besides lanes that EXEC
+    /// disables.
     fn keeps_lanes(&self, buffered: &Buffered) -> bool {
         let op = &self.ops[buffered.at as usize];
         buffered.active.is_some() || self.exts[op.ext as usize].sdwa.is_some()
     }
 
-    /// The steps of an instruction whose sources are staged.
+    /// Emits the steps of an instruction whose sources are staged.
     pub fn steps(&mut self, buffered: &Buffered, sources: &[(Role, Vec<Val>)], packet: &mut Packet) -> R<()> {
         let op = self.ops[buffered.at as usize];
         let lanes = plan::lanes(&buffered.handlers).ok_or(Unsupported("an operation"))?;
@@ -302,7 +303,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// A result, in the registers of the packet.
+    /// Writes a result to the packet's registers.
     fn write_result(&mut self, packet: &mut Packet, op: &Op, dwords: u32, how: WriteBack) -> R<()> {
         let v = self.env.var(isa_lower::ir::Var::Operand(Role::D0));
         let v = match how {
@@ -330,7 +331,7 @@ impl Emitter<'_> {
         self.set_register(packet, op.d, v)
     }
 
-    /// Writes a register, in lanes that execute.
+    /// Writes a register in the lanes that execute.
     fn set_register(&mut self, packet: &mut Packet, register: u16, v: V) -> R<()> {
         let v = match self.env.active {
             Some(active) => {
@@ -373,7 +374,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Stores the registers that were written, and tells for each whether it has no denormals.
+    /// Stores the written registers. Returns for each whether it is free of denormals.
     fn write_back(&mut self, packet: &Packet, [exec, full]: [V; 2], fast: bool) -> R<Normal> {
         let mut written: Vec<(u16, V)> = packet.written().collect();
         if written.is_empty() && packet.early.is_empty() {
@@ -382,7 +383,8 @@ impl Emitter<'_> {
         let registers: Vec<u16> = written.iter().map(|(register, _)| *register).collect();
         for (register, v) in &mut written {
             *v = self.exact(*v);
-            // What another register had before this one is written.
+            // The value is another register's old content, which must be copied before that register is
+            // written.
             let home = packet.homes.get(v).filter(|home| *home != register);
             if home.is_some_and(|home| registers.contains(home)) {
                 let copy = self.f.fresh(Class::Vec);
@@ -413,7 +415,7 @@ impl Emitter<'_> {
         Ok(normal)
     }
 
-    /// Writes registers that no other instruction of the packet writes, and of which nothing reads what they had before.
+    /// Stores registers that no later instruction of the packet writes and whose old content nothing reads.
     fn write_early(&mut self, packet: &mut Packet, is_last: impl Fn(u16) -> bool) {
         let now: Vec<(u16, V)> = packet
             .written()
@@ -426,8 +428,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// The flags of the registers that were written: those without denormals keep theirs. Several at once, where registers follow each other.
-    /// `full`: whether all lanes are active, if that is not sure.
+    /// Updates the flags of written registers: those free of denormals keep theirs. Adjacent registers share
+    /// one store. `full`: whether all lanes are active, if that is not statically known.
     pub fn set_flags(&mut self, full: Option<V>, normal: &[(u16, bool)]) {
         if normal.is_empty() {
             return;
@@ -464,46 +466,46 @@ impl Emitter<'_> {
     }
 }
 
-/// Where a packet is while it is emitted.
+/// The position of the packet that is being emitted.
 #[derive(Clone, Copy)]
 pub struct PacketAt {
-    /// Eight times its number, which is the first lane's.
+    /// The number of its first lane.
     pub n: V,
-    /// Its lanes in the first register.
+    /// The address of its lanes in the first register.
     pub base: V,
-    /// How far the table of lanes' bits is from the registers.
+    /// The distance of the table of lane bits from the registers.
     away: Option<V>,
 }
 
-/// Lanes of a packet while they are emitted.
+/// The state of a packet's lanes while they are emitted.
 pub struct Packet {
     pub base: V,
-    /// Values of registers, and whether they were written.
+    /// Register values, and whether they were written.
     pub registers: BTreeMap<u16, (V, bool)>,
-    /// Values that are registers as they were before the packet.
+    /// Values that are the content of a register before the packet.
     homes: HashMap<V, u16>,
-    /// Registers that have been read as they were before the packet.
+    /// Registers whose content before the packet has been read.
     read: HashSet<u16>,
-    /// Registers that have been written already, with what they have now.
+    /// Registers that have been stored already, with the stored value.
     early: BTreeMap<u16, V>,
     masks: BTreeMap<usize, Gathered>,
-    /// The lanes that are switched on, once they are known.
+    /// The mask of active lanes, once it has been emitted.
     pub active: Option<V>,
-    /// Of registers with addresses, and what they are counted from: the offsets of active lanes.
+    /// Offsets of active lanes, by address register and origin.
     pub offsets: HashMap<(V, Option<[V; 2]>), V>,
-    /// How far the offsets of lanes are above the first one.
+    /// Each lane's offset minus that of lane 0, by offsets.
     pub steps: HashMap<V, V>,
-    /// Words that have been loaded, by number of the access.
+    /// Loaded words, by index of the access.
     pub loaded: HashMap<usize, Vec<V>>,
-    /// Where the first lane is, by group.
+    /// The first lane, by group.
     pub firsts: HashMap<usize, First>,
-    /// Words of lanes that have been loaded, as they lie in memory.
+    /// Loaded words, with the same vectors in memory order.
     pub rows: Vec<(Vec<V>, Vec<V>)>,
 }
 
 struct Gathered {
     truth: Val,
-    /// Bits of lanes that are switched off stay.
+    /// The bits of inactive lanes are preserved.
     keep: bool,
 }
 
@@ -525,14 +527,14 @@ impl Packet {
         }
     }
 
-    /// Registers that were written, and are to be stored.
+    /// Returns the registers that were written and are still to be stored.
     fn written(&self) -> impl Iterator<Item = (u16, V)> {
         let all = self.registers.iter().filter(|(at, (_, written))| *written && !self.early.contains_key(at));
         all.map(|(at, (v, _))| (*at, *v))
     }
 }
 
-/// Where a register is, from the first one on.
+/// The displacement of a register from the first one.
 fn place(register: u16) -> i32 {
     register as i32 * LANE_VEC_BYTES as i32
 }

@@ -1,4 +1,4 @@
-//! Stores of one instruction to several places of LDS.
+//! Stores of one instruction to several LDS addresses.
 
 use super::memory::Places;
 use super::packet::{Packet, PacketAt};
@@ -9,7 +9,8 @@ use wavesim_machine::exec::op::Op;
 use wavesim_x64::inst::{Inst, Int2, Size, V, Width};
 
 impl Emitter<'_> {
-    /// Stores lane by lane, in their order, and in a lane one after the other: what two of them store to, the last has stored.
+    /// Stores lane by lane in lane order, and in each lane in operand order: where addresses overlap, the
+    /// last store wins.
     pub fn store_pair(&mut self, op: &Op, pair: &Pair, places: &Places, exec: V) -> R<()> {
         self.each_packet(|e, base| {
             let PacketAt { n, .. } = e.packet.ok_or(Unsupported("a packet"))?;

@@ -1,4 +1,4 @@
-//! Loads and stores of bytes and halves of words.
+//! Loads and stores of bytes and 16-bit halves.
 
 use super::known::Bits;
 use super::memory::{Access, Located};
@@ -14,7 +14,8 @@ use wavesim_x64::Code;
 use wavesim_x64::inst::{Inst, Int2, Mem, Size, V, Width};
 
 impl Emitter<'_> {
-    /// What a lane does with what it has loaded, or is to store. Gives the value that it stores.
+    /// Emits the per-lane code around a subword access: on the loaded value, or on the value to store.
+    /// Returns the value that is stored.
     fn part(
         &mut self,
         op: u32,
@@ -61,7 +62,7 @@ impl Emitter<'_> {
         Ok(self.env.moved)
     }
 
-    /// A load whose bytes are loaded.
+    /// Completes a load after its bytes have been loaded.
     pub fn loaded_part(&mut self, op: u32, part: &Part, access: &Access, v: V, packet: &mut Packet) -> R<()> {
         let zeros = u32::MAX << (8 * part.bytes);
         self.known.note_bits(v, Bits { zeros, ones: 0 });
@@ -69,7 +70,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// The bytes of lanes that follow each other.
+    /// Loads the elements of contiguous lanes.
     pub fn part_together(&mut self, bytes: usize, from: Mem) -> V {
         if bytes == 1 {
             let all = self.f.load(Size::B8, from.base, from.disp);
@@ -80,13 +81,13 @@ impl Emitter<'_> {
         self.f.rm(Code::VEX_Vpmovzxwd_ymm_xmmm128, all, None)
     }
 
-    /// The bytes that all lanes have.
+    /// Loads the element that all lanes share.
     pub fn part_same(&mut self, bytes: usize, from: Mem) -> V {
         let one = self.f.load(size(bytes), from.base, from.disp);
         self.f.splat(false, one)
     }
 
-    /// The bytes of lanes anywhere.
+    /// Loads elements from arbitrary addresses.
     pub fn part_apart(&mut self, bytes: usize, from: [Mem; 8]) -> V {
         for (lane, Mem { base, disp }) in (0..).zip(from) {
             let v = self.f.load(size(bytes), base, disp);
@@ -95,7 +96,7 @@ impl Emitter<'_> {
         self.f.vload(self.frame, at::ROOM, false)
     }
 
-    /// Stores parts of a register of all lanes.
+    /// Stores the elements of all lanes in a loop of its own.
     pub fn store_part(
         &mut self,
         op: u32,
@@ -123,7 +124,7 @@ impl Emitter<'_> {
             let mut packet = Packet::new(base);
             let offsets = e.offsets(place, exec, &mut packet)?;
             let (host, disp) = place.host();
-            // Lane by lane, in their order: of several at one address the last stays.
+            // Stores are in lane order: of several lanes with the same address, the last one wins.
             let addresses = e.addresses(host, offsets);
             e.f.vstore(e.frame, at::ROOM, v);
             let active = e.f.int2(Int2::Shr, Width::W64, exec, n);
@@ -140,7 +141,7 @@ impl Emitter<'_> {
         })
     }
 
-    /// The low bytes of each lane, which are all that is in it.
+    /// Stores the low bytes of contiguous lanes, whose other bytes are zero.
     fn stored_together(&mut self, bytes: usize, v: V, to: Mem) {
         let words = self.f.rvm(Code::VEX_Vpackusdw_ymm_ymm_ymmm256, v, v, None);
         let words = self.f.rm(Code::VEX_Vpermq_ymm_ymmm256_imm8, words, Some(0x88));

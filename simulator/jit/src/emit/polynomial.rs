@@ -1,5 +1,7 @@
-//! Powers of 2, logarithms, sines and cosines of f32: polynomials in f64, as handlers have them (`exec::rt::polynomials`, with the bounds that
-//! `isa_spec::arith::approx` proves). Where the error of one could matter, the packet calls the function of handlers: results are the same bits.
+//! Powers of 2, logarithms, sines and cosines of f32: the polynomials in f64 that handlers use
+//! (`exec::rt::polynomials`, with the error bounds that `isa_spec::arith::approx` proves). Where the error
+//! might change the rounded result, the packet calls the handlers' function, so that results are
+//! bit-identical.
 
 use super::float::{DOUBLE, SINGLE, holds};
 use super::ops::Shift;
@@ -13,15 +15,15 @@ use isa_spec::pcode::ir::Pure;
 use wavesim_x64::Code;
 use wavesim_x64::inst::{Cc, Class, Inst, Mem, V};
 
-/// What hardware gives where there is no number.
+/// The NaN that hardware returns for invalid arguments.
 const NAN: u64 = 0xffc0_0000;
 
 impl Emitter<'_> {
-    /// A function of f32, and what handlers have for it.
+    /// Emits a function of f32. `function` is the handlers' implementation.
     pub fn by_polynomial(&mut self, builtin: Pure, function: Function, v: Val) -> R<Val> {
         let hold = Hold::W32;
         let argument = self.lanes(v)?;
-        // Hardware approximates all but sines without denormals in every mode.
+        // Except for sines, hardware flushes denormals of these functions in every mode.
         let flush = self.flush || builtin != Pure::Sin;
         let x = if flush { self.flushed(argument) } else { argument };
         let margin = self.double(MARGIN);
@@ -41,7 +43,7 @@ impl Emitter<'_> {
             none[k] = self.f.rvm(DOUBLE.compare, y, zero, Some(holds::EQUAL));
         }
         let [least, most] = [least, most].map(|v| self.joined_halves(v, Code::VEX_Vcvtpd2ps_xmm_ymmm256));
-        // A zero is +0.
+        // A zero result is +0.
         let none = self.low_words(none);
         let number = self.without(hold, none, least);
         let differ = self.f.rvm(SINGLE.compare, least, most, Some(holds::NOT_EQUAL));
@@ -69,7 +71,7 @@ impl Emitter<'_> {
         self.lanes_constant(Hold::W64, number.to_bits())
     }
 
-    /// A polynomial by its even and its odd terms.
+    /// Evaluates a polynomial by its even and its odd terms.
     fn polynomial(&mut self, terms: &[f64], x: V) -> V {
         let last = terms.len() - 1;
         let square = self.f.rvm(DOUBLE.mul, x, x, None);
@@ -81,7 +83,9 @@ impl Emitter<'_> {
         self.f.fma(true, sums[1], x, sums[0])
     }
 
-    /// `2^x`. From 200 on, every result is infinite or zero.
+    /// Emits `2^x`. For
+    /// x
+    /// >= 200, every result is infinite or zero.
     fn power_of_2(&mut self, x: V) -> V {
         let [most, least, rounder, ln] =
             [200.0, -200.0, ROUNDER, std::f64::consts::LN_2].map(|number| self.double(number));
@@ -98,10 +102,10 @@ impl Emitter<'_> {
         self.f.rvm(DOUBLE.mul, sum, scale, None)
     }
 
-    /// Of a positive normal number.
+    /// Emits the logarithm of a positive normal number.
     fn logarithm(&mut self, x: V) -> V {
         let hold = Hold::W64;
-        // Exponent and significand in [sqrt(1/2), sqrt(2)).
+        // Split into exponent and significand in [sqrt(1/2), sqrt(2)).
         let [root, top, place, exponents] = [0x3fe6_a09e_667f_3bcd, 1 << 63, 0x4330 << 48, 0xfff0 << 48]
             .map(|bits| self.lanes_constant(hold, bits));
         let shifted = self.isub(hold, x, root);
@@ -123,7 +127,7 @@ impl Emitter<'_> {
         self.f.rvm(DOUBLE.add, e, sum, None)
     }
 
-    /// Of turns below 2^24.
+    /// Emits the sine or cosine of an angle in turns, below 2^24.
     fn sine(&mut self, x: V, cosine: bool) -> V {
         let hold = Hold::W64;
         let [four, rounder, quarter] =
@@ -137,7 +141,7 @@ impl Emitter<'_> {
         let sin = self.polynomial(&SIN, q);
         let sin = self.f.rvm(DOUBLE.mul, sin, t, None);
         let cos = self.polynomial(&COS, q);
-        // By the quarter, in the low bits.
+        // The quadrant, in the low bits, selects sine or cosine and the sign.
         let odd = self.shift_by(Shift::Left, hold, shifted, 63);
         let (own, other) = if cosine { (cos, sin) } else { (sin, cos) };
         let value = self.f.blend(true, odd, other, own);
@@ -148,7 +152,7 @@ impl Emitter<'_> {
         self.bxor(hold, value, sign)
     }
 
-    /// Where the result is not the polynomial's, and what it is there.
+    /// Returns the mask of special arguments, whose result is not the polynomial's, and their results.
     fn special(&mut self, builtin: Pure, x: V) -> (V, V) {
         let hold = Hold::W32;
         let [magnitude, infinity, quiet, nan] =
@@ -171,7 +175,7 @@ impl Emitter<'_> {
             result = self.f.blend(false, is_negative, nan, result);
             result = self.f.blend(false, is_zero, least, result);
         } else {
-            // Beyond 2^24 every number is a whole one.
+            // Every f32 above 2^24 is an integer.
             let [whole, most] = [if builtin == Pure::Cos { SINGLE.one } else { 0 }, 0x4b7f_ffff]
                 .map(|bits| self.lanes_constant(hold, bits));
             let is_whole = self.icmp(Cc::GtS, hold, magnitude, most);

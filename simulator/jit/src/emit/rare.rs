@@ -1,5 +1,5 @@
-//! Operations that are certain for nearly all numbers by the host's arithmetic, and call the function of handlers for the
-//! rest.
+//! Operations that the host's arithmetic computes exactly for nearly all inputs, with calls of the handlers'
+//! functions for the rest.
 
 use super::float::{DOUBLE, Denormals, holds};
 use super::ops::Shift;
@@ -14,9 +14,9 @@ use wavesim_x64::Code;
 use wavesim_x64::inst::{Cc, Class, Inst, V};
 
 impl Emitter<'_> {
-    /// Calls a function with the frame, on a path that is rarely taken.
+    /// Calls a function with the frame, on a cold path.
     pub fn rare(&mut self, function: u64) {
-        // Rust's code has the usual float control.
+        // Rust code expects the default MXCSR.
         if self.zeros {
             self.float_control(false);
         }
@@ -26,7 +26,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Takes results of a function of handlers instead of these, if a bit is set in the masks.
+    /// Replaces the results by those of a handlers' function if a bit of the masks is set.
     fn unless_sure(&mut self, unsure: [V; 2], args: &[[V; 2]], results: [V; 2], function: u64) -> [V; 2] {
         let unsure = self.bor(Hold::W64, unsure[0], unsure[1]);
         let sure = self.f.label();
@@ -49,7 +49,7 @@ impl Emitter<'_> {
         out
     }
 
-    /// 1 / sqrt(x) of f64: what the handler tells from the quotient by the rounded root.
+    /// Emits `1 / sqrt(x)` of f64: the handler's error estimate for the quotient by the rounded root.
     pub fn reciprocal_root_double(&mut self, a: Val) -> R<Val> {
         let hold = Hold::W64;
         let x = self.wide(a)?;
@@ -74,7 +74,7 @@ impl Emitter<'_> {
             let more = self.f.rvm(add, error, reserve, None);
             let [least, most] = [less, more].map(|error| self.f.rvm(add, y, error, None));
             let equal = self.f.rvm(DOUBLE.compare, least, most, Some(holds::EQUAL));
-            // Zero, infinity, NaN and what is negative are certain, too.
+            // Zero, infinity, NaN and negative numbers are exact, too.
             let none = self.f.rvm(DOUBLE.compare, x, zero, Some(holds::EQUAL));
             let far = self.f.rvm(DOUBLE.compare, x, infinity, Some(holds::EQUAL));
             let nan = self.f.rvm(DOUBLE.compare, y, y, Some(holds::UNORDERED));
@@ -86,15 +86,15 @@ impl Emitter<'_> {
         Ok(Val::Wide(self.unless_sure([unsure[0], unsure[1]], &[x], results, function)))
     }
 
-    /// `(a * b + c) 2^n` of f32: the sum in f64, its last bit set if bits were lost, is still exact enough.
-    /// Where no lane counts, which is the rule in divisions, it is not computed.
+    /// Emits `(a * b + c) * 2^n` of f32, by a sum in f64 that is rounded to odd, which makes the second
+    /// rounding exact. It is skipped if no lane needs it, as is usual in divisions.
     pub fn scaled_sum_single(&mut self, terms: [Val; 4]) -> R<Val> {
         let Some(only) = self.only else { return self.scaled_sum_always(terms) };
         let (out, done) = (self.f.fresh(Class::Vec), self.f.label());
         let none = self.f.vconst([0; 8]);
         self.f.assign(out, none);
         self.f.branch_unless_any(only, only, done);
-        // Values that are made on the way here are not there on the other.
+        // Values defined on this path do not dominate the code after it.
         let known = self.known.clone();
         let v = self.scaled_sum_always(terms)?;
         let v = self.lanes(v)?;
@@ -112,7 +112,9 @@ impl Emitter<'_> {
             let v = self.source(denormals, v);
             terms.push(self.by_halves(v, Code::VEX_Vcvtps2pd_ymm_xmmm128));
         }
-        // Exact: the exponents of a sum of f32 are far from f64's ends. Beyond 600 everything is infinite or zero.
+        // This is exact: the exponent of a sum of f32 is far from f64's limits. For
+        // n
+        // > 600, every result is infinite or zero.
         let n = self.lanes(n)?;
         let [least, most, bias] =
             [-600i32, 600, 1023].map(|n| self.lanes_constant(Hold::W32, n as u32 as u64));
@@ -128,7 +130,8 @@ impl Emitter<'_> {
         Ok(Val::Lanes(self.result(denormals, v)))
     }
 
-    /// `(a * b + c) 2^n` of f64: exact where both the sum and the result are normal numbers. Only lanes of the mask count.
+    /// Emits `(a * b + c) * 2^n` of f64. The fast path is exact if both the sum and the result are normal
+    /// numbers. Only the demanded lanes matter.
     pub fn scaled_sum(&mut self, [a, b, c, n]: [Val; 4], only: Option<V>) -> R<Val> {
         let sum =
             self.float_of(Denormals::Keep, &DOUBLE, [a, b, c], |e, [a, b, c]| e.f.fma(true, a, b, c))?;
@@ -139,7 +142,7 @@ impl Emitter<'_> {
         let exponent = self.band(Hold::W32, exponent, field);
         let words = self.lanes(n)?;
         let scaled = self.iadd(Hold::W32, exponent, words);
-        // From 2 on: a number with exponent 1 may be rounded from below the normal ones.
+        // The exponent must be at least 2: a number with exponent 1 may be rounded from a denormal.
         let [least, most] = [1, 0x7ff].map(|n| self.lanes_constant(Hold::W32, n));
         let inside = [exponent, scaled].map(|v| {
             let above = self.icmp(Cc::GtS, Hold::W32, v, least);

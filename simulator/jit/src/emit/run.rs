@@ -1,6 +1,6 @@
-//! Runs of vector instructions: a loop over packets of eight lanes, in which registers are values from the first
-//! instruction to the last. That is right because lanes of such instructions do not depend on each other. Lanes that
-//! are switched off are computed too, and not written back.
+//! Runs of vector instructions. A run becomes a loop over packets of eight lanes, in which registers are
+//! values from the first instruction to the last. This is sound because the lanes of these instructions are
+//! independent. Inactive lanes are computed too, but not written back.
 
 use super::memory::{Access, Places};
 use super::modifiers::Modifiers;
@@ -21,60 +21,60 @@ use wavesim_machine::exec::rt::EXEC_LO;
 use wavesim_machine::state::wave::{CONSTS, MAX_CONSTS, NULL, SCALARS, SGPRS, STAGE};
 use wavesim_x64::inst::{Cc, Inst, Int2, Label, Mem, V, Width};
 
-/// Accesses of one run at most.
+/// The maximum number of accesses of a run.
 const ACCESSES: usize = 64;
 
-/// Pairs of accesses of one run at most, one of which is a store.
+/// The maximum number of pairs of accesses of a run that must be checked for overlap: those with a store.
 const PAIRS: usize = 12;
 
-/// Instructions of one loop at most: beyond, values no longer fit into the host's registers anyway.
+/// The maximum number of instructions of a run: beyond it, values do not fit in the host's registers anyway.
 const LONGEST: usize = 64;
 
 /// Vector instructions that have not been emitted yet.
 #[derive(Default)]
 pub struct Run {
     pub ops: Vec<Buffered>,
-    /// The first operation, and what is in values before it.
+    /// The first operation, and the scalar values before it.
     start: Option<(u32, Scalars)>,
     /// Loads, then stores.
     pub accesses: Vec<Access>,
-    /// Registers that they and others write.
+    /// Registers written by these and other instructions of the run.
     pub written: HashSet<u16>,
-    /// Hidden registers that have sources from other lanes.
+    /// The number of hidden registers in use for sources from other lanes.
     pub hidden: usize,
-    /// Mask registers that they write, by operand code.
+    /// Mask registers that the run writes, by operand code.
     masks: Vec<usize>,
-    /// EXEC of all of them.
+    /// The EXEC of all instructions.
     exec: Option<Val>,
 }
 
-/// An instruction with what it reads of the wave.
+/// An instruction with its uniform inputs.
 pub struct Buffered {
     pub at: u32,
     pub handlers: Arc<Handlers>,
     pub sources: Sources,
     pub carry: Option<Bits>,
-    /// The register with the mask of lanes that execute it, where these are not those of EXEC.
+    /// The register with the mask of executing lanes, if it differs from EXEC.
     pub active: Option<u16>,
-    /// What it moves, if it is an access of scratch.
+    /// The access, if the instruction loads or stores scratch.
     pub scratch: Option<ScratchAccess>,
-    /// What it moves, if it is a load or store.
+    /// The access, if the instruction is another load or store.
     pub access: Option<Words>,
 }
 
-/// What a load or store moves.
+/// The memory accesses of an instruction.
 pub struct Words {
-    /// The first of its accesses, of those of the run.
+    /// The index of its first access in the run.
     pub first: usize,
-    /// Accesses, one after the other.
+    /// The number of consecutive accesses.
     pub count: usize,
     /// EXEC.
     pub exec: V,
-    /// It is of parts of words.
+    /// The subword access, if it is one.
     pub part: Option<Arc<Part>>,
-    /// It is a store: the first register that it stores.
+    /// The first data register of a store.
     pub store: Option<u16>,
-    /// Registers that it loads or stores.
+    /// The number of registers that it loads or stores.
     registers: usize,
 }
 
@@ -83,7 +83,7 @@ pub type Sources = Vec<(Role, Staged)>;
 
 /// A source, dword by dword.
 pub struct Staged {
-    /// Which source it is.
+    /// The source's slot.
     pub slot: usize,
     pub words: Vec<Lane>,
     pub modified: Option<Modifiers>,
@@ -95,16 +95,16 @@ pub enum Lane {
     One(Val),
 }
 
-/// A mask that lanes read their bits of.
+/// The mask that lanes read their carry-in from.
 pub enum Bits {
-    /// As the wave has it.
+    /// A mask of the wave.
     Wave(Val),
-    /// That of an instruction of the same run.
+    /// A mask register that an earlier instruction of the run writes.
     Run(usize),
 }
 
 impl Buffered {
-    /// Registers that it writes.
+    /// Returns the number of registers that the instruction writes.
     pub fn result_dwords(&self) -> u16 {
         match &self.access {
             None => self.handlers.result_dwords() as u16,
@@ -115,36 +115,38 @@ impl Buffered {
 }
 
 impl Run {
-    /// Accesses that are to be compared with a store, if there is one more.
+    /// Returns the number of pairs to check for overlap if one more store is added.
     fn pairs_with_store(&self) -> usize {
         let stores = self.accesses.iter().filter(|access| access.store).count();
         self.accesses.len() * (stores + 1)
     }
 
-    /// Something is stored. It is followed by instructions that neither load nor have to do with masks.
+    /// Returns whether the run contains a store. After a store, a run accepts neither loads nor instructions
+    /// that read or write masks.
     pub fn stores(&self) -> bool {
         self.accesses.last().is_some_and(|access| access.store)
     }
 
-    /// The operation that it begins with, and what is in values before that, if there is one.
+    /// Returns the first operation of the run and the scalar values before it.
     pub fn start(&self) -> Option<(u32, Scalars)> {
         self.start.clone()
     }
 }
 
 impl Emitter<'_> {
-    /// Before a register is read or written: what waits and writes it is emitted.
+    /// Emits the pending run if it writes one of these registers, which are about to be read or written.
     pub fn settle(&mut self, code: usize, words: usize) -> R<()> {
         let words_of_mask = if self.wide_wave { 2 } else { 1 };
         let overlaps = |mask: &usize| code < mask + words_of_mask && *mask < code + words;
         if self.packet.is_none() && self.run.masks.iter().any(overlaps) { self.close_run() } else { Ok(()) }
     }
 
-    /// Takes in a vector instruction.
+    /// Adds a vector instruction to the run.
     pub fn buffer(&mut self, at: u32, op: &Op) -> R<()> {
         let handlers = self.operations.handlers(op);
         let lanes = plan::lanes(&handlers).ok_or(Unsupported("an operation"))?;
-        // Of masks that overlap in part, the order would matter; one of which bits stay is read.
+        // Partially overlapping masks would depend on the order of writes; a mask whose inactive bits are
+        // preserved is also an input.
         let width = if self.wide_wave { 2 } else { 1 };
         let clashes = |mask: &Mask, waiting: &usize| {
             let code = mask_register(*mask, op);
@@ -183,7 +185,7 @@ impl Emitter<'_> {
             let exec = self.one(exec, self.mask_hold())?;
             scratch = Some(self.scratch(at, access, &sources, exec)?);
         }
-        // Reading the operands may have closed the run that EXEC is of.
+        // Reading the operands may have closed the run that EXEC was recorded for.
         self.run.exec = Some(exec);
         self.run.masks.extend(lanes.masks.iter().map(|mask| mask_register(*mask, op)));
         let new_exec = lanes.masks.contains(&Mask::Exec)
@@ -202,7 +204,7 @@ impl Emitter<'_> {
         if new_exec { self.close_run() } else { Ok(()) }
     }
 
-    /// What an instruction reads of the wave.
+    /// Reads an instruction's inputs from the wave.
     pub fn stage(&mut self, lanes: &Lanes, op: &Op) -> R<(Sources, Option<Bits>)> {
         let (mut sources, mut carry) = (Vec::new(), None);
         for step in &lanes.steps {
@@ -258,7 +260,7 @@ impl Emitter<'_> {
         Ok(Staged { slot, words, modified })
     }
 
-    /// Takes in a load, or emits a store.
+    /// Adds a load or store to the run, or emits a subword or multiple store in a loop of its own.
     pub fn buffer_access(&mut self, at: u32, op: &Op) -> R<()> {
         let handlers = self.operations.handlers(op);
         if let Some(pair) = self.operations.pair(op) {
@@ -321,7 +323,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// A store in a loop of its own: other lanes may have loaded what it changes.
+    /// Emits a store in a loop of its own: other lanes may have loaded the memory that it changes.
     fn store(
         &mut self,
         at: u32,
@@ -354,14 +356,15 @@ impl Emitter<'_> {
         full
     }
 
-    /// The run begins with this operation, if none waits: what is in values now is what the wave has if it is refused.
+    /// Starts a run with this operation if none is pending. The current scalar values are what the wave gets
+    /// if the run bails out.
     fn begin_run(&mut self, at: u32) {
         if self.run.ops.is_empty() {
             self.run.start = Some((at, self.scalars.clone()));
         }
     }
 
-    /// Emits the instructions that wait.
+    /// Emits the pending instructions.
     pub fn close_run(&mut self) -> R<()> {
         let mut run = std::mem::take(&mut self.run);
         let Some((start, scalars)) = run.start.take() else { return Ok(()) };
@@ -394,7 +397,7 @@ impl Emitter<'_> {
         if !run.accesses.is_empty() || run.ops.iter().any(|op| op.scratch.is_some()) {
             let on = self.f.label();
             self.f.push(Inst::Jump(on));
-            // All is as it was before the run.
+            // On bailout, the state is that before the run.
             self.f.push(Inst::Label(refused));
             let after = std::mem::replace(&mut self.zeros, before);
             let scalars = std::mem::replace(&mut self.scalars, scalars);
@@ -422,7 +425,8 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Makes the host take f32 denormals for zeros from here on, or keep them. That is slow: code stays as it is as long as it can.
+    /// Sets or clears MXCSR.DAZ from here on. Writing MXCSR is slow, so that code keeps the current setting
+    /// as long as it can.
     pub fn take_for_zeros(&mut self, zeros: bool) {
         if self.zeros != zeros {
             self.float_control(zeros);
@@ -430,19 +434,19 @@ impl Emitter<'_> {
         }
     }
 
-    /// See [`Emitter::take_for_zeros`], here alone.
+    /// Writes MXCSR without recording the new setting.
     pub fn float_control(&mut self, zeros: bool) {
         let disp = if zeros { at::NO_DENORMALS } else { at::DENORMALS };
         self.f.push(Inst::FloatControl { from: Mem { base: self.frame, disp } });
     }
 
-    /// Goes to a label if an integer is 0.
+    /// Branches to a label if an integer is 0.
     pub fn unless(&mut self, v: V, to: Label) {
         self.f.branch(Cc::Eq, Width::W32, v, 0, to);
     }
 }
 
-/// Registers of the first source.
+/// Returns the number of registers of the first source.
 fn first_words(lanes: &Lanes) -> usize {
     let words = |step: &Step| match step {
         Step::Stage { slot: 0, dwords, .. } => Some(*dwords as usize),
@@ -451,7 +455,7 @@ fn first_words(lanes: &Lanes) -> usize {
     lanes.steps.iter().find_map(words).unwrap_or(0)
 }
 
-/// The floats of all instructions.
+/// Combines the float properties of all instructions.
 fn floats_of(run: &Run) -> Floats {
     let mut all = Floats::default();
     for op in run.ops.iter().filter(|op| op.access.is_none()) {
@@ -461,7 +465,7 @@ fn floats_of(run: &Run) -> Floats {
     all
 }
 
-/// The register that a mask goes to.
+/// Returns the register that a mask is written to.
 pub fn mask_register(mask: Mask, op: &Op) -> usize {
     match mask {
         Mask::D0 => mask_code(op.d),
@@ -470,7 +474,7 @@ pub fn mask_register(mask: Mask, op: &Op) -> usize {
     }
 }
 
-/// The step that collects the bits of a mask.
+/// Returns the step that collects the bits of a mask.
 pub fn gather(lanes: &Lanes, mask: Mask) -> Step {
     let found = lanes.steps.iter().find(|step| matches!(step, Step::Gather { mask: of, .. } if *of == mask));
     found.cloned().unwrap_or(Step::Gather { mask, keep: false })

@@ -1,6 +1,7 @@
-//! Loads and stores of scratch. Lanes have memory of their own there, so that these are instructions of a run like others, in their order. Before
-//! the run, all active lanes' addresses are found to be inside, or else the interpreter goes on: what they are made of is not written before
-//! them in the run.
+//! Loads and stores of scratch. Since lanes have disjoint scratch memory, they are ordinary instructions of a
+//! run and keep their order. Before the run, all active lanes' addresses are checked against the scratch
+//! size; if one is outside, the code bails out to the interpreter. This requires that the run does not write
+//! the registers of an address before its access.
 
 use super::packet::{Packet, PacketAt};
 use super::run::{Buffered, Lane, Run, Sources};
@@ -21,12 +22,12 @@ pub struct ScratchAccess {
     pub access: Arc<Scratch>,
     /// EXEC.
     pub exec: V,
-    /// What all lanes' addresses are, if it is the same, as an integer of 64 bits.
+    /// The address, if it is uniform, as a 64-bit integer.
     same: Option<V>,
 }
 
 impl Emitter<'_> {
-    /// Before a scratch access is taken into the run: its address is not written in it.
+    /// Closes the run if it writes the registers of a scratch access's address.
     pub fn begin_scratch(&mut self, access: &Arc<Scratch>, sources: &Sources) -> R<()> {
         let is_address = |role: Role| access.before.reads.iter().any(|read| read.role == role);
         let mut words = sources.iter().filter(|(role, _)| *role != Role::Data && is_address(*role));
@@ -35,9 +36,9 @@ impl Emitter<'_> {
         if waits { self.close_run() } else { Ok(()) }
     }
 
-    /// A scratch access, with what is known of its addresses.
+    /// Creates a scratch access, and finds out whether its address is uniform.
     pub fn scratch(&mut self, at: u32, access: Arc<Scratch>, sources: &Sources, exec: V) -> R<ScratchAccess> {
-        // With numbers for the lanes' part, which only tell whether it counts.
+        // Placeholders for lane values only show whether the address depends on them.
         let env = std::mem::replace(&mut self.env, Env::new(at));
         let any = self.f.vconst([0; 8]);
         let staged = |(role, staged): &(Role, super::run::Staged)| {
@@ -58,7 +59,7 @@ impl Emitter<'_> {
         Ok(ScratchAccess { access, exec, same })
     }
 
-    /// The address of the wave's [`crate::kept::Kept`], after its resources have been looked up.
+    /// Returns the address of the wave's [`WaveCache`], after its resources have been looked up.
     pub fn resources(&mut self) -> V {
         let known = self.f.label();
         let kept = self.f.load(Size::B8, self.frame, at::KEPT);
@@ -74,7 +75,7 @@ impl Emitter<'_> {
         for stmt in &access.before.body {
             match stmt {
                 Stmt::SetAddress { .. } | Stmt::SetStored { .. } => break,
-                // The address itself, as 64 bits.
+                // The zero-extended address itself.
                 Stmt::Set(Var::Local(_), Value { kind: ValueKind::Resize(word), .. })
                     if **word == access.address => {}
                 stmt => self.stmt(stmt)?,
@@ -83,7 +84,7 @@ impl Emitter<'_> {
         self.value(&access.address)
     }
 
-    /// Operands of one word.
+    /// Reads the operands of one word.
     fn read_words(&mut self, lanes: &LaneLoop, sources: &[(Role, Vec<Val>)]) {
         for read in lanes.reads.iter().filter(|read| read.width <= 32) {
             if let Some((_, words)) = sources.iter().find(|(role, _)| *role == read.role) {
@@ -92,7 +93,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Refuses unless all active lanes of all scratch accesses are inside.
+    /// Jumps to `bailout` unless all active lanes of all scratch accesses are inside.
     pub fn check_scratch(&mut self, run: &Run, refused: Label) -> R<()> {
         let all: Vec<(&Buffered, &ScratchAccess)> =
             run.ops.iter().filter_map(|op| op.scratch.as_ref().map(|scratch| (op, scratch))).collect();
@@ -144,7 +145,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// The sources of an instruction in the lanes of a packet.
+    /// Returns the sources of an instruction in the lanes of a packet.
     fn staged_values(&mut self, op: &Buffered, packet: &mut Packet) -> R<Vec<(Role, Vec<Val>)>> {
         let mut sources = Vec::new();
         for (role, staged) in &op.sources {
@@ -160,7 +161,7 @@ impl Emitter<'_> {
         Ok(sources)
     }
 
-    /// Loads or stores a packet's lanes.
+    /// Emits the loads or stores of a packet's lanes.
     pub fn move_scratch(
         &mut self,
         buffered: &Buffered,
@@ -213,7 +214,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Where a packet's lanes are: the offset of each from an address of the host. Those of lanes that are switched off are in memory, too.
+    /// Returns a host address and each lane's offset from it. The addresses of inactive lanes are valid, too.
     fn scratch_places(&mut self, scratch: &ScratchAccess, sources: &[(Role, Vec<Val>)]) -> R<(V, V)> {
         let PacketAt { n, .. } = self.packet.ok_or(Unsupported("a packet"))?;
         let frame = self.frame;
@@ -237,7 +238,7 @@ impl Emitter<'_> {
         Ok((base, self.iadd(hold, apart, address)))
     }
 
-    /// Stores words of active lanes, or the low bytes of one.
+    /// Stores the words of active lanes, or the low bytes of one word.
     fn store_apart(&mut self, bytes: usize, [base, offsets, exec]: [V; 3], words: &[V]) -> R<()> {
         let PacketAt { n, .. } = self.packet.ok_or(Unsupported("a packet"))?;
         let size = match bytes {

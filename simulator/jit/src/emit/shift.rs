@@ -1,4 +1,4 @@
-//! Shifts, and their counts.
+//! Shifts and their counts.
 
 use super::known::Bits;
 use super::ops::{Shift, width};
@@ -11,7 +11,7 @@ use wavesim_x64::inst::{Cc, Int2};
 #[derive(Debug, Clone, Copy)]
 pub struct Count {
     v: Val,
-    /// It is below the width of what is shifted.
+    /// The count is known to be below the width of the shifted value.
     sure: bool,
 }
 
@@ -22,7 +22,7 @@ impl From<Val> for Count {
 }
 
 impl Emitter<'_> {
-    /// A shift count that is sure to be below the holder's width stays itself; others are marked as they are.
+    /// Lowers a shift count, and records whether it is known to be below the holder's width.
     pub fn bounded(&mut self, count: &Value, hold: Hold) -> R<Count> {
         let below = |v: &Value| match v.kind {
             ValueKind::Const(bits) => bits < hold.bits() as u128,
@@ -37,13 +37,14 @@ impl Emitter<'_> {
         Ok(Count { v, sure })
     }
 
-    /// The low word of 64 bits that are shifted to the right.
+    /// Lowers the low word of a 64-bit right shift.
     pub fn low_of_shifted(&mut self, inner: &Value, n: &Value) -> R<Val> {
         let hold = Hold::W32;
         let (v, n) = (self.value(inner)?, self.bounded(n, hold)?);
         match v {
             Val::Wide(v) if n.sure => {
-                // What comes from above is not there by a count of 0: from 32 on, everything is shifted out.
+                // For a count of 0, the high word contributes nothing: a left shift by 32 shifts everything
+                // out.
                 let (low, high) = (self.low_words(v), self.high_words(v));
                 let more = self.op2(Op2::Sub, hold, Val::Known(32), n.v)?;
                 let low = self.shifted(Shift::Right, hold, Val::Lanes(low), n)?;
@@ -57,7 +58,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// A shift by any count: from the holder's width on, everything is shifted out.
+    /// Shifts by any count: counts from the holder's width on shift everything out.
     pub fn shifted(&mut self, shift: Shift, hold: Hold, v: Val, count: impl Into<Count>) -> R<Val> {
         let Count { v: n, sure } = count.into();
         if let Val::Known(n) = n {
@@ -114,7 +115,7 @@ impl Emitter<'_> {
                 (_, Val::Wide(v)) if self.known.beyond.contains_key(&v) => Err(Unsupported("128 bits")),
                 (Shift::Right, _) if n >= 64 => Ok(Val::Known(0)),
                 (Shift::Right, _) => self.shifted_by(shift, Hold::W64, v, n),
-                // What is shifted beyond 64 bits would be lost.
+                // Bits shifted beyond bit 63 would be lost.
                 _ => Err(Unsupported("128 bits")),
             };
         }

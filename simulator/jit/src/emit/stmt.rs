@@ -1,4 +1,5 @@
-//! Statements. Where lanes or the wave decide, all arms are computed and their results chosen: none has an effect.
+//! Lowers statements. Conditions of lanes or of the wave become selects: all arms are computed, which is
+//! sound because they have no side effects.
 
 use super::cross_lane::Read;
 use super::val::{Val, low};
@@ -15,31 +16,32 @@ use wavesim_x64::inst::V;
 /// The variables of an operation.
 #[derive(Debug, Clone, Default)]
 pub struct Env {
-    /// Number of the operation.
+    /// The number of the operation.
     pub at: u32,
     pub locals: BTreeMap<LocalId, (Val, Hold)>,
     pub operands: BTreeMap<Role, (Val, Hold)>,
     whole: Option<Val>,
-    /// The lane's bit of masks that the body writes.
+    /// The lane's bits of the masks that the body writes.
     pub bits: BTreeMap<Mask, Val>,
     /// The carry-in of each lane.
     pub carry: Option<Val>,
-    /// The lanes that execute, where these are not those of EXEC.
+    /// The mask of executing lanes, if it differs from EXEC.
     pub active: Option<V>,
-    /// Results of calls that are made ahead.
+    /// Results of calls that were emitted ahead of their use.
     pub calls: Vec<Val>,
-    /// What a loop over the lanes of the wave reads, and whether there was one before.
+    /// The values that the current loop over lanes reads; and whether an earlier loop has initialised the
+    /// array.
     pub reads: Vec<Read>,
     has_array: bool,
-    /// What a lane has loaded, or stores.
+    /// The value that a lane has loaded, or stores.
     pub moved: Option<Val>,
     /// Elements of arrays.
     pub elements: BTreeMap<(LocalId, u32), Val>,
-    /// How often the statements run yet, with this time.
+    /// The remaining executions of the statements, including the current one.
     pub rounds: u64,
-    /// Memory that loads of the wave have found.
+    /// Host memory that scalar loads have resolved.
     pub found: Option<Found>,
-    /// Operations on values of the wave, where statements are repeated.
+    /// Uniform operations of an unrolled loop, reused in later iterations.
     pub done: Vec<(Op2, Hold, [Val; 2], Val)>,
 }
 
@@ -92,7 +94,7 @@ impl Emitter<'_> {
             Stmt::SetBit(mask, value) => {
                 let v = self.value(value)?;
                 let v = match v {
-                    // The lowest bit counts.
+                    // Only the lowest bit counts.
                     Val::Mask(_) | Val::Truth(_) => v,
                     v => {
                         let bit = self.op2(Op2::And, value.hold, v, Val::Known(1))?;
@@ -170,13 +172,13 @@ impl Emitter<'_> {
         }
         let env = self.env.clone();
         if self.packet.is_some() {
-            // A lane writes no scalars.
+            // Lanes do not write scalar state.
             self.stmts(body)?;
             let then_env = std::mem::replace(&mut self.env, env);
             self.chosen_statements(rest, otherwise)?;
             return self.merge(truth, then_env);
         }
-        // Its results are those of both sides.
+        // Both arms write scalar state: merge it.
         self.close_run()?;
         let scalars = self.scalars.clone();
         self.stmts(body)?;
@@ -187,7 +189,7 @@ impl Emitter<'_> {
         self.merge_scalars(truth, then_scalars)
     }
 
-    /// Takes the other variables where the truth holds.
+    /// Merges variables: those of `other` where the condition holds.
     fn merge(&mut self, truth: Val, other: Env) -> R<()> {
         let ids: Vec<LocalId> = self.env.locals.keys().chain(other.locals.keys()).copied().collect();
         for id in ids {
@@ -215,7 +217,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// One of two truths by a third.
+    /// Selects one of two booleans.
     fn both_truths(&mut self, truth: Val, a: Val, b: Val) -> R<Val> {
         let not = self.op1(Op1::IsZero, Hold::W32, truth)?;
         let (a, b) = (self.either(true, truth, a)?, self.either(true, not, b)?);
@@ -229,7 +231,7 @@ impl Emitter<'_> {
                 self.scalars.words[code] = mine.filter(|_| theirs.is_some());
                 continue;
             }
-            // What one side has not read is as it was: nothing has been written to the wave meanwhile.
+            // A register that one arm has not read is unchanged: the arms have stored nothing to the wave.
             let old = if mine.is_none() || theirs.is_none() { Some(self.fresh_sgpr(code)) } else { None };
             let value = |w: Option<super::once::Word>| w.map(|w| w.val).or(old).unwrap_or(Val::Known(0));
             let val = self.chosen(truth, Hold::W32, value(theirs), value(mine))?;
@@ -248,7 +250,7 @@ impl Emitter<'_> {
     }
 }
 
-/// An SGPR that a mask goes to.
+/// Returns the SGPR that a mask is written to.
 pub fn mask_code(code: u16) -> usize {
     Source::sgpr(code).number() as usize
 }

@@ -1,4 +1,4 @@
-//! Values of the lane-loop representation while they are compiled: known, the same in all lanes, or one for each of
+//! Values of the lane-loop representation at compile time: constant, uniform, or with one element for each of
 //! eight lanes.
 
 use super::known::Bits;
@@ -7,37 +7,37 @@ use super::{Emitter, R, Unsupported};
 use isa_lower::ir::Hold;
 use wavesim_x64::inst::{Cc, Int1, V};
 
-/// A value. Its holder is known from where it stands.
+/// A value. Its holder is known from the context.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Val {
-    /// Known bits.
+    /// A constant.
     Known(u128),
-    /// The same in all lanes: an integer, of which bits beyond its holder are zero.
+    /// A uniform integer, whose bits beyond its holder are zero.
     One(V),
-    /// A truth that is the same in all lanes: an integer, 0 or 1.
+    /// A uniform boolean: an integer, 0 or 1.
     Truth(V),
     /// 32 bits of each of eight lanes.
     Lanes(V),
-    /// A truth of each of eight lanes: all ones or zero, in 32 bits.
+    /// A boolean of each of eight lanes: all ones or zero, in 32 bits.
     Mask(V),
-    /// 64 bits of each of eight lanes: those of lanes 0, 1, 4 and 5, and of the other four.
+    /// 64 bits of each of eight lanes: those of lanes 0, 1, 4 and 5, and those of the other four.
     Wide([V; 2]),
 }
 
-/// The low `width` bits.
+/// Returns a mask of the low `width` bits.
 pub fn low(width: u32) -> u128 {
     if width >= 128 { u128::MAX } else { (1 << width) - 1 }
 }
 
 impl Val {
-    /// Whether lanes may differ.
+    /// Returns whether lanes may differ.
     pub fn varies(self) -> bool {
         matches!(self, Val::Lanes(_) | Val::Mask(_) | Val::Wide(_))
     }
 }
 
 impl Emitter<'_> {
-    /// A value that is the same in all lanes, in the integer of its holder.
+    /// Returns a uniform value as an integer of its holder.
     pub fn one(&mut self, val: Val, hold: Hold) -> R<V> {
         Ok(match val {
             _ if hold == Hold::W128 => return Err(Unsupported("128 bits")),
@@ -49,13 +49,13 @@ impl Emitter<'_> {
         })
     }
 
-    /// 32 bits of lanes, exactly.
+    /// Returns 32-bit lanes with denormals flushed if they are still to be.
     pub fn lanes(&mut self, val: Val) -> R<V> {
         let v = self.raw_lanes(val)?;
         Ok(self.exact(v))
     }
 
-    /// 32 bits of lanes, in which denormals may still have to be flushed.
+    /// Returns 32-bit lanes, whose denormals may still have to be flushed.
     pub fn raw_lanes(&mut self, val: Val) -> R<V> {
         Ok(match val {
             Val::Known(bits) => self.lanes_constant(Hold::W32, bits as u64),
@@ -74,7 +74,7 @@ impl Emitter<'_> {
         })
     }
 
-    /// 64 bits of lanes.
+    /// Returns 64-bit lanes.
     pub fn wide(&mut self, val: Val) -> R<[V; 2]> {
         Ok(match val {
             Val::Known(bits) => [self.lanes_constant(Hold::W64, bits as u64); 2],
@@ -84,7 +84,7 @@ impl Emitter<'_> {
         })
     }
 
-    /// As truth: of the wave ([`Val::Truth`], or known), or of each lane.
+    /// Converts to a boolean: uniform ([`Val::Bool`] or constant), or of each lane.
     pub fn truth(&mut self, val: Val, hold: Hold) -> R<Val> {
         Ok(match val {
             Val::Known(bits) => Val::Known((bits != 0) as u128),
@@ -106,7 +106,7 @@ impl Emitter<'_> {
         })
     }
 
-    /// A mask of lanes, for a truth.
+    /// Converts a boolean to a mask of lanes.
     pub fn mask(&mut self, truth: Val) -> R<V> {
         Ok(match truth {
             Val::Mask(v) => v,
@@ -119,7 +119,7 @@ impl Emitter<'_> {
         })
     }
 
-    /// Zero-extended, or truncated.
+    /// Zero-extends or truncates.
     pub fn resized(&mut self, val: Val, from: Hold, to: Hold) -> R<Val> {
         if from == to {
             return Ok(val);
@@ -128,7 +128,7 @@ impl Emitter<'_> {
             (Val::Known(bits), ..) => Val::Known(bits & low(to.bits())),
             (Val::Truth(_) | Val::Mask(_), _, Hold::W32) => val,
             (Val::Truth(_), ..) => val,
-            // What is no longer than 64 bits stays so until it is taken apart.
+            // Values of at most 64 bits keep their representation in 128 bits.
             (_, _, Hold::W128) => self.resized(val, from, Hold::W64)?,
             (_, Hold::W128, Hold::W64) => val,
             (Val::One(v), _, Hold::W64) => {
@@ -145,7 +145,7 @@ impl Emitter<'_> {
         })
     }
 
-    /// An operation on integers of two values of a holder, each of which `f` is given with the holder of its elements.
+    /// Applies a binary operation; `f` gets the holder of the elements.
     pub fn both(
         &mut self,
         hold: Hold,
@@ -170,14 +170,14 @@ impl Emitter<'_> {
         })
     }
 
-    /// An operation on the integer of one value.
+    /// Applies a unary operation.
     pub fn each(&mut self, hold: Hold, a: Val, mut f: impl FnMut(&mut Self, Hold, V) -> V) -> R<Val> {
         let known = matches!(a, Val::Known(_));
         debug_assert!(!known || !a.varies());
         self.both(hold, a, a, |e, hold, a, _| f(e, hold, a))
     }
 
-    /// A comparison of two values of a holder, as truth.
+    /// Compares two values.
     pub fn compared(
         &mut self,
         hold: Hold,
@@ -189,7 +189,7 @@ impl Emitter<'_> {
         Ok(self.as_truth(v))
     }
 
-    /// What a comparison gives, as truth.
+    /// Converts the result of a comparison to a boolean.
     pub fn as_truth(&mut self, val: Val) -> Val {
         match val {
             Val::One(v) => Val::Truth(v),
@@ -199,7 +199,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// `a` where the truth holds, else `b`.
+    /// Selects `a` where the condition holds, else `b`.
     pub fn chosen(&mut self, truth: Val, hold: Hold, a: Val, b: Val) -> R<Val> {
         if let Val::Known(bits) = truth {
             return Ok(if bits != 0 { a } else { b });
@@ -207,7 +207,7 @@ impl Emitter<'_> {
         if a == b {
             return Ok(a);
         }
-        // Truths stay truths.
+        // Booleans stay booleans.
         if let (
             Hold::W32,
             Val::Mask(mask),
@@ -256,7 +256,7 @@ impl Emitter<'_> {
     }
 }
 
-/// Whether `a` where a comparison holds, else `b`, is the greater of both (`true`) or the lesser, and whether they are signed.
+/// Recognises a select on a comparison as a maximum (`true`) or minimum, and returns whether it is signed.
 fn extreme((cc, x, y): (Cc, V, V), a: V, b: V) -> Option<(bool, bool)> {
     let (greater, signed) = match cc {
         Cc::GtS | Cc::GeS => (true, true),
@@ -272,7 +272,7 @@ fn extreme((cc, x, y): (Cc, V, V), a: V, b: V) -> Option<(bool, bool)> {
     }
 }
 
-/// Only values that are no longer than 64 bits stand in 128.
+/// Returns the holder of the representation: 128-bit values are represented by 64 bits.
 pub fn narrow(hold: Hold) -> Hold {
     if hold == Hold::W32 { Hold::W32 } else { Hold::W64 }
 }

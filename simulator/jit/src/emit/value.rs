@@ -1,4 +1,4 @@
-//! Values of the lane-loop representation: one node, a few instructions.
+//! Lowers values of the lane-loop representation: one node, a few instructions.
 
 use super::known::Bits;
 use super::ops::{Shift, width};
@@ -13,7 +13,7 @@ use wavesim_machine::exec::op::Op;
 use wavesim_x64::inst::{Cc, Int1, Int2, V};
 
 impl Emitter<'_> {
-    /// Emits a value.
+    /// Lowers a value.
     pub fn value(&mut self, value: &Value) -> R<Val> {
         let hold = value.hold;
         if is_ieee_bit(value) {
@@ -178,8 +178,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// The low 32 bits of a value. What they do not depend on is not computed: sums of 64 bits are mostly there for a
-    /// carry, or to saturate.
+    /// Lowers the low 32 bits of a value, computing only what they depend on: most 64-bit sums are there for
+    /// a carry or for saturation.
     fn low_word(&mut self, value: &Value) -> R<Val> {
         let hold = Hold::W32;
         if value.hold == hold {
@@ -228,7 +228,7 @@ impl Emitter<'_> {
             State::Wave64 => Val::Known(self.wide_wave as u128),
             State::WaveSize => Val::Known(lanes),
             State::InstSize => Val::Known(4),
-            // A lane sees what the instruction began with, which the loop over lanes does not keep.
+            // A lane must see the state before the instruction, which the loop over lanes does not keep.
             _ if self.packet.is_some() => return Err(Unsupported("state in a lane")),
             _ => {
                 let v = self.wave_state(state)?;
@@ -262,7 +262,7 @@ impl Emitter<'_> {
         })
     }
 
-    /// The low `width` bits of a holder as a signed number of the holder.
+    /// Sign-extends the low `width` bits within a holder.
     pub fn signed(&mut self, v: Val, hold: Hold, width: u32) -> R<Val> {
         let above = hold.bits() - width;
         if above == 0 {
@@ -341,7 +341,7 @@ impl Emitter<'_> {
             (Op2::Add | Op2::Or | Op2::Xor, Val::Known(0), b) => return Ok(b),
             (Op2::And, a, Val::Known(m)) | (Op2::And, Val::Known(m), a) if m & all == all => return Ok(a),
             (Op2::And, Val::Known(0), _) | (Op2::And, _, Val::Known(0)) => return Ok(Val::Known(0)),
-            // Bits stay truths.
+            // Booleans stay booleans.
             (Op2::And, a @ (Val::Truth(_) | Val::Mask(_)), Val::Known(m)) if m & 1 == 1 => return Ok(a),
             (_, Val::Mask(a), Val::Mask(b)) if bitwise => {
                 return Ok(Val::Mask(match op {
@@ -352,7 +352,8 @@ impl Emitter<'_> {
             }
             _ => {}
         }
-        // Only 64 bits of such values are kept: operations that carry beyond them are left out, but for one carry of a sum.
+        // Of 128-bit values, only 64 bits are represented; operations that carry into higher bits are not
+        // compiled, except for one carry of a sum.
         if hold == Hold::W128 && !bitwise {
             return self.wide_sum(op, a, b);
         }
@@ -399,7 +400,7 @@ impl Emitter<'_> {
         self.either(and, x, y)
     }
 
-    /// Two truths as one.
+    /// Combines two booleans by AND or OR.
     pub fn either(&mut self, and: bool, a: Val, b: Val) -> R<Val> {
         match (a, b) {
             (Val::Known(bits), other) | (other, Val::Known(bits)) => {
@@ -466,7 +467,7 @@ impl Emitter<'_> {
         self.compared(hold, x, y, |e, hold, a, b| e.icmp(cc, hold, a, b))
     }
 
-    /// A truth as an integer, for branches.
+    /// Returns a uniform boolean as an integer, for branches.
     pub fn branch_on(&mut self, truth: Val) -> R<V> {
         match truth {
             Val::Truth(v) => Ok(v),
@@ -476,7 +477,7 @@ impl Emitter<'_> {
     }
 }
 
-/// The low and the high word of what is put together from two.
+/// Returns the low and the high word of a 64-bit concatenation of two words.
 fn words_of(parts: &[(Value, u32)]) -> Option<[&Value; 2]> {
     let word = |at: u32| {
         let (part, _) = parts.iter().find(|(_, lo)| *lo == at)?;

@@ -1,4 +1,5 @@
-//! Loads of the wave: scalar memory. Each finds its range as those of lanes do, and is the interpreter's if it is in none.
+//! Scalar memory: uniform loads. Each finds its range as vector loads do, and bails out if its address is in
+//! none.
 
 use super::val::Val;
 use super::{Emitter, R, Unsupported};
@@ -9,24 +10,24 @@ use isa_lower::ir::{Hold, Op2, Stmt, Value, ValueKind};
 use isa_spec::pcode::ir::LocalId;
 use wavesim_x64::inst::{Inst, Int2, Label, Size, V, Width};
 
-/// Memory that an operation has found.
+/// Host memory that an operation has resolved.
 #[derive(Debug, Clone, Copy)]
 pub struct Found {
-    /// What offsets are counted from.
+    /// The base that offsets are relative to.
     base: Val,
     from: u64,
     end: u64,
-    /// Where offset `from` is in the host's memory.
+    /// The host address of offset `from`.
     host: V,
 }
 
 impl Emitter<'_> {
-    /// Repeats statements with a counter whose numbers are known.
+    /// Unrolls a loop with a constant range.
     pub fn counted(&mut self, var: LocalId, from: &Value, to: &Value, body: &[Stmt]) -> R<()> {
         let (first, last) = bounds(from, to).ok_or(Unsupported("a loop"))?;
         let before = self.env.rounds;
         for n in first..=last {
-            // The first round finds what all will load.
+            // The first iteration resolves the memory that all of them load.
             self.env.rounds = (last - n + 1) as u64;
             self.env.locals.insert(var, (Val::Known(n as u128), from.hold));
             self.stmts(body)?;
@@ -35,7 +36,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Loads as many bytes as an integer has at most.
+    /// Loads at most as many bytes as an integer has.
     pub fn wave_load(&mut self, addr: &Value, bytes: u32) -> R<Val> {
         let size = match bytes {
             1 => Size::B1,
@@ -48,14 +49,14 @@ impl Emitter<'_> {
         Ok(Val::One(self.f.load(size, host, disp)))
     }
 
-    /// Loads registers, if a value is such a load.
+    /// Loads consecutive SGPRs, if a value is a load of them.
     pub fn wave_words(&mut self, value: &Value, dwords: u32) -> R<Vec<Val>> {
         let addr = wide_load(value, dwords).ok_or(Unsupported("a wide result"))?;
         let (host, disp) = self.wave_place(addr, 4 * dwords as u64)?;
         Ok((0..dwords as i32).map(|k| Val::One(self.f.load(Size::B4, host, disp + 4 * k))).collect())
     }
 
-    /// Where bytes at an address are in the host's memory.
+    /// Returns the host address and displacement of bytes at an address.
     fn wave_place(&mut self, addr: &Value, bytes: u64) -> R<(V, i32)> {
         if self.run.stores() {
             self.close_run()?;
@@ -80,7 +81,7 @@ impl Emitter<'_> {
         let address = self.op2(Op2::Add, Hold::W64, base, Val::Known(offset as u128))?;
         let address = self.one(address, Hold::W64)?;
         let refused = self.f.label();
-        // Those with the same base are mostly in the same range.
+        // Addresses with the same base are mostly in the same range.
         let key = self.env.op(self.ops).src.map(|source| source.number());
         let at = self.bases.iter().position(|other| *other == key).unwrap_or(self.bases.len());
         if at == self.bases.len() {
@@ -94,7 +95,8 @@ impl Emitter<'_> {
         Ok((host, 0))
     }
 
-    /// From this label, the interpreter goes on with what has not happened yet: this operation, and the run that waits.
+    /// Defines a label that bails out before everything that has not been executed yet: this operation, and
+    /// the pending run.
     fn refuse_here(&mut self, refused: Label) {
         let on = self.f.label();
         self.f.push(Inst::Jump(on));

@@ -1,4 +1,4 @@
-//! Resources of a wave that few operations need: they are looked up by the first one that does.
+//! Resources of a wave that few operations need; the first one that does looks them up.
 
 use super::{Frame, called};
 use crate::kept::Resources;
@@ -7,9 +7,9 @@ called! {
     /// Looks up the wave's scratch and its number of VGPRs, and caches them.
     ///
     /// # Safety
-    /// Called by compiled code with its frame.
+    /// Must be called by compiled code with its frame.
     pub unsafe fn find_resources(frame: *mut Frame) -> () {
-        // SAFETY: by the contract of `enter`; the frame has its wave.
+        // SAFETY: the contract of `enter` guarantees that the frame has a valid wave and context.
         unsafe {
             let cx = Frame::cx(frame);
             let stride = cx.scratch_stride as u64;

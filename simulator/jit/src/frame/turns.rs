@@ -1,4 +1,4 @@
-//! Turns of other waves, where one waits at a barrier.
+//! Switches to other waves when a wave waits at a barrier.
 
 use super::{
     CHAIN, Flow, Form, Frame, OVER, OfWave, ResumePoint, SWITCHED, TURN, called, run_handlers, take_exec,
@@ -11,27 +11,27 @@ use wavesim_machine::exec::op::Op;
 use wavesim_machine::exec::rt::Cx;
 use wavesim_machine::state::{Wave, Workgroup};
 
-/// The waves as `Waves::ring` gives them.
+/// The availability of a [`Ring`] of waves.
 pub(super) enum Turns {
-    /// It has not been asked, or the context has had another wave since.
+    /// It has not been queried, or the context has switched waves since.
     Unknown,
-    /// It gives none.
+    /// The waves provide no ring.
     None,
     Ring {
         ring: Ring,
-        /// The wave whose turn it is is not in the context yet.
+        /// The context still has an earlier wave than the current one.
         behind: bool,
     },
 }
 
 called! {
-    /// [`run_handlers`]; where a wave stops for an event that is not a fault, another one has its turn. [`TURN`] if code goes on with that, at
-    /// [`Frame::entry`].
+    /// As [`run_handlers`], but if the wave stops for an event that is not a fault, another wave runs.
+    /// Returns [`RESUME`] if code continues with that wave at [`Frame::entry`].
     ///
     /// # Safety
     /// As for [`run_handlers`].
     pub unsafe fn run_turn(frame: *mut Frame, op: *const Op, count: u32) -> u32 {
-        // SAFETY: by the contract, and that of `enter`.
+        // SAFETY: the contract, and that of `enter`, guarantee a valid frame.
         unsafe {
             let flow = run_handlers(frame, op, count);
             if flow != Flow::EVENT.0 {
@@ -42,12 +42,12 @@ called! {
     }
 }
 
-/// After an operation has given an event: another wave's turn, unless it is a fault.
+/// Handles an event of an operation: switches to another wave, unless the event is a fault.
 ///
 /// # Safety
 /// As for [`run_handlers`].
 unsafe fn end_turn(frame: *mut Frame) -> u32 {
-    // SAFETY: by the contract, and that of `enter`.
+    // SAFETY: the contract, and that of `enter`, guarantee a valid frame, context and program.
     unsafe {
         let cx = Frame::cx(frame);
         let (program, op) = (&*(*frame).program, &*(*frame).op);
@@ -70,29 +70,29 @@ unsafe fn end_turn(frame: *mut Frame) -> u32 {
 }
 
 called! {
-    /// Runs an operation that is a barrier and nothing else. `complete`: instructions of the program up to it; `pc`: of the next one.
-    /// Otherwise as [`run_turn`].
+    /// Runs an operation that is only a barrier. `complete`: the number of instructions up to and including
+    /// it; `pc`: the PC of the next one. Returns a flow as [`run_and_switch`] does.
     ///
     /// # Safety
     /// As for [`run_handlers`].
     pub unsafe fn meet(frame: *mut Frame, op: *const Op, complete: u32, pc: u32) -> u32 {
-        // SAFETY: by the contract.
+        // SAFETY: the contract is that of `barrier_op`.
         unsafe { wait_by(frame, op, [complete, pc], Control::Barrier, 0) }
     }
 }
 
 called! {
-    /// As [`meet`], of an operation that waits for the barrier of a number and does nothing else.
+    /// As [`arrive_at_barrier`], for an operation that only waits for a numbered barrier.
     ///
     /// # Safety
     /// As for [`run_handlers`].
     pub unsafe fn wait(frame: *mut Frame, op: *const Op, complete: u32, pc: u32, number: u32) -> u32 {
-        // SAFETY: by the contract.
+        // SAFETY: the contract is that of `barrier_op`.
         unsafe { wait_by(frame, op, [complete, pc], Control::BarrierWait, number) }
     }
 }
 
-/// What the handler of an operation does that has this builtin alone, then as [`run_turn`].
+/// Executes an operation that consists of this builtin only. Returns a flow as [`run_and_switch`] does.
 ///
 /// # Safety
 /// As for [`run_handlers`].
@@ -104,10 +104,11 @@ unsafe fn wait_by(
     builtin: Control,
     number: u32,
 ) -> u32 {
-    // SAFETY: by the contract, and that of `enter`. The context may be behind: its wave is not used before it has caught up.
+    // SAFETY: the contract, and that of `enter`, guarantee a valid frame. The context may be stale; its wave
+    // is not used before `Frame::cx` has synchronised it.
     unsafe {
         let (cx, wave): (*mut Cx<'_>, _) = ((*frame).cx.cast(), (*frame).wave.wave());
-        // Nothing is called from here that returns: there are no registers to save.
+        // All calls from here on are tail calls, so that no registers must be saved.
         let Turns::Ring { ring, behind } = &mut (*frame).turns else {
             return wait_slowly(frame, op, [complete, pc], builtin, number);
         };
@@ -125,7 +126,8 @@ unsafe fn wait_by(
         (*wave).pc = pc as u64;
         let Some((wave, end)) = ring.wait(waits, &*group, count) else { return OVER.0 };
         (*behind, (*frame).end) = (true, end);
-        // One that has run in this frame is in a mode that its code is for: what changes the mode ends the code.
+        // A wave that has run in this frame has a mode that the code is specialised for: operations that
+        // change the mode leave the code.
         let Some((of, kept)) = OfWaves::get((*frame).known, wave, (*wave).id) else {
             return resume(frame, wave);
         };
@@ -144,7 +146,7 @@ unsafe fn wait_by(
     }
 }
 
-/// [`wait_by`], after what it takes for granted has been seen to.
+/// The slow path of [`barrier_op`]: establishes its preconditions first.
 ///
 /// # Safety
 /// As for [`run_handlers`].
@@ -156,7 +158,7 @@ unsafe fn wait_slowly(
     builtin: Control,
     number: u32,
 ) -> u32 {
-    // SAFETY: by the contract.
+    // SAFETY: the contract guarantees a valid frame, wave and context.
     unsafe {
         let wave = (*frame).wave.wave();
         take_exec(frame, &mut *wave);
@@ -171,14 +173,14 @@ unsafe fn wait_slowly(
     }
 }
 
-/// An operation gave an event.
+/// Records an event of an operation and handles it.
 ///
 /// # Safety
 /// As for [`run_handlers`].
 #[cold]
 #[inline(never)]
 unsafe fn stop(frame: *mut Frame, op: *const Op, event: Event) -> u32 {
-    // SAFETY: by the contract.
+    // SAFETY: the contract guarantees a valid frame and operation.
     unsafe {
         let cx = Frame::cx(frame);
         (cx.op, cx.event, (*frame).op) = (&*op, Some(event), op);
@@ -186,13 +188,13 @@ unsafe fn stop(frame: *mut Frame, op: *const Op, event: Event) -> u32 {
     }
 }
 
-/// Whether waves may take turns by [`Ring`].
+/// Returns whether waves can be switched by a [`Ring`].
 ///
 /// # Safety
 /// As for [`run_handlers`].
 #[inline(always)]
 unsafe fn is_ring(frame: *mut Frame) -> bool {
-    // SAFETY: by the contract.
+    // SAFETY: the contract guarantees a valid frame.
     unsafe {
         if let Turns::Unknown = (*frame).turns {
             ask_ring(frame);
@@ -206,7 +208,7 @@ unsafe fn is_ring(frame: *mut Frame) -> bool {
 #[cold]
 #[inline(never)]
 unsafe fn ask_ring(frame: *mut Frame) {
-    // SAFETY: by the contract.
+    // SAFETY: the contract guarantees a valid frame with valid waves.
     unsafe {
         (*frame).turns = match (*(*frame).waves).ring() {
             Some(ring) => Turns::Ring { ring, behind: false },
@@ -215,13 +217,14 @@ unsafe fn ask_ring(frame: *mut Frame) {
     }
 }
 
-/// [`TURN`] or [`CHAIN`] if a wave resumes in code, at its PC. The context has it, or is behind.
+/// Resumes a wave at its PC. Returns [`RESUME`] or [`CHAIN`] if there is code for it. The context has the
+/// wave, or is stale.
 ///
 /// # Safety
 /// As for [`run_handlers`].
 #[inline(never)]
 unsafe fn resume(frame: *mut Frame, wave: *mut Wave) -> u32 {
-    // SAFETY: by the contract, and that of `enter`.
+    // SAFETY: the contract, and that of `enter`, guarantee a valid frame and context.
     unsafe {
         let Some((number, flow)) = find_entry(frame, wave) else { return SWITCHED.0 };
         let cx: *mut Cx<'_> = (*frame).cx.cast();
@@ -234,13 +237,13 @@ unsafe fn resume(frame: *mut Frame, wave: *mut Wave) -> u32 {
     }
 }
 
-/// Sets where a wave resumes that is in the context, or will be. Gives the number of the operation there, and [`TURN`], or [`CHAIN`]
-/// if that is other code; nothing, if there is none.
+/// Sets the code and entry at which a wave resumes. Returns the number of the operation there, and
+/// [`RESUME`], or [`CHAIN`] if the code is that of another unit; `None` if there is no code.
 ///
 /// # Safety
 /// As for [`run_handlers`].
 unsafe fn find_entry(frame: *mut Frame, wave: *mut Wave) -> Option<(u32, Flow)> {
-    // SAFETY: by the contract.
+    // SAFETY: the contract guarantees a valid frame and wave.
     unsafe {
         let (pc, wide) = ((*wave).pc, (*wave).halves() == 2);
         let program = &*(*frame).program;
