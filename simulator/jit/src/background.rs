@@ -1,13 +1,13 @@
 //! The thread that compiles while kernels run. All programs of the process share it.
 
-use crate::{Form, Inner};
+use crate::{CodeMode, Inner};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 
 /// A request to compile a unit. The program may be dropped before the request is served.
 struct Request {
     program: Weak<Inner>,
-    form: Form,
+    mode: CodeMode,
     first: u32,
 }
 
@@ -16,9 +16,9 @@ struct Request {
 static THREAD: LazyLock<Option<Mutex<Sender<Request>>>> = LazyLock::new(|| {
     let (sender, requests) = channel::<Request>();
     let work = move || {
-        for Request { program, form, first } in requests {
+        for Request { program, mode, first } in requests {
             if let Some(program) = program.upgrade() {
-                program.compile(form, first);
+                program.compile(mode, first);
             }
         }
     };
@@ -27,9 +27,9 @@ static THREAD: LazyLock<Option<Mutex<Sender<Request>>>> = LazyLock::new(|| {
 });
 
 /// Queues a unit for compilation.
-pub fn compile(program: &Arc<Inner>, form: Form, first: u32) {
+pub fn compile(program: &Arc<Inner>, mode: CodeMode, first: u32) {
     if let Some(thread) = &*THREAD {
-        let request = Request { program: Arc::downgrade(program), form, first };
+        let request = Request { program: Arc::downgrade(program), mode, first };
         // The thread runs until the process exits.
         let _ = thread.lock().unwrap_or_else(PoisonError::into_inner).send(request);
     }

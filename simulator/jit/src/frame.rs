@@ -2,16 +2,16 @@
 //! it calls.
 
 mod resources;
-mod turns;
+mod wave_switch;
 
-pub use resources::find_resources;
-pub use turns::{meet, run_turn, wait};
+pub use resources::cache_resources;
+pub use wave_switch::{arrive_at_barrier, run_and_switch, wait_for_barrier};
 
-use crate::access::Ranges;
-use crate::kept::{Kept, OfWaves};
-use crate::{Form, Place};
+use crate::ranges::RangeCache;
+use crate::wave_cache::{WaveCache, WaveCaches};
+use crate::{CodeMode, EntryPoint};
 use std::mem::{MaybeUninit, offset_of};
-use turns::Turns;
+use wave_switch::RingState;
 use wavesim_engine::interp::Waves;
 use wavesim_machine::exec::op::Op;
 use wavesim_machine::exec::program::Program;
@@ -26,14 +26,14 @@ pub const HALF_BYTES: usize = LANE_VECS * LANE_VEC_BYTES;
 
 /// The MXCSR that Rust code expects: round to nearest even, exceptions masked, denormals kept (Intel SDM,
 /// volume 1, 10.2.3).
-const FLOAT_CONTROL: u32 = 0x1f80;
+const MXCSR_DEFAULT: u32 = 0x1f80;
 /// MXCSR.DAZ: denormal sources are treated as zeros.
-const DENORMALS_ARE_ZEROS: u32 = 0x40;
+const MXCSR_DAZ: u32 = 0x40;
 
 /// The argument of compiled code. The pointers in `wave` are those of the current wave.
 #[repr(C)]
 pub struct Frame {
-    wave: OfWave,
+    wave: WavePointers,
     /// `Cx::instructions`.
     instructions: *mut u64,
     /// The instruction count at which the turn ends.
@@ -49,21 +49,21 @@ pub struct Frame {
     lds: *mut u8,
     lds_bytes: u64,
     /// Global memory ranges that were accessed last.
-    pub ranges: Ranges,
+    pub ranges: RangeCache,
     /// A buffer for lanes that are processed one by one, and for the arguments and results of functions of
     /// lanes.
-    pub room: MaybeUninit<[u64; 40]>,
+    pub lane_buffer: MaybeUninit<[u64; 40]>,
     /// MXCSR values: the default, and the default with DAZ.
-    denormals: u32,
-    no_denormals: u32,
+    mxcsr_default: u32,
+    mxcsr_daz: u32,
     cx: *mut u8,
     program: *const Program,
     /// The other waves of the workgroup.
     waves: *mut (dyn Waves<'static> + 'static),
     /// The mode that the code is specialised for.
-    form: Form,
+    mode: CodeMode,
     /// The wave's MODE. Other waves with the same MODE can run the same code.
-    mode: u32,
+    wave_mode: u32,
     /// The code that is running.
     code: Code,
     /// The entry at which it continues.
@@ -72,10 +72,10 @@ pub struct Frame {
     /// at barriers mostly resume at one or two points.
     resumed: [ResumePoint; 2],
     /// The entry points of the program.
-    places: *const [Place],
+    entries: *const [EntryPoint],
     /// The waves that have run in this frame, with their caches.
-    known: *mut OfWaves<OfWave>,
-    turns: Turns,
+    wave_caches: *mut WaveCaches<WavePointers>,
+    ring: RingState,
 }
 
 /// A point at which a wave resumed.
@@ -96,7 +96,7 @@ impl ResumePoint {
 /// Pointers into the state of a wave.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct OfWave {
+struct WavePointers {
     vectors: *mut LaneVec,
     /// Other fields of the wave are addressed relative to its SGPRs: see [`wave_offset`].
     sgprs: *mut u32,
@@ -104,36 +104,38 @@ struct OfWave {
     /// its lane vectors are.
     flags: *mut u8,
     /// The EXEC that the wave's lane masks represent. Compiled code only writes the EXEC registers.
-    masked: u64,
+    mask_exec: u64,
     /// The wave's cache.
-    kept: *mut Kept,
+    cache: *mut WaveCache,
 }
 
-impl OfWave {
+impl WavePointers {
+    /// Returns the pointers to the context's wave, and inserts the wave into the table.
+    ///
     /// # Safety
     /// The context and the table must be valid. The pointers stay valid while the wave is in the context;
     /// nothing else may access their targets meanwhile.
     #[inline(always)]
-    unsafe fn new(cx: *mut Cx<'_>, waves: *mut OfWaves<OfWave>) -> OfWave {
+    unsafe fn new(cx: *mut Cx<'_>, waves: *mut WaveCaches<WavePointers>) -> WavePointers {
         // SAFETY: the contract guarantees valid pointers.
         unsafe {
             let first = file(&*cx, 0);
             let wave: *mut Wave = &mut *(*cx).wave;
-            let mut of = OfWave {
+            let mut pointers = WavePointers {
                 vectors: first.at(0),
                 // Derived from a pointer to the whole wave, so that other fields are within its provenance.
                 sgprs: wave.byte_add(offset_of!(Wave, sgprs)).cast(),
                 flags: first.all_flags(),
-                masked: (*wave).exec(),
-                kept: std::ptr::null_mut(),
+                mask_exec: (*wave).exec(),
+                cache: std::ptr::null_mut(),
             };
-            of.kept = OfWaves::insert(waves, wave, (*wave).id, of);
-            of
+            pointers.cache = WaveCaches::insert(waves, wave, (*wave).id, pointers);
+            pointers
         }
     }
 }
 
-impl OfWave {
+impl WavePointers {
     /// Returns the wave.
     #[inline(always)]
     fn wave(&self) -> *mut Wave {
@@ -150,8 +152,8 @@ impl Frame {
     pub unsafe fn cx<'f>(frame: *mut Frame) -> &'f mut Cx<'f> {
         // SAFETY: the contract of `enter` guarantees that the frame points to a valid context.
         unsafe {
-            if matches!((*frame).turns, Turns::Ring { behind: true, .. }) {
-                Frame::catch_up(frame);
+            if matches!((*frame).ring, RingState::Ring { stale: true, .. }) {
+                Frame::sync_context(frame);
             }
             &mut *(*frame).cx.cast()
         }
@@ -160,12 +162,12 @@ impl Frame {
     /// # Safety
     /// As for [`Frame::cx`].
     #[inline(never)]
-    unsafe fn catch_up(frame: *mut Frame) {
+    unsafe fn sync_context(frame: *mut Frame) {
         // SAFETY: the contract guarantees a valid frame with a valid context.
         unsafe {
-            if let Turns::Ring { ring, behind } = &mut (*frame).turns {
+            if let RingState::Ring { ring, stale } = &mut (*frame).ring {
                 (*(*frame).waves).catch_up(&mut *(*frame).cx.cast(), ring.turn());
-                *behind = false;
+                *stale = false;
             }
         }
     }
@@ -173,13 +175,13 @@ impl Frame {
 
 /// The flow of a bailout: the code is not made for what follows, and the interpreter continues at
 /// [`Frame::op`].
-pub const REFUSED: Flow = Flow(u32::MAX);
+pub const BAILOUT: Flow = Flow(u32::MAX);
 
 /// The flow after a switch to another wave that has no code: the wave in the context continues at its PC.
 pub const SWITCHED: Flow = Flow(u32::MAX - 1);
 
 /// Compiled code continues with another wave.
-pub const TURN: Flow = Flow(u32::MAX - 3);
+pub const RESUME: Flow = Flow(u32::MAX - 3);
 
 /// Execution continues in [`Frame::code`], which belongs to another unit, with the wave in the frame.
 pub const CHAIN: Flow = Flow(u32::MAX - 4);
@@ -188,15 +190,15 @@ pub const CHAIN: Flow = Flow(u32::MAX - 4);
 pub const OVER: Flow = Flow(u32::MAX - 2);
 
 /// Offsets of fields of [`Frame`], for compiled code.
-pub mod at {
+pub mod frame_offset {
     use super::{Frame, offset_of};
-    pub const DENORMALS: i32 = offset_of!(Frame, denormals) as i32;
-    pub const NO_DENORMALS: i32 = offset_of!(Frame, no_denormals) as i32;
-    pub const KEPT: i32 = offset_of!(Frame, wave.kept) as i32;
+    pub const MXCSR_DEFAULT: i32 = offset_of!(Frame, mxcsr_default) as i32;
+    pub const MXCSR_DAZ: i32 = offset_of!(Frame, mxcsr_daz) as i32;
+    pub const WAVE_CACHE: i32 = offset_of!(Frame, wave.cache) as i32;
     pub const LDS: i32 = offset_of!(Frame, lds) as i32;
     pub const LDS_BYTES: i32 = offset_of!(Frame, lds_bytes) as i32;
     pub const RANGES: i32 = offset_of!(Frame, ranges) as i32;
-    pub const ROOM: i32 = offset_of!(Frame, room) as i32;
+    pub const LANE_BUFFER: i32 = offset_of!(Frame, lane_buffer) as i32;
     pub const VECTORS: i32 = offset_of!(Frame, wave.vectors) as i32;
     pub const SGPRS: i32 = offset_of!(Frame, wave.sgprs) as i32;
     pub const FLAGS: i32 = offset_of!(Frame, wave.flags) as i32;
@@ -209,7 +211,7 @@ pub mod at {
 }
 
 /// Offsets of fields of a wave, relative to its SGPRs.
-pub mod of_wave {
+pub mod wave_offset {
     use super::{Wave, offset_of};
     const fn from_sgprs(at: usize) -> i32 {
         at as i32 - offset_of!(Wave, sgprs) as i32
@@ -246,7 +248,7 @@ macro_rules! called {
 pub(crate) use called;
 
 /// The result of running compiled code.
-pub struct Ended {
+pub struct Exit {
     /// [`Flow::NEXT`]: continue with [`Exit::op`]; otherwise that operation returned this flow.
     pub flow: Flow,
     /// See [`Exit::flow`].
@@ -254,22 +256,22 @@ pub struct Ended {
     /// The number of the first operation of the straight-line region.
     pub start: u32,
     /// The operation at which the last unit was entered.
-    pub begin: usize,
+    pub entered_at: usize,
 }
 
 /// Where and how compiled code is entered.
-pub struct Start<'p> {
+pub struct EntryArgs<'p> {
     pub code: Code,
     /// The number of the code's entry.
     pub entry: u32,
     /// The number of the first operation of the straight-line region.
     pub start: u32,
     /// The mode that the code is specialised for.
-    pub form: Form,
+    pub mode: CodeMode,
     /// The program.
     pub program: &'p Program,
     /// The entry points of the program.
-    pub places: &'p [Place],
+    pub entries: &'p [EntryPoint],
 }
 
 /// Runs compiled code. The turn ends when the instruction count reaches `end`; if other waves have run, `end`
@@ -280,10 +282,10 @@ pub struct Start<'p> {
 /// operations must not have moved; and `entry` must be one of the code's entries.
 pub unsafe fn enter<'a>(
     cx: &mut Cx<'a>,
-    Start { code, entry, start, form, program, places }: Start<'_>,
+    EntryArgs { code, entry, start, mode, program, entries }: EntryArgs<'_>,
     end: &mut u64,
     waves: &mut dyn Waves<'a>,
-) -> Ended {
+) -> Exit {
     // SAFETY: only the lifetimes change. `waves` is used only together with the context, whose lifetime is
     // `'a`, too.
     let waves = unsafe {
@@ -294,10 +296,10 @@ pub unsafe fn enter<'a>(
     // functions that the code calls.
     unsafe {
         let lds: *mut [u8] = &raw mut *(*raw).lds;
-        let mut known = OfWaves::none();
-        let known = &raw mut known;
+        let mut wave_caches = WaveCaches::empty();
+        let wave_caches = &raw mut wave_caches;
         let mut frame = Frame {
-            wave: OfWave::new(raw, known),
+            wave: WavePointers::new(raw, wave_caches),
             instructions: &raw mut (*raw).instructions,
             end: *end,
             base: (*raw).instructions.wrapping_sub(start as u64),
@@ -305,29 +307,29 @@ pub unsafe fn enter<'a>(
             op: (*raw).op,
             lds: lds.cast(),
             lds_bytes: lds.len() as u64,
-            ranges: Ranges::none(),
-            room: MaybeUninit::uninit(),
-            denormals: FLOAT_CONTROL,
-            no_denormals: FLOAT_CONTROL | DENORMALS_ARE_ZEROS,
+            ranges: RangeCache::empty(),
+            lane_buffer: MaybeUninit::uninit(),
+            mxcsr_default: MXCSR_DEFAULT,
+            mxcsr_daz: MXCSR_DEFAULT | MXCSR_DAZ,
             cx: raw.cast(),
             program,
             waves,
-            form,
-            mode: (*raw).wave.mode,
+            mode,
+            wave_mode: (*raw).wave.mode,
             code,
             entry,
             resumed: [ResumePoint::NOWHERE; 2],
-            places,
-            known,
-            turns: Turns::Unknown,
+            entries,
+            wave_caches,
+            ring: RingState::Unknown,
         };
         let frame = &raw mut frame;
-        let mut begin = program.index_of(&*(*frame).op);
+        let mut entered_at = program.index_of(&*(*frame).op);
         let flow = loop {
             let flow = Flow(((*frame).code)(frame, (*frame).entry));
             if flow != CHAIN {
                 match chain(frame, flow) {
-                    Some(next) => begin = next,
+                    Some(next) => entered_at = next,
                     None => break flow,
                 }
             }
@@ -336,11 +338,11 @@ pub unsafe fn enter<'a>(
         let frame = &*frame;
         *end = frame.end;
         // After a switch, handlers have already rebuilt the masks.
-        if flow != SWITCHED && flow != OVER && frame.wave.masked != (*raw).wave.exec() {
+        if flow != SWITCHED && flow != OVER && frame.wave.mask_exec != (*raw).wave.exec() {
             (*raw).wave.rebuild_masks();
         }
         (*raw).jump = frame.jump;
-        Ended { flow, op: frame.op, start: (*raw).instructions.wrapping_sub(frame.base) as u32, begin }
+        Exit { flow, op: frame.op, start: (*raw).instructions.wrapping_sub(frame.base) as u32, entered_at }
     }
 }
 
@@ -366,14 +368,14 @@ unsafe fn chain(frame: *mut Frame, flow: Flow) -> Option<usize> {
         if count.is_some_and(|count| count >= (*frame).end) {
             return None;
         }
-        let begin = program.index_of(next);
-        let (code, entry) = (&(*(*frame).places)).get(begin)?.trusted_code()?;
+        let entered_at = program.index_of(next);
+        let (code, entry) = (&(*(*frame).entries)).get(entered_at)?.usable_code()?;
         if let Some(count) = count {
             *(*frame).instructions = count;
             (*frame).base = count.wrapping_sub(next.number as u64);
         }
         ((*frame).code, (*frame).entry, (*frame).resumed) = (code, entry, [ResumePoint::NOWHERE; 2]);
-        Some(begin)
+        Some(entered_at)
     }
 }
 
@@ -383,13 +385,13 @@ unsafe fn chain(frame: *mut Frame, flow: Flow) -> Option<usize> {
 /// # Safety
 /// `wave` must be the current wave of the frame.
 #[inline(always)]
-unsafe fn take_exec(frame: *mut Frame, wave: &mut Wave) {
+unsafe fn sync_lane_masks(frame: *mut Frame, wave: &mut Wave) {
     let exec = wave.exec();
     // SAFETY: the contract guarantees a valid frame.
     unsafe {
-        if exec != (*frame).wave.masked {
+        if exec != (*frame).wave.mask_exec {
             wave.rebuild_masks();
-            (*frame).wave.masked = exec;
+            (*frame).wave.mask_exec = exec;
         }
     }
 }
@@ -405,7 +407,7 @@ called! {
         // references now. The operations satisfy the invariants of lowered code (`exec::validate`).
         unsafe {
             let cx = Frame::cx(frame);
-            take_exec(frame, cx.wave);
+            sync_lane_masks(frame, cx.wave);
             let mut flow = Flow::NEXT;
             for _ in 0..count {
                 cx.op = &*op;
@@ -416,7 +418,7 @@ called! {
                 }
                 op = op.add(1);
             }
-            (*frame).wave.masked = cx.wave.exec();
+            (*frame).wave.mask_exec = cx.wave.exec();
             (*frame).jump = cx.jump;
             flow.0
         }

@@ -1,15 +1,15 @@
 //! The code memory of a program.
 
-use crate::emit::{self, Machine, Unsupported};
+use crate::emit::{self, CompileContext, Unsupported};
 use crate::frame::Code;
 use crate::plan::Operations;
 use crate::unit::Unit;
 use wavesim_x64::Memory;
 
 /// The maximum size of a program's code, in all modes. Beyond it, the program is interpreted.
-const MOST_CODE: usize = 64 << 20;
+const MAX_CODE_BYTES: usize = 64 << 20;
 
-pub use wavesim_x64::Refused;
+pub use wavesim_x64::UnsupportedHost;
 
 /// The reason why a unit is left to the interpreter.
 #[derive(Debug, thiserror::Error)]
@@ -18,7 +18,7 @@ pub enum CompileError {
     #[error(transparent)]
     Unsupported(#[from] Unsupported),
     /// The code memory is full.
-    #[error("the program has {MOST_CODE} bytes of code")]
+    #[error("the program has {MAX_CODE_BYTES} bytes of code")]
     Full,
     /// The code generator failed.
     #[error(transparent)]
@@ -34,7 +34,7 @@ pub struct Host {
 
 impl Host {
     /// Returns a compiler for this host, if the host is supported.
-    pub fn new() -> Result<Host, Refused> {
+    pub fn new() -> Result<Host, UnsupportedHost> {
         Ok(Host { host: wavesim_x64::Host::detect()?, memory: Memory::new() })
     }
 
@@ -42,13 +42,13 @@ impl Host {
     pub fn compile(
         &mut self,
         unit: &Unit,
-        machine: Machine<'_>,
+        context: CompileContext<'_>,
         operations: &mut Operations,
     ) -> Result<Code, CompileError> {
-        if self.memory.bytes() >= MOST_CODE {
+        if self.memory.bytes() >= MAX_CODE_BYTES {
             return Err(CompileError::Full);
         }
-        let function = emit::unit(unit, machine, operations)?;
+        let function = emit::unit(unit, context, operations)?;
         let code = self.memory.add(wavesim_x64::compile(&function, &self.host)?)?;
         // SAFETY: `emit` creates functions with this signature and calling convention.
         Ok(unsafe { std::mem::transmute::<*const u8, Code>(code) })

@@ -5,7 +5,7 @@
 //! runs until the turn ends or it reaches something that is not compiled.
 //!
 //! - [`plan`]: how each operation is executed, decided by its lane-loop representation; no instruction is
-//! named
+//!   named
 //! - [`branch_target`]: statically known jump targets
 //! - [`unit`]: the unit of compilation
 //! - [`emit`]: code for a unit
@@ -31,34 +31,34 @@
 //! and whenever a handler runs. Everything that can fault is executed by a handler, so that faults are the
 //! interpreter's own. Turns end where the interpreter would end them, so that schedules are identical.
 
-mod access;
 mod background;
+mod branch_target;
 mod emit;
+mod exact;
 mod frame;
 mod host;
-mod kept;
-mod lanes;
+mod lane_calls;
 mod mode;
-mod pairs;
-mod parts;
+mod multi_store;
 mod plan;
-mod rare;
-mod relative;
+mod ranges;
 mod scratch;
-mod source;
-mod sums;
+mod snapshot;
+mod subword;
 mod unit;
-mod unrolled;
+mod unroll;
+mod wave_cache;
+mod wide_sums;
 
-pub use host::Refused;
-pub use plan::{calls, is_compiled};
+pub use host::UnsupportedHost;
+pub use plan::{handler_calls, is_compiled};
 
-use emit::Machine;
+use emit::CompileContext;
 use frame::Code;
 use host::{CompileError, Host};
 use mode::IEEE;
 use plan::Operations;
-use source::Source;
+use snapshot::ProgramSnapshot;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU16, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -70,25 +70,25 @@ use wavesim_machine::exec::program::Program;
 use wavesim_machine::exec::rt::{Cx, Flow};
 
 /// The number of times that a straight-line region must begin at an operation before it is compiled.
-const OFTEN: u16 = 16;
+const HOT_COUNT: u16 = 16;
 
 /// The same for background compilation. While there is no code, only one in sixteen executions counts. The
 /// threshold corresponds to a few milliseconds at one operation, so that small launches cause no compilation.
-const VERY_OFTEN: u16 = 1000;
+const BACKGROUND_HOT_COUNT: u16 = 1000;
 
 /// A program's code, which is compiled while the program runs. Threads may share it.
 #[derive(Clone)]
 pub struct Jit(Arc<Inner>);
 
 struct Inner {
-    source: Source,
+    snapshot: ProgramSnapshot,
     /// The number of times that an operation is interpreted before it is compiled.
-    often: u16,
+    threshold: u16,
     /// A background thread compiles, so that no launch waits for it.
     background: bool,
     /// Indexed by [`CodeMode::index`].
-    tables: [OnceLock<Table>; Form::COUNT],
-    maker: Mutex<Maker>,
+    tables: [OnceLock<EntryTable>; CodeMode::COUNT],
+    compiler: Mutex<Compiler>,
     /// Some entry point has code.
     has_code: AtomicBool,
     units: AtomicU32,
@@ -100,7 +100,7 @@ struct Inner {
 
 /// Statistics about compilation.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Made {
+pub struct CompileStats {
     /// The number of compiled units.
     pub units: u32,
     /// The number of units that the code generator rejected, and that are interpreted.
@@ -115,27 +115,27 @@ pub struct Made {
 }
 
 /// The entry points and counters of all operations of the program.
-struct Table {
+struct EntryTable {
     heat: Box<[AtomicU16]>,
-    places: Box<[Place]>,
+    entries: Box<[EntryPoint]>,
 }
 
 /// In [`EntryTable::heat`]: the operation is not an entry point and never requests compilation.
-const NEVER: u16 = 0;
+const NEVER_COMPILE: u16 = 0;
 /// In [`EntryTable::heat`]: the engine is called at the next execution.
-const NOW: u16 = 1;
+const CALL_NOW: u16 = 1;
 
 #[derive(Default)]
-struct Place {
+struct EntryPoint {
     /// The function, or null.
     code: AtomicPtr<()>,
     /// The number of the function's entry. It is written once, before `code`.
     entry: AtomicU32,
     /// The number of bailouts of code that was entered here.
-    refusals: AtomicU32,
+    bailouts: AtomicU32,
 }
 
-impl Place {
+impl EntryPoint {
     /// Returns the code and the number of its entry, if there is code.
     #[inline(always)]
     fn code(&self) -> Option<(Code, u32)> {
@@ -151,25 +151,25 @@ impl Place {
 
     /// As [`EntryPoint::code`], but returns `None` if the entry point bails out too often.
     #[inline(always)]
-    fn trusted_code(&self) -> Option<(Code, u32)> {
-        self.code().filter(|_| self.refusals.load(Ordering::Relaxed) < REFUSALS)
+    fn usable_code(&self) -> Option<(Code, u32)> {
+        self.code().filter(|_| self.bailouts.load(Ordering::Relaxed) < MAX_BAILOUTS)
     }
 }
 
 /// The number of bailouts after which an entry point is left to the interpreter: a kernel that always reaches
 /// code that bails out would be slowed down.
-const REFUSALS: u32 = 1000;
+const MAX_BAILOUTS: u32 = 1000;
 
-struct Maker {
+struct Compiler {
     host: Host,
     operations: Operations,
     /// Operations that have been compiled, by mode.
-    taken: [HashSet<u32>; Form::COUNT],
+    compiled: [HashSet<u32>; CodeMode::COUNT],
 }
 
 /// The mode of a wave that code is specialised for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Form {
+struct CodeMode {
     /// f32 denormals are flushed.
     flush: bool,
     /// Wave64.
@@ -178,13 +178,13 @@ struct Form {
     ieee: bool,
 }
 
-impl Form {
+impl CodeMode {
     /// The number of modes.
     const COUNT: usize = 8;
 
     /// Returns the mode of a wave, or `None` if there is no code for it.
     #[inline]
-    fn of(cx: &Cx<'_>) -> Option<Form> {
+    fn of(cx: &Cx<'_>) -> Option<CodeMode> {
         // Round to nearest even, with all denormals kept or those of f32 flushed: the modes that handlers are
         // specialised for. Modes that change how instructions address registers, or skip them, are excluded.
         let flush = match cx.wave.mode & (0x80_00ff | GPR_IDX_EN | VSKIP) {
@@ -192,10 +192,10 @@ impl Form {
             0xc0 => true,
             _ => return None,
         };
-        Some(Form { flush, wide: cx.wave.size() == 64, ieee: cx.wave.mode & IEEE != 0 })
+        Some(CodeMode { flush, wide: cx.wave.size() == 64, ieee: cx.wave.mode & IEEE != 0 })
     }
 
-    fn number(self) -> usize {
+    fn index(self) -> usize {
         self.flush as usize | (self.wide as usize) << 1 | (self.ieee as usize) << 2
     }
 }
@@ -203,30 +203,30 @@ impl Form {
 impl Jit {
     /// Creates an engine for a program, if the host is supported. Operations are compiled after a few
     /// executions, before they run again.
-    pub fn new(program: &Program) -> Result<Jit, Refused> {
-        Jit::after(program, OFTEN)
+    pub fn new(program: &Program) -> Result<Jit, UnsupportedHost> {
+        Jit::with_threshold(program, HOT_COUNT)
     }
 
     /// As [`Jit::new`], with the number of times that an operation is interpreted before it is compiled.
-    pub fn after(program: &Program, often: u16) -> Result<Jit, Refused> {
-        Jit::made_by(program, often, false)
+    pub fn with_threshold(program: &Program, threshold: u16) -> Result<Jit, UnsupportedHost> {
+        Jit::build(program, threshold, false)
     }
 
     /// As [`Jit::new`], but a background thread compiles only what runs very often, while the interpreter
     /// continues.
-    pub fn in_background(program: &Program) -> Result<Jit, Refused> {
-        Jit::made_by(program, VERY_OFTEN, true)
+    pub fn in_background(program: &Program) -> Result<Jit, UnsupportedHost> {
+        Jit::build(program, BACKGROUND_HOT_COUNT, true)
     }
 
-    fn made_by(program: &Program, often: u16, background: bool) -> Result<Jit, Refused> {
-        let maker =
-            Maker { host: Host::new()?, operations: Operations::default(), taken: Default::default() };
+    fn build(program: &Program, threshold: u16, background: bool) -> Result<Jit, UnsupportedHost> {
+        let compiler =
+            Compiler { host: Host::new()?, operations: Operations::default(), compiled: Default::default() };
         Ok(Jit(Arc::new(Inner {
-            source: Source::of(program),
-            often: often.min(u16::MAX - NOW),
+            snapshot: ProgramSnapshot::of(program),
+            threshold: threshold.min(u16::MAX - CALL_NOW),
             background,
             tables: Default::default(),
-            maker: Mutex::new(maker),
+            compiler: Mutex::new(compiler),
             has_code: AtomicBool::new(false),
             units: AtomicU32::new(0),
             failed: AtomicU32::new(0),
@@ -243,9 +243,9 @@ impl Jit {
     }
 
     /// Returns statistics about compilation.
-    pub fn made(&self) -> Made {
+    pub fn stats(&self) -> CompileStats {
         let inner = &self.0;
-        Made {
+        CompileStats {
             units: inner.units.load(Ordering::Relaxed),
             failed: inner.failed.load(Ordering::Relaxed),
             operations: inner.operations.load(Ordering::Relaxed),
@@ -256,60 +256,61 @@ impl Jit {
 
     /// Requests code for an operation. Unless compilation is in the background, it is compiled on return.
     #[cold]
-    fn wanted(&self, form: Form, first: u32) {
+    fn request(&self, mode: CodeMode, first: u32) {
         let inner = &self.0;
         if inner.background {
             // Do not ask again while the request is pending.
-            inner.table(form).heat[first as usize].store(VERY_OFTEN, Ordering::Relaxed);
-            background::compile(&self.0, form, first);
+            inner.table(mode).heat[first as usize].store(BACKGROUND_HOT_COUNT, Ordering::Relaxed);
+            background::compile(&self.0, mode, first);
         } else {
-            inner.compile(form, first);
+            inner.compile(mode, first);
         }
     }
 }
 
 impl Inner {
-    fn table(&self, form: Form) -> &Table {
-        self.tables[form.number()].get_or_init(|| {
-            let ops = &self.source.ops;
-            Table {
-                heat: ops.iter().map(|_| AtomicU16::new(NOW + self.often)).collect(),
-                places: ops.iter().map(|_| Place::default()).collect(),
+    fn table(&self, mode: CodeMode) -> &EntryTable {
+        self.tables[mode.index()].get_or_init(|| {
+            let ops = &self.snapshot.ops;
+            EntryTable {
+                heat: ops.iter().map(|_| AtomicU16::new(CALL_NOW + self.threshold)).collect(),
+                entries: ops.iter().map(|_| EntryPoint::default()).collect(),
             }
         })
     }
 
     /// Compiles the unit that begins at an operation. If that fails, it is not tried again.
-    fn compile(&self, form: Form, first: u32) {
-        let mut maker = self.maker.lock().unwrap_or_else(PoisonError::into_inner);
-        let table = self.table(form);
-        if !table.places[first as usize].code.load(Ordering::Acquire).is_null() {
+    fn compile(&self, mode: CodeMode, first: u32) {
+        let mut compiler = self.compiler.lock().unwrap_or_else(PoisonError::into_inner);
+        let table = self.table(mode);
+        if !table.entries[first as usize].code.load(Ordering::Acquire).is_null() {
             return;
         }
         let begun = Instant::now();
-        let Maker { host, operations, taken } = &mut *maker;
-        let taken = &mut taken[form.number()];
-        let machine = Machine { source: &self.source, wide: form.wide, flush: form.flush, ieee: form.ieee };
-        let unit = unit::discover(first, &machine, operations, |op| taken.contains(&op));
-        table.heat[first as usize].store(NEVER, Ordering::Relaxed);
+        let Compiler { host, operations, compiled } = &mut *compiler;
+        let compiled = &mut compiled[mode.index()];
+        let context =
+            CompileContext { program: &self.snapshot, wide: mode.wide, flush: mode.flush, ieee: mode.ieee };
+        let unit = unit::discover(first, &context, operations, |op| compiled.contains(&op));
+        table.heat[first as usize].store(NEVER_COMPILE, Ordering::Relaxed);
         if unit.blocks.is_empty() {
             return;
         }
-        let made = host.compile(&unit, machine, operations);
+        let made = host.compile(&unit, context, operations);
         self.nanoseconds.fetch_add(begun.elapsed().as_nanos() as u64, Ordering::Relaxed);
         // Each operation is compiled at most once.
-        taken.extend(unit.blocks.iter().flat_map(|block| block.first..block.end));
+        compiled.extend(unit.blocks.iter().flat_map(|block| block.first..block.end));
         match made {
             Ok(code) => {
                 for (entry, block) in (0..).zip(&unit.blocks) {
                     let at = block.first as usize;
-                    table.places[at].entry.store(entry, Ordering::Relaxed);
-                    table.places[at].code.store(code as *mut (), Ordering::Release);
-                    if block.entry || self.often == 0 {
-                        table.heat[at].store(NOW, Ordering::Relaxed);
+                    table.entries[at].entry.store(entry, Ordering::Relaxed);
+                    table.entries[at].code.store(code as *mut (), Ordering::Release);
+                    if block.entry || self.threshold == 0 {
+                        table.heat[at].store(CALL_NOW, Ordering::Relaxed);
                         self.has_code.store(true, Ordering::Relaxed);
                     } else {
-                        table.heat[at].store(NEVER, Ordering::Relaxed);
+                        table.heat[at].store(NEVER_COMPILE, Ordering::Relaxed);
                     }
                     self.operations.fetch_add(block.end - block.first, Ordering::Relaxed);
                 }
@@ -325,12 +326,12 @@ impl Inner {
     }
 }
 
-impl Table {
+impl EntryTable {
     /// Counts a bailout of code that was entered at an operation.
     #[cold]
-    fn refused(&self, at: usize) {
-        if self.places[at].refusals.fetch_add(1, Ordering::Relaxed) >= REFUSALS {
-            self.heat[at].store(NEVER, Ordering::Relaxed);
+    fn count_bailout(&self, at: usize) {
+        if self.entries[at].bailouts.fetch_add(1, Ordering::Relaxed) >= MAX_BAILOUTS {
+            self.heat[at].store(NEVER_COMPILE, Ordering::Relaxed);
         }
     }
 }
@@ -344,9 +345,9 @@ unsafe impl Compiled for Jit {
     }
 
     fn heat(&self, cx: &Cx<'_>, program: &Program) -> Heat<'_> {
-        match Form::of(cx) {
-            Some(form) if cx.fast.is_some() && cx.watch.is_none() && self.0.source.is_of(program) => {
-                Heat(&self.0.table(form).heat)
+        match CodeMode::of(cx) {
+            Some(mode) if cx.fast.is_some() && cx.watch.is_none() && self.0.snapshot.matches(program) => {
+                Heat(&self.0.table(mode).heat)
             }
             _ => Heat(&[]),
         }
@@ -360,20 +361,20 @@ unsafe impl Compiled for Jit {
         end: &mut u64,
         waves: &mut dyn Waves<'a>,
     ) -> Entered<'a> {
-        let Some(form) = Form::of(cx) else { return Entered::No };
-        if !self.0.source.is_of(program) || cx.fast.is_none() || cx.watch.is_some() {
+        let Some(mode) = CodeMode::of(cx) else { return Entered::No };
+        if !self.0.snapshot.matches(program) || cx.fast.is_none() || cx.watch.is_some() {
             return Entered::No;
         }
         let first = program.index_of(cx.op);
-        let table = self.0.table(form);
-        let Some(place) = table.places.get(first) else { return Entered::No };
+        let table = self.0.table(mode);
+        let Some(place) = table.entries.get(first) else { return Entered::No };
         let mut found = place.code();
         if found.is_none() {
-            self.wanted(form, first as u32);
+            self.request(mode, first as u32);
             found = place.code();
         }
         let Some((code, entry)) = found else { return Entered::No };
-        let start = frame::Start { code, entry, start, form, program, places: &table.places };
+        let start = frame::EntryArgs { code, entry, start, mode, program, entries: &table.entries };
         // SAFETY: the code was compiled for this program, mode and wave size, and the entry belongs to it.
         let ended = unsafe { frame::enter(cx, start, end, waves) };
         // SAFETY: compiled code only returns pointers to operations of the program, which outlives `'a`.
@@ -381,8 +382,8 @@ unsafe impl Compiled for Jit {
         match ended.flow {
             frame::SWITCHED => Entered::Switched,
             frame::OVER => Entered::Over,
-            frame::REFUSED => {
-                table.refused(ended.begin);
+            frame::BAILOUT => {
+                table.count_bailout(ended.entered_at);
                 Entered::Refused { op, start: ended.start }
             }
             Flow::NEXT => Entered::Next { op, start: ended.start },

@@ -15,7 +15,7 @@ pub fn is_ieee_bit(value: &Value) -> bool {
 }
 
 /// Returns whether a body reads no other bit of MODE.
-pub fn reads_known_mode(body: &[Stmt]) -> bool {
+pub fn reads_only_ieee_bit(body: &[Stmt]) -> bool {
     let (mut reads, mut bits) = (0, 0);
     each_value(body, &mut |v| {
         reads += matches!(v.kind, ValueKind::State(State::Mode)) as usize;

@@ -1,6 +1,6 @@
 //! Recognises loads and stores of scratch, where each lane has its own memory.
 
-use crate::plan::value;
+use crate::plan::value_supported;
 use isa_lower::ir::*;
 use isa_lower::lower::operands::slot;
 use isa_lower::visit::{any_in, any_value, each_stmt};
@@ -19,7 +19,7 @@ pub struct Scratch {
     /// Whole registers are moved unchanged.
     pub copy: bool,
     /// The per-lane code that computes the address.
-    pub before: LaneLoop,
+    pub address_code: LaneLoop,
     /// The lane's 32-bit address.
     pub address: Value,
     /// The per-lane code around the access.
@@ -39,16 +39,16 @@ pub fn find(lanes: &Lanes) -> Option<Scratch> {
         }
     }
     let (memory, own) = (memory?, own?.clone());
-    let before = match &memory.addresses {
+    let address_code = match &memory.addresses {
         Addresses::Computed(lanes) => lanes.clone(),
         Addresses::Set => own.clone(),
         Addresses::Sum(_) => return None,
     };
-    let address = address(&before.body)?;
+    let address = address(&address_code.body)?;
     let (bytes, registers) = (memory.bytes as usize, memory.dwords as usize);
-    let copy = bytes == 4 * registers && copies(&own.body, memory.store, bytes);
-    let found = Scratch { store: memory.store, bytes, registers, copy, before, address, lanes: own };
-    (can_be_emitted(&found) && (copy || matches!(bytes, 1 | 2))).then_some(found)
+    let copy = bytes == 4 * registers && is_copy(&own.body, memory.store, bytes);
+    let found = Scratch { store: memory.store, bytes, registers, copy, address_code, address, lanes: own };
+    (is_supported(&found) && (copy || matches!(bytes, 1 | 2))).then_some(found)
 }
 
 /// Returns the 32-bit value that a 64-bit scratch address is zero-extended from.
@@ -75,7 +75,7 @@ fn address(body: &[Stmt]) -> Option<Value> {
 }
 
 /// Returns whether the per-lane code moves whole registers unchanged.
-fn copies(body: &[Stmt], store: bool, bytes: usize) -> bool {
+fn is_copy(body: &[Stmt], store: bool, bytes: usize) -> bool {
     let whole = |v: &Value| v.kind == ValueKind::Const(u128::MAX >> (128 - 8 * bytes));
     fn inner<'v>(v: &'v Value, whole: &dyn Fn(&Value) -> bool) -> &'v Value {
         match &v.kind {
@@ -95,16 +95,19 @@ fn copies(body: &[Stmt], store: bool, bytes: usize) -> bool {
     }
 }
 
-fn can_be_emitted(found: &Scratch) -> bool {
+fn is_supported(found: &Scratch) -> bool {
     // The address code is also emitted outside of loops over lanes.
-    let of_wave =
-        |v: &Value| value(v, true) && !matches!(v.kind, ValueKind::State(_) | ValueKind::LaneBit(_));
-    let sets = found.before.body.iter().take_while(|stmt| matches!(stmt, Stmt::Set(Var::Local(_), _)));
+    let of_wave = |v: &Value| {
+        value_supported(v, true) && !matches!(v.kind, ValueKind::State(_) | ValueKind::LaneBit(_))
+    };
+    let sets = found.address_code.body.iter().take_while(|stmt| matches!(stmt, Stmt::Set(Var::Local(_), _)));
     let sets: Vec<Stmt> = sets.cloned().collect();
-    let ends =
-        matches!(found.before.body.get(sets.len()), Some(Stmt::SetAddress { .. } | Stmt::SetStored { .. }));
+    let ends = matches!(
+        found.address_code.body.get(sets.len()),
+        Some(Stmt::SetAddress { .. } | Stmt::SetStored { .. })
+    );
     let before = ends && !any_value(&sets, &|v| !of_wave(v)) && !any_in(&found.address, &|v| !of_wave(v));
-    let moved = |v: &Value| matches!(v.kind, ValueKind::Loaded { .. }) || value(v, true);
+    let moved = |v: &Value| matches!(v.kind, ValueKind::Loaded { .. }) || value_supported(v, true);
     let mut stores = 0;
     each_stmt(&found.lanes.body, &mut |s| stores += matches!(s, Stmt::SetStored { .. }) as usize);
     // Wide values that are only moved are not lowered.
@@ -113,11 +116,11 @@ fn can_be_emitted(found: &Scratch) -> bool {
         found.lanes.body.iter().all(set) && !any_value(&found.lanes.body, &|v| !moved(v))
     };
     let word = |read: &Read| read.width <= 32 || found.copy && read.role == Role::Data;
-    before && own && stores == found.store as usize && found.before.reads.iter().all(word)
+    before && own && stores == found.store as usize && found.address_code.reads.iter().all(word)
 }
 
 /// Returns whether the operands can be compiled.
-pub fn is_plain(op: &Op, found: &Scratch) -> bool {
+pub fn operands_supported(op: &Op, found: &Scratch) -> bool {
     const MODIFIED: u16 = Op::MODIFY | Op::OUTPUT | Op::HIGH | Op::SCALAR_DEST | Op::CLAMP | Op::NO_RESULT;
     op.flags & MODIFIED == 0
         && match data(op, found) {

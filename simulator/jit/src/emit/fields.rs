@@ -38,6 +38,6 @@ impl Emitter<'_> {
             "OPSEL_HI" => bits.op_sel_hi(),
             _ => return Err(Unsupported("a bit of a source")),
         };
-        all.get(source).map(|bit| Val::Known(*bit as u128)).ok_or(Unsupported("a fifth source"))
+        all.get(source).map(|bit| Val::Const(*bit as u128)).ok_or(Unsupported("a fifth source"))
     }
 }

@@ -11,7 +11,7 @@ pub fn width(hold: Hold) -> Width {
 }
 
 /// Selects the instruction for 32 or 64 bits.
-fn by(hold: Hold, single: Code, double: Code) -> Code {
+fn for_width(hold: Hold, single: Code, double: Code) -> Code {
     if hold == Hold::W32 { single } else { double }
 }
 
@@ -30,15 +30,15 @@ impl Emitter<'_> {
     }
 
     /// Emits a constant of the same register class as `like`.
-    pub fn constant(&mut self, hold: Hold, bits: u64, like: V) -> V {
+    pub fn constant_like(&mut self, hold: Hold, bits: u64, like: V) -> V {
         if !self.is_vector(like) {
             return self.f.iconst(if hold == Hold::W32 { bits & 0xffff_ffff } else { bits });
         }
-        self.lanes_constant(hold, bits)
+        self.splat_constant(hold, bits)
     }
 
     /// Emits a constant in each lane.
-    pub fn lanes_constant(&mut self, hold: Hold, bits: u64) -> V {
+    pub fn splat_constant(&mut self, hold: Hold, bits: u64) -> V {
         let (a, b) = (bits as u32, (bits >> 32) as u32);
         let words = if hold == Hold::W32 { [a; 8] } else { [a, b, a, b, a, b, a, b] };
         self.f.vconst(words)
@@ -46,47 +46,47 @@ impl Emitter<'_> {
 
     /// Broadcasts an integer to all lanes. The broadcast is hoisted out of the loop over lanes if the integer
     /// is defined outside of it.
-    pub fn spread(&mut self, hold: Hold, one: V) -> V {
+    pub fn broadcast(&mut self, hold: Hold, one: V) -> V {
         let key = (one, hold == Hold::W32);
-        if let Some(v) = self.known.spreads.get(&key) {
+        if let Some(v) = self.facts.broadcasts.get(&key) {
             return *v;
         }
         let v = self.f.splat(hold != Hold::W32, one);
-        self.known.spreads.insert(key, v);
+        self.facts.broadcasts.insert(key, v);
         v
     }
 
-    fn either_class(&mut self, hold: Hold, op: Int2, codes: [Code; 2], a: V, b: V) -> V {
+    fn int_or_vector_op(&mut self, hold: Hold, op: Int2, codes: [Code; 2], a: V, b: V) -> V {
         match self.is_vector(a) {
-            true => self.f.rvm(by(hold, codes[0], codes[1]), a, b, None),
+            true => self.f.rvm(for_width(hold, codes[0], codes[1]), a, b, None),
             false => self.f.int2(op, width(hold), a, b),
         }
     }
 
     pub fn iadd(&mut self, hold: Hold, a: V, b: V) -> V {
         let codes = [Code::VEX_Vpaddd_ymm_ymm_ymmm256, Code::VEX_Vpaddq_ymm_ymm_ymmm256];
-        self.either_class(hold, Int2::Add, codes, a, b)
+        self.int_or_vector_op(hold, Int2::Add, codes, a, b)
     }
 
     pub fn isub(&mut self, hold: Hold, a: V, b: V) -> V {
         let codes = [Code::VEX_Vpsubd_ymm_ymm_ymmm256, Code::VEX_Vpsubq_ymm_ymm_ymmm256];
-        self.either_class(hold, Int2::Sub, codes, a, b)
+        self.int_or_vector_op(hold, Int2::Sub, codes, a, b)
     }
 
     pub fn band(&mut self, hold: Hold, a: V, b: V) -> V {
-        self.either_class(hold, Int2::And, [Code::VEX_Vpand_ymm_ymm_ymmm256; 2], a, b)
+        self.int_or_vector_op(hold, Int2::And, [Code::VEX_Vpand_ymm_ymm_ymmm256; 2], a, b)
     }
 
     pub fn bor(&mut self, hold: Hold, a: V, b: V) -> V {
-        self.either_class(hold, Int2::Or, [Code::VEX_Vpor_ymm_ymm_ymmm256; 2], a, b)
+        self.int_or_vector_op(hold, Int2::Or, [Code::VEX_Vpor_ymm_ymm_ymmm256; 2], a, b)
     }
 
     pub fn bxor(&mut self, hold: Hold, a: V, b: V) -> V {
-        self.either_class(hold, Int2::Xor, [Code::VEX_Vpxor_ymm_ymm_ymmm256; 2], a, b)
+        self.int_or_vector_op(hold, Int2::Xor, [Code::VEX_Vpxor_ymm_ymm_ymmm256; 2], a, b)
     }
 
     /// Emits `!a & b`.
-    pub fn without(&mut self, hold: Hold, a: V, b: V) -> V {
+    pub fn and_not(&mut self, hold: Hold, a: V, b: V) -> V {
         if self.is_vector(a) {
             return self.f.rvm(Code::VEX_Vpandn_ymm_ymm_ymmm256, a, b, None);
         }
@@ -98,12 +98,12 @@ impl Emitter<'_> {
         if !self.is_vector(v) {
             return self.f.int1(Int1::Not, width(hold), v);
         }
-        if let Some(complement) = self.known.complements.get(&v) {
+        if let Some(complement) = self.facts.complements.get(&v) {
             return *complement;
         }
-        let ones = self.lanes_constant(hold, u64::MAX);
+        let ones = self.splat_constant(hold, u64::MAX);
         let out = self.bxor(hold, v, ones);
-        self.known.complements.insert(out, v);
+        self.facts.complements.insert(out, v);
         out
     }
 
@@ -111,7 +111,7 @@ impl Emitter<'_> {
         if !self.is_vector(v) {
             return self.f.int1(Int1::Neg, width(hold), v);
         }
-        let zero = self.lanes_constant(hold, 0);
+        let zero = self.splat_constant(hold, 0);
         self.isub(hold, zero, v)
     }
 
@@ -122,7 +122,7 @@ impl Emitter<'_> {
         if hold == Hold::W32 {
             return self.f.rvm(Code::VEX_Vpmulld_ymm_ymm_ymmm256, a, b, None);
         }
-        let signed = self.known.sign_extended.contains(&a) && self.known.sign_extended.contains(&b);
+        let signed = self.facts.sign_extended.contains(&a) && self.facts.sign_extended.contains(&b);
         if signed {
             return self.f.rvm(Code::VEX_Vpmuldq_ymm_ymm_ymmm256, a, b, None);
         }
@@ -130,7 +130,7 @@ impl Emitter<'_> {
         let low = product(self, a, b);
         let mut crossed = Vec::new();
         for (x, y) in [(a, b), (b, a)] {
-            if !self.known.zero_extended.contains(&x) {
+            if !self.facts.zero_extended.contains(&x) {
                 let high = self.shift_by(Shift::Right, hold, x, 32);
                 crossed.push(product(self, high, y));
             }
@@ -162,7 +162,7 @@ impl Emitter<'_> {
             (Shift::Arithmetic, _) => {
                 // A logical shift, then sign extension from the sign's new position.
                 let v = self.shift_by(Shift::Right, hold, v, n);
-                let sign = self.lanes_constant(hold, 1 << (63 - n));
+                let sign = self.splat_constant(hold, 1 << (63 - n));
                 let flipped = self.bxor(hold, v, sign);
                 return self.isub(hold, flipped, sign);
             }
@@ -180,7 +180,7 @@ impl Emitter<'_> {
             (Shift::Right, _) => Code::VEX_Vpsrlvq_ymm_ymm_ymmm256,
             (Shift::Arithmetic, _) => {
                 // For negative lanes: the complement of the shifted complement.
-                let zero = self.lanes_constant(hold, 0);
+                let zero = self.splat_constant(hold, 0);
                 let below = self.icmp(Cc::GtS, hold, zero, v);
                 let v = self.bxor(hold, v, below);
                 let v = self.shift_lanes(Shift::Right, hold, v, n);
@@ -197,14 +197,14 @@ impl Emitter<'_> {
         }
         let v = self.vector_compare(cc, hold, a, b);
         if hold == Hold::W32 {
-            self.known.comparisons.insert(v, (cc, a, b));
+            self.facts.comparisons.insert(v, (cc, a, b));
         }
         v
     }
 
     fn vector_compare(&mut self, cc: Cc, hold: Hold, a: V, b: V) -> V {
-        let equal = by(hold, Code::VEX_Vpcmpeqd_ymm_ymm_ymmm256, Code::VEX_Vpcmpeqq_ymm_ymm_ymmm256);
-        let greater = by(hold, Code::VEX_Vpcmpgtd_ymm_ymm_ymmm256, Code::VEX_Vpcmpgtq_ymm_ymm_ymmm256);
+        let equal = for_width(hold, Code::VEX_Vpcmpeqd_ymm_ymm_ymmm256, Code::VEX_Vpcmpeqq_ymm_ymm_ymmm256);
+        let greater = for_width(hold, Code::VEX_Vpcmpgtd_ymm_ymm_ymmm256, Code::VEX_Vpcmpgtq_ymm_ymm_ymmm256);
         match cc {
             Cc::Eq => self.f.rvm(equal, a, b, None),
             Cc::GtS => self.f.rvm(greater, a, b, None),
@@ -224,7 +224,7 @@ impl Emitter<'_> {
             Cc::LtU if hold == Hold::W32 => self.negated(Cc::GeU, hold, a, b),
             Cc::GtU if hold == Hold::W32 => self.negated(Cc::LeU, hold, a, b),
             _ => {
-                let sign = self.lanes_constant(hold, 1 << 63);
+                let sign = self.splat_constant(hold, 1 << 63);
                 let (a, b) = (self.bxor(hold, a, sign), self.bxor(hold, b, sign));
                 let cc = match cc {
                     Cc::LtU => Cc::LtS,
@@ -244,21 +244,21 @@ impl Emitter<'_> {
 
     /// Compares with zero, as [`Emitter::icmp`] does.
     pub fn is_zero(&mut self, hold: Hold, v: V) -> V {
-        let zero = self.constant(hold, 0, v);
+        let zero = self.constant_like(hold, 0, v);
         self.icmp(Cc::Eq, hold, v, zero)
     }
 
     /// Selects `a` where a condition of the same register class holds.
-    pub fn pick(&mut self, hold: Hold, truth: V, a: V, b: V) -> V {
+    pub fn select_same_class(&mut self, hold: Hold, cond: V, a: V, b: V) -> V {
         if self.is_vector(a) {
-            self.f.blend(hold != Hold::W32, truth, a, b)
+            self.f.blend(hold != Hold::W32, cond, a, b)
         } else {
-            self.f.select(truth, a, b)
+            self.f.select(cond, a, b)
         }
     }
 
     /// Emits the minimum or maximum of two vectors of words.
-    pub fn extreme(&mut self, greater: bool, signed: bool, a: V, b: V) -> V {
+    pub fn min_max_words(&mut self, greater: bool, signed: bool, a: V, b: V) -> V {
         let code = match (greater, signed) {
             (true, true) => Code::VEX_Vpmaxsd_ymm_ymm_ymmm256,
             (true, false) => Code::VEX_Vpmaxud_ymm_ymm_ymmm256,
@@ -278,7 +278,7 @@ impl Emitter<'_> {
     }
 
     /// Counts ones.
-    pub fn ones(&mut self, hold: Hold, v: V) -> V {
+    pub fn count_ones(&mut self, hold: Hold, v: V) -> V {
         if !self.is_vector(v) {
             return self.f.int1(Int1::CountOnes, width(hold), v);
         }
@@ -317,7 +317,7 @@ impl Emitter<'_> {
             v = self.bor(hold, v, below);
         }
         let above = self.bnot(hold, v);
-        self.ones(hold, above)
+        self.count_ones(hold, above)
     }
 
     /// Counts trailing zeros: the width for zero.
@@ -325,14 +325,14 @@ impl Emitter<'_> {
         if !self.is_vector(v) {
             return self.f.int1(Int1::TrailingZeros, width(hold), v);
         }
-        let one = self.lanes_constant(hold, 1);
+        let one = self.splat_constant(hold, 1);
         let less = self.isub(hold, v, one);
-        let below = self.without(hold, v, less);
-        self.ones(hold, below)
+        let below = self.and_not(hold, v, less);
+        self.count_ones(hold, below)
     }
 
     /// Reverses all bits.
-    pub fn reversed_bits(&mut self, hold: Hold, v: V) -> V {
+    pub fn reverse_bits(&mut self, hold: Hold, v: V) -> V {
         if self.is_vector(v) {
             let order: [u8; 16] = std::array::from_fn(|k| {
                 let bytes = if hold == Hold::W32 { 4 } else { 8 };
@@ -340,7 +340,8 @@ impl Emitter<'_> {
             });
             let reverse = |n: u8| n.reverse_bits() >> 4;
             let table = |shift: u8| std::array::from_fn(|k| reverse(k as u8) << shift);
-            let [order, low_table, high_table] = [order, table(4), table(0)].map(|bytes| self.bytes(bytes));
+            let [order, low_table, high_table] =
+                [order, table(4), table(0)].map(|bytes| self.vconst_bytes(bytes));
             let shuffle = Code::VEX_Vpshufb_ymm_ymm_ymmm256;
             let v = self.f.rvm(shuffle, v, order, None);
             let (low, high) = self.nibbles(v);
@@ -352,7 +353,7 @@ impl Emitter<'_> {
         for (n, mask) in
             [(4, 0x0f0f_0f0f_0f0f_0f0fu64), (2, 0x3333_3333_3333_3333), (1, 0x5555_5555_5555_5555)]
         {
-            let mask = self.constant(hold, mask, v);
+            let mask = self.constant_like(hold, mask, v);
             let (low, high) = (self.band(hold, v, mask), self.shift_by(Shift::Right, hold, v, n));
             let (low, high) = (self.shift_by(Shift::Left, hold, low, n), self.band(hold, high, mask));
             v = self.bor(hold, low, high);
@@ -361,7 +362,7 @@ impl Emitter<'_> {
     }
 
     /// Emits a constant of sixteen bytes, repeated in both halves.
-    pub fn bytes(&mut self, bytes: [u8; 16]) -> V {
+    pub fn vconst_bytes(&mut self, bytes: [u8; 16]) -> V {
         self.f.vconst(std::array::from_fn(|k| {
             let at = k % 4 * 4;
             u32::from_le_bytes(std::array::from_fn(|b| bytes[at + b]))
@@ -370,56 +371,56 @@ impl Emitter<'_> {
 
     /// Returns the low words of 64-bit lanes.
     pub fn low_words(&mut self, v: [V; 2]) -> V {
-        match self.known.words.get(&v) {
+        match self.facts.split.get(&v) {
             Some((low, _)) => *low,
-            None => self.taken_words(v, 0x88),
+            None => self.shuffle_words(v, 0x88),
         }
     }
 
     /// Returns the high words of 64-bit lanes.
     pub fn high_words(&mut self, v: [V; 2]) -> V {
-        match self.known.words.get(&v) {
+        match self.facts.split.get(&v) {
             Some((_, high)) => *high,
-            None => self.taken_words(v, 0xdd),
+            None => self.shuffle_words(v, 0xdd),
         }
     }
 
-    fn taken_words(&mut self, v: [V; 2], which: u8) -> V {
+    fn shuffle_words(&mut self, v: [V; 2], which: u8) -> V {
         self.f.rvm(Code::VEX_Vshufps_ymm_ymm_ymmm256_imm8, v[0], v[1], Some(which))
     }
 
     /// Combines low and high words to 64-bit lanes, in the order of the host's unpack instructions: lanes 0,
     /// 1, 4 and 5, then the others.
-    pub fn joined(&mut self, low: V, high: V) -> [V; 2] {
-        if let Some(whole) = self.known.wholes.get(&(low, high)) {
+    pub fn join_words(&mut self, low: V, high: V) -> [V; 2] {
+        if let Some(whole) = self.facts.joined.get(&(low, high)) {
             return *whole;
         }
-        let whole = self.interleaved(low, high);
-        self.known.wholes.insert((low, high), whole);
-        self.known.words.insert(whole, (low, high));
+        let whole = self.interleave(low, high);
+        self.facts.joined.insert((low, high), whole);
+        self.facts.split.insert(whole, (low, high));
         whole
     }
 
-    fn interleaved(&mut self, low: V, high: V) -> [V; 2] {
+    fn interleave(&mut self, low: V, high: V) -> [V; 2] {
         [Code::VEX_Vpunpckldq_ymm_ymm_ymmm256, Code::VEX_Vpunpckhdq_ymm_ymm_ymmm256]
             .map(|code| self.f.rvm(code, low, high, None))
     }
 
     /// Extends 32-bit lanes to 64 bits.
-    pub fn extended(&mut self, v: V, signed: bool) -> [V; 2] {
+    pub fn extend(&mut self, v: V, signed: bool) -> [V; 2] {
         let high = match signed {
             true => self.shift_by(Shift::Arithmetic, Hold::W32, v, 31),
-            false => self.lanes_constant(Hold::W32, 0),
+            false => self.splat_constant(Hold::W32, 0),
         };
-        let both = self.joined(v, high);
-        let set = if signed { &mut self.known.sign_extended } else { &mut self.known.zero_extended };
+        let both = self.join_words(v, high);
+        let set = if signed { &mut self.facts.sign_extended } else { &mut self.facts.zero_extended };
         set.extend(both);
         both
     }
 
     /// Expands a mask of 32-bit lanes to one of 64-bit lanes.
     pub fn wide_mask(&mut self, mask: V) -> [V; 2] {
-        self.interleaved(mask, mask)
+        self.interleave(mask, mask)
     }
 
     /// Loads sixteen bytes into each half.
@@ -435,7 +436,7 @@ impl Emitter<'_> {
     }
 
     /// Adds a constant to an integer.
-    pub fn plus(&mut self, v: V, n: i64) -> V {
+    pub fn add_imm(&mut self, v: V, n: i64) -> V {
         match i32::try_from(n) {
             Ok(0) => v,
             Ok(n) => self.f.int2(Int2::Add, Width::W64, v, Src::Imm(n)),

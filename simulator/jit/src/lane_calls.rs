@@ -13,39 +13,39 @@ pub const RESULT: usize = 4 * LANES;
 
 /// A function that compiled code calls.
 #[derive(Clone, Copy)]
-pub struct Function {
+pub struct LaneFunction {
     /// The function's address.
     pub address: u64,
     /// The function is correct whether MXCSR.DAZ is set or not.
-    pub any_control: bool,
+    pub any_mxcsr: bool,
 }
 
 /// A float mode that handlers are specialised for.
-trait Fixed: Mode {
-    const IT: Self;
+trait StaticMode: Mode {
+    const VALUE: Self;
 }
 
-impl Fixed for Keep {
-    const IT: Keep = Keep;
+impl StaticMode for Keep {
+    const VALUE: Keep = Keep;
 }
 
-impl Fixed for Flush {
-    const IT: Flush = Flush;
+impl StaticMode for Flush {
+    const VALUE: Flush = Flush;
 }
 
 /// Applies a function to each lane's arguments, which are words or doublewords (`T`), and stores the results.
 ///
 /// # Safety
 /// The frame must be that of compiled code that has stored as many arguments as the function reads.
-pub unsafe fn each<T: Copy, const N: usize>(frame: *mut Frame, function: impl Fn([T; N]) -> T) {
+pub unsafe fn for_each_lane<T: Copy, const N: usize>(frame: *mut Frame, function: impl Fn([T; N]) -> T) {
     const { assert!(N * LANES <= RESULT && size_of::<T>() <= 8) };
     for lane in 0..LANES {
         // SAFETY: the contract guarantees a valid frame with arguments; both indices are inside the buffer,
         // which has five doublewords per lane.
         unsafe {
-            let room: *mut T = (&raw mut (*frame).room).cast();
-            let args = std::array::from_fn(|n| *room.add(n * LANES + lane));
-            *room.add(RESULT + lane) = function(args);
+            let lane_buffer: *mut T = (&raw mut (*frame).lane_buffer).cast();
+            let args = std::array::from_fn(|n| *lane_buffer.add(n * LANES + lane));
+            *lane_buffer.add(RESULT + lane) = function(args);
         }
     }
 }
@@ -54,13 +54,13 @@ pub unsafe fn each<T: Copy, const N: usize>(frame: *mut Frame, function: impl Fn
 ///
 /// # Safety
 /// As for [`for_each_lane`].
-unsafe fn eight(frame: *mut Frame, function: impl FnOnce(&mut [u32; LANES])) {
+unsafe fn for_packet(frame: *mut Frame, function: impl FnOnce(&mut [u32; LANES])) {
     // SAFETY: the contract guarantees a valid frame with arguments; the buffer has enough words.
     unsafe {
-        let room: *mut [u32; LANES] = (&raw mut (*frame).room).cast();
-        let mut lanes = *room;
+        let lane_buffer: *mut [u32; LANES] = (&raw mut (*frame).lane_buffer).cast();
+        let mut lanes = *lane_buffer;
         function(&mut lanes);
-        *room.add(RESULT / LANES) = lanes;
+        *lane_buffer.add(RESULT / LANES) = lanes;
     }
 }
 
@@ -69,8 +69,8 @@ macro_rules! functions {
         /// # Safety
         /// Must be called by compiled code with its frame, which has the arguments, on a supported host.
         #[cfg(target_arch = "x86_64")]
-        unsafe extern "sysv64" fn $name<M: Fixed>(frame: *mut Frame) {
-            let $mode = M::IT;
+        unsafe extern "sysv64" fn $name<M: StaticMode>(frame: *mut Frame) {
+            let $mode = M::VALUE;
             // SAFETY: the contract guarantees a valid frame; supported hosts have the instructions of fast
             // handlers.
             unsafe { $how(frame, |$args| $result) }
@@ -79,8 +79,8 @@ macro_rules! functions {
         /// # Safety
         /// Must be called by compiled code with its frame, which has the arguments.
         #[cfg(not(target_arch = "x86_64"))]
-        unsafe extern "C" fn $name<M: Fixed>(frame: *mut Frame) {
-            let $mode = M::IT;
+        unsafe extern "C" fn $name<M: StaticMode>(frame: *mut Frame) {
+            let $mode = M::VALUE;
             // SAFETY: the contract guarantees a valid frame with arguments.
             unsafe { $how(frame, |$args| $result) }
         }
@@ -88,30 +88,30 @@ macro_rules! functions {
 }
 
 functions! {
-    brain_of_single each |m, [a]| rt::cvt_f32_bf16(&m, a);
-    fp8_of_single each |m, [a]| rt::cvt_f32_fp8(&m, a);
-    bf8_of_single each |m, [a]| rt::cvt_f32_bf8(&m, a);
-    single_of_fp8 each |m, [a]| rt::cvt_fp8_f32(&m, a);
-    single_of_bf8 each |m, [a]| rt::cvt_bf8_f32(&m, a);
-    signed_norm_of_half each |m, [a]| rt::snorm_f16(&m, a);
-    unsigned_norm_of_half each |m, [a]| rt::unorm_f16(&m, a);
-    signed_norm_of_single each |m, [a]| rt::snorm_f32(&m, a);
-    unsigned_norm_of_single each |m, [a]| rt::unorm_f32(&m, a);
-    byte_of_single each |m, [a]| rt::cvt_f32_u8(&m, a);
-    fp8_by_seed each |m, [a, seed]| rt::fp8_sr_f32(&m, a, seed);
-    bf8_by_seed each |m, [a, seed]| rt::bf8_sr_f32(&m, a, seed);
-    sum_toward_zero each |m, [a, b, c]| rt::fma_rtz_f32(&m, a, b, c);
-    scaled_half each |m, [a, n]| rt::ldexp_f16(&m, a, n);
-    significand_of_half each |m, [a]| rt::frexp_mant_f16(&m, a);
-    exponent_of_half each |m, [a]| rt::frexp_exp_f16(&m, a);
-    exp2 eight |_m, a| rt::exp2_f32_eight(M::FLUSH, a);
-    log2 eight |_m, a| rt::log2_f32_eight(M::FLUSH, a);
-    sine eight |_m, a| rt::sin_turns_f32_eight(M::FLUSH, a);
-    cosine eight |_m, a| rt::cos_turns_f32_eight(M::FLUSH, a);
-    exp2_half eight |_m, a| rt::exp2_f16_eight(a);
-    log2_half eight |_m, a| rt::log2_f16_eight(a);
-    sine_half eight |_m, a| rt::sin_turns_f16_eight(a);
-    cosine_half eight |_m, a| rt::cos_turns_f16_eight(a);
+    brain_of_single for_each_lane |m, [a]| rt::cvt_f32_bf16(&m, a);
+    fp8_of_single for_each_lane |m, [a]| rt::cvt_f32_fp8(&m, a);
+    bf8_of_single for_each_lane |m, [a]| rt::cvt_f32_bf8(&m, a);
+    single_of_fp8 for_each_lane |m, [a]| rt::cvt_fp8_f32(&m, a);
+    single_of_bf8 for_each_lane |m, [a]| rt::cvt_bf8_f32(&m, a);
+    signed_norm_of_half for_each_lane |m, [a]| rt::snorm_f16(&m, a);
+    unsigned_norm_of_half for_each_lane |m, [a]| rt::unorm_f16(&m, a);
+    signed_norm_of_single for_each_lane |m, [a]| rt::snorm_f32(&m, a);
+    unsigned_norm_of_single for_each_lane |m, [a]| rt::unorm_f32(&m, a);
+    byte_of_single for_each_lane |m, [a]| rt::cvt_f32_u8(&m, a);
+    fp8_by_seed for_each_lane |m, [a, seed]| rt::fp8_sr_f32(&m, a, seed);
+    bf8_by_seed for_each_lane |m, [a, seed]| rt::bf8_sr_f32(&m, a, seed);
+    sum_toward_zero for_each_lane |m, [a, b, c]| rt::fma_rtz_f32(&m, a, b, c);
+    scaled_half for_each_lane |m, [a, n]| rt::ldexp_f16(&m, a, n);
+    significand_of_half for_each_lane |m, [a]| rt::frexp_mant_f16(&m, a);
+    exponent_of_half for_each_lane |m, [a]| rt::frexp_exp_f16(&m, a);
+    exp2 for_packet |_m, a| rt::exp2_f32_eight(M::FLUSH, a);
+    log2 for_packet |_m, a| rt::log2_f32_eight(M::FLUSH, a);
+    sine for_packet |_m, a| rt::sin_turns_f32_eight(M::FLUSH, a);
+    cosine for_packet |_m, a| rt::cos_turns_f32_eight(M::FLUSH, a);
+    exp2_half for_packet |_m, a| rt::exp2_f16_eight(a);
+    log2_half for_packet |_m, a| rt::log2_f16_eight(a);
+    sine_half for_packet |_m, a| rt::sin_turns_f16_eight(a);
+    cosine_half for_packet |_m, a| rt::cos_turns_f16_eight(a);
 }
 
 /// Selects a function's instance for a mode.
@@ -121,12 +121,12 @@ macro_rules! in_mode {
     };
 }
 
-fn called(address: u64) -> Function {
-    Function { address, any_control: false }
+fn called(address: u64) -> LaneFunction {
+    LaneFunction { address, any_mxcsr: false }
 }
 
 /// Returns the function that implements a conversion, if the host has no instruction for it.
-pub fn conversion(conversion: Conversion, flush: bool) -> Option<Function> {
+pub fn conversion(conversion: Conversion, flush: bool) -> Option<LaneFunction> {
     Some(called(match conversion {
         Conversion::F32ToBf16 => in_mode!(brain_of_single, flush),
         Conversion::F32ToFp8 => in_mode!(fp8_of_single, flush),
@@ -143,7 +143,7 @@ pub fn conversion(conversion: Conversion, flush: bool) -> Option<Function> {
 }
 
 /// Returns the function that implements a float operation, if the host has no instruction for it.
-pub fn float(op: FloatOp, ty: Ty, flush: bool) -> Option<Function> {
+pub fn float(op: FloatOp, ty: Ty, flush: bool) -> Option<LaneFunction> {
     Some(called(match (op, ty) {
         (FloatOp::ToFp8Sr, Ty::F32) => in_mode!(fp8_by_seed, flush),
         (FloatOp::ToBf8Sr, Ty::F32) => in_mode!(bf8_by_seed, flush),
@@ -158,7 +158,7 @@ pub fn float(op: FloatOp, ty: Ty, flush: bool) -> Option<Function> {
 /// Returns the function that implements a builtin of one argument, if the host has no instruction for it.
 /// These functions flush denormals of arguments and results themselves; their f64 intermediates are never
 /// denormal.
-pub fn builtin(builtin: Pure, ty: Ty, flush: bool) -> Option<Function> {
+pub fn builtin(builtin: Pure, ty: Ty, flush: bool) -> Option<LaneFunction> {
     let address = match (builtin, ty) {
         (Pure::Exp2, Ty::F32) => in_mode!(exp2, flush),
         (Pure::Log2, Ty::F32) => in_mode!(log2, flush),
@@ -170,5 +170,5 @@ pub fn builtin(builtin: Pure, ty: Ty, flush: bool) -> Option<Function> {
         (Pure::Cos, Ty::F16) => in_mode!(cosine_half, flush),
         _ => return None,
     };
-    Some(Function { address, any_control: ty == Ty::F32 })
+    Some(LaneFunction { address, any_mxcsr: ty == Ty::F32 })
 }

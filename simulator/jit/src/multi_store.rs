@@ -9,7 +9,7 @@ use wavesim_machine::exec::op::{Op, Place};
 use wavesim_machine::state::wave::ALL_VGPRS;
 
 /// The stores of a lane, in order.
-pub struct Pair {
+pub struct MultiStore {
     /// Their addresses.
     pub block: Block,
     /// The data of each store.
@@ -17,7 +17,7 @@ pub struct Pair {
 }
 
 /// Recognises a handler that consists of such stores.
-pub fn find(lanes: &Lanes) -> Option<Pair> {
+pub fn find(lanes: &Lanes) -> Option<MultiStore> {
     let mut body = None;
     for step in &lanes.steps {
         match step {
@@ -41,7 +41,7 @@ pub fn find(lanes: &Lanes) -> Option<Pair> {
         data.push(operand(value, 8 * bytes)?);
     }
     let block = Block::Lds { lanes: offsets?, plus, store: true, dwords: size? / 4 };
-    Some(Pair { block, data })
+    Some(MultiStore { block, data })
 }
 
 /// Splits a 32-bit address into the lane's operand and a uniform value that is added.
@@ -63,7 +63,7 @@ fn operand(value: &Value, bits: u32) -> Option<Role> {
 }
 
 /// Returns whether all operands are unmodified registers.
-pub fn is_plain(op: &Op, pair: &Pair) -> bool {
+pub fn operands_supported(op: &Op, pair: &MultiStore) -> bool {
     const MODIFIED: u16 = Op::MODIFY | Op::OUTPUT | Op::HIGH | Op::SCALAR_DEST | Op::CLAMP | Op::NO_RESULT;
     let Block::Lds { lanes, dwords, .. } = &pair.block else { return false };
     let is_register =

@@ -5,7 +5,7 @@ use isa_lower::ir::*;
 use isa_lower::visit::each_value;
 
 /// Recognises `a * b + c`, with two sign-extended 32-bit factors and a sign-extended 64-bit addend.
-pub fn signed(value: &Value) -> Option<[&Value; 3]> {
+pub fn signed_sum(value: &Value) -> Option<[&Value; 3]> {
     fn extended(v: &Value, from: Hold) -> Option<&Value> {
         match &v.kind {
             ValueKind::SignExtend { value, width } if value.hold == from && *width == from.bits() => {
@@ -27,11 +27,11 @@ pub fn is_bit_64(value: &Value) -> bool {
 
 /// Returns whether all sign extensions to 128 bits belong to such sums, and no bit above 63 but bit 64 is
 /// read.
-pub fn fit(body: &[Stmt]) -> bool {
+pub fn are_supported(body: &[Stmt]) -> bool {
     let (mut extended, mut sums, mut above, mut bits) = (0, 0, 0, 0);
     each_value(body, &mut |v| {
         extended += (v.hold == Hold::W128 && matches!(v.kind, ValueKind::SignExtend { .. })) as usize;
-        sums += signed(v).is_some() as usize;
+        sums += signed_sum(v).is_some() as usize;
         above += (v.hold == Hold::W128 && matches!(v.kind, ValueKind::ShrConst(..))) as usize;
         bits += is_bit_64(v) as usize;
     });

@@ -11,7 +11,7 @@ use wavesim_machine::exec::op::{Op, Place};
 use wavesim_machine::state::wave::{ALL_VGPRS, NULL};
 
 /// A load or store of less than a word per lane.
-pub struct Part {
+pub struct Subword {
     /// The addresses, described as a copy of words.
     pub block: Block,
     /// The address space.
@@ -23,7 +23,7 @@ pub struct Part {
 }
 
 /// Recognises a handler that consists of such an access.
-pub fn find(lanes: &Lanes) -> Option<Part> {
+pub fn find(lanes: &Lanes) -> Option<Subword> {
     let mut words = lanes.clone();
     let mut found = None;
     for step in &mut words.steps {
@@ -58,13 +58,13 @@ pub fn find(lanes: &Lanes) -> Option<Part> {
         lane_loop.body = vec![Stmt::Set(Var::Operand(Role::D0), loaded)];
     }
     let block = block::find(&words)?;
-    let part = Part { block, space, bytes, lanes: own };
-    reads_what_it_moves(&part).then_some(part)
+    let part = Subword { block, space, bytes, lanes: own };
+    reads_only_access_operands(&part).then_some(part)
 }
 
 /// Returns whether the per-lane code reads only the lane's address operand, the accessed value and its
 /// result.
-fn reads_what_it_moves(part: &Part) -> bool {
+fn reads_only_access_operands(part: &Subword) -> bool {
     let (Block::Global { offsets, .. } | Block::Lds { lanes: offsets, .. }) = &part.block;
     let (mut fine, mut stores) = (true, 0);
     each_value(&part.lanes.body, &mut |v| {
@@ -81,7 +81,7 @@ fn reads_what_it_moves(part: &Part) -> bool {
 }
 
 /// Returns whether the operands can be compiled; the conditions are those for copies of words.
-pub fn is_plain(op: &Op, block: &Block) -> bool {
+pub fn operands_supported(op: &Op, block: &Block) -> bool {
     const MODIFIED: u16 = Op::MODIFY | Op::OUTPUT | Op::HIGH | Op::SCALAR_DEST | Op::CLAMP | Op::NO_RESULT;
     let vector = |role: Role, words: usize| match slot(role) {
         Slot::Source(at) => {

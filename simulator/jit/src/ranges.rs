@@ -9,55 +9,55 @@ use wavesim_machine::memory::HostRange;
 pub const RANGES: usize = 8;
 
 /// The number of cached ranges for scalar loads.
-pub const WAVE_RANGES: usize = 4;
+pub const SCALAR_RANGES: usize = 4;
 /// The index of the first of them.
-pub const WAVE_FIRST: usize = 2 * RANGES;
+pub const FIRST_SCALAR_RANGE: usize = 2 * RANGES;
 /// The number of all cached ranges.
-const COUNT: usize = WAVE_FIRST + WAVE_RANGES;
+const COUNT: usize = FIRST_SCALAR_RANGE + SCALAR_RANGES;
 
 /// Cached ranges of global memory: those for vector loads, then those for vector stores, then those for
 /// scalar loads.
 #[repr(C)]
-pub struct Ranges {
+pub struct RangeCache {
     /// Sizes in bytes; 0 for an empty entry.
     len: [u64; COUNT],
     /// The other fields of valid entries. Since every entry to compiled code creates a cache, only the sizes
     /// are initialised then.
-    found: [MaybeUninit<Found>; COUNT],
+    found: [MaybeUninit<RangeAddress>; COUNT],
 }
 
 /// The address of a range, in the guest and in the host.
 #[repr(C)]
-pub struct Found {
+pub struct RangeAddress {
     base: u64,
     host: *mut u8,
 }
 
-impl Ranges {
+impl RangeCache {
     /// Returns an empty cache.
     #[inline(always)]
-    pub fn none() -> Ranges {
-        Ranges { len: [0; COUNT], found: [const { MaybeUninit::uninit() }; COUNT] }
+    pub fn empty() -> RangeCache {
+        RangeCache { len: [0; COUNT], found: [const { MaybeUninit::uninit() }; COUNT] }
     }
 
     /// Returns the offset of an entry's size.
-    pub const fn len_at(place: usize) -> usize {
-        offset_of!(Ranges, len) + 8 * place
+    pub const fn len_at(entry: usize) -> usize {
+        offset_of!(RangeCache, len) + 8 * entry
     }
 
     /// Returns the offset of an entry's guest address.
-    pub const fn base_at(place: usize) -> usize {
-        offset_of!(Ranges, found) + size_of::<Found>() * place + offset_of!(Found, base)
+    pub const fn base_at(entry: usize) -> usize {
+        offset_of!(RangeCache, found) + size_of::<RangeAddress>() * entry + offset_of!(RangeAddress, base)
     }
 
     /// Returns the offset of an entry's host address.
-    pub const fn host_at(place: usize) -> usize {
-        offset_of!(Ranges, found) + size_of::<Found>() * place + offset_of!(Found, host)
+    pub const fn host_at(entry: usize) -> usize {
+        offset_of!(RangeCache, found) + size_of::<RangeAddress>() * entry + offset_of!(RangeAddress, host)
     }
 }
 
 /// The index of [`find_range`]'s result in [`Frame::lane_buffer`], after its arguments.
-pub const FOUND: usize = 3;
+pub const FOUND_SLOT: usize = 3;
 
 called! {
     /// Finds the range that contains some bytes, and caches it in an entry of [`Frame::ranges`]; for the
@@ -66,24 +66,24 @@ called! {
     ///
     /// # Safety
     /// Must be called by compiled code with its frame, and with the index of an entry.
-    pub unsafe fn find(frame: *mut Frame) -> () {
+    pub unsafe fn find_range(frame: *mut Frame) -> () {
         // SAFETY: the contract guarantees a valid frame, whose buffer has the arguments.
-        let [address, place, bytes] = unsafe { (&raw const (*frame).room).cast::<[u64; 3]>().read() };
+        let [address, entry, bytes] = unsafe { (&raw const (*frame).lane_buffer).cast::<[u64; 3]>().read() };
         // SAFETY: the contract guarantees a valid frame; no other reference to the context exists during the
         // call.
         let cx = unsafe { Frame::cx(frame) };
-        let place = place as usize;
+        let entry = entry as usize;
         let found = cx.memory.range_of(address).filter(|range| {
-            range.host_of(address, bytes, (RANGES..WAVE_FIRST).contains(&place)).is_some()
+            range.host_of(address, bytes, (RANGES..FIRST_SCALAR_RANGE).contains(&entry)).is_some()
         });
         // SAFETY: the contract guarantees that the index is valid; the buffer is longer than the arguments
         // and the result.
         unsafe {
             if let Some(HostRange { base, len, host, .. }) = &found {
-                (*frame).ranges.len[place] = *len;
-                (*frame).ranges.found[place].write(Found { base: *base, host: *host });
+                (*frame).ranges.len[entry] = *len;
+                (*frame).ranges.found[entry].write(RangeAddress { base: *base, host: *host });
             }
-            (&raw mut (*frame).room).cast::<u64>().add(FOUND).write(found.is_some() as u64);
+            (&raw mut (*frame).lane_buffer).cast::<u64>().add(FOUND_SLOT).write(found.is_some() as u64);
         }
     }
 }

@@ -8,10 +8,10 @@ use isa_lower::ir::Hold;
 use wavesim_x64::inst::{Cc, V};
 
 /// The power of two that makes any denormal normal.
-const POWERS: u64 = 64;
+const SCALE_EXPONENT: u64 = 64;
 
 /// A decomposed number.
-struct Taken {
+struct Decomposed {
     /// The number, with its denormals flushed if the mode says so.
     x: V,
     /// The number, scaled to be normal.
@@ -25,47 +25,47 @@ struct Taken {
 impl Emitter<'_> {
     /// Emits the mantissa in [0.5, 1), with the sign of the number; zero, infinity and (quieted) NaN are
     /// returned as they are.
-    pub fn significand(&mut self, format: &Format, denormals: Denormals, a: Val) -> R<Val> {
-        self.each_float(format, denormals, a, |e, x| {
+    pub fn frexp_mantissa(&mut self, format: &Format, denormals: Denormals, a: Val) -> R<Val> {
+        self.map_float_bits(format, denormals, a, |e, x| {
             let (hold, significand) = (format.hold, format.significand);
-            let taken = e.taken(format, x);
-            let exponent = e.lanes_constant(hold, format.infinity);
-            let half = e.lanes_constant(hold, format.one - (1 << significand));
-            let rest = e.without(hold, exponent, taken.normal);
+            let taken = e.decompose(format, x);
+            let exponent = e.splat_constant(hold, format.infinity);
+            let half = e.splat_constant(hold, format.one - (1 << significand));
+            let rest = e.and_not(hold, exponent, taken.normal);
             let made = e.bor(hold, rest, half);
-            let quiet = e.lanes_constant(hold, format.quiet);
+            let quiet = e.splat_constant(hold, format.quiet);
             let quiet = e.bor(hold, taken.x, quiet);
             let nan = e.is_nan(format, taken.x);
             let wide = hold != Hold::W32;
             let own = e.f.blend(wide, nan, quiet, taken.x);
             let made = e.f.blend(wide, taken.special, own, made);
             if !wide {
-                e.known.normal.insert(made);
+                e.facts.denormal_free.insert(made);
             }
             made
         })
     }
 
     /// Emits the matching exponent, in 32 bits; 0 for zero, infinity and NaN.
-    pub fn exponent(&mut self, format: &Format, denormals: Denormals, a: Val) -> R<Val> {
-        let v = self.each_float(format, denormals, a, |e, x| {
+    pub fn frexp_exponent(&mut self, format: &Format, denormals: Denormals, a: Val) -> R<Val> {
+        let v = self.map_float_bits(format, denormals, a, |e, x| {
             let (hold, significand) = (format.hold, format.significand);
-            let taken = e.taken(format, x);
-            let exponent = e.lanes_constant(hold, format.infinity);
+            let taken = e.decompose(format, x);
+            let exponent = e.splat_constant(hold, format.infinity);
             let field = e.band(hold, taken.normal, exponent);
             let field = e.shift_by(Shift::Right, hold, field, significand);
-            let bias = e.lanes_constant(hold, (format.one >> significand) - 1);
+            let bias = e.splat_constant(hold, (format.one >> significand) - 1);
             let number = e.isub(hold, field, bias);
-            let powers = e.lanes_constant(hold, POWERS);
+            let powers = e.splat_constant(hold, SCALE_EXPONENT);
             let powers = e.band(hold, taken.denormal, powers);
             let number = e.isub(hold, number, powers);
-            e.without(hold, taken.special, number)
+            e.and_not(hold, taken.special, number)
         })?;
-        self.resized(v, format.hold, Hold::W32)
+        self.resize(v, format.hold, Hold::W32)
     }
 
     /// Applies a function to the bits of lanes.
-    fn each_float(
+    fn map_float_bits(
         &mut self,
         format: &Format,
         denormals: Denormals,
@@ -77,24 +77,24 @@ impl Emitter<'_> {
             return Ok(Val::Wide(v.map(|v| f(self, v))));
         }
         let v = self.lanes(a)?;
-        let v = if denormals == Denormals::Flush { self.flushed(v) } else { v };
+        let v = if denormals == Denormals::Flush { self.flush_denormals(v) } else { v };
         Ok(Val::Lanes(f(self, v)))
     }
 
-    fn taken(&mut self, format: &Format, x: V) -> Taken {
+    fn decompose(&mut self, format: &Format, x: V) -> Decomposed {
         let (hold, wide) = (format.hold, format.hold != Hold::W32);
-        let [exponent, zero] = [format.infinity, 0].map(|bits| self.lanes_constant(hold, bits));
+        let [exponent, zero] = [format.infinity, 0].map(|bits| self.splat_constant(hold, bits));
         let field = self.band(hold, x, exponent);
         let least = self.icmp(Cc::Eq, hold, field, zero);
         let most = self.icmp(Cc::Eq, hold, field, exponent);
-        let sign = self.lanes_constant(hold, 1 << (hold.bits() - 1));
-        let magnitude = self.without(hold, sign, x);
+        let sign = self.splat_constant(hold, 1 << (hold.bits() - 1));
+        let magnitude = self.and_not(hold, sign, x);
         let none = self.icmp(Cc::Eq, hold, magnitude, zero);
-        let power = self.lanes_constant(hold, format.one + (POWERS << format.significand));
+        let power = self.splat_constant(hold, format.one + (SCALE_EXPONENT << format.significand));
         // With DAZ set, there are no denormals to scale.
         let scaled = self.f.rvm(format.mul, x, power, None);
         let normal = self.f.blend(wide, least, scaled, x);
         let special = self.bor(hold, most, none);
-        Taken { x, normal, denormal: least, special }
+        Decomposed { x, normal, denormal: least, special }
     }
 }

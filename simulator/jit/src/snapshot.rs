@@ -6,7 +6,7 @@ use wavesim_machine::exec::op::{Ext, Op};
 use wavesim_machine::exec::program::Program;
 
 /// A copy of a program's operations.
-pub struct Source {
+pub struct ProgramSnapshot {
     pub arch: Arch,
     pub ops: Vec<Op>,
     pub exts: Vec<Ext>,
@@ -19,14 +19,14 @@ pub struct Source {
     id: u64,
 }
 
-impl Source {
-    pub fn of(program: &Program) -> Source {
+impl ProgramSnapshot {
+    pub fn of(program: &Program) -> ProgramSnapshot {
         let lowered = program.lowered();
         let mut by_pc = HashMap::new();
         for (at, op) in (0..).zip(lowered.ops()).filter(|(_, op)| op.code != Op::END) {
             by_pc.entry(op.pc).or_insert(at);
         }
-        Source {
+        ProgramSnapshot {
             arch: program.arch,
             ops: lowered.ops().to_vec(),
             exts: lowered.exts().to_vec(),
@@ -38,7 +38,7 @@ impl Source {
     }
 
     /// Returns whether this is a copy of a program whose operations have not moved.
-    pub fn is_of(&self, program: &Program) -> bool {
+    pub fn matches(&self, program: &Program) -> bool {
         program.lowered().id() == self.id && program.lowered().ops().as_ptr().addr() == self.address
     }
 
@@ -48,7 +48,7 @@ impl Source {
     }
 
     /// Returns the operation at a byte offset of the code.
-    pub fn at(&self, pc: u64) -> Option<u32> {
+    pub fn op_at(&self, pc: u64) -> Option<u32> {
         self.by_pc.get(&u32::try_from(pc).ok()?).copied()
     }
 }

@@ -2,7 +2,7 @@
 //! not be exact.
 
 use crate::frame::{Frame, called};
-use crate::lanes::each;
+use crate::lane_calls::for_each_lane;
 use wavesim_machine::exec::rt::{Keep, fma_ldexp_f64, rsq_f64, trig_preop_f64};
 
 called! {
@@ -10,9 +10,9 @@ called! {
     ///
     /// # Safety
     /// Must be called by compiled code with its frame, which has one argument per lane.
-    pub unsafe fn exact_reciprocal_roots(frame: *mut Frame) -> () {
+    pub unsafe fn exact_rsq_f64(frame: *mut Frame) -> () {
         // SAFETY: the contract guarantees a valid frame with one argument per lane.
-        unsafe { each(frame, |[a]| rsq_f64(&Keep, a)) }
+        unsafe { for_each_lane(frame, |[a]| rsq_f64(&Keep, a)) }
     }
 }
 
@@ -21,9 +21,9 @@ called! {
     ///
     /// # Safety
     /// Must be called by compiled code with its frame, which has four arguments per lane.
-    pub unsafe fn exact_scaled_sums(frame: *mut Frame) -> () {
+    pub unsafe fn exact_fma_ldexp_f64(frame: *mut Frame) -> () {
         // SAFETY: the contract guarantees a valid frame with four arguments per lane.
-        unsafe { each(frame, |[a, b, c, n]| fma_ldexp_f64(&Keep, a, b, c, n as u32)) }
+        unsafe { for_each_lane(frame, |[a, b, c, n]| fma_ldexp_f64(&Keep, a, b, c, n as u32)) }
     }
 }
 
@@ -32,8 +32,8 @@ called! {
     ///
     /// # Safety
     /// Must be called by compiled code with its frame, which has two arguments per lane.
-    pub unsafe fn exact_segments(frame: *mut Frame) -> () {
+    pub unsafe fn exact_trig_preop(frame: *mut Frame) -> () {
         // SAFETY: the contract guarantees a valid frame with two arguments per lane.
-        unsafe { each(frame, |[a, n]| trig_preop_f64(&Keep, a, n as u32)) }
+        unsafe { for_each_lane(frame, |[a, n]| trig_preop_f64(&Keep, a, n as u32)) }
     }
 }

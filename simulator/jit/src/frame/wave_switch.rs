@@ -1,9 +1,10 @@
 //! Switches to other waves when a wave waits at a barrier.
 
 use super::{
-    CHAIN, Flow, Form, Frame, OVER, OfWave, ResumePoint, SWITCHED, TURN, called, run_handlers, take_exec,
+    CHAIN, CodeMode, Flow, Frame, OVER, RESUME, ResumePoint, SWITCHED, WavePointers, called, run_handlers,
+    sync_lane_masks,
 };
-use crate::kept::OfWaves;
+use crate::wave_cache::WaveCaches;
 use isa_spec::pcode::ir::Control;
 use wavesim_engine::interp::{self, Next, Ring};
 use wavesim_machine::exec::machine_ops::{Event, barrier};
@@ -12,7 +13,7 @@ use wavesim_machine::exec::rt::Cx;
 use wavesim_machine::state::{Wave, Workgroup};
 
 /// The availability of a [`Ring`] of waves.
-pub(super) enum Turns {
+pub(super) enum RingState {
     /// It has not been queried, or the context has switched waves since.
     Unknown,
     /// The waves provide no ring.
@@ -20,7 +21,7 @@ pub(super) enum Turns {
     Ring {
         ring: Ring,
         /// The context still has an earlier wave than the current one.
-        behind: bool,
+        stale: bool,
     },
 }
 
@@ -30,14 +31,14 @@ called! {
     ///
     /// # Safety
     /// As for [`run_handlers`].
-    pub unsafe fn run_turn(frame: *mut Frame, op: *const Op, count: u32) -> u32 {
+    pub unsafe fn run_and_switch(frame: *mut Frame, op: *const Op, count: u32) -> u32 {
         // SAFETY: the contract, and that of `enter`, guarantee a valid frame.
         unsafe {
             let flow = run_handlers(frame, op, count);
             if flow != Flow::EVENT.0 {
                 return flow;
             }
-            end_turn(frame)
+            switch_wave(frame)
         }
     }
 }
@@ -46,7 +47,7 @@ called! {
 ///
 /// # Safety
 /// As for [`run_handlers`].
-unsafe fn end_turn(frame: *mut Frame) -> u32 {
+unsafe fn switch_wave(frame: *mut Frame) -> u32 {
     // SAFETY: the contract, and that of `enter`, guarantee a valid frame, context and program.
     unsafe {
         let cx = Frame::cx(frame);
@@ -56,7 +57,7 @@ unsafe fn end_turn(frame: *mut Frame) -> u32 {
         };
         let before = cx.instructions;
         cx.instructions = (*frame).base.wrapping_add(op.complete() as u64);
-        (*frame).turns = Turns::Unknown;
+        (*frame).ring = RingState::Unknown;
         match interp::give_turn(cx, program, event, &mut *(*frame).waves) {
             Next::Event(event) => {
                 (cx.event, cx.instructions) = (Some(event), before);
@@ -75,9 +76,9 @@ called! {
     ///
     /// # Safety
     /// As for [`run_handlers`].
-    pub unsafe fn meet(frame: *mut Frame, op: *const Op, complete: u32, pc: u32) -> u32 {
+    pub unsafe fn arrive_at_barrier(frame: *mut Frame, op: *const Op, complete: u32, pc: u32) -> u32 {
         // SAFETY: the contract is that of `barrier_op`.
-        unsafe { wait_by(frame, op, [complete, pc], Control::Barrier, 0) }
+        unsafe { barrier_op(frame, op, [complete, pc], Control::Barrier, 0) }
     }
 }
 
@@ -86,9 +87,15 @@ called! {
     ///
     /// # Safety
     /// As for [`run_handlers`].
-    pub unsafe fn wait(frame: *mut Frame, op: *const Op, complete: u32, pc: u32, number: u32) -> u32 {
+    pub unsafe fn wait_for_barrier(
+        frame: *mut Frame,
+        op: *const Op,
+        complete: u32,
+        pc: u32,
+        number: u32,
+    ) -> u32 {
         // SAFETY: the contract is that of `barrier_op`.
-        unsafe { wait_by(frame, op, [complete, pc], Control::BarrierWait, number) }
+        unsafe { barrier_op(frame, op, [complete, pc], Control::BarrierWait, number) }
     }
 }
 
@@ -97,7 +104,7 @@ called! {
 /// # Safety
 /// As for [`run_handlers`].
 #[inline(always)]
-unsafe fn wait_by(
+unsafe fn barrier_op(
     frame: *mut Frame,
     op: *const Op,
     [complete, pc]: [u32; 2],
@@ -108,27 +115,27 @@ unsafe fn wait_by(
     // is not used before `Frame::cx` has synchronised it.
     unsafe {
         let (cx, wave): (*mut Cx<'_>, _) = ((*frame).cx.cast(), (*frame).wave.wave());
-        // All calls from here on are tail calls, so that no registers must be saved.
-        let Turns::Ring { ring, behind } = &mut (*frame).turns else {
-            return wait_slowly(frame, op, [complete, pc], builtin, number);
+        // Out-of-line calls from here on are tail calls, so that no registers must be saved.
+        let RingState::Ring { ring, stale } = &mut (*frame).ring else {
+            return barrier_slow_path(frame, op, [complete, pc], builtin, number);
         };
-        if (*wave).exec() != (*frame).wave.masked {
-            return wait_slowly(frame, op, [complete, pc], builtin, number);
+        if (*wave).exec() != (*frame).wave.mask_exec {
+            return barrier_slow_path(frame, op, [complete, pc], builtin, number);
         }
         let group: *mut Workgroup = (*cx).workgroup;
         let waits = match barrier(&mut *wave, &mut *group, builtin, number) {
             Ok(_) => return Flow::NEXT.0,
             Err(Event::BarrierWait(waits)) => waits,
-            Err(event) => return stop(frame, op, event),
+            Err(event) => return handle_event(frame, op, event),
         };
         let count = (*frame).base.wrapping_add(complete as u64);
         (*cx).instructions = count;
         (*wave).pc = pc as u64;
         let Some((wave, end)) = ring.wait(waits, &*group, count) else { return OVER.0 };
-        (*behind, (*frame).end) = (true, end);
+        (*stale, (*frame).end) = (true, end);
         // A wave that has run in this frame has a mode that the code is specialised for: operations that
         // change the mode leave the code.
-        let Some((of, kept)) = OfWaves::get((*frame).known, wave, (*wave).id) else {
+        let Some((pointers, cache)) = WaveCaches::get((*frame).wave_caches, wave, (*wave).id) else {
             return resume(frame, wave);
         };
         let pc = (*wave).pc;
@@ -141,8 +148,8 @@ unsafe fn wait_by(
         let ResumePoint { number, entry, .. } = (*frame).resumed[0];
         (*frame).entry = entry;
         (*frame).base = count.wrapping_sub(number as u64);
-        (*frame).wave = OfWave { kept, masked: (*wave).exec(), ..of };
-        TURN.0
+        (*frame).wave = WavePointers { cache, mask_exec: (*wave).exec(), ..pointers };
+        RESUME.0
     }
 }
 
@@ -151,7 +158,7 @@ unsafe fn wait_by(
 /// # Safety
 /// As for [`run_handlers`].
 #[inline(never)]
-unsafe fn wait_slowly(
+unsafe fn barrier_slow_path(
     frame: *mut Frame,
     op: *const Op,
     counts: [u32; 2],
@@ -161,14 +168,14 @@ unsafe fn wait_slowly(
     // SAFETY: the contract guarantees a valid frame, wave and context.
     unsafe {
         let wave = (*frame).wave.wave();
-        take_exec(frame, &mut *wave);
-        if is_ring(frame) {
-            return wait_by(frame, op, counts, builtin, number);
+        sync_lane_masks(frame, &mut *wave);
+        if has_ring(frame) {
+            return barrier_op(frame, op, counts, builtin, number);
         }
         let cx: *mut Cx<'_> = (*frame).cx.cast();
         match barrier(&mut *wave, (*cx).workgroup, builtin, number) {
             Ok(_) => Flow::NEXT.0,
-            Err(event) => stop(frame, op, event),
+            Err(event) => handle_event(frame, op, event),
         }
     }
 }
@@ -179,12 +186,12 @@ unsafe fn wait_slowly(
 /// As for [`run_handlers`].
 #[cold]
 #[inline(never)]
-unsafe fn stop(frame: *mut Frame, op: *const Op, event: Event) -> u32 {
+unsafe fn handle_event(frame: *mut Frame, op: *const Op, event: Event) -> u32 {
     // SAFETY: the contract guarantees a valid frame and operation.
     unsafe {
         let cx = Frame::cx(frame);
         (cx.op, cx.event, (*frame).op) = (&*op, Some(event), op);
-        end_turn(frame)
+        switch_wave(frame)
     }
 }
 
@@ -193,13 +200,13 @@ unsafe fn stop(frame: *mut Frame, op: *const Op, event: Event) -> u32 {
 /// # Safety
 /// As for [`run_handlers`].
 #[inline(always)]
-unsafe fn is_ring(frame: *mut Frame) -> bool {
+unsafe fn has_ring(frame: *mut Frame) -> bool {
     // SAFETY: the contract guarantees a valid frame.
     unsafe {
-        if let Turns::Unknown = (*frame).turns {
-            ask_ring(frame);
+        if let RingState::Unknown = (*frame).ring {
+            query_ring(frame);
         }
-        matches!((*frame).turns, Turns::Ring { .. })
+        matches!((*frame).ring, RingState::Ring { .. })
     }
 }
 
@@ -207,12 +214,12 @@ unsafe fn is_ring(frame: *mut Frame) -> bool {
 /// As for [`run_handlers`].
 #[cold]
 #[inline(never)]
-unsafe fn ask_ring(frame: *mut Frame) {
+unsafe fn query_ring(frame: *mut Frame) {
     // SAFETY: the contract guarantees a valid frame with valid waves.
     unsafe {
-        (*frame).turns = match (*(*frame).waves).ring() {
-            Some(ring) => Turns::Ring { ring, behind: false },
-            None => Turns::None,
+        (*frame).ring = match (*(*frame).waves).ring() {
+            Some(ring) => RingState::Ring { ring, stale: false },
+            None => RingState::None,
         };
     }
 }
@@ -229,9 +236,9 @@ unsafe fn resume(frame: *mut Frame, wave: *mut Wave) -> u32 {
         let Some((number, flow)) = find_entry(frame, wave) else { return SWITCHED.0 };
         let cx: *mut Cx<'_> = (*frame).cx.cast();
         (*frame).base = (*cx).instructions.wrapping_sub(number as u64);
-        (*frame).wave = match OfWaves::get((*frame).known, wave, (*wave).id) {
-            Some((of, kept)) => OfWave { kept, masked: (*wave).exec(), ..of },
-            None => OfWave::new(Frame::cx(frame), (*frame).known),
+        (*frame).wave = match WaveCaches::get((*frame).wave_caches, wave, (*wave).id) {
+            Some((pointers, cache)) => WavePointers { cache, mask_exec: (*wave).exec(), ..pointers },
+            None => WavePointers::new(Frame::cx(frame), (*frame).wave_caches),
         };
         flow.0
     }
@@ -248,15 +255,15 @@ unsafe fn find_entry(frame: *mut Frame, wave: *mut Wave) -> Option<(u32, Flow)> 
         let (pc, wide) = ((*wave).pc, (*wave).halves() == 2);
         let program = &*(*frame).program;
         let next = program.op_at(pc)?;
-        let (code, entry) = (&(*(*frame).places)).get(program.index_of(next))?.trusted_code()?;
-        let same = (*wave).mode == (*frame).mode && wide == (*frame).form.wide;
-        if !same && Form::of(Frame::cx(frame)) != Some((*frame).form) {
+        let (code, entry) = (&(*(*frame).entries)).get(program.index_of(next))?.usable_code()?;
+        let same_mode = (*wave).mode == (*frame).wave_mode && wide == (*frame).mode.wide;
+        if !same_mode && CodeMode::of(Frame::cx(frame)) != Some((*frame).mode) {
             return None;
         }
         let resumed = ResumePoint { pc, number: next.number, entry };
         let flow = if code as usize == (*frame).code as usize {
             (*frame).resumed = [resumed, (*frame).resumed[0]];
-            TURN
+            RESUME
         } else {
             (*frame).resumed = [resumed, ResumePoint::NOWHERE];
             CHAIN

@@ -6,28 +6,28 @@ use wavesim_engine::sched::dispatch::MAX_WAVES;
 use wavesim_machine::state::Wave;
 
 /// The maximum number of cached classifications.
-pub const MOST: usize = 8;
+pub const MAX_CACHED_OFFSETS: usize = 8;
 
 /// The cache of a wave.
 #[repr(C)]
-pub struct Kept {
+pub struct WaveCache {
     /// A bit for each valid slot. The top bit is for [`WaveCache::resources`].
     valid: u64,
     resources: MaybeUninit<Resources>,
-    of: [MaybeUninit<Offsets>; MOST],
+    slots: [MaybeUninit<OffsetSummary>; MAX_CACHED_OFFSETS],
 }
 
 /// The classification of the offsets in a register, with all lanes active.
 #[repr(C)]
-struct Offsets {
+struct OffsetSummary {
     /// The largest offset.
-    farthest: u64,
+    max_offset: u64,
     /// The smallest offset.
-    lowest: u64,
+    min_offset: u64,
     /// The addresses of each packet are contiguous.
-    together: u32,
+    contiguous: u32,
     /// The addresses of each packet are uniform.
-    same: u32,
+    uniform: u32,
 }
 
 /// Resources of a wave.
@@ -41,7 +41,7 @@ pub struct Resources {
     pub vgprs: u32,
 }
 
-impl Kept {
+impl WaveCache {
     /// Caches the wave's resources.
     pub fn set_resources(&mut self, resources: Resources) {
         self.resources.write(resources);
@@ -49,55 +49,55 @@ impl Kept {
     }
 
     /// The offset of the wave's scratch.
-    pub const SCRATCH: i32 = (offset_of!(Kept, resources) + offset_of!(Resources, scratch)) as i32;
+    pub const SCRATCH: i32 = (offset_of!(WaveCache, resources) + offset_of!(Resources, scratch)) as i32;
     /// The offset of the scratch size per lane.
-    pub const STRIDE: i32 = (offset_of!(Kept, resources) + offset_of!(Resources, stride)) as i32;
+    pub const STRIDE: i32 = (offset_of!(WaveCache, resources) + offset_of!(Resources, stride)) as i32;
     /// The offset of the number of VGPRs.
-    pub const VGPRS: i32 = (offset_of!(Kept, resources) + offset_of!(Resources, vgprs)) as i32;
+    pub const VGPRS: i32 = (offset_of!(WaveCache, resources) + offset_of!(Resources, vgprs)) as i32;
 
     /// The offset of the valid bits.
-    pub const VALID: i32 = offset_of!(Kept, valid) as i32;
+    pub const VALID: i32 = offset_of!(WaveCache, valid) as i32;
 
-    const fn at(place: usize, part: usize) -> i32 {
-        (offset_of!(Kept, of) + size_of::<Offsets>() * place + part) as i32
+    const fn at(slot: usize, field: usize) -> i32 {
+        (offset_of!(WaveCache, slots) + size_of::<OffsetSummary>() * slot + field) as i32
     }
 
     /// Returns the offset of a slot's largest offset.
-    pub const fn farthest(place: usize) -> i32 {
-        Kept::at(place, offset_of!(Offsets, farthest))
+    pub const fn max_offset(slot: usize) -> i32 {
+        WaveCache::at(slot, offset_of!(OffsetSummary, max_offset))
     }
 
     /// Returns the offset of a slot's smallest offset.
-    pub const fn lowest(place: usize) -> i32 {
-        Kept::at(place, offset_of!(Offsets, lowest))
+    pub const fn min_offset(slot: usize) -> i32 {
+        WaveCache::at(slot, offset_of!(OffsetSummary, min_offset))
     }
 
     /// Returns the offset of a slot's `contiguous` flag.
-    pub const fn together(place: usize) -> i32 {
-        Kept::at(place, offset_of!(Offsets, together))
+    pub const fn contiguous(slot: usize) -> i32 {
+        WaveCache::at(slot, offset_of!(OffsetSummary, contiguous))
     }
 
     /// Returns the offset of a slot's `uniform` flag.
-    pub const fn same(place: usize) -> i32 {
-        Kept::at(place, offset_of!(Offsets, same))
+    pub const fn uniform(slot: usize) -> i32 {
+        WaveCache::at(slot, offset_of!(OffsetSummary, uniform))
     }
 }
 
 /// The caches of all waves that run in a frame, with data of type `T` for each.
-pub struct OfWaves<T> {
+pub struct WaveCaches<T> {
     /// The slots in use, a bit each: every entry to compiled code creates a table, and initialises nothing
     /// else.
     used: u32,
     owners: [MaybeUninit<*const Wave>; MAX_WAVES],
-    waves: [MaybeUninit<(T, Kept)>; MAX_WAVES],
+    waves: [MaybeUninit<(T, WaveCache)>; MAX_WAVES],
 }
 
-impl<T: Copy> OfWaves<T> {
+impl<T: Copy> WaveCaches<T> {
     /// Returns an empty table.
     #[inline(always)]
-    pub fn none() -> OfWaves<T> {
+    pub fn empty() -> WaveCaches<T> {
         const { assert!(MAX_WAVES <= u32::BITS as usize) };
-        OfWaves {
+        WaveCaches {
             used: 0,
             owners: [const { MaybeUninit::uninit() }; MAX_WAVES],
             waves: [const { MaybeUninit::uninit() }; MAX_WAVES],
@@ -110,32 +110,32 @@ impl<T: Copy> OfWaves<T> {
     /// # Safety
     /// `all` must point to a valid table. The result is valid as long as the table.
     #[inline(always)]
-    pub unsafe fn get(all: *mut Self, wave: *const Wave, number: u32) -> Option<(T, *mut Kept)> {
-        let place = number as usize % MAX_WAVES;
+    pub unsafe fn get(all: *mut Self, wave: *const Wave, number: u32) -> Option<(T, *mut WaveCache)> {
+        let slot = number as usize % MAX_WAVES;
         // SAFETY: the contract guarantees a valid table; slots in use have been written by `insert`.
         unsafe {
-            if (*all).used & 1 << place == 0 || (*all).owners[place].assume_init() != wave {
+            if (*all).used & 1 << slot == 0 || (*all).owners[slot].assume_init() != wave {
                 return None;
             }
-            let of = (&raw mut (*all).waves[place]).cast::<(T, Kept)>();
-            Some(((*of).0, &raw mut (*of).1))
+            let found = (&raw mut (*all).waves[slot]).cast::<(T, WaveCache)>();
+            Some(((*found).0, &raw mut (*found).1))
         }
     }
 
     /// Inserts a wave with an empty cache.
     ///
     /// # Safety
-    /// As for [`OfWaves::get`].
+    /// As for [`WaveCaches::get`].
     #[inline(always)]
-    pub unsafe fn insert(all: *mut Self, wave: *const Wave, number: u32, of: T) -> *mut Kept {
-        let place = number as usize % MAX_WAVES;
+    pub unsafe fn insert(all: *mut Self, wave: *const Wave, number: u32, data: T) -> *mut WaveCache {
+        let slot = number as usize % MAX_WAVES;
         // SAFETY: the contract guarantees a valid table; of the cache, only `valid` is read before it is
         // written.
         unsafe {
-            (*all).used |= 1 << place;
-            (*all).owners[place].write(wave);
-            let to = (&raw mut (*all).waves[place]).cast::<(T, Kept)>();
-            (&raw mut (*to).0).write(of);
+            (*all).used |= 1 << slot;
+            (*all).owners[slot].write(wave);
+            let to = (&raw mut (*all).waves[slot]).cast::<(T, WaveCache)>();
+            (&raw mut (*to).0).write(data);
             (*to).1.valid = 0;
             &raw mut (*to).1
         }
