@@ -178,7 +178,7 @@ pub fn inst(arch: Arch, name: &str, encoding: &str, values: &[(&str, u32)]) -> O
 
 /// Code for every operation of a program that there is code for, compiled before it runs; `None` on hosts that it is not made for.
 pub fn compiled(program: &Program) -> Option<Box<dyn Compiled>> {
-    Some(Box::new(Counted(Jit::after(program, 0).ok()?)))
+    Some(Box::new(Counted(Jit::with_threshold(program, 0).ok()?)))
 }
 
 thread_local! {

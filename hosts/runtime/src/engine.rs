@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use wavesim::exec::program::Program;
-use wavesim_jit::{Jit, Refused};
+use wavesim_jit::{Jit, UnsupportedHost};
 
 /// What executes instructions. Results are the same; what is checked or traced is interpreted.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +23,7 @@ impl Engine {
     pub const NAMES: [(&str, Engine); 3] =
         [("interpreter", Engine::Interpreter), ("jit", Engine::Jit), ("auto", Engine::Auto)];
 
-    fn code(self, program: &Program) -> Result<Option<Jit>, Refused> {
+    fn code(self, program: &Program) -> Result<Option<Jit>, UnsupportedHost> {
         match self {
             Engine::Interpreter => Ok(None),
             Engine::Jit => Jit::new(program).map(Some),
@@ -44,7 +44,7 @@ impl Codes {
     ///
     /// # Errors
     /// [`Engine::Jit`] on a host that code is not made for.
-    pub fn of(&self, engine: Engine, program: &Program) -> Result<Option<Jit>, Refused> {
+    pub fn of(&self, engine: Engine, program: &Program) -> Result<Option<Jit>, UnsupportedHost> {
         if engine == Engine::Interpreter {
             return Ok(None);
         }
@@ -64,6 +64,6 @@ impl Codes {
     /// Units of code that have been compiled, of the programs that are kept.
     pub fn units(&self) -> u32 {
         let codes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        codes.values().map(|code| code.made().units).sum()
+        codes.values().map(|code| code.stats().units).sum()
     }
 }

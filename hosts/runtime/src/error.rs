@@ -101,7 +101,7 @@ pub enum Error {
     UserSgprs(u32),
     /// This host has no compiled engine.
     #[error("the engine jit (WAVESIM_ENGINE): {0}")]
-    Engine(#[from] wavesim_jit::Refused),
+    Engine(#[from] wavesim_jit::UnsupportedHost),
     /// A trace that cannot be written.
     #[error("the trace: {0}")]
     Trace(std::io::Error),

@@ -157,13 +157,8 @@ pub(super) struct StopObserver<'o> {
     pub accesses: Option<&'o mut Vec<Access>>,
 }
 
-<<<<<<< HEAD:simulator/debug/src/stop_points.rs
 impl Observer for StopObserver<'_> {
     fn skip(&mut self, step: &Step<'_>) -> Skip {
-=======
-impl Observer for Gated<'_> {
-    fn skip(&mut self, step: &Step<'_>) -> Skip {
->>>>>>> w-machine:simulator/debug/src/gate.rs
         if self.reached {
             return Skip::default();
         }

@@ -315,15 +315,9 @@ impl<'a> Timeline<'a> {
         INTERVAL.max(bytes / BYTES_PER_STEP)
     }
 
-<<<<<<< HEAD
     fn run_forward(&mut self, wave: usize, n: u64, stop_points: Option<&StopPoints>) -> Outcome {
         if n == 1 && stop_points.is_none() {
             return self.step_observed(wave, &mut NoObserver);
-=======
-    fn forward(&mut self, wave: usize, n: u64, gate: Option<&Gate>) -> Outcome {
-        if n == 1 && gate.is_none() {
-            return self.step_observed(wave, &mut NoObserver);
->>>>>>> w-machine
         }
         let mut accesses = std::mem::take(&mut self.accesses);
         accesses.clear();

@@ -63,15 +63,9 @@ impl Observer for Tracker<'_> {
         self.inner.group_started(workgroup, waves);
     }
 
-<<<<<<< HEAD
     fn skip(&mut self, step: &Step<'_>) -> Skip {
         self.flush(usize::MAX);
         let skip = self.inner.skip(step);
-=======
-    fn skip(&mut self, step: &Step<'_>) -> Skip {
-        self.close(usize::MAX);
-        let skip = self.inner.skip(step);
->>>>>>> w-machine
         if skip.count > 0 {
             self.pending = Some((step.index, skip.count.min(self.table.len() - step.index)));
         }

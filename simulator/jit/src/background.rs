@@ -1,23 +1,24 @@
-//! The thread that compiles while kernels run. There is one for all programs of the process.
+//! The thread that compiles while kernels run. All programs of the process share it.
 
-use crate::{Form, Inner};
+use crate::{CodeMode, Inner};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 
-/// A place of a program. The program may be gone when its turn comes.
+/// A request to compile a unit. The program may be dropped before the request is served.
 struct Request {
     program: Weak<Inner>,
-    form: Form,
+    mode: CodeMode,
     first: u32,
 }
 
-/// To the thread; `None` if the system refused one, and nothing is compiled.
+/// The sender to the thread; `None` if the system has refused to create it, in which case nothing is
+/// compiled.
 static THREAD: LazyLock<Option<Mutex<Sender<Request>>>> = LazyLock::new(|| {
     let (sender, requests) = channel::<Request>();
     let work = move || {
-        for Request { program, form, first } in requests {
+        for Request { program, mode, first } in requests {
             if let Some(program) = program.upgrade() {
-                program.compile(form, first);
+                program.compile(mode, first);
             }
         }
     };
@@ -25,11 +26,11 @@ static THREAD: LazyLock<Option<Mutex<Sender<Request>>>> = LazyLock::new(|| {
     Some(Mutex::new(sender))
 });
 
-/// Has a unit compiled.
-pub fn compile(program: &Arc<Inner>, form: Form, first: u32) {
+/// Queues a unit for compilation.
+pub fn compile(program: &Arc<Inner>, mode: CodeMode, first: u32) {
     if let Some(thread) = &*THREAD {
-        let request = Request { program: Arc::downgrade(program), form, first };
-        // The thread ends with the process.
+        let request = Request { program: Arc::downgrade(program), mode, first };
+        // The thread runs until the process exits.
         let _ = thread.lock().unwrap_or_else(PoisonError::into_inner).send(request);
     }
 }

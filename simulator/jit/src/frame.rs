@@ -1,16 +1,17 @@
-//! What compiled code is called with, and what it calls: the handlers of the interpreter.
+//! The interface between compiled code and the engine: the argument of compiled code, and the functions that
+//! it calls.
 
 mod resources;
-mod turns;
+mod wave_switch;
 
-pub use resources::find_resources;
-pub use turns::{meet, run_turn, wait};
+pub use resources::cache_resources;
+pub use wave_switch::{arrive_at_barrier, run_and_switch, wait_for_barrier};
 
-use crate::access::Ranges;
-use crate::kept::{Kept, OfWaves};
-use crate::{Form, Place};
+use crate::ranges::RangeCache;
+use crate::wave_cache::{WaveCache, WaveCaches};
+use crate::{CodeMode, EntryPoint};
 use std::mem::{MaybeUninit, offset_of};
-use turns::Turns;
+use wave_switch::RingState;
 use wavesim_engine::interp::Waves;
 use wavesim_machine::exec::op::Op;
 use wavesim_machine::exec::program::Program;
@@ -18,117 +19,124 @@ use wavesim_machine::exec::rt::{Cx, Flow, file};
 use wavesim_machine::state::wave::LANE_VECS;
 use wavesim_machine::state::{LaneVec, Wave};
 
-/// Bytes of a lane vector: lanes lie one after the other.
+/// The size of a lane vector, whose lanes are contiguous.
 pub const LANE_VEC_BYTES: usize = size_of::<LaneVec>();
-/// Distance of the two halves of a wave of 64 in its register file.
+/// The distance between the two halves of a wave64 in its register file.
 pub const HALF_BYTES: usize = LANE_VECS * LANE_VEC_BYTES;
 
-/// MXCSR as Rust code has it: nearest even, no exceptions, denormals kept (Intel SDM, volume 1, 10.2.3).
-const FLOAT_CONTROL: u32 = 0x1f80;
-/// Its bit for denormals of sources.
-const DENORMALS_ARE_ZEROS: u32 = 0x40;
+/// The MXCSR that Rust code expects: round to nearest even, exceptions masked, denormals kept (Intel SDM,
+/// volume 1, 10.2.3).
+const MXCSR_DEFAULT: u32 = 0x1f80;
+/// MXCSR.DAZ: denormal sources are treated as zeros.
+const MXCSR_DAZ: u32 = 0x40;
 
-/// The argument of compiled code. Pointers go to the wave that runs.
+/// The argument of compiled code. The pointers in `wave` are those of the current wave.
 #[repr(C)]
 pub struct Frame {
-    wave: OfWave,
+    wave: WavePointers,
     /// `Cx::instructions`.
     instructions: *mut u64,
-    /// The count of instructions at which the turn is over.
+    /// The instruction count at which the turn ends.
     end: u64,
-    /// Instructions before the straight line, less those that lie before it in the program: with the number of an
-    /// operation it is the count.
+    /// The instruction count at the start of the straight-line region, minus the number of its first
+    /// operation: the sum with an operation's number is the count at that operation.
     base: u64,
-    /// Where to go, after a jump.
+    /// The target of a jump.
     jump: u64,
-    /// The operation that stopped, or the one to go on with.
+    /// The operation that stopped, or the one to continue with.
     op: *const Op,
     /// The workgroup's LDS.
     lds: *mut u8,
     lds_bytes: u64,
-    /// Global memory that was accessed last.
-    pub ranges: Ranges,
-    /// For lanes that are taken one by one, and arguments of functions of lanes.
-    pub room: MaybeUninit<[u64; 40]>,
-    /// The host's float control, MXCSR, as it is, and with denormals of sources taken for zeros.
-    denormals: u32,
-    no_denormals: u32,
+    /// Global memory ranges that were accessed last.
+    pub ranges: RangeCache,
+    /// A buffer for lanes that are processed one by one, and for the arguments and results of functions of
+    /// lanes.
+    pub lane_buffer: MaybeUninit<[u64; 40]>,
+    /// MXCSR values: the default, and the default with DAZ.
+    mxcsr_default: u32,
+    mxcsr_daz: u32,
     cx: *mut u8,
     program: *const Program,
-    /// Whose turn it is where a wave waits.
+    /// The other waves of the workgroup.
     waves: *mut (dyn Waves<'static> + 'static),
-    /// What the code is made for.
-    form: Form,
-    /// MODE of the wave: others that have it are of the same form.
-    mode: u32,
-    /// The code.
+    /// The mode that the code is specialised for.
+    mode: CodeMode,
+    /// The wave's MODE. Other waves with the same MODE can run the same code.
+    wave_mode: u32,
+    /// The code that is running.
     code: Code,
-    /// Where it goes on with another wave.
+    /// The entry at which it continues.
     entry: u32,
-    /// Where other waves resumed in this code, the last one first: waves that take turns at barriers mostly resume at one or two places.
+    /// The points at which other waves last resumed in this code, the most recent first: waves that alternate
+    /// at barriers mostly resume at one or two points.
     resumed: [ResumePoint; 2],
-    /// Where code begins.
-    places: *const [Place],
-    /// Waves that have run, and what is known of them.
-    known: *mut OfWaves<OfWave>,
-    turns: Turns,
+    /// The entry points of the program.
+    entries: *const [EntryPoint],
+    /// The waves that have run in this frame, with their caches.
+    wave_caches: *mut WaveCaches<WavePointers>,
+    ring: RingState,
 }
 
-/// Where a wave resumed.
+/// A point at which a wave resumed.
 #[derive(Clone, Copy)]
 struct ResumePoint {
     pc: u64,
-    /// Of the operation there.
+    /// The number of the operation at `pc`.
     number: u32,
-    /// Of the code.
+    /// The entry of the code.
     entry: u32,
 }
 
 impl ResumePoint {
-    /// No PC.
+    /// Matches no PC.
     const NOWHERE: ResumePoint = ResumePoint { pc: u64::MAX, number: 0, entry: 0 };
 }
 
-/// The wave that runs.
+/// Pointers into the state of a wave.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct OfWave {
+struct WavePointers {
     vectors: *mut LaneVec,
-    /// Other fields of the wave are addressed relative to these: [`of_wave`].
+    /// Other fields of the wave are addressed relative to its SGPRs: see [`wave_offset`].
     sgprs: *mut u32,
-    /// Of the lane vectors of the first half; those of the second are as far away as its lane vectors are.
+    /// The flags of the first half's lane vectors. The flags of the second half are [`HALF_BYTES`] away, as
+    /// its lane vectors are.
     flags: *mut u8,
-    /// EXEC as its lane masks have it. Compiled code writes the registers only.
-    masked: u64,
-    /// What is known of it.
-    kept: *mut Kept,
+    /// The EXEC that the wave's lane masks represent. Compiled code only writes the EXEC registers.
+    mask_exec: u64,
+    /// The wave's cache.
+    cache: *mut WaveCache,
 }
 
-impl OfWave {
+impl WavePointers {
+    /// Returns the pointers to the context's wave, and inserts the wave into the table.
+    ///
     /// # Safety
-    /// A valid context and table. Pointers are valid as long as the wave is in it, and nothing but them refers to what they point to.
+    /// The context and the table must be valid. The pointers stay valid while the wave is in the context;
+    /// nothing else may access their targets meanwhile.
     #[inline(always)]
-    unsafe fn new(cx: *mut Cx<'_>, waves: *mut OfWaves<OfWave>) -> OfWave {
-        // SAFETY: by the contract.
+    unsafe fn new(cx: *mut Cx<'_>, waves: *mut WaveCaches<WavePointers>) -> WavePointers {
+        // SAFETY: the contract guarantees valid pointers.
         unsafe {
             let first = file(&*cx, 0);
             let wave: *mut Wave = &mut *(*cx).wave;
-            let mut of = OfWave {
+            let mut pointers = WavePointers {
                 vectors: first.at(0),
-                // Derived from the pointer to the whole wave, so that other fields may be reached from it.
+                // Derived from a pointer to the whole wave, so that other fields are within its provenance.
                 sgprs: wave.byte_add(offset_of!(Wave, sgprs)).cast(),
                 flags: first.all_flags(),
-                masked: (*wave).exec(),
-                kept: std::ptr::null_mut(),
+                mask_exec: (*wave).exec(),
+                cache: std::ptr::null_mut(),
             };
-            of.kept = OfWaves::insert(waves, wave, (*wave).id, of);
-            of
+            pointers.cache = WaveCaches::insert(waves, wave, (*wave).id, pointers);
+            pointers
         }
     }
 }
 
-impl OfWave {
-    /// The wave.
+impl WavePointers {
+    /// Returns the wave.
     #[inline(always)]
     fn wave(&self) -> *mut Wave {
         self.sgprs.wrapping_byte_sub(offset_of!(Wave, sgprs)).cast()
@@ -136,21 +144,21 @@ impl OfWave {
 }
 
 impl Frame {
-    /// The wave that runs.
+    /// Returns the current wave.
     pub fn wave_ptr(&self) -> *mut Wave {
         self.wave.wave()
     }
 
-    /// The context, with the wave that runs.
+    /// Returns the context, after making the current wave its wave.
     ///
     /// # Safety
-    /// Called by compiled code with its frame: nothing else refers to the context now.
+    /// Must be called by compiled code with its frame: no other reference to the context may exist.
     #[inline(always)]
     pub unsafe fn cx<'f>(frame: *mut Frame) -> &'f mut Cx<'f> {
-        // SAFETY: by the contract of `enter`.
+        // SAFETY: the contract of `enter` guarantees that the frame points to a valid context.
         unsafe {
-            if matches!((*frame).turns, Turns::Ring { behind: true, .. }) {
-                Frame::catch_up(frame);
+            if matches!((*frame).ring, RingState::Ring { stale: true, .. }) {
+                Frame::sync_context(frame);
             }
             &mut *(*frame).cx.cast()
         }
@@ -159,42 +167,43 @@ impl Frame {
     /// # Safety
     /// As for [`Frame::cx`].
     #[inline(never)]
-    unsafe fn catch_up(frame: *mut Frame) {
-        // SAFETY: by the contract.
+    unsafe fn sync_context(frame: *mut Frame) {
+        // SAFETY: the contract guarantees a valid frame with a valid context.
         unsafe {
-            if let Turns::Ring { ring, behind } = &mut (*frame).turns {
+            if let RingState::Ring { ring, stale } = &mut (*frame).ring {
                 (*(*frame).waves).sync_context(&mut *(*frame).cx.cast(), ring.turn());
-                *behind = false;
+                *stale = false;
             }
         }
     }
 }
 
-/// What compiled code returns before something that it is not made for: [`Frame::op`] and what follows are the interpreter's.
-pub const REFUSED: Flow = Flow(u32::MAX);
+/// The flow of a bailout: the code is not made for what follows, and the interpreter continues at
+/// [`Frame::op`].
+pub const BAILOUT: Flow = Flow(u32::MAX);
 
-/// What compiled code returns after other waves had their turns: the wave in the context goes on from its PC.
+/// The flow after a switch to another wave that has no code: the wave in the context continues at its PC.
 pub const SWITCHED: Flow = Flow(u32::MAX - 1);
 
-/// Compiled code goes on with another wave.
-pub const TURN: Flow = Flow(u32::MAX - 3);
+/// Compiled code continues with another wave.
+pub const RESUME: Flow = Flow(u32::MAX - 3);
 
-/// Execution continues in [`Frame::code`], which is another unit's, with the wave in the frame.
+/// Execution continues in [`Frame::code`], which belongs to another unit, with the wave in the frame.
 pub const CHAIN: Flow = Flow(u32::MAX - 4);
 
-/// As [`SWITCHED`], and no wave is ready in this round.
+/// As [`SWITCHED`], but no wave is ready in this round.
 pub const OVER: Flow = Flow(u32::MAX - 2);
 
-/// Offsets in [`Frame`], for code that is made.
-pub mod at {
+/// Offsets of fields of [`Frame`], for compiled code.
+pub mod frame_offset {
     use super::{Frame, offset_of};
-    pub const DENORMALS: i32 = offset_of!(Frame, denormals) as i32;
-    pub const NO_DENORMALS: i32 = offset_of!(Frame, no_denormals) as i32;
-    pub const KEPT: i32 = offset_of!(Frame, wave.kept) as i32;
+    pub const MXCSR_DEFAULT: i32 = offset_of!(Frame, mxcsr_default) as i32;
+    pub const MXCSR_DAZ: i32 = offset_of!(Frame, mxcsr_daz) as i32;
+    pub const WAVE_CACHE: i32 = offset_of!(Frame, wave.cache) as i32;
     pub const LDS: i32 = offset_of!(Frame, lds) as i32;
     pub const LDS_BYTES: i32 = offset_of!(Frame, lds_bytes) as i32;
     pub const RANGES: i32 = offset_of!(Frame, ranges) as i32;
-    pub const ROOM: i32 = offset_of!(Frame, room) as i32;
+    pub const LANE_BUFFER: i32 = offset_of!(Frame, lane_buffer) as i32;
     pub const VECTORS: i32 = offset_of!(Frame, wave.vectors) as i32;
     pub const SGPRS: i32 = offset_of!(Frame, wave.sgprs) as i32;
     pub const FLAGS: i32 = offset_of!(Frame, wave.flags) as i32;
@@ -207,29 +216,29 @@ pub mod at {
 }
 
 /// Offsets of fields of a wave, relative to its SGPRs.
-pub mod of_wave {
+pub mod wave_offset {
     use super::{Wave, offset_of};
     const fn from_sgprs(at: usize) -> i32 {
         at as i32 - offset_of!(Wave, sgprs) as i32
     }
     pub const SCC: i32 = from_sgprs(offset_of!(Wave, scc));
     pub const MODE: i32 = from_sgprs(offset_of!(Wave, mode));
-    /// Its address of the code, for jumps that are computed.
+    /// The address of the code, for computed jumps.
     pub const CODE_BASE: i32 = from_sgprs(offset_of!(Wave, code_base));
     /// The streams that instructions access, for prefetching.
     pub const STREAMS: i32 = from_sgprs(offset_of!(Wave, streams));
 }
 
-/// Compiled code: takes the frame and which of its entries to begin at, gives a [`Flow`].
+/// Compiled code. Takes the frame and the number of an entry, and returns a [`Flow`].
 ///
-/// Of other hosts than x86-64 there is none: [`crate::Refused`] says so.
+/// Only x86-64 hosts have any: [`crate::UnsupportedHost`] reports others.
 #[cfg(target_arch = "x86_64")]
 pub type Code = unsafe extern "sysv64" fn(*mut Frame, u32) -> u32;
-/// Code that is never made.
+/// Code that is never created.
 #[cfg(not(target_arch = "x86_64"))]
 pub type Code = unsafe extern "C" fn(*mut Frame, u32) -> u32;
 
-/// A function that compiled code calls.
+/// Declares a function that compiled code calls.
 macro_rules! called {
     ($(#[$meta:meta])* pub unsafe fn $name:ident($($args:tt)*) -> $result:ty $body:block) => {
         #[cfg(target_arch = "x86_64")]
@@ -243,57 +252,59 @@ macro_rules! called {
 }
 pub(crate) use called;
 
-/// How a piece of compiled code ended.
-pub struct Ended {
-    /// [`Flow::NEXT`]: go on with [`Ended::op`]; otherwise that operation gave it.
+/// The result of running compiled code.
+pub struct Exit {
+    /// [`Flow::NEXT`]: continue with [`Exit::op`]; otherwise that operation returned this flow.
     pub flow: Flow,
-    /// See [`Ended::flow`].
+    /// See [`Exit::flow`].
     pub op: *const Op,
-    /// Number of the operation that the straight line began with.
+    /// The number of the first operation of the straight-line region.
     pub start: u32,
     /// The operation at which the last unit was entered.
-    pub begin: usize,
+    pub entered_at: usize,
 }
 
-/// Where compiled code begins.
-pub struct Start<'p> {
+/// Where and how compiled code is entered.
+pub struct EntryArgs<'p> {
     pub code: Code,
-    /// Which of its entries it is.
+    /// The number of the code's entry.
     pub entry: u32,
-    /// Number of the operation that the straight line began with.
+    /// The number of the first operation of the straight-line region.
     pub start: u32,
-    /// What the code is made for.
-    pub form: Form,
+    /// The mode that the code is specialised for.
+    pub mode: CodeMode,
     /// The program.
     pub program: &'p Program,
-    /// Where code for it begins.
-    pub places: &'p [Place],
+    /// The entry points of the program.
+    pub entries: &'p [EntryPoint],
 }
 
-/// Runs compiled code. The turn is over when the count of instructions comes to `end`, which is that of another wave's turn afterwards if
-/// others had theirs.
+/// Runs compiled code. The turn ends when the instruction count reaches `end`; if other waves have run, `end`
+/// is that of the current wave's turn afterwards.
 ///
 /// # Safety
-/// The code was made for the program, the float mode and the wave size of `cx`, whose operations stay in place, and
-/// `entry` is one of its entries.
+/// The code must have been compiled for the program, float mode and wave size of `cx`; the program's
+/// operations must not have moved; and `entry` must be one of the code's entries.
 pub unsafe fn enter<'a>(
     cx: &mut Cx<'a>,
-    Start { code, entry, start, form, program, places }: Start<'_>,
+    EntryArgs { code, entry, start, mode, program, entries }: EntryArgs<'_>,
     end: &mut u64,
     waves: &mut dyn Waves<'a>,
-) -> Ended {
-    // SAFETY: the lifetimes alone change. It is used by `switch_wave` only, with the context, whose lifetime is `'a` as it is here.
+) -> Exit {
+    // SAFETY: only the lifetimes change. `waves` is used only together with the context, whose lifetime is
+    // `'a`, too.
     let waves = unsafe {
         std::mem::transmute::<*mut (dyn Waves<'a> + '_), *mut (dyn Waves<'static> + 'static)>(waves)
     };
     let raw: *mut Cx<'_> = cx;
-    // SAFETY: a valid context; from here on it is reached by this pointer alone, here and in the functions that code calls.
+    // SAFETY: the context is valid. From here on it is accessed only through this pointer, here and in
+    // functions that the code calls.
     unsafe {
         let lds: *mut [u8] = &raw mut *(*raw).lds;
-        let mut known = OfWaves::none();
-        let known = &raw mut known;
+        let mut wave_caches = WaveCaches::empty();
+        let wave_caches = &raw mut wave_caches;
         let mut frame = Frame {
-            wave: OfWave::new(raw, known),
+            wave: WavePointers::new(raw, wave_caches),
             instructions: &raw mut (*raw).instructions,
             end: *end,
             base: (*raw).instructions.wrapping_sub(start as u64),
@@ -301,29 +312,29 @@ pub unsafe fn enter<'a>(
             op: (*raw).op,
             lds: lds.cast(),
             lds_bytes: lds.len() as u64,
-            ranges: Ranges::none(),
-            room: MaybeUninit::uninit(),
-            denormals: FLOAT_CONTROL,
-            no_denormals: FLOAT_CONTROL | DENORMALS_ARE_ZEROS,
+            ranges: RangeCache::empty(),
+            lane_buffer: MaybeUninit::uninit(),
+            mxcsr_default: MXCSR_DEFAULT,
+            mxcsr_daz: MXCSR_DEFAULT | MXCSR_DAZ,
             cx: raw.cast(),
             program,
             waves,
-            form,
-            mode: (*raw).wave.mode,
+            mode,
+            wave_mode: (*raw).wave.mode,
             code,
             entry,
             resumed: [ResumePoint::NOWHERE; 2],
-            places,
-            known,
-            turns: Turns::Unknown,
+            entries,
+            wave_caches,
+            ring: RingState::Unknown,
         };
         let frame = &raw mut frame;
-        let mut begin = program.index_of(&*(*frame).op);
+        let mut entered_at = program.index_of(&*(*frame).op);
         let flow = loop {
             let flow = Flow(((*frame).code)(frame, (*frame).entry));
             if flow != CHAIN {
                 match chain(frame, flow) {
-                    Some(next) => begin = next,
+                    Some(next) => entered_at = next,
                     None => break flow,
                 }
             }
@@ -331,22 +342,23 @@ pub unsafe fn enter<'a>(
         Frame::cx(frame);
         let frame = &*frame;
         *end = frame.end;
-        // Otherwise handlers have left the wave as it is to be.
-        if flow != SWITCHED && flow != OVER && frame.wave.masked != (*raw).wave.exec() {
+        // After a switch, handlers have already rebuilt the masks.
+        if flow != SWITCHED && flow != OVER && frame.wave.mask_exec != (*raw).wave.exec() {
             (*raw).wave.rebuild_masks();
         }
         (*raw).jump = frame.jump;
-        Ended { flow, op: frame.op, start: (*raw).instructions.wrapping_sub(frame.base) as u32, begin }
+        Exit { flow, op: frame.op, start: (*raw).instructions.wrapping_sub(frame.base) as u32, entered_at }
     }
 }
 
-/// Chains units: where code has ended before an operation, or jumped to one, another unit that has code for it continues in this frame. Gives
-/// the operation's number in the program.
+/// Chains units: if code has ended before an operation or jumped to one for which another unit has code, that
+/// code continues in this frame. Returns the operation's number in the program.
 ///
 /// # Safety
-/// As for [`run_handlers`], after the code has ended.
+/// As for [`run_handlers`], after the code has returned.
 unsafe fn chain(frame: *mut Frame, flow: Flow) -> Option<usize> {
-    // SAFETY: by the contract, and that of `enter`. The wave's mode is what it was: what changes it gives another flow.
+    // SAFETY: the contract, and that of `enter`, guarantee a valid frame and program. The wave's mode has not
+    // changed: operations that change it return another flow.
     unsafe {
         let program = &*(*frame).program;
         let op = &*(*frame).op;
@@ -357,49 +369,50 @@ unsafe fn chain(frame: *mut Frame, flow: Flow) -> Option<usize> {
             }
             _ => return None,
         };
-        // As the interpreter, which ends turns at jumps.
+        // The interpreter ends turns at jumps, too.
         if count.is_some_and(|count| count >= (*frame).end) {
             return None;
         }
-        let begin = program.index_of(next);
-        let (code, entry) = (&(*(*frame).places)).get(begin)?.trusted_code()?;
+        let entered_at = program.index_of(next);
+        let (code, entry) = (&(*(*frame).entries)).get(entered_at)?.usable_code()?;
         if let Some(count) = count {
             *(*frame).instructions = count;
             (*frame).base = count.wrapping_sub(next.number as u64);
         }
         ((*frame).code, (*frame).entry, (*frame).resumed) = (code, entry, [ResumePoint::NOWHERE; 2]);
-        Some(begin)
+        Some(entered_at)
     }
 }
 
-/// EXEC is in registers; handlers have it as lane masks, too.
+/// Rebuilds the wave's lane masks if EXEC has changed: compiled code writes EXEC in registers, handlers read
+/// the masks.
 ///
 /// # Safety
-/// The frame has this wave.
+/// `wave` must be the current wave of the frame.
 #[inline(always)]
-unsafe fn take_exec(frame: *mut Frame, wave: &mut Wave) {
+unsafe fn sync_lane_masks(frame: *mut Frame, wave: &mut Wave) {
     let exec = wave.exec();
-    // SAFETY: by the contract.
+    // SAFETY: the contract guarantees a valid frame.
     unsafe {
-        if exec != (*frame).wave.masked {
+        if exec != (*frame).wave.mask_exec {
             wave.rebuild_masks();
-            (*frame).wave.masked = exec;
+            (*frame).wave.mask_exec = exec;
         }
     }
 }
 
 called! {
-    /// Runs `count` operations by their handlers, or up to the first that does not just go on, which is in [`Frame::op`]
-    /// then.
+    /// Runs the handlers of `count` operations, up to the first that returns another flow than
+    /// [`Flow::NEXT`]; [`Frame::op`] is set to that operation.
     ///
     /// # Safety
-    /// Called by compiled code with its frame, and with operations of the program.
+    /// Must be called by compiled code with its frame, and with operations of the program.
     pub unsafe fn run_handlers(frame: *mut Frame, mut op: *const Op, count: u32) -> u32 {
-        // SAFETY: by the contract of `enter`: the frame has its context, and nothing else refers to that now. Operations
-        // keep to the invariants of lowered code (`exec::validate`).
+        // SAFETY: the contract of `enter` guarantees that the frame has a valid context, which nothing else
+        // references now. The operations satisfy the invariants of lowered code (`exec::validate`).
         unsafe {
             let cx = Frame::cx(frame);
-            take_exec(frame, cx.wave);
+            sync_lane_masks(frame, cx.wave);
             let mut flow = Flow::NEXT;
             for _ in 0..count {
                 cx.op = &*op;
@@ -410,7 +423,7 @@ called! {
                 }
                 op = op.add(1);
             }
-            (*frame).wave.masked = cx.wave.exec();
+            (*frame).wave.mask_exec = cx.wave.exec();
             (*frame).jump = cx.jump;
             flow.0
         }

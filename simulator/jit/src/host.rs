@@ -1,60 +1,60 @@
-//! Code memory of this host.
+//! The code memory of a program.
 
-use crate::emit::{self, Machine, Unsupported};
+use crate::emit::{self, CompileContext, Unsupported};
 use crate::frame::Code;
 use crate::plan::Operations;
 use crate::unit::Unit;
 use wavesim_x64::Memory;
 
-/// Bytes of code of one program at most, in all float modes: code that is not compiled then is interpreted.
-const MOST_CODE: usize = 64 << 20;
+/// The maximum size of a program's code, in all modes. Beyond it, the program is interpreted.
+const MAX_CODE_BYTES: usize = 64 << 20;
 
-pub use wavesim_x64::Refused;
+pub use wavesim_x64::UnsupportedHost;
 
-/// Why a unit is left to the interpreter.
+/// The reason why a unit is left to the interpreter.
 #[derive(Debug, thiserror::Error)]
 pub enum CompileError {
-    /// Something in it is not compiled.
+    /// The unit contains something that is not compiled.
     #[error(transparent)]
     Unsupported(#[from] Unsupported),
-    /// There is as much code as there may be.
-    #[error("the program has {MOST_CODE} bytes of code")]
+    /// The code memory is full.
+    #[error("the program has {MAX_CODE_BYTES} bytes of code")]
     Full,
     /// The code generator failed.
     #[error(transparent)]
     Generator(#[from] wavesim_x64::CompileError),
 }
 
-/// Makes code, and owns it.
+/// Compiles units, and owns their code.
 pub struct Host {
     host: wavesim_x64::Host,
-    /// Memory that is written, or executed, but never both.
+    /// Pages that are writable or executable, but never both.
     memory: Memory,
 }
 
 impl Host {
-    /// For this host, if code can be made for it.
-    pub fn new() -> Result<Host, Refused> {
+    /// Returns a compiler for this host, if the host is supported.
+    pub fn new() -> Result<Host, UnsupportedHost> {
         Ok(Host { host: wavesim_x64::Host::detect()?, memory: Memory::new() })
     }
 
-    /// Compiles a unit. The code stays until the host is dropped.
+    /// Compiles a unit. The code is valid until the `Host` is dropped.
     pub fn compile(
         &mut self,
         unit: &Unit,
-        machine: Machine<'_>,
+        context: CompileContext<'_>,
         operations: &mut Operations,
     ) -> Result<Code, CompileError> {
-        if self.memory.bytes() >= MOST_CODE {
+        if self.memory.bytes() >= MAX_CODE_BYTES {
             return Err(CompileError::Full);
         }
-        let function = emit::unit(unit, machine, operations)?;
+        let function = emit::unit(unit, context, operations)?;
         let code = self.memory.add(wavesim_x64::compile(&function, &self.host)?)?;
-        // SAFETY: `emit` makes functions of this signature, in this calling convention.
+        // SAFETY: `emit` creates functions with this signature and calling convention.
         Ok(unsafe { std::mem::transmute::<*const u8, Code>(code) })
     }
 
-    /// Bytes of code.
+    /// Returns the size of the code in bytes.
     pub fn bytes(&self) -> usize {
         self.memory.bytes()
     }

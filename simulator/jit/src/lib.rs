@@ -1,65 +1,66 @@
-//! The compiled engine: blocks of a program that run often become code of the host.
+//! The compiled engine: compiles frequently executed blocks of a program to host code.
 //!
-//! The interpreter stays in charge: it runs what is not compiled, and everything that ends a turn. Where a straight
-//! line of instructions begins, it asks [`Jit`] for code ([`wavesim_engine::interp::Compiled`]). Code runs until the turn
-//! is over, or something is not compiled.
+//! The interpreter stays in charge: it executes whatever is not compiled, and everything that ends a turn.
+//! Where a straight-line region begins, it asks [`Jit`] for code ([`wavesim_engine::interp::Compiled`]). Code
+//! runs until the turn ends or it reaches something that is not compiled.
 //!
-//! - [`plan`]: what becomes of an operation, by its lane-loop representation; no instruction is named
-//! - [`relative`]: jumps to known places
-//! - [`unit`]: what is compiled together
+//! - [`plan`]: how each operation is executed, decided by its lane-loop representation; no instruction is
+//!   named
+//! - [`branch_target`]: statically known jump targets
+//! - [`unit`]: the unit of compilation
 //! - [`emit`]: code for a unit
-//! - [`unrolled`]: counted loops and loads of code that runs once a wave
-//! - [`mod@frame`]: what code is called with, and calls
-//! - [`access`]: where the lanes of a load or store are in the host's memory
-//! - [`kept`]: what code knows of waves while it runs
-//! - [`mode`]: what code knows of MODE
-//! - [`pairs`]: stores of one instruction to several places
-//! - [`parts`]: loads and stores of parts of words
+//! - [`unroll`]: counted loops, arrays and loads in scalar code
+//! - [`mod@frame`]: the interface of compiled code: its argument, and the functions that it calls
+//! - [`ranges`]: cached ranges of global memory
+//! - [`wave_cache`]: facts about waves that are cached while code runs
+//! - [`mode`]: the part of MODE that code is specialised for
+//! - [`multi_store`]: stores of one instruction to several addresses
+//! - [`subword`]: loads and stores of bytes and 16-bit halves
 //! - [`scratch`]: loads and stores of each lane's own memory
-//! - [`lanes`]: functions that code calls for the lanes of a packet
-//! - [`sums`]: sums of 128 bits
+//! - [`lane_calls`]: functions that code calls for the lanes of a packet
+//! - [`wide_sums`]: sums of 128 bits
+//! - [`exact`]: functions that code calls where the host's arithmetic might not be exact
 //! - [`prefetch`]: prefetches for the waves that follow
-//! - [`rare`]: what code calls for lanes whose results are not certain
 //! - [`host`]: code memory
-//! - [`source`]: the program, as the compiler has it
+//! - [`snapshot`]: the compiler's copy of the program
 //! - [`background`]: the thread that compiles while kernels run
 //!
-//! # What is exact
+//! # Guarantees
 //!
-//! Results are those of the interpreter, bit for bit (of an operation on two NaNs, either may be the result, as is the
-//! case for the interpreter's own handlers). All state is in the wave where anything may see it: at every jump, and
-//! whenever a handler runs. Whatever can fault is a handler, so faults are the interpreter's own. Turns end where the
-//! interpreter would end them, so schedules are the same.
+//! Results are bit-identical to the interpreter's, except that of two NaN operands either may be the result,
+//! as in the interpreter's own handlers. All state is in the wave wherever it can be observed: at every jump,
+//! and whenever a handler runs. Everything that can fault is executed by a handler, so that faults are the
+//! interpreter's own. Turns end where the interpreter would end them, so that schedules are identical.
 
-mod access;
 mod background;
+mod branch_target;
 mod emit;
+mod exact;
 mod frame;
 mod host;
-mod kept;
-mod lanes;
+mod lane_calls;
 mod mode;
-mod pairs;
-mod parts;
+mod multi_store;
 mod plan;
 mod prefetch;
-mod rare;
-mod relative;
+mod ranges;
 mod scratch;
-mod source;
-mod sums;
+mod snapshot;
+mod subword;
 mod unit;
-mod unrolled;
+mod unroll;
+mod wave_cache;
+mod wide_sums;
 
-pub use host::Refused;
-pub use plan::{calls, is_compiled};
+pub use host::UnsupportedHost;
+pub use plan::{handler_calls, is_compiled};
 
-use emit::Machine;
+use emit::CompileContext;
 use frame::Code;
 use host::{CompileError, Host};
 use mode::IEEE;
 use plan::Operations;
-use source::Source;
+use snapshot::ProgramSnapshot;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU16, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -70,27 +71,27 @@ use wavesim_machine::exec::op::Op;
 use wavesim_machine::exec::program::Program;
 use wavesim_machine::exec::rt::{Cx, Flow};
 
-/// How often straight lines begin at a place before it is compiled.
-const OFTEN: u16 = 16;
+/// The number of times that a straight-line region must begin at an operation before it is compiled.
+const HOT_COUNT: u16 = 16;
 
-/// The same where another thread compiles. As long as there is no code, one time in sixteen counts: some milliseconds of one place, so that
-/// small launches cause no work.
-const VERY_OFTEN: u16 = 1000;
+/// The same for background compilation. While there is no code, only one in sixteen executions counts. The
+/// threshold corresponds to a few milliseconds at one operation, so that small launches cause no compilation.
+const BACKGROUND_HOT_COUNT: u16 = 1000;
 
-/// A program's code, which is made while it runs. Threads may share it.
+/// A program's code, which is compiled while the program runs. Threads may share it.
 #[derive(Clone)]
 pub struct Jit(Arc<Inner>);
 
 struct Inner {
-    source: Source,
-    /// How often a place is interpreted first.
-    often: u16,
-    /// Another thread compiles: no launch waits for that.
+    snapshot: ProgramSnapshot,
+    /// The number of times that an operation is interpreted before it is compiled.
+    threshold: u16,
+    /// A background thread compiles, so that no launch waits for it.
     background: bool,
-    /// By [`Form`].
-    tables: [OnceLock<Table>; Form::COUNT],
-    maker: Mutex<Maker>,
-    /// There is a place where code begins.
+    /// Indexed by [`CodeMode::index`].
+    tables: [OnceLock<EntryTable>; CodeMode::COUNT],
+    compiler: Mutex<Compiler>,
+    /// Some entry point has code.
     has_code: AtomicBool,
     units: AtomicU32,
     failed: AtomicU32,
@@ -99,131 +100,135 @@ struct Inner {
     bytes: AtomicU64,
 }
 
-/// What compiling has taken so far.
+/// Statistics about compilation.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Made {
-    /// Units compiled.
+pub struct CompileStats {
+    /// The number of compiled units.
     pub units: u32,
-    /// Units that the code generator refused, and the interpreter runs.
+    /// The number of units that the code generator rejected, and that are interpreted.
     pub failed: u32,
-    /// Operations in them.
+    /// The number of operations in the compiled units.
     pub operations: u32,
-    /// Time it took. The pseudocode of an operation is read when a process compiles it first.
+    /// The time that compilation took. It includes reading the pseudocode of an operation when a process
+    /// first compiles it.
     pub seconds: f64,
-    /// Bytes of code.
+    /// The size of the code in bytes.
     pub bytes: u64,
 }
 
-/// Where code begins, for each operation of the program.
-struct Table {
+/// The entry points and counters of all operations of the program.
+struct EntryTable {
     heat: Box<[AtomicU16]>,
-    places: Box<[Place]>,
+    entries: Box<[EntryPoint]>,
 }
 
-/// In [`Table::heat`]: no code begins here, however often it is asked for.
-const NEVER: u16 = 0;
-/// In [`Table::heat`]: it is time to ask.
-const NOW: u16 = 1;
+/// In [`EntryTable::heat`]: the operation is not an entry point and never requests compilation.
+const NEVER_COMPILE: u16 = 0;
+/// In [`EntryTable::heat`]: the engine is called at the next execution.
+const CALL_NOW: u16 = 1;
 
 #[derive(Default)]
-struct Place {
+struct EntryPoint {
     /// The function, or null.
     code: AtomicPtr<()>,
-    /// Which entry of the function it is. Written before the code, and never again.
+    /// The number of the function's entry. It is written once, before `code`.
     entry: AtomicU32,
-    /// How often code that was entered here ended at something that it is not made for.
-    refusals: AtomicU32,
+    /// The number of bailouts of code that was entered here.
+    bailouts: AtomicU32,
 }
 
-impl Place {
-    /// The code, if there is some, and which of its entries it is.
+impl EntryPoint {
+    /// Returns the code and the number of its entry, if there is code.
     #[inline(always)]
     fn code(&self) -> Option<(Code, u32)> {
         let code = self.code.load(Ordering::Acquire);
         if code.is_null() {
             return None;
         }
-        // SAFETY: what is stored there is a function of this type, that `Host` keeps.
+        // SAFETY: the only non-null pointers stored here are functions of this type, whose code `Host` keeps
+        // alive.
         let code = unsafe { std::mem::transmute::<*mut (), Code>(code) };
         Some((code, self.entry.load(Ordering::Relaxed)))
     }
 
-    /// [`Place::code`], unless the place is left to the interpreter.
+    /// As [`EntryPoint::code`], but returns `None` if the entry point bails out too often.
     #[inline(always)]
-    fn trusted_code(&self) -> Option<(Code, u32)> {
-        self.code().filter(|_| self.refusals.load(Ordering::Relaxed) < REFUSALS)
+    fn usable_code(&self) -> Option<(Code, u32)> {
+        self.code().filter(|_| self.bailouts.load(Ordering::Relaxed) < MAX_BAILOUTS)
     }
 }
 
-/// How often code that was entered at a place may refuse to go on before the place is left to the interpreter: a kernel that always
-/// meets what code is not made for would be slower by it.
-const REFUSALS: u32 = 1000;
+/// The number of bailouts after which an entry point is left to the interpreter: a kernel that always reaches
+/// code that bails out would be slowed down.
+const MAX_BAILOUTS: u32 = 1000;
 
-struct Maker {
+struct Compiler {
     host: Host,
     operations: Operations,
-    /// Operations that have been compiled, by table.
-    taken: [HashSet<u32>; Form::COUNT],
+    /// Operations that have been compiled, by mode.
+    compiled: [HashSet<u32>; CodeMode::COUNT],
 }
 
-/// Which of the tables, by [`Inner::tables`].
+/// The mode of a wave that code is specialised for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Form {
-    /// Denormals of f32 are flushed.
+struct CodeMode {
+    /// f32 denormals are flushed.
     flush: bool,
-    /// Waves of 64.
+    /// Wave64.
     wide: bool,
     /// [`IEEE`] is set.
     ieee: bool,
 }
 
-impl Form {
-    /// How many there are.
+impl CodeMode {
+    /// The number of modes.
     const COUNT: usize = 8;
 
-    /// Of a wave; `None`, if code is not made for its mode.
+    /// Returns the mode of a wave, or `None` if there is no code for it.
     #[inline]
-    fn of(cx: &Cx<'_>) -> Option<Form> {
-        // Nearest even, all denormals kept or those of f32 flushed: the modes that handlers are made for. Vector instructions run as they
-        // stand.
+    fn of(cx: &Cx<'_>) -> Option<CodeMode> {
+        // Round to nearest even, with all denormals kept or those of f32 flushed: the modes that handlers are
+        // specialised for. Modes that change how instructions address registers, or skip them, are excluded.
         let flush = match cx.wave.mode & (0x80_00ff | GPR_IDX_EN | VSKIP) {
             0xf0 => false,
             0xc0 => true,
             _ => return None,
         };
-        Some(Form { flush, wide: cx.wave.size() == 64, ieee: cx.wave.mode & IEEE != 0 })
+        Some(CodeMode { flush, wide: cx.wave.size() == 64, ieee: cx.wave.mode & IEEE != 0 })
     }
 
-    fn number(self) -> usize {
+    fn index(self) -> usize {
         self.flush as usize | (self.wide as usize) << 1 | (self.ieee as usize) << 2
     }
 }
 
 impl Jit {
-    /// For a program, on a host that code can be made for: what has run some times is compiled before it runs again.
-    pub fn new(program: &Program) -> Result<Jit, Refused> {
-        Jit::after(program, OFTEN)
+    /// Creates an engine for a program, if the host is supported. Operations are compiled after a few
+    /// executions, before they run again.
+    pub fn new(program: &Program) -> Result<Jit, UnsupportedHost> {
+        Jit::with_threshold(program, HOT_COUNT)
     }
 
-    /// As [`Jit::new`], with the number of times that a place is interpreted before it is compiled.
-    pub fn after(program: &Program, often: u16) -> Result<Jit, Refused> {
-        Jit::made_by(program, often, false)
+    /// As [`Jit::new`], with the number of times that an operation is interpreted before it is compiled.
+    pub fn with_threshold(program: &Program, threshold: u16) -> Result<Jit, UnsupportedHost> {
+        Jit::build(program, threshold, false)
     }
 
-    /// As [`Jit::new`], but a thread of its own compiles what runs very often, while the interpreter goes on.
-    pub fn in_background(program: &Program) -> Result<Jit, Refused> {
-        Jit::made_by(program, VERY_OFTEN, true)
+    /// As [`Jit::new`], but a background thread compiles only what runs very often, while the interpreter
+    /// continues.
+    pub fn in_background(program: &Program) -> Result<Jit, UnsupportedHost> {
+        Jit::build(program, BACKGROUND_HOT_COUNT, true)
     }
 
-    fn made_by(program: &Program, often: u16, background: bool) -> Result<Jit, Refused> {
-        let maker =
-            Maker { host: Host::new()?, operations: Operations::default(), taken: Default::default() };
+    fn build(program: &Program, threshold: u16, background: bool) -> Result<Jit, UnsupportedHost> {
+        let compiler =
+            Compiler { host: Host::new()?, operations: Operations::default(), compiled: Default::default() };
         Ok(Jit(Arc::new(Inner {
-            source: Source::of(program),
-            often: often.min(u16::MAX - NOW),
+            snapshot: ProgramSnapshot::of(program),
+            threshold: threshold.min(u16::MAX - CALL_NOW),
             background,
             tables: Default::default(),
-            maker: Mutex::new(maker),
+            compiler: Mutex::new(compiler),
             has_code: AtomicBool::new(false),
             units: AtomicU32::new(0),
             failed: AtomicU32::new(0),
@@ -233,15 +238,16 @@ impl Jit {
         })))
     }
 
-    /// There is a place where code begins. Units may have been compiled that none begins at: those that are not worth it.
+    /// Returns whether any entry point has code. Compiled units may have no entry points that are worth
+    /// entering.
     pub fn has_code(&self) -> bool {
         self.0.has_code.load(Ordering::Relaxed)
     }
 
-    /// What has been compiled.
-    pub fn made(&self) -> Made {
+    /// Returns statistics about compilation.
+    pub fn stats(&self) -> CompileStats {
         let inner = &self.0;
-        Made {
+        CompileStats {
             units: inner.units.load(Ordering::Relaxed),
             failed: inner.failed.load(Ordering::Relaxed),
             operations: inner.operations.load(Ordering::Relaxed),
@@ -250,62 +256,63 @@ impl Jit {
         }
     }
 
-    /// The place is worth code. There is some afterwards, or will be.
+    /// Requests code for an operation. Unless compilation is in the background, it is compiled on return.
     #[cold]
-    fn wanted(&self, form: Form, first: u32) {
+    fn request(&self, mode: CodeMode, first: u32) {
         let inner = &self.0;
         if inner.background {
-            // Meanwhile it is not asked for.
-            inner.table(form).heat[first as usize].store(VERY_OFTEN, Ordering::Relaxed);
-            background::compile(&self.0, form, first);
+            // Do not ask again while the request is pending.
+            inner.table(mode).heat[first as usize].store(BACKGROUND_HOT_COUNT, Ordering::Relaxed);
+            background::compile(&self.0, mode, first);
         } else {
-            inner.compile(form, first);
+            inner.compile(mode, first);
         }
     }
 }
 
 impl Inner {
-    fn table(&self, form: Form) -> &Table {
-        self.tables[form.number()].get_or_init(|| {
-            let ops = &self.source.ops;
-            Table {
-                heat: ops.iter().map(|_| AtomicU16::new(NOW + self.often)).collect(),
-                places: ops.iter().map(|_| Place::default()).collect(),
+    fn table(&self, mode: CodeMode) -> &EntryTable {
+        self.tables[mode.index()].get_or_init(|| {
+            let ops = &self.snapshot.ops;
+            EntryTable {
+                heat: ops.iter().map(|_| AtomicU16::new(CALL_NOW + self.threshold)).collect(),
+                entries: ops.iter().map(|_| EntryPoint::default()).collect(),
             }
         })
     }
 
-    /// Compiles the unit that begins at an operation. What cannot be compiled is not asked for again.
-    fn compile(&self, form: Form, first: u32) {
-        let mut maker = self.maker.lock().unwrap_or_else(PoisonError::into_inner);
-        let table = self.table(form);
-        if !table.places[first as usize].code.load(Ordering::Acquire).is_null() {
+    /// Compiles the unit that begins at an operation. If that fails, it is not tried again.
+    fn compile(&self, mode: CodeMode, first: u32) {
+        let mut compiler = self.compiler.lock().unwrap_or_else(PoisonError::into_inner);
+        let table = self.table(mode);
+        if !table.entries[first as usize].code.load(Ordering::Acquire).is_null() {
             return;
         }
         let begun = Instant::now();
-        let Maker { host, operations, taken } = &mut *maker;
-        let taken = &mut taken[form.number()];
-        let machine = Machine { source: &self.source, wide: form.wide, flush: form.flush, ieee: form.ieee };
-        let unit = unit::discover(first, &machine, operations, |op| taken.contains(&op));
-        table.heat[first as usize].store(NEVER, Ordering::Relaxed);
+        let Compiler { host, operations, compiled } = &mut *compiler;
+        let compiled = &mut compiled[mode.index()];
+        let context =
+            CompileContext { program: &self.snapshot, wide: mode.wide, flush: mode.flush, ieee: mode.ieee };
+        let unit = unit::discover(first, &context, operations, |op| compiled.contains(&op));
+        table.heat[first as usize].store(NEVER_COMPILE, Ordering::Relaxed);
         if unit.blocks.is_empty() {
             return;
         }
-        let made = host.compile(&unit, machine, operations);
+        let made = host.compile(&unit, context, operations);
         self.nanoseconds.fetch_add(begun.elapsed().as_nanos() as u64, Ordering::Relaxed);
-        // Each operation is tried once.
-        taken.extend(unit.blocks.iter().flat_map(|block| block.first..block.end));
+        // Each operation is compiled at most once.
+        compiled.extend(unit.blocks.iter().flat_map(|block| block.first..block.end));
         match made {
             Ok(code) => {
                 for (entry, block) in (0..).zip(&unit.blocks) {
                     let at = block.first as usize;
-                    table.places[at].entry.store(entry, Ordering::Relaxed);
-                    table.places[at].code.store(code as *mut (), Ordering::Release);
-                    if block.entry || self.often == 0 {
-                        table.heat[at].store(NOW, Ordering::Relaxed);
+                    table.entries[at].entry.store(entry, Ordering::Relaxed);
+                    table.entries[at].code.store(code as *mut (), Ordering::Release);
+                    if block.entry || self.threshold == 0 {
+                        table.heat[at].store(CALL_NOW, Ordering::Relaxed);
                         self.has_code.store(true, Ordering::Relaxed);
                     } else {
-                        table.heat[at].store(NEVER, Ordering::Relaxed);
+                        table.heat[at].store(NEVER_COMPILE, Ordering::Relaxed);
                     }
                     self.operations.fetch_add(block.end - block.first, Ordering::Relaxed);
                 }
@@ -321,28 +328,28 @@ impl Inner {
     }
 }
 
-impl Table {
-    /// Code that was entered at a place has left what follows to the interpreter.
+impl EntryTable {
+    /// Counts a bailout of code that was entered at an operation.
     #[cold]
-    fn refused(&self, at: usize) {
-        if self.places[at].refusals.fetch_add(1, Ordering::Relaxed) >= REFUSALS {
-            self.heat[at].store(NEVER, Ordering::Relaxed);
+    fn count_bailout(&self, at: usize) {
+        if self.entries[at].bailouts.fetch_add(1, Ordering::Relaxed) >= MAX_BAILOUTS {
+            self.heat[at].store(NEVER_COMPILE, Ordering::Relaxed);
         }
     }
 }
 
-// SAFETY: code is entered only for the program that it was made from, whose operations are where they were, in the float mode and for the
-// wave size that it was made for. It names operations of this program alone, computes what their handlers do, and calls handlers for
-// the rest.
+// SAFETY: code is entered only for the program that it was compiled from, whose operations have not moved,
+// and only in the float mode and for the wave size that it was compiled for. It refers to operations of this
+// program only, computes what their handlers compute, and calls handlers for the rest.
 unsafe impl Compiled for Jit {
     fn is_ready(&self) -> bool {
         !self.0.background || self.0.has_code.load(Ordering::Relaxed)
     }
 
     fn hotness(&self, cx: &Cx<'_>, program: &Program) -> HotnessCounters<'_> {
-        match Form::of(cx) {
-            Some(form) if cx.fast.is_some() && cx.watch.is_none() && self.0.source.is_of(program) => {
-                HotnessCounters(&self.0.table(form).heat)
+        match CodeMode::of(cx) {
+            Some(mode) if cx.fast.is_some() && cx.watch.is_none() && self.0.snapshot.matches(program) => {
+                HotnessCounters(&self.0.table(mode).heat)
             }
             _ => HotnessCounters(&[]),
         }
@@ -356,29 +363,29 @@ unsafe impl Compiled for Jit {
         end: &mut u64,
         waves: &mut dyn Waves<'a>,
     ) -> EnterResult<'a> {
-        let Some(form) = Form::of(cx) else { return EnterResult::NoCode };
-        if !self.0.source.is_of(program) || cx.fast.is_none() || cx.watch.is_some() {
+        let Some(mode) = CodeMode::of(cx) else { return EnterResult::NoCode };
+        if !self.0.snapshot.matches(program) || cx.fast.is_none() || cx.watch.is_some() {
             return EnterResult::NoCode;
         }
         let first = program.index_of(cx.op);
-        let table = self.0.table(form);
-        let Some(place) = table.places.get(first) else { return EnterResult::NoCode };
+        let table = self.0.table(mode);
+        let Some(place) = table.entries.get(first) else { return EnterResult::NoCode };
         let mut found = place.code();
         if found.is_none() {
-            self.wanted(form, first as u32);
+            self.request(mode, first as u32);
             found = place.code();
         }
         let Some((code, entry)) = found else { return EnterResult::NoCode };
-        let start = frame::Start { code, entry, start, form, program, places: &table.places };
-        // SAFETY: the code was made for this program, mode and wave size; the entry belongs to it.
+        let start = frame::EntryArgs { code, entry, start, mode, program, entries: &table.entries };
+        // SAFETY: the code was compiled for this program, mode and wave size, and the entry belongs to it.
         let ended = unsafe { frame::enter(cx, start, end, waves) };
-        // SAFETY: an operation of the program: compiled code names no others.
+        // SAFETY: compiled code only returns pointers to operations of the program, which outlives `'a`.
         let op: &'a Op = unsafe { &*ended.op };
         match ended.flow {
             frame::SWITCHED => EnterResult::Switched,
             frame::OVER => EnterResult::NoWaveReady,
-            frame::REFUSED => {
-                table.refused(ended.begin);
+            frame::BAILOUT => {
+                table.count_bailout(ended.entered_at);
                 EnterResult::Interpret { op, start: ended.start }
             }
             Flow::NEXT => EnterResult::Next { op, start: ended.start },

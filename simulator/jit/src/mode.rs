@@ -1,4 +1,4 @@
-//! What code knows of MODE, beside how floats are rounded.
+//! The part of MODE that code is specialised for, besides the float modes.
 
 use isa_lower::ir::*;
 use isa_lower::visit::each_value;
@@ -6,7 +6,7 @@ use isa_spec::pcode::ir::State;
 
 pub use wavesim_machine::exec::output::IEEE;
 
-/// Whether a value is the bit of MODE that code is made for.
+/// Returns whether a value is MODE.IEEE, which code is specialised for.
 pub fn is_ieee_bit(value: &Value) -> bool {
     let mode = |v: &Value| matches!(v.kind, ValueKind::State(State::Mode));
     let shifted =
@@ -14,8 +14,8 @@ pub fn is_ieee_bit(value: &Value) -> bool {
     matches!(&value.kind, ValueKind::Op2(Op2::And, a, b) if shifted(a) && b.kind == ValueKind::Const(1))
 }
 
-/// Whether that bit is all that is read of MODE.
-pub fn reads_known_mode(body: &[Stmt]) -> bool {
+/// Returns whether a body reads no other bit of MODE.
+pub fn reads_only_ieee_bit(body: &[Stmt]) -> bool {
     let (mut reads, mut bits) = (0, 0);
     each_value(body, &mut |v| {
         reads += matches!(v.kind, ValueKind::State(State::Mode)) as usize;

@@ -1,14 +1,14 @@
-//! How each operation is executed: as code, or by its handler. Decided from the lane-loop representation; no instruction
-//! is named.
+//! Decides how each operation is executed: as code, or by its handler. The decision depends only on the
+//! lane-loop representation; no instruction is named.
 
 use crate::emit::{cross_lane, half, output};
-use crate::lanes as functions;
-use crate::mode::reads_known_mode;
-use crate::pairs::{self, Pair};
-use crate::parts::{self, Part};
+use crate::lane_calls as functions;
+use crate::mode::reads_only_ieee_bit;
+use crate::multi_store::{self, MultiStore};
 use crate::scratch::{self, Scratch};
-use crate::sums;
-use crate::unrolled;
+use crate::subword::{self, Subword};
+use crate::unroll;
+use crate::wide_sums;
 use isa_lower::ir::*;
 use isa_lower::visit::{any_stmt, any_value, each_value};
 use isa_spec::pcode::ir::{Control, Pure, Space, State, Ty};
@@ -20,198 +20,206 @@ use wavesim_machine::exec::program::Program;
 use wavesim_machine::isa::{self, OPERATIONS};
 use wavesim_machine::state::wave::STAGE;
 
-/// How an operation is executed.
+/// The way in which an operation is executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Not at all: it has no effect here.
-    Nothing,
+    /// Not at all: it has no effect in the simulator.
+    Nop,
     /// As scalar code.
-    Once,
-    /// As scalar code that may write the PC: the last of its block.
+    Scalar,
+    /// As scalar code that may write the PC; it ends its block.
     Branch,
     /// In a loop over packets of lanes.
     Lanes,
-    /// Likewise: a load or store.
+    /// In such a loop, as a load or store.
     Access,
-    /// By its handler.
+    /// By a call of its handler.
     Call,
 }
 
-/// What a body can become, whatever the operands.
+/// The ways in which a body can be compiled, if its operands are supported.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Ability {
-    nothing: bool,
-    once: bool,
+struct Capabilities {
+    nop: bool,
+    scalar: bool,
     branch: bool,
     lanes: bool,
     access: bool,
-    /// An access of parts of words, or of several.
-    part: bool,
-    /// It calls what may end the wave's turn.
-    stops: bool,
+    /// A subword access, several stores, or a scratch access.
+    special_access: bool,
+    /// The handler may end the wave's turn.
+    may_end_turn: bool,
 }
 
-struct Known {
+struct LoweredOperation {
     handlers: Arc<Handlers>,
-    part: Option<Arc<Part>>,
-    pair: Option<Arc<Pair>>,
+    subword: Option<Arc<Subword>>,
+    multi_store: Option<Arc<MultiStore>>,
     scratch: Option<Arc<Scratch>>,
-    ability: Ability,
+    capabilities: Capabilities,
 }
 
-/// Operations that have been lowered, each once in a process.
+/// Lowered operations. Each operation is lowered once per process.
 #[derive(Default)]
 pub struct Operations {
-    known: HashMap<u16, Arc<Known>>,
+    lowered: HashMap<u16, Arc<LoweredOperation>>,
 }
 
-/// Lowered operations by number.
-static LOWERED: LazyLock<Mutex<HashMap<u16, Arc<Known>>>> = LazyLock::new(Mutex::default);
+/// All lowered operations, by number.
+static LOWERED: LazyLock<Mutex<HashMap<u16, Arc<LoweredOperation>>>> = LazyLock::new(Mutex::default);
 
-fn lowered(number: u16) -> Arc<Known> {
+fn lowered(number: u16) -> Arc<LoweredOperation> {
     let mut all = LOWERED.lock().unwrap_or_else(PoisonError::into_inner);
-    let made = all.entry(number).or_insert_with(|| {
-        let handlers = isa_lower::lower(isa::operation(number).expect("what has handlers has semantics"));
-        let part = lanes(&handlers).and_then(parts::find).filter(part_fits).map(Arc::new);
-        let pair = lanes(&handlers).and_then(pairs::find).map(Arc::new);
-        let scratch = lanes(&handlers).and_then(scratch::find).map(Arc::new);
-        let moves = part.is_some() || pair.is_some() || scratch.is_some();
-        let ability = Ability { part: moves, ..ability(&handlers) };
-        Arc::new(Known { handlers: Arc::new(handlers), part, pair, scratch, ability })
+    let operation = all.entry(number).or_insert_with(|| {
+        let handlers = isa_lower::lower(isa::operation(number).expect("every handler has semantics"));
+        let subword = lane_code(&handlers).and_then(subword::find).filter(subword_supported).map(Arc::new);
+        let multi_store = lane_code(&handlers).and_then(multi_store::find).map(Arc::new);
+        let scratch = lane_code(&handlers).and_then(scratch::find).map(Arc::new);
+        let special_access = subword.is_some() || multi_store.is_some() || scratch.is_some();
+        let capabilities = Capabilities { special_access, ..capabilities(&handlers) };
+        Arc::new(LoweredOperation {
+            handlers: Arc::new(handlers),
+            subword,
+            multi_store,
+            scratch,
+            capabilities,
+        })
     });
-    made.clone()
+    operation.clone()
 }
 
-/// Whether operations of this number are compiled where their operands are plain.
+/// Returns whether operations of this number are compiled if their operands are supported.
 pub fn is_compiled(number: u16) -> bool {
-    let Ability { nothing, once, branch, lanes, access, part, .. } = lowered(number).ability;
-    nothing || once || branch || lanes || access || part
+    let Capabilities { nop, scalar, branch, lanes, access, special_access, .. } =
+        lowered(number).capabilities;
+    nop || scalar || branch || lanes || access || special_access
 }
 
-/// The instructions of a program, by their number in it, that call their handlers and do not run as code. One that is several operations is
-/// there for each of them that does.
-pub fn calls(program: &Program) -> Vec<usize> {
+/// Returns the instructions of a program, by index, that call their handlers instead of running as code. An
+/// instruction that consists of several operations occurs once for each of them that calls its handler.
+pub fn handler_calls(program: &Program) -> Vec<usize> {
     let (mut operations, lowered) = (Operations::default(), program.lowered());
     let calls = lowered.ops().iter().filter(|op| operations.kind(op, lowered.exts()) == Kind::Call);
     calls.map(|op| op.number as usize).collect()
 }
 
-/// The number of an operation and the variant of its handler; `None` for what only stops.
+/// Returns the number of an operation and the variant of its handler; `None` for operations that only stop.
 fn number(op: &Op) -> Option<(u16, Variant)> {
     let (number, variant) = (op.code as usize / Op::VARIANTS, op.code as usize % Op::VARIANTS);
     (number < OPERATIONS.len()).then(|| (number as u16, Variant::ALL[variant]))
 }
 
 impl Operations {
-    fn of(&mut self, op: &Op) -> Option<Arc<Known>> {
+    fn of(&mut self, op: &Op) -> Option<Arc<LoweredOperation>> {
         let (number, _) = number(op)?;
-        Some(self.known.entry(number).or_insert_with(|| lowered(number)).clone())
+        Some(self.lowered.entry(number).or_insert_with(|| lowered(number)).clone())
     }
 
-    /// What runs for an operation that is one.
+    /// Returns the lowered handlers of an operation.
     pub fn handlers(&mut self, op: &Op) -> Arc<Handlers> {
         match self.of(op) {
-            Some(known) => known.handlers.clone(),
+            Some(lowered) => lowered.handlers.clone(),
             None => lowered(0).handlers.clone(),
         }
     }
 
-    /// The access of parts of words that it is.
-    pub fn part(&mut self, op: &Op) -> Option<Arc<Part>> {
-        self.of(op)?.part.clone()
+    /// Returns the subword access that an operation consists of.
+    pub fn subword(&mut self, op: &Op) -> Option<Arc<Subword>> {
+        self.of(op)?.subword.clone()
     }
 
-    /// The stores to several places that it is.
-    pub fn pair(&mut self, op: &Op) -> Option<Arc<Pair>> {
-        self.of(op)?.pair.clone()
+    /// Returns the stores that an operation consists of.
+    pub fn multi_store(&mut self, op: &Op) -> Option<Arc<MultiStore>> {
+        self.of(op)?.multi_store.clone()
     }
 
-    /// The access of scratch that it is.
+    /// Returns the scratch access that an operation consists of.
     pub fn scratch(&mut self, op: &Op) -> Option<Arc<Scratch>> {
         self.of(op)?.scratch.clone()
     }
 
-    /// How it is executed.
+    /// Returns how an operation is executed.
     pub fn kind(&mut self, op: &Op, exts: &[Ext]) -> Kind {
-        let Some(known) = self.of(op) else { return Kind::Call };
+        let Some(lowered) = self.of(op) else { return Kind::Call };
         let ext = &exts[op.ext as usize];
-        let Ability { nothing, once, branch, lanes, access, .. } = known.ability;
+        let Capabilities { nop, scalar, branch, lanes, access, .. } = lowered.capabilities;
         if access {
             let plain = number(op).is_some_and(|(_, variant)| variant == Variant::Fast);
             return if plain { Kind::Access } else { Kind::Call };
         }
-        if let Some(part) = &known.part {
-            return if parts::is_plain(op, &part.block) { Kind::Access } else { Kind::Call };
+        if let Some(subword) = &lowered.subword {
+            return if subword::operands_supported(op, &subword.block) { Kind::Access } else { Kind::Call };
         }
-        if let Some(pair) = &known.pair {
-            return if pairs::is_plain(op, pair) { Kind::Access } else { Kind::Call };
+        if let Some(multi_store) = &lowered.multi_store {
+            return if multi_store::operands_supported(op, multi_store) { Kind::Access } else { Kind::Call };
         }
-        if let Some(access) = &known.scratch {
-            return if scratch::is_plain(op, access) { Kind::Lanes } else { Kind::Call };
+        if let Some(access) = &lowered.scratch {
+            return if scratch::operands_supported(op, access) { Kind::Lanes } else { Kind::Call };
         }
-        match (nothing, branch, once, lanes) {
-            (true, ..) => Kind::Nothing,
+        match (nop, branch, scalar, lanes) {
+            (true, ..) => Kind::Nop,
             (_, true, ..) => Kind::Branch,
-            (_, _, true, _) if plain_once(op, &known.handlers) => Kind::Once,
-            (.., true) if plain_lanes(op, ext, &known.handlers) => Kind::Lanes,
+            (_, _, true, _) if scalar_supported(op, &lowered.handlers) => Kind::Scalar,
+            (.., true) if lane_operands_supported(op, ext, &lowered.handlers) => Kind::Lanes,
             _ => Kind::Call,
         }
     }
 
-    /// Whether its handler may end the turn without a fault.
-    pub fn stops(&mut self, op: &Op) -> bool {
-        self.of(op).is_none_or(|known| known.ability.stops)
+    /// Returns whether an operation's handler may end the turn without a fault.
+    pub fn may_end_turn(&mut self, op: &Op) -> bool {
+        self.of(op).is_none_or(|lowered| lowered.capabilities.may_end_turn)
     }
 
-    /// Whether it is one at all: what follows others is never reached through them.
-    pub fn goes_on(&mut self, op: &Op) -> bool {
-        self.of(op).is_some_and(|known| !always_jumps(&known.handlers) && !ends(&known.handlers))
+    /// Returns whether execution can fall through to the next operation.
+    pub fn falls_through(&mut self, op: &Op) -> bool {
+        self.of(op)
+            .is_some_and(|lowered| !always_jumps(&lowered.handlers) && !ends_program(&lowered.handlers))
     }
 }
 
-fn plain_once(op: &Op, handlers: &Handlers) -> bool {
+fn scalar_supported(op: &Op, handlers: &Handlers) -> bool {
     let modified = op.flags & (Op::OUTPUT | Op::CLAMP | Op::MODIFY | Op::HIGH) != 0;
-    once(handlers, op).is_some_and(|once| cross_lane::is_plain(op, &once.body)) && !modified
+    scalar_code(handlers, op).is_some_and(|once| cross_lane::operands_supported(op, &once.body)) && !modified
 }
 
-fn plain_lanes(op: &Op, ext: &Ext, handlers: &Handlers) -> bool {
-    let Some(lanes) = lanes(handlers) else { return false };
+fn lane_operands_supported(op: &Op, ext: &Ext, handlers: &Handlers) -> bool {
+    let Some(lanes) = lane_code(handlers) else { return false };
     let high = op.flags & Op::HIGH != 0 && !writes_half(lanes);
     let mask = lanes.steps.contains(&Step::ReadMask);
     let scalar = op.flags & Op::SCALAR_DEST != 0 && handlers.result_dwords() > 0;
     let carry = matches!(op.src[3].place(), Place::Scalar(_));
     let fits = |step: &Step| match step {
         Step::Write { dwords, how: WriteBack::General { output } | WriteBack::Half { output } } => {
-            op.flags & Op::OUTPUT == 0 || output::fits(ext, *output, *dwords)
+            op.flags & Op::OUTPUT == 0 || output::is_supported(ext, *output, *dwords)
         }
-        // Lanes that DPP switches off keep their bits.
+        // Lanes that DPP disables keep their bits.
         Step::Gather { keep, .. } => !keep || ext.dpp.is_none(),
-        Step::Stage { slot: 0, dwords, .. } => ext.dpp.is_none() || moves(op, ext, *dwords),
-        Step::Loop(lanes) => op.flags & Op::CLAMP == 0 || saturates(&lanes.body),
+        Step::Stage { slot: 0, dwords, .. } => ext.dpp.is_none() || dpp_supported(op, ext, *dwords),
+        Step::Loop(lanes) => op.flags & Op::CLAMP == 0 || saturation_supported(&lanes.body),
         _ => true,
     };
     let plain = op.flags & Op::NO_RESULT == 0 && !high && !scalar && (carry || !mask);
     plain && lanes.steps.iter().all(fits)
 }
 
-/// Whether lanes of the first source, which has so many registers, can be moved.
-fn moves(op: &Op, ext: &Ext, dwords: u32) -> bool {
+/// Returns whether DPP can be applied to the first source, which has `dwords` registers.
+fn dpp_supported(op: &Op, ext: &Ext, dwords: u32) -> bool {
     let whole = dwords == if ext.sign_at[0] == 63 { 2 } else { 1 };
     whole && matches!(op.src[0].place(), Place::Vector(first) if first + dwords as usize <= STAGE)
 }
 
-/// Whether integers that saturate can be compiled.
-fn saturates(body: &[Stmt]) -> bool {
+/// Returns whether all saturating operations of a body can be compiled.
+fn saturation_supported(body: &[Stmt]) -> bool {
     !any_value(body, &|v| matches!(&v.kind, ValueKind::Saturate { value, .. } if value.hold == Hold::W128))
 }
 
-/// Whether a result of 16 bits goes to one half of a register.
+/// Returns whether a 16-bit result is written to one half of a register.
 fn writes_half(lanes: &Lanes) -> bool {
     lanes.steps.iter().any(|step| matches!(step, Step::Write { how: WriteBack::Half { .. }, .. }))
 }
 
-/// The code that runs once a wave, for an operation: of its own fast handler, or the general one.
-pub fn once<'h>(handlers: &'h Handlers, op: &Op) -> Option<&'h Once> {
+/// Returns the code that an operation runs once per wave: that of its fast handler, or the general one.
+pub fn scalar_code<'h>(handlers: &'h Handlers, op: &Op) -> Option<&'h Once> {
     let fast = number(op).is_some_and(|(_, variant)| variant == Variant::Fast);
     match (&handlers.fast, &handlers.general) {
         (Fast::Scalar(once), _) if fast => Some(once),
@@ -220,16 +228,16 @@ pub fn once<'h>(handlers: &'h Handlers, op: &Op) -> Option<&'h Once> {
     }
 }
 
-/// The code for lanes.
-pub fn lanes(handlers: &Handlers) -> Option<&Lanes> {
+/// Returns the per-lane code.
+pub fn lane_code(handlers: &Handlers) -> Option<&Lanes> {
     match &handlers.general {
         Body::Lanes(lanes) => Some(lanes),
         Body::Once(_) => None,
     }
 }
 
-/// The builtin of an operation that waits for a barrier and does nothing else, and the barrier's number.
-pub fn waits(handlers: &Handlers) -> Option<(Control, Option<&Value>)> {
+/// Returns the builtin of an operation that only waits for a barrier, and the barrier's number.
+pub fn barrier_wait(handlers: &Handlers) -> Option<(Control, Option<&Value>)> {
     let Body::Once(once) = &handlers.general else { return None };
     match (&once.body[..], &once.operands[..]) {
         ([Stmt::Control { builtin: builtin @ Control::Barrier, .. }], []) => Some((*builtin, None)),
@@ -240,8 +248,8 @@ pub fn waits(handlers: &Handlers) -> Option<(Control, Option<&Value>)> {
     }
 }
 
-/// Whether it is certain that its handler writes no vector register.
-pub fn leaves_registers(handlers: &Handlers) -> bool {
+/// Returns whether an operation's handler certainly writes no VGPR.
+pub fn preserves_vgprs(handlers: &Handlers) -> bool {
     let scalar = |s: &Stmt| match s {
         Stmt::Set(var, _) | Stmt::SetLow { var, .. } => !matches!(var, Var::Operand(_)),
         Stmt::SetState(..)
@@ -261,71 +269,73 @@ fn always_jumps(handlers: &Handlers) -> bool {
     matches!(&handlers.general, Body::Once(once) if once.body.iter().any(always))
 }
 
-fn ends(handlers: &Handlers) -> bool {
+fn ends_program(handlers: &Handlers) -> bool {
     let end = |s: &Stmt| matches!(s, Stmt::Control { builtin: Control::EndPgm, .. });
     matches!(&handlers.general, Body::Once(once) if once.body.iter().any(end))
 }
 
-fn ability(handlers: &Handlers) -> Ability {
+fn capabilities(handlers: &Handlers) -> Capabilities {
     match &handlers.general {
         Body::Once(once) => {
             let hint = |s: &Stmt| matches!(s, Stmt::Control { builtin, .. } if does_nothing(*builtin));
             let control = |s: &Stmt| matches!(s, Stmt::Control { .. });
-            let calls = any_value(&once.body, &|v| matches!(v.kind, ValueKind::Control { .. }));
-            let quiet = once.body.iter().all(hint) && !calls;
-            let stops = !quiet && (any_stmt(&once.body, &control) || calls);
+            let control_values = any_value(&once.body, &|v| matches!(v.kind, ValueKind::Control { .. }));
+            let nop = once.body.iter().all(hint) && !control_values;
+            let may_end_turn = !nop && (any_stmt(&once.body, &control) || control_values);
             let fine = |once: &Once| {
                 !once.changes_mode
-                    && unrolled::fits(&once.body)
-                    && cross_lane::fits(&once.body)
-                    && !any_stmt(&once.body, &|s| !statement(s, false))
-                    && !any_value(&once.body, &|v| !value(v, false))
+                    && unroll::is_supported(&once.body)
+                    && cross_lane::is_supported(&once.body)
+                    && !any_stmt(&once.body, &|s| !statement_supported(s, false))
+                    && !any_value(&once.body, &|v| !value_supported(v, false))
             };
             let fast = match &handlers.fast {
                 Fast::Scalar(once) => fine(once),
                 _ => true,
             };
             let branch = any_stmt(&once.body, &|s| matches!(s, Stmt::SetState(State::Pc, _)));
-            let fine = fine(once) && fast && !stops;
-            Ability {
-                nothing: quiet,
-                once: fine && !branch,
+            let fine = fine(once) && fast && !may_end_turn;
+            Capabilities {
+                nop,
+                scalar: fine && !branch,
                 branch: fine && branch,
-                stops,
-                ..Ability::default()
+                may_end_turn,
+                ..Capabilities::default()
             }
         }
         Body::Lanes(lanes) => {
-            let access = in_blocks(lanes, &handlers.fast);
-            Ability { lanes: in_lanes(lanes), access, ..Ability::default() }
+            let access = is_block_copy(lanes, &handlers.fast);
+            Capabilities { lanes: lanes_supported(lanes), access, ..Capabilities::default() }
         }
     }
 }
 
-/// Whether it moves whole registers of all lanes.
-fn in_blocks(lanes: &Lanes, fast: &Fast) -> bool {
-    matches!(fast, Fast::Block(block) if block_fits(lanes, block))
+/// Returns whether the access moves whole registers of all lanes.
+fn is_block_copy(lanes: &Lanes, fast: &Fast) -> bool {
+    matches!(fast, Fast::Block(block) if block_supported(lanes, block))
 }
 
-/// Likewise of parts of registers. `Loaded` and what is stored stand where [`parts::find`] looks for them.
-fn part_fits(part: &Part) -> bool {
-    let space = if matches!(part.block, Block::Lds { .. }) { Space::Lds } else { Space::Global };
+/// The same for parts of registers. Loaded and stored values occur where [`subword::find`] expects them.
+fn subword_supported(subword: &Subword) -> bool {
+    let space = if matches!(subword.block, Block::Lds { .. }) { Space::Lds } else { Space::Global };
     let moved = |v: &Value| matches!(v.kind, ValueKind::Loaded { .. });
-    part.space == space
-        && addresses_fit(&part.block)
-        && !any_value(&part.lanes.body, &|v| !moved(v) && !value(v, true))
+    subword.space == space
+        && addresses_supported(&subword.block)
+        && !any_value(&subword.lanes.body, &|v| !moved(v) && !value_supported(v, true))
 }
 
-fn block_fits(lanes: &Lanes, block: &Block) -> bool {
+fn block_supported(lanes: &Lanes, block: &Block) -> bool {
     let of = |wanted: Space| {
         lanes.steps.iter().all(|step| !matches!(step, Step::Memory(memory) if memory.space != wanted))
     };
     let space = if matches!(block, Block::Lds { .. }) { Space::Lds } else { Space::Global };
-    of(space) && addresses_fit(block)
+    of(space) && addresses_supported(block)
 }
 
-fn addresses_fit(block: &Block) -> bool {
-    let fine = |values: &[Value]| !values.iter().any(|v| isa_lower::visit::any_in(v, &|v| !value(v, false)));
+fn addresses_supported(block: &Block) -> bool {
+    let fine = |values: &[Value]| {
+        !values.iter().any(|v| isa_lower::visit::any_in(v, &|v| !value_supported(v, false)))
+    };
     match block {
         Block::Global { base, unless, wide, dwords, .. } => {
             let terms = [Some(&base[..]), wide.as_deref(), unless.as_ref().map(std::slice::from_ref)];
@@ -335,20 +345,20 @@ fn addresses_fit(block: &Block) -> bool {
     }
 }
 
-/// What an operation does with floats.
+/// The float operations of an instruction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Floats {
-    /// It has arithmetic on f32, of which denormals may be flushed.
+    /// It has f32 arithmetic, whose denormals may be flushed.
     pub flushed: bool,
-    /// It has arithmetic that denormals are kept in, whatever happens to those of f32.
+    /// It has arithmetic that always keeps denormals, whatever the mode of f32.
     pub kept: bool,
 }
 
-/// The floats of an operation.
+/// Collects the float operations of an instruction.
 pub fn floats(lanes: &Lanes) -> Floats {
     let mut floats = Floats::default();
     let mut note = |v: &Value| {
-        // No number of f16 is a denormal of f32.
+        // No f16 value is an f32 denormal.
         if let ValueKind::Float { op, ty, .. } = v.kind
             && ty != Ty::F16
         {
@@ -364,31 +374,35 @@ pub fn floats(lanes: &Lanes) -> Floats {
     floats
 }
 
-fn in_lanes(lanes: &Lanes) -> bool {
+fn lanes_supported(lanes: &Lanes) -> bool {
     let half = writes_half(lanes);
     let body = |l: &LaneLoop| {
         !l.leaves
             && !l.retries
             && l.result.is_none_or(|r| if half { r.width == 16 } else { r.width > 16 && r.width <= 64 })
             && l.reads.iter().all(|read| read.width <= 64)
-            && !any_stmt(&l.body, &|s| !statement(s, true))
-            && !any_value(&l.body, &|v| !value(v, true))
-            && reads_known_mode(&l.body)
-            && unrolled::fits(&l.body)
-            && sums::fit(&l.body)
+            && !any_stmt(&l.body, &|s| !statement_supported(s, true))
+            && !any_value(&l.body, &|v| !value_supported(v, true))
+            && reads_only_ieee_bit(&l.body)
+            && unroll::is_supported(&l.body)
+            && wide_sums::are_supported(&l.body)
     };
     let step = |step: &Step| match step {
         Step::Stage { dwords, .. } => *dwords <= 2,
         Step::StageOld | Step::Modify { .. } | Step::ReadMask | Step::Gather { .. } => true,
         Step::Loop(lane_loop) => body(lane_loop),
         Step::Simd { builtin: Pure::SelectBytes, calls, lanes, .. } => {
-            body(lanes) && calls.iter().flatten().all(|v| !isa_lower::visit::any_in(v, &|v| !value(v, true)))
+            body(lanes)
+                && calls
+                    .iter()
+                    .flatten()
+                    .all(|v| !isa_lower::visit::any_in(v, &|v| !value_supported(v, true)))
         }
         Step::Simd { builtin, ty, calls, lanes, .. }
             if functions::builtin(*builtin, *ty, false).is_some() =>
         {
             let one = |args: &Vec<Value>| {
-                args.len() == 1 && !isa_lower::visit::any_in(&args[0], &|v| !value(v, true))
+                args.len() == 1 && !isa_lower::visit::any_in(&args[0], &|v| !value_supported(v, true))
             };
             body(lanes) && calls.iter().all(one)
         }
@@ -398,16 +412,16 @@ fn in_lanes(lanes: &Lanes) -> bool {
     lanes.steps.iter().all(step)
 }
 
-/// Whether a statement can be compiled; those in it are asked for themselves.
-fn statement(stmt: &Stmt, lane: bool) -> bool {
+/// Returns whether a statement can be compiled; the caller checks nested statements.
+fn statement_supported(stmt: &Stmt, lane: bool) -> bool {
     match stmt {
         Stmt::Set(..) | Stmt::SetLow { .. } | Stmt::If { .. } | Stmt::Parts { .. } => true,
         Stmt::SetBit(..) => lane,
         Stmt::Control { builtin, .. } => does_nothing(*builtin),
         Stmt::SetScalar { dwords, value, .. } => {
-            !lane && (*dwords <= 2 || unrolled::wide_load(value, *dwords).is_some())
+            !lane && (*dwords <= 2 || unroll::wide_load(value, *dwords).is_some())
         }
-        Stmt::For { from, to, .. } => unrolled::bounds(from, to).is_some(),
+        Stmt::For { from, to, .. } => unroll::bounds(from, to).is_some(),
         Stmt::SetElement { .. } | Stmt::SetSgpr { .. } => !lane,
         Stmt::SetMaskOperand(_) | Stmt::Vector(_) | Stmt::SetVgpr { .. } => !lane,
         Stmt::SetState(state, _) => {
@@ -429,15 +443,18 @@ fn statement(stmt: &Stmt, lane: bool) -> bool {
     }
 }
 
-/// Whether a value can be compiled; those in it are asked for themselves.
-pub fn value(value: &Value, lane: bool) -> bool {
+/// Returns whether a value can be compiled; the caller checks nested values.
+pub fn value_supported(value: &Value, lane: bool) -> bool {
     let wide = value.hold == Hold::W128;
     match &value.kind {
         ValueKind::Const(_) | ValueKind::Var(_) | ValueKind::OperandNumber(_) | ValueKind::Resize(_) => true,
         ValueKind::ShrConst(..) | ValueKind::Select(..) => true,
         ValueKind::Op2(op, a, b) => {
-            let signed = sums::signed(value).is_some() || *op == Op2::Mul && is_extended(a) && is_extended(b);
-            !wide || matches!(op, Op2::And | Op2::Or | Op2::Xor) || lane && (signed || wide_sum(*op, a, b))
+            let signed = wide_sums::signed_sum(value).is_some()
+                || *op == Op2::Mul && is_sign_extended_word(a) && is_sign_extended_word(b);
+            !wide
+                || matches!(op, Op2::And | Op2::Or | Op2::Xor)
+                || lane && (signed || is_wide_product_or_sum(*op, a, b))
         }
         ValueKind::Field(name) => {
             const FIELDS: [&str; 14] = [
@@ -482,7 +499,7 @@ pub fn value(value: &Value, lane: bool) -> bool {
         ValueKind::Float { op: FloatOp::FrexpMant | FloatOp::FrexpExp, ty, .. } => {
             lane && matches!(ty, Ty::F32 | Ty::F64)
         }
-        ValueKind::Float { op, ty, .. } => float(*op, *ty),
+        ValueKind::Float { op, ty, .. } => float_supported(*op, *ty),
         ValueKind::FloatBits { ty, .. } => matches!(ty, Ty::F32 | Ty::F64) || lane && *ty == Ty::F16,
         ValueKind::Conversion(
             Conversion::F16ToF32
@@ -515,8 +532,9 @@ pub fn value(value: &Value, lane: bool) -> bool {
     }
 }
 
-/// Whether it is a product of words, or the sum of one and 64 bits, which has a carry at most: more of 128 bits is not compiled.
-fn wide_sum(op: Op2, a: &Value, b: &Value) -> bool {
+/// Recognises products of words, and their sums with 64 bits, which have at most one carry: no other 128-bit
+/// operations are compiled.
+fn is_wide_product_or_sum(op: Op2, a: &Value, b: &Value) -> bool {
     let extended = |v: &Value, from: Hold| matches!(&v.kind, ValueKind::Resize(inner) if inner.hold == from);
     let product = |v: &Value| matches!(&v.kind, ValueKind::Op2(Op2::Mul, a, b) if extended(a, Hold::W32) && extended(b, Hold::W32));
     match op {
@@ -526,17 +544,17 @@ fn wide_sum(op: Op2, a: &Value, b: &Value) -> bool {
     }
 }
 
-fn is_extended(v: &Value) -> bool {
+fn is_sign_extended_word(v: &Value) -> bool {
     matches!(&v.kind, ValueKind::SignExtend { value, width: 32 } if value.hold == Hold::W32)
 }
 
-/// Whether it asks for what a sum has beyond 64 bits.
+/// Recognises tests of a sum's bits from 64 on.
 fn is_carry(op: Compare, a: &Value, b: &Value) -> bool {
-    let above = matches!(a.kind, ValueKind::ShrConst(_, 64)) || sums::is_bit_64(a);
+    let above = matches!(a.kind, ValueKind::ShrConst(_, 64)) || wide_sums::is_bit_64(a);
     above && matches!(op, Compare::Eq | Compare::Ne) && b.kind == ValueKind::Const(0)
 }
 
-fn float(op: FloatOp, ty: Ty) -> bool {
+fn float_supported(op: FloatOp, ty: Ty) -> bool {
     let any = matches!(
         op,
         FloatOp::Add

@@ -1,6 +1,6 @@
-//! Loads and stores of scratch, where each lane has memory of its own: what they move, and where the lanes' addresses come from.
+//! Recognises loads and stores of scratch, where each lane has its own memory.
 
-use crate::plan::value;
+use crate::plan::value_supported;
 use isa_lower::ir::*;
 use isa_lower::lower::operands::slot;
 use isa_lower::visit::{any_in, any_value, each_stmt};
@@ -9,24 +9,24 @@ use isa_spec::tables::Role;
 use wavesim_machine::exec::op::{Op, Place};
 use wavesim_machine::state::wave::ALL_VGPRS;
 
-/// An access of scratch by each lane.
+/// A load or store of scratch by each lane.
 pub struct Scratch {
     pub store: bool,
-    /// Bytes of each lane.
+    /// Bytes per lane.
     pub bytes: usize,
-    /// Registers of each lane.
+    /// Registers per lane.
     pub registers: usize,
-    /// Whole registers are moved as they are.
+    /// Whole registers are moved unchanged.
     pub copy: bool,
-    /// What comes before the address.
-    pub before: LaneLoop,
-    /// The lane's address, which has 32 bits.
+    /// The per-lane code that computes the address.
+    pub address_code: LaneLoop,
+    /// The lane's 32-bit address.
     pub address: Value,
-    /// What a lane does with what it has loaded, or is to store.
+    /// The per-lane code around the access.
     pub lanes: LaneLoop,
 }
 
-/// The access that a handler is.
+/// Recognises a handler that consists of a scratch access.
 pub fn find(lanes: &Lanes) -> Option<Scratch> {
     let (mut memory, mut own) = (None, None);
     for step in &lanes.steps {
@@ -39,19 +39,19 @@ pub fn find(lanes: &Lanes) -> Option<Scratch> {
         }
     }
     let (memory, own) = (memory?, own?.clone());
-    let before = match &memory.addresses {
+    let address_code = match &memory.addresses {
         Addresses::Computed(lanes) => lanes.clone(),
         Addresses::Set => own.clone(),
         Addresses::Sum(_) => return None,
     };
-    let address = address(&before.body)?;
+    let address = address(&address_code.body)?;
     let (bytes, registers) = (memory.bytes as usize, memory.dwords as usize);
-    let copy = bytes == 4 * registers && copies(&own.body, memory.store, bytes);
-    let found = Scratch { store: memory.store, bytes, registers, copy, before, address, lanes: own };
-    (can_be_emitted(&found) && (copy || matches!(bytes, 1 | 2))).then_some(found)
+    let copy = bytes == 4 * registers && is_copy(&own.body, memory.store, bytes);
+    let found = Scratch { store: memory.store, bytes, registers, copy, address_code, address, lanes: own };
+    (is_supported(&found) && (copy || matches!(bytes, 1 | 2))).then_some(found)
 }
 
-/// The 32 bits that an address of 64 is made of.
+/// Returns the 32-bit value that a 64-bit scratch address is zero-extended from.
 fn address(body: &[Stmt]) -> Option<Value> {
     let found = body.iter().find_map(|stmt| match stmt {
         Stmt::SetAddress { space: Space::Scratch, addr }
@@ -74,8 +74,8 @@ fn address(body: &[Stmt]) -> Option<Value> {
     }
 }
 
-/// Whether a lane's registers are those of memory.
-fn copies(body: &[Stmt], store: bool, bytes: usize) -> bool {
+/// Returns whether the per-lane code moves whole registers unchanged.
+fn is_copy(body: &[Stmt], store: bool, bytes: usize) -> bool {
     let whole = |v: &Value| v.kind == ValueKind::Const(u128::MAX >> (128 - 8 * bytes));
     fn inner<'v>(v: &'v Value, whole: &dyn Fn(&Value) -> bool) -> &'v Value {
         match &v.kind {
@@ -95,29 +95,32 @@ fn copies(body: &[Stmt], store: bool, bytes: usize) -> bool {
     }
 }
 
-fn can_be_emitted(found: &Scratch) -> bool {
-    // The address is asked for where there are no lanes yet.
-    let of_wave =
-        |v: &Value| value(v, true) && !matches!(v.kind, ValueKind::State(_) | ValueKind::LaneBit(_));
-    let sets = found.before.body.iter().take_while(|stmt| matches!(stmt, Stmt::Set(Var::Local(_), _)));
+fn is_supported(found: &Scratch) -> bool {
+    // The address code is also emitted outside of loops over lanes.
+    let of_wave = |v: &Value| {
+        value_supported(v, true) && !matches!(v.kind, ValueKind::State(_) | ValueKind::LaneBit(_))
+    };
+    let sets = found.address_code.body.iter().take_while(|stmt| matches!(stmt, Stmt::Set(Var::Local(_), _)));
     let sets: Vec<Stmt> = sets.cloned().collect();
-    let ends =
-        matches!(found.before.body.get(sets.len()), Some(Stmt::SetAddress { .. } | Stmt::SetStored { .. }));
+    let ends = matches!(
+        found.address_code.body.get(sets.len()),
+        Some(Stmt::SetAddress { .. } | Stmt::SetStored { .. })
+    );
     let before = ends && !any_value(&sets, &|v| !of_wave(v)) && !any_in(&found.address, &|v| !of_wave(v));
-    let moved = |v: &Value| matches!(v.kind, ValueKind::Loaded { .. }) || value(v, true);
+    let moved = |v: &Value| matches!(v.kind, ValueKind::Loaded { .. }) || value_supported(v, true);
     let mut stores = 0;
     each_stmt(&found.lanes.body, &mut |s| stores += matches!(s, Stmt::SetStored { .. }) as usize);
-    // Wide values that are only moved are not computed.
+    // Wide values that are only moved are not lowered.
     let own = found.copy || {
         let set = |s: &Stmt| matches!(s, Stmt::Set(..) | Stmt::SetStored { .. });
         found.lanes.body.iter().all(set) && !any_value(&found.lanes.body, &|v| !moved(v))
     };
     let word = |read: &Read| read.width <= 32 || found.copy && read.role == Role::Data;
-    before && own && stores == found.store as usize && found.before.reads.iter().all(word)
+    before && own && stores == found.store as usize && found.address_code.reads.iter().all(word)
 }
 
-/// Whether the operands are such that it can be emitted.
-pub fn is_plain(op: &Op, found: &Scratch) -> bool {
+/// Returns whether the operands can be compiled.
+pub fn operands_supported(op: &Op, found: &Scratch) -> bool {
     const MODIFIED: u16 = Op::MODIFY | Op::OUTPUT | Op::HIGH | Op::SCALAR_DEST | Op::CLAMP | Op::NO_RESULT;
     op.flags & MODIFIED == 0
         && match data(op, found) {
@@ -126,7 +129,7 @@ pub fn is_plain(op: &Op, found: &Scratch) -> bool {
         }
 }
 
-/// The first register that is loaded or stored.
+/// Returns the first register that is loaded or stored.
 pub fn data(op: &Op, found: &Scratch) -> Option<usize> {
     if !found.store {
         return Some(op.d as usize);

@@ -1,56 +1,57 @@
-//! What is compiled together: the blocks that can be reached from one place by jumps that are known.
+//! The unit of compilation: the blocks that are reachable from one operation by statically known jumps.
 
-use crate::emit::Machine;
-use crate::plan::{Kind, Operations, once};
-use crate::relative::relative;
+use crate::branch_target::static_target;
+use crate::emit::CompileContext;
+use crate::plan::{Kind, Operations, scalar_code};
 use isa_lower::ir::Stmt;
 use isa_lower::visit::each_stmt;
 use isa_spec::pcode::ir::State;
 use std::collections::BTreeSet;
 
-/// Operations of a unit at most: compiling it takes some milliseconds.
-const LARGEST: usize = 1000;
+/// The maximum number of operations of a unit: compiling them takes a few milliseconds.
+const MAX_OPERATIONS: usize = 1000;
 
-/// Compiled operations on the way to the end of a turn, below which entering and leaving code costs more than it saves.
-const WORTH: usize = 12;
+/// The minimum number of compiled operations before the end of a turn: with fewer, entering and leaving code
+/// costs more than it saves.
+const MIN_ENTRY_OPERATIONS: usize = 12;
 
-/// A block: operations that run one after the other. Only the last may jump.
+/// A basic block. Only the last operation may jump.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Block {
-    /// Number of its first operation.
+    /// The number of its first operation.
     pub first: u32,
-    /// After its last.
+    /// The number after that of its last operation.
     pub end: u32,
-    /// The operation that follows in the program.
+    /// The next operation in program order.
     pub next: u32,
-    /// It is worth to begin here: a few instructions before a barrier are not.
+    /// Code is worth entering here; it is not for a few instructions before a barrier.
     pub entry: bool,
 }
 
-/// Blocks in the order of the program.
+/// Blocks in program order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unit {
     pub blocks: Vec<Block>,
 }
 
-/// The unit that begins at an operation. `taken` operations belong to others.
+/// Discovers the unit that begins at an operation. Operations that are `compiled` belong to other units.
 pub fn discover(
     start: u32,
-    machine: &Machine<'_>,
+    context: &CompileContext<'_>,
     operations: &mut Operations,
-    taken: impl Fn(u32) -> bool,
+    compiled: impl Fn(u32) -> bool,
 ) -> Unit {
-    let ops = &machine.source.ops[..];
+    let ops = &context.program.ops[..];
     let (mut leaders, mut waiting) = (BTreeSet::from([start]), vec![start]);
     let (mut seen, mut ends) = (BTreeSet::new(), BTreeSet::new());
     while let Some(leader) = waiting.pop() {
         let mut at = leader;
         loop {
-            if at as usize >= ops.len() || taken(at) || seen.len() >= LARGEST || !seen.insert(at) {
+            if at as usize >= ops.len() || compiled(at) || seen.len() >= MAX_OPERATIONS || !seen.insert(at) {
                 break;
             }
             let op = &ops[at as usize];
-            let kind = operations.kind(op, &machine.source.exts);
+            let kind = operations.kind(op, &context.program.exts);
             let mut more = |to: u32| {
                 if leaders.insert(to) {
                     waiting.push(to);
@@ -58,13 +59,13 @@ pub fn discover(
             };
             let branch = kind == Kind::Branch;
             if branch {
-                targets(at, machine, operations).into_iter().for_each(&mut more);
+                targets(at, context, operations).into_iter().for_each(&mut more);
             }
-            let goes_on = operations.goes_on(op);
-            if branch || !goes_on || kind == Kind::Call && operations.stops(op) {
-                // A turn may begin after it.
+            let falls_through = operations.falls_through(op);
+            if branch || !falls_through || kind == Kind::Call && operations.may_end_turn(op) {
+                // Another turn may begin after this operation.
                 ends.insert(at);
-                if goes_on {
+                if falls_through {
                     more(at + 1);
                 }
                 break;
@@ -83,66 +84,74 @@ pub fn discover(
         }
         blocks.push(Block { first, end, next: end.min(ops.len() as u32 - 1), entry: true });
     }
-    let worth = worth(&blocks, machine, operations);
-    blocks.iter_mut().zip(worth).for_each(|(block, worth)| block.entry = worth >= WORTH);
+    let lengths = min_compiled_path(&blocks, context, operations);
+    blocks.iter_mut().zip(lengths).for_each(|(block, length)| block.entry = length >= MIN_ENTRY_OPERATIONS);
     Unit { blocks }
 }
 
-/// For each block the compiled operations that run at least from its begin to the end of the turn.
-fn worth(blocks: &[Block], machine: &Machine<'_>, operations: &mut Operations) -> Vec<usize> {
-    let ops = &machine.source.ops[..];
-    // Its own, and what follows; nothing, if the turn ends.
-    let mut ways: Vec<(usize, Option<Vec<u32>>)> = Vec::new();
+/// Returns for each block the minimum number of compiled operations from its start to the end of the turn.
+fn min_compiled_path(
+    blocks: &[Block],
+    context: &CompileContext<'_>,
+    operations: &mut Operations,
+) -> Vec<usize> {
+    let ops = &context.program.ops[..];
+    // The block's own operations, and its successors; `None` if the turn ends.
+    let mut paths: Vec<(usize, Option<Vec<u32>>)> = Vec::new();
     for block in blocks {
         let (first, last) = (block.first, block.end - 1);
         let mut own = 0;
         for op in &ops[first as usize..block.end as usize] {
-            let kind = operations.kind(op, &machine.source.exts);
-            own += !matches!(kind, Kind::Call | Kind::Nothing) as usize;
+            let kind = operations.kind(op, &context.program.exts);
+            own += !matches!(kind, Kind::Call | Kind::Nop) as usize;
         }
         let op = &ops[last as usize];
-        let goes_on = operations.goes_on(op);
-        let next = if operations.kind(op, &machine.source.exts) == Kind::Branch {
-            let mut next = targets(last, machine, operations);
-            // A loop is rarely left.
+        let falls_through = operations.falls_through(op);
+        let next = if operations.kind(op, &context.program.exts) == Kind::Branch {
+            let mut next = targets(last, context, operations);
+            // Assume that loops are rarely left.
             match next.iter().position(|to| *to <= first) {
                 Some(back) => next = vec![next[back]],
-                None => next.extend(goes_on.then_some(block.next)),
+                None => next.extend(falls_through.then_some(block.next)),
             }
             Some(next)
         } else {
-            goes_on.then(|| vec![block.next])
+            falls_through.then(|| vec![block.next])
         };
-        ways.push((own, next));
+        paths.push((own, next));
     }
     let mut least = vec![usize::MAX; blocks.len()];
-    let mut again = true;
-    while again {
-        again = false;
+    let mut changed = true;
+    while changed {
+        changed = false;
         for at in (0..blocks.len()).rev() {
-            let (own, next) = &ways[at];
-            // What leaves the unit may go on in another.
-            let of =
-                |to: &u32| blocks.binary_search_by_key(to, |block| block.first).map_or(WORTH, |at| least[at]);
-            let rest = next.as_ref().map_or(0, |next| next.iter().map(of).min().unwrap_or(WORTH));
+            let (own, next) = &paths[at];
+            // Another unit may continue after a block outside of this unit.
+            let of = |to: &u32| {
+                blocks
+                    .binary_search_by_key(to, |block| block.first)
+                    .map_or(MIN_ENTRY_OPERATIONS, |at| least[at])
+            };
+            let rest =
+                next.as_ref().map_or(0, |next| next.iter().map(of).min().unwrap_or(MIN_ENTRY_OPERATIONS));
             let all = own.saturating_add(rest);
-            again |= all < least[at];
+            changed |= all < least[at];
             least[at] = least[at].min(all);
         }
     }
     least
 }
 
-/// The operations that a branch may lead to.
-pub fn targets(at: u32, machine: &Machine<'_>, operations: &mut Operations) -> Vec<u32> {
-    let op = &machine.source.ops[at as usize];
+/// Returns the operations that a branch may jump to.
+pub fn targets(at: u32, context: &CompileContext<'_>, operations: &mut Operations) -> Vec<u32> {
+    let op = &context.program.ops[at as usize];
     let handlers = operations.handlers(op);
     let mut found = Vec::new();
-    if let Some(once) = once(&handlers, op) {
+    if let Some(once) = scalar_code(&handlers, op) {
         each_stmt(&once.body, &mut |stmt| {
             if let Stmt::SetState(State::Pc, to) = stmt
-                && let Some(pc) = relative(to, op.pc as u64, op.imm)
-                && let Some(target) = machine.source.at(pc)
+                && let Some(pc) = static_target(to, op.pc as u64, op.imm)
+                && let Some(target) = context.program.op_at(pc)
             {
                 found.push(target);
             }

@@ -40,13 +40,8 @@ pub fn run(
         if !prepared.prints.is_empty() {
             observers.push(&mut prints);
         }
-<<<<<<< HEAD
         let (counts, result) = dispatch::run_observed(&dispatch, &prepared.memory, &mut Observers(observers));
         // A write beyond [`MAX_PRINTED`] fails, and is ignored.
-=======
-        let (counts, result) = dispatch::run_observed(&dispatch, &prepared.memory, &mut Observers(observers));
-        // The answer has room for less than a kernel can print.
->>>>>>> w-machine
         let _ = prints.finish();
         if statistics {
             stats = Some(json!({

@@ -45,7 +45,7 @@ pub enum BenchError {
     /// The host does not support the compiled engine.
     #[cfg(feature = "jit")]
     #[error(transparent)]
-    Refused(#[from] wavesim_jit::Refused),
+    Refused(#[from] wavesim_jit::UnsupportedHost),
     /// The kernel faulted.
     #[error("{0}")]
     Fault(Box<Fault>),
@@ -274,7 +274,7 @@ pub fn measure_compiled(
         prepared.launch_compiled(threads, &code)?;
         compiled.push(before.elapsed().as_secs_f64());
     }
-    let made = code.made();
+    let made = code.stats();
     let compiled = CompiledFigures {
         seconds: median_of(compiled),
         compile_seconds: made.seconds,

@@ -1,53 +1,55 @@
-//! Places of values: linear scan over their lives, without splitting. A value is in one place for all its life.
+//! Register allocation: linear scan over live ranges, without splitting. A value has one location for its
+//! whole life.
 
 use crate::function::Function;
 use crate::inst::{Class, Inst, Mem, V};
-use crate::live::{Again, Live};
+use crate::live::{Liveness, Remat};
 use crate::operands::written;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Where a value is. Registers by their numbers in encodings.
+/// The location of a value. Registers are identified by their numbers in encodings.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Place {
-    /// It is not used.
-    Nowhere,
+pub(crate) enum Location {
+    /// The value is not used.
+    Unused,
     Register(u8),
-    /// Number of a slot of its class.
+    /// The number of a stack slot of its class.
     Slot(u32),
-    /// An integer that is known.
-    Int(u64),
+    /// A constant integer, rematerialised at its uses.
+    Const(u64),
     /// A constant of the function.
-    Constant(u32),
-    /// Where it is loaded from.
-    Loaded(Mem),
+    VecConst(u32),
+    /// The memory that it is loaded from, at each use.
+    Folded(Mem),
 }
 
-/// Places of all values.
+/// The locations of all values.
 #[derive(Debug)]
-pub(crate) struct Places {
-    pub of: Vec<Place>,
-    /// Numbers of slots.
+pub(crate) struct Allocation {
+    pub locations: Vec<Location>,
+    /// The numbers of stack slots.
     pub int_slots: u32,
     pub vec_slots: u32,
-    /// Registers that the caller expects unchanged, and that are used: a bit each.
-    pub saved: u16,
+    /// Callee-saved registers that are used: a bit each.
+    pub callee_saved: u16,
 }
 
-/// General registers that a call leaves.
-pub(crate) const SAVED: [u8; 6] = [3, 5, 12, 13, 14, 15];
-/// General registers for values that a call changes.
-pub(crate) const CHANGED: [u8; 7] = [2, 6, 7, 8, 9, 10, 11];
-/// General registers for values, those that calls change first. All but RSP, and RAX and RCX, which are scratch.
+/// Callee-saved general registers.
+pub(crate) const CALLEE_SAVED: [u8; 6] = [3, 5, 12, 13, 14, 15];
+/// Caller-saved general registers that hold values.
+pub(crate) const CALLER_SAVED: [u8; 7] = [2, 6, 7, 8, 9, 10, 11];
+/// General registers that hold values, caller-saved ones first: all but RSP, and RAX and RCX, which are
+/// scratch registers.
 const INTS: [u8; 13] = [2, 6, 7, 8, 9, 10, 11, 3, 5, 12, 13, 14, 15];
-/// Vector registers for values: the others are scratch.
+/// Vector registers that hold values: the others are scratch registers.
 pub(crate) const VECS: [u8; 14] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13];
-/// General registers of arguments.
+/// The general registers of arguments.
 pub(crate) const ARGUMENTS: [u8; 6] = [7, 6, 2, 1, 8, 9];
 
-/// Registers of one class, while places are given.
+/// The registers of one class during allocation.
 struct Registers {
-    /// For each register, the value in it, and where that ends.
+    /// For each register, the value in it and the end of its live range.
     owner: [Option<(V, u32)>; 16],
 }
 
@@ -59,46 +61,48 @@ impl Registers {
 
 struct Scan<'a> {
     function: &'a Function,
-    live: &'a Live,
-    of: Vec<Place>,
+    live: &'a Liveness,
+    locations: Vec<Location>,
     ints: Registers,
     vecs: Registers,
 }
 
-pub(crate) fn allocate(function: &Function, live: &Live) -> Places {
+pub(crate) fn allocate(function: &Function, live: &Liveness) -> Allocation {
     let mut scan = Scan {
         function,
         live,
-        of: vec![Place::Nowhere; live.of.len()],
+        locations: vec![Location::Unused; live.ranges.len()],
         ints: Registers { owner: [None; 16] },
         vecs: Registers { owner: [None; 16] },
     };
-    let order = starts(function, live);
+    let order = by_start(function, live);
     for &(v, from) in &order {
-        scan.place(v, from);
+        scan.allocate_value(v, from);
     }
     let mut used = 0;
-    for (place, class) in scan.of.iter().zip(&function.classes) {
-        if let (Place::Register(register), Class::Int) = (place, class) {
+    for (location, class) in scan.locations.iter().zip(&function.classes) {
+        if let (Location::Register(register), Class::Int) = (location, class) {
             used |= 1u16 << register;
         }
     }
-    let saved = used & SAVED.into_iter().fold(0, |all, register| all | 1 << register);
-    let mut places = Places { of: scan.of, int_slots: 0, vec_slots: 0, saved };
-    slots(function, live, &order, &mut places);
-    places
+    let saved = used & CALLEE_SAVED.into_iter().fold(0, |all, register| all | 1 << register);
+    let mut allocation =
+        Allocation { locations: scan.locations, int_slots: 0, vec_slots: 0, callee_saved: saved };
+    assign_slots(function, live, &order, &mut allocation);
+    allocation
 }
 
-/// Used values in the order of their starts: those of the entry, then by the instructions that write them first.
-fn starts<'a>(function: &'a Function, live: &Live) -> Vec<(V, Option<&'a Inst>)> {
-    let early = (0..live.of.len() as u32).map(V).filter(|v| {
-        let life = &live.of[v.0 as usize];
-        life.start == 0 && life.reads + life.writes > 0 && !(life.reads == 0 && life.end == 0)
+/// Returns the used values in the order in which their live ranges start: first those that are live at the
+/// entry, then by the instructions that define them.
+fn by_start<'a>(function: &'a Function, live: &Liveness) -> Vec<(V, Option<&'a Inst>)> {
+    let early = (0..live.ranges.len() as u32).map(V).filter(|v| {
+        let range = &live.ranges[v.0 as usize];
+        range.start == 0 && range.reads + range.writes > 0 && !(range.reads == 0 && range.end == 0)
     });
     let mut order: Vec<_> = early.map(|v| (v, None)).collect();
     for (i, inst) in function.insts.iter().enumerate().filter(|&(i, _)| live.keep[i]) {
         if let Some(d) = written(inst)
-            && live.of[d.0 as usize].start == 2 * i as u32 + 1
+            && live.ranges[d.0 as usize].start == 2 * i as u32 + 1
         {
             order.push((d, Some(inst)));
         }
@@ -107,73 +111,73 @@ fn starts<'a>(function: &'a Function, live: &Live) -> Vec<(V, Option<&'a Inst>)>
 }
 
 impl Scan<'_> {
-    /// Gives a place to a value that starts with the instruction `from`, or at the entry.
-    fn place(&mut self, v: V, from: Option<&Inst>) {
-        let life = &self.live.of[v.0 as usize];
+    /// Allocates a location for a value that is defined by the instruction `from`, or at the entry.
+    fn allocate_value(&mut self, v: V, from: Option<&Inst>) {
+        let range = &self.live.ranges[v.0 as usize];
         let class = self.function.class(v);
-        let elsewhere = match life.again {
-            // No register is better than one that is written once and read once.
-            Again::Int(bits) if life.reads == 1 || !life.needs_register => Some(Place::Int(bits)),
-            Again::Constant(n) if !life.hoisted => Some(Place::Constant(n)),
-            Again::Loaded(from) if life.reads == 1 && !life.hoisted => Some(Place::Loaded(from)),
+        let without_register = match range.remat {
+            // For a value that is used once, no register is better than one that is defined and used once.
+            Remat::Int(bits) if range.reads == 1 || !range.needs_register => Some(Location::Const(bits)),
+            Remat::Constant(n) if !range.hoisted => Some(Location::VecConst(n)),
+            Remat::Loaded(from) if range.reads == 1 && !range.hoisted => Some(Location::Folded(from)),
             _ => None,
         };
-        if let Some(place) = elsewhere {
-            self.of[v.0 as usize] = place;
+        if let Some(location) = without_register {
+            self.locations[v.0 as usize] = location;
             return;
         }
-        let next_call = self.live.calls.partition_point(|&at| at < life.start);
-        let crosses = self.live.calls.get(next_call).is_some_and(|&at| at < life.end);
+        let next_call = self.live.calls.partition_point(|&at| at < range.start);
+        let crosses = self.live.calls.get(next_call).is_some_and(|&at| at < range.end);
         let candidates: &[u8] = match (class, crosses) {
             (Class::Int, false) => &INTS,
-            (Class::Int, true) => &SAVED,
+            (Class::Int, true) => &CALLEE_SAVED,
             (Class::Vec, false) => &VECS,
             (Class::Vec, true) => &[],
         };
         let hint = self.hint(v, from).filter(|hint| candidates.contains(hint));
         let registers = if class == Class::Int { &self.ints } else { &self.vecs };
         let mut free =
-            hint.into_iter().chain(candidates.iter().copied()).filter(|&r| registers.is_free(r, life.start));
+            hint.into_iter().chain(candidates.iter().copied()).filter(|&r| registers.is_free(r, range.start));
         let register = free.next().or_else(|| {
-            // The least valuable of all goes to memory.
+            // Spill the value with the lowest density.
             let owners = candidates.iter().filter_map(|&r| Some((r, registers.owner[r as usize]?.0)));
-            let density = |v: V| self.live.of[v.0 as usize].density();
+            let density = |v: V| self.live.ranges[v.0 as usize].density();
             let (register, other) = owners.min_by(|a, b| density(a.1).total_cmp(&density(b.1)))?;
             (density(other) < density(v)).then_some(register)
         });
         let Some(register) = register else {
-            self.of[v.0 as usize] = self.in_memory(v);
+            self.locations[v.0 as usize] = self.spill_location(v);
             return;
         };
         let registers = if class == Class::Int { &mut self.ints } else { &mut self.vecs };
-        let before = registers.owner[register as usize].replace((v, life.end));
-        self.of[v.0 as usize] = Place::Register(register);
+        let before = registers.owner[register as usize].replace((v, range.end));
+        self.locations[v.0 as usize] = Location::Register(register);
         if let Some((other, end)) = before
-            && end >= life.start
+            && end >= range.start
         {
-            self.of[other.0 as usize] = self.in_memory(other);
+            self.locations[other.0 as usize] = self.spill_location(other);
         }
     }
 
-    /// The place of a value that has no register. Slots are numbered later.
-    fn in_memory(&self, v: V) -> Place {
-        match self.live.of[v.0 as usize].again {
-            Again::No => Place::Slot(u32::MAX),
-            Again::Int(bits) => Place::Int(bits),
-            Again::Constant(n) => Place::Constant(n),
-            Again::Loaded(from) => Place::Loaded(from),
+    /// Returns the location of a value without a register. Slots are numbered later.
+    fn spill_location(&self, v: V) -> Location {
+        match self.live.ranges[v.0 as usize].remat {
+            Remat::Never => Location::Slot(u32::MAX),
+            Remat::Int(bits) => Location::Const(bits),
+            Remat::Constant(n) => Location::VecConst(n),
+            Remat::Loaded(from) => Location::Folded(from),
         }
     }
 
-    /// The register that saves a move: of a source, if it ends here.
+    /// Returns the register that saves a move: that of an operand whose live range ends here.
     fn hint(&self, v: V, from: Option<&Inst>) -> Option<u8> {
         let Some(inst) = from else {
             let n = self.function.params.iter().position(|&param| param == v)?;
             return ARGUMENTS.get(n).copied();
         };
-        let start = self.live.of[v.0 as usize].start;
-        let register = |v: V| match self.of[v.0 as usize] {
-            Place::Register(register) if self.live.of[v.0 as usize].end < start => Some(register),
+        let start = self.live.ranges[v.0 as usize].start;
+        let register = |v: V| match self.locations[v.0 as usize] {
+            Location::Register(register) if self.live.ranges[v.0 as usize].end < start => Some(register),
             _ => None,
         };
         match *inst {
@@ -185,21 +189,26 @@ impl Scan<'_> {
     }
 }
 
-/// Numbers slots: those of values that have ended are used again.
-fn slots(function: &Function, live: &Live, order: &[(V, Option<&Inst>)], places: &mut Places) {
+/// Numbers the stack slots; slots of values whose live ranges have ended are reused.
+fn assign_slots(
+    function: &Function,
+    live: &Liveness,
+    order: &[(V, Option<&Inst>)],
+    allocation: &mut Allocation,
+) {
     let mut busy = [BinaryHeap::new(), BinaryHeap::new()];
     for &(v, _) in order {
-        let place = &mut places.of[v.0 as usize];
-        if *place != Place::Slot(u32::MAX) {
+        let location = &mut allocation.locations[v.0 as usize];
+        if *location != Location::Slot(u32::MAX) {
             continue;
         }
-        let life = &live.of[v.0 as usize];
+        let range = &live.ranges[v.0 as usize];
         let (busy, count) = match function.class(v) {
-            Class::Int => (&mut busy[0], &mut places.int_slots),
-            Class::Vec => (&mut busy[1], &mut places.vec_slots),
+            Class::Int => (&mut busy[0], &mut allocation.int_slots),
+            Class::Vec => (&mut busy[1], &mut allocation.vec_slots),
         };
         let slot = match busy.peek() {
-            Some(&Reverse((end, slot))) if end < life.start => {
+            Some(&Reverse((end, slot))) if end < range.start => {
                 busy.pop();
                 slot
             }
@@ -208,7 +217,7 @@ fn slots(function: &Function, live: &Live, order: &[(V, Option<&Inst>)], places:
                 *count - 1
             }
         };
-        busy.push(Reverse((life.end, slot)));
-        *place = Place::Slot(slot);
+        busy.push(Reverse((range.end, slot)));
+        *location = Location::Slot(slot);
     }
 }

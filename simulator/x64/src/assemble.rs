@@ -1,72 +1,74 @@
-//! The host's instructions: the frame, control, and what the others share.
+//! Selects host instructions: the stack frame, control flow, and helpers that integer and vector instructions
+//! share.
 
-use crate::allocate::{ARGUMENTS, CHANGED, Place, Places, SAVED, VECS};
+use crate::allocate::{ARGUMENTS, Allocation, CALLEE_SAVED, CALLER_SAVED, Location, VECS};
 use crate::compile::CompileError;
 use crate::encode::{Buffer, Kind, Rm};
 use crate::function::Function;
 use crate::inst::{Cc, Class, Inst, Label, Mem, Src, V};
-use crate::live::Live;
+use crate::live::Liveness;
 use iced_x86::{Code, Register};
 
-/// Scratch registers, which hold no value.
+/// Scratch registers, which hold no values.
 pub(crate) const RAX: u8 = 0;
 pub(crate) const RCX: u8 = 1;
 pub(crate) const RSP: u8 = 4;
 pub(crate) const X14: u8 = 14;
 pub(crate) const X15: u8 = 15;
 
-/// More than this is no sensible stack frame.
+/// The maximum size of a stack frame.
 const FRAME_LIMIT: u64 = 1 << 20;
-/// The stack grows by touching each of its pages.
+/// The operating system grows the stack when each of its pages is touched in turn.
 const PAGE: i32 = 4096;
 
 pub(crate) struct Assembler<'a> {
     pub function: &'a Function,
-    pub live: &'a Live,
-    pub places: &'a Places,
+    pub live: &'a Liveness,
+    pub allocation: &'a Allocation,
     pub out: Buffer,
-    /// Of the slots, from RSP.
-    ints_at: i32,
-    vecs_at: i32,
-    /// Where the former RSP is saved, if vectors are aligned.
-    former: Option<i32>,
+    /// Offsets of the slots from RSP.
+    int_slots_offset: i32,
+    vec_slots_offset: i32,
+    /// The offset at which the original RSP is saved, if the frame is aligned for vectors.
+    saved_rsp: Option<i32>,
     frame: i32,
-    /// Where registers are saved around what is rarely called.
-    pub rare_at: i32,
-    /// Such calls, by their numbers in the function, and the general and vector registers that hold values during them: a bit each.
-    pub rare: Vec<(usize, [u16; 2])>,
+    /// The offset at which registers are saved around cold calls.
+    pub cold_save_area: i32,
+    /// The cold calls: their indices in the function, and the general and vector registers that are live
+    /// across them, a bit each.
+    pub cold_calls: Vec<(usize, [u16; 2])>,
     has_vectors: bool,
-    /// The value that only the flags hold, and the condition for it not to be 0.
+    /// The value that exists only in the flags, and the condition under which it is not 0.
     pub flags: Option<(V, Cc)>,
 }
 
 impl<'a> Assembler<'a> {
     pub fn new(
         function: &'a Function,
-        live: &'a Live,
-        places: &'a Places,
+        live: &'a Liveness,
+        allocation: &'a Allocation,
     ) -> Result<Assembler<'a>, CompileError> {
         let more_args = function.insts.iter().map(|inst| match inst {
             Inst::Call { args, .. } => args.len().saturating_sub(ARGUMENTS.len()),
             _ => 0,
         });
-        let ints_at = 8 * more_args.max().unwrap_or(0) as u64;
-        let mut end = ints_at + 8 * u64::from(places.int_slots);
-        let former = (places.vec_slots > 0).then_some(end);
-        if former.is_some() {
+        let int_slots_offset = 8 * more_args.max().unwrap_or(0) as u64;
+        let mut end = int_slots_offset + 8 * u64::from(allocation.int_slots);
+        let saved_rsp = (allocation.vec_slots > 0).then_some(end);
+        if saved_rsp.is_some() {
             end += 8;
         }
-        let vecs_at = end.next_multiple_of(32);
-        if places.vec_slots > 0 {
-            end = vecs_at + 32 * u64::from(places.vec_slots);
+        let vec_slots_offset = end.next_multiple_of(32);
+        if allocation.vec_slots > 0 {
+            end = vec_slots_offset + 32 * u64::from(allocation.vec_slots);
         }
-        let rare = rare_calls(function, live, places);
-        let rare_at = end as i32;
-        if !rare.is_empty() {
-            end += 32 * VECS.len() as u64 + 8 * CHANGED.len() as u64;
+        let cold_calls = cold_calls(function, live, allocation);
+        let cold_save_area = end as i32;
+        if !cold_calls.is_empty() {
+            end += 32 * VECS.len() as u64 + 8 * CALLER_SAVED.len() as u64;
         }
-        // At the entry, the stack is 8 bytes off an alignment of 16.
-        let pushed = 8 + 8 * u64::from(places.saved.count_ones());
+        // At function entry, RSP is 8 bytes off a 16-byte alignment.
+        let pushed = 8 + 8 * u64::from(allocation.callee_saved.count_ones());
         let frame = (end + pushed).next_multiple_of(16) - pushed;
         if frame > FRAME_LIMIT {
             return Err(CompileError::Frame(frame));
@@ -75,14 +77,14 @@ impl<'a> Assembler<'a> {
         Ok(Assembler {
             function,
             live,
-            places,
+            allocation,
             out: Buffer::new(function.labels, 16 + 8 * function.insts.len())?,
-            ints_at: ints_at as i32,
-            vecs_at: vecs_at as i32,
-            former: former.map(|at| at as i32),
+            int_slots_offset: int_slots_offset as i32,
+            vec_slots_offset: vec_slots_offset as i32,
+            saved_rsp: saved_rsp.map(|at| at as i32),
             frame: frame as i32,
-            rare_at,
-            rare,
+            cold_save_area,
+            cold_calls,
             has_vectors,
             flags: None,
         })
@@ -91,14 +93,14 @@ impl<'a> Assembler<'a> {
     pub fn run(mut self) -> Result<Vec<u8>, CompileError> {
         self.prologue();
         let function = self.function;
-        let mut open = true;
+        let mut falls_through = true;
         for (i, inst) in function.insts.iter().enumerate() {
             if self.live.keep[i] {
-                open = !matches!(inst, Inst::Return { .. } | Inst::Jump(_) | Inst::Table { .. });
+                falls_through = !matches!(inst, Inst::Return { .. } | Inst::Jump(_) | Inst::Table { .. });
                 self.inst(i, inst);
             }
         }
-        if open {
+        if falls_through {
             self.out.bare(Code::Ud2);
         }
         self.out.finish(&function.constants)
@@ -113,7 +115,7 @@ impl<'a> Assembler<'a> {
                 self.out.jump(jump_code(cc), *to);
             }
             Inst::BranchAny { a, b, none, to } => self.branch_any(*a, *b, *none, *to),
-            Inst::Rare { function, arg } => self.rare(i, *function, *arg),
+            Inst::ColdCall { function, arg } => self.cold_call(i, *function, *arg),
             Inst::Table { index, to } => self.jump_table(*index, to),
             Inst::Return { v } => {
                 self.load_src(RAX, *v);
@@ -125,18 +127,18 @@ impl<'a> Assembler<'a> {
         }
     }
 
-    /// The next instruction that is needed.
+    /// Returns the next instruction that is not dead.
     pub fn next(&self, i: usize) -> Option<&'a Inst> {
         let mut rest = self.function.insts[i + 1..].iter().zip(&self.live.keep[i + 1..]);
         rest.find(|(_, keep)| **keep).map(|(inst, _)| inst)
     }
 
     fn prologue(&mut self) {
-        let saved = self.saved();
+        let saved = self.callee_saved();
         for &register in &saved {
             self.out.r(Code::Push_r64, Kind::R64.register(register));
         }
-        if self.former.is_some() {
+        if self.saved_rsp.is_some() {
             self.out.rr(Code::Mov_r64_rm64, Register::RAX, Register::RSP);
         }
         for page in 1..=self.frame / PAGE {
@@ -145,15 +147,15 @@ impl<'a> Assembler<'a> {
         if self.frame > 0 {
             self.out.rm_imm(Code::Sub_rm64_imm32, Rm::Register(RSP), Kind::R64, self.frame);
         }
-        if let Some(former) = self.former {
+        if let Some(saved_rsp) = self.saved_rsp {
             self.out.rm_imm(Code::And_rm64_imm8, Rm::Register(RSP), Kind::R64, -32);
-            self.out.rm_r(Code::Mov_rm64_r64, Rm::Memory(RSP, former), Kind::R64, Register::RAX);
+            self.out.rm_r(Code::Mov_rm64_r64, Rm::Memory(RSP, saved_rsp), Kind::R64, Register::RAX);
         }
         let (mut moves, mut stores) = (Vec::new(), Vec::new());
         for (&param, &from) in self.function.params.iter().zip(&ARGUMENTS) {
-            match self.place(param) {
-                Place::Register(to) => moves.push((to, from)),
-                Place::Slot(_) => stores.push((param, from)),
+            match self.location(param) {
+                Location::Register(to) => moves.push((to, from)),
+                Location::Slot(_) => stores.push((param, from)),
                 _ => {}
             }
         }
@@ -161,34 +163,37 @@ impl<'a> Assembler<'a> {
             let slot = self.rm(param, RAX);
             self.out.rm_r(Code::Mov_rm64_r64, slot, Kind::R64, Kind::R64.register(from));
         }
-        self.parallel(moves);
+        self.parallel_moves(moves);
         if self.function.params.len() > ARGUMENTS.len() {
             self.out.fail(CompileError::Parameters(self.function.params.len()));
         }
     }
 
-    /// Registers that are saved, in the order that they are pushed.
-    fn saved(&self) -> Vec<u8> {
-        SAVED.into_iter().filter(|register| self.places.saved >> register & 1 == 1).collect()
+    /// Returns the callee-saved registers in use, in the order in which they are pushed.
+    fn callee_saved(&self) -> Vec<u8> {
+        CALLEE_SAVED
+            .into_iter()
+            .filter(|register| self.allocation.callee_saved >> register & 1 == 1)
+            .collect()
     }
 
     fn epilogue(&mut self) {
         if self.has_vectors {
             self.out.bare(Code::VEX_Vzeroupper);
         }
-        if let Some(former) = self.former {
-            self.out.r_rm(Code::Mov_r64_rm64, Register::RSP, Rm::Memory(RSP, former), Kind::R64);
+        if let Some(saved_rsp) = self.saved_rsp {
+            self.out.r_rm(Code::Mov_r64_rm64, Register::RSP, Rm::Memory(RSP, saved_rsp), Kind::R64);
         } else if self.frame > 0 {
             self.out.rm_imm(Code::Add_rm64_imm32, Rm::Register(RSP), Kind::R64, self.frame);
         }
-        for register in self.saved().into_iter().rev() {
+        for register in self.callee_saved().into_iter().rev() {
             self.out.r(Code::Pop_r64, Kind::R64.register(register));
         }
         self.out.bare(Code::Retnq);
     }
 
-    /// Moves between general registers, `(to, from)`, at once.
-    fn parallel(&mut self, mut moves: Vec<(u8, u8)>) {
+    /// Performs parallel moves between general registers, given as `(to, from)`.
+    fn parallel_moves(&mut self, mut moves: Vec<(u8, u8)>) {
         moves.retain(|(to, from)| to != from);
         while !moves.is_empty() {
             let ready = moves.iter().position(|&(to, _)| moves.iter().all(|&(_, from)| from != to));
@@ -196,7 +201,7 @@ impl<'a> Assembler<'a> {
                 let (to, from) = moves.swap_remove(ready);
                 self.out.rr(Code::Mov_r64_rm64, Kind::R64.register(to), Kind::R64.register(from));
             } else {
-                // A circle: one of its values waits in scratch.
+                // A cycle: break it by moving one value to a scratch register.
                 let waits = moves[0].1;
                 self.out.rr(Code::Mov_r64_rm64, Register::RAX, Kind::R64.register(waits));
                 moves.iter_mut().filter(|(_, from)| *from == waits).for_each(|(_, from)| *from = RAX);
@@ -213,15 +218,15 @@ impl<'a> Assembler<'a> {
         let mut moves = Vec::new();
         for (&arg, &to) in args.iter().zip(&ARGUMENTS) {
             if let Src::Value(v) = arg
-                && let Place::Register(from) = self.place(v)
+                && let Location::Register(from) = self.location(v)
             {
                 moves.push((to, from));
             }
         }
-        self.parallel(moves);
+        self.parallel_moves(moves);
         for (&arg, &to) in args.iter().zip(&ARGUMENTS) {
             match arg {
-                Src::Value(v) if matches!(self.place(v), Place::Register(_)) => {}
+                Src::Value(v) if matches!(self.location(v), Location::Register(_)) => {}
                 _ => self.load_src(to, arg),
             }
         }
@@ -235,7 +240,7 @@ impl<'a> Assembler<'a> {
         }
     }
 
-    /// Nothing, if the label is next.
+    /// Emits a jump, unless its target follows immediately.
     fn jump(&mut self, i: usize, to: Label) {
         if !matches!(self.next(i), Some(Inst::Label(next)) if *next == to) {
             self.out.jump(Code::Jmp_rel32_64, to);
@@ -258,26 +263,29 @@ impl<'a> Assembler<'a> {
         self.out.r(Code::Jmp_rm64, rax);
     }
 
-    pub fn place(&self, v: V) -> Place {
-        self.places.of[v.0 as usize]
+    pub fn location(&self, v: V) -> Location {
+        self.allocation.locations[v.0 as usize]
     }
 
-    /// A value that has a register, or a place in memory; `scratch` may be used for a base, or for an integer that is known.
+    /// Returns a value's register or memory operand. `scratch` may be used for a base address, or to
+    /// materialise a constant.
     pub fn rm(&mut self, v: V, scratch: u8) -> Rm {
-        match self.place(v) {
-            Place::Register(register) => Rm::Register(register),
-            Place::Slot(n) => match self.function.class(v) {
-                Class::Int => Rm::Memory(RSP, self.ints_at + 8 * n as i32),
-                Class::Vec => Rm::Memory(RSP, self.vecs_at + 32 * n as i32),
+        match self.location(v) {
+            Location::Register(register) => Rm::Register(register),
+            Location::Slot(n) => match self.function.class(v) {
+                Class::Int => Rm::Memory(RSP, self.int_slots_offset + 8 * n as i32),
+                Class::Vec => Rm::Memory(RSP, self.vec_slots_offset + 32 * n as i32),
             },
-            Place::Int(bits) => {
+            Location::Const(bits) => {
                 self.load_imm(scratch, bits);
                 Rm::Register(scratch)
             }
-            Place::Constant(n) => Rm::Constant(n),
-            Place::Loaded(mem) => self.memory(mem, scratch),
-            // Read, and never written: any register does.
-            Place::Nowhere => Rm::Register(if self.function.class(v) == Class::Int { scratch } else { X15 }),
+            Location::VecConst(n) => Rm::Constant(n),
+            Location::Folded(mem) => self.memory(mem, scratch),
+            // The value is read but never written: any register will do.
+            Location::Unused => {
+                Rm::Register(if self.function.class(v) == Class::Int { scratch } else { X15 })
+            }
         }
     }
 
@@ -286,19 +294,20 @@ impl<'a> Assembler<'a> {
     }
 }
 
-/// See [`Assembler::rare`].
-fn rare_calls(function: &Function, live: &Live, places: &Places) -> Vec<(usize, [u16; 2])> {
+/// Returns the cold calls with the registers that are live across them: see [`Assembler::cold_calls`].
+fn cold_calls(function: &Function, live: &Liveness, allocation: &Allocation) -> Vec<(usize, [u16; 2])> {
     let all = function.insts.iter().enumerate();
     let mut calls: Vec<(usize, [u16; 2])> =
-        all.filter(|(_, inst)| matches!(inst, Inst::Rare { .. })).map(|(i, _)| (i, [0; 2])).collect();
+        all.filter(|(_, inst)| matches!(inst, Inst::ColdCall { .. })).map(|(i, _)| (i, [0; 2])).collect();
     if calls.is_empty() {
         return calls;
     }
-    for (v, (life, place)) in live.of.iter().zip(&places.of).enumerate() {
-        let Place::Register(register) = place else { continue };
-        let first = calls.partition_point(|(i, _)| 2 * (*i as u32) < life.start);
-        for (_, kept) in calls[first..].iter_mut().take_while(|(i, _)| 2 * (*i as u32) < life.end) {
-            kept[usize::from(function.classes[v] == Class::Vec)] |= 1 << register;
+    for (v, (range, location)) in live.ranges.iter().zip(&allocation.locations).enumerate() {
+        let Location::Register(register) = location else { continue };
+        let first = calls.partition_point(|(i, _)| 2 * (*i as u32) < range.start);
+        for (_, live_registers) in calls[first..].iter_mut().take_while(|(i, _)| 2 * (*i as u32) < range.end)
+        {
+            live_registers[usize::from(function.classes[v] == Class::Vec)] |= 1 << register;
         }
     }
     calls

@@ -1,4 +1,4 @@
-//! From a function to bytes.
+//! The compilation pipeline, from a function to machine code.
 
 use crate::allocate::allocate;
 use crate::assemble::Assembler;
@@ -7,51 +7,51 @@ use crate::host::Host;
 use crate::live::analyse;
 use iced_x86::IcedError;
 
-/// Why a function has no code.
+/// The reason why a function cannot be compiled.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum CompileError {
-    /// Too many values are alive at once.
-    #[error("a stack frame of {0} bytes is too large: compile less at once")]
+    /// Too many values are live at once.
+    #[error("a stack frame of {0} bytes is too large: compile fewer instructions at once")]
     Frame(u64),
-    /// A vector instruction has operands that its code does not take.
+    /// A vector instruction has operands that it does not support.
     #[error("code {code} of iced_x86 cannot be encoded with these operands: {error}")]
     Encode { code: u32, error: IcedError },
-    /// The encoder refuses an instruction.
+    /// The encoder rejects an instruction.
     #[error("an instruction cannot be encoded: {0}")]
     Encoder(IcedError),
-    /// A label was never placed.
-    #[error("label {0} is jumped to, and stands nowhere")]
+    /// A label that is jumped to was never bound.
+    #[error("label {0} is jumped to but never bound")]
     Label(u32),
-    /// More than are passed in registers.
+    /// The function has more parameters than are passed in registers.
     #[error("{0} parameters: at most six are supported")]
     Parameters(usize),
-    /// There is nowhere to jump to.
-    #[error("a jump table without labels")]
+    /// A jump table is empty.
+    #[error("a jump table has no labels")]
     EmptyTable,
-    /// The operating system refuses it.
+    /// The operating system provides no executable memory.
     #[error("no executable memory: {0}")]
     Memory(String),
 }
 
-/// Code of a function, which may be put anywhere.
+/// The position-independent machine code of a function.
 #[derive(Debug, Clone)]
 pub struct Compiled {
     pub(crate) bytes: Vec<u8>,
 }
 
 impl Compiled {
-    /// The code, then jump tables and constants.
+    /// Returns the code, followed by jump tables and constants.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 }
 
-/// Compiles a function for this host. It follows the C convention of System V, on every system.
+/// Compiles a function for this host. On every system, it follows the System V calling convention.
 ///
-/// A value that is assigned within a loop for the first time does not keep its value for the next round.
+/// A value that is first assigned inside a loop does not keep its value from one iteration to the next.
 pub fn compile(function: &Function, _host: &Host) -> Result<Compiled, CompileError> {
     let live = analyse(function);
-    let places = allocate(function, &live);
-    let bytes = Assembler::new(function, &live, &places)?.run()?;
+    let allocation = allocate(function, &live);
+    let bytes = Assembler::new(function, &live, &allocation)?.run()?;
     Ok(Compiled { bytes })
 }

@@ -1,10 +1,10 @@
-//! Bytes of instructions, and what is patched in them at the end: jumps, constants, tables.
+//! Encodes instructions, and patches jumps, constants and tables at the end.
 
 use crate::compile::CompileError;
 use crate::inst::{Label, Width};
 use iced_x86::{Code, Encoder, Instruction, MemoryOperand, Register};
 
-/// A kind of register.
+/// A register class of the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     R8,
@@ -23,7 +23,7 @@ impl Kind {
         }
     }
 
-    /// The register of this number in encodings.
+    /// Returns the register with this number in encodings.
     pub fn register(self, number: u8) -> Register {
         use Register::*;
         let table = match self {
@@ -46,17 +46,17 @@ impl Kind {
     }
 }
 
-/// A register by its number, or memory.
+/// A register, identified by its number, or memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rm {
     Register(u8),
-    /// A general register, and this many bytes on.
+    /// A general register plus a displacement.
     Memory(u8, i32),
     /// A constant of the function.
     Constant(u32),
 }
 
-/// What a displacement of 32 bits is relative to the end of its instruction.
+/// The target of a 32-bit displacement that is relative to the end of its instruction.
 #[derive(Debug, Clone, Copy)]
 enum Target {
     Label(Label),
@@ -64,7 +64,7 @@ enum Target {
     Table(u32),
 }
 
-/// A displacement that is not known yet.
+/// A displacement that must be patched.
 struct Patch {
     at: u32,
     end: u32,
@@ -73,11 +73,11 @@ struct Patch {
 
 pub(crate) struct Buffer {
     encoder: Encoder,
-    at: usize,
+    position: usize,
     labels: Vec<u32>,
     patches: Vec<Patch>,
     tables: Vec<Vec<Label>>,
-    /// The first.
+    /// The first error.
     error: Option<CompileError>,
 }
 
@@ -86,7 +86,7 @@ impl Buffer {
         let encoder = Encoder::try_with_capacity(64, capacity).map_err(CompileError::Encoder)?;
         Ok(Buffer {
             encoder,
-            at: 0,
+            position: 0,
             labels: vec![u32::MAX; labels as usize],
             patches: Vec::new(),
             tables: Vec::new(),
@@ -98,82 +98,82 @@ impl Buffer {
         self.error.get_or_insert(error);
     }
 
-    fn put(&mut self, instruction: Result<Instruction, iced_x86::IcedError>) {
-        let put = instruction.and_then(|instruction| {
-            let put = self.encoder.encode(&instruction, self.at as u64);
-            put.map_err(|error| (error, instruction.code())).map_err(|(error, code)| {
+    fn encode(&mut self, instruction: Result<Instruction, iced_x86::IcedError>) {
+        let result = instruction.and_then(|instruction| {
+            let encoded = self.encoder.encode(&instruction, self.position as u64);
+            encoded.map_err(|error| (error, instruction.code())).map_err(|(error, code)| {
                 self.error.get_or_insert(CompileError::Encode { code: code as u32, error: error.clone() });
                 error
             })
         });
-        match put {
-            Ok(length) => self.at += length,
+        match result {
+            Ok(length) => self.position += length,
             Err(error) => self.fail(CompileError::Encoder(error)),
         }
     }
 
-    /// The displacement of the last instruction is to a target.
+    /// Records that the displacement of the last instruction refers to `target`.
     fn patch(&mut self, target: Target, length_before: usize) {
         let offset = self.encoder.get_constant_offsets().displacement_offset();
-        self.patches.push(Patch { at: (length_before + offset) as u32, end: self.at as u32, target });
+        self.patches.push(Patch { at: (length_before + offset) as u32, end: self.position as u32, target });
     }
 
-    /// An instruction with an operand that may be memory.
-    fn put_rm(
+    /// Encodes an instruction with an operand that may be memory.
+    fn encode_rm(
         &mut self,
         rm: Rm,
         kind: Kind,
         make: impl FnOnce(Operand) -> Result<Instruction, iced_x86::IcedError>,
     ) {
         match rm {
-            Rm::Register(number) => self.put(make(Operand::Register(kind.register(number)))),
+            Rm::Register(number) => self.encode(make(Operand::Register(kind.register(number)))),
             Rm::Memory(base, disp) => {
                 let base = Kind::R64.register(base);
-                self.put(make(Operand::Memory(MemoryOperand::with_base_displ(base, disp.into()))));
+                self.encode(make(Operand::Memory(MemoryOperand::with_base_displ(base, disp.into()))));
             }
-            Rm::Constant(n) => self.put_relative(Target::Constant(n), make),
+            Rm::Constant(n) => self.encode_relative(Target::Constant(n), make),
         }
     }
 
-    fn put_relative(
+    fn encode_relative(
         &mut self,
         target: Target,
         make: impl FnOnce(Operand) -> Result<Instruction, iced_x86::IcedError>,
     ) {
-        let before = self.at;
+        let before = self.position;
         let here = MemoryOperand::with_base_displ(Register::RIP, before as i64);
-        self.put(make(Operand::Memory(here)));
+        self.encode(make(Operand::Memory(here)));
         self.patch(target, before);
     }
 
     pub fn bare(&mut self, code: Code) {
-        self.put(Ok(Instruction::with(code)));
+        self.encode(Ok(Instruction::with(code)));
     }
 
     pub fn r(&mut self, code: Code, a: Register) {
-        self.put(Instruction::with1(code, a));
+        self.encode(Instruction::with1(code, a));
     }
 
     pub fn rr(&mut self, code: Code, a: Register, b: Register) {
-        self.put(Instruction::with2(code, a, b));
+        self.encode(Instruction::with2(code, a, b));
     }
 
     pub fn rm(&mut self, code: Code, rm: Rm, kind: Kind) {
-        self.put_rm(rm, kind, |rm| match rm {
+        self.encode_rm(rm, kind, |rm| match rm {
             Operand::Register(b) => Instruction::with1(code, b),
             Operand::Memory(b) => Instruction::with1(code, b),
         });
     }
 
     pub fn r_rm(&mut self, code: Code, a: Register, rm: Rm, kind: Kind) {
-        self.put_rm(rm, kind, |rm| match rm {
+        self.encode_rm(rm, kind, |rm| match rm {
             Operand::Register(b) => Instruction::with2(code, a, b),
             Operand::Memory(b) => Instruction::with2(code, a, b),
         });
     }
 
     pub fn rm_r(&mut self, code: Code, rm: Rm, kind: Kind, b: Register) {
-        self.put_rm(rm, kind, |rm| match rm {
+        self.encode_rm(rm, kind, |rm| match rm {
             Operand::Register(a) => Instruction::with2(code, a, b),
             Operand::Memory(a) => Instruction::with2(code, a, b),
         });
@@ -181,44 +181,44 @@ impl Buffer {
 
     pub fn rm_r_imm(&mut self, code: Code, rm: Rm, kind: Kind, b: Register, imm: u8) {
         let imm = u32::from(imm);
-        self.put_rm(rm, kind, |rm| match rm {
+        self.encode_rm(rm, kind, |rm| match rm {
             Operand::Register(a) => Instruction::with3(code, a, b, imm),
             Operand::Memory(a) => Instruction::with3(code, a, b, imm),
         });
     }
 
     pub fn rm_imm(&mut self, code: Code, rm: Rm, kind: Kind, imm: i32) {
-        self.put_rm(rm, kind, |rm| match rm {
+        self.encode_rm(rm, kind, |rm| match rm {
             Operand::Register(a) => Instruction::with2(code, a, imm),
             Operand::Memory(a) => Instruction::with2(code, a, imm),
         });
     }
 
     pub fn r_imm32(&mut self, code: Code, a: Register, imm: u32) {
-        self.put(Instruction::with2(code, a, imm));
+        self.encode(Instruction::with2(code, a, imm));
     }
 
     pub fn r_imm64(&mut self, code: Code, a: Register, imm: u64) {
-        self.put(Instruction::with2(code, a, imm));
+        self.encode(Instruction::with2(code, a, imm));
     }
 
     pub fn r_rm_imm(&mut self, code: Code, a: Register, rm: Rm, kind: Kind, imm: i32) {
-        self.put_rm(rm, kind, |rm| match rm {
+        self.encode_rm(rm, kind, |rm| match rm {
             Operand::Register(b) => Instruction::with3(code, a, b, imm),
             Operand::Memory(b) => Instruction::with3(code, a, b, imm),
         });
     }
 
-    /// With a register after the operand that may be memory.
+    /// With a register after the register-or-memory operand.
     pub fn r_rm_r(&mut self, code: Code, a: Register, rm: Rm, kind: Kind, c: Register) {
-        self.put_rm(rm, kind, |rm| match rm {
+        self.encode_rm(rm, kind, |rm| match rm {
             Operand::Register(b) => Instruction::with3(code, a, b, c),
             Operand::Memory(b) => Instruction::with3(code, a, b, c),
         });
     }
 
     pub fn rr_rm(&mut self, code: Code, a: Register, b: Register, rm: Rm, kind: Kind) {
-        self.put_rm(rm, kind, |rm| match rm {
+        self.encode_rm(rm, kind, |rm| match rm {
             Operand::Register(c) => Instruction::with3(code, a, b, c),
             Operand::Memory(c) => Instruction::with3(code, a, b, c),
         });
@@ -226,20 +226,20 @@ impl Buffer {
 
     pub fn rr_rm_imm(&mut self, code: Code, a: Register, b: Register, rm: Rm, kind: Kind, imm: u8) {
         let imm = u32::from(imm);
-        self.put_rm(rm, kind, |rm| match rm {
+        self.encode_rm(rm, kind, |rm| match rm {
             Operand::Register(c) => Instruction::with4(code, a, b, c, imm),
             Operand::Memory(c) => Instruction::with4(code, a, b, c, imm),
         });
     }
 
     pub fn rr_rm_r(&mut self, code: Code, a: Register, b: Register, rm: Rm, kind: Kind, d: Register) {
-        self.put_rm(rm, kind, |rm| match rm {
+        self.encode_rm(rm, kind, |rm| match rm {
             Operand::Register(c) => Instruction::with4(code, a, b, c, d),
             Operand::Memory(c) => Instruction::with4(code, a, b, c, d),
         });
     }
 
-    /// The sum of two registers, or of one and a number.
+    /// Encodes the sum of two registers and a displacement.
     pub fn lea(
         &mut self,
         code: Code,
@@ -251,43 +251,47 @@ impl Buffer {
     ) {
         let size = u32::from(disp != 0);
         let index = index.unwrap_or(Register::None);
-        self.put(Instruction::with2(
+        self.encode(Instruction::with2(
             code,
             a,
             MemoryOperand::new(base, index, scale, disp.into(), size, false, Register::None),
         ));
     }
 
-    /// Words at a register plus offsets, where a mask has its highest bits.
+    /// Encodes a gather of words at a base plus offsets, in the elements whose mask has the highest bit set.
     pub fn gather(&mut self, a: Register, base: Register, offsets: Register, disp: i32, mask: Register) {
         let from =
             MemoryOperand::new(base, offsets, 1, disp.into(), u32::from(disp != 0), false, Register::None);
-        self.put(Instruction::with3(Code::VEX_Vpgatherdd_ymm_vm32y_ymm, a, from, mask));
+        self.encode(Instruction::with3(Code::VEX_Vpgatherdd_ymm_vm32y_ymm, a, from, mask));
     }
 
-    /// A jump, or one of a condition.
+    /// Encodes a jump or a conditional jump.
     pub fn jump(&mut self, code: Code, to: Label) {
-        let before = self.at;
-        self.put(Instruction::with_branch(code, before as u64));
-        // The target takes the last four bytes.
-        self.patches.push(Patch { at: self.at as u32 - 4, end: self.at as u32, target: Target::Label(to) });
+        let before = self.position;
+        self.encode(Instruction::with_branch(code, before as u64));
+        // The displacement is in the last four bytes.
+        self.patches.push(Patch {
+            at: self.position as u32 - 4,
+            end: self.position as u32,
+            target: Target::Label(to),
+        });
     }
 
-    /// The address of a new table of labels: their distances from the table.
+    /// Encodes a load of the address of a new jump table, whose entries are relative to the table.
     pub fn table(&mut self, a: Register, labels: Vec<Label>) {
         self.tables.push(labels);
         let n = self.tables.len() as u32 - 1;
-        self.put_relative(Target::Table(n), |rm| match rm {
+        self.encode_relative(Target::Table(n), |rm| match rm {
             Operand::Register(b) => Instruction::with2(Code::Lea_r64_m, a, b),
             Operand::Memory(b) => Instruction::with2(Code::Lea_r64_m, a, b),
         });
     }
 
     pub fn label(&mut self, label: Label) {
-        self.labels[label.0 as usize] = self.at as u32;
+        self.labels[label.0 as usize] = self.position as u32;
     }
 
-    /// All bytes: code, tables, constants, which are aligned to 32 bytes if the whole is.
+    /// Returns all bytes: code, tables, constants. Constants are aligned to 32 bytes if the whole is.
     pub fn finish(mut self, constants: &[[u32; 8]]) -> Result<Vec<u8>, CompileError> {
         if let Some(error) = self.error {
             return Err(error);
@@ -306,18 +310,18 @@ impl Buffer {
                 bytes.extend(label_at(label)?.wrapping_sub(base).to_le_bytes());
             }
         }
-        let mut places = vec![u32::MAX; constants.len()];
+        let mut constant_offsets = vec![u32::MAX; constants.len()];
         bytes.resize(bytes.len().next_multiple_of(32), 0xcc);
         for patch in &self.patches {
             let target = match patch.target {
                 Target::Label(label) => label_at(label)?,
                 Target::Table(n) => tables[n as usize],
                 Target::Constant(n) => {
-                    if places[n as usize] == u32::MAX {
-                        places[n as usize] = bytes.len() as u32;
+                    if constant_offsets[n as usize] == u32::MAX {
+                        constant_offsets[n as usize] = bytes.len() as u32;
                         bytes.extend(constants[n as usize].iter().flat_map(|word| word.to_le_bytes()));
                     }
-                    places[n as usize]
+                    constant_offsets[n as usize]
                 }
             };
             bytes[patch.at as usize..][..4].copy_from_slice(&target.wrapping_sub(patch.end).to_le_bytes());
@@ -326,7 +330,7 @@ impl Buffer {
     }
 }
 
-/// A register or memory, as the encoder has them.
+/// A register or memory operand of the encoder.
 enum Operand {
     Register(Register),
     Memory(MemoryOperand),

@@ -1,32 +1,32 @@
-//! A function while it is built.
+//! The function builder.
 
 use crate::inst::{Cc, Class, Inst, Int1, Int2, Label, Mem, Size, Src, V, Width};
 use crate::operands::each_read;
 use crate::shape::Code;
 use std::collections::HashMap;
 
-/// A function of integers, which gives one: a list of instructions, which run in order. Values are local to it.
+/// A function with integer parameters and an integer result: a list of instructions. Values are local to it.
 #[derive(Debug, Default, Clone)]
 pub struct Function {
     pub(crate) insts: Vec<Inst>,
-    /// Of each value.
+    /// The class of each value.
     pub(crate) classes: Vec<Class>,
     pub(crate) params: Vec<V>,
     pub(crate) labels: u32,
     pub(crate) constants: Vec<[u32; 8]>,
-    numbers: HashMap<[u32; 8], u32>,
-    /// Instructions of the loop that is built, after those before it.
+    constant_numbers: HashMap<[u32; 8], u32>,
+    /// The instructions of the loop that is being built; `insts` has those in front of it.
     body: Option<Vec<Inst>>,
-    /// For each value, whether it was made outside of a loop.
+    /// For each value, whether it was defined outside of a loop.
     outside: Vec<bool>,
-    /// Constants of the loop that is built.
+    /// The constants of the loop that is being built.
     loop_constants: HashMap<u32, V>,
     /// See [`Function::pin`].
     pub(crate) pinned: Vec<V>,
 }
 
 impl Function {
-    /// Without instructions. `params` arguments, which are integers.
+    /// Creates an empty function with `params` integer parameters.
     pub fn new(params: usize) -> Function {
         let mut function = Function::default();
         for _ in 0..params {
@@ -36,30 +36,31 @@ impl Function {
         function
     }
 
-    /// The `n`-th argument.
+    /// Returns the `n`-th parameter.
     pub fn param(&self, n: usize) -> V {
         self.params[n]
     }
 
-    /// A value that is not assigned yet.
+    /// Creates a value, which is not assigned yet.
     pub fn fresh(&mut self, class: Class) -> V {
         self.classes.push(class);
         self.outside.push(self.body.is_none());
         V(self.classes.len() as u32 - 1)
     }
 
-    /// A value gets a register before all that are not pinned: one that is used everywhere, and not often anywhere. There is room for a few.
+    /// Gives a value priority in register allocation: for values that are used everywhere, but nowhere often.
+    /// Only a few values may be pinned.
     pub fn pin(&mut self, v: V) {
         self.pinned.push(v);
     }
 
-    /// A label that stands nowhere yet.
+    /// Creates a label, which is not bound yet.
     pub fn label(&mut self) -> Label {
         self.labels += 1;
         Label(self.labels - 1)
     }
 
-    /// The class of a value.
+    /// Returns the class of a value.
     pub fn class(&self, v: V) -> Class {
         self.classes[v.0 as usize]
     }
@@ -69,20 +70,21 @@ impl Function {
         self.body.as_mut().unwrap_or(&mut self.insts).push(inst);
     }
 
-    /// From here on, instructions are of a loop: [`Function::hoisted`] puts others in front of it. Operations on vectors from outside of it,
-    /// which may not be assigned in it, are put there, too.
+    /// Begins a loop. [`Function::hoist`] emits instructions in front of it. Vector operations whose
+    /// operands are defined outside of the loop are hoisted automatically; these operands must not be
+    /// assigned in it.
     pub fn begin_loop(&mut self) {
         debug_assert!(self.body.is_none());
         self.loop_constants.clear();
         self.body = Some(Vec::new());
     }
 
-    /// The loop is complete.
+    /// Ends the loop.
     pub fn end_loop(&mut self) {
         self.insts.extend(self.body.take().unwrap_or_default());
     }
 
-    /// Whether something in the loop that is built reads a value.
+    /// Returns whether an instruction of the current loop reads a value.
     pub fn is_read_in_loop(&self, v: V) -> bool {
         let mut found = false;
         for inst in self.body.iter().flatten() {
@@ -91,20 +93,21 @@ impl Function {
         found
     }
 
-    /// Whether a value is from outside of any loop.
-    pub fn is_outside(&self, v: V) -> bool {
+    /// Returns whether a value is defined outside of any loop.
+    pub fn is_outside_loop(&self, v: V) -> bool {
         self.outside[v.0 as usize]
     }
 
-    /// Builds in front of the loop. What is made there is from before the loop if it is made of such values only.
-    pub fn hoisted<T>(&mut self, make: impl FnOnce(&mut Function) -> T) -> T {
+    /// Emits instructions in front of the current loop. Values that they define count as defined outside of
+    /// it, if their operands are.
+    pub fn hoist<T>(&mut self, make: impl FnOnce(&mut Function) -> T) -> T {
         let body = self.body.take();
         let made = make(self);
         self.body = body;
         made
     }
 
-    /// Builds a result.
+    /// Emits an instruction with a result.
     fn with(&mut self, class: Class, make: impl FnOnce(V) -> Inst) -> V {
         let d = self.fresh(class);
         self.push(make(d));
@@ -146,26 +149,26 @@ impl Function {
         self.push(Inst::Store { size, to: Mem { base, disp }, v });
     }
 
-    /// Builds a vector, in front of the loop if its sources are from there.
+    /// Emits a vector instruction, in front of the current loop if its operands are defined outside of it.
     fn vector(&mut self, sources: &[V], make: impl FnOnce(V) -> Inst) -> V {
-        if self.body.is_some() && sources.iter().all(|v| self.is_outside(*v)) {
-            return self.hoisted(|f| f.with(Class::Vec, make));
+        if self.body.is_some() && sources.iter().all(|v| self.is_outside_loop(*v)) {
+            return self.hoist(|f| f.with(Class::Vec, make));
         }
         self.with(Class::Vec, make)
     }
 
-    /// Calls a function that gives an integer.
+    /// Emits a call of a function that returns an integer.
     pub fn call(&mut self, function: u64, args: &[Src]) -> V {
         let args = args.to_vec();
         self.with(Class::Int, |d| Inst::Call { function, args, d: Some(d) })
     }
 
-    /// Jumps if a bit is set in both vectors.
+    /// Branches if any bit is set in both vectors.
     pub fn branch_if_any(&mut self, a: V, b: V, to: Label) {
         self.push(Inst::BranchAny { a, b, none: false, to });
     }
 
-    /// Jumps unless a bit is set in both vectors.
+    /// Branches if no bit is set in both vectors.
     pub fn branch_unless_any(&mut self, a: V, b: V, to: Label) {
         self.push(Inst::BranchAny { a, b, none: true, to });
     }
@@ -175,10 +178,10 @@ impl Function {
         self.push(Inst::Branch { cc, width, a, b, to });
     }
 
-    /// A known vector. In front of the loop, if one is built.
+    /// Emits a constant vector, in front of the current loop, if there is one.
     pub fn vconst(&mut self, words: [u32; 8]) -> V {
         let next = self.constants.len() as u32;
-        let constant = *self.numbers.entry(words).or_insert(next);
+        let constant = *self.constant_numbers.entry(words).or_insert(next);
         if constant == next {
             self.constants.push(words);
         }
@@ -186,15 +189,15 @@ impl Function {
         if let (true, Some(v)) = (in_loop, self.loop_constants.get(&constant)) {
             return *v;
         }
-        let v = self.hoisted(|f| f.with(Class::Vec, |d| Inst::VecConst { d, constant }));
+        let v = self.hoist(|f| f.with(Class::Vec, |d| Inst::VecConst { d, constant }));
         if in_loop {
             self.loop_constants.insert(constant, v);
         }
         v
     }
 
-    pub fn vload(&mut self, base: V, disp: i32, stays: bool) -> V {
-        self.with(Class::Vec, |d| Inst::VecLoad { d, from: Mem { base, disp }, stays })
+    pub fn vload(&mut self, base: V, disp: i32, foldable: bool) -> V {
+        self.with(Class::Vec, |d| Inst::VecLoad { d, from: Mem { base, disp }, foldable })
     }
 
     pub fn vstore(&mut self, base: V, disp: i32, v: V) {
@@ -213,7 +216,7 @@ impl Function {
         self.vector(&[a, b, c], |d| Inst::Fma { wide, d, a, b, c })
     }
 
-    /// `yes` where the highest bit of the mask's element is set, else `no`.
+    /// Selects `yes` in the elements whose mask has the highest bit set, else `no`.
     pub fn blend(&mut self, wide: bool, mask: V, yes: V, no: V) -> V {
         self.vector(&[mask, yes, no], |d| Inst::Blend { wide, d, a: no, b: yes, mask })
     }

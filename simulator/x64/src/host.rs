@@ -1,24 +1,24 @@
-//! What the host must be able to do.
+//! The requirements on the host.
 
-/// A host that runs what is made here: only [`Host::detect`] makes one.
+/// A token for a supported host: only [`Host::detect`] creates it.
 #[derive(Debug, Clone)]
 pub struct Host(());
 
-/// Why a host does not.
+/// The reason why a host is not supported.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
-    /// Code is made for x86-64 alone.
+pub enum UnsupportedHost {
+    /// The host is not an x86-64.
     #[error("the host is not an x86-64")]
     Architecture,
-    /// It lacks this extension.
+    /// The processor lacks this extension.
     #[error("the host's processor lacks {0}")]
     Feature(&'static str),
 }
 
 impl Host {
-    /// The host that this runs on, if it has all extensions.
+    /// Detects whether the current host has all required extensions.
     #[cfg(target_arch = "x86_64")]
-    pub fn detect() -> Result<Host, Refused> {
+    pub fn detect() -> Result<Host, UnsupportedHost> {
         let features = [
             ("AVX2", std::is_x86_feature_detected!("avx2")),
             ("FMA", std::is_x86_feature_detected!("fma")),
@@ -29,14 +29,14 @@ impl Host {
             ("F16C", std::is_x86_feature_detected!("f16c")),
         ];
         match features.into_iter().find(|(_, has)| !has) {
-            Some((name, _)) => Err(Refused::Feature(name)),
+            Some((name, _)) => Err(UnsupportedHost::Feature(name)),
             None => Ok(Host(())),
         }
     }
 
-    /// Not this one.
+    /// Reports that this host is not supported.
     #[cfg(not(target_arch = "x86_64"))]
-    pub fn detect() -> Result<Host, Refused> {
-        Err(Refused::Architecture)
+    pub fn detect() -> Result<Host, UnsupportedHost> {
+        Err(UnsupportedHost::Architecture)
     }
 }

@@ -1,16 +1,17 @@
-//! Instructions on values. Scalar ones are close to the host's, vector ones are the host's, by their codes.
+//! The instructions of a function. Scalar instructions are close to the host's; vector instructions are the
+//! host's, identified by their codes.
 
 use crate::shape::Code;
 
-/// A value: an integer of 64 bits, or a vector of 256 bits. It may be assigned more than once.
+/// A value: a 64-bit integer or a 256-bit vector. It may be assigned more than once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct V(pub(crate) u32);
 
-/// A place in a function that jumps lead to.
+/// A program point that jumps lead to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Label(pub(crate) u32);
 
-/// Which registers of the host hold a value.
+/// The register class of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
     /// General registers.
@@ -19,22 +20,22 @@ pub enum Class {
     Vec,
 }
 
-/// How many bits an operation on integers has. Results of 32 bits are zero-extended.
+/// The width of an integer operation. 32-bit results are zero-extended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Width {
     W32,
     W64,
 }
 
-/// A source of an operation on integers.
+/// An operand of an integer operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Src {
     Value(V),
-    /// Sign-extended to the width.
+    /// An immediate, sign-extended to the width.
     Imm(i32),
 }
 
-/// An operation on two integers.
+/// A binary integer operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Int2 {
     Add,
@@ -43,32 +44,32 @@ pub enum Int2 {
     And,
     Or,
     Xor,
-    /// By the count modulo the width.
+    /// The count is taken modulo the width.
     Shl,
-    /// Likewise.
+    /// The count is taken modulo the width.
     Shr,
-    /// Likewise.
+    /// The count is taken modulo the width.
     Sar,
 }
 
-/// An operation on one integer.
+/// A unary integer operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Int1 {
     Not,
     Neg,
     CountOnes,
-    /// The width for zero.
+    /// Returns the width for zero.
     LeadingZeros,
-    /// The width for zero.
+    /// Returns the width for zero.
     TrailingZeros,
     SwapBytes,
-    /// The low 32 bits, sign-extended.
+    /// Sign-extends the low 32 bits.
     SignExtend32,
-    /// The low 32 bits, zero-extended.
+    /// Zero-extends the low 32 bits.
     ZeroExtend32,
 }
 
-/// A comparison of integers.
+/// A condition of an integer comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cc {
     Eq,
@@ -83,7 +84,7 @@ pub enum Cc {
     GeU,
 }
 
-/// The size of what is loaded or stored. Loads zero-extend.
+/// The size of a memory access. Loads zero-extend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Size {
     B1,
@@ -92,22 +93,22 @@ pub enum Size {
     B8,
 }
 
-/// A place in memory: the integer, and this many bytes on.
+/// A memory operand: a base address and a displacement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mem {
     pub base: V,
     pub disp: i32,
 }
 
-/// One instruction.
+/// An instruction.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Inst {
-    /// A known integer.
+    /// A constant integer.
     Const {
         d: V,
         bits: u64,
     },
-    /// Another value of the same class.
+    /// Copies a value of the same class.
     Move {
         d: V,
         a: V,
@@ -125,7 +126,7 @@ pub enum Inst {
         d: V,
         a: V,
     },
-    /// 1 if the comparison holds, else 0.
+    /// 1 if the comparison is true, else 0.
     Compare {
         cc: Cc,
         width: Width,
@@ -150,15 +151,16 @@ pub enum Inst {
         to: Mem,
         v: Src,
     },
-    /// Calls a function of this address by the C convention of System V, with integers. All of its arguments are live up to it.
+    /// Calls the function at this address by the System V calling convention, with integer arguments. All
+    /// arguments are live up to the call.
     Call {
         function: u64,
         args: Vec<Src>,
         d: Option<V>,
     },
-    /// As a call with one argument and no result, but it is rarely run: registers are saved around it, so that values live in them as if it
-    /// were not there.
-    Rare {
+    /// Calls a function with one argument and no result on a cold path. All registers are saved around it, so
+    /// that live ranges across it need no callee-saved registers.
+    ColdCall {
         function: u64,
         arg: V,
     },
@@ -168,7 +170,7 @@ pub enum Inst {
     },
     Label(Label),
     Jump(Label),
-    /// Jumps if the comparison holds, else goes on.
+    /// Branches if the comparison is true.
     Branch {
         cc: Cc,
         width: Width,
@@ -176,48 +178,49 @@ pub enum Inst {
         b: Src,
         to: Label,
     },
-    /// Jumps if a bit is set in both vectors (`none`: in none), else goes on.
+    /// Branches if any bit is set in both vectors (`none`: if no bit is).
     BranchAny {
         a: V,
         b: V,
         none: bool,
         to: Label,
     },
-    /// Jumps to the `index`-th label; the last, if there are not so many.
+    /// Jumps to the `index`-th label, or to the last one if the index is too large.
     Table {
         index: V,
         to: Vec<Label>,
     },
-    /// A known vector: number of a constant of the function.
+    /// A constant vector, by its number in the function.
     VecConst {
         d: V,
         constant: u32,
     },
-    /// A vector from memory, not aligned. `stays`: up to the last use of `d`, memory there is not written, and `from.base` keeps its value, so
-    /// that it may be loaded where it is used.
+    /// Loads an unaligned vector. `foldable`: until the last use of `d`, this memory and `from.base` are not
+    /// written, so that the load may be folded into its uses.
     VecLoad {
         d: V,
         from: Mem,
-        stays: bool,
+        foldable: bool,
     },
     VecStore {
         to: Mem,
         v: V,
     },
-    /// 32 bits of memory in all elements.
+    /// Broadcasts 32 bits of memory to all elements.
     SplatLoad {
         d: V,
         from: Mem,
     },
-    /// `code(d, b[, imm])`, as `VEX_Vmovsldup_ymm_ymmm256`, `VEX_Vpermq_ymm_ymmm256_imm8`, `VEX_Vpbroadcastd_ymm_xmmm32`, `VEX_Vcvtdq2ps_ymm_ymmm256`. `b` may become a memory
-    /// operand, of which as many bytes are read as the code says.
+    /// `code(d, b[, imm])`, e.g. `VEX_Vmovsldup_ymm_ymmm256`, `VEX_Vpermq_ymm_ymmm256_imm8`,
+    /// `VEX_Vpbroadcastd_ymm_xmmm32` or `VEX_Vcvtdq2ps_ymm_ymmm256`. `b` may become a memory operand, of the
+    /// size that the code specifies.
     Rm {
         code: Code,
         d: V,
         b: V,
         imm: Option<u8>,
     },
-    /// `code(d, a, b[, imm])`, as `VEX_Vaddps_ymm_ymm_ymmm256`; `b` may become a memory operand.
+    /// `code(d, a, b[, imm])`, e.g. `VEX_Vaddps_ymm_ymm_ymmm256`; `b` may become a memory operand.
     Rvm {
         code: Code,
         d: V,
@@ -225,8 +228,8 @@ pub enum Inst {
         b: V,
         imm: Option<u8>,
     },
-    /// `code(d, a, b)` with `d` as the third source, as `VEX_Vfmadd231ps_ymm_ymm_ymmm256`: `d = a * b + c`, where `c` is moved to `d` before.
-    /// One of the sources may become a memory operand; other forms of the code are chosen for that (213, 132).
+    /// `d = a * b + c`, by a fused multiply-add, e.g. `VEX_Vfmadd231ps_ymm_ymm_ymmm256`. The form (231, 213
+    /// or 132) depends on which operand is in the result's register and which one is in memory.
     Fma {
         wide: bool,
         d: V,
@@ -234,7 +237,7 @@ pub enum Inst {
         b: V,
         c: V,
     },
-    /// By the highest bit of each 32-bit (wide: 64-bit) element of the mask: `b`, else `a`.
+    /// Selects by the highest bit of each 32-bit (wide: 64-bit) element of the mask: `b`, else `a`.
     Blend {
         wide: bool,
         d: V,
@@ -242,12 +245,12 @@ pub enum Inst {
         b: V,
         mask: V,
     },
-    /// The upper half of `b`, in the lower half of `d`.
+    /// Moves the upper half of `b` to the lower half of `d`.
     UpperHalf {
         d: V,
         b: V,
     },
-    /// The low element in all elements, from an integer: 32 bits, or wide: 64.
+    /// Broadcasts an integer to all elements of 32 bits (wide: 64 bits).
     Splat {
         wide: bool,
         d: V,
@@ -263,30 +266,30 @@ pub enum Inst {
         d: V,
         a: V,
     },
-    /// 16 bytes of memory at `low` as the lower half, and 16 at `high` as the upper half.
+    /// Loads 16 bytes at `low` as the lower half, and 16 bytes at `high` as the upper half.
     LoadHalves {
         d: V,
         low: Mem,
         high: Mem,
     },
-    /// The reverse.
+    /// Stores the halves, likewise.
     StoreHalves {
         v: V,
         low: Mem,
         high: Mem,
     },
-    /// 32 bits of memory for each element, at its offset, which is signed.
+    /// Loads 32 bits of memory for each element, at its signed offset.
     Gather {
         d: V,
         from: Mem,
         offsets: V,
     },
-    /// Has the host load what is there into its second-level cache. Any address will do.
+    /// Prefetches memory into the second-level cache. Any address is allowed.
     Prefetch {
         from: Mem,
     },
-    /// The host's float control register, MXCSR, from memory.
-    FloatControl {
+    /// Loads MXCSR, the host's float control register, from memory.
+    LoadMxcsr {
         from: Mem,
     },
 }

@@ -1,22 +1,22 @@
-//! Instructions on integers.
+//! Selects host instructions for integer operations.
 
-use crate::allocate::Place;
+use crate::allocate::Location;
 use crate::assemble::{Assembler, RAX, RCX};
 use crate::encode::{Kind, Rm};
 use crate::inst::{Cc, Class, Inst, Int1, Int2, Size, Src, V, Width};
 use iced_x86::Code;
 
-/// The last source of an operation.
+/// The last operand of an operation.
 #[derive(Clone, Copy)]
-enum Last {
+enum LastOperand {
     Imm(i32),
     Rm(Rm),
 }
 
-/// Codes of an operation: for 32 bits, and for 64.
+/// The codes of an operation for 32 and for 64 bits.
 type Codes = [Code; 2];
 
-fn of(codes: Codes, width: Width) -> Code {
+fn for_width(codes: Codes, width: Width) -> Code {
     codes[usize::from(width == Width::W64)]
 }
 
@@ -31,7 +31,7 @@ const LEA: Codes = [Code::Lea_r32_m, Code::Lea_r64_m];
 
 impl Assembler<'_> {
     pub fn load_imm(&mut self, to: u8, bits: u64) {
-        // Never by XOR, which changes the flags.
+        // Does not use XOR, which would change the flags.
         if let Ok(bits) = u32::try_from(bits) {
             self.out.r_imm32(Code::Mov_r32_imm32, Kind::R32.register(to), bits);
         } else if let Ok(bits) = i32::try_from(bits as i64) {
@@ -41,7 +41,7 @@ impl Assembler<'_> {
         }
     }
 
-    /// A register that holds the value: `scratch`, if it has none.
+    /// Returns a register that holds the value: `scratch` if the value is not in one.
     pub fn int(&mut self, v: V, scratch: u8) -> u8 {
         match self.rm(v, scratch) {
             Rm::Register(register) => register,
@@ -53,14 +53,14 @@ impl Assembler<'_> {
     }
 
     fn int_load(&mut self, width: Width, to: u8, from: Rm) {
-        // With 32 bits, a move of a register to itself clears the upper half.
+        // A 32-bit move of a register to itself clears the upper half.
         if from != Rm::Register(to) || width == Width::W32 {
             let kind = Kind::of(width);
-            self.out.r_rm(of(MOV, width), kind.register(to), from, kind);
+            self.out.r_rm(for_width(MOV, width), kind.register(to), from, kind);
         }
     }
 
-    /// Leaves the flags.
+    /// Loads an operand. Preserves the flags.
     pub fn load_src(&mut self, to: u8, src: Src) {
         match src {
             Src::Imm(imm) => self.load_imm(to, imm as i64 as u64),
@@ -71,19 +71,19 @@ impl Assembler<'_> {
         }
     }
 
-    /// The register that a result is made in.
+    /// Returns the register that a result is computed in.
     pub fn int_target(&self, d: V) -> u8 {
-        match self.place(d) {
-            Place::Register(register) => register,
+        match self.location(d) {
+            Location::Register(register) => register,
             _ => RAX,
         }
     }
 
-    /// The result is made.
+    /// Moves a result from the register it was computed in to its location.
     pub fn finish(&mut self, d: V, made: u8) {
-        match self.place(d) {
-            Place::Register(register) => self.int_load(Width::W64, register, Rm::Register(made)),
-            Place::Slot(_) => {
+        match self.location(d) {
+            Location::Register(register) => self.int_load(Width::W64, register, Rm::Register(made)),
+            Location::Slot(_) => {
                 let slot = self.rm(d, RAX);
                 self.out.rm_r(Code::Mov_rm64_r64, slot, Kind::R64, Kind::R64.register(made));
             }
@@ -91,23 +91,23 @@ impl Assembler<'_> {
         }
     }
 
-    /// With RCX as scratch.
-    fn last(&mut self, src: Src, width: Width) -> Last {
+    /// Returns the last operand, with RCX as the scratch register.
+    fn last(&mut self, src: Src, width: Width) -> LastOperand {
         match src {
-            Src::Imm(imm) => Last::Imm(imm),
+            Src::Imm(imm) => LastOperand::Imm(imm),
             Src::Value(v) => {
-                if let Place::Int(bits) = self.place(v) {
+                if let Location::Const(bits) = self.location(v) {
                     let fits = if width == Width::W32 { Ok(bits as i32) } else { i32::try_from(bits as i64) };
                     if let Ok(imm) = fits {
-                        return Last::Imm(imm);
+                        return LastOperand::Imm(imm);
                     }
                 }
-                Last::Rm(self.rm(v, RCX))
+                LastOperand::Rm(self.rm(v, RCX))
             }
         }
     }
 
-    /// Compares: the condition that holds if the comparison does.
+    /// Emits a comparison. Returns the condition that is true if the comparison is.
     pub fn condition(&mut self, cc: Cc, width: Width, a: V, b: Src) -> Cc {
         if let Some((v, held)) = self.flags.take() {
             debug_assert!(v == a);
@@ -116,32 +116,39 @@ impl Assembler<'_> {
         let kind = Kind::of(width);
         let mut first = self.rm(a, RAX);
         match (first, self.last(b, width)) {
-            (Rm::Register(a), Last::Imm(0)) => self.out.rm_r(of(TEST, width), first, kind, kind.register(a)),
-            (_, Last::Imm(imm)) => {
-                let code = if i8::try_from(imm).is_ok() { of(CMP_IMM8, width) } else { of(CMP_IMM, width) };
+            (Rm::Register(a), LastOperand::Imm(0)) => {
+                self.out.rm_r(for_width(TEST, width), first, kind, kind.register(a))
+            }
+            (_, LastOperand::Imm(imm)) => {
+                let code = if i8::try_from(imm).is_ok() {
+                    for_width(CMP_IMM8, width)
+                } else {
+                    for_width(CMP_IMM, width)
+                };
                 self.out.rm_imm(code, first, kind, imm);
             }
-            (_, Last::Rm(Rm::Register(b))) => {
-                self.out.rm_r(of(CMP_MEMORY, width), first, kind, kind.register(b))
+            (_, LastOperand::Rm(Rm::Register(b))) => {
+                self.out.rm_r(for_width(CMP_MEMORY, width), first, kind, kind.register(b))
             }
-            (_, Last::Rm(b)) => {
+            (_, LastOperand::Rm(b)) => {
                 if !matches!(first, Rm::Register(_)) {
                     self.int_load(width, RAX, first);
                     first = Rm::Register(RAX);
                 }
                 if let Rm::Register(a) = first {
-                    self.out.r_rm(of(CMP, width), kind.register(a), b, kind);
+                    self.out.r_rm(for_width(CMP, width), kind.register(a), b, kind);
                 }
             }
         }
         cc
     }
 
-    /// Whether only the next instruction reads a value, and only whether it is 0.
-    fn is_fused(&self, i: usize, d: V) -> bool {
-        let life = &self.live.of[d.0 as usize];
-        life.reads == 1
-            && life.writes == 1
+    /// Returns whether a comparison's result is read only by the next instruction, which only tests it for 0:
+    /// then it can stay in the flags.
+    fn can_stay_in_flags(&self, i: usize, d: V) -> bool {
+        let range = &self.live.ranges[d.0 as usize];
+        range.reads == 1
+            && range.writes == 1
             && match self.next(i) {
                 Some(Inst::Select { cond, a, b, .. }) => *cond == d && *a != d && *b != d,
                 Some(Inst::Branch { cc: Cc::Ne | Cc::Eq, a, b: Src::Imm(0), .. }) => *a == d,
@@ -149,12 +156,12 @@ impl Assembler<'_> {
             }
     }
 
-    /// Whether it is one on integers, and done.
+    /// Emits an integer instruction. Returns false if it is not one.
     pub fn int_inst(&mut self, i: usize, inst: &Inst) -> bool {
         match *inst {
-            Inst::Const { d, bits } => match self.place(d) {
-                Place::Register(to) => self.load_imm(to, bits),
-                Place::Slot(_) => {
+            Inst::Const { d, bits } => match self.location(d) {
+                Location::Register(to) => self.load_imm(to, bits),
+                Location::Slot(_) => {
                     let slot = self.rm(d, RAX);
                     match i32::try_from(bits as i64) {
                         Ok(bits) => self.out.rm_imm(Code::Mov_rm64_imm32, slot, Kind::R64, bits),
@@ -166,8 +173,8 @@ impl Assembler<'_> {
                 }
                 _ => {}
             },
-            Inst::Move { d, a } if self.function.class(d) == Class::Int => match self.place(d) {
-                Place::Register(to) => self.load_src(to, Src::Value(a)),
+            Inst::Move { d, a } if self.function.class(d) == Class::Int => match self.location(d) {
+                Location::Register(to) => self.load_src(to, Src::Value(a)),
                 _ => {
                     let from = self.int(a, RAX);
                     self.finish(d, from);
@@ -177,7 +184,7 @@ impl Assembler<'_> {
             Inst::Int1 { op, width, d, a } => self.int1(op, width, d, a),
             Inst::Compare { cc, width, d, a, b } => {
                 let cc = self.condition(cc, width, a, b);
-                if self.is_fused(i, d) {
+                if self.can_stay_in_flags(i, d) {
                     self.flags = Some((d, cc));
                 } else {
                     let to = self.int_target(d);
@@ -203,24 +210,24 @@ impl Assembler<'_> {
                 let (kind, imm_code, code) = match size {
                     Size::B1 => (Kind::R8, Code::Mov_rm8_imm8, Code::Mov_rm8_r8),
                     Size::B2 => (Kind::R16, Code::Mov_rm16_imm16, Code::Mov_rm16_r16),
-                    Size::B4 => (Kind::R32, Code::Mov_rm32_imm32, of(STORE, width)),
-                    Size::B8 => (Kind::R64, Code::Mov_rm64_imm32, of(STORE, width)),
+                    Size::B4 => (Kind::R32, Code::Mov_rm32_imm32, for_width(STORE, width)),
+                    Size::B8 => (Kind::R64, Code::Mov_rm64_imm32, for_width(STORE, width)),
                 };
                 let last = self.last(v, width);
-                if let Last::Rm(from @ Rm::Memory(..)) = last {
+                if let LastOperand::Rm(from @ Rm::Memory(..)) = last {
                     self.int_load(width, RCX, from);
                 }
                 let to = self.memory(to, RAX);
                 match last {
-                    Last::Imm(imm) if size == Size::B1 => {
+                    LastOperand::Imm(imm) if size == Size::B1 => {
                         self.out.rm_imm(imm_code, to, kind, (imm as u8).into())
                     }
-                    Last::Imm(imm) if size == Size::B2 => {
+                    LastOperand::Imm(imm) if size == Size::B2 => {
                         self.out.rm_imm(imm_code, to, kind, (imm as u16).into())
                     }
-                    Last::Imm(imm) => self.out.rm_imm(imm_code, to, kind, imm),
-                    Last::Rm(Rm::Register(v)) => self.out.rm_r(code, to, kind, kind.register(v)),
-                    Last::Rm(_) => self.out.rm_r(code, to, kind, kind.register(RCX)),
+                    LastOperand::Imm(imm) => self.out.rm_imm(imm_code, to, kind, imm),
+                    LastOperand::Rm(Rm::Register(v)) => self.out.rm_r(code, to, kind, kind.register(v)),
+                    LastOperand::Rm(_) => self.out.rm_r(code, to, kind, kind.register(RCX)),
                 }
             }
             _ => return false,
@@ -236,11 +243,11 @@ impl Assembler<'_> {
         match op {
             Int2::Shl | Int2::Shr | Int2::Sar => self.shift(op, width, to, a, last),
             Int2::Mul => {
-                if let Last::Imm(imm) = last {
+                if let LastOperand::Imm(imm) = last {
                     let a = self.rm(a, to);
                     let code = match i8::try_from(imm) {
-                        Ok(_) => of([Code::Imul_r32_rm32_imm8, Code::Imul_r64_rm64_imm8], width),
-                        Err(_) => of([Code::Imul_r32_rm32_imm32, Code::Imul_r64_rm64_imm32], width),
+                        Ok(_) => for_width([Code::Imul_r32_rm32_imm8, Code::Imul_r64_rm64_imm8], width),
+                        Err(_) => for_width([Code::Imul_r32_rm32_imm32, Code::Imul_r64_rm64_imm32], width),
                     };
                     self.out.r_rm_imm(code, register, a, kind, imm);
                 } else {
@@ -253,14 +260,14 @@ impl Assembler<'_> {
         self.finish(d, to);
     }
 
-    /// A sum in another register than its sources are in.
-    fn sum(&mut self, op: Int2, width: Width, to: u8, a: V, last: Last) -> bool {
-        let Place::Register(a) = self.place(a) else { return false };
+    /// Emits a sum by LEA, if the result's register differs from those of the operands.
+    fn sum(&mut self, op: Int2, width: Width, to: u8, a: V, last: LastOperand) -> bool {
+        let Location::Register(a) = self.location(a) else { return false };
         let kind = Kind::R64;
         let disp = match (op, last) {
-            (Int2::Add, Last::Rm(Rm::Register(b))) if a != to && b != to => {
+            (Int2::Add, LastOperand::Rm(Rm::Register(b))) if a != to && b != to => {
                 self.out.lea(
-                    of(LEA, width),
+                    for_width(LEA, width),
                     Kind::of(width).register(to),
                     kind.register(a),
                     Some(kind.register(b)),
@@ -269,30 +276,37 @@ impl Assembler<'_> {
                 );
                 return true;
             }
-            (Int2::Add, Last::Imm(imm)) => Some(imm),
-            (Int2::Sub, Last::Imm(imm)) => imm.checked_neg(),
+            (Int2::Add, LastOperand::Imm(imm)) => Some(imm),
+            (Int2::Sub, LastOperand::Imm(imm)) => imm.checked_neg(),
             _ => None,
         };
         match disp {
             Some(disp) if a != to => {
-                self.out.lea(of(LEA, width), Kind::of(width).register(to), kind.register(a), None, 1, disp);
+                self.out.lea(
+                    for_width(LEA, width),
+                    Kind::of(width).register(to),
+                    kind.register(a),
+                    None,
+                    1,
+                    disp,
+                );
                 true
             }
             _ => false,
         }
     }
 
-    fn two_address(&mut self, op: Int2, width: Width, to: u8, a: V, last: Last) {
+    fn two_address(&mut self, op: Int2, width: Width, to: u8, a: V, last: LastOperand) {
         let kind = Kind::of(width);
         let register = kind.register(to);
         let (codes, imm_codes, imm8_codes) = codes(op);
-        let a = self.rm(a, to_or_rax(to, last));
-        if last_is(last, to) && a != Rm::Register(to) {
+        let a = self.rm(a, first_operand_scratch(to, last));
+        if is_in_register(last, to) && a != Rm::Register(to) {
             if op == Int2::Sub {
-                self.out.rm(of([Code::Neg_rm32, Code::Neg_rm64], width), Rm::Register(to), kind);
-                self.out.r_rm(of([Code::Add_r32_rm32, Code::Add_r64_rm64], width), register, a, kind);
+                self.out.rm(for_width([Code::Neg_rm32, Code::Neg_rm64], width), Rm::Register(to), kind);
+                self.out.r_rm(for_width([Code::Add_r32_rm32, Code::Add_r64_rm64], width), register, a, kind);
             } else {
-                self.out.r_rm(of(codes, width), register, a, kind);
+                self.out.r_rm(for_width(codes, width), register, a, kind);
             }
             return;
         }
@@ -300,19 +314,19 @@ impl Assembler<'_> {
             self.int_load(width, to, a);
         }
         match last {
-            Last::Imm(imm) => {
+            LastOperand::Imm(imm) => {
                 let codes = if i8::try_from(imm).is_ok() { imm8_codes } else { imm_codes };
-                self.out.rm_imm(of(codes, width), Rm::Register(to), kind, imm);
+                self.out.rm_imm(for_width(codes, width), Rm::Register(to), kind, imm);
             }
-            Last::Rm(b) => self.out.r_rm(of(codes, width), register, b, kind),
+            LastOperand::Rm(b) => self.out.r_rm(for_width(codes, width), register, b, kind),
         }
     }
 
-    fn shift(&mut self, op: Int2, width: Width, to: u8, a: V, last: Last) {
+    fn shift(&mut self, op: Int2, width: Width, to: u8, a: V, last: LastOperand) {
         let kind = Kind::of(width);
-        let a = self.rm(a, to_or_rax(to, last));
+        let a = self.rm(a, first_operand_scratch(to, last));
         match last {
-            Last::Imm(imm) => {
+            LastOperand::Imm(imm) => {
                 let count = imm & if width == Width::W32 { 31 } else { 63 };
                 if a != Rm::Register(to) || count == 0 {
                     self.int_load(width, to, a);
@@ -323,10 +337,10 @@ impl Assembler<'_> {
                     _ => [Code::Sar_rm32_imm8, Code::Sar_rm64_imm8],
                 };
                 if count != 0 {
-                    self.out.rm_imm(of(codes, width), Rm::Register(to), kind, count);
+                    self.out.rm_imm(for_width(codes, width), Rm::Register(to), kind, count);
                 }
             }
-            Last::Rm(b) => {
+            LastOperand::Rm(b) => {
                 let count = match b {
                     Rm::Register(count) => count,
                     memory => {
@@ -339,7 +353,7 @@ impl Assembler<'_> {
                     Int2::Shr => [Code::VEX_Shrx_r32_rm32_r32, Code::VEX_Shrx_r64_rm64_r64],
                     _ => [Code::VEX_Sarx_r32_rm32_r32, Code::VEX_Sarx_r64_rm64_r64],
                 };
-                self.out.r_rm_r(of(codes, width), kind.register(to), a, kind, kind.register(count));
+                self.out.r_rm_r(for_width(codes, width), kind.register(to), a, kind, kind.register(count));
             }
         }
     }
@@ -352,10 +366,11 @@ impl Assembler<'_> {
             if a != Rm::Register(to) {
                 this.int_load(width, to, a);
             }
-            this.out.rm(of(codes, width), Rm::Register(to), kind);
+            this.out.rm(for_width(codes, width), Rm::Register(to), kind);
         };
-        let other =
-            |this: &mut Self, codes: Codes| this.out.r_rm(of(codes, width), kind.register(to), a, kind);
+        let other = |this: &mut Self, codes: Codes| {
+            this.out.r_rm(for_width(codes, width), kind.register(to), a, kind)
+        };
         match op {
             Int1::Not => in_place(self, [Code::Not_rm32, Code::Not_rm64]),
             Int1::Neg => in_place(self, [Code::Neg_rm32, Code::Neg_rm64]),
@@ -363,7 +378,7 @@ impl Assembler<'_> {
                 if a != Rm::Register(to) {
                     self.int_load(width, to, a);
                 }
-                self.out.r(of([Code::Bswap_r32, Code::Bswap_r64], width), kind.register(to));
+                self.out.r(for_width([Code::Bswap_r32, Code::Bswap_r64], width), kind.register(to));
             }
             Int1::CountOnes => other(self, [Code::Popcnt_r32_rm32, Code::Popcnt_r64_rm64]),
             Int1::LeadingZeros => other(self, [Code::Lzcnt_r32_rm32, Code::Lzcnt_r64_rm64]),
@@ -378,10 +393,10 @@ impl Assembler<'_> {
 
     fn select(&mut self, d: V, cond: V, a: V, b: V) {
         let cc = self.condition(Cc::Ne, Width::W64, cond, Src::Imm(0));
-        // From here on, the flags stay.
+        // The flags must be preserved from here on.
         let to = self.int_target(d);
         let register = Kind::R64.register(to);
-        if self.place(a) == Place::Register(to) {
+        if self.location(a) == Location::Register(to) {
             let b = self.rm(b, RCX);
             self.out.r_rm(move_code(inverse(cc)), register, b, Kind::R64);
         } else {
@@ -393,17 +408,17 @@ impl Assembler<'_> {
     }
 }
 
-/// Whether a source is in this register.
-fn last_is(last: Last, register: u8) -> bool {
-    matches!(last, Last::Rm(Rm::Register(b)) if b == register)
+/// Returns whether an operand is in this register.
+fn is_in_register(last: LastOperand, register: u8) -> bool {
+    matches!(last, LastOperand::Rm(Rm::Register(b)) if b == register)
 }
 
-/// Scratch for a first source, which is not the last one.
-fn to_or_rax(to: u8, last: Last) -> u8 {
-    if last_is(last, to) { RAX } else { to }
+/// Returns a scratch register for the first operand that does not clobber the last one.
+fn first_operand_scratch(to: u8, last: LastOperand) -> u8 {
+    if is_in_register(last, to) { RAX } else { to }
 }
 
-/// With a register or memory, an immediate, and one of eight bits.
+/// Returns the codes with a register-or-memory operand, a 32-bit immediate, and an 8-bit immediate.
 fn codes(op: Int2) -> (Codes, Codes, Codes) {
     use Code::*;
     match op {
@@ -422,7 +437,7 @@ fn codes(op: Int2) -> (Codes, Codes, Codes) {
         Int2::Xor => {
             ([Xor_r32_rm32, Xor_r64_rm64], [Xor_rm32_imm32, Xor_rm64_imm32], [Xor_rm32_imm8, Xor_rm64_imm8])
         }
-        // The others have forms of their own for immediates.
+        // These have instructions of their own for immediates.
         Int2::Mul | Int2::Shl | Int2::Shr | Int2::Sar => {
             ([Imul_r32_rm32, Imul_r64_rm64], [INVALID; 2], [INVALID; 2])
         }

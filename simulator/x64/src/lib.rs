@@ -1,13 +1,15 @@
-//! Code for x86-64 hosts with AVX2, FMA, BMI1, BMI2, LZCNT and POPCNT, for the compiled engine.
+//! The code generator of the compiled engine, for x86-64 hosts with AVX2, FMA, BMI1, BMI2, LZCNT, POPCNT and
+//! F16C.
 //!
-//! - [`inst`]: instructions on values
-//! - [`Function`]: a list of them, with its builder
-//! - `operands`: what instructions read and write
-//! - `live`: which are needed, and how long values live
-//! - `allocate`: which registers hold the values
-//! - `assemble`, `int`, `vector`: the host's instructions for each; `shape`: the vector ones, and their operands
-//! - `encode`: bytes
-//! - [`Host`]: what the host must be able to do
+//! - [`inst`]: the instructions of a function
+//! - [`Function`]: a list of instructions, with its builder
+//! - `operands`: the values that instructions read and write
+//! - `live`: dead code elimination and live ranges
+//! - `allocate`: register allocation
+//! - `assemble`, `int`, `vector`: selection of host instructions; `shape`: vector instructions and their
+//!   operands
+//! - `encode`: encoding
+//! - [`Host`]: the requirements on the host
 //! - [`Memory`]: executable memory
 
 mod allocate;
@@ -26,6 +28,6 @@ mod vector;
 
 pub use compile::{CompileError, Compiled, compile};
 pub use function::Function;
-pub use host::{Host, Refused};
+pub use host::{Host, UnsupportedHost};
 pub use memory::Memory;
 pub use shape::Code;

@@ -1,43 +1,43 @@
-//! Which instructions are needed, and from where to where values live.
+//! Dead code elimination and live ranges.
 
 use crate::function::Function;
 use crate::inst::{Inst, Mem};
 use crate::operands::{each_read, each_target, is_pure, written};
 
-/// What an access within an inner loop counts.
-const LOOP: f32 = 8.0;
+/// The weight of an access in an innermost loop.
+const LOOP_WEIGHT: f32 = 8.0;
 
-/// How a value is had without a slot.
+/// How a value without a register is rematerialised, instead of using a stack slot.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Again {
-    /// Not at all.
-    No,
+pub(crate) enum Remat {
+    /// It cannot be.
+    Never,
     Int(u64),
     Constant(u32),
     Loaded(Mem),
 }
 
-/// The life of a value. Instruction `i` reads at `2 * i` and writes at `2 * i + 1`.
+/// The live range of a value. Instruction `i` reads at `2 * i` and writes at `2 * i + 1`.
 #[derive(Debug, Clone)]
-pub(crate) struct Life {
-    /// Greater than `end` if the value is not used at all.
+pub(crate) struct LiveRange {
+    /// Greater than `end` if the value is not used.
     pub start: u32,
     pub end: u32,
-    /// Accesses, those in inner loops for more.
+    /// The weighted number of accesses.
     pub weight: f32,
     pub reads: u32,
     pub writes: u32,
-    pub again: Again,
-    /// Whether it is written outside of an inner loop and read in one.
+    pub remat: Remat,
+    /// The value is defined outside of an innermost loop and read inside one.
     pub hoisted: bool,
-    /// Whether some read takes no immediate.
+    /// Some use cannot take an immediate.
     pub needs_register: bool,
 }
 
-impl Life {
-    /// Weight per length: those with little of it are in memory first.
+impl LiveRange {
+    /// Returns the weight per length of the live range. Values with low density are spilled first.
     pub fn density(&self) -> f32 {
-        let cheap = if self.again == Again::No { 1.0 } else { 0.4 };
+        let cheap = if self.remat == Remat::Never { 1.0 } else { 0.4 };
         self.weight * cheap / (self.end - self.start + 2) as f32
     }
 
@@ -46,19 +46,20 @@ impl Life {
     }
 }
 
-/// Facts on a function.
+/// The results of the analysis.
 #[derive(Debug)]
-pub(crate) struct Live {
-    /// Of each instruction, whether it is needed.
+pub(crate) struct Liveness {
+    /// For each instruction, whether it is live.
     pub keep: Vec<bool>,
-    /// Of each value.
-    pub of: Vec<Life>,
-    /// Where calls read.
+    /// For each value, its live range.
+    pub ranges: Vec<LiveRange>,
+    /// The program points of calls.
     pub calls: Vec<u32>,
 }
 
-/// Drops what nothing reads. Values may be assigned several times: what counts is whether anything reads them anywhere.
-fn needed(function: &Function) -> Vec<bool> {
+/// Finds dead instructions. Since values may be assigned several times, an assignment is live if its value is
+/// read anywhere.
+fn find_live(function: &Function) -> Vec<bool> {
     let mut reads = vec![0u32; function.classes.len()];
     for inst in &function.insts {
         each_read(inst, |v, _| reads[v.0 as usize] += 1);
@@ -75,7 +76,8 @@ fn needed(function: &Function) -> Vec<bool> {
     keep
 }
 
-/// Labels that are jumped back to, in order: where they stand, and from where the last such jump is.
+/// Returns the loops in order: the position of each label that is the target of a backward jump, and that of
+/// the last such jump.
 fn loops(function: &Function) -> Vec<(u32, u32)> {
     let mut label_at = vec![u32::MAX; function.labels as usize];
     let mut last = vec![0u32; function.labels as usize];
@@ -83,7 +85,7 @@ fn loops(function: &Function) -> Vec<(u32, u32)> {
         if let Inst::Label(label) = inst {
             label_at[label.0 as usize] = i as u32;
         }
-        // Only labels that stand already are jumped back to.
+        // Only labels that precede the jump are targets of backward jumps.
         each_target(inst, |to| {
             if label_at[to.0 as usize] != u32::MAX {
                 last[to.0 as usize] = i as u32;
@@ -95,7 +97,7 @@ fn loops(function: &Function) -> Vec<(u32, u32)> {
     loops
 }
 
-/// Of each instruction, whether it is in a loop that has no other loop in it.
+/// Returns for each instruction whether it is in an innermost loop.
 fn in_loop(loops: &[(u32, u32)], count: usize) -> Vec<bool> {
     let mut inside = vec![false; count];
     for (n, &(from, to)) in loops.iter().enumerate() {
@@ -106,60 +108,60 @@ fn in_loop(loops: &[(u32, u32)], count: usize) -> Vec<bool> {
     inside
 }
 
-pub(crate) fn analyse(function: &Function) -> Live {
-    let keep = needed(function);
+pub(crate) fn analyse(function: &Function) -> Liveness {
+    let keep = find_live(function);
     let loops = loops(function);
     let inside = in_loop(&loops, function.insts.len());
-    let unused = Life {
+    let unused = LiveRange {
         start: u32::MAX,
         end: 0,
         weight: 0.0,
         reads: 0,
         writes: 0,
-        again: Again::No,
+        remat: Remat::Never,
         hoisted: false,
         needs_register: false,
     };
-    let mut of = vec![unused; function.classes.len()];
-    // Where a value was written last, for `hoisted`.
+    let mut ranges = vec![unused; function.classes.len()];
+    // Whether the last write of a value was in an innermost loop, for `hoisted`.
     let mut written_inside = vec![true; function.classes.len()];
     for param in &function.params {
-        (of[param.0 as usize].start, of[param.0 as usize].writes) = (0, 1);
+        (ranges[param.0 as usize].start, ranges[param.0 as usize].writes) = (0, 1);
         written_inside[param.0 as usize] = false;
     }
     let mut calls = Vec::new();
     for (i, inst) in function.insts.iter().enumerate().filter(|&(i, _)| keep[i]) {
-        let factor = if inside[i] { LOOP } else { 1.0 };
+        let factor = if inside[i] { LOOP_WEIGHT } else { 1.0 };
         let at = 2 * i as u32;
         each_read(inst, |v, immediate| {
-            let life = &mut of[v.0 as usize];
-            if life.start == u32::MAX {
-                // Read before it is written in the order of instructions: from another round of a loop.
-                life.start = 0;
+            let range = &mut ranges[v.0 as usize];
+            if range.start == u32::MAX {
+                // Read before it is written in program order: the value comes from an earlier iteration.
+                range.start = 0;
             }
-            life.end = life.end.max(at);
-            life.reads += 1;
-            life.weight += factor;
-            life.hoisted |= inside[i] && !written_inside[v.0 as usize];
-            life.needs_register |= match (life.again, immediate) {
-                (Again::Int(_), Some(true)) => false,
-                (Again::Int(bits), Some(false)) => i32::try_from(bits as i64).is_err(),
+            range.end = range.end.max(at);
+            range.reads += 1;
+            range.weight += factor;
+            range.hoisted |= inside[i] && !written_inside[v.0 as usize];
+            range.needs_register |= match (range.remat, immediate) {
+                (Remat::Int(_), Some(true)) => false,
+                (Remat::Int(bits), Some(false)) => i32::try_from(bits as i64).is_err(),
                 _ => true,
             };
         });
         if let Some(d) = written(inst) {
-            let life = &mut of[d.0 as usize];
-            let first = life.writes == 0 && life.start == u32::MAX;
-            life.start = life.start.min(at + 1);
-            life.end = life.end.max(at + 1);
-            life.writes += 1;
-            life.weight += factor;
-            life.again = match *inst {
-                _ if !first => Again::No,
-                Inst::Const { bits, .. } => Again::Int(bits),
-                Inst::VecConst { constant, .. } => Again::Constant(constant),
-                Inst::VecLoad { from, stays: true, .. } => Again::Loaded(from),
-                _ => Again::No,
+            let range = &mut ranges[d.0 as usize];
+            let first = range.writes == 0 && range.start == u32::MAX;
+            range.start = range.start.min(at + 1);
+            range.end = range.end.max(at + 1);
+            range.writes += 1;
+            range.weight += factor;
+            range.remat = match *inst {
+                _ if !first => Remat::Never,
+                Inst::Const { bits, .. } => Remat::Int(bits),
+                Inst::VecConst { constant, .. } => Remat::Constant(constant),
+                Inst::VecLoad { from, foldable: true, .. } => Remat::Loaded(from),
+                _ => Remat::Never,
             };
             written_inside[d.0 as usize] = inside[i];
         }
@@ -168,29 +170,29 @@ pub(crate) fn analyse(function: &Function) -> Live {
         }
     }
     for v in &function.pinned {
-        of[v.0 as usize].weight = f32::INFINITY;
+        ranges[v.0 as usize].weight = f32::INFINITY;
     }
-    // What stays in memory is reached by its base for as long.
-    for v in 0..of.len() {
-        if let Again::Loaded(from) = of[v].again {
-            let end = of[v].end;
-            let base = &mut of[from.base.0 as usize];
+    // A folded load extends the live range of its base address.
+    for v in 0..ranges.len() {
+        if let Remat::Loaded(from) = ranges[v].remat {
+            let end = ranges[v].end;
+            let base = &mut ranges[from.base.0 as usize];
             base.end = base.end.max(end);
         }
     }
-    for life in of.iter_mut().filter(|life| life.is_used()) {
-        extend(life, &loops);
+    for range in ranges.iter_mut().filter(|range| range.is_used()) {
+        extend(range, &loops);
     }
-    Live { keep, of, calls }
+    Liveness { keep, ranges, calls }
 }
 
-/// A value that is alive at a label, and from before it, lives up to the jumps back to it.
-fn extend(life: &mut Life, loops: &[(u32, u32)]) {
-    let first = loops.partition_point(|&(at, _)| 2 * at < life.start);
+/// Extends a live range to the end of each loop in which the value is live at the loop header.
+fn extend(range: &mut LiveRange, loops: &[(u32, u32)]) {
+    let first = loops.partition_point(|&(at, _)| 2 * at < range.start);
     for &(at, last) in &loops[first..] {
-        if 2 * at > life.end {
+        if 2 * at > range.end {
             break;
         }
-        life.end = life.end.max(2 * last + 1);
+        range.end = range.end.max(2 * last + 1);
     }
 }

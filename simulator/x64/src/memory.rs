@@ -1,12 +1,12 @@
-//! Executable memory: written, then made executable, never both.
+//! Executable memory, which is never writable and executable at once.
 
 use crate::compile::{CompileError, Compiled};
 use memmap2::{Mmap, MmapMut};
 
-/// The host's pages, on x86-64.
+/// The page size of x86-64.
 const PAGE: usize = 4096;
 
-/// Code that can be called, until this is dropped.
+/// Owns machine code, which can be called until this is dropped.
 #[derive(Debug, Default)]
 pub struct Memory {
     mappings: Vec<Mmap>,
@@ -14,15 +14,15 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Without code.
+    /// Creates an empty memory.
     pub fn new() -> Memory {
         Memory::default()
     }
 
-    /// Makes a function executable. What the entry points to is there as long as `self`.
+    /// Makes a function executable and returns its entry. The entry is valid as long as `self`.
     pub fn add(&mut self, code: Compiled) -> Result<*const u8, CompileError> {
         let failed = |error: std::io::Error| CompileError::Memory(error.to_string());
-        // Pages are aligned to more than the constants need.
+        // The page alignment exceeds that of the constants.
         let mut mapping = MmapMut::map_anon(code.bytes.len()).map_err(failed)?;
         mapping.copy_from_slice(&code.bytes);
         let mapping = mapping.make_exec().map_err(failed)?;
@@ -32,7 +32,7 @@ impl Memory {
         Ok(entry)
     }
 
-    /// How many bytes it takes of the host's memory: each function begins on a page.
+    /// Returns the size of the mapped memory in bytes; each function begins on a page of its own.
     pub fn bytes(&self) -> usize {
         self.bytes
     }

@@ -1,8 +1,8 @@
-//! What instructions read and write.
+//! The values that instructions read and write.
 
 use crate::inst::{Inst, Label, Mem, Src, V};
 
-/// The value that an instruction assigns.
+/// Returns the value that an instruction assigns.
 pub(crate) fn written(inst: &Inst) -> Option<V> {
     match *inst {
         Inst::Const { d, .. }
@@ -27,7 +27,7 @@ pub(crate) fn written(inst: &Inst) -> Option<V> {
         | Inst::LoadHalves { d, .. } => Some(d),
         Inst::Call { d, .. } => d,
         Inst::Store { .. }
-        | Inst::Rare { .. }
+        | Inst::ColdCall { .. }
         | Inst::Return { .. }
         | Inst::Label(_)
         | Inst::Jump(_)
@@ -37,17 +37,18 @@ pub(crate) fn written(inst: &Inst) -> Option<V> {
         | Inst::VecStore { .. }
         | Inst::StoreHalves { .. }
         | Inst::Prefetch { .. }
-        | Inst::FloatControl { .. } => None,
+        | Inst::LoadMxcsr { .. } => None,
     }
 }
 
-/// Whether an instruction does nothing but assign its value.
+/// Returns whether an instruction has no effect besides assigning its value.
 pub(crate) fn is_pure(inst: &Inst) -> bool {
     !matches!(inst, Inst::Call { .. }) && written(inst).is_some()
 }
 
-/// Calls `read` with each value that an instruction reads, as often as it does. The second argument: whether an immediate of 32 bits may
-/// stand there, which is sign-extended (`Some(false)`) or cut to the operation's 32 bits (`Some(true)`).
+/// Calls `read` for each use of a value by an instruction. The second argument is `Some` if the use can take
+/// a 32-bit immediate, which is sign-extended (`Some(false)`) or truncated to the operation's 32 bits
+/// (`Some(true)`).
 pub(crate) fn each_read(inst: &Inst, mut read: impl FnMut(V, Option<bool>)) {
     use crate::inst::Width::W32;
     let src = |src: &Src, cut: bool, read: &mut dyn FnMut(V, Option<bool>)| {
@@ -77,12 +78,12 @@ pub(crate) fn each_read(inst: &Inst, mut read: impl FnMut(V, Option<bool>)) {
         | Inst::VecLoad { from, .. }
         | Inst::SplatLoad { from, .. }
         | Inst::Prefetch { from }
-        | Inst::FloatControl { from } => mem(from, &mut read),
+        | Inst::LoadMxcsr { from } => mem(from, &mut read),
         Inst::Store { size, to, v } => {
             mem(to, &mut read);
             src(v, *size != crate::inst::Size::B8, &mut read);
         }
-        Inst::Rare { arg, .. } => read(*arg, None),
+        Inst::ColdCall { arg, .. } => read(*arg, None),
         Inst::Call { args, .. } => args.iter().for_each(|arg| src(arg, false, &mut read)),
         Inst::Return { v } => src(v, false, &mut read),
         Inst::Table { index, .. } => read(*index, None),

@@ -1,11 +1,13 @@
-//! Instructions on vectors, and their operands, which are told by their names: what the encoder is built with has no table of them.
+//! The vector instructions and their operand kinds, which are derived from their names: the encoder is built
+//! without its table of operand kinds.
 
 use crate::encode::Kind;
 use std::sync::LazyLock;
 
 macro_rules! codes {
     ($($name:ident)*) => {
-        /// Instructions on vectors that functions can have, by the names of `iced_x86::Code`. (Its own names, all 4900 of them, are 0.2 MB.)
+        /// The vector instructions that functions may contain, with the names of `iced_x86::Code`. (All its
+        /// 4900 names would take 0.2 MB.)
         #[allow(missing_docs, non_camel_case_types)]
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum Code { $($name),* }
@@ -13,8 +15,8 @@ macro_rules! codes {
         impl Code {
             const ALL: &[Code] = &[$(Code::$name),*];
 
-            /// For the encoder.
-            pub(crate) fn encoded(self) -> iced_x86::Code {
+            /// Returns the encoder's code.
+            pub(crate) fn to_iced(self) -> iced_x86::Code {
                 match self { $(Code::$name => iced_x86::Code::$name),* }
             }
         }
@@ -44,7 +46,7 @@ codes! {
     VEX_Vsqrtps_ymm_ymmm256 VEX_Vsubpd_ymm_ymm_ymmm256 VEX_Vsubps_ymm_ymm_ymmm256
 }
 
-/// Kinds of up to three operands, without an immediate.
+/// The kinds of up to three operands, without an immediate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shape {
     kinds: u8,
@@ -53,11 +55,12 @@ pub(crate) struct Shape {
 const COMMUTES: u8 = 0x40;
 const MEMORY: u8 = 0x20;
 
-/// By [`Code`].
+/// Indexed by [`Code`].
 static SHAPES: LazyLock<Vec<Shape>> =
     LazyLock::new(|| Code::ALL.iter().map(|code| Shape::read(&format!("{code:?}"))).collect());
 
-/// Operations on integers whose sources may be swapped. Those on floats may not: which NaN results depends on the order.
+/// Integer operations whose operands may be swapped. Those of float operations may not: the order determines
+/// which NaN results.
 const COMMUTATIVE: [&str; 20] = [
     "Vpaddb", "Vpaddw", "Vpaddd", "Vpaddq", "Vpmulld", "Vpmullw", "Vpmuludq", "Vpmuldq", "Vpand", "Vpor",
     "Vpxor", "Vandps", "Vorps", "Vxorps", "Vandpd", "Vorpd", "Vxorpd", "Vpmaddwd", "Vpcmpeqd", "Vpcmpeqq",
@@ -68,7 +71,7 @@ impl Shape {
         SHAPES[code as usize]
     }
 
-    /// As `VEX_Vpmovsxdq_ymm_xmmm128`.
+    /// Parses a name such as `VEX_Vpmovsxdq_ymm_xmmm128`.
     fn read(name: &str) -> Shape {
         let mut parts = name.split('_').skip(1);
         let mnemonic = parts.next().unwrap_or_default();
@@ -77,7 +80,7 @@ impl Shape {
             if part.starts_with('x') {
                 kinds |= 1 << n;
             }
-            // The last one counts: `VEX_Vcvtps2ph_xmmm128_ymm_imm8` stores.
+            // The last one is relevant: `VEX_Vcvtps2ph_xmmm128_ymm_imm8` is a store.
             kinds = kinds & !MEMORY | if part.len() > 3 { MEMORY } else { 0 };
         }
         let minmax = mnemonic.starts_with("Vpmin") || mnemonic.starts_with("Vpmax");
@@ -87,17 +90,17 @@ impl Shape {
         Shape { kinds }
     }
 
-    /// Of the `n`-th operand.
+    /// Returns the register class of the `n`-th operand.
     pub fn kind(self, n: usize) -> Kind {
         if self.kinds >> n & 1 == 1 { Kind::Xmm } else { Kind::Ymm }
     }
 
-    /// Whether the last may be memory.
-    pub fn takes_memory(self) -> bool {
+    /// Returns whether the last operand may be memory.
+    pub fn accepts_memory(self) -> bool {
         self.kinds & MEMORY != 0
     }
 
-    pub fn commutes(self) -> bool {
+    pub fn is_commutative(self) -> bool {
         self.kinds & COMMUTES != 0
     }
 }

@@ -1,6 +1,6 @@
-//! Vector instructions.
+//! Selects host instructions for vector operations.
 
-use crate::allocate::{ARGUMENTS, CHANGED, Place, VECS};
+use crate::allocate::{ARGUMENTS, CALLER_SAVED, Location, VECS};
 use crate::assemble::{Assembler, RAX, RCX, RSP, X14, X15};
 use crate::encode::{Kind, Rm};
 use crate::inst::{Inst, Label, Mem, Src, V};
@@ -19,19 +19,19 @@ fn y(number: u8) -> Register {
 }
 
 impl Assembler<'_> {
-    /// The register that a result is made in.
+    /// Returns the register that a result is computed in.
     fn vec_target(&self, d: V) -> u8 {
-        match self.place(d) {
-            Place::Register(register) => register,
+        match self.location(d) {
+            Location::Register(register) => register,
             _ => X15,
         }
     }
 
-    /// The result is made.
+    /// Moves a result from the register it was computed in to its location.
     fn vec_finish(&mut self, d: V, made: u8) {
-        match self.place(d) {
-            Place::Register(register) => self.vec_load(register, Rm::Register(made)),
-            Place::Slot(_) => {
+        match self.location(d) {
+            Location::Register(register) => self.vec_load(register, Rm::Register(made)),
+            Location::Slot(_) => {
                 let slot = self.rm(d, RAX);
                 self.out.rm_r(Code::VEX_Vmovups_ymmm256_ymm, slot, YMM, y(made));
             }
@@ -47,7 +47,7 @@ impl Assembler<'_> {
         }
     }
 
-    /// A register that holds the value: `scratch`, if it has none.
+    /// Returns a register that holds the value: `scratch` if the value is not in one.
     fn vec(&mut self, v: V, scratch: u8) -> u8 {
         match self.rm(v, RAX) {
             Rm::Register(register) => register,
@@ -59,8 +59,8 @@ impl Assembler<'_> {
     }
 
     fn in_register(&self, v: V) -> Option<u8> {
-        match self.place(v) {
-            Place::Register(register) => Some(register),
+        match self.location(v) {
+            Location::Register(register) => Some(register),
             _ => None,
         }
     }
@@ -78,14 +78,14 @@ impl Assembler<'_> {
                 }
             },
             Inst::VecConst { d, constant } => {
-                if let Place::Register(_) | Place::Slot(_) = self.place(d) {
+                if let Location::Register(_) | Location::Slot(_) = self.location(d) {
                     let to = self.vec_target(d);
                     self.vec_constant(to, constant);
                     self.vec_finish(d, to);
                 }
             }
             Inst::VecLoad { d, from, .. } => {
-                if let Place::Register(_) | Place::Slot(_) = self.place(d) {
+                if let Location::Register(_) | Location::Slot(_) = self.location(d) {
                     let to = self.vec_target(d);
                     let from = self.memory(from, RAX);
                     self.vec_load(to, from);
@@ -184,11 +184,11 @@ impl Assembler<'_> {
                 let from = self.memory(from, RAX);
                 self.out.rm(Code::Prefetcht1_m8, from, Kind::R32);
             }
-            Inst::FloatControl { from } => {
+            Inst::LoadMxcsr { from } => {
                 let from = self.memory(from, RAX);
                 self.out.rm(Code::VEX_Vldmxcsr_m32, from, Kind::R32);
             }
-            _ => unreachable!("`inst` and `int_inst` have the others"),
+            _ => unreachable!("`inst` and `int_inst` handle all other instructions"),
         }
     }
 
@@ -214,8 +214,8 @@ impl Assembler<'_> {
     }
 
     fn vec_rm(&mut self, code: shape::Code, d: V, b: V, imm: Option<u8>) {
-        let (shape, code) = (Shape::of(code), code.encoded());
-        let b = if shape.takes_memory() { self.rm(b, RAX) } else { Rm::Register(self.vec(b, X14)) };
+        let (shape, code) = (Shape::of(code), code.to_iced());
+        let b = if shape.accepts_memory() { self.rm(b, RAX) } else { Rm::Register(self.vec(b, X14)) };
         let to = self.vec_target(d);
         let (register, kind) = (shape.kind(0).register(to), shape.kind(1));
         match imm {
@@ -226,12 +226,12 @@ impl Assembler<'_> {
     }
 
     fn vec_rvm(&mut self, code: shape::Code, d: V, mut a: V, mut b: V, imm: Option<u8>) {
-        let (shape, code) = (Shape::of(code), code.encoded());
-        if shape.commutes() && self.in_register(a).is_none() && self.in_register(b).is_some() {
+        let (shape, code) = (Shape::of(code), code.to_iced());
+        if shape.is_commutative() && self.in_register(a).is_none() && self.in_register(b).is_some() {
             (a, b) = (b, a);
         }
         let a = self.vec(a, X14);
-        let b = if shape.takes_memory() { self.rm(b, RAX) } else { Rm::Register(self.vec(b, X15)) };
+        let b = if shape.accepts_memory() { self.rm(b, RAX) } else { Rm::Register(self.vec(b, X15)) };
         let to = self.vec_target(d);
         let (to_register, a, kind) = (shape.kind(0).register(to), shape.kind(1).register(a), shape.kind(2));
         match imm {
@@ -241,8 +241,9 @@ impl Assembler<'_> {
         self.vec_finish(d, to);
     }
 
-    /// By the source that the result takes the place of: a as in `x1 * x3 + x2` (132), b as in `x2 * x1 + x3` (213), c as in
-    /// `x2 * x3 + x1` (231). a comes before b in each, so that the same NaN results wherever values are.
+    /// Selects the form by the operand that the result replaces: a in `x1 * x3 + x2` (132), b in `x2 * x1 +
+    /// x3` (213), c in `x2 * x3 + x1` (231). In each form a precedes b, so that the resulting NaN does not
+    /// depend on the locations of values.
     fn fma(&mut self, wide: bool, d: V, a: V, b: V, c: V) {
         let pick = |single, double| if wide { double } else { single };
         let f231 = pick(Code::VEX_Vfmadd231ps_ymm_ymm_ymmm256, Code::VEX_Vfmadd231pd_ymm_ymm_ymmm256);
@@ -254,7 +255,7 @@ impl Assembler<'_> {
         let (code, first, second, last) = if tied(c) {
             (f231, c, a, b)
         } else if tied(a) || none && self.in_register(a).is_none() && self.in_register(c).is_some() {
-            // Also if a is loaded anyway.
+            // The 132 form is also better if a must be loaded anyway.
             (f132, a, c, b)
         } else if tied(b) {
             (f213, b, a, c)
@@ -270,7 +271,7 @@ impl Assembler<'_> {
     }
 
     fn gather(&mut self, d: V, from: Mem, offsets: V) {
-        // The result, the offsets and the mask of lanes, which the host clears, are in different registers.
+        // The result, the offsets and the lane mask, which the host clears, must be in different registers.
         const BORROWED: u8 = 0;
         let (to, mut offsets) = (self.vec_target(d), self.vec(offsets, X15));
         let base = self.int(from.base, RAX);
@@ -293,27 +294,27 @@ impl Assembler<'_> {
         self.vec_finish(d, to);
     }
 
-    /// See [`Inst::Rare`].
-    pub fn rare(&mut self, i: usize, function: u64, arg: V) {
-        let at = self.rare_at;
-        let ints_at = at + 32 * VECS.len() as i32;
-        let found = self.rare.binary_search_by_key(&i, |(i, _)| *i);
-        let [ints, vecs] = found.map_or([u16::MAX; 2], |n| self.rare[n].1);
-        let is_kept = |all: u16| move |(_, r): &(i32, u8)| all >> r & 1 == 1;
-        let places = || (0..).map(|n| 32 * n).zip(VECS).filter(is_kept(vecs));
-        let int_places = || (0..).map(|n| ints_at + 8 * n).zip(CHANGED).filter(is_kept(ints));
-        places().for_each(|(n, r)| {
+    /// Emits a cold call: see [`Inst::ColdCall`].
+    pub fn cold_call(&mut self, i: usize, function: u64, arg: V) {
+        let at = self.cold_save_area;
+        let int_slots_offset = at + 32 * VECS.len() as i32;
+        let found = self.cold_calls.binary_search_by_key(&i, |(i, _)| *i);
+        let [ints, vecs] = found.map_or([u16::MAX; 2], |n| self.cold_calls[n].1);
+        let is_live = |all: u16| move |(_, r): &(i32, u8)| all >> r & 1 == 1;
+        let vec_saves = || (0..).map(|n| 32 * n).zip(VECS).filter(is_live(vecs));
+        let int_saves = || (0..).map(|n| int_slots_offset + 8 * n).zip(CALLER_SAVED).filter(is_live(ints));
+        vec_saves().for_each(|(n, r)| {
             self.out.rm_r(Code::VEX_Vmovups_ymmm256_ymm, Rm::Memory(RSP, at + n), YMM, y(r))
         });
-        int_places().for_each(|(at, r)| {
+        int_saves().for_each(|(at, r)| {
             self.out.rm_r(Code::Mov_rm64_r64, Rm::Memory(RSP, at), Kind::R64, Kind::R64.register(r))
         });
         self.load_src(ARGUMENTS[0], Src::Value(arg));
         self.out.bare(Code::VEX_Vzeroupper);
         self.load_imm(RAX, function);
         self.out.r(Code::Call_rm64, Register::RAX);
-        places().for_each(|(n, r)| self.vec_load(r, Rm::Memory(RSP, at + n)));
-        int_places().for_each(|(at, r)| {
+        vec_saves().for_each(|(n, r)| self.vec_load(r, Rm::Memory(RSP, at + n)));
+        int_saves().for_each(|(at, r)| {
             self.out.r_rm(Code::Mov_r64_rm64, Kind::R64.register(r), Rm::Memory(RSP, at), Kind::R64)
         });
     }

@@ -1,4 +1,4 @@
-//! Instructions on integers and control, against Rust.
+//! Integer and control instructions, compared with Rust.
 
 #![cfg(target_arch = "x86_64")]
 
@@ -106,28 +106,30 @@ const INT1: [Int1; 8] = [
 const CCS: [Cc; 10] =
     [Cc::Eq, Cc::Ne, Cc::LtS, Cc::LeS, Cc::GtS, Cc::GeS, Cc::LtU, Cc::LeU, Cc::GtU, Cc::GeU];
 
-/// How the sources of an operation come.
+/// The locations of an operation's operands.
 #[derive(Debug, Clone, Copy)]
-enum From {
-    /// In registers, and used later.
-    Kept,
-    /// In registers, for the last time.
-    Last,
-    /// With so many others that they are in memory.
-    Crowd,
-    /// Known.
-    Known,
+enum Operands {
+    /// In registers, and used again later.
+    UsedLater,
+    /// In registers, used for the last time.
+    LastUse,
+    /// Spilled, because too many values are live.
+    Spilled,
+    /// Constant.
+    Constant,
 }
 
-/// `make` of two sources, which come as said.
-fn with(from: From, a: u64, b: u64, make: impl FnOnce(&mut Function, V, V) -> V) -> u64 {
+/// Returns the result of `make` on two operands in the given locations.
+fn with(from: Operands, a: u64, b: u64, make: impl FnOnce(&mut Function, V, V) -> V) -> u64 {
     let mut f = Function::new(2);
     let (mut x, mut y) = (f.param(0), f.param(1));
-    if let From::Known = from {
+    if let Operands::Constant = from {
         (x, y) = (f.iconst(a), f.iconst(b));
     }
     let crowd: Vec<V> = match from {
-        From::Crowd => (0..20).map(|n| f.int2(Int2::Add, Width::W64, f.param(n & 1), n as i32)).collect(),
+        Operands::Spilled => {
+            (0..20).map(|n| f.int2(Int2::Add, Width::W64, f.param(n & 1), n as i32)).collect()
+        }
         _ => Vec::new(),
     };
     let d = make(&mut f, x, y);
@@ -135,26 +137,26 @@ fn with(from: From, a: u64, b: u64, make: impl FnOnce(&mut Function, V, V) -> V)
     for &v in crowd.iter().chain(&crowd) {
         sum = f.int2(Int2::Add, Width::W64, sum, v);
     }
-    if let From::Kept | From::Crowd = from {
+    if let Operands::UsedLater | Operands::Spilled = from {
         sum = f.int2(Int2::Add, Width::W64, sum, x);
         sum = f.int2(Int2::Add, Width::W64, sum, y);
     }
     let result = f.int2(Int2::Add, Width::W64, d, sum);
     f.push(Inst::Return { v: result.into() });
     let expected = match from {
-        From::Crowd => (0..20).fold(0u64, |s, n| {
+        Operands::Spilled => (0..20).fold(0u64, |s, n| {
             s.wrapping_add(if n & 1 == 1 { b } else { a }.wrapping_add(n).wrapping_mul(2))
         }),
         _ => 0,
     };
     let expected = match from {
-        From::Kept | From::Crowd => expected.wrapping_add(a).wrapping_add(b),
+        Operands::UsedLater | Operands::Spilled => expected.wrapping_add(a).wrapping_add(b),
         _ => expected,
     };
     run(&f, a, b).wrapping_sub(expected)
 }
 
-const FROM: [From; 4] = [From::Kept, From::Last, From::Crowd, From::Known];
+const FROM: [Operands; 4] = [Operands::UsedLater, Operands::LastUse, Operands::Spilled, Operands::Constant];
 
 #[test]
 fn operations_on_two() {
@@ -168,7 +170,7 @@ fn operations_on_two() {
                     let expected = int2(op, width, a, b);
                     let got = with(from, a, b, |f, x, y| f.int2(op, width, x, y));
                     assert_eq!(got, expected, "{op:?} {width:?} {from:?} {a:#x} {b:#x}");
-                    // The result where the last source was.
+                    // The result replaces the last operand.
                     let got = with(from, b, a, |f, x, y| f.int2(op, width, y, x));
                     assert_eq!(got, expected, "{op:?} {width:?} {from:?} {a:#x} {b:#x}, reversed");
                     let imm = b as i32;
@@ -184,7 +186,7 @@ fn operations_on_two() {
     }
 }
 
-/// A value that is written twice is in the register of a source.
+/// A value that is assigned twice shares a register with an operand.
 #[test]
 fn results_in_sources() {
     if host().is_none() {
@@ -352,7 +354,7 @@ fn loops_carry_values() {
     }
     let mut f = Function::new(2);
     let (n, seed) = (f.param(0), f.param(1));
-    // More values than registers, carried over the rounds of two loops.
+    // More values than registers, carried across the iterations of two loops.
     let values: Vec<V> = (0..20).map(|k| f.int2(Int2::Add, Width::W64, seed, k)).collect();
     let (outer, inner) = (f.label(), f.label());
     let i = f.fresh(Class::Int);
@@ -386,7 +388,7 @@ fn loops_carry_values() {
 }
 
 extern "sysv64" fn eight(a: u64, b: u64, c: u64, d: u64, e: u64, f: u64, g: u64, h: u64) -> u64 {
-    // Vectors are changed too.
+    // Clobbers vector registers, too.
     let floats = [a as f32; 64].map(f32::sqrt);
     std::hint::black_box(floats);
     let args = [a, b, c, d, e, f, g, h];
@@ -401,7 +403,7 @@ fn calls_leave_live_values() {
     let mut f = Function::new(2);
     let values: Vec<V> = (0..20).map(|k| f.int2(Int2::Add, Width::W64, f.param(0), k)).collect();
     let vectors: Vec<V> = (0..20).map(|k| f.splat(true, values[k])).collect();
-    // Arguments in circles of registers.
+    // The argument registers form cycles.
     let address = eight as *const () as u64;
     let args = [7, 6, 5, 4, 3, 2, 1, 0].map(|k: usize| Src::Value(values[k]));
     let first = f.call(address, &args);
@@ -431,7 +433,7 @@ fn calls_leave_live_values() {
     assert_eq!(run(&f, a, b), expected);
 }
 
-/// What nothing reads is not there, also if it is made of other such values.
+/// Unread values are eliminated, including those that only other unread values use.
 #[test]
 fn unread_values_are_dropped() {
     let Some(host) = host() else { return };
@@ -462,7 +464,8 @@ fn memory_of_several_functions() {
         })
         .collect();
     for (n, entry) in entries.into_iter().enumerate() {
-        // SAFETY: the entry is of a function of two integers by the convention of System V, which lives in `memory`.
+        // SAFETY: the entry is that of a function of two integers with the System V calling convention, whose
+        // code lives in `memory`.
         let call: extern "sysv64" fn(u64, u64) -> u64 = unsafe { std::mem::transmute(entry) };
         assert_eq!(call(0, 0), n as u64);
     }

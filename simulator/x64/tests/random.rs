@@ -1,4 +1,4 @@
-//! Random functions with more live values than registers, against an evaluator.
+//! Random functions with more live values than registers, compared with an evaluator.
 
 #![cfg(target_arch = "x86_64")]
 
@@ -11,7 +11,7 @@ use wavesim_x64::{Code, Function};
 
 type Vector = [u32; 8];
 
-/// A vector operation with two sources, and what it does.
+/// A vector operation with two operands, and its reference implementation.
 #[derive(Clone, Copy)]
 struct Vec2(Code, Option<u8>, fn(Vector, Vector) -> Vector);
 
@@ -66,7 +66,7 @@ const VEC2: [Vec2; 22] = [
     }),
 ];
 
-/// One with one source.
+/// The same with one operand.
 #[derive(Clone, Copy)]
 struct Vec1(Code, Option<u8>, fn(Vector) -> Vector);
 
@@ -91,23 +91,23 @@ const VEC1: [Vec1; 9] = [
 const INT2: [Int2; 9] =
     [Int2::Add, Int2::Sub, Int2::Mul, Int2::And, Int2::Or, Int2::Xor, Int2::Shl, Int2::Shr, Int2::Sar];
 
-/// Where loads and stores are: after the results.
+/// The offset of the memory that loads access: behind the results.
 const DATA: i32 = 4096;
 
-/// A function that is built, with the values that it should have.
-struct Both {
+/// A function under construction, with the expected values.
+struct Case {
     f: Function,
     ints: Vec<(V, u64)>,
     vecs: Vec<(V, Vector)>,
-    /// What it is called with.
+    /// The function's argument.
     base: V,
     data: Vec<u32>,
 }
 
 type Step = (u8, u16, u16, u16, u32);
 
-impl Both {
-    fn new() -> Both {
+impl Case {
+    fn new() -> Case {
         let mut f = Function::new(2);
         let base = f.param(0);
         let data: Vec<u32> = (0..64u32).map(|n| n.wrapping_mul(0x9e37_79b9) ^ n << 3).collect();
@@ -116,7 +116,7 @@ impl Both {
             (f.vconst([3; 8]), [3; 8]),
             (f.vconst([1, 2, 3, 4, 5, 6, 7, 0x8000_0000]), [1, 2, 3, 4, 5, 6, 7, 0x8000_0000]),
         ];
-        Both { f, ints, vecs, base, data }
+        Case { f, ints, vecs, base, data }
     }
 
     fn words(&self, at: usize) -> Vector {
@@ -125,7 +125,7 @@ impl Both {
 
     fn assign_int(&mut self, again: bool, i: usize, make: impl FnOnce(V) -> Inst, value: u64) {
         if again && i > 0 {
-            // Assigned once more.
+            // Assigned a second time.
             self.f.push(make(self.ints[i].0));
             self.ints[i].1 = value;
         } else {
@@ -147,7 +147,7 @@ impl Both {
     }
 
     fn step(&mut self, (kind, a, b, c, n): Step) {
-        // Mostly recent values, some old ones.
+        // Mostly recent values, and some old ones.
         let pick = |len: usize, x: u16| {
             if x & 3 == 0 { x as usize / 4 % len } else { len - 1 - x as usize / 4 % len.min(24) }
         };
@@ -196,10 +196,10 @@ impl Both {
                 self.assign_vec(again, vc, |d| Inst::Splat { wide: n & 1 == 1, d, a }, value);
             }
             14 => {
-                let (at, stays) = (n as usize % 56, n & 64 == 0);
+                let (at, foldable) = (n as usize % 56, n & 64 == 0);
                 let from = Mem { base: self.base, disp: DATA + 4 * at as i32 };
                 let v = if n & 128 == 0 {
-                    self.f.vload(from.base, from.disp, stays)
+                    self.f.vload(from.base, from.disp, foldable)
                 } else {
                     let d = self.f.fresh(Class::Vec);
                     self.f.push(Inst::SplatLoad { d, from });
@@ -233,7 +233,7 @@ impl Both {
                     );
                 }
                 _ => {
-                    // Floats that are exact, so that the order does not count.
+                    // Exactly representable floats, so that the order of operations does not matter.
                     let one = self.f.vconst([1f32.to_bits(); 8]);
                     let small = |f: &mut Function, v: V| {
                         let v = f.rm(Code::VEX_Vpsrld_ymm_ymm_imm8, v, Some(22));
@@ -251,7 +251,7 @@ impl Both {
         }
     }
 
-    /// Stores all values, and compares them.
+    /// Stores all values and compares them with the expected ones.
     fn check(mut self) {
         let (mut at, mut expected) = (0, Vec::new());
         let (ints, vecs) = (
@@ -277,9 +277,10 @@ impl Both {
     }
 }
 
-/// The sum of its arguments. Changes all registers that it may.
+/// Returns the sum of its arguments. Clobbers all caller-saved registers.
 extern "sysv64" fn clobber(a: u64, b: u64, c: u64) -> u64 {
-    // SAFETY: the host has AVX2, as the code that calls this was made for it, and what is changed is said.
+    // SAFETY: the host has AVX2, since only code compiled for it calls this function; all clobbers are
+    // declared.
     unsafe {
         std::arch::asm!(
             "vpcmpeqd ymm0, ymm0, ymm0", "vmovaps ymm1, ymm0", "vmovaps ymm2, ymm0", "vmovaps ymm3, ymm0", "vmovaps ymm4, ymm0",
@@ -318,53 +319,54 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
-    fn straight_lines(steps in prop::collection::vec(any::<Step>(), 200..400)) {
+    fn straight_line_code(steps in prop::collection::vec(any::<Step>(), 200..400)) {
         if host().is_some() {
-            let mut both = Both::new();
-            steps.into_iter().for_each(|step| both.step(step));
-            both.check();
+            let mut case = Case::new();
+            steps.into_iter().for_each(|step| case.step(step));
+            case.check();
         }
     }
 
-    /// The same in a loop of several rounds, each of which starts from what is in memory: what is loop-invariant is in front of it.
+    /// The same in a loop whose iterations all start from the values in memory, with loop-invariant code
+    /// hoisted.
     #[test]
     fn loops(steps in prop::collection::vec(any::<Step>(), 50..200), rounds in 1u32..4) {
         if host().is_some() {
-            let mut both = Both::new();
-            let count = both.f.fresh(Class::Int);
-            both.f.push(Inst::Const { d: count, bits: rounds.into() });
+            let mut case = Case::new();
+            let count = case.f.fresh(Class::Int);
+            case.f.push(Inst::Const { d: count, bits: rounds.into() });
             let hoisted: Vec<_> = (0..20u32).map(|n| {
-                let base = both.base;
-                let v = both.f.vload(base, DATA + 4 * n as i32, n & 1 == 0);
-                (v, both.words(n as usize))
+                let base = case.base;
+                let v = case.f.vload(base, DATA + 4 * n as i32, n & 1 == 0);
+                (v, case.words(n as usize))
             }).collect();
-            both.vecs.extend(hoisted);
-            let first: Vec<(V, u64)> = both.ints.clone();
-            let kept: Vec<(V, Vector)> = both.vecs.clone();
-            both.f.begin_loop();
-            let head: Label = both.f.label();
-            both.f.push(Inst::Label(head));
-            // Copies: what is written in the loop is written in each round.
+            case.vecs.extend(hoisted);
+            let first: Vec<(V, u64)> = case.ints.clone();
+            let kept: Vec<(V, Vector)> = case.vecs.clone();
+            case.f.begin_loop();
+            let head: Label = case.f.label();
+            case.f.push(Inst::Label(head));
+            // Copies, so that every value that is written in the loop is written in each iteration.
             for (v, value) in first {
-                both.assign_int(false, 0, |d| Inst::Move { d, a: v }, value);
+                case.assign_int(false, 0, |d| Inst::Move { d, a: v }, value);
             }
             for (n, (v, value)) in kept.iter().enumerate() {
                 if n % 3 == 0 {
-                    both.assign_vec(false, 0, |d| Inst::Move { d, a: *v }, *value);
+                    case.assign_vec(false, 0, |d| Inst::Move { d, a: *v }, *value);
                 }
             }
-            // Nothing from before the loop is assigned in it.
-            let (ints, vecs) = (both.ints.len(), both.vecs.len());
+            // No value that is defined before the loop is assigned in it.
+            let (ints, vecs) = (case.ints.len(), case.vecs.len());
             for (kind, a, b, c, n) in steps {
-                both.step((kind, a, b, c, n | 1 << 28));
+                case.step((kind, a, b, c, n | 1 << 28));
             }
-            prop_assert!(both.ints.len() >= ints && both.vecs.len() >= vecs);
-            both.f.push(Inst::Int2 { op: Int2::Sub, width: Width::W64, d: count, a: count, b: Src::Imm(1) });
-            both.f.branch(Cc::Ne, Width::W64, count, 0, head);
-            // Those from before the loop live on.
-            both.vecs.extend(kept);
-            both.f.end_loop();
-            both.check();
+            prop_assert!(case.ints.len() >= ints && case.vecs.len() >= vecs);
+            case.f.push(Inst::Int2 { op: Int2::Sub, width: Width::W64, d: count, a: count, b: Src::Imm(1) });
+            case.f.branch(Cc::Ne, Width::W64, count, 0, head);
+            // The values defined before the loop are still live.
+            case.vecs.extend(kept);
+            case.f.end_loop();
+            case.check();
         }
     }
 }

@@ -1,4 +1,4 @@
-//! How long large functions take to compile. The figures are printed, not asserted.
+//! Measures how long large functions take to compile. The figures are printed, not asserted.
 
 #![cfg(target_arch = "x86_64")]
 
@@ -9,7 +9,7 @@ use std::time::Instant;
 use wavesim_x64::inst::{Cc, Inst, Int2, Size, V, Width};
 use wavesim_x64::{Code, Function, compile};
 
-/// Of about so many instructions, with loops and calls, in which values live shortly, and some for long.
+/// Builds a function of about `count` instructions, with loops; most values are short-lived, some long-lived.
 fn large(count: usize) -> (Function, usize) {
     let mut f = Function::new(2);
     let base = f.param(0);

@@ -1,4 +1,5 @@
-//! Vector instructions: sources in registers and in memory, and what has no code of its own.
+//! Vector instructions with operands in registers and in memory, the other instructions on vectors, and
+//! errors.
 
 #![cfg(target_arch = "x86_64")]
 
@@ -75,14 +76,14 @@ const RM: &[(Code, Option<u8>)] = &[
     (Code::VEX_Vpabsd_ymm_ymmm256, None),
 ];
 
-/// Where sources are.
+/// The locations of operands.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum From {
+enum Operands {
     Registers,
-    /// Where they were loaded from.
-    Place,
-    /// In slots, as there are many others.
-    Slots,
+    /// Folded loads.
+    Folded,
+    /// Spilled, because too many values are live.
+    Spilled,
     Constants,
 }
 
@@ -91,43 +92,43 @@ const A: Vector =
 const B: Vector =
     [0x4060_0000, 0x4060_0000, 0x40a0_0001, 0x4228_3333, 0x4060_0000, 7, 0x4228_3333, 0x4049_0fdb];
 
-/// What is where the result goes.
+/// The initial content of the result's memory.
 const UNWRITTEN: Vector = [0x1234_5678; 8];
 
-/// The result of `make`, from sources A, B and A + 1.
-fn with(from: From, make: impl FnOnce(&mut Function, [V; 3]) -> V) -> Vector {
+/// Returns the result of `make` on the operands A, B and A + 1 in the given locations.
+fn with(from: Operands, make: impl FnOnce(&mut Function, [V; 3]) -> V) -> Vector {
     let c = A.map(|a| a.wrapping_add(1));
     let mut buffer: Vec<u32> = [A, B, c, UNWRITTEN].concat();
     let mut f = Function::new(2);
     let base = f.param(0);
     let sources = match from {
-        From::Constants => [f.vconst(A), f.vconst(B), f.vconst(c)],
-        _ => [0, 32, 64].map(|at| f.vload(base, at, from == From::Place)),
+        Operands::Constants => [f.vconst(A), f.vconst(B), f.vconst(c)],
+        _ => [0, 32, 64].map(|at| f.vload(base, at, from == Operands::Folded)),
     };
     let others: Vec<V> =
-        (0..if from == From::Slots { 30 } else { 0 }).map(|n| f.splat(false, f.param(n & 1))).collect();
+        (0..if from == Operands::Spilled { 30 } else { 0 }).map(|n| f.splat(false, f.param(n & 1))).collect();
     let d = make(&mut f, sources);
     f.vstore(base, 96, d);
-    // Used more often than the sources, so that they keep their registers.
+    // These are used more often than the operands, so that they keep their registers.
     for _ in 0..9 {
         others.iter().for_each(|&v| f.vstore(base, 0, v));
     }
     for (&v, at) in sources.iter().zip([0, 32, 64]) {
-        if from != From::Place {
+        if from != Operands::Folded {
             f.vstore(base, at, v);
         }
     }
     f.push(Inst::Return { v: Src::Imm(0) });
     run(&f, buffer.as_mut_ptr() as u64, 0);
-    assert_eq!(buffer[..24], [A, B, c].concat(), "sources stay");
+    assert_eq!(buffer[..24], [A, B, c].concat(), "the operands are unchanged");
     buffer[24..].try_into().expect("eight words")
 }
 
-/// Likewise from all places.
+/// Returns the result, which must be the same for all locations.
 #[track_caller]
 fn everywhere(name: &str, make: impl Fn(&mut Function, [V; 3]) -> V) -> Vector {
-    let expected = with(From::Registers, &make);
-    for from in [From::Place, From::Slots, From::Constants] {
+    let expected = with(Operands::Registers, &make);
+    for from in [Operands::Folded, Operands::Spilled, Operands::Constants] {
         assert_eq!(with(from, &make), expected, "{name} {from:?}");
     }
     expected
@@ -166,7 +167,8 @@ fn fma(a: Vector, b: Vector, c: Vector) -> Vector {
     std::array::from_fn(|i| float(a[i]).mul_add(float(b[i]), float(c[i])).to_bits())
 }
 
-/// By the case, each source in a register or a constant, and the result where one of them was, or elsewhere.
+/// The bits of `case` put each operand in a register or a constant, and make the result replace one of them
+/// or none.
 fn fma_of(words: [Vector; 3], case: usize) -> Vector {
     let mut f = Function::new(2);
     let base = f.param(0);
@@ -189,7 +191,7 @@ fn fma_of(words: [Vector; 3], case: usize) -> Vector {
     f.push(Inst::Return { v: Src::Imm(0) });
     let mut buffer = [words[0], words[1], words[2], UNWRITTEN].concat();
     run(&f, buffer.as_mut_ptr() as u64, 0);
-    assert_eq!(buffer[..24], words.concat(), "sources stay");
+    assert_eq!(buffer[..24], words.concat(), "the operands are unchanged");
     buffer[24..].try_into().expect("eight words")
 }
 
@@ -209,7 +211,7 @@ fn multiply_and_add() {
     assert_eq!(wide[..2], [expected as u32, (expected >> 32) as u32]);
 }
 
-/// Which NaN results does not depend on where values are.
+/// The resulting NaN does not depend on the locations of values.
 #[test]
 fn multiply_and_add_of_nans() {
     if host().is_none() {
@@ -238,7 +240,7 @@ fn blends() {
     assert_eq!(wide, std::array::from_fn(|i| if sign(i) { B[i] } else { A[i].wrapping_add(1) }));
 }
 
-/// Result, offsets and mask are in different registers, whichever of them have one.
+/// Result, offsets and mask are in different registers, whichever of them are in registers at all.
 #[test]
 fn gathers() {
     if host().is_none() {
@@ -285,10 +287,10 @@ fn branches_on_common_bits() {
             let base = f.param(0);
             let b_v = if constants { f.vconst(b) } else { f.vload(base, 32, true) };
             let a_v = if constants { f.vconst(a) } else { f.vload(base, 0, false) };
-            let there = f.label();
-            f.branch_if_any(a_v, b_v, there);
+            let taken = f.label();
+            f.branch_if_any(a_v, b_v, taken);
             f.push(Inst::Return { v: Src::Imm(0) });
-            f.push(Inst::Label(there));
+            f.push(Inst::Label(taken));
             f.push(Inst::Return { v: Src::Imm(1) });
             let mut buffer = [a, b].concat();
             assert_eq!(run(&f, buffer.as_mut_ptr() as u64, 0), jumps, "{a:?} {b:?}");
@@ -321,15 +323,15 @@ fn float_control() {
     if host().is_none() {
         return;
     }
-    // Rounding up, then to nearest as before.
+    // Rounds up, then to nearest again.
     let mut buffer = [0x5f80u32, 0x1f80];
     let mut f = Function::new(2);
     let base = f.param(0);
-    f.push(Inst::FloatControl { from: Mem { base, disp: 0 } });
+    f.push(Inst::LoadMxcsr { from: Mem { base, disp: 0 } });
     let third = f.vconst([1f32.to_bits(); 8]);
     let three = f.vconst([3f32.to_bits(); 8]);
     let up = f.rvm(Code::VEX_Vdivps_ymm_ymm_ymmm256, third, three, None);
-    f.push(Inst::FloatControl { from: Mem { base, disp: 4 } });
+    f.push(Inst::LoadMxcsr { from: Mem { base, disp: 4 } });
     let down = f.rvm(Code::VEX_Vdivps_ymm_ymm_ymmm256, third, three, None);
     let (up, down) = (f.low_int(up), f.low_int(down));
     let d = f.int2(wavesim_x64::inst::Int2::Sub, wavesim_x64::inst::Width::W32, up, down);
@@ -362,7 +364,7 @@ fn errors_are_typed() {
     assert!(matches!(compile(&f, &host), Err(CompileError::Frame(_))));
 }
 
-/// More than a page of stack.
+/// A stack frame of more than a page.
 #[test]
 fn large_frames() {
     if host().is_none() {

@@ -82,7 +82,7 @@ fn random_start(rng: &mut Rng, arch: Arch, size: u32) -> Machine {
 fn same(arch: Arch, insts: &[Inst], start: &Machine, what: &str) -> bool {
     let list = insts.iter().map(|inst| (*inst, 0)).collect();
     let program = Program::new(arch, list).expect("a small program").for_wave_size(start.wave.size());
-    let code = Jit::after(&program, 0).expect("a host that is compiled for");
+    let code = Jit::with_threshold(&program, 0).expect("a host that is compiled for");
     let (mut plain, mut compiled) = (start.clone(), start.clone());
     for _ in 0..3 {
         let (a, b) =
@@ -117,8 +117,8 @@ fn same(arch: Arch, insts: &[Inst], start: &Machine, what: &str) -> bool {
             break;
         }
     }
-    assert_eq!(code.made().failed, 0, "{what}: the code generator refused a unit");
-    code.made().units > 0
+    assert_eq!(code.stats().failed, 0, "{what}: the code generator refused a unit");
+    code.stats().units > 0
 }
 
 /// Whether the first difference, by the number of instructions that there are before the end, is one of NaN payloads: what later
@@ -128,7 +128,7 @@ fn begins_with_a_payload(arch: Arch, insts: &[Inst], start: &Machine) -> bool {
     for count in 1..before.len() {
         let list = before[..count].iter().chain([end]).map(|inst| (*inst, 0)).collect();
         let program = Program::new(arch, list).expect("a small program").for_wave_size(start.wave.size());
-        let code = Jit::after(&program, 0).expect("a host that is compiled for");
+        let code = Jit::with_threshold(&program, 0).expect("a host that is compiled for");
         let (mut plain, mut compiled) = (start.clone(), start.clone());
         turn(&mut plain, &program, 1500, None).0.ok();
         turn(&mut compiled, &program, 1500, Some(&code)).0.ok();

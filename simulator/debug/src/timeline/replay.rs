@@ -122,13 +122,8 @@ impl Timeline<'_> {
         observer.group_started(self.workgroup(), self.waves());
         let index = self.group_index;
         while self.time < now {
-<<<<<<< HEAD
             // Other workgroups may have run in between.
             let observer = if self.group_index == index { &mut *observer } else { &mut NoObserver };
-=======
-            // Others may have had turns in between.
-            let observer = if self.index == index { &mut *observer } else { &mut NoObserver };
->>>>>>> w-machine
             self.replay_step(observer);
         }
     }

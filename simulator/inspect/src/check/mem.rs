@@ -335,13 +335,8 @@ fn check_bounds<'p>(
         Site::new(step, lane(a)),
     )
     .address(own);
-<<<<<<< HEAD
     // The nearest argument is most likely the intended one. A memory that counts words has only one.
     if let Some(r) = region.filter(|_| !prepared.memory.is_word_addressed()) {
-=======
-    // The nearest argument is the likeliest to be meant. A memory that counts words is the only one.
-    if let Some(r) = region.filter(|_| !prepared.memory.is_word_addressed()) {
->>>>>>> w-machine
         let offset = a.address - r.base;
         let next = regions.get(at).map_or(u64::MAX, |next| next.base - a.address);
         if offset < r.len {

@@ -116,13 +116,8 @@ pub struct Checker<'a> {
     parked: HashMap<[u32; 3], Parked>,
     /// Whether LDS may be accessed unaligned.
     unaligned_lds: bool,
-<<<<<<< HEAD
     /// Whether the accesses last seen by [`Observer::accept_fast`] are in bounds and touch only defined bytes.
     accesses_valid: bool,
-=======
-    /// What [`Observer::accept_fast`] has just seen is in bounds, and of bytes that have been written.
-    fine: bool,
->>>>>>> w-machine
 }
 
 /// State of a workgroup that has started but is not running now.
@@ -431,13 +426,8 @@ impl Observer for Checker<'_> {
     }
 
     #[inline(always)]
-<<<<<<< HEAD
     fn accept_loads(&mut self, wave: u32, index: usize, pc: u64, loads: &mut LdsLoads) {
         let access = self.race.defer_loads(wave, pc as u32, loads);
-=======
-    fn accept_loads(&mut self, wave: u32, index: usize, pc: u64, loads: &mut LdsLoads) {
-        let access = self.race.keep(wave, pc as u32, loads);
->>>>>>> w-machine
         self.waits.issue(wave, index, pc, access);
         self.retire(wave);
     }

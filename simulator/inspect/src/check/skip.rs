@@ -139,13 +139,8 @@ impl SkipCache {
                 effects[at].class,
                 Class::Valu | Class::Matrix | Class::Salu | Class::Control | Class::Wait | Class::Branch
             );
-<<<<<<< HEAD
             if computes && !observed(at) && program.replaced_semantics(program.pcs[at]).is_none() {
                 Kind::Unclassified
-=======
-            if computes && !observed(at) && program.replaced_semantics(program.pcs[at]).is_none() {
-                Kind::Unseen
->>>>>>> w-machine
             } else {
                 Kind::Observed
             }

@@ -1,11 +1,11 @@
-//! Instructions that take values from other lanes, by numbers of lanes that they compute: loops over the lanes of the wave in code that runs
-//! once. Each is a loop over packets; what a lane takes from another one is gathered from its row of the register file.
+//! Instructions that read other lanes by computed lane numbers: loops over the lanes of the wave in scalar
+//! code. Each becomes a loop over packets, which gathers values of other lanes from the register file.
 
-use super::packet::PacketAt;
+use super::packet::PacketPosition;
 use super::val::Val;
 use super::{Emitter, R, Unsupported};
-use crate::frame::{HALF_BYTES, LANE_VEC_BYTES, REFUSED, at};
-use crate::kept::Kept;
+use crate::frame::{BAILOUT, HALF_BYTES, LANE_VEC_BYTES, frame_offset};
+use crate::wave_cache::WaveCache;
 use isa_lower::ir::{Hold, Op2, Slot, Stmt, Value, ValueKind, Vector, VectorAt, VectorPlace, VectorRead};
 use isa_lower::visit::{any_stmt, each_stmt};
 use std::collections::HashSet;
@@ -13,20 +13,20 @@ use wavesim_machine::exec::op::{Op, Place};
 use wavesim_machine::state::wave::{ALL_VGPRS, VGPRS};
 use wavesim_x64::inst::{Cc, Class, Inst, Int2, Mem, Size, V, Width};
 
-/// What an iteration reads.
+/// A value that an iteration reads.
 #[derive(Debug, Clone, Copy)]
-pub enum Read {
-    /// A value of this lane.
-    Own(Val),
-    /// The same for all.
-    Same(Val),
-    /// A register, in any lane.
-    Row(u16),
+pub enum LaneRead {
+    /// A value of the iteration's own lane.
+    OwnLane(Val),
+    /// A uniform value.
+    Uniform(Val),
+    /// A register, read in any lane.
+    Register(u16),
 }
 
-/// Whether loops over lanes, and writes of registers by their numbers, are such that they can be emitted: they stand for themselves, a register
-/// is that of an operand, and what is read of other lanes is not written by the same loop.
-pub fn fits(body: &[Stmt]) -> bool {
+/// Returns whether the loops over lanes, and the register writes, of a body can be emitted: none is nested,
+/// registers are those of operands, and no loop writes what it reads of other lanes.
+pub fn is_supported(body: &[Stmt]) -> bool {
     let writes = |s: &Stmt| matches!(s, Stmt::Vector(_) | Stmt::SetVgpr { .. });
     let (mut all, mut arrays) = (0, HashSet::new());
     each_stmt(body, &mut |s| {
@@ -39,12 +39,12 @@ pub fn fits(body: &[Stmt]) -> bool {
         return true;
     }
     let plain = |s: &Stmt| match s {
-        Stmt::Vector(vector) => vector_fits(vector),
-        Stmt::SetVgpr { reg, .. } => is_number(reg),
+        Stmt::Vector(vector) => vector_supported(vector),
+        Stmt::SetVgpr { reg, .. } => is_operand_register(reg),
         _ => true,
     };
     let own = body.iter().filter(|s| writes(s)).count();
-    // The one array is where lanes that are taken one by one are: functions of lanes use it, too.
+    // The array shares the frame's lane buffer with functions of lanes.
     let calls = |v: &Value| {
         matches!(v.kind, ValueKind::Float { .. } | ValueKind::Conversion(..) | ValueKind::Simd { .. })
     };
@@ -53,22 +53,22 @@ pub fn fits(body: &[Stmt]) -> bool {
     own == all && arrays.len() <= 1 && !others && !calls && body.iter().all(plain)
 }
 
-fn is_number(reg: &Value) -> bool {
+fn is_operand_register(reg: &Value) -> bool {
     matches!(reg.kind, ValueKind::OperandNumber(Slot::Source(_) | Slot::ScalarResult | Slot::VectorResult))
 }
 
-fn vector_fits(vector: &Vector) -> bool {
+fn vector_supported(vector: &Vector) -> bool {
     let counter = |v: &Value| v.kind == ValueKind::Var(isa_lower::ir::Var::Local(vector.var));
-    let place = |place: &VectorPlace| match place {
+    let place_supported = |place: &VectorPlace| match place {
         VectorPlace::Elements { start, .. } => counter(start),
-        VectorPlace::Vgpr { lane, reg } => counter(lane) && is_number(reg),
+        VectorPlace::Vgpr { lane, reg } => counter(lane) && is_operand_register(reg),
     };
     let zero = |index: &Value| index.kind == ValueKind::Const(0);
     let read = |read: &VectorRead| match read {
-        VectorRead::Place(from) => place(from),
+        VectorRead::Place(from) => place_supported(from),
         VectorRead::Lanes { slot: Slot::Source(_), lane, index } => counter(lane) && zero(index),
         VectorRead::Wave { slot: Slot::Source(_), index } => zero(index),
-        VectorRead::WaveVgpr { reg } => is_number(reg),
+        VectorRead::WaveVgpr { reg } => is_operand_register(reg),
         VectorRead::Same(_) => true,
         _ => false,
     };
@@ -80,12 +80,12 @@ fn vector_fits(vector: &Vector) -> bool {
         && vector.count == 32
         && words
         && vector.reads.iter().all(read)
-        && vector.writes.iter().all(|write| place(&write.to))
+        && vector.writes.iter().all(|write| place_supported(&write.to))
         && !(registers && vector.reads.iter().any(others))
 }
 
-/// Whether the operands are such that it can be emitted.
-pub fn is_plain(op: &Op, body: &[Stmt]) -> bool {
+/// Returns whether the operands of an operation can be compiled.
+pub fn operands_supported(op: &Op, body: &[Stmt]) -> bool {
     let writes = |s: &Stmt| matches!(s, Stmt::Vector(_) | Stmt::SetVgpr { .. });
     let source = |at: usize| match op.src[at].place() {
         Place::Vector(first) => !(VGPRS..ALL_VGPRS).contains(&first),
@@ -95,57 +95,57 @@ pub fn is_plain(op: &Op, body: &[Stmt]) -> bool {
 }
 
 impl Emitter<'_> {
-    /// A register by its number.
-    fn numbered(&mut self, reg: &Value) -> R<u16> {
+    /// Resolves a register number, which must be constant.
+    fn constant_register(&mut self, reg: &Value) -> R<u16> {
         match self.value(reg)? {
-            Val::Known(number) if number < VGPRS as u128 => Ok(number as u16),
-            _ => Err(Unsupported("a register by a computed number")),
+            Val::Const(number) if number < VGPRS as u128 => Ok(number as u16),
+            _ => Err(Unsupported("a computed register number")),
         }
     }
 
-    /// Refuses if the wave has fewer registers.
-    fn refuse_beyond(&mut self, most: u16) {
-        let on = self.f.label();
-        let resources = self.resources();
-        let count = self.f.load(Size::B4, resources, Kept::VGPRS);
-        self.f.branch(Cc::GtU, Width::W32, count, most as i32, on);
-        let kept = (self.scalars.clone(), self.zeros);
+    /// Bails out if the wave has no such register.
+    fn bail_out_beyond(&mut self, most: u16) {
+        let join = self.f.label();
+        let resources = self.wave_resources();
+        let count = self.f.load(Size::B4, resources, WaveCache::VGPRS);
+        self.f.branch(Cc::GtU, Width::W32, count, most as i32, join);
+        let saved = (self.scalars.clone(), self.daz);
         self.flush_scalars();
-        self.stop_at(self.env.at, REFUSED);
-        (self.scalars, self.zeros) = kept;
-        self.f.push(Inst::Label(on));
+        self.exit_at(self.env.op_index, BAILOUT);
+        (self.scalars, self.daz) = saved;
+        self.f.push(Inst::Label(join));
     }
 
-    /// A register has been written outside of runs.
-    fn wrote(&mut self, register: u16) {
+    /// Invalidates what is known about a register after it has been written outside of a run.
+    fn note_register_write(&mut self, register: u16) {
         let some = self.f.iconst(0);
         self.set_flags(Some(some), &[(register, false)]);
-        self.forget_kept(|other| other == register);
+        self.forget_cached_offsets(|other| other == register);
         self.forget_offsets(|other| other == register);
     }
 
-    /// Assigns a register in one lane.
+    /// Writes a register in one lane.
     pub fn set_lane(&mut self, lane: &Value, reg: &Value, value: &Value) -> R<()> {
         self.close_run()?;
-        let (lane, register, v) = (self.value(lane)?, self.numbered(reg)?, self.value(value)?);
-        let (lane, v) = (self.one(lane, Hold::W32)?, self.one(v, Hold::W32)?);
-        self.refuse_beyond(register);
+        let (lane, register, v) = (self.value(lane)?, self.constant_register(reg)?, self.value(value)?);
+        let (lane, v) = (self.uniform(lane, Hold::W32)?, self.uniform(v, Hold::W32)?);
+        self.bail_out_beyond(register);
         let lanes = if self.wide_wave { 64 } else { 32 };
         let outside = self.f.label();
         self.f.branch(Cc::GeU, Width::W32, lane, lanes, outside);
-        let place = self.lane_place(lane);
-        self.f.store(Size::B4, place, register as i32 * LANE_VEC_BYTES as i32, v);
+        let address = self.lane_address(lane);
+        self.f.store(Size::B4, address, register as i32 * LANE_VEC_BYTES as i32, v);
         self.f.push(Inst::Label(outside));
-        self.wrote(register);
+        self.note_register_write(register);
         Ok(())
     }
 
-    /// A loop over the lanes of the wave.
-    pub fn cross_lane(&mut self, vector: &Vector, begun: bool) -> R<()> {
+    /// Emits a loop over the lanes of the wave. `initialised`: an earlier loop has initialised the array.
+    pub fn cross_lane(&mut self, vector: &Vector, initialised: bool) -> R<()> {
         self.close_run()?;
-        if !begun {
+        if !initialised {
             let none = self.f.vconst([0; 8]);
-            (0..8).for_each(|k| self.f.vstore(self.frame, at::ROOM + 32 * k, none));
+            (0..8).for_each(|k| self.f.vstore(self.frame, frame_offset::LANE_BUFFER + 32 * k, none));
         }
         let mut same = Vec::new();
         for read in &vector.reads {
@@ -156,7 +156,7 @@ impl Emitter<'_> {
                     let source = self.env.op(self.ops).src[*at];
                     match source.place() {
                         Place::Vector(first) if first < VGPRS => None,
-                        _ => Some(self.operand_lane(*at, Val::Known(0), 0)?),
+                        _ => Some(self.read_lane_operand(*at, Val::Const(0), 0)?),
                     }
                 }
                 _ => None,
@@ -165,50 +165,50 @@ impl Emitter<'_> {
         let mut registers = Vec::new();
         for read in &vector.reads {
             if let VectorRead::WaveVgpr { reg } | VectorRead::Place(VectorPlace::Vgpr { reg, .. }) = read {
-                registers.push(self.numbered(reg)?);
+                registers.push(self.constant_register(reg)?);
             }
         }
         let mut written = Vec::new();
         for write in &vector.writes {
             if let VectorPlace::Vgpr { reg, .. } = &write.to {
-                written.push(self.numbered(reg)?);
+                written.push(self.constant_register(reg)?);
             }
         }
         if let Some(most) = registers.iter().chain(&written).max() {
-            self.refuse_beyond(*most);
+            self.bail_out_beyond(*most);
         }
         let env = self.env.clone();
         self.each_packet(|e, base| e.cross_lane_packet(vector, &same, base))?;
         self.env = env;
-        written.into_iter().for_each(|register| self.wrote(register));
+        written.into_iter().for_each(|register| self.note_register_write(register));
         Ok(())
     }
 
     fn cross_lane_packet(&mut self, vector: &Vector, same: &[Option<Val>], base: V) -> R<()> {
         let lane = self.lane_id()?;
         self.env.locals.insert(vector.var, (lane, Hold::W32));
-        let PacketAt { n, .. } = self.packet.ok_or(Unsupported("a packet"))?;
+        let PacketPosition { n, .. } = self.packet.ok_or(Unsupported("a packet"))?;
         let ahead = self.f.int2(Int2::Shl, Width::W64, n, 2);
         let array = self.f.int2(Int2::Add, Width::W64, self.frame, ahead);
-        let row = |register: u16| register as i32 * LANE_VEC_BYTES as i32;
+        let displacement = |register: u16| register as i32 * LANE_VEC_BYTES as i32;
         let mut reads = Vec::new();
         for (read, same) in vector.reads.iter().zip(same) {
             reads.push(match (read, same) {
-                (_, Some(val)) => Read::Same(*val),
+                (_, Some(val)) => LaneRead::Uniform(*val),
                 (VectorRead::Wave { slot: Slot::Source(at), .. }, _) => {
-                    Read::Row(self.env.op(self.ops).src[*at].number())
+                    LaneRead::Register(self.env.op(self.ops).src[*at].number())
                 }
                 (VectorRead::Lanes { slot: Slot::Source(at), .. }, _) => {
                     let register = self.env.op(self.ops).src[*at].number();
-                    Read::Own(Val::Lanes(self.f.vload(base, row(register), false)))
+                    LaneRead::OwnLane(Val::Lanes(self.f.vload(base, displacement(register), false)))
                 }
-                (VectorRead::WaveVgpr { reg }, _) => Read::Row(self.numbered(reg)?),
+                (VectorRead::WaveVgpr { reg }, _) => LaneRead::Register(self.constant_register(reg)?),
                 (VectorRead::Place(VectorPlace::Vgpr { reg, .. }), _) => {
-                    let register = self.numbered(reg)?;
-                    Read::Own(Val::Lanes(self.f.vload(base, row(register), false)))
+                    let register = self.constant_register(reg)?;
+                    LaneRead::OwnLane(Val::Lanes(self.f.vload(base, displacement(register), false)))
                 }
                 (VectorRead::Place(VectorPlace::Elements { .. }), _) => {
-                    Read::Own(Val::Lanes(self.f.vload(array, at::ROOM, false)))
+                    LaneRead::OwnLane(Val::Lanes(self.f.vload(array, frame_offset::LANE_BUFFER, false)))
                 }
                 _ => return Err(Unsupported("a read of lanes")),
             });
@@ -220,15 +220,15 @@ impl Emitter<'_> {
             let v = self.lanes(v)?;
             let when = match &write.when {
                 Some(when) => {
-                    let truth = self.value(when)?;
-                    let truth = self.truth(truth, when.hold)?;
-                    Some(self.mask(truth)?)
+                    let cond = self.value(when)?;
+                    let cond = self.boolean(cond, when.hold)?;
+                    Some(self.mask(cond)?)
                 }
                 None => None,
             };
             let (to, disp) = match &write.to {
-                VectorPlace::Elements { .. } => (array, at::ROOM),
-                VectorPlace::Vgpr { reg, .. } => (base, row(self.numbered(reg)?)),
+                VectorPlace::Elements { .. } => (array, frame_offset::LANE_BUFFER),
+                VectorPlace::Vgpr { reg, .. } => (base, displacement(self.constant_register(reg)?)),
             };
             results.push((to, disp, v, when));
         }
@@ -245,39 +245,43 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// What an iteration has read.
+    /// Emits the use of a value that the iteration has read.
     pub fn vector_read(&mut self, read: usize, place: &VectorAt) -> R<Val> {
         let read = *self.env.reads.get(read).ok_or(Unsupported("a read of lanes"))?;
         let (register, lane) = match (read, place) {
-            (Read::Own(val) | Read::Same(val), VectorAt::Own | VectorAt::Same) => return Ok(val),
-            (Read::Same(val), VectorAt::Lane(lane)) => {
+            (LaneRead::OwnLane(val) | LaneRead::Uniform(val), VectorAt::Own | VectorAt::Same) => {
+                return Ok(val);
+            }
+            (LaneRead::Uniform(val), VectorAt::Lane(lane)) => {
                 let lane = self.value(lane)?;
                 let inside = self.is_lane(lane, 64)?;
-                return self.chosen(inside, Hold::W32, val, Val::Known(0));
+                return self.select(inside, Hold::W32, val, Val::Const(0));
             }
-            (Read::Row(register), VectorAt::Lane(lane)) => (register, self.value(lane)?),
+            (LaneRead::Register(register), VectorAt::Lane(lane)) => (register, self.value(lane)?),
             _ => return Err(Unsupported("a read of lanes")),
         };
         let lanes: u32 = if self.wide_wave { 64 } else { 32 };
         let inside = self.is_lane(lane, lanes)?;
         let hold = Hold::W32;
-        let own = self.op2(Op2::And, hold, lane, Val::Known(31))?;
-        let own = self.shifted(super::ops::Shift::Left, hold, own, Val::Known(2))?;
+        let own = self.op2(Op2::And, hold, lane, Val::Const(31))?;
+        let own = self.shift(super::ops::Shift::Left, hold, own, Val::Const(2))?;
         let mut offsets = self.lanes(own)?;
         if self.wide_wave {
-            let half = self.op2(Op2::And, hold, lane, Val::Known(32))?;
-            let half = self.op2(Op2::Mul, hold, half, Val::Known((HALF_BYTES / 32) as u128))?;
+            let half = self.op2(Op2::And, hold, lane, Val::Const(32))?;
+            let half = self.op2(Op2::Mul, hold, half, Val::Const((HALF_BYTES / 32) as u128))?;
             let half = self.lanes(half)?;
             offsets = self.iadd(hold, offsets, half);
         }
         let d = self.f.fresh(Class::Vec);
         let from = Mem { base: self.vectors, disp: register as i32 * LANE_VEC_BYTES as i32 };
         self.f.push(Inst::Gather { d, from, offsets });
-        self.chosen(inside, hold, Val::Lanes(d), Val::Known(0))
+        self.select(inside, hold, Val::Lanes(d), Val::Const(0))
     }
 
-    /// Whether it is the number of a lane, of so many.
+    /// Compares a lane number with the number of lanes.
     fn is_lane(&mut self, lane: Val, lanes: u32) -> R<Val> {
-        self.compared(Hold::W32, lane, Val::Known(lanes as u128), |e, hold, a, b| e.icmp(Cc::LtU, hold, a, b))
+        self.compare_op(Hold::W32, lane, Val::Const(lanes as u128), |e, hold, a, b| {
+            e.icmp(Cc::LtU, hold, a, b)
+        })
     }
 }

@@ -1,129 +1,135 @@
-//! DPP: the first source of an instruction comes from other lanes. Before the run, its lanes are put into hidden registers, in their new order:
-//! the run reads these as it reads others. (Handlers stage sources there, too.)
+//! DPP: the first source of an instruction comes from other lanes. Before the run, its lanes are permuted
+//! into hidden registers, which the run reads like any others. (Handlers stage sources there, too.)
 
-use super::run::Lane;
+use super::run::LaneSource;
 use super::{Emitter, R, Unsupported};
 use crate::frame::{HALF_BYTES, LANE_VEC_BYTES};
-use crate::lanes::LANES;
+use crate::lane_calls::LANES;
 use isa_lower::ir::Hold;
 use wavesim_machine::exec::op::{Dpp, Op, Place};
 use wavesim_machine::state::wave::{STAGE, STAGE_VECS};
 use wavesim_x64::Code;
 use wavesim_x64::inst::{Cc, Int2, V, Width};
 
-/// Hidden registers.
-const ROOM: usize = 4 * STAGE_VECS;
+/// The number of hidden registers.
+const HIDDEN_REGISTERS: usize = 4 * STAGE_VECS;
 
-/// What DPP makes of an instruction.
-pub struct Moved {
-    /// The words of its first source.
-    pub words: Vec<Lane>,
-    /// The register that has the mask of lanes that execute, if not all do.
+/// The effect of DPP on an instruction.
+pub struct DppResult {
+    /// The words of the permuted first source.
+    pub words: Vec<LaneSource>,
+    /// The register with the mask of executing lanes, unless all execute.
     pub active: Option<u16>,
 }
 
-/// Where the first source of a wave's lanes comes from.
-struct Moves {
-    /// None: from nowhere, which is zero.
+/// The source lane of each lane's first source.
+struct LaneMoves {
+    /// `None`: no lane; the source is zero.
     from: Vec<Option<u8>>,
-    /// Only active lanes are sources.
+    /// Inactive lanes are no valid sources.
     only_active: bool,
-    /// Lanes that the instruction is for.
+    /// Lanes that the instruction is enabled for.
     enabled: Vec<bool>,
-    /// So are those without a source.
-    bound: bool,
+    /// BOUND_CTRL: lanes without a source execute, too.
+    bound_ctrl: bool,
 }
 
-impl Moves {
-    fn new(dpp: &Dpp, lanes: usize) -> Moves {
+impl LaneMoves {
+    fn new(dpp: &Dpp, lanes: usize) -> LaneMoves {
         let bit = |of: &[u32; 2], lane: usize| of[lane / 32] >> (lane % 32) & 1 == 1;
         let from = |lane: usize| match &dpp.across {
             Some(from) => from[lane] & 63,
             None => dpp.from[lane % 32] & 31 | lane as u8 & 32,
         };
-        Moves {
+        LaneMoves {
             from: (0..lanes).map(|lane| (!bit(&dpp.outside, lane)).then(|| from(lane))).collect(),
             only_active: dpp.across.is_some() || !dpp.fetch,
             enabled: (0..lanes).map(|lane| !bit(&dpp.disabled, lane)).collect(),
-            bound: dpp.bound,
+            bound_ctrl: dpp.bound,
         }
     }
 
-    /// Lanes may be switched off.
-    fn disables(&self) -> bool {
+    /// Returns whether lanes may be disabled.
+    fn disables_lanes(&self) -> bool {
         let missing = self.only_active || self.from.contains(&None);
-        !self.bound && missing || self.enabled.contains(&false)
+        !self.bound_ctrl && missing || self.enabled.contains(&false)
     }
 }
 
-/// A bit a lane, as a mask of each eight lanes.
-fn masks(lanes: &[bool]) -> Vec<[u32; LANES]> {
+/// Expands booleans of lanes to masks of eight lanes each.
+fn expand_masks(lanes: &[bool]) -> Vec<[u32; LANES]> {
     let mask = |eight: &[bool]| std::array::from_fn(|k| if eight[k] { u32::MAX } else { 0 });
     lanes.chunks_exact(LANES).map(mask).collect()
 }
 
-/// Where eight lanes of a register are, counted from its lanes of the first half.
-fn place(register: usize, packet: usize) -> i32 {
+/// Returns the displacement of a packet's lanes of a register.
+fn packet_displacement(register: usize, packet: usize) -> i32 {
     (register * LANE_VEC_BYTES + packet / 4 * HALF_BYTES + packet % 4 * 4 * LANES) as i32
 }
 
 impl Emitter<'_> {
-    /// Before an instruction is taken into a run: its first source must not be written in it, and there must be room for it.
-    pub fn begin_moves(&mut self, op: &Op, words: usize) -> R<()> {
-        let Place::Vector(first) = op.src[0].place() else { return Err(Unsupported("a moved scalar")) };
+    /// Closes the run if it writes the instruction's first source or has no hidden registers left.
+    pub fn prepare_dpp(&mut self, op: &Op, words: usize) -> R<()> {
+        let Place::Vector(first) = op.src[0].place() else { return Err(Unsupported("DPP of a scalar")) };
         if first + words > STAGE {
-            return Err(Unsupported("a moved constant"));
+            return Err(Unsupported("DPP of a constant"));
         }
         let waits = (0..words).any(|k| self.run.written.contains(&((first + k) as u16)));
-        if waits || self.run.hidden + words + 1 > ROOM { self.close_run() } else { Ok(()) }
+        if waits || self.run.hidden_registers + words + 1 > HIDDEN_REGISTERS {
+            self.close_run()
+        } else {
+            Ok(())
+        }
     }
 
-    /// Moves lanes of its first source. The run that the instruction belongs to has not been emitted yet.
-    pub fn moved(&mut self, op: &Op, dpp: &Dpp, words: usize, exec: V) -> R<Moved> {
-        let Place::Vector(first) = op.src[0].place() else { return Err(Unsupported("a moved scalar")) };
+    /// Emits the permutation of the first source. The run that the instruction will join has not been emitted
+    /// yet.
+    pub fn apply_dpp(&mut self, op: &Op, dpp: &Dpp, words: usize, exec: V) -> R<DppResult> {
+        let Place::Vector(first) = op.src[0].place() else { return Err(Unsupported("DPP of a scalar")) };
         let lanes = if self.wide_wave { 64 } else { 32 };
-        let moves = Moves::new(dpp, lanes);
-        let hidden = STAGE + self.run.hidden;
-        let active = moves.disables().then_some(hidden + words);
-        self.run.hidden += words + active.is_some() as usize;
+        let moves = LaneMoves::new(dpp, lanes);
+        let hidden = STAGE + self.run.hidden_registers;
+        let active = moves.disables_lanes().then_some(hidden + words);
+        self.run.hidden_registers += words + active.is_some() as usize;
         let none = self.f.vconst([0; LANES]);
         for k in 0..words {
             for packet in 0..lanes / LANES {
-                let v = self.permuted(&moves.from, packet, none, |e, from| {
+                let v = self.permute(&moves.from, packet, none, |e, from| {
                     let vectors = e.vectors;
-                    e.f.vload(vectors, place(first + k, from), false)
+                    e.f.vload(vectors, packet_displacement(first + k, from), false)
                 });
-                self.f.vstore(self.vectors, place(hidden + k, packet), v);
+                self.f.vstore(self.vectors, packet_displacement(hidden + k, packet), v);
             }
         }
-        let sourced: Vec<bool> = moves.from.iter().map(|from| moves.bound || from.is_some()).collect();
+        let sourced: Vec<bool> = moves.from.iter().map(|from| moves.bound_ctrl || from.is_some()).collect();
         let enabled: Vec<bool> = moves.enabled.iter().zip(sourced).map(|(a, b)| *a && b).collect();
         if let Some(active) = active {
-            for (packet, mask) in masks(&enabled).into_iter().enumerate() {
+            for (packet, mask) in expand_masks(&enabled).into_iter().enumerate() {
                 let v = self.f.vconst(mask);
-                self.f.vstore(self.vectors, place(active, packet), v);
+                self.f.vstore(self.vectors, packet_displacement(active, packet), v);
             }
         }
         if moves.only_active {
-            self.without_inactive(&moves, exec, [hidden, words], active, none);
+            self.clear_inactive_sources(&moves, exec, [hidden, words], active, none);
         }
-        Ok(Moved {
-            words: (0..words).map(|k| Lane::Register((hidden + k) as u16)).collect(),
+        Ok(DppResult {
+            words: (0..words).map(|k| LaneSource::Register((hidden + k) as u16)).collect(),
             active: active.map(|register| register as u16),
         })
     }
 
-    /// Lanes whose source is switched off have none, which is zero; without bounds, they do not execute.
-    fn without_inactive(
+    /// Clears sources that come from inactive lanes; without BOUND_CTRL, lanes with such sources do not
+    /// execute.
+    fn clear_inactive_sources(
         &mut self,
-        moves: &Moves,
+        moves: &LaneMoves,
         exec: V,
         [hidden, words]: [usize; 2],
         active: Option<usize>,
         none: V,
     ) {
-        let on = self.f.label();
-        self.f.branch(Cc::Eq, super::ops::width(self.mask_hold()), exec, -1, on);
+        let join = self.f.label();
+        self.f.branch(Cc::Eq, super::ops::width(self.mask_hold()), exec, -1, join);
         let packets = moves.from.len() / LANES;
         let bits = self.f.vconst(std::array::from_fn(|k| 1 << k));
         let sources: Vec<V> = (0..packets)
@@ -135,19 +141,19 @@ impl Emitter<'_> {
             })
             .collect();
         for packet in 0..packets {
-            let valid = self.permuted(&moves.from, packet, none, |_, from| sources[from]);
-            let masked = active.filter(|_| !moves.bound);
+            let valid = self.permute(&moves.from, packet, none, |_, from| sources[from]);
+            let masked = active.filter(|_| !moves.bound_ctrl);
             for register in (hidden..hidden + words).chain(masked) {
-                let v = self.f.vload(self.vectors, place(register, packet), false);
+                let v = self.f.vload(self.vectors, packet_displacement(register, packet), false);
                 let v = self.band(Hold::W32, v, valid);
-                self.f.vstore(self.vectors, place(register, packet), v);
+                self.f.vstore(self.vectors, packet_displacement(register, packet), v);
             }
         }
-        self.f.push(wavesim_x64::inst::Inst::Label(on));
+        self.f.push(wavesim_x64::inst::Inst::Label(join));
     }
 
-    /// Eight lanes from where they come from, of vectors of eight lanes each.
-    fn permuted(
+    /// Gathers the eight source lanes of a packet from vectors of eight lanes each.
+    fn permute(
         &mut self,
         from: &[Option<u8>],
         packet: usize,

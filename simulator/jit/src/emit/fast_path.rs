@@ -1,153 +1,170 @@
-//! Runs with accesses have a fast path: all lanes are active, and each access is coalesced, or uniform in each packet, as its offsets suggest.
-//! No packet branches, each load stands where it is needed, and stores are part of the packet, so that what is stored need not be loaded
-//! again. A check before it proves that no packet stores what another one accesses. Otherwise, the run takes its slow path.
+//! The fast path of runs with memory accesses. On it, all lanes are active, and each access is contiguous, or
+//! uniform in each packet, as its offsets suggest. No packet branches, loads are emitted where they are
+//! needed, and stores are part of the packet, so that stored values need not be loaded again. A check before
+//! it proves that no packet stores what another one accesses. If any of this does not hold, the run takes its
+//! slow path.
 
-use super::memory::{Access, Located, Places};
-use super::moves::First;
+use super::load_store::FirstLane;
+use super::memory::{Access, ResolvedAccess, ResolvedAccesses};
 use super::packet::Packet;
-use super::run::{Buffered, Run, Words};
+use super::run::{MemoryOp, Run, RunOp};
 use super::{Emitter, R};
 use std::collections::HashMap;
 use wavesim_x64::inst::{Cc, Class, Inst, Int2, Label, Src, V, Width};
 
-/// Below this distance, what a packet loads by one access overlaps what it loads by another, if lanes follow each other.
+/// If the addresses of two contiguous accesses are closer than this, one packet's bytes overlap in them.
 const PACKET_BYTES: i32 = 32;
 
 impl Emitter<'_> {
-    /// Emits both paths of a run: for each mask its bits, and whether bits of inactive lanes are preserved.
-    pub fn both_paths(
+    /// Emits both paths of a run. Returns for each mask its bits, and whether bits of inactive lanes are
+    /// preserved.
+    pub fn emit_paths(
         &mut self,
         run: &Run,
         [exec, full]: [V; 2],
-        places: &Places,
+        resolved: &ResolvedAccesses,
         masks: &[usize],
     ) -> R<Vec<(V, bool)>> {
         if run.accesses.is_empty() {
-            let made = self.packets(&run.ops, [exec, full], places, masks)?;
-            self.set_flags(Some(full), &made.normal);
-            return Ok(made.sums.into_iter().zip(made.keeps).collect());
+            let results = self.packets(&run.ops, [exec, full], resolved, masks)?;
+            self.set_flags(Some(full), &results.denormal_free);
+            return Ok(results.mask_bits.into_iter().zip(results.preserves).collect());
         }
-        let [other, done]: [Label; 2] = [(); 2].map(|()| self.f.label());
-        let sums: Vec<V> = masks.iter().map(|_| self.f.fresh(Class::Int)).collect();
-        self.unless_fast(places, other);
-        let fast = Places { fast: true, ..places.clone() };
-        let made = self.packets(&run.ops, [exec, full], &fast, masks)?;
-        self.set_flags(None, &made.normal);
-        made.sums.iter().zip(&sums).for_each(|(from, to)| self.f.assign(*to, *from));
+        let [slow_path, done]: [Label; 2] = [(); 2].map(|()| self.f.label());
+        let mask_bits: Vec<V> = masks.iter().map(|_| self.f.fresh(Class::Int)).collect();
+        self.branch_unless_fast(resolved, slow_path);
+        let fast = ResolvedAccesses { fast: true, ..resolved.clone() };
+        let results = self.packets(&run.ops, [exec, full], &fast, masks)?;
+        self.set_flags(None, &results.denormal_free);
+        results.mask_bits.iter().zip(&mask_bits).for_each(|(from, to)| self.f.assign(*to, *from));
         self.f.push(Inst::Jump(done));
-        self.f.push(Inst::Label(other));
-        // Masks are those of instructions before the first store.
+        self.f.push(Inst::Label(slow_path));
+        // Masks are written only by instructions before the first store.
         let mut masks = masks;
         let mut rest = &run.ops[..];
         while !rest.is_empty() {
-            let store =
-                |op: &Buffered| op.access.as_ref().and_then(|words| Some((words.first, words.store?)));
+            let store = |op: &RunOp| {
+                op.access.as_ref().and_then(|memory_op| Some((memory_op.first, memory_op.store?)))
+            };
             let count = rest.iter().position(|op| store(op).is_some()).unwrap_or(rest.len());
             let (ops, after) = rest.split_at(count);
             if !ops.is_empty() {
-                let made = self.packets(ops, [exec, full], places, masks)?;
-                self.set_flags(Some(full), &made.normal);
-                made.sums.iter().zip(&sums).for_each(|(from, to)| self.f.assign(*to, *from));
+                let results = self.packets(ops, [exec, full], resolved, masks)?;
+                self.set_flags(Some(full), &results.denormal_free);
+                results.mask_bits.iter().zip(&mask_bits).for_each(|(from, to)| self.f.assign(*to, *from));
                 masks = &[];
             }
             rest = after;
             if let Some((first, data)) = rest.first().and_then(store) {
-                self.store_words(&places.located[first], data, exec, places)?;
+                self.store_words(&resolved.accesses[first], data, exec, resolved)?;
                 rest = &rest[1..];
             }
         }
         self.f.push(Inst::Label(done));
-        Ok(sums.into_iter().zip(made.keeps).collect())
+        Ok(mask_bits.into_iter().zip(results.preserves).collect())
     }
 
-    /// Which instruction writes a register last, by number.
-    pub fn last_writes(&mut self, ops: &[Buffered]) -> HashMap<u16, usize> {
+    /// Returns the index of the last instruction that writes each register.
+    pub fn last_writes(&mut self, ops: &[RunOp]) -> HashMap<u16, usize> {
         let mut last = HashMap::new();
-        for (n, buffered) in ops.iter().enumerate() {
-            let op = &self.ops[buffered.at as usize];
-            last.extend((op.d..op.d + buffered.result_dwords()).map(|register| (register, n)));
+        for (n, run_op) in ops.iter().enumerate() {
+            let op = &self.ops[run_op.op_index as usize];
+            last.extend((op.d..op.d + run_op.result_dwords()).map(|register| (register, n)));
         }
         last
     }
 
     /// Branches to a label unless the fast path of a run is equivalent to the slow one.
-    fn unless_fast(&mut self, places: &Places, other: Label) {
-        for (group, known) in places.groups.iter().enumerate() {
-            let as_guessed = if places.is_coalesced(group) { known.together } else { known.same };
-            self.unless(as_guessed, other);
+    fn branch_unless_fast(&mut self, resolved: &ResolvedAccesses, slow_path: Label) {
+        for (group, known) in resolved.groups.iter().enumerate() {
+            let as_expected =
+                if resolved.expects_contiguous(group) { known.contiguous } else { known.uniform };
+            self.branch_if_zero(as_expected, slow_path);
         }
-        for (n, store) in places.located.iter().enumerate().filter(|(_, place)| place.access.store) {
-            for before in &places.located[..n] {
-                self.unless_apart(before, store, other);
+        for (n, store) in resolved.accesses.iter().enumerate().filter(|(_, location)| location.access.store) {
+            for before in &resolved.accesses[..n] {
+                self.branch_if_overlapping(before, store, slow_path);
             }
         }
     }
 
     /// Branches to a label if a packet may store what another one accesses.
-    fn unless_apart(&mut self, a: &Located, store: &Located, other: Label) {
+    fn branch_if_overlapping(&mut self, a: &ResolvedAccess, store: &ResolvedAccess, slow_path: Label) {
         let w = Width::W64;
-        if a.access.is_in_lds() != store.access.is_in_lds() || a.is_at(store) {
+        if a.access.is_in_lds() != store.access.is_in_lds() || a.has_same_address(store) {
             return;
         }
-        let bytes = [a, store].map(|place| place.access.bytes as i64);
-        let [[a_lowest, a_farthest], [b_lowest, b_farthest]] = [a, store].map(|place| self.bounds_of(place));
-        let [a_host, b_host] = [a, store].map(|place| {
-            let (host, disp) = place.host();
-            self.plus(host, disp.into())
+        let bytes = [a, store].map(|location| location.access.bytes as i64);
+        let [[a_min, a_max], [b_min, b_max]] = [a, store].map(|location| self.offset_bounds(location));
+        let [a_host, b_host] = [a, store].map(|location| {
+            let (host, disp) = location.host();
+            self.add_imm(host, disp.into())
         });
-        let away = self.f.int2(Int2::Sub, w, b_host, a_host);
-        let on = self.f.label();
-        if a.is_beside(store) && bytes[0] == bytes[1] {
-            // The same place: each lane has its own.
-            self.f.branch(Cc::Eq, w, away, 0, on);
+        let distance = self.f.int2(Int2::Sub, w, b_host, a_host);
+        let join = self.f.label();
+        if a.has_same_offsets(store) && bytes[0] == bytes[1] {
+            // Same addresses: each lane accesses only its own element.
+            self.f.branch(Cc::Eq, w, distance, 0, join);
         }
         let (a_length, b_length) = {
-            let a = self.f.int2(Int2::Sub, w, a_farthest, a_lowest);
-            let b = self.f.int2(Int2::Sub, w, b_farthest, b_lowest);
-            (self.plus(a, bytes[0]), self.plus(b, bytes[1]))
+            let a = self.f.int2(Int2::Sub, w, a_max, a_min);
+            let b = self.f.int2(Int2::Sub, w, b_max, b_min);
+            (self.add_imm(a, bytes[0]), self.add_imm(b, bytes[1]))
         };
-        let away = self.f.int2(Int2::Add, w, away, b_lowest);
-        let away = self.f.int2(Int2::Sub, w, away, a_lowest);
-        self.f.branch(Cc::LtU, w, away, a_length, other);
+        let distance = self.f.int2(Int2::Add, w, distance, b_min);
+        let distance = self.f.int2(Int2::Sub, w, distance, a_min);
+        self.f.branch(Cc::LtU, w, distance, a_length, slow_path);
         let zero = self.f.iconst(0);
-        let away = self.f.int2(Int2::Sub, w, zero, away);
-        self.f.branch(Cc::LtU, w, away, Src::Value(b_length), other);
-        self.f.push(Inst::Label(on));
+        let distance = self.f.int2(Int2::Sub, w, zero, distance);
+        self.f.branch(Cc::LtU, w, distance, Src::Value(b_length), slow_path);
+        self.f.push(Inst::Label(join));
     }
 
-    /// A load or store on the fast path of a run.
-    pub fn fast_access(&mut self, words: &Words, at: u32, places: &Places, packet: &mut Packet) -> R<()> {
-        // What is stored may be what was loaded: it is loaded before.
-        let stays = !places.located.iter().any(|place| place.access.store);
+    /// Emits a load or store on the fast path of a run.
+    pub fn fast_access(
+        &mut self,
+        memory_op: &MemoryOp,
+        at: u32,
+        resolved: &ResolvedAccesses,
+        packet: &mut Packet,
+    ) -> R<()> {
+        // A store may overwrite loaded memory: the load must not be folded past it.
+        let foldable = !resolved.accesses.iter().any(|location| location.access.store);
         let mut loaded: Vec<V> = Vec::new();
-        for place in &places.located[words.first..words.first + words.count] {
-            let mut first = match packet.firsts.remove(&place.group) {
+        for location in &resolved.accesses[memory_op.first..memory_op.first + memory_op.count] {
+            let mut first = match packet.first_lanes.remove(&location.group) {
                 Some(first) => first,
-                None => First::of(self, place, packet.base),
+                None => FirstLane::of(self, location, packet.base),
             };
-            let from = first.of_lane(self, place);
-            packet.firsts.insert(place.group, first);
-            let Access { bytes, registers, .. } = place.access;
-            if let Some(data) = words.store {
+            let from = first.address_in(self, location);
+            packet.first_lanes.insert(location.group, first);
+            let Access { bytes, registers, .. } = location.access;
+            if let Some(data) = memory_op.store {
                 let values: Vec<V> = (data..data + registers as u16)
                     .map(|register| {
                         let v = self.register(packet, register);
-                        self.exact(v)
+                        self.flush_pending(v)
                     })
                     .collect();
-                self.store_coalesced(from, &values, packet);
-            } else if places.is_coalesced(place.group) {
-                // Other threads may write global memory meanwhile: it is read once.
-                let stays = stays && place.access.is_in_lds();
-                loaded.extend(self.load_coalesced(bytes, registers, from, stays, packet));
+                self.store_contiguous(from, &values, packet);
+            } else if resolved.expects_contiguous(location.group) {
+                // Global memory is read only once, because other threads may write it concurrently.
+                let foldable = foldable && location.access.is_in_lds();
+                loaded.extend(self.load_contiguous(bytes, registers, from, foldable, packet));
             } else {
                 let out: Vec<V> = (0..registers).map(|_| self.f.fresh(Class::Vec)).collect();
-                self.load_same(bytes, &out, from);
+                self.load_uniform(bytes, &out, from);
                 loaded.extend(out);
             }
         }
-        if let Some(part) = &words.part {
-            return self.loaded_part(at, part, &places.located[words.first].access, loaded[0], packet);
+        if let Some(subword) = &memory_op.subword {
+            return self.finish_subword_load(
+                at,
+                subword,
+                &resolved.accesses[memory_op.first].access,
+                loaded[0],
+                packet,
+            );
         }
         let d = self.ops[at as usize].d;
         packet.registers.extend((d..).zip(loaded.into_iter().map(|v| (v, true))));
@@ -155,17 +172,17 @@ impl Emitter<'_> {
     }
 }
 
-impl Places {
-    /// Whether a group is expected to be coalesced, and not uniform. Consecutive words that each lane loads are mostly a row of a matrix, or
-    /// items of a list, which all lanes share.
-    fn is_coalesced(&self, group: usize) -> bool {
-        let members = || self.located.iter().filter(|place| place.group == group);
-        if members().any(|place| place.access.store) {
+impl ResolvedAccesses {
+    /// Returns whether a group is expected to be contiguous rather than uniform. If each lane loads
+    /// consecutive words, these are mostly a matrix row or list items that all lanes share.
+    fn expects_contiguous(&self, group: usize) -> bool {
+        let members = || self.accesses.iter().filter(|location| location.group == group);
+        if members().any(|location| location.access.store) {
             return true;
         }
-        let mut places: Vec<(V, i32)> = members().map(Located::host).collect();
-        places.sort_unstable();
-        places.dedup();
-        !places.windows(2).any(|pair| pair[0].0 == pair[1].0 && pair[1].1 - pair[0].1 < PACKET_BYTES)
+        let mut resolved: Vec<(V, i32)> = members().map(ResolvedAccess::host).collect();
+        resolved.sort_unstable();
+        resolved.dedup();
+        !resolved.windows(2).any(|pair| pair[0].0 == pair[1].0 && pair[1].1 - pair[0].1 < PACKET_BYTES)
     }
 }

@@ -1,11 +1,11 @@
-//! Encoding fields: known when code is made.
+//! Encoding fields, which are constants at compile time.
 
 use super::val::Val;
 use super::{Emitter, R, Unsupported};
 use wavesim_machine::exec::op::Op;
 
 impl Emitter<'_> {
-    /// A raw encoding field.
+    /// Returns a raw encoding field.
     pub fn field(&self, name: &str) -> R<u128> {
         let op = self.env.op(self.ops);
         let ext = &self.exts[op.ext as usize];
@@ -27,7 +27,7 @@ impl Emitter<'_> {
         } as u128)
     }
 
-    /// The bit that a field has for a source.
+    /// Returns a source's bit of a field.
     pub fn source_bit(&self, field: &str, source: usize) -> R<Val> {
         let op = self.env.op(self.ops);
         let bits = &self.exts[op.ext as usize].by_source;
@@ -38,6 +38,6 @@ impl Emitter<'_> {
             "OPSEL_HI" => bits.op_sel_hi(),
             _ => return Err(Unsupported("a bit of a source")),
         };
-        all.get(source).map(|bit| Val::Known(*bit as u128)).ok_or(Unsupported("a fifth source"))
+        all.get(source).map(|bit| Val::Const(*bit as u128)).ok_or(Unsupported("a fifth source"))
     }
 }

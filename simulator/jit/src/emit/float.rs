@@ -1,9 +1,9 @@
-//! Float arithmetic, as the interpreter's handlers have it (`exec::rt::float`): to nearest even, with denormals of f32
-//! flushed in the mode that does so.
+//! Float arithmetic with the semantics of the interpreter's handlers (`exec::rt::float`): round to nearest
+//! even, with f32 denormals flushed in the mode that does so.
 //!
-//! Where the host takes denormals for zeros ([`Emitter::daz`]), sources need no flushing, and a result needs it only
-//! where its bits are seen: until then it is *raw*. (The host's own flushing of results is not used: it flushes what
-//! rounds to the least normal number, too.)
+//! With MXCSR.DAZ set ([`Emitter::run_daz`]), sources need no flushing, and a result needs it only where its
+//! bits are observed; until then it is *unflushed*. (The host's flush-to-zero is not used: it also flushes
+//! results that round to the smallest normal number.)
 
 use super::ops::width;
 use super::val::{Val, narrow};
@@ -13,7 +13,7 @@ use isa_spec::pcode::ir::Ty;
 use wavesim_x64::Code;
 use wavesim_x64::inst::{Cc, Int2, V};
 
-/// What a format's bits are, and the host's instructions for it.
+/// The constants of a format, and the host's instructions for it.
 pub struct Format {
     pub hold: Hold,
     pub infinity: u64,
@@ -67,8 +67,8 @@ pub const DOUBLE: Format = Format {
     sqrt: Code::VEX_Vsqrtpd_ymm_ymmm256,
 };
 
-/// Comparisons of floats, as the host numbers them; none but `UNORDERED` and `NOT_EQUAL` holds for NaN.
-pub mod holds {
+/// Predicates of the host's float comparisons. Only `UNORDERED` and `NOT_EQUAL` hold for NaN.
+pub mod predicate {
     pub const EQUAL: u8 = 0x00;
     pub const UNORDERED: u8 = 0x03;
     pub const NOT_EQUAL: u8 = 0x04;
@@ -80,15 +80,15 @@ pub mod holds {
     pub const GREATER: u8 = 0x1e;
 }
 
-/// Rounding to an integer, as the host numbers it, without its exception.
-pub mod rounds {
+/// The host's encodings of rounding to an integer, without the inexact exception.
+pub mod rounding {
     pub const NEAREST: u8 = 8;
     pub const DOWN: u8 = 9;
     pub const UP: u8 = 10;
     pub const TO_ZERO: u8 = 11;
 }
 
-/// How an operation treats denormals of f32.
+/// The treatment of f32 denormals by an operation.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Denormals {
     Keep,
@@ -100,7 +100,7 @@ impl Emitter<'_> {
         let format = match ty {
             Ty::F32 => &SINGLE,
             Ty::F64 => &DOUBLE,
-            Ty::F16 => return self.half_float(op, args),
+            Ty::F16 => return self.float_f16(op, args),
             _ => return Err(Unsupported("a float format")),
         };
         let mut vals = Vec::new();
@@ -109,159 +109,160 @@ impl Emitter<'_> {
         }
         let single = ty == Ty::F32;
         let denormals = if self.flush && single { Denormals::Flush } else { Denormals::Keep };
-        // Hardware approximates some, without denormals in every mode.
-        let without = if single { Denormals::Flush } else { Denormals::Keep };
-        self.float_by(op, format, [denormals, without], &vals)
+        // Hardware approximates some operations, and flushes denormals of f32 in them in every mode.
+        let approximated = if single { Denormals::Flush } else { Denormals::Keep };
+        self.float_in_format(op, format, [denormals, approximated], &vals)
     }
 
-    /// An operation in a format: what becomes of denormals, and what in operations that hardware approximates.
-    pub fn float_by(
+    /// Emits an operation in a format. `denormals` is for exact operations, `approximated` for those that
+    /// hardware approximates.
+    pub fn float_in_format(
         &mut self,
         op: FloatOp,
         format: &Format,
-        [denormals, without]: [Denormals; 2],
+        [denormals, approximated]: [Denormals; 2],
         vals: &[Val],
     ) -> R<Val> {
         let (a, b) = (vals[0], vals.get(1).copied().unwrap_or(vals[0]));
         let single = format.hold == Hold::W32;
-        let one = Val::Known(format.one as u128);
+        let one = Val::Const(format.one as u128);
         let compared = match op {
-            FloatOp::Eq => Some(holds::EQUAL),
-            FloatOp::Ne => Some(holds::NOT_EQUAL),
-            FloatOp::Lt => Some(holds::LESS),
-            FloatOp::Le => Some(holds::LESS_OR_EQUAL),
-            FloatOp::Gt => Some(holds::GREATER),
-            FloatOp::Ge => Some(holds::GREATER_OR_EQUAL),
-            FloatOp::Lg => Some(holds::LESS_OR_GREATER),
+            FloatOp::Eq => Some(predicate::EQUAL),
+            FloatOp::Ne => Some(predicate::NOT_EQUAL),
+            FloatOp::Lt => Some(predicate::LESS),
+            FloatOp::Le => Some(predicate::LESS_OR_EQUAL),
+            FloatOp::Gt => Some(predicate::GREATER),
+            FloatOp::Ge => Some(predicate::GREATER_OR_EQUAL),
+            FloatOp::Lg => Some(predicate::LESS_OR_GREATER),
             _ => None,
         };
         if let Some(which) = compared {
-            return self.float_compared(which, denormals, format, a, b);
+            return self.float_compare(which, denormals, format, a, b);
         }
         let rounded = match op {
-            FloatOp::Floor => Some(rounds::DOWN),
-            FloatOp::Ceil => Some(rounds::UP),
-            FloatOp::Trunc => Some(rounds::TO_ZERO),
-            FloatOp::Rndne => Some(rounds::NEAREST),
+            FloatOp::Floor => Some(rounding::DOWN),
+            FloatOp::Ceil => Some(rounding::UP),
+            FloatOp::Trunc => Some(rounding::TO_ZERO),
+            FloatOp::Rndne => Some(rounding::NEAREST),
             _ => None,
         };
         if let Some(how) = rounded {
-            return self.float_of(denormals, format, [a], |e, [v]| e.f.rm(format.round, v, Some(how)));
+            return self.float_op(denormals, format, [a], |e, [v]| e.f.rm(format.round, v, Some(how)));
         }
         match op {
             FloatOp::Add => {
-                self.float_of(denormals, format, [a, b], |e, [a, b]| e.f.rvm(format.add, a, b, None))
+                self.float_op(denormals, format, [a, b], |e, [a, b]| e.f.rvm(format.add, a, b, None))
             }
             FloatOp::Sub => {
-                self.float_of(denormals, format, [a, b], |e, [a, b]| e.f.rvm(format.sub, a, b, None))
+                self.float_op(denormals, format, [a, b], |e, [a, b]| e.f.rvm(format.sub, a, b, None))
             }
             FloatOp::Mul => {
-                self.float_of(denormals, format, [a, b], |e, [a, b]| e.f.rvm(format.mul, a, b, None))
+                self.float_op(denormals, format, [a, b], |e, [a, b]| e.f.rvm(format.mul, a, b, None))
             }
             FloatOp::Div => {
-                self.float_of(denormals, format, [a, b], |e, [a, b]| e.f.rvm(format.div, a, b, None))
+                self.float_op(denormals, format, [a, b], |e, [a, b]| e.f.rvm(format.div, a, b, None))
             }
             FloatOp::Fma => self.fma(denormals, format, [a, b, vals[2]]),
             FloatOp::FmaNearest => self.fma(Denormals::Keep, format, [a, b, vals[2]]),
-            FloatOp::MinimumNumber => self.least(denormals, format, true, false, a, b),
-            FloatOp::MaximumNumber => self.least(denormals, format, false, false, a, b),
-            FloatOp::Minimum => self.least(denormals, format, true, true, a, b),
-            FloatOp::Maximum => self.least(denormals, format, false, true, a, b),
-            FloatOp::Sqrt => self.float_of(without, format, [a], |e, [v]| e.f.rm(format.sqrt, v, None)),
+            FloatOp::MinimumNumber => self.min_max(denormals, format, true, false, a, b),
+            FloatOp::MaximumNumber => self.min_max(denormals, format, false, false, a, b),
+            FloatOp::Minimum => self.min_max(denormals, format, true, true, a, b),
+            FloatOp::Maximum => self.min_max(denormals, format, false, true, a, b),
+            FloatOp::Sqrt => self.float_op(approximated, format, [a], |e, [v]| e.f.rm(format.sqrt, v, None)),
             FloatOp::Rcp => {
-                self.float_of(without, format, [one, a], |e, [a, b]| e.f.rvm(format.div, a, b, None))
+                self.float_op(approximated, format, [one, a], |e, [a, b]| e.f.rvm(format.div, a, b, None))
             }
-            FloatOp::Rsq if single => self.reciprocal_root(a),
-            FloatOp::Rsq => self.reciprocal_root_double(a),
-            FloatOp::FmaLdexp if single => self.scaled_sum_single([a, b, vals[2], vals[3]]),
+            FloatOp::Rsq if single => self.rsq_f32(a),
+            FloatOp::Rsq => self.rsq_f64(a),
+            FloatOp::FmaLdexp if single => self.fma_ldexp_f32([a, b, vals[2], vals[3]]),
             FloatOp::FmaLdexp => {
-                let only = self.only;
-                self.scaled_sum([a, b, vals[2], vals[3]], only)
+                let only = self.demanded;
+                self.fma_ldexp_f64([a, b, vals[2], vals[3]], only)
             }
             FloatOp::Fract => self.fract(denormals, format, a),
-            FloatOp::FrexpMant => self.significand(format, denormals, a),
-            FloatOp::FrexpExp => self.exponent(format, denormals, a),
-            FloatOp::Ldexp if single => self.scaled_single(denormals, a, b),
-            FloatOp::Ldexp => self.scaled_double(a, b),
+            FloatOp::FrexpMant => self.frexp_mantissa(format, denormals, a),
+            FloatOp::FrexpExp => self.frexp_exponent(format, denormals, a),
+            FloatOp::Ldexp if single => self.ldexp_f32(denormals, a, b),
+            FloatOp::Ldexp => self.ldexp_f64(a, b),
             _ => Err(Unsupported("a float operation")),
         }
     }
 
-    /// The bits of lanes as they are seen: a raw result with its denormals flushed.
-    pub fn exact(&mut self, v: V) -> V {
-        if !self.known.raw.contains(&v) {
+    /// Returns the observable bits of lanes: flushes the denormals of an unflushed result.
+    pub fn flush_pending(&mut self, v: V) -> V {
+        if !self.facts.unflushed.contains(&v) {
             return v;
         }
-        if let Some(found) = self.known.flushes.get(&v) {
+        if let Some(found) = self.facts.flushed.get(&v) {
             return *found;
         }
-        // A source that is denormal is zero; minus zero changes no number.
-        let nothing = self.lanes_constant(Hold::W32, 0x8000_0000);
+        // Under DAZ, adding -0 turns a denormal into a zero and changes no other number.
+        let nothing = self.splat_constant(Hold::W32, 0x8000_0000);
         let out = self.f.rvm(SINGLE.add, v, nothing, None);
-        self.known.flushes.insert(v, out);
-        self.known.normal.insert(out);
+        self.facts.flushed.insert(v, out);
+        self.facts.denormal_free.insert(out);
         out
     }
 
-    /// A raw value with its sign changed is raw, too.
-    pub fn with_sign(&mut self, v: V, keep: u32, flip: u32) -> V {
+    /// Changes signs. The result of an unflushed value is unflushed, too.
+    pub fn change_sign(&mut self, v: V, keep: u32, flip: u32) -> V {
         let mut out = v;
         if keep != u32::MAX {
-            let keep = self.lanes_constant(Hold::W32, keep as u64);
+            let keep = self.splat_constant(Hold::W32, keep as u64);
             out = self.band(Hold::W32, out, keep);
         }
         if flip != 0 {
-            let flip = self.lanes_constant(Hold::W32, flip as u64);
+            let flip = self.splat_constant(Hold::W32, flip as u64);
             out = self.bxor(Hold::W32, out, flip);
         }
-        if self.known.raw.contains(&v) {
-            self.known.raw.insert(out);
+        if self.facts.unflushed.contains(&v) {
+            self.facts.unflushed.insert(out);
         }
         out
     }
 
-    /// A denormal of f32 as a zero of its sign.
-    pub fn flushed(&mut self, v: V) -> V {
-        if self.known.normal.contains(&v) {
+    /// Replaces f32 denormals by zeros of the same sign.
+    pub fn flush_denormals(&mut self, v: V) -> V {
+        if self.facts.denormal_free.contains(&v) {
             return v;
         }
-        if let Some(found) = self.known.flushes.get(&v) {
+        if let Some(found) = self.facts.flushed.get(&v) {
             return *found;
         }
         let hold = Hold::W32;
         let [exponent, zero, magnitude] =
-            [0x7f80_0000, 0, 0x7fff_ffff].map(|bits| self.lanes_constant(hold, bits));
+            [0x7f80_0000, 0, 0x7fff_ffff].map(|bits| self.splat_constant(hold, bits));
         let exponent = self.band(hold, v, exponent);
         let is_zero = self.icmp(Cc::Eq, hold, exponent, zero);
         let dropped = self.band(hold, is_zero, magnitude);
-        let out = self.without(hold, dropped, v);
-        self.known.flushes.insert(v, out);
-        self.known.normal.insert(out);
+        let out = self.and_not(hold, dropped, v);
+        self.facts.flushed.insert(v, out);
+        self.facts.denormal_free.insert(out);
         out
     }
 
-    /// A source.
-    pub fn source(&mut self, denormals: Denormals, v: V) -> V {
+    /// Prepares a source operand.
+    pub fn float_source(&mut self, denormals: Denormals, v: V) -> V {
         match denormals {
-            Denormals::Flush if !self.daz => self.flushed(v),
+            Denormals::Flush if !self.run_daz => self.flush_denormals(v),
             _ => v,
         }
     }
 
-    /// A result.
-    pub fn result(&mut self, denormals: Denormals, v: V) -> V {
+    /// Completes a result.
+    pub fn float_result(&mut self, denormals: Denormals, v: V) -> V {
         match denormals {
             Denormals::Keep => v,
-            Denormals::Flush if self.daz => {
-                self.known.raw.insert(v);
+            Denormals::Flush if self.run_daz => {
+                self.facts.unflushed.insert(v);
                 v
             }
-            Denormals::Flush => self.flushed(v),
+            Denormals::Flush => self.flush_denormals(v),
         }
     }
 
-    /// An operation on floats, by vectors. Of values of the wave, the result is one.
-    pub fn float_of<const N: usize>(
+    /// Emits an operation on floats with vector instructions. The result is uniform if the operands are.
+    pub fn float_op<const N: usize>(
         &mut self,
         denormals: Denormals,
         format: &Format,
@@ -269,27 +270,27 @@ impl Emitter<'_> {
         mut f: impl FnMut(&mut Self, [V; N]) -> V,
     ) -> R<Val> {
         let mut one = |e: &mut Self, v: [V; N]| {
-            let v = v.map(|v| e.source(denormals, v));
+            let v = v.map(|v| e.float_source(denormals, v));
             let r = f(e, v);
-            e.result(denormals, r)
+            e.float_result(denormals, r)
         };
-        let varies = vals.iter().any(|v| v.varies()) || self.packet.is_some();
+        let varies = vals.iter().any(|v| v.is_varying()) || self.packet.is_some();
         if narrow(format.hold) == Hold::W32 {
             let mut v = Vec::with_capacity(N);
             for val in vals {
                 let val = match val {
-                    Val::Known(bits) if denormals == Denormals::Flush && bits & 0x7f80_0000 == 0 => {
-                        Val::Known(bits & 0x8000_0000)
+                    Val::Const(bits) if denormals == Denormals::Flush && bits & 0x7f80_0000 == 0 => {
+                        Val::Const(bits & 0x8000_0000)
                     }
                     val => val,
                 };
-                v.push(self.raw_lanes(val)?);
-                if denormals == Denormals::Flush && matches!(val, Val::Known(_)) {
-                    self.known.normal.insert(v[v.len() - 1]);
+                v.push(self.unflushed_lanes(val)?);
+                if denormals == Denormals::Flush && matches!(val, Val::Const(_)) {
+                    self.facts.denormal_free.insert(v[v.len() - 1]);
                 }
             }
             let r = one(self, std::array::from_fn(|k| v[k]));
-            return Ok(if varies { Val::Lanes(r) } else { Val::One(self.f.low_int(r)) });
+            return Ok(if varies { Val::Lanes(r) } else { Val::Uniform(self.f.low_int(r)) });
         }
         let mut v = Vec::with_capacity(N);
         for val in vals {
@@ -300,14 +301,14 @@ impl Emitter<'_> {
 
     fn fma(&mut self, denormals: Denormals, format: &Format, args: [Val; 3]) -> R<Val> {
         let wide = format.hold != Hold::W32;
-        self.float_of(denormals, format, args, |e, [a, b, c]| e.f.fma(wide, a, b, c))
+        self.float_op(denormals, format, args, |e, [a, b, c]| e.f.fma(wide, a, b, c))
     }
 
-    fn float_compared(&mut self, which: u8, denormals: Denormals, format: &Format, a: Val, b: Val) -> R<Val> {
+    fn float_compare(&mut self, which: u8, denormals: Denormals, format: &Format, a: Val, b: Val) -> R<Val> {
         let mut masks = Vec::new();
-        // Neither is the result a float.
+        // The result of a comparison is not a float: it needs no flushing.
         let single = format.hold == Hold::W32;
-        let varies = a.varies() || b.varies() || self.packet.is_some();
+        let varies = a.is_varying() || b.is_varying() || self.packet.is_some();
         self.float_sources(denormals, single, [a, b], |e, [a, b]| {
             masks.push(e.f.rvm(format.compare, a, b, Some(which)));
         })?;
@@ -316,13 +317,13 @@ impl Emitter<'_> {
             (Some(mask), None) if varies => Val::Mask(*mask),
             (Some(mask), None) => {
                 let bits = self.f.low_int(*mask);
-                Val::Truth(self.f.int2(Int2::And, width(Hold::W32), bits, 1))
+                Val::Bool(self.f.int2(Int2::And, width(Hold::W32), bits, 1))
             }
             _ => return Err(Unsupported("a comparison")),
         })
     }
 
-    /// Calls with the sources' vectors, of f64 twice.
+    /// Calls `f` with the sources' vectors; twice for f64.
     fn float_sources<const N: usize>(
         &mut self,
         denormals: Denormals,
@@ -333,31 +334,33 @@ impl Emitter<'_> {
         let mut v = Vec::with_capacity(N);
         for val in vals {
             v.push(match single {
-                true => [self.raw_lanes(val)?; 2],
+                true => [self.unflushed_lanes(val)?; 2],
                 false => self.wide(val)?,
             });
         }
         for half in 0..if single { 1 } else { 2 } {
             let v = std::array::from_fn(|k| v[k][half]);
-            let v = v.map(|v| self.source(denormals, v));
+            let v = v.map(|v| self.float_source(denormals, v));
             f(self, v);
         }
         Ok(())
     }
 
-    /// Whether each is NaN. The bits without the sign are above infinity's.
+    /// Tests for NaN: the bits without the sign are greater than infinity's.
     pub fn is_nan(&mut self, format: &Format, v: V) -> V {
         if self.is_vector(v) {
-            return self.f.rvm(format.compare, v, v, Some(holds::UNORDERED));
+            return self.f.rvm(format.compare, v, v, Some(predicate::UNORDERED));
         }
-        let (magnitude, infinity) =
-            (self.constant(format.hold, !sign(format), v), self.constant(format.hold, format.infinity, v));
+        let (magnitude, infinity) = (
+            self.constant_like(format.hold, !sign_bit(format), v),
+            self.constant_like(format.hold, format.infinity, v),
+        );
         let v = self.band(format.hold, v, magnitude);
         self.icmp(Cc::GtS, format.hold, v, infinity)
     }
 
-    /// The lesser or the greater of two, -0 below +0, with the rules for NaN of `exec::rt::float`.
-    fn least(
+    /// Emits a minimum or maximum, with -0 below +0 and the NaN rules of `exec::rt::float`.
+    fn min_max(
         &mut self,
         denormals: Denormals,
         format: &Format,
@@ -368,13 +371,13 @@ impl Emitter<'_> {
     ) -> R<Val> {
         let hold = format.hold;
         let wide = hold != Hold::W32;
-        self.float_of(denormals, format, [a, b], |e, [a, b]| {
+        self.float_op(denormals, format, [a, b], |e, [a, b]| {
             let code = if less { format.min } else { format.max };
-            // Of zeros the host gives the second.
+            // For two zeros, the host returns the second operand.
             let (p, q) = (e.f.rvm(code, a, b, None), e.f.rvm(code, b, a, None));
             let number = if less { e.bor(hold, p, q) } else { e.band(hold, p, q) };
             let (nan_a, nan_b) = (e.is_nan(format, a), e.is_nan(format, b));
-            let quiet = e.lanes_constant(hold, format.quiet);
+            let quiet = e.splat_constant(hold, format.quiet);
             let quiet_a = e.bor(hold, a, quiet);
             let (of_a, of_b) = match nan_wins {
                 true => (quiet_a, e.bor(hold, b, quiet)),
@@ -388,15 +391,15 @@ impl Emitter<'_> {
     }
 
     fn fract(&mut self, denormals: Denormals, format: &Format, a: Val) -> R<Val> {
-        self.float_of(denormals, format, [a], |e, [x]| {
+        self.float_op(denormals, format, [a], |e, [x]| {
             let wide = format.hold != Hold::W32;
-            let below = e.f.rm(format.round, x, Some(rounds::DOWN));
+            let below = e.f.rm(format.round, x, Some(rounding::DOWN));
             let mut r = e.f.rvm(format.sub, x, below, None);
-            let [most, zero] = [format.below_one, 0].map(|bits| e.lanes_constant(format.hold, bits));
-            let beyond = e.f.rvm(format.compare, r, most, Some(holds::GREATER));
+            let [most, zero] = [format.below_one, 0].map(|bits| e.splat_constant(format.hold, bits));
+            let beyond = e.f.rvm(format.compare, r, most, Some(predicate::GREATER));
             if !wide {
                 // A zero is positive.
-                let none = e.f.rvm(format.compare, r, zero, Some(holds::EQUAL));
+                let none = e.f.rvm(format.compare, r, zero, Some(predicate::EQUAL));
                 r = e.f.blend(false, none, zero, r);
             }
             e.f.blend(wide, beyond, most, r)
@@ -407,42 +410,42 @@ impl Emitter<'_> {
         let format = match ty {
             Ty::F32 => &SINGLE,
             Ty::F64 => &DOUBLE,
-            Ty::F16 => return self.half_bits(op, v),
+            Ty::F16 => return self.float_bits_f16(op, v),
             _ => return Err(Unsupported("a float format")),
         };
         debug_assert_eq!(format.hold, hold);
         match op {
-            FloatBits::IsNan => self.compared(hold, v, v, |e, _, v, _| e.is_nan(format, v)),
+            FloatBits::IsNan => self.compare_op(hold, v, v, |e, _, v, _| e.is_nan(format, v)),
             FloatBits::IsSignalNan | FloatBits::IsQuietNan => {
                 let quiet = op == FloatBits::IsQuietNan;
-                self.compared(hold, v, v, |e, hold, v, _| {
+                self.compare_op(hold, v, v, |e, hold, v, _| {
                     let nan = e.is_nan(format, v);
-                    let (bit, zero) = (e.constant(hold, format.quiet, v), e.constant(hold, 0, v));
+                    let (bit, zero) = (e.constant_like(hold, format.quiet, v), e.constant_like(hold, 0, v));
                     let bit = e.band(hold, v, bit);
                     let cc = if quiet { Cc::Ne } else { Cc::Eq };
                     let has = e.icmp(cc, hold, bit, zero);
                     e.band(hold, nan, has)
                 })
             }
-            FloatBits::Quiet => self.each(hold, v, |e, hold, v| {
+            FloatBits::Quiet => self.unary_op(hold, v, |e, hold, v| {
                 let nan = e.is_nan(format, v);
-                let bit = e.constant(hold, format.quiet, v);
+                let bit = e.constant_like(hold, format.quiet, v);
                 let quiet = e.bor(hold, v, bit);
-                e.pick(hold, nan, quiet, v)
+                e.select_same_class(hold, nan, quiet, v)
             }),
             FloatBits::Exponent => {
-                let exponent = self.each(hold, v, |e, hold, v| {
-                    let magnitude = e.constant(hold, !sign(format), v);
+                let exponent = self.unary_op(hold, v, |e, hold, v| {
+                    let magnitude = e.constant_like(hold, !sign_bit(format), v);
                     let v = e.band(hold, v, magnitude);
                     e.shift_by(super::ops::Shift::Right, hold, v, format.significand)
                 })?;
-                self.resized(exponent, hold, Hold::W32)
+                self.resize(exponent, hold, Hold::W32)
             }
         }
     }
 }
 
-/// The sign bit of a format, in the integer of its width.
-fn sign(format: &Format) -> u64 {
+/// Returns the sign bit of a format as an integer of its width.
+fn sign_bit(format: &Format) -> u64 {
     1 << (format.hold.bits() - 1)
 }

@@ -1,8 +1,9 @@
-//! f16, by the host's arithmetic on f32, as handlers have it (`exec::rt::half`): f32 has more than twice the precision, so that only a
-//! multiply-add needs more. No number in between is a denormal of f32.
+//! f16 by way of the host's f32 arithmetic, with the semantics of handlers (`exec::rt::half`). f32 has more
+//! than twice the precision, so that only a multiply-add needs special treatment. No intermediate result is
+//! an f32 denormal.
 
-use super::float::{Denormals, Format, SINGLE, holds};
-use super::known::Bits;
+use super::facts::KnownBits;
+use super::float::{Denormals, Format, SINGLE, predicate};
 use super::ops::Shift;
 use super::val::Val;
 use super::{Emitter, R, Unsupported};
@@ -10,16 +11,15 @@ use isa_lower::ir::{Conversion, FloatBits, FloatOp, Hold, Op2, Value};
 use wavesim_x64::Code;
 use wavesim_x64::inst::{Cc, V};
 
-/// The bits of the largest number below one.
+/// The bits of the largest f16 below one.
 const BELOW_ONE: u64 = 0x3bff;
-/// One.
 const ONE: u64 = 0x3c00;
-/// Infinity: what is above it is NaN.
+/// Infinity; greater magnitudes are NaN.
 const INFINITY: u64 = 0x7c00;
-/// The bit of quiet NaNs.
+/// The quiet bit of NaNs.
 const QUIET: u64 = 0x200;
 
-/// Rounding of results, as the host numbers it.
+/// The host's encoding of rounding modes.
 #[derive(Clone, Copy, PartialEq)]
 enum Round {
     Nearest = 0,
@@ -27,122 +27,125 @@ enum Round {
 }
 
 impl Emitter<'_> {
-    /// An operation on f16 of lanes.
-    pub fn half_float(&mut self, op: FloatOp, args: &[Value]) -> R<Val> {
+    /// Emits an f16 operation on lanes.
+    pub fn float_f16(&mut self, op: FloatOp, args: &[Value]) -> R<Val> {
         if self.packet.is_none() {
-            return Err(Unsupported("f16 of the wave"));
+            return Err(Unsupported("a uniform f16"));
         }
         let mut vals = Vec::new();
         for arg in args {
             let v = self.value(arg)?;
-            vals.push(Val::Lanes(self.single_of_half(v)?));
+            vals.push(Val::Lanes(self.f16_to_f32(v)?));
         }
         let keep = Denormals::Keep;
         let result = match op {
-            FloatOp::Fma => {
-                self.float_of(keep, &SINGLE, [vals[0], vals[1], vals[2]], |e, v| e.sum_to_odd(&SINGLE, v))?
-            }
-            FloatOp::Rsq => self.float_of(keep, &SINGLE, [vals[0]], |e, [v]| {
-                let (one, root) = (e.lanes_constant(Hold::W32, SINGLE.one), e.f.rm(SINGLE.sqrt, v, None));
+            FloatOp::Fma => self.float_op(keep, &SINGLE, [vals[0], vals[1], vals[2]], |e, v| {
+                e.fma_round_to_odd(&SINGLE, v)
+            })?,
+            FloatOp::Rsq => self.float_op(keep, &SINGLE, [vals[0]], |e, [v]| {
+                let (one, root) = (e.splat_constant(Hold::W32, SINGLE.one), e.f.rm(SINGLE.sqrt, v, None));
                 e.f.rvm(SINGLE.div, one, root, None)
             })?,
-            _ => self.float_by(op, &SINGLE, [keep; 2], &vals)?,
+            _ => self.float_in_format(op, &SINGLE, [keep; 2], &vals)?,
         };
         let Val::Lanes(single) = result else { return Ok(result) };
-        let half = self.half_of_single(single, Round::Nearest);
+        let half = self.f32_to_f16(single, Round::Nearest);
         if op != FloatOp::Fract {
             return Ok(Val::Lanes(half));
         }
-        // Rounding may have gone up to one.
-        let [one, most] = [ONE, BELOW_ONE].map(|bits| self.lanes_constant(Hold::W32, bits));
+        // The result may have been rounded up to one.
+        let [one, most] = [ONE, BELOW_ONE].map(|bits| self.splat_constant(Hold::W32, bits));
         let is_one = self.icmp(Cc::Eq, Hold::W32, half, one);
         Ok(Val::Lanes(self.f.blend(false, is_one, most, half)))
     }
 
-    /// `a * b + c`, of which the product is exact, with the last bit set if the sum has lost bits: rounding it again rounds the exact sum.
-    pub fn sum_to_odd(&mut self, format: &Format, [a, b, c]: [V; 3]) -> V {
+    /// Emits `a * b + c`, rounded to odd; the product must be exact. Rounding the result again gives the
+    /// correctly rounded sum.
+    pub fn fma_round_to_odd(&mut self, format: &Format, [a, b, c]: [V; 3]) -> V {
         let hold = format.hold;
         let product = self.f.rvm(format.mul, a, b, None);
         let sum = self.f.rvm(format.add, product, c, None);
-        // What the sum has lost, exactly.
+        // The exact rounding error of the sum.
         let of_c = self.f.rvm(format.sub, sum, product, None);
         let of_product = self.f.rvm(format.sub, sum, of_c, None);
         let [first, second] =
             [(product, of_product), (c, of_c)].map(|(a, b)| self.f.rvm(format.sub, a, b, None));
         let lost = self.f.rvm(format.add, first, second, None);
-        let [zero, one] = [0, 1].map(|bits| self.lanes_constant(hold, bits));
-        let [below, negative] = [lost, sum].map(|v| self.f.rvm(format.compare, v, zero, Some(holds::LESS)));
+        let [zero, one] = [0, 1].map(|bits| self.splat_constant(hold, bits));
+        let [below, negative] =
+            [lost, sum].map(|v| self.f.rvm(format.compare, v, zero, Some(predicate::LESS)));
         let inward = self.bxor(hold, below, negative);
         let step = self.bor(hold, inward, one);
         let odd = self.iadd(hold, sum, step);
-        let inexact = self.f.rvm(format.compare, lost, zero, Some(holds::LESS_OR_GREATER));
+        let inexact = self.f.rvm(format.compare, lost, zero, Some(predicate::LESS_OR_GREATER));
         let last = self.band(hold, sum, one);
         let even = self.is_zero(hold, last);
         let moves = self.band(hold, inexact, even);
         self.f.blend(hold != Hold::W32, moves, odd, sum)
     }
 
-    /// f32 of the f16 in the low halves of words, whose high halves are zero. Signalling NaNs become quiet.
-    fn single_of_half(&mut self, v: Val) -> R<V> {
+    /// Converts f16 in the low halves of words, whose high halves are zero, to f32. Signalling NaNs become
+    /// quiet.
+    fn f16_to_f32(&mut self, v: Val) -> R<V> {
         let v = self.lanes(v)?;
-        let packed = match self.known.halves.get(&v) {
+        let packed = match self.facts.packed_f16.get(&v) {
             Some(packed) => *packed,
             None => {
                 let words = self.f.rvm(Code::VEX_Vpackusdw_ymm_ymm_ymmm256, v, v, None);
                 self.f.rm(Code::VEX_Vpermq_ymm_ymmm256_imm8, words, Some(0x88))
             }
         };
-        self.known.halves.insert(v, packed);
+        self.facts.packed_f16.insert(v, packed);
         let single = self.f.rm(Code::VEX_Vcvtph2ps_ymm_xmmm128, packed, None);
-        self.known.normal.insert(single);
+        self.facts.denormal_free.insert(single);
         Ok(single)
     }
 
-    /// The reverse; what is less than half of the least number becomes zero.
-    fn half_of_single(&mut self, v: V, round: Round) -> V {
+    /// The inverse; magnitudes below half of the smallest f16 become zero.
+    fn f32_to_f16(&mut self, v: V, round: Round) -> V {
         let packed = self.f.rm(Code::VEX_Vcvtps2ph_xmmm128_ymm_imm8, v, Some(round as u8));
         let half = self.f.rm(Code::VEX_Vpmovzxwd_ymm_xmmm128, packed, None);
-        self.known.halves.insert(half, packed);
-        self.known.note_bits(half, Bits { zeros: 0xffff_0000, ones: 0 });
+        self.facts.packed_f16.insert(half, packed);
+        self.facts.record_bits(half, KnownBits { zeros: 0xffff_0000, ones: 0 });
         half
     }
 
-    /// The register of a result of 16 bits, in its high half or the low one: the other half stays.
-    pub fn in_half(&mut self, old: V, v: Val, high: bool) -> R<V> {
+    /// Inserts a 16-bit result into the high or low half of a register and keeps the other half.
+    pub fn insert_half(&mut self, old: V, v: Val, high: bool) -> R<V> {
         let hold = Hold::W32;
-        let half = self.op2(Op2::And, hold, v, Val::Known(0xffff))?;
+        let half = self.op2(Op2::And, hold, v, Val::Const(0xffff))?;
         let half = self.lanes(half)?;
         let (own, rest) = match high {
             false => (half, 0xffff_0000),
             true => (self.shift_by(Shift::Left, hold, half, 16), 0xffff),
         };
-        let old = self.exact(old);
-        let kept = self.op2(Op2::And, hold, Val::Lanes(old), Val::Known(rest))?;
+        let old = self.flush_pending(old);
+        let kept = self.op2(Op2::And, hold, Val::Lanes(old), Val::Const(rest))?;
         let kept = self.lanes(kept)?;
         let register = self.bor(hold, kept, own);
         if !high {
-            self.known.low_halves.insert(register, half);
+            self.facts.low_halves.insert(register, half);
         }
         Ok(register)
     }
 
-    /// Conversions of lanes from or to f16.
-    pub fn half_conversion(&mut self, conversion: Conversion, v: Val) -> R<Val> {
+    /// Emits a conversion from or to f16.
+    pub fn convert_f16(&mut self, conversion: Conversion, v: Val) -> R<Val> {
         let (hold, keep) = (Hold::W32, Denormals::Keep);
         if self.packet.is_none() {
-            return Err(Unsupported("f16 of the wave"));
+            return Err(Unsupported("a uniform f16"));
         }
         match conversion {
-            Conversion::F16ToF32 => Ok(Val::Lanes(self.single_of_half(v)?)),
+            Conversion::F16ToF32 => Ok(Val::Lanes(self.f16_to_f32(v)?)),
             Conversion::F32ToF16 | Conversion::F32ToF16Rtz => {
                 let round =
                     if conversion == Conversion::F32ToF16 { Round::Nearest } else { Round::TowardZero };
-                // Denormals of f32 become zeros of their sign, whether they are flushed before or not.
-                let v = self.raw_lanes(v)?;
-                Ok(Val::Lanes(self.half_of_single(v, round)))
+                // f32 denormals become zeros of the same sign, whether they are flushed first or not.
+                let v = self.unflushed_lanes(v)?;
+                Ok(Val::Lanes(self.f32_to_f16(v, round)))
             }
             Conversion::F16ToI16 | Conversion::F16ToU16 => {
-                let single = Val::Lanes(self.single_of_half(v)?);
+                let single = Val::Lanes(self.f16_to_f32(v)?);
                 let integer = if conversion == Conversion::F16ToI16 {
                     Conversion::F32ToI16
                 } else {
@@ -151,57 +154,58 @@ impl Emitter<'_> {
                 self.conversion(integer, single)
             }
             Conversion::I16ToF16 | Conversion::U16ToF16 => {
-                let v = self.op2(Op2::And, hold, v, Val::Known(0xffff))?;
+                let v = self.op2(Op2::And, hold, v, Val::Const(0xffff))?;
                 let mut v = self.lanes(v)?;
                 if conversion == Conversion::I16ToF16 {
                     v = self.shift_by(Shift::Left, hold, v, 16);
                     v = self.shift_by(Shift::Arithmetic, hold, v, 16);
                 }
-                let single = self.float_of(keep, &SINGLE, [Val::Lanes(v)], |e, [v]| {
+                let single = self.float_op(keep, &SINGLE, [Val::Lanes(v)], |e, [v]| {
                     e.f.rm(Code::VEX_Vcvtdq2ps_ymm_ymmm256, v, None)
                 })?;
                 let single = self.lanes(single)?;
-                Ok(Val::Lanes(self.half_of_single(single, Round::Nearest)))
+                Ok(Val::Lanes(self.f32_to_f16(single, Round::Nearest)))
             }
             _ => Err(Unsupported("a conversion")),
         }
     }
 
-    /// Properties of the bits of f16 in the low halves of words, whose high halves are zero.
-    pub fn half_bits(&mut self, op: FloatBits, v: Val) -> R<Val> {
+    /// Tests the bits of f16 in the low halves of words, whose high halves are zero.
+    pub fn float_bits_f16(&mut self, op: FloatBits, v: Val) -> R<Val> {
         let hold = Hold::W32;
         let nan = |e: &mut Self, v: V| {
-            let (magnitude, infinity) = (e.constant(hold, 0x7fff, v), e.constant(hold, INFINITY, v));
+            let (magnitude, infinity) =
+                (e.constant_like(hold, 0x7fff, v), e.constant_like(hold, INFINITY, v));
             let v = e.band(hold, v, magnitude);
             e.icmp(Cc::GtS, hold, v, infinity)
         };
         match op {
-            FloatBits::IsNan => self.compared(hold, v, v, |e, _, v, _| nan(e, v)),
+            FloatBits::IsNan => self.compare_op(hold, v, v, |e, _, v, _| nan(e, v)),
             FloatBits::IsSignalNan | FloatBits::IsQuietNan => {
                 let cc = if op == FloatBits::IsQuietNan { Cc::Ne } else { Cc::Eq };
-                self.compared(hold, v, v, |e, hold, v, _| {
+                self.compare_op(hold, v, v, |e, hold, v, _| {
                     let nan = nan(e, v);
-                    let (bit, zero) = (e.constant(hold, QUIET, v), e.constant(hold, 0, v));
+                    let (bit, zero) = (e.constant_like(hold, QUIET, v), e.constant_like(hold, 0, v));
                     let bit = e.band(hold, v, bit);
                     let has = e.icmp(cc, hold, bit, zero);
                     e.band(hold, nan, has)
                 })
             }
-            FloatBits::Quiet => self.each(hold, v, |e, hold, v| {
+            FloatBits::Quiet => self.unary_op(hold, v, |e, hold, v| {
                 let nan = nan(e, v);
-                let bit = e.constant(hold, QUIET, v);
+                let bit = e.constant_like(hold, QUIET, v);
                 let quiet = e.bor(hold, v, bit);
-                e.pick(hold, nan, quiet, v)
+                e.select_same_class(hold, nan, quiet, v)
             }),
             FloatBits::Exponent => {
-                let v = self.op2(Op2::And, hold, v, Val::Known(0x7fff))?;
-                self.shifted(Shift::Right, hold, v, Val::Known(10))
+                let v = self.op2(Op2::And, hold, v, Val::Const(0x7fff))?;
+                self.shift(Shift::Right, hold, v, Val::Const(10))
             }
         }
     }
 }
 
-/// Whether an operation on f16 of lanes is compiled.
+/// Returns whether an f16 operation on lanes is compiled.
 pub fn is_compiled(op: FloatOp) -> bool {
     !matches!(
         op,

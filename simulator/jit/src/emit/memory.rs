@@ -1,12 +1,13 @@
-//! Where loads and stores of lanes go. Before a run, the memory of each is found, that all active lanes are in it, or else the interpreter
-//! goes on, and how the lanes lie in it.
+//! Address resolution of vector loads and stores. Before a run, the code finds the host memory of each
+//! access, proves that all active lanes are inside it (otherwise it bails out to the interpreter), and
+//! classifies the lanes' offsets.
 
 use super::packet::Packet;
 use super::val::Val;
 use super::{Emitter, R, Unsupported};
-use crate::access::{FOUND, RANGES, Ranges, find};
-use crate::frame::{LANE_VEC_BYTES, at};
-use crate::parts::Part;
+use crate::frame::{LANE_VEC_BYTES, frame_offset};
+use crate::ranges::{FOUND_SLOT, RANGES, RangeCache, find_range};
+use crate::subword::Subword;
 use isa_lower::ir::{Block, Hold, Op2, Slot, Value, ValueKind, Var};
 use isa_lower::lower::operands::slot;
 use isa_lower::visit::each_in;
@@ -17,24 +18,24 @@ use wavesim_machine::state::wave::ALL_VGPRS;
 use wavesim_x64::Code;
 use wavesim_x64::inst::{Cc, Class, Inst, Int1, Int2, Label, Size, Src, V, Width};
 
-/// What a load or store moves.
+/// A vector load or store, before its address is resolved.
 #[derive(Clone)]
 pub struct Access {
-    /// The register with the lanes' part of the address.
+    /// The register with the per-lane part of the address.
     pub register: u16,
-    /// That part has 64 bits: the higher ones are in the next register.
+    /// The per-lane part has 64 bits; its high words are in the next register.
     pub wide: bool,
     pub store: bool,
     /// Addresses are offsets in LDS.
     lds: bool,
-    /// Registers of each lane: 1, 2 or 4.
+    /// Registers per lane: 1, 2 or 4.
     pub registers: usize,
-    /// Bytes of each lane.
+    /// Bytes per lane.
     pub bytes: usize,
-    /// The wave's part of the address; in LDS, what is added to the lanes' offsets.
+    /// The uniform part of the address; in LDS, the offset that is added to the lanes' offsets.
     base: Val,
-    /// Its operation.
-    pub at: u32,
+    /// The number of its operation.
+    pub op_index: u32,
 }
 
 impl Access {
@@ -42,116 +43,123 @@ impl Access {
         self.lds
     }
 
-    /// What is added to the lanes' offsets in LDS, or to their addresses, if it is known, and where the element ends that begins there.
-    fn known_base(&self) -> Option<(i32, i32)> {
+    /// Returns the constant that is added to the lanes' offsets in LDS or to their 64-bit addresses, and the
+    /// end of the element that begins there.
+    fn constant_base(&self) -> Option<(i32, i32)> {
         match self.base {
-            Val::Known(base) if (self.lds || self.wide) && base < 1 << 30 => {
+            Val::Const(base) if (self.lds || self.wide) && base < 1 << 30 => {
                 Some((base as i32, base as i32 + self.bytes as i32))
             }
             _ => None,
         }
     }
 
-    /// Whether nothing but what is known is between it and another access.
-    fn differs_by_known(&self, other: &Access) -> bool {
-        let kind = |access: &Access| (access.register, access.lds, access.wide, access.store && access.wide);
-        kind(self) == kind(other) && self.known_base().is_some() && other.known_base().is_some()
+    /// Returns whether the addresses of two accesses differ by a constant.
+    fn differs_by_constant(&self, other: &Access) -> bool {
+        let key = |access: &Access| (access.register, access.lds, access.wide, access.store && access.wide);
+        key(self) == key(other) && self.constant_base().is_some() && other.constant_base().is_some()
     }
 
-    /// Where the last element ends of all that differ from this one by known numbers.
+    /// Returns the largest element end among the accesses that differ from this one by a constant.
     fn common_end(&self, all: &[Access]) -> i64 {
-        let beside = all.iter().filter(|other| self.differs_by_known(other));
-        beside.filter_map(Access::known_base).map(|(_, end)| end).max().unwrap_or(0).into()
+        let alike = all.iter().filter(|other| self.differs_by_constant(other));
+        alike.filter_map(Access::constant_base).map(|(_, end)| end).max().unwrap_or(0).into()
     }
 }
 
-/// LDS, in a run.
+/// The LDS of a run.
 #[derive(Default)]
-struct LdsPlaces {
-    /// Where it is, and its bytes.
+struct LdsState {
+    /// Its host address and its size in bytes.
     memory: Option<[V; 2]>,
-    /// By the register with offsets, what they may be at most.
+    /// The largest valid offset, by offset register.
     limits: BTreeMap<u16, V>,
 }
 
-/// Where the lanes of an access are: each at the host's address plus its offset, which is below the limit.
+/// An access with resolved addresses. Lane `n` is at `host + disp + offset[n]`; offsets must not exceed
+/// `limit`.
 #[derive(Clone)]
-pub struct Located {
+pub struct ResolvedAccess {
     pub access: Access,
     host: V,
-    /// What is added to the host's address.
+    /// A constant that is added to the host address.
     disp: i32,
     limit: V,
-    /// What offsets of 64-bit addresses are counted from, by words, and as one.
-    pub from: Option<[V; 2]>,
+    /// The origin that offsets of 64-bit addresses are relative to: as two words, and as one integer.
+    pub origin_words: Option<[V; 2]>,
     pub origin: Option<V>,
-    /// Number of its [`Group`].
+    /// The index of its [`Group`].
     pub group: usize,
 }
 
-impl Located {
-    /// The host's address of the lane with offset 0, and what is to be added to it.
+impl ResolvedAccess {
+    /// Returns the host address of a lane with offset 0, and the displacement.
     pub fn host(&self) -> (V, i32) {
         (self.host, self.disp)
     }
 
-    /// Whether lanes are where they are in another access, which is known before it runs.
-    pub fn is_at(&self, other: &Located) -> bool {
+    /// Returns whether both accesses are statically known to have the same address in every lane.
+    pub fn has_same_address(&self, other: &ResolvedAccess) -> bool {
         let (a, b) = (&self.access, &other.access);
         (a.register, a.wide, a.lds, a.bytes) == (b.register, b.wide, b.lds, b.bytes) && a.base == b.base
     }
 
-    /// Whether lanes have the same offsets as those of another access.
-    pub fn is_beside(&self, other: &Located) -> bool {
-        self.access.register == other.access.register && self.from == other.from
+    /// Returns whether the lanes have the same offsets in both accesses.
+    pub fn has_same_offsets(&self, other: &ResolvedAccess) -> bool {
+        self.access.register == other.access.register && self.origin_words == other.origin_words
     }
 }
 
-/// Accesses with the same offsets, of as many bytes: one look at the offsets decides how all of them are moved.
+/// Accesses with the same offsets and the same size, whose offsets are classified once.
 #[derive(Clone, Copy)]
 pub struct Group {
-    /// 1 if all lanes are active, and those of each packet follow each other.
-    pub together: V,
-    /// 1 if all lanes are active, and those of each packet are at one place.
-    pub same: V,
+    /// 1 if all lanes are active and each packet's addresses are contiguous.
+    pub contiguous: V,
+    /// 1 if all lanes are active and each packet's addresses are uniform.
+    pub uniform: V,
 }
 
-/// The higher one of unsigned words.
-pub const HIGHER: Code = Code::VEX_Vpmaxud_ymm_ymm_ymmm256;
-/// The lower one.
-pub const LOWER: Code = Code::VEX_Vpminud_ymm_ymm_ymmm256;
+/// Maximum of unsigned words.
+pub const MAX_U32: Code = Code::VEX_Vpmaxud_ymm_ymm_ymmm256;
+/// Minimum of unsigned words.
+pub const MIN_U32: Code = Code::VEX_Vpminud_ymm_ymm_ymmm256;
 
-/// What is known of the offsets of lanes in a register.
-pub struct Offsets {
-    /// The active lanes.
+/// The classification of the lane offsets in a register.
+pub struct OffsetSummary {
+    /// The EXEC that it holds for.
     exec: V,
-    /// The highest one.
-    farthest: V,
-    /// No other one is lower.
-    lowest: V,
-    /// See [`Group::same`].
-    same: V,
-    /// See [`Group::together`], by bytes.
-    together: BTreeMap<usize, V>,
+    /// The largest offset of an active lane.
+    max_offset: V,
+    /// A lower bound of the offsets.
+    min_offset: V,
+    /// See [`Group::uniform`].
+    uniform: V,
+    /// See [`Group::contiguous`], by element size in bytes.
+    contiguous: BTreeMap<usize, V>,
 }
 
-/// The accesses of a run.
+/// The accesses of a run, resolved.
 #[derive(Clone, Default)]
-pub struct Places {
-    pub located: Vec<Located>,
+pub struct ResolvedAccesses {
+    pub accesses: Vec<ResolvedAccess>,
     pub groups: Vec<Group>,
-    /// Code is emitted for the fast path: see [`super::fast_path`].
+    /// Code is being emitted for the fast path: see [`super::fast_path`].
     pub fast: bool,
 }
 
 impl Emitter<'_> {
-    /// The accesses of a load or store, and the first register of a store.
-    pub fn accesses(&mut self, block: &Block, part: Option<&Part>, op: &Op) -> R<(Vec<Access>, Option<u16>)> {
+    /// Returns the accesses of a load or store, and the first data register of a store.
+    pub fn accesses(
+        &mut self,
+        block: &Block,
+        subword: Option<&Subword>,
+        op: &Op,
+    ) -> R<(Vec<Access>, Option<u16>)> {
         let vector = |role: Role, words: usize| {
             let Slot::Source(at) = slot(role) else { return Err(Unsupported("an address")) };
             match op.src[at].place() {
                 Place::Vector(first) if first + words <= ALL_VGPRS => Ok(first as u16),
-                _ => Err(Unsupported("an address that is no register")),
+                _ => Err(Unsupported("an address that is not a register")),
             }
         };
         let (store, dwords, lds, offsets) = match block {
@@ -159,7 +167,7 @@ impl Emitter<'_> {
             Block::Lds { lanes, store, dwords, .. } => (*store, *dwords, true, *lanes),
         };
         let dwords = dwords as usize;
-        let bytes = part.map_or(4 * dwords, |part| part.bytes);
+        let bytes = subword.map_or(4 * dwords, |subword| subword.bytes);
         let wide = self.is_wide(block, op)?;
         let register = vector(offsets, 1 + wide as usize)?;
         let data = if store { Some(vector(Role::Data, dwords)?) } else { None };
@@ -172,13 +180,13 @@ impl Emitter<'_> {
         };
         let mut accesses = Vec::new();
         for (terms, hold) in terms {
-            let mut sum = Val::Known(0);
+            let mut sum = Val::Const(0);
             for term in terms {
-                let v = self.wave_value(term, op)?;
-                let v = self.resized(v, term.hold, hold)?;
+                let v = self.uniform_value(term, op)?;
+                let v = self.resize(v, term.hold, hold)?;
                 sum = self.op2(Op2::Add, hold, sum, v)?;
             }
-            let base = self.resized(sum, hold, Hold::W64)?;
+            let base = self.resize(sum, hold, Hold::W64)?;
             accesses.push(Access {
                 register,
                 wide,
@@ -187,24 +195,24 @@ impl Emitter<'_> {
                 registers: dwords,
                 bytes,
                 base,
-                at: self.env.at,
+                op_index: self.env.op_index,
             });
         }
         Ok((accesses, data))
     }
 
-    /// Whether addresses are 64 bits of each lane.
+    /// Returns whether each lane supplies a 64-bit address.
     fn is_wide(&mut self, block: &Block, op: &Op) -> R<bool> {
         let Block::Global { unless: Some(unless), wide, .. } = block else { return Ok(false) };
-        match (self.wave_value(unless, op)?, wide) {
-            (Val::Known(0), _) => Ok(false),
-            (Val::Known(_), Some(_)) => Ok(true),
+        match (self.uniform_value(unless, op)?, wide) {
+            (Val::Const(0), _) => Ok(false),
+            (Val::Const(_), Some(_)) => Ok(true),
             _ => Err(Unsupported("an address")),
         }
     }
 
-    /// A value of the wave in the address of a lane.
-    fn wave_value(&mut self, value: &Value, op: &Op) -> R<Val> {
+    /// Emits a uniform term of a lane's address.
+    fn uniform_value(&mut self, value: &Value, op: &Op) -> R<Val> {
         let mut roles = Vec::new();
         each_in(value, &mut |v| {
             if let ValueKind::Var(Var::Operand(role)) = v.kind {
@@ -214,158 +222,189 @@ impl Emitter<'_> {
         for role in roles {
             let Slot::Source(at) = slot(role) else { return Err(Unsupported("an address")) };
             let (low, high) = (self.source_word(op.src[at], 0)?, self.source_word(op.src[at], 1)?);
-            let pair = self.pair(low, high)?;
+            let pair = self.join_dwords(low, high)?;
             self.env.operands.insert(role, (pair, Hold::W64));
         }
         self.value(value)
     }
 
-    /// Finds the memory of accesses, or refuses.
-    pub fn locate(&mut self, accesses: &[Access], [exec, full]: [V; 2], refused: Label) -> R<Places> {
-        let mut located: Vec<Located> = Vec::new();
-        let mut lds = LdsPlaces::default();
-        // The first active lane, in the first register.
+    /// Resolves the memory of the accesses; jumps to `bailout` if an active lane is outside.
+    pub fn resolve(
+        &mut self,
+        accesses: &[Access],
+        [exec, full]: [V; 2],
+        bailout: Label,
+    ) -> R<ResolvedAccesses> {
+        let mut resolved: Vec<ResolvedAccess> = Vec::new();
+        let mut lds = LdsState::default();
+        // The registers of the first active lane.
         let mut lane = None;
         for access in accesses {
-            let base = self.one(access.base, Hold::W64)?;
-            let group = located.len();
-            located.push(match (access.lds, access.wide) {
-                (true, _) => self.in_lds(access, accesses, &mut lds, base, refused),
+            let base = self.uniform(access.base, Hold::W64)?;
+            let group = resolved.len();
+            resolved.push(match (access.lds, access.wide) {
+                (true, _) => self.resolve_lds(access, accesses, &mut lds, base, bailout),
                 (false, false) => {
-                    let (range, rest) = self.in_range_of(access, base, refused);
+                    let (range, remaining) = self.find_element_range(access, base, bailout);
                     let host = self.f.int2(Int2::Add, Width::W64, range.host, base);
                     let host = self.f.int2(Int2::Sub, Width::W64, host, range.base);
                     let access = access.clone();
-                    Located { access, host, disp: 0, limit: rest, from: None, origin: None, group }
+                    ResolvedAccess {
+                        access,
+                        host,
+                        disp: 0,
+                        limit: remaining,
+                        origin_words: None,
+                        origin: None,
+                        group,
+                    }
                 }
                 (false, true) => {
-                    let beside = located.iter().find(|other| other.access.differs_by_known(access));
-                    match (beside, access.known_base()) {
+                    let alike = resolved.iter().find(|other| other.access.differs_by_constant(access));
+                    match (alike, access.constant_base()) {
                         (Some(other), Some((disp, _))) => {
-                            Located { access: access.clone(), disp, group, ..*other }
+                            ResolvedAccess { access: access.clone(), disp, group, ..*other }
                         }
-                        _ => self.at_addresses(access, accesses, [base, exec], &mut lane, refused),
+                        _ => self.resolve_global(access, accesses, [base, exec], &mut lane, bailout),
                     }
                 }
             });
         }
-        let groups = self.check(&mut located, [exec, full], refused)?;
-        for (n, place) in located.iter().enumerate() {
-            if !located[..n].iter().any(|before| before.is_at(place)) {
-                self.prefetch(place);
+        let groups = self.check_limits(&mut resolved, [exec, full], bailout)?;
+        for (n, location) in resolved.iter().enumerate() {
+            if !resolved[..n].iter().any(|before| before.has_same_address(location)) {
+                self.prefetch(location);
             }
         }
-        Ok(Places { located, groups, fast: false })
+        Ok(ResolvedAccesses { accesses: resolved, groups, fast: false })
     }
 
-    /// Where the lanes of an access by 64-bit addresses are: in the range that the first one is in.
-    fn at_addresses(
+    /// Resolves an access by 64-bit addresses. All lanes must be in the range that contains the first active
+    /// lane.
+    fn resolve_global(
         &mut self,
         access: &Access,
         all: &[Access],
         [base, exec]: [V; 2],
         lane: &mut Option<V>,
-        refused: Label,
-    ) -> Located {
-        let first = self.first_address(access, exec, lane, refused);
+        bailout: Label,
+    ) -> ResolvedAccess {
+        let first = self.first_address(access, exec, lane, bailout);
         let first = self.f.int2(Int2::Add, Width::W64, first, base);
-        let (range, _) = self.in_range_of(access, first, refused);
-        // One range and one limit for all accesses whose places differ by known numbers.
-        let (origin, disp, limit) = match access.known_base() {
+        let (range, _) = self.find_element_range(access, first, bailout);
+        // All accesses whose addresses differ by a constant share one range and one limit.
+        let (origin, disp, limit) = match access.constant_base() {
             Some((disp, _)) => {
                 let end = access.common_end(all);
-                let one = all.iter().filter(|other| access.differs_by_known(other)).count() == 1;
-                if !one {
+                let is_only = all.iter().filter(|other| access.differs_by_constant(other)).count() == 1;
+                if !is_only {
                     let end = self.f.iconst(end as u64);
-                    self.f.branch(Cc::LtU, Width::W64, range.len, end, refused);
+                    self.f.branch(Cc::LtU, Width::W64, range.len, end, bailout);
                 }
-                (range.base, disp, self.plus(range.len, -end))
+                (range.base, disp, self.add_imm(range.len, -end))
             }
             None => {
                 let origin = self.f.int2(Int2::Sub, Width::W64, range.base, base);
-                (origin, 0, self.plus(range.len, -(access.bytes as i64)))
+                (origin, 0, self.add_imm(range.len, -(access.bytes as i64)))
             }
         };
         let high = self.f.int2(Int2::Shr, Width::W64, origin, 32);
-        let from = Some([self.f.int1(Int1::ZeroExtend32, Width::W32, origin), high]);
-        Located {
+        let origin_words = Some([self.f.int1(Int1::ZeroExtend32, Width::W32, origin), high]);
+        ResolvedAccess {
             access: access.clone(),
             host: range.host,
             disp,
             limit,
-            from,
+            origin_words,
             origin: Some(origin),
             group: 0,
         }
     }
 
-    fn in_lds(
+    fn resolve_lds(
         &mut self,
         access: &Access,
         all: &[Access],
-        lds: &mut LdsPlaces,
+        lds: &mut LdsState,
         base: V,
-        refused: Label,
-    ) -> Located {
+        bailout: Label,
+    ) -> ResolvedAccess {
         let [start, bytes] = *lds.memory.get_or_insert_with(|| {
-            [at::LDS, at::LDS_BYTES].map(|part| self.f.load(Size::B8, self.frame, part))
+            [frame_offset::LDS, frame_offset::LDS_BYTES].map(|part| self.f.load(Size::B8, self.frame, part))
         });
-        let Some((disp, _)) = access.known_base() else {
-            let end = self.plus(base, access.bytes as i64);
-            self.f.branch(Cc::LtU, Width::W64, bytes, end, refused);
+        let Some((disp, _)) = access.constant_base() else {
+            let end = self.add_imm(base, access.bytes as i64);
+            self.f.branch(Cc::LtU, Width::W64, bytes, end, bailout);
             let limit = self.f.int2(Int2::Sub, Width::W64, bytes, end);
             let host = self.f.int2(Int2::Add, Width::W64, start, base);
             let access = access.clone();
-            return Located { access, host, disp: 0, limit, from: None, origin: None, group: 0 };
+            return ResolvedAccess {
+                access,
+                host,
+                disp: 0,
+                limit,
+                origin_words: None,
+                origin: None,
+                group: 0,
+            };
         };
-        // One address and one limit for all accesses whose places differ by known numbers.
+        // All accesses whose offsets differ by a constant share one address and one limit.
         let limit = *lds.limits.entry(access.register).or_insert_with(|| {
             let end = access.common_end(all);
-            let least = self.f.iconst(end as u64);
-            self.f.branch(Cc::LtU, Width::W64, bytes, least, refused);
-            self.plus(bytes, -end)
+            let min_bytes = self.f.iconst(end as u64);
+            self.f.branch(Cc::LtU, Width::W64, bytes, min_bytes, bailout);
+            self.add_imm(bytes, -end)
         });
-        Located { access: access.clone(), host: start, disp, limit, from: None, origin: None, group: 0 }
+        ResolvedAccess {
+            access: access.clone(),
+            host: start,
+            disp,
+            limit,
+            origin_words: None,
+            origin: None,
+            group: 0,
+        }
     }
 
-    /// [`Emitter::in_range`], of an element.
-    fn in_range_of(&mut self, access: &Access, address: V, refused: Label) -> (FoundRange, V) {
-        let number = self.ranges % RANGES + if access.store { RANGES } else { 0 };
-        self.ranges += 1;
-        self.in_range(number, access.bytes as i32, address, refused)
+    /// Emits [`Emitter::find_range`] for an element of an access.
+    fn find_element_range(&mut self, access: &Access, address: V, bailout: Label) -> (RangeValues, V) {
+        let number = self.range_count % RANGES + if access.store { RANGES } else { 0 };
+        self.range_count += 1;
+        self.find_range(number, access.bytes as i32, address, bailout)
     }
 
-    /// The range that bytes at an address are in, kept at this place of the frame, and how much further it goes on.
-    pub fn in_range(&mut self, number: usize, bytes: i32, address: V, refused: Label) -> (FoundRange, V) {
-        let at = |offset: usize| at::RANGES + offset as i32;
-        let [look, search] = [(); 2].map(|()| self.f.label());
-        self.f.push(Inst::Jump(look));
-        self.f.push(Inst::Label(search));
+    /// Finds the range that contains `bytes` bytes at an address, through entry `number` of the frame's range
+    /// cache. Returns the range and the number of bytes in it after the element.
+    pub fn find_range(&mut self, number: usize, bytes: i32, address: V, bailout: Label) -> (RangeValues, V) {
+        let at = |offset: usize| frame_offset::RANGES + offset as i32;
+        let [lookup, miss] = [(); 2].map(|()| self.f.label());
+        self.f.push(Inst::Jump(lookup));
+        self.f.push(Inst::Label(miss));
         let wanted = [Src::Value(address), Src::Imm(number as i32), Src::Imm(bytes)];
         for (n, v) in (0..).zip(wanted) {
-            self.f.store(Size::B8, self.frame, at::ROOM + 8 * n, v);
+            self.f.store(Size::B8, self.frame, frame_offset::LANE_BUFFER + 8 * n, v);
         }
-        self.rare(find as *const () as u64);
-        let there = self.f.load(Size::B8, self.frame, at::ROOM + 8 * FOUND as i32);
-        self.unless(there, refused);
-        self.f.push(Inst::Label(look));
-        let base = self.f.load(Size::B8, self.frame, at(Ranges::base_at(number)));
-        let len = self.f.load(Size::B8, self.frame, at(Ranges::len_at(number)));
+        self.call_cold(find_range as *const () as u64);
+        let is_found = self.f.load(Size::B8, self.frame, frame_offset::LANE_BUFFER + 8 * FOUND_SLOT as i32);
+        self.branch_if_zero(is_found, bailout);
+        self.f.push(Inst::Label(lookup));
+        let base = self.f.load(Size::B8, self.frame, at(RangeCache::base_at(number)));
+        let len = self.f.load(Size::B8, self.frame, at(RangeCache::len_at(number)));
         let offset = self.f.int2(Int2::Sub, Width::W64, address, base);
-        self.f.branch(Cc::GeU, Width::W64, offset, len, search);
+        self.f.branch(Cc::GeU, Width::W64, offset, len, miss);
         let after = self.f.int2(Int2::Sub, Width::W64, len, offset);
-        self.f.branch(Cc::LtU, Width::W64, after, bytes, search);
-        let rest = self.plus(after, -(bytes as i64));
-        let host = self.f.load(Size::B8, self.frame, at(Ranges::host_at(number)));
-        (FoundRange { base, len, host }, rest)
+        self.f.branch(Cc::LtU, Width::W64, after, bytes, miss);
+        let remaining = self.add_imm(after, -(bytes as i64));
+        let host = self.f.load(Size::B8, self.frame, at(RangeCache::host_at(number)));
+        (RangeValues { base, len, host }, remaining)
     }
 
-    /// The 64-bit address of the first active lane.
-    fn first_address(&mut self, access: &Access, exec: V, lane: &mut Option<V>, refused: Label) -> V {
+    /// Emits the 64-bit address of the first active lane.
+    fn first_address(&mut self, access: &Access, exec: V, lane: &mut Option<V>, bailout: Label) -> V {
         let lane = *lane.get_or_insert_with(|| {
-            self.f.branch(Cc::Eq, Width::W64, exec, 0, refused);
+            self.f.branch(Cc::Eq, Width::W64, exec, 0, bailout);
             let lane = self.f.int1(Int1::TrailingZeros, Width::W64, exec);
-            self.lane_place(lane)
+            self.lane_address(lane)
         });
         let at = access.register as i32 * LANE_VEC_BYTES as i32;
         let low = self.f.load(Size::B4, lane, at);
@@ -374,138 +413,152 @@ impl Emitter<'_> {
         self.f.int2(Int2::Or, Width::W64, low, high)
     }
 
-    /// Refuses unless all active lanes are within the limits. Groups the accesses.
-    fn check(&mut self, located: &mut [Located], [exec, full]: [V; 2], refused: Label) -> R<Vec<Group>> {
-        let mut kinds: Vec<Located> = Vec::new();
-        for place in located.iter_mut() {
-            let same = |kind: &Located| kind.is_beside(place) && kind.access.bytes == place.access.bytes;
-            let known = kinds.iter().position(same);
-            place.group = known.unwrap_or(kinds.len());
-            if known.is_none() {
-                kinds.push(place.clone());
+    /// Jumps to `bailout` unless all active lanes are within the limits. Returns the groups of accesses.
+    fn check_limits(
+        &mut self,
+        resolved: &mut [ResolvedAccess],
+        [exec, full]: [V; 2],
+        bailout: Label,
+    ) -> R<Vec<Group>> {
+        let mut locations: Vec<ResolvedAccess> = Vec::new();
+        for location in resolved.iter_mut() {
+            let alike = |other: &ResolvedAccess| {
+                other.has_same_offsets(location) && other.access.bytes == location.access.bytes
+            };
+            let group = locations.iter().position(alike);
+            location.group = group.unwrap_or(locations.len());
+            if group.is_none() {
+                locations.push(location.clone());
             }
         }
-        self.look_at(&kinds, [exec, full])?;
+        self.classify_offsets(&locations, [exec, full])?;
         let mut checked = HashSet::new();
-        for place in located.iter() {
-            let farthest = self.offsets_of(place).farthest;
-            if !checked.insert((place.limit, farthest)) {
+        for location in resolved.iter() {
+            let max_offset = self.offset_summary(location).max_offset;
+            if !checked.insert((location.limit, max_offset)) {
                 continue;
             }
-            self.f.branch(Cc::LtU, Width::W64, place.limit, farthest, refused);
+            self.f.branch(Cc::LtU, Width::W64, location.limit, max_offset, bailout);
         }
-        Ok(kinds
+        Ok(locations
             .iter()
-            .map(|kind| {
-                let known = self.offsets_of(kind);
-                Group { together: known.together[&kind.access.bytes], same: known.same }
+            .map(|location| {
+                let summary = self.offset_summary(location);
+                Group { contiguous: summary.contiguous[&location.access.bytes], uniform: summary.uniform }
             })
             .collect())
     }
 
-    /// The lowest and the highest offset of lanes.
-    pub fn bounds_of(&self, place: &Located) -> [V; 2] {
-        let Offsets { lowest, farthest, .. } = self.offsets_of(place);
-        [*lowest, *farthest]
+    /// Returns the lowest and the highest offset of the lanes.
+    pub fn offset_bounds(&self, location: &ResolvedAccess) -> [V; 2] {
+        let OffsetSummary { min_offset, max_offset, .. } = self.offset_summary(location);
+        [*min_offset, *max_offset]
     }
 
-    /// What [`Emitter::look_at`] has found.
-    fn offsets_of(&self, place: &Located) -> &Offsets {
-        &self.offsets[&(place.access.register, place.from)]
+    /// Returns the classification that [`Emitter::classify_offsets`] recorded.
+    fn offset_summary(&self, location: &ResolvedAccess) -> &OffsetSummary {
+        &self.offset_summaries[&(location.access.register, location.origin_words)]
     }
 
-    /// Finds out about the offsets of lanes, unless it is known from an access before.
-    fn look_at(&mut self, kinds: &[Located], [exec, full]: [V; 2]) -> R<()> {
-        self.offsets.retain(|_, known| known.exec == exec);
-        let is_known = |e: &Self, kind: &Located| {
-            let known = e.offsets.get(&(kind.access.register, kind.from));
-            known.is_some_and(|known| known.together.contains_key(&kind.access.bytes))
+    /// Classifies the offsets of the lanes, unless an earlier access has done so.
+    fn classify_offsets(&mut self, locations: &[ResolvedAccess], [exec, full]: [V; 2]) -> R<()> {
+        self.offset_summaries.retain(|_, summary| summary.exec == exec);
+        let is_classified = |e: &Self, location: &ResolvedAccess| {
+            let summary = e.offset_summaries.get(&(location.access.register, location.origin_words));
+            summary.is_some_and(|summary| summary.contiguous.contains_key(&location.access.bytes))
         };
-        let kinds: Vec<&Located> = kinds.iter().filter(|kind| !is_known(self, kind)).collect();
-        if kinds.is_empty() {
+        let locations: Vec<&ResolvedAccess> =
+            locations.iter().filter(|location| !is_classified(self, location)).collect();
+        if locations.is_empty() {
             return Ok(());
         }
-        let (kept, others): (Vec<&Located>, Vec<&Located>) =
-            kinds.into_iter().partition(|kind| self.kept(kind).is_some());
-        if !others.is_empty() {
-            let found = self.unless_lined_up(&others, full, |e| e.look(&others, [exec, full]))?;
-            self.note_offsets(&others, exec, &found);
+        let (cached, uncached): (Vec<&ResolvedAccess>, Vec<&ResolvedAccess>) =
+            locations.into_iter().partition(|location| self.offset_slot(location).is_some());
+        if !uncached.is_empty() {
+            let found =
+                self.scan_unless_unit_stride(&uncached, full, |e| e.scan_offsets(&uncached, [exec, full]))?;
+            self.record_offsets(&uncached, exec, &found);
         }
-        let numbers: Vec<usize> = kept.iter().filter_map(|kind| self.kept(kind)).collect();
-        if !kept.is_empty() {
-            let found = self.unless_kept(&numbers, full, |e| e.look(&kept, [exec, full]))?;
-            self.note_offsets(&kept, exec, &found);
+        let slots: Vec<usize> = cached.iter().filter_map(|location| self.offset_slot(location)).collect();
+        if !cached.is_empty() {
+            let found = self.scan_unless_cached(&slots, full, |e| e.scan_offsets(&cached, [exec, full]))?;
+            self.record_offsets(&cached, exec, &found);
         }
         Ok(())
     }
 
-    fn note_offsets(&mut self, kinds: &[&Located], exec: V, found: &[[V; 4]]) {
-        for (kind, [farthest, together, same, lowest]) in kinds.iter().zip(found) {
-            let known = self.offsets.entry((kind.access.register, kind.from)).or_insert_with(|| Offsets {
-                exec,
-                farthest: *farthest,
-                lowest: *lowest,
-                same: *same,
-                together: BTreeMap::new(),
-            });
-            known.together.insert(kind.access.bytes, *together);
+    fn record_offsets(&mut self, locations: &[&ResolvedAccess], exec: V, found: &[[V; 4]]) {
+        for (location, [max_offset, contiguous, uniform, min_offset]) in locations.iter().zip(found) {
+            let summary = self
+                .offset_summaries
+                .entry((location.access.register, location.origin_words))
+                .or_insert_with(|| OffsetSummary {
+                    exec,
+                    max_offset: *max_offset,
+                    min_offset: *min_offset,
+                    uniform: *uniform,
+                    contiguous: BTreeMap::new(),
+                });
+            summary.contiguous.insert(location.access.bytes, *contiguous);
         }
     }
 
-    /// Looks at the lanes' offsets. Of each: the highest, [`Group::together`], [`Group::same`] and the lowest.
-    fn look(&mut self, kinds: &[&Located], [exec, full]: [V; 2]) -> R<Vec<[V; 4]>> {
-        // The highest offsets, and lanes of a packet that are in order, in all packets.
+    /// Scans the lanes' offsets. Returns for each access: maximum, [`Group::contiguous`], [`Group::uniform`],
+    /// minimum.
+    fn scan_offsets(&mut self, locations: &[&ResolvedAccess], [exec, full]: [V; 2]) -> R<Vec<[V; 4]>> {
+        // Accumulates maxima and the per-lane results of the stride tests over all packets.
         let mut found = Vec::new();
         self.each_packet(|e, base| {
             let mut packet = Packet::new(base);
             let (none, all) = (e.f.vconst([0; 8]), e.f.vconst([u32::MAX; 8]));
-            for place in kinds {
-                // They are the loop's own: what is made of them stays in it.
-                let [farthest, together, same, lowest] = [none, all, all, all].map(|first| {
+            for location in locations {
+                // The accumulators must be fresh values of this loop: they are modified in it.
+                let [max_offset, contiguous, uniform, min_offset] = [none, all, all, all].map(|first| {
                     let v = e.f.fresh(Class::Vec);
-                    e.f.hoisted(|f| f.assign(v, first));
+                    e.f.hoist(|f| f.assign(v, first));
                     v
                 });
-                let offsets = e.offsets(place, exec, &mut packet)?;
-                let in_order = e.in_steps(offsets, place.access.bytes as u32, &mut packet);
-                let one = e.in_steps(offsets, 0, &mut packet);
+                let offsets = e.active_offsets(location, exec, &mut packet)?;
+                let contiguous_lanes = e.stride_mask(offsets, location.access.bytes as u32, &mut packet);
+                let uniform_lanes = e.stride_mask(offsets, 0, &mut packet);
                 let and = Code::VEX_Vpand_ymm_ymm_ymmm256;
                 for (code, v, b) in [
-                    (HIGHER, farthest, offsets),
-                    (and, together, in_order),
-                    (and, same, one),
-                    (LOWER, lowest, offsets),
+                    (MAX_U32, max_offset, offsets),
+                    (and, contiguous, contiguous_lanes),
+                    (and, uniform, uniform_lanes),
+                    (MIN_U32, min_offset, offsets),
                 ] {
                     e.f.push(Inst::Rvm { code, d: v, a: v, b, imm: None });
                 }
-                found.push(([farthest, lowest], [together, same]));
+                found.push(([max_offset, min_offset], [contiguous, uniform]));
             }
             Ok(())
         })?;
         let mut results = Vec::new();
-        for ([farthest, lowest], orders) in found {
-            let [together, same] = orders.map(|lanes| {
+        for ([max_offset, min_offset], orders) in found {
+            let [contiguous, uniform] = orders.map(|lanes| {
                 let bits = self.f.sign_bits(lanes);
                 let all = self.f.compare(Cc::Eq, Width::W32, bits, 0xff);
                 self.f.int2(Int2::And, Width::W32, all, full)
             });
-            let [farthest, lowest] =
-                [(HIGHER, farthest), (LOWER, lowest)].map(|(code, v)| self.most(code, v));
-            // From 2 GiB on, beyond every limit, which offsets may not have.
-            let farthest = self.f.int1(Int1::SignExtend32, Width::W64, farthest);
-            results.push([farthest, together, same, lowest]);
+            let [max_offset, min_offset] =
+                [(MAX_U32, max_offset), (MIN_U32, min_offset)].map(|(code, v)| self.reduce(code, v));
+            // Offsets from 2 GiB on are invalid: sign extension puts them beyond every limit.
+            let max_offset = self.f.int1(Int1::SignExtend32, Width::W64, max_offset);
+            results.push([max_offset, contiguous, uniform, min_offset]);
         }
         Ok(results)
     }
 
-    /// The highest of unsigned words; beyond every limit from 2 GiB on, which offsets may not have.
-    pub fn highest(&mut self, v: V) -> V {
-        let v = self.most(HIGHER, v);
+    /// Reduces unsigned words to their maximum, sign-extended: values from 2 GiB on, which offsets may not
+    /// have, exceed every limit.
+    pub fn reduce_max(&mut self, v: V) -> V {
+        let v = self.reduce(MAX_U32, v);
         self.f.int1(Int1::SignExtend32, Width::W64, v)
     }
 
-    /// The highest of unsigned words, or the lowest.
-    fn most(&mut self, code: Code, v: V) -> V {
+    /// Reduces the words of a vector by a maximum or minimum instruction.
+    fn reduce(&mut self, code: Code, v: V) -> V {
         let upper = self.f.upper_half(v);
         let mut v = self.f.rvm(code, v, upper, None);
         for order in [0x4e, 0xb1] {
@@ -515,51 +568,51 @@ impl Emitter<'_> {
         self.f.low_int(v)
     }
 
-    /// What is known of offsets in registers that are written now.
+    /// Drops the classification of offsets in registers that are being written.
     pub fn forget_offsets(&mut self, written: impl Fn(u16) -> bool) {
-        // What 64-bit addresses are counted from is another value in each run.
-        self.offsets.retain(|(register, from), _| from.is_none() && !written(*register));
+        // The origin of 64-bit addresses is a different value in each run.
+        self.offset_summaries.retain(|(register, from), _| from.is_none() && !written(*register));
     }
 
-    /// Lanes that are by a step above the one before them, if those before are, too.
-    pub fn in_steps(&mut self, offsets: V, step: u32, packet: &mut Packet) -> V {
-        let rest = *packet.steps.entry(offsets).or_insert_with(|| {
+    /// Returns the mask of lanes whose offset is that of lane 0 plus `lane * step`.
+    pub fn stride_mask(&mut self, offsets: V, step: u32, packet: &mut Packet) -> V {
+        let remaining = *packet.lane_deltas.entry(offsets).or_insert_with(|| {
             let first = self.f.rm(Code::VEX_Vpbroadcastd_ymm_xmmm32, offsets, None);
             self.isub(Hold::W32, offsets, first)
         });
         let lanes = self.f.vconst(std::array::from_fn(|lane| lane as u32 * step));
-        self.icmp(Cc::Eq, Hold::W32, rest, lanes)
+        self.icmp(Cc::Eq, Hold::W32, remaining, lanes)
     }
 
-    /// The lanes' offsets; 0 for lanes that are switched off.
-    pub fn offsets(&mut self, place: &Located, exec: V, packet: &mut Packet) -> R<V> {
+    /// Returns the lanes' offsets, with 0 for inactive lanes.
+    pub fn active_offsets(&mut self, location: &ResolvedAccess, exec: V, packet: &mut Packet) -> R<V> {
         let hold = Hold::W32;
-        let register = place.access.register;
+        let register = location.access.register;
         let v = self.register(packet, register);
-        let low = self.exact(v);
-        let key = (low, place.from);
+        let low = self.flush_pending(v);
+        let key = (low, location.origin_words);
         if let Some(found) = packet.offsets.get(&key) {
             return Ok(*found);
         }
-        let offsets = match place.from {
+        let offsets = match location.origin_words {
             None => low,
             Some(from) => {
                 let v = self.register(packet, register + 1);
-                let high = self.exact(v);
-                let [from_low, from_high] = from.map(|v| self.spread(hold, v));
+                let high = self.flush_pending(v);
+                let [from_low, from_high] = from.map(|v| self.broadcast(hold, v));
                 let offset = self.isub(hold, low, from_low);
                 let borrow = self.icmp(Cc::LtU, hold, low, from_low);
                 let high = self.isub(hold, high, from_high);
                 let high = self.iadd(hold, high, borrow);
-                let near = self.is_zero(hold, high);
-                // Beyond every limit otherwise.
-                let far = self.bnot(hold, near);
-                self.bor(hold, offset, far)
+                let in_range = self.is_zero(hold, high);
+                // An address whose distance does not fit in a word becomes an offset beyond every limit.
+                let out_of_range = self.bnot(hold, in_range);
+                self.bor(hold, offset, out_of_range)
             }
         };
         let active = match packet.active {
             Some(active) => active,
-            None => self.lanes_of(exec)?,
+            None => self.expand_mask(exec)?,
         };
         packet.active = Some(active);
         let offsets = self.band(hold, offsets, active);
@@ -568,8 +621,8 @@ impl Emitter<'_> {
     }
 }
 
-/// A range of global memory in values.
-pub struct FoundRange {
+/// A range of global memory, in values.
+pub struct RangeValues {
     pub base: V,
     len: V,
     pub host: V,

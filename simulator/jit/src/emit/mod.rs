@@ -1,52 +1,55 @@
-//! Code for a unit. Between blocks, all state is in the wave; within one, scalar registers are values, and vector
-//! instructions wait in a [`run`] that becomes one loop over packets of eight lanes.
+//! Emits the code of a unit. Between blocks, all state is in the wave. Within a block, scalar registers are
+//! SSA-like values, and vector instructions are buffered in a [`run`] that becomes one loop over packets of
+//! eight lanes.
 
-mod bytes;
+mod byte_permute;
 mod convert;
 pub mod cross_lane;
 mod dpp;
-mod exponent;
+mod exact;
+mod facts;
 mod fast_path;
 mod fields;
 mod float;
+mod frexp;
 pub mod half;
-mod kept;
-mod known;
-mod lanes;
-mod lined;
+mod lane_calls;
+mod load_store;
 mod memory;
 mod modifiers;
-mod moves;
-mod once;
+mod multi_store;
+mod offset_cache;
 mod ops;
 pub mod output;
 mod packet;
-mod pairs;
-mod parts;
 mod polynomial;
 mod prefetch;
-mod rare;
 mod run;
+mod scalar;
+mod scalar_memory;
 mod scratch;
 mod shift;
 mod stmt;
+mod subword;
+mod unit_stride;
 mod val;
 mod value;
-mod wave_memory;
 
-use crate::frame::{TURN, at, meet, of_wave, run_handlers, run_turn, wait};
+use crate::branch_target::static_target;
+use crate::frame::{
+    RESUME, arrive_at_barrier, frame_offset, run_and_switch, run_handlers, wait_for_barrier, wave_offset,
+};
 use crate::plan::{self, Kind, Operations};
-use crate::relative::relative;
-use crate::source::Source;
-use crate::unit::{Block as Straight, Unit};
+use crate::snapshot::ProgramSnapshot;
+use crate::unit::{Block as BasicBlock, Unit};
+use facts::Facts;
 use isa_lower::ir::Stmt;
 use isa_lower::visit::any_stmt;
 use isa_spec::pcode::ir::{Control, State};
-use known::Known;
-use memory::Offsets;
-use once::Scalars;
-use packet::PacketAt;
+use memory::OffsetSummary;
+use packet::PacketPosition;
 use run::Run;
+use scalar::Scalars;
 use std::collections::{HashMap, HashSet};
 use stmt::Env;
 use wavesim_machine::exec::op::{Ext, Op};
@@ -54,31 +57,32 @@ use wavesim_machine::exec::rt::Flow;
 use wavesim_x64::Function;
 use wavesim_x64::inst::{Cc, Class, Inst, Int2, Label, Size, Src, V, Width};
 
-/// What is not compiled. The operation is left to its handler, or the unit to the interpreter.
+/// A construct that the emitter does not support. The operation falls back to its handler, or the unit to the
+/// interpreter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0} is not compiled")]
 pub struct Unsupported(pub &'static str);
 
 pub type R<T> = Result<T, Unsupported>;
 
-/// What code is made for, beside the program.
+/// The program, and the mode that its code is specialised for.
 #[derive(Clone, Copy)]
-pub struct Machine<'a> {
-    pub source: &'a Source,
-    /// Waves of 64.
+pub struct CompileContext<'a> {
+    pub program: &'a ProgramSnapshot,
+    /// Wave64.
     pub wide: bool,
-    /// Denormals of f32 are flushed.
+    /// f32 denormals are flushed.
     pub flush: bool,
-    /// MODE has its bit for IEEE.
+    /// MODE.IEEE is set.
     pub ieee: bool,
 }
 
-/// Where a jump goes.
+/// The destination of a jump.
 #[derive(Debug, Clone, Copy)]
 enum Target {
-    /// This byte of the program.
-    Known(u64),
-    /// An address.
+    /// A byte offset in the program.
+    Static(u64),
+    /// A computed address.
     Computed(V),
 }
 
@@ -87,140 +91,141 @@ pub struct Emitter<'f> {
     frame: V,
     vectors: V,
     sgprs: V,
-    machine: Machine<'f>,
+    context: CompileContext<'f>,
     ops: &'f [Op],
     exts: &'f [Ext],
     wide_wave: bool,
     flush: bool,
     operations: &'f mut Operations,
-    /// Blocks of the unit by their first operation.
+    /// Labels of the unit's blocks, by their first operation.
     blocks: HashMap<u32, Label>,
-    /// Goes to the block whose number is in `entry`.
-    top: Label,
+    /// The dispatch: jumps to the block whose number is in `entry`.
+    dispatch: Label,
     entry: V,
-    /// Returns the flow.
-    leave: Label,
+    /// The exit: returns `flow`.
+    exit: Label,
     flow: V,
     scalars: Scalars,
     run: Run,
     env: Env,
-    /// While a loop over lanes is emitted.
-    packet: Option<PacketAt>,
-    /// The lanes whose value counts, while one of a choice is emitted.
-    only: Option<V>,
-    /// The host takes f32 denormals for zeros in this run.
+    /// The current packet, while a loop over packets is emitted.
+    packet: Option<PacketPosition>,
+    /// The lanes whose result is used, while one operand of a select is emitted.
+    demanded: Option<V>,
+    /// The current run executes with MXCSR.DAZ set.
+    run_daz: bool,
+    /// MXCSR.DAZ is set at this program point.
     daz: bool,
-    /// Whether it does so at this place of the code.
-    zeros: bool,
-    /// Whether it does so between blocks.
-    zeros_between: bool,
-    /// Accesses of global memory so far.
-    ranges: usize,
-    /// Sources of loads of the wave.
-    bases: Vec<[u16; 4]>,
-    /// Offsets of lanes that have been looked at, by register, and what they are counted from.
-    offsets: HashMap<(u16, Option<[V; 2]>), Offsets>,
-    /// Offsets that stay known beyond a block.
-    numbers: kept::Numbers,
-    known: Known,
-    /// Integers of which only the low word is not zero.
-    words: HashSet<V>,
-    /// EXEC that was compared, and whether it is full.
-    full: Option<(V, V)>,
+    /// MXCSR.DAZ is set between blocks.
+    daz_between_blocks: bool,
+    /// The number of global memory accesses emitted so far. It spreads them over the cached ranges.
+    range_count: usize,
+    /// The base operands of scalar loads. Each gets a cached range of its own.
+    scalar_bases: Vec<[u16; 4]>,
+    /// Classified lane offsets, by offset register and, for 64-bit addresses, the words of their origin.
+    offset_summaries: HashMap<(u16, Option<[V; 2]>), OffsetSummary>,
+    /// The offsets whose classification is cached across blocks.
+    offset_slots: offset_cache::OffsetSlots,
+    facts: Facts,
+    /// Integers whose high word is zero.
+    zero_extended_ints: HashSet<V>,
+    /// The EXEC value that was last compared with all ones, and the result.
+    exec_full: Option<(V, V)>,
 }
 
 /// Emits a unit as a function. Entry `n` is its `n`-th block.
-pub fn unit(unit: &Unit, machine: Machine<'_>, operations: &mut Operations) -> R<Function> {
+pub fn unit(unit: &Unit, context: CompileContext<'_>, operations: &mut Operations) -> R<Function> {
     let mut f = Function::new(2);
     let (frame, entry) = (f.param(0), f.param(1));
-    let (top, leave, flow) = (f.label(), f.label(), f.fresh(Class::Int));
-    let vectors = f.load(Size::B8, frame, at::VECTORS);
-    let sgprs = f.load(Size::B8, frame, at::SGPRS);
+    let (dispatch, exit, flow) = (f.label(), f.label(), f.fresh(Class::Int));
+    let vectors = f.load(Size::B8, frame, frame_offset::VECTORS);
+    let sgprs = f.load(Size::B8, frame, frame_offset::SGPRS);
     [frame, vectors, sgprs].into_iter().for_each(|v| f.pin(v));
-    let numbers = kept::Numbers::of(unit, &machine, operations);
+    let offset_slots = offset_cache::OffsetSlots::of(unit, &context, operations);
     let mut emitter = Emitter {
         f,
         frame,
         vectors,
         sgprs,
-        machine,
-        ops: &machine.source.ops,
-        exts: &machine.source.exts,
-        wide_wave: machine.wide,
-        flush: machine.flush,
+        context,
+        ops: &context.program.ops,
+        exts: &context.program.exts,
+        wide_wave: context.wide,
+        flush: context.flush,
         operations,
         blocks: HashMap::new(),
-        top,
+        dispatch,
         entry,
-        leave,
+        exit,
         flow,
         scalars: Scalars::default(),
         run: Run::default(),
         env: Env::default(),
         packet: None,
-        only: None,
+        demanded: None,
+        run_daz: false,
         daz: false,
-        zeros: false,
-        zeros_between: false,
-        ranges: 0,
-        bases: Vec::new(),
-        offsets: HashMap::new(),
-        numbers,
-        known: Known::default(),
-        words: HashSet::new(),
-        full: None,
+        daz_between_blocks: false,
+        range_count: 0,
+        scalar_bases: Vec::new(),
+        offset_summaries: HashMap::new(),
+        offset_slots,
+        facts: Facts::default(),
+        zero_extended_ints: HashSet::new(),
+        exec_full: None,
     };
-    emitter.all(unit)?;
+    emitter.emit_blocks(unit)?;
     Ok(emitter.f)
 }
 
 impl Emitter<'_> {
-    fn all(&mut self, unit: &Unit) -> R<()> {
+    fn emit_blocks(&mut self, unit: &Unit) -> R<()> {
         for block in &unit.blocks {
             let label = self.f.label();
             self.blocks.insert(block.first, label);
         }
         let to = unit.blocks.iter().map(|block| self.blocks[&block.first]).collect();
-        self.zeros_between = self.flush && self.has_flushed_floats(unit);
-        self.take_for_zeros(self.zeros_between);
-        self.f.push(Inst::Label(self.top));
+        self.daz_between_blocks = self.flush && self.has_flushed_floats(unit);
+        self.set_daz(self.daz_between_blocks);
+        self.f.push(Inst::Label(self.dispatch));
         self.f.push(Inst::Table { index: self.entry, to });
         for block in &unit.blocks {
             self.f.push(Inst::Label(self.blocks[&block.first]));
-            self.forget();
-            self.straight(block)?;
+            self.forget_state();
+            self.basic_block(block)?;
         }
-        self.f.push(Inst::Label(self.leave));
-        self.take_for_zeros(false);
+        self.f.push(Inst::Label(self.exit));
+        self.set_daz(false);
         self.f.push(Inst::Return { v: Src::Value(self.flow) });
         Ok(())
     }
 
-    /// Whether runs of the unit are such that the host is to take f32 denormals for zeros.
+    /// Returns whether any run of the unit flushes f32 denormals, so that the host should treat them as
+    /// zeros.
     fn has_flushed_floats(&mut self, unit: &Unit) -> bool {
         unit.blocks.iter().flat_map(|block| block.first..block.end).any(|at| {
             let op = self.ops[at as usize];
             let lanes = self.operations.kind(&op, self.exts) == Kind::Lanes;
             let handlers = self.operations.handlers(&op);
-            lanes && plan::lanes(&handlers).is_some_and(|lanes| plan::floats(lanes).flushed)
+            lanes && plan::lane_code(&handlers).is_some_and(|lanes| plan::floats(lanes).flushed)
         })
     }
 
-    /// Nothing is known of the state.
-    fn forget(&mut self) {
+    /// Drops all facts about the wave's state.
+    fn forget_state(&mut self) {
         self.scalars = Scalars::default();
-        self.offsets.clear();
-        self.full = None;
+        self.offset_summaries.clear();
+        self.exec_full = None;
         self.forget_vectors();
     }
 
-    /// Nothing is known of vectors, whose values are those of a packet.
+    /// Drops the facts about vector values, which hold within one packet only.
     fn forget_vectors(&mut self) {
-        self.known = Known::default();
+        self.facts = Facts::default();
     }
 
-    /// The operations of a block.
-    fn straight(&mut self, block: &Straight) -> R<()> {
+    /// Emits the operations of a block.
+    fn basic_block(&mut self, block: &BasicBlock) -> R<()> {
         let mut calls: Option<(u32, u32)> = None;
         for at in block.first..block.end {
             let op = self.ops[at as usize];
@@ -232,170 +237,172 @@ impl Emitter<'_> {
             self.call_handlers(calls.take(), false)?;
             self.env = Env::new(at);
             match kind {
-                Kind::Nothing | Kind::Call => {}
-                Kind::Once => self.once(&op)?,
+                Kind::Nop | Kind::Call => {}
+                Kind::Scalar => self.scalar_op(&op)?,
                 Kind::Lanes => self.buffer(at, &op)?,
                 Kind::Access => self.buffer_access(at, &op)?,
                 Kind::Branch => return self.branch(&op, block.next),
             }
         }
         let last = self.ops[block.end as usize - 1];
-        let others = self.operations.stops(&last) && self.operations.goes_on(&last);
-        self.call_handlers(calls.take(), others)?;
+        let may_switch = self.operations.may_end_turn(&last) && self.operations.falls_through(&last);
+        self.call_handlers(calls.take(), may_switch)?;
         self.close_run()?;
         self.flush_scalars();
         self.fall_through(block.next);
         Ok(())
     }
 
-    /// The next operation in order: in this unit, or outside of it.
+    /// Continues with the next operation in program order, inside or outside of this unit.
     fn fall_through(&mut self, next: u32) {
-        self.take_for_zeros(self.zeros_between);
+        self.set_daz(self.daz_between_blocks);
         if let Some(block) = self.blocks.get(&next) {
             self.f.push(Inst::Jump(*block));
             return;
         }
-        self.stop_at(next, Flow::NEXT);
+        self.exit_at(next, Flow::NEXT);
     }
 
-    /// Leaves with a flow that belongs to an operation.
-    fn stop_at(&mut self, op: u32, flow: Flow) {
-        self.take_for_zeros(self.zeros_between);
+    /// Exits with a flow that belongs to operation `op`.
+    fn exit_at(&mut self, op: u32, flow: Flow) {
+        self.set_daz(self.daz_between_blocks);
         let op = self.op_address(op);
-        self.f.store(Size::B8, self.frame, at::OP, op);
+        self.f.store(Size::B8, self.frame, frame_offset::OP, op);
         self.f.push(Inst::Const { d: self.flow, bits: flow.0 as u64 });
-        self.f.push(Inst::Jump(self.leave));
+        self.f.push(Inst::Jump(self.exit));
     }
 
     fn op_address(&mut self, at: u32) -> V {
-        self.f.iconst(self.machine.source.address_of(at))
+        self.f.iconst(self.context.program.address_of(at))
     }
 
-    /// Calls the handlers of some operations, if there are any, with all state in the wave. `others`: after the last one other waves may have
-    /// their turns.
-    fn call_handlers(&mut self, calls: Option<(u32, u32)>, others: bool) -> R<()> {
+    /// Calls the handlers of consecutive operations, with all state in the wave. `may_switch`: other waves
+    /// may run after the last one.
+    fn call_handlers(&mut self, calls: Option<(u32, u32)>, may_switch: bool) -> R<()> {
         let Some((first, count)) = calls else { return Ok(()) };
         self.close_run()?;
         self.flush_scalars();
-        let leaves =
-            |e: &mut Self, at: u32| plan::leaves_registers(&e.operations.handlers(&e.ops[at as usize]));
-        if !(first..first + count).all(|at| leaves(self, at)) {
-            // Before the wave may be another one.
-            self.forget_kept(|_| true);
+        let preserves =
+            |e: &mut Self, at: u32| plan::preserves_vgprs(&e.operations.handlers(&e.ops[at as usize]));
+        if !(first..first + count).all(|at| preserves(self, at)) {
+            // This must happen first: afterwards the current wave may be another one.
+            self.forget_cached_offsets(|_| true);
         }
-        match if others { self.barrier(first + count - 1)? } else { None } {
+        match if may_switch { self.barrier_function(first + count - 1)? } else { None } {
             Some((function, number)) => {
-                self.handlers_of(first, count - 1, false);
+                self.call_handler_range(first, count - 1, false);
                 let at = first + count - 1;
                 let op = self.op_address(at);
                 let after = self.ops[(at as usize + 1).min(self.ops.len() - 1)].pc;
-                let known = [Some(self.ops[at as usize].complete()), Some(after), number];
-                let known = known.into_iter().flatten().map(|known| Src::Imm(known as i32));
-                let args: Vec<Src> = [self.frame, op].map(Src::Value).into_iter().chain(known).collect();
-                self.called(function, &args, true);
+                let constants = [Some(self.ops[at as usize].complete()), Some(after), number];
+                let constants = constants.into_iter().flatten().map(|n| Src::Imm(n as i32));
+                let args: Vec<Src> = [self.frame, op].map(Src::Value).into_iter().chain(constants).collect();
+                self.call_for_flow(function, &args, true);
             }
-            None => self.handlers_of(first, count, others),
+            None => self.call_handler_range(first, count, may_switch),
         }
-        self.forget();
+        self.forget_state();
         Ok(())
     }
 
-    /// What runs an operation that waits for a barrier and does nothing else, and the barrier's number, if it has one.
-    fn barrier(&mut self, at: u32) -> R<Option<(*const (), Option<u32>)>> {
+    /// Returns the function for an operation that only waits for a barrier, and the barrier's number, if it
+    /// has one.
+    fn barrier_function(&mut self, at: u32) -> R<Option<(*const (), Option<u32>)>> {
         let handlers = self.operations.handlers(&self.ops[at as usize]);
-        let Some((builtin, number)) = plan::waits(&handlers) else { return Ok(None) };
+        let Some((builtin, number)) = plan::barrier_wait(&handlers) else { return Ok(None) };
         let Some(number) = number else {
-            return Ok((builtin == Control::Barrier).then_some((meet as *const (), None)));
+            return Ok((builtin == Control::Barrier).then_some((arrive_at_barrier as *const (), None)));
         };
         self.env = Env::new(at);
         let number = self.value(number)?;
         Ok(match number {
-            val::Val::Known(number) => Some((wait as *const (), Some(number as u32))),
+            val::Val::Const(number) => Some((wait_for_barrier as *const (), Some(number as u32))),
             _ => None,
         })
     }
 
-    /// Calls handlers of some operations, if there are any. `others`: see [`Emitter::called`].
-    fn handlers_of(&mut self, first: u32, count: u32, others: bool) {
+    /// Calls the handlers of `count` operations. `may_switch`: see [`Emitter::call_for_flow`].
+    fn call_handler_range(&mut self, first: u32, count: u32, may_switch: bool) {
         if count > 0 {
-            let function = if others { run_turn as *const () } else { run_handlers as *const () };
+            let function = if may_switch { run_and_switch as *const () } else { run_handlers as *const () };
             let op = self.op_address(first);
             let args = [Src::Value(self.frame), Src::Value(op), Src::Imm(count as i32)];
-            self.called(function, &args, others);
+            self.call_for_flow(function, &args, may_switch);
         }
     }
 
-    /// Calls what gives a flow, and goes on after [`Flow::NEXT`]. `others`: other waves may have had their turns.
-    fn called(&mut self, function: *const (), args: &[Src], others: bool) {
-        self.take_for_zeros(false);
+    /// Calls a function that returns a flow, and falls through on [`Flow::NEXT`]. `may_switch`: the function
+    /// may have switched to another wave.
+    fn call_for_flow(&mut self, function: *const (), args: &[Src], may_switch: bool) {
+        self.set_daz(false);
         let flow = self.f.call(function as u64, args);
-        self.take_for_zeros(self.zeros_between);
+        self.set_daz(self.daz_between_blocks);
         self.f.assign(self.flow, flow);
-        if others {
-            let on = self.f.label();
-            self.f.branch(Cc::Eq, Width::W32, flow, 0, on);
-            self.f.branch(Cc::Ne, Width::W32, flow, TURN.0 as i32, self.leave);
-            self.take_turn();
-            self.f.push(Inst::Label(on));
+        if may_switch {
+            let join = self.f.label();
+            self.f.branch(Cc::Eq, Width::W32, flow, 0, join);
+            self.f.branch(Cc::Ne, Width::W32, flow, RESUME.0 as i32, self.exit);
+            self.resume_wave();
+            self.f.push(Inst::Label(join));
         } else {
-            self.f.branch(Cc::Ne, Width::W32, flow, 0, self.leave);
+            self.f.branch(Cc::Ne, Width::W32, flow, 0, self.exit);
         }
     }
 
-    /// Goes on with the wave that is in the frame now.
-    fn take_turn(&mut self) {
-        let parts = [
-            (Size::B8, at::VECTORS, self.vectors),
-            (Size::B8, at::SGPRS, self.sgprs),
-            (Size::B4, at::ENTRY, self.entry),
+    /// Reloads the per-wave pointers and continues with the wave that is now in the frame.
+    fn resume_wave(&mut self) {
+        let reloads = [
+            (Size::B8, frame_offset::VECTORS, self.vectors),
+            (Size::B8, frame_offset::SGPRS, self.sgprs),
+            (Size::B4, frame_offset::ENTRY, self.entry),
         ];
-        for (size, place, v) in parts {
-            let of_wave = self.f.load(size, self.frame, place);
+        for (size, offset, v) in reloads {
+            let of_wave = self.f.load(size, self.frame, offset);
             self.f.assign(v, of_wave);
         }
-        self.f.push(Inst::Jump(self.top));
+        self.f.push(Inst::Jump(self.dispatch));
     }
 
-    /// An operation that may write the PC, and ends the block.
+    /// Emits an operation that may write the PC and ends its block.
     fn branch(&mut self, op: &Op, next: u32) -> R<()> {
         self.close_run()?;
-        self.take_for_zeros(self.zeros_between);
+        self.set_daz(self.daz_between_blocks);
         let handlers = self.operations.handlers(op);
-        let once = plan::once(&handlers, op).ok_or(Unsupported("a branch"))?;
+        let once = plan::scalar_code(&handlers, op).ok_or(Unsupported("a branch"))?;
         self.read_operands(once)?;
         let stmts: Vec<&Stmt> = once.body.iter().collect();
-        self.path(&stmts, None, op, next)
+        self.branch_path(&stmts, None, op, next)
     }
 
-    /// One way through the statements of a branch.
-    fn path(&mut self, stmts: &[&Stmt], mut jump: Option<Target>, op: &Op, next: u32) -> R<()> {
+    /// Emits one path through the statements of a branch; conditional PC writes split it.
+    fn branch_path(&mut self, stmts: &[&Stmt], mut jump: Option<Target>, op: &Op, next: u32) -> R<()> {
         for (at, stmt) in stmts.iter().enumerate() {
             match stmt {
-                Stmt::SetState(State::Pc, to) => jump = Some(self.target(to, op)?),
+                Stmt::SetState(State::Pc, to) => jump = Some(self.jump_target(to, op)?),
                 Stmt::If { arms, otherwise } if writes_pc(stmt) => {
                     let rest = &stmts[at + 1..];
                     for (cond, body) in arms {
                         let v = self.value(cond)?;
-                        let truth = self.truth(v, cond.hold)?;
+                        let cond = self.boolean(v, cond.hold)?;
                         let list: Vec<&Stmt> = body.iter().chain(rest.iter().copied()).collect();
-                        match known(truth) {
+                        match constant_bool(cond) {
                             Some(false) => continue,
-                            Some(true) => return self.path(&list, jump, op, next),
+                            Some(true) => return self.branch_path(&list, jump, op, next),
                             None => {
-                                let truth = self.branch_on(truth)?;
+                                let cond = self.branch_on(cond)?;
                                 let no = self.f.label();
-                                self.f.branch(Cc::Eq, Width::W32, truth, 0, no);
-                                let kept = (self.scalars.clone(), self.env.clone());
+                                self.f.branch(Cc::Eq, Width::W32, cond, 0, no);
+                                let saved = (self.scalars.clone(), self.env.clone());
                                 self.forget_vectors();
-                                self.path(&list, jump, op, next)?;
-                                (self.scalars, self.env) = kept;
+                                self.branch_path(&list, jump, op, next)?;
+                                (self.scalars, self.env) = saved;
                                 self.forget_vectors();
                                 self.f.push(Inst::Label(no));
                             }
                         }
                     }
                     let list: Vec<&Stmt> = otherwise.iter().chain(rest.iter().copied()).collect();
-                    return self.path(&list, jump, op, next);
+                    return self.branch_path(&list, jump, op, next);
                 }
                 stmt => self.stmt(stmt)?,
             }
@@ -403,63 +410,63 @@ impl Emitter<'_> {
         self.flush_scalars();
         match jump {
             None => self.fall_through(next),
-            Some(Target::Known(pc)) => self.jump_to(pc, op),
+            Some(Target::Static(pc)) => self.jump_to(pc, op),
             Some(Target::Computed(to)) => {
-                let base = self.f.load(Size::B8, self.sgprs, of_wave::CODE_BASE);
+                let base = self.f.load(Size::B8, self.sgprs, wave_offset::CODE_BASE);
                 let to = self.f.int2(Int2::Sub, Width::W64, to, base);
-                self.leave_by_jump(to);
+                self.exit_by_jump(to);
             }
         }
         Ok(())
     }
 
-    /// Leaves for the interpreter to find out where a jump goes.
-    fn leave_by_jump(&mut self, to: V) {
-        self.f.store(Size::B8, self.frame, at::JUMP, to);
-        self.stop_at(self.env.at, Flow::JUMP);
+    /// Exits and lets the interpreter resolve the jump target.
+    fn exit_by_jump(&mut self, to: V) {
+        self.f.store(Size::B8, self.frame, frame_offset::JUMP, to);
+        self.exit_at(self.env.op_index, Flow::JUMP);
     }
 
-    /// A jump to a known place: within the unit, if the turn is not over by then.
+    /// Emits a jump to a known offset. It stays within the unit unless the turn ends at the jump.
     fn jump_to(&mut self, pc: u64, op: &Op) {
-        let target = self.machine.source.at(pc);
+        let target = self.context.program.op_at(pc);
         let block = target.and_then(|target| self.blocks.get(&target).copied());
         if let (Some(block), Some(target)) = (block, target) {
             let target = &self.ops[target as usize];
-            let base = self.f.load(Size::B8, self.frame, at::BASE);
-            let count = self.plus(base, op.complete() as i64);
-            let end = self.f.load(Size::B8, self.frame, at::END);
+            let base = self.f.load(Size::B8, self.frame, frame_offset::BASE);
+            let count = self.add_imm(base, op.complete() as i64);
+            let end = self.f.load(Size::B8, self.frame, frame_offset::END);
             let out = self.f.label();
             self.f.branch(Cc::GeU, Width::W64, count, end, out);
-            // The clock is brought up to date where the interpreter does it: at jumps.
-            let clock = self.f.load(Size::B8, self.frame, at::INSTRUCTIONS);
+            // The clock advances where the interpreter advances it: at jumps.
+            let clock = self.f.load(Size::B8, self.frame, frame_offset::INSTRUCTIONS);
             self.f.store(Size::B8, clock, 0, count);
-            let base = self.plus(count, -(target.number as i64));
-            self.f.store(Size::B8, self.frame, at::BASE, base);
+            let base = self.add_imm(count, -(target.number as i64));
+            self.f.store(Size::B8, self.frame, frame_offset::BASE, base);
             self.f.push(Inst::Jump(block));
             self.f.push(Inst::Label(out));
         }
         let to = self.f.iconst(pc);
-        self.leave_by_jump(to);
+        self.exit_by_jump(to);
     }
 
-    /// Where a value as PC leads.
-    fn target(&mut self, to: &isa_lower::ir::Value, op: &Op) -> R<Target> {
-        if let Some(place) = relative(to, op.pc as u64, op.imm) {
-            return Ok(Target::Known(place));
+    /// Resolves the value written to the PC.
+    fn jump_target(&mut self, to: &isa_lower::ir::Value, op: &Op) -> R<Target> {
+        if let Some(pc) = static_target(to, op.pc as u64, op.imm) {
+            return Ok(Target::Static(pc));
         }
         let v = self.value(to)?;
-        Ok(Target::Computed(self.one(v, isa_lower::ir::Hold::W64)?))
+        Ok(Target::Computed(self.uniform(v, isa_lower::ir::Hold::W64)?))
     }
 }
 
-fn known(val: val::Val) -> Option<bool> {
+fn constant_bool(val: val::Val) -> Option<bool> {
     match val {
-        val::Val::Known(bits) => Some(bits != 0),
+        val::Val::Const(bits) => Some(bits != 0),
         _ => None,
     }
 }
 
-/// Whether a statement, or one in it, writes the PC.
+/// Returns whether a statement, or one nested in it, writes the PC.
 pub fn writes_pc(stmt: &Stmt) -> bool {
     any_stmt(std::slice::from_ref(stmt), &|s| matches!(s, Stmt::SetState(State::Pc, _)))
 }

@@ -1,30 +1,31 @@
-//! Modifiers of sources: signs, and which halves of words are read, as `exec::rt::modify` has them.
+//! Source modifiers: signs and selected halves of words, with the semantics of `exec::rt::modify`.
 
-use super::run::Staged;
+use super::run::StagedSource;
 use super::val::Val;
 use super::{Emitter, R};
 use isa_lower::ir::{Hold, Op2};
 use isa_spec::tables::Role;
 use wavesim_machine::exec::op::{Ext, Op, Part};
 
-/// What is done to a source.
+/// The modifiers of a source.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Modifiers {
-    /// The part of each word that is read, and whether its sign is extended.
+    /// The part of each word that is read, and whether it is sign-extended.
     part: Option<(Part, bool)>,
-    /// How far the half is shifted that is all of a source of 16 bits.
+    /// The bit position of the half that a 16-bit source reads.
     half: Option<u32>,
-    /// How far the two halves of a source are shifted that become its words, and which bits are flipped then.
+    /// The bit positions of the two halves that make up a packed source, and the bits that are flipped in the
+    /// result.
     halves: Option<([u32; 2], u32)>,
-    /// The word that signs are in.
+    /// The word with the sign bits.
     last: usize,
-    /// Bits of it that are kept and flipped.
+    /// The bits of that word that are kept, and those that are flipped.
     keep: u32,
     flip: u32,
 }
 
 impl Modifiers {
-    /// Of the source of an operation, if it has any.
+    /// Returns the modifiers of an operation's source, if it has any.
     pub fn of(op: &Op, ext: &Ext, role: Role, slot: usize) -> Option<Modifiers> {
         let bit = |bits: u8| (bits >> slot & 1) as u32;
         let numbered = [Role::S0, Role::S1, Role::S2, Role::S3].contains(&role);
@@ -50,21 +51,21 @@ impl Modifiers {
 }
 
 impl Emitter<'_> {
-    /// Word `k` of a source with its modifiers.
-    pub fn modified(&mut self, staged: &Staged, k: usize, mut v: Val) -> R<Val> {
+    /// Applies the modifiers of a source to its word `k`.
+    pub fn modified(&mut self, staged: &StagedSource, k: usize, mut v: Val) -> R<Val> {
         let Some(Modifiers { part, half, halves, last, keep, flip }) = staged.modified else { return Ok(v) };
         let hold = Hold::W32;
         if let Some((part, signed)) = part {
-            v = self.part_of(v, part, signed)?;
+            v = self.extract_part(v, part, signed)?;
         }
         if let Some(shift) = half {
             v = self.half_at(v, shift)?;
         }
         if let Some(([low, high], signs)) = halves {
             let (low, high) = (self.half_at(v, low)?, self.half_at(v, high)?);
-            let high = self.shifted(super::ops::Shift::Left, hold, high, Val::Known(16))?;
+            let high = self.shift(super::ops::Shift::Left, hold, high, Val::Const(16))?;
             v = self.op2(Op2::Or, hold, high, low)?;
-            v = self.op2(Op2::Xor, hold, v, Val::Known(signs as u128))?;
+            v = self.op2(Op2::Xor, hold, v, Val::Const(signs as u128))?;
         }
         if last != k {
             return Ok(v);
@@ -72,17 +73,17 @@ impl Emitter<'_> {
         if let Val::Lanes(raw) = v
             && keep | 1 << 31 == u32::MAX
             && flip << 1 == 0
-            && self.known.raw.contains(&raw)
+            && self.facts.unflushed.contains(&raw)
         {
-            return Ok(Val::Lanes(self.with_sign(raw, keep, flip)));
+            return Ok(Val::Lanes(self.change_sign(raw, keep, flip)));
         }
-        v = self.op2(Op2::And, hold, v, Val::Known(keep as u128))?;
-        self.op2(Op2::Xor, hold, v, Val::Known(flip as u128))
+        v = self.op2(Op2::And, hold, v, Val::Const(keep as u128))?;
+        self.op2(Op2::Xor, hold, v, Val::Const(flip as u128))
     }
 
-    /// The half of a word that begins at a bit.
+    /// Extracts the half of a word that begins at a bit.
     pub fn half_at(&mut self, v: Val, shift: u32) -> R<Val> {
-        let v = self.shifted(super::ops::Shift::Right, Hold::W32, v, Val::Known(shift as u128))?;
-        self.op2(Op2::And, Hold::W32, v, Val::Known(0xffff))
+        let v = self.shift(super::ops::Shift::Right, Hold::W32, v, Val::Const(shift as u128))?;
+        self.op2(Op2::And, Hold::W32, v, Val::Const(0xffff))
     }
 }

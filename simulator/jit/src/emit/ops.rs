@@ -1,21 +1,21 @@
-//! Operations on integers of the host: of the wave, or of lanes, as their class says.
+//! Integer operations on uniform values or on lanes, depending on the value's register class.
 
 use super::Emitter;
 use isa_lower::ir::Hold;
 use wavesim_x64::Code;
 use wavesim_x64::inst::{Cc, Class, Inst, Int1, Int2, Mem, Src, V, Width};
 
-/// The width of a holder of the wave's integers. Longer ones have 64 bits.
+/// Returns the width of a holder's uniform integers. Longer holders have 64 bits.
 pub fn width(hold: Hold) -> Width {
     if hold == Hold::W32 { Width::W32 } else { Width::W64 }
 }
 
-/// Codes for 32 and 64 bits.
-fn by(hold: Hold, single: Code, double: Code) -> Code {
+/// Selects the instruction for 32 or 64 bits.
+fn for_width(hold: Hold, single: Code, double: Code) -> Code {
     if hold == Hold::W32 { single } else { double }
 }
 
-/// Shifts of an integer.
+/// Kinds of shifts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shift {
     Left,
@@ -24,68 +24,69 @@ pub enum Shift {
 }
 
 impl Emitter<'_> {
-    /// Whether it is a value of lanes.
+    /// Returns whether a value is a vector.
     pub fn is_vector(&self, v: V) -> bool {
         self.f.class(v) == Class::Vec
     }
 
-    /// A constant, in each lane or not as `like` is.
-    pub fn constant(&mut self, hold: Hold, bits: u64, like: V) -> V {
+    /// Emits a constant of the same register class as `like`.
+    pub fn constant_like(&mut self, hold: Hold, bits: u64, like: V) -> V {
         if !self.is_vector(like) {
             return self.f.iconst(if hold == Hold::W32 { bits & 0xffff_ffff } else { bits });
         }
-        self.lanes_constant(hold, bits)
+        self.splat_constant(hold, bits)
     }
 
-    /// A constant in each lane.
-    pub fn lanes_constant(&mut self, hold: Hold, bits: u64) -> V {
+    /// Emits a constant in each lane.
+    pub fn splat_constant(&mut self, hold: Hold, bits: u64) -> V {
         let (a, b) = (bits as u32, (bits >> 32) as u32);
         let words = if hold == Hold::W32 { [a; 8] } else { [a, b, a, b, a, b, a, b] };
         self.f.vconst(words)
     }
 
-    /// One value in all lanes. In front of the loop over lanes, if it is known there.
-    pub fn spread(&mut self, hold: Hold, one: V) -> V {
+    /// Broadcasts an integer to all lanes. The broadcast is hoisted out of the loop over lanes if the integer
+    /// is defined outside of it.
+    pub fn broadcast(&mut self, hold: Hold, one: V) -> V {
         let key = (one, hold == Hold::W32);
-        if let Some(v) = self.known.spreads.get(&key) {
+        if let Some(v) = self.facts.broadcasts.get(&key) {
             return *v;
         }
         let v = self.f.splat(hold != Hold::W32, one);
-        self.known.spreads.insert(key, v);
+        self.facts.broadcasts.insert(key, v);
         v
     }
 
-    fn either_class(&mut self, hold: Hold, op: Int2, codes: [Code; 2], a: V, b: V) -> V {
+    fn int_or_vector_op(&mut self, hold: Hold, op: Int2, codes: [Code; 2], a: V, b: V) -> V {
         match self.is_vector(a) {
-            true => self.f.rvm(by(hold, codes[0], codes[1]), a, b, None),
+            true => self.f.rvm(for_width(hold, codes[0], codes[1]), a, b, None),
             false => self.f.int2(op, width(hold), a, b),
         }
     }
 
     pub fn iadd(&mut self, hold: Hold, a: V, b: V) -> V {
         let codes = [Code::VEX_Vpaddd_ymm_ymm_ymmm256, Code::VEX_Vpaddq_ymm_ymm_ymmm256];
-        self.either_class(hold, Int2::Add, codes, a, b)
+        self.int_or_vector_op(hold, Int2::Add, codes, a, b)
     }
 
     pub fn isub(&mut self, hold: Hold, a: V, b: V) -> V {
         let codes = [Code::VEX_Vpsubd_ymm_ymm_ymmm256, Code::VEX_Vpsubq_ymm_ymm_ymmm256];
-        self.either_class(hold, Int2::Sub, codes, a, b)
+        self.int_or_vector_op(hold, Int2::Sub, codes, a, b)
     }
 
     pub fn band(&mut self, hold: Hold, a: V, b: V) -> V {
-        self.either_class(hold, Int2::And, [Code::VEX_Vpand_ymm_ymm_ymmm256; 2], a, b)
+        self.int_or_vector_op(hold, Int2::And, [Code::VEX_Vpand_ymm_ymm_ymmm256; 2], a, b)
     }
 
     pub fn bor(&mut self, hold: Hold, a: V, b: V) -> V {
-        self.either_class(hold, Int2::Or, [Code::VEX_Vpor_ymm_ymm_ymmm256; 2], a, b)
+        self.int_or_vector_op(hold, Int2::Or, [Code::VEX_Vpor_ymm_ymm_ymmm256; 2], a, b)
     }
 
     pub fn bxor(&mut self, hold: Hold, a: V, b: V) -> V {
-        self.either_class(hold, Int2::Xor, [Code::VEX_Vpxor_ymm_ymm_ymmm256; 2], a, b)
+        self.int_or_vector_op(hold, Int2::Xor, [Code::VEX_Vpxor_ymm_ymm_ymmm256; 2], a, b)
     }
 
-    /// `b` without the bits of `a`.
-    pub fn without(&mut self, hold: Hold, a: V, b: V) -> V {
+    /// Emits `!a & b`.
+    pub fn and_not(&mut self, hold: Hold, a: V, b: V) -> V {
         if self.is_vector(a) {
             return self.f.rvm(Code::VEX_Vpandn_ymm_ymm_ymmm256, a, b, None);
         }
@@ -97,12 +98,12 @@ impl Emitter<'_> {
         if !self.is_vector(v) {
             return self.f.int1(Int1::Not, width(hold), v);
         }
-        if let Some(complement) = self.known.complements.get(&v) {
+        if let Some(complement) = self.facts.complements.get(&v) {
             return *complement;
         }
-        let ones = self.lanes_constant(hold, u64::MAX);
+        let ones = self.splat_constant(hold, u64::MAX);
         let out = self.bxor(hold, v, ones);
-        self.known.complements.insert(out, v);
+        self.facts.complements.insert(out, v);
         out
     }
 
@@ -110,7 +111,7 @@ impl Emitter<'_> {
         if !self.is_vector(v) {
             return self.f.int1(Int1::Neg, width(hold), v);
         }
-        let zero = self.lanes_constant(hold, 0);
+        let zero = self.splat_constant(hold, 0);
         self.isub(hold, zero, v)
     }
 
@@ -121,7 +122,7 @@ impl Emitter<'_> {
         if hold == Hold::W32 {
             return self.f.rvm(Code::VEX_Vpmulld_ymm_ymm_ymmm256, a, b, None);
         }
-        let signed = self.known.sign_extended.contains(&a) && self.known.sign_extended.contains(&b);
+        let signed = self.facts.sign_extended.contains(&a) && self.facts.sign_extended.contains(&b);
         if signed {
             return self.f.rvm(Code::VEX_Vpmuldq_ymm_ymm_ymmm256, a, b, None);
         }
@@ -129,7 +130,7 @@ impl Emitter<'_> {
         let low = product(self, a, b);
         let mut crossed = Vec::new();
         for (x, y) in [(a, b), (b, a)] {
-            if !self.known.zero_extended.contains(&x) {
+            if !self.facts.zero_extended.contains(&x) {
                 let high = self.shift_by(Shift::Right, hold, x, 32);
                 crossed.push(product(self, high, y));
             }
@@ -142,7 +143,7 @@ impl Emitter<'_> {
         self.iadd(hold, low, sum)
     }
 
-    /// By a known count, below the width.
+    /// Shifts by a constant below the width.
     pub fn shift_by(&mut self, shift: Shift, hold: Hold, v: V, n: u32) -> V {
         if !self.is_vector(v) {
             let op = match shift {
@@ -159,9 +160,9 @@ impl Emitter<'_> {
             (Shift::Left, _) => Code::VEX_Vpsllq_ymm_ymm_imm8,
             (Shift::Right, _) => Code::VEX_Vpsrlq_ymm_ymm_imm8,
             (Shift::Arithmetic, _) => {
-                // Logical, and then the sign from where it is now.
+                // A logical shift, then sign extension from the sign's new position.
                 let v = self.shift_by(Shift::Right, hold, v, n);
-                let sign = self.lanes_constant(hold, 1 << (63 - n));
+                let sign = self.splat_constant(hold, 1 << (63 - n));
                 let flipped = self.bxor(hold, v, sign);
                 return self.isub(hold, flipped, sign);
             }
@@ -169,7 +170,7 @@ impl Emitter<'_> {
         self.f.rm(code, v, Some(n as u8))
     }
 
-    /// Lanes by counts of lanes: from the width on, everything is shifted out.
+    /// Shifts lanes by per-lane counts. Counts from the width on shift everything out.
     pub fn shift_lanes(&mut self, shift: Shift, hold: Hold, v: V, n: V) -> V {
         let code = match (shift, hold) {
             (Shift::Left, Hold::W32) => Code::VEX_Vpsllvd_ymm_ymm_ymmm256,
@@ -178,8 +179,8 @@ impl Emitter<'_> {
             (Shift::Left, _) => Code::VEX_Vpsllvq_ymm_ymm_ymmm256,
             (Shift::Right, _) => Code::VEX_Vpsrlvq_ymm_ymm_ymmm256,
             (Shift::Arithmetic, _) => {
-                // Below zero, the complement of what the complement gives.
-                let zero = self.lanes_constant(hold, 0);
+                // For negative lanes: the complement of the shifted complement.
+                let zero = self.splat_constant(hold, 0);
                 let below = self.icmp(Cc::GtS, hold, zero, v);
                 let v = self.bxor(hold, v, below);
                 let v = self.shift_lanes(Shift::Right, hold, v, n);
@@ -189,21 +190,21 @@ impl Emitter<'_> {
         self.f.rvm(code, v, n, None)
     }
 
-    /// 1 or 0, or in lanes all ones or none.
+    /// Compares: to 1 or 0, or in lanes to all ones or zero.
     pub fn icmp(&mut self, cc: Cc, hold: Hold, a: V, b: V) -> V {
         if !self.is_vector(a) {
             return self.f.compare(cc, width(hold), a, b);
         }
         let v = self.vector_compare(cc, hold, a, b);
         if hold == Hold::W32 {
-            self.known.comparisons.insert(v, (cc, a, b));
+            self.facts.comparisons.insert(v, (cc, a, b));
         }
         v
     }
 
     fn vector_compare(&mut self, cc: Cc, hold: Hold, a: V, b: V) -> V {
-        let equal = by(hold, Code::VEX_Vpcmpeqd_ymm_ymm_ymmm256, Code::VEX_Vpcmpeqq_ymm_ymm_ymmm256);
-        let greater = by(hold, Code::VEX_Vpcmpgtd_ymm_ymm_ymmm256, Code::VEX_Vpcmpgtq_ymm_ymm_ymmm256);
+        let equal = for_width(hold, Code::VEX_Vpcmpeqd_ymm_ymm_ymmm256, Code::VEX_Vpcmpeqq_ymm_ymm_ymmm256);
+        let greater = for_width(hold, Code::VEX_Vpcmpgtd_ymm_ymm_ymmm256, Code::VEX_Vpcmpgtq_ymm_ymm_ymmm256);
         match cc {
             Cc::Eq => self.f.rvm(equal, a, b, None),
             Cc::GtS => self.f.rvm(greater, a, b, None),
@@ -223,7 +224,7 @@ impl Emitter<'_> {
             Cc::LtU if hold == Hold::W32 => self.negated(Cc::GeU, hold, a, b),
             Cc::GtU if hold == Hold::W32 => self.negated(Cc::LeU, hold, a, b),
             _ => {
-                let sign = self.lanes_constant(hold, 1 << 63);
+                let sign = self.splat_constant(hold, 1 << 63);
                 let (a, b) = (self.bxor(hold, a, sign), self.bxor(hold, b, sign));
                 let cc = match cc {
                     Cc::LtU => Cc::LtS,
@@ -241,23 +242,23 @@ impl Emitter<'_> {
         self.bnot(hold, v)
     }
 
-    /// Whether it is zero, as [`Emitter::icmp`].
+    /// Compares with zero, as [`Emitter::icmp`] does.
     pub fn is_zero(&mut self, hold: Hold, v: V) -> V {
-        let zero = self.constant(hold, 0, v);
+        let zero = self.constant_like(hold, 0, v);
         self.icmp(Cc::Eq, hold, v, zero)
     }
 
-    /// `a` where a mask or truth of the same class holds.
-    pub fn pick(&mut self, hold: Hold, truth: V, a: V, b: V) -> V {
+    /// Selects `a` where a condition of the same register class holds.
+    pub fn select_same_class(&mut self, hold: Hold, cond: V, a: V, b: V) -> V {
         if self.is_vector(a) {
-            self.f.blend(hold != Hold::W32, truth, a, b)
+            self.f.blend(hold != Hold::W32, cond, a, b)
         } else {
-            self.f.select(truth, a, b)
+            self.f.select(cond, a, b)
         }
     }
 
-    /// The greater or the lesser of two vectors of words.
-    pub fn extreme(&mut self, greater: bool, signed: bool, a: V, b: V) -> V {
+    /// Emits the minimum or maximum of two vectors of words.
+    pub fn min_max_words(&mut self, greater: bool, signed: bool, a: V, b: V) -> V {
         let code = match (greater, signed) {
             (true, true) => Code::VEX_Vpmaxsd_ymm_ymm_ymmm256,
             (true, false) => Code::VEX_Vpmaxud_ymm_ymm_ymmm256,
@@ -267,7 +268,7 @@ impl Emitter<'_> {
         self.f.rvm(code, a, b, None)
     }
 
-    /// The least of two unsigned words.
+    /// Emits the minimum of unsigned words.
     pub fn umin(&mut self, a: V, b: V) -> V {
         if self.is_vector(a) {
             return self.f.rvm(Code::VEX_Vpminud_ymm_ymm_ymmm256, a, b, None);
@@ -276,12 +277,12 @@ impl Emitter<'_> {
         self.f.select(less, a, b)
     }
 
-    /// The number of ones.
-    pub fn ones(&mut self, hold: Hold, v: V) -> V {
+    /// Counts ones.
+    pub fn count_ones(&mut self, hold: Hold, v: V) -> V {
         if !self.is_vector(v) {
             return self.f.int1(Int1::CountOnes, width(hold), v);
         }
-        // Of each four bits by a table; then sums.
+        // Counts four bits at a time by a table lookup, then adds.
         let counts = [0x0201_0100, 0x0302_0201, 0x0302_0201, 0x0403_0302].repeat(2);
         let table = self.f.vconst(counts.try_into().unwrap_or([0; 8]));
         let (low, high) = self.nibbles(v);
@@ -297,7 +298,7 @@ impl Emitter<'_> {
         self.f.rvm(Code::VEX_Vpmaddwd_ymm_ymm_ymmm256, sums, one16, None)
     }
 
-    /// The lower and the higher four bits of each byte.
+    /// Returns the low and high four bits of each byte.
     fn nibbles(&mut self, v: V) -> (V, V) {
         let mask = self.f.vconst([0x0f0f_0f0f; 8]);
         let low = self.band(Hold::W32, v, mask);
@@ -305,7 +306,7 @@ impl Emitter<'_> {
         (low, self.band(Hold::W32, high, mask))
     }
 
-    /// The width for zero.
+    /// Counts leading zeros: the width for zero.
     pub fn leading_zeros(&mut self, hold: Hold, v: V) -> V {
         if !self.is_vector(v) {
             return self.f.int1(Int1::LeadingZeros, width(hold), v);
@@ -316,22 +317,22 @@ impl Emitter<'_> {
             v = self.bor(hold, v, below);
         }
         let above = self.bnot(hold, v);
-        self.ones(hold, above)
+        self.count_ones(hold, above)
     }
 
-    /// The width for zero.
+    /// Counts trailing zeros: the width for zero.
     pub fn trailing_zeros(&mut self, hold: Hold, v: V) -> V {
         if !self.is_vector(v) {
             return self.f.int1(Int1::TrailingZeros, width(hold), v);
         }
-        let one = self.lanes_constant(hold, 1);
+        let one = self.splat_constant(hold, 1);
         let less = self.isub(hold, v, one);
-        let below = self.without(hold, v, less);
-        self.ones(hold, below)
+        let below = self.and_not(hold, v, less);
+        self.count_ones(hold, below)
     }
 
-    /// All bits in reverse.
-    pub fn reversed_bits(&mut self, hold: Hold, v: V) -> V {
+    /// Reverses all bits.
+    pub fn reverse_bits(&mut self, hold: Hold, v: V) -> V {
         if self.is_vector(v) {
             let order: [u8; 16] = std::array::from_fn(|k| {
                 let bytes = if hold == Hold::W32 { 4 } else { 8 };
@@ -339,7 +340,8 @@ impl Emitter<'_> {
             });
             let reverse = |n: u8| n.reverse_bits() >> 4;
             let table = |shift: u8| std::array::from_fn(|k| reverse(k as u8) << shift);
-            let [order, low_table, high_table] = [order, table(4), table(0)].map(|bytes| self.bytes(bytes));
+            let [order, low_table, high_table] =
+                [order, table(4), table(0)].map(|bytes| self.vconst_bytes(bytes));
             let shuffle = Code::VEX_Vpshufb_ymm_ymm_ymmm256;
             let v = self.f.rvm(shuffle, v, order, None);
             let (low, high) = self.nibbles(v);
@@ -351,7 +353,7 @@ impl Emitter<'_> {
         for (n, mask) in
             [(4, 0x0f0f_0f0f_0f0f_0f0fu64), (2, 0x3333_3333_3333_3333), (1, 0x5555_5555_5555_5555)]
         {
-            let mask = self.constant(hold, mask, v);
+            let mask = self.constant_like(hold, mask, v);
             let (low, high) = (self.band(hold, v, mask), self.shift_by(Shift::Right, hold, v, n));
             let (low, high) = (self.shift_by(Shift::Left, hold, low, n), self.band(hold, high, mask));
             v = self.bor(hold, low, high);
@@ -359,82 +361,82 @@ impl Emitter<'_> {
         v
     }
 
-    /// Sixteen bytes, in either half.
-    pub fn bytes(&mut self, bytes: [u8; 16]) -> V {
+    /// Emits a constant of sixteen bytes, repeated in both halves.
+    pub fn vconst_bytes(&mut self, bytes: [u8; 16]) -> V {
         self.f.vconst(std::array::from_fn(|k| {
             let at = k % 4 * 4;
             u32::from_le_bytes(std::array::from_fn(|b| bytes[at + b]))
         }))
     }
 
-    /// The low words of 64 bits in each lane.
+    /// Returns the low words of 64-bit lanes.
     pub fn low_words(&mut self, v: [V; 2]) -> V {
-        match self.known.words.get(&v) {
+        match self.facts.split.get(&v) {
             Some((low, _)) => *low,
-            None => self.taken_words(v, 0x88),
+            None => self.shuffle_words(v, 0x88),
         }
     }
 
-    /// The high words of 64 bits in each lane.
+    /// Returns the high words of 64-bit lanes.
     pub fn high_words(&mut self, v: [V; 2]) -> V {
-        match self.known.words.get(&v) {
+        match self.facts.split.get(&v) {
             Some((_, high)) => *high,
-            None => self.taken_words(v, 0xdd),
+            None => self.shuffle_words(v, 0xdd),
         }
     }
 
-    fn taken_words(&mut self, v: [V; 2], which: u8) -> V {
+    fn shuffle_words(&mut self, v: [V; 2], which: u8) -> V {
         self.f.rvm(Code::VEX_Vshufps_ymm_ymm_ymmm256_imm8, v[0], v[1], Some(which))
     }
 
-    /// 64 bits in each lane, of low and high words. By halves of the host's vectors, which its instructions take apart and put together:
-    /// lanes 0, 1, 4 and 5, then the others.
-    pub fn joined(&mut self, low: V, high: V) -> [V; 2] {
-        if let Some(whole) = self.known.wholes.get(&(low, high)) {
+    /// Combines low and high words to 64-bit lanes, in the order of the host's unpack instructions: lanes 0,
+    /// 1, 4 and 5, then the others.
+    pub fn join_words(&mut self, low: V, high: V) -> [V; 2] {
+        if let Some(whole) = self.facts.joined.get(&(low, high)) {
             return *whole;
         }
-        let whole = self.interleaved(low, high);
-        self.known.wholes.insert((low, high), whole);
-        self.known.words.insert(whole, (low, high));
+        let whole = self.interleave(low, high);
+        self.facts.joined.insert((low, high), whole);
+        self.facts.split.insert(whole, (low, high));
         whole
     }
 
-    fn interleaved(&mut self, low: V, high: V) -> [V; 2] {
+    fn interleave(&mut self, low: V, high: V) -> [V; 2] {
         [Code::VEX_Vpunpckldq_ymm_ymm_ymmm256, Code::VEX_Vpunpckhdq_ymm_ymm_ymmm256]
             .map(|code| self.f.rvm(code, low, high, None))
     }
 
-    /// 32 bits of lanes extended to 64.
-    pub fn extended(&mut self, v: V, signed: bool) -> [V; 2] {
+    /// Extends 32-bit lanes to 64 bits.
+    pub fn extend(&mut self, v: V, signed: bool) -> [V; 2] {
         let high = match signed {
             true => self.shift_by(Shift::Arithmetic, Hold::W32, v, 31),
-            false => self.lanes_constant(Hold::W32, 0),
+            false => self.splat_constant(Hold::W32, 0),
         };
-        let both = self.joined(v, high);
-        let set = if signed { &mut self.known.sign_extended } else { &mut self.known.zero_extended };
+        let both = self.join_words(v, high);
+        let set = if signed { &mut self.facts.sign_extended } else { &mut self.facts.zero_extended };
         set.extend(both);
         both
     }
 
-    /// A mask of 32-bit lanes as one of 64-bit lanes.
+    /// Expands a mask of 32-bit lanes to one of 64-bit lanes.
     pub fn wide_mask(&mut self, mask: V) -> [V; 2] {
-        self.interleaved(mask, mask)
+        self.interleave(mask, mask)
     }
 
-    /// Sixteen bytes in either half.
+    /// Loads sixteen bytes into each half.
     pub fn load_halves(&mut self, [low, high]: [Mem; 2]) -> V {
         let d = self.f.fresh(Class::Vec);
         self.f.push(Inst::LoadHalves { d, low, high });
         d
     }
 
-    /// The reverse of [`Emitter::load_halves`].
+    /// The inverse of [`Emitter::load_halves`].
     pub fn store_halves(&mut self, v: V, [low, high]: [Mem; 2]) {
         self.f.push(Inst::StoreHalves { v, low, high });
     }
 
-    /// An integer of the wave and a small number.
-    pub fn plus(&mut self, v: V, n: i64) -> V {
+    /// Adds a constant to an integer.
+    pub fn add_imm(&mut self, v: V, n: i64) -> V {
         match i32::try_from(n) {
             Ok(0) => v,
             Ok(n) => self.f.int2(Int2::Add, Width::W64, v, Src::Imm(n)),

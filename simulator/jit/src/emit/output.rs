@@ -1,21 +1,22 @@
-//! Output modifiers: scale and clamp of float results (`exec::output`), saturation of integers, and the parts of registers that SDWA and
-//! 16-bit results of CDNA go to (`exec::rt::results`).
+//! Output modifiers: scaling and clamping of float results (`exec::output`), saturation of integers, and the
+//! parts of registers that SDWA and CDNA's 16-bit results write (`exec::rt::results`).
 
 use super::float::{Denormals, SINGLE};
 use super::ops::Shift;
-use super::val::{Val, low};
+use super::val::{Val, low_mask};
 use super::{Emitter, R, Unsupported};
-use crate::frame::of_wave;
+use crate::frame::wave_offset;
 use isa_lower::ir::{Hold, Int, Op2, Output, Value};
 use isa_spec::arith::Format;
 use wavesim_machine::exec::op::{Ext, Op, Part, Rest, Sdwa};
 use wavesim_machine::exec::output::{DX10_CLAMP, OMOD, always_clamps_nan, omod_applies};
 use wavesim_x64::inst::{Cc, Int2, Size, V, Width};
 
-/// Whether output modifiers of an operation can be compiled, which are for results like this.
-pub fn fits(ext: &Ext, output: Output, dwords: u32) -> bool {
+/// Returns whether the output modifiers of an operation can be compiled for results of this kind.
+pub fn is_supported(ext: &Ext, output: Output, dwords: u32) -> bool {
     let scale = ext.omod == 0 || matches!(output, Output::Bits | Output::F32 | Output::PackedF16);
-    // Of two NaNs either may be the result, but a part of one is no NaN.
+    // Of two NaN inputs, either may be the result, so that the result's bits may differ; a part of it would
+    // not be a NaN.
     let width = match output {
         Output::Bits => 0,
         Output::F16 | Output::BF16 => 16,
@@ -27,58 +28,60 @@ pub fn fits(ext: &Ext, output: Output, dwords: u32) -> bool {
 }
 
 impl Emitter<'_> {
-    /// A result of these many registers with the modifiers of its operation.
+    /// Applies the output modifiers of an operation to a result.
     pub fn output(&mut self, op: &Op, output: Output, v: Val) -> R<Val> {
         if op.flags & Op::OUTPUT == 0 {
             return Ok(v);
         }
         let omod = self.exts[op.ext as usize].omod;
         let clamp = op.flags & Op::CLAMP != 0;
-        let v = if output == Output::F32 && self.is_scaled(omod) { self.scaled(omod, v)? } else { v };
+        let v = if output == Output::F32 && self.applies_omod(omod) { self.apply_omod(omod, v)? } else { v };
         match output {
             _ if !clamp => Ok(v),
             Output::Bits => Ok(v),
-            Output::F16 => self.in_unit(Format::F16, v),
-            Output::BF16 => self.in_unit(Format::BF16, v),
-            Output::F32 => self.in_unit(Format::F32, v),
-            Output::F64 => self.in_unit(Format::F64, v),
+            Output::F16 => self.clamp_to_unit(Format::F16, v),
+            Output::BF16 => self.clamp_to_unit(Format::BF16, v),
+            Output::F32 => self.clamp_to_unit(Format::F32, v),
+            Output::F64 => self.clamp_to_unit(Format::F64, v),
             Output::PackedF16 => {
                 let upper = self.half_at(v, 16)?;
-                let (low, high) = (self.in_unit(Format::F16, v)?, self.in_unit(Format::F16, upper)?);
-                let high = self.shifted(Shift::Left, Hold::W32, high, Val::Known(16))?;
+                let (low, high) =
+                    (self.clamp_to_unit(Format::F16, v)?, self.clamp_to_unit(Format::F16, upper)?);
+                let high = self.shift(Shift::Left, Hold::W32, high, Val::Const(16))?;
                 self.op2(Op2::Or, Hold::W32, high, low)
             }
         }
     }
 
-    fn is_scaled(&self, omod: u8) -> bool {
-        omod != 0 && omod_applies(self.machine.source.arch, self.flush, self.machine.ieee)
+    fn applies_omod(&self, omod: u8) -> bool {
+        omod != 0 && omod_applies(self.context.program.arch, self.flush, self.context.ieee)
     }
 
-    /// A result of f32 times a power of two; what is no normal number then is +0.
-    fn scaled(&mut self, omod: u8, v: Val) -> R<Val> {
+    /// Multiplies an f32 result by a power of two. Denormals and zeros become +0.
+    fn apply_omod(&mut self, omod: u8, v: Val) -> R<Val> {
         let factor = (OMOD[omod as usize & 3] as f32).to_bits();
         let denormals = if self.flush { Denormals::Flush } else { Denormals::Keep };
         let v = Val::Lanes(self.lanes(v)?);
-        let product = self.float_of(denormals, &SINGLE, [v, Val::Known(factor as u128)], |e, [a, b]| {
+        let product = self.float_op(denormals, &SINGLE, [v, Val::Const(factor as u128)], |e, [a, b]| {
             e.f.rvm(SINGLE.mul, a, b, None)
         })?;
         let product = self.lanes(product)?;
-        let exponent = self.lanes_constant(Hold::W32, SINGLE.infinity);
+        let exponent = self.splat_constant(Hold::W32, SINGLE.infinity);
         let exponent = self.band(Hold::W32, product, exponent);
         let none = self.is_zero(Hold::W32, exponent);
-        Ok(Val::Lanes(self.without(Hold::W32, none, product)))
+        Ok(Val::Lanes(self.and_not(Hold::W32, none, product)))
     }
 
-    /// Between 0 and 1, by bits: those of positive numbers are in order, as signed integers. A NaN becomes 0 as `exec::output::clamp` has it.
-    fn in_unit(&mut self, format: Format, v: Val) -> R<Val> {
+    /// Clamps to [0, 1] by integer comparison: the bits of positive floats are ordered as signed integers
+    /// are. A NaN becomes 0 under the conditions of `exec::output::clamp`.
+    fn clamp_to_unit(&mut self, format: Format, v: Val) -> R<Val> {
         let hold = Hold::of(format.width());
-        let (infinity, one) = (Val::Known(format.infinity() as u128), Val::Known(format.one() as u128));
+        let (infinity, one) = (Val::Const(format.infinity() as u128), Val::Const(format.one() as u128));
         let (v, signed) = match format.width() {
             16 => {
                 let v = Val::Lanes(self.lanes(v)?);
-                let up = self.shifted(Shift::Left, hold, v, Val::Known(16))?;
-                (self.half_at(v, 0)?, self.shifted(Shift::Arithmetic, hold, up, Val::Known(16))?)
+                let up = self.shift(Shift::Left, hold, v, Val::Const(16))?;
+                (self.half_at(v, 0)?, self.shift(Shift::Arithmetic, hold, up, Val::Const(16))?)
             }
             32 => {
                 let v = Val::Lanes(self.lanes(v)?);
@@ -90,27 +93,28 @@ impl Emitter<'_> {
             }
         };
         let greater = |e: &mut Self, a: Val, b: Val| {
-            e.compared(hold, a, b, |e, hold, a, b| e.icmp(Cc::GtS, hold, a, b))
+            e.compare_op(hold, a, b, |e, hold, a, b| e.icmp(Cc::GtS, hold, a, b))
         };
-        let magnitude = self.op2(Op2::And, hold, v, Val::Known(low(format.width() - 1)))?;
+        let magnitude = self.op2(Op2::And, hold, v, Val::Const(low_mask(format.width() - 1)))?;
         let nan = greater(self, magnitude, infinity)?;
-        let positive = greater(self, signed, Val::Known(0))?;
+        let positive = greater(self, signed, Val::Const(0))?;
         let above = greater(self, signed, one)?;
-        let number = self.chosen(positive, hold, v, Val::Known(0))?;
-        let number = self.chosen(above, hold, one, number)?;
-        let zeros = match always_clamps_nan(self.machine.source.arch) {
-            true => Val::Known(1),
+        let number = self.select(positive, hold, v, Val::Const(0))?;
+        let number = self.select(above, hold, one, number)?;
+        let zeros = match always_clamps_nan(self.context.program.arch) {
+            true => Val::Const(1),
             false => Val::Mask(self.nan_becomes_zero()),
         };
-        let of_nan = self.chosen(zeros, hold, Val::Known(0), v)?;
-        self.chosen(nan, hold, of_nan, number)
+        let of_nan = self.select(zeros, hold, Val::Const(0), v)?;
+        self.select(nan, hold, of_nan, number)
     }
 
-    /// All ones if MODE says that the clamp of a NaN is 0. Code is not made for either: waves that have it or not run the same.
+    /// Returns all ones if MODE.DX10_CLAMP makes the clamp of a NaN 0. Code is not specialised for it: waves
+    /// with and without it share code.
     fn nan_becomes_zero(&mut self) -> V {
         let sgprs = self.sgprs;
-        self.f.hoisted(|f| {
-            let mode = f.load(Size::B4, sgprs, of_wave::MODE);
+        self.f.hoist(|f| {
+            let mode = f.load(Size::B4, sgprs, wave_offset::MODE);
             let above = DX10_CLAMP.leading_zeros() as i32;
             let sign = f.int2(Int2::Shl, Width::W32, mode, above);
             let all = f.int2(Int2::Sar, Width::W32, sign, 31);
@@ -118,8 +122,8 @@ impl Emitter<'_> {
         })
     }
 
-    /// An integer that does not fit becomes the nearest one that does.
-    pub fn saturated(&mut self, value: &Value, from: Int, to: Int, hold: Hold) -> R<Val> {
+    /// Saturates an integer to the range of `to`.
+    pub fn saturate(&mut self, value: &Value, from: Int, to: Int, hold: Hold) -> R<Val> {
         let own = value.hold;
         if own == Hold::W128 {
             return Err(Unsupported("128 bits"));
@@ -129,27 +133,28 @@ impl Emitter<'_> {
             v = self.signed(v, own, from.width)?;
         }
         let (least, most) = match to.signed {
-            true => (!low(to.width - 1), low(to.width - 1)),
-            false => (0, low(to.width)),
+            true => (!low_mask(to.width - 1), low_mask(to.width - 1)),
+            false => (0, low_mask(to.width)),
         };
-        // Bounds that no number of the holder is beyond, as it is read, are left out.
+        // Bounds that no value of the holder exceeds are omitted.
         let bits = own.bits();
-        let above = to.width - to.signed as u32 + from.signed as u32 <= bits && most != low(bits);
+        let above = to.width - to.signed as u32 + from.signed as u32 <= bits && most != low_mask(bits);
         let below = from.signed && !(to.signed && to.width >= bits);
         let (greater, less) = if from.signed { (Cc::GtS, Cc::LtS) } else { (Cc::GtU, Cc::LtU) };
         for (bound, cc, is_needed) in [(most, greater, above), (least, less, below)] {
             if is_needed {
-                let bound = Val::Known(bound & low(bits));
-                let beyond = self.compared(own, v, bound, |e, hold, a, b| e.icmp(cc, hold, a, b))?;
-                v = self.chosen(beyond, own, bound, v)?;
+                let bound = Val::Const(bound & low_mask(bits));
+                let beyond = self.compare_op(own, v, bound, |e, hold, a, b| e.icmp(cc, hold, a, b))?;
+                v = self.select(beyond, own, bound, v)?;
             }
         }
-        let v = self.op2(Op2::And, own, v, Val::Known(low(to.width)))?;
-        self.resized(v, own, hold)
+        let v = self.op2(Op2::And, own, v, Val::Const(low_mask(to.width)))?;
+        self.resize(v, own, hold)
     }
 
-    /// The part of the register that a result is for, with what becomes of the rest; the result itself if that is all of it.
-    pub fn placed(&mut self, op: &Op, v: Val, old: impl FnOnce(&mut Self) -> V) -> R<Option<Val>> {
+    /// Inserts a result into the part of the register that SDWA selects, and fills the rest of the register.
+    /// Returns `None` if the result is the whole register.
+    pub fn insert_part(&mut self, op: &Op, v: Val, old: impl FnOnce(&mut Self) -> V) -> R<Option<Val>> {
         let Some(Sdwa { result: part @ Part { shift, bits }, rest, .. }) = self.exts[op.ext as usize].sdwa
         else {
             return Ok(None);
@@ -157,37 +162,37 @@ impl Emitter<'_> {
         if op.flags & Op::OUTPUT == 0 || part == Part::WHOLE {
             return Ok(None);
         }
-        let (hold, shift) = (Hold::W32, Val::Known(shift as u128));
-        let mask = low(bits as u32);
-        let new = self.op2(Op2::And, hold, v, Val::Known(mask))?;
+        let (hold, shift) = (Hold::W32, Val::Const(shift as u128));
+        let mask = low_mask(bits as u32);
+        let new = self.op2(Op2::And, hold, v, Val::Const(mask))?;
         let placed = match rest {
             Rest::Sign => {
                 let new = self.signed(v, hold, bits as u32)?;
-                self.shifted(Shift::Left, hold, new, shift)?
+                self.shift(Shift::Left, hold, new, shift)?
             }
-            _ => self.shifted(Shift::Left, hold, new, shift)?,
+            _ => self.shift(Shift::Left, hold, new, shift)?,
         };
         if rest != Rest::Keep {
             return Ok(Some(placed));
         }
-        let Val::Known(by) = shift else { return Err(Unsupported("a part")) };
+        let Val::Const(by) = shift else { return Err(Unsupported("a part of a register")) };
         let old = old(self);
-        let old = Val::Lanes(self.exact(old));
-        let kept = self.op2(Op2::And, hold, old, Val::Known(!(mask << by) & low(32)))?;
+        let old = Val::Lanes(self.flush_pending(old));
+        let kept = self.op2(Op2::And, hold, old, Val::Const(!(mask << by) & low_mask(32)))?;
         Ok(Some(self.op2(Op2::Or, hold, kept, placed)?))
     }
 
-    /// The part of a source that SDWA reads.
-    pub fn part_of(&mut self, v: Val, part: Part, signed: bool) -> R<Val> {
+    /// Extracts the part of a source that SDWA selects.
+    pub fn extract_part(&mut self, v: Val, part: Part, signed: bool) -> R<Val> {
         let hold = Hold::W32;
         let v = match v {
-            Val::Lanes(v) => Val::Lanes(self.exact(v)),
+            Val::Lanes(v) => Val::Lanes(self.flush_pending(v)),
             v => v,
         };
-        let v = self.shifted(Shift::Right, hold, v, Val::Known(part.shift as u128))?;
+        let v = self.shift(Shift::Right, hold, v, Val::Const(part.shift as u128))?;
         match signed {
             true => self.signed(v, hold, part.bits as u32),
-            false => self.op2(Op2::And, hold, v, Val::Known(low(part.bits as u32))),
+            false => self.op2(Op2::And, hold, v, Val::Const(low_mask(part.bits as u32))),
         }
     }
 }

@@ -1,32 +1,34 @@
-//! Powers of 2, logarithms, sines and cosines of f32: polynomials in f64, as handlers have them (`exec::rt::polynomials`, with the bounds that
-//! `isa_spec::arith::approx` proves). Where the error of one could matter, the packet calls the function of handlers: results are the same bits.
+//! Powers of 2, logarithms, sines and cosines of f32: the polynomials in f64 that handlers use
+//! (`exec::rt::polynomials`, with the error bounds that `isa_spec::arith::approx` proves). Where the error
+//! might change the rounded result, the packet calls the handlers' function, so that results are
+//! bit-identical.
 
-use super::float::{DOUBLE, SINGLE, holds};
+use super::float::{DOUBLE, SINGLE, predicate};
 use super::ops::Shift;
 use super::val::Val;
 use super::{Emitter, R, Unsupported};
-use crate::frame::at;
-use crate::lanes::{Function, RESULT};
+use crate::frame::frame_offset;
+use crate::lane_calls::{LaneFunction, RESULT};
 use isa_lower::ir::Hold;
 use isa_spec::arith::approx::quick::{ATANH, COS, EXP, MARGIN, ROUNDER, SIN};
 use isa_spec::pcode::ir::Pure;
 use wavesim_x64::Code;
 use wavesim_x64::inst::{Cc, Class, Inst, Mem, V};
 
-/// What hardware gives where there is no number.
+/// The NaN that hardware returns for invalid arguments.
 const NAN: u64 = 0xffc0_0000;
 
 impl Emitter<'_> {
-    /// A function of f32, and what handlers have for it.
-    pub fn by_polynomial(&mut self, builtin: Pure, function: Function, v: Val) -> R<Val> {
+    /// Emits a function of f32. `function` is the handlers' implementation.
+    pub fn polynomial_builtin(&mut self, builtin: Pure, function: LaneFunction, v: Val) -> R<Val> {
         let hold = Hold::W32;
         let argument = self.lanes(v)?;
-        // Hardware approximates all but sines without denormals in every mode.
+        // Except for sines, hardware flushes denormals of these functions in every mode.
         let flush = self.flush || builtin != Pure::Sin;
-        let x = if flush { self.flushed(argument) } else { argument };
-        let margin = self.double(MARGIN);
-        let zero = self.lanes_constant(Hold::W64, 0);
-        let wide = self.by_halves(x, Code::VEX_Vcvtps2pd_ymm_xmmm128);
+        let x = if flush { self.flush_denormals(argument) } else { argument };
+        let margin = self.f64_constant(MARGIN);
+        let zero = self.splat_constant(Hold::W64, 0);
+        let wide = self.widen_halves(x, Code::VEX_Vcvtps2pd_ymm_xmmm128);
         let (mut least, mut most, mut none) = (wide, wide, wide);
         for k in 0..2 {
             let y = match builtin {
@@ -38,53 +40,55 @@ impl Emitter<'_> {
             let error = self.f.rvm(DOUBLE.mul, y, margin, None);
             least[k] = self.f.rvm(DOUBLE.sub, y, error, None);
             most[k] = self.f.rvm(DOUBLE.add, y, error, None);
-            none[k] = self.f.rvm(DOUBLE.compare, y, zero, Some(holds::EQUAL));
+            none[k] = self.f.rvm(DOUBLE.compare, y, zero, Some(predicate::EQUAL));
         }
-        let [least, most] = [least, most].map(|v| self.joined_halves(v, Code::VEX_Vcvtpd2ps_xmm_ymmm256));
-        // A zero is +0.
+        let [least, most] = [least, most].map(|v| self.narrow_halves(v, Code::VEX_Vcvtpd2ps_xmm_ymmm256));
+        // A zero result is +0.
         let none = self.low_words(none);
-        let number = self.without(hold, none, least);
-        let differ = self.f.rvm(SINGLE.compare, least, most, Some(holds::NOT_EQUAL));
+        let number = self.and_not(hold, none, least);
+        let differ = self.f.rvm(SINGLE.compare, least, most, Some(predicate::NOT_EQUAL));
         let (special, instead) = self.special(builtin, x);
-        let unsure = self.without(hold, special, differ);
+        let uncertain = self.and_not(hold, special, differ);
         let mut result = self.f.blend(false, special, instead, number);
         if flush {
-            result = self.flushed(result);
+            result = self.flush_denormals(result);
         }
         let (out, done) = (self.f.fresh(Class::Vec), self.f.label());
         self.f.assign(out, result);
-        self.f.branch_unless_any(unsure, unsure, done);
-        self.f.vstore(self.frame, at::ROOM, argument);
-        self.rare(function.address);
-        let from = Mem { base: self.frame, disp: at::ROOM + 4 * RESULT as i32 };
-        self.f.push(Inst::VecLoad { d: out, from, stays: false });
+        self.f.branch_unless_any(uncertain, uncertain, done);
+        self.f.vstore(self.frame, frame_offset::LANE_BUFFER, argument);
+        self.call_cold(function.address);
+        let from = Mem { base: self.frame, disp: frame_offset::LANE_BUFFER + 4 * RESULT as i32 };
+        self.f.push(Inst::VecLoad { d: out, from, foldable: false });
         self.f.push(Inst::Label(done));
         if flush {
-            self.known.normal.insert(out);
+            self.facts.denormal_free.insert(out);
         }
         Ok(Val::Lanes(out))
     }
 
-    fn double(&mut self, number: f64) -> V {
-        self.lanes_constant(Hold::W64, number.to_bits())
+    fn f64_constant(&mut self, number: f64) -> V {
+        self.splat_constant(Hold::W64, number.to_bits())
     }
 
-    /// A polynomial by its even and its odd terms.
+    /// Evaluates a polynomial by its even and its odd terms.
     fn polynomial(&mut self, terms: &[f64], x: V) -> V {
         let last = terms.len() - 1;
         let square = self.f.rvm(DOUBLE.mul, x, x, None);
-        let mut sums = [last & !1, (last - 1) | 1].map(|k| self.double(terms[k]));
+        let mut sums = [last & !1, (last - 1) | 1].map(|k| self.f64_constant(terms[k]));
         for k in (0..last - 1).rev() {
-            let term = self.double(terms[k]);
+            let term = self.f64_constant(terms[k]);
             sums[k & 1] = self.f.fma(true, sums[k & 1], square, term);
         }
         self.f.fma(true, sums[1], x, sums[0])
     }
 
-    /// `2^x`. From 200 on, every result is infinite or zero.
+    /// Emits `2^x`. For
+    /// x
+    /// >= 200, every result is infinite or zero.
     fn power_of_2(&mut self, x: V) -> V {
         let [most, least, rounder, ln] =
-            [200.0, -200.0, ROUNDER, std::f64::consts::LN_2].map(|number| self.double(number));
+            [200.0, -200.0, ROUNDER, std::f64::consts::LN_2].map(|number| self.f64_constant(number));
         let x = self.f.rvm(DOUBLE.min, x, most, None);
         let x = self.f.rvm(DOUBLE.max, x, least, None);
         let shifted = self.f.rvm(DOUBLE.add, x, rounder, None);
@@ -92,42 +96,42 @@ impl Emitter<'_> {
         let t = self.f.rvm(DOUBLE.sub, x, n, None);
         let t = self.f.rvm(DOUBLE.mul, t, ln, None);
         let sum = self.polynomial(&EXP, t);
-        let bias = self.lanes_constant(Hold::W64, 1023);
+        let bias = self.splat_constant(Hold::W64, 1023);
         let exponent = self.iadd(Hold::W64, shifted, bias);
         let scale = self.shift_by(Shift::Left, Hold::W64, exponent, 52);
         self.f.rvm(DOUBLE.mul, sum, scale, None)
     }
 
-    /// Of a positive normal number.
+    /// Emits the logarithm of a positive normal number.
     fn logarithm(&mut self, x: V) -> V {
         let hold = Hold::W64;
-        // Exponent and significand in [sqrt(1/2), sqrt(2)).
+        // Split into exponent and significand in [sqrt(1/2), sqrt(2)).
         let [root, top, place, exponents] = [0x3fe6_a09e_667f_3bcd, 1 << 63, 0x4330 << 48, 0xfff0 << 48]
-            .map(|bits| self.lanes_constant(hold, bits));
+            .map(|bits| self.splat_constant(hold, bits));
         let shifted = self.isub(hold, x, root);
         let e = self.iadd(hold, shifted, top);
         let e = self.shift_by(Shift::Right, hold, e, 52);
         let e = self.bor(hold, e, place);
-        let less = self.double(((1u64 << 52) + (1 << 11)) as f64);
+        let less = self.f64_constant(((1u64 << 52) + (1 << 11)) as f64);
         let e = self.f.rvm(DOUBLE.sub, e, less, None);
         let whole = self.band(hold, shifted, exponents);
         let m = self.isub(hold, x, whole);
-        let one = self.double(1.0);
+        let one = self.f64_constant(1.0);
         let [below, above] = [DOUBLE.sub, DOUBLE.add].map(|code| self.f.rvm(code, m, one, None));
         let s = self.f.rvm(DOUBLE.div, below, above, None);
         let q = self.f.rvm(DOUBLE.mul, s, s, None);
         let sum = self.polynomial(&ATANH, q);
         let sum = self.f.rvm(DOUBLE.mul, s, sum, None);
-        let twice = self.double(2.0 * std::f64::consts::LOG2_E);
+        let twice = self.f64_constant(2.0 * std::f64::consts::LOG2_E);
         let sum = self.f.rvm(DOUBLE.mul, sum, twice, None);
         self.f.rvm(DOUBLE.add, e, sum, None)
     }
 
-    /// Of turns below 2^24.
+    /// Emits the sine or cosine of an angle in turns, below 2^24.
     fn sine(&mut self, x: V, cosine: bool) -> V {
         let hold = Hold::W64;
         let [four, rounder, quarter] =
-            [4.0, ROUNDER, std::f64::consts::FRAC_PI_2].map(|number| self.double(number));
+            [4.0, ROUNDER, std::f64::consts::FRAC_PI_2].map(|number| self.f64_constant(number));
         let x = self.f.rvm(DOUBLE.mul, x, four, None);
         let shifted = self.f.rvm(DOUBLE.add, x, rounder, None);
         let n = self.f.rvm(DOUBLE.sub, shifted, rounder, None);
@@ -137,22 +141,22 @@ impl Emitter<'_> {
         let sin = self.polynomial(&SIN, q);
         let sin = self.f.rvm(DOUBLE.mul, sin, t, None);
         let cos = self.polynomial(&COS, q);
-        // By the quarter, in the low bits.
+        // The quadrant, in the low bits, selects sine or cosine and the sign.
         let odd = self.shift_by(Shift::Left, hold, shifted, 63);
         let (own, other) = if cosine { (cos, sin) } else { (sin, cos) };
         let value = self.f.blend(true, odd, other, own);
-        let [one, top] = [1, 1 << 63].map(|bits| self.lanes_constant(hold, bits));
+        let [one, top] = [1, 1 << 63].map(|bits| self.splat_constant(hold, bits));
         let quarter = if cosine { self.iadd(hold, shifted, one) } else { shifted };
         let sign = self.shift_by(Shift::Left, hold, quarter, 62);
         let sign = self.band(hold, sign, top);
         self.bxor(hold, value, sign)
     }
 
-    /// Where the result is not the polynomial's, and what it is there.
+    /// Returns the mask of special arguments, whose result is not the polynomial's, and their results.
     fn special(&mut self, builtin: Pure, x: V) -> (V, V) {
         let hold = Hold::W32;
         let [magnitude, infinity, quiet, nan] =
-            [0x7fff_ffff, 0x7f80_0000, 0x0040_0000, NAN].map(|bits| self.lanes_constant(hold, bits));
+            [0x7fff_ffff, 0x7f80_0000, 0x0040_0000, NAN].map(|bits| self.splat_constant(hold, bits));
         let magnitude = self.band(hold, x, magnitude);
         let is_nan = self.icmp(Cc::GtS, hold, magnitude, infinity);
         let quiet = self.bor(hold, x, quiet);
@@ -163,7 +167,7 @@ impl Emitter<'_> {
         let is_infinite = self.icmp(Cc::Eq, hold, magnitude, infinity);
         let (mut all, mut result) = (self.bor(hold, is_nan, is_zero), x);
         if builtin == Pure::Log2 {
-            let [none, least] = [0, 0xff80_0000].map(|bits| self.lanes_constant(hold, bits));
+            let [none, least] = [0, 0xff80_0000].map(|bits| self.splat_constant(hold, bits));
             let is_negative = self.icmp(Cc::LtS, hold, x, none);
             for other in [is_negative, is_infinite] {
                 all = self.bor(hold, all, other);
@@ -171,9 +175,9 @@ impl Emitter<'_> {
             result = self.f.blend(false, is_negative, nan, result);
             result = self.f.blend(false, is_zero, least, result);
         } else {
-            // Beyond 2^24 every number is a whole one.
+            // Every f32 above 2^24 is an integer.
             let [whole, most] = [if builtin == Pure::Cos { SINGLE.one } else { 0 }, 0x4b7f_ffff]
-                .map(|bits| self.lanes_constant(hold, bits));
+                .map(|bits| self.splat_constant(hold, bits));
             let is_whole = self.icmp(Cc::GtS, hold, magnitude, most);
             all = self.bor(hold, all, is_whole);
             let of_zero = if builtin == Pure::Cos { whole } else { x };

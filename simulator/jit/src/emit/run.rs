@@ -1,17 +1,17 @@
-//! Runs of vector instructions: a loop over packets of eight lanes, in which registers are values from the first
-//! instruction to the last. That is right because lanes of such instructions do not depend on each other. Lanes that
-//! are switched off are computed too, and not written back.
+//! Runs of vector instructions. A run becomes a loop over packets of eight lanes, in which registers are
+//! values from the first instruction to the last. This is sound because the lanes of these instructions are
+//! independent. Inactive lanes are computed too, but not written back.
 
-use super::memory::{Access, Places};
+use super::memory::{Access, ResolvedAccesses};
 use super::modifiers::Modifiers;
-use super::once::Scalars;
+use super::scalar::Scalars;
 use super::scratch::ScratchAccess;
 use super::stmt::mask_code;
 use super::val::Val;
 use super::{Emitter, R, Unsupported};
-use crate::frame::{REFUSED, at};
-use crate::parts::Part;
+use crate::frame::{BAILOUT, frame_offset};
 use crate::plan::{self, Floats};
+use crate::subword::Subword;
 use isa_lower::ir::{Fast, Handlers, Lanes, Mask, Step};
 use isa_spec::tables::Role;
 use std::collections::HashSet;
@@ -21,157 +21,159 @@ use wavesim_machine::exec::rt::EXEC_LO;
 use wavesim_machine::state::wave::{CONSTS, MAX_CONSTS, NULL, SCALARS, SGPRS, STAGE};
 use wavesim_x64::inst::{Cc, Inst, Int2, Label, Mem, V, Width};
 
-/// Accesses of one run at most.
-const ACCESSES: usize = 64;
+/// The maximum number of accesses of a run.
+const MAX_ACCESSES: usize = 64;
 
-/// Pairs of accesses of one run at most, one of which is a store.
-const PAIRS: usize = 12;
+/// The maximum number of pairs of accesses of a run that must be checked for overlap: those with a store.
+const MAX_OVERLAP_CHECKS: usize = 12;
 
-/// Instructions of one loop at most: beyond, values no longer fit into the host's registers anyway.
-const LONGEST: usize = 64;
+/// The maximum number of instructions of a run: beyond it, values do not fit in the host's registers anyway.
+const MAX_INSTRUCTIONS: usize = 64;
 
 /// Vector instructions that have not been emitted yet.
 #[derive(Default)]
 pub struct Run {
-    pub ops: Vec<Buffered>,
-    /// The first operation, and what is in values before it.
+    pub ops: Vec<RunOp>,
+    /// The first operation, and the scalar values before it.
     start: Option<(u32, Scalars)>,
     /// Loads, then stores.
     pub accesses: Vec<Access>,
-    /// Registers that they and others write.
+    /// Registers written by these and other instructions of the run.
     pub written: HashSet<u16>,
-    /// Hidden registers that have sources from other lanes.
-    pub hidden: usize,
-    /// Mask registers that they write, by operand code.
+    /// The number of hidden registers in use for sources from other lanes.
+    pub hidden_registers: usize,
+    /// Mask registers that the run writes, by operand code.
     masks: Vec<usize>,
-    /// EXEC of all of them.
+    /// The EXEC of all instructions.
     exec: Option<Val>,
 }
 
-/// An instruction with what it reads of the wave.
-pub struct Buffered {
-    pub at: u32,
+/// An instruction with its uniform inputs.
+pub struct RunOp {
+    pub op_index: u32,
     pub handlers: Arc<Handlers>,
     pub sources: Sources,
-    pub carry: Option<Bits>,
-    /// The register with the mask of lanes that execute it, where these are not those of EXEC.
+    pub carry: Option<MaskSource>,
+    /// The register with the mask of executing lanes, if it differs from EXEC.
     pub active: Option<u16>,
-    /// What it moves, if it is an access of scratch.
+    /// The access, if the instruction loads or stores scratch.
     pub scratch: Option<ScratchAccess>,
-    /// What it moves, if it is a load or store.
-    pub access: Option<Words>,
+    /// The access, if the instruction is another load or store.
+    pub access: Option<MemoryOp>,
 }
 
-/// What a load or store moves.
-pub struct Words {
-    /// The first of its accesses, of those of the run.
+/// The memory accesses of an instruction.
+pub struct MemoryOp {
+    /// The index of its first access in the run.
     pub first: usize,
-    /// Accesses, one after the other.
+    /// The number of consecutive accesses.
     pub count: usize,
     /// EXEC.
     pub exec: V,
-    /// It is of parts of words.
-    pub part: Option<Arc<Part>>,
-    /// It is a store: the first register that it stores.
+    /// The subword access, if it is one.
+    pub subword: Option<Arc<Subword>>,
+    /// The first data register of a store.
     pub store: Option<u16>,
-    /// Registers that it loads or stores.
+    /// The number of registers that it loads or stores.
     registers: usize,
 }
 
 /// Sources by their roles.
-pub type Sources = Vec<(Role, Staged)>;
+pub type Sources = Vec<(Role, StagedSource)>;
 
 /// A source, dword by dword.
-pub struct Staged {
-    /// Which source it is.
+pub struct StagedSource {
+    /// The source's slot.
     pub slot: usize,
-    pub words: Vec<Lane>,
+    pub words: Vec<LaneSource>,
     pub modified: Option<Modifiers>,
 }
 
 #[derive(Clone, Copy)]
-pub enum Lane {
+pub enum LaneSource {
     Register(u16),
     One(Val),
 }
 
-/// A mask that lanes read their bits of.
-pub enum Bits {
-    /// As the wave has it.
+/// The mask that lanes read their carry-in from.
+pub enum MaskSource {
+    /// A mask of the wave.
     Wave(Val),
-    /// That of an instruction of the same run.
+    /// A mask register that an earlier instruction of the run writes.
     Run(usize),
 }
 
-impl Buffered {
-    /// Registers that it writes.
+impl RunOp {
+    /// Returns the number of registers that the instruction writes.
     pub fn result_dwords(&self) -> u16 {
         match &self.access {
             None => self.handlers.result_dwords() as u16,
-            Some(words) if words.store.is_some() => 0,
-            Some(words) => words.registers as u16,
+            Some(memory_op) if memory_op.store.is_some() => 0,
+            Some(memory_op) => memory_op.registers as u16,
         }
     }
 }
 
 impl Run {
-    /// Accesses that are to be compared with a store, if there is one more.
-    fn pairs_with_store(&self) -> usize {
+    /// Returns the number of pairs to check for overlap if one more store is added.
+    fn overlap_checks_with_store(&self) -> usize {
         let stores = self.accesses.iter().filter(|access| access.store).count();
         self.accesses.len() * (stores + 1)
     }
 
-    /// Something is stored. It is followed by instructions that neither load nor have to do with masks.
-    pub fn stores(&self) -> bool {
+    /// Returns whether the run contains a store. After a store, a run accepts neither loads nor instructions
+    /// that read or write masks.
+    pub fn has_store(&self) -> bool {
         self.accesses.last().is_some_and(|access| access.store)
     }
 
-    /// The operation that it begins with, and what is in values before that, if there is one.
+    /// Returns the first operation of the run and the scalar values before it.
     pub fn start(&self) -> Option<(u32, Scalars)> {
         self.start.clone()
     }
 }
 
 impl Emitter<'_> {
-    /// Before a register is read or written: what waits and writes it is emitted.
-    pub fn settle(&mut self, code: usize, words: usize) -> R<()> {
+    /// Emits the pending run if it writes one of these registers, which are about to be read or written.
+    pub fn flush_pending_masks(&mut self, code: usize, words: usize) -> R<()> {
         let words_of_mask = if self.wide_wave { 2 } else { 1 };
         let overlaps = |mask: &usize| code < mask + words_of_mask && *mask < code + words;
         if self.packet.is_none() && self.run.masks.iter().any(overlaps) { self.close_run() } else { Ok(()) }
     }
 
-    /// Takes in a vector instruction.
+    /// Adds a vector instruction to the run.
     pub fn buffer(&mut self, at: u32, op: &Op) -> R<()> {
         let handlers = self.operations.handlers(op);
-        let lanes = plan::lanes(&handlers).ok_or(Unsupported("an operation"))?;
-        // Of masks that overlap in part, the order would matter; one of which bits stay is read.
+        let lanes = plan::lane_code(&handlers).ok_or(Unsupported("an operation"))?;
+        // Partially overlapping masks would depend on the order of writes; a mask whose inactive bits are
+        // preserved is also an input.
         let width = if self.wide_wave { 2 } else { 1 };
         let clashes = |mask: &Mask, waiting: &usize| {
             let code = mask_register(*mask, op);
-            let kept = matches!(gather(lanes, *mask), Step::Gather { keep: true, .. });
-            *waiting != code && waiting.abs_diff(code) < width || *waiting == code && kept
+            let preserves = matches!(gather_step(lanes, *mask), Step::Gather { keep: true, .. });
+            *waiting != code && waiting.abs_diff(code) < width || *waiting == code && preserves
         };
         let of_masks =
             !lanes.masks.is_empty() || lanes.steps.iter().any(|step| matches!(step, Step::ReadMask));
         if lanes.masks.iter().any(|mask| self.run.masks.iter().any(|waiting| clashes(mask, waiting)))
-            || of_masks && self.run.stores()
+            || of_masks && self.run.has_store()
         {
             self.close_run()?;
         }
         let dpp = self.exts[op.ext as usize].dpp.filter(|_| op.flags & Op::MODIFY != 0);
         if dpp.is_some() {
-            self.begin_moves(op, first_words(lanes))?;
+            self.prepare_dpp(op, first_source_dwords(lanes))?;
         }
         let exec = self.mask_register(EXEC_LO)?;
-        if self.run.exec.is_some_and(|other| other != exec) || self.run.ops.len() >= LONGEST {
+        if self.run.exec.is_some_and(|other| other != exec) || self.run.ops.len() >= MAX_INSTRUCTIONS {
             self.close_run()?;
         }
         self.run.exec = Some(exec);
         let (mut sources, carry) = self.stage(lanes, op)?;
         let mut active = None;
         if let Some(dpp) = dpp {
-            let exec = self.one(exec, self.mask_hold())?;
-            let moved = self.moved(op, &dpp, first_words(lanes), exec)?;
+            let exec = self.uniform(exec, self.mask_hold())?;
+            let moved = self.apply_dpp(op, &dpp, first_source_dwords(lanes), exec)?;
             active = moved.active;
             if let Some((_, staged)) = sources.iter_mut().find(|(_, staged)| staged.slot == 0) {
                 staged.words = moved.words;
@@ -179,19 +181,19 @@ impl Emitter<'_> {
         }
         let mut scratch = None;
         if let Some(access) = self.operations.scratch(op) {
-            self.begin_scratch(&access, &sources)?;
-            let exec = self.one(exec, self.mask_hold())?;
-            scratch = Some(self.scratch(at, access, &sources, exec)?);
+            self.prepare_scratch(&access, &sources)?;
+            let exec = self.uniform(exec, self.mask_hold())?;
+            scratch = Some(self.scratch_access(at, access, &sources, exec)?);
         }
-        // Reading the operands may have closed the run that EXEC is of.
+        // Reading the operands may have closed the run that EXEC was recorded for.
         self.run.exec = Some(exec);
         self.run.masks.extend(lanes.masks.iter().map(|mask| mask_register(*mask, op)));
         let new_exec = lanes.masks.contains(&Mask::Exec)
             || lanes.masks.iter().any(|mask| mask_register(*mask, op) + 1 >= EXEC_LO);
         self.run.written.extend((0..handlers.result_dwords() as u16).map(|k| op.d + k));
         self.begin_run(at);
-        self.run.ops.push(Buffered {
-            at,
+        self.run.ops.push(RunOp {
+            op_index: at,
             handlers: handlers.clone(),
             sources,
             carry,
@@ -202,8 +204,8 @@ impl Emitter<'_> {
         if new_exec { self.close_run() } else { Ok(()) }
     }
 
-    /// What an instruction reads of the wave.
-    pub fn stage(&mut self, lanes: &Lanes, op: &Op) -> R<(Sources, Option<Bits>)> {
+    /// Reads an instruction's inputs from the wave.
+    pub fn stage(&mut self, lanes: &Lanes, op: &Op) -> R<(Sources, Option<MaskSource>)> {
         let (mut sources, mut carry) = (Vec::new(), None);
         for step in &lanes.steps {
             match step {
@@ -214,12 +216,12 @@ impl Emitter<'_> {
                     let Place::Scalar(code) = op.src[3].place() else { return Err(Unsupported("a mask")) };
                     let waits = code != NULL && self.run.masks.contains(&code);
                     carry = Some(if waits && code < SGPRS {
-                        Bits::Run(code)
+                        MaskSource::Run(code)
                     } else {
                         let low = self.source_word(op.src[3], 0)?;
-                        Bits::Wave(if self.wide_wave {
+                        MaskSource::Wave(if self.wide_wave {
                             let high = self.source_word(op.src[3], 1)?;
-                            self.pair(low, high)?
+                            self.join_dwords(low, high)?
                         } else {
                             low
                         })
@@ -231,52 +233,54 @@ impl Emitter<'_> {
         Ok((sources, carry))
     }
 
-    fn staged(&mut self, op: &Op, role: Role, slot: usize, dwords: usize) -> R<Staged> {
+    fn staged(&mut self, op: &Op, role: Role, slot: usize, dwords: usize) -> R<StagedSource> {
         let source = op.src[slot];
         let mut words = Vec::new();
         for k in 0..dwords {
             words.push(match source.place() {
-                Place::Vector(first) if first + k < STAGE => Lane::Register((first + k) as u16),
+                Place::Vector(first) if first + k < STAGE => LaneSource::Register((first + k) as u16),
                 Place::Vector(first) if (CONSTS..CONSTS + MAX_CONSTS).contains(&(first + k)) => {
                     let value = self
-                        .machine
-                        .source
+                        .context
+                        .program
                         .consts
                         .get(first + k - CONSTS)
                         .ok_or(Unsupported("a constant"))?;
-                    Lane::One(Val::Known(*value as u128))
+                    LaneSource::One(Val::Const(*value as u128))
                 }
                 Place::Vector(first) if (SCALARS..SCALARS + SGPRS).contains(&(first + k)) => {
-                    Lane::One(self.sgpr(first + k - SCALARS)?)
+                    LaneSource::One(self.sgpr(first + k - SCALARS)?)
                 }
                 Place::Vector(_) => return Err(Unsupported("a hidden register")),
-                _ => Lane::One(self.source_word(source, k)?),
+                _ => LaneSource::One(self.source_word(source, k)?),
             });
         }
         let ext = &self.exts[op.ext as usize];
         let modified = Modifiers::of(op, ext, role, slot);
-        Ok(Staged { slot, words, modified })
+        Ok(StagedSource { slot, words, modified })
     }
 
-    /// Takes in a load, or emits a store.
+    /// Adds a load or store to the run, or emits a subword or multiple store in a loop of its own.
     pub fn buffer_access(&mut self, at: u32, op: &Op) -> R<()> {
         let handlers = self.operations.handlers(op);
-        if let Some(pair) = self.operations.pair(op) {
-            let (accesses, _) = self.accesses(&pair.block, None, op)?;
-            return self.store(at, &accesses, |e, exec, places| e.store_pair(op, &pair, places, exec));
+        if let Some(multi_store) = self.operations.multi_store(op) {
+            let (accesses, _) = self.accesses(&multi_store.block, None, op)?;
+            return self.store_in_own_loop(at, &accesses, |e, exec, resolved| {
+                e.store_multiple(op, &multi_store, resolved, exec)
+            });
         }
-        let part = self.operations.part(op);
-        let block = match (&part, &handlers.fast) {
-            (Some(part), _) => &part.block,
+        let subword = self.operations.subword(op);
+        let block = match (&subword, &handlers.fast) {
+            (Some(subword), _) => &subword.block,
             (_, Fast::Block(block)) => block,
             _ => return Err(Unsupported("an access")),
         };
-        let (accesses, store) = self.accesses(block, part.as_deref(), op)?;
-        if let (Some(data), Some(part)) = (store, &part) {
-            return self.store(at, &accesses, |e, exec, places| {
-                places.located.iter().try_for_each(|place| {
-                    let together = places.groups[place.group].together;
-                    e.store_part(at, part, place, data, exec, together)
+        let (accesses, store) = self.accesses(block, subword.as_deref(), op)?;
+        if let (Some(data), Some(subword)) = (store, &subword) {
+            return self.store_in_own_loop(at, &accesses, |e, exec, resolved| {
+                resolved.accesses.iter().try_for_each(|location| {
+                    let contiguous = resolved.groups[location.group].contiguous;
+                    e.store_subwords(at, subword, location, data, exec, contiguous)
                 })
             });
         }
@@ -284,14 +288,14 @@ impl Emitter<'_> {
         let reads = |register: u16| self.run.written.contains(&register);
         let address = reads(accesses[0].register) || accesses[0].wide && reads(accesses[0].register + 1);
         let full = match store {
-            None => self.run.stores() || self.run.accesses.len() + count > ACCESSES,
-            Some(_) => self.run.pairs_with_store() > PAIRS,
+            None => self.run.has_store() || self.run.accesses.len() + count > MAX_ACCESSES,
+            Some(_) => self.run.overlap_checks_with_store() > MAX_OVERLAP_CHECKS,
         };
         if address || full {
             self.close_run()?;
         }
         let exec = self.mask_register(EXEC_LO)?;
-        if self.run.exec.is_some_and(|other| other != exec) || self.run.ops.len() >= LONGEST {
+        if self.run.exec.is_some_and(|other| other != exec) || self.run.ops.len() >= MAX_INSTRUCTIONS {
             self.close_run()?;
         }
         self.begin_run(at);
@@ -301,16 +305,16 @@ impl Emitter<'_> {
         if store.is_none() {
             self.run.written.extend((0..(count * registers) as u16).map(|k| op.d + k));
         }
-        let access = Some(Words {
+        let access = Some(MemoryOp {
             first,
             count,
-            exec: self.one(exec, self.mask_hold())?,
-            part,
+            exec: self.uniform(exec, self.mask_hold())?,
+            subword,
             store,
             registers: count * registers,
         });
-        self.run.ops.push(Buffered {
-            at,
+        self.run.ops.push(RunOp {
+            op_index: at,
             handlers,
             sources: Vec::new(),
             carry: None,
@@ -321,129 +325,131 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// A store in a loop of its own: other lanes may have loaded what it changes.
-    fn store(
+    /// Emits a store in a loop of its own: other lanes may have loaded the memory that it changes.
+    fn store_in_own_loop(
         &mut self,
         at: u32,
         accesses: &[Access],
-        moves: impl FnOnce(&mut Self, V, &Places) -> R<()>,
+        moves: impl FnOnce(&mut Self, V, &ResolvedAccesses) -> R<()>,
     ) -> R<()> {
         self.close_run()?;
         let exec = self.mask_register(EXEC_LO)?;
-        let exec = self.one(exec, self.mask_hold())?;
-        let full = self.is_full(exec);
-        let [refused, on] = [(); 2].map(|()| self.f.label());
-        let places = self.locate(accesses, [exec, full], refused)?;
-        moves(self, exec, &places)?;
-        self.f.push(Inst::Jump(on));
-        self.f.push(Inst::Label(refused));
-        let kept = (self.scalars.clone(), self.zeros);
+        let exec = self.uniform(exec, self.mask_hold())?;
+        let full = self.exec_is_full(exec);
+        let [bailout, join] = [(); 2].map(|()| self.f.label());
+        let resolved = self.resolve(accesses, [exec, full], bailout)?;
+        moves(self, exec, &resolved)?;
+        self.f.push(Inst::Jump(join));
+        self.f.push(Inst::Label(bailout));
+        let saved = (self.scalars.clone(), self.daz);
         self.flush_scalars();
-        self.stop_at(at, REFUSED);
-        (self.scalars, self.zeros) = kept;
-        self.f.push(Inst::Label(on));
+        self.exit_at(at, BAILOUT);
+        (self.scalars, self.daz) = saved;
+        self.f.push(Inst::Label(join));
         Ok(())
     }
 
-    fn is_full(&mut self, exec: V) -> V {
-        if let Some((_, full)) = self.full.filter(|(of, _)| *of == exec) {
+    fn exec_is_full(&mut self, exec: V) -> V {
+        if let Some((_, full)) = self.exec_full.filter(|(of, _)| *of == exec) {
             return full;
         }
         let full = self.f.compare(Cc::Eq, super::ops::width(self.mask_hold()), exec, -1);
-        self.full = Some((exec, full));
+        self.exec_full = Some((exec, full));
         full
     }
 
-    /// The run begins with this operation, if none waits: what is in values now is what the wave has if it is refused.
+    /// Starts a run with this operation if none is pending. The current scalar values are what the wave gets
+    /// if the run bails out.
     fn begin_run(&mut self, at: u32) {
         if self.run.ops.is_empty() {
             self.run.start = Some((at, self.scalars.clone()));
         }
     }
 
-    /// Emits the instructions that wait.
+    /// Emits the pending instructions.
     pub fn close_run(&mut self) -> R<()> {
         let mut run = std::mem::take(&mut self.run);
         let Some((start, scalars)) = run.start.take() else { return Ok(()) };
         let env = self.env.clone();
         let hold = self.mask_hold();
-        let exec = self.one(run.exec.unwrap_or(Val::Known(0)), hold)?;
-        let full = self.is_full(exec);
+        let exec = self.uniform(run.exec.unwrap_or(Val::Const(0)), hold)?;
+        let full = self.exec_is_full(exec);
         let masks: Vec<usize> = {
             let mut masks: Vec<usize> = run.masks.iter().copied().filter(|code| *code != NULL).collect();
             masks.sort_unstable();
             masks.dedup();
             masks
         };
-        let refused = self.f.label();
-        let places = match &run.accesses[..] {
-            [] => Places::default(),
-            accesses => self.locate(accesses, [exec, full], refused)?,
+        let bailout = self.f.label();
+        let resolved = match &run.accesses[..] {
+            [] => ResolvedAccesses::default(),
+            accesses => self.resolve(accesses, [exec, full], bailout)?,
         };
-        self.check_scratch(&run, refused)?;
-        let before = self.zeros;
+        self.check_scratch(&run, bailout)?;
+        let before = self.daz;
         let floats = floats_of(&run);
-        self.daz = self.flush && floats.flushed && !floats.kept;
-        if self.daz || floats.kept || floats.flushed {
-            self.take_for_zeros(self.daz);
+        self.run_daz = self.flush && floats.flushed && !floats.kept;
+        if self.run_daz || floats.kept || floats.flushed {
+            self.set_daz(self.run_daz);
         }
-        let made = self.both_paths(&run, [exec, full], &places, &masks);
-        self.daz = false;
-        let made = made?;
-        self.forget_kept(|register| run.written.contains(&register));
+        let results = self.emit_paths(&run, [exec, full], &resolved, &masks);
+        self.run_daz = false;
+        let results = results?;
+        self.forget_cached_offsets(|register| run.written.contains(&register));
         if !run.accesses.is_empty() || run.ops.iter().any(|op| op.scratch.is_some()) {
-            let on = self.f.label();
-            self.f.push(Inst::Jump(on));
-            // All is as it was before the run.
-            self.f.push(Inst::Label(refused));
-            let after = std::mem::replace(&mut self.zeros, before);
+            let join = self.f.label();
+            self.f.push(Inst::Jump(join));
+            // On bailout, the state is that before the run.
+            self.f.push(Inst::Label(bailout));
+            let after = std::mem::replace(&mut self.daz, before);
             let scalars = std::mem::replace(&mut self.scalars, scalars);
             self.flush_scalars();
-            self.stop_at(start, REFUSED);
+            self.exit_at(start, BAILOUT);
             self.scalars = scalars;
-            self.zeros = after;
-            self.f.push(Inst::Label(on));
+            self.daz = after;
+            self.f.push(Inst::Label(join));
         }
         self.env = env;
         self.forget_offsets(|register| run.written.contains(&register));
-        for (code, (sum, keep)) in masks.into_iter().zip(made) {
+        for (code, (sum, keep)) in masks.into_iter().zip(results) {
             let width = super::ops::width(hold);
             let mut bits = self.f.int2(Int2::And, width, sum, exec);
             if keep {
                 let old = self.mask_register(code)?;
-                let old = self.one(old, hold)?;
-                let old = self.without(hold, exec, old);
+                let old = self.uniform(old, hold)?;
+                let old = self.and_not(hold, exec, old);
                 bits = self.f.int2(Int2::Or, width, bits, old);
             }
-            let words = self.words_of(Val::One(bits))?;
+            let words = self.split_dwords(Val::Uniform(bits))?;
             let words = if self.wide_wave { &words[..] } else { &words[..1] };
             self.set_sgprs(code, words)?;
         }
         Ok(())
     }
 
-    /// Makes the host take f32 denormals for zeros from here on, or keep them. That is slow: code stays as it is as long as it can.
-    pub fn take_for_zeros(&mut self, zeros: bool) {
-        if self.zeros != zeros {
-            self.float_control(zeros);
-            self.zeros = zeros;
+    /// Sets or clears MXCSR.DAZ from here on. Writing MXCSR is slow, so that code keeps the current setting
+    /// as long as it can.
+    pub fn set_daz(&mut self, zeros: bool) {
+        if self.daz != zeros {
+            self.write_mxcsr(zeros);
+            self.daz = zeros;
         }
     }
 
-    /// See [`Emitter::take_for_zeros`], here alone.
-    pub fn float_control(&mut self, zeros: bool) {
-        let disp = if zeros { at::NO_DENORMALS } else { at::DENORMALS };
-        self.f.push(Inst::FloatControl { from: Mem { base: self.frame, disp } });
+    /// Writes MXCSR without recording the new setting.
+    pub fn write_mxcsr(&mut self, zeros: bool) {
+        let disp = if zeros { frame_offset::MXCSR_DAZ } else { frame_offset::MXCSR_DEFAULT };
+        self.f.push(Inst::LoadMxcsr { from: Mem { base: self.frame, disp } });
     }
 
-    /// Goes to a label if an integer is 0.
-    pub fn unless(&mut self, v: V, to: Label) {
+    /// Branches to a label if an integer is 0.
+    pub fn branch_if_zero(&mut self, v: V, to: Label) {
         self.f.branch(Cc::Eq, Width::W32, v, 0, to);
     }
 }
 
-/// Registers of the first source.
-fn first_words(lanes: &Lanes) -> usize {
+/// Returns the number of registers of the first source.
+fn first_source_dwords(lanes: &Lanes) -> usize {
     let words = |step: &Step| match step {
         Step::Stage { slot: 0, dwords, .. } => Some(*dwords as usize),
         _ => None,
@@ -451,17 +457,17 @@ fn first_words(lanes: &Lanes) -> usize {
     lanes.steps.iter().find_map(words).unwrap_or(0)
 }
 
-/// The floats of all instructions.
+/// Combines the float properties of all instructions.
 fn floats_of(run: &Run) -> Floats {
     let mut all = Floats::default();
     for op in run.ops.iter().filter(|op| op.access.is_none()) {
-        let floats = plan::lanes(&op.handlers).map(plan::floats).unwrap_or_default();
+        let floats = plan::lane_code(&op.handlers).map(plan::floats).unwrap_or_default();
         all = Floats { flushed: all.flushed || floats.flushed, kept: all.kept || floats.kept };
     }
     all
 }
 
-/// The register that a mask goes to.
+/// Returns the register that a mask is written to.
 pub fn mask_register(mask: Mask, op: &Op) -> usize {
     match mask {
         Mask::D0 => mask_code(op.d),
@@ -470,8 +476,8 @@ pub fn mask_register(mask: Mask, op: &Op) -> usize {
     }
 }
 
-/// The step that collects the bits of a mask.
-pub fn gather(lanes: &Lanes, mask: Mask) -> Step {
+/// Returns the step that collects the bits of a mask.
+pub fn gather_step(lanes: &Lanes, mask: Mask) -> Step {
     let found = lanes.steps.iter().find(|step| matches!(step, Step::Gather { mask: of, .. } if *of == mask));
     found.cloned().unwrap_or(Step::Gather { mask, keep: false })
 }

@@ -1,8 +1,9 @@
-//! Statements. Where lanes or the wave decide, all arms are computed and their results chosen: none has an effect.
+//! Lowers statements. Conditions of lanes or of the wave become selects: all arms are computed, which is
+//! sound because they have no side effects.
 
-use super::cross_lane::Read;
-use super::val::{Val, low};
-use super::wave_memory::Found;
+use super::cross_lane::LaneRead;
+use super::scalar_memory::ScalarRange;
+use super::val::{Val, low_mask};
 use super::{Emitter, R, Unsupported};
 use isa_lower::ir::{Hold, Mask, Op1, Op2, Stmt, Var};
 use isa_spec::pcode::ir::{LocalId, Role};
@@ -15,48 +16,49 @@ use wavesim_x64::inst::V;
 /// The variables of an operation.
 #[derive(Debug, Clone, Default)]
 pub struct Env {
-    /// Number of the operation.
-    pub at: u32,
+    /// The number of the operation.
+    pub op_index: u32,
     pub locals: BTreeMap<LocalId, (Val, Hold)>,
     pub operands: BTreeMap<Role, (Val, Hold)>,
     whole: Option<Val>,
-    /// The lane's bit of masks that the body writes.
+    /// The lane's bits of the masks that the body writes.
     pub bits: BTreeMap<Mask, Val>,
     /// The carry-in of each lane.
     pub carry: Option<Val>,
-    /// The lanes that execute, where these are not those of EXEC.
+    /// The mask of executing lanes, if it differs from EXEC.
     pub active: Option<V>,
-    /// Results of calls that are made ahead.
+    /// Results of calls that were emitted ahead of their use.
     pub calls: Vec<Val>,
-    /// What a loop over the lanes of the wave reads, and whether there was one before.
-    pub reads: Vec<Read>,
-    has_array: bool,
-    /// What a lane has loaded, or stores.
-    pub moved: Option<Val>,
+    /// The values that the current loop over lanes reads; and whether an earlier loop has initialised the
+    /// array.
+    pub reads: Vec<LaneRead>,
+    array_initialised: bool,
+    /// The value that a lane has loaded, or stores.
+    pub memory_value: Option<Val>,
     /// Elements of arrays.
     pub elements: BTreeMap<(LocalId, u32), Val>,
-    /// How often the statements run yet, with this time.
-    pub rounds: u64,
-    /// Memory that loads of the wave have found.
-    pub found: Option<Found>,
-    /// Operations on values of the wave, where statements are repeated.
-    pub done: Vec<(Op2, Hold, [Val; 2], Val)>,
+    /// The remaining executions of the statements, including the current one.
+    pub remaining: u64,
+    /// Host memory that scalar loads have resolved.
+    pub found: Option<ScalarRange>,
+    /// Uniform operations of an unrolled loop, reused in later iterations.
+    pub memo: Vec<(Op2, Hold, [Val; 2], Val)>,
 }
 
 impl Env {
     pub fn new(at: u32) -> Env {
-        Env { at, rounds: 1, ..Env::default() }
+        Env { op_index: at, remaining: 1, ..Env::default() }
     }
 
     pub fn op(&self, ops: &[Op]) -> Op {
-        ops[self.at as usize]
+        ops[self.op_index as usize]
     }
 
     pub fn var(&self, var: Var) -> Val {
         match var {
-            Var::Local(id) => self.locals.get(&id).map_or(Val::Known(0), |v| v.0),
-            Var::Operand(role) => self.operands.get(&role).map_or(Val::Known(0), |v| v.0),
-            Var::Whole => self.whole.unwrap_or(Val::Known(0)),
+            Var::Local(id) => self.locals.get(&id).map_or(Val::Const(0), |v| v.0),
+            Var::Operand(role) => self.operands.get(&role).map_or(Val::Const(0), |v| v.0),
+            Var::Whole => self.whole.unwrap_or(Val::Const(0)),
         }
     }
 
@@ -82,26 +84,27 @@ impl Emitter<'_> {
             }
             Stmt::SetLow { var, hold, width, value } => {
                 let new = self.value(value)?;
-                let new = self.op2(Op2::And, *hold, new, Val::Known(low(*width)))?;
+                let new = self.op2(Op2::And, *hold, new, Val::Const(low_mask(*width)))?;
                 let old = self.env.var(*var);
-                let kept = self.op2(Op2::And, *hold, old, Val::Known(low(hold.bits()) & !low(*width)))?;
+                let kept =
+                    self.op2(Op2::And, *hold, old, Val::Const(low_mask(hold.bits()) & !low_mask(*width)))?;
                 let v = self.op2(Op2::Or, *hold, kept, new)?;
                 self.env.set(*var, v, *hold);
             }
-            Stmt::SetStored { value, .. } => self.env.moved = Some(self.value(value)?),
+            Stmt::SetStored { value, .. } => self.env.memory_value = Some(self.value(value)?),
             Stmt::SetBit(mask, value) => {
                 let v = self.value(value)?;
                 let v = match v {
-                    // The lowest bit counts.
-                    Val::Mask(_) | Val::Truth(_) => v,
+                    // Only the lowest bit counts.
+                    Val::Mask(_) | Val::Bool(_) => v,
                     v => {
-                        let bit = self.op2(Op2::And, value.hold, v, Val::Known(1))?;
-                        self.truth(bit, value.hold)?
+                        let bit = self.op2(Op2::And, value.hold, v, Val::Const(1))?;
+                        self.boolean(bit, value.hold)?
                     }
                 };
                 self.env.bits.insert(*mask, v);
             }
-            Stmt::If { arms, otherwise } => self.chosen_statements(arms, otherwise)?,
+            Stmt::If { arms, otherwise } => self.select_statements(arms, otherwise)?,
             Stmt::Parts { value, parts } => {
                 let v = self.value(value)?;
                 let before = self.env.whole.replace(v);
@@ -109,11 +112,11 @@ impl Emitter<'_> {
                 self.env.whole = before;
             }
             Stmt::Control { builtin, .. } if does_nothing(*builtin) => {}
-            Stmt::For { var, from, to, body } => self.counted(*var, from, to, body)?,
-            _ if self.packet.is_some() => return Err(Unsupported("a statement of a lane")),
+            Stmt::For { var, from, to, body } => self.unrolled_loop(*var, from, to, body)?,
+            _ if self.packet.is_some() => return Err(Unsupported("a statement in a lane")),
             Stmt::Vector(vector) => {
-                let begun = std::mem::replace(&mut self.env.has_array, true);
-                self.cross_lane(vector, begun)?;
+                let initialised = std::mem::replace(&mut self.env.array_initialised, true);
+                self.cross_lane(vector, initialised)?;
             }
             Stmt::SetVgpr { lane, reg, value } => self.set_lane(lane, reg, value)?,
             Stmt::SetState(state, value) => {
@@ -122,7 +125,7 @@ impl Emitter<'_> {
             }
             Stmt::SetElement { id, index, value } => {
                 let (index, v) = (self.value(index)?, self.value(value)?);
-                let Val::Known(index) = index else { return Err(Unsupported("an index")) };
+                let Val::Const(index) = index else { return Err(Unsupported("an index")) };
                 let op = self.env.op(self.ops);
                 let len = self.operations.handlers(&op).locals[*id as usize].len;
                 if len.is_some_and(|len| index < len as u128) {
@@ -131,8 +134,8 @@ impl Emitter<'_> {
             }
             Stmt::SetSgpr { reg, value } => {
                 let (reg, v) = (self.value(reg)?, self.value(value)?);
-                let Val::Known(reg) = reg else { return Err(Unsupported("a register's number")) };
-                let v = self.resized(v, value.hold, Hold::W32)?;
+                let Val::Const(reg) = reg else { return Err(Unsupported("a computed register number")) };
+                let v = self.resize(v, value.hold, Hold::W32)?;
                 self.set_sgprs(reg as usize, &[v])?;
             }
             Stmt::SetScalar { dwords, value, .. } => {
@@ -141,18 +144,18 @@ impl Emitter<'_> {
                     return Err(Unsupported("a result"));
                 }
                 if *dwords > 2 {
-                    let words = self.wave_words(value, *dwords)?;
+                    let words = self.scalar_load_dwords(value, *dwords)?;
                     return self.set_sgprs(op.d as usize, &words);
                 }
                 let v = self.value(value)?;
-                let v = self.resized(v, value.hold, Hold::W64)?;
-                let words = self.words_of(v)?;
+                let v = self.resize(v, value.hold, Hold::W64)?;
+                let words = self.split_dwords(v)?;
                 self.set_sgprs(op.d as usize, &words[..*dwords as usize])?;
             }
             Stmt::SetMaskOperand(value) => {
                 let (op, v) = (self.env.op(self.ops), self.value(value)?);
-                let v = self.resized(v, value.hold, Hold::W64)?;
-                let words = self.words_of(v)?;
+                let v = self.resize(v, value.hold, Hold::W64)?;
+                let words = self.split_dwords(v)?;
                 let count = if self.wide_wave { 2 } else { 1 };
                 self.set_sgprs(op.d1 as usize, &words[..count])?;
             }
@@ -161,86 +164,88 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    fn chosen_statements(&mut self, arms: &[(isa_lower::ir::Value, Vec<Stmt>)], otherwise: &[Stmt]) -> R<()> {
+    fn select_statements(&mut self, arms: &[(isa_lower::ir::Value, Vec<Stmt>)], otherwise: &[Stmt]) -> R<()> {
         let Some(((cond, body), rest)) = arms.split_first() else { return self.stmts(otherwise) };
         let v = self.value(cond)?;
-        let truth = self.truth(v, cond.hold)?;
-        if let Val::Known(bits) = truth {
-            return if bits != 0 { self.stmts(body) } else { self.chosen_statements(rest, otherwise) };
+        let cond = self.boolean(v, cond.hold)?;
+        if let Val::Const(bits) = cond {
+            return if bits != 0 { self.stmts(body) } else { self.select_statements(rest, otherwise) };
         }
         let env = self.env.clone();
         if self.packet.is_some() {
-            // A lane writes no scalars.
+            // Lanes do not write scalar state.
             self.stmts(body)?;
             let then_env = std::mem::replace(&mut self.env, env);
-            self.chosen_statements(rest, otherwise)?;
-            return self.merge(truth, then_env);
+            self.select_statements(rest, otherwise)?;
+            return self.merge(cond, then_env);
         }
-        // Its results are those of both sides.
+        // Both arms write scalar state: merge it.
         self.close_run()?;
         let scalars = self.scalars.clone();
         self.stmts(body)?;
         let then_env = std::mem::replace(&mut self.env, env);
         let then_scalars = std::mem::replace(&mut self.scalars, scalars);
-        self.chosen_statements(rest, otherwise)?;
-        self.merge(truth, then_env)?;
-        self.merge_scalars(truth, then_scalars)
+        self.select_statements(rest, otherwise)?;
+        self.merge(cond, then_env)?;
+        self.merge_scalars(cond, then_scalars)
     }
 
-    /// Takes the other variables where the truth holds.
-    fn merge(&mut self, truth: Val, other: Env) -> R<()> {
+    /// Merges variables: those of `other` where the condition holds.
+    fn merge(&mut self, cond: Val, other: Env) -> R<()> {
         let ids: Vec<LocalId> = self.env.locals.keys().chain(other.locals.keys()).copied().collect();
         for id in ids {
             let (mine, theirs) = (self.env.locals.get(&id).copied(), other.locals.get(&id).copied());
             let Some((_, hold)) = mine.or(theirs) else { continue };
-            let (mine, theirs) = (mine.map_or(Val::Known(0), |v| v.0), theirs.map_or(Val::Known(0), |v| v.0));
-            let v = self.chosen(truth, hold, theirs, mine)?;
+            let (mine, theirs) = (mine.map_or(Val::Const(0), |v| v.0), theirs.map_or(Val::Const(0), |v| v.0));
+            let v = self.select(cond, hold, theirs, mine)?;
             self.env.locals.insert(id, (v, hold));
         }
         let roles: Vec<Role> = self.env.operands.keys().chain(other.operands.keys()).copied().collect();
         for role in roles {
             let (mine, theirs) = (self.env.operands.get(&role).copied(), other.operands.get(&role).copied());
             let Some((_, hold)) = mine.or(theirs) else { continue };
-            let (mine, theirs) = (mine.map_or(Val::Known(0), |v| v.0), theirs.map_or(Val::Known(0), |v| v.0));
-            let v = self.chosen(truth, hold, theirs, mine)?;
+            let (mine, theirs) = (mine.map_or(Val::Const(0), |v| v.0), theirs.map_or(Val::Const(0), |v| v.0));
+            let v = self.select(cond, hold, theirs, mine)?;
             self.env.operands.insert(role, (v, hold));
         }
         let masks: Vec<Mask> = self.env.bits.keys().chain(other.bits.keys()).copied().collect();
         for mask in masks {
-            let bit = |env: &Env| env.bits.get(&mask).copied().unwrap_or(Val::Known(0));
+            let bit = |env: &Env| env.bits.get(&mask).copied().unwrap_or(Val::Const(0));
             let (mine, theirs) = (bit(&self.env), bit(&other));
-            let v = self.both_truths(truth, theirs, mine)?;
+            let v = self.select_bool(cond, theirs, mine)?;
             self.env.bits.insert(mask, v);
         }
         Ok(())
     }
 
-    /// One of two truths by a third.
-    fn both_truths(&mut self, truth: Val, a: Val, b: Val) -> R<Val> {
-        let not = self.op1(Op1::IsZero, Hold::W32, truth)?;
-        let (a, b) = (self.either(true, truth, a)?, self.either(true, not, b)?);
-        self.either(false, a, b)
+    /// Selects one of two booleans.
+    fn select_bool(&mut self, cond: Val, a: Val, b: Val) -> R<Val> {
+        let not = self.op1(Op1::IsZero, Hold::W32, cond)?;
+        let (a, b) = (self.logical_op(true, cond, a)?, self.logical_op(true, not, b)?);
+        self.logical_op(false, a, b)
     }
 
-    fn merge_scalars(&mut self, truth: Val, other: super::once::Scalars) -> R<()> {
+    fn merge_scalars(&mut self, cond: Val, other: super::scalar::Scalars) -> R<()> {
         for code in 0..SGPRS {
             let (mine, theirs) = (self.scalars.words[code], other.words[code]);
             if !mine.is_some_and(|w| w.written) && !theirs.is_some_and(|w| w.written) {
                 self.scalars.words[code] = mine.filter(|_| theirs.is_some());
                 continue;
             }
-            // What one side has not read is as it was: nothing has been written to the wave meanwhile.
-            let old = if mine.is_none() || theirs.is_none() { Some(self.fresh_sgpr(code)) } else { None };
-            let value = |w: Option<super::once::Word>| w.map(|w| w.val).or(old).unwrap_or(Val::Known(0));
-            let val = self.chosen(truth, Hold::W32, value(theirs), value(mine))?;
-            self.scalars.words[code] = Some(super::once::Word { val, written: true });
+            // A register that one arm has not read is unchanged: the arms have stored nothing to the wave.
+            let old = if mine.is_none() || theirs.is_none() { Some(self.load_sgpr(code)) } else { None };
+            let value =
+                |w: Option<super::scalar::CachedScalar>| w.map(|w| w.val).or(old).unwrap_or(Val::Const(0));
+            let val = self.select(cond, Hold::W32, value(theirs), value(mine))?;
+            self.scalars.words[code] = Some(super::scalar::CachedScalar { val, written: true });
         }
         let (mine, theirs) = (self.scalars.scc, other.scc);
         if mine.is_some_and(|w| w.written) || theirs.is_some_and(|w| w.written) {
-            let old = if mine.is_none() || theirs.is_none() { Some(self.fresh_scc()) } else { None };
-            let value = |w: Option<super::once::Word>| w.map(|w| w.val).or(old).unwrap_or(Val::Known(0));
-            let val = self.chosen(truth, Hold::W32, value(theirs), value(mine))?;
-            self.scalars.scc = Some(super::once::Word { val, written: true });
+            let old = if mine.is_none() || theirs.is_none() { Some(self.load_scc()) } else { None };
+            let value =
+                |w: Option<super::scalar::CachedScalar>| w.map(|w| w.val).or(old).unwrap_or(Val::Const(0));
+            let val = self.select(cond, Hold::W32, value(theirs), value(mine))?;
+            self.scalars.scc = Some(super::scalar::CachedScalar { val, written: true });
         } else {
             self.scalars.scc = mine.filter(|_| theirs.is_some());
         }
@@ -248,7 +253,7 @@ impl Emitter<'_> {
     }
 }
 
-/// An SGPR that a mask goes to.
+/// Returns the SGPR that a mask is written to.
 pub fn mask_code(code: u16) -> usize {
     Source::sgpr(code).number() as usize
 }

@@ -1,100 +1,100 @@
-//! Values of the lane-loop representation while they are compiled: known, the same in all lanes, or one for each of
+//! Values of the lane-loop representation at compile time: constant, uniform, or with one element for each of
 //! eight lanes.
 
-use super::known::Bits;
+use super::facts::KnownBits;
 use super::ops::{Shift, width};
 use super::{Emitter, R, Unsupported};
 use isa_lower::ir::Hold;
 use wavesim_x64::inst::{Cc, Int1, V};
 
-/// A value. Its holder is known from where it stands.
+/// A value. Its holder is known from the context.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Val {
-    /// Known bits.
-    Known(u128),
-    /// The same in all lanes: an integer, of which bits beyond its holder are zero.
-    One(V),
-    /// A truth that is the same in all lanes: an integer, 0 or 1.
-    Truth(V),
+    /// A constant.
+    Const(u128),
+    /// A uniform integer, whose bits beyond its holder are zero.
+    Uniform(V),
+    /// A uniform boolean: an integer, 0 or 1.
+    Bool(V),
     /// 32 bits of each of eight lanes.
     Lanes(V),
-    /// A truth of each of eight lanes: all ones or zero, in 32 bits.
+    /// A boolean of each of eight lanes: all ones or zero, in 32 bits.
     Mask(V),
-    /// 64 bits of each of eight lanes: those of lanes 0, 1, 4 and 5, and of the other four.
+    /// 64 bits of each of eight lanes: those of lanes 0, 1, 4 and 5, and those of the other four.
     Wide([V; 2]),
 }
 
-/// The low `width` bits.
-pub fn low(width: u32) -> u128 {
+/// Returns a mask of the low `width` bits.
+pub fn low_mask(width: u32) -> u128 {
     if width >= 128 { u128::MAX } else { (1 << width) - 1 }
 }
 
 impl Val {
-    /// Whether lanes may differ.
-    pub fn varies(self) -> bool {
+    /// Returns whether lanes may differ.
+    pub fn is_varying(self) -> bool {
         matches!(self, Val::Lanes(_) | Val::Mask(_) | Val::Wide(_))
     }
 }
 
 impl Emitter<'_> {
-    /// A value that is the same in all lanes, in the integer of its holder.
-    pub fn one(&mut self, val: Val, hold: Hold) -> R<V> {
+    /// Returns a uniform value as an integer of its holder.
+    pub fn uniform(&mut self, val: Val, hold: Hold) -> R<V> {
         Ok(match val {
             _ if hold == Hold::W128 => return Err(Unsupported("128 bits")),
-            Val::Known(bits) => self.f.iconst(bits as u64 & low(hold.bits()) as u64),
-            Val::One(v) | Val::Truth(v) => v,
+            Val::Const(bits) => self.f.iconst(bits as u64 & low_mask(hold.bits()) as u64),
+            Val::Uniform(v) | Val::Bool(v) => v,
             Val::Lanes(_) | Val::Mask(_) | Val::Wide(_) => {
-                return Err(Unsupported("a lane's value for the wave"));
+                return Err(Unsupported("a varying value as a uniform one"));
             }
         })
     }
 
-    /// 32 bits of lanes, exactly.
+    /// Returns 32-bit lanes with denormals flushed if they are still to be.
     pub fn lanes(&mut self, val: Val) -> R<V> {
-        let v = self.raw_lanes(val)?;
-        Ok(self.exact(v))
+        let v = self.unflushed_lanes(val)?;
+        Ok(self.flush_pending(v))
     }
 
-    /// 32 bits of lanes, in which denormals may still have to be flushed.
-    pub fn raw_lanes(&mut self, val: Val) -> R<V> {
+    /// Returns 32-bit lanes, whose denormals may still have to be flushed.
+    pub fn unflushed_lanes(&mut self, val: Val) -> R<V> {
         Ok(match val {
-            Val::Known(bits) => self.lanes_constant(Hold::W32, bits as u64),
+            Val::Const(bits) => self.splat_constant(Hold::W32, bits as u64),
             Val::Lanes(v) => v,
             Val::Mask(mask) => {
                 let v = self.shift_by(Shift::Right, Hold::W32, mask, 31);
-                self.known.truths.insert(v, mask);
-                self.known.bits.insert(v, Bits { zeros: !1, ones: 0 });
+                self.facts.bool_words.insert(v, mask);
+                self.facts.bits.insert(v, KnownBits { zeros: !1, ones: 0 });
                 v
             }
-            Val::One(_) | Val::Truth(_) => {
-                let one = self.one(val, Hold::W32)?;
-                self.spread(Hold::W32, one)
+            Val::Uniform(_) | Val::Bool(_) => {
+                let one = self.uniform(val, Hold::W32)?;
+                self.broadcast(Hold::W32, one)
             }
-            Val::Wide(_) => return Err(Unsupported("64 bits for 32")),
+            Val::Wide(_) => return Err(Unsupported("64 bits as 32")),
         })
     }
 
-    /// 64 bits of lanes.
+    /// Returns 64-bit lanes.
     pub fn wide(&mut self, val: Val) -> R<[V; 2]> {
         Ok(match val {
-            Val::Known(bits) => [self.lanes_constant(Hold::W64, bits as u64); 2],
+            Val::Const(bits) => [self.splat_constant(Hold::W64, bits as u64); 2],
             Val::Wide(v) => v,
-            Val::One(v) | Val::Truth(v) => [self.spread(Hold::W64, v); 2],
-            Val::Lanes(_) | Val::Mask(_) => return Err(Unsupported("32 bits for 64")),
+            Val::Uniform(v) | Val::Bool(v) => [self.broadcast(Hold::W64, v); 2],
+            Val::Lanes(_) | Val::Mask(_) => return Err(Unsupported("32 bits as 64")),
         })
     }
 
-    /// As truth: of the wave ([`Val::Truth`], or known), or of each lane.
-    pub fn truth(&mut self, val: Val, hold: Hold) -> R<Val> {
+    /// Converts to a boolean: uniform ([`Val::Bool`] or constant), or of each lane.
+    pub fn boolean(&mut self, val: Val, hold: Hold) -> R<Val> {
         Ok(match val {
-            Val::Known(bits) => Val::Known((bits != 0) as u128),
-            Val::Truth(_) | Val::Mask(_) => val,
-            Val::One(v) => {
+            Val::Const(bits) => Val::Const((bits != 0) as u128),
+            Val::Bool(_) | Val::Mask(_) => val,
+            Val::Uniform(v) => {
                 let zero = self.is_zero(narrow(hold), v);
-                Val::Truth(self.f.int2(wavesim_x64::inst::Int2::Xor, width(Hold::W32), zero, 1))
+                Val::Bool(self.f.int2(wavesim_x64::inst::Int2::Xor, width(Hold::W32), zero, 1))
             }
             Val::Lanes(v) => {
-                let v = self.exact(v);
+                let v = self.flush_pending(v);
                 let zero = self.is_zero(Hold::W32, v);
                 Val::Mask(self.bnot(Hold::W32, zero))
             }
@@ -106,47 +106,49 @@ impl Emitter<'_> {
         })
     }
 
-    /// A mask of lanes, for a truth.
-    pub fn mask(&mut self, truth: Val) -> R<V> {
-        Ok(match truth {
+    /// Converts a boolean to a mask of lanes.
+    pub fn mask(&mut self, cond: Val) -> R<V> {
+        Ok(match cond {
             Val::Mask(v) => v,
-            Val::Known(bits) => self.lanes_constant(Hold::W32, if bits != 0 { u64::MAX } else { 0 }),
-            Val::Truth(v) => {
+            Val::Const(bits) => self.splat_constant(Hold::W32, if bits != 0 { u64::MAX } else { 0 }),
+            Val::Bool(v) => {
                 let v = self.ineg(Hold::W32, v);
-                self.spread(Hold::W32, v)
+                self.broadcast(Hold::W32, v)
             }
-            _ => return Err(Unsupported("no truth")),
+            _ => return Err(Unsupported("a value that is not a boolean")),
         })
     }
 
-    /// Zero-extended, or truncated.
-    pub fn resized(&mut self, val: Val, from: Hold, to: Hold) -> R<Val> {
+    /// Zero-extends or truncates.
+    pub fn resize(&mut self, val: Val, from: Hold, to: Hold) -> R<Val> {
         if from == to {
             return Ok(val);
         }
         Ok(match (val, from, to) {
-            (Val::Known(bits), ..) => Val::Known(bits & low(to.bits())),
-            (Val::Truth(_) | Val::Mask(_), _, Hold::W32) => val,
-            (Val::Truth(_), ..) => val,
-            // What is no longer than 64 bits stays so until it is taken apart.
-            (_, _, Hold::W128) => self.resized(val, from, Hold::W64)?,
+            (Val::Const(bits), ..) => Val::Const(bits & low_mask(to.bits())),
+            (Val::Bool(_) | Val::Mask(_), _, Hold::W32) => val,
+            (Val::Bool(_), ..) => val,
+            // Values of at most 64 bits keep their representation in 128 bits.
+            (_, _, Hold::W128) => self.resize(val, from, Hold::W64)?,
             (_, Hold::W128, Hold::W64) => val,
-            (Val::One(v), _, Hold::W64) => {
-                self.words.insert(v);
+            (Val::Uniform(v), _, Hold::W64) => {
+                self.zero_extended_ints.insert(v);
                 val
             }
-            (Val::One(v), _, Hold::W32) => Val::One(self.f.int1(Int1::ZeroExtend32, width(Hold::W32), v)),
+            (Val::Uniform(v), _, Hold::W32) => {
+                Val::Uniform(self.f.int1(Int1::ZeroExtend32, width(Hold::W32), v))
+            }
             (Val::Wide(v), _, Hold::W32) => Val::Lanes(self.low_words(v)),
             (Val::Lanes(_) | Val::Mask(_), ..) => {
                 let v = self.lanes(val)?;
-                Val::Wide(self.extended(v, false))
+                Val::Wide(self.extend(v, false))
             }
             (Val::Wide(_), ..) => return Err(Unsupported("128 bits")),
         })
     }
 
-    /// An operation on integers of two values of a holder, each of which `f` is given with the holder of its elements.
-    pub fn both(
+    /// Applies a binary operation; `f` gets the holder of the elements.
+    pub fn binary_op(
         &mut self,
         hold: Hold,
         a: Val,
@@ -154,9 +156,9 @@ impl Emitter<'_> {
         mut f: impl FnMut(&mut Self, Hold, V, V) -> V,
     ) -> R<Val> {
         let hold = narrow(hold);
-        if !a.varies() && !b.varies() {
-            let (a, b) = (self.one(a, hold)?, self.one(b, hold)?);
-            return Ok(Val::One(f(self, hold, a, b)));
+        if !a.is_varying() && !b.is_varying() {
+            let (a, b) = (self.uniform(a, hold)?, self.uniform(b, hold)?);
+            return Ok(Val::Uniform(f(self, hold, a, b)));
         }
         Ok(match hold {
             Hold::W32 => {
@@ -170,78 +172,78 @@ impl Emitter<'_> {
         })
     }
 
-    /// An operation on the integer of one value.
-    pub fn each(&mut self, hold: Hold, a: Val, mut f: impl FnMut(&mut Self, Hold, V) -> V) -> R<Val> {
-        let known = matches!(a, Val::Known(_));
-        debug_assert!(!known || !a.varies());
-        self.both(hold, a, a, |e, hold, a, _| f(e, hold, a))
+    /// Applies a unary operation.
+    pub fn unary_op(&mut self, hold: Hold, a: Val, mut f: impl FnMut(&mut Self, Hold, V) -> V) -> R<Val> {
+        let known = matches!(a, Val::Const(_));
+        debug_assert!(!known || !a.is_varying());
+        self.binary_op(hold, a, a, |e, hold, a, _| f(e, hold, a))
     }
 
-    /// A comparison of two values of a holder, as truth.
-    pub fn compared(
+    /// Compares two values.
+    pub fn compare_op(
         &mut self,
         hold: Hold,
         a: Val,
         b: Val,
         f: impl FnMut(&mut Self, Hold, V, V) -> V,
     ) -> R<Val> {
-        let v = self.both(hold, a, b, f)?;
-        Ok(self.as_truth(v))
+        let v = self.binary_op(hold, a, b, f)?;
+        Ok(self.comparison_result(v))
     }
 
-    /// What a comparison gives, as truth.
-    pub fn as_truth(&mut self, val: Val) -> Val {
+    /// Converts the result of a comparison to a boolean.
+    pub fn comparison_result(&mut self, val: Val) -> Val {
         match val {
-            Val::One(v) => Val::Truth(v),
+            Val::Uniform(v) => Val::Bool(v),
             Val::Lanes(v) => Val::Mask(v),
             Val::Wide(v) => Val::Mask(self.low_words(v)),
             other => other,
         }
     }
 
-    /// `a` where the truth holds, else `b`.
-    pub fn chosen(&mut self, truth: Val, hold: Hold, a: Val, b: Val) -> R<Val> {
-        if let Val::Known(bits) = truth {
+    /// Selects `a` where the condition holds, else `b`.
+    pub fn select(&mut self, cond: Val, hold: Hold, a: Val, b: Val) -> R<Val> {
+        if let Val::Const(bits) = cond {
             return Ok(if bits != 0 { a } else { b });
         }
         if a == b {
             return Ok(a);
         }
-        // Truths stay truths.
+        // Booleans stay booleans.
         if let (
             Hold::W32,
             Val::Mask(mask),
-            Val::Mask(_) | Val::Known(0 | 1),
-            Val::Mask(_) | Val::Known(0 | 1),
-        ) = (hold, truth, a, b)
+            Val::Mask(_) | Val::Const(0 | 1),
+            Val::Mask(_) | Val::Const(0 | 1),
+        ) = (hold, cond, a, b)
         {
             let (a, b) = (self.mask(a)?, self.mask(b)?);
             return Ok(Val::Mask(self.f.blend(false, mask, a, b)));
         }
-        let (truth, a, b) = match truth {
-            Val::Mask(mask) => match self.known.complements.get(&mask) {
+        let (cond, a, b) = match cond {
+            Val::Mask(mask) => match self.facts.complements.get(&mask) {
                 Some(mask) => (Val::Mask(*mask), b, a),
-                None => (truth, a, b),
+                None => (cond, a, b),
             },
-            _ => (truth, a, b),
+            _ => (cond, a, b),
         };
-        match truth {
-            Val::Truth(truth) if !a.varies() && !b.varies() => {
-                self.both(hold, a, b, |e, _, a, b| e.f.select(truth, a, b))
+        match cond {
+            Val::Bool(cond) if !a.is_varying() && !b.is_varying() => {
+                self.binary_op(hold, a, b, |e, _, a, b| e.f.select(cond, a, b))
             }
-            Val::Truth(_) | Val::Mask(_) => {
-                let mask = self.mask(truth)?;
+            Val::Bool(_) | Val::Mask(_) => {
+                let mask = self.mask(cond)?;
                 Ok(match narrow(hold) {
                     Hold::W32 => {
-                        let zero = [a, b].map(|val| val == Val::Known(0));
+                        let zero = [a, b].map(|val| val == Val::Const(0));
                         let (a, b) = (self.lanes(a)?, self.lanes(b)?);
-                        Val::Lanes(match (self.known.comparisons.get(&mask), zero) {
-                            (Some(comparison), _) if let Some(v) = extreme(*comparison, a, b) => {
+                        Val::Lanes(match (self.facts.comparisons.get(&mask), zero) {
+                            (Some(comparison), _) if let Some(v) = recognise_min_max(*comparison, a, b) => {
                                 let (greater, signed) = v;
-                                self.extreme(greater, signed, a, b)
+                                self.min_max_words(greater, signed, a, b)
                             }
                             (_, [_, true]) => self.band(Hold::W32, mask, a),
-                            (_, [true, _]) => self.without(Hold::W32, mask, b),
+                            (_, [true, _]) => self.and_not(Hold::W32, mask, b),
                             _ => self.f.blend(false, mask, a, b),
                         })
                     }
@@ -251,13 +253,13 @@ impl Emitter<'_> {
                     }
                 })
             }
-            _ => Err(Unsupported("no truth")),
+            _ => Err(Unsupported("a value that is not a boolean")),
         }
     }
 }
 
-/// Whether `a` where a comparison holds, else `b`, is the greater of both (`true`) or the lesser, and whether they are signed.
-fn extreme((cc, x, y): (Cc, V, V), a: V, b: V) -> Option<(bool, bool)> {
+/// Recognises a select on a comparison as a maximum (`true`) or minimum, and returns whether it is signed.
+fn recognise_min_max((cc, x, y): (Cc, V, V), a: V, b: V) -> Option<(bool, bool)> {
     let (greater, signed) = match cc {
         Cc::GtS | Cc::GeS => (true, true),
         Cc::LtS | Cc::LeS => (false, true),
@@ -272,7 +274,7 @@ fn extreme((cc, x, y): (Cc, V, V), a: V, b: V) -> Option<(bool, bool)> {
     }
 }
 
-/// Only values that are no longer than 64 bits stand in 128.
+/// Returns the holder of the representation: 128-bit values are represented by 64 bits.
 pub fn narrow(hold: Hold) -> Hold {
     if hold == Hold::W32 { Hold::W32 } else { Hold::W64 }
 }

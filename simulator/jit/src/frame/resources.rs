@@ -1,21 +1,21 @@
-//! Resources of a wave that few operations need: they are looked up by the first one that does.
+//! Resources of a wave that few operations need; the first one that does looks them up.
 
 use super::{Frame, called};
-use crate::kept::Resources;
+use crate::wave_cache::Resources;
 
 called! {
     /// Looks up the wave's scratch and its number of VGPRs, and caches them.
     ///
     /// # Safety
-    /// Called by compiled code with its frame.
-    pub unsafe fn find_resources(frame: *mut Frame) -> () {
-        // SAFETY: by the contract of `enter`; the frame has its wave.
+    /// Must be called by compiled code with its frame.
+    pub unsafe fn cache_resources(frame: *mut Frame) -> () {
+        // SAFETY: the contract of `enter` guarantees that the frame has a valid wave and context.
         unsafe {
             let cx = Frame::cx(frame);
             let stride = cx.scratch_stride as u64;
             let all = stride * cx.wave.size() as u64;
             let fits = all <= cx.scratch.len() as u64 && all < 1 << 31;
-            (*(*frame).wave.kept).set_resources(Resources {
+            (*(*frame).wave.cache).set_resources(Resources {
                 scratch: cx.scratch.as_mut_ptr(),
                 stride: if fits { stride } else { 0 },
                 vgprs: cx.wave.vgpr_count(),

@@ -1,6 +1,6 @@
-//! Values of other lanes, by numbers that instructions compute.
+//! Instructions that read other lanes by computed lane numbers.
 
-use super::families::{agree, agree_on, integer};
+use super::families::{compare_all, compare_on, integer};
 use super::{program, random, registers, run, start};
 use wavesim_isa::arch::Arch;
 use wavesim_jit::Jit;
@@ -26,13 +26,13 @@ fn permutations_of_lanes() {
         0 => integer(seed),
         _ => random(seed) as u32 % 260,
     };
-    agree(&lines, lane, |bits| bits);
+    compare_all(&lines, lane, |bits| bits);
     let lines = [
         "ds_bpermute_b32 v21, v2, v20 offset:4",
         "ds_swizzle_b32 v23, v4 offset:0xe01f",
         "ds_swizzle_b32 v24, v4 offset:0xc4a3",
     ];
-    agree_on(Arch::Cdna3, &[64], &lines, lane, |bits| bits);
+    compare_on(Arch::Cdna3, &[64], &lines, lane, |bits| bits);
 }
 
 #[test]
@@ -49,12 +49,12 @@ fn swaps_and_single_lanes() {
         "v_swap_b32 v23, v23",
         "v_readfirstlane_b32 s21, v22",
     ];
-    agree(&lines, integer, |bits| bits);
+    compare_all(&lines, integer, |bits| bits);
 }
 
-/// Registers by their numbers that the wave does not have: nothing is written, and v0 is read.
+/// Computed registers beyond the wave's allocation: writes are dropped, and reads return v0.
 #[test]
-fn registers_beyond_those_of_the_wave() {
+fn registers_beyond_the_allocation() {
     let lines = [
         "s_movk_i32 s4, 0x2",
         "v_add_nc_u32 v1, v1, v0",
@@ -69,21 +69,21 @@ fn registers_beyond_those_of_the_wave() {
     ];
     for size in [32, 64] {
         let program = program(&lines, size);
-        let code = Jit::after(&program, 0).expect("a host that is compiled for");
+        let code = Jit::with_threshold(&program, 0).expect("a supported host");
         let mut plain = start(size, 0xf0);
         (0..plain.halves()).for_each(|half| plain.set_lane_vec(half, 9, LaneVec([7; 32])));
         plain.set_vgpr_count(8);
         let mut compiled = plain.clone();
         let (a, b) = (run(&program, &mut plain, 2000, None), run(&program, &mut compiled, 2000, Some(&code)));
         assert_eq!(a, b);
-        assert!(code.made().operations > 8 && code.made().failed == 0);
+        assert!(code.stats().operations > 8 && code.stats().failed == 0);
         assert_eq!(registers(&plain, 16), registers(&compiled, 16));
     }
 }
 
-/// Offsets that are known, of lanes, are not when another instruction has written one of them.
+/// The cached classification of lane offsets is invalidated when an instruction writes one lane.
 #[test]
-fn known_offsets_that_a_lane_changes() {
+fn cached_offsets_that_writelane_changes() {
     let lines = [
         "v_mbcnt_lo_u32_b32 v0, -1, 0",
         "v_lshlrev_b32 v0, 2, v0",
@@ -98,7 +98,7 @@ fn known_offsets_that_a_lane_changes() {
         "s_endpgm",
     ];
     let program = program(&lines, 32);
-    let code = Jit::after(&program, 0).expect("a host that is compiled for");
+    let code = Jit::with_threshold(&program, 0).expect("a supported host");
     let mut plain = start(32, 0xf0);
     plain.sgprs[8] = 40;
     let mut compiled = plain.clone();

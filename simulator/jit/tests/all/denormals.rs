@@ -1,11 +1,12 @@
-//! Float arithmetic around the least normal number.
+//! Float arithmetic near the smallest normal number.
 
-use super::families::called;
+use super::families::handler_lines;
 use super::{program, random, run, start};
 use wavesim_jit::Jit;
 use wavesim_machine::state::LaneVec;
 
-/// A float at the edges: denormals, the least normal numbers, zeros, infinities, NaNs, and factors that lead there.
+/// Returns an edge-case float: denormals, the smallest normal numbers, zeros, infinities, NaNs, and factors
+/// that lead there.
 fn edge(seed: &mut u64) -> u32 {
     let bits = random(seed) as u32;
     let sign = (random(seed) as u32 & 1) << 31;
@@ -24,8 +25,8 @@ fn edge(seed: &mut u64) -> u32 {
     }
 }
 
-/// Loops of float arithmetic whose values come and go around the least normal number, in packets of lanes that go through all iterations:
-/// the interpreter's registers and flags, bit for bit.
+/// Loops of float arithmetic whose values move around the smallest normal number, in packets whose lanes
+/// execute all iterations. Registers and flags must be bit-identical to the interpreter's.
 #[test]
 fn denormals_in_loops() {
     let (mut seed, mut compared) = (1, 0);
@@ -61,12 +62,12 @@ fn denormals_in_loops() {
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
         for (size, mode) in [(32, 0xc0), (64, 0xc0), (32, 0xf0)] {
             let program = program(&lines, size);
-            let code = Jit::after(&program, 0).expect("a host that is compiled for");
+            let code = Jit::with_threshold(&program, 0).expect("a supported host");
             let mut plain = start(size, mode);
             let mild = random(&mut seed).is_multiple_of(2);
             for half in 0..plain.halves() {
                 for reg in 0..12 {
-                    // With few denormals, code goes on for a while before it meets one.
+                    // With few denormals, code runs for a while before it reaches one.
                     let mut lane = |_: usize| match mild && !random(&mut seed).is_multiple_of(64) {
                         true => 0x3f00_0000 + random(&mut seed) as u32 % 0x0080_0000,
                         false => edge(&mut seed),
@@ -87,7 +88,7 @@ fn denormals_in_loops() {
             assert_eq!((plain.sgprs, plain.scc, plain.pc), (compiled.sgprs, compiled.scc, compiled.pc));
             let nan = |bits: u32| bits & 0x7fff_ffff > 0x7f80_0000;
             for half in 0..plain.halves() {
-                // Of two NaNs, either may be the result, and the bits of it get anywhere.
+                // Of two NaNs, either may be the result, and its bits can propagate anywhere.
                 let nans = |lane: usize| {
                     (0..16).any(|reg| {
                         nan(plain.lane_vec(half, reg).0[lane]) || nan(compiled.lane_vec(half, reg).0[lane])
@@ -105,13 +106,13 @@ fn denormals_in_loops() {
                     }
                 }
             }
-            assert_eq!(code.made().failed, 0);
+            assert_eq!(code.stats().failed, 0);
         }
     }
     assert!(compared > 2000, "{compared} lanes without NaNs");
 }
 
-/// Denormals of f64 are kept where those of f32 are flushed, in one run or in several.
+/// f64 denormals are kept where those of f32 are flushed, in one run or in several.
 #[test]
 fn denormals_of_doubles_between_floats() {
     for between in ["v_mov_b32 v20, v21", "s_mov_b32 exec_lo, -1"] {
@@ -130,7 +131,7 @@ fn denormals_of_doubles_between_floats() {
             "s_endpgm",
         ];
         let program = program(&lines, 32);
-        let code = Jit::after(&program, 0).expect("a host that is compiled for");
+        let code = Jit::with_threshold(&program, 0).expect("a supported host");
         let mut plain = start(32, 0xc0);
         for reg in [6, 8] {
             plain.set_lane_vec(0, reg, LaneVec(std::array::from_fn(|lane| 1 + lane as u32)));
@@ -145,11 +146,11 @@ fn denormals_of_doubles_between_floats() {
         let (sum, fraction) = (compiled.lane_vec(0, 4).0, compiled.lane_vec(0, 10).0);
         assert!(sum.iter().zip(1..).all(|(sum, lane)| *sum == 2 * lane), "{sum:?}");
         assert!(fraction.iter().zip(1..).all(|(fraction, lane)| *fraction == lane), "{fraction:?}");
-        assert!(code.made().failed == 0 && code.made().operations > 10, "{:?}", code.made());
+        assert!(code.stats().failed == 0 && code.stats().operations > 10, "{:?}", code.stats());
     }
 }
 
-/// The same, where code takes denormals of sources for zeros all along: handlers that it calls keep them.
+/// The same, but MXCSR.DAZ is set between blocks: handlers that the code calls must still keep f64 denormals.
 #[test]
 fn denormals_of_doubles_in_handlers() {
     let handler = "v_add_f64 v[12:13], v[6:7], v[8:9] mul:2";
@@ -165,16 +166,16 @@ fn denormals_of_doubles_in_handlers() {
         "s_endpgm",
     ];
     let program = program(&lines, 32);
-    assert_eq!(called(&program, &lines), [handler, "s_endpgm"]);
-    let code = Jit::after(&program, 0).expect("a host that is compiled for");
+    assert_eq!(handler_lines(&program, &lines), [handler, "s_endpgm"]);
+    let code = Jit::with_threshold(&program, 0).expect("a supported host");
     let mut wave = start(32, 0xc0);
     for reg in [6, 8] {
         wave.set_lane_vec(0, reg, LaneVec(std::array::from_fn(|lane| 1 + lane as u32)));
         wave.set_lane_vec(0, reg + 1, LaneVec([0; 32]));
     }
     let (_, executed) = run(&program, &mut wave, 1500, Some(&code));
-    assert_eq!((executed, code.made().failed), (1 + 8 * 7 + 1, 0));
-    // MODE keeps denormals: there is no factor.
+    assert_eq!((executed, code.stats().failed), (1 + 8 * 7 + 1, 0));
+    // MODE keeps denormals, so that the output modifier is ignored.
     let sum = wave.lane_vec(0, 12).0;
     assert!(sum.iter().zip(1..).all(|(sum, lane)| *sum == 2 * lane), "{sum:?}");
 }

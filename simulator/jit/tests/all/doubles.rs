@@ -1,11 +1,12 @@
-//! f64: operations that are certain for most numbers only, and what f32 operations do by f64.
+//! f64 operations with a slow path, and f32 operations that are computed by way of f64.
 
-use super::same;
+use super::compare;
 
-/// Sums and results that are zero, denormal, infinite or normal, with and without a scale; scales that are known or not.
+/// Sums and results that are zero, denormal, infinite or normal, with and without a scale; constant and
+/// variable scales.
 #[test]
 fn scaled_doubles() {
-    same(&[
+    compare(&[
         "s_movk_i32 s4, 0x20",
         "v_mul_lo_u32 v5, 0x9e3779b1, v5",
         "v_cvt_f64_i32 v[0:1], v5",
@@ -33,10 +34,10 @@ fn scaled_doubles() {
     ]);
 }
 
-/// Beside f32 operations, in runs in which the host takes denormals of sources for zeros.
+/// f32 operations by way of f64 in runs with MXCSR.DAZ set.
 #[test]
 fn singles_by_doubles() {
-    same(&[
+    compare(&[
         "s_movk_i32 s4, 0x20",
         "v_mul_f32 v1, v14, v15",
         "v_rsq_f32 v2, v14",

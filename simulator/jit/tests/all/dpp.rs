@@ -1,6 +1,6 @@
-//! Sources from other lanes.
+//! DPP: sources from other lanes.
 
-use super::families::{agree, agree_on, integer, single};
+use super::families::{compare_all, compare_on, integer, single};
 use wavesim_isa::arch::Arch;
 
 #[test]
@@ -20,12 +20,12 @@ fn sources_of_other_lanes() {
         "v_max_u16 v30, v20, v21",
         "v_mov_b32_dpp v31, v30 row_ror:9 row_mask:0xf bank_mask:0xf",
     ];
-    agree(&lines, integer, |bits| bits);
+    compare_all(&lines, integer, |bits| bits);
 }
 
-/// What an instruction reads of other lanes is what they had before it, whichever register it writes.
+/// An instruction reads the values that other lanes had before it, even if it overwrites its source.
 #[test]
-fn sources_that_are_written() {
+fn sources_that_are_overwritten() {
     let lines = [
         "v_add_nc_u32_dpp v0, v0, v0 row_shr:1 row_mask:0xf bank_mask:0xf",
         "v_add_nc_u32_dpp v0, v0, v0 row_shr:8 row_mask:0xf bank_mask:0xf bound_ctrl:1",
@@ -36,7 +36,7 @@ fn sources_that_are_written() {
         "v_mov_b32_dpp v20, v0 row_share:0 row_mask:0xf bank_mask:0xf fi:1",
         "v_add_nc_u32_dpp v20, v20, v1 dpp8:[7,6,5,4,3,2,1,0]",
     ];
-    agree(&lines, integer, |bits| bits);
+    compare_all(&lines, integer, |bits| bits);
 }
 
 #[test]
@@ -54,12 +54,12 @@ fn floats_and_masks_of_other_lanes() {
         "v_mul_f32_dpp v27, v26, v26 row_xmask:15 row_mask:0xf bank_mask:0xf",
         "v_add_co_ci_u32_dpp v28, vcc_lo, v1, v2, vcc_lo row_ror:1 row_mask:0xe bank_mask:0xf",
     ];
-    agree(&lines, single, super::families::one_single);
+    compare_all(&lines, single, super::families::canonical_f32_nan);
 }
 
-/// More than hidden registers are there for, so that runs end.
+/// More sources than hidden registers, so that runs must be closed.
 #[test]
-fn many_sources_of_other_lanes() {
+fn more_sources_than_hidden_registers() {
     let lines: Vec<String> = (0..40)
         .map(|n| {
             let (from, to) = (n % 16, 20 + n);
@@ -70,10 +70,10 @@ fn many_sources_of_other_lanes() {
         })
         .collect();
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-    agree(&lines, integer, |bits| bits);
+    compare_all(&lines, integer, |bits| bits);
 }
 
-/// From one row to the next, over the whole wave, and of 64 bits.
+/// Sources from the next row, from the whole wave, and of 64 bits.
 #[test]
 fn sources_of_other_rows() {
     let lines = [
@@ -86,5 +86,5 @@ fn sources_of_other_rows() {
         "v_mov_b64_dpp v[26:27], v[6:7] row_newbcast:3 row_mask:0xf bank_mask:0xf",
         "v_add_u32_dpp v0, v0, v0 row_shr:1 row_mask:0xf bank_mask:0xf",
     ];
-    agree_on(Arch::Cdna3, &[64], &lines, integer, |bits| bits);
+    compare_on(Arch::Cdna3, &[64], &lines, integer, |bits| bits);
 }

@@ -1,26 +1,29 @@
-//! Families of instructions: each is compiled, not called, and gives what the interpreter gives, on numbers at the edges.
+//! Instruction families: every instruction is compiled instead of calling its handler, and agrees with the
+//! interpreter on edge cases.
 
 use super::{program_by, random, run, start, twice};
 use wavesim_asm::Options;
 use wavesim_isa::arch::Arch;
-use wavesim_jit::{Jit, calls};
+use wavesim_jit::{Jit, handler_calls};
 use wavesim_machine::exec::program::Program;
 use wavesim_machine::state::LaneVec;
 
-/// The lines whose operations call their handlers, in waves of this size.
-pub fn called<'l>(program: &Program, lines: &[&'l str]) -> Vec<&'l str> {
-    // After the last one is the end.
-    calls(program).into_iter().filter_map(|number| lines.get(number)).copied().collect()
+/// Returns the lines whose operations call their handlers.
+pub fn handler_lines<'l>(program: &Program, lines: &[&'l str]) -> Vec<&'l str> {
+    // The end of the program has no line.
+    handler_calls(program).into_iter().filter_map(|number| lines.get(number)).copied().collect()
 }
 
-/// Sources are v0 to v15 and s8 to s15, which have these numbers; results are others. The same registers by both, for all sizes and modes
-/// that are compiled, with some lanes and with all, as far as `seen` tells results apart. All are compiled.
-pub fn agree(instructions: &[&str], number: impl Fn(&mut u64) -> u32, seen: impl Fn(u32) -> u32) {
-    agree_on(Arch::Rdna3, &[32, 64], instructions, number, seen);
+/// Compares the registers after interpreted and compiled execution, for all compiled wave sizes and modes,
+/// with some and with all lanes active. The sources v0 to v15 and s8 to s15 are initialised by `number`;
+/// results go to other registers. `seen` maps values that need not be distinguished to the same value. All
+/// instructions must be compiled.
+pub fn compare_all(instructions: &[&str], number: impl Fn(&mut u64) -> u32, seen: impl Fn(u32) -> u32) {
+    compare_on(Arch::Rdna3, &[32, 64], instructions, number, seen);
 }
 
-/// [`agree`], on an architecture and for these wave sizes.
-pub fn agree_on(
+/// [`compare_all`], on one architecture and for these wave sizes.
+pub fn compare_on(
     arch: Arch,
     sizes: &[u32],
     instructions: &[&str],
@@ -31,8 +34,8 @@ pub fn agree_on(
     let mut seed = 5;
     for &size in sizes {
         let program = program_by(&Options::new(arch), &lines, size);
-        assert_eq!(called(&program, &lines), ["s_endpgm"]);
-        let code = Jit::after(&program, 0).expect("a host that is compiled for");
+        assert_eq!(handler_lines(&program, &lines), ["s_endpgm"]);
+        let code = Jit::with_threshold(&program, 0).expect("a supported host");
         for (mode, round) in [0xf0, 0xc0, 0x2f0, 0x2c0, 0x1f0, 0x3c0]
             .into_iter()
             .flat_map(|mode| (0..25).map(move |n| (mode, n)))
@@ -64,13 +67,13 @@ pub fn agree_on(
                 }
             }
         }
-        assert_eq!(code.made().failed, 0);
-        assert!(code.made().operations as usize >= instructions.len());
+        assert_eq!(code.stats().failed, 0);
+        assert!(code.stats().operations as usize >= instructions.len());
     }
 }
 
-/// A float at the edges, of so many bits, with so many of them for the significand: denormals, the least and the greatest normal numbers, zeros,
-/// infinities, NaNs of both kinds, and others.
+/// Returns an edge-case float with `width` bits, `significand` of them in the significand: denormals, the
+/// smallest and greatest normal numbers, zeros, infinities, both kinds of NaN, and others.
 fn float(seed: &mut u64, width: u32, significand: u32) -> u32 {
     let bits = random(seed) as u32;
     let sign = 1 << (width - 1);
@@ -96,7 +99,7 @@ pub fn single(seed: &mut u64) -> u32 {
     float(seed, 32, 23)
 }
 
-/// Any bits, many of them small, or at the ends of ranges.
+/// Returns any bits, often small numbers or the limits of integer ranges.
 pub fn integer(seed: &mut u64) -> u32 {
     let bits = random(seed) as u32;
     match random(seed) % 4 {
@@ -106,7 +109,7 @@ pub fn integer(seed: &mut u64) -> u32 {
     }
 }
 
-/// What becomes of signalling NaNs depends on MODE.
+/// The treatment of signalling NaNs depends on MODE.
 #[test]
 fn minima_and_maxima() {
     let lines = [
@@ -121,7 +124,7 @@ fn minima_and_maxima() {
         "v_min_f64 v[30:31], v[4:5], v[6:7]",
         "v_minmax_f32 v32, v4, v5, v6",
     ];
-    agree(&lines, single, |bits| bits);
+    compare_all(&lines, single, |bits| bits);
 }
 
 #[test]
@@ -140,7 +143,7 @@ fn significands_and_exponents() {
         "v_frexp_exp_i32_f32 v33, v31",
         "v_ldexp_f32 v34, v32, v33",
     ];
-    agree(&lines, single, |bits| bits);
+    compare_all(&lines, single, |bits| bits);
 }
 
 #[test]
@@ -152,22 +155,22 @@ fn sums_of_128_bits() {
         "v_add_co_ci_u32 v26, vcc_lo, v1, v2, vcc_lo",
         "v_mad_u64_u32 v[28:29], null, s8, s9, 0",
     ];
-    agree(&lines, integer, |bits| bits);
+    compare_all(&lines, integer, |bits| bits);
 }
 
-/// Two f16 in a word.
+/// Returns two f16 in a word.
 pub fn halves(seed: &mut u64) -> u32 {
     float(seed, 16, 10) | float(seed, 16, 10) << 16
 }
 
-/// Of two NaNs, either may be the result.
-pub fn one_nan(bits: u32) -> u32 {
+/// Canonicalises NaNs: of two NaNs, either may be the result.
+pub fn canonical_f16_nan(bits: u32) -> u32 {
     let half = |half: u32| if half & 0x7fff > 0x7c00 { 0x7e00 } else { half };
     half(bits & 0xffff) | half(bits >> 16) << 16
 }
 
-/// Likewise of f32.
-pub fn one_single(bits: u32) -> u32 {
+/// The same for f32.
+pub fn canonical_f32_nan(bits: u32) -> u32 {
     if bits & 0x7fff_ffff > 0x7f80_0000 { 0x7fc0_0000 } else { bits }
 }
 
@@ -201,7 +204,7 @@ fn arithmetic_of_halves() {
         "v_pk_max_f16 v41, v6, v7",
         "v_pk_fma_f16 v42, v38, v39, v40",
     ];
-    agree(&lines, halves, one_nan);
+    compare_all(&lines, halves, canonical_f16_nan);
 }
 
 #[test]
@@ -224,17 +227,17 @@ fn conversions_of_halves() {
         "v_mul_lo_u16 v35, v1, v2",
         "v_max_i16 v36, v1, v2",
     ];
-    agree(&lines, halves, |bits| bits);
+    compare_all(&lines, halves, |bits| bits);
     let lines = ["v_cvt_f16_f32 v22, v0", "v_cvt_pk_rtz_f16_f32 v28, v1, -v2", "v_cvt_f16_f32 v22, -|v3|"];
-    agree(&lines, single, |bits| bits);
-    // Around what f16 has.
+    compare_all(&lines, single, |bits| bits);
+    // Around the range of f16.
     let near =
         |seed: &mut u64| (single(seed) & 0x8000_0000) | (0x3200_0000 + random(seed) as u32 % 0x1700_0000);
-    agree(&lines, near, |bits| bits);
+    compare_all(&lines, near, |bits| bits);
 }
 
 #[test]
-fn halves_that_are_chosen() {
+fn op_sel() {
     let lines = [
         "v_pk_fma_f16 v20, v0, v1, v2 op_sel:[1,0,0] op_sel_hi:[0,1,0]",
         "v_pk_fma_f16 v21, v3, s8, v4 op_sel_hi:[1,0,1] neg_lo:[1,0,1] neg_hi:[0,1,1]",
@@ -251,5 +254,5 @@ fn halves_that_are_chosen() {
         "v_cvt_f32_f16 v33, v11 op_sel:[1,0]",
         "v_cvt_f16_f32 v34, v12 op_sel:[0,1]",
     ];
-    agree(&lines, halves, one_nan);
+    compare_all(&lines, halves, canonical_f16_nan);
 }

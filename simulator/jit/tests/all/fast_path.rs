@@ -1,14 +1,14 @@
-//! Runs with accesses: where stores are part of a packet, and lanes are where they were guessed to be, or not.
+//! Runs with memory accesses on the fast path, with stores in the packet, and on the slow path.
 
-use super::same_in_memory;
+use super::compare_in_memory;
 
-/// Where memory begins: it goes on beyond 4 GiB.
+/// The start of memory, which extends across 4 GiB.
 const BASE: u64 = 0xffff_fc00;
 const BYTES: usize = 64 * 16 * 3;
 
-/// The same by both: registers, memory and LDS. v1 and v2 have offsets; s[2:3] is an address within memory, and v[6:7], v[8:9] are it and the
-/// offsets in v1 and v2.
-fn same(lines: &[&str], size: u32, offsets: [&dyn Fn(u32) -> u32; 2]) {
+/// Compares registers, memory and LDS. v1 and v2 have the offsets; s[2:3] is an address inside memory; v[6:7]
+/// and v[8:9] are the sum of it and the offsets in v1 and v2.
+fn compare(lines: &[&str], size: u32, offsets: [&dyn Fn(u32) -> u32; 2]) {
     let mut all = vec![
         "s_mov_b32 s2, 0xfffffc00",
         "s_mov_b32 s3, 0",
@@ -22,15 +22,16 @@ fn same(lines: &[&str], size: u32, offsets: [&dyn Fn(u32) -> u32; 2]) {
     ];
     all.extend(lines);
     all.extend(["s_add_i32 s4, s4, -1", "s_cmp_lg_u32 s4, 0", "s_cbranch_scc1 @9", "s_endpgm"]);
-    same_in_memory(BASE, BYTES, &all, size, offsets);
+    compare_in_memory(BASE, BYTES, &all, size, offsets);
 }
 
-/// What one lane stores, another one loads or stores, too: by other registers, or by what is added to the same.
+/// Lanes store to addresses that other lanes load or store, by different registers or by different constant
+/// offsets.
 #[test]
-fn lanes_store_what_others_load() {
+fn overlapping_stores_and_loads() {
     for size in [32, 64] {
         for away in (-9..10).chain([-65, -64, -33, -32, -31, 31, 32, 33, 63, 64, 65]) {
-            // Packets from the first to the last, or the other way round.
+            // Packets in ascending and in descending order.
             let words = |lane: u32| 4 * lane + 512;
             let reversed = |lane: u32| words(size - 8 - lane / 8 * 8 + lane % 8);
             let lines = [
@@ -48,12 +49,12 @@ fn lanes_store_what_others_load() {
                 "global_load_b32 v13, v[6:7], off",
                 "global_store_b32 v[8:9], v13, off",
             ];
-            same(&lines, size, [&words, &|lane| (words(lane) as i32 + 4 * away) as u32]);
-            same(&lines, size, [&reversed, &|lane| (reversed(lane) as i32 + 4 * away) as u32]);
+            compare(&lines, size, [&words, &|lane| (words(lane) as i32 + 4 * away) as u32]);
+            compare(&lines, size, [&reversed, &|lane| (reversed(lane) as i32 + 4 * away) as u32]);
             let quads = |lane: u32| 16 * lane + 1024;
             let moved = |lane: u32| (quads(lane) as i32 + 4 * away) as u32;
             let (before, after) = (4 * away, 1024 + 4 * away);
-            same(
+            compare(
                 &[
                     "global_load_b128 v[10:13], v1, s[2:3]",
                     "global_store_b128 v2, v[10:13], s[2:3]",
@@ -75,9 +76,10 @@ fn lanes_store_what_others_load() {
     }
 }
 
-/// Lanes that are lined up in pieces, all at one place, or anywhere, by any register; the last ones of memory, and beyond it.
+/// Lanes that are contiguous in pieces, uniform or scattered, by either register; the last elements of
+/// memory, and addresses beyond it.
 #[test]
-fn lanes_lie_in_pieces() {
+fn partially_contiguous_lanes() {
     let lines = [
         "global_load_b32 v10, v[6:7], off",
         "global_load_b32 v11, v[6:7], off offset:4",
@@ -99,25 +101,25 @@ fn lanes_lie_in_pieces() {
         for piece in [1, 4, 8, 16, 32, 64] {
             for step in [0, 4, 16] {
                 let of = |lane: u32| lane % piece * step + lane / piece * 96 % 256;
-                same(&lines, size, [&of, &|lane| 4 * lane]);
-                same(&lines, size, [&|lane| 16 * lane % 512, &of]);
-                same(&lines, size, [&of, &of]);
+                compare(&lines, size, [&of, &|lane| 4 * lane]);
+                compare(&lines, size, [&|lane| 16 * lane % 512, &of]);
+                compare(&lines, size, [&of, &of]);
             }
         }
         for other in 0..size {
-            // One lane is elsewhere: at another place, before memory, or 4 GiB after it.
+            // One lane is elsewhere: at another address, before memory, or 4 GiB further.
             let moved = |lane: u32| if lane == other { 128 } else { 4 * lane };
-            same(&lines, size, [&moved, &|lane| 16 * lane % 512]);
-            same(&lines, size, [&|lane| 16 * lane % 512, &moved]);
+            compare(&lines, size, [&moved, &|lane| 16 * lane % 512]);
+            compare(&lines, size, [&|lane| 16 * lane % 512, &moved]);
             let before = |lane: u32| if lane == other { 0u32.wrapping_sub(16) } else { 4 * lane };
-            same(&lines[..2], size, [&before, &before]);
+            compare(&lines[..2], size, [&before, &before]);
         }
         for beyond in [0, 4, 16, 64, 1024] {
             let last = |lane: u32| BYTES as u32 - 1024 - 4 * (size - lane) + beyond;
-            same(&lines[4..5], size, [&last, &last]);
-            same(&lines[1..2], size, [&|lane| last(lane) + 1020, &last]);
-            same(&lines[0..2], size, [&|lane| last(lane) + 1020, &last]);
-            same(
+            compare(&lines[4..5], size, [&last, &last]);
+            compare(&lines[1..2], size, [&|lane| last(lane) + 1020, &last]);
+            compare(&lines[0..2], size, [&|lane| last(lane) + 1020, &last]);
+            compare(
                 &["global_load_b32 v10, v[6:7], off offset:-4"],
                 size,
                 [&|lane| 4 * lane + 4 - beyond, &last],
@@ -126,12 +128,12 @@ fn lanes_lie_in_pieces() {
     }
 }
 
-/// What was loaded is used after something else has been stored there.
+/// A loaded value is used after another store to the same address.
 #[test]
-fn loaded_before_it_is_stored() {
+fn load_before_store_to_the_same_address() {
     for size in [32, 64] {
         let words = |lane: u32| 4 * lane;
-        same(
+        compare(
             &[
                 "global_load_b32 v14, v1, s[2:3]",
                 "global_store_b32 v1, v20, s[2:3]",
@@ -151,9 +153,10 @@ fn loaded_before_it_is_stored() {
     }
 }
 
-/// High words of addresses: of one lane another one, or the same around the end of 4 GiB; packets before the begin of memory.
+/// High words of addresses that differ in one lane, or that change at 4 GiB; packets before the start of
+/// memory.
 #[test]
-fn addresses_far_away() {
+fn addresses_around_4_gib() {
     for size in [32, 64] {
         let lines =
             ["global_load_b32 v10, v[6:7], off", "global_store_b32 v[8:9], v10, off", "ds_store_b32 v1, v10"];
@@ -162,34 +165,35 @@ fn addresses_far_away() {
         for lane in [1, 7, 8, 31] {
             let one = format!("s_mov_b32 exec_lo, {:#x}", 1u32 << lane);
             let high = [one.as_str(), "v_add_nc_u32 v7, 1, v7", "s_mov_b32 exec_lo, -1"];
-            same(&[&high[..], &lines].concat(), size, [&words, &words]);
+            compare(&[&high[..], &lines].concat(), size, [&words, &words]);
         }
-        // The last lane is at the begin of all memory.
+        // The last lane is at the start of the address space.
         let last = |lane: u32| if lane / 8 == 1 { 1024 - 28 + 4 * (lane % 8) } else { 4 * lane };
-        same(&[&["v_mov_b32 v7, 0"][..], &lines].concat(), size, [&last, &words]);
+        compare(&[&["v_mov_b32 v7, 0"][..], &lines].concat(), size, [&last, &words]);
         for first in [1024 - 256, 1024 - 64, 1024 - 32, 1024 - 28, 1024 - 20, 1024 - 16, 1024 - 4, 1024] {
             let around = |lane: u32| first + 4 * lane;
-            same(&lines, size, [&around, &words]);
-            same(&lines, size, [&words, &around]);
-            same(&[&["v_mov_b32 v7, 0"][..], &lines].concat(), size, [&around, &words]);
-            same(&[&["v_mov_b32 v9, 1"][..], &lines].concat(), size, [&words, &around]);
+            compare(&lines, size, [&around, &words]);
+            compare(&lines, size, [&words, &around]);
+            compare(&[&["v_mov_b32 v7, 0"][..], &lines].concat(), size, [&around, &words]);
+            compare(&[&["v_mov_b32 v9, 1"][..], &lines].concat(), size, [&words, &around]);
         }
         for packet in 0..size / 8 {
             let before =
                 |lane: u32| if lane / 8 == packet { (4 * lane).wrapping_sub(1024) } else { 4 * lane };
-            same(&lines[..1], size, [&before, &zeros]);
-            same(&lines[1..2], size, [&words, &before]);
+            compare(&lines[..1], size, [&before, &zeros]);
+            compare(&lines[1..2], size, [&words, &before]);
         }
     }
 }
 
-/// Registers that are written more than once, read before and after, and stored in between; masks and loads of the wave around stores.
+/// Registers that are written more than once, read before and after, and stored in between; masks and scalar
+/// loads around stores.
 #[test]
 fn registers_and_masks_around_stores() {
     for size in [32, 64] {
         for piece in [8, 64] {
             let of = |lane: u32| lane % piece * 16 + lane / piece * 16;
-            same(
+            compare(
                 &[
                     "global_load_b128 v[10:13], v1, s[2:3]",
                     "v_mov_b32 v20, v10",
@@ -203,7 +207,7 @@ fn registers_and_masks_around_stores() {
                     "global_load_b128 v[10:13], v1, s[2:3]",
                     "v_mov_b32 v12, v22",
                     "global_store_b128 v2, v[10:13], s[2:3] offset:1024",
-                    // What a register had is used after it has been written.
+                    // The old content of a register is used after it has been overwritten.
                     "v_mov_b32 v32, v30",
                     "v_mov_b32 v30, v31",
                     "v_add_nc_u32 v32, v32, v31",

@@ -1,15 +1,16 @@
-//! Accesses that end where memory does, or leave it: the interpreter's faults, with all that ran before them.
+//! Accesses at and beyond the end of memory: faults are the interpreter's, and everything before them has
+//! been executed.
 
-use super::families::called;
+use super::families::handler_lines;
 use super::program;
-use super::random::{BYTES, both};
+use super::random::{BYTES, compare_runs};
 use wavesim_jit::Jit;
 use wavesim_machine::exec::machine_ops::Event;
 
-/// A lane that is outside of memory, after some that are inside: the interpreter's fault (none for LDS), with all that
-/// ran before it.
+/// One lane is outside of memory and earlier ones are inside: the interpreter's fault (none for LDS), after
+/// everything before it has been executed.
 #[test]
-fn faults_are_the_interpreters() {
+fn vector_memory_faults() {
     let accesses = [
         "global_load_b32 v1, v0, s[4:5]",
         "global_load_b128 v[4:7], v0, s[4:5]",
@@ -27,7 +28,7 @@ fn faults_are_the_interpreters() {
         let lines = [
             "s_movk_i32 s6, 0x3",
             "v_mbcnt_lo_u32_b32 v0, -1, 0",
-            // From lane 21 on, further with each round of the loop.
+            // From lane 21 on, further in each iteration of the loop.
             "v_mul_u32_u24 v0, 16, v0",
             "v_cmp_lt_u32 vcc_lo, 0x150, v0",
             "v_mov_b32 v2, 0x4000000",
@@ -47,8 +48,8 @@ fn faults_are_the_interpreters() {
             "s_endpgm",
         ];
         let program = program(&lines, size);
-        let code = Jit::after(&program, 0).expect("a host that is compiled for");
-        let ended = both(&program, &code, (size, 0xf0, u64::MAX), 9, &lines);
+        let code = Jit::with_threshold(&program, 0).expect("a supported host");
+        let ended = compare_runs(&program, &code, (size, 0xf0, u64::MAX), 9, &lines);
         // Beyond LDS, loads give 0 and stores do nothing (RDNA 3 ISA, *Data Share Indexed and Atomic Access*).
         if access.starts_with("ds_") {
             assert!(matches!(ended, Err(Event::EndPgm)), "{access}: {ended:?}");
@@ -58,13 +59,13 @@ fn faults_are_the_interpreters() {
                 "{access}: {ended:?}"
             );
         }
-        // Without those lanes, all is well.
-        let ended = both(&program, &code, (size, 0xf0, 0x1f_ffff), 9, &lines);
+        // With these lanes disabled, there is no fault.
+        let ended = compare_runs(&program, &code, (size, 0xf0, 0x1f_ffff), 9, &lines);
         assert!(matches!(ended, Err(Event::EndPgm)), "{access}: {ended:?}");
     }
 }
 
-/// Accesses of bytes and halves of words, and of two places, are compiled, and end where memory does: not earlier, and not later.
+/// Subword accesses and multiple stores are compiled, and fault exactly at the end of memory.
 #[test]
 fn accesses_at_the_end_of_memory() {
     for (access, bytes, size) in [
@@ -99,21 +100,21 @@ fn accesses_at_the_end_of_memory() {
                 "s_endpgm",
             ];
             let program = program(&lines, size);
-            assert_eq!(called(&program, &lines), ["s_endpgm"]);
-            let code = Jit::after(&program, 0).expect("a host that is compiled for");
-            let ended = both(&program, &code, (size, 0xf0, u64::MAX), 9, &lines);
+            assert_eq!(handler_lines(&program, &lines), ["s_endpgm"]);
+            let code = Jit::with_threshold(&program, 0).expect("a supported host");
+            let ended = compare_runs(&program, &code, (size, 0xf0, u64::MAX), 9, &lines);
             let fault = matches!(ended, Err(Event::Fault(_)));
             assert_eq!(fault, access.starts_with("global") && last + bytes > BYTES + 64, "{access} {last}");
             ends[fault as usize] += 1;
-            assert_eq!(code.made().failed, 0);
+            assert_eq!(code.stats().failed, 0);
         }
     }
 }
 
-/// Loads of the wave go outside of memory in some round, in the middle of code that has not happened yet: the interpreter's fault, with
-/// all that ran before it.
+/// Scalar loads leave memory in some iteration, while a run is pending: the interpreter's fault, after
+/// everything before it has been executed.
 #[test]
-fn faults_of_the_wave_are_the_interpreters() {
+fn scalar_memory_faults() {
     let loads = [
         "s_load_b32 s8, s[4:5], s7",
         "s_load_b64 s[4:5], s[4:5], s7",
@@ -144,22 +145,22 @@ fn faults_of_the_wave_are_the_interpreters() {
                 "s_endpgm",
             ];
             let program = program(&lines, size);
-            assert_eq!(called(&program, &lines), ["s_endpgm"]);
-            let code = Jit::after(&program, 0).expect("a host that is compiled for");
-            let ended = both(&program, &code, (size, 0xf0, u64::MAX), 9, &lines);
+            assert_eq!(handler_lines(&program, &lines), ["s_endpgm"]);
+            let code = Jit::with_threshold(&program, 0).expect("a supported host");
+            let ended = compare_runs(&program, &code, (size, 0xf0, u64::MAX), 9, &lines);
             assert!(matches!(ended, Err(Event::EndPgm | Event::Fault(_))), "{load}: {ended:?}");
-            assert_eq!(code.made().failed, 0);
+            assert_eq!(code.stats().failed, 0);
             ends[matches!(ended, Err(Event::Fault(_))) as usize] += 1;
         }
-        // Those that overwrite their base are outside in the second round.
+        // Loads that overwrite their base are outside in the second iteration.
         let keeps = load.contains("s8,") || load.contains("s[8:");
         assert!((ends[0] > 0 || !keeps) && ends[1] > 0, "{load}: {ends:?}");
     }
 }
 
-/// One lane alone is outside, whichever it is.
+/// A single lane is outside of memory.
 #[test]
-fn no_lane_is_overlooked() {
+fn every_lane_is_checked() {
     for (size, lane) in (0..32).map(|lane| (32, lane)).chain((0..64).map(|lane| (64, lane))) {
         for access in ["global_load_b32 v1, v0, s[4:5]", "global_store_b32 v0, v1, s[4:5]"] {
             let id = format!("v_cmp_eq_u32 vcc_lo, {lane}, v0");
@@ -176,8 +177,8 @@ fn no_lane_is_overlooked() {
                 "s_endpgm",
             ];
             let program = program(&lines, size);
-            let code = Jit::after(&program, 0).expect("a host that is compiled for");
-            let ended = both(&program, &code, (size, 0xf0, u64::MAX), 9, &lines);
+            let code = Jit::with_threshold(&program, 0).expect("a supported host");
+            let ended = compare_runs(&program, &code, (size, 0xf0, u64::MAX), 9, &lines);
             assert!(
                 matches!(&ended, Err(Event::Fault(cause)) if cause.lane == Some(lane)),
                 "{access} {lane}: {ended:?}"

@@ -1,11 +1,11 @@
-//! Integers: what is known of bits, carries and selectors.
+//! Integers: known bits, carries and byte selectors.
 
-use super::same;
+use super::compare;
 
-/// Selectors that choose bytes alone, others, some of each in a packet, and known ones.
+/// Byte selectors below 8, others, a mixture in one packet, and constants.
 #[test]
 fn selectors_of_bytes() {
-    same(&[
+    compare(&[
         "s_movk_i32 s4, 0x20",
         "v_mul_lo_u32 v5, 0x9e3779b1, v5",
         "v_xor_b32 v6, v5, v6",
@@ -34,7 +34,7 @@ fn selectors_of_bytes() {
 
 #[test]
 fn carries_and_wide_sums() {
-    same(&[
+    compare(&[
         "s_movk_i32 s4, 0x40",
         "v_mul_lo_u32 v5, 0x9e3779b1, v5",
         "v_xor_b32 v6, v5, v6",
@@ -62,7 +62,7 @@ fn carries_and_wide_sums() {
 
 #[test]
 fn choices_and_known_bits() {
-    same(&[
+    compare(&[
         "s_movk_i32 s4, 0x20",
         "v_mul_lo_u32 v5, 0x9e3779b1, v5",
         "v_xor_b32 v6, v5, v6",

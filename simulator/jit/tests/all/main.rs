@@ -1,4 +1,4 @@
-//! Programs by the interpreter and by code.
+//! Compares interpreted and compiled execution of programs.
 
 mod cross_lane;
 mod denormals;
@@ -8,19 +8,19 @@ mod families;
 mod fast_path;
 mod faults;
 mod functions;
-mod groups;
 mod integers;
 mod memory;
 mod modified;
-mod places;
 mod random;
 mod scratch;
+mod slot_collisions;
+mod workgroups;
 
 use std::sync::Arc;
 use wavesim_asm::{NoSymbols, Options, parse};
 use wavesim_engine::interp;
 use wavesim_isa::arch::Arch;
-use wavesim_jit::{Jit, Made};
+use wavesim_jit::{CompileStats, Jit};
 use wavesim_machine::exec::Context;
 use wavesim_machine::exec::machine_ops::Event;
 use wavesim_machine::exec::overrides::Overrides;
@@ -28,12 +28,12 @@ use wavesim_machine::exec::program::Program;
 use wavesim_machine::memory::Memory;
 use wavesim_machine::state::{LaneVec, Wave, Workgroup};
 
-/// A program. `@n` is the offset of a branch to line `n`.
+/// Assembles a program. `@n` is the offset of a branch to line `n`.
 fn program(lines: &[&str], wave: u32) -> Program {
     program_by(&Options::new(Arch::Rdna3), lines, wave)
 }
 
-/// [`program`], written with these options.
+/// [`program`], with assembler options.
 fn program_by(options: &Options, lines: &[&str], wave: u32) -> Program {
     let inst = |line: &str| parse(line, options, &NoSymbols).expect(line).inst;
     let dwords = |line: &str| if line.contains('@') { 1 } else { inst(line).size / 4 };
@@ -63,19 +63,20 @@ fn start(size: u32, mode: u32) -> Wave {
             let lane = |l: usize| ((half * 32 + l) as f32 + 0.25 * reg as f32).to_bits();
             wave.set_lane_vec(half, reg, LaneVec(std::array::from_fn(lane)));
         }
-        // Denormals, and numbers whose product is one.
+        // Denormals, and numbers whose product is denormal.
         wave.set_lane_vec(half, 14, LaneVec(std::array::from_fn(|l| l as u32 | (l as u32 & 1) << 31)));
         wave.set_lane_vec(half, 15, LaneVec(std::array::from_fn(|l| 0x0080_0000 + l as u32)));
     }
     wave
 }
 
-/// Turns of `budget` instructions until the wave ends, or twenty of them; how many instructions ran.
+/// Runs turns of `budget` instructions until the wave ends, but at most twenty; returns the result and the
+/// number of executed instructions.
 fn run(program: &Program, wave: &mut Wave, budget: u64, code: Option<&Jit>) -> (Result<(), Event>, u64) {
     run_in(&Memory::empty(), &mut [0; 256], program, wave, budget, code)
 }
 
-/// [`run`], in these memories.
+/// [`run`], with memory and LDS.
 fn run_in(
     memory: &Memory,
     lds: &mut [u8],
@@ -87,7 +88,7 @@ fn run_in(
     run_with(memory, lds, (&mut [], 0), program, wave, budget, code)
 }
 
-/// [`run_in`], with scratch and the bytes of it that each lane has.
+/// [`run_in`], with scratch memory and its size per lane in bytes.
 fn run_with(
     memory: &Memory,
     lds: &mut [u8],
@@ -121,7 +122,7 @@ fn run_with(
             ),
         };
         #[cfg(target_arch = "x86_64")]
-        assert_eq!(float_control() & !0x3f, 0x1f80, "code has left another float control");
+        assert_eq!(mxcsr() & !0x3f, 0x1f80, "code has changed MXCSR");
         if result.is_err() {
             return (result, executed);
         }
@@ -129,21 +130,22 @@ fn run_with(
     (Ok(()), executed)
 }
 
-/// The host's float control, with the flags of exceptions.
+/// Returns the host's MXCSR, including the exception flags.
 #[cfg(target_arch = "x86_64")]
-pub fn float_control() -> u32 {
+pub fn mxcsr() -> u32 {
     let mut control = 0u32;
-    // SAFETY: MXCSR is written to four bytes of this function.
+    // SAFETY: MXCSR is stored to the four bytes of a local variable.
     unsafe { std::arch::asm!("stmxcsr [{}]", in(reg) &mut control, options(nostack, preserves_flags)) };
     control
 }
 
-/// The same by both, for all sizes and float modes that are compiled; gives what the last has made.
-fn same(lines: &[&str]) -> Made {
-    let mut made = Made::default();
+/// Compares the final states for all compiled wave sizes and float modes; returns the statistics of the last
+/// one.
+fn compare(lines: &[&str]) -> CompileStats {
+    let mut stats = CompileStats::default();
     for (size, mode) in [(32, 0xf0), (32, 0xc0), (64, 0xf0), (64, 0xc0)] {
         let program = program(lines, size);
-        let code = Jit::after(&program, 0).expect("a host that is compiled for");
+        let code = Jit::with_threshold(&program, 0).expect("a supported host");
         let (mut plain, mut compiled) = (start(size, mode), start(size, mode));
         let (a, b) = (run(&program, &mut plain, 2000, None), run(&program, &mut compiled, 2000, Some(&code)));
         assert_eq!(a, b, "wave{size} mode {mode:x}");
@@ -159,16 +161,16 @@ fn same(lines: &[&str]) -> Made {
                 assert_eq!(plain.is_written(reg as u32), compiled.is_written(reg as u32), "v{reg}");
             }
         }
-        made = code.made();
-        assert_eq!(made.failed, 0);
+        stats = code.stats();
+        assert_eq!(stats.failed, 0);
     }
-    made
+    stats
 }
 
-/// The same by both: registers, memory of `bytes` at `base`, and as much LDS, for offsets in v1 and v2.
-fn same_in_memory(base: u64, bytes: usize, lines: &[&str], size: u32, offsets: [&dyn Fn(u32) -> u32; 2]) {
+/// Compares registers, memory of `bytes` bytes at `base`, and as much LDS, for offsets in v1 and v2.
+fn compare_in_memory(base: u64, bytes: usize, lines: &[&str], size: u32, offsets: [&dyn Fn(u32) -> u32; 2]) {
     let program = program(lines, size);
-    let code = Jit::after(&program, 0).expect("a host that is compiled for");
+    let code = Jit::with_threshold(&program, 0).expect("a supported host");
     let outcome = |code: Option<&Jit>| {
         let mut wave = start(size, 0xc0);
         for half in 0..wave.halves() {
@@ -187,27 +189,28 @@ fn same_in_memory(base: u64, bytes: usize, lines: &[&str], size: u32, offsets: [
         (format!("{ended:?}"), registers(&wave, 40), wave.sgprs, wave.pc, data, lds)
     };
     let (found, expected) = (outcome(Some(&code)), outcome(None));
-    let text = || format!("waves of {size}, {} and {}\n{}", offsets[0](0), offsets[1](0), lines.join("\n"));
+    let text = || format!("wave{size}, {} and {}\n{}", offsets[0](0), offsets[1](0), lines.join("\n"));
     assert_eq!(found.0, expected.0, "{}", text());
     assert!(found == expected, "{}", text());
-    assert_eq!((code.made().failed, code.made().units > 0), (0, true));
+    assert_eq!((code.stats().failed, code.stats().units > 0), (0, true));
 }
 
-/// The first `count` VGPRs of each half.
+/// Returns the first `count` VGPRs of each half.
 fn registers(wave: &Wave, count: usize) -> Vec<LaneVec> {
     let of = |half| (0..count).map(move |register| *wave.lane_vec(half, register));
     (0..wave.halves()).flat_map(of).collect()
 }
 
-/// The instructions twice, in a loop that s4 counts.
+/// Returns the instructions in a loop of two iterations, counted in s4.
 fn twice<'a>(instructions: &[&'a str]) -> Vec<&'a str> {
     let last = ["s_add_i32 s4, s4, -1", "s_cmp_lg_u32 s4, 0", "s_cbranch_scc1 @1", "s_endpgm"];
     ["s_movk_i32 s4, 0x2"].into_iter().chain(instructions.iter().copied()).chain(last).collect()
 }
 
-/// A program that is compiled in the background gives the same before, while and after it goes over to code.
+/// A program that is compiled in the background has the same results before, while and after it switches to
+/// code.
 #[test]
-fn another_thread_compiles() {
+fn background_compilation() {
     let program = program(
         &[
             "s_mov_b32 s4, 15000",
@@ -221,10 +224,10 @@ fn another_thread_compiles() {
         ],
         32,
     );
-    let code = Jit::in_background(&program).expect("a host that is compiled for");
+    let code = Jit::in_background(&program).expect("a supported host");
     let mut plain = start(32, 0xc0);
     let expected = run(&program, &mut plain, u64::MAX, None);
-    assert_eq!(code.made(), Made::default());
+    assert_eq!(code.stats(), CompileStats::default());
     let begun = std::time::Instant::now();
     let mut after = 0;
     while after < 3 {
@@ -234,19 +237,19 @@ fn another_thread_compiles() {
             assert_eq!(plain.lane_vec(0, reg), wave.lane_vec(0, reg), "v{reg}");
         }
         after += code.has_code() as u32;
-        assert!(begun.elapsed().as_secs() < 60, "nothing has been compiled");
+        assert!(begun.elapsed().as_secs() < 60, "no code after a minute");
     }
-    assert!(code.made().units > 0);
-    // Code of one program is not entered for another.
+    assert!(code.stats().units > 0);
+    // Code is not entered for another program.
     let other = self::program(&["v_mov_b32 v1, 7", "s_endpgm"], 32);
     let (mut a, mut b) = (start(32, 0xc0), start(32, 0xc0));
     assert_eq!(run(&other, &mut a, 100, None), run(&other, &mut b, 100, Some(&code)));
     assert_eq!(a.lane_vec(0, 1), b.lane_vec(0, 1));
 }
 
-/// With other meanings it is another program, though its operations are where they were.
+/// With replaced semantics it is another program, although its operations have not moved.
 #[test]
-fn replaced_meanings_are_not_run_by_old_code() {
+fn replaced_semantics_invalidate_code() {
     let mut program = program(
         &["s_movk_i32 s4, 0x30", "v_xor_b32 v1, v2, v3", "v_add_nc_u32 v4, v4, v1", "s_add_i32 s4, s4, -1"]
             .into_iter()
@@ -254,7 +257,7 @@ fn replaced_meanings_are_not_run_by_old_code() {
             .collect::<Vec<_>>(),
         32,
     );
-    let code = Jit::after(&program, 0).expect("a host that is compiled for");
+    let code = Jit::with_threshold(&program, 0).expect("a supported host");
     let after = |program: &Program, code: Option<&Jit>| {
         let mut wave = start(32, 0xf0);
         let ended = run(program, &mut wave, u64::MAX, code);
@@ -271,19 +274,19 @@ fn replaced_meanings_are_not_run_by_old_code() {
     assert_eq!(after(&program, Some(&code)), expected);
 }
 
-/// A few operations before the end are compiled once to find that out, and left to the interpreter; loops of them are not, with barriers or
-/// without: code goes on with other waves.
+/// A few operations before the end of the program are compiled once, to determine that entering them is not
+/// worth it. Loops of them are entered, with or without barriers: code continues with other waves.
 #[test]
-fn a_few_operations_before_the_end_are_not_entered() {
+fn short_paths_are_not_entered() {
     let entered = |middle: &[&'static str], runs: usize| {
         let program = program(middle, 32);
-        let code = Jit::after(&program, 1).expect("a host that is compiled for");
+        let code = Jit::with_threshold(&program, 1).expect("a supported host");
         for _ in 0..runs {
             let (mut a, mut b) = (start(32, 0xf0), start(32, 0xf0));
             assert_eq!(run(&program, &mut a, u64::MAX, None), run(&program, &mut b, u64::MAX, Some(&code)));
             assert_eq!(a.lane_vec(0, 1), b.lane_vec(0, 1));
         }
-        assert!(code.made().units > 0);
+        assert!(code.stats().units > 0);
         code.has_code()
     };
     let xor = "v_xor_b32 v1, v1, v2";
@@ -299,7 +302,7 @@ fn a_few_operations_before_the_end_are_not_entered() {
 
 #[test]
 fn arithmetic_in_a_loop() {
-    let made = same(&[
+    let stats = compare(&[
         "s_mov_b32 s4, 300",
         "v_fma_f32 v1, v1, v2, v3",
         "v_mul_f32 v5, v14, v2",
@@ -318,13 +321,13 @@ fn arithmetic_in_a_loop() {
         "s_cbranch_scc1 @1",
         "s_endpgm",
     ]);
-    // Each operation once.
-    assert!(made.units > 0 && made.operations <= 17, "{made:?}");
+    // Each operation is compiled once.
+    assert!(stats.units > 0 && stats.operations <= 17, "{stats:?}");
 }
 
 #[test]
-fn lanes_that_diverge() {
-    same(&[
+fn divergent_lanes() {
+    compare(&[
         "s_movk_i32 s4, 0x200",
         "v_mov_b32 v1, 0",
         "v_cmp_gt_f32 vcc_lo, v2, v3",
@@ -348,8 +351,8 @@ fn lanes_that_diverge() {
 }
 
 #[test]
-fn handlers_in_between() {
-    same(&[
+fn handlers_between_code() {
+    compare(&[
         "s_movk_i32 s4, 0x100",
         "v_lshlrev_b32 v1, 2, v14",
         "v_and_b32 v1, 0xfc, v1",
@@ -370,10 +373,10 @@ fn handlers_in_between() {
 }
 
 #[test]
-fn jumps_that_lead_nowhere_are_faults() {
+fn invalid_jump_targets_fault() {
     let lines = ["s_nop 0", "v_mov_b32 v1, 1.0", "s_branch 100", "s_endpgm"];
     let program = program(&lines, 32);
-    let code = Jit::after(&program, 0).expect("a host that is compiled for");
+    let code = Jit::with_threshold(&program, 0).expect("a supported host");
     let (mut plain, mut compiled) = (start(32, 0xf0), start(32, 0xf0));
     let (a, b) = (run(&program, &mut plain, 2000, None), run(&program, &mut compiled, 2000, Some(&code)));
     assert!(matches!(a.0, Err(Event::Fault(_))));
@@ -381,14 +384,14 @@ fn jumps_that_lead_nowhere_are_faults() {
 }
 
 #[test]
-fn large_programs_are_cut() {
+fn large_programs_are_split_into_units() {
     let mut lines = vec!["v_add_nc_u32 v1, v1, v2"; 3000];
     lines.extend(["s_cmp_lg_u32 s4, 0", "s_cbranch_scc1 @0", "s_endpgm"]);
-    let made = same(&lines);
-    assert!(made.units >= 3 && made.operations == 3003, "{made:?}");
+    let stats = compare(&lines);
+    assert!(stats.units >= 3 && stats.operations == 3003, "{stats:?}");
 }
 
-/// Numbers from a seed.
+/// Returns a pseudorandom number.
 fn random(seed: &mut u64) -> u64 {
     *seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
     *seed >> 33

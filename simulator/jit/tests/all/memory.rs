@@ -1,13 +1,14 @@
-//! Loads and stores of lanes whose offsets are lined up, nearly so, or at the ends of memory.
+//! Vector loads and stores with unit-stride offsets, with exceptions in single lanes, and at the end of
+//! memory.
 
-use super::same_in_memory;
+use super::compare_in_memory;
 
 const BASE: u64 = 0x10_0000;
 const LDS: usize = 64 * 16 + 64;
 
-/// The same by both: registers, memory and LDS, for offsets of words in v1 and of four in v2.
-fn same(size: u32, words: impl Fn(u32) -> u32, quads: impl Fn(u32) -> u32) {
-    same_by(&ACCESSES, size, words, quads);
+/// Compares registers, memory and LDS, with word offsets in v1 and offsets of four words in v2.
+fn compare(size: u32, words: impl Fn(u32) -> u32, quads: impl Fn(u32) -> u32) {
+    compare_program(&ACCESSES, size, words, quads);
 }
 
 const ACCESSES: [&str; 12] = [
@@ -25,41 +26,42 @@ const ACCESSES: [&str; 12] = [
     "s_endpgm",
 ];
 
-/// As [`same`], of a program.
-fn same_by(lines: &[&str], size: u32, words: impl Fn(u32) -> u32, quads: impl Fn(u32) -> u32) {
-    same_in_memory(BASE, LDS, lines, size, [&words, &quads]);
+/// As [`compare`], for a given program.
+fn compare_program(lines: &[&str], size: u32, words: impl Fn(u32) -> u32, quads: impl Fn(u32) -> u32) {
+    compare_in_memory(BASE, LDS, lines, size, [&words, &quads]);
 }
 
 #[test]
-fn lanes_that_are_lined_up_but_for_one() {
+fn unit_stride_except_for_one_lane() {
     for size in [32, 64] {
-        same(size, |lane| 4 * lane, |lane| 16 * lane);
+        compare(size, |lane| 4 * lane, |lane| 16 * lane);
         for other in 0..size {
             let moved = |lane: u32| if lane == other { (lane + 3) % size } else { lane };
-            same(size, |lane| 4 * moved(lane), |lane| 16 * lane);
-            same(size, |lane| 4 * lane, |lane| 16 * moved(lane));
+            compare(size, |lane| 4 * moved(lane), |lane| 16 * lane);
+            compare(size, |lane| 4 * lane, |lane| 16 * moved(lane));
         }
     }
 }
 
-/// The last of lanes that are lined up is the last word of memory, or beyond it; offsets that wrap around, and those that are negative.
+/// The last lane is at the last word of memory, or beyond it; offsets that wrap around, and negative ones.
 #[test]
-fn lanes_at_the_ends_of_memory() {
+fn lanes_at_the_end_of_memory() {
     for size in [32, 64] {
         for beyond in [0, 4, 8, 16, 32] {
-            same(size, |lane| LDS as u32 - 4 * size + 4 * lane + beyond, |lane| 16 * lane);
-            same(size, |lane| 4 * lane, |lane| LDS as u32 - 16 * (size + 1) + 16 * lane + beyond - 16);
+            compare(size, |lane| LDS as u32 - 4 * size + 4 * lane + beyond, |lane| 16 * lane);
+            compare(size, |lane| 4 * lane, |lane| LDS as u32 - 16 * (size + 1) + 16 * lane + beyond - 16);
         }
         for first in [1u32 << 31, (1 << 31) - 64, 0u32.wrapping_sub(64), 0u32.wrapping_sub(4 * size)] {
-            same(size, |lane| first.wrapping_add(4 * lane), |lane| 16 * lane);
-            same(size, |lane| 4 * lane, |lane| first.wrapping_add(16 * lane));
+            compare(size, |lane| first.wrapping_add(4 * lane), |lane| 16 * lane);
+            compare(size, |lane| 4 * lane, |lane| first.wrapping_add(16 * lane));
         }
     }
 }
 
-/// What is known of offsets from rounds with all lanes does not make those stored that are switched off in others.
+/// A classification that was cached with all lanes active must not cause stores of lanes that are inactive in
+/// other iterations.
 #[test]
-fn some_lanes_of_known_offsets() {
+fn cached_offsets_with_inactive_lanes() {
     let lines = [
         "s_movk_i32 s4, 4",
         "s_mov_b32 exec_lo, -1",
@@ -75,6 +77,6 @@ fn some_lanes_of_known_offsets() {
         "s_endpgm",
     ];
     for size in [32, 64] {
-        same_by(&lines, size, |lane| 4 * lane, |_| 0);
+        compare_program(&lines, size, |lane| 4 * lane, |_| 0);
     }
 }

@@ -1,4 +1,5 @@
-//! Random programs with loops, divergence, memory and LDS: the same state by both.
+//! Random programs with loops, divergence, memory and LDS: interpreted and compiled execution must have the
+//! same final state.
 
 use super::{program, random, run_in, start};
 use wavesim_jit::Jit;
@@ -7,10 +8,11 @@ use wavesim_machine::exec::program::Program;
 use wavesim_machine::memory::Memory;
 use wavesim_machine::state::{LaneVec, Wave};
 
-/// Bytes of the buffer, and of LDS.
+/// The size of the buffer and of LDS.
 pub const BYTES: usize = 2048;
 
-/// Instructions on lanes and on the wave, without floats: `d`, `a` and `b` are VGPRs, `s` and `t` SGPRs, and `n` a number.
+/// Vector and scalar instructions without floats: `d`, `a` and `b` are VGPRs, `s` and `t` SGPRs, and `n` is a
+/// constant.
 const PLAIN: &[&str] = &[
     "v_add_nc_u32 v{d}, v{a}, v{b}",
     "v_sub_nc_u32 v{d}, s{s}, v{b}",
@@ -68,7 +70,7 @@ const PLAIN: &[&str] = &[
     "v_writelane_b32 v{d}, s{s}, {n}",
 ];
 
-/// Loads and stores, at offsets that are made first.
+/// Loads and stores, with element sizes; their offsets are computed first.
 const MOVES: &[(&str, u32)] = &[
     ("global_load_b32 v{d}, v{o}, s[4:5] offset:{i}", 4),
     ("global_load_b64 v[{e}:{e1}], v{o}, s[4:5] offset:{i}", 8),
@@ -105,22 +107,22 @@ const MOVES: &[(&str, u32)] = &[
     ("ds_add_u32 v{o}, v{a}", 4),
 ];
 
-struct Maker {
+struct ProgramBuilder {
     seed: u64,
     lines: Vec<String>,
-    /// VGPRs that are used: few, which depend on each other, or many.
+    /// The number of VGPRs in use: few, with many dependences, or many.
     registers: u64,
-    /// All active lanes have an offset.
+    /// All active lanes have a valid offset.
     offsets: bool,
 }
 
-impl Maker {
+impl ProgramBuilder {
     fn any(&mut self, n: u64) -> u64 {
         random(&mut self.seed) % n
     }
 
-    /// A template with operands.
-    fn filled(&mut self, template: &str) -> String {
+    /// Fills in the operands of a template.
+    fn instantiate(&mut self, template: &str) -> String {
         let mut line = template.to_string();
         for name in ["{d}", "{a}", "{b}", "{c}"] {
             let n = self.any(self.registers);
@@ -144,12 +146,12 @@ impl Maker {
 
     fn plain(&mut self) {
         let template = PLAIN[self.any(PLAIN.len() as u64) as usize];
-        let line = self.filled(template);
+        let line = self.instantiate(template);
         self.lines.push(line);
     }
 
-    /// Accesses of lanes that follow each other, are the same, or are anywhere, aligned or not: one, or several with the same offsets, the
-    /// last of which may be to their register.
+    /// Emits contiguous, uniform or scattered accesses, aligned or not: one, or several with the same
+    /// offsets, the last of which may overwrite the offset register.
     fn accesses(&mut self) {
         let (first, bytes) = MOVES[self.any(MOVES.len() as u64) as usize];
         let o = 250;
@@ -160,7 +162,7 @@ impl Maker {
                 self.lines.push(format!("v_mul_u32_u24 v{o}, {bytes}, v{o}"));
             }
             1 => self.lines.push(format!("v_mov_b32 v{o}, {}", bytes * 3)),
-            // Atomics fault where they are not aligned.
+            // Atomics fault on misaligned addresses.
             2 if !first.starts_with("ds_add") => {
                 let a = self.any(self.registers);
                 self.lines.push(format!("v_and_b32 v{o}, {:#x}, v{a}", BYTES / 2 - 1));
@@ -192,7 +194,7 @@ impl Maker {
         }
     }
 
-    /// Accesses with the offsets of those before, by other lanes.
+    /// Emits accesses with the offsets of earlier ones, with other lanes active.
     fn again(&mut self) {
         for _ in 0..self.any(3) {
             let (template, _) = MOVES[self.any(MOVES.len() as u64) as usize];
@@ -203,18 +205,18 @@ impl Maker {
     }
 
     fn access(&mut self, template: &str, offsets: u32) {
-        // There are 64 bytes behind those that offsets reach.
+        // The buffer has 64 bytes beyond the offsets.
         let (i, j, l) = (4 * self.any(13), self.any(16), self.any(16));
         let line = template
             .replace("{o}", &offsets.to_string())
             .replace("{i}", &i.to_string())
             .replace("{j}", &j.to_string())
             .replace("{l}", &l.to_string());
-        let line = self.filled(&line);
+        let line = self.instantiate(&line);
         self.lines.push(line);
     }
 
-    /// Some instructions, some of which only lanes of a condition execute.
+    /// Emits some instructions, part of them under a lane condition.
     fn body(&mut self, count: u64, wide: bool) {
         let (exec, save) = if wide { ("exec", "s[24:25]") } else { ("exec_lo", "s24") };
         let b = if wide { "b64" } else { "b32" };
@@ -222,7 +224,7 @@ impl Maker {
             match self.any(24) {
                 0..=3 => self.accesses(),
                 4 => {
-                    // The parser is that of waves of 32, in which compares name one register.
+                    // The parser assumes wave32, where comparisons name one register.
                     let vcc = if wide { "vcc" } else { "vcc_lo" };
                     let (a, c) = (self.any(self.registers), self.any(self.registers));
                     self.lines.push(format!("v_cmp_gt_u32 vcc_lo, v{a}, v{c}"));
@@ -245,8 +247,9 @@ impl Maker {
     }
 }
 
-/// A program by both, in a wave of this size, mode and EXEC: the same end, state and memory, to the byte. Gives how it ended.
-pub fn both(
+/// Runs a program interpreted and compiled, in a wave of this size, mode and EXEC. Compares the results, the
+/// state and memory, and returns the result.
+pub fn compare_runs(
     program: &Program,
     code: &Jit,
     (size, mode, exec): (u32, u32, u64),
@@ -256,7 +259,7 @@ pub fn both(
     let [plain, compiled] = [None, Some(code)].map(|code| {
         let mut seed = seed;
         let mut memory = Memory::new(1 << 20).expect("a small memory");
-        // Offsets of instructions are small.
+        // Instruction offsets are small.
         let base = memory.alloc(BYTES as u64 + 64, 256, "buffer").expect("room");
         let bytes: Vec<u8> = (0..BYTES + 64).map(|_| random(&mut seed) as u8).collect();
         memory.write(base, &bytes).expect("inside");
@@ -295,35 +298,36 @@ fn random_programs() {
     for case in 0..120_u64 {
         let wide = case % 3 == 2;
         let registers = if case.is_multiple_of(2) { 12 } else { 240 };
-        let mut maker = Maker {
+        let mut builder = ProgramBuilder {
             seed: case + 1,
             lines: vec!["s_movk_i32 s6, 0x18".to_string()],
             registers,
             offsets: false,
         };
-        let count = if case % 20 == 19 { 1500 } else { 10 + maker.any(120) };
-        maker.body(count, wide);
-        let mut lines = maker.lines;
+        let count = if case % 20 == 19 { 1500 } else { 10 + builder.any(120) };
+        builder.body(count, wide);
+        let mut lines = builder.lines;
         lines.extend(
             ["s_add_i32 s6, s6, -1", "s_cmp_lg_u32 s6, 0", "s_cbranch_scc1 @1", "s_endpgm"].map(String::from),
         );
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
         let program = program(&lines, if wide { 64 } else { 32 });
-        let code = Jit::after(&program, 0).expect("a host that is compiled for");
+        let code = Jit::with_threshold(&program, 0).expect("a supported host");
         let mut seed = case + 77;
         let exec = if case % 5 == 4 { random(&mut seed) | random(&mut seed) << 32 } else { u64::MAX };
         let mode = if case.is_multiple_of(2) { 0xf0 } else { 0xc0 };
-        let ended = both(&program, &code, (if wide { 64 } else { 32 }, mode, exec), case + 77, &lines);
+        let ended =
+            compare_runs(&program, &code, (if wide { 64 } else { 32 }, mode, exec), case + 77, &lines);
         assert!(matches!(ended, Err(Event::EndPgm)), "case {case}: {ended:?}");
-        let made = code.made();
-        refused += made.failed;
-        compiled_operations += made.operations;
+        let stats = code.stats();
+        refused += stats.failed;
+        compiled_operations += stats.operations;
     }
     assert_eq!(refused, 0);
     assert!(compiled_operations > 5000, "{compiled_operations}");
 }
 
-/// Of the size of a real program: thousands of constants, and nearly all registers.
+/// A program of realistic size, with thousands of constants and nearly all registers.
 #[test]
 fn thousands_of_constants() {
     let mut lines = vec!["s_movk_i32 s6, 0x3".to_string()];
@@ -338,9 +342,9 @@ fn thousands_of_constants() {
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
     for size in [32, 64] {
         let program = program(&lines, size);
-        let code = Jit::after(&program, 0).expect("a host that is compiled for");
-        let ended = both(&program, &code, (size, 0xc0, u64::MAX), 5, &lines[..8]);
+        let code = Jit::with_threshold(&program, 0).expect("a supported host");
+        let ended = compare_runs(&program, &code, (size, 0xc0, u64::MAX), 5, &lines[..8]);
         assert!(matches!(ended, Err(Event::EndPgm)), "{ended:?}");
-        assert!(code.made().failed == 0 && code.made().operations > 4000, "{:?}", code.made());
+        assert!(code.stats().failed == 0 && code.stats().operations > 4000, "{:?}", code.stats());
     }
 }

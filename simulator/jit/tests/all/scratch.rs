@@ -1,6 +1,6 @@
-//! Each lane's own memory.
+//! Scratch memory.
 
-use super::families::{called, integer};
+use super::families::{handler_lines, integer};
 use super::{program_by, random, registers, run_with, start, twice};
 use wavesim_asm::Options;
 use wavesim_isa::arch::Arch;
@@ -9,23 +9,24 @@ use wavesim_machine::exec::machine_ops::Event;
 use wavesim_machine::memory::Memory;
 use wavesim_machine::state::LaneVec;
 
-/// Bytes of each lane.
+/// The size of scratch per lane in bytes.
 const BYTES: u32 = 136;
 
-/// The same registers and scratch by both; some lanes' addresses may be outside. How many ended by a fault.
-fn agree(arch: Arch, sizes: &[u32], accesses: &[&str]) -> usize {
+/// Compares registers and scratch memory; the addresses of some lanes may be outside. Returns the number of
+/// runs that ended by a fault.
+fn compare_all(arch: Arch, sizes: &[u32], accesses: &[&str]) -> usize {
     let lines = twice(accesses);
     let (mut seed, mut faults) = (7, 0);
     for &size in sizes {
         let program = program_by(&Options::new(arch), &lines, size);
-        assert_eq!(called(&program, &lines), ["s_endpgm"]);
-        let code = Jit::after(&program, 0).expect("a host that is compiled for");
+        assert_eq!(handler_lines(&program, &lines), ["s_endpgm"]);
+        let code = Jit::with_threshold(&program, 0).expect("a supported host");
         for round in 0..60 {
             let mut plain = start(size, 0xc0);
             for (half, reg) in (0..plain.halves()).flat_map(|half| (0..32).map(move |reg| (half, reg))) {
                 plain.set_lane_vec(half, reg, LaneVec(std::array::from_fn(|_| integer(&mut seed))));
             }
-            // Addresses: up to the end, at times beyond it in one lane.
+            // Addresses up to the end of scratch, sometimes beyond it in one lane.
             for half in 0..plain.halves() {
                 let mut addresses: [u32; 32] =
                     std::array::from_fn(|_| random(&mut seed) as u32 % (BYTES - 40));
@@ -52,13 +53,13 @@ fn agree(arch: Arch, sizes: &[u32], accesses: &[&str]) -> usize {
             assert_eq!(registers(&plain, 64), registers(&compiled, 64), "wave{size} {round} {lines:#?}");
             assert!(own == other, "wave{size} {round} scratch {lines:#?}");
         }
-        assert_eq!(code.made().failed, 0);
-        assert!(code.made().operations as usize >= accesses.len());
+        assert_eq!(code.stats().failed, 0);
+        assert!(code.stats().operations as usize >= accesses.len());
     }
     faults
 }
 
-/// At places that are the same in all lanes, and at others; what was stored is loaded again in the same run.
+/// Uniform and per-lane addresses; stored values are loaded again in the same run.
 #[test]
 fn loads_and_stores_of_lanes() {
     let words = [
@@ -72,7 +73,7 @@ fn loads_and_stores_of_lanes() {
         "scratch_load_b64 v[20:21], v1, off",
         "scratch_load_b32 v7, off, s6 offset:4",
     ];
-    let faults = agree(Arch::Rdna3, &[32, 64], &words);
+    let faults = compare_all(Arch::Rdna3, &[32, 64], &words);
     assert!((10..100).contains(&faults), "{faults}");
     let wide = [
         "scratch_store_b64 v1, v[2:3], off",
@@ -81,8 +82,8 @@ fn loads_and_stores_of_lanes() {
         "scratch_store_b96 off, v[8:10], off offset:80",
         "scratch_load_b128 v[24:27], off, s6 offset:64",
     ];
-    assert!(agree(Arch::Rdna3, &[32, 64], &wide) > 0);
-    assert!(agree(Arch::Rdna4, &[32, 64], &wide) > 0);
+    assert!(compare_all(Arch::Rdna3, &[32, 64], &wide) > 0);
+    assert!(compare_all(Arch::Rdna4, &[32, 64], &wide) > 0);
 }
 
 #[test]
@@ -100,17 +101,17 @@ fn parts_of_words_of_lanes() {
         "scratch_load_d16_hi_b16 v26, v1, off",
         "scratch_store_d16_hi_b16 v1, v26, off",
     ];
-    assert!(agree(Arch::Rdna3, &[32, 64], &parts) > 0);
+    assert!(compare_all(Arch::Rdna3, &[32, 64], &parts) > 0);
     let cdna = [
         "scratch_store_byte v1, v2, off offset:3",
         "scratch_load_ubyte v20, v1, off offset:3",
         "scratch_store_dwordx2 off, v[20:21], s6",
         "scratch_load_dword v22, v1, off offset:2",
     ];
-    assert!(agree(Arch::Cdna3, &[64], &cdna) > 0);
+    assert!(compare_all(Arch::Cdna3, &[64], &cdna) > 0);
 }
 
-/// An address that an instruction before it makes.
+/// An address that is computed by a preceding instruction.
 #[test]
 fn addresses_that_are_computed() {
     let lines = [
@@ -124,6 +125,6 @@ fn addresses_that_are_computed() {
         "scratch_load_b32 v5, v3, off",
         "scratch_store_b32 v3, v1, off",
     ];
-    let faults = agree(Arch::Rdna3, &[32, 64], &lines);
+    let faults = compare_all(Arch::Rdna3, &[32, 64], &lines);
     assert!((10..120).contains(&faults), "{faults}");
 }

@@ -65,8 +65,9 @@ pub const TEMP: usize = ALL_VGPRS + 4;
 /// Length of [`Wave::streams`].
 pub const STREAMS: usize = 64;
 
-/// The addresses that a memory instruction accesses, for prefetching: a wave steps through memory in a loop, and the next wave that uses
-/// this register file starts somewhere else. A hint for the host's caches, not state of the machine: it survives [`Wave::reset`].
+/// The address stream of a memory instruction, as a hint for prefetching: a wave steps through memory in a
+/// loop, and the next wave in this register file starts at another address. Not part of the machine's state, so
+/// [`Wave::reset`] keeps it.
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
 pub struct Stream {
@@ -109,21 +110,12 @@ pub struct Wave {
     vgprs: u32,
     accumulation: bool,
     pub(crate) vectors: Files,
-<<<<<<< HEAD
-    /// The streams of memory instructions, by operation number modulo the length.
+    /// The streams of memory instructions, by operation modulo the length.
     pub streams: [Stream; STREAMS],
-    /// Ranges that memory instructions last accessed, likewise by operation: where they look first. Of the memory `ranges_of` alone.
-    last_ranges: [HostRange; STREAMS],
-    /// [`Memory::id`](crate::memory::Memory::id) of the memory that `last_ranges` are ranges of.
-=======
-    /// Addresses of the last accesses, by operation modulo the length: a prefetch hint, not part of the
-    /// machine's state.
-    pub last_addresses: [u64; LAST_ADDRESSES],
     /// Ranges of the last accesses, also by operation, which memory instructions try first. All belong to the
     /// memory `ranges_of`.
-    last_ranges: [HostRange; LAST_ADDRESSES],
+    last_ranges: [HostRange; STREAMS],
     /// [`Memory::id`](crate::memory::Memory::id) of the memory that `last_ranges` refer to.
->>>>>>> w-machine
     ranges_of: u64,
     /// The id of the program whose constants are installed ([`Wave::install`]).
     installed: u64,

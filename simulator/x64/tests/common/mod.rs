@@ -2,12 +2,12 @@
 
 use wavesim_x64::{Function, Host, Memory, compile};
 
-/// The host, if it runs what is made. Tests are skipped on others.
+/// Returns the host if it is supported. On other hosts, tests are skipped.
 pub fn host() -> Option<Host> {
     match Host::detect() {
         Ok(host) => Some(host),
-        Err(refused) => {
-            eprintln!("skipped: {refused}");
+        Err(unsupported) => {
+            eprintln!("skipped: {unsupported}");
             None
         }
     }
@@ -20,7 +20,8 @@ pub fn run(function: &Function, a: u64, b: u64) -> u64 {
     let mut memory = Memory::new();
     let code = compile(function, &host).expect("compiles");
     let entry = memory.add(code).expect("memory");
-    // SAFETY: the entry is of a function of two integers by the convention of System V, which lives in `memory`.
+    // SAFETY: the entry is that of a function of two integers with the System V calling convention, whose
+    // code lives in `memory`.
     let call: extern "sysv64" fn(u64, u64) -> u64 = unsafe { std::mem::transmute(entry) };
     call(a, b)
 }

@@ -1,11 +1,11 @@
-//! The wave's scalar state while a block is emitted, and operations that run once a wave.
+//! The wave's scalar state while a block is emitted, and operations that execute once per wave.
 
 use super::ops::width;
 use super::val::Val;
 use super::{Emitter, R, Unsupported};
-use crate::frame::{HALF_BYTES, LANE_VEC_BYTES, of_wave};
-use crate::kept::Kept;
+use crate::frame::{HALF_BYTES, LANE_VEC_BYTES, wave_offset};
 use crate::plan;
+use crate::wave_cache::WaveCache;
 use isa_lower::ir::{Hold, Once, Scalar, Slot, ValueKind};
 use isa_lower::visit::any_value;
 use isa_spec::pcode::ir::State;
@@ -17,19 +17,19 @@ use wavesim_x64::inst::{Cc, Int1, Int2, Size, V, Width};
 
 /// A register that a block has read or written.
 #[derive(Debug, Clone, Copy)]
-pub struct Word {
+pub struct CachedScalar {
     pub val: Val,
-    /// The wave does not have it yet.
+    /// The value has not been stored to the wave yet.
     pub written: bool,
 }
 
-/// Scalar state that is in values.
+/// The scalar state that is cached in values.
 #[derive(Clone)]
 pub struct Scalars {
-    /// By operand code.
-    pub words: Vec<Option<Word>>,
-    pub scc: Option<Word>,
-    /// Pairs of registers that are values of 64 bits.
+    /// Registers by operand code.
+    pub words: Vec<Option<CachedScalar>>,
+    pub scc: Option<CachedScalar>,
+    /// Pairs of registers, to the 64-bit values made of them.
     pairs: Vec<([Val; 2], Val)>,
 }
 
@@ -40,19 +40,19 @@ impl Default for Scalars {
 }
 
 impl Emitter<'_> {
-    /// An operation that runs once a wave and goes on.
-    pub fn once(&mut self, op: &Op) -> R<()> {
+    /// Emits an operation that executes once per wave and does not branch.
+    pub fn scalar_op(&mut self, op: &Op) -> R<()> {
         let handlers = self.operations.handlers(op);
-        let once = plan::once(&handlers, op).ok_or(Unsupported("an operation"))?;
+        let once = plan::scalar_code(&handlers, op).ok_or(Unsupported("an operation"))?;
         if any_value(&once.body, &|v| matches!(v.kind, ValueKind::Float { .. } | ValueKind::Conversion(..))) {
             self.close_run()?;
-            self.take_for_zeros(false);
+            self.set_daz(false);
         }
         self.read_operands(once)?;
         self.stmts(&once.body)
     }
 
-    /// Reads what the body reads before it begins.
+    /// Reads the operands before the body executes.
     pub fn read_operands(&mut self, once: &Once) -> R<()> {
         for (role, value) in &once.operands {
             let v = self.value(value)?;
@@ -61,47 +61,47 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// A register of the scalar file, by operand code below [`SGPRS`].
+    /// Reads a register of the scalar file, by operand code below [`SGPRS`].
     pub fn sgpr(&mut self, code: usize) -> R<Val> {
-        self.settle(code, 1)?;
+        self.flush_pending_masks(code, 1)?;
         if code == NULL {
-            return Ok(Val::Known(0));
+            return Ok(Val::Const(0));
         }
         if let Some(word) = self.scalars.words[code] {
             return Ok(word.val);
         }
-        let val = self.fresh_sgpr(code);
-        self.scalars.words[code] = Some(Word { val, written: false });
+        let val = self.load_sgpr(code);
+        self.scalars.words[code] = Some(CachedScalar { val, written: false });
         Ok(val)
     }
 
-    /// What the wave has of a register, whatever was written in between.
-    pub fn fresh_sgpr(&mut self, code: usize) -> Val {
-        Val::One(self.f.load(Size::B4, self.sgprs, 4 * code as i32))
+    /// Loads a register from the wave, ignoring values that have not been stored yet.
+    pub fn load_sgpr(&mut self, code: usize) -> Val {
+        Val::Uniform(self.f.load(Size::B4, self.sgprs, 4 * code as i32))
     }
 
-    /// Likewise of SCC.
-    pub fn fresh_scc(&mut self) -> Val {
-        Val::One(self.f.load(Size::B4, self.sgprs, of_wave::SCC))
+    /// Loads SCC from the wave, likewise.
+    pub fn load_scc(&mut self) -> Val {
+        Val::Uniform(self.f.load(Size::B4, self.sgprs, wave_offset::SCC))
     }
 
-    /// As `Wave::set_sgprs`, of 32 bits each.
+    /// Writes registers as `Wave::set_sgprs` does, of 32 bits each.
     pub fn set_sgprs(&mut self, code: usize, words: &[Val]) -> R<()> {
         if code == NULL {
             return Ok(());
         }
         for (code, val) in (code..).zip(words).filter(|(code, _)| *code < SGPRS && *code != NULL) {
-            self.settle(code, 1)?;
+            self.flush_pending_masks(code, 1)?;
             let val = match *val {
-                Val::Truth(_) => Val::One(self.one(*val, Hold::W32)?),
+                Val::Bool(_) => Val::Uniform(self.uniform(*val, Hold::W32)?),
                 val => val,
             };
-            self.scalars.words[code] = Some(Word { val, written: true });
+            self.scalars.words[code] = Some(CachedScalar { val, written: true });
         }
         Ok(())
     }
 
-    /// Writes all that is in values to the wave.
+    /// Stores all modified scalar state to the wave.
     pub fn flush_scalars(&mut self) {
         for code in 0..SGPRS {
             let Some(word) = &mut self.scalars.words[code] else { continue };
@@ -109,7 +109,7 @@ impl Emitter<'_> {
                 continue;
             }
             let val = word.val;
-            if let Ok(v) = self.one(val, Hold::W32) {
+            if let Ok(v) = self.uniform(val, Hold::W32) {
                 self.f.store(Size::B4, self.sgprs, 4 * code as i32, v);
             }
         }
@@ -117,16 +117,16 @@ impl Emitter<'_> {
             && std::mem::take(&mut word.written)
         {
             let val = word.val;
-            if let Ok(v) = self.one(val, Hold::W32) {
-                self.f.store(Size::B4, self.sgprs, of_wave::SCC, v);
+            if let Ok(v) = self.uniform(val, Hold::W32) {
+                self.f.store(Size::B4, self.sgprs, wave_offset::SCC, v);
             }
         }
     }
 
-    /// Two registers as 64 bits.
-    pub fn pair(&mut self, low: Val, high: Val) -> R<Val> {
-        if let (Val::Known(low), Val::Known(high)) = (low, high) {
-            return Ok(Val::Known(low | high << 32));
+    /// Combines two registers to 64 bits.
+    pub fn join_dwords(&mut self, low: Val, high: Val) -> R<Val> {
+        if let (Val::Const(low), Val::Const(high)) = (low, high) {
+            return Ok(Val::Const(low | high << 32));
         }
         let found = self.scalars.pairs.iter().find(|(words, _)| *words == [low, high]);
         if let Some((_, pair)) = found
@@ -134,48 +134,48 @@ impl Emitter<'_> {
         {
             return Ok(*pair);
         }
-        let (first, second) = (self.one(low, Hold::W32)?, self.one(high, Hold::W32)?);
+        let (first, second) = (self.uniform(low, Hold::W32)?, self.uniform(high, Hold::W32)?);
         let join = |f: &mut wavesim_x64::Function| {
             let second = f.int2(Int2::Shl, Width::W64, second, 32);
             f.int2(Int2::Or, Width::W64, first, second)
         };
-        let before = self.f.is_outside(first) && self.f.is_outside(second);
-        let pair = Val::One(if before { self.f.hoisted(join) } else { join(&mut self.f) });
+        let before = self.f.is_outside_loop(first) && self.f.is_outside_loop(second);
+        let pair = Val::Uniform(if before { self.f.hoist(join) } else { join(&mut self.f) });
         if self.packet.is_none() {
             self.scalars.pairs.push(([low, high], pair));
         }
         Ok(pair)
     }
 
-    /// 64 bits as two registers.
-    pub fn words_of(&mut self, val: Val) -> R<[Val; 2]> {
+    /// Splits 64 bits into two registers.
+    pub fn split_dwords(&mut self, val: Val) -> R<[Val; 2]> {
         Ok(match val {
-            Val::Known(bits) => [Val::Known(bits & 0xffff_ffff), Val::Known(bits >> 32 & 0xffff_ffff)],
-            Val::Truth(_) => [val, Val::Known(0)],
+            Val::Const(bits) => [Val::Const(bits & 0xffff_ffff), Val::Const(bits >> 32 & 0xffff_ffff)],
+            Val::Bool(_) => [val, Val::Const(0)],
             _ => {
-                let v = self.one(val, Hold::W64)?;
+                let v = self.uniform(val, Hold::W64)?;
                 let high = self.f.int2(Int2::Shr, Width::W64, v, 32);
-                [Val::One(self.f.int1(Int1::ZeroExtend32, Width::W32, v)), Val::One(high)]
+                [Val::Uniform(self.f.int1(Int1::ZeroExtend32, Width::W32, v)), Val::Uniform(high)]
             }
         })
     }
 
-    /// A mask register of the wave's lanes.
+    /// Reads a mask of the wave's lanes.
     pub fn mask_register(&mut self, code: usize) -> R<Val> {
         let low = self.sgpr(code)?;
         if !self.wide_wave {
             return Ok(low);
         }
-        let high = if code + 1 < SGPRS && code != NULL { self.sgpr(code + 1)? } else { Val::Known(0) };
-        self.pair(low, high)
+        let high = if code + 1 < SGPRS && code != NULL { self.sgpr(code + 1)? } else { Val::Const(0) };
+        self.join_dwords(low, high)
     }
 
-    /// The holder of a wave's mask.
+    /// Returns the holder of a wave's mask.
     pub fn mask_hold(&self) -> Hold {
         if self.wide_wave { Hold::W64 } else { Hold::W32 }
     }
 
-    /// In which holder [`Emitter::wave_state`] gives a state.
+    /// Returns the holder of the values that [`Emitter::wave_state`] returns.
     pub fn state_hold(&self, state: State) -> Hold {
         match state {
             State::Exec | State::Vcc => self.mask_hold(),
@@ -197,46 +197,46 @@ impl Emitter<'_> {
             State::Vccz | State::Execz => {
                 let mask = self.mask_register(if state == State::Vccz { VCC_LO } else { EXEC_LO })?;
                 match mask {
-                    Val::Known(bits) => Val::Known((bits == 0) as u128),
+                    Val::Const(bits) => Val::Const((bits == 0) as u128),
                     mask => {
-                        let v = self.one(mask, self.mask_hold())?;
-                        Val::Truth(self.f.compare(Cc::Eq, width(self.mask_hold()), v, 0))
+                        let v = self.uniform(mask, self.mask_hold())?;
+                        Val::Bool(self.f.compare(Cc::Eq, width(self.mask_hold()), v, 0))
                     }
                 }
             }
             State::Scc => match self.scalars.scc {
                 Some(word) => word.val,
                 None => {
-                    let val = self.fresh_scc();
-                    self.scalars.scc = Some(Word { val, written: false });
+                    let val = self.load_scc();
+                    self.scalars.scc = Some(CachedScalar { val, written: false });
                     val
                 }
             },
             State::M0 => self.sgpr(M0)?,
             State::VgprSize => {
-                let resources = self.resources();
-                Val::One(self.f.load(Size::B4, resources, Kept::VGPRS))
+                let resources = self.wave_resources();
+                Val::Uniform(self.f.load(Size::B4, resources, WaveCache::VGPRS))
             }
             State::Pc => {
-                let base = self.f.load(Size::B8, self.sgprs, of_wave::CODE_BASE);
+                let base = self.f.load(Size::B8, self.sgprs, wave_offset::CODE_BASE);
                 let pc = self.env.op(self.ops).pc as i64;
-                Val::One(self.plus(base, pc))
+                Val::Uniform(self.add_imm(base, pc))
             }
-            State::SharedBase => Val::Known(SHARED_BASE as u128),
-            State::PrivateBase => Val::Known(PRIVATE_BASE as u128),
-            State::ScratchBase | State::TrapBase => Val::Known(0),
+            State::SharedBase => Val::Const(SHARED_BASE as u128),
+            State::PrivateBase => Val::Const(PRIVATE_BASE as u128),
+            State::ScratchBase | State::TrapBase => Val::Const(0),
             _ => return Err(Unsupported("a state")),
         })
     }
 
     pub fn set_wave_state(&mut self, state: State, hold: Hold, val: Val) -> R<()> {
         let masks = |e: &mut Self, code: usize| {
-            let wide = e.resized(val, hold, Hold::W64)?;
-            let words = e.words_of(wide)?;
+            let wide = e.resize(val, hold, Hold::W64)?;
+            let words = e.split_dwords(wide)?;
             let count = if e.wide_wave { 2 } else { 1 };
             e.set_sgprs(code, &words[..count])
         };
-        let word = |e: &mut Self| e.resized(val, hold, Hold::W32);
+        let word = |e: &mut Self| e.resize(val, hold, Hold::W32);
         match state {
             State::Exec => masks(self, EXEC_LO),
             State::Vcc => masks(self, VCC_LO),
@@ -253,22 +253,22 @@ impl Emitter<'_> {
             }
             State::Scc => {
                 let val = word(self)?;
-                self.scalars.scc = Some(Word { val, written: true });
+                self.scalars.scc = Some(CachedScalar { val, written: true });
                 Ok(())
             }
             _ => Err(Unsupported("a state")),
         }
     }
 
-    /// Dword `k` of a source as the wave reads it.
+    /// Reads dword `k` of a source as a uniform value.
     pub fn source_word(&mut self, source: Source, k: usize) -> R<Val> {
         let constant = |e: &Self, at: usize| {
-            e.machine.source.consts.get(at).map(|v| Val::Known(*v as u128)).ok_or(Unsupported("a constant"))
+            e.context.program.consts.get(at).map(|v| Val::Const(*v as u128)).ok_or(Unsupported("a constant"))
         };
         Ok(match source.place() {
             Place::Scalar(at) if at < SGPRS => {
                 if k > 0 && at == NULL || at + k >= SGPRS {
-                    return Ok(Val::Known(0));
+                    return Ok(Val::Const(0));
                 }
                 self.sgpr(at + k)?
             }
@@ -280,31 +280,31 @@ impl Emitter<'_> {
             }
             Place::Pool(of) => {
                 let at = self.exts[self.env.op(self.ops).ext as usize].pool[of] as usize + k;
-                Val::Known(self.machine.source.consts.get(at).copied().unwrap_or(0) as u128)
+                Val::Const(self.context.program.consts.get(at).copied().unwrap_or(0) as u128)
             }
             Place::Scc if k == 0 => {
                 let v = self.wave_state(State::Scc)?;
-                Val::One(self.one(v, Hold::W32)?)
+                Val::Uniform(self.uniform(v, Hold::W32)?)
             }
             place @ (Place::Vccz | Place::Execz) if k == 0 => {
                 let mask = self.mask_register(if place == Place::Vccz { VCC_LO } else { EXEC_LO })?;
-                let mask = self.one(mask, self.mask_hold())?;
-                Val::One(self.f.compare(Cc::Eq, width(self.mask_hold()), mask, 0))
+                let mask = self.uniform(mask, self.mask_hold())?;
+                Val::Uniform(self.f.compare(Cc::Eq, width(self.mask_hold()), mask, 0))
             }
-            Place::SharedBase if k > 0 => Val::Known((SHARED_BASE >> 32) as u128),
-            Place::PrivateBase if k > 0 => Val::Known((PRIVATE_BASE >> 32) as u128),
-            Place::Limit if k == 0 => Val::Known(u32::MAX as u128),
+            Place::SharedBase if k > 0 => Val::Const((SHARED_BASE >> 32) as u128),
+            Place::PrivateBase if k > 0 => Val::Const((PRIVATE_BASE >> 32) as u128),
+            Place::Limit if k == 0 => Val::Const(u32::MAX as u128),
             Place::Scc
             | Place::Vccz
             | Place::Execz
             | Place::SharedBase
             | Place::PrivateBase
             | Place::Limit
-            | Place::Vector(_) => Val::Known(0),
+            | Place::Vector(_) => Val::Const(0),
         })
     }
 
-    /// An operand of an operation that runs once a wave.
+    /// Reads an operand of an operation that executes once per wave.
     pub fn operand(&mut self, slot: Slot, dwords: u32, how: Scalar) -> R<Val> {
         let op = self.env.op(self.ops);
         let source = match slot {
@@ -321,42 +321,42 @@ impl Emitter<'_> {
             return Ok(low);
         }
         let high = self.source_word(source, 1)?;
-        self.pair(low, high)
+        self.join_dwords(low, high)
     }
 
-    /// A register of an operand in a lane of the wave.
-    pub fn operand_lane(&mut self, at: usize, lane: Val, index: u32) -> R<Val> {
+    /// Reads an operand's register in one lane of the wave.
+    pub fn read_lane_operand(&mut self, at: usize, lane: Val, index: u32) -> R<Val> {
         let source = self.env.op(self.ops).src[at];
         let Place::Vector(register) = source.place() else {
             return self.source_word(source, index as usize);
         };
         if register + index as usize >= ALL_VGPRS {
-            return Ok(Val::Known(0));
+            return Ok(Val::Const(0));
         }
         if self.packet.is_some() {
-            return Err(Unsupported("another lane"));
+            return Err(Unsupported("a read of another lane"));
         }
         self.close_run()?;
-        let lane = self.one(lane, Hold::W32)?;
+        let lane = self.uniform(lane, Hold::W32)?;
         let lanes = if self.wide_wave { 64 } else { 32 };
         let inside = self.f.compare(Cc::LtU, Width::W32, lane, lanes);
-        let place = self.lane_place(lane);
+        let address = self.lane_address(lane);
         let register = register + index as usize;
-        let v = self.f.load(Size::B4, place, (register * LANE_VEC_BYTES) as i32);
+        let v = self.f.load(Size::B4, address, (register * LANE_VEC_BYTES) as i32);
         let zero = self.f.iconst(0);
-        Ok(Val::One(self.f.select(inside, v, zero)))
+        Ok(Val::Uniform(self.f.select(inside, v, zero)))
     }
 
-    /// Where a lane of the wave is in the first register.
-    pub fn lane_place(&mut self, lane: V) -> V {
+    /// Returns the address of a lane in the first register.
+    pub fn lane_address(&mut self, lane: V) -> V {
         let own = self.f.int2(Int2::And, Width::W32, lane, 31);
-        let mut place = self.f.int2(Int2::Shl, Width::W64, own, 2);
+        let mut address = self.f.int2(Int2::Shl, Width::W64, own, 2);
         if self.wide_wave {
             let half = self.f.int2(Int2::Shr, Width::W32, lane, 5);
             let half = self.f.int2(Int2::And, Width::W32, half, 1);
             let half = self.f.int2(Int2::Mul, Width::W64, half, HALF_BYTES as i32);
-            place = self.f.int2(Int2::Add, Width::W64, place, half);
+            address = self.f.int2(Int2::Add, Width::W64, address, half);
         }
-        self.f.int2(Int2::Add, Width::W64, self.vectors, place)
+        self.f.int2(Int2::Add, Width::W64, self.vectors, address)
     }
 }

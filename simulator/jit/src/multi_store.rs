@@ -1,4 +1,4 @@
-//! Stores of one instruction to several places of LDS, which each lane does one after the other.
+//! Stores of one instruction to several LDS addresses, which each lane performs in order.
 
 use isa_lower::ir::*;
 use isa_lower::lower::operands::slot;
@@ -8,16 +8,16 @@ use isa_spec::tables::Role;
 use wavesim_machine::exec::op::{Op, Place};
 use wavesim_machine::state::wave::ALL_VGPRS;
 
-/// Stores of a lane, in their order.
-pub struct Pair {
-    /// Where they go.
+/// The stores of a lane, in order.
+pub struct MultiStore {
+    /// Their addresses.
     pub block: Block,
-    /// What each stores.
+    /// The data of each store.
     pub data: Vec<Role>,
 }
 
-/// The stores that a handler is.
-pub fn find(lanes: &Lanes) -> Option<Pair> {
+/// Recognises a handler that consists of such stores.
+pub fn find(lanes: &Lanes) -> Option<MultiStore> {
     let mut body = None;
     for step in &lanes.steps {
         match step {
@@ -41,10 +41,10 @@ pub fn find(lanes: &Lanes) -> Option<Pair> {
         data.push(operand(value, 8 * bytes)?);
     }
     let block = Block::Lds { lanes: offsets?, plus, store: true, dwords: size? / 4 };
-    Some(Pair { block, data })
+    Some(MultiStore { block, data })
 }
 
-/// The lanes' part of an address of 32 bits, and the number that is added.
+/// Splits a 32-bit address into the lane's operand and a uniform value that is added.
 fn terms(addr: &Value) -> Option<(Role, &Value)> {
     let ValueKind::Resize(sum) = &addr.kind else { return None };
     let ValueKind::Op2(Op2::Add, lanes, number) = &sum.kind else { return None };
@@ -53,7 +53,7 @@ fn terms(addr: &Value) -> Option<(Role, &Value)> {
     (sum.hold == Hold::W32 && known).then_some((operand(lanes, 32)?, number))
 }
 
-/// An operand, which has so many bits.
+/// Returns the role of an operand of `bits` bits.
 fn operand(value: &Value, bits: u32) -> Option<Role> {
     match &value.kind {
         ValueKind::Var(Var::Operand(role)) if value.hold.bits() == bits => Some(*role),
@@ -62,8 +62,8 @@ fn operand(value: &Value, bits: u32) -> Option<Role> {
     }
 }
 
-/// Whether the operands are registers, and nothing is done to them.
-pub fn is_plain(op: &Op, pair: &Pair) -> bool {
+/// Returns whether all operands are unmodified registers.
+pub fn operands_supported(op: &Op, pair: &MultiStore) -> bool {
     const MODIFIED: u16 = Op::MODIFY | Op::OUTPUT | Op::HIGH | Op::SCALAR_DEST | Op::CLAMP | Op::NO_RESULT;
     let Block::Lds { lanes, dwords, .. } = &pair.block else { return false };
     let is_register =
@@ -72,7 +72,7 @@ pub fn is_plain(op: &Op, pair: &Pair) -> bool {
     op.flags & MODIFIED == 0 && data.chain([(*lanes, 1)]).all(is_register)
 }
 
-/// The register that an operand is.
+/// Returns the register of an operand.
 pub fn register(op: &Op, role: Role) -> Option<usize> {
     match slot(role) {
         Slot::Source(at) => match op.src[at].place() {

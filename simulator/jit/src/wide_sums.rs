@@ -1,10 +1,11 @@
-//! Sums of signed integers in 128 bits, of which 64 and the bit after them are seen. Values keep 64 bits.
+//! 128-bit sums of signed integers, of which only 64 bits and bit 64 are observed. [`crate::emit`] represents
+//! 64 bits.
 
 use isa_lower::ir::*;
 use isa_lower::visit::each_value;
 
-/// The factors, of 32 bits, and what is added, of 64, if it is such a sum.
-pub fn signed(value: &Value) -> Option<[&Value; 3]> {
+/// Recognises `a * b + c`, with two sign-extended 32-bit factors and a sign-extended 64-bit addend.
+pub fn signed_sum(value: &Value) -> Option<[&Value; 3]> {
     fn extended(v: &Value, from: Hold) -> Option<&Value> {
         match &v.kind {
             ValueKind::SignExtend { value, width } if value.hold == from && *width == from.bits() => {
@@ -18,18 +19,19 @@ pub fn signed(value: &Value) -> Option<[&Value; 3]> {
     Some([extended(a, Hold::W32)?, extended(b, Hold::W32)?, extended(c, Hold::W64)?])
 }
 
-/// The bit after 64.
+/// Recognises the extraction of bit 64.
 pub fn is_bit_64(value: &Value) -> bool {
     let above = |v: &Value| matches!(v.kind, ValueKind::ShrConst(_, 64));
     matches!(&value.kind, ValueKind::Op2(Op2::And, a, b) if above(a) && b.kind == ValueKind::Const(1))
 }
 
-/// Whether what is extended to 128 bits is so in such sums alone, and no more than one bit after 64 is seen of them.
-pub fn fit(body: &[Stmt]) -> bool {
+/// Returns whether all sign extensions to 128 bits belong to such sums, and no bit above 63 but bit 64 is
+/// read.
+pub fn are_supported(body: &[Stmt]) -> bool {
     let (mut extended, mut sums, mut above, mut bits) = (0, 0, 0, 0);
     each_value(body, &mut |v| {
         extended += (v.hold == Hold::W128 && matches!(v.kind, ValueKind::SignExtend { .. })) as usize;
-        sums += signed(v).is_some() as usize;
+        sums += signed_sum(v).is_some() as usize;
         above += (v.hold == Hold::W128 && matches!(v.kind, ValueKind::ShrConst(..))) as usize;
         bits += is_bit_64(v) as usize;
     });

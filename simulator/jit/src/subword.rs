@@ -1,4 +1,5 @@
-//! Loads and stores of parts of words: the copy that they would be if they moved words, and what a lane does with what it moves.
+//! Loads and stores of bytes and 16-bit halves: recognised as copies of words, plus the per-lane code around
+//! the access.
 
 use isa_lower::ir::*;
 use isa_lower::lower::operands::slot;
@@ -9,20 +10,20 @@ use isa_spec::tables::Role;
 use wavesim_machine::exec::op::{Op, Place};
 use wavesim_machine::state::wave::{ALL_VGPRS, NULL};
 
-/// An access of less than a word by each lane.
-pub struct Part {
-    /// Where the words would be.
+/// A load or store of less than a word per lane.
+pub struct Subword {
+    /// The addresses, described as a copy of words.
     pub block: Block,
-    /// What is accessed.
+    /// The address space.
     pub space: Space,
-    /// Bytes of each lane.
+    /// Bytes per lane.
     pub bytes: usize,
-    /// What a lane computes.
+    /// The per-lane code.
     pub lanes: LaneLoop,
 }
 
-/// The access that a handler is.
-pub fn find(lanes: &Lanes) -> Option<Part> {
+/// Recognises a handler that consists of such an access.
+pub fn find(lanes: &Lanes) -> Option<Subword> {
     let mut words = lanes.clone();
     let mut found = None;
     for step in &mut words.steps {
@@ -57,12 +58,13 @@ pub fn find(lanes: &Lanes) -> Option<Part> {
         lane_loop.body = vec![Stmt::Set(Var::Operand(Role::D0), loaded)];
     }
     let block = block::find(&words)?;
-    let part = Part { block, space, bytes, lanes: own };
-    reads_what_it_moves(&part).then_some(part)
+    let part = Subword { block, space, bytes, lanes: own };
+    reads_only_access_operands(&part).then_some(part)
 }
 
-/// Whether a lane's code reads nothing but its part of the address, what it moves, and its result.
-fn reads_what_it_moves(part: &Part) -> bool {
+/// Returns whether the per-lane code reads only the lane's address operand, the accessed value and its
+/// result.
+fn reads_only_access_operands(part: &Subword) -> bool {
     let (Block::Global { offsets, .. } | Block::Lds { lanes: offsets, .. }) = &part.block;
     let (mut fine, mut stores) = (true, 0);
     each_value(&part.lanes.body, &mut |v| {
@@ -78,8 +80,8 @@ fn reads_what_it_moves(part: &Part) -> bool {
     fine && result && stores < 2
 }
 
-/// Whether the operands are such that it can be emitted, as they are for copies of words.
-pub fn is_plain(op: &Op, block: &Block) -> bool {
+/// Returns whether the operands can be compiled; the conditions are those for copies of words.
+pub fn operands_supported(op: &Op, block: &Block) -> bool {
     const MODIFIED: u16 = Op::MODIFY | Op::OUTPUT | Op::HIGH | Op::SCALAR_DEST | Op::CLAMP | Op::NO_RESULT;
     let vector = |role: Role, words: usize| match slot(role) {
         Slot::Source(at) => {

@@ -1,32 +1,32 @@
-//! What is compiled: the operations of a program, copied, so that another thread may compile them while the program runs.
+//! The compiler's copy of a program, so that another thread can compile while the program runs.
 
 use std::collections::HashMap;
 use wavesim_isa::arch::Arch;
 use wavesim_machine::exec::op::{Ext, Op};
 use wavesim_machine::exec::program::Program;
 
-/// A program's operations, and where they are.
-pub struct Source {
+/// A copy of a program's operations.
+pub struct ProgramSnapshot {
     pub arch: Arch,
     pub ops: Vec<Op>,
     pub exts: Vec<Ext>,
     pub consts: Vec<u32>,
-    /// The first operation at a byte offset of the code.
+    /// The first operation at each byte offset of the code.
     by_pc: HashMap<u32, u32>,
-    /// Address of the program's first operation.
+    /// The address of the program's first operation.
     address: usize,
     /// [`wavesim_machine::exec::lower::Lowered::id`].
     id: u64,
 }
 
-impl Source {
-    pub fn of(program: &Program) -> Source {
+impl ProgramSnapshot {
+    pub fn of(program: &Program) -> ProgramSnapshot {
         let lowered = program.lowered();
         let mut by_pc = HashMap::new();
         for (at, op) in (0..).zip(lowered.ops()).filter(|(_, op)| op.code != Op::END) {
             by_pc.entry(op.pc).or_insert(at);
         }
-        Source {
+        ProgramSnapshot {
             arch: program.arch,
             ops: lowered.ops().to_vec(),
             exts: lowered.exts().to_vec(),
@@ -37,18 +37,18 @@ impl Source {
         }
     }
 
-    /// Whether this is of a program, which has its operations where they were.
-    pub fn is_of(&self, program: &Program) -> bool {
+    /// Returns whether this is a copy of a program whose operations have not moved.
+    pub fn matches(&self, program: &Program) -> bool {
         program.lowered().id() == self.id && program.lowered().ops().as_ptr().addr() == self.address
     }
 
-    /// Address of an operation of the program.
+    /// Returns the address of an operation of the program.
     pub fn address_of(&self, at: u32) -> u64 {
         (self.address + at as usize * size_of::<Op>()) as u64
     }
 
-    /// The operation at a byte offset of the code.
-    pub fn at(&self, pc: u64) -> Option<u32> {
+    /// Returns the operation at a byte offset of the code.
+    pub fn op_at(&self, pc: u64) -> Option<u32> {
         self.by_pc.get(&u32::try_from(pc).ok()?).copied()
     }
 }

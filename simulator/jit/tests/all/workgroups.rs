@@ -1,4 +1,4 @@
-//! Workgroups of several waves: code gives other waves their turns at barriers, wherever those stand.
+//! Workgroups of several waves: compiled code switches to other waves at barriers.
 
 use super::program_by;
 use wavesim_asm::Options;
@@ -18,8 +18,8 @@ const WAVES: u32 = 5;
 const GROUPS: u32 = 3;
 const LIMIT: u64 = 1 << 22;
 
-/// s0 is the workgroup, v0 the work-item, s[2:3] the address of a dword for each work-item, in v1 at the start; s4 is the wave, v2 the dword's
-/// offset, v3 that of a work-item of the next wave in LDS.
+/// s0 is the workgroup, v0 the work-item, s[2:3] the base address of one dword per work-item, which is in v1
+/// initially; s4 is the wave, v2 the dword's offset, and v3 the LDS offset of a work-item of the next wave.
 fn kernel(body: &[&'static str], size: u32, arch: Arch) -> Program {
     let items: &'static str = if size == 32 { "s_movk_i32 s6, 160" } else { "s_movk_i32 s6, 320" };
     let (wave, next): (&str, &str) = match size {
@@ -51,7 +51,7 @@ fn kernel(body: &[&'static str], size: u32, arch: Arch) -> Program {
         lines[6] = "v_cmp_le_u32 vcc, s6, v3";
         lines[8] = "v_cndmask_b32 v3, v3, v4, vcc";
     }
-    // Branches in `body` count from its own first line.
+    // Branch targets in `body` are relative to its first line.
     let shift = lines.len();
     let moved = |line: &&'static str| -> &'static str {
         match line.split_once('@') {
@@ -105,13 +105,13 @@ fn launch(
     (result, data)
 }
 
-/// Launches give the same under all schedules, interpreted and compiled: results, counts of instructions, faults.
-fn same(body: &[&'static str], limits: &[u64]) -> Vec<Outcome> {
-    same_by(Arch::Rdna3, body, limits)
+/// Compares launches under all schedules, interpreted and compiled: results, instruction counts and faults.
+fn compare(body: &[&'static str], limits: &[u64]) -> Vec<Outcome> {
+    compare_on(Arch::Rdna3, body, limits)
 }
 
-/// [`same`], by an architecture.
-fn same_by(arch: Arch, body: &[&'static str], limits: &[u64]) -> Vec<Outcome> {
+/// [`compare`], on an architecture.
+fn compare_on(arch: Arch, body: &[&'static str], limits: &[u64]) -> Vec<Outcome> {
     let mut outcomes = Vec::new();
     for size in [32, 64] {
         let program = kernel(body, size, arch);
@@ -123,14 +123,14 @@ fn same_by(arch: Arch, body: &[&'static str], limits: &[u64]) -> Vec<Outcome> {
         ] {
             for &limit in limits {
                 let expected = launch(&program, size, schedule, limit, None);
-                let code = Jit::after(&program, 0).expect("a host that is compiled for");
+                let code = Jit::with_threshold(&program, 0).expect("a supported host");
                 for run in 0..2 {
                     let found = launch(&program, size, schedule, limit, Some(&code));
-                    assert_eq!(found, expected, "waves of {size}, {schedule:?}, limit {limit}, run {run}");
+                    assert_eq!(found, expected, "wave{size}, {schedule:?}, limit {limit}, run {run}");
                 }
-                // Short turns end exactly where they should: without code.
+                // Short turns must end at exact instructions, so that they run without code.
                 let short = matches!(schedule, Schedule::Random(_)) || limit < 1024;
-                assert!(code.made().units > 0 || short);
+                assert!(code.stats().units > 0 || short);
                 outcomes.push(expected);
             }
         }
@@ -138,7 +138,7 @@ fn same_by(arch: Arch, body: &[&'static str], limits: &[u64]) -> Vec<Outcome> {
     outcomes
 }
 
-/// Values go from wave to wave; the clock counts all of them.
+/// Waves exchange values; the clock counts the instructions of all of them.
 const EXCHANGE: [&str; 13] = [
     "s_movk_i32 s8, 40",
     "ds_store_b32 v5, v1",
@@ -157,12 +157,13 @@ const EXCHANGE: [&str; 13] = [
 
 #[test]
 fn waves_exchange_values() {
-    for (result, _) in same(&EXCHANGE, &[LIMIT]) {
-        result.expect("an end");
+    for (result, _) in compare(&EXCHANGE, &[LIMIT]) {
+        result.expect("the launch ends");
     }
 }
 
-/// Handlers run right before a barrier; where waves signal and wait apart, others run in between, and clocks count all of them.
+/// Handlers run immediately before a barrier; between a signal and its wait, other waves run, and clocks
+/// count the instructions of all of them.
 #[test]
 fn waves_signal_and_wait() {
     let together = [
@@ -202,19 +203,19 @@ fn waves_signal_and_wait() {
         "s_cbranch_scc1 @1",
     ];
     for (arch, body) in [(Arch::Rdna3, &together[..]), (Arch::Rdna4, &apart)] {
-        for (result, _) in same_by(arch, body, &[LIMIT]) {
-            result.expect("an end");
+        for (result, _) in compare_on(arch, body, &[LIMIT]) {
+            result.expect("the launch ends");
         }
-        for (result, _) in same_by(arch, body, &[1500, 4001]) {
-            assert_eq!(result.expect_err("a limit").kind, FaultKind::InstructionLimit);
+        for (result, _) in compare_on(arch, body, &[1500, 4001]) {
+            assert_eq!(result.expect_err("the instruction limit").kind, FaultKind::InstructionLimit);
         }
     }
 }
 
-/// Offsets in LDS stay as they are in an inner loop, and not in the one around it; those of odd waves have another order. What changes them is
-/// code, or a handler; some rounds are for some lanes only.
+/// LDS offsets are invariant in an inner loop but not in the outer one; odd waves have another order of
+/// lanes. Code or a handler changes the offsets; some iterations run with inactive lanes.
 #[test]
-fn offsets_that_change_at_times() {
+fn offsets_that_change_in_an_outer_loop() {
     let handler = "v_mov_b32_dpp v3, v3 quad_perm:[1,0,3,2] row_mask:0xf bank_mask:0xf";
     for change in ["v_xor_b32 v3, 0x7c, v3", "v_xor_b32 v3, 8, v3", handler] {
         let body = [
@@ -246,20 +247,21 @@ fn offsets_that_change_at_times() {
             "s_cbranch_scc1 @4",
             "s_mov_b32 exec_lo, -1",
         ];
-        for (result, _) in same(&body, &[LIMIT]) {
-            result.expect("an end");
+        for (result, _) in compare(&body, &[LIMIT]) {
+            result.expect("the launch ends");
         }
     }
 }
 
 #[test]
 fn limits_end_launches_at_the_same_instruction() {
-    for (result, _) in same(&EXCHANGE, &[1, 777, 1023, 1500, 4000, 6001]) {
-        assert_eq!(result.expect_err("a limit").kind, FaultKind::InstructionLimit);
+    for (result, _) in compare(&EXCHANGE, &[1, 777, 1023, 1500, 4000, 6001]) {
+        assert_eq!(result.expect_err("the instruction limit").kind, FaultKind::InstructionLimit);
     }
 }
 
-/// Each wave has one round more than the one before it: waves that end do not hold up the others, which are at other places then.
+/// Each wave has one iteration more than the previous one: waves that have ended do not block the others,
+/// which are then at different program points.
 #[test]
 fn waves_end_at_different_times() {
     let body = [
@@ -276,12 +278,12 @@ fn waves_end_at_different_times() {
         "s_cmp_lg_u32 s8, 0",
         "s_cbranch_scc1 @1",
     ];
-    for (result, _) in same(&body, &[LIMIT]) {
-        result.expect("an end");
+    for (result, _) in compare(&body, &[LIMIT]) {
+        result.expect("the launch ends");
     }
 }
 
-/// Waves with an odd number flush denormals, which others keep: code of one mode hands over to waves of the other.
+/// Odd waves flush denormals and the others keep them: code of one mode switches to waves of the other.
 #[test]
 fn waves_of_different_modes_take_turns() {
     let body = [
@@ -297,15 +299,15 @@ fn waves_of_different_modes_take_turns() {
         "s_cmp_lg_u32 s8, 0",
         "s_cbranch_scc1 @4",
     ];
-    let outcomes = same(&body, &[LIMIT]);
-    // What flushes and what does not have different results.
+    let outcomes = compare(&body, &[LIMIT]);
+    // Flushing and keeping have different results.
     let (_, data) = &outcomes[0];
     let start = |n: u32| n.wrapping_mul(0x9e37_79b9);
     let changed = |wave: u32| (wave * 32..wave * 32 + 32).any(|n| data[n as usize] != start(n));
     assert!(changed(0) && !changed(1));
 }
 
-/// A fault names its wave and its instruction, whichever wave entered the code.
+/// A fault reports its own wave and instruction, whichever wave entered the code.
 #[test]
 fn faults_after_barriers_name_the_wave() {
     let body = [
@@ -324,25 +326,25 @@ fn faults_after_barriers_name_the_wave() {
         "s_cmp_lg_u32 s8, 0",
         "s_cbranch_scc1 @1",
     ];
-    for (result, _) in same(&body, &[LIMIT]) {
+    for (result, _) in compare(&body, &[LIMIT]) {
         let fault = result.expect_err("a fault");
         assert_eq!((fault.wave, fault.workgroup), (3, [0, 0, 0]), "{fault}");
     }
 }
 
-/// One wave never comes to the barrier: the fault says where all of them stand.
+/// One wave never reaches the barrier: the fault reports where all waves are.
 #[test]
 fn limits_name_the_waves_that_wait() {
     let body = ["s_cmp_eq_u32 s4, 2", "s_cbranch_scc1 @1", "v_xor_b32 v1, 1, v1", "s_barrier"];
-    for (result, _) in same(&body, &[20_000]) {
-        let fault = result.expect_err("a limit");
+    for (result, _) in compare(&body, &[20_000]) {
+        let fault = result.expect_err("the instruction limit");
         assert!(fault.message.contains("waves 0, 1, 3, 4 waiting at"), "{fault}");
     }
 }
 
-/// EXEC changes before a barrier, after which an instruction is the interpreter's.
+/// EXEC changes before a barrier, after which an instruction is interpreted.
 #[test]
-fn lanes_are_switched_off_before_barriers() {
+fn exec_changes_before_barriers() {
     let body = [
         "s_movk_i32 s8, 6",
         "s_mov_b32 m0, 0",
@@ -355,10 +357,10 @@ fn lanes_are_switched_off_before_barriers() {
         "s_cmp_lg_u32 s8, 0",
         "s_cbranch_scc1 @2",
     ];
-    same(&body, &[LIMIT]);
+    compare(&body, &[LIMIT]);
 }
 
-/// Waves wait in one unit while others have come to the next one.
+/// Some waves wait in one unit while others have reached the next one.
 #[test]
 fn waves_wait_in_several_units() {
     let sums = ["v_add_nc_u32 v1, 3, v1", "v_xor_b32 v1, v2, v1"];
@@ -368,5 +370,5 @@ fn waves_wait_in_several_units() {
     let last = ["s_sub_u32 s8, s8, 1", "s_cmp_lg_u32 s8, 0", "s_cbranch_scc1 @1"];
     let body: Vec<&str> =
         first.into_iter().chain(between()).chain(second).chain(between()).chain(last).collect();
-    same(&body, &[LIMIT]);
+    compare(&body, &[LIMIT]);
 }

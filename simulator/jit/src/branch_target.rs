@@ -1,19 +1,21 @@
-//! Jumps to places that are known: values as PC that are the PC plus what the instruction says.
+//! Statically known jump targets: values written to the PC that are the PC plus a constant of the
+//! instruction.
 
 use isa_lower::ir::*;
 use isa_spec::pcode::ir::State;
 
-/// Where a value as PC leads, as an offset in the program, if that is known: the PC plus what the instruction says.
-pub fn relative(to: &Value, pc: u64, imm: u32) -> Option<u64> {
-    // The address of the code counts once, in all.
-    let (times, offset) = terms(to, pc, imm)?;
+/// Returns the target of a value written to the PC, as a byte offset in the program, if it is statically
+/// known.
+pub fn static_target(to: &Value, pc: u64, imm: u32) -> Option<u64> {
+    // The PC must occur exactly once in the sum.
+    let (times, offset) = linear_terms(to, pc, imm)?;
     (times == 1).then_some(offset)
 }
 
-/// How often a sum has the address of the code, and the rest.
-fn terms(value: &Value, pc: u64, imm: u32) -> Option<(i64, u64)> {
+/// Splits a sum into the multiplicity of the PC and the constant rest.
+fn linear_terms(value: &Value, pc: u64, imm: u32) -> Option<(i64, u64)> {
     let low = |bits: u64| if value.hold == Hold::W32 { bits & 0xffff_ffff } else { bits };
-    let known = |v: &Value| terms(v, pc, imm).filter(|(times, _)| *times == 0).map(|(_, bits)| bits);
+    let known = |v: &Value| linear_terms(v, pc, imm).filter(|(times, _)| *times == 0).map(|(_, bits)| bits);
     let of = |bits: u64| Some((0, low(bits)));
     match &value.kind {
         _ if value.hold == Hold::W128 => None,
@@ -22,11 +24,11 @@ fn terms(value: &Value, pc: u64, imm: u32) -> Option<(i64, u64)> {
         ValueKind::State(State::Pc) => Some((1, pc)),
         ValueKind::State(State::InstSize) => of(4),
         ValueKind::Op2(Op2::Add, a, b) if value.hold == Hold::W64 => {
-            let (a, b) = (terms(a, pc, imm)?, terms(b, pc, imm)?);
+            let (a, b) = (linear_terms(a, pc, imm)?, linear_terms(b, pc, imm)?);
             Some((a.0 + b.0, a.1.wrapping_add(b.1)))
         }
         ValueKind::Op2(Op2::Sub, a, b) if value.hold == Hold::W64 => {
-            let (a, b) = (terms(a, pc, imm)?, terms(b, pc, imm)?);
+            let (a, b) = (linear_terms(a, pc, imm)?, linear_terms(b, pc, imm)?);
             Some((a.0 - b.0, a.1.wrapping_sub(b.1)))
         }
         ValueKind::Op2(op, a, b) => {

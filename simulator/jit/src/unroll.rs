@@ -1,24 +1,25 @@
-//! Code that runs once a wave with counted loops, arrays and loads: what of it can be emitted without loops, with every index known.
+//! Scalar code with counted loops, arrays and loads: decides whether it can be emitted with its loops
+//! unrolled and all indices constant.
 
 use isa_lower::ir::*;
 use isa_lower::visit::{any_in, any_stmt, any_value, each_stmt, each_value};
 use isa_spec::pcode::ir::{LocalId, Space};
 use std::collections::HashSet;
 
-/// Iterations of a loop at most.
-const LONGEST: usize = 16;
+/// The maximum number of iterations of a loop.
+const MAX_ITERATIONS: usize = 16;
 
-/// How often a loop runs, if it is known: from which number on, and up to which.
+/// Returns the first and the last counter value of a loop, if they are constant.
 pub fn bounds(from: &Value, to: &Value) -> Option<(u32, u32)> {
     match (&from.kind, &to.kind) {
-        (ValueKind::Const(from), ValueKind::Const(to)) if from <= to && *to < LONGEST as u128 => {
+        (ValueKind::Const(from), ValueKind::Const(to)) if from <= to && *to < MAX_ITERATIONS as u128 => {
             Some((*from as u32, *to as u32))
         }
         _ => None,
     }
 }
 
-/// A load of more than 64 bits, for as many registers, as it stands in an assignment: its address.
+/// Returns the address of a load of `dwords` registers, which may be masked to its width.
 pub fn wide_load(value: &Value, dwords: u32) -> Option<&Value> {
     match &value.kind {
         ValueKind::Load { space: Space::Scalar, addr, bytes, retry: false } if *bytes == 4 * dwords => {
@@ -34,8 +35,8 @@ pub fn wide_load(value: &Value, dwords: u32) -> Option<&Value> {
     }
 }
 
-/// Whether loops, arrays and loads of a body are such that they can be emitted; what else is in it is not looked at.
-pub fn fits(body: &[Stmt]) -> bool {
+/// Returns whether the loops, arrays and loads of a body can be emitted; everything else is ignored.
+pub fn is_supported(body: &[Stmt]) -> bool {
     let nested = |s: &Stmt| matches!(s, Stmt::For { .. } | Stmt::SetElement { .. });
     let has_load = |list: &[Stmt]| any_value(list, &|v| matches!(v.kind, ValueKind::Load { .. }));
     let writes = |list: &[Stmt]| {
@@ -50,7 +51,7 @@ pub fn fits(body: &[Stmt]) -> bool {
     let mut written = false;
     for stmt in body {
         let list = std::slice::from_ref(stmt);
-        // What a load that faults leaves behind is what was before.
+        // A load that faults must leave the state unchanged.
         let own = match stmt {
             Stmt::For { body, .. } => {
                 if any_stmt(body, &|s| matches!(s, Stmt::For { .. } | Stmt::If { .. })) {
@@ -72,7 +73,7 @@ pub fn fits(body: &[Stmt]) -> bool {
         }
         written |= writes(list);
     }
-    wide_loads_are_assigned(body) && indices_are_known(body)
+    wide_loads_are_assigned(body) && indices_are_constant(body)
 }
 
 fn wide_loads_are_assigned(body: &[Stmt]) -> bool {
@@ -85,37 +86,38 @@ fn wide_loads_are_assigned(body: &[Stmt]) -> bool {
     loads == assigned
 }
 
-/// Whether indices of arrays, and numbers of registers, are made of nothing but the instruction and the counters of loops.
-fn indices_are_known(body: &[Stmt]) -> bool {
-    let mut unknown = HashSet::new();
+/// Returns whether all array indices and register numbers depend only on the instruction and on loop
+/// counters.
+fn indices_are_constant(body: &[Stmt]) -> bool {
+    let mut varying = HashSet::new();
     loop {
-        let before = unknown.len();
+        let before = varying.len();
         each_stmt(body, &mut |s| match s {
-            Stmt::Set(Var::Local(id), value) if !is_known(value, &unknown) => drop(unknown.insert(*id)),
-            Stmt::SetLow { var: Var::Local(id), .. } => drop(unknown.insert(*id)),
+            Stmt::Set(Var::Local(id), value) if !is_constant(value, &varying) => drop(varying.insert(*id)),
+            Stmt::SetLow { var: Var::Local(id), .. } => drop(varying.insert(*id)),
             _ => {}
         });
-        if unknown.len() == before {
+        if varying.len() == before {
             break;
         }
     }
-    let mut known = true;
+    let mut constant = true;
     each_stmt(body, &mut |s| {
         if let Stmt::SetElement { index, .. } | Stmt::SetSgpr { reg: index, .. } = s {
-            known &= is_known(index, &unknown);
+            constant &= is_constant(index, &varying);
         }
     });
     each_value(body, &mut |v| {
         if let ValueKind::Element(_, index) = &v.kind {
-            known &= is_known(index, &unknown);
+            constant &= is_constant(index, &varying);
         }
     });
-    known
+    constant
 }
 
-fn is_known(value: &Value, unknown: &HashSet<LocalId>) -> bool {
+fn is_constant(value: &Value, varying: &HashSet<LocalId>) -> bool {
     !any_in(value, &|v| match &v.kind {
-        ValueKind::Var(Var::Local(id)) => unknown.contains(id),
+        ValueKind::Var(Var::Local(id)) => varying.contains(id),
         ValueKind::Const(_)
         | ValueKind::OperandNumber(_)
         | ValueKind::Op2(..)

@@ -1,4 +1,5 @@
-//! Waves take turns in code that has room for those of one workgroup: two whose numbers are that far apart take each other's place there.
+//! The wave caches of a frame have slots for one workgroup: two waves whose numbers differ by a multiple of
+//! the number of slots evict each other.
 
 use super::{program, registers, start};
 use std::collections::VecDeque;
@@ -12,13 +13,14 @@ use wavesim_machine::exec::rt::Cx;
 use wavesim_machine::memory::Memory;
 use wavesim_machine::state::{LaneVec, Wave, Workgroup};
 
-/// Waves that wait, the next one first. At each barrier the next one has its turn, whether the barrier is complete or not.
+/// Waiting waves, the next one first. At each barrier the next wave runs, whether the barrier is complete or
+/// not.
 struct Queue<'a> {
     program: &'a Program,
     waves: VecDeque<&'a mut Wave>,
 }
 
-// SAFETY: the wave is replaced by `Cx::switch`; the rest of the context stays as it is.
+// SAFETY: only `Cx::switch` replaces the wave; the rest of the context is unchanged.
 unsafe impl<'a> Waves<'a> for Queue<'a> {
     fn next(&mut self, cx: &mut Cx<'a>, event: Event) -> Next {
         let waits = match event {
@@ -41,10 +43,11 @@ unsafe impl<'a> Waves<'a> for Queue<'a> {
     fn sync_context(&mut self, _: &mut Cx<'a>, _: usize) {}
 }
 
-/// What one wave has, and code knows of it, is never taken for what another one has: neither while it waits, nor after others had its place.
-/// Offsets in LDS stay as they are meanwhile, which code knows. Those of each wave have another order.
+/// The state and the cached facts of one wave are never used for another one, neither while it waits nor
+/// after another wave has evicted it. LDS offsets do not change, so that their classification is cached; each
+/// wave has a different order of lanes.
 #[test]
-fn what_is_known_is_of_one_wave() {
+fn caches_belong_to_one_wave() {
     let program = program(
         &[
             "s_movk_i32 s4, 40",
@@ -62,9 +65,9 @@ fn what_is_known_is_of_one_wave() {
     );
     let far = MAX_WAVES as u32;
     let orders: [fn(u32) -> u32; 4] = [|lane| lane, |lane| 31 - lane, |lane| lane ^ 5, |_| 7];
-    // Turns: alone in its place, then with one or two others that have the same.
+    // One wave per slot, then two or three that share a slot.
     for numbers in [&[3, 4][..], &[3, 3 + far], &[3, 4, 3 + far], &[3, 4, 3 + far, 3 + 2 * far]] {
-        let code = Jit::after(&program, 0).expect("a host that is compiled for");
+        let code = Jit::with_threshold(&program, 0).expect("a supported host");
         let outcome = |code: Option<&Jit>| {
             let mut waves: Vec<Wave> = numbers
                 .iter()
@@ -99,10 +102,10 @@ fn what_is_known_is_of_one_wave() {
             (waves.iter().map(of).collect::<Vec<_>>(), lds, executed)
         };
         let expected = outcome(None);
-        // The first time, code is made; the next time it is there from the beginning.
+        // The first run compiles the code; in the second one it exists from the beginning.
         for run in 0..2 {
             assert!(outcome(Some(&code)) == expected, "waves {numbers:?}, run {run}");
         }
-        assert_eq!((code.made().failed, code.has_code()), (0, true));
+        assert_eq!((code.stats().failed, code.has_code()), (0, true));
     }
 }

@@ -1,4 +1,4 @@
-//! Calls that are rarely made.
+//! Cold calls.
 
 #![cfg(target_arch = "x86_64")]
 
@@ -8,9 +8,9 @@ use common::{host, run};
 use wavesim_x64::Function;
 use wavesim_x64::inst::{Inst, Int2, Size, V, Width};
 
-/// Changes every register that a called function may change.
-extern "sysv64" fn careless(place: *mut u64) {
-    // SAFETY: the caller passes a place of its own; the registers are named as changed.
+/// Clobbers caller-saved registers.
+extern "sysv64" fn clobber(place: *mut u64) {
+    // SAFETY: the caller passes a valid pointer to its own variable; all clobbers are declared.
     unsafe {
         *place += 1;
         std::arch::asm!(
@@ -22,9 +22,9 @@ extern "sysv64" fn careless(place: *mut u64) {
     }
 }
 
-/// Values keep their registers around what is rarely called.
+/// Values keep their registers across a cold call.
 #[test]
-fn rare_calls_leave_registers() {
+fn cold_calls_preserve_registers() {
     if host().is_none() {
         return;
     }
@@ -32,7 +32,7 @@ fn rare_calls_leave_registers() {
     let values: Vec<V> = (0..20).map(|k| f.int2(Int2::Add, Width::W64, f.param(0), k)).collect();
     let vectors: Vec<V> = (0..20).map(|k| f.splat(true, values[k])).collect();
     for _ in 0..2 {
-        f.push(Inst::Rare { function: careless as *const () as u64, arg: f.param(1) });
+        f.push(Inst::ColdCall { function: clobber as *const () as u64, arg: f.param(1) });
     }
     let mut sum = f.load(Size::B8, f.param(1), 0);
     for (&v, &w) in values.iter().zip(&vectors) {

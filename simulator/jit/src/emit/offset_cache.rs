@@ -1,0 +1,174 @@
+//! Caches the classification of lane offsets across blocks and across switches to other waves. In a loop, LDS
+//! is mostly accessed at loop-invariant offsets, so that one scan is enough. A write to such a register
+//! invalidates its entry.
+
+use super::memory::ResolvedAccess;
+use super::{CompileContext, Emitter};
+use crate::frame::frame_offset;
+use crate::plan::{self, Kind, Operations};
+use crate::unit::{Unit, targets};
+use crate::wave_cache::{MAX_CACHED_OFFSETS, WaveCache};
+use isa_lower::ir::{Block, Fast, Slot};
+use isa_lower::lower::operands::slot;
+use std::collections::BTreeMap;
+use wavesim_machine::exec::op::{Op, Place};
+use wavesim_x64::inst::{Cc, Class, Inst, Int2, Label, Mem, Size, V, Width};
+
+/// The offsets whose classification is cached: slots of [`WaveCache`], by register and access size in bytes.
+#[derive(Default)]
+pub struct OffsetSlots(BTreeMap<(u16, usize), usize>);
+
+/// The registers that a block uses.
+#[derive(Default)]
+struct RegisterUses {
+    /// Offset registers, and the sizes of the accesses.
+    offsets: Vec<(u16, usize)>,
+    /// Written registers: the first one, and their number.
+    written: Vec<(u16, u16)>,
+    /// Any register may be written.
+    all: bool,
+}
+
+impl RegisterUses {
+    fn writes(&self, register: u16) -> bool {
+        self.all || self.written.iter().any(|(first, count)| (*first..first + count).contains(&register))
+    }
+}
+
+impl OffsetSlots {
+    /// Assigns slots to the offsets of accesses in loops that do not write them.
+    pub fn of(unit: &Unit, context: &CompileContext<'_>, operations: &mut Operations) -> OffsetSlots {
+        let ops = &context.program.ops[..];
+        let (mut uses, mut loops) = (Vec::new(), Vec::new());
+        for (n, block) in unit.blocks.iter().enumerate() {
+            let mut of_block = RegisterUses::default();
+            for op in &ops[block.first as usize..block.end as usize] {
+                let handlers = operations.handlers(op);
+                match operations.kind(op, &context.program.exts) {
+                    Kind::Access => record_access(op, operations, &mut of_block),
+                    Kind::Lanes => of_block.written.push((op.d, handlers.result_dwords() as u16)),
+                    Kind::Call => of_block.all |= !plan::preserves_vgprs(&handlers),
+                    Kind::Nop | Kind::Scalar | Kind::Branch => {}
+                }
+            }
+            uses.push(of_block);
+            let last = block.end - 1;
+            if operations.kind(&ops[last as usize], &context.program.exts) == Kind::Branch {
+                let to = targets(last, context, operations);
+                let blocks =
+                    to.iter().filter_map(|to| unit.blocks.binary_search_by_key(to, |b| b.first).ok());
+                loops.extend(blocks.filter(|to| *to <= n).map(|to| to..=n));
+            }
+        }
+        let mut slots = BTreeMap::new();
+        for (n, block) in uses.iter().enumerate() {
+            let inner = loops.iter().filter(|l| l.contains(&n)).min_by_key(|l| l.end() - l.start());
+            let Some(inner) = inner else { continue };
+            for offsets in &block.offsets {
+                let changes = uses[inner.clone()].iter().any(|uses| uses.writes(offsets.0));
+                let next = slots.len();
+                if !changes && next < MAX_CACHED_OFFSETS {
+                    slots.entry(*offsets).or_insert(next);
+                }
+            }
+        }
+        OffsetSlots(slots)
+    }
+
+    /// Returns the slots of matching registers as a bit mask.
+    fn bits_of(&self, of: impl Fn(u16) -> bool) -> u64 {
+        self.0.iter().filter(|((register, _), _)| of(*register)).fold(0, |all, (_, n)| all | 1 << n)
+    }
+}
+
+/// Records the registers that a load or store uses.
+fn record_access(op: &Op, operations: &mut Operations, uses: &mut RegisterUses) {
+    let (multi_store, subword, handlers) =
+        (operations.multi_store(op), operations.subword(op), operations.handlers(op));
+    let block = match (&multi_store, &subword, &handlers.fast) {
+        (Some(multi_store), ..) => &multi_store.block,
+        (_, Some(subword), _) => &subword.block,
+        (.., Fast::Block(block)) => block,
+        _ => return uses.all = true,
+    };
+    let (role, store, dwords, count) = match block {
+        Block::Global { offsets, store, dwords, .. } => (*offsets, *store, *dwords, 1),
+        Block::Lds { lanes, store, dwords, plus } => (*lanes, *store, *dwords, plus.len()),
+    };
+    if let Slot::Source(at) = slot(role)
+        && let Place::Vector(register) = op.src[at].place()
+    {
+        uses.offsets.push((register as u16, subword.map_or(4 * dwords as usize, |subword| subword.bytes)));
+    }
+    if !store {
+        uses.written.push((op.d, count as u16 * dwords as u16));
+    }
+}
+
+impl Emitter<'_> {
+    /// Returns the cache slot of an access's offsets.
+    pub fn offset_slot(&self, location: &ResolvedAccess) -> Option<usize> {
+        let ResolvedAccess { access, origin_words, .. } = location;
+        self.offset_slots.0.get(&(access.register, access.bytes)).copied().filter(|_| origin_words.is_none())
+    }
+
+    /// Invalidates the cached classification of registers that are written.
+    pub fn forget_cached_offsets(&mut self, written: impl Fn(u16) -> bool) {
+        let bits = self.offset_slots.bits_of(written);
+        if bits == 0 {
+            return;
+        }
+        let cache = self.f.load(Size::B8, self.frame, frame_offset::WAVE_CACHE);
+        let valid = self.f.load(Size::B8, cache, WaveCache::VALID);
+        let rest = self.f.int2(Int2::And, Width::W64, valid, !bits as i32);
+        self.f.store(Size::B8, cache, WaveCache::VALID, rest);
+    }
+
+    /// Loads the cached classification of some offsets; if it is not valid, runs the code of `scan` and, if
+    /// all lanes are active, caches the result.
+    pub fn scan_unless_cached(
+        &mut self,
+        slots: &[usize],
+        full: V,
+        scan: impl FnOnce(&mut Self) -> super::R<Vec<[V; 4]>>,
+    ) -> super::R<Vec<[V; 4]>> {
+        let bits = slots.iter().fold(0, |all, n| all | 1i32 << n);
+        let [miss, join]: [Label; 2] = [(); 2].map(|()| self.f.label());
+        let fields = |n: usize| {
+            [
+                (Size::B8, WaveCache::max_offset(n)),
+                (Size::B4, WaveCache::contiguous(n)),
+                (Size::B4, WaveCache::uniform(n)),
+                (Size::B8, WaveCache::min_offset(n)),
+            ]
+        };
+        let results: Vec<[V; 4]> = slots.iter().map(|_| [(); 4].map(|()| self.f.fresh(Class::Int))).collect();
+        let cache = self.f.load(Size::B8, self.frame, frame_offset::WAVE_CACHE);
+        let valid = self.f.load(Size::B8, cache, WaveCache::VALID);
+        let these = self.f.int2(Int2::And, Width::W64, valid, bits);
+        self.f.branch(Cc::Ne, Width::W64, these, bits, miss);
+        self.f.branch(Cc::Eq, Width::W32, full, 0, miss);
+        for (n, out) in slots.iter().zip(&results) {
+            for ((size, disp), d) in fields(*n).into_iter().zip(out) {
+                self.f.push(Inst::Load { size, d: *d, from: Mem { base: cache, disp } });
+            }
+        }
+        self.f.push(Inst::Jump(join));
+        self.f.push(Inst::Label(miss));
+        let found = scan(self)?;
+        for (found, out) in found.iter().flatten().zip(results.iter().flatten()) {
+            self.f.assign(*out, *found);
+        }
+        self.f.branch(Cc::Eq, Width::W32, full, 0, join);
+        for (n, out) in slots.iter().zip(&results) {
+            for ((size, disp), v) in fields(*n).into_iter().zip(out) {
+                self.f.store(size, cache, disp, *v);
+            }
+        }
+        let valid = self.f.load(Size::B8, cache, WaveCache::VALID);
+        let valid = self.f.int2(Int2::Or, Width::W64, valid, bits);
+        self.f.store(Size::B8, cache, WaveCache::VALID, valid);
+        self.f.push(Inst::Label(join));
+        Ok(results)
+    }
+}

@@ -1,0 +1,174 @@
+//! Functions of handlers that compiled code calls for all eight lanes of a packet, where the host has no
+//! instruction.
+
+use crate::frame::Frame;
+use isa_lower::ir::{Conversion, FloatOp};
+use isa_spec::pcode::ir::{Pure, Ty};
+use wavesim_machine::exec::rt::{self, Flush, Keep, Mode};
+
+/// The number of lanes of a packet.
+pub const LANES: usize = 8;
+/// The index of the results in [`Frame::lane_buffer`], in elements: after up to four arguments.
+pub const RESULT: usize = 4 * LANES;
+
+/// A function that compiled code calls.
+#[derive(Clone, Copy)]
+pub struct LaneFunction {
+    /// The function's address.
+    pub address: u64,
+    /// The function is correct whether MXCSR.DAZ is set or not.
+    pub any_mxcsr: bool,
+}
+
+/// A float mode that handlers are specialised for.
+trait StaticMode: Mode {
+    const VALUE: Self;
+}
+
+impl StaticMode for Keep {
+    const VALUE: Keep = Keep;
+}
+
+impl StaticMode for Flush {
+    const VALUE: Flush = Flush;
+}
+
+/// Applies a function to each lane's arguments, which are words or doublewords (`T`), and stores the results.
+///
+/// # Safety
+/// The frame must be that of compiled code that has stored as many arguments as the function reads.
+pub unsafe fn for_each_lane<T: Copy, const N: usize>(frame: *mut Frame, function: impl Fn([T; N]) -> T) {
+    const { assert!(N * LANES <= RESULT && size_of::<T>() <= 8) };
+    for lane in 0..LANES {
+        // SAFETY: the contract guarantees a valid frame with arguments; both indices are inside the buffer,
+        // which has five doublewords per lane.
+        unsafe {
+            let lane_buffer: *mut T = (&raw mut (*frame).lane_buffer).cast();
+            let args = std::array::from_fn(|n| *lane_buffer.add(n * LANES + lane));
+            *lane_buffer.add(RESULT + lane) = function(args);
+        }
+    }
+}
+
+/// Applies a function to the first argument of all lanes at once, in place.
+///
+/// # Safety
+/// As for [`for_each_lane`].
+unsafe fn for_packet(frame: *mut Frame, function: impl FnOnce(&mut [u32; LANES])) {
+    // SAFETY: the contract guarantees a valid frame with arguments; the buffer has enough words.
+    unsafe {
+        let lane_buffer: *mut [u32; LANES] = (&raw mut (*frame).lane_buffer).cast();
+        let mut lanes = *lane_buffer;
+        function(&mut lanes);
+        *lane_buffer.add(RESULT / LANES) = lanes;
+    }
+}
+
+macro_rules! functions {
+    ($($name:ident $how:ident |$mode:ident, $args:pat_param| $result:expr;)*) => { $(
+        /// # Safety
+        /// Must be called by compiled code with its frame, which has the arguments, on a supported host.
+        #[cfg(target_arch = "x86_64")]
+        unsafe extern "sysv64" fn $name<M: StaticMode>(frame: *mut Frame) {
+            let $mode = M::VALUE;
+            // SAFETY: the contract guarantees a valid frame; supported hosts have the instructions of fast
+            // handlers.
+            unsafe { $how(frame, |$args| $result) }
+        }
+
+        /// # Safety
+        /// Must be called by compiled code with its frame, which has the arguments.
+        #[cfg(not(target_arch = "x86_64"))]
+        unsafe extern "C" fn $name<M: StaticMode>(frame: *mut Frame) {
+            let $mode = M::VALUE;
+            // SAFETY: the contract guarantees a valid frame with arguments.
+            unsafe { $how(frame, |$args| $result) }
+        }
+    )* };
+}
+
+functions! {
+    brain_of_single for_each_lane |m, [a]| rt::cvt_f32_bf16(&m, a);
+    fp8_of_single for_each_lane |m, [a]| rt::cvt_f32_fp8(&m, a);
+    bf8_of_single for_each_lane |m, [a]| rt::cvt_f32_bf8(&m, a);
+    single_of_fp8 for_each_lane |m, [a]| rt::cvt_fp8_f32(&m, a);
+    single_of_bf8 for_each_lane |m, [a]| rt::cvt_bf8_f32(&m, a);
+    signed_norm_of_half for_each_lane |m, [a]| rt::snorm_f16(&m, a);
+    unsigned_norm_of_half for_each_lane |m, [a]| rt::unorm_f16(&m, a);
+    signed_norm_of_single for_each_lane |m, [a]| rt::snorm_f32(&m, a);
+    unsigned_norm_of_single for_each_lane |m, [a]| rt::unorm_f32(&m, a);
+    byte_of_single for_each_lane |m, [a]| rt::cvt_f32_u8(&m, a);
+    fp8_by_seed for_each_lane |m, [a, seed]| rt::fp8_sr_f32(&m, a, seed);
+    bf8_by_seed for_each_lane |m, [a, seed]| rt::bf8_sr_f32(&m, a, seed);
+    sum_toward_zero for_each_lane |m, [a, b, c]| rt::fma_rtz_f32(&m, a, b, c);
+    scaled_half for_each_lane |m, [a, n]| rt::ldexp_f16(&m, a, n);
+    significand_of_half for_each_lane |m, [a]| rt::frexp_mant_f16(&m, a);
+    exponent_of_half for_each_lane |m, [a]| rt::frexp_exp_f16(&m, a);
+    exp2 for_packet |_m, a| rt::exp2_f32_eight(M::FLUSH, a);
+    log2 for_packet |_m, a| rt::log2_f32_eight(M::FLUSH, a);
+    sine for_packet |_m, a| rt::sin_turns_f32_eight(M::FLUSH, a);
+    cosine for_packet |_m, a| rt::cos_turns_f32_eight(M::FLUSH, a);
+    exp2_half for_packet |_m, a| rt::exp2_f16_eight(a);
+    log2_half for_packet |_m, a| rt::log2_f16_eight(a);
+    sine_half for_packet |_m, a| rt::sin_turns_f16_eight(a);
+    cosine_half for_packet |_m, a| rt::cos_turns_f16_eight(a);
+}
+
+/// Selects a function's instance for a mode.
+macro_rules! in_mode {
+    ($name:ident, $flush:expr) => {
+        if $flush { $name::<Flush> as *const () as u64 } else { $name::<Keep> as *const () as u64 }
+    };
+}
+
+fn called(address: u64) -> LaneFunction {
+    LaneFunction { address, any_mxcsr: false }
+}
+
+/// Returns the function that implements a conversion, if the host has no instruction for it.
+pub fn conversion(conversion: Conversion, flush: bool) -> Option<LaneFunction> {
+    Some(called(match conversion {
+        Conversion::F32ToBf16 => in_mode!(brain_of_single, flush),
+        Conversion::F32ToFp8 => in_mode!(fp8_of_single, flush),
+        Conversion::F32ToBf8 => in_mode!(bf8_of_single, flush),
+        Conversion::Fp8ToF32 => in_mode!(single_of_fp8, flush),
+        Conversion::Bf8ToF32 => in_mode!(single_of_bf8, flush),
+        Conversion::F16ToSnorm => in_mode!(signed_norm_of_half, flush),
+        Conversion::F16ToUnorm => in_mode!(unsigned_norm_of_half, flush),
+        Conversion::F32ToSnorm => in_mode!(signed_norm_of_single, flush),
+        Conversion::F32ToUnorm => in_mode!(unsigned_norm_of_single, flush),
+        Conversion::F32ToU8 => in_mode!(byte_of_single, flush),
+        _ => return None,
+    }))
+}
+
+/// Returns the function that implements a float operation, if the host has no instruction for it.
+pub fn float(op: FloatOp, ty: Ty, flush: bool) -> Option<LaneFunction> {
+    Some(called(match (op, ty) {
+        (FloatOp::ToFp8Sr, Ty::F32) => in_mode!(fp8_by_seed, flush),
+        (FloatOp::ToBf8Sr, Ty::F32) => in_mode!(bf8_by_seed, flush),
+        (FloatOp::FmaRtz, Ty::F32) => in_mode!(sum_toward_zero, flush),
+        (FloatOp::Ldexp, Ty::F16) => in_mode!(scaled_half, flush),
+        (FloatOp::FrexpMant, Ty::F16) => in_mode!(significand_of_half, flush),
+        (FloatOp::FrexpExp, Ty::F16) => in_mode!(exponent_of_half, flush),
+        _ => return None,
+    }))
+}
+
+/// Returns the function that implements a builtin of one argument, if the host has no instruction for it.
+/// These functions flush denormals of arguments and results themselves; their f64 intermediates are never
+/// denormal.
+pub fn builtin(builtin: Pure, ty: Ty, flush: bool) -> Option<LaneFunction> {
+    let address = match (builtin, ty) {
+        (Pure::Exp2, Ty::F32) => in_mode!(exp2, flush),
+        (Pure::Log2, Ty::F32) => in_mode!(log2, flush),
+        (Pure::Sin, Ty::F32) => in_mode!(sine, flush),
+        (Pure::Cos, Ty::F32) => in_mode!(cosine, flush),
+        (Pure::Exp2, Ty::F16) => in_mode!(exp2_half, flush),
+        (Pure::Log2, Ty::F16) => in_mode!(log2_half, flush),
+        (Pure::Sin, Ty::F16) => in_mode!(sine_half, flush),
+        (Pure::Cos, Ty::F16) => in_mode!(cosine_half, flush),
+        _ => return None,
+    };
+    Some(LaneFunction { address, any_mxcsr: ty == Ty::F32 })
+}
