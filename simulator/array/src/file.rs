@@ -10,7 +10,7 @@ fn wrong(path: &Path, message: impl std::fmt::Display) -> ArrayError {
     ArrayError::File(format!("{}: {message}", path.display()))
 }
 
-/// Reads a file of raw elements of type `stored`, and converts them to `dtype`. Its size must be that of the
+/// Reads a file of raw elements of type `stored` and converts them to `dtype`. The file's size must match the
 /// shape.
 pub fn raw(
     path: &Path,
@@ -45,8 +45,8 @@ fn convert(array: Array, dtype: DType) -> Result<Array, ArrayError> {
     Ok(Array { dtype, shape: array.shape, bytes })
 }
 
-/// Reads a `.npy` file in C order. The file defines type and shape; as the format has no bf16, elements of
-/// u16 or of 2-byte void are bf16 if `wanted` is.
+/// Reads a `.npy` file in C order. The file determines type and shape. The format has no bf16: elements of
+/// u16 or of 2-byte void are read as bf16 if `wanted` is bf16.
 pub fn npy(path: &Path, files: &Files, wanted: Option<DType>) -> Result<Array, ArrayError> {
     let (mut file, len) = files.open(path)?;
     let header = Header::read(&mut file).ok_or_else(|| wrong(path, "not a .npy file"))?;

@@ -1,6 +1,6 @@
-//! Arrays as text, in the format of NumPy: aligned columns, floats with the fewest digits that identify them
-//! (at most 8 after the point), and arrays of more than 1000 elements shortened to three entries at either
-//! end of each axis.
+//! Formats arrays as NumPy does: aligned columns, floats with the fewest digits that identify them (at most 8
+//! after the point), and arrays of more than 1000 elements shortened to three entries at either end of each
+//! axis.
 
 use super::{Array, DType, Num};
 use std::fmt::Write as _;
@@ -11,7 +11,7 @@ const THRESHOLD: usize = 1000;
 const EDGE: usize = 3;
 /// Columns in a line (NumPy's `linewidth`).
 const WIDTH: usize = 75;
-/// The most digits after the point (NumPy's `precision`).
+/// Maximum number of digits after the point (NumPy's `precision`).
 const PRECISION: usize = 8;
 
 /// Formats an array. `full` shows every element.
@@ -33,8 +33,8 @@ pub fn show(array: &Array, full: bool) -> String {
     printer.axis(0)
 }
 
-/// Formats the bits of `dwords` registers as a number of a type, or in hexadecimal. An f32 has as few digits
-/// as identify it.
+/// Formats the bits of `dwords` registers as a number of the given type, or in hexadecimal. An f32 has the
+/// fewest digits that identify it.
 pub fn bits(bits: u64, dtype: Option<DType>, dwords: u16) -> String {
     let Some(dtype) = dtype else {
         return format!("0x{bits:0width$x}", width = 8 * dwords.clamp(1, 2) as usize);
@@ -45,7 +45,7 @@ pub fn bits(bits: u64, dtype: Option<DType>, dwords: u16) -> String {
     }
 }
 
-/// Formats values by lane, as many per line as fit, those of inactive lanes in parentheses.
+/// Formats values by lane, as many per line as fit; values of inactive lanes are in parentheses.
 pub fn lanes(list: &[(u32, String)], exec: u64) -> String {
     let cells: Vec<String> = list
         .iter()
@@ -67,7 +67,7 @@ pub fn lanes(list: &[(u32, String)], exec: u64) -> String {
     out
 }
 
-/// Calls `out` with the row-major index of each element that is shown.
+/// Calls `out` with the row-major index of each visible element.
 fn visible(shape: &[usize], base: usize, elide: bool, out: &mut impl FnMut(usize)) {
     let Some((&len, rest)) = shape.split_first() else {
         return out(base);
@@ -77,7 +77,7 @@ fn visible(shape: &[usize], base: usize, elide: bool, out: &mut impl FnMut(usize
     }
 }
 
-/// The entries of an axis that are shown; `None` is the ellipsis.
+/// The visible entries of an axis; `None` is the ellipsis.
 fn kept(len: usize, elide: bool) -> Vec<Option<usize>> {
     if !elide || len <= 2 * EDGE {
         return (0..len).map(Some).collect();
@@ -92,7 +92,7 @@ struct Printer<'a> {
 }
 
 impl Printer<'_> {
-    /// One axis in brackets, indented by `axis + 1` columns.
+    /// Formats one axis in brackets, indented by `axis + 1` columns.
     fn axis(&mut self, axis: usize) -> String {
         let Some(&len) = self.shape.get(axis) else { return String::new() };
         let entries = kept(len, self.elide);
@@ -112,7 +112,7 @@ impl Printer<'_> {
         format!("[{}]", parts.join(&gap))
     }
 
-    /// The innermost axis, wrapped at `room` columns.
+    /// Formats the innermost axis, wrapped at `room` columns.
     fn row(&mut self, entries: &[Option<usize>], indent: &str, room: usize) -> String {
         let (mut text, mut line) = (String::new(), indent.to_string());
         for (at, entry) in entries.iter().enumerate() {
@@ -135,7 +135,7 @@ impl Printer<'_> {
     }
 }
 
-/// A scalar, in the format of Python.
+/// Formats a scalar as Python does.
 fn scalar(dtype: DType, value: Option<Num>) -> String {
     match value {
         Some(Num::Float(v)) if v.is_finite() => {
@@ -160,7 +160,7 @@ fn integers(values: &[Num]) -> Vec<String> {
     texts.into_iter().map(|t| format!("{t:>width$}")).collect()
 }
 
-/// Formats floats, aligned at the point; all in scientific notation if one of them needs it.
+/// Formats floats aligned at the point; all in scientific notation if any of them requires it.
 fn floats(dtype: DType, values: &[Num]) -> Vec<String> {
     let values: Vec<f64> = values.iter().map(|n| n.as_f64()).collect();
     let sizes = || values.iter().map(|v| v.abs()).filter(|v| v.is_finite() && *v != 0.0);
@@ -174,7 +174,7 @@ fn floats(dtype: DType, values: &[Num]) -> Vec<String> {
 fn in_scientific(dtype: DType, values: &[f64]) -> Vec<String> {
     let parts: Vec<Option<(String, i32)>> =
         values.iter().map(|v| v.is_finite().then(|| scientific(dtype, *v))).collect();
-    // Digits after the point.
+    // The number of digits after the point.
     let fraction = |digits: &str| digits.len() - digits.find('.').map_or(digits.len(), |at| at + 1);
     let longest = parts.iter().flatten().map(|(digits, _)| fraction(digits)).max().unwrap_or(0);
     let exponent_digits =
@@ -218,8 +218,8 @@ fn special(v: f64) -> &'static str {
     }
 }
 
-/// Significant digits, always with a point, and exponent: `1.5` and -3. The fewest digits that round-trip in
-/// the type, at most [`PRECISION`] after the point.
+/// The significand, always with a point, and the exponent: `1.5` and -3. Has the fewest digits that
+/// round-trip in the type, at most [`PRECISION`] after the point.
 fn scientific(dtype: DType, v: f64) -> (String, i32) {
     let mut text = shortest(dtype, v);
     let digits = |t: &str| t.split('e').next().unwrap_or_default().trim_start_matches('-').len();
@@ -232,12 +232,12 @@ fn scientific(dtype: DType, v: f64) -> (String, i32) {
     (format!("{trimmed}{point}"), exponent.parse().unwrap_or(0))
 }
 
-/// Without an exponent, and without a point if the value is whole.
+/// Formats without exponent, and without a point if the value is an integer.
 fn positional(dtype: DType, v: f64) -> String {
     let text = match dtype {
         DType::F32 => (v as f32).to_string(),
         DType::F64 => v.to_string(),
-        // f64 prints such a short decimal unchanged.
+        // Such a short decimal is printed unchanged as f64.
         _ => shortest(dtype, v).parse().unwrap_or(v).to_string(),
     };
     let fraction = text.len() - text.find('.').map_or(text.len(), |at| at + 1);
@@ -274,7 +274,7 @@ mod tests {
         show(&Array { dtype: DType::F32, shape: vec![values.len() as u64], bytes }, false)
     }
 
-    /// What NumPy 2.4 prints.
+    /// The expected texts are those of NumPy 2.4.
     #[test]
     fn floats_as_numpy() {
         let nan = f64::NAN;

@@ -1,4 +1,4 @@
-//! Conditional assembly (`.if`, `.elseif`, `.else`, `.endif`): whether the lines at this place are read.
+//! Conditional assembly (`.if`, `.elseif`, `.else`, `.endif`): tracks whether lines are active.
 
 use super::error::{AsmError, Span};
 use super::source::{Place, Text};
@@ -6,38 +6,38 @@ use super::source::{Place, Text};
 /// An open `.if`.
 #[derive(Debug)]
 pub struct Conditional {
-    /// Where it begins.
+    /// Location of the `.if`.
     pub place: Place,
-    /// The line of its `.if`, for messages.
+    /// The line of the `.if`, for error messages.
     pub line: Text,
-    /// The directive in that line.
+    /// The span of the directive in that line.
     pub span: Span,
-    /// The lines around it are read.
+    /// Whether the enclosing lines are active.
     outside: bool,
-    /// This part's lines are, if those around it are.
+    /// Whether the current branch is selected.
     reads: bool,
-    /// One part was read already.
+    /// Whether a branch has already been selected.
     taken: bool,
     last: bool,
 }
 
-/// The open conditionals, the innermost last.
+/// The stack of open conditionals.
 #[derive(Debug, Default)]
 pub struct Conditionals {
-    /// The innermost last.
+    /// The open conditionals, innermost last.
     pub open: Vec<Conditional>,
 }
 
-/// Bound of nesting, far above what files use.
+/// Maximum nesting depth, far above what files use.
 const MAX_DEPTH: usize = 256;
 
 impl Conditionals {
-    /// Whether lines are read here.
+    /// Returns whether lines are active here.
     pub fn reads(&self) -> bool {
         self.open.last().is_none_or(|c| c.outside && c.reads)
     }
 
-    /// `.if`: an error if conditionals nest too deep.
+    /// Handles `.if`; an error if conditionals nest too deeply.
     pub fn begin(&mut self, place: Place, line: Text, span: Span, holds: bool) -> Result<(), AsmError> {
         if self.open.len() >= MAX_DEPTH {
             return Err(AsmError::new(span, format!("conditionals nest more than {MAX_DEPTH} deep")));
@@ -47,13 +47,13 @@ impl Conditionals {
         Ok(())
     }
 
-    /// Whether an `.elseif` here must evaluate its condition.
+    /// Returns whether an `.elseif` here must evaluate its condition.
     pub fn asks(&self) -> bool {
         self.open.last().is_some_and(|c| c.outside && !c.taken)
     }
 
-    /// `.elseif`, or `.else` with `last`. Conditionals below `floor` belong to the caller of a macro or to
-    /// another file: they cannot be continued here.
+    /// Handles `.elseif`, or `.else` if `last`. The first `floor` conditionals belong to the caller of a
+    /// macro or to another file and cannot be continued here.
     pub fn otherwise(
         &mut self,
         name: &str,
@@ -75,7 +75,7 @@ impl Conditionals {
         Ok(())
     }
 
-    /// `.endif`; an error without an `.if` above `floor`.
+    /// Handles `.endif`; an error if there is no `.if` above `floor`.
     pub fn end(&mut self, span: Span, floor: usize) -> Result<(), AsmError> {
         if self.open.len() > floor && self.open.pop().is_some() {
             return Ok(());

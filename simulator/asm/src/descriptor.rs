@@ -1,11 +1,11 @@
-//! `.amdhsa_kernel` blocks: the 64 bytes of a kernel descriptor (LLVM AMDGPUUsage, *Kernel Descriptor*).
+//! `.amdhsa_kernel` blocks: builds the 64-byte kernel descriptor (LLVM AMDGPUUsage, *Kernel Descriptor*).
 
 use super::error::{AsmError, Span, suggest};
 use super::expr::Expr;
 use wavesim_isa::arch::Arch;
 use wavesim_isa::descriptor::{self, *};
 
-/// A directive: name, what it sets, value where it is not given.
+/// A directive: its name, what it sets, and its default.
 #[derive(Debug)]
 struct Item {
     name: &'static str,
@@ -15,13 +15,13 @@ struct Item {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// A field.
+    /// A field of the descriptor.
     Field(Field),
-    /// Kernel arguments in SGPRs: a field on CDNA, which takes nothing from the others.
+    /// A field for kernel arguments preloaded to SGPRs; CDNA only, ignored elsewhere.
     Preload(Field),
-    /// Counts of registers, of which granules are made; so many bits.
+    /// A register count with this many bits, which is converted to granules.
     Vgprs(u32),
-    /// Accepted; these processors take nothing from it.
+    /// Accepted but ignored by these processors; the value has this many bits.
     Nothing(u32),
 }
 
@@ -83,14 +83,14 @@ static ITEMS: [Item; 48] = [
 /// An `.amdhsa_kernel` block.
 #[derive(Debug, Clone)]
 pub struct Descriptor {
-    /// Name of the kernel; the descriptor's symbol adds `.kd`.
+    /// Name of the kernel; the descriptor's symbol appends `.kd`.
     pub kernel: String,
     arch: Arch,
-    /// Directives with their values, which may wait for symbols.
+    /// The directives with their values, which may depend on symbols.
     given: Vec<(&'static Item, Expr, Span)>,
 }
 
-/// Which directives an architecture does not have.
+/// Returns whether an architecture has a directive.
 fn has(arch: Arch, name: &str) -> bool {
     match name {
         "accum_offset" | "tg_split" => arch.is_cdna(),
@@ -114,12 +114,12 @@ fn has(arch: Arch, name: &str) -> bool {
 }
 
 impl Descriptor {
-    /// A block without directives.
+    /// Creates a block without directives.
     pub fn new(kernel: &str, arch: Arch) -> Descriptor {
         Descriptor { kernel: kernel.to_string(), arch, given: Vec::new() }
     }
 
-    /// `.amdhsa_NAME VALUE`, the name without its prefix. A value that is not symbolic is checked at once.
+    /// Handles `.amdhsa_NAME VALUE`; `name` is without prefix. Constant values are checked immediately.
     pub fn set(&mut self, name: &str, value: Expr, span: Span) -> Result<(), AsmError> {
         let found = ITEMS.iter().find(|i| i.name == name && has(self.arch, name));
         let Some(item) = found else {
@@ -140,7 +140,7 @@ impl Descriptor {
         Ok(())
     }
 
-    /// Lanes of a wave, if a number gives them.
+    /// The wave size, if it is given as a number; otherwise the default.
     pub fn wave(&self) -> u32 {
         if self.arch.is_cdna() {
             return 64;
@@ -149,7 +149,7 @@ impl Descriptor {
         if given.is_some_and(|g| g.1 == Expr::Int(0)) { 64 } else { 32 }
     }
 
-    /// VGPRs and SGPRs that the directives request, not rounded to granules as in the descriptor.
+    /// The requested numbers of VGPRs and SGPRs, before they are rounded to granules.
     pub fn registers(&self, eval: impl Fn(&Expr) -> Option<i64>) -> [Option<u32>; 2] {
         ["next_free_vgpr", "next_free_sgpr"].map(|name| {
             let (item, expr, span) = self.given.iter().rev().find(|g| g.0.name == name)?;
@@ -157,8 +157,8 @@ impl Descriptor {
         })
     }
 
-    /// The descriptor's bytes. `entry` is the code's address less the descriptor's; `eval` gives expressions
-    /// their values.
+    /// Builds the descriptor. `entry` is the code's address relative to the descriptor; `eval` evaluates
+    /// expressions.
     pub fn finish(
         &self,
         entry: i64,
@@ -175,7 +175,7 @@ impl Descriptor {
             let default = if has(self.arch, item.name) { item.default } else { 0 };
             let value = given(item.name).unwrap_or(default);
             match item.at {
-                // Some share their bits.
+                // Some directives share bits.
                 Place::Field(field) => d.set(field, d.get(field) | value),
                 Place::Preload(field) if cdna => d.set(field, value),
                 Place::Vgprs(_) | Place::Preload(_) | Place::Nothing(_) => {}
@@ -186,7 +186,7 @@ impl Descriptor {
         let vgprs = given("next_free_vgpr").unwrap_or(0).max(1);
         d.set(VGPR_GRANULES, vgprs.div_ceil(granule) - 1);
         if cdna {
-            // With VCC, XNACK_MASK and FLAT_SCRATCH.
+            // Includes VCC, XNACK_MASK and FLAT_SCRATCH.
             let sgprs = given("next_free_sgpr").unwrap_or(0).saturating_add(6);
             d.set(SGPR_GRANULES, sgprs.div_ceil(8) - 1);
             d.set(ACCUM_OFFSET, self.accum_offset(given("accum_offset"), vgprs)?);
@@ -200,7 +200,8 @@ impl Descriptor {
 }
 
 impl Descriptor {
-    /// ACCUM_OFFSET: the VGPRs before the accumulation VGPRs, in fours (AMDGPUUsage, *compute_pgm_rsrc3 for GFX90A*).
+    /// ACCUM_OFFSET: the number of VGPRs before the accumulation VGPRs in units of four (AMDGPUUsage,
+    /// *compute_pgm_rsrc3 for GFX90A*).
     fn accum_offset(&self, given: Option<u32>, vgprs: u32) -> Result<u32, AsmError> {
         let own = self.given.iter().rev().find(|g| g.0.name == "accum_offset");
         let wrong = |what: &str| {
@@ -241,7 +242,7 @@ mod tests {
     use super::*;
     use crate::expr::NoSymbols;
 
-    /// Bytes that llvm-mc 19 makes of the same directives.
+    /// The expected bytes are those of llvm-mc 19.
     #[test]
     fn as_llvm_has_it() {
         let mut d = Descriptor::new("k", Arch::Rdna3);
@@ -258,7 +259,7 @@ mod tests {
         assert_eq!(bytes[8], 24);
         assert_eq!(bytes[16..18], [0x40, 0x10]);
         assert_eq!(bytes[48..58], [0x01, 0x00, 0xac, 0x60, 0x84, 0, 0, 0, 0x08, 0x04]);
-        // Those of gfx942.
+        // The same for gfx942.
         let mut d = Descriptor::new("k", Arch::Cdna3);
         assert!(d.finish(0, &|e| e.eval(&NoSymbols)).is_err(), "no accum_offset");
         for (name, value) in [

@@ -1,4 +1,4 @@
-//! Directives that emit data, or describe symbols, sections and the target.
+//! Directives that emit data or describe symbols, sections and the target.
 
 use super::descriptor::Descriptor;
 use super::error::{AsmError, Span, suggest};
@@ -9,7 +9,7 @@ use super::reader::{Block, Reader, file_name};
 use super::scan::{Number, Scanner};
 use wavesim_isa::codec::encode;
 
-/// Names to suggest for a misspelt one.
+/// Candidates for suggesting a directive.
 const KNOWN: [&str; 44] = [
     ".text",
     ".rodata",
@@ -112,7 +112,7 @@ impl Reader<'_> {
                 let start = s.at();
                 let target = super::expr::parse(s, true)?;
                 let at = s.since(start);
-                // Labels count from their section's start.
+                // Labels evaluate to offsets in their section.
                 let target = self.fast(target).eval(&Values::new(&self.program.symbols, Base::Apart(0)))?;
                 let fill = if s.eat(',') { self.value(s)?.0 as u8 } else { 0 };
                 let distance = u64::try_from(target).ok();
@@ -151,7 +151,7 @@ impl Reader<'_> {
                 return Err(AsmError::new(span, if text.is_empty() { ".error".to_string() } else { text }));
             }
             ".err" => return Err(AsmError::new(span, ".err")),
-            // Without effect on the code: debug information, and messages printed while assembling.
+            // No effect on the code: debug information, and messages printed while assembling.
             ".file" | ".loc" | ".ident" | ".addrsig" | ".addrsig_sym" | ".print" | ".warning" | ".reloc" => {
                 s.skip(s.rest().len());
             }
@@ -171,7 +171,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    // The kernel's descriptor, the target.
+    // Kernel descriptor and target.
 
     fn kernel_directive(&mut self, name: &str, span: Span, s: &mut Scanner) -> Result<(), AsmError> {
         if name == ".end_amdhsa_kernel" {
@@ -190,7 +190,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The descriptor goes where the block is, or to `.rodata` if that is code.
+    /// Emits the descriptor in the current section if it is read-only data, otherwise in `.rodata`.
     fn descriptor(&mut self, descriptor: Descriptor, span: Span) -> Result<(), AsmError> {
         let back = (self.current, self.previous);
         if self.program.sections[self.current].memory != Memory::ReadOnly {
@@ -208,7 +208,7 @@ impl Reader<'_> {
             object: true,
             function: false,
             size: Some(Expr::Int(64)),
-            // The loader finds kernels by it.
+            // The loader finds the kernel by this symbol.
             global: true,
             hidden: false,
             ..kernel
@@ -223,7 +223,7 @@ impl Reader<'_> {
 
     // Symbols and sections.
 
-    /// `.section NAME[, "FLAGS"[, @TYPE[, …]]]`
+    /// Handles `.section NAME[, "FLAGS"[, @TYPE[, …]]]`.
     fn named_section(&mut self, s: &mut Scanner) -> Result<(), AsmError> {
         s.space();
         let start = s.at();
@@ -239,7 +239,7 @@ impl Reader<'_> {
         if name.is_empty() {
             return Err(AsmError::new(s.here(), "expected a section's name"));
         }
-        // It would end there: ELF's strings end with NUL.
+        // ELF strings end at the first NUL.
         if name.contains('\0') {
             return Err(AsmError::new(s.since(start), "a section's name cannot have a NUL in it"));
         }
@@ -257,7 +257,7 @@ impl Reader<'_> {
                 _ => Memory::ReadOnly,
             };
         }
-        // Type, entry size and group do not matter here.
+        // Type, entry size and group are ignored.
         s.skip(s.rest().len());
         self.section(&name, memory);
         Ok(())
@@ -297,7 +297,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `.comm NAME, SIZE[, ALIGN]`: zeros in `.bss`.
+    /// Handles `.comm NAME, SIZE[, ALIGN]`: zeros in `.bss`.
     fn common(&mut self, span: Span, s: &mut Scanner) -> Result<(), AsmError> {
         let start = s.here();
         let name = symbol(s)?;
@@ -319,7 +319,8 @@ impl Reader<'_> {
 
     // Data.
 
-    /// `.p2align N[, FILL[, MOST]]`; the last letter is the width of the fill.
+    /// Handles `.p2align N[, FILL[, MAX]]` and its variants; the last letter selects the width of the fill
+    /// value.
     fn align(&mut self, name: &str, span: Span, s: &mut Scanner) -> Result<(), AsmError> {
         let (value, at) = self.value(s)?;
         let bytes = match name.starts_with(".p2") {
@@ -344,7 +345,7 @@ impl Reader<'_> {
             _ => 1,
         };
         let nop = encode_nop(self);
-        // Code is padded with instructions that do nothing.
+        // Code is padded with no-op instructions.
         if self.program.sections[self.current].memory == Memory::Code && fill.unwrap_or(0) == 0 {
             let zeros = self.here().next_multiple_of(4) - self.here();
             let pad = self.here().next_multiple_of(bytes) - self.here();
@@ -374,7 +375,7 @@ impl Reader<'_> {
         loop {
             s.space();
             let start = s.at();
-            // A string is bytes here too.
+            // `.byte` also accepts strings.
             if width == 1 && s.peek() == Some('"') {
                 let bytes = s.string()?;
                 self.push(&bytes, s.since(start))?;
@@ -407,7 +408,7 @@ impl Reader<'_> {
             let mut bytes = Vec::new();
             loop {
                 let byte = (value & 0x7f) as u8;
-                // An unsigned number's upper bits are zeros.
+                // The upper bits of an unsigned number are zeros.
                 value = if signed { value >> 7 } else { ((value as u64) >> 7) as i64 };
                 let last = if signed { value == -((byte >> 6 & 1) as i64) } else { value == 0 };
                 bytes.push(if last { byte } else { byte | 0x80 });
@@ -443,7 +444,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `.fill COUNT[, SIZE[, VALUE]]`; beyond 4 bytes the value is followed by zeros, as GNU as has it.
+    /// Handles `.fill COUNT[, SIZE[, VALUE]]`; beyond 4 bytes, zeros follow the value, as in GNU as.
     fn fill_directive(&mut self, s: &mut Scanner) -> Result<(), AsmError> {
         let (count, at) = self.value(s)?;
         let size = if s.eat(',') { self.value(s)?.0 } else { 1 };
@@ -455,7 +456,7 @@ impl Reader<'_> {
         self.fill(counted(count, at)?, &(value as u32 as u64).to_le_bytes()[..size], at)
     }
 
-    /// `.incbin "FILE"[, SKIP[, COUNT]]`
+    /// Handles `.incbin "FILE"[, SKIP[, COUNT]]`.
     fn incbin(&mut self, s: &mut Scanner) -> Result<(), AsmError> {
         let (name, span) = file_name(s)?;
         let (mut skip, mut count) = (0, None);
@@ -481,7 +482,7 @@ fn counted(count: i64, at: Span) -> Result<usize, AsmError> {
     usize::try_from(count).map_err(|_| AsmError::new(at, "a count is not negative"))
 }
 
-/// What a section is for by its name alone.
+/// The memory of a section according to its name.
 fn usual(name: &str) -> Memory {
     let is = |base: &str| name == base || name.strip_prefix(base).is_some_and(|r| r.starts_with('.'));
     match name {

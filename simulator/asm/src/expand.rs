@@ -1,7 +1,6 @@
-//! Where lines come from while a file is read: the file, and on top of it the bodies of macros, repetitions
-//! and included files.
+//! The stack of line sources while a file is read: the file, macro bodies, repetitions and included files.
 //!
-//! An expansion is never built as a whole: its lines are built one by one, so that [`MAX_LINES`] and
+//! An expansion is never materialised as a whole. Its lines are built one at a time, and [`MAX_LINES`] and
 //! [`MAX_LINE_BYTES`] bound what a short file can request.
 
 use super::error::{AsmError, Span};
@@ -9,30 +8,30 @@ use super::macros::{Arguments, Macro};
 use super::source::{Place, SourceLine, Sources};
 use std::rc::Rc;
 
-/// Lines that one file may expand to.
+/// Maximum number of lines that a file may expand to.
 const MAX_LINES: u64 = 1 << 20;
-/// Bytes of a block that is to be repeated.
+/// Maximum size of a repeated block in bytes.
 const MAX_BLOCK_BYTES: usize = 4 << 20;
-/// Bytes of one line after substitution.
+/// Maximum length of a line after substitution in bytes.
 const MAX_LINE_BYTES: usize = 1 << 16;
-/// Macros, repetitions and files within each other.
+/// Maximum nesting depth of macros, repetitions and files.
 const MAX_DEPTH: usize = 64;
 
-/// The source of a frame's lines, each made on demand.
+/// The source of a frame's lines, which are built on demand.
 #[derive(Debug)]
 enum Body {
-    /// As they stand.
+    /// Lines without substitution.
     Plain(Rc<[SourceLine]>),
     Macro {
         called: Rc<Macro>,
         arguments: Arguments,
     },
-    /// Again and again: `.rept`.
+    /// A counted repetition: `.rept`.
     Times {
         lines: Rc<[SourceLine]>,
         left: u64,
     },
-    /// Once for each value of a symbol: `.irp`, `.irpc`.
+    /// A repetition for each value of a symbol: `.irp`, `.irpc`.
     Each {
         lines: Rc<[SourceLine]>,
         symbol: String,
@@ -47,34 +46,34 @@ struct Frame {
     body: Body,
     next: usize,
     via: u32,
-    /// Conditionals that were open when it began.
+    /// Number of conditionals that were open when the frame was entered.
     conditionals: usize,
 }
 
-/// What [`Input::read`] finds.
+/// The result of [`Input::read`].
 #[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum Next {
-    /// A line, macro parameters substituted.
+    /// A line, with macro parameters substituted.
     Line(SourceLine, Place),
-    /// A macro, an included file or a round of a repetition ended, which began with so many conditionals
-    /// open.
+    /// The end of a macro, of an included file or of an iteration of a repetition, with the number of
+    /// conditionals that were open at its start.
     End { conditionals: usize },
     /// The end of the main file.
     Nothing,
 }
 
-/// The stack of what is being read.
+/// The stack of line sources.
 pub struct Input {
-    /// Files and calls so far.
+    /// All files and expansions so far.
     pub sources: Sources,
     frames: Vec<Frame>,
-    /// Where the last line was.
+    /// Location of the last line.
     pub place: Place,
     lines_read: u64,
 }
 
 impl Input {
-    /// Starts at the first line of the main file.
+    /// Creates an input positioned at the first line of the main file.
     pub fn new(name: &str, text: &str) -> Input {
         let mut sources = Sources::default();
         let lines = sources.add(name, text);
@@ -82,7 +81,7 @@ impl Input {
         Input { sources, frames: vec![frame], place: Place::default(), lines_read: 0 }
     }
 
-    /// The next line; an error ends the file.
+    /// Returns the next line. After an error there are no further lines.
     pub fn read(&mut self) -> Result<Next, AsmError> {
         let Some(frame) = self.frames.last_mut() else { return Ok(Next::Nothing) };
         self.lines_read += 1;
@@ -127,7 +126,7 @@ impl Input {
                 None => false,
             },
         };
-        // The end of a round counts as a line, so that repetitions of nothing end too.
+        // The end of an iteration counts as a line, which bounds repetitions of an empty block.
         let conditionals = frame.conditionals;
         frame.next = 0;
         if !again {
@@ -136,7 +135,7 @@ impl Input {
         Ok(Next::End { conditionals })
     }
 
-    /// Conditionals that were open when what is being read began: those it cannot close.
+    /// The number of conditionals that were open at the start of the current frame, which it cannot close.
     pub fn floor(&self) -> usize {
         self.frames.last().map_or(0, |f| f.conditionals)
     }
@@ -152,7 +151,7 @@ impl Input {
         Ok(())
     }
 
-    /// Reads the body of a macro next, called at the last line.
+    /// Enters the body of a macro called by the last line.
     pub fn expand(
         &mut self,
         called: Rc<Macro>,
@@ -163,13 +162,13 @@ impl Input {
         self.push(what, Body::Macro { called, arguments }, false, conditionals)
     }
 
-    /// Reads an included file next.
+    /// Enters an included file.
     pub fn include(&mut self, name: &str, text: &str, conditionals: usize) -> Result<(), AsmError> {
         let lines = self.sources.add(name, text);
         self.push(".include".to_string(), Body::Plain(lines), false, conditionals)
     }
 
-    /// Reads lines `times` times next.
+    /// Enters a repetition of `lines`.
     pub fn repeat(
         &mut self,
         lines: Vec<SourceLine>,
@@ -183,7 +182,7 @@ impl Input {
         self.push(".rept".to_string(), body, true, conditionals)
     }
 
-    /// Reads lines once for each value of a symbol next.
+    /// Enters a repetition of `lines` for each value of a symbol.
     pub fn each(
         &mut self,
         lines: Vec<SourceLine>,
@@ -199,8 +198,8 @@ impl Input {
         self.push(".irp".to_string(), body, true, conditionals)
     }
 
-    /// Leaves the macro that is being read (`.exitm`), with the repetitions in it; returns the number of
-    /// conditionals that were open at its call.
+    /// Leaves the innermost macro (`.exitm`) with the repetitions in it. Returns the number of conditionals
+    /// that were open at its call.
     pub fn leave_macro(&mut self) -> Option<usize> {
         let at = self.frames.iter().rposition(|f| matches!(f.body, Body::Macro { .. }))?;
         let conditionals = self.frames[at].conditionals;
@@ -208,13 +207,13 @@ impl Input {
         Some(conditionals)
     }
 
-    /// Leaves everything (`.end`).
+    /// Leaves all frames (`.end`).
     pub fn finish(&mut self) {
         self.frames.clear();
     }
 
-    /// Lines up to the one that closes the block (`ends`), where others may be nested (`begins`); the closing
-    /// line is read too. `None` if there is none before the file, macro or repetition ends.
+    /// Reads the lines up to and including the one that closes the block (`ends`); blocks may be nested
+    /// (`begins`). The closing line is not returned. `None` if the file, macro or iteration ends first.
     pub fn block(
         &mut self,
         begins: impl Fn(&str) -> bool,
@@ -243,7 +242,7 @@ impl Input {
     }
 }
 
-/// A line's directive or mnemonic, in lower case characters as it is; labels before it are skipped.
+/// The directive or mnemonic of a line; labels are skipped.
 pub fn first_word(line: &str) -> &str {
     let mut rest = line.trim_start();
     loop {

@@ -1,14 +1,13 @@
-//! What can be encoded and hardware cannot execute: the one legality check of assembly files, text kernels
-//! and decoded words.
+//! Instructions that can be encoded but that the hardware cannot execute: the only legality check, shared by
+//! assembly files, text kernels and decoded words.
 //!
-//! - Registers that follow each other begin where they may and end within their file (RDNA ISA manuals, *SGPR
-//!   Alignment*).
-//! - A vector instruction reads at most two scalar values over the constant bus, a 64-bit shift one (*VALU:
-//!   Operands*).
-//! - Dual instructions run in waves of 32 lanes only. Their halves take their vector registers from different
-//!   banks and write one even and one odd register (*Dual Issue VALU*).
+//! - Register ranges are aligned and end within their file (RDNA ISA manuals, *SGPR Alignment*).
+//! - A vector instruction reads at most two scalar values over the constant bus, a 64-bit shift at most one
+//!   (*VALU: Operands*).
+//! - Dual instructions require wave32. Their halves read vector registers from different banks and write one
+//!   even and one odd register (*Dual Issue VALU*).
 //!
-//! [`check`] takes the operands' slots from the caller, [`check_decoded`] finds them from the instruction.
+//! [`check`] takes the operands' slots from the caller; [`check_decoded`] derives them from the instruction.
 
 use super::dialect::Trait;
 use super::error::{AsmError, Span};
@@ -21,14 +20,14 @@ use smallvec::SmallVec;
 use wavesim_isa::arch::Arch;
 use wavesim_isa::inst::Inst;
 
-/// Why hardware cannot execute an instruction.
+/// The reason why the hardware cannot execute an instruction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Illegal {
-    /// In two or three words, for findings.
+    /// Two or three words that identify the rule, for reports.
     pub kind: &'static str,
     /// One sentence without a full stop.
     pub message: String,
-    /// Which operand of which half, if it is one alone.
+    /// Half and index of the operand, if a single operand is at fault.
     pub operand: Option<(usize, usize)>,
 }
 
@@ -37,13 +36,13 @@ impl Illegal {
         Illegal { kind, message, operand: None }
     }
 
-    /// The finding as an error at `span`.
+    /// Converts to an error at `span`.
     pub fn at(self, span: Span) -> AsmError {
         AsmError::new(span, self.message)
     }
 }
 
-/// An operand of a field by its code.
+/// A source operand, decoded from its field.
 #[derive(Debug, PartialEq, Eq)]
 enum Read {
     Vector(u32),
@@ -70,8 +69,8 @@ fn read(inst: &Inst, slot: &Slot) -> Read {
 
 const THE_LITERAL: &str = "the literal";
 
-/// Whether hardware can execute the instruction. `halves`: the slots of an instruction, or of both halves of
-/// a dual one.
+/// Checks whether the hardware can execute the instruction. `halves` are the slots of the instruction, or of
+/// both halves of a dual instruction.
 pub fn check(inst: &Inst, options: &Options, halves: &[&[Slot]]) -> Result<(), Illegal> {
     for (half, slots) in halves.iter().enumerate() {
         for (at, slot) in slots.iter().enumerate() {
@@ -103,19 +102,19 @@ pub(crate) fn last_sgpr(arch: Arch) -> u16 {
     if arch.is_cdna() { 101 } else { 105 }
 }
 
-/// A scalar load of dwords.
+/// Returns whether the instruction is a scalar load of dwords.
 pub fn loads_words(inst: &Inst, arch: Arch) -> bool {
     let table = arch.table();
     let of = inst.instruction(table);
-    // Bytes and halves are numbers; dwords are untyped.
+    // Byte and halfword loads have a numeric format; dwords are untyped.
     let untyped = |o: &OperandSig| table.formats[o.format as usize].name == "FMT_ANY";
     let sig = table.signatures[inst.entry(table).sig as usize];
     (of.group(), of.subgroup()) == ("SMEM", "LOAD") && sig.iter().any(|o| o.output && untyped(o))
 }
 
-/// Bits of a scalar load's immediate offset that hardware ignores (RDNA ISA manuals, *Scalar Memory*: "the
-/// two LSBs are ignored and treated as if they were zero", but for the bytes and halves of RDNA 4). An
-/// assembler may write them; they are never what was meant.
+/// Reports offset bits of a scalar load that the hardware ignores (RDNA ISA manuals, *Scalar Memory*: "the
+/// two LSBs are ignored and treated as if they were zero", except for RDNA 4's byte and halfword loads). Such
+/// an offset can be assembled but is never intended.
 pub fn ignored_offset(inst: &Inst, options: &Options) -> Option<Illegal> {
     if !loads_words(inst, options.arch) {
         return None;
@@ -132,7 +131,7 @@ pub fn ignored_offset(inst: &Inst, options: &Options) -> Option<Illegal> {
     })
 }
 
-/// Registers of an operand that begin or end where they cannot.
+/// Checks the alignment and the end of an operand's register range.
 fn misplaced(inst: &Inst, options: &Options, slot: &Slot) -> Option<(&'static str, String)> {
     let table = options.arch.table();
     let field = slot.field?;
@@ -148,7 +147,7 @@ fn misplaced(inst: &Inst, options: &Options, slot: &Slot) -> Option<(&'static st
     };
     let odd_vectors = |first: u32| {
         let message = || format!("{count} vector registers start at an even one, not at v{first}");
-        // CDNA 3 ISA manual, *VGPR Alignment*: operands of 64 bits and more.
+        // CDNA 3 ISA manual, *VGPR Alignment*: applies to operands of 64 bits and more.
         (options.arch.is_cdna() && first % 2 == 1).then(|| ("misaligned VGPRs", message()))
     };
     if let Some(first) = slot.names.vgpr(code) {
@@ -187,8 +186,9 @@ fn misplaced(inst: &Inst, options: &Options, slot: &Slot) -> Option<(&'static st
     ))
 }
 
-/// Rules of CDNA: doubles are moved between lanes by broadcasts of a lane of the row alone, and the addend of a matrix product is its
-/// result or apart from it (CDNA 3 ISA manual, *DPP* and *Matrix Arithmetic Instructions*).
+/// Rules of CDNA: the only DPP control for 64-bit values is the row broadcast, and the addend of a matrix
+/// product either is the result or does not overlap it (CDNA 3 ISA manual, *DPP* and *Matrix Arithmetic
+/// Instructions*).
 fn cdna(inst: &Inst, options: &Options, halves: &[&[Slot]]) -> Result<(), Illegal> {
     if !options.arch.is_cdna() {
         return Ok(());
@@ -208,7 +208,8 @@ fn cdna(inst: &Inst, options: &Options, halves: &[&[Slot]]) -> Result<(), Illega
         let count = slot.registers(inst, options) as u32;
         slot.names.vgpr(inst.fields[slot.field? as usize]).map(|first| (at, first, count))
     };
-    // Smaller results are written after all is read. The indices of a sparse matrix are one register.
+    // Smaller results are written after all sources are read. The indices of a sparse matrix are one
+    // register.
     if let (Some((_, d, most @ 5..)), Some((at, c, count @ 2..))) = (registers(3), registers(2))
         && d != c
         && d < c + count
@@ -220,15 +221,16 @@ fn cdna(inst: &Inst, options: &Options, halves: &[&[Slot]]) -> Result<(), Illega
     Ok(())
 }
 
-/// `row_newbcast`.
+/// The codes of `row_newbcast`.
 const ROW_BROADCASTS: std::ops::Range<u32> = 0x150..0x160;
 
-/// Whether the scalar values are within the constant bus limit.
+/// Checks the constant bus limit.
 fn constant_bus(inst: &Inst, options: &Options, halves: &[&[Slot]]) -> Result<(), Illegal> {
     let arch = options.arch;
     let form = forms(arch).of(inst.entry);
     let Some(bus) = &form.bus else { return Ok(()) };
-    // With the registers of each: s2 and s[2:3] are two values, and so is a literal of 32 and of 64 bits.
+    // Register counts distinguish values: s2 and s[2:3] are two values, and so are a 32-bit and a 64-bit
+    // literal.
     let mut list: SmallVec<[(&'static str, u16); 8]> = SmallVec::new();
     let mut add = |name: &'static str, registers: u16| {
         if !list.contains(&(name, registers)) {
@@ -264,8 +266,9 @@ fn constant_bus(inst: &Inst, options: &Options, halves: &[&[Slot]]) -> Result<()
     Err(Illegal::new("too many scalars", message))
 }
 
-/// The halves' first sources, and their second ones, lie in different banks of four; their third ones in
-/// different banks of two. Two moves of RDNA 4 are free of this. One result is even, the other odd.
+/// Checks the register banks of a dual instruction. First sources must be in different banks of four, and so
+/// must second sources; third sources must be in different banks of two. Pairs of moves on RDNA 4 are exempt.
+/// One result register is even and the other odd.
 fn dual(inst: &Inst, options: &Options, x: &[Slot], y: &[Slot]) -> Result<(), Illegal> {
     let arch = options.arch;
     let table = arch.table();
@@ -299,8 +302,8 @@ fn dual(inst: &Inst, options: &Options, x: &[Slot], y: &[Slot]) -> Result<(), Il
     Ok(())
 }
 
-/// The vector registers that a half reads as its first, second and third source. An accumulator is a third
-/// source, and so is the operand after a literal that is the second (`v_dual_fmamk_f32`).
+/// The vector registers that a half reads as first, second and third source. An accumulator is the third
+/// source, and so is the operand after a literal second source (`v_dual_fmamk_f32`).
 fn sources(inst: &Inst, slots: &[Slot]) -> [Option<u32>; 3] {
     let vector = |slot: &Slot| match read(inst, slot) {
         Read::Vector(n) => Some(n),

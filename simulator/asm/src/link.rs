@@ -1,9 +1,9 @@
-//! Linking a file: values for what waited for symbols, as LLVM's linker computes them for a shared object,
-//! and relocations for what depends on the load address (LLVM AMDGPUUsage, *Relocation Records*).
+//! Links a file: resolves values that depend on symbols, as LLVM's linker does for a shared object, and
+//! creates relocations for values that depend on the load address (LLVM AMDGPUUsage, *Relocation Records*).
 //!
-//! The image may be loaded anywhere, so a value that moves with it is not a constant. Each expression is
-//! evaluated for two load addresses: if both values are the same, it is a number; if they differ by as much
-//! as the load addresses, it is an address; anything else has no relocation.
+//! The image is position-independent, so a value that depends on the load address is not a constant. Each
+//! expression is evaluated for two load addresses. If the values are equal, the expression is a number; if
+//! they differ by the difference of the load addresses, it is an address; anything else has no relocation.
 
 use super::descriptor::Descriptor;
 use super::error::{AsmError, Span, suggest};
@@ -14,12 +14,12 @@ use super::program::{
 use super::{FixupKind, Options};
 use wavesim_isa::codec::encode;
 
-/// Labels that are not there for which near ones are looked for: a file may have very many of both.
+/// Maximum number of undefined labels that get a suggestion: a file may have very many labels.
 const SUGGESTED: usize = 10;
 
-/// Types of relocations (LLVM AMDGPUUsage, *Relocation Records*).
+/// Relocation types (LLVM AMDGPUUsage, *Relocation Records*).
 pub mod kind {
-    /// R_AMDGPU_NONE: nothing.
+    /// R_AMDGPU_NONE: no relocation.
     pub const NONE: u32 = 0;
     /// R_AMDGPU_ABS32_LO: low half of an address.
     pub const ABS32_LO: u32 = 1;
@@ -27,53 +27,53 @@ pub mod kind {
     pub const ABS32_HI: u32 = 2;
     /// R_AMDGPU_ABS64: an address.
     pub const ABS64: u32 = 3;
-    /// R_AMDGPU_REL32: 32-bit distance from the place.
+    /// R_AMDGPU_REL32: 32-bit offset relative to the field.
     pub const REL32: u32 = 4;
-    /// R_AMDGPU_REL64: 64-bit distance from the place.
+    /// R_AMDGPU_REL64: 64-bit offset relative to the field.
     pub const REL64: u32 = 5;
-    /// R_AMDGPU_ABS32: an address of 32 bits.
+    /// R_AMDGPU_ABS32: a 32-bit address.
     pub const ABS32: u32 = 6;
-    /// R_AMDGPU_REL32_LO: low half of the distance from the place.
+    /// R_AMDGPU_REL32_LO: low half of the offset relative to the field.
     pub const REL32_LO: u32 = 10;
-    /// R_AMDGPU_REL32_HI: high half of the distance from the place.
+    /// R_AMDGPU_REL32_HI: high half of the offset relative to the field.
     pub const REL32_HI: u32 = 11;
     /// R_AMDGPU_RELATIVE64: the load address plus the addend.
     pub const RELATIVE64: u32 = 13;
 }
 
-/// A value that a loader fills in; the place holds zeros until then.
+/// A value that the loader fills in; the field is zero until then.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Relocation {
-    /// Index of the section that has the place.
+    /// Index of the section that contains the field.
     pub section: usize,
-    /// Byte offset of the place in the section.
+    /// Byte offset of the field in the section.
     pub offset: u64,
-    /// One of [`kind`].
+    /// One of the constants in [`kind`].
     pub kind: u32,
-    /// What the addend counts from.
+    /// The base of the addend.
     pub target: Target,
-    /// In bytes.
+    /// Offset from the base in bytes.
     pub addend: i64,
 }
 
-/// What a relocation's addend counts from.
+/// The base of a relocation's addend.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
-    /// The image's start.
+    /// The start of the image.
     Image,
-    /// A symbol that another file may define instead.
+    /// A symbol that another file may preempt.
     Symbol(String),
-    /// A section's start, by index.
+    /// The start of a section, given by its index.
     Section(usize),
 }
 
-/// A relocation specifier: what is taken of a symbol.
+/// A relocation specifier: selects which value of a symbol is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Specifier {
     name: &'static str,
-    /// The address of the symbol's entry in the global offset table, in place of its own.
+    /// Uses the address of the symbol's entry in the global offset table.
     table: bool,
-    /// Counted from the field.
+    /// The value is relative to the field.
     relative: bool,
     half: Half,
 }
@@ -96,23 +96,23 @@ const SPECIFIERS: [Specifier; 8] = [
     Specifier { name: "@abs32@hi", table: false, relative: false, half: Half::High },
 ];
 
-/// The global offset table's name, and how its entries are called; `#` keeps them apart from the file's
-/// symbols.
+/// The section of the global offset table, and the symbol prefix of its entries; `#` keeps them distinct from
+/// the file's symbols.
 const TABLE: &str = ".got";
 const ENTRY: &str = "@got#";
 
-/// An expression's value, as far as the file determines it.
+/// The value of an expression as far as the file determines it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Resolved {
     Number(i64),
-    /// In the file; the image's place is to be added.
+    /// An address relative to the image; the load address must be added.
     Address(i64, Half),
 }
 
-/// An odd distance: no rounding of addresses goes unseen.
+/// The second load address; odd, so that rounding an address changes the result.
 const ELSEWHERE: u64 = 0x1_2345_6789;
 
-/// The expression without relocation specifiers, and the one that there was.
+/// Splits an expression into the expression without relocation specifiers and its first specifier.
 fn specified(e: &Expr) -> (Expr, Option<Specifier>) {
     match e {
         Expr::Symbol(name, span) => {
@@ -138,14 +138,13 @@ fn specified(e: &Expr) -> (Expr, Option<Specifier>) {
 }
 
 impl Waiting {
-    /// The places that wait, each with its offset, its size where an address may stand there, and what
-    /// belongs there.
+    /// The fields of the value: offset, size if the field can hold an address, expression and span.
     fn fields(&self) -> Vec<(u64, Option<usize>, &Expr, Span)> {
         match &self.what {
             Pending::Data { width, expr, span } => vec![(self.offset, Some(*width), expr, *span)],
             Pending::Inst { inst, fixups, .. } => {
                 let field = |f: &super::Fixup| match f.kind {
-                    // A literal is the instruction's last word.
+                    // A literal is the last word of the instruction.
                     FixupKind::Literal => (self.offset + inst.size as u64 - 4, Some(4)),
                     FixupKind::Branch | FixupKind::Absolute => (self.offset, None),
                 };
@@ -156,8 +155,8 @@ impl Waiting {
 }
 
 impl Program {
-    /// What does not depend on sections' places: entries of the global offset table, and symbols that are
-    /// weak and nowhere defined.
+    /// Prepares linking as far as it does not depend on section addresses: creates the entries of the global
+    /// offset table, and defines undefined weak symbols.
     pub fn prepare_link(&mut self) {
         let undefined = self.info.iter().filter(|(name, i)| i.weak && !self.symbols.contains_key(*name));
         let undefined: Vec<String> = undefined.map(|(name, _)| name.clone()).collect();
@@ -195,7 +194,8 @@ impl Program {
         }
     }
 
-    /// The relocations that linking will make, before sections have addresses: as many, of the same targets.
+    /// The relocations that linking will create. Available before sections have addresses; number and targets
+    /// are final.
     pub fn planned_relocations(&self) -> Vec<Relocation> {
         let loaded = self.pending.iter().filter(|w| self.sections[w.section].memory != Memory::None);
         let fields = loaded.flat_map(|w| w.fields().into_iter().map(|field| (w.section, field)));
@@ -212,7 +212,7 @@ impl Program {
         fields.filter_map(planned).collect()
     }
 
-    /// Fills in what waited for symbols. Sections have their addresses.
+    /// Fills in all pending values. Sections must have addresses.
     pub fn link(&mut self, options: &Options) -> Vec<LineError> {
         self.prepare_link();
         let options = Options { arch: self.arch, ..*options };
@@ -258,8 +258,8 @@ impl Program {
     }
 
     fn fill(&mut self, waiting: &Waiting, options: &Options) -> Result<(), AsmError> {
-        // Debug information may name what only a loader places, and is not loaded itself: it has the file's
-        // addresses.
+        // Debug information may name symbols that only the loader resolves. It is not loaded, so its
+        // addresses are those of the file.
         let unloaded = self.sections[waiting.section].memory == Memory::None;
         let at = waiting.offset as usize;
         let mut values = Vec::new();
@@ -318,7 +318,7 @@ impl Program {
         Ok(())
     }
 
-    /// An expression's value, as seen from a field.
+    /// Resolves an expression for a field.
     fn resolve(&self, expr: &Expr, section: usize, offset: u64) -> Result<Resolved, AsmError> {
         let (plain, specifier) = specified(expr);
         let loaded = |load: u64| {
@@ -351,7 +351,7 @@ impl Program {
         }
     }
 
-    /// What makes a loader write the address `value` of `expr` into a field.
+    /// Creates the relocation by which the loader writes the address `value` of `expr` to a field.
     fn relocation(
         &self,
         (section, offset): (usize, u64),
@@ -401,7 +401,7 @@ impl Program {
         })
     }
 
-    /// The fault of an expression whose symbol is not defined.
+    /// The error for an undefined symbol in an expression.
     fn undefined(&self, e: &Expr, fault: AsmError) -> AsmError {
         let values = Values::new(&self.symbols, Base::At(&self.sections, 0));
         let missing = e.symbols().into_iter().find(|(name, _)| values.value(name).is_none());
@@ -430,7 +430,7 @@ impl Program {
     }
 }
 
-/// Whether a value can be had from so many bytes, signed or not.
+/// Returns whether a value fits this many bytes, as a signed or an unsigned number.
 pub(super) fn fits(value: i64, width: usize) -> bool {
     width >= 8 || (-(1i64 << (8 * width - 1))..1i64 << (8 * width)).contains(&value)
 }

@@ -1,8 +1,7 @@
-//! `.macro`: definitions, arguments of a call, and their substitution in the body, as GNU as and LLVM have
-//! them.
+//! `.macro`: definitions, arguments of a call, and their substitution in the body, as in GNU as and LLVM.
 //!
-//! After `.altmacro` parameters are replaced without a backslash too, `%` gives an argument an expression's
-//! value, and an argument in `<…>` may have commas and spaces, `!` before what would end it.
+//! After `.altmacro`, parameters are also substituted without a backslash, `%` evaluates an expression
+//! argument, and an argument in `<…>` may contain commas and spaces; `!` escapes the next character.
 
 use super::error::{AsmError, Span};
 use super::scan::Scanner;
@@ -14,35 +13,35 @@ struct Parameter {
     name: String,
     default: Option<String>,
     required: bool,
-    /// Takes the rest of the line.
+    /// Consumes the rest of the line.
     rest: bool,
 }
 
-/// A macro as defined.
+/// A macro definition.
 #[derive(Debug)]
 pub struct Macro {
-    /// As in `.macro`.
+    /// The name given to `.macro`.
     pub name: String,
     parameters: Vec<Parameter>,
-    /// The body, parameters not yet substituted.
+    /// The body before substitution.
     pub lines: Rc<[SourceLine]>,
 }
 
-/// What a call puts in the parameters' places.
+/// The values that a call substitutes for the parameters.
 #[derive(Debug)]
 pub struct Arguments {
     values: Vec<String>,
-    /// `\@`: macros called before this one.
+    /// `\@`: the number of macro calls before this one.
     count: u64,
-    /// Parameters' names need no backslash.
+    /// Parameter names are substituted without a backslash.
     bare: bool,
 }
 
-/// The value of an expression, for `%` of the other syntax.
+/// Evaluates an expression, for `%` in `.altmacro` mode.
 pub type Evaluate<'e> = &'e mut dyn FnMut(&mut Scanner) -> Result<i64, AsmError>;
 
 impl Macro {
-    /// `name p1, p2=default, p3:req, p4:vararg`, and the lines up to `.endm`.
+    /// Parses `name p1, p2=default, p3:req, p4:vararg`; `lines` are the lines up to `.endm`.
     pub fn define(s: &mut Scanner, lines: Vec<SourceLine>) -> Result<Macro, AsmError> {
         let Some((name, _)) = s.ident() else {
             return Err(AsmError::new(s.here(), "expected the macro's name"));
@@ -76,7 +75,8 @@ impl Macro {
         Ok(Macro { name: name.to_string(), parameters, lines: lines.into() })
     }
 
-    /// Arguments of a call, by position or as `name=value`; `other` is given after `.altmacro`.
+    /// Parses the arguments of a call, positional or as `name=value`. `evaluate` is given in `.altmacro`
+    /// mode.
     pub fn arguments(
         &self,
         s: &mut Scanner,
@@ -113,7 +113,7 @@ impl Macro {
                     None => argument(s)?,
                 }
             };
-            // An empty place means the default.
+            // An empty argument selects the default.
             values[index] = Some(value).filter(|v| !v.is_empty());
             at = index + 1;
             if !s.eat(',') && s.rest().trim().is_empty() {
@@ -131,7 +131,7 @@ impl Macro {
         Ok(Arguments { values: out, count, bare: other.is_some() })
     }
 
-    /// `name=` of one of the parameters.
+    /// Reads `name=` if it names a parameter.
     fn named(&self, s: &mut Scanner) -> Option<usize> {
         let mut ahead = s.clone();
         let (name, _) = ahead.ident()?;
@@ -143,7 +143,7 @@ impl Macro {
         found
     }
 
-    /// A line of the body with `\name`, `\@` and `\()` replaced. Names that are not parameters stay.
+    /// Substitutes `\name`, `\@` and `\()` in a line of the body. Names that are not parameters are kept.
     pub fn substituted(&self, line: &str, arguments: &Arguments) -> String {
         substitute(
             line,
@@ -157,7 +157,7 @@ impl Macro {
     }
 }
 
-/// A line with `\symbol` replaced by a value.
+/// Substitutes `\symbol` in a line.
 pub fn replaced(line: &str, symbol: &str, value: &str, count: u64) -> String {
     substitute(line, |name| (name == symbol).then_some(value), count, false)
 }
@@ -185,7 +185,7 @@ fn substitute<'v>(line: &str, value: impl Fn(&str) -> Option<&'v str>, count: u6
             rest = after;
             continue;
         }
-        // Ends a name: `\reg\()_lo`.
+        // `\()` ends a name: `\reg\()_lo`.
         if let Some(after) = rest.strip_prefix("()") {
             rest = after;
             continue;
@@ -198,7 +198,7 @@ fn substitute<'v>(line: &str, value: impl Fn(&str) -> Option<&'v str>, count: u6
             }
             None => {
                 out.push('\\');
-                // An escaped backslash escapes nothing after it.
+                // An escaped backslash does not escape the characters after it.
                 let len = if rest.starts_with('\\') { 1 } else { len };
                 out.push_str(&rest[..len]);
                 rest = &rest[len..];
@@ -209,7 +209,7 @@ fn substitute<'v>(line: &str, value: impl Fn(&str) -> Option<&'v str>, count: u6
     out
 }
 
-/// One argument of the other syntax: `%expression`, `<text>`, or as usual.
+/// Parses an argument in `.altmacro` mode: `%expression`, `<text>`, or an ordinary argument.
 fn other_argument(s: &mut Scanner, evaluate: Evaluate<'_>) -> Result<String, AsmError> {
     s.space();
     if s.eat('%') {
@@ -227,11 +227,12 @@ fn other_argument(s: &mut Scanner, evaluate: Evaluate<'_>) -> Result<String, Asm
             c => out.push(c),
         }
     }
-    // Without an end it is an operator.
+    // Without a closing `>`, the `<` is an operator.
     argument(s)
 }
 
-/// One argument, up to a comma or to a space that no operator is beside; a string loses its quotes.
+/// Parses one argument, which ends at a comma, or at a space that is not next to an operator. A string loses
+/// its quotes.
 pub fn argument(s: &mut Scanner) -> Result<String, AsmError> {
     s.space();
     let rest = s.rest();
@@ -258,7 +259,7 @@ pub fn argument(s: &mut Scanner) -> Result<String, AsmError> {
             ')' | ']' => depth -= 1,
             c if c.is_whitespace() => {
                 let after = rest[at..].trim_start();
-                // An operator joins what is around it, as in LLVM: `1 -2` is one argument.
+                // An operator joins its neighbours, as in LLVM: `1 -2` is one argument.
                 if depth == 0 && !after.starts_with(operator) && !out.trim_end().ends_with(operator) {
                     break;
                 }
@@ -285,7 +286,7 @@ mod tests {
         called.substituted(body, &arguments)
     }
 
-    // What llvm-mc 19 makes of the same calls.
+    // The expected results are those of llvm-mc 19.
     #[test]
     fn the_other_syntax() {
         let expansion = |call: &str, body: &str| {

@@ -1,9 +1,10 @@
-//! The scanner: a position in a line of text, and the lexical rules for space, words, numbers and strings.
+//! The scanner: a position in a line of text, and the lexical rules for white space, words, numbers and
+//! strings.
 
 use super::error::{AsmError, Span};
 
-/// A position in a text. Short functions are called for every byte of a file, from all over the assembler:
-/// they are `#[inline]`.
+/// A position in a text. The short functions run for every byte of a file and are called from the whole
+/// assembler, hence `#[inline]`.
 #[derive(Debug, Clone)]
 pub struct Scanner<'a> {
     /// Up to where it is read.
@@ -11,13 +12,13 @@ pub struct Scanner<'a> {
     at: usize,
 }
 
-/// Class of bytes in identifiers, see [`class`].
+/// Class of identifier bytes; see [`class`].
 pub const WORD: u8 = 1;
-/// Class of bytes that may start an identifier.
+/// Class of bytes that can start an identifier.
 pub const START: u8 = 2;
 /// Class of decimal digits.
 pub const DIGIT: u8 = 4;
-/// Space or tab, and what may be another kind of space or the first byte of one.
+/// Space or tab. [`RARE`] is any other white space, or the first byte of a character that may be white space.
 const SPACE: u8 = 8;
 const RARE: u8 = 16;
 
@@ -45,13 +46,13 @@ const CLASSES: [u8; 256] = {
     classes
 };
 
-/// The classes of a byte, as bits.
+/// The classes of a byte, as a bit mask.
 #[inline]
 pub fn class(byte: u8) -> u8 {
     CLASSES[byte as usize]
 }
 
-/// Where the bytes of a class that start at `at` end.
+/// Returns the index after the run of bytes of class `wanted` that starts at `at`.
 #[inline]
 pub fn end_of(bytes: &[u8], mut at: usize, wanted: u8) -> usize {
     while at < bytes.len() && class(bytes[at]) & wanted != 0 {
@@ -70,24 +71,24 @@ pub enum Number {
 }
 
 impl<'a> Scanner<'a> {
-    /// At the start of `text`.
+    /// A scanner at the start of `text`.
     pub fn new(text: &'a str) -> Scanner<'a> {
         Scanner { text, at: 0 }
     }
 
-    /// At byte `at` of `text`; positions are those of the whole text.
+    /// A scanner at byte `at` of `text`; positions are relative to the whole text.
     #[inline]
     pub fn from(text: &'a str, at: usize) -> Scanner<'a> {
         Scanner { text, at }
     }
 
-    /// What has not been read.
+    /// The text that has not been read.
     #[inline]
     pub fn rest(&self) -> &'a str {
         &self.text[self.at..]
     }
 
-    /// As [`Scanner::rest`], as bytes.
+    /// The bytes that have not been read.
     #[inline]
     pub fn rest_bytes(&self) -> &'a [u8] {
         &self.text.as_bytes()[self.at..]
@@ -99,7 +100,7 @@ impl<'a> Scanner<'a> {
         &self.text[span.start..span.end]
     }
 
-    /// The next character, not read.
+    /// Returns the next character without reading it.
     #[inline]
     pub fn peek(&self) -> Option<char> {
         match self.byte() {
@@ -109,7 +110,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// The next byte, not read.
+    /// Returns the next byte without reading it.
     #[inline]
     pub fn byte(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
@@ -121,31 +122,31 @@ impl<'a> Scanner<'a> {
         self.text.as_bytes().get(self.at + 1).copied()
     }
 
-    /// Byte position in the text.
+    /// The byte position in the text.
     #[inline]
     pub fn at(&self) -> usize {
         self.at
     }
 
-    /// The next character's span; empty at the end.
+    /// The span of the next character; empty at the end of the text.
     pub fn here(&self) -> Span {
         let width = self.peek().map_or(0, char::len_utf8);
         Span::new(self.at, self.at + width)
     }
 
-    /// From `start` to here.
+    /// The span from `start` to the current position.
     #[inline]
     pub fn since(&self, start: usize) -> Span {
         Span::new(start, self.at)
     }
 
-    /// Moves on by `bytes`, which must end at a character's boundary.
+    /// Advances by `bytes`, which must end at a character boundary.
     #[inline]
     pub fn skip(&mut self, bytes: usize) {
         self.at += bytes;
     }
 
-    /// Skips space of any kind.
+    /// Skips white space of any kind.
     #[inline]
     pub fn space(&mut self) {
         while let Some(byte) = self.byte() {
@@ -157,21 +158,21 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Other kinds of space, some of several bytes.
+    /// Skips white space other than space and tab; a character may take several bytes.
     #[cold]
     fn rare_space(&mut self) {
         let rest = self.rest();
         self.at += rest.len() - rest.trim_start().len();
     }
 
-    /// Skips space; whether nothing follows.
+    /// Skips white space and returns whether the text has ended.
     #[inline]
     pub fn done(&mut self) -> bool {
         self.space();
         self.at >= self.text.len()
     }
 
-    /// Skips space and then `c`, if it is there.
+    /// Skips white space and reads `c` if it follows. Returns whether it did.
     #[inline]
     pub fn eat(&mut self, c: char) -> bool {
         self.space();
@@ -182,7 +183,7 @@ impl<'a> Scanner<'a> {
         found
     }
 
-    /// Skips space and then `c`; an error if it is not there.
+    /// Skips white space and reads `c`, or returns an error if another character follows.
     pub fn expect(&mut self, c: char) -> Result<(), AsmError> {
         if self.eat(c) {
             return Ok(());
@@ -190,14 +191,14 @@ impl<'a> Scanner<'a> {
         Err(AsmError::new(self.here(), format!("`{c}` is missing here")))
     }
 
-    /// An identifier: registers, labels, mnemonics, keywords.
+    /// Skips white space and reads an identifier: a register, label, mnemonic or keyword.
     #[inline]
     pub fn ident(&mut self) -> Option<(&'a str, Span)> {
         self.space();
         self.word()
     }
 
-    /// As [`Scanner::ident`], without space before it.
+    /// Reads an identifier at the current position.
     #[inline]
     pub fn word(&mut self) -> Option<(&'a str, Span)> {
         let bytes = self.text.as_bytes();
@@ -210,12 +211,12 @@ impl<'a> Scanner<'a> {
         Some((self.slice(span), span))
     }
 
-    /// The next identifier, not read.
+    /// Returns the next identifier without reading it.
     pub fn peek_ident(&self) -> Option<(&'a str, Span)> {
         self.clone().ident()
     }
 
-    /// `1b`, `2f`: a reference to a numbered label before or after this place.
+    /// Reads `1b` or `2f`: a reference to a numbered label before or after this position.
     pub fn local_label(&mut self) -> Option<(&'a str, Span)> {
         self.space();
         let rest = self.rest();
@@ -231,7 +232,7 @@ impl<'a> Scanner<'a> {
         Some((&rest[..digits + 1], self.since(start)))
     }
 
-    /// The body of a string in quotes, with its escapes undone.
+    /// Reads a quoted string and returns its contents with escapes resolved.
     pub fn string(&mut self) -> Result<Vec<u8>, AsmError> {
         self.space();
         let start = self.at;
@@ -274,7 +275,7 @@ impl<'a> Scanner<'a> {
         Ok(out)
     }
 
-    /// An integer; an error for a float.
+    /// Reads an integer; a float is an error.
     pub fn integer(&mut self) -> Result<i64, AsmError> {
         let start = self.at;
         match self.number()? {
@@ -283,7 +284,8 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// What most numbers are: decimal digits that no 64 bits overflow, without prefix, fraction or exponent.
+    /// Fast path for most numbers: reads decimal digits that fit 64 bits, without prefix, fraction or
+    /// exponent.
     #[inline]
     pub fn short_decimal(&mut self) -> Option<i64> {
         let bytes = self.rest_bytes();
@@ -300,7 +302,7 @@ impl<'a> Scanner<'a> {
         Some(value)
     }
 
-    /// A number: decimal, `0x`, `0b`, octal with a leading 0, or a float (`1.5`, `2e-3`). No sign.
+    /// Reads an unsigned number: decimal, `0x`, `0b`, octal with a leading 0, or a float (`1.5`, `2e-3`).
     pub fn number(&mut self) -> Result<Number, AsmError> {
         self.space();
         if let Some(value) = self.short_decimal() {
@@ -337,7 +339,7 @@ impl<'a> Scanner<'a> {
                 len = exponent;
             }
         }
-        // `12abc` is one wrong word, not a number and a symbol.
+        // `12abc` is one malformed word, not a number followed by a symbol.
         let whole = word(len);
         self.at += whole;
         let text = &rest[..len];

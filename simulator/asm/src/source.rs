@@ -1,5 +1,5 @@
-//! The lines of assembly files, and where a line that is being read comes from: a file, or the expansion of a
-//! macro that a line of a file called, and so on outwards.
+//! The lines of assembly files, and the location of a line: a file, and the chain of macro expansions,
+//! repetitions and includes that produced the line.
 
 use super::scan::Scanner;
 use std::ops::Deref;
@@ -30,36 +30,36 @@ impl From<String> for Text {
 /// A line of a file.
 #[derive(Debug, Clone)]
 pub struct SourceLine {
-    /// Without comments; columns are those of the file.
+    /// The text without comments; columns are those of the file.
     pub text: Text,
-    /// Index of its file.
+    /// Index of the file.
     pub file: u32,
-    /// From 1.
+    /// Line number, from 1.
     pub number: u32,
 }
 
-/// Where a line is, and the call that it was read by. See [`Sources::chain`].
+/// The location of a line, and the expansion that produced it. See [`Sources::backtrace`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Place {
-    /// Index of its file.
+    /// Index of the file.
     pub file: u32,
-    /// From 1.
+    /// Line number, from 1.
     pub line: u32,
-    /// Index of the innermost call, from 1; 0 for a line of the main file.
+    /// Index of the innermost expansion, from 1; 0 for a line of the main file.
     via: u32,
 }
 
-/// Why lines are read that are not the file's next ones.
+/// An expansion or include: a source of lines other than the next line of the file.
 #[derive(Debug, Clone)]
 struct Call {
     /// `macro gid`, `.rept`, `.include`.
     what: String,
     from: Place,
-    /// The lines are expanded in place: a repetition.
+    /// The lines are expanded in place, as in a repetition.
     inline: bool,
 }
 
-/// Files by index; the first is the main one.
+/// The files, and the expansions of their lines; file 0 is the main file.
 #[derive(Debug, Default)]
 pub struct Sources {
     files: Vec<String>,
@@ -82,28 +82,28 @@ impl Sources {
         ends.into_iter().zip(1..).map(line).collect()
     }
 
-    /// The depth of includes at this place.
+    /// The nesting depth of expansions and includes at a location.
     pub fn depth(&self, place: Place) -> usize {
         self.calls_of(place).count()
     }
 
-    /// Adds a call at `from`; returns its index, which is `via` in the places of its lines.
+    /// Adds an expansion at `from` and returns its index.
     pub fn call(&mut self, what: String, from: Place, inline: bool) -> u32 {
         self.calls.push(Call { what, from, inline });
         self.calls.len() as u32
     }
 
-    /// The place of a line that was read by call `via`.
+    /// The location of `line`, produced by expansion `via` (0 for none).
     pub fn place(&self, line: &SourceLine, via: u32) -> Place {
         Place { file: line.file, line: line.number, via }
     }
 
-    /// Name of the file that has a place.
+    /// Name of the file of a location.
     pub fn file(&self, place: Place) -> &str {
         self.files.get(place.file as usize).map_or("", String::as_str)
     }
 
-    /// The calls that led to a place, the innermost first.
+    /// The expansions that led to a location, innermost first.
     fn calls_of(&self, place: Place) -> impl Iterator<Item = &Call> {
         let mut via = place.via;
         std::iter::from_fn(move || {
@@ -113,23 +113,23 @@ impl Sources {
         })
     }
 
-    /// The line of the main file that this is about: where the outermost macro or file is called, or the line
-    /// itself.
+    /// The line of the main file to report for a location: the line of the outermost macro call or include,
+    /// or the line itself.
     pub fn main_line(&self, place: Place) -> u32 {
         let called = self.calls_of(place).filter(|c| !c.inline).last();
         called.map_or(place.line, |c| c.from.line)
     }
 
-    /// `in macro gid, called at kernel.s:12`, the innermost call first.
+    /// The expansions that led to a location as text (`in macro gid, at kernel.s:12`), innermost first.
     pub fn chain(&self, place: Place) -> Vec<String> {
         let shown = |c: &Call| format!("in {}, at {}:{}", c.what, self.file(c.from), c.from.line);
         self.calls_of(place).map(shown).collect()
     }
 }
 
-/// A file's lines without comments, one after the other, and where each ends: `//` or `;` to the end of the
-/// line, and `/* … */`, which may go over lines, as spaces of the same length. Strings are left alone, and so
-/// are `.amdgpu_metadata` blocks, which are YAML.
+/// Strips the comments of a file. Returns the lines, concatenated, and where each of them ends. `//` and `;`
+/// start a comment that ends with the line; `/* … */`, which may span lines, is replaced by spaces of the
+/// same length. Strings and `.amdgpu_metadata` blocks, which are YAML, are left alone.
 fn lines(text: &str) -> (String, Vec<usize>) {
     let (mut out, mut ends) = (String::with_capacity(text.len()), Vec::new());
     let (mut within, mut yaml) = (false, false);
@@ -145,7 +145,7 @@ fn lines(text: &str) -> (String, Vec<usize>) {
         }
         let mut s = Scanner::new(&out[start..]);
         s.space();
-        // Hardly a line is a directive.
+        // Few lines are directives.
         if s.byte() == Some(b'.') {
             yaml ^= s.rest().trim_end() == if yaml { ".end_amdgpu_metadata" } else { ".amdgpu_metadata" };
         }
@@ -154,7 +154,7 @@ fn lines(text: &str) -> (String, Vec<usize>) {
     (out, ends)
 }
 
-/// `within`: the line begins inside a comment, or the next one does.
+/// `within`: whether the line starts inside a `/*` comment; updated for the next line.
 fn without_comment(line: &str, within: &mut bool, out: &mut String) {
     let mut rest = line;
     loop {
@@ -186,7 +186,7 @@ fn without_comment(line: &str, within: &mut bool, out: &mut String) {
     out.push_str(rest);
 }
 
-/// Length of a string's rest with its closing quote.
+/// Length of the rest of a string, including its closing quote.
 pub fn string_end(body: &str) -> usize {
     let mut escaped = false;
     for (at, c) in body.char_indices() {

@@ -1,26 +1,26 @@
-//! `.amdgcn_target`: the processor of a file, and its features.
+//! `.amdgcn_target`: the processor of a file, and the processor's features.
 
 use super::error::AsmError;
 use super::reader::Reader;
 use super::scan::Scanner;
 use wavesim_isa::arch::Arch;
 
-/// Features of a target that its flags have, each with the first bit of its setting (LLVM AMDGPUUsage, *Header*).
+/// Features that the ELF flags record, each with the lowest bit of its setting (LLVM AMDGPUUsage, *Header*).
 const FEATURES: [(&str, u32); 2] = [("xnack", 8), ("sramecc", 10)];
 
-/// The settings of a feature: whatever the device has, off, on.
+/// The settings of a feature: any, off, on.
 const FEATURE_ANY: u32 = 1;
 const FEATURE_OFF: u32 = 2;
 const FEATURE_ON: u32 = 3;
 
-/// The features of a file that does not say any.
+/// The flags of a file that specifies no features.
 pub(super) fn any_features(arch: Arch) -> u32 {
     let any = FEATURES.iter().fold(0, |bits, (_, first)| bits | FEATURE_ANY << first);
     if arch.is_cdna() { any } else { 0 }
 }
 
 impl Reader<'_> {
-    /// The processor that the rest of the line names.
+    /// Reads the processor named by the rest of the line.
     pub(super) fn target(&mut self, s: &mut Scanner) -> Result<(), AsmError> {
         s.space();
         let start = s.at();
@@ -69,7 +69,7 @@ mod tests {
     use crate::{Options, program};
     use wavesim_isa::arch::Arch;
 
-    /// Flags that llvm-mc 19 makes of the same directive.
+    /// The expected flags are those of llvm-mc 19 for the same directive.
     #[test]
     fn features_are_flags() {
         for (target, arch, flags) in [

@@ -1,10 +1,10 @@
-//! Access to files: which files an input may name (`.include`, `.incbin`, `file()`, `npy()`, launch
+//! File access: which files an input may name (`.include`, `.incbin`, `file()`, `npy()`, launch
 //! descriptions), and how much of a file is read.
 //!
 //! Every front end opens the files that its input names through [`Files`], so that one option
-//! (`--files-below`) restricts all of them. SECURITY.md has the rules. Files that the user names on the
-//! command line are read by [`read`], and outputs are written by [`write()`] and [`write_all`]. What is
-//! printed of foreign files goes through [`escape`].
+//! (`--files-below`) restricts all of them; SECURITY.md has the rules. [`read`] reads files that the user
+//! names on the command line; [`write()`] and [`write_all`] write outputs. Text from foreign files is printed
+//! through [`escape`].
 
 #![warn(missing_docs)]
 
@@ -17,24 +17,24 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// The largest regular file that is read, in bytes.
+/// Maximum size of a regular file in bytes.
 pub const MAX_FILE: u64 = 4 << 30;
-/// The most bytes that are read from pipes, devices and standard input.
+/// Maximum number of bytes read from pipes, devices and standard input.
 pub const MAX_STREAM: u64 = 128 << 20;
 
 /// The files that an input may name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Files {
-    /// The folder that contains them, links resolved; `None`: any file.
+    /// The folder that must contain the files, with links resolved; `None` for any file.
     below: Option<PathBuf>,
-    /// No file at all.
+    /// No file may be named.
     nothing: bool,
 }
 
-/// Why a file cannot be read. Messages never quote its contents.
+/// The reason why a file cannot be read. Messages never quote the contents.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// The operating system reports an error.
+    /// The operating system reported an error.
     #[error("{path}: {source}")]
     Io {
         /// The file.
@@ -47,10 +47,10 @@ pub enum FileError {
     Outside {
         /// The file.
         path: String,
-        /// The folder that it must be in.
+        /// The permitted folder.
         folder: String,
     },
-    /// The input may name no file.
+    /// The input may not name any file.
     #[error("{0}: files cannot be named here")]
     Forbidden(String),
     /// A folder, pipe or device.
@@ -70,7 +70,7 @@ pub enum FileError {
 }
 
 impl FileError {
-    /// The message without the name of the file, for messages that contain it already.
+    /// The message without the file name, for messages that already contain it.
     pub fn reason(&self) -> String {
         let whole = self.to_string();
         let (FileError::Io { path, .. }
@@ -92,12 +92,13 @@ fn too_large(path: &Path, limit: u64) -> FileError {
 }
 
 impl Files {
-    /// Any file, as in assemblers and compilers.
+    /// Permits any file, as assemblers and compilers do.
     pub fn anywhere() -> Files {
         Files::default()
     }
 
-    /// Only files below `folder`, links resolved. Nobody else may change the folder while files are opened.
+    /// Permits only files below `folder`, with links resolved. No other user may modify the folder while
+    /// files are opened.
     pub fn below(folder: &Path) -> Result<Files, FileError> {
         let io = |source| FileError::Io { path: named(folder), source };
         let real = folder.canonicalize().map_err(io)?;
@@ -107,12 +108,12 @@ impl Files {
         Ok(Files { below: Some(real), nothing: false })
     }
 
-    /// No file, for inputs from strangers.
+    /// Permits no file, for untrusted inputs.
     pub fn nothing() -> Files {
         Files { below: None, nothing: true }
     }
 
-    /// Opens a regular file. Returns it with its length.
+    /// Opens a regular file and returns it with its length.
     pub fn open(&self, path: &Path) -> Result<(File, u64), FileError> {
         if self.nothing {
             return Err(FileError::Forbidden(named(path)));
@@ -122,7 +123,7 @@ impl Files {
             None => path.to_path_buf(),
             Some(folder) => self.resolved(path, folder)?,
         };
-        // Checked before opening, as opening a pipe waits for its other end.
+        // Checked before opening, since opening a pipe blocks until its other end is opened.
         let meta = std::fs::metadata(&real).map_err(io)?;
         if !meta.is_file() {
             return Err(FileError::Irregular(named(path)));
@@ -130,8 +131,8 @@ impl Files {
         Ok((File::open(&real).map_err(io)?, meta.len()))
     }
 
-    /// The path with links resolved, if it is below the folder. The error does not reveal whether other files
-    /// exist.
+    /// Resolves the links of a path and checks that it is below the folder. The error does not reveal whether
+    /// other files exist.
     fn resolved(&self, path: &Path, folder: &Path) -> Result<PathBuf, FileError> {
         let outside = || FileError::Outside { path: named(path), folder: named(folder) };
         match path.canonicalize() {
@@ -162,7 +163,7 @@ impl Files {
     }
 }
 
-/// Whether a file lies in the folder or deeper, links resolved.
+/// Returns whether a file is in the folder or a subfolder, with links resolved.
 pub fn is_below(path: &Path, folder: &Path) -> bool {
     let resolved = |p: &Path| if p.as_os_str().is_empty() { Path::new(".") } else { p }.canonicalize();
     let (Ok(path), Ok(folder)) = (resolved(path), resolved(folder)) else { return false };
@@ -173,7 +174,7 @@ fn sized(file: &mut File, len: u64, path: &Path, limit: u64) -> Result<Vec<u8>, 
     if len > limit {
         return Err(too_large(path, limit));
     }
-    // The file may grow while it is read: reading one byte beyond the limit detects that.
+    // The file may grow while it is read, which reading one byte beyond the limit detects.
     let mut bytes = Vec::with_capacity(len as usize + 1);
     file.take(limit + 1)
         .read_to_end(&mut bytes)
@@ -185,7 +186,7 @@ fn text(bytes: Vec<u8>, path: &Path) -> Result<String, FileError> {
     String::from_utf8(bytes).map_err(|_| FileError::NotText(named(path)))
 }
 
-/// Reads a file, pipe or device that the user named, of limited size; `-` is standard input.
+/// Reads a file, pipe or device named by the user, up to the size limit; `-` is standard input.
 pub fn read(path: &Path) -> Result<Vec<u8>, FileError> {
     let shown = if path.as_os_str() == "-" { Path::new("standard input") } else { path };
     let io = |source| FileError::Io { path: named(shown), source };
@@ -201,7 +202,7 @@ pub fn read(path: &Path) -> Result<Vec<u8>, FileError> {
     }
 }
 
-/// Reads a file, pipe or device that the user named as text.
+/// Reads a file, pipe or device named by the user as text.
 pub fn read_text(path: &Path) -> Result<String, FileError> {
     text(read(path)?, path)
 }
@@ -218,7 +219,7 @@ fn stream(from: impl Read, path: &Path) -> Result<Vec<u8>, FileError> {
 mod tests {
     use super::*;
 
-    /// A folder with `in/file`, and beside `in` a file `secret`.
+    /// A folder with `in/file`, and a file `secret` next to `in`.
     fn tree(name: &str) -> PathBuf {
         let root = std::env::temp_dir().join(format!("wavesim-files-{name}-{}", std::process::id()));
         std::fs::create_dir_all(root.join("in/deeper")).unwrap();

@@ -1,4 +1,4 @@
-//! Launch descriptions (`wavesim-launch-1`): arguments in, expected outputs compared.
+//! Launch descriptions (`wavesim-launch-1`): arguments, and expected outputs to compare with.
 
 use super::code_object::{self, Kernel, LoadError, Wish};
 use super::compare::{self, Mismatch, Tolerance};
@@ -16,18 +16,18 @@ use wavesim_files::{self as files, Files};
 use wavesim_isa::arch::Arch;
 use wavesim_machine::memory::Memory;
 
-/// A launch description as its file has it, keys of `per_target` merged in.
+/// The contents of a launch description, with the keys of `per_target` merged in.
 #[derive(Debug, Deserialize)]
 pub struct Launch {
     /// `wavesim-launch-1`.
     pub schema: String,
     /// The kernel's symbol, without `.kd`.
     pub kernel: String,
-    /// In workgroups.
+    /// Number of workgroups per dimension.
     pub grid: [u32; 3],
-    /// Work-items of a workgroup, a number for each dimension.
+    /// Work-items per workgroup in each dimension.
     pub block: [u32; 3],
-    /// LDS of a workgroup in bytes, on top of the kernel's own.
+    /// Dynamic LDS per workgroup in bytes, in addition to the kernel's static LDS.
     #[serde(default)]
     pub dynamic_lds: u32,
     /// In the order of the kernel's parameters.
@@ -35,9 +35,9 @@ pub struct Launch {
     /// Outputs to compare after the run.
     #[serde(default)]
     pub expected: Vec<Expected>,
-    /// Paths of code objects, relative to the launch file, by target: `gfx1100`, `gfx1100.w64`.
+    /// Code object paths relative to the launch file, by target: `gfx1100`, `gfx1100.w64`.
     pub code: BTreeMap<String, String>,
-    /// Keys that replace the file's own, by target.
+    /// Overrides of other keys, by target.
     #[serde(default)]
     pub per_target: BTreeMap<String, serde_json::Map<String, Value>>,
 }
@@ -45,38 +45,38 @@ pub struct Launch {
 /// An argument.
 #[derive(Debug, Deserialize)]
 pub struct Arg {
-    /// The name for messages, and for [`Expected::arg`].
+    /// The name used in messages and by [`Expected::arg`].
     pub name: String,
-    /// What is passed, by the key `kind`.
+    /// The value, tagged by the key `kind`.
     #[serde(flatten)]
     pub kind: Kind,
 }
 
-/// What an argument is.
+/// The value of an argument.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 #[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum Kind {
     /// An array in global memory; the kernel gets its address.
     Buffer { dtype: String, shape: Vec<u64>, init: Init },
-    /// A number by value, in the bytes of its type.
+    /// A number passed by value, in the bytes of its type.
     Scalar { dtype: String, value: Value },
-    /// A structure by value: its bytes in hex.
+    /// A structure passed by value, given as hexadecimal bytes.
     Struct { bytes: String },
-    /// So many bytes of LDS; the kernel gets their offset.
+    /// An allocation of LDS; the kernel gets its offset.
     Local { size: u32 },
 }
 
-/// What a buffer holds before the launch.
+/// The initial contents of a buffer.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum Init {
     /// The array of this NPY file, whose path is relative to the launch file.
     File(String),
-    /// Zeros; the flag has no effect.
+    /// Zeros; the value of the flag is ignored.
     Zeros(bool),
-    /// This number in every element.
+    /// The same number in every element.
     Fill(Value),
     /// `start + i * step` in element `i`.
     Arange { start: Value, step: Value },
@@ -85,9 +85,9 @@ pub enum Init {
 /// An expected output.
 #[derive(Debug, Deserialize)]
 pub struct Expected {
-    /// Name of the argument, a buffer.
+    /// Name of a buffer argument.
     pub arg: String,
-    /// NPY file with the values, relative to the launch file.
+    /// NPY file with the expected values, relative to the launch file.
     pub file: String,
     /// [`Tolerance::rtol`].
     pub rtol: f64,
@@ -95,42 +95,42 @@ pub struct Expected {
     pub atol: f64,
 }
 
-/// A launch file read, its kernel ready to run.
+/// A launch file that has been read, with its kernel ready to run.
 pub struct Loaded {
-    /// What the file says.
+    /// The contents of the file.
     pub launch: Launch,
-    /// Where the files it names are.
+    /// The folder that relative paths refer to.
     folder: PathBuf,
     files: Files,
-    /// The kernel with its arguments in memory.
+    /// The kernel, with its arguments in memory.
     pub prepared: Prepared,
 }
 
-/// Which of a launch file's code objects to run.
+/// Selects one of a launch file's code objects.
 #[derive(Debug, Clone, Default)]
 pub struct Wanted {
-    /// Key of `code`.
+    /// A key of `code`.
     pub target: Option<String>,
     /// Any target of this architecture.
     pub arch: Option<Arch>,
-    /// Lanes of a wave, 32 or 64; 32 unless given.
+    /// The wave size, 32 or 64; 32 by default.
     pub wave: Option<u32>,
 }
 
 impl Wanted {
-    /// The code object under this key.
+    /// Selects the code object with this key.
     pub fn target(name: &str) -> Wanted {
         Wanted { target: Some(name.to_string()), ..Wanted::default() }
     }
 
-    /// The requested key; of several that fit, the first.
+    /// Returns the first matching key.
     fn select<'k>(&self, keys: impl Iterator<Item = &'k String> + Clone) -> Result<&'k str> {
         let fits = |key: &str| {
             let (processor, wave) = key.split_once('.').unwrap_or((key, "w32"));
             let arch = Arch::from_mcpu(processor);
             match &self.target {
                 Some(target) => key == target,
-                // Without a wish: one that we can run.
+                // By default, a target that can be simulated.
                 None => {
                     arch.is_some()
                         && self.arch.is_none_or(|a| arch == Some(a))
@@ -151,7 +151,7 @@ impl Wanted {
 }
 
 impl Loaded {
-    /// Expected outputs that memory does not hold.
+    /// Compares the buffers in memory with the expected outputs and returns those that differ.
     pub fn mismatches(&self) -> Result<Vec<Mismatch>> {
         let mut mismatches = Vec::new();
         for e in &self.launch.expected {
@@ -167,11 +167,11 @@ impl Loaded {
     }
 }
 
-/// Bytes of a description at most: data is in files of its own.
+/// Maximum size of a description in bytes; data is in separate files.
 const MAX_DESCRIPTION: usize = 4 << 20;
 
-/// Reads `launch.json`, loads the target's code object and fills memory of `global_bytes`, with `guard` bytes between allocations.
-/// `files`: which ones it may name.
+/// Reads `launch.json`, loads the target's code object and fills a memory of `global_bytes`, with `guard`
+/// bytes between allocations. `files` restricts the files that the description may name.
 pub fn load(path: &Path, wanted: &Wanted, files: &Files, global_bytes: u64, guard: u64) -> Result<Loaded> {
     let text = files::read_text(path)?;
     if text.len() > MAX_DESCRIPTION {
@@ -196,7 +196,7 @@ pub fn load(path: &Path, wanted: &Wanted, files: &Files, global_bytes: u64, guar
     Ok(Loaded { launch, folder, files: files.clone(), prepared })
 }
 
-/// The kernel out of the file for a key of `code`.
+/// Loads the kernel from the file for a key of `code`.
 fn kernel(file: &[u8], target: &str, name: &str) -> Result<Kernel, LoadError> {
     // `gfx1100.w64` is a build for gfx1100.
     let processor = target.split('.').next().unwrap_or_default();
@@ -210,7 +210,8 @@ fn kernel(file: &[u8], target: &str, name: &str) -> Result<Kernel, LoadError> {
     }
 }
 
-/// A description for the wanted target, and that target's key of `code`.
+/// Parses a description and selects a target. Returns the description for that target, and the target's key
+/// in `code`.
 pub fn parse(text: &str, wanted: &Wanted) -> Result<(Launch, String)> {
     let launch: Launch = serde_json::from_str(text)?;
     check_keys(serde_json::from_str::<BTreeMap<String, IgnoredAny>>(text)?.keys())?;
@@ -242,7 +243,7 @@ pub fn parse(text: &str, wanted: &Wanted) -> Result<(Launch, String)> {
     Ok((launch, target))
 }
 
-/// Keys that a description may have. Others are the author's notes, unless they look like one of these misspelt.
+/// The keys of a description. Other keys are ignored as notes, unless they resemble one of these.
 const KEYS: [&str; 9] =
     ["schema", "kernel", "grid", "block", "dynamic_lds", "args", "expected", "code", "per_target"];
 
@@ -255,7 +256,7 @@ fn check_keys<'k>(keys: impl Iterator<Item = &'k String>) -> Result<()> {
     Ok(())
 }
 
-/// The launch of a description; the files it names are in `folder`.
+/// Builds the request from a description; file names are relative to `folder`.
 pub fn request(launch: &Launch, folder: &Path, files: &Files, global_bytes: u64) -> Result<Request> {
     let mut args = Vec::new();
     for arg in &launch.args {
@@ -293,7 +294,7 @@ fn dtype(name: &str) -> Result<DType> {
     DType::from_name(name).ok_or_else(|| anyhow!("unknown dtype `{name}`; the types are {}", DType::names()))
 }
 
-/// Integers exactly; NaN and infinities as strings.
+/// Integers are exact; NaN and infinities are strings.
 fn number(value: &Value) -> Result<Num> {
     let found = match value {
         Value::Number(n) => match (n.as_u64(), n.as_i64(), n.as_f64()) {
@@ -326,7 +327,7 @@ fn initial(
     })
 }
 
-/// A fill of an integer type is its value or its bit pattern.
+/// The fill value of an integer type may be a number or a bit pattern.
 fn wrapped(dtype: DType, n: Num) -> Num {
     match n {
         Num::Int(v) if !dtype.is_float() && v >= 0 => u64::try_from(v).map_or(n, Num::Bits),

@@ -1,4 +1,4 @@
-//! What a compiled kernel is launched with, from a launch file or from the command line, and preparing it.
+//! Launch requests for compiled kernels, from a launch file or the command line, and their preparation.
 
 use super::abi;
 use super::code_object::{Arg, Kernel};
@@ -14,74 +14,74 @@ use wavesim_text::Options;
 use wavesim_text::constant::Constants;
 use wavesim_text::header::HeaderParser;
 
-/// A value for a kernel's parameter.
+/// The value of a kernel argument.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Given {
-    /// In global memory; the kernel gets its address.
+    /// An array in global memory; the kernel gets its address.
     Buffer(Array),
-    /// By value.
+    /// Bytes passed by value.
     Bytes(Vec<u8>),
-    /// By value, in the parameter's size.
+    /// A number passed by value, converted to the parameter's size.
     Number(Num),
-    /// So many bytes of LDS; the kernel gets their offset.
+    /// An allocation of LDS of this size; the kernel gets its offset.
     Local(u32),
 }
 
 /// A launch.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// In workgroups.
+    /// Number of workgroups per dimension.
     pub grid: [u32; 3],
-    /// Work-items of a workgroup, a number for each dimension.
+    /// Work-items per workgroup in each dimension.
     pub block: [u32; 3],
-    /// LDS of a workgroup in bytes, on top of the kernel's own.
+    /// Dynamic LDS per workgroup in bytes, in addition to the kernel's static LDS.
     pub dynamic_lds: u32,
-    /// In the order of the kernel's parameters.
+    /// Arguments in parameter order.
     pub args: Vec<(String, Given)>,
-    /// Buffers shown after the run; none named: all.
+    /// Names of the buffers shown after the run; if empty, all are.
     pub outputs: Vec<String>,
 }
 
-/// Buffers begin at multiples of this, as real runtimes have it.
+/// Alignment of buffers, as in real runtimes.
 const ALIGN: u64 = 256;
 
-/// Why a launch cannot be made ready.
+/// The reason why a launch cannot be prepared.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum LaunchError {
     /// Two buffers have this name.
     #[error("two arguments are called `{0}`")]
     Twice(String),
-    /// The arguments given end at byte `end`, before the end of the kernarg segment, which has `size` bytes.
+    /// The arguments end at byte `end`, before the end of the kernarg segment of `size` bytes.
     #[error(
         "arguments are missing (--arg, or `args` of a launch description): those given end at byte {end} of the kernel's {size} \
          (.amdhsa_kernarg_size)"
     )]
     Missing { end: u32, size: u32 },
-    /// The kernel's metadata names the parameters `takes`; `given` arguments are another number.
+    /// `given` arguments do not match the parameters `takes` of the metadata.
     #[error(
         "arguments given: {given}, but the kernel has {} (--arg, or `args` of a launch description){}",
         .takes.len(), listed(.takes)
     )]
     Count { takes: Vec<String>, given: usize },
-    /// The value of this argument does not fit its parameter.
+    /// An argument's value does not fit its parameter.
     #[error("argument {name}: {reason}")]
     Argument { name: String, reason: ArgumentError },
-    /// A host gave `given` bytes of explicit arguments; by the metadata they end at byte `end`.
+    /// A host passed `given` bytes of explicit arguments, which according to the metadata end at byte `end`.
     #[error("the explicit arguments end at byte {end} of the kernarg segment, {given} bytes are given")]
     Kernarg { end: u64, given: u64 },
-    /// A kernarg segment of more bytes than any real kernel's.
+    /// The kernarg segment is larger than that of any real kernel.
     #[error("a kernarg segment of {0} bytes: at most {MAX_KERNARG} are possible")]
     KernargSize(u32),
-    /// More work-items than the kernel was compiled for.
+    /// The workgroup is larger than the kernel was compiled for.
     #[error(
         "a workgroup of {block:?} work-items: the kernel was compiled for at most {most} (.max_flat_workgroup_size)"
     )]
     Items { block: [u32; 3], most: u32 },
-    /// More LDS than a workgroup can have.
+    /// The workgroup needs more LDS than is available.
     #[error("{0} bytes of LDS: a workgroup has at most {max}", max = wavesim_engine::sched::dispatch::MAX_LDS)]
     Lds(u64),
-    /// The code object's image cannot be placed.
+    /// The code object's image cannot be loaded.
     #[error(transparent)]
     Image(#[from] MapImageError),
     /// A buffer does not fit global memory.
@@ -90,22 +90,22 @@ pub enum LaunchError {
     /// The code is too large.
     #[error(transparent)]
     Program(#[from] TooLarge),
-    /// An argument cannot be written to the memory it was given.
+    /// An argument cannot be written to the memory provided for it.
     #[error(transparent)]
     Memory(#[from] MemError),
 }
 
-/// Why a value does not fit its parameter.
+/// The reason why a value does not fit its parameter.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum ArgumentError {
-    /// A number that a parameter of `size` bytes cannot hold.
+    /// A number that does not fit a parameter of `size` bytes.
     #[error("{value} does not fit a parameter of {size} bytes")]
     Number { value: Num, size: u32 },
-    /// A value of `len` bytes, more than the parameter has.
+    /// A value of `len` bytes for a smaller parameter.
     #[error("{len} bytes for a parameter of {size} bytes")]
     Bytes { len: usize, size: u32 },
-    /// A buffer's address has 8 bytes; the parameter has so many.
+    /// A buffer for a parameter of this size; addresses have 8 bytes.
     #[error("a buffer for a parameter of {0} bytes that is not a pointer")]
     Buffer(u32),
     /// The argument ends beyond the kernarg segment.
@@ -113,10 +113,10 @@ pub enum ArgumentError {
         "it ends at byte {end} of the kernel's arguments, which have {size} bytes (.amdhsa_kernarg_size)"
     )]
     Room { end: u32, size: u32 },
-    /// LDS given for a parameter whose kind is not `dynamic_shared_pointer`.
+    /// LDS for a parameter that is not a `dynamic_shared_pointer`.
     #[error("memory of a workgroup (`local`) for a parameter that is not a pointer to it")]
     Local,
-    /// The array cannot be made or read.
+    /// The array cannot be created or read.
     #[error(transparent)]
     Array(#[from] ArrayError),
 }
@@ -125,10 +125,10 @@ fn listed(names: &[String]) -> String {
     if names.is_empty() { String::new() } else { format!("; it takes {}", names.join(", ")) }
 }
 
-/// Bytes of a kernarg segment at most: a bound of ours, many times what compilers let a kernel have.
+/// Maximum size of a kernarg segment in bytes, many times the compilers' limit.
 const MAX_KERNARG: u32 = 1 << 20;
-/// Scratch of a work-item whose kernel calls what the compiler does not know (*uses dynamic stack* in the descriptor): what the
-/// descriptor says is the least, and this is what HIP's runtime gives.
+/// Scratch per work-item of a kernel that calls functions unknown to the compiler (*uses dynamic stack* in
+/// the descriptor). The descriptor's size is only a minimum; HIP's runtime allocates this size.
 const DYNAMIC_STACK: u32 = 16 << 10;
 
 fn round(lds: u32) -> Result<u32, LaunchError> {
@@ -143,7 +143,7 @@ fn empty_kernarg(kernel: &Kernel) -> Result<Vec<u8>, LaunchError> {
 }
 
 impl Request {
-    /// Fills memory and describes the launch.
+    /// Loads the image, allocates and fills the arguments, and describes the launch.
     pub fn prepare(&self, kernel: &Kernel, mut memory: Memory) -> Result<Prepared, LaunchError> {
         let code = kernel.image.map(&mut memory)?;
         let mut buffers = Vec::new();
@@ -154,7 +154,7 @@ impl Request {
             buffers.push(buffer);
             Ok(address)
         })?;
-        // Outputs go by their names.
+        // Outputs are identified by name.
         let mut names: Vec<&str> = buffers.iter().map(|b| b.name.as_str()).collect();
         names.sort_unstable();
         if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -167,8 +167,8 @@ impl Request {
     }
 }
 
-/// The kernarg segment with explicit arguments, and the LDS that arguments take beside the kernel's own. `buffer` puts an array into
-/// memory and gives its address.
+/// Builds the kernarg segment with the explicit arguments. Also returns the size of the LDS that arguments
+/// allocate in addition to the kernel's own. `buffer` stores an array in memory and returns its address.
 pub fn explicit(
     kernel: &Kernel,
     args: &[(String, Given)],
@@ -200,8 +200,8 @@ pub fn explicit(
     Ok((kernarg, lds - fixed))
 }
 
-/// Where each argument goes: as the metadata says, or where there is none one after the other, each aligned to its size, as a C structure
-/// has them.
+/// The location of each argument: as in the metadata, or, without metadata, consecutive and aligned to their
+/// sizes as in a C structure.
 fn places(kernel: &Kernel, args: &[(String, Given)]) -> Result<Vec<Place>, LaunchError> {
     if kernel.args.is_some() {
         let explicit: Vec<&Arg> = kernel.explicit().collect();
@@ -228,22 +228,23 @@ fn places(kernel: &Kernel, args: &[(String, Given)]) -> Result<Vec<Place>, Launc
         }
         places.push(Place { offset, size, local: true });
     }
-    // The segment may be padded to pointers.
+    // The segment may be padded to the size of a pointer.
     if end.next_multiple_of(8) < kernel.kernarg_size() {
         return Err(LaunchError::Missing { end, size: kernel.kernarg_size() });
     }
     Ok(places)
 }
 
-/// A parameter's place in the kernarg segment, in bytes.
+/// The location of a parameter in the kernarg segment, in bytes.
 struct Place {
     offset: u32,
     size: u32,
-    /// It may be an offset in LDS.
+    /// Whether the parameter may be an LDS offset.
     local: bool,
 }
 
-/// A launch whose explicit arguments are laid out already, in `memory` or as values.
+/// Prepares a launch with explicit arguments that are already laid out. `memory` holds the data they refer
+/// to.
 pub fn with_kernarg(
     kernel: &Kernel,
     explicit: &[u8],
@@ -255,7 +256,8 @@ pub fn with_kernarg(
     finish(kernel, code, kernarg, shape, memory)
 }
 
-/// The kernarg segment with these explicit arguments. Hidden ones are 0: [`abi::hidden`] fills them in.
+/// Builds the kernarg segment with these explicit arguments. Hidden arguments are 0; [`abi::hidden`] fills
+/// them in.
 pub fn segment(kernel: &Kernel, explicit: &[u8]) -> Result<Vec<u8>, LaunchError> {
     let end = kernel.explicit().map(|a| a.offset as u64 + a.size as u64).max().unwrap_or(0);
     if end > explicit.len() as u64 {
@@ -267,20 +269,20 @@ pub fn segment(kernel: &Kernel, explicit: &[u8]) -> Result<Vec<u8>, LaunchError>
     Ok(kernarg)
 }
 
-/// Where the parts of a launch are in memory.
+/// The addresses of a launch's parts.
 #[derive(Debug, Clone, Copy)]
 pub struct Places {
-    /// Address 0 of the code object's file.
+    /// Load address of the image: the file's address 0.
     pub code: u64,
     /// The kernarg segment.
     pub kernarg: u64,
     /// The dispatch packet.
     pub packet: u64,
-    /// The queue; 0: none.
+    /// The queue; 0 if there is none.
     pub queue: u64,
 }
 
-/// What the engine needs to know of a launch. `kernarg`: what the kernarg segment holds.
+/// Builds the engine's description of a launch. `kernarg` are the contents of the kernarg segment.
 pub fn shape(
     kernel: &Kernel,
     shape: &abi::Shape,
@@ -308,7 +310,7 @@ pub fn shape(
     })
 }
 
-/// The kernel's program, out of the relocated image: `len` bytes of code at `address`.
+/// Decodes the kernel's program from the relocated image: `len` bytes of code at `address`.
 pub fn program(kernel: &Kernel, address: u64, len: u64, memory: &Memory) -> Result<Program, LaunchError> {
     let mut bytes = vec![0; len as usize];
     memory.read(address, &mut bytes)?;
@@ -320,10 +322,11 @@ pub fn program(kernel: &Kernel, address: u64, len: u64, memory: &Memory) -> Resu
     Ok(kernel.lines.annotate(program, text))
 }
 
-/// Bytes in front of a program whose arguments the hardware loads, which load them for hardware that does not.
+/// Size of the code before a program with preloaded arguments, which loads them on hardware without
+/// preloading.
 const PRELOAD_PROLOGUE: u64 = 256;
 
-/// The dwords of the kernarg segment that the wave finds in SGPRs.
+/// The dwords of the kernarg segment that are preloaded to SGPRs.
 fn preloaded(kernel: &Kernel, kernarg: &[u8]) -> Vec<u32> {
     let Some((first, dwords)) = kernel.preloaded() else { return Vec::new() };
     let dword = |n: u32| {
@@ -333,7 +336,8 @@ fn preloaded(kernel: &Kernel, kernarg: &[u8]) -> Vec<u32> {
     (0..dwords).map(dword).collect()
 }
 
-/// Hidden arguments, the dispatch packet, and the program out of the relocated image. `code`: where the file's address 0 is.
+/// Fills in hidden arguments, stores kernarg segment and dispatch packet, and decodes the program from the
+/// relocated image. `code` is the load address of the file's address 0.
 fn finish(
     kernel: &Kernel,
     code: u64,
@@ -354,7 +358,7 @@ fn finish(
     Ok(Prepared { labels, modes, inlined, ..Prepared::bare(program, memory, shape) })
 }
 
-/// A number in a parameter of `size` bytes: a float where it is written as one.
+/// Encodes a number for a parameter of `size` bytes; floats are encoded as floats.
 fn number(value: Num, size: u32) -> Result<Vec<u8>, ArgumentError> {
     let dtype = match (value, size) {
         (Num::Float(_), 2) => DType::F16,
@@ -364,7 +368,7 @@ fn number(value: Num, size: u32) -> Result<Vec<u8>, ArgumentError> {
         (n, size) => {
             let int = n.as_int().unwrap_or_default();
             let bytes = int.to_le_bytes();
-            // The bytes left out are copies of the sign.
+            // The omitted bytes must be copies of the sign.
             let kept = 8 * size.min(16);
             let fits = kept == 128 || kept != 0 && (int >> (kept - 1) == -1 || int >> kept == 0);
             return match fits {
@@ -378,8 +382,8 @@ fn number(value: Num, size: u32) -> Result<Vec<u8>, ArgumentError> {
     Ok(out)
 }
 
-/// An argument as the command line gives it: `f32[1024]=arange(1024)`, `file:x.npy`, `local:4096`, `1000`, `2.5`, `i64=-1`; before it, if
-/// wanted, a name and a colon. `options`: as of a text kernel's header.
+/// Parses an argument of the command line: `f32[1024]=arange(1024)`, `file:x.npy`, `local:4096`, `1000`,
+/// `2.5` or `i64=-1`, optionally after a name and a colon. `options` are those of a text kernel's header.
 pub fn argument(text: &str, index: usize, options: &Options) -> Result<(String, Given)> {
     let (name, spec) = match text.split_once(':') {
         Some((name, spec)) if !matches!(name.trim(), "file" | "local") && is_name(name.trim()) => {

@@ -1,4 +1,4 @@
-//! Splits a file into lines, and the lines of the instruction block into statements: labels, instructions,
+//! Splits a file into lines, and the lines of the instruction block into statements: labels, instructions and
 //! `print` directives.
 
 use super::{lex, print};
@@ -7,16 +7,16 @@ use wavesim_asm::scan::Scanner;
 /// A line of the file.
 #[derive(Debug, Clone)]
 pub struct CodeLine<'a> {
-    /// Without comment, and without space at its end.
+    /// The text without comment and trailing white space.
     pub code: &'a str,
-    /// Byte of the file at which it begins.
+    /// Byte offset of the line in the file.
     pub base: usize,
-    /// 1-based.
+    /// Line number, from 1.
     pub number: u32,
 }
 
 impl CodeLine<'_> {
-    /// Whether this is `---`, which encloses the header.
+    /// Returns whether the line is `---`, which delimits the header.
     pub fn is_fence(&self) -> bool {
         matches!(self.code.as_bytes(), [.., b'-', b'-', b'-']) && self.code.trim_start() == "---"
     }
@@ -28,12 +28,12 @@ pub struct Lines<'a> {
     text: &'a str,
     at: usize,
     number: u32,
-    /// Where the next comment may begin: no line before it has any.
+    /// Position from which the next comment can start; earlier lines contain none.
     mark: usize,
 }
 
 impl<'a> Lines<'a> {
-    /// The lines of a file from its start.
+    /// Creates an iterator over the lines of a file.
     pub fn new(text: &'a str) -> Lines<'a> {
         Lines { text, at: 0, number: 0, mark: 0 }
     }
@@ -72,21 +72,20 @@ impl<'a> Iterator for Lines<'a> {
 pub enum Statement<'a> {
     /// `name:`.
     Label(&'a str),
-    /// An instruction. `mnemonic` is the name that `text` begins with; empty if it begins with something
-    /// else.
+    /// An instruction. `mnemonic` is the identifier at the start of `text`; empty if there is none.
     Instruction { text: &'a str, mnemonic: &'a str },
-    /// A directive for [`print::parse`].
+    /// The text of a `print` directive, for [`print::parse`].
     Print(&'a str),
 }
 
-/// The statements of a line, with the byte of the file at which each begins.
+/// The statements of a line, each with its byte offset in the file.
 pub struct Statements<'a> {
     rest: Scanner<'a>,
     base: usize,
 }
 
 impl<'a> Statements<'a> {
-    /// The statements of a line.
+    /// Creates an iterator over the statements of a line.
     pub fn new(line: &CodeLine<'a>) -> Statements<'a> {
         Statements { rest: Scanner::new(line.code), base: line.base }
     }
@@ -120,7 +119,7 @@ impl<'a> Iterator for Statements<'a> {
 mod tests {
     use super::*;
 
-    /// With the byte at which each begins.
+    /// Each statement with its byte offset.
     fn kinds(line: &str) -> Vec<(Statement<'_>, usize)> {
         let line = Lines::new(line).next().unwrap();
         Statements::new(&CodeLine { base: 100, ..line }).collect()

@@ -6,21 +6,21 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use wavesim_array::Num;
 
-/// Parentheses and signs inside each other.
+/// Maximum nesting depth of parentheses and signs.
 const DEPTH: usize = 64;
 
 /// Named constants.
 #[derive(Debug, Clone, Default)]
 pub struct Constants {
     values: BTreeMap<String, Num>,
-    /// Given on the command line: these win over `const` lines.
+    /// Names defined on the command line, which take precedence over `const` lines.
     fixed: Vec<String>,
 }
 
-/// An error in a header line.
+/// An error in a line of the file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Wrong {
-    /// Bytes of the file.
+    /// Byte range in the file.
     pub at: Range<usize>,
     /// One sentence without a full stop.
     pub message: String,
@@ -47,7 +47,7 @@ impl Wrong {
 }
 
 impl Constants {
-    /// Defines a constant from `NAME=VALUE`, as `-D` takes it; it wins over `const` lines.
+    /// Defines a constant from `NAME=VALUE`, the syntax of `-D`. It takes precedence over `const` lines.
     pub fn define(&mut self, text: &str) -> Result<(), String> {
         let wrong = || format!("-D takes NAME=VALUE with a number, not `{text}`");
         let (name, value) = text.split_once('=').ok_or_else(wrong)?;
@@ -64,7 +64,7 @@ impl Constants {
         Ok(())
     }
 
-    /// A `const` line: the value where the command line gives none.
+    /// Handles a `const` line: sets the value unless the command line defines it.
     pub fn set_default(&mut self, name: &str, value: Num) {
         if !self.fixed.iter().any(|n| n == name) {
             self.values.insert(name.to_string(), value);
@@ -76,59 +76,59 @@ impl Constants {
         self.values.get(name).copied()
     }
 
-    /// Names and values, for the instructions.
+    /// Names and values of all constants.
     pub fn iter(&self) -> impl Iterator<Item = (&str, Num)> {
         self.values.iter().map(|(name, value)| (name.as_str(), *value))
     }
 }
 
-/// Tokens of a line, read from left to right.
+/// A position in the tokens of a line.
 pub struct Cursor<'a> {
     tokens: &'a [Spanned],
     next: usize,
-    /// Where the line ends: the place of what is missing.
+    /// Byte offset of the end of the line, where missing tokens are reported.
     end: usize,
 }
 
 impl<'a> Cursor<'a> {
-    /// At the first token of a line that ends at byte `end` of the file.
+    /// Creates a cursor at the first token of a line that ends at byte `end` of the file.
     pub fn new(tokens: &'a [Spanned], end: usize) -> Cursor<'a> {
         Cursor { tokens, next: 0, end }
     }
 
-    /// The next token, not taken.
+    /// Returns the next token without consuming it.
     pub fn peek(&self) -> Option<&'a Token> {
         self.tokens.get(self.next).map(|t| &t.token)
     }
 
-    /// The token after the next one.
+    /// Returns the token after the next one.
     pub fn peek_second(&self) -> Option<&'a Token> {
         self.tokens.get(self.next + 1).map(|t| &t.token)
     }
 
-    /// Place of the next token.
+    /// The span of the next token.
     pub fn place(&self) -> Range<usize> {
         self.tokens.get(self.next).map_or(self.end..self.end, |t| t.at.clone())
     }
 
-    /// Place of everything left.
+    /// The span of all remaining tokens.
     pub fn rest(&self) -> Range<usize> {
         self.place().start..self.tokens.last().map_or(self.end, |t| t.at.end)
     }
 
-    /// Takes the next token.
+    /// Consumes the next token.
     pub fn bump(&mut self) {
         self.next += 1;
     }
 
-    /// Takes a punctuation character if it is next; whether it was.
+    /// Consumes the punctuation character if it is next. Returns whether it was.
     pub fn take(&mut self, punct: char) -> bool {
         let found = self.peek() == Some(&Token::Punct(punct));
         self.next += found as usize;
         found
     }
 
-    /// Takes a punctuation character; an error that names what it should follow (`after`) otherwise.
+    /// Consumes the punctuation character, or returns an error that describes its position (`after`).
     pub fn expect(&mut self, punct: char, after: &str) -> Result<(), Wrong> {
         if self.take(punct) {
             return Ok(());
@@ -136,7 +136,7 @@ impl<'a> Cursor<'a> {
         Err(Wrong::new(self.place(), format!("`{punct}` is missing {after}")))
     }
 
-    /// Takes a name; an error that names `what` is missing otherwise.
+    /// Consumes a name, or returns an error that `what` is missing.
     pub fn name(&mut self, what: &str) -> Result<(&'a str, Range<usize>), Wrong> {
         match self.peek() {
             Some(Token::Name(name)) => {
@@ -148,7 +148,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Whether the parenthesis before us closes with the line.
+    /// Returns whether the parenthesis that opens here closes at the end of the line.
     pub fn closes_at_end(&self) -> bool {
         let mut depth = 0;
         let rest = &self.tokens[self.next.min(self.tokens.len())..];
@@ -163,7 +163,7 @@ impl<'a> Cursor<'a> {
         closed.is_none_or(|at| at + 1 == rest.len())
     }
 
-    /// Nothing may follow.
+    /// Returns an error if tokens remain.
     pub fn finish(&self) -> Result<(), Wrong> {
         match self.peek() {
             None => Ok(()),
@@ -171,12 +171,12 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A sum of numbers and named constants.
+    /// Evaluates an expression over numbers and named constants.
     pub fn constant(&mut self, constants: &Constants) -> Result<Num, Wrong> {
         self.sum(constants, 0)
     }
 
-    /// A whole number from `low` up.
+    /// Evaluates an expression whose value must be an integer of at least `low`.
     pub fn whole(&mut self, constants: &Constants, low: u64, what: &str) -> Result<u64, Wrong> {
         let start = self.place();
         let value = self.constant(constants)?;

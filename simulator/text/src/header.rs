@@ -16,49 +16,49 @@ const MAX_DIMENSIONS: usize = 64;
 /// The contents of the header.
 #[derive(Debug, Clone)]
 pub struct Header {
-    /// In the order of the file.
+    /// The arguments in source order.
     pub args: Vec<Arg>,
-    /// Work-items of a workgroup, and how many dimensions were written.
+    /// Work-items per workgroup, and the number of dimensions given.
     pub local: ([u32; 3], usize),
-    /// Workgroups, and how many dimensions were written.
+    /// Number of workgroups, and the number of dimensions given.
     pub global: ([u32; 3], usize),
-    /// Lanes of a wave, where it says so.
+    /// The wave size, if specified.
     pub wave: Option<u32>,
-    /// The architecture, where it says so.
+    /// The architecture, if specified.
     pub arch: Option<Arch>,
-    /// How kernels receive ids and arguments.
+    /// How kernels receive IDs and arguments.
     pub abi: Abi,
     /// Bytes of LDS per workgroup; the default depends on the instructions.
     pub lds: Option<u32>,
     /// Bytes of scratch per lane; the default depends on the instructions.
     pub scratch: Option<u32>,
-    /// Those of the command line and of `const` lines.
+    /// The constants of the command line and of `const` lines.
     pub constants: Constants,
 }
 
-/// Which values the registers hold at the start.
+/// The initial register state of a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Abi {
-    /// Ids in s0, s1, s2 and v0, v1, v2; a table of addresses at `s[3:4]`.
+    /// IDs in s0, s1, s2 and v0, v1, v2; the address of the argument table in `s[3:4]`.
     #[default]
     Text,
-    /// As in compiled kernels (LLVM AMDGPUUsage, *Initial Kernel Execution State*).
+    /// The convention of compiled kernels (LLVM AMDGPUUsage, *Initial Kernel Execution State*).
     Hsa,
 }
 
-/// A kernel argument with its initial content.
+/// A kernel argument with its initial contents.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Arg {
-    /// Unique in the header; `out_…` is printed after the run.
+    /// Unique in the header; arguments called `out_…` are printed after the run.
     pub name: String,
     /// Type, shape and initial contents.
     pub array: Array,
-    /// 1-based.
+    /// Line number, from 1.
     pub line: u32,
 }
 
 impl Arg {
-    /// Whether it is printed after the run.
+    /// Returns whether the argument is printed after the run.
     pub fn is_output(&self) -> bool {
         self.name.starts_with("out_")
     }
@@ -67,19 +67,19 @@ impl Arg {
 const KEYS: [&str; 8] = ["local", "global", "wave", "arch", "abi", "lds", "scratch", "const"];
 const FUNCTIONS: [&str; 5] = ["repeat", "arange", "rand", "file", "npy"];
 
-/// Parses header lines one by one; an error in one line does not stop it.
+/// Parses the header line by line; parsing continues after errors.
 pub struct HeaderParser<'a> {
     options: &'a Options,
     random: Random,
     header: Header,
-    /// Keys seen, with their lines.
+    /// The keys given so far, with their lines.
     seen: HashMap<String, u32>,
-    /// Bytes of all arguments so far.
+    /// Total size of the arguments so far in bytes.
     used: u64,
 }
 
 impl<'a> HeaderParser<'a> {
-    /// A header with its defaults, and the constants of the command line.
+    /// Creates a parser with the default values and the constants of the command line.
     pub fn new(options: &'a Options) -> HeaderParser<'a> {
         let header = Header {
             args: Vec::new(),
@@ -95,12 +95,12 @@ impl<'a> HeaderParser<'a> {
         HeaderParser { options, random: Random::new(options.seed), header, seen: HashMap::new(), used: 0 }
     }
 
-    /// The header so far.
+    /// Returns the header.
     pub fn finish(self) -> Header {
         self.header
     }
 
-    /// Parses one line, which begins at byte `base` of the file.
+    /// Parses one line, which starts at byte `base` of the file.
     pub fn line(&mut self, text: &str, base: usize, number: u32) -> Result<(), Wrong> {
         let tokens = lex::tokens(text, base);
         let end = tokens.last().map_or(base, |t| t.at.end);
@@ -160,7 +160,7 @@ impl<'a> HeaderParser<'a> {
             "arch" => {
                 let place = cursor.rest();
                 let (mut text, _) = cursor.name("an architecture")?;
-                // `rdna3.5`: the lexer ends a name at the point.
+                // `rdna3.5`: the lexer ends a name at the dot.
                 if matches!(cursor.peek(), Some(Token::Number(Num::Float(v))) if *v == 0.5) {
                     cursor.bump();
                     text = "rdna3.5";
@@ -203,7 +203,7 @@ impl<'a> HeaderParser<'a> {
         u32::try_from(bytes).map_err(|_| Wrong::new(place, format!("{what} is at most 4 GiB")))
     }
 
-    /// `x[, y[, z]]`, with or without parentheses.
+    /// Parses `x[, y[, z]]`, with or without parentheses.
     fn dimensions(&self, cursor: &mut Cursor<'_>, what: &str) -> Result<([u32; 3], usize), Wrong> {
         let place = cursor.rest();
         let closed = cursor.peek() == Some(&Token::Punct('(')) && cursor.closes_at_end();
@@ -271,7 +271,7 @@ impl<'a> HeaderParser<'a> {
         Ok(())
     }
 
-    /// Refuses arrays that global memory cannot hold, before they are built.
+    /// Reports an array that does not fit global memory, before it is built.
     fn reserve(&mut self, name: &str, dtype: DType, shape: &[u64], at: Range<usize>) -> Result<(), Wrong> {
         let size = array::size_bytes(dtype, shape).map_err(|e| Wrong::new(at.clone(), e.to_string()))? as u64;
         let left = self.options.global_bytes.saturating_sub(self.used);
@@ -314,7 +314,7 @@ impl<'a> HeaderParser<'a> {
         fill::list(dtype, shape, &values).map_err(failed)
     }
 
-    /// Parses a built-in function, after its opening parenthesis.
+    /// Parses the arguments of a built-in function, after the opening parenthesis, and builds the array.
     fn call(
         &mut self,
         function: &str,
@@ -332,7 +332,7 @@ impl<'a> HeaderParser<'a> {
                 }
                 cursor.expect(',', "before the file's element type")?;
                 let (stored, at) = match cursor.peek() {
-                    // In quotes too.
+                    // The type may also be quoted.
                     Some(Token::Text(text)) => {
                         let at = cursor.place();
                         cursor.bump();
@@ -373,7 +373,7 @@ impl<'a> HeaderParser<'a> {
         }
     }
 
-    /// Up to the closing parenthesis.
+    /// Parses values up to the closing parenthesis.
     fn values(&self, cursor: &mut Cursor<'_>) -> Result<Vec<Num>, Wrong> {
         let mut values = Vec::new();
         if cursor.take(')') {
@@ -389,7 +389,7 @@ impl<'a> HeaderParser<'a> {
         Ok(values)
     }
 
-    /// Relative to the input file.
+    /// Parses a path, which is relative to the input file.
     fn path(&self, cursor: &mut Cursor<'_>) -> Result<std::path::PathBuf, Wrong> {
         match cursor.peek() {
             Some(Token::Text(path)) => {

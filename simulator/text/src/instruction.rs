@@ -1,11 +1,11 @@
-//! Instructions of the block: the assembler's operands and tables, and on top of them what this format has of
-//! its own.
+//! Instructions of the text format: the assembler's operands and tables, and on top of them the rules of this
+//! format:
 //!
-//! - modifiers only where [`rules`] allows them;
-//! - flags (`glc`, `slc`, `nt`, `clamp` …) anywhere, without effect on instructions that have no such bit;
-//! - `vcc` and `exec` for the wave's masks whatever their size, pairs of SGPRs that start anywhere;
-//! - `s_waitcnt` and `s_barrier` also on RDNA 4, which has split both into several instructions. RDNA 3's
-//!   names of instructions that it has renamed are handled by the assembler.
+//! - operand modifiers only where [`rules`] allows them;
+//! - flags (`glc`, `slc`, `nt`, `clamp` …) anywhere, ignored by instructions that have no such bit;
+//! - `vcc` and `exec` denote the wave's masks for either wave size, and SGPR pairs may start anywhere;
+//! - `s_waitcnt` and `s_barrier` are also accepted for RDNA 4, which replaces each of them by several
+//!   instructions. The assembler handles RDNA 3's names of instructions that RDNA 4 renames.
 
 use super::constant::{Constants, Wrong};
 use super::rules;
@@ -24,7 +24,7 @@ use wavesim_asm::scan::Scanner;
 use wavesim_asm::{Expr, OddPairs, Options, Parsed, matching};
 use wavesim_isa::arch::Arch;
 
-/// Flags that are allowed anywhere and do not count as operands.
+/// Returns whether `name` is a flag, which is allowed anywhere and does not count as an operand.
 pub fn is_flag(name: &str) -> bool {
     matches!(
         name,
@@ -46,16 +46,16 @@ pub fn is_flag(name: &str) -> bool {
     )
 }
 
-/// The machine and the constants that an instruction's text is parsed for.
+/// The target and the constants for which instructions are assembled.
 #[derive(Clone, Copy)]
 pub struct Machine<'a> {
     /// The instruction set.
     pub arch: Arch,
-    /// Lanes of a wave: 32 or 64.
+    /// The wave size: 32 or 64.
     pub wave: u32,
-    /// Symbols of its expressions.
+    /// The symbols of expressions.
     pub constants: &'a Constants,
-    /// Search for the nearest name to a misspelt one.
+    /// Suggest the nearest name for a misspelt one.
     pub suggest: bool,
 }
 
@@ -64,8 +64,8 @@ impl Machine<'_> {
         Options { odd_pairs: OddPairs::All, suggest: self.suggest, ..Options::new(self.arch).wave(self.wave) }
     }
 
-    /// The instructions of one statement, at byte `base` of the file: one, but for those that the
-    /// architecture has split. `mnemonic` is what `text` begins with.
+    /// Assembles a statement at byte `base` of the file and passes the result to `out`: one instruction, or
+    /// several if the architecture replaces it. `mnemonic` is the identifier at the start of `text`.
     pub fn assemble(
         &self,
         text: &str,
@@ -100,7 +100,7 @@ impl Machine<'_> {
             "" => operand::parse_line(text, &symbols).map(|_| ()),
             _ => line.read_rest(&mut Scanner::from(text, mnemonic.len()), &symbols),
         };
-        // Most lines are registers and numbers, for which this format has no rules of its own.
+        // Most operands are registers and numbers, to which no rules of this format apply.
         let (mut signed, mut doubted) = (line.second.is_some(), read.is_err());
         let mut worded = !line.modifiers.is_empty();
         for o in &line.operands {
@@ -130,7 +130,7 @@ impl Machine<'_> {
         self.buffer_offset(&mut line);
         let error = match matching::assemble_as(&line, found, &self.options()) {
             Ok(parsed) => {
-                // What hardware ignores is an error here: this format need not be compatible with another
+                // Ignored offset bits are an error: this format need not be compatible with another
                 // assembler.
                 return match legal::ignored_offset(&parsed.inst, &self.options()) {
                     None => Ok(parsed),
@@ -150,12 +150,12 @@ impl Machine<'_> {
         {
             return Ok(parsed);
         }
-        // As written, before any modifier was dropped.
+        // The modifiers as written, before any were dropped.
         let written = operand::parse_line(text, &symbols).map_or(Modifiers::new(), |line| line.modifiers);
         Err(self.refused(&line, text, &written, entries, error, base))
     }
 
-    /// `unknown instruction 's_mov_b33'`
+    /// The error for an unknown mnemonic.
     fn unknown(&self, line: &Line, base: usize) -> Wrong {
         let span = base + line.mnemonic_span.start..base + line.mnemonic_span.end;
         let wrong = Wrong::new(span, format!("unknown instruction '{}'", line.mnemonic));
@@ -175,12 +175,12 @@ impl Machine<'_> {
         }
     }
 
-    /// Flags that no form of the instruction takes are dropped; cache flags that RDNA 4 spells otherwise are
-    /// translated.
+    /// Drops flags that no form of the instruction accepts, and translates cache flags that RDNA 4 spells
+    /// differently.
     fn adapt(&self, line: &mut Line, entries: &[EntryId]) {
         let accepts =
             |name: &str| forms_of(self.arch, entries).any(|f| f.mods.iter().any(|m| m.accepts(name)));
-        // A label may be called like a flag: `done`.
+        // A label may have the name of a flag: `done`.
         if line.operands.is_empty()
             && line.modifiers.len() == 1
             && line.modifiers[0].value == ModifierValue::None
@@ -214,7 +214,7 @@ impl Machine<'_> {
             }
         }
         line.modifiers.retain(|m| !is_flag(m.name) || accepts(m.name));
-        // `s_load_b32 s0, s[2:3], offset:8`: the offset alone in its operand's place.
+        // `s_load_b32 s0, s[2:3], offset:8`: the offset alone stands for the operand.
         let scalar_offset =
             || forms_of(self.arch, entries).any(|f| f.slots.iter().any(|s| s.kind == Kind::ScalarOffset));
         if let Some(at) = line.modifiers.iter().position(|m| m.name == "offset")
@@ -233,7 +233,7 @@ impl Machine<'_> {
         }
     }
 
-    /// RDNA 4 has no constants for a buffer's scalar offset; `null` is its 0.
+    /// RDNA 4 accepts no constant as a buffer's scalar offset; `null` denotes 0.
     fn buffer_offset(&self, line: &mut Line) {
         if self.arch == Arch::Rdna4
             && (line.mnemonic.starts_with("buffer_") || line.mnemonic.starts_with("tbuffer_"))
@@ -243,7 +243,7 @@ impl Machine<'_> {
         }
     }
 
-    /// `-v1` of a packed instruction: both halves are negated, as by `neg_lo` and `neg_hi`.
+    /// Converts `-v1` of a packed instruction to `neg_lo` and `neg_hi`: both halves are negated.
     fn packed_negation(&self, line: &mut Line, entries: &[EntryId]) {
         let packed = || forms_of(self.arch, entries).any(|f| f.mods.iter().any(|m| m.accepts("neg_hi")));
         if !line.operands.iter().any(|o| o.neg) || !packed() {
@@ -268,7 +268,7 @@ impl Machine<'_> {
         line.operands.iter_mut().skip(1).for_each(|o| o.neg = false);
     }
 
-    /// Flags in the place of operands: the assembler would take them for labels.
+    /// Reports flags in the position of operands, which the assembler would treat as labels.
     fn flag_operands(&self, line: &Line, text: &str, entries: &[EntryId], base: usize) -> Result<(), Wrong> {
         let flag = |o: &Operand| matches!(&o.value, Value::Word(word) if is_flag(word));
         let Some(at) = line.operands.iter().position(flag) else { return Ok(()) };
@@ -286,7 +286,7 @@ impl Machine<'_> {
         Err(Wrong::new(base + operand.span.start..base + operand.span.end, message))
     }
 
-    /// Replaces names of constants that are not integers.
+    /// Substitutes named constants that are not integers.
     fn float_constants(&self, line: &mut Line) {
         for operand in &mut line.operands {
             if let Value::Word(word) = &operand.value
@@ -297,8 +297,8 @@ impl Machine<'_> {
         }
     }
 
-    /// A refusal in the specification's words, the assembler's beside it. `written`: the modifiers before any
-    /// was dropped.
+    /// Formulates an error in the wording of the format's specification, with the assembler's message as
+    /// help. `written` are the modifiers before any were dropped.
     fn refused(
         &self,
         line: &Line,
@@ -316,7 +316,7 @@ impl Machine<'_> {
             Some(help) => format!("{} ({help})", error.message),
             None => error.message.to_string(),
         };
-        // A flag in an operand's place: after a comma, and one operand short.
+        // A flag follows a comma, and an operand is missing.
         let misplaced = written
             .iter()
             .find(|m| m.value == ModifierValue::None && text[..m.span.start].trim_end().ends_with(','));
@@ -356,7 +356,7 @@ impl Machine<'_> {
         }
     }
 
-    /// The kind of operand that belongs at `index`, in words.
+    /// Describes the operand expected at `index`.
     fn expects(&self, entries: &[EntryId], count: usize, index: usize) -> &'static str {
         let Some(form) = forms_of(self.arch, entries).find(|f| f.slots.len() == count) else {
             return "another operand";
@@ -372,7 +372,7 @@ impl Machine<'_> {
         }
     }
 
-    /// An instruction that RDNA 4 has split, in its words.
+    /// Returns the RDNA 4 instructions that replace an RDNA 3 instruction, or `None` if it is not replaced.
     fn portable(&self, text: &str, mnemonic: &str, base: usize) -> Result<Option<Vec<String>>, Wrong> {
         let name = &lower(mnemonic)[..];
         if !portable::is_old(name) {
@@ -384,7 +384,7 @@ impl Machine<'_> {
     }
 }
 
-/// The error of a fixup: most often a label that is not there.
+/// The error of a fixup; most often a missing label.
 pub fn unresolved(
     expr: &Expr,
     error: AsmError,
@@ -427,7 +427,7 @@ fn takes_label(arch: Arch, entries: &[EntryId]) -> bool {
     forms_of(arch, entries).any(|f| f.slots.iter().any(|s| s.kind == Kind::Imm(Imm::Label)))
 }
 
-/// How many operands the instruction may be written with, ascending.
+/// The possible numbers of operands, in ascending order.
 fn slot_counts(arch: Arch, entries: &[EntryId]) -> Vec<usize> {
     let mut counts: Vec<usize> = forms_of(arch, entries)
         .flat_map(|f| [Some(f.slots.len()), f.returns.map(|_| f.slots.len().saturating_sub(1))])
@@ -438,7 +438,7 @@ fn slot_counts(arch: Arch, entries: &[EntryId]) -> Vec<usize> {
     counts
 }
 
-/// The line with `vcc` written as `vcc_lo` and `exec` as `exec_lo`: the masks of a wave of 32.
+/// Replaces `vcc` by `vcc_lo` and `exec` by `exec_lo`, the masks of a wave32. `None` if neither occurs.
 fn narrow_masks<'t>(line: &Line<'t>) -> Option<Line<'t>> {
     let mut narrow = line.clone();
     let mut changed = false;
@@ -454,8 +454,8 @@ fn narrow_masks<'t>(line: &Line<'t>) -> Option<Line<'t>> {
     changed.then_some(narrow)
 }
 
-/// `sendmsg(MSG_GS_DONE, GS_OP_NOP)`: messages of earlier processors by their numbers (RDNA 2 manual,
-/// *S_SENDMSG*: the message in bits 3:0, a geometry operation in 5:4), for which the assembler has no names.
+/// The value of a message of earlier processors, such as `sendmsg(MSG_GS_DONE, GS_OP_NOP)`, for which the
+/// assembler has no names (RDNA 2 manual, *S_SENDMSG*: message in bits 3:0, geometry operation in bits 5:4).
 fn old_message(value: &Value) -> Option<i64> {
     let Value::Call(call) = value else { return None };
     let [message, operation, stream @ ..] = &call.args[..] else { return None };

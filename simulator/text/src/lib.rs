@@ -1,14 +1,14 @@
 //! The text kernel format (`docs/text-format.md`): a header between two `---` lines, then instructions.
 //!
-//! [`parse`] reads a file and reports everything that is wrong with it. This crate must not know memory or
-//! launches: placing the arguments and launching the kernel is the loader's part.
+//! [`parse`] reads a file and reports all errors in it. This crate must not depend on memory or launches: the
+//! loader places the arguments and launches the kernel.
 //!
-//! - [`lex`], [`constant`]: header lines in tokens; numbers and named constants
+//! - [`lex`], [`constant`]: tokens of header lines; numbers and named constants
 //! - [`header`]: arguments, initialisers, launch configuration
-//! - [`body`], [`print`]: lines, and statements of the instruction block; [`instruction`], [`rules`]: its
-//!   instructions, on the assembler's operands
+//! - [`body`], [`print`]: lines and statements of the instruction block
+//! - [`instruction`], [`rules`]: instructions, based on the assembler's operands
 #![warn(missing_docs)]
-// No files, threads, processes or clocks: clippy.toml has the list.
+// No files, threads, processes or clocks; clippy.toml lists the disallowed methods.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod body;
@@ -33,22 +33,22 @@ use wavesim_files::Files;
 use wavesim_isa::arch::Arch;
 use wavesim_isa::inst::Inst;
 
-/// What the command line adds to a file.
+/// Options given on the command line.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// `-D NAME=VALUE`.
     pub constants: Constants,
-    /// Architecture; wins over the header's.
+    /// Architecture; takes precedence over the header's.
     pub arch: Option<Arch>,
-    /// Lanes of a wave, 32 or 64; wins over the header's.
+    /// Wave size, 32 or 64; takes precedence over the header's.
     pub wave: Option<u32>,
     /// Seed of `rand()`.
     pub seed: u64,
-    /// The folder of the input file, where relative file names begin.
+    /// The input file's folder, to which file names are relative.
     pub folder: PathBuf,
-    /// Which files the header may name.
+    /// The files that the header may name.
     pub files: Files,
-    /// Size of global memory, in bytes.
+    /// Size of global memory in bytes.
     pub global_bytes: u64,
 }
 
@@ -66,24 +66,24 @@ impl Default for Options {
     }
 }
 
-/// A kernel without errors.
+/// A kernel that was parsed without errors.
 #[derive(Debug, Clone)]
 pub struct TextKernel {
     /// Arguments and launch configuration.
     pub header: Header,
-    /// The architecture that it was checked for.
+    /// The target architecture.
     pub arch: Arch,
-    /// Lanes of a wave: 32 or 64.
+    /// The wave size: 32 or 64.
     pub wave: u32,
-    /// In the order of the file, each with its line, from 1.
+    /// The instructions in source order, with line numbers from 1.
     pub instructions: Vec<(Inst, u32)>,
-    /// Name and byte offset, in the order of the file.
+    /// Names and byte offsets of the labels in source order.
     pub labels: Vec<(String, u64)>,
-    /// `print` directives, by offset.
+    /// `print` directives in order of offset.
     pub prints: Vec<Print>,
 }
 
-/// Reads a kernel; on errors, all of them.
+/// Parses a kernel. Returns all errors if there are any.
 pub fn parse(sources: &SourceMap, file: FileId, options: &Options) -> Result<TextKernel, Vec<Diagnostic>> {
     let mut diagnostics = Vec::new();
     let mut lines = Lines::new(&sources.file(file).text);
@@ -119,22 +119,22 @@ pub fn parse(sources: &SourceMap, file: FileId, options: &Options) -> Result<Tex
     Ok(TextKernel { header, arch, wave, instructions, labels, prints })
 }
 
-/// The instruction block as it is assembled.
+/// The state of assembling the instruction block.
 #[derive(Default)]
 struct Block<'a> {
     instructions: Vec<(Inst, u32)>,
     labels: Vec<(String, u64)>,
     places: HashMap<&'a str, u64>,
     prints: Vec<Print>,
-    /// Fields that wait for labels: the instruction's index, the byte offset of the next one, where its text
-    /// begins, and the fixup.
+    /// Fields that depend on labels: index of the instruction, byte offset of the next instruction, byte
+    /// position of the statement in the file, and the fixup.
     fixups: Vec<(usize, u64, usize, Fixup)>,
-    /// Byte offset of what comes next.
+    /// Byte offset of the next instruction.
     pc: u64,
 }
 
 impl<'a> Block<'a> {
-    /// The statements of a line; the first that is wrong ends it.
+    /// Handles the statements of a line; the first error ends the line.
     fn line(&mut self, machine: &Machine<'_>, line: &CodeLine<'a>) -> Result<(), Wrong> {
         for (statement, at) in Statements::new(line) {
             match statement {
@@ -163,14 +163,14 @@ impl<'a> Block<'a> {
         if self.places.insert(name, self.pc).is_some() {
             return Err(Wrong::new(at..at + name.len(), format!("the label '{name}' is already there")));
         }
-        // A jump to the label does not come by the lines before it.
+        // A branch to the label skips the directives above it.
         let before = self.prints.iter_mut().rev().take_while(|p| p.pc == self.pc);
         before.for_each(|p| p.above_label = true);
         self.labels.push((name.to_string(), self.pc));
         Ok(())
     }
 
-    /// Fills in what waited for labels; gives what is wrong, by line, and no more than `most`.
+    /// Applies the fixups. Returns the errors by line, at most `max_errors`.
     fn resolve(&mut self, constants: &Constants, most: usize) -> Vec<(u32, Wrong)> {
         let places = &self.places;
         let value = |name: &str| {
@@ -193,21 +193,21 @@ impl<'a> Block<'a> {
     }
 }
 
-/// Messages that a report shows: all of any file that was meant to be a kernel.
+/// Maximum number of errors that a report shows; enough for any file that was meant to be a kernel.
 const SHOWN: usize = 200;
 
-/// Labels that are not there for which near ones are looked for.
+/// Maximum number of undefined labels that get a suggestion.
 const SUGGESTED: usize = 10;
 
-/// Errors after which a file is read no further.
+/// Number of errors after which reading stops.
 const MOST: usize = 1000;
 
-/// The messages as shown to a user, in the order of the file.
+/// Formats diagnostics for the user, in source order.
 pub fn render(sources: &SourceMap, diagnostics: &[Diagnostic]) -> String {
     diag::render_first(sources, diagnostics, SHOWN)
 }
 
-/// Reads up to the first line of the instruction block.
+/// Parses the header and advances `lines` to the instruction block.
 fn header(
     file: FileId,
     lines: &mut Lines<'_>,
@@ -217,7 +217,7 @@ fn header(
     let mut parser = HeaderParser::new(options);
     let mut start = lines.clone();
     let Some(fence) = start.find(|line| !line.code.trim_start().is_empty()).filter(CodeLine::is_fence) else {
-        // None: the first line is an instruction.
+        // No header: the first line belongs to the instruction block.
         return parser.finish();
     };
     *lines = start;
@@ -238,7 +238,7 @@ fn header(
     parser.finish()
 }
 
-/// The error for a file without instructions, where one would be.
+/// The error for a file without instructions, located at its end.
 fn nothing(file: FileId, text: &str) -> Diagnostic {
     let end = text.trim_end().len();
     let line = text[..end].lines().count().max(1);
@@ -246,7 +246,7 @@ fn nothing(file: FileId, text: &str) -> Diagnostic {
         .help("the least kernel is `s_endpgm`")
 }
 
-/// In the words of the format's specification: `line 19: unknown instruction 's_mov_b33'`.
+/// Formats an error in the specification's wording: `line 19: unknown instruction 's_mov_b33'`.
 fn diagnostic(file: FileId, line: u32, wrong: Wrong) -> Diagnostic {
     let span = Span::new(file, wrong.at.start, wrong.at.end);
     let d = Diagnostic::error(span, format!("line {line}: {}", wrong.message));

@@ -1,40 +1,40 @@
-//! `print [wave=<id>,] [thread=<id>|thread=all,] <arg>[, <arg>...]`: registers to show when execution reaches
-//! the line. An argument is `s[n]`, `s[lo:hi]`, `v[n]`, `v[lo:hi]` (also `sN`, `vN`), `exec`, `vcc`, `scc`,
-//! `m0`, with an element type after a colon where the default does not fit: `v3:f32`.
+//! `print [wave=<id>,] [thread=<id>|thread=all,] <arg>[, <arg>...]`: registers to print when execution
+//! reaches the line. An argument is `s[n]`, `s[lo:hi]`, `v[n]`, `v[lo:hi]` (also `sN`, `vN`), `exec`, `vcc`,
+//! `scc` or `m0`, with an optional element type after a colon: `v3:f32`.
 
 use super::constant::Wrong;
 use std::ops::Range;
 use wavesim_array::DType;
 
-/// A directive, in place: it runs before the instruction at `pc`.
+/// A directive at its position: it runs before the instruction at `pc`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Print {
-    /// Byte offset of the instruction that follows.
+    /// Byte offset of the next instruction.
     pub pc: u64,
-    /// A label is between it and the instruction: a jump there does not pass it.
+    /// A label separates the directive from the instruction, so branches to the label skip the directive.
     pub above_label: bool,
-    /// 1-based.
+    /// Line number, from 1.
     pub line: u32,
-    /// Index of the wave in its workgroup; `None`: all.
+    /// Index of the wave in its workgroup; `None` for all.
     pub wave: Option<u32>,
-    /// Work-item in its workgroup (x fastest); `None`: all.
+    /// Index of the work-item in its workgroup (x fastest); `None` for all.
     pub thread: Option<u32>,
-    /// Registers to show, in the order of the line.
+    /// The registers to print in source order.
     pub args: Vec<PrintArg>,
 }
 
-/// A register to show.
+/// A register to print.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PrintArg {
-    /// As written, without the type.
+    /// The spelling in the source, without the type.
     pub text: String,
-    /// Which registers.
+    /// The registers.
     pub register: PrintRegister,
-    /// Element type; `None` for the default of the register.
+    /// The element type; `None` selects the register's default.
     pub dtype: Option<DType>,
 }
 
-/// Registers that can be shown.
+/// Registers that can be printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PrintRegister {
     /// SGPRs: first and count.
@@ -51,16 +51,16 @@ pub enum PrintRegister {
     M0,
 }
 
-/// SGPRs and VGPRs that can be named.
+/// The numbers of SGPRs and VGPRs that can be named.
 const SGPRS: u16 = wavesim_isa::operand::VCC_LO as u16;
 const VGPRS: u16 = 256;
 
-/// Whether a line's text is a directive.
+/// Returns whether a line's text is a `print` directive.
 pub fn is_print(text: &str) -> bool {
     text.strip_prefix("print").is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
 }
 
-/// The directive of a line; `text` (without comment) begins at byte `base` of the file.
+/// Parses a directive; `text` (without comment) starts at byte `base` of the file.
 pub fn parse(text: &str, base: usize, line: u32) -> Result<Print, Wrong> {
     let mut print = Print { pc: 0, above_label: false, line, wave: None, thread: None, args: Vec::new() };
     let list = &text["print".len()..];

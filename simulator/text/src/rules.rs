@@ -1,9 +1,9 @@
-//! What the format allows of operand modifiers, and how its specification words a refusal.
+//! The format's restrictions on operand modifiers, and the specification's wording of the errors.
 //!
-//! RDNA has two modifier bits a source, absolute value first and then negation, so `v0`, `|v0|`, `-v0` and
-//! `-|v0|` are all there is. The format allows them on single VGPRs only (the hardware also on SGPRs;
-//! assembly files, `.s`, may write that). [`spelling`] refuses by the text alone, [`operands`] by what the
-//! operands are, [`encodings`] by what the instruction's encodings hold.
+//! RDNA has two modifier bits per source, absolute value (applied first) and negation, so `v0`, `|v0|`, `-v0`
+//! and `-|v0|` are all combinations. The format allows them on single VGPRs only; the hardware also supports
+//! SGPRs, which assembly files (`.s`) can use. [`check_spelling`] checks the text alone, [`check_operands`]
+//! the kinds of operands, and [`check_encodings`] the fields of the instruction's encodings.
 
 use super::constant::Wrong;
 use isa_spec::tables::EntryId;
@@ -13,15 +13,15 @@ use wavesim_asm::matching::lower;
 use wavesim_asm::operand::{Line, Operand, Reg, RegBase, Value};
 use wavesim_isa::arch::Arch;
 
-/// Whether an operand begins with two signs, so that [`spelling`] has to check it.
+/// Returns whether an operand starts with two signs, so that [`check_spelling`] has to inspect it.
 #[inline]
 pub fn signs(text: &str, operand: &Operand) -> bool {
     let [b'-' | b'|', rest @ ..] = &text.as_bytes()[operand.span.start..] else { return false };
-    // Any other kind of white space takes the slow path.
+    // Other white space takes the slow path.
     matches!(rest.iter().find(|b| **b != b' '), Some(b'-' | b'|' | 0..=0x1f | 0x80..))
 }
 
-/// Refuses combinations for which there are no bits. `text` is an instruction that begins at byte `base`.
+/// Reports combinations that have no encoding. `text` is an instruction that starts at byte `base`.
 pub fn spelling(text: &str, base: usize) -> Result<(), Wrong> {
     for (piece, at) in pieces(text) {
         let start = base + at;
@@ -48,7 +48,7 @@ pub fn spelling(text: &str, base: usize) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// Operands of an instruction, trimmed, with their places in it.
+/// The operands of an instruction, trimmed, with their byte offsets in it.
 fn pieces(text: &str) -> impl Iterator<Item = (&str, usize)> {
     let first = text.find(char::is_whitespace).unwrap_or(text.len());
     let mut next = first;
@@ -59,7 +59,7 @@ fn pieces(text: &str) -> impl Iterator<Item = (&str, usize)> {
     })
 }
 
-/// Refuses modifiers on operands that cannot have any.
+/// Reports modifiers on operands that cannot have any.
 pub fn operands(line: &Line, base: usize) -> Result<(), Wrong> {
     for operand in operands_of(line).filter(|o| o.neg || o.abs) {
         let message = match &operand.value {
@@ -82,7 +82,7 @@ pub fn operands(line: &Line, base: usize) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// Refuses modifiers that the instruction has no bits for, or ignores.
+/// Reports modifiers that the instruction does not encode or would ignore.
 pub fn encodings(line: &Line, base: usize, arch: Arch, entries: &[EntryId]) -> Result<(), Wrong> {
     for (index, operand) in line.operands.iter().enumerate().filter(|(_, o)| o.neg || o.abs) {
         let name = &lower(line.mnemonic)[..];
@@ -115,7 +115,7 @@ pub fn encodings(line: &Line, base: usize, arch: Arch, entries: &[EntryId]) -> R
     Ok(())
 }
 
-/// Entries of a mnemonic with or without its suffix.
+/// The entries of a mnemonic with or without suffix.
 pub fn entries(name: &str, arch: Arch) -> Option<&'static [EntryId]> {
     forms(arch).resolve(name).map(|(entries, _)| entries)
 }
@@ -124,12 +124,12 @@ fn place(operand: &Operand, base: usize) -> Range<usize> {
     base + operand.span.start..base + operand.span.end
 }
 
-/// Operands of both halves of a dual instruction.
+/// The operands of both halves of a dual instruction.
 fn operands_of<'a, 't>(line: &'a Line<'t>) -> impl Iterator<Item = &'a Operand<'t>> {
     line.operands.iter().chain(line.second.iter().flat_map(|l| &l.operands))
 }
 
-/// An operand as a message shows it: what kind it is, and how it is written in `text`.
+/// Describes an operand for an error message: its kind, and its spelling in `text`.
 pub fn shown(operand: &Operand, text: &str) -> String {
     let kind = match &operand.value {
         Value::Word(word) if super::instruction::is_flag(word) => "the flag ",

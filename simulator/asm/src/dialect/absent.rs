@@ -1,10 +1,10 @@
-//! Instructions, and forms of them, that LLVM 19 has and the ISA descriptions do not have, with the help of
-//! their errors. Nothing describes their meaning or their operands, so they are refused.
-//! `tests/tests/all/llvm/opcodes.rs` looks for them among all opcodes.
+//! Instructions and forms that LLVM 19 has but the ISA descriptions lack, with the help text of their errors.
+//! Nothing specifies their semantics or operands, so the assembler rejects them.
+//! `tests/tests/all/llvm/opcodes.rs` searches all opcodes for them.
 
 use wavesim_isa::arch::Arch;
 
-/// By LLVM's names.
+/// LLVM's names, with the architectures that lack the instruction.
 pub const ABSENT: [(&str, &[Arch]); 16] = [
     ("buffer_load_lds_b32", &[Arch::Rdna3]),
     ("buffer_load_lds_format_x", &[Arch::Rdna3]),
@@ -24,7 +24,7 @@ pub const ABSENT: [(&str, &[Arch]); 16] = [
     ("v_log_legacy_f32_e32", &[Arch::Cdna3]),
 ];
 
-/// The help of the error for an instruction that the architecture does not have.
+/// Help text for an instruction that the architecture does not have.
 pub fn help(name: &str, arch: Arch) -> Option<String> {
     if arch == Arch::Rdna4 && name.starts_with("s_waitcnt") {
         return Some(

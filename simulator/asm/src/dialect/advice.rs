@@ -1,23 +1,24 @@
-//! Instructions that reports suggest: what waits for a counter, and what discards the contents of caches.
+//! Instructions that diagnostics recommend: counter waits and cache invalidations.
 
 use wavesim_isa::arch::Arch;
 
-/// The instruction that waits until at most `n` operations are outstanding in the counter, called by its name
-/// in LLVM's syntax (`vmcnt`).
+/// The instruction that waits until at most `n` operations are outstanding in the counter with this LLVM name
+/// (`vmcnt`).
 pub fn wait(counter: &str, n: usize) -> String {
     match counter {
-        // Those that share one instruction.
+        // Counters that share one instruction.
         "vmcnt" | "lgkmcnt" | "expcnt" => format!("s_waitcnt {counter}({n})"),
         "vscnt" => format!("s_waitcnt_{counter} null, 0x{n:x}"),
         _ => format!("s_wait_{counter} 0x{n:x}"),
     }
 }
 
-/// Discards what the scalar cache holds.
+/// Invalidates the scalar cache.
 pub const SCALAR_CACHE: &str = "s_dcache_inv";
 
-/// Instructions that together discard what may be stale in the caches between a wave and memory (LLVM AMDGPUUsage, *Memory Model*).
-/// `scalar`: the load was one of the scalar cache; `local`: what is stale is in caches that a workgroup has to itself.
+/// Instructions that together invalidate the caches between a wave and memory (LLVM AMDGPUUsage, *Memory
+/// Model*). `scalar`: the load uses the scalar cache; `local`: only caches private to a workgroup may be
+/// stale.
 pub fn invalidates(arch: Arch, scalar: bool, local: bool) -> &'static [&'static str] {
     match (arch, scalar, local) {
         (_, true, true) | (Arch::Cdna3 | Arch::Cdna4, true, false) => &[SCALAR_CACHE],
@@ -37,7 +38,7 @@ mod tests {
     use super::*;
     use crate::{NoSymbols, Options, parse};
 
-    /// What is suggested assembles.
+    /// Every recommended instruction assembles.
     #[test]
     fn suggestions_are_instructions() {
         let counters: [(&[Arch], &[&str]); 3] = [

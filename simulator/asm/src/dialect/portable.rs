@@ -1,22 +1,22 @@
-//! Instructions of RDNA 3 that text kernels may use on RDNA 4, which has several instead: waits, and the
-//! barrier.
+//! RDNA 3 instructions that text kernels may also use on RDNA 4, where several instructions replace them:
+//! waits and the barrier.
 
 use super::PADDING;
 use crate::symbolic;
 use wavesim_isa::arch::Arch;
 use wavesim_isa::inst::Inst;
 
-/// The architecture whose instructions these are.
+/// The architecture of the replaced instructions.
 pub const OLD: Arch = Arch::Rdna3;
 
-/// What an instruction becomes.
+/// The replacement of an instruction.
 enum Instead {
-    /// These lines.
+    /// Fixed lines.
     Lines(&'static [&'static str]),
-    /// For each counter that is waited for (its part of the operand): the instructions, each with the
-    /// greatest count that it waits for.
+    /// For each counter (named by its part of the operand), the wait instructions, each with its maximum
+    /// count.
     Waits(&'static [(&'static str, &'static [(&'static str, u32)])]),
-    /// An instruction with the same count, of as many bits as this.
+    /// An instruction with the same count, truncated to this many bits.
     Count(&'static str, u32),
 }
 
@@ -33,12 +33,12 @@ const INSTEAD: [(&str, Instead); 3] = [
     ),
 ];
 
-/// Whether [`lines`] replaces a mnemonic.
+/// Returns whether [`replacement`] applies to a mnemonic.
 pub fn is_old(name: &str) -> bool {
     INSTEAD.iter().any(|(old, _)| *old == name)
 }
 
-/// What `inst`, an instruction of [`OLD`] by this name, becomes.
+/// The lines that replace `inst`, the instruction of [`SOURCE_ARCH`] with this name.
 pub fn lines(name: &str, inst: &Inst) -> Vec<String> {
     let Some((_, instead)) = INSTEAD.iter().find(|(old, _)| *old == name) else { return Vec::new() };
     match instead {

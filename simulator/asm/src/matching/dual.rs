@@ -8,7 +8,7 @@ use crate::operand::Line;
 use crate::{Options, Parsed};
 use isa_spec::tables::EntryId;
 
-/// `v_dual_… :: v_dual_…`
+/// Assembles `v_dual_… :: v_dual_…`.
 pub(super) fn dual<'t>(line: &Line<'t>, second: &Line<'t>, options: &Options) -> Result<Parsed, AsmError> {
     let forms = forms(options.arch);
     let table = options.arch.table();
@@ -60,8 +60,8 @@ pub(super) fn dual<'t>(line: &Line<'t>, second: &Line<'t>, options: &Options) ->
         .map_or_else(|| AsmError::new(line.span, "these two instructions cannot issue together"), |w| w.1))
 }
 
-/// Operands of one half of a dual instruction, with the fields of that half. `None` if it cannot be that
-/// half.
+/// The operands of one half of a dual instruction, with the fields of that half. `None` if the entry cannot
+/// be that half.
 pub fn half_slots(options: &Options, entry: EntryId, second: bool) -> Option<Vec<Slot>> {
     const FIELDS: [(&str, &str); 3] = [("VDSTX", "VDSTY"), ("SRCX0", "SRCY0"), ("VSRCX1", "VSRCY1")];
     let table = options.arch.table();

@@ -1,4 +1,4 @@
-//! Matches immediates: numbers, symbols, and the named parts of partitioned operand types.
+//! Matching of immediates: numbers, symbols, and the named fields of partitioned operand types.
 
 use super::Matcher;
 use super::value::expression;
@@ -16,7 +16,7 @@ impl<'a, 't> Matcher<'a, 't> {
     ) -> Result<usize, AsmError> {
         let arch = self.options.arch;
         let operand = &operands[0];
-        // Symbolic immediates extend to the end of the operands, but for the one that a register follows.
+        // Symbolic immediates extend to the last operand, except one that a register follows.
         let calls = operands.iter().take_while(|o| matches!(o.value, Value::Call(_))).count().max(1);
         let list = &operands[..calls];
         let value = match imm {

@@ -1,8 +1,9 @@
-//! Matches a line against the forms of its instruction, and builds the instruction from the form that fits.
+//! Matches a line against the forms of its instruction and builds the instruction from the first form that
+//! fits.
 //!
-//! [`assemble`] chooses the form; a `Matcher` tries one. What each slot takes is in `slot`, registers and
-//! constants in `value`, immediates in `immediate`, addresses in `address`, modifiers in `modifiers`, dual
-//! instructions in `dual`.
+//! [`assemble`] chooses the form; a `Matcher` tries one form. Submodules: `slot` matches one operand, `value`
+//! registers and constants, `immediate` immediates, `address` addresses, `modifiers` modifiers, and `dual`
+//! dual instructions.
 
 mod address;
 mod dual;
@@ -25,7 +26,7 @@ use smallvec::SmallVec;
 use std::borrow::Cow;
 use wavesim_isa::inst::Inst;
 
-/// The instruction of a line.
+/// Assembles a line.
 pub fn assemble(line: &Line, options: &Options) -> Result<Parsed, AsmError> {
     let name = &lower(line.mnemonic)[..];
     let found = forms(options.arch).resolve(name);
@@ -33,7 +34,7 @@ pub fn assemble(line: &Line, options: &Options) -> Result<Parsed, AsmError> {
     assemble_as(line, found, options)
 }
 
-/// As [`assemble`], for a mnemonic that [`Forms::resolve`](super::form::Forms::resolve) has found.
+/// As [`assemble`], for a mnemonic that [`Forms::resolve`](super::form::Forms::resolve) has looked up.
 pub fn assemble_as(
     line: &Line,
     (entries, class): (&[EntryId], Option<Class>),
@@ -52,7 +53,7 @@ pub fn assemble_as(
         let form = forms.of(entry);
         let wanted = match class {
             Some(class) => form.class == class,
-            // A lane movement selects the forms that have one, and parts of registers those that have them.
+            // DPP modifiers select the DPP forms, and SDWA modifiers the SDWA forms.
             None => match form.class {
                 Class::Plain => true,
                 Class::Sdwa => sdwa,
@@ -66,7 +67,7 @@ pub fn assemble_as(
         let mut m = Matcher::new(form, line, options);
         match m.run() {
             Ok(()) => return Ok(m.parsed()),
-            // The form that matches furthest gives the best error.
+            // The form that matches furthest gives the best error message.
             Err(_) if nearest.is_none_or(|n| m.progress > n.0) => nearest = Some((m.progress, form)),
             Err(_) => {}
         }
@@ -80,8 +81,8 @@ pub fn assemble_as(
     }
 }
 
-/// Labels and symbols may be called like modifiers of other instructions (`s_branch done`): flags that no
-/// form of the instruction has are operands, as long as operands are missing.
+/// Labels and symbols may share the name of another instruction's flag (`s_branch done`): while operands are
+/// missing, flags that no form of the instruction accepts are treated as operands.
 fn symbols_like_flags<'t>(line: &Line<'t>, entries: &[EntryId], options: &Options) -> Option<Line<'t>> {
     let all = || entries.iter().map(|e| forms(options.arch).of(*e));
     let foreign = |m: &Modifier| {
@@ -139,8 +140,7 @@ fn unknown_mnemonic(name: &str, span: Span, options: &Options) -> AsmError {
     }
 }
 
-/// Names of the same kind of instruction: those that begin with the same word, as `v_` or `buffer_`; all, if
-/// none does.
+/// The names with the same prefix up to the first underscore (`v_`, `buffer_`); all names if there is none.
 pub fn family(name: &str, arch: wavesim_isa::arch::Arch) -> Vec<&'static str> {
     let all = || forms(arch).names();
     let word = name.split_inclusive('_').next().unwrap_or_default();
@@ -161,9 +161,9 @@ fn no_such_form(line: &Line, class: Option<Class>, dpp: bool, sdwa: bool, option
     AsmError::new(span, format!("`{name}` {what}"))
 }
 
-/// A mnemonic in lower case, as nearly all are written.
+/// The mnemonic in lower case; usually borrowed.
 pub fn lower(name: &str) -> Cow<'_, str> {
-    // Without a branch a byte.
+    // Branch-free, so that the loop vectorises.
     let upper = name.bytes().fold(false, |upper, b| upper | b.is_ascii_uppercase());
     if upper { name.to_ascii_lowercase().into() } else { name.into() }
 }
@@ -175,13 +175,14 @@ struct Matcher<'a, 't> {
     inst: Inst,
     literal: Option<u32>,
     fixups: Vec<Fixup>,
-    /// Bits that say of which file operands are, with whether it is the accumulation registers.
+    /// Bits that select the register file of an operand (field, bit), with whether it is the accumulation
+    /// file.
     files: SmallVec<[((u8, u8), bool); 4]>,
-    /// A modifier that an operand took.
+    /// Index of a modifier that was consumed together with an operand.
     taken: Option<usize>,
-    /// How much of the line matched: the error of the form that matches furthest is reported.
+    /// How much of the line has matched. The form that matches furthest provides the error.
     progress: usize,
-    /// Errors have messages. While forms are tried, no error is reported, and none needs one.
+    /// Whether to format error messages. Errors are not reported while forms are tried.
     messages: bool,
 }
 
@@ -203,7 +204,7 @@ impl<'a, 't> Matcher<'a, 't> {
         }
     }
 
-    /// An error whose message is made only if it is reported.
+    /// Creates an error, formatting the message only if it will be reported.
     fn error(&self, span: Span, message: impl FnOnce() -> String) -> AsmError {
         AsmError::new(span, if self.messages { message() } else { String::new() })
     }
@@ -239,15 +240,16 @@ impl<'a, 't> Matcher<'a, 't> {
         self.legal(&[&form.slots], &[&line.operands], line.span)
     }
 
-    /// What hardware can do. `operands`: those of each half, beside its slots, of which the first may have
-    /// none.
+    /// Checks the hardware's restrictions. `operands` are the operands of each half, parallel to `halves`;
+    /// the operand of the first slot may be missing.
     fn legal(&self, halves: &[&[Slot]], operands: &[&[Operand]], span: Span) -> Result<(), AsmError> {
         if self.options.lenient {
             return Ok(());
         }
         legal::check(&self.inst, self.options, halves).map_err(|e| {
             let own = e.operand.and_then(|(half, at)| {
-                // An atomic that returns nothing has no operand for its first slot; others lack the last one.
+                // An atomic without a result has no operand for the first slot; otherwise trailing operands
+                // are missing.
                 let missing = halves[half].len().saturating_sub(operands[half].len());
                 let skips = self.form.returns.is_some() || self.form.to_lds.is_some();
                 let skipped = if skips { missing } else { 0 };
@@ -257,7 +259,7 @@ impl<'a, 't> Matcher<'a, 't> {
         })
     }
 
-    /// The instruction of a line that matches.
+    /// Returns the instruction and its fixups after a successful match.
     fn parsed(mut self) -> Parsed {
         if let (Some(field), Some(value)) = (self.form.literal, self.literal) {
             self.inst.fields[field as usize] = value;
@@ -272,7 +274,7 @@ impl<'a, 't> Matcher<'a, 't> {
         line: &Line<'t>,
     ) -> Result<(), AsmError> {
         let mut at = 0;
-        // In the short encodings VCC may be left out wherever it is.
+        // The 32-bit encodings allow VCC to be omitted at any position.
         let implied = matches!(self.form.class, Class::E32 | Class::Dpp)
             && operands.len() + slots.iter().filter(|s| s.kind == Kind::Vcc).count() == slots.len();
         for slot in slots {

@@ -1,5 +1,5 @@
-//! Modifiers of a line: which sizes they set before the operands are read, which there are, and which have to
-//! be there.
+//! Matching of modifiers: those that determine operand sizes are applied before the operands; then all are
+//! applied, and required ones are checked.
 
 use super::Matcher;
 use crate::dialect::Trait;
@@ -8,7 +8,7 @@ use crate::modifier::{self, Mod};
 use crate::operand::{Modifier, ModifierValue};
 
 impl<'a, 't> Matcher<'a, 't> {
-    /// Modifiers that an instruction cannot do without.
+    /// Reports required modifiers that are missing, and combinations that are invalid.
     pub(super) fn required(&self) -> Result<(), AsmError> {
         let (form, line) = (self.form, self.line);
         let given = |own: &Mod| line.modifiers.iter().any(|m| own.accepts(m.name));
@@ -40,7 +40,7 @@ impl<'a, 't> Matcher<'a, 't> {
         Ok(())
     }
 
-    /// Modifiers that set the sizes of operands, before the operands.
+    /// Applies the modifiers that determine the sizes of operands.
     pub(super) fn preset(&mut self) -> Result<(), AsmError> {
         const SIZES: [&str; 9] = ["dmask", "dim", "a16", "d16", "tfe", "idxen", "offen", "cbsz", "blgp"];
         let sizes = |m: &&Modifier| SIZES.contains(&m.name);

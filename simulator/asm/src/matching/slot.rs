@@ -1,4 +1,4 @@
-//! Matches one operand against one slot of a form, by the slot's kind.
+//! Matching of one operand against one slot, by the slot's kind.
 
 use super::Matcher;
 use super::value::is_off;
@@ -9,7 +9,7 @@ use crate::image;
 use crate::operand::{Line, Operand, RegBase, Special, Value};
 
 impl<'a, 't> Matcher<'a, 't> {
-    /// Matches a slot; how many operands it took.
+    /// Matches a slot and returns the number of operands consumed.
     pub(super) fn slot(
         &mut self,
         slot: &Slot,
@@ -64,7 +64,7 @@ impl<'a, 't> Matcher<'a, 't> {
             }
             Kind::ScalarOffset => self.scalar_offset(slot, operand)?,
             Kind::FlatAddr => {
-                // Beside a scalar base the address is an offset of 32 bits.
+                // With a scalar base the address is a 32-bit offset.
                 let base = operands[1..].iter().any(|o| match &o.value {
                     Value::Reg(r) => {
                         matches!(r.base, RegBase::Sgpr(_) | RegBase::Ttmp(_) | RegBase::Special(_))
@@ -135,7 +135,7 @@ impl<'a, 't> Matcher<'a, 't> {
         Ok(1)
     }
 
-    /// What belongs in a slot, in words.
+    /// Describes the operand that a slot expects.
     pub(super) fn wanted(&self, slot: &Slot) -> String {
         let ty = self.options.arch.table().operand_types[slot.ty as usize].name;
         let count = slot.size.registers(self.options.wave);

@@ -1,4 +1,4 @@
-//! Matches registers and constants against a slot with an ordinary source or destination field.
+//! Matching of registers and constants against a slot with an ordinary source or destination field.
 
 use super::Matcher;
 use crate::constant::{self, Encoded};
@@ -11,7 +11,7 @@ use crate::operand::{self, Half, Operand, Reg, RegBase, Value};
 use crate::{Fixup, FixupKind};
 
 impl<'a, 't> Matcher<'a, 't> {
-    /// A register or a constant in an ordinary field.
+    /// Matches a register or a constant.
     #[inline]
     pub(super) fn value(&mut self, slot: &Slot, operand: &Operand, count: u16) -> Result<(), AsmError> {
         if operand.sext {
@@ -31,7 +31,7 @@ impl<'a, 't> Matcher<'a, 't> {
         }
         let reg = match &operand.value {
             Value::Reg(reg) => *reg,
-            // Vector registers in brackets that are not addresses are another spelling of a range.
+            // A bracketed list of vector registers that are not addresses is another spelling of a range.
             Value::List(list) => operand::consecutive(list).ok_or_else(|| self.wrong(slot, operand))?,
             _ => return self.constant(slot, operand),
         };
@@ -40,7 +40,7 @@ impl<'a, 't> Matcher<'a, 't> {
         Ok(())
     }
 
-    /// A number, or a symbol that will be one, in an ordinary field.
+    /// Matches a number, or a symbol whose value is not yet known.
     pub(super) fn constant(&mut self, slot: &Slot, operand: &Operand) -> Result<(), AsmError> {
         let types = slot.names;
         if matches!(operand.value, Value::Expr(_) | Value::Word(_)) {
@@ -123,7 +123,7 @@ impl<'a, 't> Matcher<'a, 't> {
         Ok(())
     }
 
-    /// NEG and ABS of the operand, where the encoding has them.
+    /// Sets the NEG and ABS bits of the operand, if the encoding has them.
     pub(super) fn signs(&mut self, slot: &Slot, operand: &Operand) -> Result<(), AsmError> {
         if slot.source.is_none_or(|s| s > 2) {
             return Err(AsmError::new(operand.span, "this operand takes no sign and no absolute value"));
@@ -182,8 +182,8 @@ impl<'a, 't> Matcher<'a, 't> {
         }
     }
 
-    /// The code of a register in the operand's field, with the bits beside it set: which file a register of a matrix or of memory
-    /// data is of, and whether an operand of SDWA is a scalar.
+    /// The code of a register for the operand's field. Also sets the bit that selects the register file of
+    /// matrix and memory data, and the bit that marks an SDWA operand as scalar.
     fn code(&mut self, slot: &Slot, reg: &Reg, span: Span) -> Result<Option<u32>, AsmError> {
         let (names, vector) = (slot.names, matches!(reg.base, RegBase::Vgpr(_)));
         if let Some(field) = slot.scalar {
@@ -195,7 +195,7 @@ impl<'a, 't> Matcher<'a, 't> {
             return Ok(names.register(reg.base));
         };
         let acc = !vector;
-        // Operands that share a bit are of one file.
+        // Operands that share a bit use the same register file.
         if self.files.iter().any(|f| f.0 == (field, bit) && f.1 != acc) {
             return Err(AsmError::new(span, "these registers are all VGPRs or all accumulation VGPRs"));
         }
@@ -205,13 +205,13 @@ impl<'a, 't> Matcher<'a, 't> {
         Ok(names.register(if acc { base } else { reg.base }))
     }
 
-    /// An encoding that keeps a 16-bit operand's half in bit 7 of its register's number.
+    /// Returns whether the encoding stores a 16-bit operand's half in bit 7 of the register number.
     pub(super) fn short(&self) -> bool {
         self.form.halves_by_number()
     }
 
-    /// The error for a register that the operand's type lacks: one of another kind, or one that does not
-    /// exist.
+    /// The error for a register that the operand type does not have: a register of another file, or one that
+    /// does not exist.
     pub(super) fn no_register(&self, slot: &Slot, reg: &Reg, count: u16, span: Span) -> AsmError {
         let limit = match reg.base {
             RegBase::Sgpr(n) if n > last_sgpr(self.options.arch) => match last_sgpr(self.options.arch) {
@@ -231,7 +231,7 @@ impl<'a, 't> Matcher<'a, 't> {
         self.error(span, || format!("expected {}", self.wanted(&wanted())))
     }
 
-    /// Registers that follow each other end within their file. Where they may begin is checked by [`legal`].
+    /// Checks that a register range ends within its file. [`legal`] checks the alignment of its start.
     pub(super) fn range(&self, reg: &Reg, count: u16, span: Span) -> Result<(), AsmError> {
         let (first, most) = match reg.base {
             RegBase::Sgpr(n) => (n, last_sgpr(self.options.arch) as u32),
@@ -247,7 +247,7 @@ impl<'a, 't> Matcher<'a, 't> {
         Ok(())
     }
 
-    /// Which half of the register: a bit of OP_SEL, or in the short encodings of the register's number.
+    /// Selects the half of a register: by a bit of OP_SEL, or by the register number in 32-bit encodings.
     pub(super) fn half(
         &mut self,
         slot: &Slot,
@@ -284,7 +284,7 @@ impl<'a, 't> Matcher<'a, 't> {
     }
 }
 
-/// The VGPR of the same number as an accumulation VGPR, and the other way round.
+/// The register with the same number in the other vector register file.
 fn other_file(base: RegBase) -> Option<RegBase> {
     match base {
         RegBase::Vgpr(n) => Some(RegBase::Acc(n)),
@@ -293,7 +293,7 @@ fn other_file(base: RegBase) -> Option<RegBase> {
     }
 }
 
-/// A constant with the signs of an encoding that has no bits for them applied, as LLVM does for floats.
+/// Applies signs to a constant if the encoding has no sign bits, as LLVM does for floats.
 fn folded<'t>(slot: &Slot, operand: &Operand<'t>) -> Option<Value<'t>> {
     use crate::form::Constant;
     let absent = |wanted: bool, bit: Option<Bit>| !wanted || bit.is_none();
@@ -315,7 +315,7 @@ fn folded<'t>(slot: &Slot, operand: &Operand<'t>) -> Option<Value<'t>> {
         Value::Int(value) => {
             let sign = 1u64 << (width - 1);
             let mask = sign | (sign - 1);
-            // What does not fit is reported when it is encoded.
+            // The encoder reports a value that does not fit.
             let fits = width == 64 || (-(sign as i64)..=mask as i64).contains(&value);
             let bits = value as u64 & mask & if operand.abs { !sign } else { !0 };
             fits.then_some(Value::Int((bits ^ if operand.neg { sign } else { 0 }) as i64))
@@ -339,7 +339,7 @@ pub(super) fn expression(operand: &Operand) -> Option<Expr> {
     }
 }
 
-/// Names of registers that other processors have, and LLVM takes for no symbol.
+/// Returns whether `word` names a register of another processor, which LLVM does not accept as a symbol.
 fn reserved(word: &str) -> bool {
     let bare = word.strip_suffix(".l").or(word.strip_suffix(".h")).unwrap_or(word);
     let half =

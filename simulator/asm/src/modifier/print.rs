@@ -9,13 +9,13 @@ use wavesim_isa::dpp;
 use wavesim_isa::inst::Inst;
 
 impl Mod {
-    /// Appends it as LLVM prints it, with a space before; nothing where it has its default.
+    /// Appends the modifier in LLVM's syntax, preceded by a space; appends nothing for a default value.
     pub fn print(&self, inst: &Inst, arch: Arch, sources: u8, out: &mut String) {
         let get = |f: &u8| inst.fields[*f as usize];
         let bits = |value: u32, count: u8| -> String {
             (0..count).map(|at| (value >> at & 1).to_string()).collect::<Vec<_>>().join(",")
         };
-        // Writing to a String does not fail.
+        // Writing to a `String` cannot fail.
         let _ = match self {
             Mod::Flag { name, field } if get(field) != 0 => write!(out, " {name}"),
             Mod::Number { name, field, style } => {
@@ -100,7 +100,7 @@ impl Mod {
                     None => write!(out, " format:{value}"),
                 },
             },
-            // The default of either is left out.
+            // A component with its default value is omitted.
             Mod::TwoFormats { data, number } => match (get(data), get(number)) {
                 (1, 0) => Ok(()),
                 (data, 0) => write!(out, " format:[BUF_DATA_FORMAT_{}]", DATA_FORMATS[data as usize & 15]),

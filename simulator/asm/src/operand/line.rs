@@ -1,4 +1,4 @@
-//! A line: its mnemonic, and operands and modifiers in their order.
+//! Parsing of a line: the mnemonic, and operands and modifiers in source order.
 
 use super::register::register_name;
 use super::value::{call, ends_expression, lone_number, parse_arg};
@@ -11,7 +11,7 @@ use crate::error::{AsmError, Span};
 use crate::expr::Symbols;
 use crate::scan::{Number, Scanner};
 
-/// Reads a line. It holds no label and no comment.
+/// Parses a line without label and comment.
 pub fn parse_line<'t>(text: &'t str, symbols: &dyn Symbols) -> Result<Line<'t>, AsmError> {
     let s = &mut Scanner::new(text);
     let mut line = Line::begin(s)?;
@@ -26,13 +26,13 @@ impl<'t> Line<'t> {
         Ok(Line::new(mnemonic, span))
     }
 
-    /// A line of the mnemonic alone.
+    /// Creates a line that consists of the mnemonic alone.
     pub fn new(mnemonic: &'t str, span: Span) -> Line<'t> {
         let (operands, modifiers) = (Operands::new(), Modifiers::new());
         Line { mnemonic, mnemonic_span: span, operands, modifiers, second: None, span }
     }
 
-    /// Reads what follows the mnemonic.
+    /// Parses everything after the mnemonic.
     pub fn read_rest(&mut self, s: &mut Scanner<'t>, symbols: &dyn Symbols) -> Result<(), AsmError> {
         if self.half(s, symbols)? {
             let mut second = Line::begin(s)?;
@@ -48,12 +48,13 @@ impl<'t> Line<'t> {
         Ok(())
     }
 
-    /// Operands and modifiers up to the end of the text, or up to `::`, after which the second half follows.
+    /// Parses operands and modifiers up to the end of the text, or up to the `::` before the second half.
+    /// Returns whether a second half follows.
     fn half(&mut self, s: &mut Scanner<'t>, symbols: &dyn Symbols) -> Result<bool, AsmError> {
         loop {
             s.space();
             let Some(byte) = s.byte() else { return Ok(false) };
-            // Between operands a comma; before modifiers none, or one.
+            // Operands are separated by commas; a comma before a modifier is optional.
             let comma = byte == b',';
             if comma {
                 s.skip(1);
@@ -73,7 +74,8 @@ impl<'t> Line<'t> {
     }
 }
 
-/// Fast path for most operands: `v1`, `s[2:3]`, and single numbers. `None`, and nothing read, for all else.
+/// Fast path for most operands: `v1`, `s[2:3]` and single numbers. Returns `None` and reads nothing
+/// otherwise.
 #[inline]
 fn simple_operand<'t>(s: &mut Scanner<'t>) -> Option<Operand<'t>> {
     let start = s.at();
@@ -91,7 +93,7 @@ fn simple_operand<'t>(s: &mut Scanner<'t>) -> Option<Operand<'t>> {
         }
         [file @ (b'v' | b's'), b'0'..=b'9', ..] => {
             let (number, end) = decimal(text, 1)?;
-            // Not the start of another word, nor of a label or a half.
+            // The register name must not be the prefix of another word, of a label or of a half (`v1.l`).
             matches!(text.get(end), None | Some(b',' | b' ' | b'\t')).then_some(())?;
             s.skip(end);
             register(file, number, number)
@@ -111,7 +113,7 @@ fn register<'t>(file: u8, first: u32, last: u32) -> Value<'t> {
     Value::Reg(Reg { base, count: (last - first + 1) as u16, half: None })
 }
 
-/// One to four digits at `at`, and where they end.
+/// Parses one to four digits at `at`. Returns the value and the index after them.
 #[inline]
 fn decimal(text: &[u8], at: usize) -> Option<(u32, usize)> {
     let (mut value, mut end) = (0, at);
@@ -124,7 +126,7 @@ fn decimal(text: &[u8], at: usize) -> Option<(u32, usize)> {
     matches!(end - at, 1..=4).then_some((value, end))
 }
 
-/// What is no [`simple_operand`]: a modifier, or an operand that a front end may read by [`parse_operand`].
+/// Slow path for all that [`simple_operand`] rejects: a modifier, or any operand of [`parse_operand`].
 fn item<'t>(
     s: &mut Scanner<'t>,
     line: &mut Line<'t>,
@@ -135,7 +137,8 @@ fn item<'t>(
     if let Some((name, span)) = s.word() {
         let next = s.byte();
         let valued = next == Some(b':') && s.second() != Some(b':');
-        // `a16` is a register of CDNA, and a flag of images: after a comma, or in the first place, it is a register.
+        // `a16` is a register of CDNA and a flag of image instructions: after a comma or as the first
+        // operand, it is a register.
         let place = comma || line.operands.is_empty();
         if !valued
             && (place || !FLAGS.contains(&name))
@@ -144,7 +147,7 @@ fn item<'t>(
             line.operands.push(Operand { span, ..plain(Value::Reg(reg)) });
             return Ok(());
         }
-        // A symbol may be called like a flag.
+        // A symbol may have the name of a flag.
         let denied = name.strip_prefix("no").is_some_and(|name| FLAGS.contains(&name));
         let flag = denied || FLAGS.contains(&name);
         let symbol = || (comma || line.operands.is_empty()) && symbols.value(name).is_some();
@@ -167,8 +170,8 @@ fn item<'t>(
     Ok(())
 }
 
-/// An operand that begins with a word and is neither register nor expression: a call or a symbol. `None` for
-/// all else.
+/// Parses an operand that starts with a word and is neither a register nor an expression: a call or a symbol.
+/// Returns `None` otherwise.
 fn word<'t>(
     s: &mut Scanner<'t>,
     name: &'t str,
@@ -185,7 +188,7 @@ fn word<'t>(
     Ok(alone.then(|| symbols.value(name).map_or(Value::Word(name), Value::Int)))
 }
 
-/// A modifier whose name has been read: a flag, or `name:value`.
+/// Parses the rest of a modifier whose name has been read: a flag, or `name:value`.
 fn modifier<'t>(
     s: &mut Scanner<'t>,
     name: &'t str,

@@ -1,4 +1,5 @@
-//! One operand, or an argument of one: registers, numbers, symbols, calls and lists, with signs around them.
+//! Parsing of one operand or of a call's argument: registers, numbers, symbols, calls and lists, with their
+//! signs.
 
 use super::register::{register_file, register_name};
 use super::{
@@ -8,7 +9,7 @@ use crate::error::AsmError;
 use crate::expr::{self, Expr, Symbols};
 use crate::scan::{DIGIT, Number, START, Scanner, class, end_of};
 
-/// A number with which no longer expression begins; nothing is read otherwise.
+/// Reads a number that is not the start of a longer expression. Returns `None` and reads nothing otherwise.
 pub(super) fn lone_number(s: &mut Scanner) -> Option<Number> {
     let mut ahead = s.clone();
     let number = match ahead.short_decimal() {
@@ -23,7 +24,7 @@ pub(super) fn lone_number(s: &mut Scanner) -> Option<Number> {
     Some(number)
 }
 
-/// As [`lone_number`]; a float is none.
+/// As [`lone_number`], for integers only.
 pub(super) fn lone_integer(s: &mut Scanner) -> Option<i64> {
     let mut ahead = s.clone();
     let Number::Int(value) = lone_number(&mut ahead)? else { return None };
@@ -31,14 +32,14 @@ pub(super) fn lone_integer(s: &mut Scanner) -> Option<i64> {
     Some(value)
 }
 
-/// Whether no operator follows.
+/// Skips white space and returns whether no operator follows.
 #[inline]
 pub(super) fn ends_expression(s: &mut Scanner) -> bool {
     s.space();
     s.byte().is_none_or(|b| matches!(b, b',' | b')' | b']') || class(b) & START != 0)
 }
 
-/// A number, an expression that has a value, or a word.
+/// Reads an argument: a number, an expression that can be evaluated, or a word.
 pub(super) fn parse_arg<'t>(s: &mut Scanner<'t>, symbols: &dyn Symbols) -> Result<Arg<'t>, AsmError> {
     s.space();
     let start = s.at();
@@ -65,7 +66,7 @@ pub(super) fn parse_arg<'t>(s: &mut Scanner<'t>, symbols: &dyn Symbols) -> Resul
     Ok(Arg { value, span })
 }
 
-/// One operand: a register, number, symbol, call or list, with its sign and absolute value.
+/// Reads one operand: a register, number, symbol, call or list, with its sign and absolute value.
 pub fn parse_operand<'t>(s: &mut Scanner<'t>, symbols: &dyn Symbols) -> Result<Operand<'t>, AsmError> {
     s.space();
     let start = s.at();
@@ -164,7 +165,7 @@ fn unsigned_operand<'t>(
     number(s, symbols, bar)
 }
 
-/// The call of `name` whose bracket has been opened.
+/// Reads the arguments of the call of `name`; the parenthesis has been read.
 pub(super) fn call<'t>(
     s: &mut Scanner<'t>,
     symbols: &dyn Symbols,
@@ -183,7 +184,8 @@ pub(super) fn call<'t>(
     Ok(Box::new(Call { name, args }))
 }
 
-/// `{id: 5, offset: 0, size: 32}`, as a call of [`STRUCTURE`] whose arguments are names and values in turn.
+/// Reads `{id: 5, offset: 0, size: 32}` as a call of [`STRUCTURE`] whose arguments alternate between names
+/// and values.
 fn structure<'t>(s: &mut Scanner<'t>, symbols: &dyn Symbols) -> Result<Box<Call<'t>>, AsmError> {
     s.expect('{')?;
     let mut args = Vec::new();
@@ -205,7 +207,7 @@ fn structure<'t>(s: &mut Scanner<'t>, symbols: &dyn Symbols) -> Result<Box<Call<
     Ok(Box::new(Call { name: STRUCTURE, args }))
 }
 
-/// A number or an expression.
+/// Reads a number or an expression.
 fn number<'t>(s: &mut Scanner<'t>, symbols: &dyn Symbols, bar: bool) -> Result<Operand<'t>, AsmError> {
     s.space();
     let start = s.clone();
@@ -228,7 +230,7 @@ fn number<'t>(s: &mut Scanner<'t>, symbols: &dyn Symbols, bar: bool) -> Result<O
     }))
 }
 
-/// `[s0, s1]`: a range in other words, or a list.
+/// Reads `[s0, s1]`: another spelling of a range, or a list of registers.
 fn list<'t>(s: &mut Scanner<'t>, symbols: &dyn Symbols) -> Result<Operand<'t>, AsmError> {
     s.expect('[')?;
     let mut regs: Vec<Reg> = Vec::new();
@@ -243,7 +245,7 @@ fn list<'t>(s: &mut Scanner<'t>, symbols: &dyn Symbols) -> Result<Operand<'t>, A
         }
     }
     s.expect(']')?;
-    // Vector registers in brackets are addresses, each on its own, even where they follow each other.
+    // Vector registers in brackets are separate addresses, even if they are consecutive.
     let vectors = regs.iter().any(|r| matches!(r.base, RegBase::Vgpr(_)));
     Ok(plain(match consecutive(&regs).filter(|_| !vectors) {
         Some(range) => Value::Reg(range),

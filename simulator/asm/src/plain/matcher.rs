@@ -1,4 +1,4 @@
-//! From tokens to the fields of an instruction.
+//! Converts tokens to the fields of an instruction.
 
 use super::syntax::{Part, Placed, Syntax, Token};
 use super::{Labels, TARGET};
@@ -7,11 +7,11 @@ use crate::names::names;
 use isa_spec::tables::{EntryId, Field, MAX_FIELDS, OperandSig};
 use wavesim_isa::inst::Inst;
 
-/// Reads the operands of one instruction by one of its syntaxes.
+/// Matches the operands of an instruction against one of its syntaxes.
 pub(super) struct Matcher<'a> {
     pub syntax: &'a Syntax,
     pub tokens: &'a [Placed<'a>],
-    /// The token that is next.
+    /// Index of the next token.
     pub at: usize,
     /// Byte offset of the instruction.
     pub here: u64,
@@ -47,7 +47,7 @@ impl Matcher<'_> {
         Ok(inst)
     }
 
-    /// Where the line's last token ends.
+    /// An empty span at the end of the last token.
     fn end(&self) -> Span {
         let end = self.tokens.last().map_or(0, |t| t.1.end);
         Span::new(end, end)
@@ -66,7 +66,7 @@ impl Matcher<'_> {
         }
     }
 
-    /// The field's value.
+    /// Reads an operand and returns the value for its field.
     fn operand(&mut self, o: &OperandSig, field: &Field) -> Result<u32, AsmError> {
         let arch = self.syntax.arch;
         let ty = &arch.table().operand_types[o.ty as usize];

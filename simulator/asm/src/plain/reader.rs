@@ -1,4 +1,4 @@
-//! Lines of a program: labels, directives of the launch, instructions.
+//! Reads the lines of a program: labels, launch directives, instructions.
 
 use super::Unit;
 use super::syntax::{Placed, Syntax, Token};
@@ -11,30 +11,30 @@ use wavesim_isa::arch::machine::Machine;
 use wavesim_isa::codec::encode;
 use wavesim_isa::inst::Inst;
 
-/// An instruction whose labels are not resolved yet.
+/// An instruction whose labels are not yet resolved.
 struct Pending {
     line: usize,
     text: String,
-    /// Where the instruction starts in the line.
+    /// Byte position of the instruction in the line.
     from: usize,
     here: u64,
     entries: Vec<EntryId>,
 }
 
-/// Reads a program line by line; instructions when all labels are known.
+/// Reads a program line by line; instructions are assembled after all labels are known.
 pub(super) struct Reader {
     syntax: Syntax,
     pending: Vec<Pending>,
     labels: BTreeMap<String, (u64, usize)>,
     order: Vec<String>,
-    /// Workgroups and waves, with the line of their directive.
+    /// Number of workgroups and of waves, each with the line of its directive.
     launch: [Option<(u32, usize)>; 2],
     end: u64,
     pub errors: Vec<LineError>,
 }
 
 impl Reader {
-    /// Nothing read yet.
+    /// Creates a reader.
     pub fn new(arch: Arch, machine: &'static Machine) -> Reader {
         Reader {
             syntax: Syntax::new(arch, machine),
@@ -61,8 +61,8 @@ impl Reader {
             return self.directive(name, *span, &rest[1..], number);
         }
         let here = self.end;
-        // A line that is wrong counts as an instruction all the same: the distances of the others stay what
-        // they are.
+        // An invalid line also takes the space of an instruction, which preserves the distances between the
+        // others.
         self.end += self.syntax.machine.pc_bytes;
         let entries = self.syntax.entries(rest)?;
         let table = self.syntax.arch.table();
@@ -141,7 +141,7 @@ impl Reader {
         let near = |name: &str| suggest(name, self.order.iter().map(String::as_str));
         let label = |name: &str| self.labels.get(name).map(|l| l.0).ok_or_else(|| near(name));
         let inst = self.syntax.matched(&pending.entries, &tokens[first..], pending.here, &label)?;
-        // The encoder reports what does not fit a field.
+        // The encoder reports values that do not fit a field.
         let span = Span::new(pending.from, pending.text.trim_end().len());
         encode(self.syntax.arch, &inst).map_err(|e| AsmError::new(span, e.to_string()))?;
         Ok(inst)

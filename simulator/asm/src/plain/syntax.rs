@@ -1,4 +1,4 @@
-//! The syntax of a machine: tokens, and the operands of its instructions.
+//! The syntax of a machine: tokens, and operands of instructions.
 
 use super::matcher::Matcher;
 use super::{Labels, TARGET};
@@ -17,17 +17,17 @@ pub(super) enum Token<'t> {
     Mark(char),
 }
 
-/// A token with its place.
+/// A token with its span.
 pub(super) type Placed<'t> = (Token<'t>, Span);
 
-/// A piece of the syntax of an encoding's operands.
+/// An element of an operand syntax.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Part {
     Operand(&'static OperandSig, &'static Field),
     Mark(char),
 }
 
-/// Parser and printer of one machine.
+/// Parser and printer for one machine.
 #[derive(Clone, Copy)]
 pub(super) struct Syntax {
     pub arch: Arch,
@@ -44,7 +44,7 @@ impl Syntax {
         name.to_lowercase().replace('_', &self.assembly.separator.to_string())
     }
 
-    /// The syntaxes of an entry's operands.
+    /// The alternative operand syntaxes of an entry.
     pub fn patterns(&self, entry: EntryId) -> Vec<Vec<Part>> {
         let table = self.arch.table();
         let entry = &table.entries[entry as usize];
@@ -84,7 +84,7 @@ impl Syntax {
         }
     }
 
-    /// What belongs in an operand's place, in words.
+    /// Describes the operand that a type expects.
     pub fn wanted(&self, ty: &OperandType) -> String {
         let of = |kind: &str, prefix: char, count: u16| {
             format!("a {kind} register ({prefix}0 to {prefix}{})", count - 1)
@@ -101,7 +101,7 @@ impl Syntax {
         self.arch.table().formats[o.format as usize].name.starts_with("FMT_NUM_I")
     }
 
-    /// Splits a line into tokens, without its comment.
+    /// Splits a line into tokens; the comment is dropped.
     pub fn tokens<'t>(&self, line: &'t str) -> Result<Vec<Placed<'t>>, AsmError> {
         let text = line.split(self.assembly.comment).next().unwrap_or("");
         let mut out = Vec::new();
@@ -139,7 +139,7 @@ impl Syntax {
         Ok(out)
     }
 
-    /// The entries of the instruction that the first token names.
+    /// The entries of the instruction named by the first token.
     pub fn entries(&self, tokens: &[Placed<'_>]) -> Result<Vec<EntryId>, AsmError> {
         let Some((token, span)) = tokens.first() else {
             return Err(AsmError::new(Span::default(), "expected an instruction"));
@@ -166,7 +166,7 @@ impl Syntax {
         }
     }
 
-    /// The instruction of the first entry that the tokens after the mnemonic match.
+    /// Matches the tokens after the mnemonic against the entries and returns the first match.
     pub fn matched(
         &self,
         entries: &[EntryId],
@@ -174,7 +174,7 @@ impl Syntax {
         here: u64,
         label: Labels<'_>,
     ) -> Result<Inst, AsmError> {
-        // The syntax that matches furthest gives the best error.
+        // The syntax that matches furthest gives the best error message.
         let mut worst: Option<(usize, AsmError)> = None;
         for &entry in entries {
             for pattern in self.patterns(entry) {
@@ -190,7 +190,7 @@ impl Syntax {
     }
 }
 
-/// `RD, IMM(RS1)`.
+/// Parses a syntax pattern such as `RD, IMM(RS1)`.
 fn parts(text: &str, named: &dyn Fn(&str) -> Option<Part>) -> Vec<Part> {
     let mut out = Vec::new();
     let mut rest = text.trim();
@@ -206,7 +206,7 @@ fn parts(text: &str, named: &dyn Fn(&str) -> Option<Part>) -> Vec<Part> {
     out
 }
 
-/// Decimal, or hexadecimal and binary with their prefix; a sign before.
+/// Parses a number: an optional sign, then decimal, or hexadecimal or binary digits with their prefix.
 pub fn number(text: &str) -> Option<i64> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
@@ -218,7 +218,7 @@ pub fn number(text: &str) -> Option<i64> {
         (None, Some(binary)) => (2, binary),
         _ => (10, lower.as_str()),
     };
-    // A second sign is not accepted.
+    // Rejects a second sign.
     let value =
         digits.chars().all(|c| c.is_digit(radix)).then(|| i64::from_str_radix(digits, radix).ok())??;
     Some(if negative { -value } else { value })

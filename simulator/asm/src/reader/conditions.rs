@@ -1,4 +1,4 @@
-//! Directives of conditionals.
+//! Conditional directives.
 
 use super::Reader;
 use crate::error::{AsmError, Span};
@@ -7,7 +7,7 @@ use crate::program::{Base, Values};
 use crate::scan::Scanner;
 
 impl Reader<'_> {
-    /// A line that is not read, of which only the conditionals count.
+    /// Handles a line of a skipped branch, of which only conditional directives matter.
     pub(super) fn skipped(&mut self, s: &mut Scanner, word: &str) -> Result<(), AsmError> {
         if word.starts_with(".if") {
             let span = Span::new(0, s.rest().len());
@@ -24,7 +24,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Whether this is a conditional's directive; what it says is done.
+    /// Handles a conditional directive. Returns false if `name` is not one.
     pub(super) fn conditional(&mut self, name: &str, span: Span, s: &mut Scanner) -> Result<bool, AsmError> {
         let floor = self.input.floor();
         match name {
@@ -35,8 +35,8 @@ impl Reader<'_> {
             }
             ".endif" => self.conditionals.end(span, floor)?,
             _ if name.starts_with(".if") => {
-                // A condition that cannot be read is one that does not hold, so that its `.endif` has a
-                // partner.
+                // A condition that cannot be evaluated counts as false, so that its `.endif` still has a
+                // matching `.if`.
                 let holds = self.condition(name, span, s);
                 let known = *holds.as_ref().unwrap_or(&false);
                 self.conditionals.begin(self.place, self.line.clone(), span, known)?;

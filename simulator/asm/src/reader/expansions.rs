@@ -1,4 +1,4 @@
-//! Macros, repetitions and included files: directives that change what is read next.
+//! Macros, repetitions and included files: directives that determine which lines are read next.
 
 use super::{Reader, at, file_name};
 use crate::error::{AsmError, Span};
@@ -8,7 +8,7 @@ use crate::source::SourceLine;
 use std::rc::Rc;
 
 impl Reader<'_> {
-    /// Whether this is a directive that changes what is read next; what it says is done.
+    /// Handles a directive that determines which lines are read next. Returns false if `name` is not one.
     pub(super) fn expansion(&mut self, name: &str, span: Span, s: &mut Scanner) -> Result<bool, AsmError> {
         let open = self.conditionals.open.len();
         match name {
@@ -96,7 +96,7 @@ impl Reader<'_> {
         ends: impl Fn(&str) -> bool,
     ) -> Result<Vec<SourceLine>, AsmError> {
         let lines = self.input.block(begins, ends)?;
-        // What comes of the block is called where it begins.
+        // Lines that the block expands to are attributed to the block's first line.
         self.input.place = self.place;
         lines.ok_or_else(|| {
             let end = if name == ".macro" { ".endm" } else { ".endr" };

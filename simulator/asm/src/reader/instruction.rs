@@ -1,4 +1,4 @@
-//! Instructions.
+//! Assembling of instructions.
 
 use super::{Block, Reader, USED};
 use crate::error::{AsmError, Span};
@@ -10,7 +10,7 @@ use crate::{Fixup, matching};
 use wavesim_isa::codec::encode;
 
 impl Reader<'_> {
-    /// The instruction whose mnemonic is at `span`, before what `s` reads.
+    /// Assembles the instruction whose mnemonic is at `span`; `s` is positioned after the mnemonic.
     pub(super) fn instruction<'t>(
         &mut self,
         line: &'t str,
@@ -62,7 +62,7 @@ impl Reader<'_> {
     }
 }
 
-/// Raises `used` to one beyond the registers of a line.
+/// Raises `used` to the number of registers that a line needs.
 fn count_registers(line: &Line, used: &mut [i64; 2]) {
     let mut count = |reg: operand::Reg| {
         let (at, first) = match reg.base {

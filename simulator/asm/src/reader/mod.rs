@@ -1,5 +1,5 @@
-//! Reads a file statement by statement: labels, definitions, conditionals, macros, instructions. Directives
-//! that emit data or describe symbols and sections are in `directive`.
+//! Reads a file statement by statement: labels, definitions, conditionals, macros, instructions. The module
+//! `directive` handles directives that emit data or describe symbols and sections.
 
 mod conditions;
 mod expansions;
@@ -21,33 +21,33 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use symbols::numbered_label;
 
-/// Faults within expansions after which reading ends: one fault in a macro must not be reported a million
-/// times.
+/// Number of errors within expansions after which reading ends: one mistake in a macro must not be reported a
+/// million times.
 const MAX_EXPANDED_ERRORS: usize = 100;
 
-/// A block whose lines are not ordinary statements.
+/// The block that encloses a line, if its lines are not ordinary statements.
 pub(super) enum Block {
-    /// Outside of any.
+    /// No block.
     None,
     /// `.amdhsa_kernel`.
     Kernel(Descriptor),
-    /// `.amdgpu_metadata`, with the text so far.
+    /// `.amdgpu_metadata`, with the text read so far.
     Metadata(String),
 }
 
-/// The state of reading.
+/// The state of the reader.
 pub(super) struct Reader<'a> {
-    /// What has been read.
+    /// The program read so far.
     pub program: Program,
-    /// The machine for which lines are read.
+    /// The target for which lines are assembled.
     pub options: Options,
     /// The main file.
     pub file: &'a File<'a>,
-    /// Where lines come from.
+    /// The source of lines.
     pub input: Input,
     /// The line being read.
     pub line: Text,
-    /// Where that line is.
+    /// The location of that line.
     pub place: Place,
     /// Index of the current section.
     pub current: usize,
@@ -55,31 +55,31 @@ pub(super) struct Reader<'a> {
     sections: HashMap<String, usize>,
     /// The section that `.previous` returns to.
     pub previous: usize,
-    /// Sections that `.popsection` restores: the current and the previous one.
+    /// Sections saved by `.pushsection`: the current and the previous one.
     pub pushed: Vec<(usize, usize)>,
-    /// The block that the line is in.
+    /// The block that encloses the line.
     pub block: Block,
-    /// Bytes of all sections.
+    /// Total size of all sections in bytes.
     total: usize,
     errors: Vec<LineError>,
     conditionals: Conditionals,
     macros: HashMap<String, Rc<Macro>>,
-    /// Macros called so far: `\@`.
+    /// Number of macro calls so far: `\@`.
     calls: u64,
-    /// Macros are called as after `.altmacro`.
+    /// Whether `.altmacro` is in effect.
     other_macros: bool,
-    /// Numbered labels: how often each is defined so far.
+    /// The number of definitions of each numbered label so far.
     numbered: HashMap<String, u32>,
-    /// Anonymous labels, for `.`.
+    /// The number of anonymous labels, which stand for `.`.
     anonymous: u32,
-    /// Registers used so far, one beyond the last: LLVM's `.amdgcn.next_free_vgpr` and `…_sgpr`.
+    /// Number of registers used so far: LLVM's `.amdgcn.next_free_vgpr` and `…_sgpr`.
     used: [i64; 2],
 }
 
 const USED: [&str; 2] = [".amdgcn.next_free_vgpr", ".amdgcn.next_free_sgpr"];
 
 impl<'a> Reader<'a> {
-    /// A reader of `file` in `.text`, with the symbols that LLVM predefines.
+    /// Creates a reader of `file` that starts in `.text` with the symbols that LLVM predefines.
     pub fn new(file: &'a File<'a>, options: &Options) -> Reader<'a> {
         let mut reader = Reader {
             program: Program::new(options.arch),
@@ -111,8 +111,7 @@ impl<'a> Reader<'a> {
         reader
     }
 
-    /// Defines LLVM's symbols about the processor (LLVM AMDGPUUsage, *Code Object V3 and Above Predefined
-    /// Symbols*).
+    /// Defines LLVM's processor symbols (LLVM AMDGPUUsage, *Code Object V3 and Above Predefined Symbols*).
     pub fn machine_symbols(&mut self, processor: Option<&str>) {
         let digits = processor.and_then(|p| p.strip_prefix("gfx")).unwrap_or(match self.options.arch {
             wavesim_isa::arch::Arch::Rdna35 => "1150",
@@ -134,7 +133,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads to the end; returns the program and every error.
+    /// Reads the whole input and returns the program and all errors.
     pub fn read(mut self) -> (Program, Vec<LineError>) {
         loop {
             match self.input.read() {
@@ -158,7 +157,7 @@ impl<'a> Reader<'a> {
         (self.program, self.errors)
     }
 
-    /// Conditionals beyond the first `floor` were not closed where they should have been.
+    /// Reports conditionals that are still open beyond the first `floor`.
     fn unclosed(&mut self, floor: usize) {
         while self.conditionals.open.len() > floor {
             let Some(c) = self.conditionals.open.pop() else { return };
@@ -191,7 +190,7 @@ impl<'a> Reader<'a> {
             }
             return;
         }
-        // A line of the C preprocessor, or a shell's first line.
+        // Skips preprocessor lines and a shebang line.
         let mut s = Scanner::new(line);
         s.space();
         if s.byte() == Some(b'#') {
@@ -220,7 +219,7 @@ impl<'a> Reader<'a> {
                 return Err(AsmError::new(s.here(), "expected an instruction, a label or a directive"));
             };
             let mut after = ahead.clone();
-            // A label may stand a space before its colon; a second colon is an instruction's.
+            // A space may precede a label's colon; two colons belong to an instruction.
             ahead.space();
             if ahead.byte() == Some(b':') && ahead.second() != Some(b':') {
                 ahead.skip(1);
@@ -264,12 +263,12 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A fault of a call is reported at the call.
+/// Moves an error of an expansion to the call's span.
 fn at(span: Span, result: Result<(), AsmError>) -> Result<(), AsmError> {
     result.map_err(|e| AsmError { span, ..e })
 }
 
-/// The name of a file or a section in quotes.
+/// Reads the quoted name of a file or a section.
 pub(super) fn file_name(s: &mut Scanner) -> Result<(String, Span), AsmError> {
     s.space();
     let start = s.at();

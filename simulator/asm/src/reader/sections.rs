@@ -1,16 +1,16 @@
-//! Sections, and what is appended to them.
+//! Sections and their contents.
 
 use super::Reader;
 use crate::error::{AsmError, Span};
 use crate::program::{Definition, MAX_BYTES, Memory, Pending, Section, Waiting};
 
 impl Reader<'_> {
-    /// Byte offset in the current section.
+    /// The byte offset in the current section.
     pub fn here(&self) -> u64 {
         self.program.sections[self.current].bytes.len() as u64
     }
 
-    /// Switches to a section, which is created if there is none of this name.
+    /// Switches to the section with this name, creating it if necessary.
     pub fn section(&mut self, name: &str, memory: Memory) {
         self.previous = self.current;
         if let Some(found) = self.sections.get(name) {
@@ -19,14 +19,14 @@ impl Reader<'_> {
         }
         self.program.sections.push(Section::new(name, memory));
         let section = self.program.sections.len() - 1;
-        // Its name is the address of its start.
+        // The section's name is a symbol for its start.
         let start = Definition::Label { section, offset: 0 };
         self.program.symbols.entry(name.to_string()).or_insert(start);
         self.sections.insert(name.to_string(), section);
         self.current = section;
     }
 
-    /// Accounts for so many bytes more; an error beyond [`MAX_BYTES`].
+    /// Adds to the total size; an error beyond [`MAX_BYTES`].
     pub fn grow(&mut self, bytes: usize, span: Span) -> Result<(), AsmError> {
         match self.total.checked_add(bytes).filter(|n| *n <= MAX_BYTES) {
             Some(total) => {
@@ -44,7 +44,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// `count` times `pattern`.
+    /// Appends `count` copies of `pattern`.
     pub fn fill(&mut self, count: usize, pattern: &[u8], span: Span) -> Result<(), AsmError> {
         self.grow(count.saturating_mul(pattern.len()), span)?;
         let bytes = &mut self.program.sections[self.current].bytes;
@@ -55,7 +55,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Something that waits for symbols, at `offset` of the section.
+    /// Records a value that depends on symbols, at `offset` in the current section.
     pub fn wait(&mut self, offset: u64, what: Pending) {
         let (section, place, line) = (self.current, self.place, self.line.clone());
         self.program.pending.push(Waiting { section, offset, place, line, what });

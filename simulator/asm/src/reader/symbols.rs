@@ -7,7 +7,7 @@ use crate::program::{Base, Definition, Values};
 use crate::scan::Scanner;
 
 impl Reader<'_> {
-    /// Defines a label here; an error if the symbol has a definition.
+    /// Defines a label at the current offset; an error if the symbol is already defined.
     pub fn label(&mut self, name: &str, span: Span) -> Result<(), AsmError> {
         if self.program.symbols.contains_key(name) {
             return Err(AsmError::new(span, format!("`{name}` is defined already")));
@@ -18,7 +18,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// `1:`, which may be defined again.
+    /// Defines a numbered label (`1:`), which can be defined repeatedly.
     pub(super) fn numbered(&mut self, digits: &str, line: &str) -> Result<(), AsmError> {
         let count = self.numbered.entry(digits.to_string()).or_default();
         *count += 1;
@@ -26,8 +26,8 @@ impl Reader<'_> {
         self.label(&name, Span::new(0, line.len()))
     }
 
-    /// Binds what depends on this place: numbered labels get their full names, `.` becomes an anonymous label
-    /// here.
+    /// Resolves the names that depend on the current position: numbered labels get their unique names, and
+    /// `.` becomes an anonymous label.
     pub fn fast(&mut self, e: Expr) -> Expr {
         let mut here = None;
         let e = e.renamed(&mut |name| {
@@ -50,13 +50,13 @@ impl Reader<'_> {
         e
     }
 
-    /// Defines a symbol, or defines it again.
+    /// Defines or redefines a symbol.
     pub fn set(&mut self, name: &str, e: Expr) {
         self.program.symbols.insert(name.to_string(), Definition::Expr(e));
     }
 
-    /// `name = expression`. What is known now stays so: `n = n + 1` counts. Distances of labels stay
-    /// expressions, which instructions take as literals, as in LLVM.
+    /// Handles `name = expression`. A value that can be evaluated is evaluated now, so `n = n + 1` counts. A
+    /// label difference stays an expression, which instructions encode as a literal, as in LLVM.
     pub fn define(&mut self, name: &str, span: Span, s: &mut Scanner) -> Result<(), AsmError> {
         let e = expr::parse(s, true)?;
         let e = self.fast(e);
@@ -81,14 +81,14 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// An expression, as its value where that is known already.
+    /// Reads an expression, reduced to its value if it can already be evaluated.
     pub fn expression(&mut self, s: &mut Scanner) -> Result<Expr, AsmError> {
         let e = expr::parse(s, true)?;
         let e = self.fast(e);
         Ok(Values::constant(&self.program.symbols, &e).map_or(e, Expr::Int))
     }
 
-    /// An expression whose value must be known here.
+    /// Reads an expression that can already be evaluated.
     pub fn value(&mut self, s: &mut Scanner) -> Result<(i64, Span), AsmError> {
         s.space();
         let start = s.at();
@@ -103,7 +103,7 @@ impl Reader<'_> {
     }
 }
 
-/// `1:`
+/// Reads the label and colon of `1:` and returns the digits.
 pub(super) fn numbered_label<'t>(s: &mut Scanner<'t>) -> Option<&'t str> {
     s.byte().filter(u8::is_ascii_digit)?;
     let rest = s.rest();

@@ -1,10 +1,10 @@
-//! Conditions of encodings, compiled for the decoder: masks and values instead of expression trees wherever
+//! Encoding conditions, compiled for the decoder to masks and values instead of expression trees wherever
 //! possible.
 
 use isa_spec::tables::{Cond, CondOp, Field, MAX_FIELDS};
 
-/// An encoding's condition. Nearly all of them say that some field has some value, or that none has: those
-/// are masks and values of the instruction's first 64 bits.
+/// A compiled encoding condition. Nearly all conditions compare fields to constants, which compiles to masks
+/// and values of the instruction's first 64 bits.
 #[derive(Debug)]
 pub enum Predicate {
     /// Always holds.
@@ -13,7 +13,7 @@ pub enum Predicate {
     Any(Vec<(u64, u64)>),
     /// Holds if no `(mask, value)` matches the first 64 bits.
     None(Vec<(u64, u64)>),
-    /// Anything else: the expression over the encoding's fields.
+    /// Any other condition: the expression over the encoding's fields.
     Tree(&'static Cond, &'static [Field]),
 }
 
@@ -47,7 +47,7 @@ impl Predicate {
         }
     }
 
-    /// Whether the condition holds of an instruction, given as its first and second 64 bits.
+    /// Evaluates the condition for an instruction, given as its first and second 64 bits.
     #[inline]
     pub fn holds(&self, halves: [u64; 2]) -> bool {
         let any = |list: &[(u64, u64)]| list.iter().any(|(mask, value)| halves[0] & mask == *value);
@@ -60,8 +60,8 @@ impl Predicate {
     }
 }
 
-/// Mask and value of the bits of a field that equals `value`; `None` where they are not all in the first 64,
-/// or the value does not fit.
+/// Mask and value for comparing a field to `value`; `None` if the field is not within the first 64 bits or
+/// the value does not fit.
 fn equals(field: &Field, value: u64) -> Option<(u64, u64)> {
     let (narrow, all) = (u32::try_from(value).ok()?, field.insert(0, u32::MAX));
     let bits = field.insert(0, narrow);

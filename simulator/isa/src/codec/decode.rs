@@ -1,4 +1,4 @@
-//! The decoder: microcode words to an [`Inst`], through an index that is built once per architecture.
+//! The decoder: converts microcode words to an [`Inst`], using an index that is built once per architecture.
 
 use super::condition::Predicate;
 use crate::arch::Arch;
@@ -6,38 +6,39 @@ use crate::inst::Inst;
 use isa_spec::tables::{ArchTable, Encoding, EntryId, Field, MAX_FIELDS};
 use std::sync::LazyLock;
 
-/// Why words are not an instruction.
+/// The reason why words cannot be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum DecodeError {
-    /// No encoding and opcode of the architecture match the first word.
+    /// No encoding and opcode match the first word.
     #[error("0x{word:08x} is not an instruction of {arch}")]
     Unknown { word: u32, arch: &'static str },
-    /// The instruction is longer than the words that are there.
+    /// The instruction is longer than the given words.
     #[error("the instruction starting with 0x{word:08x} needs {needed} words, {given} are given")]
     Truncated { word: u32, needed: usize, given: usize },
 }
 
 const NONE: EntryId = EntryId::MAX;
 
-/// What decoding needs of one encoding.
+/// Decoding information for one encoding.
 pub(super) struct Enc {
     words: usize,
-    /// Bits that every instruction of the encoding has, opcode aside.
+    /// The fixed bits of the encoding, without the opcode.
     mask: u128,
     pub(super) value: u128,
     opcode: Vec<Piece>,
-    /// Parts of the fields that are not fixed.
+    /// Bit ranges of the fields that are not fixed.
     pub(super) pieces: Vec<Piece>,
-    /// Bits that each field's value may have.
+    /// The valid bits of each field's value.
     pub(super) legal: [u32; MAX_FIELDS],
-    /// Field values with nothing but the fixed ones.
+    /// Initial field values, which contain the fixed fields.
     fixed: [u32; MAX_FIELDS],
     /// The encoding's conditions.
     conditions: Vec<Predicate>,
-    /// Opcode -> entry.
+    /// Entry by opcode.
     by_opcode: Vec<EntryId>,
-    /// Opcodes whose every form is in this encoding: a mandatory literal, whatever the sources say.
+    /// Whether all forms of an opcode's instruction are in this encoding, as with a mandatory literal. The
+    /// condition is then ignored.
     only: Vec<bool>,
     /// Shift of each field's value: register fields narrower than 7 bits count register groups.
     pub(super) unit: [u8; MAX_FIELDS],
@@ -56,25 +57,25 @@ pub(super) struct Vopd {
     literal: bool,
 }
 
-/// What is known of the encoding with this index in the architecture's table.
+/// The decoding information of an encoding, given by its index in the architecture's table.
 pub(super) fn encoding(arch: Arch, enc: u8) -> &'static Enc {
     let index = &INDEX[arch as usize];
     &index.encs[index.places[enc as usize] as usize]
 }
 
-/// A run of bits of an instruction that is a part of a field.
+/// A bit range of an instruction that belongs to a field.
 pub(super) struct Piece {
     pub(super) field: u8,
-    /// 64 bits each.
+    /// Index of the 64-bit half.
     half: u8,
-    /// In the half, and in the field's value.
+    /// Bit positions in the half and in the field's value.
     from: u8,
     to: u8,
     mask: u32,
 }
 
 impl Piece {
-    /// The pieces of a field whose value is shifted by `unit`: none of them is in two halves.
+    /// The pieces of a field whose value is shifted by `unit`. No piece crosses the 64-bit boundary.
     fn of(at: usize, field: &Field, unit: u8) -> Vec<Piece> {
         let mut pieces = Vec::new();
         let mut to = unit;
@@ -96,7 +97,7 @@ impl Piece {
         ((halves[self.half as usize & 1] >> (self.from & 63)) as u32 & self.mask) << (self.to & 31)
     }
 
-    /// The inverse of `value`: sets the bits for a field's `value`.
+    /// The inverse of `value`: sets the bits for a field value.
     #[inline(always)]
     pub(super) fn insert(&self, halves: &mut [u64; 2], value: u32) {
         halves[self.half as usize & 1] |= ((value >> (self.to & 31) & self.mask) as u64) << (self.from & 63);
@@ -106,9 +107,9 @@ impl Piece {
 struct Index {
     table: &'static ArchTable,
     encs: Vec<Enc>,
-    /// By index of the encoding in the table: where it is in `encs`.
+    /// Position in `encs` by the encoding's index in the table.
     places: Vec<u16>,
-    /// By the top 9 bits of the first word: encodings to try, in order.
+    /// Encodings to try, in order, by the top 9 bits of the first word.
     by_top: Vec<Vec<u16>>,
 }
 
@@ -199,7 +200,7 @@ fn build(table: &'static ArchTable) -> Index {
     Index { table, encs, places, by_top }
 }
 
-/// How to fill in an encoding's field values.
+/// The bit ranges and the fixed values of an encoding's fields.
 fn pieces(encoding: &Encoding, unit: &[u8; MAX_FIELDS]) -> (Vec<Piece>, [u32; MAX_FIELDS]) {
     let (mut pieces, mut fixed) = (Vec::new(), [0; MAX_FIELDS]);
     for (at, field) in encoding.fields.iter().enumerate() {
@@ -265,7 +266,8 @@ fn try_encoding(
         if entry_y == NONE {
             return None;
         }
-        // A half with a mandatory literal makes the literal form without any source naming it.
+        // If one half has a mandatory literal, the instruction has the literal form even if no source is a
+        // literal.
         if vopd.literal && !holds {
             let base = index.encs.iter().find(|e| e.vopd.is_some_and(|v| !v.literal));
             let in_base =

@@ -2,7 +2,7 @@
 
 use wavesim_isa::descriptor::*;
 
-/// A field is where LLVM has it, and setting it leaves its neighbours alone.
+/// Fields are at the bits documented by LLVM, and setting one does not affect its neighbours.
 #[test]
 fn fields_are_bits_of_little_endian_words() {
     let mut d = Descriptor::ZERO;

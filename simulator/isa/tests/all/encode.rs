@@ -1,4 +1,4 @@
-//! Instructions to words, and back.
+//! Encoding, and round trips through the decoder.
 
 use isa_spec::tables::{ArchTable, EntryId, MAX_FIELDS};
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use wavesim_isa::arch::Arch;
 use wavesim_isa::codec::{DecodeError, EncodeError, decode, encode};
 use wavesim_isa::inst::Inst;
 
-/// An instruction of `entry` whose free fields come from `random`, as near to legal as field widths say.
+/// An instruction of `entry` with random free fields within their widths.
 fn arbitrary(arch: Arch, entry: EntryId, random: &[u32; MAX_FIELDS]) -> Inst {
     let table = arch.table();
     let e = &table.entries[entry as usize];
@@ -32,7 +32,7 @@ fn name(table: &ArchTable, entry: EntryId) -> String {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(8))]
 
-    /// Every entry, each with random fields: what decodes, encodes to the same bits of every field.
+    /// For every entry with random fields, decoding and encoding preserves all fields.
     #[test]
     fn decoded_instructions_encode_to_themselves(random in any::<[u32; MAX_FIELDS]>()) {
         for arch in Arch::ALL {
@@ -74,7 +74,7 @@ proptest! {
         }
     }
 
-    /// An entry of any encoding as the second half of each dual instruction.
+    /// Every entry of any encoding is tried as the second half of each dual instruction.
     #[test]
     fn second_halves_are_those_of_their_encoding(random in any::<[u32; MAX_FIELDS]>()) {
         let mut refused = 0;
@@ -85,7 +85,7 @@ proptest! {
                 let Some(y) = table.encodings[e.enc as usize].fields.iter().position(|f| f.name == "OPY") else {
                     continue;
                 };
-                // Twice the same operation.
+                // Use the same operation for both halves.
                 let mut random = random;
                 random[y] = e.opcode as u32;
                 let inst = arbitrary(arch, entry, &random);
@@ -105,7 +105,8 @@ proptest! {
                             prop_assert_ne!(y.enc, table.entries[inst.entry as usize].enc);
                             refused += 1;
                         }
-                        // Opcodes that the field does not have, or no half, or the halves of a form with a literal.
+                        // The opcode does not fit the field, cannot be a second half, or belongs to the form
+                        // with a literal.
                         Err(_) => prop_assert_ne!(entry_y, inst.entry_y),
                     }
                 }
@@ -115,7 +116,7 @@ proptest! {
     }
 }
 
-/// The results of a dual instruction are an even and an odd register.
+/// The results of a dual instruction must be an even and an odd register.
 #[test]
 fn parity_is_checked() {
     let (arch, zero) = (Arch::Rdna3, [0; MAX_FIELDS]);
@@ -135,7 +136,7 @@ fn parity_is_checked() {
     }
 }
 
-/// Codes that make it another instruction, or a longer one, are refused.
+/// Codes that select another instruction or a longer encoding are rejected.
 #[test]
 fn what_is_encoded_is_read_as_the_same_entry() {
     let mut refused = 0;

@@ -6,7 +6,7 @@ use wavesim_loader::code_object::Wish;
 
 const MAGIC: &[u8] = b"__CLANG_OFFLOAD_BUNDLE__";
 const COMPRESSED: &[u8] = b"CCOB";
-/// Compilers pad bundles that follow one another to pages.
+/// Compilers align consecutive bundles to pages.
 const PAGE: usize = 4096;
 
 fn bundle(list: &[(&str, &[u8])]) -> Vec<u8> {
@@ -48,7 +48,7 @@ fn check(bytes: &[u8]) {
 #[test]
 fn entries_are_picked_by_target() {
     check(&bundle(&LIST));
-    // Padding, then the next.
+    // Padding, followed by the next bundle.
     let mut two = bundle(&LIST[..2]);
     two.resize(PAGE, 0);
     two.extend(bundle(&LIST[2..]));

@@ -1,9 +1,9 @@
-//! Expected outputs.
+//! Comparison with expected outputs.
 
 use wavesim_array::{DType, Num, fill};
 use wavesim_loader::compare::{Tolerance, compare};
 
-/// Whether arrays of one element agree.
+/// Returns whether single elements agree.
 fn agree(actual: Num, expected: Num, tolerance: Tolerance) -> bool {
     let one = |n: Num| {
         let dtype = if matches!(n, Num::Int(_)) { DType::I64 } else { DType::F64 };

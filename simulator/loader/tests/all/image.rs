@@ -1,4 +1,4 @@
-//! Images in memory.
+//! Loading of images.
 
 use wavesim_loader::image::{Image, MapImageError, Relocation, Segment};
 use wavesim_machine::memory::Memory;

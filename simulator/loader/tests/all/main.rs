@@ -1,4 +1,4 @@
-//! What is read, and how it is laid out for a kernel, in one binary.
+//! Tests of the loader in one binary.
 
 mod abi;
 mod bundle;

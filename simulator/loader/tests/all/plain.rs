@@ -1,4 +1,4 @@
-//! Files of data.
+//! Data files.
 
 use wavesim_loader::plain::{data, raw_data};
 

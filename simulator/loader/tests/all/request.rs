@@ -1,4 +1,4 @@
-//! Arguments of kernels.
+//! Arguments on the command line.
 
 use wavesim_array::Num;
 use wavesim_loader::request::{Given, argument};
