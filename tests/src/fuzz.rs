@@ -14,7 +14,7 @@ use wavesim::exec::program::Program;
 use wavesim::files::Files;
 use wavesim::inst::Inst;
 use wavesim::loader::abi;
-use wavesim::loader::code_object::{self, Wish};
+use wavesim::loader::code_object::{self, TargetRequest};
 use wavesim::loader::launch::{self, Wanted};
 use wavesim::loader::prepared::{Prepared, Shape};
 use wavesim::loader::request;
@@ -231,7 +231,7 @@ pub fn line(data: &[u8]) {
 
 /// An ELF file or a bundle of such: its kernels, loaded, relocated and started.
 pub fn code_object(data: &[u8]) {
-    let Ok(object) = code_object::open(data, &Wish::default()) else { return };
+    let Ok(object) = code_object::open(data, &TargetRequest::default()) else { return };
     let Ok(names) = code_object::kernels(&object) else { return };
     for name in names.iter().take(4) {
         let Ok(kernel) = code_object::load(&object, name) else { continue };

@@ -161,8 +161,9 @@ fn any_inst(arch: Arch, entry: EntryId, random: &mut Random) -> Option<Inst> {
         let ty = &table.operand_types[operand.ty as usize];
         let registers = operand.size_bits.div_ceil(32).max(1) as u32;
         let names: Vec<&(&str, u32)> = ty.values.iter().filter(|v| v.0 != "src_literal").collect();
-        let wants_literal =
-            ty.values.iter().any(|v| v.0 == "src_literal") && form.literal.is_some() && !form.own_literal;
+        let wants_literal = ty.values.iter().any(|v| v.0 == "src_literal")
+            && form.literal.is_some()
+            && !form.has_literal_operand;
         fields[field as usize] = if wants_literal
             && !literal
             && (random.below(2) == 0 || n + 1 == table.signatures[e.sig as usize].len())

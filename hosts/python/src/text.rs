@@ -165,7 +165,7 @@ pub fn disassemble(code: &[u8], target: Option<&str>, wave: Option<u32>) -> PyRe
         return Ok(listing(wanted.unwrap_or(Arch::Rdna3), wave, 0, code, []));
     }
     let wish = match target {
-        Some(name) => Target::from_name(name).map_err(error)?.wish(),
+        Some(name) => Target::from_name(name).map_err(error)?.target_request(),
         None => Default::default(),
     };
     let object = code_object::open(code, &wish).map_err(error)?;

@@ -75,15 +75,15 @@ fn fits(value: i64, width: u32) -> bool {
 
 /// Encodes a number; `force_literal` rules out inline constants. The error describes what the operand
 /// accepts.
-pub fn encode(value: &Value, constant: Constant, forced: bool) -> Result<Encoded, &'static str> {
+pub fn encode(value: &Value, constant: Constant, force_literal: bool) -> Result<Encoded, &'static str> {
     match value {
-        Value::Int(value) => integer(*value, constant, forced),
-        Value::Float(value) => float(*value, constant, forced),
+        Value::Int(value) => integer(*value, constant, force_literal),
+        Value::Float(value) => float(*value, constant, force_literal),
         _ => Err("expected a number"),
     }
 }
 
-fn integer(value: i64, constant: Constant, forced: bool) -> Result<Encoded, &'static str> {
+fn integer(value: i64, constant: Constant, force_literal: bool) -> Result<Encoded, &'static str> {
     let narrow = match constant {
         Constant::Int16 | Constant::F16 | Constant::F16OrBits | Constant::Bf16 => 16,
         Constant::Int64 | Constant::F64 => 64,
@@ -91,7 +91,7 @@ fn integer(value: i64, constant: Constant, forced: bool) -> Result<Encoded, &'st
     };
     // Literals have at most 32 bits, regardless of the operand.
     let width = narrow.min(32);
-    if !forced {
+    if !force_literal {
         let inline = match narrow {
             64 => inline_integer(value).or_else(|| inline_float(value as u64, constant)),
             _ if !fits(value, width) => None,
@@ -117,10 +117,10 @@ fn integer(value: i64, constant: Constant, forced: bool) -> Result<Encoded, &'st
     Ok(Encoded::Literal(if width == 16 { value as u32 & 0xffff } else { value as u32 }))
 }
 
-fn float(value: f64, constant: Constant, forced: bool) -> Result<Encoded, &'static str> {
+fn float(value: f64, constant: Constant, force_literal: bool) -> Result<Encoded, &'static str> {
     // Rounding 1/(2π) to bf16 gives a different value than the inline constant.
-    let brief = matches!(constant, Constant::Bf16 | Constant::PackedBf16);
-    if brief && !forced && value as f32 == FLOATS[8].1 as f32 {
+    let bfloat = matches!(constant, Constant::Bf16 | Constant::PackedBf16);
+    if bfloat && !force_literal && value as f32 == FLOATS[8].1 as f32 {
         return Ok(Encoded::Float(8));
     }
     let pattern = match constant {
@@ -128,7 +128,7 @@ fn float(value: f64, constant: Constant, forced: bool) -> Result<Encoded, &'stat
             let pattern = value.to_bits();
 
             if let Some(inline) = inline_float(pattern, constant).or_else(|| inline_integer(pattern as i64))
-                && !forced
+                && !force_literal
             {
                 return Ok(inline);
             }
@@ -162,7 +162,7 @@ fn float(value: f64, constant: Constant, forced: bool) -> Result<Encoded, &'stat
             rounded.to_bits() as u64
         }
     };
-    if !forced {
+    if !force_literal {
         let signed = match constant {
             Constant::F16 | Constant::F16OrBits | Constant::PackedF16 | Constant::Bf16 | Constant::Mixed => {
                 pattern as i16 as i64

@@ -154,7 +154,7 @@ pub fn unindented(text: &str) -> Vec<&str> {
 pub fn modifiers(arch: Arch) -> BTreeSet<String> {
     let forms = forms(arch);
     let entries = 0..arch.table().entries.len();
-    entries.flat_map(|entry| &forms.of(entry as _).mods).flat_map(|own| own.written()).collect()
+    entries.flat_map(|entry| &forms.of(entry as _).mods).flat_map(|own| own.spellings()).collect()
 }
 
 /// The counters combined in one `s_waitcnt` operand; empty if each counter has an instruction of its own.

@@ -9,12 +9,12 @@ use wavesim_isa::descriptor::{self, *};
 #[derive(Debug)]
 struct Item {
     name: &'static str,
-    at: Place,
+    storage: Storage,
     default: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Storage {
     /// A field of the descriptor.
     Field(Field),
     /// A field for kernel arguments preloaded to SGPRs; CDNA only, ignored elsewhere.
@@ -22,62 +22,62 @@ enum Place {
     /// A register count with this many bits, which is converted to granules.
     Vgprs(u32),
     /// Accepted but ignored by these processors; the value has this many bits.
-    Nothing(u32),
+    Ignored(u32),
 }
 
-const fn item(name: &'static str, at: Place, default: u32) -> Item {
-    Item { name, at, default }
+const fn item(name: &'static str, storage: Storage, default: u32) -> Item {
+    Item { name, storage, default }
 }
 
 static ITEMS: [Item; 48] = [
-    item("group_segment_fixed_size", Place::Field(GROUP_SEGMENT_FIXED_SIZE), 0),
-    item("private_segment_fixed_size", Place::Field(PRIVATE_SEGMENT_FIXED_SIZE), 0),
-    item("kernarg_size", Place::Field(KERNARG_SIZE), 0),
-    item("next_free_vgpr", Place::Vgprs(32), 0),
-    item("next_free_sgpr", Place::Nothing(32), 0),
-    item("reserve_vcc", Place::Nothing(1), 1),
-    item("reserve_xnack_mask", Place::Nothing(1), 0),
-    item("user_sgpr_count", Place::Nothing(5), 0),
-    item("user_sgpr_private_segment_buffer", Place::Field(PROPERTIES.part(0, 1)), 0),
-    item("user_sgpr_dispatch_ptr", Place::Field(DISPATCH_PTR), 0),
-    item("user_sgpr_queue_ptr", Place::Field(QUEUE_PTR), 0),
-    item("user_sgpr_kernarg_segment_ptr", Place::Field(KERNARG_SEGMENT_PTR), 0),
-    item("user_sgpr_dispatch_id", Place::Field(DISPATCH_ID), 0),
-    item("user_sgpr_flat_scratch_init", Place::Field(PROPERTIES.part(5, 1)), 0),
-    item("user_sgpr_private_segment_size", Place::Field(PRIVATE_SEGMENT_SIZE), 0),
-    item("user_sgpr_kernarg_preload_length", Place::Preload(KERNARG_PRELOAD_LENGTH), 0),
-    item("user_sgpr_kernarg_preload_offset", Place::Preload(KERNARG_PRELOAD_OFFSET), 0),
-    item("wavefront_size32", Place::Field(WAVEFRONT_SIZE32), 1),
-    item("uses_dynamic_stack", Place::Field(DYNAMIC_STACK), 0),
-    item("enable_private_segment", Place::Field(RSRC2.part(0, 1)), 0),
-    item("system_sgpr_private_segment_wavefront_offset", Place::Field(RSRC2.part(0, 1)), 0),
-    item("system_sgpr_workgroup_id_x", Place::Field(WORKGROUP_IDS[0]), 1),
-    item("system_sgpr_workgroup_id_y", Place::Field(WORKGROUP_IDS[1]), 0),
-    item("system_sgpr_workgroup_id_z", Place::Field(WORKGROUP_IDS[2]), 0),
-    item("system_sgpr_workgroup_info", Place::Field(RSRC2.part(10, 1)), 0),
-    item("system_vgpr_workitem_id", Place::Field(WORKITEM_ID), 0),
-    item("exception_fp_ieee_invalid_op", Place::Field(RSRC2.part(24, 1)), 0),
-    item("exception_fp_denorm_src", Place::Field(RSRC2.part(25, 1)), 0),
-    item("exception_fp_ieee_div_zero", Place::Field(RSRC2.part(26, 1)), 0),
-    item("exception_fp_ieee_overflow", Place::Field(RSRC2.part(27, 1)), 0),
-    item("exception_fp_ieee_underflow", Place::Field(RSRC2.part(28, 1)), 0),
-    item("exception_fp_ieee_inexact", Place::Field(RSRC2.part(29, 1)), 0),
-    item("exception_int_div_zero", Place::Field(RSRC2.part(30, 1)), 0),
-    item("float_round_mode_32", Place::Field(RSRC1.part(12, 2)), 0),
-    item("float_round_mode_16_64", Place::Field(RSRC1.part(14, 2)), 0),
-    item("float_denorm_mode_32", Place::Field(RSRC1.part(16, 2)), 0),
-    item("float_denorm_mode_16_64", Place::Field(RSRC1.part(18, 2)), 3),
-    item("round_robin_scheduling", Place::Field(RSRC1.part(21, 1)), 0),
-    item("dx10_clamp", Place::Field(DX10_CLAMP), 1),
-    item("ieee_mode", Place::Field(IEEE_MODE), 1),
-    item("fp16_overflow", Place::Field(RSRC1.part(26, 1)), 0),
-    item("workgroup_processor_mode", Place::Field(WGP_MODE), 1),
-    item("memory_ordered", Place::Field(RSRC1.part(30, 1)), 1),
-    item("forward_progress", Place::Field(RSRC1.part(31, 1)), 0),
-    item("shared_vgpr_count", Place::Field(RSRC3.part(0, 4)), 0),
-    item("inst_pref_size", Place::Field(RSRC3.part(4, 8)), 0),
-    item("accum_offset", Place::Vgprs(9), 0),
-    item("tg_split", Place::Field(RSRC3.part(16, 1)), 0),
+    item("group_segment_fixed_size", Storage::Field(GROUP_SEGMENT_FIXED_SIZE), 0),
+    item("private_segment_fixed_size", Storage::Field(PRIVATE_SEGMENT_FIXED_SIZE), 0),
+    item("kernarg_size", Storage::Field(KERNARG_SIZE), 0),
+    item("next_free_vgpr", Storage::Vgprs(32), 0),
+    item("next_free_sgpr", Storage::Ignored(32), 0),
+    item("reserve_vcc", Storage::Ignored(1), 1),
+    item("reserve_xnack_mask", Storage::Ignored(1), 0),
+    item("user_sgpr_count", Storage::Ignored(5), 0),
+    item("user_sgpr_private_segment_buffer", Storage::Field(PROPERTIES.part(0, 1)), 0),
+    item("user_sgpr_dispatch_ptr", Storage::Field(DISPATCH_PTR), 0),
+    item("user_sgpr_queue_ptr", Storage::Field(QUEUE_PTR), 0),
+    item("user_sgpr_kernarg_segment_ptr", Storage::Field(KERNARG_SEGMENT_PTR), 0),
+    item("user_sgpr_dispatch_id", Storage::Field(DISPATCH_ID), 0),
+    item("user_sgpr_flat_scratch_init", Storage::Field(PROPERTIES.part(5, 1)), 0),
+    item("user_sgpr_private_segment_size", Storage::Field(PRIVATE_SEGMENT_SIZE), 0),
+    item("user_sgpr_kernarg_preload_length", Storage::Preload(KERNARG_PRELOAD_LENGTH), 0),
+    item("user_sgpr_kernarg_preload_offset", Storage::Preload(KERNARG_PRELOAD_OFFSET), 0),
+    item("wavefront_size32", Storage::Field(WAVEFRONT_SIZE32), 1),
+    item("uses_dynamic_stack", Storage::Field(DYNAMIC_STACK), 0),
+    item("enable_private_segment", Storage::Field(RSRC2.part(0, 1)), 0),
+    item("system_sgpr_private_segment_wavefront_offset", Storage::Field(RSRC2.part(0, 1)), 0),
+    item("system_sgpr_workgroup_id_x", Storage::Field(WORKGROUP_IDS[0]), 1),
+    item("system_sgpr_workgroup_id_y", Storage::Field(WORKGROUP_IDS[1]), 0),
+    item("system_sgpr_workgroup_id_z", Storage::Field(WORKGROUP_IDS[2]), 0),
+    item("system_sgpr_workgroup_info", Storage::Field(RSRC2.part(10, 1)), 0),
+    item("system_vgpr_workitem_id", Storage::Field(WORKITEM_ID), 0),
+    item("exception_fp_ieee_invalid_op", Storage::Field(RSRC2.part(24, 1)), 0),
+    item("exception_fp_denorm_src", Storage::Field(RSRC2.part(25, 1)), 0),
+    item("exception_fp_ieee_div_zero", Storage::Field(RSRC2.part(26, 1)), 0),
+    item("exception_fp_ieee_overflow", Storage::Field(RSRC2.part(27, 1)), 0),
+    item("exception_fp_ieee_underflow", Storage::Field(RSRC2.part(28, 1)), 0),
+    item("exception_fp_ieee_inexact", Storage::Field(RSRC2.part(29, 1)), 0),
+    item("exception_int_div_zero", Storage::Field(RSRC2.part(30, 1)), 0),
+    item("float_round_mode_32", Storage::Field(RSRC1.part(12, 2)), 0),
+    item("float_round_mode_16_64", Storage::Field(RSRC1.part(14, 2)), 0),
+    item("float_denorm_mode_32", Storage::Field(RSRC1.part(16, 2)), 0),
+    item("float_denorm_mode_16_64", Storage::Field(RSRC1.part(18, 2)), 3),
+    item("round_robin_scheduling", Storage::Field(RSRC1.part(21, 1)), 0),
+    item("dx10_clamp", Storage::Field(DX10_CLAMP), 1),
+    item("ieee_mode", Storage::Field(IEEE_MODE), 1),
+    item("fp16_overflow", Storage::Field(RSRC1.part(26, 1)), 0),
+    item("workgroup_processor_mode", Storage::Field(WGP_MODE), 1),
+    item("memory_ordered", Storage::Field(RSRC1.part(30, 1)), 1),
+    item("forward_progress", Storage::Field(RSRC1.part(31, 1)), 0),
+    item("shared_vgpr_count", Storage::Field(RSRC3.part(0, 4)), 0),
+    item("inst_pref_size", Storage::Field(RSRC3.part(4, 8)), 0),
+    item("accum_offset", Storage::Vgprs(9), 0),
+    item("tg_split", Storage::Field(RSRC3.part(16, 1)), 0),
 ];
 
 /// An `.amdhsa_kernel` block.
@@ -174,11 +174,11 @@ impl Descriptor {
         for item in &ITEMS {
             let default = if has(self.arch, item.name) { item.default } else { 0 };
             let value = given(item.name).unwrap_or(default);
-            match item.at {
+            match item.storage {
                 // Some directives share bits.
-                Place::Field(field) => d.set(field, d.get(field) | value),
-                Place::Preload(field) if cdna => d.set(field, value),
-                Place::Vgprs(_) | Place::Preload(_) | Place::Nothing(_) => {}
+                Storage::Field(field) => d.set(field, d.get(field) | value),
+                Storage::Preload(field) if cdna => d.set(field, value),
+                Storage::Vgprs(_) | Storage::Preload(_) | Storage::Ignored(_) => {}
             }
         }
         let wave32 = given("wavefront_size32").unwrap_or(1) != 0;
@@ -223,9 +223,9 @@ impl Descriptor {
 
 impl Item {
     fn check(&self, value: i64, span: Span) -> Result<u32, AsmError> {
-        let max = match self.at {
-            Place::Field(field) | Place::Preload(field) => field.max(),
-            Place::Vgprs(bits) | Place::Nothing(bits) => u32::MAX >> (32 - bits),
+        let max = match self.storage {
+            Storage::Field(field) | Storage::Preload(field) => field.max(),
+            Storage::Vgprs(bits) | Storage::Ignored(bits) => u32::MAX >> (32 - bits),
         } as i64;
         if !(0..=max).contains(&value) {
             return Err(AsmError::new(

@@ -4,7 +4,7 @@ use super::descriptor::Descriptor;
 use super::error::{AsmError, Span, suggest};
 use super::expr::Expr;
 use super::link::fits;
-use super::program::{Base, Memory, Pending, PlacedDescriptor, SymbolInfo, Values};
+use super::program::{Memory, PendingKind, PlacedDescriptor, SectionAddresses, SymbolInfo, Values};
 use super::reader::{Block, Reader, file_name};
 use super::scan::{Number, Scanner};
 use wavesim_isa::codec::encode;
@@ -64,20 +64,20 @@ impl Reader<'_> {
         }
         match name {
             ".text" | ".data" | ".rodata" | ".bss" => {
-                self.section(name, usual(name));
+                self.section(name, default_memory(name));
                 s.skip(s.rest().len());
             }
             ".section" | ".pushsection" => {
-                let back = (self.current, self.previous);
+                let saved = (self.current, self.previous);
                 self.named_section(s)?;
                 if name == ".pushsection" {
-                    self.pushed.push(back);
+                    self.pushed.push(saved);
                 }
             }
             ".popsection" => {
-                let back = self.pushed.pop();
+                let saved = self.pushed.pop();
                 (self.current, self.previous) =
-                    back.ok_or_else(|| AsmError::new(span, "`.popsection` without `.pushsection`"))?;
+                    saved.ok_or_else(|| AsmError::new(span, "`.popsection` without `.pushsection`"))?;
             }
             ".previous" => std::mem::swap(&mut self.current, &mut self.previous),
             ".amdgcn_target" => self.target(s)?,
@@ -96,7 +96,7 @@ impl Reader<'_> {
             ".globl" | ".global" | ".weak" | ".protected" | ".hidden" | ".internal" | ".local" | ".type"
             | ".size" => self.symbol_directive(name, s)?,
             ".set" | ".equ" | ".equiv" => {
-                let start = s.here();
+                let start = s.next_span();
                 let symbol = symbol(s)?;
                 if name == ".equiv" && self.program.symbols.contains_key(symbol) {
                     return Err(AsmError::new(start, format!("`{symbol}` is defined already")));
@@ -108,15 +108,17 @@ impl Reader<'_> {
                 self.align(name, span, s)?;
             }
             ".org" => {
-                s.space();
-                let start = s.at();
+                s.skip_space();
+                let start = s.position();
                 let target = super::expr::parse(s, true)?;
-                let at = s.since(start);
+                let at = s.span_since(start);
                 // Labels evaluate to offsets in their section.
-                let target = self.fast(target).eval(&Values::new(&self.program.symbols, Base::Apart(0)))?;
+                let target = self
+                    .bind_position(target)
+                    .eval(&Values::new(&self.program.symbols, SectionAddresses::Spaced(0)))?;
                 let fill = if s.eat(',') { self.value(s)?.0 as u8 } else { 0 };
                 let distance = u64::try_from(target).ok();
-                let distance = distance.and_then(|t| t.checked_sub(self.here()));
+                let distance = distance.and_then(|t| t.checked_sub(self.offset()));
                 let distance = distance.ok_or_else(|| AsmError::new(at, "`.org` does not go back"))?;
                 self.fill(usize::try_from(distance).unwrap_or(usize::MAX), &[fill], at)?;
             }
@@ -129,16 +131,16 @@ impl Reader<'_> {
             ".zero" | ".space" | ".skip" => {
                 let (count, at) = self.value(s)?;
                 let value = if s.eat(',') { self.value(s)?.0 as u8 } else { 0 };
-                self.fill(counted(count, at)?, &[value], at)?;
+                self.fill(non_negative(count, at)?, &[value], at)?;
             }
             ".fill" => self.fill_directive(s)?,
             ".ascii" | ".asciz" | ".string" => loop {
-                let start = s.at();
+                let start = s.position();
                 let mut bytes = s.string()?;
                 if name != ".ascii" {
                     bytes.push(0);
                 }
-                self.push(&bytes, s.since(start))?;
+                self.push(&bytes, s.span_since(start))?;
                 if !s.eat(',') {
                     break;
                 }
@@ -146,7 +148,7 @@ impl Reader<'_> {
             ".incbin" => self.incbin(s)?,
             ".comm" | ".lcomm" => self.common(span, s)?,
             ".error" => {
-                let text = if s.done() { Vec::new() } else { s.string()? };
+                let text = if s.at_end() { Vec::new() } else { s.string()? };
                 let text = String::from_utf8_lossy(&text).into_owned();
                 return Err(AsmError::new(span, if text.is_empty() { ".error".to_string() } else { text }));
             }
@@ -192,16 +194,16 @@ impl Reader<'_> {
 
     /// Emits the descriptor in the current section if it is read-only data, otherwise in `.rodata`.
     fn descriptor(&mut self, descriptor: Descriptor, span: Span) -> Result<(), AsmError> {
-        let back = (self.current, self.previous);
+        let saved = (self.current, self.previous);
         if self.program.sections[self.current].memory != Memory::ReadOnly {
             self.section(".rodata", Memory::ReadOnly);
         }
-        let pad = self.here().next_multiple_of(64) - self.here();
+        let pad = self.offset().next_multiple_of(64) - self.offset();
         self.fill(pad as usize, &[0], span)?;
         let section = &mut self.program.sections[self.current];
         section.align = section.align.max(64);
         let name = format!("{}.kd", descriptor.kernel);
-        let offset = self.here();
+        let offset = self.offset();
         self.label(&name, span)?;
         let kernel = self.program.info.get(&descriptor.kernel).cloned().unwrap_or_default();
         let info = SymbolInfo {
@@ -215,9 +217,9 @@ impl Reader<'_> {
         };
         self.program.info.insert(name, info);
         self.fill(64, &[0], span)?;
-        let (section, place, line) = (self.current, self.place, self.line.clone());
-        self.program.descriptors.push(PlacedDescriptor { section, offset, place, line, descriptor });
-        (self.current, self.previous) = back;
+        let (section, location, line) = (self.current, self.location, self.line.clone());
+        self.program.descriptors.push(PlacedDescriptor { section, offset, location, line, descriptor });
+        (self.current, self.previous) = saved;
         Ok(())
     }
 
@@ -225,8 +227,8 @@ impl Reader<'_> {
 
     /// Handles `.section NAME[, "FLAGS"[, @TYPE[, …]]]`.
     fn named_section(&mut self, s: &mut Scanner) -> Result<(), AsmError> {
-        s.space();
-        let start = s.at();
+        s.skip_space();
+        let start = s.position();
         let name = match s.peek() {
             Some('"') => file_name(s)?.0,
             _ => {
@@ -237,15 +239,15 @@ impl Reader<'_> {
             }
         };
         if name.is_empty() {
-            return Err(AsmError::new(s.here(), "expected a section's name"));
+            return Err(AsmError::new(s.next_span(), "expected a section's name"));
         }
         // ELF strings end at the first NUL.
         if name.contains('\0') {
-            return Err(AsmError::new(s.since(start), "a section's name cannot have a NUL in it"));
+            return Err(AsmError::new(s.span_since(start), "a section's name cannot have a NUL in it"));
         }
-        let mut memory = usual(&name);
+        let mut memory = default_memory(&name);
         if s.eat(',') && {
-            s.space();
+            s.skip_space();
             s.peek() == Some('"')
         } {
             let flags = s.string()?;
@@ -281,7 +283,7 @@ impl Reader<'_> {
                 ".hidden" | ".internal" => info.hidden = true,
                 ".type" => {
                     s.expect(',')?;
-                    s.space();
+                    s.skip_space();
                     let rest = s.rest();
                     let len = rest.find([' ', ',']).unwrap_or(rest.len());
                     let kind = rest[..len].trim_matches(['@', '%', '"', '#']);
@@ -299,21 +301,21 @@ impl Reader<'_> {
 
     /// Handles `.comm NAME, SIZE[, ALIGN]`: zeros in `.bss`.
     fn common(&mut self, span: Span, s: &mut Scanner) -> Result<(), AsmError> {
-        let start = s.here();
+        let start = s.next_span();
         let name = symbol(s)?;
         s.expect(',')?;
         let (size, at) = self.value(s)?;
         let align = if s.eat(',') { self.value(s)?.0 } else { 4 };
-        let back = (self.current, self.previous);
+        let saved = (self.current, self.previous);
         self.section(".bss", Memory::Writable);
         let aligned = u64::try_from(align).ok().filter(|a| a.is_power_of_two() && *a <= 1 << 16);
         let align =
             aligned.ok_or_else(|| AsmError::new(span, "alignments are powers of two up to 64 KiB"))?;
         let result = self.pad_to(align, &[0], None, at).and_then(|()| {
             self.label(name, start)?;
-            self.fill(counted(size, at)?, &[0], at)
+            self.fill(non_negative(size, at)?, &[0], at)
         });
-        (self.current, self.previous) = back;
+        (self.current, self.previous) = saved;
         result
     }
 
@@ -347,8 +349,8 @@ impl Reader<'_> {
         let nop = encode_nop(self);
         // Code is padded with no-op instructions.
         if self.program.sections[self.current].memory == Memory::Code && fill.unwrap_or(0) == 0 {
-            let zeros = self.here().next_multiple_of(4) - self.here();
-            let pad = self.here().next_multiple_of(bytes) - self.here();
+            let zeros = self.offset().next_multiple_of(4) - self.offset();
+            let pad = self.offset().next_multiple_of(bytes) - self.offset();
             if most.is_some_and(|m| pad > m) {
                 return Ok(());
             }
@@ -359,7 +361,7 @@ impl Reader<'_> {
     }
 
     fn pad_to(&mut self, align: u64, pattern: &[u8], most: Option<u64>, span: Span) -> Result<(), AsmError> {
-        let pad = self.here().next_multiple_of(align) - self.here();
+        let pad = self.offset().next_multiple_of(align) - self.offset();
         if most.is_some_and(|m| pad > m) {
             return Ok(());
         }
@@ -373,32 +375,34 @@ impl Reader<'_> {
 
     fn data(&mut self, s: &mut Scanner, width: usize) -> Result<(), AsmError> {
         loop {
-            s.space();
-            let start = s.at();
+            s.skip_space();
+            let start = s.position();
             // `.byte` also accepts strings.
             if width == 1 && s.peek() == Some('"') {
                 let bytes = s.string()?;
-                self.push(&bytes, s.since(start))?;
+                self.push(&bytes, s.span_since(start))?;
             } else {
                 let e = self.expression(s)?;
-                let span = s.since(start);
-                let offset = self.here();
+                let span = s.span_since(start);
+                let offset = self.offset();
                 let known = if let Expr::Int(v) = e { v } else { 0 };
                 if !fits(known, width) {
                     return Err(AsmError::new(span, format!("{known} does not fit {width} bytes")));
                 }
                 self.push(&known.to_le_bytes()[..width], span)?;
                 if !matches!(e, Expr::Int(_)) {
-                    self.wait(offset, Pending::Data { width, expr: e, span });
+                    self.add_pending(offset, PendingKind::Data { width, expr: e, span });
                 }
             }
             if !s.eat(',') {
                 break;
             }
         }
-        match s.done() {
+        match s.at_end() {
             true => Ok(()),
-            false => Err(AsmError::new(s.here(), "expected `,` and another value, or the end of the line")),
+            false => {
+                Err(AsmError::new(s.next_span(), "expected `,` and another value, or the end of the line"))
+            }
         }
     }
 
@@ -425,15 +429,15 @@ impl Reader<'_> {
 
     fn floats(&mut self, double: bool, s: &mut Scanner) -> Result<(), AsmError> {
         loop {
-            s.space();
-            let start = s.at();
+            s.skip_space();
+            let start = s.position();
             let negative = s.eat('-');
             let value = match s.number()? {
                 Number::Int(v) => v as f64,
                 Number::Float(v) => v,
             };
             let value = if negative { -value } else { value };
-            let span = s.since(start);
+            let span = s.span_since(start);
             match double {
                 true => self.push(&value.to_le_bytes(), span)?,
                 false => self.push(&(value as f32).to_le_bytes(), span)?,
@@ -453,7 +457,7 @@ impl Reader<'_> {
             return Err(AsmError::new(at, ".fill takes a count, a size up to 8 and a value"));
         }
         let size = size.min(8) as usize;
-        self.fill(counted(count, at)?, &(value as u32 as u64).to_le_bytes()[..size], at)
+        self.fill(non_negative(count, at)?, &(value as u32 as u64).to_le_bytes()[..size], at)
     }
 
     /// Handles `.incbin "FILE"[, SKIP[, COUNT]]`.
@@ -462,10 +466,10 @@ impl Reader<'_> {
         let (mut skip, mut count) = (0, None);
         if s.eat(',') {
             let (n, at) = self.value(s)?;
-            skip = counted(n, at)?;
+            skip = non_negative(n, at)?;
             if s.eat(',') {
                 let (n, at) = self.value(s)?;
-                count = Some(counted(n, at)?);
+                count = Some(non_negative(n, at)?);
             }
         }
         let bytes = (self.file.open)(&name).map_err(|e| AsmError::new(span, format!("{name}: {e}")))?;
@@ -475,15 +479,15 @@ impl Reader<'_> {
 }
 
 fn symbol<'t>(s: &mut Scanner<'t>) -> Result<&'t str, AsmError> {
-    s.ident().map(|i| i.0).ok_or_else(|| AsmError::new(s.here(), "expected a symbol"))
+    s.ident().map(|i| i.0).ok_or_else(|| AsmError::new(s.next_span(), "expected a symbol"))
 }
 
-fn counted(count: i64, at: Span) -> Result<usize, AsmError> {
+fn non_negative(count: i64, at: Span) -> Result<usize, AsmError> {
     usize::try_from(count).map_err(|_| AsmError::new(at, "a count is not negative"))
 }
 
 /// The memory of a section according to its name.
-fn usual(name: &str) -> Memory {
+fn default_memory(name: &str) -> Memory {
     let is = |base: &str| name == base || name.strip_prefix(base).is_some_and(|r| r.starts_with('.'));
     match name {
         _ if is(".text") => Memory::Code,

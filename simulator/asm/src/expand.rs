@@ -5,7 +5,7 @@
 
 use super::error::{AsmError, Span};
 use super::macros::{Arguments, Macro};
-use super::source::{Place, SourceLine, Sources};
+use super::source::{Location, SourceLine, Sources};
 use std::rc::Rc;
 
 /// Maximum number of lines that a file may expand to.
@@ -21,18 +21,18 @@ const MAX_DEPTH: usize = 64;
 #[derive(Debug)]
 enum Body {
     /// Lines without substitution.
-    Plain(Rc<[SourceLine]>),
+    Verbatim(Rc<[SourceLine]>),
     Macro {
         called: Rc<Macro>,
         arguments: Arguments,
     },
     /// A counted repetition: `.rept`.
-    Times {
+    Repeat {
         lines: Rc<[SourceLine]>,
-        left: u64,
+        remaining: u64,
     },
     /// A repetition for each value of a symbol: `.irp`, `.irpc`.
-    Each {
+    ForEach {
         lines: Rc<[SourceLine]>,
         symbol: String,
         values: std::vec::IntoIter<String>,
@@ -54,12 +54,12 @@ struct Frame {
 #[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum Next {
     /// A line, with macro parameters substituted.
-    Line(SourceLine, Place),
+    Line(SourceLine, Location),
     /// The end of a macro, of an included file or of an iteration of a repetition, with the number of
     /// conditionals that were open at its start.
     End { conditionals: usize },
     /// The end of the main file.
-    Nothing,
+    EndOfInput,
 }
 
 /// The stack of line sources.
@@ -68,7 +68,7 @@ pub struct Input {
     pub sources: Sources,
     frames: Vec<Frame>,
     /// Location of the last line.
-    pub place: Place,
+    pub location: Location,
     lines_read: u64,
 }
 
@@ -77,13 +77,13 @@ impl Input {
     pub fn new(name: &str, text: &str) -> Input {
         let mut sources = Sources::default();
         let lines = sources.add(name, text);
-        let frame = Frame { body: Body::Plain(lines), next: 0, via: 0, conditionals: 0 };
-        Input { sources, frames: vec![frame], place: Place::default(), lines_read: 0 }
+        let frame = Frame { body: Body::Verbatim(lines), next: 0, via: 0, conditionals: 0 };
+        Input { sources, frames: vec![frame], location: Location::default(), lines_read: 0 }
     }
 
     /// Returns the next line. After an error there are no further lines.
     pub fn read(&mut self) -> Result<Next, AsmError> {
-        let Some(frame) = self.frames.last_mut() else { return Ok(Next::Nothing) };
+        let Some(frame) = self.frames.last_mut() else { return Ok(Next::EndOfInput) };
         self.lines_read += 1;
         if self.lines_read > MAX_LINES {
             self.frames.clear();
@@ -93,32 +93,32 @@ impl Input {
             ));
         }
         let lines = match &frame.body {
-            Body::Plain(lines) | Body::Times { lines, .. } | Body::Each { lines, .. } => lines,
+            Body::Verbatim(lines) | Body::Repeat { lines, .. } | Body::ForEach { lines, .. } => lines,
             Body::Macro { called, .. } => &called.lines,
         };
         if let Some(line) = lines.get(frame.next).cloned() {
             frame.next += 1;
-            self.place = self.sources.place(&line, frame.via);
+            self.location = self.sources.location(&line, frame.via);
             let text = match &frame.body {
-                Body::Plain(_) | Body::Times { .. } => return Ok(Next::Line(line, self.place)),
-                Body::Macro { called, arguments } => called.substituted(&line.text, arguments),
-                Body::Each { symbol, value, count, .. } => {
-                    super::macros::replaced(&line.text, symbol, value, *count)
+                Body::Verbatim(_) | Body::Repeat { .. } => return Ok(Next::Line(line, self.location)),
+                Body::Macro { called, arguments } => called.substitute_arguments(&line.text, arguments),
+                Body::ForEach { symbol, value, count, .. } => {
+                    super::macros::substitute_symbol(&line.text, symbol, value, *count)
                 }
             };
             if text.len() > MAX_LINE_BYTES {
                 self.frames.clear();
                 return Err(AsmError::new(Span::default(), "a line grows too long by what is put into it"));
             }
-            return Ok(Next::Line(SourceLine { text: text.into(), ..line }, self.place));
+            return Ok(Next::Line(SourceLine { text: text.into(), ..line }, self.location));
         }
         let again = match &mut frame.body {
-            Body::Plain(_) | Body::Macro { .. } => false,
-            Body::Times { left, .. } => {
-                *left = left.saturating_sub(1);
-                *left > 0
+            Body::Verbatim(_) | Body::Macro { .. } => false,
+            Body::Repeat { remaining, .. } => {
+                *remaining = remaining.saturating_sub(1);
+                *remaining > 0
             }
-            Body::Each { values, value, .. } => match values.next() {
+            Body::ForEach { values, value, .. } => match values.next() {
                 Some(next) => {
                     *value = next;
                     true
@@ -136,7 +136,7 @@ impl Input {
     }
 
     /// The number of conditionals that were open at the start of the current frame, which it cannot close.
-    pub fn floor(&self) -> usize {
+    pub fn conditional_floor(&self) -> usize {
         self.frames.last().map_or(0, |f| f.conditionals)
     }
 
@@ -146,13 +146,13 @@ impl Input {
                 format!("macros, repetitions and files stand in each other more than {MAX_DEPTH} deep");
             return Err(AsmError::new(Span::default(), message));
         }
-        let via = self.sources.call(what, self.place, inline);
+        let via = self.sources.add_expansion(what, self.location, inline);
         self.frames.push(Frame { body, next: 0, via, conditionals });
         Ok(())
     }
 
     /// Enters the body of a macro called by the last line.
-    pub fn expand(
+    pub fn enter_macro(
         &mut self,
         called: Rc<Macro>,
         arguments: Arguments,
@@ -163,13 +163,13 @@ impl Input {
     }
 
     /// Enters an included file.
-    pub fn include(&mut self, name: &str, text: &str, conditionals: usize) -> Result<(), AsmError> {
+    pub fn enter_file(&mut self, name: &str, text: &str, conditionals: usize) -> Result<(), AsmError> {
         let lines = self.sources.add(name, text);
-        self.push(".include".to_string(), Body::Plain(lines), false, conditionals)
+        self.push(".include".to_string(), Body::Verbatim(lines), false, conditionals)
     }
 
     /// Enters a repetition of `lines`.
-    pub fn repeat(
+    pub fn enter_repetition(
         &mut self,
         lines: Vec<SourceLine>,
         times: u64,
@@ -178,12 +178,12 @@ impl Input {
         if times == 0 {
             return Ok(());
         }
-        let body = Body::Times { lines: lines.into(), left: times };
+        let body = Body::Repeat { lines: lines.into(), remaining: times };
         self.push(".rept".to_string(), body, true, conditionals)
     }
 
     /// Enters a repetition of `lines` for each value of a symbol.
-    pub fn each(
+    pub fn enter_for_each(
         &mut self,
         lines: Vec<SourceLine>,
         symbol: &str,
@@ -194,7 +194,7 @@ impl Input {
         let mut values = values.into_iter();
         let Some(value) = values.next() else { return Ok(()) };
         let symbol = symbol.to_string();
-        let body = Body::Each { lines: lines.into(), symbol, values, value, count };
+        let body = Body::ForEach { lines: lines.into(), symbol, values, value, count };
         self.push(".irp".to_string(), body, true, conditionals)
     }
 
@@ -208,13 +208,13 @@ impl Input {
     }
 
     /// Leaves all frames (`.end`).
-    pub fn finish(&mut self) {
+    pub fn leave_all(&mut self) {
         self.frames.clear();
     }
 
     /// Reads the lines up to and including the one that closes the block (`ends`); blocks may be nested
     /// (`begins`). The closing line is not returned. `None` if the file, macro or iteration ends first.
-    pub fn block(
+    pub fn read_block(
         &mut self,
         begins: impl Fn(&str) -> bool,
         ends: impl Fn(&str) -> bool,
@@ -265,33 +265,33 @@ mod tests {
             match input.read().unwrap() {
                 Next::Line(line, _) => out.push(line.text.to_string()),
                 Next::End { .. } => {}
-                Next::Nothing => return out,
+                Next::EndOfInput => return out,
             }
         }
     }
 
     #[test]
-    fn repetitions_and_their_places() {
+    fn repetitions_are_expanded() {
         let mut input = Input::new("k.s", ".rept 2\na\n.irp x,1,2\nb \\x\n.endr\n.endr\nc");
         let Ok(Next::Line(..)) = input.read() else { panic!() };
-        let lines = input.block(|w| w == ".irp", |w| w == ".endr").unwrap().unwrap();
+        let lines = input.read_block(|w| w == ".irp", |w| w == ".endr").unwrap().unwrap();
         assert_eq!(lines.len(), 4);
-        input.repeat(lines, 2, 0).unwrap();
+        input.enter_repetition(lines, 2, 0).unwrap();
         assert_eq!(all(&mut input).len(), 9);
         let mut input = Input::new("k.s", "x");
         let body = vec![SourceLine { text: "b \\x".to_string().into(), file: 0, number: 7 }];
-        input.each(body, "x", vec!["1".to_string(), "2".to_string()], 0, 0).unwrap();
+        input.enter_for_each(body, "x", vec!["1".to_string(), "2".to_string()], 0, 0).unwrap();
         assert_eq!(all(&mut input), ["b 1", "b 2", "x"]);
     }
 
     #[test]
-    fn endless_repetitions_end() {
+    fn endless_repetitions_are_bounded() {
         let mut input = Input::new("k.s", "");
-        input.repeat(Vec::new(), u64::MAX, 0).unwrap();
+        input.enter_repetition(Vec::new(), u64::MAX, 0).unwrap();
         let error = loop {
             match input.read() {
                 Err(e) => break e,
-                Ok(Next::Nothing) => panic!("no end"),
+                Ok(Next::EndOfInput) => panic!("no end"),
                 Ok(_) => {}
             }
         };

@@ -160,7 +160,7 @@ fn binary_expr(s: &mut Scanner, min: u8, bar: bool, depth: u32) -> Result<Expr, 
     let mut left = unary(s, depth)?;
     let mut terms = 0;
     loop {
-        s.space();
+        s.skip_space();
         let rest = s.rest();
         if rest.starts_with([',', ']', ')', ':']) || rest.is_empty() {
             return Ok(left);
@@ -180,16 +180,16 @@ fn binary_expr(s: &mut Scanner, min: u8, bar: bool, depth: u32) -> Result<Expr, 
             }
         };
         if terms > MAX_TERMS {
-            return Err(AsmError::new(s.here(), "this expression has too many terms"));
+            return Err(AsmError::new(s.next_span(), "this expression has too many terms"));
         }
     }
 }
 
 fn unary(s: &mut Scanner, depth: u32) -> Result<Expr, AsmError> {
     if depth > MAX_DEPTH {
-        return Err(AsmError::new(s.here(), "this expression nests too deeply"));
+        return Err(AsmError::new(s.next_span(), "this expression nests too deeply"));
     }
-    s.space();
+    s.skip_space();
     match s.peek() {
         Some(op @ ('-' | '+' | '~' | '!')) => {
             s.skip(1);
@@ -209,9 +209,9 @@ fn unary(s: &mut Scanner, depth: u32) -> Result<Expr, AsmError> {
             None => Ok(Expr::Int(s.integer()?)),
         },
         _ => {
-            let (name, span) = s
-                .ident()
-                .ok_or_else(|| AsmError::new(s.here(), "expected a register, a number or an expression"))?;
+            let (name, span) = s.ident().ok_or_else(|| {
+                AsmError::new(s.next_span(), "expected a register, a number or an expression")
+            })?;
             Ok(Expr::Symbol(name.to_string(), span))
         }
     }

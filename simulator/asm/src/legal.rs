@@ -44,26 +44,26 @@ impl Illegal {
 
 /// A source operand, decoded from its field.
 #[derive(Debug, PartialEq, Eq)]
-enum Read {
+enum SourceOperand {
     Vector(u32),
     Scalar(&'static str),
-    Free,
+    Constant,
 }
 
-fn read(inst: &Inst, slot: &Slot) -> Read {
-    let Some(field) = slot.field else { return Read::Free };
+fn source_operand(inst: &Inst, slot: &Slot) -> SourceOperand {
+    let Some(field) = slot.field else { return SourceOperand::Constant };
     let code = inst.fields[field as usize];
     let slot = &Slot { names: slot.names_in(inst), ..slot.clone() };
     if let Some(n) = slot.names.vgpr(code) {
-        return Read::Vector(n);
+        return SourceOperand::Vector(n);
     }
-    let Some(name) = slot.names.name(code) else { return Read::Free };
+    let Some(name) = slot.names.name(code) else { return SourceOperand::Constant };
     match name.as_bytes() {
-        _ if name == LITERAL => Read::Scalar(THE_LITERAL),
-        [b'v' | b'a', b'0'..=b'9', ..] => Read::Vector(code & 0xff),
+        _ if name == LITERAL => SourceOperand::Scalar(THE_LITERAL),
+        [b'v' | b'a', b'0'..=b'9', ..] => SourceOperand::Vector(code & 0xff),
         // Inline constants.
-        [b'0'..=b'9', ..] | [b'-', b'0'..=b'9', ..] | b"null" => Read::Free,
-        _ => Read::Scalar(name),
+        [b'0'..=b'9', ..] | [b'-', b'0'..=b'9', ..] | b"null" => SourceOperand::Constant,
+        _ => SourceOperand::Scalar(name),
     }
 }
 
@@ -74,15 +74,15 @@ const THE_LITERAL: &str = "the literal";
 pub fn check(inst: &Inst, options: &Options, halves: &[&[Slot]]) -> Result<(), Illegal> {
     for (half, slots) in halves.iter().enumerate() {
         for (at, slot) in slots.iter().enumerate() {
-            if let Some((kind, message)) = misplaced(inst, options, slot) {
+            if let Some((kind, message)) = check_range(inst, options, slot) {
                 return Err(Illegal { kind, message, operand: Some((half, at)) });
             }
         }
     }
-    cdna(inst, options, halves)?;
-    constant_bus(inst, options, halves)?;
+    check_cdna(inst, options, halves)?;
+    check_constant_bus(inst, options, halves)?;
     match halves {
-        [x, y] => dual(inst, options, x, y),
+        [x, y] => check_dual(inst, options, x, y),
         _ => Ok(()),
     }
 }
@@ -103,7 +103,7 @@ pub(crate) fn last_sgpr(arch: Arch) -> u16 {
 }
 
 /// Returns whether the instruction is a scalar load of dwords.
-pub fn loads_words(inst: &Inst, arch: Arch) -> bool {
+pub fn is_dword_load(inst: &Inst, arch: Arch) -> bool {
     let table = arch.table();
     let of = inst.instruction(table);
     // Byte and halfword loads have a numeric format; dwords are untyped.
@@ -116,7 +116,7 @@ pub fn loads_words(inst: &Inst, arch: Arch) -> bool {
 /// two LSBs are ignored and treated as if they were zero", except for RDNA 4's byte and halfword loads). Such
 /// an offset can be assembled but is never intended.
 pub fn ignored_offset(inst: &Inst, options: &Options) -> Option<Illegal> {
-    if !loads_words(inst, options.arch) {
+    if !is_dword_load(inst, options.arch) {
         return None;
     }
     let table = options.arch.table();
@@ -132,7 +132,7 @@ pub fn ignored_offset(inst: &Inst, options: &Options) -> Option<Illegal> {
 }
 
 /// Checks the alignment and the end of an operand's register range.
-fn misplaced(inst: &Inst, options: &Options, slot: &Slot) -> Option<(&'static str, String)> {
+fn check_range(inst: &Inst, options: &Options, slot: &Slot) -> Option<(&'static str, String)> {
     let table = options.arch.table();
     let field = slot.field?;
     let count = slot.registers(inst, options) as u32;
@@ -189,7 +189,7 @@ fn misplaced(inst: &Inst, options: &Options, slot: &Slot) -> Option<(&'static st
 /// Rules of CDNA: the only DPP control for 64-bit values is the row broadcast, and the addend of a matrix
 /// product either is the result or does not overlap it (CDNA 3 ISA manual, *DPP* and *Matrix Arithmetic
 /// Instructions*).
-fn cdna(inst: &Inst, options: &Options, halves: &[&[Slot]]) -> Result<(), Illegal> {
+fn check_cdna(inst: &Inst, options: &Options, halves: &[&[Slot]]) -> Result<(), Illegal> {
     if !options.arch.is_cdna() {
         return Ok(());
     }
@@ -225,7 +225,7 @@ fn cdna(inst: &Inst, options: &Options, halves: &[&[Slot]]) -> Result<(), Illega
 const ROW_BROADCASTS: std::ops::Range<u32> = 0x150..0x160;
 
 /// Checks the constant bus limit.
-fn constant_bus(inst: &Inst, options: &Options, halves: &[&[Slot]]) -> Result<(), Illegal> {
+fn check_constant_bus(inst: &Inst, options: &Options, halves: &[&[Slot]]) -> Result<(), Illegal> {
     let arch = options.arch;
     let form = forms(arch).of(inst.entry);
     let Some(bus) = &form.bus else { return Ok(()) };
@@ -245,18 +245,18 @@ fn constant_bus(inst: &Inst, options: &Options, halves: &[&[Slot]]) -> Result<()
     for slot in halves.iter().copied().flatten() {
         match slot.kind {
             Kind::Literal => add(THE_LITERAL, 1),
-            Kind::Value if slot.source.is_some_and(|s| s < 3) => match read(inst, slot) {
-                Read::Scalar(name) if name.starts_with("src_") => add(name, 1),
-                Read::Scalar(name) => add(name, slot.size.registers(options.wave)),
+            Kind::Value if slot.source.is_some_and(|s| s < 3) => match source_operand(inst, slot) {
+                SourceOperand::Scalar(name) if name.starts_with("src_") => add(name, 1),
+                SourceOperand::Scalar(name) => add(name, slot.size.registers(options.wave)),
                 _ => {}
             },
             _ => {}
         }
     }
-    if list.len() <= bus.most {
+    if list.len() <= bus.limit {
         return Ok(());
     }
-    let most = if bus.most == 1 { "one".to_string() } else { bus.most.to_string() };
+    let most = if bus.limit == 1 { "one".to_string() } else { bus.limit.to_string() };
     let message = format!(
         "this reads {} scalar values: {}; `{}` can read {most} (constant bus)",
         list.len(),
@@ -269,7 +269,7 @@ fn constant_bus(inst: &Inst, options: &Options, halves: &[&[Slot]]) -> Result<()
 /// Checks the register banks of a dual instruction. First sources must be in different banks of four, and so
 /// must second sources; third sources must be in different banks of two. Pairs of moves on RDNA 4 are exempt.
 /// One result register is even and the other odd.
-fn dual(inst: &Inst, options: &Options, x: &[Slot], y: &[Slot]) -> Result<(), Illegal> {
+fn check_dual(inst: &Inst, options: &Options, x: &[Slot], y: &[Slot]) -> Result<(), Illegal> {
     let arch = options.arch;
     let table = arch.table();
     if options.wave != 32 {
@@ -305,8 +305,8 @@ fn dual(inst: &Inst, options: &Options, x: &[Slot], y: &[Slot]) -> Result<(), Il
 /// The vector registers that a half reads as first, second and third source. An accumulator is the third
 /// source, and so is the operand after a literal second source (`v_dual_fmamk_f32`).
 fn sources(inst: &Inst, slots: &[Slot]) -> [Option<u32>; 3] {
-    let vector = |slot: &Slot| match read(inst, slot) {
-        Read::Vector(n) => Some(n),
+    let vector = |slot: &Slot| match source_operand(inst, slot) {
+        SourceOperand::Vector(n) => Some(n),
         _ => None,
     };
     let mut out = [None; 3];

@@ -1,5 +1,5 @@
 //! Assembler and disassembler: converts between assembly text and [`Inst`]. AMD machines use LLVM's AMDGPU
-//! syntax; other machines use the syntax of their description ([`plain`]).
+//! syntax; other machines use the syntax of their description ([`generic`]).
 //!
 //! ```text
 //! text --operand::parse_line--> Line --matching::assemble--> Parsed::inst --codec::encode--> words
@@ -40,6 +40,7 @@ pub mod error;
 pub mod expand;
 pub mod expr;
 pub mod form;
+pub mod generic;
 pub mod image;
 pub mod legal;
 pub mod link;
@@ -53,7 +54,6 @@ pub mod modifier;
 pub mod names;
 pub mod object;
 pub mod operand;
-pub mod plain;
 pub mod print;
 pub mod program;
 mod reader;
@@ -183,7 +183,7 @@ impl Fixup {
 pub fn parse(text: &str, options: &Options, symbols: &dyn Symbols) -> Result<Parsed, AsmError> {
     if let Some(machine) = options.arch.machine() {
         let label = |name: &str| symbols.value(name).and_then(|v| u64::try_from(v).ok()).ok_or(None);
-        let inst = plain::instruction(text, options.arch, machine, 0, &label)?;
+        let inst = generic::instruction(text, options.arch, machine, 0, &label)?;
         return Ok(Parsed { inst, fixups: Vec::new() });
     }
     matching::assemble(&operand::parse_line(text, symbols)?, options)

@@ -9,13 +9,14 @@ use super::descriptor::Descriptor;
 use super::error::{AsmError, Span, suggest};
 use super::expr::{Expr, Symbols};
 use super::program::{
-    Base, Definition, LineError, Memory, Pending, PlacedDescriptor, Program, Section, Values, Waiting,
+    Definition, LineError, Memory, Pending, PendingKind, PlacedDescriptor, Program, Section,
+    SectionAddresses, Values,
 };
 use super::{FixupKind, Options};
 use wavesim_isa::codec::encode;
 
 /// Maximum number of undefined labels that get a suggestion: a file may have very many labels.
-const SUGGESTED: usize = 10;
+const MAX_SUGGESTIONS: usize = 10;
 
 /// Relocation types (LLVM AMDGPUUsage, *Relocation Records*).
 pub mod kind {
@@ -72,7 +73,7 @@ pub enum Target {
 struct Specifier {
     name: &'static str,
     /// Uses the address of the symbol's entry in the global offset table.
-    table: bool,
+    got: bool,
     /// The value is relative to the field.
     relative: bool,
     half: Half,
@@ -86,20 +87,20 @@ enum Half {
 }
 
 const SPECIFIERS: [Specifier; 8] = [
-    Specifier { name: "@gotpcrel32@lo", table: true, relative: true, half: Half::Low },
-    Specifier { name: "@gotpcrel32@hi", table: true, relative: true, half: Half::High },
-    Specifier { name: "@gotpcrel", table: true, relative: true, half: Half::Both },
-    Specifier { name: "@rel32@lo", table: false, relative: true, half: Half::Low },
-    Specifier { name: "@rel32@hi", table: false, relative: true, half: Half::High },
-    Specifier { name: "@rel64", table: false, relative: true, half: Half::Both },
-    Specifier { name: "@abs32@lo", table: false, relative: false, half: Half::Low },
-    Specifier { name: "@abs32@hi", table: false, relative: false, half: Half::High },
+    Specifier { name: "@gotpcrel32@lo", got: true, relative: true, half: Half::Low },
+    Specifier { name: "@gotpcrel32@hi", got: true, relative: true, half: Half::High },
+    Specifier { name: "@gotpcrel", got: true, relative: true, half: Half::Both },
+    Specifier { name: "@rel32@lo", got: false, relative: true, half: Half::Low },
+    Specifier { name: "@rel32@hi", got: false, relative: true, half: Half::High },
+    Specifier { name: "@rel64", got: false, relative: true, half: Half::Both },
+    Specifier { name: "@abs32@lo", got: false, relative: false, half: Half::Low },
+    Specifier { name: "@abs32@hi", got: false, relative: false, half: Half::High },
 ];
 
 /// The section of the global offset table, and the symbol prefix of its entries; `#` keeps them distinct from
 /// the file's symbols.
-const TABLE: &str = ".got";
-const ENTRY: &str = "@got#";
+const GOT_SECTION: &str = ".got";
+const GOT_ENTRY_PREFIX: &str = "@got#";
 
 /// The value of an expression as far as the file determines it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,16 +111,17 @@ enum Resolved {
 }
 
 /// The second load address; odd, so that rounding an address changes the result.
-const ELSEWHERE: u64 = 0x1_2345_6789;
+const SECOND_LOAD_ADDRESS: u64 = 0x1_2345_6789;
 
 /// Splits an expression into the expression without relocation specifiers and its first specifier.
-fn specified(e: &Expr) -> (Expr, Option<Specifier>) {
+fn split_specifier(e: &Expr) -> (Expr, Option<Specifier>) {
     match e {
         Expr::Symbol(name, span) => {
             let found = SPECIFIERS.iter().find_map(|s| Some((name.strip_suffix(s.name)?, *s)));
             match found {
                 Some((plain, specifier)) => {
-                    let name = if specifier.table { format!("{ENTRY}{plain}") } else { plain.to_string() };
+                    let name =
+                        if specifier.got { format!("{GOT_ENTRY_PREFIX}{plain}") } else { plain.to_string() };
                     (Expr::Symbol(name, *span), Some(specifier))
                 }
                 None => (e.clone(), None),
@@ -127,22 +129,22 @@ fn specified(e: &Expr) -> (Expr, Option<Specifier>) {
         }
         Expr::Int(_) => (e.clone(), None),
         Expr::Unary(op, a) => {
-            let (a, specifier) = specified(a);
+            let (a, specifier) = split_specifier(a);
             (Expr::Unary(*op, Box::new(a)), specifier)
         }
         Expr::Binary(op, a, b) => {
-            let ((a, first), (b, second)) = (specified(a), specified(b));
+            let ((a, first), (b, second)) = (split_specifier(a), split_specifier(b));
             (Expr::Binary(op, Box::new(a), Box::new(b)), first.or(second))
         }
     }
 }
 
-impl Waiting {
+impl Pending {
     /// The fields of the value: offset, size if the field can hold an address, expression and span.
     fn fields(&self) -> Vec<(u64, Option<usize>, &Expr, Span)> {
-        match &self.what {
-            Pending::Data { width, expr, span } => vec![(self.offset, Some(*width), expr, *span)],
-            Pending::Inst { inst, fixups, .. } => {
+        match &self.kind {
+            PendingKind::Data { width, expr, span } => vec![(self.offset, Some(*width), expr, *span)],
+            PendingKind::Inst { inst, fixups, .. } => {
                 let field = |f: &super::Fixup| match f.kind {
                     // A literal is the last word of the instruction.
                     FixupKind::Literal => (self.offset + inst.size as u64 - 4, Some(4)),
@@ -164,14 +166,14 @@ impl Program {
             self.symbols.insert(name, Definition::Expr(Expr::Int(0)));
         }
         let mut entries = Vec::new();
-        for waiting in &self.pending {
-            for (_, _, expr, span) in waiting.fields() {
-                let (plain, _) = specified(expr);
+        for pending in &self.pending {
+            for (_, _, expr, span) in pending.fields() {
+                let (plain, _) = split_specifier(expr);
                 for (name, _) in plain.symbols() {
-                    if let Some(symbol) = name.strip_prefix(ENTRY)
+                    if let Some(symbol) = name.strip_prefix(GOT_ENTRY_PREFIX)
                         && !self.symbols.contains_key(name)
                     {
-                        entries.push((name.to_string(), symbol.to_string(), span, waiting.clone()));
+                        entries.push((name.to_string(), symbol.to_string(), span, pending.clone()));
                     }
                 }
             }
@@ -180,8 +182,8 @@ impl Program {
             if self.symbols.contains_key(&entry) {
                 continue;
             }
-            let section = self.sections.iter().position(|s| s.name == TABLE).unwrap_or_else(|| {
-                self.sections.push(Section { align: 8, ..Section::new(TABLE, Memory::Writable) });
+            let section = self.sections.iter().position(|s| s.name == GOT_SECTION).unwrap_or_else(|| {
+                self.sections.push(Section { align: 8, ..Section::new(GOT_SECTION, Memory::Writable) });
                 self.sections.len() - 1
             });
             let bytes = &mut self.sections[section].bytes;
@@ -189,8 +191,8 @@ impl Program {
             bytes.resize(offset + 8, 0);
             let offset = offset as u64;
             self.symbols.insert(entry, Definition::Label { section, offset });
-            let what = Pending::Data { width: 8, expr: Expr::Symbol(symbol, span), span };
-            self.pending.push(Waiting { section, offset, what, ..user });
+            let kind = PendingKind::Data { width: 8, expr: Expr::Symbol(symbol, span), span };
+            self.pending.push(Pending { section, offset, kind, ..user });
         }
     }
 
@@ -217,10 +219,10 @@ impl Program {
         self.prepare_link();
         let options = Options { arch: self.arch, ..*options };
         let mut errors = Vec::new();
-        for waiting in std::mem::take(&mut self.pending) {
-            self.suggest = errors.len() < SUGGESTED;
-            if let Err(error) = self.fill(&waiting, &options) {
-                errors.push(LineError::new(&self.sources, waiting.place, &waiting.line, error));
+        for pending in std::mem::take(&mut self.pending) {
+            self.suggest = errors.len() < MAX_SUGGESTIONS;
+            if let Err(error) = self.fill(&pending, &options) {
+                errors.push(LineError::new(&self.sources, pending.location, &pending.line, error));
             }
         }
         for placed in std::mem::take(&mut self.descriptors) {
@@ -229,7 +231,9 @@ impl Program {
                     self.sections[placed.section].bytes[placed.offset as usize..][..64]
                         .copy_from_slice(&bytes);
                 }
-                Err(error) => errors.push(LineError::new(&self.sources, placed.place, &placed.line, error)),
+                Err(error) => {
+                    errors.push(LineError::new(&self.sources, placed.location, &placed.line, error))
+                }
             }
             self.descriptors.push(placed);
         }
@@ -253,50 +257,50 @@ impl Program {
             placed.offset,
         )? {
             Resolved::Number(value) => Ok(value),
-            Resolved::Address(..) => Err(unplaced(e, Span::default())),
+            Resolved::Address(..) => Err(load_dependent(e, Span::default())),
         })
     }
 
-    fn fill(&mut self, waiting: &Waiting, options: &Options) -> Result<(), AsmError> {
+    fn fill(&mut self, pending: &Pending, options: &Options) -> Result<(), AsmError> {
         // Debug information may name symbols that only the loader resolves. It is not loaded, so its
         // addresses are those of the file.
-        let unloaded = self.sections[waiting.section].memory == Memory::None;
-        let at = waiting.offset as usize;
+        let unloaded = self.sections[pending.section].memory == Memory::None;
+        let at = pending.offset as usize;
         let mut values = Vec::new();
-        for (offset, width, expr, span) in waiting.fields() {
+        for (offset, width, expr, span) in pending.fields() {
             if unloaded && expr.symbol().is_some_and(|(name, _)| !self.symbols.contains_key(name)) {
                 return Ok(());
             }
-            let resolved = self.resolve(expr, waiting.section, offset).map_err(|e| e.or_at(span))?;
+            let resolved = self.resolve(expr, pending.section, offset).map_err(|e| e.or_at(span))?;
             values.push(match (resolved, width) {
                 (Resolved::Number(value), _) => value,
                 (Resolved::Address(value, _), None) => value,
                 (Resolved::Address(value, _), Some(_)) if unloaded => value,
                 (Resolved::Address(value, half), Some(width)) => {
-                    let place = (waiting.section, offset);
-                    let relocation = self.relocation(place, width, (value, half), expr, span)?;
+                    let field = (pending.section, offset);
+                    let relocation = self.relocation(field, width, (value, half), expr, span)?;
                     self.relocations.push(relocation);
                     0
                 }
             });
         }
-        match &waiting.what {
-            Pending::Inst { listed, inst, fixups } => {
+        match &pending.kind {
+            PendingKind::Inst { listed, inst, fixups } => {
                 let mut inst = *inst;
-                let next = self.sections[waiting.section].address + waiting.offset + inst.size as u64;
+                let next = self.sections[pending.section].address + pending.offset + inst.size as u64;
                 for (fixup, value) in fixups.iter().zip(values) {
                     if fixup.kind == FixupKind::Absolute
                         && let Resolved::Address(..) =
-                            self.resolve(&fixup.expr, waiting.section, waiting.offset)?
+                            self.resolve(&fixup.expr, pending.section, pending.offset)?
                     {
-                        return Err(unplaced(&fixup.expr, fixup.span));
+                        return Err(load_dependent(&fixup.expr, fixup.span));
                     }
                     fixup.set(&mut inst, next as i64, value)?;
                 }
                 let words =
                     encode(options.arch, &inst).map_err(|e| AsmError::new(Span::default(), e.to_string()))?;
                 for (word, bytes) in
-                    words.iter().zip(self.sections[waiting.section].bytes[at..].chunks_mut(4))
+                    words.iter().zip(self.sections[pending.section].bytes[at..].chunks_mut(4))
                 {
                     bytes.copy_from_slice(&word.to_le_bytes());
                 }
@@ -306,12 +310,12 @@ impl Program {
                 (listed.inst, listed.label) = (inst, label.map(str::to_string));
                 listed.words = words;
             }
-            Pending::Data { width, span, .. } => {
+            PendingKind::Data { width, span, .. } => {
                 let value = values.first().copied().unwrap_or(0);
                 if !fits(value, *width) {
                     return Err(AsmError::new(*span, format!("{value} does not fit {width} bytes")));
                 }
-                self.sections[waiting.section].bytes[at..at + width]
+                self.sections[pending.section].bytes[at..at + width]
                     .copy_from_slice(&value.to_le_bytes()[..*width]);
             }
         }
@@ -320,29 +324,29 @@ impl Program {
 
     /// Resolves an expression for a field.
     fn resolve(&self, expr: &Expr, section: usize, offset: u64) -> Result<Resolved, AsmError> {
-        let (plain, specifier) = specified(expr);
+        let (plain, specifier) = split_specifier(expr);
         let loaded = |load: u64| {
-            let values = Values::new(&self.symbols, Base::At(&self.sections, load));
+            let values = Values::new(&self.symbols, SectionAddresses::Assigned(&self.sections, load));
             let value = plain.eval(&values).map_err(|e| match (self.undefined(&plain, e), specifier) {
                 (e, Some(_)) if e.help.is_none() => {
                     e.help("for symbols of other files there are LLVM's assembler and linker")
                 }
                 (e, _) => e,
             })?;
-            let place = self.sections[section].address.wrapping_add(offset).wrapping_add(load);
+            let field_address = self.sections[section].address.wrapping_add(offset).wrapping_add(load);
             Ok(match specifier {
-                Some(Specifier { relative: true, .. }) => value.wrapping_sub(place as i64),
+                Some(Specifier { relative: true, .. }) => value.wrapping_sub(field_address as i64),
                 _ => value,
             })
         };
         let value = loaded(0)?;
-        let moved = loaded(ELSEWHERE)?.wrapping_sub(value) as u64;
+        let difference = loaded(SECOND_LOAD_ADDRESS)?.wrapping_sub(value) as u64;
         let half = specifier.map_or(Half::Both, |s| s.half);
-        match (moved, half) {
+        match (difference, half) {
             (0, Half::Both) => Ok(Resolved::Number(value)),
             (0, Half::Low) => Ok(Resolved::Number(value & 0xffff_ffff)),
             (0, Half::High) => Ok(Resolved::Number(value >> 32)),
-            (ELSEWHERE, half) => Ok(Resolved::Address(value, half)),
+            (SECOND_LOAD_ADDRESS, half) => Ok(Resolved::Address(value, half)),
             _ => {
                 let span = plain.symbol().map_or(Span::default(), |s| s.1);
                 let message = "this depends on where the code object is loaded, and is not an address in it";
@@ -371,7 +375,7 @@ impl Program {
             }
             _ => return Err(AsmError::new(span, "half an address has 4 bytes")),
         };
-        let (plain, _) = specified(expr);
+        let (plain, _) = split_specifier(expr);
         let symbols = plain.symbols();
         let own = match symbols.as_slice() {
             [(name, _)] if self.info.get(*name).is_some_and(|i| i.preemptible()) => Some(*name),
@@ -384,7 +388,7 @@ impl Program {
                 return Ok(Relocation { section, offset, kind, target: Target::Image, addend: value });
             }
             None => {
-                let of = self.section_of(&plain, 0).ok_or_else(|| unplaced(expr, span))?;
+                let of = self.section_of(&plain, 0).ok_or_else(|| load_dependent(expr, span))?;
                 (Target::Section(of), self.sections[of].address)
             }
         };
@@ -402,15 +406,15 @@ impl Program {
     }
 
     /// The error for an undefined symbol in an expression.
-    fn undefined(&self, e: &Expr, fault: AsmError) -> AsmError {
-        let values = Values::new(&self.symbols, Base::At(&self.sections, 0));
+    fn undefined(&self, e: &Expr, error: AsmError) -> AsmError {
+        let values = Values::new(&self.symbols, SectionAddresses::Assigned(&self.sections, 0));
         let missing = e.symbols().into_iter().find(|(name, _)| values.value(name).is_none());
-        let Some((name, span)) = missing.filter(|_| fault.help.is_none()) else { return fault };
-        if let Some(symbol) = name.strip_prefix(ENTRY) {
-            return self.undefined(&Expr::Symbol(symbol.to_string(), span), fault);
+        let Some((name, span)) = missing.filter(|_| error.help.is_none()) else { return error };
+        if let Some(symbol) = name.strip_prefix(GOT_ENTRY_PREFIX) {
+            return self.undefined(&Expr::Symbol(symbol.to_string(), span), error);
         }
         if self.symbols.contains_key(name) {
-            return fault;
+            return error;
         }
         if let Some((digits, _)) = name.split_once('#') {
             return AsmError::new(span, format!("there is no label `{digits}:` in this direction"));
@@ -421,11 +425,11 @@ impl Program {
             return error.help(format!("there are {}", known.join(", ")));
         }
         if !self.suggest {
-            return fault;
+            return error;
         }
         match suggest(name, self.order.iter().map(String::as_str).filter(|n| !n.contains('#'))) {
-            Some(help) => fault.help(help),
-            None => fault,
+            Some(help) => error.help(help),
+            None => error,
         }
     }
 }
@@ -435,7 +439,7 @@ pub(super) fn fits(value: i64, width: usize) -> bool {
     width >= 8 || (-(1i64 << (8 * width - 1))..1i64 << (8 * width)).contains(&value)
 }
 
-fn unplaced(e: &Expr, span: Span) -> AsmError {
+fn load_dependent(e: &Expr, span: Span) -> AsmError {
     let span = e.symbol().map_or(span, |s| s.1);
     AsmError::new(span, "this depends on where the code object is loaded; expected a number")
 }

@@ -34,7 +34,7 @@ pub struct Arguments {
     /// `\@`: the number of macro calls before this one.
     count: u64,
     /// Parameter names are substituted without a backslash.
-    bare: bool,
+    altmacro: bool,
 }
 
 /// Evaluates an expression, for `%` in `.altmacro` mode.
@@ -44,13 +44,13 @@ impl Macro {
     /// Parses `name p1, p2=default, p3:req, p4:vararg`; `lines` are the lines up to `.endm`.
     pub fn define(s: &mut Scanner, lines: Vec<SourceLine>) -> Result<Macro, AsmError> {
         let Some((name, _)) = s.ident() else {
-            return Err(AsmError::new(s.here(), "expected the macro's name"));
+            return Err(AsmError::new(s.next_span(), "expected the macro's name"));
         };
         let mut parameters: Vec<Parameter> = Vec::new();
         s.eat(',');
-        while !s.done() {
+        while !s.at_end() {
             let Some((name, span)) = s.ident() else {
-                return Err(AsmError::new(s.here(), "expected a parameter's name"));
+                return Err(AsmError::new(s.next_span(), "expected a parameter's name"));
             };
             if parameters.iter().any(|p| p.name == name) {
                 return Err(AsmError::new(span, format!("the macro has a parameter `{name}` already")));
@@ -63,7 +63,7 @@ impl Macro {
                 match s.ident() {
                     Some(("req", _)) => own.required = true,
                     Some(("vararg", _)) => own.rest = true,
-                    _ => return Err(AsmError::new(s.here(), "expected `req` or `vararg`")),
+                    _ => return Err(AsmError::new(s.next_span(), "expected `req` or `vararg`")),
                 }
             }
             if s.eat('=') {
@@ -81,12 +81,12 @@ impl Macro {
         &self,
         s: &mut Scanner,
         count: u64,
-        mut other: Option<Evaluate<'_>>,
+        mut evaluate: Option<Evaluate<'_>>,
     ) -> Result<Arguments, AsmError> {
         let mut values: Vec<Option<String>> = vec![None; self.parameters.len()];
         let (mut at, mut named) = (0, false);
-        while !s.done() {
-            let start = s.here();
+        while !s.at_end() {
+            let start = s.next_span();
             let by_name = self.named(s);
             let index = match by_name {
                 Some(index) => index,
@@ -103,13 +103,13 @@ impl Macro {
                 return Err(AsmError::new(start, message));
             };
             let value = if parameter.rest {
-                s.space();
+                s.skip_space();
                 let rest = s.rest().trim_end().to_string();
                 s.skip(s.rest().len());
                 rest
             } else {
-                match &mut other {
-                    Some(evaluate) => other_argument(s, *evaluate)?,
+                match &mut evaluate {
+                    Some(evaluate) => altmacro_argument(s, *evaluate)?,
                     None => argument(s)?,
                 }
             };
@@ -124,11 +124,11 @@ impl Macro {
         for (parameter, value) in self.parameters.iter().zip(values) {
             if parameter.required && value.is_none() {
                 let message = format!("macro `{}` needs its parameter `{}`", self.name, parameter.name);
-                return Err(AsmError::new(s.here(), message));
+                return Err(AsmError::new(s.next_span(), message));
             }
             out.push(value.or_else(|| parameter.default.clone()).unwrap_or_default());
         }
-        Ok(Arguments { values: out, count, bare: other.is_some() })
+        Ok(Arguments { values: out, count, altmacro: evaluate.is_some() })
     }
 
     /// Reads `name=` if it names a parameter.
@@ -144,7 +144,7 @@ impl Macro {
     }
 
     /// Substitutes `\name`, `\@` and `\()` in a line of the body. Names that are not parameters are kept.
-    pub fn substituted(&self, line: &str, arguments: &Arguments) -> String {
+    pub fn substitute_arguments(&self, line: &str, arguments: &Arguments) -> String {
         substitute(
             line,
             |name| {
@@ -152,21 +152,21 @@ impl Macro {
                 arguments.values.get(at).map(String::as_str)
             },
             arguments.count,
-            arguments.bare,
+            arguments.altmacro,
         )
     }
 }
 
 /// Substitutes `\symbol` in a line.
-pub fn replaced(line: &str, symbol: &str, value: &str, count: u64) -> String {
+pub fn substitute_symbol(line: &str, symbol: &str, value: &str, count: u64) -> String {
     substitute(line, |name| (name == symbol).then_some(value), count, false)
 }
 
-fn substitute<'v>(line: &str, value: impl Fn(&str) -> Option<&'v str>, count: u64, bare: bool) -> String {
+fn substitute<'v>(line: &str, value: impl Fn(&str) -> Option<&'v str>, count: u64, altmacro: bool) -> String {
     let name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '.');
     let plain = |text: &str, out: &mut String| {
         let mut rest = text;
-        while let Some(at) = rest.find(name).filter(|_| bare) {
+        while let Some(at) = rest.find(name).filter(|_| altmacro) {
             let len = rest[at..].find(|c| !name(c)).unwrap_or(rest.len() - at);
             let word = &rest[at..at + len];
             out.push_str(&rest[..at]);
@@ -210,8 +210,8 @@ fn substitute<'v>(line: &str, value: impl Fn(&str) -> Option<&'v str>, count: u6
 }
 
 /// Parses an argument in `.altmacro` mode: `%expression`, `<text>`, or an ordinary argument.
-fn other_argument(s: &mut Scanner, evaluate: Evaluate<'_>) -> Result<String, AsmError> {
-    s.space();
+fn altmacro_argument(s: &mut Scanner, evaluate: Evaluate<'_>) -> Result<String, AsmError> {
+    s.skip_space();
     if s.eat('%') {
         return Ok(evaluate(s)?.to_string());
     }
@@ -234,9 +234,9 @@ fn other_argument(s: &mut Scanner, evaluate: Evaluate<'_>) -> Result<String, Asm
 /// Parses one argument, which ends at a comma, or at a space that is not next to an operator. A string loses
 /// its quotes.
 pub fn argument(s: &mut Scanner) -> Result<String, AsmError> {
-    s.space();
+    s.skip_space();
     let rest = s.rest();
-    let start = s.at();
+    let start = s.position();
     let operator = |c: char| "+-*/%&|^~!=<>".contains(c);
     let (mut depth, mut out, mut at) = (0i32, String::new(), 0);
     while let Some(c) = rest[at..].chars().next() {
@@ -283,17 +283,17 @@ mod tests {
     fn expansion(head: &str, call: &str, body: &str) -> String {
         let called = Macro::define(&mut Scanner::new(head), Vec::new()).unwrap();
         let arguments = called.arguments(&mut Scanner::new(call), 7, None).unwrap();
-        called.substituted(body, &arguments)
+        called.substitute_arguments(body, &arguments)
     }
 
     // The expected results are those of llvm-mc 19.
     #[test]
-    fn the_other_syntax() {
+    fn altmacro_syntax() {
         let expansion = |call: &str, body: &str| {
             let called = Macro::define(&mut Scanner::new("m a, b"), Vec::new()).unwrap();
             let mut evaluate = |s: &mut Scanner| crate::expr::parse(s, true)?.eval(&crate::NoSymbols);
             let arguments = called.arguments(&mut Scanner::new(call), 7, Some(&mut evaluate)).unwrap();
-            called.substituted(body, &arguments)
+            called.substitute_arguments(body, &arguments)
         };
         assert_eq!(expansion("%1+2, <5>", ".long a, \\b, ab, a.b \"a\""), ".long 3, 5, ab, a.b \"3\"");
         assert_eq!(expansion("<.long 7, 8>, %(3*4)", "a; b\\@"), ".long 7, 8; 127");

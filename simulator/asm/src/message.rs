@@ -3,7 +3,7 @@
 use super::dialect::symbols::{GEOMETRY_OPERATIONS, MESSAGES, MESSAGES_WITH_OPERATION, SYSTEM_OPERATIONS};
 use super::error::AsmError;
 use super::operand::{Arg, ArgValue, Operand};
-use super::symbolic::{calls, part, span_of, unknown, whole};
+use super::symbolic::{calls, part, span_of, unknown, whole_immediate};
 use wavesim_isa::arch::Arch;
 
 /// LLVM's spelling of a message name.
@@ -73,7 +73,7 @@ pub fn print(arch: Arch, value: u32) -> String {
 
 /// Parses the immediate of S_SENDMSG: a number, or `sendmsg(message)`.
 pub fn parse(arch: Arch, operands: &[Operand]) -> Result<u32, AsmError> {
-    if let Some(value) = whole(operands) {
+    if let Some(value) = whole_immediate(operands) {
         return value;
     }
     let calls = calls(operands)?;

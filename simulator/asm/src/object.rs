@@ -22,7 +22,7 @@ const NOTE_NAME: &[u8] = b"AMDGPU\0\0";
 const NOTE_TYPE: u32 = 32;
 
 /// Index of the segment that contains a section; 3 if the section is not loaded.
-fn kind(section: &Section) -> usize {
+fn segment_index(section: &Section) -> usize {
     match section.memory {
         Memory::ReadOnly => 0,
         Memory::Code => 1,
@@ -109,7 +109,7 @@ pub fn write(program: &mut Program, options: &Options) -> Result<Vec<u8>, Vec<Li
     let mut order: Vec<usize> = (0..program.sections.len())
         .filter(|&at| program.sections[at].memory != Memory::None || !program.sections[at].bytes.is_empty())
         .collect();
-    order.sort_by_key(|&at| kind(&program.sections[at]));
+    order.sort_by_key(|&at| segment_index(&program.sections[at]));
     let mut name_ids: Vec<Option<StringId>> = vec![None; program.sections.len()];
     for &at in &order {
         name_ids[at] = Some(w.add_section_name(section_names[at].as_bytes()));
@@ -154,13 +154,13 @@ pub fn write(program: &mut Program, options: &Options) -> Result<Vec<u8>, Vec<Li
         }
         for &at in &order {
             let section = &mut program.sections[at];
-            if kind(section) != wanted {
+            if segment_index(section) != wanted {
                 continue;
             }
-            let place = w.reserved_len().next_multiple_of(section.align.max(1) as usize);
-            w.reserve_until(place);
+            let address = w.reserved_len().next_multiple_of(section.align.max(1) as usize);
+            w.reserve_until(address);
             w.reserve(section.bytes.len(), 1);
-            section.address = place as u64;
+            section.address = address as u64;
         }
         if wanted < 2 {
             range.1 = w.reserved_len();
@@ -360,7 +360,7 @@ pub fn write(program: &mut Program, options: &Options) -> Result<Vec<u8>, Vec<Li
     for &at in &order {
         let section = &program.sections[at];
         let alloc = elf::SHF_ALLOC;
-        let flags = [alloc, alloc | elf::SHF_EXECINSTR, alloc | elf::SHF_WRITE, 0][kind(section)];
+        let flags = [alloc, alloc | elf::SHF_EXECINSTR, alloc | elf::SHF_WRITE, 0][segment_index(section)];
         let header = entry(
             name_ids[at],
             elf::SHT_PROGBITS,

@@ -48,7 +48,7 @@ pub fn exact(words: &[u32], inst: &Inst, options: &Options, label: Option<&str>)
 
 fn print(inst: &Inst, options: &Options, label: Option<&str>, exact: bool) -> String {
     if let Some(machine) = options.arch.machine() {
-        return super::plain::print(inst, options.arch, machine, label);
+        return super::generic::print(inst, options.arch, machine, label);
     }
     let form = forms(options.arch).of(inst.entry);
     let p = Printer { form, inst, options, label, exact };
@@ -56,7 +56,7 @@ fn print(inst: &Inst, options: &Options, label: Option<&str>, exact: bool) -> St
         return p.dual();
     }
     let mut out = form.mnemonic.clone();
-    p.operands(form.written(inst), &mut out);
+    p.operands(form.explicit_slots(inst), &mut out);
     for m in &form.mods {
         p.modifier(m, form.sources, &mut out);
     }
@@ -66,7 +66,7 @@ fn print(inst: &Inst, options: &Options, label: Option<&str>, exact: bool) -> St
 /// The branch distance in words from the end of the instruction, for branches with an immediate target.
 pub fn branch_words(inst: &Inst, options: &Options) -> Option<i64> {
     if let Some(machine) = options.arch.machine() {
-        return super::plain::branch_words(inst, options.arch, machine);
+        return super::generic::branch_words(inst, options.arch, machine);
     }
     let form = forms(options.arch).of(inst.entry);
     let slot = form.slots.iter().find(|s| s.kind == Kind::Imm(Imm::Label))?;
@@ -201,7 +201,7 @@ impl Printer<'_> {
 
     fn unsigned(&self, slot: &Slot, registers: u16, value: u32) -> String {
         let types = slot.names_in(self.inst);
-        let short = self.form.halves_by_number();
+        let short = self.form.has_half_in_register_number();
         let sixteen = slot.size == Size::Bits(16);
         // 32-bit encodings store the half of a 16-bit register in bit 7 of the register number.
         let (value, half) = match types.name(value) {

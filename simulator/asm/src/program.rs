@@ -10,7 +10,7 @@ use super::error::{AsmError, Span};
 use super::expr::{Expr, Symbols};
 use super::link::Relocation;
 use super::reader::Reader;
-use super::source::{Place, Sources, Text};
+use super::source::{Location, Sources, Text};
 use super::{Fixup, Options, print, symbolic};
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -38,27 +38,27 @@ pub struct LineError {
     /// The line as it was read, with macro parameters substituted.
     pub text: String,
     /// The expansions that led to the line, innermost first.
-    pub chain: Vec<String>,
+    pub backtrace: Vec<String>,
 }
 
 impl LineError {
     /// Creates an error for a line read from `location`.
-    pub fn new(sources: &Sources, place: Place, text: &str, error: AsmError) -> LineError {
+    pub fn new(sources: &Sources, location: Location, text: &str, error: AsmError) -> LineError {
         LineError {
-            line: sources.main_line(place) as usize,
+            line: sources.main_line(location) as usize,
             column: error.column(text),
             error,
-            file: sources.file(place).to_string(),
-            number: place.line as usize,
+            file: sources.file(location).to_string(),
+            number: location.line as usize,
             text: text.to_string(),
-            chain: sources.chain(place),
+            backtrace: sources.backtrace(location),
         }
     }
 
     /// Creates an error for a line of the main file; [`LineError::of`] sets the file's name.
     pub fn on_line(line: usize, text: &str, error: AsmError) -> LineError {
         let (file, text, column) = (String::new(), text.to_string(), error.column(text));
-        LineError { line, column, error, file, number: line, text, chain: Vec::new() }
+        LineError { line, column, error, file, number: line, text, backtrace: Vec::new() }
     }
 
     /// Returns the error with the file's name set.
@@ -70,7 +70,7 @@ impl LineError {
     pub fn whole(message: impl Into<Cow<'static, str>>) -> LineError {
         let error = AsmError::new(Span::default(), message);
         let (file, text) = (String::new(), String::new());
-        LineError { line: 1, column: 1, error, file, number: 1, text, chain: Vec::new() }
+        LineError { line: 1, column: 1, error, file, number: 1, text, backtrace: Vec::new() }
     }
 }
 
@@ -84,7 +84,7 @@ impl std::fmt::Display for LineError {
         let gap: String =
             self.text.chars().take(self.column - 1).map(|c| if c == '\t' { c } else { ' ' }).collect();
         write!(f, "\n  {}\n  {gap}{}", self.text.trim_end(), "^".repeat(width))?;
-        for call in &self.chain {
+        for call in &self.backtrace {
             write!(f, "\n  {call}")?;
         }
         Ok(())
@@ -192,7 +192,7 @@ impl SymbolInfo {
 /// How a pending value is filled in.
 #[derive(Debug, Clone)]
 #[expect(missing_docs, reason = "the variants say what their fields are")]
-pub enum Pending {
+pub enum PendingKind {
     /// Fields of an instruction; `listed` is the instruction's index in the listing.
     Inst { listed: usize, inst: Inst, fixups: Vec<Fixup> },
     /// Data of `width` bytes.
@@ -201,17 +201,17 @@ pub enum Pending {
 
 /// A value that depends on symbols, and its location.
 #[derive(Debug, Clone)]
-pub struct Waiting {
+pub struct Pending {
     /// Index in [`Program::sections`].
     pub section: usize,
     /// Byte offset in the section.
     pub offset: u64,
     /// The location in the source.
-    pub place: Place,
+    pub location: Location,
     /// The line, for error messages.
     pub line: Text,
     /// What to fill in.
-    pub what: Pending,
+    pub kind: PendingKind,
 }
 
 /// A kernel descriptor and its location.
@@ -222,7 +222,7 @@ pub struct PlacedDescriptor {
     /// Byte offset in the section.
     pub offset: u64,
     /// The location in the source.
-    pub place: Place,
+    pub location: Location,
     /// The line, for error messages.
     pub line: Text,
     /// The descriptor's directives.
@@ -257,7 +257,7 @@ pub struct Program {
     pub(super) order: Vec<String>,
     /// Suggest names for misspelt labels.
     pub(super) suggest: bool,
-    pub(super) pending: Vec<Waiting>,
+    pub(super) pending: Vec<Pending>,
     pub(super) descriptors: Vec<PlacedDescriptor>,
 }
 
@@ -279,7 +279,7 @@ pub struct File<'a> {
 /// read.
 pub fn read_file(file: &File, options: &Options) -> (Program, Vec<LineError>) {
     if let Some(machine) = options.arch.machine() {
-        let (unit, errors) = super::plain::read(file.text, options.arch, machine);
+        let (unit, errors) = super::generic::read(file.text, options.arch, machine);
         let errors = errors.into_iter().map(|e| e.of(file.name)).collect();
         return (unit.program(options.arch, machine), errors);
     }
@@ -294,27 +294,27 @@ pub fn read(text: &str, options: &Options) -> (Program, Vec<LineError>) {
 
 /// Section addresses, which determine the values of labels.
 #[derive(Clone, Copy)]
-pub(super) enum Base<'a> {
+pub(super) enum SectionAddresses<'a> {
     /// Addresses are unknown: labels have no value.
-    Nowhere,
+    Unknown,
     /// Sections are placed at multiples of this distance. An expression with the same value for two distances
     /// does not depend on section addresses.
-    Apart(u64),
+    Spaced(u64),
     /// Sections are at their addresses in the file plus a load address.
-    At(&'a [Section], u64),
+    Assigned(&'a [Section], u64),
 }
 
 /// Values of symbols. Definitions are followed up to a limit, which also ends circular definitions.
 pub(super) struct Values<'a> {
     symbols: &'a HashMap<String, Definition>,
-    base: Base<'a>,
+    base: SectionAddresses<'a>,
     fuel: Cell<u32>,
     depth: Cell<u32>,
 }
 
 impl<'a> Values<'a> {
     /// Values for labels located by `base`.
-    pub fn new(symbols: &'a HashMap<String, Definition>, base: Base<'a>) -> Values<'a> {
+    pub fn new(symbols: &'a HashMap<String, Definition>, base: SectionAddresses<'a>) -> Values<'a> {
         Values { symbols, base, fuel: Cell::new(10_000), depth: Cell::new(0) }
     }
 
@@ -322,8 +322,8 @@ impl<'a> Values<'a> {
     /// labels in one section.
     pub fn constant(symbols: &HashMap<String, Definition>, e: &Expr) -> Result<i64, AsmError> {
         // Odd distances, so that rounding an address changes the result.
-        let near = e.eval(&Values::new(symbols, Base::Apart(0x100_1234_5671)))?;
-        let distant = e.eval(&Values::new(symbols, Base::Apart(0x200_89ab_cdef)))?;
+        let near = e.eval(&Values::new(symbols, SectionAddresses::Spaced(0x100_1234_5671)))?;
+        let distant = e.eval(&Values::new(symbols, SectionAddresses::Spaced(0x200_89ab_cdef)))?;
         match near == distant {
             true => Ok(near),
             false => {
@@ -340,9 +340,11 @@ impl Symbols for Values<'_> {
         self.fuel.set(fuel);
         match self.symbols.get(name) {
             Some(Definition::Label { section, offset }) => match self.base {
-                Base::Nowhere => None,
-                Base::Apart(distance) => Some((distance.wrapping_mul(1 + *section as u64) + offset) as i64),
-                Base::At(sections, load) => {
+                SectionAddresses::Unknown => None,
+                SectionAddresses::Spaced(distance) => {
+                    Some((distance.wrapping_mul(1 + *section as u64) + offset) as i64)
+                }
+                SectionAddresses::Assigned(sections, load) => {
                     Some(sections[*section].address.wrapping_add(*offset).wrapping_add(load) as i64)
                 }
             },
@@ -386,7 +388,9 @@ impl Program {
 
     /// The address of a symbol, available once sections have addresses.
     pub fn address(&self, name: &str) -> Option<u64> {
-        Values::new(&self.symbols, Base::At(&self.sections, 0)).value(name).map(|v| v as u64)
+        Values::new(&self.symbols, SectionAddresses::Assigned(&self.sections, 0))
+            .value(name)
+            .map(|v| v as u64)
     }
 
     /// The labels in order of definition, with section and offset.
@@ -400,8 +404,10 @@ impl Program {
     /// Size of a symbol in bytes from `.size`; 0 if unspecified.
     pub fn size_of(&self, name: &str) -> u64 {
         let size = self.info.get(name).and_then(|i| i.size.as_ref());
-        size.and_then(|e| e.eval(&Values::new(&self.symbols, Base::At(&self.sections, 0))).ok())
-            .map_or(0, |v| v.max(0) as u64)
+        size.and_then(|e| {
+            e.eval(&Values::new(&self.symbols, SectionAddresses::Assigned(&self.sections, 0))).ok()
+        })
+        .map_or(0, |v| v.max(0) as u64)
     }
 
     /// Names of the kernels that have descriptors, in source order.
@@ -413,7 +419,7 @@ impl Program {
     /// `.amdhsa_next_free_sgpr`.
     pub fn registers(&self, kernel: &str) -> [Option<u32>; 2] {
         let found = self.descriptors.iter().find(|d| d.descriptor.kernel == kernel);
-        let values = Values::new(&self.symbols, Base::At(&self.sections, 0));
+        let values = Values::new(&self.symbols, SectionAddresses::Assigned(&self.sections, 0));
         found.map_or([None; 2], |d| d.descriptor.registers(|expr| expr.eval(&values).ok()))
     }
 

@@ -54,7 +54,7 @@ pub fn class(byte: u8) -> u8 {
 
 /// Returns the index after the run of bytes of class `wanted` that starts at `at`.
 #[inline]
-pub fn end_of(bytes: &[u8], mut at: usize, wanted: u8) -> usize {
+pub fn end_of_class(bytes: &[u8], mut at: usize, wanted: u8) -> usize {
     while at < bytes.len() && class(bytes[at]) & wanted != 0 {
         at += 1;
     }
@@ -103,7 +103,7 @@ impl<'a> Scanner<'a> {
     /// Returns the next character without reading it.
     #[inline]
     pub fn peek(&self) -> Option<char> {
-        match self.byte() {
+        match self.peek_byte() {
             Some(byte) if byte.is_ascii() => Some(byte as char),
             Some(_) => self.rest().chars().next(),
             None => None,
@@ -112,31 +112,31 @@ impl<'a> Scanner<'a> {
 
     /// Returns the next byte without reading it.
     #[inline]
-    pub fn byte(&self) -> Option<u8> {
+    pub fn peek_byte(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }
 
     /// The byte after the next one.
     #[inline]
-    pub fn second(&self) -> Option<u8> {
+    pub fn peek_second(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at + 1).copied()
     }
 
     /// The byte position in the text.
     #[inline]
-    pub fn at(&self) -> usize {
+    pub fn position(&self) -> usize {
         self.at
     }
 
     /// The span of the next character; empty at the end of the text.
-    pub fn here(&self) -> Span {
+    pub fn next_span(&self) -> Span {
         let width = self.peek().map_or(0, char::len_utf8);
         Span::new(self.at, self.at + width)
     }
 
     /// The span from `start` to the current position.
     #[inline]
-    pub fn since(&self, start: usize) -> Span {
+    pub fn span_since(&self, start: usize) -> Span {
         Span::new(start, self.at)
     }
 
@@ -148,34 +148,34 @@ impl<'a> Scanner<'a> {
 
     /// Skips white space of any kind.
     #[inline]
-    pub fn space(&mut self) {
-        while let Some(byte) = self.byte() {
+    pub fn skip_space(&mut self) {
+        while let Some(byte) = self.peek_byte() {
             match class(byte) & (SPACE | RARE) {
                 SPACE => self.at += 1,
                 0 => return,
-                _ => return self.rare_space(),
+                _ => return self.skip_rare_space(),
             }
         }
     }
 
     /// Skips white space other than space and tab; a character may take several bytes.
     #[cold]
-    fn rare_space(&mut self) {
+    fn skip_rare_space(&mut self) {
         let rest = self.rest();
         self.at += rest.len() - rest.trim_start().len();
     }
 
     /// Skips white space and returns whether the text has ended.
     #[inline]
-    pub fn done(&mut self) -> bool {
-        self.space();
+    pub fn at_end(&mut self) -> bool {
+        self.skip_space();
         self.at >= self.text.len()
     }
 
     /// Skips white space and reads `c` if it follows. Returns whether it did.
     #[inline]
     pub fn eat(&mut self, c: char) -> bool {
-        self.space();
+        self.skip_space();
         let found = self.peek() == Some(c);
         if found {
             self.at += c.len_utf8();
@@ -188,13 +188,13 @@ impl<'a> Scanner<'a> {
         if self.eat(c) {
             return Ok(());
         }
-        Err(AsmError::new(self.here(), format!("`{c}` is missing here")))
+        Err(AsmError::new(self.next_span(), format!("`{c}` is missing here")))
     }
 
     /// Skips white space and reads an identifier: a register, label, mnemonic or keyword.
     #[inline]
     pub fn ident(&mut self) -> Option<(&'a str, Span)> {
-        self.space();
+        self.skip_space();
         self.word()
     }
 
@@ -206,8 +206,8 @@ impl<'a> Scanner<'a> {
         if class(*bytes.get(start)?) & START == 0 {
             return None;
         }
-        self.at = end_of(bytes, start + 1, WORD);
-        let span = self.since(start);
+        self.at = end_of_class(bytes, start + 1, WORD);
+        let span = self.span_since(start);
         Some((self.slice(span), span))
     }
 
@@ -218,7 +218,7 @@ impl<'a> Scanner<'a> {
 
     /// Reads `1b` or `2f`: a reference to a numbered label before or after this position.
     pub fn local_label(&mut self) -> Option<(&'a str, Span)> {
-        self.space();
+        self.skip_space();
         let rest = self.rest();
         let digits = rest.find(|c: char| !c.is_ascii_digit()).filter(|n| *n > 0)?;
         let mut after = rest[digits..].chars();
@@ -229,20 +229,20 @@ impl<'a> Scanner<'a> {
         }
         let start = self.at;
         self.at += digits + 1;
-        Some((&rest[..digits + 1], self.since(start)))
+        Some((&rest[..digits + 1], self.span_since(start)))
     }
 
     /// Reads a quoted string and returns its contents with escapes resolved.
     pub fn string(&mut self) -> Result<Vec<u8>, AsmError> {
-        self.space();
+        self.skip_space();
         let start = self.at;
         let Some(body) = self.rest().strip_prefix('"') else {
-            return Err(AsmError::new(self.here(), "expected a string in quotes"));
+            return Err(AsmError::new(self.next_span(), "expected a string in quotes"));
         };
         let len = super::source::string_end(body);
         self.at += 1 + len;
         let Some(body) = body[..len].strip_suffix('"') else {
-            return Err(AsmError::new(self.since(start), "the string is not terminated"));
+            return Err(AsmError::new(self.span_since(start), "the string is not terminated"));
         };
         let mut out = Vec::new();
         let mut chars = body.chars().peekable();
@@ -280,7 +280,7 @@ impl<'a> Scanner<'a> {
         let start = self.at;
         match self.number()? {
             Number::Int(value) => Ok(value),
-            Number::Float(_) => Err(AsmError::new(self.since(start), "expected an integer")),
+            Number::Float(_) => Err(AsmError::new(self.span_since(start), "expected an integer")),
         }
     }
 
@@ -304,14 +304,14 @@ impl<'a> Scanner<'a> {
 
     /// Reads an unsigned number: decimal, `0x`, `0b`, octal with a leading 0, or a float (`1.5`, `2e-3`).
     pub fn number(&mut self) -> Result<Number, AsmError> {
-        self.space();
+        self.skip_space();
         if let Some(value) = self.short_decimal() {
             return Ok(Number::Int(value));
         }
         let rest = self.rest();
         let start = self.at;
         let bytes = rest.as_bytes();
-        let digits = end_of(bytes, 0, DIGIT);
+        let digits = end_of_class(bytes, 0, DIGIT);
         let word = |at: usize| at + bytes[at..].iter().take_while(|b| b.is_ascii_alphanumeric()).count();
         let radix = match bytes {
             [b'0', b'x' | b'X', ..] => 16,
@@ -322,18 +322,18 @@ impl<'a> Scanner<'a> {
             let len = word(0);
             self.at += len;
             return integer(&rest[2..len], radix).ok_or_else(|| {
-                AsmError::new(self.since(start), format!("`{}` is not a 64-bit number", &rest[..len]))
+                AsmError::new(self.span_since(start), format!("`{}` is not a 64-bit number", &rest[..len]))
             });
         }
         let mut len = digits;
         let mut float = false;
         if bytes.get(len) == Some(&b'.') && bytes.get(len + 1) != Some(&b'.') {
             float = true;
-            len = end_of(bytes, len + 1, DIGIT);
+            len = end_of_class(bytes, len + 1, DIGIT);
         }
         if let Some(b'e' | b'E') = bytes.get(len) {
             let digits = len + 1 + usize::from(matches!(bytes.get(len + 1), Some(b'+' | b'-')));
-            let exponent = end_of(bytes, digits, DIGIT);
+            let exponent = end_of_class(bytes, digits, DIGIT);
             if exponent > digits {
                 float = true;
                 len = exponent;
@@ -349,7 +349,9 @@ impl<'a> Scanner<'a> {
             [b'0', _, ..] => integer(&text[1..], 8),
             _ => integer(text, 10),
         };
-        value.ok_or_else(|| AsmError::new(self.since(start), format!("`{}` is not a number", &rest[..whole])))
+        value.ok_or_else(|| {
+            AsmError::new(self.span_since(start), format!("`{}` is not a number", &rest[..whole]))
+        })
     }
 }
 

@@ -40,7 +40,7 @@ pub struct SourceLine {
 
 /// The location of a line, and the expansion that produced it. See [`Sources::backtrace`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Place {
+pub struct Location {
     /// Index of the file.
     pub file: u32,
     /// Line number, from 1.
@@ -51,11 +51,11 @@ pub struct Place {
 
 /// An expansion or include: a source of lines other than the next line of the file.
 #[derive(Debug, Clone)]
-struct Call {
+struct Expansion {
     /// `macro gid`, `.rept`, `.include`.
     what: String,
-    from: Place,
-    /// The lines are expanded in place, as in a repetition.
+    from: Location,
+    /// The lines are expanded in location, as in a repetition.
     inline: bool,
 }
 
@@ -63,7 +63,7 @@ struct Call {
 #[derive(Debug, Default)]
 pub struct Sources {
     files: Vec<String>,
-    calls: Vec<Call>,
+    expansions: Vec<Expansion>,
 }
 
 impl Sources {
@@ -83,47 +83,47 @@ impl Sources {
     }
 
     /// The nesting depth of expansions and includes at a location.
-    pub fn depth(&self, place: Place) -> usize {
-        self.calls_of(place).count()
+    pub fn depth(&self, location: Location) -> usize {
+        self.expansions_of(location).count()
     }
 
     /// Adds an expansion at `from` and returns its index.
-    pub fn call(&mut self, what: String, from: Place, inline: bool) -> u32 {
-        self.calls.push(Call { what, from, inline });
-        self.calls.len() as u32
+    pub fn add_expansion(&mut self, what: String, from: Location, inline: bool) -> u32 {
+        self.expansions.push(Expansion { what, from, inline });
+        self.expansions.len() as u32
     }
 
     /// The location of `line`, produced by expansion `via` (0 for none).
-    pub fn place(&self, line: &SourceLine, via: u32) -> Place {
-        Place { file: line.file, line: line.number, via }
+    pub fn location(&self, line: &SourceLine, via: u32) -> Location {
+        Location { file: line.file, line: line.number, via }
     }
 
     /// Name of the file of a location.
-    pub fn file(&self, place: Place) -> &str {
-        self.files.get(place.file as usize).map_or("", String::as_str)
+    pub fn file(&self, location: Location) -> &str {
+        self.files.get(location.file as usize).map_or("", String::as_str)
     }
 
     /// The expansions that led to a location, innermost first.
-    fn calls_of(&self, place: Place) -> impl Iterator<Item = &Call> {
-        let mut via = place.via;
+    fn expansions_of(&self, location: Location) -> impl Iterator<Item = &Expansion> {
+        let mut via = location.via;
         std::iter::from_fn(move || {
-            let call = self.calls.get((via as usize).checked_sub(1)?)?;
-            via = call.from.via;
-            Some(call)
+            let expansion = self.expansions.get((via as usize).checked_sub(1)?)?;
+            via = expansion.from.via;
+            Some(expansion)
         })
     }
 
     /// The line of the main file to report for a location: the line of the outermost macro call or include,
     /// or the line itself.
-    pub fn main_line(&self, place: Place) -> u32 {
-        let called = self.calls_of(place).filter(|c| !c.inline).last();
-        called.map_or(place.line, |c| c.from.line)
+    pub fn main_line(&self, location: Location) -> u32 {
+        let outermost = self.expansions_of(location).filter(|c| !c.inline).last();
+        outermost.map_or(location.line, |c| c.from.line)
     }
 
     /// The expansions that led to a location as text (`in macro gid, at kernel.s:12`), innermost first.
-    pub fn chain(&self, place: Place) -> Vec<String> {
-        let shown = |c: &Call| format!("in {}, at {}:{}", c.what, self.file(c.from), c.from.line);
-        self.calls_of(place).map(shown).collect()
+    pub fn backtrace(&self, location: Location) -> Vec<String> {
+        let shown = |c: &Expansion| format!("in {}, at {}:{}", c.what, self.file(c.from), c.from.line);
+        self.expansions_of(location).map(shown).collect()
     }
 }
 
@@ -132,7 +132,7 @@ impl Sources {
 /// same length. Strings and `.amdgpu_metadata` blocks, which are YAML, are left alone.
 fn lines(text: &str) -> (String, Vec<usize>) {
     let (mut out, mut ends) = (String::with_capacity(text.len()), Vec::new());
-    let (mut within, mut yaml) = (false, false);
+    let (mut in_comment, mut yaml) = (false, false);
     let mut rest = text;
     while !rest.is_empty() {
         let len = memchr::memchr(b'\n', rest.as_bytes()).unwrap_or(rest.len());
@@ -141,12 +141,12 @@ fn lines(text: &str) -> (String, Vec<usize>) {
         let start = out.len();
         match yaml {
             true => out.push_str(line),
-            false => without_comment(line, &mut within, &mut out),
+            false => without_comment(line, &mut in_comment, &mut out),
         }
         let mut s = Scanner::new(&out[start..]);
-        s.space();
+        s.skip_space();
         // Few lines are directives.
-        if s.byte() == Some(b'.') {
+        if s.peek_byte() == Some(b'.') {
             yaml ^= s.rest().trim_end() == if yaml { ".end_amdgpu_metadata" } else { ".amdgpu_metadata" };
         }
         ends.push(out.len());
@@ -154,13 +154,13 @@ fn lines(text: &str) -> (String, Vec<usize>) {
     (out, ends)
 }
 
-/// `within`: whether the line starts inside a `/*` comment; updated for the next line.
-fn without_comment(line: &str, within: &mut bool, out: &mut String) {
+/// `in_comment`: whether the line starts inside a `/*` comment; updated for the next line.
+fn without_comment(line: &str, in_comment: &mut bool, out: &mut String) {
     let mut rest = line;
     loop {
-        if *within {
+        if *in_comment {
             let len = rest.find("*/").map_or(rest.len(), |end| end + 2);
-            *within = !rest[..len].ends_with("*/");
+            *in_comment = !rest[..len].ends_with("*/");
             out.extend(rest[..len].chars().map(|_| ' '));
             rest = &rest[len..];
             if rest.is_empty() {
@@ -174,7 +174,7 @@ fn without_comment(line: &str, within: &mut bool, out: &mut String) {
             return;
         }
         if rest.starts_with("/*") {
-            *within = true;
+            *in_comment = true;
             out.push_str("  ");
             rest = &rest[2..];
             continue;
@@ -225,19 +225,19 @@ mod tests {
     }
 
     #[test]
-    fn the_way_to_a_line() {
+    fn backtraces_of_lines() {
         let mut sources = Sources::default();
         let main = sources.add("k.s", "a\nb\nc");
-        let call = |s: &mut Sources, what: &str, line: &SourceLine, via: u32, inline: bool| {
-            let from = s.place(line, via);
-            s.call(what.to_string(), from, inline)
+        let expansion = |s: &mut Sources, what: &str, line: &SourceLine, via: u32, inline: bool| {
+            let from = s.location(line, via);
+            s.add_expansion(what.to_string(), from, inline)
         };
-        let rept = call(&mut sources, ".rept", &main[1], 0, true);
-        assert_eq!(sources.main_line(sources.place(&main[2], rept)), 3);
-        let gid = call(&mut sources, "macro gid", &main[2], rept, false);
-        let inner = sources.place(&main[0], gid);
+        let rept = expansion(&mut sources, ".rept", &main[1], 0, true);
+        assert_eq!(sources.main_line(sources.location(&main[2], rept)), 3);
+        let gid = expansion(&mut sources, "macro gid", &main[2], rept, false);
+        let inner = sources.location(&main[0], gid);
         assert_eq!(sources.main_line(inner), 3);
-        assert_eq!(sources.chain(inner), ["in macro gid, at k.s:3", "in .rept, at k.s:2"]);
+        assert_eq!(sources.backtrace(inner), ["in macro gid, at k.s:3", "in .rept, at k.s:2"]);
         assert_eq!(sources.depth(inner), 2);
     }
 }

@@ -25,7 +25,7 @@ pub(super) fn part(ty: &'static OperandType, name: &str) -> Option<&'static Part
 
 /// A field of an instruction's partitioned operand, such as a counter of a wait. Returns its value and its
 /// maximum.
-pub fn part_of(inst: &Inst, arch: Arch, name: &str) -> Option<(u32, u32)> {
+pub fn part_value(inst: &Inst, arch: Arch, name: &str) -> Option<(u32, u32)> {
     let table = arch.table();
     table.signatures[inst.entry(table).sig as usize].iter().find_map(|o| {
         let part = part(operand_type(arch, o.ty), name)?;
@@ -75,12 +75,12 @@ pub(super) fn span_of(operands: &[Operand]) -> Span {
 }
 
 /// Returns the value if the immediate is given as a single non-negative number.
-pub(super) fn whole(operands: &[Operand]) -> Option<Result<u32, AsmError>> {
-    whole_from(operands, 0)
+pub(super) fn whole_immediate(operands: &[Operand]) -> Option<Result<u32, AsmError>> {
+    whole_immediate_from(operands, 0)
 }
 
 /// As [`whole_immediate`], with another minimum.
-fn whole_from(operands: &[Operand], least: i64) -> Option<Result<u32, AsmError>> {
+fn whole_immediate_from(operands: &[Operand], least: i64) -> Option<Result<u32, AsmError>> {
     let [Operand { value: Value::Int(value), span, .. }] = operands else { return None };
     Some(if (least..=0xffff).contains(value) {
         Ok(*value as u32 & 0xffff)
@@ -163,7 +163,7 @@ pub fn print_waitcnt(arch: Arch, ty: u8, value: u32) -> String {
 
 /// Parses the immediate of S_WAITCNT: a number, or counters. Counters not mentioned get their maximum.
 pub fn parse_waitcnt(arch: Arch, ty: u8, operands: &[Operand]) -> Result<u32, AsmError> {
-    if let Some(value) = whole_from(operands, -0x8000) {
+    if let Some(value) = whole_immediate_from(operands, -0x8000) {
         return value;
     }
     let ty = operand_type(arch, ty);
@@ -206,7 +206,7 @@ pub fn print_depctr(arch: Arch, ty: u8, value: u32) -> String {
 
 /// Parses the immediate of S_WAITCNT_DEPCTR: a number, or fields. Fields not mentioned get their maximum.
 pub fn parse_depctr(arch: Arch, ty: u8, operands: &[Operand]) -> Result<u32, AsmError> {
-    if let Some(value) = whole_from(operands, -0x8000) {
+    if let Some(value) = whole_immediate_from(operands, -0x8000) {
         return value;
     }
     let ty = operand_type(arch, ty);
@@ -254,7 +254,7 @@ pub fn print_delay(arch: Arch, ty: u8, value: u32) -> String {
 
 /// Parses the immediate of S_DELAY_ALU: a number, or fields joined by `|`.
 pub fn parse_delay(arch: Arch, ty: u8, operands: &[Operand]) -> Result<u32, AsmError> {
-    if let Some(value) = whole_from(operands, -0x8000) {
+    if let Some(value) = whole_immediate_from(operands, -0x8000) {
         return value;
     }
     let ty = operand_type(arch, ty);
@@ -293,7 +293,7 @@ pub fn print_gpr_index(value: u32) -> String {
 
 /// Parses an operand mask: a 4-bit number, or `gpr_idx()` with names.
 pub fn parse_gpr_index(operands: &[Operand]) -> Result<u32, AsmError> {
-    if let Some(value) = whole(operands) {
+    if let Some(value) = whole_immediate(operands) {
         return value.and_then(|value| match value >> GPR_INDEXED.len() {
             0 => Ok(value),
             _ => Err(AsmError::new(span_of(operands), "which operands are indexed has four bits")),
@@ -362,7 +362,7 @@ pub fn print_hwreg(arch: Arch, ty: u8, value: u32) -> String {
 
 /// Parses the immediate of S_GETREG and S_SETREG: a number, or `hwreg(register, offset, size)`.
 pub fn parse_hwreg(arch: Arch, ty: u8, operands: &[Operand]) -> Result<u32, AsmError> {
-    if let Some(value) = whole(operands) {
+    if let Some(value) = whole_immediate(operands) {
         return value;
     }
     let ty = operand_type(arch, ty);

@@ -22,11 +22,11 @@ pub(super) fn any_features(arch: Arch) -> u32 {
 impl Reader<'_> {
     /// Reads the processor named by the rest of the line.
     pub(super) fn target(&mut self, s: &mut Scanner) -> Result<(), AsmError> {
-        s.space();
-        let start = s.at();
+        s.skip_space();
+        let start = s.position();
         let text = s.rest().trim().trim_matches('"').to_string();
         s.skip(s.rest().len());
-        let span = s.since(start);
+        let span = s.span_since(start);
         let mut target = text.rsplit_once("--").map_or("", |t| t.1).split(':');
         let processor = target.next().unwrap_or("").to_string();
         let features: Vec<&str> = target.collect();
@@ -58,7 +58,7 @@ impl Reader<'_> {
         if let Some(other) = features.iter().find(|f| !known(f)) {
             return Err(AsmError::new(span, format!("`{other}` is no feature of a target")));
         }
-        self.machine_symbols(Some(&processor));
+        self.define_processor_symbols(Some(&processor));
         self.program.processor = Some(processor);
         Ok(())
     }

@@ -2,7 +2,7 @@
 //! sections *Bundled Binary File Layout* and *Compression and Decompression*), including compressed bundles
 //! and host executables that contain bundles.
 
-use super::code_object::{LoadError, Wish};
+use super::code_object::{LoadError, TargetRequest};
 use object::{Object, ObjectSection};
 use std::borrow::Cow;
 use std::io::Read;
@@ -40,8 +40,8 @@ impl Entry<'_> {
     }
 
     /// Returns whether the entry is for exactly the requested target.
-    fn fits(&self, wish: &Wish) -> bool {
-        match (&wish.processor, wish.arch) {
+    fn fits(&self, request: &TargetRequest) -> bool {
+        match (&request.processor, request.arch) {
             (Some(processor), _) => self.processor() == Some(processor),
             (None, Some(arch)) => self.arch() == Some(arch),
             (None, None) => self.arch().is_some(),
@@ -49,8 +49,8 @@ impl Entry<'_> {
     }
 
     /// Returns whether the entry is generic code that includes the requested target.
-    fn generic_for(&self, wish: &Wish) -> bool {
-        let arch = wish.arch.or(wish.processor.as_deref().and_then(Arch::from_mcpu));
+    fn generic_for(&self, request: &TargetRequest) -> bool {
+        let arch = request.arch.or(request.processor.as_deref().and_then(Arch::from_mcpu));
         let target = GENERIC_TARGETS.into_iter().find(|target| self.processor() == Some(target.0));
         target.is_some_and(|(_, _, archs)| arch.is_none_or(|arch| archs.contains(&arch)))
     }
@@ -62,12 +62,12 @@ pub fn is_bundle(bytes: &[u8]) -> bool {
 }
 
 /// Selects the code object for a target. A file that contains no bundle is returned unchanged.
-pub fn pick<'a>(bytes: &'a [u8], wish: &Wish) -> Result<Cow<'a, [u8]>, LoadError> {
+pub fn select<'a>(bytes: &'a [u8], request: &TargetRequest) -> Result<Cow<'a, [u8]>, LoadError> {
     if is_bundle(bytes) {
-        return from_bundles(bytes, wish);
+        return from_bundles(bytes, request);
     }
     match fat_section(bytes) {
-        Some(section) => from_bundles(section, wish),
+        Some(section) => from_bundles(section, request),
         None => Ok(Cow::Borrowed(bytes)),
     }
 }
@@ -79,8 +79,8 @@ fn fat_section(bytes: &[u8]) -> Option<&[u8]> {
 }
 
 /// Selects from one or more consecutive bundles.
-fn from_bundles<'a>(bytes: &'a [u8], wish: &Wish) -> Result<Cow<'a, [u8]>, LoadError> {
-    let (mut has, mut found): (Vec<String>, Option<Cow<'a, [u8]>>) = (Vec::new(), None);
+fn from_bundles<'a>(bytes: &'a [u8], request: &TargetRequest) -> Result<Cow<'a, [u8]>, LoadError> {
+    let (mut available, mut found): (Vec<String>, Option<Cow<'a, [u8]>>) = (Vec::new(), None);
     let mut rest = bytes;
     while is_bundle(rest) && found.is_none() {
         let (content, len) = match rest.starts_with(COMPRESSED) {
@@ -88,8 +88,8 @@ fn from_bundles<'a>(bytes: &'a [u8], wish: &Wish) -> Result<Cow<'a, [u8]>, LoadE
             false => (Cow::Borrowed(rest), end(rest)?),
         };
         let list = entries(&content)?;
-        has.extend(list.iter().filter_map(Entry::processor).map(str::to_string));
-        let chosen = list.iter().find(|e| e.fits(wish)).or(list.iter().find(|e| e.generic_for(wish)));
+        available.extend(list.iter().filter_map(Entry::processor).map(str::to_string));
+        let chosen = list.iter().find(|e| e.fits(request)).or(list.iter().find(|e| e.generic_for(request)));
         if let Some(entry) = chosen {
             found = Some(match &content {
                 Cow::Borrowed(_) => {
@@ -103,14 +103,17 @@ fn from_bundles<'a>(bytes: &'a [u8], wish: &Wish) -> Result<Cow<'a, [u8]>, LoadE
         let next = len.max(1).next_multiple_of(PAGE);
         rest = rest.get(next..).unwrap_or_default();
     }
-    found.ok_or_else(|| LoadError::NotInBundle { wish: wish.to_string(), has: has.join(", ") })
+    found.ok_or_else(|| LoadError::NotInBundle {
+        requested: request.to_string(),
+        available: available.join(", "),
+    })
 }
 
 fn number(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(bytes.get(at..at.checked_add(8)?)?.try_into().ok()?))
 }
 
-fn bad(what: &str) -> LoadError {
+fn corrupt(what: &str) -> LoadError {
     LoadError::Bad(format!("bundle: {what}"))
 }
 
@@ -118,14 +121,14 @@ fn bad(what: &str) -> LoadError {
 pub fn entries(bytes: &[u8]) -> Result<Vec<Entry<'_>>, LoadError> {
     let mut out = Vec::new();
     let mut at = MAGIC.len() + 8;
-    let count = number(bytes, MAGIC.len()).ok_or_else(|| bad("it ends in its header"))?;
+    let count = number(bytes, MAGIC.len()).ok_or_else(|| corrupt("it ends in its header"))?;
     for index in 0..count {
-        let entry =
-            header(bytes, &mut at).ok_or_else(|| bad(&format!("the header of entry {index} is cut off")))?;
+        let entry = header(bytes, &mut at)
+            .ok_or_else(|| corrupt(&format!("the header of entry {index} is cut off")))?;
         let (offset, size, id) = entry;
         let object = offset.checked_add(size).and_then(|end| bytes.get(offset..end));
-        let object =
-            object.ok_or_else(|| bad(&format!("{size} bytes at {offset} for {id} are beyond its end")))?;
+        let object = object
+            .ok_or_else(|| corrupt(&format!("{size} bytes at {offset} for {id} are beyond its end")))?;
         out.push(Entry { id, object });
     }
     Ok(out)
@@ -198,7 +201,7 @@ const MAX_ENTRIES: usize = 4096;
 /// magic, version (u16), method (u16: 0 zlib, 1 Zstandard), the file size (since version 2) and the content
 /// size (both u32; u64 since version 3), and 8 bytes of a hash.
 fn decompress(bytes: &[u8]) -> Result<(Vec<u8>, usize), LoadError> {
-    let short = || bad("it ends in its header");
+    let short = || corrupt("it ends in its header");
     let half = |at: usize| Some(u16::from_le_bytes(bytes.get(at..at + 2)?.try_into().ok()?));
     let word = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?) as u64);
     let version = half(4).ok_or_else(short)?;
@@ -208,7 +211,7 @@ fn decompress(bytes: &[u8]) -> Result<(Vec<u8>, usize), LoadError> {
         2 => (word(8), word(12), 24),
         3 => (number(bytes, 8), number(bytes, 16), 32),
         other => {
-            return Err(bad(&format!(
+            return Err(corrupt(&format!(
                 "version {other} of the compressed format is unknown; 1 to 3 are known"
             )));
         }
@@ -216,9 +219,9 @@ fn decompress(bytes: &[u8]) -> Result<(Vec<u8>, usize), LoadError> {
     let (file_size, size) = file_size.zip(size).ok_or_else(short)?;
     let len = usize::try_from(file_size).ok().filter(|len| (header..=bytes.len()).contains(len));
     let len =
-        len.ok_or_else(|| bad(&format!("it says that it has {file_size} bytes, of {}", bytes.len())))?;
+        len.ok_or_else(|| corrupt(&format!("it says that it has {file_size} bytes, of {}", bytes.len())))?;
     if size > MAX_CONTENT.max(len as u64 * MAX_RATIO) {
-        return Err(bad(&format!("{size} bytes of content")));
+        return Err(corrupt(&format!("{size} bytes of content")));
     }
     let packed = &bytes[header..len];
     let mut content = Vec::new();
@@ -227,17 +230,17 @@ fn decompress(bytes: &[u8]) -> Result<(Vec<u8>, usize), LoadError> {
         0 => flate2::read::ZlibDecoder::new(packed).take(size + 1).read_to_end(&mut content),
         1 => match ruzstd::decoding::StreamingDecoder::new(packed) {
             Ok(decoder) => decoder.take(size + 1).read_to_end(&mut content),
-            Err(e) => return Err(bad(&format!("Zstandard: {e}"))),
+            Err(e) => return Err(corrupt(&format!("Zstandard: {e}"))),
         },
         other => {
-            return Err(bad(&format!(
+            return Err(corrupt(&format!(
                 "compression method {other} is unknown; 0 (zlib) and 1 (Zstandard) are known"
             )));
         }
     };
-    unpacked.map_err(|e| bad(&format!("damaged: {e}")))?;
+    unpacked.map_err(|e| corrupt(&format!("damaged: {e}")))?;
     if content.len() as u64 != size {
-        return Err(bad(&format!("its content has not the {size} bytes that it says")));
+        return Err(corrupt(&format!("its content has not the {size} bytes that it says")));
     }
     Ok((content, len))
 }

@@ -25,15 +25,15 @@ pub enum LoadError {
     /// The ELF header names a processor that is not simulated.
     #[error("processor 0x{0:02x} of e_flags is none of rdna3, rdna3.5, rdna4, cdna3, cdna4")]
     Processor(u32),
-    /// There is no descriptor `name.kd`; `has` lists the existing kernels.
-    #[error("no kernel `{name}`; the code object has {has}")]
-    NoKernel { name: String, has: String },
-    /// The bundle contains nothing for the requested target; `has` lists its targets.
-    #[error("no code object for {wish} in the bundle; it has {has}")]
-    NotInBundle { wish: String, has: String },
+    /// There is no descriptor `name.kd`; `available` lists the existing kernels.
+    #[error("no kernel `{name}`; the code object has {available}")]
+    NoKernel { name: String, available: String },
+    /// The bundle contains nothing for the requested target; `available` lists its targets.
+    #[error("no code object for {requested} in the bundle; it has {available}")]
+    NotInBundle { requested: String, available: String },
     /// A launch file specifies a target, but the code object is for another architecture.
-    #[error("the code object is for {object}, not {wish}")]
-    Target { object: &'static str, wish: String },
+    #[error("the code object is for {object}, not {requested}")]
+    Target { object: &'static str, requested: String },
     /// The ABI version of the ELF header is not one of code object versions 3 to 6.
     #[error("code object version {0}: versions 3 to 6 are known")]
     Version(String),
@@ -153,14 +153,14 @@ impl Kernel {
 
 /// The target for which to select a code object, if a file contains several.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Wish {
+pub struct TargetRequest {
     /// LLVM's name of the processor. At most one of this and [`TargetRequest::arch`] is given.
     pub processor: Option<String>,
     /// Any processor of this architecture.
     pub arch: Option<Arch>,
 }
 
-impl fmt::Display for Wish {
+impl fmt::Display for TargetRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.processor, self.arch) {
             (Some(processor), _) => write!(f, "{processor}"),
@@ -171,8 +171,8 @@ impl fmt::Display for Wish {
 }
 
 /// Returns the code object in a file: the file itself, or an entry of a bundle.
-pub fn open<'a>(bytes: &'a [u8], wish: &Wish) -> Result<Cow<'a, [u8]>, LoadError> {
-    let object = bundle::pick(bytes, wish)?;
+pub fn open<'a>(bytes: &'a [u8], request: &TargetRequest) -> Result<Cow<'a, [u8]>, LoadError> {
+    let object = bundle::select(bytes, request)?;
     match foreign(&object) {
         Some(what) => Err(LoadError::Foreign(what)),
         None => Ok(object),
@@ -321,7 +321,7 @@ pub fn load(bytes: &[u8], kernel: &str) -> Result<Kernel, LoadError> {
     let symbol = file.dynamic_symbols().chain(file.symbols()).find(|s| s.name() == Ok(name.as_str()));
     let Some(symbol) = symbol else {
         let names: Vec<String> = kernels(bytes)?.iter().map(|n| format!("`{n}`")).collect();
-        return Err(LoadError::NoKernel { name: kernel.into(), has: names.join(", ") });
+        return Err(LoadError::NoKernel { name: kernel.into(), available: names.join(", ") });
     };
     let image = Image::read(&file, bytes.len())?;
     let at = symbol.address();

@@ -1,6 +1,6 @@
 //! Launch descriptions (`wavesim-launch-1`): arguments, and expected outputs to compare with.
 
-use super::code_object::{self, Kernel, LoadError, Wish};
+use super::code_object::{self, Kernel, LoadError, TargetRequest};
 use super::compare::{self, Mismatch, Tolerance};
 use super::prepared::Prepared;
 use super::request::{Given, Request};
@@ -140,12 +140,12 @@ impl Wanted {
         };
         keys.clone().find(|key| fits(key)).map(String::as_str).ok_or_else(|| {
             let all: Vec<&str> = keys.map(String::as_str).collect();
-            let wish = match (&self.target, self.arch) {
+            let request = match (&self.target, self.arch) {
                 (Some(target), _) => target.as_str(),
                 (None, Some(arch)) => arch.name(),
                 (None, None) => "any target of this simulator",
             };
-            anyhow!("no code for {wish}; there is {}", all.join(", "))
+            anyhow!("no code for {request}; there is {}", all.join(", "))
         })
     }
 }
@@ -200,11 +200,11 @@ pub fn load(path: &Path, wanted: &Wanted, files: &Files, global_bytes: u64, guar
 fn kernel(file: &[u8], target: &str, name: &str) -> Result<Kernel, LoadError> {
     // `gfx1100.w64` is a build for gfx1100.
     let processor = target.split('.').next().unwrap_or_default();
-    let wish = Wish { processor: Some(processor.to_string()), arch: None };
-    let kernel = code_object::load(&code_object::open(file, &wish)?, name)?;
+    let request = TargetRequest { processor: Some(processor.to_string()), arch: None };
+    let kernel = code_object::load(&code_object::open(file, &request)?, name)?;
     match Arch::from_mcpu(processor) {
         Some(arch) if arch != kernel.arch => {
-            Err(LoadError::Target { object: kernel.arch.name(), wish: target.to_string() })
+            Err(LoadError::Target { object: kernel.arch.name(), requested: target.to_string() })
         }
         _ => Ok(kernel),
     }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use wavesim_asm::Options;
 use wavesim_asm::listing::Listing;
 use wavesim_isa::codec::words;
-use wavesim_loader::code_object::{self, Wish};
+use wavesim_loader::code_object::{self, TargetRequest};
 
 /// Lines of a listing.
 const MAX_LINES: usize = 100_000;
@@ -16,7 +16,7 @@ const MAX_KERNELS: usize = 200;
 pub fn object(object: &str, wanted: Option<&str>) -> Result<Value, String> {
     let text = |e: &dyn std::fmt::Display| e.to_string();
     let bytes = decode(object, MAX_OBJECT)?;
-    let wish = Wish { processor: None, arch: wanted.map(arch).transpose()? };
+    let wish = TargetRequest { processor: None, arch: wanted.map(arch).transpose()? };
     if !code_object::is_object(&bytes) {
         let what = code_object::foreign(&bytes).map_or(String::new(), |what| format!(": this is {what}"));
         return Err(format!("not a code object{what}"));

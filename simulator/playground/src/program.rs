@@ -9,7 +9,7 @@ use wavesim_asm::program::LineError;
 use wavesim_files::Files;
 use wavesim_isa::arch::Arch;
 use wavesim_loader::assembly::Reading;
-use wavesim_loader::code_object::{self, Wish};
+use wavesim_loader::code_object::{self, TargetRequest};
 use wavesim_loader::prepared::Prepared;
 use wavesim_loader::request::{self, Given, Request};
 use wavesim_loader::text_kernel;
@@ -177,7 +177,7 @@ impl Program {
 
     fn object(&self, file: &[u8], guard: u64) -> Result<Prepared, String> {
         let text = |e: &dyn std::fmt::Display| e.to_string();
-        let wish = Wish { processor: None, arch: self.arch()? };
+        let wish = TargetRequest { processor: None, arch: self.arch()? };
         let bytes = &code_object::open(file, &wish).map_err(|e| text(&e))?;
         let names = code_object::kernels(bytes).map_err(|e| text(&e))?;
         let name = match (&self.kernel, &names[..]) {

@@ -63,7 +63,7 @@ pub fn measure(arch: Arch, part: &str) -> Result<Costs, BenchError> {
     let table = arch.table();
     let mut machine = Machine::new()?;
     let mut units = UNITS.lines().map(|name| {
-        let id = forms(arch).called(name).and_then(|entries| entries.first().copied());
+        let id = forms(arch).lookup(name).and_then(|entries| entries.first().copied());
         let inst = id.and_then(|id| instruction(arch, id));
         inst.and_then(|inst| machine.time(arch, &inst).ok()).unwrap_or(f64::NAN)
     });

@@ -133,7 +133,7 @@ fn hex_bytes(line: &str) -> Result<Vec<u8>, String> {
 
 /// Disassembles a code object, or the selected one of a bundle, with its symbols as labels. It may be unlinked.
 fn code_object(args: &DisasmArgs, bytes: &[u8], out: &mut dyn Write) -> anyhow::Result<u8> {
-    let wish = args.target.wish();
+    let wish = args.target.target_request();
     let bytes = &code_object::open(bytes, &wish)?;
     let file = object::File::parse(&bytes[..]).map_err(LoadError::from)?;
     let arch = code_object::arch_of(&file)?;

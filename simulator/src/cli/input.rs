@@ -17,8 +17,8 @@ use wavesim_isa::arch::Arch;
 use wavesim_isa::arch::machine::Machine;
 use wavesim_loader::assembly::Reading;
 use wavesim_loader::code_object::{self, LoadError};
+use wavesim_loader::generic;
 use wavesim_loader::launch::{self, Loaded, Wanted};
-use wavesim_loader::plain;
 use wavesim_loader::prepared::{Prepared, Source};
 use wavesim_loader::request::{self, Request};
 use wavesim_loader::text_kernel;
@@ -329,7 +329,7 @@ impl KernelArgs {
         let rendered = |name: &str, errors: Vec<LineError>| {
             Diagnostics(errors.into_iter().map(|e| format!("{}\n", e.of(name))).collect())
         };
-        let (unit, errors) = asm::plain::read(&source.text, arch, machine);
+        let (unit, errors) = asm::generic::read(&source.text, arch, machine);
         if !errors.is_empty() {
             bail!(rendered(&source.name, errors));
         }
@@ -338,21 +338,21 @@ impl KernelArgs {
             let bytes = files::read(path)?;
             let name = super::input_name(path);
             if path.extension().is_some_and(|e| e == "bin") {
-                words = plain::raw_data(&bytes);
+                words = generic::raw_data(&bytes);
             } else {
                 let text = String::from_utf8(bytes).map_err(|_| {
                     anyhow::anyhow!(
                         "{name}: not text (UTF-8); the name of a file of raw words must end in .bin"
                     )
                 })?;
-                words = match plain::data(&text) {
+                words = match generic::data(&text) {
                     Ok(words) => words,
                     Err(errors) => bail!(rendered(&name, errors)),
                 };
             }
         }
         let name = source.name.clone();
-        plain::prepare(unit, arch, machine, source, &words, self.global_bytes(32)).with_context(|| name)
+        generic::prepare(unit, arch, machine, source, &words, self.global_bytes(32)).with_context(|| name)
     }
 
     /// The options with which assembly files are read.
@@ -391,9 +391,9 @@ impl KernelArgs {
         let wish = match &self.target {
             Some(name) => {
                 let processor = parse_mcpu(name).map_err(anyhow::Error::msg)?;
-                Target { mcpu: Some(processor), arch: None }.wish()
+                Target { mcpu: Some(processor), arch: None }.target_request()
             }
-            None => self.machine.wish(),
+            None => self.machine.target_request(),
         };
         let bytes = &code_object::open(file, &wish)?;
         let names = code_object::kernels(bytes)?;

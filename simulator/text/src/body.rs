@@ -29,13 +29,13 @@ pub struct Lines<'a> {
     at: usize,
     number: u32,
     /// Position from which the next comment can start; earlier lines contain none.
-    mark: usize,
+    next_comment: usize,
 }
 
 impl<'a> Lines<'a> {
     /// Creates an iterator over the lines of a file.
     pub fn new(text: &'a str) -> Lines<'a> {
-        Lines { text, at: 0, number: 0, mark: 0 }
+        Lines { text, at: 0, number: 0, next_comment: 0 }
     }
 }
 
@@ -51,12 +51,12 @@ impl<'a> Iterator for Lines<'a> {
         let end = memchr::memchr(b'\n', &bytes[base..]).map_or(bytes.len(), |len| base + len);
         self.at = end + 1;
         self.number += 1;
-        if self.mark < base || base == 0 {
+        if self.next_comment < base || base == 0 {
             let found = memchr::memchr3(b';', b'#', b'/', &bytes[base..]);
-            self.mark = found.map_or(bytes.len(), |len| base + len);
+            self.next_comment = found.map_or(bytes.len(), |len| base + len);
         }
         let mut code = &self.text[base..end];
-        if self.mark < end {
+        if self.next_comment < end {
             code = lex::without_comment(code);
         }
         if !matches!(code.as_bytes().last(), Some(b'!'..=b'~')) {
@@ -96,13 +96,13 @@ impl<'a> Iterator for Statements<'a> {
 
     fn next(&mut self) -> Option<(Statement<'a>, usize)> {
         let s = &mut self.rest;
-        if s.done() {
+        if s.at_end() {
             return None;
         }
-        let (start, text) = (s.at(), s.rest());
+        let (start, text) = (s.position(), s.rest());
         let name = s.ident().map_or("", |(name, _)| name);
-        s.space();
-        if s.byte() == Some(b':') && !name.is_empty() && !name.contains('@') {
+        s.skip_space();
+        if s.peek_byte() == Some(b':') && !name.is_empty() && !name.contains('@') {
             s.skip(1);
             return Some((Statement::Label(name), self.base + start));
         }
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     /// Each statement with its byte offset.
-    fn kinds(line: &str) -> Vec<(Statement<'_>, usize)> {
+    fn statements(line: &str) -> Vec<(Statement<'_>, usize)> {
         let line = Lines::new(line).next().unwrap();
         Statements::new(&CodeLine { base: 100, ..line }).collect()
     }
@@ -129,21 +129,21 @@ mod tests {
     fn labels_instructions_comments() {
         let label = Statement::Label;
         let inst = |text: &'static str, len: usize| Statement::Instruction { text, mnemonic: &text[..len] };
-        assert_eq!(kinds("  s_nop 0 ; x"), [(inst("s_nop 0", 5), 102)]);
+        assert_eq!(statements("  s_nop 0 ; x"), [(inst("s_nop 0", 5), 102)]);
         assert_eq!(
-            kinds("a: .L1 : s_endpgm // y"),
+            statements("a: .L1 : s_endpgm // y"),
             [(label("a"), 100), (label(".L1"), 103), (inst("s_endpgm", 8), 109)]
         );
-        assert_eq!(kinds("# only a comment"), []);
+        assert_eq!(statements("# only a comment"), []);
         // Not a label: the colon is part of the operand.
-        assert_eq!(kinds("s_mov_b64 s[0:1], 0"), [(inst("s_mov_b64 s[0:1], 0", 9), 100)]);
-        assert_eq!(kinds("print v0"), [(Statement::Print("print v0"), 100)]);
-        assert_eq!(kinds("printer"), [(inst("printer", 7), 100)]);
-        assert_eq!(kinds("12 x"), [(inst("12 x", 0), 100)]);
+        assert_eq!(statements("s_mov_b64 s[0:1], 0"), [(inst("s_mov_b64 s[0:1], 0", 9), 100)]);
+        assert_eq!(statements("print v0"), [(Statement::Print("print v0"), 100)]);
+        assert_eq!(statements("printer"), [(inst("printer", 7), 100)]);
+        assert_eq!(statements("12 x"), [(inst("12 x", 0), 100)]);
     }
 
     #[test]
-    fn lines_with_their_places() {
+    fn lines_with_their_offsets() {
         let text = "a ; x\n\n\tb# y\r\nc \"#\" / d";
         let lines: Vec<_> = Lines::new(text).map(|l| (l.code, l.base, l.number)).collect();
         assert_eq!(lines, [("a", 0, 1), ("", 6, 2), ("\tb", 7, 3), ("c \"#\" / d", 14, 4)]);

@@ -7,19 +7,19 @@ use std::ops::Range;
 use wavesim_array::Num;
 
 /// Maximum nesting depth of parentheses and signs.
-const DEPTH: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 /// Named constants.
 #[derive(Debug, Clone, Default)]
 pub struct Constants {
     values: BTreeMap<String, Num>,
     /// Names defined on the command line, which take precedence over `const` lines.
-    fixed: Vec<String>,
+    overridden: Vec<String>,
 }
 
 /// An error in a line of the file.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Wrong {
+pub struct TextError {
     /// Byte range in the file.
     pub at: Range<usize>,
     /// One sentence without a full stop.
@@ -28,19 +28,19 @@ pub struct Wrong {
     pub help: Option<String>,
 }
 
-impl Wrong {
+impl TextError {
     /// An error without a suggestion.
-    pub fn new(at: Range<usize>, message: impl Into<String>) -> Wrong {
-        Wrong { at, message: message.into(), help: None }
+    pub fn new(at: Range<usize>, message: impl Into<String>) -> TextError {
+        TextError { at, message: message.into(), help: None }
     }
 
     /// Sets the suggestion.
-    pub fn help(self, text: impl Into<String>) -> Wrong {
-        self.maybe_help(Some(text.into()))
+    pub fn help(self, text: impl Into<String>) -> TextError {
+        self.with_help(Some(text.into()))
     }
 
     /// Sets or removes the suggestion.
-    pub fn maybe_help(mut self, text: Option<String>) -> Wrong {
+    pub fn with_help(mut self, text: Option<String>) -> TextError {
         self.help = text;
         self
     }
@@ -60,13 +60,13 @@ impl Constants {
         let number = parse_number(digits).ok_or_else(wrong)?;
         let number = if negative { negate(number) } else { number };
         self.values.insert(name.to_string(), number);
-        self.fixed.push(name.to_string());
+        self.overridden.push(name.to_string());
         Ok(())
     }
 
     /// Handles a `const` line: sets the value unless the command line defines it.
     pub fn set_default(&mut self, name: &str, value: Num) {
-        if !self.fixed.iter().any(|n| n == name) {
+        if !self.overridden.iter().any(|n| n == name) {
             self.values.insert(name.to_string(), value);
         }
     }
@@ -107,13 +107,13 @@ impl<'a> Cursor<'a> {
     }
 
     /// The span of the next token.
-    pub fn place(&self) -> Range<usize> {
+    pub fn span(&self) -> Range<usize> {
         self.tokens.get(self.next).map_or(self.end..self.end, |t| t.at.clone())
     }
 
     /// The span of all remaining tokens.
-    pub fn rest(&self) -> Range<usize> {
-        self.place().start..self.tokens.last().map_or(self.end, |t| t.at.end)
+    pub fn rest_span(&self) -> Range<usize> {
+        self.span().start..self.tokens.last().map_or(self.end, |t| t.at.end)
     }
 
     /// Consumes the next token.
@@ -122,29 +122,29 @@ impl<'a> Cursor<'a> {
     }
 
     /// Consumes the punctuation character if it is next. Returns whether it was.
-    pub fn take(&mut self, punct: char) -> bool {
+    pub fn eat(&mut self, punct: char) -> bool {
         let found = self.peek() == Some(&Token::Punct(punct));
         self.next += found as usize;
         found
     }
 
     /// Consumes the punctuation character, or returns an error that describes its position (`after`).
-    pub fn expect(&mut self, punct: char, after: &str) -> Result<(), Wrong> {
-        if self.take(punct) {
+    pub fn expect(&mut self, punct: char, after: &str) -> Result<(), TextError> {
+        if self.eat(punct) {
             return Ok(());
         }
-        Err(Wrong::new(self.place(), format!("`{punct}` is missing {after}")))
+        Err(TextError::new(self.span(), format!("`{punct}` is missing {after}")))
     }
 
     /// Consumes a name, or returns an error that `what` is missing.
-    pub fn name(&mut self, what: &str) -> Result<(&'a str, Range<usize>), Wrong> {
+    pub fn name(&mut self, what: &str) -> Result<(&'a str, Range<usize>), TextError> {
         match self.peek() {
             Some(Token::Name(name)) => {
-                let at = self.place();
+                let at = self.span();
                 self.bump();
                 Ok((name, at))
             }
-            _ => Err(Wrong::new(self.place(), format!("{what} is missing"))),
+            _ => Err(TextError::new(self.span(), format!("{what} is missing"))),
         }
     }
 
@@ -164,32 +164,33 @@ impl<'a> Cursor<'a> {
     }
 
     /// Returns an error if tokens remain.
-    pub fn finish(&self) -> Result<(), Wrong> {
+    pub fn finish(&self) -> Result<(), TextError> {
         match self.peek() {
             None => Ok(()),
-            Some(_) => Err(Wrong::new(self.rest(), "nothing was expected here")),
+            Some(_) => Err(TextError::new(self.rest_span(), "nothing was expected here")),
         }
     }
 
     /// Evaluates an expression over numbers and named constants.
-    pub fn constant(&mut self, constants: &Constants) -> Result<Num, Wrong> {
+    pub fn constant(&mut self, constants: &Constants) -> Result<Num, TextError> {
         self.sum(constants, 0)
     }
 
     /// Evaluates an expression whose value must be an integer of at least `low`.
-    pub fn whole(&mut self, constants: &Constants, low: u64, what: &str) -> Result<u64, Wrong> {
-        let start = self.place();
+    pub fn integer(&mut self, constants: &Constants, low: u64, what: &str) -> Result<u64, TextError> {
+        let start = self.span();
         let value = self.constant(constants)?;
         let at = start.start
             ..self.tokens[..self.next.min(self.tokens.len())].last().map_or(start.end, |t| t.at.end);
         let whole = value.as_int().and_then(|v| u64::try_from(v).ok()).filter(|v| *v >= low);
-        whole.ok_or_else(|| Wrong::new(at, format!("{what} is a whole number from {low} up, not {value}")))
+        whole
+            .ok_or_else(|| TextError::new(at, format!("{what} is a whole number from {low} up, not {value}")))
     }
 
-    fn sum(&mut self, constants: &Constants, depth: usize) -> Result<Num, Wrong> {
+    fn sum(&mut self, constants: &Constants, depth: usize) -> Result<Num, TextError> {
         let mut value = self.product(constants, depth)?;
         loop {
-            let at = self.place();
+            let at = self.span();
             let op = match self.peek() {
                 Some(Token::Punct(c @ ('+' | '-'))) => *c,
                 _ => return Ok(value),
@@ -200,10 +201,10 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    fn product(&mut self, constants: &Constants, depth: usize) -> Result<Num, Wrong> {
+    fn product(&mut self, constants: &Constants, depth: usize) -> Result<Num, TextError> {
         let mut value = self.factor(constants, depth)?;
         loop {
-            let at = self.place();
+            let at = self.span();
             let op = match self.peek() {
                 Some(Token::Punct(c @ ('*' | '/' | '%'))) => *c,
                 _ => return Ok(value),
@@ -214,10 +215,10 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    fn factor(&mut self, constants: &Constants, depth: usize) -> Result<Num, Wrong> {
-        let at = self.place();
-        if depth > DEPTH {
-            return Err(Wrong::new(at, "too many parentheses"));
+    fn factor(&mut self, constants: &Constants, depth: usize) -> Result<Num, TextError> {
+        let at = self.span();
+        if depth > MAX_DEPTH {
+            return Err(TextError::new(at, "too many parentheses"));
         }
         let token = self.peek().cloned();
         match token {
@@ -250,22 +251,22 @@ impl<'a> Cursor<'a> {
                     _ => Err(unknown(&name, at, constants)),
                 }
             }
-            Some(Token::Bad(text)) => Err(Wrong::new(at, format!("`{text}` is not a number"))),
-            _ => Err(Wrong::new(at, "a number is missing")),
+            Some(Token::Bad(text)) => Err(TextError::new(at, format!("`{text}` is not a number"))),
+            _ => Err(TextError::new(at, "a number is missing")),
         }
     }
 }
 
-fn unknown(name: &str, at: Range<usize>, constants: &Constants) -> Wrong {
+fn unknown(name: &str, at: Range<usize>, constants: &Constants) -> TextError {
     let known = diag::nearest(name, constants.iter().map(|(name, _)| name));
-    Wrong::new(at, format!("`{name}` has no value")).help(match known {
+    TextError::new(at, format!("`{name}` has no value")).help(match known {
         Some(near) => format!("did you mean `{near}`? Or give a value with -D {name}=…"),
         None => format!("give it one with -D {name}=…, or with a line `const {name} = …`"),
     })
 }
 
-fn overflow(at: Range<usize>) -> Wrong {
-    Wrong::new(at, "this has no value: division by zero, or overflow")
+fn overflow(at: Range<usize>) -> TextError {
+    TextError::new(at, "this has no value: division by zero, or overflow")
 }
 
 fn negate(n: Num) -> Num {
@@ -277,7 +278,7 @@ fn negate(n: Num) -> Num {
 }
 
 fn arithmetic(op: char, a: Num, b: Num) -> Option<Num> {
-    if let (Some(x), Some(y)) = (whole(a), whole(b)) {
+    if let (Some(x), Some(y)) = (integer_value(a), integer_value(b)) {
         return match op {
             '+' => x.checked_add(y),
             '-' => x.checked_sub(y),
@@ -297,7 +298,7 @@ fn arithmetic(op: char, a: Num, b: Num) -> Option<Num> {
     }))
 }
 
-fn whole(n: Num) -> Option<i128> {
+fn integer_value(n: Num) -> Option<i128> {
     match n {
         Num::Float(_) => None,
         n => n.as_int(),
@@ -309,7 +310,7 @@ mod tests {
     use super::super::lex::tokens;
     use super::*;
 
-    fn eval(text: &str) -> Result<Num, Wrong> {
+    fn eval(text: &str) -> Result<Num, TextError> {
         let mut constants = Constants::default();
         constants.define("N=16").unwrap();
         let tokens = tokens(text, 0);

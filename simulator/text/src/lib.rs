@@ -1,7 +1,7 @@
 //! The text kernel format (`docs/text-format.md`): a header between two `---` lines, then instructions.
 //!
 //! [`parse`] reads a file and reports all errors in it. This crate must not depend on memory or launches: the
-//! loader places the arguments and launches the kernel.
+//! loader label_offsets the arguments and launches the kernel.
 //!
 //! - [`lex`], [`constant`]: tokens of header lines; numbers and named constants
 //! - [`header`]: arguments, initialisers, launch configuration
@@ -20,10 +20,10 @@ pub mod print;
 pub mod rules;
 
 use body::{CodeLine, Lines, Statement, Statements};
-use constant::{Constants, Wrong};
+use constant::{Constants, TextError};
 use foldhash::HashMap;
 use header::{Header, HeaderParser};
-use instruction::Machine;
+use instruction::Target;
 use isa_spec::diag::{self, Diagnostic};
 use isa_spec::source::{FileId, SourceMap, Span};
 use print::Print;
@@ -90,27 +90,29 @@ pub fn parse(sources: &SourceMap, file: FileId, options: &Options) -> Result<Tex
     let header = header(file, &mut lines, options, &mut diagnostics);
     let arch = options.arch.or(header.arch).unwrap_or(Arch::Rdna3);
     let wave = options.wave.or(header.wave).unwrap_or(arch.wave_sizes()[0]);
-    let mut machine = Machine { arch, wave, constants: &header.constants, suggest: true };
+    let mut target = Target { arch, wave, constants: &header.constants, suggest: true };
     let mut block = Block::default();
     for line in lines {
         let result = match line.is_fence() {
-            true => Err(Wrong::new(line.base..line.base + line.code.len(), "the header has already ended")),
-            false => block.line(&machine, &line),
+            true => {
+                Err(TextError::new(line.base..line.base + line.code.len(), "the header has already ended"))
+            }
+            false => block.line(&target, &line),
         };
-        if let Err(wrong) = result {
-            diagnostics.push(diagnostic(file, line.number, wrong));
-            machine.suggest = diagnostics.len() < SHOWN;
+        if let Err(error) = result {
+            diagnostics.push(diagnostic(file, line.number, error));
+            target.suggest = diagnostics.len() < MAX_SHOWN;
         }
-        if diagnostics.len() >= MOST {
+        if diagnostics.len() >= MAX_ERRORS {
             break;
         }
     }
     if block.instructions.is_empty() && diagnostics.is_empty() {
-        diagnostics.push(nothing(file, &sources.file(file).text));
+        diagnostics.push(empty_kernel(file, &sources.file(file).text));
     }
-    let room = MOST.saturating_sub(diagnostics.len());
-    for (line, wrong) in block.resolve(&header.constants, room) {
-        diagnostics.push(diagnostic(file, line, wrong));
+    let room = MAX_ERRORS.saturating_sub(diagnostics.len());
+    for (line, error) in block.resolve(&header.constants, room) {
+        diagnostics.push(diagnostic(file, line, error));
     }
     if !diagnostics.is_empty() {
         return Err(diagnostics);
@@ -124,7 +126,7 @@ pub fn parse(sources: &SourceMap, file: FileId, options: &Options) -> Result<Tex
 struct Block<'a> {
     instructions: Vec<(Inst, u32)>,
     labels: Vec<(String, u64)>,
-    places: HashMap<&'a str, u64>,
+    label_offsets: HashMap<&'a str, u64>,
     prints: Vec<Print>,
     /// Fields that depend on labels: index of the instruction, byte offset of the next instruction, byte
     /// position of the statement in the file, and the fixup.
@@ -135,7 +137,7 @@ struct Block<'a> {
 
 impl<'a> Block<'a> {
     /// Handles the statements of a line; the first error ends the line.
-    fn line(&mut self, machine: &Machine<'_>, line: &CodeLine<'a>) -> Result<(), Wrong> {
+    fn line(&mut self, target: &Target<'_>, line: &CodeLine<'a>) -> Result<(), TextError> {
         for (statement, at) in Statements::new(line) {
             match statement {
                 Statement::Label(name) => self.label(name, at)?,
@@ -144,7 +146,7 @@ impl<'a> Block<'a> {
                     self.prints.push(Print { pc: self.pc, ..print });
                 }
                 Statement::Instruction { text, mnemonic } => {
-                    machine.assemble(text, mnemonic, at, &mut |parsed| {
+                    target.assemble(text, mnemonic, at, &mut |parsed| {
                         self.pc += parsed.inst.size as u64;
                         let index = self.instructions.len();
                         if !parsed.fixups.is_empty() {
@@ -159,9 +161,9 @@ impl<'a> Block<'a> {
         Ok(())
     }
 
-    fn label(&mut self, name: &'a str, at: usize) -> Result<(), Wrong> {
-        if self.places.insert(name, self.pc).is_some() {
-            return Err(Wrong::new(at..at + name.len(), format!("the label '{name}' is already there")));
+    fn label(&mut self, name: &'a str, at: usize) -> Result<(), TextError> {
+        if self.label_offsets.insert(name, self.pc).is_some() {
+            return Err(TextError::new(at..at + name.len(), format!("the label '{name}' is already there")));
         }
         // A branch to the label skips the directives above it.
         let before = self.prints.iter_mut().rev().take_while(|p| p.pc == self.pc);
@@ -171,22 +173,22 @@ impl<'a> Block<'a> {
     }
 
     /// Applies the fixups. Returns the errors by line, at most `max_errors`.
-    fn resolve(&mut self, constants: &Constants, most: usize) -> Vec<(u32, Wrong)> {
-        let places = &self.places;
+    fn resolve(&mut self, constants: &Constants, max_errors: usize) -> Vec<(u32, TextError)> {
+        let label_offsets = &self.label_offsets;
         let value = |name: &str| {
-            let label = places.get(name).map(|pc| *pc as i64);
+            let label = label_offsets.get(name).map(|pc| *pc as i64);
             label.or_else(|| constants.get(name)?.as_int()?.try_into().ok())
         };
         let mut errors = Vec::new();
         for (at, next, base, fixup) in &self.fixups {
-            if errors.len() >= most {
+            if errors.len() >= max_errors {
                 break;
             }
             let (inst, line) = &mut self.instructions[*at];
-            if let Err(error) = fixup.apply(inst, *next as i64, &value) {
-                let suggest = errors.len() < SUGGESTED;
-                let wrong = instruction::unresolved(&fixup.expr, error, &self.labels, *base, suggest);
-                errors.push((*line, wrong));
+            if let Err(cause) = fixup.apply(inst, *next as i64, &value) {
+                let suggest = errors.len() < MAX_SUGGESTIONS;
+                let error = instruction::unresolved(&fixup.expr, cause, &self.labels, *base, suggest);
+                errors.push((*line, error));
             }
         }
         errors
@@ -194,17 +196,17 @@ impl<'a> Block<'a> {
 }
 
 /// Maximum number of errors that a report shows; enough for any file that was meant to be a kernel.
-const SHOWN: usize = 200;
+const MAX_SHOWN: usize = 200;
 
 /// Maximum number of undefined labels that get a suggestion.
-const SUGGESTED: usize = 10;
+const MAX_SUGGESTIONS: usize = 10;
 
 /// Number of errors after which reading stops.
-const MOST: usize = 1000;
+const MAX_ERRORS: usize = 1000;
 
 /// Formats diagnostics for the user, in source order.
 pub fn render(sources: &SourceMap, diagnostics: &[Diagnostic]) -> String {
-    diag::render_first(sources, diagnostics, SHOWN)
+    diag::render_first(sources, diagnostics, MAX_SHOWN)
 }
 
 /// Parses the header and advances `lines` to the instruction block.
@@ -225,11 +227,11 @@ fn header(
         if line.is_fence() {
             return parser.finish();
         }
-        if diagnostics.len() >= MOST {
+        if diagnostics.len() >= MAX_ERRORS {
             continue;
         }
-        if let Err(wrong) = parser.line(line.code, line.base, line.number) {
-            diagnostics.push(diagnostic(file, line.number, wrong));
+        if let Err(error) = parser.line(line.code, line.base, line.number) {
+            diagnostics.push(diagnostic(file, line.number, error));
         }
     }
     let message = format!("line {}: the header that begins here has no closing `---`", fence.number);
@@ -239,7 +241,7 @@ fn header(
 }
 
 /// The error for a file without instructions, located at its end.
-fn nothing(file: FileId, text: &str) -> Diagnostic {
+fn empty_kernel(file: FileId, text: &str) -> Diagnostic {
     let end = text.trim_end().len();
     let line = text[..end].lines().count().max(1);
     Diagnostic::error(Span::new(file, end, end), format!("line {line}: the kernel has no instruction"))
@@ -247,10 +249,10 @@ fn nothing(file: FileId, text: &str) -> Diagnostic {
 }
 
 /// Formats an error in the specification's wording: `line 19: unknown instruction 's_mov_b33'`.
-fn diagnostic(file: FileId, line: u32, wrong: Wrong) -> Diagnostic {
-    let span = Span::new(file, wrong.at.start, wrong.at.end);
-    let d = Diagnostic::error(span, format!("line {line}: {}", wrong.message));
-    match wrong.help {
+fn diagnostic(file: FileId, line: u32, error: TextError) -> Diagnostic {
+    let span = Span::new(file, error.at.start, error.at.end);
+    let d = Diagnostic::error(span, format!("line {line}: {}", error.message));
+    match error.help {
         Some(help) => d.help(help),
         None => d,
     }

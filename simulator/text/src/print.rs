@@ -2,7 +2,7 @@
 //! reaches the line. An argument is `s[n]`, `s[lo:hi]`, `v[n]`, `v[lo:hi]` (also `sN`, `vN`), `exec`, `vcc`,
 //! `scc` or `m0`, with an optional element type after a colon: `v3:f32`.
 
-use super::constant::Wrong;
+use super::constant::TextError;
 use std::ops::Range;
 use wavesim_array::DType;
 
@@ -61,43 +61,43 @@ pub fn is_print(text: &str) -> bool {
 }
 
 /// Parses a directive; `text` (without comment) starts at byte `base` of the file.
-pub fn parse(text: &str, base: usize, line: u32) -> Result<Print, Wrong> {
+pub fn parse(text: &str, base: usize, line: u32) -> Result<Print, TextError> {
     let mut print = Print { pc: 0, above_label: false, line, wave: None, thread: None, args: Vec::new() };
     let list = &text["print".len()..];
     let mut at = base + text.len() - list.len();
     for piece in list.split(',') {
         let trimmed = piece.trim();
         let start = at + (piece.len() - piece.trim_start().len());
-        let place = start..start + trimmed.len();
+        let span = start..start + trimmed.len();
         at += piece.len() + 1;
         if let Some((key, value)) = trimmed.split_once('=') {
             let number = value.trim().parse::<u32>().ok();
             match (key.trim(), number, value.trim()) {
                 _ if !print.args.is_empty() => {
-                    return Err(Wrong::new(place, "`wave=` and `thread=` come before the registers"));
+                    return Err(TextError::new(span, "`wave=` and `thread=` come before the registers"));
                 }
                 ("wave", Some(n), _) => print.wave = Some(n),
                 ("wave", None, "all") => print.wave = None,
                 ("thread", Some(n), _) => print.thread = Some(n),
                 ("thread", None, "all") => print.thread = None,
                 ("wave" | "thread", ..) => {
-                    return Err(Wrong::new(place, format!("`{}` is not a number", value.trim())));
+                    return Err(TextError::new(span, format!("`{}` is not a number", value.trim())));
                 }
                 (other, ..) => {
-                    return Err(Wrong::new(
-                        place,
+                    return Err(TextError::new(
+                        span,
                         format!("print takes `wave=` and `thread=`, not `{other}=`"),
                     ));
                 }
             }
             continue;
         }
-        print.args.push(argument(trimmed, place)?);
+        print.args.push(argument(trimmed, span)?);
     }
     Ok(print)
 }
 
-fn argument(text: &str, place: Range<usize>) -> Result<PrintArg, Wrong> {
+fn argument(text: &str, span: Range<usize>) -> Result<PrintArg, TextError> {
     // The colon of a range is inside brackets.
     let bracket = text.find(']').unwrap_or(0);
     let (name, dtype) = match text[bracket..].find(':') {
@@ -105,7 +105,7 @@ fn argument(text: &str, place: Range<usize>) -> Result<PrintArg, Wrong> {
             let (name, dtype) = text.split_at(bracket + colon);
             let dtype = dtype[1..].trim();
             let found = DType::from_name(dtype).ok_or_else(|| {
-                Wrong::new(place.clone(), format!("unknown type `{dtype}`"))
+                TextError::new(span.clone(), format!("unknown type `{dtype}`"))
                     .help(format!("the types are {}", DType::names()))
             })?;
             (name.trim(), Some(found))
@@ -117,7 +117,8 @@ fn argument(text: &str, place: Range<usize>) -> Result<PrintArg, Wrong> {
             "" => "a register is missing".to_string(),
             _ => format!("`{name}` cannot be printed"),
         };
-        Wrong::new(place, message).help("print takes s[n], s[lo:hi], v[n], v[lo:hi], exec, vcc, scc and m0")
+        TextError::new(span, message)
+            .help("print takes s[n], s[lo:hi], v[n], v[lo:hi], exec, vcc, scc and m0")
     })?;
     Ok(PrintArg { text: name.to_string(), register, dtype })
 }

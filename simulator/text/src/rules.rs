@@ -5,7 +5,7 @@
 //! SGPRs, which assembly files (`.s`) can use. [`check_spelling`] checks the text alone, [`check_operands`]
 //! the kinds of operands, and [`check_encodings`] the fields of the instruction's encodings.
 
-use super::constant::Wrong;
+use super::constant::TextError;
 use isa_spec::tables::EntryId;
 use std::ops::Range;
 use wavesim_asm::form::{Signs, forms};
@@ -15,14 +15,14 @@ use wavesim_isa::arch::Arch;
 
 /// Returns whether an operand starts with two signs, so that [`check_spelling`] has to inspect it.
 #[inline]
-pub fn signs(text: &str, operand: &Operand) -> bool {
+pub fn has_two_signs(text: &str, operand: &Operand) -> bool {
     let [b'-' | b'|', rest @ ..] = &text.as_bytes()[operand.span.start..] else { return false };
     // Other white space takes the slow path.
     matches!(rest.iter().find(|b| **b != b' '), Some(b'-' | b'|' | 0..=0x1f | 0x80..))
 }
 
 /// Reports combinations that have no encoding. `text` is an instruction that starts at byte `base`.
-pub fn spelling(text: &str, base: usize) -> Result<(), Wrong> {
+pub fn check_spelling(text: &str, base: usize) -> Result<(), TextError> {
     for (piece, at) in pieces(text) {
         let start = base + at;
         let signs: String =
@@ -42,8 +42,8 @@ pub fn spelling(text: &str, base: usize) -> Result<(), Wrong> {
         } else {
             continue;
         };
-        let wrong = Wrong::new(start..start + piece.len(), message);
-        return Err(wrong.help("the modifiers of a VGPR are -v0, |v0| and -|v0|"));
+        let error = TextError::new(start..start + piece.len(), message);
+        return Err(error.help("the modifiers of a VGPR are -v0, |v0| and -|v0|"));
     }
     Ok(())
 }
@@ -60,7 +60,7 @@ fn pieces(text: &str) -> impl Iterator<Item = (&str, usize)> {
 }
 
 /// Reports modifiers on operands that cannot have any.
-pub fn operands(line: &Line, base: usize) -> Result<(), Wrong> {
+pub fn check_operands(line: &Line, base: usize) -> Result<(), TextError> {
     for operand in operands_of(line).filter(|o| o.neg || o.abs) {
         let message = match &operand.value {
             Value::Reg(Reg { base: RegBase::Vgpr(_), count: 1, .. }) => continue,
@@ -76,19 +76,19 @@ pub fn operands(line: &Line, base: usize) -> Result<(), Wrong> {
             _ if operand.abs => "absolute value is not allowed on immediates",
             _ => continue,
         };
-        return Err(Wrong::new(place(operand, base), message)
+        return Err(TextError::new(span_of(operand, base), message)
             .help("modifiers are for single VGPRs: -v0, |v0|, -|v0|"));
     }
     Ok(())
 }
 
 /// Reports modifiers that the instruction does not encode or would ignore.
-pub fn encodings(line: &Line, base: usize, arch: Arch, entries: &[EntryId]) -> Result<(), Wrong> {
+pub fn check_encodings(line: &Line, base: usize, arch: Arch, entries: &[EntryId]) -> Result<(), TextError> {
     for (index, operand) in line.operands.iter().enumerate().filter(|(_, o)| o.neg || o.abs) {
         let name = &lower(line.mnemonic)[..];
         let modifier = if operand.abs { "abs" } else { "neg" };
         let refuse =
-            |why: &str| Err(Wrong::new(place(operand, base), format!("instruction '{name}': {why}")));
+            |why: &str| Err(TextError::new(span_of(operand, base), format!("instruction '{name}': {why}")));
         let any = |has: fn(&Signs) -> bool| entries.iter().any(|e| has(&forms(arch).of(*e).signs));
         if name.ends_with("_e32") {
             return refuse("the 32-bit encodings (_e32) don't support modifiers");
@@ -120,7 +120,7 @@ pub fn entries(name: &str, arch: Arch) -> Option<&'static [EntryId]> {
     forms(arch).resolve(name).map(|(entries, _)| entries)
 }
 
-fn place(operand: &Operand, base: usize) -> Range<usize> {
+fn span_of(operand: &Operand, base: usize) -> Range<usize> {
     base + operand.span.start..base + operand.span.end
 }
 
@@ -130,7 +130,7 @@ fn operands_of<'a, 't>(line: &'a Line<'t>) -> impl Iterator<Item = &'a Operand<'
 }
 
 /// Describes an operand for an error message: its kind, and its spelling in `text`.
-pub fn shown(operand: &Operand, text: &str) -> String {
+pub fn describe_operand(operand: &Operand, text: &str) -> String {
     let kind = match &operand.value {
         Value::Word(word) if super::instruction::is_flag(word) => "the flag ",
         Value::Reg(Reg { base: RegBase::Sgpr(_), count: 1, .. }) => "the scalar register ",
@@ -156,12 +156,12 @@ mod tests {
             "v_add_f32 v0, ||v1||, v2",
             "v_x v0, v1, - -v2",
         ] {
-            assert!(spelling(text, 0).is_err(), "{text}");
+            assert!(check_spelling(text, 0).is_err(), "{text}");
         }
         for text in ["v_add_f32 v0, -v1, |v2|", "v_mul_f32 v0, -|v1|, v2", "v_add_f32 v0, -1.0, v1", "s_nop"]
         {
-            assert_eq!(spelling(text, 0), Ok(()), "{text}");
+            assert_eq!(check_spelling(text, 0), Ok(()), "{text}");
         }
-        assert_eq!(spelling("v_add_f32 v0,  --v1, v2", 100).unwrap_err().at, 115..119);
+        assert_eq!(check_spelling("v_add_f32 v0,  --v1, v2", 100).unwrap_err().at, 115..119);
     }
 }

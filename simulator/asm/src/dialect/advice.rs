@@ -4,7 +4,7 @@ use wavesim_isa::arch::Arch;
 
 /// The instruction that waits until at most `n` operations are outstanding in the counter with this LLVM name
 /// (`vmcnt`).
-pub fn wait(counter: &str, n: usize) -> String {
+pub fn wait_instruction(counter: &str, n: usize) -> String {
     match counter {
         // Counters that share one instruction.
         "vmcnt" | "lgkmcnt" | "expcnt" => format!("s_waitcnt {counter}({n})"),
@@ -19,7 +19,7 @@ pub const SCALAR_CACHE: &str = "s_dcache_inv";
 /// Instructions that together invalidate the caches between a wave and memory (LLVM AMDGPUUsage, *Memory
 /// Model*). `scalar`: the load uses the scalar cache; `local`: only caches private to a workgroup may be
 /// stale.
-pub fn invalidates(arch: Arch, scalar: bool, local: bool) -> &'static [&'static str] {
+pub fn cache_invalidations(arch: Arch, scalar: bool, local: bool) -> &'static [&'static str] {
     match (arch, scalar, local) {
         (_, true, true) | (Arch::Cdna3 | Arch::Cdna4, true, false) => &[SCALAR_CACHE],
         (Arch::Rdna4, true, false) => &[SCALAR_CACHE, "global_inv scope:SCOPE_DEV"],
@@ -51,9 +51,9 @@ mod tests {
                 let assembles = |text: &str| {
                     parse(text, &Options::new(*arch), &NoSymbols).unwrap_or_else(|e| panic!("{text}: {e:?}"));
                 };
-                names.iter().for_each(|name| assembles(&wait(name, 1)));
+                names.iter().for_each(|name| assembles(&wait_instruction(name, 1)));
                 for (scalar, local) in [(true, true), (true, false), (false, true), (false, false)] {
-                    invalidates(*arch, scalar, local).iter().for_each(|text| assembles(text));
+                    cache_invalidations(*arch, scalar, local).iter().for_each(|text| assembles(text));
                 }
             }
         }

@@ -235,7 +235,7 @@ mod tests {
     fn no_alias_is_without_effect() {
         for (old, new) in NAMES.iter().chain(&RDNA4) {
             let leads =
-                |arch: &Arch| forms(*arch).called(old).is_none() && forms(*arch).called(new).is_some();
+                |arch: &Arch| forms(*arch).lookup(old).is_none() && forms(*arch).lookup(new).is_some();
             assert!(Arch::RDNA.iter().any(leads), "{old} for {new}");
         }
     }
@@ -253,9 +253,9 @@ mod tests {
             ("v_mfma_f32_32x32x4bf16_1k", "v_mfma_f32_32x32x4_2b_bf16", Arch::Cdna3),
             ("v_mfma_i32_16x16x32i8", "v_mfma_i32_16x16x32_i8", Arch::Cdna4),
         ] {
-            assert!(forms(arch).called(old).is_none());
-            assert_eq!(forms(arch).called_or_alias(old), forms(arch).called(new), "{old}");
-            assert!(forms(arch).called(new).is_some(), "{new}");
+            assert!(forms(arch).lookup(old).is_none());
+            assert_eq!(forms(arch).lookup_or_alias(old), forms(arch).lookup(new), "{old}");
+            assert!(forms(arch).lookup(new).is_some(), "{new}");
         }
     }
 }

@@ -35,7 +35,7 @@ pub enum Trait {
     /// V_CNDMASK_B32).
     Untyped,
     /// Reads at most one scalar value (ISA manuals, *VALU: Operands*).
-    OneScalar,
+    SingleScalar,
     /// Constants of the third source have 32 bits, although the description says that 16 bits are read.
     WideThirdSource,
     /// As [`Trait::WideThirdSource`], for the second source in the 64-bit encodings.
@@ -44,19 +44,19 @@ pub enum Trait {
     ShortOnly,
     /// The bits of a 16-bit float are always a literal, even those of an inline constant; inline constants
     /// are written as floats.
-    BitsAreLiteral,
+    BitPatternsAreLiterals,
     /// `op_sel:` selects halves of 16-bit operands; register names do not.
     OpSel,
     /// As [`Trait::OpSel`], with an additional bit for the accumulator.
-    OpSelOfAccumulator,
+    OpSelWithAccumulator,
     /// OP_SEL does not select halves; its two bits select the lanes that are read.
-    OpSelOfLanes,
+    OpSelSelectsLanes,
     /// LLVM also names the low half of 16-bit operands.
     LowHalfNamed,
     /// OP_SEL selects the byte that is read: `byte_sel:`.
-    ByteOfSource,
+    SourceByteSelect,
     /// OP_SEL selects the byte that is written.
-    ByteOfResult,
+    ResultByteSelect,
     /// A buffer access with a `format:`.
     TypedBuffer,
     /// Two 8-bit offsets: `offset0:` and `offset1:`.
@@ -66,7 +66,7 @@ pub enum Trait {
     /// Only exists for the global data share: `gds` is required.
     GlobalDataShare,
     /// DMASK selects the one channel that is read from several texels or samples.
-    OneChannel,
+    SingleChannel,
     /// The 32-bit encoding has its suffix although there is no 64-bit encoding.
     AlwaysSuffixed,
     /// The immediate is the set of indexed operands.
@@ -78,18 +78,18 @@ pub enum Trait {
     /// The second source is an integer, although the description says float.
     IntegerSecondSource,
     /// The element format determines the number of registers of a matrix.
-    SizeByFormat,
+    SizeFromFormat,
     /// With `lds`, the data is written to LDS.
-    IntoLds,
+    LoadsToLds,
     /// SDWA selects a part of the source only.
-    PartOfSource,
+    SdwaSourceOnly,
     /// Two of these as the halves of a dual instruction may read from the same register banks (RDNA 4).
     AnyBank,
 }
 
 /// The architectures that a table row applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Of {
+pub enum ArchSet {
     /// All architectures.
     Any,
     /// RDNA.
@@ -100,22 +100,22 @@ pub enum Of {
     Cdna4,
 }
 
-impl Of {
+impl ArchSet {
     fn has(self, arch: Arch) -> bool {
         match self {
-            Of::Any => true,
-            Of::Rdna => !arch.is_cdna(),
-            Of::Cdna => arch.is_cdna(),
-            Of::Cdna4 => arch == Arch::Cdna4,
+            ArchSet::Any => true,
+            ArchSet::Rdna => !arch.is_cdna(),
+            ArchSet::Cdna => arch.is_cdna(),
+            ArchSet::Cdna4 => arch == Arch::Cdna4,
         }
     }
 }
 
-use Of::*;
+use ArchSet::*;
 use Trait::*;
 
 /// The instructions with each trait. `*` matches any characters.
-pub const TRAITS: &[(Trait, Of, &[&str])] = &[
+pub const TRAITS: &[(Trait, ArchSet, &[&str])] = &[
     (Reversed, Any, &["S_SETREG_B32"]),
     (InlineLiteral, Any, &["S_SETREG_IMM32_B32"]),
     (OptionalImmediate, Any, &["S_ENDPGM"]),
@@ -139,7 +139,7 @@ pub const TRAITS: &[(Trait, Of, &[&str])] = &[
     ),
     (MatrixLoad, Any, &["GLOBAL_LOAD_TR_*"]),
     (Untyped, Rdna, &["V_MOV_B*", "V_CNDMASK_B*"]),
-    (OneScalar, Rdna, &["V_LSHLREV_B64", "V_LSHRREV_B64", "V_ASHRREV_I64"]),
+    (SingleScalar, Rdna, &["V_LSHLREV_B64", "V_LSHRREV_B64", "V_ASHRREV_I64"]),
     (WideThirdSource, Any, &["V_ALIGNBIT_B32", "V_ALIGNBYTE_B32"]),
     (WideSecondSource, Rdna, &["V_CMP_CLASS_F16", "V_CMPX_CLASS_F16"]),
     (ShortOnly, Any, &["V_READFIRSTLANE_B32"]),
@@ -147,12 +147,12 @@ pub const TRAITS: &[(Trait, Of, &[&str])] = &[
     (AlwaysSuffixed, Cdna, &["V_PK_FMAC_F16"]),
     (RegisterIndex, Cdna, &["S_SET_GPR_IDX_MODE"]),
     (Untyped, Cdna, &["V_CNDMASK_B32"]),
-    (SizeByFormat, Cdna4, &["V_MFMA_*_F8F6F4"]),
+    (SizeFromFormat, Cdna4, &["V_MFMA_*_F8F6F4"]),
     (IntegerSecondSource, Cdna, &["V_LDEXP_F16", "V_CMP*_CLASS_F16"]),
-    (OpSelOfAccumulator, Cdna, &["V_CVT_SR_BF8_F32", "V_CVT_SR_FP8_F32"]),
-    (PartOfSource, Cdna, &["V_CVT_*F32_FP8", "V_CVT_*F32_BF8"]),
+    (OpSelWithAccumulator, Cdna, &["V_CVT_SR_BF8_F32", "V_CVT_SR_FP8_F32"]),
+    (SdwaSourceOnly, Cdna, &["V_CVT_*F32_FP8", "V_CVT_*F32_BF8"]),
     (
-        IntoLds,
+        LoadsToLds,
         Cdna,
         &[
             "BUFFER_LOAD_DWORD",
@@ -163,9 +163,9 @@ pub const TRAITS: &[(Trait, Of, &[&str])] = &[
             "BUFFER_LOAD_USHORT",
         ],
     ),
-    (IntoLds, Cdna4, &["BUFFER_LOAD_DWORDX3", "BUFFER_LOAD_DWORDX4"]),
+    (LoadsToLds, Cdna4, &["BUFFER_LOAD_DWORDX3", "BUFFER_LOAD_DWORDX4"]),
     (NoHalves, Cdna, &["V_DOT*", "V_ACCVGPR_*"]),
-    (BitsAreLiteral, Any, &["S_CMP_*_F16"]),
+    (BitPatternsAreLiterals, Any, &["S_CMP_*_F16"]),
     (
         OpSel,
         Any,
@@ -199,17 +199,17 @@ pub const TRAITS: &[(Trait, Of, &[&str])] = &[
     ),
     (OpSel, Rdna, &["V_CVT_PK_F32_BF8", "V_CVT_PK_F32_FP8"]),
     (OpSel, Cdna, &["V_ADD_I16", "V_CVT_PKNORM_*_F16", "V_MAD_F16", "V_SUB_I16"]),
-    (OpSelOfAccumulator, Rdna, &["V_FMAC_F16"]),
-    (OpSelOfLanes, Any, &["V_PERMLANE*16*"]),
+    (OpSelWithAccumulator, Rdna, &["V_FMAC_F16"]),
+    (OpSelSelectsLanes, Any, &["V_PERMLANE*16*"]),
     (LowHalfNamed, Rdna, &["V_MOV_B16", "V_SWAP_B16"]),
-    (ByteOfSource, Rdna, &["V_CVT_F32_FP8", "V_CVT_F32_BF8"]),
-    (ByteOfResult, Rdna, &["V_CVT_SR_FP8_F32", "V_CVT_SR_BF8_F32"]),
+    (SourceByteSelect, Rdna, &["V_CVT_F32_FP8", "V_CVT_F32_BF8"]),
+    (ResultByteSelect, Rdna, &["V_CVT_SR_FP8_F32", "V_CVT_SR_BF8_F32"]),
     (TypedBuffer, Any, &["TBUFFER_*"]),
     (TwoOffsets, Any, &["*_2ADDR_*"]),
     (TwoOffsets, Cdna, &["DS_READ2*", "DS_WRITE2*", "DS_WRXCHG2*"]),
     (Swizzle, Any, &["DS_SWIZZLE_B32"]),
     (GlobalDataShare, Any, &["DS_GWS_*", "*_GS_REG_RTN"]),
-    (OneChannel, Any, &["IMAGE_GATHER4*", "IMAGE_MSAA_LOAD*"]),
+    (SingleChannel, Any, &["IMAGE_GATHER4*", "IMAGE_MSAA_LOAD*"]),
     (AnyBank, Any, &["V_DUAL_MOV_B32"]),
 ];
 
@@ -221,7 +221,7 @@ impl Traits {
     /// The traits of an instruction, given by its upper-case name.
     pub fn of(name: &str, arch: Arch) -> Traits {
         let named = |names: &[&str]| names.iter().any(|pattern| matches(pattern, name));
-        let own = TRAITS.iter().filter(|(_, of, names)| of.has(arch) && named(names));
+        let own = TRAITS.iter().filter(|(_, archs, names)| archs.has(arch) && named(names));
         Traits(own.fold(0, |bits, (t, ..)| bits | 1 << *t as u32))
     }
 
@@ -242,7 +242,7 @@ pub const RAYS: [(&str, &[u16], &[u16]); 4] = [
 ];
 
 /// Instructions whose LLVM name differs from the ISA description.
-const NAMES: [(Of, &str, &str); 5] = [
+const NAMES: [(ArchSet, &str, &str); 5] = [
     (Cdna, "V_ACCVGPR_READ", "v_accvgpr_read_b32"),
     (Cdna, "V_ACCVGPR_WRITE", "v_accvgpr_write_b32"),
     (Cdna, "V_MAD_MIX_F32", "v_fma_mix_f32"),
@@ -266,20 +266,20 @@ mod tests {
     /// Every row matches an instruction.
     #[test]
     fn every_name_is_an_instruction() {
-        let found = |of: Of, pattern: &str| {
-            let archs = Arch::AMD.into_iter().filter(|a| of.has(*a));
+        let found = |archs: ArchSet, pattern: &str| {
+            let archs = Arch::AMD.into_iter().filter(|a| archs.has(*a));
             archs.flat_map(|a| a.table().instructions).any(|i| matches(pattern, i.name))
         };
-        for (t, of, patterns) in TRAITS {
+        for (t, archs, patterns) in TRAITS {
             for pattern in *patterns {
-                assert!(found(*of, pattern), "{t:?}: {pattern}");
+                assert!(found(*archs, pattern), "{t:?}: {pattern}");
             }
         }
         for (name, ..) in RAYS {
             assert!(found(Any, name), "{name}");
         }
-        for (of, name, _) in NAMES {
-            assert!(found(of, name), "{name}");
+        for (archs, name, _) in NAMES {
+            assert!(found(archs, name), "{name}");
         }
     }
 

@@ -1,6 +1,6 @@
 //! LLVM's names of values: fields of immediates, DPP controls, dimensions, hints, formats, flags.
 
-use super::Of;
+use super::ArchSet;
 use wavesim_isa::arch::Arch;
 
 /// Field names of `OPR_WAITCNT` and LLVM's names, in printing order.
@@ -82,7 +82,7 @@ pub struct Movement {
     /// The name in assembly.
     pub name: &'static str,
     /// The architectures that support it under this name.
-    of: Of,
+    archs: ArchSet,
     /// The first code.
     pub first: u32,
     /// The number of codes.
@@ -91,33 +91,33 @@ pub struct Movement {
     pub from: Option<u32>,
 }
 
-const fn movement(name: &'static str, of: Of, first: u32, count: u32, from: Option<u32>) -> Movement {
-    Movement { name, of, first, count, from }
+const fn movement(name: &'static str, archs: ArchSet, first: u32, count: u32, from: Option<u32>) -> Movement {
+    Movement { name, archs, first, count, from }
 }
 
 impl Movement {
     /// Returns whether the architecture supports the movement.
-    pub fn is_of(&self, arch: Arch) -> bool {
-        self.of.has(arch)
+    pub fn is_supported_by(&self, arch: Arch) -> bool {
+        self.archs.has(arch)
     }
 }
 
 /// The DPP controls except `quad_perm`.
 pub const DPP: [Movement; 14] = [
-    movement("row_shl", Of::Any, 0x101, 15, Some(1)),
-    movement("row_shr", Of::Any, 0x111, 15, Some(1)),
-    movement("row_ror", Of::Any, 0x121, 15, Some(1)),
-    movement("row_mirror", Of::Any, 0x140, 1, None),
-    movement("row_half_mirror", Of::Any, 0x141, 1, None),
-    movement("row_share", Of::Rdna, 0x150, 16, Some(0)),
-    movement("row_xmask", Of::Rdna, 0x160, 16, Some(0)),
-    movement("wave_shl", Of::Cdna, 0x130, 1, Some(1)),
-    movement("wave_rol", Of::Cdna, 0x134, 1, Some(1)),
-    movement("wave_shr", Of::Cdna, 0x138, 1, Some(1)),
-    movement("wave_ror", Of::Cdna, 0x13c, 1, Some(1)),
-    movement("row_bcast", Of::Cdna, 0x142, 1, Some(15)),
-    movement("row_bcast", Of::Cdna, 0x143, 1, Some(31)),
-    movement("row_newbcast", Of::Cdna, 0x150, 16, Some(0)),
+    movement("row_shl", ArchSet::Any, 0x101, 15, Some(1)),
+    movement("row_shr", ArchSet::Any, 0x111, 15, Some(1)),
+    movement("row_ror", ArchSet::Any, 0x121, 15, Some(1)),
+    movement("row_mirror", ArchSet::Any, 0x140, 1, None),
+    movement("row_half_mirror", ArchSet::Any, 0x141, 1, None),
+    movement("row_share", ArchSet::Rdna, 0x150, 16, Some(0)),
+    movement("row_xmask", ArchSet::Rdna, 0x160, 16, Some(0)),
+    movement("wave_shl", ArchSet::Cdna, 0x130, 1, Some(1)),
+    movement("wave_rol", ArchSet::Cdna, 0x134, 1, Some(1)),
+    movement("wave_shr", ArchSet::Cdna, 0x138, 1, Some(1)),
+    movement("wave_ror", ArchSet::Cdna, 0x13c, 1, Some(1)),
+    movement("row_bcast", ArchSet::Cdna, 0x142, 1, Some(15)),
+    movement("row_bcast", ArchSet::Cdna, 0x143, 1, Some(31)),
+    movement("row_newbcast", ArchSet::Cdna, 0x150, 16, Some(0)),
 ];
 
 /// Operands that `gpr_idx()` names, by bit number.

@@ -1,6 +1,6 @@
 //! Builds the form of a table entry.
 
-use super::{Bit, Bus, Class, Constant, Form, Imm, Kind, NO_BASE, Signs, Size, Slot};
+use super::{Bit, Class, Constant, ConstantBus, Form, Imm, Kind, NO_BASE, Signs, Size, Slot};
 use crate::dialect::{self, Trait, Traits};
 use crate::modifier::{self, Mod};
 use crate::names::{TypeNames, names};
@@ -72,22 +72,22 @@ impl Builder {
         let sources = slots.iter().filter_map(|s| s.source.filter(|n| *n < 3)).map(|n| n + 1).max();
         Form {
             sources: match sources {
-                _ if self.traits.has(Trait::OpSelOfAccumulator) => 3,
+                _ if self.traits.has(Trait::OpSelWithAccumulator) => 3,
                 // The two bits do not belong to sources: they control fetching of inactive lanes, and bounds.
-                _ if self.traits.has(Trait::OpSelOfLanes) => 2,
+                _ if self.traits.has(Trait::OpSelSelectsLanes) => 2,
                 sources => sources.unwrap_or(0),
             },
             entry: self.entry,
             class,
             mnemonic: self.mnemonic(class, slots.is_empty()),
-            own_literal: slots.iter().any(|s| s.kind == Kind::Literal),
+            has_literal_operand: slots.iter().any(|s| s.kind == Kind::Literal),
             slots,
             mods: Mod::of(self.arch, self.entry, self.traits, self.mixed()),
             size_bytes: (self.encoding().bits / 8) as u8,
-            start: self.start(),
+            initial_fields: self.initial_fields(),
             literal,
             returns,
-            to_lds: self.field("LDS").filter(|_| buffer_data && self.traits.has(Trait::IntoLds)),
+            to_lds: self.field("LDS").filter(|_| buffer_data && self.traits.has(Trait::LoadsToLds)),
             true16: !self.arch.is_cdna(),
             signs: self.signs(),
             bus: self.bus(),
@@ -113,7 +113,7 @@ impl Builder {
         }
     }
 
-    fn bus(&self) -> Option<Bus> {
+    fn bus(&self) -> Option<ConstantBus> {
         if !self.encoding.trim_start_matches("ENC_").starts_with("VOP") {
             return None;
         }
@@ -124,8 +124,8 @@ impl Builder {
             ty if ty.ends_with("_M0") => Some(("m0", Size::Bits(32))),
             _ => None,
         });
-        Some(Bus {
-            most: if self.traits.has(Trait::OneScalar) || self.arch.is_cdna() { 1 } else { 2 },
+        Some(ConstantBus {
+            limit: if self.traits.has(Trait::SingleScalar) || self.arch.is_cdna() { 1 } else { 2 },
             implicit: implicit.collect(),
         })
     }
@@ -324,7 +324,7 @@ impl Builder {
             _ => None,
         };
         let constant = self.constant(format, o.size_bits, source);
-        let formats = self.traits.has(Trait::SizeByFormat).then_some(source).flatten();
+        let formats = self.traits.has(Trait::SizeFromFormat).then_some(source).flatten();
         let format_of = match formats {
             Some(0) => self.field("CBSZ"),
             Some(1) => self.field("BLGP"),
@@ -390,7 +390,7 @@ impl Builder {
             Constant::Int16 if self.encoding.contains("SOP") => Constant::Int32,
             Constant::F16 if self.encoding.contains("SOP1") => Constant::F32,
             _ if format.ends_with("FP8") || format.ends_with("BF8") => Constant::Int32,
-            Constant::F16 if self.traits.has(Trait::BitsAreLiteral) => Constant::F16OrBits,
+            Constant::F16 if self.traits.has(Trait::BitPatternsAreLiterals) => Constant::F16OrBits,
             constant => constant,
         }
     }
@@ -408,7 +408,7 @@ impl Builder {
         &self.table.encodings[self.table.entries[self.entry as usize].enc as usize]
     }
 
-    fn start(&self) -> [u32; MAX_FIELDS] {
+    fn initial_fields(&self) -> [u32; MAX_FIELDS] {
         let mut start = [0; MAX_FIELDS];
         for (field, value) in self.defaults() {
             start[field as usize] = value;
@@ -447,12 +447,12 @@ impl Builder {
         }
         if self.encoding.contains("_SDWA") && !self.sig.is_empty() {
             set("SRC0", SDWA);
-            set("DST_SEL", modifier::WHOLE);
-            let preserved = !self.traits.has(Trait::PartOfSource);
-            set("DST_UNUSED", if preserved { modifier::PRESERVED } else { 0 });
-            set("SRC0_SEL", modifier::WHOLE);
+            set("DST_SEL", modifier::SDWA_DWORD);
+            let preserved = !self.traits.has(Trait::SdwaSourceOnly);
+            set("DST_UNUSED", if preserved { modifier::SDWA_PRESERVE } else { 0 });
+            set("SRC0_SEL", modifier::SDWA_DWORD);
             if self.sig.iter().any(|o| o.field.is_some() && o.field == self.field("VSRC1")) {
-                set("SRC1_SEL", modifier::WHOLE);
+                set("SRC1_SEL", modifier::SDWA_DWORD);
             }
         }
         if self.encoding.contains("DPP8") {

@@ -35,11 +35,11 @@ pub struct Form {
     pub size_bytes: u8,
     /// Initial field values, before operands and modifiers are applied: fixed values, the opcode, and
     /// defaults.
-    pub start: [u32; MAX_FIELDS],
+    pub initial_fields: [u32; MAX_FIELDS],
     /// Index of the literal field, if the encoding has one.
     pub literal: Option<u8>,
     /// The literal is a separate operand (`v_fmaak_f32`), not the value of a source.
-    pub own_literal: bool,
+    pub has_literal_operand: bool,
     /// Number of sources, for modifiers with one bit per source.
     pub sources: u8,
     /// GLC or TH field of an atomic: if bit 0 is set, the first slot is written.
@@ -51,7 +51,7 @@ pub struct Form {
     /// Sign modifiers of the sources.
     pub signs: Signs,
     /// Constant bus limits of vector instructions; `None` for others.
-    pub bus: Option<Bus>,
+    pub bus: Option<ConstantBus>,
     /// Traits that LLVM's syntax adds to the tables.
     pub traits: Traits,
     /// Modifiers select whether a source is a 32-bit float or half of a register (`v_fma_mix_f32`).
@@ -74,9 +74,9 @@ pub struct Signs {
 
 /// Scalar values that an instruction reads over the constant bus (RDNA manuals, *VALU: Operands*).
 #[derive(Debug)]
-pub struct Bus {
+pub struct ConstantBus {
     /// Maximum number of scalar values, including the literal.
-    pub most: usize,
+    pub limit: usize,
     /// Registers read implicitly: VCC, M0.
     pub implicit: Vec<(&'static str, Size)>,
 }
@@ -279,13 +279,13 @@ pub enum Size {
 
 impl Form {
     /// Returns whether bit 7 of a register's number selects the half of a 16-bit operand.
-    pub fn halves_by_number(&self) -> bool {
+    pub fn has_half_in_register_number(&self) -> bool {
         matches!(self.class, Class::E32 | Class::Dpp) && self.true16
     }
 
     /// The operands that assembly spells for `inst`. Atomics without result and loads to LDS omit the first
     /// slot.
-    pub fn written(&self, inst: &Inst) -> &[Slot] {
+    pub fn explicit_slots(&self, inst: &Inst) -> &[Slot] {
         let set = |field: Option<u8>| field.is_some_and(|f| inst.fields[f as usize] & 1 != 0);
         let none = self.returns.is_some() && !set(self.returns) || set(self.to_lds);
         if none { &self.slots[1..] } else { &self.slots }
@@ -312,7 +312,7 @@ pub enum Constant {
     /// IEEE binary16.
     F16,
     /// IEEE binary16; literals are given as bits
-    /// ([`Trait::BitsAreLiteral`](crate::dialect::Trait::BitsAreLiteral)).
+    /// ([`Trait::BitPatternsAreLiterals`](crate::dialect::Trait::BitPatternsAreLiterals)).
     F16OrBits,
     /// bfloat16.
     Bf16,
@@ -372,22 +372,22 @@ impl Forms {
     }
 
     /// Entries of the instruction with this lower-case name.
-    pub fn called(&self, name: &str) -> Option<&[EntryId]> {
+    pub fn lookup(&self, name: &str) -> Option<&[EntryId]> {
         self.by_name.get(name).map(Vec::as_slice)
     }
 
     /// As [`Forms::lookup`], also accepting old names that LLVM still supports.
     #[inline]
-    pub fn called_or_alias(&self, name: &str) -> Option<&[EntryId]> {
-        let older = || super::dialect::alias::candidates(name, self.arch).iter().find_map(|n| self.called(n));
-        self.called(name).or_else(older)
+    pub fn lookup_or_alias(&self, name: &str) -> Option<&[EntryId]> {
+        let older = || super::dialect::alias::candidates(name, self.arch).iter().find_map(|n| self.lookup(n));
+        self.lookup(name).or_else(older)
     }
 
     /// Looks up a lower-case mnemonic with optional suffix. Returns the entries and the class that the suffix
     /// selects.
     pub fn resolve(&self, name: &str) -> Option<(&[EntryId], Option<Class>)> {
         let (bare, class) = without_suffix(name);
-        self.called_or_alias(bare).map(|entries| (entries, class))
+        self.lookup_or_alias(bare).map(|entries| (entries, class))
     }
 
     /// The lower-case names of all instructions, in unspecified order.

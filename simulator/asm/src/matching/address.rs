@@ -56,7 +56,7 @@ impl<'a, 't> Matcher<'a, 't> {
             };
             let value = check(value, m.value_span)?;
             self.set(field, value);
-            self.taken = Some(at);
+            self.consumed_modifier = Some(at);
         }
         Ok(())
     }
@@ -119,7 +119,7 @@ impl<'a, 't> Matcher<'a, 't> {
     ) -> Result<(), AsmError> {
         let slot = Slot { field, size: Size::Bits(32 * count), ..slot.clone() };
         let code = self.register(&slot, reg, count, span)?;
-        self.put(&slot, code);
+        self.set_slot(&slot, code);
         Ok(())
     }
 
@@ -135,7 +135,7 @@ impl<'a, 't> Matcher<'a, 't> {
         let Some((number, channel)) = parsed.filter(|p| p.0 <= LAST_ATTRIBUTE) else {
             return Err(self.wrong(slot, operand));
         };
-        self.put(slot, number);
+        self.set_slot(slot, number);
         self.set("ATTR_CHAN", channel);
         Ok(())
     }

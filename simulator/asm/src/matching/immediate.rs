@@ -31,7 +31,7 @@ impl<'a, 't> Matcher<'a, 't> {
                 return Ok(1);
             }
         };
-        self.put(slot, value);
+        self.set_slot(slot, value);
         Ok(match imm {
             Imm::Hwreg | Imm::Sendmsg => 1,
             _ => calls,
@@ -50,14 +50,14 @@ impl<'a, 't> Matcher<'a, 't> {
                 if !(min..=max).contains(value) || operand.neg || operand.abs {
                     return Err(AsmError::new(operand.span, format!("{value} does not fit {width} bits")));
                 }
-                self.put(slot, *value as u32 & ((1u64 << width) - 1) as u32);
+                self.set_slot(slot, *value as u32 & ((1u64 << width) - 1) as u32);
                 Ok(())
             }
             Value::Expr(_) | Value::Word(_) => {
                 let expr = expression(operand).ok_or_else(|| self.wrong(slot, operand))?;
                 let predefined = |name: &str| symbolic::predefined(name);
                 if let Ok(value) = expr.eval(&predefined) {
-                    self.put(slot, value as u32 & 0xffff);
+                    self.set_slot(slot, value as u32 & 0xffff);
                     return Ok(());
                 }
                 let kind = if imm == Imm::Label { FixupKind::Branch } else { FixupKind::Absolute };

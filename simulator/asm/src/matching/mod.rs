@@ -19,7 +19,7 @@ use dual::dual;
 use super::error::{AsmError, Span, suggest};
 use super::form::{Class, Form, Imm, Kind, Slot, forms, without_suffix};
 use super::modifier;
-use super::operand::{Line, Modifier, ModifierValue, Operand, Value, plain};
+use super::operand::{Line, Modifier, ModifierValue, Operand, Value, unsigned};
 use super::{Fixup, Options, Parsed, legal};
 use isa_spec::tables::EntryId;
 use smallvec::SmallVec;
@@ -43,11 +43,11 @@ pub fn assemble_as(
     if let Some(second) = &line.second {
         return dual(line, second, options);
     }
-    let symbols = symbols_like_flags(line, entries, options);
+    let symbols = flags_as_operands(line, entries, options);
     let line = symbols.as_ref().unwrap_or(line);
     let dpp = line.modifiers.iter().any(|m| modifier::is_dpp(m.name));
     let sdwa = line.modifiers.iter().any(|m| modifier::is_sdwa(m.name));
-    let mut nearest: Option<(usize, &Form)> = None;
+    let mut furthest: Option<(usize, &Form)> = None;
     let forms = forms(options.arch);
     for &entry in entries {
         let form = forms.of(entry);
@@ -68,22 +68,22 @@ pub fn assemble_as(
         match m.run() {
             Ok(()) => return Ok(m.parsed()),
             // The form that matches furthest gives the best error message.
-            Err(_) if nearest.is_none_or(|n| m.progress > n.0) => nearest = Some((m.progress, form)),
+            Err(_) if furthest.is_none_or(|n| m.progress > n.0) => furthest = Some((m.progress, form)),
             Err(_) => {}
         }
     }
-    match nearest {
+    match furthest {
         Some((_, form)) => {
             let mut m = Matcher { messages: true, ..Matcher::new(form, line, options) };
             m.run().map(|()| m.parsed())
         }
-        None => Err(no_such_form(line, class, dpp, sdwa, options)),
+        None => Err(no_matching_form(line, class, dpp, sdwa, options)),
     }
 }
 
 /// Labels and symbols may share the name of another instruction's flag (`s_branch done`): while operands are
 /// missing, flags that no form of the instruction accepts are treated as operands.
-fn symbols_like_flags<'t>(line: &Line<'t>, entries: &[EntryId], options: &Options) -> Option<Line<'t>> {
+fn flags_as_operands<'t>(line: &Line<'t>, entries: &[EntryId], options: &Options) -> Option<Line<'t>> {
     let all = || entries.iter().map(|e| forms(options.arch).of(*e));
     let foreign = |m: &Modifier| {
         let own = || all().any(|f| f.mods.iter().any(|own| own.accepts(m.name)));
@@ -101,7 +101,7 @@ fn symbols_like_flags<'t>(line: &Line<'t>, entries: &[EntryId], options: &Option
         let mut next = now.clone();
         let Modifier { name, span, .. } = next.modifiers.remove(at);
         let place = next.operands.partition_point(|o| o.span.start < span.start);
-        next.operands.insert(place, Operand { span, ..plain(Value::Word(name)) });
+        next.operands.insert(place, Operand { span, ..unsigned(Value::Word(name)) });
         out = Some(next);
     }
     out
@@ -110,7 +110,7 @@ fn symbols_like_flags<'t>(line: &Line<'t>, entries: &[EntryId], options: &Option
 fn unknown_mnemonic(name: &str, span: Span, options: &Options) -> AsmError {
     let arch = options.arch.name();
     let (bare, _) = without_suffix(name);
-    if forms(options.arch).called(bare).is_some() {
+    if forms(options.arch).lookup(bare).is_some() {
         let error = AsmError::new(span, format!("`{bare}` has no such form in {arch}"));
         return match super::dialect::absent::help(name, options.arch) {
             Some(help) => error.help(help),
@@ -119,7 +119,7 @@ fn unknown_mnemonic(name: &str, span: Span, options: &Options) -> AsmError {
     }
     let elsewhere: Vec<&str> = wavesim_isa::arch::Arch::ALL
         .into_iter()
-        .filter(|a| forms(*a).called(bare).is_some())
+        .filter(|a| forms(*a).lookup(bare).is_some())
         .map(|a| a.name())
         .collect();
     let error = AsmError::new(span, format!("{arch} has no instruction `{name}`"));
@@ -148,7 +148,7 @@ pub fn family(name: &str, arch: wavesim_isa::arch::Arch) -> Vec<&'static str> {
     if own.is_empty() { all().collect() } else { own }
 }
 
-fn no_such_form(line: &Line, class: Option<Class>, dpp: bool, sdwa: bool, options: &Options) -> AsmError {
+fn no_matching_form(line: &Line, class: Option<Class>, dpp: bool, sdwa: bool, options: &Options) -> AsmError {
     let (name, span) = (&lower(line.mnemonic)[..], line.mnemonic_span);
     if class.is_some() {
         return unknown_mnemonic(name, span, options);
@@ -177,9 +177,9 @@ struct Matcher<'a, 't> {
     fixups: Vec<Fixup>,
     /// Bits that select the register file of an operand (field, bit), with whether it is the accumulation
     /// file.
-    files: SmallVec<[((u8, u8), bool); 4]>,
+    acc_bits: SmallVec<[((u8, u8), bool); 4]>,
     /// Index of a modifier that was consumed together with an operand.
-    taken: Option<usize>,
+    consumed_modifier: Option<usize>,
     /// How much of the line has matched. The form that matches furthest provides the error.
     progress: usize,
     /// Whether to format error messages. Errors are not reported while forms are tried.
@@ -188,8 +188,12 @@ struct Matcher<'a, 't> {
 
 impl<'a, 't> Matcher<'a, 't> {
     fn new(form: &'static Form, line: &'a Line<'t>, options: &'a Options) -> Matcher<'a, 't> {
-        let inst =
-            Inst { entry: form.entry, entry_y: EntryId::MAX, size: form.size_bytes, fields: form.start };
+        let inst = Inst {
+            entry: form.entry,
+            entry_y: EntryId::MAX,
+            size: form.size_bytes,
+            fields: form.initial_fields,
+        };
         Matcher {
             form,
             line,
@@ -197,8 +201,8 @@ impl<'a, 't> Matcher<'a, 't> {
             inst,
             literal: None,
             fixups: Vec::new(),
-            files: SmallVec::new(),
-            taken: None,
+            acc_bits: SmallVec::new(),
+            consumed_modifier: None,
             progress: 0,
             messages: false,
         }
@@ -209,7 +213,7 @@ impl<'a, 't> Matcher<'a, 't> {
         AsmError::new(span, if self.messages { message() } else { String::new() })
     }
 
-    fn fixups_from(&mut self, line: &'a Line<'t>) {
+    fn set_line(&mut self, line: &'a Line<'t>) {
         self.line = line;
     }
 
@@ -231,18 +235,18 @@ impl<'a, 't> Matcher<'a, 't> {
         if let Some(field) = form.returns {
             let returns = self.inst.fields[field as usize] & 1 != 0;
             if returns != (slots.len() == form.slots.len()) {
-                return Err(self.wrong_return(returns));
+                return Err(self.return_mismatch(returns));
             }
         }
-        if form.literal.is_some() && self.literal.is_none() && !form.own_literal {
+        if form.literal.is_some() && self.literal.is_none() && !form.has_literal_operand {
             return Err(AsmError::new(line.span, "no operand is a literal"));
         }
-        self.legal(&[&form.slots], &[&line.operands], line.span)
+        self.check_legal(&[&form.slots], &[&line.operands], line.span)
     }
 
     /// Checks the hardware's restrictions. `operands` are the operands of each half, parallel to `halves`;
     /// the operand of the first slot may be missing.
-    fn legal(&self, halves: &[&[Slot]], operands: &[&[Operand]], span: Span) -> Result<(), AsmError> {
+    fn check_legal(&self, halves: &[&[Slot]], operands: &[&[Operand]], span: Span) -> Result<(), AsmError> {
         if self.options.lenient {
             return Ok(());
         }
@@ -313,7 +317,7 @@ impl<'a, 't> Matcher<'a, 't> {
         }
     }
 
-    fn put(&mut self, slot: &Slot, value: u32) {
+    fn set_slot(&mut self, slot: &Slot, value: u32) {
         if let Some(field) = slot.field {
             self.inst.fields[field as usize] = value;
         }

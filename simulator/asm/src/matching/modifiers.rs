@@ -27,14 +27,14 @@ impl<'a, 't> Matcher<'a, 't> {
         for m in &line.modifiers {
             if let (Some(Mod::Th { scope, kind, .. }), ModifierValue::Word(word)) =
                 (form.mods.iter().find(|own| own.accepts(m.name)), &m.value)
-                && !modifier::hint_fits(word, self.inst.fields[*scope as usize], *kind)
+                && !modifier::hint_is_valid(word, self.inst.fields[*scope as usize], *kind)
             {
                 let message = format!("`th:{word}` does not go with this `scope:`");
                 let rule = "bypassing hints need scope:SCOPE_SYS, last use and write-back another scope";
                 return Err(AsmError::new(m.span, message).help(rule));
             }
         }
-        if form.traits.has(Trait::OneChannel) && self.get("DMASK").count_ones() != 1 {
+        if form.traits.has(Trait::SingleChannel) && self.get("DMASK").count_ones() != 1 {
             return Err(AsmError::new(line.span, "`dmask:` chooses one channel here: one bit of four"));
         }
         Ok(())
@@ -56,7 +56,7 @@ impl<'a, 't> Matcher<'a, 't> {
         let line = self.line;
         let sources = self.form.sources;
         for (at, m) in line.modifiers.iter().enumerate() {
-            if self.taken == Some(at) {
+            if self.consumed_modifier == Some(at) {
                 continue;
             }
             let Some(own) = self.form.mods.iter().find(|own| own.accepts(m.name)) else {
@@ -99,7 +99,7 @@ impl<'a, 't> Matcher<'a, 't> {
         }
     }
 
-    pub(super) fn wrong_return(&self, returns: bool) -> AsmError {
+    pub(super) fn return_mismatch(&self, returns: bool) -> AsmError {
         let hint =
             if self.options.arch == wavesim_isa::arch::Arch::Rdna4 { "th:TH_ATOMIC_RETURN" } else { "glc" };
         let what = if returns {

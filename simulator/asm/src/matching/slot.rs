@@ -18,8 +18,9 @@ impl<'a, 't> Matcher<'a, 't> {
     ) -> Result<usize, AsmError> {
         let Some(operand) = operands.first() else {
             let end = Span::new(line.span.end, line.span.end);
-            return Err(self
-                .error(end, || format!("`{}` needs another operand: {}", line.mnemonic, self.wanted(slot))));
+            return Err(self.error(end, || {
+                format!("`{}` needs another operand: {}", line.mnemonic, self.expected(slot))
+            }));
         };
         let wave = self.options.wave;
         match slot.kind {
@@ -121,7 +122,7 @@ impl<'a, 't> Matcher<'a, 't> {
                         None => error,
                     });
                 };
-                self.put(slot, value);
+                self.set_slot(slot, value);
             }
             Kind::Export(n) => {
                 if !is_off(operand) {
@@ -136,7 +137,7 @@ impl<'a, 't> Matcher<'a, 't> {
     }
 
     /// Describes the operand that a slot expects.
-    pub(super) fn wanted(&self, slot: &Slot) -> String {
+    pub(super) fn expected(&self, slot: &Slot) -> String {
         let ty = self.options.arch.table().operand_types[slot.ty as usize].name;
         let count = slot.size.registers(self.options.wave);
         let registers = |what: &str| match count {
@@ -168,6 +169,6 @@ impl<'a, 't> Matcher<'a, 't> {
     }
 
     pub(super) fn wrong(&self, slot: &Slot, operand: &Operand) -> AsmError {
-        self.error(operand.span, || format!("expected {}", self.wanted(slot)))
+        self.error(operand.span, || format!("expected {}", self.expected(slot)))
     }
 }

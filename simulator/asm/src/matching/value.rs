@@ -24,7 +24,7 @@ impl<'a, 't> Matcher<'a, 't> {
             self.inst.fields[field as usize] = 1;
         }
         if operand.neg || operand.abs {
-            if let Some(value) = folded(slot, operand) {
+            if let Some(value) = fold_signs(slot, operand) {
                 return self.constant(slot, &Operand { value, neg: false, abs: false, ..operand.clone() });
             }
             self.signs(slot, operand)?;
@@ -36,7 +36,7 @@ impl<'a, 't> Matcher<'a, 't> {
             _ => return self.constant(slot, operand),
         };
         let code = self.register(slot, &reg, count, operand.span)?;
-        self.put(slot, code);
+        self.set_slot(slot, code);
         Ok(())
     }
 
@@ -44,10 +44,11 @@ impl<'a, 't> Matcher<'a, 't> {
     pub(super) fn constant(&mut self, slot: &Slot, operand: &Operand) -> Result<(), AsmError> {
         let types = slot.names;
         if matches!(operand.value, Value::Expr(_) | Value::Word(_)) {
-            let literal = types.literal.filter(|_| self.form.literal.is_some() && !self.form.own_literal);
+            let literal =
+                types.literal.filter(|_| self.form.literal.is_some() && !self.form.has_literal_operand);
             let Some(code) = literal else { return Err(self.unknown_word(slot, operand)) };
             self.symbol_literal(slot, operand)?;
-            self.put(slot, code);
+            self.set_slot(slot, code);
             return self.set_literal(0, operand.span);
         }
         if !matches!(operand.value, Value::Int(_) | Value::Float(_)) {
@@ -77,7 +78,7 @@ impl<'a, 't> Matcher<'a, 't> {
             }
         };
         match code {
-            Some(code) => self.put(slot, code),
+            Some(code) => self.set_slot(slot, code),
             None if matches!(encoded, Encoded::Literal(_)) => {
                 return Err(AsmError::new(
                     operand.span,
@@ -93,7 +94,7 @@ impl<'a, 't> Matcher<'a, 't> {
         match &operand.value {
             Value::Word(word) if self.messages => {
                 let error =
-                    AsmError::new(operand.span, format!("expected {}, found `{word}`", self.wanted(slot)));
+                    AsmError::new(operand.span, format!("expected {}, found `{word}`", self.expected(slot)));
                 let names =
                     ["vcc", "vcc_lo", "vcc_hi", "exec", "exec_lo", "exec_hi", "m0", "null", "scc", "off"];
                 match suggest(word, names.into_iter().filter(|name| name != word)) {
@@ -154,11 +155,11 @@ impl<'a, 't> Matcher<'a, 't> {
         span: Span,
     ) -> Result<u32, AsmError> {
         let Some(code) = self.code(slot, reg, span)? else {
-            return Err(self.no_register(slot, reg, count, span));
+            return Err(self.invalid_register(slot, reg, count, span));
         };
         let any_width = |reg: &Reg| matches!(reg.base, RegBase::Special(special) if special.any_width());
         if reg.count != count && !any_width(reg) {
-            return Err(self.no_registers(slot, count, span));
+            return Err(self.register_count_error(slot, count, span));
         }
         if count > 1 {
             self.range(reg, count, span)?;
@@ -167,7 +168,7 @@ impl<'a, 't> Matcher<'a, 't> {
             None => {
                 if let RegBase::Vgpr(128..) = reg.base
                     && slot.size == Size::Bits(16)
-                    && self.short()
+                    && self.has_half_in_register_number()
                 {
                     return Err(self.error(span, || {
                         format!(
@@ -191,28 +192,28 @@ impl<'a, 't> Matcher<'a, 't> {
             self.inst.fields[field as usize] = u32::from(scalar.is_some());
             return Ok(scalar.or_else(|| names.register(reg.base)));
         }
-        let (Some((field, bit)), Some(base)) = (slot.acc, other_file(reg.base)) else {
+        let (Some((field, bit)), Some(base)) = (slot.acc, counterpart(reg.base)) else {
             return Ok(names.register(reg.base));
         };
         let acc = !vector;
         // Operands that share a bit use the same register file.
-        if self.files.iter().any(|f| f.0 == (field, bit) && f.1 != acc) {
+        if self.acc_bits.iter().any(|f| f.0 == (field, bit) && f.1 != acc) {
             return Err(AsmError::new(span, "these registers are all VGPRs or all accumulation VGPRs"));
         }
-        self.files.push(((field, bit), acc));
+        self.acc_bits.push(((field, bit), acc));
         let value = &mut self.inst.fields[field as usize];
         *value = *value & !(1 << bit) | u32::from(acc) << bit;
         Ok(names.register(if acc { base } else { reg.base }))
     }
 
     /// Returns whether the encoding stores a 16-bit operand's half in bit 7 of the register number.
-    pub(super) fn short(&self) -> bool {
-        self.form.halves_by_number()
+    pub(super) fn has_half_in_register_number(&self) -> bool {
+        self.form.has_half_in_register_number()
     }
 
     /// The error for a register that the operand type does not have: a register of another file, or one that
     /// does not exist.
-    pub(super) fn no_register(&self, slot: &Slot, reg: &Reg, count: u16, span: Span) -> AsmError {
+    pub(super) fn invalid_register(&self, slot: &Slot, reg: &Reg, count: u16, span: Span) -> AsmError {
         let limit = match reg.base {
             RegBase::Sgpr(n) if n > last_sgpr(self.options.arch) => match last_sgpr(self.options.arch) {
                 101 => "scalar registers are s0 to s101",
@@ -221,14 +222,14 @@ impl<'a, 't> Matcher<'a, 't> {
             RegBase::Ttmp(n) if n > 15 => "trap registers are ttmp0 to ttmp15",
             RegBase::Vgpr(n) if n > 255 => "vector registers are v0 to v255",
             RegBase::Acc(n) if n > 255 => "accumulation registers are a0 to a255",
-            _ => return self.no_registers(slot, count, span),
+            _ => return self.register_count_error(slot, count, span),
         };
         self.error(span, || format!("there is no {}", reg.first_name())).help(limit)
     }
 
-    pub(super) fn no_registers(&self, slot: &Slot, count: u16, span: Span) -> AsmError {
+    pub(super) fn register_count_error(&self, slot: &Slot, count: u16, span: Span) -> AsmError {
         let wanted = || Slot { size: Size::Bits(32 * count), ..slot.clone() };
-        self.error(span, || format!("expected {}", self.wanted(&wanted())))
+        self.error(span, || format!("expected {}", self.expected(&wanted())))
     }
 
     /// Checks that a register range ends within its file. [`legal`] checks the alignment of its start.
@@ -267,7 +268,7 @@ impl<'a, 't> Matcher<'a, 't> {
         };
         let high = half == Half::High;
         let source = slot.source.unwrap_or(0);
-        if self.short() {
+        if self.has_half_in_register_number() {
             if n > 127 {
                 return Err(AsmError::new(span, "short encodings reach halves of v0 to v127"));
             }
@@ -285,7 +286,7 @@ impl<'a, 't> Matcher<'a, 't> {
 }
 
 /// The register with the same number in the other vector register file.
-fn other_file(base: RegBase) -> Option<RegBase> {
+fn counterpart(base: RegBase) -> Option<RegBase> {
     match base {
         RegBase::Vgpr(n) => Some(RegBase::Acc(n)),
         RegBase::Acc(n) => Some(RegBase::Vgpr(n)),
@@ -294,7 +295,7 @@ fn other_file(base: RegBase) -> Option<RegBase> {
 }
 
 /// Applies signs to a constant if the encoding has no sign bits, as LLVM does for floats.
-fn folded<'t>(slot: &Slot, operand: &Operand<'t>) -> Option<Value<'t>> {
+fn fold_signs<'t>(slot: &Slot, operand: &Operand<'t>) -> Option<Value<'t>> {
     use crate::form::Constant;
     let absent = |wanted: bool, bit: Option<Bit>| !wanted || bit.is_none();
     slot.source.filter(|_| slot.kind == Kind::Value)?;

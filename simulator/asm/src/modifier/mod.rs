@@ -4,7 +4,7 @@
 mod print;
 mod read;
 
-pub use read::hint_fits;
+pub use read::hint_is_valid;
 
 use super::dialect::symbols::DPP;
 use super::dialect::{Trait, Traits};
@@ -22,9 +22,9 @@ pub enum Mod {
     Number { name: &'static str, field: u8, style: Style },
     /// The 16-bit offset of DS instructions, split over two fields.
     Offset16 { low: u8, high: u8, swizzle: bool },
-    /// A bit for each source in the mask `of`, and one for the destination if `dest`. If not `printed`, the
+    /// A bit for each source in the mask `sources`, and one for the destination if `dest`. If not `printed`, the
     /// modifier is only parsed: the printer expresses it by register names.
-    Bits { name: &'static str, field: u8, of: u8, dest: bool, printed: bool },
+    Bits { name: &'static str, field: u8, sources: u8, dest: bool, printed: bool },
     /// Selects a set of the indices of a sparse matrix; `bits` is the number of index bits that a wave needs.
     IndexKey { field: u8, bits: u32 },
     /// A byte selector in two bits of OP_SEL, given from low to high.
@@ -58,10 +58,10 @@ pub enum Mod {
 }
 
 /// Parts of a register that SDWA can select.
-const PARTS: &[&str] = &["BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3", "WORD_0", "WORD_1", "DWORD"];
+const SDWA_PARTS: &[&str] = &["BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3", "WORD_0", "WORD_1", "DWORD"];
 
 /// How SDWA treats the bits it does not write.
-const UNUSED: &[&str] = &["UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE"];
+const SDWA_UNUSED: &[&str] = &["UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE"];
 
 /// How a number is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,10 +92,10 @@ pub enum ThKind {
 }
 
 /// `DWORD`: selects the whole register.
-pub const WHOLE: u32 = 6;
+pub const SDWA_DWORD: u32 = 6;
 
 /// `UNUSED_PRESERVE`: the other bits keep their values.
-pub const PRESERVED: u32 = 2;
+pub const SDWA_PRESERVE: u32 = 2;
 
 /// A bit for every source.
 const ALL_SOURCES: u8 = 7;
@@ -131,19 +131,19 @@ impl Mod {
         if let Some(bits) = matrix.and_then(|m| m.index_bits) {
             mods.extend(field("OP_SEL").map(|field| Mod::IndexKey { field, bits }));
         } else if let Some(at) = field("OP_SEL").filter(|_| halves) {
-            if traits.has(Trait::ByteOfSource) {
+            if traits.has(Trait::SourceByteSelect) {
                 mods.push(Mod::Byte { field: at, bits: [1, 0] });
-            } else if traits.has(Trait::ByteOfResult) {
+            } else if traits.has(Trait::ResultByteSelect) {
                 mods.push(Mod::Byte { field: at, bits: [2, 3] });
             } else {
                 // LLVM 19 uses register halves (`v1.h`) where later versions use the modifier.
-                let lanes = traits.has(Trait::OpSelOfLanes);
+                let lanes = traits.has(Trait::OpSelSelectsLanes);
                 let printed =
-                    packed || lanes || traits.has(Trait::OpSel) || traits.has(Trait::OpSelOfAccumulator);
+                    packed || lanes || traits.has(Trait::OpSel) || traits.has(Trait::OpSelWithAccumulator);
                 let named = !arch.is_cdna();
                 if printed || named && table.signatures[e.sig as usize].iter().any(|o| o.size_bits == 16) {
                     let dest = !packed && !lanes;
-                    mods.push(Mod::Bits { name: "op_sel", field: at, of: ALL_SOURCES, dest, printed });
+                    mods.push(Mod::Bits { name: "op_sel", field: at, sources: ALL_SOURCES, dest, printed });
                 }
             }
         }
@@ -157,9 +157,9 @@ impl Mod {
         }
         if packed && !mixed && !scaled && !table.signatures[e.sig as usize].iter().any(moves) {
             let signs = matrix.map_or([ALL_SOURCES; 2], |m| [m.neg, m.neg_hi]);
-            for (name, f, of) in [("neg_lo", "NEG", signs[0]), ("neg_hi", "NEG_HI", signs[1])] {
-                let bits = |field| Mod::Bits { name, field, of, dest: false, printed: true };
-                mods.extend(field(f).filter(|_| of != 0).map(bits));
+            for (name, f, sources) in [("neg_lo", "NEG", signs[0]), ("neg_hi", "NEG_HI", signs[1])] {
+                let bits = |field| Mod::Bits { name, field, sources, dest: false, printed: true };
+                mods.extend(field(f).filter(|_| sources != 0).map(bits));
             }
         }
         if encoding.name == "ENC_VINTERP" {
@@ -178,16 +178,16 @@ impl Mod {
         let select = |mods: &mut Vec<Mod>, name, f: &str, names| {
             mods.extend(field(f).map(|field| Mod::Select { name, field, names }));
         };
-        if !traits.has(Trait::PartOfSource) {
-            select(&mut mods, "dst_sel", "DST_SEL", PARTS);
-            select(&mut mods, "dst_unused", "DST_UNUSED", UNUSED);
+        if !traits.has(Trait::SdwaSourceOnly) {
+            select(&mut mods, "dst_sel", "DST_SEL", SDWA_PARTS);
+            select(&mut mods, "dst_unused", "DST_UNUSED", SDWA_UNUSED);
         }
-        select(&mut mods, "src0_sel", "SRC0_SEL", PARTS);
+        select(&mut mods, "src0_sel", "SRC0_SEL", SDWA_PARTS);
         let second = table.signatures[e.sig as usize]
             .iter()
             .any(|o| o.field.is_some_and(|f| encoding.fields[f as usize].name == "VSRC1"));
         if second {
-            select(&mut mods, "src1_sel", "SRC1_SEL", PARTS);
+            select(&mut mods, "src1_sel", "SRC1_SEL", SDWA_PARTS);
         }
         number(&mut mods, "row_mask", "ROW_MASK", Style::Mask);
         number(&mut mods, "bank_mask", "BANK_MASK", Style::Mask);
@@ -274,12 +274,12 @@ impl Mod {
                 // Sparse matrix products take the indices as third source.
                 _ if sparse && f == "BLGP" => {}
                 // ABID's bit is set by the presence of scales.
-                _ if traits.has(Trait::SizeByFormat) && f == "ABID" => {}
+                _ if traits.has(Trait::SizeFromFormat) && f == "ABID" => {}
                 _ => number(&mut mods, name, f, Style::Decimal),
             }
         }
         caches(&mut mods);
-        if traits.has(Trait::IntoLds) {
+        if traits.has(Trait::LoadsToLds) {
             flag(&mut mods, "lds", "LDS");
         }
         // Scalar instructions that move no data have no coherence bit.
@@ -346,7 +346,7 @@ impl Mod {
     }
 
     /// The modifier's spellings; a modifier that takes a value ends with a colon.
-    pub fn written(&self) -> impl Iterator<Item = String> {
+    pub fn spellings(&self) -> impl Iterator<Item = String> {
         let others: &[&str] = match self {
             Mod::Omod { .. } => &["div"],
             _ => &[],

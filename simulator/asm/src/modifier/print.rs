@@ -39,8 +39,8 @@ impl Mod {
             },
             Mod::Bits { printed: false, .. } => Ok(()),
             Mod::IndexKey { field, .. } if get(field) != 0 => write!(out, " index_key:{}", get(field)),
-            Mod::Bits { name, field, of, dest, .. } => {
-                let value = get(field) & (*of as u32 | 8);
+            Mod::Bits { name, field, sources: mask, dest, .. } => {
+                let value = get(field) & (*mask as u32 | 8);
                 let mut list = bits(value, sources);
                 if *dest {
                     let _ = write!(list, "{}{}", if sources > 0 { "," } else { "" }, value >> 3 & 1);
@@ -70,8 +70,9 @@ impl Mod {
             },
             Mod::DppCtrl { field } => {
                 let value = get(field);
-                let base =
-                    DPP.iter().find(|d| d.is_of(arch) && value >= d.first && value - d.first < d.count);
+                let base = DPP
+                    .iter()
+                    .find(|d| d.is_supported_by(arch) && value >= d.first && value - d.first < d.count);
                 match base {
                     _ if value < 256 => write!(
                         out,

@@ -64,7 +64,7 @@ impl Mod {
                 let value = int(0, sets as i64 - 1)?;
                 set(*field, value);
             }
-            Mod::Bits { field, of, dest, .. } => {
+            Mod::Bits { field, sources: mask, dest, .. } => {
                 let bits = bit_list(m)?;
                 let limit = sources as usize + usize::from(*dest);
                 if bits.len() > limit.max(1) {
@@ -75,8 +75,8 @@ impl Mod {
                     .iter()
                     .enumerate()
                     .fold(0, |v, (at, bit)| v | bit << if *dest && at == sources as usize { 3 } else { at });
-                if value & 7 & !(*of as i64) != 0 {
-                    let own = |at: &u8| of >> at & 1 != 0;
+                if value & 7 & !(*mask as i64) != 0 {
+                    let own = |at: &u8| mask >> at & 1 != 0;
                     let which: Vec<String> = (0..3).filter(own).map(|at| (at + 1).to_string()).collect();
                     return Err(wrong(&format!("bits of source {} only", which.join(" and "))));
                 }
@@ -217,7 +217,7 @@ fn dpp_ctrl(m: &Modifier, arch: Arch) -> Result<u32, AsmError> {
             _ => Err(wrong("a number from 0 to 511".to_string())),
         };
     }
-    let own: Vec<&Movement> = DPP.iter().filter(|d| d.name == m.name && d.is_of(arch)).collect();
+    let own: Vec<&Movement> = DPP.iter().filter(|d| d.name == m.name && d.is_supported_by(arch)).collect();
     let code = own.iter().find_map(|d| match (&m.value, d.from) {
         (ModifierValue::None, None) => Some(d.first),
         (ModifierValue::Int(v), Some(from)) if (from as i64..(from + d.count) as i64).contains(v) => {
@@ -238,7 +238,7 @@ fn dpp_ctrl(m: &Modifier, arch: Arch) -> Result<u32, AsmError> {
 
 /// Returns whether a hint is valid at a scope: two hints share a value, and the scope decides between them
 /// (RDNA4 ISA manual, *Temporal Hints*).
-pub fn hint_fits(word: &str, scope: u32, kind: ThKind) -> bool {
+pub fn hint_is_valid(word: &str, scope: u32, kind: ThKind) -> bool {
     let system = scope == 3;
     match kind {
         ThKind::Atomic => true,

@@ -4,7 +4,7 @@ use super::register::register_name;
 use super::value::{call, ends_expression, lone_number, parse_arg};
 use super::{
     ArgValue, Line, Modifier, ModifierValue, Modifiers, Operand, Operands, Reg, RegBase, Value,
-    parse_operand, plain,
+    parse_operand, unsigned,
 };
 use crate::dialect::symbols::FLAGS;
 use crate::error::{AsmError, Span};
@@ -22,7 +22,7 @@ pub fn parse_line<'t>(text: &'t str, symbols: &dyn Symbols) -> Result<Line<'t>, 
 impl<'t> Line<'t> {
     fn begin(s: &mut Scanner<'t>) -> Result<Line<'t>, AsmError> {
         let name = s.ident();
-        let (mnemonic, span) = name.ok_or_else(|| AsmError::new(s.here(), "expected an instruction"))?;
+        let (mnemonic, span) = name.ok_or_else(|| AsmError::new(s.next_span(), "expected an instruction"))?;
         Ok(Line::new(mnemonic, span))
     }
 
@@ -38,7 +38,7 @@ impl<'t> Line<'t> {
             let mut second = Line::begin(s)?;
             if second.half(s, symbols)? {
                 return Err(AsmError::new(
-                    Span::new(s.at() - 2, s.at()),
+                    Span::new(s.position() - 2, s.position()),
                     "a dual instruction has two halves",
                 ));
             }
@@ -52,16 +52,16 @@ impl<'t> Line<'t> {
     /// Returns whether a second half follows.
     fn half(&mut self, s: &mut Scanner<'t>, symbols: &dyn Symbols) -> Result<bool, AsmError> {
         loop {
-            s.space();
-            let Some(byte) = s.byte() else { return Ok(false) };
+            s.skip_space();
+            let Some(byte) = s.peek_byte() else { return Ok(false) };
             // Operands are separated by commas; a comma before a modifier is optional.
             let comma = byte == b',';
             if comma {
                 s.skip(1);
-                if s.done() {
-                    return Err(AsmError::new(s.here(), "expected an operand after the comma"));
+                if s.at_end() {
+                    return Err(AsmError::new(s.next_span(), "expected an operand after the comma"));
                 }
-            } else if byte == b':' && s.second() == Some(b':') {
+            } else if byte == b':' && s.peek_second() == Some(b':') {
                 s.skip(2);
                 return Ok(true);
             }
@@ -69,7 +69,7 @@ impl<'t> Line<'t> {
                 Some(operand) => self.operands.push(operand),
                 None => item(s, self, comma, symbols)?,
             }
-            self.span.end = s.at();
+            self.span.end = s.position();
         }
     }
 }
@@ -78,7 +78,7 @@ impl<'t> Line<'t> {
 /// otherwise.
 #[inline]
 fn simple_operand<'t>(s: &mut Scanner<'t>) -> Option<Operand<'t>> {
-    let start = s.at();
+    let start = s.position();
     let text = s.rest_bytes();
     let value = match *text {
         [file @ (b'v' | b's'), b'[', ..] => {
@@ -104,7 +104,7 @@ fn simple_operand<'t>(s: &mut Scanner<'t>) -> Option<Operand<'t>> {
         },
         _ => return None,
     };
-    Some(Operand { span: s.since(start), ..plain(value) })
+    Some(Operand { span: s.span_since(start), ..unsigned(value) })
 }
 
 #[inline]
@@ -135,8 +135,8 @@ fn item<'t>(
 ) -> Result<(), AsmError> {
     let start = s.clone();
     if let Some((name, span)) = s.word() {
-        let next = s.byte();
-        let valued = next == Some(b':') && s.second() != Some(b':');
+        let next = s.peek_byte();
+        let valued = next == Some(b':') && s.peek_second() != Some(b':');
         // `a16` is a register of CDNA and a flag of image instructions: after a comma or as the first
         // operand, it is a register.
         let place = comma || line.operands.is_empty();
@@ -144,7 +144,7 @@ fn item<'t>(
             && (place || !FLAGS.contains(&name))
             && let Some(reg) = register_name(name)
         {
-            line.operands.push(Operand { span, ..plain(Value::Reg(reg)) });
+            line.operands.push(Operand { span, ..unsigned(Value::Reg(reg)) });
             return Ok(());
         }
         // A symbol may have the name of a flag.
@@ -156,12 +156,12 @@ fn item<'t>(
             return Ok(());
         }
         if let Some(value) = word(s, name, symbols)? {
-            line.operands.push(Operand { span: s.since(span.start), ..plain(value) });
+            line.operands.push(Operand { span: s.span_since(span.start), ..unsigned(value) });
             return Ok(());
         }
         *s = start;
     } else if let Some(Operand { value: Value::Call(_), .. }) = line.operands.last()
-        && let Some(b'&' | b'|') = s.byte()
+        && let Some(b'&' | b'|') = s.peek_byte()
     {
         // `vmcnt(0) & lgkmcnt(0)`, `instid0(…) | instskip(…)`
         s.skip(1);
@@ -179,7 +179,7 @@ fn word<'t>(
 ) -> Result<Option<Value<'t>>, AsmError> {
     let wraps = matches!(name, "neg" | "abs" | "lit" | "sext");
     let fraction = name.as_bytes()[0] == b'.' && name[1..].starts_with(|c: char| c.is_ascii_digit());
-    if s.byte() == Some(b'(') && !wraps {
+    if s.peek_byte() == Some(b'(') && !wraps {
         s.skip(1);
         return Ok(Some(Value::Call(call(s, symbols, name)?)));
     }
@@ -202,9 +202,9 @@ fn modifier<'t>(
         return Ok(Modifier { name: denied.unwrap_or(name), value, span, value_span: span });
     }
     s.skip(1);
-    s.space();
-    let start = s.at();
-    let value = if s.byte() == Some(b'[') {
+    s.skip_space();
+    let start = s.position();
+    let value = if s.peek_byte() == Some(b'[') {
         s.skip(1);
         let mut list = Vec::new();
         if !s.eat(']') {
@@ -233,6 +233,6 @@ fn modifier<'t>(
             ArgValue::Word(word) => ModifierValue::Word(word),
         }
     };
-    let value_span = s.since(start);
+    let value_span = s.span_since(start);
     Ok(Modifier { name, value, span: span.to(value_span), value_span })
 }

@@ -136,7 +136,7 @@ pub enum ModifierValue<'t> {
 
 /// An operand without signs and with an empty span.
 #[inline]
-pub fn plain(value: Value<'_>) -> Operand<'_> {
+pub fn unsigned(value: Value<'_>) -> Operand<'_> {
     Operand {
         value,
         neg: false,

@@ -221,20 +221,20 @@ pub fn parse_register(s: &mut Scanner, symbols: &dyn Symbols) -> Result<Option<R
         return Ok(None);
     }
     let index = |s: &mut Scanner| -> Result<i64, AsmError> {
-        s.space();
-        let start = s.at();
+        s.skip_space();
+        let start = s.position();
         let value = expr::parse(s, true)?.eval(symbols)?;
         if (0..=0xffff).contains(&value) {
             return Ok(value);
         }
-        Err(AsmError::new(s.since(start), format!("there is no register {value}")))
+        Err(AsmError::new(s.span_since(start), format!("there is no register {value}")))
     };
     let first = index(&mut ahead)?;
     let last = if ahead.eat(':') { index(&mut ahead)? } else { first };
     ahead.expect(']')?;
     *s = ahead;
     if last < first {
-        let span = span.to(s.since(span.start));
+        let span = span.to(s.span_since(span.start));
         return Err(AsmError::new(span, format!("the range ends ({last}) before it starts ({first})")));
     }
     Ok(Some(Reg { base: base(first as u16), count: (last - first + 1).min(0xffff) as u16, half: None }))

@@ -16,7 +16,7 @@ use super::expr::Expr;
 use super::macros::Macro;
 use super::program::{File, LineError, Memory, Program};
 use super::scan::Scanner;
-use super::source::{Place, Text};
+use super::source::{Location, Text};
 use std::collections::HashMap;
 use std::rc::Rc;
 use symbols::numbered_label;
@@ -48,7 +48,7 @@ pub(super) struct Reader<'a> {
     /// The line being read.
     pub line: Text,
     /// The location of that line.
-    pub place: Place,
+    pub location: Location,
     /// Index of the current section.
     pub current: usize,
     /// Sections by name.
@@ -65,9 +65,9 @@ pub(super) struct Reader<'a> {
     conditionals: Conditionals,
     macros: HashMap<String, Rc<Macro>>,
     /// Number of macro calls so far: `\@`.
-    calls: u64,
+    macro_calls: u64,
     /// Whether `.altmacro` is in effect.
-    other_macros: bool,
+    altmacro: bool,
     /// The number of definitions of each numbered label so far.
     numbered: HashMap<String, u32>,
     /// The number of anonymous labels, which stand for `.`.
@@ -76,7 +76,7 @@ pub(super) struct Reader<'a> {
     used: [i64; 2],
 }
 
-const USED: [&str; 2] = [".amdgcn.next_free_vgpr", ".amdgcn.next_free_sgpr"];
+const REGISTER_COUNTS: [&str; 2] = [".amdgcn.next_free_vgpr", ".amdgcn.next_free_sgpr"];
 
 impl<'a> Reader<'a> {
     /// Creates a reader of `file` that starts in `.text` with the symbols that LLVM predefines.
@@ -87,7 +87,7 @@ impl<'a> Reader<'a> {
             file,
             input: Input::new(file.name, file.text),
             line: String::new().into(),
-            place: Place::default(),
+            location: Location::default(),
             current: 0,
             sections: HashMap::new(),
             previous: 0,
@@ -97,14 +97,14 @@ impl<'a> Reader<'a> {
             errors: Vec::new(),
             conditionals: Conditionals::default(),
             macros: HashMap::new(),
-            calls: 0,
-            other_macros: false,
+            macro_calls: 0,
+            altmacro: false,
             numbered: HashMap::new(),
             anonymous: 0,
             used: [0; 2],
         };
         reader.section(".text", Memory::Code);
-        reader.machine_symbols(None);
+        reader.define_processor_symbols(None);
         for (name, value) in file.defines {
             reader.set(name, Expr::Int(*value));
         }
@@ -112,7 +112,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Defines LLVM's processor symbols (LLVM AMDGPUUsage, *Code Object V3 and Above Predefined Symbols*).
-    pub fn machine_symbols(&mut self, processor: Option<&str>) {
+    pub fn define_processor_symbols(&mut self, processor: Option<&str>) {
         let digits = processor.and_then(|p| p.strip_prefix("gfx")).unwrap_or(match self.options.arch {
             wavesim_isa::arch::Arch::Rdna35 => "1150",
             wavesim_isa::arch::Arch::Rdna4 => "1201",
@@ -128,7 +128,7 @@ impl<'a> Reader<'a> {
         ] {
             self.set(name, Expr::Int(value));
         }
-        for name in USED {
+        for name in REGISTER_COUNTS {
             self.set(name, Expr::Int(0));
         }
     }
@@ -137,21 +137,21 @@ impl<'a> Reader<'a> {
     pub fn read(mut self) -> (Program, Vec<LineError>) {
         loop {
             match self.input.read() {
-                Ok(Next::Line(line, place)) => {
-                    (self.line, self.place) = (line.text, place);
-                    self.one_line();
+                Ok(Next::Line(line, location)) => {
+                    (self.line, self.location) = (line.text, location);
+                    self.read_line();
                 }
                 Ok(Next::End { conditionals }) => self.unclosed(conditionals),
-                Ok(Next::Nothing) => break,
+                Ok(Next::EndOfInput) => break,
                 Err(error) => {
-                    self.place = self.input.place;
-                    self.fault(error);
+                    self.location = self.input.location;
+                    self.report(error);
                 }
             }
         }
         self.unclosed(0);
         if !matches!(self.block, Block::None) {
-            self.fault(AsmError::new(Span::default(), "the file ends within a block"));
+            self.report(AsmError::new(Span::default(), "the file ends within a block"));
         }
         self.program.sources = std::mem::take(&mut self.input.sources);
         (self.program, self.errors)
@@ -162,21 +162,21 @@ impl<'a> Reader<'a> {
         while self.conditionals.open.len() > floor {
             let Some(c) = self.conditionals.open.pop() else { return };
             let error = AsmError::new(c.span, "this has no `.endif`");
-            self.errors.push(LineError::new(&self.input.sources, c.place, &c.line, error));
+            self.errors.push(LineError::new(&self.input.sources, c.location, &c.line, error));
         }
     }
 
-    fn fault(&mut self, error: AsmError) {
-        self.errors.push(LineError::new(&self.input.sources, self.place, &self.line, error));
+    fn report(&mut self, error: AsmError) {
+        self.errors.push(LineError::new(&self.input.sources, self.location, &self.line, error));
         self.options.suggest &= self.errors.len() < MAX_SUGGESTIONS;
-        let expanded = self.input.sources.depth(self.place) > 0;
-        let expanded_errors = || self.errors.iter().filter(|e| !e.chain.is_empty()).count();
+        let expanded = self.input.sources.depth(self.location) > 0;
+        let expanded_errors = || self.errors.iter().filter(|e| !e.backtrace.is_empty()).count();
         if expanded && self.errors.len() >= MAX_EXPANDED_ERRORS && expanded_errors() >= MAX_EXPANDED_ERRORS {
-            self.input.finish();
+            self.input.leave_all();
         }
     }
 
-    fn one_line(&mut self) {
+    fn read_line(&mut self) {
         let line = self.line.clone();
         let line = &line[..];
         if let Block::Metadata(text) = &mut self.block {
@@ -192,36 +192,36 @@ impl<'a> Reader<'a> {
         }
         // Skips preprocessor lines and a shebang line.
         let mut s = Scanner::new(line);
-        s.space();
-        if s.byte() == Some(b'#') {
+        s.skip_space();
+        if s.peek_byte() == Some(b'#') {
             return;
         }
         if let Err(error) = self.statement(line) {
-            self.fault(error);
+            self.report(error);
         }
     }
 
     fn statement(&mut self, line: &str) -> Result<(), AsmError> {
         let mut s = Scanner::new(line);
-        if !self.conditionals.reads() {
-            return self.skipped(&mut s, first_word(line));
+        if !self.conditionals.is_active() {
+            return self.skip_line(&mut s, first_word(line));
         }
         loop {
-            if s.done() {
+            if s.at_end() {
                 return Ok(());
             }
             if let Some(digits) = numbered_label(&mut s) {
-                self.numbered(digits, line)?;
+                self.define_numbered_label(digits, line)?;
                 continue;
             }
             let mut ahead = s.clone();
             let Some((name, span)) = ahead.ident() else {
-                return Err(AsmError::new(s.here(), "expected an instruction, a label or a directive"));
+                return Err(AsmError::new(s.next_span(), "expected an instruction, a label or a directive"));
             };
             let mut after = ahead.clone();
             // A space may precede a label's colon; two colons belong to an instruction.
-            ahead.space();
-            if ahead.byte() == Some(b':') && ahead.second() != Some(b':') {
+            ahead.skip_space();
+            if ahead.peek_byte() == Some(b':') && ahead.peek_second() != Some(b':') {
                 ahead.skip(1);
                 s = ahead;
                 self.label(name, span)?;
@@ -236,26 +236,26 @@ impl<'a> Reader<'a> {
                 return Ok(());
             }
             if let Some(called) = self.macros.get(name).cloned() {
-                let calls = self.calls;
-                let arguments = match self.other_macros {
+                let calls = self.macro_calls;
+                let arguments = match self.altmacro {
                     true => {
                         let mut evaluate = |s: &mut Scanner| self.value(s).map(|v| v.0);
                         called.arguments(&mut ahead, calls, Some(&mut evaluate))?
                     }
                     false => called.arguments(&mut ahead, calls, None)?,
                 };
-                self.calls += 1;
+                self.macro_calls += 1;
                 let open = self.conditionals.open.len();
-                return at(span, self.input.expand(called, arguments, open));
+                return at_call(span, self.input.enter_macro(called, arguments, open));
             }
             if dot {
                 if self.expansion(name, span, &mut ahead)? {
                     return Ok(());
                 }
                 self.directive(name, span, &mut ahead)?;
-                return match ahead.done() {
+                return match ahead.at_end() {
                     true => Ok(()),
-                    false => Err(AsmError::new(ahead.here(), format!("`{name}` ends before this"))),
+                    false => Err(AsmError::new(ahead.next_span(), format!("`{name}` ends before this"))),
                 };
             }
             return self.instruction(line, (name, span), &mut after);
@@ -264,16 +264,16 @@ impl<'a> Reader<'a> {
 }
 
 /// Moves an error of an expansion to the call's span.
-fn at(span: Span, result: Result<(), AsmError>) -> Result<(), AsmError> {
+fn at_call(span: Span, result: Result<(), AsmError>) -> Result<(), AsmError> {
     result.map_err(|e| AsmError { span, ..e })
 }
 
 /// Reads the quoted name of a file or a section.
 pub(super) fn file_name(s: &mut Scanner) -> Result<(String, Span), AsmError> {
-    s.space();
-    let start = s.at();
+    s.skip_space();
+    let start = s.position();
     let bytes = s.string()?;
-    let span = s.since(start);
+    let span = s.span_since(start);
     String::from_utf8(bytes)
         .map(|name| (name, span))
         .map_err(|_| AsmError::new(span, "a name has to be UTF-8"))

@@ -2,11 +2,11 @@
 
 use super::Reader;
 use crate::error::{AsmError, Span};
-use crate::program::{Definition, MAX_BYTES, Memory, Pending, Section, Waiting};
+use crate::program::{Definition, MAX_BYTES, Memory, Pending, PendingKind, Section};
 
 impl Reader<'_> {
     /// The byte offset in the current section.
-    pub fn here(&self) -> u64 {
+    pub fn offset(&self) -> u64 {
         self.program.sections[self.current].bytes.len() as u64
     }
 
@@ -27,7 +27,7 @@ impl Reader<'_> {
     }
 
     /// Adds to the total size; an error beyond [`MAX_BYTES`].
-    pub fn grow(&mut self, bytes: usize, span: Span) -> Result<(), AsmError> {
+    pub fn reserve(&mut self, bytes: usize, span: Span) -> Result<(), AsmError> {
         match self.total.checked_add(bytes).filter(|n| *n <= MAX_BYTES) {
             Some(total) => {
                 self.total = total;
@@ -39,14 +39,14 @@ impl Reader<'_> {
 
     /// Appends bytes to the current section; an error beyond [`MAX_BYTES`].
     pub fn push(&mut self, bytes: &[u8], span: Span) -> Result<(), AsmError> {
-        self.grow(bytes.len(), span)?;
+        self.reserve(bytes.len(), span)?;
         self.program.sections[self.current].bytes.extend_from_slice(bytes);
         Ok(())
     }
 
     /// Appends `count` copies of `pattern`.
     pub fn fill(&mut self, count: usize, pattern: &[u8], span: Span) -> Result<(), AsmError> {
-        self.grow(count.saturating_mul(pattern.len()), span)?;
+        self.reserve(count.saturating_mul(pattern.len()), span)?;
         let bytes = &mut self.program.sections[self.current].bytes;
         match pattern {
             [byte] => bytes.resize(bytes.len() + count, *byte),
@@ -56,8 +56,8 @@ impl Reader<'_> {
     }
 
     /// Records a value that depends on symbols, at `offset` in the current section.
-    pub fn wait(&mut self, offset: u64, what: Pending) {
-        let (section, place, line) = (self.current, self.place, self.line.clone());
-        self.program.pending.push(Waiting { section, offset, place, line, what });
+    pub fn add_pending(&mut self, offset: u64, kind: PendingKind) {
+        let (section, location, line) = (self.current, self.location, self.line.clone());
+        self.program.pending.push(Pending { section, offset, location, line, kind });
     }
 }

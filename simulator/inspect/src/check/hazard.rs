@@ -57,7 +57,7 @@ impl Shadow {
         };
         let fixed: Vec<_> = program.insts.iter().zip(effects).map(wrong).collect();
         let words: Vec<bool> =
-            program.insts.iter().map(|inst| legal::loads_words(inst, program.arch)).collect();
+            program.insts.iter().map(|inst| legal::is_dword_load(inst, program.arch)).collect();
         let matrix = dependent_matrices(program, effects);
         let missing = wait_states::missing(program, effects);
         let observed =

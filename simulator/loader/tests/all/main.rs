@@ -3,7 +3,7 @@
 mod abi;
 mod bundle;
 mod compare;
+mod generic;
 mod image;
 mod line_table;
-mod plain;
 mod request;

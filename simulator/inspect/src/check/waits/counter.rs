@@ -52,7 +52,7 @@ impl Counter {
 
     /// The instruction that waits until at most `n` are outstanding.
     pub(super) fn wait(self, n: usize) -> String {
-        advice::wait(self.name(), n)
+        advice::wait_instruction(self.name(), n)
     }
 
     /// What a builtin waits for.

@@ -1,6 +1,6 @@
 //! Converts tokens to the fields of an instruction.
 
-use super::syntax::{Part, Placed, Syntax, Token};
+use super::syntax::{Part, SpannedToken, Syntax, Token};
 use super::{Labels, TARGET};
 use crate::error::{AsmError, Span};
 use crate::names::names;
@@ -10,7 +10,7 @@ use wavesim_isa::inst::Inst;
 /// Matches the operands of an instruction against one of its syntaxes.
 pub(super) struct Matcher<'a> {
     pub syntax: &'a Syntax,
-    pub tokens: &'a [Placed<'a>],
+    pub tokens: &'a [SpannedToken<'a>],
     /// Index of the next token.
     pub at: usize,
     /// Byte offset of the instruction.
@@ -27,7 +27,7 @@ impl Matcher<'_> {
         inst.size = (encoding.bits / 8) as u8;
         for part in pattern {
             match part {
-                Part::Mark(mark) => self.mark(*mark)?,
+                Part::Punctuation(punctuation) => self.punctuation(*punctuation)?,
                 Part::Operand(o, field) => {
                     inst.fields[o.field.unwrap_or(0) as usize] = self.operand(o, field)?;
                 }
@@ -53,16 +53,17 @@ impl Matcher<'_> {
         Span::new(end, end)
     }
 
-    fn mark(&mut self, mark: char) -> Result<(), AsmError> {
+    fn punctuation(&mut self, punctuation: char) -> Result<(), AsmError> {
         match self.tokens.get(self.at) {
-            Some((Token::Mark(found), _)) if *found == mark => {
+            Some((Token::Punctuation(found), _)) if *found == punctuation => {
                 self.at += 1;
                 Ok(())
             }
-            Some((_, span)) => Err(AsmError::new(*span, format!("expected `{mark}`"))),
-            None => {
-                Err(AsmError::new(self.end(), format!("the instruction is incomplete: expected `{mark}`")))
-            }
+            Some((_, span)) => Err(AsmError::new(*span, format!("expected `{punctuation}`"))),
+            None => Err(AsmError::new(
+                self.end(),
+                format!("the instruction is incomplete: expected `{punctuation}`"),
+            )),
         }
     }
 
@@ -70,7 +71,7 @@ impl Matcher<'_> {
     fn operand(&mut self, o: &OperandSig, field: &Field) -> Result<u32, AsmError> {
         let arch = self.syntax.arch;
         let ty = &arch.table().operand_types[o.ty as usize];
-        let wanted = self.syntax.wanted(ty);
+        let wanted = self.syntax.expected(ty);
         let Some((token, span)) = self.tokens.get(self.at) else {
             return Err(AsmError::new(
                 self.end(),
@@ -89,16 +90,18 @@ impl Matcher<'_> {
                 })?;
                 let from = if ty.name == TARGET { self.here } else { 0 };
                 let distance = arch.own_pc(target) as i64 - arch.own_pc(from) as i64;
-                self.fit(distance, o, field, *span)?
+                self.encode_number(distance, o, field, *span)?
             }
-            Token::Number(value) if ty.name.starts_with("OPR_IMM") => self.fit(*value, o, field, *span)?,
+            Token::Number(value) if ty.name.starts_with("OPR_IMM") => {
+                self.encode_number(*value, o, field, *span)?
+            }
             _ => return Err(AsmError::new(*span, format!("expected {wanted}"))),
         };
         self.at += 1;
         Ok(value)
     }
 
-    fn fit(&self, value: i64, o: &OperandSig, field: &Field, span: Span) -> Result<u32, AsmError> {
+    fn encode_number(&self, value: i64, o: &OperandSig, field: &Field, span: Span) -> Result<u32, AsmError> {
         let bits = field.width();
         let (low, high) = match self.syntax.is_signed(o) {
             true => (-(1i64 << (bits - 1)), (1i64 << (bits - 1)) - 1),

@@ -14,17 +14,17 @@ use wavesim_isa::operand;
 pub(super) enum Token<'t> {
     Word(&'t str),
     Number(i64),
-    Mark(char),
+    Punctuation(char),
 }
 
 /// A token with its span.
-pub(super) type Placed<'t> = (Token<'t>, Span);
+pub(super) type SpannedToken<'t> = (Token<'t>, Span);
 
 /// An element of an operand syntax.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Part {
     Operand(&'static OperandSig, &'static Field),
-    Mark(char),
+    Punctuation(char),
 }
 
 /// Parser and printer for one machine.
@@ -62,7 +62,7 @@ impl Syntax {
                 let mut list = Vec::new();
                 for part in sig.iter().filter_map(operand) {
                     if !list.is_empty() {
-                        list.push(Part::Mark(','));
+                        list.push(Part::Punctuation(','));
                     }
                     list.push(part);
                 }
@@ -85,7 +85,7 @@ impl Syntax {
     }
 
     /// Describes the operand that a type expects.
-    pub fn wanted(&self, ty: &OperandType) -> String {
+    pub fn expected(&self, ty: &OperandType) -> String {
         let of = |kind: &str, prefix: char, count: u16| {
             format!("a {kind} register ({prefix}0 to {prefix}{})", count - 1)
         };
@@ -102,7 +102,7 @@ impl Syntax {
     }
 
     /// Splits a line into tokens; the comment is dropped.
-    pub fn tokens<'t>(&self, line: &'t str) -> Result<Vec<Placed<'t>>, AsmError> {
+    pub fn tokens<'t>(&self, line: &'t str) -> Result<Vec<SpannedToken<'t>>, AsmError> {
         let text = line.split(self.assembly.comment).next().unwrap_or("");
         let mut out = Vec::new();
         let mut at = 0;
@@ -127,7 +127,7 @@ impl Syntax {
             };
             let (text, span) = (&rest[..len], Span::new(at, at + len));
             let token = match c {
-                ',' | '(' | ')' | ':' => Token::Mark(c),
+                ',' | '(' | ')' | ':' => Token::Punctuation(c),
                 _ if signed || c.is_ascii_digit() => Token::Number(number(text).ok_or_else(|| {
                     AsmError::new(span, format!("`{text}` is not a number, as 12, -3, 0x1f or 0b101 are"))
                 })?),
@@ -140,7 +140,7 @@ impl Syntax {
     }
 
     /// The entries of the instruction named by the first token.
-    pub fn entries(&self, tokens: &[Placed<'_>]) -> Result<Vec<EntryId>, AsmError> {
+    pub fn entries(&self, tokens: &[SpannedToken<'_>]) -> Result<Vec<EntryId>, AsmError> {
         let Some((token, span)) = tokens.first() else {
             return Err(AsmError::new(Span::default(), "expected an instruction"));
         };
@@ -167,26 +167,27 @@ impl Syntax {
     }
 
     /// Matches the tokens after the mnemonic against the entries and returns the first match.
-    pub fn matched(
+    pub fn match_operands(
         &self,
         entries: &[EntryId],
-        tokens: &[Placed<'_>],
+        tokens: &[SpannedToken<'_>],
         here: u64,
         label: Labels<'_>,
     ) -> Result<Inst, AsmError> {
         // The syntax that matches furthest gives the best error message.
-        let mut worst: Option<(usize, AsmError)> = None;
+        let mut furthest: Option<(usize, AsmError)> = None;
         for &entry in entries {
             for pattern in self.patterns(entry) {
                 let mut m = Matcher { syntax: self, tokens, at: 1, here, label };
                 match m.run(entry, &pattern) {
                     Ok(inst) => return Ok(inst),
-                    Err(e) if worst.as_ref().is_none_or(|w| m.at > w.0) => worst = Some((m.at, e)),
+                    Err(e) if furthest.as_ref().is_none_or(|w| m.at > w.0) => furthest = Some((m.at, e)),
                     Err(_) => {}
                 }
             }
         }
-        Err(worst.map_or_else(|| AsmError::new(Span::default(), "this instruction has no syntax"), |w| w.1))
+        Err(furthest
+            .map_or_else(|| AsmError::new(Span::default(), "this instruction has no syntax"), |w| w.1))
     }
 }
 
@@ -199,7 +200,7 @@ fn parts(text: &str, named: &dyn Fn(&str) -> Option<Part>) -> Vec<Part> {
             rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len()).max(c.len_utf8());
         match named(&rest[..len]) {
             Some(part) => out.push(part),
-            None => out.push(Part::Mark(c)),
+            None => out.push(Part::Punctuation(c)),
         }
         rest = rest[len..].trim_start();
     }

@@ -1,7 +1,7 @@
 //! Reads the lines of a program: labels, launch directives, instructions.
 
 use super::Unit;
-use super::syntax::{Placed, Syntax, Token};
+use super::syntax::{SpannedToken, Syntax, Token};
 use crate::error::{AsmError, Span, suggest};
 use crate::program::LineError;
 use isa_spec::tables::EntryId;
@@ -50,7 +50,7 @@ impl Reader {
     pub fn line(&mut self, number: usize, line: &str) -> Result<(), AsmError> {
         let tokens = self.syntax.tokens(line)?;
         let mut rest = &tokens[..];
-        while let [(Token::Word(name), span), (Token::Mark(':'), _), ..] = rest {
+        while let [(Token::Word(name), span), (Token::Punctuation(':'), _), ..] = rest {
             self.label(name, *span, number)?;
             rest = &rest[2..];
         }
@@ -85,7 +85,7 @@ impl Reader {
         &mut self,
         name: &str,
         span: Span,
-        rest: &[Placed<'_>],
+        rest: &[SpannedToken<'_>],
         number: usize,
     ) -> Result<(), AsmError> {
         let known = [self.syntax.assembly.groups, self.syntax.assembly.waves];
@@ -140,7 +140,7 @@ impl Reader {
         let first = tokens.iter().position(|t| t.1.start == pending.from).unwrap_or(0);
         let near = |name: &str| suggest(name, self.order.iter().map(String::as_str));
         let label = |name: &str| self.labels.get(name).map(|l| l.0).ok_or_else(|| near(name));
-        let inst = self.syntax.matched(&pending.entries, &tokens[first..], pending.here, &label)?;
+        let inst = self.syntax.match_operands(&pending.entries, &tokens[first..], pending.here, &label)?;
         // The encoder reports values that do not fit a field.
         let span = Span::new(pending.from, pending.text.trim_end().len());
         encode(self.syntax.arch, &inst).map_err(|e| AsmError::new(span, e.to_string()))?;

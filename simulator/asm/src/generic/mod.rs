@@ -62,7 +62,7 @@ pub fn instruction(
     let syntax = Syntax::new(arch, machine);
     let tokens = syntax.tokens(text)?;
     let entries = syntax.entries(&tokens)?;
-    syntax.matched(&entries, &tokens, here, label)
+    syntax.match_operands(&entries, &tokens, here, label)
 }
 
 /// Prints an instruction; `label` replaces a branch's target.
@@ -71,9 +71,9 @@ pub fn print(inst: &Inst, arch: Arch, machine: &'static Machine, label: Option<&
     let mut out = syntax.mnemonic(inst.instruction(arch.table()).name);
     for (at, part) in syntax.patterns(inst.entry)[0].iter().enumerate() {
         match part {
-            Part::Mark(mark) => out.push(*mark),
+            Part::Punctuation(mark) => out.push(*mark),
             Part::Operand(operand, field) => {
-                if at == 0 || matches!(syntax.patterns(inst.entry)[0][at - 1], Part::Mark(',')) {
+                if at == 0 || matches!(syntax.patterns(inst.entry)[0][at - 1], Part::Punctuation(',')) {
                     out.push(' ');
                 }
                 out.push_str(&syntax.operand_text(operand, field, inst, label));
@@ -102,7 +102,7 @@ impl Unit {
     /// Converts to the representation of the LLVM front end: one section and its listing.
     pub fn program(&self, arch: Arch, machine: &'static Machine) -> super::program::Program {
         let table = arch.table();
-        let by_place: HashMap<u64, &str> = self.labels.iter().map(|l| (l.1, l.0.as_str())).collect();
+        let label_at: HashMap<u64, &str> = self.labels.iter().map(|l| (l.1, l.0.as_str())).collect();
         let mut bytes = Vec::new();
         let mut listing = Vec::new();
         for (inst, line) in &self.insts {
@@ -110,7 +110,7 @@ impl Unit {
             let Ok(words) = encode(arch, inst) else { continue };
             bytes.extend(words.iter().flat_map(|w| w.to_le_bytes()));
             let target = branch_words(inst, arch, machine)
-                .and_then(|words| by_place.get(&(here + inst.size as u64).wrapping_add_signed(4 * words)));
+                .and_then(|words| label_at.get(&(here + inst.size as u64).wrapping_add_signed(4 * words)));
             let flags = &inst.instruction(table).flags();
             let label = target.filter(|_| flags.branch).copied();
             listing.push(super::program::Listed {

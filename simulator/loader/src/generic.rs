@@ -4,7 +4,7 @@
 use super::prepared::{Buffer, Modes, Prepared, Shape, Source};
 use wavesim_array::DType;
 use wavesim_asm::error::{AsmError, Span};
-use wavesim_asm::plain::{self, number};
+use wavesim_asm::generic::{self, number};
 use wavesim_asm::program::LineError;
 use wavesim_engine::sched::dispatch::{InitialState, Layout, Registers};
 use wavesim_isa::arch::Arch;
@@ -80,7 +80,7 @@ pub enum PrepareError {
 
 /// Prepares a program to run: allocates memory and fills it with `data`.
 pub fn prepare(
-    unit: plain::Unit,
+    unit: generic::Unit,
     arch: Arch,
     machine: &'static Machine,
     source: Source,

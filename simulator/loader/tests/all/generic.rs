@@ -1,6 +1,6 @@
 //! Data files.
 
-use wavesim_loader::plain::{data, raw_data};
+use wavesim_loader::generic::{data, raw_data};
 
 #[test]
 fn data_lines() {
