@@ -148,11 +148,11 @@ fn any_inst(arch: Arch, entry: EntryId, random: &mut Random) -> Option<Inst> {
     let get = |fields: &[u32; MAX_FIELDS], name: &str| {
         encoding.fields.iter().position(|f| f.name == name).map_or(0, |at| fields[at])
     };
-    let form = asm::form::forms(arch).of(entry);
-    for (at, field) in encoding.fields.iter().enumerate().filter(|(at, _)| form.start[*at] != 0) {
+    let form = asm::form::forms(arch).get(entry);
+    for (at, field) in encoding.fields.iter().enumerate().filter(|(at, _)| form.initial_fields[*at] != 0) {
         // The parts that SDWA selects have a default that is not 0, and any other value.
         if !field.name.ends_with("_SEL") && !matches!(field.name, "DST_UNUSED" | "IMM") {
-            fields[at] = form.start[at];
+            fields[at] = form.initial_fields[at];
         }
     }
     let mut literal = false;

@@ -41,7 +41,7 @@ impl Module {
         let image = Arc::new(Allocation::new(module.image.size(), "code object")?);
         let address = image.address();
         // All of it is written before a kernel can see it.
-        module.image.place(address, &memory::memory(&[image.range()], Bounds::Exact)?)?;
+        module.image.write_to(address, &memory::memory(&[image.range()], Bounds::Exact)?)?;
         device.adopt(image);
         Ok(Module {
             inner: Arc::new(Inner {

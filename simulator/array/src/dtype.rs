@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn integers_must_fit_but_patterns_may_fill_the_width() {
+    fn integers_must_be_in_range_and_bit_patterns_in_width() {
         assert_eq!(bytes(DType::I8, Num::Int(-128)).unwrap(), [0x80]);
         assert!(bytes(DType::I8, Num::Int(128)).is_err());
         assert_eq!(bytes(DType::I8, Num::Bits(0xff)).unwrap(), [0xff]);
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn every_value_of_the_small_types_survives() {
+    fn small_types_round_trip() {
         for t in DType::ALL.into_iter().filter(|t| t.size() <= 2) {
             for bits in 0..1u32 << (t.size() * 8) {
                 let b = &bits.to_le_bytes()[..t.size()];

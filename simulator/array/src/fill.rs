@@ -54,14 +54,14 @@ pub fn rand(dtype: DType, shape: &[u64], random: &mut Random) -> Result<Array, A
 
 /// An array of listed elements; their number must match the shape.
 pub fn list(dtype: DType, shape: &[u64], values: &[Num]) -> Result<Array, ArrayError> {
-    same_count("the list", &values.len().to_string(), values.len() as u128, dtype, shape)?;
+    check_count("the list", &values.len().to_string(), values.len() as u128, dtype, shape)?;
     build(dtype, shape, |at| values[at])
 }
 
 /// `start`, `start + step`, … up to `end` (exclusive); the number of elements must match the shape.
 pub fn arange(dtype: DType, shape: &[u64], start: Num, end: Num, step: Num) -> Result<Array, ArrayError> {
     let given = arange_count(start, end, step)?;
-    same_count("arange", &given.to_string(), given, dtype, shape)?;
+    check_count("arange", &given.to_string(), given, dtype, shape)?;
     progression(dtype, shape, start, step)
 }
 
@@ -88,7 +88,7 @@ fn arange_count(start: Num, end: Num, step: Num) -> Result<u128, ArrayError> {
     Ok(((end.as_f64() - start.as_f64()) / step.as_f64()).ceil().max(0.0) as u128)
 }
 
-fn same_count(what: &str, text: &str, given: u128, dtype: DType, shape: &[u64]) -> Result<(), ArrayError> {
+fn check_count(what: &str, text: &str, given: u128, dtype: DType, shape: &[u64]) -> Result<(), ArrayError> {
     let wanted = count(shape)?;
     if given == wanted as u128 {
         return Ok(());
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn arange_in_all_forms() {
+    fn arange_supports_start_and_step() {
         let up = arange(DType::I32, &[4], Num::Int(0), Num::Int(4), Num::Int(1)).unwrap();
         assert_eq!(ints(&up), [0, 1, 2, 3]);
         let down = arange(DType::I8, &[3], Num::Int(5), Num::Int(-1), Num::Int(-2)).unwrap();
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn rand_stays_in_its_range_and_follows_its_seed() {
+    fn rand_is_in_range_and_deterministic() {
         for dtype in DType::ALL {
             let a = rand(dtype, &[4096], &mut Random::new(7)).unwrap();
             let high = if dtype.is_float() { 1.0 } else { 100.0 };
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn splitmix_is_the_published_one() {
+    fn splitmix_matches_the_reference() {
         // The first outputs for seed 1234567 of Vigna's reference implementation.
         let mut r = Random::new(1234567);
         assert_eq!([r.next(), r.next()], [6457827717110365317, 3203168211198807973]);

@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headers_as_numpy_writes_them() {
+    fn numpy_headers_parse() {
         let read = |text: &str| Header::parse(text).unwrap_or_else(|| panic!("{text}"));
         let two = read("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }            \n");
         assert_eq!(
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_header_is_refused() {
+    fn malformed_headers_are_rejected() {
         for text in [
             "",
             "{",

@@ -22,7 +22,7 @@ pub fn show(array: &Array, full: bool) -> String {
     let elide = !full && array.len() > THRESHOLD;
     let shape: Vec<usize> = array.shape.iter().map(|&d| d as usize).collect();
     let mut shown = Vec::new();
-    visible(&shape, 0, elide, &mut |at| shown.push(at));
+    for_each_visible(&shape, 0, elide, &mut |at| shown.push(at));
     let values: Vec<Num> = shown.iter().filter_map(|&at| array.get(at)).collect();
     let texts = if array.dtype.is_float() { floats(array.dtype, &values) } else { integers(&values) };
     if shape.is_empty() {
@@ -68,17 +68,17 @@ pub fn lanes(list: &[(u32, String)], exec: u64) -> String {
 }
 
 /// Calls `out` with the row-major index of each visible element.
-fn visible(shape: &[usize], base: usize, elide: bool, out: &mut impl FnMut(usize)) {
+fn for_each_visible(shape: &[usize], base: usize, elide: bool, out: &mut impl FnMut(usize)) {
     let Some((&len, rest)) = shape.split_first() else {
         return out(base);
     };
-    for at in kept(len, elide).into_iter().flatten() {
-        visible(rest, base * len + at, elide, out);
+    for at in visible_entries(len, elide).into_iter().flatten() {
+        for_each_visible(rest, base * len + at, elide, out);
     }
 }
 
 /// The visible entries of an axis; `None` is the ellipsis.
-fn kept(len: usize, elide: bool) -> Vec<Option<usize>> {
+fn visible_entries(len: usize, elide: bool) -> Vec<Option<usize>> {
     if !elide || len <= 2 * EDGE {
         return (0..len).map(Some).collect();
     }
@@ -95,7 +95,7 @@ impl Printer<'_> {
     /// Formats one axis in brackets, indented by `axis + 1` columns.
     fn axis(&mut self, axis: usize) -> String {
         let Some(&len) = self.shape.get(axis) else { return String::new() };
-        let entries = kept(len, self.elide);
+        let entries = visible_entries(len, self.elide);
         let indent = " ".repeat(axis + 1);
         if axis + 1 == self.shape.len() {
             return self.row(&entries, &indent, WIDTH - WIDTH.min(axis + 1));
@@ -166,12 +166,12 @@ fn floats(dtype: DType, values: &[Num]) -> Vec<String> {
     let sizes = || values.iter().map(|v| v.abs()).filter(|v| v.is_finite() && *v != 0.0);
     let (low, high) = (sizes().fold(f64::INFINITY, f64::min), sizes().fold(0.0, f64::max));
     let long = sizes().next().is_some() && (high >= 1e8 || low < 1e-4 || high / low > 1000.0);
-    let texts = if long { in_scientific(dtype, &values) } else { in_positional(dtype, &values) };
+    let texts = if long { format_scientific(dtype, &values) } else { format_positional(dtype, &values) };
     let width = texts.iter().map(String::len).max().unwrap_or(0);
     texts.into_iter().map(|t| format!("{t:>width$}")).collect()
 }
 
-fn in_scientific(dtype: DType, values: &[f64]) -> Vec<String> {
+fn format_scientific(dtype: DType, values: &[f64]) -> Vec<String> {
     let parts: Vec<Option<(String, i32)>> =
         values.iter().map(|v| v.is_finite().then(|| scientific(dtype, *v))).collect();
     // The number of digits after the point.
@@ -192,7 +192,7 @@ fn in_scientific(dtype: DType, values: &[f64]) -> Vec<String> {
         .collect()
 }
 
-fn in_positional(dtype: DType, values: &[f64]) -> Vec<String> {
+fn format_positional(dtype: DType, values: &[f64]) -> Vec<String> {
     let texts: Vec<Option<String>> =
         values.iter().map(|v| v.is_finite().then(|| positional(dtype, *v))).collect();
     let fraction = |t: &str| t.len() - t.find('.').map_or(t.len(), |at| at + 1);
@@ -276,7 +276,7 @@ mod tests {
 
     /// The expected texts are those of NumPy 2.4.
     #[test]
-    fn floats_as_numpy() {
+    fn floats_are_formatted_as_numpy_does() {
         let nan = f64::NAN;
         let inf = f64::INFINITY;
         for (values, text) in [
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn scalars_as_python() {
+    fn scalars_are_formatted_as_python_does() {
         let one = |v: f64| {
             let mut bytes = Vec::new();
             DType::F32.encode(Num::Float(v), &mut bytes).unwrap();

@@ -226,7 +226,7 @@ mod tests {
 
     // Matches LLVM for `v_max_u16 v0, N, v1` and `v_add_f16 v0, N, v1`.
     #[test]
-    fn sixteen_bits_of_an_integer_are_a_number() {
+    fn i16_integers_are_numbers() {
         assert_eq!(encoded(-1, Constant::Int16), Encoded::Integer(-1));
         assert_eq!(encoded(0xffff, Constant::Int16), Encoded::Literal(0xffff));
         assert_eq!(encoded(0xfffe, Constant::Int16), Encoded::Literal(0xfffe));
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn sixteen_bits_of_a_float_are_a_pattern() {
+    fn f16_integers_are_bit_patterns() {
         assert_eq!(encoded(0xffff, Constant::F16), Encoded::Integer(-1));
         assert_eq!(encoded(0x3c01, Constant::F16), Encoded::Literal(0x3c01));
         assert_eq!(literal_text(0x3c01, Constant::F16), "0x3c01");
@@ -243,7 +243,7 @@ mod tests {
 
     // Matches LLVM for `s_cmp_lt_f16 N, s1`.
     #[test]
-    fn bits_of_a_compared_float_are_a_literal() {
+    fn float_bits_of_scalar_compares_are_literals() {
         let half = Constant::F16OrBits;
         assert_eq!(encoded(0x3800, half), Encoded::Literal(0x3800));
         assert_eq!(encoded(0xffff, half), Encoded::Literal(0xffff));

@@ -154,7 +154,7 @@ pub fn unindented(text: &str) -> Vec<&str> {
 pub fn modifiers(arch: Arch) -> BTreeSet<String> {
     let forms = forms(arch);
     let entries = 0..arch.table().entries.len();
-    entries.flat_map(|entry| &forms.of(entry as _).mods).flat_map(|own| own.spellings()).collect()
+    entries.flat_map(|entry| &forms.get(entry as _).mods).flat_map(|own| own.spellings()).collect()
 }
 
 /// The counters combined in one `s_waitcnt` operand; empty if each counter has an instruction of its own.
@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn suffixes_are_no_part_of_a_name() {
+    fn suffixes_are_stripped_from_names() {
         let names = ["v_add_f32", "v_add_f32_e32", "V_ADD_F32_E64_DPP", "v_add_f32_dpp8", "v_add_f32_dpp16"];
         for name in names {
             assert!(plain_name(name).eq_ignore_ascii_case("v_add_f32"), "{name}");
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_none_has_is_corrected() {
+    fn unknown_names_get_suggestions() {
         let message = find(&[Arch::Rdna3], "v_add_f33").unwrap_err();
         assert!(message.contains("did you mean `v_add_f32`?"), "{message}");
         let message = find(&[Arch::Rdna3], "s_wait_loadcnt").unwrap_err();
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn forms_say_where_operands_lie() {
+    fn forms_list_operand_fields() {
         let at = instruction(Arch::Rdna3, "v_add_f32").unwrap().0;
         let form = instruction_forms(Arch::Rdna3, at).find(|f| f.encoding == "ENC_VOP2").unwrap();
         assert_eq!((form.opcode, form.bits), (3, 32));
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn modifiers_are_those_of_the_architecture() {
+    fn modifiers_depend_on_the_architecture() {
         let (three, four) = (modifiers(Arch::Rdna3), modifiers(Arch::Rdna4));
         for (name, on_three, on_four) in
             [("glc", true, false), ("scope:", false, true), ("row_shl:", true, true), ("mul:", true, true)]

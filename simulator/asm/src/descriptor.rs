@@ -211,7 +211,7 @@ impl Descriptor {
         match given {
             None => wrong("is missing: it says where accumulation VGPRs begin"),
             Some(offset) if !(4..=256).contains(&offset) || offset % 4 != 0 => {
-                wrong("is a multiple of 4 from 4 to 256")
+                wrong("must be a multiple of 4 from 4 to 256")
             }
             Some(offset) if offset > vgprs.next_multiple_of(4) => {
                 wrong("is beyond the VGPRs that the kernel has")
@@ -244,7 +244,7 @@ mod tests {
 
     /// The expected bytes are those of llvm-mc 19.
     #[test]
-    fn as_llvm_has_it() {
+    fn descriptors_match_llvm() {
         let mut d = Descriptor::new("k", Arch::Rdna3);
         for (name, value) in [
             ("next_free_vgpr", 10),

@@ -119,7 +119,7 @@ impl Reader<'_> {
                 let fill = if s.eat(',') { self.value(s)?.0 as u8 } else { 0 };
                 let distance = u64::try_from(target).ok();
                 let distance = distance.and_then(|t| t.checked_sub(self.offset()));
-                let distance = distance.ok_or_else(|| AsmError::new(at, "`.org` does not go back"))?;
+                let distance = distance.ok_or_else(|| AsmError::new(at, "`.org` cannot move backwards"))?;
                 self.fill(usize::try_from(distance).unwrap_or(usize::MAX), &[fill], at)?;
             }
             ".byte" | ".1byte" => self.data(s, 1)?,
@@ -159,7 +159,7 @@ impl Reader<'_> {
             }
             _ if name.starts_with(".cfi_") => s.skip(s.rest().len()),
             ".amdgpu_lds" => {
-                return Err(AsmError::new(span, "symbols in LDS need a loader that places them")
+                return Err(AsmError::new(span, "symbols in LDS require a loader that allocates them")
                     .help("a kernel's LDS is .amdhsa_group_segment_fixed_size"));
             }
             _ => {
@@ -243,7 +243,7 @@ impl Reader<'_> {
         }
         // ELF strings end at the first NUL.
         if name.contains('\0') {
-            return Err(AsmError::new(s.span_since(start), "a section's name cannot have a NUL in it"));
+            return Err(AsmError::new(s.span_since(start), "a section's name cannot contain NUL"));
         }
         let mut memory = default_memory(&name);
         if s.eat(',') && {
@@ -332,13 +332,13 @@ impl Reader<'_> {
         // An alignment of 0 counts as 1.
         let bytes = bytes.map(|b| b.max(1)).filter(|b| b.is_power_of_two() && *b <= 1 << 16);
         let bytes = bytes.ok_or_else(|| AsmError::new(at, "alignments are powers of two up to 64 KiB"))?;
-        let (mut fill, mut most) = (None, None);
+        let (mut fill, mut max_padding) = (None, None);
         if s.eat(',') {
             if !s.rest().trim_start().starts_with(',') {
                 fill = Some(self.value(s)?.0);
             }
             if s.eat(',') {
-                most = Some(self.value(s)?.0.max(0) as u64);
+                max_padding = Some(self.value(s)?.0.max(0) as u64);
             }
         }
         let width = match name.as_bytes().last() {
@@ -351,18 +351,24 @@ impl Reader<'_> {
         if self.program.sections[self.current].memory == Memory::Code && fill.unwrap_or(0) == 0 {
             let zeros = self.offset().next_multiple_of(4) - self.offset();
             let pad = self.offset().next_multiple_of(bytes) - self.offset();
-            if most.is_some_and(|m| pad > m) {
+            if max_padding.is_some_and(|m| pad > m) {
                 return Ok(());
             }
             self.fill(zeros.min(pad) as usize, &[0], span)?;
             return self.pad_to(bytes, &nop, None, span);
         }
-        self.pad_to(bytes, &fill.unwrap_or(0).to_le_bytes()[..width], most, span)
+        self.pad_to(bytes, &fill.unwrap_or(0).to_le_bytes()[..width], max_padding, span)
     }
 
-    fn pad_to(&mut self, align: u64, pattern: &[u8], most: Option<u64>, span: Span) -> Result<(), AsmError> {
+    fn pad_to(
+        &mut self,
+        align: u64,
+        pattern: &[u8],
+        max_padding: Option<u64>,
+        span: Span,
+    ) -> Result<(), AsmError> {
         let pad = self.offset().next_multiple_of(align) - self.offset();
-        if most.is_some_and(|m| pad > m) {
+        if max_padding.is_some_and(|m| pad > m) {
             return Ok(());
         }
         let section = &mut self.program.sections[self.current];
@@ -483,7 +489,7 @@ fn symbol<'t>(s: &mut Scanner<'t>) -> Result<&'t str, AsmError> {
 }
 
 fn non_negative(count: i64, at: Span) -> Result<usize, AsmError> {
-    usize::try_from(count).map_err(|_| AsmError::new(at, "a count is not negative"))
+    usize::try_from(count).map_err(|_| AsmError::new(at, "a count must not be negative"))
 }
 
 /// The memory of a section according to its name.

@@ -108,7 +108,7 @@ impl Input {
             };
             if text.len() > MAX_LINE_BYTES {
                 self.frames.clear();
-                return Err(AsmError::new(Span::default(), "a line grows too long by what is put into it"));
+                return Err(AsmError::new(Span::default(), "a line becomes too long after substitution"));
             }
             return Ok(Next::Line(SourceLine { text: text.into(), ..line }, self.location));
         }
@@ -142,8 +142,7 @@ impl Input {
 
     fn push(&mut self, what: String, body: Body, inline: bool, conditionals: usize) -> Result<(), AsmError> {
         if self.frames.len() >= MAX_DEPTH {
-            let message =
-                format!("macros, repetitions and files stand in each other more than {MAX_DEPTH} deep");
+            let message = format!("macros, repetitions and files are nested more than {MAX_DEPTH} deep");
             return Err(AsmError::new(Span::default(), message));
         }
         let via = self.sources.add_expansion(what, self.location, inline);

@@ -52,7 +52,7 @@ pub fn data_registers(inst: &Inst, arch: Arch, listed: u16, dmask: u32) -> u16 {
         return listed;
     }
     // Four texels or samples of one channel.
-    let one_channel = forms(arch).of(inst.entry).traits.has(Trait::SingleChannel);
+    let one_channel = forms(arch).get(inst.entry).traits.has(Trait::SingleChannel);
     let components = if one_channel { 4 } else { dmask.count_ones().max(1) as u16 };
     let packed = set("D16") && subgroup != "ATOMIC";
     (if packed { components.div_ceil(2) } else { components }) + u16::from(set("TFE"))

@@ -37,7 +37,7 @@ impl Illegal {
     }
 
     /// Converts to an error at `span`.
-    pub fn at(self, span: Span) -> AsmError {
+    pub fn into_error(self, span: Span) -> AsmError {
         AsmError::new(span, self.message)
     }
 }
@@ -90,7 +90,7 @@ pub fn check(inst: &Inst, options: &Options, halves: &[&[Slot]]) -> Result<(), I
 /// As [`check`], with the slots of the instruction's form.
 pub fn check_decoded(inst: &Inst, options: &Options) -> Result<(), Illegal> {
     if inst.entry_y == EntryId::MAX {
-        return check(inst, options, &[&forms(options.arch).of(inst.entry).slots]);
+        return check(inst, options, &[&forms(options.arch).get(inst.entry).slots]);
     }
     let half = |entry, second| half_slots(options, entry, second).unwrap_or_default();
     let (x, y) = (half(inst.entry, false), half(inst.entry_y, true));
@@ -121,7 +121,7 @@ pub fn ignored_offset(inst: &Inst, options: &Options) -> Option<Illegal> {
     }
     let table = options.arch.table();
     let offset = inst.field(table, "IOFFSET").or(inst.field(table, "OFFSET"))?;
-    let operand = forms(options.arch).of(inst.entry).slots.iter().position(|s| s.kind == Kind::ScalarOffset);
+    let operand = forms(options.arch).get(inst.entry).slots.iter().position(|s| s.kind == Kind::ScalarOffset);
     (!offset.is_multiple_of(4)).then(|| {
         let message = format!(
             "the offset 0x{offset:x} of a scalar load is not a multiple of 4: hardware reads at 0x{:x}",
@@ -142,11 +142,11 @@ fn check_range(inst: &Inst, options: &Options, slot: &Slot) -> Option<(&'static 
     let code = inst.fields[field as usize];
     let beyond = |last: &str| {
         let name = slot.names.name(code).unwrap_or_default();
-        let message = format!("{count} registers from {name} on go beyond the last one, {last}");
+        let message = format!("{count} registers from {name} on extend beyond the last one, {last}");
         Some(("registers beyond the last", message))
     };
     let odd_vectors = |first: u32| {
-        let message = || format!("{count} vector registers start at an even one, not at v{first}");
+        let message = || format!("{count} vector registers must start at an even one, not at v{first}");
         // CDNA 3 ISA manual, *VGPR Alignment*: applies to operands of 64 bits and more.
         (options.arch.is_cdna() && first % 2 == 1).then(|| ("misaligned VGPRs", message()))
     };
@@ -197,7 +197,7 @@ fn check_cdna(inst: &Inst, options: &Options, halves: &[&[Slot]]) -> Result<(), 
     let slots = halves.iter().copied().flatten();
     let wide = slots.clone().any(|s| s.size == Size::Bits(64) && s.source.is_some());
     if let Some(control) = inst.field(table, "DPP_CTRL").filter(|c| wide && !ROW_BROADCASTS.contains(c)) {
-        let message = format!("values of 64 bits take row_newbcast alone, not the movement 0x{control:x}");
+        let message = format!("64-bit values support only row_newbcast, not the DPP control 0x{control:x}");
         return Err(Illegal::new("lane movement of 64 bits", message));
     }
     if inst.field(table, "ACC_CD").is_none() {
@@ -210,12 +210,12 @@ fn check_cdna(inst: &Inst, options: &Options, halves: &[&[Slot]]) -> Result<(), 
     };
     // Smaller results are written after all sources are read. The indices of a sparse matrix are one
     // register.
-    if let (Some((_, d, most @ 5..)), Some((at, c, count @ 2..))) = (registers(3), registers(2))
+    if let (Some((_, d, d_count @ 5..)), Some((at, c, count @ 2..))) = (registers(3), registers(2))
         && d != c
         && d < c + count
-        && c < d + most
+        && c < d + d_count
     {
-        let message = "the addend is the result's registers, or overlaps none of them".to_string();
+        let message = "the addend must be the result's registers, or overlap none of them".to_string();
         return Err(Illegal { operand: Some((0, at)), ..Illegal::new("matrix overlap", message) });
     }
     Ok(())
@@ -227,7 +227,7 @@ const ROW_BROADCASTS: std::ops::Range<u32> = 0x150..0x160;
 /// Checks the constant bus limit.
 fn check_constant_bus(inst: &Inst, options: &Options, halves: &[&[Slot]]) -> Result<(), Illegal> {
     let arch = options.arch;
-    let form = forms(arch).of(inst.entry);
+    let form = forms(arch).get(inst.entry);
     let Some(bus) = &form.bus else { return Ok(()) };
     // Register counts distinguish values: s2 and s[2:3] are two values, and so are a 32-bit and a 64-bit
     // literal.
@@ -237,7 +237,7 @@ fn check_constant_bus(inst: &Inst, options: &Options, halves: &[&[Slot]]) -> Res
             list.push((name, registers));
         }
     };
-    let second = (inst.entry_y != EntryId::MAX).then(|| forms(arch).of(inst.entry_y));
+    let second = (inst.entry_y != EntryId::MAX).then(|| forms(arch).get(inst.entry_y));
     let buses = [Some(bus), second.and_then(|form: &Form| form.bus.as_ref())];
     for (name, size) in buses.into_iter().flatten().flat_map(|b| &b.implicit) {
         add(name, size.registers(options.wave));
@@ -256,9 +256,9 @@ fn check_constant_bus(inst: &Inst, options: &Options, halves: &[&[Slot]]) -> Res
     if list.len() <= bus.limit {
         return Ok(());
     }
-    let most = if bus.limit == 1 { "one".to_string() } else { bus.limit.to_string() };
+    let limit = if bus.limit == 1 { "one".to_string() } else { bus.limit.to_string() };
     let message = format!(
-        "this reads {} scalar values: {}; `{}` can read {most} (constant bus)",
+        "this reads {} scalar values: {}; `{}` can read {limit} (constant bus)",
         list.len(),
         list.iter().map(|(name, registers)| print::range(name, *registers)).collect::<Vec<_>>().join(", "),
         inst.instruction(arch.table()).name.to_lowercase()
@@ -275,7 +275,7 @@ fn check_dual(inst: &Inst, options: &Options, x: &[Slot], y: &[Slot]) -> Result<
     if options.wave != 32 {
         return Err(Illegal::new(
             "dual issue in wave64",
-            "dual instructions are for waves of 32 lanes".to_string(),
+            "dual instructions require waves of 32 lanes".to_string(),
         ));
     }
     let parity = |name: &str| inst.field(table, name).unwrap_or(0) & 1;
@@ -284,7 +284,7 @@ fn check_dual(inst: &Inst, options: &Options, x: &[Slot], y: &[Slot]) -> Result<
         let result = y.iter().position(|s| s.source == Some(3)).map(|at| (1, at));
         return Err(Illegal { operand: result, ..Illegal::new("dual issue", message) });
     }
-    let any_bank = |entry: EntryId| forms(arch).of(entry).traits.has(Trait::AnyBank);
+    let any_bank = |entry: EntryId| forms(arch).get(entry).traits.has(Trait::AnyBank);
     if arch == Arch::Rdna4 && any_bank(inst.entry) && any_bank(inst.entry_y) {
         return Ok(());
     }
@@ -294,7 +294,7 @@ fn check_dual(inst: &Inst, options: &Options, x: &[Slot], y: &[Slot]) -> Result<
             && a % banks == b % banks
         {
             let message = format!(
-                "the {which} sources of both halves, v{a} and v{b}, lie in one bank: their numbers must differ modulo {banks}"
+                "the {which} sources of both halves, v{a} and v{b}, are in the same bank: their numbers must differ modulo {banks}"
             );
             return Err(Illegal::new("dual issue", message));
         }
@@ -325,7 +325,7 @@ mod tests {
     use wavesim_isa::arch::Arch;
 
     #[test]
-    fn dual_instructions_are_for_waves_of_32() {
+    fn dual_instructions_require_wave32() {
         let text = "v_dual_add_f32 v0, v4, v1 :: v_dual_mul_f32 v1, v5, v2";
         for arch in Arch::RDNA {
             let words = parse(text, &Options::new(arch), &NoSymbols);

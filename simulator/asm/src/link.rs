@@ -329,7 +329,7 @@ impl Program {
             let values = Values::new(&self.symbols, SectionAddresses::Assigned(&self.sections, load));
             let value = plain.eval(&values).map_err(|e| match (self.undefined(&plain, e), specifier) {
                 (e, Some(_)) if e.help.is_none() => {
-                    e.help("for symbols of other files there are LLVM's assembler and linker")
+                    e.help("symbols of other files require LLVM's assembler and linker")
                 }
                 (e, _) => e,
             })?;
@@ -349,8 +349,9 @@ impl Program {
             (SECOND_LOAD_ADDRESS, half) => Ok(Resolved::Address(value, half)),
             _ => {
                 let span = plain.symbol().map_or(Span::default(), |s| s.1);
-                let message = "this depends on where the code object is loaded, and is not an address in it";
-                Err(AsmError::new(span, message).help("addresses, and distances of labels, can be written"))
+                let message = "this depends on the load address, but is not an address in the code object";
+                Err(AsmError::new(span, message)
+                    .help("only addresses and differences of labels are supported"))
             }
         }
     }
@@ -373,7 +374,7 @@ impl Program {
                 let error = AsmError::new(span, format!("an address does not fit {width} bytes"));
                 return Err(error.help("`.quad` has room for one"));
             }
-            _ => return Err(AsmError::new(span, "half an address has 4 bytes")),
+            _ => return Err(AsmError::new(span, "half of an address takes 4 bytes")),
         };
         let (plain, _) = split_specifier(expr);
         let symbols = plain.symbols();
@@ -441,5 +442,5 @@ pub(super) fn fits(value: i64, width: usize) -> bool {
 
 fn load_dependent(e: &Expr, span: Span) -> AsmError {
     let span = e.symbol().map_or(span, |s| s.1);
-    AsmError::new(span, "this depends on where the code object is loaded; expected a number")
+    AsmError::new(span, "this depends on the load address; expected a number")
 }

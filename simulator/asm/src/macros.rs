@@ -53,10 +53,10 @@ impl Macro {
                 return Err(AsmError::new(s.next_span(), "expected a parameter's name"));
             };
             if parameters.iter().any(|p| p.name == name) {
-                return Err(AsmError::new(span, format!("the macro has a parameter `{name}` already")));
+                return Err(AsmError::new(span, format!("the macro already has a parameter `{name}`")));
             }
             if parameters.last().is_some_and(|p| p.rest) {
-                return Err(AsmError::new(span, "nothing can follow a parameter that takes the rest"));
+                return Err(AsmError::new(span, "no parameter can follow a `vararg` parameter"));
             }
             let mut own = Parameter { name: name.to_string(), default: None, required: false, rest: false };
             if s.eat(':') {
@@ -91,7 +91,7 @@ impl Macro {
             let index = match by_name {
                 Some(index) => index,
                 None if named => {
-                    return Err(AsmError::new(start, "an argument by position cannot follow one by name"));
+                    return Err(AsmError::new(start, "a positional argument cannot follow a named one"));
                 }
                 None => at,
             };
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_take_their_places() {
+    fn arguments_are_substituted() {
         assert_eq!(expansion("m a, b=2", "v[1:2], 3", "x \\a, \\b"), "x v[1:2], 3");
         assert_eq!(expansion("m a b=2", "1", "x \\a, \\b"), "x 1, 2");
         assert_eq!(expansion("m a b=2", ", 1", "x \\a, \\b"), "x , 1");
@@ -316,14 +316,14 @@ mod tests {
     }
 
     #[test]
-    fn wrong_calls_say_where() {
+    fn invalid_calls_report_spans() {
         let called = Macro::define(&mut Scanner::new("m a:req, b"), Vec::new()).unwrap();
         let wrong = |call: &str| called.arguments(&mut Scanner::new(call), 0, None).unwrap_err();
         assert!(wrong("1, 2, 3").message.contains("2 parameters"));
         assert_eq!(wrong("1, 2, 3").span.start, 6);
         assert!(wrong("").message.contains("needs its parameter `a`"));
         assert!(wrong("(1").message.contains("bracket"));
-        assert!(wrong("b=1 2").message.contains("by position"));
+        assert!(wrong("b=1 2").message.contains("positional"));
         assert!(Macro::define(&mut Scanner::new("m a, a"), Vec::new()).is_err());
     }
 }

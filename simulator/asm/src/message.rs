@@ -83,11 +83,11 @@ pub fn parse(arch: Arch, operands: &[Operand]) -> Result<u32, AsmError> {
     if call.name != "sendmsg" || !(1..=3).contains(&call.args.len()) {
         return Err(AsmError::new(*span, "expected sendmsg(message)"));
     }
-    let most = if arch.is_cdna() { 15 } else { 0xff };
+    let max = if arch.is_cdna() { 15 } else { 0xff };
     let id = match &call.args[0].value {
-        ArgValue::Int(v) if (0..=most).contains(v) => *v as u32,
+        ArgValue::Int(v) if (0..=max).contains(v) => *v as u32,
         ArgValue::Int(_) => {
-            return Err(AsmError::new(call.args[0].span, format!("a message is from 0 to {most}")));
+            return Err(AsmError::new(call.args[0].span, format!("a message is from 0 to {max}")));
         }
         ArgValue::Word(word) => messages(arch).find(|m| m.0 == *word).map(|m| m.1).ok_or_else(|| {
             let names: Vec<String> = messages(arch).map(|m| m.0).collect();
@@ -126,7 +126,7 @@ fn with_operation(id: u32, name: Option<&str>, args: &[Arg]) -> Result<u32, AsmE
                 at.ok_or_else(|| unknown(word, *span, list.iter().copied().filter(|n| !n.is_empty())))?;
             // MSG_GS requires an operation other than GS_OP_NOP; MSG_GS_DONE does not.
             if name == Some("MSG_GS") && at == 0 {
-                return Err(AsmError::new(*span, "this message has something to do"));
+                return Err(AsmError::new(*span, "this message requires an operation other than GS_OP_NOP"));
             }
             at as u32
         }

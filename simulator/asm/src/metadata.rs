@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bombs_are_refused_at_once() {
+    fn bombs_are_rejected() {
         let refused = |text: &str| message_pack(text).unwrap_err();
         let aliases: String = (1..40).map(|k| format!("a{k}: &a{k} [*a{0}, *a{0}]\n", k - 1)).collect();
         assert!(refused(&format!("a0: &a0 [x, x]\n{aliases}")).contains("aliases"));

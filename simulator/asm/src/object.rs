@@ -199,7 +199,7 @@ pub fn write(program: &mut Program, options: &Options) -> Result<Vec<u8>, Vec<Li
         .collect();
     if relocations.len() != planned.len() {
         return Err(vec![LineError::whole(
-            "values of symbols depend on sections' places in a way that is not understood",
+            "the values of symbols depend on section addresses in an unsupported way",
         )]);
     }
     // Relative relocations come first, as DT_RELACOUNT requires.

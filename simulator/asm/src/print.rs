@@ -50,7 +50,7 @@ fn print(inst: &Inst, options: &Options, label: Option<&str>, exact: bool) -> St
     if let Some(machine) = options.arch.machine() {
         return super::generic::print(inst, options.arch, machine, label);
     }
-    let form = forms(options.arch).of(inst.entry);
+    let form = forms(options.arch).get(inst.entry);
     let p = Printer { form, inst, options, label, exact };
     if form.class == Class::Dual && inst.entry_y != EntryId::MAX {
         return p.dual();
@@ -68,7 +68,7 @@ pub fn branch_words(inst: &Inst, options: &Options) -> Option<i64> {
     if let Some(machine) = options.arch.machine() {
         return super::generic::branch_words(inst, options.arch, machine);
     }
-    let form = forms(options.arch).of(inst.entry);
+    let form = forms(options.arch).get(inst.entry);
     let slot = form.slots.iter().find(|s| s.kind == Kind::Imm(Imm::Label))?;
     Some(inst.fields[slot.field? as usize] as u16 as i16 as i64)
 }
@@ -84,7 +84,7 @@ struct Printer<'a> {
 
 impl Printer<'_> {
     fn dual(&self) -> String {
-        let y = forms(self.options.arch).of(self.inst.entry_y);
+        let y = forms(self.options.arch).get(self.inst.entry_y);
         let mut out = self.form.mnemonic.clone();
         self.operands(&half_slots(self.options, self.inst.entry, false).unwrap_or_default(), &mut out);
         let _ = write!(out, " :: {}", y.mnemonic);
@@ -390,7 +390,7 @@ mod tests {
     use wavesim_isa::codec::decode;
 
     #[test]
-    fn literals_can_stay_literals() {
+    fn exact_printing_preserves_literals() {
         let options = Options::new(Arch::Rdna3);
         for (words, llvm, exact) in [
             (&[0x8205_ff05, 0][..], "s_addc_u32 s5, s5, 0", "s_addc_u32 s5, s5, lit(0x0)"),
@@ -422,7 +422,7 @@ mod tests {
     /// A matrix product with OP_SEL set, which it does not use, and an SGPR pair that starts at an odd
     /// register.
     #[test]
-    fn words_that_no_text_has_are_numbers() {
+    fn words_without_a_text_print_as_numbers() {
         let options = Options::new(Arch::Rdna3);
         for (words, text) in [
             (
@@ -438,7 +438,7 @@ mod tests {
 
     /// Codes without a name do not parse as something else.
     #[test]
-    fn reserved_codes_are_no_constants() {
+    fn reserved_codes_do_not_parse_as_constants() {
         let options = Options::new(Arch::Rdna3);
         let inst = decode(Arch::Rdna3, &[0x8449_c4da]).unwrap();
         let text = print::instruction(&inst, &options);
@@ -448,7 +448,7 @@ mod tests {
 
     /// A register or constant in place of a vector register is printed with a comment on the error.
     #[test]
-    fn operands_of_the_wrong_kind_say_so() {
+    fn invalid_operands_are_annotated() {
         let options = Options::new(Arch::Rdna4);
         for (words, operand) in [
             ([0xcc46_4020, 0x1c82_04f2], "1.0/*Invalid immediate*/"),
@@ -465,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_are_names_or_numbers_with_bits() {
+    fn versions_print_as_names_or_numbers_with_flags() {
         let options = Options::new(Arch::Rdna4);
         for (word, text) in [
             (0xb080_4009, "s_version UC_VERSION_GFX12|UC_VERSION_W32_BIT"),

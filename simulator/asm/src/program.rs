@@ -55,14 +55,14 @@ impl LineError {
         }
     }
 
-    /// Creates an error for a line of the main file; [`LineError::of`] sets the file's name.
+    /// Creates an error for a line of the main file; [`LineError::in_file`] sets the file's name.
     pub fn on_line(line: usize, text: &str, error: AsmError) -> LineError {
         let (file, text, column) = (String::new(), text.to_string(), error.column(text));
         LineError { line, column, error, file, number: line, text, backtrace: Vec::new() }
     }
 
     /// Returns the error with the file's name set.
-    pub fn of(self, file: &str) -> LineError {
+    pub fn in_file(self, file: &str) -> LineError {
         LineError { file: file.to_string(), ..self }
     }
 
@@ -280,7 +280,7 @@ pub struct File<'a> {
 pub fn read_file(file: &File, options: &Options) -> (Program, Vec<LineError>) {
     if let Some(machine) = options.arch.machine() {
         let (unit, errors) = super::generic::read(file.text, options.arch, machine);
-        let errors = errors.into_iter().map(|e| e.of(file.name)).collect();
+        let errors = errors.into_iter().map(|e| e.in_file(file.name)).collect();
         return (unit.program(options.arch, machine), errors);
     }
     Reader::new(file, options).read()
@@ -328,7 +328,7 @@ impl<'a> Values<'a> {
             true => Ok(near),
             false => {
                 let span = e.symbol().map_or(Span::default(), |s| s.1);
-                Err(AsmError::new(span, "this depends on where sections will be; expected a number"))
+                Err(AsmError::new(span, "this depends on section addresses; expected a number"))
             }
         }
     }

@@ -252,9 +252,9 @@ impl<'a> Scanner<'a> {
                 continue;
             }
             let escaped = chars.next().unwrap_or('\\');
-            let mut number = |first: u32, radix: u32, most: usize| {
+            let mut number = |first: u32, radix: u32, max_digits: usize| {
                 let mut value = first;
-                for _ in 0..most {
+                for _ in 0..max_digits {
                     let Some(digit) = chars.peek().and_then(|c| c.to_digit(radix)) else { break };
                     value = value * radix + digit;
                     chars.next();

@@ -53,9 +53,9 @@ pub struct Location {
 #[derive(Debug, Clone)]
 struct Expansion {
     /// `macro gid`, `.rept`, `.include`.
-    what: String,
+    description: String,
     from: Location,
-    /// The lines are expanded in location, as in a repetition.
+    /// The lines are expanded in place, as in a repetition.
     inline: bool,
 }
 
@@ -88,8 +88,8 @@ impl Sources {
     }
 
     /// Adds an expansion at `from` and returns its index.
-    pub fn add_expansion(&mut self, what: String, from: Location, inline: bool) -> u32 {
-        self.expansions.push(Expansion { what, from, inline });
+    pub fn add_expansion(&mut self, description: String, from: Location, inline: bool) -> u32 {
+        self.expansions.push(Expansion { description, from, inline });
         self.expansions.len() as u32
     }
 
@@ -122,7 +122,7 @@ impl Sources {
 
     /// The expansions that led to a location as text (`in macro gid, at kernel.s:12`), innermost first.
     pub fn backtrace(&self, location: Location) -> Vec<String> {
-        let shown = |c: &Expansion| format!("in {}, at {}:{}", c.what, self.file(c.from), c.from.line);
+        let shown = |c: &Expansion| format!("in {}, at {}:{}", c.description, self.file(c.from), c.from.line);
         self.expansions_of(location).map(shown).collect()
     }
 }
@@ -205,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn comments_are_blank() {
+    fn comments_become_spaces() {
         let text = "a ; x\nb // y\nc /* 1 */ d\n.ascii \"; // /*\" ; z\ne /* é\nf */ g\n.amdgpu_metadata\n x: 'a;b'\n.end_amdgpu_metadata\nh;";
         let expected = [
             "a ",

@@ -102,7 +102,7 @@ mod tests {
     use crate::operand::{ModifierValue, parse_line};
 
     #[test]
-    fn every_pattern_reads_back() {
+    fn every_swizzle_pattern_round_trips() {
         for value in 0..=u16::MAX {
             let text = print(value);
             let text = format!("x offset:{text}");

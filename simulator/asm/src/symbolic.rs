@@ -92,7 +92,8 @@ fn whole_immediate_from(operands: &[Operand], least: i64) -> Option<Result<u32, 
 pub(super) fn calls<'a, 't>(
     operands: &'a [Operand<'t>],
 ) -> Result<SmallVec<[(&'a Call<'t>, Span); 2]>, AsmError> {
-    let wrong = |o: &Operand| AsmError::new(o.span, "expected a number, or names with numbers in brackets");
+    let wrong =
+        |o: &Operand| AsmError::new(o.span, "expected a number, or names with numbers in parentheses");
     if operands.is_empty() {
         return Err(AsmError::new(Span::default(), "an operand is missing"));
     }
@@ -296,7 +297,7 @@ pub fn parse_gpr_index(operands: &[Operand]) -> Result<u32, AsmError> {
     if let Some(value) = whole_immediate(operands) {
         return value.and_then(|value| match value >> GPR_INDEXED.len() {
             0 => Ok(value),
-            _ => Err(AsmError::new(span_of(operands), "which operands are indexed has four bits")),
+            _ => Err(AsmError::new(span_of(operands), "the mask of indexed operands has four bits")),
         });
     }
     let calls = calls(operands)?;
@@ -370,7 +371,7 @@ pub fn parse_hwreg(arch: Arch, ty: u8, operands: &[Operand]) -> Result<u32, AsmE
     let (Some(id), Some(offset), Some(size)) = (part(ty, "ID"), part(ty, "OFFSET"), part(ty, "SIZE")) else {
         return Err(AsmError::new(
             span_of(operands),
-            "the ISA description does not name the parts of hwreg()",
+            "the ISA description does not define the fields of hwreg()",
         ));
     };
     let [(call, span)] = calls.as_slice() else {

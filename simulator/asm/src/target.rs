@@ -37,7 +37,7 @@ impl Reader<'_> {
             if !self.file.any_target || !self.program.listing.is_empty() {
                 let (file, option) = (arch.name(), self.options.arch.name());
                 let error =
-                    AsmError::new(span, format!("this file is for {file}, and the option says {option}"));
+                    AsmError::new(span, format!("this file is for {file}, but the option selects {option}"));
                 return Err(error.help(format!("--mcpu {processor}")));
             }
             self.options.arch = arch;
@@ -56,7 +56,7 @@ impl Reader<'_> {
         }
         let known = |f: &&&str| FEATURES.iter().any(|(name, _)| f.trim_end_matches(['+', '-']) == *name);
         if let Some(other) = features.iter().find(|f| !known(f)) {
-            return Err(AsmError::new(span, format!("`{other}` is no feature of a target")));
+            return Err(AsmError::new(span, format!("`{other}` is not a target feature")));
         }
         self.define_processor_symbols(Some(&processor));
         self.program.processor = Some(processor);
@@ -71,7 +71,7 @@ mod tests {
 
     /// The expected flags are those of llvm-mc 19 for the same directive.
     #[test]
-    fn features_are_flags() {
+    fn features_set_elf_flags() {
         for (target, arch, flags) in [
             ("gfx942", Arch::Cdna3, Some(0x500)),
             ("gfx942:sramecc+:xnack-", Arch::Cdna3, Some(0xe00)),

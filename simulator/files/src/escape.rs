@@ -24,7 +24,7 @@ impl<W: Write> Escaped<W> {
 
     fn write_escaped(&mut self, bytes: &[u8]) -> io::Result<()> {
         let mut rest = bytes;
-        while let Some(at) = rest.iter().position(|b| suspect(*b)) {
+        while let Some(at) = rest.iter().position(|b| may_need_escape(*b)) {
             let (before, from) = rest.split_at(at);
             self.out.write_all(before)?;
             let (len, code) = match from {
@@ -50,7 +50,7 @@ impl<W: Write> Escaped<W> {
 }
 
 /// Returns whether a byte is, or can start, a character to escape.
-fn suspect(byte: u8) -> bool {
+fn may_need_escape(byte: u8) -> bool {
     matches!(byte, 0..=8 | 0x0b..=0x1f | 0x7f | 0xc2 | 0xe2)
 }
 

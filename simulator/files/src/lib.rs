@@ -28,7 +28,7 @@ pub struct Files {
     /// The folder that must contain the files, with links resolved; `None` for any file.
     below: Option<PathBuf>,
     /// No file may be named.
-    nothing: bool,
+    none: bool,
 }
 
 /// The reason why a file cannot be read. Messages never quote the contents.
@@ -83,58 +83,58 @@ impl FileError {
     }
 }
 
-fn named(path: &Path) -> String {
+fn display(path: &Path) -> String {
     path.display().to_string()
 }
 
 fn too_large(path: &Path, limit: u64) -> FileError {
-    FileError::TooLarge { path: named(path), mib: limit >> 20 }
+    FileError::TooLarge { path: display(path), mib: limit >> 20 }
 }
 
 impl Files {
     /// Permits any file, as assemblers and compilers do.
-    pub fn anywhere() -> Files {
+    pub fn any() -> Files {
         Files::default()
     }
 
     /// Permits only files below `folder`, with links resolved. No other user may modify the folder while
     /// files are opened.
     pub fn below(folder: &Path) -> Result<Files, FileError> {
-        let io = |source| FileError::Io { path: named(folder), source };
+        let io = |source| FileError::Io { path: display(folder), source };
         let real = folder.canonicalize().map_err(io)?;
         if !real.is_dir() {
             return Err(io(io::ErrorKind::NotADirectory.into()));
         }
-        Ok(Files { below: Some(real), nothing: false })
+        Ok(Files { below: Some(real), none: false })
     }
 
     /// Permits no file, for untrusted inputs.
-    pub fn nothing() -> Files {
-        Files { below: None, nothing: true }
+    pub fn none() -> Files {
+        Files { below: None, none: true }
     }
 
     /// Opens a regular file and returns it with its length.
     pub fn open(&self, path: &Path) -> Result<(File, u64), FileError> {
-        if self.nothing {
-            return Err(FileError::Forbidden(named(path)));
+        if self.none {
+            return Err(FileError::Forbidden(display(path)));
         }
-        let io = |source| FileError::Io { path: named(path), source };
+        let io = |source| FileError::Io { path: display(path), source };
         let real = match &self.below {
             None => path.to_path_buf(),
-            Some(folder) => self.resolved(path, folder)?,
+            Some(folder) => self.resolve(path, folder)?,
         };
         // Checked before opening, since opening a pipe blocks until its other end is opened.
         let meta = std::fs::metadata(&real).map_err(io)?;
         if !meta.is_file() {
-            return Err(FileError::Irregular(named(path)));
+            return Err(FileError::Irregular(display(path)));
         }
         Ok((File::open(&real).map_err(io)?, meta.len()))
     }
 
     /// Resolves the links of a path and checks that it is below the folder. The error does not reveal whether
     /// other files exist.
-    fn resolved(&self, path: &Path, folder: &Path) -> Result<PathBuf, FileError> {
-        let outside = || FileError::Outside { path: named(path), folder: named(folder) };
+    fn resolve(&self, path: &Path, folder: &Path) -> Result<PathBuf, FileError> {
+        let outside = || FileError::Outside { path: display(path), folder: display(folder) };
         match path.canonicalize() {
             Ok(real) if real.starts_with(folder) => Ok(real),
             Ok(_) => Err(outside()),
@@ -143,7 +143,7 @@ impl Files {
                 let parents = parents.map(|p| if p.as_os_str().is_empty() { Path::new(".") } else { p });
                 match parents.filter_map(|p| p.canonicalize().ok()).next() {
                     Some(real) if real.starts_with(folder) => {
-                        Err(FileError::Io { path: named(path), source })
+                        Err(FileError::Io { path: display(path), source })
                     }
                     _ => Err(outside()),
                 }
@@ -154,12 +154,12 @@ impl Files {
     /// Reads a regular file of at most `limit` bytes.
     pub fn read(&self, path: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
         let (mut file, len) = self.open(path)?;
-        sized(&mut file, len, path, limit)
+        read_sized(&mut file, len, path, limit)
     }
 
     /// Reads a regular file of at most `limit` bytes as text.
     pub fn read_text(&self, path: &Path, limit: u64) -> Result<String, FileError> {
-        text(self.read(path, limit)?, path)
+        into_text(self.read(path, limit)?, path)
     }
 }
 
@@ -170,7 +170,7 @@ pub fn is_below(path: &Path, folder: &Path) -> bool {
     path.starts_with(folder)
 }
 
-fn sized(file: &mut File, len: u64, path: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
+fn read_sized(file: &mut File, len: u64, path: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
     if len > limit {
         return Err(too_large(path, limit));
     }
@@ -178,40 +178,40 @@ fn sized(file: &mut File, len: u64, path: &Path, limit: u64) -> Result<Vec<u8>, 
     let mut bytes = Vec::with_capacity(len as usize + 1);
     file.take(limit + 1)
         .read_to_end(&mut bytes)
-        .map_err(|source| FileError::Io { path: named(path), source })?;
+        .map_err(|source| FileError::Io { path: display(path), source })?;
     if bytes.len() as u64 > limit { Err(too_large(path, limit)) } else { Ok(bytes) }
 }
 
-fn text(bytes: Vec<u8>, path: &Path) -> Result<String, FileError> {
-    String::from_utf8(bytes).map_err(|_| FileError::NotText(named(path)))
+fn into_text(bytes: Vec<u8>, path: &Path) -> Result<String, FileError> {
+    String::from_utf8(bytes).map_err(|_| FileError::NotText(display(path)))
 }
 
 /// Reads a file, pipe or device named by the user, up to the size limit; `-` is standard input.
 pub fn read(path: &Path) -> Result<Vec<u8>, FileError> {
     let shown = if path.as_os_str() == "-" { Path::new("standard input") } else { path };
-    let io = |source| FileError::Io { path: named(shown), source };
+    let io = |source| FileError::Io { path: display(shown), source };
     if path.as_os_str() == "-" {
-        return stream(io::stdin().lock(), shown);
+        return read_stream(io::stdin().lock(), shown);
     }
     let mut file = File::open(path).map_err(io)?;
     let meta = file.metadata().map_err(io)?;
     match meta.is_file() && meta.len() > 0 {
-        true => sized(&mut file, meta.len(), path, MAX_FILE),
+        true => read_sized(&mut file, meta.len(), path, MAX_FILE),
         // Files in /proc have a length of 0.
-        false => stream(file, path),
+        false => read_stream(file, path),
     }
 }
 
 /// Reads a file, pipe or device named by the user as text.
 pub fn read_text(path: &Path) -> Result<String, FileError> {
-    text(read(path)?, path)
+    into_text(read(path)?, path)
 }
 
-fn stream(from: impl Read, path: &Path) -> Result<Vec<u8>, FileError> {
+fn read_stream(from: impl Read, path: &Path) -> Result<Vec<u8>, FileError> {
     let mut bytes = Vec::new();
     from.take(MAX_STREAM + 1)
         .read_to_end(&mut bytes)
-        .map_err(|source| FileError::Io { path: named(path), source })?;
+        .map_err(|source| FileError::Io { path: display(path), source })?;
     if bytes.len() as u64 > MAX_STREAM { Err(too_large(path, MAX_STREAM)) } else { Ok(bytes) }
 }
 
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_confines_with_links_resolved() {
+    fn files_below_resolves_links() {
         let root = tree("below");
         let files = Files::below(&root.join("in")).unwrap();
         let read = |path: &str| files.read(&root.join(path), 100);
@@ -248,8 +248,8 @@ mod tests {
             assert!(outside("in/link"));
             assert_eq!(read("in/own").unwrap(), b"inside");
         }
-        assert_eq!(Files::anywhere().read(&root.join("secret"), 100).unwrap(), b"outside");
-        let nothing = Files::nothing().read(&root.join("secret"), 100);
+        assert_eq!(Files::any().read(&root.join("secret"), 100).unwrap(), b"outside");
+        let nothing = Files::none().read(&root.join("secret"), 100);
         assert!(matches!(nothing, Err(FileError::Forbidden(_))), "{nothing:?}");
         assert!(Files::below(&root.join("secret")).is_err() && Files::below(&root.join("no")).is_err());
         std::fs::remove_dir_all(&root).unwrap();
@@ -258,10 +258,10 @@ mod tests {
     #[test]
     fn sizes_are_bounded() {
         let root = tree("sizes");
-        let read = |limit| Files::anywhere().read(&root.join("secret"), limit);
+        let read = |limit| Files::any().read(&root.join("secret"), limit);
         assert_eq!(read(7).unwrap(), b"outside");
         assert!(matches!(read(6), Err(FileError::TooLarge { .. })));
-        assert!(matches!(stream(io::repeat(0), Path::new("zeros")), Err(FileError::TooLarge { .. })));
+        assert!(matches!(read_stream(io::repeat(0), Path::new("zeros")), Err(FileError::TooLarge { .. })));
         std::fs::write(root.join("secret"), [0xff; 9]).unwrap();
         assert!(matches!(read_text(&root.join("secret")), Err(FileError::NotText(_))));
         std::fs::remove_dir_all(&root).unwrap();

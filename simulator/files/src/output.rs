@@ -61,7 +61,7 @@ impl Output {
     }
 
     /// Returns whether the output will become the file `path`.
-    fn is(&self, path: &Path) -> bool {
+    fn writes_to(&self, path: &Path) -> bool {
         self.partial.as_ref().is_some_and(|partial| partial.to == path)
     }
 
@@ -96,8 +96,8 @@ const MAX_NAME: usize = 200;
 pub fn file_name(name: &str) -> Option<String> {
     let mut out = String::new();
     for (at, byte) in name.bytes().enumerate() {
-        let plain = byte.is_ascii_alphanumeric() || b"_-+=,@$".contains(&byte) || byte == b'.' && at > 0;
-        match plain {
+        let unescaped = byte.is_ascii_alphanumeric() || b"_-+=,@$".contains(&byte) || byte == b'.' && at > 0;
+        match unescaped {
             true => out.push(byte as char),
             false => out += &format!("%{byte:02x}"),
         }
@@ -123,7 +123,7 @@ pub fn write_all<'a, W: FnOnce(&mut dyn Write) -> io::Result<()>>(
             ))
         })?;
         let to = dir.join(format!("{file}.{extension}"));
-        if written.iter().any(|other| other.is(&to)) {
+        if written.iter().any(|other| other.writes_to(&to)) {
             return Err(io::Error::other(format!("two outputs have the name `{name}`")));
         }
         let mut output = Output::create(&to)?;
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn names_stay_in_the_folder() {
+    fn file_names_cannot_leave_the_folder() {
         let name = |n: &str| file_name(n).unwrap();
         assert_eq!(name("out_y"), "out_y");
         assert_eq!(name("a.b"), "a.b");
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn two_outputs_of_one_name_are_an_error_that_leaves_nothing() {
+    fn duplicate_output_names_are_an_error() {
         let dir = folder("twice");
         assert!(write_all(&dir, "npy", [("x", one), ("x", one)]).is_err());
         assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 0);
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_leaves_a_file_as_it_was() {
+    fn an_error_leaves_the_file_unchanged() {
         let dir = folder("error");
         let file = dir.join("file");
         write(&file, one).unwrap();
@@ -189,7 +189,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn pipes_are_written_and_stay() {
+    fn pipes_are_written_not_replaced() {
         use std::os::unix::fs::FileTypeExt;
         let dir = folder("pipe");
         let pipe = dir.join("x.npy");
@@ -214,7 +214,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn links_of_the_user_are_followed_and_others_replaced() {
+    fn user_links_are_followed_and_others_replaced() {
         let dir = folder("links");
         std::fs::create_dir_all(dir.join("in")).unwrap();
         let is_link = |name: &str| std::fs::symlink_metadata(dir.join(name)).unwrap().is_symlink();

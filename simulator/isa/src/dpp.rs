@@ -12,7 +12,7 @@ pub const DPP16: u32 = 250;
 
 /// Returns whether a DPP control of CDNA moves data between rows: wave shifts and rotations, and broadcasts
 /// of a row's last lane.
-pub fn is_across(arch: Arch, ctrl: u32) -> bool {
+pub fn crosses_rows(arch: Arch, ctrl: u32) -> bool {
     arch.is_cdna() && matches!(ctrl, 0x130 | 0x134 | 0x138 | 0x13c | 0x142 | 0x143)
 }
 

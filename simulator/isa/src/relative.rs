@@ -11,9 +11,9 @@ pub const GPR_IDX_EN: u32 = 1 << 27;
 /// MODE.VSKIP: skips vector instructions.
 pub const VSKIP: u32 = 1 << 28;
 /// The bits of M0 that hold the index.
-pub const INDEX: u32 = 0xff;
+pub const INDEX_MASK: u32 = 0xff;
 /// The bits of M0 that enable indexing per operand ([`enable_bit`]).
-pub const ENABLE: u32 = 0xf << 12;
+pub const ENABLE_MASK: u32 = 0xf << 12;
 
 /// An indexed register beyond the wave's VGPRs; the manuals do not define the behaviour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -40,7 +40,7 @@ pub fn enable_bit(role: Role) -> Option<u32> {
 
 /// The index for operands with this enable bit; `None` if disabled.
 pub fn index(mode: u32, m0: u32, bit: u32) -> Option<u32> {
-    (mode & GPR_IDX_EN != 0 && m0 >> bit & 1 != 0).then_some(m0 & INDEX)
+    (mode & GPR_IDX_EN != 0 && m0 >> bit & 1 != 0).then_some(m0 & INDEX_MASK)
 }
 
 /// Returns whether MODE.VSKIP skips an instruction: all vector ALU and memory instructions.

@@ -33,7 +33,7 @@ impl Shape {
 }
 
 /// Writes an argument into the kernarg segment, truncated to the available space.
-pub fn put(kernarg: &mut [u8], offset: u32, size: u32, value: &[u8]) {
+pub fn write_argument(kernarg: &mut [u8], offset: u32, size: u32, value: &[u8]) {
     let at = offset as usize;
     let len = value.len().min(size as usize).min(kernarg.len().saturating_sub(at));
     if len != 0 {
@@ -61,7 +61,7 @@ pub struct Services {
 }
 
 /// Fills in the hidden arguments (LLVM AMDGPUUsage, *Code Object V3 Metadata* to *V5*).
-pub fn hidden(kernel: &Kernel, shape: &Shape, services: &Services, kernarg: &mut [u8]) {
+pub fn write_hidden_arguments(kernel: &Kernel, shape: &Shape, services: &Services, kernarg: &mut [u8]) {
     for arg in kernel.args.iter().flatten() {
         let dim = match arg.kind.as_bytes().last() {
             Some(b'y') => 1,
@@ -87,12 +87,12 @@ pub fn hidden(kernel: &Kernel, shape: &Shape, services: &Services, kernarg: &mut
             k if k.starts_with("hidden_remainder_") => 0,
             _ => continue,
         };
-        put(kernarg, arg.offset, arg.size, &value.to_le_bytes());
+        write_argument(kernarg, arg.offset, arg.size, &value.to_le_bytes());
     }
 }
 
 /// Builds an AQL dispatch packet (HSA Platform System Architecture, *Kernel Dispatch Packet*).
-pub fn packet(shape: &Shape, kernel: &Kernel, kernarg: u64) -> [u8; 64] {
+pub fn dispatch_packet(shape: &Shape, kernel: &Kernel, kernarg: u64) -> [u8; 64] {
     let mut p = [0u8; 64];
     for d in 0..3 {
         p[4 + 2 * d..6 + 2 * d].copy_from_slice(&(shape.block[d] as u16).to_le_bytes());
@@ -124,7 +124,7 @@ pub fn mode(arch: Arch, d: &Descriptor) -> u32 {
 
 /// Modes that affect checks: the descriptor's, and those that compute drivers set.
 pub fn modes(d: &Descriptor) -> Modes {
-    Modes { cu: !d.has(descriptor::WGP_MODE), unaligned_lds: true }
+    Modes { cu_mode: !d.has(descriptor::WGP_MODE), unaligned_lds: true }
 }
 
 /// Whether waves receive the workgroup IDs x, y and z.

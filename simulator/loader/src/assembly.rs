@@ -19,7 +19,7 @@ const MAX_FILE: u64 = 64 << 20;
 
 /// Options for reading a file.
 #[derive(Debug, Clone, Default)]
-pub struct Reading {
+pub struct AssemblyOptions {
     /// Overrides the architecture of `.amdgcn_target`; RDNA 3 if neither is given.
     pub arch: Option<Arch>,
     /// Overrides the wave size of the kernel descriptors.
@@ -32,7 +32,7 @@ pub struct Reading {
     pub files: Files,
 }
 
-impl Reading {
+impl AssemblyOptions {
     /// Reads a file. The returned options are those that it was assembled with.
     pub fn read(&self, name: &str, text: &str) -> (Program, Options, Vec<LineError>) {
         // Definitions whose names occur in no text.
@@ -114,7 +114,7 @@ impl Reading {
     pub fn assemble(&self, name: &str, text: &str) -> Result<Assembled, Vec<LineError>> {
         let (mut program, options, mut errors) = self.read(name, text);
         if program.kernels().next().is_none() && errors.is_empty() {
-            let message = format!("{name} has no kernel: an .amdhsa_kernel block makes one");
+            let message = format!("{name} has no kernel: an .amdhsa_kernel block defines one");
             return Err(vec![LineError { file: name.to_string(), ..LineError::whole(message) }]);
         }
         let object = if errors.is_empty() { object::write(&mut program, &options) } else { Ok(Vec::new()) };
@@ -152,14 +152,14 @@ impl Assembled {
         let entry = prepared.shape.entry_pc;
         let starts_here = |name: &&str| self.program.labels().any(|l| l == (*name, code.unwrap_or(0), entry));
         if let Some(kernel) = self.program.kernels().find(starts_here) {
-            let most = Registers::ALL;
+            let limit = Registers::ALL;
             let registers = &mut prepared.shape.registers;
             let [vgprs, sgprs] = self.program.registers(kernel);
             if let Some(vgprs) = vgprs {
-                registers.vgprs = vgprs.clamp(1, most.vgprs as u32) as u16;
+                registers.vgprs = vgprs.clamp(1, limit.vgprs as u32) as u16;
             }
             if let Some(sgprs) = sgprs {
-                registers.sgprs = sgprs.min(most.sgprs as u32) as u16;
+                registers.sgprs = sgprs.min(limit.sgprs as u32) as u16;
             }
         }
         let labels = self.program.labels().filter(|l| Some(l.1) == code && !l.0.contains('#'));

@@ -121,7 +121,7 @@ fn corrupt(what: &str) -> LoadError {
 pub fn entries(bytes: &[u8]) -> Result<Vec<Entry<'_>>, LoadError> {
     let mut out = Vec::new();
     let mut at = MAGIC.len() + 8;
-    let count = number(bytes, MAGIC.len()).ok_or_else(|| corrupt("it ends in its header"))?;
+    let count = number(bytes, MAGIC.len()).ok_or_else(|| corrupt("the header is truncated"))?;
     for index in 0..count {
         let entry = header(bytes, &mut at)
             .ok_or_else(|| corrupt(&format!("the header of entry {index} is cut off")))?;
@@ -201,7 +201,7 @@ const MAX_ENTRIES: usize = 4096;
 /// magic, version (u16), method (u16: 0 zlib, 1 Zstandard), the file size (since version 2) and the content
 /// size (both u32; u64 since version 3), and 8 bytes of a hash.
 fn decompress(bytes: &[u8]) -> Result<(Vec<u8>, usize), LoadError> {
-    let short = || corrupt("it ends in its header");
+    let short = || corrupt("the header is truncated");
     let half = |at: usize| Some(u16::from_le_bytes(bytes.get(at..at + 2)?.try_into().ok()?));
     let word = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?) as u64);
     let version = half(4).ok_or_else(short)?;
@@ -218,8 +218,9 @@ fn decompress(bytes: &[u8]) -> Result<(Vec<u8>, usize), LoadError> {
     };
     let (file_size, size) = file_size.zip(size).ok_or_else(short)?;
     let len = usize::try_from(file_size).ok().filter(|len| (header..=bytes.len()).contains(len));
-    let len =
-        len.ok_or_else(|| corrupt(&format!("it says that it has {file_size} bytes, of {}", bytes.len())))?;
+    let len = len.ok_or_else(|| {
+        corrupt(&format!("its stated size is {file_size} bytes, but the file has {}", bytes.len()))
+    })?;
     if size > MAX_CONTENT.max(len as u64 * MAX_RATIO) {
         return Err(corrupt(&format!("{size} bytes of content")));
     }
@@ -240,7 +241,7 @@ fn decompress(bytes: &[u8]) -> Result<(Vec<u8>, usize), LoadError> {
     };
     unpacked.map_err(|e| corrupt(&format!("damaged: {e}")))?;
     if content.len() as u64 != size {
-        return Err(corrupt(&format!("its content has not the {size} bytes that it says")));
+        return Err(corrupt(&format!("its content does not have the stated size of {size} bytes")));
     }
     Ok((content, len))
 }

@@ -23,7 +23,7 @@ pub enum LoadError {
     #[error("this is {0}")]
     Foreign(String),
     /// The ELF header names a processor that is not simulated.
-    #[error("processor 0x{0:02x} of e_flags is none of rdna3, rdna3.5, rdna4, cdna3, cdna4")]
+    #[error("processor 0x{0:02x} of e_flags is not one of rdna3, rdna3.5, rdna4, cdna3, cdna4")]
     Processor(u32),
     /// There is no descriptor `name.kd`; `available` lists the existing kernels.
     #[error("no kernel `{name}`; the code object has {available}")]
@@ -35,13 +35,13 @@ pub enum LoadError {
     #[error("the code object is for {object}, not {requested}")]
     Target { object: &'static str, requested: String },
     /// The ABI version of the ELF header is not one of code object versions 3 to 6.
-    #[error("code object version {0}: versions 3 to 6 are known")]
+    #[error("code object version {0}: versions 3 to 6 are supported")]
     Version(String),
     /// A relocatable file, which compilers produce before linking.
     #[error("an object file that is not linked (`ld.lld -shared` links it)")]
     NotLinked,
     /// A relocation refers to a symbol that is neither defined nor weak.
-    #[error("`{0}` is defined nowhere in the code object")]
+    #[error("`{0}` is not defined in the code object")]
     Undefined(String),
     /// The dynamic relocation at address `at` has an unsupported type.
     #[error("relocation type {r_type} at 0x{at:x} is unknown")]
@@ -82,7 +82,7 @@ pub struct Kernel {
 
 impl Kernel {
     /// The explicit arguments, as far as the metadata lists them.
-    pub fn explicit(&self) -> impl Iterator<Item = &Arg> {
+    pub fn explicit_args(&self) -> impl Iterator<Item = &Arg> {
         self.args.iter().flatten().filter(|a| !a.kind.starts_with("hidden_"))
     }
 }
@@ -119,10 +119,10 @@ impl Kernel {
         let granule = vgpr_granule(self.wave_size());
         let allocated = (self.descriptor.get(descriptor::VGPR_GRANULES) + 1) * granule;
         let exact = vgprs.filter(|n| n.max(&1).next_multiple_of(granule) == allocated);
-        let most = Registers::ALL;
+        let limit = Registers::ALL;
         Registers {
-            vgprs: exact.unwrap_or(allocated).min(most.vgprs as u32) as u16,
-            sgprs: sgprs.map_or(most.sgprs, |n| n.min(most.sgprs as u32) as u16),
+            vgprs: exact.unwrap_or(allocated).min(limit.vgprs as u32) as u16,
+            sgprs: sgprs.map_or(limit.sgprs, |n| n.min(limit.sgprs as u32) as u16),
         }
     }
 }
@@ -134,10 +134,10 @@ impl Kernel {
         let allocated = (self.descriptor.get(descriptor::VGPR_GRANULES) + 1) * 8;
         let accumulation = (self.descriptor.get(descriptor::ACCUM_OFFSET) + 1) * 4;
         let exact = vgprs.filter(|n| n.max(&1).next_multiple_of(8) == allocated);
-        let most = Registers::ALL;
+        let limit = Registers::ALL;
         Registers {
-            vgprs: exact.unwrap_or(allocated).min(accumulation).min(most.vgprs as u32) as u16,
-            sgprs: sgprs.map_or(most.sgprs, |n| n.min(most.sgprs as u32) as u16),
+            vgprs: exact.unwrap_or(allocated).min(accumulation).min(limit.vgprs as u32) as u16,
+            sgprs: sgprs.map_or(limit.sgprs, |n| n.min(limit.sgprs as u32) as u16),
         }
     }
 
@@ -173,7 +173,7 @@ impl fmt::Display for TargetRequest {
 /// Returns the code object in a file: the file itself, or an entry of a bundle.
 pub fn open<'a>(bytes: &'a [u8], request: &TargetRequest) -> Result<Cow<'a, [u8]>, LoadError> {
     let object = bundle::select(bytes, request)?;
-    match foreign(&object) {
+    match describe_foreign(&object) {
         Some(what) => Err(LoadError::Foreign(what)),
         None => Ok(object),
     }
@@ -186,7 +186,7 @@ pub fn is_object(bytes: &[u8]) -> bool {
 
 /// Describes a file that is certainly neither GPU code nor a container that can be opened here, with the tool
 /// that converts it.
-pub fn foreign(bytes: &[u8]) -> Option<String> {
+pub fn describe_foreign(bytes: &[u8]) -> Option<String> {
     if bytes.starts_with(ELF_MAGIC) && !is_amdgpu(bytes) {
         let machine = object::File::parse(bytes).map(|file| file.architecture());
         let machine = match machine {
@@ -204,12 +204,9 @@ const ELF_MAGIC: &[u8] = b"\x7fELF";
 /// Other files that toolchains produce, by their first bytes.
 const FOREIGN: [(&[u8], &str); 5] = [
     (b"BC\xc0\xde", "LLVM bitcode (`clang -target amdgcn-amd-amdhsa -mcpu=…` compiles it)"),
-    (b"!<arch>\n", "an archive (`ar x` takes it apart)"),
+    (b"!<arch>\n", "an archive (`ar x` extracts it)"),
     (b"!<thin>\n", "an archive that names its files"),
-    (
-        &[0x10, 0xff, 0x10, 0xad],
-        "an offload package (`clang-offload-packager --image=file=…` takes it apart)",
-    ),
+    (&[0x10, 0xff, 0x10, 0xad], "an offload package (`clang-offload-packager --image=file=…` extracts it)"),
     (&[0xcf, 0xfa, 0xed, 0xfe], "a Mach-O file"),
 ];
 
@@ -224,7 +221,7 @@ pub fn is_amdgpu(bytes: &[u8]) -> bool {
 /// Rejects files that are not code objects or cannot run as they are. The version is in the ELF header
 /// (AMDGPUUsage, *ELF Header*: ELFABIVERSION_AMDGPU_HSA).
 fn check(bytes: &[u8], file: &object::File) -> Result<(), LoadError> {
-    if let Some(what) = foreign(bytes) {
+    if let Some(what) = describe_foreign(bytes) {
         return Err(LoadError::Foreign(what));
     }
     match bytes.get(8) {

@@ -20,9 +20,9 @@ pub struct Mismatch {
     /// Name of the argument that was compared.
     pub output: String,
     /// Number of elements that differ.
-    pub wrong: usize,
+    pub differing: usize,
     /// Number of elements in the output.
-    pub of: usize,
+    pub total: usize,
     /// The first differing elements: index, expected, actual.
     pub first: Vec<(usize, Num, Num)>,
 }
@@ -30,17 +30,18 @@ pub struct Mismatch {
 /// Compares element by element; both arrays have the same type and length. Elements agree if both are NaN, if
 /// they are equal (zeros of either sign are), or if they are within the tolerance.
 pub fn compare(output: &str, actual: &Array, expected: &Array, tolerance: Tolerance) -> Option<Mismatch> {
-    let mut found = Mismatch { output: output.to_string(), wrong: 0, of: expected.len(), first: Vec::new() };
+    let mut found =
+        Mismatch { output: output.to_string(), differing: 0, total: expected.len(), first: Vec::new() };
     for (index, (a, e)) in actual.values().zip(expected.values()).enumerate() {
         if agree(a, e, tolerance) {
             continue;
         }
-        found.wrong += 1;
+        found.differing += 1;
         if found.first.len() < LISTED {
             found.first.push((index, e, a));
         }
     }
-    (found.wrong != 0).then_some(found)
+    (found.differing != 0).then_some(found)
 }
 
 fn agree(actual: Num, expected: Num, Tolerance { rtol, atol }: Tolerance) -> bool {
@@ -56,11 +57,11 @@ fn agree(actual: Num, expected: Num, Tolerance { rtol, atol }: Tolerance) -> boo
 
 impl std::fmt::Display for Mismatch {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {} of {} elements differ", self.output, self.wrong, self.of)?;
+        write!(f, "{}: {} of {} elements differ", self.output, self.differing, self.total)?;
         for (index, expected, actual) in &self.first {
             write!(f, "\n  [{index}]: expected {expected}, got {actual}")?;
         }
-        if self.wrong > self.first.len() {
+        if self.differing > self.first.len() {
             write!(f, "\n  …")?;
         }
         Ok(())

@@ -73,7 +73,7 @@ pub enum PrepareError {
     Program(#[from] TooLarge),
     /// The first word of the data outside of the memory of `words` words.
     #[error(
-        "the data has a word at address {address}; memory has {words} words (--global-memsize MB sets the size)"
+        "the data contains a word at address {address}, but memory has {words} words (--global-memsize MB sets the size)"
     )]
     Data { address: u32, words: u64 },
 }
@@ -91,11 +91,11 @@ pub fn prepare(
     let words = (bytes / WORD).min(1 << 32);
     let memory = Memory::of_words(words)?;
     for &(address, value) in data {
-        let place = word_address(address as u64);
-        if memory.write(place, &value.to_le_bytes()).is_err() {
+        let location = word_address(address as u64);
+        if memory.write(location, &value.to_le_bytes()).is_err() {
             return Err(PrepareError::Data { address, words });
         }
-        memory.touch(place, 1);
+        memory.touch(location, 1);
     }
     let buffer = Buffer {
         name: "memory".to_string(),

@@ -62,7 +62,7 @@ impl Image {
             let data = s.data()?;
             let data = &data[..data.len().min(size as usize)];
             room = room.checked_sub(data.len()).ok_or_else(|| {
-                LoadError::Bad("its segments have many times the bytes of the file".to_string())
+                LoadError::Bad("its segments are many times larger than the file".to_string())
             })?;
             image.segments.push(Segment { address, data: data.to_vec(), size });
         }
@@ -85,22 +85,22 @@ impl Image {
 
     /// Allocates memory for the image, writes and relocates it. Returns the load address, which is the file's
     /// address 0.
-    pub fn map(&self, memory: &mut Memory) -> Result<u64, MapImageError> {
+    pub fn load(&self, memory: &mut Memory) -> Result<u64, LoadImageError> {
         let base = memory.alloc(self.size(), 4096, "code object")?;
-        self.place(base, memory)?;
+        self.write_to(base, memory)?;
         Ok(base)
     }
 
     /// Writes the image to zeroed memory of its size, and relocates it.
-    pub fn place(&self, base: u64, memory: &Memory) -> Result<(), MapImageError> {
+    pub fn write_to(&self, base: u64, memory: &Memory) -> Result<(), LoadImageError> {
         for s in &self.segments {
             memory.write(base + s.address, &s.data)?;
         }
         for r in &self.relocations {
             let value = if r.from_base { base.wrapping_add(r.value) } else { r.value };
             let value = if r.high { value >> 32 } else { value };
-            let at = base.checked_add(r.at).ok_or(MapImageError::Relocation(r.at))?;
-            memory.store_value(at, r.bytes, value as u128).map_err(|_| MapImageError::Relocation(r.at))?;
+            let at = base.checked_add(r.at).ok_or(LoadImageError::Relocation(r.at))?;
+            memory.store_value(at, r.bytes, value as u128).map_err(|_| LoadImageError::Relocation(r.at))?;
         }
         Ok(())
     }
@@ -108,7 +108,7 @@ impl Image {
 
 /// The reason why an image cannot be loaded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum MapImageError {
+pub enum LoadImageError {
     /// The image does not fit global memory.
     #[error(transparent)]
     Alloc(#[from] AllocError),

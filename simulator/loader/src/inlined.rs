@@ -21,7 +21,7 @@ struct Call {
     /// Depth in the DWARF tree: inner calls are deeper.
     depth: isize,
     /// The location of the call, such as `kernel.cl:12`.
-    place: String,
+    location: String,
 }
 
 impl Inlined {
@@ -29,7 +29,7 @@ impl Inlined {
     pub fn calls(&self, address: u64) -> Vec<String> {
         let mut calls: Vec<&Call> = self.calls.iter().filter(|c| c.code.contains(&address)).collect();
         calls.sort_by_key(|c| -c.depth);
-        calls.into_iter().map(|c| c.place.clone()).collect()
+        calls.into_iter().map(|c| c.location.clone()).collect()
     }
 
     /// Adds the calls of a compilation unit that are in `text`.
@@ -52,7 +52,7 @@ impl Inlined {
             };
             let header = program.header();
             let Some(file) = header.file(file) else { continue };
-            let place = format!("{}:{line}", source_file(dwarf, unit, header, file)?.name);
+            let location = format!("{}:{line}", source_file(dwarf, unit, header, file)?.name);
             let depth = entry.depth();
             let mut ranges = dwarf.die_ranges(unit, entry)?;
             while let Some(range) = ranges.next()? {
@@ -61,7 +61,7 @@ impl Inlined {
                 }
                 let code = range.begin..range.end;
                 if text.contains(&code.start) && code.start < code.end {
-                    self.calls.push(Call { code, depth, place: place.clone() });
+                    self.calls.push(Call { code, depth, location: location.clone() });
                 }
             }
         }

@@ -3,7 +3,7 @@
 use super::code_object::{self, Kernel, LoadError, TargetRequest};
 use super::compare::{self, Mismatch, Tolerance};
 use super::prepared::Prepared;
-use super::request::{Given, Request};
+use super::request::{ArgumentValue, Request};
 use anyhow::{Context as _, Result, anyhow, bail};
 use isa_spec::diag::{self, nearest};
 use serde::Deserialize;
@@ -96,7 +96,7 @@ pub struct Expected {
 }
 
 /// A launch file that has been read, with its kernel ready to run.
-pub struct Loaded {
+pub struct LoadedLaunch {
     /// The contents of the file.
     pub launch: Launch,
     /// The folder that relative paths refer to.
@@ -108,7 +108,7 @@ pub struct Loaded {
 
 /// Selects one of a launch file's code objects.
 #[derive(Debug, Clone, Default)]
-pub struct Wanted {
+pub struct TargetSelection {
     /// A key of `code`.
     pub target: Option<String>,
     /// Any target of this architecture.
@@ -117,10 +117,10 @@ pub struct Wanted {
     pub wave: Option<u32>,
 }
 
-impl Wanted {
+impl TargetSelection {
     /// Selects the code object with this key.
-    pub fn target(name: &str) -> Wanted {
-        Wanted { target: Some(name.to_string()), ..Wanted::default() }
+    pub fn target(name: &str) -> TargetSelection {
+        TargetSelection { target: Some(name.to_string()), ..TargetSelection::default() }
     }
 
     /// Returns the first matching key.
@@ -150,7 +150,7 @@ impl Wanted {
     }
 }
 
-impl Loaded {
+impl LoadedLaunch {
     /// Compares the buffers in memory with the expected outputs and returns those that differ.
     pub fn mismatches(&self) -> Result<Vec<Mismatch>> {
         let mut mismatches = Vec::new();
@@ -172,7 +172,13 @@ const MAX_DESCRIPTION: usize = 4 << 20;
 
 /// Reads `launch.json`, loads the target's code object and fills a memory of `global_bytes`, with `guard`
 /// bytes between allocations. `files` restricts the files that the description may name.
-pub fn load(path: &Path, wanted: &Wanted, files: &Files, global_bytes: u64, guard: u64) -> Result<Loaded> {
+pub fn load(
+    path: &Path,
+    wanted: &TargetSelection,
+    files: &Files,
+    global_bytes: u64,
+    guard: u64,
+) -> Result<LoadedLaunch> {
     let text = files::read_text(path)?;
     if text.len() > MAX_DESCRIPTION {
         bail!("{}: larger than {} MiB", path.display(), MAX_DESCRIPTION >> 20);
@@ -180,7 +186,7 @@ pub fn load(path: &Path, wanted: &Wanted, files: &Files, global_bytes: u64, guar
     let (launch, target) = parse(&text, wanted).with_context(|| format!("in {}", path.display()))?;
     if launch.grid.contains(&0) {
         let [x, y, z] = launch.grid;
-        bail!("in {}: a grid of {x},{y},{z} workgroups has none", path.display());
+        bail!("in {}: the grid {x},{y},{z} has no workgroups", path.display());
     }
     let folder = path.parent().unwrap_or(Path::new(".")).to_path_buf();
     let code = &launch.code[&target];
@@ -193,7 +199,7 @@ pub fn load(path: &Path, wanted: &Wanted, files: &Files, global_bytes: u64, guar
         let hint = nearest(&e.arg, names).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
         bail!("in {}: expected: no buffer is called `{}`{hint}", path.display(), e.arg);
     }
-    Ok(Loaded { launch, folder, files: files.clone(), prepared })
+    Ok(LoadedLaunch { launch, folder, files: files.clone(), prepared })
 }
 
 /// Loads the kernel from the file for a key of `code`.
@@ -212,7 +218,7 @@ fn kernel(file: &[u8], target: &str, name: &str) -> Result<Kernel, LoadError> {
 
 /// Parses a description and selects a target. Returns the description for that target, and the target's key
 /// in `code`.
-pub fn parse(text: &str, wanted: &Wanted) -> Result<(Launch, String)> {
+pub fn parse(text: &str, wanted: &TargetSelection) -> Result<(Launch, String)> {
     let launch: Launch = serde_json::from_str(text)?;
     check_keys(serde_json::from_str::<BTreeMap<String, IgnoredAny>>(text)?.keys())?;
     if launch.schema != "wavesim-launch-1" {
@@ -221,7 +227,7 @@ pub fn parse(text: &str, wanted: &Wanted) -> Result<(Launch, String)> {
     let processor_of = |key: &String| key.split('.').next().unwrap_or_default().to_string();
     for key in launch.per_target.keys() {
         if !launch.code.keys().any(|code| code == key || processor_of(code) == *key) {
-            bail!("per_target {key}: `code` has nothing for it");
+            bail!("per_target {key}: `code` has no entry for it");
         }
     }
     let target = wanted.select(launch.code.keys())?.to_string();
@@ -238,7 +244,7 @@ pub fn parse(text: &str, wanted: &Wanted) -> Result<(Launch, String)> {
     let launch: Launch =
         serde_json::from_value(Value::Object(whole)).with_context(|| format!("per_target {target}"))?;
     if !launch.code.contains_key(&target) {
-        bail!("per_target {target}: `code` is without {target}");
+        bail!("per_target {target}: `code` has no entry for {target}");
     }
     Ok((launch, target))
 }
@@ -260,7 +266,7 @@ fn check_keys<'k>(keys: impl Iterator<Item = &'k String>) -> Result<()> {
 pub fn request(launch: &Launch, folder: &Path, files: &Files, global_bytes: u64) -> Result<Request> {
     let mut args = Vec::new();
     for arg in &launch.args {
-        let given = given(&arg.kind, folder, files, global_bytes)
+        let given = argument_value(&arg.kind, folder, files, global_bytes)
             .with_context(|| format!("argument {}", arg.name))?;
         args.push((arg.name.clone(), given));
     }
@@ -273,20 +279,20 @@ pub fn request(launch: &Launch, folder: &Path, files: &Files, global_bytes: u64)
     })
 }
 
-fn given(kind: &Kind, folder: &Path, files: &Files, global_bytes: u64) -> Result<Given> {
+fn argument_value(kind: &Kind, folder: &Path, files: &Files, global_bytes: u64) -> Result<ArgumentValue> {
     Ok(match kind {
         Kind::Buffer { dtype, shape, init } => {
-            Given::Buffer(initial(folder, files, self::dtype(dtype)?, shape, init, global_bytes)?)
+            ArgumentValue::Buffer(initial(folder, files, self::dtype(dtype)?, shape, init, global_bytes)?)
         }
         Kind::Scalar { dtype, value } => {
             let mut bytes = Vec::new();
             self::dtype(dtype)?.encode(number(value)?, &mut bytes)?;
-            Given::Bytes(bytes)
+            ArgumentValue::Bytes(bytes)
         }
         Kind::Struct { bytes } => {
-            Given::Bytes(hex(bytes).ok_or_else(|| anyhow!("`{bytes}` is not hexadecimal"))?)
+            ArgumentValue::Bytes(hex(bytes).ok_or_else(|| anyhow!("`{bytes}` is not hexadecimal"))?)
         }
-        Kind::Local { size } => Given::Local(*size),
+        Kind::Local { size } => ArgumentValue::Local(*size),
     })
 }
 
@@ -322,13 +328,13 @@ fn initial(
     Ok(match init {
         Init::File(name) => file::npy_as(&folder.join(name), files, dtype, shape)?,
         Init::Zeros(_) => Array::zeros(dtype, shape)?,
-        Init::Fill(v) => fill::repeat(dtype, shape, wrapped(dtype, number(v)?))?,
+        Init::Fill(v) => fill::repeat(dtype, shape, fill_value(dtype, number(v)?))?,
         Init::Arange { start, step } => fill::progression(dtype, shape, number(start)?, number(step)?)?,
     })
 }
 
 /// The fill value of an integer type may be a number or a bit pattern.
-fn wrapped(dtype: DType, n: Num) -> Num {
+fn fill_value(dtype: DType, n: Num) -> Num {
     match n {
         Num::Int(v) if !dtype.is_float() && v >= 0 => u64::try_from(v).map_or(n, Num::Bits),
         Num::Int(v) if !dtype.is_float() && !dtype.is_signed() => {

@@ -11,7 +11,8 @@ use std::sync::Arc;
 use wavesim_machine::exec::location::{SourceFile, SourceLine};
 use wavesim_machine::exec::program::Program;
 
-/// Maximum number of rows. A table cannot have more rows than its program has bytes, unless it is compressed.
+/// Maximum number of rows. A table cannot have more rows than its line number program has bytes, which bounds
+/// uncompressed tables.
 const MAX_ROWS: usize = 1 << 22;
 /// Maximum compression ratio of a section; sections that claim more are ignored.
 const MAX_RATIO: u64 = 64;

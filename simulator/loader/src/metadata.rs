@@ -46,7 +46,7 @@ impl Arg {
 /// Reads the metadata of a kernel from a note (owner `AMDGPU`, MessagePack). The note is parsed as a stream,
 /// and only this kernel's entry is kept.
 pub(super) fn metadata(note: &[u8], kernel: &str) -> Option<KernelMetadata> {
-    Wanted { kernel, list: false }.deserialize(&mut reader(note)?).ok()?
+    KernelSeed { kernel, list: false }.deserialize(&mut reader(note)?).ok()?
 }
 
 /// Reads the format strings of OpenCL's `printf`; empty if there is no metadata.
@@ -96,12 +96,12 @@ pub(super) struct KernelMetadata {
 
 /// Finds a kernel's entry: first its list in the root map, then the entry in the list.
 #[derive(Clone, Copy)]
-struct Wanted<'k> {
+struct KernelSeed<'k> {
     kernel: &'k str,
     list: bool,
 }
 
-impl<'de> DeserializeSeed<'de> for Wanted<'_> {
+impl<'de> DeserializeSeed<'de> for KernelSeed<'_> {
     type Value = Option<KernelMetadata>;
 
     fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Self::Value, D::Error> {
@@ -109,7 +109,7 @@ impl<'de> DeserializeSeed<'de> for Wanted<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Wanted<'_> {
+impl<'de> Visitor<'de> for KernelSeed<'_> {
     type Value = Option<KernelMetadata>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -120,7 +120,7 @@ impl<'de> Visitor<'de> for Wanted<'_> {
         let mut found = None;
         while let Some(key) = map.next_key::<String>()? {
             if key == "amdhsa.kernels" {
-                found = map.next_value_seed(Wanted { list: true, ..self })?;
+                found = map.next_value_seed(KernelSeed { list: true, ..self })?;
             } else {
                 map.next_value::<IgnoredAny>()?;
             }

@@ -37,7 +37,7 @@ pub struct Prepared {
 pub struct Modes {
     /// CU mode: the waves of a workgroup run on one compute unit and share its L0 cache. In WGP mode, they
     /// run on two.
-    pub cu: bool,
+    pub cu_mode: bool,
     /// LDS accesses other than atomics need not be aligned, as compute drivers configure it
     /// (SH_MEM_CONFIG.alignment_mode).
     pub unaligned_lds: bool,
@@ -97,7 +97,7 @@ pub struct Source {
 
 impl Prepared {
     /// Creates a kernel without named buffers, labels and source.
-    pub fn bare(program: Program, memory: Memory, shape: Shape) -> Prepared {
+    pub fn without_names(program: Program, memory: Memory, shape: Shape) -> Prepared {
         Prepared {
             program,
             memory,

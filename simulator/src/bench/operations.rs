@@ -128,8 +128,8 @@ fn instruction(arch: Arch, id: EntryId) -> Option<Inst> {
     let table = arch.table();
     let entry = &table.entries[id as usize];
     let encoding = &table.encodings[entry.enc as usize];
-    let form = forms(arch).of(id);
-    let mut fields: [u32; MAX_FIELDS] = form.start;
+    let form = forms(arch).get(id);
+    let mut fields: [u32; MAX_FIELDS] = form.initial_fields;
     let field = |name: &str| encoding.fields.iter().position(|f| f.name == name);
     for operand in operands(arch, entry) {
         let Some(at) = operand.field else { continue };

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_instructions_comments() {
+    fn lines_split_into_statements() {
         let label = Statement::Label;
         let inst = |text: &'static str, len: usize| Statement::Instruction { text, mnemonic: &text[..len] };
         assert_eq!(statements("  s_nop 0 ; x"), [(inst("s_nop 0", 5), 102)]);

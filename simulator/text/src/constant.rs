@@ -167,7 +167,7 @@ impl<'a> Cursor<'a> {
     pub fn finish(&self) -> Result<(), TextError> {
         match self.peek() {
             None => Ok(()),
-            Some(_) => Err(TextError::new(self.rest_span(), "nothing was expected here")),
+            Some(_) => Err(TextError::new(self.rest_span(), "unexpected text")),
         }
     }
 
@@ -183,8 +183,9 @@ impl<'a> Cursor<'a> {
         let at = start.start
             ..self.tokens[..self.next.min(self.tokens.len())].last().map_or(start.end, |t| t.at.end);
         let whole = value.as_int().and_then(|v| u64::try_from(v).ok()).filter(|v| *v >= low);
-        whole
-            .ok_or_else(|| TextError::new(at, format!("{what} is a whole number from {low} up, not {value}")))
+        whole.ok_or_else(|| {
+            TextError::new(at, format!("{what} must be an integer of at least {low}, not {value}"))
+        })
     }
 
     fn sum(&mut self, constants: &Constants, depth: usize) -> Result<Num, TextError> {
@@ -266,7 +267,7 @@ fn unknown(name: &str, at: Range<usize>, constants: &Constants) -> TextError {
 }
 
 fn overflow(at: Range<usize>) -> TextError {
-    TextError::new(at, "this has no value: division by zero, or overflow")
+    TextError::new(at, "this cannot be evaluated: division by zero, or overflow")
 }
 
 fn negate(n: Num) -> Num {
@@ -320,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn sums() {
+    fn expressions_are_evaluated() {
         assert_eq!(eval("N * (N + 1) / 2"), Ok(Num::Int(136)));
         assert_eq!(eval("-N"), Ok(Num::Int(-16)));
         assert_eq!(eval("-0xFF"), Ok(Num::Int(-255)));
@@ -333,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_line_wins() {
+    fn command_line_constants_take_precedence() {
         let mut constants = Constants::default();
         constants.define("N=-3").unwrap();
         constants.set_default("N", Num::Int(1));

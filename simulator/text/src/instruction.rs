@@ -189,11 +189,11 @@ impl Target<'_> {
             let Modifier { name, span, .. } = line.modifiers.remove(0);
             line.operands.push(Operand { span, ..unsigned(Value::Word(name)) });
         }
-        let most = || forms_of(self.arch, entries).map(|f| f.slots.len()).max().unwrap_or(0);
+        let max_operands = || forms_of(self.arch, entries).map(|f| f.slots.len()).max().unwrap_or(0);
         let mut flags = Vec::new();
         while let Some(Value::Word(word)) = line.operands.last().map(|o| &o.value)
             && is_flag(word)
-            && line.operands.len() > most()
+            && line.operands.len() > max_operands()
         {
             flags.extend(line.operands.pop());
         }
@@ -206,7 +206,7 @@ impl Target<'_> {
             }
         }
         let given = line.operands.len();
-        let returns = || given == most() && forms_of(self.arch, entries).any(|f| f.returns.is_some());
+        let returns = || given == max_operands() && forms_of(self.arch, entries).any(|f| f.returns.is_some());
         for m in &mut line.modifiers {
             if m.name == "glc" && !accepts("glc") && accepts("th") && returns() {
                 m.name = "th";
@@ -219,7 +219,7 @@ impl Target<'_> {
             || forms_of(self.arch, entries).any(|f| f.slots.iter().any(|s| s.kind == Kind::ScalarOffset));
         if let Some(at) = line.modifiers.iter().position(|m| m.name == "offset")
             && let ModifierValue::Int(value) = line.modifiers[at].value
-            && line.operands.len() + 1 == most()
+            && line.operands.len() + 1 == max_operands()
             && scalar_offset()
         {
             let span = line.modifiers.remove(at).value_span;
@@ -431,7 +431,7 @@ fn integer(n: Num) -> Option<i64> {
 }
 
 fn forms_of(arch: Arch, entries: &[EntryId]) -> impl Iterator<Item = &'static form::Form> {
-    entries.iter().map(move |e| forms(arch).of(*e))
+    entries.iter().map(move |e| forms(arch).get(*e))
 }
 
 fn takes_label(arch: Arch, entries: &[EntryId]) -> bool {

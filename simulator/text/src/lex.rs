@@ -78,7 +78,7 @@ fn name(rest: &str) -> (Token, usize) {
 fn text(rest: &str) -> (Token, usize) {
     match rest[1..].find('"') {
         Some(len) => (Token::Text(rest[1..1 + len].to_string()), len + 2),
-        None => (Token::Bad("text without its closing quote".to_string()), rest.len()),
+        None => (Token::Bad("the closing quote is missing".to_string()), rest.len()),
     }
 }
 
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_in_all_forms() {
+    fn all_number_forms_parse() {
         for (text, num) in [
             ("42", Num::Int(42)),
             ("2.75", Num::Float(2.75)),
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_end_a_line_but_not_a_text() {
+    fn comments_do_not_start_in_quoted_text() {
         for line in ["a ; b", "a // b", "a # b", "a"] {
             assert_eq!(tokens(line, 0).len(), 1, "{line}");
         }

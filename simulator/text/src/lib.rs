@@ -1,7 +1,7 @@
 //! The text kernel format (`docs/text-format.md`): a header between two `---` lines, then instructions.
 //!
 //! [`parse`] reads a file and reports all errors in it. This crate must not depend on memory or launches: the
-//! loader label_offsets the arguments and launches the kernel.
+//! loader places the arguments and launches the kernel.
 //!
 //! - [`lex`], [`constant`]: tokens of header lines; numbers and named constants
 //! - [`header`]: arguments, initialisers, launch configuration
@@ -60,7 +60,7 @@ impl Default for Options {
             wave: None,
             seed: 0,
             folder: PathBuf::new(),
-            files: Files::anywhere(),
+            files: Files::any(),
             global_bytes: 32 << 20,
         }
     }
@@ -163,7 +163,10 @@ impl<'a> Block<'a> {
 
     fn label(&mut self, name: &'a str, at: usize) -> Result<(), TextError> {
         if self.label_offsets.insert(name, self.pc).is_some() {
-            return Err(TextError::new(at..at + name.len(), format!("the label '{name}' is already there")));
+            return Err(TextError::new(
+                at..at + name.len(),
+                format!("the label '{name}' is already defined"),
+            ));
         }
         // A branch to the label skips the directives above it.
         let before = self.prints.iter_mut().rev().take_while(|p| p.pc == self.pc);
@@ -245,7 +248,7 @@ fn empty_kernel(file: FileId, text: &str) -> Diagnostic {
     let end = text.trim_end().len();
     let line = text[..end].lines().count().max(1);
     Diagnostic::error(Span::new(file, end, end), format!("line {line}: the kernel has no instruction"))
-        .help("the least kernel is `s_endpgm`")
+        .help("the smallest kernel is `s_endpgm`")
 }
 
 /// Formats an error in the specification's wording: `line 19: unknown instruction 's_mov_b33'`.

@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_forms() {
+    fn all_argument_forms_parse() {
         let print = parse("print wave=1, thread=all, s[2:3], v[0], v3:f32, exec , vcc,scc, s[4:5]:u64", 0, 7)
             .unwrap();
         assert_eq!((print.wave, print.thread, print.line), (Some(1), None, 7));
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_show_the_argument() {
+    fn errors_point_at_the_argument() {
         let wrong = |text: &str| parse(text, 0, 1).unwrap_err();
         assert_eq!(wrong("print v0, s300").at, 10..14);
         assert_eq!(wrong("print lane=3, v0").at, 6..12);

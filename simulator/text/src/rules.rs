@@ -89,7 +89,7 @@ pub fn check_encodings(line: &Line, base: usize, arch: Arch, entries: &[EntryId]
         let modifier = if operand.abs { "abs" } else { "neg" };
         let refuse =
             |why: &str| Err(TextError::new(span_of(operand, base), format!("instruction '{name}': {why}")));
-        let any = |has: fn(&Signs) -> bool| entries.iter().any(|e| has(&forms(arch).of(*e).signs));
+        let any = |has: fn(&Signs) -> bool| entries.iter().any(|e| has(&forms(arch).get(*e).signs));
         if name.ends_with("_e32") {
             return refuse("the 32-bit encodings (_e32) don't support modifiers");
         }
@@ -108,7 +108,7 @@ pub fn check_encodings(line: &Line, base: usize, arch: Arch, entries: &[EntryId]
                 false => "VINTERP supports neg only",
             });
         }
-        if entries.iter().all(|e| forms(arch).of(*e).signs.integers >> index & 1 != 0) {
+        if entries.iter().all(|e| forms(arch).get(*e).signs.integers >> index & 1 != 0) {
             return refuse(&format!("integer operation doesn't support {modifier} modifier"));
         }
     }

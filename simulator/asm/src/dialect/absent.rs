@@ -28,13 +28,13 @@ pub const ABSENT: [(&str, &[Arch]); 16] = [
 pub fn help(name: &str, arch: Arch) -> Option<String> {
     if arch == Arch::Rdna4 && name.starts_with("s_waitcnt") {
         return Some(
-            "its waits are one for each counter: s_wait_loadcnt, s_wait_storecnt, s_wait_samplecnt, s_wait_bvhcnt, s_wait_expcnt, \
+            "each counter has a wait instruction of its own: s_wait_loadcnt, s_wait_storecnt, s_wait_samplecnt, s_wait_bvhcnt, s_wait_expcnt, \
              s_wait_dscnt, s_wait_kmcnt"
                 .to_string(),
         );
     }
     let listed = ABSENT.iter().any(|(n, archs)| *n == name && archs.contains(&arch));
-    listed.then(|| format!("LLVM has it, but the ISA description of {} does not say what it is", arch.name()))
+    listed.then(|| format!("LLVM has it, but the ISA description of {} does not define it", arch.name()))
 }
 
 #[cfg(test)]
@@ -43,7 +43,7 @@ mod tests {
     use crate::{NoSymbols, Options, parse};
 
     #[test]
-    fn they_are_refused_with_a_reason() {
+    fn absent_instructions_are_rejected_with_help() {
         for (name, archs) in ABSENT {
             for &arch in archs {
                 let error = parse(&format!("{name} 0"), &Options::new(arch), &NoSymbols).unwrap_err();

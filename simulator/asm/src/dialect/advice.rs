@@ -40,7 +40,7 @@ mod tests {
 
     /// Every recommended instruction assembles.
     #[test]
-    fn suggestions_are_instructions() {
+    fn recommended_instructions_assemble() {
         let counters: [(&[Arch], &[&str]); 3] = [
             (&[Arch::Rdna3, Arch::Rdna35], &["vmcnt", "lgkmcnt", "expcnt", "vscnt"]),
             (&[Arch::Cdna3, Arch::Cdna4], &["vmcnt", "lgkmcnt", "expcnt"]),

@@ -232,7 +232,7 @@ mod tests {
 
     /// Every alias leads to an instruction of some architecture that lacks the old name.
     #[test]
-    fn no_alias_is_without_effect() {
+    fn every_alias_has_an_effect() {
         for (old, new) in NAMES.iter().chain(&RDNA4) {
             let leads =
                 |arch: &Arch| forms(*arch).lookup(old).is_none() && forms(*arch).lookup(new).is_some();
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_earlier_processors_lead_to_instructions() {
+    fn old_names_resolve_to_instructions() {
         for (old, new, arch) in [
             ("buffer_load_dwordx3", "buffer_load_b96", Arch::Rdna3),
             ("ds_write2st64_b64", "ds_store_2addr_stride64_b64", Arch::Rdna4),

@@ -265,7 +265,7 @@ mod tests {
 
     /// Every row matches an instruction.
     #[test]
-    fn every_name_is_an_instruction() {
+    fn every_pattern_matches_an_instruction() {
         let found = |archs: ArchSet, pattern: &str| {
             let archs = Arch::AMD.into_iter().filter(|a| archs.has(*a));
             archs.flat_map(|a| a.table().instructions).any(|i| matches(pattern, i.name))
@@ -285,7 +285,7 @@ mod tests {
 
     /// Every trait occurs in the table.
     #[test]
-    fn every_property_has_a_row() {
+    fn every_trait_has_a_row() {
         let mut rows: Vec<u8> = TRAITS.iter().map(|(t, ..)| *t as u8).collect();
         rows.sort_unstable();
         rows.dedup();
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn stars_stand_for_anything() {
+    fn stars_match_any_characters() {
         assert!(matches("V_*_B*", "V_MOV_B32"));
         assert!(matches("A*", "A"));
         assert!(matches("*_2ADDR_*", "DS_LOAD_2ADDR_B32"));

@@ -51,7 +51,7 @@ pub fn replacement(name: &str, inst: &Inst) -> Vec<String> {
             let mut out = Vec::new();
             for (counter, instructions) in *counters {
                 match symbolic::part_value(inst, SOURCE_ARCH, counter) {
-                    Some((count, most)) if count != most => {
+                    Some((count, max)) if count != max => {
                         out.extend(
                             instructions.iter().map(|(new, limit)| format!("{new} {}", count.min(*limit))),
                         );

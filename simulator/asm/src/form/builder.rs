@@ -82,7 +82,7 @@ impl Builder {
             mnemonic: self.mnemonic(class, slots.is_empty()),
             has_literal_operand: slots.iter().any(|s| s.kind == Kind::Literal),
             slots,
-            mods: Mod::of(self.arch, self.entry, self.traits, self.mixed()),
+            mods: Mod::for_entry(self.arch, self.entry, self.traits, self.mixed()),
             size_bytes: (self.encoding().bits / 8) as u8,
             initial_fields: self.initial_fields(),
             literal,

@@ -180,7 +180,7 @@ impl Slot {
             Kind::Value | Kind::MaskOrVcc | Kind::FlatBase | Kind::ScratchBase => self.size.registers(wave),
             Kind::FlatAddr => {
                 let forms = forms(options.arch);
-                let base = forms.of(inst.entry).slots.iter().find(|s| s.kind == Kind::FlatBase);
+                let base = forms.get(inst.entry).slots.iter().find(|s| s.kind == Kind::FlatBase);
                 // With a scalar base the address is a 32-bit offset.
                 let code = base.and_then(|b| Some((b, inst.fields[b.field? as usize])));
                 2 - u16::from(code.is_some_and(|(b, code)| !b.is_off(code, options)))
@@ -367,7 +367,7 @@ pub struct Forms {
 impl Forms {
     /// The form of an entry, built on first use.
     #[inline]
-    pub fn of(&self, entry: EntryId) -> &Form {
+    pub fn get(&self, entry: EntryId) -> &Form {
         self.forms[entry as usize].get_or_init(|| Builder::new(self.arch, entry).with_traits().form())
     }
 

@@ -34,7 +34,7 @@ impl Matcher<'_> {
             }
         }
         if let Some((_, span)) = self.tokens.get(self.at) {
-            return Err(AsmError::new(*span, "the instruction ends before this"));
+            return Err(AsmError::new(*span, "unexpected text after the instruction"));
         }
         for (at, field) in encoding.fields.iter().enumerate() {
             if let Some(value) = field.fixed {
@@ -89,7 +89,7 @@ impl Matcher<'_> {
                     help,
                 })?;
                 let from = if ty.name == TARGET { self.here } else { 0 };
-                let distance = arch.own_pc(target) as i64 - arch.own_pc(from) as i64;
+                let distance = arch.machine_pc(target) as i64 - arch.machine_pc(from) as i64;
                 self.encode_number(distance, o, field, *span)?
             }
             Token::Number(value) if ty.name.starts_with("OPR_IMM") => {
@@ -108,7 +108,7 @@ impl Matcher<'_> {
             false => (0, (1i64 << bits) - 1),
         };
         if !(low..=high).contains(&value) {
-            let message = format!("{value} does not fit here: numbers from {low} to {high} do");
+            let message = format!("{value} is out of range: expected a number from {low} to {high}");
             return Err(AsmError::new(span, message));
         }
         Ok(value as u32 & ((1u64 << bits) - 1) as u32)

@@ -74,7 +74,10 @@ impl Reader {
 
     fn label(&mut self, name: &str, span: Span, number: usize) -> Result<(), AsmError> {
         if let Some((_, line)) = self.labels.get(name) {
-            return Err(AsmError::new(span, format!("`{name}` is a label already, on line {line}")));
+            return Err(AsmError::new(
+                span,
+                format!("`{name}` is already defined as a label on line {line}"),
+            ));
         }
         self.labels.insert(name.to_string(), (self.end, number));
         self.order.push(name.to_string());
@@ -93,20 +96,20 @@ impl Reader {
             let error = AsmError::new(span, format!("there is no directive `{name}`"));
             return Err(error.help(format!("{} and {} are", known[0], known[1])));
         };
-        let most = [u32::MAX, self.syntax.machine.max_waves][which];
+        let max = [u32::MAX, self.syntax.machine.max_waves][which];
         let value = match rest {
-            [(Token::Number(value), _)] if (1..=most as i64).contains(value) => *value as u32,
+            [(Token::Number(value), _)] if (1..=max as i64).contains(value) => *value as u32,
             [(Token::Number(_), span)] => {
-                return Err(AsmError::new(*span, format!("{name} takes a number from 1 to {most}")));
+                return Err(AsmError::new(*span, format!("{name} takes a number from 1 to {max}")));
             }
             [(Token::Number(_), _), (_, span), ..] => {
-                return Err(AsmError::new(*span, "the line ends before this"));
+                return Err(AsmError::new(*span, "unexpected text at the end of the line"));
             }
             [(_, span), ..] => return Err(AsmError::new(*span, "expected a number")),
             [] => return Err(AsmError::new(Span::new(span.end, span.end), "expected a number")),
         };
         if let Some((_, line)) = self.launch[which] {
-            return Err(AsmError::new(span, format!("{name} has been given already, on line {line}")));
+            return Err(AsmError::new(span, format!("{name} is already given on line {line}")));
         }
         self.launch[which] = Some((value, number));
         Ok(())

@@ -122,7 +122,7 @@ impl Syntax {
                 }
                 _ => {
                     let span = Span::new(at, at + c.len_utf8());
-                    return Err(AsmError::new(span, format!("`{c}` cannot be part of a program")));
+                    return Err(AsmError::new(span, format!("`{c}` is not a valid character")));
                 }
             };
             let (text, span) = (&rest[..len], Span::new(at, at + len));

@@ -49,7 +49,7 @@ impl<'a, 't> Matcher<'a, 't> {
         if let Some(at) = line.modifiers.iter().position(|m| m.name == "offset") {
             let m = &line.modifiers[at];
             if matches!(operand.value, Value::Int(_)) {
-                return Err(AsmError::new(m.span, "the offset is given already, as the operand"));
+                return Err(AsmError::new(m.span, "the offset is already given by the operand"));
             }
             let ModifierValue::Int(value) = m.value else {
                 return Err(AsmError::new(m.value_span, "`offset:` takes a number"));
@@ -84,13 +84,13 @@ impl<'a, 't> Matcher<'a, 't> {
         let regs: Vec<Reg> = match &operand.value {
             Value::Reg(reg) => vec![*reg],
             Value::List(regs) => regs.clone(),
-            _ => return Err(self.wrong(slot, operand)),
+            _ => return Err(self.mismatch(slot, operand)),
         };
         let sizes = image::ray_addresses(name, a16).map_or_else(|| vec![1; total as usize], <[u16]>::to_vec);
         let wrong = |want: String| AsmError::new(operand.span, format!("the addresses are {want}"));
         if places.len() == 1 {
             let [reg] = regs.as_slice() else {
-                return Err(wrong(format!("{total} vector registers that follow each other")));
+                return Err(wrong(format!("{total} consecutive vector registers")));
             };
             // LLVM versions without ranges of 5 to 7 registers wrote 8 registers instead.
             let count = if reg.count == 8 && (5..8).contains(&total) { 8 } else { total };
@@ -133,7 +133,7 @@ impl<'a, 't> Matcher<'a, 't> {
             Some((number, "xyzw".find(channel).filter(|_| channel.len() == 1)? as u32))
         });
         let Some((number, channel)) = parsed.filter(|p| p.0 <= LAST_ATTRIBUTE) else {
-            return Err(self.wrong(slot, operand));
+            return Err(self.mismatch(slot, operand));
         };
         self.set_slot(slot, number);
         self.set("ATTR_CHAN", channel);

@@ -19,7 +19,7 @@ pub(super) fn dual<'t>(line: &Line<'t>, second: &Line<'t>, options: &Options) ->
     let (xs, ys) = (entries(line)?, entries(second)?);
     let mut furthest: Option<(usize, AsmError)> = None;
     for &x in xs {
-        let form = forms.of(x);
+        let form = forms.get(x);
         let enc = table.entries[x as usize].enc;
         let Some(&y) = ys.iter().find(|y| table.entries[**y as usize].enc == enc) else { continue };
         let Some(x_slots) = half_slots(options, x, false) else {
@@ -69,7 +69,7 @@ pub(super) fn dual<'t>(line: &Line<'t>, second: &Line<'t>, options: &Options) ->
 pub fn half_slots(options: &Options, entry: EntryId, second: bool) -> Option<Vec<Slot>> {
     const FIELDS: [(&str, &str); 3] = [("VDSTX", "VDSTY"), ("SRCX0", "SRCY0"), ("VSRCX1", "VSRCY1")];
     let table = options.arch.table();
-    let form = forms(options.arch).of(entry);
+    let form = forms(options.arch).get(entry);
     let encoding = &table.encodings[table.entries[entry as usize].enc as usize];
     let name = |s: &Slot| s.field.map(|f| encoding.fields[f as usize].name);
     let only_second = !form.slots.iter().any(|s| name(s) == Some("VDSTX"));

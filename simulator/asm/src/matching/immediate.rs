@@ -42,7 +42,7 @@ impl<'a, 't> Matcher<'a, 't> {
         let Some(field) = slot.field else { return Ok(()) };
         let width = self.inst.encoding(self.options.arch.table()).fields[field as usize].width();
         match &operand.value {
-            _ if operand.literal => Err(self.wrong(slot, operand)),
+            _ if operand.literal => Err(self.mismatch(slot, operand)),
             Value::Int(value) => {
                 let min = if slot.unsigned { 0 } else { -(1i64 << (width - 1)) };
                 let max = (1i64 << width) - 1;
@@ -54,7 +54,7 @@ impl<'a, 't> Matcher<'a, 't> {
                 Ok(())
             }
             Value::Expr(_) | Value::Word(_) => {
-                let expr = expression(operand).ok_or_else(|| self.wrong(slot, operand))?;
+                let expr = expression(operand).ok_or_else(|| self.mismatch(slot, operand))?;
                 let predefined = |name: &str| symbolic::predefined(name);
                 if let Ok(value) = expr.eval(&predefined) {
                     self.set_slot(slot, value as u32 & 0xffff);
@@ -64,7 +64,7 @@ impl<'a, 't> Matcher<'a, 't> {
                 self.fixups.push(Fixup { field, kind, expr, span: operand.span });
                 Ok(())
             }
-            _ => Err(self.wrong(slot, operand)),
+            _ => Err(self.mismatch(slot, operand)),
         }
     }
 }

@@ -50,7 +50,7 @@ pub fn assemble_as(
     let mut furthest: Option<(usize, &Form)> = None;
     let forms = forms(options.arch);
     for &entry in entries {
-        let form = forms.of(entry);
+        let form = forms.get(entry);
         let wanted = match class {
             Some(class) => form.class == class,
             // DPP modifiers select the DPP forms, and SDWA modifiers the SDWA forms.
@@ -84,7 +84,7 @@ pub fn assemble_as(
 /// Labels and symbols may share the name of another instruction's flag (`s_branch done`): while operands are
 /// missing, flags that no form of the instruction accepts are treated as operands.
 fn flags_as_operands<'t>(line: &Line<'t>, entries: &[EntryId], options: &Options) -> Option<Line<'t>> {
-    let all = || entries.iter().map(|e| forms(options.arch).of(*e));
+    let all = || entries.iter().map(|e| forms(options.arch).get(*e));
     let foreign = |m: &Modifier| {
         let own = || all().any(|f| f.mods.iter().any(|own| own.accepts(m.name)));
         m.value == ModifierValue::None && !modifier::is_dpp(m.name) && !own()
@@ -92,10 +92,10 @@ fn flags_as_operands<'t>(line: &Line<'t>, entries: &[EntryId], options: &Options
     if !line.modifiers.iter().any(foreign) {
         return None;
     }
-    let most = all().map(|f| f.slots.len()).max().unwrap_or(0);
+    let max_operands = all().map(|f| f.slots.len()).max().unwrap_or(0);
     let mut out = None;
     while let now = out.as_ref().unwrap_or(line)
-        && now.operands.len() < most
+        && now.operands.len() < max_operands
         && let Some(at) = now.modifiers.iter().position(foreign)
     {
         let mut next = now.clone();
@@ -259,7 +259,7 @@ impl<'a, 't> Matcher<'a, 't> {
                 let skipped = if skips { missing } else { 0 };
                 operands[half].get(at.checked_sub(skipped)?)
             });
-            e.at(own.map_or(span, |o| o.span))
+            e.into_error(own.map_or(span, |o| o.span))
         })
     }
 

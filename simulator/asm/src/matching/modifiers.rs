@@ -29,7 +29,7 @@ impl<'a, 't> Matcher<'a, 't> {
                 (form.mods.iter().find(|own| own.accepts(m.name)), &m.value)
                 && !modifier::hint_is_valid(word, self.inst.fields[*scope as usize], *kind)
             {
-                let message = format!("`th:{word}` does not go with this `scope:`");
+                let message = format!("`th:{word}` is not valid with this `scope:`");
                 let rule = "bypassing hints need scope:SCOPE_SYS, last use and write-back another scope";
                 return Err(AsmError::new(m.span, message).help(rule));
             }
@@ -65,7 +65,7 @@ impl<'a, 't> Matcher<'a, 't> {
             if let Some(before) = line.modifiers[..at].iter().find(|before| own.accepts(before.name)) {
                 let message = match before.name == m.name {
                     true => format!("`{}` is given twice", m.name),
-                    false => format!("`{}` is given beside `{}`", m.name, before.name),
+                    false => format!("`{}` cannot be combined with `{}`", m.name, before.name),
                 };
                 return Err(AsmError::new(m.span, message));
             }
@@ -103,7 +103,9 @@ impl<'a, 't> Matcher<'a, 't> {
         let hint =
             if self.options.arch == wavesim_isa::arch::Arch::Rdna4 { "th:TH_ATOMIC_RETURN" } else { "glc" };
         let what = if returns {
-            format!("with `{hint}` the atomic returns the old value: a register for it belongs first")
+            format!(
+                "with `{hint}` the atomic returns the old value, so the first operand must be a register for it"
+            )
         } else {
             format!("an atomic that returns the old value needs `{hint}`")
         };

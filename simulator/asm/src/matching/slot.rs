@@ -42,7 +42,7 @@ impl<'a, 't> Matcher<'a, 't> {
                 if !vcc || operand.neg || operand.abs {
                     let name = if wave == 64 { "vcc" } else { "vcc_lo" };
                     return Err(
-                        self.error(operand.span, || format!("this operand is {name}, the wave's mask"))
+                        self.error(operand.span, || format!("this operand must be {name}, the wave's mask"))
                     );
                 }
             }
@@ -112,7 +112,7 @@ impl<'a, 't> Matcher<'a, 't> {
             Kind::ImageAddr => self.image_address(slot, operand)?,
             Kind::Target => {
                 let Value::Word(word) = &operand.value else {
-                    return Err(self.wrong(slot, operand));
+                    return Err(self.mismatch(slot, operand));
                 };
                 let types = slot.names;
                 let Some(value) = types.value(word) else {
@@ -146,7 +146,7 @@ impl<'a, 't> Matcher<'a, 't> {
         };
         match slot.kind {
             Kind::Imm(Imm::Label) => "a label".to_string(),
-            Kind::Imm(_) => "a whole number of 16 bits".to_string(),
+            Kind::Imm(_) => "a 16-bit integer".to_string(),
             Kind::Vcc => if self.options.wave == 64 { "vcc" } else { "vcc_lo" }.to_string(),
             Kind::Literal => "a 32-bit number".to_string(),
             Kind::Target => "an export target, as in mrt0 or pos0".to_string(),
@@ -168,7 +168,7 @@ impl<'a, 't> Matcher<'a, 't> {
         }
     }
 
-    pub(super) fn wrong(&self, slot: &Slot, operand: &Operand) -> AsmError {
+    pub(super) fn mismatch(&self, slot: &Slot, operand: &Operand) -> AsmError {
         self.error(operand.span, || format!("expected {}", self.expected(slot)))
     }
 }

@@ -18,7 +18,7 @@ impl<'a, 't> Matcher<'a, 't> {
             let Some(field) = slot.sext.filter(|_| !slot.signed && !operand.neg && !operand.abs) else {
                 return Err(AsmError::new(
                     operand.span,
-                    "only integers that SDWA selects a part of are extended",
+                    "only integers of which SDWA selects a part can be extended",
                 ));
             };
             self.inst.fields[field as usize] = 1;
@@ -32,7 +32,7 @@ impl<'a, 't> Matcher<'a, 't> {
         let reg = match &operand.value {
             Value::Reg(reg) => *reg,
             // A bracketed list of vector registers that are not addresses is another spelling of a range.
-            Value::List(list) => operand::consecutive(list).ok_or_else(|| self.wrong(slot, operand))?,
+            Value::List(list) => operand::consecutive(list).ok_or_else(|| self.mismatch(slot, operand))?,
             _ => return self.constant(slot, operand),
         };
         let code = self.register(slot, &reg, count, operand.span)?;
@@ -52,14 +52,14 @@ impl<'a, 't> Matcher<'a, 't> {
             return self.set_literal(0, operand.span);
         }
         if !matches!(operand.value, Value::Int(_) | Value::Float(_)) {
-            return Err(self.wrong(slot, operand));
+            return Err(self.mismatch(slot, operand));
         }
         if operand.doubled && slot.signed && slot.source.is_some() {
             return Err(AsmError::new(operand.span, "one sign is enough").help("neg(-1) negates a number"));
         }
         let types = slot.scalars.unwrap_or(types);
         if !types.has_constants() {
-            return Err(self.wrong(slot, operand));
+            return Err(self.mismatch(slot, operand));
         }
         if let Some(field) = slot.scalar {
             self.inst.fields[field as usize] = 1;
@@ -85,7 +85,7 @@ impl<'a, 't> Matcher<'a, 't> {
                     "this form takes no literal; inline constants are -16 to 64 and ±0.5, ±1.0, ±2.0, ±4.0",
                 ));
             }
-            None => return Err(self.wrong(slot, operand)),
+            None => return Err(self.mismatch(slot, operand)),
         }
         Ok(())
     }
@@ -102,13 +102,13 @@ impl<'a, 't> Matcher<'a, 't> {
                     None => error,
                 }
             }
-            _ => self.wrong(slot, operand),
+            _ => self.mismatch(slot, operand),
         }
     }
 
     pub(super) fn symbol_literal(&mut self, slot: &Slot, operand: &Operand) -> Result<(), AsmError> {
-        let expr = expression(operand).ok_or_else(|| self.wrong(slot, operand))?;
-        let Some(field) = self.form.literal else { return Err(self.wrong(slot, operand)) };
+        let expr = expression(operand).ok_or_else(|| self.mismatch(slot, operand))?;
+        let Some(field) = self.form.literal else { return Err(self.mismatch(slot, operand)) };
         self.fixups.push(Fixup { field, kind: FixupKind::Literal, expr, span: operand.span });
         Ok(())
     }
@@ -172,7 +172,7 @@ impl<'a, 't> Matcher<'a, 't> {
                 {
                     return Err(self.error(span, || {
                         format!(
-                            "short encodings reach v0 to v127 with 16-bit operands, not {}",
+                            "32-bit encodings only reach v0 to v127 with 16-bit operands, not {}",
                             reg.first_name()
                         )
                     }));
@@ -198,7 +198,10 @@ impl<'a, 't> Matcher<'a, 't> {
         let acc = !vector;
         // Operands that share a bit use the same register file.
         if self.acc_bits.iter().any(|f| f.0 == (field, bit) && f.1 != acc) {
-            return Err(AsmError::new(span, "these registers are all VGPRs or all accumulation VGPRs"));
+            return Err(AsmError::new(
+                span,
+                "these registers must be either all VGPRs or all accumulation VGPRs",
+            ));
         }
         self.acc_bits.push(((field, bit), acc));
         let value = &mut self.inst.fields[field as usize];
@@ -234,13 +237,13 @@ impl<'a, 't> Matcher<'a, 't> {
 
     /// Checks that a register range ends within its file. [`legal`] checks the alignment of its start.
     pub(super) fn range(&self, reg: &Reg, count: u16, span: Span) -> Result<(), AsmError> {
-        let (first, most) = match reg.base {
+        let (first, last) = match reg.base {
             RegBase::Sgpr(n) => (n, last_sgpr(self.options.arch) as u32),
             RegBase::Vgpr(n) | RegBase::Acc(n) => (n, 255),
             RegBase::Ttmp(n) => (n, 15),
             RegBase::Special(_) => return Ok(()),
         };
-        if first as u32 + count as u32 - 1 > most {
+        if first as u32 + count as u32 - 1 > last {
             return Err(self.error(span, || {
                 format!("this range goes beyond the last register; it starts at {}", reg.first_name())
             }));
@@ -270,13 +273,13 @@ impl<'a, 't> Matcher<'a, 't> {
         let source = slot.source.unwrap_or(0);
         if self.has_half_in_register_number() {
             if n > 127 {
-                return Err(AsmError::new(span, "short encodings reach halves of v0 to v127"));
+                return Err(AsmError::new(span, "32-bit encodings only reach halves of v0 to v127"));
             }
             return Ok(if high { code | 128 } else { code });
         }
         if high {
             if !self.has("OP_SEL") {
-                return Err(AsmError::new(span, "this encoding does not choose halves of registers"));
+                return Err(AsmError::new(span, "this encoding cannot select halves of registers"));
             }
             let value = self.get("OP_SEL");
             self.set("OP_SEL", value | 1 << source);

@@ -22,8 +22,8 @@ pub enum Mod {
     Number { name: &'static str, field: u8, style: Style },
     /// The 16-bit offset of DS instructions, split over two fields.
     Offset16 { low: u8, high: u8, swizzle: bool },
-    /// A bit for each source in the mask `sources`, and one for the destination if `dest`. If not `printed`, the
-    /// modifier is only parsed: the printer expresses it by register names.
+    /// A bit for each source in the mask `sources`, and one for the destination if `dest`. If not `printed`,
+    /// the modifier is only parsed: the printer expresses it by register names.
     Bits { name: &'static str, field: u8, sources: u8, dest: bool, printed: bool },
     /// Selects a set of the indices of a sparse matrix; `bits` is the number of index bits that a wave needs.
     IndexKey { field: u8, bits: u32 },
@@ -102,7 +102,7 @@ const ALL_SOURCES: u8 = 7;
 
 impl Mod {
     /// Returns the modifiers of an entry in the order in which LLVM prints them.
-    pub fn of(arch: Arch, entry: EntryId, traits: Traits, mixed: bool) -> Vec<Mod> {
+    pub fn for_entry(arch: Arch, entry: EntryId, traits: Traits, mixed: bool) -> Vec<Mod> {
         let table = arch.table();
         let e = &table.entries[entry as usize];
         let encoding = &table.encodings[e.enc as usize];
@@ -213,8 +213,8 @@ impl Mod {
         flag(&mut mods, "offen", "OFFEN");
         let scalar = encoding.name == "ENC_SMEM";
         let buffer = ["ENC_MUBUF", "ENC_MTBUF", "ENC_VBUFFER"].contains(&encoding.name);
-        // Cache operations take no modifiers except CDNA's coherence bits. RDNA 4's have a scope and no
-        // scalar encoding.
+        // Cache operations take no modifiers except CDNA's coherence bits; RDNA 4's vector cache
+        // operations keep their scope.
         let operands = table.signatures[e.sig as usize];
         let bare = operands.is_empty();
         let reads_only = !bare && operands.iter().all(|o| !o.output);
@@ -273,7 +273,7 @@ impl Mod {
                 Some(field) if doubles && f == "BLGP" => mods.push(Mod::Signs { field }),
                 // Sparse matrix products take the indices as third source.
                 _ if sparse && f == "BLGP" => {}
-                // ABID's bit is set by the presence of scales.
+                // ABID's bit indicates the presence of scales.
                 _ if traits.has(Trait::SizeFromFormat) && f == "ABID" => {}
                 _ => number(&mut mods, name, f, Style::Decimal),
             }

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_have_places() {
+    fn errors_have_spans() {
         for (text, column) in [("s_x s[3:1]", 5), ("s_x 12ab", 5), ("s_x s1,", 8), ("s_x |v1", 8)] {
             let e = parse_line(text, &NoSymbols).unwrap_err();
             assert_eq!(e.column(text), column, "{text}: {e}");

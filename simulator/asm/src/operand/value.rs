@@ -197,7 +197,7 @@ fn structure<'t>(s: &mut Scanner<'t>, symbols: &dyn Symbols) -> Result<Box<Call<
         loop {
             s.skip_space();
             let Some((name, span)) = s.ident() else {
-                return Err(AsmError::new(s.next_span(), "expected the name of a part"));
+                return Err(AsmError::new(s.next_span(), "expected the name of a field"));
             };
             args.push(Arg { value: ArgValue::Word(name), span });
             s.expect(':')?;

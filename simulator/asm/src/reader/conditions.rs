@@ -68,7 +68,7 @@ impl Reader<'_> {
             ".ifc" | ".ifnc" => {
                 let rest = s.rest();
                 let Some((a, b)) = rest.split_once(',') else {
-                    return Err(AsmError::new(s.next_span(), "expected two texts with a comma between"));
+                    return Err(AsmError::new(s.next_span(), "expected two strings separated by a comma"));
                 };
                 (a.trim() == b.trim()) == (name == ".ifc")
             }

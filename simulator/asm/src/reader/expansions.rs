@@ -18,8 +18,8 @@ impl Reader<'_> {
                 let start = s.next_span();
                 let own = Macro::define(s, lines)?;
                 if self.macros.contains_key(&own.name) {
-                    let error = AsmError::new(start, format!("there is a macro `{}` already", own.name));
-                    return Err(error.help("`.purgem` takes it back"));
+                    let error = AsmError::new(start, format!("the macro `{}` is already defined", own.name));
+                    return Err(error.help("`.purgem` removes a macro"));
                 }
                 self.macros.insert(own.name.clone(), Rc::new(own));
             }
@@ -33,14 +33,14 @@ impl Reader<'_> {
             }
             ".exitm" => match self.input.leave_macro() {
                 Some(conditionals) => self.conditionals.open.truncate(conditionals),
-                None => return Err(AsmError::new(span, "this is in no macro")),
+                None => return Err(AsmError::new(span, "this is not inside a macro")),
             },
             ".rept" | ".rep" => {
                 let times = self.value(s);
                 let lines = self.repetition(name, span)?;
                 let (times, at_count) = times?;
-                let times =
-                    u64::try_from(times).map_err(|_| AsmError::new(at_count, "a count is not negative"))?;
+                let times = u64::try_from(times)
+                    .map_err(|_| AsmError::new(at_count, "a count must not be negative"))?;
                 at_call(span, self.input.enter_repetition(lines, times, open))?;
             }
             ".irp" | ".irpc" => {

@@ -151,7 +151,7 @@ impl<'a> Reader<'a> {
         }
         self.unclosed(0);
         if !matches!(self.block, Block::None) {
-            self.report(AsmError::new(Span::default(), "the file ends within a block"));
+            self.report(AsmError::new(Span::default(), "the file ends inside a block"));
         }
         self.program.sources = std::mem::take(&mut self.input.sources);
         (self.program, self.errors)
@@ -255,7 +255,9 @@ impl<'a> Reader<'a> {
                 self.directive(name, span, &mut ahead)?;
                 return match ahead.at_end() {
                     true => Ok(()),
-                    false => Err(AsmError::new(ahead.next_span(), format!("`{name}` ends before this"))),
+                    false => {
+                        Err(AsmError::new(ahead.next_span(), format!("`{name}` takes no more operands")))
+                    }
                 };
             }
             return self.instruction(line, (name, span), &mut after);

@@ -33,7 +33,7 @@ impl Reader<'_> {
                 self.total = total;
                 Ok(())
             }
-            None => Err(AsmError::new(span, format!("the file comes to more than {} MiB", MAX_BYTES >> 20))),
+            None => Err(AsmError::new(span, format!("the file's sections exceed {} MiB", MAX_BYTES >> 20))),
         }
     }
 

@@ -66,13 +66,13 @@ impl Reader<'_> {
         };
         let e = known.map_or(e, Expr::Int);
         if !s.at_end() {
-            return Err(AsmError::new(s.next_span(), "the expression ends before this"));
+            return Err(AsmError::new(s.next_span(), "unexpected text after the expression"));
         }
         if matches!(self.program.symbols.get(name), Some(Definition::Label { .. })) {
             return Err(AsmError::new(span, format!("`{name}` is a label already")));
         }
         if name == "." {
-            return Err(AsmError::new(span, "the location is moved by `.org`"));
+            return Err(AsmError::new(span, "use `.org` to set the location counter"));
         }
         if let Some(at) = REGISTER_COUNTS.iter().position(|u| *u == name) {
             self.used[at] = if let Expr::Int(v) = e { v } else { self.used[at] };

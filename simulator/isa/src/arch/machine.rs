@@ -59,12 +59,12 @@ pub struct VectorFile {
     /// XML operand types of the registers.
     pub operand_types: &'static [&'static str],
     /// Contents of read-only registers, which are the first ones of the file.
-    pub read_only: &'static [Held],
+    pub read_only: &'static [ReadOnlyValue],
 }
 
 /// The contents of a read-only register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Held {
+pub enum ReadOnlyValue {
     /// Zero in every lane.
     Zero,
     /// Index of the lane's work-item in its workgroup.

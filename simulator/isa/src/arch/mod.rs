@@ -124,11 +124,11 @@ impl Arch {
     }
 
     /// Converts a byte offset to the units of the machine's program counter.
-    pub fn own_pc(self, pc: u64) -> u64 {
+    pub fn machine_pc(self, pc: u64) -> u64 {
         pc / self.machine().map_or(1, |m| m.pc_bytes)
     }
 
-    /// Converts a program counter to a byte offset; the inverse of [`own_pc`](Self::own_pc).
+    /// Converts a program counter to a byte offset; the inverse of [`machine_pc`](Self::machine_pc).
     pub fn byte_pc(self, pc: u64) -> u64 {
         pc.wrapping_mul(self.machine().map_or(1, |m| m.pc_bytes))
     }

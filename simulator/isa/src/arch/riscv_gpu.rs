@@ -1,7 +1,7 @@
 //! The RISC-V based SIMT GPU (docs/riscv-gpu.md): RV32I's registers per thread (`x`) and per warp (`s`), with
 //! 32 threads per warp.
 
-use super::machine::{Assembly, Held, Machine, ScalarFile, Special, VectorFile, WaveLanes};
+use super::machine::{Assembly, Machine, ReadOnlyValue, ScalarFile, Special, VectorFile, WaveLanes};
 
 /// The register files and assembly syntax.
 pub static MACHINE: Machine = Machine {
@@ -10,7 +10,12 @@ pub static MACHINE: Machine = Machine {
         prefix: 'x',
         count: 32,
         operand_types: &["OPR_VECTOR"],
-        read_only: &[Held::Zero, Held::ItemId, Held::GroupId, Held::GroupSize],
+        read_only: &[
+            ReadOnlyValue::Zero,
+            ReadOnlyValue::ItemId,
+            ReadOnlyValue::GroupId,
+            ReadOnlyValue::GroupSize,
+        ],
     },
     scalar: ScalarFile {
         prefix: 's',

@@ -14,7 +14,7 @@ pub enum Predicate {
     /// Holds if no `(mask, value)` matches the first 64 bits.
     None(Vec<(u64, u64)>),
     /// Any other condition: the expression over the encoding's fields.
-    Tree(&'static Cond, &'static [Field]),
+    Expression(&'static Cond, &'static [Field]),
 }
 
 impl Predicate {
@@ -26,13 +26,13 @@ impl Predicate {
             Cond::Op(CondOp::Not, [inner]) => match Predicate::new(inner, fields) {
                 Predicate::Any(list) => Predicate::None(list),
                 Predicate::None(list) => Predicate::Any(list),
-                _ => Predicate::Tree(expr, fields),
+                _ => Predicate::Expression(expr, fields),
             },
             Cond::Op(op @ (CondOp::Or | CondOp::And), [left, right]) => {
                 match (op, Predicate::new(left, fields), Predicate::new(right, fields)) {
                     (CondOp::Or, Predicate::Any(a), Predicate::Any(b)) => Predicate::Any([a, b].concat()),
                     (CondOp::And, Predicate::None(a), Predicate::None(b)) => Predicate::None([a, b].concat()),
-                    _ => Predicate::Tree(expr, fields),
+                    _ => Predicate::Expression(expr, fields),
                 }
             }
             Cond::Op(op @ (CondOp::Eq | CondOp::Ne), [Cond::Field(at), Cond::Lit(value)]) => {
@@ -40,10 +40,10 @@ impl Predicate {
                 match (op, plain) {
                     (CondOp::Eq, Some(plain)) => Predicate::Any(vec![plain]),
                     (_, Some(plain)) => Predicate::None(vec![plain]),
-                    (_, None) => Predicate::Tree(expr, fields),
+                    (_, None) => Predicate::Expression(expr, fields),
                 }
             }
-            _ => Predicate::Tree(expr, fields),
+            _ => Predicate::Expression(expr, fields),
         }
     }
 
@@ -55,7 +55,7 @@ impl Predicate {
             Predicate::Always => true,
             Predicate::Any(list) => any(list),
             Predicate::None(list) => !any(list),
-            Predicate::Tree(expr, fields) => tree(expr, fields, halves),
+            Predicate::Expression(expr, fields) => tree(expr, fields, halves),
         }
     }
 }

@@ -21,16 +21,16 @@ pub enum DecodeError {
 const NONE: EntryId = EntryId::MAX;
 
 /// Decoding information for one encoding.
-pub(super) struct Enc {
+pub(super) struct EncodingIndex {
     words: usize,
     /// The fixed bits of the encoding, without the opcode.
     mask: u128,
     pub(super) value: u128,
-    opcode: Vec<Piece>,
+    opcode: Vec<BitRange>,
     /// Bit ranges of the fields that are not fixed.
-    pub(super) pieces: Vec<Piece>,
+    pub(super) ranges: Vec<BitRange>,
     /// The valid bits of each field's value.
-    pub(super) legal: [u32; MAX_FIELDS],
+    pub(super) valid_bits: [u32; MAX_FIELDS],
     /// Initial field values, which contain the fixed fields.
     fixed: [u32; MAX_FIELDS],
     /// The encoding's conditions.
@@ -39,9 +39,9 @@ pub(super) struct Enc {
     by_opcode: Vec<EntryId>,
     /// Whether all forms of an opcode's instruction are in this encoding, as with a mandatory literal. The
     /// condition is then ignored.
-    only: Vec<bool>,
+    only_encoding: Vec<bool>,
     /// Shift of each field's value: register fields narrower than 7 bits count register groups.
-    pub(super) unit: [u8; MAX_FIELDS],
+    pub(super) shift: [u8; MAX_FIELDS],
     pub(super) vopd: Option<Vopd>,
 }
 
@@ -58,13 +58,13 @@ pub(super) struct Vopd {
 }
 
 /// The decoding information of an encoding, given by its index in the architecture's table.
-pub(super) fn encoding(arch: Arch, enc: u8) -> &'static Enc {
+pub(super) fn encoding(arch: Arch, enc: u8) -> &'static EncodingIndex {
     let index = &INDEX[arch as usize];
-    &index.encs[index.places[enc as usize] as usize]
+    &index.encs[index.positions[enc as usize] as usize]
 }
 
 /// A bit range of an instruction that belongs to a field.
-pub(super) struct Piece {
+pub(super) struct BitRange {
     pub(super) field: u8,
     /// Index of the 64-bit half.
     half: u8,
@@ -74,22 +74,22 @@ pub(super) struct Piece {
     mask: u32,
 }
 
-impl Piece {
-    /// The pieces of a field whose value is shifted by `unit`. No piece crosses the 64-bit boundary.
-    fn of(at: usize, field: &Field, unit: u8) -> Vec<Piece> {
-        let mut pieces = Vec::new();
-        let mut to = unit;
+impl BitRange {
+    /// The ranges of a field whose value is shifted by `shift`. No range crosses the 64-bit boundary.
+    fn of(at: usize, field: &Field, shift: u8) -> Vec<BitRange> {
+        let mut ranges = Vec::new();
+        let mut to = shift;
         for &(offset, count) in field.ranges {
             let (mut offset, mut left) = (offset, count);
             while left > 0 {
                 let (half, from) = (offset / 64, offset % 64);
                 let len = left.min(64 - from).min(32);
                 let mask = u32::MAX >> (32 - len);
-                pieces.push(Piece { field: at as u8, half, from, to, mask });
+                ranges.push(BitRange { field: at as u8, half, from, to, mask });
                 (offset, left, to) = (offset + len, left - len, to + len);
             }
         }
-        pieces
+        ranges
     }
 
     #[inline(always)]
@@ -106,9 +106,9 @@ impl Piece {
 
 struct Index {
     table: &'static ArchTable,
-    encs: Vec<Enc>,
+    encs: Vec<EncodingIndex>,
     /// Position in `encs` by the encoding's index in the table.
-    places: Vec<u16>,
+    positions: Vec<u16>,
     /// Encodings to try, in order, by the top 9 bits of the first word.
     by_top: Vec<Vec<u16>>,
 }
@@ -120,7 +120,7 @@ fn build(table: &'static ArchTable) -> Index {
     let mut order: Vec<usize> = (0..table.encodings.len()).collect();
     order.sort_by_key(|&at| table.encodings[at].order);
     let mut encs = Vec::new();
-    let mut places = vec![0; order.len()];
+    let mut positions = vec![0; order.len()];
     let mut by_top = vec![Vec::new(); 512];
     for at in order {
         let encoding = &table.encodings[at];
@@ -133,7 +133,7 @@ fn build(table: &'static ArchTable) -> Index {
             }
             by_opcode[entry.opcode as usize] = id as EntryId;
         }
-        let only = by_opcode
+        let only_encoding = by_opcode
             .iter()
             .map(|&id| {
                 id != NONE && {
@@ -149,13 +149,13 @@ fn build(table: &'static ArchTable) -> Index {
                 value = field.insert(value, fixed);
             }
         }
-        let mut unit = [0; MAX_FIELDS];
+        let mut shift = [0; MAX_FIELDS];
         for entry in table.entries.iter().filter(|e| e.enc as usize == at) {
             for operand in table.signatures[entry.sig as usize] {
                 let Some(field) = operand.field else { continue };
                 let width = encoding.fields[field as usize].width();
                 if table.operand_types[operand.ty as usize].name.starts_with("OPR_SREG") && width < 7 {
-                    unit[field as usize] = 7 - width as u8;
+                    shift[field as usize] = 7 - width as u8;
                 }
             }
         }
@@ -173,43 +173,44 @@ fn build(table: &'static ArchTable) -> Index {
             }
         }
         let words = encoding.bits as usize / 32;
-        let (pieces, fixed) = pieces(encoding, &unit);
-        let mut legal = [0; MAX_FIELDS];
-        for piece in &pieces {
-            legal[piece.field as usize] |= piece.mask << piece.to;
+        let (ranges, fixed) = ranges(encoding, &shift);
+        let mut valid_bits = [0; MAX_FIELDS];
+        for range in &ranges {
+            valid_bits[range.field as usize] |= range.mask << range.to;
         }
-        places[at] = encs.len() as u16;
-        let opcode = encoding.op_field.map_or(Vec::new(), |f| Piece::of(0, &encoding.fields[f as usize], 0));
+        positions[at] = encs.len() as u16;
+        let opcode =
+            encoding.op_field.map_or(Vec::new(), |f| BitRange::of(0, &encoding.fields[f as usize], 0));
         let conditions =
             encoding.conditions.iter().map(|c| Predicate::new(&c.expr, encoding.fields)).collect();
-        encs.push(Enc {
+        encs.push(EncodingIndex {
             words,
             mask,
             value,
             opcode,
-            pieces,
-            legal,
+            ranges,
+            valid_bits,
             fixed,
             conditions,
             by_opcode,
-            only,
-            unit,
+            only_encoding,
+            shift,
             vopd,
         });
     }
-    Index { table, encs, places, by_top }
+    Index { table, encs, positions, by_top }
 }
 
 /// The bit ranges and the fixed values of an encoding's fields.
-fn pieces(encoding: &Encoding, unit: &[u8; MAX_FIELDS]) -> (Vec<Piece>, [u32; MAX_FIELDS]) {
-    let (mut pieces, mut fixed) = (Vec::new(), [0; MAX_FIELDS]);
+fn ranges(encoding: &Encoding, shift: &[u8; MAX_FIELDS]) -> (Vec<BitRange>, [u32; MAX_FIELDS]) {
+    let (mut ranges, mut fixed) = (Vec::new(), [0; MAX_FIELDS]);
     for (at, field) in encoding.fields.iter().enumerate() {
         match field.fixed {
-            Some(value) => fixed[at] = value << unit[at],
-            None => pieces.extend(Piece::of(at, field, unit[at])),
+            Some(value) => fixed[at] = value << shift[at],
+            None => ranges.extend(BitRange::of(at, field, shift[at])),
         }
     }
-    (pieces, fixed)
+    (ranges, fixed)
 }
 
 /// Decodes the instruction at the start of `words`.
@@ -238,26 +239,26 @@ pub fn decode(arch: Arch, words: &[u32]) -> Result<Inst, DecodeError> {
 
 fn try_encoding(
     index: &Index,
-    enc: &Enc,
+    enc: &EncodingIndex,
     halves: [u64; 2],
     given: usize,
     short: &mut Option<usize>,
 ) -> Option<Inst> {
-    let opcode = enc.opcode.iter().fold(0, |opcode, piece| opcode | piece.value(halves));
+    let opcode = enc.opcode.iter().fold(0, |opcode, range| opcode | range.value(halves));
     let entry_id = *enc.by_opcode.get(opcode as usize)?;
     if entry_id == NONE {
         return None;
     }
     let entry = &index.table.entries[entry_id as usize];
-    let mut holds = enc.vopd.is_none() && enc.only[opcode as usize]
+    let mut holds = enc.vopd.is_none() && enc.only_encoding[opcode as usize]
         || enc.conditions.get(entry.cond as usize)?.holds(halves);
     if !holds && enc.vopd.is_none() {
         return None;
     }
     let mut fields = enc.fixed;
-    for piece in &enc.pieces {
-        if let Some(value) = fields.get_mut(piece.field as usize) {
-            *value |= piece.value(halves);
+    for range in &enc.ranges {
+        if let Some(value) = fields.get_mut(range.field as usize) {
+            *value |= range.value(halves);
         }
     }
     let mut entry_y = NONE;

@@ -30,7 +30,7 @@ pub enum EncodeError {
     NoEntry(u16),
     /// The value is wider than its field.
     #[error("{field} holds {bits} bits; {value} (0x{value:x}) does not fit")]
-    TooGreat { field: &'static str, value: u32, bits: u32 },
+    TooLarge { field: &'static str, value: u32, bits: u32 },
     /// The register does not start a group, in a field that counts groups.
     #[error("{field} names registers in groups of {group}; {value} does not start one")]
     Unaligned { field: &'static str, value: u32, group: u32 },
@@ -44,7 +44,7 @@ pub enum EncodeError {
     NoSecondHalf { name: &'static str },
     /// The field values decode to another instruction.
     #[error("these fields are another instruction: {found} instead of {name}")]
-    Other { name: &'static str, found: &'static str },
+    DecodesDifferently { name: &'static str, found: &'static str },
     /// A source selects a literal in an encoding without one.
     #[error("a source names a literal, and {encoding} has none")]
     NoLiteral { encoding: &'static str },
@@ -73,12 +73,12 @@ pub fn encode(arch: Arch, inst: &Inst) -> Result<Words, EncodeError> {
         fields[vopd.dst_y] = y >> 1;
     }
     let mut halves = [enc.value as u64, (enc.value >> 64) as u64];
-    for piece in &enc.pieces {
-        let at = piece.field as usize;
-        if fields[at] & !enc.legal[at] != 0 {
-            return Err(illegal(&encoding.fields[at], fields[at], enc.unit[at]));
+    for range in &enc.ranges {
+        let at = range.field as usize;
+        if fields[at] & !enc.valid_bits[at] != 0 {
+            return Err(illegal(&encoding.fields[at], fields[at], enc.shift[at]));
         }
-        piece.insert(&mut halves, fields[at]);
+        range.insert(&mut halves, fields[at]);
     }
     let words = halves.map(|half| [half as u32, (half >> 32) as u32]);
     let words = [words[0][0], words[0][1], words[1][0], words[1][1]];
@@ -88,17 +88,17 @@ pub fn encode(arch: Arch, inst: &Inst) -> Result<Words, EncodeError> {
         Ok(back) if back.entry == inst.entry => {
             Err(EncodeError::NoSecondHalf { name: table.instructions[inst.instruction_y(table)].name })
         }
-        Ok(back) => Err(EncodeError::Other { name, found: back.instruction(table).name }),
+        Ok(back) => Err(EncodeError::DecodesDifferently { name, found: back.instruction(table).name }),
         // A literal code in an encoding without literal: decoding needs another word or fails.
         Err(_) => Err(EncodeError::NoLiteral { encoding: encoding.name }),
     }
 }
 
 /// The error for a value with bits outside of its field.
-fn illegal(field: &Field, value: u32, unit: u8) -> EncodeError {
-    let group = 1 << unit;
+fn illegal(field: &Field, value: u32, shift: u8) -> EncodeError {
+    let group = 1 << shift;
     match value % group {
-        0 => EncodeError::TooGreat { field: field.name, value: value / group, bits: field.width() },
+        0 => EncodeError::TooLarge { field: field.name, value: value / group, bits: field.width() },
         _ => EncodeError::Unaligned { field: field.name, value, group },
     }
 }

@@ -1,6 +1,6 @@
 //! Builds the operand binding of a table entry; fields are found by the names in the description.
 
-use super::{Binding, Fmt, Half, ModFields, Operand, OperandKind, Scalars, SdwaFields};
+use super::{Binding, Fmt, Half, ModFields, Operand, OperandKind, ScalarNumbering, SdwaFields};
 use crate::arch::Arch;
 use isa_spec::tables::{Encoding, Entry, OperandSig, Role};
 
@@ -145,13 +145,13 @@ fn acc(encoding: &Encoding, ty: &str, o: &OperandSig) -> Option<(u8, u8)> {
     }
 }
 
-fn scalars(arch: Arch, encoding: &Encoding, o: &OperandSig) -> Scalars {
+fn scalars(arch: Arch, encoding: &Encoding, o: &OperandSig) -> ScalarNumbering {
     let field = o.field.map(|f| encoding.fields[f as usize].name);
     match field {
-        _ if !arch.is_cdna() => Scalars::Rdna,
-        Some("SADDR") => Scalars::CdnaBase,
-        Some("SOFFSET") if encoding.name == "ENC_SMEM" => Scalars::CdnaSmemOffset,
-        _ => Scalars::Cdna,
+        _ if !arch.is_cdna() => ScalarNumbering::Rdna,
+        Some("SADDR") => ScalarNumbering::CdnaBase,
+        Some("SOFFSET") if encoding.name == "ENC_SMEM" => ScalarNumbering::CdnaSmemOffset,
+        _ => ScalarNumbering::Cdna,
     }
 }
 

@@ -95,7 +95,7 @@ pub struct Operand {
     /// Field and bit that turn the register into an accumulation VGPR.
     pub acc: Option<(u8, u8)>,
     /// The numbering of scalar registers in the field.
-    pub scalars: Scalars,
+    pub scalars: ScalarNumbering,
     /// Whether a write preserves the other bits of the register, where the architecture otherwise clears
     /// them.
     pub preserves: bool,
@@ -104,7 +104,7 @@ pub struct Operand {
 /// The numbering of M0 and null in a field. The rest of the simulator uses the numbers of RDNA 3 and 4
 /// ([`M0`], [`NULL`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scalars {
+pub enum ScalarNumbering {
     /// The numbering of RDNA 3 and 4.
     Rdna,
     /// M0 is 124, and there is no null register.

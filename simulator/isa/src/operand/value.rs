@@ -2,7 +2,8 @@
 
 use super::code::{SDWA_SCALAR, cdna_scalar};
 use super::{
-    Binding, Code, EXEC_HI, FLOATS, Fmt, Half, NULL, Operand, OperandKind, Scalars, SdwaFields, VCC_LO,
+    Binding, Code, EXEC_HI, FLOATS, Fmt, Half, NULL, Operand, OperandKind, ScalarNumbering, SdwaFields,
+    VCC_LO,
 };
 use crate::inst::Inst;
 use isa_spec::tables::ArchTable;
@@ -82,11 +83,11 @@ impl Binding {
         }
         Some(match operand.scalars {
             _ if matches!(operand.kind, OperandKind::Vgpr | OperandKind::Acc) => value,
-            Scalars::Rdna => value,
-            Scalars::Cdna => cdna_scalar(value),
-            Scalars::CdnaBase if value == EXEC_HI as u32 => NULL as u32,
-            Scalars::CdnaBase => cdna_scalar(value),
-            Scalars::CdnaSmemOffset => {
+            ScalarNumbering::Rdna => value,
+            ScalarNumbering::Cdna => cdna_scalar(value),
+            ScalarNumbering::CdnaBase if value == EXEC_HI as u32 => NULL as u32,
+            ScalarNumbering::CdnaBase => cdna_scalar(value),
+            ScalarNumbering::CdnaSmemOffset => {
                 let offset = self.get(inst, self.mods.offset) & 0x7f;
                 match (self.get(inst, self.mods.soffset_en), self.get(inst, self.mods.imm)) {
                     (0, 0) => cdna_scalar(offset),

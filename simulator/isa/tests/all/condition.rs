@@ -7,7 +7,7 @@ use wavesim_isa::codec::condition::Predicate;
 proptest! {
     /// Every compiled condition agrees with its expression.
     #[test]
-    fn tests_are_their_expressions(random in any::<[u64; 2]>(), special in 0usize..24) {
+    fn predicates_agree_with_their_expressions(random in any::<[u64; 2]>(), special in 0usize..24) {
         for arch in Arch::ALL {
             for encoding in arch.table().encodings {
                 // Most conditions compare a field to 255, which random bits rarely produce.
@@ -27,12 +27,12 @@ proptest! {
 }
 
 #[test]
-fn no_condition_of_rdna_needs_its_tree() {
+fn rdna_conditions_compile_to_masks() {
     for arch in [Arch::Rdna3, Arch::Rdna35, Arch::Rdna4] {
         for encoding in arch.table().encodings {
             for condition in encoding.conditions {
                 let test = Predicate::new(&condition.expr, encoding.fields);
-                assert!(!matches!(test, Predicate::Tree(..)), "{} {}", encoding.name, condition.name);
+                assert!(!matches!(test, Predicate::Expression(..)), "{} {}", encoding.name, condition.name);
             }
         }
     }

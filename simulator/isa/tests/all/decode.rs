@@ -112,7 +112,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(8))]
 
     #[test]
-    fn instructions_are_what_the_tables_say(random in any::<[(u8, u32); MAX_FIELDS]>(), any in any::<[u32; 4]>()) {
+    fn decoder_agrees_with_the_naive_one(random in any::<[(u8, u32); MAX_FIELDS]>(), any in any::<[u32; 4]>()) {
         for arch in Arch::ALL {
             let (table, entries) = (arch.table(), entries(arch.table()));
             let of_entries = (0..table.entries.len() as EntryId).map(|entry| words_of(table, entry, &random));

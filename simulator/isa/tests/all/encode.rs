@@ -34,7 +34,7 @@ proptest! {
 
     /// For every entry with random fields, decoding and encoding preserves all fields.
     #[test]
-    fn decoded_instructions_encode_to_themselves(random in any::<[u32; MAX_FIELDS]>()) {
+    fn decoded_instructions_round_trip(random in any::<[u32; MAX_FIELDS]>()) {
         for arch in Arch::ALL {
             for entry in 0..arch.table().entries.len() as EntryId {
                 let inst = arbitrary(arch, entry, &random);
@@ -49,7 +49,7 @@ proptest! {
     }
 
     #[test]
-    fn any_words_decode_or_say_why(words in prop::collection::vec(any::<u32>(), 0..5)) {
+    fn arbitrary_words_decode_or_fail(words in prop::collection::vec(any::<u32>(), 0..5)) {
         for arch in Arch::ALL {
             match decode(arch, &words) {
                 Ok(inst) => prop_assert!(inst.size as usize <= words.len() * 4),
@@ -60,7 +60,7 @@ proptest! {
     }
 
     #[test]
-    fn any_fields_encode_or_say_why(
+    fn arbitrary_fields_encode_or_fail(
         entry in any::<u16>(),
         entry_y in any::<u16>(),
         fields in any::<[u32; MAX_FIELDS]>(),
@@ -76,7 +76,7 @@ proptest! {
 
     /// Every entry of any encoding is tried as the second half of each dual instruction.
     #[test]
-    fn second_halves_are_those_of_their_encoding(random in any::<[u32; MAX_FIELDS]>()) {
+    fn second_halves_belong_to_their_encoding(random in any::<[u32; MAX_FIELDS]>()) {
         let mut refused = 0;
         for arch in Arch::AMD {
             let table = arch.table();
@@ -118,7 +118,7 @@ proptest! {
 
 /// The results of a dual instruction must be an even and an odd register.
 #[test]
-fn parity_is_checked() {
+fn dual_result_parity_is_checked() {
     let (arch, zero) = (Arch::Rdna3, [0; MAX_FIELDS]);
     let mut duals = (0..arch.table().entries.len() as EntryId).map(|entry| arbitrary(arch, entry, &zero));
     let mut inst =
@@ -138,7 +138,7 @@ fn parity_is_checked() {
 
 /// Codes that select another instruction or a longer encoding are rejected.
 #[test]
-fn what_is_encoded_is_read_as_the_same_entry() {
+fn encoded_words_decode_to_the_same_entry() {
     let mut refused = 0;
     for arch in Arch::ALL {
         let table = arch.table();
@@ -177,5 +177,5 @@ fn groups_and_widths_are_checked() {
     inst.fields[at] = 3;
     assert_eq!(encode(arch, &inst), Err(EncodeError::Unaligned { field: "SBASE", value: 3, group: 2 }));
     inst.fields[at] = 200;
-    assert_eq!(encode(arch, &inst), Err(EncodeError::TooGreat { field: "SBASE", value: 100, bits: 6 }));
+    assert_eq!(encode(arch, &inst), Err(EncodeError::TooLarge { field: "SBASE", value: 100, bits: 6 }));
 }

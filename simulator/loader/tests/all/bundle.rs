@@ -79,7 +79,7 @@ fn compressed(version: u16, method: u16, size: u64, packed: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn compressed_bundles() {
+fn compressed_bundles_are_decompressed() {
     let plain = bundle(&LIST);
     let zstd = ruzstd::encoding::compress_to_vec(&plain[..], ruzstd::encoding::CompressionLevel::Fastest);
     for version in 1..=3 {
@@ -88,7 +88,7 @@ fn compressed_bundles() {
             for size in [0, plain.len() as u64 - 1, plain.len() as u64 + 1] {
                 let wrong =
                     select(&compressed(version, method, size, &packed), &request(None, None)).unwrap_err();
-                assert!(wrong.to_string().contains("bytes that it says"), "{wrong}");
+                assert!(wrong.to_string().contains("stated size"), "{wrong}");
             }
         }
     }
@@ -97,7 +97,7 @@ fn compressed_bundles() {
 }
 
 #[test]
-fn headers_say_how_large_a_file_is() {
+fn size_is_computed_from_headers() {
     let plain = bundle(&LIST);
     let packed = compressed(2, 0, plain.len() as u64, &zlib(&plain));
     for whole in [plain, packed, compressed(3, 0, 5, b"packed")] {
@@ -111,7 +111,7 @@ fn headers_say_how_large_a_file_is() {
 }
 
 #[test]
-fn damaged_bundles_are_errors() {
+fn corrupt_bundles_are_errors() {
     let plain = bundle(&LIST);
     let packed = compressed(2, 0, plain.len() as u64, &zlib(&plain));
     for whole in [&plain, &packed] {

@@ -10,12 +10,12 @@ fn agree(actual: Num, expected: Num, tolerance: Tolerance) -> bool {
         fill::list(dtype, &[1], &[n]).unwrap()
     };
     let found = compare("out", &one(actual), &one(expected), tolerance);
-    assert!(found.iter().all(|found| (found.wrong, found.of, found.first.len()) == (1, 1, 1)));
+    assert!(found.iter().all(|found| (found.differing, found.total, found.first.len()) == (1, 1, 1)));
     found.is_none()
 }
 
 #[test]
-fn nearness() {
+fn tolerances_are_applied() {
     let exact = Tolerance { rtol: 0.0, atol: 0.0 };
     let loose = Tolerance { rtol: 0.1, atol: 0.0 };
     let (nan, inf) = (Num::Float(f64::NAN), Num::Float(f64::INFINITY));

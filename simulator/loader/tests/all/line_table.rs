@@ -15,7 +15,7 @@ fn lines(name: &str, change: impl Fn(&mut Vec<u8>)) -> LineTable {
 }
 
 #[test]
-fn names_are_within_the_compilers_folder() {
+fn names_are_relative_to_the_compilers_folder() {
     let names = [
         ("/src", "/src/a.cl", "a.cl"),
         ("/src/", "/src//b/a.cl", "b/a.cl"),
@@ -30,7 +30,7 @@ fn names_are_within_the_compilers_folder() {
 
 /// DWARF 5 and compressed DWARF 4 have the same contents.
 #[test]
-fn addresses_have_lines() {
+fn addresses_map_to_lines() {
     for name in ["neighbours.gfx1100.co", "neighbours.compressed.co"] {
         let table = lines(name, |_| {});
         let place = |address| table.line(address).map(|l| (l.line, l.column));
@@ -45,7 +45,7 @@ fn addresses_have_lines() {
 
 /// Damaged tables yield lines of existing files or none.
 #[test]
-fn damaged_tables_are_no_error() {
+fn corrupt_line_tables_are_not_errors() {
     let at = |bytes: &[u8], name: &str| {
         let file = object::File::parse(bytes).unwrap();
         let (start, len) = file.section_by_name(name).unwrap().file_range().unwrap();

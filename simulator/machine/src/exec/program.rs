@@ -329,7 +329,7 @@ impl Program {
 
     /// A byte offset as listings show it: as the machine counts, and from where the code object has its code.
     pub fn address(&self, pc: u64) -> u64 {
-        self.arch.own_pc(self.base.wrapping_add(pc))
+        self.arch.machine_pc(self.base.wrapping_add(pc))
     }
 
     /// The byte offset of an address in listings.
