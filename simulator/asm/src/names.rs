@@ -9,7 +9,7 @@ use wavesim_isa::arch::Arch;
 pub const LITERAL: &str = "src_literal";
 
 /// The smallest inline integer.
-const LEAST: i32 = -16;
+const MIN_INLINE: i32 = -16;
 
 /// The predefined values of one operand type: a bidirectional map between names and codes.
 #[derive(Debug, Default)]
@@ -40,14 +40,14 @@ impl TypeNames {
             all.push((LITERAL, code));
         }
         let (mut vgprs, mut sgprs, mut accs) = (vec![None; 256], vec![None; 128], vec![None; 256]);
-        let mut integers = vec![None; (64 - LEAST) as usize + 1];
+        let mut integers = vec![None; (64 - MIN_INLINE) as usize + 1];
         for &(name, code) in &all {
             let (list, number) = match name.as_bytes() {
                 [b'v', digits @ ..] => (&mut vgprs, number(digits)),
                 [b's', digits @ ..] => (&mut sgprs, number(digits)),
                 [b'a', digits @ ..] => (&mut accs, number(digits)),
-                [b'-', digits @ ..] => (&mut integers, number(digits).map(|n| -n - LEAST)),
-                digits => (&mut integers, number(digits).map(|n| n - LEAST)),
+                [b'-', digits @ ..] => (&mut integers, number(digits).map(|n| -n - MIN_INLINE)),
+                digits => (&mut integers, number(digits).map(|n| n - MIN_INLINE)),
             };
             let at = number.and_then(|at| usize::try_from(at).ok());
             if let Some(place) = at.and_then(|at| list.get_mut(at)) {
@@ -88,7 +88,7 @@ impl TypeNames {
 
     /// The code of an inline integer.
     pub fn integer(&self, value: i32) -> Option<u32> {
-        self.integers.get(usize::try_from(value.checked_sub(LEAST)?).ok()?).copied()?
+        self.integers.get(usize::try_from(value.checked_sub(MIN_INLINE)?).ok()?).copied()?
     }
 
     /// Returns whether the type accepts inline constants or a literal.

@@ -21,7 +21,7 @@ pub enum DecodeError {
 const NONE: EntryId = EntryId::MAX;
 
 /// Decoding information for one encoding.
-pub(super) struct EncodingIndex {
+pub(super) struct DecodeInfo {
     words: usize,
     /// The fixed bits of the encoding, without the opcode.
     mask: u128,
@@ -58,7 +58,7 @@ pub(super) struct Vopd {
 }
 
 /// The decoding information of an encoding, given by its index in the architecture's table.
-pub(super) fn encoding(arch: Arch, enc: u8) -> &'static EncodingIndex {
+pub(super) fn encoding(arch: Arch, enc: u8) -> &'static DecodeInfo {
     let index = &INDEX[arch as usize];
     &index.encs[index.positions[enc as usize] as usize]
 }
@@ -106,7 +106,7 @@ impl BitRange {
 
 struct Index {
     table: &'static ArchTable,
-    encs: Vec<EncodingIndex>,
+    encs: Vec<DecodeInfo>,
     /// Position in `encs` by the encoding's index in the table.
     positions: Vec<u16>,
     /// Encodings to try, in order, by the top 9 bits of the first word.
@@ -183,7 +183,7 @@ fn build(table: &'static ArchTable) -> Index {
             encoding.op_field.map_or(Vec::new(), |f| BitRange::of(0, &encoding.fields[f as usize], 0));
         let conditions =
             encoding.conditions.iter().map(|c| Predicate::new(&c.expr, encoding.fields)).collect();
-        encs.push(EncodingIndex {
+        encs.push(DecodeInfo {
             words,
             mask,
             value,
@@ -239,7 +239,7 @@ pub fn decode(arch: Arch, words: &[u32]) -> Result<Inst, DecodeError> {
 
 fn try_encoding(
     index: &Index,
-    enc: &EncodingIndex,
+    enc: &DecodeInfo,
     halves: [u64; 2],
     given: usize,
     short: &mut Option<usize>,

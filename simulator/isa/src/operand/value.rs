@@ -52,7 +52,7 @@ impl Binding {
         self.packed && operand.fmt == Fmt::Bits && halves >> operand.source & 1 != 0
     }
 
-    /// The value of an operand's field for [`code`](super::code) and [`mask_register`](super::mask_register).
+    /// The value of an operand's field for [`code`](super::code()) and [`mask_register`](super::mask_register).
     /// Accumulation VGPRs are resolved, and scalar registers are converted to the simulator's numbering.
     pub fn value(&self, inst: &Inst, operand: &Operand) -> Option<u32> {
         let value = inst.fields[operand.field? as usize];
