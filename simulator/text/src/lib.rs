@@ -4,8 +4,8 @@
 //! loader places the arguments and launches the kernel.
 //!
 //! - [`lex`], [`constant`]: tokens of header lines; numbers and named constants
-//! - [`header`]: arguments, initialisers, launch configuration
-//! - [`body`], [`print`]: lines and statements of the instruction block
+//! - [`mod@header`]: arguments, initialisers, launch configuration
+//! - [`body`], [`mod@print`]: lines and statements of the instruction block
 //! - [`instruction`], [`rules`]: instructions, based on the assembler's operands
 #![warn(missing_docs)]
 // No files, threads, processes or clocks; clippy.toml lists the disallowed methods.

@@ -379,7 +379,7 @@ fn header_errors() {
         ("x: f32[1000000000]", "needs 4000000000 bytes"),
         ("x: f32[1000000,1000000,1000000,1000000]", "larger than any memory"),
         ("local = 1, 2, 3, 4", "three dimensions"),
-        ("local = 0", "from 1 up"),
+        ("local = 0", "at least 1"),
         ("local = 1\nlocal = 1", "already given in line 2"),
         ("x: f32\nx: f32", "already given in line 2"),
         ("abi = cuda", "the ABIs are `text` and `hsa`"),

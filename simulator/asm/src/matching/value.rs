@@ -235,7 +235,8 @@ impl<'a, 't> Matcher<'a, 't> {
         self.error(span, || format!("expected {}", self.expected(&wanted())))
     }
 
-    /// Checks that a register range ends within its file. [`legal`] checks the alignment of its start.
+    /// Checks that a register range ends within its file. [`legal`](crate::legal) checks the alignment of its
+    /// start.
     pub(super) fn range(&self, reg: &Reg, count: u16, span: Span) -> Result<(), AsmError> {
         let (first, last) = match reg.base {
             RegBase::Sgpr(n) => (n, last_sgpr(self.options.arch) as u32),

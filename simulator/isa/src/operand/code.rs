@@ -72,8 +72,8 @@ pub const FLOATS: [(u16, u16, u32, u64); 9] = [
 static CODES: LazyLock<Vec<[Code; 512]>> =
     LazyLock::new(|| Arch::ALL.into_iter().map(|a| codes(a.table())).collect());
 
-/// Builds the codes of an architecture. [`ScalarNumbering`] has already been translated, so M0 and null have
-/// unique numbers.
+/// Builds the codes of an architecture. [`ScalarNumbering`](super::ScalarNumbering) has already been
+/// translated, so M0 and null have unique numbers.
 fn codes(table: &ArchTable) -> [Code; 512] {
     let mut out = [Code::Invalid; 512];
     out[NULL] = Code::Sgpr(NULL as u16);
