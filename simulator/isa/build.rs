@@ -1,4 +1,4 @@
-//! New or deleted ISA files rebuild the crate; edited ones are tracked by the macro.
+//! Reruns when ISA files are added or removed; the macro tracks changes of existing files.
 
 fn main() {
     println!("cargo::rerun-if-changed=../../data");

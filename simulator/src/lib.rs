@@ -10,7 +10,7 @@
 //! | task | start from |
 //! |---|---|
 //! | run a text kernel | [`loader::text_kernel::prepare`], [`sched::dispatch::run`] |
-//! | assemble an instruction, a file | [`asm::parse`], [`loader::assembly::Reading`] |
+//! | assemble an instruction, a file | [`asm::parse`], [`loader::assembly::AssemblyOptions`] |
 //! | disassemble | [`codec::decode`], [`asm::print`] |
 //! | launch a kernel of a code object | [`loader::code_object`], [`loader::request::Request`] |
 //! | run a launch description (`launch.json`) | [`loader::launch::load`] |
@@ -80,14 +80,14 @@
 //!
 //! ```
 //! use wavesim::array::{Array, DType, Num, fill};
-//! use wavesim::loader::assembly::Reading;
+//! use wavesim::loader::assembly::AssemblyOptions;
 //! use wavesim::loader::code_object;
-//! use wavesim::loader::request::{Given, Request};
+//! use wavesim::loader::request::{ArgumentValue, Request};
 //! use wavesim::memory::Memory;
 //! use wavesim::sched::dispatch;
 //!
 //! let source = include_str!("../../examples/scale.s");
-//! let assembled = Reading::default().assemble("scale.s", source).map_err(|e| e[0].to_string())?;
+//! let assembled = AssemblyOptions::default().assemble("scale.s", source).map_err(|e| e[0].to_string())?;
 //! let kernel = code_object::load(&assembled.object, "scale")?;
 //! let x = fill::progression(DType::F32, &[50], Num::Int(0), Num::Int(1))?;
 //! let request = Request {
@@ -95,10 +95,10 @@
 //!     block: [32, 1, 1],
 //!     dynamic_lds: 0,
 //!     args: vec![
-//!         ("x".to_string(), Given::Buffer(x)),
-//!         ("y".to_string(), Given::Buffer(Array::zeros(DType::F32, &[50])?)),
-//!         ("factor".to_string(), Given::Number(Num::Float(2.5))),
-//!         ("n".to_string(), Given::Number(Num::Int(50))),
+//!         ("x".to_string(), ArgumentValue::Buffer(x)),
+//!         ("y".to_string(), ArgumentValue::Buffer(Array::zeros(DType::F32, &[50])?)),
+//!         ("factor".to_string(), ArgumentValue::Number(Num::Float(2.5))),
+//!         ("n".to_string(), ArgumentValue::Number(Num::Int(50))),
 //!     ],
 //!     outputs: vec!["y".to_string()],
 //! };

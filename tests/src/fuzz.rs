@@ -14,8 +14,8 @@ use wavesim::exec::program::Program;
 use wavesim::files::Files;
 use wavesim::inst::Inst;
 use wavesim::loader::abi;
-use wavesim::loader::code_object::{self, Wish};
-use wavesim::loader::launch::{self, Wanted};
+use wavesim::loader::code_object::{self, TargetRequest};
+use wavesim::loader::launch::{self, TargetSelection};
 use wavesim::loader::prepared::{Prepared, Shape};
 use wavesim::loader::request;
 use wavesim::loader::text_kernel;
@@ -115,7 +115,7 @@ pub fn count_whole_run(data: &[u8]) -> u64 {
     let limit = WHOLE_RUN + WHOLE_RUN_PER_BYTE * bytes.len() as u64;
     let Ok(program) = Program::from_bytes(arch, bytes) else { return 0 };
     let program = program.for_wave_size(wave_size);
-    let prepared = Prepared::bare(program, memory, shape);
+    let prepared = Prepared::without_names(program, memory, shape);
     for threads in [1, 2] {
         let mut dispatch = prepared.dispatch(limit);
         dispatch.threads = threads;
@@ -231,7 +231,7 @@ pub fn line(data: &[u8]) {
 
 /// An ELF file or a bundle of such: its kernels, loaded, relocated and started.
 pub fn code_object(data: &[u8]) {
-    let Ok(object) = code_object::open(data, &Wish::default()) else { return };
+    let Ok(object) = code_object::open(data, &TargetRequest::default()) else { return };
     let Ok(names) = code_object::kernels(&object) else { return };
     for name in names.iter().take(4) {
         let Ok(kernel) = code_object::load(&object, name) else { continue };
@@ -246,10 +246,10 @@ pub fn code_object(data: &[u8]) {
 /// A launch description; its files are not there.
 pub fn launch(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
-    for target in [Wanted::default(), Wanted::target("gfx1201")] {
+    for target in [TargetSelection::default(), TargetSelection::target("gfx1201")] {
         if let Ok((launch, _)) = launch::parse(text, &target) {
             let nowhere = std::path::Path::new("/nonexistent");
-            let _ = launch::request(&launch, nowhere, &Files::anywhere(), GLOBAL_BYTES);
+            let _ = launch::request(&launch, nowhere, &Files::any(), GLOBAL_BYTES);
         }
     }
 }

@@ -148,11 +148,11 @@ fn any_inst(arch: Arch, entry: EntryId, random: &mut Random) -> Option<Inst> {
     let get = |fields: &[u32; MAX_FIELDS], name: &str| {
         encoding.fields.iter().position(|f| f.name == name).map_or(0, |at| fields[at])
     };
-    let form = asm::form::forms(arch).of(entry);
-    for (at, field) in encoding.fields.iter().enumerate().filter(|(at, _)| form.start[*at] != 0) {
+    let form = asm::form::forms(arch).get(entry);
+    for (at, field) in encoding.fields.iter().enumerate().filter(|(at, _)| form.initial_fields[*at] != 0) {
         // The parts that SDWA selects have a default that is not 0, and any other value.
         if !field.name.ends_with("_SEL") && !matches!(field.name, "DST_UNUSED" | "IMM") {
-            fields[at] = form.start[at];
+            fields[at] = form.initial_fields[at];
         }
     }
     let mut literal = false;
@@ -161,8 +161,9 @@ fn any_inst(arch: Arch, entry: EntryId, random: &mut Random) -> Option<Inst> {
         let ty = &table.operand_types[operand.ty as usize];
         let registers = operand.size_bits.div_ceil(32).max(1) as u32;
         let names: Vec<&(&str, u32)> = ty.values.iter().filter(|v| v.0 != "src_literal").collect();
-        let wants_literal =
-            ty.values.iter().any(|v| v.0 == "src_literal") && form.literal.is_some() && !form.own_literal;
+        let wants_literal = ty.values.iter().any(|v| v.0 == "src_literal")
+            && form.literal.is_some()
+            && !form.has_literal_operand;
         fields[field as usize] = if wants_literal
             && !literal
             && (random.below(2) == 0 || n + 1 == table.signatures[e.sig as usize].len())

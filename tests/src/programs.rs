@@ -3,9 +3,9 @@
 use isa_spec::data::files_below;
 use std::path::{Path, PathBuf};
 use wavesim::arch::Arch;
-use wavesim::asm::plain;
+use wavesim::asm::generic;
 use wavesim::asm::program::LineError;
-use wavesim::loader::plain::{self as loader, Data};
+use wavesim::loader::generic::{self as loader, Data};
 use wavesim::loader::prepared::{Prepared, Source};
 
 /// Bytes of memory that a run has if it does not say otherwise.
@@ -25,7 +25,7 @@ fn lines(errors: &[LineError]) -> String {
 pub fn prepare(path: &Path, arch: Arch) -> Result<Prepared, String> {
     let machine = arch.machine().ok_or("no machine of its own")?;
     let text = std::fs::read_to_string(path).map_err(|e| e.to_string())?;
-    let (unit, errors) = plain::read(&text, arch, machine);
+    let (unit, errors) = generic::read(&text, arch, machine);
     if !errors.is_empty() {
         return Err(lines(&errors));
     }

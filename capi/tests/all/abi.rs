@@ -342,7 +342,7 @@ fn kernels_are_listed_with_their_arguments() {
 /// Loads the runtime's test kernels.
 fn load(device: wavesim_device, module: *mut wavesim_module) -> wavesim_status {
     let source = include_str!("../../../hosts/runtime/tests/kernels.s");
-    let object = wavesim::loader::assembly::Reading::default().assemble("kernels.s", source);
+    let object = wavesim::loader::assembly::AssemblyOptions::default().assemble("kernels.s", source);
     let object = object.unwrap_or_else(|e| panic!("{}", e[0])).object;
     // SAFETY: the object is whole, and the tests pass a valid place or null.
     unsafe { wavesim_module_load(device, object.as_ptr().cast(), object.len() as u64, module) }

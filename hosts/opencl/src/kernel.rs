@@ -12,7 +12,7 @@ use std::ffi::{c_int, c_uint};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, Weak};
 use wavesim::loader::code_object::Arg;
-use wavesim::loader::request::Given;
+use wavesim::loader::request::ArgumentValue;
 use wavesim_runtime::Kernel as Code;
 
 /// A kernel.
@@ -89,14 +89,14 @@ impl Kernel {
         for (index, (arg, value)) in self.code.arguments().zip(set).enumerate() {
             let invalid = |what| Status::INVALID_KERNEL_ARGS.because(self.wrong(index, arg, what));
             let given = match value.ok_or_else(|| invalid("is not set"))? {
-                Argument::Bytes(bytes) => Given::Bytes(bytes),
-                Argument::Local(size) => Given::Local(size),
+                Argument::Bytes(bytes) => ArgumentValue::Bytes(bytes),
+                Argument::Local(size) => ArgumentValue::Local(size),
                 Argument::Buffer(buffer) => {
                     let released = || invalid("is a buffer that was released");
                     let buffer = buffer.upgrade().ok_or_else(released)?;
                     let address = buffer.address();
                     buffers.push(buffer);
-                    Given::Bytes(address.to_le_bytes().to_vec())
+                    ArgumentValue::Bytes(address.to_le_bytes().to_vec())
                 }
             };
             list.push((arg.name.clone().unwrap_or_else(|| index.to_string()), given));

@@ -7,7 +7,7 @@ use pyo3::types::{PyBytes, PyFloat, PyInt};
 use std::sync::Arc;
 use wavesim::array::Num;
 use wavesim::loader::prepared::Modes;
-use wavesim::loader::request::Given;
+use wavesim::loader::request::ArgumentValue;
 use wavesim_runtime::hostcall::Stream;
 use wavesim_runtime::parse_checks;
 use wavesim_runtime::raw::RawLaunch;
@@ -359,20 +359,20 @@ impl Kernel {
 }
 
 /// A value for a parameter.
-fn given(value: &Bound<'_, PyAny>) -> PyResult<Given> {
+fn given(value: &Bound<'_, PyAny>) -> PyResult<ArgumentValue> {
     if let Ok(bytes) = value.cast::<PyBytes>() {
-        return Ok(Given::Bytes(bytes.as_bytes().to_vec()));
+        return Ok(ArgumentValue::Bytes(bytes.as_bytes().to_vec()));
     }
     if value.is_instance_of::<PyInt>() {
-        return Ok(Given::Number(Num::Int(value.extract()?)));
+        return Ok(ArgumentValue::Number(Num::Int(value.extract()?)));
     }
     if value.is_instance_of::<PyFloat>() {
-        return Ok(Given::Number(Num::Float(value.extract()?)));
+        return Ok(ArgumentValue::Number(Num::Float(value.extract()?)));
     }
     if let Ok((kind, size)) = value.extract::<(String, u32)>()
         && kind == "local"
     {
-        return Ok(Given::Local(size));
+        return Ok(ArgumentValue::Local(size));
     }
     Err(error(format!("{} is neither int, float nor bytes", value.get_type().name()?)))
 }

@@ -10,7 +10,7 @@ use wavesim::asm::Options;
 use wavesim::asm::listing::{Line, Listing};
 use wavesim::check::GUARD_BYTES;
 use wavesim::codec::words;
-use wavesim::loader::assembly::Reading;
+use wavesim::loader::assembly::AssemblyOptions;
 use wavesim::loader::code_object;
 use wavesim::loader::prepared::Prepared;
 use wavesim::loader::text_kernel;
@@ -119,7 +119,7 @@ pub fn assemble<'py>(
     wave: Option<u32>,
     name: &str,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let reading = Reading { arch: arch(target)?, wave, ..Reading::default() };
+    let reading = AssemblyOptions { arch: arch(target)?, wave, ..AssemblyOptions::default() };
     let (mut program, options, mut errors) = reading.read(name, text);
     let mut bytes = Vec::new();
     if program.kernels().next().is_some() && errors.is_empty() {
@@ -164,11 +164,11 @@ pub fn disassemble(code: &[u8], target: Option<&str>, wave: Option<u32>) -> PyRe
         }
         return Ok(listing(wanted.unwrap_or(Arch::Rdna3), wave, 0, code, []));
     }
-    let wish = match target {
-        Some(name) => Target::from_name(name).map_err(error)?.wish(),
+    let target_request = match target {
+        Some(name) => Target::from_name(name).map_err(error)?.target_request(),
         None => Default::default(),
     };
-    let object = code_object::open(code, &wish).map_err(error)?;
+    let object = code_object::open(code, &target_request).map_err(error)?;
     let module = code_object::module(&object).map_err(error)?;
     let kernels = code_object::kernels(&object).map_err(error)?;
     let kernel = kernels.first().map(|name| code_object::load(&object, name)).transpose().map_err(error)?;

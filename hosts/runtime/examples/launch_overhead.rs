@@ -3,7 +3,7 @@
 //!
 //!     cargo run --release -p wavesim-runtime --example launch_overhead
 
-use wavesim::loader::assembly::Reading;
+use wavesim::loader::assembly::AssemblyOptions;
 use wavesim_runtime::{Device, Launch, Settings};
 
 const BLOCKS: usize = 20;
@@ -44,7 +44,7 @@ empty:
 ";
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let object = Reading::default().assemble("empty.s", EMPTY).map_err(|e| e[0].to_string())?.object;
+    let object = AssemblyOptions::default().assemble("empty.s", EMPTY).map_err(|e| e[0].to_string())?.object;
     let device = Device::open("gfx1100", &Settings::default())?;
     // Memory as a program has it.
     for _ in 0..32 {

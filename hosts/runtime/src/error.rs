@@ -3,7 +3,7 @@
 use crate::{Report, SettingError};
 use wavesim::exec::program::TooLarge;
 use wavesim::loader::code_object::LoadError;
-use wavesim::loader::image::MapImageError;
+use wavesim::loader::image::LoadImageError;
 use wavesim::loader::request::LaunchError;
 use wavesim::memory::{MapError, MemError};
 use wavesim::sched::dispatch::DispatchError;
@@ -67,7 +67,7 @@ pub enum Error {
     Load(#[from] LoadError),
     /// An image that cannot be placed.
     #[error(transparent)]
-    Image(#[from] MapImageError),
+    Image(#[from] LoadImageError),
     /// More bytes of arguments than the kernel takes.
     #[error("{given} bytes of arguments are given, the kernarg segment has {takes}")]
     Arguments {

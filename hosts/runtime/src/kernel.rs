@@ -3,7 +3,7 @@
 use crate::{Device, Error, Module};
 use std::sync::Arc;
 use wavesim::loader::code_object::{self, Arg};
-use wavesim::loader::request::{self, ArgumentError, Given, LaunchError};
+use wavesim::loader::request::{self, ArgumentError, ArgumentValue, LaunchError};
 use wavesim::sched::dispatch::MAX_ITEMS;
 
 /// The largest alignment of an argument.
@@ -35,7 +35,7 @@ impl Kernel {
 
     /// The arguments that its source has; empty if the code object has no metadata.
     pub fn arguments(&self) -> impl Iterator<Item = &Arg> {
-        self.code.explicit()
+        self.code.explicit_args()
     }
 
     /// Whether a hidden argument of this kind is there (`hidden_hostcall_buffer`).
@@ -58,7 +58,7 @@ impl Kernel {
         if given > (takes as u64).next_multiple_of(ALIGNMENT) {
             return Err(Error::Arguments { given, takes });
         }
-        Ok(request::segment(&self.code, explicit)?)
+        Ok(request::kernarg_segment(&self.code, explicit)?)
     }
 
     /// Bytes of the kernarg segment, with hidden arguments.
@@ -119,9 +119,9 @@ impl Kernel {
 
     /// Lays arguments out as the kernel's metadata says; without metadata as a C structure. Pointers are numbers.
     /// Returns the kernarg segment, and the LDS that arguments take in addition to the kernel's own.
-    pub fn lay_out(&self, arguments: &[(String, Given)]) -> Result<(Vec<u8>, u32), Error> {
+    pub fn lay_out(&self, arguments: &[(String, ArgumentValue)]) -> Result<(Vec<u8>, u32), Error> {
         let wrong =
             |name: &str| LaunchError::Argument { name: name.to_string(), reason: ArgumentError::Local };
-        Ok(request::explicit(&self.code, arguments, &mut |name, _| Err(wrong(name)))?)
+        Ok(request::explicit_kernarg(&self.code, arguments, &mut |name, _| Err(wrong(name)))?)
     }
 }

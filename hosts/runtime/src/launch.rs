@@ -10,7 +10,7 @@ use wavesim::exec::observe::{Observer, Observers};
 use wavesim::fault::{Fault, FaultKind};
 use wavesim::loader::abi;
 use wavesim::loader::prepared::Prepared;
-use wavesim::loader::request::{self, Places};
+use wavesim::loader::request::{self, LaunchAddresses};
 use wavesim::sched::dispatch::{self, RunStats};
 use wavesim::sched::group::Pool;
 use wavesim::trace::Filter;
@@ -113,7 +113,7 @@ impl Kernel {
         if let Some(hostcall) = &hostcall {
             (services.hostcall, services.heap) = (hostcall.buffer(), hostcall.heap());
         }
-        abi::hidden(&self.code, &given, &services, &mut kernarg);
+        abi::write_hidden_arguments(&self.code, &given, &services, &mut kernarg);
 
         let slot = device.inner.kernargs.take(kernarg.len() as u64)?;
         let run = || self.launch_in(&slot, launch, &given, &kernarg, &manner);
@@ -148,10 +148,10 @@ impl Kernel {
         let space = device.space(&extra, exact.then_some(slot))?;
         let (memory, join) = space.split();
         memory.write(slot.kernarg, kernarg)?;
-        memory.write(slot.packet, &abi::packet(given, &self.code, slot.kernarg))?;
+        memory.write(slot.packet, &abi::dispatch_packet(given, &self.code, slot.kernarg))?;
 
         let module = &self.module.inner;
-        let places = Places {
+        let places = LaunchAddresses {
             code: module.image(),
             kernarg: slot.kernarg,
             packet: slot.packet,
@@ -160,7 +160,7 @@ impl Kernel {
         let shape = request::shape(&self.code, given, kernarg, &places)?;
         let program = module.program(&self.code, &memory)?;
         let modes = abi::modes(&self.code.descriptor);
-        let mut prepared = Prepared { modes, ..Prepared::bare(program, memory, shape) };
+        let mut prepared = Prepared { modes, ..Prepared::without_names(program, memory, shape) };
         if exact {
             prepared.labels = self.code.labels.clone();
         }
@@ -254,12 +254,12 @@ fn file_name(kernel: &str) -> String {
 mod tests {
     use super::*;
     use crate::{Device, Settings};
-    use wavesim::loader::assembly::Reading;
+    use wavesim::loader::assembly::AssemblyOptions;
 
     #[test]
     fn launches_that_fail_return_their_memory() {
         let source = include_str!("../../../examples/scale.s");
-        let object = Reading::default().assemble("scale.s", source).unwrap().object;
+        let object = AssemblyOptions::default().assemble("scale.s", source).unwrap().object;
         let device = Device::open("gfx1100", &Settings::default()).unwrap();
         let kernel = device.load(&object).unwrap().kernel("scale").unwrap();
         let slot = || device.inner.kernargs.take(8).unwrap();

@@ -13,11 +13,11 @@
 //! - [`pitched`]: copies of boxes; [`message`]: what hosts write to standard error
 //!
 //! ```
-//! use wavesim::loader::assembly::Reading;
+//! use wavesim::loader::assembly::AssemblyOptions;
 //! use wavesim_runtime::{Device, Launch, Settings};
 //!
 //! let source = include_str!("../../../examples/scale.s");
-//! let object = Reading::default().assemble("scale.s", source).map_err(|e| e[0].to_string())?.object;
+//! let object = AssemblyOptions::default().assemble("scale.s", source).map_err(|e| e[0].to_string())?.object;
 //! let device = Device::open("gfx1100", &Settings::default())?;
 //! let kernel = device.load(&object)?.kernel("scale")?;
 //!

@@ -33,7 +33,7 @@ pub(crate) struct Inner {
 impl Module {
     pub(crate) fn load(device: &Device, bytes: &[u8]) -> Result<Module, Error> {
         let target = device.target();
-        let object = code_object::open(bytes, &target.wish())?;
+        let object = code_object::open(bytes, &target.target_request())?;
         let module = code_object::module(&object)?;
         if module.arch != target.arch {
             return Err(Error::Arch { object: module.arch.name(), device: target.arch.name() });
@@ -41,7 +41,7 @@ impl Module {
         let image = Arc::new(Allocation::new(module.image.size(), "code object")?);
         let address = image.address();
         // All of it is written before a kernel can see it.
-        module.image.place(address, &memory::memory(&[image.range()], Bounds::Exact)?)?;
+        module.image.write_to(address, &memory::memory(&[image.range()], Bounds::Exact)?)?;
         device.adopt(image);
         Ok(Module {
             inner: Arc::new(Inner {

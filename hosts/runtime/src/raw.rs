@@ -155,7 +155,7 @@ impl Device {
             cancel: None,
         };
         let Code { bytes, program, .. } = code;
-        let prepared = Prepared { modes: launch.modes, ..Prepared::bare(program, memory, shape) };
+        let prepared = Prepared { modes: launch.modes, ..Prepared::without_names(program, memory, shape) };
         let trace = settings.trace.as_deref();
         let result = self
             .cancellable(|cancel| run_traced(&prepared, &Manner { cancel: Some(cancel), ..manner }, trace));

@@ -2,7 +2,7 @@
 
 use crate::Error;
 use wavesim::arch::{Arch, PROCESSORS, Processor};
-use wavesim::loader::code_object::Wish;
+use wavesim::loader::code_object::TargetRequest;
 
 /// A processor, or an architecture if no processor is named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl Target {
     }
 
     /// Which code object of a bundle is wanted.
-    pub fn wish(&self) -> Wish {
-        Wish { processor: self.processor.map(|p| p.name.to_string()), arch: Some(self.arch) }
+    pub fn target_request(&self) -> TargetRequest {
+        TargetRequest { processor: self.processor.map(|p| p.name.to_string()), arch: Some(self.arch) }
     }
 }

@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 use wavesim::check::Check;
-use wavesim::loader::assembly::Reading;
+use wavesim::loader::assembly::AssemblyOptions;
 use wavesim::loader::prepared::Modes;
-use wavesim::loader::request::Given;
+use wavesim::loader::request::ArgumentValue;
 use wavesim_runtime::hostcall::Stream;
 use wavesim_runtime::raw::RawLaunch;
 use wavesim_runtime::{Bounds, Device, Engine, Error, HostMemory, Launch, Module, Settings};
@@ -14,7 +14,7 @@ fn module(settings: &Settings) -> Module {
 }
 
 fn assembled(source: &str, settings: &Settings) -> Module {
-    let assembled = Reading::default().assemble("kernels.s", source);
+    let assembled = AssemblyOptions::default().assemble("kernels.s", source);
     let object = assembled.unwrap_or_else(|e| panic!("{}", e[0])).object;
     Device::open("gfx1100", settings).unwrap().load(&object).unwrap()
 }
@@ -160,11 +160,11 @@ fn checks_know_the_modes_of_the_kernel() {
     let device = module.device();
     let (wgp, lds) = (1 << 29, 1 << 15);
     raw.set_resources(device.target().arch, wgp, lds);
-    assert_eq!(raw.modes, Modes { cu: false, unaligned_lds: true });
+    assert_eq!(raw.modes, Modes { cu_mode: false, unaligned_lds: true });
     let outcome = device.launch_raw(&raw, &[]).unwrap();
     assert!(outcome.report.is_clean(), "{}", outcome.report);
     raw.set_resources(device.target().arch, 0, lds);
-    assert_eq!(raw.modes, Modes { cu: true, unaligned_lds: true });
+    assert_eq!(raw.modes, Modes { cu_mode: true, unaligned_lds: true });
     raw.modes = Modes::default();
     let report = device.launch_raw(&raw, &[]).unwrap().report.to_string();
     assert!(report.contains("is not aligned"), "{report}");
@@ -259,7 +259,7 @@ fn wrong_launches_are_errors() {
     assert_eq!(lds, "1048576 bytes of LDS: a workgroup has at most 65536");
     let missing = kernel.lay_out(&[]).unwrap_err().to_string();
     assert!(missing.starts_with("arguments are missing"), "{missing}");
-    let name = |name: &str| (name.to_string(), Given::Bytes(vec![0; 8]));
+    let name = |name: &str| (name.to_string(), ArgumentValue::Bytes(vec![0; 8]));
     assert_eq!(kernel.lay_out(&[name("out")]).unwrap(), (vec![0; 8], 0));
     let many = kernel.lay_out(&[name("out"), name("more")]).unwrap_err().to_string();
     assert!(many.starts_with("argument more: it ends at byte 16"), "{many}");
@@ -268,7 +268,7 @@ fn wrong_launches_are_errors() {
     let limit = fault(kernel.launch(&Launch { max_instructions: Some(2), ..ONE }, &[0; 8]));
     assert!(limit.starts_with("instruction-limit"), "{limit}");
     let other = Device::open("gfx1201", &Settings::default()).unwrap();
-    let object = Reading::default().assemble("kernels.s", include_str!("kernels.s")).unwrap().object;
+    let object = AssemblyOptions::default().assemble("kernels.s", include_str!("kernels.s")).unwrap().object;
     assert!(other.load(&object).err().unwrap().to_string().contains("the device is rdna4"));
 }
 

@@ -4,7 +4,7 @@ use super::ArrayError;
 use half::{bf16, f16};
 use std::fmt;
 
-/// Type of an element.
+/// An element type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names say what the types are")]
 pub enum DType {
@@ -43,7 +43,7 @@ impl Num {
         }
     }
 
-    /// The value, if it is a whole number.
+    /// The value, if it is an integer.
     pub fn as_int(self) -> Option<i128> {
         match self {
             Num::Int(v) => Some(v),
@@ -98,7 +98,7 @@ impl DType {
         }
     }
 
-    /// The type with a name.
+    /// Looks up a type by name.
     pub fn from_name(name: &str) -> Option<DType> {
         DType::ALL.into_iter().find(|t| t.name() == name)
     }
@@ -118,12 +118,12 @@ impl DType {
         }
     }
 
-    /// Whether it is a float type.
+    /// Returns whether the type is a float.
     pub fn is_float(self) -> bool {
         matches!(self, DType::F16 | DType::BF16 | DType::F32 | DType::F64)
     }
 
-    /// Whether it is a signed integer type.
+    /// Returns whether the type is a signed integer.
     pub fn is_signed(self) -> bool {
         matches!(self, DType::I8 | DType::I16 | DType::I32 | DType::I64)
     }
@@ -144,7 +144,7 @@ impl DType {
             _ => {
                 let (low, high) = self.range();
                 let fits = |v: &i128| match n {
-                    // A bit pattern must fit the width.
+                    // A bit pattern only needs to fit the width.
                     Num::Bits(v) => (v as i128) < 1 << (self.size() * 8),
                     _ => (low..=high).contains(v),
                 };
@@ -159,7 +159,7 @@ impl DType {
         Ok(())
     }
 
-    /// Converts directly, as rounding to f64 first would round integers twice.
+    /// Converts directly: rounding to f64 first would round integers twice.
     fn single(self, n: Num) -> f32 {
         match n {
             Num::Int(v) => v as f32,
@@ -168,7 +168,7 @@ impl DType {
         }
     }
 
-    /// The first [`DType::size`] bytes as a number.
+    /// Decodes the first [`DType::size`] bytes.
     pub fn decode(self, bytes: &[u8]) -> Num {
         let mut wide = [0; 8];
         let size = self.size().min(bytes.len());
@@ -187,7 +187,7 @@ impl DType {
         }
     }
 
-    /// The bits of the significand, including the hidden one.
+    /// The number of significand bits, including the hidden bit.
     pub fn precision(self) -> u32 {
         match self {
             DType::F16 => 11,
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn integers_must_fit_but_patterns_may_fill_the_width() {
+    fn integers_must_be_in_range_and_bit_patterns_in_width() {
         assert_eq!(bytes(DType::I8, Num::Int(-128)).unwrap(), [0x80]);
         assert!(bytes(DType::I8, Num::Int(128)).is_err());
         assert_eq!(bytes(DType::I8, Num::Bits(0xff)).unwrap(), [0xff]);
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn every_value_of_the_small_types_survives() {
+    fn small_types_round_trip() {
         for t in DType::ALL.into_iter().filter(|t| t.size() <= 2) {
             for bits in 0..1u32 << (t.size() * 8) {
                 let b = &bits.to_le_bytes()[..t.size()];

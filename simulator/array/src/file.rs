@@ -10,7 +10,7 @@ fn wrong(path: &Path, message: impl std::fmt::Display) -> ArrayError {
     ArrayError::File(format!("{}: {message}", path.display()))
 }
 
-/// Reads a file of raw elements of type `stored`, and converts them to `dtype`. Its size must be that of the
+/// Reads a file of raw elements of type `stored` and converts them to `dtype`. The file's size must match the
 /// shape.
 pub fn raw(
     path: &Path,
@@ -45,8 +45,8 @@ fn convert(array: Array, dtype: DType) -> Result<Array, ArrayError> {
     Ok(Array { dtype, shape: array.shape, bytes })
 }
 
-/// Reads a `.npy` file in C order. The file defines type and shape; as the format has no bf16, elements of
-/// u16 or of 2-byte void are bf16 if `wanted` is.
+/// Reads a `.npy` file in C order. The file determines type and shape. The format has no bf16: elements of
+/// u16 or of 2-byte void are read as bf16 if `wanted` is bf16.
 pub fn npy(path: &Path, files: &Files, wanted: Option<DType>) -> Result<Array, ArrayError> {
     let (mut file, len) = files.open(path)?;
     let header = Header::read(&mut file).ok_or_else(|| wrong(path, "not a .npy file"))?;
@@ -94,7 +94,7 @@ mod tests {
                 wavesim_files::write_all(&dir, "npy", [("x", |out: &mut dyn Write| npy::write(out, &array))])
                     .unwrap();
                 assert_eq!(
-                    npy(&dir.join("x.npy"), &Files::anywhere(), Some(dtype)).unwrap(),
+                    npy(&dir.join("x.npy"), &Files::any(), Some(dtype)).unwrap(),
                     array,
                     "{}",
                     array.type_name()
@@ -106,13 +106,13 @@ mod tests {
     }
 
     #[test]
-    fn hostile_headers_are_refused() {
+    fn hostile_headers_are_rejected() {
         let path = std::env::temp_dir().join(format!("wavesim-hostile-{}.npy", std::process::id()));
         let long = [&b"\x93NUMPY\x02\x00"[..], &u32::MAX.to_le_bytes()].concat();
         let deep = [&b"\x93NUMPY\x01\x00"[..], &40000u16.to_le_bytes(), &[b'('; 40000]].concat();
         for bytes in [&long[..], &deep, b"\x93NUMPY", b"secret contents of another file", b""] {
             std::fs::write(&path, bytes).unwrap();
-            let error = npy(&path, &Files::anywhere(), None).unwrap_err().to_string();
+            let error = npy(&path, &Files::any(), None).unwrap_err().to_string();
             assert!(error.ends_with("not a .npy file"), "{error}");
         }
         std::fs::remove_file(&path).unwrap();

@@ -1,14 +1,14 @@
-//! Arrays by rule, as in headers and on the command line: `repeat`, `arange`, `rand`, lists.
+//! Arrays from initialisers, as used in headers and on the command line: `repeat`, `arange`, `rand`, lists.
 
 use super::{Array, ArrayError, DType, Num, count, type_name};
 
-/// The generator of `rand()`: SplitMix64 (Steele, Lea, Flood 2014). A seed gives the same data on every host
-/// and in every version.
+/// The generator of `rand()`: SplitMix64 (Steele, Lea, Flood 2014). A seed produces the same data on every
+/// host and in every version.
 #[derive(Debug, Clone)]
 pub struct Random(u64);
 
 impl Random {
-    /// A generator with a seed.
+    /// Creates a generator from a seed.
     pub fn new(seed: u64) -> Random {
         Random(seed)
     }
@@ -20,8 +20,8 @@ impl Random {
         z ^ z >> 31
     }
 
-    /// A float in [0, 1) or an integer in [0, 100). A float takes as many bits as its type has precision, so
-    /// that it never rounds up to 1.
+    /// A float in [0, 1) or an integer in [0, 100). A float uses as many random bits as its type has
+    /// precision, so it is never rounded up to 1.
     fn number(&mut self, dtype: DType) -> Num {
         let bits = self.next();
         if dtype.is_float() {
@@ -32,7 +32,7 @@ impl Random {
     }
 }
 
-/// An array made of its elements, by row-major index.
+/// Builds an array from a function of the row-major index.
 fn build(dtype: DType, shape: &[u64], mut element: impl FnMut(usize) -> Num) -> Result<Array, ArrayError> {
     let count = count(shape)?;
     let mut bytes = Vec::with_capacity(count * dtype.size());
@@ -52,21 +52,21 @@ pub fn rand(dtype: DType, shape: &[u64], random: &mut Random) -> Result<Array, A
     build(dtype, shape, |_| random.number(dtype))
 }
 
-/// An array of listed elements, as many as the shape has.
+/// An array of listed elements; their number must match the shape.
 pub fn list(dtype: DType, shape: &[u64], values: &[Num]) -> Result<Array, ArrayError> {
-    same_count("the list", &values.len().to_string(), values.len() as u128, dtype, shape)?;
+    check_count("the list", &values.len().to_string(), values.len() as u128, dtype, shape)?;
     build(dtype, shape, |at| values[at])
 }
 
-/// `start`, `start + step`, … up to `end` (excluded), as many as the shape has.
+/// `start`, `start + step`, … up to `end` (exclusive); the number of elements must match the shape.
 pub fn arange(dtype: DType, shape: &[u64], start: Num, end: Num, step: Num) -> Result<Array, ArrayError> {
     let given = arange_count(start, end, step)?;
-    same_count("arange", &given.to_string(), given, dtype, shape)?;
+    check_count("arange", &given.to_string(), given, dtype, shape)?;
     progression(dtype, shape, start, step)
 }
 
-/// An array whose element i is `start + i * step`: exact for integers, else computed in f64 and rounded to
-/// the type.
+/// An array whose element i is `start + i * step`. Integers are exact; otherwise the value is computed in f64
+/// and rounded to the type.
 pub fn progression(dtype: DType, shape: &[u64], start: Num, step: Num) -> Result<Array, ArrayError> {
     if let (Some(start), Some(step)) = (start.as_int(), step.as_int()) {
         return build(dtype, shape, |at| Num::Int(start.saturating_add(step.saturating_mul(at as i128))));
@@ -84,11 +84,11 @@ fn arange_count(start: Num, end: Num, step: Num) -> Result<u128, ArrayError> {
             if s > 0 { (b.saturating_sub(a), s) } else { (a.saturating_sub(b), s.saturating_neg()) };
         return Ok(length.max(0).unsigned_abs().div_ceil(step.unsigned_abs()));
     }
-    // `as` saturates, and turns a NaN into 0.
+    // `as` saturates and converts NaN to 0.
     Ok(((end.as_f64() - start.as_f64()) / step.as_f64()).ceil().max(0.0) as u128)
 }
 
-fn same_count(what: &str, text: &str, given: u128, dtype: DType, shape: &[u64]) -> Result<(), ArrayError> {
+fn check_count(what: &str, text: &str, given: u128, dtype: DType, shape: &[u64]) -> Result<(), ArrayError> {
     let wanted = count(shape)?;
     if given == wanted as u128 {
         return Ok(());
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn arange_in_all_forms() {
+    fn arange_supports_start_and_step() {
         let up = arange(DType::I32, &[4], Num::Int(0), Num::Int(4), Num::Int(1)).unwrap();
         assert_eq!(ints(&up), [0, 1, 2, 3]);
         let down = arange(DType::I8, &[3], Num::Int(5), Num::Int(-1), Num::Int(-2)).unwrap();
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn rand_stays_in_its_range_and_follows_its_seed() {
+    fn rand_is_in_range_and_deterministic() {
         for dtype in DType::ALL {
             let a = rand(dtype, &[4096], &mut Random::new(7)).unwrap();
             let high = if dtype.is_float() { 1.0 } else { 100.0 };
@@ -136,8 +136,8 @@ mod tests {
     }
 
     #[test]
-    fn splitmix_is_the_published_one() {
-        // First outputs for seed 1234567, as in Vigna's reference implementation.
+    fn splitmix_matches_the_reference() {
+        // The first outputs for seed 1234567 of Vigna's reference implementation.
         let mut r = Random::new(1234567);
         assert_eq!([r.next(), r.next()], [6457827717110365317, 3203168211198807973]);
     }

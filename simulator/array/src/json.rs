@@ -3,14 +3,14 @@
 use super::{Array, DType, Num};
 use serde_json::{Value, json};
 
-/// An array as JSON.
+/// Converts an array to JSON.
 pub fn array(a: &Array) -> Value {
     let data: Vec<Value> = a.values().map(|n| number(a.dtype, n)).collect();
     json!({ "dtype": a.dtype.name(), "shape": a.shape, "data": data })
 }
 
-/// An element as JSON. Floats are numbers, `"nan"`, `"inf"` or `"-inf"`; 64-bit integers are the hexadecimal
-/// string of their bits, as they may exceed 2^53.
+/// Converts an element to JSON. Floats are numbers, `"nan"`, `"inf"` or `"-inf"`; 64-bit integers are
+/// hexadecimal strings of their bits, since they may exceed 2^53.
 pub fn number(dtype: DType, n: Num) -> Value {
     match n {
         Num::Float(v) if v.is_nan() => "nan".into(),

@@ -2,7 +2,7 @@
 //! descriptions and the command line.
 //!
 //! - [`dtype`]: element types, and conversion of numbers to bytes and back
-//! - [`fill`]: arrays by rule: `repeat`, `arange`, `rand`, lists
+//! - [`fill`]: arrays from initialisers: `repeat`, `arange`, `rand`, lists
 //! - [`mod@file`]: arrays in files: raw bytes and `.npy`
 //! - [`mod@show`]: arrays as text, in the format of NumPy
 //! - [`json`]: arrays as JSON
@@ -10,7 +10,7 @@
 //! This crate must not depend on kernels and their memory.
 
 #![warn(missing_docs)]
-// No files, threads, processes or clocks: clippy.toml has the list.
+// No files, threads, processes or clocks; clippy.toml lists the disallowed methods.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod dtype;
@@ -27,7 +27,7 @@ use wavesim_files::FileError;
 /// A dense row-major array of little-endian elements. An empty shape is a scalar: one element.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Array {
-    /// Type of the elements.
+    /// The element type.
     pub dtype: DType,
     /// Length of each axis, outermost first.
     pub shape: Vec<u64>,
@@ -47,7 +47,7 @@ impl Array {
         self.bytes.len() / self.dtype.size()
     }
 
-    /// Whether it has no elements.
+    /// Returns whether the array has no elements.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
@@ -63,13 +63,13 @@ impl Array {
         self.bytes.chunks_exact(self.dtype.size()).map(|b| self.dtype.decode(b))
     }
 
-    /// The type in text: `f32[4,4]`, or `f32` for a scalar.
+    /// The type as text: `f32[4,4]`, or `f32` for a scalar.
     pub fn type_name(&self) -> String {
         type_name(self.dtype, &self.shape)
     }
 }
 
-/// The type of an array in text: see [`Array::type_name`].
+/// The type of an array as text; see [`Array::type_name`].
 pub fn type_name(dtype: DType, shape: &[u64]) -> String {
     if shape.is_empty() {
         return dtype.name().to_string();
@@ -81,7 +81,7 @@ pub fn type_name(dtype: DType, shape: &[u64]) -> String {
 /// The largest number of dimensions, as in NumPy.
 pub const MAX_DIMENSIONS: usize = 64;
 
-/// The number of elements of a shape. An error if no host could store them.
+/// The number of elements of a shape; an error if no host could store them.
 pub fn count(shape: &[u64]) -> Result<usize, ArrayError> {
     if shape.len() > MAX_DIMENSIONS {
         return Err(ArrayError::Dimensions(shape.len()));
@@ -95,41 +95,41 @@ pub fn size_bytes(dtype: DType, shape: &[u64]) -> Result<usize, ArrayError> {
     Ok(count(shape)? * dtype.size())
 }
 
-/// Why an array cannot be created.
+/// The reason why an array cannot be created.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ArrayError {
-    /// No host could store it.
+    /// The array exceeds any host's memory.
     #[error("an array of this shape is larger than any memory")]
     TooLarge,
-    /// It has more than [`MAX_DIMENSIONS`] dimensions.
+    /// The shape has more than [`MAX_DIMENSIONS`] dimensions.
     #[error("{0} dimensions: an array has at most {MAX_DIMENSIONS}")]
     Dimensions(usize),
-    /// A value does not fit the type.
+    /// A value is out of the type's range.
     #[error("{value} is not a valid {} ({range})", dtype.name())]
     Range {
         /// The value.
         value: String,
         /// The type.
         dtype: DType,
-        /// The values of the type, for the message.
+        /// The range of the type, for the message.
         range: String,
     },
-    /// `arange` would never end.
+    /// `arange` with a step of 0.
     #[error("arange with a step of 0")]
     ZeroStep,
-    /// The number of values is not that of the shape.
+    /// The number of values does not match the shape.
     #[error("{what} gives {given} values, {wanted_type} has {wanted}")]
     Count {
-        /// The rule or list.
+        /// The initialiser.
         what: String,
-        /// How many values it gives.
+        /// The number of values it produces.
         given: String,
-        /// How many the shape has.
+        /// The number of elements in the shape.
         wanted: usize,
-        /// The type with its shape.
+        /// The array type.
         wanted_type: String,
     },
-    /// A file cannot be read, or its contents do not fit.
+    /// A file cannot be read, or its contents do not match.
     #[error("{0}")]
     File(String),
 }

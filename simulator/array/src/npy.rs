@@ -1,12 +1,12 @@
-//! NumPy's *npy format*: a header, which is a Python dictionary as text, and the elements.
+//! NumPy's *npy format*: a header, which is a Python dictionary literal, followed by the elements.
 
 use super::{Array, DType};
 use std::io::{self, Read, Write};
 
-/// What a header states.
+/// The contents of a header.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Header {
-    /// The element type as it is written, with its quotes.
+    /// The element type as spelt in the header, with quotes.
     pub descr: String,
     /// Whether the first index varies fastest.
     pub fortran_order: bool,
@@ -15,18 +15,18 @@ pub struct Header {
 }
 
 const MAGIC: &[u8] = b"\x93NUMPY";
-/// Bytes of a header at most.
+/// Maximum size of a header in bytes.
 const MAX_HEADER: u32 = 64 << 10;
-/// Dimensions at most: NumPy's own limit is 64.
+/// Maximum number of dimensions, as in NumPy.
 const MAX_DIMENSIONS: usize = 64;
 
 impl Header {
-    /// The header; the elements come next. `None`: this is no `.npy` file.
+    /// Reads the header and leaves `file` at the elements. `None` if the file is not a `.npy` file.
     pub fn read(mut file: impl Read) -> Option<Header> {
         let mut start = [0; 10];
         file.read_exact(&mut start).ok()?;
         let mut len = u16::from_le_bytes([start[8], start[9]]) as u32;
-        // From version 2 on the length has four bytes.
+        // The length field has four bytes since version 2.
         if start[6] > 1 {
             let mut rest = [0; 2];
             file.read_exact(&mut rest).ok()?;
@@ -66,13 +66,13 @@ impl Header {
         Some(Header { descr: descr?, fortran_order: fortran_order?, shape: shape? })
     }
 
-    /// The element type. `wanted` decides what 16 bits without a type of their own are.
+    /// The element type. `wanted` resolves 16-bit elements that may be bf16.
     pub fn dtype(&self, wanted: Option<DType>) -> Option<DType> {
         let name = self.descr.strip_prefix(['\'', '"'])?.strip_suffix(['\'', '"'])?;
         if wanted == Some(DType::BF16) && matches!(name, "<u2" | "|V2") {
             return Some(DType::BF16);
         }
-        // The order of one byte does not matter: `<u1` is `|u1`.
+        // Byte order is irrelevant for one byte: `<u1` equals `|u1`.
         let single = name.strip_prefix(['<', '=', '>']).filter(|n| n.ends_with('1'));
         DType::ALL
             .into_iter()
@@ -80,7 +80,7 @@ impl Header {
     }
 }
 
-/// `(2, 3)`, `(2,)` or `()`.
+/// Parses `(2, 3)`, `(2,)` or `()`.
 fn dimensions(text: &str) -> Option<Vec<u64>> {
     let inner = text.strip_prefix('(')?.strip_suffix(')')?.trim();
     let inner = inner.strip_suffix(',').unwrap_or(inner);
@@ -93,7 +93,7 @@ fn dimensions(text: &str) -> Option<Vec<u64>> {
     (shape.len() <= MAX_DIMENSIONS).then_some(shape)
 }
 
-/// What is left of a Python literal.
+/// The remaining text of a Python literal.
 struct Literal<'a>(&'a str);
 
 impl<'a> Literal<'a> {
@@ -102,7 +102,7 @@ impl<'a> Literal<'a> {
         Some(())
     }
 
-    /// The text of a string, a word, or whatever is in brackets, which is not looked into.
+    /// Reads a string, a word, or a bracketed value, which is not parsed further.
     fn value(&mut self) -> Option<&'a str> {
         let text = self.0.trim_start();
         let (mut depth, mut quote) = (0u32, None);
@@ -134,7 +134,7 @@ impl<'a> Literal<'a> {
     }
 }
 
-/// NumPy's name of an element type. It has none for bf16: its bits are written as u16.
+/// NumPy's name of an element type. bf16 has none; its bits are stored as u16.
 fn descr(dtype: DType) -> &'static str {
     match dtype {
         DType::U8 => "|u1",
@@ -156,7 +156,8 @@ pub fn write(mut out: impl Write, array: &Array) -> io::Result<()> {
     let dims: String = array.shape.iter().map(|d| format!("{d},")).collect();
     let mut header =
         format!("{{'descr': '{}', 'fortran_order': False, 'shape': ({dims}), }}", descr(array.dtype));
-    // Magic, version and length take 10 bytes; the data starts at a multiple of 64, after a line break.
+    // Magic, version and length take 10 bytes. A line break ends the header, and the data starts at a
+    // multiple of 64.
     while (10 + header.len() + 1) % 64 != 0 {
         header.push(' ');
     }
@@ -173,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headers_as_numpy_writes_them() {
+    fn numpy_headers_parse() {
         let read = |text: &str| Header::parse(text).unwrap_or_else(|| panic!("{text}"));
         let two = read("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }            \n");
         assert_eq!(
@@ -206,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_header_is_refused() {
+    fn malformed_headers_are_rejected() {
         for text in [
             "",
             "{",

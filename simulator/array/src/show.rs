@@ -1,6 +1,6 @@
-//! Arrays as text, in the format of NumPy: aligned columns, floats with the fewest digits that identify them
-//! (at most 8 after the point), and arrays of more than 1000 elements shortened to three entries at either
-//! end of each axis.
+//! Formats arrays as NumPy does: aligned columns, floats with the fewest digits that identify them (at most 8
+//! after the point), and arrays of more than 1000 elements shortened to three entries at either end of each
+//! axis.
 
 use super::{Array, DType, Num};
 use std::fmt::Write as _;
@@ -11,7 +11,7 @@ const THRESHOLD: usize = 1000;
 const EDGE: usize = 3;
 /// Columns in a line (NumPy's `linewidth`).
 const WIDTH: usize = 75;
-/// The most digits after the point (NumPy's `precision`).
+/// Maximum number of digits after the point (NumPy's `precision`).
 const PRECISION: usize = 8;
 
 /// Formats an array. `full` shows every element.
@@ -22,7 +22,7 @@ pub fn show(array: &Array, full: bool) -> String {
     let elide = !full && array.len() > THRESHOLD;
     let shape: Vec<usize> = array.shape.iter().map(|&d| d as usize).collect();
     let mut shown = Vec::new();
-    visible(&shape, 0, elide, &mut |at| shown.push(at));
+    for_each_visible(&shape, 0, elide, &mut |at| shown.push(at));
     let values: Vec<Num> = shown.iter().filter_map(|&at| array.get(at)).collect();
     let texts = if array.dtype.is_float() { floats(array.dtype, &values) } else { integers(&values) };
     if shape.is_empty() {
@@ -33,8 +33,8 @@ pub fn show(array: &Array, full: bool) -> String {
     printer.axis(0)
 }
 
-/// Formats the bits of `dwords` registers as a number of a type, or in hexadecimal. An f32 has as few digits
-/// as identify it.
+/// Formats the bits of `dwords` registers as a number of the given type, or in hexadecimal. An f32 has the
+/// fewest digits that identify it.
 pub fn bits(bits: u64, dtype: Option<DType>, dwords: u16) -> String {
     let Some(dtype) = dtype else {
         return format!("0x{bits:0width$x}", width = 8 * dwords.clamp(1, 2) as usize);
@@ -45,7 +45,7 @@ pub fn bits(bits: u64, dtype: Option<DType>, dwords: u16) -> String {
     }
 }
 
-/// Formats values by lane, as many per line as fit, those of inactive lanes in parentheses.
+/// Formats values by lane, as many per line as fit; values of inactive lanes are in parentheses.
 pub fn lanes(list: &[(u32, String)], exec: u64) -> String {
     let cells: Vec<String> = list
         .iter()
@@ -67,18 +67,18 @@ pub fn lanes(list: &[(u32, String)], exec: u64) -> String {
     out
 }
 
-/// Calls `out` with the row-major index of each element that is shown.
-fn visible(shape: &[usize], base: usize, elide: bool, out: &mut impl FnMut(usize)) {
+/// Calls `out` with the row-major index of each visible element.
+fn for_each_visible(shape: &[usize], base: usize, elide: bool, out: &mut impl FnMut(usize)) {
     let Some((&len, rest)) = shape.split_first() else {
         return out(base);
     };
-    for at in kept(len, elide).into_iter().flatten() {
-        visible(rest, base * len + at, elide, out);
+    for at in visible_entries(len, elide).into_iter().flatten() {
+        for_each_visible(rest, base * len + at, elide, out);
     }
 }
 
-/// The entries of an axis that are shown; `None` is the ellipsis.
-fn kept(len: usize, elide: bool) -> Vec<Option<usize>> {
+/// The visible entries of an axis; `None` is the ellipsis.
+fn visible_entries(len: usize, elide: bool) -> Vec<Option<usize>> {
     if !elide || len <= 2 * EDGE {
         return (0..len).map(Some).collect();
     }
@@ -92,10 +92,10 @@ struct Printer<'a> {
 }
 
 impl Printer<'_> {
-    /// One axis in brackets, indented by `axis + 1` columns.
+    /// Formats one axis in brackets, indented by `axis + 1` columns.
     fn axis(&mut self, axis: usize) -> String {
         let Some(&len) = self.shape.get(axis) else { return String::new() };
-        let entries = kept(len, self.elide);
+        let entries = visible_entries(len, self.elide);
         let indent = " ".repeat(axis + 1);
         if axis + 1 == self.shape.len() {
             return self.row(&entries, &indent, WIDTH - WIDTH.min(axis + 1));
@@ -112,7 +112,7 @@ impl Printer<'_> {
         format!("[{}]", parts.join(&gap))
     }
 
-    /// The innermost axis, wrapped at `room` columns.
+    /// Formats the innermost axis, wrapped at `room` columns.
     fn row(&mut self, entries: &[Option<usize>], indent: &str, room: usize) -> String {
         let (mut text, mut line) = (String::new(), indent.to_string());
         for (at, entry) in entries.iter().enumerate() {
@@ -135,7 +135,7 @@ impl Printer<'_> {
     }
 }
 
-/// A scalar, in the format of Python.
+/// Formats a scalar as Python does.
 fn scalar(dtype: DType, value: Option<Num>) -> String {
     match value {
         Some(Num::Float(v)) if v.is_finite() => {
@@ -160,21 +160,21 @@ fn integers(values: &[Num]) -> Vec<String> {
     texts.into_iter().map(|t| format!("{t:>width$}")).collect()
 }
 
-/// Formats floats, aligned at the point; all in scientific notation if one of them needs it.
+/// Formats floats aligned at the point; all in scientific notation if any of them requires it.
 fn floats(dtype: DType, values: &[Num]) -> Vec<String> {
     let values: Vec<f64> = values.iter().map(|n| n.as_f64()).collect();
     let sizes = || values.iter().map(|v| v.abs()).filter(|v| v.is_finite() && *v != 0.0);
     let (low, high) = (sizes().fold(f64::INFINITY, f64::min), sizes().fold(0.0, f64::max));
     let long = sizes().next().is_some() && (high >= 1e8 || low < 1e-4 || high / low > 1000.0);
-    let texts = if long { in_scientific(dtype, &values) } else { in_positional(dtype, &values) };
+    let texts = if long { format_scientific(dtype, &values) } else { format_positional(dtype, &values) };
     let width = texts.iter().map(String::len).max().unwrap_or(0);
     texts.into_iter().map(|t| format!("{t:>width$}")).collect()
 }
 
-fn in_scientific(dtype: DType, values: &[f64]) -> Vec<String> {
+fn format_scientific(dtype: DType, values: &[f64]) -> Vec<String> {
     let parts: Vec<Option<(String, i32)>> =
         values.iter().map(|v| v.is_finite().then(|| scientific(dtype, *v))).collect();
-    // Digits after the point.
+    // The number of digits after the point.
     let fraction = |digits: &str| digits.len() - digits.find('.').map_or(digits.len(), |at| at + 1);
     let longest = parts.iter().flatten().map(|(digits, _)| fraction(digits)).max().unwrap_or(0);
     let exponent_digits =
@@ -192,7 +192,7 @@ fn in_scientific(dtype: DType, values: &[f64]) -> Vec<String> {
         .collect()
 }
 
-fn in_positional(dtype: DType, values: &[f64]) -> Vec<String> {
+fn format_positional(dtype: DType, values: &[f64]) -> Vec<String> {
     let texts: Vec<Option<String>> =
         values.iter().map(|v| v.is_finite().then(|| positional(dtype, *v))).collect();
     let fraction = |t: &str| t.len() - t.find('.').map_or(t.len(), |at| at + 1);
@@ -218,8 +218,8 @@ fn special(v: f64) -> &'static str {
     }
 }
 
-/// Significant digits, always with a point, and exponent: `1.5` and -3. The fewest digits that round-trip in
-/// the type, at most [`PRECISION`] after the point.
+/// The significand, always with a point, and the exponent: `1.5` and -3. Has the fewest digits that
+/// round-trip in the type, at most [`PRECISION`] after the point.
 fn scientific(dtype: DType, v: f64) -> (String, i32) {
     let mut text = shortest(dtype, v);
     let digits = |t: &str| t.split('e').next().unwrap_or_default().trim_start_matches('-').len();
@@ -232,12 +232,12 @@ fn scientific(dtype: DType, v: f64) -> (String, i32) {
     (format!("{trimmed}{point}"), exponent.parse().unwrap_or(0))
 }
 
-/// Without an exponent, and without a point if the value is whole.
+/// Formats without exponent, and without a point if the value is an integer.
 fn positional(dtype: DType, v: f64) -> String {
     let text = match dtype {
         DType::F32 => (v as f32).to_string(),
         DType::F64 => v.to_string(),
-        // f64 prints such a short decimal unchanged.
+        // Such a short decimal is printed unchanged as f64.
         _ => shortest(dtype, v).parse().unwrap_or(v).to_string(),
     };
     let fraction = text.len() - text.find('.').map_or(text.len(), |at| at + 1);
@@ -274,9 +274,9 @@ mod tests {
         show(&Array { dtype: DType::F32, shape: vec![values.len() as u64], bytes }, false)
     }
 
-    /// What NumPy 2.4 prints.
+    /// The expected texts are those of NumPy 2.4.
     #[test]
-    fn floats_as_numpy() {
+    fn floats_are_formatted_as_numpy_does() {
         let nan = f64::NAN;
         let inf = f64::INFINITY;
         for (values, text) in [
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn scalars_as_python() {
+    fn scalars_are_formatted_as_python_does() {
         let one = |v: f64| {
             let mut bytes = Vec::new();
             DType::F32.encode(Num::Float(v), &mut bytes).unwrap();

@@ -1,82 +1,96 @@
-//! Conditional assembly (`.if`, `.elseif`, `.else`, `.endif`): whether the lines at this place are read.
+//! Conditional assembly (`.if`, `.elseif`, `.else`, `.endif`): tracks whether lines are active.
 
 use super::error::{AsmError, Span};
-use super::source::{Place, Text};
+use super::source::{Location, Text};
 
 /// An open `.if`.
 #[derive(Debug)]
 pub struct Conditional {
-    /// Where it begins.
-    pub place: Place,
-    /// The line of its `.if`, for messages.
+    /// Location of the `.if`.
+    pub location: Location,
+    /// The line of the `.if`, for error messages.
     pub line: Text,
-    /// The directive in that line.
+    /// The span of the directive in that line.
     pub span: Span,
-    /// The lines around it are read.
-    outside: bool,
-    /// This part's lines are, if those around it are.
-    reads: bool,
-    /// One part was read already.
-    taken: bool,
-    last: bool,
+    /// Whether the enclosing lines are active.
+    enclosing_active: bool,
+    /// Whether the current branch is selected.
+    selected: bool,
+    /// Whether a branch has already been selected.
+    any_selected: bool,
+    is_else: bool,
 }
 
-/// The open conditionals, the innermost last.
+/// The stack of open conditionals.
 #[derive(Debug, Default)]
 pub struct Conditionals {
-    /// The innermost last.
+    /// The open conditionals, innermost last.
     pub open: Vec<Conditional>,
 }
 
-/// Bound of nesting, far above what files use.
+/// Maximum nesting depth, far above what files use.
 const MAX_DEPTH: usize = 256;
 
 impl Conditionals {
-    /// Whether lines are read here.
-    pub fn reads(&self) -> bool {
-        self.open.last().is_none_or(|c| c.outside && c.reads)
+    /// Returns whether lines are active here.
+    pub fn is_active(&self) -> bool {
+        self.open.last().is_none_or(|c| c.enclosing_active && c.selected)
     }
 
-    /// `.if`: an error if conditionals nest too deep.
-    pub fn begin(&mut self, place: Place, line: Text, span: Span, holds: bool) -> Result<(), AsmError> {
+    /// Handles `.if`; an error if conditionals nest too deeply.
+    pub fn begin_if(
+        &mut self,
+        location: Location,
+        line: Text,
+        span: Span,
+        holds: bool,
+    ) -> Result<(), AsmError> {
         if self.open.len() >= MAX_DEPTH {
             return Err(AsmError::new(span, format!("conditionals nest more than {MAX_DEPTH} deep")));
         }
-        let outside = self.reads();
-        self.open.push(Conditional { place, line, span, outside, reads: holds, taken: holds, last: false });
+        let enclosing_active = self.is_active();
+        self.open.push(Conditional {
+            location,
+            line,
+            span,
+            enclosing_active,
+            selected: holds,
+            any_selected: holds,
+            is_else: false,
+        });
         Ok(())
     }
 
-    /// Whether an `.elseif` here must evaluate its condition.
-    pub fn asks(&self) -> bool {
-        self.open.last().is_some_and(|c| c.outside && !c.taken)
+    /// Returns whether an `.elseif` here must evaluate its condition.
+    pub fn needs_condition(&self) -> bool {
+        self.open.last().is_some_and(|c| c.enclosing_active && !c.any_selected)
     }
 
-    /// `.elseif`, or `.else` with `last`. Conditionals below `floor` belong to the caller of a macro or to
-    /// another file: they cannot be continued here.
-    pub fn otherwise(
+    /// Handles `.elseif`, or `.else` if `is_else`. The first `floor` conditionals belong to the caller of a
+    /// macro or to another file and cannot be continued here.
+    pub fn begin_branch(
         &mut self,
         name: &str,
         span: Span,
         holds: bool,
-        last: bool,
+        is_else: bool,
         floor: usize,
     ) -> Result<(), AsmError> {
         let open = self.open.len() > floor;
         let Some(c) = self.open.last_mut().filter(|_| open) else {
             return Err(AsmError::new(span, format!("`{name}` without `.if`")));
         };
-        if c.last {
+        if c.is_else {
             return Err(AsmError::new(span, format!("`{name}` after `.else`")));
         }
-        c.reads = holds && !c.taken;
-        c.taken |= holds;
-        c.last = last;
+        c.selected = holds && !c.any_selected;
+        c.any_selected |= holds;
+        c.is_else = is_else;
         Ok(())
     }
 
-    /// `.endif`; an error without an `.if` above `floor`.
-    pub fn end(&mut self, span: Span, floor: usize) -> Result<(), AsmError> {
+    /// Handles `.endif`; an error if there is no `.if` above `floor`.
+    pub fn end_if(&mut self, span: Span, floor: usize) -> Result<(), AsmError> {
         if self.open.len() > floor && self.open.pop().is_some() {
             return Ok(());
         }

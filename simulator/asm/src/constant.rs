@@ -1,24 +1,25 @@
-//! Numbers as operands: which are inline constants, and what a literal's 32 bits are.
+//! Encoding of numeric operands as inline constants or literals.
 //!
-//! What LLVM's assembler accepts: an integer that is an inline integer or the bits of an inline float in the
-//! operand's type; a float that is one once rounded to that type; else a literal.
+//! The rules are those of LLVM's assembler. An integer is an inline constant if it is an inline integer or
+//! the bit pattern of an inline float in the operand's type. A float is an inline constant if it equals one
+//! after rounding to that type. Otherwise the number is a literal.
 
 use super::form::Constant;
 use super::operand::Value;
 use half::{bf16, f16};
 
-/// How a number is encoded.
+/// The encoding of a number.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Encoded {
     /// An inline integer.
     Integer(i32),
-    /// Index in [`FLOATS`].
+    /// Index into [`FLOATS`].
     Float(usize),
-    /// The 32 bits after the instruction.
+    /// The 32-bit literal after the instruction.
     Literal(u32),
 }
 
-/// Inline floats by the names that the ISA description gives them, with their value.
+/// Inline floats: name in the ISA description, and value.
 pub const FLOATS: [(&str, f64); 9] = [
     ("0.5", 0.5),
     ("-0.5", -0.5),
@@ -31,7 +32,7 @@ pub const FLOATS: [(&str, f64); 9] = [
     ("0.15915494", std::f64::consts::FRAC_1_PI / 2.0),
 ];
 
-/// Bits of the inline floats in 64, 32 and 16 bits, and as bfloat16. 1/(2π) is rounded differently in each.
+/// Bit patterns of the inline floats as f64, f32, f16 and bf16. 1/(2π) is rounded differently in each format.
 static BITS: [[u64; FLOATS.len()]; 4] = {
     let mut bits = [[0; FLOATS.len()]; 4];
     let mut at = 0;
@@ -67,33 +68,34 @@ fn inline_integer(value: i64) -> Option<Encoded> {
     (-16..=64).contains(&value).then_some(Encoded::Integer(value as i32))
 }
 
-/// The value fits `width` bits as a signed or an unsigned number.
+/// Returns whether the value fits `width` bits as a signed or an unsigned number.
 fn fits(value: i64, width: u32) -> bool {
     width >= 64 || (-(1i64 << (width - 1))..1i64 << width).contains(&value)
 }
 
-/// Encodes a number; the error names what the operand takes.
-pub fn encode(value: &Value, constant: Constant, forced: bool) -> Result<Encoded, &'static str> {
+/// Encodes a number; `force_literal` rules out inline constants. The error describes what the operand
+/// accepts.
+pub fn encode(value: &Value, constant: Constant, force_literal: bool) -> Result<Encoded, &'static str> {
     match value {
-        Value::Int(value) => integer(*value, constant, forced),
-        Value::Float(value) => float(*value, constant, forced),
+        Value::Int(value) => integer(*value, constant, force_literal),
+        Value::Float(value) => float(*value, constant, force_literal),
         _ => Err("expected a number"),
     }
 }
 
-fn integer(value: i64, constant: Constant, forced: bool) -> Result<Encoded, &'static str> {
+fn integer(value: i64, constant: Constant, force_literal: bool) -> Result<Encoded, &'static str> {
     let narrow = match constant {
         Constant::Int16 | Constant::F16 | Constant::F16OrBits | Constant::Bf16 => 16,
         Constant::Int64 | Constant::F64 => 64,
         _ => 32,
     };
-    // Literals have 32 bits at most, whatever the operand.
+    // Literals have at most 32 bits, regardless of the operand.
     let width = narrow.min(32);
-    if !forced {
+    if !force_literal {
         let inline = match narrow {
             64 => inline_integer(value).or_else(|| inline_float(value as u64, constant)),
             _ if !fits(value, width) => None,
-            // To these 0xffff is a number of its own, not another spelling of -1.
+            // For these types 0xffff is a separate number, not another spelling of -1.
             16 if matches!(constant, Constant::Int16 | Constant::F16OrBits) => inline_integer(value),
             16 => {
                 inline_integer(value as i16 as i64).or_else(|| inline_float(value as u64 & 0xffff, constant))
@@ -115,10 +117,10 @@ fn integer(value: i64, constant: Constant, forced: bool) -> Result<Encoded, &'st
     Ok(Encoded::Literal(if width == 16 { value as u32 & 0xffff } else { value as u32 }))
 }
 
-fn float(value: f64, constant: Constant, forced: bool) -> Result<Encoded, &'static str> {
-    // Rounded to a bfloat16 it is another number than the inline constant.
-    let brief = matches!(constant, Constant::Bf16 | Constant::PackedBf16);
-    if brief && !forced && value as f32 == FLOATS[8].1 as f32 {
+fn float(value: f64, constant: Constant, force_literal: bool) -> Result<Encoded, &'static str> {
+    // Rounding 1/(2π) to bf16 gives a different value than the inline constant.
+    let bfloat = matches!(constant, Constant::Bf16 | Constant::PackedBf16);
+    if bfloat && !force_literal && value as f32 == FLOATS[8].1 as f32 {
         return Ok(Encoded::Float(8));
     }
     let pattern = match constant {
@@ -126,7 +128,7 @@ fn float(value: f64, constant: Constant, forced: bool) -> Result<Encoded, &'stat
             let pattern = value.to_bits();
 
             if let Some(inline) = inline_float(pattern, constant).or_else(|| inline_integer(pattern as i64))
-                && !forced
+                && !force_literal
             {
                 return Ok(inline);
             }
@@ -149,9 +151,9 @@ fn float(value: f64, constant: Constant, forced: bool) -> Result<Encoded, &'stat
             }
             rounded.to_bits() as u64
         }
-        // To LLVM it has the range of a 16-bit float all the same.
+        // LLVM limits the operand to the range of f16 regardless.
         Constant::Int16 if !f16_holds(value) => return Err("this number does not fit 16 bits"),
-        // A float for 16-bit integers is 32 bits wide to LLVM.
+        // LLVM encodes a float for a 16-bit integer operand in 32 bits.
         Constant::Int16 | Constant::Int32 | Constant::F32 | Constant::PackedInt => {
             let rounded = value as f32;
             if rounded.is_infinite() != value.is_infinite() || (rounded == 0.0 && value != 0.0) {
@@ -160,7 +162,7 @@ fn float(value: f64, constant: Constant, forced: bool) -> Result<Encoded, &'stat
             rounded.to_bits() as u64
         }
     };
-    if !forced {
+    if !force_literal {
         let signed = match constant {
             Constant::F16 | Constant::F16OrBits | Constant::PackedF16 | Constant::Bf16 | Constant::Mixed => {
                 pattern as i16 as i64
@@ -175,20 +177,20 @@ fn float(value: f64, constant: Constant, forced: bool) -> Result<Encoded, &'stat
     Ok(Encoded::Literal(pattern as u32))
 }
 
-/// Whether the number is a 16-bit float but for its last bits, which denormals do not have.
+/// Returns whether the number is representable as f16; precision may be lost only in normal numbers.
 fn f16_holds(value: f64) -> bool {
     let rounded = f16::from_f64(value);
     let exact = rounded.to_f64() == value;
     rounded.is_infinite() == value.is_infinite() && (rounded.is_normal() || exact)
 }
 
-/// The literal's 32 bits as an operand of this type shows them.
+/// Prints a literal as an operand of this type.
 pub fn literal_text(literal: u32, constant: Constant) -> String {
     let value = match constant {
         Constant::Int16 | Constant::F16 | Constant::F16OrBits => literal & 0xffff,
         _ => literal,
     };
-    // LLVM writes a literal that an inline constant could hold as that constant.
+    // LLVM prints a literal that equals an inline constant as that constant.
     let number = match constant {
         Constant::F16 => value as u16 as i16 as i64,
         Constant::F16OrBits => value as i64,
@@ -201,11 +203,11 @@ pub fn literal_text(literal: u32, constant: Constant) -> String {
     }
 }
 
-/// An inline float as text: in f64 the constant 1/(2π) has more digits.
+/// Prints an inline float. For f64, the constant 1/(2π) has more digits.
 pub fn inline_text(name: &str, constant: Constant) -> String {
     match (name, constant) {
         ("0.15915494", Constant::F64 | Constant::Int64) => "0.15915494309189532".to_string(),
-        // To a 16-bit integer a float is its bits.
+        // For a 16-bit integer operand a float is printed as its bits.
         (_, Constant::Int16) => match FLOATS.iter().position(|f| f.0 == name) {
             Some(at) => format!("0x{:x}", bits(constant)[at]),
             None => name.to_string(),
@@ -222,9 +224,9 @@ mod tests {
         encode(&Value::Int(value), constant, false).expect("fits")
     }
 
-    // What LLVM does with `v_max_u16 v0, N, v1` and `v_add_f16 v0, N, v1`.
+    // Matches LLVM for `v_max_u16 v0, N, v1` and `v_add_f16 v0, N, v1`.
     #[test]
-    fn sixteen_bits_of_an_integer_are_a_number() {
+    fn i16_integers_are_numbers() {
         assert_eq!(encoded(-1, Constant::Int16), Encoded::Integer(-1));
         assert_eq!(encoded(0xffff, Constant::Int16), Encoded::Literal(0xffff));
         assert_eq!(encoded(0xfffe, Constant::Int16), Encoded::Literal(0xfffe));
@@ -232,16 +234,16 @@ mod tests {
     }
 
     #[test]
-    fn sixteen_bits_of_a_float_are_a_pattern() {
+    fn f16_integers_are_bit_patterns() {
         assert_eq!(encoded(0xffff, Constant::F16), Encoded::Integer(-1));
         assert_eq!(encoded(0x3c01, Constant::F16), Encoded::Literal(0x3c01));
         assert_eq!(literal_text(0x3c01, Constant::F16), "0x3c01");
         assert_eq!(literal_text(0x1_0005, Constant::F16), "5");
     }
 
-    // What LLVM does with `s_cmp_lt_f16 N, s1`.
+    // Matches LLVM for `s_cmp_lt_f16 N, s1`.
     #[test]
-    fn bits_of_a_compared_float_are_a_literal() {
+    fn float_bits_of_scalar_compares_are_literals() {
         let half = Constant::F16OrBits;
         assert_eq!(encoded(0x3800, half), Encoded::Literal(0x3800));
         assert_eq!(encoded(0xffff, half), Encoded::Literal(0xffff));

@@ -1,4 +1,4 @@
-//! What the ISA description says of an instruction, as data: for `wavesim isa`, and for editors.
+//! The ISA description of an instruction as data, for `wavesim isa` and for editors.
 
 use crate::dialect::symbols::COUNTERS;
 use crate::form::forms;
@@ -7,10 +7,10 @@ use isa_spec::tables::{ArchTable, Encoding, Entry, Field, Instruction, Role};
 use std::collections::BTreeSet;
 use wavesim_isa::arch::Arch;
 
-/// What assembly appends to names, by the encoding, longest first.
+/// Encoding suffixes of mnemonics, longest first.
 pub const SUFFIXES: [&str; 6] = ["_e64_dpp", "_dpp16", "_dpp8", "_dpp", "_e32", "_e64"];
 
-/// A name, in any case, without the suffix of an encoding.
+/// Strips the encoding suffix from a name, in any case.
 pub fn plain_name(name: &str) -> &str {
     let ends = |suffix: &&str| {
         let at = name.len().checked_sub(suffix.len())?;
@@ -19,7 +19,8 @@ pub fn plain_name(name: &str) -> &str {
     SUFFIXES.iter().find_map(ends).unwrap_or(name)
 }
 
-/// The instruction of an architecture that is called `name` (in any case, with or without suffix), and its index in the table.
+/// Finds the instruction of an architecture called `name` (in any case, with or without suffix). Returns its
+/// index in the table and the instruction.
 pub fn instruction(arch: Arch, name: &str) -> Option<(usize, &'static Instruction)> {
     let table = arch.table();
     let upper = name.to_uppercase();
@@ -27,7 +28,8 @@ pub fn instruction(arch: Arch, name: &str) -> Option<(usize, &'static Instructio
     Some((table.instructions.iter().position(|i| std::ptr::eq(i, inst))?, inst))
 }
 
-/// The architectures that have an instruction, and its index in their tables; or why there is none of that name.
+/// Returns the architectures that have the instruction, with its index in their tables; or an error message
+/// if none has it.
 pub fn find(archs: &[Arch], name: &str) -> Result<Vec<(Arch, usize)>, String> {
     let found: Vec<(Arch, usize)> =
         archs.iter().filter_map(|&arch| Some((arch, instruction(arch, name)?.0))).collect();
@@ -49,17 +51,17 @@ fn unknown(archs: &[Arch], name: &str) -> String {
     message
 }
 
-/// One way to encode an instruction.
+/// One encoding of an instruction.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(missing_docs, reason = "the names say what they are")]
 pub struct Form {
     pub encoding: &'static str,
-    /// When the encoding is this one, as the description calls it.
+    /// Name of the condition in the ISA description under which this encoding applies.
     pub condition: Option<&'static str>,
     pub opcode: u16,
     pub bits: u16,
     pub operands: Vec<Operand>,
-    /// Fields that no operand has, with their value if there is only one.
+    /// Fields that hold no operand, with their value if it is fixed.
     pub fields: Vec<(&'static Field, Option<u32>)>,
 }
 
@@ -68,7 +70,7 @@ pub struct Form {
 #[expect(missing_docs, reason = "the names say what they are")]
 pub struct Operand {
     pub role: Role,
-    /// `None`: always the same register.
+    /// `None` if the operand is always the same register.
     pub field: Option<&'static Field>,
     /// `in`, `out` or `inout`.
     pub access: &'static str,
@@ -79,13 +81,13 @@ pub struct Operand {
 }
 
 impl Operand {
-    /// The field and its bits: `SRC0[8:0]`; or `fixed`.
+    /// The field and its bits (`SRC0[8:0]`), or `fixed`.
     pub fn place(&self) -> String {
         self.field.map_or("fixed".to_string(), |f| format!("{}{}", f.name, bits_text(f)))
     }
 }
 
-/// The forms of an instruction, by its index in the table of the architecture.
+/// The forms of an instruction, given by its index in the architecture's table.
 pub fn instruction_forms(arch: Arch, at: usize) -> impl Iterator<Item = Form> {
     let table = arch.table();
     table.entries_of(&table.instructions[at]).iter().map(move |entry| form(table, entry))
@@ -124,7 +126,7 @@ fn only_value(field: &'static Field, entry: &Entry, encoding: &Encoding) -> Opti
     if op { Some(entry.opcode as u32) } else { field.fixed }
 }
 
-/// `[15:8]`, `[3]`, or several ranges with the most significant first.
+/// Formats bit ranges as `[15:8]` or `[3]`; several ranges start with the most significant one.
 pub fn bits_text(field: &Field) -> String {
     let ranges: Vec<String> = field
         .ranges
@@ -138,23 +140,24 @@ pub fn bits_text(field: &Field) -> String {
     format!("[{}]", ranges.join(","))
 }
 
-/// The lines of a body of pseudocode without the indentation they share and without blank lines around.
+/// Returns the lines of a pseudocode body without common indentation and without surrounding blank lines.
 pub fn unindented(text: &str) -> Vec<&str> {
     let lines: Vec<&str> = text.trim_end().lines().skip_while(|l| l.trim().is_empty()).collect();
     let indent = |l: &&str| l.len() - l.trim_start().len();
-    // A body on the line of its brace has lost its indentation already.
+    // The first line has no indentation if the body starts on the line of its brace.
     let shared = lines.iter().filter(|l| !l.trim().is_empty()).map(indent).min().unwrap_or(0);
     lines.into_iter().map(|l| l.get(shared..).unwrap_or("")).collect()
 }
 
-/// Modifiers that instructions of an architecture take, as they are written: those with a value end with a colon.
+/// Spellings of the modifiers of an architecture's instructions; a modifier that takes a value ends with a
+/// colon.
 pub fn modifiers(arch: Arch) -> BTreeSet<String> {
     let forms = forms(arch);
     let entries = 0..arch.table().entries.len();
-    entries.flat_map(|entry| &forms.of(entry as _).mods).flat_map(|own| own.written()).collect()
+    entries.flat_map(|entry| &forms.get(entry as _).mods).flat_map(|own| own.spellings()).collect()
 }
 
-/// Counters that one operand names together; none where every counter has an instruction of its own.
+/// The counters combined in one `s_waitcnt` operand; empty if each counter has an instruction of its own.
 pub fn wait_counters(arch: Arch) -> Vec<&'static str> {
     match arch.table().operand_types.iter().any(|t| t.name == "OPR_WAITCNT") {
         true => COUNTERS.iter().map(|c| c.1).collect(),
@@ -167,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn suffixes_are_no_part_of_a_name() {
+    fn suffixes_are_stripped_from_names() {
         let names = ["v_add_f32", "v_add_f32_e32", "V_ADD_F32_E64_DPP", "v_add_f32_dpp8", "v_add_f32_dpp16"];
         for name in names {
             assert!(plain_name(name).eq_ignore_ascii_case("v_add_f32"), "{name}");
@@ -177,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_none_has_is_corrected() {
+    fn unknown_names_get_suggestions() {
         let message = find(&[Arch::Rdna3], "v_add_f33").unwrap_err();
         assert!(message.contains("did you mean `v_add_f32`?"), "{message}");
         let message = find(&[Arch::Rdna3], "s_wait_loadcnt").unwrap_err();
@@ -185,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn forms_say_where_operands_lie() {
+    fn forms_list_operand_fields() {
         let at = instruction(Arch::Rdna3, "v_add_f32").unwrap().0;
         let form = instruction_forms(Arch::Rdna3, at).find(|f| f.encoding == "ENC_VOP2").unwrap();
         assert_eq!((form.opcode, form.bits), (3, 32));
@@ -197,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn modifiers_are_those_of_the_architecture() {
+    fn modifiers_depend_on_the_architecture() {
         let (three, four) = (modifiers(Arch::Rdna3), modifiers(Arch::Rdna4));
         for (name, on_three, on_four) in
             [("glc", true, false), ("scope:", false, true), ("row_shl:", true, true), ("mul:", true, true)]

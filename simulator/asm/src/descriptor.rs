@@ -1,96 +1,96 @@
-//! `.amdhsa_kernel` blocks: the 64 bytes of a kernel descriptor (LLVM AMDGPUUsage, *Kernel Descriptor*).
+//! `.amdhsa_kernel` blocks: builds the 64-byte kernel descriptor (LLVM AMDGPUUsage, *Kernel Descriptor*).
 
 use super::error::{AsmError, Span, suggest};
 use super::expr::Expr;
 use wavesim_isa::arch::Arch;
 use wavesim_isa::descriptor::{self, *};
 
-/// A directive: name, what it sets, value where it is not given.
+/// A directive: its name, what it sets, and its default.
 #[derive(Debug)]
 struct Item {
     name: &'static str,
-    at: Place,
+    storage: Storage,
     default: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
-    /// A field.
+enum Storage {
+    /// A field of the descriptor.
     Field(Field),
-    /// Kernel arguments in SGPRs: a field on CDNA, which takes nothing from the others.
+    /// A field for kernel arguments preloaded to SGPRs; CDNA only, ignored elsewhere.
     Preload(Field),
-    /// Counts of registers, of which granules are made; so many bits.
+    /// A register count with this many bits, which is converted to granules.
     Vgprs(u32),
-    /// Accepted; these processors take nothing from it.
-    Nothing(u32),
+    /// Accepted but ignored by these processors; the value has this many bits.
+    Ignored(u32),
 }
 
-const fn item(name: &'static str, at: Place, default: u32) -> Item {
-    Item { name, at, default }
+const fn item(name: &'static str, storage: Storage, default: u32) -> Item {
+    Item { name, storage, default }
 }
 
 static ITEMS: [Item; 48] = [
-    item("group_segment_fixed_size", Place::Field(GROUP_SEGMENT_FIXED_SIZE), 0),
-    item("private_segment_fixed_size", Place::Field(PRIVATE_SEGMENT_FIXED_SIZE), 0),
-    item("kernarg_size", Place::Field(KERNARG_SIZE), 0),
-    item("next_free_vgpr", Place::Vgprs(32), 0),
-    item("next_free_sgpr", Place::Nothing(32), 0),
-    item("reserve_vcc", Place::Nothing(1), 1),
-    item("reserve_xnack_mask", Place::Nothing(1), 0),
-    item("user_sgpr_count", Place::Nothing(5), 0),
-    item("user_sgpr_private_segment_buffer", Place::Field(PROPERTIES.part(0, 1)), 0),
-    item("user_sgpr_dispatch_ptr", Place::Field(DISPATCH_PTR), 0),
-    item("user_sgpr_queue_ptr", Place::Field(QUEUE_PTR), 0),
-    item("user_sgpr_kernarg_segment_ptr", Place::Field(KERNARG_SEGMENT_PTR), 0),
-    item("user_sgpr_dispatch_id", Place::Field(DISPATCH_ID), 0),
-    item("user_sgpr_flat_scratch_init", Place::Field(PROPERTIES.part(5, 1)), 0),
-    item("user_sgpr_private_segment_size", Place::Field(PRIVATE_SEGMENT_SIZE), 0),
-    item("user_sgpr_kernarg_preload_length", Place::Preload(KERNARG_PRELOAD_LENGTH), 0),
-    item("user_sgpr_kernarg_preload_offset", Place::Preload(KERNARG_PRELOAD_OFFSET), 0),
-    item("wavefront_size32", Place::Field(WAVEFRONT_SIZE32), 1),
-    item("uses_dynamic_stack", Place::Field(DYNAMIC_STACK), 0),
-    item("enable_private_segment", Place::Field(RSRC2.part(0, 1)), 0),
-    item("system_sgpr_private_segment_wavefront_offset", Place::Field(RSRC2.part(0, 1)), 0),
-    item("system_sgpr_workgroup_id_x", Place::Field(WORKGROUP_IDS[0]), 1),
-    item("system_sgpr_workgroup_id_y", Place::Field(WORKGROUP_IDS[1]), 0),
-    item("system_sgpr_workgroup_id_z", Place::Field(WORKGROUP_IDS[2]), 0),
-    item("system_sgpr_workgroup_info", Place::Field(RSRC2.part(10, 1)), 0),
-    item("system_vgpr_workitem_id", Place::Field(WORKITEM_ID), 0),
-    item("exception_fp_ieee_invalid_op", Place::Field(RSRC2.part(24, 1)), 0),
-    item("exception_fp_denorm_src", Place::Field(RSRC2.part(25, 1)), 0),
-    item("exception_fp_ieee_div_zero", Place::Field(RSRC2.part(26, 1)), 0),
-    item("exception_fp_ieee_overflow", Place::Field(RSRC2.part(27, 1)), 0),
-    item("exception_fp_ieee_underflow", Place::Field(RSRC2.part(28, 1)), 0),
-    item("exception_fp_ieee_inexact", Place::Field(RSRC2.part(29, 1)), 0),
-    item("exception_int_div_zero", Place::Field(RSRC2.part(30, 1)), 0),
-    item("float_round_mode_32", Place::Field(RSRC1.part(12, 2)), 0),
-    item("float_round_mode_16_64", Place::Field(RSRC1.part(14, 2)), 0),
-    item("float_denorm_mode_32", Place::Field(RSRC1.part(16, 2)), 0),
-    item("float_denorm_mode_16_64", Place::Field(RSRC1.part(18, 2)), 3),
-    item("round_robin_scheduling", Place::Field(RSRC1.part(21, 1)), 0),
-    item("dx10_clamp", Place::Field(DX10_CLAMP), 1),
-    item("ieee_mode", Place::Field(IEEE_MODE), 1),
-    item("fp16_overflow", Place::Field(RSRC1.part(26, 1)), 0),
-    item("workgroup_processor_mode", Place::Field(WGP_MODE), 1),
-    item("memory_ordered", Place::Field(RSRC1.part(30, 1)), 1),
-    item("forward_progress", Place::Field(RSRC1.part(31, 1)), 0),
-    item("shared_vgpr_count", Place::Field(RSRC3.part(0, 4)), 0),
-    item("inst_pref_size", Place::Field(RSRC3.part(4, 8)), 0),
-    item("accum_offset", Place::Vgprs(9), 0),
-    item("tg_split", Place::Field(RSRC3.part(16, 1)), 0),
+    item("group_segment_fixed_size", Storage::Field(GROUP_SEGMENT_FIXED_SIZE), 0),
+    item("private_segment_fixed_size", Storage::Field(PRIVATE_SEGMENT_FIXED_SIZE), 0),
+    item("kernarg_size", Storage::Field(KERNARG_SIZE), 0),
+    item("next_free_vgpr", Storage::Vgprs(32), 0),
+    item("next_free_sgpr", Storage::Ignored(32), 0),
+    item("reserve_vcc", Storage::Ignored(1), 1),
+    item("reserve_xnack_mask", Storage::Ignored(1), 0),
+    item("user_sgpr_count", Storage::Ignored(5), 0),
+    item("user_sgpr_private_segment_buffer", Storage::Field(PROPERTIES.part(0, 1)), 0),
+    item("user_sgpr_dispatch_ptr", Storage::Field(DISPATCH_PTR), 0),
+    item("user_sgpr_queue_ptr", Storage::Field(QUEUE_PTR), 0),
+    item("user_sgpr_kernarg_segment_ptr", Storage::Field(KERNARG_SEGMENT_PTR), 0),
+    item("user_sgpr_dispatch_id", Storage::Field(DISPATCH_ID), 0),
+    item("user_sgpr_flat_scratch_init", Storage::Field(PROPERTIES.part(5, 1)), 0),
+    item("user_sgpr_private_segment_size", Storage::Field(PRIVATE_SEGMENT_SIZE), 0),
+    item("user_sgpr_kernarg_preload_length", Storage::Preload(KERNARG_PRELOAD_LENGTH), 0),
+    item("user_sgpr_kernarg_preload_offset", Storage::Preload(KERNARG_PRELOAD_OFFSET), 0),
+    item("wavefront_size32", Storage::Field(WAVEFRONT_SIZE32), 1),
+    item("uses_dynamic_stack", Storage::Field(DYNAMIC_STACK), 0),
+    item("enable_private_segment", Storage::Field(RSRC2.part(0, 1)), 0),
+    item("system_sgpr_private_segment_wavefront_offset", Storage::Field(RSRC2.part(0, 1)), 0),
+    item("system_sgpr_workgroup_id_x", Storage::Field(WORKGROUP_IDS[0]), 1),
+    item("system_sgpr_workgroup_id_y", Storage::Field(WORKGROUP_IDS[1]), 0),
+    item("system_sgpr_workgroup_id_z", Storage::Field(WORKGROUP_IDS[2]), 0),
+    item("system_sgpr_workgroup_info", Storage::Field(RSRC2.part(10, 1)), 0),
+    item("system_vgpr_workitem_id", Storage::Field(WORKITEM_ID), 0),
+    item("exception_fp_ieee_invalid_op", Storage::Field(RSRC2.part(24, 1)), 0),
+    item("exception_fp_denorm_src", Storage::Field(RSRC2.part(25, 1)), 0),
+    item("exception_fp_ieee_div_zero", Storage::Field(RSRC2.part(26, 1)), 0),
+    item("exception_fp_ieee_overflow", Storage::Field(RSRC2.part(27, 1)), 0),
+    item("exception_fp_ieee_underflow", Storage::Field(RSRC2.part(28, 1)), 0),
+    item("exception_fp_ieee_inexact", Storage::Field(RSRC2.part(29, 1)), 0),
+    item("exception_int_div_zero", Storage::Field(RSRC2.part(30, 1)), 0),
+    item("float_round_mode_32", Storage::Field(RSRC1.part(12, 2)), 0),
+    item("float_round_mode_16_64", Storage::Field(RSRC1.part(14, 2)), 0),
+    item("float_denorm_mode_32", Storage::Field(RSRC1.part(16, 2)), 0),
+    item("float_denorm_mode_16_64", Storage::Field(RSRC1.part(18, 2)), 3),
+    item("round_robin_scheduling", Storage::Field(RSRC1.part(21, 1)), 0),
+    item("dx10_clamp", Storage::Field(DX10_CLAMP), 1),
+    item("ieee_mode", Storage::Field(IEEE_MODE), 1),
+    item("fp16_overflow", Storage::Field(RSRC1.part(26, 1)), 0),
+    item("workgroup_processor_mode", Storage::Field(WGP_MODE), 1),
+    item("memory_ordered", Storage::Field(RSRC1.part(30, 1)), 1),
+    item("forward_progress", Storage::Field(RSRC1.part(31, 1)), 0),
+    item("shared_vgpr_count", Storage::Field(RSRC3.part(0, 4)), 0),
+    item("inst_pref_size", Storage::Field(RSRC3.part(4, 8)), 0),
+    item("accum_offset", Storage::Vgprs(9), 0),
+    item("tg_split", Storage::Field(RSRC3.part(16, 1)), 0),
 ];
 
 /// An `.amdhsa_kernel` block.
 #[derive(Debug, Clone)]
 pub struct Descriptor {
-    /// Name of the kernel; the descriptor's symbol adds `.kd`.
+    /// Name of the kernel; the descriptor's symbol appends `.kd`.
     pub kernel: String,
     arch: Arch,
-    /// Directives with their values, which may wait for symbols.
+    /// The directives with their values, which may depend on symbols.
     given: Vec<(&'static Item, Expr, Span)>,
 }
 
-/// Which directives an architecture does not have.
+/// Returns whether an architecture has a directive.
 fn has(arch: Arch, name: &str) -> bool {
     match name {
         "accum_offset" | "tg_split" => arch.is_cdna(),
@@ -114,12 +114,12 @@ fn has(arch: Arch, name: &str) -> bool {
 }
 
 impl Descriptor {
-    /// A block without directives.
+    /// Creates a block without directives.
     pub fn new(kernel: &str, arch: Arch) -> Descriptor {
         Descriptor { kernel: kernel.to_string(), arch, given: Vec::new() }
     }
 
-    /// `.amdhsa_NAME VALUE`, the name without its prefix. A value that is not symbolic is checked at once.
+    /// Handles `.amdhsa_NAME VALUE`; `name` is without prefix. Constant values are checked immediately.
     pub fn set(&mut self, name: &str, value: Expr, span: Span) -> Result<(), AsmError> {
         let found = ITEMS.iter().find(|i| i.name == name && has(self.arch, name));
         let Some(item) = found else {
@@ -140,7 +140,7 @@ impl Descriptor {
         Ok(())
     }
 
-    /// Lanes of a wave, if a number gives them.
+    /// The wave size, if it is given as a number; otherwise the default.
     pub fn wave(&self) -> u32 {
         if self.arch.is_cdna() {
             return 64;
@@ -149,7 +149,7 @@ impl Descriptor {
         if given.is_some_and(|g| g.1 == Expr::Int(0)) { 64 } else { 32 }
     }
 
-    /// VGPRs and SGPRs that the directives request, not rounded to granules as in the descriptor.
+    /// The requested numbers of VGPRs and SGPRs, before they are rounded to granules.
     pub fn registers(&self, eval: impl Fn(&Expr) -> Option<i64>) -> [Option<u32>; 2] {
         ["next_free_vgpr", "next_free_sgpr"].map(|name| {
             let (item, expr, span) = self.given.iter().rev().find(|g| g.0.name == name)?;
@@ -157,8 +157,8 @@ impl Descriptor {
         })
     }
 
-    /// The descriptor's bytes. `entry` is the code's address less the descriptor's; `eval` gives expressions
-    /// their values.
+    /// Builds the descriptor. `entry` is the code's address relative to the descriptor; `eval` evaluates
+    /// expressions.
     pub fn finish(
         &self,
         entry: i64,
@@ -174,11 +174,11 @@ impl Descriptor {
         for item in &ITEMS {
             let default = if has(self.arch, item.name) { item.default } else { 0 };
             let value = given(item.name).unwrap_or(default);
-            match item.at {
-                // Some share their bits.
-                Place::Field(field) => d.set(field, d.get(field) | value),
-                Place::Preload(field) if cdna => d.set(field, value),
-                Place::Vgprs(_) | Place::Preload(_) | Place::Nothing(_) => {}
+            match item.storage {
+                // Some directives share bits.
+                Storage::Field(field) => d.set(field, d.get(field) | value),
+                Storage::Preload(field) if cdna => d.set(field, value),
+                Storage::Vgprs(_) | Storage::Preload(_) | Storage::Ignored(_) => {}
             }
         }
         let wave32 = given("wavefront_size32").unwrap_or(1) != 0;
@@ -186,7 +186,7 @@ impl Descriptor {
         let vgprs = given("next_free_vgpr").unwrap_or(0).max(1);
         d.set(VGPR_GRANULES, vgprs.div_ceil(granule) - 1);
         if cdna {
-            // With VCC, XNACK_MASK and FLAT_SCRATCH.
+            // Includes VCC, XNACK_MASK and FLAT_SCRATCH.
             let sgprs = given("next_free_sgpr").unwrap_or(0).saturating_add(6);
             d.set(SGPR_GRANULES, sgprs.div_ceil(8) - 1);
             d.set(ACCUM_OFFSET, self.accum_offset(given("accum_offset"), vgprs)?);
@@ -200,7 +200,8 @@ impl Descriptor {
 }
 
 impl Descriptor {
-    /// ACCUM_OFFSET: the VGPRs before the accumulation VGPRs, in fours (AMDGPUUsage, *compute_pgm_rsrc3 for GFX90A*).
+    /// ACCUM_OFFSET: the number of VGPRs before the accumulation VGPRs in units of four (AMDGPUUsage,
+    /// *compute_pgm_rsrc3 for GFX90A*).
     fn accum_offset(&self, given: Option<u32>, vgprs: u32) -> Result<u32, AsmError> {
         let own = self.given.iter().rev().find(|g| g.0.name == "accum_offset");
         let wrong = |what: &str| {
@@ -210,7 +211,7 @@ impl Descriptor {
         match given {
             None => wrong("is missing: it says where accumulation VGPRs begin"),
             Some(offset) if !(4..=256).contains(&offset) || offset % 4 != 0 => {
-                wrong("is a multiple of 4 from 4 to 256")
+                wrong("must be a multiple of 4 from 4 to 256")
             }
             Some(offset) if offset > vgprs.next_multiple_of(4) => {
                 wrong("is beyond the VGPRs that the kernel has")
@@ -222,9 +223,9 @@ impl Descriptor {
 
 impl Item {
     fn check(&self, value: i64, span: Span) -> Result<u32, AsmError> {
-        let max = match self.at {
-            Place::Field(field) | Place::Preload(field) => field.max(),
-            Place::Vgprs(bits) | Place::Nothing(bits) => u32::MAX >> (32 - bits),
+        let max = match self.storage {
+            Storage::Field(field) | Storage::Preload(field) => field.max(),
+            Storage::Vgprs(bits) | Storage::Ignored(bits) => u32::MAX >> (32 - bits),
         } as i64;
         if !(0..=max).contains(&value) {
             return Err(AsmError::new(
@@ -241,9 +242,9 @@ mod tests {
     use super::*;
     use crate::expr::NoSymbols;
 
-    /// Bytes that llvm-mc 19 makes of the same directives.
+    /// The expected bytes are those of llvm-mc 19.
     #[test]
-    fn as_llvm_has_it() {
+    fn descriptors_match_llvm() {
         let mut d = Descriptor::new("k", Arch::Rdna3);
         for (name, value) in [
             ("next_free_vgpr", 10),
@@ -258,7 +259,7 @@ mod tests {
         assert_eq!(bytes[8], 24);
         assert_eq!(bytes[16..18], [0x40, 0x10]);
         assert_eq!(bytes[48..58], [0x01, 0x00, 0xac, 0x60, 0x84, 0, 0, 0, 0x08, 0x04]);
-        // Those of gfx942.
+        // The same for gfx942.
         let mut d = Descriptor::new("k", Arch::Cdna3);
         assert!(d.finish(0, &|e| e.eval(&NoSymbols)).is_err(), "no accum_offset");
         for (name, value) in [

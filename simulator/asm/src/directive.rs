@@ -1,15 +1,15 @@
-//! Directives that emit data, or describe symbols, sections and the target.
+//! Directives that emit data or describe symbols, sections and the target.
 
 use super::descriptor::Descriptor;
 use super::error::{AsmError, Span, suggest};
 use super::expr::Expr;
 use super::link::fits;
-use super::program::{Base, Memory, Pending, PlacedDescriptor, SymbolInfo, Values};
+use super::program::{Memory, PendingKind, PlacedDescriptor, SectionAddresses, SymbolInfo, Values};
 use super::reader::{Block, Reader, file_name};
 use super::scan::{Number, Scanner};
 use wavesim_isa::codec::encode;
 
-/// Names to suggest for a misspelt one.
+/// Candidates for suggesting a directive.
 const KNOWN: [&str; 44] = [
     ".text",
     ".rodata",
@@ -64,20 +64,20 @@ impl Reader<'_> {
         }
         match name {
             ".text" | ".data" | ".rodata" | ".bss" => {
-                self.section(name, usual(name));
+                self.section(name, default_memory(name));
                 s.skip(s.rest().len());
             }
             ".section" | ".pushsection" => {
-                let back = (self.current, self.previous);
+                let saved = (self.current, self.previous);
                 self.named_section(s)?;
                 if name == ".pushsection" {
-                    self.pushed.push(back);
+                    self.pushed.push(saved);
                 }
             }
             ".popsection" => {
-                let back = self.pushed.pop();
+                let saved = self.pushed.pop();
                 (self.current, self.previous) =
-                    back.ok_or_else(|| AsmError::new(span, "`.popsection` without `.pushsection`"))?;
+                    saved.ok_or_else(|| AsmError::new(span, "`.popsection` without `.pushsection`"))?;
             }
             ".previous" => std::mem::swap(&mut self.current, &mut self.previous),
             ".amdgcn_target" => self.target(s)?,
@@ -96,7 +96,7 @@ impl Reader<'_> {
             ".globl" | ".global" | ".weak" | ".protected" | ".hidden" | ".internal" | ".local" | ".type"
             | ".size" => self.symbol_directive(name, s)?,
             ".set" | ".equ" | ".equiv" => {
-                let start = s.here();
+                let start = s.next_span();
                 let symbol = symbol(s)?;
                 if name == ".equiv" && self.program.symbols.contains_key(symbol) {
                     return Err(AsmError::new(start, format!("`{symbol}` is defined already")));
@@ -108,16 +108,18 @@ impl Reader<'_> {
                 self.align(name, span, s)?;
             }
             ".org" => {
-                s.space();
-                let start = s.at();
+                s.skip_space();
+                let start = s.position();
                 let target = super::expr::parse(s, true)?;
-                let at = s.since(start);
-                // Labels count from their section's start.
-                let target = self.fast(target).eval(&Values::new(&self.program.symbols, Base::Apart(0)))?;
+                let at = s.span_since(start);
+                // Labels evaluate to offsets in their section.
+                let target = self
+                    .bind_position(target)
+                    .eval(&Values::new(&self.program.symbols, SectionAddresses::Spaced(0)))?;
                 let fill = if s.eat(',') { self.value(s)?.0 as u8 } else { 0 };
                 let distance = u64::try_from(target).ok();
-                let distance = distance.and_then(|t| t.checked_sub(self.here()));
-                let distance = distance.ok_or_else(|| AsmError::new(at, "`.org` does not go back"))?;
+                let distance = distance.and_then(|t| t.checked_sub(self.offset()));
+                let distance = distance.ok_or_else(|| AsmError::new(at, "`.org` cannot move backwards"))?;
                 self.fill(usize::try_from(distance).unwrap_or(usize::MAX), &[fill], at)?;
             }
             ".byte" | ".1byte" => self.data(s, 1)?,
@@ -129,16 +131,16 @@ impl Reader<'_> {
             ".zero" | ".space" | ".skip" => {
                 let (count, at) = self.value(s)?;
                 let value = if s.eat(',') { self.value(s)?.0 as u8 } else { 0 };
-                self.fill(counted(count, at)?, &[value], at)?;
+                self.fill(non_negative(count, at)?, &[value], at)?;
             }
             ".fill" => self.fill_directive(s)?,
             ".ascii" | ".asciz" | ".string" => loop {
-                let start = s.at();
+                let start = s.position();
                 let mut bytes = s.string()?;
                 if name != ".ascii" {
                     bytes.push(0);
                 }
-                self.push(&bytes, s.since(start))?;
+                self.push(&bytes, s.span_since(start))?;
                 if !s.eat(',') {
                     break;
                 }
@@ -146,18 +148,18 @@ impl Reader<'_> {
             ".incbin" => self.incbin(s)?,
             ".comm" | ".lcomm" => self.common(span, s)?,
             ".error" => {
-                let text = if s.done() { Vec::new() } else { s.string()? };
+                let text = if s.at_end() { Vec::new() } else { s.string()? };
                 let text = String::from_utf8_lossy(&text).into_owned();
                 return Err(AsmError::new(span, if text.is_empty() { ".error".to_string() } else { text }));
             }
             ".err" => return Err(AsmError::new(span, ".err")),
-            // Without effect on the code: debug information, and messages printed while assembling.
+            // No effect on the code: debug information, and messages printed while assembling.
             ".file" | ".loc" | ".ident" | ".addrsig" | ".addrsig_sym" | ".print" | ".warning" | ".reloc" => {
                 s.skip(s.rest().len());
             }
             _ if name.starts_with(".cfi_") => s.skip(s.rest().len()),
             ".amdgpu_lds" => {
-                return Err(AsmError::new(span, "symbols in LDS need a loader that places them")
+                return Err(AsmError::new(span, "symbols in LDS require a loader that allocates them")
                     .help("a kernel's LDS is .amdhsa_group_segment_fixed_size"));
             }
             _ => {
@@ -171,7 +173,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    // The kernel's descriptor, the target.
+    // Kernel descriptor and target.
 
     fn kernel_directive(&mut self, name: &str, span: Span, s: &mut Scanner) -> Result<(), AsmError> {
         if name == ".end_amdhsa_kernel" {
@@ -190,43 +192,43 @@ impl Reader<'_> {
         }
     }
 
-    /// The descriptor goes where the block is, or to `.rodata` if that is code.
+    /// Emits the descriptor in the current section if it is read-only data, otherwise in `.rodata`.
     fn descriptor(&mut self, descriptor: Descriptor, span: Span) -> Result<(), AsmError> {
-        let back = (self.current, self.previous);
+        let saved = (self.current, self.previous);
         if self.program.sections[self.current].memory != Memory::ReadOnly {
             self.section(".rodata", Memory::ReadOnly);
         }
-        let pad = self.here().next_multiple_of(64) - self.here();
+        let pad = self.offset().next_multiple_of(64) - self.offset();
         self.fill(pad as usize, &[0], span)?;
         let section = &mut self.program.sections[self.current];
         section.align = section.align.max(64);
         let name = format!("{}.kd", descriptor.kernel);
-        let offset = self.here();
+        let offset = self.offset();
         self.label(&name, span)?;
         let kernel = self.program.info.get(&descriptor.kernel).cloned().unwrap_or_default();
         let info = SymbolInfo {
             object: true,
             function: false,
             size: Some(Expr::Int(64)),
-            // The loader finds kernels by it.
+            // The loader finds the kernel by this symbol.
             global: true,
             hidden: false,
             ..kernel
         };
         self.program.info.insert(name, info);
         self.fill(64, &[0], span)?;
-        let (section, place, line) = (self.current, self.place, self.line.clone());
-        self.program.descriptors.push(PlacedDescriptor { section, offset, place, line, descriptor });
-        (self.current, self.previous) = back;
+        let (section, location, line) = (self.current, self.location, self.line.clone());
+        self.program.descriptors.push(PlacedDescriptor { section, offset, location, line, descriptor });
+        (self.current, self.previous) = saved;
         Ok(())
     }
 
     // Symbols and sections.
 
-    /// `.section NAME[, "FLAGS"[, @TYPE[, …]]]`
+    /// Handles `.section NAME[, "FLAGS"[, @TYPE[, …]]]`.
     fn named_section(&mut self, s: &mut Scanner) -> Result<(), AsmError> {
-        s.space();
-        let start = s.at();
+        s.skip_space();
+        let start = s.position();
         let name = match s.peek() {
             Some('"') => file_name(s)?.0,
             _ => {
@@ -237,15 +239,15 @@ impl Reader<'_> {
             }
         };
         if name.is_empty() {
-            return Err(AsmError::new(s.here(), "expected a section's name"));
+            return Err(AsmError::new(s.next_span(), "expected a section's name"));
         }
-        // It would end there: ELF's strings end with NUL.
+        // ELF strings end at the first NUL.
         if name.contains('\0') {
-            return Err(AsmError::new(s.since(start), "a section's name cannot have a NUL in it"));
+            return Err(AsmError::new(s.span_since(start), "a section's name cannot contain NUL"));
         }
-        let mut memory = usual(&name);
+        let mut memory = default_memory(&name);
         if s.eat(',') && {
-            s.space();
+            s.skip_space();
             s.peek() == Some('"')
         } {
             let flags = s.string()?;
@@ -257,7 +259,7 @@ impl Reader<'_> {
                 _ => Memory::ReadOnly,
             };
         }
-        // Type, entry size and group do not matter here.
+        // Type, entry size and group are ignored.
         s.skip(s.rest().len());
         self.section(&name, memory);
         Ok(())
@@ -281,7 +283,7 @@ impl Reader<'_> {
                 ".hidden" | ".internal" => info.hidden = true,
                 ".type" => {
                     s.expect(',')?;
-                    s.space();
+                    s.skip_space();
                     let rest = s.rest();
                     let len = rest.find([' ', ',']).unwrap_or(rest.len());
                     let kind = rest[..len].trim_matches(['@', '%', '"', '#']);
@@ -297,29 +299,30 @@ impl Reader<'_> {
         }
     }
 
-    /// `.comm NAME, SIZE[, ALIGN]`: zeros in `.bss`.
+    /// Handles `.comm NAME, SIZE[, ALIGN]`: zeros in `.bss`.
     fn common(&mut self, span: Span, s: &mut Scanner) -> Result<(), AsmError> {
-        let start = s.here();
+        let start = s.next_span();
         let name = symbol(s)?;
         s.expect(',')?;
         let (size, at) = self.value(s)?;
         let align = if s.eat(',') { self.value(s)?.0 } else { 4 };
-        let back = (self.current, self.previous);
+        let saved = (self.current, self.previous);
         self.section(".bss", Memory::Writable);
         let aligned = u64::try_from(align).ok().filter(|a| a.is_power_of_two() && *a <= 1 << 16);
         let align =
             aligned.ok_or_else(|| AsmError::new(span, "alignments are powers of two up to 64 KiB"))?;
         let result = self.pad_to(align, &[0], None, at).and_then(|()| {
             self.label(name, start)?;
-            self.fill(counted(size, at)?, &[0], at)
+            self.fill(non_negative(size, at)?, &[0], at)
         });
-        (self.current, self.previous) = back;
+        (self.current, self.previous) = saved;
         result
     }
 
     // Data.
 
-    /// `.p2align N[, FILL[, MOST]]`; the last letter is the width of the fill.
+    /// Handles `.p2align N[, FILL[, MAX]]` and its variants; the last letter selects the width of the fill
+    /// value.
     fn align(&mut self, name: &str, span: Span, s: &mut Scanner) -> Result<(), AsmError> {
         let (value, at) = self.value(s)?;
         let bytes = match name.starts_with(".p2") {
@@ -329,13 +332,13 @@ impl Reader<'_> {
         // An alignment of 0 counts as 1.
         let bytes = bytes.map(|b| b.max(1)).filter(|b| b.is_power_of_two() && *b <= 1 << 16);
         let bytes = bytes.ok_or_else(|| AsmError::new(at, "alignments are powers of two up to 64 KiB"))?;
-        let (mut fill, mut most) = (None, None);
+        let (mut fill, mut max_padding) = (None, None);
         if s.eat(',') {
             if !s.rest().trim_start().starts_with(',') {
                 fill = Some(self.value(s)?.0);
             }
             if s.eat(',') {
-                most = Some(self.value(s)?.0.max(0) as u64);
+                max_padding = Some(self.value(s)?.0.max(0) as u64);
             }
         }
         let width = match name.as_bytes().last() {
@@ -344,22 +347,28 @@ impl Reader<'_> {
             _ => 1,
         };
         let nop = encode_nop(self);
-        // Code is padded with instructions that do nothing.
+        // Code is padded with no-op instructions.
         if self.program.sections[self.current].memory == Memory::Code && fill.unwrap_or(0) == 0 {
-            let zeros = self.here().next_multiple_of(4) - self.here();
-            let pad = self.here().next_multiple_of(bytes) - self.here();
-            if most.is_some_and(|m| pad > m) {
+            let zeros = self.offset().next_multiple_of(4) - self.offset();
+            let pad = self.offset().next_multiple_of(bytes) - self.offset();
+            if max_padding.is_some_and(|m| pad > m) {
                 return Ok(());
             }
             self.fill(zeros.min(pad) as usize, &[0], span)?;
             return self.pad_to(bytes, &nop, None, span);
         }
-        self.pad_to(bytes, &fill.unwrap_or(0).to_le_bytes()[..width], most, span)
+        self.pad_to(bytes, &fill.unwrap_or(0).to_le_bytes()[..width], max_padding, span)
     }
 
-    fn pad_to(&mut self, align: u64, pattern: &[u8], most: Option<u64>, span: Span) -> Result<(), AsmError> {
-        let pad = self.here().next_multiple_of(align) - self.here();
-        if most.is_some_and(|m| pad > m) {
+    fn pad_to(
+        &mut self,
+        align: u64,
+        pattern: &[u8],
+        max_padding: Option<u64>,
+        span: Span,
+    ) -> Result<(), AsmError> {
+        let pad = self.offset().next_multiple_of(align) - self.offset();
+        if max_padding.is_some_and(|m| pad > m) {
             return Ok(());
         }
         let section = &mut self.program.sections[self.current];
@@ -372,32 +381,34 @@ impl Reader<'_> {
 
     fn data(&mut self, s: &mut Scanner, width: usize) -> Result<(), AsmError> {
         loop {
-            s.space();
-            let start = s.at();
-            // A string is bytes here too.
+            s.skip_space();
+            let start = s.position();
+            // `.byte` also accepts strings.
             if width == 1 && s.peek() == Some('"') {
                 let bytes = s.string()?;
-                self.push(&bytes, s.since(start))?;
+                self.push(&bytes, s.span_since(start))?;
             } else {
                 let e = self.expression(s)?;
-                let span = s.since(start);
-                let offset = self.here();
+                let span = s.span_since(start);
+                let offset = self.offset();
                 let known = if let Expr::Int(v) = e { v } else { 0 };
                 if !fits(known, width) {
                     return Err(AsmError::new(span, format!("{known} does not fit {width} bytes")));
                 }
                 self.push(&known.to_le_bytes()[..width], span)?;
                 if !matches!(e, Expr::Int(_)) {
-                    self.wait(offset, Pending::Data { width, expr: e, span });
+                    self.add_pending(offset, PendingKind::Data { width, expr: e, span });
                 }
             }
             if !s.eat(',') {
                 break;
             }
         }
-        match s.done() {
+        match s.at_end() {
             true => Ok(()),
-            false => Err(AsmError::new(s.here(), "expected `,` and another value, or the end of the line")),
+            false => {
+                Err(AsmError::new(s.next_span(), "expected `,` and another value, or the end of the line"))
+            }
         }
     }
 
@@ -407,7 +418,7 @@ impl Reader<'_> {
             let mut bytes = Vec::new();
             loop {
                 let byte = (value & 0x7f) as u8;
-                // An unsigned number's upper bits are zeros.
+                // The upper bits of an unsigned number are zeros.
                 value = if signed { value >> 7 } else { ((value as u64) >> 7) as i64 };
                 let last = if signed { value == -((byte >> 6 & 1) as i64) } else { value == 0 };
                 bytes.push(if last { byte } else { byte | 0x80 });
@@ -424,15 +435,15 @@ impl Reader<'_> {
 
     fn floats(&mut self, double: bool, s: &mut Scanner) -> Result<(), AsmError> {
         loop {
-            s.space();
-            let start = s.at();
+            s.skip_space();
+            let start = s.position();
             let negative = s.eat('-');
             let value = match s.number()? {
                 Number::Int(v) => v as f64,
                 Number::Float(v) => v,
             };
             let value = if negative { -value } else { value };
-            let span = s.since(start);
+            let span = s.span_since(start);
             match double {
                 true => self.push(&value.to_le_bytes(), span)?,
                 false => self.push(&(value as f32).to_le_bytes(), span)?,
@@ -443,7 +454,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `.fill COUNT[, SIZE[, VALUE]]`; beyond 4 bytes the value is followed by zeros, as GNU as has it.
+    /// Handles `.fill COUNT[, SIZE[, VALUE]]`; beyond 4 bytes, zeros follow the value, as in GNU as.
     fn fill_directive(&mut self, s: &mut Scanner) -> Result<(), AsmError> {
         let (count, at) = self.value(s)?;
         let size = if s.eat(',') { self.value(s)?.0 } else { 1 };
@@ -452,19 +463,19 @@ impl Reader<'_> {
             return Err(AsmError::new(at, ".fill takes a count, a size up to 8 and a value"));
         }
         let size = size.min(8) as usize;
-        self.fill(counted(count, at)?, &(value as u32 as u64).to_le_bytes()[..size], at)
+        self.fill(non_negative(count, at)?, &(value as u32 as u64).to_le_bytes()[..size], at)
     }
 
-    /// `.incbin "FILE"[, SKIP[, COUNT]]`
+    /// Handles `.incbin "FILE"[, SKIP[, COUNT]]`.
     fn incbin(&mut self, s: &mut Scanner) -> Result<(), AsmError> {
         let (name, span) = file_name(s)?;
         let (mut skip, mut count) = (0, None);
         if s.eat(',') {
             let (n, at) = self.value(s)?;
-            skip = counted(n, at)?;
+            skip = non_negative(n, at)?;
             if s.eat(',') {
                 let (n, at) = self.value(s)?;
-                count = Some(counted(n, at)?);
+                count = Some(non_negative(n, at)?);
             }
         }
         let bytes = (self.file.open)(&name).map_err(|e| AsmError::new(span, format!("{name}: {e}")))?;
@@ -474,15 +485,15 @@ impl Reader<'_> {
 }
 
 fn symbol<'t>(s: &mut Scanner<'t>) -> Result<&'t str, AsmError> {
-    s.ident().map(|i| i.0).ok_or_else(|| AsmError::new(s.here(), "expected a symbol"))
+    s.ident().map(|i| i.0).ok_or_else(|| AsmError::new(s.next_span(), "expected a symbol"))
 }
 
-fn counted(count: i64, at: Span) -> Result<usize, AsmError> {
-    usize::try_from(count).map_err(|_| AsmError::new(at, "a count is not negative"))
+fn non_negative(count: i64, at: Span) -> Result<usize, AsmError> {
+    usize::try_from(count).map_err(|_| AsmError::new(at, "a count must not be negative"))
 }
 
-/// What a section is for by its name alone.
-fn usual(name: &str) -> Memory {
+/// The memory of a section according to its name.
+fn default_memory(name: &str) -> Memory {
     let is = |base: &str| name == base || name.strip_prefix(base).is_some_and(|r| r.starts_with('.'));
     match name {
         _ if is(".text") => Memory::Code,

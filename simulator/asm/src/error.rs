@@ -1,25 +1,25 @@
-//! Errors of one line of assembly: the place, the message and a suggestion.
+//! Errors in one line of assembly: span, message and suggestion.
 
 use isa_spec::diag;
 use std::borrow::Cow;
 
-/// A range of bytes of a line.
+/// A byte range of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Span {
     /// The first byte.
     pub start: usize,
-    /// The byte after the last.
+    /// The byte after the last one.
     pub end: usize,
 }
 
 impl Span {
-    /// Bytes `start..end`.
+    /// The bytes `start..end`.
     #[inline]
     pub fn new(start: usize, end: usize) -> Span {
         Span { start, end }
     }
 
-    /// The smallest span that holds both.
+    /// Returns the smallest span that covers both.
     pub fn to(self, other: Span) -> Span {
         Span { start: self.start.min(other.start), end: self.end.max(other.end) }
     }
@@ -29,7 +29,7 @@ impl Span {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}{}", help.as_ref().map(|h| format!(" ({h})")).unwrap_or_default())]
 pub struct AsmError {
-    /// The text that is wrong.
+    /// The span of the offending text.
     pub span: Span,
     /// One sentence without a full stop.
     pub message: Cow<'static, str>,
@@ -49,21 +49,22 @@ impl AsmError {
         self
     }
 
-    /// At `span`, if it has no place of its own.
+    /// Returns the error located at `span` if it has no span yet.
     pub fn or_at(self, span: Span) -> AsmError {
         if self.span == Span::default() { AsmError { span, ..self } } else { self }
     }
 
-    /// From 1, in characters, as editors count.
+    /// The column in characters, counted from 1 as in editors.
     pub fn column(&self, line: &str) -> usize {
         line.char_indices().take_while(|(at, _)| *at < self.span.start).count() + 1
     }
 }
 
-/// Errors with suggestions: more are not read, and looking for near names among all takes time.
+/// Maximum number of errors that get a suggestion. Nobody reads more, and searching for similar names is
+/// slow.
 pub const MAX_SUGGESTIONS: usize = 200;
 
-/// `did you mean …?` for a name that resembles one of `candidates`.
+/// Returns `did you mean …?` if one of `candidates` is similar to `name`.
 pub fn suggest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
     diag::nearest_within(name, candidates, 1 + name.len() / 5).map(|near| format!("did you mean `{near}`?"))
 }

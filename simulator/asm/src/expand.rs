@@ -1,39 +1,38 @@
-//! Where lines come from while a file is read: the file, and on top of it the bodies of macros, repetitions
-//! and included files.
+//! The stack of line sources while a file is read: the file, macro bodies, repetitions and included files.
 //!
-//! An expansion is never built as a whole: its lines are built one by one, so that [`MAX_LINES`] and
+//! An expansion is never materialised as a whole. Its lines are built one at a time, and [`MAX_LINES`] and
 //! [`MAX_LINE_BYTES`] bound what a short file can request.
 
 use super::error::{AsmError, Span};
 use super::macros::{Arguments, Macro};
-use super::source::{Place, SourceLine, Sources};
+use super::source::{Location, SourceLine, Sources};
 use std::rc::Rc;
 
-/// Lines that one file may expand to.
+/// Maximum number of lines that a file may expand to.
 const MAX_LINES: u64 = 1 << 20;
-/// Bytes of a block that is to be repeated.
+/// Maximum size of a repeated block in bytes.
 const MAX_BLOCK_BYTES: usize = 4 << 20;
-/// Bytes of one line after substitution.
+/// Maximum length of a line after substitution in bytes.
 const MAX_LINE_BYTES: usize = 1 << 16;
-/// Macros, repetitions and files within each other.
+/// Maximum nesting depth of macros, repetitions and files.
 const MAX_DEPTH: usize = 64;
 
-/// The source of a frame's lines, each made on demand.
+/// The source of a frame's lines, which are built on demand.
 #[derive(Debug)]
 enum Body {
-    /// As they stand.
-    Plain(Rc<[SourceLine]>),
+    /// Lines without substitution.
+    Verbatim(Rc<[SourceLine]>),
     Macro {
         called: Rc<Macro>,
         arguments: Arguments,
     },
-    /// Again and again: `.rept`.
-    Times {
+    /// A counted repetition: `.rept`.
+    Repeat {
         lines: Rc<[SourceLine]>,
-        left: u64,
+        remaining: u64,
     },
-    /// Once for each value of a symbol: `.irp`, `.irpc`.
-    Each {
+    /// A repetition for each value of a symbol: `.irp`, `.irpc`.
+    ForEach {
         lines: Rc<[SourceLine]>,
         symbol: String,
         values: std::vec::IntoIter<String>,
@@ -47,44 +46,44 @@ struct Frame {
     body: Body,
     next: usize,
     via: u32,
-    /// Conditionals that were open when it began.
+    /// Number of conditionals that were open when the frame was entered.
     conditionals: usize,
 }
 
-/// What [`Input::read`] finds.
+/// The result of [`Input::read`].
 #[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum Next {
-    /// A line, macro parameters substituted.
-    Line(SourceLine, Place),
-    /// A macro, an included file or a round of a repetition ended, which began with so many conditionals
-    /// open.
+    /// A line, with macro parameters substituted.
+    Line(SourceLine, Location),
+    /// The end of a macro, of an included file or of an iteration of a repetition, with the number of
+    /// conditionals that were open at its start.
     End { conditionals: usize },
     /// The end of the main file.
-    Nothing,
+    EndOfInput,
 }
 
-/// The stack of what is being read.
+/// The stack of line sources.
 pub struct Input {
-    /// Files and calls so far.
+    /// All files and expansions so far.
     pub sources: Sources,
     frames: Vec<Frame>,
-    /// Where the last line was.
-    pub place: Place,
+    /// Location of the last line.
+    pub location: Location,
     lines_read: u64,
 }
 
 impl Input {
-    /// Starts at the first line of the main file.
+    /// Creates an input positioned at the first line of the main file.
     pub fn new(name: &str, text: &str) -> Input {
         let mut sources = Sources::default();
         let lines = sources.add(name, text);
-        let frame = Frame { body: Body::Plain(lines), next: 0, via: 0, conditionals: 0 };
-        Input { sources, frames: vec![frame], place: Place::default(), lines_read: 0 }
+        let frame = Frame { body: Body::Verbatim(lines), next: 0, via: 0, conditionals: 0 };
+        Input { sources, frames: vec![frame], location: Location::default(), lines_read: 0 }
     }
 
-    /// The next line; an error ends the file.
+    /// Returns the next line. After an error there are no further lines.
     pub fn read(&mut self) -> Result<Next, AsmError> {
-        let Some(frame) = self.frames.last_mut() else { return Ok(Next::Nothing) };
+        let Some(frame) = self.frames.last_mut() else { return Ok(Next::EndOfInput) };
         self.lines_read += 1;
         if self.lines_read > MAX_LINES {
             self.frames.clear();
@@ -94,32 +93,32 @@ impl Input {
             ));
         }
         let lines = match &frame.body {
-            Body::Plain(lines) | Body::Times { lines, .. } | Body::Each { lines, .. } => lines,
+            Body::Verbatim(lines) | Body::Repeat { lines, .. } | Body::ForEach { lines, .. } => lines,
             Body::Macro { called, .. } => &called.lines,
         };
         if let Some(line) = lines.get(frame.next).cloned() {
             frame.next += 1;
-            self.place = self.sources.place(&line, frame.via);
+            self.location = self.sources.location(&line, frame.via);
             let text = match &frame.body {
-                Body::Plain(_) | Body::Times { .. } => return Ok(Next::Line(line, self.place)),
-                Body::Macro { called, arguments } => called.substituted(&line.text, arguments),
-                Body::Each { symbol, value, count, .. } => {
-                    super::macros::replaced(&line.text, symbol, value, *count)
+                Body::Verbatim(_) | Body::Repeat { .. } => return Ok(Next::Line(line, self.location)),
+                Body::Macro { called, arguments } => called.substitute_arguments(&line.text, arguments),
+                Body::ForEach { symbol, value, count, .. } => {
+                    super::macros::substitute_symbol(&line.text, symbol, value, *count)
                 }
             };
             if text.len() > MAX_LINE_BYTES {
                 self.frames.clear();
-                return Err(AsmError::new(Span::default(), "a line grows too long by what is put into it"));
+                return Err(AsmError::new(Span::default(), "a line becomes too long after substitution"));
             }
-            return Ok(Next::Line(SourceLine { text: text.into(), ..line }, self.place));
+            return Ok(Next::Line(SourceLine { text: text.into(), ..line }, self.location));
         }
         let again = match &mut frame.body {
-            Body::Plain(_) | Body::Macro { .. } => false,
-            Body::Times { left, .. } => {
-                *left = left.saturating_sub(1);
-                *left > 0
+            Body::Verbatim(_) | Body::Macro { .. } => false,
+            Body::Repeat { remaining, .. } => {
+                *remaining = remaining.saturating_sub(1);
+                *remaining > 0
             }
-            Body::Each { values, value, .. } => match values.next() {
+            Body::ForEach { values, value, .. } => match values.next() {
                 Some(next) => {
                     *value = next;
                     true
@@ -127,7 +126,7 @@ impl Input {
                 None => false,
             },
         };
-        // The end of a round counts as a line, so that repetitions of nothing end too.
+        // The end of an iteration counts as a line, which bounds repetitions of an empty block.
         let conditionals = frame.conditionals;
         frame.next = 0;
         if !again {
@@ -136,24 +135,23 @@ impl Input {
         Ok(Next::End { conditionals })
     }
 
-    /// Conditionals that were open when what is being read began: those it cannot close.
-    pub fn floor(&self) -> usize {
+    /// The number of conditionals that were open at the start of the current frame, which it cannot close.
+    pub fn conditional_floor(&self) -> usize {
         self.frames.last().map_or(0, |f| f.conditionals)
     }
 
     fn push(&mut self, what: String, body: Body, inline: bool, conditionals: usize) -> Result<(), AsmError> {
         if self.frames.len() >= MAX_DEPTH {
-            let message =
-                format!("macros, repetitions and files stand in each other more than {MAX_DEPTH} deep");
+            let message = format!("macros, repetitions and files are nested more than {MAX_DEPTH} deep");
             return Err(AsmError::new(Span::default(), message));
         }
-        let via = self.sources.call(what, self.place, inline);
+        let via = self.sources.add_expansion(what, self.location, inline);
         self.frames.push(Frame { body, next: 0, via, conditionals });
         Ok(())
     }
 
-    /// Reads the body of a macro next, called at the last line.
-    pub fn expand(
+    /// Enters the body of a macro called by the last line.
+    pub fn enter_macro(
         &mut self,
         called: Rc<Macro>,
         arguments: Arguments,
@@ -163,14 +161,14 @@ impl Input {
         self.push(what, Body::Macro { called, arguments }, false, conditionals)
     }
 
-    /// Reads an included file next.
-    pub fn include(&mut self, name: &str, text: &str, conditionals: usize) -> Result<(), AsmError> {
+    /// Enters an included file.
+    pub fn enter_file(&mut self, name: &str, text: &str, conditionals: usize) -> Result<(), AsmError> {
         let lines = self.sources.add(name, text);
-        self.push(".include".to_string(), Body::Plain(lines), false, conditionals)
+        self.push(".include".to_string(), Body::Verbatim(lines), false, conditionals)
     }
 
-    /// Reads lines `times` times next.
-    pub fn repeat(
+    /// Enters a repetition of `lines`.
+    pub fn enter_repetition(
         &mut self,
         lines: Vec<SourceLine>,
         times: u64,
@@ -179,12 +177,12 @@ impl Input {
         if times == 0 {
             return Ok(());
         }
-        let body = Body::Times { lines: lines.into(), left: times };
+        let body = Body::Repeat { lines: lines.into(), remaining: times };
         self.push(".rept".to_string(), body, true, conditionals)
     }
 
-    /// Reads lines once for each value of a symbol next.
-    pub fn each(
+    /// Enters a repetition of `lines` for each value of a symbol.
+    pub fn enter_for_each(
         &mut self,
         lines: Vec<SourceLine>,
         symbol: &str,
@@ -195,12 +193,12 @@ impl Input {
         let mut values = values.into_iter();
         let Some(value) = values.next() else { return Ok(()) };
         let symbol = symbol.to_string();
-        let body = Body::Each { lines: lines.into(), symbol, values, value, count };
+        let body = Body::ForEach { lines: lines.into(), symbol, values, value, count };
         self.push(".irp".to_string(), body, true, conditionals)
     }
 
-    /// Leaves the macro that is being read (`.exitm`), with the repetitions in it; returns the number of
-    /// conditionals that were open at its call.
+    /// Leaves the innermost macro (`.exitm`) with the repetitions in it. Returns the number of conditionals
+    /// that were open at its call.
     pub fn leave_macro(&mut self) -> Option<usize> {
         let at = self.frames.iter().rposition(|f| matches!(f.body, Body::Macro { .. }))?;
         let conditionals = self.frames[at].conditionals;
@@ -208,14 +206,14 @@ impl Input {
         Some(conditionals)
     }
 
-    /// Leaves everything (`.end`).
-    pub fn finish(&mut self) {
+    /// Leaves all frames (`.end`).
+    pub fn leave_all(&mut self) {
         self.frames.clear();
     }
 
-    /// Lines up to the one that closes the block (`ends`), where others may be nested (`begins`); the closing
-    /// line is read too. `None` if there is none before the file, macro or repetition ends.
-    pub fn block(
+    /// Reads the lines up to and including the one that closes the block (`ends`); blocks may be nested
+    /// (`begins`). The closing line is not returned. `None` if the file, macro or iteration ends first.
+    pub fn read_block(
         &mut self,
         begins: impl Fn(&str) -> bool,
         ends: impl Fn(&str) -> bool,
@@ -243,7 +241,7 @@ impl Input {
     }
 }
 
-/// A line's directive or mnemonic, in lower case characters as it is; labels before it are skipped.
+/// The directive or mnemonic of a line; labels are skipped.
 pub fn first_word(line: &str) -> &str {
     let mut rest = line.trim_start();
     loop {
@@ -266,33 +264,33 @@ mod tests {
             match input.read().unwrap() {
                 Next::Line(line, _) => out.push(line.text.to_string()),
                 Next::End { .. } => {}
-                Next::Nothing => return out,
+                Next::EndOfInput => return out,
             }
         }
     }
 
     #[test]
-    fn repetitions_and_their_places() {
+    fn repetitions_are_expanded() {
         let mut input = Input::new("k.s", ".rept 2\na\n.irp x,1,2\nb \\x\n.endr\n.endr\nc");
         let Ok(Next::Line(..)) = input.read() else { panic!() };
-        let lines = input.block(|w| w == ".irp", |w| w == ".endr").unwrap().unwrap();
+        let lines = input.read_block(|w| w == ".irp", |w| w == ".endr").unwrap().unwrap();
         assert_eq!(lines.len(), 4);
-        input.repeat(lines, 2, 0).unwrap();
+        input.enter_repetition(lines, 2, 0).unwrap();
         assert_eq!(all(&mut input).len(), 9);
         let mut input = Input::new("k.s", "x");
         let body = vec![SourceLine { text: "b \\x".to_string().into(), file: 0, number: 7 }];
-        input.each(body, "x", vec!["1".to_string(), "2".to_string()], 0, 0).unwrap();
+        input.enter_for_each(body, "x", vec!["1".to_string(), "2".to_string()], 0, 0).unwrap();
         assert_eq!(all(&mut input), ["b 1", "b 2", "x"]);
     }
 
     #[test]
-    fn endless_repetitions_end() {
+    fn endless_repetitions_are_bounded() {
         let mut input = Input::new("k.s", "");
-        input.repeat(Vec::new(), u64::MAX, 0).unwrap();
+        input.enter_repetition(Vec::new(), u64::MAX, 0).unwrap();
         let error = loop {
             match input.read() {
                 Err(e) => break e,
-                Ok(Next::Nothing) => panic!("no end"),
+                Ok(Next::EndOfInput) => panic!("no end"),
                 Ok(_) => {}
             }
         };

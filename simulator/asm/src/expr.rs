@@ -1,15 +1,15 @@
-//! Integer expressions over symbols, in the precedence of C.
+//! Integer expressions over symbols, with C's operator precedence.
 
 use super::error::{AsmError, Span};
 use super::scan::Scanner;
 
 /// Values of symbols.
 pub trait Symbols {
-    /// The absolute value of a symbol, if it is defined already.
+    /// Returns the absolute value of a symbol if it is already defined.
     fn value(&self, name: &str) -> Option<i64>;
 }
 
-/// No symbol is defined.
+/// A symbol table without symbols.
 pub struct NoSymbols;
 
 impl Symbols for NoSymbols {
@@ -29,15 +29,15 @@ impl<F: Fn(&str) -> Option<i64>> Symbols for F {
 pub enum Expr {
     /// A number.
     Int(i64),
-    /// A symbol, and where it is.
+    /// A symbol and its span.
     Symbol(String, Span),
     /// `-`, `~`, `!` or `+`.
     Unary(char, Box<Expr>),
-    /// One of C's operators; comparisons give all ones for true, as in LLVM.
+    /// A binary operator of C. Comparisons yield all ones for true, as in LLVM.
     Binary(&'static str, Box<Expr>, Box<Expr>),
 }
 
-/// Binary operators by how tightly they bind; longer spellings first.
+/// Binary operators and their precedence; longer spellings first.
 const OPERATORS: [(&str, u8); 19] = [
     ("||", 1),
     ("&&", 2),
@@ -60,13 +60,13 @@ const OPERATORS: [(&str, u8); 19] = [
     ("%", 6),
 ];
 
-/// Nesting deeper than this is an error, not a stack overflow.
+/// Maximum nesting depth; deeper nesting is an error instead of a stack overflow.
 const MAX_DEPTH: u32 = 64;
-/// Longer chains of operators over symbols are an error too.
+/// Maximum length of a chain of operators over symbols.
 const MAX_TERMS: u32 = 64;
 
 impl Expr {
-    /// Its value, or the first symbol that has none.
+    /// Returns the value, or an error for the first symbol without a value.
     pub fn eval(&self, symbols: &dyn Symbols) -> Result<i64, AsmError> {
         Ok(match self {
             Expr::Int(value) => *value,
@@ -86,7 +86,7 @@ impl Expr {
         })
     }
 
-    /// The expression with symbols renamed where `name` returns another name.
+    /// Returns the expression with symbols renamed where `name` returns a new name.
     pub fn renamed(self, name: &mut dyn FnMut(&str) -> Option<String>) -> Expr {
         match self {
             Expr::Int(_) => self,
@@ -99,7 +99,7 @@ impl Expr {
         }
     }
 
-    /// Whether a symbol occurs in it.
+    /// Returns whether `symbol` occurs in the expression.
     pub fn mentions(&self, symbol: &str) -> bool {
         match self {
             Expr::Int(_) => false,
@@ -109,12 +109,12 @@ impl Expr {
         }
     }
 
-    /// A symbol in it, if any.
+    /// Returns the first symbol, if any.
     pub fn symbol(&self) -> Option<(&str, Span)> {
         self.symbols().into_iter().next()
     }
 
-    /// The symbols in it, as often as they occur.
+    /// The symbols in order of occurrence, with repetitions.
     pub fn symbols(&self) -> Vec<(&str, Span)> {
         match self {
             Expr::Int(_) => Vec::new(),
@@ -130,7 +130,7 @@ fn binary(op: &str, a: i64, b: i64) -> i64 {
     match op {
         "||" => (a != 0 || b != 0) as i64,
         "&&" => (a != 0 && b != 0) as i64,
-        // Comparisons give all ones, as LLVM's assembler does.
+        // Comparisons yield all ones, as in LLVM's assembler.
         "==" => -((a == b) as i64),
         "!=" | "<>" => -((a != b) as i64),
         "<" => -((a < b) as i64),
@@ -150,8 +150,8 @@ fn binary(op: &str, a: i64, b: i64) -> i64 {
     }
 }
 
-/// Reads an expression. In `|v|` brackets the operator `|` would end the operand: `bar`: whether it may be
-/// used.
+/// Parses an expression. `bar` enables the operator `|`, which would otherwise end an operand in `|v|`
+/// brackets.
 pub fn parse(s: &mut Scanner, bar: bool) -> Result<Expr, AsmError> {
     binary_expr(s, 0, bar, 0)
 }
@@ -160,7 +160,7 @@ fn binary_expr(s: &mut Scanner, min: u8, bar: bool, depth: u32) -> Result<Expr, 
     let mut left = unary(s, depth)?;
     let mut terms = 0;
     loop {
-        s.space();
+        s.skip_space();
         let rest = s.rest();
         if rest.starts_with([',', ']', ')', ':']) || rest.is_empty() {
             return Ok(left);
@@ -180,16 +180,16 @@ fn binary_expr(s: &mut Scanner, min: u8, bar: bool, depth: u32) -> Result<Expr, 
             }
         };
         if terms > MAX_TERMS {
-            return Err(AsmError::new(s.here(), "this expression has too many terms"));
+            return Err(AsmError::new(s.next_span(), "this expression has too many terms"));
         }
     }
 }
 
 fn unary(s: &mut Scanner, depth: u32) -> Result<Expr, AsmError> {
     if depth > MAX_DEPTH {
-        return Err(AsmError::new(s.here(), "this expression nests too deeply"));
+        return Err(AsmError::new(s.next_span(), "this expression nests too deeply"));
     }
-    s.space();
+    s.skip_space();
     match s.peek() {
         Some(op @ ('-' | '+' | '~' | '!')) => {
             s.skip(1);
@@ -209,9 +209,9 @@ fn unary(s: &mut Scanner, depth: u32) -> Result<Expr, AsmError> {
             None => Ok(Expr::Int(s.integer()?)),
         },
         _ => {
-            let (name, span) = s
-                .ident()
-                .ok_or_else(|| AsmError::new(s.here(), "expected a register, a number or an expression"))?;
+            let (name, span) = s.ident().ok_or_else(|| {
+                AsmError::new(s.next_span(), "expected a register, a number or an expression")
+            })?;
             Ok(Expr::Symbol(name.to_string(), span))
         }
     }

@@ -1,8 +1,8 @@
-//! How many registers an image instruction's addresses and data take.
+//! Number of registers of an image instruction's addresses and data.
 //!
-//! Addresses are, in this order: offset, bias or depth reference, gradients, coordinates, and level of detail
-//! or clamp (ISA manuals, *Image Addressing*). The name determines which there are, DIM the number of
-//! coordinates.
+//! The order of addresses is: offset, bias or depth reference, gradients, coordinates, and level of detail or
+//! clamp (ISA manuals, *Image Addressing*). The name determines which of them are present, and DIM the number
+//! of coordinates.
 
 use super::dialect::{RAYS, Trait};
 use super::form::forms;
@@ -13,7 +13,7 @@ use wavesim_isa::inst::Inst;
 const COORDINATES: [u16; 8] = [1, 2, 3, 3, 2, 3, 3, 4];
 const GRADIENTS: [u16; 8] = [2, 4, 6, 4, 2, 4, 4, 4];
 
-/// Registers of addresses. `name` is the instruction's, upper case.
+/// Number of address registers. `name` is the instruction's upper-case name.
 pub fn address_registers(name: &str, dim: u32, a16: bool) -> u16 {
     if let Some(ray) = ray_addresses(name, a16) {
         return ray.iter().sum();
@@ -31,19 +31,19 @@ pub fn address_registers(name: &str, dim: u32, a16: bool) -> u16 {
     let gradients = match (sample && has("D"), has("G16")) {
         (false, _) => 0,
         (true, false) => GRADIENTS[dim],
-        // Two 16-bit gradients a register, those of each direction apart.
+        // Two 16-bit gradients per register; the two directions are in separate registers.
         (true, true) => (GRADIENTS[dim] / 2).next_multiple_of(2),
     };
     extra + gradients + coordinates
 }
 
-/// Sizes in registers of the addresses of an instruction that intersects rays; `None` for others.
+/// Address sizes of a ray intersection instruction in registers; `None` for others.
 pub fn ray_addresses(name: &str, a16: bool) -> Option<&'static [u16]> {
     let (_, wide, packed) = RAYS.iter().find(|ray| ray.0 == name)?;
     Some(if a16 { packed } else { wide })
 }
 
-/// Number of data registers, where the description lists `listed`.
+/// Number of data registers; `listed` is the number in the ISA description.
 pub fn data_registers(inst: &Inst, arch: Arch, listed: u16, dmask: u32) -> u16 {
     let table = arch.table();
     let set = |field: &str| inst.field(table, field).is_some_and(|value| value != 0);
@@ -51,8 +51,8 @@ pub fn data_registers(inst: &Inst, arch: Arch, listed: u16, dmask: u32) -> u16 {
     if subgroup == "BVH" {
         return listed;
     }
-    // Four texels, or samples, of one channel.
-    let one_channel = forms(arch).of(inst.entry).traits.has(Trait::OneChannel);
+    // Four texels or samples of one channel.
+    let one_channel = forms(arch).get(inst.entry).traits.has(Trait::SingleChannel);
     let components = if one_channel { 4 } else { dmask.count_ones().max(1) as u16 };
     let packed = set("D16") && subgroup != "ATOMIC";
     (if packed { components.div_ceil(2) } else { components }) + u16::from(set("TFE"))

@@ -1,14 +1,13 @@
-//! What can be encoded and hardware cannot execute: the one legality check of assembly files, text kernels
-//! and decoded words.
+//! Instructions that can be encoded but that the hardware cannot execute: the only legality check, shared by
+//! assembly files, text kernels and decoded words.
 //!
-//! - Registers that follow each other begin where they may and end within their file (RDNA ISA manuals, *SGPR
-//!   Alignment*).
-//! - A vector instruction reads at most two scalar values over the constant bus, a 64-bit shift one (*VALU:
-//!   Operands*).
-//! - Dual instructions run in waves of 32 lanes only. Their halves take their vector registers from different
-//!   banks and write one even and one odd register (*Dual Issue VALU*).
+//! - Register ranges are aligned and end within their file (RDNA ISA manuals, *SGPR Alignment*).
+//! - A vector instruction reads at most two scalar values over the constant bus, a 64-bit shift at most one
+//!   (*VALU: Operands*).
+//! - Dual instructions require wave32. Their halves read vector registers from different banks and write one
+//!   even and one odd register (*Dual Issue VALU*).
 //!
-//! [`check`] takes the operands' slots from the caller, [`check_decoded`] finds them from the instruction.
+//! [`check`] takes the operands' slots from the caller; [`check_decoded`] derives them from the instruction.
 
 use super::dialect::Trait;
 use super::error::{AsmError, Span};
@@ -21,14 +20,14 @@ use smallvec::SmallVec;
 use wavesim_isa::arch::Arch;
 use wavesim_isa::inst::Inst;
 
-/// Why hardware cannot execute an instruction.
+/// The reason why the hardware cannot execute an instruction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Illegal {
-    /// In two or three words, for findings.
+    /// Two or three words that identify the rule, for reports.
     pub kind: &'static str,
     /// One sentence without a full stop.
     pub message: String,
-    /// Which operand of which half, if it is one alone.
+    /// Half and index of the operand, if a single operand is at fault.
     pub operand: Option<(usize, usize)>,
 }
 
@@ -37,53 +36,53 @@ impl Illegal {
         Illegal { kind, message, operand: None }
     }
 
-    /// The finding as an error at `span`.
-    pub fn at(self, span: Span) -> AsmError {
+    /// Converts to an error at `span`.
+    pub fn into_error(self, span: Span) -> AsmError {
         AsmError::new(span, self.message)
     }
 }
 
-/// An operand of a field by its code.
+/// A source operand, decoded from its field.
 #[derive(Debug, PartialEq, Eq)]
-enum Read {
+enum SourceOperand {
     Vector(u32),
     Scalar(&'static str),
-    Free,
+    Constant,
 }
 
-fn read(inst: &Inst, slot: &Slot) -> Read {
-    let Some(field) = slot.field else { return Read::Free };
+fn source_operand(inst: &Inst, slot: &Slot) -> SourceOperand {
+    let Some(field) = slot.field else { return SourceOperand::Constant };
     let code = inst.fields[field as usize];
     let slot = &Slot { names: slot.names_in(inst), ..slot.clone() };
     if let Some(n) = slot.names.vgpr(code) {
-        return Read::Vector(n);
+        return SourceOperand::Vector(n);
     }
-    let Some(name) = slot.names.name(code) else { return Read::Free };
+    let Some(name) = slot.names.name(code) else { return SourceOperand::Constant };
     match name.as_bytes() {
-        _ if name == LITERAL => Read::Scalar(THE_LITERAL),
-        [b'v' | b'a', b'0'..=b'9', ..] => Read::Vector(code & 0xff),
+        _ if name == LITERAL => SourceOperand::Scalar(THE_LITERAL),
+        [b'v' | b'a', b'0'..=b'9', ..] => SourceOperand::Vector(code & 0xff),
         // Inline constants.
-        [b'0'..=b'9', ..] | [b'-', b'0'..=b'9', ..] | b"null" => Read::Free,
-        _ => Read::Scalar(name),
+        [b'0'..=b'9', ..] | [b'-', b'0'..=b'9', ..] | b"null" => SourceOperand::Constant,
+        _ => SourceOperand::Scalar(name),
     }
 }
 
 const THE_LITERAL: &str = "the literal";
 
-/// Whether hardware can execute the instruction. `halves`: the slots of an instruction, or of both halves of
-/// a dual one.
+/// Checks whether the hardware can execute the instruction. `halves` are the slots of the instruction, or of
+/// both halves of a dual instruction.
 pub fn check(inst: &Inst, options: &Options, halves: &[&[Slot]]) -> Result<(), Illegal> {
     for (half, slots) in halves.iter().enumerate() {
         for (at, slot) in slots.iter().enumerate() {
-            if let Some((kind, message)) = misplaced(inst, options, slot) {
+            if let Some((kind, message)) = check_range(inst, options, slot) {
                 return Err(Illegal { kind, message, operand: Some((half, at)) });
             }
         }
     }
-    cdna(inst, options, halves)?;
-    constant_bus(inst, options, halves)?;
+    check_cdna(inst, options, halves)?;
+    check_constant_bus(inst, options, halves)?;
     match halves {
-        [x, y] => dual(inst, options, x, y),
+        [x, y] => check_dual(inst, options, x, y),
         _ => Ok(()),
     }
 }
@@ -91,7 +90,7 @@ pub fn check(inst: &Inst, options: &Options, halves: &[&[Slot]]) -> Result<(), I
 /// As [`check`], with the slots of the instruction's form.
 pub fn check_decoded(inst: &Inst, options: &Options) -> Result<(), Illegal> {
     if inst.entry_y == EntryId::MAX {
-        return check(inst, options, &[&forms(options.arch).of(inst.entry).slots]);
+        return check(inst, options, &[&forms(options.arch).get(inst.entry).slots]);
     }
     let half = |entry, second| half_slots(options, entry, second).unwrap_or_default();
     let (x, y) = (half(inst.entry, false), half(inst.entry_y, true));
@@ -103,26 +102,26 @@ pub(crate) fn last_sgpr(arch: Arch) -> u16 {
     if arch.is_cdna() { 101 } else { 105 }
 }
 
-/// A scalar load of dwords.
-pub fn loads_words(inst: &Inst, arch: Arch) -> bool {
+/// Returns whether the instruction is a scalar load of dwords.
+pub fn is_dword_load(inst: &Inst, arch: Arch) -> bool {
     let table = arch.table();
     let of = inst.instruction(table);
-    // Bytes and halves are numbers; dwords are untyped.
+    // Byte and halfword loads have a numeric format; dwords are untyped.
     let untyped = |o: &OperandSig| table.formats[o.format as usize].name == "FMT_ANY";
     let sig = table.signatures[inst.entry(table).sig as usize];
     (of.group(), of.subgroup()) == ("SMEM", "LOAD") && sig.iter().any(|o| o.output && untyped(o))
 }
 
-/// Bits of a scalar load's immediate offset that hardware ignores (RDNA ISA manuals, *Scalar Memory*: "the
-/// two LSBs are ignored and treated as if they were zero", but for the bytes and halves of RDNA 4). An
-/// assembler may write them; they are never what was meant.
+/// Reports offset bits of a scalar load that the hardware ignores (RDNA ISA manuals, *Scalar Memory*: "the
+/// two LSBs are ignored and treated as if they were zero", except for RDNA 4's byte and halfword loads). Such
+/// an offset can be assembled but is never intended.
 pub fn ignored_offset(inst: &Inst, options: &Options) -> Option<Illegal> {
-    if !loads_words(inst, options.arch) {
+    if !is_dword_load(inst, options.arch) {
         return None;
     }
     let table = options.arch.table();
     let offset = inst.field(table, "IOFFSET").or(inst.field(table, "OFFSET"))?;
-    let operand = forms(options.arch).of(inst.entry).slots.iter().position(|s| s.kind == Kind::ScalarOffset);
+    let operand = forms(options.arch).get(inst.entry).slots.iter().position(|s| s.kind == Kind::ScalarOffset);
     (!offset.is_multiple_of(4)).then(|| {
         let message = format!(
             "the offset 0x{offset:x} of a scalar load is not a multiple of 4: hardware reads at 0x{:x}",
@@ -132,8 +131,8 @@ pub fn ignored_offset(inst: &Inst, options: &Options) -> Option<Illegal> {
     })
 }
 
-/// Registers of an operand that begin or end where they cannot.
-fn misplaced(inst: &Inst, options: &Options, slot: &Slot) -> Option<(&'static str, String)> {
+/// Checks the alignment and the end of an operand's register range.
+fn check_range(inst: &Inst, options: &Options, slot: &Slot) -> Option<(&'static str, String)> {
     let table = options.arch.table();
     let field = slot.field?;
     let count = slot.registers(inst, options) as u32;
@@ -143,12 +142,12 @@ fn misplaced(inst: &Inst, options: &Options, slot: &Slot) -> Option<(&'static st
     let code = inst.fields[field as usize];
     let beyond = |last: &str| {
         let name = slot.names.name(code).unwrap_or_default();
-        let message = format!("{count} registers from {name} on go beyond the last one, {last}");
+        let message = format!("{count} registers from {name} on extend beyond the last one, {last}");
         Some(("registers beyond the last", message))
     };
     let odd_vectors = |first: u32| {
-        let message = || format!("{count} vector registers start at an even one, not at v{first}");
-        // CDNA 3 ISA manual, *VGPR Alignment*: operands of 64 bits and more.
+        let message = || format!("{count} vector registers must start at an even one, not at v{first}");
+        // CDNA 3 ISA manual, *VGPR Alignment*: applies to operands of 64 bits and more.
         (options.arch.is_cdna() && first % 2 == 1).then(|| ("misaligned VGPRs", message()))
     };
     if let Some(first) = slot.names.vgpr(code) {
@@ -187,9 +186,10 @@ fn misplaced(inst: &Inst, options: &Options, slot: &Slot) -> Option<(&'static st
     ))
 }
 
-/// Rules of CDNA: doubles are moved between lanes by broadcasts of a lane of the row alone, and the addend of a matrix product is its
-/// result or apart from it (CDNA 3 ISA manual, *DPP* and *Matrix Arithmetic Instructions*).
-fn cdna(inst: &Inst, options: &Options, halves: &[&[Slot]]) -> Result<(), Illegal> {
+/// Rules of CDNA: the only DPP control for 64-bit values is the row broadcast, and the addend of a matrix
+/// product either is the result or does not overlap it (CDNA 3 ISA manual, *DPP* and *Matrix Arithmetic
+/// Instructions*).
+fn check_cdna(inst: &Inst, options: &Options, halves: &[&[Slot]]) -> Result<(), Illegal> {
     if !options.arch.is_cdna() {
         return Ok(());
     }
@@ -197,7 +197,7 @@ fn cdna(inst: &Inst, options: &Options, halves: &[&[Slot]]) -> Result<(), Illega
     let slots = halves.iter().copied().flatten();
     let wide = slots.clone().any(|s| s.size == Size::Bits(64) && s.source.is_some());
     if let Some(control) = inst.field(table, "DPP_CTRL").filter(|c| wide && !ROW_BROADCASTS.contains(c)) {
-        let message = format!("values of 64 bits take row_newbcast alone, not the movement 0x{control:x}");
+        let message = format!("64-bit values support only row_newbcast, not the DPP control 0x{control:x}");
         return Err(Illegal::new("lane movement of 64 bits", message));
     }
     if inst.field(table, "ACC_CD").is_none() {
@@ -208,34 +208,36 @@ fn cdna(inst: &Inst, options: &Options, halves: &[&[Slot]]) -> Result<(), Illega
         let count = slot.registers(inst, options) as u32;
         slot.names.vgpr(inst.fields[slot.field? as usize]).map(|first| (at, first, count))
     };
-    // Smaller results are written after all is read. The indices of a sparse matrix are one register.
-    if let (Some((_, d, most @ 5..)), Some((at, c, count @ 2..))) = (registers(3), registers(2))
+    // Smaller results are written after all sources are read. The indices of a sparse matrix are one
+    // register.
+    if let (Some((_, d, d_count @ 5..)), Some((at, c, count @ 2..))) = (registers(3), registers(2))
         && d != c
         && d < c + count
-        && c < d + most
+        && c < d + d_count
     {
-        let message = "the addend is the result's registers, or overlaps none of them".to_string();
+        let message = "the addend must be the result's registers, or overlap none of them".to_string();
         return Err(Illegal { operand: Some((0, at)), ..Illegal::new("matrix overlap", message) });
     }
     Ok(())
 }
 
-/// `row_newbcast`.
+/// The codes of `row_newbcast`.
 const ROW_BROADCASTS: std::ops::Range<u32> = 0x150..0x160;
 
-/// Whether the scalar values are within the constant bus limit.
-fn constant_bus(inst: &Inst, options: &Options, halves: &[&[Slot]]) -> Result<(), Illegal> {
+/// Checks the constant bus limit.
+fn check_constant_bus(inst: &Inst, options: &Options, halves: &[&[Slot]]) -> Result<(), Illegal> {
     let arch = options.arch;
-    let form = forms(arch).of(inst.entry);
+    let form = forms(arch).get(inst.entry);
     let Some(bus) = &form.bus else { return Ok(()) };
-    // With the registers of each: s2 and s[2:3] are two values, and so is a literal of 32 and of 64 bits.
+    // Register counts distinguish values: s2 and s[2:3] are two values, and so are a 32-bit and a 64-bit
+    // literal.
     let mut list: SmallVec<[(&'static str, u16); 8]> = SmallVec::new();
     let mut add = |name: &'static str, registers: u16| {
         if !list.contains(&(name, registers)) {
             list.push((name, registers));
         }
     };
-    let second = (inst.entry_y != EntryId::MAX).then(|| forms(arch).of(inst.entry_y));
+    let second = (inst.entry_y != EntryId::MAX).then(|| forms(arch).get(inst.entry_y));
     let buses = [Some(bus), second.and_then(|form: &Form| form.bus.as_ref())];
     for (name, size) in buses.into_iter().flatten().flat_map(|b| &b.implicit) {
         add(name, size.registers(options.wave));
@@ -243,20 +245,20 @@ fn constant_bus(inst: &Inst, options: &Options, halves: &[&[Slot]]) -> Result<()
     for slot in halves.iter().copied().flatten() {
         match slot.kind {
             Kind::Literal => add(THE_LITERAL, 1),
-            Kind::Value if slot.source.is_some_and(|s| s < 3) => match read(inst, slot) {
-                Read::Scalar(name) if name.starts_with("src_") => add(name, 1),
-                Read::Scalar(name) => add(name, slot.size.registers(options.wave)),
+            Kind::Value if slot.source.is_some_and(|s| s < 3) => match source_operand(inst, slot) {
+                SourceOperand::Scalar(name) if name.starts_with("src_") => add(name, 1),
+                SourceOperand::Scalar(name) => add(name, slot.size.registers(options.wave)),
                 _ => {}
             },
             _ => {}
         }
     }
-    if list.len() <= bus.most {
+    if list.len() <= bus.limit {
         return Ok(());
     }
-    let most = if bus.most == 1 { "one".to_string() } else { bus.most.to_string() };
+    let limit = if bus.limit == 1 { "one".to_string() } else { bus.limit.to_string() };
     let message = format!(
-        "this reads {} scalar values: {}; `{}` can read {most} (constant bus)",
+        "this reads {} scalar values: {}; `{}` can read {limit} (constant bus)",
         list.len(),
         list.iter().map(|(name, registers)| print::range(name, *registers)).collect::<Vec<_>>().join(", "),
         inst.instruction(arch.table()).name.to_lowercase()
@@ -264,15 +266,16 @@ fn constant_bus(inst: &Inst, options: &Options, halves: &[&[Slot]]) -> Result<()
     Err(Illegal::new("too many scalars", message))
 }
 
-/// The halves' first sources, and their second ones, lie in different banks of four; their third ones in
-/// different banks of two. Two moves of RDNA 4 are free of this. One result is even, the other odd.
-fn dual(inst: &Inst, options: &Options, x: &[Slot], y: &[Slot]) -> Result<(), Illegal> {
+/// Checks the register banks of a dual instruction. First sources must be in different banks of four, and so
+/// must second sources; third sources must be in different banks of two. Pairs of moves on RDNA 4 are exempt.
+/// One result register is even and the other odd.
+fn check_dual(inst: &Inst, options: &Options, x: &[Slot], y: &[Slot]) -> Result<(), Illegal> {
     let arch = options.arch;
     let table = arch.table();
     if options.wave != 32 {
         return Err(Illegal::new(
             "dual issue in wave64",
-            "dual instructions are for waves of 32 lanes".to_string(),
+            "dual instructions require waves of 32 lanes".to_string(),
         ));
     }
     let parity = |name: &str| inst.field(table, name).unwrap_or(0) & 1;
@@ -281,7 +284,7 @@ fn dual(inst: &Inst, options: &Options, x: &[Slot], y: &[Slot]) -> Result<(), Il
         let result = y.iter().position(|s| s.source == Some(3)).map(|at| (1, at));
         return Err(Illegal { operand: result, ..Illegal::new("dual issue", message) });
     }
-    let any_bank = |entry: EntryId| forms(arch).of(entry).traits.has(Trait::AnyBank);
+    let any_bank = |entry: EntryId| forms(arch).get(entry).traits.has(Trait::AnyBank);
     if arch == Arch::Rdna4 && any_bank(inst.entry) && any_bank(inst.entry_y) {
         return Ok(());
     }
@@ -291,7 +294,7 @@ fn dual(inst: &Inst, options: &Options, x: &[Slot], y: &[Slot]) -> Result<(), Il
             && a % banks == b % banks
         {
             let message = format!(
-                "the {which} sources of both halves, v{a} and v{b}, lie in one bank: their numbers must differ modulo {banks}"
+                "the {which} sources of both halves, v{a} and v{b}, are in the same bank: their numbers must differ modulo {banks}"
             );
             return Err(Illegal::new("dual issue", message));
         }
@@ -299,11 +302,11 @@ fn dual(inst: &Inst, options: &Options, x: &[Slot], y: &[Slot]) -> Result<(), Il
     Ok(())
 }
 
-/// The vector registers that a half reads as its first, second and third source. An accumulator is a third
-/// source, and so is the operand after a literal that is the second (`v_dual_fmamk_f32`).
+/// The vector registers that a half reads as first, second and third source. An accumulator is the third
+/// source, and so is the operand after a literal second source (`v_dual_fmamk_f32`).
 fn sources(inst: &Inst, slots: &[Slot]) -> [Option<u32>; 3] {
-    let vector = |slot: &Slot| match read(inst, slot) {
-        Read::Vector(n) => Some(n),
+    let vector = |slot: &Slot| match source_operand(inst, slot) {
+        SourceOperand::Vector(n) => Some(n),
         _ => None,
     };
     let mut out = [None; 3];
@@ -322,7 +325,7 @@ mod tests {
     use wavesim_isa::arch::Arch;
 
     #[test]
-    fn dual_instructions_are_for_waves_of_32() {
+    fn dual_instructions_require_wave32() {
         let text = "v_dual_add_f32 v0, v4, v1 :: v_dual_mul_f32 v1, v5, v2";
         for arch in Arch::RDNA {
             let words = parse(text, &Options::new(arch), &NoSymbols);

@@ -1,15 +1,15 @@
-//! Assembly text <-> [`Inst`]: for AMD's machines in LLVM's AMDGPU syntax, for others as their description
-//! says ([`plain`]).
+//! Assembler and disassembler: converts between assembly text and [`Inst`]. AMD machines use LLVM's AMDGPU
+//! syntax; other machines use the syntax of their description ([`generic`]).
 //!
 //! ```text
 //! text --operand::parse_line--> Line --matching::assemble--> Parsed::inst --codec::encode--> words
 //! words --codec::decode--> Inst --print::instruction--> text
 //! ```
 //!
-//! [`parse`] does the first line in one call. A front end with rules of its own calls the two steps itself:
-//! it may change the [`operand::Line`] between them (another spelling of an operand, a default), or read operands
-//! one by one with [`operand::parse_operand`], [`operand::parse_register`] and `parse_modifier` on
-//! a [`scan::Scanner`].
+//! [`parse`] performs the first line in one call. A front end with rules of its own calls the two steps
+//! separately: it can modify the [`operand::Line`] between them (an alternative spelling of an operand, a
+//! default), or parse single operands with [`operand::parse_operand`], [`operand::parse_register`] and
+//! `parse_modifier` on a [`scan::Scanner`].
 //!
 //! ```
 //! use wavesim_asm::{self as asm, Options};
@@ -20,14 +20,14 @@
 //! assert_eq!(asm::print::instruction(&parsed.inst, &options), "v_add_f32_e32 v0, 1.0, v1");
 //! ```
 //!
-//! Symbols: one that `symbols` defines is a number at once. One that it does not (a label further down)
-//! becomes a [`Fixup`]: the instruction's size is already final, and [`Fixup::apply`] fills the field in when
-//! addresses are known.
+//! Symbols: a symbol that `symbols` defines is replaced by its value. A symbol without a value (a label
+//! defined further down) becomes a [`Fixup`]: the instruction's size is already final, and [`Fixup::apply`]
+//! fills in the field once addresses are known.
 //!
-//! Both directions walk one description, [`form::Form`], made of the ISA tables: nothing here depends on
-//! where a field's bits lie.
+//! Both directions use the same description, [`form::Form`], which is built from the ISA tables; nothing here
+//! depends on the bit positions of fields.
 #![warn(missing_docs)]
-// No files, threads, processes or clocks: clippy.toml has the list.
+// No files, threads, processes or clocks; clippy.toml lists the disallowed methods.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod conditional;
@@ -40,6 +40,7 @@ pub mod error;
 pub mod expand;
 pub mod expr;
 pub mod form;
+pub mod generic;
 pub mod image;
 pub mod legal;
 pub mod link;
@@ -53,7 +54,6 @@ pub mod modifier;
 pub mod names;
 pub mod object;
 pub mod operand;
-pub mod plain;
 pub mod print;
 pub mod program;
 mod reader;
@@ -69,86 +69,86 @@ pub use expr::{Expr, NoSymbols, Symbols};
 use wavesim_isa::arch::Arch;
 use wavesim_isa::inst::Inst;
 
-/// The machine to assemble for, and how strictly.
+/// The target machine, and how strictly instructions are checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
     /// The instruction set.
     pub arch: Arch,
-    /// 32 or 64: how many registers a lane mask takes, and the registers of matrices.
+    /// The wave size, 32 or 64. It decides how many registers a lane mask and a matrix take.
     pub wave: u32,
-    /// Accept what fields can say though hardware cannot do it ([`legal`]), as recorded instructions may have
-    /// it.
+    /// Accept encodings that the hardware cannot execute ([`legal`]); recorded instructions may contain them.
     pub lenient: bool,
-    /// Which pairs of scalar registers may start at an odd one.
+    /// Which scalar register pairs may start at an odd register.
     pub odd_pairs: OddPairs,
-    /// Search for the nearest name to a misspelt one. Off beyond the errors that anyone reads.
+    /// Suggest the nearest name for a misspelt one. Switched off after [`error::MAX_SUGGESTIONS`] errors.
     pub suggest: bool,
 }
 
 impl Options {
-    /// Wave32, and no more than hardware can do: what LLVM accepts.
+    /// Options for wave32 with the hardware's restrictions enforced, as LLVM does.
     pub fn new(arch: Arch) -> Options {
         Options { arch, wave: arch.wave_sizes()[0], lenient: false, odd_pairs: OddPairs::None, suggest: true }
     }
 
-    /// The same options for waves of 32 or 64 lanes.
+    /// Returns the same options with a wave size of 32 or 64.
     pub fn wave(self, wave: u32) -> Options {
         Options { wave, ..self }
     }
 }
 
-/// Pairs of scalar registers that start at an odd one, which hardware does not have. The text format has: its
-/// kernels start with an address in `s[3:4]`.
+/// Whether scalar register pairs may start at an odd register. Hardware has no such pairs, but the text
+/// format does: its kernels receive an address in `s[3:4]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OddPairs {
-    /// No pair: what hardware can do.
+    /// No pair, as in hardware.
     None,
-    /// Only the addresses of scalar loads.
+    /// Only the base addresses of scalar loads.
     Bases,
     /// Any pair.
     All,
 }
 
-/// An instruction, and which of its fields wait for symbols.
+/// An instruction, and the fixups of its fields that depend on undefined symbols.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parsed {
-    /// The instruction; fields that wait for symbols are not final.
+    /// The instruction; fields with a fixup are not final.
     pub inst: Inst,
-    /// Fields that wait for symbols.
+    /// The fields that depend on undefined symbols.
     pub fixups: Vec<Fixup>,
 }
 
-/// A field whose value is an expression over symbols that were not known.
+/// A field whose value is an expression over symbols that are not yet defined.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fixup {
-    /// Index in the encoding's fields.
+    /// Index into the encoding's fields.
     pub field: u8,
-    /// How the value becomes the field's.
+    /// How the expression's value is converted to the field's value.
     pub kind: FixupKind,
-    /// The value, over symbols.
+    /// The expression.
     pub expr: Expr,
-    /// Where the expression is in the line.
+    /// The span of the expression in the line.
     pub span: Span,
 }
 
-/// How the value of a [`Fixup`] becomes a field's value.
+/// How the value of a [`Fixup`] is converted to the field's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FixupKind {
-    /// Words from the next instruction.
+    /// A distance in 32-bit words from the next instruction.
     Branch,
-    /// 32 bits of a literal.
+    /// A 32-bit literal.
     Literal,
-    /// A small immediate.
+    /// A 16-bit immediate.
     Absolute,
 }
 
 impl Fixup {
-    /// Sets the field. `next` is the address of the next instruction, in the same unit as labels: bytes.
+    /// Evaluates the expression and sets the field. `next` is the address of the next instruction in bytes,
+    /// the unit of labels.
     pub fn apply(&self, inst: &mut Inst, next: i64, symbols: &dyn Symbols) -> Result<(), AsmError> {
         self.set(inst, next, self.expr.eval(symbols)?)
     }
 
-    /// As [`Fixup::apply`] with the expression's value.
+    /// Sets the field from the expression's value. `next` is as in [`Fixup::apply`].
     pub fn set(&self, inst: &mut Inst, next: i64, value: i64) -> Result<(), AsmError> {
         let value = match self.kind {
             FixupKind::Literal if (-(1i64 << 31)..1 << 32).contains(&value) => value as u32,
@@ -178,12 +178,12 @@ impl Fixup {
     }
 }
 
-/// One instruction from a line without label and comment. In the syntax of a machine of its own, symbols are
-/// places in the program.
+/// Parses one instruction; `text` has neither label nor comment. For a machine with its own syntax, symbols
+/// are byte offsets in the program.
 pub fn parse(text: &str, options: &Options, symbols: &dyn Symbols) -> Result<Parsed, AsmError> {
     if let Some(machine) = options.arch.machine() {
         let label = |name: &str| symbols.value(name).and_then(|v| u64::try_from(v).ok()).ok_or(None);
-        let inst = plain::instruction(text, options.arch, machine, 0, &label)?;
+        let inst = generic::instruction(text, options.arch, machine, 0, &label)?;
         return Ok(Parsed { inst, fixups: Vec::new() });
     }
     matching::assemble(&operand::parse_line(text, symbols)?, options)

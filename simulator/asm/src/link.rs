@@ -1,25 +1,26 @@
-//! Linking a file: values for what waited for symbols, as LLVM's linker computes them for a shared object,
-//! and relocations for what depends on the load address (LLVM AMDGPUUsage, *Relocation Records*).
+//! Links a file: resolves values that depend on symbols, as LLVM's linker does for a shared object, and
+//! creates relocations for values that depend on the load address (LLVM AMDGPUUsage, *Relocation Records*).
 //!
-//! The image may be loaded anywhere, so a value that moves with it is not a constant. Each expression is
-//! evaluated for two load addresses: if both values are the same, it is a number; if they differ by as much
-//! as the load addresses, it is an address; anything else has no relocation.
+//! The image is position-independent, so a value that depends on the load address is not a constant. Each
+//! expression is evaluated for two load addresses. If the values are equal, the expression is a number; if
+//! they differ by the difference of the load addresses, it is an address; anything else has no relocation.
 
 use super::descriptor::Descriptor;
 use super::error::{AsmError, Span, suggest};
 use super::expr::{Expr, Symbols};
 use super::program::{
-    Base, Definition, LineError, Memory, Pending, PlacedDescriptor, Program, Section, Values, Waiting,
+    Definition, LineError, Memory, Pending, PendingKind, PlacedDescriptor, Program, Section,
+    SectionAddresses, Values,
 };
 use super::{FixupKind, Options};
 use wavesim_isa::codec::encode;
 
-/// Labels that are not there for which near ones are looked for: a file may have very many of both.
-const SUGGESTED: usize = 10;
+/// Maximum number of undefined labels that get a suggestion: a file may have very many labels.
+const MAX_SUGGESTIONS: usize = 10;
 
-/// Types of relocations (LLVM AMDGPUUsage, *Relocation Records*).
+/// Relocation types (LLVM AMDGPUUsage, *Relocation Records*).
 pub mod kind {
-    /// R_AMDGPU_NONE: nothing.
+    /// R_AMDGPU_NONE: no relocation.
     pub const NONE: u32 = 0;
     /// R_AMDGPU_ABS32_LO: low half of an address.
     pub const ABS32_LO: u32 = 1;
@@ -27,53 +28,53 @@ pub mod kind {
     pub const ABS32_HI: u32 = 2;
     /// R_AMDGPU_ABS64: an address.
     pub const ABS64: u32 = 3;
-    /// R_AMDGPU_REL32: 32-bit distance from the place.
+    /// R_AMDGPU_REL32: 32-bit offset relative to the field.
     pub const REL32: u32 = 4;
-    /// R_AMDGPU_REL64: 64-bit distance from the place.
+    /// R_AMDGPU_REL64: 64-bit offset relative to the field.
     pub const REL64: u32 = 5;
-    /// R_AMDGPU_ABS32: an address of 32 bits.
+    /// R_AMDGPU_ABS32: a 32-bit address.
     pub const ABS32: u32 = 6;
-    /// R_AMDGPU_REL32_LO: low half of the distance from the place.
+    /// R_AMDGPU_REL32_LO: low half of the offset relative to the field.
     pub const REL32_LO: u32 = 10;
-    /// R_AMDGPU_REL32_HI: high half of the distance from the place.
+    /// R_AMDGPU_REL32_HI: high half of the offset relative to the field.
     pub const REL32_HI: u32 = 11;
     /// R_AMDGPU_RELATIVE64: the load address plus the addend.
     pub const RELATIVE64: u32 = 13;
 }
 
-/// A value that a loader fills in; the place holds zeros until then.
+/// A value that the loader fills in; the field is zero until then.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Relocation {
-    /// Index of the section that has the place.
+    /// Index of the section that contains the field.
     pub section: usize,
-    /// Byte offset of the place in the section.
+    /// Byte offset of the field in the section.
     pub offset: u64,
-    /// One of [`kind`].
+    /// One of the constants in [`kind`].
     pub kind: u32,
-    /// What the addend counts from.
+    /// The base of the addend.
     pub target: Target,
-    /// In bytes.
+    /// Offset from the base in bytes.
     pub addend: i64,
 }
 
-/// What a relocation's addend counts from.
+/// The base of a relocation's addend.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
-    /// The image's start.
+    /// The start of the image.
     Image,
-    /// A symbol that another file may define instead.
+    /// A symbol that another file may preempt.
     Symbol(String),
-    /// A section's start, by index.
+    /// The start of a section, given by its index.
     Section(usize),
 }
 
-/// A relocation specifier: what is taken of a symbol.
+/// A relocation specifier: selects which value of a symbol is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Specifier {
     name: &'static str,
-    /// The address of the symbol's entry in the global offset table, in place of its own.
-    table: bool,
-    /// Counted from the field.
+    /// Uses the address of the symbol's entry in the global offset table.
+    got: bool,
+    /// The value is relative to the field.
     relative: bool,
     half: Half,
 }
@@ -86,40 +87,41 @@ enum Half {
 }
 
 const SPECIFIERS: [Specifier; 8] = [
-    Specifier { name: "@gotpcrel32@lo", table: true, relative: true, half: Half::Low },
-    Specifier { name: "@gotpcrel32@hi", table: true, relative: true, half: Half::High },
-    Specifier { name: "@gotpcrel", table: true, relative: true, half: Half::Both },
-    Specifier { name: "@rel32@lo", table: false, relative: true, half: Half::Low },
-    Specifier { name: "@rel32@hi", table: false, relative: true, half: Half::High },
-    Specifier { name: "@rel64", table: false, relative: true, half: Half::Both },
-    Specifier { name: "@abs32@lo", table: false, relative: false, half: Half::Low },
-    Specifier { name: "@abs32@hi", table: false, relative: false, half: Half::High },
+    Specifier { name: "@gotpcrel32@lo", got: true, relative: true, half: Half::Low },
+    Specifier { name: "@gotpcrel32@hi", got: true, relative: true, half: Half::High },
+    Specifier { name: "@gotpcrel", got: true, relative: true, half: Half::Both },
+    Specifier { name: "@rel32@lo", got: false, relative: true, half: Half::Low },
+    Specifier { name: "@rel32@hi", got: false, relative: true, half: Half::High },
+    Specifier { name: "@rel64", got: false, relative: true, half: Half::Both },
+    Specifier { name: "@abs32@lo", got: false, relative: false, half: Half::Low },
+    Specifier { name: "@abs32@hi", got: false, relative: false, half: Half::High },
 ];
 
-/// The global offset table's name, and how its entries are called; `#` keeps them apart from the file's
-/// symbols.
-const TABLE: &str = ".got";
-const ENTRY: &str = "@got#";
+/// The section of the global offset table, and the symbol prefix of its entries; `#` keeps them distinct from
+/// the file's symbols.
+const GOT_SECTION: &str = ".got";
+const GOT_ENTRY_PREFIX: &str = "@got#";
 
-/// An expression's value, as far as the file determines it.
+/// The value of an expression as far as the file determines it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Resolved {
     Number(i64),
-    /// In the file; the image's place is to be added.
+    /// An address relative to the image; the load address must be added.
     Address(i64, Half),
 }
 
-/// An odd distance: no rounding of addresses goes unseen.
-const ELSEWHERE: u64 = 0x1_2345_6789;
+/// The second load address; odd, so that rounding an address changes the result.
+const SECOND_LOAD_ADDRESS: u64 = 0x1_2345_6789;
 
-/// The expression without relocation specifiers, and the one that there was.
-fn specified(e: &Expr) -> (Expr, Option<Specifier>) {
+/// Splits an expression into the expression without relocation specifiers and its first specifier.
+fn split_specifier(e: &Expr) -> (Expr, Option<Specifier>) {
     match e {
         Expr::Symbol(name, span) => {
             let found = SPECIFIERS.iter().find_map(|s| Some((name.strip_suffix(s.name)?, *s)));
             match found {
                 Some((plain, specifier)) => {
-                    let name = if specifier.table { format!("{ENTRY}{plain}") } else { plain.to_string() };
+                    let name =
+                        if specifier.got { format!("{GOT_ENTRY_PREFIX}{plain}") } else { plain.to_string() };
                     (Expr::Symbol(name, *span), Some(specifier))
                 }
                 None => (e.clone(), None),
@@ -127,25 +129,24 @@ fn specified(e: &Expr) -> (Expr, Option<Specifier>) {
         }
         Expr::Int(_) => (e.clone(), None),
         Expr::Unary(op, a) => {
-            let (a, specifier) = specified(a);
+            let (a, specifier) = split_specifier(a);
             (Expr::Unary(*op, Box::new(a)), specifier)
         }
         Expr::Binary(op, a, b) => {
-            let ((a, first), (b, second)) = (specified(a), specified(b));
+            let ((a, first), (b, second)) = (split_specifier(a), split_specifier(b));
             (Expr::Binary(op, Box::new(a), Box::new(b)), first.or(second))
         }
     }
 }
 
-impl Waiting {
-    /// The places that wait, each with its offset, its size where an address may stand there, and what
-    /// belongs there.
+impl Pending {
+    /// The fields of the value: offset, size if the field can hold an address, expression and span.
     fn fields(&self) -> Vec<(u64, Option<usize>, &Expr, Span)> {
-        match &self.what {
-            Pending::Data { width, expr, span } => vec![(self.offset, Some(*width), expr, *span)],
-            Pending::Inst { inst, fixups, .. } => {
+        match &self.kind {
+            PendingKind::Data { width, expr, span } => vec![(self.offset, Some(*width), expr, *span)],
+            PendingKind::Inst { inst, fixups, .. } => {
                 let field = |f: &super::Fixup| match f.kind {
-                    // A literal is the instruction's last word.
+                    // A literal is the last word of the instruction.
                     FixupKind::Literal => (self.offset + inst.size as u64 - 4, Some(4)),
                     FixupKind::Branch | FixupKind::Absolute => (self.offset, None),
                 };
@@ -156,8 +157,8 @@ impl Waiting {
 }
 
 impl Program {
-    /// What does not depend on sections' places: entries of the global offset table, and symbols that are
-    /// weak and nowhere defined.
+    /// Prepares linking as far as it does not depend on section addresses: creates the entries of the global
+    /// offset table, and defines undefined weak symbols.
     pub fn prepare_link(&mut self) {
         let undefined = self.info.iter().filter(|(name, i)| i.weak && !self.symbols.contains_key(*name));
         let undefined: Vec<String> = undefined.map(|(name, _)| name.clone()).collect();
@@ -165,14 +166,14 @@ impl Program {
             self.symbols.insert(name, Definition::Expr(Expr::Int(0)));
         }
         let mut entries = Vec::new();
-        for waiting in &self.pending {
-            for (_, _, expr, span) in waiting.fields() {
-                let (plain, _) = specified(expr);
+        for pending in &self.pending {
+            for (_, _, expr, span) in pending.fields() {
+                let (plain, _) = split_specifier(expr);
                 for (name, _) in plain.symbols() {
-                    if let Some(symbol) = name.strip_prefix(ENTRY)
+                    if let Some(symbol) = name.strip_prefix(GOT_ENTRY_PREFIX)
                         && !self.symbols.contains_key(name)
                     {
-                        entries.push((name.to_string(), symbol.to_string(), span, waiting.clone()));
+                        entries.push((name.to_string(), symbol.to_string(), span, pending.clone()));
                     }
                 }
             }
@@ -181,8 +182,8 @@ impl Program {
             if self.symbols.contains_key(&entry) {
                 continue;
             }
-            let section = self.sections.iter().position(|s| s.name == TABLE).unwrap_or_else(|| {
-                self.sections.push(Section { align: 8, ..Section::new(TABLE, Memory::Writable) });
+            let section = self.sections.iter().position(|s| s.name == GOT_SECTION).unwrap_or_else(|| {
+                self.sections.push(Section { align: 8, ..Section::new(GOT_SECTION, Memory::Writable) });
                 self.sections.len() - 1
             });
             let bytes = &mut self.sections[section].bytes;
@@ -190,12 +191,13 @@ impl Program {
             bytes.resize(offset + 8, 0);
             let offset = offset as u64;
             self.symbols.insert(entry, Definition::Label { section, offset });
-            let what = Pending::Data { width: 8, expr: Expr::Symbol(symbol, span), span };
-            self.pending.push(Waiting { section, offset, what, ..user });
+            let kind = PendingKind::Data { width: 8, expr: Expr::Symbol(symbol, span), span };
+            self.pending.push(Pending { section, offset, kind, ..user });
         }
     }
 
-    /// The relocations that linking will make, before sections have addresses: as many, of the same targets.
+    /// The relocations that linking will create. Available before sections have addresses; number and targets
+    /// are final.
     pub fn planned_relocations(&self) -> Vec<Relocation> {
         let loaded = self.pending.iter().filter(|w| self.sections[w.section].memory != Memory::None);
         let fields = loaded.flat_map(|w| w.fields().into_iter().map(|field| (w.section, field)));
@@ -212,15 +214,15 @@ impl Program {
         fields.filter_map(planned).collect()
     }
 
-    /// Fills in what waited for symbols. Sections have their addresses.
+    /// Fills in all pending values. Sections must have addresses.
     pub fn link(&mut self, options: &Options) -> Vec<LineError> {
         self.prepare_link();
         let options = Options { arch: self.arch, ..*options };
         let mut errors = Vec::new();
-        for waiting in std::mem::take(&mut self.pending) {
-            self.suggest = errors.len() < SUGGESTED;
-            if let Err(error) = self.fill(&waiting, &options) {
-                errors.push(LineError::new(&self.sources, waiting.place, &waiting.line, error));
+        for pending in std::mem::take(&mut self.pending) {
+            self.suggest = errors.len() < MAX_SUGGESTIONS;
+            if let Err(error) = self.fill(&pending, &options) {
+                errors.push(LineError::new(&self.sources, pending.location, &pending.line, error));
             }
         }
         for placed in std::mem::take(&mut self.descriptors) {
@@ -229,7 +231,9 @@ impl Program {
                     self.sections[placed.section].bytes[placed.offset as usize..][..64]
                         .copy_from_slice(&bytes);
                 }
-                Err(error) => errors.push(LineError::new(&self.sources, placed.place, &placed.line, error)),
+                Err(error) => {
+                    errors.push(LineError::new(&self.sources, placed.location, &placed.line, error))
+                }
             }
             self.descriptors.push(placed);
         }
@@ -253,50 +257,50 @@ impl Program {
             placed.offset,
         )? {
             Resolved::Number(value) => Ok(value),
-            Resolved::Address(..) => Err(unplaced(e, Span::default())),
+            Resolved::Address(..) => Err(load_dependent(e, Span::default())),
         })
     }
 
-    fn fill(&mut self, waiting: &Waiting, options: &Options) -> Result<(), AsmError> {
-        // Debug information may name what only a loader places, and is not loaded itself: it has the file's
-        // addresses.
-        let unloaded = self.sections[waiting.section].memory == Memory::None;
-        let at = waiting.offset as usize;
+    fn fill(&mut self, pending: &Pending, options: &Options) -> Result<(), AsmError> {
+        // Debug information may name symbols that only the loader resolves. It is not loaded, so its
+        // addresses are those of the file.
+        let unloaded = self.sections[pending.section].memory == Memory::None;
+        let at = pending.offset as usize;
         let mut values = Vec::new();
-        for (offset, width, expr, span) in waiting.fields() {
+        for (offset, width, expr, span) in pending.fields() {
             if unloaded && expr.symbol().is_some_and(|(name, _)| !self.symbols.contains_key(name)) {
                 return Ok(());
             }
-            let resolved = self.resolve(expr, waiting.section, offset).map_err(|e| e.or_at(span))?;
+            let resolved = self.resolve(expr, pending.section, offset).map_err(|e| e.or_at(span))?;
             values.push(match (resolved, width) {
                 (Resolved::Number(value), _) => value,
                 (Resolved::Address(value, _), None) => value,
                 (Resolved::Address(value, _), Some(_)) if unloaded => value,
                 (Resolved::Address(value, half), Some(width)) => {
-                    let place = (waiting.section, offset);
-                    let relocation = self.relocation(place, width, (value, half), expr, span)?;
+                    let field = (pending.section, offset);
+                    let relocation = self.relocation(field, width, (value, half), expr, span)?;
                     self.relocations.push(relocation);
                     0
                 }
             });
         }
-        match &waiting.what {
-            Pending::Inst { listed, inst, fixups } => {
+        match &pending.kind {
+            PendingKind::Inst { listed, inst, fixups } => {
                 let mut inst = *inst;
-                let next = self.sections[waiting.section].address + waiting.offset + inst.size as u64;
+                let next = self.sections[pending.section].address + pending.offset + inst.size as u64;
                 for (fixup, value) in fixups.iter().zip(values) {
                     if fixup.kind == FixupKind::Absolute
                         && let Resolved::Address(..) =
-                            self.resolve(&fixup.expr, waiting.section, waiting.offset)?
+                            self.resolve(&fixup.expr, pending.section, pending.offset)?
                     {
-                        return Err(unplaced(&fixup.expr, fixup.span));
+                        return Err(load_dependent(&fixup.expr, fixup.span));
                     }
                     fixup.set(&mut inst, next as i64, value)?;
                 }
                 let words =
                     encode(options.arch, &inst).map_err(|e| AsmError::new(Span::default(), e.to_string()))?;
                 for (word, bytes) in
-                    words.iter().zip(self.sections[waiting.section].bytes[at..].chunks_mut(4))
+                    words.iter().zip(self.sections[pending.section].bytes[at..].chunks_mut(4))
                 {
                     bytes.copy_from_slice(&word.to_le_bytes());
                 }
@@ -306,52 +310,53 @@ impl Program {
                 (listed.inst, listed.label) = (inst, label.map(str::to_string));
                 listed.words = words;
             }
-            Pending::Data { width, span, .. } => {
+            PendingKind::Data { width, span, .. } => {
                 let value = values.first().copied().unwrap_or(0);
                 if !fits(value, *width) {
                     return Err(AsmError::new(*span, format!("{value} does not fit {width} bytes")));
                 }
-                self.sections[waiting.section].bytes[at..at + width]
+                self.sections[pending.section].bytes[at..at + width]
                     .copy_from_slice(&value.to_le_bytes()[..*width]);
             }
         }
         Ok(())
     }
 
-    /// An expression's value, as seen from a field.
+    /// Resolves an expression for a field.
     fn resolve(&self, expr: &Expr, section: usize, offset: u64) -> Result<Resolved, AsmError> {
-        let (plain, specifier) = specified(expr);
+        let (plain, specifier) = split_specifier(expr);
         let loaded = |load: u64| {
-            let values = Values::new(&self.symbols, Base::At(&self.sections, load));
+            let values = Values::new(&self.symbols, SectionAddresses::Assigned(&self.sections, load));
             let value = plain.eval(&values).map_err(|e| match (self.undefined(&plain, e), specifier) {
                 (e, Some(_)) if e.help.is_none() => {
-                    e.help("for symbols of other files there are LLVM's assembler and linker")
+                    e.help("symbols of other files require LLVM's assembler and linker")
                 }
                 (e, _) => e,
             })?;
-            let place = self.sections[section].address.wrapping_add(offset).wrapping_add(load);
+            let field_address = self.sections[section].address.wrapping_add(offset).wrapping_add(load);
             Ok(match specifier {
-                Some(Specifier { relative: true, .. }) => value.wrapping_sub(place as i64),
+                Some(Specifier { relative: true, .. }) => value.wrapping_sub(field_address as i64),
                 _ => value,
             })
         };
         let value = loaded(0)?;
-        let moved = loaded(ELSEWHERE)?.wrapping_sub(value) as u64;
+        let difference = loaded(SECOND_LOAD_ADDRESS)?.wrapping_sub(value) as u64;
         let half = specifier.map_or(Half::Both, |s| s.half);
-        match (moved, half) {
+        match (difference, half) {
             (0, Half::Both) => Ok(Resolved::Number(value)),
             (0, Half::Low) => Ok(Resolved::Number(value & 0xffff_ffff)),
             (0, Half::High) => Ok(Resolved::Number(value >> 32)),
-            (ELSEWHERE, half) => Ok(Resolved::Address(value, half)),
+            (SECOND_LOAD_ADDRESS, half) => Ok(Resolved::Address(value, half)),
             _ => {
                 let span = plain.symbol().map_or(Span::default(), |s| s.1);
-                let message = "this depends on where the code object is loaded, and is not an address in it";
-                Err(AsmError::new(span, message).help("addresses, and distances of labels, can be written"))
+                let message = "this depends on the load address, but is not an address in the code object";
+                Err(AsmError::new(span, message)
+                    .help("only addresses and differences of labels are supported"))
             }
         }
     }
 
-    /// What makes a loader write the address `value` of `expr` into a field.
+    /// Creates the relocation by which the loader writes the address `value` of `expr` to a field.
     fn relocation(
         &self,
         (section, offset): (usize, u64),
@@ -369,9 +374,9 @@ impl Program {
                 let error = AsmError::new(span, format!("an address does not fit {width} bytes"));
                 return Err(error.help("`.quad` has room for one"));
             }
-            _ => return Err(AsmError::new(span, "half an address has 4 bytes")),
+            _ => return Err(AsmError::new(span, "half of an address takes 4 bytes")),
         };
-        let (plain, _) = specified(expr);
+        let (plain, _) = split_specifier(expr);
         let symbols = plain.symbols();
         let own = match symbols.as_slice() {
             [(name, _)] if self.info.get(*name).is_some_and(|i| i.preemptible()) => Some(*name),
@@ -384,7 +389,7 @@ impl Program {
                 return Ok(Relocation { section, offset, kind, target: Target::Image, addend: value });
             }
             None => {
-                let of = self.section_of(&plain, 0).ok_or_else(|| unplaced(expr, span))?;
+                let of = self.section_of(&plain, 0).ok_or_else(|| load_dependent(expr, span))?;
                 (Target::Section(of), self.sections[of].address)
             }
         };
@@ -401,16 +406,16 @@ impl Program {
         })
     }
 
-    /// The fault of an expression whose symbol is not defined.
-    fn undefined(&self, e: &Expr, fault: AsmError) -> AsmError {
-        let values = Values::new(&self.symbols, Base::At(&self.sections, 0));
+    /// The error for an undefined symbol in an expression.
+    fn undefined(&self, e: &Expr, error: AsmError) -> AsmError {
+        let values = Values::new(&self.symbols, SectionAddresses::Assigned(&self.sections, 0));
         let missing = e.symbols().into_iter().find(|(name, _)| values.value(name).is_none());
-        let Some((name, span)) = missing.filter(|_| fault.help.is_none()) else { return fault };
-        if let Some(symbol) = name.strip_prefix(ENTRY) {
-            return self.undefined(&Expr::Symbol(symbol.to_string(), span), fault);
+        let Some((name, span)) = missing.filter(|_| error.help.is_none()) else { return error };
+        if let Some(symbol) = name.strip_prefix(GOT_ENTRY_PREFIX) {
+            return self.undefined(&Expr::Symbol(symbol.to_string(), span), error);
         }
         if self.symbols.contains_key(name) {
-            return fault;
+            return error;
         }
         if let Some((digits, _)) = name.split_once('#') {
             return AsmError::new(span, format!("there is no label `{digits}:` in this direction"));
@@ -421,21 +426,21 @@ impl Program {
             return error.help(format!("there are {}", known.join(", ")));
         }
         if !self.suggest {
-            return fault;
+            return error;
         }
         match suggest(name, self.order.iter().map(String::as_str).filter(|n| !n.contains('#'))) {
-            Some(help) => fault.help(help),
-            None => fault,
+            Some(help) => error.help(help),
+            None => error,
         }
     }
 }
 
-/// Whether a value can be had from so many bytes, signed or not.
+/// Returns whether a value fits this many bytes, as a signed or an unsigned number.
 pub(super) fn fits(value: i64, width: usize) -> bool {
     width >= 8 || (-(1i64 << (8 * width - 1))..1i64 << (8 * width)).contains(&value)
 }
 
-fn unplaced(e: &Expr, span: Span) -> AsmError {
+fn load_dependent(e: &Expr, span: Span) -> AsmError {
     let span = e.symbol().map_or(span, |s| s.1);
-    AsmError::new(span, "this depends on where the code object is loaded; expected a number")
+    AsmError::new(span, "this depends on the load address; expected a number")
 }

@@ -1,4 +1,4 @@
-//! Machine code as lines of assembly, with labels where branches lead: what every disassembler shows.
+//! Machine code as lines of assembly with labels at branch targets, as every disassembler shows it.
 //!
 //! ```
 //! use wavesim_asm::{Options, listing::Listing};
@@ -23,22 +23,23 @@ pub struct Listing<'a> {
     labels: BTreeMap<u64, String>,
 }
 
-/// An instruction, or one word that is not an instruction.
+/// An instruction, or a word that does not decode.
 pub struct Line<'a> {
-    /// Address of its first byte.
+    /// Address of the first byte.
     pub address: u64,
-    /// The symbol here, or a name made of the address if a branch leads here.
+    /// The symbol at this address, or a generated name if it is a branch target.
     pub label: Option<&'a str>,
-    /// Assembles to the same words.
+    /// Text that assembles to the same words.
     pub text: String,
-    /// Its encoding.
+    /// The encoding.
     pub words: &'a [u32],
-    /// Why these words are not an instruction.
+    /// The reason why the word does not decode.
     pub error: Option<DecodeError>,
 }
 
 impl<'a> Listing<'a> {
-    /// `words` start at address `base`. Symbols that are not at the start of an instruction are left out.
+    /// Decodes `words`, which start at address `base`. Symbols that are not at the start of an instruction
+    /// are ignored.
     pub fn new(
         options: Options,
         base: u64,
@@ -46,7 +47,7 @@ impl<'a> Listing<'a> {
         symbols: impl IntoIterator<Item = (u64, String)>,
     ) -> Self {
         let mut listing = Listing { options, base, words, labels: BTreeMap::new() };
-        // No label can be in the middle of an instruction.
+        // A label must be at the start of an instruction.
         let (mut starts, mut targets) = (BTreeSet::new(), Vec::new());
         let mut at = 0;
         while at < words.len() {
@@ -60,7 +61,7 @@ impl<'a> Listing<'a> {
         listing
     }
 
-    /// The lines in order of addresses.
+    /// The lines in order of address.
     pub fn lines(&self) -> impl Iterator<Item = Line<'_>> {
         let mut at = 0;
         std::iter::from_fn(move || {
@@ -85,14 +86,14 @@ impl<'a> Listing<'a> {
         self.base.wrapping_add(4 * at as u64)
     }
 
-    /// The instruction at a word, and where the next one is.
+    /// Decodes the instruction at a word. Returns the index of the next instruction.
     fn step(&self, at: usize) -> (Result<Inst, DecodeError>, usize) {
         let decoded = decode(self.options.arch, &self.words[at..]);
         let next = decoded.as_ref().map_or(at + 1, |inst| at + inst.size as usize / 4);
         (decoded, next)
     }
 
-    /// Where an instruction branches to, by its immediate.
+    /// The target address of a branch with an immediate.
     fn target(&self, inst: &Inst, next: usize) -> Option<u64> {
         let distance = print::branch_words(inst, &self.options)?;
         Some(self.address(next).wrapping_add_signed(4 * distance))

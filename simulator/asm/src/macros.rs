@@ -1,8 +1,7 @@
-//! `.macro`: definitions, arguments of a call, and their substitution in the body, as GNU as and LLVM have
-//! them.
+//! `.macro`: definitions, arguments of a call, and their substitution in the body, as in GNU as and LLVM.
 //!
-//! After `.altmacro` parameters are replaced without a backslash too, `%` gives an argument an expression's
-//! value, and an argument in `<…>` may have commas and spaces, `!` before what would end it.
+//! After `.altmacro`, parameters are also substituted without a backslash, `%` evaluates an expression
+//! argument, and an argument in `<…>` may contain commas and spaces; `!` escapes the next character.
 
 use super::error::{AsmError, Span};
 use super::scan::Scanner;
@@ -14,57 +13,57 @@ struct Parameter {
     name: String,
     default: Option<String>,
     required: bool,
-    /// Takes the rest of the line.
+    /// Consumes the rest of the line.
     rest: bool,
 }
 
-/// A macro as defined.
+/// A macro definition.
 #[derive(Debug)]
 pub struct Macro {
-    /// As in `.macro`.
+    /// The name given to `.macro`.
     pub name: String,
     parameters: Vec<Parameter>,
-    /// The body, parameters not yet substituted.
+    /// The body before substitution.
     pub lines: Rc<[SourceLine]>,
 }
 
-/// What a call puts in the parameters' places.
+/// The values that a call substitutes for the parameters.
 #[derive(Debug)]
 pub struct Arguments {
     values: Vec<String>,
-    /// `\@`: macros called before this one.
+    /// `\@`: the number of macro calls before this one.
     count: u64,
-    /// Parameters' names need no backslash.
-    bare: bool,
+    /// Parameter names are substituted without a backslash.
+    altmacro: bool,
 }
 
-/// The value of an expression, for `%` of the other syntax.
+/// Evaluates an expression, for `%` in `.altmacro` mode.
 pub type Evaluate<'e> = &'e mut dyn FnMut(&mut Scanner) -> Result<i64, AsmError>;
 
 impl Macro {
-    /// `name p1, p2=default, p3:req, p4:vararg`, and the lines up to `.endm`.
+    /// Parses `name p1, p2=default, p3:req, p4:vararg`; `lines` are the lines up to `.endm`.
     pub fn define(s: &mut Scanner, lines: Vec<SourceLine>) -> Result<Macro, AsmError> {
         let Some((name, _)) = s.ident() else {
-            return Err(AsmError::new(s.here(), "expected the macro's name"));
+            return Err(AsmError::new(s.next_span(), "expected the macro's name"));
         };
         let mut parameters: Vec<Parameter> = Vec::new();
         s.eat(',');
-        while !s.done() {
+        while !s.at_end() {
             let Some((name, span)) = s.ident() else {
-                return Err(AsmError::new(s.here(), "expected a parameter's name"));
+                return Err(AsmError::new(s.next_span(), "expected a parameter's name"));
             };
             if parameters.iter().any(|p| p.name == name) {
-                return Err(AsmError::new(span, format!("the macro has a parameter `{name}` already")));
+                return Err(AsmError::new(span, format!("the macro already has a parameter `{name}`")));
             }
             if parameters.last().is_some_and(|p| p.rest) {
-                return Err(AsmError::new(span, "nothing can follow a parameter that takes the rest"));
+                return Err(AsmError::new(span, "no parameter can follow a `vararg` parameter"));
             }
             let mut own = Parameter { name: name.to_string(), default: None, required: false, rest: false };
             if s.eat(':') {
                 match s.ident() {
                     Some(("req", _)) => own.required = true,
                     Some(("vararg", _)) => own.rest = true,
-                    _ => return Err(AsmError::new(s.here(), "expected `req` or `vararg`")),
+                    _ => return Err(AsmError::new(s.next_span(), "expected `req` or `vararg`")),
                 }
             }
             if s.eat('=') {
@@ -76,22 +75,23 @@ impl Macro {
         Ok(Macro { name: name.to_string(), parameters, lines: lines.into() })
     }
 
-    /// Arguments of a call, by position or as `name=value`; `other` is given after `.altmacro`.
+    /// Parses the arguments of a call, positional or as `name=value`. `evaluate` is given in `.altmacro`
+    /// mode.
     pub fn arguments(
         &self,
         s: &mut Scanner,
         count: u64,
-        mut other: Option<Evaluate<'_>>,
+        mut evaluate: Option<Evaluate<'_>>,
     ) -> Result<Arguments, AsmError> {
         let mut values: Vec<Option<String>> = vec![None; self.parameters.len()];
         let (mut at, mut named) = (0, false);
-        while !s.done() {
-            let start = s.here();
+        while !s.at_end() {
+            let start = s.next_span();
             let by_name = self.named(s);
             let index = match by_name {
                 Some(index) => index,
                 None if named => {
-                    return Err(AsmError::new(start, "an argument by position cannot follow one by name"));
+                    return Err(AsmError::new(start, "a positional argument cannot follow a named one"));
                 }
                 None => at,
             };
@@ -103,17 +103,17 @@ impl Macro {
                 return Err(AsmError::new(start, message));
             };
             let value = if parameter.rest {
-                s.space();
+                s.skip_space();
                 let rest = s.rest().trim_end().to_string();
                 s.skip(s.rest().len());
                 rest
             } else {
-                match &mut other {
-                    Some(evaluate) => other_argument(s, *evaluate)?,
+                match &mut evaluate {
+                    Some(evaluate) => altmacro_argument(s, *evaluate)?,
                     None => argument(s)?,
                 }
             };
-            // An empty place means the default.
+            // An empty argument selects the default.
             values[index] = Some(value).filter(|v| !v.is_empty());
             at = index + 1;
             if !s.eat(',') && s.rest().trim().is_empty() {
@@ -124,14 +124,14 @@ impl Macro {
         for (parameter, value) in self.parameters.iter().zip(values) {
             if parameter.required && value.is_none() {
                 let message = format!("macro `{}` needs its parameter `{}`", self.name, parameter.name);
-                return Err(AsmError::new(s.here(), message));
+                return Err(AsmError::new(s.next_span(), message));
             }
             out.push(value.or_else(|| parameter.default.clone()).unwrap_or_default());
         }
-        Ok(Arguments { values: out, count, bare: other.is_some() })
+        Ok(Arguments { values: out, count, altmacro: evaluate.is_some() })
     }
 
-    /// `name=` of one of the parameters.
+    /// Reads `name=` if it names a parameter.
     fn named(&self, s: &mut Scanner) -> Option<usize> {
         let mut ahead = s.clone();
         let (name, _) = ahead.ident()?;
@@ -143,8 +143,8 @@ impl Macro {
         found
     }
 
-    /// A line of the body with `\name`, `\@` and `\()` replaced. Names that are not parameters stay.
-    pub fn substituted(&self, line: &str, arguments: &Arguments) -> String {
+    /// Substitutes `\name`, `\@` and `\()` in a line of the body. Names that are not parameters are kept.
+    pub fn substitute_arguments(&self, line: &str, arguments: &Arguments) -> String {
         substitute(
             line,
             |name| {
@@ -152,21 +152,21 @@ impl Macro {
                 arguments.values.get(at).map(String::as_str)
             },
             arguments.count,
-            arguments.bare,
+            arguments.altmacro,
         )
     }
 }
 
-/// A line with `\symbol` replaced by a value.
-pub fn replaced(line: &str, symbol: &str, value: &str, count: u64) -> String {
+/// Substitutes `\symbol` in a line.
+pub fn substitute_symbol(line: &str, symbol: &str, value: &str, count: u64) -> String {
     substitute(line, |name| (name == symbol).then_some(value), count, false)
 }
 
-fn substitute<'v>(line: &str, value: impl Fn(&str) -> Option<&'v str>, count: u64, bare: bool) -> String {
+fn substitute<'v>(line: &str, value: impl Fn(&str) -> Option<&'v str>, count: u64, altmacro: bool) -> String {
     let name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '.');
     let plain = |text: &str, out: &mut String| {
         let mut rest = text;
-        while let Some(at) = rest.find(name).filter(|_| bare) {
+        while let Some(at) = rest.find(name).filter(|_| altmacro) {
             let len = rest[at..].find(|c| !name(c)).unwrap_or(rest.len() - at);
             let word = &rest[at..at + len];
             out.push_str(&rest[..at]);
@@ -185,7 +185,7 @@ fn substitute<'v>(line: &str, value: impl Fn(&str) -> Option<&'v str>, count: u6
             rest = after;
             continue;
         }
-        // Ends a name: `\reg\()_lo`.
+        // `\()` ends a name: `\reg\()_lo`.
         if let Some(after) = rest.strip_prefix("()") {
             rest = after;
             continue;
@@ -198,7 +198,7 @@ fn substitute<'v>(line: &str, value: impl Fn(&str) -> Option<&'v str>, count: u6
             }
             None => {
                 out.push('\\');
-                // An escaped backslash escapes nothing after it.
+                // An escaped backslash does not escape the characters after it.
                 let len = if rest.starts_with('\\') { 1 } else { len };
                 out.push_str(&rest[..len]);
                 rest = &rest[len..];
@@ -209,9 +209,9 @@ fn substitute<'v>(line: &str, value: impl Fn(&str) -> Option<&'v str>, count: u6
     out
 }
 
-/// One argument of the other syntax: `%expression`, `<text>`, or as usual.
-fn other_argument(s: &mut Scanner, evaluate: Evaluate<'_>) -> Result<String, AsmError> {
-    s.space();
+/// Parses an argument in `.altmacro` mode: `%expression`, `<text>`, or an ordinary argument.
+fn altmacro_argument(s: &mut Scanner, evaluate: Evaluate<'_>) -> Result<String, AsmError> {
+    s.skip_space();
     if s.eat('%') {
         return Ok(evaluate(s)?.to_string());
     }
@@ -227,15 +227,16 @@ fn other_argument(s: &mut Scanner, evaluate: Evaluate<'_>) -> Result<String, Asm
             c => out.push(c),
         }
     }
-    // Without an end it is an operator.
+    // Without a closing `>`, the `<` is an operator.
     argument(s)
 }
 
-/// One argument, up to a comma or to a space that no operator is beside; a string loses its quotes.
+/// Parses one argument, which ends at a comma, or at a space that is not next to an operator. A string loses
+/// its quotes.
 pub fn argument(s: &mut Scanner) -> Result<String, AsmError> {
-    s.space();
+    s.skip_space();
     let rest = s.rest();
-    let start = s.at();
+    let start = s.position();
     let operator = |c: char| "+-*/%&|^~!=<>".contains(c);
     let (mut depth, mut out, mut at) = (0i32, String::new(), 0);
     while let Some(c) = rest[at..].chars().next() {
@@ -258,7 +259,7 @@ pub fn argument(s: &mut Scanner) -> Result<String, AsmError> {
             ')' | ']' => depth -= 1,
             c if c.is_whitespace() => {
                 let after = rest[at..].trim_start();
-                // An operator joins what is around it, as in LLVM: `1 -2` is one argument.
+                // An operator joins its neighbours, as in LLVM: `1 -2` is one argument.
                 if depth == 0 && !after.starts_with(operator) && !out.trim_end().ends_with(operator) {
                     break;
                 }
@@ -282,17 +283,17 @@ mod tests {
     fn expansion(head: &str, call: &str, body: &str) -> String {
         let called = Macro::define(&mut Scanner::new(head), Vec::new()).unwrap();
         let arguments = called.arguments(&mut Scanner::new(call), 7, None).unwrap();
-        called.substituted(body, &arguments)
+        called.substitute_arguments(body, &arguments)
     }
 
-    // What llvm-mc 19 makes of the same calls.
+    // The expected results are those of llvm-mc 19.
     #[test]
-    fn the_other_syntax() {
+    fn altmacro_syntax() {
         let expansion = |call: &str, body: &str| {
             let called = Macro::define(&mut Scanner::new("m a, b"), Vec::new()).unwrap();
             let mut evaluate = |s: &mut Scanner| crate::expr::parse(s, true)?.eval(&crate::NoSymbols);
             let arguments = called.arguments(&mut Scanner::new(call), 7, Some(&mut evaluate)).unwrap();
-            called.substituted(body, &arguments)
+            called.substitute_arguments(body, &arguments)
         };
         assert_eq!(expansion("%1+2, <5>", ".long a, \\b, ab, a.b \"a\""), ".long 3, 5, ab, a.b \"3\"");
         assert_eq!(expansion("<.long 7, 8>, %(3*4)", "a; b\\@"), ".long 7, 8; 127");
@@ -300,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_take_their_places() {
+    fn arguments_are_substituted() {
         assert_eq!(expansion("m a, b=2", "v[1:2], 3", "x \\a, \\b"), "x v[1:2], 3");
         assert_eq!(expansion("m a b=2", "1", "x \\a, \\b"), "x 1, 2");
         assert_eq!(expansion("m a b=2", ", 1", "x \\a, \\b"), "x , 1");
@@ -315,14 +316,14 @@ mod tests {
     }
 
     #[test]
-    fn wrong_calls_say_where() {
+    fn invalid_calls_report_spans() {
         let called = Macro::define(&mut Scanner::new("m a:req, b"), Vec::new()).unwrap();
         let wrong = |call: &str| called.arguments(&mut Scanner::new(call), 0, None).unwrap_err();
         assert!(wrong("1, 2, 3").message.contains("2 parameters"));
         assert_eq!(wrong("1, 2, 3").span.start, 6);
         assert!(wrong("").message.contains("needs its parameter `a`"));
         assert!(wrong("(1").message.contains("bracket"));
-        assert!(wrong("b=1 2").message.contains("by position"));
+        assert!(wrong("b=1 2").message.contains("positional"));
         assert!(Macro::define(&mut Scanner::new("m a, a"), Vec::new()).is_err());
     }
 }

@@ -1,28 +1,28 @@
-//! Modifiers of matrix products and of dot products of 8-bit floats, which choose no halves of their sources:
-//! what is left of OP_SEL, OP_SEL_HI, NEG, NEG_HI and CLAMP follows from the data formats of their operands
-//! (ISA manuals, *Wave Matrix Multiply Accumulate*).
+//! Modifiers of matrix products and of dot products of 8-bit floats. Their sources are not halves of
+//! registers; the data formats of the operands determine the remaining uses of OP_SEL, OP_SEL_HI, NEG, NEG_HI
+//! and CLAMP (ISA manuals, *Wave Matrix Multiply Accumulate*).
 
 use isa_spec::tables::EntryId;
 use wavesim_isa::arch::Arch;
 
-/// The modifiers that such an instruction has a use for.
+/// The modifiers that such an instruction supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Modifiers {
-    /// OP_SEL and OP_SEL_HI choose the halves of registers.
+    /// OP_SEL and OP_SEL_HI select halves of registers.
     pub halves: bool,
-    /// Sources whose (low) value can be negated, a bit each.
+    /// Bit mask of the sources whose (low) value can be negated.
     pub neg: u8,
-    /// Sources whose high value can be negated, or of which the absolute value can be taken.
+    /// Bit mask of the sources that support negation of the high value, or the absolute value.
     pub neg_hi: u8,
     /// CLAMP is allowed.
     pub clamp: bool,
-    /// Bits of indices of a sparse matrix that a wave needs: OP_SEL chooses among the sets that its registers
-    /// hold.
+    /// The number of index bits that a wave needs for a sparse matrix; OP_SEL selects one of the index sets
+    /// in the register.
     pub index_bits: Option<u32>,
 }
 
 impl Modifiers {
-    /// `None` for other instructions.
+    /// Returns `None` for other instructions.
     pub fn of(arch: Arch, entry: EntryId) -> Option<Modifiers> {
         let table = arch.table();
         let e = &table.entries[entry as usize];
@@ -40,7 +40,7 @@ impl Modifiers {
         if !matrix && !byte_product {
             return None;
         }
-        // LLVM takes the signs of integers that RDNA 3 ignores.
+        // RDNA 3 ignores the signs of integers, but LLVM accepts them.
         let lenient = arch != Arch::Rdna4;
         let bits = |holds: &dyn Fn(&str) -> bool| {
             sources.iter().enumerate().map(|(at, s)| u8::from(holds(s)) << at).sum::<u8>()
@@ -48,9 +48,9 @@ impl Modifiers {
         let signed = |s: &str| !byte_float(s) && !s.ends_with("INDEX_SET");
         let index = sources.iter().any(|s| s.ends_with("INDEX_SET"));
         Some(Modifiers {
-            // 16-bit results that take as many registers as 32-bit ones lie in halves.
+            // 16-bit results that take as many registers as 32-bit results occupy one half of each register.
             halves: matrix && result.0.ends_with("F16") && result.1 == 256,
-            // Of 4-bit and 8-bit integers, whether they are signed.
+            // For 4-bit and 8-bit integers the bit selects signed operands.
             neg: bits(&|s| signed(s) && (lenient || !s.ends_with("I32"))),
             neg_hi: bits(&|s| {
                 signed(s) && (lenient || !["I32", "IU4", "IU8"].iter().any(|i| s.ends_with(i)))
@@ -62,7 +62,7 @@ impl Modifiers {
     }
 }
 
-/// K of `FMT_WMMA_AB_16X32_F16`.
+/// K of a format such as `FMT_WMMA_AB_16X32_F16`.
 fn depth(format: &str) -> Option<u32> {
     let (_, rest) = format.split_once('X')?;
     rest.split('_').next()?.parse().ok()
@@ -73,20 +73,20 @@ mod tests {
     use crate::{NoSymbols, Options, parse};
     use wavesim_isa::arch::Arch;
 
-    /// A lane's 32 bits hold as many sets of indices as the wave's lanes leave room for.
+    /// The wave size determines how many index sets fit in the 32 bits of each lane.
     #[test]
-    fn sets_of_indices_depend_on_the_wave() {
+    fn index_sets_depend_on_the_wave_size() {
         let half = "v_swmmac_f16_16x16x32_f16 v[8:11], v[0:3], v[12:19], v20";
         let narrow = "v_swmmac_f16_16x16x32_f16 v[8:9], v[0:1], v[12:15], v20";
         let deep = "v_swmmac_i32_16x16x64_iu4 v[8:15], v[0:1], v[2:5], v20";
         let deep_narrow = "v_swmmac_i32_16x16x64_iu4 v[8:11], v0, v[2:3], v20";
-        for (text, wave, most) in [(half, 32, 1), (narrow, 64, 3), (deep, 32, 0), (deep_narrow, 64, 1)] {
+        for (text, wave, max) in [(half, 32, 1), (narrow, 64, 3), (deep, 32, 0), (deep_narrow, 64, 1)] {
             let options = Options::new(Arch::Rdna4).wave(wave);
             for key in 0..5 {
                 let line = format!("{text} index_key:{key}");
                 assert_eq!(
                     parse(&line, &options, &NoSymbols).is_ok(),
-                    key <= most,
+                    key <= max,
                     "{line} in waves of {wave}"
                 );
             }

@@ -1,12 +1,12 @@
-//! The immediate of S_SENDMSG: a message, on gfx9 with its operation and stream.
+//! The immediate of S_SENDMSG: a message; on gfx9, with operation and stream.
 
 use super::dialect::symbols::{GEOMETRY_OPERATIONS, MESSAGES, MESSAGES_WITH_OPERATION, SYSTEM_OPERATIONS};
 use super::error::AsmError;
 use super::operand::{Arg, ArgValue, Operand};
-use super::symbolic::{calls, part, span_of, unknown, whole};
+use super::symbolic::{calls, part, span_of, unknown, whole_immediate};
 use wavesim_isa::arch::Arch;
 
-/// `MSG_ILLEGAL` has no name in LLVM.
+/// LLVM's spelling of a message name.
 fn llvm_message(name: &str) -> String {
     let upper = name.to_uppercase();
     if upper.starts_with("MSG_") { upper } else { format!("MSG_{upper}") }
@@ -25,11 +25,11 @@ fn messages(arch: Arch) -> impl Iterator<Item = (String, u32)> {
     extra.chain(own)
 }
 
-/// Operation and stream of gfx9's messages begin at these bits (CDNA 3 manual, *S_SENDMSG*).
+/// Bit positions of operation and stream in gfx9's messages (CDNA 3 manual, *S_SENDMSG*).
 const OPERATION: u32 = 4;
 const STREAM: u32 = 8;
 
-/// What an operation of a message is called: `None` where the message has none.
+/// The operation names of a message; `None` if the message takes no operation.
 fn operations(name: &str) -> Option<&'static [&'static str]> {
     match MESSAGES_WITH_OPERATION.iter().find(|m| m.0 == name)?.1 {
         true => Some(&SYSTEM_OPERATIONS),
@@ -37,9 +37,9 @@ fn operations(name: &str) -> Option<&'static [&'static str]> {
     }
 }
 
-/// The immediate of S_SENDMSG by message; the number if bits above the message are set.
+/// Prints the immediate of S_SENDMSG as a message; as a number if bits above the message are set.
 pub fn print(arch: Arch, value: u32) -> String {
-    // Bits above the message keep the whole a number.
+    // Bits above the message force the numeric form.
     let used = if arch.is_cdna() { 0x37f } else { 0xff };
     if value & !used != 0 {
         return value.to_string();
@@ -57,7 +57,7 @@ pub fn print(arch: Arch, value: u32) -> String {
         (None, 0, 0) => format!("sendmsg({name})"),
         (None, ..) => numbers,
         (Some(list), ..) => match list.get(operation as usize).filter(|operation| !operation.is_empty()) {
-            // Nothing is done, which one of the messages can say.
+            // GS_OP_NOP is valid only for GS_DONE messages.
             Some(&nothing @ "GS_OP_NOP") if stream == 0 && name.ends_with("_DONE") => {
                 format!("sendmsg({name}, {nothing})")
             }
@@ -71,9 +71,9 @@ pub fn print(arch: Arch, value: u32) -> String {
     }
 }
 
-/// The immediate of S_SENDMSG: a number, or `sendmsg(message)`.
+/// Parses the immediate of S_SENDMSG: a number, or `sendmsg(message)`.
 pub fn parse(arch: Arch, operands: &[Operand]) -> Result<u32, AsmError> {
-    if let Some(value) = whole(operands) {
+    if let Some(value) = whole_immediate(operands) {
         return value;
     }
     let calls = calls(operands)?;
@@ -83,11 +83,11 @@ pub fn parse(arch: Arch, operands: &[Operand]) -> Result<u32, AsmError> {
     if call.name != "sendmsg" || !(1..=3).contains(&call.args.len()) {
         return Err(AsmError::new(*span, "expected sendmsg(message)"));
     }
-    let most = if arch.is_cdna() { 15 } else { 0xff };
+    let max = if arch.is_cdna() { 15 } else { 0xff };
     let id = match &call.args[0].value {
-        ArgValue::Int(v) if (0..=most).contains(v) => *v as u32,
+        ArgValue::Int(v) if (0..=max).contains(v) => *v as u32,
         ArgValue::Int(_) => {
-            return Err(AsmError::new(call.args[0].span, format!("a message is from 0 to {most}")));
+            return Err(AsmError::new(call.args[0].span, format!("a message is from 0 to {max}")));
         }
         ArgValue::Word(word) => messages(arch).find(|m| m.0 == *word).map(|m| m.1).ok_or_else(|| {
             let names: Vec<String> = messages(arch).map(|m| m.0).collect();
@@ -112,7 +112,7 @@ pub fn parse(arch: Arch, operands: &[Operand]) -> Result<u32, AsmError> {
     Ok(id)
 }
 
-/// A message of gfx9 with the operation and the stream that follow it.
+/// Encodes a gfx9 message with its operation and stream.
 fn with_operation(id: u32, name: Option<&str>, args: &[Arg]) -> Result<u32, AsmError> {
     let list = name.map(operations);
     let operation = match (args.get(1), list) {
@@ -124,9 +124,9 @@ fn with_operation(id: u32, name: Option<&str>, args: &[Arg]) -> Result<u32, AsmE
             let at = list.iter().position(|name| name == word);
             let at =
                 at.ok_or_else(|| unknown(word, *span, list.iter().copied().filter(|n| !n.is_empty())))?;
-            // Of the geometry stage's messages one can have nothing to do.
+            // MSG_GS requires an operation other than GS_OP_NOP; MSG_GS_DONE does not.
             if name == Some("MSG_GS") && at == 0 {
-                return Err(AsmError::new(*span, "this message has something to do"));
+                return Err(AsmError::new(*span, "this message requires an operation other than GS_OP_NOP"));
             }
             at as u32
         }

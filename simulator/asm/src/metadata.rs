@@ -1,14 +1,14 @@
-//! `.amdgpu_metadata`: the block's YAML as the MessagePack of a code object's note (LLVM AMDGPUUsage, *Code
-//! Object Metadata*).
+//! `.amdgpu_metadata`: converts the block's YAML to the MessagePack of a code object's note (LLVM
+//! AMDGPUUsage, *Code Object Metadata*).
 
 use rmpv::Value;
 use yaml_rust2::parser::{Event, Parser};
 use yaml_rust2::{Yaml, YamlLoader};
 
-/// Nesting deeper than this is an error, not a stack overflow.
+/// Maximum nesting depth; deeper nesting is an error instead of a stack overflow.
 const MAX_DEPTH: usize = 32;
 
-/// The note's payload.
+/// Returns the payload of the note.
 pub fn message_pack(text: &str) -> Result<Vec<u8>, String> {
     bounded(text)?;
     let documents = YamlLoader::load_from_str(text).map_err(|e| e.to_string())?;
@@ -18,7 +18,7 @@ pub fn message_pack(text: &str) -> Result<Vec<u8>, String> {
     Ok(out)
 }
 
-/// Refuses what the loader, which recurses and copies what aliases name, has no bounds for.
+/// Rejects inputs for which the YAML loader has no limits: it recurses, and copies aliased nodes.
 fn bounded(text: &str) -> Result<(), String> {
     let mut parser = Parser::new_from_str(text);
     let mut depth = 0usize;
@@ -62,14 +62,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bombs_are_refused_at_once() {
+    fn bombs_are_rejected() {
         let refused = |text: &str| message_pack(text).unwrap_err();
         let aliases: String = (1..40).map(|k| format!("a{k}: &a{k} [*a{0}, *a{0}]\n", k - 1)).collect();
         assert!(refused(&format!("a0: &a0 [x, x]\n{aliases}")).contains("aliases"));
         assert!(refused(&"{a: ".repeat(100)).contains("nests too deeply"));
         let deep: String = (0..2_000).map(|k| format!("{}a:\n", " ".repeat(k))).collect();
         assert!(refused(&deep).contains("nests too deeply"));
-        // The scanner has a bound of its own.
+        // The YAML scanner has a limit of its own.
         for text in ["[", "{a: ", "- ", "? "] {
             assert!(message_pack(&text.repeat(20_000)).is_err(), "{text}");
         }

@@ -8,30 +8,31 @@ use wavesim_isa::arch::Arch;
 /// The ISA description's name for the code of a literal.
 pub const LITERAL: &str = "src_literal";
 
-/// The least inline integer.
-const LEAST: i32 = -16;
+/// The smallest inline integer.
+const MIN_INLINE: i32 = -16;
 
-/// The predefined values of one operand type, from name to code and back.
+/// The predefined values of one operand type: a bidirectional map between names and codes.
 #[derive(Debug, Default)]
 pub struct TypeNames {
     values: HashMap<&'static str, u32>,
     names: HashMap<u32, &'static str>,
-    /// The most frequent ones by number: `v0` to `v255`, `s0` …, `a0` …, and inline integers from [`LEAST`] on.
+    /// The most frequent names, indexed by number: `v0` to `v255`, `s0` …, `a0` …, and inline integers from
+    /// [`MIN_INLINE`].
     vgprs: Vec<Option<u32>>,
     sgprs: Vec<Option<u32>>,
     accs: Vec<Option<u32>>,
     integers: Vec<Option<u32>>,
-    /// The code of `v0`, where those of all vector registers follow it.
+    /// The code of `v0`, if the codes of all vector registers are consecutive.
     first_vgpr: Option<u32>,
     specials: [Option<u32>; Special::ALL.len()],
-    /// The code of a literal, if the type has one.
+    /// The code of a literal, if the type accepts one.
     pub literal: Option<u32>,
 }
 
 impl TypeNames {
-    /// `literal`: the architecture's code of one. Types of lane selects and barrier numbers list constants
-    /// and no literal, though their instructions have forms with one; such a form has no other source that
-    /// could name it.
+    /// `literal` is the architecture's code of a literal. The types of lane selects and barrier numbers list
+    /// constants but no literal, although their instructions have forms with one, and no other source of such
+    /// a form could hold it; for these types the code is added.
     fn new(list: &[(&'static str, u32)], literal: Option<u32>) -> TypeNames {
         let mut all = list.to_vec();
         let unlisted = literal.filter(|code| list.iter().all(|v| v.1 != *code));
@@ -39,14 +40,14 @@ impl TypeNames {
             all.push((LITERAL, code));
         }
         let (mut vgprs, mut sgprs, mut accs) = (vec![None; 256], vec![None; 128], vec![None; 256]);
-        let mut integers = vec![None; (64 - LEAST) as usize + 1];
+        let mut integers = vec![None; (64 - MIN_INLINE) as usize + 1];
         for &(name, code) in &all {
             let (list, number) = match name.as_bytes() {
                 [b'v', digits @ ..] => (&mut vgprs, number(digits)),
                 [b's', digits @ ..] => (&mut sgprs, number(digits)),
                 [b'a', digits @ ..] => (&mut accs, number(digits)),
-                [b'-', digits @ ..] => (&mut integers, number(digits).map(|n| -n - LEAST)),
-                digits => (&mut integers, number(digits).map(|n| n - LEAST)),
+                [b'-', digits @ ..] => (&mut integers, number(digits).map(|n| -n - MIN_INLINE)),
+                digits => (&mut integers, number(digits).map(|n| n - MIN_INLINE)),
             };
             let at = number.and_then(|at| usize::try_from(at).ok());
             if let Some(place) = at.and_then(|at| list.get_mut(at)) {
@@ -68,12 +69,12 @@ impl TypeNames {
         }
     }
 
-    /// The value with a name of this operand type.
+    /// The code of a name.
     pub fn value(&self, name: &str) -> Option<u32> {
         self.values.get(name).copied()
     }
 
-    /// The code of a register, by its first 32 bits.
+    /// The code of a register, given by its first 32 bits.
     #[inline]
     pub fn register(&self, base: RegBase) -> Option<u32> {
         match base {
@@ -87,38 +88,38 @@ impl TypeNames {
 
     /// The code of an inline integer.
     pub fn integer(&self, value: i32) -> Option<u32> {
-        self.integers.get(usize::try_from(value.checked_sub(LEAST)?).ok()?).copied()?
+        self.integers.get(usize::try_from(value.checked_sub(MIN_INLINE)?).ok()?).copied()?
     }
 
-    /// Whether the type has inline constants or a literal.
+    /// Returns whether the type accepts inline constants or a literal.
     pub fn has_constants(&self) -> bool {
         self.literal.is_some() || self.integer(1).is_some()
     }
 
-    /// The number of the vector register that has this code.
+    /// The number of the vector register with this code.
     #[inline]
     pub fn vgpr(&self, value: u32) -> Option<u32> {
         value.checked_sub(self.first_vgpr?).filter(|n| *n < 256)
     }
 
-    /// The first name of a value.
+    /// The main name of a code.
     pub fn name(&self, value: u32) -> Option<&'static str> {
         self.names.get(&value).copied()
     }
 
-    /// Every name, in no order.
+    /// All names, in unspecified order.
     pub fn all(&self) -> impl Iterator<Item = &'static str> {
         self.values.keys().copied()
     }
 }
 
-/// A number of at most four digits, and nothing else.
+/// Parses a number of one to four digits; anything else is `None`.
 fn number(digits: &[u8]) -> Option<i32> {
     let plain = matches!(digits.len(), 1..=4) && digits.iter().all(u8::is_ascii_digit);
     plain.then(|| digits.iter().fold(0, |n, digit| 10 * n + (digit - b'0') as i32))
 }
 
-/// Names of one architecture: the code of a literal, and the operand types, built on first use.
+/// The names of one architecture: the code of a literal, and the operand types, which are built on first use.
 struct Names {
     literal: Option<u32>,
     types: Vec<OnceLock<TypeNames>>,
@@ -133,7 +134,7 @@ static NAMES: LazyLock<Vec<Names>> = LazyLock::new(|| {
     Arch::ALL.into_iter().map(of).collect()
 });
 
-/// By index of the operand type.
+/// The names of an operand type, given by its index.
 pub fn names(arch: Arch, ty: u8) -> &'static TypeNames {
     let names = &NAMES[arch as usize];
     names.types[ty as usize]

@@ -1,7 +1,8 @@
-//! A linked code object for amdhsa: what LLVM's assembler and linker make of such a file (LLVM AMDGPUUsage,
-//! *ELF Code Object*).
+//! Writes a linked code object for amdhsa, as LLVM's assembler and linker produce it (LLVM AMDGPUUsage, *ELF
+//! Code Object*).
 //!
-//! Addresses are file offsets; each kind of memory has pages of its own. Only global symbols are dynamic.
+//! Addresses equal file offsets, and sections with different permissions are on separate pages. Only global
+//! symbols are dynamic.
 
 use super::Options;
 use super::link::{Relocation, Target};
@@ -20,8 +21,8 @@ const NOTE_NAME: &[u8] = b"AMDGPU\0\0";
 /// NT_AMDGPU_METADATA.
 const NOTE_TYPE: u32 = 32;
 
-/// The segment that a section belongs to; the last is none.
-fn kind(section: &Section) -> usize {
+/// Index of the segment that contains a section; 3 if the section is not loaded.
+fn segment_index(section: &Section) -> usize {
     match section.memory {
         Memory::ReadOnly => 0,
         Memory::Code => 1,
@@ -48,7 +49,7 @@ fn note(metadata: Option<&str>) -> Result<Vec<u8>, Vec<LineError>> {
     Ok(out)
 }
 
-/// Bytes of an entry of `.rela.dyn`.
+/// Size of an entry of `.rela.dyn` in bytes.
 const RELA: usize = 24;
 
 fn base_section(r: &Relocation) -> Option<usize> {
@@ -62,14 +63,14 @@ fn hash(name: &str) -> u32 {
     elf::hash(name.as_bytes())
 }
 
-/// Gives sections addresses, links, and writes the file.
+/// Assigns section addresses, links the program and writes the file.
 pub fn write(program: &mut Program, options: &Options) -> Result<Vec<u8>, Vec<LineError>> {
     let note = note(program.metadata.as_deref())?;
     program.prepare_link();
     let planned = program.planned_relocations();
-    // Sections that are loaded read-only and yet contain addresses.
+    // Whether a read-only section contains addresses.
     let text_relocations = planned.iter().any(|r| program.sections[r.section].memory != Memory::Writable);
-    // Sections that relocations count from have dynamic symbols, which are local.
+    // Relocations relative to a section refer to a local dynamic symbol of that section.
     let bases: BTreeSet<usize> = planned.iter().filter_map(base_section).collect();
     let named = program.processor.as_deref().and_then(Processor::from_name);
     let processor = named.or_else(|| Processor::of_arch(options.arch));
@@ -82,7 +83,7 @@ pub fn write(program: &mut Program, options: &Options) -> Result<Vec<u8>, Vec<Li
     let global =
         |program: &Program, name: &str| program.info.get(name).is_some_and(|i| i.global && !i.hidden);
     let mut symbols: Vec<(String, usize)> = labels.clone();
-    // Locals come first in a symbol table.
+    // ELF requires local symbols to precede global ones.
     symbols.sort_by_key(|s| global(program, &s.0));
     let locals = symbols.iter().filter(|s| !global(program, &s.0)).count();
     let dynamic: Vec<(String, usize)> = symbols[locals..].to_vec();
@@ -92,7 +93,7 @@ pub fn write(program: &mut Program, options: &Options) -> Result<Vec<u8>, Vec<Li
     let mut bytes = Vec::new();
     let mut w = Writer::new(object::Endianness::Little, true, &mut bytes);
 
-    // Places.
+    // Reserve the file layout.
     w.reserve_null_section_index();
     let note_name = w.add_section_name(b".note");
     w.reserve_section_index();
@@ -104,11 +105,11 @@ pub fn write(program: &mut Program, options: &Options) -> Result<Vec<u8>, Vec<Li
         w.add_section_name(b".rela.dyn")
     });
     let mut indices = vec![None; program.sections.len()];
-    // Empty sections are left out unless they are loaded.
+    // Empty sections are omitted unless they are loaded.
     let mut order: Vec<usize> = (0..program.sections.len())
         .filter(|&at| program.sections[at].memory != Memory::None || !program.sections[at].bytes.is_empty())
         .collect();
-    order.sort_by_key(|&at| kind(&program.sections[at]));
+    order.sort_by_key(|&at| segment_index(&program.sections[at]));
     let mut name_ids: Vec<Option<StringId>> = vec![None; program.sections.len()];
     for &at in &order {
         name_ids[at] = Some(w.add_section_name(section_names[at].as_bytes()));
@@ -122,7 +123,7 @@ pub fn write(program: &mut Program, options: &Options) -> Result<Vec<u8>, Vec<Li
     let dynamic_ids: Vec<StringId> =
         symbol_names[locals..].iter().map(|n| w.add_dynamic_string(n.as_bytes())).collect();
     let symbol_ids: Vec<StringId> = symbol_names.iter().map(|n| w.add_string(n.as_bytes())).collect();
-    // There may be no symbols; the tables exist all the same.
+    // The string tables exist even if there are no symbols.
     w.require_dynstr();
     w.require_strtab();
     w.reserve_null_dynamic_symbol_index();
@@ -153,13 +154,13 @@ pub fn write(program: &mut Program, options: &Options) -> Result<Vec<u8>, Vec<Li
         }
         for &at in &order {
             let section = &mut program.sections[at];
-            if kind(section) != wanted {
+            if segment_index(section) != wanted {
                 continue;
             }
-            let place = w.reserved_len().next_multiple_of(section.align.max(1) as usize);
-            w.reserve_until(place);
+            let address = w.reserved_len().next_multiple_of(section.align.max(1) as usize);
+            w.reserve_until(address);
             w.reserve(section.bytes.len(), 1);
-            section.address = place as u64;
+            section.address = address as u64;
         }
         if wanted < 2 {
             range.1 = w.reserved_len();
@@ -198,13 +199,13 @@ pub fn write(program: &mut Program, options: &Options) -> Result<Vec<u8>, Vec<Li
         .collect();
     if relocations.len() != planned.len() {
         return Err(vec![LineError::whole(
-            "values of symbols depend on sections' places in a way that is not understood",
+            "the values of symbols depend on section addresses in an unsupported way",
         )]);
     }
-    // Those without a symbol first, as DT_RELACOUNT has it.
+    // Relative relocations come first, as DT_RELACOUNT requires.
     relocations.sort_by_key(|r| (r.r_sym, r.r_offset));
 
-    // Contents, in the same order.
+    // Write the contents in the order of the layout.
     let header = FileHeader {
         os_abi: OS_ABI,
         abi_version: (program.code_object_version - 2) as u8,
@@ -359,7 +360,7 @@ pub fn write(program: &mut Program, options: &Options) -> Result<Vec<u8>, Vec<Li
     for &at in &order {
         let section = &program.sections[at];
         let alloc = elf::SHF_ALLOC;
-        let flags = [alloc, alloc | elf::SHF_EXECINSTR, alloc | elf::SHF_WRITE, 0][kind(section)];
+        let flags = [alloc, alloc | elf::SHF_EXECINSTR, alloc | elf::SHF_WRITE, 0][segment_index(section)];
         let header = entry(
             name_ids[at],
             elf::SHT_PROGBITS,

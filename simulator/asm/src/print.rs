@@ -1,4 +1,4 @@
-//! The disassembler: an [`Inst`] as text, as LLVM's disassembler writes it.
+//! The disassembler: prints an [`Inst`] in the syntax of LLVM's disassembler.
 
 use super::constant;
 use super::dialect::Trait;
@@ -16,26 +16,26 @@ use wavesim_isa::codec::encode;
 use wavesim_isa::inst::Inst;
 use wavesim_isa::operand::VCC_LO;
 
-/// The instruction as text.
+/// Prints an instruction.
 pub fn instruction(inst: &Inst, options: &Options) -> String {
     with_label(inst, options, None)
 }
 
-/// As [`instruction`], of an architecture, for waves of so many lanes: the syntax of a program
+/// As [`instruction`], for an architecture and a wave size: the printer of a program
 /// (`exec::program::Syntax`).
 pub fn syntax(inst: &Inst, arch: Arch, wave_size: u32) -> String {
     instruction(inst, &Options::new(arch).wave(wave_size))
 }
 
-/// As [`instruction`], a branch's target written as `label`.
+/// As [`instruction`], with `label` as the branch target.
 pub fn with_label(inst: &Inst, options: &Options, label: Option<&str>) -> String {
     print(inst, options, label, false)
 }
 
-/// The instruction that `words` are, as text from which the assembler makes these words. A literal that an
-/// inline constant could hold is `lit(…)`: LLVM writes the constant, which is another instruction, and
-/// shorter. Words that no instruction's text has, as they have unused bits set or hardware could not execute
-/// them, are `.long` with the instruction as a comment.
+/// Prints an instruction as text that assembles to exactly `words`. A literal that equals an inline constant
+/// is printed as `lit(…)`: LLVM would print the constant, which assembles to a different, shorter
+/// instruction. Words that no text assembles to, because unused bits are set or the hardware cannot execute
+/// them, are printed as `.long` with the instruction in a comment.
 pub fn exact(words: &[u32], inst: &Inst, options: &Options, label: Option<&str>) -> String {
     let parsed = parse(&print(inst, options, None, true), options, &NoSymbols);
     let again = parsed.ok().and_then(|p| encode(options.arch, &p.inst).ok());
@@ -48,27 +48,27 @@ pub fn exact(words: &[u32], inst: &Inst, options: &Options, label: Option<&str>)
 
 fn print(inst: &Inst, options: &Options, label: Option<&str>, exact: bool) -> String {
     if let Some(machine) = options.arch.machine() {
-        return super::plain::print(inst, options.arch, machine, label);
+        return super::generic::print(inst, options.arch, machine, label);
     }
-    let form = forms(options.arch).of(inst.entry);
+    let form = forms(options.arch).get(inst.entry);
     let p = Printer { form, inst, options, label, exact };
     if form.class == Class::Dual && inst.entry_y != EntryId::MAX {
         return p.dual();
     }
     let mut out = form.mnemonic.clone();
-    p.operands(form.written(inst), &mut out);
+    p.operands(form.explicit_slots(inst), &mut out);
     for m in &form.mods {
         p.modifier(m, form.sources, &mut out);
     }
     out
 }
 
-/// Whether the instruction branches by its immediate, and how many words from its end.
+/// The branch distance in words from the end of the instruction, for branches with an immediate target.
 pub fn branch_words(inst: &Inst, options: &Options) -> Option<i64> {
     if let Some(machine) = options.arch.machine() {
-        return super::plain::branch_words(inst, options.arch, machine);
+        return super::generic::branch_words(inst, options.arch, machine);
     }
-    let form = forms(options.arch).of(inst.entry);
+    let form = forms(options.arch).get(inst.entry);
     let slot = form.slots.iter().find(|s| s.kind == Kind::Imm(Imm::Label))?;
     Some(inst.fields[slot.field? as usize] as u16 as i16 as i64)
 }
@@ -78,13 +78,13 @@ struct Printer<'a> {
     inst: &'a Inst,
     options: &'a Options,
     label: Option<&'a str>,
-    /// Literals stay literals.
+    /// Literals are never printed as inline constants.
     exact: bool,
 }
 
 impl Printer<'_> {
     fn dual(&self) -> String {
-        let y = forms(self.options.arch).of(self.inst.entry_y);
+        let y = forms(self.options.arch).get(self.inst.entry_y);
         let mut out = self.form.mnemonic.clone();
         self.operands(&half_slots(self.options, self.inst.entry, false).unwrap_or_default(), &mut out);
         let _ = write!(out, " :: {}", y.mnemonic);
@@ -112,7 +112,7 @@ impl Printer<'_> {
         slot.field.map_or(0, |f| self.inst.fields[f as usize])
     }
 
-    /// The operand's text; `None` where it is not written.
+    /// The text of an operand; `None` if it is omitted.
     fn slot(&self, slot: &Slot) -> Option<String> {
         let wave = self.options.wave;
         let registers = slot.registers(self.inst, self.options);
@@ -191,7 +191,7 @@ impl Printer<'_> {
             text = if text.starts_with("lit(") { format!("abs({text})") } else { format!("|{text}|") };
         }
         if bit("NEG", "NEG") {
-            // A sign before a number would be the number's.
+            // A sign before a number would be read as the number's own sign.
             let number =
                 text.starts_with(|c: char| c.is_ascii_digit() || c == '-') || text.starts_with("lit(");
             text = if number { format!("neg({text})") } else { format!("-{text}") };
@@ -201,15 +201,15 @@ impl Printer<'_> {
 
     fn unsigned(&self, slot: &Slot, registers: u16, value: u32) -> String {
         let types = slot.names_in(self.inst);
-        let short = self.form.halves_by_number();
+        let short = self.form.has_half_in_register_number();
         let sixteen = slot.size == Size::Bits(16);
-        // Short encodings keep the half of a 16-bit register in bit 7 of its number.
+        // 32-bit encodings store the half of a 16-bit register in bit 7 of the register number.
         let (value, half) = match types.name(value) {
             Some(name) if sixteen && short && name.starts_with('v') && value & 128 != 0 => {
                 (value & !128, Some(".h"))
             }
             Some(name) if sixteen && self.high_half(slot) && name.starts_with('v') => (value, Some(".h")),
-            // The low half is named too where LLVM has the operation with halves only.
+            // If LLVM only has the operation on halves, the low half is named as well.
             Some(name)
                 if sixteen
                     && self.form.traits.has(Trait::LowHalfNamed)
@@ -239,13 +239,13 @@ impl Printer<'_> {
         }
     }
 
-    /// A code that the operand's type does not list: what other sources call it, with what is wrong with it,
-    /// as LLVM prints it. A code without any name is not printed as a number, which would be read back as a
+    /// Prints a code that the operand type does not list. Like LLVM, uses the name from other sources with a
+    /// comment on the error. A code without any name must not be printed as a number, which would parse as a
     /// constant.
     fn unlisted(&self, slot: &Slot, registers: u16, value: u32) -> String {
         let table = self.options.arch.table();
         let all = table.operand_types.iter().position(|t| t.name == "OPR_SRC").map(|at| at as u8);
-        // LLVM drops the low bits of a range of scalar registers.
+        // LLVM ignores the low bits of the start of a scalar register range.
         let step = [1, 2, 4][(registers.saturating_sub(1) as usize).min(2)];
         let value = if value < VCC_LO as u32 { value / step * step } else { value };
         let name = all.and_then(|all| names(self.options.arch, all).name(value)).filter(|n| *n != LITERAL);
@@ -264,7 +264,7 @@ impl Printer<'_> {
         }
     }
 
-    /// OP_SEL selects the high half, and LLVM has no modifier for it.
+    /// Returns whether OP_SEL selects the high half and LLVM has no modifier for it.
     fn high_half(&self, slot: &Slot) -> bool {
         let written = |m: &Mod| matches!(m, Mod::Bits { name: "op_sel", printed: true, .. });
         let modifier = self.form.mods.iter().any(written);
@@ -297,13 +297,14 @@ impl Printer<'_> {
         field.map_or(32, |f| encoding.fields[f as usize].width())
     }
 
-    /// A number alone, or a register with its `offset:`.
+    /// Prints a number, or a register with `offset:`.
     fn scalar_offset(&self, slot: &Slot) -> String {
         let encoding = self.inst.encoding(self.options.arch.table());
         let at = encoding.fields.iter().position(|f| f.name.ends_with("OFFSET") && f.name != "SOFFSET");
         let offset = at.map_or(0, |at| self.inst.fields[at]);
         let text = signed_hex(offset, self.width(at.map(|at| at as u8)));
-        // CDNA: two bits say which of the two there are. Alone, the register is in the other field.
+        // CDNA: two bits select register and immediate; a register without immediate is encoded in the
+        // immediate field.
         if self.inst.field(self.options.arch.table(), "SOFFSET_EN").is_some() {
             return match (self.get("SOFFSET_EN"), self.get("IMM")) {
                 (0, 0) => self.unsigned(slot, 1, offset & 0x7f),
@@ -313,7 +314,7 @@ impl Printer<'_> {
             };
         }
         let register = self.unsigned(slot, 1, self.raw(slot));
-        // The wider offset of the newer encoding is always written.
+        // RDNA 4's encoding always prints the offset.
         let newer = encoding.fields.iter().any(|f| f.name == "IOFFSET");
         match (register.as_str(), offset) {
             ("null", 0) if !newer => register,
@@ -359,7 +360,7 @@ fn signed_hex(value: u32, width: u32) -> String {
     if value < 0 { format!("-0x{:x}", value.unsigned_abs()) } else { format!("0x{value:x}") }
 }
 
-/// A register and the ones after it: `v[4:7]`, `vcc`, `ttmp[2:3]`; other names as they are.
+/// Prints a register range: `v[4:7]`, `vcc`, `ttmp[2:3]`. Other names are unchanged.
 pub(super) fn range(name: &str, registers: u16) -> String {
     if registers <= 1 {
         return name.to_string();
@@ -389,7 +390,7 @@ mod tests {
     use wavesim_isa::codec::decode;
 
     #[test]
-    fn literals_can_stay_literals() {
+    fn exact_printing_preserves_literals() {
         let options = Options::new(Arch::Rdna3);
         for (words, llvm, exact) in [
             (&[0x8205_ff05, 0][..], "s_addc_u32 s5, s5, 0", "s_addc_u32 s5, s5, lit(0x0)"),
@@ -418,9 +419,10 @@ mod tests {
         }
     }
 
-    /// OP_SEL of a matrix product, which has no use for it, and a pair of SGPRs that begins with an odd one.
+    /// A matrix product with OP_SEL set, which it does not use, and an SGPR pair that starts at an odd
+    /// register.
     #[test]
-    fn words_that_no_text_has_are_numbers() {
+    fn words_without_a_text_print_as_numbers() {
         let options = Options::new(Arch::Rdna3);
         for (words, text) in [
             (
@@ -434,9 +436,9 @@ mod tests {
         }
     }
 
-    /// Codes without a text do not read back as something else.
+    /// Codes without a name do not parse as something else.
     #[test]
-    fn reserved_codes_are_no_constants() {
+    fn reserved_codes_do_not_parse_as_constants() {
         let options = Options::new(Arch::Rdna3);
         let inst = decode(Arch::Rdna3, &[0x8449_c4da]).unwrap();
         let text = print::instruction(&inst, &options);
@@ -444,9 +446,9 @@ mod tests {
         assert!(parse(&text, &options, &NoSymbols).is_err());
     }
 
-    /// Registers and constants where only vector registers can be: named, and with what is wrong.
+    /// A register or constant in place of a vector register is printed with a comment on the error.
     #[test]
-    fn operands_of_the_wrong_kind_say_so() {
+    fn invalid_operands_are_annotated() {
         let options = Options::new(Arch::Rdna4);
         for (words, operand) in [
             ([0xcc46_4020, 0x1c82_04f2], "1.0/*Invalid immediate*/"),
@@ -463,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_are_names_or_numbers_with_bits() {
+    fn versions_print_as_names_or_numbers_with_flags() {
         let options = Options::new(Arch::Rdna4);
         for (word, text) in [
             (0xb080_4009, "s_version UC_VERSION_GFX12|UC_VERSION_W32_BIT"),

@@ -1,9 +1,10 @@
-//! The scanner: a position in a line of text, and the lexical rules for space, words, numbers and strings.
+//! The scanner: a position in a line of text, and the lexical rules for white space, words, numbers and
+//! strings.
 
 use super::error::{AsmError, Span};
 
-/// A position in a text. Short functions are called for every byte of a file, from all over the assembler:
-/// they are `#[inline]`.
+/// A position in a text. The short functions run for every byte of a file and are called from the whole
+/// assembler, hence `#[inline]`.
 #[derive(Debug, Clone)]
 pub struct Scanner<'a> {
     /// Up to where it is read.
@@ -11,13 +12,13 @@ pub struct Scanner<'a> {
     at: usize,
 }
 
-/// Class of bytes in identifiers, see [`class`].
+/// Class of identifier bytes; see [`class`].
 pub const WORD: u8 = 1;
-/// Class of bytes that may start an identifier.
+/// Class of bytes that can start an identifier.
 pub const START: u8 = 2;
 /// Class of decimal digits.
 pub const DIGIT: u8 = 4;
-/// Space or tab, and what may be another kind of space or the first byte of one.
+/// Space or tab. [`RARE`] is any other white space, or the first byte of a character that may be white space.
 const SPACE: u8 = 8;
 const RARE: u8 = 16;
 
@@ -45,15 +46,15 @@ const CLASSES: [u8; 256] = {
     classes
 };
 
-/// The classes of a byte, as bits.
+/// The classes of a byte, as a bit mask.
 #[inline]
 pub fn class(byte: u8) -> u8 {
     CLASSES[byte as usize]
 }
 
-/// Where the bytes of a class that start at `at` end.
+/// Returns the index after the run of bytes of class `wanted` that starts at `at`.
 #[inline]
-pub fn end_of(bytes: &[u8], mut at: usize, wanted: u8) -> usize {
+pub fn end_of_class(bytes: &[u8], mut at: usize, wanted: u8) -> usize {
     while at < bytes.len() && class(bytes[at]) & wanted != 0 {
         at += 1;
     }
@@ -70,24 +71,24 @@ pub enum Number {
 }
 
 impl<'a> Scanner<'a> {
-    /// At the start of `text`.
+    /// A scanner at the start of `text`.
     pub fn new(text: &'a str) -> Scanner<'a> {
         Scanner { text, at: 0 }
     }
 
-    /// At byte `at` of `text`; positions are those of the whole text.
+    /// A scanner at byte `at` of `text`; positions are relative to the whole text.
     #[inline]
     pub fn from(text: &'a str, at: usize) -> Scanner<'a> {
         Scanner { text, at }
     }
 
-    /// What has not been read.
+    /// The text that has not been read.
     #[inline]
     pub fn rest(&self) -> &'a str {
         &self.text[self.at..]
     }
 
-    /// As [`Scanner::rest`], as bytes.
+    /// The bytes that have not been read.
     #[inline]
     pub fn rest_bytes(&self) -> &'a [u8] {
         &self.text.as_bytes()[self.at..]
@@ -99,82 +100,82 @@ impl<'a> Scanner<'a> {
         &self.text[span.start..span.end]
     }
 
-    /// The next character, not read.
+    /// Returns the next character without reading it.
     #[inline]
     pub fn peek(&self) -> Option<char> {
-        match self.byte() {
+        match self.peek_byte() {
             Some(byte) if byte.is_ascii() => Some(byte as char),
             Some(_) => self.rest().chars().next(),
             None => None,
         }
     }
 
-    /// The next byte, not read.
+    /// Returns the next byte without reading it.
     #[inline]
-    pub fn byte(&self) -> Option<u8> {
+    pub fn peek_byte(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }
 
     /// The byte after the next one.
     #[inline]
-    pub fn second(&self) -> Option<u8> {
+    pub fn peek_second(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at + 1).copied()
     }
 
-    /// Byte position in the text.
+    /// The byte position in the text.
     #[inline]
-    pub fn at(&self) -> usize {
+    pub fn position(&self) -> usize {
         self.at
     }
 
-    /// The next character's span; empty at the end.
-    pub fn here(&self) -> Span {
+    /// The span of the next character; empty at the end of the text.
+    pub fn next_span(&self) -> Span {
         let width = self.peek().map_or(0, char::len_utf8);
         Span::new(self.at, self.at + width)
     }
 
-    /// From `start` to here.
+    /// The span from `start` to the current position.
     #[inline]
-    pub fn since(&self, start: usize) -> Span {
+    pub fn span_since(&self, start: usize) -> Span {
         Span::new(start, self.at)
     }
 
-    /// Moves on by `bytes`, which must end at a character's boundary.
+    /// Advances by `bytes`, which must end at a character boundary.
     #[inline]
     pub fn skip(&mut self, bytes: usize) {
         self.at += bytes;
     }
 
-    /// Skips space of any kind.
+    /// Skips white space of any kind.
     #[inline]
-    pub fn space(&mut self) {
-        while let Some(byte) = self.byte() {
+    pub fn skip_space(&mut self) {
+        while let Some(byte) = self.peek_byte() {
             match class(byte) & (SPACE | RARE) {
                 SPACE => self.at += 1,
                 0 => return,
-                _ => return self.rare_space(),
+                _ => return self.skip_rare_space(),
             }
         }
     }
 
-    /// Other kinds of space, some of several bytes.
+    /// Skips white space other than space and tab; a character may take several bytes.
     #[cold]
-    fn rare_space(&mut self) {
+    fn skip_rare_space(&mut self) {
         let rest = self.rest();
         self.at += rest.len() - rest.trim_start().len();
     }
 
-    /// Skips space; whether nothing follows.
+    /// Skips white space and returns whether the text has ended.
     #[inline]
-    pub fn done(&mut self) -> bool {
-        self.space();
+    pub fn at_end(&mut self) -> bool {
+        self.skip_space();
         self.at >= self.text.len()
     }
 
-    /// Skips space and then `c`, if it is there.
+    /// Skips white space and reads `c` if it follows. Returns whether it did.
     #[inline]
     pub fn eat(&mut self, c: char) -> bool {
-        self.space();
+        self.skip_space();
         let found = self.peek() == Some(c);
         if found {
             self.at += c.len_utf8();
@@ -182,22 +183,22 @@ impl<'a> Scanner<'a> {
         found
     }
 
-    /// Skips space and then `c`; an error if it is not there.
+    /// Skips white space and reads `c`, or returns an error if another character follows.
     pub fn expect(&mut self, c: char) -> Result<(), AsmError> {
         if self.eat(c) {
             return Ok(());
         }
-        Err(AsmError::new(self.here(), format!("`{c}` is missing here")))
+        Err(AsmError::new(self.next_span(), format!("`{c}` is missing here")))
     }
 
-    /// An identifier: registers, labels, mnemonics, keywords.
+    /// Skips white space and reads an identifier: a register, label, mnemonic or keyword.
     #[inline]
     pub fn ident(&mut self) -> Option<(&'a str, Span)> {
-        self.space();
+        self.skip_space();
         self.word()
     }
 
-    /// As [`Scanner::ident`], without space before it.
+    /// Reads an identifier at the current position.
     #[inline]
     pub fn word(&mut self) -> Option<(&'a str, Span)> {
         let bytes = self.text.as_bytes();
@@ -205,19 +206,19 @@ impl<'a> Scanner<'a> {
         if class(*bytes.get(start)?) & START == 0 {
             return None;
         }
-        self.at = end_of(bytes, start + 1, WORD);
-        let span = self.since(start);
+        self.at = end_of_class(bytes, start + 1, WORD);
+        let span = self.span_since(start);
         Some((self.slice(span), span))
     }
 
-    /// The next identifier, not read.
+    /// Returns the next identifier without reading it.
     pub fn peek_ident(&self) -> Option<(&'a str, Span)> {
         self.clone().ident()
     }
 
-    /// `1b`, `2f`: a reference to a numbered label before or after this place.
+    /// Reads `1b` or `2f`: a reference to a numbered label before or after this position.
     pub fn local_label(&mut self) -> Option<(&'a str, Span)> {
-        self.space();
+        self.skip_space();
         let rest = self.rest();
         let digits = rest.find(|c: char| !c.is_ascii_digit()).filter(|n| *n > 0)?;
         let mut after = rest[digits..].chars();
@@ -228,20 +229,20 @@ impl<'a> Scanner<'a> {
         }
         let start = self.at;
         self.at += digits + 1;
-        Some((&rest[..digits + 1], self.since(start)))
+        Some((&rest[..digits + 1], self.span_since(start)))
     }
 
-    /// The body of a string in quotes, with its escapes undone.
+    /// Reads a quoted string and returns its contents with escapes resolved.
     pub fn string(&mut self) -> Result<Vec<u8>, AsmError> {
-        self.space();
+        self.skip_space();
         let start = self.at;
         let Some(body) = self.rest().strip_prefix('"') else {
-            return Err(AsmError::new(self.here(), "expected a string in quotes"));
+            return Err(AsmError::new(self.next_span(), "expected a string in quotes"));
         };
         let len = super::source::string_end(body);
         self.at += 1 + len;
         let Some(body) = body[..len].strip_suffix('"') else {
-            return Err(AsmError::new(self.since(start), "the string is not terminated"));
+            return Err(AsmError::new(self.span_since(start), "the string is not terminated"));
         };
         let mut out = Vec::new();
         let mut chars = body.chars().peekable();
@@ -251,9 +252,9 @@ impl<'a> Scanner<'a> {
                 continue;
             }
             let escaped = chars.next().unwrap_or('\\');
-            let mut number = |first: u32, radix: u32, most: usize| {
+            let mut number = |first: u32, radix: u32, max_digits: usize| {
                 let mut value = first;
-                for _ in 0..most {
+                for _ in 0..max_digits {
                     let Some(digit) = chars.peek().and_then(|c| c.to_digit(radix)) else { break };
                     value = value * radix + digit;
                     chars.next();
@@ -274,16 +275,17 @@ impl<'a> Scanner<'a> {
         Ok(out)
     }
 
-    /// An integer; an error for a float.
+    /// Reads an integer; a float is an error.
     pub fn integer(&mut self) -> Result<i64, AsmError> {
         let start = self.at;
         match self.number()? {
             Number::Int(value) => Ok(value),
-            Number::Float(_) => Err(AsmError::new(self.since(start), "expected an integer")),
+            Number::Float(_) => Err(AsmError::new(self.span_since(start), "expected an integer")),
         }
     }
 
-    /// What most numbers are: decimal digits that no 64 bits overflow, without prefix, fraction or exponent.
+    /// Fast path for most numbers: reads decimal digits that fit 64 bits, without prefix, fraction or
+    /// exponent.
     #[inline]
     pub fn short_decimal(&mut self) -> Option<i64> {
         let bytes = self.rest_bytes();
@@ -300,16 +302,16 @@ impl<'a> Scanner<'a> {
         Some(value)
     }
 
-    /// A number: decimal, `0x`, `0b`, octal with a leading 0, or a float (`1.5`, `2e-3`). No sign.
+    /// Reads an unsigned number: decimal, `0x`, `0b`, octal with a leading 0, or a float (`1.5`, `2e-3`).
     pub fn number(&mut self) -> Result<Number, AsmError> {
-        self.space();
+        self.skip_space();
         if let Some(value) = self.short_decimal() {
             return Ok(Number::Int(value));
         }
         let rest = self.rest();
         let start = self.at;
         let bytes = rest.as_bytes();
-        let digits = end_of(bytes, 0, DIGIT);
+        let digits = end_of_class(bytes, 0, DIGIT);
         let word = |at: usize| at + bytes[at..].iter().take_while(|b| b.is_ascii_alphanumeric()).count();
         let radix = match bytes {
             [b'0', b'x' | b'X', ..] => 16,
@@ -320,24 +322,24 @@ impl<'a> Scanner<'a> {
             let len = word(0);
             self.at += len;
             return integer(&rest[2..len], radix).ok_or_else(|| {
-                AsmError::new(self.since(start), format!("`{}` is not a 64-bit number", &rest[..len]))
+                AsmError::new(self.span_since(start), format!("`{}` is not a 64-bit number", &rest[..len]))
             });
         }
         let mut len = digits;
         let mut float = false;
         if bytes.get(len) == Some(&b'.') && bytes.get(len + 1) != Some(&b'.') {
             float = true;
-            len = end_of(bytes, len + 1, DIGIT);
+            len = end_of_class(bytes, len + 1, DIGIT);
         }
         if let Some(b'e' | b'E') = bytes.get(len) {
             let digits = len + 1 + usize::from(matches!(bytes.get(len + 1), Some(b'+' | b'-')));
-            let exponent = end_of(bytes, digits, DIGIT);
+            let exponent = end_of_class(bytes, digits, DIGIT);
             if exponent > digits {
                 float = true;
                 len = exponent;
             }
         }
-        // `12abc` is one wrong word, not a number and a symbol.
+        // `12abc` is one malformed word, not a number followed by a symbol.
         let whole = word(len);
         self.at += whole;
         let text = &rest[..len];
@@ -347,7 +349,9 @@ impl<'a> Scanner<'a> {
             [b'0', _, ..] => integer(&text[1..], 8),
             _ => integer(text, 10),
         };
-        value.ok_or_else(|| AsmError::new(self.since(start), format!("`{}` is not a number", &rest[..whole])))
+        value.ok_or_else(|| {
+            AsmError::new(self.span_since(start), format!("`{}` is not a number", &rest[..whole]))
+        })
     }
 }
 

@@ -1,5 +1,5 @@
-//! The lines of assembly files, and where a line that is being read comes from: a file, or the expansion of a
-//! macro that a line of a file called, and so on outwards.
+//! The lines of assembly files, and the location of a line: a file, and the chain of macro expansions,
+//! repetitions and includes that produced the line.
 
 use super::scan::Scanner;
 use std::ops::Deref;
@@ -30,40 +30,40 @@ impl From<String> for Text {
 /// A line of a file.
 #[derive(Debug, Clone)]
 pub struct SourceLine {
-    /// Without comments; columns are those of the file.
+    /// The text without comments; columns are those of the file.
     pub text: Text,
-    /// Index of its file.
+    /// Index of the file.
     pub file: u32,
-    /// From 1.
+    /// Line number, from 1.
     pub number: u32,
 }
 
-/// Where a line is, and the call that it was read by. See [`Sources::chain`].
+/// The location of a line, and the expansion that produced it. See [`Sources::backtrace`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Place {
-    /// Index of its file.
+pub struct Location {
+    /// Index of the file.
     pub file: u32,
-    /// From 1.
+    /// Line number, from 1.
     pub line: u32,
-    /// Index of the innermost call, from 1; 0 for a line of the main file.
+    /// Index of the innermost expansion, from 1; 0 for a line of the main file.
     via: u32,
 }
 
-/// Why lines are read that are not the file's next ones.
+/// An expansion or include: a source of lines other than the next line of the file.
 #[derive(Debug, Clone)]
-struct Call {
+struct Expansion {
     /// `macro gid`, `.rept`, `.include`.
-    what: String,
-    from: Place,
-    /// The lines are expanded in place: a repetition.
+    description: String,
+    from: Location,
+    /// The lines are expanded in place, as in a repetition.
     inline: bool,
 }
 
-/// Files by index; the first is the main one.
+/// The files, and the expansions of their lines; file 0 is the main file.
 #[derive(Debug, Default)]
 pub struct Sources {
     files: Vec<String>,
-    calls: Vec<Call>,
+    expansions: Vec<Expansion>,
 }
 
 impl Sources {
@@ -82,57 +82,57 @@ impl Sources {
         ends.into_iter().zip(1..).map(line).collect()
     }
 
-    /// The depth of includes at this place.
-    pub fn depth(&self, place: Place) -> usize {
-        self.calls_of(place).count()
+    /// The nesting depth of expansions and includes at a location.
+    pub fn depth(&self, location: Location) -> usize {
+        self.expansions_of(location).count()
     }
 
-    /// Adds a call at `from`; returns its index, which is `via` in the places of its lines.
-    pub fn call(&mut self, what: String, from: Place, inline: bool) -> u32 {
-        self.calls.push(Call { what, from, inline });
-        self.calls.len() as u32
+    /// Adds an expansion at `from` and returns its index.
+    pub fn add_expansion(&mut self, description: String, from: Location, inline: bool) -> u32 {
+        self.expansions.push(Expansion { description, from, inline });
+        self.expansions.len() as u32
     }
 
-    /// The place of a line that was read by call `via`.
-    pub fn place(&self, line: &SourceLine, via: u32) -> Place {
-        Place { file: line.file, line: line.number, via }
+    /// The location of `line`, produced by expansion `via` (0 for none).
+    pub fn location(&self, line: &SourceLine, via: u32) -> Location {
+        Location { file: line.file, line: line.number, via }
     }
 
-    /// Name of the file that has a place.
-    pub fn file(&self, place: Place) -> &str {
-        self.files.get(place.file as usize).map_or("", String::as_str)
+    /// Name of the file of a location.
+    pub fn file(&self, location: Location) -> &str {
+        self.files.get(location.file as usize).map_or("", String::as_str)
     }
 
-    /// The calls that led to a place, the innermost first.
-    fn calls_of(&self, place: Place) -> impl Iterator<Item = &Call> {
-        let mut via = place.via;
+    /// The expansions that led to a location, innermost first.
+    fn expansions_of(&self, location: Location) -> impl Iterator<Item = &Expansion> {
+        let mut via = location.via;
         std::iter::from_fn(move || {
-            let call = self.calls.get((via as usize).checked_sub(1)?)?;
-            via = call.from.via;
-            Some(call)
+            let expansion = self.expansions.get((via as usize).checked_sub(1)?)?;
+            via = expansion.from.via;
+            Some(expansion)
         })
     }
 
-    /// The line of the main file that this is about: where the outermost macro or file is called, or the line
-    /// itself.
-    pub fn main_line(&self, place: Place) -> u32 {
-        let called = self.calls_of(place).filter(|c| !c.inline).last();
-        called.map_or(place.line, |c| c.from.line)
+    /// The line of the main file to report for a location: the line of the outermost macro call or include,
+    /// or the line itself.
+    pub fn main_line(&self, location: Location) -> u32 {
+        let outermost = self.expansions_of(location).filter(|c| !c.inline).last();
+        outermost.map_or(location.line, |c| c.from.line)
     }
 
-    /// `in macro gid, called at kernel.s:12`, the innermost call first.
-    pub fn chain(&self, place: Place) -> Vec<String> {
-        let shown = |c: &Call| format!("in {}, at {}:{}", c.what, self.file(c.from), c.from.line);
-        self.calls_of(place).map(shown).collect()
+    /// The expansions that led to a location as text (`in macro gid, at kernel.s:12`), innermost first.
+    pub fn backtrace(&self, location: Location) -> Vec<String> {
+        let shown = |c: &Expansion| format!("in {}, at {}:{}", c.description, self.file(c.from), c.from.line);
+        self.expansions_of(location).map(shown).collect()
     }
 }
 
-/// A file's lines without comments, one after the other, and where each ends: `//` or `;` to the end of the
-/// line, and `/* … */`, which may go over lines, as spaces of the same length. Strings are left alone, and so
-/// are `.amdgpu_metadata` blocks, which are YAML.
+/// Strips the comments of a file. Returns the lines, concatenated, and where each of them ends. `//` and `;`
+/// start a comment that ends with the line; `/* … */`, which may span lines, is replaced by spaces of the
+/// same length. Strings and `.amdgpu_metadata` blocks, which are YAML, are left alone.
 fn lines(text: &str) -> (String, Vec<usize>) {
     let (mut out, mut ends) = (String::with_capacity(text.len()), Vec::new());
-    let (mut within, mut yaml) = (false, false);
+    let (mut in_comment, mut yaml) = (false, false);
     let mut rest = text;
     while !rest.is_empty() {
         let len = memchr::memchr(b'\n', rest.as_bytes()).unwrap_or(rest.len());
@@ -141,12 +141,12 @@ fn lines(text: &str) -> (String, Vec<usize>) {
         let start = out.len();
         match yaml {
             true => out.push_str(line),
-            false => without_comment(line, &mut within, &mut out),
+            false => without_comment(line, &mut in_comment, &mut out),
         }
         let mut s = Scanner::new(&out[start..]);
-        s.space();
-        // Hardly a line is a directive.
-        if s.byte() == Some(b'.') {
+        s.skip_space();
+        // Few lines are directives.
+        if s.peek_byte() == Some(b'.') {
             yaml ^= s.rest().trim_end() == if yaml { ".end_amdgpu_metadata" } else { ".amdgpu_metadata" };
         }
         ends.push(out.len());
@@ -154,13 +154,13 @@ fn lines(text: &str) -> (String, Vec<usize>) {
     (out, ends)
 }
 
-/// `within`: the line begins inside a comment, or the next one does.
-fn without_comment(line: &str, within: &mut bool, out: &mut String) {
+/// `in_comment`: whether the line starts inside a `/*` comment; updated for the next line.
+fn without_comment(line: &str, in_comment: &mut bool, out: &mut String) {
     let mut rest = line;
     loop {
-        if *within {
+        if *in_comment {
             let len = rest.find("*/").map_or(rest.len(), |end| end + 2);
-            *within = !rest[..len].ends_with("*/");
+            *in_comment = !rest[..len].ends_with("*/");
             out.extend(rest[..len].chars().map(|_| ' '));
             rest = &rest[len..];
             if rest.is_empty() {
@@ -174,7 +174,7 @@ fn without_comment(line: &str, within: &mut bool, out: &mut String) {
             return;
         }
         if rest.starts_with("/*") {
-            *within = true;
+            *in_comment = true;
             out.push_str("  ");
             rest = &rest[2..];
             continue;
@@ -186,7 +186,7 @@ fn without_comment(line: &str, within: &mut bool, out: &mut String) {
     out.push_str(rest);
 }
 
-/// Length of a string's rest with its closing quote.
+/// Length of the rest of a string, including its closing quote.
 pub fn string_end(body: &str) -> usize {
     let mut escaped = false;
     for (at, c) in body.char_indices() {
@@ -205,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn comments_are_blank() {
+    fn comments_become_spaces() {
         let text = "a ; x\nb // y\nc /* 1 */ d\n.ascii \"; // /*\" ; z\ne /* é\nf */ g\n.amdgpu_metadata\n x: 'a;b'\n.end_amdgpu_metadata\nh;";
         let expected = [
             "a ",
@@ -225,19 +225,19 @@ mod tests {
     }
 
     #[test]
-    fn the_way_to_a_line() {
+    fn backtraces_of_lines() {
         let mut sources = Sources::default();
         let main = sources.add("k.s", "a\nb\nc");
-        let call = |s: &mut Sources, what: &str, line: &SourceLine, via: u32, inline: bool| {
-            let from = s.place(line, via);
-            s.call(what.to_string(), from, inline)
+        let expansion = |s: &mut Sources, what: &str, line: &SourceLine, via: u32, inline: bool| {
+            let from = s.location(line, via);
+            s.add_expansion(what.to_string(), from, inline)
         };
-        let rept = call(&mut sources, ".rept", &main[1], 0, true);
-        assert_eq!(sources.main_line(sources.place(&main[2], rept)), 3);
-        let gid = call(&mut sources, "macro gid", &main[2], rept, false);
-        let inner = sources.place(&main[0], gid);
+        let rept = expansion(&mut sources, ".rept", &main[1], 0, true);
+        assert_eq!(sources.main_line(sources.location(&main[2], rept)), 3);
+        let gid = expansion(&mut sources, "macro gid", &main[2], rept, false);
+        let inner = sources.location(&main[0], gid);
         assert_eq!(sources.main_line(inner), 3);
-        assert_eq!(sources.chain(inner), ["in macro gid, at k.s:3", "in .rept, at k.s:2"]);
+        assert_eq!(sources.backtrace(inner), ["in macro gid, at k.s:3", "in .rept, at k.s:2"]);
         assert_eq!(sources.depth(inner), 2);
     }
 }

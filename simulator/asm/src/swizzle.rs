@@ -1,11 +1,11 @@
-//! The offset of `ds_swizzle_b32`, which is a pattern of lanes (ISA manuals, *DS_SWIZZLE_B32*).
+//! The offset of `ds_swizzle_b32`, a lane permutation pattern (ISA manuals, *DS_SWIZZLE_B32*).
 
 use super::error::{AsmError, Span};
 use super::operand::{ArgValue, Call};
 
 const QUAD: u16 = 0x8000;
 
-/// As LLVM writes a pattern; a number where it is none.
+/// Prints a pattern in LLVM's syntax; a number if it is not a pattern.
 pub fn print(value: u16) -> String {
     if value & 0xff00 == QUAD {
         let lane = |n: u16| value >> (2 * n) & 3;
@@ -37,7 +37,8 @@ pub fn print(value: u16) -> String {
     }
 }
 
-/// `swizzle(…)` of DS_SWIZZLE_B32 as the 16-bit offset; an error if mode or arguments are wrong.
+/// Parses `swizzle(…)` of DS_SWIZZLE_B32 to the 16-bit offset; an error if the mode or the arguments are
+/// invalid.
 pub fn parse(call: &Call, span: Span) -> Result<u16, AsmError> {
     let wrong = |what: &str| AsmError::new(span, format!("swizzle() takes {what}"));
     let int = |at: usize| match call.args.get(at).map(|a| &a.value) {
@@ -101,7 +102,7 @@ mod tests {
     use crate::operand::{ModifierValue, parse_line};
 
     #[test]
-    fn every_pattern_reads_back() {
+    fn every_swizzle_pattern_round_trips() {
         for value in 0..=u16::MAX {
             let text = print(value);
             let text = format!("x offset:{text}");
@@ -111,7 +112,7 @@ mod tests {
                 ModifierValue::Int(v) => *v as u16,
                 other => panic!("{other:?}"),
             };
-            // Several masks make one pattern of lanes: what is printed names one of them.
+            // Different masks can describe the same permutation.
             let lanes =
                 |v: u16| (0..32).map(|l| (l & v & 31 | v >> 5 & 31) ^ v >> 10 & 31).collect::<Vec<_>>();
             assert!(back == value || value & QUAD == 0 && lanes(back) == lanes(value), "{text}");

@@ -1,6 +1,7 @@
-//! Immediates that are written by the names of their parts: waits, messages, hardware registers, delays.
+//! Symbolic immediates, which are written by the names of their fields: waits, hardware registers, delays,
+//! versions.
 //!
-//! The parts and their bits come from the ISA description's partitioned operand types, LLVM's names from
+//! Fields and their bits come from the ISA description's partitioned operand types; LLVM's names come from
 //! [`dialect::symbols`](crate::dialect::symbols).
 
 use super::error::{AsmError, Span, suggest};
@@ -22,9 +23,9 @@ pub(super) fn part(ty: &'static OperandType, name: &str) -> Option<&'static Part
     ty.parts.iter().find(|p| p.name == name)
 }
 
-/// A part of an instruction's partitioned operand, as the counters of a wait: its value, and the greatest
-/// one.
-pub fn part_of(inst: &Inst, arch: Arch, name: &str) -> Option<(u32, u32)> {
+/// A field of an instruction's partitioned operand, such as a counter of a wait. Returns its value and its
+/// maximum.
+pub fn part_value(inst: &Inst, arch: Arch, name: &str) -> Option<(u32, u32)> {
     let table = arch.table();
     table.signatures[inst.entry(table).sig as usize].iter().find_map(|o| {
         let part = part(operand_type(arch, o.ty), name)?;
@@ -61,7 +62,7 @@ impl PartExt for Part {
     }
 }
 
-/// Bits of a part.
+/// Bit access to a field.
 trait PartExt {
     fn width(&self) -> u32;
     fn max(&self) -> u32;
@@ -73,13 +74,13 @@ pub(super) fn span_of(operands: &[Operand]) -> Span {
     operands.iter().map(|o| o.span).reduce(Span::to).unwrap_or_default()
 }
 
-/// A single number is the whole immediate; it is not negative.
-pub(super) fn whole(operands: &[Operand]) -> Option<Result<u32, AsmError>> {
-    whole_from(operands, 0)
+/// Returns the value if the immediate is given as a single non-negative number.
+pub(super) fn whole_immediate(operands: &[Operand]) -> Option<Result<u32, AsmError>> {
+    whole_immediate_from(operands, 0)
 }
 
-/// As [`whole`], from `least` on.
-fn whole_from(operands: &[Operand], least: i64) -> Option<Result<u32, AsmError>> {
+/// As [`whole_immediate`], with another minimum.
+fn whole_immediate_from(operands: &[Operand], least: i64) -> Option<Result<u32, AsmError>> {
     let [Operand { value: Value::Int(value), span, .. }] = operands else { return None };
     Some(if (least..=0xffff).contains(value) {
         Ok(*value as u32 & 0xffff)
@@ -91,7 +92,8 @@ fn whole_from(operands: &[Operand], least: i64) -> Option<Result<u32, AsmError>>
 pub(super) fn calls<'a, 't>(
     operands: &'a [Operand<'t>],
 ) -> Result<SmallVec<[(&'a Call<'t>, Span); 2]>, AsmError> {
-    let wrong = |o: &Operand| AsmError::new(o.span, "expected a number, or names with numbers in brackets");
+    let wrong =
+        |o: &Operand| AsmError::new(o.span, "expected a number, or names with numbers in parentheses");
     if operands.is_empty() {
         return Err(AsmError::new(Span::default(), "an operand is missing"));
     }
@@ -120,9 +122,9 @@ pub(super) fn unknown<'a>(name: &str, span: Span, candidates: impl Iterator<Item
     }
 }
 
-// Waits for counters.
+// Counter waits.
 
-/// A counter's part of an immediate, or the low and the high one, as gfx9 has them.
+/// The bits of a counter in an immediate; on gfx9 they are split into a low and a high part.
 struct Counter(&'static Part, Option<&'static Part>);
 
 fn counter(ty: &'static OperandType, name: &str) -> Option<Counter> {
@@ -145,7 +147,7 @@ impl Counter {
     }
 }
 
-/// The immediate of S_WAITCNT as counters; those at their maximum are left out, unless all of them are.
+/// Prints the immediate of S_WAITCNT as counters. Counters at their maximum are omitted unless all are.
 pub fn print_waitcnt(arch: Arch, ty: u8, value: u32) -> String {
     let ty = operand_type(arch, ty);
     let mut out = String::new();
@@ -160,15 +162,15 @@ pub fn print_waitcnt(arch: Arch, ty: u8, value: u32) -> String {
     out
 }
 
-/// The immediate of S_WAITCNT: a number, or counters, with those not mentioned at their maximum.
+/// Parses the immediate of S_WAITCNT: a number, or counters. Counters not mentioned get their maximum.
 pub fn parse_waitcnt(arch: Arch, ty: u8, operands: &[Operand]) -> Result<u32, AsmError> {
-    if let Some(value) = whole_from(operands, -0x8000) {
+    if let Some(value) = whole_immediate_from(operands, -0x8000) {
         return value;
     }
     let ty = operand_type(arch, ty);
     let mut out = ty.parts.iter().fold(0, |bits, p| p.set(bits, p.max()));
     for (call, span) in calls(operands)? {
-        // `_sat` clamps a count that is too great.
+        // The suffix `_sat` clamps a count that is too large.
         let (name, saturate) = match call.name.strip_suffix("_sat") {
             Some(name) => (name, true),
             None => (call.name, false),
@@ -191,7 +193,8 @@ fn depctr_name(p: &Part) -> String {
     format!("depctr_{}", p.name.to_lowercase())
 }
 
-/// LLVM prints only what is waited for, or everything if nothing is; bits outside the parts make it a number.
+/// Prints the immediate of S_WAITCNT_DEPCTR. Like LLVM, prints the fields below their maximum, or all if
+/// there are none; a number if bits outside the fields are set.
 pub fn print_depctr(arch: Arch, ty: u8, value: u32) -> String {
     let ty = operand_type(arch, ty);
     let used = ty.parts.iter().fold(0, |bits, p| p.set(bits, p.max()));
@@ -202,9 +205,9 @@ pub fn print_depctr(arch: Arch, ty: u8, value: u32) -> String {
     parts.map(|p| format!("{}({})", depctr_name(p), p.get(value))).collect::<Vec<_>>().join(" ")
 }
 
-/// The immediate of S_WAITCNT_DEPCTR: a number, or fields, with those not mentioned at their maximum.
+/// Parses the immediate of S_WAITCNT_DEPCTR: a number, or fields. Fields not mentioned get their maximum.
 pub fn parse_depctr(arch: Arch, ty: u8, operands: &[Operand]) -> Result<u32, AsmError> {
-    if let Some(value) = whole_from(operands, -0x8000) {
+    if let Some(value) = whole_immediate_from(operands, -0x8000) {
         return value;
     }
     let ty = operand_type(arch, ty);
@@ -231,7 +234,7 @@ pub fn parse_depctr(arch: Arch, ty: u8, operands: &[Operand]) -> Result<u32, Asm
 
 // Delays.
 
-/// The immediate of S_DELAY_ALU by fields; the number if they do not express it.
+/// Prints the immediate of S_DELAY_ALU as fields; as a number if the fields cannot express it.
 pub fn print_delay(arch: Arch, ty: u8, value: u32) -> String {
     let ty = operand_type(arch, ty);
     let mut out = Vec::new();
@@ -243,16 +246,16 @@ pub fn print_delay(arch: Arch, ty: u8, value: u32) -> String {
         }
         match p.values.iter().find(|x| x.1 == v) {
             Some((name, _)) => out.push(format!("{text}({})", name.to_uppercase())),
-            // A number that has no name keeps the whole a number.
+            // A field value without a name forces the numeric form.
             None => return format!("0x{value:x}"),
         }
     }
     if out.is_empty() { value.to_string() } else { out.join(" | ") }
 }
 
-/// The immediate of S_DELAY_ALU: a number, or fields joined by `|`.
+/// Parses the immediate of S_DELAY_ALU: a number, or fields joined by `|`.
 pub fn parse_delay(arch: Arch, ty: u8, operands: &[Operand]) -> Result<u32, AsmError> {
-    if let Some(value) = whole_from(operands, -0x8000) {
+    if let Some(value) = whole_immediate_from(operands, -0x8000) {
         return value;
     }
     let ty = operand_type(arch, ty);
@@ -279,7 +282,8 @@ pub fn parse_delay(arch: Arch, ty: u8, operands: &[Operand]) -> Result<u32, AsmE
 
 // Register indices.
 
-/// The operands that S_SET_GPR_IDX_ON and S_SET_GPR_IDX_MODE index: `gpr_idx(SRC0,DST)`, a number if other bits are set.
+/// Prints the operand mask of S_SET_GPR_IDX_ON and S_SET_GPR_IDX_MODE as `gpr_idx(SRC0,DST)`; as a number if
+/// other bits are set.
 pub fn print_gpr_index(value: u32) -> String {
     if value >> GPR_INDEXED.len() != 0 {
         return format!("0x{value:x}");
@@ -288,12 +292,12 @@ pub fn print_gpr_index(value: u32) -> String {
     format!("gpr_idx({})", own.collect::<Vec<_>>().join(","))
 }
 
-/// A number of four bits, or `gpr_idx()` of names.
+/// Parses an operand mask: a 4-bit number, or `gpr_idx()` with names.
 pub fn parse_gpr_index(operands: &[Operand]) -> Result<u32, AsmError> {
-    if let Some(value) = whole(operands) {
+    if let Some(value) = whole_immediate(operands) {
         return value.and_then(|value| match value >> GPR_INDEXED.len() {
             0 => Ok(value),
-            _ => Err(AsmError::new(span_of(operands), "which operands are indexed has four bits")),
+            _ => Err(AsmError::new(span_of(operands), "the mask of indexed operands has four bits")),
         });
     }
     let calls = calls(operands)?;
@@ -318,7 +322,7 @@ pub fn parse_gpr_index(operands: &[Operand]) -> Result<u32, AsmError> {
 
 // Hardware registers.
 
-/// The description's name as LLVM spells it: RDNA 4's `hw_reg_wave_mode` is HW_REG_MODE.
+/// LLVM's spelling of a name of the description: RDNA 4's `hw_reg_wave_mode` becomes HW_REG_MODE.
 fn llvm_hwreg(name: &str) -> String {
     name.to_uppercase().replacen("HW_REG_WAVE_", "HW_REG_", 1)
 }
@@ -331,7 +335,7 @@ fn hwreg_name(arch: Arch, p: &Part, id: u32) -> Option<String> {
     (!HWREG_NUMBERS.contains(name)).then(|| llvm_hwreg(name))
 }
 
-/// Every spelling of a register: LLVM's and the description's.
+/// Looks up a hardware register by LLVM's or the description's name.
 fn hwreg_id(arch: Arch, p: &Part, word: &str) -> Option<u32> {
     let llvm = HWREG_NAMES
         .iter()
@@ -342,8 +346,8 @@ fn hwreg_id(arch: Arch, p: &Part, word: &str) -> Option<u32> {
     })
 }
 
-/// The immediate of S_GETREG and S_SETREG: `hwreg(name)`, with offset and size unless they are the whole
-/// register.
+/// Prints the immediate of S_GETREG and S_SETREG as `hwreg(name)`, with offset and size unless they cover the
+/// whole register.
 pub fn print_hwreg(arch: Arch, ty: u8, value: u32) -> String {
     let ty = operand_type(arch, ty);
     let (Some(id), Some(offset), Some(size)) = (part(ty, "ID"), part(ty, "OFFSET"), part(ty, "SIZE")) else {
@@ -357,9 +361,9 @@ pub fn print_hwreg(arch: Arch, ty: u8, value: u32) -> String {
     }
 }
 
-/// The immediate of S_GETREG and S_SETREG: a number, or `hwreg(register, offset, size)`.
+/// Parses the immediate of S_GETREG and S_SETREG: a number, or `hwreg(register, offset, size)`.
 pub fn parse_hwreg(arch: Arch, ty: u8, operands: &[Operand]) -> Result<u32, AsmError> {
-    if let Some(value) = whole(operands) {
+    if let Some(value) = whole_immediate(operands) {
         return value;
     }
     let ty = operand_type(arch, ty);
@@ -367,13 +371,13 @@ pub fn parse_hwreg(arch: Arch, ty: u8, operands: &[Operand]) -> Result<u32, AsmE
     let (Some(id), Some(offset), Some(size)) = (part(ty, "ID"), part(ty, "OFFSET"), part(ty, "SIZE")) else {
         return Err(AsmError::new(
             span_of(operands),
-            "the ISA description does not name the parts of hwreg()",
+            "the ISA description does not define the fields of hwreg()",
         ));
     };
     let [(call, span)] = calls.as_slice() else {
         return Err(AsmError::new(span_of(operands), "expected one hwreg(…)"));
     };
-    // Named parts, in the order of the unnamed ones.
+    // Reorders named fields to the positional order.
     let named =
         if call.name == STRUCTURE { Some(Call { name: "hwreg", args: named_parts(call)? }) } else { None };
     let call = named.as_ref().unwrap_or(call);
@@ -399,7 +403,7 @@ pub fn parse_hwreg(arch: Arch, ty: u8, operands: &[Operand]) -> Result<u32, AsmE
     Ok(size.set(offset.set(id.set(0, register), first as u32), bits as u32 - 1))
 }
 
-/// The parts of `{id: 5, offset: 0, size: 32}`, of which each may be left out.
+/// The fields of `{id: 5, offset: 0, size: 32}`; each is optional.
 fn named_parts<'t>(call: &Call<'t>) -> Result<Vec<Arg<'t>>, AsmError> {
     const NAMES: [&str; 3] = ["id", "offset", "size"];
     let mut parts = [0, 0, 32].map(|value| Arg { value: ArgValue::Int(value), span: Span::default() });
@@ -424,7 +428,7 @@ pub fn predefined(name: &str) -> Option<i64> {
     VERSIONS.iter().chain(&VERSION_BITS).find(|v| v.0 == name).map(|v| v.1 as i64)
 }
 
-/// The immediate of S_VERSION by name and flags.
+/// Prints the immediate of S_VERSION as a version name and flags.
 pub fn print_version(value: u32) -> String {
     let bits: Vec<&str> = VERSION_BITS.iter().filter(|b| value & b.1 != 0).map(|b| b.0).collect();
     let number = value & 0x1fff;

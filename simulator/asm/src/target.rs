@@ -1,32 +1,32 @@
-//! `.amdgcn_target`: the processor of a file, and its features.
+//! `.amdgcn_target`: the processor of a file, and the processor's features.
 
 use super::error::AsmError;
 use super::reader::Reader;
 use super::scan::Scanner;
 use wavesim_isa::arch::Arch;
 
-/// Features of a target that its flags have, each with the first bit of its setting (LLVM AMDGPUUsage, *Header*).
+/// Features that the ELF flags record, each with the lowest bit of its setting (LLVM AMDGPUUsage, *Header*).
 const FEATURES: [(&str, u32); 2] = [("xnack", 8), ("sramecc", 10)];
 
-/// The settings of a feature: whatever the device has, off, on.
+/// The settings of a feature: any, off, on.
 const FEATURE_ANY: u32 = 1;
 const FEATURE_OFF: u32 = 2;
 const FEATURE_ON: u32 = 3;
 
-/// The features of a file that does not say any.
+/// The flags of a file that specifies no features.
 pub(super) fn any_features(arch: Arch) -> u32 {
     let any = FEATURES.iter().fold(0, |bits, (_, first)| bits | FEATURE_ANY << first);
     if arch.is_cdna() { any } else { 0 }
 }
 
 impl Reader<'_> {
-    /// The processor that the rest of the line names.
+    /// Reads the processor named by the rest of the line.
     pub(super) fn target(&mut self, s: &mut Scanner) -> Result<(), AsmError> {
-        s.space();
-        let start = s.at();
+        s.skip_space();
+        let start = s.position();
         let text = s.rest().trim().trim_matches('"').to_string();
         s.skip(s.rest().len());
-        let span = s.since(start);
+        let span = s.span_since(start);
         let mut target = text.rsplit_once("--").map_or("", |t| t.1).split(':');
         let processor = target.next().unwrap_or("").to_string();
         let features: Vec<&str> = target.collect();
@@ -37,7 +37,7 @@ impl Reader<'_> {
             if !self.file.any_target || !self.program.listing.is_empty() {
                 let (file, option) = (arch.name(), self.options.arch.name());
                 let error =
-                    AsmError::new(span, format!("this file is for {file}, and the option says {option}"));
+                    AsmError::new(span, format!("this file is for {file}, but the option selects {option}"));
                 return Err(error.help(format!("--mcpu {processor}")));
             }
             self.options.arch = arch;
@@ -56,9 +56,9 @@ impl Reader<'_> {
         }
         let known = |f: &&&str| FEATURES.iter().any(|(name, _)| f.trim_end_matches(['+', '-']) == *name);
         if let Some(other) = features.iter().find(|f| !known(f)) {
-            return Err(AsmError::new(span, format!("`{other}` is no feature of a target")));
+            return Err(AsmError::new(span, format!("`{other}` is not a target feature")));
         }
-        self.machine_symbols(Some(&processor));
+        self.define_processor_symbols(Some(&processor));
         self.program.processor = Some(processor);
         Ok(())
     }
@@ -69,9 +69,9 @@ mod tests {
     use crate::{Options, program};
     use wavesim_isa::arch::Arch;
 
-    /// Flags that llvm-mc 19 makes of the same directive.
+    /// The expected flags are those of llvm-mc 19 for the same directive.
     #[test]
-    fn features_are_flags() {
+    fn features_set_elf_flags() {
         for (target, arch, flags) in [
             ("gfx942", Arch::Cdna3, Some(0x500)),
             ("gfx942:sramecc+:xnack-", Arch::Cdna3, Some(0xe00)),

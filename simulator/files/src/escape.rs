@@ -1,29 +1,30 @@
-//! Text from foreign files made safe to print: names and contents cannot control the reader's terminal.
+//! Escapes text from foreign files for printing, so that names and contents cannot control the reader's
+//! terminal.
 
 use std::io::{self, Write};
 
-/// Escapes control characters in UTF-8: C0 except line breaks and tabs, DEL, C1, and the marks that change
-/// the direction of text.
+/// A writer that escapes control characters in UTF-8: C0 except line breaks and tabs, DEL, C1, and the marks
+/// that change the direction of text.
 pub struct Escaped<W> {
     out: W,
-    /// The first bytes of a character that the previous write cut in two.
+    /// The first bytes of a character that the previous write split.
     partial: Vec<u8>,
 }
 
 impl<W: Write> Escaped<W> {
-    /// A writer that escapes what it passes on to `out`.
+    /// Creates a writer that passes the escaped text on to `out`.
     pub fn new(out: W) -> Escaped<W> {
         Escaped { out, partial: Vec::new() }
     }
 
-    /// The writer that the text went to.
+    /// Returns the inner writer.
     pub fn into_inner(self) -> W {
         self.out
     }
 
     fn write_escaped(&mut self, bytes: &[u8]) -> io::Result<()> {
         let mut rest = bytes;
-        while let Some(at) = rest.iter().position(|b| suspect(*b)) {
+        while let Some(at) = rest.iter().position(|b| may_need_escape(*b)) {
             let (before, from) = rest.split_at(at);
             self.out.write_all(before)?;
             let (len, code) = match from {
@@ -48,8 +49,8 @@ impl<W: Write> Escaped<W> {
     }
 }
 
-/// Whether a byte is, or can begin, a character to escape.
-fn suspect(byte: u8) -> bool {
+/// Returns whether a byte is, or can start, a character to escape.
+fn may_need_escape(byte: u8) -> bool {
     matches!(byte, 0..=8 | 0x0b..=0x1f | 0x7f | 0xc2 | 0xe2)
 }
 
@@ -70,10 +71,10 @@ impl<W: Write> Write for Escaped<W> {
     }
 }
 
-/// `text` with its control characters as `\u001b`, as [`Escaped`] writes it.
+/// Returns `text` with control characters as `\u001b`, as [`Escaped`] writes it.
 pub fn escape(text: &str) -> String {
     let mut out = Escaped::new(Vec::with_capacity(text.len()));
-    // A vector takes all that is written, and whole characters stay whole.
+    // Writing to a vector cannot fail, and the input consists of complete characters.
     let _ = out.write_all(text.as_bytes());
     String::from_utf8_lossy(&out.into_inner()).into_owned()
 }

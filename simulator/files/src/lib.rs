@@ -1,10 +1,10 @@
-//! Access to files: which files an input may name (`.include`, `.incbin`, `file()`, `npy()`, launch
+//! File access: which files an input may name (`.include`, `.incbin`, `file()`, `npy()`, launch
 //! descriptions), and how much of a file is read.
 //!
 //! Every front end opens the files that its input names through [`Files`], so that one option
-//! (`--files-below`) restricts all of them. SECURITY.md has the rules. Files that the user names on the
-//! command line are read by [`read`], and outputs are written by [`write()`] and [`write_all`]. What is
-//! printed of foreign files goes through [`escape`].
+//! (`--files-below`) restricts all of them; SECURITY.md has the rules. [`read`] reads files that the user
+//! names on the command line; [`write()`] and [`write_all`] write outputs. Text from foreign files is printed
+//! through [`escape`].
 
 #![warn(missing_docs)]
 
@@ -17,24 +17,24 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// The largest regular file that is read, in bytes.
+/// Maximum size of a regular file in bytes.
 pub const MAX_FILE: u64 = 4 << 30;
-/// The most bytes that are read from pipes, devices and standard input.
+/// Maximum number of bytes read from pipes, devices and standard input.
 pub const MAX_STREAM: u64 = 128 << 20;
 
 /// The files that an input may name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Files {
-    /// The folder that contains them, links resolved; `None`: any file.
+    /// The folder that must contain the files, with links resolved; `None` for any file.
     below: Option<PathBuf>,
-    /// No file at all.
-    nothing: bool,
+    /// No file may be named.
+    none: bool,
 }
 
-/// Why a file cannot be read. Messages never quote its contents.
+/// The reason why a file cannot be read. Messages never quote the contents.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// The operating system reports an error.
+    /// The operating system reported an error.
     #[error("{path}: {source}")]
     Io {
         /// The file.
@@ -47,10 +47,10 @@ pub enum FileError {
     Outside {
         /// The file.
         path: String,
-        /// The folder that it must be in.
+        /// The permitted folder.
         folder: String,
     },
-    /// The input may name no file.
+    /// The input may not name any file.
     #[error("{0}: files cannot be named here")]
     Forbidden(String),
     /// A folder, pipe or device.
@@ -70,7 +70,7 @@ pub enum FileError {
 }
 
 impl FileError {
-    /// The message without the name of the file, for messages that contain it already.
+    /// The message without the file name, for messages that already contain it.
     pub fn reason(&self) -> String {
         let whole = self.to_string();
         let (FileError::Io { path, .. }
@@ -83,57 +83,58 @@ impl FileError {
     }
 }
 
-fn named(path: &Path) -> String {
+fn display(path: &Path) -> String {
     path.display().to_string()
 }
 
 fn too_large(path: &Path, limit: u64) -> FileError {
-    FileError::TooLarge { path: named(path), mib: limit >> 20 }
+    FileError::TooLarge { path: display(path), mib: limit >> 20 }
 }
 
 impl Files {
-    /// Any file, as in assemblers and compilers.
-    pub fn anywhere() -> Files {
+    /// Permits any file, as assemblers and compilers do.
+    pub fn any() -> Files {
         Files::default()
     }
 
-    /// Only files below `folder`, links resolved. Nobody else may change the folder while files are opened.
+    /// Permits only files below `folder`, with links resolved. No other user may modify the folder while
+    /// files are opened.
     pub fn below(folder: &Path) -> Result<Files, FileError> {
-        let io = |source| FileError::Io { path: named(folder), source };
+        let io = |source| FileError::Io { path: display(folder), source };
         let real = folder.canonicalize().map_err(io)?;
         if !real.is_dir() {
             return Err(io(io::ErrorKind::NotADirectory.into()));
         }
-        Ok(Files { below: Some(real), nothing: false })
+        Ok(Files { below: Some(real), none: false })
     }
 
-    /// No file, for inputs from strangers.
-    pub fn nothing() -> Files {
-        Files { below: None, nothing: true }
+    /// Permits no file, for untrusted inputs.
+    pub fn none() -> Files {
+        Files { below: None, none: true }
     }
 
-    /// Opens a regular file. Returns it with its length.
+    /// Opens a regular file and returns it with its length.
     pub fn open(&self, path: &Path) -> Result<(File, u64), FileError> {
-        if self.nothing {
-            return Err(FileError::Forbidden(named(path)));
+        if self.none {
+            return Err(FileError::Forbidden(display(path)));
         }
-        let io = |source| FileError::Io { path: named(path), source };
+        let io = |source| FileError::Io { path: display(path), source };
         let real = match &self.below {
             None => path.to_path_buf(),
-            Some(folder) => self.resolved(path, folder)?,
+            Some(folder) => self.resolve(path, folder)?,
         };
-        // Checked before opening, as opening a pipe waits for its other end.
+        // Checked before opening, since opening a pipe blocks until its other end is opened.
         let meta = std::fs::metadata(&real).map_err(io)?;
         if !meta.is_file() {
-            return Err(FileError::Irregular(named(path)));
+            return Err(FileError::Irregular(display(path)));
         }
         Ok((File::open(&real).map_err(io)?, meta.len()))
     }
 
-    /// The path with links resolved, if it is below the folder. The error does not reveal whether other files
-    /// exist.
-    fn resolved(&self, path: &Path, folder: &Path) -> Result<PathBuf, FileError> {
-        let outside = || FileError::Outside { path: named(path), folder: named(folder) };
+    /// Resolves the links of a path and checks that it is below the folder. The error does not reveal whether
+    /// other files exist.
+    fn resolve(&self, path: &Path, folder: &Path) -> Result<PathBuf, FileError> {
+        let outside = || FileError::Outside { path: display(path), folder: display(folder) };
         match path.canonicalize() {
             Ok(real) if real.starts_with(folder) => Ok(real),
             Ok(_) => Err(outside()),
@@ -142,7 +143,7 @@ impl Files {
                 let parents = parents.map(|p| if p.as_os_str().is_empty() { Path::new(".") } else { p });
                 match parents.filter_map(|p| p.canonicalize().ok()).next() {
                     Some(real) if real.starts_with(folder) => {
-                        Err(FileError::Io { path: named(path), source })
+                        Err(FileError::Io { path: display(path), source })
                     }
                     _ => Err(outside()),
                 }
@@ -153,64 +154,64 @@ impl Files {
     /// Reads a regular file of at most `limit` bytes.
     pub fn read(&self, path: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
         let (mut file, len) = self.open(path)?;
-        sized(&mut file, len, path, limit)
+        read_sized(&mut file, len, path, limit)
     }
 
     /// Reads a regular file of at most `limit` bytes as text.
     pub fn read_text(&self, path: &Path, limit: u64) -> Result<String, FileError> {
-        text(self.read(path, limit)?, path)
+        into_text(self.read(path, limit)?, path)
     }
 }
 
-/// Whether a file lies in the folder or deeper, links resolved.
+/// Returns whether a file is in the folder or a subfolder, with links resolved.
 pub fn is_below(path: &Path, folder: &Path) -> bool {
     let resolved = |p: &Path| if p.as_os_str().is_empty() { Path::new(".") } else { p }.canonicalize();
     let (Ok(path), Ok(folder)) = (resolved(path), resolved(folder)) else { return false };
     path.starts_with(folder)
 }
 
-fn sized(file: &mut File, len: u64, path: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
+fn read_sized(file: &mut File, len: u64, path: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
     if len > limit {
         return Err(too_large(path, limit));
     }
-    // The file may grow while it is read: reading one byte beyond the limit detects that.
+    // The file may grow while it is read, which reading one byte beyond the limit detects.
     let mut bytes = Vec::with_capacity(len as usize + 1);
     file.take(limit + 1)
         .read_to_end(&mut bytes)
-        .map_err(|source| FileError::Io { path: named(path), source })?;
+        .map_err(|source| FileError::Io { path: display(path), source })?;
     if bytes.len() as u64 > limit { Err(too_large(path, limit)) } else { Ok(bytes) }
 }
 
-fn text(bytes: Vec<u8>, path: &Path) -> Result<String, FileError> {
-    String::from_utf8(bytes).map_err(|_| FileError::NotText(named(path)))
+fn into_text(bytes: Vec<u8>, path: &Path) -> Result<String, FileError> {
+    String::from_utf8(bytes).map_err(|_| FileError::NotText(display(path)))
 }
 
-/// Reads a file, pipe or device that the user named, of limited size; `-` is standard input.
+/// Reads a file, pipe or device named by the user, up to the size limit; `-` is standard input.
 pub fn read(path: &Path) -> Result<Vec<u8>, FileError> {
     let shown = if path.as_os_str() == "-" { Path::new("standard input") } else { path };
-    let io = |source| FileError::Io { path: named(shown), source };
+    let io = |source| FileError::Io { path: display(shown), source };
     if path.as_os_str() == "-" {
-        return stream(io::stdin().lock(), shown);
+        return read_stream(io::stdin().lock(), shown);
     }
     let mut file = File::open(path).map_err(io)?;
     let meta = file.metadata().map_err(io)?;
     match meta.is_file() && meta.len() > 0 {
-        true => sized(&mut file, meta.len(), path, MAX_FILE),
+        true => read_sized(&mut file, meta.len(), path, MAX_FILE),
         // Files in /proc have a length of 0.
-        false => stream(file, path),
+        false => read_stream(file, path),
     }
 }
 
-/// Reads a file, pipe or device that the user named as text.
+/// Reads a file, pipe or device named by the user as text.
 pub fn read_text(path: &Path) -> Result<String, FileError> {
-    text(read(path)?, path)
+    into_text(read(path)?, path)
 }
 
-fn stream(from: impl Read, path: &Path) -> Result<Vec<u8>, FileError> {
+fn read_stream(from: impl Read, path: &Path) -> Result<Vec<u8>, FileError> {
     let mut bytes = Vec::new();
     from.take(MAX_STREAM + 1)
         .read_to_end(&mut bytes)
-        .map_err(|source| FileError::Io { path: named(path), source })?;
+        .map_err(|source| FileError::Io { path: display(path), source })?;
     if bytes.len() as u64 > MAX_STREAM { Err(too_large(path, MAX_STREAM)) } else { Ok(bytes) }
 }
 
@@ -218,7 +219,7 @@ fn stream(from: impl Read, path: &Path) -> Result<Vec<u8>, FileError> {
 mod tests {
     use super::*;
 
-    /// A folder with `in/file`, and beside `in` a file `secret`.
+    /// A folder with `in/file`, and a file `secret` next to `in`.
     fn tree(name: &str) -> PathBuf {
         let root = std::env::temp_dir().join(format!("wavesim-files-{name}-{}", std::process::id()));
         std::fs::create_dir_all(root.join("in/deeper")).unwrap();
@@ -228,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_confines_with_links_resolved() {
+    fn files_below_resolves_links() {
         let root = tree("below");
         let files = Files::below(&root.join("in")).unwrap();
         let read = |path: &str| files.read(&root.join(path), 100);
@@ -247,8 +248,8 @@ mod tests {
             assert!(outside("in/link"));
             assert_eq!(read("in/own").unwrap(), b"inside");
         }
-        assert_eq!(Files::anywhere().read(&root.join("secret"), 100).unwrap(), b"outside");
-        let nothing = Files::nothing().read(&root.join("secret"), 100);
+        assert_eq!(Files::any().read(&root.join("secret"), 100).unwrap(), b"outside");
+        let nothing = Files::none().read(&root.join("secret"), 100);
         assert!(matches!(nothing, Err(FileError::Forbidden(_))), "{nothing:?}");
         assert!(Files::below(&root.join("secret")).is_err() && Files::below(&root.join("no")).is_err());
         std::fs::remove_dir_all(&root).unwrap();
@@ -257,10 +258,10 @@ mod tests {
     #[test]
     fn sizes_are_bounded() {
         let root = tree("sizes");
-        let read = |limit| Files::anywhere().read(&root.join("secret"), limit);
+        let read = |limit| Files::any().read(&root.join("secret"), limit);
         assert_eq!(read(7).unwrap(), b"outside");
         assert!(matches!(read(6), Err(FileError::TooLarge { .. })));
-        assert!(matches!(stream(io::repeat(0), Path::new("zeros")), Err(FileError::TooLarge { .. })));
+        assert!(matches!(read_stream(io::repeat(0), Path::new("zeros")), Err(FileError::TooLarge { .. })));
         std::fs::write(root.join("secret"), [0xff; 9]).unwrap();
         assert!(matches!(read_text(&root.join("secret")), Err(FileError::NotText(_))));
         std::fs::remove_dir_all(&root).unwrap();

@@ -1,12 +1,11 @@
-//! Writing outputs: complete or absent, and through devices and pipes.
+//! Writing of outputs: files are complete or absent; devices and pipes are written directly.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// An output that is being written: a file under a temporary name, which [`Output::commit`] renames and
-/// dropping removes, or a device or pipe, which is written directly. Renaming would replace a device by a
-/// file.
+/// An output being written. A file has a temporary name, which [`Output::commit`] renames and `drop` removes.
+/// A device or pipe is written directly, since renaming would replace it by a file.
 struct Output {
     out: BufWriter<File>,
     partial: Option<Partial>,
@@ -19,17 +18,17 @@ struct Partial {
 
 impl Drop for Partial {
     fn drop(&mut self) {
-        // Best effort: the error that led here is reported. After the renaming there is nothing to remove.
+        // Best effort: the original error is reported. After the rename there is nothing to remove.
         let _ = std::fs::remove_file(&self.path);
     }
 }
 
 impl Output {
-    /// An output at `path`. A link to a file is replaced.
+    /// Creates an output at `path`. A link to a file is replaced.
     fn create(path: &Path) -> io::Result<Output> {
         let is_link = std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink());
         if !is_link && is_special(path) {
-            // What a device such as a terminal already got stays.
+            // Appends, which keeps earlier output of a device such as a terminal.
             let file = OpenOptions::new().append(true).open(path)?;
             return Ok(Output { out: BufWriter::new(file), partial: None });
         }
@@ -41,16 +40,17 @@ impl Output {
         Ok(Output { out: BufWriter::new(file), partial })
     }
 
-    /// An output at the file that `path` names, links followed.
+    /// Creates an output at the file that `path` names, following links.
     fn follow(path: &Path) -> io::Result<Output> {
-        // `/dev/stdout` and its like are links to what the process has open, which has no path if it is a
-        // pipe.
+        // `/dev/stdout` and similar names are links to an open file of the process, which has no path if it
+        // is a pipe.
         if is_special(path) || path.starts_with("/dev") || path.starts_with("/proc") {
             let file = OpenOptions::new().append(true).open(path)?;
             return Ok(Output { out: BufWriter::new(file), partial: None });
         }
         let mut to = path.to_path_buf();
-        // A link to a file that does not exist makes it, so that the links cannot be resolved all at once.
+        // Writing through a link whose target does not exist creates the target, so `canonicalize` cannot be
+        // used.
         for _ in 0..MAX_LINKS {
             match std::fs::read_link(&to) {
                 Ok(next) => to = to.with_file_name("").join(next),
@@ -60,8 +60,8 @@ impl Output {
         Err(io::Error::other("too many links"))
     }
 
-    /// Whether it becomes the file `path`.
-    fn is(&self, path: &Path) -> bool {
+    /// Returns whether the output will become the file `path`.
+    fn writes_to(&self, path: &Path) -> bool {
         self.partial.as_ref().is_some_and(|partial| partial.to == path)
     }
 
@@ -70,16 +70,16 @@ impl Output {
     }
 }
 
-/// The most links that one name is followed through, as on Linux.
+/// Maximum number of links followed for one name, as on Linux.
 const MAX_LINKS: usize = 40;
 
-/// Whether `path` is a device, pipe or socket.
+/// Returns whether `path` is a device, pipe or socket.
 fn is_special(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir())
 }
 
-/// Writes a file that the user named: it is complete or, if there is an error, as it was. Links are followed;
-/// devices and pipes are written to.
+/// Writes a file named by the user. On an error the file is left unchanged. Links are followed; devices and
+/// pipes are written directly.
 pub fn write(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     let mut output = Output::follow(path)?;
     write(&mut output.out)?;
@@ -87,17 +87,17 @@ pub fn write(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) 
     output.commit()
 }
 
-/// The longest file name of an output in bytes, leaving room for the extension.
+/// Maximum length of an output's file name in bytes, leaving room for the extension.
 const MAX_NAME: usize = 200;
 
-/// The file name of an output. Its name may come from a foreign file: characters that could leave the folder,
-/// hide the file or control a terminal or a shell are percent-encoded, as in URLs. `None` if the name is
-/// empty or too long.
+/// The file name of an output. The output's name may come from a foreign file, so characters that could leave
+/// the folder, hide the file or control a terminal or shell are percent-encoded, as in URLs. `None` if the
+/// name is empty or too long.
 pub fn file_name(name: &str) -> Option<String> {
     let mut out = String::new();
     for (at, byte) in name.bytes().enumerate() {
-        let plain = byte.is_ascii_alphanumeric() || b"_-+=,@$".contains(&byte) || byte == b'.' && at > 0;
-        match plain {
+        let unescaped = byte.is_ascii_alphanumeric() || b"_-+=,@$".contains(&byte) || byte == b'.' && at > 0;
+        match unescaped {
             true => out.push(byte as char),
             false => out += &format!("%{byte:02x}"),
         }
@@ -105,9 +105,9 @@ pub fn file_name(name: &str) -> Option<String> {
     (!out.is_empty() && out.len() <= MAX_NAME).then_some(out)
 }
 
-/// Writes outputs to `DIR/NAME.EXTENSION` (see [`file_name`]). All files are written under temporary names
-/// first and then renamed, so that an error leaves none of them. Devices and pipes are written to. Links are
-/// replaced and not followed, as the names may come from a foreign file.
+/// Writes outputs to `DIR/NAME.EXTENSION` (see [`file_name`]). All files are first written under temporary
+/// names and then renamed, so that an error leaves none of them. Devices and pipes are written directly.
+/// Links are replaced and not followed, since the names may come from a foreign file.
 pub fn write_all<'a, W: FnOnce(&mut dyn Write) -> io::Result<()>>(
     dir: &Path,
     extension: &str,
@@ -123,7 +123,7 @@ pub fn write_all<'a, W: FnOnce(&mut dyn Write) -> io::Result<()>>(
             ))
         })?;
         let to = dir.join(format!("{file}.{extension}"));
-        if written.iter().any(|other| other.is(&to)) {
+        if written.iter().any(|other| other.writes_to(&to)) {
             return Err(io::Error::other(format!("two outputs have the name `{name}`")));
         }
         let mut output = Output::create(&to)?;
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn names_stay_in_the_folder() {
+    fn file_names_cannot_leave_the_folder() {
         let name = |n: &str| file_name(n).unwrap();
         assert_eq!(name("out_y"), "out_y");
         assert_eq!(name("a.b"), "a.b");
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn two_outputs_of_one_name_are_an_error_that_leaves_nothing() {
+    fn duplicate_output_names_are_an_error() {
         let dir = folder("twice");
         assert!(write_all(&dir, "npy", [("x", one), ("x", one)]).is_err());
         assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 0);
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_leaves_a_file_as_it_was() {
+    fn an_error_leaves_the_file_unchanged() {
         let dir = folder("error");
         let file = dir.join("file");
         write(&file, one).unwrap();
@@ -189,7 +189,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn pipes_are_written_and_stay() {
+    fn pipes_are_written_not_replaced() {
         use std::os::unix::fs::FileTypeExt;
         let dir = folder("pipe");
         let pipe = dir.join("x.npy");
@@ -204,7 +204,7 @@ mod tests {
                 move || std::fs::read(pipe).unwrap()
             });
             writer().unwrap();
-            // Were the pipe replaced, the reader would wait forever.
+            // If the pipe were replaced, the reader would wait forever.
             assert!(std::fs::metadata(&pipe).unwrap().file_type().is_fifo());
             assert_eq!(read.join().unwrap(), b"1");
         }
@@ -214,14 +214,14 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn links_of_the_user_are_followed_and_others_replaced() {
+    fn user_links_are_followed_and_others_replaced() {
         let dir = folder("links");
         std::fs::create_dir_all(dir.join("in")).unwrap();
         let is_link = |name: &str| std::fs::symlink_metadata(dir.join(name)).unwrap().is_symlink();
         for (name, target) in [("link", "in/file"), ("twice", "link"), ("in/loop", "loop")] {
             std::os::unix::fs::symlink(target, dir.join(name)).unwrap();
         }
-        // The file that the links name does not exist at first.
+        // Initially the links' target does not exist.
         for name in ["twice", "link"] {
             write(&dir.join(name), |out| out.write_all(name.as_bytes())).unwrap();
             assert_eq!(std::fs::read(dir.join("in/file")).unwrap(), name.as_bytes());

@@ -1,21 +1,22 @@
-//! Data-parallel primitives: which lane each lane of a source comes from. Source code 250 says that a DPP16 word follows, 233 and 234 a
-//! DPP8 word (ISA manuals, *DPP*).
+//! Data-parallel primitives (DPP): the mapping of source lanes. Source code 250 announces a DPP16 word, 233
+//! and 234 a DPP8 word (ISA manuals, *DPP*).
 
 use crate::arch::Arch;
 
 /// Source code of a DPP8 word that does not read inactive lanes.
 pub const DPP8: u32 = 233;
-/// Source code of a DPP8 word that reads inactive lanes too.
+/// Source code of a DPP8 word that also reads inactive lanes.
 pub const DPP8_FETCH_INACTIVE: u32 = 234;
 /// Source code of a DPP16 word.
 pub const DPP16: u32 = 250;
 
-/// Whether a DPP control of CDNA moves lanes between rows: shifts and rotations of the wave, and broadcasts of a row's last lane.
-pub fn is_across(arch: Arch, ctrl: u32) -> bool {
+/// Returns whether a DPP control of CDNA moves data between rows: wave shifts and rotations, and broadcasts
+/// of a row's last lane.
+pub fn crosses_rows(arch: Arch, ctrl: u32) -> bool {
     arch.is_cdna() && matches!(ctrl, 0x130 | 0x134 | 0x138 | 0x13c | 0x142 | 0x143)
 }
 
-/// The lane that DPP reads for `lane`, within the wave; `None` if outside the row.
+/// The lane that `lane` reads, within the wave; `None` if outside of the row.
 pub fn source(arch: Arch, ctrl: u32, lane: u32) -> Option<u32> {
     let row = lane & !15;
     let at = lane & 15;
@@ -30,7 +31,7 @@ pub fn source(arch: Arch, ctrl: u32, lane: u32) -> Option<u32> {
             0x134 => Some((lane + 1) & 63),
             0x138 => lane.checked_sub(1),
             0x13c => Some((lane + 63) & 63),
-            // The last lane of the row before, or of the first half.
+            // The last lane of the previous row, or of the first half.
             0x142 => row.checked_sub(1),
             _ => (lane >= 32).then_some(31),
         },

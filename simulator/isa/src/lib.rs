@@ -1,13 +1,12 @@
-//! Instruction sets as data: what there is, how it is encoded, where operands are. Nothing here executes or
-//! has a syntax.
+//! Instruction sets as data: instructions, encodings and operands. Nothing here executes or defines a syntax.
 //!
-//! - [`arch`]: architectures and processors; [`tables`]: their descriptions, from the XML
+//! - [`arch`]: architectures and processors; [`tables`]: their tables, generated from the XML
 //! - [`descriptor`]: the kernel descriptor
-//! - [`inst`]: the one instruction type; [`codec`]: words to instructions and back
-//! - [`operand`]: how an instruction's operands are found in its fields; [`dpp`]: which lanes DPP moves where;
-//!   [`relative`]: VGPRs that M0 offsets
+//! - [`inst`]: the common instruction type; [`codec`]: conversion between words and instructions
+//! - [`operand`]: binding of operands to encoding fields; [`dpp`]: DPP lane mappings; [`relative`]: VGPR
+//!   indexing by M0
 #![warn(missing_docs)]
-// No files, threads, processes or clocks: clippy.toml has the list.
+// No files, threads, processes or clocks; clippy.toml lists the disallowed methods.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod arch;

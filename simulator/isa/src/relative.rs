@@ -1,33 +1,33 @@
-//! VGPRs that M0 offsets while MODE says so (CDNA 3 and 4 manuals, *VGPR Indexing*): the instruction that runs in place of the one that
-//! stands in the code.
+//! VGPR indexing (CDNA 3 and 4 manuals, *VGPR Indexing*): while MODE enables it, M0 is added to VGPR numbers.
+//! Computes the instruction that effectively executes.
 
 use crate::arch::Arch;
 use crate::inst::Inst;
 use crate::operand::{self, ACC, Code, Fmt, Operand};
 use isa_spec::tables::Role;
 
-/// MODE.GPR_IDX_EN: M0 offsets the VGPRs of vector arithmetic.
+/// MODE.GPR_IDX_EN: adds M0 to the VGPR numbers of vector ALU instructions.
 pub const GPR_IDX_EN: u32 = 1 << 27;
-/// MODE.VSKIP: vector instructions do nothing.
+/// MODE.VSKIP: skips vector instructions.
 pub const VSKIP: u32 = 1 << 28;
-/// Bits of M0 that are the offset.
-pub const INDEX: u32 = 0xff;
-/// Bits of M0 that enable the index for an operand each ([`enable_bit`]).
-pub const ENABLE: u32 = 0xf << 12;
+/// The bits of M0 that hold the index.
+pub const INDEX_MASK: u32 = 0xff;
+/// The bits of M0 that enable indexing per operand ([`enable_bit`]).
+pub const ENABLE_MASK: u32 = 0xf << 12;
 
-/// A register that is offset beyond those that the wave has: the manuals leave open what happens.
+/// An indexed register beyond the wave's VGPRs; the manuals do not define the behaviour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("v{register} at index {index} of M0 is beyond the {count} VGPRs of the wave")]
 pub struct OutOfRange {
-    /// The register that the instruction names.
+    /// The register named by the instruction.
     pub register: u32,
-    /// What M0 adds.
+    /// The index in M0.
     pub index: u32,
-    /// VGPRs that there are.
+    /// The number of VGPRs of the wave.
     pub count: u32,
 }
 
-/// The bit of M0 that has the VGPRs of an operand offset.
+/// The bit of M0 that enables indexing for an operand.
 pub fn enable_bit(role: Role) -> Option<u32> {
     match role {
         Role::S0 => Some(12),
@@ -38,17 +38,17 @@ pub fn enable_bit(role: Role) -> Option<u32> {
     }
 }
 
-/// What is added to the VGPRs of operands with this bit; none if they stand as they are.
+/// The index for operands with this enable bit; `None` if disabled.
 pub fn index(mode: u32, m0: u32, bit: u32) -> Option<u32> {
-    (mode & GPR_IDX_EN != 0 && m0 >> bit & 1 != 0).then_some(m0 & INDEX)
+    (mode & GPR_IDX_EN != 0 && m0 >> bit & 1 != 0).then_some(m0 & INDEX_MASK)
 }
 
-/// Whether MODE.VSKIP passes over an instruction: all of vector arithmetic and memory.
+/// Returns whether MODE.VSKIP skips an instruction: all vector ALU and memory instructions.
 pub fn is_skipped(arch: Arch, inst: &Inst) -> bool {
     arch.is_cdna() && matches!(inst.instruction(arch.table()).group(), "VALU" | "VMEM" | "LDS")
 }
 
-/// The VGPR and the dwords of an operand that can be offset, with its bit of M0.
+/// The VGPR, the number of dwords and the enable bit of an operand that can be indexed.
 pub fn relative_vgpr(arch: Arch, inst: &Inst, operand: &Operand) -> Option<(u16, u8, u32)> {
     if !arch.is_cdna() || operand.fmt == Fmt::Mask || inst.instruction(arch.table()).group() != "VALU" {
         return None;
@@ -62,7 +62,7 @@ pub fn relative_vgpr(arch: Arch, inst: &Inst, operand: &Operand) -> Option<(u16,
     }
 }
 
-/// The register in place of one, if the wave has as many.
+/// The indexed register, if the wave has it.
 pub fn offset(register: u32, dwords: u8, index: u32, count: u32) -> Result<u32, OutOfRange> {
     match register + index + dwords as u32 <= count {
         true => Ok(register + index),
@@ -70,10 +70,10 @@ pub fn offset(register: u32, dwords: u8, index: u32, count: u32) -> Result<u32, 
     }
 }
 
-/// The instruction with the registers that it accesses in a wave of `count` VGPRs with this MODE and M0.
+/// Returns the instruction with indexed registers resolved for a wave of `count` VGPRs with this MODE and M0.
 ///
 /// # Errors
-/// If one of them is not there.
+/// An indexed register is out of range.
 pub fn resolved(arch: Arch, inst: &Inst, mode: u32, m0: u32, count: u32) -> Result<Inst, OutOfRange> {
     let mut out = *inst;
     for operand in &operand::binding(arch, inst.entry).operands {
@@ -82,7 +82,7 @@ pub fn resolved(arch: Arch, inst: &Inst, mode: u32, m0: u32, count: u32) -> Resu
             && let Some(index) = index(mode, m0, bit)
         {
             let to = offset(register as u32, dwords, index, count)?;
-            // From the original: a register that is source and result has one field.
+            // Computed from the original value: a register that is both source and result has a single field.
             out.fields[field as usize] = inst.fields[field as usize] + to - register as u32;
         }
     }

@@ -1,5 +1,5 @@
-//! What a compiled kernel finds when it starts (LLVM AMDGPUUsage, *Kernel Dispatch* and *Initial Kernel Execution State*): its image in
-//! memory, hidden arguments, the dispatch packet, registers.
+//! The environment of a compiled kernel at its start (LLVM AMDGPUUsage, *Kernel Dispatch* and *Initial Kernel
+//! Execution State*): hidden arguments, the dispatch packet, and initial registers.
 
 use super::code_object::Kernel;
 use super::prepared::Modes;
@@ -7,33 +7,33 @@ use wavesim_engine::sched::dispatch::{InitialState, Layout};
 use wavesim_isa::arch::Arch;
 use wavesim_isa::descriptor::{self, Descriptor};
 
-/// The launch's shape, as the hidden arguments and the packet have it.
+/// The dimensions of a launch, as in hidden arguments and the packet.
 #[derive(Debug, Clone, Copy)]
 pub struct Shape {
-    /// In workgroups.
+    /// Number of workgroups per dimension.
     pub grid: [u32; 3],
-    /// Work-items of a workgroup, a number for each dimension.
+    /// Work-items per workgroup in each dimension.
     pub block: [u32; 3],
-    /// LDS of a workgroup in bytes, on top of what the descriptor has.
+    /// Dynamic LDS per workgroup in bytes, in addition to the descriptor's.
     pub dynamic_lds: u32,
-    /// Where OpenCL's global ids begin.
+    /// The global offset of OpenCL.
     pub offset: [u64; 3],
 }
 
 impl Shape {
-    /// A grid of workgroups.
+    /// A launch with global offset 0.
     pub fn new(grid: [u32; 3], block: [u32; 3], dynamic_lds: u32) -> Shape {
         Shape { grid, block, dynamic_lds, offset: [0; 3] }
     }
 
-    /// Work-items of a dimension in the whole grid; the packet has 32 bits for it.
+    /// Number of work-items in a dimension of the grid; the packet has 32 bits for it.
     fn items(&self, dim: usize) -> u32 {
         self.grid[dim].saturating_mul(self.block[dim])
     }
 }
 
-/// Writes an argument into the kernarg segment; what does not fit is cut off.
-pub fn put(kernarg: &mut [u8], offset: u32, size: u32, value: &[u8]) {
+/// Writes an argument into the kernarg segment, truncated to the available space.
+pub fn write_argument(kernarg: &mut [u8], offset: u32, size: u32, value: &[u8]) {
     let at = offset as usize;
     let len = value.len().min(size as usize).min(kernarg.len().saturating_sub(at));
     if len != 0 {
@@ -41,7 +41,7 @@ pub fn put(kernarg: &mut [u8], offset: u32, size: u32, value: &[u8]) {
     }
 }
 
-/// Addresses of what a runtime provides to kernels; 0: it does not.
+/// Addresses of the services that a runtime provides to kernels; 0 if absent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Services {
     /// The buffer of LLVM's hostcall protocol.
@@ -50,18 +50,18 @@ pub struct Services {
     pub printf: u64,
     /// The first block of the device's `malloc`.
     pub heap: u64,
-    /// The structure that grids of several devices synchronise by.
+    /// The structure for synchronisation of multi-device grids.
     pub multigrid: u64,
     /// The AQL queue of the dispatch.
     pub queue: u64,
-    /// The queue that kernels enqueue kernels to.
+    /// The queue for kernels enqueued by kernels (OpenCL's default queue).
     pub default_queue: u64,
-    /// The event that such kernels wait for.
+    /// The completion action of kernels enqueued by kernels.
     pub completion_action: u64,
 }
 
-/// Hidden arguments (LLVM AMDGPUUsage, *Code Object V3 Metadata* to *V5*).
-pub fn hidden(kernel: &Kernel, shape: &Shape, services: &Services, kernarg: &mut [u8]) {
+/// Fills in the hidden arguments (LLVM AMDGPUUsage, *Code Object V3 Metadata* to *V5*).
+pub fn write_hidden_arguments(kernel: &Kernel, shape: &Shape, services: &Services, kernarg: &mut [u8]) {
     for arg in kernel.args.iter().flatten() {
         let dim = match arg.kind.as_bytes().last() {
             Some(b'y') => 1,
@@ -83,16 +83,16 @@ pub fn hidden(kernel: &Kernel, shape: &Shape, services: &Services, kernarg: &mut
             "hidden_queue_ptr" => services.queue,
             "hidden_default_queue" => services.default_queue,
             "hidden_completion_action" => services.completion_action,
-            // Work-items of a partial workgroup: every workgroup is whole.
+            // Work-items in the partial workgroup; there are no partial workgroups.
             k if k.starts_with("hidden_remainder_") => 0,
             _ => continue,
         };
-        put(kernarg, arg.offset, arg.size, &value.to_le_bytes());
+        write_argument(kernarg, arg.offset, arg.size, &value.to_le_bytes());
     }
 }
 
-/// An AQL dispatch packet (HSA Platform System Architecture, *Kernel Dispatch Packet*).
-pub fn packet(shape: &Shape, kernel: &Kernel, kernarg: u64) -> [u8; 64] {
+/// Builds an AQL dispatch packet (HSA Platform System Architecture, *Kernel Dispatch Packet*).
+pub fn dispatch_packet(shape: &Shape, kernel: &Kernel, kernarg: u64) -> [u8; 64] {
     let mut p = [0u8; 64];
     for d in 0..3 {
         p[4 + 2 * d..6 + 2 * d].copy_from_slice(&(shape.block[d] as u16).to_le_bytes());
@@ -104,7 +104,8 @@ pub fn packet(shape: &Shape, kernel: &Kernel, kernarg: u64) -> [u8; 64] {
     p
 }
 
-/// MODE as compilers set it by default: rounding to nearest even, denormals kept; where the bits exist, DX10_CLAMP and IEEE.
+/// The compilers' default MODE: rounding to nearest even, denormals enabled; DX10_CLAMP and IEEE where these
+/// bits exist.
 pub fn default_mode(arch: Arch) -> u32 {
     match arch {
         Arch::Rdna3 | Arch::Rdna35 | Arch::Cdna3 | Arch::Cdna4 => 0x3f0,
@@ -112,7 +113,7 @@ pub fn default_mode(arch: Arch) -> u32 {
     }
 }
 
-/// MODE as the descriptor says; where the bits exist, with DX10_CLAMP and IEEE.
+/// The MODE specified by the descriptor, with DX10_CLAMP and IEEE where these bits exist.
 pub fn mode(arch: Arch, d: &Descriptor) -> u32 {
     let mode = d.get(descriptor::FLOAT_MODE);
     match has_architected_ids(arch) {
@@ -121,23 +122,23 @@ pub fn mode(arch: Arch, d: &Descriptor) -> u32 {
     }
 }
 
-/// Modes that checks have to know: what the descriptor says, and what drivers for compute set.
+/// Modes that affect checks: the descriptor's, and those that compute drivers set.
 pub fn modes(d: &Descriptor) -> Modes {
-    Modes { cu: !d.has(descriptor::WGP_MODE), unaligned_lds: true }
+    Modes { cu_mode: !d.has(descriptor::WGP_MODE), unaligned_lds: true }
 }
 
-/// Which of the workgroup ids x, y and z the waves get.
+/// Whether waves receive the workgroup IDs x, y and z.
 pub fn group_ids(d: &Descriptor) -> [bool; 3] {
     descriptor::WORKGROUP_IDS.map(|id| d.has(id))
 }
 
-/// Whether workgroup ids are in trap registers instead of SGPRs that the kernel requests: gfx12.
+/// Returns whether workgroup IDs are in trap registers instead of requested SGPRs (gfx12).
 pub fn has_architected_ids(arch: Arch) -> bool {
     arch == Arch::Rdna4
 }
 
-/// User SGPRs in the descriptor's order, then MODE and ids.
-/// `preloaded`: kernel arguments that the hardware has put into registers.
+/// The initial state of waves: user SGPRs in the order of the descriptor, MODE, and IDs. `preloaded` are
+/// kernel arguments that the hardware has loaded to registers.
 pub fn initial_state(
     kernel: &Kernel,
     kernarg: u64,

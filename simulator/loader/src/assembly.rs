@@ -1,5 +1,5 @@
-//! Assembly files as input: read for the requested machine or the one that they name, and made into code objects whose instructions
-//! know their lines.
+//! Assembly files as input: assembles a file for the requested target or the one that it names, and attaches
+//! source lines to the instructions.
 
 use super::code_object;
 use super::prepared::{Prepared, Source};
@@ -14,28 +14,28 @@ use wavesim_engine::sched::dispatch::Registers;
 use wavesim_files::{FileError, Files};
 use wavesim_isa::arch::Arch;
 
-/// Files larger than this are not included.
+/// Maximum size of an included file.
 const MAX_FILE: u64 = 64 << 20;
 
-/// How to read a file.
+/// Options for reading a file.
 #[derive(Debug, Clone, Default)]
-pub struct Reading {
-    /// Instead of the one that `.amdgcn_target` names; RDNA 3 if neither says.
+pub struct AssemblyOptions {
+    /// Overrides the architecture of `.amdgcn_target`; RDNA 3 if neither is given.
     pub arch: Option<Arch>,
-    /// Instead of the one that kernel descriptors say.
+    /// Overrides the wave size of the kernel descriptors.
     pub wave: Option<u32>,
-    /// Symbols with values set before the first line, as `--defsym` does.
+    /// Predefined symbols, as with `--defsym`.
     pub defines: Vec<(String, i64)>,
-    /// Where files to include are looked for: the first that has it.
+    /// Folders that are searched for included files, in this order.
     pub folders: Vec<PathBuf>,
-    /// Which files it may include.
+    /// The files that may be included.
     pub files: Files,
 }
 
-impl Reading {
-    /// Reads a file; the options are those that it was assembled for.
+impl AssemblyOptions {
+    /// Reads a file. The returned options are those that it was assembled with.
     pub fn read(&self, name: &str, text: &str) -> (Program, Options, Vec<LineError>) {
-        // Definitions that no text read has a use for.
+        // Definitions whose names occur in no text.
         let unused: RefCell<Vec<&str>> = RefCell::new(self.defines.iter().map(|d| d.0.as_str()).collect());
         let note_names = |text: &[u8]| {
             if !unused.borrow().is_empty() {
@@ -45,7 +45,8 @@ impl Reading {
             }
         };
         note_names(text.as_bytes());
-        // Files that the input has reached for outside of its folders: they may be anything, and are not quoted.
+        // Files outside of the input's folders that were opened. They may be any file, so they must not be
+        // quoted.
         let foreign: RefCell<HashSet<String>> = RefCell::default();
         let open = |name: &str| {
             let (bytes, path) = self.open(name).map_err(|e| io::Error::other(e.reason()))?;
@@ -64,7 +65,7 @@ impl Reading {
             (program, options, errors)
         };
         let first = once(self.wave.unwrap_or(self.arch.unwrap_or(Arch::Rdna3).wave_sizes()[0]));
-        // Descriptors follow the code whose wave size they say.
+        // The descriptors specify the wave size but follow the code, so wave64 files are read twice.
         let mut read = match first.0.wave() {
             64 if self.wave.is_none() => once(64),
             _ => first,
@@ -86,14 +87,14 @@ impl Reading {
         read
     }
 
-    /// The first of that name.
+    /// Opens the first file found with this name.
     fn open(&self, name: &str) -> Result<(Vec<u8>, PathBuf), FileError> {
         let candidates = self.folders.iter().map(|f| f.join(name)).chain([Path::new(name).to_path_buf()]);
         let mut refused = None;
         for path in candidates {
             match self.files.read(&path, MAX_FILE) {
                 Err(FileError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
-                // The name may stand for another file in a folder to come.
+                // A later folder may contain a permitted file of this name.
                 Err(e @ (FileError::Outside { .. } | FileError::Forbidden(_) | FileError::Irregular(_))) => {
                     refused = Some(e)
                 }
@@ -104,16 +105,16 @@ impl Reading {
         Err(refused.unwrap_or_else(|| FileError::Io { path: name.to_string(), source: missing() }))
     }
 
-    /// Whether a file lies in one of the folders or deeper, links resolved.
+    /// Returns whether a file is in one of the folders or their subfolders, with links resolved.
     fn is_own(&self, path: &Path) -> bool {
         self.folders.iter().any(|folder| wavesim_files::is_below(path, folder))
     }
 
-    /// Assembles a file with kernels.
+    /// Assembles a file that contains kernels.
     pub fn assemble(&self, name: &str, text: &str) -> Result<Assembled, Vec<LineError>> {
         let (mut program, options, mut errors) = self.read(name, text);
         if program.kernels().next().is_none() && errors.is_empty() {
-            let message = format!("{name} has no kernel: an .amdhsa_kernel block makes one");
+            let message = format!("{name} has no kernel: an .amdhsa_kernel block defines one");
             return Err(vec![LineError { file: name.to_string(), ..LineError::whole(message) }]);
         }
         let object = if errors.is_empty() { object::write(&mut program, &options) } else { Ok(Vec::new()) };
@@ -130,16 +131,16 @@ impl Reading {
     }
 }
 
-/// An assembly file's code object, and where its instructions come from.
+/// The code object of an assembly file, with source information.
 pub struct Assembled {
-    /// A linked ELF code object, as [`super::code_object::load`] reads it.
+    /// A linked ELF code object, as read by [`super::code_object::load`].
     pub object: Vec<u8>,
     program: Program,
     source: Source,
 }
 
 impl Assembled {
-    /// Gives the instructions of a program made of this object their lines, and its labels their names.
+    /// Sets the lines and labels of a program loaded from this code object.
     pub fn annotate(self, prepared: &mut Prepared) {
         let code = self.program.sections.iter().position(|s| s.name == code_object::TEXT);
         let listed = self.program.listing.iter().filter(|l| Some(l.section) == code);
@@ -147,18 +148,18 @@ impl Assembled {
         for (pc, line) in prepared.program.pcs.iter().zip(&mut prepared.program.lines) {
             *line = lines.get(pc).copied().unwrap_or(0);
         }
-        // The descriptor rounds counts of registers, or leaves them out.
+        // The descriptor rounds register counts, or omits them.
         let entry = prepared.shape.entry_pc;
         let starts_here = |name: &&str| self.program.labels().any(|l| l == (*name, code.unwrap_or(0), entry));
         if let Some(kernel) = self.program.kernels().find(starts_here) {
-            let most = Registers::ALL;
+            let limit = Registers::ALL;
             let registers = &mut prepared.shape.registers;
             let [vgprs, sgprs] = self.program.registers(kernel);
             if let Some(vgprs) = vgprs {
-                registers.vgprs = vgprs.clamp(1, most.vgprs as u32) as u16;
+                registers.vgprs = vgprs.clamp(1, limit.vgprs as u32) as u16;
             }
             if let Some(sgprs) = sgprs {
-                registers.sgprs = sgprs.min(most.sgprs as u32) as u16;
+                registers.sgprs = sgprs.min(limit.sgprs as u32) as u16;
             }
         }
         let labels = self.program.labels().filter(|l| Some(l.1) == code && !l.0.contains('#'));

@@ -12,88 +12,88 @@ use wavesim_engine::sched::dispatch::{Registers, vgpr_granule};
 use wavesim_isa::arch::Arch;
 use wavesim_isa::descriptor::{self, Descriptor};
 
-/// Why a file is not a code object with the kernel wanted.
+/// The reason why a file is not a code object with the requested kernel.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum LoadError {
-    /// It does not parse as ELF.
+    /// The file does not parse as ELF.
     #[error("not a code object: {0}")]
     Elf(#[from] object::Error),
-    /// It is something else that is recognised, named with its article: "this is …".
+    /// A recognised file of another type; its description completes "this is …".
     #[error("this is {0}")]
     Foreign(String),
     /// The ELF header names a processor that is not simulated.
-    #[error("processor 0x{0:02x} of e_flags is none of rdna3, rdna3.5, rdna4, cdna3, cdna4")]
+    #[error("processor 0x{0:02x} of e_flags is not one of rdna3, rdna3.5, rdna4, cdna3, cdna4")]
     Processor(u32),
-    /// No descriptor `name.kd`; `has` lists the kernels that there are.
-    #[error("no kernel `{name}`; the code object has {has}")]
-    NoKernel { name: String, has: String },
-    /// The bundle has nothing for the target wished for; `has` lists its targets.
-    #[error("no code object for {wish} in the bundle; it has {has}")]
-    NotInBundle { wish: String, has: String },
-    /// A launch file names a target, and its code object is for another architecture.
-    #[error("the code object is for {object}, not {wish}")]
-    Target { object: &'static str, wish: String },
-    /// The ABI version of the ELF header is none of code object versions 3 to 6, which are known.
-    #[error("code object version {0}: versions 3 to 6 are known")]
+    /// There is no descriptor `name.kd`; `available` lists the existing kernels.
+    #[error("no kernel `{name}`; the code object has {available}")]
+    NoKernel { name: String, available: String },
+    /// The bundle contains nothing for the requested target; `available` lists its targets.
+    #[error("no code object for {requested} in the bundle; it has {available}")]
+    NotInBundle { requested: String, available: String },
+    /// A launch file specifies a target, but the code object is for another architecture.
+    #[error("the code object is for {object}, not {requested}")]
+    Target { object: &'static str, requested: String },
+    /// The ABI version of the ELF header is not one of code object versions 3 to 6.
+    #[error("code object version {0}: versions 3 to 6 are supported")]
     Version(String),
-    /// A relocatable file, as compilers give it before linking.
+    /// A relocatable file, which compilers produce before linking.
     #[error("an object file that is not linked (`ld.lld -shared` links it)")]
     NotLinked,
-    /// A relocation needs this symbol, which is neither defined nor weak.
-    #[error("`{0}` is defined nowhere in the code object")]
+    /// A relocation refers to a symbol that is neither defined nor weak.
+    #[error("`{0}` is not defined in the code object")]
     Undefined(String),
-    /// The dynamic relocation at address `at` is of a type that is not supported.
+    /// The dynamic relocation at address `at` has an unsupported type.
     #[error("relocation type {r_type} at 0x{at:x} is unknown")]
     Relocation { r_type: u32, at: u64 },
-    /// Its parts contradict each other; the text says which.
+    /// Parts of the file contradict each other, as described by the text.
     #[error("bad code object: {0}")]
     Bad(String),
 }
 
-/// The section that holds the code.
+/// The code section.
 pub const TEXT: &str = ".text";
 
 /// A kernel of a code object.
 pub struct Kernel {
-    /// Whose instructions it has.
+    /// The architecture of the code.
     pub arch: Arch,
-    /// All that is loaded for it, with its descriptor.
+    /// The loadable image, which contains the descriptor.
     pub image: Image,
-    /// `.text` by virtual address.
+    /// Virtual address and contents of `.text`.
     pub text: (u64, Vec<u8>),
-    /// Virtual address of the entry.
+    /// Virtual address of the entry point.
     pub entry: u64,
-    /// How its waves start.
+    /// The kernel descriptor, which specifies the initial state of waves.
     pub descriptor: Descriptor,
-    /// Of the metadata; `None` where there is none, as in hand-written assembly.
+    /// Arguments according to the metadata; `None` without metadata, as in hand-written assembly.
     pub args: Option<Vec<Arg>>,
-    /// Work-items of a workgroup, where the metadata says so (`.reqd_workgroup_size`).
+    /// The required workgroup size, if the metadata specifies one (`.reqd_workgroup_size`).
     pub block: Option<[u32; 3]>,
-    /// The most work-items of a workgroup, likewise (`.max_flat_workgroup_size`).
+    /// The maximum number of work-items per workgroup, if specified (`.max_flat_workgroup_size`).
     pub max_items: Option<u32>,
-    /// `.vgpr_count` and `.sgpr_count` of the metadata, likewise.
+    /// `.vgpr_count` and `.sgpr_count` of the metadata, if specified.
     pub counts: [Option<u32>; 2],
-    /// Names of places in `.text`, by offset there.
+    /// Symbols in `.text` with their offsets.
     pub labels: Vec<(String, u64)>,
-    /// Source lines by virtual address, where the file has debug information.
+    /// Source lines by virtual address, if the file has debug information.
     pub lines: LineTable,
 }
 
 impl Kernel {
-    /// The arguments that the kernel's source has, as far as metadata lists them.
-    pub fn explicit(&self) -> impl Iterator<Item = &Arg> {
+    /// The explicit arguments, as far as the metadata lists them.
+    pub fn explicit_args(&self) -> impl Iterator<Item = &Arg> {
         self.args.iter().flatten().filter(|a| !a.kind.starts_with("hidden_"))
     }
 }
 
 impl Kernel {
-    /// Static LDS of a workgroup in bytes.
+    /// Static LDS per workgroup in bytes.
     pub fn group_segment(&self) -> u32 {
         self.descriptor.get(descriptor::GROUP_SEGMENT_FIXED_SIZE)
     }
 
-    /// Scratch of a work-item in bytes.
+    /// Scratch per work-item in bytes.
     pub fn private_segment(&self) -> u32 {
         self.descriptor.get(descriptor::PRIVATE_SEGMENT_FIXED_SIZE)
     }
@@ -103,13 +103,14 @@ impl Kernel {
         self.descriptor.get(descriptor::KERNARG_SIZE)
     }
 
-    /// Lanes of a wave.
+    /// The wave size.
     pub fn wave_size(&self) -> u32 {
         if self.descriptor.has(descriptor::WAVEFRONT_SIZE32) { 32 } else { 64 }
     }
 
-    /// Registers of a wave: VGPRs as the descriptor has them, in granules of 8 (wave32) or 4, or as the metadata says more exactly. SGPRs
-    /// are not in the descriptor: the processors allocate all of them, so that only what the metadata declares is left to hold a kernel to.
+    /// Number of registers per wave. The descriptor stores VGPRs in granules of 8 (wave32) or 4 (wave64); the
+    /// metadata may have the exact number. SGPRs are not in the descriptor, since the processors always
+    /// allocate all of them, so only the metadata's count limits a kernel.
     pub fn registers(&self) -> Registers {
         let [vgprs, sgprs] = self.counts;
         if self.arch.is_cdna() {
@@ -118,29 +119,31 @@ impl Kernel {
         let granule = vgpr_granule(self.wave_size());
         let allocated = (self.descriptor.get(descriptor::VGPR_GRANULES) + 1) * granule;
         let exact = vgprs.filter(|n| n.max(&1).next_multiple_of(granule) == allocated);
-        let most = Registers::ALL;
+        let limit = Registers::ALL;
         Registers {
-            vgprs: exact.unwrap_or(allocated).min(most.vgprs as u32) as u16,
-            sgprs: sgprs.map_or(most.sgprs, |n| n.min(most.sgprs as u32) as u16),
+            vgprs: exact.unwrap_or(allocated).min(limit.vgprs as u32) as u16,
+            sgprs: sgprs.map_or(limit.sgprs, |n| n.min(limit.sgprs as u32) as u16),
         }
     }
 }
 
 impl Kernel {
-    /// CDNA's unified file holds VGPRs, then accumulation VGPRs from ACCUM_OFFSET on (AMDGPUUsage, *compute_pgm_rsrc3 for GFX90A*).
+    /// CDNA's unified register file holds VGPRs, followed by accumulation VGPRs from ACCUM_OFFSET
+    /// (AMDGPUUsage, *compute_pgm_rsrc3 for GFX90A*).
     fn cdna_registers(&self, vgprs: Option<u32>, sgprs: Option<u32>) -> Registers {
         let allocated = (self.descriptor.get(descriptor::VGPR_GRANULES) + 1) * 8;
         let accumulation = (self.descriptor.get(descriptor::ACCUM_OFFSET) + 1) * 4;
         let exact = vgprs.filter(|n| n.max(&1).next_multiple_of(8) == allocated);
-        let most = Registers::ALL;
+        let limit = Registers::ALL;
         Registers {
-            vgprs: exact.unwrap_or(allocated).min(accumulation).min(most.vgprs as u32) as u16,
-            sgprs: sgprs.map_or(most.sgprs, |n| n.min(most.sgprs as u32) as u16),
+            vgprs: exact.unwrap_or(allocated).min(accumulation).min(limit.vgprs as u32) as u16,
+            sgprs: sgprs.map_or(limit.sgprs, |n| n.min(limit.sgprs as u32) as u16),
         }
     }
 
-    /// Kernel arguments that the hardware has loaded when the wave starts: the first byte in the segment and the number of dwords. A
-    /// program for which it does that starts 256 bytes later (AMDGPUUsage, *Preloaded Kernel Arguments*).
+    /// Kernel arguments that the hardware preloads: offset in the kernarg segment in bytes, and number of
+    /// dwords. With preloading, the program starts 256 bytes later (AMDGPUUsage, *Preloaded Kernel
+    /// Arguments*).
     pub fn preloaded(&self) -> Option<(u32, u32)> {
         let dwords = self.descriptor.get(descriptor::KERNARG_PRELOAD_LENGTH);
         let first = self.descriptor.get(descriptor::KERNARG_PRELOAD_OFFSET);
@@ -148,16 +151,16 @@ impl Kernel {
     }
 }
 
-/// Which code object of a file that has several.
+/// The target for which to select a code object, if a file contains several.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Wish {
-    /// By LLVM's name; this or [`Wish::arch`] or neither.
+pub struct TargetRequest {
+    /// LLVM's name of the processor. At most one of this and [`TargetRequest::arch`] is given.
     pub processor: Option<String>,
     /// Any processor of this architecture.
     pub arch: Option<Arch>,
 }
 
-impl fmt::Display for Wish {
+impl fmt::Display for TargetRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.processor, self.arch) {
             (Some(processor), _) => write!(f, "{processor}"),
@@ -167,22 +170,23 @@ impl fmt::Display for Wish {
     }
 }
 
-/// The code object in a file: its own bytes, or out of a bundle.
-pub fn open<'a>(bytes: &'a [u8], wish: &Wish) -> Result<Cow<'a, [u8]>, LoadError> {
-    let object = bundle::pick(bytes, wish)?;
-    match foreign(&object) {
+/// Returns the code object in a file: the file itself, or an entry of a bundle.
+pub fn open<'a>(bytes: &'a [u8], request: &TargetRequest) -> Result<Cow<'a, [u8]>, LoadError> {
+    let object = bundle::select(bytes, request)?;
+    match describe_foreign(&object) {
         Some(what) => Err(LoadError::Foreign(what)),
         None => Ok(object),
     }
 }
 
-/// Whether a file's first bytes say that it is a code object or holds some; other files may be words.
+/// Returns whether the first bytes identify a code object or a bundle; other files may be raw words.
 pub fn is_object(bytes: &[u8]) -> bool {
     bytes.starts_with(ELF_MAGIC) || bundle::is_bundle(bytes)
 }
 
-/// What a file is that is certainly neither code of a GPU nor a container of some that can be opened here, and what makes such a thing of it.
-pub fn foreign(bytes: &[u8]) -> Option<String> {
+/// Describes a file that is certainly neither GPU code nor a container that can be opened here, with the tool
+/// that converts it.
+pub fn describe_foreign(bytes: &[u8]) -> Option<String> {
     if bytes.starts_with(ELF_MAGIC) && !is_amdgpu(bytes) {
         let machine = object::File::parse(bytes).map(|file| file.architecture());
         let machine = match machine {
@@ -197,29 +201,27 @@ pub fn foreign(bytes: &[u8]) -> Option<String> {
 
 const ELF_MAGIC: &[u8] = b"\x7fELF";
 
-/// Files that toolchains make beside code objects, by their first bytes.
+/// Other files that toolchains produce, by their first bytes.
 const FOREIGN: [(&[u8], &str); 5] = [
     (b"BC\xc0\xde", "LLVM bitcode (`clang -target amdgcn-amd-amdhsa -mcpu=…` compiles it)"),
-    (b"!<arch>\n", "an archive (`ar x` takes it apart)"),
+    (b"!<arch>\n", "an archive (`ar x` extracts it)"),
     (b"!<thin>\n", "an archive that names its files"),
-    (
-        &[0x10, 0xff, 0x10, 0xad],
-        "an offload package (`clang-offload-packager --image=file=…` takes it apart)",
-    ),
+    (&[0x10, 0xff, 0x10, 0xad], "an offload package (`clang-offload-packager --image=file=…` extracts it)"),
     (&[0xcf, 0xfa, 0xed, 0xfe], "a Mach-O file"),
 ];
 
 /// EM_AMDGPU.
 const MACHINE: [u8; 2] = [0xe0, 0];
 
-/// Whether these bytes begin like a code object.
+/// Returns whether the bytes start like a code object.
 pub fn is_amdgpu(bytes: &[u8]) -> bool {
     bytes.starts_with(ELF_MAGIC) && bytes.get(18..20) == Some(&MACHINE)
 }
 
-/// Refuses what is not a code object, or cannot be run as it is. The version is in the ELF header (AMDGPUUsage, *ELF Header*: ELFABIVERSION_AMDGPU_HSA).
+/// Rejects files that are not code objects or cannot run as they are. The version is in the ELF header
+/// (AMDGPUUsage, *ELF Header*: ELFABIVERSION_AMDGPU_HSA).
 fn check(bytes: &[u8], file: &object::File) -> Result<(), LoadError> {
-    if let Some(what) = foreign(bytes) {
+    if let Some(what) = describe_foreign(bytes) {
         return Err(LoadError::Foreign(what));
     }
     match bytes.get(8) {
@@ -235,7 +237,7 @@ fn check(bytes: &[u8], file: &object::File) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// Names of the kernels in a code object.
+/// The names of the kernels in a code object.
 pub fn kernels(bytes: &[u8]) -> Result<Vec<String>, LoadError> {
     let file = object::File::parse(bytes)?;
     let mut names: Vec<String> = file
@@ -251,26 +253,26 @@ pub fn kernels(bytes: &[u8]) -> Result<Vec<String>, LoadError> {
 /// A variable of a code object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Variable {
-    /// The symbol's name, mangled as the compiler left it.
+    /// The symbol name, as mangled by the compiler.
     pub name: String,
-    /// In the image.
+    /// Address in the image.
     pub address: u64,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
 }
 
-/// What a module has beside its kernels: the image that they share, and the variables in it.
+/// The parts of a module that its kernels share: the image, and the variables in it.
 #[derive(Debug, Clone)]
 pub struct Module {
-    /// Whose instructions it has.
+    /// The architecture of the code.
     pub arch: Arch,
-    /// All that is loaded, kernels among it.
+    /// The loadable image, including the kernels.
     pub image: Image,
-    /// Address in the image and size of `.text`.
+    /// Address and size of `.text` in the image.
     pub text: (u64, u64),
-    /// By name.
+    /// Variables sorted by name.
     pub variables: Vec<Variable>,
-    /// Formats of OpenCL's `printf`: number, sizes of arguments, text (`amdhsa.printf`).
+    /// Format strings of OpenCL's `printf`: number, argument sizes, text (`amdhsa.printf`).
     pub printf: Vec<String>,
 }
 
@@ -295,7 +297,7 @@ pub fn module(bytes: &[u8]) -> Result<Module, LoadError> {
     Ok(Module { arch: arch_of(&file)?, image: Image::read(&file, bytes.len())?, text, variables, printf })
 }
 
-/// The architecture that the ELF header's flags name.
+/// The architecture specified by the ELF header's flags.
 pub fn arch_of(file: &object::File) -> Result<Arch, LoadError> {
     let flags = match file.flags() {
         object::FileFlags::Elf { e_flags, .. } => e_flags & 0xff,
@@ -304,10 +306,10 @@ pub fn arch_of(file: &object::File) -> Result<Arch, LoadError> {
     Arch::from_mach(flags).ok_or(LoadError::Processor(flags))
 }
 
-/// Reads a kernel with the image around it.
+/// Loads a kernel with its image.
 ///
 /// # Errors
-/// No code object for a simulated processor, no such kernel, or a damaged file.
+/// The file is damaged, is not a code object for a simulated processor, or has no such kernel.
 pub fn load(bytes: &[u8], kernel: &str) -> Result<Kernel, LoadError> {
     let file = object::File::parse(bytes)?;
     check(bytes, &file)?;
@@ -316,7 +318,7 @@ pub fn load(bytes: &[u8], kernel: &str) -> Result<Kernel, LoadError> {
     let symbol = file.dynamic_symbols().chain(file.symbols()).find(|s| s.name() == Ok(name.as_str()));
     let Some(symbol) = symbol else {
         let names: Vec<String> = kernels(bytes)?.iter().map(|n| format!("`{n}`")).collect();
-        return Err(LoadError::NoKernel { name: kernel.into(), has: names.join(", ") });
+        return Err(LoadError::NoKernel { name: kernel.into(), available: names.join(", ") });
     };
     let image = Image::read(&file, bytes.len())?;
     let at = symbol.address();
@@ -330,7 +332,7 @@ pub fn load(bytes: &[u8], kernel: &str) -> Result<Kernel, LoadError> {
     if !within {
         return Err(LoadError::Bad(format!("the entry at 0x{entry:x} is not in .text")));
     }
-    // Hand-written assembly may come without metadata: then the descriptor is all that is known.
+    // Hand-written assembly may lack metadata; only the descriptor is available then.
     let note = file.section_by_name(".note").map(|note| note.data()).transpose()?;
     let (args, block, max_items, counts) = match note.filter(|note| !note.is_empty()) {
         Some(note) => {

@@ -1,11 +1,11 @@
-//! Expected outputs against what a run gave.
+//! Compares the outputs of a run with expected outputs.
 
 use wavesim_array::{Array, Num};
 
-/// Elements that are listed of an output that differs.
+/// Maximum number of differing elements that are listed per output.
 pub const LISTED: usize = 10;
 
-/// How near is near enough: `|actual - expected| <= atol + rtol * |expected|`.
+/// Tolerance of a comparison: `|actual - expected| <= atol + rtol * |expected|`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tolerance {
     /// Relative to the expected value's magnitude.
@@ -19,32 +19,33 @@ pub struct Tolerance {
 pub struct Mismatch {
     /// Name of the argument that was compared.
     pub output: String,
-    /// Elements that differ, of how many.
-    pub wrong: usize,
-    /// Elements of the output.
-    pub of: usize,
-    /// The first of them: index, expected, actual.
+    /// Number of elements that differ.
+    pub differing: usize,
+    /// Number of elements in the output.
+    pub total: usize,
+    /// The first differing elements: index, expected, actual.
     pub first: Vec<(usize, Num, Num)>,
 }
 
-/// Element by element; both arrays have the same type and length. Elements agree if both are NaN, both are equal (so zeros of either
-/// sign do), or they are near.
+/// Compares element by element; both arrays have the same type and length. Elements agree if both are NaN, if
+/// they are equal (zeros of either sign are), or if they are within the tolerance.
 pub fn compare(output: &str, actual: &Array, expected: &Array, tolerance: Tolerance) -> Option<Mismatch> {
-    let mut found = Mismatch { output: output.to_string(), wrong: 0, of: expected.len(), first: Vec::new() };
+    let mut found =
+        Mismatch { output: output.to_string(), differing: 0, total: expected.len(), first: Vec::new() };
     for (index, (a, e)) in actual.values().zip(expected.values()).enumerate() {
         if agree(a, e, tolerance) {
             continue;
         }
-        found.wrong += 1;
+        found.differing += 1;
         if found.first.len() < LISTED {
             found.first.push((index, e, a));
         }
     }
-    (found.wrong != 0).then_some(found)
+    (found.differing != 0).then_some(found)
 }
 
 fn agree(actual: Num, expected: Num, Tolerance { rtol, atol }: Tolerance) -> bool {
-    // 64-bit integers do not fit f64.
+    // 64-bit integers are not exact in f64.
     if let (Num::Int(a), Num::Int(e)) = (actual, expected)
         && (a == e || rtol == 0.0 && atol == 0.0)
     {
@@ -56,11 +57,11 @@ fn agree(actual: Num, expected: Num, Tolerance { rtol, atol }: Tolerance) -> boo
 
 impl std::fmt::Display for Mismatch {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {} of {} elements differ", self.output, self.wrong, self.of)?;
+        write!(f, "{}: {} of {} elements differ", self.output, self.differing, self.total)?;
         for (index, expected, actual) in &self.first {
             write!(f, "\n  [{index}]: expected {expected}, got {actual}")?;
         }
-        if self.wrong > self.first.len() {
+        if self.differing > self.first.len() {
             write!(f, "\n  …")?;
         }
         Ok(())

@@ -1,55 +1,58 @@
-//! A code object's loaded bytes and their relocations, as a runtime puts them into memory (LLVM AMDGPUUsage, *Relocation Records*).
+//! The loadable bytes of a code object and their relocations, as applied by a runtime (LLVM AMDGPUUsage,
+//! *Relocation Records*).
 
 use super::code_object::LoadError;
 use object::{Object, ObjectSegment, ObjectSymbol, ObjectSymbolTable, RelocationFlags, RelocationTarget};
 use wavesim_asm::link::kind;
 use wavesim_machine::memory::{AllocError, MemError, Memory};
 
-/// Bytes of a loaded image at most: nothing real comes near, and a damaged size must not take the host's memory.
+/// Maximum size of an image in bytes, far above real images: a corrupt size must not exhaust the host's
+/// memory.
 const MAX_IMAGE: u64 = 1 << 32;
-/// Relocations at most, likewise.
+/// Maximum number of relocations, for the same reason.
 const MAX_RELOCATIONS: usize = 1 << 20;
 
-/// What is loaded. Addresses are the file's: the image goes anywhere.
+/// A loadable image. Addresses are the file's; the image is position-independent.
 #[derive(Debug, Clone, Default)]
 pub struct Image {
     /// Loadable segments in the order of the program headers.
     pub segments: Vec<Segment>,
-    /// What to write once the image has an address.
+    /// Relocations to apply once the image has an address.
     pub relocations: Vec<Relocation>,
 }
 
-/// A part of the image; after `data`, zeros.
+/// A segment of the image; `data` is followed by zeros.
 #[derive(Debug, Clone)]
 pub struct Segment {
     /// Virtual address of the first byte.
     pub address: u64,
-    /// What the file has of it, from `address` on.
+    /// The contents in the file, starting at `address`.
     pub data: Vec<u8>,
-    /// Bytes in memory, at least as many as `data` has.
+    /// Size in memory in bytes, at least the length of `data`.
     pub size: u64,
 }
 
-/// A number to write where the image is known.
+/// A value to write once the image has an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Relocation {
-    /// Virtual address of the number.
+    /// Virtual address of the field.
     pub at: u64,
-    /// 4 or 8.
+    /// Size of the field in bytes: 4 or 8.
     pub bytes: u32,
-    /// Symbol plus addend, less `at` if relative to its place; before [`Relocation::from_base`] and [`Relocation::high`] are applied.
+    /// Symbol plus addend, less `at` if relative; before [`Relocation::from_base`] and [`Relocation::high`]
+    /// are applied.
     pub value: u64,
-    /// The value is an address in the image.
+    /// Whether the value is an address in the image, to which the load address is added.
     pub from_base: bool,
-    /// The high half of the value is wanted.
+    /// Whether to write the high half of the value.
     pub high: bool,
 }
 
 impl Image {
-    /// Of a file of `len` bytes.
+    /// Reads the image of a file of `len` bytes.
     pub fn read(file: &object::File, len: usize) -> Result<Image, LoadError> {
         let mut image = Image::default();
-        // Segments may share bytes of the file, but not all of them with each other.
+        // Segments may share bytes of the file, but their total size is limited.
         let mut room = len.saturating_mul(4);
         for s in file.segments() {
             let (address, size) = (s.address(), s.size());
@@ -59,7 +62,7 @@ impl Image {
             let data = s.data()?;
             let data = &data[..data.len().min(size as usize)];
             room = room.checked_sub(data.len()).ok_or_else(|| {
-                LoadError::Bad("its segments have many times the bytes of the file".to_string())
+                LoadError::Bad("its segments are many times larger than the file".to_string())
             })?;
             image.segments.push(Segment { address, data: data.to_vec(), size });
         }
@@ -67,12 +70,12 @@ impl Image {
         Ok(image)
     }
 
-    /// Bytes from address 0 of the file to the image's end.
+    /// The size from address 0 of the file to the end of the image.
     pub fn size(&self) -> u64 {
         self.segments.iter().map(|s| s.address + s.size).max().unwrap_or(0)
     }
 
-    /// `len` bytes as the file has them.
+    /// Returns `len` bytes of the file's contents.
     pub fn bytes(&self, address: u64, len: usize) -> Option<&[u8]> {
         self.segments.iter().find_map(|s| {
             let at = usize::try_from(address.checked_sub(s.address)?).ok()?;
@@ -80,43 +83,44 @@ impl Image {
         })
     }
 
-    /// Puts the image into memory and relocates it; gives where the file's address 0 is.
-    pub fn map(&self, memory: &mut Memory) -> Result<u64, MapImageError> {
+    /// Allocates memory for the image, writes and relocates it. Returns the load address, which is the file's
+    /// address 0.
+    pub fn load(&self, memory: &mut Memory) -> Result<u64, LoadImageError> {
         let base = memory.alloc(self.size(), 4096, "code object")?;
-        self.place(base, memory)?;
+        self.write_to(base, memory)?;
         Ok(base)
     }
 
-    /// Writes the image to memory that is zeroed and has its size, and relocates it there.
-    pub fn place(&self, base: u64, memory: &Memory) -> Result<(), MapImageError> {
+    /// Writes the image to zeroed memory of its size, and relocates it.
+    pub fn write_to(&self, base: u64, memory: &Memory) -> Result<(), LoadImageError> {
         for s in &self.segments {
             memory.write(base + s.address, &s.data)?;
         }
         for r in &self.relocations {
             let value = if r.from_base { base.wrapping_add(r.value) } else { r.value };
             let value = if r.high { value >> 32 } else { value };
-            let at = base.checked_add(r.at).ok_or(MapImageError::Relocation(r.at))?;
-            memory.store_value(at, r.bytes, value as u128).map_err(|_| MapImageError::Relocation(r.at))?;
+            let at = base.checked_add(r.at).ok_or(LoadImageError::Relocation(r.at))?;
+            memory.store_value(at, r.bytes, value as u128).map_err(|_| LoadImageError::Relocation(r.at))?;
         }
         Ok(())
     }
 }
 
-/// Why an image is not in memory.
+/// The reason why an image cannot be loaded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum MapImageError {
-    /// Global memory has no room for it.
+pub enum LoadImageError {
+    /// The image does not fit global memory.
     #[error(transparent)]
     Alloc(#[from] AllocError),
-    /// A segment is outside of the memory that it was to be placed in.
+    /// A segment is outside of the memory reserved for the image.
     #[error(transparent)]
     Memory(#[from] MemError),
-    /// This address of a relocation is outside of the image.
+    /// A relocation's field, at this address, is outside of the image.
     #[error("a relocation of the code object at 0x{0:x} is outside its image")]
     Relocation(u64),
 }
 
-/// Dynamic relocations: those that a linker leaves to the loader.
+/// Dynamic relocations, which the linker leaves to the loader.
 fn relocations(file: &object::File) -> Result<Vec<Relocation>, LoadError> {
     let mut out = Vec::new();
     for (at, relocation) in file.dynamic_relocations().into_iter().flatten().take(MAX_RELOCATIONS) {
@@ -147,7 +151,7 @@ fn relocations(file: &object::File) -> Result<Vec<Relocation>, LoadError> {
     Ok(out)
 }
 
-/// The symbol's address; `None` for a weak one that nothing defines: it counts as 0.
+/// The address of a symbol; `None` for an undefined weak symbol, which has the value 0.
 fn symbol(file: &object::File, index: object::SymbolIndex) -> Result<Option<u64>, LoadError> {
     let table = file.dynamic_symbol_table().ok_or_else(|| LoadError::Bad("no dynamic symbols".into()))?;
     let symbol = table.symbol_by_index(index)?;

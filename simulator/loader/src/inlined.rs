@@ -1,10 +1,11 @@
-//! Which calls the compiler has inlined, from DWARF (DWARF 5, *Inlined Subroutines*): a line of a function is then also one of its callers.
+//! Calls inlined by the compiler, from DWARF (DWARF 5, *Inlined Subroutines*): a line of an inlined function
+//! also belongs to its callers.
 
 use super::line_table::{Slice, source_file};
 use gimli::AttributeValue;
 use std::ops::Range;
 
-/// Calls at most, as for rows of the line table.
+/// Maximum number of calls, like the limit of line table rows.
 const MAX_CALLS: usize = 1 << 20;
 
 /// Inlined calls by address.
@@ -15,23 +16,23 @@ pub struct Inlined {
 
 #[derive(Debug, Clone)]
 struct Call {
-    /// Addresses of the code that was inlined.
+    /// The addresses of the inlined code.
     code: Range<u64>,
-    /// Depth in the tree of debug information: inner calls are deeper.
+    /// Depth in the DWARF tree: inner calls are deeper.
     depth: isize,
-    /// `kernel.cl:12`, the line of the call.
-    place: String,
+    /// The location of the call, such as `kernel.cl:12`.
+    location: String,
 }
 
 impl Inlined {
-    /// Lines of the inlined calls that the code at an address belongs to, the innermost first.
+    /// The locations of the inlined calls that contain an address, innermost first.
     pub fn calls(&self, address: u64) -> Vec<String> {
         let mut calls: Vec<&Call> = self.calls.iter().filter(|c| c.code.contains(&address)).collect();
         calls.sort_by_key(|c| -c.depth);
-        calls.into_iter().map(|c| c.place.clone()).collect()
+        calls.into_iter().map(|c| c.location.clone()).collect()
     }
 
-    /// Adds the calls of a compilation unit whose code is in `text`.
+    /// Adds the calls of a compilation unit that are in `text`.
     pub(super) fn add(
         &mut self,
         dwarf: &gimli::Dwarf<Slice<'_>>,
@@ -51,7 +52,7 @@ impl Inlined {
             };
             let header = program.header();
             let Some(file) = header.file(file) else { continue };
-            let place = format!("{}:{line}", source_file(dwarf, unit, header, file)?.name);
+            let location = format!("{}:{line}", source_file(dwarf, unit, header, file)?.name);
             let depth = entry.depth();
             let mut ranges = dwarf.die_ranges(unit, entry)?;
             while let Some(range) = ranges.next()? {
@@ -60,7 +61,7 @@ impl Inlined {
                 }
                 let code = range.begin..range.end;
                 if text.contains(&code.start) && code.start < code.end {
-                    self.calls.push(Call { code, depth, place: place.clone() });
+                    self.calls.push(Call { code, depth, location: location.clone() });
                 }
             }
         }

@@ -1,9 +1,9 @@
-//! Launch descriptions (`wavesim-launch-1`): arguments in, expected outputs compared.
+//! Launch descriptions (`wavesim-launch-1`): arguments, and expected outputs to compare with.
 
-use super::code_object::{self, Kernel, LoadError, Wish};
+use super::code_object::{self, Kernel, LoadError, TargetRequest};
 use super::compare::{self, Mismatch, Tolerance};
 use super::prepared::Prepared;
-use super::request::{Given, Request};
+use super::request::{ArgumentValue, Request};
 use anyhow::{Context as _, Result, anyhow, bail};
 use isa_spec::diag::{self, nearest};
 use serde::Deserialize;
@@ -16,18 +16,18 @@ use wavesim_files::{self as files, Files};
 use wavesim_isa::arch::Arch;
 use wavesim_machine::memory::Memory;
 
-/// A launch description as its file has it, keys of `per_target` merged in.
+/// The contents of a launch description, with the keys of `per_target` merged in.
 #[derive(Debug, Deserialize)]
 pub struct Launch {
     /// `wavesim-launch-1`.
     pub schema: String,
     /// The kernel's symbol, without `.kd`.
     pub kernel: String,
-    /// In workgroups.
+    /// Number of workgroups per dimension.
     pub grid: [u32; 3],
-    /// Work-items of a workgroup, a number for each dimension.
+    /// Work-items per workgroup in each dimension.
     pub block: [u32; 3],
-    /// LDS of a workgroup in bytes, on top of the kernel's own.
+    /// Dynamic LDS per workgroup in bytes, in addition to the kernel's static LDS.
     #[serde(default)]
     pub dynamic_lds: u32,
     /// In the order of the kernel's parameters.
@@ -35,9 +35,9 @@ pub struct Launch {
     /// Outputs to compare after the run.
     #[serde(default)]
     pub expected: Vec<Expected>,
-    /// Paths of code objects, relative to the launch file, by target: `gfx1100`, `gfx1100.w64`.
+    /// Code object paths relative to the launch file, by target: `gfx1100`, `gfx1100.w64`.
     pub code: BTreeMap<String, String>,
-    /// Keys that replace the file's own, by target.
+    /// Overrides of other keys, by target.
     #[serde(default)]
     pub per_target: BTreeMap<String, serde_json::Map<String, Value>>,
 }
@@ -45,38 +45,38 @@ pub struct Launch {
 /// An argument.
 #[derive(Debug, Deserialize)]
 pub struct Arg {
-    /// The name for messages, and for [`Expected::arg`].
+    /// The name used in messages and by [`Expected::arg`].
     pub name: String,
-    /// What is passed, by the key `kind`.
+    /// The value, tagged by the key `kind`.
     #[serde(flatten)]
     pub kind: Kind,
 }
 
-/// What an argument is.
+/// The value of an argument.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 #[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum Kind {
     /// An array in global memory; the kernel gets its address.
     Buffer { dtype: String, shape: Vec<u64>, init: Init },
-    /// A number by value, in the bytes of its type.
+    /// A number passed by value, in the bytes of its type.
     Scalar { dtype: String, value: Value },
-    /// A structure by value: its bytes in hex.
+    /// A structure passed by value, given as hexadecimal bytes.
     Struct { bytes: String },
-    /// So many bytes of LDS; the kernel gets their offset.
+    /// An allocation of LDS; the kernel gets its offset.
     Local { size: u32 },
 }
 
-/// What a buffer holds before the launch.
+/// The initial contents of a buffer.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum Init {
     /// The array of this NPY file, whose path is relative to the launch file.
     File(String),
-    /// Zeros; the flag has no effect.
+    /// Zeros; the value of the flag is ignored.
     Zeros(bool),
-    /// This number in every element.
+    /// The same number in every element.
     Fill(Value),
     /// `start + i * step` in element `i`.
     Arange { start: Value, step: Value },
@@ -85,9 +85,9 @@ pub enum Init {
 /// An expected output.
 #[derive(Debug, Deserialize)]
 pub struct Expected {
-    /// Name of the argument, a buffer.
+    /// Name of a buffer argument.
     pub arg: String,
-    /// NPY file with the values, relative to the launch file.
+    /// NPY file with the expected values, relative to the launch file.
     pub file: String,
     /// [`Tolerance::rtol`].
     pub rtol: f64,
@@ -95,42 +95,42 @@ pub struct Expected {
     pub atol: f64,
 }
 
-/// A launch file read, its kernel ready to run.
-pub struct Loaded {
-    /// What the file says.
+/// A launch file that has been read, with its kernel ready to run.
+pub struct LoadedLaunch {
+    /// The contents of the file.
     pub launch: Launch,
-    /// Where the files it names are.
+    /// The folder that relative paths refer to.
     folder: PathBuf,
     files: Files,
-    /// The kernel with its arguments in memory.
+    /// The kernel, with its arguments in memory.
     pub prepared: Prepared,
 }
 
-/// Which of a launch file's code objects to run.
+/// Selects one of a launch file's code objects.
 #[derive(Debug, Clone, Default)]
-pub struct Wanted {
-    /// Key of `code`.
+pub struct TargetSelection {
+    /// A key of `code`.
     pub target: Option<String>,
     /// Any target of this architecture.
     pub arch: Option<Arch>,
-    /// Lanes of a wave, 32 or 64; 32 unless given.
+    /// The wave size, 32 or 64; 32 by default.
     pub wave: Option<u32>,
 }
 
-impl Wanted {
-    /// The code object under this key.
-    pub fn target(name: &str) -> Wanted {
-        Wanted { target: Some(name.to_string()), ..Wanted::default() }
+impl TargetSelection {
+    /// Selects the code object with this key.
+    pub fn target(name: &str) -> TargetSelection {
+        TargetSelection { target: Some(name.to_string()), ..TargetSelection::default() }
     }
 
-    /// The requested key; of several that fit, the first.
+    /// Returns the first matching key.
     fn select<'k>(&self, keys: impl Iterator<Item = &'k String> + Clone) -> Result<&'k str> {
         let fits = |key: &str| {
             let (processor, wave) = key.split_once('.').unwrap_or((key, "w32"));
             let arch = Arch::from_mcpu(processor);
             match &self.target {
                 Some(target) => key == target,
-                // Without a wish: one that we can run.
+                // By default, a target that can be simulated.
                 None => {
                     arch.is_some()
                         && self.arch.is_none_or(|a| arch == Some(a))
@@ -140,18 +140,18 @@ impl Wanted {
         };
         keys.clone().find(|key| fits(key)).map(String::as_str).ok_or_else(|| {
             let all: Vec<&str> = keys.map(String::as_str).collect();
-            let wish = match (&self.target, self.arch) {
+            let request = match (&self.target, self.arch) {
                 (Some(target), _) => target.as_str(),
                 (None, Some(arch)) => arch.name(),
                 (None, None) => "any target of this simulator",
             };
-            anyhow!("no code for {wish}; there is {}", all.join(", "))
+            anyhow!("no code for {request}; there is {}", all.join(", "))
         })
     }
 }
 
-impl Loaded {
-    /// Expected outputs that memory does not hold.
+impl LoadedLaunch {
+    /// Compares the buffers in memory with the expected outputs and returns those that differ.
     pub fn mismatches(&self) -> Result<Vec<Mismatch>> {
         let mut mismatches = Vec::new();
         for e in &self.launch.expected {
@@ -167,12 +167,18 @@ impl Loaded {
     }
 }
 
-/// Bytes of a description at most: data is in files of its own.
+/// Maximum size of a description in bytes; data is in separate files.
 const MAX_DESCRIPTION: usize = 4 << 20;
 
-/// Reads `launch.json`, loads the target's code object and fills memory of `global_bytes`, with `guard` bytes between allocations.
-/// `files`: which ones it may name.
-pub fn load(path: &Path, wanted: &Wanted, files: &Files, global_bytes: u64, guard: u64) -> Result<Loaded> {
+/// Reads `launch.json`, loads the target's code object and fills a memory of `global_bytes`, with `guard`
+/// bytes between allocations. `files` restricts the files that the description may name.
+pub fn load(
+    path: &Path,
+    wanted: &TargetSelection,
+    files: &Files,
+    global_bytes: u64,
+    guard: u64,
+) -> Result<LoadedLaunch> {
     let text = files::read_text(path)?;
     if text.len() > MAX_DESCRIPTION {
         bail!("{}: larger than {} MiB", path.display(), MAX_DESCRIPTION >> 20);
@@ -180,7 +186,7 @@ pub fn load(path: &Path, wanted: &Wanted, files: &Files, global_bytes: u64, guar
     let (launch, target) = parse(&text, wanted).with_context(|| format!("in {}", path.display()))?;
     if launch.grid.contains(&0) {
         let [x, y, z] = launch.grid;
-        bail!("in {}: a grid of {x},{y},{z} workgroups has none", path.display());
+        bail!("in {}: the grid {x},{y},{z} has no workgroups", path.display());
     }
     let folder = path.parent().unwrap_or(Path::new(".")).to_path_buf();
     let code = &launch.code[&target];
@@ -193,25 +199,26 @@ pub fn load(path: &Path, wanted: &Wanted, files: &Files, global_bytes: u64, guar
         let hint = nearest(&e.arg, names).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
         bail!("in {}: expected: no buffer is called `{}`{hint}", path.display(), e.arg);
     }
-    Ok(Loaded { launch, folder, files: files.clone(), prepared })
+    Ok(LoadedLaunch { launch, folder, files: files.clone(), prepared })
 }
 
-/// The kernel out of the file for a key of `code`.
+/// Loads the kernel from the file for a key of `code`.
 fn kernel(file: &[u8], target: &str, name: &str) -> Result<Kernel, LoadError> {
     // `gfx1100.w64` is a build for gfx1100.
     let processor = target.split('.').next().unwrap_or_default();
-    let wish = Wish { processor: Some(processor.to_string()), arch: None };
-    let kernel = code_object::load(&code_object::open(file, &wish)?, name)?;
+    let request = TargetRequest { processor: Some(processor.to_string()), arch: None };
+    let kernel = code_object::load(&code_object::open(file, &request)?, name)?;
     match Arch::from_mcpu(processor) {
         Some(arch) if arch != kernel.arch => {
-            Err(LoadError::Target { object: kernel.arch.name(), wish: target.to_string() })
+            Err(LoadError::Target { object: kernel.arch.name(), requested: target.to_string() })
         }
         _ => Ok(kernel),
     }
 }
 
-/// A description for the wanted target, and that target's key of `code`.
-pub fn parse(text: &str, wanted: &Wanted) -> Result<(Launch, String)> {
+/// Parses a description and selects a target. Returns the description for that target, and the target's key
+/// in `code`.
+pub fn parse(text: &str, wanted: &TargetSelection) -> Result<(Launch, String)> {
     let launch: Launch = serde_json::from_str(text)?;
     check_keys(serde_json::from_str::<BTreeMap<String, IgnoredAny>>(text)?.keys())?;
     if launch.schema != "wavesim-launch-1" {
@@ -220,7 +227,7 @@ pub fn parse(text: &str, wanted: &Wanted) -> Result<(Launch, String)> {
     let processor_of = |key: &String| key.split('.').next().unwrap_or_default().to_string();
     for key in launch.per_target.keys() {
         if !launch.code.keys().any(|code| code == key || processor_of(code) == *key) {
-            bail!("per_target {key}: `code` has nothing for it");
+            bail!("per_target {key}: `code` has no entry for it");
         }
     }
     let target = wanted.select(launch.code.keys())?.to_string();
@@ -237,12 +244,12 @@ pub fn parse(text: &str, wanted: &Wanted) -> Result<(Launch, String)> {
     let launch: Launch =
         serde_json::from_value(Value::Object(whole)).with_context(|| format!("per_target {target}"))?;
     if !launch.code.contains_key(&target) {
-        bail!("per_target {target}: `code` is without {target}");
+        bail!("per_target {target}: `code` has no entry for {target}");
     }
     Ok((launch, target))
 }
 
-/// Keys that a description may have. Others are the author's notes, unless they look like one of these misspelt.
+/// The keys of a description. Other keys are ignored as notes, unless they resemble one of these.
 const KEYS: [&str; 9] =
     ["schema", "kernel", "grid", "block", "dynamic_lds", "args", "expected", "code", "per_target"];
 
@@ -255,11 +262,11 @@ fn check_keys<'k>(keys: impl Iterator<Item = &'k String>) -> Result<()> {
     Ok(())
 }
 
-/// The launch of a description; the files it names are in `folder`.
+/// Builds the request from a description; file names are relative to `folder`.
 pub fn request(launch: &Launch, folder: &Path, files: &Files, global_bytes: u64) -> Result<Request> {
     let mut args = Vec::new();
     for arg in &launch.args {
-        let given = given(&arg.kind, folder, files, global_bytes)
+        let given = argument_value(&arg.kind, folder, files, global_bytes)
             .with_context(|| format!("argument {}", arg.name))?;
         args.push((arg.name.clone(), given));
     }
@@ -272,20 +279,20 @@ pub fn request(launch: &Launch, folder: &Path, files: &Files, global_bytes: u64)
     })
 }
 
-fn given(kind: &Kind, folder: &Path, files: &Files, global_bytes: u64) -> Result<Given> {
+fn argument_value(kind: &Kind, folder: &Path, files: &Files, global_bytes: u64) -> Result<ArgumentValue> {
     Ok(match kind {
         Kind::Buffer { dtype, shape, init } => {
-            Given::Buffer(initial(folder, files, self::dtype(dtype)?, shape, init, global_bytes)?)
+            ArgumentValue::Buffer(initial(folder, files, self::dtype(dtype)?, shape, init, global_bytes)?)
         }
         Kind::Scalar { dtype, value } => {
             let mut bytes = Vec::new();
             self::dtype(dtype)?.encode(number(value)?, &mut bytes)?;
-            Given::Bytes(bytes)
+            ArgumentValue::Bytes(bytes)
         }
         Kind::Struct { bytes } => {
-            Given::Bytes(hex(bytes).ok_or_else(|| anyhow!("`{bytes}` is not hexadecimal"))?)
+            ArgumentValue::Bytes(hex(bytes).ok_or_else(|| anyhow!("`{bytes}` is not hexadecimal"))?)
         }
-        Kind::Local { size } => Given::Local(*size),
+        Kind::Local { size } => ArgumentValue::Local(*size),
     })
 }
 
@@ -293,7 +300,7 @@ fn dtype(name: &str) -> Result<DType> {
     DType::from_name(name).ok_or_else(|| anyhow!("unknown dtype `{name}`; the types are {}", DType::names()))
 }
 
-/// Integers exactly; NaN and infinities as strings.
+/// Integers are exact; NaN and infinities are strings.
 fn number(value: &Value) -> Result<Num> {
     let found = match value {
         Value::Number(n) => match (n.as_u64(), n.as_i64(), n.as_f64()) {
@@ -321,13 +328,13 @@ fn initial(
     Ok(match init {
         Init::File(name) => file::npy_as(&folder.join(name), files, dtype, shape)?,
         Init::Zeros(_) => Array::zeros(dtype, shape)?,
-        Init::Fill(v) => fill::repeat(dtype, shape, wrapped(dtype, number(v)?))?,
+        Init::Fill(v) => fill::repeat(dtype, shape, fill_value(dtype, number(v)?))?,
         Init::Arange { start, step } => fill::progression(dtype, shape, number(start)?, number(step)?)?,
     })
 }
 
-/// A fill of an integer type is its value or its bit pattern.
-fn wrapped(dtype: DType, n: Num) -> Num {
+/// The fill value of an integer type may be a number or a bit pattern.
+fn fill_value(dtype: DType, n: Num) -> Num {
     match n {
         Num::Int(v) if !dtype.is_float() && v >= 0 => u64::try_from(v).map_or(n, Num::Bits),
         Num::Int(v) if !dtype.is_float() && !dtype.is_signed() => {

@@ -1,12 +1,13 @@
-//! From files to kernels ready to run.
+//! Loads files and prepares kernels to run.
 //!
-//! - [`bundle`]: files with code objects for several targets; [`code_object`]: ELF files; [`assembly`]: `.s` files; [`image`]: their bytes
-//!   in memory; [`abi`]: what a compiled kernel finds when it starts
-//! - [`launch`]: `launch.json`; [`request`]: a launch, from there or the command line; [`compare`]: expected outputs
-//! - [`plain`]: programs of machines that are not AMD's
-//! - [`prepared`]: what all of these, and the text format, come to
+//! - [`bundle`]: files with code objects for several targets; [`code_object`]: ELF files; [`assembly`]: `.s`
+//!   files; [`image`]: loading into memory; [`abi`]: the initial state of compiled kernels
+//! - [`launch`]: `launch.json`; [`request`]: a launch from a launch file or the command line; [`compare`]:
+//!   expected outputs
+//! - [`generic`]: programs for machines other than AMD's
+//! - [`prepared`]: the common result of all of these and of the text format
 #![warn(missing_docs)]
-// No files, threads, processes or clocks: clippy.toml has the list.
+// No files, threads, processes or clocks; clippy.toml lists the disallowed methods.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod abi;
@@ -14,12 +15,12 @@ pub mod assembly;
 pub mod bundle;
 pub mod code_object;
 pub mod compare;
+pub mod generic;
 pub mod image;
 pub mod inlined;
 pub mod launch;
 pub mod line_table;
 mod metadata;
-pub mod plain;
 pub mod prepared;
 pub mod request;
 pub mod text_kernel;

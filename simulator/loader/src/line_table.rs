@@ -1,4 +1,5 @@
-//! Source lines of a code object's instructions, from its DWARF line tables (DWARF 5, *Line Number Information*; versions 2 to 4 too).
+//! Source lines of a code object's instructions, from DWARF line tables (DWARF 5, *Line Number Information*;
+//! also versions 2 to 4).
 
 use super::inlined::Inlined;
 use gimli::{ColumnType, EndianSlice, LittleEndian};
@@ -10,46 +11,47 @@ use std::sync::Arc;
 use wavesim_machine::exec::location::{SourceFile, SourceLine};
 use wavesim_machine::exec::program::Program;
 
-/// Rows at most: a table has one for each step of a program that cannot be longer than its file, but for what is compressed.
+/// Maximum number of rows. A table cannot have more rows than its line number program has bytes, which bounds
+/// uncompressed tables.
 const MAX_ROWS: usize = 1 << 22;
-/// A compressed section that says that it was more than so many times as large is left out.
+/// Maximum compression ratio of a section; sections that claim more are ignored.
 const MAX_RATIO: u64 = 64;
 
 /// Source lines by address.
 #[derive(Debug, Clone, Default)]
 pub struct LineTable {
     files: Vec<SourceFile>,
-    /// By address. Each row holds up to the next.
+    /// Rows sorted by address. Each applies up to the next row.
     rows: Vec<(u64, Option<SourceLine>)>,
-    /// Calls that are inlined.
+    /// Calls inlined by the compiler.
     pub inlined: Inlined,
 }
 
 pub(super) type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
 impl LineTable {
-    /// The lines of the code in `text` (addresses of the file). Debug information that is damaged is not an error: it says where code comes
-    /// from, not what it does. What precedes the damage is kept.
+    /// Reads the lines of the code in `text` (addresses of the file). Damaged debug information is not an
+    /// error, since it does not affect execution; everything before the damage is kept.
     pub fn read(file: &object::File, text: Range<u64>) -> LineTable {
         let mut table = LineTable::default();
         let _ = table.fill(file, text);
-        // Where one function ends, another may begin.
+        // One function may start where another one ends.
         table.rows.sort_by_key(|row| (row.0, row.1.is_some()));
         table
     }
 
-    /// The files that lines are of.
+    /// The files that lines refer to.
     pub fn files(&self) -> &[SourceFile] {
         &self.files
     }
 
-    /// The source line of the instruction at an address, whose file is one of [`LineTable::files`].
+    /// The source line of the instruction at an address; its file is an index into [`LineTable::files`].
     pub fn line(&self, address: u64) -> Option<SourceLine> {
         let after = self.rows.partition_point(|row| row.0 <= address);
         self.rows.get(after.checked_sub(1)?)?.1
     }
 
-    /// Gives the instructions of a program their lines; its code is at `base` in the file.
+    /// Sets the lines of a program whose code is at `base` in the file.
     pub fn annotate(&self, program: Program, base: u64) -> Program {
         match self.files.is_empty() {
             true => program,
@@ -64,7 +66,7 @@ impl LineTable {
         let mut units = dwarf.units();
         while let Some(header) = units.next()? {
             let unit = dwarf.unit(header)?;
-            // Lines are known without it.
+            // Errors in inlining information do not affect the lines.
             let _ = self.inlined.add(&dwarf, &unit, &text);
             let Some(program) = unit.line_program.clone() else { continue };
             let mut numbers = HashMap::new();
@@ -74,14 +76,14 @@ impl LineTable {
                 if self.rows.len() >= MAX_ROWS {
                     return Ok(());
                 }
-                // The lines of functions that the linker has left out are at 0, or beyond all code.
+                // Functions discarded by the linker have lines at address 0 or beyond the code.
                 let end = row.end_sequence();
                 if !(text.contains(&row.address()) || end && inside) {
                     inside = false;
                     continue;
                 }
                 inside = !end;
-                // Line 0 is code that comes from no line.
+                // Line 0 means that the code has no source line.
                 let number = row.line().filter(|_| !end).and_then(|line| u32::try_from(line.get()).ok());
                 let Some((line, entry)) = number.zip(row.file(header)) else {
                     self.push(row.address(), None);
@@ -110,7 +112,7 @@ impl LineTable {
         Ok(())
     }
 
-    /// Of several rows at one address, the last holds.
+    /// If several rows have the same address, the last one applies.
     fn push(&mut self, address: u64, line: Option<SourceLine>) {
         match self.rows.last_mut() {
             Some(last) if last.0 == address => last.1 = line,
@@ -119,7 +121,7 @@ impl LineTable {
     }
 }
 
-/// A section, uncompressed; nothing if the file is without.
+/// The decompressed contents of a section; empty if the file does not have it.
 fn section<'a>(file: &object::File<'a>, name: &str) -> Cow<'a, [u8]> {
     let data = file.section_by_name(name).and_then(|section| {
         let data = section.compressed_data().ok()?;
@@ -146,7 +148,7 @@ pub(super) fn source_file(
     Ok(SourceFile { name: Arc::from(within(&folder, &path)), path })
 }
 
-/// A path as it was given to the compiler: without the folder that it ran in.
+/// Returns the path without the compiler's working directory, as it was passed to the compiler.
 pub fn within<'a>(folder: &str, path: &'a str) -> &'a str {
     let separators = ['/', '\\'];
     let rest = path.strip_prefix(folder.trim_end_matches(separators));
@@ -158,7 +160,7 @@ pub fn within<'a>(folder: &str, path: &'a str) -> &'a str {
     }
 }
 
-/// As the compiler's host joins paths, whichever that is.
+/// Joins paths of the compiler's host, whichever system that is.
 fn join(folder: &str, name: &str) -> String {
     let absolute = name.starts_with(['/', '\\']) || name.get(1..2) == Some(":");
     match absolute || folder.is_empty() {

@@ -4,57 +4,58 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::fmt;
 
-/// An argument of the metadata.
+/// An argument of a kernel according to the metadata.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Arg {
-    /// Compilers may leave it out.
+    /// The name; compilers may omit it.
     #[serde(rename = ".name")]
     pub name: Option<String>,
     /// `by_value`, `global_buffer`, `dynamic_shared_pointer`, `hidden_block_count_x` …
     #[serde(rename = ".value_kind")]
     pub kind: String,
-    /// First byte in the kernarg segment.
+    /// Byte offset in the kernarg segment.
     #[serde(rename = ".offset")]
     pub offset: u32,
-    /// Bytes in the kernarg segment.
+    /// Size in the kernarg segment in bytes.
     #[serde(rename = ".size")]
     pub size: u32,
-    /// The type as the source has it, without qualifiers.
+    /// The type name in the source, without qualifiers.
     #[serde(rename = ".type_name")]
     pub type_name: Option<String>,
-    /// Of a pointer: `global`, `constant`, `local` …
+    /// The address space of a pointer: `global`, `constant`, `local` …
     #[serde(rename = ".address_space")]
     pub address_space: Option<String>,
-    /// The pointer's target is constant.
+    /// Whether the pointee is const.
     #[serde(rename = ".is_const", default)]
     pub is_const: bool,
-    /// The pointer is restrict-qualified.
+    /// Whether the pointer is restrict-qualified.
     #[serde(rename = ".is_restrict", default)]
     pub is_restrict: bool,
-    /// The pointer's target is volatile.
+    /// Whether the pointee is volatile.
     #[serde(rename = ".is_volatile", default)]
     pub is_volatile: bool,
 }
 
 impl Arg {
-    /// A pointer to memory of the workgroup, whose size the launch says.
+    /// Returns whether the argument is a pointer to LDS, whose size the launch specifies.
     pub fn is_local(&self) -> bool {
         self.kind == "dynamic_shared_pointer"
     }
 }
 
-/// What the note (owner `AMDGPU`, MessagePack) says of a kernel: read as a stream, of which only this is kept.
+/// Reads the metadata of a kernel from a note (owner `AMDGPU`, MessagePack). The note is parsed as a stream,
+/// and only this kernel's entry is kept.
 pub(super) fn metadata(note: &[u8], kernel: &str) -> Option<KernelMetadata> {
-    Wanted { kernel, list: false }.deserialize(&mut reader(note)?).ok()?
+    KernelSeed { kernel, list: false }.deserialize(&mut reader(note)?).ok()?
 }
 
-/// The formats of OpenCL's `printf`; none where there is no metadata.
+/// Reads the format strings of OpenCL's `printf`; empty if there is no metadata.
 pub(super) fn printf_formats(note: &[u8]) -> Vec<String> {
     let read = || Root::deserialize(&mut reader(note)?).ok();
     read().map(|root| root.printf).unwrap_or_default()
 }
 
-/// Of the root's map, what is not of a kernel.
+/// The part of the root map that does not belong to a kernel.
 #[derive(Debug, Default, Deserialize)]
 struct Root {
     #[serde(rename = "amdhsa.printf", default)]
@@ -63,7 +64,7 @@ struct Root {
 
 type Reader<'a> = rmp_serde::Deserializer<rmp_serde::decode::ReadRefReader<'a, [u8]>>;
 
-/// Reads the note's contents.
+/// Creates a reader of the note's contents.
 fn reader(note: &[u8]) -> Option<Reader<'_>> {
     let word = |o: usize| Some(u32::from_le_bytes(note.get(o..o + 4)?.try_into().ok()?) as usize);
     let start = 12 + word(0)?.next_multiple_of(4);
@@ -73,7 +74,7 @@ fn reader(note: &[u8]) -> Option<Reader<'_>> {
     Some(reader)
 }
 
-/// Lists and maps inside each other in metadata, at most.
+/// Maximum nesting depth of lists and maps.
 const MAX_METADATA_DEPTH: usize = 64;
 
 /// A kernel's entry in `amdhsa.kernels`.
@@ -93,14 +94,14 @@ pub(super) struct KernelMetadata {
     pub(super) sgprs: Option<u32>,
 }
 
-/// Looks for a kernel's entry in the root's map, then in its list of kernels.
+/// Finds a kernel's entry: first its list in the root map, then the entry in the list.
 #[derive(Clone, Copy)]
-struct Wanted<'k> {
+struct KernelSeed<'k> {
     kernel: &'k str,
     list: bool,
 }
 
-impl<'de> DeserializeSeed<'de> for Wanted<'_> {
+impl<'de> DeserializeSeed<'de> for KernelSeed<'_> {
     type Value = Option<KernelMetadata>;
 
     fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Self::Value, D::Error> {
@@ -108,7 +109,7 @@ impl<'de> DeserializeSeed<'de> for Wanted<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Wanted<'_> {
+impl<'de> Visitor<'de> for KernelSeed<'_> {
     type Value = Option<KernelMetadata>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -119,7 +120,7 @@ impl<'de> Visitor<'de> for Wanted<'_> {
         let mut found = None;
         while let Some(key) = map.next_key::<String>()? {
             if key == "amdhsa.kernels" {
-                found = map.next_value_seed(Wanted { list: true, ..self })?;
+                found = map.next_value_seed(KernelSeed { list: true, ..self })?;
             } else {
                 map.next_value::<IgnoredAny>()?;
             }

@@ -1,5 +1,5 @@
-//! A kernel ready to run: what every front end (text kernels, launch files) makes, and what running, checking, tracing and
-//! debugging start from.
+//! A kernel ready to run: the common result of all front ends (text kernels, launch files), and the starting
+//! point of running, checking, tracing and debugging.
 
 use super::inlined::Inlined;
 use wavesim_array::{Array, DType};
@@ -10,56 +10,58 @@ use wavesim_text::print::Print;
 
 pub use wavesim_engine::sched::dispatch::Shape;
 
-/// A program with its memory filled and its launch described.
+/// A program with its initial memory and its launch parameters.
 pub struct Prepared {
-    /// The code, decoded and lowered.
+    /// The decoded and lowered program.
     pub program: Program,
-    /// Global memory with arguments and images in place.
+    /// Global memory, which holds arguments and images.
     pub memory: Memory,
-    /// Grid, workgroup, and the registers that waves start with.
+    /// Grid, workgroup size and initial registers.
     pub shape: Shape,
-    /// Arguments in memory, in the order of the kernel's parameters.
+    /// Arguments in memory, in parameter order.
     pub buffers: Vec<Buffer>,
-    /// The program's text, where it has one; `Program::lines` counts its lines.
+    /// The source text, if any; `Program::lines` refers to its lines.
     pub source: Option<Source>,
-    /// Names of places in the program, by byte offset.
+    /// Labels of the program with their byte offsets.
     pub labels: Vec<(String, u64)>,
     /// `print` directives, by byte offset.
     pub prints: Vec<Print>,
-    /// Hardware modes that the launch sets.
+    /// Hardware modes of the launch.
     pub modes: Modes,
-    /// Calls that the compiler has inlined, by address in listings.
+    /// Calls inlined by the compiler, by address in listings.
     pub inlined: Inlined,
 }
 
-/// Modes of the hardware that change what checks report.
+/// Hardware modes that affect the reports of checks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Modes {
-    /// The waves of a workgroup run on one compute unit and share its L0 cache (CU mode); in WGP mode, they run on two.
-    pub cu: bool,
-    /// Plain accesses to LDS may have any address, as drivers for compute set it (SH_MEM_CONFIG.alignment_mode).
+    /// CU mode: the waves of a workgroup run on one compute unit and share its L0 cache. In WGP mode, they
+    /// run on two.
+    pub cu_mode: bool,
+    /// LDS accesses other than atomics need not be aligned, as compute drivers configure it
+    /// (SH_MEM_CONFIG.alignment_mode).
     pub unaligned_lds: bool,
 }
 
 /// A named argument in memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Buffer {
-    /// The kernel's parameter.
+    /// Name of the kernel parameter.
     pub name: String,
     /// Global address of the first byte.
     pub address: u64,
-    /// Bytes of all elements.
+    /// Total size in bytes.
     pub len_bytes: u64,
-    /// Type of an element.
+    /// The element type.
     pub dtype: DType,
-    /// Empty for a scalar.
+    /// The shape; empty for a scalar.
     pub shape: Vec<u64>,
-    /// Shown after the run.
+    /// Whether the buffer is shown after the run.
     pub output: bool,
 }
 
 impl Buffer {
-    /// Allocates and writes `array`.
+    /// Allocates memory for `array` and writes it.
     pub fn place(
         name: &str,
         array: &Array,
@@ -69,14 +71,14 @@ impl Buffer {
     ) -> Result<Buffer, AllocError> {
         let len_bytes = array.bytes.len() as u64;
         let address = memory.alloc(len_bytes, align, name)?;
-        // Just allocated: the write cannot miss.
+        // The memory was just allocated, so the write cannot fail.
         let written = memory.write(address, &array.bytes);
         debug_assert!(written.is_ok(), "{name}");
         let (name, shape) = (name.to_string(), array.shape.clone());
         Ok(Buffer { name, dtype: array.dtype, shape, address, len_bytes, output })
     }
 
-    /// Its present content.
+    /// Reads the current contents.
     pub fn read(&self, memory: &Memory) -> Result<Array, MemError> {
         let mut bytes = vec![0; self.len_bytes as usize];
         memory.read(self.address, &mut bytes)?;
@@ -84,18 +86,18 @@ impl Buffer {
     }
 }
 
-/// A text, for messages and listings.
+/// A source text, for messages and listings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
-    /// The path as the user gave it, or another name for messages.
+    /// The path given by the user, or another name for messages.
     pub name: String,
-    /// All of it.
+    /// The complete text.
     pub text: String,
 }
 
 impl Prepared {
-    /// Code and memory without names.
-    pub fn bare(program: Program, memory: Memory, shape: Shape) -> Prepared {
+    /// Creates a kernel without named buffers, labels and source.
+    pub fn without_names(program: Program, memory: Memory, shape: Shape) -> Prepared {
         Prepared {
             program,
             memory,
@@ -109,18 +111,19 @@ impl Prepared {
         }
     }
 
-    /// The dispatch, workgroup after workgroup on one thread. The schedule and the number of threads are the caller's to change.
+    /// Creates the dispatch, which by default runs one workgroup after another on one thread. The caller may
+    /// change the schedule and the number of threads.
     pub fn dispatch(&self, max_instructions: u64) -> Dispatch<'_> {
         Dispatch::new(&self.program, &self.shape, max_instructions)
     }
 
-    /// The outputs' present contents.
+    /// Reads the current contents of the outputs.
     pub fn outputs(&self) -> Result<Vec<(&str, Array)>, MemError> {
         let outputs = self.buffers.iter().filter(|b| b.output);
         outputs.map(|b| Ok((b.name.as_str(), b.read(&self.memory)?))).collect()
     }
 
-    /// The argument of this name; `None` if there is none in memory.
+    /// Returns the buffer with this name, if the argument is in memory.
     pub fn buffer(&self, name: &str) -> Option<&Buffer> {
         self.buffers.iter().find(|b| b.name == name)
     }

@@ -1,8 +1,8 @@
-//! What a compiled kernel is launched with, from a launch file or from the command line, and preparing it.
+//! Launch requests for compiled kernels, from a launch file or the command line, and their preparation.
 
 use super::abi;
 use super::code_object::{Arg, Kernel};
-use super::image::MapImageError;
+use super::image::LoadImageError;
 use super::prepared::{Buffer, Prepared, Shape};
 use anyhow::{Context as _, Result, anyhow};
 use std::path::Path;
@@ -14,98 +14,98 @@ use wavesim_text::Options;
 use wavesim_text::constant::Constants;
 use wavesim_text::header::HeaderParser;
 
-/// A value for a kernel's parameter.
+/// The value of a kernel argument.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Given {
-    /// In global memory; the kernel gets its address.
+pub enum ArgumentValue {
+    /// An array in global memory; the kernel gets its address.
     Buffer(Array),
-    /// By value.
+    /// Bytes passed by value.
     Bytes(Vec<u8>),
-    /// By value, in the parameter's size.
+    /// A number passed by value, converted to the parameter's size.
     Number(Num),
-    /// So many bytes of LDS; the kernel gets their offset.
+    /// An allocation of LDS of this size; the kernel gets its offset.
     Local(u32),
 }
 
 /// A launch.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// In workgroups.
+    /// Number of workgroups per dimension.
     pub grid: [u32; 3],
-    /// Work-items of a workgroup, a number for each dimension.
+    /// Work-items per workgroup in each dimension.
     pub block: [u32; 3],
-    /// LDS of a workgroup in bytes, on top of the kernel's own.
+    /// Dynamic LDS per workgroup in bytes, in addition to the kernel's static LDS.
     pub dynamic_lds: u32,
-    /// In the order of the kernel's parameters.
-    pub args: Vec<(String, Given)>,
-    /// Buffers shown after the run; none named: all.
+    /// Arguments in parameter order.
+    pub args: Vec<(String, ArgumentValue)>,
+    /// Names of the buffers shown after the run; if empty, all are.
     pub outputs: Vec<String>,
 }
 
-/// Buffers begin at multiples of this, as real runtimes have it.
+/// Alignment of buffers, as in real runtimes.
 const ALIGN: u64 = 256;
 
-/// Why a launch cannot be made ready.
+/// The reason why a launch cannot be prepared.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum LaunchError {
     /// Two buffers have this name.
     #[error("two arguments are called `{0}`")]
-    Twice(String),
-    /// The arguments given end at byte `end`, before the end of the kernarg segment, which has `size` bytes.
+    DuplicateName(String),
+    /// The arguments end at byte `end`, before the end of the kernarg segment of `size` bytes.
     #[error(
         "arguments are missing (--arg, or `args` of a launch description): those given end at byte {end} of the kernel's {size} \
          (.amdhsa_kernarg_size)"
     )]
     Missing { end: u32, size: u32 },
-    /// The kernel's metadata names the parameters `takes`; `given` arguments are another number.
+    /// `given` arguments do not match the parameters `expected` of the metadata.
     #[error(
         "arguments given: {given}, but the kernel has {} (--arg, or `args` of a launch description){}",
-        .takes.len(), listed(.takes)
+        .expected.len(), expected_names(.expected)
     )]
-    Count { takes: Vec<String>, given: usize },
-    /// The value of this argument does not fit its parameter.
+    Count { expected: Vec<String>, given: usize },
+    /// An argument's value does not fit its parameter.
     #[error("argument {name}: {reason}")]
     Argument { name: String, reason: ArgumentError },
-    /// A host gave `given` bytes of explicit arguments; by the metadata they end at byte `end`.
+    /// A host passed `given` bytes of explicit arguments, which according to the metadata end at byte `end`.
     #[error("the explicit arguments end at byte {end} of the kernarg segment, {given} bytes are given")]
     Kernarg { end: u64, given: u64 },
-    /// A kernarg segment of more bytes than any real kernel's.
+    /// The kernarg segment is larger than that of any real kernel.
     #[error("a kernarg segment of {0} bytes: at most {MAX_KERNARG} are possible")]
     KernargSize(u32),
-    /// More work-items than the kernel was compiled for.
+    /// The workgroup is larger than the kernel was compiled for.
     #[error(
-        "a workgroup of {block:?} work-items: the kernel was compiled for at most {most} (.max_flat_workgroup_size)"
+        "a workgroup of {block:?} work-items: the kernel was compiled for at most {max_items} (.max_flat_workgroup_size)"
     )]
-    Items { block: [u32; 3], most: u32 },
-    /// More LDS than a workgroup can have.
+    Items { block: [u32; 3], max_items: u32 },
+    /// The workgroup needs more LDS than is available.
     #[error("{0} bytes of LDS: a workgroup has at most {max}", max = wavesim_engine::sched::dispatch::MAX_LDS)]
     Lds(u64),
-    /// The code object's image cannot be placed.
+    /// The code object's image cannot be loaded.
     #[error(transparent)]
-    Image(#[from] MapImageError),
+    Image(#[from] LoadImageError),
     /// A buffer does not fit global memory.
     #[error(transparent)]
     Alloc(#[from] AllocError),
     /// The code is too large.
     #[error(transparent)]
     Program(#[from] TooLarge),
-    /// An argument cannot be written to the memory it was given.
+    /// An argument cannot be written to the memory provided for it.
     #[error(transparent)]
     Memory(#[from] MemError),
 }
 
-/// Why a value does not fit its parameter.
+/// The reason why a value does not fit its parameter.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum ArgumentError {
-    /// A number that a parameter of `size` bytes cannot hold.
+    /// A number that does not fit a parameter of `size` bytes.
     #[error("{value} does not fit a parameter of {size} bytes")]
     Number { value: Num, size: u32 },
-    /// A value of `len` bytes, more than the parameter has.
+    /// A value of `len` bytes for a smaller parameter.
     #[error("{len} bytes for a parameter of {size} bytes")]
     Bytes { len: usize, size: u32 },
-    /// A buffer's address has 8 bytes; the parameter has so many.
+    /// A buffer for a parameter of this size; addresses have 8 bytes.
     #[error("a buffer for a parameter of {0} bytes that is not a pointer")]
     Buffer(u32),
     /// The argument ends beyond the kernarg segment.
@@ -113,25 +113,25 @@ pub enum ArgumentError {
         "it ends at byte {end} of the kernel's arguments, which have {size} bytes (.amdhsa_kernarg_size)"
     )]
     Room { end: u32, size: u32 },
-    /// LDS given for a parameter whose kind is not `dynamic_shared_pointer`.
+    /// LDS for a parameter that is not a `dynamic_shared_pointer`.
     #[error("memory of a workgroup (`local`) for a parameter that is not a pointer to it")]
     Local,
-    /// The array cannot be made or read.
+    /// The array cannot be created or read.
     #[error(transparent)]
     Array(#[from] ArrayError),
 }
 
-fn listed(names: &[String]) -> String {
+fn expected_names(names: &[String]) -> String {
     if names.is_empty() { String::new() } else { format!("; it takes {}", names.join(", ")) }
 }
 
-/// Bytes of a kernarg segment at most: a bound of ours, many times what compilers let a kernel have.
+/// Maximum size of a kernarg segment in bytes, many times the compilers' limit.
 const MAX_KERNARG: u32 = 1 << 20;
-/// Scratch of a work-item whose kernel calls what the compiler does not know (*uses dynamic stack* in the descriptor): what the
-/// descriptor says is the least, and this is what HIP's runtime gives.
+/// Scratch per work-item of a kernel that calls functions unknown to the compiler (*uses dynamic stack* in
+/// the descriptor). The descriptor's size is only a minimum; HIP's runtime allocates this size.
 const DYNAMIC_STACK: u32 = 16 << 10;
 
-fn round(lds: u32) -> Result<u32, LaunchError> {
+fn round_lds(lds: u32) -> Result<u32, LaunchError> {
     lds.checked_next_multiple_of(16).ok_or(LaunchError::Lds(lds as u64))
 }
 
@@ -143,22 +143,22 @@ fn empty_kernarg(kernel: &Kernel) -> Result<Vec<u8>, LaunchError> {
 }
 
 impl Request {
-    /// Fills memory and describes the launch.
+    /// Loads the image, allocates and fills the arguments, and describes the launch.
     pub fn prepare(&self, kernel: &Kernel, mut memory: Memory) -> Result<Prepared, LaunchError> {
-        let code = kernel.image.map(&mut memory)?;
+        let code = kernel.image.load(&mut memory)?;
         let mut buffers = Vec::new();
-        let (kernarg, local) = explicit(kernel, &self.args, &mut |name, array| {
+        let (kernarg, local) = explicit_kernarg(kernel, &self.args, &mut |name, array| {
             let output = self.outputs.is_empty() || self.outputs.iter().any(|o| o == name);
             let buffer = Buffer::place(name, array, output, ALIGN, &mut memory)?;
             let address = buffer.address;
             buffers.push(buffer);
             Ok(address)
         })?;
-        // Outputs go by their names.
+        // Outputs are identified by name.
         let mut names: Vec<&str> = buffers.iter().map(|b| b.name.as_str()).collect();
         names.sort_unstable();
         if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(LaunchError::Twice(pair[0].to_string()));
+            return Err(LaunchError::DuplicateName(pair[0].to_string()));
         }
         let dynamic_lds = self.dynamic_lds.max(local);
         let shape = abi::Shape::new(self.grid, self.block, dynamic_lds);
@@ -167,58 +167,61 @@ impl Request {
     }
 }
 
-/// The kernarg segment with explicit arguments, and the LDS that arguments take beside the kernel's own. `buffer` puts an array into
-/// memory and gives its address.
-pub fn explicit(
+/// Builds the kernarg segment with the explicit arguments. Also returns the size of the LDS that arguments
+/// allocate in addition to the kernel's own. `buffer` stores an array in memory and returns its address.
+pub fn explicit_kernarg(
     kernel: &Kernel,
-    args: &[(String, Given)],
+    args: &[(String, ArgumentValue)],
     buffer: &mut dyn FnMut(&str, &Array) -> Result<u64, LaunchError>,
 ) -> Result<(Vec<u8>, u32), LaunchError> {
     let mut kernarg = empty_kernarg(kernel)?;
-    let fixed = round(kernel.group_segment())?;
+    let fixed = round_lds(kernel.group_segment())?;
     let mut lds = fixed;
-    for ((name, given), place) in args.iter().zip(places(kernel, args)?) {
-        let size = place.size;
+    for ((name, given), slot) in args.iter().zip(parameter_slots(kernel, args)?) {
+        let size = slot.size;
         let wrong = |reason| LaunchError::Argument { name: name.clone(), reason };
         let value = match given {
-            Given::Buffer(_) if size != 8 => return Err(wrong(ArgumentError::Buffer(size))),
-            Given::Buffer(array) => buffer(name, array)?.to_le_bytes().to_vec(),
-            Given::Bytes(bytes) if bytes.len() > size as usize => {
+            ArgumentValue::Buffer(_) if size != 8 => return Err(wrong(ArgumentError::Buffer(size))),
+            ArgumentValue::Buffer(array) => buffer(name, array)?.to_le_bytes().to_vec(),
+            ArgumentValue::Bytes(bytes) if bytes.len() > size as usize => {
                 return Err(wrong(ArgumentError::Bytes { len: bytes.len(), size }));
             }
-            Given::Bytes(bytes) => bytes.clone(),
-            Given::Number(n) => number(*n, size).map_err(wrong)?,
-            Given::Local(_) if !place.local => return Err(wrong(ArgumentError::Local)),
-            Given::Local(size) => {
+            ArgumentValue::Bytes(bytes) => bytes.clone(),
+            ArgumentValue::Number(n) => number(*n, size).map_err(wrong)?,
+            ArgumentValue::Local(_) if !slot.local => return Err(wrong(ArgumentError::Local)),
+            ArgumentValue::Local(size) => {
                 let at = lds;
-                lds = at.checked_add(round(*size)?).ok_or(LaunchError::Lds(at as u64 + *size as u64))?;
+                lds = at.checked_add(round_lds(*size)?).ok_or(LaunchError::Lds(at as u64 + *size as u64))?;
                 at.to_le_bytes().to_vec()
             }
         };
-        abi::put(&mut kernarg, place.offset, size, &value);
+        abi::write_argument(&mut kernarg, slot.offset, size, &value);
     }
     Ok((kernarg, lds - fixed))
 }
 
-/// Where each argument goes: as the metadata says, or where there is none one after the other, each aligned to its size, as a C structure
-/// has them.
-fn places(kernel: &Kernel, args: &[(String, Given)]) -> Result<Vec<Place>, LaunchError> {
+/// The location of each argument: as in the metadata, or, without metadata, consecutive and aligned to their
+/// sizes as in a C structure.
+fn parameter_slots(
+    kernel: &Kernel,
+    args: &[(String, ArgumentValue)],
+) -> Result<Vec<ParameterSlot>, LaunchError> {
     if kernel.args.is_some() {
-        let explicit: Vec<&Arg> = kernel.explicit().collect();
+        let explicit: Vec<&Arg> = kernel.explicit_args().collect();
         if explicit.len() != args.len() {
             let names = explicit.iter().map(|a| a.name.clone().unwrap_or_else(|| a.kind.clone()));
-            return Err(LaunchError::Count { takes: names.collect(), given: args.len() });
+            return Err(LaunchError::Count { expected: names.collect(), given: args.len() });
         }
-        let place = |a: &Arg| Place { offset: a.offset, size: a.size, local: a.is_local() };
-        return Ok(explicit.into_iter().map(place).collect());
+        let slot = |a: &Arg| ParameterSlot { offset: a.offset, size: a.size, local: a.is_local() };
+        return Ok(explicit.into_iter().map(slot).collect());
     }
     let mut end = 0u32;
-    let mut places = Vec::new();
+    let mut slots = Vec::new();
     for (name, given) in args {
         let size = match given {
-            Given::Buffer(_) => 8,
-            Given::Number(_) | Given::Local(_) => 4,
-            Given::Bytes(bytes) => bytes.len() as u32,
+            ArgumentValue::Buffer(_) => 8,
+            ArgumentValue::Number(_) | ArgumentValue::Local(_) => 4,
+            ArgumentValue::Bytes(bytes) => bytes.len() as u32,
         };
         let offset = end.next_multiple_of(size.next_power_of_two().clamp(1, 16));
         end = offset + size;
@@ -226,38 +229,40 @@ fn places(kernel: &Kernel, args: &[(String, Given)]) -> Result<Vec<Place>, Launc
             let reason = ArgumentError::Room { end, size: kernel.kernarg_size() };
             return Err(LaunchError::Argument { name: name.clone(), reason });
         }
-        places.push(Place { offset, size, local: true });
+        slots.push(ParameterSlot { offset, size, local: true });
     }
-    // The segment may be padded to pointers.
+    // The segment may be padded to the size of a pointer.
     if end.next_multiple_of(8) < kernel.kernarg_size() {
         return Err(LaunchError::Missing { end, size: kernel.kernarg_size() });
     }
-    Ok(places)
+    Ok(slots)
 }
 
-/// A parameter's place in the kernarg segment, in bytes.
-struct Place {
+/// The location of a parameter in the kernarg segment, in bytes.
+struct ParameterSlot {
     offset: u32,
     size: u32,
-    /// It may be an offset in LDS.
+    /// Whether the parameter may be an LDS offset.
     local: bool,
 }
 
-/// A launch whose explicit arguments are laid out already, in `memory` or as values.
+/// Prepares a launch with explicit arguments that are already laid out. `memory` holds the data they refer
+/// to.
 pub fn with_kernarg(
     kernel: &Kernel,
     explicit: &[u8],
     shape: &abi::Shape,
     mut memory: Memory,
 ) -> Result<Prepared, LaunchError> {
-    let kernarg = segment(kernel, explicit)?;
-    let code = kernel.image.map(&mut memory)?;
+    let kernarg = kernarg_segment(kernel, explicit)?;
+    let code = kernel.image.load(&mut memory)?;
     finish(kernel, code, kernarg, shape, memory)
 }
 
-/// The kernarg segment with these explicit arguments. Hidden ones are 0: [`abi::hidden`] fills them in.
-pub fn segment(kernel: &Kernel, explicit: &[u8]) -> Result<Vec<u8>, LaunchError> {
-    let end = kernel.explicit().map(|a| a.offset as u64 + a.size as u64).max().unwrap_or(0);
+/// Builds the kernarg segment with these explicit arguments. Hidden arguments are 0;
+/// [`abi::write_hidden_arguments`] fills them in.
+pub fn kernarg_segment(kernel: &Kernel, explicit: &[u8]) -> Result<Vec<u8>, LaunchError> {
+    let end = kernel.explicit_args().map(|a| a.offset as u64 + a.size as u64).max().unwrap_or(0);
     if end > explicit.len() as u64 {
         return Err(LaunchError::Kernarg { end, given: explicit.len() as u64 });
     }
@@ -267,29 +272,29 @@ pub fn segment(kernel: &Kernel, explicit: &[u8]) -> Result<Vec<u8>, LaunchError>
     Ok(kernarg)
 }
 
-/// Where the parts of a launch are in memory.
+/// The addresses of a launch's parts.
 #[derive(Debug, Clone, Copy)]
-pub struct Places {
-    /// Address 0 of the code object's file.
+pub struct LaunchAddresses {
+    /// Load address of the image: the file's address 0.
     pub code: u64,
     /// The kernarg segment.
     pub kernarg: u64,
     /// The dispatch packet.
     pub packet: u64,
-    /// The queue; 0: none.
+    /// The queue; 0 if there is none.
     pub queue: u64,
 }
 
-/// What the engine needs to know of a launch. `kernarg`: what the kernarg segment holds.
+/// Builds the engine's description of a launch. `kernarg` are the contents of the kernarg segment.
 pub fn shape(
     kernel: &Kernel,
     shape: &abi::Shape,
     kernarg: &[u8],
-    places: &Places,
+    addresses: &LaunchAddresses,
 ) -> Result<Shape, LaunchError> {
     let items = shape.block.iter().fold(1u64, |n, &d| n.saturating_mul(d as u64));
-    if let Some(most) = kernel.max_items.filter(|most| items > *most as u64) {
-        return Err(LaunchError::Items { block: shape.block, most });
+    if let Some(max_items) = kernel.max_items.filter(|max| items > *max as u64) {
+        return Err(LaunchError::Items { block: shape.block, max_items });
     }
     let text = kernel.text.0;
     let dynamic_stack = if kernel.descriptor.has(descriptor::DYNAMIC_STACK) { DYNAMIC_STACK } else { 0 };
@@ -299,16 +304,16 @@ pub fn shape(
         grid: shape.grid,
         block: shape.block,
         wave_size: kernel.wave_size(),
-        lds_bytes: round(kernel.group_segment())?.saturating_add(shape.dynamic_lds),
+        lds_bytes: round_lds(kernel.group_segment())?.saturating_add(shape.dynamic_lds),
         scratch_bytes: scratch.checked_next_multiple_of(4).unwrap_or(!3),
         registers: kernel.registers(),
-        init: abi::initial_state(kernel, places.kernarg, places.packet, places.queue, &preloaded),
+        init: abi::initial_state(kernel, addresses.kernarg, addresses.packet, addresses.queue, &preloaded),
         entry_pc: kernel.entry - text + if preloaded.is_empty() { 0 } else { PRELOAD_PROLOGUE },
-        code_base: places.code.wrapping_add(text),
+        code_base: addresses.code.wrapping_add(text),
     })
 }
 
-/// The kernel's program, out of the relocated image: `len` bytes of code at `address`.
+/// Decodes the kernel's program from the relocated image: `len` bytes of code at `address`.
 pub fn program(kernel: &Kernel, address: u64, len: u64, memory: &Memory) -> Result<Program, LaunchError> {
     let mut bytes = vec![0; len as usize];
     memory.read(address, &mut bytes)?;
@@ -320,10 +325,11 @@ pub fn program(kernel: &Kernel, address: u64, len: u64, memory: &Memory) -> Resu
     Ok(kernel.lines.annotate(program, text))
 }
 
-/// Bytes in front of a program whose arguments the hardware loads, which load them for hardware that does not.
+/// Size of the code before a program with preloaded arguments, which loads them on hardware without
+/// preloading.
 const PRELOAD_PROLOGUE: u64 = 256;
 
-/// The dwords of the kernarg segment that the wave finds in SGPRs.
+/// The dwords of the kernarg segment that are preloaded to SGPRs.
 fn preloaded(kernel: &Kernel, kernarg: &[u8]) -> Vec<u32> {
     let Some((first, dwords)) = kernel.preloaded() else { return Vec::new() };
     let dword = |n: u32| {
@@ -333,7 +339,8 @@ fn preloaded(kernel: &Kernel, kernarg: &[u8]) -> Vec<u32> {
     (0..dwords).map(dword).collect()
 }
 
-/// Hidden arguments, the dispatch packet, and the program out of the relocated image. `code`: where the file's address 0 is.
+/// Fills in hidden arguments, stores kernarg segment and dispatch packet, and decodes the program from the
+/// relocated image. `code` is the load address of the file's address 0.
 fn finish(
     kernel: &Kernel,
     code: u64,
@@ -341,20 +348,20 @@ fn finish(
     given: &abi::Shape,
     mut memory: Memory,
 ) -> Result<Prepared, LaunchError> {
-    abi::hidden(kernel, given, &abi::Services::default(), &mut kernarg);
+    abi::write_hidden_arguments(kernel, given, &abi::Services::default(), &mut kernarg);
     let kernarg_at = memory.alloc(kernarg.len().next_multiple_of(16).max(16) as u64, 64, "kernarg")?;
     memory.write(kernarg_at, &kernarg)?;
     let packet_at = memory.alloc(64, 64, "dispatch packet")?;
-    memory.write(packet_at, &abi::packet(given, kernel, kernarg_at))?;
-    let places = Places { code, kernarg: kernarg_at, packet: packet_at, queue: 0 };
-    let shape = shape(kernel, given, &kernarg, &places)?;
+    memory.write(packet_at, &abi::dispatch_packet(given, kernel, kernarg_at))?;
+    let addresses = LaunchAddresses { code, kernarg: kernarg_at, packet: packet_at, queue: 0 };
+    let shape = shape(kernel, given, &kernarg, &addresses)?;
     let program = program(kernel, shape.code_base, kernel.text.1.len() as u64, &memory)?;
     let modes = abi::modes(&kernel.descriptor);
     let (labels, inlined) = (kernel.labels.clone(), kernel.lines.inlined.clone());
-    Ok(Prepared { labels, modes, inlined, ..Prepared::bare(program, memory, shape) })
+    Ok(Prepared { labels, modes, inlined, ..Prepared::without_names(program, memory, shape) })
 }
 
-/// A number in a parameter of `size` bytes: a float where it is written as one.
+/// Encodes a number for a parameter of `size` bytes; floats are encoded as floats.
 fn number(value: Num, size: u32) -> Result<Vec<u8>, ArgumentError> {
     let dtype = match (value, size) {
         (Num::Float(_), 2) => DType::F16,
@@ -364,7 +371,7 @@ fn number(value: Num, size: u32) -> Result<Vec<u8>, ArgumentError> {
         (n, size) => {
             let int = n.as_int().unwrap_or_default();
             let bytes = int.to_le_bytes();
-            // The bytes left out are copies of the sign.
+            // The omitted bytes must be copies of the sign.
             let kept = 8 * size.min(16);
             let fits = kept == 128 || kept != 0 && (int >> (kept - 1) == -1 || int >> kept == 0);
             return match fits {
@@ -378,9 +385,9 @@ fn number(value: Num, size: u32) -> Result<Vec<u8>, ArgumentError> {
     Ok(out)
 }
 
-/// An argument as the command line gives it: `f32[1024]=arange(1024)`, `file:x.npy`, `local:4096`, `1000`, `2.5`, `i64=-1`; before it, if
-/// wanted, a name and a colon. `options`: as of a text kernel's header.
-pub fn argument(text: &str, index: usize, options: &Options) -> Result<(String, Given)> {
+/// Parses an argument of the command line: `f32[1024]=arange(1024)`, `file:x.npy`, `local:4096`, `1000`,
+/// `2.5` or `i64=-1`, optionally after a name and a colon. `options` are those of a text kernel's header.
+pub fn argument(text: &str, index: usize, options: &Options) -> Result<(String, ArgumentValue)> {
     let (name, spec) = match text.split_once(':') {
         Some((name, spec)) if !matches!(name.trim(), "file" | "local") && is_name(name.trim()) => {
             (name.trim().to_string(), spec.trim())
@@ -395,12 +402,12 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-fn spec_value(name: &str, spec: &str, options: &Options) -> Result<Given> {
+fn spec_value(name: &str, spec: &str, options: &Options) -> Result<ArgumentValue> {
     if let Some(path) = spec.strip_prefix("file:") {
-        return Ok(Given::Buffer(file::npy(Path::new(path), &options.files, None)?));
+        return Ok(ArgumentValue::Buffer(file::npy(Path::new(path), &options.files, None)?));
     }
     if let Some(size) = spec.strip_prefix("local:") {
-        return Ok(Given::Local(
+        return Ok(ArgumentValue::Local(
             size.trim().parse().map_err(|_| anyhow!("`{size}` is not a number of bytes"))?,
         ));
     }
@@ -408,7 +415,7 @@ fn spec_value(name: &str, spec: &str, options: &Options) -> Result<Given> {
     if constants.define(&format!("value={spec}")).is_ok()
         && let Some(n) = constants.get("value")
     {
-        return Ok(Given::Number(n));
+        return Ok(ArgumentValue::Number(n));
     }
     let mut parser = HeaderParser::new(options);
     let line = format!("{name}: {spec}");
@@ -417,5 +424,9 @@ fn spec_value(name: &str, spec: &str, options: &Options) -> Result<Given> {
         anyhow!("{}{help}", wrong.message)
     })?;
     let arg = parser.finish().args.pop().ok_or_else(|| anyhow!("not an argument"))?;
-    Ok(if arg.array.shape.is_empty() { Given::Bytes(arg.array.bytes) } else { Given::Buffer(arg.array) })
+    Ok(if arg.array.shape.is_empty() {
+        ArgumentValue::Bytes(arg.array.bytes)
+    } else {
+        ArgumentValue::Buffer(arg.array)
+    })
 }

@@ -1,4 +1,5 @@
-//! From a checked kernel to a launch: arguments in global memory, the kernarg table, and what the registers hold at the start.
+//! Prepares a parsed text kernel to run: arguments in global memory, the kernarg table, and initial
+//! registers.
 
 use super::abi;
 use super::prepared::{Buffer, Modes, Prepared, Shape, Source};
@@ -12,18 +13,19 @@ pub use wavesim_text::Options;
 use wavesim_text::header::{Abi, Arg};
 use wavesim_text::{self as text, TextKernel};
 
-/// Arguments begin at multiples of this, as the runtime of real devices has it.
+/// Alignment of arguments, as in real runtimes.
 const ALIGN: u64 = 256;
-/// Address of the first instruction, as S_GETPC sees it: no memory is there, and offsets keep their low bits.
+/// Address of the first instruction as S_GETPC returns it. No memory is mapped there, and offsets keep their
+/// low bits.
 const CODE_BASE: u64 = 0x1_0000_0000;
-/// Where a header says nothing and the instructions use it.
+/// Defaults if the header specifies no size and the instructions use the memory.
 const DEFAULT_LDS: u32 = 64 << 10;
 const DEFAULT_SCRATCH: u32 = 4 << 10;
 
-/// Why a text kernel cannot be prepared.
+/// The reason why a text kernel cannot be prepared.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// The text has errors; these are the rendered diagnostics.
+    /// The rendered diagnostics of a text with errors.
     #[error("{0}")]
     Text(String),
     /// The arguments do not fit global memory.
@@ -34,7 +36,7 @@ pub enum LoadError {
     Program(#[from] TooLarge),
 }
 
-/// Reads a text kernel and prepares it to run. `name` is the name of the file in messages. Global memory has
+/// Parses a text kernel and prepares it to run. `name` is the file name in messages. Global memory has
 /// `options.global_bytes` bytes, with `guard` unused bytes between arguments.
 pub fn prepare(name: &str, text: &str, options: &Options, guard: u64) -> Result<Prepared, LoadError> {
     let mut sources = SourceMap::default();
@@ -45,7 +47,7 @@ pub fn prepare(name: &str, text: &str, options: &Options, guard: u64) -> Result<
     load(kernel, Source { name: name.to_string(), text: text.to_string() }, memory)
 }
 
-/// Fills `memory` with the arguments and describes the launch.
+/// Stores the arguments in `memory` and describes the launch.
 pub fn load(kernel: TextKernel, source: Source, mut memory: Memory) -> Result<Prepared, LoadError> {
     let header = &kernel.header;
     let mut buffers = Vec::new();
@@ -60,7 +62,7 @@ pub fn load(kernel: TextKernel, source: Source, mut memory: Memory) -> Result<Pr
         Vec::new()
     } else {
         let at = memory.alloc(table.len() as u64, 64, "kernarg")?;
-        // Just allocated: the write cannot miss.
+        // The memory was just allocated, so the write cannot fail.
         let written = memory.write(at, &table);
         debug_assert!(written.is_ok());
         vec![at as u32, (at >> 32) as u32]
@@ -104,13 +106,14 @@ pub fn load(kernel: TextKernel, source: Source, mut memory: Memory) -> Result<Pr
     })
 }
 
-/// Addresses, inputs first, then outputs.
+/// The argument table: addresses of inputs, then of outputs.
 fn table(arguments: &[Buffer]) -> Vec<u8> {
     let (outputs, inputs): (Vec<&Buffer>, Vec<&Buffer>) = arguments.iter().partition(|slot| slot.output);
     inputs.iter().chain(&outputs).flat_map(|slot| slot.address.to_le_bytes()).collect()
 }
 
-/// As a compiled kernel's segment: in the order of the file, arrays and outputs by address, scalars by value, each aligned to its size.
+/// A kernarg segment as of a compiled kernel: in source order, arrays and outputs by address, scalars by
+/// value, each aligned to its size.
 fn segment(args: &[Arg], slots: &[Buffer]) -> Vec<u8> {
     let mut out = Vec::new();
     for (arg, slot) in args.iter().zip(slots) {
@@ -120,7 +123,7 @@ fn segment(args: &[Arg], slots: &[Buffer]) -> Vec<u8> {
         out.resize(out.len().next_multiple_of(bytes.len()), 0);
         out.extend(bytes);
     }
-    // Loads may read the rest of the last 16 bytes.
+    // Loads may access the remainder of the last 16 bytes.
     out.resize(out.len().next_multiple_of(16), 0);
     out
 }

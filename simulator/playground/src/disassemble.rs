@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use wavesim_asm::Options;
 use wavesim_asm::listing::Listing;
 use wavesim_isa::codec::words;
-use wavesim_loader::code_object::{self, Wish};
+use wavesim_loader::code_object::{self, TargetRequest};
 
 /// Maximum number of lines of a listing.
 const MAX_LINES: usize = 100_000;
@@ -16,12 +16,13 @@ const MAX_KERNELS: usize = 200;
 pub fn object(object: &str, wanted: Option<&str>) -> Result<Value, String> {
     let text = |e: &dyn std::fmt::Display| e.to_string();
     let bytes = decode(object, MAX_OBJECT)?;
-    let wish = Wish { processor: None, arch: wanted.map(arch).transpose()? };
+    let target_request = TargetRequest { processor: None, arch: wanted.map(arch).transpose()? };
     if !code_object::is_object(&bytes) {
-        let what = code_object::foreign(&bytes).map_or(String::new(), |what| format!(": this is {what}"));
+        let what =
+            code_object::describe_foreign(&bytes).map_or(String::new(), |what| format!(": this is {what}"));
         return Err(format!("not a code object{what}"));
     }
-    let bytes = &code_object::open(&bytes, &wish).map_err(|e| text(&e))?;
+    let bytes = &code_object::open(&bytes, &target_request).map_err(|e| text(&e))?;
     let names = code_object::kernels(bytes).map_err(|e| text(&e))?;
     let mut kernels = Vec::new();
     let mut listing = String::new();
@@ -29,7 +30,7 @@ pub fn object(object: &str, wanted: Option<&str>) -> Result<Value, String> {
     for name in names.iter().take(MAX_KERNELS) {
         let kernel = code_object::load(bytes, name).map_err(|e| text(&e))?;
         let args: Vec<Value> = kernel
-            .explicit()
+            .explicit_args()
             .map(|a| json!({"name": a.name, "kind": a.kind, "size": a.size, "offset": a.offset}))
             .collect();
         kernels.push(json!({

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use wavesim_asm::program::LineError;
 use wavesim_files::Files;
 use wavesim_isa::arch::Arch;
-use wavesim_loader::assembly::Reading;
-use wavesim_loader::code_object::{self, Wish};
+use wavesim_loader::assembly::AssemblyOptions;
+use wavesim_loader::code_object::{self, TargetRequest};
 use wavesim_loader::prepared::Prepared;
-use wavesim_loader::request::{self, Given, Request};
+use wavesim_loader::request::{self, ArgumentValue, Request};
 use wavesim_loader::text_kernel;
 use wavesim_machine::memory::Memory;
 use wavesim_text::Options;
@@ -125,20 +125,20 @@ impl Program {
         Ok(Options {
             arch: self.arch()?,
             wave: self.wave()?,
-            files: Files::nothing(),
+            files: Files::none(),
             global_bytes: GLOBAL_BYTES,
             ..Options::default()
         })
     }
 
     /// Returns the options for reading an assembly file. They permit no includes.
-    pub fn reading(&self) -> Result<Reading, String> {
-        Ok(Reading {
+    pub fn reading(&self) -> Result<AssemblyOptions, String> {
+        Ok(AssemblyOptions {
             arch: self.arch()?,
             wave: self.wave()?,
             defines: Vec::new(),
             folders: Vec::new(),
-            files: Files::nothing(),
+            files: Files::none(),
         })
     }
 
@@ -177,8 +177,8 @@ impl Program {
 
     fn object(&self, file: &[u8], guard: u64) -> Result<Prepared, String> {
         let text = |e: &dyn std::fmt::Display| e.to_string();
-        let wish = Wish { processor: None, arch: self.arch()? };
-        let bytes = &code_object::open(file, &wish).map_err(|e| text(&e))?;
+        let target_request = TargetRequest { processor: None, arch: self.arch()? };
+        let bytes = &code_object::open(file, &target_request).map_err(|e| text(&e))?;
         let names = code_object::kernels(bytes).map_err(|e| text(&e))?;
         let name = match (&self.kernel, &names[..]) {
             (Some(name), _) => name,
@@ -186,26 +186,25 @@ impl Program {
             (None, []) => return Err("this code object has no kernel".to_string()),
         };
         let kernel = code_object::load(bytes, name).map_err(|e| text(&e))?;
-        if wish.arch.is_some_and(|arch| arch != kernel.arch) {
-            return Err(format!("the code is for {}, not for {wish}", kernel.arch.name()));
+        if target_request.arch.is_some_and(|arch| arch != kernel.arch) {
+            return Err(format!("the code is for {}, not for {target_request}", kernel.arch.name()));
         }
         if self.args.len() > MAX_ARGS {
             return Err(format!("{} arguments: the playground takes at most {MAX_ARGS}", self.args.len()));
         }
-        let mut options =
-            Options { global_bytes: GLOBAL_BYTES, files: Files::nothing(), ..Options::default() };
+        let mut options = Options { global_bytes: GLOBAL_BYTES, files: Files::none(), ..Options::default() };
         let mut args = Vec::new();
         for (index, spec) in self.args.iter().enumerate() {
             let (name, given) = request::argument(spec, index, &options).map_err(|e| format!("{e:#}"))?;
             // Arguments are filled before they are allocated; all share the limit of global memory.
             let bytes = match &given {
-                Given::Buffer(array) => array.bytes.len() as u64,
+                ArgumentValue::Buffer(array) => array.bytes.len() as u64,
                 _ => 0,
             };
             options.global_bytes = options.global_bytes.saturating_sub(bytes);
             args.push((name, given));
         }
-        for (index, (entry, parameter)) in args.iter_mut().zip(kernel.explicit()).enumerate() {
+        for (index, (entry, parameter)) in args.iter_mut().zip(kernel.explicit_args()).enumerate() {
             // Arguments without a name take the name of the parameter.
             if let Some(name) = parameter.name.as_ref().filter(|_| entry.0 == format!("arg{index}")) {
                 entry.0 = name.clone();

@@ -4,7 +4,7 @@ use super::{BenchError, median};
 use wavesim_engine::sched::dispatch::{self, Dispatch, RunStats};
 use wavesim_engine::sched::group::Pool;
 use wavesim_loader::abi;
-use wavesim_loader::assembly::Reading;
+use wavesim_loader::assembly::AssemblyOptions;
 use wavesim_loader::code_object;
 use wavesim_loader::prepared::Prepared;
 use wavesim_loader::request;
@@ -63,7 +63,7 @@ fn figures(
 /// Prepares a launch of a kernel that takes two buffers with a float per work-item, a factor, and a count; or
 /// no arguments.
 fn prepare(source: &str, kernel: &str, grid: [u32; 3], block: [u32; 3]) -> Result<Prepared, BenchError> {
-    let object = Reading::default().assemble(kernel, source).map_err(|e| BenchError::Wrong {
+    let object = AssemblyOptions::default().assemble(kernel, source).map_err(|e| BenchError::Wrong {
         workload: "launches",
         what: e.first().map_or_else(String::new, ToString::to_string),
     })?;

@@ -64,7 +64,7 @@ pub fn measure(arch: Arch, part: &str) -> Result<Costs, BenchError> {
     let table = arch.table();
     let mut machine = Machine::new()?;
     let mut units = UNITS.lines().map(|name| {
-        let id = forms(arch).called(name).and_then(|entries| entries.first().copied());
+        let id = forms(arch).lookup(name).and_then(|entries| entries.first().copied());
         let inst = id.and_then(|id| instruction(arch, id));
         inst.and_then(|inst| machine.time(arch, &inst).ok()).unwrap_or(f64::NAN)
     });
@@ -131,8 +131,8 @@ fn instruction(arch: Arch, id: EntryId) -> Option<Inst> {
     let table = arch.table();
     let entry = &table.entries[id as usize];
     let encoding = &table.encodings[entry.enc as usize];
-    let form = forms(arch).of(id);
-    let mut fields: [u32; MAX_FIELDS] = form.start;
+    let form = forms(arch).get(id);
+    let mut fields: [u32; MAX_FIELDS] = form.initial_fields;
     let field = |name: &str| encoding.fields.iter().position(|f| f.name == name);
     for operand in operands(arch, entry) {
         let Some(at) = operand.field else { continue };

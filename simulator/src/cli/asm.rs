@@ -12,7 +12,7 @@ use wavesim_asm::object;
 use wavesim_asm::program::{LineError, Memory, Program};
 use wavesim_files as files;
 use wavesim_isa::arch::Arch;
-use wavesim_loader::assembly::Reading;
+use wavesim_loader::assembly::AssemblyOptions;
 use wavesim_loader::code_object::TEXT;
 
 /// Assemble instructions (LLVM's AMDGPU syntax) to machine words or a code object
@@ -60,7 +60,7 @@ pub fn run(args: &AsmArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     }
     let extension = args.file.extension().and_then(|e| e.to_str());
     let by_name = || Arch::from_extension(extension?);
-    let reading = Reading {
+    let reading = AssemblyOptions {
         arch: args.target.arch().or_else(by_name),
         wave: args.wave.wave,
         defines: Vec::new(),

@@ -134,12 +134,12 @@ fn hex_bytes(line: &str) -> Result<Vec<u8>, String> {
 /// Disassembles a code object, or the selected one of a bundle, with its symbols as labels. The object may be
 /// unlinked.
 fn code_object(args: &DisasmArgs, bytes: &[u8], out: &mut dyn Write) -> anyhow::Result<u8> {
-    let wish = args.target.wish();
-    let bytes = &code_object::open(bytes, &wish)?;
+    let target_request = args.target.target_request();
+    let bytes = &code_object::open(bytes, &target_request)?;
     let file = object::File::parse(&bytes[..]).map_err(LoadError::from)?;
     let arch = code_object::arch_of(&file)?;
-    if wish.arch.is_some_and(|a| a != arch) {
-        bail!(LoadError::Target { object: arch.name(), wish: wish.to_string() });
+    if target_request.arch.is_some_and(|a| a != arch) {
+        bail!(LoadError::Target { object: arch.name(), requested: target_request.to_string() });
     }
     let wave = args.wave.wave.unwrap_or_else(|| wave_of(&file));
     let options = Options::new(arch).wave(wave);
@@ -181,7 +181,7 @@ fn not_words(bytes: &[u8]) -> Option<String> {
     if !bytes.is_empty() && bytes.iter().all(printable) {
         return Some("text (`wavesim asm` assembles, --hex reads hex digits)".to_string());
     }
-    code_object::foreign(bytes)
+    code_object::describe_foreign(bytes)
 }
 
 /// Prints every instruction of `bytes`, which start at address `base`. Words that do not decode are printed

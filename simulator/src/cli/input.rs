@@ -16,10 +16,10 @@ use wavesim_engine::sched::order::Choice;
 use wavesim_files::{self as files, FileError, Files};
 use wavesim_isa::arch::Arch;
 use wavesim_isa::arch::machine::Machine;
-use wavesim_loader::assembly::Reading;
+use wavesim_loader::assembly::AssemblyOptions;
 use wavesim_loader::code_object::{self, LoadError};
-use wavesim_loader::launch::{self, Loaded, Wanted};
-use wavesim_loader::plain;
+use wavesim_loader::generic;
+use wavesim_loader::launch::{self, LoadedLaunch, TargetSelection};
 use wavesim_loader::prepared::{Prepared, Source};
 use wavesim_loader::request::{self, Request};
 use wavesim_loader::text_kernel;
@@ -118,7 +118,7 @@ pub struct FileArgs {
 impl FileArgs {
     /// Returns the files that may be opened.
     pub fn access(&self) -> Result<Files, FileError> {
-        self.files_below.as_deref().map_or(Ok(Files::anywhere()), Files::below)
+        self.files_below.as_deref().map_or(Ok(Files::any()), Files::below)
     }
 }
 
@@ -204,7 +204,7 @@ fn advice_for_other_file(path: &Path) -> Option<&'static str> {
 }
 
 fn file_kind(path: &Path, bytes: &[u8]) -> FileKind {
-    if code_object::is_object(bytes) || code_object::foreign(bytes).is_some() {
+    if code_object::is_object(bytes) || code_object::describe_foreign(bytes).is_some() {
         return FileKind::Object;
     }
     match path.extension().and_then(|e| e.to_str()) {
@@ -255,11 +255,11 @@ impl KernelArgs {
     }
 
     /// Loads a launch description with its expected outputs.
-    pub fn description(&self, path: &Path, guard: u64) -> anyhow::Result<Loaded> {
+    pub fn description(&self, path: &Path, guard: u64) -> anyhow::Result<LoadedLaunch> {
         self.reject_launch_options("a launch description defines its own launch")?;
         self.reject_definitions("a launch description")?;
         let processor = self.machine.mcpu_name();
-        let wanted = Wanted {
+        let wanted = TargetSelection {
             target: self.target.clone().or(processor),
             arch: self.machine.arch(),
             wave: self.wave.wave,
@@ -328,9 +328,9 @@ impl KernelArgs {
         data: Option<&Path>,
     ) -> anyhow::Result<Prepared> {
         let rendered = |name: &str, errors: Vec<LineError>| {
-            Diagnostics(errors.into_iter().map(|e| format!("{}\n", e.of(name))).collect())
+            Diagnostics(errors.into_iter().map(|e| format!("{}\n", e.in_file(name))).collect())
         };
-        let (unit, errors) = asm::plain::read(&source.text, arch, machine);
+        let (unit, errors) = asm::generic::read(&source.text, arch, machine);
         if !errors.is_empty() {
             bail!(rendered(&source.name, errors));
         }
@@ -339,25 +339,25 @@ impl KernelArgs {
             let bytes = files::read(path)?;
             let name = super::input_name(path);
             if path.extension().is_some_and(|e| e == "bin") {
-                words = plain::raw_data(&bytes);
+                words = generic::raw_data(&bytes);
             } else {
                 let text = String::from_utf8(bytes).map_err(|_| {
                     anyhow::anyhow!(
                         "{name}: not text (UTF-8); the name of a file of raw words must end in .bin"
                     )
                 })?;
-                words = match plain::data(&text) {
+                words = match generic::data(&text) {
                     Ok(words) => words,
                     Err(errors) => bail!(rendered(&name, errors)),
                 };
             }
         }
         let name = source.name.clone();
-        plain::prepare(unit, arch, machine, source, &words, self.global_bytes(32)).with_context(|| name)
+        generic::prepare(unit, arch, machine, source, &words, self.global_bytes(32)).with_context(|| name)
     }
 
     /// Returns the options for reading assembly files.
-    pub fn reading(&self, path: &Path) -> anyhow::Result<Reading> {
+    pub fn reading(&self, path: &Path) -> anyhow::Result<AssemblyOptions> {
         let constants = self.constants()?;
         let mut defines = Vec::new();
         for definition in &self.define {
@@ -368,7 +368,7 @@ impl KernelArgs {
             })?;
             defines.push((name.to_string(), value));
         }
-        Ok(Reading {
+        Ok(AssemblyOptions {
             arch: self.machine.arch(),
             wave: self.wave.wave,
             defines,
@@ -389,14 +389,14 @@ impl KernelArgs {
 
     /// Prepares a kernel of a code object with the arguments of the command line.
     fn object(&self, file: &[u8], guard: u64) -> anyhow::Result<Prepared> {
-        let wish = match &self.target {
+        let target_request = match &self.target {
             Some(name) => {
                 let processor = parse_mcpu(name).map_err(anyhow::Error::msg)?;
-                Target { mcpu: Some(processor), arch: None }.wish()
+                Target { mcpu: Some(processor), arch: None }.target_request()
             }
-            None => self.machine.wish(),
+            None => self.machine.target_request(),
         };
-        let bytes = &code_object::open(file, &wish)?;
+        let bytes = &code_object::open(file, &target_request)?;
         let names = code_object::kernels(bytes)?;
         let call = &self.call;
         let kernel = match (&call.kernel, &names[..]) {
@@ -406,8 +406,8 @@ impl KernelArgs {
             (None, many) => bail!("select a kernel with --kernel: {}", many.join(", ")),
         };
         let kernel = code_object::load(bytes, kernel)?;
-        if wish.arch.is_some_and(|a| a != kernel.arch) {
-            bail!(LoadError::Target { object: kernel.arch.name(), wish: wish.to_string() });
+        if target_request.arch.is_some_and(|a| a != kernel.arch) {
+            bail!(LoadError::Target { object: kernel.arch.name(), requested: target_request.to_string() });
         }
         let global_bytes = self.global_bytes(1024);
         let block = call.block.map(|d| d.0).or(kernel.block);
@@ -417,7 +417,7 @@ impl KernelArgs {
         for (index, text) in call.args.iter().enumerate() {
             list.push(request::argument(text, index, &options)?);
         }
-        for (index, (entry, parameter)) in list.iter_mut().zip(kernel.explicit()).enumerate() {
+        for (index, (entry, parameter)) in list.iter_mut().zip(kernel.explicit_args()).enumerate() {
             // Arguments without a name take the name of the parameter.
             if let Some(name) = parameter.name.as_ref().filter(|_| entry.0 == format!("arg{index}")) {
                 entry.0 = name.clone();

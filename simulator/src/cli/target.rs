@@ -1,7 +1,7 @@
 //! `--arch`, `--mcpu`, `--wave`: the target, with the same options in every command.
 
 use wavesim_isa::arch::{Arch, PROCESSORS, Processor};
-use wavesim_loader::code_object::Wish;
+use wavesim_loader::code_object::TargetRequest;
 
 /// The architecture, given by its name or by a processor.
 #[derive(Debug, Default, Clone, clap::Args)]
@@ -26,8 +26,8 @@ impl Target {
     }
 
     /// Returns the criteria for selecting a code object in a bundle.
-    pub fn wish(&self) -> Wish {
-        Wish { processor: self.mcpu_name(), arch: self.arch() }
+    pub fn target_request(&self) -> TargetRequest {
+        TargetRequest { processor: self.mcpu_name(), arch: self.arch() }
     }
 
     /// Returns the architecture, or RDNA 3 if none is given.

@@ -6,21 +6,21 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use wavesim_array::Num;
 
-/// Parentheses and signs inside each other.
-const DEPTH: usize = 64;
+/// Maximum nesting depth of parentheses and signs.
+const MAX_DEPTH: usize = 64;
 
 /// Named constants.
 #[derive(Debug, Clone, Default)]
 pub struct Constants {
     values: BTreeMap<String, Num>,
-    /// Given on the command line: these win over `const` lines.
-    fixed: Vec<String>,
+    /// Names defined on the command line, which take precedence over `const` lines.
+    overridden: Vec<String>,
 }
 
-/// An error in a header line.
+/// An error in a line of the file.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Wrong {
-    /// Bytes of the file.
+pub struct TextError {
+    /// Byte range in the file.
     pub at: Range<usize>,
     /// One sentence without a full stop.
     pub message: String,
@@ -28,26 +28,26 @@ pub struct Wrong {
     pub help: Option<String>,
 }
 
-impl Wrong {
+impl TextError {
     /// An error without a suggestion.
-    pub fn new(at: Range<usize>, message: impl Into<String>) -> Wrong {
-        Wrong { at, message: message.into(), help: None }
+    pub fn new(at: Range<usize>, message: impl Into<String>) -> TextError {
+        TextError { at, message: message.into(), help: None }
     }
 
     /// Sets the suggestion.
-    pub fn help(self, text: impl Into<String>) -> Wrong {
-        self.maybe_help(Some(text.into()))
+    pub fn help(self, text: impl Into<String>) -> TextError {
+        self.with_help(Some(text.into()))
     }
 
     /// Sets or removes the suggestion.
-    pub fn maybe_help(mut self, text: Option<String>) -> Wrong {
+    pub fn with_help(mut self, text: Option<String>) -> TextError {
         self.help = text;
         self
     }
 }
 
 impl Constants {
-    /// Defines a constant from `NAME=VALUE`, as `-D` takes it; it wins over `const` lines.
+    /// Defines a constant from `NAME=VALUE`, the syntax of `-D`. It takes precedence over `const` lines.
     pub fn define(&mut self, text: &str) -> Result<(), String> {
         let wrong = || format!("-D takes NAME=VALUE with a number, not `{text}`");
         let (name, value) = text.split_once('=').ok_or_else(wrong)?;
@@ -60,13 +60,13 @@ impl Constants {
         let number = parse_number(digits).ok_or_else(wrong)?;
         let number = if negative { negate(number) } else { number };
         self.values.insert(name.to_string(), number);
-        self.fixed.push(name.to_string());
+        self.overridden.push(name.to_string());
         Ok(())
     }
 
-    /// A `const` line: the value where the command line gives none.
+    /// Handles a `const` line: sets the value unless the command line defines it.
     pub fn set_default(&mut self, name: &str, value: Num) {
-        if !self.fixed.iter().any(|n| n == name) {
+        if !self.overridden.iter().any(|n| n == name) {
             self.values.insert(name.to_string(), value);
         }
     }
@@ -76,79 +76,79 @@ impl Constants {
         self.values.get(name).copied()
     }
 
-    /// Names and values, for the instructions.
+    /// Names and values of all constants.
     pub fn iter(&self) -> impl Iterator<Item = (&str, Num)> {
         self.values.iter().map(|(name, value)| (name.as_str(), *value))
     }
 }
 
-/// Tokens of a line, read from left to right.
+/// A position in the tokens of a line.
 pub struct Cursor<'a> {
     tokens: &'a [Spanned],
     next: usize,
-    /// Where the line ends: the place of what is missing.
+    /// Byte offset of the end of the line, where missing tokens are reported.
     end: usize,
 }
 
 impl<'a> Cursor<'a> {
-    /// At the first token of a line that ends at byte `end` of the file.
+    /// Creates a cursor at the first token of a line that ends at byte `end` of the file.
     pub fn new(tokens: &'a [Spanned], end: usize) -> Cursor<'a> {
         Cursor { tokens, next: 0, end }
     }
 
-    /// The next token, not taken.
+    /// Returns the next token without consuming it.
     pub fn peek(&self) -> Option<&'a Token> {
         self.tokens.get(self.next).map(|t| &t.token)
     }
 
-    /// The token after the next one.
+    /// Returns the token after the next one.
     pub fn peek_second(&self) -> Option<&'a Token> {
         self.tokens.get(self.next + 1).map(|t| &t.token)
     }
 
-    /// Place of the next token.
-    pub fn place(&self) -> Range<usize> {
+    /// The span of the next token.
+    pub fn span(&self) -> Range<usize> {
         self.tokens.get(self.next).map_or(self.end..self.end, |t| t.at.clone())
     }
 
-    /// Place of everything left.
-    pub fn rest(&self) -> Range<usize> {
-        self.place().start..self.tokens.last().map_or(self.end, |t| t.at.end)
+    /// The span of all remaining tokens.
+    pub fn rest_span(&self) -> Range<usize> {
+        self.span().start..self.tokens.last().map_or(self.end, |t| t.at.end)
     }
 
-    /// Takes the next token.
+    /// Consumes the next token.
     pub fn bump(&mut self) {
         self.next += 1;
     }
 
-    /// Takes a punctuation character if it is next; whether it was.
-    pub fn take(&mut self, punct: char) -> bool {
+    /// Consumes the punctuation character if it is next. Returns whether it was.
+    pub fn eat(&mut self, punct: char) -> bool {
         let found = self.peek() == Some(&Token::Punct(punct));
         self.next += found as usize;
         found
     }
 
-    /// Takes a punctuation character; an error that names what it should follow (`after`) otherwise.
-    pub fn expect(&mut self, punct: char, after: &str) -> Result<(), Wrong> {
-        if self.take(punct) {
+    /// Consumes the punctuation character, or returns an error that describes its position (`after`).
+    pub fn expect(&mut self, punct: char, after: &str) -> Result<(), TextError> {
+        if self.eat(punct) {
             return Ok(());
         }
-        Err(Wrong::new(self.place(), format!("`{punct}` is missing {after}")))
+        Err(TextError::new(self.span(), format!("`{punct}` is missing {after}")))
     }
 
-    /// Takes a name; an error that names `what` is missing otherwise.
-    pub fn name(&mut self, what: &str) -> Result<(&'a str, Range<usize>), Wrong> {
+    /// Consumes a name, or returns an error that `what` is missing.
+    pub fn name(&mut self, what: &str) -> Result<(&'a str, Range<usize>), TextError> {
         match self.peek() {
             Some(Token::Name(name)) => {
-                let at = self.place();
+                let at = self.span();
                 self.bump();
                 Ok((name, at))
             }
-            _ => Err(Wrong::new(self.place(), format!("{what} is missing"))),
+            _ => Err(TextError::new(self.span(), format!("{what} is missing"))),
         }
     }
 
-    /// Whether the parenthesis before us closes with the line.
+    /// Returns whether the parenthesis that opens here closes at the end of the line.
     pub fn closes_at_end(&self) -> bool {
         let mut depth = 0;
         let rest = &self.tokens[self.next.min(self.tokens.len())..];
@@ -163,33 +163,35 @@ impl<'a> Cursor<'a> {
         closed.is_none_or(|at| at + 1 == rest.len())
     }
 
-    /// Nothing may follow.
-    pub fn finish(&self) -> Result<(), Wrong> {
+    /// Returns an error if tokens remain.
+    pub fn finish(&self) -> Result<(), TextError> {
         match self.peek() {
             None => Ok(()),
-            Some(_) => Err(Wrong::new(self.rest(), "nothing was expected here")),
+            Some(_) => Err(TextError::new(self.rest_span(), "unexpected text")),
         }
     }
 
-    /// A sum of numbers and named constants.
-    pub fn constant(&mut self, constants: &Constants) -> Result<Num, Wrong> {
+    /// Evaluates an expression over numbers and named constants.
+    pub fn constant(&mut self, constants: &Constants) -> Result<Num, TextError> {
         self.sum(constants, 0)
     }
 
-    /// A whole number from `low` up.
-    pub fn whole(&mut self, constants: &Constants, low: u64, what: &str) -> Result<u64, Wrong> {
-        let start = self.place();
+    /// Evaluates an expression whose value must be an integer of at least `low`.
+    pub fn integer(&mut self, constants: &Constants, low: u64, what: &str) -> Result<u64, TextError> {
+        let start = self.span();
         let value = self.constant(constants)?;
         let at = start.start
             ..self.tokens[..self.next.min(self.tokens.len())].last().map_or(start.end, |t| t.at.end);
         let whole = value.as_int().and_then(|v| u64::try_from(v).ok()).filter(|v| *v >= low);
-        whole.ok_or_else(|| Wrong::new(at, format!("{what} is a whole number from {low} up, not {value}")))
+        whole.ok_or_else(|| {
+            TextError::new(at, format!("{what} must be an integer of at least {low}, not {value}"))
+        })
     }
 
-    fn sum(&mut self, constants: &Constants, depth: usize) -> Result<Num, Wrong> {
+    fn sum(&mut self, constants: &Constants, depth: usize) -> Result<Num, TextError> {
         let mut value = self.product(constants, depth)?;
         loop {
-            let at = self.place();
+            let at = self.span();
             let op = match self.peek() {
                 Some(Token::Punct(c @ ('+' | '-'))) => *c,
                 _ => return Ok(value),
@@ -200,10 +202,10 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    fn product(&mut self, constants: &Constants, depth: usize) -> Result<Num, Wrong> {
+    fn product(&mut self, constants: &Constants, depth: usize) -> Result<Num, TextError> {
         let mut value = self.factor(constants, depth)?;
         loop {
-            let at = self.place();
+            let at = self.span();
             let op = match self.peek() {
                 Some(Token::Punct(c @ ('*' | '/' | '%'))) => *c,
                 _ => return Ok(value),
@@ -214,10 +216,10 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    fn factor(&mut self, constants: &Constants, depth: usize) -> Result<Num, Wrong> {
-        let at = self.place();
-        if depth > DEPTH {
-            return Err(Wrong::new(at, "too many parentheses"));
+    fn factor(&mut self, constants: &Constants, depth: usize) -> Result<Num, TextError> {
+        let at = self.span();
+        if depth > MAX_DEPTH {
+            return Err(TextError::new(at, "too many parentheses"));
         }
         let token = self.peek().cloned();
         match token {
@@ -250,22 +252,22 @@ impl<'a> Cursor<'a> {
                     _ => Err(unknown(&name, at, constants)),
                 }
             }
-            Some(Token::Bad(text)) => Err(Wrong::new(at, format!("`{text}` is not a number"))),
-            _ => Err(Wrong::new(at, "a number is missing")),
+            Some(Token::Bad(text)) => Err(TextError::new(at, format!("`{text}` is not a number"))),
+            _ => Err(TextError::new(at, "a number is missing")),
         }
     }
 }
 
-fn unknown(name: &str, at: Range<usize>, constants: &Constants) -> Wrong {
+fn unknown(name: &str, at: Range<usize>, constants: &Constants) -> TextError {
     let known = diag::nearest(name, constants.iter().map(|(name, _)| name));
-    Wrong::new(at, format!("`{name}` has no value")).help(match known {
+    TextError::new(at, format!("`{name}` has no value")).help(match known {
         Some(near) => format!("did you mean `{near}`? Or give a value with -D {name}=…"),
         None => format!("give it one with -D {name}=…, or with a line `const {name} = …`"),
     })
 }
 
-fn overflow(at: Range<usize>) -> Wrong {
-    Wrong::new(at, "this has no value: division by zero, or overflow")
+fn overflow(at: Range<usize>) -> TextError {
+    TextError::new(at, "this cannot be evaluated: division by zero, or overflow")
 }
 
 fn negate(n: Num) -> Num {
@@ -277,7 +279,7 @@ fn negate(n: Num) -> Num {
 }
 
 fn arithmetic(op: char, a: Num, b: Num) -> Option<Num> {
-    if let (Some(x), Some(y)) = (whole(a), whole(b)) {
+    if let (Some(x), Some(y)) = (integer_value(a), integer_value(b)) {
         return match op {
             '+' => x.checked_add(y),
             '-' => x.checked_sub(y),
@@ -297,7 +299,7 @@ fn arithmetic(op: char, a: Num, b: Num) -> Option<Num> {
     }))
 }
 
-fn whole(n: Num) -> Option<i128> {
+fn integer_value(n: Num) -> Option<i128> {
     match n {
         Num::Float(_) => None,
         n => n.as_int(),
@@ -309,7 +311,7 @@ mod tests {
     use super::super::lex::tokens;
     use super::*;
 
-    fn eval(text: &str) -> Result<Num, Wrong> {
+    fn eval(text: &str) -> Result<Num, TextError> {
         let mut constants = Constants::default();
         constants.define("N=16").unwrap();
         let tokens = tokens(text, 0);
@@ -319,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn sums() {
+    fn expressions_are_evaluated() {
         assert_eq!(eval("N * (N + 1) / 2"), Ok(Num::Int(136)));
         assert_eq!(eval("-N"), Ok(Num::Int(-16)));
         assert_eq!(eval("-0xFF"), Ok(Num::Int(-255)));
@@ -332,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_line_wins() {
+    fn command_line_constants_take_precedence() {
         let mut constants = Constants::default();
         constants.define("N=-3").unwrap();
         constants.set_default("N", Num::Int(1));

@@ -1,7 +1,7 @@
 //! The header: arguments and launch configuration, between two `---` lines.
 
 use super::Options;
-use super::constant::{Constants, Cursor, Wrong};
+use super::constant::{Constants, Cursor, TextError};
 use super::lex::{self, Token};
 use isa_spec::diag;
 use std::collections::HashMap;
@@ -16,49 +16,49 @@ const MAX_DIMENSIONS: usize = 64;
 /// The contents of the header.
 #[derive(Debug, Clone)]
 pub struct Header {
-    /// In the order of the file.
+    /// The arguments in source order.
     pub args: Vec<Arg>,
-    /// Work-items of a workgroup, and how many dimensions were written.
+    /// Work-items per workgroup, and the number of dimensions given.
     pub local: ([u32; 3], usize),
-    /// Workgroups, and how many dimensions were written.
+    /// Number of workgroups, and the number of dimensions given.
     pub global: ([u32; 3], usize),
-    /// Lanes of a wave, where it says so.
+    /// The wave size, if specified.
     pub wave: Option<u32>,
-    /// The architecture, where it says so.
+    /// The architecture, if specified.
     pub arch: Option<Arch>,
-    /// How kernels receive ids and arguments.
+    /// How kernels receive IDs and arguments.
     pub abi: Abi,
     /// Bytes of LDS per workgroup; the default depends on the instructions.
     pub lds: Option<u32>,
     /// Bytes of scratch per lane; the default depends on the instructions.
     pub scratch: Option<u32>,
-    /// Those of the command line and of `const` lines.
+    /// The constants of the command line and of `const` lines.
     pub constants: Constants,
 }
 
-/// Which values the registers hold at the start.
+/// The initial register state of a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Abi {
-    /// Ids in s0, s1, s2 and v0, v1, v2; a table of addresses at `s[3:4]`.
+    /// IDs in s0, s1, s2 and v0, v1, v2; the address of the argument table in `s[3:4]`.
     #[default]
     Text,
-    /// As in compiled kernels (LLVM AMDGPUUsage, *Initial Kernel Execution State*).
+    /// The convention of compiled kernels (LLVM AMDGPUUsage, *Initial Kernel Execution State*).
     Hsa,
 }
 
-/// A kernel argument with its initial content.
+/// A kernel argument with its initial contents.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Arg {
-    /// Unique in the header; `out_…` is printed after the run.
+    /// Unique in the header; arguments called `out_…` are printed after the run.
     pub name: String,
     /// Type, shape and initial contents.
     pub array: Array,
-    /// 1-based.
+    /// Line number, from 1.
     pub line: u32,
 }
 
 impl Arg {
-    /// Whether it is printed after the run.
+    /// Returns whether the argument is printed after the run.
     pub fn is_output(&self) -> bool {
         self.name.starts_with("out_")
     }
@@ -67,19 +67,19 @@ impl Arg {
 const KEYS: [&str; 8] = ["local", "global", "wave", "arch", "abi", "lds", "scratch", "const"];
 const FUNCTIONS: [&str; 5] = ["repeat", "arange", "rand", "file", "npy"];
 
-/// Parses header lines one by one; an error in one line does not stop it.
+/// Parses the header line by line; parsing continues after errors.
 pub struct HeaderParser<'a> {
     options: &'a Options,
     random: Random,
     header: Header,
-    /// Keys seen, with their lines.
+    /// The keys given so far, with their lines.
     seen: HashMap<String, u32>,
-    /// Bytes of all arguments so far.
+    /// Total size of the arguments so far in bytes.
     used: u64,
 }
 
 impl<'a> HeaderParser<'a> {
-    /// A header with its defaults, and the constants of the command line.
+    /// Creates a parser with the default values and the constants of the command line.
     pub fn new(options: &'a Options) -> HeaderParser<'a> {
         let header = Header {
             args: Vec::new(),
@@ -95,13 +95,13 @@ impl<'a> HeaderParser<'a> {
         HeaderParser { options, random: Random::new(options.seed), header, seen: HashMap::new(), used: 0 }
     }
 
-    /// The header so far.
+    /// Returns the header.
     pub fn finish(self) -> Header {
         self.header
     }
 
-    /// Parses one line, which begins at byte `base` of the file.
-    pub fn line(&mut self, text: &str, base: usize, number: u32) -> Result<(), Wrong> {
+    /// Parses one line, which starts at byte `base` of the file.
+    pub fn line(&mut self, text: &str, base: usize, number: u32) -> Result<(), TextError> {
         let tokens = lex::tokens(text, base);
         let end = tokens.last().map_or(base, |t| t.at.end);
         let mut cursor = Cursor::new(&tokens, end);
@@ -112,12 +112,12 @@ impl<'a> HeaderParser<'a> {
         match cursor.peek() {
             Some(Token::Punct(':')) => {
                 cursor.bump();
-                self.once(name, at, number)?;
+                self.check_unique(name, at, number)?;
                 self.argument(name, number, &mut cursor)
             }
             Some(Token::Punct('=')) => {
                 if name != "const" && KEYS.contains(&name) {
-                    self.once(name, at.clone(), number)?;
+                    self.check_unique(name, at.clone(), number)?;
                 }
                 cursor.bump();
                 self.key(name, at, &mut cursor)
@@ -130,66 +130,66 @@ impl<'a> HeaderParser<'a> {
                 self.header.constants.set_default(constant, value);
                 Ok(())
             }
-            _ => Err(Wrong::new(at, format!("`{name}` is neither `name: type` nor `key = value`"))
+            _ => Err(TextError::new(at, format!("`{name}` is neither `name: type` nor `key = value`"))
                 .help("an argument is `arg_x: f32[16] = arange(16)`, a launch key `local = 32, 1, 1`")),
         }
     }
 
-    fn once(&mut self, name: &str, at: Range<usize>, line: u32) -> Result<(), Wrong> {
+    fn check_unique(&mut self, name: &str, at: Range<usize>, line: u32) -> Result<(), TextError> {
         if let Some(first) = self.seen.get(name) {
-            return Err(Wrong::new(at, format!("`{name}` is already given in line {first}")));
+            return Err(TextError::new(at, format!("`{name}` is already given in line {first}")));
         }
         self.seen.insert(name.to_string(), line);
         Ok(())
     }
 
-    fn key(&mut self, name: &str, at: Range<usize>, cursor: &mut Cursor<'_>) -> Result<(), Wrong> {
+    fn key(&mut self, name: &str, at: Range<usize>, cursor: &mut Cursor<'_>) -> Result<(), TextError> {
         match name {
             "local" => self.header.local = self.dimensions(cursor, "a workgroup's size")?,
             "global" => self.header.global = self.dimensions(cursor, "the number of workgroups")?,
             "wave" => {
-                let place = cursor.rest();
-                self.header.wave = match cursor.whole(&self.header.constants, 1, "a wave's size")? {
+                let span = cursor.rest_span();
+                self.header.wave = match cursor.integer(&self.header.constants, 1, "a wave's size")? {
                     32 => Some(32),
                     64 => Some(64),
-                    n => return Err(Wrong::new(place, format!("a wave has 32 or 64 lanes, not {n}"))),
+                    n => return Err(TextError::new(span, format!("a wave has 32 or 64 lanes, not {n}"))),
                 };
             }
             "lds" => self.header.lds = Some(self.bytes(cursor, "the size of LDS")?),
             "scratch" => self.header.scratch = Some(self.bytes(cursor, "the size of scratch")?),
             "arch" => {
-                let place = cursor.rest();
+                let span = cursor.rest_span();
                 let (mut text, _) = cursor.name("an architecture")?;
-                // `rdna3.5`: the lexer ends a name at the point.
+                // `rdna3.5`: the lexer ends a name at the dot.
                 if matches!(cursor.peek(), Some(Token::Number(Num::Float(v))) if *v == 0.5) {
                     cursor.bump();
                     text = "rdna3.5";
                 }
                 let arch = Arch::from_name(text).or(Arch::from_mcpu(text));
                 self.header.arch = Some(arch.ok_or_else(|| {
-                    Wrong::new(place, format!("`{text}` is not an architecture"))
+                    TextError::new(span, format!("`{text}` is not an architecture"))
                         .help("rdna3, rdna3.5, rdna4, cdna3 or cdna4, or a processor such as gfx1100")
                 })?);
             }
             "abi" => {
-                let (text, place) = cursor.name("`text` or `hsa`")?;
+                let (text, span) = cursor.name("`text` or `hsa`")?;
                 self.header.abi = match text {
                     "text" => Abi::Text,
                     "hsa" => Abi::Hsa,
                     other => {
-                        return Err(Wrong::new(
-                            place,
+                        return Err(TextError::new(
+                            span,
                             format!("the ABIs are `text` and `hsa`, not `{other}`"),
                         ));
                     }
                 };
             }
             other => {
-                let wrong = Wrong::new(at, format!("`{other}` is not a launch key"));
+                let error = TextError::new(at, format!("`{other}` is not a launch key"));
                 return Err(match diag::nearest(other, KEYS) {
-                    Some(near) => wrong.help(format!("did you mean `{near}`?")),
+                    Some(near) => error.help(format!("did you mean `{near}`?")),
                     None => {
-                        wrong.help(format!("the keys are {}; an argument is `{other}: f32`", KEYS.join(", ")))
+                        error.help(format!("the keys are {}; an argument is `{other}: f32`", KEYS.join(", ")))
                     }
                 });
             }
@@ -197,132 +197,139 @@ impl<'a> HeaderParser<'a> {
         cursor.finish()
     }
 
-    fn bytes(&self, cursor: &mut Cursor<'_>, what: &str) -> Result<u32, Wrong> {
-        let place = cursor.rest();
-        let bytes = cursor.whole(&self.header.constants, 0, what)?;
-        u32::try_from(bytes).map_err(|_| Wrong::new(place, format!("{what} is at most 4 GiB")))
+    fn bytes(&self, cursor: &mut Cursor<'_>, what: &str) -> Result<u32, TextError> {
+        let span = cursor.rest_span();
+        let bytes = cursor.integer(&self.header.constants, 0, what)?;
+        u32::try_from(bytes).map_err(|_| TextError::new(span, format!("{what} is at most 4 GiB")))
     }
 
-    /// `x[, y[, z]]`, with or without parentheses.
-    fn dimensions(&self, cursor: &mut Cursor<'_>, what: &str) -> Result<([u32; 3], usize), Wrong> {
-        let place = cursor.rest();
-        let closed = cursor.peek() == Some(&Token::Punct('(')) && cursor.closes_at_end();
-        if closed {
+    /// Parses `x[, y[, z]]`, with or without parentheses.
+    fn dimensions(&self, cursor: &mut Cursor<'_>, what: &str) -> Result<([u32; 3], usize), TextError> {
+        let span = cursor.rest_span();
+        let parenthesised = cursor.peek() == Some(&Token::Punct('(')) && cursor.closes_at_end();
+        if parenthesised {
             cursor.bump();
         }
         let mut out = [1; 3];
         let mut count = 0;
         loop {
-            let at = cursor.rest();
-            let value = cursor.whole(&self.header.constants, 1, what)?;
-            let value =
-                u32::try_from(value).map_err(|_| Wrong::new(at, format!("{what} is at most 4294967295")))?;
+            let at = cursor.rest_span();
+            let value = cursor.integer(&self.header.constants, 1, what)?;
+            let value = u32::try_from(value)
+                .map_err(|_| TextError::new(at, format!("{what} is at most 4294967295")))?;
             let Some(slot) = out.get_mut(count) else {
-                return Err(Wrong::new(place, "there are three dimensions: x, y, z"));
+                return Err(TextError::new(span, "there are three dimensions: x, y, z"));
             };
             *slot = value;
             count += 1;
-            if !cursor.take(',') {
+            if !cursor.eat(',') {
                 break;
             }
         }
-        if closed {
+        if parenthesised {
             cursor.expect(')', "after the dimensions")?;
         }
         Ok((out, count))
     }
 
-    fn argument(&mut self, name: &str, line: u32, cursor: &mut Cursor<'_>) -> Result<(), Wrong> {
-        let start = cursor.place().start;
+    fn argument(&mut self, name: &str, line: u32, cursor: &mut Cursor<'_>) -> Result<(), TextError> {
+        let start = cursor.span().start;
         let (type_name, at) = cursor.name("a type")?;
         let dtype = DType::from_name(type_name).ok_or_else(|| {
             let help = diag::nearest(type_name, DType::ALL.map(DType::name))
                 .map_or(format!("the types are {}", DType::names()), |near| {
                     format!("did you mean `{near}`?")
                 });
-            Wrong::new(at, format!("unknown type `{type_name}`")).help(help)
+            TextError::new(at, format!("unknown type `{type_name}`")).help(help)
         })?;
         let mut shape = Vec::new();
-        if cursor.take('[') {
+        if cursor.eat('[') {
             loop {
-                let place = cursor.rest();
-                shape.push(cursor.whole(&self.header.constants, 1, "a dimension")?);
+                let span = cursor.rest_span();
+                shape.push(cursor.integer(&self.header.constants, 1, "a dimension")?);
                 if shape.len() > MAX_DIMENSIONS {
-                    return Err(Wrong::new(
-                        place,
+                    return Err(TextError::new(
+                        span,
                         format!("a shape has at most {MAX_DIMENSIONS} dimensions"),
                     ));
                 }
-                if !cursor.take(',') {
+                if !cursor.eat(',') {
                     break;
                 }
             }
             cursor.expect(']', "after the shape")?;
         }
-        let type_at = start..cursor.place().start.max(start);
+        let type_at = start..cursor.span().start.max(start);
         self.reserve(name, dtype, &shape, type_at)?;
-        let array = if cursor.take('=') {
+        let array = if cursor.eat('=') {
             self.initial(dtype, &shape, cursor)?
         } else {
-            Array::zeros(dtype, &shape).map_err(|e| Wrong::new(cursor.rest(), e.to_string()))?
+            Array::zeros(dtype, &shape).map_err(|e| TextError::new(cursor.rest_span(), e.to_string()))?
         };
         cursor.finish()?;
         self.header.args.push(Arg { name: name.to_string(), array, line });
         Ok(())
     }
 
-    /// Refuses arrays that global memory cannot hold, before they are built.
-    fn reserve(&mut self, name: &str, dtype: DType, shape: &[u64], at: Range<usize>) -> Result<(), Wrong> {
-        let size = array::size_bytes(dtype, shape).map_err(|e| Wrong::new(at.clone(), e.to_string()))? as u64;
+    /// Reports an array that does not fit global memory, before it is built.
+    fn reserve(
+        &mut self,
+        name: &str,
+        dtype: DType,
+        shape: &[u64],
+        at: Range<usize>,
+    ) -> Result<(), TextError> {
+        let size =
+            array::size_bytes(dtype, shape).map_err(|e| TextError::new(at.clone(), e.to_string()))? as u64;
         let left = self.options.global_bytes.saturating_sub(self.used);
         if size > left {
             let message = format!(
                 "{name} needs {size} bytes but {left} of {} bytes of global memory are free",
                 self.options.global_bytes
             );
-            return Err(Wrong::new(at, message).help("--global-memsize MB gives more"));
+            return Err(TextError::new(at, message).help("--global-memsize MB gives more"));
         }
         self.used += size;
         Ok(())
     }
 
-    fn initial(&mut self, dtype: DType, shape: &[u64], cursor: &mut Cursor<'_>) -> Result<Array, Wrong> {
-        let at = cursor.rest();
+    fn initial(&mut self, dtype: DType, shape: &[u64], cursor: &mut Cursor<'_>) -> Result<Array, TextError> {
+        let at = cursor.rest_span();
         let failed = |e: ArrayError| {
-            let wrong = Wrong::new(at.clone(), e.to_string());
+            let error = TextError::new(at.clone(), e.to_string());
             match e {
                 ArrayError::Count { what, given, .. } if what == "the list" && given == "1" => {
-                    wrong.help("repeat(value) gives every element the same value")
+                    error.help("repeat(value) gives every element the same value")
                 }
-                _ => wrong,
+                _ => error,
             }
         };
         if let (Some(Token::Name(function)), Some(Token::Punct('('))) = (cursor.peek(), cursor.peek_second())
         {
-            let place = cursor.place();
+            let span = cursor.span();
             cursor.bump();
             cursor.bump();
-            return self.call(function, place, dtype, shape, cursor)?.map_err(failed);
+            return self.call(function, span, dtype, shape, cursor)?.map_err(failed);
         }
         let mut values = Vec::new();
         loop {
             values.push(cursor.constant(&self.header.constants)?);
-            if !cursor.take(',') {
+            if !cursor.eat(',') {
                 break;
             }
         }
         fill::list(dtype, shape, &values).map_err(failed)
     }
 
-    /// Parses a built-in function, after its opening parenthesis.
+    /// Parses the arguments of a built-in function, after the opening parenthesis, and builds the array.
     fn call(
         &mut self,
         function: &str,
-        place: Range<usize>,
+        span: Range<usize>,
         dtype: DType,
         shape: &[u64],
         cursor: &mut Cursor<'_>,
-    ) -> Result<Result<Array, ArrayError>, Wrong> {
+    ) -> Result<Result<Array, ArrayError>, TextError> {
         match function {
             "file" | "npy" => {
                 let path = self.path(cursor)?;
@@ -332,16 +339,17 @@ impl<'a> HeaderParser<'a> {
                 }
                 cursor.expect(',', "before the file's element type")?;
                 let (stored, at) = match cursor.peek() {
-                    // In quotes too.
+                    // The type may also be quoted.
                     Some(Token::Text(text)) => {
-                        let at = cursor.place();
+                        let at = cursor.span();
                         cursor.bump();
                         (text.as_str(), at)
                     }
                     _ => cursor.name("the file's element type")?,
                 };
-                let stored = DType::from_name(stored)
-                    .ok_or_else(|| Wrong::new(at, format!("unknown type `{stored}`")).help(DType::names()))?;
+                let stored = DType::from_name(stored).ok_or_else(|| {
+                    TextError::new(at, format!("unknown type `{stored}`")).help(DType::names())
+                })?;
                 cursor.expect(')', "after the file's element type")?;
                 Ok(file::raw(&path, &self.options.files, stored, dtype, shape))
             }
@@ -359,7 +367,10 @@ impl<'a> HeaderParser<'a> {
                             "rand" => "rand()",
                             _ => "arange(n) or arange(start, end[, step])",
                         };
-                        return Err(Wrong::new(place, format!("{takes}: {} values are given", values.len())));
+                        return Err(TextError::new(
+                            span,
+                            format!("{takes}: {} values are given", values.len()),
+                        ));
                     }
                 })
             }
@@ -368,20 +379,20 @@ impl<'a> HeaderParser<'a> {
                     .map_or(format!("there are {}", FUNCTIONS.join(", ")), |near| {
                         format!("did you mean `{near}`?")
                     });
-                Err(Wrong::new(place, format!("unknown function `{other}`")).help(help))
+                Err(TextError::new(span, format!("unknown function `{other}`")).help(help))
             }
         }
     }
 
-    /// Up to the closing parenthesis.
-    fn values(&self, cursor: &mut Cursor<'_>) -> Result<Vec<Num>, Wrong> {
+    /// Parses values up to the closing parenthesis.
+    fn values(&self, cursor: &mut Cursor<'_>) -> Result<Vec<Num>, TextError> {
         let mut values = Vec::new();
-        if cursor.take(')') {
+        if cursor.eat(')') {
             return Ok(values);
         }
         loop {
             values.push(cursor.constant(&self.header.constants)?);
-            if !cursor.take(',') {
+            if !cursor.eat(',') {
                 break;
             }
         }
@@ -389,15 +400,15 @@ impl<'a> HeaderParser<'a> {
         Ok(values)
     }
 
-    /// Relative to the input file.
-    fn path(&self, cursor: &mut Cursor<'_>) -> Result<std::path::PathBuf, Wrong> {
+    /// Parses a path, which is relative to the input file.
+    fn path(&self, cursor: &mut Cursor<'_>) -> Result<std::path::PathBuf, TextError> {
         match cursor.peek() {
             Some(Token::Text(path)) => {
                 cursor.bump();
                 Ok(self.options.folder.join(path))
             }
-            Some(Token::Bad(text)) => Err(Wrong::new(cursor.place(), text.clone())),
-            _ => Err(Wrong::new(cursor.place(), "a file's name in quotes is missing")),
+            Some(Token::Bad(text)) => Err(TextError::new(cursor.span(), text.clone())),
+            _ => Err(TextError::new(cursor.span(), "a file's name in quotes is missing")),
         }
     }
 }

@@ -1,13 +1,13 @@
-//! Instructions of the block: the assembler's operands and tables, and on top of them what this format has of
-//! its own.
+//! Instructions of the text format: the assembler's operands and tables, and on top of them the rules of this
+//! format:
 //!
-//! - modifiers only where [`rules`] allows them;
-//! - flags (`glc`, `slc`, `nt`, `clamp` …) anywhere, without effect on instructions that have no such bit;
-//! - `vcc` and `exec` for the wave's masks whatever their size, pairs of SGPRs that start anywhere;
-//! - `s_waitcnt` and `s_barrier` also on RDNA 4, which has split both into several instructions. RDNA 3's
-//!   names of instructions that it has renamed are handled by the assembler.
+//! - operand modifiers only where [`rules`] allows them;
+//! - flags (`glc`, `slc`, `nt`, `clamp` …) anywhere, ignored by instructions that have no such bit;
+//! - `vcc` and `exec` denote the wave's masks for either wave size, and SGPR pairs may start anywhere;
+//! - `s_waitcnt` and `s_barrier` are also accepted for RDNA 4, which replaces each of them by several
+//!   instructions. The assembler handles RDNA 3's names of instructions that RDNA 4 renames.
 
-use super::constant::{Constants, Wrong};
+use super::constant::{Constants, TextError};
 use super::rules;
 use isa_spec::diag;
 use isa_spec::tables::EntryId;
@@ -18,13 +18,13 @@ use wavesim_asm::form::{self, Class, Imm, Kind, forms};
 use wavesim_asm::legal;
 use wavesim_asm::matching::lower;
 use wavesim_asm::operand::{
-    self, ArgValue, Line, Modifier, ModifierValue, Modifiers, Operand, Reg, RegBase, Special, Value, plain,
+    self, ArgValue, Line, Modifier, ModifierValue, Modifiers, Operand, Reg, RegBase, Special, Value, unsigned,
 };
 use wavesim_asm::scan::Scanner;
 use wavesim_asm::{Expr, OddPairs, Options, Parsed, matching};
 use wavesim_isa::arch::Arch;
 
-/// Flags that are allowed anywhere and do not count as operands.
+/// Returns whether `name` is a flag, which is allowed anywhere and does not count as an operand.
 pub fn is_flag(name: &str) -> bool {
     matches!(
         name,
@@ -46,83 +46,83 @@ pub fn is_flag(name: &str) -> bool {
     )
 }
 
-/// The machine and the constants that an instruction's text is parsed for.
+/// The target and the constants for which instructions are assembled.
 #[derive(Clone, Copy)]
-pub struct Machine<'a> {
+pub struct Target<'a> {
     /// The instruction set.
     pub arch: Arch,
-    /// Lanes of a wave: 32 or 64.
+    /// The wave size: 32 or 64.
     pub wave: u32,
-    /// Symbols of its expressions.
+    /// The symbols of expressions.
     pub constants: &'a Constants,
-    /// Search for the nearest name to a misspelt one.
+    /// Suggest the nearest name for a misspelt one.
     pub suggest: bool,
 }
 
-impl Machine<'_> {
+impl Target<'_> {
     fn options(&self) -> Options {
         Options { odd_pairs: OddPairs::All, suggest: self.suggest, ..Options::new(self.arch).wave(self.wave) }
     }
 
-    /// The instructions of one statement, at byte `base` of the file: one, but for those that the
-    /// architecture has split. `mnemonic` is what `text` begins with.
+    /// Assembles a statement at byte `base` of the file and passes the result to `out`: one instruction, or
+    /// several if the architecture replaces it. `mnemonic` is the identifier at the start of `text`.
     pub fn assemble(
         &self,
         text: &str,
         mnemonic: &str,
         base: usize,
         out: &mut impl FnMut(Parsed),
-    ) -> Result<(), Wrong> {
+    ) -> Result<(), TextError> {
         let forms = forms(self.arch);
         let found = forms.resolve(mnemonic).or_else(|| forms.resolve(&lower(mnemonic)));
         if found.is_none()
-            && let Some(parts) = self.portable(text, mnemonic, base)?
+            && let Some(parts) = self.portable_replacement(text, mnemonic, base)?
         {
             return parts.iter().try_for_each(|part| {
                 let mnemonic = part.split(' ').next().unwrap_or_default();
                 self.assemble(part, mnemonic, base, out)
             });
         }
-        out(self.one(text, mnemonic, found, base)?);
+        out(self.assemble_one(text, mnemonic, found, base)?);
         Ok(())
     }
 
-    fn one(
+    fn assemble_one(
         &self,
         text: &str,
         mnemonic: &str,
         found: Option<(&'static [EntryId], Option<Class>)>,
         base: usize,
-    ) -> Result<Parsed, Wrong> {
-        let symbols = |name: &str| self.constants.get(name).and_then(whole);
+    ) -> Result<Parsed, TextError> {
+        let symbols = |name: &str| self.constants.get(name).and_then(integer);
         let mut line = Line::new(mnemonic, Span::new(0, mnemonic.len()));
         let read = match mnemonic {
             "" => operand::parse_line(text, &symbols).map(|_| ()),
             _ => line.read_rest(&mut Scanner::from(text, mnemonic.len()), &symbols),
         };
-        // Most lines are registers and numbers, for which this format has no rules of its own.
-        let (mut signed, mut doubted) = (line.second.is_some(), read.is_err());
-        let mut worded = !line.modifiers.is_empty();
+        // Most operands are registers and numbers, to which no rules of this format apply.
+        let (mut signed, mut suspicious) = (line.second.is_some(), read.is_err());
+        let mut symbolic = !line.modifiers.is_empty();
         for o in &line.operands {
             signed |= o.neg || o.abs;
-            doubted |= rules::signs(text, o);
-            worded |= !matches!(o.value, Value::Reg(_) | Value::Int(_) | Value::Float(_));
+            suspicious |= rules::has_two_signs(text, o);
+            symbolic |= !matches!(o.value, Value::Reg(_) | Value::Int(_) | Value::Float(_));
         }
-        if doubted {
-            rules::spelling(text, base)?;
+        if suspicious {
+            rules::check_spelling(text, base)?;
         }
-        read.map_err(|e| wrong(e, base))?;
+        read.map_err(|e| text_error(e, base))?;
         if signed {
-            rules::operands(&line, base)?;
+            rules::check_operands(&line, base)?;
         }
         let Some(found) = found else {
-            return Err(self.unknown(&line, base));
+            return Err(self.unknown_instruction(&line, base));
         };
         let entries = found.0;
         if signed {
-            rules::encodings(&line, base, self.arch, entries)?;
+            rules::check_encodings(&line, base, self.arch, entries)?;
         }
-        if signed || worded {
+        if signed || symbolic {
             self.adapt(&mut line, entries);
             self.float_constants(&mut line);
             self.flag_operands(&line, text, entries, base)?;
@@ -130,15 +130,15 @@ impl Machine<'_> {
         self.buffer_offset(&mut line);
         let error = match matching::assemble_as(&line, found, &self.options()) {
             Ok(parsed) => {
-                // What hardware ignores is an error here: this format need not be compatible with another
+                // Ignored offset bits are an error: this format need not be compatible with another
                 // assembler.
                 return match legal::ignored_offset(&parsed.inst, &self.options()) {
                     None => Ok(parsed),
                     Some(ignored) => {
-                        let place = ignored.operand.and_then(|(_, at)| line.operands.get(at));
-                        let span = place.map_or(line.span, |o| o.span);
+                        let operand = ignored.operand.and_then(|(_, at)| line.operands.get(at));
+                        let span = operand.map_or(line.span, |o| o.span);
                         let message = format!("instruction '{}': {}", line.mnemonic, ignored.message);
-                        Err(Wrong::new(base + span.start..base + span.end, message))
+                        Err(TextError::new(base + span.start..base + span.end, message))
                     }
                 };
             }
@@ -150,50 +150,50 @@ impl Machine<'_> {
         {
             return Ok(parsed);
         }
-        // As written, before any modifier was dropped.
+        // The modifiers as written, before any were dropped.
         let written = operand::parse_line(text, &symbols).map_or(Modifiers::new(), |line| line.modifiers);
-        Err(self.refused(&line, text, &written, entries, error, base))
+        Err(self.describe_error(&line, text, &written, entries, error, base))
     }
 
-    /// `unknown instruction 's_mov_b33'`
-    fn unknown(&self, line: &Line, base: usize) -> Wrong {
+    /// The error for an unknown mnemonic.
+    fn unknown_instruction(&self, line: &Line, base: usize) -> TextError {
         let span = base + line.mnemonic_span.start..base + line.mnemonic_span.end;
-        let wrong = Wrong::new(span, format!("unknown instruction '{}'", line.mnemonic));
+        let error = TextError::new(span, format!("unknown instruction '{}'", line.mnemonic));
         let name = line.mnemonic.to_lowercase();
         let elsewhere: Vec<&str> =
             Arch::ALL.into_iter().filter(|a| rules::entries(&name, *a).is_some()).map(Arch::name).collect();
         if !elsewhere.is_empty() {
-            return wrong.help(format!("it is in {}, not in {}", elsewhere.join(" and "), self.arch.name()));
+            return error.help(format!("it is in {}, not in {}", elsewhere.join(" and "), self.arch.name()));
         }
         if !self.suggest {
-            return wrong;
+            return error;
         }
         let (bare, _) = form::without_suffix(&name);
         match diag::nearest(bare, matching::family(bare, self.arch)) {
-            Some(near) => wrong.help(format!("did you mean `{near}`?")),
-            None => wrong,
+            Some(near) => error.help(format!("did you mean `{near}`?")),
+            None => error,
         }
     }
 
-    /// Flags that no form of the instruction takes are dropped; cache flags that RDNA 4 spells otherwise are
-    /// translated.
+    /// Drops flags that no form of the instruction accepts, and translates cache flags that RDNA 4 spells
+    /// differently.
     fn adapt(&self, line: &mut Line, entries: &[EntryId]) {
         let accepts =
             |name: &str| forms_of(self.arch, entries).any(|f| f.mods.iter().any(|m| m.accepts(name)));
-        // A label may be called like a flag: `done`.
+        // A label may have the name of a flag: `done`.
         if line.operands.is_empty()
             && line.modifiers.len() == 1
             && line.modifiers[0].value == ModifierValue::None
             && takes_label(self.arch, entries)
         {
             let Modifier { name, span, .. } = line.modifiers.remove(0);
-            line.operands.push(Operand { span, ..plain(Value::Word(name)) });
+            line.operands.push(Operand { span, ..unsigned(Value::Word(name)) });
         }
-        let most = || forms_of(self.arch, entries).map(|f| f.slots.len()).max().unwrap_or(0);
+        let max_operands = || forms_of(self.arch, entries).map(|f| f.slots.len()).max().unwrap_or(0);
         let mut flags = Vec::new();
         while let Some(Value::Word(word)) = line.operands.last().map(|o| &o.value)
             && is_flag(word)
-            && line.operands.len() > most()
+            && line.operands.len() > max_operands()
         {
             flags.extend(line.operands.pop());
         }
@@ -206,7 +206,7 @@ impl Machine<'_> {
             }
         }
         let given = line.operands.len();
-        let returns = || given == most() && forms_of(self.arch, entries).any(|f| f.returns.is_some());
+        let returns = || given == max_operands() && forms_of(self.arch, entries).any(|f| f.returns.is_some());
         for m in &mut line.modifiers {
             if m.name == "glc" && !accepts("glc") && accepts("th") && returns() {
                 m.name = "th";
@@ -214,26 +214,26 @@ impl Machine<'_> {
             }
         }
         line.modifiers.retain(|m| !is_flag(m.name) || accepts(m.name));
-        // `s_load_b32 s0, s[2:3], offset:8`: the offset alone in its operand's place.
+        // `s_load_b32 s0, s[2:3], offset:8`: the offset alone stands for the operand.
         let scalar_offset =
             || forms_of(self.arch, entries).any(|f| f.slots.iter().any(|s| s.kind == Kind::ScalarOffset));
         if let Some(at) = line.modifiers.iter().position(|m| m.name == "offset")
             && let ModifierValue::Int(value) = line.modifiers[at].value
-            && line.operands.len() + 1 == most()
+            && line.operands.len() + 1 == max_operands()
             && scalar_offset()
         {
             let span = line.modifiers.remove(at).value_span;
-            line.operands.push(Operand { span, ..plain(Value::Int(value)) });
+            line.operands.push(Operand { span, ..unsigned(Value::Int(value)) });
         }
         self.packed_negation(line, entries);
         for operand in &mut line.operands {
-            if let Some(value) = old_message(&operand.value) {
+            if let Some(value) = geometry_message(&operand.value) {
                 operand.value = Value::Int(value);
             }
         }
     }
 
-    /// RDNA 4 has no constants for a buffer's scalar offset; `null` is its 0.
+    /// RDNA 4 accepts no constant as a buffer's scalar offset; `null` denotes 0.
     fn buffer_offset(&self, line: &mut Line) {
         if self.arch == Arch::Rdna4
             && (line.mnemonic.starts_with("buffer_") || line.mnemonic.starts_with("tbuffer_"))
@@ -243,7 +243,7 @@ impl Machine<'_> {
         }
     }
 
-    /// `-v1` of a packed instruction: both halves are negated, as by `neg_lo` and `neg_hi`.
+    /// Converts `-v1` of a packed instruction to `neg_lo` and `neg_hi`: both halves are negated.
     fn packed_negation(&self, line: &mut Line, entries: &[EntryId]) {
         let packed = || forms_of(self.arch, entries).any(|f| f.mods.iter().any(|m| m.accepts("neg_hi")));
         if !line.operands.iter().any(|o| o.neg) || !packed() {
@@ -268,25 +268,31 @@ impl Machine<'_> {
         line.operands.iter_mut().skip(1).for_each(|o| o.neg = false);
     }
 
-    /// Flags in the place of operands: the assembler would take them for labels.
-    fn flag_operands(&self, line: &Line, text: &str, entries: &[EntryId], base: usize) -> Result<(), Wrong> {
+    /// Reports flags in the position of operands, which the assembler would treat as labels.
+    fn flag_operands(
+        &self,
+        line: &Line,
+        text: &str,
+        entries: &[EntryId],
+        base: usize,
+    ) -> Result<(), TextError> {
         let flag = |o: &Operand| matches!(&o.value, Value::Word(word) if is_flag(word));
         let Some(at) = line.operands.iter().position(flag) else { return Ok(()) };
         let operand = &line.operands[at];
         if takes_label(self.arch, entries) {
             return Ok(());
         }
-        let kind = self.expects(entries, line.operands.len(), at);
+        let kind = self.expected_operand(entries, line.operands.len(), at);
         let message = format!(
             "instruction '{}' operand {} expects {kind}, got {}",
             line.mnemonic,
             at + 1,
-            rules::shown(operand, text)
+            rules::describe_operand(operand, text)
         );
-        Err(Wrong::new(base + operand.span.start..base + operand.span.end, message))
+        Err(TextError::new(base + operand.span.start..base + operand.span.end, message))
     }
 
-    /// Replaces names of constants that are not integers.
+    /// Substitutes named constants that are not integers.
     fn float_constants(&self, line: &mut Line) {
         for operand in &mut line.operands {
             if let Value::Word(word) = &operand.value
@@ -297,9 +303,9 @@ impl Machine<'_> {
         }
     }
 
-    /// A refusal in the specification's words, the assembler's beside it. `written`: the modifiers before any
-    /// was dropped.
-    fn refused(
+    /// Formulates an error in the wording of the format's specification, with the assembler's message as
+    /// help. `written` are the modifiers before any were dropped.
+    fn describe_error(
         &self,
         line: &Line,
         text: &str,
@@ -307,57 +313,57 @@ impl Machine<'_> {
         entries: &[EntryId],
         error: AsmError,
         base: usize,
-    ) -> Wrong {
+    ) -> TextError {
         let name = &line.mnemonic;
         let counts = slot_counts(self.arch, entries);
-        let symbolic = line.operands.iter().any(|o| matches!(o.value, Value::Call(_)));
+        let has_calls = line.operands.iter().any(|o| matches!(o.value, Value::Call(_)));
         let given = line.operands.len();
         let detail = match &error.help {
             Some(help) => format!("{} ({help})", error.message),
             None => error.message.to_string(),
         };
-        // A flag in an operand's place: after a comma, and one operand short.
+        // A flag follows a comma, and an operand is missing.
         let misplaced = written
             .iter()
             .find(|m| m.value == ModifierValue::None && text[..m.span.start].trim_end().ends_with(','));
         if let Some(flag) = misplaced.filter(|_| counts.contains(&(given + 1))) {
             let index = line.operands.iter().filter(|o| o.span.start < flag.span.start).count();
-            let kind = self.expects(entries, given + 1, index);
+            let kind = self.expected_operand(entries, given + 1, index);
             let message = format!(
                 "instruction '{name}' operand {} expects {kind}, got the flag `{}`",
                 index + 1,
                 flag.name
             );
-            return Wrong::new(base + flag.span.start..base + flag.span.end, message);
+            return TextError::new(base + flag.span.start..base + flag.span.end, message);
         }
-        if !counts.contains(&given) && !symbolic {
+        if !counts.contains(&given) && !has_calls {
             let expected: Vec<String> = counts.iter().map(usize::to_string).collect();
             let s = if counts == [1] { "" } else { "s" };
             let message =
                 format!("instruction '{name}' expects {} operand{s}, got {given}", expected.join(" or "));
-            return Wrong::new(base + line.span.start..base + line.span.end, message).help(detail);
+            return TextError::new(base + line.span.start..base + line.span.end, message).help(detail);
         }
         let at = line
             .operands
             .iter()
             .position(|o| o.span.start <= error.span.start && error.span.end <= o.span.end);
         match at {
-            Some(at) if !symbolic => {
-                let kind = self.expects(entries, given, at);
-                let got = rules::shown(&line.operands[at], text);
+            Some(at) if !has_calls => {
+                let kind = self.expected_operand(entries, given, at);
+                let got = rules::describe_operand(&line.operands[at], text);
                 let message = format!("instruction '{name}' operand {} expects {kind}, got {got}", at + 1);
-                Wrong::new(base + error.span.start..base + error.span.end, message).help(detail)
+                TextError::new(base + error.span.start..base + error.span.end, message).help(detail)
             }
-            _ => Wrong::new(
+            _ => TextError::new(
                 base + error.span.start..base + error.span.end,
                 format!("instruction '{name}': {}", error.message),
             )
-            .maybe_help(error.help),
+            .with_help(error.help),
         }
     }
 
-    /// The kind of operand that belongs at `index`, in words.
-    fn expects(&self, entries: &[EntryId], count: usize, index: usize) -> &'static str {
+    /// Describes the operand expected at `index`.
+    fn expected_operand(&self, entries: &[EntryId], count: usize, index: usize) -> &'static str {
         let Some(form) = forms_of(self.arch, entries).find(|f| f.slots.len() == count) else {
             return "another operand";
         };
@@ -372,47 +378,52 @@ impl Machine<'_> {
         }
     }
 
-    /// An instruction that RDNA 4 has split, in its words.
-    fn portable(&self, text: &str, mnemonic: &str, base: usize) -> Result<Option<Vec<String>>, Wrong> {
+    /// Returns the RDNA 4 instructions that replace an RDNA 3 instruction, or `None` if it is not replaced.
+    fn portable_replacement(
+        &self,
+        text: &str,
+        mnemonic: &str,
+        base: usize,
+    ) -> Result<Option<Vec<String>>, TextError> {
         let name = &lower(mnemonic)[..];
-        if !portable::is_old(name) {
+        if !portable::is_replaced(name) {
             return Ok(None);
         }
-        let old = Machine { arch: portable::OLD, ..*self };
-        let read = old.one(text, mnemonic, forms(old.arch).resolve(name), base)?;
-        Ok(Some(portable::lines(name, &read.inst)))
+        let old = Target { arch: portable::SOURCE_ARCH, ..*self };
+        let read = old.assemble_one(text, mnemonic, forms(old.arch).resolve(name), base)?;
+        Ok(Some(portable::replacement(name, &read.inst)))
     }
 }
 
-/// The error of a fixup: most often a label that is not there.
+/// The error of a fixup; most often a missing label.
 pub fn unresolved(
     expr: &Expr,
     error: AsmError,
     labels: &[(String, u64)],
     base: usize,
     suggest: bool,
-) -> Wrong {
+) -> TextError {
     match expr.symbol() {
         Some((name, span)) if !labels.iter().any(|(label, _)| label == name) => {
-            let wrong = Wrong::new(
+            let error = TextError::new(
                 base + span.start..base + span.end,
                 format!("there is no label or constant '{name}'"),
             );
             let near = suggest.then(|| diag::nearest(name, labels.iter().map(|(label, _)| label.as_str())));
             match near.flatten() {
-                Some(near) => wrong.help(format!("did you mean `{near}`?")),
-                None => wrong,
+                Some(near) => error.help(format!("did you mean `{near}`?")),
+                None => error,
             }
         }
-        _ => wrong(error, base),
+        _ => text_error(error, base),
     }
 }
 
-fn wrong(e: AsmError, base: usize) -> Wrong {
-    Wrong::new(base + e.span.start..base + e.span.end, e.message).maybe_help(e.help)
+fn text_error(e: AsmError, base: usize) -> TextError {
+    TextError::new(base + e.span.start..base + e.span.end, e.message).with_help(e.help)
 }
 
-fn whole(n: Num) -> Option<i64> {
+fn integer(n: Num) -> Option<i64> {
     match n {
         Num::Float(_) => None,
         n => n.as_int().and_then(|v| i64::try_from(v).ok()),
@@ -420,14 +431,14 @@ fn whole(n: Num) -> Option<i64> {
 }
 
 fn forms_of(arch: Arch, entries: &[EntryId]) -> impl Iterator<Item = &'static form::Form> {
-    entries.iter().map(move |e| forms(arch).of(*e))
+    entries.iter().map(move |e| forms(arch).get(*e))
 }
 
 fn takes_label(arch: Arch, entries: &[EntryId]) -> bool {
     forms_of(arch, entries).any(|f| f.slots.iter().any(|s| s.kind == Kind::Imm(Imm::Label)))
 }
 
-/// How many operands the instruction may be written with, ascending.
+/// The possible numbers of operands, in ascending order.
 fn slot_counts(arch: Arch, entries: &[EntryId]) -> Vec<usize> {
     let mut counts: Vec<usize> = forms_of(arch, entries)
         .flat_map(|f| [Some(f.slots.len()), f.returns.map(|_| f.slots.len().saturating_sub(1))])
@@ -438,7 +449,7 @@ fn slot_counts(arch: Arch, entries: &[EntryId]) -> Vec<usize> {
     counts
 }
 
-/// The line with `vcc` written as `vcc_lo` and `exec` as `exec_lo`: the masks of a wave of 32.
+/// Replaces `vcc` by `vcc_lo` and `exec` by `exec_lo`, the masks of a wave32. `None` if neither occurs.
 fn narrow_masks<'t>(line: &Line<'t>) -> Option<Line<'t>> {
     let mut narrow = line.clone();
     let mut changed = false;
@@ -454,9 +465,9 @@ fn narrow_masks<'t>(line: &Line<'t>) -> Option<Line<'t>> {
     changed.then_some(narrow)
 }
 
-/// `sendmsg(MSG_GS_DONE, GS_OP_NOP)`: messages of earlier processors by their numbers (RDNA 2 manual,
-/// *S_SENDMSG*: the message in bits 3:0, a geometry operation in 5:4), for which the assembler has no names.
-fn old_message(value: &Value) -> Option<i64> {
+/// The value of a message of earlier processors, such as `sendmsg(MSG_GS_DONE, GS_OP_NOP)`, for which the
+/// assembler has no names (RDNA 2 manual, *S_SENDMSG*: message in bits 3:0, geometry operation in bits 5:4).
+fn geometry_message(value: &Value) -> Option<i64> {
     let Value::Call(call) = value else { return None };
     let [message, operation, stream @ ..] = &call.args[..] else { return None };
     let index = |value: &ArgValue, names: &[&str]| match value {

@@ -1,4 +1,4 @@
-//! Lexer of header lines: tokens with their places in the file.
+//! Lexer for header lines: tokens with their spans in the file.
 
 use std::ops::Range;
 use wavesim_array::Num;
@@ -10,24 +10,24 @@ pub enum Token {
     Name(String),
     /// A number without its sign.
     Number(Num),
-    /// Text in quotes.
+    /// Quoted text.
     Text(String),
     /// One of `:=[](),+-*/%`.
     Punct(char),
-    /// Text that begins like a number and is not one, or a character that has no meaning here.
+    /// A malformed number, or a character that no token starts with.
     Bad(String),
 }
 
-/// A token and its place.
+/// A token and its span.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spanned {
-    /// Kind and value.
+    /// The token.
     pub token: Token,
-    /// Bytes of the file.
+    /// Byte range in the file.
     pub at: Range<usize>,
 }
 
-/// A line without its comment (`;`, `//`, `#`); these characters start none in quoted text.
+/// Strips the comment (`;`, `//`, `#`) of a line. These characters do not start a comment in quoted text.
 pub fn without_comment(line: &str) -> &str {
     if memchr::memchr3(b';', b'#', b'/', line.as_bytes()).is_none() {
         return line;
@@ -45,7 +45,7 @@ pub fn without_comment(line: &str) -> &str {
     line
 }
 
-/// The tokens of a line that begins at byte `base` of the file.
+/// The tokens of a line that starts at byte `base` of the file.
 pub fn tokens(line: &str, base: usize) -> Vec<Spanned> {
     let line = without_comment(line);
     let mut out = Vec::new();
@@ -78,7 +78,7 @@ fn name(rest: &str) -> (Token, usize) {
 fn text(rest: &str) -> (Token, usize) {
     match rest[1..].find('"') {
         Some(len) => (Token::Text(rest[1..1 + len].to_string()), len + 2),
-        None => (Token::Bad("text without its closing quote".to_string()), rest.len()),
+        None => (Token::Bad("the closing quote is missing".to_string()), rest.len()),
     }
 }
 
@@ -94,7 +94,7 @@ fn number(rest: &str) -> (Token, usize) {
     (parse_number(word).map_or_else(|| Token::Bad(word.to_string()), Token::Number), len)
 }
 
-/// Decimal, `0x`, `0b`, or a decimal fraction with or without an exponent; no sign.
+/// Parses an unsigned number: decimal, `0x`, `0b`, or a decimal fraction with or without exponent.
 pub fn parse_number(word: &str) -> Option<Num> {
     let lower = word.to_ascii_lowercase();
     if let Some(digits) = lower.strip_prefix("0x") {
@@ -111,7 +111,7 @@ pub fn parse_number(word: &str) -> Option<Num> {
 }
 
 fn radix(digits: &str, radix: u32) -> Option<Num> {
-    // `from_str_radix` takes a sign.
+    // `from_str_radix` accepts a sign.
     let plain = digits.bytes().all(|b| b.is_ascii_alphanumeric());
     u64::from_str_radix(digits, radix).ok().filter(|_| plain).map(Num::Bits)
 }
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_in_all_forms() {
+    fn all_number_forms_parse() {
         for (text, num) in [
             ("42", Num::Int(42)),
             ("2.75", Num::Float(2.75)),
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_end_a_line_but_not_a_text() {
+    fn comments_do_not_start_in_quoted_text() {
         for line in ["a ; b", "a // b", "a # b", "a"] {
             assert_eq!(tokens(line, 0).len(), 1, "{line}");
         }

@@ -1,14 +1,14 @@
 //! The text kernel format (`docs/text-format.md`): a header between two `---` lines, then instructions.
 //!
-//! [`parse`] reads a file and reports everything that is wrong with it. This crate must not know memory or
-//! launches: placing the arguments and launching the kernel is the loader's part.
+//! [`parse`] reads a file and reports all errors in it. This crate must not depend on memory or launches: the
+//! loader places the arguments and launches the kernel.
 //!
-//! - [`lex`], [`constant`]: header lines in tokens; numbers and named constants
-//! - [`header`]: arguments, initialisers, launch configuration
-//! - [`body`], [`print`]: lines, and statements of the instruction block; [`instruction`], [`rules`]: its
-//!   instructions, on the assembler's operands
+//! - [`lex`], [`constant`]: tokens of header lines; numbers and named constants
+//! - [`mod@header`]: arguments, initialisers, launch configuration
+//! - [`body`], [`mod@print`]: lines and statements of the instruction block
+//! - [`instruction`], [`rules`]: instructions, based on the assembler's operands
 #![warn(missing_docs)]
-// No files, threads, processes or clocks: clippy.toml has the list.
+// No files, threads, processes or clocks; clippy.toml lists the disallowed methods.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod body;
@@ -20,10 +20,10 @@ pub mod print;
 pub mod rules;
 
 use body::{CodeLine, Lines, Statement, Statements};
-use constant::{Constants, Wrong};
+use constant::{Constants, TextError};
 use foldhash::HashMap;
 use header::{Header, HeaderParser};
-use instruction::Machine;
+use instruction::Target;
 use isa_spec::diag::{self, Diagnostic};
 use isa_spec::source::{FileId, SourceMap, Span};
 use print::Print;
@@ -33,22 +33,22 @@ use wavesim_files::Files;
 use wavesim_isa::arch::Arch;
 use wavesim_isa::inst::Inst;
 
-/// What the command line adds to a file.
+/// Options given on the command line.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// `-D NAME=VALUE`.
     pub constants: Constants,
-    /// Architecture; wins over the header's.
+    /// Architecture; takes precedence over the header's.
     pub arch: Option<Arch>,
-    /// Lanes of a wave, 32 or 64; wins over the header's.
+    /// Wave size, 32 or 64; takes precedence over the header's.
     pub wave: Option<u32>,
     /// Seed of `rand()`.
     pub seed: u64,
-    /// The folder of the input file, where relative file names begin.
+    /// The input file's folder, to which file names are relative.
     pub folder: PathBuf,
-    /// Which files the header may name.
+    /// The files that the header may name.
     pub files: Files,
-    /// Size of global memory, in bytes.
+    /// Size of global memory in bytes.
     pub global_bytes: u64,
 }
 
@@ -60,57 +60,59 @@ impl Default for Options {
             wave: None,
             seed: 0,
             folder: PathBuf::new(),
-            files: Files::anywhere(),
+            files: Files::any(),
             global_bytes: 32 << 20,
         }
     }
 }
 
-/// A kernel without errors.
+/// A kernel that was parsed without errors.
 #[derive(Debug, Clone)]
 pub struct TextKernel {
     /// Arguments and launch configuration.
     pub header: Header,
-    /// The architecture that it was checked for.
+    /// The target architecture.
     pub arch: Arch,
-    /// Lanes of a wave: 32 or 64.
+    /// The wave size: 32 or 64.
     pub wave: u32,
-    /// In the order of the file, each with its line, from 1.
+    /// The instructions in source order, with line numbers from 1.
     pub instructions: Vec<(Inst, u32)>,
-    /// Name and byte offset, in the order of the file.
+    /// Names and byte offsets of the labels in source order.
     pub labels: Vec<(String, u64)>,
-    /// `print` directives, by offset.
+    /// `print` directives in order of offset.
     pub prints: Vec<Print>,
 }
 
-/// Reads a kernel; on errors, all of them.
+/// Parses a kernel. Returns all errors if there are any.
 pub fn parse(sources: &SourceMap, file: FileId, options: &Options) -> Result<TextKernel, Vec<Diagnostic>> {
     let mut diagnostics = Vec::new();
     let mut lines = Lines::new(&sources.file(file).text);
     let header = header(file, &mut lines, options, &mut diagnostics);
     let arch = options.arch.or(header.arch).unwrap_or(Arch::Rdna3);
     let wave = options.wave.or(header.wave).unwrap_or(arch.wave_sizes()[0]);
-    let mut machine = Machine { arch, wave, constants: &header.constants, suggest: true };
+    let mut target = Target { arch, wave, constants: &header.constants, suggest: true };
     let mut block = Block::default();
     for line in lines {
         let result = match line.is_fence() {
-            true => Err(Wrong::new(line.base..line.base + line.code.len(), "the header has already ended")),
-            false => block.line(&machine, &line),
+            true => {
+                Err(TextError::new(line.base..line.base + line.code.len(), "the header has already ended"))
+            }
+            false => block.line(&target, &line),
         };
-        if let Err(wrong) = result {
-            diagnostics.push(diagnostic(file, line.number, wrong));
-            machine.suggest = diagnostics.len() < SHOWN;
+        if let Err(error) = result {
+            diagnostics.push(diagnostic(file, line.number, error));
+            target.suggest = diagnostics.len() < MAX_SHOWN;
         }
-        if diagnostics.len() >= MOST {
+        if diagnostics.len() >= MAX_ERRORS {
             break;
         }
     }
     if block.instructions.is_empty() && diagnostics.is_empty() {
-        diagnostics.push(nothing(file, &sources.file(file).text));
+        diagnostics.push(empty_kernel(file, &sources.file(file).text));
     }
-    let room = MOST.saturating_sub(diagnostics.len());
-    for (line, wrong) in block.resolve(&header.constants, room) {
-        diagnostics.push(diagnostic(file, line, wrong));
+    let room = MAX_ERRORS.saturating_sub(diagnostics.len());
+    for (line, error) in block.resolve(&header.constants, room) {
+        diagnostics.push(diagnostic(file, line, error));
     }
     if !diagnostics.is_empty() {
         return Err(diagnostics);
@@ -119,23 +121,23 @@ pub fn parse(sources: &SourceMap, file: FileId, options: &Options) -> Result<Tex
     Ok(TextKernel { header, arch, wave, instructions, labels, prints })
 }
 
-/// The instruction block as it is assembled.
+/// The state of assembling the instruction block.
 #[derive(Default)]
 struct Block<'a> {
     instructions: Vec<(Inst, u32)>,
     labels: Vec<(String, u64)>,
-    places: HashMap<&'a str, u64>,
+    label_offsets: HashMap<&'a str, u64>,
     prints: Vec<Print>,
-    /// Fields that wait for labels: the instruction's index, the byte offset of the next one, where its text
-    /// begins, and the fixup.
+    /// Fields that depend on labels: index of the instruction, byte offset of the next instruction, byte
+    /// position of the statement in the file, and the fixup.
     fixups: Vec<(usize, u64, usize, Fixup)>,
-    /// Byte offset of what comes next.
+    /// Byte offset of the next instruction.
     pc: u64,
 }
 
 impl<'a> Block<'a> {
-    /// The statements of a line; the first that is wrong ends it.
-    fn line(&mut self, machine: &Machine<'_>, line: &CodeLine<'a>) -> Result<(), Wrong> {
+    /// Handles the statements of a line; the first error ends the line.
+    fn line(&mut self, target: &Target<'_>, line: &CodeLine<'a>) -> Result<(), TextError> {
         for (statement, at) in Statements::new(line) {
             match statement {
                 Statement::Label(name) => self.label(name, at)?,
@@ -144,7 +146,7 @@ impl<'a> Block<'a> {
                     self.prints.push(Print { pc: self.pc, ..print });
                 }
                 Statement::Instruction { text, mnemonic } => {
-                    machine.assemble(text, mnemonic, at, &mut |parsed| {
+                    target.assemble(text, mnemonic, at, &mut |parsed| {
                         self.pc += parsed.inst.size as u64;
                         let index = self.instructions.len();
                         if !parsed.fixups.is_empty() {
@@ -159,55 +161,58 @@ impl<'a> Block<'a> {
         Ok(())
     }
 
-    fn label(&mut self, name: &'a str, at: usize) -> Result<(), Wrong> {
-        if self.places.insert(name, self.pc).is_some() {
-            return Err(Wrong::new(at..at + name.len(), format!("the label '{name}' is already there")));
+    fn label(&mut self, name: &'a str, at: usize) -> Result<(), TextError> {
+        if self.label_offsets.insert(name, self.pc).is_some() {
+            return Err(TextError::new(
+                at..at + name.len(),
+                format!("the label '{name}' is already defined"),
+            ));
         }
-        // A jump to the label does not come by the lines before it.
+        // A branch to the label skips the directives above it.
         let before = self.prints.iter_mut().rev().take_while(|p| p.pc == self.pc);
         before.for_each(|p| p.above_label = true);
         self.labels.push((name.to_string(), self.pc));
         Ok(())
     }
 
-    /// Fills in what waited for labels; gives what is wrong, by line, and no more than `most`.
-    fn resolve(&mut self, constants: &Constants, most: usize) -> Vec<(u32, Wrong)> {
-        let places = &self.places;
+    /// Applies the fixups. Returns the errors by line, at most `max_errors`.
+    fn resolve(&mut self, constants: &Constants, max_errors: usize) -> Vec<(u32, TextError)> {
+        let label_offsets = &self.label_offsets;
         let value = |name: &str| {
-            let label = places.get(name).map(|pc| *pc as i64);
+            let label = label_offsets.get(name).map(|pc| *pc as i64);
             label.or_else(|| constants.get(name)?.as_int()?.try_into().ok())
         };
         let mut errors = Vec::new();
         for (at, next, base, fixup) in &self.fixups {
-            if errors.len() >= most {
+            if errors.len() >= max_errors {
                 break;
             }
             let (inst, line) = &mut self.instructions[*at];
-            if let Err(error) = fixup.apply(inst, *next as i64, &value) {
-                let suggest = errors.len() < SUGGESTED;
-                let wrong = instruction::unresolved(&fixup.expr, error, &self.labels, *base, suggest);
-                errors.push((*line, wrong));
+            if let Err(cause) = fixup.apply(inst, *next as i64, &value) {
+                let suggest = errors.len() < MAX_SUGGESTIONS;
+                let error = instruction::unresolved(&fixup.expr, cause, &self.labels, *base, suggest);
+                errors.push((*line, error));
             }
         }
         errors
     }
 }
 
-/// Messages that a report shows: all of any file that was meant to be a kernel.
-const SHOWN: usize = 200;
+/// Maximum number of errors that a report shows; enough for any file that was meant to be a kernel.
+const MAX_SHOWN: usize = 200;
 
-/// Labels that are not there for which near ones are looked for.
-const SUGGESTED: usize = 10;
+/// Maximum number of undefined labels that get a suggestion.
+const MAX_SUGGESTIONS: usize = 10;
 
-/// Errors after which a file is read no further.
-const MOST: usize = 1000;
+/// Number of errors after which reading stops.
+const MAX_ERRORS: usize = 1000;
 
-/// The messages as shown to a user, in the order of the file.
+/// Formats diagnostics for the user, in source order.
 pub fn render(sources: &SourceMap, diagnostics: &[Diagnostic]) -> String {
-    diag::render_first(sources, diagnostics, SHOWN)
+    diag::render_first(sources, diagnostics, MAX_SHOWN)
 }
 
-/// Reads up to the first line of the instruction block.
+/// Parses the header and advances `lines` to the instruction block.
 fn header(
     file: FileId,
     lines: &mut Lines<'_>,
@@ -217,7 +222,7 @@ fn header(
     let mut parser = HeaderParser::new(options);
     let mut start = lines.clone();
     let Some(fence) = start.find(|line| !line.code.trim_start().is_empty()).filter(CodeLine::is_fence) else {
-        // None: the first line is an instruction.
+        // No header: the first line belongs to the instruction block.
         return parser.finish();
     };
     *lines = start;
@@ -225,11 +230,11 @@ fn header(
         if line.is_fence() {
             return parser.finish();
         }
-        if diagnostics.len() >= MOST {
+        if diagnostics.len() >= MAX_ERRORS {
             continue;
         }
-        if let Err(wrong) = parser.line(line.code, line.base, line.number) {
-            diagnostics.push(diagnostic(file, line.number, wrong));
+        if let Err(error) = parser.line(line.code, line.base, line.number) {
+            diagnostics.push(diagnostic(file, line.number, error));
         }
     }
     let message = format!("line {}: the header that begins here has no closing `---`", fence.number);
@@ -238,19 +243,19 @@ fn header(
     parser.finish()
 }
 
-/// The error for a file without instructions, where one would be.
-fn nothing(file: FileId, text: &str) -> Diagnostic {
+/// The error for a file without instructions, located at its end.
+fn empty_kernel(file: FileId, text: &str) -> Diagnostic {
     let end = text.trim_end().len();
     let line = text[..end].lines().count().max(1);
     Diagnostic::error(Span::new(file, end, end), format!("line {line}: the kernel has no instruction"))
-        .help("the least kernel is `s_endpgm`")
+        .help("the smallest kernel is `s_endpgm`")
 }
 
-/// In the words of the format's specification: `line 19: unknown instruction 's_mov_b33'`.
-fn diagnostic(file: FileId, line: u32, wrong: Wrong) -> Diagnostic {
-    let span = Span::new(file, wrong.at.start, wrong.at.end);
-    let d = Diagnostic::error(span, format!("line {line}: {}", wrong.message));
-    match wrong.help {
+/// Formats an error in the specification's wording: `line 19: unknown instruction 's_mov_b33'`.
+fn diagnostic(file: FileId, line: u32, error: TextError) -> Diagnostic {
+    let span = Span::new(file, error.at.start, error.at.end);
+    let d = Diagnostic::error(span, format!("line {line}: {}", error.message));
+    match error.help {
         Some(help) => d.help(help),
         None => d,
     }

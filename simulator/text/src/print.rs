@@ -1,40 +1,40 @@
-//! `print [wave=<id>,] [thread=<id>|thread=all,] <arg>[, <arg>...]`: registers to show when execution reaches
-//! the line. An argument is `s[n]`, `s[lo:hi]`, `v[n]`, `v[lo:hi]` (also `sN`, `vN`), `exec`, `vcc`, `scc`,
-//! `m0`, with an element type after a colon where the default does not fit: `v3:f32`.
+//! `print [wave=<id>,] [thread=<id>|thread=all,] <arg>[, <arg>...]`: registers to print when execution
+//! reaches the line. An argument is `s[n]`, `s[lo:hi]`, `v[n]`, `v[lo:hi]` (also `sN`, `vN`), `exec`, `vcc`,
+//! `scc` or `m0`, with an optional element type after a colon: `v3:f32`.
 
-use super::constant::Wrong;
+use super::constant::TextError;
 use std::ops::Range;
 use wavesim_array::DType;
 
-/// A directive, in place: it runs before the instruction at `pc`.
+/// A directive at its position: it runs before the instruction at `pc`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Print {
-    /// Byte offset of the instruction that follows.
+    /// Byte offset of the next instruction.
     pub pc: u64,
-    /// A label is between it and the instruction: a jump there does not pass it.
+    /// A label separates the directive from the instruction, so branches to the label skip the directive.
     pub above_label: bool,
-    /// 1-based.
+    /// Line number, from 1.
     pub line: u32,
-    /// Index of the wave in its workgroup; `None`: all.
+    /// Index of the wave in its workgroup; `None` for all.
     pub wave: Option<u32>,
-    /// Work-item in its workgroup (x fastest); `None`: all.
+    /// Index of the work-item in its workgroup (x fastest); `None` for all.
     pub thread: Option<u32>,
-    /// Registers to show, in the order of the line.
+    /// The registers to print in source order.
     pub args: Vec<PrintArg>,
 }
 
-/// A register to show.
+/// A register to print.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PrintArg {
-    /// As written, without the type.
+    /// The spelling in the source, without the type.
     pub text: String,
-    /// Which registers.
+    /// The registers.
     pub register: PrintRegister,
-    /// Element type; `None` for the default of the register.
+    /// The element type; `None` selects the register's default.
     pub dtype: Option<DType>,
 }
 
-/// Registers that can be shown.
+/// Registers that can be printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PrintRegister {
     /// SGPRs: first and count.
@@ -51,53 +51,53 @@ pub enum PrintRegister {
     M0,
 }
 
-/// SGPRs and VGPRs that can be named.
+/// The numbers of SGPRs and VGPRs that can be named.
 const SGPRS: u16 = wavesim_isa::operand::VCC_LO as u16;
 const VGPRS: u16 = 256;
 
-/// Whether a line's text is a directive.
+/// Returns whether a line's text is a `print` directive.
 pub fn is_print(text: &str) -> bool {
     text.strip_prefix("print").is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
 }
 
-/// The directive of a line; `text` (without comment) begins at byte `base` of the file.
-pub fn parse(text: &str, base: usize, line: u32) -> Result<Print, Wrong> {
+/// Parses a directive; `text` (without comment) starts at byte `base` of the file.
+pub fn parse(text: &str, base: usize, line: u32) -> Result<Print, TextError> {
     let mut print = Print { pc: 0, above_label: false, line, wave: None, thread: None, args: Vec::new() };
     let list = &text["print".len()..];
     let mut at = base + text.len() - list.len();
     for piece in list.split(',') {
         let trimmed = piece.trim();
         let start = at + (piece.len() - piece.trim_start().len());
-        let place = start..start + trimmed.len();
+        let span = start..start + trimmed.len();
         at += piece.len() + 1;
         if let Some((key, value)) = trimmed.split_once('=') {
             let number = value.trim().parse::<u32>().ok();
             match (key.trim(), number, value.trim()) {
                 _ if !print.args.is_empty() => {
-                    return Err(Wrong::new(place, "`wave=` and `thread=` come before the registers"));
+                    return Err(TextError::new(span, "`wave=` and `thread=` come before the registers"));
                 }
                 ("wave", Some(n), _) => print.wave = Some(n),
                 ("wave", None, "all") => print.wave = None,
                 ("thread", Some(n), _) => print.thread = Some(n),
                 ("thread", None, "all") => print.thread = None,
                 ("wave" | "thread", ..) => {
-                    return Err(Wrong::new(place, format!("`{}` is not a number", value.trim())));
+                    return Err(TextError::new(span, format!("`{}` is not a number", value.trim())));
                 }
                 (other, ..) => {
-                    return Err(Wrong::new(
-                        place,
+                    return Err(TextError::new(
+                        span,
                         format!("print takes `wave=` and `thread=`, not `{other}=`"),
                     ));
                 }
             }
             continue;
         }
-        print.args.push(argument(trimmed, place)?);
+        print.args.push(argument(trimmed, span)?);
     }
     Ok(print)
 }
 
-fn argument(text: &str, place: Range<usize>) -> Result<PrintArg, Wrong> {
+fn argument(text: &str, span: Range<usize>) -> Result<PrintArg, TextError> {
     // The colon of a range is inside brackets.
     let bracket = text.find(']').unwrap_or(0);
     let (name, dtype) = match text[bracket..].find(':') {
@@ -105,7 +105,7 @@ fn argument(text: &str, place: Range<usize>) -> Result<PrintArg, Wrong> {
             let (name, dtype) = text.split_at(bracket + colon);
             let dtype = dtype[1..].trim();
             let found = DType::from_name(dtype).ok_or_else(|| {
-                Wrong::new(place.clone(), format!("unknown type `{dtype}`"))
+                TextError::new(span.clone(), format!("unknown type `{dtype}`"))
                     .help(format!("the types are {}", DType::names()))
             })?;
             (name.trim(), Some(found))
@@ -117,7 +117,8 @@ fn argument(text: &str, place: Range<usize>) -> Result<PrintArg, Wrong> {
             "" => "a register is missing".to_string(),
             _ => format!("`{name}` cannot be printed"),
         };
-        Wrong::new(place, message).help("print takes s[n], s[lo:hi], v[n], v[lo:hi], exec, vcc, scc and m0")
+        TextError::new(span, message)
+            .help("print takes s[n], s[lo:hi], v[n], v[lo:hi], exec, vcc, scc and m0")
     })?;
     Ok(PrintArg { text: name.to_string(), register, dtype })
 }
@@ -159,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_forms() {
+    fn all_argument_forms_parse() {
         let print = parse("print wave=1, thread=all, s[2:3], v[0], v3:f32, exec , vcc,scc, s[4:5]:u64", 0, 7)
             .unwrap();
         assert_eq!((print.wave, print.thread, print.line), (Some(1), None, 7));
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_show_the_argument() {
+    fn errors_point_at_the_argument() {
         let wrong = |text: &str| parse(text, 0, 1).unwrap_err();
         assert_eq!(wrong("print v0, s300").at, 10..14);
         assert_eq!(wrong("print lane=3, v0").at, 6..12);

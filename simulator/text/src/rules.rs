@@ -1,11 +1,11 @@
-//! What the format allows of operand modifiers, and how its specification words a refusal.
+//! The format's restrictions on operand modifiers, and the specification's wording of the errors.
 //!
-//! RDNA has two modifier bits a source, absolute value first and then negation, so `v0`, `|v0|`, `-v0` and
-//! `-|v0|` are all there is. The format allows them on single VGPRs only (the hardware also on SGPRs;
-//! assembly files, `.s`, may write that). [`spelling`] refuses by the text alone, [`operands`] by what the
-//! operands are, [`encodings`] by what the instruction's encodings hold.
+//! RDNA has two modifier bits per source, absolute value (applied first) and negation, so `v0`, `|v0|`, `-v0`
+//! and `-|v0|` are all combinations. The format allows them on single VGPRs only; the hardware also supports
+//! SGPRs, which assembly files (`.s`) can use. [`check_spelling`] checks the text alone, [`check_operands`]
+//! the kinds of operands, and [`check_encodings`] the fields of the instruction's encodings.
 
-use super::constant::Wrong;
+use super::constant::TextError;
 use isa_spec::tables::EntryId;
 use std::ops::Range;
 use wavesim_asm::form::{Signs, forms};
@@ -13,16 +13,16 @@ use wavesim_asm::matching::lower;
 use wavesim_asm::operand::{Line, Operand, Reg, RegBase, Value};
 use wavesim_isa::arch::Arch;
 
-/// Whether an operand begins with two signs, so that [`spelling`] has to check it.
+/// Returns whether an operand starts with two signs, so that [`check_spelling`] has to inspect it.
 #[inline]
-pub fn signs(text: &str, operand: &Operand) -> bool {
+pub fn has_two_signs(text: &str, operand: &Operand) -> bool {
     let [b'-' | b'|', rest @ ..] = &text.as_bytes()[operand.span.start..] else { return false };
-    // Any other kind of white space takes the slow path.
+    // Other white space takes the slow path.
     matches!(rest.iter().find(|b| **b != b' '), Some(b'-' | b'|' | 0..=0x1f | 0x80..))
 }
 
-/// Refuses combinations for which there are no bits. `text` is an instruction that begins at byte `base`.
-pub fn spelling(text: &str, base: usize) -> Result<(), Wrong> {
+/// Reports combinations that have no encoding. `text` is an instruction that starts at byte `base`.
+pub fn check_spelling(text: &str, base: usize) -> Result<(), TextError> {
     for (piece, at) in pieces(text) {
         let start = base + at;
         let signs: String =
@@ -42,13 +42,13 @@ pub fn spelling(text: &str, base: usize) -> Result<(), Wrong> {
         } else {
             continue;
         };
-        let wrong = Wrong::new(start..start + piece.len(), message);
-        return Err(wrong.help("the modifiers of a VGPR are -v0, |v0| and -|v0|"));
+        let error = TextError::new(start..start + piece.len(), message);
+        return Err(error.help("the modifiers of a VGPR are -v0, |v0| and -|v0|"));
     }
     Ok(())
 }
 
-/// Operands of an instruction, trimmed, with their places in it.
+/// The operands of an instruction, trimmed, with their byte offsets in it.
 fn pieces(text: &str) -> impl Iterator<Item = (&str, usize)> {
     let first = text.find(char::is_whitespace).unwrap_or(text.len());
     let mut next = first;
@@ -59,8 +59,8 @@ fn pieces(text: &str) -> impl Iterator<Item = (&str, usize)> {
     })
 }
 
-/// Refuses modifiers on operands that cannot have any.
-pub fn operands(line: &Line, base: usize) -> Result<(), Wrong> {
+/// Reports modifiers on operands that cannot have any.
+pub fn check_operands(line: &Line, base: usize) -> Result<(), TextError> {
     for operand in operands_of(line).filter(|o| o.neg || o.abs) {
         let message = match &operand.value {
             Value::Reg(Reg { base: RegBase::Vgpr(_), count: 1, .. }) => continue,
@@ -76,20 +76,20 @@ pub fn operands(line: &Line, base: usize) -> Result<(), Wrong> {
             _ if operand.abs => "absolute value is not allowed on immediates",
             _ => continue,
         };
-        return Err(Wrong::new(place(operand, base), message)
+        return Err(TextError::new(span_of(operand, base), message)
             .help("modifiers are for single VGPRs: -v0, |v0|, -|v0|"));
     }
     Ok(())
 }
 
-/// Refuses modifiers that the instruction has no bits for, or ignores.
-pub fn encodings(line: &Line, base: usize, arch: Arch, entries: &[EntryId]) -> Result<(), Wrong> {
+/// Reports modifiers that the instruction does not encode or would ignore.
+pub fn check_encodings(line: &Line, base: usize, arch: Arch, entries: &[EntryId]) -> Result<(), TextError> {
     for (index, operand) in line.operands.iter().enumerate().filter(|(_, o)| o.neg || o.abs) {
         let name = &lower(line.mnemonic)[..];
         let modifier = if operand.abs { "abs" } else { "neg" };
         let refuse =
-            |why: &str| Err(Wrong::new(place(operand, base), format!("instruction '{name}': {why}")));
-        let any = |has: fn(&Signs) -> bool| entries.iter().any(|e| has(&forms(arch).of(*e).signs));
+            |why: &str| Err(TextError::new(span_of(operand, base), format!("instruction '{name}': {why}")));
+        let any = |has: fn(&Signs) -> bool| entries.iter().any(|e| has(&forms(arch).get(*e).signs));
         if name.ends_with("_e32") {
             return refuse("the 32-bit encodings (_e32) don't support modifiers");
         }
@@ -108,29 +108,29 @@ pub fn encodings(line: &Line, base: usize, arch: Arch, entries: &[EntryId]) -> R
                 false => "VINTERP supports neg only",
             });
         }
-        if entries.iter().all(|e| forms(arch).of(*e).signs.integers >> index & 1 != 0) {
+        if entries.iter().all(|e| forms(arch).get(*e).signs.integers >> index & 1 != 0) {
             return refuse(&format!("integer operation doesn't support {modifier} modifier"));
         }
     }
     Ok(())
 }
 
-/// Entries of a mnemonic with or without its suffix.
+/// The entries of a mnemonic with or without suffix.
 pub fn entries(name: &str, arch: Arch) -> Option<&'static [EntryId]> {
     forms(arch).resolve(name).map(|(entries, _)| entries)
 }
 
-fn place(operand: &Operand, base: usize) -> Range<usize> {
+fn span_of(operand: &Operand, base: usize) -> Range<usize> {
     base + operand.span.start..base + operand.span.end
 }
 
-/// Operands of both halves of a dual instruction.
+/// The operands of both halves of a dual instruction.
 fn operands_of<'a, 't>(line: &'a Line<'t>) -> impl Iterator<Item = &'a Operand<'t>> {
     line.operands.iter().chain(line.second.iter().flat_map(|l| &l.operands))
 }
 
-/// An operand as a message shows it: what kind it is, and how it is written in `text`.
-pub fn shown(operand: &Operand, text: &str) -> String {
+/// Describes an operand for an error message: its kind, and its spelling in `text`.
+pub fn describe_operand(operand: &Operand, text: &str) -> String {
     let kind = match &operand.value {
         Value::Word(word) if super::instruction::is_flag(word) => "the flag ",
         Value::Reg(Reg { base: RegBase::Sgpr(_), count: 1, .. }) => "the scalar register ",
@@ -156,12 +156,12 @@ mod tests {
             "v_add_f32 v0, ||v1||, v2",
             "v_x v0, v1, - -v2",
         ] {
-            assert!(spelling(text, 0).is_err(), "{text}");
+            assert!(check_spelling(text, 0).is_err(), "{text}");
         }
         for text in ["v_add_f32 v0, -v1, |v2|", "v_mul_f32 v0, -|v1|, v2", "v_add_f32 v0, -1.0, v1", "s_nop"]
         {
-            assert_eq!(spelling(text, 0), Ok(()), "{text}");
+            assert_eq!(check_spelling(text, 0), Ok(()), "{text}");
         }
-        assert_eq!(spelling("v_add_f32 v0,  --v1, v2", 100).unwrap_err().at, 115..119);
+        assert_eq!(check_spelling("v_add_f32 v0,  --v1, v2", 100).unwrap_err().at, 115..119);
     }
 }

@@ -31,7 +31,8 @@ pub(super) fn restrict(
         }
         if form.mods.iter().all(|m| m.name() != "dst_sel") {
             clear(fields, &["SRC0_SEXT"]);
-            let start = |name: &str| names.iter().position(|n| *n == name).map_or(0, |at| form.start[at]);
+            let start =
+                |name: &str| names.iter().position(|n| *n == name).map_or(0, |at| form.initial_fields[at]);
             set(fields, "DST_SEL", start("DST_SEL"));
             set(fields, "DST_UNUSED", start("DST_UNUSED"));
         }

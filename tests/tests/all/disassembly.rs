@@ -7,7 +7,7 @@ use std::process::Command;
 use wavesim::arch::Arch;
 use wavesim::asm::Options;
 use wavesim::codec::{decode, encode};
-use wavesim::loader::assembly::Reading;
+use wavesim::loader::assembly::AssemblyOptions;
 use wavesim_tests::legal::{Random, random_inst};
 use wavesim_tests::{root, shared, wavesim};
 
@@ -73,9 +73,9 @@ fn other_files_are_refused() {
         (file("bitcode.bc", b"BC\xc0\xde\x35\x14\0\0"), "this is LLVM bitcode"),
         (file("archive.a", b"!<arch>\n\0\0\0\0"), "this is an archive"),
         (file("package", &[0x10, 0xff, 0x10, 0xad, 1, 0, 0, 0]), "this is an offload package"),
-        (file("gfx90a.co", &old), "processor 0x3f of e_flags is none of rdna3, rdna3.5, rdna4"),
+        (file("gfx90a.co", &old), "processor 0x3f of e_flags is not one of rdna3, rdna3.5, rdna4"),
         (file("cut.co", &cut), "not a code object: "),
-        (file("cut.bundle", b"__CLANG_OFFLOAD_BUNDLE__\x01"), "bundle: it ends in its header"),
+        (file("cut.bundle", b"__CLANG_OFFLOAD_BUNDLE__\x01"), "bundle: the header is truncated"),
     ] {
         let (code, text) = disasm(&path, &["--mcpu", "gfx1100"]);
         assert!(code == 2 && text.contains(expected) && text.contains(&path), "{path}: {text}");
@@ -109,7 +109,7 @@ fn round_trip(path: &Path) -> Result<usize, String> {
     let arch = parts.next().and_then(Arch::from_mcpu);
     let wide = parts.next() == Some("w64") || arch.is_some_and(Arch::is_cdna);
     let wave = if wide { 64 } else { 32 };
-    let reading = Reading { arch, wave: Some(wave), ..Reading::default() };
+    let reading = AssemblyOptions { arch, wave: Some(wave), ..AssemblyOptions::default() };
     let (mut program, options, mut errors) = reading.read(&name, &text);
     errors.extend(program.link(&options));
     if let Some(error) = errors.first() {
@@ -180,7 +180,11 @@ fn any_words_come_back() {
         let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
         let (code, text) = disasm(&file(&format!("{arch:?}.bin"), &bytes), &["--arch", arch.name()]);
         assert_eq!(code, 0);
-        let reading = Reading { arch: Some(arch), wave: Some(arch.wave_sizes()[0]), ..Reading::default() };
+        let reading = AssemblyOptions {
+            arch: Some(arch),
+            wave: Some(arch.wave_sizes()[0]),
+            ..AssemblyOptions::default()
+        };
         let (mut program, options, mut errors) = reading.read("listing.s", &text);
         errors.extend(program.link(&options));
         assert!(errors.is_empty(), "{}: {} errors, first {}", arch.name(), errors.len(), errors[0]);

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use std::path::Path;
 use wavesim::arch::Arch;
 use wavesim::files::Files;
-use wavesim::loader::launch::{self, Wanted};
+use wavesim::loader::launch::{self, TargetSelection};
 use wavesim::loader::request;
 use wavesim::text;
 use wavesim_tests::random::{self, Rng};
@@ -496,9 +496,9 @@ proptest! {
 
     #[test]
     fn damaged_launches(text in damaged(vec![LAUNCH.to_string()])) {
-        for target in [Wanted::default(), Wanted::target("gfx1201")] {
+        for target in [TargetSelection::default(), TargetSelection::target("gfx1201")] {
             if let Ok((launch, _)) = launch::parse(&text, &target) {
-                let _ = launch::request(&launch, &root(), &Files::anywhere(), GLOBAL_BYTES);
+                let _ = launch::request(&launch, &root(), &Files::any(), GLOBAL_BYTES);
             }
         }
     }
@@ -522,8 +522,8 @@ const LAUNCH: &str = r#"{
 
 #[test]
 fn the_undamaged_launch_is_right() {
-    let (launch, target) = launch::parse(LAUNCH, &Wanted::default()).expect("valid");
+    let (launch, target) = launch::parse(LAUNCH, &TargetSelection::default()).expect("valid");
     assert_eq!((target.as_str(), launch.block), ("gfx1100", [64, 1, 1]));
-    let (launch, target) = launch::parse(LAUNCH, &Wanted::target("gfx1201")).expect("valid");
+    let (launch, target) = launch::parse(LAUNCH, &TargetSelection::target("gfx1201")).expect("valid");
     assert_eq!((target.as_str(), launch.block, launch.dynamic_lds), ("gfx1201", [32, 1, 1], 4096));
 }

@@ -3,9 +3,9 @@
 
 use wavesim::arch::Arch;
 use wavesim::array::{Array, DType};
-use wavesim::loader::assembly::Reading;
+use wavesim::loader::assembly::AssemblyOptions;
 use wavesim::loader::code_object;
-use wavesim::loader::request::{Given, Request};
+use wavesim::loader::request::{ArgumentValue, Request};
 use wavesim::memory::Memory;
 use wavesim::sched::dispatch;
 use wavesim_tests::random::Rng;
@@ -108,7 +108,7 @@ fn code_object(count: usize, arch: Arch) {
          .amdhsa_wavefront_size32 1\n.end_amdhsa_kernel\n",
         body
     );
-    let reading = Reading { arch: Some(arch), ..Reading::default() };
+    let reading = AssemblyOptions { arch: Some(arch), ..AssemblyOptions::default() };
     let object = match reading.assemble("k.s", &source) {
         Ok(assembled) => assembled.object,
         Err(errors) => panic!("{count}: {}", errors[0]),
@@ -119,7 +119,7 @@ fn code_object(count: usize, arch: Arch) {
         grid: [1, 1, 1],
         block: [LANES, 1, 1],
         dynamic_lds: 0,
-        args: vec![("y".to_string(), Given::Buffer(out))],
+        args: vec![("y".to_string(), ArgumentValue::Buffer(out))],
         outputs: Vec::new(),
     };
     let prepared = request.prepare(&kernel, Memory::new(16 << 20).unwrap()).unwrap();

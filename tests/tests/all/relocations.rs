@@ -227,17 +227,17 @@ fn refused(statement: &str) -> String {
 
 #[test]
 fn what_no_relocation_says_is_refused() {
-    let moves = "this depends on where the code object is loaded";
+    let moves = "this depends on the load address";
     for (statement, expected) in [
         (".short k", "an address does not fit 2 bytes (`.quad` has room for one)"),
         (".quad k * 2", moves),
         (".quad k & 0xff", moves),
         (".long 5 - k", moves),
         (".byte k - . + 300", "does not fit 1 bytes"),
-        ("s_movk_i32 s0, k", "this depends on where the code object is loaded; expected a number"),
+        ("s_movk_i32 s0, k", "this depends on the load address; expected a number"),
         (".quad k@rel32", "there is no relocation specifier `@rel32` (there are @gotpcrel32@lo,"),
         (".long missing@gotpcrel32@lo", "`missing` is neither a register nor a defined symbol"),
-        (".quad k@abs32@lo", "half an address has 4 bytes"),
+        (".quad k@abs32@lo", "half of an address takes 4 bytes"),
     ] {
         let error = refused(statement);
         assert!(error.contains(expected), "{statement}: {error}");

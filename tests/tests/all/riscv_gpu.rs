@@ -454,8 +454,8 @@ fn any_text_reads_or_says_where() {
             text.push_str(rng.pick(&PIECES));
             text.push_str(rng.pick(&[" ", " ", "", "\n"]));
         }
-        let (_, errors) = asm::plain::read(&text, ARCH, machine);
-        let data = wavesim::loader::plain::data(&text).err().unwrap_or_default();
+        let (_, errors) = asm::generic::read(&text, ARCH, machine);
+        let data = wavesim::loader::generic::data(&text).err().unwrap_or_default();
         for e in errors.iter().chain(&data) {
             let line = text.lines().nth(e.line - 1).unwrap_or("");
             assert!(

@@ -6,7 +6,7 @@
 
 use wavesim::array::{Array, DType};
 use wavesim::loader::code_object;
-use wavesim::loader::request::{Given, Request};
+use wavesim::loader::request::{ArgumentValue, Request};
 use wavesim::memory::Memory;
 use wavesim::sched::dispatch;
 use wavesim_tests::random::Rng;
@@ -122,10 +122,10 @@ fn same<F: Float>(a: F, b: F) -> bool {
     a.bits() == b.bits() || a.is_nan() && b.is_nan()
 }
 
-fn array<F: Float>(values: &[F]) -> Given {
+fn array<F: Float>(values: &[F]) -> ArgumentValue {
     let bytes =
         values.iter().flat_map(|v| v.bits().to_le_bytes().into_iter().take(F::DTYPE.size())).collect();
-    Given::Buffer(Array { dtype: F::DTYPE, shape: vec![values.len() as u64], bytes })
+    ArgumentValue::Buffer(Array { dtype: F::DTYPE, shape: vec![values.len() as u64], bytes })
 }
 
 fn values<F: Float>(array: &Array) -> Vec<F> {

@@ -92,7 +92,7 @@ fn errors_in_the_specifications_words() {
     );
     refused("v_mov_b32 v256, v1", "v256");
     refused("s_branch nowhere", "there is no label or constant 'nowhere'");
-    refused("a: a:", "already there");
+    refused("a: a:", "already defined");
 }
 
 /// What the assembler refuses because hardware cannot do it, text kernels refuse too; all of it ran before.
@@ -103,9 +103,9 @@ fn illegal_instructions_are_refused() {
     refused("s_load_b128 s[5:8], s[3:4], 0", "4 scalar registers start at a multiple of 4, not at s5");
     refused("buffer_load_b32 v0, off, s[5:8], 0", "4 scalar registers start at a multiple of 4, not at s5");
     refused("s_load_b32 s6, s[3:4], 2", "the offset 0x2 of a scalar load is not a multiple of 4");
-    refused("v_dual_add_f32 v0, v4, v1 :: v_dual_mul_f32 v1, v8, v2", "lie in one bank");
+    refused("v_dual_add_f32 v0, v4, v1 :: v_dual_mul_f32 v1, v8, v2", "are in the same bank");
     refused("v_add_f16 v0, s0.h, v1", "only vector registers have halves");
-    refused("v_add_f16_e32 v200, v0, v1", "short encodings reach v0 to v127");
+    refused("v_add_f16_e32 v200, v0, v1", "32-bit encodings only reach v0 to v127");
     refused("v_mov_b32_dpp v0, v1", "needs its lane movement");
 }
 
@@ -141,7 +141,7 @@ fn all_errors_of_a_file_in_one_run() {
         lines,
         [
             "error: line 2: unknown type `f33`",
-            "error: line 3: a dimension is a whole number from 1 up, not 0",
+            "error: line 3: a dimension must be an integer of at least 1, not 0",
             "error: line 4: `lokal` is not a launch key",
             "error: line 5: a wave has 32 or 64 lanes, not 48",
             "error: line 7: unknown instruction 's_mov_b33'",
@@ -379,7 +379,7 @@ fn header_errors() {
         ("x: f32[1000000000]", "needs 4000000000 bytes"),
         ("x: f32[1000000,1000000,1000000,1000000]", "larger than any memory"),
         ("local = 1, 2, 3, 4", "three dimensions"),
-        ("local = 0", "from 1 up"),
+        ("local = 0", "at least 1"),
         ("local = 1\nlocal = 1", "already given in line 2"),
         ("x: f32\nx: f32", "already given in line 2"),
         ("abi = cuda", "the ABIs are `text` and `hsa`"),

@@ -15,7 +15,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use wavesim::arch::Arch;
-use wavesim::loader::assembly::Reading;
+use wavesim::loader::assembly::AssemblyOptions;
 use wavesim_golden::blessing;
 use wavesim_tests::shared;
 
@@ -131,9 +131,9 @@ fn same(ours: &Sections, expected: &Sections, whose: &str) -> Result<(), Failed>
 /// Loaded sections by name; `None` is a byte that a linker fills in.
 type Sections = BTreeMap<String, Vec<Option<u8>>>;
 
-fn reading(path: &Path, mcpu: &str) -> Reading {
+fn reading(path: &Path, mcpu: &str) -> AssemblyOptions {
     let folders = path.parent().map(Path::to_path_buf).into_iter().collect();
-    Reading { arch: Arch::from_mcpu(mcpu), folders, ..Reading::default() }
+    AssemblyOptions { arch: Arch::from_mcpu(mcpu), folders, ..AssemblyOptions::default() }
 }
 
 /// What we make of a file; all sections at address 0.

@@ -8,7 +8,7 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
-use wavesim::loader::assembly::Reading;
+use wavesim::loader::assembly::AssemblyOptions;
 
 type Handle = *mut c_void;
 type HostFunction = extern "C" fn(*mut c_void);
@@ -257,7 +257,7 @@ amdhsa.kernels:
       - { .size: 8, .offset: 0, .value_kind: global_buffer, .address_space: global }
   .end_amdgpu_metadata
 ";
-    Reading::default().assemble("test.s", source).unwrap_or_else(|e| panic!("{}", e[0])).object
+    AssemblyOptions::default().assemble("test.s", source).unwrap_or_else(|e| panic!("{}", e[0])).object
 }
 
 /// A kernel of [`object`].

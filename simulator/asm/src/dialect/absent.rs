@@ -1,10 +1,10 @@
-//! Instructions, and forms of them, that LLVM 19 has and the ISA descriptions do not have, with the help of
-//! their errors. Nothing describes their meaning or their operands, so they are refused.
-//! `tests/tests/all/llvm/opcodes.rs` looks for them among all opcodes.
+//! Instructions and forms that LLVM 19 has but the ISA descriptions lack, with the help text of their errors.
+//! Nothing specifies their semantics or operands, so the assembler rejects them.
+//! `tests/tests/all/llvm/opcodes.rs` searches all opcodes for them.
 
 use wavesim_isa::arch::Arch;
 
-/// By LLVM's names.
+/// LLVM's names, with the architectures that lack the instruction.
 pub const ABSENT: [(&str, &[Arch]); 16] = [
     ("buffer_load_lds_b32", &[Arch::Rdna3]),
     ("buffer_load_lds_format_x", &[Arch::Rdna3]),
@@ -24,17 +24,17 @@ pub const ABSENT: [(&str, &[Arch]); 16] = [
     ("v_log_legacy_f32_e32", &[Arch::Cdna3]),
 ];
 
-/// The help of the error for an instruction that the architecture does not have.
+/// Help text for an instruction that the architecture does not have.
 pub fn help(name: &str, arch: Arch) -> Option<String> {
     if arch == Arch::Rdna4 && name.starts_with("s_waitcnt") {
         return Some(
-            "its waits are one for each counter: s_wait_loadcnt, s_wait_storecnt, s_wait_samplecnt, s_wait_bvhcnt, s_wait_expcnt, \
+            "each counter has a wait instruction of its own: s_wait_loadcnt, s_wait_storecnt, s_wait_samplecnt, s_wait_bvhcnt, s_wait_expcnt, \
              s_wait_dscnt, s_wait_kmcnt"
                 .to_string(),
         );
     }
     let listed = ABSENT.iter().any(|(n, archs)| *n == name && archs.contains(&arch));
-    listed.then(|| format!("LLVM has it, but the ISA description of {} does not say what it is", arch.name()))
+    listed.then(|| format!("LLVM has it, but the ISA description of {} does not define it", arch.name()))
 }
 
 #[cfg(test)]
@@ -43,7 +43,7 @@ mod tests {
     use crate::{NoSymbols, Options, parse};
 
     #[test]
-    fn they_are_refused_with_a_reason() {
+    fn absent_instructions_are_rejected_with_help() {
         for (name, archs) in ABSENT {
             for &arch in archs {
                 let error = parse(&format!("{name} 0"), &Options::new(arch), &NoSymbols).unwrap_err();

@@ -1,24 +1,25 @@
-//! Instructions that reports suggest: what waits for a counter, and what discards the contents of caches.
+//! Instructions that diagnostics recommend: counter waits and cache invalidations.
 
 use wavesim_isa::arch::Arch;
 
-/// The instruction that waits until at most `n` operations are outstanding in the counter, called by its name
-/// in LLVM's syntax (`vmcnt`).
-pub fn wait(counter: &str, n: usize) -> String {
+/// The instruction that waits until at most `n` operations are outstanding in the counter with this LLVM name
+/// (`vmcnt`).
+pub fn wait_instruction(counter: &str, n: usize) -> String {
     match counter {
-        // Those that share one instruction.
+        // Counters that share one instruction.
         "vmcnt" | "lgkmcnt" | "expcnt" => format!("s_waitcnt {counter}({n})"),
         "vscnt" => format!("s_waitcnt_{counter} null, 0x{n:x}"),
         _ => format!("s_wait_{counter} 0x{n:x}"),
     }
 }
 
-/// Discards what the scalar cache holds.
+/// Invalidates the scalar cache.
 pub const SCALAR_CACHE: &str = "s_dcache_inv";
 
-/// Instructions that together discard what may be stale in the caches between a wave and memory (LLVM AMDGPUUsage, *Memory Model*).
-/// `scalar`: the load was one of the scalar cache; `local`: what is stale is in caches that a workgroup has to itself.
-pub fn invalidates(arch: Arch, scalar: bool, local: bool) -> &'static [&'static str] {
+/// Instructions that together invalidate the caches between a wave and memory (LLVM AMDGPUUsage, *Memory
+/// Model*). `scalar`: the load uses the scalar cache; `local`: only caches private to a workgroup may be
+/// stale.
+pub fn cache_invalidations(arch: Arch, scalar: bool, local: bool) -> &'static [&'static str] {
     match (arch, scalar, local) {
         (_, true, true) | (Arch::Cdna3 | Arch::Cdna4, true, false) => &[SCALAR_CACHE],
         (Arch::Rdna4, true, false) => &[SCALAR_CACHE, "global_inv scope:SCOPE_DEV"],
@@ -37,9 +38,9 @@ mod tests {
     use super::*;
     use crate::{NoSymbols, Options, parse};
 
-    /// What is suggested assembles.
+    /// Every recommended instruction assembles.
     #[test]
-    fn suggestions_are_instructions() {
+    fn recommended_instructions_assemble() {
         let counters: [(&[Arch], &[&str]); 3] = [
             (&[Arch::Rdna3, Arch::Rdna35], &["vmcnt", "lgkmcnt", "expcnt", "vscnt"]),
             (&[Arch::Cdna3, Arch::Cdna4], &["vmcnt", "lgkmcnt", "expcnt"]),
@@ -50,9 +51,9 @@ mod tests {
                 let assembles = |text: &str| {
                     parse(text, &Options::new(*arch), &NoSymbols).unwrap_or_else(|e| panic!("{text}: {e:?}"));
                 };
-                names.iter().for_each(|name| assembles(&wait(name, 1)));
+                names.iter().for_each(|name| assembles(&wait_instruction(name, 1)));
                 for (scalar, local) in [(true, true), (true, false), (false, true), (false, false)] {
-                    invalidates(*arch, scalar, local).iter().for_each(|text| assembles(text));
+                    cache_invalidations(*arch, scalar, local).iter().for_each(|text| assembles(text));
                 }
             }
         }

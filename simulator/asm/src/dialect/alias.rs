@@ -1,12 +1,11 @@
-//! Older names of instructions, which LLVM still accepts: `ds_read_b32` for `ds_load_b32`, `s_add_u32` on
-//! RDNA 4.
+//! Old instruction names that LLVM still accepts: `ds_read_b32` for `ds_load_b32`, `s_add_u32` on RDNA 4.
 //!
-//! A name is tried only where the architecture has no instruction of that name, and only if its replacement
-//! exists.
+//! An alias applies only if the architecture has no instruction with the old name and has one with the new
+//! name.
 
 use wavesim_isa::arch::Arch;
 
-/// Whole names.
+/// Aliases of whole names.
 const NAMES: [(&str, &str); 91] = [
     ("s_waitcnt_depctr", "s_wait_alu"),
     ("s_ff1_i32_b32", "s_ctz_i32_b32"),
@@ -101,7 +100,7 @@ const NAMES: [(&str, &str); 91] = [
     ("buffer_atomic_csub_u32", "buffer_atomic_sub_clamp_u32"),
 ];
 
-/// Whole names that LLVM accepts for RDNA 4 alone.
+/// Aliases of whole names that LLVM accepts only for RDNA 4.
 const RDNA4: [(&str, &str); 4] = [
     ("ds_subrev_u32", "ds_rsub_u32"),
     ("ds_subrev_u64", "ds_rsub_u64"),
@@ -109,7 +108,7 @@ const RDNA4: [(&str, &str); 4] = [
     ("ds_subrev_rtn_u64", "ds_rsub_rtn_u64"),
 ];
 
-/// Parts of names that begin so, longer ones first.
+/// Prefix, old infix, new infix; longer infixes first.
 const PARTS: [(&str, &str, &str); 9] = [
     ("s_", "_andn2_", "_and_not1_"),
     ("s_", "_orn2_", "_or_not1_"),
@@ -122,7 +121,7 @@ const PARTS: [(&str, &str, &str); 9] = [
     ("tbuffer_", "_format_d16_", "_d16_format_"),
 ];
 
-/// Ends of names of memory instructions, longer ones first.
+/// Suffixes of memory instructions, longer ones first.
 const MEMORY: [(&str, &str); 20] = [
     ("_dwordx16", "_b512"),
     ("_dwordx8", "_b256"),
@@ -146,7 +145,7 @@ const MEMORY: [(&str, &str); 20] = [
     ("_dword_addtid", "_addtid_b32"),
 ];
 
-/// Operations of flat and buffer atomics; `_x2` makes them 64 bits wide.
+/// Operations of flat and buffer atomics; the suffix `_x2` selects 64 bits.
 const ATOMICS: [(&str, &str); 16] = [
     ("swap", "swap_b"),
     ("cmpswap", "cmpswap_b"),
@@ -166,7 +165,7 @@ const ATOMICS: [(&str, &str); 16] = [
     ("fmax", "max_f"),
 ];
 
-/// Starts of names of LDS instructions, longer ones first.
+/// Prefixes of LDS instructions, longer ones first.
 const SHARED: [(&str, &str); 9] = [
     ("ds_read2st64_", "ds_load_2addr_stride64_"),
     ("ds_read2_", "ds_load_2addr_"),
@@ -179,17 +178,18 @@ const SHARED: [(&str, &str); 9] = [
     ("ds_wrxchg_rtn_", "ds_storexchg_rtn_"),
 ];
 
-/// Starts of names of CDNA's products of matrices.
+/// Prefixes of CDNA's matrix products.
 const MATRIX: [&str; 2] = ["v_mfma_", "v_smfmac_"];
 
-/// The name of a matrix product without what its older name does not have: underscores, and the number of blocks (`_4b`).
+/// Reduces a matrix product's name to the parts that the old name has: without underscores and without the
+/// number of blocks (`_4b`).
 fn joined(name: &str) -> String {
     let name = name.strip_suffix("_1k").unwrap_or(name);
     let blocks = |part: &&str| !part.strip_suffix('b').is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()));
     name.split('_').filter(blocks).collect()
 }
 
-/// Names that may replace an older one, the likeliest first.
+/// New names for an old name, most likely first.
 pub fn candidates(name: &str, arch: Arch) -> Vec<String> {
     let newer = RDNA4.iter().filter(|_| arch == Arch::Rdna4);
     let whole = NAMES.iter().chain(newer).filter(|n| n.0 == name);
@@ -215,7 +215,7 @@ pub fn candidates(name: &str, arch: Arch) -> Vec<String> {
         }
     }
     if let Some(shape) = MATRIX.iter().find(|start| name.starts_with(*start)).map(|_| joined(name)) {
-        // Names of CDNA 2, which have fewer underscores and leave out the number of blocks.
+        // CDNA 2's names have fewer underscores and omit the number of blocks.
         let all =
             crate::form::forms(arch).names().filter(|n| MATRIX.iter().any(|start| n.starts_with(start)));
         out.extend(all.filter(|n| joined(n) == shape).map(str::to_string));
@@ -230,18 +230,18 @@ mod tests {
     use super::*;
     use crate::form::forms;
 
-    /// Every row leads to an instruction of some architecture that does not have one of the old name.
+    /// Every alias leads to an instruction of some architecture that lacks the old name.
     #[test]
-    fn no_alias_is_without_effect() {
+    fn every_alias_has_an_effect() {
         for (old, new) in NAMES.iter().chain(&RDNA4) {
             let leads =
-                |arch: &Arch| forms(*arch).called(old).is_none() && forms(*arch).called(new).is_some();
+                |arch: &Arch| forms(*arch).lookup(old).is_none() && forms(*arch).lookup(new).is_some();
             assert!(Arch::RDNA.iter().any(leads), "{old} for {new}");
         }
     }
 
     #[test]
-    fn names_of_earlier_processors_lead_to_instructions() {
+    fn old_names_resolve_to_instructions() {
         for (old, new, arch) in [
             ("buffer_load_dwordx3", "buffer_load_b96", Arch::Rdna3),
             ("ds_write2st64_b64", "ds_store_2addr_stride64_b64", Arch::Rdna4),
@@ -253,9 +253,9 @@ mod tests {
             ("v_mfma_f32_32x32x4bf16_1k", "v_mfma_f32_32x32x4_2b_bf16", Arch::Cdna3),
             ("v_mfma_i32_16x16x32i8", "v_mfma_i32_16x16x32_i8", Arch::Cdna4),
         ] {
-            assert!(forms(arch).called(old).is_none());
-            assert_eq!(forms(arch).called_or_alias(old), forms(arch).called(new), "{old}");
-            assert!(forms(arch).called(new).is_some(), "{new}");
+            assert!(forms(arch).lookup(old).is_none());
+            assert_eq!(forms(arch).lookup_or_alias(old), forms(arch).lookup(new), "{old}");
+            assert!(forms(arch).lookup(new).is_some(), "{new}");
         }
     }
 }

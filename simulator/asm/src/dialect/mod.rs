@@ -1,14 +1,14 @@
-//! LLVM's dialect: how its syntax treats single instructions, or families of them. The assembler names
-//! instructions nowhere else.
+//! LLVM's dialect: syntax rules for single instructions or families of instructions. No other module of the
+//! assembler names instructions.
 //!
-//! Operands, fields, formats and functional groups come from the ISA description. These tables have what is
-//! LLVM's choice, and what the description does not record:
+//! Operands, fields, formats and functional groups come from the ISA description. The tables here hold LLVM's
+//! choices and facts missing from the description:
 //!
 //! - [`TRAITS`]: properties of instructions.
-//! - [`alias`]: other names of instructions.
-//! - [`absent`]: instructions of LLVM's that the descriptions do not have.
-//! - [`advice`]: instructions that reports suggest.
-//! - [`symbols`]: names of values, as those of hardware registers and messages.
+//! - [`alias`]: old names of instructions.
+//! - [`absent`]: instructions of LLVM that the descriptions lack.
+//! - [`advice`]: instructions that diagnostics recommend.
+//! - [`symbols`]: names of values such as hardware registers and messages.
 
 pub mod absent;
 pub mod advice;
@@ -23,98 +23,99 @@ use wavesim_isa::arch::Arch;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Trait {
-    /// Operands are written in the reverse order of the description's.
+    /// Assembly lists the operands in the reverse order of the description.
     Reversed,
     /// SIMM16, which is not an operand in the description, is written unless it is 0.
     OptionalImmediate,
-    /// SIMM16 is written in decimal while it is an inline integer; others are always written in hex.
+    /// SIMM16 is printed in decimal if it is an inline integer; by default it is always hexadecimal.
     DecimalImmediate,
-    /// Registers are loaded for a matrix, which the lanes of a wave share.
+    /// Loads a matrix that is distributed over the lanes of a wave.
     MatrixLoad,
-    /// Moves bits, which may be those of a float: signs and absolute values mean something (ISA manuals,
-    /// V_MOV_B32, V_CNDMASK_B32).
+    /// Moves untyped bits that may be a float: sign modifiers are meaningful (ISA manuals, V_MOV_B32,
+    /// V_CNDMASK_B32).
     Untyped,
-    /// Reads one scalar value at most (ISA manuals, *VALU: Operands*).
-    OneScalar,
-    /// Constants of the third source have 32 bits, though the description says that 16 are read.
+    /// Reads at most one scalar value (ISA manuals, *VALU: Operands*).
+    SingleScalar,
+    /// Constants of the third source have 32 bits, although the description says that 16 bits are read.
     WideThirdSource,
-    /// As [`Trait::WideThirdSource`], of the second source in the long encodings.
+    /// As [`Trait::WideThirdSource`], for the second source in the 64-bit encodings.
     WideSecondSource,
-    /// LLVM has no long encoding of it, so that the short one has no suffix.
+    /// LLVM has no 64-bit encoding, so the 32-bit one has no suffix.
     ShortOnly,
-    /// Bits of a 16-bit float are a literal, also those of an inline constant, which is written as a float.
-    BitsAreLiteral,
-    /// Halves of 16-bit operands are chosen by `op_sel:`, and not by names of registers.
+    /// The bits of a 16-bit float are always a literal, even those of an inline constant; inline constants
+    /// are written as floats.
+    BitPatternsAreLiterals,
+    /// `op_sel:` selects halves of 16-bit operands; register names do not.
     OpSel,
-    /// As [`Trait::OpSel`], with a bit for the accumulator.
-    OpSelOfAccumulator,
-    /// OP_SEL does not choose halves: its two bits select which lanes are read.
-    OpSelOfLanes,
-    /// LLVM names the low half of 16-bit operands too.
+    /// As [`Trait::OpSel`], with an additional bit for the accumulator.
+    OpSelWithAccumulator,
+    /// OP_SEL does not select halves; its two bits select the lanes that are read.
+    OpSelSelectsLanes,
+    /// LLVM also names the low half of 16-bit operands.
     LowHalfNamed,
-    /// OP_SEL chooses the byte that is read: `byte_sel:`.
-    ByteOfSource,
-    /// OP_SEL chooses the byte that is written.
-    ByteOfResult,
-    /// A buffer with a `format:`.
+    /// OP_SEL selects the byte that is read: `byte_sel:`.
+    SourceByteSelect,
+    /// OP_SEL selects the byte that is written.
+    ResultByteSelect,
+    /// A buffer access with a `format:`.
     TypedBuffer,
-    /// Two offsets of 8 bits: `offset0:` and `offset1:`.
+    /// Two 8-bit offsets: `offset0:` and `offset1:`.
     TwoOffsets,
-    /// The offset is a pattern of lanes.
+    /// The offset is a lane permutation pattern.
     Swizzle,
-    /// Exists for the global data share alone: `gds` has to be there.
+    /// Only exists for the global data share: `gds` is required.
     GlobalDataShare,
-    /// DMASK names the one channel that is read of several texels or samples.
-    OneChannel,
-    /// The short encoding has its suffix, though there is no long one.
+    /// DMASK selects the one channel that is read from several texels or samples.
+    SingleChannel,
+    /// The 32-bit encoding has its suffix although there is no 64-bit encoding.
     AlwaysSuffixed,
-    /// Its immediate says which operands are indexed.
+    /// The immediate is the set of indexed operands.
     RegisterIndex,
-    /// OP_SEL, OP_SEL_HI and the signs of halves have no use.
+    /// OP_SEL, OP_SEL_HI and the sign modifiers of halves are unused.
     NoHalves,
-    /// Its literal is written as the inline constant that it could be.
+    /// A literal that equals an inline constant is written as that constant.
     InlineLiteral,
-    /// The second source is an integer, though the description says that it is a float.
+    /// The second source is an integer, although the description says float.
     IntegerSecondSource,
-    /// The registers of a matrix depend on the format of its elements.
-    SizeByFormat,
-    /// With `lds` the data goes there.
-    IntoLds,
-    /// SDWA selects a part of the source alone.
-    PartOfSource,
-    /// As the halves of a dual instruction, two of them read any registers of each other's banks (RDNA 4).
+    /// The element format determines the number of registers of a matrix.
+    SizeFromFormat,
+    /// With `lds`, the data is written to LDS.
+    LoadsToLds,
+    /// SDWA selects a part of the source only.
+    SdwaSourceOnly,
+    /// Two of these as the halves of a dual instruction may read from the same register banks (RDNA 4).
     AnyBank,
 }
 
-/// The architectures that a row is about.
+/// The architectures that a table row applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Of {
-    /// All.
+pub enum ArchSet {
+    /// All architectures.
     Any,
-    /// RDNA's.
+    /// RDNA.
     Rdna,
-    /// CDNA's.
+    /// CDNA.
     Cdna,
-    /// CDNA 4.
+    /// CDNA 4 only.
     Cdna4,
 }
 
-impl Of {
+impl ArchSet {
     fn has(self, arch: Arch) -> bool {
         match self {
-            Of::Any => true,
-            Of::Rdna => !arch.is_cdna(),
-            Of::Cdna => arch.is_cdna(),
-            Of::Cdna4 => arch == Arch::Cdna4,
+            ArchSet::Any => true,
+            ArchSet::Rdna => !arch.is_cdna(),
+            ArchSet::Cdna => arch.is_cdna(),
+            ArchSet::Cdna4 => arch == Arch::Cdna4,
         }
     }
 }
 
-use Of::*;
+use ArchSet::*;
 use Trait::*;
 
-/// Which instructions have a property. `*` stands for any characters.
-pub const TRAITS: &[(Trait, Of, &[&str])] = &[
+/// The instructions with each trait. `*` matches any characters.
+pub const TRAITS: &[(Trait, ArchSet, &[&str])] = &[
     (Reversed, Any, &["S_SETREG_B32"]),
     (InlineLiteral, Any, &["S_SETREG_IMM32_B32"]),
     (OptionalImmediate, Any, &["S_ENDPGM"]),
@@ -138,7 +139,7 @@ pub const TRAITS: &[(Trait, Of, &[&str])] = &[
     ),
     (MatrixLoad, Any, &["GLOBAL_LOAD_TR_*"]),
     (Untyped, Rdna, &["V_MOV_B*", "V_CNDMASK_B*"]),
-    (OneScalar, Rdna, &["V_LSHLREV_B64", "V_LSHRREV_B64", "V_ASHRREV_I64"]),
+    (SingleScalar, Rdna, &["V_LSHLREV_B64", "V_LSHRREV_B64", "V_ASHRREV_I64"]),
     (WideThirdSource, Any, &["V_ALIGNBIT_B32", "V_ALIGNBYTE_B32"]),
     (WideSecondSource, Rdna, &["V_CMP_CLASS_F16", "V_CMPX_CLASS_F16"]),
     (ShortOnly, Any, &["V_READFIRSTLANE_B32"]),
@@ -146,12 +147,12 @@ pub const TRAITS: &[(Trait, Of, &[&str])] = &[
     (AlwaysSuffixed, Cdna, &["V_PK_FMAC_F16"]),
     (RegisterIndex, Cdna, &["S_SET_GPR_IDX_MODE"]),
     (Untyped, Cdna, &["V_CNDMASK_B32"]),
-    (SizeByFormat, Cdna4, &["V_MFMA_*_F8F6F4"]),
+    (SizeFromFormat, Cdna4, &["V_MFMA_*_F8F6F4"]),
     (IntegerSecondSource, Cdna, &["V_LDEXP_F16", "V_CMP*_CLASS_F16"]),
-    (OpSelOfAccumulator, Cdna, &["V_CVT_SR_BF8_F32", "V_CVT_SR_FP8_F32"]),
-    (PartOfSource, Cdna, &["V_CVT_*F32_FP8", "V_CVT_*F32_BF8"]),
+    (OpSelWithAccumulator, Cdna, &["V_CVT_SR_BF8_F32", "V_CVT_SR_FP8_F32"]),
+    (SdwaSourceOnly, Cdna, &["V_CVT_*F32_FP8", "V_CVT_*F32_BF8"]),
     (
-        IntoLds,
+        LoadsToLds,
         Cdna,
         &[
             "BUFFER_LOAD_DWORD",
@@ -162,9 +163,9 @@ pub const TRAITS: &[(Trait, Of, &[&str])] = &[
             "BUFFER_LOAD_USHORT",
         ],
     ),
-    (IntoLds, Cdna4, &["BUFFER_LOAD_DWORDX3", "BUFFER_LOAD_DWORDX4"]),
+    (LoadsToLds, Cdna4, &["BUFFER_LOAD_DWORDX3", "BUFFER_LOAD_DWORDX4"]),
     (NoHalves, Cdna, &["V_DOT*", "V_ACCVGPR_*"]),
-    (BitsAreLiteral, Any, &["S_CMP_*_F16"]),
+    (BitPatternsAreLiterals, Any, &["S_CMP_*_F16"]),
     (
         OpSel,
         Any,
@@ -198,17 +199,17 @@ pub const TRAITS: &[(Trait, Of, &[&str])] = &[
     ),
     (OpSel, Rdna, &["V_CVT_PK_F32_BF8", "V_CVT_PK_F32_FP8"]),
     (OpSel, Cdna, &["V_ADD_I16", "V_CVT_PKNORM_*_F16", "V_MAD_F16", "V_SUB_I16"]),
-    (OpSelOfAccumulator, Rdna, &["V_FMAC_F16"]),
-    (OpSelOfLanes, Any, &["V_PERMLANE*16*"]),
+    (OpSelWithAccumulator, Rdna, &["V_FMAC_F16"]),
+    (OpSelSelectsLanes, Any, &["V_PERMLANE*16*"]),
     (LowHalfNamed, Rdna, &["V_MOV_B16", "V_SWAP_B16"]),
-    (ByteOfSource, Rdna, &["V_CVT_F32_FP8", "V_CVT_F32_BF8"]),
-    (ByteOfResult, Rdna, &["V_CVT_SR_FP8_F32", "V_CVT_SR_BF8_F32"]),
+    (SourceByteSelect, Rdna, &["V_CVT_F32_FP8", "V_CVT_F32_BF8"]),
+    (ResultByteSelect, Rdna, &["V_CVT_SR_FP8_F32", "V_CVT_SR_BF8_F32"]),
     (TypedBuffer, Any, &["TBUFFER_*"]),
     (TwoOffsets, Any, &["*_2ADDR_*"]),
     (TwoOffsets, Cdna, &["DS_READ2*", "DS_WRITE2*", "DS_WRXCHG2*"]),
     (Swizzle, Any, &["DS_SWIZZLE_B32"]),
     (GlobalDataShare, Any, &["DS_GWS_*", "*_GS_REG_RTN"]),
-    (OneChannel, Any, &["IMAGE_GATHER4*", "IMAGE_MSAA_LOAD*"]),
+    (SingleChannel, Any, &["IMAGE_GATHER4*", "IMAGE_MSAA_LOAD*"]),
     (AnyBank, Any, &["V_DUAL_MOV_B32"]),
 ];
 
@@ -217,22 +218,22 @@ pub const TRAITS: &[(Trait, Of, &[&str])] = &[
 pub struct Traits(u32);
 
 impl Traits {
-    /// The traits of the instruction with this name, upper case.
+    /// The traits of an instruction, given by its upper-case name.
     pub fn of(name: &str, arch: Arch) -> Traits {
         let named = |names: &[&str]| names.iter().any(|pattern| matches(pattern, name));
-        let own = TRAITS.iter().filter(|(_, of, names)| of.has(arch) && named(names));
+        let own = TRAITS.iter().filter(|(_, archs, names)| archs.has(arch) && named(names));
         Traits(own.fold(0, |bits, (t, ..)| bits | 1 << *t as u32))
     }
 
-    /// Whether the set has a trait.
+    /// Returns whether the set contains a trait.
     #[inline]
     pub fn has(self, t: Trait) -> bool {
         self.0 >> t as u32 & 1 != 0
     }
 }
 
-/// Sizes in registers of the addresses of instructions that intersect rays, without and with A16, which packs
-/// direction and inverse. Node, extent (and mask), origin, direction, inverse of it (or offsets).
+/// Address sizes of ray intersection instructions in registers, without and with A16, which packs direction
+/// and inverse direction. Order: node, extent (and mask), origin, direction, inverse direction (or offsets).
 pub const RAYS: [(&str, &[u16], &[u16]); 4] = [
     ("IMAGE_BVH_INTERSECT_RAY", &[1, 1, 3, 3, 3], &[1, 1, 3, 3]),
     ("IMAGE_BVH64_INTERSECT_RAY", &[2, 1, 3, 3, 3], &[2, 1, 3, 3]),
@@ -240,8 +241,8 @@ pub const RAYS: [(&str, &[u16], &[u16]); 4] = [
     ("IMAGE_BVH8_INTERSECT_RAY", &[2, 2, 3, 3, 1], &[2, 2, 3, 3, 1]),
 ];
 
-/// Instructions that LLVM gives another name than the ISA description.
-const NAMES: [(Of, &str, &str); 5] = [
+/// Instructions whose LLVM name differs from the ISA description.
+const NAMES: [(ArchSet, &str, &str); 5] = [
     (Cdna, "V_ACCVGPR_READ", "v_accvgpr_read_b32"),
     (Cdna, "V_ACCVGPR_WRITE", "v_accvgpr_write_b32"),
     (Cdna, "V_MAD_MIX_F32", "v_fma_mix_f32"),
@@ -249,42 +250,42 @@ const NAMES: [(Of, &str, &str); 5] = [
     (Cdna, "V_MAD_MIXHI_F16", "v_fma_mixhi_f16"),
 ];
 
-/// The name of an instruction as LLVM writes it, by that of the ISA description.
+/// LLVM's name of an instruction, given the name in the ISA description.
 pub fn name(own: &str, arch: Arch) -> String {
     let other = NAMES.iter().find(|n| n.0.has(arch) && n.1 == own);
     other.map_or_else(|| own.to_lowercase(), |n| n.2.to_string())
 }
 
-/// What sections of code are padded with.
+/// The instruction used as padding in code sections.
 pub const PADDING: &str = "s_nop 0";
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// No row is without effect.
+    /// Every row matches an instruction.
     #[test]
-    fn every_name_is_an_instruction() {
-        let found = |of: Of, pattern: &str| {
-            let archs = Arch::AMD.into_iter().filter(|a| of.has(*a));
+    fn every_pattern_matches_an_instruction() {
+        let found = |archs: ArchSet, pattern: &str| {
+            let archs = Arch::AMD.into_iter().filter(|a| archs.has(*a));
             archs.flat_map(|a| a.table().instructions).any(|i| matches(pattern, i.name))
         };
-        for (t, of, patterns) in TRAITS {
+        for (t, archs, patterns) in TRAITS {
             for pattern in *patterns {
-                assert!(found(*of, pattern), "{t:?}: {pattern}");
+                assert!(found(*archs, pattern), "{t:?}: {pattern}");
             }
         }
         for (name, ..) in RAYS {
             assert!(found(Any, name), "{name}");
         }
-        for (of, name, _) in NAMES {
-            assert!(found(of, name), "{name}");
+        for (archs, name, _) in NAMES {
+            assert!(found(archs, name), "{name}");
         }
     }
 
-    /// Every property is one of the table's.
+    /// Every trait occurs in the table.
     #[test]
-    fn every_property_has_a_row() {
+    fn every_trait_has_a_row() {
         let mut rows: Vec<u8> = TRAITS.iter().map(|(t, ..)| *t as u8).collect();
         rows.sort_unstable();
         rows.dedup();
@@ -292,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn stars_stand_for_anything() {
+    fn stars_match_any_characters() {
         assert!(matches("V_*_B*", "V_MOV_B32"));
         assert!(matches("A*", "A"));
         assert!(matches("*_2ADDR_*", "DS_LOAD_2ADDR_B32"));

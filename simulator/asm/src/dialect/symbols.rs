@@ -1,16 +1,16 @@
-//! LLVM's names of values: parts of immediates, lane movements, dimensions, hints, formats, flags.
+//! LLVM's names of values: fields of immediates, DPP controls, dimensions, hints, formats, flags.
 
-use super::Of;
+use super::ArchSet;
 use wavesim_isa::arch::Arch;
 
-/// Part of `OPR_WAITCNT` and LLVM's name, in the order of printing.
+/// Field names of `OPR_WAITCNT` and LLVM's names, in printing order.
 pub const COUNTERS: [(&str, &str); 3] = [("VM", "vmcnt"), ("EXP", "expcnt"), ("LGKM", "lgkmcnt")];
 
-/// Part of `OPR_DELAY` and LLVM's name, in the order of printing.
+/// Field names of `OPR_DELAY` and LLVM's names, in printing order.
 pub const DELAYS: [(&str, &str); 3] =
     [("INSTID0", "instid0"), ("INSTSKIP", "instskip"), ("INSTID1", "instid1")];
 
-/// LLVM's names of registers that the ISA description names otherwise or not at all.
+/// LLVM's names of hardware registers that the ISA description lacks or names differently.
 pub const HWREG_NAMES: [(&[Arch], u32, &str); 12] = [
     (&Arch::CDNA, 16, "TBA_LO"),
     (&Arch::CDNA, 17, "TBA_HI"),
@@ -26,7 +26,7 @@ pub const HWREG_NAMES: [(&[Arch], u32, &str); 12] = [
     (&[Arch::Rdna4], 32, "DVGPR_ALLOC_HI"),
 ];
 
-/// Registers of the description that LLVM has no name for, and prints as numbers.
+/// Hardware registers of the description without an LLVM name; LLVM prints their numbers.
 pub const HWREG_NUMBERS: [&str; 14] = [
     "hw_reg_inst_dw0",
     "hw_reg_inst_dw1",
@@ -44,7 +44,7 @@ pub const HWREG_NUMBERS: [&str; 14] = [
     "hw_reg_shader_tma_hi",
 ];
 
-/// Messages that LLVM names and the description does not have.
+/// Messages that LLVM names and the description lacks.
 pub const MESSAGES: [(&[Arch], u32, &str); 12] = [
     (&[Arch::Rdna3, Arch::Rdna35], 5, "MSG_STALL_WAVE_GEN"),
     (&[Arch::Rdna3, Arch::Rdna35], 6, "MSG_HALT_WAVES"),
@@ -60,67 +60,67 @@ pub const MESSAGES: [(&[Arch], u32, &str); 12] = [
     (&Arch::CDNA, 15, "MSG_SYSMSG"),
 ];
 
-/// Messages of CDNA with an operation, and whether it is one of the system's.
+/// CDNA messages that take an operation, and whether it is a system operation.
 pub const MESSAGES_WITH_OPERATION: [(&str, bool); 3] =
     [("MSG_GS", false), ("MSG_GS_DONE", false), ("MSG_SYSMSG", true)];
 
-/// Operations of the system's messages, by number.
+/// Operations of system messages, by number.
 pub const SYSTEM_OPERATIONS: [&str; 5] =
     ["", "SYSMSG_OP_ECC_ERR_INTERRUPT", "SYSMSG_OP_REG_RD", "SYSMSG_OP_HOST_TRAP_ACK", "SYSMSG_OP_TTRACE_PC"];
 
-/// Versions of microcode, by number.
+/// Microcode versions, with their numbers.
 pub const VERSIONS: [(&str, u32); 4] =
     [("UC_VERSION_GFX7", 0), ("UC_VERSION_GFX10", 4), ("UC_VERSION_GFX11", 6), ("UC_VERSION_GFX12", 9)];
 
-/// Bits beside a version.
+/// Flags that are combined with a version.
 pub const VERSION_BITS: [(&str, u32); 3] =
     [("UC_VERSION_W64_BIT", 0x2000), ("UC_VERSION_W32_BIT", 0x4000), ("UC_VERSION_MDP_BIT", 0x8000)];
 
-/// A lane movement.
+/// A DPP control: a movement of data between lanes.
 #[derive(Debug, Clone, Copy)]
 pub struct Movement {
-    /// In assembly.
+    /// The name in assembly.
     pub name: &'static str,
-    /// The architectures that have it by this name.
-    of: Of,
-    /// Its first code.
+    /// The architectures that support it under this name.
+    archs: ArchSet,
+    /// The first code.
     pub first: u32,
-    /// How many codes it has.
+    /// The number of codes.
     pub count: u32,
-    /// The value that the first code means; `None` for movements without one.
+    /// The value that the first code denotes; `None` for movements without a value.
     pub from: Option<u32>,
 }
 
-const fn movement(name: &'static str, of: Of, first: u32, count: u32, from: Option<u32>) -> Movement {
-    Movement { name, of, first, count, from }
+const fn movement(name: &'static str, archs: ArchSet, first: u32, count: u32, from: Option<u32>) -> Movement {
+    Movement { name, archs, first, count, from }
 }
 
 impl Movement {
-    /// Whether it is one of the architecture's.
-    pub fn is_of(&self, arch: Arch) -> bool {
-        self.of.has(arch)
+    /// Returns whether the architecture supports the movement.
+    pub fn is_supported_by(&self, arch: Arch) -> bool {
+        self.archs.has(arch)
     }
 }
 
-/// Lane movements.
+/// The DPP controls except `quad_perm`.
 pub const DPP: [Movement; 14] = [
-    movement("row_shl", Of::Any, 0x101, 15, Some(1)),
-    movement("row_shr", Of::Any, 0x111, 15, Some(1)),
-    movement("row_ror", Of::Any, 0x121, 15, Some(1)),
-    movement("row_mirror", Of::Any, 0x140, 1, None),
-    movement("row_half_mirror", Of::Any, 0x141, 1, None),
-    movement("row_share", Of::Rdna, 0x150, 16, Some(0)),
-    movement("row_xmask", Of::Rdna, 0x160, 16, Some(0)),
-    movement("wave_shl", Of::Cdna, 0x130, 1, Some(1)),
-    movement("wave_rol", Of::Cdna, 0x134, 1, Some(1)),
-    movement("wave_shr", Of::Cdna, 0x138, 1, Some(1)),
-    movement("wave_ror", Of::Cdna, 0x13c, 1, Some(1)),
-    movement("row_bcast", Of::Cdna, 0x142, 1, Some(15)),
-    movement("row_bcast", Of::Cdna, 0x143, 1, Some(31)),
-    movement("row_newbcast", Of::Cdna, 0x150, 16, Some(0)),
+    movement("row_shl", ArchSet::Any, 0x101, 15, Some(1)),
+    movement("row_shr", ArchSet::Any, 0x111, 15, Some(1)),
+    movement("row_ror", ArchSet::Any, 0x121, 15, Some(1)),
+    movement("row_mirror", ArchSet::Any, 0x140, 1, None),
+    movement("row_half_mirror", ArchSet::Any, 0x141, 1, None),
+    movement("row_share", ArchSet::Rdna, 0x150, 16, Some(0)),
+    movement("row_xmask", ArchSet::Rdna, 0x160, 16, Some(0)),
+    movement("wave_shl", ArchSet::Cdna, 0x130, 1, Some(1)),
+    movement("wave_rol", ArchSet::Cdna, 0x134, 1, Some(1)),
+    movement("wave_shr", ArchSet::Cdna, 0x138, 1, Some(1)),
+    movement("wave_ror", ArchSet::Cdna, 0x13c, 1, Some(1)),
+    movement("row_bcast", ArchSet::Cdna, 0x142, 1, Some(15)),
+    movement("row_bcast", ArchSet::Cdna, 0x143, 1, Some(31)),
+    movement("row_newbcast", ArchSet::Cdna, 0x150, 16, Some(0)),
 ];
 
-/// Operands that `gpr_idx()` names, by bit.
+/// Operands that `gpr_idx()` names, by bit number.
 pub const GPR_INDEXED: [&str; 4] = ["SRC0", "SRC1", "SRC2", "DST"];
 
 /// Data formats of gfx9's typed buffers, by number (CDNA 3 manual, *Memory Buffer Instructions*).
@@ -143,7 +143,7 @@ pub const DATA_FORMATS: [&str; 16] = [
     "RESERVED_15",
 ];
 
-/// Their number formats.
+/// Number formats of gfx9's typed buffers, by number.
 pub const NUMBER_FORMATS: [&str; 8] =
     ["UNORM", "SNORM", "USCALED", "SSCALED", "UINT", "SINT", "RESERVED_6", "FLOAT"];
 
@@ -153,16 +153,16 @@ pub const DIMS: [&str; 8] = ["1D", "2D", "3D", "CUBE", "1D_ARRAY", "2D_ARRAY", "
 /// Messages to the geometry engine of RDNA 2 and before (RDNA 2 manual, *S_SENDMSG*), with their numbers.
 pub const GEOMETRY_MESSAGES: [(&str, i64); 2] = [("MSG_GS", 2), ("MSG_GS_DONE", 3)];
 
-/// Their operations, by number.
+/// Operations of [`GEOMETRY_MESSAGES`], by number.
 pub const GEOMETRY_OPERATIONS: [&str; 4] = ["GS_OP_NOP", "GS_OP_CUT", "GS_OP_EMIT", "GS_OP_EMIT_CUT"];
 
-/// The value of `th:` with which an atomic returns the memory's value, as `glc` did before RDNA 4.
+/// The value of `th:` that makes an atomic return the old value, as `glc` did before RDNA 4.
 pub const TH_ATOMIC_RETURN: &str = "TH_ATOMIC_RETURN";
 
 /// Scopes of coherence, by the value of SCOPE.
 pub const SCOPES: [&str; 4] = ["SCOPE_CU", "SCOPE_SE", "SCOPE_DEV", "SCOPE_SYS"];
 
-/// Temporal hints of loads and stores, by the value of TH; the one without a name depends on the scope.
+/// Temporal hints of loads and stores, by the value of TH; the name of the empty one depends on the scope.
 pub const HINTS: [&str; 8] = ["RT", "NT", "HT", "", "NT_RT", "RT_NT", "NT_HT", "NT_WB"];
 
 /// Values of `th:` for a load, after `TH_LOAD_`.
@@ -272,7 +272,7 @@ pub const FORMATS: [&str; 64] = [
     "32_32_32_32_FLOAT",
 ];
 
-/// Modifiers without a value. Whether an instruction takes one is decided later.
+/// Modifiers without a value. Whether an instruction accepts a flag is checked later.
 pub const FLAGS: [&str; 27] = [
     "sc0",
     "sc1",
@@ -303,5 +303,5 @@ pub const FLAGS: [&str; 27] = [
     "row_half_mirror",
 ];
 
-/// Registers of other processors, by names that LLVM takes for no symbol; `_lo` and `_hi` are their halves.
+/// Registers of other processors, which LLVM does not accept as symbols; `_lo` and `_hi` denote their halves.
 pub const OTHER_REGISTERS: [&str; 2] = ["tba", "tma"];

@@ -1,6 +1,6 @@
-//! Builds a form from an entry of the tables.
+//! Builds the form of a table entry.
 
-use super::{Bit, Bus, Class, Constant, Form, Imm, Kind, NO_BASE, Signs, Size, Slot};
+use super::{Bit, Class, Constant, ConstantBus, Form, Imm, Kind, NO_BASE, Signs, Size, Slot};
 use crate::dialect::{self, Trait, Traits};
 use crate::modifier::{self, Mod};
 use crate::names::{TypeNames, names};
@@ -9,10 +9,10 @@ use wavesim_isa::arch::Arch;
 use wavesim_isa::dpp;
 use wavesim_isa::operand::{self, Fmt};
 
-/// The type of a prefetch's scalar offset, which has an operand of its own.
+/// The operand type of a prefetch's scalar offset, which is an operand of its own.
 const PREFETCH_OFFSET: &str = "OPR_SMEM_OFFSET_NOK";
 
-/// Source code of a second word that selects parts of registers (CDNA manuals, *SDWA*).
+/// The source code that announces an SDWA word (CDNA manuals, *SDWA*).
 const SDWA: u32 = 249;
 
 pub(super) struct Builder {
@@ -48,7 +48,8 @@ impl Builder {
         &self.table.instructions[self.table.entries[self.entry as usize].inst as usize]
     }
 
-    /// The description leaves sources of mixed precision untyped, and those of other packed operations never.
+    /// Returns whether the sources have mixed precision. The ISA description leaves only their format
+    /// untyped; other packed operations have typed sources.
     fn mixed(&self) -> bool {
         let plan = operand::binding(self.arch, self.entry);
         plan.packed && plan.operands.iter().any(|o| o.input && !o.output && o.fmt == Fmt::Bits)
@@ -58,8 +59,8 @@ impl Builder {
         let class = self.class();
         let mut slots = self.slots();
         let literal = self.field("LITERAL").or(self.field("SIMM32"));
-        // Atomics of flat addresses write their result only if they return one; the data of buffer and image
-        // atomics is both.
+        // Flat atomics write a result only if they return the old value; in buffer and image atomics, one
+        // register holds both data and result.
         let atomic = self.instruction().group() == "VMEM" && self.instruction().subgroup() == "ATOMIC";
         let returning = atomic && self.field_name(slots.first()) == Some("VDST");
         let returns =
@@ -71,22 +72,22 @@ impl Builder {
         let sources = slots.iter().filter_map(|s| s.source.filter(|n| *n < 3)).map(|n| n + 1).max();
         Form {
             sources: match sources {
-                _ if self.traits.has(Trait::OpSelOfAccumulator) => 3,
-                // Two bits that do not belong to sources: fetch inactive lanes, and bounds.
-                _ if self.traits.has(Trait::OpSelOfLanes) => 2,
+                _ if self.traits.has(Trait::OpSelWithAccumulator) => 3,
+                // The two bits do not belong to sources: they control fetching of inactive lanes, and bounds.
+                _ if self.traits.has(Trait::OpSelSelectsLanes) => 2,
                 sources => sources.unwrap_or(0),
             },
             entry: self.entry,
             class,
             mnemonic: self.mnemonic(class, slots.is_empty()),
-            own_literal: slots.iter().any(|s| s.kind == Kind::Literal),
+            has_literal_operand: slots.iter().any(|s| s.kind == Kind::Literal),
             slots,
-            mods: Mod::of(self.arch, self.entry, self.traits, self.mixed()),
+            mods: Mod::for_entry(self.arch, self.entry, self.traits, self.mixed()),
             size_bytes: (self.encoding().bits / 8) as u8,
-            start: self.start(),
+            initial_fields: self.initial_fields(),
             literal,
             returns,
-            to_lds: self.field("LDS").filter(|_| buffer_data && self.traits.has(Trait::IntoLds)),
+            to_lds: self.field("LDS").filter(|_| buffer_data && self.traits.has(Trait::LoadsToLds)),
             true16: !self.arch.is_cdna(),
             signs: self.signs(),
             bus: self.bus(),
@@ -112,27 +113,27 @@ impl Builder {
         }
     }
 
-    fn bus(&self) -> Option<Bus> {
+    fn bus(&self) -> Option<ConstantBus> {
         if !self.encoding.trim_start_matches("ENC_").starts_with("VOP") {
             return None;
         }
         let read = self.sig.iter().filter(|o| o.input && o.field.is_none());
         let implicit = read.filter_map(|o| match self.table.operand_types[o.ty as usize].name {
-            // To LLVM it is the pair in waves of 32 too.
+            // LLVM treats it as a pair even in wave32.
             "OPR_VCC" => Some(("vcc_lo", Size::Bits(64))),
             ty if ty.ends_with("_M0") => Some(("m0", Size::Bits(32))),
             _ => None,
         });
-        Some(Bus {
-            most: if self.traits.has(Trait::OneScalar) || self.arch.is_cdna() { 1 } else { 2 },
+        Some(ConstantBus {
+            limit: if self.traits.has(Trait::SingleScalar) || self.arch.is_cdna() { 1 } else { 2 },
             implicit: implicit.collect(),
         })
     }
 
-    /// The bits that negate a source, and that take its absolute value.
+    /// The NEG and the ABS bit of a source.
     fn sign_bits(&self, source: Option<u8>) -> [Option<Bit>; 2] {
         let Some(source) = source.filter(|s| *s < 3) else { return [None; 2] };
-        // Mixed precision keeps the absolute values where packed operations negate the high halves.
+        // Mixed precision stores ABS where other packed operations store the signs of the high halves.
         let packed = self.field("NEG_HI").is_some();
         let mixed = self.mixed();
         let bit = |all: &str, one: &str| {
@@ -175,7 +176,7 @@ impl Builder {
         }
     }
 
-    /// LLVM's suffix distinguishes the encodings of an instruction that has several.
+    /// The mnemonic with LLVM's suffix, which distinguishes an instruction's encodings.
     fn mnemonic(&self, class: Class, bare: bool) -> String {
         let name = dialect::name(self.name, self.arch);
         let inst = self.instruction();
@@ -212,14 +213,14 @@ impl Builder {
                 slot.kind = Kind::Export(n as u8);
             }
         }
-        // Where addresses are not listed, the dimension determines their number.
+        // If the addresses are not listed, the dimension determines their number.
         if matches!(family, "VIMAGE" | "VSAMPLE") {
             let (kind, field) = (Kind::ImageAddr, self.field("VADDR0"));
             let slot = Slot { kind, field, ..self.unsigned_slot(slots.first().map_or(0, |s| s.ty)) };
             slots.insert(1.min(slots.len()), slot);
         }
         if family == "SMEM" && self.sig.iter().any(|o| self.type_name(o) == PREFETCH_OFFSET) {
-            // Base, offset, scalar offset, length.
+            // Order: base, offset, scalar offset, length.
             slots.sort_by_key(|s| match self.field_name(Some(s)) {
                 Some("SBASE") => 0,
                 Some("IOFFSET") => 1,
@@ -230,7 +231,7 @@ impl Builder {
         slots
     }
 
-    /// The encoding without prefix, the older and newer name of a family as one.
+    /// The encoding without prefix; old and new names of a family are unified.
     fn family(&self) -> &'static str {
         match self.encoding.strip_prefix("ENC_").unwrap_or(self.encoding) {
             "EXP" | "VEXPORT" => "EXP",
@@ -243,7 +244,7 @@ impl Builder {
         }
     }
 
-    /// Of 32 bits, and no source.
+    /// A 32-bit slot that is not a source.
     fn unsigned_slot(&self, ty: u8) -> Slot {
         Slot {
             kind: Kind::Value,
@@ -271,7 +272,7 @@ impl Builder {
         let format = self.table.formats[o.format as usize].name;
         let field = o.field.map(|f| self.encoding().fields[f as usize].name);
         let kind = match (self.family(), ty, field) {
-            // State that the instruction fixes is not written, but for the carry and the result of a compare.
+            // Implicit state is not written in assembly, except carries and comparison results.
             (_, "OPR_VCC", None) if !o.implicit && !self.encoding.starts_with("VOPD") => Kind::Vcc,
             (_, _, None) | (_, "OPR_EXEC", _) => return None,
             (_, _, Some("LITERAL" | "SIMM32")) => Kind::Literal,
@@ -323,7 +324,7 @@ impl Builder {
             _ => None,
         };
         let constant = self.constant(format, o.size_bits, source);
-        let formats = self.traits.has(Trait::SizeByFormat).then_some(source).flatten();
+        let formats = self.traits.has(Trait::SizeFromFormat).then_some(source).flatten();
         let format_of = match formats {
             Some(0) => self.field("CBSZ"),
             Some(1) => self.field("BLGP"),
@@ -335,7 +336,7 @@ impl Builder {
         let parts = source.filter(|s| *s < 3 && self.encoding.contains("_SDWA"));
         let scalar = parts.and_then(|s| self.field(&format!("S{s}")));
         let sext = parts.and_then(|s| self.field(&format!("SRC{s}_SEXT")));
-        // Masks are not floats, whatever the description says.
+        // Lane masks take no sign modifiers, even where the description gives them a float format.
         let integer = self.traits.has(Trait::WideSecondSource) || self.traits.has(Trait::IntegerSecondSource);
         let class = integer && source == Some(1);
         let float = matches!(
@@ -374,8 +375,8 @@ impl Builder {
         })
     }
 
-    /// How LLVM encodes constants of the operand. Where 16 bits of a 32-bit operand are read, constants have
-    /// 32.
+    /// How LLVM encodes the operand's constants. If an instruction reads 16 bits of a 32-bit operand,
+    /// constants have 32 bits.
     fn constant(&self, format: &str, size: u16, source: Option<u8>) -> Constant {
         let second = self.traits.has(Trait::WideSecondSource) && self.encoding.contains("VOP3");
         let wide = match source {
@@ -389,7 +390,7 @@ impl Builder {
             Constant::Int16 if self.encoding.contains("SOP") => Constant::Int32,
             Constant::F16 if self.encoding.contains("SOP1") => Constant::F32,
             _ if format.ends_with("FP8") || format.ends_with("BF8") => Constant::Int32,
-            Constant::F16 if self.traits.has(Trait::BitsAreLiteral) => Constant::F16OrBits,
+            Constant::F16 if self.traits.has(Trait::BitPatternsAreLiterals) => Constant::F16OrBits,
             constant => constant,
         }
     }
@@ -407,7 +408,7 @@ impl Builder {
         &self.table.encodings[self.table.entries[self.entry as usize].enc as usize]
     }
 
-    fn start(&self) -> [u32; MAX_FIELDS] {
+    fn initial_fields(&self) -> [u32; MAX_FIELDS] {
         let mut start = [0; MAX_FIELDS];
         for (field, value) in self.defaults() {
             start[field as usize] = value;
@@ -422,13 +423,13 @@ impl Builder {
         start
     }
 
-    /// Values of fields that no operand and no modifier sets.
+    /// Default values of fields that are set by neither an operand nor a modifier.
     fn defaults(&self) -> Vec<(u8, u32)> {
         let mut out = Vec::new();
         let mut set = |name: &str, value: u32| out.extend(self.field(name).map(|f| (f, value)));
         let null = operand::NULL as u32;
         match self.family() {
-            // No register is null.
+            // Absent register operands are encoded as null, except on CDNA.
             "GLOBAL" | "SCRATCH" if self.arch.is_cdna() => set("SADDR", NO_BASE),
             "SMEM" if self.arch.is_cdna() && !self.sig.is_empty() => {
                 let offset = self.sig.iter().any(|o| self.type_name(o) == "OPR_SMEM_OFFSET");
@@ -446,12 +447,12 @@ impl Builder {
         }
         if self.encoding.contains("_SDWA") && !self.sig.is_empty() {
             set("SRC0", SDWA);
-            set("DST_SEL", modifier::WHOLE);
-            let preserved = !self.traits.has(Trait::PartOfSource);
-            set("DST_UNUSED", if preserved { modifier::PRESERVED } else { 0 });
-            set("SRC0_SEL", modifier::WHOLE);
+            set("DST_SEL", modifier::SDWA_DWORD);
+            let preserved = !self.traits.has(Trait::SdwaSourceOnly);
+            set("DST_UNUSED", if preserved { modifier::SDWA_PRESERVE } else { 0 });
+            set("SRC0_SEL", modifier::SDWA_DWORD);
             if self.sig.iter().any(|o| o.field.is_some() && o.field == self.field("VSRC1")) {
-                set("SRC1_SEL", modifier::WHOLE);
+                set("SRC1_SEL", modifier::SDWA_DWORD);
             }
         }
         if self.encoding.contains("DPP8") {
@@ -464,7 +465,7 @@ impl Builder {
             set("OP_SEL_HI_2", 1);
         }
         for o in self.sig {
-            // LLVM sets the destination of V_CMPX_*, which is EXEC, to its number.
+            // LLVM sets the destination of V_CMPX_*, which is EXEC, to EXEC's code.
             if self.table.operand_types[o.ty as usize].name == "OPR_EXEC"
                 && let (Some(field), Some(&(_, value))) =
                     (o.field, self.table.operand_types[o.ty as usize].values.first())
@@ -473,7 +474,7 @@ impl Builder {
             }
         }
         if self.family() == "BUFFER" && !self.sig.is_empty() {
-            // LLVM sets a format where none is used.
+            // LLVM sets a format even if it is unused.
             out.extend(self.field("FORMAT").map(|f| (f, modifier::DEFAULT_FORMAT)));
         }
         if self.encoding == "ENC_MIMG_NSA" {

@@ -1,8 +1,7 @@
-//! The syntax of each entry of the tables: its mnemonic, its operands in order, its modifiers in the order in
-//! which they are printed.
+//! The syntax of each table entry: its mnemonic, its operands in order, and its modifiers in printing order.
 //!
-//! One description serves both directions: the parser matches a line against it, the printer walks it.
-//! Operands, sizes and registers come from the ISA description; this module adds LLVM's syntax: which
+//! Both directions use the same description: the parser matches a line against it, and the printer traverses
+//! it. Operands, sizes and registers come from the ISA description; this module adds LLVM's syntax: which
 //! operands of a memory instruction share a slot, and how fields that are not operands are spelt.
 
 mod builder;
@@ -19,81 +18,82 @@ use std::sync::OnceLock;
 use wavesim_isa::arch::Arch;
 use wavesim_isa::inst::Inst;
 
-/// The syntax of one entry.
+/// The syntax of one table entry.
 #[derive(Debug)]
 pub struct Form {
-    /// The entry that it describes.
+    /// The table entry.
     pub entry: EntryId,
-    /// Which of the instruction's encodings it is.
+    /// The encoding class.
     pub class: Class,
-    /// As printed, with its suffix.
+    /// The mnemonic as printed, with its suffix.
     pub mnemonic: String,
-    /// Operands in the order of assembly.
+    /// Operands in source order.
     pub slots: Vec<Slot>,
-    /// Modifiers in the order of printing.
+    /// Modifiers in printing order.
     pub mods: Vec<Mod>,
     /// Size of the instruction in bytes, literal included.
     pub size_bytes: u8,
-    /// Field values before operands and modifiers: fixed ones, the opcode, and defaults.
-    pub start: [u32; MAX_FIELDS],
-    /// The field of the literal, if the encoding has one.
+    /// Initial field values, before operands and modifiers are applied: fixed values, the opcode, and
+    /// defaults.
+    pub initial_fields: [u32; MAX_FIELDS],
+    /// Index of the literal field, if the encoding has one.
     pub literal: Option<u8>,
-    /// The literal is an operand of its own (`v_fmaak_f32`), not a source's.
-    pub own_literal: bool,
+    /// The literal is a separate operand (`v_fmaak_f32`), not the value of a source.
+    pub has_literal_operand: bool,
     /// Number of sources, for modifiers with one bit per source.
     pub sources: u8,
-    /// GLC or TH of an atomic: with bit 0 the first slot is written.
+    /// GLC or TH field of an atomic: if bit 0 is set, the first slot is written.
     pub returns: Option<u8>,
-    /// LDS of a buffer load: with it the first slot is not written.
+    /// LDS field of a buffer load: if set, the first slot is not written.
     pub to_lds: Option<u8>,
     /// 16-bit operands are halves of registers.
     pub true16: bool,
-    /// Which sources can be negated.
+    /// Sign modifiers of the sources.
     pub signs: Signs,
-    /// Limits of the constant bus for vector instructions; `None` for others.
-    pub bus: Option<Bus>,
-    /// What LLVM's syntax adds to the tables.
+    /// Constant bus limits of vector instructions; `None` for others.
+    pub bus: Option<ConstantBus>,
+    /// Traits that LLVM's syntax adds to the tables.
     pub traits: Traits,
-    /// Sources are 32-bit floats or halves of registers, by modifiers (`v_fma_mix_f32`).
+    /// Modifiers select whether a source is a 32-bit float or half of a register (`v_fma_mix_f32`).
     pub mixed: bool,
 }
 
-/// Which modifiers of sign the sources can have.
+/// The sign modifiers that an instruction's sources can take.
 #[derive(Debug, Clone, Copy)]
 pub struct Signs {
-    /// The encoding has NEG bits, whatever they mean.
+    /// The encoding has NEG bits, whatever their meaning.
     pub neg: bool,
-    /// The encoding has ABS bits, whatever they mean.
+    /// The encoding has ABS bits, whatever their meaning.
     pub abs: bool,
-    /// Sources are two halves, each with its sign.
+    /// Sources consist of two halves, each with its own sign.
     pub packed: bool,
-    /// Operands as written that are not floats, one bit each. Moves and selects of untyped bits count as
+    /// Bit mask of the explicit operands that are not floats. Moves and selects of untyped bits count as
     /// floats (RDNA manuals, V_MOV_B32, V_CNDMASK_B32: "floating-point modifiers are valid …").
     pub integers: u32,
 }
 
 /// Scalar values that an instruction reads over the constant bus (RDNA manuals, *VALU: Operands*).
 #[derive(Debug)]
-pub struct Bus {
-    /// The most that it can read, the literal among them.
-    pub most: usize,
-    /// Registers that it reads without a field: VCC, M0.
+pub struct ConstantBus {
+    /// Maximum number of scalar values, including the literal.
+    pub limit: usize,
+    /// Registers read implicitly: VCC, M0.
     pub implicit: Vec<(&'static str, Size)>,
 }
 
 /// One bit of an encoding field.
 #[derive(Debug, Clone, Copy)]
 pub struct Bit {
-    /// Index in the encoding's fields.
+    /// Index into the encoding's fields.
     pub field: u8,
-    /// From 0, the least significant.
+    /// Bit number; 0 is the least significant bit.
     pub bit: u8,
 }
 
-/// Which of an instruction's encodings a mnemonic's suffix selects.
+/// The encoding class that a mnemonic's suffix selects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
-    /// An encoding without a suffix.
+    /// An encoding without suffix.
     Plain,
     /// `_e32`: VOP1, VOP2, VOPC.
     E32,
@@ -101,7 +101,7 @@ pub enum Class {
     E64,
     /// `_dpp`: DPP on a 32-bit encoding.
     Dpp,
-    /// `_sdwa`: a 32-bit encoding with parts of registers.
+    /// `_sdwa`: SDWA on a 32-bit encoding.
     Sdwa,
     /// `_e64_dpp`: DPP on VOP3.
     E64Dpp,
@@ -112,61 +112,62 @@ pub enum Class {
 /// An operand of a form.
 #[derive(Debug, Clone)]
 pub struct Slot {
-    /// How it is written.
+    /// The syntax of the operand.
     pub kind: Kind,
-    /// Index in the encoding's fields; `None` for an operand without a field.
+    /// Index into the encoding's fields; `None` for an operand without a field.
     pub field: Option<u8>,
-    /// Index of its operand type in the table.
+    /// Index of the operand type in the table.
     pub ty: u8,
-    /// Names of that type's values.
+    /// Names of the operand type.
     pub names: &'static TypeNames,
-    /// Field and bit that make an accumulation VGPR of it.
+    /// Field and bit that turn the register into an accumulation VGPR.
     pub acc: Option<(u8, u8)>,
-    /// Field that makes a scalar source of a VGPR's number (SDWA).
+    /// Field that turns a VGPR number into a scalar source (SDWA).
     pub scalar: Option<u8>,
-    /// Field with the format of a matrix's elements, which decides how many registers it takes.
+    /// Field with the format of the matrix elements, which determines the number of registers.
     pub format: Option<u8>,
-    /// What that source can be.
+    /// Names of the scalar source (SDWA).
     pub scalars: Option<&'static TypeNames>,
-    /// Field that makes a signed integer of the selected part (SDWA).
+    /// Field that sign-extends the selected part (SDWA).
     pub sext: Option<u8>,
-    /// How many registers it takes.
+    /// The operand's size.
     pub size: Size,
-    /// How constants are encoded.
+    /// The encoding of constants.
     pub constant: Constant,
-    /// Position among the sources: bit of NEG, ABS, OP_SEL. `Some(3)` is the destination.
+    /// Position among the sources, which selects the bit of NEG, ABS and OP_SEL; 3 is the destination.
     pub source: Option<u8>,
-    /// Its NEG bit.
+    /// The NEG bit.
     pub neg: Option<Bit>,
-    /// Its ABS bit.
+    /// The ABS bit.
     pub abs: Option<Bit>,
-    /// A destination that is read first.
+    /// The destination is also a source.
     pub accumulates: bool,
-    /// A number that can be negative: NEG and ABS apply.
+    /// The operand accepts NEG and ABS.
     pub signed: bool,
-    /// An immediate that cannot be negative.
+    /// The immediate is unsigned.
     pub unsigned: bool,
 }
 
-/// Bits of a matrix's elements by their format: FP8, BF8, FP6, BF6, FP4. A lane holds 32 elements, in as many registers as these are.
+/// Bits per matrix element by format: FP8, BF8, FP6, BF6, FP4. A lane holds 32 elements, so this is also the
+/// number of registers.
 const ELEMENT_BITS: [u8; 5] = [8, 8, 6, 6, 4];
 
-/// The scalar base of CDNA that is none.
+/// CDNA's code for an absent scalar base.
 pub(super) const NO_BASE: u32 = 127;
 
 impl Slot {
-    /// Whether a scalar base is none.
+    /// Returns whether the code of a scalar base means that there is none.
     pub fn is_off(&self, code: u32, options: &Options) -> bool {
         self.names.name(code) == Some("null") || options.arch.is_cdna() && code == NO_BASE
     }
 
-    /// The names of what the field of `inst` can hold.
+    /// The names that apply to the field of `inst`.
     pub fn names_in(&self, inst: &Inst) -> &'static TypeNames {
         let scalar = self.scalar.is_some_and(|f| inst.fields[f as usize] != 0);
         self.scalars.filter(|_| scalar).unwrap_or(self.names)
     }
 
-    /// How many registers the operand of `inst` takes; 0 where it is none, or not one range of them.
+    /// Number of registers of the operand in `inst`; 0 if it has no register or is not a single range.
     pub fn registers(&self, inst: &Inst, options: &Options) -> u16 {
         let table = options.arch.table();
         let wave = options.wave;
@@ -179,8 +180,8 @@ impl Slot {
             Kind::Value | Kind::MaskOrVcc | Kind::FlatBase | Kind::ScratchBase => self.size.registers(wave),
             Kind::FlatAddr => {
                 let forms = forms(options.arch);
-                let base = forms.of(inst.entry).slots.iter().find(|s| s.kind == Kind::FlatBase);
-                // Beside a scalar base the address is an offset of 32 bits.
+                let base = forms.get(inst.entry).slots.iter().find(|s| s.kind == Kind::FlatBase);
+                // With a scalar base the address is a 32-bit offset.
                 let code = base.and_then(|b| Some((b, inst.fields[b.field? as usize])));
                 2 - u16::from(code.is_some_and(|(b, code)| !b.is_off(code, options)))
             }
@@ -197,55 +198,55 @@ impl Slot {
     }
 }
 
-/// How an operand is written, and what it sets.
+/// The syntax of an operand, and the fields it sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Anything that the operand type names: registers, constants, a literal.
+    /// Any value of the operand type: a register, a constant or a literal.
     Value,
-    /// VCC, fixed by the instruction but written.
+    /// VCC, which the instruction implies but assembly spells out.
     Vcc,
-    /// The lane mask that a compare of SDWA writes: VCC unless SD is set.
+    /// The lane mask written by an SDWA compare: VCC unless SD is set.
     MaskOrVcc,
-    /// The literal itself.
+    /// The literal as a separate operand.
     Literal,
-    /// An immediate of 16 bits, or of the field's width.
+    /// An immediate of 16 bits or of the field's width.
     Imm(Imm),
-    /// Offset of scalar memory: a register, a number or both.
+    /// The offset of a scalar memory access: a register, a number or both.
     ScalarOffset,
-    /// Vector address of flat and global: 64 bits, or 32 beside a scalar base.
+    /// Vector address of flat and global instructions: 64 bits, or 32 with a scalar base.
     FlatAddr,
-    /// Scalar base, `off` if null. Flat instructions do not write it.
+    /// Scalar base; `off` if null. Flat instructions do not spell it.
     FlatBase,
-    /// Vector address of scratch: `off` unless SVE.
+    /// Vector address of scratch instructions; `off` unless SVE is set.
     ScratchAddr,
-    /// Scalar base of scratch; `off` if null.
+    /// Scalar base of scratch instructions; `off` if null.
     ScratchBase,
-    /// Vector address of a buffer: `off` unless IDXEN or OFFEN.
+    /// Vector address of buffer instructions; `off` unless IDXEN or OFFEN is set.
     BufferAddr,
-    /// Data of buffers: one register more with TFE.
+    /// Data of buffer instructions; TFE adds a register.
     BufferData,
-    /// Addresses of an image instruction; the field is that of the first.
+    /// Addresses of an image instruction; the field is that of the first address.
     ImageAddr,
-    /// Data of an image instruction: DMASK, D16 and TFE determine its size.
+    /// Data of an image instruction; DMASK, D16 and TFE determine the size.
     ImageData,
-    /// Export target.
+    /// The target of an export.
     Target,
-    /// Exported value `n`: `off` unless EN has the bit.
+    /// Exported value `n`; `off` unless its bit of EN is set.
     Export(u8),
-    /// `attr3.x`: ATTR and ATTR_CHAN.
+    /// An attribute (`attr3.x`) in ATTR and ATTR_CHAN.
     Attribute,
 }
 
-/// How an immediate is written.
+/// The syntax of an immediate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Imm {
-    /// In hex.
+    /// Hexadecimal.
     Hex,
-    /// In decimal, and only if it is not 0: `s_endpgm 1`.
+    /// Decimal; omitted if 0: `s_endpgm 1`.
     Optional,
-    /// In hex, but decimal where it is an inline constant.
+    /// Decimal if it is an inline constant, otherwise hexadecimal.
     Small,
-    /// A label or a distance in words: branch targets.
+    /// A branch target: a label or a distance in words.
     Label,
     /// `hwreg(…)`.
     Hwreg,
@@ -259,32 +260,32 @@ pub enum Imm {
     Delay,
     /// `UC_VERSION_…`.
     Version,
-    /// `gpr_idx(…)`: which operands are indexed.
+    /// `gpr_idx(…)`: the set of indexed operands.
     GprIndex,
-    /// Offset of a prefetch: signed, hex.
+    /// The offset of a prefetch: signed, hexadecimal.
     Offset,
 }
 
-/// Registers that an operand takes.
+/// The size of an operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Size {
-    /// This many bits: a register for every 32.
+    /// A number of bits: one register per 32 bits.
     Bits(u16),
     /// A lane mask: one bit per lane.
     Mask,
-    /// Bits per lane in wave32, half of that in wave64: matrices that the wave's lanes share.
+    /// A matrix distributed over the wave's lanes: bits per lane in wave32; wave64 has half as many.
     Matrix(u16),
 }
 
 impl Form {
-    /// Whether bit 7 of a register's number is the half of a 16-bit operand.
-    pub fn halves_by_number(&self) -> bool {
+    /// Returns whether bit 7 of a register's number selects the half of a 16-bit operand.
+    pub fn has_half_in_register_number(&self) -> bool {
         matches!(self.class, Class::E32 | Class::Dpp) && self.true16
     }
 
-    /// The operands that are written of `inst`: atomics that return nothing have none for their result, and loads into LDS none for
-    /// their data.
-    pub fn written(&self, inst: &Inst) -> &[Slot] {
+    /// The operands that assembly spells for `inst`. Atomics without result and loads to LDS omit the first
+    /// slot.
+    pub fn explicit_slots(&self, inst: &Inst) -> &[Slot] {
         let set = |field: Option<u8>| field.is_some_and(|f| inst.fields[f as usize] & 1 != 0);
         let none = self.returns.is_some() && !set(self.returns) || set(self.to_lds);
         if none { &self.slots[1..] } else { &self.slots }
@@ -292,7 +293,7 @@ impl Form {
 }
 
 impl Size {
-    /// Registers of 32 bits in waves of `wave` lanes.
+    /// Number of 32-bit registers for a wave size.
     #[inline]
     pub fn registers(self, wave: u32) -> u16 {
         match self {
@@ -303,15 +304,15 @@ impl Size {
     }
 }
 
-/// How constants and literals of an operand are encoded.
+/// The encoding of an operand's constants and literals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Constant {
     /// 16-bit integer or untyped bits.
     Int16,
     /// IEEE binary16.
     F16,
-    /// A 16-bit float that literals give by its bits
-    /// ([`Trait::BitsAreLiteral`](crate::dialect::Trait::BitsAreLiteral)).
+    /// IEEE binary16; literals are given as bits
+    /// ([`Trait::BitPatternsAreLiterals`](crate::dialect::Trait::BitPatternsAreLiterals)).
     F16OrBits,
     /// bfloat16.
     Bf16,
@@ -323,7 +324,7 @@ pub enum Constant {
     Int64,
     /// IEEE binary64; a literal is the upper half.
     F64,
-    /// Mixed precision: numbers are 16-bit floats to LLVM, literals have 32 bits.
+    /// Mixed precision: LLVM treats numbers as 16-bit floats; literals have 32 bits.
     Mixed,
     /// Two 16-bit integers.
     PackedInt,
@@ -357,44 +358,45 @@ impl Constant {
 /// All forms of an architecture.
 pub struct Forms {
     arch: Arch,
-    /// By entry, made on demand: a kernel uses a few dozen of some thousands.
+    /// Indexed by entry; built on demand, since a kernel uses a few dozen of several thousand.
     forms: Vec<OnceLock<Form>>,
-    /// Entries by the lower-case name of their instruction, in the order in which they are tried.
+    /// Entries by the instruction's lower-case name, in the order in which they are tried.
     by_name: HashMap<String, Vec<EntryId>>,
 }
 
 impl Forms {
-    /// The form of an entry of this architecture, built on first use.
+    /// The form of an entry, built on first use.
     #[inline]
-    pub fn of(&self, entry: EntryId) -> &Form {
+    pub fn get(&self, entry: EntryId) -> &Form {
         self.forms[entry as usize].get_or_init(|| Builder::new(self.arch, entry).with_traits().form())
     }
 
-    /// Entries of the instruction that is called `name`, lower case.
-    pub fn called(&self, name: &str) -> Option<&[EntryId]> {
+    /// Entries of the instruction with this lower-case name.
+    pub fn lookup(&self, name: &str) -> Option<&[EntryId]> {
         self.by_name.get(name).map(Vec::as_slice)
     }
 
-    /// As [`Forms::called`], also by an older name that LLVM still accepts.
+    /// As [`Forms::lookup`], also accepting old names that LLVM still supports.
     #[inline]
-    pub fn called_or_alias(&self, name: &str) -> Option<&[EntryId]> {
-        let older = || super::dialect::alias::candidates(name, self.arch).iter().find_map(|n| self.called(n));
-        self.called(name).or_else(older)
+    pub fn lookup_or_alias(&self, name: &str) -> Option<&[EntryId]> {
+        let older = || super::dialect::alias::candidates(name, self.arch).iter().find_map(|n| self.lookup(n));
+        self.lookup(name).or_else(older)
     }
 
-    /// Entries of a mnemonic as written, in lower case, and the class that its suffix selects.
+    /// Looks up a lower-case mnemonic with optional suffix. Returns the entries and the class that the suffix
+    /// selects.
     pub fn resolve(&self, name: &str) -> Option<(&[EntryId], Option<Class>)> {
         let (bare, class) = without_suffix(name);
-        self.called_or_alias(bare).map(|entries| (entries, class))
+        self.lookup_or_alias(bare).map(|entries| (entries, class))
     }
 
-    /// Every instruction name, lower case, in no order.
+    /// The lower-case names of all instructions, in unspecified order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.by_name.keys().map(String::as_str)
     }
 }
 
-/// A mnemonic without the suffix that selects an encoding, and the class that it selects.
+/// Splits off the suffix that selects an encoding class.
 #[inline]
 pub fn without_suffix(name: &str) -> (&str, Option<Class>) {
     let class = match name.as_bytes() {
@@ -425,13 +427,13 @@ fn build(arch: Arch) -> Forms {
     let mut by_name: HashMap<String, Vec<EntryId>> = HashMap::default();
     for inst in table.instructions {
         let mut entries: Vec<EntryId> = (inst.entries.0..inst.entries.0 + inst.entries.1).collect();
-        // The shortest first: without literal, then with; e32, then e64.
+        // Shortest encoding first: without literal before with literal, e32 before e64.
         entries.sort_by_key(|&e| {
             let encoding = &table.encodings[table.entries[e as usize].enc as usize];
             (Builder::new(arch, e).class(), encoding.bits, encoding.order)
         });
         let name = super::dialect::name(inst.name, arch);
-        // LLVM's name, and the description's, if it is another.
+        // LLVM's name, and the description's if it differs.
         let own = Some(inst.name.to_lowercase()).filter(|own| *own != name);
         let others = own.into_iter().chain(inst.aliases().iter().map(|n| n.to_lowercase()));
         for name in std::iter::once(name).chain(others) {

@@ -1,4 +1,4 @@
-//! Operands that take several fields: offsets of scalar memory, addresses of images, attributes.
+//! Operands that take several fields: scalar memory offsets, image addresses, interpolation attributes.
 
 use super::Matcher;
 use crate::error::{AsmError, Span};
@@ -12,7 +12,8 @@ impl<'a, 't> Matcher<'a, 't> {
         let fields = self.inst.encoding(self.options.arch.table()).fields;
         let width = fields.iter().find(|f| f.name == name).map_or(21, |f| f.width());
         let line = self.line;
-        // Offsets into a buffer count up; RDNA 4 has 24 bits that LLVM reads as signed all the same.
+        // Buffer offsets are unsigned. RDNA 4 has 24-bit offsets, which LLVM treats as signed even for
+        // buffers.
         let buffer = |s: &Slot| {
             s.field.is_some_and(|f| fields[f as usize].name == "SBASE") && s.size == Size::Bits(128)
         };
@@ -27,7 +28,8 @@ impl<'a, 't> Matcher<'a, 't> {
                     .help(format!("from {min} to {max}")))
             }
         };
-        // CDNA: bits say which of the two there are, and a register alone is in the number's place.
+        // CDNA: bits select register and immediate; a register without an immediate is encoded in the
+        // immediate field.
         let bits = self.has("SOFFSET_EN");
         let both = line.modifiers.iter().any(|m| m.name == "offset");
         if let Value::Int(value) = operand.value {
@@ -47,14 +49,14 @@ impl<'a, 't> Matcher<'a, 't> {
         if let Some(at) = line.modifiers.iter().position(|m| m.name == "offset") {
             let m = &line.modifiers[at];
             if matches!(operand.value, Value::Int(_)) {
-                return Err(AsmError::new(m.span, "the offset is given already, as the operand"));
+                return Err(AsmError::new(m.span, "the offset is already given by the operand"));
             }
             let ModifierValue::Int(value) = m.value else {
                 return Err(AsmError::new(m.value_span, "`offset:` takes a number"));
             };
             let value = check(value, m.value_span)?;
             self.set(field, value);
-            self.taken = Some(at);
+            self.consumed_modifier = Some(at);
         }
         Ok(())
     }
@@ -67,7 +69,8 @@ impl<'a, 't> Matcher<'a, 't> {
         let name = self.inst.instruction(table).name;
         let a16 = self.get("A16") != 0;
         let total = image::address_registers(name, self.get("DIM"), a16);
-        // Where each address has a field of its own, the last may be a range that holds the rest.
+        // If each address has a field of its own, the last field may be a range that holds the remaining
+        // addresses.
         let fields = self.inst.encoding(table).fields;
         let mut places: Vec<u8> = Vec::new();
         for n in 0..5 {
@@ -81,15 +84,15 @@ impl<'a, 't> Matcher<'a, 't> {
         let regs: Vec<Reg> = match &operand.value {
             Value::Reg(reg) => vec![*reg],
             Value::List(regs) => regs.clone(),
-            _ => return Err(self.wrong(slot, operand)),
+            _ => return Err(self.mismatch(slot, operand)),
         };
         let sizes = image::ray_addresses(name, a16).map_or_else(|| vec![1; total as usize], <[u16]>::to_vec);
         let wrong = |want: String| AsmError::new(operand.span, format!("the addresses are {want}"));
         if places.len() == 1 {
             let [reg] = regs.as_slice() else {
-                return Err(wrong(format!("{total} vector registers that follow each other")));
+                return Err(wrong(format!("{total} consecutive vector registers")));
             };
-            // As LLVM, which wrote 8 registers where it had no ranges of 5 to 7.
+            // LLVM versions without ranges of 5 to 7 registers wrote 8 registers instead.
             let count = if reg.count == 8 && (5..8).contains(&total) { 8 } else { total };
             return self.address(slot, slot.field, reg, count, operand.span);
         }
@@ -116,7 +119,7 @@ impl<'a, 't> Matcher<'a, 't> {
     ) -> Result<(), AsmError> {
         let slot = Slot { field, size: Size::Bits(32 * count), ..slot.clone() };
         let code = self.register(&slot, reg, count, span)?;
-        self.put(&slot, code);
+        self.set_slot(&slot, code);
         Ok(())
     }
 
@@ -130,13 +133,13 @@ impl<'a, 't> Matcher<'a, 't> {
             Some((number, "xyzw".find(channel).filter(|_| channel.len() == 1)? as u32))
         });
         let Some((number, channel)) = parsed.filter(|p| p.0 <= LAST_ATTRIBUTE) else {
-            return Err(self.wrong(slot, operand));
+            return Err(self.mismatch(slot, operand));
         };
-        self.put(slot, number);
+        self.set_slot(slot, number);
         self.set("ATTR_CHAN", channel);
         Ok(())
     }
 }
 
-/// Attributes are from 0 to this (RDNA ISA manuals, *Parameter Interpolation*).
+/// The highest attribute number (RDNA ISA manuals, *Parameter Interpolation*).
 const LAST_ATTRIBUTE: u32 = 32;

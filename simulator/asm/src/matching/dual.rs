@@ -8,18 +8,18 @@ use crate::operand::Line;
 use crate::{Options, Parsed};
 use isa_spec::tables::EntryId;
 
-/// `v_dual_… :: v_dual_…`
+/// Assembles `v_dual_… :: v_dual_…`.
 pub(super) fn dual<'t>(line: &Line<'t>, second: &Line<'t>, options: &Options) -> Result<Parsed, AsmError> {
     let forms = forms(options.arch);
     let table = options.arch.table();
     let entries = |l: &Line| {
         let name = l.mnemonic.to_lowercase();
-        forms.called(&name).ok_or_else(|| unknown_mnemonic(&name, l.mnemonic_span, options))
+        forms.lookup(&name).ok_or_else(|| unknown_mnemonic(&name, l.mnemonic_span, options))
     };
     let (xs, ys) = (entries(line)?, entries(second)?);
-    let mut worst: Option<(usize, AsmError)> = None;
+    let mut furthest: Option<(usize, AsmError)> = None;
     for &x in xs {
-        let form = forms.of(x);
+        let form = forms.get(x);
         let enc = table.entries[x as usize].enc;
         let Some(&y) = ys.iter().find(|y| table.entries[**y as usize].enc == enc) else { continue };
         let Some(x_slots) = half_slots(options, x, false) else {
@@ -32,7 +32,7 @@ pub(super) fn dual<'t>(line: &Line<'t>, second: &Line<'t>, options: &Options) ->
         let mut m = Matcher { messages: true, ..Matcher::new(form, line, options) };
         let literal_needed = m.form.literal.is_some();
         let result = m.operands(&x_slots, &line.operands, line).and_then(|()| {
-            m.fixups_from(second);
+            m.set_line(second);
             m.operands(&y_slots, &second.operands, second)
         });
         let own = x_slots.iter().chain(&y_slots).any(|s| s.kind == Kind::Literal);
@@ -44,28 +44,32 @@ pub(super) fn dual<'t>(line: &Line<'t>, second: &Line<'t>, options: &Options) ->
                 return Err(AsmError::new(line.span, "no operand is a literal"));
             }
             m.inst.entry_y = y;
-            m.legal(&[&x_slots, &y_slots], &[&line.operands, &second.operands], line.span.to(second.span))?;
+            m.check_legal(
+                &[&x_slots, &y_slots],
+                &[&line.operands, &second.operands],
+                line.span.to(second.span),
+            )?;
             m.set("OPY", table.entries[y as usize].opcode as u32);
             Ok(())
         });
         match result {
             Ok(()) => return Ok(m.parsed()),
-            Err(e) if worst.as_ref().is_none_or(|(progress, _)| m.progress > *progress) => {
-                worst = Some((m.progress, e));
+            Err(e) if furthest.as_ref().is_none_or(|(progress, _)| m.progress > *progress) => {
+                furthest = Some((m.progress, e));
             }
             Err(_) => {}
         }
     }
-    Err(worst
+    Err(furthest
         .map_or_else(|| AsmError::new(line.span, "these two instructions cannot issue together"), |w| w.1))
 }
 
-/// Operands of one half of a dual instruction, with the fields of that half. `None` if it cannot be that
-/// half.
+/// The operands of one half of a dual instruction, with the fields of that half. `None` if the entry cannot
+/// be that half.
 pub fn half_slots(options: &Options, entry: EntryId, second: bool) -> Option<Vec<Slot>> {
     const FIELDS: [(&str, &str); 3] = [("VDSTX", "VDSTY"), ("SRCX0", "SRCY0"), ("VSRCX1", "VSRCY1")];
     let table = options.arch.table();
-    let form = forms(options.arch).of(entry);
+    let form = forms(options.arch).get(entry);
     let encoding = &table.encodings[table.entries[entry as usize].enc as usize];
     let name = |s: &Slot| s.field.map(|f| encoding.fields[f as usize].name);
     let only_second = !form.slots.iter().any(|s| name(s) == Some("VDSTX"));

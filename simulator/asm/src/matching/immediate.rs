@@ -1,4 +1,4 @@
-//! Matches immediates: numbers, symbols, and the named parts of partitioned operand types.
+//! Matching of immediates: numbers, symbols, and the named fields of partitioned operand types.
 
 use super::Matcher;
 use super::value::expression;
@@ -16,7 +16,7 @@ impl<'a, 't> Matcher<'a, 't> {
     ) -> Result<usize, AsmError> {
         let arch = self.options.arch;
         let operand = &operands[0];
-        // Symbolic immediates extend to the end of the operands, but for the one that a register follows.
+        // Symbolic immediates extend to the last operand, except one that a register follows.
         let calls = operands.iter().take_while(|o| matches!(o.value, Value::Call(_))).count().max(1);
         let list = &operands[..calls];
         let value = match imm {
@@ -31,7 +31,7 @@ impl<'a, 't> Matcher<'a, 't> {
                 return Ok(1);
             }
         };
-        self.put(slot, value);
+        self.set_slot(slot, value);
         Ok(match imm {
             Imm::Hwreg | Imm::Sendmsg => 1,
             _ => calls,
@@ -42,7 +42,7 @@ impl<'a, 't> Matcher<'a, 't> {
         let Some(field) = slot.field else { return Ok(()) };
         let width = self.inst.encoding(self.options.arch.table()).fields[field as usize].width();
         match &operand.value {
-            _ if operand.literal => Err(self.wrong(slot, operand)),
+            _ if operand.literal => Err(self.mismatch(slot, operand)),
             Value::Int(value) => {
                 let min = if slot.unsigned { 0 } else { -(1i64 << (width - 1)) };
                 let max = (1i64 << width) - 1;
@@ -50,21 +50,21 @@ impl<'a, 't> Matcher<'a, 't> {
                 if !(min..=max).contains(value) || operand.neg || operand.abs {
                     return Err(AsmError::new(operand.span, format!("{value} does not fit {width} bits")));
                 }
-                self.put(slot, *value as u32 & ((1u64 << width) - 1) as u32);
+                self.set_slot(slot, *value as u32 & ((1u64 << width) - 1) as u32);
                 Ok(())
             }
             Value::Expr(_) | Value::Word(_) => {
-                let expr = expression(operand).ok_or_else(|| self.wrong(slot, operand))?;
+                let expr = expression(operand).ok_or_else(|| self.mismatch(slot, operand))?;
                 let predefined = |name: &str| symbolic::predefined(name);
                 if let Ok(value) = expr.eval(&predefined) {
-                    self.put(slot, value as u32 & 0xffff);
+                    self.set_slot(slot, value as u32 & 0xffff);
                     return Ok(());
                 }
                 let kind = if imm == Imm::Label { FixupKind::Branch } else { FixupKind::Absolute };
                 self.fixups.push(Fixup { field, kind, expr, span: operand.span });
                 Ok(())
             }
-            _ => Err(self.wrong(slot, operand)),
+            _ => Err(self.mismatch(slot, operand)),
         }
     }
 }

@@ -1,8 +1,9 @@
-//! Matches a line against the forms of its instruction, and builds the instruction from the form that fits.
+//! Matches a line against the forms of its instruction and builds the instruction from the first form that
+//! fits.
 //!
-//! [`assemble`] chooses the form; a `Matcher` tries one. What each slot takes is in `slot`, registers and
-//! constants in `value`, immediates in `immediate`, addresses in `address`, modifiers in `modifiers`, dual
-//! instructions in `dual`.
+//! [`assemble`] chooses the form; a `Matcher` tries one form. Submodules: `slot` matches one operand, `value`
+//! registers and constants, `immediate` immediates, `address` addresses, `modifiers` modifiers, and `dual`
+//! dual instructions.
 
 mod address;
 mod dual;
@@ -18,14 +19,14 @@ use dual::dual;
 use super::error::{AsmError, Span, suggest};
 use super::form::{Class, Form, Imm, Kind, Slot, forms, without_suffix};
 use super::modifier;
-use super::operand::{Line, Modifier, ModifierValue, Operand, Value, plain};
+use super::operand::{Line, Modifier, ModifierValue, Operand, Value, unsigned};
 use super::{Fixup, Options, Parsed, legal};
 use isa_spec::tables::EntryId;
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use wavesim_isa::inst::Inst;
 
-/// The instruction of a line.
+/// Assembles a line.
 pub fn assemble(line: &Line, options: &Options) -> Result<Parsed, AsmError> {
     let name = &lower(line.mnemonic)[..];
     let found = forms(options.arch).resolve(name);
@@ -33,7 +34,7 @@ pub fn assemble(line: &Line, options: &Options) -> Result<Parsed, AsmError> {
     assemble_as(line, found, options)
 }
 
-/// As [`assemble`], for a mnemonic that [`Forms::resolve`](super::form::Forms::resolve) has found.
+/// As [`assemble`], for a mnemonic that [`Forms::resolve`](super::form::Forms::resolve) has looked up.
 pub fn assemble_as(
     line: &Line,
     (entries, class): (&[EntryId], Option<Class>),
@@ -42,17 +43,17 @@ pub fn assemble_as(
     if let Some(second) = &line.second {
         return dual(line, second, options);
     }
-    let symbols = symbols_like_flags(line, entries, options);
+    let symbols = flags_as_operands(line, entries, options);
     let line = symbols.as_ref().unwrap_or(line);
     let dpp = line.modifiers.iter().any(|m| modifier::is_dpp(m.name));
     let sdwa = line.modifiers.iter().any(|m| modifier::is_sdwa(m.name));
-    let mut nearest: Option<(usize, &Form)> = None;
+    let mut furthest: Option<(usize, &Form)> = None;
     let forms = forms(options.arch);
     for &entry in entries {
-        let form = forms.of(entry);
+        let form = forms.get(entry);
         let wanted = match class {
             Some(class) => form.class == class,
-            // A lane movement selects the forms that have one, and parts of registers those that have them.
+            // DPP modifiers select the DPP forms, and SDWA modifiers the SDWA forms.
             None => match form.class {
                 Class::Plain => true,
                 Class::Sdwa => sdwa,
@@ -66,24 +67,24 @@ pub fn assemble_as(
         let mut m = Matcher::new(form, line, options);
         match m.run() {
             Ok(()) => return Ok(m.parsed()),
-            // The form that matches furthest gives the best error.
-            Err(_) if nearest.is_none_or(|n| m.progress > n.0) => nearest = Some((m.progress, form)),
+            // The form that matches furthest gives the best error message.
+            Err(_) if furthest.is_none_or(|n| m.progress > n.0) => furthest = Some((m.progress, form)),
             Err(_) => {}
         }
     }
-    match nearest {
+    match furthest {
         Some((_, form)) => {
             let mut m = Matcher { messages: true, ..Matcher::new(form, line, options) };
             m.run().map(|()| m.parsed())
         }
-        None => Err(no_such_form(line, class, dpp, sdwa, options)),
+        None => Err(no_matching_form(line, class, dpp, sdwa, options)),
     }
 }
 
-/// Labels and symbols may be called like modifiers of other instructions (`s_branch done`): flags that no
-/// form of the instruction has are operands, as long as operands are missing.
-fn symbols_like_flags<'t>(line: &Line<'t>, entries: &[EntryId], options: &Options) -> Option<Line<'t>> {
-    let all = || entries.iter().map(|e| forms(options.arch).of(*e));
+/// Labels and symbols may share the name of another instruction's flag (`s_branch done`): while operands are
+/// missing, flags that no form of the instruction accepts are treated as operands.
+fn flags_as_operands<'t>(line: &Line<'t>, entries: &[EntryId], options: &Options) -> Option<Line<'t>> {
+    let all = || entries.iter().map(|e| forms(options.arch).get(*e));
     let foreign = |m: &Modifier| {
         let own = || all().any(|f| f.mods.iter().any(|own| own.accepts(m.name)));
         m.value == ModifierValue::None && !modifier::is_dpp(m.name) && !own()
@@ -91,16 +92,16 @@ fn symbols_like_flags<'t>(line: &Line<'t>, entries: &[EntryId], options: &Option
     if !line.modifiers.iter().any(foreign) {
         return None;
     }
-    let most = all().map(|f| f.slots.len()).max().unwrap_or(0);
+    let max_operands = all().map(|f| f.slots.len()).max().unwrap_or(0);
     let mut out = None;
     while let now = out.as_ref().unwrap_or(line)
-        && now.operands.len() < most
+        && now.operands.len() < max_operands
         && let Some(at) = now.modifiers.iter().position(foreign)
     {
         let mut next = now.clone();
         let Modifier { name, span, .. } = next.modifiers.remove(at);
         let place = next.operands.partition_point(|o| o.span.start < span.start);
-        next.operands.insert(place, Operand { span, ..plain(Value::Word(name)) });
+        next.operands.insert(place, Operand { span, ..unsigned(Value::Word(name)) });
         out = Some(next);
     }
     out
@@ -109,7 +110,7 @@ fn symbols_like_flags<'t>(line: &Line<'t>, entries: &[EntryId], options: &Option
 fn unknown_mnemonic(name: &str, span: Span, options: &Options) -> AsmError {
     let arch = options.arch.name();
     let (bare, _) = without_suffix(name);
-    if forms(options.arch).called(bare).is_some() {
+    if forms(options.arch).lookup(bare).is_some() {
         let error = AsmError::new(span, format!("`{bare}` has no such form in {arch}"));
         return match super::dialect::absent::help(name, options.arch) {
             Some(help) => error.help(help),
@@ -118,7 +119,7 @@ fn unknown_mnemonic(name: &str, span: Span, options: &Options) -> AsmError {
     }
     let elsewhere: Vec<&str> = wavesim_isa::arch::Arch::ALL
         .into_iter()
-        .filter(|a| forms(*a).called(bare).is_some())
+        .filter(|a| forms(*a).lookup(bare).is_some())
         .map(|a| a.name())
         .collect();
     let error = AsmError::new(span, format!("{arch} has no instruction `{name}`"));
@@ -139,8 +140,7 @@ fn unknown_mnemonic(name: &str, span: Span, options: &Options) -> AsmError {
     }
 }
 
-/// Names of the same kind of instruction: those that begin with the same word, as `v_` or `buffer_`; all, if
-/// none does.
+/// The names with the same prefix up to the first underscore (`v_`, `buffer_`); all names if there is none.
 pub fn family(name: &str, arch: wavesim_isa::arch::Arch) -> Vec<&'static str> {
     let all = || forms(arch).names();
     let word = name.split_inclusive('_').next().unwrap_or_default();
@@ -148,7 +148,7 @@ pub fn family(name: &str, arch: wavesim_isa::arch::Arch) -> Vec<&'static str> {
     if own.is_empty() { all().collect() } else { own }
 }
 
-fn no_such_form(line: &Line, class: Option<Class>, dpp: bool, sdwa: bool, options: &Options) -> AsmError {
+fn no_matching_form(line: &Line, class: Option<Class>, dpp: bool, sdwa: bool, options: &Options) -> AsmError {
     let (name, span) = (&lower(line.mnemonic)[..], line.mnemonic_span);
     if class.is_some() {
         return unknown_mnemonic(name, span, options);
@@ -161,9 +161,9 @@ fn no_such_form(line: &Line, class: Option<Class>, dpp: bool, sdwa: bool, option
     AsmError::new(span, format!("`{name}` {what}"))
 }
 
-/// A mnemonic in lower case, as nearly all are written.
+/// The mnemonic in lower case; usually borrowed.
 pub fn lower(name: &str) -> Cow<'_, str> {
-    // Without a branch a byte.
+    // Branch-free, so that the loop vectorises.
     let upper = name.bytes().fold(false, |upper, b| upper | b.is_ascii_uppercase());
     if upper { name.to_ascii_lowercase().into() } else { name.into() }
 }
@@ -175,20 +175,25 @@ struct Matcher<'a, 't> {
     inst: Inst,
     literal: Option<u32>,
     fixups: Vec<Fixup>,
-    /// Bits that say of which file operands are, with whether it is the accumulation registers.
-    files: SmallVec<[((u8, u8), bool); 4]>,
-    /// A modifier that an operand took.
-    taken: Option<usize>,
-    /// How much of the line matched: the error of the form that matches furthest is reported.
+    /// Bits that select the register file of an operand (field, bit), with whether it is the accumulation
+    /// file.
+    acc_bits: SmallVec<[((u8, u8), bool); 4]>,
+    /// Index of a modifier that was consumed together with an operand.
+    consumed_modifier: Option<usize>,
+    /// How much of the line has matched. The form that matches furthest provides the error.
     progress: usize,
-    /// Errors have messages. While forms are tried, no error is reported, and none needs one.
+    /// Whether to format error messages. Errors are not reported while forms are tried.
     messages: bool,
 }
 
 impl<'a, 't> Matcher<'a, 't> {
     fn new(form: &'static Form, line: &'a Line<'t>, options: &'a Options) -> Matcher<'a, 't> {
-        let inst =
-            Inst { entry: form.entry, entry_y: EntryId::MAX, size: form.size_bytes, fields: form.start };
+        let inst = Inst {
+            entry: form.entry,
+            entry_y: EntryId::MAX,
+            size: form.size_bytes,
+            fields: form.initial_fields,
+        };
         Matcher {
             form,
             line,
@@ -196,19 +201,19 @@ impl<'a, 't> Matcher<'a, 't> {
             inst,
             literal: None,
             fixups: Vec::new(),
-            files: SmallVec::new(),
-            taken: None,
+            acc_bits: SmallVec::new(),
+            consumed_modifier: None,
             progress: 0,
             messages: false,
         }
     }
 
-    /// An error whose message is made only if it is reported.
+    /// Creates an error, formatting the message only if it will be reported.
     fn error(&self, span: Span, message: impl FnOnce() -> String) -> AsmError {
         AsmError::new(span, if self.messages { message() } else { String::new() })
     }
 
-    fn fixups_from(&mut self, line: &'a Line<'t>) {
+    fn set_line(&mut self, line: &'a Line<'t>) {
         self.line = line;
     }
 
@@ -230,34 +235,35 @@ impl<'a, 't> Matcher<'a, 't> {
         if let Some(field) = form.returns {
             let returns = self.inst.fields[field as usize] & 1 != 0;
             if returns != (slots.len() == form.slots.len()) {
-                return Err(self.wrong_return(returns));
+                return Err(self.return_mismatch(returns));
             }
         }
-        if form.literal.is_some() && self.literal.is_none() && !form.own_literal {
+        if form.literal.is_some() && self.literal.is_none() && !form.has_literal_operand {
             return Err(AsmError::new(line.span, "no operand is a literal"));
         }
-        self.legal(&[&form.slots], &[&line.operands], line.span)
+        self.check_legal(&[&form.slots], &[&line.operands], line.span)
     }
 
-    /// What hardware can do. `operands`: those of each half, beside its slots, of which the first may have
-    /// none.
-    fn legal(&self, halves: &[&[Slot]], operands: &[&[Operand]], span: Span) -> Result<(), AsmError> {
+    /// Checks the hardware's restrictions. `operands` are the operands of each half, parallel to `halves`;
+    /// the operand of the first slot may be missing.
+    fn check_legal(&self, halves: &[&[Slot]], operands: &[&[Operand]], span: Span) -> Result<(), AsmError> {
         if self.options.lenient {
             return Ok(());
         }
         legal::check(&self.inst, self.options, halves).map_err(|e| {
             let own = e.operand.and_then(|(half, at)| {
-                // An atomic that returns nothing has no operand for its first slot; others lack the last one.
+                // An atomic without a result has no operand for the first slot; otherwise trailing operands
+                // are missing.
                 let missing = halves[half].len().saturating_sub(operands[half].len());
                 let skips = self.form.returns.is_some() || self.form.to_lds.is_some();
                 let skipped = if skips { missing } else { 0 };
                 operands[half].get(at.checked_sub(skipped)?)
             });
-            e.at(own.map_or(span, |o| o.span))
+            e.into_error(own.map_or(span, |o| o.span))
         })
     }
 
-    /// The instruction of a line that matches.
+    /// Returns the instruction and its fixups after a successful match.
     fn parsed(mut self) -> Parsed {
         if let (Some(field), Some(value)) = (self.form.literal, self.literal) {
             self.inst.fields[field as usize] = value;
@@ -272,7 +278,7 @@ impl<'a, 't> Matcher<'a, 't> {
         line: &Line<'t>,
     ) -> Result<(), AsmError> {
         let mut at = 0;
-        // In the short encodings VCC may be left out wherever it is.
+        // The 32-bit encodings allow VCC to be omitted at any position.
         let implied = matches!(self.form.class, Class::E32 | Class::Dpp)
             && operands.len() + slots.iter().filter(|s| s.kind == Kind::Vcc).count() == slots.len();
         for slot in slots {
@@ -311,7 +317,7 @@ impl<'a, 't> Matcher<'a, 't> {
         }
     }
 
-    fn put(&mut self, slot: &Slot, value: u32) {
+    fn set_slot(&mut self, slot: &Slot, value: u32) {
         if let Some(field) = slot.field {
             self.inst.fields[field as usize] = value;
         }

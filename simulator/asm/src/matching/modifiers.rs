@@ -1,5 +1,5 @@
-//! Modifiers of a line: which sizes they set before the operands are read, which there are, and which have to
-//! be there.
+//! Matching of modifiers: those that determine operand sizes are applied before the operands; then all are
+//! applied, and required ones are checked.
 
 use super::Matcher;
 use crate::dialect::Trait;
@@ -8,7 +8,7 @@ use crate::modifier::{self, Mod};
 use crate::operand::{Modifier, ModifierValue};
 
 impl<'a, 't> Matcher<'a, 't> {
-    /// Modifiers that an instruction cannot do without.
+    /// Reports required modifiers that are missing, and combinations that are invalid.
     pub(super) fn required(&self) -> Result<(), AsmError> {
         let (form, line) = (self.form, self.line);
         let given = |own: &Mod| line.modifiers.iter().any(|m| own.accepts(m.name));
@@ -27,20 +27,20 @@ impl<'a, 't> Matcher<'a, 't> {
         for m in &line.modifiers {
             if let (Some(Mod::Th { scope, kind, .. }), ModifierValue::Word(word)) =
                 (form.mods.iter().find(|own| own.accepts(m.name)), &m.value)
-                && !modifier::hint_fits(word, self.inst.fields[*scope as usize], *kind)
+                && !modifier::hint_is_valid(word, self.inst.fields[*scope as usize], *kind)
             {
-                let message = format!("`th:{word}` does not go with this `scope:`");
+                let message = format!("`th:{word}` is not valid with this `scope:`");
                 let rule = "bypassing hints need scope:SCOPE_SYS, last use and write-back another scope";
                 return Err(AsmError::new(m.span, message).help(rule));
             }
         }
-        if form.traits.has(Trait::OneChannel) && self.get("DMASK").count_ones() != 1 {
+        if form.traits.has(Trait::SingleChannel) && self.get("DMASK").count_ones() != 1 {
             return Err(AsmError::new(line.span, "`dmask:` chooses one channel here: one bit of four"));
         }
         Ok(())
     }
 
-    /// Modifiers that set the sizes of operands, before the operands.
+    /// Applies the modifiers that determine the sizes of operands.
     pub(super) fn preset(&mut self) -> Result<(), AsmError> {
         const SIZES: [&str; 9] = ["dmask", "dim", "a16", "d16", "tfe", "idxen", "offen", "cbsz", "blgp"];
         let sizes = |m: &&Modifier| SIZES.contains(&m.name);
@@ -56,7 +56,7 @@ impl<'a, 't> Matcher<'a, 't> {
         let line = self.line;
         let sources = self.form.sources;
         for (at, m) in line.modifiers.iter().enumerate() {
-            if self.taken == Some(at) {
+            if self.consumed_modifier == Some(at) {
                 continue;
             }
             let Some(own) = self.form.mods.iter().find(|own| own.accepts(m.name)) else {
@@ -65,7 +65,7 @@ impl<'a, 't> Matcher<'a, 't> {
             if let Some(before) = line.modifiers[..at].iter().find(|before| own.accepts(before.name)) {
                 let message = match before.name == m.name {
                     true => format!("`{}` is given twice", m.name),
-                    false => format!("`{}` is given beside `{}`", m.name, before.name),
+                    false => format!("`{}` cannot be combined with `{}`", m.name, before.name),
                 };
                 return Err(AsmError::new(m.span, message));
             }
@@ -99,11 +99,13 @@ impl<'a, 't> Matcher<'a, 't> {
         }
     }
 
-    pub(super) fn wrong_return(&self, returns: bool) -> AsmError {
+    pub(super) fn return_mismatch(&self, returns: bool) -> AsmError {
         let hint =
             if self.options.arch == wavesim_isa::arch::Arch::Rdna4 { "th:TH_ATOMIC_RETURN" } else { "glc" };
         let what = if returns {
-            format!("with `{hint}` the atomic returns the old value: a register for it belongs first")
+            format!(
+                "with `{hint}` the atomic returns the old value, so the first operand must be a register for it"
+            )
         } else {
             format!("an atomic that returns the old value needs `{hint}`")
         };

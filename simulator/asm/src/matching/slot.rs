@@ -1,4 +1,4 @@
-//! Matches one operand against one slot of a form, by the slot's kind.
+//! Matching of one operand against one slot, by the slot's kind.
 
 use super::Matcher;
 use super::value::is_off;
@@ -9,7 +9,7 @@ use crate::image;
 use crate::operand::{Line, Operand, RegBase, Special, Value};
 
 impl<'a, 't> Matcher<'a, 't> {
-    /// Matches a slot; how many operands it took.
+    /// Matches a slot and returns the number of operands consumed.
     pub(super) fn slot(
         &mut self,
         slot: &Slot,
@@ -18,8 +18,9 @@ impl<'a, 't> Matcher<'a, 't> {
     ) -> Result<usize, AsmError> {
         let Some(operand) = operands.first() else {
             let end = Span::new(line.span.end, line.span.end);
-            return Err(self
-                .error(end, || format!("`{}` needs another operand: {}", line.mnemonic, self.wanted(slot))));
+            return Err(self.error(end, || {
+                format!("`{}` needs another operand: {}", line.mnemonic, self.expected(slot))
+            }));
         };
         let wave = self.options.wave;
         match slot.kind {
@@ -41,7 +42,7 @@ impl<'a, 't> Matcher<'a, 't> {
                 if !vcc || operand.neg || operand.abs {
                     let name = if wave == 64 { "vcc" } else { "vcc_lo" };
                     return Err(
-                        self.error(operand.span, || format!("this operand is {name}, the wave's mask"))
+                        self.error(operand.span, || format!("this operand must be {name}, the wave's mask"))
                     );
                 }
             }
@@ -64,7 +65,7 @@ impl<'a, 't> Matcher<'a, 't> {
             }
             Kind::ScalarOffset => self.scalar_offset(slot, operand)?,
             Kind::FlatAddr => {
-                // Beside a scalar base the address is an offset of 32 bits.
+                // With a scalar base the address is a 32-bit offset.
                 let base = operands[1..].iter().any(|o| match &o.value {
                     Value::Reg(r) => {
                         matches!(r.base, RegBase::Sgpr(_) | RegBase::Ttmp(_) | RegBase::Special(_))
@@ -111,7 +112,7 @@ impl<'a, 't> Matcher<'a, 't> {
             Kind::ImageAddr => self.image_address(slot, operand)?,
             Kind::Target => {
                 let Value::Word(word) = &operand.value else {
-                    return Err(self.wrong(slot, operand));
+                    return Err(self.mismatch(slot, operand));
                 };
                 let types = slot.names;
                 let Some(value) = types.value(word) else {
@@ -121,7 +122,7 @@ impl<'a, 't> Matcher<'a, 't> {
                         None => error,
                     });
                 };
-                self.put(slot, value);
+                self.set_slot(slot, value);
             }
             Kind::Export(n) => {
                 if !is_off(operand) {
@@ -135,8 +136,8 @@ impl<'a, 't> Matcher<'a, 't> {
         Ok(1)
     }
 
-    /// What belongs in a slot, in words.
-    pub(super) fn wanted(&self, slot: &Slot) -> String {
+    /// Describes the operand that a slot expects.
+    pub(super) fn expected(&self, slot: &Slot) -> String {
         let ty = self.options.arch.table().operand_types[slot.ty as usize].name;
         let count = slot.size.registers(self.options.wave);
         let registers = |what: &str| match count {
@@ -145,7 +146,7 @@ impl<'a, 't> Matcher<'a, 't> {
         };
         match slot.kind {
             Kind::Imm(Imm::Label) => "a label".to_string(),
-            Kind::Imm(_) => "a whole number of 16 bits".to_string(),
+            Kind::Imm(_) => "a 16-bit integer".to_string(),
             Kind::Vcc => if self.options.wave == 64 { "vcc" } else { "vcc_lo" }.to_string(),
             Kind::Literal => "a 32-bit number".to_string(),
             Kind::Target => "an export target, as in mrt0 or pos0".to_string(),
@@ -167,7 +168,7 @@ impl<'a, 't> Matcher<'a, 't> {
         }
     }
 
-    pub(super) fn wrong(&self, slot: &Slot, operand: &Operand) -> AsmError {
-        self.error(operand.span, || format!("expected {}", self.wanted(slot)))
+    pub(super) fn mismatch(&self, slot: &Slot, operand: &Operand) -> AsmError {
+        self.error(operand.span, || format!("expected {}", self.expected(slot)))
     }
 }

@@ -1,4 +1,4 @@
-//! Matches registers and constants against a slot with an ordinary source or destination field.
+//! Matching of registers and constants against a slot with an ordinary source or destination field.
 
 use super::Matcher;
 use crate::constant::{self, Encoded};
@@ -11,54 +11,55 @@ use crate::operand::{self, Half, Operand, Reg, RegBase, Value};
 use crate::{Fixup, FixupKind};
 
 impl<'a, 't> Matcher<'a, 't> {
-    /// A register or a constant in an ordinary field.
+    /// Matches a register or a constant.
     #[inline]
     pub(super) fn value(&mut self, slot: &Slot, operand: &Operand, count: u16) -> Result<(), AsmError> {
         if operand.sext {
             let Some(field) = slot.sext.filter(|_| !slot.signed && !operand.neg && !operand.abs) else {
                 return Err(AsmError::new(
                     operand.span,
-                    "only integers that SDWA selects a part of are extended",
+                    "only integers of which SDWA selects a part can be extended",
                 ));
             };
             self.inst.fields[field as usize] = 1;
         }
         if operand.neg || operand.abs {
-            if let Some(value) = folded(slot, operand) {
+            if let Some(value) = fold_signs(slot, operand) {
                 return self.constant(slot, &Operand { value, neg: false, abs: false, ..operand.clone() });
             }
             self.signs(slot, operand)?;
         }
         let reg = match &operand.value {
             Value::Reg(reg) => *reg,
-            // Vector registers in brackets that are not addresses are another spelling of a range.
-            Value::List(list) => operand::consecutive(list).ok_or_else(|| self.wrong(slot, operand))?,
+            // A bracketed list of vector registers that are not addresses is another spelling of a range.
+            Value::List(list) => operand::consecutive(list).ok_or_else(|| self.mismatch(slot, operand))?,
             _ => return self.constant(slot, operand),
         };
         let code = self.register(slot, &reg, count, operand.span)?;
-        self.put(slot, code);
+        self.set_slot(slot, code);
         Ok(())
     }
 
-    /// A number, or a symbol that will be one, in an ordinary field.
+    /// Matches a number, or a symbol whose value is not yet known.
     pub(super) fn constant(&mut self, slot: &Slot, operand: &Operand) -> Result<(), AsmError> {
         let types = slot.names;
         if matches!(operand.value, Value::Expr(_) | Value::Word(_)) {
-            let literal = types.literal.filter(|_| self.form.literal.is_some() && !self.form.own_literal);
+            let literal =
+                types.literal.filter(|_| self.form.literal.is_some() && !self.form.has_literal_operand);
             let Some(code) = literal else { return Err(self.unknown_word(slot, operand)) };
             self.symbol_literal(slot, operand)?;
-            self.put(slot, code);
+            self.set_slot(slot, code);
             return self.set_literal(0, operand.span);
         }
         if !matches!(operand.value, Value::Int(_) | Value::Float(_)) {
-            return Err(self.wrong(slot, operand));
+            return Err(self.mismatch(slot, operand));
         }
         if operand.doubled && slot.signed && slot.source.is_some() {
             return Err(AsmError::new(operand.span, "one sign is enough").help("neg(-1) negates a number"));
         }
         let types = slot.scalars.unwrap_or(types);
         if !types.has_constants() {
-            return Err(self.wrong(slot, operand));
+            return Err(self.mismatch(slot, operand));
         }
         if let Some(field) = slot.scalar {
             self.inst.fields[field as usize] = 1;
@@ -77,14 +78,14 @@ impl<'a, 't> Matcher<'a, 't> {
             }
         };
         match code {
-            Some(code) => self.put(slot, code),
+            Some(code) => self.set_slot(slot, code),
             None if matches!(encoded, Encoded::Literal(_)) => {
                 return Err(AsmError::new(
                     operand.span,
                     "this form takes no literal; inline constants are -16 to 64 and ±0.5, ±1.0, ±2.0, ±4.0",
                 ));
             }
-            None => return Err(self.wrong(slot, operand)),
+            None => return Err(self.mismatch(slot, operand)),
         }
         Ok(())
     }
@@ -93,7 +94,7 @@ impl<'a, 't> Matcher<'a, 't> {
         match &operand.value {
             Value::Word(word) if self.messages => {
                 let error =
-                    AsmError::new(operand.span, format!("expected {}, found `{word}`", self.wanted(slot)));
+                    AsmError::new(operand.span, format!("expected {}, found `{word}`", self.expected(slot)));
                 let names =
                     ["vcc", "vcc_lo", "vcc_hi", "exec", "exec_lo", "exec_hi", "m0", "null", "scc", "off"];
                 match suggest(word, names.into_iter().filter(|name| name != word)) {
@@ -101,13 +102,13 @@ impl<'a, 't> Matcher<'a, 't> {
                     None => error,
                 }
             }
-            _ => self.wrong(slot, operand),
+            _ => self.mismatch(slot, operand),
         }
     }
 
     pub(super) fn symbol_literal(&mut self, slot: &Slot, operand: &Operand) -> Result<(), AsmError> {
-        let expr = expression(operand).ok_or_else(|| self.wrong(slot, operand))?;
-        let Some(field) = self.form.literal else { return Err(self.wrong(slot, operand)) };
+        let expr = expression(operand).ok_or_else(|| self.mismatch(slot, operand))?;
+        let Some(field) = self.form.literal else { return Err(self.mismatch(slot, operand)) };
         self.fixups.push(Fixup { field, kind: FixupKind::Literal, expr, span: operand.span });
         Ok(())
     }
@@ -123,7 +124,7 @@ impl<'a, 't> Matcher<'a, 't> {
         Ok(())
     }
 
-    /// NEG and ABS of the operand, where the encoding has them.
+    /// Sets the NEG and ABS bits of the operand, if the encoding has them.
     pub(super) fn signs(&mut self, slot: &Slot, operand: &Operand) -> Result<(), AsmError> {
         if slot.source.is_none_or(|s| s > 2) {
             return Err(AsmError::new(operand.span, "this operand takes no sign and no absolute value"));
@@ -154,11 +155,11 @@ impl<'a, 't> Matcher<'a, 't> {
         span: Span,
     ) -> Result<u32, AsmError> {
         let Some(code) = self.code(slot, reg, span)? else {
-            return Err(self.no_register(slot, reg, count, span));
+            return Err(self.invalid_register(slot, reg, count, span));
         };
         let any_width = |reg: &Reg| matches!(reg.base, RegBase::Special(special) if special.any_width());
         if reg.count != count && !any_width(reg) {
-            return Err(self.no_registers(slot, count, span));
+            return Err(self.register_count_error(slot, count, span));
         }
         if count > 1 {
             self.range(reg, count, span)?;
@@ -167,11 +168,11 @@ impl<'a, 't> Matcher<'a, 't> {
             None => {
                 if let RegBase::Vgpr(128..) = reg.base
                     && slot.size == Size::Bits(16)
-                    && self.short()
+                    && self.has_half_in_register_number()
                 {
                     return Err(self.error(span, || {
                         format!(
-                            "short encodings reach v0 to v127 with 16-bit operands, not {}",
+                            "32-bit encodings only reach v0 to v127 with 16-bit operands, not {}",
                             reg.first_name()
                         )
                     }));
@@ -182,8 +183,8 @@ impl<'a, 't> Matcher<'a, 't> {
         }
     }
 
-    /// The code of a register in the operand's field, with the bits beside it set: which file a register of a matrix or of memory
-    /// data is of, and whether an operand of SDWA is a scalar.
+    /// The code of a register for the operand's field. Also sets the bit that selects the register file of
+    /// matrix and memory data, and the bit that marks an SDWA operand as scalar.
     fn code(&mut self, slot: &Slot, reg: &Reg, span: Span) -> Result<Option<u32>, AsmError> {
         let (names, vector) = (slot.names, matches!(reg.base, RegBase::Vgpr(_)));
         if let Some(field) = slot.scalar {
@@ -191,28 +192,31 @@ impl<'a, 't> Matcher<'a, 't> {
             self.inst.fields[field as usize] = u32::from(scalar.is_some());
             return Ok(scalar.or_else(|| names.register(reg.base)));
         }
-        let (Some((field, bit)), Some(base)) = (slot.acc, other_file(reg.base)) else {
+        let (Some((field, bit)), Some(base)) = (slot.acc, counterpart(reg.base)) else {
             return Ok(names.register(reg.base));
         };
         let acc = !vector;
-        // Operands that share a bit are of one file.
-        if self.files.iter().any(|f| f.0 == (field, bit) && f.1 != acc) {
-            return Err(AsmError::new(span, "these registers are all VGPRs or all accumulation VGPRs"));
+        // Operands that share a bit use the same register file.
+        if self.acc_bits.iter().any(|f| f.0 == (field, bit) && f.1 != acc) {
+            return Err(AsmError::new(
+                span,
+                "these registers must be either all VGPRs or all accumulation VGPRs",
+            ));
         }
-        self.files.push(((field, bit), acc));
+        self.acc_bits.push(((field, bit), acc));
         let value = &mut self.inst.fields[field as usize];
         *value = *value & !(1 << bit) | u32::from(acc) << bit;
         Ok(names.register(if acc { base } else { reg.base }))
     }
 
-    /// An encoding that keeps a 16-bit operand's half in bit 7 of its register's number.
-    pub(super) fn short(&self) -> bool {
-        self.form.halves_by_number()
+    /// Returns whether the encoding stores a 16-bit operand's half in bit 7 of the register number.
+    pub(super) fn has_half_in_register_number(&self) -> bool {
+        self.form.has_half_in_register_number()
     }
 
-    /// The error for a register that the operand's type lacks: one of another kind, or one that does not
-    /// exist.
-    pub(super) fn no_register(&self, slot: &Slot, reg: &Reg, count: u16, span: Span) -> AsmError {
+    /// The error for a register that the operand type does not have: a register of another file, or one that
+    /// does not exist.
+    pub(super) fn invalid_register(&self, slot: &Slot, reg: &Reg, count: u16, span: Span) -> AsmError {
         let limit = match reg.base {
             RegBase::Sgpr(n) if n > last_sgpr(self.options.arch) => match last_sgpr(self.options.arch) {
                 101 => "scalar registers are s0 to s101",
@@ -221,25 +225,26 @@ impl<'a, 't> Matcher<'a, 't> {
             RegBase::Ttmp(n) if n > 15 => "trap registers are ttmp0 to ttmp15",
             RegBase::Vgpr(n) if n > 255 => "vector registers are v0 to v255",
             RegBase::Acc(n) if n > 255 => "accumulation registers are a0 to a255",
-            _ => return self.no_registers(slot, count, span),
+            _ => return self.register_count_error(slot, count, span),
         };
         self.error(span, || format!("there is no {}", reg.first_name())).help(limit)
     }
 
-    pub(super) fn no_registers(&self, slot: &Slot, count: u16, span: Span) -> AsmError {
+    pub(super) fn register_count_error(&self, slot: &Slot, count: u16, span: Span) -> AsmError {
         let wanted = || Slot { size: Size::Bits(32 * count), ..slot.clone() };
-        self.error(span, || format!("expected {}", self.wanted(&wanted())))
+        self.error(span, || format!("expected {}", self.expected(&wanted())))
     }
 
-    /// Registers that follow each other end within their file. Where they may begin is checked by [`legal`].
+    /// Checks that a register range ends within its file. [`legal`](crate::legal) checks the alignment of its
+    /// start.
     pub(super) fn range(&self, reg: &Reg, count: u16, span: Span) -> Result<(), AsmError> {
-        let (first, most) = match reg.base {
+        let (first, last) = match reg.base {
             RegBase::Sgpr(n) => (n, last_sgpr(self.options.arch) as u32),
             RegBase::Vgpr(n) | RegBase::Acc(n) => (n, 255),
             RegBase::Ttmp(n) => (n, 15),
             RegBase::Special(_) => return Ok(()),
         };
-        if first as u32 + count as u32 - 1 > most {
+        if first as u32 + count as u32 - 1 > last {
             return Err(self.error(span, || {
                 format!("this range goes beyond the last register; it starts at {}", reg.first_name())
             }));
@@ -247,7 +252,7 @@ impl<'a, 't> Matcher<'a, 't> {
         Ok(())
     }
 
-    /// Which half of the register: a bit of OP_SEL, or in the short encodings of the register's number.
+    /// Selects the half of a register: by a bit of OP_SEL, or by the register number in 32-bit encodings.
     pub(super) fn half(
         &mut self,
         slot: &Slot,
@@ -267,15 +272,15 @@ impl<'a, 't> Matcher<'a, 't> {
         };
         let high = half == Half::High;
         let source = slot.source.unwrap_or(0);
-        if self.short() {
+        if self.has_half_in_register_number() {
             if n > 127 {
-                return Err(AsmError::new(span, "short encodings reach halves of v0 to v127"));
+                return Err(AsmError::new(span, "32-bit encodings only reach halves of v0 to v127"));
             }
             return Ok(if high { code | 128 } else { code });
         }
         if high {
             if !self.has("OP_SEL") {
-                return Err(AsmError::new(span, "this encoding does not choose halves of registers"));
+                return Err(AsmError::new(span, "this encoding cannot select halves of registers"));
             }
             let value = self.get("OP_SEL");
             self.set("OP_SEL", value | 1 << source);
@@ -284,8 +289,8 @@ impl<'a, 't> Matcher<'a, 't> {
     }
 }
 
-/// The VGPR of the same number as an accumulation VGPR, and the other way round.
-fn other_file(base: RegBase) -> Option<RegBase> {
+/// The register with the same number in the other vector register file.
+fn counterpart(base: RegBase) -> Option<RegBase> {
     match base {
         RegBase::Vgpr(n) => Some(RegBase::Acc(n)),
         RegBase::Acc(n) => Some(RegBase::Vgpr(n)),
@@ -293,8 +298,8 @@ fn other_file(base: RegBase) -> Option<RegBase> {
     }
 }
 
-/// A constant with the signs of an encoding that has no bits for them applied, as LLVM does for floats.
-fn folded<'t>(slot: &Slot, operand: &Operand<'t>) -> Option<Value<'t>> {
+/// Applies signs to a constant if the encoding has no sign bits, as LLVM does for floats.
+fn fold_signs<'t>(slot: &Slot, operand: &Operand<'t>) -> Option<Value<'t>> {
     use crate::form::Constant;
     let absent = |wanted: bool, bit: Option<Bit>| !wanted || bit.is_none();
     slot.source.filter(|_| slot.kind == Kind::Value)?;
@@ -315,7 +320,7 @@ fn folded<'t>(slot: &Slot, operand: &Operand<'t>) -> Option<Value<'t>> {
         Value::Int(value) => {
             let sign = 1u64 << (width - 1);
             let mask = sign | (sign - 1);
-            // What does not fit is reported when it is encoded.
+            // The encoder reports a value that does not fit.
             let fits = width == 64 || (-(sign as i64)..=mask as i64).contains(&value);
             let bits = value as u64 & mask & if operand.abs { !sign } else { !0 };
             fits.then_some(Value::Int((bits ^ if operand.neg { sign } else { 0 }) as i64))
@@ -339,7 +344,7 @@ pub(super) fn expression(operand: &Operand) -> Option<Expr> {
     }
 }
 
-/// Names of registers that other processors have, and LLVM takes for no symbol.
+/// Returns whether `word` names a register of another processor, which LLVM does not accept as a symbol.
 fn reserved(word: &str) -> bool {
     let bare = word.strip_suffix(".l").or(word.strip_suffix(".h")).unwrap_or(word);
     let half =

@@ -1,10 +1,10 @@
-//! Modifiers: the flags and named values that follow the operands. Each entry has a list of them, for the
-//! parser and the printer.
+//! Modifiers: the flags and named values after the operands. Each table entry has a list of modifiers, which
+//! both the parser and the printer use.
 
 mod print;
 mod read;
 
-pub use read::hint_fits;
+pub use read::hint_is_valid;
 
 use super::dialect::symbols::DPP;
 use super::dialect::{Trait, Traits};
@@ -20,50 +20,50 @@ pub enum Mod {
     Flag { name: &'static str, field: u8 },
     /// `name:n`.
     Number { name: &'static str, field: u8, style: Style },
-    /// DS: one offset in two fields.
+    /// The 16-bit offset of DS instructions, split over two fields.
     Offset16 { low: u8, high: u8, swizzle: bool },
-    /// A bit for each source of `of`, and for the destination if `dest`. Not `printed`: read only, where
-    /// registers' names express it.
-    Bits { name: &'static str, field: u8, of: u8, dest: bool, printed: bool },
-    /// Which set of a sparse matrix's indices; `bits` are those that a wave needs.
+    /// A bit for each source in the mask `sources`, and one for the destination if `dest`. If not `printed`,
+    /// the modifier is only parsed: the printer expresses it by register names.
+    Bits { name: &'static str, field: u8, sources: u8, dest: bool, printed: bool },
+    /// Selects a set of the indices of a sparse matrix; `bits` is the number of index bits that a wave needs.
     IndexKey { field: u8, bits: u32 },
-    /// Two bits of OP_SEL that choose a byte, in this order.
+    /// A byte selector in two bits of OP_SEL, given from low to high.
     Byte { field: u8, bits: [u8; 2] },
-    /// `op_sel_hi`: its third bit lies elsewhere.
+    /// `op_sel_hi`; its third bit has a field of its own.
     OpSelHi { field: u8, third: u8, ones: bool },
     /// `mul:2`, `mul:4`, `div:2`.
     Omod { field: u8 },
     /// DPP16's control: `quad_perm:[…]`, `row_shl:1` …
     DppCtrl { field: u8 },
-    /// `dpp8:[…]`: eight lane selections, from field `first` on.
+    /// `dpp8:[…]`: eight lane selectors in consecutive fields from `first`.
     Dpp8 { first: u8 },
-    /// Fetch of inactive lanes beside `dpp8:`, which is another code of the source.
+    /// `fi:` of a `dpp8:` instruction, which is expressed by another code of the source.
     Dpp8Fetch { source: u8 },
     /// Buffer format of MTBUF: `format:[…]`.
     Format { field: u8 },
     /// `dim:SQ_RSRC_IMG_…`.
     Dim { field: u8 },
-    /// Temporal hint; the scope decides the name of one.
+    /// Temporal hint; one of the names depends on the scope.
     Th { field: u8, scope: u8, kind: ThKind },
     /// Scope of a memory access: `scope:SCOPE_DEV`.
     Scope { field: u8 },
-    /// A name of a list; always printed.
+    /// One of a list of names; always printed.
     Select { name: &'static str, field: u8, names: &'static [&'static str] },
-    /// Data and number format of gfx9's typed buffers: `format:[…,…]`.
+    /// Data format and number format of gfx9's typed buffers: `format:[…,…]`.
     TwoFormats { data: u8, number: u8 },
-    /// Upper bits of the bytes that hold the scales of a matrix product: `op_sel_hi:[…]`, always written.
+    /// Upper selector bits of the scale bytes of a matrix product: `op_sel_hi:[…]`, always printed.
     ScaleBytes { field: u8 },
-    /// Signs of the operands of a matrix product of doubles: `neg:[…]`.
+    /// Operand signs of a matrix product of doubles: `neg:[…]`.
     Signs { field: u8 },
 }
 
-/// Parts of a register that SDWA selects.
-const PARTS: &[&str] = &["BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3", "WORD_0", "WORD_1", "DWORD"];
+/// Parts of a register that SDWA can select.
+const SDWA_PARTS: &[&str] = &["BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3", "WORD_0", "WORD_1", "DWORD"];
 
-/// What becomes of the bits that SDWA does not write.
-const UNUSED: &[&str] = &["UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE"];
+/// How SDWA treats the bits it does not write.
+const SDWA_UNUSED: &[&str] = &["UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE"];
 
-/// How a number is written.
+/// How a number is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
     /// Unsigned, in decimal.
@@ -72,15 +72,15 @@ pub enum Style {
     Hex,
     /// Two's complement, in decimal.
     Signed,
-    /// As [`Style::Signed`], in forms where it cannot be negative.
+    /// As [`Style::Signed`], for forms in which negative values are invalid.
     Positive,
     /// Printed even if 0.
     Always,
-    /// Printed even if it has its default, in hex.
+    /// Printed even if it has its default value, in hex.
     Mask,
 }
 
-/// Which instruction's temporal hints apply: their names and values differ.
+/// Instruction group of a temporal hint: names and values differ between groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ThKind {
     /// `TH_LOAD_…`.
@@ -91,18 +91,18 @@ pub enum ThKind {
     Atomic,
 }
 
-/// `DWORD`: all of a register.
-pub const WHOLE: u32 = 6;
+/// `DWORD`: selects the whole register.
+pub const SDWA_DWORD: u32 = 6;
 
-/// `UNUSED_PRESERVE`: other bits stay as they are.
-pub const PRESERVED: u32 = 2;
+/// `UNUSED_PRESERVE`: the other bits keep their values.
+pub const SDWA_PRESERVE: u32 = 2;
 
-/// Every source has a bit.
+/// A bit for every source.
 const ALL_SOURCES: u8 = 7;
 
 impl Mod {
-    /// The modifiers of an entry, in the order in which LLVM prints them.
-    pub fn of(arch: Arch, entry: EntryId, traits: Traits, mixed: bool) -> Vec<Mod> {
+    /// Returns the modifiers of an entry in the order in which LLVM prints them.
+    pub fn for_entry(arch: Arch, entry: EntryId, traits: Traits, mixed: bool) -> Vec<Mod> {
         let table = arch.table();
         let e = &table.entries[entry as usize];
         let encoding = &table.encodings[e.enc as usize];
@@ -119,7 +119,7 @@ impl Mod {
                 mods.push(Mod::Number { name, field, style });
             }
         };
-        // Coherence of CDNA.
+        // Cache coherence bits of CDNA.
         let caches = |mods: &mut Vec<Mod>| {
             flag(mods, "sc0", "SC0");
             flag(mods, "nt", "NT");
@@ -131,19 +131,19 @@ impl Mod {
         if let Some(bits) = matrix.and_then(|m| m.index_bits) {
             mods.extend(field("OP_SEL").map(|field| Mod::IndexKey { field, bits }));
         } else if let Some(at) = field("OP_SEL").filter(|_| halves) {
-            if traits.has(Trait::ByteOfSource) {
+            if traits.has(Trait::SourceByteSelect) {
                 mods.push(Mod::Byte { field: at, bits: [1, 0] });
-            } else if traits.has(Trait::ByteOfResult) {
+            } else if traits.has(Trait::ResultByteSelect) {
                 mods.push(Mod::Byte { field: at, bits: [2, 3] });
             } else {
-                // LLVM 19 names halves of registers where later versions have the modifier.
-                let lanes = traits.has(Trait::OpSelOfLanes);
+                // LLVM 19 uses register halves (`v1.h`) where later versions use the modifier.
+                let lanes = traits.has(Trait::OpSelSelectsLanes);
                 let printed =
-                    packed || lanes || traits.has(Trait::OpSel) || traits.has(Trait::OpSelOfAccumulator);
+                    packed || lanes || traits.has(Trait::OpSel) || traits.has(Trait::OpSelWithAccumulator);
                 let named = !arch.is_cdna();
                 if printed || named && table.signatures[e.sig as usize].iter().any(|o| o.size_bits == 16) {
                     let dest = !packed && !lanes;
-                    mods.push(Mod::Bits { name: "op_sel", field: at, of: ALL_SOURCES, dest, printed });
+                    mods.push(Mod::Bits { name: "op_sel", field: at, sources: ALL_SOURCES, dest, printed });
                 }
             }
         }
@@ -157,9 +157,9 @@ impl Mod {
         }
         if packed && !mixed && !scaled && !table.signatures[e.sig as usize].iter().any(moves) {
             let signs = matrix.map_or([ALL_SOURCES; 2], |m| [m.neg, m.neg_hi]);
-            for (name, f, of) in [("neg_lo", "NEG", signs[0]), ("neg_hi", "NEG_HI", signs[1])] {
-                let bits = |field| Mod::Bits { name, field, of, dest: false, printed: true };
-                mods.extend(field(f).filter(|_| of != 0).map(bits));
+            for (name, f, sources) in [("neg_lo", "NEG", signs[0]), ("neg_hi", "NEG_HI", signs[1])] {
+                let bits = |field| Mod::Bits { name, field, sources, dest: false, printed: true };
+                mods.extend(field(f).filter(|_| sources != 0).map(bits));
             }
         }
         if encoding.name == "ENC_VINTERP" {
@@ -167,27 +167,27 @@ impl Mod {
         } else if matrix.is_none_or(|m| m.clamp) {
             flag(&mut mods, "clamp", "CLAMP");
         }
-        // Output modifiers scale floats.
+        // Output modifiers apply to floating-point results only.
         let float = table.signatures[e.sig as usize].iter().any(|o| {
             let format = table.formats[o.format as usize].name;
             o.output && o.field.is_some() && ["F16", "F32", "F64"].iter().any(|f| format.ends_with(f))
         });
         mods.extend(field("OMOD").filter(|_| float).map(|field| Mod::Omod { field }));
         mods.extend(field("DPP_CTRL").map(|field| Mod::DppCtrl { field }));
-        // SDWA: which parts of registers are read and written.
+        // SDWA: selects the parts of registers that are read and written.
         let select = |mods: &mut Vec<Mod>, name, f: &str, names| {
             mods.extend(field(f).map(|field| Mod::Select { name, field, names }));
         };
-        if !traits.has(Trait::PartOfSource) {
-            select(&mut mods, "dst_sel", "DST_SEL", PARTS);
-            select(&mut mods, "dst_unused", "DST_UNUSED", UNUSED);
+        if !traits.has(Trait::SdwaSourceOnly) {
+            select(&mut mods, "dst_sel", "DST_SEL", SDWA_PARTS);
+            select(&mut mods, "dst_unused", "DST_UNUSED", SDWA_UNUSED);
         }
-        select(&mut mods, "src0_sel", "SRC0_SEL", PARTS);
+        select(&mut mods, "src0_sel", "SRC0_SEL", SDWA_PARTS);
         let second = table.signatures[e.sig as usize]
             .iter()
             .any(|o| o.field.is_some_and(|f| encoding.fields[f as usize].name == "VSRC1"));
         if second {
-            select(&mut mods, "src1_sel", "SRC1_SEL", PARTS);
+            select(&mut mods, "src1_sel", "SRC1_SEL", SDWA_PARTS);
         }
         number(&mut mods, "row_mask", "ROW_MASK", Style::Mask);
         number(&mut mods, "bank_mask", "BANK_MASK", Style::Mask);
@@ -213,7 +213,8 @@ impl Mod {
         flag(&mut mods, "offen", "OFFEN");
         let scalar = encoding.name == "ENC_SMEM";
         let buffer = ["ENC_MUBUF", "ENC_MTBUF", "ENC_VBUFFER"].contains(&encoding.name);
-        // Cache operations have nothing to modify; the scope of RDNA 4's is what they are about.
+        // Cache operations take no modifiers except CDNA's coherence bits; RDNA 4's vector cache
+        // operations keep their scope.
         let operands = table.signatures[e.sig as usize];
         let bare = operands.is_empty();
         let reads_only = !bare && operands.iter().all(|o| !o.output);
@@ -222,12 +223,13 @@ impl Mod {
             caches(&mut mods);
             return mods;
         }
-        // Write-backs and invalidations of RDNA 4 have the encoding of addresses, and none.
+        // RDNA 4's write-back and invalidate instructions use an encoding with an address but have no
+        // address.
         let addressed = !(bare && encoding.name == "ENC_VGLOBAL");
         if !scalar && addressed {
             let signed = |f: u8| {
                 let width = encoding.fields[f as usize].width();
-                // Flat addresses of RDNA 3 take offsets from 0 alone.
+                // Flat addresses of RDNA 3 take non-negative offsets only.
                 match (width > 12, encoding.name) {
                     (true, "ENC_FLAT") => Style::Positive,
                     (true, _) => Style::Signed,
@@ -248,7 +250,7 @@ impl Mod {
                 mods.push(Mod::Offset16 { low, high, swizzle: traits.has(Trait::Swizzle) });
             }
         }
-        // CDNA has no memory that all workgroups share but for barriers.
+        // CDNA has no global data share, except for barriers.
         if !arch.is_cdna() || traits.has(Trait::GlobalDataShare) {
             flag(&mut mods, "gds", "GDS");
         }
@@ -269,18 +271,18 @@ impl Mod {
         for (name, f) in [("cbsz", "CBSZ"), ("abid", "ABID"), ("blgp", "BLGP")] {
             match field(f) {
                 Some(field) if doubles && f == "BLGP" => mods.push(Mod::Signs { field }),
-                // Products of sparse matrices have indices as their third source.
+                // Sparse matrix products take the indices as third source.
                 _ if sparse && f == "BLGP" => {}
-                // Its bit says that there are scales.
-                _ if traits.has(Trait::SizeByFormat) && f == "ABID" => {}
+                // ABID's bit indicates the presence of scales.
+                _ if traits.has(Trait::SizeFromFormat) && f == "ABID" => {}
                 _ => number(&mut mods, name, f, Style::Decimal),
             }
         }
         caches(&mut mods);
-        if traits.has(Trait::IntoLds) {
+        if traits.has(Trait::LoadsToLds) {
             flag(&mut mods, "lds", "LDS");
         }
-        // What moves no data cannot be coherent.
+        // Scalar instructions that move no data have no coherence bit.
         let data = |o: &OperandSig| {
             let field = o.field.is_some_and(|f| encoding.fields[f as usize].name == "SDATA");
             field && table.operand_types[o.ty as usize].name.contains("SREG")
@@ -305,7 +307,7 @@ impl Mod {
             flag(&mut mods, "r128", "R128");
         }
         flag(&mut mods, "a16", "A16");
-        // Pages that are missing are reported where something is read.
+        // Missing pages are reported only for loads.
         let writes = reads_only || inst.subgroup() == "ATOMIC";
         if !(buffer && writes) {
             flag(&mut mods, "tfe", "TFE");
@@ -316,7 +318,7 @@ impl Mod {
         mods
     }
 
-    /// Whether a line names this modifier so.
+    /// Returns whether `name` is a spelling of this modifier.
     pub fn accepts(&self, name: &str) -> bool {
         match self {
             Mod::Flag { name: own, .. }
@@ -343,8 +345,8 @@ impl Mod {
         }
     }
 
-    /// As they are written: those with a value end with a colon.
-    pub fn written(&self) -> impl Iterator<Item = String> {
+    /// The modifier's spellings; a modifier that takes a value ends with a colon.
+    pub fn spellings(&self) -> impl Iterator<Item = String> {
         let others: &[&str] = match self {
             Mod::Omod { .. } => &["div"],
             _ => &[],
@@ -359,7 +361,7 @@ impl Mod {
             .into_iter()
     }
 
-    /// A name to suggest.
+    /// The modifier's main spelling, for suggestions.
     pub fn name(&self) -> &'static str {
         match self {
             Mod::Flag { name, .. }
@@ -385,16 +387,16 @@ impl Mod {
     }
 }
 
-/// Whether a modifier makes the instruction one of data-parallel primitives.
+/// Returns whether a modifier selects a DPP encoding.
 pub fn is_dpp(name: &str) -> bool {
     matches!(name, "quad_perm" | "dpp8" | "row_mask" | "bank_mask" | "bound_ctrl" | "fi" | "dpp_ctrl")
         || DPP.iter().any(|d| d.name == name)
 }
 
-/// Whether a modifier selects parts of registers.
+/// Returns whether a modifier selects an SDWA encoding.
 pub fn is_sdwa(name: &str) -> bool {
     matches!(name, "dst_sel" | "dst_unused" | "src0_sel" | "src1_sel")
 }
 
-/// The format that is meant if none is given: `8_UNORM`.
+/// The default buffer format, `8_UNORM`.
 pub const DEFAULT_FORMAT: u32 = 1;

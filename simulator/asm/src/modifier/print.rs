@@ -9,13 +9,13 @@ use wavesim_isa::dpp;
 use wavesim_isa::inst::Inst;
 
 impl Mod {
-    /// Appends it as LLVM prints it, with a space before; nothing where it has its default.
+    /// Appends the modifier in LLVM's syntax, preceded by a space; appends nothing for a default value.
     pub fn print(&self, inst: &Inst, arch: Arch, sources: u8, out: &mut String) {
         let get = |f: &u8| inst.fields[*f as usize];
         let bits = |value: u32, count: u8| -> String {
             (0..count).map(|at| (value >> at & 1).to_string()).collect::<Vec<_>>().join(",")
         };
-        // Writing to a String does not fail.
+        // Writing to a `String` cannot fail.
         let _ = match self {
             Mod::Flag { name, field } if get(field) != 0 => write!(out, " {name}"),
             Mod::Number { name, field, style } => {
@@ -39,8 +39,8 @@ impl Mod {
             },
             Mod::Bits { printed: false, .. } => Ok(()),
             Mod::IndexKey { field, .. } if get(field) != 0 => write!(out, " index_key:{}", get(field)),
-            Mod::Bits { name, field, of, dest, .. } => {
-                let value = get(field) & (*of as u32 | 8);
+            Mod::Bits { name, field, sources: mask, dest, .. } => {
+                let value = get(field) & (*mask as u32 | 8);
                 let mut list = bits(value, sources);
                 if *dest {
                     let _ = write!(list, "{}{}", if sources > 0 { "," } else { "" }, value >> 3 & 1);
@@ -70,8 +70,9 @@ impl Mod {
             },
             Mod::DppCtrl { field } => {
                 let value = get(field);
-                let base =
-                    DPP.iter().find(|d| d.is_of(arch) && value >= d.first && value - d.first < d.count);
+                let base = DPP
+                    .iter()
+                    .find(|d| d.is_supported_by(arch) && value >= d.first && value - d.first < d.count);
                 match base {
                     _ if value < 256 => write!(
                         out,
@@ -100,7 +101,7 @@ impl Mod {
                     None => write!(out, " format:{value}"),
                 },
             },
-            // The default of either is left out.
+            // A component with its default value is omitted.
             Mod::TwoFormats { data, number } => match (get(data), get(number)) {
                 (1, 0) => Ok(()),
                 (data, 0) => write!(out, " format:[BUF_DATA_FORMAT_{}]", DATA_FORMATS[data as usize & 15]),

@@ -1,5 +1,4 @@
-//! Parsing of modifiers: the field values that a modifier of a line sets, and the errors for values out of
-//! range.
+//! Parsing of modifiers: sets the fields that a modifier selects, and reports values out of range.
 
 use super::{Mod, Style, ThKind};
 use crate::dialect::symbols::{
@@ -13,7 +12,7 @@ use wavesim_isa::dpp;
 use wavesim_isa::inst::Inst;
 
 impl Mod {
-    /// Sets the fields that the modifier selects.
+    /// Sets the fields of `inst` from the modifier `m`.
     pub fn apply(
         &self,
         m: &Modifier,
@@ -41,7 +40,7 @@ impl Mod {
                 let value = int(-(1 << (width - 1)), (1 << (width - 1)) - 1)?;
                 set(*field, value & ((1 << width) - 1));
             }
-            // Zero means one before RDNA, as in LLVM.
+            // Before RDNA, 0 sets the bit, as in LLVM.
             Mod::Number { name: "bound_ctrl", field, .. } if options.arch.is_cdna() => {
                 int(0, 1)?;
                 set(*field, 1);
@@ -60,24 +59,24 @@ impl Mod {
                 set(*high, value >> 8);
             }
             Mod::IndexKey { field, bits } => {
-                // Each lane's part of a set, of the 32 bits of its register.
+                // A set takes `bits` of the 32 bits in each lane's register.
                 let sets = 32 * options.wave / bits;
                 let value = int(0, sets as i64 - 1)?;
                 set(*field, value);
             }
-            Mod::Bits { field, of, dest, .. } => {
+            Mod::Bits { field, sources: mask, dest, .. } => {
                 let bits = bit_list(m)?;
                 let limit = sources as usize + usize::from(*dest);
                 if bits.len() > limit.max(1) {
                     return Err(wrong(&format!("a list of at most {limit} bits")));
                 }
-                // The destination comes after the sources that there are, and is bit 3.
+                // The destination's bit follows the bits of the existing sources, and is encoded as bit 3.
                 let value = bits
                     .iter()
                     .enumerate()
                     .fold(0, |v, (at, bit)| v | bit << if *dest && at == sources as usize { 3 } else { at });
-                if value & 7 & !(*of as i64) != 0 {
-                    let own = |at: &u8| of >> at & 1 != 0;
+                if value & 7 & !(*mask as i64) != 0 {
+                    let own = |at: &u8| mask >> at & 1 != 0;
                     let which: Vec<String> = (0..3).filter(own).map(|at| (at + 1).to_string()).collect();
                     return Err(wrong(&format!("bits of source {} only", which.join(" and "))));
                 }
@@ -92,8 +91,8 @@ impl Mod {
                 if bits.len() > 3 {
                     return Err(wrong("a list of at most 3 bits"));
                 }
-                // What the list leaves out is low; sources that there are not stay as they are without a
-                // list.
+                // Sources missing from the list select the low half; sources that the instruction does not
+                // have keep their default.
                 bits.resize(sources.clamp(1, 3) as usize, 0);
                 bits.resize(3, i64::from(*ones));
                 set(*field, bits[0] | bits[1] << 1);
@@ -218,7 +217,7 @@ fn dpp_ctrl(m: &Modifier, arch: Arch) -> Result<u32, AsmError> {
             _ => Err(wrong("a number from 0 to 511".to_string())),
         };
     }
-    let own: Vec<&Movement> = DPP.iter().filter(|d| d.name == m.name && d.is_of(arch)).collect();
+    let own: Vec<&Movement> = DPP.iter().filter(|d| d.name == m.name && d.is_supported_by(arch)).collect();
     let code = own.iter().find_map(|d| match (&m.value, d.from) {
         (ModifierValue::None, None) => Some(d.first),
         (ModifierValue::Int(v), Some(from)) if (from as i64..(from + d.count) as i64).contains(v) => {
@@ -237,9 +236,9 @@ fn dpp_ctrl(m: &Modifier, arch: Arch) -> Result<u32, AsmError> {
     })
 }
 
-/// Whether the scope allows a hint: two names share a value, and the scope decides (RDNA4 ISA manual,
-/// *Temporal Hints*).
-pub fn hint_fits(word: &str, scope: u32, kind: ThKind) -> bool {
+/// Returns whether a hint is valid at a scope: two hints share a value, and the scope decides between them
+/// (RDNA4 ISA manual, *Temporal Hints*).
+pub fn hint_is_valid(word: &str, scope: u32, kind: ThKind) -> bool {
     let system = scope == 3;
     match kind {
         ThKind::Atomic => true,
@@ -264,7 +263,7 @@ fn th(m: &Modifier, kind: ThKind) -> Result<u32, AsmError> {
     };
     let short = word.strip_prefix(prefix).unwrap_or("");
     let found = names.iter().find(|(n, _)| *n == short).map(|(_, value)| *value);
-    // What LLVM prints for a hint without a name.
+    // LLVM prints `0x…` for a hint without a name.
     let number = short.strip_prefix("0x").and_then(|n| n.parse().ok()).filter(|n| *n < 8);
     found.or(number).ok_or_else(|| {
         let all: Vec<String> = names.iter().map(|(n, _)| format!("{prefix}{n}")).collect();
@@ -276,7 +275,7 @@ fn th(m: &Modifier, kind: ThKind) -> Result<u32, AsmError> {
     })
 }
 
-/// Data and number format of gfx9, in either order; one that is not given is 8 or UNORM.
+/// Parses data format and number format of gfx9, in either order; the defaults are 8 and UNORM.
 fn two_formats(m: &Modifier) -> Result<(usize, usize), AsmError> {
     let wrong = || {
         AsmError::new(m.value_span, "this is not a buffer format")
@@ -312,7 +311,7 @@ fn format(m: &Modifier) -> Result<u32, AsmError> {
         Some(ArgValue::Word(w)) => Some(*w),
         _ => None,
     };
-    // Data and number format apart, in either order, name the same formats.
+    // Separate data and number formats, in either order, name the same formats.
     let split = |prefix: &str| [word(0), word(1)].into_iter().flatten().find_map(|w| w.strip_prefix(prefix));
     let name = match (word(0).and_then(|w| w.strip_prefix("BUF_FMT_")), words.len()) {
         (Some(name), 1) => Some(name.to_string()),

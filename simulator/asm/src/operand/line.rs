@@ -1,17 +1,17 @@
-//! A line: its mnemonic, and operands and modifiers in their order.
+//! Parsing of a line: the mnemonic, and operands and modifiers in source order.
 
 use super::register::register_name;
 use super::value::{call, ends_expression, lone_number, parse_arg};
 use super::{
     ArgValue, Line, Modifier, ModifierValue, Modifiers, Operand, Operands, Reg, RegBase, Value,
-    parse_operand, plain,
+    parse_operand, unsigned,
 };
 use crate::dialect::symbols::FLAGS;
 use crate::error::{AsmError, Span};
 use crate::expr::Symbols;
 use crate::scan::{Number, Scanner};
 
-/// Reads a line. It holds no label and no comment.
+/// Parses a line without label and comment.
 pub fn parse_line<'t>(text: &'t str, symbols: &dyn Symbols) -> Result<Line<'t>, AsmError> {
     let s = &mut Scanner::new(text);
     let mut line = Line::begin(s)?;
@@ -22,23 +22,23 @@ pub fn parse_line<'t>(text: &'t str, symbols: &dyn Symbols) -> Result<Line<'t>, 
 impl<'t> Line<'t> {
     fn begin(s: &mut Scanner<'t>) -> Result<Line<'t>, AsmError> {
         let name = s.ident();
-        let (mnemonic, span) = name.ok_or_else(|| AsmError::new(s.here(), "expected an instruction"))?;
+        let (mnemonic, span) = name.ok_or_else(|| AsmError::new(s.next_span(), "expected an instruction"))?;
         Ok(Line::new(mnemonic, span))
     }
 
-    /// A line of the mnemonic alone.
+    /// Creates a line that consists of the mnemonic alone.
     pub fn new(mnemonic: &'t str, span: Span) -> Line<'t> {
         let (operands, modifiers) = (Operands::new(), Modifiers::new());
         Line { mnemonic, mnemonic_span: span, operands, modifiers, second: None, span }
     }
 
-    /// Reads what follows the mnemonic.
+    /// Parses everything after the mnemonic.
     pub fn read_rest(&mut self, s: &mut Scanner<'t>, symbols: &dyn Symbols) -> Result<(), AsmError> {
         if self.half(s, symbols)? {
             let mut second = Line::begin(s)?;
             if second.half(s, symbols)? {
                 return Err(AsmError::new(
-                    Span::new(s.at() - 2, s.at()),
+                    Span::new(s.position() - 2, s.position()),
                     "a dual instruction has two halves",
                 ));
             }
@@ -48,19 +48,20 @@ impl<'t> Line<'t> {
         Ok(())
     }
 
-    /// Operands and modifiers up to the end of the text, or up to `::`, after which the second half follows.
+    /// Parses operands and modifiers up to the end of the text, or up to the `::` before the second half.
+    /// Returns whether a second half follows.
     fn half(&mut self, s: &mut Scanner<'t>, symbols: &dyn Symbols) -> Result<bool, AsmError> {
         loop {
-            s.space();
-            let Some(byte) = s.byte() else { return Ok(false) };
-            // Between operands a comma; before modifiers none, or one.
+            s.skip_space();
+            let Some(byte) = s.peek_byte() else { return Ok(false) };
+            // Operands are separated by commas; a comma before a modifier is optional.
             let comma = byte == b',';
             if comma {
                 s.skip(1);
-                if s.done() {
-                    return Err(AsmError::new(s.here(), "expected an operand after the comma"));
+                if s.at_end() {
+                    return Err(AsmError::new(s.next_span(), "expected an operand after the comma"));
                 }
-            } else if byte == b':' && s.second() == Some(b':') {
+            } else if byte == b':' && s.peek_second() == Some(b':') {
                 s.skip(2);
                 return Ok(true);
             }
@@ -68,15 +69,16 @@ impl<'t> Line<'t> {
                 Some(operand) => self.operands.push(operand),
                 None => item(s, self, comma, symbols)?,
             }
-            self.span.end = s.at();
+            self.span.end = s.position();
         }
     }
 }
 
-/// Fast path for most operands: `v1`, `s[2:3]`, and single numbers. `None`, and nothing read, for all else.
+/// Fast path for most operands: `v1`, `s[2:3]` and single numbers. Returns `None` and reads nothing
+/// otherwise.
 #[inline]
 fn simple_operand<'t>(s: &mut Scanner<'t>) -> Option<Operand<'t>> {
-    let start = s.at();
+    let start = s.position();
     let text = s.rest_bytes();
     let value = match *text {
         [file @ (b'v' | b's'), b'[', ..] => {
@@ -91,7 +93,7 @@ fn simple_operand<'t>(s: &mut Scanner<'t>) -> Option<Operand<'t>> {
         }
         [file @ (b'v' | b's'), b'0'..=b'9', ..] => {
             let (number, end) = decimal(text, 1)?;
-            // Not the start of another word, nor of a label or a half.
+            // The register name must not be the prefix of another word, of a label or of a half (`v1.l`).
             matches!(text.get(end), None | Some(b',' | b' ' | b'\t')).then_some(())?;
             s.skip(end);
             register(file, number, number)
@@ -102,7 +104,7 @@ fn simple_operand<'t>(s: &mut Scanner<'t>) -> Option<Operand<'t>> {
         },
         _ => return None,
     };
-    Some(Operand { span: s.since(start), ..plain(value) })
+    Some(Operand { span: s.span_since(start), ..unsigned(value) })
 }
 
 #[inline]
@@ -111,7 +113,7 @@ fn register<'t>(file: u8, first: u32, last: u32) -> Value<'t> {
     Value::Reg(Reg { base, count: (last - first + 1) as u16, half: None })
 }
 
-/// One to four digits at `at`, and where they end.
+/// Parses one to four digits at `at`. Returns the value and the index after them.
 #[inline]
 fn decimal(text: &[u8], at: usize) -> Option<(u32, usize)> {
     let (mut value, mut end) = (0, at);
@@ -124,7 +126,7 @@ fn decimal(text: &[u8], at: usize) -> Option<(u32, usize)> {
     matches!(end - at, 1..=4).then_some((value, end))
 }
 
-/// What is no [`simple_operand`]: a modifier, or an operand that a front end may read by [`parse_operand`].
+/// Slow path for all that [`simple_operand`] rejects: a modifier, or any operand of [`parse_operand`].
 fn item<'t>(
     s: &mut Scanner<'t>,
     line: &mut Line<'t>,
@@ -133,18 +135,19 @@ fn item<'t>(
 ) -> Result<(), AsmError> {
     let start = s.clone();
     if let Some((name, span)) = s.word() {
-        let next = s.byte();
-        let valued = next == Some(b':') && s.second() != Some(b':');
-        // `a16` is a register of CDNA, and a flag of images: after a comma, or in the first place, it is a register.
+        let next = s.peek_byte();
+        let valued = next == Some(b':') && s.peek_second() != Some(b':');
+        // `a16` is a register of CDNA and a flag of image instructions: after a comma or as the first
+        // operand, it is a register.
         let place = comma || line.operands.is_empty();
         if !valued
             && (place || !FLAGS.contains(&name))
             && let Some(reg) = register_name(name)
         {
-            line.operands.push(Operand { span, ..plain(Value::Reg(reg)) });
+            line.operands.push(Operand { span, ..unsigned(Value::Reg(reg)) });
             return Ok(());
         }
-        // A symbol may be called like a flag.
+        // A symbol may have the name of a flag.
         let denied = name.strip_prefix("no").is_some_and(|name| FLAGS.contains(&name));
         let flag = denied || FLAGS.contains(&name);
         let symbol = || (comma || line.operands.is_empty()) && symbols.value(name).is_some();
@@ -153,12 +156,12 @@ fn item<'t>(
             return Ok(());
         }
         if let Some(value) = word(s, name, symbols)? {
-            line.operands.push(Operand { span: s.since(span.start), ..plain(value) });
+            line.operands.push(Operand { span: s.span_since(span.start), ..unsigned(value) });
             return Ok(());
         }
         *s = start;
     } else if let Some(Operand { value: Value::Call(_), .. }) = line.operands.last()
-        && let Some(b'&' | b'|') = s.byte()
+        && let Some(b'&' | b'|') = s.peek_byte()
     {
         // `vmcnt(0) & lgkmcnt(0)`, `instid0(…) | instskip(…)`
         s.skip(1);
@@ -167,8 +170,8 @@ fn item<'t>(
     Ok(())
 }
 
-/// An operand that begins with a word and is neither register nor expression: a call or a symbol. `None` for
-/// all else.
+/// Parses an operand that starts with a word and is neither a register nor an expression: a call or a symbol.
+/// Returns `None` otherwise.
 fn word<'t>(
     s: &mut Scanner<'t>,
     name: &'t str,
@@ -176,7 +179,7 @@ fn word<'t>(
 ) -> Result<Option<Value<'t>>, AsmError> {
     let wraps = matches!(name, "neg" | "abs" | "lit" | "sext");
     let fraction = name.as_bytes()[0] == b'.' && name[1..].starts_with(|c: char| c.is_ascii_digit());
-    if s.byte() == Some(b'(') && !wraps {
+    if s.peek_byte() == Some(b'(') && !wraps {
         s.skip(1);
         return Ok(Some(Value::Call(call(s, symbols, name)?)));
     }
@@ -185,7 +188,7 @@ fn word<'t>(
     Ok(alone.then(|| symbols.value(name).map_or(Value::Word(name), Value::Int)))
 }
 
-/// A modifier whose name has been read: a flag, or `name:value`.
+/// Parses the rest of a modifier whose name has been read: a flag, or `name:value`.
 fn modifier<'t>(
     s: &mut Scanner<'t>,
     name: &'t str,
@@ -199,9 +202,9 @@ fn modifier<'t>(
         return Ok(Modifier { name: denied.unwrap_or(name), value, span, value_span: span });
     }
     s.skip(1);
-    s.space();
-    let start = s.at();
-    let value = if s.byte() == Some(b'[') {
+    s.skip_space();
+    let start = s.position();
+    let value = if s.peek_byte() == Some(b'[') {
         s.skip(1);
         let mut list = Vec::new();
         if !s.eat(']') {
@@ -230,6 +233,6 @@ fn modifier<'t>(
             ArgValue::Word(word) => ModifierValue::Word(word),
         }
     };
-    let value_span = s.since(start);
+    let value_span = s.span_since(start);
     Ok(Modifier { name, value, span: span.to(value_span), value_span })
 }

@@ -1,7 +1,8 @@
-//! One line of assembly as written: a mnemonic, operands, modifiers. This module parses registers, numbers
-//! and expressions, and must not know any instruction.
+//! One line of assembly as written: mnemonic, operands, modifiers. This module parses registers, numbers and
+//! expressions, and must not know any instruction.
 //!
-//! [`parse_line`] is the entry. [`matching`](super::matching) decides which operands an instruction takes.
+//! [`parse_line`] is the entry point. [`matching`](super::matching) decides which operands an instruction
+//! takes.
 
 mod line;
 mod register;
@@ -15,63 +16,64 @@ use super::error::Span;
 use super::expr::Expr;
 use smallvec::SmallVec;
 
-/// Operands of a line; as many as nearly all instructions have fit without an allocation.
+/// Operands of a line; nearly all instructions fit without an allocation.
 pub type Operands<'t> = SmallVec<[Operand<'t>; 4]>;
 /// Modifiers of a line; one fits without an allocation.
 pub type Modifiers<'t> = SmallVec<[Modifier<'t>; 1]>;
 
-/// A line that holds one instruction, or two halves of a dual one. Names and words borrow from the text.
+/// A line that holds one instruction or the two halves of a dual instruction. Names and words borrow from the
+/// text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line<'t> {
     /// The first word.
     pub mnemonic: &'t str,
-    /// Where the mnemonic is.
+    /// The mnemonic's span.
     pub mnemonic_span: Span,
-    /// In the order of the text.
+    /// The operands in source order.
     pub operands: Operands<'t>,
-    /// In the order of the text.
+    /// The modifiers in source order.
     pub modifiers: Modifiers<'t>,
     /// The half after `::`.
     pub second: Option<Box<Line<'t>>>,
-    /// The whole, without space around it.
+    /// The span of the line, without surrounding space.
     pub span: Span,
 }
 
-/// An operand with its signs.
+/// An operand with its sign modifiers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Operand<'t> {
-    /// What it is without signs.
+    /// The operand without signs.
     pub value: Value<'t>,
-    /// `-v1`, `neg(v1)`. The sign of a plain number is a part of its value.
+    /// `-v1`, `neg(v1)`. The sign of a number is part of its value.
     pub neg: bool,
     /// `|v1|`, `abs(v1)`.
     pub abs: bool,
-    /// `lit(…)`: to be a literal even where an inline constant would do.
+    /// `lit(…)`: forces a literal even where an inline constant would do.
     pub literal: bool,
-    /// `sext(v1)`: the part of the register that SDWA selects is signed.
+    /// `sext(v1)`: sign-extend the part of the register that SDWA selects.
     pub sext: bool,
-    /// `--1`: a number with two signs, which LLVM reads for integers alone.
+    /// `--1`: a number with two signs, which LLVM accepts only for integers.
     pub doubled: bool,
-    /// Where it is, signs included.
+    /// The span of the operand, signs included.
     pub span: Span,
 }
 
-/// What an operand can be.
+/// The forms of an operand.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value<'t> {
     /// A register or a range of registers.
     Reg(Reg),
-    /// An integer, or an expression with a value.
+    /// An integer, or an expression that could be evaluated.
     Int(i64),
     /// A number with a fraction or an exponent.
     Float(f64),
-    /// An expression with symbols that have no value yet.
+    /// An expression over symbols that have no value yet.
     Expr(Box<Expr>),
     /// A word that is not a register: `off`, `mrt0`, `attr3.x`, a label.
     Word(&'t str),
     /// `vmcnt(0)`, `hwreg(HW_REG_MODE, 0, 4)`, `sendmsg(MSG_INTERRUPT)`.
     Call(Box<Call<'t>>),
-    /// `[v1, v5, v[7:8]]` that is not a range of registers: addresses of an image instruction.
+    /// A list of registers that is not a range (`[v1, v5, v[7:8]]`): the addresses of an image instruction.
     List(Vec<Reg>),
 }
 
@@ -80,47 +82,47 @@ pub enum Value<'t> {
 pub struct Call<'t> {
     /// The word before the parenthesis.
     pub name: &'t str,
-    /// In the order of the text.
+    /// The arguments in source order.
     pub args: Vec<Arg<'t>>,
 }
 
 /// An argument of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Arg<'t> {
-    /// What it is.
+    /// The value.
     pub value: ArgValue<'t>,
-    /// Where it is.
+    /// The span of the argument.
     pub span: Span,
 }
 
-/// What an argument or an element of a list can be.
+/// The forms of an argument or a list element.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ArgValue<'t> {
-    /// An integer, or an expression with a value.
+    /// An integer, or an expression that could be evaluated.
     Int(i64),
     /// Any other word.
     Word(&'t str),
 }
 
-/// What follows the operands: `glc`, `offset:16`.
+/// A modifier, which follows the operands: `glc`, `offset:16`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Modifier<'t> {
-    /// The word before the colon; without `no` of a flag that is switched off.
+    /// The word before the colon; for a negated flag (`noglc`), without `no`.
     pub name: &'t str,
-    /// What follows the colon.
+    /// The value after the colon.
     pub value: ModifierValue<'t>,
-    /// All of it.
+    /// The span of the whole modifier.
     pub span: Span,
-    /// What follows the colon.
+    /// The span of the value.
     pub value_span: Span,
 }
 
 /// The value of a modifier.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ModifierValue<'t> {
-    /// A flag that is switched on.
+    /// A flag that is set.
     None,
-    /// A flag that is switched off: `noglc`.
+    /// A flag that is cleared: `noglc`.
     No,
     /// `offset:16`.
     Int(i64),
@@ -132,9 +134,9 @@ pub enum ModifierValue<'t> {
     Call(Box<Call<'t>>),
 }
 
-/// An operand without signs, and without a span yet.
+/// An operand without signs and with an empty span.
 #[inline]
-pub fn plain(value: Value<'_>) -> Operand<'_> {
+pub fn unsigned(value: Value<'_>) -> Operand<'_> {
     Operand {
         value,
         neg: false,
@@ -146,7 +148,7 @@ pub fn plain(value: Value<'_>) -> Operand<'_> {
     }
 }
 
-/// The name of a call that is written in braces.
+/// The name given to a call that is written in braces.
 pub const STRUCTURE: &str = "{}";
 
 #[cfg(test)]
@@ -212,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_have_places() {
+    fn errors_have_spans() {
         for (text, column) in [("s_x s[3:1]", 5), ("s_x 12ab", 5), ("s_x s1,", 8), ("s_x |v1", 8)] {
             let e = parse_line(text, &NoSymbols).unwrap_err();
             assert_eq!(e.column(text), column, "{text}: {e}");

@@ -1,4 +1,4 @@
-//! Registers by name: parsing, ranges, and the registers that have a name instead of a number.
+//! Registers: parsing of names and ranges, and the registers with a name instead of a number.
 
 use crate::error::AsmError;
 use crate::expr::{self, Symbols};
@@ -9,13 +9,13 @@ use crate::scan::Scanner;
 pub struct Reg {
     /// The first register.
     pub base: RegBase,
-    /// Number of registers of 32 bits.
+    /// Number of 32-bit registers.
     pub count: u16,
-    /// `.l` and `.h`: half of a register, for a 16-bit operand.
+    /// `.l` or `.h`: one half of a register, for a 16-bit operand.
     pub half: Option<Half>,
 }
 
-/// A register by file and number, or by name.
+/// The first register of a [`Reg`]: file and number, or a named register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RegBase {
     /// `v5`.
@@ -26,7 +26,7 @@ pub enum RegBase {
     Ttmp(u16),
     /// `a5`: accumulation registers of CDNA.
     Acc(u16),
-    /// A named register: the one with the first 32 bits of it.
+    /// A named register; for a pair, its low half.
     Special(Special),
 }
 
@@ -83,7 +83,7 @@ pub enum Special {
 }
 
 impl Special {
-    /// In the order of the enum, with the names of the ISA description.
+    /// All named registers in the order of the enum, with their names in the ISA description.
     pub const ALL: [(Special, &'static str); 19] = [
         (Special::VccLo, "vcc_lo"),
         (Special::VccHi, "vcc_hi"),
@@ -111,20 +111,20 @@ impl Special {
         Special::ALL[self as usize].1
     }
 
-    /// Whether it takes the width of its operand.
+    /// Returns whether the register adapts to the width of the operand.
     pub fn any_width(self) -> bool {
         self == Special::Null || self.name().starts_with("src_")
     }
 }
 
-/// A register by its name; some names are two registers.
+/// Looks up a named register; some names denote a pair.
 fn special(name: &str) -> Option<Reg> {
     let (first, count) = match name {
         "vcc" => (Special::VccLo, 2),
         "exec" => (Special::ExecLo, 2),
         "flat_scratch" => (Special::FlatScratchLo, 2),
         "xnack_mask" => (Special::XnackMaskLo, 2),
-        // Sources also without the word before their name.
+        // The prefix `src_` is optional.
         _ => {
             let is_called = |own: &str| own == name || own.strip_prefix("src_") == Some(name);
             (Special::ALL.iter().find(|(_, own)| is_called(own))?.0, 1)
@@ -134,17 +134,17 @@ fn special(name: &str) -> Option<Reg> {
 }
 
 impl Reg {
-    /// `count` VGPRs from `first` on.
+    /// `count` VGPRs from `first`.
     pub fn vgpr(first: u16, count: u16) -> Reg {
         Reg { base: RegBase::Vgpr(first), count, half: None }
     }
 
-    /// `count` SGPRs from `first` on.
+    /// `count` SGPRs from `first`.
     pub fn sgpr(first: u16, count: u16) -> Reg {
         Reg { base: RegBase::Sgpr(first), count, half: None }
     }
 
-    /// The name of its first register, as the ISA description has it.
+    /// The name of the first register in the ISA description.
     pub fn first_name(&self) -> String {
         match self.base {
             RegBase::Vgpr(n) => format!("v{n}"),
@@ -155,7 +155,7 @@ impl Reg {
         }
     }
 
-    /// The register after its last, if it is one of a numbered file.
+    /// Returns whether this register directly follows the last register of `before` in the same file.
     fn follows(&self, before: &Reg) -> bool {
         let ends = |r: &Reg| match r.base {
             RegBase::Vgpr(n) => Some((0, n as u32, n as u32 + r.count as u32)),
@@ -175,7 +175,7 @@ impl Reg {
     }
 }
 
-/// Single registers as one range; `None` unless they are consecutive.
+/// Combines single registers to a range; `None` unless they are consecutive.
 pub fn consecutive(regs: &[Reg]) -> Option<Reg> {
     let single = regs.iter().all(|r| r.count == 1);
     let range = regs.windows(2).all(|w| w[1].follows(&w[0]));
@@ -183,7 +183,7 @@ pub fn consecutive(regs: &[Reg]) -> Option<Reg> {
     regs.first().filter(|_| single && range).map(|first| Reg { count, ..*first })
 }
 
-/// The numbered file with this name.
+/// Looks up a numbered register file by name.
 pub(super) fn register_file(name: &str) -> Option<fn(u16) -> RegBase> {
     Some(match name {
         "v" => RegBase::Vgpr,
@@ -194,7 +194,7 @@ pub(super) fn register_file(name: &str) -> Option<fn(u16) -> RegBase> {
     })
 }
 
-/// A register with a name of its own: `v1`, `s7`, `vcc`, `v3.h`.
+/// Parses a register without brackets: `v1`, `s7`, `vcc`, `v3.h`.
 pub(super) fn register_name(name: &str) -> Option<Reg> {
     let (name, half) = match name.as_bytes() {
         [.., b'.', b'l'] => (&name[..name.len() - 2], Some(Half::Low)),
@@ -207,7 +207,7 @@ pub(super) fn register_name(name: &str) -> Option<Reg> {
     Some(Reg { base: base(number.parse().ok()?), count: 1, half })
 }
 
-/// A register or a range, if one starts here.
+/// Reads a register or a range if one follows.
 pub fn parse_register(s: &mut Scanner, symbols: &dyn Symbols) -> Result<Option<Reg>, AsmError> {
     let Some((name, span)) = s.peek_ident() else { return Ok(None) };
     if let Some(reg) = register_name(name) {
@@ -221,20 +221,20 @@ pub fn parse_register(s: &mut Scanner, symbols: &dyn Symbols) -> Result<Option<R
         return Ok(None);
     }
     let index = |s: &mut Scanner| -> Result<i64, AsmError> {
-        s.space();
-        let start = s.at();
+        s.skip_space();
+        let start = s.position();
         let value = expr::parse(s, true)?.eval(symbols)?;
         if (0..=0xffff).contains(&value) {
             return Ok(value);
         }
-        Err(AsmError::new(s.since(start), format!("there is no register {value}")))
+        Err(AsmError::new(s.span_since(start), format!("there is no register {value}")))
     };
     let first = index(&mut ahead)?;
     let last = if ahead.eat(':') { index(&mut ahead)? } else { first };
     ahead.expect(']')?;
     *s = ahead;
     if last < first {
-        let span = span.to(s.since(span.start));
+        let span = span.to(s.span_since(span.start));
         return Err(AsmError::new(span, format!("the range ends ({last}) before it starts ({first})")));
     }
     Ok(Some(Reg { base: base(first as u16), count: (last - first + 1).min(0xffff) as u16, half: None }))

@@ -1,20 +1,25 @@
-//! One operand, or an argument of one: registers, numbers, symbols, calls and lists, with signs around them.
+//! Parsing of one operand or of a call's argument: registers, numbers, symbols, calls and lists, with their
+//! signs.
 
 use super::register::{register_file, register_name};
 use super::{
-    Arg, ArgValue, Call, Operand, Reg, RegBase, STRUCTURE, Value, consecutive, parse_register, plain,
+    Arg, ArgValue, Call, Operand, Reg, RegBase, STRUCTURE, Value, consecutive, parse_register, unsigned,
 };
 use crate::error::AsmError;
 use crate::expr::{self, Expr, Symbols};
-use crate::scan::{DIGIT, Number, START, Scanner, class, end_of};
+use crate::scan::{DIGIT, Number, START, Scanner, class, end_of_class};
 
-/// A number with which no longer expression begins; nothing is read otherwise.
+/// Reads a number that is not the start of a longer expression. Returns `None` and reads nothing otherwise.
 pub(super) fn lone_number(s: &mut Scanner) -> Option<Number> {
     let mut ahead = s.clone();
     let number = match ahead.short_decimal() {
         Some(value) => Number::Int(value),
         // `1b` is a label.
-        None if matches!(ahead.rest_bytes().get(end_of(ahead.rest_bytes(), 0, DIGIT)), Some(b'b' | b'f')) => {
+        None if matches!(
+            ahead.rest_bytes().get(end_of_class(ahead.rest_bytes(), 0, DIGIT)),
+            Some(b'b' | b'f')
+        ) =>
+        {
             return None;
         }
         None => ahead.number().ok()?,
@@ -23,7 +28,7 @@ pub(super) fn lone_number(s: &mut Scanner) -> Option<Number> {
     Some(number)
 }
 
-/// As [`lone_number`]; a float is none.
+/// As [`lone_number`], for integers only.
 pub(super) fn lone_integer(s: &mut Scanner) -> Option<i64> {
     let mut ahead = s.clone();
     let Number::Int(value) = lone_number(&mut ahead)? else { return None };
@@ -31,32 +36,32 @@ pub(super) fn lone_integer(s: &mut Scanner) -> Option<i64> {
     Some(value)
 }
 
-/// Whether no operator follows.
+/// Skips white space and returns whether no operator follows.
 #[inline]
 pub(super) fn ends_expression(s: &mut Scanner) -> bool {
-    s.space();
-    s.byte().is_none_or(|b| matches!(b, b',' | b')' | b']') || class(b) & START != 0)
+    s.skip_space();
+    s.peek_byte().is_none_or(|b| matches!(b, b',' | b')' | b']') || class(b) & START != 0)
 }
 
-/// A number, an expression that has a value, or a word.
+/// Reads an argument: a number, an expression that can be evaluated, or a word.
 pub(super) fn parse_arg<'t>(s: &mut Scanner<'t>, symbols: &dyn Symbols) -> Result<Arg<'t>, AsmError> {
-    s.space();
-    let start = s.at();
-    if let Some(b'0'..=b'9') = s.byte()
+    s.skip_space();
+    let start = s.position();
+    if let Some(b'0'..=b'9') = s.peek_byte()
         && let Some(value) = lone_integer(s)
     {
-        return Ok(Arg { value: ArgValue::Int(value), span: s.since(start) });
+        return Ok(Arg { value: ArgValue::Int(value), span: s.span_since(start) });
     }
     if s.eat('"') {
         let rest = s.rest();
         let Some(len) = rest.find('"') else {
-            return Err(AsmError::new(s.since(start), "the closing quote is missing"));
+            return Err(AsmError::new(s.span_since(start), "the closing quote is missing"));
         };
         s.skip(len + 1);
-        return Ok(Arg { value: ArgValue::Word(&rest[..len]), span: s.since(start) });
+        return Ok(Arg { value: ArgValue::Word(&rest[..len]), span: s.span_since(start) });
     }
     let e = expr::parse(s, true)?;
-    let span = s.since(start);
+    let span = s.span_since(start);
     let value = match (&e, e.eval(symbols)) {
         (_, Ok(value)) => ArgValue::Int(value),
         (Expr::Symbol(_, at), Err(_)) => ArgValue::Word(s.slice(*at)),
@@ -65,12 +70,12 @@ pub(super) fn parse_arg<'t>(s: &mut Scanner<'t>, symbols: &dyn Symbols) -> Resul
     Ok(Arg { value, span })
 }
 
-/// One operand: a register, number, symbol, call or list, with its sign and absolute value.
+/// Reads one operand: a register, number, symbol, call or list, with its sign and absolute value.
 pub fn parse_operand<'t>(s: &mut Scanner<'t>, symbols: &dyn Symbols) -> Result<Operand<'t>, AsmError> {
-    s.space();
-    let start = s.at();
+    s.skip_space();
+    let start = s.position();
     let mut operand = signed_operand(s, symbols, 0)?;
-    operand.span = s.since(start);
+    operand.span = s.span_since(start);
     Ok(operand)
 }
 
@@ -79,24 +84,24 @@ fn signed_operand<'t>(
     symbols: &dyn Symbols,
     depth: u32,
 ) -> Result<Operand<'t>, AsmError> {
-    s.space();
+    s.skip_space();
     if depth > 4 {
-        return Err(AsmError::new(s.here(), "too many signs around one operand"));
+        return Err(AsmError::new(s.next_span(), "too many signs around one operand"));
     }
-    match s.byte() {
+    match s.peek_byte() {
         Some(b'-') => {
             // A minus before a number is part of the number.
             let mut ahead = s.clone();
             ahead.skip(1);
-            ahead.space();
-            let doubled = ahead.byte() == Some(b'-');
+            ahead.skip_space();
+            let doubled = ahead.peek_byte() == Some(b'-');
             let register = ahead.peek_ident().is_some_and(|(name, _)| {
                 register_name(name).is_some()
                     || register_file(name).is_some() && ahead.rest()[name.len()..].starts_with('[')
                     || matches!(name, "abs" | "neg")
                         && ahead.rest()[name.len()..].trim_start().starts_with('(')
             });
-            if ahead.byte() == Some(b'|') || register {
+            if ahead.peek_byte() == Some(b'|') || register {
                 *s = ahead;
                 let mut operand = signed_operand(s, symbols, depth + 1)?;
                 operand.neg = !operand.neg;
@@ -106,12 +111,12 @@ fn signed_operand<'t>(
         }
         Some(b'|') => {
             s.skip(1);
-            let mut operand = match s.byte() {
+            let mut operand = match s.peek_byte() {
                 Some(b'-') => number(s, symbols, false)?,
                 _ => unsigned_operand(s, symbols, false)?,
             };
             if !s.eat('|') {
-                return Err(AsmError::new(s.here(), "the closing `|` is missing"));
+                return Err(AsmError::new(s.next_span(), "the closing `|` is missing"));
             }
             operand.abs = true;
             return Ok(operand);
@@ -142,29 +147,29 @@ fn unsigned_operand<'t>(
     symbols: &dyn Symbols,
     bar: bool,
 ) -> Result<Operand<'t>, AsmError> {
-    s.space();
-    if s.byte() == Some(b'[') {
+    s.skip_space();
+    if s.peek_byte() == Some(b'[') {
         return list(s, symbols);
     }
-    if s.byte() == Some(b'{') {
-        return Ok(plain(Value::Call(structure(s, symbols)?)));
+    if s.peek_byte() == Some(b'{') {
+        return Ok(unsigned(Value::Call(structure(s, symbols)?)));
     }
     if let Some(reg) = parse_register(s, symbols)? {
-        return Ok(plain(Value::Reg(reg)));
+        return Ok(unsigned(Value::Reg(reg)));
     }
     if let Some((name, _)) = s.peek_ident() {
         let mut ahead = s.clone();
         ahead.ident();
-        if ahead.byte() == Some(b'(') {
+        if ahead.peek_byte() == Some(b'(') {
             ahead.skip(1);
             *s = ahead;
-            return Ok(plain(Value::Call(call(s, symbols, name)?)));
+            return Ok(unsigned(Value::Call(call(s, symbols, name)?)));
         }
     }
     number(s, symbols, bar)
 }
 
-/// The call of `name` whose bracket has been opened.
+/// Reads the arguments of the call of `name`; the parenthesis has been read.
 pub(super) fn call<'t>(
     s: &mut Scanner<'t>,
     symbols: &dyn Symbols,
@@ -183,15 +188,16 @@ pub(super) fn call<'t>(
     Ok(Box::new(Call { name, args }))
 }
 
-/// `{id: 5, offset: 0, size: 32}`, as a call of [`STRUCTURE`] whose arguments are names and values in turn.
+/// Reads `{id: 5, offset: 0, size: 32}` as a call of [`STRUCTURE`] whose arguments alternate between names
+/// and values.
 fn structure<'t>(s: &mut Scanner<'t>, symbols: &dyn Symbols) -> Result<Box<Call<'t>>, AsmError> {
     s.expect('{')?;
     let mut args = Vec::new();
     if !s.eat('}') {
         loop {
-            s.space();
+            s.skip_space();
             let Some((name, span)) = s.ident() else {
-                return Err(AsmError::new(s.here(), "expected the name of a part"));
+                return Err(AsmError::new(s.next_span(), "expected the name of a field"));
             };
             args.push(Arg { value: ArgValue::Word(name), span });
             s.expect(':')?;
@@ -205,37 +211,37 @@ fn structure<'t>(s: &mut Scanner<'t>, symbols: &dyn Symbols) -> Result<Box<Call<
     Ok(Box::new(Call { name: STRUCTURE, args }))
 }
 
-/// A number or an expression.
+/// Reads a number or an expression.
 fn number<'t>(s: &mut Scanner<'t>, symbols: &dyn Symbols, bar: bool) -> Result<Operand<'t>, AsmError> {
-    s.space();
+    s.skip_space();
     let start = s.clone();
     let negative = s.eat('-');
-    s.space();
+    s.skip_space();
     let digit = s.peek().is_some_and(|c| c.is_ascii_digit());
     let fraction = s.rest().strip_prefix('.').is_some_and(|r| r.starts_with(|c: char| c.is_ascii_digit()));
     if (digit || fraction)
         && s.clone().local_label().is_none()
         && let Number::Float(value) = s.number()?
     {
-        return Ok(plain(Value::Float(if negative { -value } else { value })));
+        return Ok(unsigned(Value::Float(if negative { -value } else { value })));
     }
     *s = start;
     let e = expr::parse(s, bar)?;
-    Ok(plain(match (e.eval(symbols), e) {
+    Ok(unsigned(match (e.eval(symbols), e) {
         (Ok(value), _) => Value::Int(value),
         (Err(_), Expr::Symbol(_, at)) => Value::Word(s.slice(at)),
         (Err(_), e) => Value::Expr(Box::new(e)),
     }))
 }
 
-/// `[s0, s1]`: a range in other words, or a list.
+/// Reads `[s0, s1]`: another spelling of a range, or a list of registers.
 fn list<'t>(s: &mut Scanner<'t>, symbols: &dyn Symbols) -> Result<Operand<'t>, AsmError> {
     s.expect('[')?;
     let mut regs: Vec<Reg> = Vec::new();
     loop {
-        s.space();
+        s.skip_space();
         let Some(reg) = parse_register(s, symbols)? else {
-            return Err(AsmError::new(s.here(), "expected a register"));
+            return Err(AsmError::new(s.next_span(), "expected a register"));
         };
         regs.push(reg);
         if !s.eat(',') {
@@ -243,9 +249,9 @@ fn list<'t>(s: &mut Scanner<'t>, symbols: &dyn Symbols) -> Result<Operand<'t>, A
         }
     }
     s.expect(']')?;
-    // Vector registers in brackets are addresses, each on its own, even where they follow each other.
+    // Vector registers in brackets are separate addresses, even if they are consecutive.
     let vectors = regs.iter().any(|r| matches!(r.base, RegBase::Vgpr(_)));
-    Ok(plain(match consecutive(&regs).filter(|_| !vectors) {
+    Ok(unsigned(match consecutive(&regs).filter(|_| !vectors) {
         Some(range) => Value::Reg(range),
         None => Value::List(regs),
     }))

@@ -1,17 +1,17 @@
-//! Directives of conditionals.
+//! Conditional directives.
 
 use super::Reader;
 use crate::error::{AsmError, Span};
 use crate::expr::Symbols;
-use crate::program::{Base, Values};
+use crate::program::{SectionAddresses, Values};
 use crate::scan::Scanner;
 
 impl Reader<'_> {
-    /// A line that is not read, of which only the conditionals count.
-    pub(super) fn skipped(&mut self, s: &mut Scanner, word: &str) -> Result<(), AsmError> {
+    /// Handles a line of a skipped branch, of which only conditional directives matter.
+    pub(super) fn skip_line(&mut self, s: &mut Scanner, word: &str) -> Result<(), AsmError> {
         if word.starts_with(".if") {
             let span = Span::new(0, s.rest().len());
-            return self.conditionals.begin(self.place, self.line.clone(), span, false);
+            return self.conditionals.begin_if(self.location, self.line.clone(), span, false);
         }
         if matches!(word, ".else" | ".elseif" | ".endif") {
             while let Some((name, span)) = s.ident() {
@@ -24,22 +24,22 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Whether this is a conditional's directive; what it says is done.
+    /// Handles a conditional directive. Returns false if `name` is not one.
     pub(super) fn conditional(&mut self, name: &str, span: Span, s: &mut Scanner) -> Result<bool, AsmError> {
-        let floor = self.input.floor();
+        let floor = self.input.conditional_floor();
         match name {
-            ".else" => self.conditionals.otherwise(name, span, true, true, floor)?,
+            ".else" => self.conditionals.begin_branch(name, span, true, true, floor)?,
             ".elseif" => {
-                let holds = self.conditionals.asks() && self.value(s)?.0 != 0;
-                self.conditionals.otherwise(name, span, holds, false, floor)?;
+                let holds = self.conditionals.needs_condition() && self.value(s)?.0 != 0;
+                self.conditionals.begin_branch(name, span, holds, false, floor)?;
             }
-            ".endif" => self.conditionals.end(span, floor)?,
+            ".endif" => self.conditionals.end_if(span, floor)?,
             _ if name.starts_with(".if") => {
-                // A condition that cannot be read is one that does not hold, so that its `.endif` has a
-                // partner.
+                // A condition that cannot be evaluated counts as false, so that its `.endif` still has a
+                // matching `.if`.
                 let holds = self.condition(name, span, s);
                 let known = *holds.as_ref().unwrap_or(&false);
-                self.conditionals.begin(self.place, self.line.clone(), span, known)?;
+                self.conditionals.begin_if(self.location, self.line.clone(), span, known)?;
                 holds?;
             }
             _ => return Ok(false),
@@ -57,17 +57,18 @@ impl Reader<'_> {
             ".iflt" => self.value(s)?.0 < 0,
             ".ifdef" | ".ifndef" | ".ifnotdef" => {
                 let Some((symbol, _)) = s.ident() else {
-                    return Err(AsmError::new(s.here(), "expected a symbol"));
+                    return Err(AsmError::new(s.next_span(), "expected a symbol"));
                 };
-                let defined = Values::new(&self.program.symbols, Base::Apart(0)).value(symbol).is_some()
-                    || self.program.symbols.contains_key(symbol);
+                let defined =
+                    Values::new(&self.program.symbols, SectionAddresses::Spaced(0)).value(symbol).is_some()
+                        || self.program.symbols.contains_key(symbol);
                 defined == (name == ".ifdef")
             }
             ".ifb" | ".ifnb" => s.rest().trim().is_empty() == (name == ".ifb"),
             ".ifc" | ".ifnc" => {
                 let rest = s.rest();
                 let Some((a, b)) = rest.split_once(',') else {
-                    return Err(AsmError::new(s.here(), "expected two texts with a comma between"));
+                    return Err(AsmError::new(s.next_span(), "expected two strings separated by a comma"));
                 };
                 (a.trim() == b.trim()) == (name == ".ifc")
             }

@@ -1,6 +1,6 @@
-//! Macros, repetitions and included files: directives that change what is read next.
+//! Macros, repetitions and included files: directives that determine which lines are read next.
 
-use super::{Reader, at, file_name};
+use super::{Reader, at_call, file_name};
 use crate::error::{AsmError, Span};
 use crate::macros::{self, Macro};
 use crate::scan::Scanner;
@@ -8,24 +8,24 @@ use crate::source::SourceLine;
 use std::rc::Rc;
 
 impl Reader<'_> {
-    /// Whether this is a directive that changes what is read next; what it says is done.
+    /// Handles a directive that determines which lines are read next. Returns false if `name` is not one.
     pub(super) fn expansion(&mut self, name: &str, span: Span, s: &mut Scanner) -> Result<bool, AsmError> {
         let open = self.conditionals.open.len();
         match name {
             ".macro" => {
                 let lines =
                     self.body(name, span, |w| w == ".macro", |w| matches!(w, ".endm" | ".endmacro"))?;
-                let start = s.here();
+                let start = s.next_span();
                 let own = Macro::define(s, lines)?;
                 if self.macros.contains_key(&own.name) {
-                    let error = AsmError::new(start, format!("there is a macro `{}` already", own.name));
-                    return Err(error.help("`.purgem` takes it back"));
+                    let error = AsmError::new(start, format!("the macro `{}` is already defined", own.name));
+                    return Err(error.help("`.purgem` removes a macro"));
                 }
                 self.macros.insert(own.name.clone(), Rc::new(own));
             }
             ".purgem" => {
                 let Some((name, at)) = s.ident() else {
-                    return Err(AsmError::new(s.here(), "expected a macro's name"));
+                    return Err(AsmError::new(s.next_span(), "expected a macro's name"));
                 };
                 if self.macros.remove(name).is_none() {
                     return Err(AsmError::new(at, format!("there is no macro `{name}`")));
@@ -33,19 +33,19 @@ impl Reader<'_> {
             }
             ".exitm" => match self.input.leave_macro() {
                 Some(conditionals) => self.conditionals.open.truncate(conditionals),
-                None => return Err(AsmError::new(span, "this is in no macro")),
+                None => return Err(AsmError::new(span, "this is not inside a macro")),
             },
             ".rept" | ".rep" => {
                 let times = self.value(s);
                 let lines = self.repetition(name, span)?;
                 let (times, at_count) = times?;
-                let times =
-                    u64::try_from(times).map_err(|_| AsmError::new(at_count, "a count is not negative"))?;
-                at(span, self.input.repeat(lines, times, open))?;
+                let times = u64::try_from(times)
+                    .map_err(|_| AsmError::new(at_count, "a count must not be negative"))?;
+                at_call(span, self.input.enter_repetition(lines, times, open))?;
             }
             ".irp" | ".irpc" => {
                 let symbol = s.ident().map(|i| i.0.to_string());
-                let here = s.here();
+                let here = s.next_span();
                 let lines = self.repetition(name, span)?;
                 let Some(symbol) = symbol else {
                     return Err(AsmError::new(here, "expected a symbol"));
@@ -57,12 +57,12 @@ impl Reader<'_> {
                 } else {
                     loop {
                         values.push(macros::argument(s)?);
-                        if !s.eat(',') && s.done() {
+                        if !s.eat(',') && s.at_end() {
                             break;
                         }
                     }
                 }
-                at(span, self.input.each(lines, &symbol, values, self.calls, open))?;
+                at_call(span, self.input.enter_for_each(lines, &symbol, values, self.macro_calls, open))?;
             }
             ".include" => {
                 let (name, span) = file_name(s)?;
@@ -70,15 +70,15 @@ impl Reader<'_> {
                     (self.file.open)(&name).map_err(|e| AsmError::new(span, format!("{name}: {e}")))?;
                 let text = String::from_utf8(bytes)
                     .map_err(|_| AsmError::new(span, format!("{name} is not text (UTF-8)")))?;
-                self.grow(text.len(), span)?;
-                at(span, self.input.include(&name, &text, open))?;
+                self.reserve(text.len(), span)?;
+                at_call(span, self.input.enter_file(&name, &text, open))?;
             }
-            ".end" => self.input.finish(),
+            ".end" => self.input.leave_all(),
             ".endm" | ".endmacro" | ".endr" => {
                 let begin = if name == ".endr" { ".rept" } else { ".macro" };
                 return Err(AsmError::new(span, format!("`{name}` without `{begin}`")));
             }
-            ".altmacro" | ".noaltmacro" => self.other_macros = name == ".altmacro",
+            ".altmacro" | ".noaltmacro" => self.altmacro = name == ".altmacro",
             _ => return Ok(false),
         }
         Ok(true)
@@ -95,9 +95,9 @@ impl Reader<'_> {
         begins: impl Fn(&str) -> bool,
         ends: impl Fn(&str) -> bool,
     ) -> Result<Vec<SourceLine>, AsmError> {
-        let lines = self.input.block(begins, ends)?;
-        // What comes of the block is called where it begins.
-        self.input.place = self.place;
+        let lines = self.input.read_block(begins, ends)?;
+        // Lines that the block expands to are attributed to the block's first line.
+        self.input.location = self.location;
         lines.ok_or_else(|| {
             let end = if name == ".macro" { ".endm" } else { ".endr" };
             AsmError::new(span, format!("`{name}` has no `{end}`"))

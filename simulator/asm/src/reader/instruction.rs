@@ -1,16 +1,16 @@
-//! Instructions.
+//! Assembling of instructions.
 
-use super::{Block, Reader, USED};
+use super::{Block, REGISTER_COUNTS, Reader};
 use crate::error::{AsmError, Span};
 use crate::expr::Expr;
 use crate::operand::{self, Line, RegBase, Value};
-use crate::program::{Base, Definition, Listed, Pending, Values};
+use crate::program::{Definition, Listed, PendingKind, SectionAddresses, Values};
 use crate::scan::Scanner;
 use crate::{Fixup, matching};
 use wavesim_isa::codec::encode;
 
 impl Reader<'_> {
-    /// The instruction whose mnemonic is at `span`, before what `s` reads.
+    /// Assembles the instruction whose mnemonic is at `span`; `s` is positioned after the mnemonic.
     pub(super) fn instruction<'t>(
         &mut self,
         line: &'t str,
@@ -24,14 +24,14 @@ impl Reader<'_> {
         }
         let before = self.used;
         let parsed = {
-            let symbols = Values::new(&self.program.symbols, Base::Nowhere);
+            let symbols = Values::new(&self.program.symbols, SectionAddresses::Unknown);
             let mut read = Line::new(name, span);
             read.read_rest(s, &symbols)?;
             let parsed = matching::assemble(&read, &self.options)?;
             count_registers(&read, &mut self.used);
             parsed
         };
-        for (name, used) in USED.iter().zip(self.used).filter(|_| before != self.used) {
+        for (name, used) in REGISTER_COUNTS.iter().zip(self.used).filter(|_| before != self.used) {
             if let Some(Definition::Expr(e)) = self.program.symbols.get_mut(*name) {
                 *e = Expr::Int(used);
             }
@@ -39,13 +39,13 @@ impl Reader<'_> {
         let span = || Span::new(start, line.trim_end().len());
         let words =
             encode(self.options.arch, &parsed.inst).map_err(|e| AsmError::new(span(), e.to_string()))?;
-        let offset = self.here();
-        self.grow(4 * words.len(), Span::default()).map_err(|e| e.or_at(span()))?;
+        let offset = self.offset();
+        self.reserve(4 * words.len(), Span::default()).map_err(|e| e.or_at(span()))?;
         let bytes = &mut self.program.sections[self.current].bytes;
         words.iter().for_each(|word| bytes.extend_from_slice(&word.to_le_bytes()));
         let listed = self.program.listing.len();
         self.program.listing.push(Listed {
-            line: self.input.sources.main_line(self.place) as usize,
+            line: self.input.sources.main_line(self.location) as usize,
             section: self.current,
             offset,
             inst: parsed.inst,
@@ -54,15 +54,15 @@ impl Reader<'_> {
             label: None,
         });
         if !parsed.fixups.is_empty() {
-            let fast = |f: Fixup| Fixup { expr: self.fast(f.expr), ..f };
-            let fixups = parsed.fixups.into_iter().map(fast).collect();
-            self.wait(offset, Pending::Inst { listed, inst: parsed.inst, fixups });
+            let bind = |f: Fixup| Fixup { expr: self.bind_position(f.expr), ..f };
+            let fixups = parsed.fixups.into_iter().map(bind).collect();
+            self.add_pending(offset, PendingKind::Inst { listed, inst: parsed.inst, fixups });
         }
         Ok(())
     }
 }
 
-/// Raises `used` to one beyond the registers of a line.
+/// Raises `used` to the number of registers that a line needs.
 fn count_registers(line: &Line, used: &mut [i64; 2]) {
     let mut count = |reg: operand::Reg| {
         let (at, first) = match reg.base {

@@ -1,5 +1,5 @@
-//! Reads a file statement by statement: labels, definitions, conditionals, macros, instructions. Directives
-//! that emit data or describe symbols and sections are in `directive`.
+//! Reads a file statement by statement: labels, definitions, conditionals, macros, instructions. The module
+//! `directive` handles directives that emit data or describe symbols and sections.
 
 mod conditions;
 mod expansions;
@@ -16,70 +16,70 @@ use super::expr::Expr;
 use super::macros::Macro;
 use super::program::{File, LineError, Memory, Program};
 use super::scan::Scanner;
-use super::source::{Place, Text};
+use super::source::{Location, Text};
 use std::collections::HashMap;
 use std::rc::Rc;
 use symbols::numbered_label;
 
-/// Faults within expansions after which reading ends: one fault in a macro must not be reported a million
-/// times.
+/// Number of errors within expansions after which reading ends: one mistake in a macro must not be reported a
+/// million times.
 const MAX_EXPANDED_ERRORS: usize = 100;
 
-/// A block whose lines are not ordinary statements.
+/// The block that encloses a line, if its lines are not ordinary statements.
 pub(super) enum Block {
-    /// Outside of any.
+    /// No block.
     None,
     /// `.amdhsa_kernel`.
     Kernel(Descriptor),
-    /// `.amdgpu_metadata`, with the text so far.
+    /// `.amdgpu_metadata`, with the text read so far.
     Metadata(String),
 }
 
-/// The state of reading.
+/// The state of the reader.
 pub(super) struct Reader<'a> {
-    /// What has been read.
+    /// The program read so far.
     pub program: Program,
-    /// The machine for which lines are read.
+    /// The target for which lines are assembled.
     pub options: Options,
     /// The main file.
     pub file: &'a File<'a>,
-    /// Where lines come from.
+    /// The source of lines.
     pub input: Input,
     /// The line being read.
     pub line: Text,
-    /// Where that line is.
-    pub place: Place,
+    /// The location of that line.
+    pub location: Location,
     /// Index of the current section.
     pub current: usize,
     /// Sections by name.
     sections: HashMap<String, usize>,
     /// The section that `.previous` returns to.
     pub previous: usize,
-    /// Sections that `.popsection` restores: the current and the previous one.
+    /// Sections saved by `.pushsection`: the current and the previous one.
     pub pushed: Vec<(usize, usize)>,
-    /// The block that the line is in.
+    /// The block that encloses the line.
     pub block: Block,
-    /// Bytes of all sections.
+    /// Total size of all sections in bytes.
     total: usize,
     errors: Vec<LineError>,
     conditionals: Conditionals,
     macros: HashMap<String, Rc<Macro>>,
-    /// Macros called so far: `\@`.
-    calls: u64,
-    /// Macros are called as after `.altmacro`.
-    other_macros: bool,
-    /// Numbered labels: how often each is defined so far.
+    /// Number of macro calls so far: `\@`.
+    macro_calls: u64,
+    /// Whether `.altmacro` is in effect.
+    altmacro: bool,
+    /// The number of definitions of each numbered label so far.
     numbered: HashMap<String, u32>,
-    /// Anonymous labels, for `.`.
+    /// The number of anonymous labels, which stand for `.`.
     anonymous: u32,
-    /// Registers used so far, one beyond the last: LLVM's `.amdgcn.next_free_vgpr` and `…_sgpr`.
+    /// Number of registers used so far: LLVM's `.amdgcn.next_free_vgpr` and `…_sgpr`.
     used: [i64; 2],
 }
 
-const USED: [&str; 2] = [".amdgcn.next_free_vgpr", ".amdgcn.next_free_sgpr"];
+const REGISTER_COUNTS: [&str; 2] = [".amdgcn.next_free_vgpr", ".amdgcn.next_free_sgpr"];
 
 impl<'a> Reader<'a> {
-    /// A reader of `file` in `.text`, with the symbols that LLVM predefines.
+    /// Creates a reader of `file` that starts in `.text` with the symbols that LLVM predefines.
     pub fn new(file: &'a File<'a>, options: &Options) -> Reader<'a> {
         let mut reader = Reader {
             program: Program::new(options.arch),
@@ -87,7 +87,7 @@ impl<'a> Reader<'a> {
             file,
             input: Input::new(file.name, file.text),
             line: String::new().into(),
-            place: Place::default(),
+            location: Location::default(),
             current: 0,
             sections: HashMap::new(),
             previous: 0,
@@ -97,23 +97,22 @@ impl<'a> Reader<'a> {
             errors: Vec::new(),
             conditionals: Conditionals::default(),
             macros: HashMap::new(),
-            calls: 0,
-            other_macros: false,
+            macro_calls: 0,
+            altmacro: false,
             numbered: HashMap::new(),
             anonymous: 0,
             used: [0; 2],
         };
         reader.section(".text", Memory::Code);
-        reader.machine_symbols(None);
+        reader.define_processor_symbols(None);
         for (name, value) in file.defines {
             reader.set(name, Expr::Int(*value));
         }
         reader
     }
 
-    /// Defines LLVM's symbols about the processor (LLVM AMDGPUUsage, *Code Object V3 and Above Predefined
-    /// Symbols*).
-    pub fn machine_symbols(&mut self, processor: Option<&str>) {
+    /// Defines LLVM's processor symbols (LLVM AMDGPUUsage, *Code Object V3 and Above Predefined Symbols*).
+    pub fn define_processor_symbols(&mut self, processor: Option<&str>) {
         let digits = processor.and_then(|p| p.strip_prefix("gfx")).unwrap_or(match self.options.arch {
             wavesim_isa::arch::Arch::Rdna35 => "1150",
             wavesim_isa::arch::Arch::Rdna4 => "1201",
@@ -129,55 +128,55 @@ impl<'a> Reader<'a> {
         ] {
             self.set(name, Expr::Int(value));
         }
-        for name in USED {
+        for name in REGISTER_COUNTS {
             self.set(name, Expr::Int(0));
         }
     }
 
-    /// Reads to the end; returns the program and every error.
+    /// Reads the whole input and returns the program and all errors.
     pub fn read(mut self) -> (Program, Vec<LineError>) {
         loop {
             match self.input.read() {
-                Ok(Next::Line(line, place)) => {
-                    (self.line, self.place) = (line.text, place);
-                    self.one_line();
+                Ok(Next::Line(line, location)) => {
+                    (self.line, self.location) = (line.text, location);
+                    self.read_line();
                 }
                 Ok(Next::End { conditionals }) => self.unclosed(conditionals),
-                Ok(Next::Nothing) => break,
+                Ok(Next::EndOfInput) => break,
                 Err(error) => {
-                    self.place = self.input.place;
-                    self.fault(error);
+                    self.location = self.input.location;
+                    self.report(error);
                 }
             }
         }
         self.unclosed(0);
         if !matches!(self.block, Block::None) {
-            self.fault(AsmError::new(Span::default(), "the file ends within a block"));
+            self.report(AsmError::new(Span::default(), "the file ends inside a block"));
         }
         self.program.sources = std::mem::take(&mut self.input.sources);
         (self.program, self.errors)
     }
 
-    /// Conditionals beyond the first `floor` were not closed where they should have been.
+    /// Reports conditionals that are still open beyond the first `floor`.
     fn unclosed(&mut self, floor: usize) {
         while self.conditionals.open.len() > floor {
             let Some(c) = self.conditionals.open.pop() else { return };
             let error = AsmError::new(c.span, "this has no `.endif`");
-            self.errors.push(LineError::new(&self.input.sources, c.place, &c.line, error));
+            self.errors.push(LineError::new(&self.input.sources, c.location, &c.line, error));
         }
     }
 
-    fn fault(&mut self, error: AsmError) {
-        self.errors.push(LineError::new(&self.input.sources, self.place, &self.line, error));
+    fn report(&mut self, error: AsmError) {
+        self.errors.push(LineError::new(&self.input.sources, self.location, &self.line, error));
         self.options.suggest &= self.errors.len() < MAX_SUGGESTIONS;
-        let expanded = self.input.sources.depth(self.place) > 0;
-        let expanded_errors = || self.errors.iter().filter(|e| !e.chain.is_empty()).count();
+        let expanded = self.input.sources.depth(self.location) > 0;
+        let expanded_errors = || self.errors.iter().filter(|e| !e.backtrace.is_empty()).count();
         if expanded && self.errors.len() >= MAX_EXPANDED_ERRORS && expanded_errors() >= MAX_EXPANDED_ERRORS {
-            self.input.finish();
+            self.input.leave_all();
         }
     }
 
-    fn one_line(&mut self) {
+    fn read_line(&mut self) {
         let line = self.line.clone();
         let line = &line[..];
         if let Block::Metadata(text) = &mut self.block {
@@ -191,38 +190,38 @@ impl<'a> Reader<'a> {
             }
             return;
         }
-        // A line of the C preprocessor, or a shell's first line.
+        // Skips preprocessor lines and a shebang line.
         let mut s = Scanner::new(line);
-        s.space();
-        if s.byte() == Some(b'#') {
+        s.skip_space();
+        if s.peek_byte() == Some(b'#') {
             return;
         }
         if let Err(error) = self.statement(line) {
-            self.fault(error);
+            self.report(error);
         }
     }
 
     fn statement(&mut self, line: &str) -> Result<(), AsmError> {
         let mut s = Scanner::new(line);
-        if !self.conditionals.reads() {
-            return self.skipped(&mut s, first_word(line));
+        if !self.conditionals.is_active() {
+            return self.skip_line(&mut s, first_word(line));
         }
         loop {
-            if s.done() {
+            if s.at_end() {
                 return Ok(());
             }
             if let Some(digits) = numbered_label(&mut s) {
-                self.numbered(digits, line)?;
+                self.define_numbered_label(digits, line)?;
                 continue;
             }
             let mut ahead = s.clone();
             let Some((name, span)) = ahead.ident() else {
-                return Err(AsmError::new(s.here(), "expected an instruction, a label or a directive"));
+                return Err(AsmError::new(s.next_span(), "expected an instruction, a label or a directive"));
             };
             let mut after = ahead.clone();
-            // A label may stand a space before its colon; a second colon is an instruction's.
-            ahead.space();
-            if ahead.byte() == Some(b':') && ahead.second() != Some(b':') {
+            // A space may precede a label's colon; two colons belong to an instruction.
+            ahead.skip_space();
+            if ahead.peek_byte() == Some(b':') && ahead.peek_second() != Some(b':') {
                 ahead.skip(1);
                 s = ahead;
                 self.label(name, span)?;
@@ -237,26 +236,28 @@ impl<'a> Reader<'a> {
                 return Ok(());
             }
             if let Some(called) = self.macros.get(name).cloned() {
-                let calls = self.calls;
-                let arguments = match self.other_macros {
+                let calls = self.macro_calls;
+                let arguments = match self.altmacro {
                     true => {
                         let mut evaluate = |s: &mut Scanner| self.value(s).map(|v| v.0);
                         called.arguments(&mut ahead, calls, Some(&mut evaluate))?
                     }
                     false => called.arguments(&mut ahead, calls, None)?,
                 };
-                self.calls += 1;
+                self.macro_calls += 1;
                 let open = self.conditionals.open.len();
-                return at(span, self.input.expand(called, arguments, open));
+                return at_call(span, self.input.enter_macro(called, arguments, open));
             }
             if dot {
                 if self.expansion(name, span, &mut ahead)? {
                     return Ok(());
                 }
                 self.directive(name, span, &mut ahead)?;
-                return match ahead.done() {
+                return match ahead.at_end() {
                     true => Ok(()),
-                    false => Err(AsmError::new(ahead.here(), format!("`{name}` ends before this"))),
+                    false => {
+                        Err(AsmError::new(ahead.next_span(), format!("`{name}` takes no more operands")))
+                    }
                 };
             }
             return self.instruction(line, (name, span), &mut after);
@@ -264,17 +265,17 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A fault of a call is reported at the call.
-fn at(span: Span, result: Result<(), AsmError>) -> Result<(), AsmError> {
+/// Moves an error of an expansion to the call's span.
+fn at_call(span: Span, result: Result<(), AsmError>) -> Result<(), AsmError> {
     result.map_err(|e| AsmError { span, ..e })
 }
 
-/// The name of a file or a section in quotes.
+/// Reads the quoted name of a file or a section.
 pub(super) fn file_name(s: &mut Scanner) -> Result<(String, Span), AsmError> {
-    s.space();
-    let start = s.at();
+    s.skip_space();
+    let start = s.position();
     let bytes = s.string()?;
-    let span = s.since(start);
+    let span = s.span_since(start);
     String::from_utf8(bytes)
         .map(|name| (name, span))
         .map_err(|_| AsmError::new(span, "a name has to be UTF-8"))

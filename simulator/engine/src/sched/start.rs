@@ -2,7 +2,7 @@
 //! exist.
 
 use super::dispatch::{Dispatch, Layout};
-use wavesim_isa::arch::machine::Held;
+use wavesim_isa::arch::machine::ReadOnlyValue;
 use wavesim_machine::state::{LaneVec, Wave};
 
 /// Operand code of ttmp0.
@@ -35,10 +35,10 @@ pub fn start(d: &Dispatch<'_>, wave: &mut Wave, workgroup: [u32; 3], index: u32)
         for (reg, held) in (0..).zip(file.read_only) {
             for lane in 0..d.shape.wave_size {
                 let value = match held {
-                    Held::Zero => 0,
-                    Held::ItemId => first + lane,
-                    Held::GroupId => workgroup[0],
-                    Held::GroupSize => items,
+                    ReadOnlyValue::Zero => 0,
+                    ReadOnlyValue::ItemId => first + lane,
+                    ReadOnlyValue::GroupId => workgroup[0],
+                    ReadOnlyValue::GroupSize => items,
                 };
                 wave.set_vgpr(lane, reg, value);
             }

@@ -61,7 +61,7 @@ impl Shadow {
         };
         let static_findings: Vec<_> = program.insts.iter().zip(effects).map(static_finding).collect();
         let dword_loads: Vec<bool> =
-            program.insts.iter().map(|inst| legal::loads_words(inst, program.arch)).collect();
+            program.insts.iter().map(|inst| legal::is_dword_load(inst, program.arch)).collect();
         let matrix = dependent_matrices(program, effects);
         let deficits = wait_states::deficits(program, effects);
         let observed = effects.iter().zip(static_findings.iter().zip(&dword_loads)).enumerate().map(

@@ -1,9 +1,10 @@
-//! Machines that are not AMD's: register files, the registers' initial values and the assembly syntax, which
-//! the ISA description leaves open. The types here fit any such machine; the values of one are in a file of
-//! their own beside this one.
+//! Machines other than AMD's: register files, initial register values and assembly syntax, which the ISA
+//! description does not define. The types here are generic; the definition of each machine is in a file of
+//! its own.
 //!
-//! The rest of the simulator has one kind of wave: lanes of registers, and scalar registers by operand code
-//! with null, EXEC and so on among them (`machine::wave`). A [`Machine`] maps its own registers to that.
+//! The rest of the simulator has a single representation of waves: lanes of vector registers, and scalar
+//! registers by operand code, including null and EXEC (`machine::wave`). A [`Machine`] maps its registers to
+//! it.
 
 use crate::operand::{EXEC_LO, NULL};
 
@@ -19,104 +20,104 @@ use crate::operand::{EXEC_LO, NULL};
 pub struct WaveLanes(u32);
 
 impl WaveLanes {
-    /// For a constant or a static: a `count` other than 32 or 64 is a compile error there.
+    /// For use in a constant or static, where a `count` other than 32 or 64 is a compile error.
     pub const fn new(count: u32) -> WaveLanes {
         assert!(count == 32 || count == 64, "a wave has 32 or 64 lanes");
         WaveLanes(count)
     }
 
-    /// 32 or 64.
+    /// The number of lanes: 32 or 64.
     pub const fn count(self) -> u32 {
         self.0
     }
 }
 
-/// A machine by its register files and its assembly.
+/// The register files and the assembly syntax of a machine.
 #[derive(Debug)]
 pub struct Machine {
-    /// Lanes of every wave.
+    /// Lanes per wave.
     pub lanes: WaveLanes,
-    /// Registers that every lane has.
+    /// The vector registers.
     pub vector: VectorFile,
-    /// Registers of the wave, one value for all lanes.
+    /// The scalar registers: one value per wave.
     pub scalar: ScalarFile,
-    /// Bytes of an instruction that its program counter counts as one.
+    /// Bytes per unit of the program counter.
     pub pc_bytes: u64,
-    /// Upper bound of waves in a workgroup: the simulator's own where the machine has none.
+    /// Maximum number of waves per workgroup; the simulator's limit if the machine has none.
     pub max_waves: u32,
-    /// How programs are written.
+    /// The assembly syntax.
     pub assembly: Assembly,
 }
 
-/// A register file of the lanes. Register n is VGPR n of a wave.
+/// A vector register file. Register n is VGPR n of a wave.
 #[derive(Debug)]
 pub struct VectorFile {
-    /// `x` of `x5`.
+    /// Register prefix: `x` of `x5`.
     pub prefix: char,
     /// Number of registers.
     pub count: u16,
-    /// XML operand types that name its registers.
+    /// XML operand types of the registers.
     pub operand_types: &'static [&'static str],
-    /// Registers that nothing can write, from the first on, with their contents.
-    pub read_only: &'static [Held],
+    /// Contents of read-only registers, which are the first ones of the file.
+    pub read_only: &'static [ReadOnlyValue],
 }
 
-/// What a read-only register holds.
+/// The contents of a read-only register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Held {
+pub enum ReadOnlyValue {
     /// Zero in every lane.
     Zero,
     /// Index of the lane's work-item in its workgroup.
     ItemId,
     /// Index of the workgroup.
     GroupId,
-    /// Work-items of a workgroup.
+    /// Number of work-items in a workgroup.
     GroupSize,
 }
 
-/// A register file of the wave. Register n is the scalar register with operand code n, but for those with a
-/// place of their own.
+/// A scalar register file. Register n is the scalar register with operand code n, except for special
+/// registers.
 #[derive(Debug)]
 pub struct ScalarFile {
-    /// `s` of `s5`.
+    /// Register prefix: `s` of `s5`.
     pub prefix: char,
     /// Number of registers.
     pub count: u16,
-    /// XML operand types that name its registers.
+    /// XML operand types of the registers.
     pub operand_types: &'static [&'static str],
-    /// Registers with a place of their own, by number.
+    /// Special registers by number.
     pub special: &'static [(u16, Special)],
 }
 
-/// Scalar registers with a place of their own.
+/// Scalar registers that map to a special register of the simulator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Special {
-    /// Reads zero; writes are dropped.
+    /// Reads as zero; writes are ignored.
     Zero,
-    /// The lanes that execute, one bit per lane. All of them at the start.
+    /// The mask of active lanes; initially all.
     ExecMask,
 }
 
-/// How programs are written: a mnemonic, then operands divided by commas.
+/// The syntax of programs: a mnemonic, followed by operands separated by commas.
 #[derive(Debug)]
 pub struct Assembly {
     /// File extension of programs.
     pub extension: &'static str,
-    /// Starts a comment, which ends with the line.
+    /// The character that starts a comment.
     pub comment: char,
-    /// The character that mnemonics have where the XML's names have `_`.
+    /// The character that replaces `_` of the XML names in mnemonics.
     pub separator: char,
-    /// Directive for the number of workgroups; 1 in programs without it.
+    /// Directive for the number of workgroups; the default is 1.
     pub groups: &'static str,
-    /// Directive for the number of waves in a workgroup; 1 in programs without it.
+    /// Directive for the number of waves per workgroup; the default is 1.
     pub waves: &'static str,
-    /// How the operands of an encoding are written, by the names of its fields; the first is the one printed.
-    /// Encodings that are not here have their operands one after another in the order of the XML.
+    /// Operand syntaxes by encoding, in terms of field names; the first alternative is used for printing.
+    /// Encodings not listed here have comma-separated operands in the order of the XML.
     pub operands: &'static [(&'static str, &'static [&'static str])],
 }
 
 impl ScalarFile {
-    /// Operand code of register `n`.
+    /// The operand code of register `n`.
     pub fn code(&self, n: u16) -> u16 {
         match self.special.iter().find(|s| s.0 == n) {
             Some((_, Special::Zero)) => NULL as u16,
@@ -130,7 +131,7 @@ impl ScalarFile {
         (0..self.count).find(|n| self.code(*n) == code)
     }
 
-    /// The register with an operand code, as in assembly; `scalar` and the code if there is none.
+    /// The assembly name of the register with an operand code; `scalar` and the code if there is none.
     pub fn name(&self, code: u16) -> String {
         match self.number(code) {
             Some(n) => format!("{}{n}", self.prefix),
@@ -140,13 +141,13 @@ impl ScalarFile {
 }
 
 impl VectorFile {
-    /// Register `n` as in assembly.
+    /// The assembly name of register `n`.
     pub fn name(&self, n: u16) -> String {
         format!("{}{n}", self.prefix)
     }
 }
 
-/// `x5` as a number, if it is one of `count` registers with this prefix.
+/// Parses a register name such as `x5`; `None` unless it is one of `count` registers with this prefix.
 pub fn register_number(text: &str, prefix: char, count: u16) -> Option<u16> {
     let digits = text.strip_prefix(prefix)?;
     let plain = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! Architectures, the processors that implement them, and the names by which users choose either.
+//! Architectures, the processors that implement them, and their names.
 
 pub mod machine;
 mod riscv_gpu;
@@ -6,7 +6,7 @@ mod riscv_gpu;
 use isa_spec::tables::ArchTable;
 use machine::Machine;
 
-/// One ISA description (one XML file).
+/// An architecture, described by one XML file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Arch {
     /// RDNA 3: gfx1100 to gfx1103.
@@ -19,22 +19,23 @@ pub enum Arch {
     Cdna3,
     /// CDNA 4: gfx950.
     Cdna4,
-    /// A GPU with RISC-V instructions, as an example of an architecture that is not AMD's.
+    /// A GPU with RISC-V instructions; an example of an architecture other than AMD's.
     RiscvGpu,
 }
 
-/// A processor as LLVM names it.
+/// A processor with LLVM's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Processor {
     /// `gfx1100` …
     pub name: &'static str,
-    /// The ISA that it executes.
+    /// The architecture it implements.
     pub arch: Arch,
     /// EF_AMDGPU_MACH in the ELF flags of its code objects (LLVM AMDGPUUsage, *Header*).
     pub mach: u32,
 }
 
-/// The processors (LLVM AMDGPUUsage, *Processors*), by architecture. The first of each stands for the others.
+/// The processors (LLVM AMDGPUUsage, *Processors*), grouped by architecture. The first of each group is the
+/// default.
 pub const PROCESSORS: [Processor; 14] = [
     Processor { name: "gfx1100", arch: Arch::Rdna3, mach: 0x41 },
     Processor { name: "gfx1101", arch: Arch::Rdna3, mach: 0x46 },
@@ -52,7 +53,8 @@ pub const PROCESSORS: [Processor; 14] = [
     Processor { name: "gfx950", arch: Arch::Cdna4, mach: 0x4f },
 ];
 
-/// Targets whose code runs on every processor of a generation: name, EF_AMDGPU_MACH, and the architectures, the oldest first.
+/// Targets whose code runs on all processors of a generation: name, EF_AMDGPU_MACH, and architectures, oldest
+/// first.
 pub const GENERIC_TARGETS: [(&str, u32, &[Arch]); 3] = [
     ("gfx11-generic", 0x54, &[Arch::Rdna3, Arch::Rdna35]),
     ("gfx12-generic", 0x59, &[Arch::Rdna4]),
@@ -60,26 +62,26 @@ pub const GENERIC_TARGETS: [(&str, u32, &[Arch]); 3] = [
 ];
 
 impl Processor {
-    /// The processor with an LLVM name.
+    /// Looks up a processor by LLVM's name.
     pub fn from_name(name: &str) -> Option<Processor> {
         PROCESSORS.into_iter().find(|p| p.name == name)
     }
 
-    /// The default processor of an architecture. Machines that are not AMD's have none.
+    /// The default processor of an architecture; `None` for machines other than AMD's.
     pub fn of_arch(arch: Arch) -> Option<Processor> {
         PROCESSORS.into_iter().find(|p| p.arch == arch)
     }
 }
 
 impl Arch {
-    /// All of them.
+    /// All architectures.
     pub const ALL: [Arch; 6] =
         [Arch::Rdna3, Arch::Rdna35, Arch::Rdna4, Arch::Cdna3, Arch::Cdna4, Arch::RiscvGpu];
-    /// Those of AMD.
+    /// AMD's architectures.
     pub const AMD: [Arch; 5] = [Arch::Rdna3, Arch::Rdna35, Arch::Rdna4, Arch::Cdna3, Arch::Cdna4];
-    /// Those of RDNA: waves have 32 or 64 lanes.
+    /// The RDNA architectures: wave32 or wave64.
     pub const RDNA: [Arch; 3] = [Arch::Rdna3, Arch::Rdna35, Arch::Rdna4];
-    /// Those of CDNA: waves have 64 lanes.
+    /// The CDNA architectures: wave64.
     pub const CDNA: [Arch; 2] = [Arch::Cdna3, Arch::Cdna4];
 
     /// The name on the command line.
@@ -94,8 +96,8 @@ impl Arch {
         }
     }
 
-    /// The machine's description; `None` for AMD's, whose registers and syntax are those of the simulator
-    /// itself.
+    /// The machine description; `None` for AMD's architectures, for which the simulator defines registers and
+    /// syntax.
     pub fn machine(self) -> Option<&'static Machine> {
         match self {
             Arch::Rdna3 | Arch::Rdna35 | Arch::Rdna4 | Arch::Cdna3 | Arch::Cdna4 => None,
@@ -103,12 +105,12 @@ impl Arch {
         }
     }
 
-    /// Whether it is one of [`Arch::CDNA`].
+    /// Returns whether the architecture is one of [`Arch::CDNA`].
     pub fn is_cdna(self) -> bool {
         matches!(self, Arch::Cdna3 | Arch::Cdna4)
     }
 
-    /// Lanes that its waves can have, the usual number first.
+    /// The supported wave sizes, default first.
     pub fn wave_sizes(self) -> &'static [u32] {
         match self {
             Arch::Cdna3 | Arch::Cdna4 => &[64],
@@ -116,44 +118,44 @@ impl Arch {
         }
     }
 
-    /// Bytes of LDS that a workgroup can have.
+    /// Maximum LDS per workgroup in bytes.
     pub fn lds_bytes(self) -> u32 {
         if self == Arch::Cdna4 { 160 << 10 } else { 64 << 10 }
     }
 
-    /// A place in a program as the machine counts it, from bytes.
-    pub fn own_pc(self, pc: u64) -> u64 {
+    /// Converts a byte offset to the units of the machine's program counter.
+    pub fn machine_pc(self, pc: u64) -> u64 {
         pc / self.machine().map_or(1, |m| m.pc_bytes)
     }
 
-    /// The inverse of [`own_pc`](Self::own_pc): a program counter as a byte offset.
+    /// Converts a program counter to a byte offset; the inverse of [`machine_pc`](Self::machine_pc).
     pub fn byte_pc(self, pc: u64) -> u64 {
         pc.wrapping_mul(self.machine().map_or(1, |m| m.pc_bytes))
     }
 
-    /// The architecture whose programs are files with this extension.
+    /// The architecture whose programs have this file extension.
     pub fn from_extension(extension: &str) -> Option<Arch> {
         Arch::ALL.into_iter().find(|a| a.machine().is_some_and(|m| m.assembly.extension == extension))
     }
 
-    /// The architecture with a name of the command line.
+    /// Looks up an architecture by its command-line name.
     pub fn from_name(name: &str) -> Option<Arch> {
         Arch::ALL.into_iter().find(|a| a.name() == name)
     }
 
-    /// The architecture of an LLVM processor name (`gfx1100`).
+    /// The architecture of a processor, given by LLVM's name (`gfx1100`).
     pub fn from_mcpu(mcpu: &str) -> Option<Arch> {
         Processor::from_name(mcpu).map(|p| p.arch)
     }
 
-    /// The architecture of a code object's EF_AMDGPU_MACH; of a generic target's, the oldest.
+    /// The architecture for an EF_AMDGPU_MACH; for a generic target, the oldest one.
     pub fn from_mach(mach: u32) -> Option<Arch> {
         let generic =
             || GENERIC_TARGETS.into_iter().find(|target| target.1 == mach).map(|target| target.2[0]);
         PROCESSORS.into_iter().find(|p| p.mach == mach).map(|p| p.arch).or_else(generic)
     }
 
-    /// The encoding tables, from the XML.
+    /// The encoding tables, generated from the XML.
     pub fn table(self) -> &'static ArchTable {
         crate::tables::table(self)
     }

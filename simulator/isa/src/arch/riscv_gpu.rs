@@ -1,16 +1,21 @@
-//! The RISC-V based SIMT GPU (docs/riscv-gpu.md): RV32I's registers once a thread (`x`) and once a warp
-//! (`s`), 32 threads a warp.
+//! The RISC-V based SIMT GPU (docs/riscv-gpu.md): RV32I's registers per thread (`x`) and per warp (`s`), with
+//! 32 threads per warp.
 
-use super::machine::{Assembly, Held, Machine, ScalarFile, Special, VectorFile, WaveLanes};
+use super::machine::{Assembly, Machine, ReadOnlyValue, ScalarFile, Special, VectorFile, WaveLanes};
 
-/// Register files and assembly of the machine.
+/// The register files and assembly syntax.
 pub static MACHINE: Machine = Machine {
     lanes: WaveLanes::new(32),
     vector: VectorFile {
         prefix: 'x',
         count: 32,
         operand_types: &["OPR_VECTOR"],
-        read_only: &[Held::Zero, Held::ItemId, Held::GroupId, Held::GroupSize],
+        read_only: &[
+            ReadOnlyValue::Zero,
+            ReadOnlyValue::ItemId,
+            ReadOnlyValue::GroupId,
+            ReadOnlyValue::GroupSize,
+        ],
     },
     scalar: ScalarFile {
         prefix: 's',
@@ -29,7 +34,7 @@ pub static MACHINE: Machine = Machine {
         operands: &[
             ("ENC_LOAD", &["RD, IMM(RS1)"]),
             ("ENC_STORE", &["RS2, IMM(RS1)"]),
-            // A label stands for its instruction's number, with the zero register as base.
+            // A label denotes the index of its instruction, with the zero register as base.
             ("ENC_JALR", &["RD, IMM(RS1)", "RD, RS1, IMM", "RD, IMM"]),
         ],
     },

@@ -1,10 +1,10 @@
-//! Conditions of encodings, compiled for the decoder: masks and values instead of expression trees wherever
+//! Encoding conditions, compiled for the decoder to masks and values instead of expression trees wherever
 //! possible.
 
 use isa_spec::tables::{Cond, CondOp, Field, MAX_FIELDS};
 
-/// An encoding's condition. Nearly all of them say that some field has some value, or that none has: those
-/// are masks and values of the instruction's first 64 bits.
+/// A compiled encoding condition. Nearly all conditions compare fields to constants, which compiles to masks
+/// and values of the instruction's first 64 bits.
 #[derive(Debug)]
 pub enum Predicate {
     /// Always holds.
@@ -13,8 +13,8 @@ pub enum Predicate {
     Any(Vec<(u64, u64)>),
     /// Holds if no `(mask, value)` matches the first 64 bits.
     None(Vec<(u64, u64)>),
-    /// Anything else: the expression over the encoding's fields.
-    Tree(&'static Cond, &'static [Field]),
+    /// Any other condition: the expression over the encoding's fields.
+    Expression(&'static Cond, &'static [Field]),
 }
 
 impl Predicate {
@@ -26,13 +26,13 @@ impl Predicate {
             Cond::Op(CondOp::Not, [inner]) => match Predicate::new(inner, fields) {
                 Predicate::Any(list) => Predicate::None(list),
                 Predicate::None(list) => Predicate::Any(list),
-                _ => Predicate::Tree(expr, fields),
+                _ => Predicate::Expression(expr, fields),
             },
             Cond::Op(op @ (CondOp::Or | CondOp::And), [left, right]) => {
                 match (op, Predicate::new(left, fields), Predicate::new(right, fields)) {
                     (CondOp::Or, Predicate::Any(a), Predicate::Any(b)) => Predicate::Any([a, b].concat()),
                     (CondOp::And, Predicate::None(a), Predicate::None(b)) => Predicate::None([a, b].concat()),
-                    _ => Predicate::Tree(expr, fields),
+                    _ => Predicate::Expression(expr, fields),
                 }
             }
             Cond::Op(op @ (CondOp::Eq | CondOp::Ne), [Cond::Field(at), Cond::Lit(value)]) => {
@@ -40,14 +40,14 @@ impl Predicate {
                 match (op, plain) {
                     (CondOp::Eq, Some(plain)) => Predicate::Any(vec![plain]),
                     (_, Some(plain)) => Predicate::None(vec![plain]),
-                    (_, None) => Predicate::Tree(expr, fields),
+                    (_, None) => Predicate::Expression(expr, fields),
                 }
             }
-            _ => Predicate::Tree(expr, fields),
+            _ => Predicate::Expression(expr, fields),
         }
     }
 
-    /// Whether the condition holds of an instruction, given as its first and second 64 bits.
+    /// Evaluates the condition for an instruction, given as its first and second 64 bits.
     #[inline]
     pub fn holds(&self, halves: [u64; 2]) -> bool {
         let any = |list: &[(u64, u64)]| list.iter().any(|(mask, value)| halves[0] & mask == *value);
@@ -55,13 +55,13 @@ impl Predicate {
             Predicate::Always => true,
             Predicate::Any(list) => any(list),
             Predicate::None(list) => !any(list),
-            Predicate::Tree(expr, fields) => tree(expr, fields, halves),
+            Predicate::Expression(expr, fields) => tree(expr, fields, halves),
         }
     }
 }
 
-/// Mask and value of the bits of a field that equals `value`; `None` where they are not all in the first 64,
-/// or the value does not fit.
+/// Mask and value for comparing a field to `value`; `None` if the field is not within the first 64 bits or
+/// the value does not fit.
 fn equals(field: &Field, value: u64) -> Option<(u64, u64)> {
     let (narrow, all) = (u32::try_from(value).ok()?, field.insert(0, u32::MAX));
     let bits = field.insert(0, narrow);

@@ -1,4 +1,4 @@
-//! The decoder: microcode words to an [`Inst`], through an index that is built once per architecture.
+//! The decoder: converts microcode words to an [`Inst`], using an index that is built once per architecture.
 
 use super::condition::Predicate;
 use crate::arch::Arch;
@@ -6,41 +6,42 @@ use crate::inst::Inst;
 use isa_spec::tables::{ArchTable, Encoding, EntryId, Field, MAX_FIELDS};
 use std::sync::LazyLock;
 
-/// Why words are not an instruction.
+/// The reason why words cannot be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum DecodeError {
-    /// No encoding and opcode of the architecture match the first word.
+    /// No encoding and opcode match the first word.
     #[error("0x{word:08x} is not an instruction of {arch}")]
     Unknown { word: u32, arch: &'static str },
-    /// The instruction is longer than the words that are there.
+    /// The instruction is longer than the given words.
     #[error("the instruction starting with 0x{word:08x} needs {needed} words, {given} are given")]
     Truncated { word: u32, needed: usize, given: usize },
 }
 
 const NONE: EntryId = EntryId::MAX;
 
-/// What decoding needs of one encoding.
-pub(super) struct Enc {
+/// Decoding information for one encoding.
+pub(super) struct DecodeInfo {
     words: usize,
-    /// Bits that every instruction of the encoding has, opcode aside.
+    /// The fixed bits of the encoding, without the opcode.
     mask: u128,
     pub(super) value: u128,
-    opcode: Vec<Piece>,
-    /// Parts of the fields that are not fixed.
-    pub(super) pieces: Vec<Piece>,
-    /// Bits that each field's value may have.
-    pub(super) legal: [u32; MAX_FIELDS],
-    /// Field values with nothing but the fixed ones.
+    opcode: Vec<BitRange>,
+    /// Bit ranges of the fields that are not fixed.
+    pub(super) ranges: Vec<BitRange>,
+    /// The valid bits of each field's value.
+    pub(super) valid_bits: [u32; MAX_FIELDS],
+    /// Initial field values, which contain the fixed fields.
     fixed: [u32; MAX_FIELDS],
     /// The encoding's conditions.
     conditions: Vec<Predicate>,
-    /// Opcode -> entry.
+    /// Entry by opcode.
     by_opcode: Vec<EntryId>,
-    /// Opcodes whose every form is in this encoding: a mandatory literal, whatever the sources say.
-    only: Vec<bool>,
+    /// Whether all forms of an opcode's instruction are in this encoding, as with a mandatory literal. The
+    /// condition is then ignored.
+    only_encoding: Vec<bool>,
     /// Shift of each field's value: register fields narrower than 7 bits count register groups.
-    pub(super) unit: [u8; MAX_FIELDS],
+    pub(super) shift: [u8; MAX_FIELDS],
     pub(super) vopd: Option<Vopd>,
 }
 
@@ -56,39 +57,39 @@ pub(super) struct Vopd {
     literal: bool,
 }
 
-/// What is known of the encoding with this index in the architecture's table.
-pub(super) fn encoding(arch: Arch, enc: u8) -> &'static Enc {
+/// The decoding information of an encoding, given by its index in the architecture's table.
+pub(super) fn encoding(arch: Arch, enc: u8) -> &'static DecodeInfo {
     let index = &INDEX[arch as usize];
-    &index.encs[index.places[enc as usize] as usize]
+    &index.encs[index.positions[enc as usize] as usize]
 }
 
-/// A run of bits of an instruction that is a part of a field.
-pub(super) struct Piece {
+/// A bit range of an instruction that belongs to a field.
+pub(super) struct BitRange {
     pub(super) field: u8,
-    /// 64 bits each.
+    /// Index of the 64-bit half.
     half: u8,
-    /// In the half, and in the field's value.
+    /// Bit positions in the half and in the field's value.
     from: u8,
     to: u8,
     mask: u32,
 }
 
-impl Piece {
-    /// The pieces of a field whose value is shifted by `unit`: none of them is in two halves.
-    fn of(at: usize, field: &Field, unit: u8) -> Vec<Piece> {
-        let mut pieces = Vec::new();
-        let mut to = unit;
+impl BitRange {
+    /// The ranges of a field whose value is shifted by `shift`. No range crosses the 64-bit boundary.
+    fn of(at: usize, field: &Field, shift: u8) -> Vec<BitRange> {
+        let mut ranges = Vec::new();
+        let mut to = shift;
         for &(offset, count) in field.ranges {
             let (mut offset, mut left) = (offset, count);
             while left > 0 {
                 let (half, from) = (offset / 64, offset % 64);
                 let len = left.min(64 - from).min(32);
                 let mask = u32::MAX >> (32 - len);
-                pieces.push(Piece { field: at as u8, half, from, to, mask });
+                ranges.push(BitRange { field: at as u8, half, from, to, mask });
                 (offset, left, to) = (offset + len, left - len, to + len);
             }
         }
-        pieces
+        ranges
     }
 
     #[inline(always)]
@@ -96,7 +97,7 @@ impl Piece {
         ((halves[self.half as usize & 1] >> (self.from & 63)) as u32 & self.mask) << (self.to & 31)
     }
 
-    /// The inverse of `value`: sets the bits for a field's `value`.
+    /// The inverse of `value`: sets the bits for a field value.
     #[inline(always)]
     pub(super) fn insert(&self, halves: &mut [u64; 2], value: u32) {
         halves[self.half as usize & 1] |= ((value >> (self.to & 31) & self.mask) as u64) << (self.from & 63);
@@ -105,10 +106,10 @@ impl Piece {
 
 struct Index {
     table: &'static ArchTable,
-    encs: Vec<Enc>,
-    /// By index of the encoding in the table: where it is in `encs`.
-    places: Vec<u16>,
-    /// By the top 9 bits of the first word: encodings to try, in order.
+    encs: Vec<DecodeInfo>,
+    /// Position in `encs` by the encoding's index in the table.
+    positions: Vec<u16>,
+    /// Encodings to try, in order, by the top 9 bits of the first word.
     by_top: Vec<Vec<u16>>,
 }
 
@@ -119,7 +120,7 @@ fn build(table: &'static ArchTable) -> Index {
     let mut order: Vec<usize> = (0..table.encodings.len()).collect();
     order.sort_by_key(|&at| table.encodings[at].order);
     let mut encs = Vec::new();
-    let mut places = vec![0; order.len()];
+    let mut positions = vec![0; order.len()];
     let mut by_top = vec![Vec::new(); 512];
     for at in order {
         let encoding = &table.encodings[at];
@@ -132,7 +133,7 @@ fn build(table: &'static ArchTable) -> Index {
             }
             by_opcode[entry.opcode as usize] = id as EntryId;
         }
-        let only = by_opcode
+        let only_encoding = by_opcode
             .iter()
             .map(|&id| {
                 id != NONE && {
@@ -148,13 +149,13 @@ fn build(table: &'static ArchTable) -> Index {
                 value = field.insert(value, fixed);
             }
         }
-        let mut unit = [0; MAX_FIELDS];
+        let mut shift = [0; MAX_FIELDS];
         for entry in table.entries.iter().filter(|e| e.enc as usize == at) {
             for operand in table.signatures[entry.sig as usize] {
                 let Some(field) = operand.field else { continue };
                 let width = encoding.fields[field as usize].width();
                 if table.operand_types[operand.ty as usize].name.starts_with("OPR_SREG") && width < 7 {
-                    unit[field as usize] = 7 - width as u8;
+                    shift[field as usize] = 7 - width as u8;
                 }
             }
         }
@@ -172,43 +173,44 @@ fn build(table: &'static ArchTable) -> Index {
             }
         }
         let words = encoding.bits as usize / 32;
-        let (pieces, fixed) = pieces(encoding, &unit);
-        let mut legal = [0; MAX_FIELDS];
-        for piece in &pieces {
-            legal[piece.field as usize] |= piece.mask << piece.to;
+        let (ranges, fixed) = ranges(encoding, &shift);
+        let mut valid_bits = [0; MAX_FIELDS];
+        for range in &ranges {
+            valid_bits[range.field as usize] |= range.mask << range.to;
         }
-        places[at] = encs.len() as u16;
-        let opcode = encoding.op_field.map_or(Vec::new(), |f| Piece::of(0, &encoding.fields[f as usize], 0));
+        positions[at] = encs.len() as u16;
+        let opcode =
+            encoding.op_field.map_or(Vec::new(), |f| BitRange::of(0, &encoding.fields[f as usize], 0));
         let conditions =
             encoding.conditions.iter().map(|c| Predicate::new(&c.expr, encoding.fields)).collect();
-        encs.push(Enc {
+        encs.push(DecodeInfo {
             words,
             mask,
             value,
             opcode,
-            pieces,
-            legal,
+            ranges,
+            valid_bits,
             fixed,
             conditions,
             by_opcode,
-            only,
-            unit,
+            only_encoding,
+            shift,
             vopd,
         });
     }
-    Index { table, encs, places, by_top }
+    Index { table, encs, positions, by_top }
 }
 
-/// How to fill in an encoding's field values.
-fn pieces(encoding: &Encoding, unit: &[u8; MAX_FIELDS]) -> (Vec<Piece>, [u32; MAX_FIELDS]) {
-    let (mut pieces, mut fixed) = (Vec::new(), [0; MAX_FIELDS]);
+/// The bit ranges and the fixed values of an encoding's fields.
+fn ranges(encoding: &Encoding, shift: &[u8; MAX_FIELDS]) -> (Vec<BitRange>, [u32; MAX_FIELDS]) {
+    let (mut ranges, mut fixed) = (Vec::new(), [0; MAX_FIELDS]);
     for (at, field) in encoding.fields.iter().enumerate() {
         match field.fixed {
-            Some(value) => fixed[at] = value << unit[at],
-            None => pieces.extend(Piece::of(at, field, unit[at])),
+            Some(value) => fixed[at] = value << shift[at],
+            None => ranges.extend(BitRange::of(at, field, shift[at])),
         }
     }
-    (pieces, fixed)
+    (ranges, fixed)
 }
 
 /// Decodes the instruction at the start of `words`.
@@ -237,26 +239,26 @@ pub fn decode(arch: Arch, words: &[u32]) -> Result<Inst, DecodeError> {
 
 fn try_encoding(
     index: &Index,
-    enc: &Enc,
+    enc: &DecodeInfo,
     halves: [u64; 2],
     given: usize,
     short: &mut Option<usize>,
 ) -> Option<Inst> {
-    let opcode = enc.opcode.iter().fold(0, |opcode, piece| opcode | piece.value(halves));
+    let opcode = enc.opcode.iter().fold(0, |opcode, range| opcode | range.value(halves));
     let entry_id = *enc.by_opcode.get(opcode as usize)?;
     if entry_id == NONE {
         return None;
     }
     let entry = &index.table.entries[entry_id as usize];
-    let mut holds = enc.vopd.is_none() && enc.only[opcode as usize]
+    let mut holds = enc.vopd.is_none() && enc.only_encoding[opcode as usize]
         || enc.conditions.get(entry.cond as usize)?.holds(halves);
     if !holds && enc.vopd.is_none() {
         return None;
     }
     let mut fields = enc.fixed;
-    for piece in &enc.pieces {
-        if let Some(value) = fields.get_mut(piece.field as usize) {
-            *value |= piece.value(halves);
+    for range in &enc.ranges {
+        if let Some(value) = fields.get_mut(range.field as usize) {
+            *value |= range.value(halves);
         }
     }
     let mut entry_y = NONE;
@@ -265,7 +267,8 @@ fn try_encoding(
         if entry_y == NONE {
             return None;
         }
-        // A half with a mandatory literal makes the literal form without any source naming it.
+        // If one half has a mandatory literal, the instruction has the literal form even if no source is a
+        // literal.
         if vopd.literal && !holds {
             let base = index.encs.iter().find(|e| e.vopd.is_some_and(|v| !v.literal));
             let in_base =

@@ -1,4 +1,4 @@
-//! The encoder: field values of an [`Inst`] to microcode words.
+//! The encoder: converts the field values of an [`Inst`] to microcode words.
 
 use super::decode::{self, decode};
 use crate::arch::Arch;
@@ -21,37 +21,37 @@ impl Deref for Words {
     }
 }
 
-/// Why field values do not encode an instruction.
+/// The reason why field values cannot be encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum EncodeError {
-    /// An entry index out of range.
+    /// The entry index is out of range.
     #[error("there is no entry {0} in the tables")]
     NoEntry(u16),
-    /// A value that is wider than its field.
+    /// The value is wider than its field.
     #[error("{field} holds {bits} bits; {value} (0x{value:x}) does not fit")]
-    TooGreat { field: &'static str, value: u32, bits: u32 },
-    /// A register that does not start a group, in a field that counts groups.
+    TooLarge { field: &'static str, value: u32, bits: u32 },
+    /// The register does not start a group, in a field that counts groups.
     #[error("{field} names registers in groups of {group}; {value} does not start one")]
     Unaligned { field: &'static str, value: u32, group: u32 },
-    /// Two VGPRs of the same parity as the results of VOPD, which stores one low bit for both.
+    /// Both VOPD results have the same parity; VOPD stores a single low bit for both.
     #[error(
         "the two results of a dual instruction need one even and one odd register; these are v{x} and v{y}"
     )]
     SameParity { x: u32, y: u32 },
-    /// An entry that VOPD does not have in its second half.
+    /// The entry cannot be the second half of VOPD.
     #[error("{name} is not a second half of a dual instruction")]
     NoSecondHalf { name: &'static str },
-    /// Field values that decode to another instruction.
+    /// The field values decode to another instruction.
     #[error("these fields are another instruction: {found} instead of {name}")]
-    Other { name: &'static str, found: &'static str },
-    /// A source code for a literal, in an encoding without one.
+    DecodesDifferently { name: &'static str, found: &'static str },
+    /// A source selects a literal in an encoding without one.
     #[error("a source names a literal, and {encoding} has none")]
     NoLiteral { encoding: &'static str },
 }
 
-/// Encodes `inst`. What comes back decodes to the same entry: field values that would be read as another one
-/// are refused.
+/// Encodes `inst`. The result is guaranteed to decode to the same entry; field values that would decode to
+/// another entry are rejected.
 pub fn encode(arch: Arch, inst: &Inst) -> Result<Words, EncodeError> {
     let table = arch.table();
     let entry = table.entries.get(inst.entry as usize).ok_or(EncodeError::NoEntry(inst.entry))?;
@@ -65,7 +65,7 @@ pub fn encode(arch: Arch, inst: &Inst) -> Result<Words, EncodeError> {
     if let Some(vopd) = &enc.vopd {
         let y = table.entries.get(inst.entry_y as usize).ok_or(EncodeError::NoEntry(inst.entry_y))?;
         fields[vopd.op_y] = y.opcode as u32;
-        // The second result's low bit is not stored: it is the opposite of the first's.
+        // The second result's low bit is not stored; it is the inverse of the first's.
         let (x, y) = (fields[vopd.dst_x], fields[vopd.dst_y]);
         if (x ^ y) & 1 == 0 {
             return Err(EncodeError::SameParity { x, y });
@@ -73,12 +73,12 @@ pub fn encode(arch: Arch, inst: &Inst) -> Result<Words, EncodeError> {
         fields[vopd.dst_y] = y >> 1;
     }
     let mut halves = [enc.value as u64, (enc.value >> 64) as u64];
-    for piece in &enc.pieces {
-        let at = piece.field as usize;
-        if fields[at] & !enc.legal[at] != 0 {
-            return Err(illegal(&encoding.fields[at], fields[at], enc.unit[at]));
+    for range in &enc.ranges {
+        let at = range.field as usize;
+        if fields[at] & !enc.valid_bits[at] != 0 {
+            return Err(illegal(&encoding.fields[at], fields[at], enc.shift[at]));
         }
-        piece.insert(&mut halves, fields[at]);
+        range.insert(&mut halves, fields[at]);
     }
     let words = halves.map(|half| [half as u32, (half >> 32) as u32]);
     let words = [words[0][0], words[0][1], words[1][0], words[1][1]];
@@ -88,18 +88,17 @@ pub fn encode(arch: Arch, inst: &Inst) -> Result<Words, EncodeError> {
         Ok(back) if back.entry == inst.entry => {
             Err(EncodeError::NoSecondHalf { name: table.instructions[inst.instruction_y(table)].name })
         }
-        Ok(back) => Err(EncodeError::Other { name, found: back.instruction(table).name }),
-        // The code of a literal in an encoding without one: the word needs another word, or decodes to
-        // nothing.
+        Ok(back) => Err(EncodeError::DecodesDifferently { name, found: back.instruction(table).name }),
+        // A literal code in an encoding without literal: decoding needs another word or fails.
         Err(_) => Err(EncodeError::NoLiteral { encoding: encoding.name }),
     }
 }
 
-/// The error for a value with bits that its field does not have.
-fn illegal(field: &Field, value: u32, unit: u8) -> EncodeError {
-    let group = 1 << unit;
+/// The error for a value with bits outside of its field.
+fn illegal(field: &Field, value: u32, shift: u8) -> EncodeError {
+    let group = 1 << shift;
     match value % group {
-        0 => EncodeError::TooGreat { field: field.name, value: value / group, bits: field.width() },
+        0 => EncodeError::TooLarge { field: field.name, value: value / group, bits: field.width() },
         _ => EncodeError::Unaligned { field: field.name, value, group },
     }
 }

@@ -1,10 +1,10 @@
-//! From an entry of the tables to the binding of its operands: fields by the names that the descriptions have.
+//! Builds the operand binding of a table entry; fields are found by the names in the description.
 
-use super::{Binding, Fmt, Half, ModFields, Operand, OperandKind, Scalars, SdwaFields};
+use super::{Binding, Fmt, Half, ModFields, Operand, OperandKind, ScalarNumbering, SdwaFields};
 use crate::arch::Arch;
 use isa_spec::tables::{Encoding, Entry, OperandSig, Role};
 
-/// The binding of an entry's operands.
+/// The operand binding of an entry.
 pub(super) fn binding(arch: Arch, entry: &Entry) -> Binding {
     let table = arch.table();
     let encoding = &table.encodings[entry.enc as usize];
@@ -22,7 +22,7 @@ pub(super) fn binding(arch: Arch, entry: &Entry) -> Binding {
                 Some("VDSTY") => Role::D0,
                 Some("SRCY0") => Role::S0,
                 Some("VSRCY1") => Role::S1,
-                // LITERAL and VCC serve both halves.
+                // LITERAL and VCC belong to both halves.
                 None => o.role,
                 _ => continue,
             };
@@ -36,7 +36,7 @@ pub(super) fn binding(arch: Arch, entry: &Entry) -> Binding {
             !matches!(fields[at - 1], Some("VDSTY" | "SRCY0" | "VSRCY1"))
         });
     }
-    // CDNA's manuals have no such rule.
+    // CDNA's manuals do not specify this rule.
     if !arch.is_cdna() {
         replicate_constants(&mut operands);
         replicate_constants(&mut y);
@@ -82,7 +82,7 @@ pub(super) fn binding(arch: Arch, entry: &Entry) -> Binding {
                 has_sdst: find("SD"),
             }),
         },
-        // Matrix operands of CDNA, and accumulation registers that are moved, have no halves to select.
+        // CDNA's matrix operands and moves of accumulation registers do not select halves.
         packed: encoding.name.contains("VOP3P")
             && find("ACC_CD").is_none()
             && !sig.iter().any(|o| table.operand_types[o.ty as usize].name.contains("ACCVGPR")),
@@ -109,7 +109,7 @@ fn operand(arch: Arch, entry: &Entry, o: &OperandSig, sources: &mut u8) -> Opera
     }
     let ty = table.operand_types[o.ty as usize].name;
     let fmt = match fmt(table.formats[o.format as usize].name, ty) {
-        // One half with zeros above: the result of V_S_EXP_F16 and its like.
+        // The result of V_S_EXP_F16 and similar instructions: one half, zero-extended.
         Fmt::Packed(Half::F16) if o.output && ty.starts_with("OPR_SREG") => Fmt::F16,
         // CDNA 4 manual, *MFMA with Block Exponent Scaling*.
         _ if o.field.is_some_and(|f| encoding.fields[f as usize].name.starts_with("SCALE_SRC")) => Fmt::Scale,
@@ -131,7 +131,7 @@ fn operand(arch: Arch, entry: &Entry, o: &OperandSig, sources: &mut u8) -> Opera
     }
 }
 
-/// What makes an accumulation VGPR of an operand that can be one.
+/// Field and bit that select the accumulation file for an operand.
 fn acc(encoding: &Encoding, ty: &str, o: &OperandSig) -> Option<(u8, u8)> {
     if !ty.contains("_OR_ACCVGPR") {
         return None;
@@ -145,20 +145,20 @@ fn acc(encoding: &Encoding, ty: &str, o: &OperandSig) -> Option<(u8, u8)> {
     }
 }
 
-fn scalars(arch: Arch, encoding: &Encoding, o: &OperandSig) -> Scalars {
+fn scalars(arch: Arch, encoding: &Encoding, o: &OperandSig) -> ScalarNumbering {
     let field = o.field.map(|f| encoding.fields[f as usize].name);
     match field {
-        _ if !arch.is_cdna() => Scalars::Rdna,
-        Some("SADDR") => Scalars::CdnaBase,
-        Some("SOFFSET") if encoding.name == "ENC_SMEM" => Scalars::CdnaSmemOffset,
-        _ => Scalars::Cdna,
+        _ if !arch.is_cdna() => ScalarNumbering::Rdna,
+        Some("SADDR") => ScalarNumbering::CdnaBase,
+        Some("SOFFSET") if encoding.name == "ENC_SMEM" => ScalarNumbering::CdnaSmemOffset,
+        _ => ScalarNumbering::Cdna,
     }
 }
 
-/// The packed sources of a dot product of 16-bit floats: sources of two halves whose result has none. Their
-/// inline constants apply to both halves (RDNA4 manual, *Inline constants with V_DOT2…*, and RDNA 3 and 4,
-/// *Inline Constants with Packed Math*). Literals are 32 bits as written, and so are the constants of the
-/// other packed instructions, which have op_sel to choose a half.
+/// Marks the packed sources of dot products of 16-bit floats, which are the packed sources of instructions
+/// whose result is not packed. Their inline constants apply to both halves (RDNA4 manual, *Inline constants
+/// with V_DOT2…*, and RDNA 3 and 4, *Inline Constants with Packed Math*). Literals are used as 32 bits, and
+/// so are the constants of other packed instructions, which select halves by op_sel.
 fn replicate_constants(operands: &mut [Operand]) {
     if operands.iter().any(|o| o.output && matches!(o.fmt, Fmt::Packed(_))) {
         return;
@@ -172,7 +172,7 @@ fn kind(arch: Arch, entry: &Entry, o: &OperandSig, ty: &str, fmt: Fmt) -> Operan
     match ty {
         "OPR_VGPR" | "OPR_VGPR_OR_ACCVGPR" => return OperandKind::Vgpr,
         "OPR_ACCVGPR" | "OPR_SRC_ACCVGPR" => return OperandKind::Acc,
-        // Messages have the codes of inline constants.
+        // Message codes overlap those of inline constants.
         "OPR_SENDMSG_RTN" => return OperandKind::Number { bits: 8, signed: false },
         _ => {}
     }

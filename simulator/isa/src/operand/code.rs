@@ -1,11 +1,11 @@
-//! What the codes of sources and the numbers of scalar registers name.
+//! The meaning of source codes and scalar register numbers.
 
 use super::{Operand, OperandKind};
 use crate::arch::Arch;
 use isa_spec::tables::ArchTable;
 use std::sync::LazyLock;
 
-/// Number of the first accumulation VGPR: they follow the others in a wave's file.
+/// Number of the first accumulation VGPR; they follow the other VGPRs in a wave's file.
 pub const ACC: usize = 256;
 /// SGPR file indices by operand code (RDNA manuals, *Scalar Source Operands*).
 pub const VCC_LO: usize = 106;
@@ -13,7 +13,7 @@ pub const VCC_LO: usize = 106;
 pub const VCC_HI: usize = 107;
 /// The trap handler's registers.
 pub const TTMP: std::ops::Range<usize> = 108..124;
-/// Reads zero; writes are dropped.
+/// Reads as zero; writes are ignored.
 pub const NULL: usize = 124;
 /// The M0 register.
 pub const M0: usize = 125;
@@ -22,20 +22,20 @@ pub const EXEC_LO: usize = 126;
 /// EXEC of lanes 32..63.
 pub const EXEC_HI: usize = 127;
 
-/// What a source code names.
+/// The meaning of a source code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Code {
     /// Index in the SGPR file.
     Sgpr(u16),
     /// A VGPR by number.
     Vgpr(u16),
-    /// A VGPR that instructions read and none can write.
+    /// A read-only VGPR.
     Fixed(u16),
     /// An inline integer: -16..=64.
     Int(i32),
-    /// Index in [`FLOATS`].
+    /// Index into [`FLOATS`].
     Float(u8),
-    /// The 32 bits that follow the instruction.
+    /// The 32-bit literal after the instruction.
     Literal,
     /// SCC as 0 or 1.
     Scc,
@@ -51,7 +51,7 @@ pub enum Code {
     PrivateBase,
     /// Limit of the scratch aperture.
     PrivateLimit,
-    /// A code that names no operand.
+    /// A code without a meaning.
     Invalid,
 }
 
@@ -68,11 +68,12 @@ pub const FLOATS: [(u16, u16, u32, u64); 9] = [
     (0x3118, 0x3e22, 0x3e22_f983, 0x3fc4_5f30_6dc9_c882),
 ];
 
-/// Source codes 0..511 by the names the XML gives them in `OPR_SRC`.
+/// The meaning of source codes 0 to 511, derived from the names in the XML's `OPR_SRC`.
 static CODES: LazyLock<Vec<[Code; 512]>> =
     LazyLock::new(|| Arch::ALL.into_iter().map(|a| codes(a.table())).collect());
 
-/// [`Scalars`] have been translated: M0 and null have one number each.
+/// Builds the codes of an architecture. [`ScalarNumbering`](super::ScalarNumbering) has already been
+/// translated, so M0 and null have unique numbers.
 fn codes(table: &ArchTable) -> [Code; 512] {
     let mut out = [Code::Invalid; 512];
     out[NULL] = Code::Sgpr(NULL as u16);
@@ -109,7 +110,7 @@ fn codes(table: &ArchTable) -> [Code; 512] {
     out
 }
 
-/// The meaning of an operand's field value.
+/// Decodes the value of an operand's field.
 pub fn code(arch: Arch, operand: &Operand, value: u32) -> Code {
     match operand.kind {
         OperandKind::Code if value >= 512 => Code::Vgpr(ACC as u16 + (value & 255) as u16),
@@ -124,7 +125,7 @@ pub fn code(arch: Arch, operand: &Operand, value: u32) -> Code {
     }
 }
 
-/// A field's value as a signed or unsigned number of `bits` bits.
+/// Interprets a field value as a signed or unsigned number of `bits` bits.
 pub fn number(value: u32, bits: u32, signed: bool) -> i32 {
     if signed && (1..32).contains(&bits) {
         return (value << (32 - bits)) as i32 >> (32 - bits);
@@ -140,7 +141,7 @@ pub fn mask_register(operand: &Operand, value: u32) -> u16 {
     }
 }
 
-/// A register of CDNA by its number here.
+/// Converts CDNA's number of a scalar register to the simulator's.
 pub(super) fn cdna_scalar(value: u32) -> u32 {
     match value {
         124 => M0 as u32,
@@ -149,5 +150,5 @@ pub(super) fn cdna_scalar(value: u32) -> u32 {
     }
 }
 
-/// Marks an SGPR in a field that otherwise holds a VGPR.
+/// Flag for an SGPR in a field that normally holds a VGPR.
 pub(super) const SDWA_SCALAR: u32 = 1 << 16;

@@ -1,6 +1,6 @@
-//! Where an entry's operands are: a description of fields, formats and modifiers, computed once per entry
-//! from the tables, that the reference executor and the lowering to operations share. It must not know how an
-//! operand is read or written.
+//! The binding of an entry's operands: fields, formats and modifiers, computed once per entry from the
+//! tables, and shared by the reference executor and the lowering to operations. This module must not know how
+//! operands are read or written.
 
 mod build;
 mod code;
@@ -15,7 +15,7 @@ use crate::arch::machine::{ScalarFile, VectorFile};
 use isa_spec::tables::Role;
 use std::sync::{LazyLock, OnceLock};
 
-/// How an operand's bits are read, from the XML's data format.
+/// The interpretation of an operand's bits, from the XML's data format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fmt {
     /// Unsigned integer.
@@ -32,17 +32,17 @@ pub enum Fmt {
     F32,
     /// IEEE binary64.
     F64,
-    /// Two 16-bit values; the format of each.
+    /// Two 16-bit values of this format.
     Packed(Half),
     /// A lane mask: one bit per lane.
     Mask,
-    /// Scales in each byte: of a constant, the exponent of an f32.
+    /// A scale in each byte; a constant is reduced to the exponent of its f32 value.
     Scale,
     /// Any other format: descriptors, 8-bit floats …
     Other,
 }
 
-/// Format of the halves of a packed operand.
+/// The format of a packed operand's halves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Half {
     /// 16-bit integers or bits.
@@ -53,19 +53,19 @@ pub enum Half {
     BF16,
 }
 
-/// What an operand's field encodes.
+/// The encoding of an operand's field.
 #[derive(Debug, Clone, Copy)]
 #[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum OperandKind {
-    /// A source code of AMD's ISAs: see [`Code`].
+    /// A source code of AMD's ISAs; see [`Code`].
     Code,
     /// A VGPR number.
     Vgpr,
     /// The number of an accumulation VGPR.
     Acc,
-    /// Register numbers of a machine's own files.
+    /// A register number in a machine's own vector file.
     Vector(&'static VectorFile),
-    /// A register number of a machine's own scalar file.
+    /// A register number in a machine's own scalar file.
     Scalar(&'static ScalarFile),
     /// The value itself (operand types `OPR_IMM…`).
     Number { bits: u32, signed: bool },
@@ -74,55 +74,57 @@ pub enum OperandKind {
 /// One operand of an entry.
 #[derive(Debug, Clone, Copy)]
 pub struct Operand {
-    /// The name by which pseudocode refers to it.
+    /// The operand's name in pseudocode.
     pub role: Role,
     /// Index of the encoding field.
     pub field: Option<u8>,
     /// XML `OperandSize`, in bits.
     pub size_bits: u16,
-    /// How its bits are read.
+    /// The interpretation of the bits.
     pub fmt: Fmt,
-    /// What its field encodes.
+    /// The encoding of the field.
     pub kind: OperandKind,
-    /// Position among the sources: bit of NEG, ABS, OP_SEL.
+    /// Position among the sources, which selects the bit of NEG, ABS and OP_SEL.
     pub source: u8,
-    /// The instruction writes it.
+    /// Whether the instruction writes the operand.
     pub output: bool,
-    /// The instruction reads it.
+    /// Whether the instruction reads the operand.
     pub input: bool,
-    /// An inline constant applies to both halves: see `build::replicate_constants`.
+    /// Whether an inline constant applies to both halves; see `build::replicate_constants`.
     pub replicated: bool,
-    /// Field and bit that make an accumulation VGPR of it.
+    /// Field and bit that turn the register into an accumulation VGPR.
     pub acc: Option<(u8, u8)>,
-    /// Which numbers the scalar registers in its field have.
-    pub scalars: Scalars,
-    /// A write keeps the other bits of the register, where the architecture clears them.
+    /// The numbering of scalar registers in the field.
+    pub scalars: ScalarNumbering,
+    /// Whether a write preserves the other bits of the register, where the architecture otherwise clears
+    /// them.
     pub preserves: bool,
 }
 
-/// Numbers of M0 and of no register. Everywhere else they are those of RDNA 3 and 4 ([`M0`], [`NULL`]).
+/// The numbering of M0 and null in a field. The rest of the simulator uses the numbers of RDNA 3 and 4
+/// ([`M0`], [`NULL`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scalars {
-    /// Those of RDNA 3 and 4.
+pub enum ScalarNumbering {
+    /// The numbering of RDNA 3 and 4.
     Rdna,
-    /// M0 is 124, and no register is null.
+    /// M0 is 124, and there is no null register.
     Cdna,
-    /// The scalar base of FLAT instructions: 127 means that there is none.
+    /// The scalar base of FLAT instructions: 127 means none.
     CdnaBase,
-    /// The scalar offset of SMEM instructions: SOFFSET, or a register that OFFSET names, or none, by two bits.
+    /// The scalar offset of SMEM instructions: two bits select SOFFSET, a register in OFFSET, or none.
     CdnaSmemOffset,
 }
 
-/// Indices in `Encoding::fields` of the modifier fields that the encoding has.
+/// Indices into `Encoding::fields` of the encoding's modifier fields.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ModFields {
-    /// ABS: a bit per source.
+    /// ABS: one bit per source.
     pub abs: Option<u8>,
-    /// NEG: a bit per source; NEG_LO in packed encodings.
+    /// NEG: one bit per source; NEG_LO in packed encodings.
     pub neg: Option<u8>,
     /// NEG_HI of packed encodings.
     pub neg_hi: Option<u8>,
-    /// OP_SEL: which half of a source or the result.
+    /// OP_SEL: selects the half of each source and of the result.
     pub op_sel: Option<u8>,
     /// OP_SEL_HI of packed encodings, sources 0 and 1.
     pub op_sel_hi: Option<u8>,
@@ -130,7 +132,7 @@ pub struct ModFields {
     pub op_sel_hi_2: Option<u8>,
     /// CLAMP.
     pub clamp: Option<u8>,
-    /// OMOD: the result times 2, times 4 or halved.
+    /// OMOD: multiplies the result by 2, 4 or 0.5.
     pub omod: Option<u8>,
     /// SRC0_ABS of DPP words.
     pub src0_abs: Option<u8>,
@@ -142,17 +144,17 @@ pub struct ModFields {
     pub src1_neg: Option<u8>,
     /// DPP_CTRL of DPP16 words.
     pub dpp_ctrl: Option<u8>,
-    /// FI: inactive lanes are read too.
+    /// FI: also read inactive lanes.
     pub fi: Option<u8>,
-    /// BOUND_CTRL: a lane without a source lane reads 0.
+    /// BOUND_CTRL: a lane without a valid source lane reads 0.
     pub bound_ctrl: Option<u8>,
-    /// ROW_MASK: a bit per row of 16 lanes.
+    /// ROW_MASK: one bit per row of 16 lanes.
     pub row_mask: Option<u8>,
-    /// BANK_MASK: a bit per bank of 4 lanes of a row.
+    /// BANK_MASK: one bit per bank of 4 lanes in a row.
     pub bank_mask: Option<u8>,
-    /// The first of DPP8's eight lane selections.
+    /// The first of DPP8's eight lane selectors.
     pub lane_sel: Option<u8>,
-    /// SRC0: with DPP8 its code says whether inactive lanes are read.
+    /// SRC0; for DPP8, its code specifies whether inactive lanes are read.
     pub src0: Option<u8>,
     /// The literal constant.
     pub literal: Option<u8>,
@@ -166,55 +168,55 @@ pub struct ModFields {
     pub offset0: Option<u8>,
     /// OFFSET1 of DS.
     pub offset1: Option<u8>,
-    /// SMEM of CDNA: OFFSET is a number; SOFFSET counts.
+    /// SMEM of CDNA: OFFSET is an immediate instead of a register.
     pub imm: Option<u8>,
-    /// SMEM of CDNA: SOFFSET names a register.
+    /// SMEM of CDNA: SOFFSET is used.
     pub soffset_en: Option<u8>,
-    /// Those of an SDWA word.
+    /// The fields of an SDWA word.
     pub sdwa: Option<SdwaFields>,
 }
 
-/// Fields of SDWA forms. Compares have no destination select, others no second source.
+/// Fields of SDWA encodings. Compares have no destination select, and unary operations no second source.
 #[derive(Debug, Clone, Copy)]
 pub struct SdwaFields {
-    /// DST_SEL: the part of the register that is written.
+    /// DST_SEL: selects the part of the register that is written.
     pub dst_sel: Option<u8>,
-    /// DST_UNUSED: what becomes of the other parts.
+    /// DST_UNUSED: the treatment of the other bits.
     pub dst_unused: Option<u8>,
-    /// The part of each source.
+    /// The part of each source that is read.
     pub sel: [Option<u8>; 2],
     /// Whether the part is sign-extended.
     pub sext: [Option<u8>; 2],
     /// Whether each source is an SGPR.
     pub scalar: [Option<u8>; 2],
-    /// The result is in SDST instead of VCC.
+    /// SD: the result is written to SDST instead of VCC.
     pub has_sdst: Option<u8>,
 }
 
-/// How the operands and modifiers of an entry are bound to fields.
+/// The binding of an entry's operands and modifiers to fields.
 #[derive(Debug)]
 pub struct Binding {
-    /// In assembly order.
+    /// Operands in assembly order.
     pub operands: Vec<Operand>,
     /// Modifier fields of the encoding.
     pub mods: ModFields,
-    /// VOP3P: packed operand selection.
+    /// VOP3P: OP_SEL and OP_SEL_HI select the halves of packed operands.
     pub packed: bool,
-    /// VOP1, VOP2, VOPC: bit 7 of a VGPR number picks the half of a 16-bit operand.
+    /// VOP1, VOP2, VOPC: bit 7 of a VGPR number selects the half of a 16-bit operand.
     pub e32: bool,
-    /// Second half of VOPD: its operands by the Y fields.
+    /// The operands of VOPD's second half, from the Y fields.
     pub y: Vec<Operand>,
-    /// A memory atomic.
+    /// The instruction is a memory atomic.
     pub atomic: bool,
-    /// 16-bit results clear the upper half of their register, but for operands that preserve it.
+    /// 16-bit results clear the upper half of the register, except for operands that preserve it.
     pub clears_upper_half: bool,
-    /// Buffers are those of gfx9.
+    /// Buffer descriptors have the format of gfx9.
     pub gfx9: bool,
-    /// Offset fields wider than this are signed.
+    /// The offset field is signed.
     pub signed_offset: bool,
 }
 
-/// The binding of an entry's operands, computed on first use: a kernel uses a few dozen of thousands.
+/// The binding of an entry, computed on first use, since a kernel uses a few dozen of several thousand.
 pub fn binding(arch: Arch, entry: u16) -> &'static Binding {
     static BINDINGS: LazyLock<Vec<Vec<OnceLock<Binding>>>> = LazyLock::new(|| {
         Arch::ALL.into_iter().map(|a| a.table().entries.iter().map(|_| OnceLock::new()).collect()).collect()

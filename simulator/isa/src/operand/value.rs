@@ -1,14 +1,15 @@
-//! The values of an instruction's fields, by its binding.
+//! Decoding of field values by a binding.
 
 use super::code::{SDWA_SCALAR, cdna_scalar};
 use super::{
-    Binding, Code, EXEC_HI, FLOATS, Fmt, Half, NULL, Operand, OperandKind, Scalars, SdwaFields, VCC_LO,
+    Binding, Code, EXEC_HI, FLOATS, Fmt, Half, NULL, Operand, OperandKind, ScalarNumbering, SdwaFields,
+    VCC_LO,
 };
 use crate::inst::Inst;
 use isa_spec::tables::ArchTable;
 
 impl Binding {
-    /// An inline integer or float constant, or a literal, as the operand's bits.
+    /// The bits of an inline constant or a literal for an operand.
     pub fn constant(&self, inst: &Inst, code: Code, operand: &Operand) -> u128 {
         let size = operand.size_bits as u32;
         let bits = match code {
@@ -44,26 +45,26 @@ impl Binding {
         }
     }
 
-    /// Whether a source is f16 by its OPSEL_HI bit. Sources that can be f32 or f16 (V_FMA_MIX_F32 and its
-    /// like) are the only ones of packed encodings that the XML leaves untyped.
+    /// Returns whether OPSEL_HI selects f16 for a source of a mixed-precision instruction (V_FMA_MIX_F32 and
+    /// similar). Among packed encodings, the XML leaves only these sources untyped.
     fn is_half_of_mix(&self, inst: &Inst, operand: &Operand) -> bool {
         let halves = self.get(inst, self.mods.op_sel_hi) | self.get(inst, self.mods.op_sel_hi_2) << 2;
         self.packed && operand.fmt == Fmt::Bits && halves >> operand.source & 1 != 0
     }
 
-    /// What an operand's field holds, for `code` and `mask_register`: with the bit that makes an accumulation VGPR of it, and with
-    /// scalar registers by the numbers that they have here.
+    /// The value of an operand's field for [`code`](super::code()) and [`mask_register`](super::mask_register).
+    /// Accumulation VGPRs are resolved, and scalar registers are converted to the simulator's numbering.
     pub fn value(&self, inst: &Inst, operand: &Operand) -> Option<u32> {
         let value = inst.fields[operand.field? as usize];
         let value = if matches!(operand.kind, OperandKind::Vgpr) { value & !SDWA_SCALAR } else { value };
         let value = match operand.acc {
-            // Codes of sources count VGPRs from 256 on, and others have the numbers below.
+            // Source codes number VGPRs from 256; other fields from 0.
             Some((field, bit)) if inst.fields[field as usize] >> bit & 1 == 1 => {
                 if matches!(operand.kind, OperandKind::Code) && value < 256 { value } else { value + 256 }
             }
             _ => value,
         };
-        // A source in SDWA's word is a VGPR, or an SGPR if a bit says so.
+        // The source of an SDWA word is a VGPR, or an SGPR if its flag is set.
         if let Some(sdwa) = &self.mods.sdwa
             && matches!(operand.kind, OperandKind::Vgpr)
             && operand.input
@@ -74,7 +75,7 @@ impl Binding {
                 return Some(cdna_scalar(value) | SDWA_SCALAR);
             }
         }
-        // A compare's result goes to VCC unless SDST counts.
+        // A compare writes VCC unless SD is set.
         if let Some(SdwaFields { has_sdst: Some(has), .. }) = self.mods.sdwa
             && operand.output
         {
@@ -82,11 +83,11 @@ impl Binding {
         }
         Some(match operand.scalars {
             _ if matches!(operand.kind, OperandKind::Vgpr | OperandKind::Acc) => value,
-            Scalars::Rdna => value,
-            Scalars::Cdna => cdna_scalar(value),
-            Scalars::CdnaBase if value == EXEC_HI as u32 => NULL as u32,
-            Scalars::CdnaBase => cdna_scalar(value),
-            Scalars::CdnaSmemOffset => {
+            ScalarNumbering::Rdna => value,
+            ScalarNumbering::Cdna => cdna_scalar(value),
+            ScalarNumbering::CdnaBase if value == EXEC_HI as u32 => NULL as u32,
+            ScalarNumbering::CdnaBase => cdna_scalar(value),
+            ScalarNumbering::CdnaSmemOffset => {
                 let offset = self.get(inst, self.mods.offset) & 0x7f;
                 match (self.get(inst, self.mods.soffset_en), self.get(inst, self.mods.imm)) {
                     (0, 0) => cdna_scalar(offset),
@@ -102,17 +103,17 @@ impl Binding {
         field.map_or(0, |f| inst.fields[f as usize])
     }
 
-    /// Whether the encoding has a DPP16 or DPP8 word.
+    /// Returns whether the encoding has a DPP16 or DPP8 word.
     pub fn has_dpp(&self) -> bool {
         self.mods.dpp_ctrl.is_some() || self.mods.lane_sel.is_some()
     }
 
-    /// Value of a field that pseudocode names.
+    /// The value of a field by its name in pseudocode.
     pub fn named_field(&self, inst: &Inst, table: &'static ArchTable, name: &str) -> u32 {
         let m = &self.mods;
         match name {
             "OFFSET" => match m.offset {
-                // SMEM of CDNA: the field names a register.
+                // SMEM of CDNA: the field holds a register.
                 Some(_) if m.imm.is_some_and(|imm| inst.fields[imm as usize] == 0) => 0,
                 Some(at) => {
                     let value = inst.fields[at as usize];
@@ -123,7 +124,7 @@ impl Binding {
                         value
                     }
                 }
-                // DS: one 16-bit offset out of two.
+                // DS: two 8-bit fields form a 16-bit offset.
                 None => self.get(inst, m.offset1) << 8 | self.get(inst, m.offset0),
             },
             "OFFSET0" => self.get(inst, m.offset0),
@@ -142,7 +143,7 @@ impl Binding {
             "SIMM32" => self.get(inst, m.literal),
             "GFX9" => self.gfx9 as u32,
             "TO_LDS" => inst.field(table, "LDS").unwrap_or(0),
-            // The two parts of gfx9, as in its descriptors.
+            // Combines gfx9's two fields as in its descriptors.
             "FORMAT" if self.gfx9 => {
                 let part = |name| inst.field(table, name).unwrap_or(0);
                 part("DFMT") << 3 | part("NFMT")
@@ -151,11 +152,11 @@ impl Binding {
         }
     }
 
-    /// What OP_SEL would be for the halves that an e32 form names in its register numbers.
+    /// The OP_SEL bits that correspond to the halves encoded in e32 register numbers.
     fn half_bits(&self, inst: &Inst) -> u32 {
         let high = |o: &&Operand| {
             let value = self.get(inst, o.field);
-            // A source code counts VGPRs from 256 on.
+            // Source codes number VGPRs from 256.
             self.e32
                 && o.size_bits == 16
                 && (matches!(o.kind, OperandKind::Vgpr) || value >= 256)
@@ -165,12 +166,12 @@ impl Binding {
         self.operands.iter().filter(high).fold(0, |bits, o| bits | 1 << bit(o))
     }
 
-    /// Whether an atomic gives its old value back.
+    /// Returns whether an atomic returns the old value.
     pub fn returns(&self, inst: &Inst) -> bool {
         !self.atomic || self.mods.glc.is_none() || self.get(inst, self.mods.glc) & 1 != 0
     }
 
-    /// The half of a 16-bit register operand: bits to shift.
+    /// The shift that selects the half of a 16-bit register operand.
     pub fn half_shift(&self, inst: &Inst, operand: &Operand, reg: u16, dest: bool) -> u32 {
         if operand.size_bits != 16 || self.packed {
             return 0;
@@ -182,7 +183,7 @@ impl Binding {
         if self.get(inst, self.mods.op_sel) >> bit & 1 != 0 { 16 } else { 0 }
     }
 
-    /// The register number without the half bit of e32 forms.
+    /// The register number without e32's half bit.
     pub fn register(&self, operand: &Operand, reg: u16) -> u16 {
         if operand.size_bits == 16 && self.e32 { reg & 0x7f } else { reg }
     }

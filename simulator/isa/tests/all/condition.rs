@@ -1,16 +1,16 @@
-//! Conditions of encodings, as the decoder tests them.
+//! Encoding conditions compiled for the decoder.
 
 use proptest::prelude::*;
 use wavesim_isa::arch::Arch;
 use wavesim_isa::codec::condition::Predicate;
 
 proptest! {
-    /// A test is its expression, for every condition of every encoding.
+    /// Every compiled condition agrees with its expression.
     #[test]
-    fn tests_are_their_expressions(random in any::<[u64; 2]>(), special in 0usize..24) {
+    fn predicates_agree_with_their_expressions(random in any::<[u64; 2]>(), special in 0usize..24) {
         for arch in Arch::ALL {
             for encoding in arch.table().encodings {
-                // Most conditions test a field for 255: random bits hardly ever have it.
+                // Most conditions compare a field to 255, which random bits rarely produce.
                 let mut bits = random[0] as u128 | (random[1] as u128) << 64;
                 if let Some(field) = encoding.fields.get(special) {
                     bits = field.insert(bits, 255);
@@ -27,12 +27,12 @@ proptest! {
 }
 
 #[test]
-fn no_condition_of_rdna_needs_its_tree() {
+fn rdna_conditions_compile_to_masks() {
     for arch in [Arch::Rdna3, Arch::Rdna35, Arch::Rdna4] {
         for encoding in arch.table().encodings {
             for condition in encoding.conditions {
                 let test = Predicate::new(&condition.expr, encoding.fields);
-                assert!(!matches!(test, Predicate::Tree(..)), "{} {}", encoding.name, condition.name);
+                assert!(!matches!(test, Predicate::Expression(..)), "{} {}", encoding.name, condition.name);
             }
         }
     }

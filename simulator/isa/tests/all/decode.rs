@@ -1,4 +1,5 @@
-//! The decoder beside a plain one: the fixed fields of each encoding in turn, then the opcode, then the condition.
+//! Compares the decoder with a naive one, which tries each encoding: first the fixed fields, then the opcode,
+//! then the condition.
 
 use isa_spec::tables::{ArchTable, Encoding, EntryId, MAX_FIELDS};
 use proptest::prelude::*;
@@ -20,8 +21,9 @@ fn field(encoding: &Encoding, name: &str) -> Option<usize> {
     encoding.fields.iter().position(|f| f.name == name)
 }
 
-/// Whether the encoding's condition for this entry holds. A mandatory literal makes an encoding the only one of an instruction, whatever
-/// the condition says: of a dual instruction, one without a literal then lacks a half.
+/// Returns whether an encoding applies to an entry. With a mandatory literal, it is the instruction's only
+/// encoding, so it applies regardless of the condition. For a dual instruction, this means that the encoding
+/// without literal lacks one half.
 fn applies(
     table: &ArchTable,
     entries: &Entries,
@@ -64,7 +66,7 @@ fn naive(table: &ArchTable, entries: &Entries, bits: u128) -> Option<Inst> {
         if !applies(table, entries, at, entry, &fields) {
             return None;
         }
-        // Single registers, where fields count groups or leave out a bit.
+        // Fields that count groups or omit a bit are converted to single registers.
         for operand in table
             .entries
             .iter()
@@ -84,7 +86,7 @@ fn naive(table: &ArchTable, entries: &Entries, bits: u128) -> Option<Inst> {
     })
 }
 
-/// Words of `entry` whose free fields are random, many of them codes that choose another encoding.
+/// Words of `entry` with random free fields, many of which hold codes that select another encoding.
 fn words_of(table: &ArchTable, entry: EntryId, random: &[(u8, u32); MAX_FIELDS]) -> [u32; 4] {
     let entry = &table.entries[entry as usize];
     let encoding = &table.encodings[entry.enc as usize];
@@ -110,7 +112,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(8))]
 
     #[test]
-    fn instructions_are_what_the_tables_say(random in any::<[(u8, u32); MAX_FIELDS]>(), any in any::<[u32; 4]>()) {
+    fn decoder_agrees_with_the_naive_one(random in any::<[(u8, u32); MAX_FIELDS]>(), any in any::<[u32; 4]>()) {
         for arch in Arch::ALL {
             let (table, entries) = (arch.table(), entries(arch.table()));
             let of_entries = (0..table.entries.len() as EntryId).map(|entry| words_of(table, entry, &random));
@@ -119,7 +121,7 @@ proptest! {
                 let expected = naive(table, &entries, bits);
                 prop_assert_eq!(decode(arch, &words).ok(), expected, "{} {:08x?}", arch.name(), words);
                 let Some(inst) = expected else { continue };
-                // Of fewer words, it is another instruction or none.
+                // Fewer words decode to another instruction or to none.
                 let needed = inst.size as usize / 4;
                 for given in 1..needed {
                     match decode(arch, &words[..given]) {

@@ -2,9 +2,9 @@
 
 use wavesim_isa::descriptor::*;
 
-/// A field is where LLVM has it, and setting it leaves its neighbours alone.
+/// Fields are at the bits documented by LLVM, and setting one does not affect its neighbours.
 #[test]
-fn fields_are_bits_of_little_endian_words() {
+fn fields_are_little_endian_bit_fields() {
     let mut d = Descriptor::ZERO;
     d.set(USER_SGPR_COUNT, 15);
     d.set(WORKGROUP_IDS[0], 1);

@@ -1,4 +1,4 @@
-//! Instructions to words, and back.
+//! Encoding, and round trips through the decoder.
 
 use isa_spec::tables::{ArchTable, EntryId, MAX_FIELDS};
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use wavesim_isa::arch::Arch;
 use wavesim_isa::codec::{DecodeError, EncodeError, decode, encode};
 use wavesim_isa::inst::Inst;
 
-/// An instruction of `entry` whose free fields come from `random`, as near to legal as field widths say.
+/// An instruction of `entry` with random free fields within their widths.
 fn arbitrary(arch: Arch, entry: EntryId, random: &[u32; MAX_FIELDS]) -> Inst {
     let table = arch.table();
     let e = &table.entries[entry as usize];
@@ -32,9 +32,9 @@ fn name(table: &ArchTable, entry: EntryId) -> String {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(8))]
 
-    /// Every entry, each with random fields: what decodes, encodes to the same bits of every field.
+    /// For every entry with random fields, decoding and encoding preserves all fields.
     #[test]
-    fn decoded_instructions_encode_to_themselves(random in any::<[u32; MAX_FIELDS]>()) {
+    fn decoded_instructions_round_trip(random in any::<[u32; MAX_FIELDS]>()) {
         for arch in Arch::ALL {
             for entry in 0..arch.table().entries.len() as EntryId {
                 let inst = arbitrary(arch, entry, &random);
@@ -49,7 +49,7 @@ proptest! {
     }
 
     #[test]
-    fn any_words_decode_or_say_why(words in prop::collection::vec(any::<u32>(), 0..5)) {
+    fn arbitrary_words_decode_or_fail(words in prop::collection::vec(any::<u32>(), 0..5)) {
         for arch in Arch::ALL {
             match decode(arch, &words) {
                 Ok(inst) => prop_assert!(inst.size as usize <= words.len() * 4),
@@ -60,7 +60,7 @@ proptest! {
     }
 
     #[test]
-    fn any_fields_encode_or_say_why(
+    fn arbitrary_fields_encode_or_fail(
         entry in any::<u16>(),
         entry_y in any::<u16>(),
         fields in any::<[u32; MAX_FIELDS]>(),
@@ -74,9 +74,9 @@ proptest! {
         }
     }
 
-    /// An entry of any encoding as the second half of each dual instruction.
+    /// Every entry of any encoding is tried as the second half of each dual instruction.
     #[test]
-    fn second_halves_are_those_of_their_encoding(random in any::<[u32; MAX_FIELDS]>()) {
+    fn second_halves_belong_to_their_encoding(random in any::<[u32; MAX_FIELDS]>()) {
         let mut refused = 0;
         for arch in Arch::AMD {
             let table = arch.table();
@@ -85,7 +85,7 @@ proptest! {
                 let Some(y) = table.encodings[e.enc as usize].fields.iter().position(|f| f.name == "OPY") else {
                     continue;
                 };
-                // Twice the same operation.
+                // Use the same operation for both halves.
                 let mut random = random;
                 random[y] = e.opcode as u32;
                 let inst = arbitrary(arch, entry, &random);
@@ -105,7 +105,8 @@ proptest! {
                             prop_assert_ne!(y.enc, table.entries[inst.entry as usize].enc);
                             refused += 1;
                         }
-                        // Opcodes that the field does not have, or no half, or the halves of a form with a literal.
+                        // The opcode does not fit the field, cannot be a second half, or belongs to the form
+                        // with a literal.
                         Err(_) => prop_assert_ne!(entry_y, inst.entry_y),
                     }
                 }
@@ -115,9 +116,9 @@ proptest! {
     }
 }
 
-/// The results of a dual instruction are an even and an odd register.
+/// The results of a dual instruction must be an even and an odd register.
 #[test]
-fn parity_is_checked() {
+fn dual_result_parity_is_checked() {
     let (arch, zero) = (Arch::Rdna3, [0; MAX_FIELDS]);
     let mut duals = (0..arch.table().entries.len() as EntryId).map(|entry| arbitrary(arch, entry, &zero));
     let mut inst =
@@ -135,9 +136,9 @@ fn parity_is_checked() {
     }
 }
 
-/// Codes that make it another instruction, or a longer one, are refused.
+/// Codes that select another instruction or a longer encoding are rejected.
 #[test]
-fn what_is_encoded_is_read_as_the_same_entry() {
+fn encoded_words_decode_to_the_same_entry() {
     let mut refused = 0;
     for arch in Arch::ALL {
         let table = arch.table();
@@ -176,5 +177,5 @@ fn groups_and_widths_are_checked() {
     inst.fields[at] = 3;
     assert_eq!(encode(arch, &inst), Err(EncodeError::Unaligned { field: "SBASE", value: 3, group: 2 }));
     inst.fields[at] = 200;
-    assert_eq!(encode(arch, &inst), Err(EncodeError::TooGreat { field: "SBASE", value: 100, bits: 6 }));
+    assert_eq!(encode(arch, &inst), Err(EncodeError::TooLarge { field: "SBASE", value: 100, bits: 6 }));
 }

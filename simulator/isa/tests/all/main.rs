@@ -1,4 +1,4 @@
-//! Tests of the tables, the decoder and the encoder, in one binary.
+//! Tests of tables, decoder and encoder in one binary.
 
 mod condition;
 mod decode;

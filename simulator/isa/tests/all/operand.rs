@@ -1,11 +1,11 @@
-//! Codes of operands.
+//! Operand codes.
 
 use wavesim_isa::arch::Arch;
 use wavesim_isa::operand::{EXEC_HI, EXEC_LO, M0, NULL, TTMP, VCC_HI, VCC_LO};
 
-/// The numbers of registers are the ISA descriptions'.
+/// Register numbers agree with the ISA descriptions.
 #[test]
-fn registers_have_the_numbers_of_the_descriptions() {
+fn register_numbers_match_the_descriptions() {
     let numbers = [
         ("s0", 0),
         ("s105", VCC_LO - 1),

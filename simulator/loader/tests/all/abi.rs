@@ -1,16 +1,16 @@
 //! Hidden arguments.
 
-use wavesim_loader::abi::{Services, Shape, hidden};
+use wavesim_loader::abi::{Services, Shape, write_hidden_arguments};
 use wavesim_loader::code_object;
 
 #[test]
-fn hidden_arguments_are_written_over_what_was_there() {
+fn hidden_arguments_overwrite_the_segment() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/filetests/code_objects/dynlds");
     let bytes = std::fs::read(format!("{folder}/dynlds.gfx1100.co")).unwrap();
     let kernel = code_object::load(&bytes, "dynlds").unwrap();
     let shape = Shape { offset: [7, 8, 9], ..Shape::new([4, 3, 1], [32, 2, 1], 256) };
     let mut kernarg = vec![0xff; kernel.kernarg_size() as usize];
-    hidden(&kernel, &shape, &Services::default(), &mut kernarg);
+    write_hidden_arguments(&kernel, &shape, &Services::default(), &mut kernarg);
     let value = |kind: &str| {
         let arg = kernel.args.iter().flatten().find(|arg| arg.kind == kind).unwrap();
         let bytes = &kernarg[arg.offset as usize..][..arg.size as usize];

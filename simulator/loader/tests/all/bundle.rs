@@ -1,12 +1,12 @@
 //! Bundles of code objects.
 
 use wavesim_isa::arch::Arch;
-use wavesim_loader::bundle::{is_bundle, pick, size};
-use wavesim_loader::code_object::Wish;
+use wavesim_loader::bundle::{is_bundle, select, size};
+use wavesim_loader::code_object::TargetRequest;
 
 const MAGIC: &[u8] = b"__CLANG_OFFLOAD_BUNDLE__";
 const COMPRESSED: &[u8] = b"CCOB";
-/// Compilers pad bundles that follow one another to pages.
+/// Compilers align consecutive bundles to pages.
 const PAGE: usize = 4096;
 
 fn bundle(list: &[(&str, &[u8])]) -> Vec<u8> {
@@ -24,8 +24,8 @@ fn bundle(list: &[(&str, &[u8])]) -> Vec<u8> {
     out
 }
 
-fn wish(processor: Option<&str>, arch: Option<Arch>) -> Wish {
-    Wish { processor: processor.map(str::to_string), arch }
+fn request(processor: Option<&str>, arch: Option<Arch>) -> TargetRequest {
+    TargetRequest { processor: processor.map(str::to_string), arch }
 }
 
 const LIST: [(&str, &[u8]); 4] = [
@@ -36,24 +36,24 @@ const LIST: [(&str, &[u8]); 4] = [
 ];
 
 fn check(bytes: &[u8]) {
-    let pick = |w| pick(bytes, &w).map(|object| object.into_owned()).map_err(|e| e.to_string());
-    assert_eq!(pick(wish(None, None)).unwrap(), b"one");
-    assert_eq!(pick(wish(Some("gfx1101"), None)).unwrap(), b"one");
-    assert_eq!(pick(wish(None, Some(Arch::Rdna4))).unwrap(), b"generic");
-    assert_eq!(pick(wish(Some("gfx1201"), None)).unwrap(), b"generic");
-    let wrong = pick(wish(Some("gfx1150"), Some(Arch::Rdna35))).unwrap_err();
+    let select = |w| select(bytes, &w).map(|object| object.into_owned()).map_err(|e| e.to_string());
+    assert_eq!(select(request(None, None)).unwrap(), b"one");
+    assert_eq!(select(request(Some("gfx1101"), None)).unwrap(), b"one");
+    assert_eq!(select(request(None, Some(Arch::Rdna4))).unwrap(), b"generic");
+    assert_eq!(select(request(Some("gfx1201"), None)).unwrap(), b"generic");
+    let wrong = select(request(Some("gfx1150"), Some(Arch::Rdna35))).unwrap_err();
     assert_eq!(wrong, "no code object for gfx1150 in the bundle; it has gfx90a, gfx1101, gfx12-generic");
 }
 
 #[test]
-fn entries_are_picked_by_target() {
+fn entries_are_selected_by_target() {
     check(&bundle(&LIST));
-    // Padding, then the next.
+    // Padding, followed by the next bundle.
     let mut two = bundle(&LIST[..2]);
     two.resize(PAGE, 0);
     two.extend(bundle(&LIST[2..]));
     check(&two);
-    assert_eq!(*pick(b"\x7fELF and so on", &wish(None, None)).unwrap(), *b"\x7fELF and so on");
+    assert_eq!(*select(b"\x7fELF and so on", &request(None, None)).unwrap(), *b"\x7fELF and so on");
 }
 
 fn zlib(content: &[u8]) -> Vec<u8> {
@@ -79,24 +79,25 @@ fn compressed(version: u16, method: u16, size: u64, packed: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn compressed_bundles() {
+fn compressed_bundles_are_decompressed() {
     let plain = bundle(&LIST);
     let zstd = ruzstd::encoding::compress_to_vec(&plain[..], ruzstd::encoding::CompressionLevel::Fastest);
     for version in 1..=3 {
         for (method, packed) in [(0, zlib(&plain)), (1, zstd.clone())] {
             check(&compressed(version, method, plain.len() as u64, &packed));
             for size in [0, plain.len() as u64 - 1, plain.len() as u64 + 1] {
-                let wrong = pick(&compressed(version, method, size, &packed), &wish(None, None)).unwrap_err();
-                assert!(wrong.to_string().contains("bytes that it says"), "{wrong}");
+                let wrong =
+                    select(&compressed(version, method, size, &packed), &request(None, None)).unwrap_err();
+                assert!(wrong.to_string().contains("stated size"), "{wrong}");
             }
         }
     }
-    let wrong = pick(&compressed(3, 7, 5, b"x"), &wish(None, None)).unwrap_err();
+    let wrong = select(&compressed(3, 7, 5, b"x"), &request(None, None)).unwrap_err();
     assert!(wrong.to_string().contains("method 7 is unknown"), "{wrong}");
 }
 
 #[test]
-fn headers_say_how_large_a_file_is() {
+fn size_is_computed_from_headers() {
     let plain = bundle(&LIST);
     let packed = compressed(2, 0, plain.len() as u64, &zlib(&plain));
     for whole in [plain, packed, compressed(3, 0, 5, b"packed")] {
@@ -110,17 +111,17 @@ fn headers_say_how_large_a_file_is() {
 }
 
 #[test]
-fn damaged_bundles_are_errors() {
+fn corrupt_bundles_are_errors() {
     let plain = bundle(&LIST);
     let packed = compressed(2, 0, plain.len() as u64, &zlib(&plain));
     for whole in [&plain, &packed] {
         for len in 0..whole.len() - 8 {
             if is_bundle(&whole[..len]) {
-                assert!(pick(&whole[..len], &wish(Some("gfx12-generic"), None)).is_err(), "{len}");
+                assert!(select(&whole[..len], &request(Some("gfx12-generic"), None)).is_err(), "{len}");
             }
         }
     }
     let mut many = plain.clone();
     many[24..32].fill(0xff);
-    assert!(pick(&many, &wish(None, None)).is_err());
+    assert!(select(&many, &request(None, None)).is_err());
 }

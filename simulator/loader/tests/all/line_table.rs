@@ -1,10 +1,10 @@
-//! Lines of code objects.
+//! Line tables of code objects.
 
 use object::{Object, ObjectSection};
 use std::ops::Range;
 use wavesim_loader::line_table::{LineTable, within};
 
-/// Addresses of the code.
+/// The addresses of the code.
 const TEXT: Range<u64> = 0x1600..0x1700;
 
 fn lines(name: &str, change: impl Fn(&mut Vec<u8>)) -> LineTable {
@@ -15,7 +15,7 @@ fn lines(name: &str, change: impl Fn(&mut Vec<u8>)) -> LineTable {
 }
 
 #[test]
-fn names_are_within_the_compilers_folder() {
+fn names_are_relative_to_the_compilers_folder() {
     let names = [
         ("/src", "/src/a.cl", "a.cl"),
         ("/src/", "/src//b/a.cl", "b/a.cl"),
@@ -28,9 +28,9 @@ fn names_are_within_the_compilers_folder() {
     }
 }
 
-/// DWARF 5, and DWARF 4 in compressed sections, say the same.
+/// DWARF 5 and compressed DWARF 4 have the same contents.
 #[test]
-fn addresses_have_lines() {
+fn addresses_map_to_lines() {
     for name in ["neighbours.gfx1100.co", "neighbours.compressed.co"] {
         let table = lines(name, |_| {});
         let place = |address| table.line(address).map(|l| (l.line, l.column));
@@ -43,9 +43,9 @@ fn addresses_have_lines() {
     }
 }
 
-/// Whatever is damaged, what is left is lines of the file or none.
+/// Damaged tables yield lines of existing files or none.
 #[test]
-fn damaged_tables_are_no_error() {
+fn corrupt_line_tables_are_not_errors() {
     let at = |bytes: &[u8], name: &str| {
         let file = object::File::parse(bytes).unwrap();
         let (start, len) = file.section_by_name(name).unwrap().file_range().unwrap();

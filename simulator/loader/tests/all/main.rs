@@ -1,9 +1,9 @@
-//! What is read, and how it is laid out for a kernel, in one binary.
+//! Tests of the loader in one binary.
 
 mod abi;
 mod bundle;
 mod compare;
+mod generic;
 mod image;
 mod line_table;
-mod plain;
 mod request;

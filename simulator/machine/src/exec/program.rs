@@ -335,7 +335,7 @@ impl Program {
     /// Converts a byte offset to an address as listings show it: in the machine's own unit, relative to the
     /// code object.
     pub fn address(&self, pc: u64) -> u64 {
-        self.arch.own_pc(self.base.wrapping_add(pc))
+        self.arch.machine_pc(self.base.wrapping_add(pc))
     }
 
     /// Converts an address in listings to a byte offset.

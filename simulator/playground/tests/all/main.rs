@@ -247,7 +247,7 @@ fn shown_pseudocode_is_accepted_as_a_redefinition() {
 #[test]
 fn a_code_object_is_disassembled_and_run() {
     let text = include_str!("../../../../examples/scale.s");
-    let assembled = wavesim_loader::assembly::Reading::default().assemble("scale.s", text).unwrap();
+    let assembled = wavesim_loader::assembly::AssemblyOptions::default().assemble("scale.s", text).unwrap();
     let object = program::encode(&assembled.object);
     let listed = once(&json!({"op": "disassemble", "object": object})).unwrap();
     assert_eq!(listed["kernels"][0]["name"], "scale");

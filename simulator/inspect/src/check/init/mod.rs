@@ -23,7 +23,7 @@ use simple::Simple;
 use std::collections::HashMap;
 use wavesim_engine::observe::{Done, Step};
 use wavesim_engine::sched::dispatch::Layout;
-use wavesim_isa::relative::{ENABLE, INDEX};
+use wavesim_isa::relative::{ENABLE_MASK, INDEX_MASK};
 use wavesim_loader::prepared::Shape;
 use wavesim_machine::exec::effects::{Class, Effects, File, Lanes, Relative, Use, register_name};
 use wavesim_machine::exec::watch::{Access, Place};
@@ -211,7 +211,7 @@ impl WaveShadow {
             _ if used.index(wave).is_none() => 0,
             Some(Relative::M0 { index, .. }) => index.mask << index.shift,
             // The offset, and the operands to which it applies.
-            Some(Relative::Mode { .. }) => INDEX | ENABLE,
+            Some(Relative::Mode { .. }) => INDEX_MASK | ENABLE_MASK,
             Some(Relative::Any) | None => 0,
         };
         let index = effects.reads.iter().chain(&effects.writes).fold(0, |all, used| all | index(used));

@@ -171,7 +171,7 @@ impl Shadow {
                 || orderings.iter().any(|o| o.polls),
             orderings,
             index: program.pcs.iter().map(|pc| *pc as u32).collect(),
-            cu_mode: prepared.modes.cu,
+            cu_mode: prepared.modes.cu_mode,
             waves_per_group: items.div_ceil(shape.wave_size),
             first: 1,
             groups: Vec::new(),

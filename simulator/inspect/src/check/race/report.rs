@@ -162,7 +162,7 @@ impl Shadow {
             }
             Missing::Invalidate => {
                 let scalar = !self.orderings[step.index].hits.and(Caches::SCALAR).is_empty();
-                let caches = advice::invalidates(step.program.arch, scalar, local);
+                let caches = advice::cache_invalidations(step.program.arch, scalar, local);
                 let needed = caches.iter().map(|text| format!("`{text}`")).collect::<Vec<_>>().join(" and ");
                 let acquire = match local {
                     true => "the barrier",

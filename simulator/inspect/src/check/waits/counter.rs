@@ -52,7 +52,7 @@ impl Counter {
 
     /// Returns the instruction that waits until at most `n` operations are outstanding.
     pub(super) fn wait(self, n: usize) -> String {
-        advice::wait(self.name(), n)
+        advice::wait_instruction(self.name(), n)
     }
 
     /// Returns the counter that a builtin waits for.

@@ -32,7 +32,7 @@ pub fn of(arch: Arch, binding: &Binding, inst: &Inst) -> Option<Dpp> {
             None => out.outside[lane as usize / 32] |= 1 << (lane % 32),
         }
     }
-    out.across = dpp::is_across(arch, ctrl).then_some(across);
+    out.across = dpp::crosses_rows(arch, ctrl).then_some(across);
     let (rows, banks) = (get(m.row_mask), get(m.bank_mask));
     for lane in 0..64 {
         if rows >> (lane / 16) & 1 == 0 || banks >> (lane / 4 % 4) & 1 == 0 {

@@ -1,7 +1,7 @@
-//! Lines of a program: labels, directives of the launch, instructions.
+//! Reads the lines of a program: labels, launch directives, instructions.
 
 use super::Unit;
-use super::syntax::{Placed, Syntax, Token};
+use super::syntax::{SpannedToken, Syntax, Token};
 use crate::error::{AsmError, Span, suggest};
 use crate::program::LineError;
 use isa_spec::tables::EntryId;
@@ -11,30 +11,30 @@ use wavesim_isa::arch::machine::Machine;
 use wavesim_isa::codec::encode;
 use wavesim_isa::inst::Inst;
 
-/// An instruction whose labels are not resolved yet.
+/// An instruction whose labels are not yet resolved.
 struct Pending {
     line: usize,
     text: String,
-    /// Where the instruction starts in the line.
+    /// Byte position of the instruction in the line.
     from: usize,
     here: u64,
     entries: Vec<EntryId>,
 }
 
-/// Reads a program line by line; instructions when all labels are known.
+/// Reads a program line by line; instructions are assembled after all labels are known.
 pub(super) struct Reader {
     syntax: Syntax,
     pending: Vec<Pending>,
     labels: BTreeMap<String, (u64, usize)>,
     order: Vec<String>,
-    /// Workgroups and waves, with the line of their directive.
+    /// Number of workgroups and of waves, each with the line of its directive.
     launch: [Option<(u32, usize)>; 2],
     end: u64,
     pub errors: Vec<LineError>,
 }
 
 impl Reader {
-    /// Nothing read yet.
+    /// Creates a reader.
     pub fn new(arch: Arch, machine: &'static Machine) -> Reader {
         Reader {
             syntax: Syntax::new(arch, machine),
@@ -50,7 +50,7 @@ impl Reader {
     pub fn line(&mut self, number: usize, line: &str) -> Result<(), AsmError> {
         let tokens = self.syntax.tokens(line)?;
         let mut rest = &tokens[..];
-        while let [(Token::Word(name), span), (Token::Mark(':'), _), ..] = rest {
+        while let [(Token::Word(name), span), (Token::Punctuation(':'), _), ..] = rest {
             self.label(name, *span, number)?;
             rest = &rest[2..];
         }
@@ -61,8 +61,8 @@ impl Reader {
             return self.directive(name, *span, &rest[1..], number);
         }
         let here = self.end;
-        // A line that is wrong counts as an instruction all the same: the distances of the others stay what
-        // they are.
+        // An invalid line also takes the space of an instruction, which preserves the distances between the
+        // others.
         self.end += self.syntax.machine.pc_bytes;
         let entries = self.syntax.entries(rest)?;
         let table = self.syntax.arch.table();
@@ -74,7 +74,10 @@ impl Reader {
 
     fn label(&mut self, name: &str, span: Span, number: usize) -> Result<(), AsmError> {
         if let Some((_, line)) = self.labels.get(name) {
-            return Err(AsmError::new(span, format!("`{name}` is a label already, on line {line}")));
+            return Err(AsmError::new(
+                span,
+                format!("`{name}` is already defined as a label on line {line}"),
+            ));
         }
         self.labels.insert(name.to_string(), (self.end, number));
         self.order.push(name.to_string());
@@ -85,7 +88,7 @@ impl Reader {
         &mut self,
         name: &str,
         span: Span,
-        rest: &[Placed<'_>],
+        rest: &[SpannedToken<'_>],
         number: usize,
     ) -> Result<(), AsmError> {
         let known = [self.syntax.assembly.groups, self.syntax.assembly.waves];
@@ -93,20 +96,20 @@ impl Reader {
             let error = AsmError::new(span, format!("there is no directive `{name}`"));
             return Err(error.help(format!("{} and {} are", known[0], known[1])));
         };
-        let most = [u32::MAX, self.syntax.machine.max_waves][which];
+        let max = [u32::MAX, self.syntax.machine.max_waves][which];
         let value = match rest {
-            [(Token::Number(value), _)] if (1..=most as i64).contains(value) => *value as u32,
+            [(Token::Number(value), _)] if (1..=max as i64).contains(value) => *value as u32,
             [(Token::Number(_), span)] => {
-                return Err(AsmError::new(*span, format!("{name} takes a number from 1 to {most}")));
+                return Err(AsmError::new(*span, format!("{name} takes a number from 1 to {max}")));
             }
             [(Token::Number(_), _), (_, span), ..] => {
-                return Err(AsmError::new(*span, "the line ends before this"));
+                return Err(AsmError::new(*span, "unexpected text at the end of the line"));
             }
             [(_, span), ..] => return Err(AsmError::new(*span, "expected a number")),
             [] => return Err(AsmError::new(Span::new(span.end, span.end), "expected a number")),
         };
         if let Some((_, line)) = self.launch[which] {
-            return Err(AsmError::new(span, format!("{name} has been given already, on line {line}")));
+            return Err(AsmError::new(span, format!("{name} is already given on line {line}")));
         }
         self.launch[which] = Some((value, number));
         Ok(())
@@ -140,8 +143,8 @@ impl Reader {
         let first = tokens.iter().position(|t| t.1.start == pending.from).unwrap_or(0);
         let near = |name: &str| suggest(name, self.order.iter().map(String::as_str));
         let label = |name: &str| self.labels.get(name).map(|l| l.0).ok_or_else(|| near(name));
-        let inst = self.syntax.matched(&pending.entries, &tokens[first..], pending.here, &label)?;
-        // The encoder reports what does not fit a field.
+        let inst = self.syntax.match_operands(&pending.entries, &tokens[first..], pending.here, &label)?;
+        // The encoder reports values that do not fit a field.
         let span = Span::new(pending.from, pending.text.trim_end().len());
         encode(self.syntax.arch, &inst).map_err(|e| AsmError::new(span, e.to_string()))?;
         Ok(inst)

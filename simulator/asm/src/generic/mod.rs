@@ -1,7 +1,8 @@
-//! Assembly of machines with a description of their own ([`Assembly`](wavesim_isa::arch::machine::Assembly)): one instruction a line, mnemonic and
-//! operands; labels; comments; directives for the size of the launch. Operands are described by the tables:
-//! registers by the names of the operand type, numbers (`OPR_IMM…`) by the width of their field. A label in a
-//! number's place is an instruction's number, or the distance to it where the type is a target
+//! Assembler for machines with a description of their own
+//! ([`Assembly`](wavesim_isa::arch::machine::Assembly)). A line holds one instruction (mnemonic and
+//! operands), labels, a comment, or a directive for the launch size. The tables describe the operands:
+//! registers by the names of the operand type, numbers (`OPR_IMM…`) by the width of their field. A label used
+//! as a number is the index of an instruction, or the distance to it if the type is a target
 //! (`OPR_IMM_LABEL`).
 
 mod matcher;
@@ -22,20 +23,21 @@ use wavesim_isa::codec::encode;
 use wavesim_isa::inst::Inst;
 use wavesim_isa::operand;
 
-/// A program as read.
+/// A program that has been read.
 #[derive(Debug, Default)]
 pub struct Unit {
-    /// Instructions with their lines, from 1.
+    /// The instructions with their line numbers, from 1.
     pub insts: Vec<(Inst, u32)>,
-    /// Byte offsets of labels, in order.
+    /// Names and byte offsets of the labels, in source order.
     pub labels: Vec<(String, u64)>,
-    /// Workgroups.
+    /// Number of workgroups.
     pub groups: u32,
-    /// Waves of each workgroup.
+    /// Number of waves per workgroup.
     pub waves: u32,
 }
 
-/// Reads a program. Errors do not stop it; where there are any, the unit is what could be read.
+/// Reads a program. Reading continues after errors; the returned unit then holds everything that could be
+/// read.
 pub fn read(text: &str, arch: Arch, machine: &'static Machine) -> (Unit, Vec<LineError>) {
     let mut reader = Reader::new(arch, machine);
     for (number, line) in (1..).zip(text.lines()) {
@@ -46,10 +48,10 @@ pub fn read(text: &str, arch: Arch, machine: &'static Machine) -> (Unit, Vec<Lin
     reader.finish()
 }
 
-/// The byte offset of a label; what may have been meant, if there is none of that name.
+/// Looks up the byte offset of a label; the error is a suggestion for a misspelt name.
 pub type Labels<'l> = &'l dyn Fn(&str) -> Result<u64, Option<String>>;
 
-/// One instruction without label and comment. `here`: its byte offset.
+/// Assembles one instruction without label and comment. `here` is its byte offset.
 pub fn instruction(
     text: &str,
     arch: Arch,
@@ -60,18 +62,18 @@ pub fn instruction(
     let syntax = Syntax::new(arch, machine);
     let tokens = syntax.tokens(text)?;
     let entries = syntax.entries(&tokens)?;
-    syntax.matched(&entries, &tokens, here, label)
+    syntax.match_operands(&entries, &tokens, here, label)
 }
 
-/// The instruction as text; a branch's target as `label`, if that is given.
+/// Prints an instruction; `label` replaces a branch's target.
 pub fn print(inst: &Inst, arch: Arch, machine: &'static Machine, label: Option<&str>) -> String {
     let syntax = Syntax::new(arch, machine);
     let mut out = syntax.mnemonic(inst.instruction(arch.table()).name);
     for (at, part) in syntax.patterns(inst.entry)[0].iter().enumerate() {
         match part {
-            Part::Mark(mark) => out.push(*mark),
+            Part::Punctuation(mark) => out.push(*mark),
             Part::Operand(operand, field) => {
-                if at == 0 || matches!(syntax.patterns(inst.entry)[0][at - 1], Part::Mark(',')) {
+                if at == 0 || matches!(syntax.patterns(inst.entry)[0][at - 1], Part::Punctuation(',')) {
                     out.push(' ');
                 }
                 out.push_str(&syntax.operand_text(operand, field, inst, label));
@@ -81,7 +83,8 @@ pub fn print(inst: &Inst, arch: Arch, machine: &'static Machine, label: Option<&
     out
 }
 
-/// The distance of a branch's target from the instruction's end, in words, if the target is an offset.
+/// The distance of a branch's target from the end of the instruction in words; `None` if the target is not an
+/// offset.
 pub fn branch_words(inst: &Inst, arch: Arch, machine: &'static Machine) -> Option<i64> {
     let table = arch.table();
     let sig = table.signatures[inst.entry(table).sig as usize];
@@ -92,14 +95,14 @@ pub fn branch_words(inst: &Inst, arch: Arch, machine: &'static Machine) -> Optio
     Some((bytes - inst.size as i64) / 4)
 }
 
-/// The operand type of a distance between instructions.
+/// The operand type of a distance to an instruction.
 const TARGET: &str = "OPR_IMM_LABEL";
 
 impl Unit {
-    /// As the assembler's other front end has it: one section, and the listing.
+    /// Converts to the representation of the LLVM front end: one section and its listing.
     pub fn program(&self, arch: Arch, machine: &'static Machine) -> super::program::Program {
         let table = arch.table();
-        let by_place: HashMap<u64, &str> = self.labels.iter().map(|l| (l.1, l.0.as_str())).collect();
+        let label_at: HashMap<u64, &str> = self.labels.iter().map(|l| (l.1, l.0.as_str())).collect();
         let mut bytes = Vec::new();
         let mut listing = Vec::new();
         for (inst, line) in &self.insts {
@@ -107,7 +110,7 @@ impl Unit {
             let Ok(words) = encode(arch, inst) else { continue };
             bytes.extend(words.iter().flat_map(|w| w.to_le_bytes()));
             let target = branch_words(inst, arch, machine)
-                .and_then(|words| by_place.get(&(here + inst.size as u64).wrapping_add_signed(4 * words)));
+                .and_then(|words| label_at.get(&(here + inst.size as u64).wrapping_add_signed(4 * words)));
             let flags = &inst.instruction(table).flags();
             let label = target.filter(|_| flags.branch).copied();
             listing.push(super::program::Listed {

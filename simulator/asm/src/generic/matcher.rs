@@ -1,17 +1,17 @@
-//! From tokens to the fields of an instruction.
+//! Converts tokens to the fields of an instruction.
 
-use super::syntax::{Part, Placed, Syntax, Token};
+use super::syntax::{Part, SpannedToken, Syntax, Token};
 use super::{Labels, TARGET};
 use crate::error::{AsmError, Span};
 use crate::names::names;
 use isa_spec::tables::{EntryId, Field, MAX_FIELDS, OperandSig};
 use wavesim_isa::inst::Inst;
 
-/// Reads the operands of one instruction by one of its syntaxes.
+/// Matches the operands of an instruction against one of its syntaxes.
 pub(super) struct Matcher<'a> {
     pub syntax: &'a Syntax,
-    pub tokens: &'a [Placed<'a>],
-    /// The token that is next.
+    pub tokens: &'a [SpannedToken<'a>],
+    /// Index of the next token.
     pub at: usize,
     /// Byte offset of the instruction.
     pub here: u64,
@@ -27,14 +27,14 @@ impl Matcher<'_> {
         inst.size = (encoding.bits / 8) as u8;
         for part in pattern {
             match part {
-                Part::Mark(mark) => self.mark(*mark)?,
+                Part::Punctuation(punctuation) => self.punctuation(*punctuation)?,
                 Part::Operand(o, field) => {
                     inst.fields[o.field.unwrap_or(0) as usize] = self.operand(o, field)?;
                 }
             }
         }
         if let Some((_, span)) = self.tokens.get(self.at) {
-            return Err(AsmError::new(*span, "the instruction ends before this"));
+            return Err(AsmError::new(*span, "unexpected text after the instruction"));
         }
         for (at, field) in encoding.fields.iter().enumerate() {
             if let Some(value) = field.fixed {
@@ -47,30 +47,31 @@ impl Matcher<'_> {
         Ok(inst)
     }
 
-    /// Where the line's last token ends.
+    /// An empty span at the end of the last token.
     fn end(&self) -> Span {
         let end = self.tokens.last().map_or(0, |t| t.1.end);
         Span::new(end, end)
     }
 
-    fn mark(&mut self, mark: char) -> Result<(), AsmError> {
+    fn punctuation(&mut self, punctuation: char) -> Result<(), AsmError> {
         match self.tokens.get(self.at) {
-            Some((Token::Mark(found), _)) if *found == mark => {
+            Some((Token::Punctuation(found), _)) if *found == punctuation => {
                 self.at += 1;
                 Ok(())
             }
-            Some((_, span)) => Err(AsmError::new(*span, format!("expected `{mark}`"))),
-            None => {
-                Err(AsmError::new(self.end(), format!("the instruction is incomplete: expected `{mark}`")))
-            }
+            Some((_, span)) => Err(AsmError::new(*span, format!("expected `{punctuation}`"))),
+            None => Err(AsmError::new(
+                self.end(),
+                format!("the instruction is incomplete: expected `{punctuation}`"),
+            )),
         }
     }
 
-    /// The field's value.
+    /// Reads an operand and returns the value for its field.
     fn operand(&mut self, o: &OperandSig, field: &Field) -> Result<u32, AsmError> {
         let arch = self.syntax.arch;
         let ty = &arch.table().operand_types[o.ty as usize];
-        let wanted = self.syntax.wanted(ty);
+        let wanted = self.syntax.expected(ty);
         let Some((token, span)) = self.tokens.get(self.at) else {
             return Err(AsmError::new(
                 self.end(),
@@ -88,24 +89,26 @@ impl Matcher<'_> {
                     help,
                 })?;
                 let from = if ty.name == TARGET { self.here } else { 0 };
-                let distance = arch.own_pc(target) as i64 - arch.own_pc(from) as i64;
-                self.fit(distance, o, field, *span)?
+                let distance = arch.machine_pc(target) as i64 - arch.machine_pc(from) as i64;
+                self.encode_number(distance, o, field, *span)?
             }
-            Token::Number(value) if ty.name.starts_with("OPR_IMM") => self.fit(*value, o, field, *span)?,
+            Token::Number(value) if ty.name.starts_with("OPR_IMM") => {
+                self.encode_number(*value, o, field, *span)?
+            }
             _ => return Err(AsmError::new(*span, format!("expected {wanted}"))),
         };
         self.at += 1;
         Ok(value)
     }
 
-    fn fit(&self, value: i64, o: &OperandSig, field: &Field, span: Span) -> Result<u32, AsmError> {
+    fn encode_number(&self, value: i64, o: &OperandSig, field: &Field, span: Span) -> Result<u32, AsmError> {
         let bits = field.width();
         let (low, high) = match self.syntax.is_signed(o) {
             true => (-(1i64 << (bits - 1)), (1i64 << (bits - 1)) - 1),
             false => (0, (1i64 << bits) - 1),
         };
         if !(low..=high).contains(&value) {
-            let message = format!("{value} does not fit here: numbers from {low} to {high} do");
+            let message = format!("{value} is out of range: expected a number from {low} to {high}");
             return Err(AsmError::new(span, message));
         }
         Ok(value as u32 & ((1u64 << bits) - 1) as u32)

@@ -1,9 +1,10 @@
-//! Programs of a machine of its own: an assembly file and the first contents of its memory.
+//! Programs for machines with a description of their own: an assembly file and the initial contents of
+//! memory.
 
 use super::prepared::{Buffer, Modes, Prepared, Shape, Source};
 use wavesim_array::DType;
 use wavesim_asm::error::{AsmError, Span};
-use wavesim_asm::plain::{self, number};
+use wavesim_asm::generic::{self, number};
 use wavesim_asm::program::LineError;
 use wavesim_engine::sched::dispatch::{InitialState, Layout, Registers};
 use wavesim_isa::arch::Arch;
@@ -11,10 +12,10 @@ use wavesim_isa::arch::machine::Machine;
 use wavesim_machine::exec::program::{Program, TooLarge};
 use wavesim_machine::memory::{AllocError, Memory, OWNED_BASE, WORD, word_address};
 
-/// Words and their first contents, by address.
+/// Initial memory contents: address and value of each word.
 pub type Data = Vec<(u32, u32)>;
 
-/// Reads a data file: lines `address: value`, both decimal, hexadecimal or binary; `#` starts a comment.
+/// Parses a data file: lines `address: value`, both decimal, hexadecimal or binary; `#` starts a comment.
 pub fn data(text: &str) -> Result<Data, Vec<LineError>> {
     let mut out = Vec::new();
     let mut errors = Vec::new();
@@ -50,7 +51,7 @@ fn entry(line: &str) -> Result<(u32, u32), AsmError> {
     Ok((word(0, colon, 0, "address")?, word(colon + 1, line.len(), i32::MIN as i64, "value")?))
 }
 
-/// A file of raw words, the first for address 0.
+/// Splits a file of raw bytes into words, starting at address 0.
 pub fn raw_data(bytes: &[u8]) -> Data {
     let words = bytes.chunks(4).map(|chunk| {
         let mut word = [0; 4];
@@ -60,7 +61,7 @@ pub fn raw_data(bytes: &[u8]) -> Data {
     (0..).zip(words).collect()
 }
 
-/// Why a program cannot be made ready.
+/// The reason why a program cannot be prepared.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum PrepareError {
@@ -70,31 +71,31 @@ pub enum PrepareError {
     /// The code is too large.
     #[error(transparent)]
     Program(#[from] TooLarge),
-    /// The first word of the data that is beyond the memory of `words` words.
+    /// The first word of the data outside of the memory of `words` words.
     #[error(
-        "the data has a word at address {address}; memory has {words} words (--global-memsize MB sets the size)"
+        "the data contains a word at address {address}, but memory has {words} words (--global-memsize MB sets the size)"
     )]
     Data { address: u32, words: u64 },
 }
 
-/// A program that was read, with its memory filled.
+/// Prepares a program to run: allocates memory and fills it with `data`.
 pub fn prepare(
-    unit: plain::Unit,
+    unit: generic::Unit,
     arch: Arch,
     machine: &'static Machine,
     source: Source,
     data: &Data,
     bytes: u64,
 ) -> Result<Prepared, PrepareError> {
-    // More than addresses of 32 bits reach would never be used.
+    // Memory beyond the reach of 32-bit addresses would never be used.
     let words = (bytes / WORD).min(1 << 32);
     let memory = Memory::word_addressed(words)?;
     for &(address, value) in data {
-        let place = word_address(address as u64);
-        if memory.write(place, &value.to_le_bytes()).is_err() {
+        let location = word_address(address as u64);
+        if memory.write(location, &value.to_le_bytes()).is_err() {
             return Err(PrepareError::Data { address, words });
         }
-        memory.touch(place, 1);
+        memory.touch(location, 1);
     }
     let buffer = Buffer {
         name: "memory".to_string(),
@@ -116,7 +117,7 @@ pub fn prepare(
             lds_bytes: 0,
             scratch_bytes: 0,
             registers: Registers { vgprs: machine.vector.count, ..Registers::ALL },
-            // The mode of floats, of which there are none.
+            // The floating-point mode, which is unused.
             init: InitialState { layout: Layout::Own(&machine.vector), mode: 0xf0, sgprs: Vec::new() },
             entry_pc: 0,
             code_base: 0,

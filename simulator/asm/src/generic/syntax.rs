@@ -1,4 +1,4 @@
-//! The syntax of a machine: tokens, and the operands of its instructions.
+//! The syntax of a machine: tokens, and operands of instructions.
 
 use super::matcher::Matcher;
 use super::{Labels, TARGET};
@@ -14,20 +14,20 @@ use wavesim_isa::operand;
 pub(super) enum Token<'t> {
     Word(&'t str),
     Number(i64),
-    Mark(char),
+    Punctuation(char),
 }
 
-/// A token with its place.
-pub(super) type Placed<'t> = (Token<'t>, Span);
+/// A token with its span.
+pub(super) type SpannedToken<'t> = (Token<'t>, Span);
 
-/// A piece of the syntax of an encoding's operands.
+/// An element of an operand syntax.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Part {
     Operand(&'static OperandSig, &'static Field),
-    Mark(char),
+    Punctuation(char),
 }
 
-/// Parser and printer of one machine.
+/// Parser and printer for one machine.
 #[derive(Clone, Copy)]
 pub(super) struct Syntax {
     pub arch: Arch,
@@ -44,7 +44,7 @@ impl Syntax {
         name.to_lowercase().replace('_', &self.assembly.separator.to_string())
     }
 
-    /// The syntaxes of an entry's operands.
+    /// The alternative operand syntaxes of an entry.
     pub fn patterns(&self, entry: EntryId) -> Vec<Vec<Part>> {
         let table = self.arch.table();
         let entry = &table.entries[entry as usize];
@@ -62,7 +62,7 @@ impl Syntax {
                 let mut list = Vec::new();
                 for part in sig.iter().filter_map(operand) {
                     if !list.is_empty() {
-                        list.push(Part::Mark(','));
+                        list.push(Part::Punctuation(','));
                     }
                     list.push(part);
                 }
@@ -84,8 +84,8 @@ impl Syntax {
         }
     }
 
-    /// What belongs in an operand's place, in words.
-    pub fn wanted(&self, ty: &OperandType) -> String {
+    /// Describes the operand that a type expects.
+    pub fn expected(&self, ty: &OperandType) -> String {
         let of = |kind: &str, prefix: char, count: u16| {
             format!("a {kind} register ({prefix}0 to {prefix}{})", count - 1)
         };
@@ -101,8 +101,8 @@ impl Syntax {
         self.arch.table().formats[o.format as usize].name.starts_with("FMT_NUM_I")
     }
 
-    /// Splits a line into tokens, without its comment.
-    pub fn tokens<'t>(&self, line: &'t str) -> Result<Vec<Placed<'t>>, AsmError> {
+    /// Splits a line into tokens; the comment is dropped.
+    pub fn tokens<'t>(&self, line: &'t str) -> Result<Vec<SpannedToken<'t>>, AsmError> {
         let text = line.split(self.assembly.comment).next().unwrap_or("");
         let mut out = Vec::new();
         let mut at = 0;
@@ -122,12 +122,12 @@ impl Syntax {
                 }
                 _ => {
                     let span = Span::new(at, at + c.len_utf8());
-                    return Err(AsmError::new(span, format!("`{c}` cannot be part of a program")));
+                    return Err(AsmError::new(span, format!("`{c}` is not a valid character")));
                 }
             };
             let (text, span) = (&rest[..len], Span::new(at, at + len));
             let token = match c {
-                ',' | '(' | ')' | ':' => Token::Mark(c),
+                ',' | '(' | ')' | ':' => Token::Punctuation(c),
                 _ if signed || c.is_ascii_digit() => Token::Number(number(text).ok_or_else(|| {
                     AsmError::new(span, format!("`{text}` is not a number, as 12, -3, 0x1f or 0b101 are"))
                 })?),
@@ -139,8 +139,8 @@ impl Syntax {
         Ok(out)
     }
 
-    /// The entries of the instruction that the first token names.
-    pub fn entries(&self, tokens: &[Placed<'_>]) -> Result<Vec<EntryId>, AsmError> {
+    /// The entries of the instruction named by the first token.
+    pub fn entries(&self, tokens: &[SpannedToken<'_>]) -> Result<Vec<EntryId>, AsmError> {
         let Some((token, span)) = tokens.first() else {
             return Err(AsmError::new(Span::default(), "expected an instruction"));
         };
@@ -166,31 +166,32 @@ impl Syntax {
         }
     }
 
-    /// The instruction of the first entry that the tokens after the mnemonic match.
-    pub fn matched(
+    /// Matches the tokens after the mnemonic against the entries and returns the first match.
+    pub fn match_operands(
         &self,
         entries: &[EntryId],
-        tokens: &[Placed<'_>],
+        tokens: &[SpannedToken<'_>],
         here: u64,
         label: Labels<'_>,
     ) -> Result<Inst, AsmError> {
-        // The syntax that matches furthest gives the best error.
-        let mut worst: Option<(usize, AsmError)> = None;
+        // The syntax that matches furthest gives the best error message.
+        let mut furthest: Option<(usize, AsmError)> = None;
         for &entry in entries {
             for pattern in self.patterns(entry) {
                 let mut m = Matcher { syntax: self, tokens, at: 1, here, label };
                 match m.run(entry, &pattern) {
                     Ok(inst) => return Ok(inst),
-                    Err(e) if worst.as_ref().is_none_or(|w| m.at > w.0) => worst = Some((m.at, e)),
+                    Err(e) if furthest.as_ref().is_none_or(|w| m.at > w.0) => furthest = Some((m.at, e)),
                     Err(_) => {}
                 }
             }
         }
-        Err(worst.map_or_else(|| AsmError::new(Span::default(), "this instruction has no syntax"), |w| w.1))
+        Err(furthest
+            .map_or_else(|| AsmError::new(Span::default(), "this instruction has no syntax"), |w| w.1))
     }
 }
 
-/// `RD, IMM(RS1)`.
+/// Parses a syntax pattern such as `RD, IMM(RS1)`.
 fn parts(text: &str, named: &dyn Fn(&str) -> Option<Part>) -> Vec<Part> {
     let mut out = Vec::new();
     let mut rest = text.trim();
@@ -199,14 +200,14 @@ fn parts(text: &str, named: &dyn Fn(&str) -> Option<Part>) -> Vec<Part> {
             rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len()).max(c.len_utf8());
         match named(&rest[..len]) {
             Some(part) => out.push(part),
-            None => out.push(Part::Mark(c)),
+            None => out.push(Part::Punctuation(c)),
         }
         rest = rest[len..].trim_start();
     }
     out
 }
 
-/// Decimal, or hexadecimal and binary with their prefix; a sign before.
+/// Parses a number: an optional sign, then decimal, or hexadecimal or binary digits with their prefix.
 pub fn number(text: &str) -> Option<i64> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
@@ -218,7 +219,7 @@ pub fn number(text: &str) -> Option<i64> {
         (None, Some(binary)) => (2, binary),
         _ => (10, lower.as_str()),
     };
-    // A second sign is not accepted.
+    // Rejects a second sign.
     let value =
         digits.chars().all(|c| c.is_digit(radix)).then(|| i64::from_str_radix(digits, radix).ok())??;
     Some(if negative { -value } else { value })

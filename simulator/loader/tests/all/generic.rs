@@ -1,9 +1,9 @@
-//! Files of data.
+//! Data files.
 
-use wavesim_loader::plain::{data, raw_data};
+use wavesim_loader::generic::{data, raw_data};
 
 #[test]
-fn data_lines() {
+fn data_lines_parse() {
     let text = "0: 7\n0x10:-1 # a comment\n\n 0b11 : 0xffffffff";
     assert_eq!(data(text).unwrap(), [(0, 7), (16, u32::MAX), (3, u32::MAX)]);
     let errors = data("1 2\n0: x\n-1: 2\n5: 0x1ffffffff").unwrap_err();
