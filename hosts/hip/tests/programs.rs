@@ -151,7 +151,7 @@ freed memory: hipErrorIllegalAddress
 ";
     assert_eq!(out, expected, "{errors}");
     for part in [
-        "has 160 there",
+        "only 160 are left in the allocation",
         "is not device memory",
         "hipMallocArray is not supported",
         "kernel `_Z4fillPii`, launch 1",
