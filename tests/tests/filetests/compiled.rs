@@ -1,12 +1,13 @@
-//! `compiled/x.cl`: compiled by clang for several targets and levels of optimisation, and checked. A first line `// args: …` has the launch. A
-//! second line `// finds: …` has checks of which at least one is to report something each time; without it nothing is, notes included.
+//! `compiled/x.cl`: compiled by clang for several targets and optimisation levels, then checked. The first
+//! line `// args: …` has the launch arguments. A second line `// finds: …` lists checks, at least one of
+//! which must report a finding in every build; without it, there must be no findings or notes.
 
 use libtest_mimic::{Failed, Trial};
 use std::path::Path;
 use std::process::Command;
 use wavesim_tests::wavesim;
 
-/// Options of the compiler for each build.
+/// Compiler options of each build.
 const BUILDS: [&[&str]; 8] = [
     &["-mcpu=gfx1100", "-O0"],
     &["-mcpu=gfx1100", "-O1"],
@@ -56,7 +57,7 @@ fn check(source: &Path) -> Result<(), Failed> {
     if wrong.is_empty() { Ok(()) } else { Err(wrong.into()) }
 }
 
-/// Whether clang is there and has made a code object.
+/// Compiles a code object. Returns false if clang is not installed.
 fn compile(source: &Path, build: &[&str], object: &Path) -> Result<bool, Failed> {
     let output = Command::new("clang-19")
         .args(["-x", "cl", "-cl-std=CL2.0", "-target", "amdgcn-amd-amdhsa", "-nogpulib", "-w"])
