@@ -63,7 +63,7 @@ struct Block {
 
 /// Runs every case. Returns the number of runs, or the failures, one per line.
 pub fn check(text: &str) -> Result<usize, String> {
-    let mut wrong = Vec::new();
+    let mut failures = Vec::new();
     let mut count = 0;
     for block in blocks(text)? {
         for &(arch, size) in &block.targets {
@@ -71,7 +71,7 @@ pub fn check(text: &str) -> Result<usize, String> {
             let words = match assemble(&block.code, arch, size) {
                 Ok(words) => words,
                 Err(e) => {
-                    wrong.push(at(block.line, &e));
+                    failures.push(at(block.line, &e));
                     continue;
                 }
             };
@@ -79,13 +79,13 @@ pub fn check(text: &str) -> Result<usize, String> {
                 for engine in [Engine::Handlers, Engine::Compiled, Engine::Evaluator] {
                     count += 1;
                     if let Err(e) = case(&words, run, arch, size, engine) {
-                        wrong.push(at(*line, &format!("{engine:?}: {e}")));
+                        failures.push(at(*line, &format!("{engine:?}: {e}")));
                     }
                 }
             }
         }
     }
-    if wrong.is_empty() { Ok(count) } else { Err(wrong.join("\n")) }
+    if failures.is_empty() { Ok(count) } else { Err(failures.join("\n")) }
 }
 
 fn blocks(text: &str) -> Result<Vec<Block>, String> {
@@ -228,12 +228,12 @@ fn execute(words: &[u32], arch: Arch, engine: Engine, state: &mut State) -> Resu
 }
 
 fn compare(state: &State, expected: &State, named: &[String]) -> Result<(), String> {
-    let mut wrong = Vec::new();
+    let mut failures = Vec::new();
     let mut differ = |location: String, found: u64, expected: u64| {
         if found != expected {
             let named = named.iter().any(|n| location == *n || location.starts_with(&format!("{n} ")));
             let note = if named { "" } else { " (unchanged)" };
-            wrong.push(format!("{location}: {found:x}, expected {expected:x}{note}"));
+            failures.push(format!("{location}: {found:x}, expected {expected:x}{note}"));
         }
     };
     let (a, b) = (&state.wave, &expected.wave);
@@ -261,7 +261,7 @@ fn compare(state: &State, expected: &State, named: &[String]) -> Result<(), Stri
             differ(format!("{name}[{}]", at * 4), x as u64, y as u64);
         }
     }
-    if wrong.is_empty() { Ok(()) } else { Err(wrong[..wrong.len().min(6)].join("; ")) }
+    if failures.is_empty() { Ok(()) } else { Err(failures[..failures.len().min(6)].join("; ")) }
 }
 
 /// Applies `location=value` items. Values may contain spaces inside brackets.

@@ -21,7 +21,7 @@ enum Side {
     /// Pageable host memory, unknown to the device.
     Pageable,
     /// An allocation of the device or of the host, or registered memory.
-    Known,
+    Accessible,
 }
 
 /// Classifies a side of a copy. The range must not extend past the end of an allocation.
@@ -30,16 +30,16 @@ fn side(gpu: &Gpu, what: &str, memory: Memory, extent: usize) -> Outcome<Side> {
         return Err(Status::INVALID_VALUE.because(format!("the {what} is null")));
     }
     let address = memory.address();
-    let Some(known) = gpu.known(address) else { return Ok(Side::Pageable) };
-    let left = known.len - (address - known.address);
-    if extent as u64 > left {
+    let Some(allocation) = gpu.find_allocation(address) else { return Ok(Side::Pageable) };
+    let remaining = allocation.len - (address - allocation.address);
+    if extent as u64 > remaining {
         let message = format!(
-            "{extent} bytes at the {what} 0x{address:x}: only {left} are left in the allocation of {} bytes at 0x{:x}",
-            known.len, known.address
+            "{extent} bytes at the {what} 0x{address:x}: only {remaining} are left in the allocation of {} bytes at 0x{:x}",
+            allocation.len, allocation.address
         );
         return Err(Status::INVALID_VALUE.because(message));
     }
-    Ok(Side::Known)
+    Ok(Side::Accessible)
 }
 
 /// Validates a copy. Returns true if it involves pageable memory.
@@ -58,7 +58,7 @@ pub fn check(gpu: &Gpu, copy: &Copy, kind: c_int) -> Outcome<bool> {
     let to = side(gpu, "destination", copy.to.at, extent(&copy.to))?;
     let from = side(gpu, "source", copy.from.at, extent(&copy.from))?;
     let device = |what: &str, side: Side, memory: Memory| match side {
-        Side::Known => Ok(()),
+        Side::Accessible => Ok(()),
         Side::Pageable => Err(Status::INVALID_VALUE.because(format!(
             "the {what} 0x{:x} is not device memory{}",
             memory.address(),
@@ -267,7 +267,7 @@ pub fn check_fill(gpu: &Gpu, fill: &Fill) -> Outcome {
         return Ok(());
     }
     match side(gpu, "destination", fill.to.at, extent)? {
-        Side::Known => Ok(()),
+        Side::Accessible => Ok(()),
         Side::Pageable => {
             let message = format!("the destination 0x{:x} is not device memory", fill.to.at.address());
             Err(Status::INVALID_VALUE.because(message))

@@ -54,20 +54,20 @@ impl LaunchParameters {
     /// Validates the shape and returns an invocation.
     fn invocation(self, kernel: Kernel, explicit: Vec<u8>) -> Outcome<Invocation> {
         let (grid, block): ([u32; 3], [u32; 3]) = (self.grid.into(), self.block.into());
-        let wrong = |message: String| {
+        let invalid = |message: String| {
             Err(Status::INVALID_CONFIGURATION.because(format!("kernel `{}`: {message}", kernel.name())))
         };
         if grid.contains(&0) || block.contains(&0) {
-            return wrong(format!("a grid of {grid:?} workgroups of {block:?} work-items is empty"));
+            return invalid(format!("a grid of {grid:?} workgroups of {block:?} work-items is empty"));
         }
         let items: u64 = block.iter().map(|&d| d as u64).product();
         let most = kernel.max_block_items() as u64;
         if items > most {
-            return wrong(format!("a workgroup of {block:?} work-items: the kernel allows {most}"));
+            return invalid(format!("a workgroup of {block:?} work-items: the kernel allows {most}"));
         }
         for (groups, items) in grid.into_iter().zip(block) {
             if groups as u64 * items as u64 > u32::MAX as u64 {
-                return wrong(format!(
+                return invalid(format!(
                     "a grid of {grid:?} workgroups of {block:?} work-items has 2^32 or more in a dimension"
                 ));
             }
@@ -75,7 +75,7 @@ impl LaunchParameters {
         let lds = kernel.lds_bytes() as u64 + self.dynamic_lds as u64;
         let most = kernel.device().target().lds_bytes();
         if lds > most as u64 {
-            return wrong(format!("{lds} bytes of LDS: a workgroup has at most {most}"));
+            return invalid(format!("{lds} bytes of LDS: a workgroup has at most {most}"));
         }
         Ok(Invocation { kernel, grid, block, dynamic_lds: self.dynamic_lds, cooperative: false, explicit })
     }
@@ -123,8 +123,8 @@ fn arguments_in_buffer(kernel: &Kernel, extra: In<Memory>) -> Outcome<Vec<u8>> {
     let (buffer, len) = buffer.zip(len).ok_or(Status::INVALID_VALUE)?;
     let len = len.iter().rev().fold(0, |n, &b| n << 8 | b as usize);
     let bytes = buffer.read(len.min(kernel.kernarg_bytes() as usize));
-    let wrong = |e| Status::INVALID_VALUE.because(format!("kernel `{}`: {e}", kernel.name()));
-    kernel.check_arguments(&bytes).map_err(wrong)?;
+    let invalid = |e| Status::INVALID_VALUE.because(format!("kernel `{}`: {e}", kernel.name()));
+    kernel.check_arguments(&bytes).map_err(invalid)?;
     Ok(bytes)
 }
 

@@ -34,7 +34,7 @@ static KINDS: Mutex<BTreeMap<u64, Kind>> = Mutex::new(BTreeMap::new());
 
 /// An allocation, as found by a pointer into it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KnownAllocation {
+pub struct AllocationInfo {
     /// Address of the first byte, for the host and for kernels.
     pub address: u64,
     /// Size in bytes, as allocated or registered.
@@ -44,11 +44,11 @@ pub struct KnownAllocation {
 
 impl Gpu {
     /// Returns the allocation that contains an address.
-    pub fn known(&self, address: u64) -> Option<KnownAllocation> {
+    pub fn find_allocation(&self, address: u64) -> Option<AllocationInfo> {
         let range = self.device.find(address)?;
         let kind = lock(&KINDS).get(&range.address).copied();
         let kind = kind.unwrap_or(if range.mapped { Kind::Registered } else { Kind::Device });
-        Some(KnownAllocation { address: range.address, len: range.len, kind })
+        Some(AllocationInfo { address: range.address, len: range.len, kind })
     }
 }
 
@@ -263,7 +263,7 @@ pub extern "C" fn hipHostRegister(memory: Memory, len: usize, _flags: c_uint) ->
             return Err(Status::INVALID_VALUE.into());
         }
         let gpu = gpu()?;
-        if gpu.known(memory.address()).is_some() {
+        if gpu.find_allocation(memory.address()).is_some() {
             return Err(Status::HOST_MEMORY_ALREADY_REGISTERED.into());
         }
         gpu.register(memory, len)
@@ -293,7 +293,7 @@ impl Gpu {
 /// `hipHostGetDevicePointer`. Returns the same pointer.
 pub extern "C" fn hipHostGetDevicePointer(device: Out<u64>, host: Memory, _flags: c_uint) -> c_int {
     call("hipHostGetDevicePointer", || {
-        let known = gpu()?.known(host.address()).ok_or(Status::INVALID_VALUE)?;
+        let known = gpu()?.find_allocation(host.address()).ok_or(Status::INVALID_VALUE)?;
         match known.kind {
             Kind::Device => Err(Status::INVALID_VALUE.into()),
             _ => device.put(host.address()),
@@ -303,7 +303,7 @@ pub extern "C" fn hipHostGetDevicePointer(device: Out<u64>, host: Memory, _flags
 
 /// `hipHostGetFlags`.
 pub extern "C" fn hipHostGetFlags(flags: Out<c_uint>, host: Memory) -> c_int {
-    call("hipHostGetFlags", || match gpu()?.known(host.address()).map(|k| k.kind) {
+    call("hipHostGetFlags", || match gpu()?.find_allocation(host.address()).map(|k| k.kind) {
         Some(Kind::Host(given)) => flags.put(given),
         _ => Err(Status::INVALID_VALUE.into()),
     })
@@ -321,7 +321,7 @@ pub extern "C" fn hipMemGetInfo(free: Out<usize>, total: Out<usize>) -> c_int {
 /// `hipMemGetAddressRange`.
 pub extern "C" fn hipMemGetAddressRange(base: Out<u64>, len: Out<usize>, address: u64) -> c_int {
     call("hipMemGetAddressRange", || {
-        let known = gpu()?.known(address).ok_or(Status::NOT_FOUND)?;
+        let known = gpu()?.find_allocation(address).ok_or(Status::NOT_FOUND)?;
         base.put_optional(known.address);
         len.put_optional(known.len as usize);
         Ok(())
@@ -330,7 +330,7 @@ pub extern "C" fn hipMemGetAddressRange(base: Out<u64>, len: Out<usize>, address
 
 /// `hipMemPtrGetInfo`.
 pub extern "C" fn hipMemPtrGetInfo(address: u64, len: Out<usize>) -> c_int {
-    call("hipMemPtrGetInfo", || match gpu()?.known(address) {
+    call("hipMemPtrGetInfo", || match gpu()?.find_allocation(address) {
         Some(known) => len.put(known.len as usize),
         None => Err(Status::INVALID_VALUE.into()),
     })
@@ -350,7 +350,7 @@ pub struct PointerAttributes {
 /// `hipPointerGetAttributes`.
 pub extern "C" fn hipPointerGetAttributes(attributes: Out<PointerAttributes>, address: u64) -> c_int {
     call("hipPointerGetAttributes", || {
-        let kind = gpu()?.known(address).map(|known| known.kind);
+        let kind = gpu()?.find_allocation(address).map(|known| known.kind);
         let (memory, host) = match kind {
             None => (UNREGISTERED, 0),
             Some(Kind::Device) => (DEVICE, 0),
@@ -378,7 +378,7 @@ pub extern "C" fn hipMemPrefetchAsync(address: u64, _len: usize, _device: c_int,
     call("hipMemPrefetchAsync", || {
         let gpu = gpu()?;
         gpu.streams.find(stream)?;
-        gpu.known(address).map(drop).ok_or(Status::INVALID_VALUE.into())
+        gpu.find_allocation(address).map(drop).ok_or(Status::INVALID_VALUE.into())
     })
 }
 

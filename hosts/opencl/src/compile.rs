@@ -94,8 +94,8 @@ inline size_t __attribute__((overloadable, always_inline)) get_global_id(uint di
 
 /// Compiles a source to a code object or, if `object` is set, to bitcode for linking.
 pub fn compile(source: &str, text: &str, headers: &[(String, String)], object: bool) -> Outcome<BuildOutput> {
-    let wrong = if object { Status::INVALID_COMPILER_OPTIONS } else { Status::INVALID_BUILD_OPTIONS };
-    let given = options(text).map_err(|e| wrong.because(e))?;
+    let error_status = if object { Status::INVALID_COMPILER_OPTIONS } else { Status::INVALID_BUILD_OPTIONS };
+    let given = options(text).map_err(|e| error_status.because(e))?;
     let clang = Clang::find().map_err(|e| Status::COMPILER_NOT_AVAILABLE.because(e))?;
     let Some(libraries) = Libraries::find() else {
         return Ok(BuildOutput::failed(

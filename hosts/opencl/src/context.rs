@@ -2,7 +2,7 @@
 
 use crate::ffi::{In, Memory, Out, UserData};
 use crate::handle::{self, Destructor, Handle, Identity, object};
-use crate::info::{Query, unknown};
+use crate::info::{Query, unknown_parameter};
 use crate::platform::{check_devices, device, includes_device, platform};
 use crate::status::{Outcome, Status, call, create};
 use std::ffi::{c_int, c_uint};
@@ -96,7 +96,7 @@ pub extern "C" fn clGetContextInfo(
             0x1081 => query.handle(device()),
             0x1082 => query.words(&context.properties),
             0x1083 => query.u32(1),
-            _ => unknown(),
+            _ => unknown_parameter(),
         }
     })
 }

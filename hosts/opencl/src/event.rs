@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::ffi::{In, Memory, Out, UserData};
 use crate::handle::{self, Handle, Identity, Object, object};
-use crate::info::{Query, unknown};
+use crate::info::{Query, unknown_parameter};
 use crate::platform::gpu;
 use crate::queue::CommandQueue;
 use crate::status::{Outcome, Status, call, create};
@@ -140,8 +140,9 @@ pub fn wait_list(count: c_uint, list: In<Handle>, context: &Arc<Context>) -> Out
         return Err(Status::INVALID_EVENT_WAIT_LIST.into());
     }
     let events = list.list(count as usize)?;
-    let wrong = |_| Status::INVALID_EVENT_WAIT_LIST;
-    let events = events.into_iter().map(handle::get::<Event>).collect::<Outcome<Vec<_>>>().map_err(wrong)?;
+    let invalid = |_| Status::INVALID_EVENT_WAIT_LIST;
+    let events =
+        events.into_iter().map(handle::get::<Event>).collect::<Outcome<Vec<_>>>().map_err(invalid)?;
     match events.iter().all(|event| Arc::ptr_eq(event.context(), context)) {
         true => Ok(events),
         false => Err(Status::INVALID_CONTEXT.because("an event of another context")),
@@ -182,7 +183,7 @@ pub extern "C" fn clGetEventInfo(
             0x11d2 => query.u32(handle::references(handle)),
             0x11d3 => query.u32(event.status() as u32),
             0x11d4 => query.handle(event.context.handle()),
-            _ => unknown(),
+            _ => unknown_parameter(),
         }
     })
 }
@@ -207,7 +208,7 @@ pub extern "C" fn clGetEventProfilingInfo(
             0x1281 => query.u64(event.time(SUBMITTED)),
             0x1282 => query.u64(event.time(RUNNING)),
             0x1283 | 0x1284 => query.u64(event.time(COMPLETE)),
-            _ => unknown(),
+            _ => unknown_parameter(),
         }
     })
 }

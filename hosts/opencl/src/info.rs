@@ -79,6 +79,6 @@ pub const fn version(major: u32, minor: u32) -> u32 {
 }
 
 /// Returns the error for an unknown parameter name.
-pub fn unknown() -> Outcome {
+pub fn unknown_parameter() -> Outcome {
     Err(Status::INVALID_VALUE.into())
 }

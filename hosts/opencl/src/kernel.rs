@@ -2,7 +2,7 @@
 
 use crate::ffi::{Memory, Out, Text};
 use crate::handle::{self, Handle, Identity, Object, object};
-use crate::info::{Query, unknown};
+use crate::info::{Query, unknown_parameter};
 use crate::memory::Buffer;
 use crate::platform::{MAX_ITEMS, check_device};
 use crate::program::Program;
@@ -247,7 +247,7 @@ pub extern "C" fn clSetKernelExecInfo(kernel: Handle, name: c_uint, _size: usize
         match name {
             0x11b6 if !value.is_null() => Ok(()),
             0x11b7 => Err(Status::INVALID_OPERATION.because("shared memory must be allocated by clSVMAlloc")),
-            _ => unknown(),
+            _ => unknown_parameter(),
         }
     })
 }
@@ -273,7 +273,7 @@ pub extern "C" fn clGetKernelInfo(
                 Some([x, y, z]) => format!("reqd_work_group_size({x},{y},{z})"),
                 None => String::new(),
             }),
-            _ => unknown(),
+            _ => unknown_parameter(),
         }
     })
 }
@@ -308,7 +308,7 @@ pub extern "C" fn clGetKernelWorkGroupInfo(
             0x11b2 => query.u64(kernel.code.lds_bytes() as u64 + kernel.local_bytes()),
             0x11b3 => query.word(kernel.code.wave_size() as usize),
             0x11b4 => query.u64(kernel.code.scratch_bytes() as u64),
-            _ => unknown(),
+            _ => unknown_parameter(),
         }
     })
 }
@@ -326,7 +326,7 @@ pub extern "C" fn clGetKernelArgInfo(
         let kernel = handle::get::<Kernel>(handle)?;
         let arg = kernel.argument(index)?;
         let query = Query { size, value, needed };
-        let not_there = || Status::KERNEL_ARG_INFO_NOT_AVAILABLE;
+        let unavailable = || Status::KERNEL_ARG_INFO_NOT_AVAILABLE;
         match name {
             0x1196 => query.u32(match (arg.kind.as_str(), arg.address_space.as_deref()) {
                 (_, Some("constant")) => 0x119d,
@@ -336,13 +336,13 @@ pub extern "C" fn clGetKernelArgInfo(
             }),
             // CL_KERNEL_ARG_ACCESS_NONE: not an image
             0x1197 => query.u32(0x11a3),
-            0x1198 => query.text(arg.type_name.as_ref().ok_or_else(not_there)?),
+            0x1198 => query.text(arg.type_name.as_ref().ok_or_else(unavailable)?),
             0x1199 => {
                 let (constant, restricted) = (u64::from(arg.is_const), u64::from(arg.is_restrict) << 1);
                 query.u64(constant | restricted | u64::from(arg.is_volatile) << 2)
             }
-            0x119a => query.text(arg.name.as_ref().ok_or_else(not_there)?),
-            _ => unknown(),
+            0x119a => query.text(arg.name.as_ref().ok_or_else(unavailable)?),
+            _ => unknown_parameter(),
         }
     })
 }

@@ -33,10 +33,10 @@ fn read_dimensions(list: In<usize>, dimensions: c_uint, rest: u64) -> Outcome<[u
 /// Chooses a workgroup size that divides the range: as large as possible in the first dimension, then in the
 /// others.
 pub fn choose_workgroup_size(global: [u64; 3], most: u64) -> [u32; 3] {
-    let mut left = most;
+    let mut remaining = most;
     global.map(|size| {
-        let largest = (1..=left.min(size)).rev().find(|n| size.is_multiple_of(*n)).unwrap_or(1);
-        left /= largest;
+        let largest = (1..=remaining.min(size)).rev().find(|n| size.is_multiple_of(*n)).unwrap_or(1);
+        remaining /= largest;
         largest as u32
     })
 }

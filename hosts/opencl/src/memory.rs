@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::ffi::{In, Memory, Out, UserData};
 use crate::handle::{self, Destructor, Handle, Identity, Object, object};
-use crate::info::{Query, unknown};
+use crate::info::{Query, unknown_parameter};
 use crate::platform::{ALIGNMENT, MAX_ALLOCATION, gpu};
 use crate::queue::lock;
 use crate::status::{Outcome, Status, call, create};
@@ -109,8 +109,8 @@ impl Buffer {
 
     /// Records a mapped range and returns it.
     pub fn map(&self, offset: usize, size: usize, written: bool) -> Outcome<Mapping> {
-        let here = self.range(offset, size)?;
-        let pointer = if self.host.is_null() { here } else { self.host.offset(offset) };
+        let in_buffer = self.range(offset, size)?;
+        let pointer = if self.host.is_null() { in_buffer } else { self.host.offset(offset) };
         let mapping = Mapping { pointer, offset, size, written };
         lock(&self.maps).push(mapping);
         Ok(mapping)
@@ -127,11 +127,11 @@ impl Buffer {
     /// Copies a mapped range from the program's memory to the buffer if `from_program`, otherwise from the
     /// buffer to the program's memory. Does nothing if the buffer is mapped at its own address.
     pub fn synchronise(&self, mapping: &Mapping, from_program: bool) -> Outcome {
-        let here = self.range(mapping.offset, mapping.size)?;
+        let in_buffer = self.range(mapping.offset, mapping.size)?;
         match (self.host.is_null(), from_program) {
             (true, _) => {}
-            (false, true) => here.copy_from(mapping.pointer, mapping.size),
-            (false, false) => mapping.pointer.copy_from(here, mapping.size),
+            (false, true) => in_buffer.copy_from(mapping.pointer, mapping.size),
+            (false, false) => mapping.pointer.copy_from(in_buffer, mapping.size),
         }
         Ok(())
     }
@@ -310,7 +310,7 @@ pub extern "C" fn clGetMemObjectInfo(
                 let bytes: Vec<u8> = buffer.properties.iter().flat_map(|p| p.to_le_bytes()).collect();
                 query.bytes(&bytes)
             }
-            _ => unknown(),
+            _ => unknown_parameter(),
         }
     })
 }

@@ -2,7 +2,7 @@
 
 use crate::ffi::{In, Memory, Out, Text};
 use crate::handle::{Handle, StaticHandle};
-use crate::info::{Query, unknown, version};
+use crate::info::{Query, unknown_parameter, version};
 use crate::status::{Failure, Outcome, Status, call};
 use std::ffi::{c_int, c_uint};
 use std::sync::OnceLock;
@@ -115,7 +115,7 @@ pub extern "C" fn clGetPlatformInfo(
             0x907 => query.versions(&EXTENSIONS.map(|name| (version(1, 0), name))),
             // CL_PLATFORM_ICD_SUFFIX_KHR
             0x920 => query.text("WAVESIM"),
-            _ => unknown(),
+            _ => unknown_parameter(),
         }
     })
 }
@@ -278,7 +278,7 @@ fn device_info(name: c_uint, query: &Query) -> Outcome {
         // cl_amd_device_attribute_query: CL_DEVICE_BOARD_NAME_AMD, CL_DEVICE_WAVEFRONT_WIDTH_AMD
         0x4038 => query.text(target.processor_name()),
         0x4043 => query.u32(target.wave_size()),
-        _ => unknown(),
+        _ => unknown_parameter(),
     }
 }
 

@@ -4,7 +4,7 @@ use crate::compile::{self, BuildOutput};
 use crate::context::Context;
 use crate::ffi::{In, Memory, Out, UserData};
 use crate::handle::{self, Destructor, Handle, Identity, Object, object};
-use crate::info::{Query, unknown};
+use crate::info::{Query, unknown_parameter};
 use crate::platform::{check_device, check_devices, device, gpu};
 use crate::queue::lock;
 use crate::status::{Failure, Outcome, Status, call, create};
@@ -369,7 +369,7 @@ pub extern "C" fn clGetProgramInfo(
             0x1169 => query.bytes(&[]),
             // CL_PROGRAM_SCOPE_GLOBAL_CTORS_PRESENT, …_DTORS_PRESENT
             0x116a | 0x116b => query.u32(0),
-            _ => unknown(),
+            _ => unknown_parameter(),
         }
     })
 }
@@ -395,7 +395,7 @@ pub extern "C" fn clGetProgramBuildInfo(
             0x1184 => query.u32(state.kind as u32),
             // CL_PROGRAM_BUILD_GLOBAL_VARIABLE_TOTAL_SIZE
             0x1185 => query.word(0),
-            _ => unknown(),
+            _ => unknown_parameter(),
         }
     })
 }

@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::event::{COMPLETE, Event, RUNNING, SUBMITTED, wait_list};
 use crate::ffi::{In, Memory, Out};
 use crate::handle::{self, Handle, Identity, Object, object};
-use crate::info::{Query, unknown};
+use crate::info::{Query, unknown_parameter};
 use crate::platform::{check_device, device};
 use crate::status::{Failure, Outcome, Status, call, create, report};
 use std::ffi::{c_int, c_uint};
@@ -232,7 +232,7 @@ pub extern "C" fn clGetCommandQueueInfo(
                 let bytes: Vec<u8> = queue.list.iter().flat_map(|p| p.to_le_bytes()).collect();
                 query.bytes(&bytes)
             }
-            _ => unknown(),
+            _ => unknown_parameter(),
         }
     })
 }

@@ -113,8 +113,8 @@ pub struct Pattern(Vec<u8>);
 impl Pattern {
     /// Reads a pattern. Its length must be a power of two up to 128 bytes and divide `size`.
     pub fn new(pattern: Memory, len: usize, size: usize) -> Outcome<Pattern> {
-        let known = len.is_power_of_two() && len <= 128;
-        if pattern.is_null() || !known || size == 0 || !size.is_multiple_of(len) {
+        let valid_len = len.is_power_of_two() && len <= 128;
+        if pattern.is_null() || !valid_len || size == 0 || !size.is_multiple_of(len) {
             return Err(Status::INVALID_VALUE.into());
         }
         Ok(Pattern(pattern.read(len)))

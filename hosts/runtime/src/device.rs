@@ -152,13 +152,13 @@ impl Device {
     pub(crate) fn hostcall(&self) -> Result<Arc<Hostcall>, Error> {
         let sink = self.inner.output.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut state = self.state();
-        if let Some(made) = &state.hostcall {
-            return Ok(made.clone());
+        if let Some(existing) = &state.hostcall {
+            return Ok(existing.clone());
         }
-        let made = Arc::new(Hostcall::new(sink)?);
-        state.hostcall = Some(made.clone());
+        let created = Arc::new(Hostcall::new(sink)?);
+        state.hostcall = Some(created.clone());
         state.generation += 1;
-        Ok(made)
+        Ok(created)
     }
 
     fn running(&self) -> MutexGuard<'_, Vec<Arc<AtomicBool>>> {
@@ -236,8 +236,8 @@ impl Device {
         }
         let mut state = self.state();
         let before = state.mapped.range(..=base).next_back();
-        let behind = state.mapped.range(base..).next();
-        if let Some((_, other)) = before.into_iter().chain(behind).find(|(_, other)| other.overlaps(&range)) {
+        let after = state.mapped.range(base..).next();
+        if let Some((_, other)) = before.into_iter().chain(after).find(|(_, other)| other.overlaps(&range)) {
             let (other, other_len) = (other.address(), other.len());
             return Err(MapError::Overlap { base, len, other, other_len }.into());
         }
@@ -269,19 +269,20 @@ impl Device {
     /// # Safety
     /// The requirements of [`HostMemory::new`] must hold for each range until it is unmapped.
     pub unsafe fn map_all(&self, ranges: Vec<HostMemory>) {
-        let mut wanted: BTreeMap<u64, HostMemory> = BTreeMap::new();
+        let mut new_ranges: BTreeMap<u64, HostMemory> = BTreeMap::new();
         for range in ranges {
-            let longer = wanted.get(&range.address()).is_none_or(|r| r.len() < range.len());
+            let longer = new_ranges.get(&range.address()).is_none_or(|r| r.len() < range.len());
             if longer {
-                wanted.insert(range.address(), range);
+                new_ranges.insert(range.address(), range);
             }
         }
         let mut state = self.state();
         let same = |(a, b): (&HostMemory, &HostMemory)| {
             (a.address(), a.len(), a.is_writable()) == (b.address(), b.len(), b.is_writable())
         };
-        if state.mapped.len() != wanted.len() || !state.mapped.values().zip(wanted.values()).all(same) {
-            let removed = std::mem::replace(&mut state.mapped, wanted);
+        if state.mapped.len() != new_ranges.len() || !state.mapped.values().zip(new_ranges.values()).all(same)
+        {
+            let removed = std::mem::replace(&mut state.mapped, new_ranges);
             let maps = state.invalidate_maps();
             drop(state);
             drop((removed, maps));

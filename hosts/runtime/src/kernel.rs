@@ -121,8 +121,8 @@ impl Kernel {
     /// Pointers are passed as numbers. Returns the kernarg segment, and the dynamic LDS size that the
     /// arguments require.
     pub fn lay_out(&self, arguments: &[(String, Given)]) -> Result<(Vec<u8>, u32), Error> {
-        let wrong =
+        let argument_error =
             |name: &str| LaunchError::Argument { name: name.to_string(), reason: ArgumentError::Local };
-        Ok(request::explicit(&self.code, arguments, &mut |name, _| Err(wrong(name)))?)
+        Ok(request::explicit(&self.code, arguments, &mut |name, _| Err(argument_error(name)))?)
     }
 }

@@ -146,9 +146,10 @@ pub fn parse_checks(text: &str) -> Result<Vec<Check>, String> {
     list.map(|name| {
         Check::from_name(name).ok_or_else(|| {
             let names: Vec<&str> = Check::ALL.iter().map(|c| c.name()).collect();
-            let near = isa_spec::diag::nearest(name, names.iter().copied());
-            let near = near.map_or_else(String::new, |near| format!(" (did you mean `{near}`?)"));
-            format!("`{name}` is not a check{near}; checks are all, {}", names.join(", "))
+            let suggestion = isa_spec::diag::nearest(name, names.iter().copied());
+            let suggestion =
+                suggestion.map_or_else(String::new, |suggestion| format!(" (did you mean `{suggestion}`?)"));
+            format!("`{name}` is not a check{suggestion}; checks are all, {}", names.join(", "))
         })
     })
     .collect()
@@ -187,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_values_are_errors() {
+    fn invalid_values_are_errors() {
         assert_eq!(
             read(&[("WAVESIM_THREADS", "many")]).unwrap_err(),
             "WAVESIM_THREADS=many: not a positive number"

@@ -54,7 +54,7 @@ const ONE: Launch = Launch {
 };
 
 #[test]
-fn memory_is_that_of_the_host() {
+fn device_memory_is_host_memory() {
     let module = module(&Settings::default());
     let (device, kernel) = (module.device(), module.kernel("iota").unwrap());
     let out = device.alloc(128, "out").unwrap();

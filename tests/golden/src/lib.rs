@@ -18,9 +18,9 @@ pub fn compare(expected: &Path, found: &str) -> Result<(), String> {
     if blessing() {
         return write(expected, found);
     }
-    let wanted = std::fs::read_to_string(expected)
+    let expected_text = std::fs::read_to_string(expected)
         .map_err(|e| format!("{}: {e}; BLESS=1 writes it:\n{found}", expected.display()))?;
-    same(&format!("differs from {} (BLESS=1 rewrites it)", expected.display()), &wanted, found)
+    same(&format!("differs from {} (BLESS=1 rewrites it)", expected.display()), &expected_text, found)
 }
 
 /// Like [`compare`], but panics.

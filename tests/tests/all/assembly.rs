@@ -102,7 +102,7 @@ fn vectors_have_their_text() {
         return;
     };
     for arch in [Arch::Rdna3, Arch::Rdna4] {
-        let (mut same, mut newer_syntax, mut wrong) = (0, 0, Vec::new());
+        let (mut same, mut newer_syntax, mut failures) = (0, 0, Vec::new());
         for path in isa_spec::data::files_below(&shared.join("vectors").join(arch.name()), "gz") {
             let file = flate2::read::GzDecoder::new(std::fs::File::open(&path).unwrap());
             for line in std::io::BufReader::new(file).lines() {
@@ -128,7 +128,8 @@ fn vectors_have_their_text() {
                 } else if halves || text.starts_with("s_load") && text.ends_with(", null") {
                     newer_syntax += 1;
                 } else {
-                    wrong.push(format!("{text}: prints {own:?}, assembles to {back:08x?}, is {words:08x?}"));
+                    failures
+                        .push(format!("{text}: prints {own:?}, assembles to {back:08x?}, is {words:08x?}"));
                 }
             }
         }
@@ -136,8 +137,14 @@ fn vectors_have_their_text() {
         // Guards against files without comparable records.
         assert!(same > 1000, "{}: only {same} vectors compared", arch.name());
         assert!(newer_syntax * 50 < same, "{}: {newer_syntax} of {same}", arch.name());
-        let shown = wrong[..wrong.len().min(30)].join("\n");
-        assert!(wrong.is_empty(), "{}: {} of {}:\n{shown}", arch.name(), wrong.len(), same + wrong.len());
+        let shown = failures[..failures.len().min(30)].join("\n");
+        assert!(
+            failures.is_empty(),
+            "{}: {} of {}:\n{shown}",
+            arch.name(),
+            failures.len(),
+            same + failures.len()
+        );
     }
 }
 
@@ -192,7 +199,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn any_line_reads_or_says_where(text in "\\PC{0,60}") {
+    fn any_line_parses_or_has_a_located_error(text in "\\PC{0,60}") {
         for arch in Arch::AMD {
             if let Err(e) = asm::parse(&text, &Options::new(arch), &NoSymbols) {
                 prop_assert!(e.column(&text) <= text.chars().count() + 1);
@@ -201,7 +208,7 @@ proptest! {
     }
 
     #[test]
-    fn any_tokens_read_or_say_where(tokens in prop::collection::vec(token(), 0..10), comma in any::<bool>()) {
+    fn any_tokens_parse_or_have_a_located_error(tokens in prop::collection::vec(token(), 0..10), comma in any::<bool>()) {
         let text = tokens.join(if comma { ", " } else { " " });
         for arch in Arch::AMD {
             if let Err(e) = asm::parse(&text, &Options::new(arch), &NoSymbols) {
@@ -211,7 +218,7 @@ proptest! {
     }
 
     #[test]
-    fn any_file_reads_or_says_where(lines in prop::collection::vec(prop::collection::vec(token(), 0..5), 0..8)) {
+    fn any_file_is_read_without_panics(lines in prop::collection::vec(prop::collection::vec(token(), 0..5), 0..8)) {
         let text = lines.iter().map(|l| l.join(" ")).collect::<Vec<_>>().join("\n");
         let options = Options::new(Arch::Rdna3);
         let (mut program, errors) = asm::program::read(&text, &options);

@@ -30,7 +30,7 @@ fn findings(path: &Path, checks: &[Check]) -> (Vec<Finding>, bool) {
 #[test]
 fn checks_find_the_same_alone() {
     let folder = root().join("tests/filetests/check");
-    let mut wrong = Vec::new();
+    let mut failures = Vec::new();
     let mut compared = 0;
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -45,7 +45,7 @@ fn checks_find_the_same_alone() {
                 alone = findings(&path, &[check, Check::Mem]);
             }
             if let Some(other) = alone.0.iter().find(|f| f.check != check && f.check != Check::Mem) {
-                wrong.push(format!("{}: {other}", check.name()));
+                failures.push(format!("{}: {other}", check.name()));
             }
             let of_kind = |list: &[Finding]| -> Vec<String> {
                 let mut list: Vec<String> =
@@ -58,12 +58,13 @@ fn checks_find_the_same_alone() {
             if expected != found {
                 let name = path.file_name().unwrap_or_default().display();
                 let (expected, found) = (expected.join("\n"), found.join("\n"));
-                wrong.push(format!("{name}: {}\n--- with all\n{expected}\n--- alone\n{found}", check.name()));
+                failures
+                    .push(format!("{name}: {}\n--- with all\n{expected}\n--- alone\n{found}", check.name()));
             }
         }
     }
     assert!(compared > 300, "{compared} findings");
-    assert!(wrong.is_empty(), "{} of them differ:\n{}", wrong.len(), wrong.join("\n\n"));
+    assert!(failures.is_empty(), "{} of them differ:\n{}", failures.len(), failures.join("\n\n"));
 }
 
 /// Returns the output of `wavesim check` on a file, without the lanes of earlier accesses and the numbers of

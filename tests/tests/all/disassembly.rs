@@ -147,16 +147,16 @@ fn code_objects_round_trip() {
         Some(folder) => all.extend(objects(&folder)),
         None => println!("only the repository's code objects: no kernels in WAVESIM_SHARED or ../shared"),
     }
-    let (mut wrong, mut words) = (Vec::new(), 0);
+    let (mut failures, mut words) = (Vec::new(), 0);
     for path in &all {
         match round_trip(path) {
             Ok(count) => words += count,
-            Err(e) => wrong.push(e),
+            Err(e) => failures.push(e),
         }
     }
-    println!("{} of {} code objects, {words} words", all.len() - wrong.len(), all.len());
-    let shown = wrong.len().min(10);
-    assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong[..shown].join("\n"));
+    println!("{} of {} code objects, {words} words", all.len() - failures.len(), all.len());
+    let shown = failures.len().min(10);
+    assert!(failures.is_empty(), "{} differ:\n{}", failures.len(), failures[..shown].join("\n"));
 }
 
 /// Includes words with unused bits set, or with operands that the hardware does not accept.
@@ -203,10 +203,10 @@ fn unlinked_objects_are_disassembled() {
     let source =
         file("unlinked.s", b"a:\n s_nop 1\n s_endpgm\n.section .text.more,\"ax\"\nb:\n s_branch b\n");
     let object = crate::temporary(module_path!(), "unlinked.o").display().to_string();
-    let made = Command::new("llvm-mc-19")
+    let result = Command::new("llvm-mc-19")
         .args(["-triple=amdgcn-amd-amdhsa", "-mcpu=gfx1100", "-filetype=obj", "-o", &object, &source])
         .status();
-    let Ok(status) = made else {
+    let Ok(status) = result else {
         println!("skipped: llvm-mc-19 is not installed");
         return;
     };

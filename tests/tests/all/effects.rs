@@ -301,7 +301,7 @@ fn unlisted_has_no_influence(arch: Arch) {
         }
         let differs = |what: String| Err(format!("{what}, {}\n  {:?}", case.text(), case.effects.reads));
         // Written bits must be equal, unless neither run changed the register. Other bits must be unchanged.
-        let wrong = |bits: u32, before: (u32, u32), after: (u32, u32)| {
+        let violates = |bits: u32, before: (u32, u32), after: (u32, u32)| {
             let written = (after.0 ^ after.1) & bits;
             let kept = before.0 == after.0 && before.1 == after.1;
             let outside = ((before.0 ^ after.0) | (before.1 ^ after.1)) & !bits;
@@ -316,7 +316,7 @@ fn unlisted_has_no_influence(arch: Arch) {
                 let of = |w: &Wave| w.vgpr(lane as u32, reg as u32);
                 let bits = writes.vgprs[reg * 64 + lane];
                 let (before, after) = ((of(wave), of(&noise)), (of(&plain.wave), of(&other.wave)));
-                if wrong(bits, before, after) {
+                if violates(bits, before, after) {
                     return differs(format!("v{reg} lane {lane} bits {bits:x}: {before:x?} to {after:x?}"));
                 }
             }
@@ -324,12 +324,12 @@ fn unlisted_has_no_influence(arch: Arch) {
         for code in 0..128 {
             let of = |w: &Wave| w.sgpr(code as u32);
             let (before, after) = ((of(wave), of(&noise)), (of(&plain.wave), of(&other.wave)));
-            if wrong(writes.sgprs[code], before, after) {
+            if violates(writes.sgprs[code], before, after) {
                 return differs(format!("s{code}: {before:x?} to {after:x?}"));
             }
         }
         let bits = if writes.scc { 1 } else { 0 };
-        if wrong(bits, (wave.scc, noise.scc), (plain.wave.scc, other.wave.scc)) {
+        if violates(bits, (wave.scc, noise.scc), (plain.wave.scc, other.wave.scc)) {
             return differs("SCC".to_string());
         }
         if (plain.wave.pc, plain.wave.mode) != (other.wave.pc, other.wave.mode) {
@@ -420,7 +420,7 @@ fn supplied_semantics_touch_what_is_listed() {
             let bodies = BTreeMap::from([(name.to_string(), sem.clone())]);
             let mut case_of = Case::new(&mut rng, arch, inst, bodies, |_, size| own.facts(arch, name, size));
             if case % 2 == 0 {
-                // What is often tested.
+                // The supplied semantics often test M0, so it is varied systematically.
                 case_of.start.wave.set_sgpr(M0, (case / 2) & 127);
             }
             if let Err(what) = check_case(arch, &case_of, &mut Coverage::default()) {
@@ -432,12 +432,12 @@ fn supplied_semantics_touch_what_is_listed() {
     assert!(failures.is_empty(), "{failures}");
 }
 
-/// A body given by the user decides what the checks know of its instruction.
+/// Checks use the effects of user-supplied semantics.
 #[test]
-fn checks_see_what_a_given_body_reads() {
+fn checks_use_effects_of_supplied_semantics() {
     let kernel = crate::temporary(module_path!(), "kernel.rdna");
     let header = "---\nlocal = 32, 1, 1\nglobal = 1, 1, 1\nwave = 32\n---\n";
-    // Branches that depend on what the moves move.
+    // Branches that depend on the results of the moves.
     let body = "  v_mov_b32 v1, v0\n  s_mov_b32 s8, 2\n  s_cmp_lg_u32 s8, 0\n  s_cbranch_scc0 over\n  \
                 v_cmp_ne_u32 vcc_lo, 0, v1\n  s_cbranch_vccnz over\n  s_nop 0\nover:\n  s_endpgm\n";
     std::fs::write(&kernel, format!("{header}{body}")).unwrap();

@@ -246,18 +246,18 @@ fn check(arch: Arch, name: &str, entry: u16, engine: Engine, rng: &mut Rng, exac
         for i in 0..m {
             let mut row = vec![(0, 0u64); 0];
             for p in 0..if sparse { k / 2 } else { k } {
-                let (value, place) = (a.random(rng, exact), layout_a(block, i, p, m, blocks, run_a));
-                set(wave, A, place, a.bits(), value);
+                let (value, position) = (a.random(rng, exact), layout_a(block, i, p, m, blocks, run_a));
+                set(wave, A, position, a.bits(), value);
                 // Structured sparsity: two of every four elements, in order.
                 let within = if p % 2 == 0 { rng.below(3) } else { 3 } as usize;
                 let at = if sparse { p / 2 * 4 + within } else { p };
                 if sparse {
-                    set(wave, D, place, 2, within as u64);
+                    set(wave, D, position, 2, within as u64);
                 }
                 row.push((at, value));
             }
             for (j, column) in columns.iter().enumerate() {
-                let place = layout_d(&shape, block, i, j);
+                let position = layout_d(&shape, block, i, j);
                 let start = match (result, exact) {
                     (Format::Int, _) => rng.below(1 << 12),
                     (_, true) => Format::Float(8, 23, 127).random(rng, true),
@@ -268,7 +268,7 @@ fn check(arch: Arch, name: &str, entry: u16, engine: Engine, rng: &mut Rng, exac
                     64 => F32.value(start).to_bits(),
                     _ => start,
                 };
-                set(wave, C, place, width, start);
+                set(wave, C, position, width, start);
                 let start = if abs == 1 { start & 0x7fff_ffff } else { start } ^ (neg as u64) << 31;
                 let scale = |which: usize, row: usize, at: usize| match scaled {
                     true => 2f64.powi(scales[which][row + [m, n][which] * (at / 32)] as i32 - 127),
@@ -294,16 +294,16 @@ fn check(arch: Arch, name: &str, entry: u16, engine: Engine, rng: &mut Rng, exac
                     let whole = row.iter().map(product).sum::<f64>() + F32.value(start);
                     assert_eq!(f32::from_bits(sum as u32) as f64, whole, "{name}: the expected sum is exact");
                 }
-                expected.push((place, width, sum));
+                expected.push((position, width, sum));
             }
         }
     }
     machine.step(arch, &inst, engine).expect(name).unwrap_or_else(|event| panic!("{name}: {event:?}"));
-    for (place, width, sum) in expected {
-        let found = get(&machine.wave, if sparse { C } else { D }, place, width);
+    for (position, width, sum) in expected {
+        let found = get(&machine.wave, if sparse { C } else { D }, position, width);
         assert_eq!(
             found, sum,
-            "{name}, lane and item {place:?}: {found:x}, not {sum:x}; formats {formats:?}"
+            "{name}, lane and item {position:?}: {found:x}, not {sum:x}; formats {formats:?}"
         );
     }
 }

@@ -310,8 +310,8 @@ fn dual_issue_reads_before_it_writes() {
             let id = rng.pick(&vopd);
             let Some(both) = random::instruction(&mut rng, arch, id) else { continue };
             let start = random::wave(&mut rng, 32);
-            let mut together = start.clone();
-            step(arch, &both, &mut together);
+            let mut dual = start.clone();
+            step(arch, &both, &mut dual);
             // Each half alone: the semantics of the other half are replaced by an empty body.
             let fields = both.encoding(table).fields;
             let at = |name: &str| fields.iter().position(|f| f.name == name).unwrap();
@@ -329,9 +329,9 @@ fn dual_issue_reads_before_it_writes() {
             };
             let name = both.instruction(table).name;
             let (first, second) = (half_alone(true), half_alone(false));
-            let same = |lane: u32| equal_or_nan(together.vgpr(lane, x as u32), first.vgpr(lane, x as u32));
+            let same = |lane: u32| equal_or_nan(dual.vgpr(lane, x as u32), first.vgpr(lane, x as u32));
             assert!((0..32).all(same), "{} {name}: first half", arch.name());
-            let same = |lane: u32| equal_or_nan(together.vgpr(lane, y as u32), second.vgpr(lane, y as u32));
+            let same = |lane: u32| equal_or_nan(dual.vgpr(lane, y as u32), second.vgpr(lane, y as u32));
             assert!((0..32).all(same), "{} {name}: second half", arch.name());
         }
     }
@@ -357,10 +357,10 @@ fn compare_with(name: &str, width: u32, nan: fn(u64) -> bool, expect: fn([u64; 3
                 let read =
                     |wave: &Wave, reg| wave.vgpr(lane, reg) as u64 | (wave.vgpr(lane, reg + 1) as u64) << 32;
                 let sources = [0, 2, 4].map(|reg| read(&before, reg));
-                let (got, wanted) = (read(&wave, 6) & mask, expect(sources, ROUNDS[round as usize]) & mask);
+                let (got, expected) = (read(&wave, 6) & mask, expect(sources, ROUNDS[round as usize]) & mask);
                 assert!(
-                    got == wanted || nan(got) && nan(wanted),
-                    "{name} {:?} of {sources:x?}: {got:x}, apfloat {wanted:x}",
+                    got == expected || nan(got) && nan(expected),
+                    "{name} {:?} of {sources:x?}: {got:x}, apfloat {expected:x}",
                     ROUNDS[round as usize]
                 );
             }

@@ -157,11 +157,11 @@ fn check(ours: &Linked, kind: u32, at: u64, value: Option<u64>, addend: i64) -> 
 fn fields_hold_what_llvm_has_relocations_for() {
     for mcpu in ["gfx1100", "gfx1201"] {
         let object = temporary(&format!("relocations.{mcpu}.o"));
-        let made = Command::new("llvm-mc-19")
+        let result = Command::new("llvm-mc-19")
             .args(["-triple=amdgcn-amd-amdhsa", "-filetype=obj", &format!("-mcpu={mcpu}"), "-o", &object])
             .arg(source())
             .status();
-        let Ok(status) = made else {
+        let Ok(status) = result else {
             println!("skipped: llvm-mc-19 is not installed");
             return;
         };
@@ -169,7 +169,7 @@ fn fields_hold_what_llvm_has_relocations_for() {
         let (bytes, linked) = (std::fs::read(&object).unwrap(), assembled(mcpu));
         let llvm = object::File::parse(&*bytes).unwrap();
         let ours = Linked::read(&linked);
-        let (mut kinds, mut wrong, mut loader) = (BTreeMap::new(), Vec::new(), 0);
+        let (mut kinds, mut failures, mut loader) = (BTreeMap::new(), Vec::new(), 0);
         for section in llvm.sections() {
             for (offset, relocation) in section.relocations() {
                 let name = section.name().unwrap();
@@ -187,11 +187,11 @@ fn fields_hold_what_llvm_has_relocations_for() {
                 *kinds.entry(kind).or_insert(0) += 1;
                 loader += usize::from(matches!(kind, ABS64 | ABS32 | ABS32_LO | ABS32_HI) && value.is_some());
                 if let Err(e) = check(&ours, kind, at, value, relocation.addend()) {
-                    wrong.push(format!("{name}+0x{offset:x} type {kind}: {e}"));
+                    failures.push(format!("{name}+0x{offset:x} type {kind}: {e}"));
                 }
             }
         }
-        assert!(wrong.is_empty(), "{mcpu}:\n{}", wrong.join("\n"));
+        assert!(failures.is_empty(), "{mcpu}:\n{}", failures.join("\n"));
         for kind in
             [ABS32, ABS32_LO, ABS32_HI, ABS64, REL32, REL64, GOTPCREL32_LO, GOTPCREL32_HI, REL32_LO, REL32_HI]
         {

@@ -142,7 +142,7 @@ fn check<F: Float>(object: &str, kernel: &str, flushed: bool) {
     let path = root().join("tests/filetests/code_objects/rounding").join(object);
     let code = code_object::load(&std::fs::read(&path).unwrap(), kernel).unwrap();
     const BATCH: u64 = 1 << 16;
-    let mut wrong = Vec::new();
+    let mut failures = Vec::new();
     let mut rng = Rng(seed << 32 ^ object.len() as u64);
     for start in (0..pairs).step_by(BATCH as usize) {
         let count = (pairs - start).min(BATCH).next_multiple_of(256);
@@ -174,13 +174,18 @@ fn check<F: Float>(object: &str, kernel: &str, flushed: bool) {
                 let exact = if flushed { flush(exact) } else { exact };
                 if !same(found, exact) {
                     let [x, y, found, exact] = [x, y, found, exact].map(F::bits);
-                    wrong.push(format!("{x:x} {what} {y:x}: {found:x}, exact {exact:x}"));
+                    failures.push(format!("{x:x} {what} {y:x}: {found:x}, exact {exact:x}"));
                 }
             }
         }
     }
-    let shown = &wrong[..wrong.len().min(10)];
-    assert!(wrong.is_empty(), "{object} {kernel}: {} of {pairs} pairs:\n{}", wrong.len(), shown.join("\n"));
+    let shown = &failures[..failures.len().min(10)];
+    assert!(
+        failures.is_empty(),
+        "{object} {kernel}: {} of {pairs} pairs:\n{}",
+        failures.len(),
+        shown.join("\n")
+    );
 }
 
 macro_rules! code_objects {

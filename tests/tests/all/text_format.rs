@@ -491,6 +491,6 @@ fn prints_are_kept_with_their_place() {
     let kernel =
         prepare("---\n---\ns_nop 0\nprint v0\nprint s[0:1]\ns_nop 0\nprint exec\n", &Setup::default())
             .unwrap();
-    let places: Vec<(u64, u32)> = kernel.prints.iter().map(|p| (p.pc, p.line)).collect();
-    assert_eq!(places, [(4, 4), (4, 5), (8, 7)]);
+    let positions: Vec<(u64, u32)> = kernel.prints.iter().map(|p| (p.pc, p.line)).collect();
+    assert_eq!(positions, [(4, 4), (4, 5), (8, 7)]);
 }

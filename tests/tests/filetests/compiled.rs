@@ -31,7 +31,7 @@ fn check(source: &Path) -> Result<(), Failed> {
     let folder = std::env::temp_dir().join(format!("wavesim-compiled-{}", std::process::id()));
     std::fs::create_dir_all(&folder)?;
     let name = source.file_stem().unwrap_or_default().to_string_lossy();
-    let mut wrong = String::new();
+    let mut failures = String::new();
     for build in BUILDS {
         let object = folder.join(format!("{name}{}.co", build.concat()));
         if !compile(source, build, &object)? {
@@ -50,11 +50,11 @@ fn check(source: &Path) -> Result<(), Failed> {
             }
         };
         if !as_expected {
-            wrong += &format!("{}:\n{text}\n", build.join(" "));
+            failures += &format!("{}:\n{text}\n", build.join(" "));
         }
         let _ = std::fs::remove_file(&object);
     }
-    if wrong.is_empty() { Ok(()) } else { Err(wrong.into()) }
+    if failures.is_empty() { Ok(()) } else { Err(failures.into()) }
 }
 
 /// Compiles a code object. Returns false if clang is not installed.

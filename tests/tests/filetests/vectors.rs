@@ -61,16 +61,16 @@ fn check(path: &Path, engines: &[Engine]) -> Result<(), Failed> {
     if records.is_empty() {
         return Err("there are no records in this file".into());
     }
-    let mut wrong: Vec<String> = records.iter().filter_map(mnemonic).collect();
+    let mut failures: Vec<String> = records.iter().filter_map(mnemonic).collect();
     for engine in engines {
-        wrong.extend(run(&records, *engine)?);
+        failures.extend(run(&records, *engine)?);
     }
     records.retain_mut(|r| [Arch::Rdna35, Arch::Cdna3].into_iter().any(|arch| r.choose(arch)));
-    wrong.extend(run(&records, Engine::Interpreter)?);
-    if wrong.is_empty() {
+    failures.extend(run(&records, Engine::Interpreter)?);
+    if failures.is_empty() {
         return Ok(());
     }
-    Err(format!("{} findings:\n{}", wrong.len(), wrong[..wrong.len().min(20)].join("\n")).into())
+    Err(format!("{} findings:\n{}", failures.len(), failures[..failures.len().min(20)].join("\n")).into())
 }
 
 /// Runs all records. Returns a list of unexpected results.

@@ -3,7 +3,7 @@
 use wavesim_opencl::compile::{creates_library, options, split_words};
 
 #[test]
-fn options_are_words() {
+fn options_are_split_into_words() {
     let list = split_words(r#"  -D A="x y" -DB='"q"' -I /a\ b "" -w"#);
     assert_eq!(list, ["-D", "A=x y", "-DB=\"q\"", "-I", "/a b", "", "-w"]);
     assert_eq!(options("-D A=1 -cl-mad-enable -I dir").unwrap(), ["-DA=1", "-cl-mad-enable", "-Idir"]);

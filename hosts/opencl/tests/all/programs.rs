@@ -73,7 +73,7 @@ fn vectors_are_added() {
 }
 
 #[test]
-fn a_fault_is_a_status_and_has_its_line() {
+fn faults_return_a_status_and_report_their_line() {
     let Some(program) = compile("vector_add", "fault") else { return };
     let (out, errors) = program.run(&["wrong"], &[]);
     assert_eq!(out, "wavesim gfx1100: status -5\n", "{errors}");

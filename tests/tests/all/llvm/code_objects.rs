@@ -51,20 +51,20 @@ fn compiled_code_has_llvms_text_and_words() {
             println!("skipped: {} is not installed", tool(arch));
             continue;
         };
-        let (mut compared, mut wrong) = (0, Vec::new());
+        let (mut compared, mut failures) = (0, Vec::new());
         for (words, reply) in all.iter().zip(replies(&output, all.len())) {
             let Some((text, _)) = reply.filter(|r| r.1.len() == words.len()) else { continue };
             compared += 1;
             let (own, back) = (text_of(words, &options), words_of(&text, &options));
             if own.as_ref() != Ok(&text) || back.as_ref() != Ok(words) {
-                wrong.push(format!("{text}: prints {own:?}, assembles to {back:08x?}, is {words:08x?}"));
+                failures.push(format!("{text}: prints {own:?}, assembles to {back:08x?}, is {words:08x?}"));
             }
         }
-        println!("{}: {compared} instructions of compiled code, {} differ", processor(arch), wrong.len());
+        println!("{}: {compared} instructions of compiled code, {} differ", processor(arch), failures.len());
         // The repository alone has fewer code objects, and none for CDNA 4.
         let least = if shared("kernels").is_some() { 500 } else { 200 };
         assert!(compared > least || arch == Arch::Cdna4, "{}: {compared}", processor(arch));
-        let shown = wrong[..wrong.len().min(20)].join("\n");
-        assert!(wrong.is_empty(), "{}: {} of {compared}\n{shown}", processor(arch), wrong.len());
+        let shown = failures[..failures.len().min(20)].join("\n");
+        assert!(failures.is_empty(), "{}: {} of {compared}\n{shown}", processor(arch), failures.len());
     }
 }

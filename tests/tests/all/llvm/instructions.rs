@@ -62,13 +62,13 @@ fn cases(arch: Arch, each: usize) -> Option<Vec<Case>> {
 #[test]
 fn every_difference_has_a_class() {
     let mut found: BTreeMap<&str, usize> = BTreeMap::new();
-    let (mut unknown, mut asked) = (Vec::new(), 0);
+    let (mut unknown, mut tested_archs) = (Vec::new(), 0);
     for arch in refereed() {
         let Some(cases) = cases(arch, 3) else {
             println!("skipped: {} is not installed", tool(arch));
             continue;
         };
-        asked += 1;
+        tested_archs += 1;
         let mut same = [0; 2];
         for case in &cases {
             let differences = case.differences();
@@ -109,7 +109,7 @@ fn every_difference_has_a_class() {
         unknown.len(),
         unknown[..shown].join("\n")
     );
-    if asked == Arch::AMD.len() {
+    if tested_archs == Arch::AMD.len() {
         for class in CLASSES {
             assert!(found.contains_key(class.id), "{}: no instruction is in this class any more", class.id);
         }
@@ -161,27 +161,33 @@ fn golden_text_and_words() {
             continue;
         }
         let file = std::fs::read_to_string(golden(arch)).unwrap();
-        let (mut wrong, mut count) = (Vec::new(), 0);
+        let (mut failures, mut count) = (Vec::new(), 0);
         for line in file.lines().filter(|l| !l.starts_with('#')) {
             let (words, text) = line.split_once(" | ").unwrap_or_else(|| panic!("{line}"));
             let text = text.split(" ! ").next().unwrap_or_default();
             let words: Vec<u32> = words.split(' ').map(|w| u32::from_str_radix(w, 16).unwrap()).collect();
             let printed = text_of(&words, &options);
             if printed.as_deref() != Ok(text) {
-                wrong.push(format!("{text}\n  prints {printed:?}"));
+                failures.push(format!("{text}\n  prints {printed:?}"));
             }
             // Bits that the text does not express may differ.
             let back = words_of(text, &options);
             let same =
                 back.as_ref().is_ok_and(|b| *b == words || text_of(b, &options).as_deref() == Ok(text));
             if !same {
-                wrong.push(format!("{text}\n  assembles to {back:08x?}, not {words:08x?}"));
+                failures.push(format!("{text}\n  assembles to {back:08x?}, not {words:08x?}"));
             }
             count += 1;
         }
         assert!(count > 2000, "{}: {count} instructions", arch.name());
-        let shown = wrong.len().min(20);
-        assert!(wrong.is_empty(), "{}: {} lines\n{}", arch.name(), wrong.len(), wrong[..shown].join("\n"));
+        let shown = failures.len().min(20);
+        assert!(
+            failures.is_empty(),
+            "{}: {} lines\n{}",
+            arch.name(),
+            failures.len(),
+            failures[..shown].join("\n")
+        );
     }
 }
 
