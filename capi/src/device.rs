@@ -121,9 +121,9 @@ pub unsafe fn map(
     len: u64,
     writable: bool,
 ) -> Result<(), Error> {
-    // SAFETY: required of the caller.
+    // SAFETY: the caller guarantees it.
     let range = unsafe { HostMemory::new(address, host, len, writable, "mapped memory") };
-    // SAFETY: required of the caller.
+    // SAFETY: the caller guarantees it.
     unsafe { device.map(range) }?;
     Ok(())
 }
@@ -158,7 +158,7 @@ impl Default for wavesim_launch {
 /// # Safety
 /// The requirements of [`AddressSpace::bytes`] must hold for these pointers.
 pub unsafe fn raw(memory: &AddressSpace, given: &wavesim_launch) -> Result<RawLaunch, Error> {
-    // SAFETY: required of the caller.
+    // SAFETY: the caller guarantees it.
     let code = unsafe { memory.bytes("launch.code", given.code, given.code_bytes)? };
     if given.user_sgpr_count > MAX_USER_SGPRS {
         return Err(runtime::Error::UserSgprs(given.user_sgpr_count).into());
@@ -166,7 +166,7 @@ pub unsafe fn raw(memory: &AddressSpace, given: &wavesim_launch) -> Result<RawLa
     let user_sgprs = match given.user_sgpr_count {
         0 => Vec::new(),
         count => {
-            // SAFETY: required of the caller.
+            // SAFETY: the caller guarantees it.
             let bytes =
                 unsafe { memory.bytes("launch.user_sgprs", given.user_sgprs.cast(), count as u64 * 4)? };
             bytes.chunks_exact(4).map(|b| u32::from_ne_bytes([b[0], b[1], b[2], b[3]])).collect()

@@ -305,7 +305,7 @@ pub unsafe fn write<T: Copy>(what: &'static str, to: *mut T, value: T) -> Result
 /// # Safety
 /// `to` must be null or meet the requirements of [`write`].
 pub unsafe fn write_unless_null<T: Copy>(what: &'static str, to: *mut T, value: T) -> Result<(), Error> {
-    // SAFETY: required of the caller.
+    // SAFETY: the caller guarantees it.
     if to.is_null() { Ok(()) } else { unsafe { write(what, to, value) } }
 }
 

@@ -58,7 +58,7 @@ pub unsafe extern "C" fn wavesim_device_create(
 ) -> wavesim_status {
     guard(|| {
         let memory = AddressSpace::now()?;
-        // SAFETY: required of the caller.
+        // SAFETY: the caller guarantees it.
         let target = unsafe { memory.string("target", target)? };
         memory.check("device", device as u64, size_of::<wavesim_device>() as u64, true)?;
         let handle = device::insert(Device::open(&target, &Settings::default()).map_err(Error::from)?);
@@ -97,7 +97,7 @@ pub unsafe extern "C" fn wavesim_device_map(
 ) -> wavesim_status {
     guard(|| {
         AddressSpace::now()?.check("host", host as u64, length, writable)?;
-        // SAFETY: required of the caller.
+        // SAFETY: the caller guarantees it.
         device::with(device, |device| unsafe { device::map(device, address, host.cast(), length, writable) })
     })
 }
@@ -114,7 +114,7 @@ pub extern "C" fn wavesim_device_unmap(device: wavesim_device, address: u64) -> 
 /// On hosts other than Linux, the pointer must be valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wavesim_launch_init(launch: *mut wavesim_launch) -> wavesim_status {
-    // SAFETY: required of the caller.
+    // SAFETY: the caller guarantees it.
     guard(|| unsafe { host::write("launch", launch, wavesim_launch::default()) })
 }
 
@@ -124,7 +124,7 @@ pub unsafe extern "C" fn wavesim_launch_init(launch: *mut wavesim_launch) -> wav
 /// On hosts other than Linux, the pointer must be valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wavesim_object_launch_init(launch: *mut wavesim_object_launch) -> wavesim_status {
-    // SAFETY: required of the caller.
+    // SAFETY: the caller guarantees it.
     guard(|| unsafe { host::write("launch", launch, wavesim_object_launch::default()) })
 }
 
@@ -140,12 +140,12 @@ pub unsafe extern "C" fn wavesim_device_launch(
 ) -> wavesim_status {
     guard(|| {
         let memory = AddressSpace::now()?;
-        // SAFETY: required of the caller.
+        // SAFETY: the caller guarantees it.
         let given: wavesim_launch = unsafe { memory.sized("launch", launch)? };
-        // SAFETY: required of the caller.
+        // SAFETY: the caller guarantees it.
         let launch = unsafe { device::raw(&memory, &given)? };
         let result = device::with(device, |device| Ok(device.launch_raw(&launch, &[])))?;
-        // SAFETY: required of the caller.
+        // SAFETY: the caller guarantees it.
         unsafe { device::report(&memory, result, outcome) }
     })
 }
@@ -162,12 +162,12 @@ pub unsafe extern "C" fn wavesim_device_launch_object(
 ) -> wavesim_status {
     guard(|| {
         let memory = AddressSpace::now()?;
-        // SAFETY: required of the caller.
+        // SAFETY: the caller guarantees it.
         let given: wavesim_object_launch = unsafe { memory.sized("launch", launch)? };
-        // SAFETY: required of the caller.
+        // SAFETY: the caller guarantees it.
         let launch = unsafe { object::ObjectLaunch::copied(&memory, &given)? };
         let result = device::with(device, |device| Ok(object::launch(device, &launch)))?;
-        // SAFETY: required of the caller.
+        // SAFETY: the caller guarantees it.
         unsafe { device::report(&memory, result, outcome) }
     })
 }
@@ -185,7 +185,7 @@ pub unsafe extern "C" fn wavesim_module_load(
 ) -> wavesim_status {
     guard(|| {
         let memory = AddressSpace::now()?;
-        // SAFETY: required of the caller.
+        // SAFETY: the caller guarantees it.
         let object = unsafe { memory.bytes("object", object, object_bytes)? };
         memory.check("module", module as u64, size_of::<wavesim_module>() as u64, true)?;
         let loaded = device::load(device, &object)?;
@@ -215,10 +215,10 @@ pub unsafe extern "C" fn wavesim_module_variable(
 ) -> wavesim_status {
     guard(|| {
         let memory = AddressSpace::now()?;
-        // SAFETY: required of the caller.
+        // SAFETY: the caller guarantees it.
         let name = unsafe { memory.string("name", name)? };
         let (at, size) = device::with_module(module, |module| Ok(module.variable(&name)?))?;
-        // SAFETY: required of the caller.
+        // SAFETY: the caller guarantees it.
         unsafe {
             host::write("address", address, at)?;
             host::write("bytes", bytes, size)
@@ -240,7 +240,7 @@ pub unsafe extern "C" fn wavesim_module_counts(
         let (kernel_count, variable_count) = device::with_module(module, |module| {
             Ok((module.kernels()?.len() as u32, module.variables().count() as u32))
         })?;
-        // SAFETY: required of the caller.
+        // SAFETY: the caller guarantees it.
         unsafe {
             host::write_unless_null("kernels", kernels, kernel_count)?;
             host::write_unless_null("variables", variables, variable_count)
@@ -263,7 +263,7 @@ pub unsafe extern "C" fn wavesim_module_kernel_name(
     guard(|| {
         let names = device::with_module(module, |module| Ok(module.kernels()?))?;
         let found = names.get(index as usize).ok_or(Error::Index("kernel", index, names.len()))?;
-        // SAFETY: required of the caller.
+        // SAFETY: the caller guarantees it.
         unsafe { host::write_text("name", name, name_bytes, found) }
     })
 }
@@ -285,7 +285,7 @@ pub unsafe extern "C" fn wavesim_module_variable_name(
             let found = module.variables().nth(index as usize).map(str::to_string);
             found.ok_or(Error::Index("variable", index, count))
         })?;
-        // SAFETY: required of the caller.
+        // SAFETY: the caller guarantees it.
         unsafe { host::write_text("name", name, name_bytes, &found) }
     })
 }
@@ -302,7 +302,7 @@ pub unsafe extern "C" fn wavesim_module_kernel(
 ) -> wavesim_status {
     guard(|| {
         let memory = AddressSpace::now()?;
-        // SAFETY: required of the caller.
+        // SAFETY: the caller guarantees it.
         unsafe { memory.sized("kernel", kernel.cast_const()) }?;
         // SAFETY: as above.
         let found = unsafe { object::kernel(&memory, module, name)? };
@@ -325,7 +325,7 @@ pub unsafe extern "C" fn wavesim_module_argument(
 ) -> wavesim_status {
     guard(|| {
         let memory = AddressSpace::now()?;
-        // SAFETY: required of the caller.
+        // SAFETY: the caller guarantees it.
         unsafe { memory.sized("argument", argument.cast_const()) }?;
         // SAFETY: as above.
         let kernel = unsafe { object::kernel(&memory, module, name)? };
@@ -350,12 +350,12 @@ pub unsafe extern "C" fn wavesim_module_launch(
 ) -> wavesim_status {
     guard(|| {
         let memory = AddressSpace::now()?;
-        // SAFETY: required of the caller.
+        // SAFETY: the caller guarantees it.
         let given: wavesim_object_launch = unsafe { memory.sized("launch", launch)? };
-        // SAFETY: required of the caller.
+        // SAFETY: the caller guarantees it.
         let launch = unsafe { object::ObjectLaunch::without_object(&memory, &given)? };
         let result = device::with_module(module, |module| Ok(object::launch_of(module, &launch)))?;
-        // SAFETY: required of the caller.
+        // SAFETY: the caller guarantees it.
         unsafe { device::report(&memory, result, outcome) }
     })
 }
@@ -382,9 +382,9 @@ pub unsafe extern "C" fn run_asm(
 ) -> c_int {
     guard(|| {
         let memory = AddressSpace::now()?;
-        // SAFETY: required of the caller.
+        // SAFETY: the caller guarantees it.
         let code = unsafe { memory.bytes("lib", lib.cast(), lib_sz as u64)? };
-        // SAFETY: required of the caller.
+        // SAFETY: the caller guarantees it.
         unsafe { run_asm::run(memory, lib as u64, &code, [gx, gy, gz], [lx, ly, lz], args_ptr as u64) }
     }) as c_int
 }

@@ -44,9 +44,9 @@ impl ObjectLaunch {
         memory: &AddressSpace,
         given: &wavesim_object_launch,
     ) -> Result<ObjectLaunch, Error> {
-        // SAFETY: required of the caller.
+        // SAFETY: the caller guarantees it.
         let object = unsafe { memory.bytes("launch.object", given.object, given.object_bytes)? };
-        // SAFETY: required of the caller.
+        // SAFETY: the caller guarantees it.
         Ok(ObjectLaunch { object, ..unsafe { ObjectLaunch::without_object(memory, given)? } })
     }
 
@@ -60,12 +60,12 @@ impl ObjectLaunch {
     ) -> Result<ObjectLaunch, Error> {
         let kernel = match given.kernel.is_null() {
             true => None,
-            // SAFETY: required of the caller.
+            // SAFETY: the caller guarantees it.
             false => Some(unsafe { memory.string("launch.kernel", given.kernel)? }),
         };
         let kernarg = match given.kernarg_bytes {
             0 => Vec::new(),
-            // SAFETY: required of the caller.
+            // SAFETY: the caller guarantees it.
             len => unsafe { memory.bytes("launch.kernarg", given.kernarg, len)? },
         };
         Ok(ObjectLaunch { given: *given, object: Vec::new(), kernel, kernarg })
@@ -83,7 +83,7 @@ pub unsafe fn kernel(
 ) -> Result<Kernel, Error> {
     let name = match name.is_null() {
         true => None,
-        // SAFETY: required of the caller.
+        // SAFETY: the caller guarantees it.
         false => Some(unsafe { memory.string("name", name)? }),
     };
     device::with_module(module, |module| {

@@ -239,7 +239,8 @@ pub extern "C" fn hipModuleLoadData(module: Out<Handle>, data: Memory) -> c_int 
     call("hipModuleLoadData", || load(&module, &image(data)?))
 }
 
-/// `hipModuleLoadDataEx`. The options only apply to PTX compilation and are ignored.
+/// `hipModuleLoadDataEx`. The options configure JIT compilation and are ignored, since code objects are
+/// already compiled.
 pub extern "C" fn hipModuleLoadDataEx(
     module: Out<Handle>,
     data: Memory,

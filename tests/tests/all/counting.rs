@@ -31,25 +31,25 @@ fn count(more: usize, less: usize) {
 unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size(), 0);
-        // SAFETY: as ours.
+        // SAFETY: the caller meets the same requirements.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count(layout.size(), 0);
-        // SAFETY: as ours.
+        // SAFETY: the caller meets the same requirements.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
         count(0, layout.size());
-        // SAFETY: as ours.
+        // SAFETY: the caller meets the same requirements.
         unsafe { System.dealloc(at, layout) }
     }
 
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         count(size, layout.size());
-        // SAFETY: as ours.
+        // SAFETY: the caller meets the same requirements.
         unsafe { System.realloc(at, layout, size) }
     }
 }
