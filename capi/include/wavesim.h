@@ -11,17 +11,17 @@
 #include <stdlib.h>
 
 /**
- * Version of this interface. It increases when compiled programs would break, not with additions.
+ * Version of this API. It is incremented by changes that break compiled programs, not by additions.
  */
 #define WAVESIM_ABI_VERSION 1
 
 /**
- * The default of `mode`: round to nearest even, denormals enabled, as compilers set it for kernels.
+ * Default value of `mode`: round to nearest even, denormals enabled, as compilers set it for kernels.
  */
 #define WAVESIM_MODE_DEFAULT 4294967295
 
 /**
- * The result of a call. `wavesim_last_error` returns the message.
+ * Status of a call. `wavesim_last_error` returns the error message.
  */
 enum wavesim_status
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -33,7 +33,7 @@ enum wavesim_status
    */
   WAVESIM_OK = 0,
   /**
-   * The kernel faulted: access outside of every range, invalid instruction, barrier deadlock, instruction limit.
+   * The kernel faulted: out-of-bounds access, invalid instruction, barrier deadlock, instruction limit.
    */
   WAVESIM_FAULT = 1,
   /**
@@ -41,7 +41,7 @@ enum wavesim_status
    */
   WAVESIM_BAD_ARGUMENT = 2,
   /**
-   * An error in the library itself.
+   * An internal error of the library.
    */
   WAVESIM_INTERNAL = 3,
 };
@@ -54,8 +54,8 @@ typedef int32_t wavesim_status;
 #endif // __cplusplus
 
 /**
- * Handle of a device: an architecture, and the host memory that its kernels can access. 0 is not a valid handle. Threads
- * can use different devices at the same time; calls on one device wait for each other.
+ * Handle of a device: an architecture, and the host memory that its kernels can access. 0 is not a valid
+ * handle. Threads can use different devices concurrently; calls on the same device are serialised.
  */
 typedef uint64_t wavesim_device;
 
@@ -76,15 +76,15 @@ struct wavesim_launch {
    */
   const void *code;
   /**
-   * Size of the code.
+   * Size of the code in bytes.
    */
   uint64_t code_bytes;
   /**
-   * Address of the code in the kernel's address space; 0: its address in this process.
+   * Address of the code in the kernel's address space; 0 selects its address in this process.
    */
   uint64_t code_address;
   /**
-   * Offset of the first instruction in the code.
+   * Byte offset of the first instruction in the code.
    */
   uint64_t entry_offset;
   /**
@@ -96,11 +96,11 @@ struct wavesim_launch {
    */
   uint32_t block[3];
   /**
-   * LDS of a workgroup in bytes.
+   * LDS size of a workgroup in bytes.
    */
   uint32_t lds_bytes;
   /**
-   * Scratch memory of a work-item in bytes.
+   * Scratch size of a work-item in bytes.
    */
   uint32_t scratch_bytes;
   /**
@@ -112,12 +112,12 @@ struct wavesim_launch {
    */
   uint32_t user_sgpr_count;
   /**
-   * Workgroup ids that follow the user SGPRs: bit 0 X, bit 1 Y, bit 2 Z. Ignored on RDNA 4, which has them in ttmp9 and
-   * ttmp7.
+   * Workgroup ids that follow the user SGPRs: bit 0 X, bit 1 Y, bit 2 Z. Ignored on RDNA 4, which passes
+   * them in ttmp9 and ttmp7.
    */
   uint32_t group_ids;
   /**
-   * Work-item ids in v0, ten bits each: 0 only X, 1 X and Y, 2 X, Y and Z.
+   * Work-item ids in v0, ten bits each: 0 for X only, 1 for X and Y, 2 for X, Y and Z.
    */
   uint32_t item_ids;
   /**
@@ -147,7 +147,7 @@ struct wavesim_object_launch {
    */
   uint32_t struct_size;
   /**
-   * Dynamic LDS of a workgroup in bytes, in addition to that of the kernel.
+   * Dynamic LDS size of a workgroup in bytes, in addition to the kernel's static LDS.
    */
   uint32_t dynamic_lds_bytes;
   /**
@@ -155,11 +155,11 @@ struct wavesim_object_launch {
    */
   const void *object;
   /**
-   * Size of the object.
+   * Size of the object in bytes.
    */
   uint64_t object_bytes;
   /**
-   * Name of the kernel; null: the only kernel.
+   * Name of the kernel; null selects the only kernel.
    */
   const char *kernel;
   /**
@@ -171,11 +171,12 @@ struct wavesim_object_launch {
    */
   uint32_t block[3];
   /**
-   * The explicit arguments, in the layout of the kernel's metadata. The library fills in hidden arguments.
+   * The explicit arguments, laid out according to the kernel's metadata. The library fills in hidden
+   * arguments.
    */
   const void *kernarg;
   /**
-   * Size of the arguments.
+   * Size of the arguments in bytes.
    */
   uint64_t kernarg_bytes;
   /**
@@ -205,7 +206,8 @@ struct wavesim_outcome {
    */
   uint64_t waves;
   /**
-   * Kind of the fault (`out-of-bounds`, `instruction-limit`, …); empty if there was none. The fields below locate it.
+   * Kind of the fault (`out-of-bounds`, `instruction-limit`, …); empty if there was none. The fields below
+   * locate the fault.
    */
   char fault[32];
   /**
@@ -229,19 +231,19 @@ struct wavesim_outcome {
    */
   uint32_t wave;
   /**
-   * The lane; -1 if the fault is not that of one lane.
+   * The lane; -1 if the fault does not belong to a single lane.
    */
   int32_t lane;
 };
 
 /**
- * Handle of a module: a code object that is loaded on a device. Its variables persist from launch to launch. 0 is not a
- * valid handle.
+ * Handle of a module: a code object that is loaded on a device. Its variables persist across launches. 0 is
+ * not a valid handle.
  */
 typedef uint64_t wavesim_module;
 
 /**
- * What a kernel of a module needs. Set `struct_size` before the call.
+ * Properties of a kernel in a module. Set `struct_size` before the call.
  */
 struct wavesim_kernel {
   /**
@@ -249,23 +251,23 @@ struct wavesim_kernel {
    */
   uint32_t struct_size;
   /**
-   * Number of the arguments that its source has; 0 if the code object has no metadata.
+   * Number of explicit arguments; 0 if the code object has no metadata.
    */
   uint32_t argument_count;
   /**
-   * Address of its first instruction.
+   * Address of the first instruction.
    */
   uint64_t address;
   /**
-   * Size of the kernarg segment, with hidden arguments.
+   * Size of the kernarg segment in bytes, including hidden arguments.
    */
   uint32_t kernarg_bytes;
   /**
-   * Static LDS of a workgroup in bytes.
+   * Static LDS size of a workgroup in bytes.
    */
   uint32_t lds_bytes;
   /**
-   * Scratch memory of a work-item in bytes.
+   * Scratch size of a work-item in bytes.
    */
   uint32_t scratch_bytes;
   /**
@@ -273,19 +275,19 @@ struct wavesim_kernel {
    */
   uint32_t wave_size;
   /**
-   * VGPRs of a wave.
+   * Number of VGPRs per wave.
    */
   uint32_t vgprs;
   /**
-   * SGPRs of a wave.
+   * Number of SGPRs per wave.
    */
   uint32_t sgprs;
   /**
-   * The most work-items of a workgroup.
+   * Maximum number of work-items in a workgroup.
    */
   uint32_t max_items;
   /**
-   * The size that a workgroup must have; 0 0 0: any.
+   * Required size of a workgroup; 0 0 0 if the kernel does not require one.
    */
   uint32_t required_block[3];
 };
@@ -311,11 +313,11 @@ struct wavesim_argument {
    */
   uint32_t reserved;
   /**
-   * Its kind in the metadata (`global_buffer`, `by_value`, …), shortened to 31 bytes.
+   * Kind in the metadata (`global_buffer`, `by_value`, …), truncated to 31 bytes.
    */
   char kind[32];
   /**
-   * Its name, shortened to 63 bytes; empty if the compiler has left it out.
+   * Name, truncated to 63 bytes; empty if the compiler omitted it.
    */
   char name[64];
 };
@@ -325,17 +327,18 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * The WAVESIM_ABI_VERSION of the library, to compare with that of the header.
+ * Returns the WAVESIM_ABI_VERSION of the library, to compare with that of the header.
  */
 uint32_t wavesim_abi_version(void);
 
 /**
- * The version of the library.
+ * Returns the version of the library.
  */
 const char *wavesim_version(void);
 
 /**
- * Why the last call of this thread failed; empty if it succeeded. Valid until the next call of this thread.
+ * Returns the error message of the last call on this thread; empty if the call succeeded. The string is
+ * valid until the next call on this thread.
  */
 const char *wavesim_last_error(void);
 
@@ -349,20 +352,20 @@ wavesim_status wavesim_device_create(const char *target,
                                      wavesim_device *device);
 
 /**
- * Destroys a device, after any launch that runs on it. Mapped memory remains the property of the caller; kernels of modules
- * that are still loaded cannot access it any more.
+ * Destroys a device, after waiting for a running launch. Mapped memory remains the property of the caller;
+ * kernels of modules that are still loaded can no longer access it.
  */
 wavesim_status wavesim_device_destroy(wavesim_device device);
 
 /**
- * Ends the launches that run on a device now, each with the fault `interrupted`. Any thread can call it. Later launches are
- * not affected.
+ * Cancels the running launches of a device, each with the fault `interrupted`. Any thread can call this
+ * function. Later launches are not affected.
  */
 wavesim_status wavesim_device_cancel(wavesim_device device);
 
 /**
- * Maps `length` bytes of host memory at `host` to guest address `address`, until they are unmapped or the device is
- * destroyed. `address` can equal `host`, so that host and kernel share pointers.
+ * Maps `length` bytes of host memory at `host` to guest address `address`, until the range is unmapped or
+ * the device is destroyed. `address` can equal `host`, which lets host and kernels share pointers.
  *
  * # Safety
  * The memory must stay valid while it is mapped. While a launch runs, other code may access it only atomically.
@@ -374,7 +377,7 @@ wavesim_status wavesim_device_map(wavesim_device device,
                                   bool writable);
 
 /**
- * Unmaps the range that begins at guest address `address`, after any launch that runs on the device.
+ * Unmaps the range that begins at guest address `address`, after waiting for a running launch of the device.
  */
 wavesim_status wavesim_device_unmap(wavesim_device device,
                                     uint64_t address);
@@ -416,7 +419,7 @@ wavesim_status wavesim_device_launch_object(wavesim_device device,
                                             struct wavesim_outcome *outcome);
 
 /**
- * Loads a code object or a clang offload bundle. The module keeps the device until it is unloaded.
+ * Loads a code object or a clang offload bundle. The module keeps the device alive until it is unloaded.
  *
  * # Safety
  * On hosts other than Linux, all pointers must be valid.
@@ -427,12 +430,13 @@ wavesim_status wavesim_module_load(wavesim_device device,
                                    wavesim_module *module);
 
 /**
- * Unloads a module. Its variables are gone.
+ * Unloads a module and frees its variables.
  */
 wavesim_status wavesim_module_unload(wavesim_module module);
 
 /**
- * Writes the address and the size of a variable of a module. The host can access it there between launches.
+ * Writes the address and the size of a variable of a module. The host can access the variable between
+ * launches.
  *
  * # Safety
  * On hosts other than Linux, all pointers must be valid.
@@ -443,7 +447,7 @@ wavesim_status wavesim_module_variable(wavesim_module module,
                                        uint64_t *bytes);
 
 /**
- * Writes the numbers of kernels and of variables of a module. Either pointer may be null.
+ * Writes the number of kernels and the number of variables of a module. Either pointer may be null.
  *
  * # Safety
  * On hosts other than Linux, both pointers must be null or valid.
@@ -451,7 +455,8 @@ wavesim_status wavesim_module_variable(wavesim_module module,
 wavesim_status wavesim_module_counts(wavesim_module module, uint32_t *kernels, uint32_t *variables);
 
 /**
- * Writes the name of the `index`-th kernel of a module as a string, shortened to `name_bytes` with the terminating zero.
+ * Writes the name of the `index`-th kernel of a module as a NUL-terminated string, truncated to
+ * `name_bytes`.
  *
  * # Safety
  * On hosts other than Linux, `name` must be valid for `name_bytes`.
@@ -462,7 +467,7 @@ wavesim_status wavesim_module_kernel_name(wavesim_module module,
                                           uint64_t name_bytes);
 
 /**
- * Writes the name of the `index`-th variable of a module, as `wavesim_module_kernel_name` does.
+ * Writes the name of the `index`-th variable of a module, like `wavesim_module_kernel_name`.
  *
  * # Safety
  * On hosts other than Linux, `name` must be valid for `name_bytes`.
@@ -473,7 +478,7 @@ wavesim_status wavesim_module_variable_name(wavesim_module module,
                                             uint64_t name_bytes);
 
 /**
- * Writes what a kernel needs. `name` may be null if the module has one kernel.
+ * Writes the properties of a kernel. `name` may be null if the module has exactly one kernel.
  *
  * # Safety
  * On hosts other than Linux, both pointers must be valid.
@@ -483,7 +488,8 @@ wavesim_status wavesim_module_kernel(wavesim_module module,
                                      struct wavesim_kernel *kernel);
 
 /**
- * Writes the `index`-th argument of a kernel. `name` may be null if the module has one kernel.
+ * Writes a description of the `index`-th argument of a kernel. `name` may be null if the module has exactly
+ * one kernel.
  *
  * # Safety
  * On hosts other than Linux, both pointers must be valid.
@@ -494,8 +500,8 @@ wavesim_status wavesim_module_argument(wavesim_module module,
                                        struct wavesim_argument *argument);
 
 /**
- * Runs a kernel of a module until all waves have ended. The fields `object` and `object_bytes` are not used. `outcome`
- * may be null.
+ * Runs a kernel of a module until all waves have ended. The fields `object` and `object_bytes` are ignored.
+ * `outcome` may be null.
  *
  * # Safety
  * See `wavesim_device_launch`.
@@ -505,12 +511,14 @@ wavesim_status wavesim_module_launch(wavesim_module module,
                                      struct wavesim_outcome *outcome);
 
 /**
- * Runs raw RDNA 3 machine code in wave32, on the address space of this process. s[0:1] is `args_ptr`. Workgroup ids are in
- * s15 (one-dimensional grids), s14 and s15 (two dimensions) or s13 to s15 (three). v0 has packed work-item ids. A workgroup
- * has 64 KiB of LDS. Returns 0 or a wavesim_status; an access outside the memory of the process is an error, not a crash.
+ * Runs raw RDNA 3 machine code in wave32, in the address space of this process. s[0:1] holds `args_ptr`.
+ * Workgroup ids are in s15 (one-dimensional grids), s14 and s15 (two dimensions) or s13 to s15 (three). v0
+ * holds packed work-item ids. A workgroup has 64 KiB of LDS. Returns 0 or a wavesim_status; an access
+ * outside the memory of the process is an error, not a crash.
  *
  * # Safety
- * The kernel can write to all memory of the process, as native code can. No thread may unmap memory that it uses.
+ * The kernel can write to all memory of the process, like native code. No thread may unmap memory that the
+ * kernel uses.
  */
 int run_asm(const char *lib,
             uint32_t lib_sz,

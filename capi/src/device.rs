@@ -1,7 +1,7 @@
-//! Handles of devices, and launches of raw code.
+//! Handles of devices and modules, and launches of raw code.
 
 use crate::error::Error;
-use crate::host::Space;
+use crate::host::AddressSpace;
 use crate::object::text;
 use crate::{
     WAVESIM_MODE_DEFAULT, wavesim_device, wavesim_launch, wavesim_module, wavesim_outcome, wavesim_status,
@@ -13,25 +13,26 @@ use wavesim::loader::prepared::Modes;
 use wavesim_runtime::raw::{MAX_USER_SGPRS, RawLaunch};
 use wavesim_runtime::{self as runtime, Device, HostMemory, MAX_INSTRUCTIONS, MAX_THREADS, Module, Outcome};
 
-/// Objects by their handles, which are never reused, so that a stale handle is an error.
+/// Objects by handle. Handles are never reused, so a stale handle is always detected.
 struct Registry<T> {
     last: u64,
     live: BTreeMap<u64, Arc<Mutex<T>>>,
 }
 
-/// Devices once more, to cancel launches: calls that run keep the others locked.
-static RUNNING: Mutex<BTreeMap<u64, Device>> = Mutex::new(BTreeMap::new());
+/// A second reference to each device, for cancelling launches: a running call holds the lock of its device in
+/// `DEVICES`.
+static CANCELLABLE: Mutex<BTreeMap<u64, Device>> = Mutex::new(BTreeMap::new());
 
 static DEVICES: Mutex<Registry<Device>> = Mutex::new(Registry::new());
 static MODULES: Mutex<Registry<Loaded>> = Mutex::new(Registry::new());
 
-/// A module with its device, which calls of the module lock too.
+/// A module with its device. Calls on the module lock the device as well.
 struct Loaded {
     module: Module,
     device: Arc<Mutex<Device>>,
 }
 
-/// Locks, ignoring poison: a call that panics leaves no inconsistent state.
+/// Locks, ignoring poisoning: a panicking call leaves no inconsistent state.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -51,21 +52,22 @@ impl<T> Registry<T> {
 /// Registers a device and returns its handle.
 pub fn insert(device: Device) -> wavesim_device {
     let handle = lock(&DEVICES).insert(device.clone());
-    lock(&RUNNING).insert(handle, device);
+    lock(&CANCELLABLE).insert(handle, device);
     handle
 }
 
-/// Ends the launches that run on a device.
+/// Cancels the running launches of a device.
 pub fn cancel(handle: wavesim_device) -> Result<(), Error> {
-    let device = lock(&RUNNING).get(&handle).cloned().ok_or(Error::NoDevice(handle))?;
+    let device = lock(&CANCELLABLE).get(&handle).cloned().ok_or(Error::NoDevice(handle))?;
     device.cancel();
     Ok(())
 }
 
-/// Destroys a device, after any launch that runs on it. Modules keep it, but not the memory that was mapped on it.
+/// Destroys a device, after waiting for a running launch. Modules keep the device alive, but not its mapped
+/// memory.
 pub fn remove(handle: wavesim_device) -> Result<(), Error> {
     let device = lock(&DEVICES).live.remove(&handle).ok_or(Error::NoDevice(handle))?;
-    lock(&RUNNING).remove(&handle);
+    lock(&CANCELLABLE).remove(&handle);
     lock(&device).unmap_all();
     Ok(())
 }
@@ -74,11 +76,11 @@ fn find(handle: wavesim_device) -> Result<Arc<Mutex<Device>>, Error> {
     lock(&DEVICES).live.get(&handle).cloned().ok_or(Error::NoDevice(handle))
 }
 
-/// Calls `body` with a device, which is locked meanwhile.
+/// Calls `body` with a device, holding the device's lock.
 pub fn with<T>(handle: wavesim_device, body: impl FnOnce(&Device) -> Result<T, Error>) -> Result<T, Error> {
     let device = find(handle)?;
     let device = lock(&device);
-    // It may have been destroyed while this call waited.
+    // The device may have been destroyed while this call waited for the lock.
     find(handle)?;
     body(&device)
 }
@@ -90,14 +92,14 @@ pub fn load(handle: wavesim_device, object: &[u8]) -> Result<wavesim_module, Err
     Ok(lock(&MODULES).insert(Loaded { module, device }))
 }
 
-/// Unloads a module, after any launch of it.
+/// Unloads a module, after waiting for a running launch of the module.
 pub fn remove_module(handle: wavesim_module) -> Result<(), Error> {
     let module = lock(&MODULES).live.remove(&handle).ok_or(Error::NoModule(handle))?;
     drop(lock(&module));
     Ok(())
 }
 
-/// Calls `body` with a module, which is locked meanwhile, as its device is.
+/// Calls `body` with a module, holding the locks of the module and its device.
 pub fn with_module<T>(
     handle: wavesim_module,
     body: impl FnOnce(&Module) -> Result<T, Error>,
@@ -111,7 +113,7 @@ pub fn with_module<T>(
 /// Maps host memory on a device.
 ///
 /// # Safety
-/// That of [`HostMemory::new`], until the memory is unmapped or the device is dropped.
+/// The requirements of [`HostMemory::new`] must hold until the memory is unmapped or the device is dropped.
 pub unsafe fn map(
     device: &Device,
     address: u64,
@@ -119,9 +121,9 @@ pub unsafe fn map(
     len: u64,
     writable: bool,
 ) -> Result<(), Error> {
-    // SAFETY: required of the caller.
+    // SAFETY: the caller guarantees it.
     let range = unsafe { HostMemory::new(address, host, len, writable, "mapped memory") };
-    // SAFETY: required of the caller.
+    // SAFETY: the caller guarantees it.
     unsafe { device.map(range) }?;
     Ok(())
 }
@@ -151,22 +153,22 @@ impl Default for wavesim_launch {
     }
 }
 
-/// A launch of raw code, with copies of the memory that the pointers in `given` point to.
+/// Returns a launch of raw code, with copies of the memory that the pointers in `given` refer to.
 ///
 /// # Safety
-/// That of [`Space::bytes`], for these pointers.
-pub unsafe fn raw(space: &Space, given: &wavesim_launch) -> Result<RawLaunch, Error> {
-    // SAFETY: required of the caller.
-    let code = unsafe { space.bytes("launch.code", given.code, given.code_bytes)? };
+/// The requirements of [`AddressSpace::bytes`] must hold for these pointers.
+pub unsafe fn raw(memory: &AddressSpace, given: &wavesim_launch) -> Result<RawLaunch, Error> {
+    // SAFETY: the caller guarantees it.
+    let code = unsafe { memory.bytes("launch.code", given.code, given.code_bytes)? };
     if given.user_sgpr_count > MAX_USER_SGPRS {
         return Err(runtime::Error::UserSgprs(given.user_sgpr_count).into());
     }
     let user_sgprs = match given.user_sgpr_count {
         0 => Vec::new(),
         count => {
-            // SAFETY: required of the caller.
+            // SAFETY: the caller guarantees it.
             let bytes =
-                unsafe { space.bytes("launch.user_sgprs", given.user_sgprs.cast(), count as u64 * 4)? };
+                unsafe { memory.bytes("launch.user_sgprs", given.user_sgprs.cast(), count as u64 * 4)? };
             bytes.chunks_exact(4).map(|b| u32::from_ne_bytes([b[0], b[1], b[2], b[3]])).collect()
         }
     };
@@ -179,7 +181,7 @@ pub unsafe fn raw(space: &Space, given: &wavesim_launch) -> Result<RawLaunch, Er
         block: given.block,
         lds_bytes: given.lds_bytes,
         scratch_bytes: given.scratch_bytes,
-        only_if_used: false,
+        memory_only_if_used: false,
         user_sgprs,
         first_group_id: given.user_sgpr_count as u16,
         group_ids: [0, 1, 2].map(|dim| given.group_ids >> dim & 1 == 1),
@@ -191,7 +193,7 @@ pub unsafe fn raw(space: &Space, given: &wavesim_launch) -> Result<RawLaunch, Er
     })
 }
 
-/// Host threads, as many as there can be.
+/// Clamps the number of host threads to the supported range.
 pub fn threads(given: u32) -> usize {
     (given as usize).clamp(1, MAX_THREADS)
 }
@@ -201,7 +203,7 @@ pub fn threads(given: u32) -> usize {
 /// # Safety
 /// If the memory map is not available, `outcome` must be null or valid.
 pub unsafe fn report(
-    space: &Space,
+    memory: &AddressSpace,
     result: Result<Outcome, runtime::Error>,
     outcome: *mut wavesim_outcome,
 ) -> Result<(), Error> {
@@ -217,8 +219,9 @@ pub unsafe fn report(
             }
             Err(_) => wavesim_outcome::default(),
         };
-        space.check("outcome", outcome as u64, size_of::<wavesim_outcome>() as u64, true)?;
-        // SAFETY: writable, as just checked or required of the caller.
+        memory.check("outcome", outcome as u64, size_of::<wavesim_outcome>() as u64, true)?;
+        // SAFETY: `check` has verified that the memory is writable; without a memory map, the caller
+        // guarantees it.
         unsafe { outcome.write_unaligned(value) };
     }
     Ok(result.map(drop)?)

@@ -1,39 +1,41 @@
-//! The memory map of the process: which addresses can be read and written. A wrong pointer is then an error, not a signal.
+//! The memory map of the process, for checking which addresses are readable and writable. With it, an invalid
+//! pointer is an error instead of a signal.
 //!
-//! A process can have thousands of ranges: reading the list takes a millisecond then. So the kernel is asked about single addresses, if
-//! it can be (Linux 6.11 and newer). The map is that of the moment: nothing is kept from one call to the next.
+//! Listing the thousands of ranges that a process can have takes a millisecond. Where the operating system
+//! supports it (Linux 6.11 and newer), single addresses are queried instead. The map is never cached across
+//! API calls.
 
 use crate::error::Error;
 use std::ffi::{c_char, c_void};
 use wavesim::memory::{Finder, HostRange, access};
 
-/// The longest string in bytes.
+/// Maximum length of a string in bytes.
 pub const MAX_STRING: u64 = 4096;
 
-/// Consecutive mapped bytes with the same permissions, all readable.
+/// A contiguous readable range with uniform permissions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mapped {
     /// Address of the first byte.
     pub base: u64,
-    /// Bytes.
+    /// Size in bytes.
     pub len: u64,
-    /// Writes are permitted too.
+    /// Whether the range is also writable.
     pub writable: bool,
 }
 
-/// The memory map.
-pub struct Space {
+/// The memory map of the process.
+pub struct AddressSpace {
     map: Map,
 }
 
 enum Map {
-    /// Asked for one range at a time.
+    /// Ranges are queried one at a time.
     #[cfg(target_os = "linux")]
     Query(std::fs::File),
-    /// As it was at one time, ordered by address. Later changes by other threads are not seen.
+    /// A snapshot, ordered by address. Later changes by other threads are not visible.
     #[cfg(any(target_os = "linux", test))]
     List(Vec<Mapped>),
-    /// This host has no readable memory map.
+    /// The host provides no memory map.
     #[cfg(not(target_os = "linux"))]
     Unknown,
 }
@@ -41,66 +43,62 @@ enum Map {
 /// Structures that begin with their own size.
 ///
 /// # Safety
-/// The type must be `repr(C)` and valid for any bits, and its first four bytes must be the size.
+/// The type must be `repr(C)` and valid for any bit pattern, and its first four bytes must be the size.
 pub unsafe trait Sized32: Copy {
     /// The name in messages.
     const NAME: &'static str;
 }
 
-// SAFETY: integers and raw pointers only; `struct_size` is first.
+// SAFETY: the `repr(C)` structure has only integers and raw pointers, and `struct_size` is the first field.
 unsafe impl Sized32 for crate::wavesim_launch {
-    /// The name in messages.
     const NAME: &'static str = "launch";
 }
 
-// SAFETY: integers and raw pointers only; `struct_size` is first.
+// SAFETY: the `repr(C)` structure has only integers and raw pointers, and `struct_size` is the first field.
 unsafe impl Sized32 for crate::wavesim_object_launch {
-    /// The name in messages.
     const NAME: &'static str = "object_launch";
 }
 
-// SAFETY: integers only; `struct_size` is first.
+// SAFETY: the `repr(C)` structure has only integers, and `struct_size` is the first field.
 unsafe impl Sized32 for crate::wavesim_kernel {
-    /// The name in messages.
     const NAME: &'static str = "kernel";
 }
 
-// SAFETY: integers only; `struct_size` is first.
+// SAFETY: the `repr(C)` structure has only integers, and `struct_size` is the first field.
 unsafe impl Sized32 for crate::wavesim_argument {
-    /// The name in messages.
     const NAME: &'static str = "argument";
 }
 
-impl Space {
-    /// Reads the map of this process, `/proc/self/maps`.
+impl AddressSpace {
+    /// Opens the memory map of this process, `/proc/self/maps`.
     #[cfg(target_os = "linux")]
-    pub fn now() -> Result<Space, Error> {
-        // Opened anew: after a fork, an open file would still be the map of the parent.
+    pub fn now() -> Result<AddressSpace, Error> {
+        // Opened for every call: after a fork, an open file would still refer to the parent's map.
         let mut file = std::fs::File::open("/proc/self/maps")?;
         if query::is_supported(&file) {
-            return Ok(Space { map: Map::Query(file) });
+            return Ok(AddressSpace { map: Map::Query(file) });
         }
         let mut text = Vec::new();
         std::io::Read::read_to_end(&mut file, &mut text)?;
-        Ok(Space { map: Map::List(parse(&text)) })
+        Ok(AddressSpace { map: Map::List(parse(&text)) })
     }
 
-    /// There is no map to read: pointers are taken as they come.
+    /// Returns a map that accepts all pointers, because this host provides none.
     #[cfg(not(target_os = "linux"))]
-    pub fn now() -> Result<Space, Error> {
-        Ok(Space { map: Map::Unknown })
+    pub fn now() -> Result<AddressSpace, Error> {
+        Ok(AddressSpace { map: Map::Unknown })
     }
 
-    /// The memory of the process, for kernels that can access all of it.
-    pub fn finder(self) -> Result<Process, Error> {
+    /// Returns the memory of the process, for kernels that can access all of it.
+    pub fn finder(self) -> Result<ProcessMemory, Error> {
         #[cfg(not(target_os = "linux"))]
         if matches!(self.map, Map::Unknown) {
             return Err(std::io::Error::from(std::io::ErrorKind::Unsupported).into());
         }
-        Ok(Process(self))
+        Ok(ProcessMemory(self))
     }
 
-    /// The range that an address is in.
+    /// Returns the range that contains an address.
     fn find(&self, address: u64) -> Option<Mapped> {
         match &self.map {
             #[cfg(target_os = "linux")]
@@ -115,8 +113,9 @@ impl Space {
         }
     }
 
-    /// The number of bytes from `address` on that are mapped, as far as `enough`.
-    fn reach(&self, address: u64, enough: u64, write: bool) -> u64 {
+    /// Returns the number of accessible bytes from `address` on. Stops searching once `enough` bytes are
+    /// found.
+    fn accessible_bytes(&self, address: u64, enough: u64, write: bool) -> u64 {
         let mut end = address;
         while end - address < enough
             && let Some(range) = self.find(end).filter(|range| range.writable || !write)
@@ -127,40 +126,41 @@ impl Space {
         end - address
     }
 
-    /// Whether `len` bytes can be read, and written if `write`.
+    /// Checks that `len` bytes are readable, or writable if `write`.
     pub fn check(&self, what: &'static str, address: u64, len: u64, write: bool) -> Result<(), Error> {
         if address == 0 {
             return Err(Error::Null(what));
         }
-        if self.reach(address, len, write) < len {
+        if self.accessible_bytes(address, len, write) < len {
             return Err(Error::Pointer { what, address, len, write });
         }
         Ok(())
     }
 
-    /// A copy of `len` bytes.
+    /// Returns a copy of `len` bytes.
     ///
     /// # Safety
     /// If the memory map is not available, `from` must be valid.
     pub unsafe fn bytes(&self, what: &'static str, from: *const c_void, len: u64) -> Result<Vec<u8>, Error> {
         self.check(what, from as u64, len, false)?;
         let mut bytes = vec![0; len as usize];
-        // SAFETY: readable, as just checked or required of the caller, and disjoint from `bytes`. `access::read` allows
-        // concurrent writes.
+        // SAFETY: `check` has verified that the memory is readable (without a memory map, the caller
+        // guarantees it), and it is disjoint from the new `bytes`. `access::read` permits concurrent writes.
         unsafe { access::read(from.cast(), &mut bytes) };
         Ok(bytes)
     }
 
-    /// A string that ends with a zero byte.
+    /// Reads a NUL-terminated string.
     ///
     /// # Safety
-    /// That of [`Space::bytes`], up to the zero byte.
+    /// The requirements of [`AddressSpace::bytes`] must hold for the string including its NUL.
     pub unsafe fn string(&self, what: &'static str, from: *const c_char) -> Result<String, Error> {
         self.check(what, from as u64, 1, false)?;
-        let reach = self.reach(from as u64, MAX_STRING, false).min(MAX_STRING) as usize;
+        let limit = self.accessible_bytes(from as u64, MAX_STRING, false).min(MAX_STRING) as usize;
         let mut bytes = Vec::new();
-        for at in 0..reach {
-            // SAFETY: `reach` bytes are readable; without a memory map, those up to the zero byte are, and no others are read.
+        for at in 0..limit {
+            // SAFETY: `limit` bytes are readable. Without a memory map, the caller guarantees the bytes up to
+            // the NUL, and the loop reads no others.
             match unsafe { access::load_u8_at(from.cast(), at) } {
                 0 => return String::from_utf8(bytes).map_err(|_| Error::Text(what)),
                 byte => bytes.push(byte),
@@ -169,45 +169,46 @@ impl Space {
         Err(Error::Text(what))
     }
 
-    /// A structure, if it has the expected size.
+    /// Reads a structure after checking its `struct_size`.
     ///
     /// # Safety
-    /// That of [`Space::bytes`].
+    /// The requirements of [`AddressSpace::bytes`] must hold.
     pub unsafe fn sized<T: Sized32>(&self, what: &'static str, from: *const T) -> Result<T, Error> {
         self.check(what, from as u64, 4, false)?;
-        // SAFETY: four bytes are readable.
+        // SAFETY: `check` has verified that four bytes are readable.
         let given = unsafe { access::load_u32(from.cast()) };
         let expected = size_of::<T>() as u32;
         if given != expected {
             return Err(Error::StructSize { what: T::NAME, given, expected });
         }
         self.check(what, from as u64, expected as u64, false)?;
-        // SAFETY: the bytes are readable, and any bits are a valid `T`.
+        // SAFETY: `check` has verified that the bytes are readable, and any bit pattern is a valid `T`
+        // (`Sized32`).
         Ok(unsafe { from.read_unaligned() })
     }
 }
 
-/// The memory of the process at its own addresses.
-pub struct Process(Space);
+/// The memory of the process, identity-mapped for kernels.
+pub struct ProcessMemory(AddressSpace);
 
-impl Finder for Process {
+impl Finder for ProcessMemory {
     fn find(&self, address: u64) -> Option<HostRange> {
         let range = self.0.find(address)?;
         let (mut base, mut end) = (range.base, range.base + range.len);
-        // The system lists adjacent ranges that differ in attributes other than whether they are writable.
-        let alike = |at: u64| self.0.find(at).filter(|other| other.writable == range.writable);
-        while let Some(before) = base.checked_sub(1).and_then(alike) {
+        // The system lists adjacent ranges separately even if they differ only in attributes irrelevant here.
+        let compatible = |at: u64| self.0.find(at).filter(|other| other.writable == range.writable);
+        while let Some(before) = base.checked_sub(1).and_then(compatible) {
             base = before.base;
         }
-        while let Some(behind) = alike(end) {
-            end = behind.base + behind.len;
+        while let Some(after) = compatible(end) {
+            end = after.base + after.len;
         }
         let host = std::ptr::with_exposed_provenance_mut(base as usize);
         Some(HostRange { base, len: end - base, host, writable: range.writable })
     }
 }
 
-/// Single ranges out of the memory map (`PROCMAP_QUERY`, linux/fs.h).
+/// Queries of single ranges of the memory map (`PROCMAP_QUERY`, linux/fs.h).
 #[cfg(target_os = "linux")]
 mod query {
     use super::{Mapped, is_memory};
@@ -242,10 +243,10 @@ mod query {
         3 << 30 | (size_of::<Query>() as c_ulong) << 16 | (b'f' as c_ulong) << 8 | 17;
     const READABLE: u64 = 1;
     const WRITABLE: u64 = 2;
-    /// The longest name (`PATH_MAX`).
+    /// Maximum length of a name (`PATH_MAX`).
     const MAX_NAME: usize = 4096;
 
-    fn ask(file: &File, address: u64, name: &mut [u8]) -> Result<Query, Error> {
+    fn query(file: &File, address: u64, name: &mut [u8]) -> Result<Query, Error> {
         let mut query = Query {
             size: size_of::<Query>() as u64,
             address,
@@ -253,14 +254,15 @@ mod query {
             name: if name.is_empty() { 0 } else { name.as_mut_ptr() as u64 },
             ..Query::default()
         };
-        // SAFETY: the kernel writes to `query`, and at most `name_size` bytes to `name`.
+        // SAFETY: the kernel writes to `query` and at most `name_size` bytes to `name`; both are valid for
+        // writes.
         match unsafe { libc::ioctl(file.as_raw_fd(), PROCMAP_QUERY as _, &raw mut query) } {
             0 => Ok(query),
             _ => Err(Error::last_os_error()),
         }
     }
 
-    /// Whether this kernel answers.
+    /// Returns true if the operating system's kernel supports the query.
     pub fn is_supported(file: &File) -> bool {
         static SUPPORTED: OnceLock<bool> = OnceLock::new();
         let local = 0u8;
@@ -269,7 +271,7 @@ mod query {
 
     pub fn find(file: &File, address: u64) -> Option<Mapped> {
         let mut name = [0; MAX_NAME];
-        let found = ask(file, address, &mut name).ok()?;
+        let found = query(file, address, &mut name).ok()?;
         let len = (found.name_size as usize).saturating_sub(1).min(name.len());
         let usable = found.rights & READABLE != 0 && is_memory(&name[..len]);
         let (base, len) = (found.start, found.end.checked_sub(found.start)?);
@@ -277,7 +279,8 @@ mod query {
     }
 }
 
-/// Whether a range with this path or name is ordinary memory. Of devices and the kernel's own pages, reading may have effects or block.
+/// Returns true if a range with this path or name is ordinary memory. Reads of device memory and of the
+/// operating system's special pages can have side effects or block.
 #[cfg(any(target_os = "linux", test))]
 fn is_memory(name: &[u8]) -> bool {
     let device =
@@ -285,27 +288,28 @@ fn is_memory(name: &[u8]) -> bool {
     !device && !name.starts_with(b"[v")
 }
 
-/// Writes to a structure of the caller.
+/// Writes a value to memory of the caller.
 ///
 /// # Safety
 /// If the memory map is not available, `to` must be valid.
 pub unsafe fn write<T: Copy>(what: &'static str, to: *mut T, value: T) -> Result<(), Error> {
-    Space::now()?.check(what, to as u64, size_of::<T>() as u64, true)?;
-    // SAFETY: writable, as just checked or required of the caller.
+    AddressSpace::now()?.check(what, to as u64, size_of::<T>() as u64, true)?;
+    // SAFETY: `check` has verified that the memory is writable; without a memory map, the caller guarantees
+    // it.
     unsafe { to.write_unaligned(value) };
     Ok(())
 }
 
-/// [`write`], unless the caller does not want it.
+/// Writes a value like [`write`], unless `to` is null.
 ///
 /// # Safety
-/// That of [`write`], or `to` is null.
+/// `to` must be null or meet the requirements of [`write`].
 pub unsafe fn write_unless_null<T: Copy>(what: &'static str, to: *mut T, value: T) -> Result<(), Error> {
-    // SAFETY: required of the caller.
+    // SAFETY: the caller guarantees it.
     if to.is_null() { Ok(()) } else { unsafe { write(what, to, value) } }
 }
 
-/// Writes a string of at most `len` bytes with its zero to memory of the caller.
+/// Writes a NUL-terminated string to memory of the caller, truncated to `len` bytes including the NUL.
 ///
 /// # Safety
 /// If the memory map is not available, `to` must be valid for `len` bytes.
@@ -314,29 +318,30 @@ pub unsafe fn write_text(what: &'static str, to: *mut c_char, len: u64, text: &s
         return Err(Error::Text(what));
     }
     let kept = text.len().min(len as usize - 1);
-    Space::now()?.check(what, to as u64, kept as u64 + 1, true)?;
+    AddressSpace::now()?.check(what, to as u64, kept as u64 + 1, true)?;
     for (at, byte) in text.bytes().take(kept).chain([0]).enumerate() {
-        // SAFETY: writable, as just checked or required of the caller.
+        // SAFETY: `check` has verified that the memory is writable; without a memory map, the caller
+        // guarantees it.
         unsafe { to.add(at).write(byte as c_char) };
     }
     Ok(())
 }
 
-/// Parses `/proc/self/maps` (proc(5)): `start-end rwxp offset device inode path`. Adjacent ranges with the same permissions are
-/// merged. Unreadable ranges are left out, and those that are not ordinary memory.
+/// Parses `/proc/self/maps` (proc(5)): `start-end rwxp offset device inode path`. Merges adjacent ranges with
+/// the same permissions. Omits unreadable ranges and ranges that are not ordinary memory.
 ///
-/// The file is read in parts. A range that another thread enlarges in between is found twice: of the second, what lies beyond the
-/// first is taken.
+/// The file is not read atomically. A range that another thread grows during the read can be listed twice;
+/// only the part of the second entry beyond the first is used.
 #[cfg(any(target_os = "linux", test))]
 fn parse(maps: &[u8]) -> Vec<Mapped> {
     let mut out: Vec<Mapped> = Vec::new();
     let mut seen = 0;
     for line in String::from_utf8_lossy(maps).lines() {
         let mut words = line.split_whitespace();
-        let (Some(place), Some(rights)) = (words.next(), words.next()) else { continue };
+        let (Some(range), Some(rights)) = (words.next(), words.next()) else { continue };
         let path = words.nth(3).unwrap_or_default();
         let hex = |text: &str| u64::from_str_radix(text, 16).ok();
-        let Some((base, end)) = place.split_once('-').and_then(|(a, b)| Some((hex(a)?, hex(b)?))) else {
+        let Some((base, end)) = range.split_once('-').and_then(|(a, b)| Some((hex(a)?, hex(b)?))) else {
             continue;
         };
         let base = base.max(seen);
@@ -371,7 +376,7 @@ nonsense
 ";
 
     #[test]
-    fn maps_are_read() {
+    fn maps_are_parsed() {
         let range = |base, len, writable| Mapped { base, len, writable };
         let expected =
             [range(0x400000, 0x3000, false), range(0x403000, 0x2000, true), range(0x600000, 0x1000, true)];
@@ -380,7 +385,7 @@ nonsense
     }
 
     #[test]
-    fn ranges_that_grow_meanwhile_do_not_overlap() {
+    fn ranges_that_grow_during_the_read_do_not_overlap() {
         let maps = b"1000-3000 rw-p 0 00:00 0\n3000-9000 ---p 0 00:00 0\n1000-4000 rw-p 0 00:00 0\n4000-9000 ---p 0 00:00 0\n9000-a000 r--p 0 00:00 0\n";
         let range = |base, len, writable| Mapped { base, len, writable };
         assert_eq!(parse(maps), [range(0x1000, 0x2000, true), range(0x9000, 0x1000, false)]);
@@ -389,8 +394,8 @@ nonsense
     }
 
     #[test]
-    fn checks_cross_neighbours() {
-        let space = Space { map: Map::List(parse(MAPS)) };
+    fn checks_span_adjacent_ranges() {
+        let space = AddressSpace { map: Map::List(parse(MAPS)) };
         let fits = |address, len, write| space.check("x", address, len, write).is_ok();
         assert!(fits(0x400000, 0x5000, false) && !fits(0x400000, 0x5001, false));
         assert!(fits(0x403000, 0x2000, true) && !fits(0x402fff, 2, true));
@@ -398,30 +403,30 @@ nonsense
         assert!(fits(0x600fff, 1, true) && !fits(0x600fff, 2, false));
     }
 
-    /// Both ways to ask find the same, also where ranges of one kind are beside each other.
+    /// Queries and the list agree, including on adjacent ranges with the same permissions.
     #[test]
     #[cfg(target_os = "linux")]
-    fn the_kernel_answers_as_its_list_says() {
+    fn queries_agree_with_the_list() {
         let (local, constant, heap) = (5u64, "text", vec![0u8; 1 << 20]);
         let text = std::fs::read("/proc/self/maps").unwrap();
-        let list = Space { map: Map::List(parse(&text)) };
-        let space = Space::now().unwrap();
+        let list = AddressSpace { map: Map::List(parse(&text)) };
+        let space = AddressSpace::now().unwrap();
         if !matches!(space.map, Map::Query(_)) {
             println!("skipped: this kernel has only the list");
             return;
         }
         for address in [&raw const local as u64, constant.as_ptr() as u64, heap.as_ptr() as u64] {
-            let of = |space: &Space| space.find(address).map(|r| r.writable);
+            let of = |space: &AddressSpace| space.find(address).map(|r| r.writable);
             assert_eq!(of(&space), of(&list), "0x{address:x}");
             assert!(of(&space).is_some());
         }
         for address in [0, 0x1000, u64::MAX, 0xffff_ffff_ff60_0000] {
             assert_eq!(space.find(address), None, "0x{address:x}");
         }
-        // A list is as of then: the kernel says what is so now.
+        // The list is a snapshot, whereas queries see later changes.
         let page = memory_map(1);
-        assert!(Space::now().unwrap().check("page", page as u64, 4096, true).is_ok());
-        // SAFETY: mapped just now, and used by nobody else.
+        assert!(AddressSpace::now().unwrap().check("page", page as u64, 4096, true).is_ok());
+        // SAFETY: the page was just mapped, and nothing else uses it.
         unsafe { libc::mprotect(page, 4096, libc::PROT_READ) };
         assert!(space.check("page", page as u64, 4096, true).is_err());
         assert!(space.check("page", page as u64, 4096, false).is_ok());
@@ -431,7 +436,7 @@ nonsense
         assert!(space.find(&raw const local as u64).is_some());
     }
 
-    /// New pages.
+    /// Maps new pages.
     #[cfg(target_os = "linux")]
     fn memory_map(pages: usize) -> *mut c_void {
         let (rights, how) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
@@ -441,15 +446,15 @@ nonsense
         at
     }
 
-    /// Ranges that differ in what kernels do not see are one.
+    /// Adjacent ranges that differ only in attributes invisible to kernels are merged.
     #[test]
     #[cfg(target_os = "linux")]
-    fn neighbours_are_one_range() {
+    fn adjacent_ranges_are_merged() {
         let pages = memory_map(3);
         let middle = pages.wrapping_byte_add(4096);
-        // SAFETY: mapped just now, and used by nobody else.
+        // SAFETY: the pages were just mapped, and nothing else uses them.
         unsafe { libc::madvise(middle, 4096, libc::MADV_DONTDUMP) };
-        let range = Space::now().unwrap().finder().unwrap().find(middle as u64).unwrap();
+        let range = AddressSpace::now().unwrap().finder().unwrap().find(middle as u64).unwrap();
         assert!(range.base <= pages as u64 && range.base + range.len >= pages as u64 + 3 * 4096);
         assert!(range.writable);
         // SAFETY: as above.
@@ -458,8 +463,8 @@ nonsense
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn own_memory_is_seen() {
-        let space = Space::now().unwrap();
+    fn own_memory_is_accessible() {
+        let space = AddressSpace::now().unwrap();
         let (local, constant) = (5u64, "text");
         assert!(space.check("local", &raw const local as u64, 8, true).is_ok());
         assert!(space.check("constant", constant.as_ptr() as u64, 4, false).is_ok());

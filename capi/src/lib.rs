@@ -1,12 +1,12 @@
-//! The C interface of wavesim. `include/wavesim.h` is generated from this file and `types.rs` (`tests/all/header.rs` compares
-//! them), and `docs/embedding.md` explains it.
+//! C API of wavesim. `include/wavesim.h` is generated from this file and `types.rs` (`tests/all/header.rs`
+//! verifies that it is up to date); `docs/embedding.md` documents the API.
 //!
-//! Bad arguments must not crash the process: pointers are looked up in the memory map of the process before they are
-//! dereferenced (on Linux; elsewhere only null is rejected), handles are numbers that are looked up in a table, and panics
-//! become errors. The interface deliberately has no callbacks and no debugger.
+//! Invalid arguments must not crash the process. Pointers are checked against the memory map of the process
+//! before they are dereferenced (on Linux; other hosts reject only null), handles are numbers that are looked
+//! up in a table, and panics become errors. The API deliberately has no callbacks and no debugger.
 
 #![warn(missing_docs)]
-// The names are those of the C interface.
+// The names follow the conventions of C.
 #![allow(non_camel_case_types)]
 
 mod device;
@@ -17,30 +17,31 @@ mod run_asm;
 mod types;
 
 use error::{Error, guard};
-use host::Space;
+use host::AddressSpace;
 use std::ffi::{c_char, c_int, c_void};
 pub use types::*;
 use wavesim_runtime::{Device, Settings};
 
-/// Version of this interface. It increases when compiled programs would break, not with additions.
+/// Version of this API. It is incremented by changes that break compiled programs, not by additions.
 pub const WAVESIM_ABI_VERSION: u32 = 1;
 
-/// The default of `mode`: round to nearest even, denormals enabled, as compilers set it for kernels.
+/// Default value of `mode`: round to nearest even, denormals enabled, as compilers set it for kernels.
 pub const WAVESIM_MODE_DEFAULT: u32 = 0xffff_ffff;
 
-/// The WAVESIM_ABI_VERSION of the library, to compare with that of the header.
+/// Returns the WAVESIM_ABI_VERSION of the library, to compare with that of the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn wavesim_abi_version() -> u32 {
     WAVESIM_ABI_VERSION
 }
 
-/// The version of the library.
+/// Returns the version of the library.
 #[unsafe(no_mangle)]
 pub extern "C" fn wavesim_version() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
 }
 
-/// Why the last call of this thread failed; empty if it succeeded. Valid until the next call of this thread.
+/// Returns the error message of the last call on this thread; empty if the call succeeded. The string is
+/// valid until the next call on this thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn wavesim_last_error() -> *const c_char {
     error::last()
@@ -56,33 +57,33 @@ pub unsafe extern "C" fn wavesim_device_create(
     device: *mut wavesim_device,
 ) -> wavesim_status {
     guard(|| {
-        let space = Space::now()?;
-        // SAFETY: required of the caller.
-        let target = unsafe { space.string("target", target)? };
-        space.check("device", device as u64, size_of::<wavesim_device>() as u64, true)?;
+        let memory = AddressSpace::now()?;
+        // SAFETY: the caller guarantees it.
+        let target = unsafe { memory.string("target", target)? };
+        memory.check("device", device as u64, size_of::<wavesim_device>() as u64, true)?;
         let handle = device::insert(Device::open(&target, &Settings::default()).map_err(Error::from)?);
-        // SAFETY: mapped and writable, as just checked.
+        // SAFETY: `check` has verified that the memory is mapped and writable.
         unsafe { device.write_unaligned(handle) };
         Ok(())
     })
 }
 
-/// Destroys a device, after any launch that runs on it. Mapped memory remains the property of the caller; kernels of modules
-/// that are still loaded cannot access it any more.
+/// Destroys a device, after waiting for a running launch. Mapped memory remains the property of the caller;
+/// kernels of modules that are still loaded can no longer access it.
 #[unsafe(no_mangle)]
 pub extern "C" fn wavesim_device_destroy(device: wavesim_device) -> wavesim_status {
     guard(|| device::remove(device))
 }
 
-/// Ends the launches that run on a device now, each with the fault `interrupted`. Any thread can call it. Later launches are
-/// not affected.
+/// Cancels the running launches of a device, each with the fault `interrupted`. Any thread can call this
+/// function. Later launches are not affected.
 #[unsafe(no_mangle)]
 pub extern "C" fn wavesim_device_cancel(device: wavesim_device) -> wavesim_status {
     guard(|| device::cancel(device))
 }
 
-/// Maps `length` bytes of host memory at `host` to guest address `address`, until they are unmapped or the device is
-/// destroyed. `address` can equal `host`, so that host and kernel share pointers.
+/// Maps `length` bytes of host memory at `host` to guest address `address`, until the range is unmapped or
+/// the device is destroyed. `address` can equal `host`, which lets host and kernels share pointers.
 ///
 /// # Safety
 /// The memory must stay valid while it is mapped. While a launch runs, other code may access it only atomically.
@@ -95,13 +96,13 @@ pub unsafe extern "C" fn wavesim_device_map(
     writable: bool,
 ) -> wavesim_status {
     guard(|| {
-        Space::now()?.check("host", host as u64, length, writable)?;
-        // SAFETY: required of the caller.
+        AddressSpace::now()?.check("host", host as u64, length, writable)?;
+        // SAFETY: the caller guarantees it.
         device::with(device, |device| unsafe { device::map(device, address, host.cast(), length, writable) })
     })
 }
 
-/// Unmaps the range that begins at guest address `address`, after any launch that runs on the device.
+/// Unmaps the range that begins at guest address `address`, after waiting for a running launch of the device.
 #[unsafe(no_mangle)]
 pub extern "C" fn wavesim_device_unmap(device: wavesim_device, address: u64) -> wavesim_status {
     guard(|| device::with(device, |device| Ok(device.unmap(address)?)))
@@ -113,7 +114,7 @@ pub extern "C" fn wavesim_device_unmap(device: wavesim_device, address: u64) -> 
 /// On hosts other than Linux, the pointer must be valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wavesim_launch_init(launch: *mut wavesim_launch) -> wavesim_status {
-    // SAFETY: required of the caller.
+    // SAFETY: the caller guarantees it.
     guard(|| unsafe { host::write("launch", launch, wavesim_launch::default()) })
 }
 
@@ -123,7 +124,7 @@ pub unsafe extern "C" fn wavesim_launch_init(launch: *mut wavesim_launch) -> wav
 /// On hosts other than Linux, the pointer must be valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wavesim_object_launch_init(launch: *mut wavesim_object_launch) -> wavesim_status {
-    // SAFETY: required of the caller.
+    // SAFETY: the caller guarantees it.
     guard(|| unsafe { host::write("launch", launch, wavesim_object_launch::default()) })
 }
 
@@ -138,14 +139,14 @@ pub unsafe extern "C" fn wavesim_device_launch(
     outcome: *mut wavesim_outcome,
 ) -> wavesim_status {
     guard(|| {
-        let space = Space::now()?;
-        // SAFETY: required of the caller.
-        let given: wavesim_launch = unsafe { space.sized("launch", launch)? };
-        // SAFETY: required of the caller.
-        let launch = unsafe { device::raw(&space, &given)? };
+        let memory = AddressSpace::now()?;
+        // SAFETY: the caller guarantees it.
+        let given: wavesim_launch = unsafe { memory.sized("launch", launch)? };
+        // SAFETY: the caller guarantees it.
+        let launch = unsafe { device::raw(&memory, &given)? };
         let result = device::with(device, |device| Ok(device.launch_raw(&launch, &[])))?;
-        // SAFETY: required of the caller.
-        unsafe { device::report(&space, result, outcome) }
+        // SAFETY: the caller guarantees it.
+        unsafe { device::report(&memory, result, outcome) }
     })
 }
 
@@ -160,18 +161,18 @@ pub unsafe extern "C" fn wavesim_device_launch_object(
     outcome: *mut wavesim_outcome,
 ) -> wavesim_status {
     guard(|| {
-        let space = Space::now()?;
-        // SAFETY: required of the caller.
-        let given: wavesim_object_launch = unsafe { space.sized("launch", launch)? };
-        // SAFETY: required of the caller.
-        let launch = unsafe { object::ObjectLaunch::copied(&space, &given)? };
+        let memory = AddressSpace::now()?;
+        // SAFETY: the caller guarantees it.
+        let given: wavesim_object_launch = unsafe { memory.sized("launch", launch)? };
+        // SAFETY: the caller guarantees it.
+        let launch = unsafe { object::ObjectLaunch::copied(&memory, &given)? };
         let result = device::with(device, |device| Ok(object::launch(device, &launch)))?;
-        // SAFETY: required of the caller.
-        unsafe { device::report(&space, result, outcome) }
+        // SAFETY: the caller guarantees it.
+        unsafe { device::report(&memory, result, outcome) }
     })
 }
 
-/// Loads a code object or a clang offload bundle. The module keeps the device until it is unloaded.
+/// Loads a code object or a clang offload bundle. The module keeps the device alive until it is unloaded.
 ///
 /// # Safety
 /// On hosts other than Linux, all pointers must be valid.
@@ -183,24 +184,25 @@ pub unsafe extern "C" fn wavesim_module_load(
     module: *mut wavesim_module,
 ) -> wavesim_status {
     guard(|| {
-        let space = Space::now()?;
-        // SAFETY: required of the caller.
-        let object = unsafe { space.bytes("object", object, object_bytes)? };
-        space.check("module", module as u64, size_of::<wavesim_module>() as u64, true)?;
+        let memory = AddressSpace::now()?;
+        // SAFETY: the caller guarantees it.
+        let object = unsafe { memory.bytes("object", object, object_bytes)? };
+        memory.check("module", module as u64, size_of::<wavesim_module>() as u64, true)?;
         let loaded = device::load(device, &object)?;
-        // SAFETY: mapped and writable, as just checked.
+        // SAFETY: `check` has verified that the memory is mapped and writable.
         unsafe { module.write_unaligned(loaded) };
         Ok(())
     })
 }
 
-/// Unloads a module. Its variables are gone.
+/// Unloads a module and frees its variables.
 #[unsafe(no_mangle)]
 pub extern "C" fn wavesim_module_unload(module: wavesim_module) -> wavesim_status {
     guard(|| device::remove_module(module))
 }
 
-/// Writes the address and the size of a variable of a module. The host can access it there between launches.
+/// Writes the address and the size of a variable of a module. The host can access the variable between
+/// launches.
 ///
 /// # Safety
 /// On hosts other than Linux, all pointers must be valid.
@@ -212,11 +214,11 @@ pub unsafe extern "C" fn wavesim_module_variable(
     bytes: *mut u64,
 ) -> wavesim_status {
     guard(|| {
-        let space = Space::now()?;
-        // SAFETY: required of the caller.
-        let name = unsafe { space.string("name", name)? };
+        let memory = AddressSpace::now()?;
+        // SAFETY: the caller guarantees it.
+        let name = unsafe { memory.string("name", name)? };
         let (at, size) = device::with_module(module, |module| Ok(module.variable(&name)?))?;
-        // SAFETY: required of the caller.
+        // SAFETY: the caller guarantees it.
         unsafe {
             host::write("address", address, at)?;
             host::write("bytes", bytes, size)
@@ -224,7 +226,7 @@ pub unsafe extern "C" fn wavesim_module_variable(
     })
 }
 
-/// Writes the numbers of kernels and of variables of a module. Either pointer may be null.
+/// Writes the number of kernels and the number of variables of a module. Either pointer may be null.
 ///
 /// # Safety
 /// On hosts other than Linux, both pointers must be null or valid.
@@ -238,7 +240,7 @@ pub unsafe extern "C" fn wavesim_module_counts(
         let (kernel_count, variable_count) = device::with_module(module, |module| {
             Ok((module.kernels()?.len() as u32, module.variables().count() as u32))
         })?;
-        // SAFETY: required of the caller.
+        // SAFETY: the caller guarantees it.
         unsafe {
             host::write_unless_null("kernels", kernels, kernel_count)?;
             host::write_unless_null("variables", variables, variable_count)
@@ -246,7 +248,8 @@ pub unsafe extern "C" fn wavesim_module_counts(
     })
 }
 
-/// Writes the name of the `index`-th kernel of a module as a string, shortened to `name_bytes` with the terminating zero.
+/// Writes the name of the `index`-th kernel of a module as a NUL-terminated string, truncated to
+/// `name_bytes`.
 ///
 /// # Safety
 /// On hosts other than Linux, `name` must be valid for `name_bytes`.
@@ -260,12 +263,12 @@ pub unsafe extern "C" fn wavesim_module_kernel_name(
     guard(|| {
         let names = device::with_module(module, |module| Ok(module.kernels()?))?;
         let found = names.get(index as usize).ok_or(Error::Index("kernel", index, names.len()))?;
-        // SAFETY: required of the caller.
+        // SAFETY: the caller guarantees it.
         unsafe { host::write_text("name", name, name_bytes, found) }
     })
 }
 
-/// Writes the name of the `index`-th variable of a module, as `wavesim_module_kernel_name` does.
+/// Writes the name of the `index`-th variable of a module, like `wavesim_module_kernel_name`.
 ///
 /// # Safety
 /// On hosts other than Linux, `name` must be valid for `name_bytes`.
@@ -282,12 +285,12 @@ pub unsafe extern "C" fn wavesim_module_variable_name(
             let found = module.variables().nth(index as usize).map(str::to_string);
             found.ok_or(Error::Index("variable", index, count))
         })?;
-        // SAFETY: required of the caller.
+        // SAFETY: the caller guarantees it.
         unsafe { host::write_text("name", name, name_bytes, &found) }
     })
 }
 
-/// Writes what a kernel needs. `name` may be null if the module has one kernel.
+/// Writes the properties of a kernel. `name` may be null if the module has exactly one kernel.
 ///
 /// # Safety
 /// On hosts other than Linux, both pointers must be valid.
@@ -298,17 +301,18 @@ pub unsafe extern "C" fn wavesim_module_kernel(
     kernel: *mut wavesim_kernel,
 ) -> wavesim_status {
     guard(|| {
-        let space = Space::now()?;
-        // SAFETY: required of the caller.
-        unsafe { space.sized("kernel", kernel.cast_const()) }?;
+        let memory = AddressSpace::now()?;
+        // SAFETY: the caller guarantees it.
+        unsafe { memory.sized("kernel", kernel.cast_const()) }?;
         // SAFETY: as above.
-        let found = unsafe { object::kernel(&space, module, name)? };
+        let found = unsafe { object::kernel(&memory, module, name)? };
         // SAFETY: as above.
         unsafe { host::write("kernel", kernel, wavesim_kernel::of(&found)) }
     })
 }
 
-/// Writes the `index`-th argument of a kernel. `name` may be null if the module has one kernel.
+/// Writes a description of the `index`-th argument of a kernel. `name` may be null if the module has exactly
+/// one kernel.
 ///
 /// # Safety
 /// On hosts other than Linux, both pointers must be valid.
@@ -320,11 +324,11 @@ pub unsafe extern "C" fn wavesim_module_argument(
     argument: *mut wavesim_argument,
 ) -> wavesim_status {
     guard(|| {
-        let space = Space::now()?;
-        // SAFETY: required of the caller.
-        unsafe { space.sized("argument", argument.cast_const()) }?;
+        let memory = AddressSpace::now()?;
+        // SAFETY: the caller guarantees it.
+        unsafe { memory.sized("argument", argument.cast_const()) }?;
         // SAFETY: as above.
-        let kernel = unsafe { object::kernel(&space, module, name)? };
+        let kernel = unsafe { object::kernel(&memory, module, name)? };
         let count = kernel.arguments().count();
         let found = kernel.arguments().nth(index as usize);
         let found = found.ok_or(Error::Index("argument", index, count))?;
@@ -333,8 +337,8 @@ pub unsafe extern "C" fn wavesim_module_argument(
     })
 }
 
-/// Runs a kernel of a module until all waves have ended. The fields `object` and `object_bytes` are not used. `outcome`
-/// may be null.
+/// Runs a kernel of a module until all waves have ended. The fields `object` and `object_bytes` are ignored.
+/// `outcome` may be null.
 ///
 /// # Safety
 /// See `wavesim_device_launch`.
@@ -345,23 +349,25 @@ pub unsafe extern "C" fn wavesim_module_launch(
     outcome: *mut wavesim_outcome,
 ) -> wavesim_status {
     guard(|| {
-        let space = Space::now()?;
-        // SAFETY: required of the caller.
-        let given: wavesim_object_launch = unsafe { space.sized("launch", launch)? };
-        // SAFETY: required of the caller.
-        let launch = unsafe { object::ObjectLaunch::without_object(&space, &given)? };
+        let memory = AddressSpace::now()?;
+        // SAFETY: the caller guarantees it.
+        let given: wavesim_object_launch = unsafe { memory.sized("launch", launch)? };
+        // SAFETY: the caller guarantees it.
+        let launch = unsafe { object::ObjectLaunch::without_object(&memory, &given)? };
         let result = device::with_module(module, |module| Ok(object::launch_of(module, &launch)))?;
-        // SAFETY: required of the caller.
-        unsafe { device::report(&space, result, outcome) }
+        // SAFETY: the caller guarantees it.
+        unsafe { device::report(&memory, result, outcome) }
     })
 }
 
-/// Runs raw RDNA 3 machine code in wave32, on the address space of this process. s[0:1] is `args_ptr`. Workgroup ids are in
-/// s15 (one-dimensional grids), s14 and s15 (two dimensions) or s13 to s15 (three). v0 has packed work-item ids. A workgroup
-/// has 64 KiB of LDS. Returns 0 or a wavesim_status; an access outside the memory of the process is an error, not a crash.
+/// Runs raw RDNA 3 machine code in wave32, in the address space of this process. s[0:1] holds `args_ptr`.
+/// Workgroup ids are in s15 (one-dimensional grids), s14 and s15 (two dimensions) or s13 to s15 (three). v0
+/// holds packed work-item ids. A workgroup has 64 KiB of LDS. Returns 0 or a wavesim_status; an access
+/// outside the memory of the process is an error, not a crash.
 ///
 /// # Safety
-/// The kernel can write to all memory of the process, as native code can. No thread may unmap memory that it uses.
+/// The kernel can write to all memory of the process, like native code. No thread may unmap memory that the
+/// kernel uses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn run_asm(
     lib: *const c_char,
@@ -375,10 +381,10 @@ pub unsafe extern "C" fn run_asm(
     args_ptr: *mut u64,
 ) -> c_int {
     guard(|| {
-        let space = Space::now()?;
-        // SAFETY: required of the caller.
-        let code = unsafe { space.bytes("lib", lib.cast(), lib_sz as u64)? };
-        // SAFETY: required of the caller.
-        unsafe { run_asm::run(space, lib as u64, &code, [gx, gy, gz], [lx, ly, lz], args_ptr as u64) }
+        let memory = AddressSpace::now()?;
+        // SAFETY: the caller guarantees it.
+        let code = unsafe { memory.bytes("lib", lib.cast(), lib_sz as u64)? };
+        // SAFETY: the caller guarantees it.
+        unsafe { run_asm::run(memory, lib as u64, &code, [gx, gy, gz], [lx, ly, lz], args_ptr as u64) }
     }) as c_int
 }

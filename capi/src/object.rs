@@ -2,7 +2,7 @@
 
 use crate::device;
 use crate::error::Error;
-use crate::host::Space;
+use crate::host::AddressSpace;
 use crate::{wavesim_argument, wavesim_kernel, wavesim_module, wavesim_object_launch};
 use std::ffi::c_char;
 use wavesim::loader::code_object::Arg;
@@ -27,7 +27,7 @@ impl Default for wavesim_object_launch {
     }
 }
 
-/// A launch, with copies of the memory that its pointers point to.
+/// A launch, with copies of the memory that its pointers refer to.
 pub struct ObjectLaunch {
     given: wavesim_object_launch,
     object: Vec<u8>,
@@ -36,48 +36,55 @@ pub struct ObjectLaunch {
 }
 
 impl ObjectLaunch {
-    /// Copies the memory that the pointers in `given` point to.
+    /// Copies the memory that the pointers in `given` refer to.
     ///
     /// # Safety
-    /// That of [`Space::bytes`], for these pointers.
-    pub unsafe fn copied(space: &Space, given: &wavesim_object_launch) -> Result<ObjectLaunch, Error> {
-        // SAFETY: required of the caller.
-        let object = unsafe { space.bytes("launch.object", given.object, given.object_bytes)? };
-        // SAFETY: required of the caller.
-        Ok(ObjectLaunch { object, ..unsafe { ObjectLaunch::without_object(space, given)? } })
+    /// The requirements of [`AddressSpace::bytes`] must hold for these pointers.
+    pub unsafe fn copied(
+        memory: &AddressSpace,
+        given: &wavesim_object_launch,
+    ) -> Result<ObjectLaunch, Error> {
+        // SAFETY: the caller guarantees it.
+        let object = unsafe { memory.bytes("launch.object", given.object, given.object_bytes)? };
+        // SAFETY: the caller guarantees it.
+        Ok(ObjectLaunch { object, ..unsafe { ObjectLaunch::without_object(memory, given)? } })
     }
 
-    /// As [`ObjectLaunch::copied`], without the object.
+    /// Copies the memory like [`ObjectLaunch::copied`], but ignores the object.
     ///
     /// # Safety
-    /// That of [`Space::bytes`], for these pointers.
+    /// The requirements of [`AddressSpace::bytes`] must hold for these pointers.
     pub unsafe fn without_object(
-        space: &Space,
+        memory: &AddressSpace,
         given: &wavesim_object_launch,
     ) -> Result<ObjectLaunch, Error> {
         let kernel = match given.kernel.is_null() {
             true => None,
-            // SAFETY: required of the caller.
-            false => Some(unsafe { space.string("launch.kernel", given.kernel)? }),
+            // SAFETY: the caller guarantees it.
+            false => Some(unsafe { memory.string("launch.kernel", given.kernel)? }),
         };
         let kernarg = match given.kernarg_bytes {
             0 => Vec::new(),
-            // SAFETY: required of the caller.
-            len => unsafe { space.bytes("launch.kernarg", given.kernarg, len)? },
+            // SAFETY: the caller guarantees it.
+            len => unsafe { memory.bytes("launch.kernarg", given.kernarg, len)? },
         };
         Ok(ObjectLaunch { given: *given, object: Vec::new(), kernel, kernarg })
     }
 }
 
-/// The kernel of a module that a string names, or the only one.
+/// Returns the kernel with the given name, or the module's only kernel if `name` is null.
 ///
 /// # Safety
-/// That of [`Space::string`], or `name` is null.
-pub unsafe fn kernel(space: &Space, module: wavesim_module, name: *const c_char) -> Result<Kernel, Error> {
+/// `name` must be null or meet the requirements of [`AddressSpace::string`].
+pub unsafe fn kernel(
+    memory: &AddressSpace,
+    module: wavesim_module,
+    name: *const c_char,
+) -> Result<Kernel, Error> {
     let name = match name.is_null() {
         true => None,
-        // SAFETY: required of the caller.
-        false => Some(unsafe { space.string("name", name)? }),
+        // SAFETY: the caller guarantees it.
+        false => Some(unsafe { memory.string("name", name)? }),
     };
     device::with_module(module, |module| {
         Ok(match name {
@@ -88,7 +95,7 @@ pub unsafe fn kernel(space: &Space, module: wavesim_module, name: *const c_char)
 }
 
 impl wavesim_kernel {
-    /// What the library says of a kernel.
+    /// Returns the properties of a kernel.
     pub(crate) fn of(kernel: &Kernel) -> wavesim_kernel {
         wavesim_kernel {
             struct_size: size_of::<wavesim_kernel>() as u32,
@@ -107,7 +114,7 @@ impl wavesim_kernel {
 }
 
 impl wavesim_argument {
-    /// What the metadata says of an argument.
+    /// Returns the description of an argument.
     pub(crate) fn of(argument: &Arg) -> wavesim_argument {
         wavesim_argument {
             struct_size: size_of::<wavesim_argument>() as u32,
@@ -120,7 +127,7 @@ impl wavesim_argument {
     }
 }
 
-/// A string in an array, shortened to leave a zero after it.
+/// Copies a string into a NUL-terminated array, truncating it if necessary.
 pub fn text<const N: usize>(text: &str) -> [c_char; N] {
     let mut out = [0; N];
     for (to, from) in out[..N - 1].iter_mut().zip(text.bytes()) {
@@ -129,12 +136,12 @@ pub fn text<const N: usize>(text: &str) -> [c_char; N] {
     out
 }
 
-/// Runs a launch of a kernel in a code object, which is loaded for it.
+/// Loads the launch's code object and runs its kernel.
 pub fn launch(device: &Device, launch: &ObjectLaunch) -> Result<Outcome, runtime::Error> {
     launch_of(&device.load(&launch.object)?, launch)
 }
 
-/// Runs a launch of a kernel in a module.
+/// Runs a kernel of a module.
 pub fn launch_of(module: &Module, launch: &ObjectLaunch) -> Result<Outcome, runtime::Error> {
     let kernel = match &launch.kernel {
         Some(name) => module.kernel(name)?,

@@ -1,5 +1,5 @@
-//! Exports the functions of the table: a symbol with its version for each, which jumps to the function of that name or to one
-//! that says that it is not supported.
+//! Generates the exports of the library: for each function of the table, a versioned symbol that jumps to the
+//! implementation or to a stub that reports that the function is not supported.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -26,11 +26,11 @@ fn main() {
     for function in FUNCTIONS {
         let name = function.name;
         let target = match function.state {
-            State::Done => format!("crate::functions::{name}"),
-            State::As(other) => format!("crate::functions::{other}"),
-            State::Absent(_) => absent(&mut exports, name, "core::ffi::c_int", "unsupported"),
-            State::AbsentText(_) => {
-                absent(&mut exports, name, "*const core::ffi::c_char", "unsupported_text")
+            State::Implemented => format!("crate::functions::{name}"),
+            State::Alias(other) => format!("crate::functions::{other}"),
+            State::Unsupported(_) => unsupported_stub(&mut exports, name, "core::ffi::c_int", "unsupported"),
+            State::UnsupportedText(_) => {
+                unsupported_stub(&mut exports, name, "*const core::ffi::c_char", "unsupported_text")
             }
         };
         let _ = writeln!(exports, "export!({name:?}, {target});");
@@ -44,13 +44,13 @@ fn main() {
     }
 }
 
-/// A function that is not supported, by what it returns. Its name.
-fn absent(exports: &mut String, name: &str, returns: &str, body: &str) -> String {
+/// Emits a stub for an unsupported function with the given return type. Returns the stub's name.
+fn unsupported_stub(exports: &mut String, name: &str, returns: &str, body: &str) -> String {
     let _ = writeln!(
         exports,
-        "extern \"C\" fn absent_{name}() -> {returns} {{ crate::status::{body}({name:?}) }}"
+        "extern \"C\" fn unsupported_{name}() -> {returns} {{ crate::status::{body}({name:?}) }}"
     );
-    format!("absent_{name}")
+    format!("unsupported_{name}")
 }
 
 fn write(path: &Path, text: &str) {

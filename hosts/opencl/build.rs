@@ -1,4 +1,5 @@
-//! Makes the ICD's table out of the list of functions: an address for each, or that of a function that says that it is not supported.
+//! Generates the ICD's dispatch table from the list of functions: for each function, the address of the
+//! implementation or of a stub that reports that the function is not supported.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -7,37 +8,37 @@ use wavesim_opencl_api::{FUNCTIONS, State};
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let folder = std::env::var("OUT_DIR").unwrap_or_default();
-    let (mut absent, mut table) = (String::new(), String::new());
+    let (mut stubs, mut table) = (String::new(), String::new());
     for function in FUNCTIONS {
         let name = function.name;
         match function.state {
-            State::Done => {
+            State::Implemented => {
                 let _ = writeln!(table, "({name:?}, Some(Entry(functions::{name} as *const ()))),");
             }
-            State::Absent(_) => {
+            State::Unsupported(_) => {
                 let _ = writeln!(
-                    absent,
-                    "extern \"C\" fn absent_{name}() -> core::ffi::c_int {{ crate::status::absent({name:?}) }}"
+                    stubs,
+                    "extern \"C\" fn unsupported_{name}() -> core::ffi::c_int {{ crate::status::unsupported({name:?}) }}"
                 );
-                let _ = writeln!(table, "({name:?}, Some(Entry(absent_{name} as *const ()))),");
+                let _ = writeln!(table, "({name:?}, Some(Entry(unsupported_{name} as *const ()))),");
             }
-            State::AbsentObject(status, _) => {
+            State::UnsupportedObject(status, _) => {
                 let arguments = "_: usize, ".repeat(status);
                 let _ = writeln!(
-                    absent,
+                    stubs,
                     "#[allow(clippy::too_many_arguments, reason = \"the C API's\")]\nextern \"C\" fn \
-                     absent_{name}({arguments}status: crate::ffi::Out<core::ffi::c_int>) -> usize {{ \
-                     crate::status::absent_object({name:?}, &status) }}"
+                     unsupported_{name}({arguments}status: crate::ffi::Out<core::ffi::c_int>) -> usize {{ \
+                     crate::status::unsupported_object({name:?}, &status) }}"
                 );
-                let _ = writeln!(table, "({name:?}, Some(Entry(absent_{name} as *const ()))),");
+                let _ = writeln!(table, "({name:?}, Some(Entry(unsupported_{name} as *const ()))),");
             }
-            State::Other => {
+            State::OtherSystem => {
                 let _ = writeln!(table, "({name:?}, None),");
             }
         }
     }
     let count = FUNCTIONS.len();
-    let text = format!("{absent}\nconst NAMED: [(&str, Option<Entry>); {count}] = [\n{table}];\n");
+    let text = format!("{stubs}\nconst NAMED: [(&str, Option<Entry>); {count}] = [\n{table}];\n");
     let path = Path::new(&folder).join("table.rs");
     if let Err(e) = std::fs::write(&path, text) {
         println!("cargo::error={}: {e}", path.display());

@@ -1,5 +1,5 @@
-// Sessions of `wavesim dap` with the client that Visual Studio Code's own adapters are tested with.
-// scripts/test-dap.sh runs them. WAVESIM is the binary, ROOT the repository.
+// Tests of `wavesim dap` sessions, with the test client of Visual Studio Code's own debug adapters.
+// scripts/test-dap.sh runs them. WAVESIM is the binary, and ROOT the repository.
 
 const { DebugClient } = require("@vscode/debugadapter-testsupport");
 const assert = require("node:assert/strict");
@@ -12,17 +12,17 @@ const wavesim = process.env.WAVESIM;
 const root = process.env.ROOT;
 const file = (name) => path.join(root, name);
 
-/** A session that ends with the test, however that ends. */
+/** Runs a session that is closed when the test ends, even if it fails. */
 async function session(t, port) {
   const client = new DebugClient(wavesim, "dap", "wavesim", { env: process.env }, false);
   client.defaultTimeout = 60000;
   await client.start(port);
-  // A server outlives its clients, which stop only once.
+  // A server outlives its clients, each of which may be stopped only once.
   if (port === undefined) t.after(() => client.stop());
   return client;
 }
 
-/** Launches a kernel and waits until it stops at its first instruction. */
+/** Launches a kernel and waits for the stop at its first instruction. */
 async function entry(t, program, more = {}, configure = async () => {}) {
   const client = await session(t);
   const stopped = client.waitForEvent("stopped");
@@ -34,7 +34,7 @@ async function entry(t, program, more = {}, configure = async () => {}) {
   return { client, thread: event.body.threadId };
 }
 
-/** Sends a request that runs the kernel, and returns the stop. */
+/** Sends a request that resumes the kernel, and returns the next stop. */
 async function stop(client, request, argument) {
   const stopped = client.waitForEvent("stopped");
   await client.send(request, argument);
@@ -79,7 +79,7 @@ test("stepping, registers and lanes", async (t) => {
   assert.equal(hit.reason, "breakpoint");
   assert.equal(hit.hitBreakpointIds.length, 1);
 
-  // VGPRs are arrays by lane, and lanes that EXEC disables are named so.
+  // VGPRs are arrays indexed by lane, with inactive lanes marked.
   const id = (await top(client, thread)).id;
   const registers = await variables(client, await scope(client, id, "VGPRs"));
   const v2 = registers.find((v) => v.name === "v2");
@@ -97,7 +97,7 @@ test("stepping, registers and lanes", async (t) => {
   await stop(client, "next", { threadId: thread });
   assert.equal(await value(client, "v2[3].f32", id), "3.0");
 
-  // Back over the instruction: the value that was set stays.
+  // Stepping back over the instruction keeps the value that was set.
   assert.equal((await stop(client, "stepBack", { threadId: thread })).reason, "step");
   assert.equal((await top(client, thread)).line, 26);
   assert.equal(await value(client, "v2[3].f32", id), "2.5");
@@ -124,7 +124,7 @@ test("conditions, hit counts and messages", async (t) => {
   const other = await client.setBreakpointsRequest({ source: { path: file("README.md") }, breakpoints: [{ line: 3 }] });
   assert.equal(other.body.breakpoints[0].verified, false);
 
-  // A message does not stop.
+  // Logpoints do not stop.
   const logged = client.waitForEvent("output");
   await set({ line: 36, logMessage: "s12 is {s12}" });
   const end = stop(client, "continue", { threadId: thread });
@@ -171,7 +171,7 @@ test("data breakpoints, memory, and the end", async (t) => {
   assert.match(hit.text, /out_y\[3\] changed/);
   assert.equal(await value(client, "out_y[3]", id), "-7");
 
-  // Memory, and writing to it.
+  // Reading and writing memory.
   const memoryReference = out.memoryReference;
   const read = await client.send("readMemory", { memoryReference, offset: 12, count: 4 });
   assert.deepEqual([...Buffer.from(read.body.data, "base64")], [0xf9, 0xff, 0xff, 0xff]);
@@ -179,7 +179,7 @@ test("data breakpoints, memory, and the end", async (t) => {
   await client.send("writeMemory", { memoryReference, offset: 12, data });
   assert.equal(await value(client, "out_y[3]", id), "7");
 
-  // At the end the session goes on, until the user has gone back and ends it.
+  // At the end of the run the session stays open: the user can step back before ending it.
   const end = await stop(client, "continue", { threadId: thread });
   assert.match(end.text, /has ended/);
   const back = await stop(client, "reverseContinue", { threadId: thread });
@@ -200,7 +200,7 @@ test("checks are exception breakpoints", async (t) => {
   const { body } = await client.exceptionInfoRequest({ threadId: hit.threadId });
   assert.equal(body.exceptionId, "mem");
   assert.match(body.details.stackTrace, /line 18: global_load_b32/);
-  // The register that the report names, and back to the report.
+  // Go to the access of the register in the report, and back to the report.
   await stop(client, "continue", { threadId: hit.threadId });
   const back = await stop(client, "reverseContinue", { threadId: hit.threadId });
   assert.match(back.text, /^mem at line 18: load of 4 bytes/);
@@ -276,7 +276,7 @@ test("clients connect to a port", async (t) => {
     await client.hitBreakpoint({ program }, { path: program, line: 17 });
     await client.stop();
   }
-  // A stream that is none ends its connection only.
+  // An invalid stream closes only its own connection.
   await new Promise((resolve) => {
     const socket = net.connect(port, "127.0.0.1", () => socket.end("nonsense\r\n\r\n"));
     socket.on("close", resolve).resume();

@@ -1,4 +1,4 @@
-//! Files of small programs with the state before and after: `tests/filetests/run`.
+//! Files of small programs with the state before and after each run: `tests/filetests/run`.
 //!
 //! ```text
 //! ; target rdna3 rdna4 wave32 wave64
@@ -7,13 +7,17 @@
 //! ; run: v1=0.75 v2=[0.5 -2.0] => v0=[1.0 0.0]
 //! ```
 //!
-//! Lines of a program (LLVM's syntax, with labels) are followed by one or more `; run:` lines; other comments are for the reader. `; target`
-//! holds from its line on. What a run does not give starts with a value of its own that is easy to recognise, and what is not named after `=>` must be as
-//! it was: all registers, SCC, VCC, EXEC, M0, MODE, LDS and memory.
+//! The lines of a program (LLVM syntax, with labels) are followed by one or more `; run:` lines. Other
+//! comments are ignored. `; target` applies from its line on. State that a run does not set starts with
+//! distinct, recognisable values. State that is not named after `=>` must be unchanged: all registers, SCC,
+//! VCC, EXEC, M0, MODE, LDS and memory.
 //!
-//! - Places: `v0`, `v[0:1]` (64 bits), `s0`, `s[0:1]`, `vcc`, `exec`, `m0`, `scc`, `mode`, `lds[8]`, `mem[8]` (words, by byte).
-//! - Numbers: `7`, `-7`, `0x7f`; `1.5` (f32), `h1.5` (f16), `d1.5` (f64); `lane` (its number); `mem`, `mem+8` (an address).
-//! - Lanes: `[1 2]` repeats over the wave; `5,3:6,4:7` is 5 but for lanes 3 and 4; `,3:6` is as it was but for lane 3.
+//! - Locations: `v0`, `v[0:1]` (64 bits), `s0`, `s[0:1]`, `vcc`, `exec`, `m0`, `scc`, `mode`, `lds[8]`,
+//!   `mem[8]` (a dword at a byte offset).
+//! - Numbers: `7`, `-7`, `0x7f`; `1.5` (f32), `h1.5` (f16), `d1.5` (f64); `lane` (the lane's index); `mem`,
+//!   `mem+8` (an address).
+//! - Lane values: `[1 2]` repeats over the wave; `5,3:6,4:7` is 5 except in lanes 3 and 4; `,3:6` is
+//!   unchanged except in lane 3.
 
 use crate::random::{GLOBAL_BASE, SCRATCH};
 use crate::{compiled, with_context};
@@ -30,10 +34,10 @@ use wavesim::state::{VGPRS, Wave};
 const LDS: usize = 1024;
 const GLOBAL: usize = 4096;
 const SGPRS: u32 = 106;
-/// Beyond the short turns that compiled code has no part in.
+/// Large enough for compiled code, which is not used for short runs.
 const MAX_STEPS: usize = 10_000;
 
-/// Everything that a case can name.
+/// The state that a case can set and check.
 #[derive(Clone)]
 struct State {
     wave: Wave,
@@ -49,7 +53,7 @@ enum Engine {
     Evaluator,
 }
 
-/// A program, the line it starts at, and its runs.
+/// A program with its first line and its runs.
 struct Block {
     line: usize,
     code: Vec<String>,
@@ -57,9 +61,9 @@ struct Block {
     targets: Vec<(Arch, u32)>,
 }
 
-/// Runs every case; the number of runs, or what is wrong, a line each.
+/// Runs every case. Returns the number of runs, or the failures, one per line.
 pub fn check(text: &str) -> Result<usize, String> {
-    let mut wrong = Vec::new();
+    let mut failures = Vec::new();
     let mut count = 0;
     for block in blocks(text)? {
         for &(arch, size) in &block.targets {
@@ -67,7 +71,7 @@ pub fn check(text: &str) -> Result<usize, String> {
             let words = match assemble(&block.code, arch, size) {
                 Ok(words) => words,
                 Err(e) => {
-                    wrong.push(at(block.line, &e));
+                    failures.push(at(block.line, &e));
                     continue;
                 }
             };
@@ -75,13 +79,13 @@ pub fn check(text: &str) -> Result<usize, String> {
                 for engine in [Engine::Handlers, Engine::Compiled, Engine::Evaluator] {
                     count += 1;
                     if let Err(e) = case(&words, run, arch, size, engine) {
-                        wrong.push(at(*line, &format!("{engine:?}: {e}")));
+                        failures.push(at(*line, &format!("{engine:?}: {e}")));
                     }
                 }
             }
         }
     }
-    if wrong.is_empty() { Ok(count) } else { Err(wrong.join("\n")) }
+    if failures.is_empty() { Ok(count) } else { Err(failures.join("\n")) }
 }
 
 fn blocks(text: &str) -> Result<Vec<Block>, String> {
@@ -136,7 +140,7 @@ impl Symbols for Labels {
     }
 }
 
-/// The words of a program, and S_ENDPGM.
+/// Assembles a program and appends S_ENDPGM.
 fn assemble(code: &[String], arch: Arch, size: u32) -> Result<Vec<u32>, String> {
     let options = Options::new(arch).wave(size);
     let mut labels = Labels(BTreeMap::new());
@@ -167,7 +171,7 @@ fn assemble(code: &[String], arch: Arch, size: u32) -> Result<Vec<u32>, String> 
 
 fn case(words: &[u32], run: &str, arch: Arch, size: u32, engine: Engine) -> Result<(), String> {
     let (before, after) = run.split_once("=>").ok_or("a run is `before => after`")?;
-    let mut state = start(size);
+    let mut state = initial_state(size);
     let mut named = Vec::new();
     set(&mut state, before, &mut named)?;
     let mut expected = state.clone();
@@ -177,8 +181,8 @@ fn case(words: &[u32], run: &str, arch: Arch, size: u32, engine: Engine) -> Resu
     compare(&state, &expected, &named)
 }
 
-/// Registers with different values, made of their numbers.
-fn start(size: u32) -> State {
+/// Returns the initial state. The registers have distinct values, derived from their numbers.
+fn initial_state(size: u32) -> State {
     let mut wave = Wave::new(size);
     for reg in 0..VGPRS as u32 {
         for lane in 0..size {
@@ -224,12 +228,12 @@ fn execute(words: &[u32], arch: Arch, engine: Engine, state: &mut State) -> Resu
 }
 
 fn compare(state: &State, expected: &State, named: &[String]) -> Result<(), String> {
-    let mut wrong = Vec::new();
-    let mut differ = |place: String, found: u64, expected: u64| {
+    let mut failures = Vec::new();
+    let mut differ = |location: String, found: u64, expected: u64| {
         if found != expected {
-            let named = named.iter().any(|n| place == *n || place.starts_with(&format!("{n} ")));
-            let note = if named { "" } else { " (as it was)" };
-            wrong.push(format!("{place}: {found:x}, expected {expected:x}{note}"));
+            let named = named.iter().any(|n| location == *n || location.starts_with(&format!("{n} ")));
+            let note = if named { "" } else { " (unchanged)" };
+            failures.push(format!("{location}: {found:x}, expected {expected:x}{note}"));
         }
     };
     let (a, b) = (&state.wave, &expected.wave);
@@ -257,10 +261,10 @@ fn compare(state: &State, expected: &State, named: &[String]) -> Result<(), Stri
             differ(format!("{name}[{}]", at * 4), x as u64, y as u64);
         }
     }
-    if wrong.is_empty() { Ok(()) } else { Err(wrong[..wrong.len().min(6)].join("; ")) }
+    if failures.is_empty() { Ok(()) } else { Err(failures[..failures.len().min(6)].join("; ")) }
 }
 
-/// `place=value` items, whose values may have spaces in brackets.
+/// Applies `location=value` items. Values may contain spaces inside brackets.
 fn set(state: &mut State, list: &str, named: &mut Vec<String>) -> Result<(), String> {
     let mut depth = 0;
     let items = list.split(|c: char| {
@@ -268,21 +272,22 @@ fn set(state: &mut State, list: &str, named: &mut Vec<String>) -> Result<(), Str
         c.is_whitespace() && depth == 0
     });
     for item in items.filter(|i| !i.is_empty()) {
-        let (place, value) = item.split_once('=').ok_or_else(|| format!("`{item}` is not place=value"))?;
-        put(state, place, value)?;
-        named.push(place.to_string());
+        let (location, value) =
+            item.split_once('=').ok_or_else(|| format!("`{item}` is not location=value"))?;
+        set_location(state, location, value)?;
+        named.push(location.to_string());
     }
     Ok(())
 }
 
-fn put(state: &mut State, place: &str, value: &str) -> Result<(), String> {
-    let bad = || format!("`{place}` is not a place");
+fn set_location(state: &mut State, location: &str, value: &str) -> Result<(), String> {
+    let bad = || format!("`{location}` is not a location");
     let wave = &mut state.wave;
-    let (name, index) = match place.strip_suffix(']').and_then(|p| p.split_once('[')) {
+    let (name, index) = match location.strip_suffix(']').and_then(|p| p.split_once('[')) {
         Some((name, index)) => (name, index.to_string()),
         None => {
-            let digits = place.trim_start_matches(|c: char| c.is_ascii_alphabetic());
-            (&place[..place.len() - digits.len()], digits.to_string())
+            let digits = location.trim_start_matches(|c: char| c.is_ascii_alphabetic());
+            (&location[..location.len() - digits.len()], digits.to_string())
         }
     };
     let first: u32 = index.split(':').next().unwrap_or_default().parse().unwrap_or(0);
@@ -324,7 +329,7 @@ fn put(state: &mut State, place: &str, value: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// A value for each lane.
+/// Parses a value for each lane.
 fn lanes(text: &str, size: u32, old: impl Fn(u32) -> u64) -> Result<Vec<u64>, String> {
     let mut parts = text.split(',');
     let base = parts.next().unwrap_or_default();

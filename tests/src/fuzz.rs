@@ -1,6 +1,7 @@
-//! What fuzzing runs: each body takes any bytes and must neither panic nor hang nor take memory without bound; where text and words
-//! (or text and tree) are two views of one thing, it compares them. `fuzz/` runs them under libFuzzer, `tests/tests/all/front_end_fuzz.rs` on
-//! damaged files of the repository, with memory counted.
+//! Fuzz targets. Each function accepts arbitrary bytes, and must not panic, hang, or use unbounded memory.
+//! Targets also check round trips between text and words, or text and syntax trees. `fuzz/` runs the targets
+//! under libFuzzer; `tests/tests/all/front_end_fuzz.rs` runs them on corrupted files of the repository and
+//! limits their memory.
 
 use crate::random::{self, Rng};
 use isa_spec::pcode::{parse, print as pcode_print};
@@ -25,10 +26,10 @@ use wavesim::sched::group::Group;
 use wavesim::state::{VGPRS, Wave};
 use wavesim::text;
 
-/// Takes any bytes.
+/// A fuzz target.
 pub type Body = fn(&[u8]);
 
-/// Name, as the target of `fuzz/` has it, and body.
+/// The fuzz targets, with their names in `fuzz/`.
 pub const BODIES: [(&str, Body); 8] = [
     ("decoder", decoder),
     ("whole_run", whole_run),
@@ -44,16 +45,17 @@ pub fn body(name: &str) -> Body {
     BODIES.iter().find(|b| b.0 == name).unwrap_or_else(|| panic!("no body {name}")).1
 }
 
-/// Global memory of the runs.
+/// Size of global memory in bytes.
 const GLOBAL_BYTES: u64 = 1 << 18;
-/// Wave-instructions of a run: enough to get into the first loops.
+/// Limit on wave-instructions per run: enough to reach the first loops.
 const INSTRUCTIONS: u64 = 500;
-/// Scratch of a lane beyond which a run would only be clearing memory.
+/// Limit on scratch bytes per lane. Runs with more would mostly clear memory.
 const SCRATCH_BYTES: u32 = 4096;
-/// Instructions that a body compares as text.
+/// Maximum number of instructions to compare as text.
 const COMPARED: usize = 200;
 
-/// The first byte chooses the machine, the others are the input.
+/// Splits fuzz input: the first byte selects the architecture and the wave size, the rest is the actual
+/// input.
 pub fn machine(data: &[u8]) -> (Arch, Option<u32>, &[u8]) {
     let (first, rest) = data.split_first().unwrap_or((&0, &[]));
     let arch = Arch::RDNA[*first as usize % Arch::RDNA.len()];
@@ -63,25 +65,25 @@ pub fn machine(data: &[u8]) -> (Arch, Option<u32>, &[u8]) {
 fn run(prepared: &Prepared) {
     let dispatch = prepared.dispatch(INSTRUCTIONS);
     if dispatch.check().is_ok() && dispatch.shape.scratch_bytes <= SCRATCH_BYTES {
-        // A fault is as good as a result; its text is made too.
+        // Faults are valid results. Formatting them is fuzzed too.
         let _ = dispatch::run(&dispatch, &prepared.memory).map_err(|fault| fault.to_string());
     }
 }
 
-/// Wave-instructions of a whole run, and for each byte of its code.
+/// Limit on wave-instructions of `whole_run`: a base, and an allowance per byte of code.
 const WHOLE_RUN: u64 = 2000;
 const WHOLE_RUN_PER_BYTE: u64 = 2;
-/// LDS of its workgroups, and scratch of its work-items.
+/// LDS bytes per workgroup and scratch bytes per work-item.
 const WHOLE_RUN_LDS: u32 = 4096;
 const WHOLE_RUN_SCRATCH: u32 = 256;
 
-/// Words -> program -> a run of it, on registers full of anything, some of them addresses: by the interpreter on one thread and on two,
-/// and observed by all checks. Whatever the words are, what comes is a result or a fault.
+/// Runs machine code with random register contents, some of which are valid addresses: in the interpreter on
+/// one and on two threads, and with all checks. Any code must yield a result or a fault.
 pub fn whole_run(data: &[u8]) {
     count_whole_run(data);
 }
 
-/// [`whole_run`]; the wave-instructions that ran on full registers.
+/// Like [`whole_run`]; returns the number of wave-instructions executed with random registers.
 pub fn count_whole_run(data: &[u8]) -> u64 {
     let (arch, wave, bytes) = machine(data);
     let wave_size = wave.unwrap_or(32);
@@ -139,7 +141,7 @@ pub fn count_whole_run(data: &[u8]) -> u64 {
     group.executed
 }
 
-/// Words -> instruction -> words, and -> text -> instruction.
+/// Checks that instructions survive the round trips through encoding and through text.
 pub fn decoder(data: &[u8]) {
     let (arch, wave, bytes) = machine(data);
     let words = words(bytes);
@@ -150,7 +152,7 @@ pub fn decoder(data: &[u8]) {
             Ok(inst) => {
                 let size = inst.size as usize / 4;
                 assert!((1..=words.len() - at).contains(&size), "{inst:?}");
-                two_views(&inst, &options);
+                check_round_trips(&inst, &options);
                 at += size;
             }
             Err(e) => {
@@ -161,16 +163,18 @@ pub fn decoder(data: &[u8]) {
     }
 }
 
-/// What an instruction is encoded to is decoded to it; what it is printed as, if the assembler takes it, is it.
-fn two_views(inst: &Inst, options: &Options) {
+/// Checks that an instruction decodes from its own encoding, and that its text assembles to an equivalent
+/// instruction if the assembler accepts it.
+fn check_round_trips(inst: &Inst, options: &Options) {
     let text = print::instruction(inst, options);
     let Ok(words) = codec::encode(options.arch, inst) else { return };
     assert_eq!(codec::decode(options.arch, &words).as_ref(), Ok(inst), "{text}");
-    // Operands that no text can say (reserved codes) are refused; others come back.
+    // The assembler rejects operands that have no textual form (reserved codes).
     if let Ok(parsed) = asm::parse(&text, options, &NoSymbols) {
         let again = codec::encode(options.arch, &parsed.inst).unwrap_or_else(|e| panic!("{text}: {e}"));
         let back = codec::decode(options.arch, &again).unwrap_or_else(|e| panic!("{text}: {e}"));
-        // Another text is another name of the same words: a pattern of lanes has a shorter one where unused bits are zero.
+        // A different text must assemble to the same words: a lane pattern has a shorter form if unused bits
+        // are zero.
         let other = print::instruction(&back, options);
         if other != text {
             let parsed =
@@ -180,7 +184,7 @@ fn two_views(inst: &Inst, options: &Options) {
     }
 }
 
-/// Text -> code object -> kernels.
+/// Assembles text to a code object and loads its kernels.
 pub fn assembler(data: &[u8]) {
     let (arch, wave, bytes) = machine(data);
     let Ok(text) = std::str::from_utf8(bytes) else { return };
@@ -194,7 +198,7 @@ pub fn assembler(data: &[u8]) {
     }
 }
 
-/// A kernel as text, and the first instructions of its run.
+/// Prepares a text kernel and runs its first instructions.
 pub fn text_kernel(data: &[u8]) {
     let (arch, wave, bytes) = machine(data);
     if let Ok(source) = std::str::from_utf8(bytes) {
@@ -211,7 +215,7 @@ pub fn text_kernel_for(source: &str, arch: Arch, wave: Option<u32>) {
     }
 }
 
-/// A line for both readers of instructions. Faults are reported at a place in it.
+/// Passes a line to both instruction parsers. Errors must point into the line.
 pub fn line(data: &[u8]) {
     let (arch, wave, bytes) = machine(data);
     let Ok(text) = std::str::from_utf8(bytes) else { return };
@@ -229,7 +233,7 @@ pub fn line(data: &[u8]) {
     }
 }
 
-/// An ELF file or a bundle of such: its kernels, loaded, relocated and started.
+/// Loads, relocates and starts the kernels of a code object or a bundle.
 pub fn code_object(data: &[u8]) {
     let Ok(object) = code_object::open(data, &TargetRequest::default()) else { return };
     let Ok(names) = code_object::kernels(&object) else { return };
@@ -243,7 +247,7 @@ pub fn code_object(data: &[u8]) {
     }
 }
 
-/// A launch description; its files are not there.
+/// Parses a launch description, whose files do not exist.
 pub fn launch(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     for target in [TargetSelection::default(), TargetSelection::target("gfx1201")] {
@@ -254,7 +258,7 @@ pub fn launch(data: &[u8]) {
     }
 }
 
-/// Pseudocode -> tree -> pseudocode, and -> typed semantics.
+/// Checks that pseudocode survives the round trip through the syntax tree, and type-checks it.
 pub fn pcode(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let mut sources = SourceMap::default();
@@ -271,7 +275,7 @@ pub fn pcode(data: &[u8]) {
     let _ = diag::render_all(&sources, &report.diagnostics);
 }
 
-/// An ISA description.
+/// Loads an ISA description.
 pub fn isa_xml(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     if let Err((sources, errors)) = xml::load("fuzz.xml", text) {

@@ -1,4 +1,4 @@
-//! Random legal instructions of every entry of the tables: what the assembler's tests are made of.
+//! Random legal instructions of every entry in the tables, for the assembler tests.
 
 mod cdna;
 
@@ -9,7 +9,7 @@ use wavesim::asm::{self, Options, image};
 use wavesim::codec::decode;
 use wavesim::inst::Inst;
 
-/// A small generator, so that a failure names one seed.
+/// A linear congruential generator, so that a failure can be reproduced from its seed.
 pub struct Random(pub u64);
 
 impl Random {
@@ -23,7 +23,7 @@ impl Random {
     }
 }
 
-/// Fields that say how operands are read: mostly 0, so that a wrong one does not hide behind another.
+/// Fields that modify how operands are read. Mostly 0, so that an illegal one is not masked by another.
 const RARE: [&str; 49] = [
     "SC0",
     "SC1",
@@ -76,7 +76,7 @@ const RARE: [&str; 49] = [
     "NSA",
 ];
 
-/// Fields that are numbers in their own right.
+/// Fields with arbitrary numeric values.
 const FREE: [&str; 35] = [
     "IMM",
     "DFMT",
@@ -115,8 +115,8 @@ const FREE: [&str; 35] = [
     "WAIT_VM_VSRC",
 ];
 
-/// An instruction of `entry` with random operands that its operand types and the hardware's limits allow; `None` where the fields are
-/// another instruction, or no legal one was found.
+/// Returns an instruction of `entry` with random operands that satisfy its operand types and the hardware's
+/// limits. Returns `None` if the fields encode another instruction, or if no legal instruction was found.
 pub fn random_inst(options: &Options, entry: EntryId, random: &mut Random) -> Option<Inst> {
     (0..30).find_map(|_| {
         let inst = any_inst(options.arch, entry, random)?;
@@ -150,7 +150,7 @@ fn any_inst(arch: Arch, entry: EntryId, random: &mut Random) -> Option<Inst> {
     };
     let form = asm::form::forms(arch).get(entry);
     for (at, field) in encoding.fields.iter().enumerate().filter(|(at, _)| form.initial_fields[*at] != 0) {
-        // The parts that SDWA selects have a default that is not 0, and any other value.
+        // SDWA selectors have nonzero defaults and may also have any other value.
         if !field.name.ends_with("_SEL") && !matches!(field.name, "DST_UNUSED" | "IMM") {
             fields[at] = form.initial_fields[at];
         }
@@ -174,7 +174,7 @@ fn any_inst(arch: Arch, entry: EntryId, random: &mut Random) -> Option<Inst> {
             fields[field as usize]
         } else {
             let (name, value) = *names[random.below(names.len() as u32) as usize];
-            // Ranges end within the file and start where they may.
+            // Register ranges must end within the register file and be aligned.
             let number = name.trim_start_matches(|c: char| !c.is_ascii_digit()).parse::<u32>();
             let step = match registers {
                 1 => 1,
@@ -189,9 +189,9 @@ fn any_inst(arch: Arch, entry: EntryId, random: &mut Random) -> Option<Inst> {
                 _ => value,
             }
         };
-        // Halves of registers in the short encodings: registers of 16-bit operands end at v127, and bit 7 is the half.
+        // 16-bit operands in the short encodings are limited to v127; bit 7 selects the half of the register.
     }
-    // What LLVM's syntax cannot say is not legal text.
+    // Fields that LLVM's syntax cannot express must be clear.
     let packed = encoding.name.contains("VOP3P");
     let sources = form.sources as u32;
     if signed || packed {
@@ -223,7 +223,7 @@ fn any_inst(arch: Arch, entry: EntryId, random: &mut Random) -> Option<Inst> {
         }
         bits = field.insert(bits, value);
     }
-    // Second halves of dual instructions: the same operation, if it can be one.
+    // The second half of a dual instruction is the same operation, if it is allowed there.
     if encoding.name.starts_with("VOPD") {
         let at = encoding.fields.iter().position(|f| f.name == "OPY")?;
         bits = encoding.fields[at].insert(bits, e.opcode as u32);
@@ -236,7 +236,7 @@ fn any_inst(arch: Arch, entry: EntryId, random: &mut Random) -> Option<Inst> {
 type Set<'a> = &'a dyn Fn(&mut [u32; MAX_FIELDS], &str, u32);
 type Get<'a> = &'a dyn Fn(&[u32; MAX_FIELDS], &str) -> u32;
 
-/// Signs, absolute values, output modifiers and clamping are for floats.
+/// Clears negation, absolute value, output modifiers and clamping on operands that are not floats.
 fn float_modifiers(form: &asm::form::Form, fields: &mut [u32; MAX_FIELDS], set: Set, get: Get) {
     use Constant::{Bf16, F16, F32, F64, Mixed, PackedBf16, PackedF16};
     let floats = |constants: &[Constant]| {
@@ -254,7 +254,7 @@ fn float_modifiers(form: &asm::form::Form, fields: &mut [u32; MAX_FIELDS], set: 
     }
 }
 
-/// Dimensions and masks that the kind of image instruction allows (ISA manuals, *Image Instructions*).
+/// Sets dimensions and masks that the kind of image instruction permits (ISA manuals, *Image Instructions*).
 fn image_modifiers(
     name: &str,
     form: &asm::form::Form,
@@ -272,7 +272,7 @@ fn image_modifiers(
     if name.contains("_ATOMIC_") || name.contains("_PCK") || name.contains("_GET_") {
         set(fields, "D16", 0);
     }
-    // 1D, 2D, 3D, cube, 1D array, 2D array; with samples 6 and 7.
+    // 1D, 2D, 3D, cube, 1D array, 2D array; 6 and 7 are multisampled.
     let dims: &[u32] = match name {
         n if n.contains("MSAA") => &[6, 7],
         n if n.contains("GATHER4") => &[1, 3, 5],
@@ -299,7 +299,7 @@ fn image_modifiers(
     addresses(used as usize, fields, set, get);
 }
 
-/// Fields of addresses that there are, below what a range of them can reach; the others are 0.
+/// Limits used address fields so that a range of registers fits, and clears unused ones.
 fn addresses(used: usize, fields: &mut [u32; MAX_FIELDS], set: Set, get: Get) {
     for n in 1..5 {
         let field = format!("VADDR{n}");
@@ -308,7 +308,7 @@ fn addresses(used: usize, fields: &mut [u32; MAX_FIELDS], set: Set, get: Get) {
     }
 }
 
-/// Combinations that mean nothing, or the same as others.
+/// Removes combinations of fields that are meaningless or redundant.
 fn restrict(
     name: &str,
     encoding: &str,
@@ -319,7 +319,7 @@ fn restrict(
     random: &mut Random,
 ) {
     let sources = form.sources;
-    // Halves that LLVM 19 has no modifier for are left low: `v1.h` has tests of its own.
+    // Halves that LLVM 19 has no modifier for select the low half; `v1.h` has separate tests.
     let listed = |what: &str| {
         form.mods
             .iter()
@@ -330,7 +330,7 @@ fn restrict(
             set(fields, n, 0);
         }
     };
-    // OP_SEL: a bit for each source that there is, and the destination's.
+    // OP_SEL has a bit for each source in use and for the destination.
     let used = (1u32 << sources) - 1;
     let dest = if encoding.contains("VOP3P") { 0 } else { 8 };
     let op_sel = get(fields, "OP_SEL") & if listed("op_sel") { used | dest } else { 0 };
@@ -363,13 +363,14 @@ fn restrict(
     if get(fields, "TH") == 3 && !name.contains("_ATOMIC_") {
         set(fields, "SCOPE", 3);
     }
-    // Cascaded atomics are wider than a shader engine; one that returns, hinted as not temporal, is not the system's.
+    // Cascaded atomics have a scope wider than a shader engine. Returning non-temporal atomics cannot have
+    // system scope.
     if name.contains("_ATOMIC_") && get(fields, "TH") & 4 != 0 {
         set(fields, "SCOPE", 2);
     } else if name.contains("_ATOMIC_") && get(fields, "TH") == 3 {
         set(fields, "SCOPE", 1);
     }
-    // Only loads can report pages that are missing.
+    // Only loads can report missing pages.
     let loads = name.starts_with("BUFFER_LOAD_") && !name.contains("_LDS_") && !name.contains("D16");
     if !(loads || name.starts_with("IMAGE_LOAD") || name.starts_with("IMAGE_SAMPLE")) {
         clear(fields, &["TFE"]);
@@ -380,7 +381,7 @@ fn restrict(
     if name.contains("PERMUTE_B32") || name.contains("SWIZZLE") {
         clear(fields, &["GDS"]);
     }
-    // Products of matrices and of bytes choose no halves.
+    // Matrix and byte products do not select halves.
     if name.contains("WMMA")
         || name.contains("DOT4_")
         || name.starts_with("V_INTERP_") && !name.contains("F16")
@@ -393,7 +394,7 @@ fn restrict(
     if form.slots.is_empty() {
         clear(fields, &["CLAMP", "OMOD", "NEG", "ABS", "OP_SEL"]);
     }
-    // Offsets beside a register count up.
+    // Offsets of buffer loads are unsigned.
     if name.starts_with("S_BUFFER_") || name == "S_ATC_PROBE_BUFFER" {
         for field in ["OFFSET", "IOFFSET"] {
             set(fields, field, get(fields, field) & 0xfffff);
@@ -449,22 +450,23 @@ fn restrict(
         set(fields, "SIMM16", value);
     }
     if name == "S_WAITCNT" {
-        // Bit 3 is not a counter's.
+        // Bit 3 does not belong to a counter.
         let value = get(fields, "SIMM16") & !8;
         set(fields, "SIMM16", value);
     }
     let format = get(fields, "FORMAT");
     set(fields, "FORMAT", if name.starts_with("TBUFFER") { format } else { format.min(1) });
     set(fields, "NV", 0);
-    // In the microcode these count pairs and fours of registers, of which there are 106.
+    // The machine code counts these in pairs and groups of four of the 106 SGPRs.
     set(fields, "SBASE", 2 * random.below(12));
     set(fields, "SRSRC", random.below(24));
     set(fields, "SSAMP", random.below(24));
-    // A cascaded atomic's name leaves out whether it returns.
+    // The text of a cascaded atomic does not express whether it returns.
     if name.contains("_ATOMIC_") && get(fields, "TH") & 4 != 0 {
         set(fields, "TH", get(fields, "TH") & !1);
     }
-    // 16-bit operands: a literal of 16 bits that is not an inline constant, and no float for an integer, which is a literal in text.
+    // 16-bit operands: a 16-bit literal that is not an inline constant, and no float constant for an integer
+    // operand, which would be a literal in text.
     let sixteen = |c: Constant| matches!(c, Constant::Int16 | Constant::F16 | Constant::Bf16);
     if form.slots.iter().any(|s| sixteen(s.constant)) {
         for literal in ["LITERAL", "SIMM32"] {

@@ -1,4 +1,4 @@
-//! What the tests share: running the command line in this process, and text kernels as values.
+//! Test support: runs the command line in-process, and prepares and runs text kernels.
 
 pub mod cases;
 pub mod fuzz;
@@ -33,27 +33,28 @@ use wavesim::sched::dispatch::{self, Schedule};
 use wavesim::state::Workgroup;
 use wavesim::text::{self, Options, TextKernel};
 
-/// The workspace.
+/// Returns the root directory of the workspace.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// A file or folder outside the repository that holds big test sets: below `WAVESIM_SHARED`, or `../shared` beside the workspace.
+/// Returns a file or directory of large test data outside the repository: in `WAVESIM_SHARED`, or in
+/// `../shared` next to the workspace.
 pub fn shared(name: &str) -> Option<PathBuf> {
     let base = std::env::var_os("WAVESIM_SHARED").map_or(root().join("../shared"), PathBuf::from);
     Some(base.join(name)).filter(|path| path.exists())
 }
 
-/// The processor time that this thread has used: other work on the machine does not count. Where the system does not say,
-/// the time since the first call.
+/// Returns the CPU time of this thread, which is independent of other load on the machine. If the system does
+/// not provide it, returns the time since the first call.
 pub fn processor_time() -> Duration {
     static START: LazyLock<Instant> = LazyLock::new(Instant::now);
-    let on_processor = |text: String| text.split(' ').next()?.parse().ok().map(Duration::from_nanos);
+    let cpu_time = |text: String| text.split(' ').next()?.parse().ok().map(Duration::from_nanos);
     let read = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
-    read.and_then(on_processor).unwrap_or_else(|| START.elapsed())
+    read.and_then(cpu_time).unwrap_or_else(|| START.elapsed())
 }
 
-/// A command's exit code and standard output.
+/// Runs a command. Returns its exit code and standard output.
 pub fn wavesim(args: &[&str]) -> (u8, String) {
     let cli = Cli::try_parse_from(std::iter::once("wavesim").chain(args.iter().copied()))
         .unwrap_or_else(|e| panic!("{args:?}: {e}"));
@@ -65,7 +66,7 @@ pub fn wavesim(args: &[&str]) -> (u8, String) {
     (code, String::from_utf8(out).expect("text"))
 }
 
-/// How to run a text kernel.
+/// Configuration for running a text kernel.
 #[derive(Debug, Clone)]
 pub struct Setup {
     pub arch: Arch,
@@ -98,19 +99,19 @@ fn options(setup: &Setup) -> Result<Options, String> {
     Ok(options)
 }
 
-/// Reads a text kernel; the error is the report a user sees, the file being called `kernel.rdna`.
+/// Parses a text kernel as the file `kernel.rdna`. The error is the rendered diagnostics.
 pub fn parse(source: &str, setup: &Setup) -> Result<TextKernel, String> {
     let mut sources = SourceMap::default();
     let file = sources.add("kernel.rdna", source);
     text::parse(&sources, file, &options(setup)?).map_err(|d| text::render(&sources, &d))
 }
 
-/// A text kernel ready to run.
+/// Prepares a text kernel to run.
 pub fn prepare(source: &str, setup: &Setup) -> Result<Prepared, String> {
     text_kernel::prepare("kernel.rdna", source, &options(setup)?, 0).map_err(|e| e.to_string())
 }
 
-/// Runs a text kernel; its outputs by name.
+/// Runs a text kernel. Returns its outputs by name.
 pub fn run(source: &str, setup: &Setup) -> Result<BTreeMap<String, Array>, Box<Fault>> {
     let prepared = prepare(source, setup).unwrap_or_else(|e| panic!("{e}"));
     let mut dispatch = prepared.dispatch(10_000_000);
@@ -121,7 +122,7 @@ pub fn run(source: &str, setup: &Setup) -> Result<BTreeMap<String, Array>, Box<F
     Ok(outputs.into_iter().map(|(name, array)| (name.to_string(), array)).collect())
 }
 
-/// Elements as f32 bit patterns, or of any other 32-bit type.
+/// Returns the elements of an array of any 32-bit type as bit patterns.
 pub fn words(array: &Array) -> Vec<u32> {
     array.bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
 }
@@ -130,8 +131,8 @@ pub fn f32s(array: &Array) -> Vec<f32> {
     words(array).into_iter().map(f32::from_bits).collect()
 }
 
-/// Calls `f` with what an instruction outside of a dispatch can reach: one workgroup of one wave, LDS, scratch in spaces of
-/// `scratch_stride` bytes a lane, and global memory where `global` says, if it does.
+/// Calls `f` with a context for executing instructions outside a dispatch: one workgroup of one wave, LDS,
+/// scratch with `scratch_stride` bytes per lane, and optionally global memory at the given base address.
 pub fn with_context<R>(
     global: Option<(u64, &mut [u8])>,
     lds: &mut [u8],
@@ -140,7 +141,7 @@ pub fn with_context<R>(
 ) -> R {
     let mut memory = Memory::empty();
     if let Some((base, bytes)) = global {
-        // SAFETY: the bytes are borrowed for longer than `memory` lives.
+        // SAFETY: `bytes` is mutably borrowed for longer than `memory` lives.
         unsafe { memory.map_host(base, bytes.as_mut_ptr(), bytes.len() as u64, true) }.expect("one range");
     }
     let mut workgroup = Workgroup::new(1);
@@ -155,7 +156,7 @@ pub fn with_context<R>(
     })
 }
 
-/// The instruction `name` in `encoding`, with fields by name; the others are zero.
+/// Builds the instruction `name` in `encoding`. Fields that are not given are zero.
 pub fn inst(arch: Arch, name: &str, encoding: &str, values: &[(&str, u32)]) -> Option<Inst> {
     let table = arch.table();
     let found = table.entries.iter().position(|e| {
@@ -176,25 +177,27 @@ pub fn inst(arch: Arch, name: &str, encoding: &str, values: &[(&str, u32)]) -> O
     Some(Inst { entry: found as EntryId, entry_y: EntryId::MAX, size: (encoding.bits / 8) as u8, fields })
 }
 
-/// Code for every operation of a program that there is code for, compiled before it runs; `None` on hosts that it is not made for.
+/// Compiles all supported operations of a program, before it runs. Returns `None` on hosts that the compiler
+/// does not support.
 pub fn compiled(program: &Program) -> Option<Box<dyn Compiled>> {
-    Some(Box::new(Counted(Jit::with_threshold(program, 0).ok()?)))
+    Some(Box::new(CountedCode(Jit::with_threshold(program, 0).ok()?)))
 }
 
 thread_local! {
     static ENTERED: Cell<u64> = const { Cell::new(0) };
 }
 
-/// How often this thread has entered [`compiled`] code: a test that never does would show nothing.
+/// Returns how often this thread has entered [`compiled`] code. Tests check it, because a test that never
+/// enters compiled code proves nothing.
 pub fn entered() -> u64 {
     ENTERED.get()
 }
 
-/// Compiled code that counts its entries.
-struct Counted(Jit);
+/// Compiled code that counts how often it is entered.
+struct CountedCode(Jit);
 
-// SAFETY: the code's own answers.
-unsafe impl Compiled for Counted {
+// SAFETY: all methods forward to the `Jit`, which upholds the trait's contract.
+unsafe impl Compiled for CountedCode {
     fn is_ready(&self) -> bool {
         self.0.is_ready()
     }

@@ -1,4 +1,4 @@
-//! Assembly programs of machines that are not AMD's, with their data and the memory they leave, all in files.
+//! Assembly programs for non-AMD machines, with their data and expected memory in files.
 
 use isa_spec::data::files_below;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use wavesim::asm::program::LineError;
 use wavesim::loader::generic::{self as loader, Data};
 use wavesim::loader::prepared::{Prepared, Source};
 
-/// Bytes of memory that a run has if it does not say otherwise.
+/// Default memory size of a run in bytes.
 const MEMORY: u64 = 32 << 20;
 
-/// Program files below a folder of the workspace.
+/// Returns the program files below a directory of the workspace.
 pub fn programs(folder: &str, arch: Arch) -> Vec<PathBuf> {
     let extension = arch.machine().map_or("", |m| m.assembly.extension);
     files_below(&crate::root().join(folder), extension)
@@ -21,7 +21,7 @@ fn lines(errors: &[LineError]) -> String {
     errors.iter().map(|e| format!("{}:{}: {}\n", e.line, e.column, e.error)).collect()
 }
 
-/// The program with its `.data` file, if it has one. The error is what is wrong with it, a line each.
+/// Prepares a program, with its `.data` file if it has one. The error lists the diagnostics, one per line.
 pub fn prepare(path: &Path, arch: Arch) -> Result<Prepared, String> {
     let machine = arch.machine().ok_or("no machine of its own")?;
     let text = std::fs::read_to_string(path).map_err(|e| e.to_string())?;
@@ -37,7 +37,7 @@ pub fn prepare(path: &Path, arch: Arch) -> Result<Prepared, String> {
     loader::prepare(unit, arch, machine, Source { name, text }, &data, MEMORY).map_err(|e| e.to_string())
 }
 
-/// A file of `address: value` lines.
+/// Reads a file of `address: value` lines.
 pub fn read_data(path: &Path) -> Result<Data, String> {
     let text = std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
     loader::data(&text).map_err(|errors| format!("{}:\n{}", path.display(), lines(&errors)))

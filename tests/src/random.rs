@@ -1,5 +1,5 @@
-//! Random instructions and machine states, made from the ISA's tables: legal field values, registers full of values that matter,
-//! addresses that mostly hit a small memory.
+//! Random instructions and machine states, generated from the ISA tables: legal field values, registers with
+//! interesting values, and addresses that mostly hit a small memory.
 
 use isa_spec::tables::{ArchTable, Entry, EntryId, MAX_FIELDS, Role};
 use std::sync::LazyLock;
@@ -7,7 +7,7 @@ use wavesim::arch::Arch;
 use wavesim::inst::Inst;
 use wavesim::state::{ALL_VGPRS, LaneVec, VGPRS, Wave};
 
-/// Splitmix64: deterministic, so a failure is found again by its seed.
+/// SplitMix64. Deterministic, so that a failure can be reproduced from its seed.
 #[derive(Debug, Clone)]
 pub struct Rng(pub u64);
 
@@ -20,7 +20,7 @@ impl Rng {
         z ^ z >> 31
     }
 
-    /// Below `n`.
+    /// Returns a number below `n`, or 0 if `n` is 0.
     pub fn below(&mut self, n: u64) -> u64 {
         if n == 0 { 0 } else { self.bits() % n }
     }
@@ -33,7 +33,7 @@ impl Rng {
         list[self.below(list.len() as u64) as usize]
     }
 
-    /// A dword: numbers of every format at their edges, small integers, noise.
+    /// Returns a random dword: edge cases of all number formats, small integers, or noise.
     pub fn dword(&mut self) -> u32 {
         const F32: [u32; 14] = [
             0,
@@ -61,14 +61,14 @@ impl Rng {
             2 | 3 => half(self) | half(self) << 16,
             4 => self.below(70) as u32,
             5 => (-(self.below(70) as i64)) as u32,
-            // A moderate f32.
+            // An f32 of moderate magnitude.
             6 => (self.bits() as u32 & 0x807f_ffff) | (110 + self.below(40) as u32) << 23,
             _ => self.bits() as u32,
         }
     }
 }
 
-/// What [`Rng::below`] may give as a mask of lanes.
+/// Returns a random lane mask.
 pub fn lanes(rng: &mut Rng) -> u64 {
     match rng.below(4) {
         0 => u64::MAX,
@@ -78,16 +78,17 @@ pub fn lanes(rng: &mut Rng) -> u64 {
     }
 }
 
-/// Sizes of the memories that random instructions run on.
+/// Sizes in bytes, and the base address, of the memories for random instructions.
 pub const GLOBAL: u64 = 0x2000;
 pub const GLOBAL_BASE: u64 = 0x10_0000;
 pub const LDS: u64 = 0x800;
 pub const SCRATCH: u32 = 0x100;
 
-/// Registers below this are operands: the widest operand still fits in the file.
-const HIGHEST_VGPR: u32 = 200;
+/// End of the VGPRs used as operands. The widest operand still fits in the register file.
+const OPERAND_VGPRS: u32 = 200;
 
-/// A random instruction of an entry; `None` if the entry has no form of its own (the second half of VOPD).
+/// Returns a random instruction of an entry, or `None` if the entry cannot stand alone (the second half of
+/// VOPD).
 pub fn instruction(rng: &mut Rng, arch: Arch, id: EntryId) -> Option<Inst> {
     let table = arch.table();
     let entry = &table.entries[id as usize];
@@ -99,7 +100,7 @@ pub fn instruction(rng: &mut Rng, arch: Arch, id: EntryId) -> Option<Inst> {
         *value = match field.name {
             _ if field.fixed.is_some() => field.fixed?,
             "LITERAL" | "SIMM32" => rng.dword(),
-            // A quarter of the instructions has each modifier.
+            // Each modifier is set on a quarter of the instructions.
             "NEG" | "ABS" | "OP_SEL" | "NEG_HI" | "OMOD" | "CLAMP" | "CM" if !rng.chance(4) => 0,
             "OP_SEL_HI" | "OP_SEL_HI_2" if !rng.chance(4) => any | ((1u64 << width) - 1) as u32,
             "OFFSET" | "IOFFSET" | "OFFSET0" | "OFFSET1" => rng.below(64) as u32,
@@ -126,7 +127,7 @@ pub fn instruction(rng: &mut Rng, arch: Arch, id: EntryId) -> Option<Inst> {
         entry_y = rng.pick(&seconds);
         fields[find("OPY")?] = table.entries[entry_y as usize].opcode as u32;
         operands(rng, table, &table.entries[entry_y as usize], &mut fields);
-        // One destination is even, the other odd.
+        // One destination must be even, the other odd.
         let (x, y) = (find("VDSTX")?, find("VDSTY")?);
         fields[y] = fields[y] & !1 | (fields[x] & 1 ^ 1);
     }
@@ -157,8 +158,8 @@ fn operands(rng: &mut Rng, table: &'static ArchTable, entry: &Entry, fields: &mu
             continue;
         }
         let ty = &table.operand_types[operand.ty as usize];
-        let vgpr = rng.below(HIGHEST_VGPR as u64) as u32;
-        // A few registers, so that operands often coincide.
+        let vgpr = rng.below(OPERAND_VGPRS as u64) as u32;
+        // Prefers a few registers, so that operands often coincide.
         let vgpr = if rng.chance(2) { vgpr & 7 } else { vgpr };
         let half = |rng: &mut Rng, reg: u32| {
             let e32 = ["VOP1", "VOP2", "VOPC"].iter().any(|e| encoding.name.contains(e));
@@ -177,7 +178,8 @@ fn operands(rng: &mut Rng, table: &'static ArchTable, entry: &Entry, fields: &mu
             } else if scalar >= 256 {
                 256 + half(rng, scalar & 0x7f)
             } else if (124..128).contains(&scalar) && operand.output && operand.size_bits == 64 {
-                // No pair begins at M0, and the result of a compare that writes EXEC is not EXEC.
+                // A pair cannot begin at M0, and the destination of a compare that writes EXEC cannot be
+                // EXEC.
                 4
             } else if scalar < 106 {
                 // Wide operands stay below VCC.
@@ -189,7 +191,7 @@ fn operands(rng: &mut Rng, table: &'static ArchTable, entry: &Entry, fields: &mu
     }
 }
 
-/// Bytes at random, as many as the next multiple of eight below.
+/// Returns random bytes. The count is rounded down to a multiple of eight.
 pub fn bytes(rng: &mut Rng, count: u64) -> Vec<u8> {
     let mut out = vec![0; count as usize / 8 * 8];
     for word in out.as_chunks_mut().0 {
@@ -198,10 +200,10 @@ pub fn bytes(rng: &mut Rng, count: u64) -> Vec<u8> {
     out
 }
 
-/// Registers, masks and MODE at random.
+/// Returns a wave with random registers, masks and MODE.
 pub fn wave(rng: &mut Rng, size: u32) -> Wave {
     let mut wave = Wave::new(size);
-    // Registers come from a pool, shifted: filling them all anew would take most of the time.
+    // Registers are random windows of a pool, because generating all values anew would dominate the run time.
     static POOL: LazyLock<Vec<u32>> = LazyLock::new(|| {
         let mut rng = Rng(0);
         (0..1 << 16).map(|_| rng.dword()).collect()
@@ -221,7 +223,7 @@ pub fn wave(rng: &mut Rng, size: u32) -> Wave {
         wave.set_sgpr(code, value);
     }
     wave.scc = rng.below(2) as u32;
-    // Round and denormal modes: usually the plain ones; DX10_CLAMP, IEEE, FP16_OVFL.
+    // Rounding and denormal modes, mostly the usual ones, and DX10_CLAMP, IEEE, FP16_OVFL.
     let modes = match rng.below(4) {
         0 => 0xf0,
         1 => 0xc0,
@@ -235,7 +237,7 @@ pub fn wave(rng: &mut Rng, size: u32) -> Wave {
     wave
 }
 
-/// Accumulation VGPRs at random.
+/// Fills the accumulation VGPRs with random values.
 pub fn accumulators(rng: &mut Rng, wave: &mut Wave) {
     for half in 0..wave.halves() {
         for reg in VGPRS..ALL_VGPRS {
@@ -247,8 +249,8 @@ pub fn accumulators(rng: &mut Rng, wave: &mut Wave) {
     }
 }
 
-/// Gives the registers that `inst` addresses memory with values that hit it, most of the time.
-pub fn aim(rng: &mut Rng, arch: Arch, inst: &Inst, wave: &mut Wave) {
+/// Sets the address registers of `inst` to values that mostly hit the memories.
+pub fn set_addresses(rng: &mut Rng, arch: Arch, inst: &Inst, wave: &mut Wave) {
     let table = arch.table();
     let encoding = inst.encoding(table);
     let name = inst.instruction(table).name;

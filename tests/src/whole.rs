@@ -1,6 +1,8 @@
-//! Random programs: straight lines of everything that computes, memory accesses that hit, branches, loops that end, and divergence.
+//! Random programs with straight-line computation, in-bounds memory accesses, branches, terminating loops,
+//! and divergence.
 //!
-//! SGPRs from [`RESERVED`] on are the generator's: addresses, loop counters, saved EXEC. Nothing else writes them.
+//! SGPRs from [`RESERVED`] on are reserved for the generator: addresses, loop counters, saved EXEC. Random
+//! instructions never write them.
 
 use crate::random::{self, GLOBAL_BASE, Rng};
 use isa_spec::pcode::ir::{Shape, State};
@@ -12,19 +14,20 @@ use wavesim::conform::run::semantics;
 use wavesim::exec::program::Program;
 use wavesim::inst::Inst;
 
-/// Random operands end below: a base at s88 has registers up to s91, or more where the generator chooses it.
+/// First reserved SGPR. Random operands end below it: a base at s88 extends up to s91, or further if the
+/// generator chooses it.
 const RESERVED: u32 = 92;
-/// Base address or buffer descriptor, four registers.
+/// First of four SGPRs for a base address or a buffer descriptor.
 const ADDRESS: u32 = RESERVED;
 const OFFSET: u32 = 96;
-/// A counter for each depth of loops.
+/// First loop counter; one SGPR per nesting depth.
 const COUNTER: u32 = 98;
-/// EXEC, a pair for each depth.
+/// First saved EXEC; one pair of SGPRs per nesting depth.
 const SAVED: u32 = 102;
-/// Loops and divergent regions inside one another.
+/// Maximum nesting depth of loops and divergent regions.
 const DEPTH: u32 = 2;
 
-/// What a program may have.
+/// Features of the generated programs.
 #[derive(Debug, Clone, Copy)]
 pub struct Kind {
     pub arch: Arch,
@@ -33,11 +36,11 @@ pub struct Kind {
     pub floats: bool,
     /// Instructions that write MODE.
     pub mode: bool,
-    /// Accesses to memory other than LDS, whose addresses the program makes.
+    /// Accesses to memory other than LDS, with addresses computed by the program.
     pub memory: bool,
 }
 
-/// Entries to choose from.
+/// Table entries to choose instructions from.
 pub struct Entries {
     straight: Vec<EntryId>,
     memory: Vec<EntryId>,
@@ -56,19 +59,23 @@ impl Entries {
             let uses = &sem.uses;
             let scalar = instruction.group() == "SALU";
             let writes_mode = uses.state_writes.contains(&State::Mode) || uses.control && scalar;
-            // A scalar body that assigns registers by number reaches the reserved ones.
-            let anywhere = uses.indexed.contains(&Role::D0) && sem.shape == Shape::Scalar;
+            // Scalar semantics that assign registers by number can write the reserved ones.
+            let writes_any_sgpr = uses.indexed.contains(&Role::D0) && sem.shape == Shape::Scalar;
             let pc = instruction.flags().branch
                 || instruction.flags().indirect_branch
                 || uses.state_reads.contains(&State::Pc)
                 || uses.state_writes.contains(&State::Pc);
             let stops = uses.control && !scalar;
-            if pc || stops || anywhere || !kind.floats && !uses.float.is_empty() || !kind.mode && writes_mode
+            if pc
+                || stops
+                || writes_any_sgpr
+                || !kind.floats && !uses.float.is_empty()
+                || !kind.mode && writes_mode
             {
                 continue;
             }
             match instruction.group() {
-                // It reads clocks.
+                // Reads clocks, so it is not deterministic.
                 "SALU" if instruction.name == "S_GETREG_B32" => {}
                 "VALU" | "SALU" | "LDS" => straight.push(id),
                 "VMEM"
@@ -84,16 +91,16 @@ impl Entries {
     }
 }
 
-/// A program of about `length` instructions.
+/// Generates a program of about `length` instructions.
 pub fn program(rng: &mut Rng, kind: Kind, entries: &Entries, length: usize) -> Program {
-    let mut maker = Maker { rng, kind, entries, insts: Vec::new(), bytes: 0 };
-    maker.block(length, 0);
-    maker.text("s_endpgm");
-    let insts = maker.insts.into_iter().map(|inst| (inst, 0)).collect();
+    let mut generator = Generator { rng, kind, entries, insts: Vec::new(), bytes: 0 };
+    generator.block(length, 0);
+    generator.text("s_endpgm");
+    let insts = generator.insts.into_iter().map(|inst| (inst, 0)).collect();
     Program::new(kind.arch, insts).expect("a program of moderate size")
 }
 
-struct Maker<'a> {
+struct Generator<'a> {
     rng: &'a mut Rng,
     kind: Kind,
     entries: &'a Entries,
@@ -101,7 +108,7 @@ struct Maker<'a> {
     bytes: u64,
 }
 
-impl Maker<'_> {
+impl Generator<'_> {
     fn push(&mut self, inst: Inst) -> usize {
         self.bytes += inst.size as u64;
         self.insts.push(inst);
@@ -114,7 +121,7 @@ impl Maker<'_> {
         self.push(parsed.inst)
     }
 
-    /// The field that has one of the names.
+    /// Sets the field that has one of the names.
     fn set(&mut self, at: usize, names: &[&str], value: u32) {
         let table = self.kind.arch.table();
         let inst = &mut self.insts[at];
@@ -123,8 +130,8 @@ impl Maker<'_> {
         inst.fields[field] = value;
     }
 
-    /// `exec_lo`, or in waves of 64 `exec`.
-    fn wide(&self, name: &str, at: u32) -> (String, String) {
+    /// Returns the operands for a lane mask: `exec_lo` and `s2` in wave32, `exec` and `s[2:3]` in wave64.
+    fn mask_operands(&self, name: &str, at: u32) -> (String, String) {
         match self.kind.size {
             32 => (format!("{name}_lo"), format!("s{at}")),
             _ => (name.to_string(), format!("s[{at}:{}]", at + 1)),
@@ -140,7 +147,7 @@ impl Maker<'_> {
                 2 if depth < DEPTH && length > 8 => self.repeat(inner, depth),
                 3 if depth < DEPTH && length > 8 => self.diverge(inner, depth),
                 4 if depth == 0 => self.far_jump(inner),
-                5 => self.new_exec(depth),
+                5 => self.set_exec(depth),
                 6..=11 if self.kind.memory => self.memory(),
                 _ => self.straight(),
             }
@@ -151,7 +158,7 @@ impl Maker<'_> {
         loop {
             let entry = self.rng.pick(entries);
             let Some(inst) = random::instruction(self.rng, self.kind.arch, entry) else { continue };
-            // The second half of a dual instruction, too.
+            // Also checks the second half of a dual instruction.
             let none = BTreeMap::new();
             let Some((_, second)) = semantics(self.kind.arch, &inst, &none) else { continue };
             if self.kind.floats || second.is_none_or(|sem| sem.uses.float.is_empty()) {
@@ -165,7 +172,7 @@ impl Maker<'_> {
         self.push(inst);
     }
 
-    /// A conditional branch forward.
+    /// Emits a conditional forward branch.
     fn branch(&mut self, inner: usize, depth: u32) {
         let on = self.rng.pick(&["scc0", "scc1", "vccz", "vccnz", "execz", "execnz"]);
         let at = self.text(&format!("s_cbranch_{on} 0"));
@@ -187,11 +194,11 @@ impl Maker<'_> {
         self.set(at, &["SIMM16"], (distance as u32).wrapping_neg() & 0xffff);
     }
 
-    /// Part of the lanes, then all that there were before.
+    /// Emits a divergent region: disables some lanes, then restores EXEC.
     fn diverge(&mut self, inner: usize, depth: u32) {
         let bits = self.kind.size;
         let saved = SAVED + 2 * depth;
-        let ((exec, saved), (vcc, _)) = (self.wide("exec", saved), self.wide("vcc", 0));
+        let ((exec, saved), (vcc, _)) = (self.mask_operands("exec", saved), self.mask_operands("vcc", 0));
         let (a, b) = (self.rng.below(8), self.rng.below(8));
         self.text(&format!("v_cmp_lt_u32_e32 {vcc}, v{a}, v{b}"));
         self.text(&format!("s_and_saveexec_b{bits} {saved}, {vcc}"));
@@ -199,7 +206,7 @@ impl Maker<'_> {
         self.text(&format!("s_mov_b{bits} {exec}, {saved}"));
     }
 
-    /// Over a block by a computed address: the code is at address 0.
+    /// Emits a jump over a block, to an address computed from the PC.
     fn far_jump(&mut self, inner: usize) {
         let [low, high] = [OFFSET, OFFSET + 1];
         self.text(&format!("s_getpc_b64 s[{low}:{high}]"));
@@ -212,8 +219,8 @@ impl Maker<'_> {
         self.set(at, &["LITERAL", "SIMM32"], distance as u32);
     }
 
-    /// Random instructions write EXEC: now and then most lanes come back.
-    fn new_exec(&mut self, depth: u32) {
+    /// Occasionally re-enables lanes, because random instructions write EXEC.
+    fn set_exec(&mut self, depth: u32) {
         if depth == 0 || self.rng.chance(4) {
             let lanes = random::lanes(self.rng);
             self.text(&format!("s_mov_b32 exec_lo, 0x{:x}", lanes as u32));
@@ -223,7 +230,7 @@ impl Maker<'_> {
         }
     }
 
-    /// An access whose address registers are made to hit.
+    /// Emits a memory access after code that computes an in-bounds address.
     fn memory(&mut self) {
         let table = self.kind.arch.table();
         let mut inst = self.any(&self.entries.memory);
@@ -240,7 +247,7 @@ impl Maker<'_> {
         let lanewise =
             semantics(self.kind.arch, &inst, &none).is_some_and(|(sem, _)| sem.shape == Shape::Lane);
         if !lanewise && !scalar_load {
-            // It reads the addresses of all lanes.
+            // The access reads the addresses of all lanes, so all lanes need a masked address.
             self.text("s_mov_b32 exec_lo, -1");
             self.text("s_mov_b32 exec_hi, -1");
         }
@@ -253,10 +260,10 @@ impl Maker<'_> {
         let buffer = name.contains("BUFFER_");
         let scratch = name.starts_with("SCRATCH_");
         let mask = |bits: u32| format!("v_and_b32_e32 v{vector}, 0x{:x}, v{vector}", bits & align);
-        let anywhere = role(Role::VAddr).is_none();
+        let without_vaddr = role(Role::VAddr).is_none();
         let with_scalar = buffer
             || scalar_load
-            || anywhere
+            || without_vaddr
             || (name.starts_with("GLOBAL_") || scratch) && self.rng.chance(2);
         if let Some((at, _)) = role(Role::SAddr) {
             inst.fields[at] = if with_scalar { ADDRESS } else { 124 };

@@ -1,4 +1,5 @@
-//! Every call, with valid and with invalid arguments, which are errors and never end the process.
+//! Tests of every API call with valid and invalid arguments. Invalid arguments are errors and never crash the
+//! process.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr::{null, null_mut};
@@ -7,7 +8,7 @@ use std::time::Duration;
 use wavesim_capi::wavesim_status::*;
 use wavesim_capi::*;
 
-/// The words that `wavesim asm` prints for the text in the comments.
+/// Machine code, as assembled by `wavesim asm` from the text in the comments.
 const STORE: [u32; 7] = [
     0xf4040100, 0xf8000000, // s_load_b64 s[4:5], s[0:1], null
     0xbf89fc07, // s_waitcnt lgkmcnt(0)
@@ -28,20 +29,20 @@ fn launch_of(code: &[u32]) -> wavesim_launch {
 
 fn device(target: &CStr) -> wavesim_device {
     let mut device = 0;
-    // SAFETY: both are valid.
+    // SAFETY: both pointers are valid.
     assert_eq!(unsafe { wavesim_device_create(target.as_ptr(), &mut device) }, WAVESIM_OK);
     device
 }
 
 fn map<T>(device: wavesim_device, slice: &mut [T], writable: bool) -> wavesim_status {
     let host = slice.as_mut_ptr();
-    // SAFETY: the tests keep the memory as long as they use the device.
+    // SAFETY: the tests keep the memory alive while they use the device.
     unsafe { wavesim_device_map(device, host as u64, host.cast(), size_of_val(slice) as u64, writable) }
 }
 
 fn run(device: wavesim_device, launch: &wavesim_launch) -> (wavesim_status, wavesim_outcome) {
     let mut outcome = wavesim_outcome::default();
-    // SAFETY: both are valid.
+    // SAFETY: both pointers are valid.
     let status = unsafe { wavesim_device_launch(device, launch, &mut outcome) };
     (status, outcome)
 }
@@ -57,15 +58,15 @@ fn asm(code: &[u32], grid: [u32; 3], block: [u32; 3], args: *const u64) -> i32 {
 #[test]
 fn versions() {
     assert_eq!(wavesim_abi_version(), WAVESIM_ABI_VERSION);
-    // SAFETY: a constant.
+    // SAFETY: the function returns a static string.
     assert_eq!(unsafe { CStr::from_ptr(wavesim_version()) }.to_str(), Ok(env!("CARGO_PKG_VERSION")));
 }
 
 #[test]
-fn wrong_pointers_are_errors() {
+fn invalid_pointers_are_errors() {
     let mut handle = 0;
     let wild = 0x10 as *const c_char;
-    // SAFETY: unmapped pointers are errors.
+    // SAFETY: the library rejects unmapped pointers.
     let create = |target, handle| unsafe { wavesim_device_create(target, handle) };
     assert_eq!(create(null(), &mut handle), WAVESIM_BAD_ARGUMENT);
     assert_eq!(last(), "target is null");
@@ -119,12 +120,12 @@ fn stale_handles_are_errors() {
 }
 
 #[test]
-fn impossible_launches_are_errors() {
+fn invalid_launches_are_errors() {
     let device = device(c"rdna3");
     let good = launch_of(&STORE);
     let odd = wavesim_launch { code_bytes: 6, ..good };
     let empty = wavesim_launch { code_bytes: 0, ..good };
-    let wrong = [
+    let invalid = [
         (odd, "6 bytes of code"),
         (empty, "0 bytes of code"),
         (wavesim_launch { struct_size: 8, ..good }, "launch.struct_size is 8"),
@@ -140,19 +141,19 @@ fn impossible_launches_are_errors() {
         (wavesim_launch { user_sgpr_count: 2, ..good }, "launch.user_sgprs is null"),
         (wavesim_launch { user_sgpr_count: 2, user_sgprs: 0x10 as *const u32, ..good }, "not all readable"),
     ];
-    for (launch, text) in wrong {
+    for (launch, text) in invalid {
         let (status, outcome) = run(device, &launch);
         assert_eq!(status, WAVESIM_BAD_ARGUMENT, "{text}");
         assert!(last().contains(text) && outcome.fault[0] == 0, "{text}: {}", last());
     }
-    // An empty grid ends immediately.
+    // An empty grid completes immediately.
     let nothing = wavesim_launch { grid: [0, 7, u32::MAX], ..good };
     assert_eq!(run(device, &nothing).0, WAVESIM_OK);
     assert_eq!(wavesim_device_destroy(device), WAVESIM_OK);
 }
 
 #[test]
-fn ranges_have_rights_and_ends() {
+fn ranges_have_permissions_and_bounds() {
     let device = device(c"gfx1150");
     let mut out = [7u32; 4];
     let mut args = [out.as_mut_ptr() as u64];
@@ -167,7 +168,7 @@ fn ranges_have_rights_and_ends() {
         ..launch_of(&STORE)
     };
     let kind = |outcome: &wavesim_outcome| {
-        // SAFETY: its last byte is zero.
+        // SAFETY: the library NUL-terminates the string.
         unsafe { CStr::from_ptr(outcome.fault.as_ptr()) }.to_str().unwrap().to_string()
     };
     // The arguments are not yet mapped.
@@ -188,7 +189,7 @@ fn ranges_have_rights_and_ends() {
 }
 
 #[test]
-fn endless_loops_end() {
+fn infinite_loops_are_stopped() {
     let device = device(c"gfx1201");
     // An s_branch to itself.
     let launch = wavesim_launch { max_instructions: 1000, ..launch_of(&[0xbfa0_ffff]) };
@@ -208,7 +209,7 @@ fn unknown_code_is_a_fault() {
     assert!(last().contains("wavesim_device_launch_object"), "{}", last());
 }
 
-/// The registers of workgroup ids depend on the dimensions of the grid; work-item ids are packed.
+/// The registers of workgroup ids depend on the dimensions of the grid; work-item ids are packed into v0.
 #[test]
 fn initial_state_of_run_asm() {
     // v0 <- s13 | s14 << 8 | s15 << 16, stored by work-item 0 of the last workgroup last.
@@ -231,7 +232,8 @@ fn initial_state_of_run_asm() {
     let out = [0u32; 2];
     let args = [out.as_ptr() as u64];
     let read = || {
-        // SAFETY: both are local; volatile, as the kernel writes them without the compiler knowing.
+        // SAFETY: both are local. The reads are volatile because the compiler does not see the kernel's
+        // writes.
         unsafe { [out.as_ptr().read_volatile(), out.as_ptr().add(1).read_volatile()] }
     };
     let run = |grid, block| {
@@ -260,11 +262,11 @@ fn threads_have_their_own_errors() {
 }
 
 fn text(chars: &[c_char]) -> &str {
-    // SAFETY: the library has written a zero.
+    // SAFETY: the library NUL-terminates the string.
     unsafe { CStr::from_ptr(chars.as_ptr()) }.to_str().expect("UTF-8")
 }
 
-/// An endless loop, which another thread ends.
+/// Another thread cancels a kernel in an infinite loop.
 #[test]
 fn launches_can_be_cancelled() {
     let device = device(c"gfx1201");
@@ -292,7 +294,7 @@ fn kernels_are_listed_with_their_arguments() {
     let device = device(c"gfx1100");
     let object = include_bytes!("../../../tests/filetests/code_objects/vadd/vadd.gfx1100.co");
     let mut module = 0;
-    // SAFETY: all pointers are valid, or rejected.
+    // SAFETY: all pointers are valid, or the library rejects them.
     unsafe {
         let load = wavesim_module_load(device, object.as_ptr().cast(), object.len() as u64, &mut module);
         assert_eq!(load, WAVESIM_OK, "{}", last());
@@ -326,7 +328,7 @@ fn kernels_are_listed_with_their_arguments() {
 
         let mut argument: wavesim_argument = std::mem::zeroed();
         argument.struct_size = size_of::<wavesim_argument>() as u32;
-        // The compiler has left the names out.
+        // The compiler omitted the names.
         let expected = [(0, 8), (8, 8), (16, 8), (24, 4)];
         for (index, (offset, size)) in (0..).zip(expected) {
             assert_eq!(wavesim_module_argument(module, c"vadd".as_ptr(), index, &mut argument), WAVESIM_OK);
@@ -344,11 +346,11 @@ fn load(device: wavesim_device, module: *mut wavesim_module) -> wavesim_status {
     let source = include_str!("../../../hosts/runtime/tests/kernels.s");
     let object = wavesim::loader::assembly::AssemblyOptions::default().assemble("kernels.s", source);
     let object = object.unwrap_or_else(|e| panic!("{}", e[0])).object;
-    // SAFETY: the object is whole, and the tests pass a valid place or null.
+    // SAFETY: the object is complete, and the tests pass a valid pointer or null for the result.
     unsafe { wavesim_module_load(device, object.as_ptr().cast(), object.len() as u64, module) }
 }
 
-/// The kernel waits until another thread sets the flag; the range must not go before.
+/// The kernel waits until another thread sets the flag; the range must not be unmapped before.
 #[test]
 fn unmapping_and_destroying_wait_for_launches_of_modules() {
     let device = device(c"gfx1100");
@@ -365,13 +367,13 @@ fn unmapping_and_destroying_wait_for_launches_of_modules() {
             kernarg_bytes: 8,
             ..Default::default()
         };
-        // SAFETY: all are valid.
+        // SAFETY: all pointers are valid or null.
         unsafe { wavesim_module_launch(module, &launch, null_mut()) }
     };
     let calls: [&(dyn Fn() -> wavesim_status + Sync); 2] =
         [&|| wavesim_device_unmap(device, address), &|| wavesim_device_destroy(device)];
     for call in calls {
-        // SAFETY: the flag lives forever.
+        // SAFETY: the flags are leaked, so they stay valid.
         let mapped =
             unsafe { wavesim_device_map(device, address, flags.as_ptr().cast_mut().cast(), 8, true) };
         assert_eq!(mapped, WAVESIM_OK);
@@ -381,15 +383,15 @@ fn unmapping_and_destroying_wait_for_launches_of_modules() {
             while started.load(Ordering::SeqCst) == 0 && !launch.is_finished() {
                 std::thread::yield_now();
             }
-            let withdraw = scope.spawn(call);
+            let unmap = scope.spawn(call);
             std::thread::sleep(Duration::from_millis(50));
-            let early = withdraw.is_finished();
+            let early = unmap.is_finished();
             flag.store(1, Ordering::SeqCst);
             assert!(!early);
             assert_eq!(launch.join().unwrap(), WAVESIM_OK);
-            assert_eq!(withdraw.join().unwrap(), WAVESIM_OK);
+            assert_eq!(unmap.join().unwrap(), WAVESIM_OK);
         });
-        // The range has gone, for modules too.
+        // The range is unmapped for modules too.
         assert_eq!(run(), WAVESIM_FAULT);
         assert!(last().contains("is outside every buffer"), "{}", last());
     }
@@ -412,21 +414,21 @@ fn variables_of_modules_persist() {
         kernarg_bytes: 8,
         ..Default::default()
     };
-    // SAFETY: all are valid.
+    // SAFETY: all pointers are valid or null.
     let run = |module| unsafe { wavesim_module_launch(module, &launch, null_mut()) };
     let (mut address, mut bytes) = (0, 0);
     for expected in [42, 43] {
         assert_eq!(run(module), WAVESIM_OK, "{}", last());
-        // SAFETY: valid; volatile, as the kernel writes it without the compiler knowing.
+        // SAFETY: `out` is valid. The read is volatile because the compiler does not see the kernel's write.
         assert_eq!(unsafe { out.as_ptr().read_volatile() }, expected);
     }
-    // SAFETY: all are valid.
+    // SAFETY: all pointers are valid.
     let mut find =
         |name: &CStr| unsafe { wavesim_module_variable(module, name.as_ptr(), &mut address, &mut bytes) };
     assert_eq!(find(c"nothing"), WAVESIM_BAD_ARGUMENT);
     assert_eq!(last(), "the module has no variable `nothing`; it has counter");
     assert_eq!(find(c"counter"), WAVESIM_OK);
-    // SAFETY: the library says that the variable is there.
+    // SAFETY: the library returned the address of a variable in a loaded module.
     assert_eq!((unsafe { *(address as *const u32) }, bytes), (43, 4));
     assert_eq!(wavesim_module_unload(module), WAVESIM_OK);
     assert_eq!(run(module), WAVESIM_BAD_ARGUMENT);

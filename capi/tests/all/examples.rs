@@ -1,4 +1,4 @@
-//! The output of the examples in C and Python. They are skipped without `cc` or `python3`.
+//! Compares the output of the C and Python examples. Skipped if `cc` or `python3` is missing.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -7,7 +7,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The folder of `libwavesim_capi.so`: that of this test.
+/// Returns the directory of `libwavesim_capi.so`, which is also that of the test executable.
 fn library() -> PathBuf {
     let test = std::env::current_exe().expect("a path");
     test.parent().expect("a folder").to_path_buf()
@@ -34,14 +34,14 @@ fn c(name: &str) -> Option<String> {
     c_with(name, &[])
 }
 
-/// With arguments.
+/// Builds an example like [`c`], and runs it with arguments.
 fn c_with(name: &str, arguments: &[&str]) -> Option<String> {
     let library = library().display().to_string();
     let include = format!("-I{}", root().join("capi/include").display());
     built(name, &[include, format!("-L{library}"), "-lwavesim_capi".to_string()], &library, arguments)
 }
 
-/// Builds an example with these flags against the library in a folder, and returns its output.
+/// Builds an example with these flags against the library in a directory, and returns its output.
 fn built(name: &str, flags: &[String], library: &str, arguments: &[&str]) -> Option<String> {
     if !have("cc") {
         return None;
@@ -111,7 +111,7 @@ fn python() {
     python_example(&library().join("libwavesim_capi.so"));
 }
 
-/// The library that `scripts/install-c-library.sh` installs can be found with pkg-config.
+/// The library installed by `scripts/install-c-library.sh` is found by pkg-config.
 #[test]
 fn an_installed_library() {
     let prefix = std::env::temp_dir().join(format!("wavesim-prefix-{}", std::process::id()));
@@ -137,7 +137,7 @@ fn an_installed_library() {
         }
     }
     python_example(&prefix.join("lib/libwavesim_capi.so"));
-    // A package is built in one place and used in another.
+    // A package is staged in one directory and used from another.
     let staged = std::env::temp_dir().join(format!("wavesim-staged-{}", std::process::id()));
     succeed(script().env("LIBRARY", prefix.join("lib/libwavesim_capi.so")).env("DESTDIR", &staged));
     let inside = staged.join(prefix.strip_prefix("/").expect("absolute"));
@@ -170,9 +170,9 @@ fn python_example(library: &Path) {
     assert_eq!(out, expected);
 }
 
-/// The comments beside the machine words in the examples are their disassembly.
+/// The comments next to the machine words in the examples are their disassembly.
 #[test]
-fn words_are_what_the_comments_say() {
+fn machine_words_match_their_comments() {
     use wavesim::arch::Arch;
     use wavesim::asm::{self, NoSymbols, Options};
     let text = std::fs::read_to_string(root().join("examples/c/kernel.h")).expect("readable");

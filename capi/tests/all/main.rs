@@ -1,4 +1,4 @@
-//! The C interface: its calls, its header, and the examples in C and Python.
+//! Tests of the C API: its functions, its header, and the examples in C and Python.
 
 mod abi;
 mod examples;

@@ -1,4 +1,4 @@
-/* Loads, runs and frees, over and over: what is lost in between is lost for each round. usage: loop CODE-OBJECT ROUNDS */
+/* Loads, runs and frees repeatedly, so that a leak grows with the number of rounds. usage: loop CODE-OBJECT ROUNDS */
 #include "wavesim.h"
 #include <stdint.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-//! Contexts: there is one.
+//! Contexts. There is a single context.
 
 use crate::device::{hipGetDevice, only};
 use crate::ffi::Out;
@@ -6,7 +6,7 @@ use crate::status::call;
 use crate::stream::Handle;
 use std::ffi::{c_int, c_uint};
 
-/// The one context.
+/// The only context.
 const CONTEXT: Handle = 0x20;
 
 /// `hipCtxCreate`.
@@ -36,7 +36,7 @@ pub extern "C" fn hipCtxPushCurrent(_context: Handle) -> c_int {
 
 /// `hipCtxPopCurrent`.
 pub extern "C" fn hipCtxPopCurrent(context: Out<Handle>) -> c_int {
-    context.put_if_wanted(CONTEXT);
+    context.put_optional(CONTEXT);
     0
 }
 
@@ -64,7 +64,7 @@ pub extern "C" fn hipDevicePrimaryCtxGetState(
     flags: Out<c_uint>,
     active: Out<c_int>,
 ) -> c_int {
-    flags.put_if_wanted(0);
-    active.put_if_wanted(1);
+    flags.put_optional(0);
+    active.put_optional(1);
     0
 }

@@ -15,34 +15,34 @@ const DEVICE_TO_HOST: c_int = 2;
 const DEVICE_TO_DEVICE: c_int = 3;
 const DEFAULT: c_int = 4;
 
-/// What a side of a copy is.
+/// Classification of one side of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Side {
-    /// Memory that the device does not know.
+    /// Pageable host memory, unknown to the device.
     Pageable,
     /// An allocation of the device or of the host, or registered memory.
-    Known,
+    Accessible,
 }
 
-/// Looks a side up; an allocation must have all of it.
+/// Classifies a side of a copy. The range must not extend past the end of an allocation.
 fn side(gpu: &Gpu, what: &str, memory: Memory, extent: usize) -> Outcome<Side> {
     if memory.is_null() {
         return Err(Status::INVALID_VALUE.because(format!("the {what} is null")));
     }
     let address = memory.address();
-    let Some(known) = gpu.known(address) else { return Ok(Side::Pageable) };
-    let left = known.len - (address - known.address);
-    if extent as u64 > left {
+    let Some(allocation) = gpu.find_allocation(address) else { return Ok(Side::Pageable) };
+    let remaining = allocation.len - (address - allocation.address);
+    if extent as u64 > remaining {
         let message = format!(
-            "{extent} bytes at the {what} 0x{address:x}: the allocation of {} bytes at 0x{:x} has {left} there",
-            known.len, known.address
+            "{extent} bytes at the {what} 0x{address:x}: only {remaining} are left in the allocation of {} bytes at 0x{:x}",
+            allocation.len, allocation.address
         );
         return Err(Status::INVALID_VALUE.because(message));
     }
-    Ok(Side::Known)
+    Ok(Side::Accessible)
 }
 
-/// Checks a copy; whether memory that the device does not know takes part in it.
+/// Validates a copy. Returns true if it involves pageable memory.
 pub fn check(gpu: &Gpu, copy: &Copy, kind: c_int) -> Outcome<bool> {
     if !(HOST_TO_HOST..=DEFAULT).contains(&kind) && kind != 1024 {
         return Err(Status::INVALID_MEMCPY_DIRECTION.into());
@@ -58,7 +58,7 @@ pub fn check(gpu: &Gpu, copy: &Copy, kind: c_int) -> Outcome<bool> {
     let to = side(gpu, "destination", copy.to.at, extent(&copy.to))?;
     let from = side(gpu, "source", copy.from.at, extent(&copy.from))?;
     let device = |what: &str, side: Side, memory: Memory| match side {
-        Side::Known => Ok(()),
+        Side::Accessible => Ok(()),
         Side::Pageable => Err(Status::INVALID_VALUE.because(format!(
             "the {what} 0x{:x} is not device memory{}",
             memory.address(),
@@ -74,15 +74,16 @@ pub fn check(gpu: &Gpu, copy: &Copy, kind: c_int) -> Outcome<bool> {
     Ok(to == Side::Pageable || from == Side::Pageable)
 }
 
-/// Copies, in the order of a stream, and waits.
-pub fn now(copy: Copy, kind: c_int, stream: Handle) -> Outcome {
+/// Copies synchronously, in stream order.
+pub fn copy_sync(copy: Copy, kind: c_int, stream: Handle) -> Outcome {
     let gpu = gpu()?;
     check(gpu, &copy, kind)?;
     gpu.run(&*gpu.streams.find(stream)?, Op::Copy(copy))
 }
 
-/// Copies, in the order of a stream. What the device does not know may be gone when the call has returned: then it waits.
-fn later(copy: Copy, kind: c_int, stream: Handle) -> Outcome {
+/// Copies in stream order, asynchronously unless pageable memory is involved: the program may free pageable
+/// memory as soon as the call returns.
+fn copy_async(copy: Copy, kind: c_int, stream: Handle) -> Outcome {
     let gpu = gpu()?;
     let pageable = check(gpu, &copy, kind)?;
     let stream = gpu.streams.find(stream)?;
@@ -94,7 +95,7 @@ fn later(copy: Copy, kind: c_int, stream: Handle) -> Outcome {
 
 /// `hipMemcpy`.
 pub extern "C" fn hipMemcpy(to: Memory, from: Memory, len: usize, kind: c_int) -> c_int {
-    call("hipMemcpy", || now(Copy::linear(to, from, len), kind, 0))
+    call("hipMemcpy", || copy_sync(Copy::linear(to, from, len), kind, 0))
 }
 
 /// `hipMemcpyWithStream`.
@@ -105,25 +106,25 @@ pub extern "C" fn hipMemcpyWithStream(
     kind: c_int,
     stream: Handle,
 ) -> c_int {
-    call("hipMemcpyWithStream", || now(Copy::linear(to, from, len), kind, stream))
+    call("hipMemcpyWithStream", || copy_sync(Copy::linear(to, from, len), kind, stream))
 }
 
 /// `hipMemcpyAsync`.
 pub extern "C" fn hipMemcpyAsync(to: Memory, from: Memory, len: usize, kind: c_int, stream: Handle) -> c_int {
-    call("hipMemcpyAsync", || later(Copy::linear(to, from, len), kind, stream))
+    call("hipMemcpyAsync", || copy_async(Copy::linear(to, from, len), kind, stream))
 }
 
 macro_rules! linear_copies {
-    ($($now:ident, $later:ident, $kind:expr;)*) => {
+    ($($sync:ident, $asynchronous:ident, $kind:expr;)*) => {
         $(
-            #[doc = concat!("`", stringify!($now), "`.")]
-            pub extern "C" fn $now(to: Memory, from: Memory, len: usize) -> c_int {
-                call(stringify!($now), || now(Copy::linear(to, from, len), $kind, 0))
+            #[doc = concat!("`", stringify!($sync), "`.")]
+            pub extern "C" fn $sync(to: Memory, from: Memory, len: usize) -> c_int {
+                call(stringify!($sync), || copy_sync(Copy::linear(to, from, len), $kind, 0))
             }
 
-            #[doc = concat!("`", stringify!($later), "`.")]
-            pub extern "C" fn $later(to: Memory, from: Memory, len: usize, stream: Handle) -> c_int {
-                call(stringify!($later), || later(Copy::linear(to, from, len), $kind, stream))
+            #[doc = concat!("`", stringify!($asynchronous), "`.")]
+            pub extern "C" fn $asynchronous(to: Memory, from: Memory, len: usize, stream: Handle) -> c_int {
+                call(stringify!($asynchronous), || copy_async(Copy::linear(to, from, len), $kind, stream))
             }
         )*
     };
@@ -135,7 +136,7 @@ linear_copies! {
     hipMemcpyDtoD, hipMemcpyDtoDAsync, DEVICE_TO_DEVICE;
 }
 
-/// A copy of rows.
+/// Returns a copy of rows.
 fn rows(to: Memory, to_pitch: usize, from: Memory, from_pitch: usize, width: usize, height: usize) -> Copy {
     Copy { to: Pitched::rows(to, to_pitch), from: Pitched::rows(from, from_pitch), width, height, depth: 1 }
 }
@@ -150,7 +151,7 @@ pub extern "C" fn hipMemcpy2D(
     height: usize,
     kind: c_int,
 ) -> c_int {
-    call("hipMemcpy2D", || now(rows(to, to_pitch, from, from_pitch, width, height), kind, 0))
+    call("hipMemcpy2D", || copy_sync(rows(to, to_pitch, from, from_pitch, width, height), kind, 0))
 }
 
 /// `hipMemcpy2DAsync`.
@@ -165,7 +166,7 @@ pub extern "C" fn hipMemcpy2DAsync(
     kind: c_int,
     stream: Handle,
 ) -> c_int {
-    call("hipMemcpy2DAsync", || later(rows(to, to_pitch, from, from_pitch, width, height), kind, stream))
+    call("hipMemcpy2DAsync", || copy_async(rows(to, to_pitch, from, from_pitch, width, height), kind, stream))
 }
 
 /// `hipMemcpy3DParms`.
@@ -210,7 +211,7 @@ impl Parameters3d {
 pub extern "C" fn hipMemcpy3D(parameters: In<Parameters3d>) -> c_int {
     call("hipMemcpy3D", || {
         let given = parameters.get()?;
-        now(given.copy()?, given.kind, 0)
+        copy_sync(given.copy()?, given.kind, 0)
     })
 }
 
@@ -218,11 +219,11 @@ pub extern "C" fn hipMemcpy3D(parameters: In<Parameters3d>) -> c_int {
 pub extern "C" fn hipMemcpy3DAsync(parameters: In<Parameters3d>, stream: Handle) -> c_int {
     call("hipMemcpy3DAsync", || {
         let given = parameters.get()?;
-        later(given.copy()?, given.kind, stream)
+        copy_async(given.copy()?, given.kind, stream)
     })
 }
 
-/// `hipMemcpyPeer`: there is one device.
+/// `hipMemcpyPeer`. There is only one device.
 pub extern "C" fn hipMemcpyPeer(
     to: Memory,
     to_device: c_int,
@@ -232,7 +233,7 @@ pub extern "C" fn hipMemcpyPeer(
 ) -> c_int {
     call("hipMemcpyPeer", || {
         one_device(to_device, from_device)?;
-        now(Copy::linear(to, from, len), DEVICE_TO_DEVICE, 0)
+        copy_sync(Copy::linear(to, from, len), DEVICE_TO_DEVICE, 0)
     })
 }
 
@@ -251,11 +252,11 @@ pub extern "C" fn hipMemcpyPeerAsync(
 ) -> c_int {
     call("hipMemcpyPeerAsync", || {
         one_device(to_device, from_device)?;
-        later(Copy::linear(to, from, len), DEVICE_TO_DEVICE, stream)
+        copy_async(Copy::linear(to, from, len), DEVICE_TO_DEVICE, stream)
     })
 }
 
-/// Checks a fill.
+/// Validates a fill.
 pub fn check_fill(gpu: &Gpu, fill: &Fill) -> Outcome {
     if !matches!(fill.size, 1 | 2 | 4) {
         return Err(Status::INVALID_VALUE.into());
@@ -266,7 +267,7 @@ pub fn check_fill(gpu: &Gpu, fill: &Fill) -> Outcome {
         return Ok(());
     }
     match side(gpu, "destination", fill.to.at, extent)? {
-        Side::Known => Ok(()),
+        Side::Accessible => Ok(()),
         Side::Pageable => {
             let message = format!("the destination 0x{:x} is not device memory", fill.to.at.address());
             Err(Status::INVALID_VALUE.because(message))
@@ -274,36 +275,36 @@ pub fn check_fill(gpu: &Gpu, fill: &Fill) -> Outcome {
     }
 }
 
-/// Fills, in the order of the legacy default stream, and waits.
-fn fill_now(fill: Fill) -> Outcome {
+/// Fills synchronously, in the order of the legacy default stream.
+fn fill_sync(fill: Fill) -> Outcome {
     let gpu = gpu()?;
     check_fill(gpu, &fill)?;
     gpu.run(&*gpu.streams.find(0)?, Op::Fill(fill))
 }
 
-/// Fills, in the order of a stream.
-fn fill_later(fill: Fill, stream: Handle) -> Outcome {
+/// Fills asynchronously, in stream order.
+fn fill_async(fill: Fill, stream: Handle) -> Outcome {
     let gpu = gpu()?;
     check_fill(gpu, &fill)?;
     gpu.enqueue(&*gpu.streams.find(stream)?, Op::Fill(fill))
 }
 
-/// A fill of `count` elements.
+/// Returns a fill of `count` elements.
 fn linear_fill(to: Memory, value: c_uint, size: usize, count: usize) -> Fill {
     Fill { to: Pitched::linear(to), value, size, width: count, height: 1, depth: 1 }
 }
 
-/// A fill of bytes.
+/// Returns a fill of bytes.
 fn byte_fill(to: Memory, value: c_int, len: usize) -> Fill {
     linear_fill(to, value as u8 as u32, 1, len)
 }
 
-/// A fill of rows of bytes.
+/// Returns a fill of rows of bytes.
 fn row_fill(to: Memory, pitch: usize, value: c_int, width: usize, height: usize) -> Fill {
     Fill { to: Pitched::rows(to, pitch), value: value as u8 as u32, size: 1, width, height, depth: 1 }
 }
 
-/// A fill of slices of rows of bytes.
+/// Returns a fill of a 3D region of bytes.
 fn box_fill(to: &PitchedPointer<Memory>, value: c_int, extent: Extent) -> Outcome<Fill> {
     let slice = to.pitch.checked_mul(to.height).ok_or(Status::INVALID_VALUE)?;
     let rows = row_fill(to.pointer, to.pitch, value, extent.width, extent.height);
@@ -312,25 +313,27 @@ fn box_fill(to: &PitchedPointer<Memory>, value: c_int, extent: Extent) -> Outcom
 
 /// `hipMemset`.
 pub extern "C" fn hipMemset(to: Memory, value: c_int, len: usize) -> c_int {
-    call("hipMemset", || fill_now(byte_fill(to, value, len)))
+    call("hipMemset", || fill_sync(byte_fill(to, value, len)))
 }
 
 /// `hipMemsetAsync`.
 pub extern "C" fn hipMemsetAsync(to: Memory, value: c_int, len: usize, stream: Handle) -> c_int {
-    call("hipMemsetAsync", || fill_later(byte_fill(to, value, len), stream))
+    call("hipMemsetAsync", || fill_async(byte_fill(to, value, len), stream))
 }
 
 macro_rules! fills {
-    ($($now:ident, $later:ident, $value:ty, $size:literal;)*) => {
+    ($($sync:ident, $asynchronous:ident, $value:ty, $size:literal;)*) => {
         $(
-            #[doc = concat!("`", stringify!($now), "`.")]
-            pub extern "C" fn $now(to: Memory, value: $value, count: usize) -> c_int {
-                call(stringify!($now), || fill_now(linear_fill(to, value as u32, $size, count)))
+            #[doc = concat!("`", stringify!($sync), "`.")]
+            pub extern "C" fn $sync(to: Memory, value: $value, count: usize) -> c_int {
+                call(stringify!($sync), || fill_sync(linear_fill(to, value as u32, $size, count)))
             }
 
-            #[doc = concat!("`", stringify!($later), "`.")]
-            pub extern "C" fn $later(to: Memory, value: $value, count: usize, stream: Handle) -> c_int {
-                call(stringify!($later), || fill_later(linear_fill(to, value as u32, $size, count), stream))
+            #[doc = concat!("`", stringify!($asynchronous), "`.")]
+            pub extern "C" fn $asynchronous(to: Memory, value: $value, count: usize, stream: Handle) -> c_int {
+                call(stringify!($asynchronous), || {
+                    fill_async(linear_fill(to, value as u32, $size, count), stream)
+                })
             }
         )*
     };
@@ -344,7 +347,7 @@ fills! {
 
 /// `hipMemset2D`.
 pub extern "C" fn hipMemset2D(to: Memory, pitch: usize, value: c_int, width: usize, height: usize) -> c_int {
-    call("hipMemset2D", || fill_now(row_fill(to, pitch, value, width, height)))
+    call("hipMemset2D", || fill_sync(row_fill(to, pitch, value, width, height)))
 }
 
 /// `hipMemset2DAsync`.
@@ -356,12 +359,12 @@ pub extern "C" fn hipMemset2DAsync(
     height: usize,
     stream: Handle,
 ) -> c_int {
-    call("hipMemset2DAsync", || fill_later(row_fill(to, pitch, value, width, height), stream))
+    call("hipMemset2DAsync", || fill_async(row_fill(to, pitch, value, width, height), stream))
 }
 
 /// `hipMemset3D`.
 pub extern "C" fn hipMemset3D(to: PitchedPointer<Memory>, value: c_int, extent: Extent) -> c_int {
-    call("hipMemset3D", || fill_now(box_fill(&to, value, extent)?))
+    call("hipMemset3D", || fill_sync(box_fill(&to, value, extent)?))
 }
 
 /// `hipMemset3DAsync`.
@@ -371,5 +374,5 @@ pub extern "C" fn hipMemset3DAsync(
     extent: Extent,
     stream: Handle,
 ) -> c_int {
-    call("hipMemset3DAsync", || fill_later(box_fill(&to, value, extent)?, stream))
+    call("hipMemset3DAsync", || fill_async(box_fill(&to, value, extent)?, stream))
 }

@@ -1,4 +1,4 @@
-//! The device: properties, attributes, and calls that choose or configure one.
+//! Device management: properties, attributes, selection and configuration.
 
 use crate::ffi::{Memory, Out, Text};
 use crate::gpu::{Gpu, gpu};
@@ -6,31 +6,31 @@ use crate::memory::TOTAL_BYTES;
 use crate::status::{Outcome, Status, call};
 use std::ffi::{c_char, c_int, c_uint};
 
-/// Multiprocessors that the device reports: programs size their grids by it.
+/// Number of multiprocessors that the device reports. Programs derive grid sizes from it.
 pub const PROCESSORS: c_int = 8;
-/// Work-items that a multiprocessor holds.
+/// Maximum number of resident work-items per multiprocessor.
 pub const ITEMS_PER_PROCESSOR: c_int = 2048;
 const MAX_ITEMS: c_int = 1024;
 const REGISTERS: c_int = 65536;
-/// In kHz.
+/// Clock rate in kHz.
 const CLOCK: c_int = 1_000_000;
 const MEMORY_CLOCK: c_int = 1_000_000;
 const BUS_WIDTH: c_int = 256;
 const L2_BYTES: c_int = 4 << 20;
 const PITCH_LIMIT: usize = i32::MAX as usize;
 const MAX_GRID: [c_int; 3] = [i32::MAX, 65535, 65535];
-/// The version of the API: HIP 6.4.
+/// Version of the API: HIP 6.4.
 const VERSION: c_int = 60_443_484;
 
-/// What the device is called.
+/// Identity of the device, as reported to programs.
 struct Identity {
     name: String,
     processor: &'static str,
-    /// 11 and 0 of gfx1100.
+    /// Major and minor version of the processor: 11 and 0 for gfx1100.
     major: c_int,
     minor: c_int,
     wave: c_int,
-    /// LDS of a workgroup, and of a multiprocessor.
+    /// LDS size of a workgroup and of a multiprocessor in bytes.
     lds: c_int,
     processor_lds: c_int,
 }
@@ -55,7 +55,7 @@ impl Gpu {
     }
 }
 
-/// A structure of the API, written field by field at the offsets that its headers give.
+/// A structure of the API, written field by field at the offsets defined by the API's headers.
 struct Fields<const N: usize>([u8; N]);
 
 impl<const N: usize> Fields<N> {
@@ -64,7 +64,7 @@ impl<const N: usize> Fields<N> {
     }
 
     fn text(&mut self, at: usize, text: &str) {
-        // Names are shorter than their fields, which end with zeros.
+        // Names are shorter than their fields, so the fields stay NUL-terminated.
         self.bytes(at, &text.as_bytes()[..text.len().min(255)]);
     }
 
@@ -81,14 +81,15 @@ impl<const N: usize> Fields<N> {
     }
 }
 
-/// `hipDeviceArch_t`: 17 bits, from global 32-bit atomics to three-dimensional grids; no dynamic parallelism, no surfaces.
+/// `hipDeviceArch_t`: 17 feature bits, from global 32-bit atomics to three-dimensional grids. Dynamic
+/// parallelism and surfaces are off.
 const FEATURES: c_int = 0xbfff;
 
 /// `hipDeviceProp_t` since HIP 6.0.
 fn properties_r0600(gpu: &Gpu) -> [u8; 1472] {
     let (mut f, id) = (Fields([0; 1472]), gpu.identity());
     f.text(0, &id.name);
-    // A UUID that is the device's name, as there is no other.
+    // The device has no real UUID; its name is used instead.
     f.bytes(256, format!("{:<16.16}", id.name).as_bytes());
     f.sizes(&[
         (288, TOTAL_BYTES as usize),
@@ -196,12 +197,13 @@ pub extern "C" fn hipGetDevicePropertiesR0000(properties: Out<[u8; 792]>, device
     call("hipGetDeviceProperties", || properties.put(properties_r0000(only(device)?)))
 }
 
-/// `hipGetDeviceProperties`: what programs of before HIP 6.0 call.
+/// `hipGetDeviceProperties`, as called by programs built before HIP 6.0.
 pub extern "C" fn hipGetDeviceProperties(properties: Out<[u8; 792]>, device: c_int) -> c_int {
     hipGetDevicePropertiesR0000(properties, device)
 }
 
-/// The value of an attribute; `None`: there is no such attribute. Features that are absent are 0.
+/// Returns the value of an attribute, or `None` for an unknown attribute. Unsupported features have the value
+/// 0.
 fn attribute(gpu: &Gpu, attribute: c_int) -> Option<c_int> {
     let id = gpu.identity();
     Some(match attribute {
@@ -224,7 +226,7 @@ fn attribute(gpu: &Gpu, attribute: c_int) -> Option<c_int> {
         74 | 75 => id.lds,
         76 | 10002 => id.processor_lds,
         79 | 81 | 82 => 256,
-        // Of 32 bits, as CUDA has it.
+        // Memory sizes saturate, since attributes have 32 bits, as in CUDA.
         83 | 84 => c_int::MAX,
         87 => id.wave,
         10011 | 10016 => 1,
@@ -274,7 +276,7 @@ pub extern "C" fn hipDeviceGet(device: Out<c_int>, ordinal: c_int) -> c_int {
     })
 }
 
-/// `hipChooseDevice`: the one there is.
+/// `hipChooseDevice`. There is only one device.
 pub extern "C" fn hipChooseDevice(device: Out<c_int>, _properties: Memory) -> c_int {
     hipGetDevice(device)
 }
@@ -284,7 +286,7 @@ pub extern "C" fn hipChooseDeviceR0600(device: Out<c_int>, _properties: Memory) 
     hipGetDevice(device)
 }
 
-/// `hipSetDeviceFlags`: how threads wait is the library's choice.
+/// `hipSetDeviceFlags`. The flags, which select how threads wait, are ignored.
 pub extern "C" fn hipSetDeviceFlags(_flags: c_uint) -> c_int {
     0
 }
@@ -294,7 +296,7 @@ pub extern "C" fn hipGetDeviceFlags(flags: Out<c_uint>) -> c_int {
     call("hipGetDeviceFlags", || flags.put(0))
 }
 
-/// Copies a text into the caller's memory.
+/// Copies a string into the caller's memory.
 fn put_text(to: &Out<c_char>, len: c_int, text: &str) -> Outcome {
     let len = usize::try_from(len).ok().filter(|l| *l > 0).ok_or(Status::INVALID_VALUE)?;
     if to.is_null() {
@@ -311,7 +313,7 @@ pub extern "C" fn hipDeviceGetName(name: Out<c_char>, len: c_int, device: c_int)
     call("hipDeviceGetName", || put_text(&name, len, &only(device)?.identity().name))
 }
 
-/// `hipDeviceGetPCIBusId`: on no bus.
+/// `hipDeviceGetPCIBusId`. The device is not on a bus and reports address 0.
 pub extern "C" fn hipDeviceGetPCIBusId(id: Out<c_char>, len: c_int, device: c_int) -> c_int {
     call("hipDeviceGetPCIBusId", || {
         only(device)?;
@@ -352,7 +354,7 @@ pub extern "C" fn hipDeviceComputeCapability(major: Out<c_int>, minor: Out<c_int
     })
 }
 
-/// `hipDeviceGetLimit`: the stack, the `printf` buffer and the heap grow as they need.
+/// `hipDeviceGetLimit`. The values are nominal: the stack, the `printf` buffer and the heap grow on demand.
 pub extern "C" fn hipDeviceGetLimit(value: Out<usize>, limit: c_int) -> c_int {
     call("hipDeviceGetLimit", || match limit {
         0 => value.put(16 << 10),
@@ -369,7 +371,7 @@ pub extern "C" fn hipDeviceSetLimit(limit: c_int, _value: usize) -> c_int {
     })
 }
 
-/// `hipDeviceGetCacheConfig`: no preference.
+/// `hipDeviceGetCacheConfig`. Reports no preference.
 pub extern "C" fn hipDeviceGetCacheConfig(config: Out<c_int>) -> c_int {
     call("hipDeviceGetCacheConfig", || config.put(0))
 }
@@ -379,7 +381,7 @@ pub extern "C" fn hipDeviceSetCacheConfig(_config: c_int) -> c_int {
     0
 }
 
-/// `hipDeviceGetSharedMemConfig`: banks of four bytes.
+/// `hipDeviceGetSharedMemConfig`. Reports banks of four bytes.
 pub extern "C" fn hipDeviceGetSharedMemConfig(config: Out<c_int>) -> c_int {
     call("hipDeviceGetSharedMemConfig", || config.put(1))
 }
@@ -399,7 +401,7 @@ pub extern "C" fn hipRuntimeGetVersion(version: Out<c_int>) -> c_int {
     call("hipRuntimeGetVersion", || version.put(VERSION))
 }
 
-/// `hipDeviceCanAccessPeer`: there is one device.
+/// `hipDeviceCanAccessPeer`. There is only one device.
 pub extern "C" fn hipDeviceCanAccessPeer(can: Out<c_int>, device: c_int, peer: c_int) -> c_int {
     call("hipDeviceCanAccessPeer", || {
         only(device)?;
@@ -421,7 +423,7 @@ pub extern "C" fn hipDeviceDisablePeerAccess(_peer: c_int) -> c_int {
     call("hipDeviceDisablePeerAccess", || Err(Status::PEER_ACCESS_NOT_ENABLED.into()))
 }
 
-/// `hipProfilerStart`: nothing is profiled.
+/// `hipProfilerStart`. Does nothing.
 pub extern "C" fn hipProfilerStart() -> c_int {
     0
 }

@@ -1,4 +1,4 @@
-//! The last error of a thread, names and texts of errors.
+//! The last error of a thread, and the names and descriptions of errors.
 
 use crate::ffi::Out;
 use crate::status::{Status, call};

@@ -1,14 +1,14 @@
-//! Arguments of C callers: a null pointer where something has to be is `hipErrorInvalidValue`.
+//! Types of arguments that C callers pass. An unexpected null pointer is `hipErrorInvalidValue`.
 
 use crate::status::{Failure, Status};
 use wavesim_runtime::ffi;
 pub use wavesim_runtime::ffi::{HostFunction, Memory, c_text};
 
-/// A place for a result.
+/// Pointer to storage for a result.
 pub type Out<T> = ffi::Out<T, Failure>;
-/// A structure or an array that is read.
+/// Pointer to a structure or an array that the library reads.
 pub type In<T> = ffi::In<T, Failure>;
-/// A string.
+/// Pointer to a string.
 pub type Text = ffi::Text<Failure>;
 
 impl From<ffi::Null> for Failure {

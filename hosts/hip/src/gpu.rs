@@ -1,37 +1,38 @@
-//! The device of the process, and what belongs to it.
+//! The process's device, with its streams and error state.
 
-use crate::status::{Failure, Outcome, Status, complain};
+use crate::status::{Failure, Outcome, Status, report};
 use crate::stream::Streams;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::sync::{OnceLock, PoisonError};
 use wavesim_runtime::Device;
 
-/// The device, which the environment describes (`WAVESIM_TARGET`).
+/// The device that the environment variables describe (`WAVESIM_TARGET`).
 pub struct Gpu {
     /// The simulated device with its memory and modules.
     pub device: Device,
-    /// Streams of the program, and its null streams.
+    /// Streams of the program, including the default streams.
     pub streams: Streams,
-    /// The status of the first launch that failed. As on GPUs, nothing works after it until the device is reset.
+    /// Status of the first failed operation. As on a GPU, the error is sticky: all later work fails until a
+    /// reset.
     failed: AtomicI32,
 }
 
-/// Locks. What panics leave behind is consistent: each change is one assignment.
+/// Locks, ignoring poisoning: each change is a single assignment, so a panic leaves the state consistent.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The device.
+/// Returns the device, opening it on first use.
 pub fn gpu() -> Outcome<&'static Gpu> {
     static GPU: OnceLock<Result<Gpu, Failure>> = OnceLock::new();
-    // The reason is reported once: every later call fails for it.
-    let open = || Gpu::open().inspect_err(|e| complain(e.message.as_deref().unwrap_or("there is no device")));
+    // The reason is reported only once, although every later call fails for the same reason.
+    let open = || Gpu::open().inspect_err(|e| report(e.message.as_deref().unwrap_or("there is no device")));
     GPU.get_or_init(open).as_ref().map_err(|e| e.status.into())
 }
 
 impl Gpu {
-    /// The device that the environment describes.
+    /// Opens the device that the environment variables describe.
     pub fn open() -> Outcome<Gpu> {
         Ok(Gpu {
             device: Device::from_env()?,
@@ -40,7 +41,7 @@ impl Gpu {
         })
     }
 
-    /// Why earlier work failed, if any did.
+    /// Returns the failure of earlier work, if any.
     pub fn check(&self) -> Outcome {
         match Status(self.failed.load(Ordering::SeqCst)) {
             Status::SUCCESS => Ok(()),
@@ -48,17 +49,17 @@ impl Gpu {
         }
     }
 
-    /// Work failed whose caller has gone on.
+    /// Reports a failure of asynchronous work and makes it sticky.
     pub fn fail(&self, failure: &Failure) {
         if let Some(message) = &failure.message {
-            complain(message);
+            report(message);
         }
         let none = Status::SUCCESS.0;
-        // The first failure counts.
+        // Only the first failure is kept.
         let _ = self.failed.compare_exchange(none, failure.status.0, Ordering::SeqCst, Ordering::SeqCst);
     }
 
-    /// Forgets failures.
+    /// Clears the sticky failure.
     pub fn reset(&self) {
         self.failed.store(Status::SUCCESS.0, Ordering::SeqCst);
     }

@@ -1,4 +1,4 @@
-//! Launches.
+//! Kernel launches.
 
 use crate::ffi::{In, Memory, Out};
 use crate::gpu::gpu;
@@ -15,7 +15,7 @@ use wavesim_runtime::Kernel;
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dim3 {
-    /// The first dimension, in which work-items are numbered first.
+    /// The first dimension, which varies fastest in the numbering of work-items.
     pub x: u32,
     /// The second dimension.
     pub y: u32,
@@ -32,42 +32,42 @@ impl From<Dim3> for [u32; 3] {
 /// The shape of a launch.
 #[derive(Debug, Clone, Copy)]
 pub struct LaunchParameters {
-    /// Workgroups.
+    /// Number of workgroups.
     pub grid: Dim3,
-    /// Work-items of a workgroup.
+    /// Work-items in a workgroup.
     pub block: Dim3,
-    /// LDS of a workgroup in bytes, on top of the kernel's own.
+    /// Dynamic LDS size of a workgroup in bytes, in addition to the kernel's static LDS.
     pub dynamic_lds: u32,
 }
 
-/// Workgroups that can be resident at once, as far as cooperative launches are concerned: the scheduler starts all of them.
+/// Maximum number of workgroups in a cooperative launch. The scheduler makes all of them resident.
 pub const RESIDENT_GROUPS: u64 = 1 << 16;
 
 impl LaunchParameters {
-    /// A launch of a function of the host.
+    /// Returns an invocation of the kernel of a host stub.
     pub fn of_host_function(self, function: usize, arguments: In<Memory>) -> Outcome<Invocation> {
         let kernel = kernel_of_host(function)?;
-        let explicit = gather(&kernel, arguments)?;
+        let explicit = collect_arguments(&kernel, arguments)?;
         self.invocation(kernel, explicit)
     }
 
-    /// Checks the shape.
+    /// Validates the shape and returns an invocation.
     fn invocation(self, kernel: Kernel, explicit: Vec<u8>) -> Outcome<Invocation> {
         let (grid, block): ([u32; 3], [u32; 3]) = (self.grid.into(), self.block.into());
-        let wrong = |message: String| {
+        let invalid = |message: String| {
             Err(Status::INVALID_CONFIGURATION.because(format!("kernel `{}`: {message}", kernel.name())))
         };
         if grid.contains(&0) || block.contains(&0) {
-            return wrong(format!("a grid of {grid:?} workgroups of {block:?} work-items has none"));
+            return invalid(format!("a grid of {grid:?} workgroups of {block:?} work-items is empty"));
         }
         let items: u64 = block.iter().map(|&d| d as u64).product();
         let most = kernel.max_block_items() as u64;
         if items > most {
-            return wrong(format!("a workgroup of {block:?} work-items: the kernel allows {most}"));
+            return invalid(format!("a workgroup of {block:?} work-items: the kernel allows {most}"));
         }
         for (groups, items) in grid.into_iter().zip(block) {
             if groups as u64 * items as u64 > u32::MAX as u64 {
-                return wrong(format!(
+                return invalid(format!(
                     "a grid of {grid:?} workgroups of {block:?} work-items has 2^32 or more in a dimension"
                 ));
             }
@@ -75,14 +75,14 @@ impl LaunchParameters {
         let lds = kernel.lds_bytes() as u64 + self.dynamic_lds as u64;
         let most = kernel.device().target().lds_bytes();
         if lds > most as u64 {
-            return wrong(format!("{lds} bytes of LDS: a workgroup has at most {most}"));
+            return invalid(format!("{lds} bytes of LDS: a workgroup has at most {most}"));
         }
         Ok(Invocation { kernel, grid, block, dynamic_lds: self.dynamic_lds, cooperative: false, explicit })
     }
 }
 
-/// Copies the arguments out of the program's variables.
-fn gather(kernel: &Kernel, arguments: In<Memory>) -> Outcome<Vec<u8>> {
+/// Copies the arguments from the program's variables into the kernarg layout.
+fn collect_arguments(kernel: &Kernel, arguments: In<Memory>) -> Outcome<Vec<u8>> {
     let mut out = Vec::new();
     for (at, argument) in kernel.arguments().enumerate() {
         let from = arguments.at(at)?;
@@ -107,13 +107,14 @@ const BUFFER_POINTER: usize = 1;
 const BUFFER_SIZE: usize = 2;
 const END: usize = 3;
 
-/// Arguments that the program has laid out itself. Of a larger buffer, the kernel takes what it has arguments for.
-fn laid_out(kernel: &Kernel, extra: In<Memory>) -> Outcome<Vec<u8>> {
+/// Returns arguments that the program has laid out itself. A larger buffer is truncated to the kernel's
+/// arguments.
+fn arguments_in_buffer(kernel: &Kernel, extra: In<Memory>) -> Outcome<Vec<u8>> {
     let (mut buffer, mut len) = (None, None);
     for at in (0..8).step_by(2) {
         match extra.at(at)?.address() as usize {
             BUFFER_POINTER => buffer = Some(extra.at(at + 1)?),
-            // The value is the address of the size.
+            // The value is a pointer to the size.
             BUFFER_SIZE => len = Some(extra.at(at + 1)?.read(size_of::<usize>())),
             END => break,
             _ => return Err(Status::INVALID_VALUE.into()),
@@ -122,28 +123,28 @@ fn laid_out(kernel: &Kernel, extra: In<Memory>) -> Outcome<Vec<u8>> {
     let (buffer, len) = buffer.zip(len).ok_or(Status::INVALID_VALUE)?;
     let len = len.iter().rev().fold(0, |n, &b| n << 8 | b as usize);
     let bytes = buffer.read(len.min(kernel.kernarg_bytes() as usize));
-    let wrong = |e| Status::INVALID_VALUE.because(format!("kernel `{}`: {e}", kernel.name()));
-    kernel.check_arguments(&bytes).map_err(wrong)?;
+    let invalid = |e| Status::INVALID_VALUE.because(format!("kernel `{}`: {e}", kernel.name()));
+    kernel.check_arguments(&bytes).map_err(invalid)?;
     Ok(bytes)
 }
 
-/// The events that a launch is recorded between; 0: none.
+/// Events to record before and after a launch; 0 for none.
 #[derive(Clone, Copy)]
-struct Between {
+struct LaunchEvents {
     start: Handle,
     stop: Handle,
 }
 
-impl Between {
-    const NOTHING: Between = Between { start: 0, stop: 0 };
+impl LaunchEvents {
+    const NONE: LaunchEvents = LaunchEvents { start: 0, stop: 0 };
 }
 
-/// Gives a stream a launch. One that is refused leaves the events as they were.
-fn submit(invocation: Invocation, stream: Handle, between: Between) -> Outcome {
+/// Submits a launch to a stream. If the launch is rejected, its events are not recorded.
+fn submit(invocation: Invocation, stream: Handle, events: LaunchEvents) -> Outcome {
     let gpu = gpu()?;
     let stream = gpu.streams.find(stream)?;
     let event = |event: Handle| (event != 0).then(|| gpu.streams.event(event)).transpose();
-    let (start, stop) = (event(between.start)?, event(between.stop)?);
+    let (start, stop) = (event(events.start)?, event(events.stop)?);
     gpu.check()?;
     if let Some(start) = start {
         gpu.streams.record(&start, &stream);
@@ -155,7 +156,7 @@ fn submit(invocation: Invocation, stream: Handle, between: Between) -> Outcome {
     Ok(())
 }
 
-/// What `<<<…>>>` passes to the function's stub.
+/// Launch configuration that `<<<…>>>` passes to the host stub.
 #[derive(Clone, Copy)]
 struct Configuration {
     grid: Dim3,
@@ -207,23 +208,23 @@ pub extern "C" fn hipLaunchKernel(
     stream: Handle,
 ) -> c_int {
     let shape = Shape { grid, block, dynamic_lds };
-    call("hipLaunchKernel", || launch(function, shape, arguments, stream, Between::NOTHING, false))
+    call("hipLaunchKernel", || launch(function, shape, arguments, stream, LaunchEvents::NONE, false))
 }
 
-/// As the API has it.
+/// The shape of a launch in the API's types.
 struct Shape {
     grid: Dim3,
     block: Dim3,
     dynamic_lds: usize,
 }
 
-/// A launch of a function of the host. All workgroups of a cooperative one are resident.
+/// Launches the kernel of a host stub. All workgroups of a cooperative launch must be resident.
 fn launch(
     function: usize,
     shape: Shape,
     arguments: In<Memory>,
     stream: Handle,
-    between: Between,
+    events: LaunchEvents,
     cooperative: bool,
 ) -> Outcome {
     let Shape { grid, block, dynamic_lds } = shape;
@@ -232,7 +233,7 @@ fn launch(
     }
     let dynamic_lds = u32::try_from(dynamic_lds).map_err(|_| Status::INVALID_CONFIGURATION)?;
     let invocation = LaunchParameters { grid, block, dynamic_lds }.of_host_function(function, arguments)?;
-    submit(Invocation { cooperative, ..invocation }, stream, between)
+    submit(Invocation { cooperative, ..invocation }, stream, events)
 }
 
 /// `hipExtLaunchKernel`.
@@ -249,7 +250,9 @@ pub extern "C" fn hipExtLaunchKernel(
     _flags: c_int,
 ) -> c_int {
     let shape = Shape { grid, block, dynamic_lds };
-    call("hipExtLaunchKernel", || launch(function, shape, arguments, stream, Between { start, stop }, false))
+    call("hipExtLaunchKernel", || {
+        launch(function, shape, arguments, stream, LaunchEvents { start, stop }, false)
+    })
 }
 
 /// `hipLaunchConfig_t`.
@@ -270,7 +273,7 @@ pub struct LaunchConfig {
 pub struct LaunchAttribute {
     id: c_uint,
     _padding: u32,
-    /// The union's first word.
+    /// First word of the union.
     value: c_int,
     _rest: [u32; 15],
 }
@@ -292,7 +295,7 @@ impl LaunchConfig {
     }
 }
 
-/// `hipLaunchKernelExC`. Of its attributes, cooperation is the one that changes what the launch does.
+/// `hipLaunchKernelExC`. The cooperative attribute is the only one that affects the launch.
 pub extern "C" fn hipLaunchKernelExC(
     config: In<LaunchConfig>,
     function: usize,
@@ -301,11 +304,11 @@ pub extern "C" fn hipLaunchKernelExC(
     call("hipLaunchKernelExC", || {
         let c = config.get()?;
         let shape = Shape { grid: c.grid, block: c.block, dynamic_lds: c.dynamic_lds };
-        launch(function, shape, arguments, c.stream, Between::NOTHING, c.is_cooperative()?)
+        launch(function, shape, arguments, c.stream, LaunchEvents::NONE, c.is_cooperative()?)
     })
 }
 
-/// `hipLaunchCooperativeKernel`: all workgroups are resident.
+/// `hipLaunchCooperativeKernel`. All workgroups are resident.
 pub extern "C" fn hipLaunchCooperativeKernel(
     function: usize,
     grid: Dim3,
@@ -316,7 +319,7 @@ pub extern "C" fn hipLaunchCooperativeKernel(
 ) -> c_int {
     call("hipLaunchCooperativeKernel", || {
         let shape = Shape { grid, block, dynamic_lds: dynamic_lds as usize };
-        launch(function, shape, arguments, stream, Between::NOTHING, true)
+        launch(function, shape, arguments, stream, LaunchEvents::NONE, true)
     })
 }
 
@@ -328,35 +331,35 @@ fn check_resident(grid: Dim3) -> Outcome {
     Ok(())
 }
 
-/// Arguments as the module API has them: an array of pointers, or laid out already.
+/// Arguments of the module API: an array of pointers, or a buffer that is already laid out.
 struct Arguments {
     pointers: In<Memory>,
     extra: In<Memory>,
 }
 
-/// A launch of a function of a module.
+/// Launches a kernel of a module.
 fn launch_module(
     function: Handle,
     parameters: LaunchParameters,
     stream: Handle,
     arguments: Arguments,
-    between: Between,
+    events: LaunchEvents,
     cooperative: bool,
 ) -> Outcome {
     let kernel = kernel_of_handle(function)?;
     let Arguments { pointers, extra } = arguments;
     let explicit = match (pointers.is_null(), extra.is_null()) {
-        (false, _) => gather(&kernel, pointers)?,
-        (true, false) => laid_out(&kernel, extra)?,
+        (false, _) => collect_arguments(&kernel, pointers)?,
+        (true, false) => arguments_in_buffer(&kernel, extra)?,
         (true, true) if kernel.arguments().next().is_none() => Vec::new(),
         (true, true) => {
             let count = kernel.arguments().count();
-            let message = format!("kernel `{}` takes {count} arguments, none were given", kernel.name());
+            let message = format!("kernel `{}` takes {count} arguments, but none were given", kernel.name());
             return Err(Status::INVALID_VALUE.because(message));
         }
     };
     let invocation = parameters.invocation(kernel, explicit)?;
-    submit(Invocation { cooperative, ..invocation }, stream, between)
+    submit(Invocation { cooperative, ..invocation }, stream, events)
 }
 
 /// `hipModuleLaunchKernel`.
@@ -379,7 +382,7 @@ pub extern "C" fn hipModuleLaunchKernel(
         let block = Dim3 { x: block_x, y: block_y, z: block_z };
         let parameters = LaunchParameters { grid, block, dynamic_lds };
         let arguments = Arguments { pointers: arguments, extra };
-        launch_module(function, parameters, stream, arguments, Between::NOTHING, false)
+        launch_module(function, parameters, stream, arguments, LaunchEvents::NONE, false)
     })
 }
 
@@ -403,11 +406,11 @@ pub extern "C" fn hipModuleLaunchCooperativeKernel(
         check_resident(grid)?;
         let parameters = LaunchParameters { grid, block, dynamic_lds };
         let arguments = Arguments { pointers: arguments, extra: In::none() };
-        launch_module(function, parameters, stream, arguments, Between::NOTHING, true)
+        launch_module(function, parameters, stream, arguments, LaunchEvents::NONE, true)
     })
 }
 
-/// `hipExtModuleLaunchKernel`, whose grid is in work-items.
+/// `hipExtModuleLaunchKernel`. The grid is specified in work-items.
 #[allow(clippy::too_many_arguments, reason = "the C API's")]
 pub extern "C" fn hipExtModuleLaunchKernel(
     function: Handle,
@@ -432,11 +435,11 @@ pub extern "C" fn hipExtModuleLaunchKernel(
         let dynamic_lds = u32::try_from(dynamic_lds).map_err(|_| Status::INVALID_CONFIGURATION)?;
         let parameters = LaunchParameters { grid, block, dynamic_lds };
         let arguments = Arguments { pointers: arguments, extra };
-        launch_module(function, parameters, stream, arguments, Between { start, stop }, false)
+        launch_module(function, parameters, stream, arguments, LaunchEvents { start, stop }, false)
     })
 }
 
-/// Workgroups of a dimension that has so many work-items.
+/// Returns the number of workgroups of a dimension with `items` work-items.
 fn groups(items: c_uint, block: c_uint) -> Outcome<u32> {
     if block == 0 || !items.is_multiple_of(block) {
         let message = format!("workgroups of {block} work-items do not divide {items}");

@@ -1,19 +1,21 @@
-//! `libamdhip64.so`: programs that use HIP run on wavesim, by `LD_LIBRARY_PATH` alone. `docs/hip.md` has an example.
+//! `libamdhip64.so`: runs programs that use HIP on wavesim, selected with `LD_LIBRARY_PATH`. `docs/hip.md`
+//! has an example.
 //!
-//! - [`status`]: `hipError_t`, and how failures become it
+//! - [`status`]: `hipError_t`, and the conversion of failures to it
 //! - [`ffi`]: arguments of C callers
-//! - [`gpu`]: the device of the process
-//! - [`module`]: what compiled programs register; the module API
-//! - [`launch`]: launches; [`occupancy`]: attributes of kernels, occupancy
+//! - [`gpu`]: the process's device
+//! - [`module`]: registration of compiled programs; the module API
+//! - [`launch`]: launches; [`occupancy`]: attributes and occupancy of kernels
 //! - [`memory`], [`copy`]: allocations, copies, fills
-//! - [`stream`]: streams and events; [`op`]: what they do; [`graph`]: graphs
-//! - [`rtc`]: `hiprtc`; [`link`]: linking of what it compiles
+//! - [`stream`]: streams and events; [`op`]: their operations; [`graph`]: graphs
+//! - [`rtc`]: `hiprtc`; [`link`]: run-time linking of bitcode
 //! - [`device`]: properties, attributes; [`context`]: contexts; [`error`]: the last error, error strings
 //!
-//! The table of `wavesim-hip-api` has every function of the API, with the version of its symbol and its state. `build.rs` exports
-//! all of them: those that are not supported say so when they are called.
+//! The table in `wavesim-hip-api` lists every function of the API with its symbol version and state.
+//! `build.rs` generates exports for all of them; unsupported functions report themselves when they are
+//! called.
 
-// The names are those of the C API.
+// Names follow the C API.
 #![allow(non_snake_case)]
 #![cfg(target_os = "linux")]
 
@@ -34,7 +36,7 @@ pub mod rtc;
 pub mod status;
 pub mod stream;
 
-/// All functions of the table that are supported.
+/// All implemented functions of the table.
 mod functions {
     pub use crate::context::*;
     pub use crate::copy::*;
@@ -53,8 +55,9 @@ mod functions {
 
 mod process;
 
-/// Defines an exported symbol. Versions of symbols need a version script with the names in it, and the compiler passes one of its
-/// own for what it exports itself.
+/// Defines an exported symbol. Versioned symbols require a version script that lists the names, and rustc
+/// passes a script of its own for the symbols that it exports itself; assembly keeps the exports out of
+/// rustc's script.
 macro_rules! export {
     ($name:literal, $function:path) => {
         #[cfg(target_arch = "x86_64")]

@@ -1,9 +1,10 @@
-//! Linking at run time: LLVM bitcode becomes a code object. `hiprtcLink…` and `hipLink…` differ in what they return.
+//! Run-time linking of LLVM bitcode into a code object. `hiprtcLink…` and `hipLink…` differ only in their
+//! status types.
 
 use crate::ffi::{In, Memory, Out, Text};
 use crate::gpu::{gpu, lock};
 use crate::rtc::{self, Rtc};
-use crate::status::{Failure, Outcome, Status, call, complain};
+use crate::status::{Failure, Outcome, Status, call, report};
 use crate::stream::{Handle, new_handle};
 use std::collections::HashMap;
 use std::ffi::{c_int, c_uint};
@@ -11,11 +12,11 @@ use std::sync::Mutex;
 use wavesim_runtime::clang::{Clang, Linked};
 use wavesim_runtime::ffi as host;
 
-/// What is linked, and what came of it.
+/// A link: its inputs and its result.
 #[derive(Default)]
 struct Link {
     inputs: Vec<Vec<u8>>,
-    /// The program has its address until it destroys the link.
+    /// The linked code object. The program may use its address until it destroys the link.
     code: Option<Vec<u8>>,
 }
 
@@ -25,40 +26,40 @@ static LINKS: Mutex<Option<HashMap<Handle, Link>>> = Mutex::new(None);
 /// `hipJitInputLLVMBitcode`.
 const BITCODE: c_int = 100;
 
-/// What is wrong with a call.
-enum Wrong {
+/// Reason why a call failed.
+enum LinkError {
     Handle,
     Input(String),
     File(String),
     Link(String),
 }
 
-impl From<Wrong> for Failure {
-    fn from(wrong: Wrong) -> Failure {
-        match wrong {
-            Wrong::Handle => Status::INVALID_HANDLE.into(),
-            Wrong::Input(message) => Status::INVALID_VALUE.because(message),
-            Wrong::File(message) => Status::FILE_NOT_FOUND.because(message),
-            Wrong::Link(message) => Status::INVALID_IMAGE.because(message),
+impl From<LinkError> for Failure {
+    fn from(error: LinkError) -> Failure {
+        match error {
+            LinkError::Handle => Status::INVALID_HANDLE.into(),
+            LinkError::Input(message) => Status::INVALID_VALUE.because(message),
+            LinkError::File(message) => Status::FILE_NOT_FOUND.because(message),
+            LinkError::Link(message) => Status::INVALID_IMAGE.because(message),
         }
     }
 }
 
-impl From<Wrong> for Rtc {
-    fn from(wrong: Wrong) -> Rtc {
-        let (rtc, message) = match wrong {
-            Wrong::Handle => return Rtc::INVALID_INPUT,
-            Wrong::Input(message) => (Rtc::INVALID_INPUT, message),
-            Wrong::File(message) => (Rtc::PROGRAM_CREATION, message),
-            Wrong::Link(message) => (Rtc::LINKING, message),
+impl From<LinkError> for Rtc {
+    fn from(error: LinkError) -> Rtc {
+        let (rtc, message) = match error {
+            LinkError::Handle => return Rtc::INVALID_INPUT,
+            LinkError::Input(message) => (Rtc::INVALID_INPUT, message),
+            LinkError::File(message) => (Rtc::PROGRAM_CREATION, message),
+            LinkError::Link(message) => (Rtc::LINKING, message),
         };
-        complain(&format!("hiprtcLink: {message}"));
+        report(&format!("hiprtcLink: {message}"));
         rtc
     }
 }
 
-fn with<T>(link: Handle, body: impl FnOnce(&mut Link) -> Result<T, Wrong>) -> Result<T, Wrong> {
-    body(lock(&LINKS).get_or_insert_default().get_mut(&link).ok_or(Wrong::Handle)?)
+fn with<T>(link: Handle, body: impl FnOnce(&mut Link) -> Result<T, LinkError>) -> Result<T, LinkError> {
+    body(lock(&LINKS).get_or_insert_default().get_mut(&link).ok_or(LinkError::Handle)?)
 }
 
 fn create() -> Handle {
@@ -67,14 +68,15 @@ fn create() -> Handle {
     handle
 }
 
-fn add(link: Handle, kind: c_int, bytes: Vec<u8>) -> Result<(), Wrong> {
+fn add(link: Handle, kind: c_int, bytes: Vec<u8>) -> Result<(), LinkError> {
     if kind != BITCODE {
-        let message = format!("input of kind {kind}: only LLVM bitcode (hipJitInputLLVMBitcode) is linked");
-        return Err(Wrong::Input(message));
+        let message =
+            format!("input of kind {kind}: only LLVM bitcode (hipJitInputLLVMBitcode) is supported");
+        return Err(LinkError::Input(message));
     }
-    // Raw bitcode, or in its wrapper.
+    // Magic numbers of raw bitcode and of wrapped bitcode.
     if ![&b"BC\xc0\xde"[..], b"\xde\xc0\x17\x0b"].iter().any(|magic| bytes.starts_with(magic)) {
-        return Err(Wrong::Input("the input is not LLVM bitcode".to_string()));
+        return Err(LinkError::Input("the input is not LLVM bitcode".to_string()));
     }
     with(link, |link| {
         link.inputs.push(bytes);
@@ -82,30 +84,30 @@ fn add(link: Handle, kind: c_int, bytes: Vec<u8>) -> Result<(), Wrong> {
     })
 }
 
-fn add_file(link: Handle, kind: c_int, path: &str) -> Result<(), Wrong> {
-    let bytes = std::fs::read(path).map_err(|e| Wrong::File(format!("{path}: {e}")))?;
+fn add_file(link: Handle, kind: c_int, path: &str) -> Result<(), LinkError> {
+    let bytes = std::fs::read(path).map_err(|e| LinkError::File(format!("{path}: {e}")))?;
     add(link, kind, bytes)
 }
 
-/// Links: address and size of the code object.
-fn complete(link: Handle) -> Result<(usize, usize), Wrong> {
+/// Links the inputs. Returns the address and the size of the code object.
+fn complete(link: Handle) -> Result<(usize, usize), LinkError> {
     let inputs = with(link, |link| Ok(link.inputs.clone()))?;
     if inputs.is_empty() {
-        return Err(Wrong::Input("there is nothing to link".to_string()));
+        return Err(LinkError::Input("there is nothing to link".to_string()));
     }
     let processor = gpu().map_or("gfx1100", |gpu| gpu.device.target().processor_name());
-    let clang = Clang::find().map_err(|e| Wrong::Link(e.to_string()))?;
+    let clang = Clang::find().map_err(|e| LinkError::Link(e.to_string()))?;
     let (code, log) =
-        clang.link(processor, &inputs, Linked::CodeObject).map_err(|e| Wrong::Link(e.to_string()))?;
-    let code = code.ok_or(Wrong::Link(log))?;
+        clang.link(processor, &inputs, Linked::CodeObject).map_err(|e| LinkError::Link(e.to_string()))?;
+    let code = code.ok_or(LinkError::Link(log))?;
     with(link, |link| {
         let code = link.code.insert(code);
         Ok((code.as_ptr().expose_provenance(), code.len()))
     })
 }
 
-fn destroy(link: Handle) -> Result<(), Wrong> {
-    lock(&LINKS).get_or_insert_default().remove(&link).map(drop).ok_or(Wrong::Handle)
+fn destroy(link: Handle) -> Result<(), LinkError> {
+    lock(&LINKS).get_or_insert_default().remove(&link).map(drop).ok_or(LinkError::Handle)
 }
 
 /// `hipLinkCreate`.
@@ -149,7 +151,7 @@ pub extern "C" fn hipLinkAddFile(
 pub extern "C" fn hipLinkComplete(link: Handle, code: Out<usize>, size: Out<usize>) -> c_int {
     call("hipLinkComplete", || -> Outcome {
         let (address, len) = complete(link)?;
-        size.put_if_wanted(len);
+        size.put_optional(len);
         code.put(address)
     })
 }
@@ -204,7 +206,7 @@ pub extern "C" fn hiprtcLinkComplete(
 ) -> c_int {
     rtc::call(|| {
         let (address, len) = complete(link)?;
-        size.put_if_wanted(len);
+        size.put_optional(len);
         code.put(address)
     })
 }

@@ -1,4 +1,4 @@
-//! Allocations and what is known of pointers.
+//! Allocations and pointer queries.
 
 use crate::ffi::{Memory, Out};
 use crate::gpu::{Gpu, gpu, lock};
@@ -9,9 +9,9 @@ use std::ffi::{c_int, c_uint};
 use std::sync::Mutex;
 use wavesim_runtime::HostMemory;
 
-/// Bytes of memory that the device reports.
+/// Size of device memory, as reported to programs, in bytes.
 pub const TOTAL_BYTES: u64 = 16 << 30;
-/// Rows of pitched allocations begin at multiples of it.
+/// Row alignment of pitched allocations in bytes.
 const PITCH: usize = 256;
 
 /// `hipMemoryType` of HIP 6.
@@ -20,7 +20,7 @@ const HOST: c_int = 1;
 const DEVICE: c_int = 2;
 const MANAGED: c_int = 3;
 
-/// How an allocation was made.
+/// Kind of an allocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Device,
@@ -29,26 +29,26 @@ enum Kind {
     Registered,
 }
 
-/// Kinds of the allocations, by address. Other memory of the device is its variables'.
+/// Kinds of allocations, by address. Device memory without an entry holds variables.
 static KINDS: Mutex<BTreeMap<u64, Kind>> = Mutex::new(BTreeMap::new());
 
-/// An allocation that a pointer is in.
+/// An allocation, as found by a pointer into it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Known {
-    /// First byte, in the process and for kernels.
+pub struct AllocationInfo {
+    /// Address of the first byte, for the host and for kernels.
     pub address: u64,
-    /// Bytes, as allocated or registered.
+    /// Size in bytes, as allocated or registered.
     pub len: u64,
     kind: Kind,
 }
 
 impl Gpu {
-    /// The allocation that a pointer is in.
-    pub fn known(&self, address: u64) -> Option<Known> {
+    /// Returns the allocation that contains an address.
+    pub fn find_allocation(&self, address: u64) -> Option<AllocationInfo> {
         let range = self.device.find(address)?;
         let kind = lock(&KINDS).get(&range.address).copied();
         let kind = kind.unwrap_or(if range.mapped { Kind::Registered } else { Kind::Device });
-        Some(Known { address: range.address, len: range.len, kind })
+        Some(AllocationInfo { address: range.address, len: range.len, kind })
     }
 }
 
@@ -59,7 +59,7 @@ fn allocate(pointer: &Out<u64>, len: usize, kind: Kind) -> Outcome {
     pointer.put(allocation(len, kind)?)
 }
 
-/// Memory of the device; null if there is none to allocate.
+/// Allocates device memory. Returns null for a length of 0.
 fn allocation(len: usize, kind: Kind) -> Outcome<u64> {
     let gpu = gpu()?;
     if len == 0 {
@@ -79,8 +79,8 @@ fn allocation(len: usize, kind: Kind) -> Outcome<u64> {
     Ok(address)
 }
 
-/// Frees an allocation, after all work.
-fn release(address: u64, wanted: impl Fn(Kind) -> bool) -> Outcome {
+/// Frees an allocation after all submitted work, if its kind is accepted.
+fn release(address: u64, accepts: impl Fn(Kind) -> bool) -> Outcome {
     if address == 0 {
         return Ok(());
     }
@@ -88,8 +88,8 @@ fn release(address: u64, wanted: impl Fn(Kind) -> bool) -> Outcome {
     gpu.streams.wait();
     let kind = lock(&KINDS).get(&address).copied();
     match kind {
-        Some(kind) if !wanted(kind) => return Err(Status::INVALID_VALUE.into()),
-        // Also of pointers into allocations, and freed ones: the device says which it is.
+        Some(kind) if !accepts(kind) => return Err(Status::INVALID_VALUE.into()),
+        // Also handles interior pointers and double frees, for which the device returns specific errors.
         _ => gpu.device.free(address)?,
     }
     lock(&KINDS).remove(&address);
@@ -160,7 +160,7 @@ pub extern "C" fn hipFreeHost(address: u64) -> c_int {
     hipHostFree(address)
 }
 
-/// `hipMallocAsync`: in the stream's order, as it is there at once.
+/// `hipMallocAsync`. The memory is available immediately, which satisfies stream order.
 pub extern "C" fn hipMallocAsync(pointer: Out<u64>, len: usize, stream: Handle) -> c_int {
     call("hipMallocAsync", || {
         gpu()?.streams.find(stream)?;
@@ -178,7 +178,7 @@ pub extern "C" fn hipMallocFromPoolAsync(
     hipMallocAsync(pointer, len, stream)
 }
 
-/// `hipFreeAsync`: after the stream's work.
+/// `hipFreeAsync`. Waits for all work, which satisfies stream order.
 pub extern "C" fn hipFreeAsync(address: u64, stream: Handle) -> c_int {
     call("hipFreeAsync", || {
         gpu()?.streams.find(stream)?;
@@ -211,13 +211,13 @@ pub extern "C" fn hipMemAllocPitch(
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct PitchedPointer<P> {
-    /// First byte of the first row (`ptr`).
+    /// Address of the first row (`ptr`).
     pub pointer: P,
-    /// Bytes from a row to the next.
+    /// Distance between rows in bytes.
     pub pitch: usize,
-    /// Bytes of a row that are used (`xsize`).
+    /// Bytes used in each row (`xsize`).
     pub width: usize,
-    /// Rows (`ysize`).
+    /// Number of rows (`ysize`).
     pub height: usize,
 }
 
@@ -225,11 +225,11 @@ pub struct PitchedPointer<P> {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Extent {
-    /// Bytes of a row; as a position, the byte in it.
+    /// Bytes per row; as a position, the byte offset in the row.
     pub width: usize,
-    /// Rows of a slice; as a position, the row in it.
+    /// Rows per slice; as a position, the index of the row.
     pub height: usize,
-    /// Slices; as a position, the slice.
+    /// Number of slices; as a position, the index of the slice.
     pub depth: usize,
 }
 
@@ -251,19 +251,19 @@ pub struct ChannelFormat {
     kind: c_int,
 }
 
-/// `hipCreateChannelDesc`: a description, which arrays would need.
+/// `hipCreateChannelDesc`. Returns a description for arrays, which are not supported.
 pub extern "C" fn hipCreateChannelDesc(x: c_int, y: c_int, z: c_int, w: c_int, kind: c_int) -> ChannelFormat {
     ChannelFormat { bits: [x, y, z, w], kind }
 }
 
-/// `hipHostRegister`: kernels may access the memory.
+/// `hipHostRegister`. Makes host memory accessible to kernels.
 pub extern "C" fn hipHostRegister(memory: Memory, len: usize, _flags: c_uint) -> c_int {
     call("hipHostRegister", || {
         if memory.is_null() || len == 0 {
             return Err(Status::INVALID_VALUE.into());
         }
         let gpu = gpu()?;
-        if gpu.known(memory.address()).is_some() {
+        if gpu.find_allocation(memory.address()).is_some() {
             return Err(Status::HOST_MEMORY_ALREADY_REGISTERED.into());
         }
         gpu.register(memory, len)
@@ -282,7 +282,7 @@ pub extern "C" fn hipHostUnregister(memory: Memory) -> c_int {
 impl Gpu {
     fn register(&self, memory: Memory, len: usize) -> Outcome {
         let host = std::ptr::with_exposed_provenance_mut(memory.address() as usize);
-        // SAFETY: the program says that the memory is there until it unregisters it.
+        // SAFETY: the API requires the program to keep the memory valid until it unregisters the memory.
         let range = unsafe { HostMemory::new(memory.address(), host, len as u64, true, "hipHostRegister") };
         // SAFETY: as above.
         unsafe { self.device.map(range) }?;
@@ -290,10 +290,10 @@ impl Gpu {
     }
 }
 
-/// `hipHostGetDevicePointer`: the same pointer.
+/// `hipHostGetDevicePointer`. Returns the same pointer.
 pub extern "C" fn hipHostGetDevicePointer(device: Out<u64>, host: Memory, _flags: c_uint) -> c_int {
     call("hipHostGetDevicePointer", || {
-        let known = gpu()?.known(host.address()).ok_or(Status::INVALID_VALUE)?;
+        let known = gpu()?.find_allocation(host.address()).ok_or(Status::INVALID_VALUE)?;
         match known.kind {
             Kind::Device => Err(Status::INVALID_VALUE.into()),
             _ => device.put(host.address()),
@@ -303,7 +303,7 @@ pub extern "C" fn hipHostGetDevicePointer(device: Out<u64>, host: Memory, _flags
 
 /// `hipHostGetFlags`.
 pub extern "C" fn hipHostGetFlags(flags: Out<c_uint>, host: Memory) -> c_int {
-    call("hipHostGetFlags", || match gpu()?.known(host.address()).map(|k| k.kind) {
+    call("hipHostGetFlags", || match gpu()?.find_allocation(host.address()).map(|k| k.kind) {
         Some(Kind::Host(given)) => flags.put(given),
         _ => Err(Status::INVALID_VALUE.into()),
     })
@@ -312,8 +312,8 @@ pub extern "C" fn hipHostGetFlags(flags: Out<c_uint>, host: Memory) -> c_int {
 /// `hipMemGetInfo`.
 pub extern "C" fn hipMemGetInfo(free: Out<usize>, total: Out<usize>) -> c_int {
     call("hipMemGetInfo", || {
-        free.put_if_wanted(TOTAL_BYTES.saturating_sub(gpu()?.device.allocated()) as usize);
-        total.put_if_wanted(TOTAL_BYTES as usize);
+        free.put_optional(TOTAL_BYTES.saturating_sub(gpu()?.device.allocated()) as usize);
+        total.put_optional(TOTAL_BYTES as usize);
         Ok(())
     })
 }
@@ -321,16 +321,16 @@ pub extern "C" fn hipMemGetInfo(free: Out<usize>, total: Out<usize>) -> c_int {
 /// `hipMemGetAddressRange`.
 pub extern "C" fn hipMemGetAddressRange(base: Out<u64>, len: Out<usize>, address: u64) -> c_int {
     call("hipMemGetAddressRange", || {
-        let known = gpu()?.known(address).ok_or(Status::NOT_FOUND)?;
-        base.put_if_wanted(known.address);
-        len.put_if_wanted(known.len as usize);
+        let known = gpu()?.find_allocation(address).ok_or(Status::NOT_FOUND)?;
+        base.put_optional(known.address);
+        len.put_optional(known.len as usize);
         Ok(())
     })
 }
 
 /// `hipMemPtrGetInfo`.
 pub extern "C" fn hipMemPtrGetInfo(address: u64, len: Out<usize>) -> c_int {
-    call("hipMemPtrGetInfo", || match gpu()?.known(address) {
+    call("hipMemPtrGetInfo", || match gpu()?.find_allocation(address) {
         Some(known) => len.put(known.len as usize),
         None => Err(Status::INVALID_VALUE.into()),
     })
@@ -350,7 +350,7 @@ pub struct PointerAttributes {
 /// `hipPointerGetAttributes`.
 pub extern "C" fn hipPointerGetAttributes(attributes: Out<PointerAttributes>, address: u64) -> c_int {
     call("hipPointerGetAttributes", || {
-        let kind = gpu()?.known(address).map(|known| known.kind);
+        let kind = gpu()?.find_allocation(address).map(|known| known.kind);
         let (memory, host) = match kind {
             None => (UNREGISTERED, 0),
             Some(Kind::Device) => (DEVICE, 0),
@@ -368,21 +368,21 @@ pub extern "C" fn hipPointerGetAttributes(attributes: Out<PointerAttributes>, ad
     })
 }
 
-/// `hipMemAdvise`: advice changes nothing.
+/// `hipMemAdvise`. Advice has no effect.
 pub extern "C" fn hipMemAdvise(_address: u64, _len: usize, _advice: c_int, _device: c_int) -> c_int {
     0
 }
 
-/// `hipMemPrefetchAsync`: the memory is everywhere.
+/// `hipMemPrefetchAsync`. Only checks its arguments, since all memory is shared.
 pub extern "C" fn hipMemPrefetchAsync(address: u64, _len: usize, _device: c_int, stream: Handle) -> c_int {
     call("hipMemPrefetchAsync", || {
         let gpu = gpu()?;
         gpu.streams.find(stream)?;
-        gpu.known(address).map(drop).ok_or(Status::INVALID_VALUE.into())
+        gpu.find_allocation(address).map(drop).ok_or(Status::INVALID_VALUE.into())
     })
 }
 
-/// The one pool.
+/// Handle of the default memory pool.
 const POOL: Handle = 0x10;
 
 /// `hipDeviceGetDefaultMemPool`.
@@ -400,7 +400,7 @@ pub extern "C" fn hipDeviceSetMemPool(_device: c_int, _pool: Handle) -> c_int {
     0
 }
 
-/// `hipMemPoolCreate`: all pools allocate from the device.
+/// `hipMemPoolCreate`. All pools allocate directly from the device.
 pub extern "C" fn hipMemPoolCreate(pool: Out<Handle>, _properties: Memory) -> c_int {
     call("hipMemPoolCreate", || pool.put(crate::stream::new_handle()))
 }
@@ -410,12 +410,12 @@ pub extern "C" fn hipMemPoolDestroy(_pool: Handle) -> c_int {
     0
 }
 
-/// `hipMemPoolTrimTo`: nothing is kept.
+/// `hipMemPoolTrimTo`. Does nothing, since pools retain no memory.
 pub extern "C" fn hipMemPoolTrimTo(_pool: Handle, _keep: usize) -> c_int {
     0
 }
 
-/// `hipMemPoolSetAttribute`: nothing is kept, whatever the threshold.
+/// `hipMemPoolSetAttribute`. Does nothing, since pools retain no memory whatever the threshold.
 pub extern "C" fn hipMemPoolSetAttribute(_pool: Handle, _attribute: c_int, _value: Memory) -> c_int {
     0
 }

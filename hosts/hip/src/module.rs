@@ -1,9 +1,9 @@
-//! Code: what compiled programs register when they start, and what the module API loads.
+//! Device code: the code that compiled programs register at startup, and the module API.
 
 use crate::ffi::{In, Memory, Out, Text};
 use crate::gpu::{gpu, lock};
 use crate::op::Copy;
-use crate::status::{Failure, Outcome, Status, call, complain};
+use crate::status::{Failure, Outcome, Status, call, report};
 use crate::stream::{Handle, new_handle};
 use std::collections::HashMap;
 use std::ffi::{c_char, c_int, c_uint};
@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 use wavesim::loader::bundle;
 use wavesim_runtime::{Kernel, Module};
 
-/// Code that a program registered. It is loaded when it is first used, as GPUs' runtimes do.
-struct Fat {
+/// A fat binary that a program registered. It is loaded on first use, as in ROCm's runtime.
+struct FatBinary {
     data: Memory,
     module: OnceLock<Result<Module, Failure>>,
 }
@@ -20,21 +20,21 @@ struct Fat {
 /// A kernel or a variable that a program registered.
 #[derive(Clone)]
 struct Registered {
-    fat: Arc<Fat>,
+    binary: Arc<FatBinary>,
     name: String,
 }
 
 #[derive(Default)]
 struct Code {
-    fats: HashMap<Handle, Arc<Fat>>,
-    /// By the address of the host's stub.
+    binaries: HashMap<Handle, Arc<FatBinary>>,
+    /// Registered kernels, by the address of the host stub.
     functions: HashMap<usize, Registered>,
-    /// By the address of the host's shadow.
+    /// Registered variables, by the address of the host shadow variable.
     variables: HashMap<usize, Registered>,
     modules: HashMap<Handle, Module>,
     kernels: HashMap<Handle, (Handle, Kernel)>,
-    /// Kernels that `functions` led to.
-    found: HashMap<usize, Kernel>,
+    /// Cache of resolved `functions`.
+    resolved: HashMap<usize, Kernel>,
 }
 
 static CODE: Mutex<Option<Code>> = Mutex::new(None);
@@ -43,7 +43,7 @@ fn with<T>(body: impl FnOnce(&mut Code) -> T) -> T {
     body(lock(&CODE).get_or_insert_default())
 }
 
-/// The wrapper of a fat binary in programs (`__CudaFatBinaryWrapper`).
+/// Wrapper of a fat binary in a program (`__CudaFatBinaryWrapper`).
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Wrapper {
@@ -56,7 +56,7 @@ pub struct Wrapper {
 /// `HIPF`.
 const MAGIC: u32 = 0x4849_5046;
 
-/// The bytes of a code object or a bundle, whose size nobody says: its headers do.
+/// Reads a code object or a bundle. The API does not pass the size, so it is computed from the headers.
 fn image(at: Memory) -> Outcome<Vec<u8>> {
     if at.is_null() {
         return Err(Status::INVALID_VALUE.into());
@@ -68,42 +68,42 @@ fn image(at: Memory) -> Outcome<Vec<u8>> {
     }
 }
 
-/// Bytes of a code object or bundle at most.
+/// Maximum size of a code object or bundle in bytes.
 const MAX_IMAGE: usize = 4 << 30;
 
-impl Fat {
+impl FatBinary {
     fn module(&self) -> Outcome<Module> {
         let load = || Ok(gpu()?.device.load(&image(self.data)?)?);
         self.module.get_or_init(load).clone()
     }
 }
 
-/// The kernel of a host's function.
+/// Returns the kernel of a host stub.
 pub fn kernel_of_host(function: usize) -> Outcome<Kernel> {
-    if let Some(kernel) = with(|code| code.found.get(&function).cloned()) {
+    if let Some(kernel) = with(|code| code.resolved.get(&function).cloned()) {
         return Ok(kernel);
     }
     if let Some((_, kernel)) = with(|code| code.kernels.get(&function).cloned()) {
         return Ok(kernel);
     }
     let registered = with(|code| code.functions.get(&function).cloned());
-    let Registered { fat, name } = registered.ok_or(Status::INVALID_DEVICE_FUNCTION)?;
-    let kernel = fat.module()?.kernel(&name)?;
-    with(|code| code.found.insert(function, kernel.clone()));
+    let Registered { binary, name } = registered.ok_or(Status::INVALID_DEVICE_FUNCTION)?;
+    let kernel = binary.module()?.kernel(&name)?;
+    with(|code| code.resolved.insert(function, kernel.clone()));
     Ok(kernel)
 }
 
-/// The kernel of a `hipFunction_t`.
+/// Returns the kernel of a `hipFunction_t`.
 pub fn kernel_of_handle(function: Handle) -> Outcome<Kernel> {
     let found = with(|code| code.kernels.get(&function).map(|(_, kernel)| kernel.clone()));
     found.ok_or(Status::INVALID_HANDLE.into())
 }
 
-/// Address and size of a variable of the host.
+/// Returns the address and the size of the device variable for a host shadow variable.
 fn variable(symbol: usize) -> Outcome<(u64, u64)> {
     let registered = with(|code| code.variables.get(&symbol).cloned());
-    let Registered { fat, name } = registered.ok_or(Status::INVALID_SYMBOL)?;
-    Ok(fat.module()?.variable(&name)?)
+    let Registered { binary, name } = registered.ok_or(Status::INVALID_SYMBOL)?;
+    Ok(binary.module()?.variable(&name)?)
 }
 
 /// `__hipRegisterFatBinary`.
@@ -112,10 +112,10 @@ pub extern "C" fn __hipRegisterFatBinary(wrapper: In<Wrapper>) -> Handle {
     let _ = call("__hipRegisterFatBinary", || {
         let wrapper = wrapper.get()?;
         if wrapper.magic != MAGIC {
-            return Err(Status::INVALID_IMAGE.because("the program's fat binary has another magic number"));
+            return Err(Status::INVALID_IMAGE.because("the program's fat binary has an unknown magic number"));
         }
-        let fat = Fat { data: wrapper.binary, module: OnceLock::new() };
-        with(|code| code.fats.insert(handle, Arc::new(fat)));
+        let binary = FatBinary { data: wrapper.binary, module: OnceLock::new() };
+        with(|code| code.binaries.insert(handle, Arc::new(binary)));
         Ok(())
     });
     handle
@@ -124,17 +124,17 @@ pub extern "C" fn __hipRegisterFatBinary(wrapper: In<Wrapper>) -> Handle {
 /// `__hipUnregisterFatBinary`.
 pub extern "C" fn __hipUnregisterFatBinary(fat: Handle) {
     let removed = with(|code| {
-        let fat = code.fats.remove(&fat)?;
-        let of_other = |registered: &Registered| !Arc::ptr_eq(&registered.fat, &fat);
+        let binary = code.binaries.remove(&fat)?;
+        let of_other = |registered: &Registered| !Arc::ptr_eq(&registered.binary, &binary);
         let functions: Vec<usize> = code.functions.iter().filter(|f| !of_other(f.1)).map(|f| *f.0).collect();
         functions.iter().for_each(|function| {
-            code.found.remove(function);
+            code.resolved.remove(function);
         });
         code.functions.retain(|_, registered| of_other(registered));
         code.variables.retain(|_, registered| of_other(registered));
-        Some(fat)
+        Some(binary)
     });
-    // Outside of the lock: it may free a module.
+    // Dropped outside the lock, because this may free a module.
     drop(removed);
 }
 
@@ -142,8 +142,8 @@ pub extern "C" fn __hipUnregisterFatBinary(fat: Handle) {
 fn register(fat: Handle, name: Text, put: impl FnOnce(&mut Code, Registered)) {
     let Ok(name) = name.get() else { return };
     with(|code| {
-        let Some(fat) = code.fats.get(&fat).cloned() else { return };
-        put(code, Registered { fat, name });
+        let Some(binary) = code.binaries.get(&fat).cloned() else { return };
+        put(code, Registered { binary, name });
     });
 }
 
@@ -183,7 +183,8 @@ pub extern "C" fn __hipRegisterVar(
     });
 }
 
-/// `__hipRegisterManagedVar`: memory that the module's pointer and the host's pointer both point to.
+/// `__hipRegisterManagedVar`. Allocates memory that the module's pointer and the host's pointer both refer
+/// to.
 pub extern "C" fn __hipRegisterManagedVar(
     fat: Handle,
     pointer: Out<u64>,
@@ -195,24 +196,24 @@ pub extern "C" fn __hipRegisterManagedVar(
     let _ = call("__hipRegisterManagedVar", || {
         let gpu = gpu()?;
         let address = gpu.device.alloc(size.max(1) as u64, "managed variable")?;
-        // SAFETY: just allocated, with this size.
+        // SAFETY: the memory was just allocated with at least `size` bytes.
         let memory = unsafe { Memory::at(address) };
         if !initial.is_null() {
             memory.copy_from(initial, size);
         }
         pointer.put(address)?;
         let name = name.get()?;
-        let fat = with(|code| code.fats.get(&fat).cloned()).ok_or(Status::INVALID_HANDLE)?;
-        // The device's pointer has the variable's name; the host's memory has another.
-        let (place, _) = fat.module()?.variable(&name)?;
-        Ok(gpu.device.write(place, &address.to_le_bytes())?)
+        let binary = with(|code| code.binaries.get(&fat).cloned()).ok_or(Status::INVALID_HANDLE)?;
+        // In the module, the variable's name denotes a pointer to the managed memory.
+        let (device_pointer, _) = binary.module()?.variable(&name)?;
+        Ok(gpu.device.write(device_pointer, &address.to_le_bytes())?)
     });
 }
 
-/// `__hipRegisterSurface`: programs with surfaces run as long as they do not use them.
+/// `__hipRegisterSurface`. Ignored, so that programs that have surfaces but do not use them can run.
 pub extern "C" fn __hipRegisterSurface(_: Handle, _: usize, _: Text, _: Text, _: c_int, _: c_int) {}
 
-/// `__hipRegisterTexture`: likewise.
+/// `__hipRegisterTexture`. Ignored, like `__hipRegisterSurface`.
 pub extern "C" fn __hipRegisterTexture(_: Handle, _: usize, _: Text, _: Text, _: c_int, _: c_int, _: c_int) {}
 
 /// Loads a module.
@@ -238,7 +239,8 @@ pub extern "C" fn hipModuleLoadData(module: Out<Handle>, data: Memory) -> c_int 
     call("hipModuleLoadData", || load(&module, &image(data)?))
 }
 
-/// `hipModuleLoadDataEx`: options are for compilers of another kind.
+/// `hipModuleLoadDataEx`. The options configure JIT compilation and are ignored, since code objects are
+/// already compiled.
 pub extern "C" fn hipModuleLoadDataEx(
     module: Out<Handle>,
     data: Memory,
@@ -294,8 +296,8 @@ pub extern "C" fn hipModuleGetGlobal(
 ) -> c_int {
     call("hipModuleGetGlobal", || {
         let (at, size) = module_of(module)?.variable(&name.get()?)?;
-        address.put_if_wanted(at);
-        len.put_if_wanted(size as usize);
+        address.put_optional(at);
+        len.put_optional(size as usize);
         Ok(())
     })
 }
@@ -320,14 +322,15 @@ pub extern "C" fn hipGetSymbolSize(len: Out<usize>, symbol: usize) -> c_int {
     call("hipGetSymbolSize", || len.put(variable(symbol)?.1 as usize))
 }
 
-/// Part of a variable.
-fn part(symbol: usize, offset: usize, len: usize) -> Outcome<Memory> {
+/// Returns the memory of a variable_part of a variable.
+fn variable_part(symbol: usize, offset: usize, len: usize) -> Outcome<Memory> {
     let (address, size) = variable(symbol)?;
     if offset.checked_add(len).is_none_or(|end| end as u64 > size) {
         let message = format!("{len} bytes at {offset} of a variable with {size} bytes");
         return Err(Status::INVALID_VALUE.because(message));
     }
-    // SAFETY: in the variable, as just checked; its module lives until the program unregisters it.
+    // SAFETY: the check above ensures that the range is inside the variable. Its module lives until the
+    // program unregisters the fat binary.
     Ok(unsafe { Memory::at(address + offset as u64) })
 }
 
@@ -342,7 +345,8 @@ pub extern "C" fn hipMemcpyToSymbol(
     hipMemcpyToSymbolAsync(symbol, from, len, offset, kind, 0)
 }
 
-/// `hipMemcpyToSymbolAsync`: the caller's memory may be gone afterwards, so that it waits.
+/// `hipMemcpyToSymbolAsync`. Synchronous, because the program may free its memory as soon as the call
+/// returns.
 pub extern "C" fn hipMemcpyToSymbolAsync(
     symbol: usize,
     from: Memory,
@@ -352,7 +356,7 @@ pub extern "C" fn hipMemcpyToSymbolAsync(
     stream: Handle,
 ) -> c_int {
     call("hipMemcpyToSymbol", || {
-        crate::copy::now(Copy::linear(part(symbol, offset, len)?, from, len), kind, stream)
+        crate::copy::copy_sync(Copy::linear(variable_part(symbol, offset, len)?, from, len), kind, stream)
     })
 }
 
@@ -377,11 +381,11 @@ pub extern "C" fn hipMemcpyFromSymbolAsync(
     stream: Handle,
 ) -> c_int {
     call("hipMemcpyFromSymbol", || {
-        crate::copy::now(Copy::linear(to, part(symbol, offset, len)?, len), kind, stream)
+        crate::copy::copy_sync(Copy::linear(to, variable_part(symbol, offset, len)?, len), kind, stream)
     })
 }
 
-/// `hipKernelNameRefByPtr`: null if it is not a kernel.
+/// `hipKernelNameRefByPtr`. Returns null if the function is not a kernel.
 pub extern "C" fn hipKernelNameRefByPtr(function: usize, _stream: Handle) -> *const c_char {
     static NAMES: Mutex<Option<HashMap<usize, &'static std::ffi::CStr>>> = Mutex::new(None);
     let Some(registered) = with(|code| code.functions.get(&function).cloned()) else {
@@ -389,7 +393,7 @@ pub extern "C" fn hipKernelNameRefByPtr(function: usize, _stream: Handle) -> *co
     };
     let mut names = lock(&NAMES);
     let names = names.get_or_insert_default();
-    // Callers keep the text: there is one for each kernel of the program.
+    // Callers keep the string, so it is leaked, at most once per kernel.
     let name = names.entry(function).or_insert_with(|| {
         let text = std::ffi::CString::new(registered.name).unwrap_or_default();
         Box::leak(text.into_boxed_c_str())
@@ -397,8 +401,8 @@ pub extern "C" fn hipKernelNameRefByPtr(function: usize, _stream: Handle) -> *co
     name.as_ptr()
 }
 
-/// Whether a program has texture references is only known when it uses them.
+/// `hipModuleGetTexRef`. Texture references are only detected when the program uses them.
 pub extern "C" fn hipModuleGetTexRef(_texture: Out<Handle>, _module: Handle, _name: Text) -> c_int {
-    complain("textures are not supported");
+    report("textures are not supported");
     Status::NOT_SUPPORTED.0
 }

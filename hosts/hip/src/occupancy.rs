@@ -1,4 +1,4 @@
-//! What is known of kernels without a launch: attributes, occupancy.
+//! Attributes and occupancy of kernels.
 
 use crate::device::{ITEMS_PER_PROCESSOR, PROCESSORS};
 use crate::ffi::Out;
@@ -56,23 +56,23 @@ pub extern "C" fn hipFuncGetAttribute(value: Out<c_int>, attribute: c_int, funct
     })
 }
 
-/// `hipFuncSetAttribute`: LDS needs no permission.
+/// `hipFuncSetAttribute`. Only checks the function, since dynamic LDS needs no opt-in.
 pub extern "C" fn hipFuncSetAttribute(function: usize, _attribute: c_int, _value: c_int) -> c_int {
     call("hipFuncSetAttribute", || kernel_of_host(function).map(drop))
 }
 
-/// `hipFuncSetCacheConfig`: there are no caches.
+/// `hipFuncSetCacheConfig`. Does nothing, since caches are not simulated.
 pub extern "C" fn hipFuncSetCacheConfig(_function: usize, _config: c_int) -> c_int {
     0
 }
 
-/// `hipFuncSetSharedMemConfig`: LDS has no banks.
+/// `hipFuncSetSharedMemConfig`. Does nothing, since LDS banks are not simulated.
 pub extern "C" fn hipFuncSetSharedMemConfig(_function: usize, _config: c_int) -> c_int {
     0
 }
 
-/// Workgroups of a kernel that fit a multiprocessor: by its work-items and its LDS.
-fn active(kernel: &Kernel, block: u64, dynamic_lds: u64) -> c_int {
+/// Returns the number of workgroups of a kernel that fit on a multiprocessor, limited by work-items and LDS.
+fn active_groups(kernel: &Kernel, block: u64, dynamic_lds: u64) -> c_int {
     let by_items = ITEMS_PER_PROCESSOR as u64 / block.next_multiple_of(kernel.wave_size() as u64).max(1);
     let lds = (kernel.lds_bytes() as u64).saturating_add(dynamic_lds);
     let target = kernel.device().target();
@@ -82,7 +82,7 @@ fn active(kernel: &Kernel, block: u64, dynamic_lds: u64) -> c_int {
 
 fn occupancy(groups: &Out<c_int>, kernel: Kernel, block: c_int, dynamic_lds: usize) -> Outcome {
     let block = u64::try_from(block).ok().filter(|b| *b > 0).ok_or(Status::INVALID_VALUE)?;
-    groups.put(active(&kernel, block, dynamic_lds as u64))
+    groups.put(active_groups(&kernel, block, dynamic_lds as u64))
 }
 
 /// `hipOccupancyMaxActiveBlocksPerMultiprocessor`.
@@ -120,7 +120,7 @@ pub extern "C" fn hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(
     })
 }
 
-fn best(
+fn max_potential(
     groups: &Out<c_int>,
     block: &Out<c_int>,
     kernel: &Kernel,
@@ -130,7 +130,7 @@ fn best(
     let most = kernel.max_block_items();
     let items = u32::try_from(limit).ok().filter(|l| *l > 0).map_or(most, |l| l.min(most));
     block.put(items as c_int)?;
-    groups.put(active(kernel, items as u64, dynamic_lds as u64) * PROCESSORS)
+    groups.put(active_groups(kernel, items as u64, dynamic_lds as u64) * PROCESSORS)
 }
 
 /// `hipOccupancyMaxPotentialBlockSize`.
@@ -142,7 +142,7 @@ pub extern "C" fn hipOccupancyMaxPotentialBlockSize(
     limit: c_int,
 ) -> c_int {
     call("hipOccupancyMaxPotentialBlockSize", || {
-        best(&groups, &block, &kernel_of_host(function)?, dynamic_lds, limit)
+        max_potential(&groups, &block, &kernel_of_host(function)?, dynamic_lds, limit)
     })
 }
 
@@ -155,7 +155,7 @@ pub extern "C" fn hipModuleOccupancyMaxPotentialBlockSize(
     limit: c_int,
 ) -> c_int {
     call("hipModuleOccupancyMaxPotentialBlockSize", || {
-        best(&groups, &block, &kernel_of_handle(function)?, dynamic_lds, limit)
+        max_potential(&groups, &block, &kernel_of_handle(function)?, dynamic_lds, limit)
     })
 }
 

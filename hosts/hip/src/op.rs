@@ -1,79 +1,79 @@
-//! What streams and graphs do: kernels, copies, fills, functions of the host.
+//! Operations of streams and graphs: kernels, copies, fills, host functions.
 
 use crate::ffi::{HostFunction, Memory};
 use crate::gpu::Gpu;
-use crate::status::{Failure, Outcome, Status, complain};
+use crate::status::{Failure, Outcome, Status, report};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 pub use wavesim_runtime::pitched::{Copy, Pitched};
 use wavesim_runtime::{Kernel, Launch};
 
-/// A piece of work, with everything that it needs.
+/// A self-contained operation.
 #[derive(Clone)]
 pub enum Op {
-    /// A launch.
+    /// A kernel launch.
     Kernel(Arc<Invocation>),
     /// A copy.
     Copy(Copy),
     /// A fill.
     Fill(Fill),
-    /// A function of the program.
+    /// A host function of the program.
     Host(HostFunction),
     /// `hipStreamAddCallback`.
     Callback(Callback),
-    /// Several, in order.
+    /// A sequence of operations.
     Batch(Arc<Vec<Op>>),
-    /// A place in the order.
+    /// No operation. Only orders other work.
     Nothing,
 }
 
 /// A kernel with its arguments.
 #[derive(Clone)]
 pub struct Invocation {
-    /// The kernel, with the module that it is in.
+    /// The kernel.
     pub kernel: Kernel,
     /// Workgroups in each dimension.
     pub grid: [u32; 3],
     /// Work-items of a workgroup in each dimension.
     pub block: [u32; 3],
-    /// LDS of a workgroup in bytes, on top of the kernel's own.
+    /// Dynamic LDS size of a workgroup in bytes, in addition to the kernel's static LDS.
     pub dynamic_lds: u32,
-    /// Its workgroups wait for each other.
+    /// Whether workgroups wait for each other.
     pub cooperative: bool,
-    /// Bytes of the explicit arguments, as the kernarg segment has them.
+    /// The explicit arguments, in the layout of the kernarg segment.
     pub explicit: Vec<u8>,
 }
 
-/// Elements of one value: `width` elements, `height` rows, `depth` slices.
+/// A fill of `depth` slices of `height` rows of `width` elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fill {
-    /// Where the elements go.
+    /// The destination.
     pub to: Pitched,
-    /// The value, in its low `size` bytes.
+    /// The value; its low `size` bytes are used.
     pub value: u32,
-    /// Bytes of an element: 1, 2 or 4.
+    /// Size of an element in bytes: 1, 2 or 4.
     pub size: usize,
-    /// Elements of a row.
+    /// Elements per row.
     pub width: usize,
-    /// Rows of a slice.
+    /// Rows per slice.
     pub height: usize,
-    /// Slices.
+    /// Number of slices.
     pub depth: usize,
 }
 
-/// A function of the program that gets the stream and its status.
+/// A callback of the program that receives the stream and its status.
 #[derive(Clone, Copy)]
 pub struct Callback {
     /// `hipStreamCallback_t`: stream, status, argument.
     pub function: extern "C" fn(usize, i32, Memory),
-    /// The stream's handle, for the function.
+    /// Handle of the stream, passed to the function.
     pub stream: usize,
-    /// Passed as it is: the library never reads it.
+    /// Opaque argument of the function.
     pub argument: Memory,
 }
 
 impl Fill {
-    /// Fills.
+    /// Performs the fill.
     pub fn run(&self) {
         let bytes = self.value.to_le_bytes();
         let pattern = &bytes[..self.size.min(4)];
@@ -94,7 +94,8 @@ impl Fill {
 }
 
 impl Op {
-    /// Does it. After a failure nothing is done, until the device is reset. A panic is a failure too.
+    /// Executes the operation. After a failure, which includes panics, operations do nothing until the device
+    /// is reset.
     pub fn run(&self, gpu: &Gpu) {
         if gpu.check().is_err() {
             return;
@@ -126,14 +127,15 @@ impl Op {
     }
 }
 
-/// What the workgroups of a cooperative launch synchronise by (the device libraries' `mg_info`).
+/// State by which the workgroups of a cooperative launch synchronise (the device libraries' `mg_info`).
 struct GridSync<'a> {
     gpu: &'a Gpu,
     address: u64,
 }
 
 impl GridSync<'_> {
-    /// For one grid: offset 12 has the number of grids, 24 that of work-items, 40 that of workgroups. At 32 the workgroups count.
+    /// Creates the state for a single grid. The number of grids is at offset 12, the number of work-items at
+    /// 24, the workgroups' barrier counter at 32, and the number of workgroups at 40.
     fn new<'a>(gpu: &'a Gpu, launch: &Invocation) -> Outcome<GridSync<'a>> {
         let groups = launch.grid.iter().fold(1u32, |n, &d| n.saturating_mul(d));
         let items = launch.block.iter().fold(groups as u64, |n, &d| n.saturating_mul(d as u64));
@@ -150,13 +152,13 @@ impl GridSync<'_> {
 
 impl Drop for GridSync<'_> {
     fn drop(&mut self) {
-        // It was allocated.
+        // Freeing fails only for memory that is not allocated.
         let _ = self.gpu.device.free(self.address);
     }
 }
 
 impl Invocation {
-    /// Runs the kernel, and reports what checks found.
+    /// Runs the kernel and reports the findings of checks.
     fn run(&self, gpu: &Gpu) -> Outcome {
         let mut launch = Launch::new(self.grid, self.block);
         launch.dynamic_lds = self.dynamic_lds;
@@ -165,7 +167,7 @@ impl Invocation {
         launch.services.multigrid = grid.as_ref().map_or(0, |grid| grid.address);
         let outcome = self.kernel.launch(&launch, &self.explicit).map_err(Failure::from)?;
         if !outcome.report.is_clean() {
-            complain(&outcome.report.to_string());
+            report(&outcome.report.to_string());
         }
         Ok(())
     }
@@ -176,14 +178,14 @@ mod tests {
     use super::*;
 
     fn memory(bytes: &mut [u8]) -> Memory {
-        // SAFETY: the tests stay inside.
+        // SAFETY: the tests access only memory inside `bytes`, while it is alive.
         unsafe { Memory::at(bytes.as_mut_ptr().expose_provenance() as u64) }
     }
 
     #[test]
-    fn a_panic_is_a_failure_of_the_device() {
+    fn a_panic_is_a_sticky_failure() {
         let gpu: &'static Gpu = Box::leak(Box::new(Gpu::open().unwrap()));
-        // No call makes one with elements of 0 bytes.
+        // A fill with elements of 0 bytes panics. The API rejects such fills.
         let to = Pitched::linear(memory(&mut [0]));
         let fill = Op::Fill(Fill { to, value: 0, size: 0, width: 1, height: 1, depth: 1 });
         let stream = gpu.streams.find(0).unwrap();
@@ -194,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn boxes_are_copied_and_filled() {
+    fn pitched_regions_are_copied_and_filled() {
         let mut from: Vec<u8> = (0..24).collect();
         let mut to = [0; 24];
         let (a, b) = (memory(&mut from), memory(&mut to));

@@ -4,14 +4,15 @@ use crate::ffi::{Out, Text};
 use crate::status::{Status, call};
 use std::ffi::{c_int, c_void};
 
-/// `HIP_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM`, the last of the flags: default, legacy stream, stream of the thread.
+/// `HIP_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM`, the last of the flags: default, legacy stream,
+/// per-thread stream.
 const PER_THREAD: u64 = 2;
-/// The version from which on functions have the meaning that their names with `R0600` say.
+/// The API version that introduced the `R0600` variants of functions.
 const R0600: c_int = 600;
-/// Functions that changed their meaning.
-const CHANGED: [&str; 2] = ["hipGetDeviceProperties", "hipChooseDevice"];
+/// Functions with an `R0600` variant.
+const VERSIONED: [&str; 2] = ["hipGetDeviceProperties", "hipChooseDevice"];
 
-/// `hipGetProcAddress`: a function of this library by name, as programs of a version of HIP know it.
+/// `hipGetProcAddress`. Returns a function of this library by name, in the variant for a version of HIP.
 pub extern "C" fn hipGetProcAddress(
     name: Text,
     function: Out<*mut c_void>,
@@ -25,13 +26,13 @@ pub extern "C" fn hipGetProcAddress(
         }
         let found = lookup(&symbol(&name.get()?, version, flags == PER_THREAD));
         // HIP_GET_PROC_ADDRESS_SUCCESS, HIP_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND
-        result.put_if_wanted(if found.is_null() { 1 } else { 0 });
+        result.put_optional(if found.is_null() { 1 } else { 0 });
         function.put(found)?;
         if found.is_null() { Err(Status::NOT_FOUND.into()) } else { Ok(()) }
     })
 }
 
-/// `hipGetDriverEntryPoint`: as programs of this version know the function.
+/// `hipGetDriverEntryPoint`. Returns the variant for the latest version.
 pub extern "C" fn hipGetDriverEntryPoint(
     name: Text,
     function: Out<*mut c_void>,
@@ -41,41 +42,43 @@ pub extern "C" fn hipGetDriverEntryPoint(
     hipGetProcAddress(name, function, c_int::MAX, flags, result)
 }
 
-/// The symbol of a function for programs of a version, or the one whose default stream is that of the thread.
+/// Returns the symbol of a function for a version of HIP. With `per_thread`, prefers the variant that uses
+/// the per-thread default stream.
 fn symbol(name: &str, version: c_int, per_thread: bool) -> String {
-    let name = match CHANGED.contains(&name) && version >= R0600 {
+    let name = match VERSIONED.contains(&name) && version >= R0600 {
         true => format!("{name}R0600"),
         false => name.to_string(),
     };
-    let of_thread = format!("{name}_spt");
-    if per_thread && is_exported(&of_thread) { of_thread } else { name }
+    let per_thread_name = format!("{name}_spt");
+    if per_thread && is_exported(&per_thread_name) { per_thread_name } else { name }
 }
 
 fn is_exported(name: &str) -> bool {
     wavesim_hip_api::FUNCTIONS.iter().any(|f| f.name == name)
 }
 
-/// The address of an exported function.
+/// Returns the address of an exported function.
 fn lookup(name: &str) -> *mut c_void {
     let known = is_exported(name);
     let Ok(name) = std::ffi::CString::new(name) else { return std::ptr::null_mut() };
     if !known {
         return std::ptr::null_mut();
     }
-    // SAFETY: the name is a string; the process has this library, and with it the symbol, for as long as this code runs.
+    // SAFETY: `name` is NUL-terminated. The library, and with it the symbol, stays loaded while this code
+    // runs.
     unsafe { libc::dlsym(own_library(), name.as_ptr()) }
 }
 
-/// A handle of this library, which may have been opened without making its symbols global.
+/// Returns a handle of this library. Its symbols may not be global, if it was opened with `RTLD_LOCAL`.
 fn own_library() -> *mut c_void {
-    // SAFETY: all zeros is a valid value of this structure.
+    // SAFETY: the structure consists of pointers and integers, for which all zeros is valid.
     let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
-    // SAFETY: the address is one of this library's functions, and `info` is writable.
+    // SAFETY: the address is that of a function of this library, and `info` is valid for writes.
     let found = unsafe { libc::dladdr(own_library as *const c_void, &mut info) };
     if found == 0 {
         return libc::RTLD_DEFAULT;
     }
-    // SAFETY: `dladdr` gave a path; the library is loaded already.
+    // SAFETY: `dladdr` succeeded and set a NUL-terminated path. `RTLD_NOLOAD` runs no initialisers.
     let handle = unsafe { libc::dlopen(info.dli_fname, libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
     if handle.is_null() { libc::RTLD_DEFAULT } else { handle }
 }
@@ -85,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn functions_are_those_of_the_version() {
+    fn symbols_depend_on_the_version() {
         assert_eq!(symbol("hipGetDeviceProperties", 600, false), "hipGetDevicePropertiesR0600");
         assert_eq!(symbol("hipChooseDevice", 602, true), "hipChooseDeviceR0600");
         assert_eq!(symbol("hipGetDeviceProperties", 507, false), "hipGetDeviceProperties");

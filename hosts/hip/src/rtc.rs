@@ -1,14 +1,14 @@
-//! `hiprtc`: programs that are compiled while the application runs, by the installed clang with HIP's headers.
+//! `hiprtc`: run-time compilation with the installed clang and HIP's headers.
 
 use crate::gpu::{gpu, lock};
-use crate::status::complain;
+use crate::status::report;
 use crate::stream::{Handle, new_handle};
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use wavesim::loader::code_object;
-use wavesim_runtime::clang::{Clang, Folder, Libraries, Linked, is_inside};
+use wavesim_runtime::clang::{Clang, Libraries, Linked, TempDir, is_contained};
 use wavesim_runtime::ffi::{self, Memory, c_text};
 
 /// `hiprtcResult`.
@@ -60,7 +60,7 @@ impl From<ffi::Null> for Rtc {
     }
 }
 
-/// A program.
+/// A `hiprtc` program.
 struct Program {
     handle: Handle,
     source: String,
@@ -68,18 +68,18 @@ struct Program {
     name: String,
     headers: Vec<(String, String)>,
     expressions: Vec<String>,
-    /// Names in the code object, by expression.
+    /// Lowered names in the code object, by name expression.
     lowered: BTreeMap<String, CString>,
     log: String,
-    /// The code object, or the bitcode, once it is compiled.
+    /// The result of a successful compilation.
     code: Option<Code>,
 }
 
-/// What a program is compiled to.
+/// Result of a compilation.
 #[derive(Clone)]
 enum Code {
     Object(Vec<u8>),
-    /// With `-fgpu-rdc`: to be linked.
+    /// Bitcode for linking, compiled with `-fgpu-rdc`.
     Bitcode(Vec<u8>),
 }
 
@@ -90,14 +90,14 @@ fn find(handle: Handle) -> RtcResult<Arc<Mutex<Program>>> {
     lock(&PROGRAMS).get_or_insert_default().get(&handle).cloned().ok_or(Rtc::INVALID_PROGRAM)
 }
 
-/// Runs the body of a function: nothing unwinds into the program.
+/// Runs the body of an exported function. Panics do not unwind into the program.
 pub fn call(body: impl FnOnce() -> RtcResult) -> c_int {
-    // Programs are behind locks that are used after a panic; each change there is one assignment.
+    // Unwind safety: programs are behind locks that ignore poisoning, and each change is a single assignment.
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body));
     match result {
         Ok(result) => result.err().map_or(0, |rtc| rtc.0),
         Err(_) => {
-            complain("hiprtc: internal error");
+            report("hiprtc: internal error");
             Rtc::INTERNAL.0
         }
     }
@@ -132,13 +132,13 @@ pub extern "C" fn hiprtcCreateProgram(
         let count = usize::try_from(count).map_err(|_| Rtc::INVALID_INPUT)?;
         let header = |at| Ok((names.at(at)?.get()?, headers.at(at)?.get()?));
         let headers = (0..count).map(header).collect::<RtcResult<Vec<_>>>()?;
-        if headers.iter().any(|(name, _)| !is_inside(name)) {
-            complain("hiprtcCreateProgram: a header's name leaves its folder");
+        if headers.iter().any(|(name, _)| !is_contained(name)) {
+            report("hiprtcCreateProgram: a header's name refers outside its directory");
             return Err(Rtc::PROGRAM_CREATION);
         }
-        let name = if is_inside(&name) { name } else { "program.hip".to_string() };
+        let name = if is_contained(&name) { name } else { "program.hip".to_string() };
         let handle = new_handle();
-        let made = Program {
+        let created = Program {
             handle,
             source,
             name,
@@ -149,7 +149,7 @@ pub extern "C" fn hiprtcCreateProgram(
             code: None,
         };
         program.put(handle)?;
-        lock(&PROGRAMS).get_or_insert_default().insert(handle, Arc::new(Mutex::new(made)));
+        lock(&PROGRAMS).get_or_insert_default().insert(handle, Arc::new(Mutex::new(created)));
         Ok(())
     })
 }
@@ -175,7 +175,7 @@ pub extern "C" fn hiprtcAddNameExpression(program: Handle, expression: Text) -> 
     })
 }
 
-/// `hiprtcGetLoweredName`. The name lives as long as the program.
+/// `hiprtcGetLoweredName`. The string is valid while the program exists.
 pub extern "C" fn hiprtcGetLoweredName(program: Handle, expression: Text, name: Out<*const c_char>) -> c_int {
     call(|| {
         let (program, expression) = (find(program)?, expression.get()?);
@@ -183,7 +183,7 @@ pub extern "C" fn hiprtcGetLoweredName(program: Handle, expression: Text, name: 
         if program.code.is_none() {
             return Err(Rtc::NO_NAMES_BEFORE_COMPILATION);
         }
-        // Nothing changes the names of a program that is compiled.
+        // The names of a compiled program are immutable.
         let found = program.lowered.get(expression.trim()).ok_or(Rtc::NAME_NOT_VALID)?;
         name.put(found.as_ptr())
     })
@@ -208,7 +208,7 @@ pub extern "C" fn hiprtcCompileProgram(program: Handle, count: c_int, options: I
     })
 }
 
-/// A result of a program that is compiled, by size and contents.
+/// Returns the code object of a compiled program.
 fn code(program: Handle) -> RtcResult<Vec<u8>> {
     match lock(&*find(program)?).code.clone() {
         Some(Code::Object(code)) => Ok(code),
@@ -216,7 +216,7 @@ fn code(program: Handle) -> RtcResult<Vec<u8>> {
     }
 }
 
-/// As [`code`], of a program that is compiled with `-fgpu-rdc`.
+/// Returns the bitcode of a program compiled with `-fgpu-rdc`.
 fn bitcode(program: Handle) -> RtcResult<Vec<u8>> {
     match lock(&*find(program)?).code.clone() {
         Some(Code::Bitcode(code)) => Ok(code),
@@ -224,7 +224,7 @@ fn bitcode(program: Handle) -> RtcResult<Vec<u8>> {
     }
 }
 
-/// Copies a result.
+/// Copies a result to the caller's memory.
 fn put(bytes: RtcResult<Vec<u8>>, out: Memory) -> RtcResult {
     out.write(&bytes?);
     if out.is_null() { Err(Rtc::INVALID_INPUT) } else { Ok(()) }
@@ -250,7 +250,7 @@ pub extern "C" fn hiprtcGetBitcode(program: Handle, out: Memory) -> c_int {
     call(|| put(bitcode(program), out))
 }
 
-/// `hiprtcGetProgramLogSize`, with the zero byte at the end.
+/// `hiprtcGetProgramLogSize`. The size includes the terminating NUL.
 pub extern "C" fn hiprtcGetProgramLogSize(program: Handle, size: Out<usize>) -> c_int {
     call(|| size.put(lock(&*find(program)?).log.len() + 1))
 }
@@ -264,18 +264,19 @@ pub extern "C" fn hiprtcGetProgramLog(program: Handle, out: Memory) -> c_int {
     })
 }
 
-/// Where HIP's headers are: what `WAVESIM_ROCM_PATH` names, or an installed ROCm.
+/// Finds the directory of HIP's headers: `WAVESIM_ROCM_PATH`, or an installed ROCm.
 fn headers() -> Option<PathBuf> {
     let given = std::env::var_os("WAVESIM_ROCM_PATH").filter(|path| !path.is_empty()).map(PathBuf::from);
     let has = |path: &Path| path.join("include/hip/hip_runtime.h").is_file();
     given.into_iter().chain(["/opt/rocm", "/usr"].map(PathBuf::from)).find(|path| has(path))
 }
 
-/// How the names of variables begin whose values are the addresses of what expressions name.
+/// Prefix of the variables that hold the addresses of the entities that name expressions denote.
 const VARIABLE: &str = "__wavesim_name_";
 
 impl Program {
-    /// The variable of an expression. Programs that are linked have different ones.
+    /// Returns the name of the variable for an expression. It is unique across programs, since programs can
+    /// be linked.
     fn variable(&self, number: usize) -> String {
         format!("{VARIABLE}{}_{number}", self.handle)
     }
@@ -286,13 +287,14 @@ impl Program {
         let clang = Clang::find().map_err(|e| failed(e.to_string()))?;
         let headers = headers().ok_or_else(|| {
             failed(
-                "there are no headers of HIP (WAVESIM_ROCM_PATH names a folder with include/hip)".to_string(),
+                "HIP's headers are not installed (WAVESIM_ROCM_PATH can name a directory with include/hip)"
+                    .to_string(),
             )
         })?;
         let libraries = match Libraries::find() {
             Some(libraries @ Libraries::Rocm(_)) => libraries,
             _ => {
-                let text = "there are no device libraries of ROCm (WAVESIM_DEVICE_LIBS names their folder)";
+                let text = "ROCm's device libraries are not installed (WAVESIM_DEVICE_LIBS can name their directory)";
                 return Err(failed(text.to_string()));
             }
         };
@@ -302,10 +304,10 @@ impl Program {
         while let Some(option) = rest.next() {
             let named = ["--offload-arch=", "--gpu-architecture=", "-arch="];
             if let Some(name) = named.iter().find_map(|prefix| option.strip_prefix(prefix)) {
-                // Features such as `:xnack-` are those that code has anyway.
+                // Target features such as `:xnack-` are dropped: they match the defaults.
                 processor = name.split(':').next().unwrap_or(name).to_string();
             } else if ["-o", "-x", "-c", "-S", "-E"].contains(&option) || option.starts_with("-fplugin") {
-                return Err((Rtc::INVALID_OPTION, format!("option {option} is not for hiprtc\n")));
+                return Err((Rtc::INVALID_OPTION, format!("option {option} is not supported by hiprtc\n")));
             } else if ["-I", "-D", "-U", "-include"].contains(&option) {
                 given.extend([option.to_string(), rest.next().unwrap_or_default().to_string()]);
             } else if option == "-fgpu-rdc" {
@@ -315,7 +317,7 @@ impl Program {
             }
         }
         let run = || -> std::io::Result<_> {
-            let folder = Folder::new()?;
+            let folder = TempDir::new()?;
             let mut source = self.source.clone();
             for (number, expression) in self.expressions.iter().enumerate() {
                 let name = self.variable(number);
@@ -363,28 +365,31 @@ impl Program {
         Ok(())
     }
 
-    /// Names of what the expressions stand for: the variables of the code object, or the kernels, that are where they point to.
+    /// Resolves name expressions to lowered names: the kernels or variables at the addresses that the
+    /// expressions' variables hold.
     fn lowered(&self, code: &[u8]) -> Result<BTreeMap<String, CString>, String> {
         let mut out = BTreeMap::new();
         if self.expressions.is_empty() {
             return Ok(out);
         }
         let module = code_object::module(code).map_err(|e| e.to_string())?;
-        let mut places: BTreeMap<u64, String> = BTreeMap::new();
+        let mut names_by_address: BTreeMap<u64, String> = BTreeMap::new();
         for kernel in code_object::kernels(code).map_err(|e| e.to_string())? {
             let entry = code_object::load(code, &kernel).map_err(|e| e.to_string())?.entry;
-            places.insert(entry, kernel);
+            names_by_address.insert(entry, kernel);
         }
         for other in module.variables.iter().filter(|v| !v.name.starts_with(VARIABLE)) {
-            places.entry(other.address).or_insert_with(|| other.name.clone());
+            names_by_address.entry(other.address).or_insert_with(|| other.name.clone());
         }
         for (number, expression) in self.expressions.iter().enumerate() {
             let name = self.variable(number);
             let at = module.variables.iter().find(|v| v.name == name).map(|v| v.address);
             let target =
                 at.and_then(|at| module.image.relocations.iter().find(|r| r.at == at)).map(|r| r.value);
-            let found = target.and_then(|target| places.get(&target));
-            let found = found.ok_or_else(|| format!("`{expression}` names nothing in the code object"))?;
+            let found = target.and_then(|target| names_by_address.get(&target));
+            let found = found.ok_or_else(|| {
+                format!("`{expression}` does not name a kernel or a variable of the code object")
+            })?;
             let text = CString::new(found.as_str()).map_err(|e| e.to_string())?;
             out.insert(expression.trim().to_string(), text);
         }

@@ -1,8 +1,8 @@
-//! `hipError_t`: its values, and how failures of the host layer become them.
+//! The values of `hipError_t`, and the conversion of host-runtime errors to them.
 
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int};
-pub use wavesim_runtime::message::complain;
+pub use wavesim_runtime::message::report;
 use wavesim_runtime::{Error, message};
 
 /// A value of `hipError_t`.
@@ -10,12 +10,12 @@ use wavesim_runtime::{Error, message};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Status(pub c_int);
 
-/// A call that failed.
+/// Error of a failed call.
 #[derive(Debug, Clone)]
 pub struct Failure {
-    /// What the call returns, and `hipGetLastError` after it.
+    /// Status that the call and then `hipGetLastError` return.
     pub status: Status,
-    /// What the status does not say.
+    /// Details that the status does not convey.
     pub message: Option<String>,
 }
 
@@ -30,7 +30,7 @@ macro_rules! statuses {
                 pub const $constant: Status = Status($value);
             )*
         }
-        /// Value, name and text.
+        /// Value, name and description of each status.
         const STATUSES: &[(c_int, &CStr, &CStr)] = &[$(($value, $name, $text)),*];
     };
 }
@@ -89,17 +89,17 @@ impl Status {
         STATUSES.iter().find(|row| row.0 == self.0)
     }
 
-    /// `hipErrorInvalidValue`.
+    /// Returns the name, such as `hipErrorInvalidValue`.
     pub fn name(self) -> Option<&'static CStr> {
         self.row().map(|row| row.1)
     }
 
-    /// `invalid argument`.
+    /// Returns the description, such as `invalid argument`.
     pub fn text(self) -> Option<&'static CStr> {
         self.row().map(|row| row.2)
     }
 
-    /// A failure that the status does not explain.
+    /// Returns a failure with a message that gives the reason.
     pub fn because(self, message: impl Into<String>) -> Failure {
         Failure { status: self, message: Some(message.into()) }
     }
@@ -143,7 +143,7 @@ thread_local! {
     static LAST: Cell<Status> = const { Cell::new(Status::SUCCESS) };
 }
 
-/// The thread's last error.
+/// Returns the thread's last error.
 pub fn last() -> Status {
     LAST.get()
 }
@@ -153,39 +153,40 @@ pub fn set_last(status: Status) {
     LAST.set(status);
 }
 
-/// Runs the body of an exported function: a failure becomes its status and the thread's last error, and nothing unwinds into the
-/// program. A message goes to standard error.
+/// Runs the body of an exported function. A failure is returned as its status and becomes the thread's last
+/// error; its message is written to standard error. Panics do not unwind into the program.
 pub fn call(name: &str, body: impl FnOnce() -> Outcome) -> c_int {
-    // What a panic leaves behind is behind locks that are used in spite of it; each change there is one assignment.
+    // Unwind safety: shared state is behind locks that ignore poisoning, and each change is a single
+    // assignment.
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body));
     let status = match result {
         Ok(Ok(())) => return Status::SUCCESS.0,
         Ok(Err(failure)) => {
             if let Some(message) = &failure.message {
-                complain(&format!("{name}: {message}"));
+                report(&format!("{name}: {message}"));
             }
             failure.status
         }
         Err(_) => {
-            complain(&format!("{name}: internal error"));
+            report(&format!("{name}: internal error"));
             Status::UNKNOWN
         }
     };
-    // It says how far the device is, and is not an error.
+    // `hipErrorNotReady` reports progress and is not an error.
     if status != Status::NOT_READY {
         set_last(status);
     }
     status.0
 }
 
-/// What a function that is not supported does: it names itself, once.
+/// Implements unsupported functions: reports the function's name, once.
 pub fn unsupported(name: &'static str) -> c_int {
     message::unsupported(name, "wavesim hip --coverage");
     set_last(Status::NOT_SUPPORTED);
     Status::NOT_SUPPORTED.0
 }
 
-/// Such a function whose result is text.
+/// Implements unsupported functions that return a string.
 pub fn unsupported_text(name: &'static str) -> *const c_char {
     unsupported(name);
     c"operation not supported".as_ptr()

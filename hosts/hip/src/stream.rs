@@ -1,7 +1,7 @@
 //! Streams and events.
 //!
-//! Each stream is a queue with a thread of its own. The *legacy default stream* (0) waits for all blocking streams, and they wait
-//! for it; streams that do not block do neither.
+//! Each stream is a queue with a thread of its own. The *legacy default stream* (0) synchronises with all
+//! blocking streams in both directions; non-blocking streams do not synchronise with it.
 
 use crate::ffi::{In, Memory, Out};
 use crate::gpu::{Gpu, gpu, lock};
@@ -13,9 +13,9 @@ use std::collections::HashMap;
 use std::ffi::{c_int, c_uint};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use wavesim_runtime::queue::{Placed, Queue, Ticket, Turn};
+use wavesim_runtime::queue::{EnqueuedTask, Queue, Reservation, Ticket};
 
-/// `hipStream_t` and `hipEvent_t`: numbers, so that a stale handle is an error.
+/// `hipStream_t` and `hipEvent_t`. Handles are numbers, so that a stale handle is detected.
 pub type Handle = usize;
 
 /// `hipStreamLegacy` and `hipStreamPerThread`.
@@ -24,7 +24,7 @@ const PER_THREAD: Handle = 2;
 /// `hipStreamNonBlocking`.
 const NON_BLOCKING: c_uint = 1;
 
-/// New handles: far from null and the special ones, and aligned as pointers are.
+/// Returns a new handle: distinct from null and the special handles, and aligned like a pointer.
 pub fn new_handle() -> Handle {
     static NEXT: AtomicUsize = AtomicUsize::new(0x1000);
     NEXT.fetch_add(16, Ordering::Relaxed)
@@ -32,19 +32,19 @@ pub fn new_handle() -> Handle {
 
 /// A stream.
 pub struct Stream {
-    /// What the program has as `hipStream_t`.
+    /// The program's `hipStream_t`.
     pub handle: Handle,
-    /// Its work, in order.
+    /// Queue of the stream's work.
     pub queue: Queue,
     flags: c_uint,
     priority: c_int,
-    /// The graph that work is recorded into, in place of running it.
+    /// The active capture, if any. Work is then recorded instead of run.
     pub capture: Mutex<Option<Arc<Capture>>>,
-    /// The program has no handle of it any more. Its work goes on, and is waited for.
+    /// The program has destroyed its handle. Pending work continues and is still waited for.
     destroyed: AtomicBool,
 }
 
-/// An event: the work that it was recorded after.
+/// An event, which refers to the work that it was recorded after.
 #[derive(Default)]
 pub struct Event {
     state: Mutex<Option<Recorded>>,
@@ -61,7 +61,8 @@ pub struct Streams {
     legacy: Arc<Stream>,
     others: Mutex<HashMap<Handle, Arc<Stream>>>,
     events: Mutex<HashMap<Handle, Arc<Event>>>,
-    /// Held while work is given its place among that of other streams: of two threads, one comes first.
+    /// Held while work is ordered against other streams, so that concurrent submissions have a consistent
+    /// order.
     order: Mutex<()>,
 }
 
@@ -85,7 +86,7 @@ impl Stream {
 }
 
 impl Default for Streams {
-    /// The default stream alone.
+    /// Creates the legacy default stream.
     fn default() -> Streams {
         Streams {
             legacy: Arc::new(Stream::new(0, 0, 0)),
@@ -97,7 +98,7 @@ impl Default for Streams {
 }
 
 impl Streams {
-    /// A stream by its handle.
+    /// Returns the stream with a handle.
     pub fn find(&self, handle: Handle) -> Outcome<Arc<Stream>> {
         match handle {
             0 | LEGACY => Ok(self.legacy.clone()),
@@ -106,15 +107,15 @@ impl Streams {
         }
     }
 
-    /// A stream that the program made.
+    /// Returns a stream that the program created.
     fn other(&self, handle: Handle) -> Outcome<Arc<Stream>> {
         let found = lock(&self.others).get(&handle).cloned();
         found.filter(|stream| !stream.is_destroyed()).ok_or(Status::INVALID_HANDLE.into())
     }
 
-    /// The default stream of this thread.
+    /// Returns the per-thread default stream.
     fn of_thread(&self) -> Arc<Stream> {
-        /// Destroys the stream with the thread.
+        /// Destroys the stream when the thread exits.
         struct Own(Arc<Stream>);
         impl Drop for Own {
             fn drop(&mut self) {
@@ -129,18 +130,18 @@ impl Streams {
 
     fn create(&self, flags: c_uint, priority: c_int) -> Arc<Stream> {
         let stream = Arc::new(Stream::new(new_handle(), flags, priority));
-        self.forget_idle();
+        self.remove_idle();
         lock(&self.others).insert(stream.handle, stream.clone());
         stream
     }
 
-    /// Forgets destroyed streams whose work has ended.
-    fn forget_idle(&self) {
+    /// Removes destroyed streams whose work has ended.
+    fn remove_idle(&self) {
         lock(&self.others).retain(|_, stream| !stream.is_destroyed() || stream.queue.pending().is_some());
     }
 
-    /// What work on a stream has to wait for, beside what the stream did before.
-    fn before(&self, stream: &Stream) -> Vec<Ticket> {
+    /// Returns the work of other streams that new work on a stream must wait for.
+    fn dependencies(&self, stream: &Stream) -> Vec<Ticket> {
         if stream.handle == 0 {
             lock(&self.others).values().filter(|s| s.blocks()).filter_map(|s| s.queue.pending()).collect()
         } else if stream.blocks() {
@@ -150,71 +151,72 @@ impl Streams {
         }
     }
 
-    /// Gives work its place in a stream.
-    fn place(&self, stream: &Stream, work: impl FnOnce() + Send + 'static) -> Placed {
+    /// Enqueues work on a stream.
+    fn enqueue(&self, stream: &Stream, work: impl FnOnce() + Send + 'static) -> EnqueuedTask {
         let _order = lock(&self.order);
-        stream.queue.place(self.before(stream), work)
+        stream.queue.enqueue(self.dependencies(stream), work)
     }
 
-    /// Gives work of this thread its place in a stream.
-    fn turn(&self, stream: &Stream) -> Turn {
+    /// Reserves a position in a stream for work of the calling thread.
+    fn reserve(&self, stream: &Stream) -> Reservation {
         let _order = lock(&self.order);
-        stream.queue.turn(self.before(stream))
+        stream.queue.reserve(self.dependencies(stream))
     }
 
-    /// Waits for all work.
+    /// Waits for all work of all streams.
     pub fn wait(&self) {
         self.for_each(|stream| stream.queue.wait());
-        self.forget_idle();
+        self.remove_idle();
     }
 
-    /// Calls `body` with every stream, and every destroyed one that still has work.
+    /// Calls `body` with every stream, including destroyed streams with pending work.
     pub fn for_each(&self, mut body: impl FnMut(&Stream)) {
-        // Without the lock: `body` may lock what others hold while they look for streams.
+        // The lock is released first: `body` may acquire locks that other threads hold while they look up
+        // streams.
         let others: Vec<Arc<Stream>> = lock(&self.others).values().cloned().collect();
         others.iter().for_each(|stream| body(stream));
         body(&self.legacy);
     }
 
-    /// An event by its handle.
+    /// Returns the event with a handle.
     pub fn event(&self, handle: Handle) -> Outcome<Arc<Event>> {
         lock(&self.events).get(&handle).cloned().ok_or(Status::INVALID_HANDLE.into())
     }
 
-    /// The event stands for the work that the stream has now.
+    /// Records an event after the work that has been submitted to the stream so far.
     pub fn record(&self, event: &Event, stream: &Stream) {
         let recorded = match &*lock(&stream.capture) {
             Some(capture) => Recorded::Captured(capture.clone()),
-            None => Recorded::Run(self.place(stream, || {}).start()),
+            None => Recorded::Run(self.enqueue(stream, || {}).start()),
         };
         *lock(&event.state) = Some(recorded);
     }
 }
 
 impl Gpu {
-    /// Gives a stream work, to be done later; or records it, if the stream is captured.
+    /// Enqueues an operation on a stream, or records it if the stream is being captured.
     pub fn enqueue(&'static self, stream: &Stream, op: Op) -> Outcome {
         self.check()?;
         if let Some(capture) = &*lock(&stream.capture) {
             capture.add(op);
             return Ok(());
         }
-        self.streams.place(stream, move || op.run(self)).start();
+        self.streams.enqueue(stream, move || op.run(self)).start();
         Ok(())
     }
 
-    /// Does work in the order of a stream, and waits for it.
+    /// Runs an operation in stream order and waits for it.
     pub fn run(&'static self, stream: &Stream, op: Op) -> Outcome {
         self.check()?;
         if let Some(capture) = &*lock(&stream.capture) {
             capture.add(op);
             return Ok(());
         }
-        self.streams.turn(stream).run(|| op.run(self));
+        self.streams.reserve(stream).run(|| op.run(self));
         self.check()
     }
 
-    /// Waits for all work, and gives its failure.
+    /// Waits for all work and returns its failure, if any.
     pub fn wait(&'static self) -> Outcome {
         self.streams.wait();
         self.check()
@@ -241,12 +243,12 @@ pub extern "C" fn hipStreamCreateWithPriority(stream: Out<Handle>, flags: c_uint
     })
 }
 
-/// `hipStreamDestroy`: its work goes on.
+/// `hipStreamDestroy`. Pending work of the stream continues.
 pub extern "C" fn hipStreamDestroy(stream: Handle) -> c_int {
     call("hipStreamDestroy", || {
         let streams = &gpu()?.streams;
         streams.other(stream)?.destroy();
-        streams.forget_idle();
+        streams.remove_idle();
         Ok(())
     })
 }
@@ -259,7 +261,7 @@ pub extern "C" fn hipStreamSynchronize(stream: Handle) -> c_int {
         if lock(&stream.capture).is_some() {
             return Err(Status::STREAM_CAPTURE_UNSUPPORTED.into());
         }
-        gpu.streams.before(&stream).iter().for_each(|ticket| {
+        gpu.streams.dependencies(&stream).iter().for_each(|ticket| {
             ticket.wait();
         });
         stream.queue.wait();
@@ -272,7 +274,7 @@ pub extern "C" fn hipStreamQuery(stream: Handle) -> c_int {
     call("hipStreamQuery", || {
         let gpu = gpu()?;
         let stream = gpu.streams.find(stream)?;
-        if stream.queue.pending().is_some() || !gpu.streams.before(&stream).is_empty() {
+        if stream.queue.pending().is_some() || !gpu.streams.dependencies(&stream).is_empty() {
             return Err(Status::NOT_READY.into());
         }
         gpu.check()
@@ -310,8 +312,8 @@ pub extern "C" fn hipStreamGetId(stream: Handle, id: Out<u64>) -> c_int {
 /// `hipDeviceGetStreamPriorityRange`.
 pub extern "C" fn hipDeviceGetStreamPriorityRange(least: Out<c_int>, greatest: Out<c_int>) -> c_int {
     call("hipDeviceGetStreamPriorityRange", || {
-        least.put_if_wanted(1);
-        greatest.put_if_wanted(-1);
+        least.put_optional(1);
+        greatest.put_optional(-1);
         Ok(())
     })
 }
@@ -323,12 +325,12 @@ pub extern "C" fn hipStreamWaitEvent(stream: Handle, event: Handle, _flags: c_ui
         let stream = gpu.streams.find(stream)?;
         let recorded = lock(&gpu.streams.event(event)?.state).clone();
         match recorded {
-            // Work that a capture records later comes later in its graph.
+            // A capture serialises its operations, so joining it satisfies the wait.
             Some(Recorded::Captured(capture)) => capture.join(&stream)?,
             Some(Recorded::Run(ticket)) if ticket.ended().is_none() => {
                 stream.queue.submit(vec![ticket], || {});
             }
-            // Never recorded, or done.
+            // The event was never recorded, or its work has ended.
             _ => {}
         }
         Ok(())
@@ -366,7 +368,7 @@ pub extern "C" fn hipLaunchHostFunc(
     })
 }
 
-/// `hipStreamAttachMemAsync`: all memory belongs to all streams.
+/// `hipStreamAttachMemAsync`. Only checks the stream, since all streams share all memory.
 pub extern "C" fn hipStreamAttachMemAsync(stream: Handle, _at: Memory, _len: usize, _flags: c_uint) -> c_int {
     call("hipStreamAttachMemAsync", || gpu()?.streams.find(stream).map(drop))
 }
@@ -381,7 +383,7 @@ pub extern "C" fn hipCtxSynchronize() -> c_int {
     hipDeviceSynchronize()
 }
 
-/// `hipDeviceReset`: the device works again after a failure. Its memory remains.
+/// `hipDeviceReset`. Clears a sticky failure. Memory is retained.
 pub extern "C" fn hipDeviceReset() -> c_int {
     call("hipDeviceReset", || {
         let gpu = gpu()?;
@@ -428,7 +430,7 @@ pub extern "C" fn hipEventRecordWithFlags(event: Handle, stream: Handle, _flags:
 }
 
 impl Event {
-    /// The work that it stands for; `None`: it was never recorded.
+    /// Returns the ticket of the work that the event refers to, or `None` if the event was never recorded.
     fn ticket(&self) -> Outcome<Option<Ticket>> {
         match &*lock(&self.state) {
             Some(Recorded::Run(ticket)) => Ok(Some(ticket.clone())),
@@ -460,7 +462,7 @@ pub extern "C" fn hipEventQuery(event: Handle) -> c_int {
     })
 }
 
-/// `hipEventElapsedTime`: of this simulation, not of a GPU.
+/// `hipEventElapsedTime`. Reports the time of the simulation, not that of a GPU.
 pub extern "C" fn hipEventElapsedTime(milliseconds: Out<f32>, start: Handle, stop: Handle) -> c_int {
     call("hipEventElapsedTime", || {
         let streams = &gpu()?.streams;
@@ -475,7 +477,7 @@ pub extern "C" fn hipEventElapsedTime(milliseconds: Out<f32>, start: Handle, sto
     })
 }
 
-/// Parameters of a stream that this library has no use for.
+/// `hipExtStreamCreateWithCUMask`. The mask is ignored.
 pub extern "C" fn hipExtStreamCreateWithCUMask(stream: Out<Handle>, _words: c_uint, _mask: In<u32>) -> c_int {
     hipStreamCreate(stream)
 }

@@ -1,14 +1,14 @@
-//! Programs that use HIP, compiled by clang and run with this library in the place of ROCm's. With the headers and the device
-//! libraries of ROCm (`WAVESIM_ROCM_PATH`, `WAVESIM_DEVICE_LIBS`: see `docs/hip.md`) all programs run; without, those that need
-//! neither, by a small header of the tests' own. Without clang, the objects in `prebuilt` are linked, which `PREBUILD=1
-//! scripts/test-hip.sh` makes.
+//! HIP programs, compiled by clang and run with this library in place of ROCm's. With ROCm's headers and
+//! device libraries (`WAVESIM_ROCM_PATH`, `WAVESIM_DEVICE_LIBS`: see `docs/hip.md`), all programs run.
+//! Without them, only programs that work with the tests' own small header run. Without clang, the objects in
+//! `prebuilt`, which `PREBUILD=1 scripts/test-hip.sh` generates, are linked instead.
 #![cfg(target_os = "linux")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A program that is compiled, or why it is not.
+/// A compiled program, and the directory of the library.
 struct Program {
     path: PathBuf,
     library: PathBuf,
@@ -27,16 +27,17 @@ fn succeed(command: &mut Command) {
     assert!(output.status.success(), "{command:?}\n{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// In names of folders: tests by compiled code run beside those by the interpreter.
+/// Returns a suffix for directory names: tests with compiled code can run concurrently with those in the
+/// interpreter.
 fn engine() -> &'static str {
     if variable("WAVESIM_ENGINE").is_some() { "-compiled" } else { "" }
 }
 
-/// What names them.
+/// The variables that name HIP's headers and the device libraries.
 const HEADERS: &str = "WAVESIM_ROCM_PATH, WAVESIM_DEVICE_LIBS";
 
-/// Compiles a program: first the kernels, then the host's part with them in it, as clang does with a bundle.
-/// `None`, with a line that says why, if the tools for it are missing.
+/// Compiles a program: first the kernels, then the host code that embeds them, like clang does with a bundle.
+/// If a tool is missing, prints the reason and returns `None`.
 fn compile(name: &str, needs_rocm: bool) -> Option<Program> {
     let clang = variable("WAVESIM_CLANG").unwrap_or_else(|| "clang-19".to_string());
     let rocm = variable("WAVESIM_ROCM_PATH").zip(variable("WAVESIM_DEVICE_LIBS"));
@@ -51,13 +52,13 @@ fn compile(name: &str, needs_rocm: bool) -> Option<Program> {
     }
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
     let source = tests.join(format!("{name}.hip"));
-    // Tests run at once: each has a folder of its own.
+    // Tests run concurrently, so each one has a directory of its own.
     static FOLDERS: AtomicU32 = AtomicU32::new(0);
     let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{number}{}", engine()));
     let library = folder.join("lib");
     std::fs::create_dir_all(&library).unwrap();
-    // Beside the test, where cargo puts the library.
+    // Cargo places the library next to the test executable.
     let built = std::env::current_exe().unwrap();
     let built = built.parent().unwrap().join("libamdhip64.so");
     let versions = ["libamdhip64.so", "libamdhip64.so.5", "libamdhip64.so.6", "libamdhip64.so.7"];
@@ -131,7 +132,7 @@ fn vectors_are_added() {
 }
 
 #[test]
-fn wrong_use_is_an_error_of_the_api() {
+fn invalid_uses_are_api_errors() {
     let Some(program) = compile("wrong", false) else { return };
     let (out, errors) = program.run(&[]);
     let expected = "\
@@ -151,7 +152,7 @@ freed memory: hipErrorIllegalAddress
 ";
     assert_eq!(out, expected, "{errors}");
     for part in [
-        "has 160 there",
+        "only 160 are left in the allocation",
         "is not device memory",
         "hipMallocArray is not supported",
         "kernel `_Z4fillPii`, launch 1",
@@ -171,29 +172,29 @@ fn checks_name_the_line() {
 }
 
 #[test]
-fn findings_can_be_the_exit_status() {
+fn findings_set_the_exit_status() {
     let (check, status) = (("WAVESIM_CHECK", "all"), ("WAVESIM_ERROR_EXITCODE", "86"));
     let Some(program) = compile("wrong", false) else { return };
     assert_eq!(program.output(&[check]).status.code(), Some(0));
     let output = program.output(&[check, status]);
     assert_eq!(output.status.code(), Some(86));
-    // What the program has printed is there.
+    // The program's buffered output is not lost.
     assert!(String::from_utf8_lossy(&output.stdout).contains("freed memory: "));
-    // A fault counts too; a program without either has its own status.
+    // A fault sets the status too. A program without findings and faults keeps its own status.
     assert_eq!(program.output(&[status]).status.code(), Some(86));
     let Some(program) = compile("vector_add", false) else { return };
     assert_eq!(program.output(&[check, status]).status.code(), Some(0));
 }
 
 #[test]
-fn a_wrong_target_says_what_there_is() {
+fn target_errors_name_the_alternatives() {
     let Some(program) = compile("vector_add", false) else { return };
     let (_, errors) = program.run(&[("WAVESIM_TARGET", "gfx1201")]);
-    // A code object alone has an architecture; in a bundle, as prebuilt objects have it, a target.
+    // A bare code object has an architecture; bundles, as in the prebuilt objects, name targets.
     let names = [["rdna3", "rdna4"], ["gfx1100", "gfx1201"]];
     assert!(names.iter().any(|pair| pair.iter().all(|name| errors.contains(name))), "{errors}");
     let (_, errors) = program.run(&[("WAVESIM_TARGET", "gfx9999")]);
-    // Every call fails for the same reason, which is said once.
+    // Every call fails for the same reason, which is reported once.
     assert_eq!(errors.matches("`gfx9999` is not a target").count(), 1, "{errors}");
 }
 
@@ -222,7 +223,7 @@ bodies: balanced
 ",
         (0..5000u64).map(|i| i % 251).sum::<u64>()
     );
-    // Waves of a workgroup print in any order.
+    // Waves may print in any order.
     let sorted = |text: &str| {
         let mut lines: Vec<&str> = text.lines().collect();
         lines.sort_unstable();
@@ -292,10 +293,10 @@ fn algorithms_of_hipcub() {
     assert_eq!(out, expected, "{errors}");
 }
 
-/// All of these by compiled code, where the host has AVX2.
+/// Repeats all tests of this binary with compiled code, on hosts with AVX2.
 #[test]
 #[cfg(target_arch = "x86_64")]
-fn all_pass_by_compiled_code() {
+fn all_pass_with_compiled_code() {
     if std::is_x86_feature_detected!("avx2") {
         wavesim_golden::run_again("WAVESIM_ENGINE", "jit");
     }

@@ -1,33 +1,33 @@
-//! OpenCL C through the installed clang.
+//! Compilation of OpenCL C with the installed clang.
 
 use crate::platform::gpu;
 use crate::status::{Outcome, Status};
-use wavesim_runtime::clang::{Clang, Folder, Libraries, Linked, TARGET, is_inside};
+use wavesim_runtime::clang::{Clang, Libraries, Linked, TARGET, TempDir, is_contained};
 
-/// The name of a program's source in messages and line tables.
+/// File name of a program's source in messages and line tables.
 const SOURCE: &str = "program.cl";
 
-/// What came of a build.
-pub struct Built {
-    /// The code object, or LLVM bitcode; `None`: it failed.
+/// Result of a build.
+pub struct BuildOutput {
+    /// The code object or LLVM bitcode; `None` if the build failed.
     pub binary: Option<Vec<u8>>,
     /// The compiler's messages.
     pub log: String,
 }
 
-impl Built {
-    fn failed(log: impl Into<String>) -> Built {
-        Built { binary: None, log: log.into() }
+impl BuildOutput {
+    fn failed(log: impl Into<String>) -> BuildOutput {
+        BuildOutput { binary: None, log: log.into() }
     }
 }
 
-/// Whether there is a compiler.
+/// Returns true if a compiler is installed.
 pub fn available() -> bool {
     Clang::find().is_ok()
 }
 
-/// Words of the options, in which quotes and backslashes are those of a shell.
-pub fn words(text: &str) -> Vec<String> {
+/// Splits options into words. Quotes and backslashes have the same meaning as in a shell.
+pub fn split_words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let (mut word, mut quote) = (None::<String>, None);
     let mut chars = text.chars();
@@ -47,15 +47,16 @@ pub fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// The options of a build that clang gets: those of the standard, and those for warnings and line tables.
+/// Converts build options to clang options. Accepts those of the standard, and those for warnings and line
+/// tables.
 pub fn options(text: &str) -> Result<Vec<String>, String> {
     const WITH_VALUE: [&str; 3] = ["-D", "-U", "-I"];
     const PREFIXES: [&str; 8] = ["-D", "-U", "-I", "-cl-", "-W", "-O", "-g", "-f"];
     let mut out = Vec::new();
-    let mut words = words(text).into_iter();
+    let mut words = split_words(text).into_iter();
     while let Some(word) = words.next() {
         if WITH_VALUE.contains(&word.as_str()) {
-            let value = words.next().ok_or_else(|| format!("{word} has no value"))?;
+            let value = words.next().ok_or_else(|| format!("{word} requires a value"))?;
             out.push(format!("{word}{value}"));
         } else if word == "-w" || word == "-cl-no-subgroup-ifp" {
             out.extend((word == "-w").then_some(word));
@@ -68,8 +69,9 @@ pub fn options(text: &str) -> Result<Vec<String>, String> {
     Ok(out)
 }
 
-/// `__printf_alloc`, which clang's `printf` calls: a place in the launch's buffer, whose head is what is taken and what there is. Offsets
-/// here and below are those of the hidden arguments in code objects of version 5 (LLVM AMDGPUUsage).
+/// `__printf_alloc`, which clang's `printf` calls. Allocates space in the launch's buffer, whose header holds
+/// the number of bytes used and the capacity. The offsets here and below are those of hidden arguments in
+/// code object version 5 (LLVM AMDGPUUsage).
 const PRINTF: &str = "\
 __global char *__printf_alloc(unsigned bytes) {
   __constant char *hidden = (__constant char *)__builtin_amdgcn_implicitarg_ptr();
@@ -78,7 +80,8 @@ __global char *__printf_alloc(unsigned bytes) {
   return at + bytes <= buffer[1] && at + bytes >= at ? (__global char *)(buffer + 2) + at : 0;
 }
 ";
-/// What libclc has for other runtimes' hidden arguments. Inline, so that objects that are linked do not define it twice.
+/// Replacements for functions of libclc that expect another runtime's hidden arguments. Inline, so that
+/// linked objects do not define them twice.
 const OFFSETS: &str = "\
 inline size_t __attribute__((overloadable, always_inline)) get_global_offset(uint dim) {
   __constant char *hidden = (__constant char *)__builtin_amdgcn_implicitarg_ptr();
@@ -89,19 +92,19 @@ inline size_t __attribute__((overloadable, always_inline)) get_global_id(uint di
 }
 ";
 
-/// Compiles a source: to a code object, or to bitcode (`object`) for linking.
-pub fn compile(source: &str, text: &str, headers: &[(String, String)], object: bool) -> Outcome<Built> {
-    let wrong = if object { Status::INVALID_COMPILER_OPTIONS } else { Status::INVALID_BUILD_OPTIONS };
-    let given = options(text).map_err(|e| wrong.because(e))?;
+/// Compiles a source to a code object or, if `object` is set, to bitcode for linking.
+pub fn compile(source: &str, text: &str, headers: &[(String, String)], object: bool) -> Outcome<BuildOutput> {
+    let error_status = if object { Status::INVALID_COMPILER_OPTIONS } else { Status::INVALID_BUILD_OPTIONS };
+    let given = options(text).map_err(|e| error_status.because(e))?;
     let clang = Clang::find().map_err(|e| Status::COMPILER_NOT_AVAILABLE.because(e))?;
     let Some(libraries) = Libraries::find() else {
-        return Ok(Built::failed(
-            "there are neither libclc (package libclc-19) nor the device libraries of ROCm \
-             (WAVESIM_DEVICE_LIBS names their folder)",
+        return Ok(BuildOutput::failed(
+            "neither libclc (package libclc-19) nor ROCm's device libraries are installed \
+             (WAVESIM_DEVICE_LIBS can name their directory)",
         ));
     };
-    let run = || -> std::io::Result<Built> {
-        let folder = Folder::new()?;
+    let run = || -> std::io::Result<BuildOutput> {
+        let folder = TempDir::new()?;
         let processor = gpu().map_or("gfx1100", |gpu| gpu.device.target().processor_name());
         let path = folder.write(SOURCE, source.as_bytes())?.display().to_string();
         let out = folder.path("program.out").display().to_string();
@@ -134,17 +137,17 @@ pub fn compile(source: &str, text: &str, headers: &[(String, String)], object: b
         arguments.extend([path, "-o".to_string(), out]);
         let run = clang.run(&folder, &arguments)?;
         let binary = if run.success { Some(folder.read("program.out")?) } else { None };
-        Ok(Built { binary, log: run.log })
+        Ok(BuildOutput { binary, log: run.log })
     };
-    if headers.iter().any(|(name, _)| !is_inside(name)) {
-        return Err(Status::INVALID_VALUE.because("a header's name leaves its folder"));
+    if headers.iter().any(|(name, _)| !is_contained(name)) {
+        return Err(Status::INVALID_VALUE.because("a header's name refers outside its directory"));
     }
-    run().or_else(|e| Ok(Built::failed(e.to_string())))
+    run().or_else(|e| Ok(BuildOutput::failed(e.to_string())))
 }
 
-/// Reads the options of a link: whether it makes a library.
-pub fn makes_library(text: &str) -> Result<bool, String> {
-    // The others permit optimisations, which need not be done.
+/// Parses link options. Returns true if the link creates a library.
+pub fn creates_library(text: &str) -> Result<bool, String> {
+    // These options only permit optimisations and are ignored.
     const OPTIONS: [&str; 7] = [
         "-cl-denorms-are-zero",
         "-cl-no-signed-zeros",
@@ -154,11 +157,11 @@ pub fn makes_library(text: &str) -> Result<bool, String> {
         "-cl-fast-relaxed-math",
         "-cl-no-subgroup-ifp",
     ];
-    let words = words(text);
+    let words = split_words(text);
     let has = |option: &str| words.iter().any(|word| word == option);
     let library = has("-create-library");
     if has("-enable-link-options") && !library {
-        return Err("-enable-link-options needs -create-library".to_string());
+        return Err("-enable-link-options requires -create-library".to_string());
     }
     let known =
         |word: &str| OPTIONS.contains(&word) || ["-create-library", "-enable-link-options"].contains(&word);
@@ -168,11 +171,12 @@ pub fn makes_library(text: &str) -> Result<bool, String> {
     }
 }
 
-/// Links bitcode to a code object, or to the bitcode of a library.
-pub fn link(objects: &[Vec<u8>], library: bool) -> Outcome<Built> {
+/// Links bitcode into a code object or, if `library` is set, into the bitcode of a library.
+pub fn link(objects: &[Vec<u8>], library: bool) -> Outcome<BuildOutput> {
     let clang = Clang::find().map_err(|e| Status::COMPILER_NOT_AVAILABLE.because(e))?;
     let processor = gpu().map_or("gfx1100", |gpu| gpu.device.target().processor_name());
     let to = if library { Linked::Bitcode } else { Linked::CodeObject };
     let linked = clang.link(processor, objects, to);
-    Ok(linked.map_or_else(|e| Built::failed(e.to_string()), |(binary, log)| Built { binary, log }))
+    Ok(linked
+        .map_or_else(|e| BuildOutput::failed(e.to_string()), |(binary, log)| BuildOutput { binary, log }))
 }

@@ -2,8 +2,8 @@
 
 use crate::ffi::{In, Memory, Out, UserData};
 use crate::handle::{self, Destructor, Handle, Identity, object};
-use crate::info::{Query, unknown};
-use crate::platform::{check_devices, device, is_kind, platform};
+use crate::info::{Query, unknown_parameter};
+use crate::platform::{check_devices, device, includes_device, platform};
 use crate::status::{Outcome, Status, call, create};
 use std::ffi::{c_int, c_uint};
 
@@ -15,10 +15,10 @@ pub struct Context {
 
 object!(Context, INVALID_CONTEXT, clRetainContext, clReleaseContext);
 
-/// The program's errors go to standard error instead.
+/// Error callback of the program. Never called: errors are written to standard error instead.
 type Notify = Option<extern "C" fn()>;
 
-/// Reads `cl_context_properties`: pairs that end with 0.
+/// Reads `cl_context_properties`: a zero-terminated list of pairs.
 fn properties(list: In<usize>) -> Outcome<Vec<usize>> {
     const PLATFORM: usize = 0x1084;
     const INTEROP_USER_SYNC: usize = 0x1085;
@@ -34,7 +34,7 @@ fn properties(list: In<usize>) -> Outcome<Vec<usize>> {
         match key {
             PLATFORM if value != platform().address() => return Err(Status::INVALID_PLATFORM.into()),
             PLATFORM | INTEROP_USER_SYNC => out.extend([key, value]),
-            _ => return Err(Status::INVALID_PROPERTY.because(format!("property 0x{key:x} is not known"))),
+            _ => return Err(Status::INVALID_PROPERTY.because(format!("unknown property 0x{key:x}"))),
         }
     }
     out.push(0);
@@ -74,7 +74,7 @@ pub extern "C" fn clCreateContextFromType(
     _data: UserData,
     status: Out<c_int>,
 ) -> Handle {
-    create("clCreateContextFromType", &status, || match is_kind(kind)? {
+    create("clCreateContextFromType", &status, || match includes_device(kind)? {
         true => new(list),
         false => Err(Status::DEVICE_NOT_FOUND.into()),
     })
@@ -96,7 +96,7 @@ pub extern "C" fn clGetContextInfo(
             0x1081 => query.handle(device()),
             0x1082 => query.words(&context.properties),
             0x1083 => query.u32(1),
-            _ => unknown(),
+            _ => unknown_parameter(),
         }
     })
 }
@@ -107,5 +107,7 @@ pub extern "C" fn clSetContextDestructorCallback(
     function: Option<Destructor>,
     data: UserData,
 ) -> c_int {
-    call("clSetContextDestructorCallback", || handle::get::<Context>(handle)?.identity.at_end(function, data))
+    call("clSetContextDestructorCallback", || {
+        handle::get::<Context>(handle)?.identity.on_destroy(function, data)
+    })
 }

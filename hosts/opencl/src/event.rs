@@ -1,9 +1,9 @@
-//! Events: the states of commands, and of what the program does itself.
+//! Events: the execution status of commands, and user events.
 
 use crate::context::Context;
 use crate::ffi::{In, Memory, Out, UserData};
 use crate::handle::{self, Handle, Identity, Object, object};
-use crate::info::{Query, unknown};
+use crate::info::{Query, unknown_parameter};
 use crate::platform::gpu;
 use crate::queue::CommandQueue;
 use crate::status::{Outcome, Status, call, create};
@@ -11,7 +11,7 @@ use std::ffi::{c_int, c_uint};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use wavesim_runtime::queue::{Promise, Ticket};
 
-/// `CL_COMPLETE`, `CL_RUNNING`, `CL_SUBMITTED`, `CL_QUEUED`.
+/// `CL_COMPLETE`.
 pub const COMPLETE: c_int = 0;
 /// `CL_RUNNING`.
 pub const RUNNING: c_int = 1;
@@ -26,11 +26,11 @@ const USER: u32 = 0x1204;
 pub struct Event {
     identity: Identity,
     context: Arc<Context>,
-    /// `None`: the program's own.
+    /// The queue of the command; `None` for user events.
     queue: Option<Arc<CommandQueue>>,
     /// The command (`cl_command_type`).
     command: u32,
-    /// The end of the work, which the event stays until for queues and waits.
+    /// Completes `ticket` when dropped; `None` after the event has ended.
     promise: Mutex<Option<Promise>>,
     ticket: Ticket,
     state: Mutex<State>,
@@ -38,12 +38,12 @@ pub struct Event {
 
 struct State {
     status: c_int,
-    /// When each status began: complete, running, submitted, queued.
+    /// Time at which each status was entered: complete, running, submitted, queued.
     times: [u64; 4],
     callbacks: Vec<Callback>,
 }
 
-/// A function of the program that gets a status.
+/// A callback of the program that receives a status.
 struct Callback {
     at: c_int,
     function: Notify,
@@ -53,7 +53,7 @@ struct Callback {
 type Notify = extern "C" fn(Handle, c_int, UserData);
 
 impl Callback {
-    /// Calls it with the status that it was added for, or the error.
+    /// Calls the callback with the status that it was registered for, or with the error.
     fn call(&self, handle: Handle, status: c_int) {
         (self.function)(handle, if status < COMPLETE { status } else { self.at }, self.data);
     }
@@ -62,7 +62,7 @@ impl Callback {
 object!(Event, INVALID_EVENT, clRetainEvent, clReleaseEvent);
 
 impl Event {
-    /// The event of a command that enters a queue.
+    /// Creates the event of a command that is being enqueued.
     pub fn of_command(queue: &Arc<CommandQueue>, command: u32) -> Outcome<(Handle, Arc<Event>)> {
         Event::new(queue.context().clone(), Some(queue.clone()), command, QUEUED)
     }
@@ -91,22 +91,22 @@ impl Event {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What stands for its end.
+    /// Returns the ticket of the event's end.
     pub fn ticket(&self) -> Ticket {
         self.ticket.clone()
     }
 
-    /// Its status; negative: it failed.
+    /// Returns the status; negative if the command failed.
     pub fn status(&self) -> c_int {
         self.state().status
     }
 
-    /// The context that it belongs to.
+    /// Returns the context.
     pub fn context(&self) -> &Arc<Context> {
         &self.context
     }
 
-    /// Goes on to a status, unless it has ended. Callbacks are called without a lock.
+    /// Sets the status, unless the event has ended. Callbacks are called without holding a lock.
     pub fn set(&self, status: c_int) {
         let now = gpu().map_or(0, |gpu| gpu.now());
         let mut state = self.state();
@@ -120,7 +120,7 @@ impl Event {
         state.callbacks = later;
         drop(state);
         if status <= COMPLETE {
-            // Those that wait go on before the program's functions, which may wait themselves.
+            // Waiters are released before callbacks run, because callbacks may wait themselves.
             drop(self.promise.lock().unwrap_or_else(PoisonError::into_inner).take());
         }
         for callback in due {
@@ -128,20 +128,21 @@ impl Event {
         }
     }
 
-    /// When a status began.
+    /// Returns the time at which a status was entered.
     fn time(&self, status: c_int) -> u64 {
         self.state().times[status as usize]
     }
 }
 
-/// The events that a command waits for. Of an empty list, the count must say so too.
+/// Reads the wait list of a command. The list must be null exactly if the count is 0.
 pub fn wait_list(count: c_uint, list: In<Handle>, context: &Arc<Context>) -> Outcome<Vec<Arc<Event>>> {
     if (count == 0) != list.is_null() {
         return Err(Status::INVALID_EVENT_WAIT_LIST.into());
     }
     let events = list.list(count as usize)?;
-    let wrong = |_| Status::INVALID_EVENT_WAIT_LIST;
-    let events = events.into_iter().map(handle::get::<Event>).collect::<Outcome<Vec<_>>>().map_err(wrong)?;
+    let invalid = |_| Status::INVALID_EVENT_WAIT_LIST;
+    let events =
+        events.into_iter().map(handle::get::<Event>).collect::<Outcome<Vec<_>>>().map_err(invalid)?;
     match events.iter().all(|event| Arc::ptr_eq(event.context(), context)) {
         true => Ok(events),
         false => Err(Status::INVALID_CONTEXT.because("an event of another context")),
@@ -182,7 +183,7 @@ pub extern "C" fn clGetEventInfo(
             0x11d2 => query.u32(handle::references(handle)),
             0x11d3 => query.u32(event.status() as u32),
             0x11d4 => query.handle(event.context.handle()),
-            _ => unknown(),
+            _ => unknown_parameter(),
         }
     })
 }
@@ -207,7 +208,7 @@ pub extern "C" fn clGetEventProfilingInfo(
             0x1281 => query.u64(event.time(SUBMITTED)),
             0x1282 => query.u64(event.time(RUNNING)),
             0x1283 | 0x1284 => query.u64(event.time(COMPLETE)),
-            _ => unknown(),
+            _ => unknown_parameter(),
         }
     })
 }
@@ -254,7 +255,7 @@ pub extern "C" fn clSetUserEventStatus(handle: Handle, status: c_int) -> c_int {
             return Err(Status::INVALID_VALUE.into());
         }
         if event.status() <= COMPLETE {
-            return Err(Status::INVALID_OPERATION.because("the event has a status already"));
+            return Err(Status::INVALID_OPERATION.because("the event already has a final status"));
         }
         event.set(status);
         Ok(())

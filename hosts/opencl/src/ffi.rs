@@ -1,15 +1,15 @@
-//! Arguments of C callers: a null pointer where something has to be is `CL_INVALID_VALUE`.
+//! Types of arguments that C callers pass. An unexpected null pointer is `CL_INVALID_VALUE`.
 
 use crate::status::{Failure, Status};
 use std::ffi::c_void;
 use wavesim_runtime::ffi;
 pub use wavesim_runtime::ffi::{Memory, Null};
 
-/// A place for a result.
+/// Pointer to storage for a result.
 pub type Out<T> = ffi::Out<T, Failure>;
-/// A structure or an array that is read.
+/// Pointer to a structure or an array that the library reads.
 pub type In<T> = ffi::In<T, Failure>;
-/// A string.
+/// Pointer to a string.
 pub type Text = ffi::Text<Failure>;
 
 impl From<Null> for Failure {
@@ -18,12 +18,12 @@ impl From<Null> for Failure {
     }
 }
 
-/// What the program passes to its own callbacks: the library never reads it.
+/// Opaque pointer that the program passes to its callbacks.
 #[repr(transparent)]
 #[derive(Clone, Copy)]
 pub struct UserData(*mut c_void);
 
-// SAFETY: a value that only goes back to the program.
+// SAFETY: the library never dereferences the pointer; it only passes it back to the program.
 unsafe impl Send for UserData {}
 // SAFETY: as above.
 unsafe impl Sync for UserData {}

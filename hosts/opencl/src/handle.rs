@@ -1,8 +1,9 @@
-//! Handles: addresses of cells, in which loaders find the table of functions. A program may use a handle after it has released it: the
-//! cell is still there, and what it stood for is looked up, so that such a call is an error and touches nothing.
+//! Handles. A handle is the address of a cell from which loaders read the dispatch table. Cells are never
+//! freed, and the object of a handle is looked up in a table, so using a released handle is an error without
+//! side effects.
 //!
-//! An object lives while the program has a reference to it, or another object needs it. Only the program's references are counted
-//! in what it can ask for.
+//! An object lives while the program has a reference to it or another object needs it. The reference count
+//! that programs can query counts only their own references.
 
 use crate::ffi::UserData;
 use crate::status::{Failure, Outcome, Status};
@@ -10,32 +11,32 @@ use std::any::Any;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// A handle of the program; 0: null.
+/// Handle of an object; 0 is null.
 #[repr(transparent)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Handle(usize);
 
 impl Handle {
-    /// No object.
+    /// The null handle.
     pub const NULL: Handle = Handle(0);
 
-    /// The handle that is stored at an address; null of null.
+    /// Reads a handle from memory. Returns null if the memory is null.
     pub fn at(memory: crate::ffi::Memory) -> Handle {
         Handle(memory.pointer().address() as usize)
     }
 
-    /// As a number, for answers.
+    /// Returns the handle as a number.
     pub fn address(self) -> usize {
         self.0
     }
 
-    /// Whether it is null.
+    /// Returns true if the handle is null.
     pub fn is_null(self) -> bool {
         self == Handle::NULL
     }
 }
 
-/// What loaders read. Programs do not look inside.
+/// The memory that a handle points to. Loaders read it; it is opaque to programs.
 #[repr(C)]
 struct Cell {
     dispatch: &'static crate::Table,
@@ -47,25 +48,26 @@ impl Cell {
     }
 }
 
-/// An object that programs have handles of.
+/// An object with a handle.
 pub trait Object: Any + Send + Sync {
-    /// The status of a call that names another object, or none.
-    const WRONG: Status;
+    /// Status of a call whose handle is not that of a live object of this type.
+    const INVALID: Status;
 
-    /// Its place in the list of objects.
+    /// Returns the object's entry in the table of objects.
     fn identity(&self) -> &Identity;
 
-    /// Its handle.
+    /// Returns the handle.
     fn handle(&self) -> Handle {
         self.identity().handle
     }
 }
 
-/// Implements [`Object`] for a type with a field `identity`, and the functions by which programs count their references to it.
+/// Implements [`Object`] for a type with a field `identity`, and defines the API functions that retain and
+/// release it.
 macro_rules! object {
-    ($kind:ident, $wrong:ident, $retain:ident, $release:ident) => {
+    ($kind:ident, $invalid:ident, $retain:ident, $release:ident) => {
         impl $crate::handle::Object for $kind {
-            const WRONG: $crate::status::Status = $crate::status::Status::$wrong;
+            const INVALID: $crate::status::Status = $crate::status::Status::$invalid;
 
             fn identity(&self) -> &$crate::handle::Identity {
                 &self.identity
@@ -85,34 +87,34 @@ macro_rules! object {
 }
 pub(crate) use object;
 
-/// An object's place in the list of objects, which ends with the object.
+/// An object's entry in the table of objects. Dropped with the object.
 pub struct Identity {
     handle: Handle,
-    at_end: Mutex<Vec<(Destructor, UserData)>>,
+    destructors: Mutex<Vec<(Destructor, UserData)>>,
 }
 
-/// A function of the program that is called at the end of an object.
+/// A callback of the program that is called when an object is destroyed.
 pub type Destructor = extern "C" fn(Handle, UserData);
 
 impl Identity {
     fn new(handle: Handle) -> Identity {
-        Identity { handle, at_end: Mutex::default() }
+        Identity { handle, destructors: Mutex::default() }
     }
 
-    /// Has a function called at the end of the object, the last first.
-    pub fn at_end(&self, function: Option<Destructor>, data: UserData) -> Outcome {
+    /// Registers a destructor callback. Callbacks are called in reverse order of registration.
+    pub fn on_destroy(&self, function: Option<Destructor>, data: UserData) -> Outcome {
         let function = function.ok_or(Status::INVALID_VALUE)?;
-        self.at_end.lock().unwrap_or_else(PoisonError::into_inner).push((function, data));
+        self.destructors.lock().unwrap_or_else(PoisonError::into_inner).push((function, data));
         Ok(())
     }
 }
 
 impl Drop for Identity {
     fn drop(&mut self) {
-        let list = std::mem::take(self.at_end.get_mut().unwrap_or_else(PoisonError::into_inner));
+        let list = std::mem::take(self.destructors.get_mut().unwrap_or_else(PoisonError::into_inner));
         list.into_iter().rev().for_each(|(function, data)| function(self.handle, data));
         let mut objects = objects();
-        // It has no strong reference left, as the object is being dropped.
+        // The entry has no strong reference left, because the object is being dropped.
         let entry = objects.entries.remove(&self.handle);
         objects.free.push_back(self.handle);
         drop(objects);
@@ -121,9 +123,9 @@ impl Drop for Identity {
 }
 
 struct Entry {
-    /// References of the program.
+    /// Number of references that the program has.
     references: u32,
-    /// There are some.
+    /// Keeps the object alive while the program has references.
     strong: Option<Arc<dyn Any + Send + Sync>>,
     object: Weak<dyn Any + Send + Sync>,
 }
@@ -131,43 +133,44 @@ struct Entry {
 #[derive(Default)]
 struct Objects {
     entries: HashMap<Handle, Entry>,
-    /// Cells without an object, the oldest first.
+    /// Cells without an object, the least recently freed first.
     free: VecDeque<Handle>,
-    /// Keeps all cells.
+    /// All blocks of cells.
     cells: Vec<&'static [Cell]>,
 }
 
-/// Cells that are made at once.
-const CELLS: usize = 64;
-/// Cells that wait before one is used again, so that late uses of a handle do not meet another object.
-const WAITING: usize = 1024;
+/// Number of cells in a block.
+const CELLS_PER_BLOCK: usize = 64;
+/// Number of free cells above which cells are reused. Delays reuse, so that a stale handle does not refer to
+/// a new object.
+const MIN_FREE_CELLS: usize = 1024;
 
 impl Objects {
     fn cell(&mut self) -> Handle {
-        if self.free.len() > WAITING
+        if self.free.len() > MIN_FREE_CELLS
             && let Some(handle) = self.free.pop_front()
         {
             return handle;
         }
         let used: usize = self.entries.len() + self.free.len();
-        if used == self.cells.len() * CELLS {
-            let made: Vec<Cell> = (0..CELLS).map(|_| Cell { dispatch: crate::table() }).collect();
-            self.cells.push(Vec::leak(made));
+        if used == self.cells.len() * CELLS_PER_BLOCK {
+            let block = (0..CELLS_PER_BLOCK).map(|_| Cell { dispatch: crate::table() }).collect();
+            self.cells.push(Vec::leak(block));
         }
-        self.cells[used / CELLS][used % CELLS].handle()
+        self.cells[used / CELLS_PER_BLOCK][used % CELLS_PER_BLOCK].handle()
     }
 }
 
 static OBJECTS: Mutex<Option<Objects>> = Mutex::new(None);
 
-/// The list, behind its lock.
+/// The locked table of objects.
 struct Locked(MutexGuard<'static, Option<Objects>>);
 
 impl std::ops::Deref for Locked {
     type Target = Objects;
 
     fn deref(&self) -> &Objects {
-        // `objects` has filled it.
+        // `objects` has initialised the option.
         self.0.as_ref().unwrap_or_else(|| unreachable!())
     }
 }
@@ -179,19 +182,20 @@ impl std::ops::DerefMut for Locked {
 }
 
 fn objects() -> Locked {
-    // No panic leaves it inconsistent: each change is one insertion or removal.
+    // Poisoning is harmless: each change is a single insertion or removal, so a panic leaves the table
+    // consistent.
     let mut guard = OBJECTS.lock().unwrap_or_else(PoisonError::into_inner);
     guard.get_or_insert_default();
     Locked(guard)
 }
 
-/// Makes an object, of which the program has one reference.
+/// Creates an object to which the program has one reference.
 pub fn register<T: Object>(make: impl FnOnce(Identity) -> T) -> (Handle, Arc<T>) {
     let mut list = objects();
     let handle = list.cell();
-    // Taken, until the object is made.
-    let none: Weak<T> = Weak::new();
-    list.entries.insert(handle, Entry { references: 0, strong: None, object: none });
+    // A placeholder reserves the handle until the object exists.
+    let placeholder: Weak<T> = Weak::new();
+    list.entries.insert(handle, Entry { references: 0, strong: None, object: placeholder });
     drop(list);
     let object = Arc::new(make(Identity::new(handle)));
     let strong: Arc<dyn Any + Send + Sync> = object.clone();
@@ -200,24 +204,24 @@ pub fn register<T: Object>(make: impl FnOnce(Identity) -> T) -> (Handle, Arc<T>)
     (handle, object)
 }
 
-/// The object of a handle.
+/// Returns the object of a handle.
 pub fn get<T: Object>(handle: Handle) -> Outcome<Arc<T>> {
     let found = objects().entries.get(&handle).and_then(|entry| entry.object.upgrade());
-    found.and_then(|object| object.downcast::<T>().ok()).ok_or_else(|| wrong::<T>(handle))
+    found.and_then(|object| object.downcast::<T>().ok()).ok_or_else(|| invalid_handle::<T>(handle))
 }
 
-fn wrong<T: Object>(handle: Handle) -> Failure {
+fn invalid_handle<T: Object>(handle: Handle) -> Failure {
     match handle.is_null() {
-        true => T::WRONG.into(),
-        false => T::WRONG.because("the handle was released, or never was one of this kind"),
+        true => T::INVALID.into(),
+        false => T::INVALID.because("the handle was released or is not of this type"),
     }
 }
 
-/// Counts a reference of the program.
+/// Adds a reference of the program.
 pub fn retain<T: Object>(handle: Handle) -> Outcome {
     let object: Arc<T> = get(handle)?;
     let mut objects = objects();
-    let entry = objects.entries.get_mut(&handle).ok_or_else(|| wrong::<T>(handle))?;
+    let entry = objects.entries.get_mut(&handle).ok_or_else(|| invalid_handle::<T>(handle))?;
     entry.references += 1;
     if entry.strong.is_none() {
         entry.strong = Some(object);
@@ -225,42 +229,42 @@ pub fn retain<T: Object>(handle: Handle) -> Outcome {
     Ok(())
 }
 
-/// Ends a reference of the program.
+/// Removes a reference of the program.
 pub fn release<T: Object>(handle: Handle) -> Outcome {
     let object: Arc<T> = get(handle)?;
     let mut objects = objects();
     let entry = objects.entries.get_mut(&handle).filter(|entry| entry.references > 0);
-    let entry = entry.ok_or_else(|| wrong::<T>(handle))?;
+    let entry = entry.ok_or_else(|| invalid_handle::<T>(handle))?;
     entry.references -= 1;
     let last = if entry.references == 0 { entry.strong.take() } else { None };
-    // Without the lock: what the object does at its end needs it.
+    // The lock is released first, because dropping the object acquires it.
     drop(objects);
     drop((last, object));
     Ok(())
 }
 
-/// References of the program.
+/// Returns the number of references that the program has.
 pub fn references(handle: Handle) -> u32 {
     objects().entries.get(&handle).map_or(0, |entry| entry.references)
 }
 
-/// A handle of what exists once, and is not counted.
-pub struct Constant(&'static [Cell]);
+/// Handle of a singleton, which is not reference-counted.
+pub struct StaticHandle(&'static [Cell]);
 
-impl Constant {
-    /// A new one.
-    pub fn new() -> Constant {
-        Constant(Vec::leak(vec![Cell { dispatch: crate::table() }]))
+impl StaticHandle {
+    /// Creates a handle.
+    pub fn new() -> StaticHandle {
+        StaticHandle(Vec::leak(vec![Cell { dispatch: crate::table() }]))
     }
 
-    /// Its handle.
+    /// Returns the handle.
     pub fn handle(&self) -> Handle {
         self.0[0].handle()
     }
 }
 
-impl Default for Constant {
-    fn default() -> Constant {
-        Constant::new()
+impl Default for StaticHandle {
+    fn default() -> StaticHandle {
+        StaticHandle::new()
     }
 }

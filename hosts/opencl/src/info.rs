@@ -1,20 +1,20 @@
-//! Queries: size of the caller's memory, the memory, and a place for the size that the answer has.
+//! Information queries of the API, such as `clGetDeviceInfo`.
 
 use crate::ffi::{Memory, Out};
 use crate::status::{Outcome, Status};
 
-/// A query.
+/// A query: the caller's buffer for the value, and a pointer for the value's size.
 pub struct Query {
-    /// Bytes at `value`.
+    /// Size of the buffer in bytes.
     pub size: usize,
-    /// Where the answer goes; null: nowhere.
+    /// The buffer for the value; may be null.
     pub value: Memory,
-    /// Where the answer's size goes.
+    /// Receives the size of the value; may be null.
     pub needed: Out<usize>,
 }
 
 impl Query {
-    /// Answers with bytes.
+    /// Returns bytes to the caller.
     pub fn bytes(&self, answer: &[u8]) -> Outcome {
         if !self.value.is_null() {
             if self.size < answer.len() {
@@ -22,44 +22,44 @@ impl Query {
             }
             self.value.write(answer);
         }
-        self.needed.put_if_wanted(answer.len());
+        self.needed.put_optional(answer.len());
         Ok(())
     }
 
-    /// Answers with text, which ends with a zero byte.
+    /// Returns a NUL-terminated string to the caller.
     pub fn text(&self, text: &str) -> Outcome {
         let mut bytes = text.replace('\0', " ").into_bytes();
         bytes.push(0);
         self.bytes(&bytes)
     }
 
-    /// A `cl_uint`, a `cl_bool` or an enumeration of 32 bits.
+    /// Returns a `cl_uint`, a `cl_bool` or a 32-bit enumeration to the caller.
     pub fn u32(&self, value: u32) -> Outcome {
         self.bytes(&value.to_le_bytes())
     }
 
-    /// A `cl_ulong` or a bit field.
+    /// Returns a `cl_ulong` or a bit field to the caller.
     pub fn u64(&self, value: u64) -> Outcome {
         self.bytes(&value.to_le_bytes())
     }
 
-    /// A `size_t`, a pointer or a handle.
+    /// Returns a `size_t` or a pointer to the caller.
     pub fn word(&self, value: usize) -> Outcome {
         self.bytes(&value.to_le_bytes())
     }
 
-    /// A handle.
+    /// Returns a handle to the caller.
     pub fn handle(&self, handle: crate::handle::Handle) -> Outcome {
         self.word(handle.address())
     }
 
-    /// Several.
+    /// Returns an array of `size_t` or pointers to the caller.
     pub fn words(&self, values: &[usize]) -> Outcome {
         let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
         self.bytes(&bytes)
     }
 
-    /// `cl_name_version` structures: a version, and a name of 64 bytes.
+    /// Returns an array of `cl_name_version` to the caller: a version, and a name of 64 bytes.
     pub fn versions(&self, list: &[(u32, &str)]) -> Outcome {
         let mut bytes = Vec::new();
         for (version, name) in list {
@@ -73,12 +73,12 @@ impl Query {
     }
 }
 
-/// `CL_MAKE_VERSION` with patch 0.
+/// Returns `CL_MAKE_VERSION` with patch version 0.
 pub const fn version(major: u32, minor: u32) -> u32 {
     major << 22 | minor << 12
 }
 
-/// What a query of this name is not about.
-pub fn unknown() -> Outcome {
+/// Returns the error for an unknown parameter name.
+pub fn unknown_parameter() -> Outcome {
     Err(Status::INVALID_VALUE.into())
 }

@@ -2,7 +2,7 @@
 
 use crate::ffi::{Memory, Out, Text};
 use crate::handle::{self, Handle, Identity, Object, object};
-use crate::info::{Query, unknown};
+use crate::info::{Query, unknown_parameter};
 use crate::memory::Buffer;
 use crate::platform::{MAX_ITEMS, check_device};
 use crate::program::Program;
@@ -23,12 +23,12 @@ pub struct Kernel {
     arguments: Mutex<Vec<Option<Argument>>>,
 }
 
-/// A value of an argument.
+/// Value of an argument.
 #[derive(Clone)]
 enum Argument {
     Bytes(Vec<u8>),
     Local(u32),
-    /// The kernel does not keep the buffer: the program has no call that releases it.
+    /// A buffer. The reference is weak because the program has no call to release it.
     Buffer(Weak<Buffer>),
 }
 
@@ -42,21 +42,21 @@ impl Drop for Kernel {
 
 /// Arguments of a launch.
 pub struct Arguments {
-    /// As the kernarg segment has them.
+    /// The explicit arguments, in the layout of the kernarg segment.
     pub bytes: Vec<u8>,
-    /// LDS of arguments.
+    /// LDS size of local-memory arguments in bytes.
     pub local: u32,
-    /// Buffers, which the launch keeps.
+    /// Buffers that the launch keeps alive.
     pub buffers: Vec<Arc<Buffer>>,
 }
 
 impl Kernel {
-    /// Its code.
+    /// Returns the kernel of the runtime.
     pub fn code(&self) -> &Code {
         &self.code
     }
 
-    /// Its program.
+    /// Returns the program.
     pub fn program(&self) -> &Arc<Program> {
         &self.program
     }
@@ -71,23 +71,23 @@ impl Kernel {
     }
 
     fn set(&self, index: c_uint, argument: Argument) {
-        if let Some(place) = lock(&self.arguments).get_mut(index as usize) {
-            *place = Some(argument);
+        if let Some(slot) = lock(&self.arguments).get_mut(index as usize) {
+            *slot = Some(argument);
         }
     }
 
-    /// A message about an argument.
-    fn wrong(&self, index: usize, arg: &Arg, what: &str) -> String {
+    /// Returns an error message about an argument.
+    fn argument_message(&self, index: usize, arg: &Arg, what: &str) -> String {
         let name = arg.name.as_ref().map_or_else(String::new, |name| format!(" (`{name}`)"));
         format!("argument {index}{name} of kernel `{}` {what}", self.code.name())
     }
 
-    /// The arguments as they are now.
+    /// Returns the current arguments.
     pub fn arguments(&self) -> Outcome<Arguments> {
         let set = lock(&self.arguments).clone();
         let (mut list, mut buffers) = (Vec::new(), Vec::new());
         for (index, (arg, value)) in self.code.arguments().zip(set).enumerate() {
-            let invalid = |what| Status::INVALID_KERNEL_ARGS.because(self.wrong(index, arg, what));
+            let invalid = |what| Status::INVALID_KERNEL_ARGS.because(self.argument_message(index, arg, what));
             let given = match value.ok_or_else(|| invalid("is not set"))? {
                 Argument::Bytes(bytes) => ArgumentValue::Bytes(bytes),
                 Argument::Local(size) => ArgumentValue::Local(size),
@@ -105,7 +105,7 @@ impl Kernel {
         Ok(Arguments { bytes, local, buffers })
     }
 
-    /// LDS of the arguments that are set.
+    /// Returns the LDS size of the local-memory arguments that are set.
     fn local_bytes(&self) -> u64 {
         let size = |argument: &Option<Argument>| match argument {
             Some(Argument::Local(size)) => *size as u64,
@@ -146,7 +146,7 @@ pub extern "C" fn clCreateKernelsInProgram(
                 kernels.put_at(at, new(&program, name)?);
             }
         }
-        found.put_if_wanted(names.len() as c_uint);
+        found.put_optional(names.len() as c_uint);
         Ok(())
     })
 }
@@ -168,14 +168,18 @@ pub extern "C" fn clSetKernelArg(kernel: Handle, index: c_uint, size: usize, val
         let kernel = handle::get::<Kernel>(kernel)?;
         let arg = kernel.argument(index)?;
         let wrong_size = |needs: usize| {
-            let what = format!("has {needs} bytes, {size} are given");
-            Err(Status::INVALID_ARG_SIZE.because(kernel.wrong(index as usize, arg, &what)))
+            let what = format!("has {needs} bytes, but {size} were given");
+            Err(Status::INVALID_ARG_SIZE.because(kernel.argument_message(index as usize, arg, &what)))
         };
         let argument = match arg.kind.as_str() {
             "dynamic_shared_pointer" => {
                 if !value.is_null() {
                     let what = "is local memory, which has no value";
-                    return Err(Status::INVALID_ARG_VALUE.because(kernel.wrong(index as usize, arg, what)));
+                    return Err(Status::INVALID_ARG_VALUE.because(kernel.argument_message(
+                        index as usize,
+                        arg,
+                        what,
+                    )));
                 }
                 match u32::try_from(size) {
                     Ok(size) if size > 0 => Argument::Local(size),
@@ -204,8 +208,12 @@ pub extern "C" fn clSetKernelArg(kernel: Handle, index: c_uint, size: usize, val
                 Argument::Bytes(value.read(size))
             }
             other => {
-                let what = format!("is of a kind that is not supported ({other})");
-                return Err(Status::INVALID_ARG_VALUE.because(kernel.wrong(index as usize, arg, &what)));
+                let what = format!("has an unsupported kind ({other})");
+                return Err(Status::INVALID_ARG_VALUE.because(kernel.argument_message(
+                    index as usize,
+                    arg,
+                    &what,
+                )));
             }
         };
         kernel.set(index, argument);
@@ -220,22 +228,26 @@ pub extern "C" fn clSetKernelArgSVMPointer(kernel: Handle, index: c_uint, value:
         let arg = kernel.argument(index)?;
         if arg.kind != "global_buffer" {
             let what = "is not a pointer to global memory";
-            return Err(Status::INVALID_ARG_VALUE.because(kernel.wrong(index as usize, arg, what)));
+            return Err(Status::INVALID_ARG_VALUE.because(kernel.argument_message(
+                index as usize,
+                arg,
+                what,
+            )));
         }
         kernel.set(index, Argument::Bytes(value.address().to_le_bytes().to_vec()));
         Ok(())
     })
 }
 
-/// `clSetKernelExecInfo`: kernels can access all shared virtual memory.
+/// `clSetKernelExecInfo`. Only checks its arguments, since kernels can access all shared virtual memory.
 pub extern "C" fn clSetKernelExecInfo(kernel: Handle, name: c_uint, _size: usize, value: Memory) -> c_int {
     call("clSetKernelExecInfo", || {
         handle::get::<Kernel>(kernel)?;
         // CL_KERNEL_EXEC_INFO_SVM_PTRS, CL_KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM
         match name {
             0x11b6 if !value.is_null() => Ok(()),
-            0x11b7 => Err(Status::INVALID_OPERATION.because("memory of the program has to be clSVMAlloc's")),
-            _ => unknown(),
+            0x11b7 => Err(Status::INVALID_OPERATION.because("shared memory must be allocated by clSVMAlloc")),
+            _ => unknown_parameter(),
         }
     })
 }
@@ -261,14 +273,14 @@ pub extern "C" fn clGetKernelInfo(
                 Some([x, y, z]) => format!("reqd_work_group_size({x},{y},{z})"),
                 None => String::new(),
             }),
-            _ => unknown(),
+            _ => unknown_parameter(),
         }
     })
 }
 
-/// The most work-items of a workgroup.
+/// Returns the maximum number of work-items in a workgroup.
 pub fn max_items(code: &Code) -> usize {
-    // Without metadata nothing says what the kernel was compiled for.
+    // Without metadata, the size that the kernel was compiled for is unknown.
     if code.arguments().next().is_none() && code.required_block().is_none() {
         return (code.max_block_items() as usize).min(MAX_ITEMS);
     }
@@ -296,7 +308,7 @@ pub extern "C" fn clGetKernelWorkGroupInfo(
             0x11b2 => query.u64(kernel.code.lds_bytes() as u64 + kernel.local_bytes()),
             0x11b3 => query.word(kernel.code.wave_size() as usize),
             0x11b4 => query.u64(kernel.code.scratch_bytes() as u64),
-            _ => unknown(),
+            _ => unknown_parameter(),
         }
     })
 }
@@ -314,7 +326,7 @@ pub extern "C" fn clGetKernelArgInfo(
         let kernel = handle::get::<Kernel>(handle)?;
         let arg = kernel.argument(index)?;
         let query = Query { size, value, needed };
-        let not_there = || Status::KERNEL_ARG_INFO_NOT_AVAILABLE;
+        let unavailable = || Status::KERNEL_ARG_INFO_NOT_AVAILABLE;
         match name {
             0x1196 => query.u32(match (arg.kind.as_str(), arg.address_space.as_deref()) {
                 (_, Some("constant")) => 0x119d,
@@ -324,13 +336,13 @@ pub extern "C" fn clGetKernelArgInfo(
             }),
             // CL_KERNEL_ARG_ACCESS_NONE: not an image
             0x1197 => query.u32(0x11a3),
-            0x1198 => query.text(arg.type_name.as_ref().ok_or_else(not_there)?),
+            0x1198 => query.text(arg.type_name.as_ref().ok_or_else(unavailable)?),
             0x1199 => {
                 let (constant, restricted) = (u64::from(arg.is_const), u64::from(arg.is_restrict) << 1);
                 query.u64(constant | restricted | u64::from(arg.is_volatile) << 2)
             }
-            0x119a => query.text(arg.name.as_ref().ok_or_else(not_there)?),
-            _ => unknown(),
+            0x119a => query.text(arg.name.as_ref().ok_or_else(unavailable)?),
+            _ => unknown_parameter(),
         }
     })
 }

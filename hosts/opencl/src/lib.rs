@@ -1,17 +1,17 @@
-//! An OpenCL platform (ICD): the system's `libOpenCL` finds it by a file that names it, and programs run on wavesim.
-//! `docs/opencl.md` has an example.
+//! An OpenCL platform (ICD) that runs programs on wavesim. The system's `libOpenCL` finds it through an
+//! `.icd` file. `docs/opencl.md` has an example.
 //!
-//! - [`status`]: statuses, and how failures become them
-//! - [`ffi`]: arguments of C callers; [`handle`]: what their handles stand for; [`info`]: queries
+//! - [`status`]: status codes, and the conversion of failures to them
+//! - [`ffi`]: arguments of C callers; [`handle`]: handles and their objects; [`info`]: queries
 //! - [`platform`]: the platform and its device; [`context`]: contexts
 //! - [`queue`]: command queues; [`event`]: events
 //! - [`memory`], [`svm`]: buffers and shared virtual memory; [`transfer`]: commands on them
 //! - [`program`], [`compile`]: programs; [`kernel`]: kernels and their arguments; [`launch`], [`printf`]: launches
 //!
-//! The table of `wavesim-opencl-api` has every function of the API with its state. `build.rs` makes the ICD's table of it: functions
-//! that are not supported say so when they are called.
+//! The table in `wavesim-opencl-api` lists every function of the API with its state. `build.rs` generates the
+//! dispatch table from it; unsupported functions report themselves when they are called.
 
-// The names are those of the C API.
+// Names follow the C API.
 #![allow(non_snake_case)]
 
 pub mod compile;
@@ -31,7 +31,7 @@ pub mod status;
 pub mod svm;
 pub mod transfer;
 
-/// All functions of the table that are supported.
+/// All implemented functions of the table.
 mod functions {
     pub use crate::context::*;
     pub use crate::event::*;
@@ -50,21 +50,21 @@ mod functions {
 #[derive(Clone, Copy)]
 struct Entry(*const ());
 
-// SAFETY: the address of code.
+// SAFETY: the value is the address of a function, which is immutable.
 unsafe impl Send for Entry {}
 // SAFETY: as above.
 unsafe impl Sync for Entry {}
 
 include!(concat!(env!("OUT_DIR"), "/table.rs"));
 
-/// The table that loaders find functions in (`cl_icd_dispatch`).
+/// The dispatch table that loaders use (`cl_icd_dispatch`).
 #[repr(transparent)]
 struct Table([Option<EntryPointer>; NAMED.len()]);
 
-/// As [`Entry`], where null is no function.
+/// The address of a function, as [`Entry`], but non-null so that `None` is a null pointer in the table.
 type EntryPointer = std::ptr::NonNull<()>;
 
-// SAFETY: addresses of code.
+// SAFETY: the table holds addresses of functions and is immutable.
 unsafe impl Sync for Table {}
 
 static TABLE: Table = {
@@ -79,31 +79,32 @@ static TABLE: Table = {
     Table(table)
 };
 
-/// The table of functions.
+/// Returns the dispatch table.
 fn table() -> &'static Table {
     &TABLE
 }
 
-/// The address of a function by name.
+/// Returns the address of the function with a name.
 fn function(name: &str) -> Option<*const ()> {
     NAMED.iter().find(|row| row.0 == name).and_then(|row| Some(row.1?.0))
 }
 
-/// What loaders ask the library for.
+/// Symbols that loaders look up in the library.
 mod exports {
     use crate::ffi::{Memory, Out, Text};
     use crate::handle::Handle;
     use std::ffi::{c_int, c_uint};
 
-    /// Where a loader begins.
-    // SAFETY: no other library has a function of this name that is called by it.
+    /// Entry point of loaders.
+    // SAFETY: loaders look the symbol up through this library's handle, so it cannot replace another
+    // library's symbol.
     #[unsafe(no_mangle)]
     extern "C" fn clIcdGetPlatformIDsKHR(count: c_uint, list: Out<Handle>, found: Out<c_uint>) -> c_int {
         crate::platform::clGetPlatformIDs(count, list, found)
     }
 
-    /// As the table's.
-    // SAFETY: loaders ask this library for it by its handle.
+    /// The function of the dispatch table.
+    // SAFETY: as above.
     #[unsafe(no_mangle)]
     extern "C" fn clGetPlatformInfo(
         platform: Handle,
@@ -115,7 +116,7 @@ mod exports {
         crate::platform::clGetPlatformInfo(platform, name, size, value, needed)
     }
 
-    /// As the table's.
+    /// The function of the dispatch table.
     // SAFETY: as above.
     #[unsafe(no_mangle)]
     extern "C" fn clGetExtensionFunctionAddress(name: Text) -> *const () {

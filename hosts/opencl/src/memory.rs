@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::ffi::{In, Memory, Out, UserData};
 use crate::handle::{self, Destructor, Handle, Identity, Object, object};
-use crate::info::{Query, unknown};
+use crate::info::{Query, unknown_parameter};
 use crate::platform::{ALIGNMENT, MAX_ALLOCATION, gpu};
 use crate::queue::lock;
 use crate::status::{Outcome, Status, call, create};
@@ -24,18 +24,19 @@ const KERNEL_ACCESS: u64 = READ_WRITE | WRITE_ONLY | READ_ONLY;
 const HOST_ACCESS: u64 = HOST_WRITE_ONLY | HOST_READ_ONLY | HOST_NO_ACCESS;
 const HOST_MEMORY: u64 = USE_HOST_PTR | ALLOC_HOST_PTR | COPY_HOST_PTR;
 
-/// A buffer, or a part of one.
+/// A buffer or a sub-buffer.
 pub struct Buffer {
     identity: Identity,
     context: Arc<Context>,
     flags: u64,
     address: u64,
     size: usize,
-    /// Whose part it is, and where that begins.
+    /// The parent of a sub-buffer, and the offset in it.
     parent: Option<(Arc<Buffer>, usize)>,
-    /// The program's memory that stands for the buffer while it is mapped; null: it is mapped where it is.
+    /// The program's memory through which the buffer is mapped (`CL_MEM_USE_HOST_PTR`). If null, the buffer
+    /// is mapped at its own address.
     host: Memory,
-    /// `None`: it is another buffer's, or shared virtual memory.
+    /// The buffer's allocation; `None` for sub-buffers and shared virtual memory.
     owned: Option<Owned>,
     properties: Vec<u64>,
     maps: Mutex<Vec<Mapping>>,
@@ -44,47 +45,48 @@ pub struct Buffer {
 /// A mapped range.
 #[derive(Debug, Clone, Copy)]
 pub struct Mapping {
-    /// What the program was given.
+    /// The pointer that was returned to the program.
     pub pointer: Memory,
-    /// First byte in the buffer.
+    /// Byte offset in the buffer.
     pub offset: usize,
-    /// Bytes.
+    /// Size in bytes.
     pub size: usize,
-    /// The program may have written to it.
+    /// Whether the program may have written to the range.
     pub written: bool,
 }
 
 object!(Buffer, INVALID_MEM_OBJECT, clRetainMemObject, clReleaseMemObject);
 
-/// Memory of the device, which is freed with this: after the functions that are called at the end of its buffer.
+/// A device allocation, freed when dropped. As a field of `Buffer` after `identity`, it is dropped after the
+/// buffer's destructor callbacks have run.
 struct Owned(u64);
 
 impl Drop for Owned {
     fn drop(&mut self) {
         if let Ok(gpu) = gpu() {
-            // It was allocated.
+            // Freeing fails only for memory that is not allocated.
             let _ = gpu.device.free(self.0);
         }
     }
 }
 
 impl Buffer {
-    /// Its address for kernels.
+    /// Returns the address that kernels use.
     pub fn address(&self) -> u64 {
         self.address
     }
 
-    /// Bytes.
+    /// Returns the size in bytes.
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// Its context.
+    /// Returns the context.
     pub fn context(&self) -> &Arc<Context> {
         &self.context
     }
 
-    /// The bytes from `offset` on, `size` of which must be there.
+    /// Returns the memory of a range, after checking its bounds.
     pub fn range(&self, offset: usize, size: usize) -> Outcome<Memory> {
         match offset.checked_add(size) {
             Some(end) if end <= self.size => {}
@@ -93,56 +95,58 @@ impl Buffer {
                 return Err(Status::INVALID_VALUE.because(message));
             }
         }
-        // SAFETY: inside the buffer; commands keep it while they use the memory.
+        // SAFETY: the range is inside the buffer, as checked above. Commands keep the buffer alive while they
+        // use it.
         Ok(unsafe { Memory::at(self.address + offset as u64) })
     }
 
-    /// Whether the host may read or write, as the program has said when it made the buffer.
+    /// Checks that the buffer's flags permit the host to read or write.
     pub fn permits(&self, reads: bool, writes: bool) -> Outcome {
         let refused = (reads && self.flags & (HOST_WRITE_ONLY | HOST_NO_ACCESS) != 0)
             || (writes && self.flags & (HOST_READ_ONLY | HOST_NO_ACCESS) != 0);
         if refused { Err(Status::INVALID_OPERATION.into()) } else { Ok(()) }
     }
 
-    /// Notes a mapped range. Its pointer is the program's.
+    /// Records a mapped range and returns it.
     pub fn map(&self, offset: usize, size: usize, written: bool) -> Outcome<Mapping> {
-        let here = self.range(offset, size)?;
-        let pointer = if self.host.is_null() { here } else { self.host.offset(offset) };
+        let in_buffer = self.range(offset, size)?;
+        let pointer = if self.host.is_null() { in_buffer } else { self.host.offset(offset) };
         let mapping = Mapping { pointer, offset, size, written };
         lock(&self.maps).push(mapping);
         Ok(mapping)
     }
 
-    /// Ends one that the program names by its pointer.
+    /// Removes the mapped range with the given pointer.
     pub fn unmap(&self, pointer: Memory) -> Outcome<Mapping> {
         let mut maps = lock(&self.maps);
         let at = maps.iter().rposition(|mapping| mapping.pointer == pointer);
-        let at = at.ok_or_else(|| Status::INVALID_VALUE.because("nothing is mapped there"))?;
+        let at = at.ok_or_else(|| Status::INVALID_VALUE.because("no range is mapped at this address"))?;
         Ok(maps.remove(at))
     }
 
-    /// Brings the program's memory up to date, or takes over what it has written there.
+    /// Copies a mapped range from the program's memory to the buffer if `from_program`, otherwise from the
+    /// buffer to the program's memory. Does nothing if the buffer is mapped at its own address.
     pub fn synchronise(&self, mapping: &Mapping, from_program: bool) -> Outcome {
-        let here = self.range(mapping.offset, mapping.size)?;
+        let in_buffer = self.range(mapping.offset, mapping.size)?;
         match (self.host.is_null(), from_program) {
             (true, _) => {}
-            (false, true) => here.copy_from(mapping.pointer, mapping.size),
-            (false, false) => mapping.pointer.copy_from(here, mapping.size),
+            (false, true) => in_buffer.copy_from(mapping.pointer, mapping.size),
+            (false, false) => mapping.pointer.copy_from(in_buffer, mapping.size),
         }
         Ok(())
     }
 }
 
-/// At most one of these flags.
-fn one(flags: u64, of: u64) -> Outcome {
+/// Checks that at most at_most_one of the flags in `of` is set.
+fn at_most_one(flags: u64, of: u64) -> Outcome {
     if (flags & of).count_ones() > 1 { Err(Status::INVALID_VALUE.into()) } else { Ok(()) }
 }
 
 fn check_flags(flags: u64) -> Outcome {
-    one(flags, KERNEL_ACCESS)?;
-    one(flags, HOST_ACCESS)?;
-    one(flags, USE_HOST_PTR | ALLOC_HOST_PTR)?;
-    one(flags, USE_HOST_PTR | COPY_HOST_PTR)?;
+    at_most_one(flags, KERNEL_ACCESS)?;
+    at_most_one(flags, HOST_ACCESS)?;
+    at_most_one(flags, USE_HOST_PTR | ALLOC_HOST_PTR)?;
+    at_most_one(flags, USE_HOST_PTR | COPY_HOST_PTR)?;
     match flags & !(KERNEL_ACCESS | HOST_ACCESS | HOST_MEMORY | KERNEL_READ_AND_WRITE) {
         0 => Ok(()),
         _ => Err(Status::INVALID_VALUE.into()),
@@ -160,7 +164,7 @@ fn new(context: Handle, flags: u64, size: usize, host: Memory, properties: Vec<u
     }
     let device = &gpu()?.device;
     let uses = flags & USE_HOST_PTR != 0;
-    // Shared virtual memory is used as it is.
+    // Shared virtual memory is used in place.
     let shared = match crate::svm::allocation(host.address()) {
         Some(range) if uses => {
             if host.address() - range.address + size as u64 > range.len {
@@ -179,7 +183,7 @@ fn new(context: Handle, flags: u64, size: usize, host: Memory, properties: Vec<u
         size,
         parent: None,
         host: if uses { host } else { Memory::null() },
-        // `then_some` would make it, and drop it with the memory, in any case.
+        // Not `then_some`, which would always construct `Owned` and thus free the memory.
         owned: (!shared).then(|| Owned(address)),
         properties,
         maps: Mutex::default(),
@@ -241,7 +245,7 @@ pub extern "C" fn clCreateSubBuffer(
         let parent = handle::get::<Buffer>(parent)?;
         check_flags(flags)?;
         if parent.parent.is_some() {
-            return Err(Status::INVALID_MEM_OBJECT.because("a sub-buffer has no sub-buffers"));
+            return Err(Status::INVALID_MEM_OBJECT.because("a sub-buffer cannot have sub-buffers"));
         }
         if kind != REGION || flags & HOST_MEMORY != 0 {
             return Err(Status::INVALID_VALUE.into());
@@ -306,7 +310,7 @@ pub extern "C" fn clGetMemObjectInfo(
                 let bytes: Vec<u8> = buffer.properties.iter().flat_map(|p| p.to_le_bytes()).collect();
                 query.bytes(&bytes)
             }
-            _ => unknown(),
+            _ => unknown_parameter(),
         }
     })
 }
@@ -318,11 +322,11 @@ pub extern "C" fn clSetMemObjectDestructorCallback(
     data: UserData,
 ) -> c_int {
     call("clSetMemObjectDestructorCallback", || {
-        handle::get::<Buffer>(handle)?.identity.at_end(function, data)
+        handle::get::<Buffer>(handle)?.identity.on_destroy(function, data)
     })
 }
 
-/// `clGetSupportedImageFormats`: none.
+/// `clGetSupportedImageFormats`. Returns none.
 pub extern "C" fn clGetSupportedImageFormats(
     context: Handle,
     _flags: u64,
@@ -333,7 +337,7 @@ pub extern "C" fn clGetSupportedImageFormats(
 ) -> c_int {
     call("clGetSupportedImageFormats", || {
         handle::get::<Context>(context)?;
-        found.put_if_wanted(0);
+        found.put_optional(0);
         Ok(())
     })
 }

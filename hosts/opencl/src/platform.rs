@@ -1,15 +1,15 @@
 //! The platform and its device.
 
 use crate::ffi::{In, Memory, Out, Text};
-use crate::handle::{Constant, Handle};
-use crate::info::{Query, unknown, version};
+use crate::handle::{Handle, StaticHandle};
+use crate::info::{Query, unknown_parameter, version};
 use crate::status::{Failure, Outcome, Status, call};
 use std::ffi::{c_int, c_uint};
 use std::sync::OnceLock;
 use std::time::Instant;
 use wavesim_runtime::Device;
 
-/// The platform's version, and the device's.
+/// Version of the platform and of the device.
 const VERSION: &str = concat!("OpenCL 3.0 wavesim ", env!("CARGO_PKG_VERSION"));
 const DRIVER_VERSION: &str = env!("CARGO_PKG_VERSION");
 const EXTENSIONS: [&str; 9] = [
@@ -23,18 +23,18 @@ const EXTENSIONS: [&str; 9] = [
     "cl_khr_fp64",
     "cl_khr_fp16",
 ];
-/// Bytes of memory that the device reports.
+/// Size of device memory, as reported to programs, in bytes.
 pub const TOTAL_BYTES: u64 = 16 << 30;
-/// The largest allocation.
+/// Maximum size of an allocation in bytes.
 pub const MAX_ALLOCATION: u64 = TOTAL_BYTES / 4;
-/// Work-items of a workgroup, unless a kernel says otherwise: compilers allocate registers for as many.
+/// Default maximum number of work-items in a workgroup. Compilers allocate registers for this number.
 pub const MAX_ITEMS: usize = 256;
-/// Alignment of buffers, and of sub-buffers in them.
+/// Alignment of buffers and of sub-buffer offsets in bytes.
 pub const ALIGNMENT: usize = 256;
 const MAX_PARAMETERS: usize = 4096;
 const UNITS: u32 = 8;
 
-/// What there is once.
+/// The device of the process.
 pub struct Gpu {
     /// The simulated device.
     pub device: Device,
@@ -42,38 +42,38 @@ pub struct Gpu {
 }
 
 impl Gpu {
-    /// Nanoseconds on the device's clock.
+    /// Returns the time of the device's clock in nanoseconds.
     pub fn now(&self) -> u64 {
-        // Never 0, which programs may take for a time that is not there.
+        // Never 0, which programs may interpret as a missing time.
         self.opened.elapsed().as_nanos() as u64 + 1
     }
 }
 
-/// The device that the environment describes (`WAVESIM_TARGET`).
+/// Returns the device that the environment variables describe (`WAVESIM_TARGET`), opening it on first use.
 pub fn gpu() -> Outcome<&'static Gpu> {
     static GPU: OnceLock<Result<Gpu, Failure>> = OnceLock::new();
     let open = || Ok(Gpu { device: Device::from_env()?, opened: Instant::now() });
     GPU.get_or_init(open).as_ref().map_err(Failure::clone)
 }
 
-/// The platform's handle.
+/// Returns the platform's handle.
 pub fn platform() -> Handle {
-    static HANDLE: OnceLock<Constant> = OnceLock::new();
-    HANDLE.get_or_init(Constant::new).handle()
+    static HANDLE: OnceLock<StaticHandle> = OnceLock::new();
+    HANDLE.get_or_init(StaticHandle::new).handle()
 }
 
-/// The device's handle.
+/// Returns the device's handle.
 pub fn device() -> Handle {
-    static HANDLE: OnceLock<Constant> = OnceLock::new();
-    HANDLE.get_or_init(Constant::new).handle()
+    static HANDLE: OnceLock<StaticHandle> = OnceLock::new();
+    HANDLE.get_or_init(StaticHandle::new).handle()
 }
 
-/// Whether this is the device.
+/// Checks that the handle is that of the device.
 pub fn check_device(handle: Handle) -> Outcome {
     if handle == device() { Ok(()) } else { Err(Status::INVALID_DEVICE.into()) }
 }
 
-/// Whether these are the device, once or more.
+/// Checks that all handles in a list are that of the device.
 pub fn check_devices(count: c_uint, list: In<Handle>) -> Outcome {
     list.list(count as usize)?.into_iter().try_for_each(check_device)
 }
@@ -84,8 +84,8 @@ pub extern "C" fn clGetPlatformIDs(count: c_uint, list: Out<Handle>, found: Out<
         if (count == 0 && !list.is_null()) || (list.is_null() && found.is_null()) {
             return Err(Status::INVALID_VALUE.into());
         }
-        list.put_if_wanted(platform());
-        found.put_if_wanted(1);
+        list.put_optional(platform());
+        found.put_optional(1);
         Ok(())
     })
 }
@@ -115,7 +115,7 @@ pub extern "C" fn clGetPlatformInfo(
             0x907 => query.versions(&EXTENSIONS.map(|name| (version(1, 0), name))),
             // CL_PLATFORM_ICD_SUFFIX_KHR
             0x920 => query.text("WAVESIM"),
-            _ => unknown(),
+            _ => unknown_parameter(),
         }
     })
 }
@@ -135,19 +135,19 @@ pub extern "C" fn clGetDeviceIDs(
         if (count == 0 && !list.is_null()) || (list.is_null() && found.is_null()) {
             return Err(Status::INVALID_VALUE.into());
         }
-        if !is_kind(kind)? {
-            found.put_if_wanted(0);
+        if !includes_device(kind)? {
+            found.put_optional(0);
             return Err(Status::DEVICE_NOT_FOUND.into());
         }
         gpu()?;
-        list.put_if_wanted(device());
-        found.put_if_wanted(1);
+        list.put_optional(device());
+        found.put_optional(1);
         Ok(())
     })
 }
 
-/// Whether the device is among those of a type (`cl_device_type`).
-pub fn is_kind(kind: u64) -> Outcome<bool> {
+/// Returns true if a device type (`cl_device_type`) includes the device.
+pub fn includes_device(kind: u64) -> Outcome<bool> {
     const ALL: u64 = 0xffff_ffff;
     // CL_DEVICE_TYPE_DEFAULT and CL_DEVICE_TYPE_GPU
     const OURS: u64 = 0b101;
@@ -176,15 +176,15 @@ fn device_info(name: c_uint, query: &Query) -> Outcome {
     // CL_FP_DENORM to CL_FP_FMA
     const FLOATS: u64 = 0b11_1111;
     match name {
-        // CL_DEVICE_TYPE: a GPU, and the default
+        // CL_DEVICE_TYPE: GPU and default
         0x1000 => query.u64(0b101),
-        // CL_DEVICE_VENDOR_ID: AMD's, by which programs know the wave's size and the instructions
+        // CL_DEVICE_VENDOR_ID: AMD, from which programs infer the wave size and the instructions
         0x1001 => query.u32(0x1002),
         0x1002 => query.u32(UNITS),
         0x1003 => query.u32(3),
         0x1004 => query.word(MAX_ITEMS),
         0x1005 => query.words(&[MAX_ITEMS; 3]),
-        // Preferred and native widths of vectors: char, short, int, long, float, double, half
+        // Preferred and native vector widths: char, short, int, long, float, double, half
         0x1006 | 0x1036 => query.u32(4),
         0x1007 | 0x1037 => query.u32(2),
         0x1008..=0x100b | 0x1038..=0x103b => query.u32(1),
@@ -192,7 +192,7 @@ fn device_info(name: c_uint, query: &Query) -> Outcome {
         // CL_DEVICE_MAX_CLOCK_FREQUENCY
         0x100c => query.u32(1000),
         0x100d => query.u32(64),
-        // Images: none
+        // Images are not supported
         0x100e | 0x100f | 0x1018 | 0x104a..=0x104c => query.u32(0),
         0x1011..=0x1015 | 0x1040 | 0x1041 => query.word(0),
         0x1016 => query.u32(0),
@@ -233,7 +233,7 @@ fn device_info(name: c_uint, query: &Query) -> Outcome {
         0x1035 => query.u32(1),
         0x103d => query.text("OpenCL C 1.2"),
         0x103f => query.text(""),
-        // No parents, no parts
+        // No parent device, no sub-devices
         0x1042 => query.word(0),
         0x1043 => query.u32(0),
         0x1044 | 0x1046 => query.words(&[]),
@@ -242,7 +242,7 @@ fn device_info(name: c_uint, query: &Query) -> Outcome {
         0x1048 => query.u32(1),
         0x1049 => query.word(crate::printf::BYTES as usize),
         0x104d | 0x1054 => query.word(64 << 10),
-        // No queues of the device, no pipes
+        // No device-side queues, no pipes
         0x104e | 0x1070 => query.u64(0),
         0x104f..=0x1052 | 0x1055..=0x1057 => query.u32(0),
         // CL_DEVICE_SVM_COARSE_GRAIN_BUFFER, CL_DEVICE_SVM_FINE_GRAIN_BUFFER
@@ -255,9 +255,10 @@ fn device_info(name: c_uint, query: &Query) -> Outcome {
         0x105e => query.u32(version(3, 0)),
         0x1060 => query.versions(&EXTENSIONS.map(|name| (version(1, 0), name))),
         0x1061 | 0x1062 => query.versions(&[]),
-        // CL_DEVICE_ATOMIC_MEMORY_CAPABILITIES: relaxed, acquire and release, sequential; in a workgroup, the device
+        // CL_DEVICE_ATOMIC_MEMORY_CAPABILITIES: relaxed, acquire-release, sequentially consistent; workgroup,
+        // device scope
         0x1063 => query.u64(0b11_0111),
-        // CL_DEVICE_ATOMIC_FENCE_CAPABILITIES: those of a work-item too
+        // CL_DEVICE_ATOMIC_FENCE_CAPABILITIES: the same, and work-item scope
         0x1064 => query.u64(0b11_1111),
         0x1065 => query.u32(0),
         0x1066 => query.versions(&[
@@ -277,7 +278,7 @@ fn device_info(name: c_uint, query: &Query) -> Outcome {
         // cl_amd_device_attribute_query: CL_DEVICE_BOARD_NAME_AMD, CL_DEVICE_WAVEFRONT_WIDTH_AMD
         0x4038 => query.text(target.processor_name()),
         0x4043 => query.u32(target.wave_size()),
-        _ => unknown(),
+        _ => unknown_parameter(),
     }
 }
 
@@ -286,13 +287,13 @@ unsafe extern "C" {
     static C_STDOUT: *mut libc::FILE;
 }
 
-/// Prints through the C library, whose buffers have what the program printed before.
+/// Prints through the C library, so that the text follows the program's own buffered output.
 pub fn print(text: &[u8]) {
-    // SAFETY: the C library sets it before the program starts; `text` is readable.
+    // SAFETY: the C library initialises `stdout` before `main`; `text` is valid for reads of its length.
     unsafe { libc::fwrite(text.as_ptr().cast(), 1, text.len(), C_STDOUT) };
 }
 
-/// `clRetainDevice`: it is always there.
+/// `clRetainDevice`. Only checks the handle, since the device is never freed.
 pub extern "C" fn clRetainDevice(handle: Handle) -> c_int {
     call("clRetainDevice", || check_device(handle))
 }
@@ -312,7 +313,7 @@ pub extern "C" fn clReleaseDeviceEXT(handle: Handle) -> c_int {
     clReleaseDevice(handle)
 }
 
-/// `clGetHostTimer`: there is one clock.
+/// `clGetHostTimer`. The host and the device share one clock.
 pub extern "C" fn clGetHostTimer(handle: Handle, host: Out<u64>) -> c_int {
     call("clGetHostTimer", || {
         check_device(handle)?;
@@ -330,7 +331,7 @@ pub extern "C" fn clGetDeviceAndHostTimer(handle: Handle, of_device: Out<u64>, h
     })
 }
 
-/// `clUnloadCompiler`: it is another process.
+/// `clUnloadCompiler`. Does nothing, since the compiler runs in another process.
 pub extern "C" fn clUnloadCompiler() -> c_int {
     0
 }

@@ -1,45 +1,47 @@
-//! OpenCL's `printf`: kernels put their arguments into a buffer, with the number of a format that the code object has.
+//! OpenCL's `printf`. Kernels append messages to a buffer: the number of a format string in the code object,
+//! and the arguments.
 
 use crate::status::Outcome;
 use wavesim_runtime::{Kernel, message, printf};
 
-/// Bytes of a launch's buffer, with its head: bytes taken, and bytes that there are.
+/// Size of a launch's buffer in bytes, including its header: the number of bytes used, and the capacity.
 pub const BYTES: u64 = 1 << 20;
-const HEAD: u64 = 8;
+const HEADER_BYTES: u64 = 8;
 
-/// The buffer of a launch.
+/// The `printf` buffer of a launch.
 pub struct PrintBuffer {
     kernel: Kernel,
     address: u64,
 }
 
 impl PrintBuffer {
-    /// An empty one.
+    /// Allocates an empty buffer.
     pub fn new(kernel: &Kernel) -> Outcome<PrintBuffer> {
         let device = kernel.device();
         let address = device.alloc(BYTES, "printf buffer")?;
         let buffer = PrintBuffer { kernel: kernel.clone(), address };
-        device.write(address + 4, &((BYTES - HEAD) as u32).to_le_bytes())?;
+        device.write(address + 4, &((BYTES - HEADER_BYTES) as u32).to_le_bytes())?;
         Ok(buffer)
     }
 
-    /// Its address.
+    /// Returns the address.
     pub fn address(&self) -> u64 {
         self.address
     }
 
-    /// Prints what is in it.
+    /// Prints the messages in the buffer.
     pub fn print(&self) -> Outcome {
-        let mut taken = [0; 4];
+        let mut used = [0; 4];
         let device = self.kernel.device();
-        device.read(self.address, &mut taken)?;
-        let taken = u32::from_le_bytes(taken) as u64;
-        let mut bytes = vec![0; taken.min(BYTES - HEAD) as usize];
-        device.read(self.address + HEAD, &mut bytes)?;
+        device.read(self.address, &mut used)?;
+        let used = u32::from_le_bytes(used) as u64;
+        let mut bytes = vec![0; used.min(BYTES - HEADER_BYTES) as usize];
+        device.read(self.address + HEADER_BYTES, &mut bytes)?;
         let text = messages(self.kernel.module().printf_formats(), &bytes);
         crate::platform::print(&text);
-        if taken > BYTES - HEAD {
-            message::complain(&format!("printf: {taken} bytes, of which the buffer has {}", BYTES - HEAD));
+        if used > BYTES - HEADER_BYTES {
+            let capacity = BYTES - HEADER_BYTES;
+            message::report(&format!("printf: {used} bytes of output exceed the buffer of {capacity} bytes"));
         }
         Ok(())
     }
@@ -47,19 +49,19 @@ impl PrintBuffer {
 
 impl Drop for PrintBuffer {
     fn drop(&mut self) {
-        // It was allocated.
+        // Freeing fails only for memory that is not allocated.
         let _ = self.kernel.device().free(self.address);
     }
 }
 
-/// A format of the metadata: `NUMBER:COUNT:SIZE:…:TEXT`.
+/// A format string of the metadata: `NUMBER:COUNT:SIZE:…:TEXT`.
 struct Format {
     number: u32,
     sizes: Vec<usize>,
     text: String,
 }
 
-/// Undoes the escapes of the metadata: letters as in C, and octal numbers, which colons are.
+/// Decodes the escape sequences of the metadata: letters as in C, and octal numbers, which encode colons.
 fn unescape(text: &str) -> String {
     let mut out = String::new();
     let mut chars = text.chars().peekable();
@@ -106,7 +108,7 @@ impl Format {
     }
 }
 
-/// All messages of a buffer. It ends where a message is that no format explains.
+/// Formats all messages of a buffer. Stops at a message with an unknown format.
 pub fn messages(formats: &[String], mut bytes: &[u8]) -> Vec<u8> {
     let formats: Vec<Format> = formats.iter().filter_map(|line| Format::parse(line)).collect();
     let mut out = Vec::new();
@@ -116,21 +118,21 @@ pub fn messages(formats: &[String], mut bytes: &[u8]) -> Vec<u8> {
         let mut values = Vec::new();
         bytes = rest;
         for size in &format.sizes {
-            // Arguments have multiples of 4 bytes.
+            // Arguments are padded to multiples of 4 bytes.
             let Some((value, rest)) = bytes.split_at_checked(size.next_multiple_of(4)) else { return out };
             values.push(value);
             bytes = rest;
         }
-        out.extend(message_of(&format.text, &values));
+        out.extend(format_message(&format.text, &values));
     }
     out
 }
 
-/// A conversion of OpenCL: what C has, with the length of a vector.
+/// A conversion specification of OpenCL: as in C, with a vector length.
 struct Conversion<'a> {
     /// Flags, width and precision.
-    head: &'a str,
-    /// Elements; 1 without `v`.
+    prefix: &'a str,
+    /// Number of vector elements; 1 for scalars.
     elements: usize,
     /// `h`, `hl`, `l` …
     length: &'a str,
@@ -139,12 +141,12 @@ struct Conversion<'a> {
 }
 
 impl<'a> Conversion<'a> {
-    /// What follows a `%`.
+    /// Parses the text after a `%`.
     fn parse(text: &'a str) -> Option<Conversion<'a>> {
         let split = |text: &'a str, part: fn(char) -> bool| {
             text.split_at(text.find(|c| !part(c)).unwrap_or(text.len()))
         };
-        let (head, rest) = split(text, |c| "-+ #.*".contains(c) || c.is_ascii_digit());
+        let (prefix, rest) = split(text, |c| "-+ #.*".contains(c) || c.is_ascii_digit());
         let (elements, rest) = match rest.strip_prefix('v') {
             Some(rest) => split(rest, |c| c.is_ascii_digit()),
             None => ("1", rest),
@@ -152,12 +154,12 @@ impl<'a> Conversion<'a> {
         let (length, rest) = split(rest, |c| "hl".contains(c));
         let conversion = rest.chars().next()?;
         let elements = elements.parse().ok()?;
-        Some(Conversion { head, elements, length, conversion, rest: &rest[conversion.len_utf8()..] })
+        Some(Conversion { prefix, elements, length, conversion, rest: &rest[conversion.len_utf8()..] })
     }
 }
 
-/// Formats a message: the arguments become those of C's `printf`, in words of 64 bits.
-fn message_of(text: &str, values: &[&[u8]]) -> Vec<u8> {
+/// Formats a message, by converting it to a format and 64-bit arguments for C's `printf`.
+fn format_message(text: &str, values: &[&[u8]]) -> Vec<u8> {
     let (mut format, mut words) = (String::new(), Vec::new());
     let mut values = values.iter();
     let mut rest = text;
@@ -169,7 +171,7 @@ fn message_of(text: &str, values: &[&[u8]]) -> Vec<u8> {
             format.push_str("%%");
             continue;
         }
-        for _ in conversion.head.matches('*') {
+        for _ in conversion.prefix.matches('*') {
             words.push(values.next().map_or(0, |value| integer(value, 4, true)));
         }
         let value = values.next().copied().unwrap_or_default();
@@ -185,7 +187,7 @@ fn message_of(text: &str, values: &[&[u8]]) -> Vec<u8> {
             let start = (element * size).min(value.len());
             let part = &value[start..(start + size).min(value.len())];
             format.push('%');
-            format.push_str(conversion.head);
+            format.push_str(conversion.prefix);
             push(&mut format, &mut words, &conversion, part);
         }
     }
@@ -193,7 +195,7 @@ fn message_of(text: &str, values: &[&[u8]]) -> Vec<u8> {
     printf::format(&[string(format.as_bytes()), words].concat())
 }
 
-/// One value of a conversion.
+/// Appends the conversion of one element and its argument.
 fn push(format: &mut String, words: &mut Vec<u64>, conversion: &Conversion, part: &[u8]) {
     match conversion.conversion {
         's' => {
@@ -222,7 +224,7 @@ fn push(format: &mut String, words: &mut Vec<u64>, conversion: &Conversion, part
     }
 }
 
-/// A number of `size` bytes.
+/// Reads an integer of `size` bytes.
 fn integer(bytes: &[u8], size: usize, signed: bool) -> u64 {
     let mut word = [0; 8];
     let size = size.min(bytes.len()).min(8);
@@ -233,7 +235,7 @@ fn integer(bytes: &[u8], size: usize, signed: bool) -> u64 {
     u64::from_le_bytes(word)
 }
 
-/// A string as words, with its zero byte.
+/// Encodes a NUL-terminated string as words.
 fn string(text: &[u8]) -> Vec<u64> {
     let mut bytes = text.to_vec();
     bytes.resize((text.len() + 1).next_multiple_of(8), 0);

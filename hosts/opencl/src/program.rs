@@ -1,10 +1,10 @@
-//! Programs: sources and binaries, and what builds made of them.
+//! Programs: sources, binaries and their builds.
 
-use crate::compile::{self, Built};
+use crate::compile::{self, BuildOutput};
 use crate::context::Context;
 use crate::ffi::{In, Memory, Out, UserData};
 use crate::handle::{self, Destructor, Handle, Identity, Object, object};
-use crate::info::{Query, unknown};
+use crate::info::{Query, unknown_parameter};
 use crate::platform::{check_device, check_devices, device, gpu};
 use crate::queue::lock;
 use crate::status::{Failure, Outcome, Status, call, create};
@@ -20,11 +20,11 @@ pub struct Program {
     context: Arc<Context>,
     source: Option<String>,
     state: Mutex<State>,
-    /// Kernels that exist.
+    /// Number of live kernels.
     pub kernels: AtomicUsize,
 }
 
-/// What the last build came to.
+/// Result of the last build.
 #[derive(Clone)]
 struct State {
     status: c_int,
@@ -35,7 +35,7 @@ struct State {
     module: Option<Module>,
 }
 
-/// What a binary is (`cl_program_binary_type`).
+/// Type of a binary (`cl_program_binary_type`).
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     None = 0,
@@ -44,7 +44,7 @@ enum Kind {
     Executable = 4,
 }
 
-/// Bytes of a source or a binary at most.
+/// Maximum size of a source or a binary in bytes.
 const MAX_BYTES: usize = 1 << 30;
 /// `CL_BUILD_SUCCESS`, `CL_BUILD_NONE`, `CL_BUILD_ERROR`.
 const SUCCESS: c_int = 0;
@@ -67,12 +67,12 @@ impl Default for State {
 object!(Program, INVALID_PROGRAM, clRetainProgram, clReleaseProgram);
 
 impl Program {
-    /// Its context.
+    /// Returns the context.
     pub fn context(&self) -> &Arc<Context> {
         &self.context
     }
 
-    /// The module, if it is built.
+    /// Returns the module of a built program.
     pub fn module(&self) -> Outcome<Module> {
         lock(&self.state).module.clone().ok_or(Status::INVALID_PROGRAM_EXECUTABLE.into())
     }
@@ -81,19 +81,19 @@ impl Program {
         lock(&self.state).clone()
     }
 
-    /// Makes a code object what the program is.
+    /// Loads the code object in `state` as the program's executable.
     fn load(&self, state: &mut State) -> Outcome {
         state.module = Some(gpu()?.device.load(&state.binary)?);
         (state.kind, state.status) = (Kind::Executable, SUCCESS);
         Ok(())
     }
 
-    /// Takes over what came of a build, with the status of one that failed.
-    fn finish(&self, options: String, built: Outcome<Built>, kind: Kind, failed: Status) -> Outcome {
+    /// Stores the result of a build. `failed` is the status to return if the build failed.
+    fn finish(&self, options: String, built: Outcome<BuildOutput>, kind: Kind, failed: Status) -> Outcome {
         let mut state = State { options, ..State::default() };
         let mut result = Ok(());
         match built {
-            Ok(Built { binary: Some(binary), log }) => {
+            Ok(BuildOutput { binary: Some(binary), log }) => {
                 (state.binary, state.log) = (binary, log);
                 match kind {
                     Kind::Object | Kind::Library => (state.kind, state.status) = (kind, SUCCESS),
@@ -105,7 +105,7 @@ impl Program {
                     }
                 }
             }
-            Ok(Built { binary: None, log }) => {
+            Ok(BuildOutput { binary: None, log }) => {
                 state.log = log;
                 result = Err(failed.into());
             }
@@ -121,11 +121,11 @@ impl Program {
         result
     }
 
-    /// A build changes what kernels are made of.
-    fn without_kernels(&self) -> Outcome {
+    /// Checks that the program has no kernels, because a build would invalidate them.
+    fn check_no_kernels(&self) -> Outcome {
         match self.kernels.load(Ordering::SeqCst) {
             0 => Ok(()),
-            _ => Err(Status::INVALID_OPERATION.because("kernels of the program exist")),
+            _ => Err(Status::INVALID_OPERATION.because("the program still has kernels")),
         }
     }
 }
@@ -179,12 +179,12 @@ pub extern "C" fn clCreateProgramWithBinary(
     create("clCreateProgramWithBinary", &status, || {
         let context = handle::get::<Context>(context)?;
         if count != 1 {
-            return Err(Status::INVALID_VALUE.because("there is one device"));
+            return Err(Status::INVALID_VALUE.because("there is only one device"));
         }
         check_devices(count, devices)?;
         let (len, at) = (lengths.get()?, binaries.get()?);
         if len == 0 || len > MAX_BYTES || at.is_null() {
-            binary_status.put_if_wanted(Status::INVALID_VALUE.0);
+            binary_status.put_optional(Status::INVALID_VALUE.0);
             return Err(Status::INVALID_VALUE.into());
         }
         let binary = at.read(len);
@@ -192,20 +192,20 @@ pub extern "C" fn clCreateProgramWithBinary(
             b if b.starts_with(b"BC\xc0\xde") => Kind::Object,
             b if code_object::is_object(b) => Kind::Executable,
             _ => {
-                binary_status.put_if_wanted(Status::INVALID_BINARY.0);
+                binary_status.put_optional(Status::INVALID_BINARY.0);
                 return Err(Status::INVALID_BINARY.because("neither a code object, a bundle nor bitcode"));
             }
         };
-        binary_status.put_if_wanted(0);
+        binary_status.put_optional(0);
         Ok(new(context, None, State { binary, kind, ..State::default() }))
     })
 }
 
-/// A function of the program that is called at the end of a build.
+/// A callback of the program that is called when a build has finished.
 type Notify = Option<extern "C" fn(Handle, UserData)>;
 
-/// The devices of a build: none, or the device.
-fn devices(count: c_uint, list: In<Handle>) -> Outcome {
+/// Checks the device list of a build, which may be empty.
+fn check_build_devices(count: c_uint, list: In<Handle>) -> Outcome {
     if (count == 0) != list.is_null() {
         return Err(Status::INVALID_VALUE.into());
     }
@@ -216,7 +216,7 @@ fn options(text: crate::ffi::Text) -> Outcome<String> {
     if text.is_null() { Ok(String::new()) } else { text.get() }
 }
 
-/// `clBuildProgram`. It returns when the build has ended.
+/// `clBuildProgram`. Builds synchronously.
 pub extern "C" fn clBuildProgram(
     program: Handle,
     count: c_uint,
@@ -227,8 +227,8 @@ pub extern "C" fn clBuildProgram(
 ) -> c_int {
     call("clBuildProgram", || {
         let object = handle::get::<Program>(program)?;
-        devices(count, list)?;
-        object.without_kernels()?;
+        check_build_devices(count, list)?;
+        object.check_no_kernels()?;
         let text = options(text)?;
         let failed = Status::BUILD_PROGRAM_FAILURE;
         let result = match &object.source {
@@ -240,14 +240,14 @@ pub extern "C" fn clBuildProgram(
                 let state = object.state();
                 let built = match state.kind {
                     Kind::Object | Kind::Library => compile::link(&[state.binary], false)?,
-                    _ => Built { binary: Some(state.binary), log: String::new() },
+                    _ => BuildOutput { binary: Some(state.binary), log: String::new() },
                 };
                 object.finish(text, Ok(built), Kind::Executable, failed)
             }
         };
         if let Some(notify) = notify {
             notify(program, data);
-            // The function gets the status; the call itself has succeeded.
+            // The callback can query the build status; the call itself has succeeded.
             let failed = |failure: &Failure| failure.status == Status::BUILD_PROGRAM_FAILURE;
             return result.or_else(|failure| if failed(&failure) { Ok(()) } else { Err(failure) });
         }
@@ -270,8 +270,8 @@ pub extern "C" fn clCompileProgram(
 ) -> c_int {
     call("clCompileProgram", || {
         let object = handle::get::<Program>(program)?;
-        devices(count, list)?;
-        object.without_kernels()?;
+        check_build_devices(count, list)?;
+        object.check_no_kernels()?;
         let text = options(text)?;
         let source = object.source.as_ref().ok_or(Status::INVALID_OPERATION)?;
         let mut with = Vec::new();
@@ -305,7 +305,7 @@ pub extern "C" fn clLinkProgram(
     let mut linked = Handle::NULL;
     let result = create("clLinkProgram", &status, || {
         let context = handle::get::<Context>(context)?;
-        devices(count, list)?;
+        check_build_devices(count, list)?;
         if inputs == 0 {
             return Err(Status::INVALID_VALUE.into());
         }
@@ -315,13 +315,14 @@ pub extern "C" fn clLinkProgram(
             let state = handle::get::<Program>(input)?.state();
             match state.kind {
                 Kind::Object | Kind::Library => objects.push(state.binary),
-                _ => return Err(Status::INVALID_OPERATION.because("a program is not compiled for linking")),
+                _ => return Err(Status::INVALID_OPERATION.because("a program was not compiled for linking")),
             }
         }
-        let library = compile::makes_library(&text).map_err(|e| Status::INVALID_LINKER_OPTIONS.because(e))?;
+        let library =
+            compile::creates_library(&text).map_err(|e| Status::INVALID_LINKER_OPTIONS.because(e))?;
         let built = compile::link(&objects, library)?;
         let kind = if library { Kind::Library } else { Kind::Executable };
-        // A program that could not be linked is there too: for its log.
+        // The program exists even if linking fails, so that the caller can read its log.
         linked = new(context, None, State::default());
         let object = handle::get::<Program>(linked)?;
         object.finish(text, Ok(built), kind, Status::LINK_PROGRAM_FAILURE)?;
@@ -357,10 +358,10 @@ pub extern "C" fn clGetProgramInfo(
                     if query.size < size_of::<usize>() {
                         return Err(Status::INVALID_VALUE.into());
                     }
-                    // An array of pointers, one of which is the device's.
+                    // The value is an array of pointers, one per device.
                     query.value.pointer().write(&lock(&program.state).binary);
                 }
-                query.needed.put_if_wanted(size_of::<usize>());
+                query.needed.put_optional(size_of::<usize>());
                 Ok(())
             }
             0x1167 => query.word(names()?.len()),
@@ -368,7 +369,7 @@ pub extern "C" fn clGetProgramInfo(
             0x1169 => query.bytes(&[]),
             // CL_PROGRAM_SCOPE_GLOBAL_CTORS_PRESENT, …_DTORS_PRESENT
             0x116a | 0x116b => query.u32(0),
-            _ => unknown(),
+            _ => unknown_parameter(),
         }
     })
 }
@@ -394,7 +395,7 @@ pub extern "C" fn clGetProgramBuildInfo(
             0x1184 => query.u32(state.kind as u32),
             // CL_PROGRAM_BUILD_GLOBAL_VARIABLE_TOTAL_SIZE
             0x1185 => query.word(0),
-            _ => unknown(),
+            _ => unknown_parameter(),
         }
     })
 }
@@ -405,5 +406,7 @@ pub extern "C" fn clSetProgramReleaseCallback(
     function: Option<Destructor>,
     data: UserData,
 ) -> c_int {
-    call("clSetProgramReleaseCallback", || handle::get::<Program>(handle)?.identity.at_end(function, data))
+    call("clSetProgramReleaseCallback", || {
+        handle::get::<Program>(handle)?.identity.on_destroy(function, data)
+    })
 }

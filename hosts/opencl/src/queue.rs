@@ -1,12 +1,12 @@
-//! Command queues, and what enters them. Commands run in order, on a thread of the queue.
+//! Command queues. Commands run in order, on a thread of the queue.
 
 use crate::context::Context;
 use crate::event::{COMPLETE, Event, RUNNING, SUBMITTED, wait_list};
 use crate::ffi::{In, Memory, Out};
 use crate::handle::{self, Handle, Identity, Object, object};
-use crate::info::{Query, unknown};
+use crate::info::{Query, unknown_parameter};
 use crate::platform::{check_device, device};
-use crate::status::{Failure, Outcome, Status, call, complain, create};
+use crate::status::{Failure, Outcome, Status, call, create, report};
 use std::ffi::{c_int, c_uint};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,27 +20,28 @@ pub struct CommandQueue {
     identity: Identity,
     context: Arc<Context>,
     properties: u64,
-    /// As the program gave them.
+    /// The property list that the program passed.
     list: Vec<u64>,
     queue: Queue,
-    /// The status of the first kernel that faulted. As on GPUs, nothing works in the queue after it.
+    /// Status of the first failed command. As on a GPU, the error is sticky: all later commands of the queue
+    /// fail.
     failed: AtomicI32,
 }
 
 object!(CommandQueue, INVALID_COMMAND_QUEUE, clRetainCommandQueue, clReleaseCommandQueue);
 
 impl CommandQueue {
-    /// Its context.
+    /// Returns the context.
     pub fn context(&self) -> &Arc<Context> {
         &self.context
     }
 
-    /// Whether its events have times.
+    /// Returns true if events of the queue have profiling information.
     pub fn is_profiled(&self) -> bool {
         self.properties & PROFILING != 0
     }
 
-    /// Why commands cannot be done any more.
+    /// Returns the sticky failure, if any.
     fn check(&self) -> Outcome {
         match Status(self.failed.load(Ordering::SeqCst)) {
             Status::SUCCESS => Ok(()),
@@ -54,42 +55,42 @@ impl CommandQueue {
     }
 }
 
-/// Where and when a command runs.
-pub struct Order {
+/// The parameters that all enqueue functions share.
+pub struct Submission {
     /// The queue.
     pub queue: Arc<CommandQueue>,
     /// The command (`cl_command_type`).
     pub command: u32,
-    /// Events that it waits for.
+    /// Events that the command waits for.
     pub after: Vec<Arc<Event>>,
-    /// Where its event goes.
+    /// Receives the command's event; may be null.
     pub event: Out<Handle>,
-    /// The call returns when it is done.
+    /// Whether the call waits for the command to complete.
     pub blocking: bool,
 }
 
-impl Order {
-    /// The common arguments of a command.
+impl Submission {
+    /// Validates the common arguments of an enqueue function.
     pub fn new(
         queue: Handle,
         command: u32,
         count: c_uint,
         list: In<Handle>,
         event: Out<Handle>,
-    ) -> Outcome<Order> {
+    ) -> Outcome<Submission> {
         let queue = handle::get::<CommandQueue>(queue)?;
         let after = wait_list(count, list, queue.context())?;
-        Ok(Order { queue, command, after, event, blocking: false })
+        Ok(Submission { queue, command, after, event, blocking: false })
     }
 
-    /// The same, for a call that returns when it is done.
-    pub fn blocking(self, blocking: c_uint) -> Order {
-        Order { blocking: blocking != 0, ..self }
+    /// Sets whether the call waits for the command to complete.
+    pub fn blocking(self, blocking: c_uint) -> Submission {
+        Submission { blocking: blocking != 0, ..self }
     }
 
-    /// Puts the command into the queue.
+    /// Enqueues the command.
     pub fn submit(self, work: impl FnOnce() -> Outcome + Send + 'static) -> Outcome {
-        let Order { queue, command, after, event: out, blocking } = self;
+        let Submission { queue, command, after, event: out, blocking } = self;
         queue.check()?;
         let (handle, event) = Event::of_command(&queue, command)?;
         match out.is_null() {
@@ -98,12 +99,12 @@ impl Order {
         }
         let tickets = after.iter().map(|event| event.ticket()).collect();
         let (own, of_queue) = (event.clone(), queue.clone());
-        // When the command cannot be done, or panics, its event must end all the same.
-        let ending = Ending(own);
+        // Completes the event even if the command panics or is dropped.
+        let completion = CompletionGuard(own);
         event.set(SUBMITTED);
         queue.queue.submit(tickets, move || {
-            let status = execute(&of_queue, &after, &ending.0, work);
-            ending.0.set(status);
+            let status = execute(&of_queue, &after, &completion.0, work);
+            completion.0.set(status);
         });
         if blocking {
             event.ticket().wait();
@@ -116,16 +117,16 @@ impl Order {
     }
 }
 
-/// Ends an event with an error, unless it has ended.
-struct Ending(Arc<Event>);
+/// Completes an event with an error when dropped, unless the event has already ended.
+struct CompletionGuard(Arc<Event>);
 
-impl Drop for Ending {
+impl Drop for CompletionGuard {
     fn drop(&mut self) {
         self.0.set(Status::OUT_OF_RESOURCES.0);
     }
 }
 
-/// Does a command when its turn has come. The status that its event ends with.
+/// Executes a command. Returns the final status of its event.
 fn execute(
     queue: &CommandQueue,
     after: &[Arc<Event>],
@@ -143,7 +144,7 @@ fn execute(
         Ok(()) => COMPLETE,
         Err(Failure { status, message }) => {
             if let Some(message) = message {
-                complain(&message);
+                report(&message);
             }
             queue.failed.store(status.0, Ordering::SeqCst);
             status.0
@@ -158,7 +159,9 @@ fn new(context: Handle, of: Handle, properties: u64, list: Vec<u64>) -> Outcome<
         0 | PROFILING => {}
         // CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, CL_QUEUE_ON_DEVICE, CL_QUEUE_ON_DEVICE_DEFAULT
         p if p < 16 => {
-            return Err(Status::INVALID_QUEUE_PROPERTIES.because("queues are of the host, and in order"));
+            return Err(
+                Status::INVALID_QUEUE_PROPERTIES.because("only in-submission host queues are supported")
+            );
         }
         _ => return Err(Status::INVALID_VALUE.into()),
     }
@@ -197,7 +200,7 @@ pub extern "C" fn clCreateCommandQueueWithProperties(
                     given.extend([PROPERTIES, properties]);
                 }
                 other => {
-                    let message = format!("property 0x{other:x} is not known");
+                    let message = format!("unknown property 0x{other:x}");
                     return Err(Status::INVALID_QUEUE_PROPERTIES.because(message));
                 }
             }
@@ -222,19 +225,19 @@ pub extern "C" fn clGetCommandQueueInfo(
             0x1091 => query.handle(device()),
             0x1092 => query.u32(handle::references(handle)),
             0x1093 => query.u64(queue.properties),
-            // CL_QUEUE_SIZE, of queues of the device
+            // CL_QUEUE_SIZE, for device-side queues only
             0x1094 => Err(Status::INVALID_COMMAND_QUEUE.into()),
             0x1095 => query.handle(Handle::NULL),
             0x1098 => {
                 let bytes: Vec<u8> = queue.list.iter().flat_map(|p| p.to_le_bytes()).collect();
                 query.bytes(&bytes)
             }
-            _ => unknown(),
+            _ => unknown_parameter(),
         }
     })
 }
 
-/// `clFlush`: commands begin at once.
+/// `clFlush`. Commands are always submitted immediately.
 pub extern "C" fn clFlush(handle: Handle) -> c_int {
     call("clFlush", || handle::get::<CommandQueue>(handle)?.check())
 }
@@ -244,9 +247,9 @@ pub extern "C" fn clFinish(handle: Handle) -> c_int {
     call("clFinish", || handle::get::<CommandQueue>(handle)?.wait())
 }
 
-/// A command that is a place in the order.
-fn place(order: Outcome<Order>) -> Outcome {
-    order?.submit(|| Ok(()))
+/// Enqueues a command that only orders other commands.
+fn submit_marker(submission: Outcome<Submission>) -> Outcome {
+    submission?.submit(|| Ok(()))
 }
 
 /// `CL_COMMAND_MARKER`, `CL_COMMAND_BARRIER`.
@@ -260,7 +263,7 @@ pub extern "C" fn clEnqueueMarkerWithWaitList(
     list: In<Handle>,
     event: Out<Handle>,
 ) -> c_int {
-    call("clEnqueueMarkerWithWaitList", || place(Order::new(queue, MARKER, count, list, event)))
+    call("clEnqueueMarkerWithWaitList", || submit_marker(Submission::new(queue, MARKER, count, list, event)))
 }
 
 /// `clEnqueueBarrierWithWaitList`.
@@ -270,31 +273,33 @@ pub extern "C" fn clEnqueueBarrierWithWaitList(
     list: In<Handle>,
     event: Out<Handle>,
 ) -> c_int {
-    call("clEnqueueBarrierWithWaitList", || place(Order::new(queue, BARRIER, count, list, event)))
+    call("clEnqueueBarrierWithWaitList", || {
+        submit_marker(Submission::new(queue, BARRIER, count, list, event))
+    })
 }
 
 /// `clEnqueueMarker`.
 pub extern "C" fn clEnqueueMarker(queue: Handle, event: Out<Handle>) -> c_int {
     call("clEnqueueMarker", || match event.is_null() {
         true => Err(Status::INVALID_VALUE.into()),
-        false => place(Order::new(queue, MARKER, 0, In::none(), event)),
+        false => submit_marker(Submission::new(queue, MARKER, 0, In::none(), event)),
     })
 }
 
-/// `clEnqueueBarrier`: commands are in order.
+/// `clEnqueueBarrier`. Commands are always in order.
 pub extern "C" fn clEnqueueBarrier(queue: Handle) -> c_int {
-    call("clEnqueueBarrier", || place(Order::new(queue, BARRIER, 0, In::none(), Out::none())))
+    call("clEnqueueBarrier", || submit_marker(Submission::new(queue, BARRIER, 0, In::none(), Out::none())))
 }
 
 /// `clEnqueueWaitForEvents`.
 pub extern "C" fn clEnqueueWaitForEvents(queue: Handle, count: c_uint, list: In<Handle>) -> c_int {
     call("clEnqueueWaitForEvents", || match count {
         0 => Err(Status::INVALID_VALUE.into()),
-        _ => place(Order::new(queue, BARRIER, count, list, Out::none())),
+        _ => submit_marker(Submission::new(queue, BARRIER, count, list, Out::none())),
     })
 }
 
-/// Locks. What panics leave behind is consistent: each change is one assignment.
+/// Locks, ignoring poisoning: each change is a single assignment, so a panic leaves the state consistent.
 pub fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

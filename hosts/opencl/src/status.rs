@@ -1,22 +1,22 @@
-//! Statuses of OpenCL, and how failures of the host layer become them.
+//! OpenCL status codes, and the conversion of host-runtime errors to them.
 
 use crate::ffi::Out;
 use crate::handle::Handle;
 use std::ffi::c_int;
 use wavesim_runtime::message;
-pub use wavesim_runtime::message::complain;
+pub use wavesim_runtime::message::report;
 
-/// A status of OpenCL.
+/// An OpenCL status code.
 #[repr(transparent)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Status(pub c_int);
 
-/// A call that failed.
+/// Error of a failed call.
 #[derive(Debug, Clone)]
 pub struct Failure {
-    /// What the call returns.
+    /// Status that the call returns.
     pub status: Status,
-    /// What the status does not say.
+    /// Details that the status does not convey.
     pub message: Option<String>,
 }
 
@@ -82,7 +82,7 @@ statuses! {
 }
 
 impl Status {
-    /// A failure that the status does not explain.
+    /// Returns a failure with a message that gives the reason.
     pub fn because(self, message: impl Into<String>) -> Failure {
         Failure { status: self, message: Some(message.into()) }
     }
@@ -118,51 +118,53 @@ impl From<wavesim_runtime::Error> for Failure {
     }
 }
 
-/// Runs the body of a function: a failure becomes its status, and nothing unwinds into the program. A message goes to standard error.
-fn settle<T>(name: &str, body: impl FnOnce() -> Outcome<T>) -> Result<T, Status> {
-    // What a panic leaves behind is behind locks that are used in spite of it; each change there is one assignment.
+/// Runs the body of an API function. A failure becomes its status; its message is written to standard error.
+/// Panics do not unwind into the program.
+fn guard<T>(name: &str, body: impl FnOnce() -> Outcome<T>) -> Result<T, Status> {
+    // Unwind safety: shared state is behind locks that ignore poisoning, and each change is a single
+    // assignment.
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)) {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(Failure { status, message })) => {
             if let Some(message) = message {
-                complain(&format!("{name}: {message}"));
+                report(&format!("{name}: {message}"));
             }
             Err(status)
         }
         Err(_) => {
-            complain(&format!("{name}: internal error"));
+            report(&format!("{name}: internal error"));
             Err(Status::OUT_OF_RESOURCES)
         }
     }
 }
 
-/// A function that returns its status.
+/// Runs the body of a function that returns a status.
 pub fn call(name: &str, body: impl FnOnce() -> Outcome) -> c_int {
-    settle(name, body).err().unwrap_or(Status::SUCCESS).0
+    guard(name, body).err().unwrap_or(Status::SUCCESS).0
 }
 
-/// A function that returns a handle, and its status by a pointer that may be null.
+/// Runs the body of a function that returns a handle, and a status through a pointer that may be null.
 pub fn create(name: &str, status: &Out<c_int>, body: impl FnOnce() -> Outcome<Handle>) -> Handle {
-    let result = settle(name, body);
-    status.put_if_wanted(result.err().unwrap_or(Status::SUCCESS).0);
+    let result = guard(name, body);
+    status.put_optional(result.err().unwrap_or(Status::SUCCESS).0);
     result.unwrap_or(Handle::NULL)
 }
 
-/// As [`create`], of an address.
+/// Runs the body of a function like [`create`] that returns an address.
 pub fn address(name: &str, status: &Out<c_int>, body: impl FnOnce() -> Outcome<usize>) -> usize {
-    let result = settle(name, body);
-    status.put_if_wanted(result.err().unwrap_or(Status::SUCCESS).0);
+    let result = guard(name, body);
+    status.put_optional(result.err().unwrap_or(Status::SUCCESS).0);
     result.unwrap_or(0)
 }
 
-/// What a function that is not supported does: it names itself, once.
-pub fn absent(name: &'static str) -> c_int {
+/// Implements unsupported functions: reports the function's name, once.
+pub fn unsupported(name: &'static str) -> c_int {
     message::unsupported(name, "wavesim opencl --coverage");
     Status::INVALID_OPERATION.0
 }
 
-/// Such a function that returns an object.
-pub fn absent_object(name: &'static str, status: &Out<c_int>) -> usize {
-    status.put_if_wanted(absent(name));
+/// Implements unsupported functions that return an object.
+pub fn unsupported_object(name: &'static str, status: &Out<c_int>) -> usize {
+    status.put_optional(unsupported(name));
     0
 }

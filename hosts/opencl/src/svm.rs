@@ -1,26 +1,26 @@
-//! Shared virtual memory: device memory is memory of the process, so that pointers are the same anyway.
+//! Shared virtual memory. Host and device share one address space, so ordinary device allocations suffice.
 
 use crate::context::Context;
 use crate::ffi::{In, Memory, Out, UserData};
 use crate::handle::{self, Handle};
 use crate::platform::{MAX_ALLOCATION, gpu};
-use crate::queue::{Order, lock};
-use crate::status::{Outcome, Status, address, call, complain};
+use crate::queue::{Submission, lock};
+use crate::status::{Outcome, Status, address, call, report};
 use std::collections::BTreeSet;
 use std::ffi::{c_int, c_uint};
 use std::sync::Mutex;
-use wavesim_runtime::Range;
+use wavesim_runtime::MemoryRange;
 
-/// Addresses of allocations.
+/// Addresses of SVM allocations.
 static ALLOCATED: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
 
-/// The allocation that an address is in.
-pub fn allocation(address: u64) -> Option<Range> {
+/// Returns the SVM allocation that contains an address.
+pub fn allocation(address: u64) -> Option<MemoryRange> {
     let range = gpu().ok()?.device.find(address)?;
     lock(&ALLOCATED).contains(&range.address).then_some(range)
 }
 
-/// `clSVMAlloc`. The result is null if there is no such memory.
+/// `clSVMAlloc`. Returns null on failure.
 pub extern "C" fn clSVMAlloc(context: Handle, flags: u64, size: usize, alignment: c_uint) -> usize {
     address("clSVMAlloc", &Out::none(), || {
         handle::get::<Context>(context)?;
@@ -28,11 +28,11 @@ pub extern "C" fn clSVMAlloc(context: Handle, flags: u64, size: usize, alignment
         const KNOWN: u64 = 1 | 2 | 4 | 1 << 10;
         let aligned = alignment == 0 || alignment.is_power_of_two() && alignment <= 128;
         if flags & !KNOWN != 0 || size == 0 || size as u64 > MAX_ALLOCATION || !aligned {
-            return Err(Status::INVALID_VALUE.because("no such shared virtual memory"));
+            return Err(Status::INVALID_VALUE.because("invalid flags, size or alignment"));
         }
-        let made = gpu()?.device.alloc(size as u64, "clSVMAlloc")?;
-        lock(&ALLOCATED).insert(made);
-        Ok(made as usize)
+        let address = gpu()?.device.alloc(size as u64, "clSVMAlloc")?;
+        lock(&ALLOCATED).insert(address);
+        Ok(address as usize)
     })
 }
 
@@ -41,9 +41,9 @@ fn free(memory: Memory) {
         return;
     }
     if !lock(&ALLOCATED).remove(&memory.address()) {
-        complain(&format!("clSVMFree: 0x{:x} is not the address of an allocation", memory.address()));
+        report(&format!("clSVMFree: 0x{:x} is not the address of an allocation", memory.address()));
     } else if let Ok(gpu) = gpu() {
-        // It was allocated.
+        // Freeing fails only for memory that is not allocated.
         let _ = gpu.device.free(memory.address());
     }
 }
@@ -57,7 +57,7 @@ pub extern "C" fn clSVMFree(context: Handle, memory: Memory) {
     });
 }
 
-/// The program's function that frees memory.
+/// A callback of the program that frees memory.
 type Free = Option<extern "C" fn(Handle, c_uint, In<Memory>, UserData)>;
 
 /// `clEnqueueSVMFree`.
@@ -73,12 +73,12 @@ pub extern "C" fn clEnqueueSVMFree(
     event: Out<Handle>,
 ) -> c_int {
     call("clEnqueueSVMFree", || {
-        let order = Order::new(queue, 0x1209, count, list, event)?;
+        let submission = Submission::new(queue, 0x1209, count, list, event)?;
         let pointers = memory.list(pointers as usize)?;
         if pointers.is_empty() {
             return Err(Status::INVALID_VALUE.into());
         }
-        order.submit(move || {
+        submission.submit(move || {
             match function {
                 None => pointers.into_iter().for_each(free),
                 Some(function) => {
@@ -104,24 +104,25 @@ pub extern "C" fn clEnqueueSVMMemcpy(
     event: Out<Handle>,
 ) -> c_int {
     call("clEnqueueSVMMemcpy", || {
-        let order = Order::new(queue, 0x120a, count, list, event)?;
+        let submission = Submission::new(queue, 0x120a, count, list, event)?;
         if to.is_null() || from.is_null() {
             return Err(Status::INVALID_VALUE.into());
         }
-        inside(to, size)?;
-        inside(from, size)?;
+        check_bounds(to, size)?;
+        check_bounds(from, size)?;
         if to.address().abs_diff(from.address()) < size as u64 {
             return Err(Status::MEM_COPY_OVERLAP.into());
         }
-        order.blocking(blocking).submit(move || {
+        submission.blocking(blocking).submit(move || {
             to.copy_from(from, size);
             Ok(())
         })
     })
 }
 
-/// Memory of the device must have so many bytes; of the program's own, nothing is known.
-fn inside(memory: Memory, size: usize) -> Outcome {
+/// Checks that a range does not extend past the end of its SVM allocation. Other memory of the program is not
+/// checked.
+fn check_bounds(memory: Memory, size: usize) -> Outcome {
     match allocation(memory.address()) {
         Some(range) if memory.address() - range.address + size as u64 > range.len => {
             Err(Status::INVALID_VALUE.because(format!("{size} bytes are beyond the end of the allocation")))
@@ -143,20 +144,20 @@ pub extern "C" fn clEnqueueSVMMemFill(
     event: Out<Handle>,
 ) -> c_int {
     call("clEnqueueSVMMemFill", || {
-        let order = Order::new(queue, 0x120b, count, list, event)?;
+        let submission = Submission::new(queue, 0x120b, count, list, event)?;
         let fill = crate::transfer::Pattern::new(pattern, pattern_size, size)?;
         if memory.is_null() || !memory.address().is_multiple_of(pattern_size as u64) {
             return Err(Status::INVALID_VALUE.into());
         }
-        inside(memory, size)?;
-        order.submit(move || {
+        check_bounds(memory, size)?;
+        submission.submit(move || {
             fill.fill(memory, size);
             Ok(())
         })
     })
 }
 
-/// `clEnqueueSVMMap`: the host can always access it.
+/// `clEnqueueSVMMap`. Only orders commands, since the host can always access the memory.
 #[allow(clippy::too_many_arguments, reason = "the C API's")]
 pub extern "C" fn clEnqueueSVMMap(
     queue: Handle,
@@ -169,11 +170,11 @@ pub extern "C" fn clEnqueueSVMMap(
     event: Out<Handle>,
 ) -> c_int {
     call("clEnqueueSVMMap", || {
-        let order = Order::new(queue, 0x120c, count, list, event)?;
+        let submission = Submission::new(queue, 0x120c, count, list, event)?;
         if memory.is_null() || size == 0 {
             return Err(Status::INVALID_VALUE.into());
         }
-        order.blocking(blocking).submit(|| Ok(()))
+        submission.blocking(blocking).submit(|| Ok(()))
     })
 }
 
@@ -186,15 +187,15 @@ pub extern "C" fn clEnqueueSVMUnmap(
     event: Out<Handle>,
 ) -> c_int {
     call("clEnqueueSVMUnmap", || {
-        let order = Order::new(queue, 0x120d, count, list, event)?;
+        let submission = Submission::new(queue, 0x120d, count, list, event)?;
         if memory.is_null() {
             return Err(Status::INVALID_VALUE.into());
         }
-        order.submit(|| Ok(()))
+        submission.submit(|| Ok(()))
     })
 }
 
-/// `clEnqueueSVMMigrateMem`: there is one place.
+/// `clEnqueueSVMMigrateMem`. Only orders commands, since there is a single device.
 #[allow(clippy::too_many_arguments, reason = "the C API's")]
 pub extern "C" fn clEnqueueSVMMigrateMem(
     queue: Handle,
@@ -210,6 +211,6 @@ pub extern "C" fn clEnqueueSVMMigrateMem(
         if pointers == 0 || memory.is_null() {
             return Err(Status::INVALID_VALUE.into());
         }
-        Order::new(queue, 0x120e, count, list, event)?.submit(|| Ok(()))
+        Submission::new(queue, 0x120e, count, list, event)?.submit(|| Ok(()))
     })
 }

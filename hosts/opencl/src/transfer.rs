@@ -1,18 +1,18 @@
-//! Commands on buffers: reads, writes, copies, fills, maps.
+//! Buffer commands: reads, writes, copies, fills, maps.
 
 use crate::ffi::{In, Memory, Out};
 use crate::handle::{self, Handle};
 use crate::memory::Buffer;
-use crate::queue::Order;
+use crate::queue::Submission;
 use crate::status::{Outcome, Status, address, call};
 use std::ffi::{c_int, c_uint};
 use std::sync::Arc;
 use wavesim_runtime::pitched::{Copy, Pitched};
 
-/// A buffer of a command, in the queue's context.
-fn buffer(order: &Order, handle: Handle) -> Outcome<Arc<Buffer>> {
+/// Returns the buffer of a command, after checking that it belongs to the queue's context.
+fn buffer(submission: &Submission, handle: Handle) -> Outcome<Arc<Buffer>> {
     let buffer = handle::get::<Buffer>(handle)?;
-    match Arc::ptr_eq(buffer.context(), order.queue.context()) {
+    match Arc::ptr_eq(buffer.context(), submission.queue.context()) {
         true => Ok(buffer),
         false => Err(Status::INVALID_CONTEXT.because("a buffer of another context")),
     }
@@ -32,14 +32,14 @@ pub extern "C" fn clEnqueueReadBuffer(
     event: Out<Handle>,
 ) -> c_int {
     call("clEnqueueReadBuffer", || {
-        let order = Order::new(queue, 0x11f3, count, list, event)?;
-        let from = buffer(&order, from)?;
+        let submission = Submission::new(queue, 0x11f3, count, list, event)?;
+        let from = buffer(&submission, from)?;
         from.permits(true, false)?;
         let memory = from.range(offset, size)?;
         if to.is_null() {
             return Err(Status::INVALID_VALUE.into());
         }
-        order.blocking(blocking).submit(move || {
+        submission.blocking(blocking).submit(move || {
             to.copy_from(memory, size);
             drop(from);
             Ok(())
@@ -61,14 +61,14 @@ pub extern "C" fn clEnqueueWriteBuffer(
     event: Out<Handle>,
 ) -> c_int {
     call("clEnqueueWriteBuffer", || {
-        let order = Order::new(queue, 0x11f4, count, list, event)?;
-        let to = buffer(&order, to)?;
+        let submission = Submission::new(queue, 0x11f4, count, list, event)?;
+        let to = buffer(&submission, to)?;
         to.permits(false, true)?;
         let memory = to.range(offset, size)?;
         if from.is_null() {
             return Err(Status::INVALID_VALUE.into());
         }
-        order.blocking(blocking).submit(move || {
+        submission.blocking(blocking).submit(move || {
             memory.copy_from(from, size);
             drop(to);
             Ok(())
@@ -90,8 +90,8 @@ pub extern "C" fn clEnqueueCopyBuffer(
     event: Out<Handle>,
 ) -> c_int {
     call("clEnqueueCopyBuffer", || {
-        let order = Order::new(queue, 0x11f5, count, list, event)?;
-        let (from, to) = (buffer(&order, from)?, buffer(&order, to)?);
+        let submission = Submission::new(queue, 0x11f5, count, list, event)?;
+        let (from, to) = (buffer(&submission, from)?, buffer(&submission, to)?);
         let (source, target) = (from.range(from_offset, size)?, to.range(to_offset, size)?);
         if size == 0 {
             return Err(Status::INVALID_VALUE.into());
@@ -99,7 +99,7 @@ pub extern "C" fn clEnqueueCopyBuffer(
         if source.address().abs_diff(target.address()) < size as u64 {
             return Err(Status::MEM_COPY_OVERLAP.into());
         }
-        order.submit(move || {
+        submission.submit(move || {
             target.copy_from(source, size);
             drop((from, to));
             Ok(())
@@ -107,20 +107,20 @@ pub extern "C" fn clEnqueueCopyBuffer(
     })
 }
 
-/// A value that is repeated.
+/// The pattern of a fill.
 pub struct Pattern(Vec<u8>);
 
 impl Pattern {
-    /// Reads it: 1 to 128 bytes, a power of two, of which `size` bytes are a multiple.
+    /// Reads a pattern. Its length must be a power of two up to 128 bytes and divide `size`.
     pub fn new(pattern: Memory, len: usize, size: usize) -> Outcome<Pattern> {
-        let known = len.is_power_of_two() && len <= 128;
-        if pattern.is_null() || !known || size == 0 || !size.is_multiple_of(len) {
+        let valid_len = len.is_power_of_two() && len <= 128;
+        if pattern.is_null() || !valid_len || size == 0 || !size.is_multiple_of(len) {
             return Err(Status::INVALID_VALUE.into());
         }
         Ok(Pattern(pattern.read(len)))
     }
 
-    /// Fills `size` bytes.
+    /// Fills `size` bytes with the pattern.
     pub fn fill(&self, memory: Memory, size: usize) {
         if self.0.iter().all(|byte| *byte == self.0[0]) {
             return memory.fill(self.0[0], size);
@@ -146,14 +146,14 @@ pub extern "C" fn clEnqueueFillBuffer(
     event: Out<Handle>,
 ) -> c_int {
     call("clEnqueueFillBuffer", || {
-        let order = Order::new(queue, 0x1207, count, list, event)?;
-        let to = buffer(&order, to)?;
+        let submission = Submission::new(queue, 0x1207, count, list, event)?;
+        let to = buffer(&submission, to)?;
         let memory = to.range(offset, size)?;
         let pattern = Pattern::new(pattern, pattern_size, size)?;
         if !offset.is_multiple_of(pattern_size) {
             return Err(Status::INVALID_VALUE.into());
         }
-        order.submit(move || {
+        submission.submit(move || {
             pattern.fill(memory, size);
             drop(to);
             Ok(())
@@ -179,8 +179,8 @@ pub extern "C" fn clEnqueueMapBuffer(
         const READ: u64 = 1;
         const WRITE: u64 = 2;
         const INVALIDATE: u64 = 4;
-        let order = Order::new(queue, 0x11fb, count, list, event)?;
-        let of = buffer(&order, of)?;
+        let submission = Submission::new(queue, 0x11fb, count, list, event)?;
+        let of = buffer(&submission, of)?;
         let both = flags & INVALIDATE != 0 && flags & (READ | WRITE) != 0;
         if size == 0 || both || flags & !(READ | WRITE | INVALIDATE) != 0 {
             return Err(Status::INVALID_VALUE.into());
@@ -190,14 +190,14 @@ pub extern "C" fn clEnqueueMapBuffer(
         let mapping = of.map(offset, size, writes)?;
         let pointer = mapping.pointer;
         let mapped = of.clone();
-        let submitted = order.blocking(blocking).submit(move || {
+        let submitted = submission.blocking(blocking).submit(move || {
             if flags & INVALIDATE == 0 {
                 of.synchronise(&mapping, false)?;
             }
             Ok(())
         });
         if let Err(failure) = submitted {
-            // The program does not have the pointer.
+            // The program never receives the pointer, so the mapping is removed.
             let _ = mapped.unmap(pointer);
             return Err(failure);
         }
@@ -215,17 +215,17 @@ pub extern "C" fn clEnqueueUnmapMemObject(
     event: Out<Handle>,
 ) -> c_int {
     call("clEnqueueUnmapMemObject", || {
-        let order = Order::new(queue, 0x11fd, count, list, event)?;
-        let of = buffer(&order, of)?;
+        let submission = Submission::new(queue, 0x11fd, count, list, event)?;
+        let of = buffer(&submission, of)?;
         let mapping = of.unmap(pointer)?;
-        order.submit(move || match mapping.written {
+        submission.submit(move || match mapping.written {
             true => of.synchronise(&mapping, true),
             false => Ok(()),
         })
     })
 }
 
-/// `clEnqueueMigrateMemObjects`: there is one place.
+/// `clEnqueueMigrateMemObjects`. Only orders commands, since there is a single device.
 #[allow(clippy::too_many_arguments, reason = "the C API's")]
 pub extern "C" fn clEnqueueMigrateMemObjects(
     queue: Handle,
@@ -237,20 +237,24 @@ pub extern "C" fn clEnqueueMigrateMemObjects(
     event: Out<Handle>,
 ) -> c_int {
     call("clEnqueueMigrateMemObjects", || {
-        let order = Order::new(queue, 0x1206, count, list, event)?;
+        let submission = Submission::new(queue, 0x1206, count, list, event)?;
         if objects == 0 {
             return Err(Status::INVALID_VALUE.into());
         }
-        memory.list(objects as usize)?.into_iter().try_for_each(|object| buffer(&order, object).map(drop))?;
-        order.submit(|| Ok(()))
+        memory
+            .list(objects as usize)?
+            .into_iter()
+            .try_for_each(|object| buffer(&submission, object).map(drop))?;
+        submission.submit(|| Ok(()))
     })
 }
 
-/// Three numbers.
+/// Coordinates or sizes in three dimensions.
 type Three = [usize; 3];
 
-/// A box in memory of `len` bytes; `None`: of the program, whose size nobody says.
-fn boxed(
+/// Validates a 3D region in memory of `len` bytes and returns its position. `len` is `None` for the program's
+/// memory, whose size is unknown.
+fn pitched_region(
     at: Memory,
     len: Option<usize>,
     origin: Three,
@@ -268,19 +272,19 @@ fn boxed(
     let (slices, rows) = (part(origin[2], slice)?, part(origin[1], pitch)?);
     let first =
         slices.checked_add(rows).and_then(|n| n.checked_add(origin[0])).ok_or(Status::INVALID_VALUE)?;
-    let place = Pitched { at: at.offset(first), pitch, slice };
-    let end = place.extent(region[0], region[1], region[2]).checked_add(first);
+    let pitched = Pitched { at: at.offset(first), pitch, slice };
+    let end = pitched.extent(region[0], region[1], region[2]).checked_add(first);
     match (end, len) {
-        (Some(end), Some(len)) if end <= len => Ok(place),
-        (Some(_), None) => Ok(place),
-        _ => Err(Status::INVALID_VALUE.because("the region ends beyond the buffer")),
+        (Some(end), Some(len)) if end <= len => Ok(pitched),
+        (Some(_), None) => Ok(pitched),
+        _ => Err(Status::INVALID_VALUE.because("the region extends beyond the buffer")),
     }
 }
 
-/// The program's memory and a buffer, from one to the other.
+/// Copies a 3D region from a buffer to the program's memory if `read`, otherwise in the other direction.
 #[allow(clippy::too_many_arguments, reason = "the C API's")]
-fn transfer_box(
-    order: Order,
+fn transfer_region(
+    submission: Submission,
     of: Handle,
     read: bool,
     buffer_origin: In<Three>,
@@ -289,7 +293,7 @@ fn transfer_box(
     pitches: [usize; 4],
     host: Memory,
 ) -> Outcome {
-    let of = buffer(&order, of)?;
+    let of = buffer(&submission, of)?;
     of.permits(read, !read)?;
     if host.is_null() {
         return Err(Status::INVALID_VALUE.into());
@@ -297,10 +301,10 @@ fn transfer_box(
     let region = region.get()?;
     let [row, slice, host_row, host_slice] = pitches;
     let whole = of.range(0, of.size())?;
-    let here = boxed(whole, Some(of.size()), buffer_origin.get()?, region, row, slice)?;
-    let there = boxed(host, None, host_origin.get()?, region, host_row, host_slice)?;
-    let (to, from) = if read { (there, here) } else { (here, there) };
-    order.submit(move || {
+    let in_buffer = pitched_region(whole, Some(of.size()), buffer_origin.get()?, region, row, slice)?;
+    let in_host = pitched_region(host, None, host_origin.get()?, region, host_row, host_slice)?;
+    let (to, from) = if read { (in_host, in_buffer) } else { (in_buffer, in_host) };
+    submission.submit(move || {
         Copy { to, from, width: region[0], height: region[1], depth: region[2] }.run();
         drop(of);
         Ok(())
@@ -326,9 +330,9 @@ pub extern "C" fn clEnqueueReadBufferRect(
     event: Out<Handle>,
 ) -> c_int {
     call("clEnqueueReadBufferRect", || {
-        let order = Order::new(queue, 0x1201, count, list, event)?.blocking(blocking);
+        let submission = Submission::new(queue, 0x1201, count, list, event)?.blocking(blocking);
         let pitches = [row, slice, host_row, host_slice];
-        transfer_box(order, of, true, buffer_origin, host_origin, region, pitches, host)
+        transfer_region(submission, of, true, buffer_origin, host_origin, region, pitches, host)
     })
 }
 
@@ -351,9 +355,9 @@ pub extern "C" fn clEnqueueWriteBufferRect(
     event: Out<Handle>,
 ) -> c_int {
     call("clEnqueueWriteBufferRect", || {
-        let order = Order::new(queue, 0x1202, count, list, event)?.blocking(blocking);
+        let submission = Submission::new(queue, 0x1202, count, list, event)?.blocking(blocking);
         let pitches = [row, slice, host_row, host_slice];
-        transfer_box(order, of, false, buffer_origin, host_origin, region, pitches, host)
+        transfer_region(submission, of, false, buffer_origin, host_origin, region, pitches, host)
     })
 }
 
@@ -375,14 +379,15 @@ pub extern "C" fn clEnqueueCopyBufferRect(
     event: Out<Handle>,
 ) -> c_int {
     call("clEnqueueCopyBufferRect", || {
-        let order = Order::new(queue, 0x1203, count, list, event)?;
-        let (from, to) = (buffer(&order, from)?, buffer(&order, to)?);
+        let submission = Submission::new(queue, 0x1203, count, list, event)?;
+        let (from, to) = (buffer(&submission, from)?, buffer(&submission, to)?);
         let region = region.get()?;
         let (source, target) = (from.range(0, from.size())?, to.range(0, to.size())?);
-        let source = boxed(source, Some(from.size()), from_origin.get()?, region, from_row, from_slice)?;
-        let target = boxed(target, Some(to.size()), to_origin.get()?, region, to_row, to_slice)?;
+        let source =
+            pitched_region(source, Some(from.size()), from_origin.get()?, region, from_row, from_slice)?;
+        let target = pitched_region(target, Some(to.size()), to_origin.get()?, region, to_row, to_slice)?;
         let copy = Copy { to: target, from: source, width: region[0], height: region[1], depth: region[2] };
-        order.submit(move || {
+        submission.submit(move || {
             copy.run();
             drop((from, to));
             Ok(())

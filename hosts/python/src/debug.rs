@@ -1,4 +1,4 @@
-//! Stepping through a text kernel, forward and backward.
+//! Debug sessions: stepping through a text kernel, forward and backward.
 
 use crate::error::{error, raise};
 use crate::text::prepare;
@@ -11,7 +11,7 @@ use wavesim::debug::view;
 use wavesim::loader::prepared::Prepared;
 use wavesim::sched::dispatch::Dispatch;
 
-/// A debugger with the kernel that it borrows.
+/// A debugger together with the kernel that it borrows.
 struct Owned {
     debugger: ManuallyDrop<Debugger<'static>>,
     dispatch: *mut Dispatch<'static>,
@@ -21,7 +21,8 @@ struct Owned {
 impl Owned {
     fn new(prepared: Prepared, max_instructions: u64) -> PyResult<Owned> {
         let prepared = Box::into_raw(Box::new(prepared));
-        // SAFETY: from `Box::into_raw`, and freed in `drop` after all that borrows it.
+        // SAFETY: the pointer comes from `Box::into_raw`, and `drop` frees it after everything that borrows
+        // from it.
         let borrowed: &'static Prepared = unsafe { &*prepared };
         let dispatch = Box::into_raw(Box::new(borrowed.dispatch(max_instructions)));
         // SAFETY: as above.
@@ -32,7 +33,8 @@ impl Owned {
                 Ok(Owned { debugger, dispatch, prepared })
             }
             Err(e) => {
-                // SAFETY: both are from `Box::into_raw`, and nothing borrows them: there is no timeline.
+                // SAFETY: both pointers come from `Box::into_raw`. Without a timeline, nothing borrows from
+                // them.
                 unsafe {
                     drop(Box::from_raw(dispatch));
                     drop(Box::from_raw(prepared));
@@ -45,7 +47,8 @@ impl Owned {
 
 impl Drop for Owned {
     fn drop(&mut self) {
-        // SAFETY: dropped once, first what borrows, then what is borrowed; both pointers are from `Box::into_raw`.
+        // SAFETY: `drop` runs once. The debugger is dropped before the data that it borrows, and both
+        // pointers come from `Box::into_raw`.
         unsafe {
             ManuallyDrop::drop(&mut self.debugger);
             drop(Box::from_raw(self.dispatch));
@@ -54,7 +57,7 @@ impl Drop for Owned {
     }
 }
 
-/// A run that is stepped through.
+/// A debug session.
 #[pyclass(unsendable, module = "wavesim")]
 pub struct Session(Owned);
 
@@ -75,7 +78,8 @@ impl Session {
         Owned::new(prepared, max_instructions).map(Session)
     }
 
-    /// Executes up to `count` instructions, of a wave or of the waves in their order. Returns how many were executed.
+    /// Executes up to `count` instructions, of one wave or of all waves in scheduling order. Returns the
+    /// number executed.
     #[pyo3(signature = (count=1, wave=None))]
     fn step(&mut self, py: Python<'_>, count: u64, wave: Option<usize>) -> PyResult<u64> {
         let timeline = &mut self.0.debugger.timeline;
@@ -83,7 +87,10 @@ impl Session {
             let next = match wave {
                 Some(wave) if wave < timeline.waves() => Some(wave),
                 Some(wave) => {
-                    return Err(error(format!("there is no wave {wave}: there are {}", timeline.waves())));
+                    return Err(error(format!(
+                        "there is no wave {wave}: the workgroup has {}",
+                        timeline.waves()
+                    )));
                 }
                 None => timeline.next_wave(),
             };
@@ -91,14 +98,14 @@ impl Session {
             match timeline.step(next) {
                 Outcome::Stepped => {}
                 Outcome::Blocked | Outcome::Finished => return Ok(done),
-                Outcome::Limit => return Err(error("the run has taken as many steps as it may".to_string())),
+                Outcome::Limit => return Err(error("the run has reached its step limit".to_string())),
                 Outcome::Fault(fault) => return Err(raise(py, &fault.to_string(), &fault, ("", 1))),
             }
         }
         Ok(count)
     }
 
-    /// Goes to the state before step `time`, which has been executed already.
+    /// Restores the state before step `time`, which must have been executed already.
     fn go_to(&mut self, time: u64) {
         self.0.debugger.timeline.go_to(time);
     }
@@ -108,7 +115,7 @@ impl Session {
         self.0.debugger.execute(command).0.map_err(error)
     }
 
-    /// Steps so far.
+    /// Number of steps so far.
     #[getter]
     fn time(&self) -> u64 {
         self.0.debugger.timeline.time()
@@ -119,7 +126,7 @@ impl Session {
         self.0.debugger.timeline.finished()
     }
 
-    /// Waves of the workgroup.
+    /// Number of waves in the workgroup.
     #[getter]
     fn waves(&self) -> usize {
         self.0.debugger.timeline.waves()
@@ -130,13 +137,13 @@ impl Session {
         self.0.debugger.timeline.workgroup().into()
     }
 
-    /// Lanes of a wave.
+    /// Number of lanes in a wave.
     #[getter]
     fn wave_size(&self) -> u32 {
         self.0.debugger.timeline.prepared.shape.wave_size
     }
 
-    /// The wave that the next step is of.
+    /// The wave that executes the next step.
     #[getter]
     fn next_wave(&self) -> Option<usize> {
         self.0.debugger.timeline.next_wave()
@@ -172,7 +179,7 @@ impl Session {
         }
     }
 
-    /// A VGPR of all waves and lanes: 32 bits each, wave after wave.
+    /// The 32-bit values of a VGPR for all lanes of all waves, wave by wave.
     fn vgpr<'py>(&self, py: Python<'py>, number: u32) -> PyResult<Bound<'py, PyBytes>> {
         let timeline = &self.0.debugger.timeline;
         if number >= 256 {
@@ -184,7 +191,7 @@ impl Session {
         Ok(PyBytes::new(py, &bytes.collect::<Vec<u8>>()))
     }
 
-    /// An SGPR of each wave, by operand code: 0 to 105, 106 and 107 for VCC.
+    /// The values of an SGPR for each wave. The number is an operand code: 0 to 105, or 106 and 107 for VCC.
     fn sgpr(&self, code: u32) -> PyResult<Vec<u32>> {
         let timeline = &self.0.debugger.timeline;
         if code >= 128 {

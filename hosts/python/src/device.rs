@@ -13,24 +13,25 @@ use wavesim_runtime::parse_checks;
 use wavesim_runtime::raw::RawLaunch;
 use wavesim_runtime::{self as runtime, Bounds, HostMemory, Launch, Settings, Target};
 
-/// Memory of the program as Python describes it: address, size in bytes, whether it is writable, name.
+/// A range of host memory in Python: address, size in bytes, whether it is writable, name.
 type Range = (u64, u64, bool, String);
 
-/// A range that Python vouches for: the package keeps the arrays alive as long as the ranges are used.
+/// Converts a range of host memory.
 fn memory((address, len, writable, name): Range) -> HostMemory {
     let host = std::ptr::with_exposed_provenance_mut(address as usize);
-    // SAFETY: the package takes ranges from arrays and keeps these until the launch has ended; mapped ranges own theirs.
-    // Python code that uses other addresses uses ctypes, and vouches for them as it does there.
+    // SAFETY: the package creates ranges from arrays, and keeps the arrays alive until the launch has
+    // outcome; mapped ranges own their arrays. Python code that passes other addresses must guarantee their
+    // validity itself, as with ctypes.
     unsafe { HostMemory::new(address, host, len, writable, &name) }
 }
 
-/// Checks by name, in Python's words.
+/// Parses a selection of checks.
 fn checks(names: Option<&str>) -> PyResult<Option<Vec<wavesim::check::Check>>> {
     names.map(parse_checks).transpose().map_err(error)
 }
 
-/// Prints what a kernel prints as Python's `print` does, so that notebooks and tests see it. A file that is closed is not an
-/// error of the kernel.
+/// Writes the output of a kernel to Python's `sys.stdout` or `sys.stderr`, so that notebooks and tests
+/// capture it. Errors, such as a closed file, are ignored.
 fn print(to: Stream, bytes: &[u8]) {
     Python::try_attach(|py| {
         let file = match to {
@@ -54,11 +55,11 @@ impl Device {
     #[new]
     #[pyo3(signature = (target=None))]
     fn new(py: Python<'_>, target: Option<&str>) -> PyResult<Device> {
-        let made = Settings::from_env().map_err(runtime::Error::from).and_then(|settings| {
+        let opened = Settings::from_env().map_err(runtime::Error::from).and_then(|settings| {
             let target = target.or(settings.target.as_deref()).unwrap_or(Target::DEFAULT).to_string();
             runtime::Device::open(&target, &settings)
         });
-        let device = made.map_err(|e| convert(py, e))?;
+        let device = opened.map_err(|e| convert(py, e))?;
         device.print_to(Arc::new(print));
         Ok(Device(device))
     }
@@ -75,19 +76,19 @@ impl Device {
         self.0.target().arch.name()
     }
 
-    /// Lanes of its waves, where kernels do not choose.
+    /// Default wave size, for kernels that do not specify one.
     #[getter]
     fn wave_size(&self) -> u32 {
         self.0.target().wave_size()
     }
 
-    /// LDS that a workgroup can have, in bytes.
+    /// Maximum LDS size of a workgroup in bytes.
     #[getter]
     fn lds_bytes(&self) -> u32 {
         self.0.target().lds_bytes()
     }
 
-    /// Launches so far.
+    /// Number of launches so far.
     #[getter]
     fn launches(&self) -> u64 {
         self.0.launches()
@@ -99,7 +100,7 @@ impl Device {
         self.0.settings().checks.iter().map(|c| c.name()).collect()
     }
 
-    /// Ends the launches that run now, each with a fault. Other threads call it.
+    /// Cancels running launches, each with a fault. Called from other threads.
     fn cancel(&self) {
         self.0.cancel();
     }
@@ -130,8 +131,8 @@ impl Device {
         self.0.write(address, data).map_err(|e| convert(py, e))
     }
 
-    /// Lets kernels access memory of the program, at the same addresses, until it is unmapped.
-    /// The owner, if given, is kept as long as kernels can access the memory.
+    /// Maps memory of the program at the same addresses, until it is unmapped.
+    /// The owner, if given, is kept alive while kernels can access the memory.
     #[pyo3(signature = (address, size, writable=true, name="mapped memory", owner=None))]
     fn map(
         &self,
@@ -151,19 +152,19 @@ impl Device {
         unsafe { self.0.map(range) }.map_err(|e| convert(py, e))
     }
 
-    /// Replaces all mapped ranges: pairs of an address and a size, which may overlap.
+    /// Replaces all mapped ranges. The new ranges are pairs of an address and a size, and may overlap.
     fn map_all(&self, ranges: Vec<(u64, u64)>) {
         let list = ranges.into_iter().map(|(at, size)| memory((at, size, true, "mapped memory".to_string())));
         // SAFETY: as in `memory`.
         unsafe { self.0.map_all(list.collect()) };
     }
 
-    /// Withdraws mapped memory.
+    /// Unmaps memory.
     fn unmap(&self, py: Python<'_>, address: u64) -> PyResult<()> {
         self.0.unmap(address).map_err(|e| convert(py, e))
     }
 
-    /// How exact the bounds of memory are: `exact`, `pages` or `trust`.
+    /// Sets the granularity of bounds checks: `exact`, `pages` or `trust`.
     fn set_bounds(&self, bounds: &str) -> PyResult<()> {
         let bounds = match bounds {
             "exact" => Bounds::Exact,
@@ -171,7 +172,7 @@ impl Device {
             "trust" => Bounds::Trust,
             other => return Err(error(format!("`{other}` is not a bound; bounds are exact, pages, trust"))),
         };
-        // SAFETY: as in `memory`; the documentation says what the caller vouches for.
+        // SAFETY: as in `memory`; the documentation states the requirements for callers.
         unsafe { self.0.set_bounds(bounds) };
         Ok(())
     }
@@ -202,7 +203,7 @@ impl Device {
             block,
             lds_bytes: 0,
             scratch_bytes: scratch,
-            only_if_used: false,
+            memory_only_if_used: false,
             user_sgprs,
             first_group_id: 0,
             group_ids: [true; 3],
@@ -214,7 +215,7 @@ impl Device {
         };
         launch.set_resources(self.0.target().arch, rsrc1, rsrc2);
         let result = py.detach(|| self.0.launch_raw(&launch, &[]));
-        ended(py, result)
+        convert_result(py, result)
     }
 
     fn __repr__(&self) -> String {
@@ -222,7 +223,7 @@ impl Device {
     }
 }
 
-fn ended(py: Python<'_>, result: Result<runtime::Outcome, runtime::Error>) -> PyResult<Outcome> {
+fn convert_result(py: Python<'_>, result: Result<runtime::Outcome, runtime::Error>) -> PyResult<Outcome> {
     let outcome = result.map_err(|e| convert(py, e))?;
     let report = outcome.report.to_string();
     Outcome::new(py, outcome.stats, outcome.report.findings, report)
@@ -239,7 +240,7 @@ impl Module {
         self.0.kernels().map_err(|e| convert(py, e))
     }
 
-    /// A kernel; without a name the only one.
+    /// Returns the kernel with a name; without a name, the only kernel.
     #[pyo3(signature = (name=None))]
     fn kernel(&self, py: Python<'_>, name: Option<&str>) -> PyResult<Kernel> {
         let kernel = match name {
@@ -277,37 +278,38 @@ impl Kernel {
         self.0.arguments().map(|a| (a.name.clone(), a.kind.clone(), a.offset, a.size)).collect()
     }
 
-    /// Static LDS of a workgroup in bytes.
+    /// Static LDS size of a workgroup in bytes.
     #[getter]
     fn lds_bytes(&self) -> u32 {
         self.0.lds_bytes()
     }
 
-    /// Scratch memory of a work-item in bytes.
+    /// Scratch size of a work-item in bytes.
     #[getter]
     fn scratch_bytes(&self) -> u32 {
         self.0.scratch_bytes()
     }
 
-    /// Lanes of a wave.
+    /// Number of lanes in a wave.
     #[getter]
     fn wave_size(&self) -> u32 {
         self.0.wave_size()
     }
 
-    /// VGPRs of a wave.
+    /// Number of VGPRs per wave.
     #[getter]
     fn vgprs(&self) -> u32 {
         self.0.vgprs()
     }
 
-    /// Bytes of the kernarg segment, with hidden arguments.
+    /// Size of the kernarg segment in bytes, including hidden arguments.
     #[getter]
     fn kernarg_bytes(&self) -> u32 {
         self.0.kernarg_bytes()
     }
 
-    /// Lays arguments out: int, float, bytes. Returns the kernarg segment, and the LDS that arguments take.
+    /// Lays out arguments of the types int, float and bytes. Returns the kernarg segment, and the dynamic LDS
+    /// size that the arguments require.
     fn lay_out<'py>(
         &self,
         py: Python<'py>,
@@ -324,7 +326,7 @@ impl Kernel {
         Ok((PyBytes::new(py, &kernarg), lds))
     }
 
-    /// Runs the kernel to its end.
+    /// Runs the kernel to completion.
     #[pyo3(signature = (grid, block, kernarg, memory=Vec::new(), lds=0, check=None, max_instructions=None, threads=None, cooperative=false))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
     fn launch(
@@ -350,7 +352,7 @@ impl Kernel {
             ..Launch::new(grid, block)
         };
         let result = py.detach(|| self.0.launch(&launch, &kernarg));
-        ended(py, result)
+        convert_result(py, result)
     }
 
     fn __repr__(&self) -> String {
@@ -358,7 +360,7 @@ impl Kernel {
     }
 }
 
-/// A value for a parameter.
+/// Converts an argument.
 fn given(value: &Bound<'_, PyAny>) -> PyResult<ArgumentValue> {
     if let Ok(bytes) = value.cast::<PyBytes>() {
         return Ok(ArgumentValue::Bytes(bytes.as_bytes().to_vec()));

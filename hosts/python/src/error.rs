@@ -13,18 +13,18 @@ create_exception!(
     "A kernel faulted. Attributes: kind, message, file, line, pc, instruction, workgroup, wave, lane, address, kernel, launch."
 );
 
-/// An error with this text.
+/// Returns an error with the given message.
 pub fn error(text: impl ToString) -> PyErr {
     Error::new_err(text.to_string())
 }
 
-/// The exception for an error of the runtime.
+/// Converts an error of the runtime to an exception.
 pub fn convert(py: Python<'_>, e: runtime::Error) -> PyErr {
     match e {
         runtime::Error::Fault(report) => {
-            let place = (report.kernel.as_str(), report.launch);
+            let launch = (report.kernel.as_str(), report.launch);
             match &report.fault {
-                Some(fault) => raise(py, &report.to_string(), fault, place),
+                Some(fault) => raise(py, &report.to_string(), fault, launch),
                 None => error(report),
             }
         }
@@ -32,17 +32,17 @@ pub fn convert(py: Python<'_>, e: runtime::Error) -> PyErr {
     }
 }
 
-/// A fault as an exception. `place`: the kernel's name and the launch's number.
-pub fn raise(py: Python<'_>, text: &str, fault: &wavesim::fault::Fault, place: (&str, u64)) -> PyErr {
+/// Converts a fault to an exception. `launch` is the kernel's name and the launch's number.
+pub fn raise(py: Python<'_>, text: &str, fault: &wavesim::fault::Fault, launch: (&str, u64)) -> PyErr {
     let exception = Fault::new_err(text.to_string());
     let value = exception.value(py);
-    match attributes(value.as_any(), fault, place) {
+    match attributes(value.as_any(), fault, launch) {
         Ok(()) => exception,
         Err(other) => other,
     }
 }
 
-fn attributes(value: &Bound<'_, PyAny>, fault: &wavesim::fault::Fault, place: (&str, u64)) -> PyResult<()> {
+fn attributes(value: &Bound<'_, PyAny>, fault: &wavesim::fault::Fault, launch: (&str, u64)) -> PyResult<()> {
     value.setattr("kind", fault.kind.name())?;
     value.setattr("message", &fault.message)?;
     value.setattr("line", (fault.line != 0).then_some(fault.line))?;
@@ -54,6 +54,6 @@ fn attributes(value: &Bound<'_, PyAny>, fault: &wavesim::fault::Fault, place: (&
     value.setattr("wave", fault.wave)?;
     value.setattr("lane", fault.lane)?;
     value.setattr("address", fault.address)?;
-    value.setattr("kernel", place.0)?;
-    value.setattr("launch", place.1)
+    value.setattr("kernel", launch.0)?;
+    value.setattr("launch", launch.1)
 }

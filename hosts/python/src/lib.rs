@@ -1,5 +1,5 @@
-//! The native part of the Python package `wavesim`: thin classes over [`wavesim_runtime`]. The package in `python/wavesim` is
-//! what users see; it converts arrays to addresses and results to arrays.
+//! Native module of the Python package `wavesim`: thin classes over [`wavesim_runtime`]. The public API is
+//! the package in `python/wavesim`, which converts arrays to addresses and results to arrays.
 
 mod debug;
 mod device;
@@ -9,7 +9,7 @@ mod text;
 
 use pyo3::prelude::*;
 
-/// The native part of `wavesim`.
+/// Native module of `wavesim`.
 #[pymodule]
 mod _native {
     #[pymodule_export]

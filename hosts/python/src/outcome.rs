@@ -1,10 +1,10 @@
-//! What a run reports.
+//! Outcomes of launches, and findings of checks.
 
 use pyo3::prelude::*;
 use wavesim::check;
 use wavesim::sched::dispatch::RunStats;
 
-/// An error that a check found. `str()` of it is the report.
+/// An error found by a check. `str()` returns the report.
 #[pyclass(frozen, module = "wavesim")]
 pub struct Finding(pub check::Finding);
 
@@ -16,7 +16,7 @@ impl Finding {
         self.0.check.name()
     }
 
-    /// What kind of error it is.
+    /// Kind of the error.
     #[getter]
     fn kind(&self) -> &'static str {
         self.0.kind
@@ -27,19 +27,19 @@ impl Finding {
         &self.0.message
     }
 
-    /// Line of the instruction in the source, if there is one.
+    /// Source line of the instruction, if known.
     #[getter]
     fn line(&self) -> Option<u32> {
         (self.0.site.line != 0).then_some(self.0.site.line)
     }
 
-    /// The source file, if debug information names one.
+    /// Source file, if debug information names one.
     #[getter]
     fn file(&self) -> Option<&str> {
         self.0.site.file.as_deref()
     }
 
-    /// Offset of the instruction in the code.
+    /// Byte offset of the instruction in the code.
     #[getter]
     fn pc(&self) -> u64 {
         self.0.site.pc
@@ -70,13 +70,13 @@ impl Finding {
         self.0.address
     }
 
-    /// What to do about it.
+    /// Suggested fix.
     #[getter]
     fn hint(&self) -> Option<&str> {
         self.0.hint.as_deref()
     }
 
-    /// How often it happened.
+    /// Number of occurrences.
     #[getter]
     fn count(&self) -> u64 {
         self.0.count
@@ -92,7 +92,7 @@ impl Finding {
     }
 }
 
-/// A launch that ended.
+/// Result of a launch that ended without a fault.
 #[pyclass(frozen, module = "wavesim")]
 pub struct Outcome {
     stats: RunStats,

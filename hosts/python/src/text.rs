@@ -14,15 +14,15 @@ use wavesim::loader::assembly::AssemblyOptions;
 use wavesim::loader::code_object;
 use wavesim::loader::prepared::Prepared;
 use wavesim::loader::text_kernel;
-use wavesim_runtime::{Codes, Engine, MAX_THREADS, Manner, Target, parse_checks};
+use wavesim_runtime::{CodeCache, Engine, MAX_THREADS, RunOptions, Target, parse_checks};
 
 /// An output: name, type, shape, contents.
 type Output = (String, &'static str, Vec<u64>, Py<PyBytes>);
 
-/// What the arguments of a run are replaced by: name and bytes.
+/// New contents of arguments: name and bytes.
 type Inputs = Vec<(String, Vec<u8>)>;
 
-/// The architecture of a target.
+/// Returns the architecture of a target.
 fn arch(target: Option<&str>) -> PyResult<Option<Arch>> {
     target.map(|name| Target::from_name(name).map(|t| t.arch).map_err(error)).transpose()
 }
@@ -77,14 +77,14 @@ pub fn run_text(
     let checks = parse_checks(check.unwrap_or("none")).map_err(error)?;
     let prepared = prepare(text, name, target, wave, seed, &inputs, GUARD_BYTES)?;
     let threads = threads.clamp(1, MAX_THREADS);
-    let codes = Codes::default();
-    let manner = Manner {
+    let code_cache = CodeCache::default();
+    let options = RunOptions {
         kernel: "",
         number: 1,
         checks: &checks,
         threads,
         engine: Engine::default(),
-        codes: &codes,
+        code_cache: &code_cache,
         max_instructions,
         cooperative: false,
         pool: None,
@@ -93,7 +93,7 @@ pub fn run_text(
     let mut lines = Vec::new();
     let run = || {
         let sink = if trace { Some(&mut lines as &mut dyn std::io::Write) } else { None };
-        wavesim_runtime::run(&prepared, &manner, sink)
+        wavesim_runtime::run(&prepared, &options, sink)
     };
     let (stats, report) = py.detach(run).map_err(error)?;
     let text = report.to_string();
@@ -109,7 +109,7 @@ pub fn run_text(
     Ok((outcome, outputs, trace.then(|| PyBytes::new(py, &lines).unbind())))
 }
 
-/// Assembles text: a code object if it has kernels, else machine code.
+/// Assembles text to a code object if it has kernels, otherwise to machine code.
 #[pyfunction]
 #[pyo3(signature = (text, target=None, wave=None, name="<text>"))]
 pub fn assemble<'py>(
@@ -147,22 +147,22 @@ pub fn assemble<'py>(
     Err(error(list.join("\n")))
 }
 
-/// An instruction: address, text, size in bytes, whether it decodes.
+/// An instruction: address, text, size in bytes, whether it is valid, label.
 type Instruction = (u64, String, usize, bool, Option<String>);
 
 /// Disassembles machine code, or the code of a code object.
 #[pyfunction]
 #[pyo3(signature = (code, target=None, wave=None))]
 pub fn disassemble(code: &[u8], target: Option<&str>, wave: Option<u32>) -> PyResult<Vec<Instruction>> {
-    let wanted = arch(target)?;
+    let requested = arch(target)?;
     if !code_object::is_object(code) {
         if !code.len().is_multiple_of(4) {
             return Err(error(format!(
-                "{} bytes are neither a code object nor machine code, which has words of 4",
+                "{} bytes are neither a code object nor machine code, whose size is a multiple of 4",
                 code.len()
             )));
         }
-        return Ok(listing(wanted.unwrap_or(Arch::Rdna3), wave, 0, code, []));
+        return Ok(listing(requested.unwrap_or(Arch::Rdna3), wave, 0, code, []));
     }
     let target_request = match target {
         Some(name) => Target::from_name(name).map_err(error)?.target_request(),

@@ -1,11 +1,12 @@
-//! The package's own tests, with the module that cargo has built: those that need NumPy and pytest only. `scripts/test-python.sh` builds
-//! a wheel, installs it, and runs all of them.
+//! Runs those of the package's own tests that need only NumPy and pytest, with the module that cargo built.
+//! `scripts/test-python.sh` builds a wheel, installs it, and runs all tests.
 #![cfg(target_os = "linux")]
 
 use std::path::Path;
 use std::process::Command;
 
-/// The Python that has what the tests need: WAVESIM_PYTHON, that of `scripts/test-python.sh`, or the system's.
+/// Finds a Python with the tests' dependencies: WAVESIM_PYTHON, that of `scripts/test-python.sh`, or the
+/// system's.
 fn python() -> Option<String> {
     let own = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("python/bin/python");
     let list =
@@ -33,7 +34,7 @@ fn package() {
             std::os::unix::fs::symlink(&file, package.join(file.file_name().unwrap())).unwrap();
         }
     }
-    // Beside the test, where cargo puts the library.
+    // Cargo places the library next to the test executable.
     let built = std::env::current_exe().unwrap().with_file_name("lib_native.so");
     std::os::unix::fs::symlink(built, package.join("_native.abi3.so")).unwrap();
     let output = Command::new(&python)

@@ -33,7 +33,7 @@ def test_anything_with_a_buffer_is_an_array(scale):
     np.testing.assert_array_equal(np.frombuffer(y, np.float32), np.arange(50) / 2)
 
     class Exported:
-        """An array that has DLPack only."""
+        """An array that supports only DLPack."""
 
         def __init__(self, array):
             self.array = array
@@ -49,7 +49,7 @@ def test_anything_with_a_buffer_is_an_array(scale):
     assert y[0] == 0 and y.base[1] == 0
 
 
-# u64 *out, i64 a, f64 b, f32 c: stores them. Each parameter has 8 bytes, the last 4.
+# u64 *out, i64 a, f64 b, f32 c: stores a, b and c. Each parameter has 8 bytes, except the last, which has 4.
 STORE = """\
   .globl store
   .p2align 8
@@ -103,7 +103,7 @@ amdhsa.kernels:
 
 
 def stored(metadata, a, b, c):
-    """What the kernel gets."""
+    """Returns the parameters as the kernel receives them."""
     code = wavesim.assemble(STORE.replace("METADATA", metadata), target="gfx1100")
     out = np.zeros(3, np.uint64)
     wavesim.Device("gfx1100").load(code).store[1, 1](out, a, b, c)
@@ -125,7 +125,7 @@ def test_scalars_have_the_size_of_the_parameter():
     assert stored(METADATA, np.uint8(200), np.longdouble(0.5), 4.0) == (200, 0.5, 4)
     with pytest.raises(wavesim.Error, match="bytes for a parameter"):
         stored(METADATA, np.complex128(1), 1.0, 1.0)
-    # Without metadata the scalars say how large they are.
+    # Without metadata, the size of a parameter is that of the scalar.
     assert stored("", np.int64(-1), np.float64(1.5), np.float32(2.5)) == (-1, 1.5, 2.5)
 
 
@@ -175,7 +175,7 @@ def test_faults_say_where(scale):
     assert "global_load_b32" in fault.instruction and fault.instruction in str(fault)
 
 
-def test_checks_find_it_and_go_on(scale):
+def test_checks_report_and_continue(scale):
     x, y = np.arange(40, dtype=np.float32), np.zeros(50, np.float32)
     outcome = scale[2, 32](x, y, 2.5, 50, check="mem")
     (finding,) = outcome.findings
@@ -214,7 +214,7 @@ def test_wrong_arguments_are_errors(scale):
         (lambda: scale[1, 32](x, x, 1.0, 5, lds=1 << 20), "bytes of LDS"),
         (lambda: scale[1, 32](x, "y", 1.0, 5), "argument number 2: str is not an array"),
         (lambda: scale[-1, 32](x, x, 1.0, 5), "grid: -1 is not from 0"),
-        (lambda: scale[1, 1.5](x, x, 1.0, 5), "block is a number or up to three, not 1.5"),
+        (lambda: scale[1, 1.5](x, x, 1.0, 5), "block must be one to three integers, not 1.5"),
         (lambda: scale(x, x, 1.0, 5), "a grid and a block"),
         (lambda: scale[(1, 1, 1, 1), 32](x, x, 1.0, 5), "one to three dimensions"),
         (lambda: scale[1](x, x, 1.0, 5), "a grid and a block"),
@@ -252,7 +252,7 @@ def test_every_exported_name_is_in_the_stubs():
                 assert f"def {member}(" in stub or f"    {member}:" in stub, f"{name}.{member}"
 
 
-# It never ends.
+# An infinite loop.
 SPIN = """\
   .globl spin
   .p2align 8
@@ -283,7 +283,7 @@ def test_launches_can_be_cancelled():
 
     thread = threading.Thread(target=launch)
     thread.start()
-    # A launch that has not begun yet is not cancelled.
+    # A launch that has not started yet is not cancelled.
     while thread.is_alive():
         device.cancel()
         thread.join(0.01)

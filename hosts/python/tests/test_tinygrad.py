@@ -1,4 +1,4 @@
-"""tinygrad on the simulated device, in a process of its own: the device is chosen when tinygrad is imported."""
+"""tinygrad on the simulated device. Runs in a process of its own, because importing tinygrad selects the device."""
 
 import pathlib
 import subprocess
@@ -20,7 +20,7 @@ x = Tensor(a)
 np.testing.assert_allclose(x.softmax().numpy().sum(axis=1), 1, rtol=1e-5)
 np.testing.assert_allclose((x.exp() + x.sin()).sum(axis=0).numpy(), (np.exp(a) + np.sin(a)).sum(axis=0), rtol=1e-4)
 np.testing.assert_array_equal(Tensor.arange(100).reshape(10, 10).T.contiguous().numpy(), np.arange(100).reshape(10, 10).T)
-# LLVM widens a load of seven numbers to eight.
+# LLVM widens a load of seven elements to eight.
 np.testing.assert_array_equal(Tensor([3, 1, 2, 7, 5, 6, 4]).sort()[0].numpy(), range(1, 8))
 half = x.cast(dtypes.half)
 np.testing.assert_allclose((half * 2).numpy(), a.astype(np.float16) * 2, rtol=1e-3)

@@ -1,4 +1,4 @@
-"""Triton's kernels, written as its users write them, against NumPy."""
+"""Typical Triton kernels, compared with NumPy."""
 
 import os
 
@@ -147,7 +147,7 @@ def test_autotune_counts_instructions(driver):
     x, out = random(96), np.zeros(96, np.float32)
     tuned_kernel[lambda meta: (triton.cdiv(96, meta["BLOCK"]),)](x, out, 96)
     np.testing.assert_array_equal(out, x * 2)
-    # Three waves of one element a lane, or one wave of 64 or 128 elements a lane, most of which do nothing.
+    # Three waves with one element per lane, or one wave with 64 or 128 elements per lane, most of them masked off.
     assert tuned_kernel.best_config.kwargs["BLOCK"] == 32
 
 

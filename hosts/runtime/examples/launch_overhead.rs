@@ -1,5 +1,5 @@
-//! Measures what a launch costs beyond its instructions: kernels of one and of 256 work-items that end immediately. Of twenty blocks of
-//! launches, the one that took the thread the least time counts: other work of the host makes the rest slower.
+//! Measures the overhead of a launch with kernels of 1 and 256 work-items that end immediately. Reports the
+//! fastest of twenty blocks of launches, since other load on the host only slows the others down.
 //!
 //!     cargo run --release -p wavesim-runtime --example launch_overhead
 
@@ -9,16 +9,16 @@ use wavesim_runtime::{Device, Launch, Settings};
 const BLOCKS: usize = 20;
 const LAUNCHES: u32 = 1000;
 
-/// Processor time of this thread in seconds.
+/// Returns the CPU time of this thread in seconds.
 #[cfg(unix)]
 fn now() -> f64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: writes to `time`; the clock is there.
+    // SAFETY: `time` is valid for writes.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
-/// Time in seconds.
+/// Returns the time in seconds.
 #[cfg(not(unix))]
 fn now() -> f64 {
     static START: std::sync::LazyLock<std::time::Instant> = std::sync::LazyLock::new(std::time::Instant::now);
@@ -46,7 +46,7 @@ empty:
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let object = AssemblyOptions::default().assemble("empty.s", EMPTY).map_err(|e| e[0].to_string())?.object;
     let device = Device::open("gfx1100", &Settings::default())?;
-    // Memory as a program has it.
+    // Allocations such as a typical program has.
     for _ in 0..32 {
         device.alloc(1 << 16, "buffer")?;
     }

@@ -1,6 +1,7 @@
-//! The installed clang, for hosts whose programs are compiled while they run: OpenCL, `hiprtc`.
+//! The installed clang, for hosts that compile kernels at run time: OpenCL and `hiprtc`.
 //!
-//! Kernels need the functions of their language. They are in the device libraries of ROCm, or for OpenCL in libclc.
+//! Kernels link against the built-in functions of their language, from ROCm's device libraries or, for
+//! OpenCL, libclc.
 
 use std::ffi::OsStr;
 use std::io;
@@ -9,9 +10,9 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Compilers, the first of which that is there is used, unless `WAVESIM_CLANG` names one.
+/// Compilers in order of preference, unless `WAVESIM_CLANG` names one.
 const NAMES: [&str; 5] = ["clang-19", "clang-20", "clang-21", "clang-18", "clang"];
-/// Folders with the device libraries of ROCm, unless `WAVESIM_DEVICE_LIBS` names one.
+/// Directories to search for ROCm's device libraries, unless `WAVESIM_DEVICE_LIBS` names one.
 const ROCM: [&str; 5] = [
     "/opt/rocm/amdgcn/bitcode",
     "/usr/lib/llvm-17/lib/clang/17/amdgcn/bitcode",
@@ -25,7 +26,7 @@ const LIBCLC: [&str; 3] = [
     "/usr/share/clc/amdgcn--amdhsa.bc",
     "/usr/lib64/clc/amdgcn--amdhsa.bc",
 ];
-/// What kernels are compiled for.
+/// The target triple of kernels.
 pub const TARGET: &str = "amdgcn-amd-amdhsa";
 
 /// The installed clang.
@@ -34,21 +35,21 @@ pub struct Clang {
     program: String,
 }
 
-/// Where the functions of kernel languages are.
+/// Location of the built-in functions of kernel languages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Libraries {
-    /// A folder with the device libraries of ROCm.
+    /// Directory of ROCm's device libraries.
     Rocm(PathBuf),
-    /// libclc: OpenCL only.
+    /// File of libclc, which supports only OpenCL.
     Libclc(PathBuf),
 }
 
-/// A run of clang.
+/// Result of running clang.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {
-    /// It has done what it should.
+    /// Whether clang exited successfully.
     pub success: bool,
-    /// Its messages. File names are those of the folder.
+    /// Clang's messages. File names are relative to the temporary directory.
     pub log: String,
 }
 
@@ -56,22 +57,22 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// What [`Clang::link`] makes.
+/// Output of [`Clang::link`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Linked {
     /// A code object.
     CodeObject,
-    /// A code object in which something may be missing: to look at.
+    /// A code object that may have undefined symbols, for inspection only.
     Incomplete,
-    /// LLVM bitcode, to be linked with more.
+    /// LLVM bitcode, for further linking.
     Bitcode,
 }
 
 impl Clang {
-    /// Looks for it, once.
+    /// Finds an installed clang. The result is cached.
     pub fn find() -> Result<&'static Clang, &'static str> {
         static FOUND: OnceLock<Result<Clang, String>> = OnceLock::new();
-        let look = || {
+        let search = || {
             let given = variable("WAVESIM_CLANG");
             let names: Vec<&str> = given.as_deref().map_or(NAMES.to_vec(), |name| vec![name]);
             let works = |name: &&&str| {
@@ -79,17 +80,19 @@ impl Clang {
                 command.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
                 command.status().is_ok_and(|status| status.success())
             };
-            let message = || format!("there is no compiler: {} (WAVESIM_CLANG names one)", names.join(", "));
+            let message = || {
+                format!("no compiler is installed: tried {} (WAVESIM_CLANG can name one)", names.join(", "))
+            };
             let found = names.iter().find(works).ok_or_else(message)?;
             Ok(Clang { program: found.to_string() })
         };
-        FOUND.get_or_init(look).as_ref().map_err(String::as_str)
+        FOUND.get_or_init(search).as_ref().map_err(String::as_str)
     }
 
-    /// Runs it in the folder of the process.
+    /// Runs clang in the current directory of the process.
     pub fn run<S: AsRef<OsStr>>(
         &self,
-        folder: &Folder,
+        folder: &TempDir,
         arguments: impl IntoIterator<Item = S>,
     ) -> io::Result<Run> {
         let mut command = Command::new(&self.program);
@@ -100,20 +103,20 @@ impl Clang {
         Ok(Run { success: output.status.success(), log: log.replace(&own, "") })
     }
 
-    /// Links bitcode for a processor: the result, if there is one, and clang's messages.
+    /// Links bitcode for a processor. Returns the result, if linking succeeded, and clang's messages.
     pub fn link(
         &self,
         processor: &str,
         inputs: &[Vec<u8>],
         to: Linked,
     ) -> io::Result<(Option<Vec<u8>>, String)> {
-        let folder = Folder::new()?;
+        let folder = TempDir::new()?;
         let out = folder.path("linked.out").display().to_string();
         let mut arguments: Vec<String> = ["-target", TARGET, "-nogpulib"].map(String::from).to_vec();
         arguments.extend([format!("-mcpu={processor}"), "-o".to_string(), out]);
         arguments.extend(match to {
             Linked::CodeObject => ["-flto", "-O2"].map(String::from).to_vec(),
-            // Undefined symbols become warnings.
+            // Downgrades undefined symbols to warnings.
             Linked::Incomplete => ["-flto", "-O2", "-Wl,--noinhibit-exec"].map(String::from).to_vec(),
             Linked::Bitcode => {
                 ["-c", "-emit-llvm", "-Xclang", "-disable-llvm-passes"].map(String::from).to_vec()
@@ -121,7 +124,7 @@ impl Clang {
         });
         for (number, input) in inputs.iter().enumerate() {
             let file = folder.write(&format!("{number}.bc"), input)?.display().to_string();
-            // One input of a compilation; the others are linked into it.
+            // A compilation has one input; the others are linked into it.
             if to == Linked::Bitcode && number > 0 {
                 arguments.extend(["-Xclang", "-mlink-bitcode-file", "-Xclang"].map(String::from));
             }
@@ -134,19 +137,19 @@ impl Clang {
 }
 
 impl Libraries {
-    /// Those that are installed; ROCm's first.
+    /// Finds the installed libraries, preferring ROCm's.
     pub fn find() -> Option<Libraries> {
         let known = |folder: &PathBuf| folder.join("ockl.bc").is_file();
         let given = variable("WAVESIM_DEVICE_LIBS").map(PathBuf::from);
-        // A wrong name is clang's to complain about.
+        // If the variable is wrong, clang reports the error.
         let rocm = given.or_else(|| ROCM.iter().map(PathBuf::from).find(known));
         let libclc = || LIBCLC.iter().map(PathBuf::from).find(|file| file.is_file());
         rocm.map(Libraries::Rocm).or_else(|| libclc().map(Libraries::Libclc))
     }
 
-    /// Options that let a processor's code use them. ROCm's have a file for every processor: of a processor that is newer than
-    /// they are, it is made in `folder`.
-    pub fn options(&self, clang: &Clang, processor: &str, folder: &Folder) -> io::Result<Vec<String>> {
+    /// Returns the clang options that link the libraries into code for a processor. ROCm's libraries have a
+    /// file for each processor; for a processor that they do not know yet, the file is generated in `folder`.
+    pub fn options(&self, clang: &Clang, processor: &str, folder: &TempDir) -> io::Result<Vec<String>> {
         let rocm = match self {
             Libraries::Rocm(rocm) => rocm,
             Libraries::Libclc(file) => {
@@ -191,20 +194,20 @@ fn link(from: &Path, to: &Path) -> io::Result<()> {
     std::fs::copy(from, to).map(drop)
 }
 
-/// The number by which the device libraries know a processor: `1151` is 11501, `90a` is 9010.
+/// Returns the device libraries' ISA version of a processor: 11501 for `1151`, 9010 for `90a`.
 fn isa_version(digits: &str) -> u32 {
     let (major, rest) = digits.split_at(digits.len().saturating_sub(2));
     let digit = |at: usize| rest.get(at..at + 1).and_then(|d| u32::from_str_radix(d, 16).ok()).unwrap_or(0);
     major.parse::<u32>().unwrap_or(0) * 1000 + digit(0) * 100 + digit(1)
 }
 
-/// A folder for files of one compilation, which ends with this.
+/// A temporary directory for the files of one compilation, removed when dropped.
 #[derive(Debug)]
-pub struct Folder(PathBuf);
+pub struct TempDir(PathBuf);
 
-impl Folder {
-    /// A new one, which only this user can read.
-    pub fn new() -> io::Result<Folder> {
+impl TempDir {
+    /// Creates a directory that only the current user can access.
+    pub fn new() -> io::Result<TempDir> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let base = std::env::temp_dir();
         loop {
@@ -214,19 +217,19 @@ impl Folder {
             #[cfg(unix)]
             std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
             match builder.create(&path) {
-                Ok(()) => return Ok(Folder(path)),
+                Ok(()) => return Ok(TempDir(path)),
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(e) => return Err(e),
             }
         }
     }
 
-    /// A file's path.
+    /// Returns the path of a file.
     pub fn path(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 
-    /// Writes a file. Its folders are made.
+    /// Writes a file, creating its parent directories.
     pub fn write(&self, name: &str, bytes: &[u8]) -> io::Result<PathBuf> {
         let path = self.path(name);
         if let Some(parent) = path.parent() {
@@ -241,21 +244,22 @@ impl Folder {
         std::fs::read(self.path(name))
     }
 
-    /// An option by which line tables have paths in this folder without it.
+    /// Returns the option that strips this directory from paths in line tables.
     pub fn prefix_map(&self) -> String {
         format!("-fdebug-prefix-map={}/=", self.0.display())
     }
 }
 
-impl Drop for Folder {
+impl Drop for TempDir {
     fn drop(&mut self) {
-        // What cannot be removed is the temporary folder's owner's to remove.
+        // Failure is ignored: files that remain are left to the system's cleanup of temporary files.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
-/// Whether a name stays in the folder that it is joined to: headers have names that the program chose.
-pub fn is_inside(name: &str) -> bool {
+/// Returns true if a relative path stays inside the directory that it is joined to. The program chooses the
+/// names of headers, so they are untrusted.
+pub fn is_contained(name: &str) -> bool {
     use std::path::Component;
     !name.is_empty()
         && Path::new(name).components().all(|c| matches!(c, Component::Normal(_) | Component::CurDir))
@@ -266,7 +270,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_of_processors() {
+    fn isa_versions() {
         assert_eq!(isa_version("1100"), 11000);
         assert_eq!(isa_version("1151"), 11501);
         assert_eq!(isa_version("1201"), 12001);
@@ -276,12 +280,17 @@ mod tests {
     }
 
     #[test]
-    fn folders_end() {
-        let folder = Folder::new().unwrap();
+    fn temporary_directories_are_removed() {
+        let folder = TempDir::new().unwrap();
         let file = folder.write("a/b.h", b"text").unwrap();
         assert_eq!(folder.read("a/b.h").unwrap(), b"text");
         drop(folder);
         assert!(!file.exists());
-        assert!(is_inside("a/./b.h") && !is_inside("../b.h") && !is_inside("/etc/b.h") && !is_inside(""));
+        assert!(
+            is_contained("a/./b.h")
+                && !is_contained("../b.h")
+                && !is_contained("/etc/b.h")
+                && !is_contained("")
+        );
     }
 }

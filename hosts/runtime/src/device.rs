@@ -1,92 +1,92 @@
-//! Devices: a target, its memory, and how it runs launches.
+//! Devices: a target, its memory, and the configuration of its launches.
 
 use crate::hostcall::{Hostcall, Sink};
 use crate::kernargs::{Kernargs, Slot};
 use crate::memory::{self, Allocation, Bounds, Freed, HostMemory};
-use crate::raw::Programs;
-use crate::{Codes, Error, Module, Settings, Target, exit, message};
+use crate::raw::ProgramCache;
+use crate::{CodeCache, Error, Module, Settings, Target, exit, message};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use wavesim::memory::{MapError, MemError, Memory};
 use wavesim::sched::group::Pool;
 
-/// Bytes of freed allocations whose addresses are kept from reuse.
+/// Maximum total size of freed allocations in quarantine, whose addresses are not reused.
 const QUARANTINE_BYTES: u64 = 64 << 20;
-/// The most of them.
-const QUARANTINE: usize = 1024;
+/// Maximum number of freed allocations in quarantine.
+const QUARANTINE_ENTRIES: usize = 1024;
 
-/// A device. Clones are the same device; threads can use it at the same time.
+/// A device. Clones refer to the same device, and several threads can use it concurrently.
 #[derive(Clone)]
 pub struct Device {
     pub(crate) inner: Arc<Inner>,
 }
 
-/// What clones share.
+/// State shared by all clones.
 pub(crate) struct Inner {
     target: Target,
     settings: Settings,
     state: Mutex<State>,
     pub(crate) kernargs: Kernargs,
-    pub(crate) programs: Programs,
+    pub(crate) programs: ProgramCache,
     pub(crate) pool: Pool,
-    /// Compiled code.
-    pub(crate) codes: Codes,
-    /// Of each launch that runs: set to end it.
+    pub(crate) code_cache: CodeCache,
+    /// Cancellation flags of the running launches.
     running: Mutex<Vec<Arc<AtomicBool>>>,
-    /// Where output of kernels goes.
+    /// Receives the output of kernels.
     output: Mutex<Sink>,
     launches: AtomicU64,
 }
 
 #[derive(Default)]
 struct State {
-    /// By address.
+    /// Live allocations, by address.
     allocations: BTreeMap<u64, Arc<Allocation>>,
-    /// Memory of the embedding program, by address.
+    /// Mapped memory of the embedding program, by address.
     mapped: BTreeMap<u64, HostMemory>,
     freed: VecDeque<(Freed, Option<Arc<Allocation>>)>,
     bounds: Bounds,
-    /// Counts changes of the memory.
+    /// Incremented on every change of the memory map.
     generation: u64,
-    /// Memories of launches that have ended.
-    spaces: Vec<Space>,
-    /// Of kernels that ask for it: there since the first one.
+    /// Memory maps of completed launches, for reuse.
+    idle_maps: Vec<LaunchMemory>,
+    /// Created by the first launch of a kernel that uses it.
     hostcall: Option<Arc<Hostcall>>,
 }
 
-/// The memory of a launch, which keeps what it is made of.
-pub(crate) struct Space {
+/// The memory map of a launch. Keeps the underlying memory alive.
+pub(crate) struct LaunchMemory {
     pub(crate) memory: Memory,
-    keep: Keep,
-    /// Of the device when it was made; `None`: it has ranges of its own.
+    keep_alive: KeepAlive,
+    /// The device's generation when the map was built; `None` if the map has ranges of its own and cannot be
+    /// reused.
     generation: Option<u64>,
 }
 
-/// Allocations, and mapped ranges with their owners.
-struct Keep {
+/// Allocations, and mapped ranges with their owners, that a memory map refers to.
+struct KeepAlive {
     _allocations: Vec<Arc<Allocation>>,
     _ranges: Vec<HostMemory>,
 }
 
-/// An allocation, as a lookup reports it.
+/// A range of device memory: the result of [`Device::find`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Range {
+pub struct MemoryRange {
     /// First address.
     pub address: u64,
     /// Size in bytes.
     pub len: u64,
-    /// The name in messages.
+    /// Name in messages.
     pub name: String,
-    /// Memory of the embedding program.
+    /// Whether the range is mapped memory of the embedding program rather than an allocation.
     pub mapped: bool,
 }
 
 impl Device {
-    /// A device for a target (`gfx1100`, `rdna4`).
+    /// Opens a device for a target (`gfx1100`, `rdna4`).
     pub fn open(target: &str, settings: &Settings) -> Result<Device, Error> {
         if settings.error_exit_code != 0 {
-            exit::use_status(settings.error_exit_code.into());
+            exit::set_failure_status(settings.error_exit_code.into());
         }
         Ok(Device {
             inner: Arc::new(Inner {
@@ -94,9 +94,9 @@ impl Device {
                 settings: settings.clone(),
                 state: Mutex::default(),
                 kernargs: Kernargs::new()?,
-                programs: Programs::default(),
+                programs: ProgramCache::default(),
                 pool: Pool::default(),
-                codes: Codes::default(),
+                code_cache: CodeCache::default(),
                 running: Mutex::default(),
                 output: Mutex::new(Arc::new(message::print)),
                 launches: AtomicU64::new(0),
@@ -104,28 +104,28 @@ impl Device {
         })
     }
 
-    /// The device that the environment describes.
+    /// Opens the device that the environment variables describe.
     pub fn from_env() -> Result<Device, Error> {
         let settings = Settings::from_env()?;
         Device::open(settings.target.as_deref().unwrap_or(Target::DEFAULT), &settings)
     }
 
-    /// Its target.
+    /// Returns the target.
     pub fn target(&self) -> &Target {
         &self.inner.target
     }
 
-    /// How it runs launches.
+    /// Returns the default configuration of launches.
     pub fn settings(&self) -> &Settings {
         &self.inner.settings
     }
 
-    /// Units of machine code that kernels have been compiled to (`WAVESIM_ENGINE`).
+    /// Returns the number of compiled units of machine code in the cache (`WAVESIM_ENGINE`).
     pub fn compiled_units(&self) -> u32 {
-        self.inner.codes.units()
+        self.inner.code_cache.units()
     }
 
-    /// The number of launches so far.
+    /// Returns the number of launches so far.
     pub fn launches(&self) -> u64 {
         self.inner.launches.load(Ordering::Relaxed)
     }
@@ -134,38 +134,38 @@ impl Device {
         self.inner.launches.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Ends the launches that run now, with a fault that says where their waves stand ([`FaultKind::Interrupted`]). Later
-    /// launches are not affected.
+    /// Cancels the running launches. They end with a fault that reports the current positions of their waves
+    /// ([`FaultKind::Interrupted`]). Later launches are not affected.
     ///
     /// [`FaultKind::Interrupted`]: wavesim::fault::FaultKind::Interrupted
     pub fn cancel(&self) {
         self.running().iter().for_each(|cancel| cancel.store(true, Ordering::Relaxed));
     }
 
-    /// Gives the output of kernels (`printf`) to the embedding program, in place of its standard output. To be called before
-    /// the first launch.
+    /// Redirects the output of kernels (`printf`) from standard output to `sink`. Must be called before the
+    /// first launch.
     pub fn print_to(&self, sink: Sink) {
         *self.inner.output.lock().unwrap_or_else(PoisonError::into_inner) = sink;
     }
 
-    /// What kernels ask the host for while they run.
+    /// Returns the hostcall service, starting it on first use.
     pub(crate) fn hostcall(&self) -> Result<Arc<Hostcall>, Error> {
         let sink = self.inner.output.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut state = self.state();
-        if let Some(made) = &state.hostcall {
-            return Ok(made.clone());
+        if let Some(existing) = &state.hostcall {
+            return Ok(existing.clone());
         }
-        let made = Arc::new(Hostcall::new(sink)?);
-        state.hostcall = Some(made.clone());
+        let created = Arc::new(Hostcall::new(sink)?);
+        state.hostcall = Some(created.clone());
         state.generation += 1;
-        Ok(made)
+        Ok(created)
     }
 
     fn running(&self) -> MutexGuard<'_, Vec<Arc<AtomicBool>>> {
         self.inner.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs a launch that [`Device::cancel`] can end.
+    /// Runs a launch that [`Device::cancel`] can cancel.
     pub(crate) fn cancellable<T>(&self, launch: impl FnOnce(&AtomicBool) -> T) -> T {
         let cancel = Arc::new(AtomicBool::new(false));
         self.running().push(cancel.clone());
@@ -175,31 +175,32 @@ impl Device {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // No panic leaves it inconsistent: each change is one insertion or removal.
+        // Poisoning is harmless: each change is a single insertion or removal, so a panic leaves the state
+        // consistent.
         self.inner.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Loads a code object, or the device's out of a bundle or an executable.
+    /// Loads a code object. From a bundle or an executable, loads the code object for this device.
     pub fn load(&self, object: &[u8]) -> Result<Module, Error> {
         Module::load(self, object)
     }
 
-    /// Allocates zeroed memory. The name is for messages.
+    /// Allocates zeroed memory. The name appears in messages.
     pub fn alloc(&self, len: u64, name: &str) -> Result<u64, Error> {
         let allocation = Allocation::new(len, name)?;
         let address = allocation.address();
-        self.adopt(Arc::new(allocation));
+        self.register_allocation(Arc::new(allocation));
         Ok(address)
     }
 
-    /// Adds an allocation.
-    pub(crate) fn adopt(&self, allocation: Arc<Allocation>) {
+    /// Makes an allocation accessible to kernels.
+    pub(crate) fn register_allocation(&self, allocation: Arc<Allocation>) {
         let mut state = self.state();
         state.allocations.insert(allocation.address(), allocation);
         state.generation += 1;
     }
 
-    /// Frees an allocation. Launches that run keep it.
+    /// Frees an allocation. Running launches keep it alive.
     pub fn free(&self, address: u64) -> Result<(), Error> {
         let launches = self.launches();
         let mut state = self.state();
@@ -223,11 +224,11 @@ impl Device {
         Ok(())
     }
 
-    /// Lets kernels access memory of the embedding program. Ranges with other addresses than the host's must not overlap
-    /// mapped ones.
+    /// Maps memory of the embedding program, so that kernels can access it. Ranges whose kernel addresses
+    /// differ from their host addresses must not overlap other mapped ranges.
     ///
     /// # Safety
-    /// That of [`HostMemory::new`], until it is unmapped.
+    /// The requirements of [`HostMemory::new`] must hold until the range is unmapped.
     pub unsafe fn map(&self, range: HostMemory) -> Result<(), Error> {
         let (base, len) = (range.address(), range.len());
         if len != 0 && base.checked_add(len - 1).is_none() {
@@ -235,8 +236,8 @@ impl Device {
         }
         let mut state = self.state();
         let before = state.mapped.range(..=base).next_back();
-        let behind = state.mapped.range(base..).next();
-        if let Some((_, other)) = before.into_iter().chain(behind).find(|(_, other)| other.overlaps(&range)) {
+        let after = state.mapped.range(base..).next();
+        if let Some((_, other)) = before.into_iter().chain(after).find(|(_, other)| other.overlaps(&range)) {
             let (other, other_len) = (other.address(), other.len());
             return Err(MapError::Overlap { base, len, other, other_len }.into());
         }
@@ -245,52 +246,55 @@ impl Device {
         Ok(())
     }
 
-    /// Withdraws the mapped range that begins at an address. Launches that run still access it, and keep its owner.
+    /// Unmaps the mapped range that begins at an address. Running launches can still access the range and
+    /// keep its owner alive.
     pub fn unmap(&self, address: u64) -> Result<(), Error> {
         let mut state = self.state();
         let removed = state.mapped.remove(&address).ok_or(Error::NotMapped(address))?;
-        let spaces = state.change_mapped();
+        let maps = state.invalidate_maps();
         drop(state);
-        // What an owner does when it goes may need the device.
-        drop((removed, spaces));
+        // Dropping an owner may run code that locks the device, so the lock is released first.
+        drop((removed, maps));
         Ok(())
     }
 
-    /// Withdraws all mapped ranges.
+    /// Unmaps all mapped ranges.
     pub fn unmap_all(&self) {
-        // SAFETY: nothing is mapped.
+        // SAFETY: the list of ranges is empty.
         unsafe { self.map_all(Vec::new()) };
     }
 
-    /// Replaces all mapped ranges, which may overlap. If they are those already mapped, nothing changes.
+    /// Replaces all mapped ranges. The new ranges may overlap. Does nothing if the ranges are already mapped.
     ///
     /// # Safety
-    /// That of [`HostMemory::new`] for each, until they are unmapped.
+    /// The requirements of [`HostMemory::new`] must hold for each range until it is unmapped.
     pub unsafe fn map_all(&self, ranges: Vec<HostMemory>) {
-        let mut wanted: BTreeMap<u64, HostMemory> = BTreeMap::new();
+        let mut new_ranges: BTreeMap<u64, HostMemory> = BTreeMap::new();
         for range in ranges {
-            let longer = wanted.get(&range.address()).is_none_or(|r| r.len() < range.len());
+            let longer = new_ranges.get(&range.address()).is_none_or(|r| r.len() < range.len());
             if longer {
-                wanted.insert(range.address(), range);
+                new_ranges.insert(range.address(), range);
             }
         }
         let mut state = self.state();
         let same = |(a, b): (&HostMemory, &HostMemory)| {
             (a.address(), a.len(), a.is_writable()) == (b.address(), b.len(), b.is_writable())
         };
-        if state.mapped.len() != wanted.len() || !state.mapped.values().zip(wanted.values()).all(same) {
-            let removed = std::mem::replace(&mut state.mapped, wanted);
-            let spaces = state.change_mapped();
+        if state.mapped.len() != new_ranges.len() || !state.mapped.values().zip(new_ranges.values()).all(same)
+        {
+            let removed = std::mem::replace(&mut state.mapped, new_ranges);
+            let maps = state.invalidate_maps();
             drop(state);
-            drop((removed, spaces));
+            drop((removed, maps));
         }
     }
 
-    /// How exact the bounds of memory are.
+    /// Sets the granularity of bounds checks.
     ///
     /// # Safety
-    /// With [`Bounds::Pages`], all of the pages that mapped memory is in must be as valid as the memory itself, and with
-    /// [`Bounds::Trust`] every address that a kernel uses.
+    /// With [`Bounds::Pages`], the pages that contain mapped memory must be valid as a whole, under the same
+    /// requirements as the memory itself. With [`Bounds::Trust`], every address that a kernel accesses must
+    /// be valid.
     pub unsafe fn set_bounds(&self, bounds: Bounds) {
         let mut state = self.state();
         if state.bounds != bounds {
@@ -299,19 +303,19 @@ impl Device {
         }
     }
 
-    /// The allocation or the mapped range that an address is in.
-    pub fn find(&self, address: u64) -> Option<Range> {
+    /// Returns the allocation or mapped range that contains an address.
+    pub fn find(&self, address: u64) -> Option<MemoryRange> {
         let state = self.state();
         let allocation = state.allocations.range(..=address).next_back().map(|(_, a)| a.range());
         let mapped = state.mapped.range(..=address).next_back().map(|(_, r)| r.clone());
         let list = [(allocation, false), (mapped, true)];
         list.into_iter().find_map(|(range, mapped)| {
             let r = range.filter(|r| address - r.address() < r.len())?;
-            Some(Range { address: r.address(), len: r.len(), name: r.name().to_string(), mapped })
+            Some(MemoryRange { address: r.address(), len: r.len(), name: r.name().to_string(), mapped })
         })
     }
 
-    /// Bytes of all allocations.
+    /// Returns the total size of all allocations in bytes.
     pub fn allocated(&self) -> u64 {
         self.state().allocations.values().map(|a| a.len()).sum()
     }
@@ -327,25 +331,31 @@ impl Device {
     }
 
     fn access<T>(&self, body: impl FnOnce(&Memory) -> Result<T, MemError>) -> Result<T, Error> {
-        let space = self.space(&[], None)?;
-        let result = body(&space.memory);
-        self.end(space);
+        let map = self.launch_memory(&[], None)?;
+        let result = body(&map.memory);
+        self.recycle(map);
         Ok(result?)
     }
 
-    /// The memory of a launch: the device's, `extra`, and that of `slot`. With a slot, bounds of the kernarg segment are exact.
-    pub(crate) fn space(&self, extra: &[HostMemory], slot: Option<&Slot>) -> Result<Space, Error> {
+    /// Returns the memory map of a launch: the device's memory, `extra`, and the kernarg segment.
+    /// With a slot, the kernarg segment has exact bounds; without, the whole kernarg pool is
+    /// accessible.
+    pub(crate) fn launch_memory(
+        &self,
+        extra: &[HostMemory],
+        slot: Option<&Slot>,
+    ) -> Result<LaunchMemory, Error> {
         let mut state = self.state();
-        let own = extra.is_empty() && slot.is_none();
-        if own {
+        let reusable = extra.is_empty() && slot.is_none();
+        if reusable {
             let generation = Some(state.generation);
-            state.spaces.retain(|space| space.generation == generation);
-            if let Some(space) = state.spaces.pop() {
-                return Ok(space);
+            state.idle_maps.retain(|map| map.generation == generation);
+            if let Some(map) = state.idle_maps.pop() {
+                return Ok(map);
             }
         }
-        let keep: Vec<Arc<Allocation>> = state.allocations.values().cloned().collect();
-        let mut ranges: Vec<HostMemory> = keep.iter().map(|a| a.range()).collect();
+        let allocations: Vec<Arc<Allocation>> = state.allocations.values().cloned().collect();
+        let mut ranges: Vec<HostMemory> = allocations.iter().map(|a| a.range()).collect();
         ranges.extend(state.mapped.values().cloned());
         ranges.extend(state.hostcall.iter().flat_map(|hostcall| hostcall.memory()));
         ranges.extend_from_slice(extra);
@@ -353,21 +363,22 @@ impl Device {
             Some(slot) => ranges.extend(slot.exact()),
             None => ranges.push(self.inner.kernargs.range()),
         }
-        let (bounds, generation) = (state.bounds, own.then_some(state.generation));
+        let (bounds, generation) = (state.bounds, reusable.then_some(state.generation));
         drop(state);
         let memory = memory::memory(&ranges, bounds)?;
-        Ok(Space { memory, keep: Keep { _allocations: keep, _ranges: ranges }, generation })
+        let keep_alive = KeepAlive { _allocations: allocations, _ranges: ranges };
+        Ok(LaunchMemory { memory, keep_alive, generation })
     }
 
-    /// Returns the memory of a launch, for the next one.
-    pub(crate) fn end(&self, space: Space) {
+    /// Keeps the memory map of a completed launch for reuse, unless it is out of date.
+    pub(crate) fn recycle(&self, map: LaunchMemory) {
         let mut state = self.state();
-        if space.generation == Some(state.generation) {
-            state.spaces.push(space);
+        if map.generation == Some(state.generation) {
+            state.idle_maps.push(map);
         }
     }
 
-    /// The freed allocation that an address was in.
+    /// Returns the most recently freed allocation that contained an address.
     pub fn find_freed(&self, address: u64) -> Option<Freed> {
         let state = self.state();
         let found = state.freed.iter().rev().find(|(f, _)| address.wrapping_sub(f.address) < f.len.max(1));
@@ -375,22 +386,23 @@ impl Device {
     }
 }
 
-impl Space {
-    /// The memory alone, and what puts them together again.
-    pub(crate) fn split(self) -> (Memory, impl FnOnce(Memory) -> Space) {
-        let Space { memory, keep, generation } = self;
-        (memory, move |memory| Space { memory, keep, generation })
+impl LaunchMemory {
+    /// Takes the memory out, and returns it with a function that puts it back.
+    pub(crate) fn split(self) -> (Memory, impl FnOnce(Memory) -> LaunchMemory) {
+        let LaunchMemory { memory, keep_alive, generation } = self;
+        (memory, move |memory| LaunchMemory { memory, keep_alive, generation })
     }
 }
 
 impl State {
-    /// After a change of the mapped ranges: the memories of launches that have ended, which keep owners.
-    fn change_mapped(&mut self) -> Vec<Space> {
+    /// Invalidates memory maps after a change of the mapped ranges. Returns the idle maps, which hold owners,
+    /// for the caller to drop.
+    fn invalidate_maps(&mut self) -> Vec<LaunchMemory> {
         self.generation += 1;
-        std::mem::take(&mut self.spaces)
+        std::mem::take(&mut self.idle_maps)
     }
 
-    /// Gives the oldest freed memory back to the host.
+    /// Returns the oldest freed allocations to the host while the quarantine exceeds its limits.
     fn release_freed(&mut self) {
         let mut held: u64 = self.freed.iter().filter(|f| f.1.is_some()).map(|f| f.0.len).sum();
         for (freed, allocation) in &mut self.freed {
@@ -401,8 +413,8 @@ impl State {
                 held -= freed.len;
             }
         }
-        // What has been given back may belong to somebody else now.
-        while self.freed.len() > QUARANTINE || self.freed.front().is_some_and(|f| f.1.is_none()) {
+        // The addresses of memory returned to the host may be reused, so its entries are removed.
+        while self.freed.len() > QUARANTINE_ENTRIES || self.freed.front().is_some_and(|f| f.1.is_none()) {
             self.freed.pop_front();
         }
     }
@@ -414,31 +426,32 @@ mod tests {
     use crate::memory::Owner;
 
     #[test]
-    fn launches_keep_the_owners_of_mapped_memory() {
+    fn launches_keep_owners_of_mapped_memory_alive() {
         let device = Device::open("gfx1100", &Settings::default()).unwrap();
-        let map = || {
+        let map_owned = || {
             let mut owner = Arc::new([0u8; 64]);
             let host = Arc::get_mut(&mut owner).map(|bytes| bytes.as_mut_ptr()).unwrap();
             let owned: Owner = owner.clone();
-            // SAFETY: the owner is the memory.
+            // SAFETY: the owner is the array itself, so the memory is valid while the owner exists.
             unsafe {
                 let range = HostMemory::new(host as u64, host, 64, true, "owned").owned_by(owned);
                 device.map(range).unwrap();
             }
             (Arc::downgrade(&owner), host as u64)
         };
-        // While it is mapped, after a launch too, and until the last launch has ended that can access it.
-        let (owner, address) = map();
+        // The owner lives while the range is mapped, and until the last launch that can access the range has
+        // ended.
+        let (owner, address) = map_owned();
         device.read(address, &mut [0; 64]).unwrap();
         assert!(owner.upgrade().is_some());
-        let space = device.space(&[], None).unwrap();
+        let map = device.launch_memory(&[], None).unwrap();
         device.unmap(address).unwrap();
         assert!(owner.upgrade().is_some());
-        space.memory.read(address, &mut [0; 64]).unwrap();
-        device.end(space);
+        map.memory.read(address, &mut [0; 64]).unwrap();
+        device.recycle(map);
         assert!(owner.upgrade().is_none());
-        // Without a launch, at once.
-        let (owner, address) = map();
+        // Without a running launch, unmapping drops the owner immediately.
+        let (owner, address) = map_owned();
         device.read(address, &mut [0; 64]).unwrap();
         device.unmap_all();
         assert!(owner.upgrade().is_none() && device.find(address).is_none());

@@ -1,29 +1,30 @@
-//! What executes instructions, and the code that it keeps from launch to launch.
+//! Execution engines, and the cache of code compiled by earlier launches.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use wavesim::exec::program::Program;
 use wavesim_jit::{Jit, UnsupportedHost};
 
-/// What executes instructions. Results are the same; what is checked or traced is interpreted.
+/// The execution engine. All engines compute identical results; checked and traced launches always use the
+/// interpreter.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub enum Engine {
     /// The interpreter.
     Interpreter,
-    /// Machine code, compiled before a kernel goes on.
+    /// Machine code, compiled on first use while the kernel waits.
     Jit,
-    /// The interpreter, and machine code that is compiled in the background for kernels that run for long; the interpreter
-    /// alone on hosts without it.
+    /// The interpreter, switching to machine code that is compiled in the background for long-running
+    /// kernels. On hosts that the compiler does not support, only the interpreter.
     #[default]
     Auto,
 }
 
 impl Engine {
-    /// By name.
+    /// All engines with their names.
     pub const NAMES: [(&str, Engine); 3] =
         [("interpreter", Engine::Interpreter), ("jit", Engine::Jit), ("auto", Engine::Auto)];
 
-    fn code(self, program: &Program) -> Result<Option<Jit>, UnsupportedHost> {
+    fn compile(self, program: &Program) -> Result<Option<Jit>, UnsupportedHost> {
         match self {
             Engine::Interpreter => Ok(None),
             Engine::Jit => Jit::new(program).map(Some),
@@ -32,19 +33,21 @@ impl Engine {
     }
 }
 
-/// Programs that code is kept of.
-const MAX_CODES: usize = 256;
+/// Maximum number of programs in the cache.
+const MAX_CACHED_PROGRAMS: usize = 256;
 
-/// Compiled code of earlier launches, by the identity of their programs.
+/// Cache of compiled code. The key is a program's identity and whether the code is compiled in the
+/// background.
 #[derive(Default)]
-pub struct Codes(Mutex<HashMap<(u64, bool), Jit>>);
+pub struct CodeCache(Mutex<HashMap<(u64, bool), Jit>>);
 
-impl Codes {
-    /// Code for a program; `None` if it is interpreted.
+impl CodeCache {
+    /// Returns the compiled code of a program, compiling it if necessary; `None` if the program is
+    /// interpreted.
     ///
     /// # Errors
-    /// [`Engine::Jit`] on a host that code is not made for.
-    pub fn of(&self, engine: Engine, program: &Program) -> Result<Option<Jit>, UnsupportedHost> {
+    /// [`Engine::Jit`] on a host that the compiler does not support.
+    pub fn get_or_compile(&self, engine: Engine, program: &Program) -> Result<Option<Jit>, UnsupportedHost> {
         if engine == Engine::Interpreter {
             return Ok(None);
         }
@@ -53,15 +56,15 @@ impl Codes {
         if let Some(code) = codes.get(&key) {
             return Ok(Some(code.clone()));
         }
-        let code = engine.code(program)?;
-        if codes.len() >= MAX_CODES {
+        let code = engine.compile(program)?;
+        if codes.len() >= MAX_CACHED_PROGRAMS {
             codes.clear();
         }
         codes.extend(code.iter().map(|code| (key, code.clone())));
         Ok(code)
     }
 
-    /// Units of code that have been compiled, of the programs that are kept.
+    /// Returns the number of units compiled for the programs in the cache.
     pub fn units(&self) -> u32 {
         let codes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         codes.values().map(|code| code.stats().units).sum()

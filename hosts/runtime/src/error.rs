@@ -1,4 +1,4 @@
-//! Why a call of a host failed.
+//! Errors of the host runtime.
 
 use crate::{Report, SettingError};
 use wavesim::exec::program::TooLarge;
@@ -8,87 +8,87 @@ use wavesim::loader::request::LaunchError;
 use wavesim::memory::{MapError, MemError};
 use wavesim::sched::dispatch::DispatchError;
 
-/// Why a call failed.
+/// Reason why a call to the runtime failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// No such target.
+    /// Unknown target.
     #[error("`{given}` is not a target; targets are {names}")]
     Target {
-        /// What was asked for.
+        /// The requested name.
         given: String,
-        /// What there is.
+        /// All target names.
         names: String,
     },
-    /// A wrong environment variable.
+    /// An invalid environment variable.
     #[error(transparent)]
     Setting(#[from] SettingError),
     /// The code object is for another architecture.
     #[error("the code object is for {object}, the device is {device}")]
     Arch {
-        /// Of the code object.
+        /// Architecture of the code object.
         object: &'static str,
-        /// Of the device.
+        /// Architecture of the device.
         device: &'static str,
     },
-    /// The host has no such memory.
-    #[error("the host has no {bytes} bytes for `{name}`")]
+    /// The host is out of memory.
+    #[error("the host has no memory for the {bytes} bytes of `{name}`")]
     HostMemory {
         /// The size.
         bytes: u64,
         /// The allocation's name.
         name: String,
     },
-    /// `free` of something that is not an allocation.
+    /// `free` of an address at which no allocation begins.
     #[error("0x{0:x} is not the address of an allocation{1}")]
     NotAllocated(u64, &'static str),
-    /// `unmap` of something that is not mapped.
+    /// `unmap` of an address at which no mapped range begins.
     #[error("no mapped range begins at 0x{0:x}")]
     NotMapped(u64),
-    /// None of several kernels is named.
+    /// No kernel was named, and the code object does not have exactly one.
     #[error("the code object has {}; name one of them", if .0.is_empty() { "no kernel".to_string() } else { format!("the kernels {}", .0.join(", ")) })]
     Kernels(Vec<String>),
-    /// No such variable.
+    /// Unknown variable.
     #[error("the module has no variable `{name}`; it has {has}")]
     NoVariable {
         /// The name.
         name: String,
-        /// What there is.
+        /// Names of the module's variables.
         has: String,
     },
     /// A range that cannot be mapped.
     #[error(transparent)]
     Map(#[from] MapError),
-    /// An access of the host outside of the device's memory.
+    /// A host access outside the device's memory.
     #[error(transparent)]
     Memory(#[from] MemError),
     /// A code object that cannot be loaded.
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// An image that cannot be placed.
+    /// An image that cannot be copied to its address.
     #[error(transparent)]
     Image(#[from] LoadImageError),
-    /// More bytes of arguments than the kernel takes.
-    #[error("{given} bytes of arguments are given, the kernarg segment has {takes}")]
+    /// More argument bytes than the kernel takes.
+    #[error("{given} bytes of arguments were given, but the kernarg segment has {takes}")]
     Arguments {
         /// Bytes given.
         given: u64,
         /// Bytes of the kernarg segment.
         takes: u32,
     },
-    /// Wrong arguments of a launch.
+    /// Invalid launch arguments.
     #[error(transparent)]
     Launch(#[from] LaunchError),
-    /// A launch that no device accepts.
+    /// A launch that exceeds the limits of every device.
     #[error(transparent)]
     Dispatch(#[from] DispatchError),
-    /// Code that is too large.
+    /// Code that exceeds the size limit.
     #[error(transparent)]
     Program(#[from] TooLarge),
-    /// Raw code of a wrong size.
+    /// Raw code of an invalid size.
     #[error("{0} bytes of code: the size must be a positive multiple of 4")]
     CodeSize(u64),
-    /// An entry outside of raw code.
+    /// An entry offset outside the raw code.
     #[error("entry_offset {entry} is not a word in {len} bytes of code")]
     Entry {
         /// The offset.
@@ -96,24 +96,24 @@ pub enum Error {
         /// The size of the code.
         len: u64,
     },
-    /// More user SGPRs than there can be.
+    /// Too many user SGPRs.
     #[error("{0} user SGPRs: there can be at most {max}", max = crate::raw::MAX_USER_SGPRS)]
     UserSgprs(u32),
-    /// This host has no compiled engine.
+    /// The compiled engine does not support this host.
     #[error("the engine jit (WAVESIM_ENGINE): {0}")]
     Engine(#[from] wavesim_jit::UnsupportedHost),
-    /// A trace that cannot be written.
+    /// Writing a trace failed.
     #[error("the trace: {0}")]
     Trace(std::io::Error),
-    /// A trace whose file or folder cannot be made.
+    /// Creating a trace file or its directory failed.
     #[error("the trace {path}: {cause}", path = path.display())]
     TraceFile {
-        /// The file or folder.
+        /// The file or directory.
         path: std::path::PathBuf,
-        /// Why.
+        /// The underlying error.
         cause: std::io::Error,
     },
-    /// The host has no more threads.
+    /// Starting a host thread failed.
     #[error("no thread: {0}")]
     Thread(std::io::Error),
     /// The kernel faulted.

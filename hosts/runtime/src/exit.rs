@@ -1,29 +1,30 @@
-//! The exit status of a program in which something was found (`WAVESIM_ERROR_EXITCODE`).
+//! The exit status of a process in which a check or a launch failed (`WAVESIM_ERROR_EXITCODE`).
 
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
-/// The status; 0: the program's own.
+/// The exit status on failure; 0 keeps the program's own status.
 static STATUS: AtomicI32 = AtomicI32::new(0);
-static FOUND: AtomicBool = AtomicBool::new(false);
+static FAILED: AtomicBool = AtomicBool::new(false);
 
-/// Makes `status` that of this program, if something is found.
-pub(crate) fn use_status(status: i32) {
+/// Sets the exit status of the process for the case that [`record_failure`] is called.
+pub(crate) fn set_failure_status(status: i32) {
     if STATUS.swap(status, Ordering::SeqCst) == 0 {
-        // SAFETY: `at_exit` does not unwind. If there is no room for it, the program's status remains.
+        // SAFETY: `at_exit` does not unwind. If registration fails, the program's own status remains in
+        // effect.
         unsafe { libc::atexit(at_exit) };
     }
 }
 
-/// Something was found.
-pub(crate) fn found() {
-    FOUND.store(true, Ordering::SeqCst);
+/// Records that a check reported an error or a kernel faulted.
+pub(crate) fn record_failure() {
+    FAILED.store(true, Ordering::SeqCst);
 }
 
-/// Handlers cannot change the status but by ending the program. Those that were registered before this one are not run, as with
-/// the sanitizers of compilers.
+/// Ends the process with the failure status. An exit handler can change the status only by ending the process
+/// itself, so handlers registered earlier do not run; compilers' sanitizers behave the same way.
 extern "C" fn at_exit() {
-    if FOUND.load(Ordering::SeqCst) {
-        // SAFETY: null is for all streams; the process ends.
+    if FAILED.load(Ordering::SeqCst) {
+        // SAFETY: `fflush(NULL)` flushes all streams; `_exit` does not return.
         unsafe {
             libc::fflush(std::ptr::null_mut());
             libc::_exit(STATUS.load(Ordering::SeqCst));

@@ -1,14 +1,16 @@
-//! Arguments of C callers. Their fields are private, so that only C code makes values of these types: what it passes is a null
-//! pointer, which is an error, or a pointer that is valid as the API's documentation says.
+//! Types of arguments that C callers pass. Each wraps a pointer. Their fields are private, so that non-null
+//! values come from C code, whose API contract guarantees that the pointer is valid for the documented
+//! accesses. A null pointer where the API requires a value is an error.
 
 use std::ffi::{CStr, c_char};
 use std::marker::PhantomData;
 
-/// A null pointer where something has to be. Each API has a status for it: the `E` of the types here.
+/// The error for an unexpected null pointer. Each API converts it to a status of its own, the `E` of the
+/// types here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Null;
 
-/// A place for a result.
+/// Pointer to storage for a result.
 #[repr(transparent)]
 pub struct Out<T, E>(*mut T, PhantomData<fn() -> E>);
 
@@ -18,39 +20,40 @@ impl<T, E: From<Null>> Out<T, E> {
         if self.0.is_null() {
             return Err(Null.into());
         }
-        // SAFETY: not null, so valid for writes (module documentation); callers may pack structures.
+        // SAFETY: the pointer is not null, so the caller guarantees that it is valid for writes (module
+        // documentation). The write is unaligned because callers may pack structures.
         unsafe { self.0.write_unaligned(value) };
         Ok(())
     }
 
-    /// Stores the result, unless the caller does not want it.
-    pub fn put_if_wanted(&self, value: T) {
+    /// Stores the result, unless the caller passed null for an optional result.
+    pub fn put_optional(&self, value: T) {
         if !self.is_null() {
-            // It is there.
+            // `put` fails only for null.
             let _ = self.put(value);
         }
     }
 
-    /// A place that is not wanted.
+    /// Returns a null pointer, for a result that is not requested.
     pub fn none() -> Out<T, E> {
         Out(std::ptr::null_mut(), PhantomData)
     }
 
-    /// Whether the caller passed null.
+    /// Returns true if the caller passed null.
     pub fn is_null(&self) -> bool {
         self.0.is_null()
     }
 
-    /// As the address of an array: the `index`-th element.
+    /// Stores the `index`-th element of an array of results, unless the pointer is null.
     pub fn put_at(&self, index: usize, value: T) {
         if !self.0.is_null() {
-            // SAFETY: as in `put`; callers of this say how many elements there are.
+            // SAFETY: as in `put`; callers pass an index below the element count that the C caller declared.
             unsafe { self.0.add(index).write_unaligned(value) };
         }
     }
 }
 
-/// A structure or an array that is read.
+/// Pointer to a structure or an array that the library reads.
 #[repr(transparent)]
 pub struct In<T, E>(*const T, PhantomData<fn() -> E>);
 
@@ -63,31 +66,32 @@ impl<T, E> Clone for In<T, E> {
 impl<T, E> Copy for In<T, E> {}
 
 impl<T: Copy, E: From<Null>> In<T, E> {
-    /// Nothing to read.
+    /// Returns a null pointer.
     pub fn none() -> In<T, E> {
         In(std::ptr::null(), PhantomData)
     }
 
-    /// The value.
+    /// Reads the value.
     pub fn get(self) -> Result<T, E> {
         self.at(0)
     }
 
-    /// An element of an array.
+    /// Reads an element of an array.
     pub fn at(self, index: usize) -> Result<T, E> {
         if self.0.is_null() {
             return Err(Null.into());
         }
-        // SAFETY: not null, so valid for reads of as many elements as the API says (module documentation).
+        // SAFETY: the pointer is not null, so the caller guarantees that it is valid for reads of the number
+        // of elements that the API documents (module documentation).
         Ok(unsafe { self.0.add(index).read_unaligned() })
     }
 
-    /// A list of this library's, for a function of the program.
+    /// Wraps a slice of the library's own, to pass it to an API function.
     pub fn of(list: &[T]) -> In<T, E> {
         In(list.as_ptr(), PhantomData)
     }
 
-    /// The first `count` elements; none of a null pointer.
+    /// Reads the first `count` elements. A null pointer is allowed if `count` is 0.
     pub fn list(self, count: usize) -> Result<Vec<T>, E> {
         if count != 0 && self.0.is_null() {
             return Err(Null.into());
@@ -95,18 +99,18 @@ impl<T: Copy, E: From<Null>> In<T, E> {
         (0..count).map(|index| self.at(index)).collect()
     }
 
-    /// Whether the caller passed null.
+    /// Returns true if the caller passed null.
     pub fn is_null(self) -> bool {
         self.0.is_null()
     }
 
-    /// The address, as a name of the thing there.
+    /// Returns the address, which identifies the object.
     pub fn address(self) -> usize {
         self.0.addr()
     }
 }
 
-/// A string.
+/// Pointer to a string.
 #[repr(transparent)]
 pub struct Text<E>(*const c_char, PhantomData<fn() -> E>);
 
@@ -119,57 +123,59 @@ impl<E> Clone for Text<E> {
 impl<E> Copy for Text<E> {}
 
 impl<E: From<Null>> Text<E> {
-    /// The string, if it is there.
+    /// Reads the string.
     pub fn get(self) -> Result<String, E> {
         if self.0.is_null() {
             return Err(Null.into());
         }
-        // SAFETY: not null, so a string that ends with a zero byte (module documentation).
+        // SAFETY: the pointer is not null, so the caller guarantees a NUL-terminated string (module
+        // documentation).
         let text = unsafe { CStr::from_ptr(self.0) };
         Ok(text.to_string_lossy().into_owned())
     }
 
-    /// Whether the caller passed null.
+    /// Returns true if the caller passed null.
     pub fn is_null(self) -> bool {
         self.0.is_null()
     }
 }
 
-/// Memory of the caller or of the device, for copies.
+/// Pointer to untyped memory of the caller or of the device, for copies.
 #[repr(transparent)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Memory(*mut u8);
 
-// SAFETY: an address; what uses it says why it may.
+// SAFETY: the type is an address. Each access through it justifies its own validity.
 unsafe impl Send for Memory {}
 // SAFETY: as above.
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    /// Memory at an address.
+    /// Returns the memory at an address.
     ///
     /// # Safety
-    /// Whoever uses it stays inside an allocation of the device, or of the program, that lives as long.
+    /// All accesses through the returned value must be inside an allocation of the device or of the program
+    /// that is live at the time of the access.
     pub unsafe fn at(address: u64) -> Memory {
         Memory(std::ptr::with_exposed_provenance_mut(address as usize))
     }
 
-    /// Its address.
+    /// Returns the address.
     pub fn address(self) -> u64 {
         self.0.expose_provenance() as u64
     }
 
-    /// Whether the caller passed null.
+    /// Returns true if the pointer is null.
     pub fn is_null(self) -> bool {
         self.0.is_null()
     }
 
-    /// Memory `bytes` further on.
+    /// Returns the memory `bytes` after this address.
     pub fn offset(self, bytes: usize) -> Memory {
         Memory(self.0.wrapping_add(bytes))
     }
 
-    /// No memory.
+    /// Returns a null pointer.
     pub fn null() -> Memory {
         Memory(std::ptr::null_mut())
     }
@@ -179,12 +185,13 @@ impl Memory {
         if len == 0 || self.is_null() || from.is_null() {
             return;
         }
-        // SAFETY: the caller of the API passed both with this length, or the device gave them out. Kernels of other streams may
-        // access the memory meanwhile: the C library copies it then, as in native programs, not Rust code.
+        // SAFETY: both ranges were passed by the API's caller with this length, or are allocations of the
+        // device. Kernels on other streams may access the memory concurrently; the copy is made by the C
+        // library, as in native programs, not by Rust code.
         unsafe { libc::memmove(self.0.cast(), from.0.cast(), len) };
     }
 
-    /// Copies bytes that the host layer made.
+    /// Writes bytes to the memory.
     pub fn write(self, bytes: &[u8]) {
         if bytes.is_empty() || self.is_null() {
             return;
@@ -193,7 +200,7 @@ impl Memory {
         unsafe { libc::memmove(self.0.cast(), bytes.as_ptr().cast(), bytes.len()) };
     }
 
-    /// A copy of `len` bytes.
+    /// Reads `len` bytes.
     pub fn read(self, len: usize) -> Vec<u8> {
         let mut bytes = vec![0; len];
         if len != 0 && !self.is_null() {
@@ -203,25 +210,25 @@ impl Memory {
         bytes
     }
 
-    /// A copy of the text that ends with a zero byte there.
+    /// Reads a NUL-terminated string.
     pub fn text(self) -> Vec<u8> {
         if self.is_null() {
             return Vec::new();
         }
-        // SAFETY: the caller of the API passed a string (module documentation).
+        // SAFETY: the API's caller guarantees a NUL-terminated string (module documentation).
         unsafe { CStr::from_ptr(self.0.cast_const().cast()) }.to_bytes().to_vec()
     }
 
-    /// The address that is stored there; null of null.
+    /// Reads a pointer from the memory. Returns null if the memory is null.
     pub fn pointer(self) -> Memory {
         if self.is_null() {
             return self;
         }
-        // SAFETY: the caller of the API passed an array of pointers (module documentation).
+        // SAFETY: the API's caller guarantees an array of pointers (module documentation).
         unsafe { self.0.cast::<Memory>().read_unaligned() }
     }
 
-    /// Fills `len` bytes.
+    /// Fills `len` bytes with `byte`.
     pub fn fill(self, byte: u8, len: usize) {
         if len == 0 || self.is_null() {
             return;
@@ -231,17 +238,17 @@ impl Memory {
     }
 }
 
-/// A function of the program with its argument.
+/// Callback of the program, with its argument.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct HostFunction {
-    /// C's function; with null, nothing is called.
+    /// The C function; null to call nothing.
     pub function: Option<extern "C" fn(Memory)>,
-    /// Passed as it is: the library never reads it.
+    /// Opaque argument of the function.
     pub argument: Memory,
 }
 
-/// The string for C that a static text is.
+/// Returns a static string as a C string.
 pub fn c_text(text: &'static CStr) -> *const c_char {
     text.as_ptr()
 }

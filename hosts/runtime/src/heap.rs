@@ -1,20 +1,23 @@
-//! Memory that kernels allocate while they run: device `malloc`. A kernel can access the whole heap, as what it can access is fixed
-//! when it starts. The device libraries (`ockl`) divide small blocks themselves, out of slabs of 2 MiB; their records are at the
-//! heap's beginning, and are zero at first. Kernels access them without asking, so that there are records even where the host has no
-//! memory for blocks.
+//! The device heap, for `malloc` in kernels. A kernel can access the whole heap, because the set of
+//! accessible ranges is fixed when the kernel starts. The device libraries (`ockl`) carve small blocks out of
+//! 2 MiB slabs themselves. Their bookkeeping records are at the start of the heap and initially zero. Kernels
+//! access the records without a request to the host, so the records exist even if the host has no memory for
+//! blocks.
 
 use crate::Error;
 use crate::memory::{Allocation, HostMemory};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-/// Bytes of the heap. The host gives pages when they are touched.
+/// Size of the heap in bytes. The host commits pages on first access.
 pub const HEAP_BYTES: u64 = 1 << 30;
-/// Size and alignment of a slab: pointers into it lead to its beginning.
+/// Size and alignment of a slab. The alignment lets the device libraries compute a slab's start from a
+/// pointer into it.
 const SLAB_BYTES: u64 = 2 << 20;
-/// Bytes for the records: a slab, wherever the heap begins.
+/// Bytes reserved for the records: enough for one aligned slab at any start address.
 const RECORDS_BYTES: u64 = 2 * SLAB_BYTES;
-/// Sizes and alignments of other blocks. A pointer that is aligned so is a block of the host's.
+/// Size granularity and alignment of other blocks. The device libraries treat a pointer with this alignment
+/// as a block allocated by the host.
 const BLOCK_BYTES: u64 = 4096;
 
 /// The heap of a device.
@@ -25,7 +28,7 @@ pub struct Heap {
     blocks: Mutex<Blocks>,
 }
 
-/// Sizes of blocks by their addresses.
+/// Sizes of blocks, by address.
 #[derive(Default)]
 struct Blocks {
     free: BTreeMap<u64, u64>,
@@ -33,7 +36,8 @@ struct Blocks {
 }
 
 impl Heap {
-    /// An empty heap. If the host has no room for it, one without blocks: device `malloc` gives null.
+    /// Creates an empty heap. If the host lacks memory, the heap has no blocks and device `malloc` returns
+    /// null.
     pub fn new() -> Result<Heap, Error> {
         Heap::with_blocks_or_none(HEAP_BYTES - RECORDS_BYTES)
     }
@@ -42,7 +46,7 @@ impl Heap {
         Heap::with_blocks(bytes).or_else(|_| Heap::with_blocks(0))
     }
 
-    /// An empty heap with so many bytes for blocks.
+    /// Creates an empty heap with `bytes` bytes for blocks.
     fn with_blocks(bytes: u64) -> Result<Heap, Error> {
         let memory = Allocation::new(RECORDS_BYTES + bytes, "device heap")?;
         let records = memory.address().next_multiple_of(SLAB_BYTES);
@@ -51,23 +55,24 @@ impl Heap {
         Ok(Heap { memory, records, blocks: Mutex::new(blocks) })
     }
 
-    /// All of it.
+    /// Returns the whole heap.
     pub fn range(&self) -> HostMemory {
         self.memory.range()
     }
 
-    /// `hidden_heap_v1`.
+    /// Returns the address of the records: the hidden argument `hidden_heap_v1`.
     pub fn records(&self) -> u64 {
         self.records
     }
 
-    /// What the device libraries ask for: with an address, to free its block; without, for a block. Its address, or 0.
+    /// Serves a request of the device libraries. A nonzero address frees its block and returns 0; address 0
+    /// allocates a block of `len` bytes and returns its address, or 0 on failure.
     pub fn request(&self, address: u64, len: u64) -> u64 {
         let mut blocks = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
         match address {
-            0 => blocks.take(len),
+            0 => blocks.allocate(len),
             _ => {
-                blocks.give_back(address);
+                blocks.free(address);
                 0
             }
         }
@@ -75,8 +80,8 @@ impl Heap {
 }
 
 impl Blocks {
-    /// A block of the first free part that is large enough.
-    fn take(&mut self, len: u64) -> u64 {
+    /// Allocates a block first-fit. Returns its address, or 0 if no free block is large enough.
+    fn allocate(&mut self, len: u64) -> u64 {
         let Some(len) = len.max(1).checked_next_multiple_of(BLOCK_BYTES) else { return 0 };
         let alignment = if len.is_multiple_of(SLAB_BYTES) { SLAB_BYTES } else { BLOCK_BYTES };
         let fit = self.free.iter().find_map(|(&start, &size)| {
@@ -95,8 +100,9 @@ impl Blocks {
         at
     }
 
-    /// Joins a block with free neighbours. What is none is ignored: kernels may free anything.
-    fn give_back(&mut self, mut at: u64) {
+    /// Frees a block and merges it with adjacent free blocks. Addresses that are not blocks are ignored,
+    /// since kernels can free anything.
+    fn free(&mut self, mut at: u64) {
         let Some(mut len) = self.used.remove(&at) else { return };
         if let Some((&before, &size)) = self.free.range(..at).next_back()
             && before + size == at
@@ -116,12 +122,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_are_aligned_and_joined_again() {
+    fn blocks_are_aligned_and_merged() {
         let heap = Heap::new().unwrap();
         let (small, slab, large) =
             (heap.request(0, 5000), heap.request(0, SLAB_BYTES), heap.request(0, 10_000));
         assert!(small.is_multiple_of(BLOCK_BYTES) && slab.is_multiple_of(SLAB_BYTES));
-        // Between the first and the slab there is room.
+        // The alignment gap before the slab is used.
         assert!(small >= heap.records() + SLAB_BYTES && large == small + 8192 && slab > large);
         for block in [slab, small, large, large, 17] {
             assert_eq!(heap.request(block, 0), 0);
@@ -132,7 +138,7 @@ mod tests {
     }
     #[test]
     fn a_heap_without_blocks_has_records() {
-        // More than any process has.
+        // More than any process can allocate.
         let heap = Heap::with_blocks_or_none(1 << 60).unwrap();
         assert_eq!((heap.request(0, 1), heap.request(0, SLAB_BYTES)), (0, 0));
         let memory = crate::memory::memory(&[heap.range()], crate::memory::Bounds::Exact).unwrap();

@@ -1,9 +1,10 @@
-//! LLVM's hostcall protocol: kernels ask the host for services while they run. Device `printf` and device `malloc` are made of it.
+//! LLVM's hostcall protocol, by which running kernels request services from the host. Device `printf` and
+//! device `malloc` use it.
 //!
-//! A kernel takes a packet from a stack of free ones, fills in 64 bytes for each lane, pushes the packet to a stack of ready ones,
-//! and waits until the host clears the packet's ready bit. The buffer holds both stacks; its layout is that of the device libraries
-//! (`ockl`). Pointers to packets are indices with a tag in the bits above, so that a packet that returns to a stack is recognised
-//! as another one.
+//! A kernel pops a packet from the free stack, writes 64 bytes for each lane, pushes the packet onto the
+//! ready stack, and waits until the host clears the packet's ready bit. The buffer holds both stacks; its
+//! layout is that of the device libraries (`ockl`). Packet pointers are indices with a tag in the upper bits,
+//! which prevents the ABA problem when a packet returns to a stack.
 
 use crate::heap::Heap;
 use crate::memory::{Allocation, HostMemory};
@@ -13,14 +14,15 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Packets of a buffer. Waves that find none wait for one.
+/// Number of packets in the buffer. A wave waits if no packet is free.
 const PACKETS: u64 = 64;
-/// Bits of an index; those above are a tag.
+/// Index bits of a packet pointer. The bits above hold the tag.
 const INDEX_MASK: u64 = 127;
 const HEADER_BYTES: u64 = 24;
-/// 64 lanes with 8 words of 64 bits.
+/// Payload of a packet: 8 words of 64 bits for each of 64 lanes.
 const PAYLOAD_BYTES: u64 = 64 * 8 * 8;
-/// Offsets in the buffer: the words of its head are `headers`, `payloads`, `doorbell`, `free`, `ready`, `index_mask`.
+/// Byte offsets in the buffer. The words of its header are `headers`, `payloads`, `doorbell`, `free`,
+/// `ready`, `index_mask`.
 const FREE: u64 = 24;
 const READY: u64 = 32;
 /// The doorbell: an `amd_signal_t` without a mailbox.
@@ -28,31 +30,31 @@ const SIGNAL: u64 = 64;
 const HEADERS: u64 = 128;
 const PAYLOADS: u64 = HEADERS + (PACKETS * HEADER_BYTES).next_multiple_of(64);
 const BYTES: u64 = PAYLOADS + PACKETS * PAYLOAD_BYTES;
-/// Words of a message at most: a kernel can send parts without an end.
+/// Maximum number of words in a message. A kernel can send parts without ever ending the message.
 const MAX_WORDS: usize = 1 << 17;
-/// Messages that have begun and not ended, at most.
+/// Maximum number of incomplete messages.
 const MAX_MESSAGES: usize = 1 << 16;
-/// How long the server sleeps if it found nothing to do.
-const NAP: Duration = Duration::from_micros(50);
+/// Polling interval of the server while no packet is ready.
+const POLL_INTERVAL: Duration = Duration::from_micros(50);
 
-/// The service `printf` (the device libraries' `service_id_t`).
+/// Service id of `printf` (the device libraries' `service_id_t`).
 const PRINTF: u32 = 2;
-/// The service of memory: an address to free, or 0; a size.
+/// Service id of memory requests. Arguments: an address to free, or 0 to allocate; a size.
 const MEMORY: u32 = 3;
 
-/// Where output of kernels goes.
+/// Destination of a kernel's output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stream {
-    /// `printf`.
+    /// Standard output: `printf`.
     Output,
-    /// `fprintf(stderr, …)`, and messages of the host layer.
+    /// Standard error: `fprintf(stderr, …)`, and messages of the host layer.
     Error,
 }
 
-/// Takes the output of kernels.
+/// Callback that receives the output of kernels.
 pub type Sink = Arc<dyn Fn(Stream, &[u8]) + Send + Sync>;
 
-/// The buffer of a device, and the thread that serves it while kernels run.
+/// The hostcall buffer of a device, and the thread that serves requests while kernels run.
 pub struct Hostcall {
     shared: Arc<Shared>,
 }
@@ -62,7 +64,7 @@ struct Shared {
     heap: Heap,
     sink: Sink,
     messages: Mutex<Messages>,
-    /// Launches that run; `None`: the thread ends.
+    /// Number of running launches; `None` tells the server thread to exit.
     active: Mutex<Option<u32>>,
     changed: Condvar,
 }
@@ -78,7 +80,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Hostcall {
-    /// Allocates the buffer and the heap.
+    /// Allocates the buffer and the heap, and starts the server thread.
     pub(crate) fn new(sink: Sink) -> Result<Hostcall, Error> {
         let shared = Shared {
             buffer: Allocation::new(BYTES, "hostcall buffer")?,
@@ -104,24 +106,24 @@ impl Hostcall {
         Ok(Hostcall { shared })
     }
 
-    /// Address of the buffer: `hidden_hostcall_buffer`.
+    /// Returns the address of the buffer: the hidden argument `hidden_hostcall_buffer`.
     pub(crate) fn buffer(&self) -> u64 {
         self.shared.buffer.address()
     }
 
-    /// The heap's beginning: `hidden_heap_v1`.
+    /// Returns the address of the heap: the hidden argument `hidden_heap_v1`.
     pub(crate) fn heap(&self) -> u64 {
         self.shared.heap.records()
     }
 
-    /// What kernels access: the buffer and the heap.
+    /// Returns the memory that kernels access: the buffer and the heap.
     pub(crate) fn memory(&self) -> impl Iterator<Item = HostMemory> {
         [self.shared.buffer.range(), self.shared.heap.range()].into_iter()
     }
 
-    /// Serves kernels while `body` runs.
+    /// Serves requests of kernels while `body` runs.
     pub(crate) fn serve<T>(&self, body: impl FnOnce() -> T) -> T {
-        let _serving = Serving::new(&self.shared);
+        let _active = ActiveLaunch::new(&self.shared);
         body()
     }
 }
@@ -133,25 +135,25 @@ impl Drop for Hostcall {
     }
 }
 
-/// A launch that may use services.
-struct Serving<'a>(&'a Shared);
+/// Marks a launch that may use services as active until dropped.
+struct ActiveLaunch<'a>(&'a Shared);
 
-impl Serving<'_> {
-    fn new(shared: &Shared) -> Serving<'_> {
+impl ActiveLaunch<'_> {
+    fn new(shared: &Shared) -> ActiveLaunch<'_> {
         if let Some(count) = &mut *lock(&shared.active) {
             *count += 1;
         }
         shared.changed.notify_all();
-        Serving(shared)
+        ActiveLaunch(shared)
     }
 }
 
-impl Drop for Serving<'_> {
+impl Drop for ActiveLaunch<'_> {
     fn drop(&mut self) {
         if let Some(count) = &mut *lock(&self.0.active) {
             *count -= 1;
-            // The server is idle as long as this is locked. A launch that failed may have left packets: what they ask for is done, and
-            // later launches get all of them again.
+            // The server thread is idle while `active` is locked. A failed launch may have left ready
+            // packets: serve their requests, then return all packets to the free stack for later launches.
             if *count == 0 {
                 self.0.serve();
                 self.0.reset();
@@ -173,15 +175,15 @@ impl Shared {
             let served = self.serve();
             drop(active);
             if !served {
-                std::thread::sleep(NAP);
+                std::thread::sleep(POLL_INTERVAL);
             }
         }
     }
 
-    /// All packets are free. No kernel uses them.
+    /// Returns all packets to the free stack. Must be called only while no kernel uses the buffer.
     fn reset(&self) {
         self.word(READY).store(0, Ordering::Relaxed);
-        // The last packet's link has index 0 and a tag, because a link of 0 ends the stack.
+        // A link of 0 ends the stack, so the pointer to packet 0 needs a nonzero tag.
         let mut next = INDEX_MASK + 1;
         for index in 1..PACKETS {
             self.word(HEADERS + index * HEADER_BYTES).store(next, Ordering::Relaxed);
@@ -191,26 +193,28 @@ impl Shared {
         lock(&self.messages).open.clear();
     }
 
-    /// A word of the buffer.
+    /// Returns a word of the buffer.
     fn word(&self, offset: u64) -> &AtomicU64 {
         debug_assert!(offset.is_multiple_of(8) && offset + 8 <= BYTES);
         let at = std::ptr::with_exposed_provenance_mut::<u64>((self.buffer.address() + offset) as usize);
-        // SAFETY: callers pass offsets in the buffer, which is aligned to a page and lives as long as `self`; the host accesses it
-        // by these atomics only, and kernels by `memory::access`.
+        // SAFETY: callers pass 8-byte-aligned offsets inside the buffer, which is page-aligned and lives as
+        // long as `self`. The host accesses the buffer only through these atomics, and kernels through
+        // `memory::access`.
         unsafe { AtomicU64::from_ptr(at) }
     }
 
     fn control(&self, header: u64) -> &AtomicU32 {
         let at = std::ptr::with_exposed_provenance_mut::<u32>((self.buffer.address() + header + 20) as usize);
-        // SAFETY: as in `word`; `header` is the offset of one, which has 24 bytes.
+        // SAFETY: as in `word`; `header` is the offset of a packet header, whose 24 bytes include the control
+        // word.
         unsafe { AtomicU32::from_ptr(at) }
     }
 
-    /// Serves the packets that are ready; whether there were any.
+    /// Serves all ready packets. Returns true if there were any.
     fn serve(&self) -> bool {
         let mut next = self.word(READY).swap(0, Ordering::AcqRel);
         let any = next != 0;
-        // A kernel can write anything to the buffer: the links may form a circle.
+        // A faulty kernel can write anything to the buffer, so the links may form a cycle.
         for _ in 0..PACKETS {
             let index = next & INDEX_MASK;
             if next == 0 || index >= PACKETS {
@@ -224,34 +228,33 @@ impl Shared {
                 let payload = PAYLOADS + index * PAYLOAD_BYTES + lane * 64;
                 let words: [u64; 8] =
                     std::array::from_fn(|k| self.word(payload + 8 * k as u64).load(Ordering::Relaxed));
-                let answer = self.answer(service, words);
-                self.word(payload).store(answer, Ordering::Relaxed);
+                let result = self.handle_request(service, words);
+                self.word(payload).store(result, Ordering::Relaxed);
             }
             self.control(header).fetch_and(!1, Ordering::Release);
         }
         any
     }
 
-    /// Does what a lane asks for; gives the first word of the answer.
-    fn answer(&self, service: u32, words: [u64; 8]) -> u64 {
+    /// Handles the request of a lane. Returns the first word of the result.
+    fn handle_request(&self, service: u32, words: [u64; 8]) -> u64 {
         match service {
             PRINTF => self.message(words),
             MEMORY => self.heap.request(words[0], words[1]),
             other => {
-                self.complain(&format!(
-                    "a kernel asked for hostcall service {other}, which is not supported"
-                ));
+                self.report(&format!("a kernel asked for hostcall service {other}, which is not supported"));
                 0
             }
         }
     }
 
-    fn complain(&self, message: &str) {
+    fn report(&self, message: &str) {
         (self.sink)(Stream::Error, format!("wavesim: {message}\n").as_bytes());
     }
 
-    /// A part of a message. Its first word has flags (1: begin, 2: end), from bit 5 on the number of words, and from bit 8 on the
-    /// message's number, which the answer to the first part gives. The answer to the last is the result of `printf`.
+    /// Handles a part of a message. The first word holds flags (1: begin, 2: end), the number of words in
+    /// bits 5 to 7, and the message's id from bit 8 on. The result of the first part assigns the id; the
+    /// result of the last part is the result of `printf`.
     fn message(&self, words: [u64; 8]) -> u64 {
         let descriptor = words[0];
         let mut messages = lock(&self.messages);

@@ -1,32 +1,32 @@
-//! Kernarg segments: a pool, so that a launch allocates nothing.
+//! Pool of kernarg segments, so that launches need no allocation.
 
 use crate::Error;
 use crate::memory::{Allocation, HostMemory};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Bytes of a slot: a kernarg segment, then the dispatch packet.
+/// Size of a slot in bytes. A slot holds a kernarg segment, followed by the dispatch packet.
 const SLOT_BYTES: u64 = 8192;
-/// Bytes of the dispatch packet.
+/// Size of the dispatch packet in bytes.
 pub const PACKET_BYTES: u64 = 64;
 const SLOTS: u64 = 64;
 
-/// Slots of a device.
+/// A device's pool of slots.
 #[derive(Debug)]
 pub struct Kernargs {
     pool: Allocation,
     free: Mutex<Vec<u64>>,
 }
 
-/// Memory of one launch.
+/// The kernarg segment and the dispatch packet of one launch.
 #[derive(Debug)]
 pub struct Slot {
     /// Address of the kernarg segment.
     pub kernarg: u64,
     /// Address of the dispatch packet.
     pub packet: u64,
-    /// The segment's size.
+    /// Size of the segment in bytes.
     len: u64,
-    /// Of a segment that has no place in the pool.
+    /// The slot's own memory, if the pool is exhausted or the segment does not fit.
     own: Option<Arc<Allocation>>,
 }
 
@@ -37,13 +37,13 @@ impl Kernargs {
         Ok(Kernargs { pool, free: Mutex::new(free) })
     }
 
-    /// All slots, as memory that kernels can access.
+    /// Returns the whole pool as memory that kernels can access.
     pub fn range(&self) -> HostMemory {
         self.pool.range()
     }
 
-    /// A slot for a segment of `len` bytes.
-    pub fn take(&self, len: u64) -> Result<Slot, Error> {
+    /// Returns a slot for a segment of `len` bytes.
+    pub fn acquire(&self, len: u64) -> Result<Slot, Error> {
         if len <= SLOT_BYTES - PACKET_BYTES {
             let slot = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
             if let Some(kernarg) = slot {
@@ -55,8 +55,8 @@ impl Kernargs {
         Ok(Slot { kernarg: own.address(), packet: own.address() + packet, len, own: Some(own) })
     }
 
-    /// Returns a slot.
-    pub fn give_back(&self, slot: Slot) {
+    /// Returns a slot to the pool.
+    pub fn release(&self, slot: Slot) {
         if slot.own.is_none() {
             self.free.lock().unwrap_or_else(PoisonError::into_inner).push(slot.kernarg);
         }
@@ -64,16 +64,17 @@ impl Kernargs {
 }
 
 impl Slot {
-    /// What the pool does not have.
+    /// Returns the slot's own memory if it is outside the pool.
     pub fn extra(&self) -> Option<&Arc<Allocation>> {
         self.own.as_ref()
     }
 
-    /// Exactly the bytes of the segment and of the packet, for checks of bounds.
+    /// Returns the exact ranges of the segment and the packet, for bounds checks.
     pub fn exact(&self) -> [HostMemory; 2] {
         let at = |address: u64, len, name| {
             let host = std::ptr::with_exposed_provenance_mut(address as usize);
-            // SAFETY: of the pool or of `own`, which both outlive the launch, and nobody else uses the slot.
+            // SAFETY: the memory belongs to the pool or to `own`. Both outlive the launch, and the launch has
+            // exclusive use of its slot.
             unsafe { HostMemory::new(address, host, len, true, name) }
         };
         [at(self.kernarg, self.len.max(1), "kernarg"), at(self.packet, PACKET_BYTES, "dispatch packet")]
@@ -87,14 +88,14 @@ mod tests {
     #[test]
     fn slots_are_reused() {
         let pool = Kernargs::new().unwrap();
-        let first = pool.take(16).unwrap();
-        let (at, second) = (first.kernarg, pool.take(SLOT_BYTES - PACKET_BYTES).unwrap());
+        let first = pool.acquire(16).unwrap();
+        let (at, second) = (first.kernarg, pool.acquire(SLOT_BYTES - PACKET_BYTES).unwrap());
         assert!(first.packet + PACKET_BYTES <= second.kernarg || second.packet < first.kernarg);
-        pool.give_back(first);
-        assert_eq!(pool.take(1).unwrap().kernarg, at);
-        let large = pool.take(SLOT_BYTES).unwrap();
+        pool.release(first);
+        assert_eq!(pool.acquire(1).unwrap().kernarg, at);
+        let large = pool.acquire(SLOT_BYTES).unwrap();
         assert!(large.extra().is_some() && large.packet == large.kernarg + SLOT_BYTES);
-        let all: Vec<Slot> = (0..SLOTS).map(|_| pool.take(8).unwrap()).collect();
+        let all: Vec<Slot> = (0..SLOTS).map(|_| pool.acquire(8).unwrap()).collect();
         assert!(all.iter().filter(|slot| slot.extra().is_none()).count() < SLOTS as usize);
     }
 }

@@ -1,7 +1,7 @@
-//! Launches of kernels.
+//! Kernel launches.
 
 use crate::kernargs::Slot;
-use crate::{Codes, Engine, Error, HostMemory, Kernel, Report, Services, exit};
+use crate::{CodeCache, Engine, Error, HostMemory, Kernel, Report, Services, exit};
 use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -16,87 +16,88 @@ use wavesim::sched::group::Pool;
 use wavesim::trace::Filter;
 use wavesim::trace::jsonl::Jsonl;
 
-/// What a kernel is launched with, beside its arguments.
+/// Parameters of a launch, other than the kernel's arguments.
 #[derive(Debug, Clone, Default)]
 pub struct Launch {
     /// Workgroups in the grid.
     pub grid: [u32; 3],
     /// Work-items in a workgroup.
     pub block: [u32; 3],
-    /// LDS of a workgroup in addition to the kernel's own, in bytes.
+    /// Dynamic LDS size of a workgroup in bytes, in addition to the kernel's static LDS.
     pub dynamic_lds: u32,
-    /// Where OpenCL's global ids begin.
+    /// First global id of each dimension (OpenCL's global offset).
     pub offset: [u64; 3],
-    /// Its workgroups are known to wait for each other.
+    /// Whether workgroups are known to wait for each other.
     pub cooperative: bool,
     /// Memory that only this launch can access, in addition to the device's.
     pub memory: Vec<HostMemory>,
-    /// What the host provides to the kernel, beside hostcall and heap, which are the device's.
+    /// Host services for the kernel, except hostcall and heap, which the device provides.
     pub services: Services,
-    /// Checks in place of the device's.
+    /// Overrides the device's checks.
     pub checks: Option<Vec<Check>>,
-    /// A limit of wave-instructions in place of the device's.
+    /// Overrides the device's limit on wave-instructions.
     pub max_instructions: Option<u64>,
-    /// Host threads in place of the device's.
+    /// Overrides the device's number of host threads.
     pub threads: Option<usize>,
 }
 
-/// A launch that ended.
+/// Result of a launch that ended without a fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
-    /// What was executed.
+    /// Execution statistics.
     pub stats: RunStats,
-    /// What checks found.
+    /// Findings of the checks.
     pub report: Report,
 }
 
 impl Launch {
-    /// A launch of a grid of workgroups.
+    /// Creates a launch of a grid of workgroups.
     pub fn new(grid: [u32; 3], block: [u32; 3]) -> Launch {
         Launch { grid, block, ..Launch::default() }
     }
 }
 
-/// How a launch is run and reported.
+/// Options for running and reporting a prepared launch.
 #[derive(Clone)]
-pub struct Manner<'a> {
+pub struct RunOptions<'a> {
     /// Name of the kernel; empty for raw code.
     pub kernel: &'a str,
-    /// Number of the launch, from 1.
+    /// Number of the launch, starting at 1.
     pub number: u64,
-    /// Checks; none: it runs at full speed.
+    /// Checks to run. Without checks, the launch runs at full speed.
     pub checks: &'a [Check],
-    /// Host threads.
+    /// Number of host threads.
     pub threads: usize,
-    /// What executes instructions, if there are neither checks nor a trace.
+    /// The execution engine for launches with neither checks nor a trace.
     pub engine: Engine,
-    /// The code that it keeps.
-    pub codes: &'a Codes,
-    /// Wave-instructions after which it faults.
+    /// Cache of compiled code.
+    pub code_cache: &'a CodeCache,
+    /// Number of wave-instructions after which the launch faults.
     pub max_instructions: u64,
-    /// Its workgroups are known to wait for each other.
+    /// Whether workgroups are known to wait for each other.
     pub cooperative: bool,
-    /// Where register files come from.
+    /// Pool of register files.
     pub pool: Option<&'a Pool>,
-    /// Set to end it.
+    /// Cancels the launch when set.
     pub cancel: Option<&'a AtomicBool>,
 }
 
 impl Kernel {
-    /// Runs the kernel to its end. `explicit` holds the arguments of its source, laid out as its metadata says.
+    /// Runs the kernel to completion. `explicit` holds the explicit arguments, laid out according to the
+    /// metadata.
     ///
     /// # Errors
-    /// [`Error::Fault`] if the kernel faulted; findings of checks are not errors.
+    /// [`Error::Fault`] if the kernel faulted. Findings of checks are not errors.
     pub fn launch(&self, launch: &Launch, explicit: &[u8]) -> Result<Outcome, Error> {
         let device = self.device();
         let settings = device.settings();
-        let manner = Manner {
+        let options = RunOptions {
             kernel: &self.name,
             number: device.count_launch(),
             checks: launch.checks.as_deref().unwrap_or(&settings.checks),
             threads: launch.threads.unwrap_or(settings.threads),
             engine: settings.engine,
-            codes: &device.inner.codes,
+            code_cache: &device.inner.code_cache,
             max_instructions: launch.max_instructions.unwrap_or(settings.max_instructions),
             cooperative: launch.cooperative,
             pool: Some(&device.inner.pool),
@@ -107,21 +108,22 @@ impl Kernel {
             ..abi::Shape::new(launch.grid, launch.block, launch.dynamic_lds)
         };
         let mut kernarg = self.segment(explicit)?;
-        let asks = self.wants("hidden_hostcall_buffer") || self.wants("hidden_heap_v1");
-        let hostcall = if asks { Some(device.hostcall()?) } else { None };
+        let uses_hostcall =
+            self.has_hidden_argument("hidden_hostcall_buffer") || self.has_hidden_argument("hidden_heap_v1");
+        let hostcall = if uses_hostcall { Some(device.hostcall()?) } else { None };
         let mut services = launch.services;
         if let Some(hostcall) = &hostcall {
             (services.hostcall, services.heap) = (hostcall.buffer(), hostcall.heap());
         }
         abi::write_hidden_arguments(&self.code, &given, &services, &mut kernarg);
 
-        let slot = device.inner.kernargs.take(kernarg.len() as u64)?;
-        let run = || self.launch_in(&slot, launch, &given, &kernarg, &manner);
+        let slot = device.inner.kernargs.acquire(kernarg.len() as u64)?;
+        let run = || self.launch_in(&slot, launch, &given, &kernarg, &options);
         let result = match &hostcall {
             Some(hostcall) => hostcall.serve(run),
             None => run(),
         };
-        device.inner.kernargs.give_back(slot);
+        device.inner.kernargs.release(slot);
         let (stats, mut report) = result?;
         let addresses = report.findings.iter().map(|f| f.address);
         let addresses = addresses.chain([report.fault.as_ref().and_then(|f| f.address)]).flatten();
@@ -132,21 +134,21 @@ impl Kernel {
         }
     }
 
-    /// Runs a launch whose kernarg segment has a place.
+    /// Runs a launch with its kernarg segment in `slot`.
     fn launch_in(
         &self,
         slot: &Slot,
         launch: &Launch,
         given: &abi::Shape,
         kernarg: &[u8],
-        manner: &Manner<'_>,
+        options: &RunOptions<'_>,
     ) -> Result<(RunStats, Report), Error> {
         let device = self.device();
         let mut extra = launch.memory.clone();
-        let exact = !manner.checks.is_empty();
+        let exact = !options.checks.is_empty();
         extra.extend(slot.extra().filter(|_| !exact).map(|own| own.range()));
-        let space = device.space(&extra, exact.then_some(slot))?;
-        let (memory, join) = space.split();
+        let map = device.launch_memory(&extra, exact.then_some(slot))?;
+        let (memory, restore) = map.split();
         memory.write(slot.kernarg, kernarg)?;
         memory.write(slot.packet, &abi::dispatch_packet(given, &self.code, slot.kernarg))?;
 
@@ -165,61 +167,62 @@ impl Kernel {
             prepared.labels = self.code.labels.clone();
         }
         let trace = device.settings().trace.as_deref();
-        let manner = manner.clone();
-        let result = device
-            .cancellable(|cancel| run_traced(&prepared, &Manner { cancel: Some(cancel), ..manner }, trace));
-        module.give_back(prepared.program);
-        device.end(join(prepared.memory));
+        let options = options.clone();
+        let result = device.cancellable(|cancel| {
+            run_traced(&prepared, &RunOptions { cancel: Some(cancel), ..options }, trace)
+        });
+        module.release_program(prepared.program);
+        device.recycle(restore(prepared.memory));
         result
     }
 }
 
-/// Runs a prepared launch, whose trace is a file in a folder.
+/// Runs a prepared launch. If a directory is given, writes a trace to a file in it.
 pub(crate) fn run_traced(
     prepared: &Prepared,
-    manner: &Manner<'_>,
+    options: &RunOptions<'_>,
     folder: Option<&Path>,
 ) -> Result<(RunStats, Report), Error> {
-    let Some(folder) = folder else { return run(prepared, manner, None) };
+    let Some(folder) = folder else { return run(prepared, options, None) };
     let failed = |path: &Path, cause| Error::TraceFile { path: path.to_path_buf(), cause };
     std::fs::create_dir_all(folder).map_err(|e| failed(folder, e))?;
-    let name = format!("{:06}-{}.jsonl", manner.number, file_name(manner.kernel));
+    let name = format!("{:06}-{}.jsonl", options.number, file_name(options.kernel));
     let path = folder.join(name);
     let file = std::fs::File::create(&path).map_err(|e| failed(&path, e))?;
-    run(prepared, manner, Some(&mut BufWriter::new(file)))
+    run(prepared, options, Some(&mut BufWriter::new(file)))
 }
 
-/// Runs a prepared launch, with its checks; its trace goes to `trace`. Faults are in the report.
+/// Runs a prepared launch with its checks, and writes a trace to `trace`. Faults are returned in the report.
 ///
 /// # Errors
 /// [`Error::Dispatch`] if the launch is impossible, [`Error::Trace`] if the trace cannot be written.
 pub fn run(
     prepared: &Prepared,
-    manner: &Manner<'_>,
+    options: &RunOptions<'_>,
     trace: Option<&mut dyn Write>,
 ) -> Result<(RunStats, Report), Error> {
-    let mut dispatch = prepared.dispatch(manner.max_instructions);
-    dispatch.threads = manner.threads;
-    dispatch.cooperative = manner.cooperative;
-    dispatch.pool = manner.pool;
-    dispatch.cancel = manner.cancel;
+    let mut dispatch = prepared.dispatch(options.max_instructions);
+    dispatch.threads = options.threads;
+    dispatch.cooperative = options.cooperative;
+    dispatch.pool = options.pool;
+    dispatch.cancel = options.cancel;
     dispatch.check()?;
     let report = |fault: Option<Box<Fault>>, findings: Vec<Finding>| {
         if fault.is_some() || findings.iter().any(|f| f.severity == Severity::Error) {
-            exit::found();
+            exit::record_failure();
         }
-        let (kernel, launch) = (manner.kernel.to_string(), manner.number);
+        let (kernel, launch) = (options.kernel.to_string(), options.number);
         Report { kernel, launch, fault, findings, freed: Vec::new() }
     };
-    if manner.checks.is_empty() && trace.is_none() {
-        let code = manner.codes.of(manner.engine, &prepared.program)?;
+    if options.checks.is_empty() && trace.is_none() {
+        let code = options.code_cache.get_or_compile(options.engine, &prepared.program)?;
         dispatch.compiled = code.as_ref().map(|code| code as _);
         return Ok(match dispatch::run(&dispatch, &prepared.memory) {
             Ok(stats) => (stats, report(None, Vec::new())),
             Err(fault) => (RunStats::default(), report(Some(fault), Vec::new())),
         });
     }
-    let mut checker = match manner.checks {
+    let mut checker = match options.checks {
         [] => None,
         checks => Some(Checker::new(prepared, checks)?),
     };
@@ -234,7 +237,7 @@ pub fn run(
     }
     let fault = result.err();
     let findings = checker.map_or_else(Vec::new, |c| c.finish(fault.as_deref()));
-    // The barrier check has reported a deadlock already; the launch has failed all the same.
+    // The fault already reports the deadlock, so the barrier check's finding would be a duplicate.
     let findings = match &fault {
         Some(f) if f.kind == FaultKind::BarrierDeadlock => {
             findings.into_iter().filter(|found| found.kind != "deadlock").collect()
@@ -244,7 +247,8 @@ pub fn run(
     Ok((stats, report(fault, findings)))
 }
 
-/// A kernel's name as a part of a file name: mangled names are long.
+/// Returns a kernel's name as part of a file name: sanitised, and truncated because mangled names can be
+/// long.
 fn file_name(kernel: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "_.-".contains(c) { c } else { '_' };
     kernel.chars().take(80).map(plain).collect()
@@ -257,16 +261,16 @@ mod tests {
     use wavesim::loader::assembly::AssemblyOptions;
 
     #[test]
-    fn launches_that_fail_return_their_memory() {
+    fn failed_launches_release_their_kernarg_slot() {
         let source = include_str!("../../../examples/scale.s");
         let object = AssemblyOptions::default().assemble("scale.s", source).unwrap().object;
         let device = Device::open("gfx1100", &Settings::default()).unwrap();
         let kernel = device.load(&object).unwrap().kernel("scale").unwrap();
-        let slot = || device.inner.kernargs.take(8).unwrap();
+        let slot = || device.inner.kernargs.acquire(8).unwrap();
         let first = slot();
         let at = first.kernarg;
-        device.inner.kernargs.give_back(first);
-        // More work-items than a workgroup can have.
+        device.inner.kernargs.release(first);
+        // The workgroup exceeds the maximum size.
         assert!(kernel.launch(&Launch::new([1, 1, 1], [4096, 1, 1]), &[0; 24]).is_err());
         assert_eq!(slot().kernarg, at);
     }

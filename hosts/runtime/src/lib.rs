@@ -1,16 +1,17 @@
-//! What every host of wavesim needs: the C library, Python, HIP and OpenCL are thin layers over this crate.
+//! Shared host runtime of wavesim. The C library and the Python, HIP and OpenCL hosts are thin layers over
+//! this crate.
 //!
 //! - [`Device`]: a target, its memory, and how it runs launches
 //! - [`memory`]: device memory at host addresses, and host memory that kernels may access
 //! - [`Module`]: a loaded code object, whose variables persist
 //! - [`Kernel`]: a kernel of a module: arguments, resources, launches
-//! - [`Launch`], [`Outcome`]: what a launch is given, and what it reports
+//! - [`Launch`], [`Outcome`]: the parameters and the result of a launch
 //! - [`raw`]: launches of machine code without a code object
-//! - [`queue`]: work in order, on threads of its own: streams and command queues
-//! - [`hostcall`]: what kernels ask the host for while they run: `printf`, `malloc`
+//! - [`queue`]: in-order work queues with their own threads, for streams and command queues
+//! - [`hostcall`]: services that running kernels request from the host: `printf`, `malloc`
 //! - [`Settings`]: the environment variables
-//! - [`ffi`]: arguments of C callers; [`clang`]: kernels that are compiled while the program runs
-//! - [`pitched`]: copies of boxes; [`message`]: what hosts write to standard error
+//! - [`ffi`]: arguments of C callers; [`clang`]: run-time compilation of kernels
+//! - [`pitched`]: copies of 2D and 3D regions; [`message`]: diagnostics on standard error
 //!
 //! ```
 //! use wavesim::loader::assembly::AssemblyOptions;
@@ -37,8 +38,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A pointer of a kernel is a pointer of the host: device memory is ordinary memory of the process, at the same address.
-//! A kernel can still only access memory that it was given.
+//! Kernels and the host share one address space: device memory is ordinary memory of the process, at the same
+//! address. A kernel can nevertheless access only the memory that its launch maps.
 
 #![warn(missing_docs)]
 
@@ -64,11 +65,11 @@ mod report;
 mod settings;
 mod target;
 
-pub use device::{Device, Range};
-pub use engine::{Codes, Engine};
+pub use device::{Device, MemoryRange};
+pub use engine::{CodeCache, Engine};
 pub use error::Error;
 pub use kernel::Kernel;
-pub use launch::{Launch, Manner, Outcome, run};
+pub use launch::{Launch, Outcome, RunOptions, run};
 pub use memory::{Bounds, HostMemory};
 pub use module::Module;
 pub use report::Report;

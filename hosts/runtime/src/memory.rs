@@ -1,8 +1,8 @@
-//! Memory that kernels can access: allocations of a device, and memory of the embedding program.
+//! Memory that kernels can access: device allocations, and mapped memory of the embedding program.
 //!
-//! A kernel can access exactly what it was given ([`Bounds::Exact`]). Compilers may widen a load of 12 bytes to 16, as
-//! GPUs map whole pages: [`Bounds::Pages`] permits it. [`Bounds::Trust`] permits every address of the process; a wrong
-//! pointer is then a crash, as in native code.
+//! By default, accesses are bounds-checked to the byte ([`Bounds::Exact`]). Because GPUs map whole pages,
+//! compilers may widen a 12-byte load to 16 bytes; [`Bounds::Pages`] permits this. [`Bounds::Trust`] permits
+//! every address of the process, so an invalid pointer crashes it, as in native code.
 
 use crate::Error;
 use memmap2::{MmapMut, MmapRaw};
@@ -11,91 +11,93 @@ use std::fmt;
 use std::sync::Arc;
 use wavesim::memory::{MapError, Memory};
 
-/// Bytes between allocations, so that an access beyond the end of one is not in the next.
+/// Bytes between allocations, so that an access past the end of one does not hit the next.
 const GUARD_BYTES: usize = 4096;
-/// Allocations from this size on are in the host's huge pages.
+/// Minimum size of allocations that are backed by the host's huge pages.
 #[cfg(target_os = "linux")]
 const HUGE_BYTES: usize = 4 << 20;
-/// Bytes of a page, to which [`Bounds::Pages`] rounds.
+/// Page size that [`Bounds::Pages`] rounds to.
 const PAGE_BYTES: u64 = 4096;
-/// Behind the last address of a process on 64-bit hosts (x86-64 and AArch64 with 48-bit addresses).
+/// End of the user address space on 64-bit hosts (x86-64 and AArch64 with 48-bit addresses).
 const PROCESS_END: u64 = 1 << 47;
 
-/// What a kernel can access.
+/// Granularity of bounds checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Bounds {
-    /// The bytes of allocations and of mapped memory.
+    /// Kernels can access the bytes of allocations and of mapped memory.
     #[default]
     Exact,
-    /// The pages that they are in.
+    /// Kernels can access all bytes of the pages that contain them.
     Pages,
-    /// All of the process's memory.
+    /// Kernels can access all memory of the process.
     Trust,
 }
 
 /// Host memory that kernels can access.
 #[derive(Debug, Clone)]
 pub struct HostMemory {
-    /// Address for kernels.
+    /// Address that kernels use.
     address: u64,
     host: *mut u8,
     len: u64,
     writable: bool,
-    /// For messages and checks of bounds; empty: it has none.
+    /// Name in messages and bounds checks; empty if unnamed.
     name: Arc<str>,
     /// Keeps the memory valid.
     _owner: Option<Owner>,
 }
 
-/// What keeps memory of the embedding program valid for as long as it exists.
+/// Object that keeps memory of the embedding program valid while it is alive.
 pub type Owner = Arc<dyn Any + Send + Sync>;
 
-// SAFETY: `HostMemory::new` requires that all threads may use the memory.
+// SAFETY: callers of `HostMemory::new` guarantee that all threads may access the memory.
 unsafe impl Send for HostMemory {}
 // SAFETY: as above.
 unsafe impl Sync for HostMemory {}
 
 impl HostMemory {
-    /// `len` bytes at `host`, which kernels access at `address`.
+    /// Describes `len` bytes at `host` that kernels access at `address`.
     ///
     /// # Safety
-    /// That of [`Memory::map_host`], for as long as this value, a device that it is mapped on, or a launch that began while it
-    /// was mapped exists; or for as long as its owner does ([`HostMemory::owned_by`]).
+    /// The requirements of [`Memory::map_host`] must hold while this value, a device that it is mapped on, or
+    /// a launch that started while it was mapped exists. With an owner ([`HostMemory::owned_by`]), they must
+    /// hold while the owner exists.
     pub unsafe fn new(address: u64, host: *mut u8, len: u64, writable: bool, name: &str) -> HostMemory {
         HostMemory { address, host, len, writable, name: name.into(), _owner: None }
     }
 
-    /// The same memory, which this keeps valid: devices and launches that can access the memory keep it.
+    /// Attaches the object that keeps the memory valid. Devices and launches that can access the memory hold
+    /// it.
     pub fn owned_by(self, owner: Owner) -> HostMemory {
         HostMemory { _owner: Some(owner), ..self }
     }
 
-    /// First address for kernels.
+    /// Returns the first address that kernels use.
     pub fn address(&self) -> u64 {
         self.address
     }
 
-    /// Size in bytes.
+    /// Returns the size in bytes.
     pub fn len(&self) -> u64 {
         self.len
     }
 
-    /// Whether it has no bytes.
+    /// Returns true if the size is 0.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Whether kernels can write to it.
+    /// Returns true if kernels can write to the memory.
     pub fn is_writable(&self) -> bool {
         self.writable
     }
 
-    /// The name in messages.
+    /// Returns the name used in messages.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The last byte.
+    /// Returns the address of the last byte.
     fn last(&self) -> u64 {
         self.address.saturating_add(self.len.saturating_sub(1))
     }
@@ -105,7 +107,7 @@ impl HostMemory {
         self.len != 0 && other.len != 0 && self.address <= other.last() && other.address <= self.last()
     }
 
-    /// The pages that it is in, if kernels use the host's addresses.
+    /// Rounds the range outwards to whole pages if kernels use host addresses.
     fn pages(&self) -> HostMemory {
         if self.address != self.host.addr() as u64 || self.len == 0 {
             return self.clone();
@@ -118,7 +120,7 @@ impl HostMemory {
     }
 }
 
-/// An allocation of a device, zeroed, at a page of its own.
+/// A device allocation, zeroed and page-aligned.
 #[derive(Debug)]
 pub struct Allocation {
     map: MmapRaw,
@@ -127,42 +129,42 @@ pub struct Allocation {
 }
 
 impl Allocation {
-    /// Allocates `len` bytes. Pages are taken from the host when they are touched.
+    /// Allocates `len` bytes. The host commits pages on first access.
     pub fn new(len: u64, name: &str) -> Result<Allocation, Error> {
         let failed = || Error::HostMemory { bytes: len, name: name.to_string() };
         let size =
             usize::try_from(len).ok().and_then(|n| n.max(1).checked_add(GUARD_BYTES)).ok_or_else(failed)?;
         let map = MmapMut::map_anon(size).map_err(|_| failed())?;
-        // A fault of the host for each 4 KiB costs programs with large arrays as much as their kernels.
+        // One page fault per 4 KiB costs programs with large arrays as much time as their kernels.
         #[cfg(target_os = "linux")]
         if size >= HUGE_BYTES {
-            // Hosts without huge pages refuse, and use small ones.
+            // On hosts without huge pages the call fails, and small pages are used.
             let _ = map.advise(memmap2::Advice::HugePage);
         }
         Ok(Allocation { map: map.into(), len, name: name.into() })
     }
 
-    /// Its address, in the process and for kernels.
+    /// Returns the address, which is the same for the host and for kernels.
     pub fn address(&self) -> u64 {
         self.map.as_mut_ptr().addr() as u64
     }
 
-    /// Size in bytes.
+    /// Returns the size in bytes.
     pub fn len(&self) -> u64 {
         self.len
     }
 
-    /// Whether it has no bytes.
+    /// Returns true if the size is 0.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The name in messages.
+    /// Returns the name used in messages.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// As memory that kernels can access.
+    /// Returns the allocation as memory that kernels can access.
     pub(crate) fn range(&self) -> HostMemory {
         let host = self.map.as_mut_ptr();
         let (address, len, name) = (self.address(), self.len, self.name.clone());
@@ -170,16 +172,17 @@ impl Allocation {
     }
 }
 
-/// An allocation that was freed. Its addresses are not reused for a while, so that late accesses are recognised.
+/// A freed allocation. Its addresses are quarantined for a while, so that accesses after the free are
+/// recognised.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Freed {
-    /// Its address.
+    /// Address.
     pub address: u64,
-    /// Its size in bytes.
+    /// Size in bytes.
     pub len: u64,
-    /// Its name.
+    /// Name.
     pub name: Arc<str>,
-    /// The launches that the device had seen when it was freed.
+    /// Number of launches on the device before the free.
     pub launches: u64,
 }
 
@@ -194,12 +197,14 @@ impl fmt::Display for Freed {
     }
 }
 
-/// Ranges as the memory of a launch. Ranges that overlap become one if host and kernel agree on the addresses.
+/// Builds the memory of a launch from ranges. Overlapping ranges are merged if they have the same offset
+/// between kernel and host addresses.
 pub(crate) fn memory(ranges: &[HostMemory], bounds: Bounds) -> Result<Memory, MapError> {
     let mut memory = Memory::empty();
     if bounds == Bounds::Trust {
         let host = std::ptr::with_exposed_provenance_mut(PAGE_BYTES as usize);
-        // SAFETY: whoever chose `Bounds::Trust` vouches for all pointers (`Device::set_bounds`).
+        // SAFETY: the caller of `Device::set_bounds` that chose `Bounds::Trust` guarantees that all pointers
+        // are valid.
         unsafe { memory.map_host(PAGE_BYTES, host, PROCESS_END - PAGE_BYTES, true)? };
         return Ok(memory);
     }
@@ -217,7 +222,8 @@ pub(crate) fn memory(ranges: &[HostMemory], bounds: Bounds) -> Result<Memory, Ma
         }
     }
     for r in &merged {
-        // SAFETY: required of the callers of `HostMemory::new`; allocations outlive the launch (`Space`).
+        // SAFETY: callers of `HostMemory::new` guarantee validity; `LaunchMemory` keeps allocations alive
+        // during the launch.
         unsafe { memory.map_host(r.address, r.host, r.len, r.writable)? };
     }
     for r in ranges.iter().filter(|r| !r.name.is_empty()) {
@@ -226,7 +232,7 @@ pub(crate) fn memory(ranges: &[HostMemory], bounds: Bounds) -> Result<Memory, Ma
     Ok(memory)
 }
 
-/// Whether two ranges have the same distance between the kernel's address and the host's.
+/// Returns true if two ranges have the same offset between kernel and host addresses.
 fn same_offset(a: &HostMemory, b: &HostMemory) -> bool {
     a.address.wrapping_sub(a.host.addr() as u64) == b.address.wrapping_sub(b.host.addr() as u64)
 }
@@ -236,7 +242,7 @@ mod tests {
     use super::*;
 
     fn range(address: u64, len: u64, writable: bool) -> HostMemory {
-        // SAFETY: nothing accesses it.
+        // SAFETY: the tests never access the memory.
         unsafe {
             HostMemory::new(address, std::ptr::without_provenance_mut(address as usize), len, writable, "r")
         }
@@ -251,12 +257,12 @@ mod tests {
         let list = [range(0x1010, 0x20, false), range(0x1000, 0x18, true), range(0x1030, 0x10, true)];
         let memory = memory(&list, Bounds::Exact).unwrap();
         assert!(readable(&memory, 0x1000, 0x30) && !readable(&memory, 0x1000, 0x31));
-        // Neighbours remain two, so that an access across their border is found.
+        // Adjacent ranges stay separate, so that an access across their boundary is detected.
         assert!(readable(&memory, 0x1030, 0x10) && !readable(&memory, 0x102c, 8));
     }
 
     #[test]
-    fn other_addresses_of_the_host_do_not_merge() {
+    fn ranges_with_different_host_offsets_do_not_merge() {
         let mut other = range(0x1008, 0x10, true);
         other.host = other.host.wrapping_add(1);
         assert!(matches!(
@@ -277,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn allocations_are_zeroed_and_apart() {
+    fn allocations_are_zeroed_and_separated() {
         let (a, b) = (Allocation::new(4096, "a").unwrap(), Allocation::new(1, "b").unwrap());
         assert!(a.address().is_multiple_of(4096) && a.address().abs_diff(b.address()) >= 8192);
         let memory = memory(&[a.range(), b.range()], Bounds::Exact).unwrap();

@@ -1,21 +1,22 @@
-//! What hosts write to standard error, and what kernels print.
+//! Diagnostics on standard error, and the output of kernels.
 
 use crate::hostcall::Stream;
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 
-/// A message on standard error.
-pub fn complain(message: &str) {
-    // Nobody may be listening.
+/// Writes a diagnostic to standard error.
+pub fn report(message: &str) {
+    // Standard error may be closed.
     let _ = writeln!(std::io::stderr(), "wavesim: {message}");
 }
 
-/// Reports, the first time, that a function is not supported. `list` is the command that lists what is.
+/// Reports that a function is not supported, once per function. `list` is the command that lists supported
+/// functions.
 pub fn unsupported(name: &'static str, list: &str) {
-    static NAMED: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
-    if NAMED.lock().unwrap_or_else(PoisonError::into_inner).insert(name) {
-        complain(&format!("{name} is not supported (`{list}` lists what is)"));
+    static REPORTED: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    if REPORTED.lock().unwrap_or_else(PoisonError::into_inner).insert(name) {
+        report(&format!("{name} is not supported (`{list}` lists supported functions)"));
     }
 }
 
@@ -27,24 +28,25 @@ unsafe extern "C" {
     static C_STDERR: *mut libc::FILE;
 }
 
-/// Prints what a kernel prints through the C library, whose buffers have what the program printed before.
+/// Prints the output of a kernel through the C library, so that it follows the program's own buffered output.
 #[cfg(target_os = "linux")]
 pub fn print(to: Stream, bytes: &[u8]) {
-    // SAFETY: the C library sets both before the program starts.
+    // SAFETY: the C library initialises both variables before `main`, and they stay valid for reads.
     let file = unsafe {
         match to {
             Stream::Output => C_STDOUT,
             Stream::Error => C_STDERR,
         }
     };
-    // SAFETY: `bytes` is readable, and the file is open, or a write to it fails.
+    // SAFETY: `bytes` is valid for reads of its length, and `file` is one of the C library's standard
+    // streams.
     unsafe { libc::fwrite(bytes.as_ptr().cast(), 1, bytes.len(), file) };
 }
 
-/// Prints what a kernel prints.
+/// Prints the output of a kernel.
 #[cfg(not(target_os = "linux"))]
 pub fn print(to: Stream, bytes: &[u8]) {
-    // Nobody may be listening.
+    // The stream may be closed.
     let _ = match to {
         Stream::Output => std::io::stdout().write_all(bytes),
         Stream::Error => std::io::stderr().write_all(bytes),

@@ -10,24 +10,24 @@ use wavesim::loader::image::Image;
 use wavesim::loader::request;
 use wavesim::memory::Memory;
 
-/// A loaded code object. Its variables live as long as a clone of it, or of one of its kernels, does.
+/// A loaded code object. Its variables live while a clone of the module or one of its kernels exists.
 #[derive(Clone)]
 pub struct Module {
     pub(crate) inner: Arc<Inner>,
 }
 
-/// What clones share.
+/// State shared by all clones.
 pub(crate) struct Inner {
     pub(crate) device: Device,
-    /// The code object, out of which kernels are read when they are asked for.
+    /// The code object. Kernels are read from it on first use.
     object: Vec<u8>,
     image: u64,
     text: (u64, u64),
     variables: Vec<Variable>,
     printf: Vec<String>,
     kernels: Mutex<BTreeMap<String, Arc<code_object::Kernel>>>,
-    /// Decoded code that no launch uses: of several launches at once, each takes one.
-    programs: Mutex<Vec<Program>>,
+    /// Idle decoded programs. Each concurrent launch takes one of its own.
+    idle_programs: Mutex<Vec<Program>>,
 }
 
 impl Module {
@@ -40,9 +40,9 @@ impl Module {
         }
         let image = Arc::new(Allocation::new(module.image.size(), "code object")?);
         let address = image.address();
-        // All of it is written before a kernel can see it.
+        // The image is initialised before kernels can access it.
         module.image.write_to(address, &memory::memory(&[image.range()], Bounds::Exact)?)?;
-        device.adopt(image);
+        device.register_allocation(image);
         Ok(Module {
             inner: Arc::new(Inner {
                 device: device.clone(),
@@ -52,29 +52,29 @@ impl Module {
                 variables: module.variables,
                 printf: module.printf,
                 kernels: Mutex::default(),
-                programs: Mutex::default(),
+                idle_programs: Mutex::default(),
             }),
         })
     }
 
-    /// The device that it is loaded on.
+    /// Returns the device that the module is loaded on.
     pub fn device(&self) -> &Device {
         &self.inner.device
     }
 
-    /// Names of its kernels.
+    /// Returns the names of the kernels.
     pub fn kernels(&self) -> Result<Vec<String>, Error> {
         Ok(code_object::kernels(&self.inner.object)?)
     }
 
-    /// A kernel by name.
+    /// Returns the kernel with a name.
     pub fn kernel(&self, name: &str) -> Result<Kernel, Error> {
-        let known = lock(&self.inner.kernels).get(name).cloned();
-        let code = match known {
+        let cached = lock(&self.inner.kernels).get(name).cloned();
+        let code = match cached {
             Some(code) => code,
             None => {
                 let mut read = code_object::load(&self.inner.object, name)?;
-                // The module has them.
+                // The module holds the image and the text.
                 read.image = Image::default();
                 read.text.1 = Vec::new();
                 let read = Arc::new(read);
@@ -85,7 +85,7 @@ impl Module {
         Ok(Kernel { module: self.clone(), name: name.into(), code })
     }
 
-    /// The module's only kernel.
+    /// Returns the module's only kernel.
     pub fn only_kernel(&self) -> Result<Kernel, Error> {
         match &self.kernels()?[..] {
             [only] => self.kernel(only),
@@ -93,22 +93,22 @@ impl Module {
         }
     }
 
-    /// Names of its variables.
+    /// Returns the names of the variables.
     pub fn variables(&self) -> impl Iterator<Item = &str> {
         self.inner.variables.iter().map(|v| v.name.as_str())
     }
 
-    /// Formats of OpenCL's `printf`, as the code object's metadata has them.
+    /// Returns the format strings of OpenCL's `printf`, as encoded in the code object's metadata.
     pub fn printf_formats(&self) -> &[String] {
         &self.inner.printf
     }
 
-    /// The code object.
+    /// Returns the code object.
     pub fn object(&self) -> &[u8] {
         &self.inner.object
     }
 
-    /// Address and size of a variable.
+    /// Returns the address and the size of a variable.
     pub fn variable(&self, name: &str) -> Result<(u64, u64), Error> {
         let found = self.inner.variables.iter().find(|v| v.name == name);
         let found = found.ok_or_else(|| {
@@ -121,14 +121,14 @@ impl Module {
 }
 
 impl Inner {
-    /// Address of the image.
+    /// Returns the address of the image.
     pub(crate) fn image(&self) -> u64 {
         self.image
     }
 
-    /// Decoded code for a launch.
+    /// Takes a decoded program for a launch, decoding the code if none is idle.
     pub(crate) fn program(&self, kernel: &code_object::Kernel, memory: &Memory) -> Result<Program, Error> {
-        let mut programs = lock(&self.programs);
+        let mut programs = lock(&self.idle_programs);
         if let Some(at) = programs.iter().position(|p| p.wave_size == kernel.wave_size()) {
             return Ok(programs.swap_remove(at));
         }
@@ -137,20 +137,20 @@ impl Inner {
         Ok(request::program(kernel, address, len, memory)?)
     }
 
-    /// Returns it.
-    pub(crate) fn give_back(&self, program: Program) {
-        lock(&self.programs).push(program);
+    /// Returns a decoded program after a launch.
+    pub(crate) fn release_program(&self, program: Program) {
+        lock(&self.idle_programs).push(program);
     }
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        // The program may have freed it by its address.
+        // The embedding program may have freed the image by its address already.
         let _ = self.device.free(self.image);
     }
 }
 
-/// Locks, ignoring poison: each change is one insertion or removal.
+/// Locks, ignoring poisoning: each change is a single insertion or removal.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

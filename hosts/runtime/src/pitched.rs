@@ -1,50 +1,50 @@
-//! Copies between boxes of bytes, whose rows are apart in memory.
+//! Copies of 2D and 3D regions of bytes whose rows and slices have a pitch.
 
 use crate::ffi::Memory;
 
-/// Rows of bytes: `width` bytes, `height` rows, `depth` slices.
+/// A copy of `depth` slices of `height` rows of `width` bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Copy {
-    /// Where rows go.
+    /// The destination.
     pub to: Pitched,
-    /// Where they come from.
+    /// The source.
     pub from: Pitched,
-    /// Bytes of a row.
+    /// Bytes per row.
     pub width: usize,
-    /// Rows of a slice.
+    /// Rows per slice.
     pub height: usize,
-    /// Slices.
+    /// Number of slices.
     pub depth: usize,
 }
 
-/// Memory whose rows are `pitch` bytes apart, and whose slices `slice` bytes.
+/// Memory with a row pitch and a slice pitch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pitched {
     /// The first byte of the first row.
     pub at: Memory,
-    /// Bytes from a row to the next; 0 where there is one row.
+    /// Distance between rows in bytes; 0 for a single row.
     pub pitch: usize,
-    /// Bytes from a slice to the next; 0 where there is one slice.
+    /// Distance between slices in bytes; 0 for a single slice.
     pub slice: usize,
 }
 
 impl Pitched {
-    /// Bytes one after the other.
+    /// Returns contiguous memory: a single row.
     pub fn linear(at: Memory) -> Pitched {
         Pitched { at, pitch: 0, slice: 0 }
     }
 
-    /// Rows of `pitch` bytes.
+    /// Returns memory with rows at a distance of `pitch` bytes.
     pub fn rows(at: Memory, pitch: usize) -> Pitched {
         Pitched { at, pitch, slice: 0 }
     }
 
-    /// The first byte of a row.
+    /// Returns the address of a row.
     pub fn row(&self, slice: usize, row: usize) -> Memory {
         self.at.offset(slice.wrapping_mul(self.slice).wrapping_add(row.wrapping_mul(self.pitch)))
     }
 
-    /// Bytes from the first to the last of such a box.
+    /// Returns the number of bytes from the first to the last byte of a region of this size.
     pub fn extent(&self, width: usize, height: usize, depth: usize) -> usize {
         if width == 0 || height == 0 || depth == 0 {
             return 0;
@@ -55,12 +55,12 @@ impl Pitched {
 }
 
 impl Copy {
-    /// `len` bytes.
+    /// Returns a copy of `len` contiguous bytes.
     pub fn linear(to: Memory, from: Memory, len: usize) -> Copy {
         Copy { to: Pitched::linear(to), from: Pitched::linear(from), width: len, height: 1, depth: 1 }
     }
 
-    /// Copies.
+    /// Performs the copy.
     pub fn run(&self) {
         for slice in 0..self.depth {
             for row in 0..self.height {

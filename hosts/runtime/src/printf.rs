@@ -1,11 +1,12 @@
-//! C's `printf`, of arguments that a kernel has sent: each in words of 64 bits.
+//! C's `printf` for arguments that a kernel has sent as 64-bit words.
 
 use std::ffi::{CString, c_char, c_int};
 
-/// The longest output of one conversion, which bounds widths and precisions.
+/// Maximum width and precision of a conversion, which bounds its output.
 const MAX_FIELD: u64 = 4096;
 
-/// A message: the format with its terminating zero, padded to words; then the arguments, strings like the format.
+/// Formats a message. It consists of the format string, NUL-terminated and padded to whole words, followed by
+/// the arguments; string arguments are encoded like the format string.
 pub fn format(words: &[u64]) -> Vec<u8> {
     let mut arguments = Arguments { words };
     let format = arguments.string();
@@ -24,20 +25,20 @@ pub fn format(words: &[u64]) -> Vec<u8> {
     out
 }
 
-/// What is left of the words.
+/// The words that have not been consumed yet.
 struct Arguments<'a> {
     words: &'a [u64],
 }
 
 impl Arguments<'_> {
-    /// The next word; 0 after the last, as a kernel may pass too few.
+    /// Consumes the next word. Returns 0 after the last one, because a kernel may pass too few arguments.
     fn word(&mut self) -> u64 {
         let Some((&first, rest)) = self.words.split_first() else { return 0 };
         self.words = rest;
         first
     }
 
-    /// A string with the words that it takes.
+    /// Consumes the words of a string.
     fn string(&mut self) -> Vec<u8> {
         let mut out = Vec::new();
         while let Some((&word, rest)) = self.words.split_first() {
@@ -55,21 +56,21 @@ impl Arguments<'_> {
     }
 }
 
-/// A conversion, such as `%-8.3lf`.
+/// A conversion specification, such as `%-8.3lf`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Spec {
-    /// Bytes of it in the format.
+    /// Length in the format string in bytes.
     len: usize,
     flags: String,
     width: Option<u64>,
     precision: Option<u64>,
-    /// Bits of an integer.
+    /// Width of an integer argument in bits.
     bits: u32,
     conversion: u8,
 }
 
 impl Spec {
-    /// Parses a conversion at the beginning of `text`; `*` takes an argument.
+    /// Parses a conversion at the start of `text`; `*` consumes an argument.
     fn parse(text: &[u8], arguments: &mut Arguments<'_>) -> Option<Spec> {
         let mut at = 1;
         let mut flags = String::new();
@@ -141,7 +142,7 @@ impl Spec {
             b'f' | b'F' | b'e' | b'E' | b'g' | b'G' | b'a' | b'A' => {
                 self.convert("", Value::Float(f64::from_bits(arguments.word())), out);
             }
-            // It would store to memory.
+            // `%n` would write to memory, so its argument is skipped.
             b'n' => {
                 arguments.word();
             }
@@ -149,7 +150,7 @@ impl Spec {
         }
     }
 
-    /// Text in its field.
+    /// Pads text to the field width.
     fn pad(&self, text: Vec<u8>, out: &mut Vec<u8>) {
         let fill = (self.width.unwrap_or(0) as usize).saturating_sub(text.len());
         let spaces = std::iter::repeat_n(b' ', fill);
@@ -162,20 +163,21 @@ impl Spec {
         }
     }
 
-    /// A number, as the C library prints it.
+    /// Formats a number with the C library.
     fn convert(&self, length: &str, value: Value, out: &mut Vec<u8>) {
         let width = self.width.map(|w| w.to_string()).unwrap_or_default();
         let precision = self.precision.map(|p| format!(".{p}")).unwrap_or_default();
         let spec = format!("%{}{width}{precision}{length}{}", self.flags, self.conversion as char);
-        // There is no zero in it.
+        // The specification contains no NUL.
         let Ok(spec) = CString::new(spec) else { return };
-        // `%f` of the largest double has 309 digits before the point.
+        // `%f` of the largest double has 309 digits before the decimal point.
         let mut buffer = vec![0u8; 2 * MAX_FIELD as usize + 512];
         let (to, size) = (buffer.as_mut_ptr().cast::<c_char>(), buffer.len());
         let len: c_int = match value {
-            // SAFETY: one conversion of a 64-bit integer or a pointer, and one such argument; the output is bounded by `size`.
+            // SAFETY: `spec` has one conversion for a 64-bit integer or a pointer, which matches the only
+            // argument; the output is bounded by `size`.
             Value::Integer(n) => unsafe { libc::snprintf(to, size, spec.as_ptr(), n) },
-            // SAFETY: as above, with a double.
+            // SAFETY: as above, for a double.
             Value::Float(x) => unsafe { libc::snprintf(to, size, spec.as_ptr(), x) },
         };
         let len = usize::try_from(len).unwrap_or(0).min(buffer.len() - 1);
@@ -192,7 +194,7 @@ enum Value {
 mod tests {
     use super::*;
 
-    /// A string as kernels send it.
+    /// Encodes a string as kernels send it.
     fn string(text: &str) -> Vec<u64> {
         let mut bytes = text.as_bytes().to_vec();
         bytes.push(0);
@@ -230,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_messages_are_harmless() {
+    fn malformed_messages_are_harmless() {
         assert_eq!(format(&[]), b"");
         check("%d %s %f", &[], "0  0.000000");
         check("100%", &[], "100%");

@@ -1,13 +1,14 @@
-//! Queues of work: what one is given runs in order on a thread of its own. HIP's streams and OpenCL's command queues are made of them.
+//! In-order work queues. Each queue runs its tasks on a thread of its own. HIP's streams and OpenCL's command
+//! queues are built on them.
 //!
-//! A task can also wait for tickets of other queues. A ticket exists only for work that was submitted before, so that tasks cannot
-//! wait for each other in a circle.
+//! A task can also wait for tickets of other queues. A ticket exists only for work that has already been
+//! submitted, so tasks cannot form a cycle of waits.
 
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// Stands for submitted work.
+/// Handle to submitted work.
 #[derive(Clone, Default)]
 pub struct Ticket(Arc<Completion>);
 
@@ -17,18 +18,18 @@ struct Completion {
     changed: Condvar,
 }
 
-/// Locks. A task that panics leaves nothing half done behind these locks.
+/// Locks, ignoring poisoning: a panic cannot leave the protected state inconsistent.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Ticket {
-    /// When the work ended, if it has.
+    /// Returns the time at which the work ended, if it has.
     pub fn ended(&self) -> Option<Instant> {
         *lock(&self.0.at)
     }
 
-    /// Waits for the work to end.
+    /// Waits for the work to end. Returns the time at which it ended.
     pub fn wait(&self) -> Instant {
         let mut at = lock(&self.0.at);
         loop {
@@ -45,26 +46,27 @@ impl Ticket {
     }
 }
 
-/// Ends the ticket when dropped, so that a task that panics does not leave others waiting.
-struct Ending(Ticket);
+/// Completes the ticket when dropped, even if the task panics, so that waiters are always released.
+struct CompletionGuard(Ticket);
 
-impl Drop for Ending {
+impl Drop for CompletionGuard {
     fn drop(&mut self) {
         self.0.end();
     }
 }
 
-/// Work of the program, which ends when this is dropped: OpenCL's user events. Queues whose tasks wait for it stand still until then.
-pub struct Promise(Ending);
+/// Work that the program completes itself, as with OpenCL's user events. Dropping the promise completes it;
+/// until then, queues whose tasks wait for it are blocked.
+pub struct Promise(CompletionGuard);
 
 impl Default for Promise {
     fn default() -> Promise {
-        Promise(Ending(Ticket::default()))
+        Promise(CompletionGuard(Ticket::default()))
     }
 }
 
 impl Promise {
-    /// Stands for the work.
+    /// Returns a handle to the work.
     pub fn ticket(&self) -> Ticket {
         self.0.0.clone()
     }
@@ -73,7 +75,7 @@ impl Promise {
 struct Task {
     after: Vec<Ticket>,
     work: Box<dyn FnOnce() + Send>,
-    ending: Ending,
+    completion: CompletionGuard,
 }
 
 impl Task {
@@ -81,13 +83,14 @@ impl Task {
         for ticket in &self.after {
             ticket.wait();
         }
-        // A panic is the work's own to report (HIP's operations do); the queue goes on.
+        // The work itself reports panics (as HIP's operations do). The queue continues with the next task.
         let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(self.work));
-        drop(self.ending);
+        drop(self.completion);
     }
 }
 
-/// A queue. Its thread starts with the first task that is not run by its submitter, and ends with the queue, after its tasks.
+/// An in-order work queue. The first task for the queue's thread starts the thread. After the queue is
+/// dropped, the thread finishes the remaining tasks and exits.
 #[derive(Default)]
 pub struct Queue {
     state: Mutex<State>,
@@ -100,13 +103,13 @@ struct State {
 }
 
 impl State {
-    /// The last task, if it has not ended.
+    /// Returns the ticket of the last task, if it has not ended.
     fn pending(&mut self) -> Option<&Ticket> {
         self.last.take_if(|ticket| ticket.ended().is_some());
         self.last.as_ref()
     }
 
-    /// Gives the task to the thread. It comes back if there is none.
+    /// Sends the task to the thread. Returns the task if no thread can be started.
     fn send(&mut self, task: Task) -> Option<Task> {
         let task = match &self.worker {
             Some(worker) => match worker.send(task) {
@@ -133,35 +136,36 @@ impl State {
     }
 }
 
-/// Work that has its place in a queue. Programs that order several queues hold a lock while they place work, and start it without
-/// the lock.
-#[must_use = "work that no thread of the queue takes is done by `start`"]
-pub struct Placed {
+/// Work that has a position in a queue. Callers that order several queues hold a lock while they enqueue
+/// work, and call [`EnqueuedTask::start`] after releasing the lock.
+#[must_use = "`start` runs the work if the queue has no thread"]
+pub struct EnqueuedTask {
     ticket: Ticket,
-    /// No thread takes it.
-    left: Option<Task>,
+    /// The task, if the queue has no thread that could run it.
+    unsent: Option<Task>,
 }
 
-impl Placed {
-    /// Lets it begin. If the host has no more threads, the caller does the work.
+impl EnqueuedTask {
+    /// Ensures that the work runs. If the host could not start a thread, runs the work on the calling thread.
     pub fn start(self) -> Ticket {
-        if let Some(task) = self.left {
+        if let Some(task) = self.unsent {
             task.run();
         }
         self.ticket
     }
 }
 
-/// A place in a queue for work of the calling thread. The queue's later work waits until it is used or dropped.
-pub struct Turn {
+/// A reserved position in a queue for work of the calling thread. Later work of the queue waits until the
+/// reservation is used or dropped.
+pub struct Reservation {
     after: Vec<Ticket>,
-    ending: Ending,
+    completion: CompletionGuard,
 }
 
-impl Turn {
-    /// Runs work, when its turn has come.
+impl Reservation {
+    /// Waits for the preceding work, then runs `work` on the calling thread.
     pub fn run<T>(self, work: impl FnOnce() -> T) -> T {
-        let Turn { after, ending: _ending } = self;
+        let Reservation { after, completion: _completion } = self;
         for ticket in after {
             ticket.wait();
         }
@@ -170,42 +174,43 @@ impl Turn {
 }
 
 impl Queue {
-    /// Submits work, to be run when what was submitted before and the tickets `after` have ended.
+    /// Submits work that runs after all previously submitted work and the tickets `after`.
     pub fn submit(&self, after: Vec<Ticket>, work: impl FnOnce() + Send + 'static) -> Ticket {
-        self.place(after, work).start()
+        self.enqueue(after, work).start()
     }
 
-    /// Submits work. It may begin at once.
-    pub fn place(&self, mut after: Vec<Ticket>, work: impl FnOnce() + Send + 'static) -> Placed {
+    /// Adds work to the queue. The work may start before this function returns.
+    pub fn enqueue(&self, mut after: Vec<Ticket>, work: impl FnOnce() + Send + 'static) -> EnqueuedTask {
         let ticket = Ticket::default();
         let mut state = lock(&self.state);
-        // The queue's thread has its own tasks in order; those of other threads it does not know.
+        // The thread runs its own tasks in order, but the preceding work may run on another thread.
         after.extend(state.pending().cloned());
         state.last = Some(ticket.clone());
-        let task = Task { after, work: Box::new(work), ending: Ending(ticket.clone()) };
-        Placed { ticket, left: state.send(task) }
+        let task = Task { after, work: Box::new(work), completion: CompletionGuard(ticket.clone()) };
+        EnqueuedTask { ticket, unsent: state.send(task) }
     }
 
-    /// Runs work on the calling thread, when what was submitted before and the tickets `after` have ended.
+    /// Runs work on the calling thread, after all previously submitted work and the tickets `after`.
     pub fn run<T>(&self, after: Vec<Ticket>, work: impl FnOnce() -> T) -> T {
-        self.turn(after).run(work)
+        self.reserve(after).run(work)
     }
 
-    /// A place for work of the calling thread, after what was submitted before and the tickets `after`.
-    pub fn turn(&self, mut after: Vec<Ticket>) -> Turn {
+    /// Reserves a position for work of the calling thread, after all previously submitted work and
+    /// the tickets `after`.
+    pub fn reserve(&self, mut after: Vec<Ticket>) -> Reservation {
         let ticket = Ticket::default();
         let mut state = lock(&self.state);
         after.extend(state.pending().cloned());
         state.last = Some(ticket.clone());
-        Turn { after, ending: Ending(ticket) }
+        Reservation { after, completion: CompletionGuard(ticket) }
     }
 
-    /// The last submitted work, if it has not ended.
+    /// Returns the ticket of the last submitted work, if it has not ended.
     pub fn pending(&self) -> Option<Ticket> {
         lock(&self.state).pending().cloned()
     }
 
-    /// Waits for everything that was submitted.
+    /// Waits for all submitted work.
     pub fn wait(&self) {
         if let Some(ticket) = self.pending() {
             ticket.wait();
@@ -220,7 +225,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn work_is_done_in_order() {
+    fn work_runs_in_order() {
         let (queue, seen) = (Queue::default(), Arc::new(Mutex::new(Vec::new())));
         for n in 0..100 {
             let seen = seen.clone();
@@ -249,22 +254,22 @@ mod tests {
     }
 
     #[test]
-    fn submitted_work_waits_for_work_of_other_threads() {
+    fn submitted_work_waits_for_reservations() {
         let (queue, seen) = (Queue::default(), Arc::new(Mutex::new(Vec::new())));
-        let turn = queue.turn(Vec::new());
+        let reservation = queue.reserve(Vec::new());
         let last = seen.clone();
         let ticket = queue.submit(Vec::new(), move || last.lock().unwrap().push("submitted"));
         std::thread::sleep(Duration::from_millis(20));
         assert!(ticket.ended().is_none());
-        turn.run(|| seen.lock().unwrap().push("run"));
+        reservation.run(|| seen.lock().unwrap().push("run"));
         ticket.wait();
         assert_eq!(*seen.lock().unwrap(), ["run", "submitted"]);
-        drop(queue.turn(Vec::new()));
+        drop(queue.reserve(Vec::new()));
         assert!(queue.pending().is_none());
     }
 
     #[test]
-    fn a_promise_holds_a_queue() {
+    fn a_promise_blocks_a_queue() {
         let (queue, promise) = (Queue::default(), Promise::default());
         let ticket = queue.submit(vec![promise.ticket()], || ());
         std::thread::sleep(Duration::from_millis(5));

@@ -1,6 +1,6 @@
-//! Launches of machine code without a code object, with the registers that the caller gives.
+//! Launches of machine code without a code object; the caller supplies the initial register values.
 
-use crate::launch::{Manner, run_traced};
+use crate::launch::{RunOptions, run_traced};
 use crate::{Device, Error, HostMemory, Outcome};
 use isa_spec::pcode::ir::Space;
 use std::collections::HashMap;
@@ -13,51 +13,52 @@ use wavesim::loader::prepared::{Modes, Prepared, Shape};
 use wavesim::memory::Memory;
 use wavesim::sched::dispatch::{InitialState, Layout, Registers};
 
-/// The most SGPRs that a launch can initialise. Workgroup ids need the rest.
+/// Maximum number of user SGPRs. The remaining SGPRs hold workgroup ids.
 pub const MAX_USER_SGPRS: u32 = 100;
 
-/// Machine code and its launch.
+/// Machine code with its launch parameters.
 #[derive(Debug, Clone)]
 pub struct RawLaunch {
     /// The machine code.
     pub code: Vec<u8>,
-    /// Its address for kernels.
+    /// Address of the code as kernels see it.
     pub code_address: u64,
     /// Byte offset of the first instruction.
     pub entry: u64,
-    /// Lanes of a wave.
+    /// Number of lanes in a wave.
     pub wave_size: u32,
     /// Workgroups in the grid.
     pub grid: [u32; 3],
     /// Work-items in a workgroup.
     pub block: [u32; 3],
-    /// LDS of a workgroup in bytes.
+    /// LDS size of a workgroup in bytes.
     pub lds_bytes: u32,
-    /// Scratch memory of a work-item in bytes.
+    /// Scratch size of a work-item in bytes.
     pub scratch_bytes: u32,
-    /// Nothing declares how much LDS and scratch the code needs: it has some only if it has instructions that access it.
-    pub only_if_used: bool,
+    /// Provide LDS and scratch only if the code has instructions that access them. For code that does not
+    /// declare its requirements.
+    pub memory_only_if_used: bool,
     /// Initial values of s0, s1, …
     pub user_sgprs: Vec<u32>,
-    /// SGPR of the first workgroup id, where workgroup ids are in user SGPRs.
+    /// SGPR of the first workgroup id, on targets that pass workgroup ids in SGPRs.
     pub first_group_id: u16,
-    /// Workgroup ids that are initialised, by dimension.
+    /// Whether the workgroup id of each dimension is initialised.
     pub group_ids: [bool; 3],
-    /// Work-item ids in v0: 0 only X, 1 X and Y, 2 X, Y and Z.
+    /// Work-item ids in v0: 0 for X only, 1 for X and Y, 2 for X, Y and Z.
     pub item_ids: u8,
-    /// MODE; `None`: as compilers set it.
+    /// Initial MODE register; `None` selects the value that compilers use.
     pub mode: Option<u32>,
-    /// Modes that checks have to know.
+    /// Modes that affect the checks.
     pub modes: Modes,
-    /// Host threads.
+    /// Number of host threads.
     pub threads: usize,
-    /// Wave-instructions after which it faults.
+    /// Number of wave-instructions after which the launch faults.
     pub max_instructions: u64,
 }
 
 impl RawLaunch {
-    /// Sets what the registers COMPUTE_PGM_RSRC1 and COMPUTE_PGM_RSRC2 say (LLVM AMDGPUUsage): MODE, LDS, and which ids
-    /// there are.
+    /// Applies the registers COMPUTE_PGM_RSRC1 and COMPUTE_PGM_RSRC2 (LLVM AMDGPUUsage), which define MODE,
+    /// the LDS size, the number of user SGPRs, and the ids to initialise.
     pub fn set_resources(&mut self, arch: Arch, rsrc1: u32, rsrc2: u32) {
         let mut d = Descriptor::ZERO;
         d.set(descriptor::RSRC1, rsrc1);
@@ -71,7 +72,7 @@ impl RawLaunch {
         self.user_sgprs.resize(self.first_group_id as usize, 0);
     }
 
-    /// What the engine needs to know.
+    /// Validates the launch and returns its shape for the engine.
     pub fn shape(&self, arch: Arch) -> Result<Shape, Error> {
         let len = self.code.len() as u64;
         if len == 0 || !len.is_multiple_of(4) {
@@ -112,43 +113,44 @@ impl RawLaunch {
 }
 
 impl Device {
-    /// Runs machine code on the device's memory and `extra`. Kernels can read the code at its address, unless something
-    /// else is mapped there.
+    /// Runs machine code with access to the device's memory and `extra`. The code itself is readable at its
+    /// address, unless other memory is mapped there.
     pub fn launch_raw(&self, launch: &RawLaunch, extra: &[HostMemory]) -> Result<Outcome, Error> {
         let mut extra = extra.to_vec();
         let readable = |r: &HostMemory| launch.code_address.wrapping_sub(r.address()) < r.len();
         if !extra.iter().any(readable) && self.find(launch.code_address).is_none() {
             let (host, len) = (launch.code.as_ptr().cast_mut(), launch.code.len() as u64);
-            // SAFETY: read-only, and `launch` outlives the launch.
+            // SAFETY: `launch` is borrowed until the launch has ended, and kernels can only read the mapping.
             extra.push(unsafe { HostMemory::new(launch.code_address, host, len, false, "code") });
         }
-        let space = self.space(&extra, None)?;
-        let (memory, join) = space.split();
+        let map = self.launch_memory(&extra, None)?;
+        let (memory, restore) = map.split();
         let (result, memory) = self.launch_raw_on(launch, memory);
-        self.end(join(memory));
+        self.recycle(restore(memory));
         result
     }
 
-    /// Runs machine code on any memory, which is returned.
+    /// Runs machine code on the given memory, and returns the memory with the result.
     pub fn launch_raw_on(&self, launch: &RawLaunch, memory: Memory) -> (Result<Outcome, Error>, Memory) {
         let arch = self.target().arch;
-        let made = launch.shape(arch).and_then(|shape| Ok((shape, self.inner.programs.take(arch, launch)?)));
-        let (mut shape, code) = match made {
-            Ok(made) => made,
+        let lowered =
+            launch.shape(arch).and_then(|shape| Ok((shape, self.inner.programs.acquire(arch, launch)?)));
+        let (mut shape, code) = match lowered {
+            Ok(lowered) => lowered,
             Err(e) => return (Err(e), memory),
         };
-        if launch.only_if_used {
+        if launch.memory_only_if_used {
             shape.scratch_bytes = if code.uses_scratch { shape.scratch_bytes } else { 0 };
             shape.lds_bytes = if code.uses_lds { shape.lds_bytes } else { 0 };
         }
         let settings = self.settings();
-        let manner = Manner {
+        let options = RunOptions {
             kernel: "",
             number: self.count_launch(),
             checks: &settings.checks,
             threads: launch.threads,
             engine: settings.engine,
-            codes: &self.inner.codes,
+            code_cache: &self.inner.code_cache,
             max_instructions: launch.max_instructions,
             cooperative: false,
             pool: Some(&self.inner.pool),
@@ -157,9 +159,10 @@ impl Device {
         let Code { bytes, program, .. } = code;
         let prepared = Prepared { modes: launch.modes, ..Prepared::without_names(program, memory, shape) };
         let trace = settings.trace.as_deref();
-        let result = self
-            .cancellable(|cancel| run_traced(&prepared, &Manner { cancel: Some(cancel), ..manner }, trace));
-        self.inner.programs.give_back(Code { bytes, program: prepared.program, ..code });
+        let result = self.cancellable(|cancel| {
+            run_traced(&prepared, &RunOptions { cancel: Some(cancel), ..options }, trace)
+        });
+        self.inner.programs.release(Code { bytes, program: prepared.program, ..code });
         let outcome = result.and_then(|(stats, report)| match report.fault {
             Some(_) => Err(Error::Fault(Box::new(report))),
             None => Ok(Outcome { stats, report }),
@@ -168,14 +171,14 @@ impl Device {
     }
 }
 
-/// The most programs that a device keeps.
+/// Maximum number of programs in a device's cache.
 const MAX_PROGRAMS: usize = 1024;
 
-/// Decoded code of earlier launches, by its bytes.
+/// Cache of decoded programs, by the hash of their code.
 #[derive(Default)]
-pub(crate) struct Programs(Mutex<HashMap<u64, Code>>);
+pub(crate) struct ProgramCache(Mutex<HashMap<u64, Code>>);
 
-/// Decoded code.
+/// Decoded code, with a summary of its memory accesses.
 struct Code {
     bytes: Vec<u8>,
     program: Program,
@@ -183,9 +186,9 @@ struct Code {
     uses_scratch: bool,
 }
 
-/// A number for code. That of other code may be the same.
-fn key(code: &[u8], wave_size: u32) -> u64 {
-    // Short, as every launch hashes all of the code (FxHash, which rustc uses).
+/// Returns a hash of code. Hits must be verified by comparing the code.
+fn hash(code: &[u8], wave_size: u32) -> u64 {
+    // FxHash, as in rustc: every launch hashes all of its code, so the hash must be cheap.
     let words = code.chunks(8).map(|chunk| {
         let mut word = [0; 8];
         word[..chunk.len()].copy_from_slice(chunk);
@@ -195,10 +198,10 @@ fn key(code: &[u8], wave_size: u32) -> u64 {
     words.fold(wave_size as u64, mix)
 }
 
-impl Programs {
-    /// The code's program; it is decoded if it is new, or in use.
-    fn take(&self, arch: Arch, launch: &RawLaunch) -> Result<Code, Error> {
-        let key = key(&launch.code, launch.wave_size);
+impl ProgramCache {
+    /// Removes the decoded code from the cache. Decodes it if it is not cached or another launch holds it.
+    fn acquire(&self, arch: Arch, launch: &RawLaunch) -> Result<Code, Error> {
+        let key = hash(&launch.code, launch.wave_size);
         let found = self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
         if let Some(code) = found
             && code.bytes == launch.code
@@ -215,12 +218,12 @@ impl Programs {
         })
     }
 
-    /// Keeps a program for the next launch.
-    fn give_back(&self, code: Code) {
+    /// Returns decoded code to the cache.
+    fn release(&self, code: Code) {
         let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if cached.len() >= MAX_PROGRAMS {
             cached.clear();
         }
-        cached.insert(key(&code.bytes, code.program.wave_size), code);
+        cached.insert(hash(&code.bytes, code.program.wave_size), code);
     }
 }

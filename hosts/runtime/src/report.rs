@@ -1,4 +1,4 @@
-//! What a launch has to report.
+//! Reports: the fault and the check findings of a launch.
 
 use crate::memory::Freed;
 use std::fmt;
@@ -10,23 +10,23 @@ use wavesim::fault::Fault;
 pub struct Report {
     /// Name of the kernel; empty for raw code.
     pub kernel: String,
-    /// Number of the launch on its device, from 1.
+    /// Number of the launch on its device, starting at 1.
     pub launch: u64,
-    /// What ended the launch, if it did not end by itself.
+    /// The fault that ended the launch, if any.
     pub fault: Option<Box<Fault>>,
-    /// What checks found.
+    /// Findings of the checks.
     pub findings: Vec<Finding>,
-    /// Memory that had been freed and was accessed, of the fault and of the findings in order.
+    /// Freed allocations that were accessed: those of the findings in order, then that of the fault.
     pub freed: Vec<Freed>,
 }
 
 impl Report {
-    /// Whether there is nothing to report.
+    /// Returns true if there is neither a fault nor a finding.
     pub fn is_clean(&self) -> bool {
         self.fault.is_none() && self.findings.is_empty()
     }
 
-    fn write_place(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn write_launch(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kernel.as_str() {
             "" => Ok(()),
             kernel => write!(f, "\n  kernel `{kernel}`, launch {}", self.launch),
@@ -39,12 +39,12 @@ impl fmt::Display for Report {
         let mut separator = "";
         for finding in &self.findings {
             write!(f, "{separator}{finding}")?;
-            self.write_place(f)?;
+            self.write_launch(f)?;
             separator = "\n\n";
         }
         if let Some(fault) = &self.fault {
             write!(f, "{separator}{fault}")?;
-            self.write_place(f)?;
+            self.write_launch(f)?;
         }
         for freed in &self.freed {
             write!(f, "\n  {freed}")?;

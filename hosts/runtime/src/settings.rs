@@ -1,54 +1,57 @@
-//! Environment variables, which all hosts obey.
+//! Environment variables that configure all hosts.
 
 use crate::Engine;
 use std::path::PathBuf;
 use wavesim::check::Check;
 
-/// Name and meaning of each variable, for tables.
+/// The name and the description of each variable, for documentation and help output.
 pub const VARIABLES: [(&str, &str); 10] = [
     ("WAVESIM_TARGET", "the GPU of the default device: gfx1100 (default), gfx1151, gfx1201, …"),
     (
         "WAVESIM_CHECK",
-        "checks of every launch: all, or a list of mem, init, race, waits, barrier, hazard; 0: none (default)",
+        "checks to run on every launch: all, or a list of mem, init, race, waits, barrier, hazard; 0 for none (default)",
     ),
-    ("WAVESIM_TRACE", "a folder; every launch writes a trace to NUMBER-KERNEL.jsonl there"),
-    ("WAVESIM_THREADS", "host threads that run the workgroups of a launch (default 1)"),
+    ("WAVESIM_TRACE", "a directory; every launch writes a trace to NUMBER-KERNEL.jsonl in it"),
+    ("WAVESIM_THREADS", "number of host threads that run the workgroups of a launch (default 1)"),
     (
         "WAVESIM_ENGINE",
-        "auto (default): the interpreter, and machine code, on x86-64 hosts with AVX2, which is compiled in the background for kernels that run for long; jit: machine code at once; interpreter. Launches that are checked or traced are interpreted",
+        "auto (default): the interpreter and, for long-running kernels on x86-64 hosts with AVX2, machine code that is compiled in the background; jit: machine code from the start; interpreter. Checked and traced launches always use the interpreter",
     ),
-    ("WAVESIM_MAX_INSTRUCTIONS", "wave-instructions after which a launch faults (default 10^10)"),
+    ("WAVESIM_MAX_INSTRUCTIONS", "number of wave-instructions after which a launch faults (default 10^10)"),
     (
         "WAVESIM_ERROR_EXITCODE",
         "exit status of a program in which a check found something or a kernel faulted (1 to 255; default: its own)",
     ),
-    ("WAVESIM_CLANG", "the compiler of OpenCL and hiprtc (default: clang-19, or another that is found)"),
-    ("WAVESIM_DEVICE_LIBS", "the folder of ROCm's device libraries, for OpenCL and hiprtc"),
-    ("WAVESIM_ROCM_PATH", "the folder with HIP's headers in include, for hiprtc (default: /opt/rocm, /usr)"),
+    ("WAVESIM_CLANG", "the compiler for OpenCL and hiprtc (default: clang-19, or another installed version)"),
+    ("WAVESIM_DEVICE_LIBS", "the directory of ROCm's device libraries, for OpenCL and hiprtc"),
+    (
+        "WAVESIM_ROCM_PATH",
+        "the directory whose include directory has HIP's headers, for hiprtc (default: /opt/rocm, /usr)",
+    ),
 ];
 
-/// The default limit of wave-instructions.
+/// Default limit on the number of wave-instructions of a launch.
 pub const MAX_INSTRUCTIONS: u64 = 10_000_000_000;
 
-/// The most host threads of a launch.
+/// Maximum number of host threads per launch.
 pub const MAX_THREADS: usize = 1024;
 
-/// How a device runs launches, unless a launch says otherwise.
+/// Default configuration of a device's launches. [`Launch`](crate::Launch) can override part of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// The target's name, if one is set.
+    /// Name of the target, if set.
     pub target: Option<String>,
-    /// Checks of every launch.
+    /// Checks to run on every launch.
     pub checks: Vec<Check>,
-    /// Where traces go.
+    /// Directory that traces are written to.
     pub trace: Option<PathBuf>,
-    /// Host threads.
+    /// Number of host threads.
     pub threads: usize,
-    /// What executes instructions.
+    /// The execution engine.
     pub engine: Engine,
-    /// Wave-instructions after which a launch faults.
+    /// Number of wave-instructions after which a launch faults.
     pub max_instructions: u64,
-    /// Exit status of a program in which something was found; 0: its own.
+    /// Exit status of the process if a check or a launch failed; 0 keeps the program's own status.
     pub error_exit_code: u8,
 }
 
@@ -66,25 +69,25 @@ impl Default for Settings {
     }
 }
 
-/// A variable with a wrong value.
+/// An environment variable with an invalid value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{variable}={value}: {reason}")]
 pub struct SettingError {
-    /// The variable.
+    /// Name of the variable.
     pub variable: &'static str,
     /// Its value.
     pub value: String,
-    /// What is wrong with it.
+    /// Why the value is invalid.
     pub reason: String,
 }
 
 impl Settings {
-    /// Reads the environment.
+    /// Reads the settings from the environment.
     pub fn from_env() -> Result<Settings, SettingError> {
         Settings::read(|name| std::env::var_os(name).map(|v| v.to_string_lossy().into_owned()))
     }
 
-    /// As [`Settings::from_env`], with the variables that `get` has.
+    /// Reads the settings like [`Settings::from_env`], but looks variables up with `get`.
     pub fn read(get: impl Fn(&str) -> Option<String>) -> Result<Settings, SettingError> {
         let given = |name: &str| get(name).filter(|value| !value.is_empty());
         let mut settings = Settings { target: given("WAVESIM_TARGET"), ..Settings::default() };
@@ -132,7 +135,7 @@ fn number(
     }
 }
 
-/// Checks by name: `all`, `0`, or a list with commas.
+/// Parses a selection of checks: `all`, `0`, or a comma-separated list of names.
 pub fn parse_checks(text: &str) -> Result<Vec<Check>, String> {
     match text.trim() {
         "all" | "1" => return Ok(Check::ALL.to_vec()),
@@ -143,9 +146,10 @@ pub fn parse_checks(text: &str) -> Result<Vec<Check>, String> {
     list.map(|name| {
         Check::from_name(name).ok_or_else(|| {
             let names: Vec<&str> = Check::ALL.iter().map(|c| c.name()).collect();
-            let near = isa_spec::diag::nearest(name, names.iter().copied());
-            let near = near.map_or_else(String::new, |near| format!(" (did you mean `{near}`?)"));
-            format!("`{name}` is not a check{near}; checks are all, {}", names.join(", "))
+            let suggestion = isa_spec::diag::nearest(name, names.iter().copied());
+            let suggestion =
+                suggestion.map_or_else(String::new, |suggestion| format!(" (did you mean `{suggestion}`?)"));
+            format!("`{name}` is not a check{suggestion}; checks are all, {}", names.join(", "))
         })
     })
     .collect()
@@ -174,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn the_documentation_lists_them() {
+    fn documentation_lists_all_variables() {
         let text = include_str!("../../../docs/python.md");
         let rows = text.lines().filter_map(|line| line.strip_prefix("| `WAVESIM_"));
         let rows: Vec<String> = rows.map(|row| format!("WAVESIM_{}", row.replace('`', ""))).collect();
@@ -184,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_values_are_errors() {
+    fn invalid_values_are_errors() {
         assert_eq!(
             read(&[("WAVESIM_THREADS", "many")]).unwrap_err(),
             "WAVESIM_THREADS=many: not a positive number"

@@ -1,4 +1,4 @@
-// Kernels of the tests of launches. All take what the comment before them says.
+// Kernels for the launch tests. The comment before each kernel gives its arguments.
 
 .macro kernel name, kernarg_bytes
   .globl \name
@@ -28,7 +28,7 @@ kernel iota, 8
   global_store_b32 v1, v0, s[4:5]
   s_endpgm
 
-// u32 *flag: every workgroup but the fourth waits until the fourth has set the flag.
+// u32 *flag: every workgroup except the fourth waits until the fourth has set the flag.
 kernel wait_for_fourth, 8
   s_load_b64 s[4:5], s[0:1], 0x0
   v_mov_b32_e32 v0, 0
@@ -46,7 +46,7 @@ wait:
   s_cbranch_scc1 wait
   s_endpgm
 
-// Stores to LDS at an address that is not aligned: one that drivers for compute permit.
+// Stores to LDS at an unaligned address, which compute drivers permit.
 kernel unaligned, 8
   v_mov_b32_e32 v0, 1
   ds_store_b32 v0, v0

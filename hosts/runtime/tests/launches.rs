@@ -1,4 +1,4 @@
-//! Launches as hosts make them: memory, modules, arguments, faults, checks, progress.
+//! Launches through the runtime API: memory, modules, arguments, faults, checks, forward progress.
 
 use std::sync::{Arc, Mutex};
 use wavesim::check::Check;
@@ -54,7 +54,7 @@ const ONE: Launch = Launch {
 };
 
 #[test]
-fn memory_is_that_of_the_host() {
+fn device_memory_is_host_memory() {
     let module = module(&Settings::default());
     let (device, kernel) = (module.device(), module.kernel("iota").unwrap());
     let out = device.alloc(128, "out").unwrap();
@@ -63,7 +63,7 @@ fn memory_is_that_of_the_host() {
     assert_eq!(device.find(out + 127).map(|r| (r.address, r.len, r.mapped)), Some((out, 128, false)));
     assert_eq!(device.find(out + 128), None);
 
-    // Memory of the program, for one launch only.
+    // Host memory that is mapped for one launch only.
     let mut own = [7u32; 33];
     let address = own.as_mut_ptr() as u64;
     // SAFETY: `own` outlives the launch.
@@ -91,24 +91,24 @@ fn accesses_beyond_the_end_and_after_free_are_faults() {
         device.free(small).unwrap_err().to_string(),
         format!("0x{small:x} is not the address of an allocation: it has been freed already")
     );
-    // Pages are as a GPU maps them.
+    // Page-granular bounds, as on a GPU.
     let mut own = vec![0u32; 4096];
     let start = own.as_mut_ptr().wrapping_add((4096 - own.as_ptr() as usize % 4096) / 4);
-    // SAFETY: `own` outlives the device's use, and has whole pages.
+    // SAFETY: `own` outlives the mapping, and contains the whole page at `start`.
     unsafe {
         device.map(HostMemory::new(start as u64, start.cast(), 100, true, "own")).unwrap();
         fault(kernel.launch(&ONE, &(start as u64).to_le_bytes()));
         device.set_bounds(Bounds::Pages);
     }
     kernel.launch(&ONE, &(start as u64).to_le_bytes()).unwrap();
-    // SAFETY: all addresses that the kernel uses are valid.
+    // SAFETY: all addresses that the kernel accesses are valid.
     unsafe { device.set_bounds(Bounds::Trust) };
     device.unmap(start as u64).unwrap();
     kernel.launch(&ONE, &(start as u64).to_le_bytes()).unwrap();
 }
 
 #[test]
-fn checks_report_and_go_on() {
+fn checks_report_and_continue() {
     let settings = Settings { checks: Check::ALL.to_vec(), ..Settings::default() };
     let module = module(&settings);
     let (device, kernel) = (module.device(), module.kernel("iota").unwrap());
@@ -119,20 +119,20 @@ fn checks_report_and_go_on() {
     assert!(text.contains("kernel `iota`, launch 1") && outcome.report.findings.len() == 1, "{text}");
     let whole = device.alloc(128, "whole").unwrap();
     assert!(kernel.launch(&ONE, &whole.to_le_bytes()).unwrap().report.is_clean());
-    // A launch can have its own.
+    // A launch can override the device's checks.
     let none = Launch { checks: Some(Vec::new()), ..ONE };
     assert!(fault(kernel.launch(&none, &small.to_le_bytes())).starts_with("out-of-bounds"));
 }
 
 #[test]
-fn checks_know_the_modes_of_the_kernel() {
+fn checks_respect_the_modes_of_the_kernel() {
     let settings = Settings { checks: Check::ALL.to_vec(), ..Settings::default() };
     let module = module(&settings);
     let launch = Launch { dynamic_lds: 16, block: [1; 3], ..ONE };
     let outcome = module.kernel("unaligned").unwrap().launch(&launch, &[0; 8]).unwrap();
     assert!(outcome.report.is_clean(), "{}", outcome.report);
 
-    // Raw code has what its resource registers say.
+    // Raw code has the modes that its resource registers specify.
     let words: [u32; 4] = [
         0x7e000281, // v_mov_b32_e32 v0, 1
         0xd8340000, 0x00000000, // ds_store_b32 v0, v0
@@ -147,7 +147,7 @@ fn checks_know_the_modes_of_the_kernel() {
         block: [1; 3],
         lds_bytes: 0,
         scratch_bytes: 0,
-        only_if_used: false,
+        memory_only_if_used: false,
         user_sgprs: Vec::new(),
         first_group_id: 0,
         group_ids: [true, false, false],
@@ -189,9 +189,9 @@ fn variables_persist_and_belong_to_a_load() {
     assert_eq!(missing, "the module has no variable `x`; it has counter");
 }
 
-/// Register files, LDS and scratch are used again, and nothing of the last wave is in them.
+/// Register files, LDS and scratch are reused, but never leak values of an earlier wave.
 #[test]
-fn waves_begin_as_if_there_had_been_none() {
+fn waves_start_with_clean_state() {
     let module = assembled(include_str!("reuse.s"), &Settings::default());
     let (device, leave, look) =
         (module.device(), module.kernel("leave").unwrap(), module.kernel("look").unwrap());
@@ -201,8 +201,8 @@ fn waves_begin_as_if_there_had_been_none() {
         words(device, out, 12 * 32)
     };
     let first = seen();
-    for row in [0, 1, 2, 3, 4, 5, 6, 8, 10, 11] {
-        assert_eq!(first[32 * row..][..32], [0; 32], "row {row}");
+    for index in [0, 1, 2, 3, 4, 5, 6, 8, 10, 11] {
+        assert_eq!(first[32 * index..][..32], [0; 32], "value {index}");
     }
     assert_eq!((first[32 * 7], first[32 * 9]), (0x3c0, u32::MAX));
     // Larger, smaller and equal workgroups, on one thread and on two.
@@ -214,7 +214,7 @@ fn waves_begin_as_if_there_had_been_none() {
 }
 
 #[test]
-fn workgroups_that_wait_for_later_ones_end() {
+fn workgroups_that_wait_for_later_ones_complete() {
     let module = module(&Settings::default());
     let (device, kernel) = (module.device(), module.kernel("wait_for_fourth").unwrap());
     for (cooperative, threads) in [(false, 1), (true, 1), (true, 2)] {
@@ -227,7 +227,7 @@ fn workgroups_that_wait_for_later_ones_end() {
 }
 
 #[test]
-fn devices_are_those_of_their_architecture() {
+fn device_limits_match_the_architecture() {
     let of = |name: &str| {
         let device = Device::open(name, &Settings::default()).unwrap();
         let target = device.target();
@@ -241,7 +241,7 @@ fn devices_are_those_of_their_architecture() {
 }
 
 #[test]
-fn a_trace_that_cannot_be_written_names_its_folder() {
+fn trace_errors_name_the_directory() {
     let settings = Settings { trace: Some("/dev/null/traces".into()), ..Settings::default() };
     let (module, memory) = (module(&settings), [0; 8]);
     let error = module.kernel("iota").unwrap().launch(&ONE, &memory).unwrap_err().to_string();
@@ -249,7 +249,7 @@ fn a_trace_that_cannot_be_written_names_its_folder() {
 }
 
 #[test]
-fn wrong_launches_are_errors() {
+fn invalid_launches_are_errors() {
     let module = module(&Settings::default());
     let kernel = module.kernel("iota").unwrap();
     let wrong = |launch: Launch, arguments: &[u8]| kernel.launch(&launch, arguments).unwrap_err().to_string();
@@ -273,12 +273,12 @@ fn wrong_launches_are_errors() {
 }
 
 #[test]
-fn workgroups_are_as_large_as_the_kernel_was_compiled_for() {
+fn workgroup_size_is_limited_by_kernel_metadata() {
     let object = include_bytes!("../../../tests/filetests/code_objects/vadd/vadd.gfx1100.co");
     let kernel = Device::open("gfx1100", &Settings::default()).unwrap().load(object).unwrap();
     let kernel = kernel.kernel("vadd").unwrap();
     assert_eq!(kernel.max_block_items(), 256);
-    // None of them has anything to do: n is 0.
+    // The kernel returns immediately, because n is 0.
     let launch = |block| kernel.launch(&Launch::new([1; 3], block), &[0; 28]);
     assert_eq!(launch([32, 8, 1]).unwrap().stats.waves, 8);
     assert_eq!(
@@ -294,7 +294,7 @@ fn launches_can_be_cancelled() {
         // The only workgroup waits for the fourth.
         let (device, kernel) = (module.device(), module.kernel("wait_for_fourth").unwrap());
         let flag = device.alloc(4, "flag").unwrap();
-        // What has not begun is not cancelled.
+        // Launches that have not started are not cancelled.
         device.cancel();
         std::thread::scope(|scope| {
             let launch = scope.spawn(|| fault(kernel.launch(&ONE, &flag.to_le_bytes())));
@@ -309,9 +309,9 @@ fn launches_can_be_cancelled() {
     }
 }
 
-/// The waves of workgroups that take turns each keep what checks know of them.
+/// Checks keep separate state for the waves of workgroups that are scheduled alternately.
 #[test]
-fn checked_workgroups_that_wait_for_later_ones_end() {
+fn checked_workgroups_that_wait_for_later_ones_complete() {
     let settings = Settings { checks: Check::ALL.to_vec(), ..Settings::default() };
     let module = assembled(include_str!("turns.s"), &settings);
     let (device, kernel) = (module.device(), module.kernel("turns").unwrap());
@@ -321,7 +321,7 @@ fn checked_workgroups_that_wait_for_later_ones_end() {
     assert!(outcome.report.is_clean(), "{}", outcome.report);
     assert_eq!(words(device, out + 4, 256), (0..256).map(|n| 1000 + n).collect::<Vec<u32>>());
     assert_eq!((outcome.stats.waves, words(device, out, 1)[0]), (8, 0));
-    // A register that nothing wrote is still one after a turn of another workgroup.
+    // An uninitialised register is still reported after another workgroup has run.
     let kernel = module.kernel("turns_undefined").unwrap();
     let report = kernel.launch(&launch, &out.to_le_bytes()).unwrap().report;
     assert_eq!(report.findings.len(), 1, "{report}");
@@ -330,7 +330,7 @@ fn checked_workgroups_that_wait_for_later_ones_end() {
 }
 
 #[test]
-fn two_threads_launch_at_once() {
+fn two_threads_launch_concurrently() {
     let module = module(&Settings::default());
     std::thread::scope(|scope| {
         for _ in 0..2 {
@@ -354,7 +354,7 @@ fn kernels_print_and_allocate() {
     let printed = Arc::new(Mutex::new(String::new()));
     let sink = printed.clone();
     device.print_to(Arc::new(move |to, bytes| {
-        // A thread that serves kernels must not panic.
+        // The thread that serves hostcalls must not panic.
         let stream = if to == Stream::Output { "" } else { "error: " };
         *sink.lock().unwrap() += &format!("{stream}{}", String::from_utf8_lossy(bytes));
     }));
@@ -362,7 +362,7 @@ fn kernels_print_and_allocate() {
     module.kernel("_Z4talkv").unwrap().launch(&ONE, &[]).unwrap();
     assert_eq!(*printed.lock().unwrap(), "block 0, thread   1: text 0.25 x %\n");
 
-    // Lists on the device's heap.
+    // Linked lists on the device heap.
     let lists = module.kernel("_Z5listsPi").unwrap();
     let out = device.alloc(128, "out").unwrap();
     for _ in 0..2 {
@@ -372,9 +372,9 @@ fn kernels_print_and_allocate() {
     }
 }
 
-/// Launches that end while waves print leave room for later ones to print.
+/// Launches that fault while waves print do not leak hostcall packets.
 #[test]
-fn launches_that_fail_leave_no_packets() {
+fn failed_launches_release_packets() {
     let device = Device::open("gfx1100", &Settings::default()).unwrap();
     let printed = Arc::new(Mutex::new(String::new()));
     let sink = printed.clone();
@@ -392,29 +392,29 @@ fn launches_that_fail_leave_no_packets() {
 }
 
 #[test]
-fn arguments_are_as_many_as_the_kernel_takes() {
+fn argument_size_is_checked() {
     let module = module(&Settings::default());
     let (device, kernel) = (module.device(), module.kernel("iota").unwrap());
     let out = device.alloc(128, "out").unwrap();
     let launch = |bytes: &[u8]| kernel.launch(&ONE, bytes).map(drop).map_err(|e| e.to_string());
-    // C pads structures.
+    // Structures in C have trailing padding.
     let padded = [out.to_le_bytes(), [0; 8]].concat();
     assert_eq!(launch(&padded), Ok(()));
     assert_eq!(
         launch(&[&padded[..], &[0]].concat()),
-        Err("17 bytes of arguments are given, the kernarg segment has 8".to_string())
+        Err("17 bytes of arguments were given, but the kernarg segment has 8".to_string())
     );
 }
 
 #[test]
-fn compiled_code_gives_the_same() {
+fn compiled_code_gives_the_same_results() {
     for engine in [Engine::Jit, Engine::Auto] {
         let settings = Settings { engine, ..Settings::default() };
         let module = assembled(include_str!("turns.s"), &settings);
         let (device, kernel) = (module.device(), module.kernel("turns").unwrap());
         let out = device.alloc(4 + 4 * 256, "out").unwrap();
         let launch = Launch { cooperative: true, ..Launch::new([4, 1, 1], [64, 1, 1]) };
-        // Often enough for code, which later launches find made.
+        // Enough launches to trigger compilation, so that later launches find the code in the cache.
         for _ in 0..50 {
             match kernel.launch(&launch, &out.to_le_bytes()) {
                 Err(Error::Engine(e)) => return println!("skipped: {e}"),
@@ -426,10 +426,10 @@ fn compiled_code_gives_the_same() {
     }
 }
 
-/// All of these by compiled code, where the host has AVX2.
+/// Repeats all tests of this binary with compiled code, on hosts with AVX2.
 #[test]
 #[cfg(target_arch = "x86_64")]
-fn all_pass_by_compiled_code() {
+fn all_pass_with_compiled_code() {
     if std::is_x86_feature_detected!("avx2") {
         wavesim_golden::run_again("WAVESIM_ENGINE", "jit");
     }

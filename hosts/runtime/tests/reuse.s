@@ -1,4 +1,4 @@
-// Two kernels that have the same resources: one leaves values in all of them, the other stores what it finds. Both take u32 *out.
+// Two kernels with the same resources: one writes values to all of them, the other stores the initial values. Both take u32 *out.
 
 .macro kernel name
   .globl \name
@@ -40,7 +40,7 @@ kernel leave
   v_mov_b32_e32 v8, v4
   s_endpgm
 
-// A row of 32 for each: v4, v200, v255, v8, s90, vcc, m0, MODE, SCC, EXEC, LDS, scratch.
+// 32 words for each of: v4, v200, v255, v8, s90, vcc, m0, MODE, SCC, EXEC, LDS, scratch.
 kernel look
   s_cselect_b32 s8, 1, 0
   s_mov_b32 s9, exec_lo

@@ -1,5 +1,5 @@
-// Workgroups of two waves that go on in the order from the last to the first: each waits until a ticket, which begins at the number of
-// workgroups, is its own. Takes u32 *out: the ticket, then 64 results of each workgroup.
+// Workgroups of two waves that proceed in reverse order: each waits until a ticket, which counts down once per
+// workgroup, reaches its own value. Takes u32 *out: the ticket, then 64 results of each workgroup.
 
 .macro kernel name
   .globl \name
@@ -21,7 +21,7 @@
 \name:
 .endm
 
-// The ticket counts down from 0: workgroup 3 waits for 0, workgroup 2 for -1, and so on; the last one sets it back.
+// The ticket counts down from 0: workgroup 3 waits for 0, workgroup 2 for -1, and so on; the last one resets it.
 .macro body result
   s_load_b64 s[4:5], s[0:1], 0x0
   v_lshlrev_b32_e32 v1, 2, v0                 // byte offset of the work-item
@@ -62,6 +62,6 @@
 kernel turns
   body v6
 
-// v7 has no value.
+// v7 is uninitialised.
 kernel turns_undefined
   body v7

@@ -26,9 +26,9 @@ pub struct HipArgs {
 /// Returns whether a function is supported, and a note about it.
 fn state(state: State) -> (bool, String) {
     match state {
-        State::Done => (true, String::new()),
-        State::As(other) => (true, format!("as {other}")),
-        State::Absent(why) | State::AbsentText(why) => (false, why.to_string()),
+        State::Implemented => (true, String::new()),
+        State::Alias(other) => (true, format!("as {other}")),
+        State::Unsupported(why) | State::UnsupportedText(why) => (false, why.to_string()),
     }
 }
 

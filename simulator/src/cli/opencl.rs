@@ -34,9 +34,9 @@ pub fn run(args: &OpenclArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     let (mut supported, mut all) = (0, 0);
     for function in FUNCTIONS {
         let (yes, note) = match function.state {
-            State::Done => (true, ""),
-            State::Absent(why) | State::AbsentObject(_, why) => (false, why),
-            State::Other => continue,
+            State::Implemented => (true, ""),
+            State::Unsupported(why) | State::UnsupportedObject(_, why) => (false, why),
+            State::OtherSystem => continue,
         };
         supported += u32::from(yes);
         all += 1;

@@ -1,38 +1,38 @@
-//! What tests of several packages share: expectations that are kept in files, compared with what is found, or, with `BLESS=1`, written;
-//! and tests that run again in another environment.
+//! Test support for several packages: golden files, which are compared with the actual output or, with
+//! `BLESS=1`, rewritten; and repeated runs of a test binary in another environment.
 
 use std::path::Path;
 
-/// Whether files of expectations are to be written: `BLESS=1`.
+/// Returns whether golden files are to be rewritten: `BLESS=1`.
 pub fn blessing() -> bool {
     std::env::var_os("BLESS").is_some()
 }
 
-/// Writes what is found as the expectation.
+/// Writes the actual output to a golden file.
 pub fn write(expected: &Path, found: &str) -> Result<(), String> {
     std::fs::write(expected, found).map_err(|e| format!("{}: {e}", expected.display()))
 }
 
-/// Compares with a file of what is expected, or writes it.
+/// Compares the actual output with a golden file, or rewrites the file.
 pub fn compare(expected: &Path, found: &str) -> Result<(), String> {
     if blessing() {
         return write(expected, found);
     }
-    let wanted = std::fs::read_to_string(expected)
+    let expected_text = std::fs::read_to_string(expected)
         .map_err(|e| format!("{}: {e}; BLESS=1 writes it:\n{found}", expected.display()))?;
-    same(&format!("differs from {} (BLESS=1 rewrites it)", expected.display()), &wanted, found)
+    same(&format!("differs from {} (BLESS=1 rewrites it)", expected.display()), &expected_text, found)
 }
 
-/// As [`compare`], for tests that panic.
+/// Like [`compare`], but panics.
 ///
 /// # Panics
-/// If the file is missing, or has something else.
+/// If the file is missing or differs.
 #[track_caller]
 pub fn check(expected: &Path, found: &str) {
     compare(expected, found).unwrap_or_else(|e| panic!("{e}"));
 }
 
-/// An error that begins with `what` if two texts differ. Line ends of checkouts do not count.
+/// Returns an error that starts with `what` if two texts differ. CRLF in the expected text is ignored.
 pub fn same(what: &str, expected: &str, found: &str) -> Result<(), String> {
     let expected = expected.replace("\r\n", "\n");
     if expected == found {
@@ -42,10 +42,11 @@ pub fn same(what: &str, expected: &str, found: &str) -> Result<(), String> {
     Err(format!("{what}, first in line {line}\n--- expected\n{expected}\n--- found\n{found}"))
 }
 
-/// Runs all tests of this program again, in a process with a variable set. In that process, it does nothing.
+/// Runs all tests of this binary again, in a process with an environment variable set. Does nothing if the
+/// variable is already set.
 ///
 /// # Panics
-/// If one of them fails, or none runs.
+/// If a test fails, or none runs.
 #[track_caller]
 pub fn run_again(variable: &str, value: &str) {
     if std::env::var_os(variable).is_some() {

@@ -1,11 +1,11 @@
-//! Random legal instructions: the fields that CDNA alone has.
+//! Random legal instructions: fields specific to CDNA.
 
 use super::{Get, Random, Set};
 use isa_spec::tables::{Encoding, MAX_FIELDS};
 use wavesim::asm;
 use wavesim::asm::form::Kind;
 
-/// Combinations of fields that mean nothing on CDNA, or the same as others.
+/// Removes combinations of fields that are meaningless or redundant on CDNA.
 pub(super) fn restrict(
     name: &str,
     encoding: &Encoding,
@@ -38,7 +38,7 @@ pub(super) fn restrict(
         }
         for slot in form.slots.iter().filter(|s| s.source.is_some_and(|s| s < 2)) {
             let n = slot.source.unwrap_or(0);
-            // As scales and classes of 16-bit floats are.
+            // For example, scales and classes of 16-bit floats.
             let unused: &[String] = if slot.signed {
                 &[format!("SRC{n}_SEXT")]
             } else {
@@ -63,7 +63,7 @@ pub(super) fn restrict(
     if form.slots.is_empty() && encoding != "ENC_MUBUF" {
         clear(fields, &["SC0", "SC1", "NT", "LDS", "OFFSET0", "OFFSET1", "ACC"]);
     }
-    // Words of scalar loads: a number, a register in the place of the number, or a register and a number.
+    // Offsets of scalar loads: an immediate, a register encoded in the immediate's field, or both.
     if encoding == "ENC_SMEM" {
         let [register, number] = ["SOFFSET_EN", "IMM"].map(|f| get(fields, f));
         let none = !form.slots.iter().any(|s| s.kind == Kind::ScalarOffset);
@@ -90,7 +90,7 @@ pub(super) fn restrict(
             fields[bit.field as usize] &= !(1 << bit.bit);
         }
     }
-    // As with the modifiers of their older relatives, but LLVM writes them by other names.
+    // Equivalent to the modifiers of older instructions, but LLVM uses other names.
     if name.starts_with("V_PERMLANE") {
         clear(fields, &["OP_SEL"]);
     }
@@ -119,7 +119,7 @@ pub(super) fn restrict(
     if form.to_lds.is_none() {
         clear(fields, &["LDS"]);
     }
-    // Where no operand can be an accumulation register.
+    // No operand can be an accumulation register.
     if !form.slots.iter().any(|s| s.acc.is_some()) {
         clear(fields, &["ACC", "ACC_CD"]);
     }

@@ -1,11 +1,12 @@
-//! The hot loop does not allocate: a run asks for as many blocks of memory, however many instructions and workgroups it executes.
+//! The hot loop does not allocate: the number of allocations of a run does not depend on the number of
+//! instructions or workgroups that it executes.
 
-use crate::counting::BLOCKS;
+use crate::counting::ALLOCATIONS;
 use wavesim::sched::dispatch;
 use wavesim_tests::{Setup, prepare};
 
-/// Every kind of instruction that a loop consists of: scalar, vector, transcendental, DPP, divergent, memory of each space, atomics,
-/// barriers.
+/// A loop with every kind of instruction: scalar, vector, transcendental, DPP, divergent, memory of each
+/// address space, atomics, barriers.
 const KERNEL: &str = "
 ---
 arg_x: f32[64] = arange(64)
@@ -44,20 +45,20 @@ loop:
   s_endpgm
 ";
 
-/// Blocks of memory that a run asks for, and the instructions it executes.
+/// Returns the number of allocations of a run, and the number of instructions that it executes.
 fn cost(rounds: u32, groups: u32) -> (u64, u64) {
     let source = KERNEL.replace("ROUNDS", &rounds.to_string()).replace("GROUPS", &groups.to_string());
     let prepared = prepare(&source, &Setup::default()).unwrap_or_else(|e| panic!("{e}"));
     let dispatch = prepared.dispatch(u64::MAX);
-    // The first launch of a process makes tables of handlers.
+    // The first launch of a process builds tables of handlers.
     dispatch::run(&dispatch, &prepared.memory).unwrap();
-    let before = BLOCKS.get();
+    let before = ALLOCATIONS.get();
     let stats = dispatch::run(&dispatch, &prepared.memory).unwrap();
-    (BLOCKS.get() - before, stats.instructions)
+    (ALLOCATIONS.get() - before, stats.instructions)
 }
 
 #[test]
-fn as_many_however_long_it_runs() {
+fn allocations_do_not_depend_on_instructions() {
     let (few, short) = cost(10, 1);
     let (many, long) = cost(2000, 1);
     assert!(short > 100 && long > 100 * short, "{short} and {long} instructions");
@@ -66,7 +67,7 @@ fn as_many_however_long_it_runs() {
 }
 
 #[test]
-fn as_many_however_many_workgroups() {
+fn allocations_do_not_depend_on_workgroups() {
     let (few, short) = cost(2, 2);
     let (many, long) = cost(2, 500);
     assert!(long > 200 * short, "{short} and {long} instructions");

@@ -1,8 +1,8 @@
-//! The assembler and the disassembler against each other (against LLVM: `llvm`).
+//! Round trips between the assembler and the disassembler. Comparisons with LLVM are in `llvm`.
 //!
 //! - Random legal fields of every entry: words -> text -> words.
-//! - Where the conformance vectors are at hand (`WAVESIM_SHARED`, or `../shared`): their text and their words.
-//! - Nothing panics on any text.
+//! - The text and the words of the conformance vectors, if available (`WAVESIM_SHARED`, or `../shared`).
+//! - No text causes a panic.
 
 use isa_spec::tables::EntryId;
 use proptest::prelude::*;
@@ -23,9 +23,10 @@ fn text_of(words: &[u32], options: &Options) -> Result<String, String> {
     decode(options.arch, words).map(|inst| print::instruction(&inst, options)).map_err(|e| e.to_string())
 }
 
-/// Text that stands for several words, or words whose text says less than they hold: docs/llvm-differences.md.
+/// Returns true if several encodings share this text, or the text does not express all bits of the words:
+/// docs/llvm-differences.md.
 fn ambiguous(text: &str, name: &str) -> bool {
-    // The same text in both encodings; NSA with one address.
+    // The text is the same in both encodings; NSA with a single address.
     matches!(name, "V_NOP" | "V_PIPEFLUSH")
         || text.contains("dpp_ctrl")
         || name == "DS_SWIZZLE_B32"
@@ -55,7 +56,7 @@ fn every_entry_reads_back() {
                     tried += 1;
                     match words_of(&text, &options) {
                         Ok(back) if back == *words => {}
-                        Ok(back) if print_same(&back, &text, &options) => {}
+                        Ok(back) if prints_as(&back, &text, &options) => {}
                         result => {
                             failures
                                 .entry(encoding)
@@ -77,12 +78,13 @@ fn every_entry_reads_back() {
     }
 }
 
-/// Other words with the same text: bits that an operation does not read.
-fn print_same(back: &[u32], text: &str, options: &Options) -> bool {
+/// Returns true if other words have the same text, because they differ only in bits that the operation does
+/// not read.
+fn prints_as(back: &[u32], text: &str, options: &Options) -> bool {
     text_of(back, options).is_ok_and(|t| t == text)
 }
 
-// Vectors.
+// Conformance vectors.
 
 fn shared() -> Option<PathBuf> {
     let given = std::env::var_os("WAVESIM_SHARED").map(PathBuf::from);
@@ -90,23 +92,24 @@ fn shared() -> Option<PathBuf> {
     given.into_iter().chain([beside]).find(|p| p.join("vectors").is_dir())
 }
 
-/// The records' text is what some LLVM made of their words. Theirs is newer than 19 for 16-bit halves (`v1.l`, with `op_sel:` beside them)
-/// and writes a scalar load's absent offset as `null`: docs/llvm-differences.md. Those records are counted apart.
+/// The text of each record was produced from its words by LLVM. The version is newer than 19: it writes
+/// 16-bit halves as `v1.l` in addition to `op_sel:`, and the absent offset of a scalar load as `null`
+/// (docs/llvm-differences.md). Such records are counted separately.
 #[test]
 fn vectors_have_their_text() {
     let Some(shared) = shared() else {
-        println!("there are no vectors at hand: nothing compared");
+        println!("skipped: no conformance vectors");
         return;
     };
     for arch in [Arch::Rdna3, Arch::Rdna4] {
-        let (mut same, mut newer_syntax, mut wrong) = (0, 0, Vec::new());
+        let (mut same, mut newer_syntax, mut failures) = (0, 0, Vec::new());
         for path in isa_spec::data::files_below(&shared.join("vectors").join(arch.name()), "gz") {
             let file = flate2::read::GzDecoder::new(std::fs::File::open(&path).unwrap());
             for line in std::io::BufReader::new(file).lines() {
                 let record: serde_json::Value = serde_json::from_str(&line.unwrap()).unwrap();
                 let Some(text) = record["asm"].as_str() else { continue };
                 let target = record["target"].as_str().and_then(Arch::from_mcpu).unwrap_or(arch);
-                // Some records' words read more scalars than hardware can.
+                // Some records read more scalar operands than the hardware permits.
                 let options = Options {
                     lenient: true,
                     ..Options::new(target).wave(record["wave"].as_u64().unwrap_or(32) as u32)
@@ -125,20 +128,27 @@ fn vectors_have_their_text() {
                 } else if halves || text.starts_with("s_load") && text.ends_with(", null") {
                     newer_syntax += 1;
                 } else {
-                    wrong.push(format!("{text}: prints {own:?}, assembles to {back:08x?}, is {words:08x?}"));
+                    failures
+                        .push(format!("{text}: prints {own:?}, assembles to {back:08x?}, is {words:08x?}"));
                 }
             }
         }
         println!("{}: {same} vectors as recorded, {newer_syntax} in newer syntax", arch.name());
-        // Files that are there and hold nothing to compare would prove nothing.
+        // Guards against files without comparable records.
         assert!(same > 1000, "{}: only {same} vectors compared", arch.name());
         assert!(newer_syntax * 50 < same, "{}: {newer_syntax} of {same}", arch.name());
-        let shown = wrong[..wrong.len().min(30)].join("\n");
-        assert!(wrong.is_empty(), "{}: {} of {}:\n{shown}", arch.name(), wrong.len(), same + wrong.len());
+        let shown = failures[..failures.len().min(30)].join("\n");
+        assert!(
+            failures.is_empty(),
+            "{}: {} of {}:\n{shown}",
+            arch.name(),
+            failures.len(),
+            same + failures.len()
+        );
     }
 }
 
-// Anything.
+// Arbitrary input.
 
 fn token() -> impl Strategy<Value = String> {
     prop_oneof![
@@ -189,7 +199,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn any_line_reads_or_says_where(text in "\\PC{0,60}") {
+    fn any_line_parses_or_has_a_located_error(text in "\\PC{0,60}") {
         for arch in Arch::AMD {
             if let Err(e) = asm::parse(&text, &Options::new(arch), &NoSymbols) {
                 prop_assert!(e.column(&text) <= text.chars().count() + 1);
@@ -198,7 +208,7 @@ proptest! {
     }
 
     #[test]
-    fn any_tokens_read_or_say_where(tokens in prop::collection::vec(token(), 0..10), comma in any::<bool>()) {
+    fn any_tokens_parse_or_have_a_located_error(tokens in prop::collection::vec(token(), 0..10), comma in any::<bool>()) {
         let text = tokens.join(if comma { ", " } else { " " });
         for arch in Arch::AMD {
             if let Err(e) = asm::parse(&text, &Options::new(arch), &NoSymbols) {
@@ -208,7 +218,7 @@ proptest! {
     }
 
     #[test]
-    fn any_file_reads_or_says_where(lines in prop::collection::vec(prop::collection::vec(token(), 0..5), 0..8)) {
+    fn any_file_is_read_without_panics(lines in prop::collection::vec(prop::collection::vec(token(), 0..5), 0..8)) {
         let text = lines.iter().map(|l| l.join(" ")).collect::<Vec<_>>().join("\n");
         let options = Options::new(Arch::Rdna3);
         let (mut program, errors) = asm::program::read(&text, &options);
@@ -227,9 +237,10 @@ proptest! {
     }
 }
 
-/// `v_add_u32` is not a misspelt scalar instruction: what is suggested begins as the unknown name does.
+/// A suggestion starts with the same prefix as the unknown name: `v_ad_u32` is never corrected to a scalar
+/// instruction.
 #[test]
-fn suggestions_are_of_the_same_family() {
+fn suggestions_have_the_same_prefix() {
     for name in
         ["v_ad_f32", "s_ad_u32", "v_mim_u32", "buffer_lod_b32", "global_stor_b64", "ds_lode_b32", "image_lod"]
     {
@@ -241,9 +252,9 @@ fn suggestions_are_of_the_same_family() {
     }
 }
 
-/// Short texts that ask for much work end soon, and in errors.
+/// Small inputs that request excessive work are rejected quickly.
 #[test]
-fn resource_bombs_end_soon() {
+fn resource_bombs_are_rejected_quickly() {
     use std::time::Duration;
     use wavesim_tests::processor_time;
     let n = 20_000;
@@ -271,7 +282,7 @@ fn resource_bombs_end_soon() {
         let (mut program, mut errors) = wavesim::asm::program::read(&text, &options);
         errors.extend(program.link(&options));
         assert!(!errors.is_empty(), "{what}");
-        // Unknown mnemonics took most of a minute.
+        // Regression: unknown mnemonics once took most of a minute.
         let used = processor_time() - start;
         assert!(used < Duration::from_secs(2), "{what}: {used:?}");
     }

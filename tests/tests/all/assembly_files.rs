@@ -1,5 +1,5 @@
-//! Commands on assembly files and code objects: they run, are checked and are debugged by their lines. What assembly files come to, and what
-//! is reported in wrong ones, is in files (`tests/tests/filetests/asm.rs`).
+//! Commands on assembly files and code objects: running, checking, and debugging by source line. The output
+//! and the diagnostics of the assembler are tested with files (`tests/tests/filetests/asm.rs`).
 
 use std::process::Command;
 use wavesim_tests::{root, wavesim};
@@ -58,7 +58,7 @@ fn assembly_files_are_checked_and_debugged() {
         command("debug", &["--batch", "-e", &stop, "-e", "continue", "-e", "list", "-e", "p s2 as f32"]);
     assert!(code == 0 && out.contains(&format!("line {line}")), "{out}");
     assert!(out.contains("v_mul_f32"), "{out}");
-    // A label by its name.
+    // Breakpoint on a label.
     let (code, out) = command("debug", &["--batch", "-e", "break done", "-e", "continue"]);
     assert!(code == 0 && out.contains("s_endpgm"), "{out}");
 }
@@ -69,7 +69,7 @@ fn faults_of_assembly_files_name_their_line() {
     std::fs::create_dir_all(&dir).unwrap();
     let text = std::fs::read_to_string(kernel()).unwrap();
     let line = text.lines().position(|l| l.contains("global_store_b32")).unwrap() + 1;
-    // Without its comparison the kernel writes beyond the end.
+    // Without its bounds check the kernel writes past the end.
     let path = dir.join("beyond.s");
     std::fs::write(&path, text.replace("s_and_saveexec_b32", "s_mov_b32")).unwrap();
     let path = path.to_string_lossy();
@@ -83,7 +83,7 @@ fn faults_of_assembly_files_name_their_line() {
 }
 
 #[test]
-fn code_objects_are_debugged_too() {
+fn code_objects_are_run_checked_and_debugged() {
     let object = root().join("tests/filetests/code_objects/vadd/vadd.gfx1201.co");
     let object = object.to_string_lossy();
     let args = ["a: f32[4]=arange(4)", "b: f32[4]=repeat(0.5)", "out_c: f32[4]", "3"];
@@ -102,7 +102,7 @@ fn code_objects_are_debugged_too() {
     }
 }
 
-/// Words of a command line, quotes undone.
+/// Splits a command line into words and removes quotes.
 fn split(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     for (at, part) in line.split('\'').enumerate() {
@@ -114,19 +114,19 @@ fn split(line: &str) -> Vec<String> {
     words
 }
 
-/// The README's lines, as they stand there.
+/// Runs the README's command lines verbatim.
 #[test]
-fn the_readme_runs_compiled_kernels() {
+fn readme_commands_run() {
     let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
     let object = std::env::temp_dir().join(format!("wavesim-axpy-{}.co", std::process::id()));
     let (mut compiled, mut run) = (false, 0);
     for line in readme.lines().filter_map(|l| l.strip_prefix("    ")) {
-        let place = |word: String| match word.as_str() {
+        let resolve = |word: String| match word.as_str() {
             "axpy.co" => object.to_string_lossy().into_owned(),
             word if word.starts_with("examples/") => root().join(word).to_string_lossy().into_owned(),
             _ => word,
         };
-        let words: Vec<String> = split(line).into_iter().map(place).collect();
+        let words: Vec<String> = split(line).into_iter().map(resolve).collect();
         if line.starts_with("clang-19 ") {
             let Ok(status) = Command::new(&words[0]).args(&words[1..]).status() else {
                 println!("skipped: clang-19 is not installed");

@@ -1,5 +1,5 @@
-//! A check that runs alone finds what it finds beside the others: each shares bookkeeping with them, which is skipped where
-//! nobody needs it.
+//! A check that runs alone reports the same findings as when it runs with all others. Checks share
+//! bookkeeping, parts of which are skipped when no active check needs them.
 
 use clap::Parser;
 use std::path::Path;
@@ -7,7 +7,7 @@ use wavesim::check::{Check, Checker, Finding, GUARD_BYTES};
 use wavesim::cli::{self, Cli, Command};
 use wavesim_tests::root;
 
-/// The findings of some checks in a file of `filetests/check`, and whether the run ended in a fault.
+/// Returns the findings of some checks in a file of `filetests/check`, and whether the run ended in a fault.
 fn findings(path: &Path, checks: &[Check]) -> (Vec<Finding>, bool) {
     let source = std::fs::read_to_string(path).unwrap();
     let line = source.lines().next().and_then(|l| l.strip_prefix("; args: ")).unwrap_or("");
@@ -30,7 +30,7 @@ fn findings(path: &Path, checks: &[Check]) -> (Vec<Finding>, bool) {
 #[test]
 fn checks_find_the_same_alone() {
     let folder = root().join("tests/filetests/check");
-    let mut wrong = Vec::new();
+    let mut failures = Vec::new();
     let mut compared = 0;
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -41,11 +41,11 @@ fn checks_find_the_same_alone() {
         for check in Check::ALL {
             let mut alone = findings(&path, &[check]);
             if alone.1 && !fault {
-                // Without the check of memory, the first access outside ends the run.
+                // Without the memory check, the first out-of-bounds access ends the run.
                 alone = findings(&path, &[check, Check::Mem]);
             }
             if let Some(other) = alone.0.iter().find(|f| f.check != check && f.check != Check::Mem) {
-                wrong.push(format!("{}: {other}", check.name()));
+                failures.push(format!("{}: {other}", check.name()));
             }
             let of_kind = |list: &[Finding]| -> Vec<String> {
                 let mut list: Vec<String> =
@@ -58,16 +58,17 @@ fn checks_find_the_same_alone() {
             if expected != found {
                 let name = path.file_name().unwrap_or_default().display();
                 let (expected, found) = (expected.join("\n"), found.join("\n"));
-                wrong.push(format!("{name}: {}\n--- with all\n{expected}\n--- alone\n{found}", check.name()));
+                failures
+                    .push(format!("{name}: {}\n--- with all\n{expected}\n--- alone\n{found}", check.name()));
             }
         }
     }
     assert!(compared > 300, "{compared} findings");
-    assert!(wrong.is_empty(), "{} of them differ:\n{}", wrong.len(), wrong.join("\n\n"));
+    assert!(failures.is_empty(), "{} of them differ:\n{}", failures.len(), failures.join("\n\n"));
 }
 
-/// What `wavesim check` prints of a file, but for the lanes of other accesses and how often something was seen: of lanes that access one
-/// address, any may be named.
+/// Returns the output of `wavesim check` on a file, without the lanes of earlier accesses and the numbers of
+/// occurrences. If several lanes access the same address, any of them may be reported.
 fn printed(path: &str, more: &[&str]) -> String {
     let source = std::fs::read_to_string(path).unwrap();
     let line = source.lines().next().and_then(|l| l.strip_prefix("; args: ")).unwrap_or("");
@@ -82,9 +83,10 @@ fn printed(path: &str, more: &[&str]) -> String {
     format!("{}\nexit {code}", lines.flatten().collect::<Vec<_>>().join("\n"))
 }
 
-/// Loads and stores whose semantics are given at run time, here the project's own, are seen by the checks like others.
+/// Checks observe loads and stores whose semantics are supplied at run time. The test supplies the project's
+/// own semantics.
 #[test]
-fn accesses_of_given_semantics_are_checked() {
+fn accesses_of_supplied_semantics_are_checked() {
     let own: Vec<String> = ["load_store", "scalar_load"]
         .iter()
         .map(|name| std::fs::read_to_string(root().join(format!("pseudocode/memory/{name}.pcode"))).unwrap())

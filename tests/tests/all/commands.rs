@@ -1,11 +1,11 @@
-//! `conform`, `pcode check` and `pcode eval` as scripts call them: arguments in, output and exit code out.
+//! Tests of `conform`, `pcode check` and `pcode eval` as scripts use them: arguments, output, exit code.
 
 use clap::Parser;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use wavesim::cli::{self, Cli};
 
-/// Output and exit code; `Err` for what the command line refuses.
+/// Runs a command. Returns its output and exit code, or the error message if the command is rejected.
 fn run(args: &[&str]) -> Result<(String, u8), String> {
     let cli = Cli::try_parse_from(std::iter::once("wavesim").chain(args.iter().copied()))
         .map_err(|e| e.to_string())?;
@@ -23,7 +23,7 @@ fn vectors() -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("filetests/vectors").display().to_string()
 }
 
-/// A file of the test's own.
+/// Writes a temporary file.
 fn file(name: &str, text: &str) -> PathBuf {
     let path = crate::temporary(module_path!(), name);
     std::fs::write(&path, text).unwrap();
@@ -46,7 +46,7 @@ fn conform_takes_a_folder_an_architecture_and_a_filter() {
 }
 
 #[test]
-fn conform_says_what_failed_and_counts_the_disputed_apart() {
+fn conform_reports_failures_and_counts_disputed_vectors_separately() {
     let folder = vectors();
     let swap = ["conform", &folder, "--filter", "s_cmov_b64"];
     let (text, code) = run(&swap).unwrap();
@@ -56,7 +56,7 @@ fn conform_says_what_failed_and_counts_the_disputed_apart() {
     let (value, code) = json(&[&swap[..], &["--disputed", &list, "--json"]].concat());
     assert_eq!((code, &value["failed"]), (0, &0.into()), "{value}");
     assert!(!value["disputed"].as_array().unwrap().is_empty());
-    // One that passes does not belong in the list.
+    // A vector that passes must not be in the list of disputed ones.
     let ids = value["disputed"].as_array().unwrap();
     let other = file("other.md", "```disputed\nrdna3-vop2-101-0-00000\n```\n");
     let (value, code) = json(&["conform", &folder, "--disputed", other.to_str().unwrap(), "--json"]);
@@ -65,7 +65,7 @@ fn conform_says_what_failed_and_counts_the_disputed_apart() {
 }
 
 #[test]
-fn conform_refuses_what_it_cannot_use() {
+fn conform_rejects_invalid_input() {
     let folder = vectors();
     assert!(run(&["conform", &folder, "--arch", "rdna5"]).unwrap_err().contains("rdna3, rdna3.5, rdna4"));
     assert!(run(&["conform", &folder, "--filter", "v_("]).unwrap_err().contains("v_("));
@@ -75,7 +75,7 @@ fn conform_refuses_what_it_cannot_use() {
 }
 
 #[test]
-fn pcode_check_gives_a_line_an_instruction() {
+fn pcode_check_reports_one_line_per_instruction() {
     let path = file(
         "check.pcode",
         "instruction V_ADD_F32 { D0.f32 = S0.f32 + S1.f32; }\n\

@@ -1,7 +1,8 @@
-//! The compiled engine against the interpreter: random programs with jumps, in every float mode and wave size. A turn
-//! of either ends at the same instruction, with the same registers, memory and count of instructions.
+//! Compares the compiled engine with the interpreter on random programs with jumps, in every float mode and
+//! wave size. With equal budgets, both stop at the same instruction, with the same registers, memory and
+//! instruction count.
 //!
-//! `WAVESIM_CASES` and `WAVESIM_SEED` as for `engines`.
+//! `WAVESIM_CASES` and `WAVESIM_SEED` work as in `engines`.
 
 use isa_spec::tables::EntryId;
 use std::collections::BTreeMap;
@@ -20,8 +21,9 @@ fn env(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default)
 }
 
-/// One turn; gives why the wave stopped, and how many instructions it executed.
-fn turn(
+/// Runs a program for at most `budget` instructions. Returns the event that stopped the wave, and the
+/// instruction count.
+fn run_slice(
     machine: &mut Machine,
     program: &Program,
     budget: u64,
@@ -45,13 +47,13 @@ fn turn(
     (result, executed)
 }
 
-/// Instructions of these groups that have a meaning.
-fn entries(arch: Arch, groups: &[&str], wanted: impl Fn(&str) -> bool) -> Vec<EntryId> {
+/// Returns the entries of instructions in these groups whose names are accepted.
+fn entries(arch: Arch, groups: &[&str], accepts: impl Fn(&str) -> bool) -> Vec<EntryId> {
     let table = arch.table();
     let all = 0..table.entries.len() as EntryId;
     all.filter(|&id| {
         let inst = &table.instructions[table.entries[id as usize].inst as usize];
-        groups.contains(&inst.group()) && wanted(inst.name)
+        groups.contains(&inst.group()) && accepts(inst.name)
     })
     .collect()
 }
@@ -61,7 +63,8 @@ fn random_start(rng: &mut Rng, arch: Arch, size: u32) -> Machine {
     if arch.is_cdna() {
         random::accumulators(rng, &mut wave);
     }
-    // Code is made for two float modes; in others, and after a write to MODE, the interpreter goes on.
+    // Code is compiled for two float modes; other modes, and code after a write to MODE, fall back to the
+    // interpreter.
     match rng.below(8) {
         0 => {}
         1..4 => wave.mode = 0x3c0,
@@ -78,39 +81,42 @@ fn random_start(rng: &mut Rng, arch: Arch, size: u32) -> Machine {
     }
 }
 
-/// Runs a program by both, turn after turn, and compares after each.
-fn same(arch: Arch, insts: &[Inst], start: &Machine, what: &str) -> bool {
+/// Runs a program in both engines, slice by slice, and compares the states after each slice. Returns true if
+/// the comparison was complete and code was compiled.
+fn compare_engines(arch: Arch, insts: &[Inst], start: &Machine, what: &str) -> bool {
     let list = insts.iter().map(|inst| (*inst, 0)).collect();
     let program = Program::new(arch, list).expect("a small program").for_wave_size(start.wave.size());
     let code = Jit::with_threshold(&program, 0).expect("a host that is compiled for");
     let (mut plain, mut compiled) = (start.clone(), start.clone());
     for _ in 0..3 {
-        let (a, b) =
-            (turn(&mut plain, &program, 1500, None), turn(&mut compiled, &program, 1500, Some(&code)));
+        let (a, b) = (
+            run_slice(&mut plain, &program, 1500, None),
+            run_slice(&mut compiled, &program, 1500, Some(&code)),
+        );
         let table = arch.table();
         let names = || -> Vec<&str> { insts.iter().map(|inst| inst.instruction(table).name).collect() };
-        let place = |m: &Machine| format!("pc {:x}", m.wave.pc);
+        let position = |m: &Machine| format!("pc {:x}", m.wave.pc);
         if a != b {
             let is_payload = compare(start, &compiled, &plain, false).is_some()
                 && compare(start, &compiled, &plain, true).is_none();
-            if is_payload || begins_with_a_payload(arch, insts, start) {
+            if is_payload || first_difference_is_payload(arch, insts, start) {
                 return false;
             }
             panic!(
                 "{what}: {:?}: interpreter {a:x?} {}, compiled {b:x?} {}",
                 names(),
-                place(&plain),
-                place(&compiled)
+                position(&plain),
+                position(&compiled)
             );
         }
         if let Some(difference) = compare(start, &compiled, &plain, true) {
-            if begins_with_a_payload(arch, insts, start) {
+            if first_difference_is_payload(arch, insts, start) {
                 return false;
             }
-            panic!("{what} {}: {:?}: {difference}", place(&plain), names());
+            panic!("{what} {}: {:?}: {difference}", position(&plain), names());
         }
         if compare(start, &compiled, &plain, false).is_some() {
-            // A payload of a NaN: what is made of it may be anything.
+            // NaN payloads differ, so values derived from them may differ too.
             return false;
         }
         if a.0.is_err() {
@@ -121,17 +127,17 @@ fn same(arch: Arch, insts: &[Inst], start: &Machine, what: &str) -> bool {
     code.stats().units > 0
 }
 
-/// Whether the first difference, by the number of instructions that there are before the end, is one of NaN payloads: what later
-/// instructions make of that may be anything.
-fn begins_with_a_payload(arch: Arch, insts: &[Inst], start: &Machine) -> bool {
+/// Returns true if the shortest prefix of the program with a difference differs only in NaN payloads. Later
+/// instructions can turn a payload difference into any other difference.
+fn first_difference_is_payload(arch: Arch, insts: &[Inst], start: &Machine) -> bool {
     let Some((end, before)) = insts.split_last() else { return false };
     for count in 1..before.len() {
         let list = before[..count].iter().chain([end]).map(|inst| (*inst, 0)).collect();
         let program = Program::new(arch, list).expect("a small program").for_wave_size(start.wave.size());
         let code = Jit::with_threshold(&program, 0).expect("a host that is compiled for");
         let (mut plain, mut compiled) = (start.clone(), start.clone());
-        turn(&mut plain, &program, 1500, None).0.ok();
-        turn(&mut compiled, &program, 1500, Some(&code)).0.ok();
+        run_slice(&mut plain, &program, 1500, None).0.ok();
+        run_slice(&mut compiled, &program, 1500, Some(&code)).0.ok();
         if compare(start, &compiled, &plain, false).is_some() {
             return compare(start, &compiled, &plain, true).is_none();
         }
@@ -139,7 +145,7 @@ fn begins_with_a_payload(arch: Arch, insts: &[Inst], start: &Machine) -> bool {
     false
 }
 
-/// Each instruction alone, a few times, with all kinds of operands.
+/// Compares single instructions with random operands.
 fn instructions_are_equal(arch: Arch) {
     let (cases, seed) = (env("WAVESIM_CASES", 12).div_ceil(6), env("WAVESIM_SEED", 1));
     let none = BTreeMap::new();
@@ -154,15 +160,15 @@ fn instructions_are_equal(arch: Arch) {
             }
             let size = rng.pick(arch.wave_sizes());
             let mut start = random_start(&mut rng, arch, size);
-            random::aim(&mut rng, arch, &inst, &mut start.wave);
+            random::set_addresses(&mut rng, arch, &inst, &mut start.wave);
             let what =
                 format!("{} entry {id} case {case} wave{size} mode {:x}", arch.name(), start.wave.mode);
-            same(arch, &[inst, end], &start, &what);
+            compare_engines(arch, &[inst, end], &start, &what);
         }
     }
 }
 
-/// Programs of random instructions with jumps in them, to anywhere.
+/// Compares programs of random instructions, including jumps with arbitrary targets.
 fn programs_are_equal(arch: Arch) {
     let (programs, seed) = (env("WAVESIM_CASES", 12) * 25, env("WAVESIM_SEED", 1));
     let none = BTreeMap::new();
@@ -218,7 +224,7 @@ fn programs_are_equal(arch: Arch) {
         let size = rng.pick(arch.wave_sizes());
         let start = random_start(&mut rng, arch, size);
         let what = format!("{} program {case} wave{size} mode {:x}", arch.name(), start.wave.mode);
-        compiled += same(arch, &insts, &start, &what) as u64;
+        compiled += compare_engines(arch, &insts, &start, &what) as u64;
     }
     assert!(compiled * 4 > programs, "{compiled} of {programs} programs compared to their end had code");
 }

@@ -1,56 +1,58 @@
-//! The test binary's allocator: the system's, counting for each thread what it asks for and what it holds.
+//! The allocator of the test binary: the system allocator with per-thread counters of allocations and live
+//! bytes.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-struct Counting;
+struct CountingAllocator;
 
 thread_local! {
-    /// Blocks that this thread has asked for.
-    pub static BLOCKS: Cell<u64> = const { Cell::new(0) };
-    /// Bytes that this thread holds, and the most that it held since somebody set this.
-    pub static HELD: Cell<usize> = const { Cell::new(0) };
-    pub static MOST: Cell<usize> = const { Cell::new(0) };
+    /// Number of allocations by this thread.
+    pub static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+    /// Bytes currently allocated by this thread.
+    pub static LIVE_BYTES: Cell<usize> = const { Cell::new(0) };
+    /// Maximum of `LIVE_BYTES` since this counter was last set.
+    pub static PEAK_BYTES: Cell<usize> = const { Cell::new(0) };
 }
 
 fn count(more: usize, less: usize) {
-    // A thread that ends has no counters any more.
-    let _ = HELD.try_with(|held| {
-        // What another thread took may be given back here.
-        held.set((held.get() + more).saturating_sub(less));
-        let _ = MOST.try_with(|most| most.set(most.get().max(held.get())));
+    // The counters are unavailable while the thread exits.
+    let _ = LIVE_BYTES.try_with(|live| {
+        // Saturates, because this thread may free memory of other threads.
+        live.set((live.get() + more).saturating_sub(less));
+        let _ = PEAK_BYTES.try_with(|peak| peak.set(peak.get().max(live.get())));
     });
     if more > 0 {
-        let _ = BLOCKS.try_with(|blocks| blocks.set(blocks.get() + 1));
+        let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
     }
 }
 
-// SAFETY: the system's allocator does the work.
-unsafe impl GlobalAlloc for Counting {
+// SAFETY: all methods forward to the system allocator.
+unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size(), 0);
-        // SAFETY: as ours.
+        // SAFETY: the caller meets the same requirements.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count(layout.size(), 0);
-        // SAFETY: as ours.
+        // SAFETY: the caller meets the same requirements.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
         count(0, layout.size());
-        // SAFETY: as ours.
+        // SAFETY: the caller meets the same requirements.
         unsafe { System.dealloc(at, layout) }
     }
 
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         count(size, layout.size());
-        // SAFETY: as ours.
+        // SAFETY: the caller meets the same requirements.
         unsafe { System.realloc(at, layout, size) }
     }
 }
 
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: CountingAllocator = CountingAllocator;

@@ -1,8 +1,8 @@
-//! What embedders of the library get with it.
+//! Dependencies of the library.
 
 use std::process::Command;
 
-/// Crates that the command line needs and the library does not.
+/// Crates that only the command line needs.
 const COMMAND_LINE: [&str; 10] = [
     "clap",
     "clap_complete",
@@ -16,7 +16,7 @@ const COMMAND_LINE: [&str; 10] = [
     "terminal_size",
 ];
 
-/// The crates that `cargo add wavesim` brings, by name.
+/// Returns the names of the crates that `cargo add wavesim` adds.
 fn crates(features: &[&str]) -> Vec<String> {
     let cargo = std::env::var_os("CARGO").unwrap_or("cargo".into());
     let out = Command::new(cargo)
@@ -31,13 +31,13 @@ fn crates(features: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn the_library_brings_no_terminal_and_no_threads() {
+fn the_library_depends_on_no_terminal_or_thread_crates() {
     let library = crates(&["--no-default-features"]);
     assert!(library.contains(&"wavesim-engine".to_string()), "{library:?}");
     let extra: Vec<_> =
         COMMAND_LINE.iter().filter(|name| library.iter().any(|found| found == *name)).collect();
     assert!(extra.is_empty(), "{extra:?} without features");
-    // The names above are right: the command line has them all.
+    // Guards against misspelt names: the command line depends on all of them.
     let binary = crates(&[]);
     let missing: Vec<_> =
         COMMAND_LINE.iter().filter(|name| !binary.iter().any(|found| found == *name)).collect();

@@ -1,4 +1,4 @@
-//! `wavesim disasm`: what it opens, what it refuses, and that its text assembles to the words it was made from.
+//! Tests of `wavesim disasm`: accepted and rejected files, and round trips through the assembler.
 
 use isa_spec::tables::EntryId;
 use object::{Object, ObjectSection};
@@ -11,7 +11,7 @@ use wavesim::loader::assembly::AssemblyOptions;
 use wavesim_tests::legal::{Random, random_inst};
 use wavesim_tests::{root, shared, wavesim};
 
-/// A file of the test's own.
+/// Writes a temporary file.
 fn file(name: &str, bytes: &[u8]) -> String {
     let path = crate::temporary(module_path!(), name);
     std::fs::write(&path, bytes).unwrap();
@@ -28,7 +28,7 @@ fn code_object(name: &str) -> String {
 
 #[test]
 fn bundles_are_opened_for_the_target() {
-    // Compressed, for all three.
+    // A compressed bundle for all three targets.
     let bundle = code_object("relocated/relocated.bundle");
     for (mcpu, own, foreign) in [
         ("gfx1100", "s_waitcnt ", "s_wait_"),
@@ -42,7 +42,7 @@ fn bundles_are_opened_for_the_target() {
     assert_eq!(disasm(&bundle, &[]), disasm(&bundle, &["--arch", "rdna3"]), "the first that fits");
     let (code, text) = disasm(&bundle, &["--mcpu", "gfx1103"]);
     assert!(code == 2 && text.contains("no code object for gfx1103 in the bundle; it has gfx1100"), "{text}");
-    // Neither compressed nor first: the entry's offset and size, its name.
+    // An uncompressed bundle, whose entry has the offset and size of the object and its id.
     let object = std::fs::read(code_object("vadd/vadd.gfx1150.co")).unwrap();
     let id = b"hipv4-amdgcn-amd-amdhsa--gfx1150";
     let mut plain = b"__CLANG_OFFLOAD_BUNDLE__".to_vec();
@@ -57,7 +57,7 @@ fn bundles_are_opened_for_the_target() {
 }
 
 #[test]
-fn other_files_are_refused() {
+fn other_files_are_rejected() {
     let host = std::env::current_exe().unwrap().display().to_string();
     let object = std::fs::read(code_object("vadd/vadd.gfx1100.co")).unwrap();
     let mut old = object.clone();
@@ -79,7 +79,7 @@ fn other_files_are_refused() {
     ] {
         let (code, text) = disasm(&path, &["--mcpu", "gfx1100"]);
         assert!(code == 2 && text.contains(expected) && text.contains(&path), "{path}: {text}");
-        // What runs kernels says the same of files that are not text.
+        // Commands that run kernels report the same errors for binary files.
         if !path.ends_with("text.bin") {
             let (code, text) = wavesim(&["run", &path, "--mcpu", "gfx1100"]);
             assert!(code == 2 && text.contains(expected), "{path}: {text}");
@@ -87,18 +87,18 @@ fn other_files_are_refused() {
     }
     let (code, text) = disasm(&code_object("vadd/vadd.gfx1100.co"), &["--mcpu", "gfx1201"]);
     assert!(code == 2 && text.contains("the code object is for rdna3, not gfx1201"), "{text}");
-    // Nothing marks raw words: a file is one of words if it is none of these.
+    // Raw machine code has no magic number: any unrecognised file is treated as such.
     assert_eq!(disasm(&file("words.bin", &[0, 0, 0xb0, 0xbf]), &[]), (0, "\ts_endpgm\n".to_string()));
 }
 
-/// `.text` of a code object.
+/// Returns the `.text` section of a code object.
 fn text_section(path: &Path) -> Vec<u8> {
     let bytes = std::fs::read(path).unwrap();
     let file = object::File::parse(&*bytes).unwrap();
     file.section_by_name(".text").unwrap().data().unwrap().to_vec()
 }
 
-/// Disassembles a code object and assembles the text; whether `.text` is the same again, and its words.
+/// Disassembles a code object, assembles the text, and compares `.text`. Returns its number of words.
 fn round_trip(path: &Path) -> Result<usize, String> {
     let name = path.file_name().unwrap().to_string_lossy().into_owned();
     let (code, text) = disasm(&path.display().to_string(), &[]);
@@ -124,7 +124,7 @@ fn round_trip(path: &Path) -> Result<usize, String> {
     }
 }
 
-/// Code objects below a folder, by name.
+/// Returns the code objects below a directory, sorted by name.
 fn objects(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -140,28 +140,28 @@ fn objects(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn code_objects_come_back_word_for_word() {
+fn code_objects_round_trip() {
     let mut all = objects(&root().join("tests/filetests/code_objects"));
     assert!(all.len() >= 13, "{all:?}");
     match shared("kernels") {
         Some(folder) => all.extend(objects(&folder)),
-        None => println!("the repository's alone: no kernels below WAVESIM_SHARED or ../shared"),
+        None => println!("only the repository's code objects: no kernels in WAVESIM_SHARED or ../shared"),
     }
-    let (mut wrong, mut words) = (Vec::new(), 0);
+    let (mut failures, mut words) = (Vec::new(), 0);
     for path in &all {
         match round_trip(path) {
             Ok(count) => words += count,
-            Err(e) => wrong.push(e),
+            Err(e) => failures.push(e),
         }
     }
-    println!("{} of {} code objects, {words} words", all.len() - wrong.len(), all.len());
-    let shown = wrong.len().min(10);
-    assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong[..shown].join("\n"));
+    println!("{} of {} code objects, {words} words", all.len() - failures.len(), all.len());
+    let shown = failures.len().min(10);
+    assert!(failures.is_empty(), "{} differ:\n{}", failures.len(), failures[..shown].join("\n"));
 }
 
-/// Also of words with unused bits set, or with operands that hardware does not take.
+/// Includes words with unused bits set, or with operands that the hardware does not accept.
 #[test]
-fn any_words_come_back() {
+fn arbitrary_words_round_trip() {
     for arch in Arch::AMD {
         let (options, mut random) = (Options::new(arch), Random(5));
         let mut words = Vec::new();
@@ -171,7 +171,7 @@ fn any_words_come_back() {
             for bit in 0..legal.len() * 32 {
                 let mut changed = legal.to_vec();
                 changed[bit / 32] ^= 1 << (bit % 32);
-                // Of the same length, so that the next one is read where it begins.
+                // The length must be unchanged, so that the next instruction is decoded at its start.
                 if decode(arch, &changed).is_ok_and(|inst| inst.size as usize == 4 * changed.len()) {
                     words.extend(changed);
                 }
@@ -191,7 +191,7 @@ fn any_words_come_back() {
         let back = &program.sections[0].bytes;
         let differs = back.iter().zip(&bytes).position(|(a, b)| a != b);
         assert!(differs.is_none() && back.len() == bytes.len(), "{}: at {differs:x?}", arch.name());
-        // Most of them are instructions all the same.
+        // Most of the words are still printed as instructions.
         let long = text.matches("\t.long").count();
         assert!(
             long > 1000 && long * 2 < text.lines().count(),
@@ -203,14 +203,14 @@ fn any_words_come_back() {
 }
 
 #[test]
-fn objects_that_are_not_linked() {
+fn unlinked_objects_are_disassembled() {
     let source =
         file("unlinked.s", b"a:\n s_nop 1\n s_endpgm\n.section .text.more,\"ax\"\nb:\n s_branch b\n");
     let object = crate::temporary(module_path!(), "unlinked.o").display().to_string();
-    let made = Command::new("llvm-mc-19")
+    let result = Command::new("llvm-mc-19")
         .args(["-triple=amdgcn-amd-amdhsa", "-mcpu=gfx1100", "-filetype=obj", "-o", &object, &source])
         .status();
-    let Ok(status) = made else {
+    let Ok(status) = result else {
         println!("skipped: llvm-mc-19 is not installed");
         return;
     };

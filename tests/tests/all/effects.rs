@@ -1,11 +1,12 @@
-//! What `exec::effects` says of instructions against what they do: random instructions of every entry and architecture, with random
-//! registers, in waves of 32 and of 64, run by the reference executor.
+//! Compares the effects computed by `exec::effects` with the observed behaviour of the reference executor, on
+//! random instructions of every entry and architecture, with random registers, in wave32 and wave64.
 //!
-//! - What an instruction touches is in its effects, memory included.
-//! - What is in its effects as *always* is touched; what is not is touched in some case, but for [`NEVER_SEEN`].
-//! - Registers and bits that are not in its effects have no influence on what it does, and stay as they are.
+//! - Everything that an instruction accesses is in its effects, including memory.
+//! - Effects marked *always* occur in every case. All others occur in some case, except for [`NEVER_SEEN`].
+//! - Registers and bits outside the effects do not influence an instruction and are not changed by it.
 //!
-//! `WAVESIM_CASES` sets the cases an entry gets, `WAVESIM_OP` a part of an instruction's name.
+//! `WAVESIM_CASES` sets the number of cases per entry. `WAVESIM_OP` selects instructions by a substring of
+//! the name.
 
 use isa_spec::facts::Facts;
 use isa_spec::pcode::ir::Semantics;
@@ -23,12 +24,12 @@ use wavesim_tests::machine::Machine;
 use wavesim_tests::random::{self, GLOBAL, GLOBAL_BASE, LDS, Rng, SCRATCH};
 use wavesim_tests::{wavesim, with_context};
 
-/// Uses that random cases do not reach, and why.
+/// Instructions with effects that random cases do not reach, and the reasons.
 const NEVER_SEEN: [(&str, &str); 6] =
     [("LB", MISSES), ("LH", MISSES), ("LW", MISSES), ("S_LB", MISSES), ("S_LH", MISSES), ("S_LW", MISSES)];
 const MISSES: &str = "random addresses miss the memory of words, and the load faults before it writes";
 
-/// M0's number.
+/// Operand code of M0.
 const M0: u32 = 125;
 
 fn cases() -> u64 {
@@ -40,18 +41,18 @@ struct Case {
     inst: Inst,
     start: Machine,
     effects: Effects,
-    /// Bodies in place of the project's.
+    /// Semantics that replace the project's.
     own: BTreeMap<String, Semantics>,
 }
 
-/// Calls `f` with each case of every entry that has semantics. After [`cases`] of them, others follow for as long as `more` says that they
-/// are wanted. Failures by entry, the first of each.
+/// Calls `f` with random cases of every entry that has semantics. Runs [`cases`] cases per entry, and further
+/// ones while `more` returns a reason. Reports the first failure of each entry.
 fn each_entry<T: Default>(
     arch: Arch,
     mut f: impl FnMut(&mut Rng, &Case, &mut T) -> Result<(), String>,
     more: impl Fn(&T) -> Option<String>,
 ) {
-    const MOST: u64 = 600;
+    const MAX_CASES: u64 = 600;
     let only = std::env::var("WAVESIM_OP").unwrap_or_default().to_uppercase();
     let table = arch.table();
     let mut failures = Vec::new();
@@ -64,9 +65,9 @@ fn each_entry<T: Default>(
         let mut rng = Rng(0xeffec7 ^ (id as u64) << 20);
         let (mut state, mut count) = (T::default(), 0);
         let result = loop {
-            let wanted = more(&state).filter(|_| !NEVER_SEEN.iter().any(|(excused, _)| *excused == name));
-            match wanted {
-                Some(what) if count >= MOST => break Err(what),
+            let missing = more(&state).filter(|_| !NEVER_SEEN.iter().any(|(excused, _)| *excused == name));
+            match missing {
+                Some(what) if count >= MAX_CASES => break Err(what),
                 None if count >= cases() => break Ok(()),
                 _ => count += 1,
             }
@@ -103,7 +104,7 @@ impl Case {
     ) -> Case {
         let size = rng.pick(&[32, 64]);
         let mut wave = random::wave(rng, size);
-        random::aim(rng, arch, &inst, &mut wave);
+        random::set_addresses(rng, arch, &inst, &mut wave);
         let mut bytes = |n: u64| random::bytes(rng, n);
         let start = Machine {
             wave,
@@ -140,7 +141,7 @@ impl Case {
     }
 }
 
-/// Lanes that a use may touch.
+/// Returns the lanes that a use may access.
 fn possible_lanes(used: &Use, wave: &Wave) -> u64 {
     match used.lanes {
         Lanes::Data => wave.full_mask(),
@@ -156,8 +157,8 @@ fn covers(list: &[Use], wave: &Wave, write: bool, (file, register, lane): (File,
     })
 }
 
-/// A use, apart from what a case's fields make of it: write, second half, role, whether of a VGPR, whether with fixed lanes or an index,
-/// and registers.
+/// Identity of a use, independent of field values: write, second half, role, whether it is of a VGPR, whether
+/// it has fixed lanes or an index, and the number of registers.
 type Key = (bool, bool, Role, bool, bool, u16);
 
 fn key(used: &Use, write: bool) -> Key {
@@ -166,7 +167,7 @@ fn key(used: &Use, write: bool) -> Key {
     (write, used.second, used.role, vector, vector && special, if vector { used.count } else { 1 })
 }
 
-/// Uses that were listed, and those that some case touched.
+/// The uses that were listed, and those that occurred in some case.
 #[derive(Default)]
 struct Coverage {
     listed: BTreeSet<Key>,
@@ -197,22 +198,22 @@ fn check_case(arch: Arch, case: &Case, coverage: &mut Coverage) -> Result<(), St
             if found != 0 {
                 coverage.seen.insert(key(used, write));
             }
-            // DPP and faults switch lanes off.
+            // DPP and faults disable lanes.
             let dpp = wavesim::operand::binding(arch, case.inst.entry).has_dpp();
             if !used.always || dpp || result.is_err() || used.lanes == Lanes::Data {
                 continue;
             }
             let lanes = if used.file == File::Vgpr { used.lane_mask(wave).count_ones() } else { 1 };
-            // Null, and what is beyond the scalar file, is not a register.
+            // Excludes null and codes outside the scalar register file.
             let exists = |r: &u16| used.file != File::Sgpr || *r < 128 && *r != 124;
-            let wanted = used.registers(wave, write).filter(exists).count() * lanes as usize;
-            // Of all lanes some may be meant.
+            let expected = used.registers(wave, write).filter(exists).count() * lanes as usize;
+            // `Lanes::All` is an over-approximation: accesses to some of the lanes suffice.
             let all = used.lanes == Lanes::All && used.file == File::Vgpr;
-            let enough = if all { found != 0 } else { found >= wanted };
+            let enough = if all { found != 0 } else { found >= expected };
             let idle = wave.exec() == 0 && found == 0;
             if !enough && !idle {
                 return Err(format!(
-                    "{found} of {wanted} touched of {used:?} (write: {write}), {}",
+                    "{found} of {expected} touched of {used:?} (write: {write}), {}",
                     case.text()
                 ));
             }
@@ -227,7 +228,7 @@ fn check_case(arch: Arch, case: &Case, coverage: &mut Coverage) -> Result<(), St
     }
 }
 
-/// Bits of registers, by VGPR number and lane and by SGPR code, and whether SCC is among them.
+/// Bit masks of used register bits, by VGPR number and lane and by SGPR code, and whether SCC is used.
 struct Bits {
     vgprs: Vec<u32>,
     sgprs: [u32; 128],
@@ -258,8 +259,8 @@ impl Bits {
     }
 }
 
-/// VGPRs, and the halves of each.
-fn rows(wave: &Wave) -> impl Iterator<Item = (usize, usize)> {
+/// Returns all pairs of a VGPR and a half of the wave.
+fn vgpr_halves(wave: &Wave) -> impl Iterator<Item = (usize, usize)> {
     let halves = wave.size() as usize / 32;
     (0..VGPRS).flat_map(move |reg| (0..halves).map(move |half| (reg, half)))
 }
@@ -271,7 +272,7 @@ fn unlisted_has_no_influence(arch: Arch) {
         let (reads, writes) =
             (Bits::of(&case.effects.reads, wave, false), Bits::of(&case.effects.writes, wave, true));
         let mut other = case.start.clone();
-        for (reg, half) in rows(wave) {
+        for (reg, half) in vgpr_halves(wave) {
             let mut row = *wave.lane_vec(half, reg);
             for (value, keep) in row.0.iter_mut().zip(&reads.vgprs[reg * 64 + half * 32..]) {
                 if *keep != u32::MAX {
@@ -299,14 +300,14 @@ fn unlisted_has_no_influence(arch: Arch) {
             return Ok(());
         }
         let differs = |what: String| Err(format!("{what}, {}\n  {:?}", case.text(), case.effects.reads));
-        // Equal where both are written, and as before where one is not.
-        let wrong = |bits: u32, before: (u32, u32), after: (u32, u32)| {
+        // Written bits must be equal, unless neither run changed the register. Other bits must be unchanged.
+        let violates = |bits: u32, before: (u32, u32), after: (u32, u32)| {
             let written = (after.0 ^ after.1) & bits;
             let kept = before.0 == after.0 && before.1 == after.1;
             let outside = ((before.0 ^ after.0) | (before.1 ^ after.1)) & !bits;
             written != 0 && !kept || outside != 0
         };
-        for (reg, half) in rows(wave) {
+        for (reg, half) in vgpr_halves(wave) {
             let kept = |before: &Wave, after: &Wave| before.lane_vec(half, reg) == after.lane_vec(half, reg);
             if kept(wave, &plain.wave) && kept(&noise, &other.wave) {
                 continue;
@@ -315,7 +316,7 @@ fn unlisted_has_no_influence(arch: Arch) {
                 let of = |w: &Wave| w.vgpr(lane as u32, reg as u32);
                 let bits = writes.vgprs[reg * 64 + lane];
                 let (before, after) = ((of(wave), of(&noise)), (of(&plain.wave), of(&other.wave)));
-                if wrong(bits, before, after) {
+                if violates(bits, before, after) {
                     return differs(format!("v{reg} lane {lane} bits {bits:x}: {before:x?} to {after:x?}"));
                 }
             }
@@ -323,12 +324,12 @@ fn unlisted_has_no_influence(arch: Arch) {
         for code in 0..128 {
             let of = |w: &Wave| w.sgpr(code as u32);
             let (before, after) = ((of(wave), of(&noise)), (of(&plain.wave), of(&other.wave)));
-            if wrong(writes.sgprs[code], before, after) {
+            if violates(writes.sgprs[code], before, after) {
                 return differs(format!("s{code}: {before:x?} to {after:x?}"));
             }
         }
         let bits = if writes.scc { 1 } else { 0 };
-        if wrong(bits, (wave.scc, noise.scc), (plain.wave.scc, other.wave.scc)) {
+        if violates(bits, (wave.scc, noise.scc), (plain.wave.scc, other.wave.scc)) {
             return differs("SCC".to_string());
         }
         if (plain.wave.pc, plain.wave.mode) != (other.wave.pc, other.wave.mode) {
@@ -372,7 +373,8 @@ fn rdna4_depends_on_nothing_else() {
     unlisted_has_no_influence(Arch::Rdna4);
 }
 
-/// Bodies that no instruction of the project has: numbers of registers by a condition, M0 and EXEC that change, loops that are left.
+/// Semantics unlike any in the project: conditional register numbers, changes of M0 and EXEC, early exits
+/// from loops.
 const GIVEN: &[(&str, &str)] = &[
     ("S_MOV_B32", "SGPR[SCC ? 5U : SDST] = S0.b32;"),
     ("S_MOV_B32", "SGPR[SCC ? 5U : (M0 & 31U) + 2U] = S0.b32;"),
@@ -400,7 +402,7 @@ const GIVEN: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn given_bodies_touch_what_is_listed() {
+fn supplied_semantics_touch_what_is_listed() {
     let arch = Arch::Rdna3;
     let mut failures = String::new();
     for (at, (name, body)) in GIVEN.iter().enumerate() {
@@ -418,7 +420,7 @@ fn given_bodies_touch_what_is_listed() {
             let bodies = BTreeMap::from([(name.to_string(), sem.clone())]);
             let mut case_of = Case::new(&mut rng, arch, inst, bodies, |_, size| own.facts(arch, name, size));
             if case % 2 == 0 {
-                // What is often tested.
+                // The supplied semantics often test M0, so it is varied systematically.
                 case_of.start.wave.set_sgpr(M0, (case / 2) & 127);
             }
             if let Err(what) = check_case(arch, &case_of, &mut Coverage::default()) {
@@ -430,12 +432,12 @@ fn given_bodies_touch_what_is_listed() {
     assert!(failures.is_empty(), "{failures}");
 }
 
-/// A body given by the user decides what the checks know of its instruction.
+/// Checks use the effects of user-supplied semantics.
 #[test]
-fn checks_see_what_a_given_body_reads() {
+fn checks_use_effects_of_supplied_semantics() {
     let kernel = crate::temporary(module_path!(), "kernel.rdna");
     let header = "---\nlocal = 32, 1, 1\nglobal = 1, 1, 1\nwave = 32\n---\n";
-    // Branches that depend on what the moves move.
+    // Branches that depend on the results of the moves.
     let body = "  v_mov_b32 v1, v0\n  s_mov_b32 s8, 2\n  s_cmp_lg_u32 s8, 0\n  s_cbranch_scc0 over\n  \
                 v_cmp_ne_u32 vcc_lo, 0, v1\n  s_cbranch_vccnz over\n  s_nop 0\nover:\n  s_endpgm\n";
     std::fs::write(&kernel, format!("{header}{body}")).unwrap();

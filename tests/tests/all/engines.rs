@@ -1,7 +1,9 @@
-//! The compiled handlers against the reference evaluator: every instruction in every encoding, with random operands, modifiers,
-//! registers, EXEC and MODE, in wave32 and wave64, on a small memory. Registers, masks, memory, PC and faults must be equal.
+//! Compares the handlers with the reference evaluator: every instruction in every encoding, with random
+//! operands, modifiers, registers, EXEC and MODE, in wave32 and wave64, on a small memory. Registers, masks,
+//! memory, PC and faults must be equal.
 //!
-//! `WAVESIM_CASES` sets the cases an entry gets, `WAVESIM_SEED` where they start, `WAVESIM_OP` a part of an instruction's name.
+//! `WAVESIM_CASES` sets the number of cases per entry, and `WAVESIM_SEED` the seed. `WAVESIM_OP` selects
+//! instructions by a substring of the name.
 
 use isa_spec::tables::EntryId;
 use std::collections::BTreeMap;
@@ -20,14 +22,15 @@ fn env(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default)
 }
 
-/// What differs between the engines after `inst`; `None` if nothing does or there are no semantics.
+/// Returns the difference between the engines after `inst`, or `None` if there is none or the instruction has
+/// no semantics.
 fn differs(rng: &mut Rng, arch: Arch, inst: &Inst) -> Option<String> {
     let size = rng.pick(arch.wave_sizes());
     let mut wave = random::wave(rng, size);
     if arch.is_cdna() {
         random::accumulators(rng, &mut wave);
     }
-    random::aim(rng, arch, inst, &mut wave);
+    random::set_addresses(rng, arch, inst, &mut wave);
     let mut bytes = |n: u64| random::bytes(rng, n);
     let scratch = SCRATCH as u64 * size as u64;
     let start = Machine { wave, global: bytes(GLOBAL), lds: bytes(LDS), scratch: bytes(scratch) };
@@ -46,18 +49,19 @@ fn differs(rng: &mut Rng, arch: Arch, inst: &Inst) -> Option<String> {
     if a != b {
         return at(format!("handler {a:?}, evaluator {b:?}"));
     }
-    // A fault ends the run: what was done before it does not count.
+    // A fault ends the run, so partial effects before it are not compared.
     if matches!(a, None | Some(Err(Event::Fault(_)))) {
         return None;
     }
     let what = compare(&start, &compiled, &reference, float)?;
-    let in_part = float && parts_of_nan_differ(arch, inst, &start, engine);
-    if in_part { None } else { at(what) }
+    let payload_only = float && nan_payload_selected(arch, inst, &start, engine);
+    if payload_only { None } else { at(what) }
 }
 
-/// Whether a part of the result (SDWA) may differ because it is of a NaN, whose payload is that of either operand: the whole results differ in
-/// payloads, and in nothing else.
-fn parts_of_nan_differ(arch: Arch, inst: &Inst, start: &Machine, engine: Engine) -> bool {
+/// Returns true if SDWA selects part of a NaN whose payload differs. The payload may come from either
+/// operand. The test repeats the instruction without the selection: the whole results must differ only in
+/// payloads.
+fn nan_payload_selected(arch: Arch, inst: &Inst, start: &Machine, engine: Engine) -> bool {
     const WHOLE: u32 = 6;
     let fields = inst.encoding(arch.table()).fields;
     let Some(part) = fields.iter().position(|field| field.name == "DST_SEL") else { return false };
@@ -69,7 +73,7 @@ fn parts_of_nan_differ(arch: Arch, inst: &Inst, start: &Machine, engine: Engine)
         machine
     };
     let (compiled, reference) = (after(engine), after(Engine::Evaluator));
-    let differs = |but_for_nan| compare(start, &compiled, &reference, but_for_nan).is_some();
+    let differs = |ignore_nan| compare(start, &compiled, &reference, ignore_nan).is_some();
     differs(false) && !differs(true)
 }
 
@@ -138,8 +142,9 @@ fn cdna4() {
     handlers_equal_evaluator(Arch::Cdna4);
 }
 
-/// Programs of random vector, scalar and LDS instructions: what the interpreter remembers from one instruction to the next must not
-/// show. A program is compared after each of its instructions, from the start, up to the first NaN whose payload differs.
+/// Compares programs of random vector, scalar and LDS instructions: state that the interpreter caches between
+/// instructions must not affect results. Every prefix of a program is run from the start and compared, up to
+/// the first difference in a NaN payload.
 fn programs_equal_evaluator(arch: Arch) {
     let (programs, seed) = (env("WAVESIM_CASES", 12) * 60, env("WAVESIM_SEED", 1));
     let table = arch.table();
@@ -169,7 +174,7 @@ fn programs_equal_evaluator(arch: Arch) {
         let size = if arch.wave_sizes().contains(&size) { size } else { arch.wave_sizes()[0] };
         let mut wave = random::wave(&mut rng, size);
         if rng.chance(2) {
-            // The mode in which denormals are looked for.
+            // The mode that flushes denormals.
             wave.mode = 0x3c0;
             wave.set_exec(u64::MAX);
         }
@@ -219,7 +224,8 @@ fn programs_cdna4() {
     programs_equal_evaluator(Arch::Cdna4);
 }
 
-/// Bodies in the manuals' order: each reads what it has written, or a source after a write.
+/// Semantics in the manuals' statement order: each reads a destination that it has written, or a source after
+/// a write.
 const SEQUENTIAL: &str = "
 instruction S_AND_SAVEEXEC_B32 {
   saveexec = EXEC.u32;
@@ -335,9 +341,10 @@ instruction BUFFER_STORE_B16 {
 }
 ";
 
-/// The evaluator with the bodies of [`SEQUENTIAL`], some in the manuals' notation, against the handlers of ours.
+/// Compares the evaluator on the semantics in [`SEQUENTIAL`], some of them in the manuals' notation, with the
+/// handlers.
 #[test]
-fn bodies_that_read_what_they_wrote() {
+fn semantics_that_read_their_results() {
     let (own, warnings) = Overrides::parse("sequential.pcode".to_string(), SEQUENTIAL.to_string()).unwrap();
     assert_eq!(warnings, None);
     let mut rng = Rng(env("WAVESIM_SEED", 7));
@@ -372,14 +379,14 @@ fn bodies_that_read_what_they_wrote() {
         for case in 0..400 {
             let id = of_arch.0 + case % of_arch.1;
             let Some(inst) = random::instruction(&mut rng, arch, id) else { continue };
-            // A register by its number is none where a word of it is null (124).
+            // A register pair addressed by number is invalid if one of its words is null (124).
             if name == "S_CMOV_B64" && inst.fields.iter().any(|field| matches!(field, 123 | 124)) {
                 continue;
             }
-            // The forms of 64 bits are for waves of 64.
+            // 64-bit lane masks require wave64.
             let size = if name.ends_with("B64") { 64 } else { 32 };
             let mut wave = random::wave(&mut rng, size);
-            random::aim(&mut rng, arch, &inst, &mut wave);
+            random::set_addresses(&mut rng, arch, &inst, &mut wave);
             let mut bytes = |n: u64| random::bytes(&mut rng, n);
             let start = Machine { wave, global: bytes(GLOBAL), lds: bytes(LDS), scratch: Vec::new() };
             let (mut compiled, mut reference) = (start.clone(), start.clone());

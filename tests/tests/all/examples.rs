@@ -1,4 +1,4 @@
-//! Every file of `examples/` gives exactly what Rust computes without the simulator, on every architecture.
+//! Compares the outputs of every file in `examples/` with results computed in Rust, on every architecture.
 
 use std::collections::BTreeMap;
 use wavesim::arch::Arch;
@@ -11,7 +11,7 @@ fn example(name: &str, setup: &Setup) -> BTreeMap<String, Array> {
     run(&source, setup).unwrap_or_else(|fault| panic!("{name}: {fault}"))
 }
 
-/// Runs an example on every architecture; checks each.
+/// Runs an example on every architecture, and checks each output.
 fn on_all(name: &str, defines: &[&str], check: impl Fn(&BTreeMap<String, Array>)) {
     for arch in Arch::RDNA {
         let defines = defines.iter().map(|d| d.to_string()).collect();
@@ -26,7 +26,7 @@ fn arange() {
     });
 }
 
-/// The generator of `rand()`, written down again: SplitMix64, the top 24 bits as a fraction.
+/// Independent implementation of `rand()`: SplitMix64, with the top 24 bits as a fraction.
 fn rand_f32(seed: u64, count: usize) -> Vec<f32> {
     let mut state = seed;
     let mut next = || {
@@ -132,7 +132,7 @@ fn every_example_has_a_test_and_a_comment() {
 }
 
 #[test]
-fn the_command_prints_what_the_readme_shows() {
+fn readme_shows_the_command_output() {
     let path = root().join("examples/collatz.rdna");
     let (code, text) = wavesim(&["run", &path.to_string_lossy()]);
     assert_eq!(code, 0);

@@ -1,7 +1,8 @@
-//! Damaged files of every kind that is read: an error, a fault or a result, never a panic, a hang or all of the memory. The bodies
-//! are those of `fuzz/`. `WAVESIM_FUZZ_CASES` sets how many inputs each gets.
+//! Corrupted files of every input format must yield an error, a fault or a result, and never a panic, a hang
+//! or excessive memory use. The fuzz targets are those of `fuzz/`. `WAVESIM_FUZZ_CASES` sets the number of
+//! inputs per target.
 
-use crate::counting::{HELD, MOST};
+use crate::counting::{LIVE_BYTES, PEAK_BYTES};
 use proptest::prelude::*;
 use std::path::Path;
 use wavesim::arch::Arch;
@@ -15,26 +16,26 @@ use wavesim_tests::{fuzz, root};
 
 const GLOBAL_BYTES: u64 = 1 << 18;
 
-/// Bytes that reading an input may take at once, whatever it says, and for each of its own.
+/// Limit on live memory while processing an input: a base, and an allowance per byte of input.
 const MEMORY: usize = 64 << 20;
 const MEMORY_PER_BYTE: usize = 1 << 10;
 
-/// Runs a body; panics if it took too much.
+/// Runs a fuzz target. Panics if it exceeds the memory limit.
 fn bounded(name: &str, data: &[u8]) {
-    MOST.set(HELD.get());
-    let before = HELD.get();
+    PEAK_BYTES.set(LIVE_BYTES.get());
+    let before = LIVE_BYTES.get();
     fuzz::body(name)(data);
-    let took = MOST.get().saturating_sub(before);
+    let used = PEAK_BYTES.get().saturating_sub(before);
     let allowed = MEMORY + MEMORY_PER_BYTE * data.len();
-    assert!(took <= allowed, "{name}: {took} bytes of memory for {} bytes of input", data.len());
+    assert!(used <= allowed, "{name}: {used} bytes of memory for {} bytes of input", data.len());
 }
 
 #[test]
 fn memory_is_counted() {
-    MOST.set(HELD.get());
-    let before = HELD.get();
+    PEAK_BYTES.set(LIVE_BYTES.get());
+    let before = LIVE_BYTES.get();
     drop(std::hint::black_box(vec![0u8; 1 << 20]));
-    assert!(MOST.get() - before >= 1 << 20 && HELD.get() == before);
+    assert!(PEAK_BYTES.get() - before >= 1 << 20 && LIVE_BYTES.get() == before);
 }
 
 fn cases() -> ProptestConfig {
@@ -42,7 +43,7 @@ fn cases() -> ProptestConfig {
     ProptestConfig { cases, max_shrink_iters: 2000, failure_persistence: None, ..ProptestConfig::default() }
 }
 
-/// Files of the repository with these endings, small enough to be worth damaging.
+/// Returns the small files of the repository with these extensions, as seeds.
 fn files(folders: &[&str], endings: &[&str]) -> Vec<Vec<u8>> {
     fn walk(folder: &Path, endings: &[&str], out: &mut Vec<(std::path::PathBuf, Vec<u8>)>) {
         for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
@@ -63,7 +64,7 @@ fn files(folders: &[&str], endings: &[&str]) -> Vec<Vec<u8>> {
     out.into_iter().map(|(_, bytes)| bytes).collect()
 }
 
-/// An edit of bytes.
+/// A mutation of a byte string.
 #[derive(Debug, Clone)]
 enum Edit {
     Set(u8),
@@ -73,7 +74,7 @@ enum Edit {
     Cut(usize),
     Double(usize),
     End,
-    /// Bytes of another file.
+    /// Replaces bytes with those of another file.
     Splice {
         from: usize,
         at: prop::sample::Index,
@@ -117,7 +118,7 @@ fn edit() -> impl Strategy<Value = (prop::sample::Index, Edit)> {
     (any::<prop::sample::Index>(), kind)
 }
 
-/// A file of `seeds`, damaged at some places.
+/// Generates mutations of the files in `seeds`.
 fn damaged_bytes(seeds: Vec<Vec<u8>>) -> impl Strategy<Value = Vec<u8>> {
     let all = seeds.clone();
     (prop::sample::select(seeds), prop::collection::vec(edit(), 1..8)).prop_map(move |(mut data, edits)| {
@@ -149,7 +150,7 @@ fn damaged_bytes(seeds: Vec<Vec<u8>>) -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// With a byte before it that chooses the machine.
+/// Prepends the byte that selects the machine.
 fn on_any_machine(texts: impl Strategy<Value = Vec<u8>>) -> impl Strategy<Value = Vec<u8>> {
     (any::<u8>(), texts).prop_map(|(machine, mut data)| {
         data.insert(0, machine);
@@ -157,14 +158,14 @@ fn on_any_machine(texts: impl Strategy<Value = Vec<u8>>) -> impl Strategy<Value 
     })
 }
 
-/// Damaged bytes, or damaged by pieces of the language.
+/// Generates mutated files, with random bytes or with tokens of the language.
 fn damaged_text(folders: &[&str], endings: &[&str]) -> impl Strategy<Value = Vec<u8>> + use<> {
     let seeds = files(folders, endings);
     let texts = seeds.iter().map(|bytes| String::from_utf8_lossy(bytes).into_owned()).collect();
     prop_oneof![damaged_bytes(seeds), damaged(texts).prop_map(String::into_bytes)]
 }
 
-/// Lines of kernels, damaged, and lines of no meaning.
+/// Generates mutated lines of kernels, and random lines.
 fn damaged_lines() -> impl Strategy<Value = Vec<u8>> {
     let kernels = files(&["examples", "tests"], &[".rdna", ".s"]);
     let mut lines: Vec<String> = kernels
@@ -183,15 +184,15 @@ fn code_objects() -> Vec<Vec<u8>> {
     files(&["tests/filetests/code_objects", "simulator/bench"], &[".co", ".bundle"])
 }
 
-/// Machine code of the code objects, and bytes of no meaning.
+/// Generates mutated code objects, and random words.
 fn code() -> impl Strategy<Value = Vec<u8>> {
     let noise = prop::collection::vec(any::<u32>(), 1..16)
         .prop_map(|words| words.iter().flat_map(|w| w.to_le_bytes()).collect());
     prop_oneof![damaged_bytes(code_objects()), noise]
 }
 
-/// Machine code that mostly is instructions: of every entry of the tables, with any fields, and now and then a word of no meaning. In
-/// front of it the byte that chooses the machine.
+/// Generates machine code that consists mostly of valid instructions of all table entries with random fields,
+/// and some random words. Prepends the byte that selects the machine.
 fn instructions() -> impl Strategy<Value = Vec<u8>> {
     (any::<u8>(), any::<u64>(), 1usize..48).prop_map(|(machine, seed, len)| program(machine, seed, len))
 }
@@ -203,7 +204,7 @@ fn program(machine: u8, seed: u64, len: usize) -> Vec<u8> {
     let mut data = vec![machine];
     for _ in 0..len {
         let any = |rng: &mut Rng| rng.below(table.entries.len() as u64) as usize;
-        // Few of other kinds: most of their addresses and targets end the run.
+        // Prefers computation, because most random addresses and branch targets end the run.
         let computes = |entry: &usize| {
             matches!(table.instructions[table.entries[*entry].inst as usize].group(), "VALU" | "SALU")
         };
@@ -220,7 +221,7 @@ fn program(machine: u8, seed: u64, len: usize) -> Vec<u8> {
     data
 }
 
-/// What the programs of [`whole_run`] are: they run, not all of them end at the first instruction.
+/// Guards the generator of [`whole_run`]: not all of its programs end at the first instruction.
 #[test]
 fn random_programs_run() {
     let counts = (0..60u64).map(|seed| fuzz::count_whole_run(&program(seed as u8, seed, 40)));
@@ -228,8 +229,8 @@ fn random_programs_run() {
     assert!(all > 100, "{all} instructions of 60 programs");
 }
 
-/// Programs of 10,000 instructions, many with a constant of their own, run to their end by the interpreter, on two threads and under all
-/// checks. `WAVESIM_PROGRAMS` sets how many there are for each machine.
+/// Programs of 10,000 instructions, many with literals, run to completion in the interpreter, on two threads
+/// and with all checks. `WAVESIM_PROGRAMS` sets the number of programs per machine.
 #[test]
 fn long_random_programs_run() {
     let programs: u64 = std::env::var("WAVESIM_PROGRAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
@@ -241,9 +242,10 @@ fn long_random_programs_run() {
             let program = whole::program(&mut Rng(seed << 8 | machine as u64), kind, &entries, 10_000);
             let mut data = vec![machine];
             for inst in &program.insts {
-                // What no words stand for gives way to nothing of the same size: jumps go on as they were.
-                let nothing = || vec![0xbf80_0000; inst.size as usize / 4];
-                let words = wavesim::codec::encode(arch, inst).map_or_else(|_| nothing(), |w| w.to_vec());
+                // Instructions without an encoding are replaced by nops of the same size, so that jumps stay
+                // valid.
+                let nops = || vec![0xbf80_0000; inst.size as usize / 4];
+                let words = wavesim::codec::encode(arch, inst).map_or_else(|_| nops(), |w| w.to_vec());
                 data.extend(words.iter().flat_map(|word| word.to_le_bytes()));
             }
             let executed = fuzz::count_whole_run(&data);
@@ -252,7 +254,7 @@ fn long_random_programs_run() {
     }
 }
 
-/// What a damaged program does: little that is damaged runs far.
+/// Generates input for `whole_run`. Mostly generated instructions, because corrupted programs rarely run far.
 fn runs() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![3 => instructions(), 1 => on_any_machine(code())]
 }
@@ -280,7 +282,7 @@ proptest! {
         bounded("text_kernel", &data);
     }
 
-    /// Lines of their own: a damaged file is rarely read to its end.
+    /// Single lines, because a corrupted file is rarely parsed to its end.
     #[test]
     fn line(data in on_any_machine(damaged_lines())) {
         fuzz::line(&data);
@@ -307,9 +309,9 @@ proptest! {
     }
 }
 
-/// `fuzz/` has a target for every body, and no other.
+/// `fuzz/` has exactly the targets in `fuzz::BODIES`.
 #[test]
-fn every_body_is_a_fuzz_target() {
+fn fuzz_targets_are_complete() {
     let manifest = std::fs::read_to_string(root().join("fuzz/Cargo.toml")).expect("readable");
     for (name, _) in fuzz::BODIES {
         let target = root().join("fuzz/fuzz_targets").join(name).with_extension("rs");
@@ -321,7 +323,7 @@ fn every_body_is_a_fuzz_target() {
     assert_eq!(targets, fuzz::BODIES.len());
 }
 
-/// All kernels of the project.
+/// Returns all text kernels of the project.
 fn kernels() -> Vec<String> {
     let mut out = Vec::new();
     for folder in ["examples", "tests/filetests/kernels"] {
@@ -335,7 +337,7 @@ fn kernels() -> Vec<String> {
     out
 }
 
-/// Pieces of the language, and what is like them.
+/// Generates tokens of the language, and near misses.
 fn token() -> impl Strategy<Value = String> {
     let words = [
         "---",
@@ -452,7 +454,7 @@ fn token() -> impl Strategy<Value = String> {
     prop_oneof![9 => prop::sample::select(words.to_vec()).prop_map(str::to_string), 1 => any::<String>()]
 }
 
-/// A text with some places replaced, doubled or cut out.
+/// Generates texts with parts replaced by tokens, or tokens inserted.
 fn damaged(texts: Vec<String>) -> impl Strategy<Value = String> {
     let edit = (any::<prop::sample::Index>(), 0usize..12, token(), any::<bool>());
     (prop::sample::select(texts), prop::collection::vec(edit, 1..6)).prop_map(|(mut text, edits)| {
@@ -521,7 +523,7 @@ const LAUNCH: &str = r#"{
 }"#;
 
 #[test]
-fn the_undamaged_launch_is_right() {
+fn the_unmodified_launch_is_valid() {
     let (launch, target) = launch::parse(LAUNCH, &TargetSelection::default()).expect("valid");
     assert_eq!((target.as_str(), launch.block), ("gfx1100", [64, 1, 1]));
     let (launch, target) = launch::parse(LAUNCH, &TargetSelection::target("gfx1201")).expect("valid");

@@ -1,4 +1,4 @@
-//! `wavesim launch`: what the command says. That kernels give the outputs that are expected is in files (`code_objects`).
+//! Tests of the messages of `wavesim launch`. The outputs of kernels are tested with files (`code_objects`).
 
 use std::path::PathBuf;
 use wavesim_tests::{root, wavesim};
@@ -14,7 +14,7 @@ fn arguments_on_the_command_line() {
     let args = ["a: f32[4]=arange(4)", "b: f32[4]=repeat(0.5)", "out_c: f32[4]", "3"];
     let mut command = vec!["launch", &object, "--grid", "1", "--block", "64"];
     args.iter().for_each(|arg| command.extend(["--arg", arg]));
-    // The kernel's n is 3: the last element stays.
+    // The kernel's n is 3, so the last element is unchanged.
     assert_eq!(wavesim(&command), (0, "out_c: f32[4] =\n[0.5 1.5 2.5 0. ]\n".to_string()));
     let (code, text) = wavesim(&["launch", &object, "--arg", "1"]);
     assert!(code == 2 && text.contains("arguments given: 1, but the kernel has 4 (--arg"), "{text}");
@@ -25,13 +25,13 @@ fn arguments_on_the_command_line() {
 }
 
 #[test]
-fn a_wrong_expectation_is_reported() {
+fn mismatches_are_reported() {
     let dir = std::env::temp_dir().join(format!("wavesim-launch-{}", std::process::id()));
     std::fs::create_dir_all(&dir).unwrap();
     for entry in std::fs::read_dir(vadd()).unwrap().flatten() {
         std::fs::copy(entry.path(), dir.join(entry.file_name())).unwrap();
     }
-    // The last element of the expected array.
+    // Changes the last element of the expected array.
     let expected = dir.join("c.expected.npy");
     let mut bytes = std::fs::read(&expected).unwrap();
     let at = bytes.len() - 4;
@@ -53,14 +53,14 @@ fn a_wrong_expectation_is_reported() {
         code == 1 && out.contains("c: 1 of 1000 elements differ\n  [999]: expected 1000.0, got "),
         "{out}"
     );
-    // Without --check it is a run like any other.
+    // Without --check, the expectation is ignored.
     let (code, out) =
         wavesim(&["launch", &path, "--mcpu", "gfx1201", "--schedule", "reverse", "--threads", "2"]);
     assert!(code == 0 && out.starts_with("c: f32[1000] =\n["), "{out}");
     std::fs::remove_dir_all(&dir).unwrap();
 }
 
-/// A code object out of a bundle, with arguments on the command line.
+/// A code object in a bundle, with arguments on the command line.
 #[test]
 fn bundles_on_the_command_line() {
     let bundle = root().join("tests/filetests/code_objects/relocated/relocated.bundle");
@@ -84,9 +84,9 @@ fn bundles_on_the_command_line() {
     assert!(code == 2 && text.contains("select a kernel with --kernel: other, relocated"), "{text}");
 }
 
-/// Arguments that do not fit their parameters.
+/// Arguments that do not match their parameters.
 #[test]
-fn wrong_arguments() {
+fn invalid_arguments() {
     let object = vadd().join("vadd.gfx1100.co");
     let object = object.to_string_lossy();
     let run = |args: [&str; 4]| {
@@ -109,7 +109,7 @@ fn wrong_arguments() {
     }
 }
 
-/// What clang and its bundler make today, in every version of the format that they know.
+/// Output of the installed clang and its bundler, in every supported version of the code object format.
 #[test]
 fn fresh_code_objects() {
     use std::process::Command;

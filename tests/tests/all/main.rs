@@ -1,5 +1,5 @@
-//! All tests of the workspace as a whole that are not files (those are `filetests`): one binary, because linking one takes longer than running
-//! most of them.
+//! Tests of the whole workspace, except for file tests (`filetests`). A single binary, because linking takes
+//! longer than running most of the tests.
 
 mod allocations;
 mod assembly;
@@ -35,7 +35,7 @@ mod whole_runs;
 
 use std::path::{Path, PathBuf};
 
-/// The name of a file of a module's own; its folder exists.
+/// Returns the path of a temporary file for a module, after creating its directory.
 fn temporary(module: &str, name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(module.replace("::", "."));
     std::fs::create_dir_all(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));

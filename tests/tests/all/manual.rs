@@ -1,4 +1,4 @@
-//! Examples and layouts that the ISA manuals give, for instructions that conformance vectors do not reach.
+//! Examples and layouts from the ISA manuals, for instructions that conformance vectors do not cover.
 
 use std::collections::BTreeMap;
 use wavesim::arch::Arch;
@@ -26,7 +26,7 @@ fn set_address(wave: &mut Wave, lane: u32, reg: u32, address: u64) {
     wave.set_vgpr(lane, reg + 1, (address >> 32) as u32);
 }
 
-/// DS_SWIZZLE_B32: what lanes 0 to 31, holding 1 to 32, receive.
+/// Returns the results of DS_SWIZZLE_B32 for lanes 0 to 31 with the values 1 to 32.
 fn swizzled(offset: u32) -> Vec<u32> {
     let fields = [("VDST", 1), ("ADDR", 0), ("OFFSET0", offset & 0xff), ("OFFSET1", offset >> 8)];
     let swizzle = inst(Arch::Rdna3, "DS_SWIZZLE_B32", "ENC_DS", &fields).unwrap();
@@ -61,20 +61,21 @@ fn swizzle_fft_and_rotate() {
 
 #[test]
 fn swizzle_quads_and_masks() {
-    // 3 2 1 0 within each four lanes; reversal of all 32; lane 5 to all.
+    // Reversal within quads; reversal of all 32 lanes; broadcast of lane 5.
     assert_eq!(swizzled(0x801b)[..8], [4, 3, 2, 1, 8, 7, 6, 5]);
     assert_eq!(swizzled(0x1f << 10 | 0x1f), (1..=32).rev().collect::<Vec<_>>());
     assert_eq!(swizzled(5 << 5), [6; 32]);
 }
 
-/// Transposing a matrix stored by columns gives what a plain load gives for one stored by rows (*WMMA Load-Transpose Instructions*).
+/// A transposing load of a column-major matrix equals a plain load of the row-major one (*WMMA Load-Transpose
+/// Instructions*).
 #[test]
-fn transposing_loads_equal_plain_ones_of_the_transposed() {
+fn transposing_loads_equal_plain_loads_of_the_transposed_matrix() {
     for (transposing, plain32, plain64, element) in [
         ("GLOBAL_LOAD_TR_B128", "GLOBAL_LOAD_B128", "GLOBAL_LOAD_B64", 2usize),
         ("GLOBAL_LOAD_TR_B64", "GLOBAL_LOAD_B64", "GLOBAL_LOAD_B32", 1),
     ] {
-        // Element (m, k), by columns and by rows.
+        // Element (m, k), in column-major and row-major order.
         let value = |m: usize, k: usize| (m * 16 + k) as u16 ^ 0x5a;
         let (mut columns, mut rows) = (vec![0u8; 256 * element], vec![0u8; 256 * element]);
         for m in 0..16 {
@@ -89,10 +90,11 @@ fn transposing_loads_equal_plain_ones_of_the_transposed() {
             let load = |name: &str| inst(Arch::Rdna4, name, "ENC_VGLOBAL", &fields).unwrap();
             let (mut by_columns, mut by_rows) = (Wave::new(size), Wave::new(size));
             for lane in 0..size {
-                // One lane of the first 32 loads 8 elements along m.
+                // Each of the first 32 lanes loads 8 elements along m.
                 let at = ((lane % 16) * 16 + lane % 32 / 16 * 8) as usize * element;
                 set_address(&mut by_columns, lane, 0, BASE + at as u64);
-                // Row m, from k on: 8 elements in wave32, 4 in wave64 (bit 4 of the lane is k's highest).
+                // Row m, starting at k: 8 elements in wave32, 4 in wave64 (bit 4 of the lane is the highest
+                // bit of k).
                 let (m, mut k) = (lane % 16, lane % 32 / 16 * 8);
                 if size == 64 {
                     k += lane / 32 * 4;
@@ -112,9 +114,9 @@ fn transposing_loads_equal_plain_ones_of_the_transposed() {
     }
 }
 
-/// Clear bits of M0 leave holes in registers and memory.
+/// Block accesses skip the registers whose bits in M0 are clear.
 #[test]
-fn block_loads_and_stores_have_holes() {
+fn block_loads_and_stores_skip_masked_registers() {
     let load =
         inst(Arch::Rdna4, "GLOBAL_LOAD_BLOCK", "ENC_VGLOBAL", &[("VDST", 8), ("VADDR", 0), ("SADDR", 124)]);
     let store =
@@ -135,10 +137,10 @@ fn block_loads_and_stores_have_holes() {
     assert_eq!(bytes[4..12], [4, 5, 6, 7, 0x78, 0x56, 0x34, 0x12]);
 }
 
-/// RDNA3 manual, *Range Checking*: what is compared with the number of records is the end of the bytes that are accessed.
+/// RDNA3 manual, *Range Checking*: the end of the accessed bytes is compared with the number of records.
 #[test]
-fn buffer_ranges_are_of_the_bytes_that_are_accessed() {
-    // The numbers of records, in bytes, with which an access at byte 16 has an effect.
+fn buffer_range_checks_include_the_access_size() {
+    // Returns the values of num_records, in bytes, for which an access at byte 16 has an effect.
     let touched = |name: &str, bytes: u32| -> Vec<u32> {
         let (encoding, fields) =
             ("ENC_MUBUF", [("VDATA", 8), ("SRSRC", 4), ("SOFFSET", 124), ("OFFSET", 16)]);
@@ -149,7 +151,7 @@ fn buffer_ranges_are_of_the_bytes_that_are_accessed() {
                 wave.set_exec(1);
                 wave.set_sgpr(4, BASE as u32);
                 wave.set_sgpr(6, *records);
-                // Out of range beyond so many bytes.
+                // Out-of-range rule: raw, in bytes.
                 wave.set_sgpr(7, 3 << 28);
                 (8..10).for_each(|reg| wave.set_vgpr(0, reg, 0x0101_0101));
                 let (mut memory, mut lds) = (vec![7; 64], vec![0; 64]);
@@ -168,8 +170,8 @@ fn buffer_ranges_are_of_the_bytes_that_are_accessed() {
     }
 }
 
-/// One instruction on v0, v1 … = 1000, 1001 … and s0, s1 … = 2000, 2001 …, in a wave with so many VGPRs: what changed, by the compiled
-/// handler, which is what the evaluator does too.
+/// Runs one instruction with v0, v1 … = 1000, 1001 … and s0, s1 … = 2000, 2001 … in a wave with `vgprs`
+/// VGPRs. Returns the changed registers, after checking that handler and evaluator agree.
 fn indexed(name: &str, m0: u32, vgprs: u32) -> Vec<(char, u32, u32)> {
     let arch = Arch::Rdna3;
     let (encoding, fields) = match name.starts_with('V') {
@@ -199,13 +201,13 @@ fn indexed(name: &str, m0: u32, vgprs: u32) -> Vec<(char, u32, u32)> {
     changes(&compiled)
 }
 
-/// File, number and value of a register that an instruction changes.
+/// Register file, number and new value of a changed register.
 type Expected = (char, u32, u32);
 
-/// RDNA3 manual, *VGPR Out of Range Behavior*: a source is v0, a destination makes the instruction do nothing, and an index above 255 is
-/// out of range whatever it is added to.
+/// RDNA3 manual, *VGPR Out of Range Behavior*: an out-of-range source reads v0, and an instruction with an
+/// out-of-range destination does nothing. An index above 255 is always out of range.
 #[test]
-fn indexed_vgprs_stay_among_those_there_are() {
+fn indexed_vgprs_are_range_checked() {
     let cases: &[(&str, u32, u32, &[Expected])] = &[
         ("V_MOVRELS_B32", 10, 256, &[('v', 5, 1017)]),
         ("V_MOVRELS_B32", 248, 256, &[('v', 5, 1255)]),
@@ -235,10 +237,11 @@ fn indexed_vgprs_stay_among_those_there_are() {
     }
 }
 
-/// RDNA3 manual, *SGPR Out of Range Behavior*: an index leads no further than VCC_HI (a pair's than VCC_LO); a source beyond is s0, and
-/// nothing is written beyond. A pair's index is even.
+/// RDNA3 manual, *SGPR Out of Range Behavior*: the last valid register is VCC_HI (VCC_LO for a pair). An
+/// out-of-range source reads s0, and out-of-range destinations are not written. The index of a pair is
+/// rounded down to even.
 #[test]
-fn indexed_sgprs_stay_in_their_range() {
+fn indexed_sgprs_are_range_checked() {
     let cases: &[(&str, u32, &[Expected])] = &[
         ("S_MOVRELS_B32", 10, &[('s', 4, 2018)]),
         ("S_MOVRELS_B32", 99, &[('s', 4, 2107)]),
@@ -262,9 +265,9 @@ fn indexed_sgprs_stay_in_their_range() {
     }
 }
 
-/// Words that decode to nothing are a fault when they are reached, and only then.
+/// Undecodable words fault only when they are executed.
 #[test]
-fn holes_in_a_program_fault_where_they_stand() {
+fn undecodable_words_fault_when_executed() {
     let (jump, nop, hole, end) = (0xbfa0_0001, 0xbf80_0000, 0xffff_ffff, 0xbfb0_0000);
     let run = |words: &[u32]| {
         let program = Program::from_words(Arch::Rdna3, words).expect("a small program");

@@ -1,5 +1,6 @@
-//! Every matrix operation of CDNA, of every shape and format, against a plain matrix product: where elements are, what bits mean, and how
-//! sums are rounded is stated here once more, as the CDNA 3 and 4 manuals and `docs/accuracy.md` have it, and not taken from the pseudocode.
+//! Compares every CDNA matrix operation, in every shape and format, with a plain matrix product. The element
+//! layouts, the number formats and the rounding of sums are reimplemented here from the CDNA 3 and 4 manuals
+//! and `docs/accuracy.md`, independently of the pseudocode.
 
 use std::collections::BTreeMap;
 use wavesim::arch::Arch;
@@ -8,12 +9,12 @@ use wavesim::state::Wave;
 use wavesim_tests::machine::{Engine, Machine};
 use wavesim_tests::random::Rng;
 
-/// The numbers that an element's bits are.
+/// Number format of a matrix element.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Format {
-    /// Bits of the exponent and of the mantissa, and the exponent's bias.
+    /// Exponent bits, mantissa bits, exponent bias.
     Float(u32, u32, i32),
-    /// An f32 whose lowest bits do not count.
+    /// An f32 whose lowest bits are ignored.
     Xf32,
     Int,
 }
@@ -22,7 +23,7 @@ const F32: Format = Format::Float(8, 23, 127);
 
 impl Format {
     fn new(name: &str, arch: Arch) -> Format {
-        // CDNA 3 has 8-bit floats with other biases.
+        // The 8-bit floats of CDNA 3 have different biases.
         let own = (arch == Arch::Cdna3) as i32;
         match name {
             "F64" => Format::Float(11, 52, 1023),
@@ -37,7 +38,7 @@ impl Format {
         }
     }
 
-    /// By the number in CBSZ and BLGP.
+    /// Returns the format for a value of CBSZ or BLGP.
     fn small(number: u32) -> Format {
         [(4, 3, 7), (5, 2, 15), (2, 3, 1), (3, 2, 3), (2, 1, 1)].map(|(e, m, bias)| Format::Float(e, m, bias))
             [number as usize]
@@ -63,7 +64,8 @@ impl Format {
         if bits >> (e + m) & 1 == 1 { -magnitude } else { magnitude }
     }
 
-    /// Bits of some number: integers from -2 to 2, or any number that is not far from one.
+    /// Returns the bits of a random number: with `exact`, an integer from -2 to 2, otherwise any number of
+    /// moderate magnitude.
     fn random(self, rng: &mut Rng, exact: bool) -> u64 {
         let (e, m, bias) = match self {
             Format::Float(e, m, bias) => (e, m, bias),
@@ -77,12 +79,12 @@ impl Format {
             return [0, sign | one, sign | (one + (1 << m))][rng.below(3) as usize];
         }
         let field = match e {
-            // As all codes of 6 and 4 bits, those of 8 bits that are numbers.
+            // All codes of 6-bit and 4-bit formats are numbers; for 8-bit formats, excludes NaN and infinity.
             0..=3 => rng.below(1 << e),
             4 | 5 => rng.below((1 << e) - 1),
             _ => (bias - 8) as u64 + rng.below(16),
         };
-        // The code of -0 is a NaN in CDNA 3's formats.
+        // The code of -0 is a NaN in CDNA 3's 8-bit formats.
         match sign | field << m | rng.below(1 << m) {
             bits if self.bits() == 8 && bits == 0x80 => 0,
             bits => bits,
@@ -90,7 +92,7 @@ impl Format {
     }
 }
 
-/// A matrix operation, as its name says.
+/// A matrix operation, as described by its name.
 #[derive(Debug)]
 struct Shape {
     sparse: bool,
@@ -103,16 +105,16 @@ struct Shape {
     b: Format,
 }
 
-/// Lane and item of an element of A: row `i` of block `b` at `k` along K. `run`: how many of a lane follow each other (CDNA manuals, *Dense
-/// Matrix Layouts*: at most 16 bytes).
-fn place_a(b: usize, i: usize, k: usize, rows: usize, blocks: usize, run: usize) -> (usize, usize) {
+/// Returns the lane and the item of an element of A: row `i` of block `b` at `k` along K. `run` is the number
+/// of consecutive elements in a lane (CDNA manuals, *Dense Matrix Layouts*: at most 16 bytes).
+fn layout_a(b: usize, i: usize, k: usize, rows: usize, blocks: usize, run: usize) -> (usize, usize) {
     let (lanes, groups) = (rows * blocks, 64 / (rows * blocks));
     let (part, rest) = (k / run, k % run);
     (i + rows * b + lanes * (part % groups), rest + run * (part / groups))
 }
 
-/// Lane and item of an element of C and D (*Output layout*).
-fn place_d(shape: &Shape, b: usize, i: usize, j: usize) -> (usize, usize) {
+/// Returns the lane and the item of an element of C or D (*Output layout*).
+fn layout_d(shape: &Shape, b: usize, i: usize, j: usize) -> (usize, usize) {
     let h: usize = if shape.result.bits() == 64 { 1 } else { 4 };
     let b_i = (64 * h).div_ceil(shape.n * shape.m);
     let m_i = 64 / b_i / shape.n;
@@ -137,7 +139,7 @@ fn get(wave: &Wave, register: u32, (lane, item): (usize, usize), bits: u32) -> u
     })
 }
 
-/// `c + a * b`, rounded once.
+/// Returns `c + a * b` with a single rounding.
 fn step(result: Format, a: f64, b: f64, c: u64) -> u64 {
     match result {
         Format::Int => (c as i32).wrapping_add((a * b) as i32) as u32 as u64,
@@ -146,7 +148,7 @@ fn step(result: Format, a: f64, b: f64, c: u64) -> u64 {
     }
 }
 
-/// The operation that a name is, with the formats that an instruction chooses itself.
+/// Parses the name of an operation. `formats` are the formats selected by the instruction, for F8F6F4.
 fn shape(name: &str, arch: Arch, formats: [u32; 2]) -> Shape {
     let words: Vec<&str> = name.split('_').filter(|word| *word != "SCALE").collect();
     let sizes =
@@ -174,7 +176,7 @@ const C: u32 = 32;
 const D: u32 = 96;
 const SCALES: [u32; 2] = [160, 161];
 
-/// One instruction with random operands, by one engine. The lanes that are active make no difference.
+/// Checks one instruction with random operands on one engine. EXEC is random, because it has no effect.
 fn check(arch: Arch, name: &str, entry: u16, engine: Engine, rng: &mut Rng, exact: bool) {
     let formats = if name.ends_with("F8F6F4") { [0; 2].map(|_| rng.below(5) as u32) } else { [0; 2] };
     let shape = shape(name, arch, formats);
@@ -186,7 +188,7 @@ fn check(arch: Arch, name: &str, entry: u16, engine: Engine, rng: &mut Rng, exac
     wave.mode = [0xf0, 0xc0][rng.below(2) as usize];
     wave.set_exec(rng.below(u64::MAX));
     let halves = [rng.below(4), rng.below(4)].map(|byte| byte as u32);
-    // Whether the sign of C is changed, and whether its magnitude is taken before.
+    // Whether C is negated, and whether its absolute value is taken first.
     let [neg, abs] = if scaled { [0; 2].map(|_| rng.below(2) as u32) } else { [0; 2] };
     let mut fields = BTreeMap::from([
         ("VDST", if sparse { C } else { D }),
@@ -212,7 +214,7 @@ fn check(arch: Arch, name: &str, entry: u16, engine: Engine, rng: &mut Rng, exac
         *field = fields.get(value.name).copied().unwrap_or(0);
     }
 
-    // Runs: at most 16 bytes; those of 6 and 4 bits are whole.
+    // Consecutive elements per lane: at most 16 bytes; for 6-bit and 4-bit formats, all elements of the lane.
     let held_b = k / (64 / (n * blocks));
     let run_b = if b.bits() < 8 { held_b } else { held_b.min(128 / b.bits() as usize) };
     let held_a = if sparse { held_b / 2 } else { held_b };
@@ -224,13 +226,13 @@ fn check(arch: Arch, name: &str, entry: u16, engine: Engine, rng: &mut Rng, exac
     let mut expected = Vec::new();
     for block in 0..blocks {
         let columns: Vec<Vec<u64>> = (0..n).map(|_| (0..k).map(|_| b.random(rng, exact)).collect()).collect();
-        // Exact sums need scales that are near each other.
+        // Exact sums require scales of similar magnitude.
         let (least, spread) = if exact { (125, 4) } else { (120, 14) };
         let scales = [m, n]
             .map(|count| -> Vec<u64> { (0..count * (k / 32)).map(|_| least + rng.below(spread)).collect() });
         for (j, column) in columns.iter().enumerate() {
             for (at, value) in column.iter().enumerate() {
-                set(wave, B, place_a(block, j, at, n, blocks, run_b), b.bits(), *value);
+                set(wave, B, layout_a(block, j, at, n, blocks, run_b), b.bits(), *value);
             }
         }
         if scaled {
@@ -244,18 +246,18 @@ fn check(arch: Arch, name: &str, entry: u16, engine: Engine, rng: &mut Rng, exac
         for i in 0..m {
             let mut row = vec![(0, 0u64); 0];
             for p in 0..if sparse { k / 2 } else { k } {
-                let (value, place) = (a.random(rng, exact), place_a(block, i, p, m, blocks, run_a));
-                set(wave, A, place, a.bits(), value);
-                // Two of every four, in order.
+                let (value, position) = (a.random(rng, exact), layout_a(block, i, p, m, blocks, run_a));
+                set(wave, A, position, a.bits(), value);
+                // Structured sparsity: two of every four elements, in order.
                 let within = if p % 2 == 0 { rng.below(3) } else { 3 } as usize;
                 let at = if sparse { p / 2 * 4 + within } else { p };
                 if sparse {
-                    set(wave, D, place, 2, within as u64);
+                    set(wave, D, position, 2, within as u64);
                 }
                 row.push((at, value));
             }
             for (j, column) in columns.iter().enumerate() {
-                let place = place_d(&shape, block, i, j);
+                let position = layout_d(&shape, block, i, j);
                 let start = match (result, exact) {
                     (Format::Int, _) => rng.below(1 << 12),
                     (_, true) => Format::Float(8, 23, 127).random(rng, true),
@@ -266,7 +268,7 @@ fn check(arch: Arch, name: &str, entry: u16, engine: Engine, rng: &mut Rng, exac
                     64 => F32.value(start).to_bits(),
                     _ => start,
                 };
-                set(wave, C, place, width, start);
+                set(wave, C, position, width, start);
                 let start = if abs == 1 { start & 0x7fff_ffff } else { start } ^ (neg as u64) << 31;
                 let scale = |which: usize, row: usize, at: usize| match scaled {
                     true => 2f64.powi(scales[which][row + [m, n][which] * (at / 32)] as i32 - 127),
@@ -276,7 +278,7 @@ fn check(arch: Arch, name: &str, entry: u16, engine: Engine, rng: &mut Rng, exac
                     step(result, a.value(*value), b.value(column[*at]), sum)
                 };
                 let sum = match name.ends_with("F8F6F4") {
-                    // Scales multiply the sums of 32 products, which are then added.
+                    // Scales are applied to sums of 32 products, which are then accumulated.
                     true => row.chunks(32).fold(start, |sum, block| {
                         let products = block.iter().fold(0, plain);
                         let scaled = f32::from_bits(products as u32) as f64 * scale(0, i, block[0].0);
@@ -292,21 +294,21 @@ fn check(arch: Arch, name: &str, entry: u16, engine: Engine, rng: &mut Rng, exac
                     let whole = row.iter().map(product).sum::<f64>() + F32.value(start);
                     assert_eq!(f32::from_bits(sum as u32) as f64, whole, "{name}: the expected sum is exact");
                 }
-                expected.push((place, width, sum));
+                expected.push((position, width, sum));
             }
         }
     }
     machine.step(arch, &inst, engine).expect(name).unwrap_or_else(|event| panic!("{name}: {event:?}"));
-    for (place, width, sum) in expected {
-        let found = get(&machine.wave, if sparse { C } else { D }, place, width);
+    for (position, width, sum) in expected {
+        let found = get(&machine.wave, if sparse { C } else { D }, position, width);
         assert_eq!(
             found, sum,
-            "{name}, lane and item {place:?}: {found:x}, not {sum:x}; formats {formats:?}"
+            "{name}, lane and item {position:?}: {found:x}, not {sum:x}; formats {formats:?}"
         );
     }
 }
 
-/// All matrix operations of an architecture, and how often each is run.
+/// Checks all matrix operations of an architecture, each `times` times. Returns the number of operations.
 fn all(arch: Arch, engine: Engine, times: usize, exact: bool) -> usize {
     let table = arch.table();
     let mut rng = Rng(0x6d61_7472);

@@ -1,21 +1,21 @@
-//! Instructions have names in the descriptions, in the pseudocode and in one table of the assembler, its dialect. No other
-//! Rust code outside of tests decides anything by the name of an instruction; messages may mention one.
+//! Instruction names occur in the ISA descriptions, in the pseudocode and in the assembler's dialect tables.
+//! No other Rust code outside tests may depend on the name of an instruction; messages may mention names.
 
 use std::collections::HashSet;
 use std::path::Path;
 use wavesim::arch::Arch;
 use wavesim_tests::root;
 
-/// Folders without code that could, and the assembler's dialect.
-const LEFT_OUT: [&str; 7] = ["tests", "benches", "bench", "examples", "target", "node_modules", "dialect"];
+/// Directories to skip: tests, generated files, and the assembler's dialect.
+const SKIPPED: [&str; 7] = ["tests", "benches", "bench", "examples", "target", "node_modules", "dialect"];
 
-/// `V_ADD3_U32` as the variant of an enum: `VAdd3U32`.
+/// Converts an instruction name to an enum variant: `V_ADD3_U32` to `VAdd3U32`.
 fn variant(name: &str) -> String {
     let word = |word: &str| word[..1].to_string() + &word[1..].to_lowercase();
     name.split('_').filter(|part| !part.is_empty()).map(word).collect()
 }
 
-/// What a line of Rust says apart from its comment.
+/// Returns a line of Rust without its comment.
 fn code(line: &str) -> &str {
     match line.trim_start().starts_with("//") {
         true => "",
@@ -23,16 +23,16 @@ fn code(line: &str) -> &str {
     }
 }
 
-/// Visits every Rust file below a folder, without its tests.
+/// Calls `visit` with every Rust file below a directory, without its unit tests.
 pub fn walk(folder: &Path, visit: &mut dyn FnMut(&Path, &str)) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if path.is_dir() && !LEFT_OUT.contains(&&*name) {
+        if path.is_dir() && !SKIPPED.contains(&&*name) {
             walk(&path, visit);
         } else if name.ends_with(".rs") && !["test.rs", "tests.rs"].contains(&&*name) {
             let text = std::fs::read_to_string(&path).unwrap();
-            // Tests stand at the end of a file.
+            // Unit tests are at the end of a file.
             let end =
                 ["\n#[cfg(test)]\nmod tests {", "\n#[cfg(all(test"].iter().filter_map(|t| text.find(t)).min();
             visit(&path, &text[..end.unwrap_or(text.len())]);
@@ -56,7 +56,7 @@ fn only_the_dialect_names_instructions() {
             for (number, line) in (1..).zip(text.lines()) {
                 lines += 1;
                 let line = code(line);
-                // A literal that is a name; sentences with spaces are messages.
+                // String literals that are exactly a name. Messages contain spaces and never match.
                 let literals = line.split('"').skip(1).step_by(2).map(|literal| {
                     let plain = literal.to_uppercase();
                     let suffixes = ["_DPP", "_SDWA", "_E64", "_E32"];

@@ -1,5 +1,5 @@
-//! What observers record of runs: traces, timelines, figures and listings. Kernels are small enough to count by hand, in
-//! `tests/filetests/observe/`; what they print whole is in files there.
+//! Tests of observers: traces, timelines, statistics and listings. The kernels in `tests/filetests/observe/`
+//! are small enough to count by hand; their complete output is tested with files there.
 
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,7 +9,7 @@ fn kernel(name: &str) -> String {
     root().join("tests/filetests/observe").join(name).display().to_string()
 }
 
-/// A file of the test's own.
+/// Returns the path of a temporary file.
 fn temporary(name: &str) -> String {
     crate::temporary(module_path!(), name).display().to_string()
 }
@@ -22,9 +22,9 @@ fn stats(args: &[&str]) -> Value {
 }
 
 #[test]
-fn stats_are_what_one_counts_by_hand() {
+fn stats_match_hand_counts() {
     let s = stats(&[&kernel("counts.rdna")]);
-    // Two waves: 4 + 3 passes of 3 + 3, one instruction that wave 1 jumps over, and 18 more.
+    // Two waves: 4, then 3 iterations of 3, then 3, one instruction that wave 1 jumps over, and 18 more.
     assert_eq!((&s["instructions"], &s["waves"]), (&json!(2 * (4 + 9 + 3 + 18) + 1), &json!(2)));
     let opcodes = json!({
         "s_load_b64": 4, "v_lshlrev_b32": 6, "s_mov_b32": 4, "s_sub_u32": 6, "s_cmp_lg_u32": 6, "s_cbranch_scc1": 6,
@@ -35,12 +35,13 @@ fn stats_are_what_one_counts_by_hand() {
     let total: u64 = s["opcodes"].as_object().unwrap().values().filter_map(Value::as_u64).sum();
     let by_class: u64 = s["classes"].as_object().unwrap().values().filter_map(Value::as_u64).sum();
     assert_eq!((total, by_class), (69, 69));
-    // 13 vector instructions a wave with all lanes, and one in 8 of 32.
+    // 13 vector instructions per wave with all lanes active, and one with 8 of 32.
     assert_eq!(s["vector_instructions"], 2 * 13 + 1);
     assert_eq!(s["lane_utilisation"], json!((26.0 * 32.0 + 8.0) / (27.0 * 32.0)));
-    // Three times scc1, taken twice, and execz, taken by wave 1 alone.
+    // Per wave three executions of scc1, taken twice, and one of execz, taken only by wave 1.
     assert_eq!(s["branches"], json!({"conditional": 8, "taken": 5}));
-    // Wave 0's saveexec leaves some of its lanes, wave 1's none: that is no divergence, nor is switching lanes on again.
+    // The saveexec of wave 0 disables some lanes and counts as divergence. That of wave 1 disables all lanes
+    // and does not count, and neither does re-enabling lanes.
     assert_eq!(s["exec"], json!({"writes": 4, "divergent": 1}));
     let lanes = 64u64;
     assert_eq!(
@@ -52,14 +53,14 @@ fn stats_are_what_one_counts_by_hand() {
         json!({"loads": lanes, "loaded_bytes": 4 * lanes, "stores": 3 * lanes, "stored_bytes": 12 * lanes})
     );
     assert_eq!(s["memory"]["scratch"]["loads"], 0);
-    // A wave asks for 128 bytes three times: of one line, of 32 lines, of one line.
+    // A wave requests 128 bytes three times: from one cache line, from 32 lines, from one line.
     assert_eq!(s["memory"]["coalescing"], json!(3.0 / 34.0));
-    // Nothing, one more cycle, 31 more cycles, and nothing: lanes that read one dword share it.
+    // 0, 1, 31 and 0 conflict cycles; lanes that read the same dword do not conflict.
     assert_eq!(s["lds"], json!({"instructions": 8, "bank_conflict_cycles": 2 * 32}));
     assert_eq!(s["barriers"], 2);
 }
 
-/// 64 lanes need two cycles at least: none, two and 62 more.
+/// 64 lanes need at least two cycles. The accesses have 0, 2 and 62 conflict cycles.
 #[test]
 fn stats_of_64_lanes() {
     let file = temporary("wave64.rdna");
@@ -74,7 +75,7 @@ fn stats_of_64_lanes() {
     assert_eq!(s["lds"], json!({"instructions": 3, "bank_conflict_cycles": 64}));
 }
 
-/// Runs with `--trace` to a file; its lines.
+/// Runs with `--trace` to a file. Returns the lines of the trace.
 fn trace(file: &str, name: &str, more: &[&str]) -> Vec<Value> {
     let path = temporary(name);
     let (code, text) = wavesim(&[&["run", file, "--trace", &path], more].concat());
@@ -84,7 +85,7 @@ fn trace(file: &str, name: &str, more: &[&str]) -> Vec<Value> {
 }
 
 #[test]
-fn trace_has_a_line_an_instruction() {
+fn trace_has_one_line_per_instruction() {
     let file = kernel("counts.rdna");
     let lines = trace(&file, "all.jsonl", &[]);
     assert_eq!(lines.len(), 69);
@@ -105,7 +106,7 @@ fn trace_has_a_line_an_instruction() {
     assert_eq!((&shift["exec"], &shift["pc"]), (&json!("ffffffff"), &json!(16)));
     let offsets: Vec<String> = (0..32).map(|l| format!("{:x}", 4 * l)).collect();
     assert_eq!(shift["writes"], json!({"v1": offsets}));
-    // Scalar results; of two registers, both.
+    // Scalar results, including both registers of a pair.
     assert_eq!(of(0, "v_cmp_gt_u32")["writes"], json!({"vcc_lo": "ff"}));
     let save = of(0, "s_and_saveexec_b32");
     assert_eq!(
@@ -113,7 +114,7 @@ fn trace_has_a_line_an_instruction() {
         (&json!("ffffffff"), &json!({"s11": "ffffffff", "exec_lo": "ff", "scc": 1}))
     );
     assert_eq!(of(0, "s_load_b64")["writes"]["s[6:7]"].as_array().unwrap().len(), 2);
-    // Lanes that are off keep what they had.
+    // Inactive lanes keep their values.
     let off = of(0, "v_mov_b32");
     assert_eq!(off["exec"], "ff");
     let values = off["writes"]["v2"].as_array().unwrap();
@@ -129,12 +130,12 @@ fn trace_has_a_line_an_instruction() {
 }
 
 #[test]
-fn trace_of_some_waves_workgroups_and_places() {
+fn trace_filters_by_wave_workgroup_and_pc() {
     let file = kernel("counts.rdna");
     let of_wave = trace(&file, "wave.jsonl", &["--trace-wave", "1"]);
     assert_eq!(of_wave.len(), 34);
     assert!(of_wave.iter().all(|l| l["wave"] == 1));
-    // The loop, which begins at 0x18 and is three instructions of four bytes.
+    // The loop starts at 0x18 and has three instructions of four bytes.
     let of_loop = trace(&file, "loop.jsonl", &["--trace-pc", "0x18..0x20"]);
     assert_eq!(of_loop.len(), 2 * 9);
     let both =
@@ -146,7 +147,8 @@ fn trace_of_some_waves_workgroups_and_places() {
     assert!(!groups.is_empty() && groups.iter().all(|l| l["workgroup"] == json!([1, 0, 0])));
 }
 
-/// The Trace Event format as Perfetto reads it: complete events that nest or follow on each track, with names for the tracks.
+/// The Trace Event format as read by Perfetto: complete events that do not overlap within a track, and names
+/// for the tracks.
 #[test]
 fn chrome_timeline() {
     let path = temporary("timeline.json");
@@ -175,12 +177,12 @@ fn chrome_timeline() {
         spans.sort();
         assert!(spans.windows(2).all(|w| w[0].1 <= w[1].0), "slices overlap: {spans:?}");
     }
-    // Wave 0 comes first and waits until wave 1 has run up to the barrier as well.
+    // Wave 0 arrives at the barrier first and waits for wave 1.
     let first = slices.iter().find(|e| e["cat"] == "barrier" && e["tid"] == 0).unwrap();
     assert!(first["dur"].as_u64().unwrap() > 20 && first["name"] == "waits at line 36", "{first}");
 }
 
-/// A trace that ends in a fault is whole up to it.
+/// A trace that ends in a fault is valid JSON and complete up to the fault.
 #[test]
 fn chrome_timeline_of_a_fault_is_json() {
     let path = temporary("fault.json");
@@ -193,7 +195,7 @@ fn chrome_timeline_of_a_fault_is_json() {
 }
 
 #[test]
-fn trace_to_standard_output_comes_in_order() {
+fn trace_to_standard_output_is_interleaved_in_order() {
     let (code, text) =
         wavesim(&["run", &kernel("prints.rdna"), "--trace", "-", "--trace-pc", "0..4", "--trace-group", "0"]);
     assert_eq!(code, 0);

@@ -1,5 +1,6 @@
-//! Programs of many constants and instructions: each instruction has a literal of its own, vector and scalar, with jumps across that no
-//! branch's 16 bits reach. As text kernels, and through the assembler and the loader of code objects. The generator computes what must come out.
+//! Programs with very many instructions and literals: each vector or scalar instruction has a distinct
+//! literal, and jumps exceed the 16-bit range of branches. They run as text kernels, and through the
+//! assembler and the code object loader. The generator also computes the expected result.
 
 use wavesim::arch::Arch;
 use wavesim::array::{Array, DType};
@@ -14,18 +15,18 @@ use wavesim_tests::{Setup, run, words};
 const SIZES: [usize; 4] = [60, 300, 9_000, 100_000];
 const LANES: u32 = 32;
 
-/// Bytes of an instruction with a literal; of a jump.
+/// Size in bytes of an instruction with a literal, and of a jump sequence.
 const INSTRUCTION: i64 = 8;
 const JUMP: i64 = 20;
 
-/// The vector register (all lanes alike) and the scalar one.
+/// The expected values of the vector register (uniform) and the scalar register.
 #[derive(Default)]
 struct State {
     v2: u32,
     s10: u32,
 }
 
-/// The `number`th instruction, with a literal of its own: its text, and what it does.
+/// Returns the text of the `number`th instruction, and applies its effect to `state`.
 fn instruction(number: usize, state: &mut State) -> String {
     let literal = (number as u32).wrapping_mul(0x9e37_79b1) ^ 0x1234_5678;
     let State { v2, s10 } = state;
@@ -57,7 +58,7 @@ fn instruction(number: usize, state: &mut State) -> String {
     }
 }
 
-/// A jump by the program counter: so many bytes from its end.
+/// Returns a PC-relative jump to `distance` bytes after its end.
 fn jump(distance: i64) -> String {
     let distance = distance + JUMP - 4;
     let high = if distance < 0 { -1 } else { 0 };
@@ -67,7 +68,8 @@ fn jump(distance: i64) -> String {
     )
 }
 
-/// Three parts, of which the last is executed before the second; and the registers' values at the end.
+/// Returns a body of three parts, the last of which is executed before the second, and the final register
+/// values.
 fn body(count: usize) -> (String, State) {
     let third = count / 3;
     let size = third as i64 * INSTRUCTION;
@@ -80,7 +82,7 @@ fn body(count: usize) -> (String, State) {
     ([first, over, second, to_the_end, third, back].concat(), state)
 }
 
-/// Both registers and the lane's number are added at the end.
+/// Returns the expected output: the sum of both registers and the lane index.
 fn expected(state: &State) -> Vec<u32> {
     (0..LANES).map(|lane| state.v2.wrapping_add(state.s10).wrapping_add(lane)).collect()
 }

@@ -1,5 +1,6 @@
-//! Laws that instructions obey whatever their operands: packed operations are two halves, DPP that moves nothing is not DPP, a wave64 is two
-//! wave32 halves, dual issue reads before it writes; and float arithmetic is that of `rustc_apfloat` in every rounding mode.
+//! Properties that hold for all operands: packed operations equal two half operations, identity DPP has no
+//! effect, wave64 equals two wave32 halves, dual issue reads before it writes; and float arithmetic equals
+//! that of `rustc_apfloat` in every rounding mode.
 
 use isa_spec::pcode::ir::{Role, Shape, State};
 use isa_spec::tables::{EntryId, Role as Operand};
@@ -12,26 +13,26 @@ use wavesim::exec::reference;
 use wavesim::inst::Inst;
 use wavesim::state::Wave;
 use wavesim::state::wave::{SGPRS, VGPRS};
-use wavesim_tests::machine::{differing_vgpr, same_but_for_nan};
+use wavesim_tests::machine::{differing_vgpr, equal_or_nan};
 use wavesim_tests::random::{self, Rng};
 use wavesim_tests::{inst, with_context};
 
-/// Runs one instruction that touches no memory.
+/// Runs one instruction that does not access memory.
 fn step(arch: Arch, inst: &Inst, wave: &mut Wave) {
     with_context(None, &mut [], (&mut [], 0), |cx| wavesim::exec::step(arch, inst, wave, cx))
         .unwrap()
         .unwrap();
 }
 
-/// `name` as VOP3 (or VOP3P) on v0, v2 and v4 (pairs of registers), into v6.
-fn three(arch: Arch, name: &str, encoding: &str) -> Inst {
+/// Returns `name` in VOP3 or VOP3P with the sources v0, v2 and v4 (register pairs) and the destination v6.
+fn vop3(arch: Arch, name: &str, encoding: &str) -> Inst {
     let sources = [("VDST", 6), ("SRC0", 256), ("SRC1", 258), ("SRC2", 260)];
     let known: Vec<_> = sources.into_iter().filter(|s| inst(arch, name, encoding, &[*s]).is_some()).collect();
     inst(arch, name, encoding, &known).unwrap_or_else(|| panic!("{}: no {name} in {encoding}", arch.name()))
 }
 
 #[test]
-fn packed_operations_are_two_halves() {
+fn packed_operations_equal_two_half_operations() {
     let mut rng = Rng(11);
     let pairs = [
         ("V_PK_ADD_F16", "V_ADD_F16", 2),
@@ -55,7 +56,7 @@ fn packed_operations_are_two_halves() {
     for arch in Arch::RDNA {
         for (packed, single, sources) in pairs {
             let hi = (1 << sources) - 1;
-            let mut packed_inst = three(arch, packed, "ENC_VOP3P");
+            let mut packed_inst = vop3(arch, packed, "ENC_VOP3P");
             let set = |inst: &mut Inst, name: &str, value: u32| {
                 let fields = inst.encoding(arch.table()).fields;
                 if let Some(at) = fields.iter().position(|f| f.name == name) {
@@ -73,7 +74,7 @@ fn packed_operations_are_two_halves() {
                 let mut halves = wave.clone();
                 step(arch, &packed_inst, &mut wave);
                 for op_sel in [0, 0xf] {
-                    let mut half = three(arch, single, "ENC_VOP3");
+                    let mut half = vop3(arch, single, "ENC_VOP3");
                     set(&mut half, "OP_SEL", op_sel);
                     set(&mut half, "CLAMP", clamp);
                     set(&mut half, "CM", clamp);
@@ -82,7 +83,7 @@ fn packed_operations_are_two_halves() {
                 for lane in 0..32 {
                     let sources = [0, 2, 4].map(|reg| before.vgpr(lane, reg));
                     assert!(
-                        same_but_for_nan(wave.vgpr(lane, 6), halves.vgpr(lane, 6)),
+                        equal_or_nan(wave.vgpr(lane, 6), halves.vgpr(lane, 6)),
                         "{} {packed} clamp {clamp} mode {:x} of {sources:x?}",
                         arch.name(),
                         wave.mode
@@ -93,9 +94,9 @@ fn packed_operations_are_two_halves() {
     }
 }
 
-/// A quad permutation of 0 1 2 3 with all rows and banks on.
+/// The identity quad permutation 0 1 2 3 with all rows and banks enabled.
 #[test]
-fn dpp_that_moves_nothing_is_no_dpp() {
+fn identity_dpp_has_no_effect() {
     let mut rng = Rng(12);
     for arch in Arch::RDNA {
         let table = arch.table();
@@ -107,7 +108,7 @@ fn dpp_that_moves_nothing_is_no_dpp() {
             let find = |name: &str| fields.iter().position(|f| f.name == name);
             let Some(ctrl) = find("DPP_CTRL") else { continue };
             let name = table.instructions[entry.inst as usize].name;
-            // The form without DPP is the one with the same leading fields.
+            // The encoding without DPP has the same leading fields.
             let plain = table.entries_of(&table.instructions[entry.inst as usize]).iter().find_map(|e| {
                 let other = table.encodings[e.enc as usize].name;
                 (other.starts_with("ENC_") && encoding.name.contains(&other[4..]) && !other.contains("DPP"))
@@ -140,7 +141,7 @@ fn dpp_that_moves_nothing_is_no_dpp() {
                     .map(|(f, value)| (f.name, value))
                     .collect();
                 let Some(mut still) = inst(arch, name, plain, &values) else { break };
-                // The first source: `VSRC0` beside DPP, a source code without.
+                // The first source is `VSRC0` with DPP, and an operand code without.
                 let source = still.encoding(table).fields.iter().position(|f| f.name == "SRC0");
                 if let (Some(to), Some(from)) = (source, find("VSRC0").or(find("SRC0"))) {
                     still.fields[to] = 256 | moved.fields[from] & 0xff;
@@ -159,9 +160,9 @@ fn dpp_that_moves_nothing_is_no_dpp() {
     }
 }
 
-/// Vector operations whose lanes are independent give a wave64 what two wave32 give its halves.
+/// Vector operations with independent lanes have the same results in wave64 and in two wave32 halves.
 #[test]
-fn a_wave64_is_two_halves() {
+fn wave64_equals_two_wave32_halves() {
     let mut rng = Rng(13);
     let none = BTreeMap::new();
     for arch in Arch::RDNA {
@@ -170,14 +171,14 @@ fn a_wave64_is_two_halves() {
         for id in 0..table.entries.len() as EntryId {
             let entry = &table.entries[id as usize];
             let name = table.instructions[entry.inst as usize].name;
-            // Masks have another width in each; a carry or condition too.
+            // Lane masks, including carries and conditions, have different widths.
             let masks = table.signatures[entry.sig as usize].iter().any(|o| o.role == Operand::Vcc);
             if !name.starts_with("V_") || name.starts_with("V_CMP") || masks {
                 continue;
             }
             for _ in 0..3 {
                 let Some(mut inst) = random::instruction(&mut rng, arch, id) else { break };
-                // DPP's row mask names four rows of a wave64.
+                // The row mask of DPP covers four rows in wave64.
                 if let Some(at) = inst.encoding(table).fields.iter().position(|f| f.name == "ROW_MASK") {
                     inst.fields[at] = 15;
                 }
@@ -200,7 +201,8 @@ fn a_wave64_is_two_halves() {
                     wave.set_exec(whole.exec() >> (32 * at));
                     wave
                 };
-                // EXEC as a source, also as the upper half of a pair that begins with M0, is not the same in the halves.
+                // EXEC as a source differs in the halves, also as the upper half of a pair that begins with
+                // M0.
                 if inst.fields.iter().any(|f| (125..128).contains(f)) {
                     continue;
                 }
@@ -218,9 +220,9 @@ fn a_wave64_is_two_halves() {
     }
 }
 
-/// A scalar float instruction (RDNA 3.5 on) gives what the vector one gives for the same operands.
+/// Scalar float instructions (RDNA 3.5 and later) have the same results as their vector counterparts.
 #[test]
-fn scalar_floats_are_the_vector_ones() {
+fn scalar_floats_equal_vector_floats() {
     let mut rng = Rng(16);
     let mut pairs: Vec<(String, String, &str, u32)> = Vec::new();
     for (width, ty) in [(32, "F32"), (16, "F16")] {
@@ -295,7 +297,7 @@ fn scalar_floats_are_the_vector_ones() {
     }
 }
 
-/// Dual issue: both halves read the registers as they were.
+/// Both halves of a dual-issue instruction read the original register values.
 #[test]
 fn dual_issue_reads_before_it_writes() {
     let mut rng = Rng(14);
@@ -308,15 +310,15 @@ fn dual_issue_reads_before_it_writes() {
             let id = rng.pick(&vopd);
             let Some(both) = random::instruction(&mut rng, arch, id) else { continue };
             let start = random::wave(&mut rng, 32);
-            let mut together = start.clone();
-            step(arch, &both, &mut together);
-            // The halves apart: each with the other's destination moved out of the way by restoring it.
+            let mut dual = start.clone();
+            step(arch, &both, &mut dual);
+            // Each half alone: the semantics of the other half are replaced by an empty body.
             let fields = both.encoding(table).fields;
             let at = |name: &str| fields.iter().position(|f| f.name == name).unwrap();
             let (x, y) = (both.fields[at("VDSTX")] as usize, both.fields[at("VDSTY")] as usize);
             let none = BTreeMap::new();
             let (sem_x, sem_y) = semantics(arch, &both, &none).unwrap();
-            let alone = |first: bool| {
+            let half_alone = |first: bool| {
                 let mut wave = start.clone();
                 let nothing = isa_spec::pcode::ir::Semantics { body: Vec::new(), ..sem_x.clone() };
                 let (a, b) = if first { (sem_x, &nothing) } else { (&nothing, sem_y.unwrap()) };
@@ -326,12 +328,10 @@ fn dual_issue_reads_before_it_writes() {
                 wave
             };
             let name = both.instruction(table).name;
-            let (first, second) = (alone(true), alone(false));
-            let same =
-                |lane: u32| same_but_for_nan(together.vgpr(lane, x as u32), first.vgpr(lane, x as u32));
+            let (first, second) = (half_alone(true), half_alone(false));
+            let same = |lane: u32| equal_or_nan(dual.vgpr(lane, x as u32), first.vgpr(lane, x as u32));
             assert!((0..32).all(same), "{} {name}: first half", arch.name());
-            let same =
-                |lane: u32| same_but_for_nan(together.vgpr(lane, y as u32), second.vgpr(lane, y as u32));
+            let same = |lane: u32| equal_or_nan(dual.vgpr(lane, y as u32), second.vgpr(lane, y as u32));
             assert!((0..32).all(same), "{} {name}: second half", arch.name());
         }
     }
@@ -340,11 +340,11 @@ fn dual_issue_reads_before_it_writes() {
 const ROUNDS: [Round; 4] =
     [Round::NearestTiesToEven, Round::TowardPositive, Round::TowardNegative, Round::TowardZero];
 
-/// `expect` of each lane's sources under each rounding mode, denormals kept, against the handler. Any NaN equals any NaN.
-fn against(name: &str, width: u32, nan: fn(u64) -> bool, expect: fn([u64; 3], Round) -> u64) {
+/// Compares the handler with `expect` in each rounding mode, with denormals enabled. All NaNs compare equal.
+fn compare_with(name: &str, width: u32, nan: fn(u64) -> bool, expect: fn([u64; 3], Round) -> u64) {
     let mut rng = Rng(15);
     let arch = Arch::Rdna4;
-    let inst = three(arch, name, "ENC_VOP3");
+    let inst = vop3(arch, name, "ENC_VOP3");
     let mask = if width == 64 { u64::MAX } else { (1 << width) - 1 };
     for round in 0..4 {
         for _ in 0..60 {
@@ -357,10 +357,10 @@ fn against(name: &str, width: u32, nan: fn(u64) -> bool, expect: fn([u64; 3], Ro
                 let read =
                     |wave: &Wave, reg| wave.vgpr(lane, reg) as u64 | (wave.vgpr(lane, reg + 1) as u64) << 32;
                 let sources = [0, 2, 4].map(|reg| read(&before, reg));
-                let (got, wanted) = (read(&wave, 6) & mask, expect(sources, ROUNDS[round as usize]) & mask);
+                let (got, expected) = (read(&wave, 6) & mask, expect(sources, ROUNDS[round as usize]) & mask);
                 assert!(
-                    got == wanted || nan(got) && nan(wanted),
-                    "{name} {:?} of {sources:x?}: {got:x}, apfloat {wanted:x}",
+                    got == expected || nan(got) && nan(expected),
+                    "{name} {:?} of {sources:x?}: {got:x}, apfloat {expected:x}",
                     ROUNDS[round as usize]
                 );
             }
@@ -384,9 +384,9 @@ macro_rules! like_apfloat {
     ($($test:ident $t:ty, $width:literal, $add:literal $mul:literal $fma:literal;)*) => { $(
         #[test]
         fn $test() {
-            against($add, $width, is_nan::<$t>, |s, r| bits(of::<$t>(s[0]).add_r(of(s[1]), r).value));
-            against($mul, $width, is_nan::<$t>, |s, r| bits(of::<$t>(s[0]).mul_r(of(s[1]), r).value));
-            against($fma, $width, is_nan::<$t>, |s, r| {
+            compare_with($add, $width, is_nan::<$t>, |s, r| bits(of::<$t>(s[0]).add_r(of(s[1]), r).value));
+            compare_with($mul, $width, is_nan::<$t>, |s, r| bits(of::<$t>(s[0]).mul_r(of(s[1]), r).value));
+            compare_with($fma, $width, is_nan::<$t>, |s, r| {
                 bits(of::<$t>(s[0]).mul_add_r(of(s[1]), of(s[2]), r).value)
             });
         }
@@ -404,21 +404,21 @@ fn conversions_are_apfloats() {
     fn narrow<A: Float + FloatConvert<B>, B: Float>(s: [u64; 3], r: Round) -> u64 {
         bits(of::<A>(s[0]).convert_r(r, &mut false).value)
     }
-    against("V_CVT_F32_F16", 32, is_nan::<Single>, narrow::<Half, Single>);
-    against("V_CVT_F16_F32", 16, is_nan::<Half>, narrow::<Single, Half>);
-    against("V_CVT_F64_F32", 64, is_nan::<Double>, narrow::<Single, Double>);
-    against("V_CVT_F32_F64", 32, is_nan::<Single>, narrow::<Double, Single>);
-    against("V_CVT_F32_I32", 32, is_nan::<Single>, |s, r| {
+    compare_with("V_CVT_F32_F16", 32, is_nan::<Single>, narrow::<Half, Single>);
+    compare_with("V_CVT_F16_F32", 16, is_nan::<Half>, narrow::<Single, Half>);
+    compare_with("V_CVT_F64_F32", 64, is_nan::<Double>, narrow::<Single, Double>);
+    compare_with("V_CVT_F32_F64", 32, is_nan::<Single>, narrow::<Double, Single>);
+    compare_with("V_CVT_F32_I32", 32, is_nan::<Single>, |s, r| {
         bits(Single::from_i128_r(s[0] as u32 as i32 as i128, r).value)
     });
-    against("V_CVT_F32_U32", 32, is_nan::<Single>, |s, r| {
+    compare_with("V_CVT_F32_U32", 32, is_nan::<Single>, |s, r| {
         bits(Single::from_u128_r(s[0] as u32 as u128, r).value)
     });
-    against("V_CVT_F64_I32", 64, is_nan::<Double>, |s, r| {
+    compare_with("V_CVT_F64_I32", 64, is_nan::<Double>, |s, r| {
         bits(Double::from_i128_r(s[0] as u32 as i32 as i128, r).value)
     });
-    // Toward zero and saturating, whatever the mode.
-    against("V_CVT_I32_F32", 32, |_| false, |s, _| f32::from_bits(s[0] as u32) as i32 as u32 as u64);
-    against("V_CVT_U32_F64", 32, |_| false, |s, _| f64::from_bits(s[0]) as u32 as u64);
-    against("V_CVT_I32_F64", 32, |_| false, |s, _| f64::from_bits(s[0]) as i32 as u32 as u64);
+    // Conversions to integers truncate and saturate in every rounding mode.
+    compare_with("V_CVT_I32_F32", 32, |_| false, |s, _| f32::from_bits(s[0] as u32) as i32 as u32 as u64);
+    compare_with("V_CVT_U32_F64", 32, |_| false, |s, _| f64::from_bits(s[0]) as u32 as u64);
+    compare_with("V_CVT_I32_F64", 32, |_| false, |s, _| f64::from_bits(s[0]) as i32 as u32 as u64);
 }

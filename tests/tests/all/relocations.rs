@@ -1,5 +1,6 @@
-//! `filetests/asm/ok/relocations.s`: addresses in a code object that the assembler writes. The kernel finds them, on every architecture; and with LLVM's
-//! relocations for the same file as the referee, every field holds what a linker or a loader owes it.
+//! Relocations in code objects written by the assembler (`filetests/asm/ok/relocations.s`). The kernel must
+//! find its tables on every architecture. LLVM's relocations for the same file give the expected value of
+//! every field after linking and loading.
 
 use object::read::{Relocation, RelocationTarget};
 use object::{Object, ObjectSection, ObjectSymbol, RelocationFlags};
@@ -12,16 +13,16 @@ fn source() -> PathBuf {
     root().join("tests/filetests/asm/ok/relocations.s")
 }
 
-fn place(name: &str) -> String {
-    // Threads have the names of their tests, which run at once.
+fn temporary(name: &str) -> String {
+    // Tests run concurrently. The thread's name, which is that of the test, makes the file name unique.
     let thread = std::thread::current();
     let name = &format!("{}.{name}", thread.name().unwrap_or_default().replace("::", "."));
     crate::temporary(module_path!(), name).display().to_string()
 }
 
-/// The code object that `wavesim asm` writes.
+/// Returns the code object written by `wavesim asm`.
 fn assembled(mcpu: &str) -> Vec<u8> {
-    let out = place(&format!("relocations.{mcpu}.co"));
+    let out = temporary(&format!("relocations.{mcpu}.co"));
     let (code, text) = wavesim(&["asm", &source().display().to_string(), "--mcpu", mcpu, "-o", &out]);
     assert_eq!(code, 0, "{text}");
     std::fs::read(out).unwrap()
@@ -31,8 +32,8 @@ fn assembled(mcpu: &str) -> Vec<u8> {
 fn kernels_find_their_tables() {
     for mcpu in ["gfx1100", "gfx1150", "gfx1201"] {
         assembled(mcpu);
-        // The file itself, and what was made of it.
-        for file in [source().display().to_string(), place(&format!("relocations.{mcpu}.co"))] {
+        // Both the assembly file and the code object.
+        for file in [source().display().to_string(), temporary(&format!("relocations.{mcpu}.co"))] {
             let (code, out) = wavesim(&[
                 "run",
                 &file,
@@ -54,7 +55,7 @@ fn kernels_find_their_tables() {
     }
 }
 
-/// Types of relocations that assemblers write (LLVM AMDGPUUsage, *Relocation Records*).
+/// Relocation types (LLVM AMDGPUUsage, *Relocation Records*).
 const ABS32_LO: u32 = 1;
 const ABS32_HI: u32 = 2;
 const ABS64: u32 = 3;
@@ -74,7 +75,7 @@ fn kind(relocation: &Relocation) -> u32 {
     }
 }
 
-/// A linked file, and what a loader writes into it: by address, the type, and the address that is meant.
+/// A linked file, and its dynamic relocations: type and target address, by the address of the field.
 struct Linked<'d> {
     file: object::File<'d>,
     loader: BTreeMap<u64, (u32, u64)>,
@@ -114,7 +115,8 @@ impl<'d> Linked<'d> {
     }
 }
 
-/// What is wrong with a field of ours that LLVM's assembler has a relocation for, to a symbol at `value` (none: defined nowhere).
+/// Checks a field for which LLVM's assembler emits a relocation to a symbol at `value` (`None` if undefined).
+/// Returns an error message if the field is wrong.
 fn check(ours: &Linked, kind: u32, at: u64, value: Option<u64>, addend: i64) -> Result<(), String> {
     let target = value.unwrap_or(0).wrapping_add(addend as u64);
     let relative = target.wrapping_sub(at);
@@ -134,7 +136,7 @@ fn check(ours: &Linked, kind: u32, at: u64, value: Option<u64>, addend: i64) -> 
         ABS64 => loaded(&[ABS64, RELATIVE64]),
         ABS32 | ABS32_LO | ABS32_HI => loaded(&[kind]),
         GOTPCREL32_LO | GOTPCREL32_HI => {
-            // The distance to some entry of the table, which holds the symbol.
+            // The distance to the GOT entry that holds the symbol.
             let table = ours.file.section_by_name(".got").ok_or("no .got")?;
             let entry = (table.address()..table.address() + table.size()).step_by(8).find(|entry| {
                 let distance = entry.wrapping_add(addend as u64).wrapping_sub(at);
@@ -154,12 +156,12 @@ fn check(ours: &Linked, kind: u32, at: u64, value: Option<u64>, addend: i64) -> 
 #[test]
 fn fields_hold_what_llvm_has_relocations_for() {
     for mcpu in ["gfx1100", "gfx1201"] {
-        let object = place(&format!("relocations.{mcpu}.o"));
-        let made = Command::new("llvm-mc-19")
+        let object = temporary(&format!("relocations.{mcpu}.o"));
+        let result = Command::new("llvm-mc-19")
             .args(["-triple=amdgcn-amd-amdhsa", "-filetype=obj", &format!("-mcpu={mcpu}"), "-o", &object])
             .arg(source())
             .status();
-        let Ok(status) = made else {
+        let Ok(status) = result else {
             println!("skipped: llvm-mc-19 is not installed");
             return;
         };
@@ -167,11 +169,11 @@ fn fields_hold_what_llvm_has_relocations_for() {
         let (bytes, linked) = (std::fs::read(&object).unwrap(), assembled(mcpu));
         let llvm = object::File::parse(&*bytes).unwrap();
         let ours = Linked::read(&linked);
-        let (mut kinds, mut wrong, mut loader) = (BTreeMap::new(), Vec::new(), 0);
+        let (mut kinds, mut failures, mut loader) = (BTreeMap::new(), Vec::new(), 0);
         for section in llvm.sections() {
             for (offset, relocation) in section.relocations() {
                 let name = section.name().unwrap();
-                // The descriptor follows other alignment.
+                // The descriptor has a different alignment.
                 let RelocationTarget::Symbol(index) = relocation.target() else { panic!("no symbol") };
                 let symbol = llvm.symbol_by_index(index).unwrap();
                 let value =
@@ -185,20 +187,20 @@ fn fields_hold_what_llvm_has_relocations_for() {
                 *kinds.entry(kind).or_insert(0) += 1;
                 loader += usize::from(matches!(kind, ABS64 | ABS32 | ABS32_LO | ABS32_HI) && value.is_some());
                 if let Err(e) = check(&ours, kind, at, value, relocation.addend()) {
-                    wrong.push(format!("{name}+0x{offset:x} type {kind}: {e}"));
+                    failures.push(format!("{name}+0x{offset:x} type {kind}: {e}"));
                 }
             }
         }
-        assert!(wrong.is_empty(), "{mcpu}:\n{}", wrong.join("\n"));
+        assert!(failures.is_empty(), "{mcpu}:\n{}", failures.join("\n"));
         for kind in
             [ABS32, ABS32_LO, ABS32_HI, ABS64, REL32, REL64, GOTPCREL32_LO, GOTPCREL32_HI, REL32_LO, REL32_HI]
         {
             assert!(kinds.contains_key(&kind), "{kinds:?}");
         }
-        // Nothing else is left to the loader but the one entry of the table that is not zero.
+        // The only dynamic relocation left is the GOT entry that is not zero.
         assert_eq!(ours.loader.len(), loader + 1, "{:x?}", ours.loader);
         if let Ok(out) = Command::new("llvm-readelf-19")
-            .args(["-r", "--dyn-syms", "-d", "-l", &place(&format!("relocations.{mcpu}.co"))])
+            .args(["-r", "--dyn-syms", "-d", "-l", &temporary(&format!("relocations.{mcpu}.co"))])
             .output()
         {
             let (text, error) = (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
@@ -209,9 +211,9 @@ fn fields_hold_what_llvm_has_relocations_for() {
     }
 }
 
-/// The one line of a file that is wrong, and what is said.
+/// Assembles a file with a single error. Returns its line and message.
 fn refused(statement: &str) -> String {
-    let path = place("refused.s");
+    let path = temporary("refused.s");
     let text = format!(
         ".text\n.globl k\nk: s_endpgm\n{statement}\n.rodata\n.amdhsa_kernel k\n.amdhsa_next_free_vgpr 1\n\
          .amdhsa_next_free_sgpr 1\n.end_amdhsa_kernel\n"
@@ -242,9 +244,9 @@ fn what_no_relocation_says_is_refused() {
         let error = refused(statement);
         assert!(error.contains(expected), "{statement}: {error}");
     }
-    // Raw words have no loader.
-    let path = place("raw.s");
+    // Raw machine code has no loader that could apply relocations.
+    let path = temporary("raw.s");
     std::fs::write(&path, "a: s_mov_b32 s0, a@abs32@lo\n.rodata\n.long 1\n").unwrap();
-    let (code, out) = wavesim(&["asm", &path, "-o", &place("raw.bin")]);
+    let (code, out) = wavesim(&["asm", &path, "-o", &temporary("raw.bin")]);
     assert!(code == 2 && out.contains(".text+0x4 needs a relocation"), "{out}");
 }

@@ -1,5 +1,5 @@
-//! What a kernel asks for and what it declares: sizes beyond what there is are errors before anything is allocated, registers and LDS
-//! beyond what is declared are findings.
+//! Resource limits: excessive sizes are errors before anything is allocated, and uses of registers or LDS
+//! beyond the declared ones are findings.
 
 use clap::Parser;
 use isa_spec::source::SourceMap;
@@ -8,9 +8,9 @@ use wavesim::cli::{self, Cli};
 use wavesim::exec::overrides::Overrides;
 use wavesim_tests::processor_time;
 
-/// Output and exit code; `Err` for what is refused.
+/// Runs a command. Returns its output and exit code, or the error message if it is rejected.
 fn run(args: &[&str]) -> Result<(String, u8), String> {
-    // Kernels that do not say themselves how many of them there are.
+    // These kernels do not declare a launch size.
     let compiled = args.iter().any(|arg| arg.ends_with(".s") || arg.ends_with(".co")) && args[0] != "asm";
     let call: &[&str] = if compiled { &["--grid", "1", "--block", "1"] } else { &[] };
     let args = [args, call].concat();
@@ -31,7 +31,7 @@ fn text_kernel(name: &str, header: &str) -> String {
     file(&format!("{name}.rdna"), &format!("---\n{header}\nout_y: u32[32]\n---\n  s_endpgm\n"))
 }
 
-/// A kernel in assembly, with directives of its descriptor.
+/// Writes an assembly file with a kernel and the given descriptor directives.
 fn assembly(name: &str, directives: &[(&str, u64)], body: &str) -> String {
     let directives: String =
         directives.iter().map(|(key, value)| format!("  .amdhsa_{key} {value}\n")).collect();
@@ -42,9 +42,9 @@ fn assembly(name: &str, directives: &[(&str, u64)], body: &str) -> String {
     file(&format!("{name}.s"), &text)
 }
 
-/// Every command that starts a kernel refuses it in the same words, at once.
+/// Every command that runs kernels rejects excessive sizes with the same message, immediately.
 #[test]
-fn sizes_beyond_the_machine_are_refused_by_every_command() {
+fn excessive_sizes_are_rejected_by_every_command() {
     let lds = "3000000000 bytes of LDS: a workgroup has at most 65536";
     let kernels = [
         (text_kernel("much_lds", "lds = 3000000000"), lds),
@@ -83,7 +83,8 @@ fn sizes_beyond_the_machine_are_refused_by_every_command() {
             }
             let start = processor_time();
             let args = [command, &[kernel.as_str()]].concat();
-            // Headers are refused with their place on standard error; everything else is an error of the command.
+            // Errors in headers are reported on standard error with a position; all others are errors of the
+            // command.
             match run(&args) {
                 Ok((out, code)) => {
                     assert!(code == 2 && kernel.contains("much_memory"), "{args:?}: {code}\n{out}")
@@ -96,7 +97,7 @@ fn sizes_beyond_the_machine_are_refused_by_every_command() {
 }
 
 #[test]
-fn scratch_that_is_hardly_touched_costs_little() {
+fn sparsely_used_scratch_is_cheap() {
     let body = "\
   s_load_b64 s[6:7], s[3:4], 0
   v_lshlrev_b32 v1, 2, v0
@@ -111,12 +112,12 @@ fn scratch_that_is_hardly_touched_costs_little() {
     let (out, code) =
         run(&["run", &file("deep_scratch.rdna", &format!("{header}{body}"))]).expect("a result");
     assert!(code == 0 && out.contains("[ 0  1  2  3  4"), "{out}");
-    // 200 workgroups of 128 MiB: filled with zeros each time it would be 25 GiB.
+    // 200 workgroups of 128 MiB: clearing all scratch would write 25 GiB.
     assert!(processor_time() - start < Duration::from_secs(3));
 }
 
 #[test]
-fn registers_that_are_not_declared_are_findings() {
+fn undeclared_registers_are_findings() {
     let body = "\
   v_mov_b32 v0, 1
   v_mov_b32 v4, v0
@@ -137,7 +138,7 @@ fn registers_that_are_not_declared_are_findings() {
     ];
     assert_eq!(found, expected, "{out}");
     assert!(out.contains("at line 8: v_mov_b32_e32 v5, v0"), "{out}");
-    // The same as a code object, where only granules of VGPRs are left: v5 is in the first of them, v8 is not.
+    // A code object only has the number of VGPR granules: v5 is in the first granule, v8 is not.
     let object = path.replace(".s", ".co");
     let clean = run(&["asm", &path, "-o", &object]);
     clean.unwrap_or_else(|e| panic!("{e}"));
@@ -169,9 +170,10 @@ fn lds_beyond_the_group_segment_is_a_finding() {
     }
 }
 
-/// What a body touches is found before it runs, in bounded time: with loops as long as numbers go, and conditions without end.
+/// The effect analysis of supplied semantics takes bounded time, even with huge loops and very many
+/// conditions.
 #[test]
-fn analysis_of_given_bodies_is_bounded() {
+fn analysis_of_supplied_semantics_is_bounded() {
     let conditions: String =
         (0..3000).map(|i| format!("if SIMM16 == {i}U then D0.u32 = M0; endif ")).collect();
     let locals: String = (0..2000).map(|i| format!("a{i} = 32'U(SCC); D0.u32 = a{i}; ")).collect();
@@ -193,7 +195,7 @@ fn analysis_of_given_bodies_is_bounded() {
     }
 }
 
-/// Calls that double at each level are an error, soon; so are instructions by the thousand that make them.
+/// Function calls that expand exponentially are rejected quickly, even in thousands of instructions.
 #[test]
 fn expansion_is_bounded() {
     let mut text = String::from("function f0(x) { return x + x; }\n");

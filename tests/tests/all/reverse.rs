@@ -1,4 +1,5 @@
-//! The debugger's time: N steps forward and back restore the exact state, whichever waves run and whatever was changed on the way.
+//! Reverse debugging: going back restores the exact state, whichever waves ran and whatever was edited in
+//! between.
 
 use clap::Parser;
 use proptest::prelude::*;
@@ -18,7 +19,7 @@ fn prepare(kernel: &str) -> Prepared {
     args.input.prepare(0).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Everything that execution can see or change.
+/// Serialises all state that execution can observe or change.
 fn state(timeline: &Timeline<'_>) -> Vec<u8> {
     let mut out = timeline.memory().snapshot();
     out.extend(timeline.time().to_le_bytes());
@@ -40,9 +41,9 @@ fn state(timeline: &Timeline<'_>) -> Vec<u8> {
 
 #[derive(Debug, Clone)]
 enum Action {
-    /// Steps of a wave, where it can run.
+    /// Steps a wave, as far as it can run.
     Wave(usize, u64),
-    /// Steps of the wave whose turn is next.
+    /// Steps the wave that is scheduled next.
     Any(u64),
     Vgpr(u32, u16, u32),
     Sgpr(u16, u32),
@@ -85,7 +86,7 @@ proptest! {
         let prepared = prepare(KERNELS[kernel]);
         let dispatch = prepared.dispatch(1_000_000);
         let mut timeline = Timeline::new(&prepared, &dispatch).unwrap();
-        // States after the last action at each time.
+        // The state after the last action at each time.
         let mut seen = vec![(0, state(&timeline))];
         for action in &actions {
             act(&mut timeline, action);
@@ -105,9 +106,9 @@ proptest! {
     }
 }
 
-/// A run that was gone over twice ends as the plain run does.
+/// A run with repeated rewinds ends in the same state as a plain run.
 #[test]
-fn the_same_end() {
+fn rewinds_do_not_affect_the_result() {
     for kernel in KERNELS {
         let prepared = prepare(kernel);
         let dispatch = prepared.dispatch(1_000_000);
@@ -127,7 +128,7 @@ fn the_same_end() {
     }
 }
 
-/// However long a run is, its checkpoints stay within the limit, and going back restores what was there.
+/// The checkpoints of a long run stay within the memory limit, and going back still restores the state.
 #[test]
 fn checkpoints_are_bounded() {
     const LIMIT: usize = 4 << 20;
@@ -144,7 +145,7 @@ fn checkpoints_are_bounded() {
     for time in [1_199_999, 1_000_000, 999_998, 600_001, 300_000, 3, 0, 900_000] {
         timeline.go_to(time);
         assert_eq!(timeline.time(), time);
-        // Three instructions a round, of which the first one counts.
+        // Each iteration has three instructions, the first of which increments s5.
         assert_eq!(timeline.wave(0).sgpr(5) as u64, time.div_ceil(3), "at step {time}");
         assert!(timeline.checkpoints().1 <= LIMIT);
     }

@@ -1,5 +1,6 @@
-//! The RISC-V GPU's instructions: handlers against the evaluator, words and text there and back, and RV32I's definitions written down
-//! once more, for one register at a time. Its programs are files (`tests/filetests/riscv_gpu`).
+//! Tests of the RISC-V GPU's instructions: handlers are compared with the evaluator and with an independent
+//! model of RV32I, and encoding and text are tested in round trips. Whole programs are tested with files
+//! (`tests/filetests/riscv_gpu`).
 
 use isa_spec::tables::{EntryId, MAX_FIELDS};
 use std::collections::BTreeMap;
@@ -17,23 +18,23 @@ use wavesim::state::{Wave, Workgroup};
 use wavesim_tests::random::Rng;
 
 const ARCH: Arch = Arch::RiscvGpu;
-/// Words of the memory that random instructions run on.
+/// Size in words of the memory for random instructions.
 const WORDS: u32 = 0x400;
-/// Registers of a file.
+/// Number of registers in a register file.
 const REGISTERS: u32 = 32;
 
 fn entries() -> impl Iterator<Item = EntryId> {
     0..ARCH.table().entries.len() as EntryId
 }
 
-/// An instruction with random registers and immediates.
+/// Returns an instruction with random registers and immediates.
 fn random_inst(rng: &mut Rng, entry: EntryId) -> Inst {
     let table = ARCH.table();
     let encoding = &table.encodings[table.entries[entry as usize].enc as usize];
     let mut fields = [0; MAX_FIELDS];
     for (value, field) in fields.iter_mut().zip(encoding.fields) {
         let any = rng.bits() as u32 & ((1u64 << field.width()) - 1) as u32;
-        // Few registers, so that operands often coincide and the special ones are met.
+        // Prefers a few registers, so that operands often coincide and include the special ones.
         let few = if rng.chance(2) { any & 7 } else { any };
         // Small numbers of either sign hit memory.
         let small = (rng.below(16) as u32).wrapping_sub(8) & ((1u64 << field.width()) - 1) as u32;
@@ -59,7 +60,7 @@ fn interesting(rng: &mut Rng) -> u32 {
     }
 }
 
-/// Registers at random, x0 to x3 as a program finds them.
+/// Returns a wave with random registers, except x0 to x3, which have their initial values.
 fn random_wave(rng: &mut Rng) -> Wave {
     let mut wave = Wave::new(32);
     for lane in 0..32 {
@@ -89,7 +90,7 @@ fn memory(seed: u64) -> Memory {
     memory
 }
 
-/// One instruction by the handlers, or by the evaluator.
+/// Executes one instruction with the handlers or with the evaluator.
 fn step(inst: &Inst, wave: &mut Wave, memory: &Memory, compiled: bool) -> Result<(), Event> {
     let mut workgroup = Workgroup::new(1);
     let mut context = Context::new(memory, &mut [], &mut workgroup);
@@ -117,7 +118,7 @@ fn handlers_equal_the_evaluator() {
             let (done_a, done_b) = (step(&inst, &mut a, &in_a, true), step(&inst, &mut b, &in_b, false));
             let what = text(&inst);
             assert_eq!(done_a, done_b, "{what}");
-            // A fault ends the run: what was done before it does not count.
+            // A fault ends the run, so partial effects before it are not compared.
             if matches!(done_a, Err(Event::Fault(_))) {
                 continue;
             }
@@ -133,7 +134,7 @@ fn handlers_equal_the_evaluator() {
 }
 
 #[test]
-fn words_and_text_there_and_back() {
+fn words_and_text_round_trip() {
     let mut rng = Rng(2);
     for entry in entries() {
         for _ in 0..200 {
@@ -147,7 +148,7 @@ fn words_and_text_there_and_back() {
     }
 }
 
-/// A word is one instruction at most, whatever its other bits.
+/// Every word decodes to at most one instruction.
 #[test]
 fn encodings_do_not_overlap() {
     let table = ARCH.table();
@@ -160,9 +161,10 @@ fn encodings_do_not_overlap() {
     }
 }
 
-/// RV32I's words, from its manual's tables: the vector form is RV32I's own, the scalar one has bit 6 set.
+/// Encodings from the tables of the RV32I manual. The vector form is that of RV32I; the scalar form has bit 6
+/// set.
 #[test]
-fn words_are_rv32is() {
+fn encodings_match_rv32i() {
     for (text, word) in [
         ("addi x5, x6, -1", 0xfff3_0293),
         ("add x5, x6, x7", 0x0073_02b3),
@@ -173,7 +175,7 @@ fn words_are_rv32is() {
         ("lui x5, 0x12345", 0x1234_52b7),
         ("s.addi s5, s6, -1", 0xfff3_0293 | 0x40),
         ("s.sw s5, -4(s6)", 0xfe53_2e23 | 0x40),
-        // An offset of one instruction is where RV32I has two bytes.
+        // Offsets count instructions, where RV32I counts units of two bytes.
         ("jal s1, 1", 0x0020_00ef),
         ("jal s1, -1", 0xffff_f0ef),
         ("jalr s0, 0(s1)", 0x0000_8067),
@@ -188,7 +190,8 @@ fn words_are_rv32is() {
     }
 }
 
-/// RV32I's integer computations (the unprivileged manual, *Integer Computational Instructions*), `pc` counting instructions.
+/// Evaluates RV32I's integer computations (unprivileged manual, *Integer Computational Instructions*). `pc`
+/// counts instructions.
 fn rv32i(op: &str, a: u32, b: u32, pc: u32) -> Option<u32> {
     Some(match op {
         "ADD" | "ADDI" => a.wrapping_add(b),
@@ -206,7 +209,7 @@ fn rv32i(op: &str, a: u32, b: u32, pc: u32) -> Option<u32> {
     })
 }
 
-/// Fields of a word as the manual numbers them.
+/// Fields of an instruction word, with the manual's bit numbering.
 struct Word(u32);
 
 impl Word {
@@ -234,7 +237,7 @@ impl Word {
         (self.0 as i32 >> 25 << 5) as u32 | self.rd()
     }
 
-    /// In units of two bytes there, of instructions here.
+    /// Branch offset: in units of two bytes in RV32I, in instructions here.
     fn imm_b(&self) -> u32 {
         (self.0 as i32 >> 31 << 11) as u32 | self.bits(7, 7) << 10 | self.bits(30, 25) << 4 | self.bits(11, 8)
     }
@@ -247,7 +250,7 @@ impl Word {
     }
 }
 
-/// One thread's registers, or the warp's, as the model below sees them.
+/// The registers of a thread or of the warp, as used by the model.
 trait Registers {
     fn get(&self, reg: u32) -> u32;
     fn put(&mut self, reg: u32, value: u32);
@@ -267,7 +270,7 @@ impl Registers for Thread<'_> {
     }
 }
 
-/// s0 is null and s1 EXEC in the wave's file.
+/// The warp's registers. In the wave's SGPRs, s0 maps to null and s1 to EXEC.
 struct Warp<'w>(&'w mut Wave);
 
 impl Registers for Warp<'_> {
@@ -284,7 +287,8 @@ impl Registers for Warp<'_> {
     }
 }
 
-/// What an instruction that is the same for threads and warps does to one of them; `None` for an address outside of memory.
+/// Executes an instruction that is common to threads and warps on one of them. Returns `None` for an address
+/// outside memory.
 fn model(op: &str, word: &Word, r: &mut dyn Registers, pc: u32, memory: &Memory) -> Option<()> {
     let (a, b) = (r.get(word.rs1()), r.get(word.rs2()));
     let load = |address: u32| Some(u32::from_le_bytes(memory.load(word_address(address as u64)).ok()?));
@@ -320,7 +324,7 @@ fn model(op: &str, word: &Word, r: &mut dyn Registers, pc: u32, memory: &Memory)
 }
 
 #[test]
-fn instructions_do_what_rv32i_says() {
+fn instructions_match_the_rv32i_model() {
     let mut rng = Rng(3);
     for entry in entries() {
         let (mut whole, mut faults) = (0, 0);
@@ -392,7 +396,7 @@ fn instructions_do_what_rv32i_says() {
                 assert_eq!(wave.lane_vec(0, reg), expected.lane_vec(0, reg), "{what}: x{reg}");
             }
             assert_eq!(wave.sgprs[..SGPRS], expected.sgprs[..SGPRS], "{what}");
-            // The program counter has 32 bits, in bytes of code 34.
+            // The program counter has 32 bits; the PC in bytes has 34.
             assert_eq!((wave.pc / 4) as u32, next, "{what}");
             assert_eq!(memory_is.snapshot(), memory_expected.snapshot(), "{what}");
         }
@@ -401,9 +405,9 @@ fn instructions_do_what_rv32i_says() {
     }
 }
 
-/// Whatever stands in a program or a data file: it is read, or each error has a place in it.
+/// Any program or data file is either accepted, or each error points into the file.
 #[test]
-fn any_text_reads_or_says_where() {
+fn any_text_is_accepted_or_has_located_errors() {
     const PIECES: [&str; 40] = [
         "addi",
         "s.addi",

@@ -1,8 +1,9 @@
-//! Division, square root and remainder as clang compiles them (`tests/filetests/code_objects/rounding`), against the host's, which IEEE 754 rounds
-//! once: the steps in between (V_DIV_SCALE, V_DIV_FMAS, V_DIV_FIXUP, V_RCP, V_RSQ, fused multiply-adds, denormal modes) end in the exact
-//! result only if each of them is right.
+//! Compares division, square root and remainder as compiled by clang
+//! (`tests/filetests/code_objects/rounding`) with the host's correctly rounded results. The intermediate
+//! steps (V_DIV_SCALE, V_DIV_FMAS, V_DIV_FIXUP, V_RCP, V_RSQ, fused multiply-adds, denormal modes) yield the
+//! exact result only if all of them are correct.
 //!
-//! `WAVESIM_PAIRS` sets how many operand pairs each kernel of each code object gets, `WAVESIM_SEED` where they start.
+//! `WAVESIM_PAIRS` sets the number of operand pairs per kernel and code object, and `WAVESIM_SEED` the seed.
 
 use wavesim::array::{Array, DType};
 use wavesim::loader::code_object;
@@ -17,8 +18,8 @@ trait Float: Copy {
     const DTYPE: DType;
     const FRACTION: u32;
     const EXPONENT: u64;
-    /// Differences of exponents at which V_DIV_SCALE changes its mind.
-    const FAR: u64;
+    /// Difference of exponents at which V_DIV_SCALE switches to scaling.
+    const SCALE_THRESHOLD: u64;
     fn from_bits(bits: u64) -> Self;
     fn bits(self) -> u64;
     fn is_nan(self) -> bool;
@@ -28,12 +29,12 @@ trait Float: Copy {
 }
 
 macro_rules! float {
-    ($t:ty, $bits:ty, $dtype:ident, $fraction:literal, $exponent:literal, $far:literal) => {
+    ($t:ty, $bits:ty, $dtype:ident, $fraction:literal, $exponent:literal, $threshold:literal) => {
         impl Float for $t {
             const DTYPE: DType = DType::$dtype;
             const FRACTION: u32 = $fraction;
             const EXPONENT: u64 = $exponent;
-            const FAR: u64 = $far;
+            const SCALE_THRESHOLD: u64 = $threshold;
             fn from_bits(bits: u64) -> Self {
                 <$t>::from_bits(bits as $bits)
             }
@@ -59,7 +60,7 @@ macro_rules! float {
 float!(f32, u32, F32, 23, 0xff, 96);
 float!(f64, u64, F64, 52, 0x7ff, 768);
 
-/// Which operands a pair has: where the algorithms change their mind.
+/// Returns a pair of operands, biased towards the thresholds of the algorithms.
 fn pair<F: Float>(rng: &mut Rng) -> (F, F) {
     let ones = (1u64 << F::FRACTION) - 1;
     let fraction = |rng: &mut Rng| match rng.below(6) {
@@ -67,7 +68,7 @@ fn pair<F: Float>(rng: &mut Rng) -> (F, F) {
         1 => ones,
         2 => rng.below(4),
         3 => ones ^ rng.below(4),
-        // Few leading bits: quotients and products that end early are ties.
+        // Few significant bits, so that quotients and products are often ties.
         4 => rng.bits() & ones & !(ones >> rng.below(F::FRACTION as u64)),
         _ => rng.bits() & ones,
     };
@@ -77,7 +78,7 @@ fn pair<F: Float>(rng: &mut Rng) -> (F, F) {
         F::from_bits(sign << top | exponent.min(F::EXPONENT) << F::FRACTION | fraction)
     };
     let exponent = |rng: &mut Rng| match rng.below(5) {
-        // Denormals and their neighbours; near overflow; the numerators that V_DIV_SCALE calls tiny; anywhere.
+        // Denormals and nearby numbers; near overflow; tiny numerators for V_DIV_SCALE; any exponent.
         0 => rng.below(3),
         1 => F::EXPONENT - 1 - rng.below(4),
         2 => F::FRACTION as u64 - 2 + rng.below(5),
@@ -86,12 +87,12 @@ fn pair<F: Float>(rng: &mut Rng) -> (F, F) {
     let y = exponent(rng);
     let x = match rng.below(6) {
         0 | 1 => exponent(rng),
-        // Differences at the thresholds.
-        2 => y + F::FAR - 2 + rng.below(5),
-        3 => (y + 2).saturating_sub(F::FAR + rng.below(5)),
-        // Quotients about the smallest normal number.
+        // Differences near the thresholds.
+        2 => y + F::SCALE_THRESHOLD - 2 + rng.below(5),
+        3 => (y + 2).saturating_sub(F::SCALE_THRESHOLD + rng.below(5)),
+        // Quotients near the smallest normal number.
         4 => (y + rng.below(4)).saturating_sub(F::EXPONENT / 2 + rng.below(F::FRACTION as u64 + 3)),
-        // Moderate ones.
+        // Moderate quotients.
         _ => (y + rng.below(40)).saturating_sub(20),
     };
     let (mut x, mut y) = ((x, fraction(rng)), (y, fraction(rng)));
@@ -110,14 +111,14 @@ fn pair<F: Float>(rng: &mut Rng) -> (F, F) {
     (number(rng, x.0, x.1), number(rng, y.0, y.1))
 }
 
-/// Of a denormal, the zero of its sign.
+/// Flushes a denormal to zero with the same sign.
 fn flush<F: Float>(x: F) -> F {
     let magnitude = ((F::EXPONENT + 1) << F::FRACTION) - 1;
     let denormal = (x.bits() & magnitude) >> F::FRACTION == 0;
     if denormal { F::from_bits(x.bits() & !magnitude) } else { x }
 }
 
-/// Equal, or both NaN.
+/// Returns true if both are equal or both are NaN.
 fn same<F: Float>(a: F, b: F) -> bool {
     a.bits() == b.bits() || a.is_nan() && b.is_nan()
 }
@@ -133,14 +134,15 @@ fn values<F: Float>(array: &Array) -> Vec<F> {
     array.bytes.chunks_exact(F::DTYPE.size()).map(|bytes| F::from_bits(value(bytes))).collect()
 }
 
-/// Runs `kernel` on pairs, and compares. `flushed`: its MODE flushes denormals of this format.
+/// Runs `kernel` on random pairs and compares the results. `flushed` means that its MODE flushes denormals of
+/// this format.
 fn check<F: Float>(object: &str, kernel: &str, flushed: bool) {
     let env = |name: &str, default| std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default);
     let (pairs, seed): (u64, u64) = (env("WAVESIM_PAIRS", 8192), env("WAVESIM_SEED", 1));
     let path = root().join("tests/filetests/code_objects/rounding").join(object);
     let code = code_object::load(&std::fs::read(&path).unwrap(), kernel).unwrap();
     const BATCH: u64 = 1 << 16;
-    let mut wrong = Vec::new();
+    let mut failures = Vec::new();
     let mut rng = Rng(seed << 32 ^ object.len() as u64);
     for start in (0..pairs).step_by(BATCH as usize) {
         let count = (pairs - start).min(BATCH).next_multiple_of(256);
@@ -162,7 +164,7 @@ fn check<F: Float>(object: &str, kernel: &str, flushed: bool) {
         for i in 0..count as usize {
             let input = |v: F| if flushed { flush(v) } else { v };
             let (x, y) = (input(x[i]), input(y[i]));
-            // A remainder that is its own operand has gone through no arithmetic that would flush it.
+            // If the remainder equals the dividend, no arithmetic has flushed it.
             let remainder = if flushed { flush(remainder[i]) } else { remainder[i] };
             for (what, found, exact) in [
                 ("/", quotient[i], x.quotient(y)),
@@ -172,13 +174,18 @@ fn check<F: Float>(object: &str, kernel: &str, flushed: bool) {
                 let exact = if flushed { flush(exact) } else { exact };
                 if !same(found, exact) {
                     let [x, y, found, exact] = [x, y, found, exact].map(F::bits);
-                    wrong.push(format!("{x:x} {what} {y:x}: {found:x}, exact {exact:x}"));
+                    failures.push(format!("{x:x} {what} {y:x}: {found:x}, exact {exact:x}"));
                 }
             }
         }
     }
-    let shown = &wrong[..wrong.len().min(10)];
-    assert!(wrong.is_empty(), "{object} {kernel}: {} of {pairs} pairs:\n{}", wrong.len(), shown.join("\n"));
+    let shown = &failures[..failures.len().min(10)];
+    assert!(
+        failures.is_empty(),
+        "{object} {kernel}: {} of {pairs} pairs:\n{}",
+        failures.len(),
+        shown.join("\n")
+    );
 }
 
 macro_rules! code_objects {

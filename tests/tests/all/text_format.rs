@@ -1,5 +1,5 @@
-//! The text format as its specification has it: every line it calls valid or invalid, its words for errors, the header in all forms,
-//! and the state a kernel starts in.
+//! Tests of the text format against its specification: valid and invalid lines, error messages, all forms of
+//! the header, and the initial state of kernels.
 
 use wavesim::arch::Arch;
 use wavesim_tests::{Setup, f32s, parse, prepare, run, words};
@@ -12,8 +12,8 @@ fn setup(arch: Arch) -> Setup {
     Setup { arch, ..Setup::default() }
 }
 
-/// Refused on every architecture, with this in the report.
-fn refused(line: &str, words: &str) {
+/// Checks that a line is rejected on every architecture, with `words` in the report.
+fn rejected(line: &str, words: &str) {
     for arch in Arch::RDNA {
         let report = parse(&body(line), &setup(arch)).expect_err(line);
         assert!(report.contains(words), "{line}: wanted `{words}` in\n{report}");
@@ -42,71 +42,72 @@ fn valid_modifiers() {
 
 #[test]
 fn refused_by_the_operand() {
-    refused("s_mov_b32 s0, -s1", "modifiers are not allowed on SGPRs");
-    refused("v_add_f32 v0, |s1|, v2", "modifiers are not allowed on SGPRs");
-    refused("v_add_f32 v0, -|s2|, v2", "modifiers are not allowed on SGPRs");
-    refused("v_add_f32 v0, -v[1:3], v2", "modifiers are not allowed on ranges");
-    refused("v_add_f32 v0, |s[0:1]|, v2", "modifiers are not allowed on ranges");
+    rejected("s_mov_b32 s0, -s1", "modifiers are not allowed on SGPRs");
+    rejected("v_add_f32 v0, |s1|, v2", "modifiers are not allowed on SGPRs");
+    rejected("v_add_f32 v0, -|s2|, v2", "modifiers are not allowed on SGPRs");
+    rejected("v_add_f32 v0, -v[1:3], v2", "modifiers are not allowed on ranges");
+    rejected("v_add_f32 v0, |s[0:1]|, v2", "modifiers are not allowed on ranges");
     for special in ["-vcc_lo", "|vcc_lo|", "|exec_hi|", "-m0", "|scc|"] {
-        refused(&format!("v_add_f32 v0, {special}, v1"), "modifiers are not allowed on special registers");
+        rejected(&format!("v_add_f32 v0, {special}, v1"), "modifiers are not allowed on special registers");
     }
     for immediate in ["|42|", "|1.0|", "-|0xFF|"] {
-        refused(&format!("v_add_f32 v0, {immediate}, v1"), "absolute value is not allowed on immediates");
+        rejected(&format!("v_add_f32 v0, {immediate}, v1"), "absolute value is not allowed on immediates");
     }
-    refused("v_add_f32 v0, --v1, v2", "double negation");
-    refused("v_add_f32 v0, |-v1|, v2", "absolute value after negation");
-    refused("v_add_f32 v0, ||v1||, v2", "double absolute value");
+    rejected("v_add_f32 v0, --v1, v2", "double negation");
+    rejected("v_add_f32 v0, |-v1|, v2", "absolute value after negation");
+    rejected("v_add_f32 v0, ||v1||, v2", "double absolute value");
 }
 
 #[test]
 fn refused_by_the_encoding() {
-    refused("s_mov_b32 s0, -v1", "scalar instruction doesn't support modifiers");
-    refused("v_add_nc_u32 v0, |v1|, v2", "integer operation doesn't support abs modifier");
-    refused("v_add_nc_u32 v0, -v1, v2", "integer operation doesn't support neg modifier");
-    refused("v_add_u32 v0, |v1|, v2", "integer operation doesn't support abs modifier");
-    refused("v_add_f32_e32 v0, -v1, v2", "the 32-bit encodings (_e32) don't support modifiers");
-    refused("v_pk_add_f16 v0, |v1|, v2", "packed instructions have bits for neg only");
+    rejected("s_mov_b32 s0, -v1", "scalar instruction doesn't support modifiers");
+    rejected("v_add_nc_u32 v0, |v1|, v2", "integer operation doesn't support abs modifier");
+    rejected("v_add_nc_u32 v0, -v1, v2", "integer operation doesn't support neg modifier");
+    rejected("v_add_u32 v0, |v1|, v2", "integer operation doesn't support abs modifier");
+    rejected("v_add_f32_e32 v0, -v1, v2", "the 32-bit encodings (_e32) don't support modifiers");
+    rejected("v_pk_add_f16 v0, |v1|, v2", "packed instructions have bits for neg only");
 }
 
 #[test]
 fn errors_in_the_specifications_words() {
-    refused("s_mov_b33 s0, s1", "line 5: unknown instruction 's_mov_b33'");
+    rejected("s_mov_b33 s0, s1", "line 5: unknown instruction 's_mov_b33'");
     let report = parse(&body("s_waitcnt 0, 0"), &Setup::default()).unwrap_err();
     assert!(report.contains("line 5: instruction 's_waitcnt' expects 1 operand, got 2"), "{report}");
-    refused(
+    rejected(
         "s_mov_b32 s0, omod",
         "line 5: instruction 's_mov_b32' operand 2 expects a register or a number, got the flag `omod`",
     );
-    refused(
+    rejected(
         "s_mov_b32 s0, glc",
         "line 5: instruction 's_mov_b32' operand 2 expects a register or a number, got the flag `glc`",
     );
-    refused("s_mov_b32 s0", "line 5: instruction 's_mov_b32' expects 2 operands, got 1");
-    refused(
+    rejected("s_mov_b32 s0", "line 5: instruction 's_mov_b32' expects 2 operands, got 1");
+    rejected(
         "s_mov_b32 v0, s1",
         "line 5: instruction 's_mov_b32' operand 1 expects a scalar register, got the vector register `v0`",
     );
-    refused(
+    rejected(
         "v_mov_b32 s0, v1",
         "line 5: instruction 'v_mov_b32' operand 1 expects a vector register, got the scalar register `s0`",
     );
-    refused("v_mov_b32 v256, v1", "v256");
-    refused("s_branch nowhere", "there is no label or constant 'nowhere'");
-    refused("a: a:", "already defined");
+    rejected("v_mov_b32 v256, v1", "v256");
+    rejected("s_branch nowhere", "there is no label or constant 'nowhere'");
+    rejected("a: a:", "already defined");
 }
 
-/// What the assembler refuses because hardware cannot do it, text kernels refuse too; all of it ran before.
+/// Text kernels reject the same illegal instructions as the assembler. Regression: all of these were once
+/// accepted.
 #[test]
-fn illegal_instructions_are_refused() {
-    refused("v_add3_u32 v0, s4, s5, 0x1234", "this reads 3 scalar values: s4, s5, the literal");
-    refused("v_lshlrev_b64 v[0:1], s4, s[6:7]", "this reads 2 scalar values");
-    refused("s_load_b128 s[5:8], s[3:4], 0", "4 scalar registers start at a multiple of 4, not at s5");
-    refused("buffer_load_b32 v0, off, s[5:8], 0", "4 scalar registers start at a multiple of 4, not at s5");
-    refused("s_load_b32 s6, s[3:4], 2", "the offset 0x2 of a scalar load is not a multiple of 4");
-    refused("v_dual_add_f32 v0, v4, v1 :: v_dual_mul_f32 v1, v8, v2", "are in the same bank");
-    refused("v_add_f16 v0, s0.h, v1", "only vector registers have halves");
-    refused("v_add_f16_e32 v200, v0, v1", "32-bit encodings only reach v0 to v127");
-    refused("v_mov_b32_dpp v0, v1", "needs its lane movement");
+fn illegal_instructions_are_rejected() {
+    rejected("v_add3_u32 v0, s4, s5, 0x1234", "this reads 3 scalar values: s4, s5, the literal");
+    rejected("v_lshlrev_b64 v[0:1], s4, s[6:7]", "this reads 2 scalar values");
+    rejected("s_load_b128 s[5:8], s[3:4], 0", "4 scalar registers start at a multiple of 4, not at s5");
+    rejected("buffer_load_b32 v0, off, s[5:8], 0", "4 scalar registers start at a multiple of 4, not at s5");
+    rejected("s_load_b32 s6, s[3:4], 2", "the offset 0x2 of a scalar load is not a multiple of 4");
+    rejected("v_dual_add_f32 v0, v4, v1 :: v_dual_mul_f32 v1, v8, v2", "are in the same bank");
+    rejected("v_add_f16 v0, s0.h, v1", "only vector registers have halves");
+    rejected("v_add_f16_e32 v200, v0, v1", "32-bit encodings only reach v0 to v127");
+    rejected("v_mov_b32_dpp v0, v1", "needs its lane movement");
 }
 
 #[test]
@@ -119,9 +120,10 @@ fn halves_beyond_the_short_encodings_take_the_long_one() {
     }
 }
 
-/// `op_sel_hi` says of each source which half the high result takes; sources that it leaves out take the low one.
+/// `op_sel_hi` selects the half of each source for the high result. Sources missing from the list use the low
+/// half.
 #[test]
-fn short_op_sel_hi_lists_clear_the_rest() {
+fn missing_op_sel_hi_elements_are_zero() {
     for (short, long) in [
         ("v_pk_fma_f16 v0, v1, v2, v3 op_sel_hi:[1,1]", "v_pk_fma_f16 v0, v1, v2, v3 op_sel_hi:[1,1,0]"),
         ("v_pk_add_f16 v0, v1, v2 op_sel_hi:[0]", "v_pk_add_f16 v0, v1, v2 op_sel_hi:[0,0]"),
@@ -223,9 +225,9 @@ fn immediates_are_folded() {
     }
 }
 
-/// Signs take effect where the encoding has them.
+/// Negation and absolute value take effect in encodings that have them.
 #[test]
-fn modifiers_compute() {
+fn modifiers_take_effect() {
     let kernel = "---\nout_x: f32[4]\n---
         s_load_b64 s[6:7], s[3:4], 0
         v_mov_b32 v9, 0
@@ -260,7 +262,7 @@ fn packed_negation_negates_both_halves() {
     }
 }
 
-/// Ids of a launch in three dimensions, and partial last waves.
+/// Workgroup and work-item ids in three dimensions, and partial last waves.
 #[test]
 fn ids_and_table() {
     let kernel = "---
@@ -300,7 +302,8 @@ fn ids_and_table() {
     }
 }
 
-/// The HSA ABI: kernarg pointer in s[0:1], scalars by value, workgroup ids after it (RDNA 4: ttmp), packed work-item ids.
+/// The HSA ABI: kernarg pointer in s[0:1] followed by workgroup ids (in ttmp registers on RDNA 4), scalars by
+/// value, packed work-item ids.
 #[test]
 fn hsa_abi() {
     for arch in Arch::RDNA {
@@ -488,6 +491,6 @@ fn prints_are_kept_with_their_place() {
     let kernel =
         prepare("---\n---\ns_nop 0\nprint v0\nprint s[0:1]\ns_nop 0\nprint exec\n", &Setup::default())
             .unwrap();
-    let places: Vec<(u64, u32)> = kernel.prints.iter().map(|p| (p.pc, p.line)).collect();
-    assert_eq!(places, [(4, 4), (4, 5), (8, 7)]);
+    let positions: Vec<(u64, u32)> = kernel.prints.iter().map(|p| (p.pc, p.line)).collect();
+    assert_eq!(positions, [(4, 4), (4, 5), (8, 7)]);
 }

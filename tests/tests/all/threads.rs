@@ -1,4 +1,5 @@
-//! Dispatches on several host threads: no atomic is lost, and the float control that threads inherit changes no result.
+//! Dispatches on several host threads: atomics are not lost, and inherited float control state does not
+//! affect results.
 
 use wavesim::arch::Arch;
 use wavesim::exec::program::Program;
@@ -24,10 +25,10 @@ const ADD: [u32; 11] = [
 ];
 const END: u32 = 0xbfb0_0000;
 
-/// Runs a program that finds `data` at [`BASE`], in 16 workgroups of 64 work-items.
+/// Runs a program with `data` mapped at [`BASE`], in 16 workgroups of 64 work-items.
 fn run(program: &Program, threads: usize, data: &mut [u64; 8]) {
     let mut memory = Memory::empty();
-    // SAFETY: `data` outlives `memory`.
+    // SAFETY: `data` is mutably borrowed for longer than `memory` lives.
     unsafe { memory.map_host(BASE, data.as_mut_ptr().cast(), 64, true) }.unwrap();
     let shape = Shape {
         grid: [16, 1, 1],
@@ -49,7 +50,7 @@ fn run(program: &Program, threads: usize, data: &mut [u64; 8]) {
 }
 
 #[test]
-fn no_atomic_is_lost() {
+fn atomics_are_not_lost() {
     let words: Vec<u32> = ADD.into_iter().chain([END]).collect();
     let program = Program::from_words(Arch::Rdna3, &words).expect("a small program");
     for threads in [1, 2, 4] {
@@ -59,7 +60,7 @@ fn no_atomic_is_lost() {
     }
 }
 
-/// A float control of this thread, until it is dropped: a test that fails leaves none to the next one.
+/// Sets MXCSR of this thread and restores it when dropped, even if the test panics.
 #[cfg(target_arch = "x86_64")]
 struct Control(u32);
 
@@ -73,14 +74,14 @@ impl Control {
 
     fn now() -> u32 {
         let mut now = 0u32;
-        // SAFETY: four bytes are written.
+        // SAFETY: the instruction writes the four bytes of `now`.
         unsafe { std::arch::asm!("stmxcsr [{}]", in(reg) &mut now) };
         now
     }
 
     fn write(to: u32) {
-        // SAFETY: a value without reserved bits. What the test does until it is set back computes no floats but those of waves, which run
-        // under the usual control: that is what is tested.
+        // SAFETY: the value has no reserved bits set. Until it is restored, the test computes no floats
+        // except those of waves, and the engine sets its own MXCSR for waves, as the test verifies.
         unsafe { std::arch::asm!("ldmxcsr [{}]", in(reg) &to) };
     }
 }
@@ -92,10 +93,10 @@ impl Drop for Control {
     }
 }
 
-/// A program that is linked with `-ffast-math` flushes denormals in all its threads; kernels decide by their own MODE.
+/// Programs linked with `-ffast-math` flush denormals in all threads, but kernels use their own MODE.
 #[test]
 #[cfg(target_arch = "x86_64")]
-fn the_callers_float_control_changes_nothing() {
+fn the_callers_float_control_has_no_effect() {
     use wavesim::asm::{NoSymbols, Options, parse};
     const FLUSHED: u32 = 0x1f80 | 0x8040;
     let lines = [

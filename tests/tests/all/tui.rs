@@ -11,9 +11,9 @@ use wavesim::tui::draw::screen;
 
 const KERNEL: &str = "---\nout_y: i32[32]\nlocal = 64, 1, 1\nglobal = 1, 1, 1\nwave = 32\n---\n  v_lshlrev_b32 v1, 2, v0\n  s_mov_b32 s9, 0x1234\n  s_endpgm\n";
 
-/// Keys drive the run, and the standard terminal has room for everything.
+/// Keys control the run, and everything fits on a standard terminal.
 #[test]
-fn eighty_by_twenty_four() {
+fn standard_terminal_size() {
     let options = Options { global_bytes: 1 << 20, ..Options::default() };
     let prepared = text_kernel::prepare("k.rdna", KERNEL, &options, 0).unwrap();
     let dispatch = prepared.dispatch(1000);
@@ -46,7 +46,7 @@ fn eighty_by_twenty_four() {
     assert!(show(&mut app).contains("[step 1]"));
 }
 
-/// A machine of its own: its registers by their names, and none that it has not.
+/// Another architecture shows its own register names, and no registers that it lacks.
 #[test]
 fn registers_of_another_machine() {
     let path = wavesim_tests::root().join("examples/riscv_gpu/collatz.as");

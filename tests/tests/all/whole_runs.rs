@@ -1,8 +1,9 @@
-//! Whole programs: the compiled handlers against the evaluator, from one state to the next. Random programs of vector, scalar and LDS
-//! instructions, memory accesses, branches, loops and divergence, in waves of 32 and of 64: registers, masks, memory and PC must be equal.
+//! Compares the handlers with the evaluator on whole programs: random vector, scalar and LDS instructions,
+//! memory accesses, branches, loops and divergence, in wave32 and wave64. Registers, masks, memory and PC
+//! must be equal.
 //!
-//! `WAVESIM_PROGRAMS` sets how many programs of each kind a test runs, `WAVESIM_LENGTH` their longest, `WAVESIM_LONG` how many programs of
-//! 10,000 instructions, `WAVESIM_SEED` where they start.
+//! `WAVESIM_PROGRAMS` sets the number of programs of each kind, `WAVESIM_LENGTH` their maximum length,
+//! `WAVESIM_LONG` the number of programs of 10,000 instructions, and `WAVESIM_SEED` the seed.
 
 use wavesim::arch::Arch;
 use wavesim::exec::machine_ops::Event;
@@ -15,26 +16,28 @@ fn env(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default)
 }
 
-/// Turns below this many instructions end exactly where they should.
-const LONGEST_TURN: u64 = 900;
-/// Loops repeat three times, in three: no program comes near.
+/// Slices of at most this many instructions end exactly at their budget.
+const MAX_SLICE: u64 = 900;
+/// No program reaches this limit: loops have at most three iterations and limited nesting.
 const MAX_INSTRUCTIONS: u64 = 1 << 20;
 
 /// How the engines are compared.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Execution {
-    /// The interpreter runs from start to end, without anything whose NaNs depend on the host.
+    /// The interpreter runs from start to end. The programs contain nothing whose NaN payloads depend on the
+    /// host.
     Uninterrupted,
-    /// In turns; a NaN whose payload differs is taken over from the evaluator.
-    Turns,
+    /// The program runs in slices. If only a NaN payload differs, the run continues with the evaluator's
+    /// state.
+    Sliced,
 }
 
-/// `budget` instructions, or up to an event.
+/// Executes up to `budget` instructions in the evaluator, or until an event.
 fn evaluate(machine: &mut Machine, program: &Program, budget: u64) -> Result<(), Event> {
     for _ in 0..budget {
         let pc = machine.wave.pc;
         if let Err(event) = machine.evaluate(program) {
-            // As the interpreter has it: the PC is at the fault.
+            // Like the interpreter, leaves the PC at the faulting instruction.
             if matches!(event, Event::Fault(_)) {
                 machine.wave.pc = pc;
             }
@@ -44,15 +47,20 @@ fn evaluate(machine: &mut Machine, program: &Program, budget: u64) -> Result<(),
     Ok(())
 }
 
-/// What differs after both have run from `start`; `None` if nothing does, with the evaluator's machine and how it ended.
-fn turn(program: &Program, start: &Machine, budget: u64) -> Result<(Machine, Result<(), Event>), String> {
+/// Runs a slice in both engines from `start`. Returns the evaluator's machine and the result of the run, or
+/// the first difference.
+fn run_slice(
+    program: &Program,
+    start: &Machine,
+    budget: u64,
+) -> Result<(Machine, Result<(), Event>), String> {
     let (mut compiled, mut reference) = (start.clone(), start.clone());
     let a = compiled.run(program, budget);
     let b = evaluate(&mut reference, program, budget);
     if a != b {
         return Err(format!("handlers end with {a:?}, evaluator with {b:?}"));
     }
-    // What an instruction did before it faulted does not count.
+    // Partial effects of a faulting instruction are not compared.
     if matches!(b, Err(Event::Fault(_))) {
         return Ok((reference, b));
     }
@@ -62,7 +70,8 @@ fn turn(program: &Program, start: &Machine, budget: u64) -> Result<(Machine, Res
     }
 }
 
-/// The first instruction of a turn after which the engines differ, and what differs; whether it is only the payload of a NaN.
+/// Finds the first instruction of a slice after which the engines differ. Returns the difference, and whether
+/// it is only in a NaN payload.
 fn first_difference(program: &Program, start: &Machine, budget: u64) -> Option<(String, bool)> {
     let mut machine = start.clone();
     for _ in 0..budget {
@@ -86,7 +95,8 @@ fn first_difference(program: &Program, start: &Machine, budget: u64) -> Option<(
     None
 }
 
-/// Runs a program; why it stopped before its end, or what differs.
+/// Runs a program. Returns the event that stopped it before its end, if any, or an error that describes a
+/// difference.
 fn check(
     rng: &mut Rng,
     program: &Program,
@@ -98,10 +108,10 @@ fn check(
     loop {
         let budget = match execution {
             Execution::Uninterrupted => MAX_INSTRUCTIONS,
-            Execution::Turns => 1 + rng.below(LONGEST_TURN),
+            Execution::Sliced => 1 + rng.below(MAX_SLICE),
         };
         let from = machine.wave.pc;
-        let ended = match turn(program, &machine, budget) {
+        let ended = match run_slice(program, &machine, budget) {
             Ok((reference, ended)) => {
                 machine = reference;
                 ended
@@ -109,7 +119,7 @@ fn check(
             Err(what) => {
                 let whole = format!("from PC 0x{from:x}: {what}");
                 match first_difference(program, &machine, budget) {
-                    Some((_, true)) if execution == Execution::Turns => {}
+                    Some((_, true)) if execution == Execution::Sliced => {}
                     Some((first, _)) => return Err(format!("{first}; {whole}")),
                     None => return Err(format!("not in single steps; {whole}")),
                 }
@@ -142,9 +152,9 @@ fn programs_agree(arch: Arch, seed: u64) {
     for size in [32, 64] {
         let kinds = [
             // (floats, instructions that change MODE, modes to start in)
-            (Execution::Turns, true, true, &[0xf0, 0xc0, 0x3c0, 0xff][..]),
+            (Execution::Sliced, true, true, &[0xf0, 0xc0, 0x3c0, 0xff][..]),
             (Execution::Uninterrupted, false, false, &[0xf0, 0xc0]),
-            // Rounded toward zero, nothing is computed by the host.
+            // With rounding toward zero, host arithmetic is not used.
             (Execution::Uninterrupted, true, false, &[0xff]),
         ];
         for (number, (execution, floats, mode, modes)) in kinds.into_iter().enumerate() {
@@ -173,7 +183,7 @@ fn programs_agree(arch: Arch, seed: u64) {
     assert!(ended >= 4 * stopped.len(), "most programs stop before their end:\n{first}");
 }
 
-/// Registers and memory full of anything.
+/// Returns a machine with random registers and memory.
 fn machine(rng: &mut Rng, size: u32, modes: &[u32]) -> Machine {
     let mut wave = random::wave(rng, size);
     wave.mode = rng.pick(modes);
@@ -186,11 +196,12 @@ fn machine(rng: &mut Rng, size: u32, modes: &[u32]) -> Machine {
     Machine { wave, global, lds, scratch }
 }
 
-/// Programs of 10,000 instructions and thousands of constants, in one piece.
+/// Runs programs of 10,000 instructions with thousands of literals, uninterrupted.
 fn long_programs_agree(arch: Arch) {
     for size in [32, 64] {
         for case in 0..env("WAVESIM_LONG", 1) {
-            // Without what ends a program early; rounded toward zero, nothing is computed by the host.
+            // Without features that end a program early. With rounding toward zero, host arithmetic is not
+            // used.
             let kind = Kind { arch, size, floats: true, mode: false, memory: false };
             let entries = Entries::new(kind);
             let mut rng = Rng(env("WAVESIM_SEED", 1) << 32 ^ (size as u64) << 16 ^ case);

@@ -1,10 +1,13 @@
-//! Whole assembly files.
+//! Assembly files.
 //!
-//! - `asm/ok/x.s`: macros, conditionals, labels, data, descriptors. Their bytes are `x.expected`, as LLVM's assembler gives them (`BLESS=1`
-//!   writes them anew where `llvm-mc-19` is installed); `..` is what a linker fills in.
-//! - `asm/fail/x.s`: what is reported is `x.expected`.
-//! - `asm/compiled/x.cl`: what clang 19 makes of it at every level of optimisation comes to the same bytes as LLVM's assembler makes of that.
-//! - The same for the sources of `code_objects`, and for kernels beside the repository, compiled and written by hand.
+//! - `asm/ok/x.s`: macros, conditionals, labels, data, descriptors. Assembles to the bytes in `x.expected`,
+//!   which come from LLVM's assembler (`BLESS=1` rewrites the file if `llvm-mc-19` is installed); `..` are
+//!   bytes that a linker fills in.
+//! - `asm/fail/x.s`: reports the errors in `x.expected`.
+//! - `asm/compiled/x.cl`: compiled by clang 19 at every optimisation level, the assembly yields the same
+//!   bytes as with LLVM's assembler.
+//! - The same for the sources in `code_objects`, and for compiled and handwritten kernels outside the
+//!   repository.
 
 use crate::{expect, files};
 use isa_spec::data::files_below;
@@ -26,7 +29,7 @@ pub fn trials() -> Vec<Trial> {
     trials.extend(files("asm/compiled", "cl", compiled_at_every_level));
     let own = ["collatz", "dynlds", "struct_arg", "vadd"];
     let own = own.map(|k| Path::new("tests/filetests/code_objects").join(k));
-    // Of the bigger set what has most of the language.
+    // The kernels of the larger set that cover most of the language.
     let more = ["calls", "switchvm", "flat_generic", "wmma_f16", "atomics_float", "subdword", "permlane"];
     let more = shared("kernels").map(|folder| more.map(|k| folder.join(k)));
     for folder in own.into_iter().chain(more.into_iter().flatten()) {
@@ -52,7 +55,9 @@ fn ok(path: &Path) -> Result<(), Failed> {
     let expected = unhex(&std::fs::read_to_string(&golden)?);
     same(&ours(path, &mcpu)?, &expected, "the file's")?;
     match llvm {
-        Some(llvm) if llvm != expected => Err("llvm-mc-19 gives other bytes than the file says".into()),
+        Some(llvm) if llvm != expected => {
+            Err("llvm-mc-19 emits different bytes than the file expects".into())
+        }
         _ => Ok(()),
     }
 }
@@ -104,14 +109,15 @@ fn compiled_at_every_level(source: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Compiles to assembly, and compares what comes of that with LLVM's bytes; it is a code object too.
+/// Compiles to assembly, compares the assembled bytes with LLVM's, and checks that a code object can be
+/// written.
 fn compiled(source: &Path, mcpu: &str, flags: &[&str], features: &str) -> Result<(), Failed> {
     let Some(path) = compile(source, mcpu, flags) else {
         println!("skipped: clang-19 is not installed, or cannot compile {}", source.display());
         return Ok(());
     };
     let what = |e: String| format!("{mcpu} {flags:?}: {e}");
-    let llvm = llvm(&path, mcpu, features).ok_or("there is no llvm-mc-19 beside clang-19")?;
+    let llvm = llvm(&path, mcpu, features).ok_or("clang-19 is installed, but llvm-mc-19 is not")?;
     same(&ours(&path, mcpu).map_err(what)?, &llvm, "LLVM's")
         .map_err(|e| what(e.message().unwrap_or("").into()))?;
     let text = std::fs::read_to_string(&path)?;
@@ -128,7 +134,7 @@ fn same(ours: &Sections, expected: &Sections, whose: &str) -> Result<(), Failed>
     difference(ours, expected, whose).map_or(Ok(()), |difference| Err(difference.into()))
 }
 
-/// Loaded sections by name; `None` is a byte that a linker fills in.
+/// Loaded sections by name. `None` is a byte that a linker fills in.
 type Sections = BTreeMap<String, Vec<Option<u8>>>;
 
 fn reading(path: &Path, mcpu: &str) -> AssemblyOptions {
@@ -136,7 +142,7 @@ fn reading(path: &Path, mcpu: &str) -> AssemblyOptions {
     AssemblyOptions { arch: Arch::from_mcpu(mcpu), folders, ..AssemblyOptions::default() }
 }
 
-/// What we make of a file; all sections at address 0.
+/// Assembles a file with our assembler, with all sections at address 0.
 fn ours(path: &Path, mcpu: &str) -> Result<Sections, String> {
     let text = std::fs::read_to_string(path).unwrap();
     let name = path.file_name().unwrap().to_string_lossy().into_owned();
@@ -155,7 +161,7 @@ fn loaded(name: &str) -> bool {
     [".text", ".rodata", ".data"].iter().any(|s| name.starts_with(s))
 }
 
-/// What LLVM's assembler makes of it, fields with relocations left out. `None` if it is not installed.
+/// Assembles a file with LLVM, omitting fields with relocations. Returns `None` if LLVM is not installed.
 fn llvm(path: &Path, mcpu: &str, features: &str) -> Option<Sections> {
     let stem = path.file_stem()?.to_string_lossy();
     let out = std::env::temp_dir().join(format!("wavesim-asm-{}-{stem}-{mcpu}.o", std::process::id()));
@@ -189,11 +195,11 @@ fn llvm(path: &Path, mcpu: &str, features: &str) -> Option<Sections> {
     Some(sections)
 }
 
-/// The first place where sections differ.
+/// Returns a description of the first difference between sections.
 fn difference(ours: &Sections, other: &Sections, whose: &str) -> Option<String> {
     for name in ours.keys().chain(other.keys()) {
         let (Some(a), Some(b)) = (ours.get(name), other.get(name)) else {
-            return Some(format!("section {name} is in one alone"));
+            return Some(format!("section {name} is in only one of the files"));
         };
         if a.len() != b.len() {
             return Some(format!("{name} has {} bytes, {whose} {}", a.len(), b.len()));
@@ -246,7 +252,7 @@ fn mcpu_of(path: &Path) -> String {
     text.lines().next().and_then(|l| l.split_once("mcpu: ")).map_or("gfx1100", |m| m.1).trim().to_string()
 }
 
-/// A file compiled to assembly. `None` without clang.
+/// Compiles a file to assembly. Returns `None` without clang.
 fn compile(source: &Path, mcpu: &str, more: &[&str]) -> Option<PathBuf> {
     let name = source.file_stem()?.to_string_lossy();
     let flags = more.concat();

@@ -1,5 +1,6 @@
-//! `code_objects/x/launch.json`, and those of the bigger set beside the repository where it is there: every target gives the outputs that the
-//! description expects, and has no findings under `wavesim check`.
+//! `code_objects/x/launch.json`, and those of a larger set outside the repository, if available: on every
+//! target, the kernel computes the outputs that the description expects, and `wavesim check` reports no
+//! findings.
 
 use libtest_mimic::{Failed, Trial};
 use std::path::Path;
@@ -17,7 +18,7 @@ pub fn trials() -> Vec<Trial> {
     trials
 }
 
-/// The targets of the descriptions one level below a folder.
+/// Adds a test for each target of each launch description one level below a directory.
 fn of(kind: &str, folder: &Path, trials: &mut Vec<Trial>) {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut launches: Vec<_> =
@@ -51,14 +52,16 @@ fn outputs(path: &str, target: &str, engine: &str) -> Result<(), Failed> {
     }
 }
 
-/// Findings that are right: kernel, target, and how all findings begin.
+/// True positives: kernel, target, and the prefix of all findings.
 ///
-/// In `life`, clang 19 leaves out the wait for LDS stores before the barrier at the head of a loop on gfx942. On the other targets it has one.
-const RIGHT: [(&str, &str, &str); 1] = [("life", "gfx942", "waits: load of 1 byte at LDS offset")];
+/// In `life`, clang 19 omits the wait for LDS stores before the barrier at a loop header on gfx942, but not
+/// on other targets.
+const TRUE_POSITIVES: [(&str, &str, &str); 1] = [("life", "gfx942", "waits: load of 1 byte at LDS offset")];
 
 fn clean(path: &str, target: &str) -> Result<(), Failed> {
     let (code, text) = wavesim(&["check", path, "--target", target]);
-    let known = RIGHT.iter().find(|(kernel, of, _)| path.contains(&format!("/{kernel}/")) && *of == target);
+    let known =
+        TRUE_POSITIVES.iter().find(|(kernel, of, _)| path.contains(&format!("/{kernel}/")) && *of == target);
     let expected = match known {
         Some((_, _, finding)) => {
             let mut findings = text.lines().filter(|line| !line.is_empty() && !line.starts_with([' ', '6']));

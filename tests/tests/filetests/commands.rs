@@ -1,10 +1,11 @@
-//! Commands and what they print.
+//! Output of commands.
 //!
 //! - `check/x.rdna`: `wavesim check` prints `x.expected`; a first line `; args: …` adds arguments;
-//! - `check/x.args`: the same of a code object, its first line having all arguments;
-//! - `observe/x.rdna`: `wavesim run` with the arguments of its first line prints `x.expected`;
-//! - `debug/x.txt`: a script of the debugger, whose first line `# args: …` says what it runs, prints `x.expected`;
-//! - `docs/debugging.md` and `docs/riscv-gpu.md`: each `$ wavesim …` of a `console` block prints the lines below it;
+//! - `check/x.args`: the same for a code object; the first line has all arguments;
+//! - `observe/x.rdna`: `wavesim run` with the arguments in the first line prints `x.expected`;
+//! - `debug/x.txt`: a debugger script, with the arguments in the first line `# args: …`, prints `x.expected`;
+//! - `docs/debugging.md` and `docs/riscv-gpu.md`: each `$ wavesim …` in a `console` block prints the lines
+//!   below it;
 //! - `examples/x.rdna` is clean under `wavesim check`.
 
 use crate::{expect, files, files_in};
@@ -36,7 +37,8 @@ fn name(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// What a command prints, its arguments being those of the file's first line after `mark`, between two lists of others.
+/// Compares the output of a command. Its arguments are `first`, those in the file's first line after `mark`,
+/// and `last`.
 fn golden(path: &Path, first: &[&str], mark: &str, last: &[&str]) -> Result<(), Failed> {
     let source = std::fs::read_to_string(path)?;
     let line = source.lines().next().and_then(|l| l.strip_prefix(mark)).unwrap_or("");
@@ -47,7 +49,7 @@ fn golden(path: &Path, first: &[&str], mark: &str, last: &[&str]) -> Result<(), 
 }
 
 fn example(path: &Path) -> Result<(), Failed> {
-    // A size for those that leave it open.
+    // Defines the size N for kernels that leave it open.
     let text = std::fs::read_to_string(path)?;
     let open =
         text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|w| w == "N") && !text.contains("const N");
@@ -58,7 +60,8 @@ fn example(path: &Path) -> Result<(), Failed> {
     if code == 0 { Ok(()) } else { Err(text.into()) }
 }
 
-/// The transcripts of a document: commands after `$ `, then what they print, to the block's end or the next command.
+/// Checks the transcripts in a document: commands after `$ `, followed by their output up to the next command
+/// or the end of the block.
 fn transcripts(path: &Path) -> Result<(), Failed> {
     let text = std::fs::read_to_string(path)?;
     let mut out = String::new();
@@ -86,7 +89,7 @@ fn transcripts(path: &Path) -> Result<(), Failed> {
     Ok(compare(path, &out)?)
 }
 
-/// Words as a shell takes them: single quotes keep spaces.
+/// Splits a command line like a shell; single quotes preserve spaces.
 fn shell_words(text: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut quoted = false;

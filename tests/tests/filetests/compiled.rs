@@ -1,12 +1,13 @@
-//! `compiled/x.cl`: compiled by clang for several targets and levels of optimisation, and checked. A first line `// args: …` has the launch. A
-//! second line `// finds: …` has checks of which at least one is to report something each time; without it nothing is, notes included.
+//! `compiled/x.cl`: compiled by clang for several targets and optimisation levels, then checked. The first
+//! line `// args: …` has the launch arguments. A second line `// finds: …` lists checks, at least one of
+//! which must report a finding in every build; without it, there must be no findings or notes.
 
 use libtest_mimic::{Failed, Trial};
 use std::path::Path;
 use std::process::Command;
 use wavesim_tests::wavesim;
 
-/// Options of the compiler for each build.
+/// Compiler options of each build.
 const BUILDS: [&[&str]; 8] = [
     &["-mcpu=gfx1100", "-O0"],
     &["-mcpu=gfx1100", "-O1"],
@@ -30,7 +31,7 @@ fn check(source: &Path) -> Result<(), Failed> {
     let folder = std::env::temp_dir().join(format!("wavesim-compiled-{}", std::process::id()));
     std::fs::create_dir_all(&folder)?;
     let name = source.file_stem().unwrap_or_default().to_string_lossy();
-    let mut wrong = String::new();
+    let mut failures = String::new();
     for build in BUILDS {
         let object = folder.join(format!("{name}{}.co", build.concat()));
         if !compile(source, build, &object)? {
@@ -49,14 +50,14 @@ fn check(source: &Path) -> Result<(), Failed> {
             }
         };
         if !as_expected {
-            wrong += &format!("{}:\n{text}\n", build.join(" "));
+            failures += &format!("{}:\n{text}\n", build.join(" "));
         }
         let _ = std::fs::remove_file(&object);
     }
-    if wrong.is_empty() { Ok(()) } else { Err(wrong.into()) }
+    if failures.is_empty() { Ok(()) } else { Err(failures.into()) }
 }
 
-/// Whether clang is there and has made a code object.
+/// Compiles a code object. Returns false if clang is not installed.
 fn compile(source: &Path, build: &[&str], object: &Path) -> Result<bool, Failed> {
     let output = Command::new("clang-19")
         .args(["-x", "cl", "-cl-std=CL2.0", "-target", "amdgcn-amd-amdhsa", "-nogpulib", "-w"])

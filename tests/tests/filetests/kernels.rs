@@ -1,5 +1,6 @@
-//! `kernels/x.rdna`: LDS, atomics, lane movement, barriers, scratch, typed buffers, in waves of 32 and 64, every order of waves, one and two
-//! threads, on every architecture that has the instructions. What a kernel computes is expected of a reference in Rust below.
+//! `kernels/x.rdna`: LDS, atomics, lane movement, barriers, scratch and typed buffers, in wave32 and wave64,
+//! with every schedule, on one and two threads, on every architecture that has the instructions. The expected
+//! output comes from the Rust references below.
 
 use crate::files;
 use libtest_mimic::{Failed, Trial};
@@ -9,7 +10,7 @@ use wavesim::array::Array;
 use wavesim::sched::dispatch::Schedule;
 use wavesim_tests::{Setup, f32s, parse, run, words};
 
-/// The words of the kernel's only output, by its inputs.
+/// Computes the words of the kernel's only output from its inputs.
 type Reference = fn(&dyn Fn(&str) -> Array) -> Vec<u32>;
 
 const REFERENCES: &[(&str, &[Arch], Reference)] = &[
@@ -36,7 +37,7 @@ pub fn trials() -> Vec<Trial> {
     trials
 }
 
-/// The kernel's only output in every setting, against the reference.
+/// Compares the kernel's output with the reference in every configuration.
 fn everywhere(path: &Path) -> Result<(), Failed> {
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     let found = REFERENCES.iter().find(|r| r.0 == name);
@@ -48,9 +49,9 @@ fn everywhere(path: &Path) -> Result<(), Failed> {
         for wave in [32, 64] {
             let setup = Setup { arch, wave: Some(wave), seed: 5, ..Setup::default() };
             let kernel = parse(&source, &setup)?;
-            let input = |wanted: &str| {
-                let found = kernel.header.args.iter().find(|a| a.name == wanted);
-                found.unwrap_or_else(|| panic!("no argument {wanted}")).array.clone()
+            let input = |name: &str| {
+                let found = kernel.header.args.iter().find(|a| a.name == name);
+                found.unwrap_or_else(|| panic!("no argument {name}")).array.clone()
             };
             let expected = reference(&input);
             for schedule in schedules {

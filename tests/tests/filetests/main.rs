@@ -1,7 +1,8 @@
-//! Tests that are files: one named test a file, `cargo test -p wavesim-tests --test filetests -- NAME`.
+//! File tests, with one named test per file: `cargo test -p wavesim-tests --test filetests -- NAME`.
 //!
-//! A folder of `tests/filetests` is a kind of test; its module below says how its files are run. What is expected stands in the file, or
-//! beside it in `NAME.expected`. `BLESS=1` rewrites the expectations; read the diff.
+//! Each directory of `tests/filetests` is a kind of test; the module of the same name documents how its files
+//! are run. The expectation is in the file itself or in `NAME.expected` next to it. `BLESS=1` rewrites the
+//! expectations; review the diff.
 
 mod asm;
 mod code_objects;
@@ -21,7 +22,7 @@ use std::path::{Path, PathBuf};
 use wavesim_golden::compare;
 use wavesim_tests::root;
 
-/// Runs one file.
+/// Function that runs the test of one file.
 type Run = fn(&Path) -> Result<(), Failed>;
 
 fn main() {
@@ -44,12 +45,12 @@ fn main() {
     libtest_mimic::run(&args, kinds.into_iter().flatten().collect()).exit();
 }
 
-/// A test for each file with the extension in `tests/filetests/KIND`.
+/// Returns a test for each file with the extension in `tests/filetests/KIND`.
 fn files(kind: &str, extension: &str, run: Run) -> Vec<Trial> {
     files_in(&format!("tests/filetests/{kind}"), kind, extension, run)
 }
 
-/// A test for each file with the extension in a folder of the workspace, called `KIND::NAME`.
+/// Returns a test named `KIND::NAME` for each file with the extension in a directory of the workspace.
 fn files_in(folder: &str, kind: &str, extension: &str, run: Run) -> Vec<Trial> {
     let mut paths = files_below(Path::new(folder), extension);
     paths.retain(|p| p.parent() == Some(Path::new(folder)));
@@ -62,7 +63,7 @@ fn files_in(folder: &str, kind: &str, extension: &str, run: Run) -> Vec<Trial> {
     paths.into_iter().map(trial).collect()
 }
 
-/// Compares with the `.expected` file beside `path`.
+/// Compares output with the `.expected` file next to `path`.
 fn expect(path: &Path, found: &str) -> Result<(), Failed> {
     Ok(compare(&path.with_extension("expected"), found)?)
 }

@@ -1,7 +1,7 @@
-//! Files of pseudocode.
+//! Pseudocode files.
 //!
-//! - `pcode/ok/x.pcode`: parses and checks without a message, and prints to the same tree;
-//! - `pcode/fail/x.pcode`: its messages are `x.expected`.
+//! - `pcode/ok/x.pcode`: parses and checks without diagnostics, and its printed form parses to the same tree;
+//! - `pcode/fail/x.pcode`: its diagnostics are `x.expected`.
 
 use crate::{expect, files};
 use isa_spec::pcode::{parse, print};
@@ -26,7 +26,7 @@ static ISA: LazyLock<(Vec<&'static ArchTable>, String)> = LazyLock::new(|| {
     (loaded.tables, address)
 });
 
-/// The file under its plain name, checked.
+/// Loads and checks a file under its base name.
 fn load(path: &Path) -> Result<(SourceMap, FileId, report::Report), Failed> {
     let mut sources = SourceMap::default();
     let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -38,7 +38,7 @@ fn load(path: &Path) -> Result<(SourceMap, FileId, report::Report), Failed> {
 
 fn ok(path: &Path) -> Result<(), Failed> {
     let (sources, file, mut report) = load(path)?;
-    // Instructions made for the test are in no description.
+    // The ISA descriptions lack instructions invented for tests.
     report.diagnostics.retain(|d| !(d.message.contains("has an instruction") && d.message.contains("_TEST")));
     report.diagnostics.retain(|d| !(d.message.contains("has no instruction") && d.message.contains("_TEST")));
     if !report.diagnostics.is_empty() {

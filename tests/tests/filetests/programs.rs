@@ -1,7 +1,8 @@
-//! Programs of machines that are not AMD's.
+//! Programs for non-AMD machines.
 //!
-//! - `ARCH/pass/x.as`, and `examples/ARCH/x.as`: its data is `x.data`, the words it leaves `x.expected`;
-//! - `ARCH/fail/x.as` and `ARCH/fault/x.as`: what is wrong with it, or how its run ends, is `x.expected`.
+//! - `ARCH/pass/x.as` and `examples/ARCH/x.as`: with the data in `x.data`, the program leaves the words in
+//!   `x.expected` in memory;
+//! - `ARCH/fail/x.as` and `ARCH/fault/x.as`: the assembler's errors, or the fault, are `x.expected`.
 
 use crate::expect;
 use libtest_mimic::{Failed, Trial};
@@ -12,7 +13,7 @@ use wavesim::sched::dispatch::{self, Dispatch, Schedule};
 use wavesim_golden::{blessing, compare, same};
 use wavesim_tests::programs;
 
-/// Wave-instructions of a program.
+/// Limit on wave-instructions per program.
 const LIMIT: u64 = 1_000_000;
 
 pub fn trials() -> Vec<Trial> {
@@ -38,7 +39,7 @@ pub fn trials() -> Vec<Trial> {
     trials
 }
 
-/// The words a program leaves, whatever the order of its waves and the number of threads, observed or not.
+/// Checks the final memory of a program with every schedule and number of threads, observed and not observed.
 fn pass(path: &Path, arch: Arch) -> Result<(), Failed> {
     let lines = |words: &mut dyn Iterator<Item = (u32, u32)>| {
         words.map(|(address, value)| format!("{address}: {value}\n")).collect::<String>()
@@ -80,7 +81,7 @@ fn fail(path: &Path, arch: Arch) -> Result<(), Failed> {
 fn fault(path: &Path, arch: Arch) -> Result<(), Failed> {
     let prepared = programs::prepare(path, arch)?;
     match dispatch::run(&prepared.dispatch(LIMIT), &prepared.memory) {
-        Ok(_) => Err("this program runs to its end".into()),
+        Ok(_) => Err("this program does not fault".into()),
         Err(fault) => expect(path, &format!("{fault}\n")),
     }
 }

@@ -1,4 +1,5 @@
-//! `run/x.rdna`: small programs with the state before and after, worked out by hand from the manuals (`wavesim_tests::cases`).
+//! `run/x.rdna`: small programs with the state before and after, derived by hand from the manuals
+//! (`wavesim_tests::cases`).
 
 use crate::files;
 use libtest_mimic::{Failed, Trial};

@@ -1,8 +1,9 @@
 //! Screens of the full-screen debugger.
 //!
-//! `screens/x.txt`: a first line `# args: …` says what it runs, the other lines are keys, with names in angle brackets (`ss<Tab>`).
-//! After `<Running>` at the end of a line, the command of its last key is not run yet: the screen says that it runs.
-//! `x.expected` has the screen after each line, at 80x24, 120x40 and 200x60 characters.
+//! `screens/x.txt`: the first line `# args: …` has the arguments, and the other lines are keys, with names in
+//! angle brackets (`ss<Tab>`). `<Running>` at the end of a line captures the screen while the command of the
+//! last key is still pending. `x.expected` has the screen after each line, at 80x24, 120x40 and 200x60
+//! characters.
 
 use crate::{expect, files};
 use clap::Parser;
@@ -40,7 +41,7 @@ fn screens(path: &Path) -> Result<(), Failed> {
         };
         let keys = keys(typed)?;
         let _ = writeln!(out, "== {line}");
-        // The screen of each size is that of a session of its own: what is visible depends on the size.
+        // Each size has a separate session, because the visible part of the state depends on the size.
         for (width, height) in SIZES {
             let before: Vec<KeyCode> = script
                 .lines()
@@ -73,21 +74,21 @@ fn press<'k>(
     keys: impl Iterator<Item = &'k KeyCode>,
 ) {
     for key in keys {
-        // Drawing decides what is visible.
+        // Keys act on the visible part of the state, which drawing determines.
         terminal.draw(|frame| screen(frame, app)).expect("no terminal");
         assert!(app.key(KeyEvent::new(*key, KeyModifiers::NONE)) == Flow::Continue, "the session has ended");
         assert!(app.run_pending() == Flow::Continue, "the session has ended");
     }
 }
 
-/// The keys of a line.
+/// Parses the keys of a line.
 fn keys(line: &str) -> Result<Vec<KeyCode>, String> {
     let mut out = Vec::new();
     let mut rest = line;
     while let Some(c) = rest.chars().next() {
         let named = rest.strip_prefix('<').and_then(|r| r.split_once('>'));
-        let (key, behind) = match named {
-            Some((name, behind)) => {
+        let (key, after) = match named {
+            Some((name, after)) => {
                 let key = match name {
                     "Tab" => KeyCode::Tab,
                     "Enter" => KeyCode::Enter,
@@ -100,17 +101,17 @@ fn keys(line: &str) -> Result<Vec<KeyCode>, String> {
                     "Home" => KeyCode::Home,
                     other => return Err(format!("`{other}` is not a key")),
                 };
-                (key, behind)
+                (key, after)
             }
             None => (KeyCode::Char(c), &rest[c.len_utf8()..]),
         };
         out.push(key);
-        rest = behind;
+        rest = after;
     }
     Ok(out)
 }
 
-/// The characters of a screen, without spaces at the ends of lines.
+/// Returns the characters of a screen without trailing spaces.
 fn text(backend: &TestBackend) -> String {
     let buffer = backend.buffer();
     let rows = buffer.content.chunks(buffer.area.width as usize);

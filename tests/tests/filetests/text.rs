@@ -1,7 +1,7 @@
-//! Text kernels that are wrong.
+//! Invalid and faulting text kernels.
 //!
-//! - `text/fail/x.rdna`: has errors, whose report is `x.expected`;
-//! - `text/fault/x.rdna`: faults when it runs, and the user sees `x.expected`.
+//! - `text/fail/x.rdna`: its diagnostics are `x.expected`;
+//! - `text/fault/x.rdna`: its fault is reported as `x.expected`.
 
 use crate::{expect, files};
 use libtest_mimic::{Failed, Trial};
@@ -13,7 +13,7 @@ pub fn trials() -> Vec<Trial> {
     [files("text/fail", "rdna", fail), files("text/fault", "rdna", fault)].into_iter().flatten().collect()
 }
 
-/// The machine that the header asks for.
+/// Returns the configuration for the architecture in the header.
 fn as_written(source: &str) -> Setup {
     let arch = source.lines().find_map(|l| Arch::from_name(l.strip_prefix("arch = ")?));
     Setup { arch: arch.unwrap_or(Arch::Rdna3), ..Setup::default() }
@@ -30,7 +30,7 @@ fn fail(path: &Path) -> Result<(), Failed> {
 fn fault(path: &Path) -> Result<(), Failed> {
     let source = std::fs::read_to_string(path)?;
     match wavesim_tests::run(&source, &as_written(&source)) {
-        Ok(_) => Err("this kernel runs to its end".into()),
+        Ok(_) => Err("this kernel does not fault".into()),
         Err(fault) => expect(path, &format!("{fault}\n")),
     }
 }

@@ -1,6 +1,8 @@
-//! Conformance vectors: `vectors/ARCH/x.jsonl.gz`, a subset of every operation and encoding, by all engines; and all of them by the
-//! interpreter where they are (`$WAVESIM_SHARED/vectors`, or `../shared/vectors` beside the workspace). The vectors of RDNA 3 serve RDNA 3.5:
-//! the same operations under the same encodings. The records of `vectors/disputed.md` must fail: one that passes is no longer disputed.
+//! Conformance vectors. `vectors/ARCH/x.jsonl.gz` is a subset for every operation and encoding and runs on
+//! all engines. The complete set, if available (`$WAVESIM_SHARED/vectors`, or `../shared/vectors` next to the
+//! workspace), runs in the interpreter. The vectors of RDNA 3 are also used for RDNA 3.5, which has the same
+//! operations and encodings. Records listed in `vectors/disputed.md` must fail: one that passes is no longer
+//! disputed.
 
 use isa_spec::data::files_below;
 use libtest_mimic::{Failed, Trial};
@@ -24,10 +26,10 @@ pub fn trials() -> Vec<Trial> {
     trials
 }
 
-/// Compiled code for every operation that there is code for.
+/// The compiled engine, with code for every supported operation.
 const COMPILED: Engine = Engine::Compiled(wavesim_tests::compiled);
 
-/// All records of instructions with two operands, without DPP, run by compiled code, not by handlers.
+/// Checks that records of VOP2 instructions without DPP run in compiled code, not in handlers.
 fn compiled_code_is_entered() -> Result<(), Failed> {
     let records =
         conform::read_file(&Path::new(OWN).join("rdna3/vop2.jsonl.gz")).map_err(|e| format!("{e:#}"))?;
@@ -59,19 +61,19 @@ fn check(path: &Path, engines: &[Engine]) -> Result<(), Failed> {
     if records.is_empty() {
         return Err("there are no records in this file".into());
     }
-    let mut wrong: Vec<String> = records.iter().filter_map(mnemonic).collect();
+    let mut failures: Vec<String> = records.iter().filter_map(mnemonic).collect();
     for engine in engines {
-        wrong.extend(run(&records, *engine)?);
+        failures.extend(run(&records, *engine)?);
     }
     records.retain_mut(|r| [Arch::Rdna35, Arch::Cdna3].into_iter().any(|arch| r.retarget(arch)));
-    wrong.extend(run(&records, Engine::Interpreter)?);
-    if wrong.is_empty() {
+    failures.extend(run(&records, Engine::Interpreter)?);
+    if failures.is_empty() {
         return Ok(());
     }
-    Err(format!("{} findings:\n{}", wrong.len(), wrong[..wrong.len().min(20)].join("\n")).into())
+    Err(format!("{} findings:\n{}", failures.len(), failures[..failures.len().min(20)].join("\n")).into())
 }
 
-/// Runs all records; what is wrong with them, a line each.
+/// Runs all records. Returns a list of unexpected results.
 fn run(records: &[Record], engine: Engine) -> Result<Vec<String>, Failed> {
     let text = std::fs::read_to_string(Path::new(OWN).join("disputed.md"))?;
     let disputed: BTreeSet<&str> = conform::disputed(&text).collect();
@@ -93,24 +95,25 @@ fn run(records: &[Record], engine: Engine) -> Result<Vec<String>, Failed> {
     Ok(out)
 }
 
-/// What is wrong if the decoder does not name the instruction that LLVM printed for the record.
+/// Returns an error message if the decoder's instruction differs from the one that LLVM printed for the
+/// record.
 fn mnemonic(record: &Record) -> Option<String> {
     let (arch, asm) = (record.architecture()?, record.asm.as_ref()?);
     let words: Result<Vec<u32>, _> = record.words.iter().map(|w| u32::from_str_radix(w, 16)).collect();
     let Ok(words) = words else { return Some(format!("{}: its words are not numbers", record.id)) };
-    let printed = plain(asm.split_whitespace().next().unwrap_or_default());
+    let printed = without_suffix(asm.split_whitespace().next().unwrap_or_default());
     match decode(arch, &words) {
         Ok(inst) => {
             let instruction = inst.instruction(arch.table());
             let mut names = std::iter::once(&instruction.name).chain(instruction.aliases());
-            let same = names.any(|name| plain(&name.to_lowercase()) == printed);
+            let same = names.any(|name| without_suffix(&name.to_lowercase()) == printed);
             (!same).then(|| format!("{}: {} is {asm}", record.id, instruction.name))
         }
         Err(e) => Some(format!("{}: {asm}: {e}", record.id)),
     }
 }
 
-/// Without the suffix that names an encoding.
-fn plain(name: &str) -> &str {
+/// Removes the encoding suffix of a mnemonic.
+fn without_suffix(name: &str) -> &str {
     ["_e64_dpp", "_e32", "_e64", "_dpp", "_sdwa"].iter().find_map(|s| name.strip_suffix(s)).unwrap_or(name)
 }

@@ -1,17 +1,18 @@
-//! The library as a WebAssembly module without imports: `scripts/build-wasm.sh` builds it and calls its function.
+//! The library as a WebAssembly module without imports. `scripts/build-wasm.sh` builds it and calls its
+//! function.
 #![cfg(target_family = "wasm")]
 
 use wavesim::loader::text_kernel::{self, Options};
 use wavesim::sched::dispatch;
 
-/// The sum of what `examples/saxpy.rdna` computes; not a number if it does not run.
-// SAFETY: nothing else that is linked has this name.
+/// Returns the sum of the outputs of `examples/saxpy.rdna`, or NaN if it fails.
+// SAFETY: no other linked symbol has this name.
 #[unsafe(no_mangle)]
 pub extern "C" fn saxpy_sum() -> f64 {
     sum(include_str!("../../../examples/saxpy.rdna")).unwrap_or(f64::NAN)
 }
 
-/// The sum of the elements of all outputs of a text kernel.
+/// Returns the sum of the elements of all outputs of a text kernel.
 fn sum(source: &str) -> Result<f64, Box<dyn std::error::Error>> {
     let prepared = text_kernel::prepare("kernel.rdna", source, &Options::default(), 0)?;
     dispatch::run(&prepared.dispatch(1_000_000), &prepared.memory)?;

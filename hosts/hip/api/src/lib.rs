@@ -1,40 +1,40 @@
-//! The functions of HIP's runtime library: versions of their symbols, and which of them wavesim has. `hosts/hip` exports its symbols
-//! by this table, and `wavesim hip --coverage` prints it.
+//! Table of the functions in HIP's runtime library, with their symbol versions and implementation states.
+//! `hosts/hip` generates its exports from this table, and `wavesim hip --coverage` prints it.
 
 mod table;
 
-/// Whether a function is there.
+/// Implementation state of a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// It is.
-    Done,
-    /// It does what this other one does.
-    As(&'static str),
-    /// It returns `hipErrorNotSupported`, because of this.
-    Absent(&'static str),
-    /// It returns text, and that says that it is not supported, because of this.
-    AbsentText(&'static str),
+    /// Implemented.
+    Implemented,
+    /// An alias of another function.
+    Alias(&'static str),
+    /// Returns `hipErrorNotSupported`, for the given reason.
+    Unsupported(&'static str),
+    /// Returns a string that says that the function is not supported, for the given reason.
+    UnsupportedText(&'static str),
 }
 
 /// A function of the API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Function {
-    /// Its name.
+    /// Name.
     pub name: &'static str,
-    /// The version of its symbol: `hip_4.2`.
+    /// Version of the symbol: `hip_4.2`.
     pub version: &'static str,
-    /// Whether it is there.
+    /// Implementation state.
     pub state: State,
 }
 
-/// All versions, each of which includes those before it. Some have no functions of their own.
+/// All symbol versions, each of which includes the preceding ones. Some have no functions of their own.
 pub const VERSIONS: &[&str] = &[
     "hip_4.2", "hip_4.3", "hip_4.4", "hip_4.5", "hip_5.0", "hip_5.1", "hip_5.2", "hip_5.3", "hip_5.4",
     "hip_5.5", "hip_5.6", "hip_5.7", "hip_6.0", "hip_6.1", "hip_6.2", "hip_6.3", "hip_6.4", "hip_6.5",
     "hip_7.0", "hip_7.1", "hip_7.2",
 ];
 
-/// All functions, by version.
+/// All functions, ordered by version.
 pub const FUNCTIONS: &[Function] = &concat([
     &table::V4_2,
     &table::V4_3,
@@ -59,9 +59,9 @@ pub const FUNCTIONS: &[Function] = &concat([
 /// The number of functions.
 const COUNT: usize = 534;
 
-/// One list out of several.
+/// Concatenates lists.
 const fn concat<const N: usize>(lists: [&[Function]; N]) -> [Function; COUNT] {
-    let mut out = [Function { name: "", version: "", state: State::Done }; COUNT];
+    let mut out = [Function { name: "", version: "", state: State::Implemented }; COUNT];
     let (mut at, mut list) = (0, 0);
     while list < N {
         let mut k = 0;
@@ -81,14 +81,14 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn every_function_is_there_once() {
+    fn every_function_is_listed_once() {
         let names: BTreeSet<&str> = FUNCTIONS.iter().map(|f| f.name).collect();
         assert_eq!(names.len(), FUNCTIONS.len());
         for function in FUNCTIONS {
             assert!(VERSIONS.contains(&function.version), "{}", function.name);
-            if let State::As(other) = function.state {
+            if let State::Alias(other) = function.state {
                 let other = FUNCTIONS.iter().find(|f| f.name == other);
-                assert_eq!(other.map(|f| f.state), Some(State::Done), "{}", function.name);
+                assert_eq!(other.map(|f| f.state), Some(State::Implemented), "{}", function.name);
             }
         }
     }

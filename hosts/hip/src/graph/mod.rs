@@ -1,5 +1,5 @@
-//! Graphs: lists of work. A captured stream records its work into one; a graph that is built node by node is put into an order in
-//! which every node comes after those that it depends on.
+//! Graphs of operations. A graph is recorded by capturing streams, or built node by node. Instantiation sorts
+//! the nodes topologically.
 
 mod node;
 
@@ -18,12 +18,12 @@ use std::sync::{Arc, Mutex};
 /// `hipStreamCaptureStatusActive`.
 const ACTIVE: c_int = 1;
 
-/// A node.
+/// A node of a graph.
 #[derive(Clone)]
 struct Node {
     handle: Handle,
     op: Op,
-    /// Handles of nodes that come before.
+    /// Handles of the nodes that this node depends on.
     after: Vec<Handle>,
 }
 
@@ -33,16 +33,16 @@ struct Graph {
     nodes: Vec<Node>,
 }
 
-/// The recording of streams into a graph.
+/// A capture: records the work of streams into a graph.
 pub struct Capture {
     graph: Arc<Mutex<Graph>>,
     handle: Handle,
-    /// The stream where it began, and must end.
+    /// The stream that the capture began on and must end on.
     origin: Handle,
     ended: AtomicBool,
 }
 
-/// A graph that is ready to run.
+/// An instantiated graph, with its nodes in execution order.
 struct Executable {
     order: Vec<Node>,
 }
@@ -51,40 +51,41 @@ struct Executable {
 struct Graphs {
     graphs: HashMap<Handle, Arc<Mutex<Graph>>>,
     executables: HashMap<Handle, Executable>,
-    /// The graph that a node is in.
+    /// The graph that contains each node.
     nodes: HashMap<Handle, Handle>,
 }
 
 static GRAPHS: Mutex<Option<Graphs>> = Mutex::new(None);
 
-/// Calls `body` with all graphs.
+/// Calls `body` with the table of all graphs.
 fn with<T>(body: impl FnOnce(&mut Graphs) -> Outcome<T>) -> Outcome<T> {
     body(lock(&GRAPHS).get_or_insert_default())
 }
 
 impl Capture {
-    /// Records work after everything that was recorded before: streams of one capture are recorded in the order in which the
-    /// program gave them work.
+    /// Records an operation that depends on the previously recorded one. The operations of all streams in a
+    /// capture are thus serialised in the order in which the program submitted them.
     pub fn add(&self, op: Op) {
         let mut graph = lock(&self.graph);
         let after = graph.nodes.last().map(|node| node.handle).into_iter().collect();
         graph.nodes.push(Node { handle: new_handle(), op, after });
     }
 
-    /// Records a stream too, because it waits for an event of the capture.
+    /// Adds a stream to the capture, because the stream waits for an event of the capture.
     pub fn join(self: &Arc<Capture>, stream: &Stream) -> Outcome {
-        // What ends the capture sets `ended` before it locks this: either the stream is not recorded now, or it is freed then.
-        let mut present = lock(&stream.capture);
+        // Ending the capture sets `ended` before it locks `stream.capture`. So either this check sees
+        // `ended`, or the end of the capture sees the stream and removes it.
+        let mut current = lock(&stream.capture);
         if self.ended.load(Ordering::SeqCst) {
             return Err(Status::CAPTURED_EVENT.into());
         }
         if stream.handle == 0 {
             return Err(Status::STREAM_CAPTURE_IMPLICIT.into());
         }
-        match &*present {
+        match &*current {
             Some(other) if !Arc::ptr_eq(other, self) => Err(Status::STREAM_CAPTURE_MERGE.into()),
             _ => {
-                *present = Some(self.clone());
+                *current = Some(self.clone());
                 Ok(())
             }
         }
@@ -92,7 +93,7 @@ impl Capture {
 }
 
 impl Graph {
-    /// The same graph of other nodes.
+    /// Returns a copy of the graph whose nodes have new handles.
     fn with_new_handles(&self) -> Graph {
         let new: HashMap<Handle, Handle> = self.nodes.iter().map(|n| (n.handle, new_handle())).collect();
         let of = |old: &Handle| new.get(old).copied().unwrap_or(*old);
@@ -104,8 +105,8 @@ impl Graph {
         Graph { nodes: self.nodes.iter().map(copy).collect() }
     }
 
-    /// The nodes in an order that dependencies allow.
-    fn order(&self) -> Outcome<Vec<Node>> {
+    /// Returns the nodes in topological order.
+    fn sorted(&self) -> Outcome<Vec<Node>> {
         let mut out: Vec<Node> = Vec::with_capacity(self.nodes.len());
         let mut done: std::collections::HashSet<Handle> = Default::default();
         let mut rest: Vec<&Node> = self.nodes.iter().collect();
@@ -121,7 +122,7 @@ impl Graph {
             });
             if rest.len() == before {
                 return Err(
-                    Status::INVALID_VALUE.because("the dependencies of the graph's nodes form a circle")
+                    Status::INVALID_VALUE.because("the dependencies of the graph's nodes form a cycle")
                 );
             }
         }
@@ -137,7 +138,7 @@ impl Graphs {
         handle
     }
 
-    /// Whether all of these nodes are the graph's.
+    /// Checks that all of these nodes belong to the graph.
     fn check_nodes(&self, graph: Handle, nodes: &[Handle]) -> Outcome {
         match nodes.iter().all(|node| self.nodes.get(node) == Some(&graph)) {
             true => Ok(()),
@@ -184,7 +185,7 @@ pub extern "C" fn hipStreamEndCapture(stream: Handle, graph: Out<Handle>) -> c_i
             return Err(Status::STREAM_CAPTURE_UNMATCHED.into());
         }
         capture.ended.store(true, Ordering::SeqCst);
-        // Streams that joined it leave it too.
+        // Streams that joined the capture leave it too.
         streams.for_each(|other| {
             lock(&other.capture).take_if(|c| Arc::ptr_eq(c, &capture));
         });
@@ -203,12 +204,12 @@ pub extern "C" fn hipStreamGetCaptureInfo(stream: Handle, status: Out<c_int>, id
     call("hipStreamGetCaptureInfo", || {
         let stream = gpu()?.streams.find(stream)?;
         let capture = lock(&stream.capture);
-        id.put_if_wanted(capture.as_ref().map_or(0, |c| c.handle as u64));
+        id.put_optional(capture.as_ref().map_or(0, |c| c.handle as u64));
         status.put(if capture.is_some() { ACTIVE } else { 0 })
     })
 }
 
-/// `hipThreadExchangeStreamCaptureMode`: captures are of streams, whatever threads do.
+/// `hipThreadExchangeStreamCaptureMode`. Captures are independent of threads, so the mode is ignored.
 pub extern "C" fn hipThreadExchangeStreamCaptureMode(_mode: Out<c_int>) -> c_int {
     0
 }
@@ -239,10 +240,10 @@ pub extern "C" fn hipGraphClone(clone: Out<Handle>, graph: Handle) -> c_int {
     })
 }
 
-/// Makes a graph ready to run.
+/// Instantiates a graph.
 fn instantiate(executable: &Out<Handle>, graph: Handle) -> Outcome {
     executable.put(with(|graphs| {
-        let order = lock(&*graphs.graph(graph)?).order()?;
+        let order = lock(&*graphs.graph(graph)?).sorted()?;
         let handle = new_handle();
         graphs.executables.insert(handle, Executable { order });
         Ok(handle)
@@ -257,7 +258,7 @@ pub extern "C" fn hipGraphInstantiate(
     _log: Memory,
     _log_bytes: usize,
 ) -> c_int {
-    wrong_node.put_if_wanted(0);
+    wrong_node.put_optional(0);
     call("hipGraphInstantiate", || instantiate(&executable, graph))
 }
 
@@ -278,7 +279,7 @@ pub extern "C" fn hipGraphLaunch(executable: Handle, stream: Handle) -> c_int {
     })
 }
 
-/// `hipGraphUpload`: there is nothing to prepare.
+/// `hipGraphUpload`. Only checks the handle, since there is nothing to upload.
 pub extern "C" fn hipGraphUpload(executable: Handle, _stream: Handle) -> c_int {
     call("hipGraphUpload", || {
         with(|graphs| {
@@ -295,21 +296,21 @@ pub extern "C" fn hipGraphExecDestroy(executable: Handle) -> c_int {
     })
 }
 
-/// `hipGraphExecUpdate`: takes over a graph with as many nodes.
+/// `hipGraphExecUpdate`. Accepts any graph with the same number of nodes.
 pub extern "C" fn hipGraphExecUpdate(
     executable: Handle,
     graph: Handle,
     wrong_node: Out<Handle>,
     result: Out<c_int>,
 ) -> c_int {
-    wrong_node.put_if_wanted(0);
+    wrong_node.put_optional(0);
     call("hipGraphExecUpdate", || {
         with(|graphs| {
-            let order = lock(&*graphs.graph(graph)?).order()?;
+            let order = lock(&*graphs.graph(graph)?).sorted()?;
             let found = graphs.executables.get_mut(&executable).ok_or(Status::INVALID_VALUE)?;
             let same = found.order.len() == order.len();
             // hipGraphExecUpdateErrorTopologyChanged
-            result.put_if_wanted(if same { 0 } else { 2 });
+            result.put_optional(if same { 0 } else { 2 });
             if !same {
                 return Err(Status::GRAPH_EXEC_UPDATE_FAILURE.into());
             }
@@ -324,12 +325,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nodes_come_after_those_that_they_depend_on() {
+    fn nodes_are_sorted_topologically() {
         let node = |handle, after: &[Handle]| Node { handle, op: Op::Nothing, after: after.to_vec() };
         let graph = Graph { nodes: vec![node(1, &[3]), node(2, &[]), node(3, &[2]), node(4, &[1, 2])] };
-        let order: Vec<Handle> = graph.order().unwrap().iter().map(|n| n.handle).collect();
+        let order: Vec<Handle> = graph.sorted().unwrap().iter().map(|n| n.handle).collect();
         assert_eq!(order, [2, 3, 1, 4]);
-        let circle = Graph { nodes: vec![node(1, &[2]), node(2, &[1])] };
-        assert_eq!(circle.order().err().map(|f| f.status), Some(Status::INVALID_VALUE));
+        let cycle = Graph { nodes: vec![node(1, &[2]), node(2, &[1])] };
+        assert_eq!(cycle.sorted().err().map(|f| f.status), Some(Status::INVALID_VALUE));
     }
 }

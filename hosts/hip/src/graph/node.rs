@@ -1,4 +1,4 @@
-//! Nodes of graphs.
+//! Graph nodes.
 
 use super::{Node, with};
 use crate::ffi::{HostFunction, In, Memory, Out};
@@ -170,8 +170,8 @@ pub extern "C" fn hipGraphAddChildGraphNode(
     child: Handle,
 ) -> c_int {
     call("hipGraphAddChildGraphNode", || {
-        let order = with(|graphs| lock(&*graphs.graph(child)?).order())?;
-        let ops = order.into_iter().map(|node| node.op).collect();
+        let nodes = with(|graphs| lock(&*graphs.graph(child)?).sorted())?;
+        let ops = nodes.into_iter().map(|node| node.op).collect();
         add(&node, graph, after, count, Op::Batch(Arc::new(ops)))
     })
 }

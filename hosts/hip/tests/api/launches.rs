@@ -1,4 +1,4 @@
-//! Launches, and the occupancy of kernels.
+//! Tests of launches and of kernel occupancy.
 
 use super::*;
 
@@ -24,18 +24,18 @@ fn attributes_make_a_launch_cooperative() {
     assert_eq!(hipStreamSynchronize(null_mut()), SUCCESS);
 }
 
-/// A launch between two events that the stream records.
+/// Launches with a block size, and start and stop events.
 type Timed<'a> = &'a dyn Fn(u32, Handle, Handle) -> c_int;
 
 #[test]
 fn a_launch_between_events_records_both_or_none() {
     let count = kernel(c"count");
-    // SAFETY: memory for one number, which is the kernel's argument.
-    let mut memory = made(|out| unsafe { hipMalloc(out, 4) });
+    // SAFETY: `out` is valid for writes.
+    let mut memory = created(|out| unsafe { hipMalloc(out, 4) });
     let mut arguments = [(&raw mut memory).cast::<c_void>()];
     let arguments = arguments.as_mut_ptr();
     let none = null_mut();
-    // SAFETY: the argument is there as long as the launches.
+    // SAFETY: the argument outlives the launches.
     let ext: Timed = &|block, start, stop| unsafe {
         hipExtLaunchKernel(count, Dim3([3, 2, 1]), Dim3([block, 1, 1]), arguments, 0, none, start, stop, 0)
     };
@@ -44,16 +44,16 @@ fn a_launch_between_events_records_both_or_none() {
         hipExtModuleLaunchKernel(count, 96, 4, 2, block, 2, 1, 0, none, arguments, null_mut(), start, stop, 0)
     };
     let mut items = 0;
-    // The block that is refused has too many work-items, or does not divide the grid.
+    // The rejected block has too many work-items, or does not divide the grid.
     for (launch, block, refused, launched) in [(ext, 32, 257, 192), (module, 32, 33, 768)] {
-        let [start, stop] = [0, 1].map(|_| made(|out| hipEventCreate(out)));
+        let [start, stop] = [0, 1].map(|_| created(|out| hipEventCreate(out)));
         let mut milliseconds = 0.0;
         let mut elapsed = |start, stop| hipEventElapsedTime(&mut milliseconds, start, stop);
         assert_eq!(launch(refused, start, stop), INVALID_CONFIGURATION);
-        // An event that is not recorded has no time.
+        // Events that were not recorded have no time.
         assert_eq!(elapsed(start, start), INVALID_HANDLE);
         assert_eq!(elapsed(stop, stop), INVALID_HANDLE);
-        // A handle that is none, too.
+        // An invalid event handle is rejected too.
         assert_eq!(launch(block, start, memory), INVALID_HANDLE);
         assert_eq!(elapsed(start, start), INVALID_HANDLE);
         assert_eq!(launch(block, start, stop), SUCCESS);
@@ -62,15 +62,16 @@ fn a_launch_between_events_records_both_or_none() {
         assert_eq!(launch(block, none, none), SUCCESS);
         assert_eq!(hipStreamSynchronize(none), SUCCESS);
         items += 2 * launched;
-        // SAFETY: device memory is the host's, and no kernel runs.
+        // SAFETY: device memory is host memory, and no kernel is running.
         assert_eq!(unsafe { memory.cast::<i32>().read() }, items);
     }
 }
 
 #[test]
-fn occupancy_with_flags_is_that_without() {
+fn flags_do_not_affect_occupancy() {
     let count = kernel(c"count");
-    // A multiprocessor has 2048 work-items and 128 KiB of LDS, a workgroup at most 64 KiB; the kernel has 1 KiB itself.
+    // A multiprocessor has 2048 work-items and 128 KiB of LDS, and a workgroup at most 64 KiB. The kernel has
+    // 1 KiB of static LDS.
     for (block, dynamic_lds, expected) in
         [(256, 0, 8), (33, 0, 32), (32, 0, 64), (256, 31 << 10, 4), (256, 63 << 10, 2), (256, 64 << 10, 0)]
     {
@@ -88,7 +89,7 @@ fn occupancy_with_flags_is_that_without() {
         hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&mut none, count, 0, 0, 0),
         INVALID_VALUE
     );
-    // Of 8 multiprocessors; the kernel has at most 256 work-items, the limit may be less.
+    // There are 8 multiprocessors. The kernel allows 256 work-items, and the limit may be lower.
     for (limit, expected) in [(0, (64, 256)), (64, (256, 64)), (1024, (64, 256))] {
         let (mut groups, mut block) = (-1, -1);
         let status =

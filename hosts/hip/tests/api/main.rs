@@ -1,4 +1,4 @@
-//! The functions of the library as C programs call them: what is done when a call has returned, and what is an error.
+//! Tests of the library's functions as called by C programs: synchronisation and errors.
 #![cfg(target_os = "linux")]
 
 mod launches;
@@ -157,7 +157,7 @@ struct Attribute {
     value: [u32; 16],
 }
 
-/// The wrapper of a fat binary in programs.
+/// Wrapper of a fat binary in programs.
 #[repr(C)]
 struct Wrapper {
     magic: u32,
@@ -177,28 +177,28 @@ const STREAM_CAPTURE_MERGE: c_int = 902;
 const STREAM_CAPTURE_IMPLICIT: c_int = 906;
 const CAPTURED_EVENT: c_int = 907;
 
-/// Calls a function that makes a handle.
-fn made(make: impl FnOnce(&mut Handle) -> c_int) -> Handle {
+/// Calls a function that creates an object, and returns its handle.
+fn created(create: impl FnOnce(&mut Handle) -> c_int) -> Handle {
     let mut handle = null_mut();
-    assert_eq!(make(&mut handle), SUCCESS);
+    assert_eq!(create(&mut handle), SUCCESS);
     handle
 }
 
-/// Adds 1, late.
+/// Adds 1 after a delay.
 extern "C" fn add_late(count: *mut c_void) {
     std::thread::sleep(Duration::from_millis(30));
-    // SAFETY: an `AtomicI32` of the test, which waits for it.
+    // SAFETY: the pointer refers to an `AtomicI32` of the test, which waits for this function.
     unsafe { &*count.cast::<AtomicI32>() }.fetch_add(1, Ordering::SeqCst);
 }
 
-/// Gives a stream work that takes time.
+/// Submits slow work to a stream.
 fn submit_slow(stream: Handle, count: &'static AtomicI32) {
     let argument: *const AtomicI32 = count;
-    // SAFETY: the counter lives forever.
+    // SAFETY: the counter is static.
     assert_eq!(unsafe { hipLaunchHostFunc(stream, add_late, argument.cast_mut().cast()) }, SUCCESS);
 }
 
-/// A code object with two kernels, of which `count` counts its work-items, and a variable.
+/// Returns a code object with a variable and two kernels: `empty`, and `count`, which counts its work-items.
 fn object() -> Vec<u8> {
     let source = "\
   .globl empty
@@ -260,20 +260,20 @@ amdhsa.kernels:
     AssemblyOptions::default().assemble("test.s", source).unwrap_or_else(|e| panic!("{}", e[0])).object
 }
 
-/// A kernel of [`object`].
+/// Returns a kernel of [`object`].
 fn kernel(name: &CStr) -> Handle {
     let object = object();
-    // SAFETY: the object is whole.
+    // SAFETY: the object is complete.
     unsafe {
-        let module = made(|out| hipModuleLoadData(out, object.as_ptr()));
-        made(|out| hipModuleGetFunction(out, module, name.as_ptr()))
+        let module = created(|out| hipModuleLoadData(out, object.as_ptr()));
+        created(|out| hipModuleGetFunction(out, module, name.as_ptr()))
     }
 }
 
 #[test]
-fn work_of_destroyed_streams_is_waited_for() {
+fn synchronisation_includes_destroyed_streams() {
     static COUNT: AtomicI32 = AtomicI32::new(0);
-    let stream = made(|out| hipStreamCreate(out));
+    let stream = created(|out| hipStreamCreate(out));
     submit_slow(stream, &COUNT);
     assert_eq!(hipStreamDestroy(stream), SUCCESS);
     assert_eq!(hipStreamDestroy(stream), INVALID_HANDLE);
@@ -281,11 +281,11 @@ fn work_of_destroyed_streams_is_waited_for() {
     assert_eq!(hipDeviceSynchronize(), SUCCESS);
     assert_eq!(COUNT.load(Ordering::SeqCst), 1);
 
-    // `hipFree` too, and the legacy default stream.
-    let stream = made(|out| hipStreamCreate(out));
+    // `hipFree` and the legacy default stream wait too.
+    let stream = created(|out| hipStreamCreate(out));
     // SAFETY: the memory is freed once, after its last use.
     unsafe {
-        let memory = made(|out| hipMalloc(out, 4096));
+        let memory = created(|out| hipMalloc(out, 4096));
         let mut source = null_mut();
         assert_eq!(hipHostMalloc(&mut source, 4096, 0), SUCCESS);
         submit_slow(stream, &COUNT);
@@ -294,7 +294,7 @@ fn work_of_destroyed_streams_is_waited_for() {
         assert_eq!(hipFree(memory), SUCCESS);
     }
     assert_eq!(COUNT.load(Ordering::SeqCst), 2);
-    let stream = made(|out| hipStreamCreate(out));
+    let stream = created(|out| hipStreamCreate(out));
     submit_slow(stream, &COUNT);
     assert_eq!(hipStreamDestroy(stream), SUCCESS);
     submit_slow(null_mut(), &COUNT);
@@ -305,7 +305,7 @@ fn work_of_destroyed_streams_is_waited_for() {
 #[test]
 fn synchronous_fills_and_copies_wait() {
     static COUNT: AtomicI32 = AtomicI32::new(0);
-    // SAFETY: all stay in the allocations.
+    // SAFETY: all accesses are inside the allocations.
     let calls: [&dyn Fn(Handle) -> c_int; 5] = unsafe {
         [
             &|m| hipMemset(m, 1, 64),
@@ -318,8 +318,8 @@ fn synchronous_fills_and_copies_wait() {
             &|m| hipMemcpyPeer(m, 0, m.wrapping_byte_add(64), 0, 64),
         ]
     };
-    // SAFETY: nothing is accessed.
-    let memory = made(|out| unsafe { hipMalloc(out, 128) });
+    // SAFETY: `out` is valid for writes.
+    let memory = created(|out| unsafe { hipMalloc(out, 128) });
     for (at, call) in (1..).zip(calls) {
         submit_slow(null_mut(), &COUNT);
         assert_eq!(call(memory), SUCCESS);
@@ -328,10 +328,10 @@ fn synchronous_fills_and_copies_wait() {
 }
 
 #[test]
-fn captures_have_only_the_streams_that_may_join() {
-    let streams: [Handle; 3] = std::array::from_fn(|_| made(|out| hipStreamCreate(out)));
+fn invalid_streams_cannot_join_captures() {
+    let streams: [Handle; 3] = std::array::from_fn(|_| created(|out| hipStreamCreate(out)));
     let [first, second, third] = streams;
-    let event = made(|out| hipEventCreate(out));
+    let event = created(|out| hipEventCreate(out));
     let captured = |stream| {
         let mut status = 0;
         assert_eq!(hipStreamIsCapturing(stream, &mut status), SUCCESS);
@@ -348,7 +348,7 @@ fn captures_have_only_the_streams_that_may_join() {
     let mut graph = null_mut();
     assert_eq!(hipStreamEndCapture(first, &mut graph), SUCCESS);
     assert!(!captured(first) && !captured(third) && captured(second));
-    // The event remains, the capture does not.
+    // The event still exists, but the capture has ended.
     assert_eq!(hipStreamWaitEvent(third, event, 0), CAPTURED_EVENT);
     assert!(!captured(third));
     assert_eq!(hipStreamEndCapture(second, &mut graph), SUCCESS);
@@ -356,15 +356,15 @@ fn captures_have_only_the_streams_that_may_join() {
 }
 
 #[test]
-fn clones_of_graphs_have_nodes_of_their_own() {
-    let graph = made(|out| hipGraphCreate(out, 0));
-    // SAFETY: no dependencies, and one.
-    let first = made(|out| unsafe { hipGraphAddEmptyNode(out, graph, null(), 0) });
+fn clones_of_graphs_have_separate_nodes() {
+    let graph = created(|out| hipGraphCreate(out, 0));
+    // SAFETY: the dependency list is empty.
+    let first = created(|out| unsafe { hipGraphAddEmptyNode(out, graph, null(), 0) });
     // SAFETY: as above.
-    let second = made(|out| unsafe { hipGraphAddEmptyNode(out, graph, &first, 1) });
-    let clone = made(|out| hipGraphClone(out, graph));
+    let second = created(|out| unsafe { hipGraphAddEmptyNode(out, graph, &first, 1) });
+    let clone = created(|out| hipGraphClone(out, graph));
     let (mut nodes, mut roots, mut count) = ([null_mut(); 2], [null_mut(); 2], 0);
-    // SAFETY: there is room for the nodes.
+    // SAFETY: the arrays have room for all nodes.
     unsafe {
         assert_eq!(hipGraphGetNodes(clone, nodes.as_mut_ptr(), &mut count), SUCCESS);
         assert_eq!(count, 2);
@@ -372,15 +372,16 @@ fn clones_of_graphs_have_nodes_of_their_own() {
     }
     assert_eq!((count, roots[0]), (1, nodes[0]));
     assert!(!nodes.contains(&first) && !nodes.contains(&second));
-    // Edges are within a graph.
+    // Edges between different graphs are rejected.
     assert_eq!(hipGraphAddDependencies(graph, &first, &nodes[1], 1), INVALID_VALUE);
     assert_eq!(hipGraphAddDependencies(clone, &first, &nodes[1], 1), INVALID_VALUE);
     let mut other = null_mut();
-    // SAFETY: one dependency.
+    // SAFETY: the dependency list has one element.
     assert_eq!(unsafe { hipGraphAddEmptyNode(&mut other, graph, &nodes[0], 1) }, INVALID_VALUE);
-    // A circle in the clone is none in the original, which can go.
+    // A cycle in the clone does not affect the original, and destroying the original does not affect the
+    // clone.
     assert_eq!(hipGraphAddDependencies(clone, &nodes[1], &nodes[0], 1), SUCCESS);
-    made(|out| hipGraphInstantiate(out, graph, 0, 0, 0));
+    created(|out| hipGraphInstantiate(out, graph, 0, 0, 0));
     assert_eq!(hipGraphInstantiate(&mut other, clone, 0, 0, 0), INVALID_VALUE);
     assert_eq!(hipGraphDestroy(graph), SUCCESS);
     assert_eq!(hipGraphAddDependencies(clone, &nodes[0], &nodes[1], 1), SUCCESS);
@@ -393,7 +394,7 @@ fn copies_to_symbols_are_checked() {
     let wrapper = Wrapper { magic: 0x4849_5046, version: 1, binary: object.as_ptr(), unused: 0 };
     let (symbol, name, value) = (&raw const wrapper as usize, c"number".as_ptr(), 5i32);
     let from: *const c_void = (&raw const value).cast();
-    // SAFETY: the object lives forever, and the value as long as the copies.
+    // SAFETY: the object is leaked, and the value outlives the copies.
     unsafe {
         let fat = __hipRegisterFatBinary(&wrapper);
         __hipRegisterVar(fat, symbol, name, name, 0, 4, 0, 0);
@@ -406,9 +407,9 @@ fn copies_to_symbols_are_checked() {
 }
 
 #[test]
-fn absent_functions_that_return_text_return_text() {
+fn unsupported_functions_that_return_text_return_text() {
     let text = hipApiName(1);
     assert!(text as usize > 4096);
-    // SAFETY: text of the library.
+    // SAFETY: the library returns a static string.
     assert_eq!(unsafe { CStr::from_ptr(text) }, c"operation not supported");
 }

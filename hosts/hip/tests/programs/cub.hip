@@ -1,4 +1,4 @@
-// hipCUB's algorithms for a whole device and for a workgroup, against the host's.
+// Compares hipCUB's device-wide and workgroup algorithms with results computed on the host.
 #include <algorithm>
 #include <cstdio>
 #include <hip/hip_runtime.h>
@@ -20,7 +20,7 @@ __global__ void sums(const int *in, int *out) {
   if (i < n) out[i] = sum;
 }
 
-// Runs an algorithm twice, as hipCUB has it: for the size of its memory, then to do it.
+// Calls an algorithm twice, as hipCUB requires: to query the size of temporary storage, then to run it.
 template <class F> static void run(F algorithm) {
   size_t bytes = 0;
   void *memory = nullptr;
@@ -63,7 +63,7 @@ int main() {
   (void)hipMemcpy(&selected, count, sizeof(int), hipMemcpyDeviceToHost);
   tell("select", out, b, selected);
 
-  // What is not selected follows in reverse.
+  // The elements that are not selected follow in reverse order.
   for (int i = n - 1; i >= 0; i--)
     if (!Odd()(in[i])) out.push_back(in[i]);
   run([&](void *m, size_t &s) { return hipcub::DevicePartition::If(m, s, a, b, count, n, Odd()); });

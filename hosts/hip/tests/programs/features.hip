@@ -1,4 +1,4 @@
-// One of each: a reduction in LDS, atomics, printf, malloc, variables, streams and events, a graph, a matrix product, an N-body step.
+// A sample of each feature: a reduction in LDS, atomics, printf, malloc, variables, streams and events, a graph, a matrix product, an N-body step.
 #include <hip/hip_runtime.h>
 #include <hip/hip_cooperative_groups.h>
 #include <cmath>
@@ -57,7 +57,7 @@ struct Node {
   int value;
 };
 
-// Each work-item has a list on the heap, and then a block that is too large for the device libraries, which the host gives.
+// Each work-item builds a list on the heap, then allocates a block that is too large for the device libraries, so the host provides it.
 __global__ void lists(int *out) {
   Node *first = nullptr;
   int sum = 0;

@@ -1,4 +1,4 @@
-// Measures what a launch costs beyond its instructions, which are few: queued launches, and launches that are waited for.
+// Measures the overhead of a launch with a kernel of few instructions, for queued launches and for launches that are waited for.
 #if __has_include(<hip/hip_runtime.h>)
 #include <hip/hip_runtime.h>
 #endif

@@ -1,4 +1,4 @@
-// Kernels that are compiled while the program runs: names of templates, headers, options, logs, and a launch by the module API.
+// Run-time compilation of kernels: template names, headers, options, logs, and a launch through the module API.
 #include <cstdio>
 #include <cstring>
 #include <hip/hip_runtime.h>
@@ -15,7 +15,7 @@ template <typename T> __global__ void scale(T *x, int n) {
 }
 )";
 
-// Two programs whose bitcode is linked: a kernel, and a function that it calls.
+// Two programs whose bitcode is linked: a kernel, and a function that the kernel calls.
 static int linked() {
   const char *sources[] = {"__device__ int twice(int x);\n"
                            "template <int N> __global__ void add(int *x) { x[threadIdx.x] = twice(x[threadIdx.x]) + N; }",

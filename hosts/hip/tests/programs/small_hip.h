@@ -1,4 +1,4 @@
-// As much of HIP's headers as the tests need that run without them.
+// The subset of HIP's headers that the tests need if the headers are not installed.
 #pragma once
 #include <cstddef>
 
@@ -20,7 +20,7 @@ struct hipChannelFormatDesc {
 };
 typedef struct ihipStream_t *hipStream_t;
 typedef struct hipArray *hipArray_t;
-// hipDeviceProp_t of HIP 6: its name, and room for the rest.
+// hipDeviceProp_t of HIP 6: only the name, with padding for the other fields.
 struct hipDeviceProp_t {
   char name[256];
   char rest[1216];

@@ -1,4 +1,4 @@
-// Functions by name: hipGetProcAddress.
+// Looks up functions by name with hipGetProcAddress.
 #if __has_include(<hip/hip_runtime.h>)
 #include <hip/hip_runtime.h>
 #endif

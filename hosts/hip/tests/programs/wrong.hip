@@ -1,4 +1,4 @@
-// Wrong uses of the API and of memory, and what the calls return.
+// Invalid uses of the API and of memory, with the returned statuses.
 #if __has_include(<hip/hip_runtime.h>)
 #include <hip/hip_runtime.h>
 #endif

@@ -1,29 +1,31 @@
-//! The functions of OpenCL in the order of an ICD's table (`cl_icd.h`), and which of them wavesim has. `hosts/opencl` makes its
-//! table of it, and `wavesim opencl --coverage` prints it.
+//! Table of the OpenCL functions in the order of an ICD's dispatch table (`cl_icd.h`), with their
+//! implementation states. `hosts/opencl` generates its dispatch table from this table, and `wavesim opencl
+//! --coverage` prints it.
 
 mod table;
 
 pub use table::FUNCTIONS;
 
-/// Whether a function is there.
+/// Implementation state of a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// It is.
-    Done,
-    /// It returns a status that says that it is not supported, because of this.
-    Absent(&'static str),
-    /// It returns a null pointer, and the status goes to this argument, counted from 0.
-    AbsentObject(usize, &'static str),
-    /// Its place in the table is empty: it is another system's.
-    Other,
+    /// Implemented.
+    Implemented,
+    /// Returns an error status, for the given reason.
+    Unsupported(&'static str),
+    /// Returns a null pointer, and stores an error status through the argument with this index, for the given
+    /// reason.
+    UnsupportedObject(usize, &'static str),
+    /// Belongs to another operating system; the slot is empty.
+    OtherSystem,
 }
 
 /// A function of the API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Function {
-    /// Its name.
+    /// Name.
     pub name: &'static str,
-    /// Whether it is there.
+    /// Implementation state.
     pub state: State,
 }
 
@@ -33,21 +35,21 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn every_function_is_there_once() {
+    fn every_function_is_listed_once() {
         let names: BTreeSet<&str> = FUNCTIONS.iter().map(|f| f.name).collect();
         assert_eq!(names.len(), FUNCTIONS.len());
     }
 
-    /// Places in `cl_icd.h`, which loaders rely on.
+    /// Slots in `cl_icd.h`, which loaders rely on.
     #[test]
-    fn functions_have_their_places() {
-        let place = |name: &str| FUNCTIONS.iter().position(|f| f.name == name);
-        assert_eq!(place("clGetPlatformIDs"), Some(0));
-        assert_eq!(place("clGetExtensionFunctionAddress"), Some(65));
-        assert_eq!(place("clSetEventCallback"), Some(81));
-        assert_eq!(place("clCreateSubDevices"), Some(93));
-        assert_eq!(place("clCreateCommandQueueWithProperties"), Some(123));
-        assert_eq!(place("clSetContextDestructorCallback"), Some(FUNCTIONS.len() - 1));
+    fn functions_are_in_their_slots() {
+        let slot = |name: &str| FUNCTIONS.iter().position(|f| f.name == name);
+        assert_eq!(slot("clGetPlatformIDs"), Some(0));
+        assert_eq!(slot("clGetExtensionFunctionAddress"), Some(65));
+        assert_eq!(slot("clSetEventCallback"), Some(81));
+        assert_eq!(slot("clCreateSubDevices"), Some(93));
+        assert_eq!(slot("clCreateCommandQueueWithProperties"), Some(123));
+        assert_eq!(slot("clSetContextDestructorCallback"), Some(FUNCTIONS.len() - 1));
         assert_eq!(FUNCTIONS.len(), 149);
     }
 }

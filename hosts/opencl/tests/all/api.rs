@@ -1,4 +1,5 @@
-//! The functions as loaders call them: by the table that each handle has, with kernels that need no compiler.
+//! Tests of the API functions, called as loaders do: through the dispatch table of each handle. The kernels
+//! need no compiler.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr::{null, null_mut};
@@ -11,8 +12,8 @@ unsafe extern "C" {
     fn clGetExtensionFunctionAddress(name: *const c_char) -> *const c_void;
 }
 
-/// Functions by their place in the table.
-mod place {
+/// Slots of functions in the dispatch table.
+mod slot {
     pub const DEVICE_IDS: usize = 2;
     pub const CREATE_CONTEXT: usize = 4;
     pub const RETAIN_CONTEXT: usize = 6;
@@ -43,11 +44,12 @@ mod place {
 
 /// Calls a function of a handle's table.
 macro_rules! call {
-    ($handle:expr, $place:expr, ($($type:ty),*) -> $result:ty, $($argument:expr),*) => {{
-        // SAFETY: a handle begins with the address of the table, which has functions of these types in these places.
+    ($handle:expr, $slot:expr, ($($type:ty),*) -> $result:ty, $($argument:expr),*) => {{
+        // SAFETY: a handle points to the address of the dispatch table, whose slots hold functions of these
+        // types.
         unsafe {
             let table = *($handle as *const *const *const c_void);
-            let function: unsafe extern "C" fn($($type),*) -> $result = std::mem::transmute(*table.add($place));
+            let function: unsafe extern "C" fn($($type),*) -> $result = std::mem::transmute(*table.add($slot));
             function($($argument),*)
         }
     }};
@@ -61,7 +63,7 @@ struct Session {
 
 fn platform() -> Handle {
     let mut platform = null_mut();
-    // SAFETY: room for one, which there is.
+    // SAFETY: `platform` has room for one handle.
     assert_eq!(unsafe { clIcdGetPlatformIDsKHR(1, &mut platform, null_mut()) }, 0);
     platform
 }
@@ -72,7 +74,7 @@ impl Session {
         let mut device: Handle = null_mut();
         let status = call!(
             platform,
-            place::DEVICE_IDS,
+            slot::DEVICE_IDS,
             (Handle, u64, c_uint, *mut Handle, *mut c_uint) -> c_int,
             platform, 4, 1, &mut device, null_mut()
         );
@@ -80,7 +82,7 @@ impl Session {
         let mut status = 1;
         let context = call!(
             device,
-            place::CREATE_CONTEXT,
+            slot::CREATE_CONTEXT,
             (*const isize, c_uint, *const Handle, usize, usize, *mut c_int) -> Handle,
             null(), 1, &device, 0, 0, &mut status
         );
@@ -94,7 +96,7 @@ impl Session {
         let mut status = 1;
         let queue = call!(
             self.context,
-            place::CREATE_QUEUE,
+            slot::CREATE_QUEUE,
             (Handle, Handle, u64, *mut c_int) -> Handle,
             self.context, self.device, properties, &mut status
         );
@@ -109,7 +111,7 @@ impl Session {
         let mut status = 1;
         let buffer = call!(
             self.context,
-            place::CREATE_BUFFER,
+            slot::CREATE_BUFFER,
             (Handle, u64, usize, *mut c_void, *mut c_int) -> Handle,
             self.context, flags, size, host, &mut status
         );
@@ -120,7 +122,7 @@ impl Session {
         let mut bytes = vec![0u8; len];
         let status = call!(
             self.queue,
-            place::READ,
+            slot::READ,
             (Handle, Handle, c_uint, usize, usize, *mut u8, c_uint, *const Handle, *mut Handle) -> c_int,
             self.queue, buffer, 1, 0, len, bytes.as_mut_ptr(), 0, null(), null_mut()
         );
@@ -133,14 +135,14 @@ impl Session {
         let (mut status, mut of_binary) = (1, 1);
         let program = call!(
             self.context,
-            place::WITH_BINARY,
+            slot::WITH_BINARY,
             (Handle, c_uint, *const Handle, *const usize, *const *const u8, *mut c_int, *mut c_int) -> Handle,
             self.context, 1, &self.device, &object.len(), &object.as_ptr(), &mut of_binary, &mut status
         );
         assert_eq!((status, of_binary), (0, 0));
         let build = call!(
             program,
-            place::BUILD,
+            slot::BUILD,
             (Handle, c_uint, *const Handle, *const c_char, usize, usize) -> c_int,
             program, 0, null(), null(), 0, 0
         );
@@ -152,7 +154,7 @@ impl Session {
         let mut status = 1;
         let kernel = call!(
             program,
-            place::CREATE_KERNEL,
+            slot::CREATE_KERNEL,
             (Handle, *const c_char, *mut c_int) -> Handle,
             program, name.as_ptr(), &mut status
         );
@@ -162,7 +164,7 @@ impl Session {
     fn set(&self, kernel: Handle, index: c_uint, bytes: &[u8]) -> c_int {
         call!(
             kernel,
-            place::SET_ARG,
+            slot::SET_ARG,
             (Handle, c_uint, usize, *const u8) -> c_int,
             kernel, index, bytes.len(), bytes.as_ptr()
         )
@@ -172,14 +174,14 @@ impl Session {
         let list = if after.is_empty() { null() } else { after.as_ptr() };
         call!(
             self.queue,
-            place::NDRANGE,
+            slot::NDRANGE,
             (Handle, Handle, c_uint, *const usize, *const usize, *const usize, c_uint, *const Handle, *mut Handle) -> c_int,
             self.queue, kernel, 1, null(), &items, null(), after.len() as c_uint, list, event
         )
     }
 
-    fn simple(&self, place: usize, handle: Handle) -> c_int {
-        call!(self.context, place, (Handle) -> c_int, handle)
+    fn simple(&self, slot: usize, handle: Handle) -> c_int {
+        call!(self.context, slot, (Handle) -> c_int, handle)
     }
 }
 
@@ -207,11 +209,11 @@ fn a_kernel_runs() {
     set_all(&s, kernel, x, y, 50);
     let mut event = null_mut();
     assert_eq!(s.launch(kernel, 64, &[], &mut event), 0);
-    assert_eq!(call!(event, place::WAIT, (c_uint, *const Handle) -> c_int, 1, &event), 0);
+    assert_eq!(call!(event, slot::WAIT, (c_uint, *const Handle) -> c_int, 1, &event), 0);
     let (result, status) = s.read(y, 200);
     assert_eq!((result, status), (floats((0..50).map(|n| n as f32 * 2.0)), 0));
-    assert_eq!(s.simple(place::RELEASE_EVENT, event), 0);
-    assert_eq!(s.simple(place::RELEASE_EVENT, event), -58);
+    assert_eq!(s.simple(slot::RELEASE_EVENT, event), 0);
+    assert_eq!(s.simple(slot::RELEASE_EVENT, event), -58);
 }
 
 #[test]
@@ -220,11 +222,11 @@ fn buffers_on_shared_memory_leave_it_allocated() {
     let (size, input) = (200, floats((0..50).map(|n| n as f32)));
     let memory = call!(
         s.context,
-        place::SVM_ALLOC,
+        slot::SVM_ALLOC,
         (Handle, u64, usize, c_uint) -> *mut u8,
         s.context, 1, size, 0
     );
-    // SAFETY: an allocation of this size, which no kernel accesses yet.
+    // SAFETY: the allocation has this size, and no kernel accesses it yet.
     unsafe { std::ptr::copy_nonoverlapping(input.as_ptr(), memory, size) };
     let (kernel, y) = (s.kernel(s.program(), c"vadd").0, s.try_buffer(1, size, null_mut()).0);
     for _ in 0..2 {
@@ -234,13 +236,13 @@ fn buffers_on_shared_memory_leave_it_allocated() {
         set_all(&s, kernel, x, y, 50);
         assert_eq!(s.launch(kernel, 64, &[], null_mut()), 0);
         assert_eq!(s.read(y, size), (floats((0..50).map(|n| n as f32 * 2.0)), 0));
-        assert_eq!(s.simple(place::RELEASE_BUFFER, x), 0);
+        assert_eq!(s.simple(slot::RELEASE_BUFFER, x), 0);
     }
-    call!(s.context, place::SVM_FREE, (Handle, *mut u8) -> (), s.context, memory);
+    call!(s.context, slot::SVM_FREE, (Handle, *mut u8) -> (), s.context, memory);
 }
 
 #[test]
-fn a_fault_ends_its_queue_only() {
+fn a_fault_affects_only_its_queue() {
     let s = Session::new();
     let mut bytes = vec![0; 80];
     let (x, y) = (s.buffer(COPY, &mut bytes), s.try_buffer(1, 80, null_mut()).0);
@@ -248,10 +250,10 @@ fn a_fault_ends_its_queue_only() {
     // The buffers have 20 elements.
     set_all(&s, kernel, x, y, 50);
     assert_eq!(s.launch(kernel, 64, &[], null_mut()), 0);
-    assert_eq!(s.simple(place::FINISH, s.queue), -5);
+    assert_eq!(s.simple(slot::FINISH, s.queue), -5);
     assert_eq!(s.read(y, 80).1, -5);
     let other = Session { queue: s.queue(0).0, ..Session::new() };
-    assert_eq!(s.simple(place::FINISH, other.queue), 0);
+    assert_eq!(s.simple(slot::FINISH, other.queue), 0);
 }
 
 #[test]
@@ -262,37 +264,37 @@ fn released_and_null_handles_are_errors() {
     let program = s.program();
     let (kernel, _) = s.kernel(program, c"vadd");
     assert_eq!(s.set(kernel, 0, &(buffer as usize).to_le_bytes()), 0);
-    assert_eq!(s.simple(place::RELEASE_BUFFER, buffer), 0);
-    assert_eq!(s.simple(place::RELEASE_BUFFER, buffer), -38);
+    assert_eq!(s.simple(slot::RELEASE_BUFFER, buffer), 0);
+    assert_eq!(s.simple(slot::RELEASE_BUFFER, buffer), -38);
     assert_eq!(s.read(buffer, 80).1, -38);
     assert_eq!(s.set(kernel, 1, &(buffer as usize).to_le_bytes()), -38);
-    // Not a buffer, and nothing at all.
+    // A handle of another type, and a value that is not a handle.
     assert_eq!(s.set(kernel, 1, &(kernel as usize).to_le_bytes()), -38);
     assert_eq!(s.set(kernel, 1, &4711usize.to_le_bytes()), -38);
     assert_eq!(s.launch(kernel, 64, &[], null_mut()), -52);
     let releases = [
-        (place::RELEASE_CONTEXT, -34),
-        (place::RELEASE_QUEUE, -36),
-        (place::RELEASE_BUFFER, -38),
-        (place::RELEASE_PROGRAM, -44),
-        (place::RELEASE_KERNEL, -48),
-        (place::RELEASE_EVENT, -58),
+        (slot::RELEASE_CONTEXT, -34),
+        (slot::RELEASE_QUEUE, -36),
+        (slot::RELEASE_BUFFER, -38),
+        (slot::RELEASE_PROGRAM, -44),
+        (slot::RELEASE_KERNEL, -48),
+        (slot::RELEASE_EVENT, -58),
     ];
-    for (place, status) in releases {
-        assert_eq!(s.simple(place, null_mut()), status);
-        assert_eq!(s.simple(place, buffer), status);
+    for (slot, status) in releases {
+        assert_eq!(s.simple(slot, null_mut()), status);
+        assert_eq!(s.simple(slot, buffer), status);
     }
     assert_eq!(s.kernel(program, c"other").1, -46);
-    assert_eq!(s.simple(place::RELEASE_PROGRAM, program), 0);
-    // The kernel needs the program still.
-    assert_eq!(s.simple(place::RELEASE_KERNEL, kernel), 0);
+    assert_eq!(s.simple(slot::RELEASE_PROGRAM, program), 0);
+    // The kernel keeps the program alive.
+    assert_eq!(s.simple(slot::RELEASE_KERNEL, kernel), 0);
     assert_eq!(s.set(kernel, 2, &[0; 4]), -48);
     // A context lives while its queue does.
-    assert_eq!(s.simple(place::RELEASE_CONTEXT, s.context), 0);
-    assert_eq!(s.simple(place::RETAIN_CONTEXT, s.context), 0);
-    assert_eq!(s.simple(place::RELEASE_CONTEXT, s.context), 0);
-    assert_eq!(s.simple(place::RELEASE_QUEUE, s.queue), 0);
-    assert_eq!(s.simple(place::FINISH, s.queue), -36);
+    assert_eq!(s.simple(slot::RELEASE_CONTEXT, s.context), 0);
+    assert_eq!(s.simple(slot::RETAIN_CONTEXT, s.context), 0);
+    assert_eq!(s.simple(slot::RELEASE_CONTEXT, s.context), 0);
+    assert_eq!(s.simple(slot::RELEASE_QUEUE, s.queue), 0);
+    assert_eq!(s.simple(slot::FINISH, s.queue), -36);
 }
 
 #[test]
@@ -306,13 +308,13 @@ fn arguments_are_checked() {
     assert_eq!(s.try_buffer(1, 0, null_mut()).1, -61);
     assert_eq!(s.try_buffer(COPY, 8, null_mut()).1, -37);
     assert_eq!(s.try_buffer(1 | 2, 8, null_mut()).1, -30);
-    // Out of order, on the device, unknown.
+    // Properties: out of order, device-side, unknown.
     assert_eq!((s.queue(1).1, s.queue(4).1, s.queue(64).1), (-35, -35, -30));
-    // A wait list of no events, and events of no list.
+    // A missing wait list, a list with a count of 0, and a handle that is not an event.
     let list = |count, list: *const Handle| {
         call!(
             s.queue,
-            place::NDRANGE,
+            slot::NDRANGE,
             (Handle, Handle, c_uint, *const usize, *const usize, *const usize, c_uint, *const Handle, *mut Handle) -> c_int,
             s.queue, kernel, 1, null(), &64, null(), count, list, null_mut()
         )
@@ -321,7 +323,7 @@ fn arguments_are_checked() {
 }
 
 #[test]
-fn user_events_hold_commands() {
+fn user_events_block_commands() {
     let s = Session::new();
     let mut bytes = floats((0..50).map(|n| n as f32));
     let (x, y) = (s.buffer(COPY, &mut bytes), s.try_buffer(1, 200, null_mut()).0);
@@ -329,53 +331,53 @@ fn user_events_hold_commands() {
     set_all(&s, kernel, x, y, 50);
     let gate = || {
         let mut status = 1;
-        call!(s.context, place::CREATE_USER_EVENT, (Handle, *mut c_int) -> Handle, s.context, &mut status)
+        call!(s.context, slot::CREATE_USER_EVENT, (Handle, *mut c_int) -> Handle, s.context, &mut status)
     };
     let state = |event: Handle| {
         let mut state: c_int = 1;
         let status = call!(
             event,
-            place::EVENT_INFO,
+            slot::EVENT_INFO,
             (Handle, c_uint, usize, *mut c_int, *mut usize) -> c_int,
             event, 0x11d3, 4, &mut state, null_mut()
         );
         assert_eq!(status, 0);
         state
     };
-    let set = |event: Handle, status: c_int| call!(event, place::SET_USER_EVENT, (Handle, c_int) -> c_int, event, status);
+    let set = |event: Handle, status: c_int| call!(event, slot::SET_USER_EVENT, (Handle, c_int) -> c_int, event, status);
     let (first, mut launched) = (gate(), null_mut());
     assert_eq!(s.launch(kernel, 64, &[first], &mut launched), 0);
     assert!(state(launched) > 0);
     assert_eq!((set(first, 1), set(first, 0), set(first, 0), set(launched, 0)), (-30, 0, -59, -58));
-    assert_eq!(s.simple(place::FINISH, s.queue), 0);
+    assert_eq!(s.simple(slot::FINISH, s.queue), 0);
     assert_eq!((state(launched), s.read(y, 8).0), (0, floats([0.0, 2.0].into_iter())));
-    // An error of the program's is one of what waits for it, and of nothing else.
+    // An error status of a user event fails the commands that wait for it, and no others.
     let (second, mut failed) = (gate(), null_mut());
     assert_eq!(s.launch(kernel, 64, &[second], &mut failed), 0);
     assert_eq!(set(second, -7), 0);
-    assert_eq!(call!(failed, place::WAIT, (c_uint, *const Handle) -> c_int, 1, &failed), -14);
-    assert_eq!((state(failed), s.simple(place::FINISH, s.queue)), (-14, 0));
+    assert_eq!(call!(failed, slot::WAIT, (c_uint, *const Handle) -> c_int, 1, &failed), -14);
+    assert_eq!((state(failed), s.simple(slot::FINISH, s.queue)), (-14, 0));
 }
 
 #[test]
-fn what_is_absent_says_so() {
+fn unsupported_functions_return_errors() {
     let s = Session::new();
     let mut status = 1;
     let image = call!(
         s.context,
-        place::CREATE_IMAGE_2D,
+        slot::CREATE_IMAGE_2D,
         (Handle, u64, *const u64, usize, usize, usize, *mut c_void, *mut c_int) -> Handle,
         s.context, 1, null(), 4, 4, 0, null_mut(), &mut status
     );
     assert_eq!((image.is_null(), status), (true, -59));
     let shared = call!(
         s.context,
-        place::GL_BUFFER,
+        slot::GL_BUFFER,
         (Handle, u64, c_uint, *mut c_int) -> Handle,
         s.context, 1, 1, &mut status
     );
     assert_eq!((shared.is_null(), status), (true, -59));
-    // SAFETY: strings.
+    // SAFETY: the arguments are NUL-terminated strings or null.
     unsafe {
         assert!(!clGetExtensionFunctionAddress(c"clIcdGetPlatformIDsKHR".as_ptr()).is_null());
         assert!(clGetExtensionFunctionAddress(c"clNone".as_ptr()).is_null());

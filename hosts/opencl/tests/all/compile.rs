@@ -1,10 +1,10 @@
-//! Options of builds and links.
+//! Build and link options.
 
-use wavesim_opencl::compile::{makes_library, options, words};
+use wavesim_opencl::compile::{creates_library, options, split_words};
 
 #[test]
-fn options_are_words() {
-    let list = words(r#"  -D A="x y" -DB='"q"' -I /a\ b "" -w"#);
+fn options_are_split_into_words() {
+    let list = split_words(r#"  -D A="x y" -DB='"q"' -I /a\ b "" -w"#);
     assert_eq!(list, ["-D", "A=x y", "-DB=\"q\"", "-I", "/a b", "", "-w"]);
     assert_eq!(options("-D A=1 -cl-mad-enable -I dir").unwrap(), ["-DA=1", "-cl-mad-enable", "-Idir"]);
     for wrong in ["-o /tmp/x", "-D", "file.c", "-fplugin=x", "-Xclang"] {
@@ -14,9 +14,9 @@ fn options_are_words() {
 
 #[test]
 fn options_of_links() {
-    assert_eq!(makes_library("-cl-fast-relaxed-math"), Ok(false));
-    assert_eq!(makes_library("-create-library -enable-link-options"), Ok(true));
-    let alone = makes_library("-enable-link-options").unwrap_err();
-    assert_eq!(alone, "-enable-link-options needs -create-library");
-    assert_eq!(makes_library("-cl-std=CL2.0").unwrap_err(), "unknown option -cl-std=CL2.0");
+    assert_eq!(creates_library("-cl-fast-relaxed-math"), Ok(false));
+    assert_eq!(creates_library("-create-library -enable-link-options"), Ok(true));
+    let alone = creates_library("-enable-link-options").unwrap_err();
+    assert_eq!(alone, "-enable-link-options requires -create-library");
+    assert_eq!(creates_library("-cl-std=CL2.0").unwrap_err(), "unknown option -cl-std=CL2.0");
 }

@@ -1,4 +1,4 @@
-//! Handles, and what keeps objects.
+//! Handles and object lifetimes.
 
 use std::sync::Arc;
 use wavesim_opencl::handle::*;
@@ -7,7 +7,7 @@ use wavesim_opencl::status::Status;
 struct Thing(Identity, Option<Arc<Thing>>);
 
 impl Object for Thing {
-    const WRONG: Status = Status::INVALID_EVENT;
+    const INVALID: Status = Status::INVALID_EVENT;
 
     fn identity(&self) -> &Identity {
         &self.0
@@ -21,7 +21,7 @@ fn objects_live_while_they_are_needed() {
     assert_eq!((user.1.is_some(), references(first)), (true, 1));
     drop(user);
     release::<Thing>(first).unwrap();
-    // The second needs it; the program has no reference to end.
+    // The second object keeps the first alive, but the program has no reference to release.
     assert!(get::<Thing>(first).is_ok() && release::<Thing>(first).is_err());
     retain::<Thing>(first).unwrap();
     release::<Thing>(first).unwrap();
@@ -30,7 +30,7 @@ fn objects_live_while_they_are_needed() {
         assert_eq!(get::<Thing>(handle).err().map(|f| f.status), Some(Status::INVALID_EVENT));
         assert!(retain::<Thing>(handle).is_err());
     }
-    // Released cells wait before they stand for something else.
+    // Released cells are not reused immediately.
     let (third, _) = register(|identity| Thing(identity, None));
     assert!(third != first && third != second);
     release::<Thing>(third).unwrap();

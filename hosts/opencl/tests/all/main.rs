@@ -1,4 +1,4 @@
-//! Tests of the platform, in one binary.
+//! Tests of the OpenCL platform.
 
 mod api;
 mod compile;

@@ -1,4 +1,4 @@
-//! Messages of kernels.
+//! Formatting of kernels' messages.
 
 use wavesim_opencl::printf::messages;
 
@@ -13,7 +13,7 @@ fn messages_are_formatted() {
     bytes.extend(1u32.to_le_bytes());
     let out = String::from_utf8(messages(&formats, &bytes)).unwrap();
     assert_eq!(out, "   -7|text|1.25|1,-2,3,4 %: xonly\n");
-    // Cut off, or of no format.
+    // A truncated message, and one with an unknown format.
     assert_eq!(messages(&formats, &bytes[..20]), b"");
     assert_eq!(messages(&formats, &7u32.to_le_bytes()), b"");
 }

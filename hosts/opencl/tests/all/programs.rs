@@ -1,30 +1,31 @@
-//! C programs with the system's `libOpenCL`, which finds this library by a file that names it. They need a C compiler, `libOpenCL` with
-//! its headers, and clang with libclc or ROCm's device libraries (`docs/opencl.md`).
+//! C programs that use the system's `libOpenCL`, which loads this library through an `.icd` file. Requires a
+//! C compiler, `libOpenCL` with its headers, and clang with libclc or ROCm's device libraries
+//! (`docs/opencl.md`).
 #![cfg(target_os = "linux")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use wavesim_runtime::clang::{Clang, Libraries};
 
-/// A compiled program, and the folder with the file that names the library.
+/// A compiled program, and the directory of the `.icd` file.
 struct Program {
     path: PathBuf,
     vendors: PathBuf,
 }
 
-/// Compiles a program. `None`, with a line that says why, if something for it is missing.
+/// Compiles a program. If a requirement is missing, prints the reason and returns `None`.
 fn compile(name: &str, test: &str) -> Option<Program> {
     if Clang::find().is_err() || Libraries::find().is_none() {
         println!("skipped: no clang, or neither libclc nor the device libraries of ROCm");
         return None;
     }
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
-    // Tests run at once: each has a folder of its own, also those by compiled code.
+    // Tests run concurrently, so each one, also with compiled code, has a directory of its own.
     let engine = if std::env::var_os("WAVESIM_ENGINE").is_some() { "-compiled" } else { "" };
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("opencl-{test}{engine}"));
     let vendors = folder.join("vendors");
     std::fs::create_dir_all(&vendors).unwrap();
-    // Beside the test, where cargo puts the library.
+    // Cargo places the library next to the test executable.
     let built = std::env::current_exe().unwrap().with_file_name("libwavesim_opencl.so");
     std::fs::write(vendors.join("wavesim.icd"), format!("{}\n", built.display())).unwrap();
     let path = folder.join(name);
@@ -34,7 +35,7 @@ fn compile(name: &str, test: &str) -> Option<Program> {
         Ok(output) if output.status.success() => Some(Program { path, vendors }),
         Ok(output) => {
             let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-            // What is missing is no error; another one is the program's.
+            // A missing requirement is not a failure of the test; any other compiler error is.
             assert!(errors.contains("CL/cl.h") || errors.contains("-lOpenCL"), "{errors}");
             println!("skipped: no libOpenCL with its headers");
             None
@@ -72,7 +73,7 @@ fn vectors_are_added() {
 }
 
 #[test]
-fn a_fault_is_a_status_and_has_its_line() {
+fn faults_return_a_status_and_report_their_line() {
     let Some(program) = compile("vector_add", "fault") else { return };
     let (out, errors) = program.run(&["wrong"], &[]);
     assert_eq!(out, "wavesim gfx1100: status -5\n", "{errors}");
@@ -126,10 +127,10 @@ build -11, program.cl:1:43: error: use of undeclared identifier 'y'
     }
 }
 
-/// All of these by compiled code, where the host has AVX2.
+/// Repeats all tests of this binary with compiled code, on hosts with AVX2.
 #[test]
 #[cfg(target_arch = "x86_64")]
-fn all_pass_by_compiled_code() {
+fn all_pass_with_compiled_code() {
     if std::is_x86_feature_detected!("avx2") {
         wavesim_golden::run_again("WAVESIM_ENGINE", "jit");
     }

@@ -1,4 +1,4 @@
-/* Most of what programs do, by the system's libOpenCL: each line of output is one thing that has to be right. */
+/* Exercises most of the API through the system's libOpenCL. Each line of output checks one feature. */
 #define CL_TARGET_OPENCL_VERSION 300
 #include <CL/cl.h>
 #include <stdio.h>
@@ -51,7 +51,7 @@ int main(void) {
   cl_program program = clLinkProgram(context, 0, NULL, "", 1, &object, NULL, NULL, &status);
   CHECK(status);
 
-  /* A library of two programs, and a kernel that calls a function of it, which calls another. */
+  /* A library of two programs, and a kernel that calls one of its functions, which calls another one. */
   const char *parts[] = {"int twice(int x) { return 2 * x; }\n",
                          "int twice(int x);\nint four_times(int x) { return twice(twice(x)); }\n",
                          "int four_times(int x);\n__kernel void f(__global int *x) { *x = four_times(*x); }\n"};
@@ -150,7 +150,7 @@ int main(void) {
   printf("shared %d\n", shared[63]);
   clSVMFree(context, shared);
 
-  /* A program out of the binary of another. */
+  /* A program created from the binary of another program. */
   size_t length;
   CHECK(clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof length, &length, NULL));
   unsigned char *binary = malloc(length);
@@ -162,7 +162,7 @@ int main(void) {
   CHECK(clCreateKernelsInProgram(again, 0, NULL, &kernels));
   printf("binary with %u kernels\n", kernels);
 
-  /* Wrong uses. */
+  /* Invalid uses. */
   clReleaseMemObject(input);
   printf("released buffer %d\n", clEnqueueNDRangeKernel(queue, sum, 1, NULL, &global, &local, 0, NULL, NULL));
   printf("released handle %d\n", clRetainMemObject(input));

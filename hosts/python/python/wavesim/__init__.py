@@ -7,8 +7,8 @@
     x, y = np.arange(50, dtype=np.float32), np.zeros(50, np.float32)
     kernel[2, 32](x, y, 2.5, 50)
 
-Kernels access the arrays in place. `wavesim.run` runs a text kernel, `wavesim.debug` steps through one.
-`import wavesim.triton` runs Triton's kernels, `import wavesim.tinygrad` runs tinygrad's AMD device.
+Kernels access the arrays in place. `wavesim.run` runs a text kernel, and `wavesim.debug` steps through one.
+`import wavesim.triton` runs Triton kernels, and `import wavesim.tinygrad` provides tinygrad's AMD device.
 """
 
 from ._arrays import Pointer

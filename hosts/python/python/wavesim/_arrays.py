@@ -1,4 +1,4 @@
-"""Arrays as memory: where anything that holds numbers keeps them, without a copy."""
+"""Zero-copy access to the memory of arrays."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ class Extent(NamedTuple):
     """Memory of an array. `owner` keeps it alive."""
 
     pointer: int
-    """What a kernel is given: the array's first element."""
+    """Address of the array's first element, which is passed to kernels."""
     address: int
-    """The first byte that belongs to the array."""
+    """Address of the first byte that belongs to the array."""
     size: int
-    """Bytes from `address` on."""
+    """Size in bytes, starting at `address`."""
     writable: bool
     owner: Any
 
 
 class Pointer(int):
-    """An address as an argument: memory of a device, or memory that was mapped."""
+    """An address as an argument: device memory or mapped memory."""
 
 
 class _Buffer(ctypes.Structure):
@@ -44,7 +44,7 @@ class _Buffer(ctypes.Structure):
 
 
 def extent(value: Any) -> Optional[Extent]:
-    """Where an array's elements are; `None` for a value that is not an array."""
+    """Returns the memory of an array, or `None` for a value that is not an array."""
     interface = getattr(value, "__array_interface__", None)
     if interface is not None:
         return _of_interface(interface, value)
@@ -59,7 +59,7 @@ def extent(value: Any) -> Optional[Extent]:
     except TypeError:
         return None
     if not view.contiguous:
-        raise Error("a buffer that is not contiguous; copy it first")
+        raise Error("the buffer is not contiguous; copy it first")
     return _of_buffer(view)
 
 
@@ -73,7 +73,7 @@ def _of_interface(interface: dict, owner: Any) -> Extent:
 
 
 def _strided(pointer, shape, strides, itemsize, writable, owner) -> Extent:
-    """The bytes between an array's first and last element."""
+    """Returns the bytes from an array's lowest to its highest element."""
     count = 1
     for n in shape:
         count *= n
@@ -87,12 +87,12 @@ def _strided(pointer, shape, strides, itemsize, writable, owner) -> Extent:
 
 
 def _of_tensor(tensor: Any) -> Extent:
-    """torch, and what looks like it. A kernel may access all of a tensor's storage."""
+    """Returns the memory of a torch tensor or a compatible object. A kernel may access all of a tensor's storage."""
     device = getattr(tensor, "device", None)
     kind = getattr(device, "type", "cpu")
     if kind != "cpu":
         raise Error(f"a tensor on the device {device}: wavesim's kernels access tensors on the CPU")
-    # Before torch 2, `storage`.
+    # Named `storage` before torch 2.
     storage = getattr(tensor, "untyped_storage", None) or getattr(tensor, "storage", None)
     if storage is not None:
         storage = storage()
@@ -123,7 +123,7 @@ _CPU = 1
 
 def _of_dlpack(value: Any) -> Extent:
     if value.__dlpack_device__()[0] != _CPU:
-        raise Error("an array that is not in the memory of the CPU")
+        raise Error("the array is not in CPU memory")
     capsule = value.__dlpack__()
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
@@ -144,12 +144,12 @@ def _of_buffer(view: memoryview) -> Extent:
     get(view, ctypes.byref(buffer), 0)
     pointer = buffer.buf or 0
     release(ctypes.byref(buffer))
-    # The view keeps the memory where it is.
+    # The view keeps the memory alive and in place.
     return Extent(pointer, pointer, view.nbytes, not view.readonly, view)
 
 
 def from_bytes(dtype: str, shape: list, data: bytes) -> Any:
-    """A NumPy array; without NumPy a memoryview of the bytes."""
+    """Returns a NumPy array or, without NumPy, a memoryview of the bytes."""
     try:
         import numpy
     except ImportError:

@@ -15,7 +15,7 @@ Size = Union[int, Sequence[int]]
 
 
 class Local:
-    """LDS as an argument: a pointer to `size` bytes of the workgroup's memory."""
+    """LDS as an argument: a pointer to `size` bytes of the workgroup's LDS."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -25,8 +25,8 @@ class Device:
     """A simulated GPU: `gfx1100` … `gfx1103`, `gfx1150` … `gfx1153`, `gfx1200`, `gfx1201`,
     `gfx940` … `gfx942`, `gfx950`.
 
-    Without a target, WAVESIM_TARGET says which; the default is gfx1100. A device obeys the variables of
-    `wavesim.VARIABLES`.
+    Without a target, WAVESIM_TARGET selects it; the default is gfx1100. The environment variables in
+    `wavesim.VARIABLES` configure the device.
     """
 
     def __init__(self, target: Optional[str] = None) -> None:
@@ -39,15 +39,15 @@ class Device:
 
     @property
     def launches(self) -> int:
-        """Launches so far."""
+        """Number of launches so far."""
         return self.native.launches
 
     def cancel(self) -> None:
-        """Ends the launches that run now on other threads: each is a `Fault` of kind `interrupted`."""
+        """Cancels launches that are running on other threads. Each raises a `Fault` of kind `interrupted`."""
         self.native.cancel()
 
     def load(self, source: Any) -> "Module":
-        """Loads a code object, an offload bundle, an executable or assembly: a path, or the contents."""
+        """Loads a code object, an offload bundle, an executable or assembly, from a path or from its contents."""
         if isinstance(source, (str, os.PathLike)):
             with open(source, "rb") as file:
                 data, name = file.read(), os.fspath(source)
@@ -58,7 +58,7 @@ class Device:
         return Module(self, self.native.load(data))
 
     def alloc(self, size: int, name: str = "allocation") -> Pointer:
-        """Allocates zeroed memory. The name is for messages."""
+        """Allocates zeroed memory. The name appears in messages."""
         return Pointer(self.native.alloc(size, name))
 
     def free(self, pointer: int) -> None:
@@ -74,7 +74,7 @@ class Device:
         self.native.write(int(pointer), bytes(data))
 
     def map(self, array: Any, name: str = "mapped memory") -> Pointer:
-        """Lets all kernels access an array until it is unmapped. Returns the address of its first element."""
+        """Makes an array accessible to all kernels until it is unmapped. Returns the address of its first element."""
         at = extent(array)
         if at is None:
             raise Error(f"{type(array).__name__} is not an array")
@@ -82,15 +82,15 @@ class Device:
         return Pointer(at.pointer)
 
     def unmap(self, array: Any) -> None:
-        """Withdraws an array that was mapped."""
+        """Unmaps an array."""
         at = extent(array)
         self.native.unmap(int(array) if at is None else at.address)
 
     def bounds(self, mode: str) -> None:
-        """How exact the bounds of memory are.
+        """Sets the granularity of bounds checks.
 
-        `exact` (default): the bytes of allocations and arrays. `pages`: their pages, as compilers that widen loads
-        expect. `trust`: every address; a wrong pointer ends the process.
+        `exact` (default): kernels can access the bytes of allocations and arrays. `pages`: also the rest of their pages,
+        for compilers that widen loads. `trust`: every address; an invalid pointer crashes the process.
         """
         self.native.set_bounds(mode)
 
@@ -115,11 +115,11 @@ class Module:
         return self.native.variables()
 
     def kernel(self, name: Optional[str] = None) -> "Kernel":
-        """A kernel by name; without a name the only one."""
+        """Returns the kernel with a name; without a name, the only kernel."""
         return Kernel(self, self.native.kernel(name))
 
     def variable(self, name: str) -> "tuple[Pointer, int]":
-        """Address and size of a variable."""
+        """Returns the address and the size of a variable."""
         address, size = self.native.variable(name)
         return Pointer(address), size
 
@@ -161,7 +161,7 @@ class Kernel:
             grid, block = shape
         except TypeError:
             raise Error("a launch has a grid and a block: kernel[grid, block](…)") from None
-        return Launcher(self, _three("grid", grid), _three("block", block))
+        return Launcher(self, _dimensions("grid", grid), _dimensions("block", block))
 
     def __call__(self, *arguments: Any, **keywords: Any) -> None:
         raise Error("a launch has a grid and a block: kernel[grid, block](…)")
@@ -171,17 +171,17 @@ class Kernel:
         return f"<wavesim.Kernel {self.name}({names})>"
 
 
-def _three(what: str, size: Size) -> "tuple[int, int, int]":
+def _dimensions(what: str, size: Size) -> "tuple[int, int, int]":
     try:
-        # Arrays have `__index__`, too, which only those of one number have a result of.
+        # Arrays have `__index__` too, but it succeeds only for arrays with a single element.
         sizes = (operator.index(size),)
     except TypeError:
         try:
             sizes = tuple(map(operator.index, size))
         except TypeError:
-            raise Error(f"{what} is a number or up to three, not {size!r}") from None
+            raise Error(f"{what} must be one to three integers, not {size!r}") from None
     if not 1 <= len(sizes) <= 3:
-        raise Error(f"{what} has one to three dimensions, not {len(sizes)}")
+        raise Error(f"{what} must have one to three dimensions, not {len(sizes)}")
     for count in sizes:
         if not 0 <= count < 1 << 32:
             raise Error(f"{what}: {count} is not from 0 to 2^32 - 1")
@@ -189,7 +189,7 @@ def _three(what: str, size: Size) -> "tuple[int, int, int]":
 
 
 class Launcher:
-    """A kernel with its grid."""
+    """A kernel with the shape of a launch."""
 
     def __init__(self, kernel: Kernel, grid: tuple, block: tuple) -> None:
         self.kernel, self.grid, self.block = kernel, grid, block
@@ -203,13 +203,13 @@ class Launcher:
         threads: Optional[int] = None,
         cooperative: bool = False,
     ) -> Outcome:
-        """Runs the kernel to its end.
+        """Runs the kernel to completion.
 
-        Arguments are arrays (NumPy, torch on the CPU, `array.array`, anything with a buffer or DLPack), which the
-        kernel accesses in place, numbers, `Pointer`, `Local(bytes)`, and `bytes` for structures.
+        Arguments are arrays, which the kernel accesses in place (NumPy, torch on the CPU, `array.array`, anything
+        that supports the buffer protocol or DLPack), numbers, `Pointer`, `Local(bytes)`, and `bytes` for structures.
 
-        `lds`: dynamic LDS in bytes. `check`: `"all"` or a list such as `"mem,race"`; what they find is in the
-        outcome. A fault is the exception `Fault`.
+        `lds`: dynamic LDS size in bytes. `check`: `"all"` or a list such as `"mem,race"`; the findings are in the
+        outcome. A fault raises `Fault`.
         """
         native = self.kernel.native
         values, memory, owners = [], [], []
@@ -226,7 +226,7 @@ class Launcher:
             elif isinstance(value, Local):
                 values.append(("local", value.size))
             elif not names and hasattr(value, "tobytes"):
-                # Nothing says how large the parameter is: NumPy's scalar does.
+                # Without metadata, the size of NumPy's scalar is that of the parameter.
                 values.append(value.tobytes())
             else:
                 values.append(_number(value, at))
@@ -248,13 +248,13 @@ class Launcher:
 
 
 def _is_scalar(value: Any) -> bool:
-    """NumPy's scalars have an array interface too; they are passed by value."""
+    """Returns whether a value is a NumPy scalar. These have an array interface too, but are passed by value."""
     is_array = hasattr(value, "ctypes") or hasattr(value, "data_ptr")
     return getattr(value, "shape", None) == () and not is_array
 
 
 def _number(value: Any, at: int) -> Any:
-    """A scalar as Python's int or float, which are converted to the parameter's size. Other scalars are bytes."""
+    """Converts a scalar to int or float, which are later converted to the parameter's size, or to bytes."""
     kind = getattr(getattr(value, "dtype", None), "kind", "")
     if kind == "b" or hasattr(value, "__index__"):
         return int(value)
@@ -268,6 +268,6 @@ def _number(value: Any, at: int) -> Any:
 
 
 def print_findings(outcome: Outcome) -> None:
-    """What WAVESIM_CHECK found, on standard error."""
+    """Prints the findings of a launch to standard error."""
     if outcome.findings:
         print(outcome.report, file=sys.stderr, flush=True)

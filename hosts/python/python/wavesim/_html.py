@@ -1,16 +1,16 @@
-"""What notebooks show."""
+"""HTML representations for notebooks."""
 
 from __future__ import annotations
 
 from html import escape
 from typing import Any
 
-_MOST = 256
-"""Elements of a heat map."""
+_MAX_ELEMENTS = 256
+"""Maximum number of elements in a heat map."""
 
 
 def result(result: Any) -> str:
-    """Outputs as heat maps, then what checks found."""
+    """Renders outputs as heat maps, followed by the findings of checks."""
     parts = [f"<b>{result.instructions}</b> instructions in <b>{result.waves}</b> waves"]
     parts += [f"<div><code>{escape(name)}</code> {heat_map(array)}</div>" for name, array in result.outputs.items()]
     if result.findings:
@@ -19,10 +19,10 @@ def result(result: Any) -> str:
 
 
 def heat_map(array: Any) -> str:
-    """The first elements of an array, brighter where they are larger."""
+    """Renders the first elements of an array; larger values are brighter."""
     shape = getattr(array, "shape", (len(array),))
     try:
-        flat = [float(value) for value in array.reshape(-1)[:_MOST]]
+        flat = [float(value) for value in array.reshape(-1)[:_MAX_ELEMENTS]]
     except (AttributeError, TypeError, ValueError):
         return f"{shape}"
     finite = [value for value in flat if value - value == 0]
@@ -33,7 +33,7 @@ def heat_map(array: Any) -> str:
         cells = "".join(_cell(value, low, high) for value in flat[start : start + columns])
         rows.append(f"<tr>{cells}</tr>")
     size = array.size
-    more = f"<div>the first {_MOST} of {size} elements</div>" if size > _MOST else ""
+    more = f"<div>the first {_MAX_ELEMENTS} of {size} elements</div>" if size > _MAX_ELEMENTS else ""
     name = escape(f"{array.dtype}{list(shape)} {low:g} … {high:g}")
     return f"{name}<table style='border-collapse:collapse'>{''.join(rows)}</table>{more}"
 
@@ -48,13 +48,13 @@ def _cell(value: float, low: float, high: float) -> str:
 
 
 def debugger(debugger: Any) -> str:
-    """Where each wave is, and the first VGPRs lane by lane. Lanes that EXEC leaves out are grey."""
+    """Renders the position of each wave, and the first VGPRs lane by lane. Inactive lanes are grey."""
     session = debugger.session
     rows = []
     for wave, (pc, state) in enumerate(zip(session.pcs, session.states)):
         line, text = session.instruction(pc)
-        place = f"line {line}" if line else f"0x{pc:x}"
-        rows.append(f"<tr><td>{wave}</td><td>{escape(state)}</td><td>{place}</td><td><code>{escape(text)}</code></td></tr>")
+        position = f"line {line}" if line else f"0x{pc:x}"
+        rows.append(f"<tr><td>{wave}</td><td>{escape(state)}</td><td>{position}</td><td><code>{escape(text)}</code></td></tr>")
     waves = "<table><tr><th>wave</th><th>state</th><th>at</th><th>instruction</th></tr>" + "".join(rows) + "</table>"
     wave = session.next_wave or 0
     mask = session.exec[wave]

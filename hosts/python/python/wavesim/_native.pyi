@@ -1,10 +1,10 @@
-"""The native part of wavesim. Use the package's own names; these classes are what they are made of."""
+"""Native module of wavesim. Use the package's public API, which is built on these classes."""
 
 from typing import Optional, Sequence
 
 __version__: str
 VARIABLES: list[tuple[str, str]]
-"""Name and meaning of each environment variable."""
+"""Name and description of each environment variable."""
 
 class Error(RuntimeError):
     """An error of wavesim."""
@@ -26,7 +26,7 @@ class Fault(Error):
     launch: int
 
 class Finding:
-    """An error that a check found. `str()` of it is the report."""
+    """An error found by a check. `str()` returns the report."""
 
     @property
     def check(self) -> str: ...
@@ -56,7 +56,7 @@ class Finding:
     def count(self) -> int: ...
 
 class Outcome:
-    """A launch that ended."""
+    """Result of a launch that ended without a fault."""
 
     @property
     def instructions(self) -> int: ...
@@ -153,7 +153,7 @@ class Kernel:
     ) -> Outcome: ...
 
 class Session:
-    """A run that is stepped through."""
+    """A debug session."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Text kernels: run, check, trace, step. The assembler and the disassembler."""
+"""Text kernels: running, checking, tracing and debugging. The assembler and the disassembler."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MAX_INSTRUCTIONS = 10_000_000_000
 
 
 class Result:
-    """A run that ended: outputs as arrays, what checks found, the trace."""
+    """Result of a run: outputs as arrays, findings of checks, the trace."""
 
     def __init__(self, outcome: Outcome, outputs: list, trace: Optional[bytes]) -> None:
         self.outcome = outcome
@@ -34,7 +34,7 @@ class Result:
 
     @property
     def findings(self) -> list:
-        """What checks found."""
+        """Findings of the checks."""
         return self.outcome.findings
 
     @property
@@ -46,7 +46,7 @@ class Result:
     def trace(self) -> Iterator[dict]:
         """One dictionary per executed instruction, if the run was traced."""
         if self._trace is None:
-            raise Error("the run was not traced; run(…, trace=True) does it")
+            raise Error("the run was not traced; use run(…, trace=True)")
         return (json.loads(line) for line in self._trace.splitlines())
 
     def __getitem__(self, name: str) -> Any:
@@ -61,7 +61,7 @@ class Result:
 
 
 def _source(kernel: Any) -> "tuple[str, str]":
-    """Text and name of a kernel: a path if it is one line, else the text itself."""
+    """Returns the text and the name of a kernel. A single line is a path, otherwise it is the text itself."""
     if isinstance(kernel, os.PathLike) or "\n" not in kernel:
         with open(kernel, encoding="utf-8") as file:
             return file.read(), os.fspath(kernel)
@@ -93,8 +93,8 @@ def run(
 ) -> Result:
     """Runs a text kernel: a path, or the text (docs/text-format.md).
 
-    `arrays` replaces the contents of arguments, by name. `check`: `"all"` or a list such as `"mem,race"`. With `trace`, the
-    result has every executed instruction.
+    `arrays` replaces the contents of arguments, by name. `check`: `"all"` or a list such as `"mem,race"`. With `trace`,
+    the result contains every executed instruction.
     """
     text, name = _source(kernel)
     outcome, outputs, lines = _native.run_text(
@@ -118,13 +118,16 @@ def debug(
 
 
 class Debugger:
-    """A run that is stepped through, forward and backward. Registers are arrays of waves x lanes."""
+    """A debug session, which steps forward and backward. Registers are arrays of waves x lanes."""
 
     def __init__(self, session: Any) -> None:
         self.session = session
 
     def step(self, count: int = 1, wave: Optional[int] = None) -> int:
-        """Executes up to `count` instructions, of one wave or of all in their order; returns how many it executed."""
+        """Executes up to `count` instructions, of one wave or of all waves in scheduling order.
+
+        Returns the number executed.
+        """
         return self.session.step(count, wave)
 
     def back(self, count: int = 1) -> None:
@@ -132,7 +135,7 @@ class Debugger:
         self.session.go_to(max(0, self.time - count))
 
     def go_to(self, time: int) -> None:
-        """Goes to a time that has been reached before."""
+        """Restores the state at a time that has been reached before."""
         self.session.go_to(time)
 
     def finish(self) -> None:
@@ -146,7 +149,7 @@ class Debugger:
 
     @property
     def time(self) -> int:
-        """Steps so far."""
+        """Number of steps so far."""
         return self.session.time
 
     @property
@@ -155,12 +158,12 @@ class Debugger:
 
     @property
     def waves(self) -> int:
-        """Waves of the workgroup."""
+        """Number of waves in the workgroup."""
         return self.session.waves
 
     @property
     def wave_size(self) -> int:
-        """Lanes of a wave."""
+        """Number of lanes in a wave."""
         return self.session.wave_size
 
     @property
@@ -184,7 +187,7 @@ class Debugger:
         return from_bytes("u8", [self.waves, self.wave_size], bytes(bit for row in rows for bit in row))
 
     def argument(self, name: str) -> Any:
-        """The present contents of an argument."""
+        """The current contents of an argument."""
         return from_bytes(*self.session.argument(name))
 
     @property
@@ -194,7 +197,7 @@ class Debugger:
         return from_bytes("u8", [len(data)], data)
 
     def where(self, wave: Optional[int] = None) -> str:
-        """The instruction that a wave executes next; without a wave that of the next step."""
+        """The instruction that a wave executes next; without a wave, that of the next step."""
         wave = self.session.next_wave if wave is None else wave
         if wave is None:
             return "the run has ended"
@@ -214,21 +217,21 @@ class Instruction(NamedTuple):
     address: int
     text: str
     size: int
-    """In bytes."""
+    """Size in bytes."""
     valid: bool
-    """Whether the bytes are an instruction."""
+    """Whether the bytes are a valid instruction."""
     label: Optional[str]
-    """The name of this place: a symbol, or what branches here call it."""
+    """Label at this address: a symbol, or a generated name of a branch target."""
 
     def __str__(self) -> str:
         return f"{self.address:08x}  {self.text}"
 
 
 def assemble(text: str, target: Optional[str] = None, wave: Optional[int] = None, name: str = "<text>") -> bytes:
-    """Assembles text in LLVM's syntax: a code object if it has kernels, else machine code."""
+    """Assembles text in LLVM's syntax to a code object if it has kernels, otherwise to machine code."""
     return _native.assemble(text, target, wave, name)
 
 
 def disassemble(code: bytes, target: Optional[str] = None, wave: Optional[int] = None) -> list:
-    """The instructions of machine code or of a code object."""
+    """Returns the instructions of machine code or of a code object."""
     return [Instruction(*row) for row in _native.disassemble(bytes(code), target, wave)]

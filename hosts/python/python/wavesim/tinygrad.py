@@ -3,11 +3,11 @@
     import wavesim.tinygrad
     from tinygrad import Tensor
 
-The device `AMD` is then a simulated GPU, and the default device unless DEV names another. WAVESIM_TARGET chooses the GPU
-(default gfx1100), WAVESIM_CHECK=all checks every launch. tinygrad compiles with the LLVM library of the system (18 or newer),
-or with ROCm's comgr, if that is installed.
+The device `AMD` is then a simulated GPU, and the default device unless DEV names another. WAVESIM_TARGET selects the
+GPU (default gfx1100), and WAVESIM_CHECK=all checks every launch. tinygrad compiles with the system's LLVM library (18
+or newer), or with ROCm's comgr if it is installed.
 
-BEAM compares counts of executed instructions in place of times.
+BEAM compares numbers of executed instructions instead of times.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import types
 from typing import Any, Optional
 
 os.environ.setdefault("DEV", "AMD")
-# tinygrad's device `CPU`, which computes constants, needs clang, which distributions install under its version.
+# tinygrad's device `CPU`, which evaluates constants, needs clang. Distributions install it with a version suffix.
 if "CC" not in os.environ and not shutil.which("clang"):
     found = next((name for name in (f"clang-{n}" for n in range(30, 13, -1)) if shutil.which(name)), None)
     if found is not None:
@@ -41,7 +41,7 @@ _REL64 = 5
 _DESCRIPTOR_BYTES = 64
 _PACKET_BYTES = 64
 _SECONDS_PER_INSTRUCTION = 1e-9
-# The longest scalar load. LLVM widens loads as far as alignment permits: seven numbers of 4 bytes to eight.
+# Size of the largest scalar load. LLVM widens loads as far as alignment permits, such as seven dwords to eight.
 _LOAD_BYTES = 64
 
 
@@ -57,7 +57,7 @@ class Buffer(int):
 
 
 class AMDAllocator(LRUAllocator):
-    """Buffers are addresses of the process."""
+    """Allocates buffers, which are addresses in the process."""
 
     def __init__(self, dev: "AMDDevice") -> None:
         super().__init__(dev, supports_copy_from_disk=False, supports_transfer=False)
@@ -88,7 +88,7 @@ class AMDAllocator(LRUAllocator):
 
 
 class AMDProgram(Program):
-    """A kernel: an object as the compiler emits it, which need not be linked."""
+    """A kernel, loaded from the compiler's output, which may be an unlinked object."""
 
     def __init__(self, dev: "AMDDevice", obj: TinyELF) -> None:
         self.dev, self.name, self.signature = dev, obj.name, obj.signature
@@ -96,7 +96,7 @@ class AMDProgram(Program):
         data = bytearray(image)
         for at, target, kind, addend in relocations:
             if kind != _REL64:
-                raise Error(f"{obj.name}: a relocation of type {kind}, which wavesim.tinygrad does not know")
+                raise Error(f"{obj.name}: relocations of type {kind} are not supported by wavesim.tinygrad")
             data[at : at + 8] = struct.pack("<q", target - at + addend)
         start = next(s.header.sh_addr for s in sections if s.name == ".rodata")
         text = next(s for s in sections if s.name == ".text").header
@@ -115,7 +115,7 @@ class AMDProgram(Program):
         self.kernarg = device.alloc(max(kernarg_bytes, 16), f"kernarg of {obj.name}")
         self.packet = device.alloc(_PACKET_BYTES, f"dispatch packet of {obj.name}")
 
-    # The module's names may be gone when the interpreter ends.
+    # Module globals may already be cleared when the interpreter exits, so `is_finalizing` is bound as a default.
     def __del__(self, finalizing: Any = sys.is_finalizing) -> None:
         if finalizing() or not hasattr(self, "packet"):
             return
@@ -150,7 +150,7 @@ class AMDProgram(Program):
         return outcome.instructions * _SECONDS_PER_INSTRUCTION if wait else None
 
     def _user_sgprs(self, global_size: tuple, local_size: tuple) -> list:
-        """What the descriptor enables, in its order (LLVM AMDGPUUsage, *Kernel Descriptor*)."""
+        """Returns the user SGPRs that the descriptor enables, in its order (LLVM AMDGPUUsage, *Kernel Descriptor*)."""
         sgprs: list = []
         if self.properties & 1:
             sgprs += [0, 0, 0, 0]
@@ -185,11 +185,11 @@ class AMDDevice(Compiled):
         )
 
     def synchronize(self) -> None:
-        """Launches have ended when they return."""
+        """Does nothing, since launches are synchronous."""
 
 
 def _install() -> None:
-    """tinygrad looks a device up in the module that has its name."""
+    """Registers the module in which tinygrad looks up the device."""
     name = "tinygrad.runtime.ops_amd"
     if name in sys.modules and getattr(sys.modules[name], "AMDDevice", None) is not AMDDevice:
         raise Error("tinygrad has opened its own AMD device already: import wavesim.tinygrad first")

@@ -1,12 +1,12 @@
-"""Runs Triton's kernels on wavesim.
+"""Runs Triton kernels on wavesim.
 
     import wavesim.triton
 
-That is all: `@triton.jit` functions then launch here, with NumPy arrays and torch tensors on the CPU as arguments.
-WAVESIM_TARGET chooses the GPU (default gfx1100), WAVESIM_CHECK=all checks every launch. `wavesim.triton.use("gfx1201")`
-chooses another GPU later.
+After this import, `@triton.jit` functions launch on wavesim, with NumPy arrays and torch tensors on the CPU as
+arguments. WAVESIM_TARGET selects the GPU (default gfx1100), and WAVESIM_CHECK=all checks every launch.
+`wavesim.triton.use("gfx1201")` selects another GPU later.
 
-Autotuning compares counts of executed instructions in place of times, so that it always chooses the same configuration.
+Autotuning compares numbers of executed instructions instead of times, so its choice is deterministic.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ _FORMATS = {
 
 
 class Tensor:
-    """An array as Triton wants it: with `data_ptr` and `dtype`. `dtype` can be another of the same size, such as `bfloat16`."""
+    """Adapts an array for Triton, with `data_ptr` and `dtype`. `dtype` can be another type of the same size.
+
+    An example is `bfloat16`.
+    """
 
     def __init__(self, array: Any, dtype: Optional[str] = None) -> None:
         self.array, self.dtype = array, dtype or _name(array.dtype)
@@ -66,7 +69,7 @@ _NAMES: dict = {}
 
 
 def _name(dtype: Any) -> str:
-    """A type's name, which takes NumPy as long as a launch takes."""
+    """Returns the name of a type. Cached, because computing it in NumPy takes as long as a launch."""
     name = _NAMES.get(dtype)
     if name is None:
         name = _NAMES[dtype] = str(dtype)
@@ -74,8 +77,8 @@ def _name(dtype: Any) -> str:
 
 
 def _wrap(value: Any) -> Any:
-    """NumPy arrays as tensors; what has `data_ptr` is one already."""
-    # The interface is made when it is asked for.
+    """Converts NumPy arrays to tensors. Values with `data_ptr` are tensors already."""
+    # NumPy builds `__array_interface__` on each access, so the cheaper tests come first.
     plain = type(value) in (int, float, bool, str) or hasattr(value, "data_ptr")
     if plain or not hasattr(value, "__array_interface__"):
         return value
@@ -92,7 +95,7 @@ class _Function:
 
 
 class _Utils:
-    """What Triton's compiler asks of a driver."""
+    """The functions that Triton's compiler requires of a driver."""
 
     def __init__(self, driver: "Driver") -> None:
         self.driver = driver
@@ -120,7 +123,7 @@ class _Utils:
 
 
 def _flatten(signature: Any, values: Any, names: Any, out: list) -> None:
-    """Type, value and name of each argument, without constants."""
+    """Appends type, value and name of each argument to `out`, omitting constants."""
     for kind, value, name in zip(signature, values, names):
         if isinstance(kind, tuple):
             _flatten(kind, value, [name] * len(kind), out)
@@ -132,12 +135,12 @@ def _pack(kind: str, value: Any) -> bytes:
     if kind == "bf16":
         return struct.pack("<f", value)[2:]
     if kind not in _FORMATS:
-        raise Error(f"an argument of the type {kind}, which wavesim.triton does not know")
+        raise Error(f"arguments of type {kind} are not supported by wavesim.triton")
     return struct.pack(_FORMATS[kind], value)
 
 
 class Launcher:
-    """Launches one kernel. Triton makes it with the kernel's signature."""
+    """Launches one kernel. Triton creates it with the kernel's signature."""
 
     def __init__(self, src: Any, metadata: Any) -> None:
         signature = dict(src.signature)
@@ -188,7 +191,7 @@ class Launcher:
         print_findings(outcome)
 
     def _scratch(self, which: str, grid: tuple) -> Any:
-        """Memory that the compiler asks for, for each workgroup."""
+        """Allocates the per-workgroup memory that the compiler requires."""
         size = getattr(self.metadata, f"{which}_scratch_size", 0) or 0
         if size == 0:
             return None
@@ -201,7 +204,7 @@ class Launcher:
 
 
 class _Scratch:
-    """Zeroed memory at a multiple of 256."""
+    """Zeroed memory with an alignment of 256 bytes."""
 
     def __init__(self, size: int) -> None:
         self.memory = bytearray(size + 256)
@@ -216,11 +219,11 @@ class _Scratch:
 
 
 def _address(value: Any, name: str, memory: dict, owners: list) -> int:
-    """The address of a tensor, whose memory is noted."""
+    """Returns the address of a tensor, and records its memory in `memory` and `owners`."""
     if isinstance(value, int):
         return value
     base = getattr(value, "base", None)
-    # Triton's own wrappers of another type.
+    # Triton's wrappers that reinterpret a tensor's type.
     if not hasattr(value, "__array_interface__") and hasattr(base, "data_ptr"):
         value = base
     place = value.place if isinstance(value, Tensor) else extent(value)
@@ -244,7 +247,7 @@ class Driver(DriverBase):
         self.warp_size = self.device.native.wave_size
         self.utils = _Utils(self)
         self.instructions = 0
-        """Wave-instructions of all launches."""
+        """Number of wave-instructions executed by all launches."""
         self.outcome = None
         """The outcome of the last launch."""
 
@@ -272,7 +275,7 @@ class Driver(DriverBase):
         return self._count
 
     def _count(self, kernel_call: Any, *, quantiles: Any = None, **_: Any) -> Any:
-        """Instructions of a call in place of its time."""
+        """Returns the number of instructions that a call executes, in place of its time."""
         before = self.instructions
         kernel_call()
         cost = float(self.instructions - before)
@@ -298,14 +301,14 @@ class Driver(DriverBase):
 
 
 def use(target: Optional[str] = None) -> Driver:
-    """Makes Triton launch on a new device, and returns its driver."""
+    """Makes Triton launch on a new device. Returns its driver."""
     driver = Driver(target)
     _config.set_active(driver)
     return driver
 
 
 def _accept_arrays() -> None:
-    """Lets `JITFunction.run` take NumPy arrays: Triton reads types and alignment from tensors only."""
+    """Makes `JITFunction.run` accept NumPy arrays, since Triton reads types and alignment only from tensors."""
     run = JITFunction.run
     if getattr(run, "takes_arrays", False):
         return

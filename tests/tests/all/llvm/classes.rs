@@ -1,21 +1,21 @@
-//! What our assembler and disassembler and LLVM's may say differently of an instruction, each class with its reason.
+//! Classes of permitted differences between our assembler and disassembler and LLVM's.
 
 use super::referee::words_of;
 use wavesim::arch::Arch;
 use wavesim::asm::Options;
 
-/// What the two say differently of an instruction.
+/// Kind of a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// LLVM knows no instruction of these words.
+    /// LLVM does not disassemble the words.
     NoText,
     Text,
-    /// LLVM does not read our text.
+    /// LLVM does not assemble our text.
     NoWords,
     Words,
 }
 
-/// An instruction with what LLVM says of it.
+/// An instruction, with LLVM's text and words.
 pub struct Case {
     pub arch: Arch,
     pub name: &'static str,
@@ -49,7 +49,7 @@ impl Case {
     }
 }
 
-/// A reason for which LLVM 19 and we differ.
+/// A class of differences from LLVM 19.
 pub struct Class {
     pub id: &'static str,
     pub kinds: &'static [Kind],
@@ -58,7 +58,7 @@ pub struct Class {
 
 pub const ALL: &[Kind] = &[Kind::NoText, Kind::Text, Kind::NoWords, Kind::Words];
 
-/// Instructions, or forms of them, that LLVM 19 does not have: name, and how the encoding's name begins (without `ENC_`).
+/// Instructions or forms that LLVM 19 lacks: the name, and a prefix of the encoding's name (without `ENC_`).
 pub const UNKNOWN: [(&str, &str); 30] = [
     ("DS_NOP", ""),
     ("DS_BPERMUTE_FI_B32", ""),
@@ -143,7 +143,7 @@ pub static CLASSES: &[Class] = &[
     Class {
         id: "one-address",
         kinds: &[Kind::Text],
-        // The only one, in brackets or not.
+        // A single address, with or without brackets.
         holds: |c| c.encoding == "ENC_MIMG_NSA" && !c.text.contains(", ["),
     },
     Class {

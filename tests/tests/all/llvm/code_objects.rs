@@ -1,4 +1,5 @@
-//! Compiled code: every instruction of the code objects at hand is printed as LLVM prints it, and LLVM's text assembles to its words.
+//! Compiled code: every instruction of the available code objects prints like LLVM, and LLVM's text assembles
+//! to its words.
 
 use super::referee::{llvm, mark, processor, refereed, replies, text_of, tool, words_of};
 use object::{Object, ObjectSection};
@@ -9,7 +10,7 @@ use wavesim::asm::Options;
 use wavesim::codec::decode;
 use wavesim_tests::{root, shared};
 
-/// The instructions in the code objects for an architecture, each once.
+/// Returns the distinct instructions in the code objects for an architecture.
 fn instructions(arch: Arch) -> BTreeSet<Vec<u32>> {
     let own = root().join("tests/filetests/code_objects");
     let folders = [Some(own), shared("kernels")];
@@ -25,7 +26,7 @@ fn instructions(arch: Arch) -> BTreeSet<Vec<u32>> {
             data.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect();
         let mut at = 0;
         while at < words.len() {
-            // Padding is no instruction everywhere.
+            // Padding is not a valid instruction on every architecture.
             let size = decode(arch, &words[at..]).map_or(1, |inst| inst.size as usize / 4);
             out.insert(words[at..at + size].to_vec());
             at += size;
@@ -38,7 +39,7 @@ fn instructions(arch: Arch) -> BTreeSet<Vec<u32>> {
 fn compiled_code_has_llvms_text_and_words() {
     for arch in refereed() {
         let (options, all) = (Options::new(arch), instructions(arch));
-        // The kernels of RDNA are compiled for waves of 32.
+        // The RDNA kernels are compiled for wave32.
         let mut input = String::new();
         for (at, words) in all.iter().enumerate() {
             for words in [words.as_slice(), &[mark(at)]] {
@@ -50,20 +51,20 @@ fn compiled_code_has_llvms_text_and_words() {
             println!("skipped: {} is not installed", tool(arch));
             continue;
         };
-        let (mut compared, mut wrong) = (0, Vec::new());
+        let (mut compared, mut failures) = (0, Vec::new());
         for (words, reply) in all.iter().zip(replies(&output, all.len())) {
             let Some((text, _)) = reply.filter(|r| r.1.len() == words.len()) else { continue };
             compared += 1;
             let (own, back) = (text_of(words, &options), words_of(&text, &options));
             if own.as_ref() != Ok(&text) || back.as_ref() != Ok(words) {
-                wrong.push(format!("{text}: prints {own:?}, assembles to {back:08x?}, is {words:08x?}"));
+                failures.push(format!("{text}: prints {own:?}, assembles to {back:08x?}, is {words:08x?}"));
             }
         }
-        println!("{}: {compared} instructions of compiled code, {} differ", processor(arch), wrong.len());
-        // Those of the tree alone are fewer, and none is for CDNA 4.
+        println!("{}: {compared} instructions of compiled code, {} differ", processor(arch), failures.len());
+        // The repository alone has fewer code objects, and none for CDNA 4.
         let least = if shared("kernels").is_some() { 500 } else { 200 };
         assert!(compared > least || arch == Arch::Cdna4, "{}: {compared}", processor(arch));
-        let shown = wrong[..wrong.len().min(20)].join("\n");
-        assert!(wrong.is_empty(), "{}: {} of {compared}\n{shown}", processor(arch), wrong.len());
+        let shown = failures[..failures.len().min(20)].join("\n");
+        assert!(failures.is_empty(), "{}: {} of {compared}\n{shown}", processor(arch), failures.len());
     }
 }

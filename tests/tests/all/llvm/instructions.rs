@@ -1,4 +1,4 @@
-//! Random legal instructions of every entry: our words as LLVM's text, our text as LLVM's words.
+//! Random legal instructions of every entry: LLVM's text for our words, and LLVM's words for our text.
 
 use super::classes::{CLASSES, Case, Kind, UNKNOWN};
 use super::referee::{llvm, mark, processor, refereed, replies, text_of, tool, words_of};
@@ -11,7 +11,8 @@ use wavesim::asm::{Options, print};
 use wavesim::codec::encode;
 use wavesim_tests::legal::{Random, random_inst};
 
-/// `each` random instructions of every entry, and what LLVM says of them. `None` where it is not installed.
+/// Returns `each` random instructions of every entry with LLVM's text and words, or `None` if LLVM is not
+/// installed.
 fn cases(arch: Arch, each: usize) -> Option<Vec<Case>> {
     let options = Options::new(arch);
     let table = arch.table();
@@ -48,7 +49,7 @@ fn cases(arch: Arch, each: usize) -> Option<Vec<Case>> {
     let back = llvm(arch, &["-disassemble"], words)?;
     let count = cases.len();
     for (case, reply) in cases.iter_mut().zip(replies(&back, count)) {
-        // Another length means that LLVM read the first words as something else.
+        // A different length means that LLVM decoded the first words as another instruction.
         case.llvm_text = reply.filter(|(_, words)| words.len() == case.words.len()).map(|r| r.0);
     }
     let forth = llvm(arch, &[], texts)?;
@@ -59,15 +60,15 @@ fn cases(arch: Arch, each: usize) -> Option<Vec<Case>> {
 }
 
 #[test]
-fn every_difference_has_its_reason() {
+fn every_difference_has_a_class() {
     let mut found: BTreeMap<&str, usize> = BTreeMap::new();
-    let (mut unknown, mut asked) = (Vec::new(), 0);
+    let (mut unknown, mut tested_archs) = (Vec::new(), 0);
     for arch in refereed() {
         let Some(cases) = cases(arch, 3) else {
             println!("skipped: {} is not installed", tool(arch));
             continue;
         };
-        asked += 1;
+        tested_archs += 1;
         let mut same = [0; 2];
         for case in &cases {
             let differences = case.differences();
@@ -104,13 +105,13 @@ fn every_difference_has_its_reason() {
     let shown = unknown.len().min(20);
     assert!(
         unknown.is_empty(),
-        "{} differences without a reason:\n{}",
+        "{} differences without a class:\n{}",
         unknown.len(),
         unknown[..shown].join("\n")
     );
-    if asked == Arch::AMD.len() {
+    if tested_archs == Arch::AMD.len() {
         for class in CLASSES {
-            assert!(found.contains_key(class.id), "{}: nothing differs so any more", class.id);
+            assert!(found.contains_key(class.id), "{}: no instruction is in this class any more", class.id);
         }
     }
 }
@@ -119,7 +120,8 @@ fn golden(arch: Arch) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("filetests/llvm/assembly.{}.expected", arch.name()))
 }
 
-/// One instruction of every entry: `words | text`, and after ` ! ` the classes by which LLVM differs.
+/// Returns the golden file: one instruction of every entry as `words | text`, followed by ` ! ` and the
+/// classes of differences.
 fn golden_text(arch: Arch) -> Option<String> {
     let mut out = format!(
         "# An instruction of every encoding of every instruction: its words, its text. LLVM ({}) has the same, or differs as\n\
@@ -153,33 +155,39 @@ fn golden_text_and_words() {
             }
         }
         let options = Options::new(arch);
-        // That of CDNA 4 needs the later LLVM to be made.
+        // Generating the file for CDNA 4 requires a newer LLVM.
         if arch == Arch::Cdna4 && !golden(arch).exists() {
             println!("skipped: {} is not there", golden(arch).display());
             continue;
         }
         let file = std::fs::read_to_string(golden(arch)).unwrap();
-        let (mut wrong, mut count) = (Vec::new(), 0);
+        let (mut failures, mut count) = (Vec::new(), 0);
         for line in file.lines().filter(|l| !l.starts_with('#')) {
             let (words, text) = line.split_once(" | ").unwrap_or_else(|| panic!("{line}"));
             let text = text.split(" ! ").next().unwrap_or_default();
             let words: Vec<u32> = words.split(' ').map(|w| u32::from_str_radix(w, 16).unwrap()).collect();
             let printed = text_of(&words, &options);
             if printed.as_deref() != Ok(text) {
-                wrong.push(format!("{text}\n  prints {printed:?}"));
+                failures.push(format!("{text}\n  prints {printed:?}"));
             }
-            // Bits that the text does not say may be others.
+            // Bits that the text does not express may differ.
             let back = words_of(text, &options);
             let same =
                 back.as_ref().is_ok_and(|b| *b == words || text_of(b, &options).as_deref() == Ok(text));
             if !same {
-                wrong.push(format!("{text}\n  assembles to {back:08x?}, not {words:08x?}"));
+                failures.push(format!("{text}\n  assembles to {back:08x?}, not {words:08x?}"));
             }
             count += 1;
         }
         assert!(count > 2000, "{}: {count} instructions", arch.name());
-        let shown = wrong.len().min(20);
-        assert!(wrong.is_empty(), "{}: {} lines\n{}", arch.name(), wrong.len(), wrong[..shown].join("\n"));
+        let shown = failures.len().min(20);
+        assert!(
+            failures.is_empty(),
+            "{}: {} lines\n{}",
+            arch.name(),
+            failures.len(),
+            failures[..shown].join("\n")
+        );
     }
 }
 

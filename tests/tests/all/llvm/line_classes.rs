@@ -1,18 +1,18 @@
-//! Lines that our assembler and LLVM's judge differently, each class with its reason.
+//! Classes of lines that our assembler and LLVM's treat differently.
 
 use super::classes::UNKNOWN;
 use wavesim::arch::Arch;
 
-/// A line with what the two assemblers make of it; `None` is a refusal.
+/// A line with the words from both assemblers; `None` if the line is rejected.
 pub struct Written {
     pub arch: Arch,
     pub text: String,
-    /// Of the instruction that it was made of.
+    /// Name of the instruction that the line was derived from.
     pub name: &'static str,
     pub encoding: &'static str,
     pub ours: Option<Vec<u32>>,
     pub llvm: Option<Vec<u32>>,
-    /// LLVM takes the instruction as we print it.
+    /// Whether LLVM accepts the instruction as we print it.
     pub printed: bool,
 }
 
@@ -32,7 +32,7 @@ pub static WRITTEN: &[WrittenClass] = &[
     WrittenClass {
         id: "meaningless",
         holds: |w| {
-            // For some of CDNA's, LLVM takes the form that selects parts of registers.
+            // For some CDNA instructions, LLVM selects the SDWA form.
             (w.llvm.is_none() || w.arch.is_cdna())
                 && has_any(
                     &w.text,

@@ -1,4 +1,4 @@
-//! Lines that an instruction cannot be printed as: other spellings, and what must be refused.
+//! Lines that the printer never emits: alternative spellings, and lines that must be rejected.
 
 use super::line_classes::{WRITTEN, Written};
 use super::referee::{llvm, processor, refereed, replies, text_of, words_of};
@@ -9,7 +9,8 @@ use wavesim::arch::Arch;
 use wavesim::asm::{self, NoSymbols, Options};
 use wavesim::codec::decode;
 
-/// What both make of lines, each with the instruction that it came from. `None` where LLVM is not installed.
+/// Assembles lines with both assemblers. Each line has the entry that it was derived from, if any. Returns
+/// `None` if LLVM is not installed.
 pub fn written(arch: Arch, lines: Vec<(String, Option<EntryId>)>) -> Option<Vec<Written>> {
     let (options, table) = (Options::new(arch), arch.table());
     let ask = |lines: &[String]| {
@@ -21,7 +22,7 @@ pub fn written(arch: Arch, lines: Vec<(String, Option<EntryId>)>) -> Option<Vec<
     };
     let texts: Vec<String> = lines.iter().map(|l| l.0.clone()).collect();
     let theirs = ask(&texts)?;
-    // A symbol that nothing defines is refused when the file is linked.
+    // Undefined symbols are rejected when the file is linked.
     let complete = |t: &str| asm::parse(t, &options, &NoSymbols).is_ok_and(|p| p.fixups.is_empty());
     let own = |t: &String| words_of(t, &options).ok().filter(|_| complete(t));
     let ours: Vec<Option<Vec<u32>>> = texts.iter().map(own).collect();
@@ -41,16 +42,17 @@ pub fn written(arch: Arch, lines: Vec<(String, Option<EntryId>)>) -> Option<Vec<
     Some(list.collect())
 }
 
-/// Every line of `filetests/llvm/lines.txt` comes to LLVM's words or is refused as LLVM refuses it, or has a class.
+/// Every line of `filetests/llvm/lines.txt` assembles to LLVM's words, is rejected like in LLVM, or has a
+/// class.
 #[test]
-fn written_lines_come_to_llvms_words_or_are_refused() {
+fn written_lines_are_assembled_or_rejected_like_llvm() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("filetests/llvm/lines.txt");
     let file = std::fs::read_to_string(path).unwrap();
     for arch in refereed() {
         let lines: Vec<_> =
             file.lines().filter(|l| !l.starts_with('#')).map(|l| (l.to_string(), None)).collect();
         assert!(lines.len() > 500);
-        // Without LLVM, what it last said.
+        // The golden file has LLVM's last results, for use without LLVM.
         let golden = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join(format!("filetests/llvm/lines.{}.expected", arch.name()));
         let show = |w: &Option<Vec<u32>>| match w {

@@ -1,16 +1,18 @@
-//! LLVM's assembler and disassembler as referees of ours, instruction by instruction.
+//! Compares our assembler and disassembler with LLVM's, instruction by instruction.
 //!
-//! Random legal instructions of every entry of the tables go both ways where the tool is installed: our words to LLVM's text, our text to
-//! LLVM's words. Every difference must belong to a class (`classes`), which says why it is there; `docs/llvm-differences.md` lists the same
-//! classes. `filetests/llvm/assembly.*.expected` keeps one instruction of each entry for where LLVM is not installed (`BLESS=1` writes it).
+//! If LLVM is installed, random legal instructions of every table entry are tested in both directions: our
+//! words are disassembled by LLVM, and our text is assembled by LLVM. Every difference must belong to a class
+//! (`classes`), which is documented with its reason in `docs/llvm-differences.md`.
+//! `filetests/llvm/assembly.*.expected` has one instruction of each entry for machines without LLVM
+//! (`BLESS=1` rewrites the file).
 //!
-//! - `referee`: LLVM's tools, and what they answer.
-//! - `classes`: reasons for differences.
-//! - `instructions`: random instructions of every entry, both ways.
-//! - `opcodes`: instructions that LLVM alone has.
-//! - `lines`: lines as people write them, and legal lines with one change (`changed`).
-//! - `line_classes`: reasons for which lines are judged otherwise.
-//! - `code_objects`: compiled code, disassembled and assembled again.
+//! - `referee`: running LLVM's tools and parsing their output.
+//! - `classes`: classes of differences of instructions.
+//! - `instructions`: random instructions of every entry.
+//! - `opcodes`: instructions that only LLVM has.
+//! - `lines`: handwritten lines, and legal lines with a single change (`changed`).
+//! - `line_classes`: classes of differences of lines.
+//! - `code_objects`: compiled code, disassembled and reassembled.
 
 mod changed;
 mod classes;

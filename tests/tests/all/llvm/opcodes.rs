@@ -1,4 +1,4 @@
-//! Instructions that LLVM has and the ISA descriptions do not have.
+//! Instructions that LLVM has and the ISA descriptions lack.
 
 use super::referee::{llvm, mark, refereed, replies, tool};
 use isa_spec::tables::EntryId;
@@ -10,14 +10,14 @@ use wavesim::asm::Options;
 use wavesim::codec::{decode, encode};
 use wavesim_tests::legal::{Random, random_inst};
 
-/// Words of every opcode that an encoding's field has room for and the architecture has no instruction for, its other fields as some
-/// legal instructions have them.
+/// Returns words with every opcode value that has no instruction on the architecture. The other fields come
+/// from legal instructions.
 fn opcodes_without_an_instruction(arch: Arch, each: usize) -> Vec<Vec<u32>> {
     let (options, table) = (Options::new(arch), arch.table());
     let mut random = Random(7);
     let mut out = Vec::new();
     for (at, encoding) in table.encodings.iter().enumerate() {
-        // Literals and lane movements follow a short encoding's opcode, which is one of those below.
+        // Literal and DPP variants share the opcode of a short encoding, which is covered itself.
         let Some(op) = encoding.op_field.map(|op| &encoding.fields[op as usize]) else { continue };
         let own: Vec<EntryId> = (0..table.entries.len() as EntryId)
             .filter(|e| table.entries[*e as usize].enc as usize == at)
@@ -26,7 +26,7 @@ fn opcodes_without_an_instruction(arch: Arch, each: usize) -> Vec<Vec<u32>> {
             let entry = own[random.below(own.len() as u32) as usize];
             let Some(mut inst) = random_inst(&options, entry, &mut random) else { continue };
             if round == each {
-                // One whose fields are zero: LLVM minds bits that its opcode has no use for.
+                // Also with all fields zero, because LLVM rejects nonzero unused bits.
                 let fields = encoding.fields.iter().map(|f| f.fixed.unwrap_or(0));
                 inst.fields.iter_mut().zip(fields).for_each(|(own, zero)| *own = zero);
             }
@@ -49,9 +49,9 @@ fn opcodes_without_an_instruction(arch: Arch, each: usize) -> Vec<Vec<u32>> {
     out
 }
 
-/// No instruction of LLVM's is overlooked: those that the ISA descriptions lack are listed, and nothing else.
+/// The list of instructions that only LLVM has is exact.
 #[test]
-fn instructions_that_llvm_alone_has_are_listed() {
+fn instructions_that_only_llvm_has_are_listed() {
     use wavesim::asm::dialect::absent::ABSENT;
     let document = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/llvm-differences.md");
     let document = std::fs::read_to_string(document).unwrap();
@@ -74,7 +74,7 @@ fn instructions_that_llvm_alone_has_are_listed() {
         for (words, reply) in all.iter().zip(replies(&output, all.len())) {
             if let Some((text, _)) = reply.filter(|(_, read)| read == words) {
                 let name = text.split_whitespace().next().unwrap_or_default().to_string();
-                // LLVM's name for words that are zero, which are not an instruction.
+                // LLVM's name for all-zero words, which are not an instruction.
                 if name != "v_illegal" {
                     found.entry(name).or_insert_with(|| words.clone());
                 }

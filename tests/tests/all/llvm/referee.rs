@@ -1,4 +1,4 @@
-//! LLVM's tools: what they are called, how they are asked, and what they answer.
+//! LLVM's tools: their names, running them, and parsing their output.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -6,13 +6,14 @@ use wavesim::arch::Arch;
 use wavesim::asm::{self, NoSymbols, Options, print};
 use wavesim::codec::{decode, encode, words};
 
-/// The architectures that LLVM knows, or the one that `WAVESIM_ARCH` names.
+/// Returns the architectures that LLVM supports, or the one that `WAVESIM_ARCH` names.
 pub fn refereed() -> Vec<Arch> {
     let chosen = std::env::var("WAVESIM_ARCH").ok();
     Arch::AMD.into_iter().filter(|arch| chosen.as_ref().is_none_or(|name| arch.name() == name)).collect()
 }
 
-/// LLVM's assembler that knows the architecture's processor; `WAVESIM_LLVM_MC_GFX950` is the one for CDNA 4.
+/// Returns the name of the `llvm-mc` that supports an architecture; `WAVESIM_LLVM_MC_GFX950` overrides it for
+/// CDNA 4.
 pub fn tool(arch: Arch) -> String {
     let newer = || std::env::var("WAVESIM_LLVM_MC_GFX950").unwrap_or_else(|_| "llvm-mc-22".to_string());
     if arch == Arch::Cdna4 { newer() } else { "llvm-mc-19".to_string() }
@@ -53,12 +54,12 @@ pub fn llvm(arch: Arch, args: &[&str], input: String) -> Option<String> {
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Between inputs stand `s_nop N`, which tell answers apart.
+/// Returns the `s_nop N` that separates inputs, so that replies can be matched to them.
 pub fn mark(at: usize) -> u32 {
     0xbf80_0000 | at as u32 & 0xffff
 }
 
-/// LLVM's (text, words) of each input.
+/// Parses LLVM's text and words for each input.
 pub fn replies(output: &str, count: usize) -> Vec<Option<(String, Vec<u32>)>> {
     let mut out = Vec::new();
     let mut last: Option<(String, Vec<u32>)> = None;
