@@ -9,8 +9,7 @@ pub use wavesim_machine::exec::output::IEEE;
 /// Returns whether a value is MODE.IEEE, which code is specialised for.
 pub fn is_ieee_bit(value: &Value) -> bool {
     let mode = |v: &Value| matches!(v.kind, ValueKind::State(State::Mode));
-    let shifted =
-        |v: &Value| matches!(&v.kind, ValueKind::ShrConst(inner, n) if *n == IEEE.trailing_zeros() && mode(inner));
+    let shifted = |v: &Value| matches!(&v.kind, ValueKind::ShrConst(inner, n) if *n == IEEE.trailing_zeros() && mode(inner));
     matches!(&value.kind, ValueKind::Op2(Op2::And, a, b) if shifted(a) && b.kind == ValueKind::Const(1))
 }
 

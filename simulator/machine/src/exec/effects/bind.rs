@@ -17,7 +17,10 @@ impl Bind<'_> {
     pub(super) fn add(&self, out: &mut Effects) {
         for touch in self.facts.registers.iter().filter(|t| self.holds(&t.conditions)) {
             // An atomic without return writes no result.
-            if touch.write && touch.resource == Resource::Operand(Role::D0) && !self.binding.returns(self.inst) {
+            if touch.write
+                && touch.resource == Resource::Operand(Role::D0)
+                && !self.binding.returns(self.inst)
+            {
                 continue;
             }
             let list = if touch.write { &mut out.writes } else { &mut out.reads };
