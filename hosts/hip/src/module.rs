@@ -322,7 +322,7 @@ pub extern "C" fn hipGetSymbolSize(len: Out<usize>, symbol: usize) -> c_int {
     call("hipGetSymbolSize", || len.put(variable(symbol)?.1 as usize))
 }
 
-/// Returns the memory of a variable_part of a variable.
+/// Returns the memory of a part of a variable.
 fn variable_part(symbol: usize, offset: usize, len: usize) -> Outcome<Memory> {
     let (address, size) = variable(symbol)?;
     if offset.checked_add(len).is_none_or(|end| end as u64 > size) {

@@ -137,7 +137,7 @@ impl Buffer {
     }
 }
 
-/// Checks that at most at_most_one of the flags in `of` is set.
+/// Checks that at most one of the flags in `of` is set.
 fn at_most_one(flags: u64, of: u64) -> Outcome {
     if (flags & of).count_ones() > 1 { Err(Status::INVALID_VALUE.into()) } else { Ok(()) }
 }

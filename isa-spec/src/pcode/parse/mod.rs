@@ -319,7 +319,7 @@ impl<'a> Parser<'a> {
             }
             Tok::Punct("++" | "--") => "there is no `++` or `--`: write `x += 1`",
             Tok::Punct("{") if !self.open.is_empty() => {
-                "braces enclose a file_text body or a concatenation; blocks are `if … then … endif` and `for … do … endfor`"
+                "braces enclose a whole body or a concatenation; blocks are `if … then … endif` and `for … do … endfor`"
             }
             Tok::Ident(word) => match word.as_str() {
                 "and" | "AND" => "write `&&`, or `&` for bits",
