@@ -20,7 +20,7 @@ mod operands;
 mod variant;
 
 pub use modifiers::sdwa;
-use variant::{block, is_beyond, lanes, scalar};
+use variant::{block, is_beyond, is_moved, lanes, scalar};
 
 /// What a program has too many of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -258,6 +258,9 @@ impl Lowered {
             ext.cbsz = field("CBSZ");
             ext.abid = field("ABID");
             ext.blgp = field("BLGP");
+        }
+        if is_moved(&op, &ext, info) {
+            op.flags |= Op::MOVED;
         }
         let beyond = is_beyond(&op, &ext, operands, info);
         op.ext = self.ext(ext)?;

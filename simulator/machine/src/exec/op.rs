@@ -266,6 +266,8 @@ impl Op {
     pub const SCALAR_DEST: u16 = 16;
     /// The instruction goes on with the next operation (VOPD). Also on what is not an instruction: none is complete after it.
     pub const MORE: u16 = 32;
+    /// Of modifiers, the instruction has DPP alone, and all sources are vectors.
+    pub const MOVED: u16 = 64;
     /// The result is dropped, though the destination is read: a buffer atomic without return. With [`Op::OUTPUT`], so that only
     /// the slow path tests for it.
     pub const NO_RESULT: u16 = 256;
@@ -476,9 +478,10 @@ impl Part {
 /// Where DPP takes the first source of each lane from, in 32 lanes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Dpp {
-    /// The lane, below 32 and in the same row of 16.
+    /// The lane, below 32 and in the same row of 16, or [`Dpp::NOWHERE`].
     pub from: [u8; 32],
-    /// Of a wave of 64, whose lanes can be in other rows: CDNA's shifts of whole waves, and broadcasts from row to row.
+    /// Of a wave of 64, whose lanes can be in other rows: CDNA's shifts of whole waves, and broadcasts from
+    /// row to row. Likewise.
     pub across: Option<[u8; 64]>,
     /// Lanes of each half whose source is outside of their row, or of the wave.
     pub outside: [u32; 2],
@@ -488,4 +491,9 @@ pub struct Dpp {
     pub bound: bool,
     /// Inactive lanes are sources.
     pub fetch: bool,
+}
+
+impl Dpp {
+    /// In place of the lane that a lane without a source takes.
+    pub const NOWHERE: u8 = 0x80;
 }

@@ -26,6 +26,7 @@
 //! - **O6** A handler that reads SGPRs as they stand ([`Variant::Fast`] of scalar instructions) finds every word that it reads in the scalar file, and
 //!   writes only registers below NULL.
 //! - **O7** A handler that moves a block has a vector for offsets and data, and two words of the scalar file as a base.
+//! - **O8** An operation with [`Op::MOVED`] has vectors in every slot that its handler reads.
 //!
 //! Of a program, by [`Program`]:
 //!
@@ -69,7 +70,7 @@ pub enum Violation {
     /// O3, O6: the result would be written from this register on, which is none that an instruction may write.
     #[error("O3: the result at {0} is not a register")]
     Result(u16),
-    /// O4, O7: the source in this slot is not a lane vector.
+    /// O4, O7, O8: the source in this slot is not a lane vector.
     #[error("O4: source {0} is not a vector")]
     NoVector(usize),
     /// O4: these flags ask for what the handler variant does not do.
@@ -89,7 +90,7 @@ pub enum Violation {
     End,
 }
 
-/// Whether an operation keeps to O1 to O7, in a program with so many words of constants and these modifiers.
+/// Whether an operation keeps to O1 to O8, in a program with so many words of constants and these modifiers.
 pub fn operation(op: &Op, constants: usize, exts: &[Ext]) -> Result<(), Violation> {
     let Some((info, variant)) = meaning(op)? else { return Ok(()) };
     let Some(ext) = exts.get(op.ext as usize) else { return Err(Violation::Ext(op.ext)) };
@@ -103,6 +104,9 @@ pub fn operation(op: &Op, constants: usize, exts: &[Ext]) -> Result<(), Violatio
             // What was not installed there would be another program's.
             Place::Vector(at) if (CONSTS..CONSTS + MAX_CONSTS).contains(&at) && at - CONSTS >= constants => {
                 return Err(Violation::Pool(slot));
+            }
+            place if op.flags & Op::MOVED != 0 && dwords > 0 && !matches!(place, Place::Vector(_)) => {
+                return Err(Violation::NoVector(slot));
             }
             Place::Pool(of) if of != slot || ext.pool[slot] as usize + dwords as usize > constants => {
                 return Err(Violation::Pool(slot));
@@ -307,6 +311,15 @@ mod tests {
         let matrix = "v_wmma_f32_16x16x16_f16 v[0:7], v[8:15], v[16:23], v[0:7]";
         assert_eq!(changed(matrix, |op| op.code += Variant::Fast as u16), Violation::Variant);
         assert_eq!(changed("s_add_u32 s1, s2, s3", |op| op.code += 1), Violation::Variant);
+    }
+
+    #[test]
+    fn what_moves_lanes_alone_has_vectors() {
+        let add = "v_add_f32_dpp v1, v2, v3 row_shr:1 row_mask:0xf bank_mask:0xf";
+        assert_eq!(lowered(add).0.flags & Op::MOVED, Op::MOVED);
+        assert_eq!(changed(add, |op| op.src[1] = Source::sgpr(3)), Violation::NoVector(1));
+        let negated = "v_add_f32_dpp v1, -v2, v3 row_shr:1 row_mask:0xf bank_mask:0xf";
+        assert_eq!(lowered(negated).0.flags & Op::MOVED, 0);
     }
 
     #[test]

@@ -124,6 +124,12 @@ impl Half {
         unsafe { *self.at(MASK) }
     }
 
+    /// Where the mask is.
+    #[inline(always)]
+    pub(crate) fn mask_at(self) -> *const LaneVec {
+        self.at(MASK)
+    }
+
     /// Sets both. Outside of `state`, for the time of one handler: the EXEC registers stay as they are.
     ///
     /// # Safety

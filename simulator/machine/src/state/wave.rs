@@ -264,6 +264,12 @@ impl Wave {
         unsafe { self.half(half).mask() }
     }
 
+    /// Where the masks of both halves are; of a wave of 32, the first one twice.
+    #[inline(always)]
+    pub(crate) fn masks(&self) -> [*const LaneVec; 2] {
+        [0, 1].map(|half| self.half(half).mask_at())
+    }
+
     /// Whether any lane of a VGPR was written since the wave began.
     pub fn is_written(&self, register: u32) -> bool {
         // SAFETY: W1.

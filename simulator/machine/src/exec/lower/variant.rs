@@ -73,6 +73,27 @@ pub(super) fn scalar(op: &Op, info: &OpInfo) -> Variant {
     if plain { Variant::Fast } else { Variant::General }
 }
 
+/// Whether, in a wave of 64, the second half would read what the first has written of a mask: only of pairs
+/// at odd distances.
+fn reads_what_it_writes(op: &Op, info: &OpInfo) -> bool {
+    let after = op.src[3].number() + 1;
+    op.src[3].is_scalar() && (op.d1 == after || info.result == 0 && op.d == after)
+}
+
+/// Whether nothing but DPP keeps a lane's instruction from running plainly ([`Op::MOVED`]).
+pub(super) fn is_moved(op: &Op, ext: &Ext, info: &OpInfo) -> bool {
+    let changed = ext.abs_bits | ext.neg_bits | ext.high_bits | ext.narrow_bits | ext.packed_bits;
+    let vectors = op.src.into_iter().zip(info.sources).all(|(s, dwords)| dwords == 0 || s.is_vector());
+    info.shape == Shape::Lane
+        // The second half must not see an EXEC that the first has written.
+        && ext.dpp.is_some_and(|dpp| dpp.across.is_none() || info.result > 0)
+        && (changed, ext.sdwa) == (0, None)
+        && op.flags & Op::OUTPUT == 0
+        && info.sources[0] > 0
+        && vectors
+        && !reads_what_it_writes(op, info)
+}
+
 /// How a lane's instruction runs: plainly if its sources are vectors, or SGPRs that become vectors. Turns the SGPRs among its sources into
 /// their hidden vectors, and lists them, unless they are too many.
 pub(super) fn lanes(op: &mut Op, info: &OpInfo) -> Variant {
@@ -82,9 +103,7 @@ pub(super) fn lanes(op: &mut Op, info: &OpInfo) -> Variant {
     if !is_unmodified(op) || !op.src.into_iter().zip(dwords).filter(read).all(|(s, _)| is_ordinary_sgpr(s)) {
         return Variant::General;
     }
-    // In a wave of 64 the second half would read what the first has written: only of pairs at odd distances.
-    let after = op.src[3].number() + 1;
-    if op.src[3].is_scalar() && (op.d1 == after || info.result == 0 && op.d == after) {
+    if reads_what_it_writes(op, info) {
         return Variant::General;
     }
     let (mut list, mut used) = ([Op::NO_SCALAR; 4], 0);

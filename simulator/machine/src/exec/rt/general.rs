@@ -2,12 +2,13 @@
 //! modifiers applied, and the operation runs with these for its sources. So there is one function for all of them, not one of each.
 
 use super::context::{Cx, Flow, Handler};
+use super::dpp;
 use super::modify;
 use super::operands::{broadcast, scalar_words, splat};
 use super::results::{Out, write_some};
 use crate::exec::op::{Op, Source, Variant};
 use crate::isa::{OPERATIONS, OpInfo};
-use crate::state::wave::{DISCARD, STAGE, STAGE_VECS, is_denormal};
+use crate::state::wave::{DISCARD, NO_DENORMALS, STAGE, STAGE_VECS, is_denormal};
 use crate::state::{Half, LaneVec};
 
 /// [`Variant::General`] of operations whose fast handler does all that follows staging (`isa_lower::ir::Handlers::by_fast`).
@@ -20,8 +21,67 @@ pub unsafe fn general(cx: &mut Cx<'_>, op: &Op) -> Flow {
     // SAFETY: O1; by the contract.
     unsafe {
         let body = *cx.narrow.get_unchecked(op.code as usize + FAST);
-        staged::<true>(cx, op, body)
+        // Jumps to functions of their own: what moves lanes alone needs less of a frame.
+        if op.flags & Op::MOVED != 0 { moved(cx, op, body) } else { modified(cx, op, body) }
     }
+}
+
+/// # Safety
+/// As for [`staged`], on a host with AVX2.
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
+#[inline(never)]
+unsafe fn modified(cx: &mut Cx<'_>, op: &Op, body: Handler) -> Flow {
+    // SAFETY: by the contract.
+    unsafe { staged::<true>(cx, op, body) }
+}
+
+/// [`staged`] for [`Op::MOVED`]: only the first source is staged.
+///
+/// # Safety
+/// As for [`staged`], on a host with AVX2.
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
+#[inline(never)]
+unsafe fn moved(cx: &mut Cx<'_>, op: &Op, body: Handler) -> Flow {
+    let ext = cx.raw(op);
+    let Some(moves) = &ext.dpp else { return Flow::UNKNOWN };
+    let (first, dwords) = (op.src[0].number() as usize, 1 + (ext.sign_at[0] == 63) as usize);
+    let by_exec = dpp::depends_on_exec(cx, moves);
+    let rare = by_exec || moves.across.is_some();
+    let mut plain = *op;
+    plain.flags &= !Op::MODIFY;
+    plain.src[0] = Source::staged(0);
+    for half in 0..cx.wave.halves() {
+        let file = cx.wave.half(half);
+        cx.file = file;
+        // SAFETY: by the contract; O8 and W1.
+        unsafe {
+            let exec = file.exec();
+            let mut active = exec & !moves.disabled[half & 1];
+            if !moves.bound {
+                active &= dpp::with_source(cx, moves, half, by_exec);
+            }
+            for k in 0..dwords {
+                if rare {
+                    dpp::stage(cx, moves, half, first + k, STAGE + k, by_exec);
+                } else {
+                    *file.at(STAGE + k) = dpp::permuted::<true>(&*file.at(first + k), &moves.from);
+                    // Zeros are no denormals.
+                    file.set_no_denormals(STAGE + k, file.flags(first + k) & NO_DENORMALS != 0);
+                }
+            }
+            let narrowed = active != exec;
+            if narrowed {
+                file.set_exec(active);
+            }
+            let flow = body(cx, &plain);
+            debug_assert!(flow == Flow::NEXT);
+            if narrowed {
+                // Of the registers, which the operation may have written.
+                cx.wave.rebuild_mask(half);
+            }
+        }
+    }
+    Flow::NEXT
 }
 
 /// Any variant of such an operation on any host; `body` is its handler for the half that the context is at, and for operands as they stand.

@@ -2,7 +2,6 @@
 
 use super::context::Cx;
 use super::dpp;
-use super::results::lanes_of;
 use crate::exec::op::{Ext, Op, Part};
 use crate::state::LaneVec;
 use crate::state::wave::{STAGE, STAGE_VECS};
@@ -83,20 +82,20 @@ unsafe fn by<const AVX2: bool>(
 pub(super) struct Lanes {
     /// Those that execute.
     pub active: u32,
-    /// Those that have a source; the others read zero.
-    valid: u32,
+    /// Those whose source is not active read zero.
+    by_exec: bool,
 }
 
 /// The lanes that execute an operation with modifiers, of those of EXEC. DPP switches lanes off even if the body reads no source.
 #[inline(always)]
 pub(super) fn lanes(cx: &Cx<'_>, op: &Op, half: usize, exec: u32) -> Lanes {
-    let Some(moves) = &cx.raw(op).dpp else { return Lanes { active: exec, valid: u32::MAX } };
-    let valid = match &moves.across {
-        Some(from) => dpp::across_valid(from, cx.wave.exec(), half) & !moves.outside[half & 1],
-        None => dpp::with_source(moves, exec, half),
-    };
-    let active = exec & !moves.disabled[half & 1] & if moves.bound { u32::MAX } else { valid };
-    Lanes { active, valid }
+    let Some(moves) = &cx.raw(op).dpp else { return Lanes { active: exec, by_exec: false } };
+    let by_exec = dpp::depends_on_exec(cx, moves);
+    let mut active = exec & !moves.disabled[half & 1];
+    if !moves.bound {
+        active &= dpp::with_source(cx, moves, half, by_exec);
+    }
+    Lanes { active, by_exec }
 }
 
 /// Applies the modifiers of the source in this slot of an operation, if it has any: it is staged then. Whether it has.
@@ -125,13 +124,17 @@ pub(super) unsafe fn source<const AVX2: bool>(
         // SAFETY: by the contract; where two are read, O2 and W1: vectors of the file, and staged ones, have four after them.
         let mut vec = unsafe { *vecs.add(k) };
         if let Some(moves) = moved {
-            vec = match &moves.across {
-                Some(from) => dpp::across(cx, op.src[i].number() as usize + k, half, from),
-                // SAFETY: by the contract.
-                None => unsafe { dpp::permuted::<AVX2>(&vec, &moves.from) },
+            let (first, own) = (op.src[i].number() as usize + k, vecs.wrapping_add(k));
+            // The lowering has copied a register whose lanes go to other rows: no half has been written yet.
+            let each = match moves.across {
+                Some(_) => [0, 1].map(|half| cx.wave.half(half).at(first).cast_const()),
+                None => [own; 2],
             };
-            if lanes.valid != u32::MAX {
-                let mask = lanes_of(lanes.valid);
+            // SAFETY: by the contract, O2 and W1.
+            vec = unsafe { dpp::moved(cx, moves, half, each) };
+            if lanes.by_exec {
+                // SAFETY: W1: each half has a mask.
+                let mask = unsafe { dpp::moved(cx, moves, half, cx.wave.masks()) };
                 for l in 0..32 {
                     vec.0[l] &= mask.0[l];
                 }

@@ -75,6 +75,26 @@ pub fn set_vgpr(cx: &mut Cx<'_>, lane: u32, reg: u32, value: u32) {
     cx.wave.set_indexed_vgpr(lane, reg, value);
 }
 
+/// Sets a VGPR by a number that the body computed, in the active lanes of a half.
+///
+/// # Safety
+/// The file is the wave's.
+#[inline(never)]
+pub unsafe fn set_own_lanes(cx: &Cx<'_>, file: Half, exec: u32, reg: u32, new: &LaneVec) {
+    if !cx.wave.has_vgpr(reg) {
+        return;
+    }
+    // SAFETY: by the contract; W1, as the wave has this VGPR, and nothing else refers to it.
+    unsafe {
+        let mask = lane_mask(file, exec);
+        file.set_no_denormals(reg as usize, false);
+        let old = &mut *file.at(reg as usize);
+        for l in 0..32 {
+            old.0[l] = old.0[l] & !mask.0[l] | new.0[l] & mask.0[l];
+        }
+    }
+}
+
 /// The destination's lane vectors before the operation.
 ///
 /// # Safety
@@ -261,7 +281,7 @@ pub unsafe fn write_half(cx: &Cx<'_>, file: Half, op: &Op, exec: u32, fmt: Out, 
 }
 
 #[inline(never)]
-pub(super) fn lanes_of(exec: u32) -> LaneVec {
+fn lanes_of(exec: u32) -> LaneVec {
     let mut vec = LaneVec::ZERO;
     for (lane, mask) in vec.0.iter_mut().enumerate() {
         *mask = 0u32.wrapping_sub(exec >> lane & 1);
