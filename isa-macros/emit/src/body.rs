@@ -9,14 +9,15 @@ use crate::name::{float_suffix, hold, mask_bit, mask_name, role_name, slot, vari
 use crate::stmt::declare;
 use crate::value::Scope;
 use isa_lower::ir::*;
-use isa_spec::pcode::ir::{Local, Pure, Space, Ty};
+use isa_lower::visit::any_in;
+use isa_spec::pcode::ir::{Local, Pure, Space, State, Ty};
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
 /// A body that runs once a wave.
 pub fn once(once: &Once, locals: &[Local]) -> TokenStream {
     let locals = declare(locals);
-    let mut body = Scope::Wave.stmts(&once.body);
+    let mut body = Scope::Wave.stmts(once.with_vectors.as_ref().unwrap_or(&once.body));
     if once.retries {
         body = quote! { let mut loaded: u128 = 0; 'retry: loop { #body break; } };
     }
@@ -197,6 +198,9 @@ impl Steps {
     }
 
     fn lane_loop(&self, lanes: &LaneLoop) -> TokenStream {
+        if let Some(moved) = self.own_lanes(lanes) {
+            return moved;
+        }
         let guard = lanes.active_only.then(|| quote! { if exec >> l & 1 == 0 { continue; } });
         let (read, locals) = (self.reads(lanes), &self.locals);
         let start = lanes.result.map(|result| {
@@ -242,6 +246,41 @@ impl Steps {
                 #(#set_bits)*
             }
         }
+    }
+
+    /// A loop that does nothing but write a register that the wave numbers, each lane its own.
+    fn own_lanes(&self, lanes: &LaneLoop) -> Option<TokenStream> {
+        let [Stmt::SetVgpr { lane, reg, value }] = &lanes.body[..] else { return None };
+        let plain = |v: &Value| {
+            !matches!(
+                v.kind,
+                ValueKind::Vgpr { .. }
+                    | ValueKind::OperandLane { .. }
+                    | ValueKind::Load { .. }
+                    | ValueKind::Control { .. }
+            )
+        };
+        let varies = |v: &Value| {
+            matches!(v.kind, ValueKind::State(State::LaneId) | ValueKind::Var(_) | ValueKind::LaneBit(_))
+                || !plain(v)
+        };
+        let effects = lanes.result.is_some() || !lanes.bits.is_empty() || lanes.leaves || lanes.retries;
+        if effects || lane.kind != ValueKind::State(State::LaneId) || any_in(reg, &varies) {
+            return None;
+        }
+        if any_in(value, &|v| !plain(v)) {
+            return None;
+        }
+        let (read, reg, value) = (self.reads(lanes), Scope::Wave.value(reg), Scope::Lane.value(value));
+        Some(quote! {
+            let mut own = LaneVec::ZERO;
+            for l in 0..32usize {
+                let lane: u32 = lane_base + l as u32;
+                #read
+                own.0[l] = #value;
+            }
+            rt::set_own_lanes(cx, file, exec, #reg, &own);
+        })
     }
 
     /// Calls of functions of one argument and all lanes, in place.

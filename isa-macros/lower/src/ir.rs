@@ -23,7 +23,8 @@ pub use value::{
     Compare, Conversion, FloatBits, FloatOp, Hold, Int, Mask, Op1, Op2, Scalar, Slot, Value, ValueKind, Var,
 };
 pub use vector::{
-    Numbers, Places, Product, ProductPart, Vector, VectorAt, VectorPlace, VectorRead, VectorWrite,
+    LaneMove, MoveLanes, MovedValue, Numbers, Places, Product, ProductPart, Vector, VectorAt, VectorPlace,
+    VectorRead, VectorWrite,
 };
 
 /// A statement of a lane, or of code that runs once a wave.
@@ -70,6 +71,8 @@ pub enum Stmt {
     Vector(Box<Vector>),
     /// The loops of a matrix product.
     Product(Box<Product>),
+    /// Loops that move values from lane to lane.
+    MoveLanes(Box<MoveLanes>),
     /// Ends the body, for this lane.
     Leave,
     /// A control builtin called for its effect; it may end the handler.

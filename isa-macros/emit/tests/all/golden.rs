@@ -43,6 +43,8 @@ goldens! {
     scalar "S_ADD_U32";
     /// Reads other lanes, once a wave.
     wave "V_READLANE_B32";
+    /// Lanes take values of other lanes, once a wave.
+    lane_moves "DS_BPERMUTE_B32";
     /// The machine executes it.
     control "S_BARRIER";
     /// Integers in lanes.

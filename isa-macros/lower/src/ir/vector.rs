@@ -35,6 +35,8 @@ pub enum VectorRead {
     WaveVgpr { reg: Value },
     /// A value that is the same for all iterations.
     Same(Value),
+    /// All ones in active lanes, zero in others, from the first iteration's lane on.
+    Active,
     /// A conversion of each iteration's value, for which hosts have vectors. It may use reads before it.
     Converted(Conversion, Value),
 }
@@ -78,6 +80,45 @@ pub struct VectorWrite {
     pub when: Option<Value>,
     /// Computed in each iteration.
     pub value: Value,
+}
+
+/// Each active lane's register `to` takes a value of another lane, or what another lane sends. All lanes read
+/// before one writes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MoveLanes {
+    /// What lanes do.
+    pub how: LaneMove,
+    /// The loop over all lanes that computes the number of the other lane. Its one write is not made.
+    pub lanes: Vector,
+    /// The register of which lanes have values.
+    pub value: MovedValue,
+    /// The register that is written, by number.
+    pub to: Value,
+}
+
+/// What lanes do in [`MoveLanes`].
+#[derive(Debug, Clone, PartialEq)]
+pub enum LaneMove {
+    /// A lane takes the other one's value. If that is inactive and `fetch` is 0, it takes zero, or keeps what
+    /// it has if `bound` is 0 too. Numbers of no lane give zero, and count as inactive.
+    Pull {
+        /// Inactive lanes have values too.
+        fetch: Value,
+        /// Lanes take the zero of an inactive lane.
+        bound: Value,
+    },
+    /// A lane sends its value to the other one. Of several to one lane, the highest lane's arrives; zero if
+    /// there is none. Nothing happens to what is sent to no lane.
+    Push,
+}
+
+/// A register of all lanes.
+#[derive(Debug, Clone, PartialEq)]
+pub enum MovedValue {
+    /// The first one of an operand.
+    Operand(Slot),
+    /// A VGPR by number.
+    Vgpr(Value),
 }
 
 /// The sums of a matrix product: `d[row, column] += a[k, row] * b[k, column]` for every k in order.

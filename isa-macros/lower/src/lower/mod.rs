@@ -98,6 +98,7 @@ impl Lower<'_> {
         Once {
             operands: self.staged.iter().map(read).collect(),
             body: self.stmts(&self.sem.body),
+            with_vectors: None,
             changes_mode: changes_mode(self.sem),
             retries: self.atomic,
         }

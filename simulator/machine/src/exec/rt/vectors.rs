@@ -165,6 +165,18 @@ pub fn elements_to_lanes<const N: usize>(cx: &mut Cx<'_>, lane: u32, reg: u32, l
     set_vgpr_lanes(cx, lane, reg, &elements::<u32, N>(list, start));
 }
 
+/// All ones in each active lane of a half, which begins with this lane; zero in others.
+#[inline(always)]
+pub fn active_lanes<const N: usize>(cx: &Cx<'_>, lane: u32) -> [u32; N] {
+    // SAFETY: W1.
+    let mask = unsafe { cx.wave.half(lane as usize / 32).mask() };
+    let mut out = [0; N];
+    for (out, active) in out.iter_mut().zip(mask.0) {
+        *out = active;
+    }
+    out
+}
+
 /// A VGPR by a number that an instruction computed, in lanes from `lane` on.
 #[inline(always)]
 pub fn vgpr_lanes<const N: usize>(cx: &Cx<'_>, lane: u32, reg: u32) -> [u32; N] {
@@ -197,15 +209,23 @@ pub fn set_vgpr_lanes_where<const N: usize>(
     {
         let mut merged = *old;
         for k in 0..N {
-            merged[k] = if when[k] != 0 { new[k] } else { merged[k] };
+            // By masks: the compiler makes a choice of two addresses of what is written as one of two values.
+            let mask = 0u32.wrapping_sub((when[k] != 0) as u32);
+            merged[k] = merged[k] & !mask | new[k] & mask;
         }
         *old = merged;
         cx.wave.written(half, reg as usize);
         return;
     }
-    for k in 0..N {
-        if when[k] != 0 {
-            set_vgpr(cx, lane.wrapping_add(k as u32), reg, new[k]);
+    set_each_lane(cx, lane, reg, new, when);
+}
+
+#[cold]
+#[inline(never)]
+fn set_each_lane(cx: &mut Cx<'_>, lane: u32, reg: u32, new: &[u32], when: &[u32]) {
+    for ((lane, new), when) in (lane..).zip(new).zip(when) {
+        if *when != 0 {
+            set_vgpr(cx, lane, reg, *new);
         }
     }
 }
