@@ -204,7 +204,7 @@ fn is_loop(s: &typed::Stmt) -> bool {
 /// Whether a loop has so few iterations that the compiler may unroll it.
 fn is_short(from: &Expr, to: &Expr) -> bool {
     match (&from.kind, &to.kind) {
-        (ExprKind::Const(from), ExprKind::Const(to)) => *to < *from + 4,
+        (ExprKind::Const(from), ExprKind::Const(to)) => *to < *from + 8,
         _ => false,
     }
 }

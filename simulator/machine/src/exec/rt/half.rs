@@ -325,8 +325,12 @@ pub fn cvt_fp8_f32<M: Mode>(_m: &M, x: u32) -> u32 {
 /// From BF8 (E5M2: the upper half of an f16) to f32, exact.
 #[inline(always)]
 pub fn cvt_bf8_f32<M: Mode>(_m: &M, x: u32) -> u32 {
-    // The upper half of an f16.
-    quiet_f32(half_to_single((x & 0xff) << 8))
+    let magnitude = x & 0x7f;
+    // As for FP8, with an exponent that is 112 less. That of infinity and NaN is f32's greatest; NaNs become
+    // quiet.
+    let value = (f(magnitude << 21) * f((112 + 127) << 23)).to_bits();
+    let special = 0x7f80_0000 | (magnitude & 3) << 21 | ((magnitude > 0x7c) as u32) << 22;
+    (x & 0x80) << 24 | if magnitude >= 0x7c { special } else { value }
 }
 
 /// From f32 to FP8 (E4M3), nearest even; beyond its range: NaN, or the largest number where FP16_OVFL of MODE says so.
