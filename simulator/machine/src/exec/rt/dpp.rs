@@ -58,8 +58,8 @@ unsafe fn by<const AVX2: bool>(cx: &Cx<'_>, moves: &Dpp, half: usize, vecs: [*co
         let Some(across) = &moves.across else { return permuted::<AVX2>(&*vecs[half & 1], &moves.from) };
         let across = &across.as_chunks::<32>().0[half & 1];
         let mut from = LaneVec::ZERO;
-        for l in 0..32 {
-            from.0[l] = across[l] as u32;
+        for (from, lane) in from.0.iter_mut().zip(across) {
+            *from = *lane as u32;
         }
         any_lane::<AVX2>(vecs, &from, cx.wave.size())
     }

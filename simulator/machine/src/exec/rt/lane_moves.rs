@@ -253,7 +253,7 @@ pub unsafe fn push_lanes(cx: &mut Cx<'_>, moves: Moves, half: usize, places: &La
                 let senders =
                     senders(&*files[sender & 1].at(PLACES), 32 * to as u32, files[sender & 1].exec());
                 for l in 0..32 {
-                    let lane = senders.0[l] | 32 * sender as u32;
+                    let lane = senders.0[l] | (32 * sender as u32);
                     from.0[l] = if senders.0[l] == u32::MAX { from.0[l] } else { lane };
                 }
             }
@@ -379,10 +379,10 @@ mod tests {
         let patterns: [fn(u32) -> u32; 7] = [
             |l| l,
             |l| 31 - l,
-            |l| l * 11 & 31,
+            |l| (l * 11) & 31,
             |l| l * 4,
             |_| 31,
-            |l| l * l * 7 / 3 & 63,
+            |l| (l * l * 7 / 3) & 63,
             |l| if l == 9 { u32::MAX } else { l << l },
         ];
         for pattern in patterns {
@@ -406,7 +406,7 @@ mod tests {
     fn lanes_come_from_where_they_say() {
         let vecs: [LaneVec; 2] = [100, 200].map(|first| LaneVec(std::array::from_fn(|l| first + l as u32)));
         let patterns: [fn(u32) -> u32; 5] =
-            [|l| l, |l| 63 - l, |l| l * 7 & 63, |l| l * 5, |l| if l == 3 { u32::MAX } else { l ^ 17 }];
+            [|l| l, |l| 63 - l, |l| (l * 7) & 63, |l| l * 5, |l| if l == 3 { u32::MAX } else { l ^ 17 }];
         for (pattern, size) in patterns.into_iter().flat_map(|pattern| [(pattern, 32), (pattern, 64)]) {
             let from = LaneVec(std::array::from_fn(|l| pattern(l as u32)));
             let each = from.0.map(|l| if l < size { vecs[l as usize / 32].0[l as usize % 32] } else { 0 });
