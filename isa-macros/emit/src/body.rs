@@ -9,14 +9,15 @@ use crate::name::{float_suffix, hold, mask_bit, mask_name, role_name, slot, vari
 use crate::stmt::declare;
 use crate::value::Scope;
 use isa_lower::ir::*;
-use isa_spec::pcode::ir::{Local, Pure, Space, Ty};
+use isa_lower::visit::any_in;
+use isa_spec::pcode::ir::{Local, Pure, Space, State, Ty};
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
 /// Emits a body that runs once per wave.
 pub fn once(once: &Once, locals: &[Local]) -> TokenStream {
     let locals = declare(locals);
-    let mut body = Scope::Wave.stmts(&once.body);
+    let mut body = Scope::Wave.stmts(once.with_vectors.as_ref().unwrap_or(&once.body));
     if once.retries {
         body = quote! { let mut loaded: u128 = 0; 'retry: loop { #body break; } };
     }
@@ -198,6 +199,9 @@ impl Steps {
     }
 
     fn lane_loop(&self, lanes: &LaneLoop) -> TokenStream {
+        if let Some(write) = self.indexed_vgpr_write(lanes) {
+            return write;
+        }
         let guard = lanes.active_only.then(|| quote! { if exec >> l & 1 == 0 { continue; } });
         let (read, locals) = (self.reads(lanes), &self.locals);
         let start = lanes.result.map(|result| {
@@ -243,6 +247,42 @@ impl Steps {
                 #(#set_bits)*
             }
         }
+    }
+
+    /// Emits a loop whose only effect is a write of one VGPR, in each active lane. The VGPR's number is the
+    /// same for all lanes.
+    fn indexed_vgpr_write(&self, lanes: &LaneLoop) -> Option<TokenStream> {
+        let [Stmt::SetVgpr { lane, reg, value }] = &lanes.body[..] else { return None };
+        let is_pure = |v: &Value| {
+            !matches!(
+                v.kind,
+                ValueKind::Vgpr { .. }
+                    | ValueKind::OperandLane { .. }
+                    | ValueKind::Load { .. }
+                    | ValueKind::Control { .. }
+            )
+        };
+        let varies = |v: &Value| {
+            matches!(v.kind, ValueKind::State(State::LaneId) | ValueKind::Var(_) | ValueKind::LaneBit(_))
+                || !is_pure(v)
+        };
+        let effects = lanes.result.is_some() || !lanes.bits.is_empty() || lanes.leaves || lanes.retries;
+        if effects || lane.kind != ValueKind::State(State::LaneId) || any_in(reg, &varies) {
+            return None;
+        }
+        if any_in(value, &|v| !is_pure(v)) {
+            return None;
+        }
+        let (read, reg, value) = (self.reads(lanes), Scope::Wave.value(reg), Scope::Lane.value(value));
+        Some(quote! {
+            let mut new = LaneVec::ZERO;
+            for l in 0..32usize {
+                let lane: u32 = lane_base + l as u32;
+                #read
+                new.0[l] = #value;
+            }
+            rt::set_active_lanes(cx, file, exec, #reg, &new);
+        })
     }
 
     /// Emits calls of functions of one argument that process all lanes in place.

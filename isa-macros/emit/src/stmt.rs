@@ -119,6 +119,7 @@ impl Scope {
             }
             Stmt::Vector(vector) => self.vector(vector),
             Stmt::Product(product) => self.product(product),
+            Stmt::MoveLanes(moves) => self.move_lanes(moves),
             Stmt::Leave => quote! { break 'body; },
             Stmt::Control { builtin, args } => {
                 let (name, args) = (variant(builtin), self.wide(args));
@@ -133,47 +134,7 @@ impl Scope {
     fn vector(self, vector: &Vector) -> TokenStream {
         let (counter, from, count) = (local(vector.var), vector.from, vector.count as usize);
         let copy = self.copy(vector);
-        let reads = vector.reads.iter().enumerate().map(|(at, read)| {
-            let value = match read {
-                VectorRead::Place(VectorPlace::Elements { id, start }) => {
-                    let (list, start) = (local(*id), self.value(start));
-                    quote! { rt::elements::<_, #count>(&#list, #start) }
-                }
-                VectorRead::Place(VectorPlace::Vgpr { lane, reg }) => {
-                    let (lane, reg) = (self.value(lane), self.value(reg));
-                    quote! { rt::vgpr_lanes::<#count>(cx, #lane, #reg) }
-                }
-                VectorRead::Lanes { slot: of, lane, index } => {
-                    let (of, lane, index) = (slot(*of), self.value(lane), self.value(index));
-                    quote! { rt::operand_lanes::<#count>(cx, #of, #lane, #index) }
-                }
-                VectorRead::Wave { slot: of, index } => {
-                    let (of, index) = (slot(*of), self.value(index));
-                    quote! { rt::operand_wave(cx, #of, #index) }
-                }
-                VectorRead::WaveVgpr { reg } => {
-                    let reg = self.value(reg);
-                    quote! { rt::vgpr_wave(cx, #reg) }
-                }
-                VectorRead::Same(value) => self.value(value),
-                VectorRead::Converted(conversion, value) => {
-                    let (f, value) = (conversion_lanes(*conversion), self.value(value));
-                    quote! {
-                        {
-                            let mut v = [0u32; #count];
-                            for l in 0..#count {
-                                #counter = base.wrapping_add(l as u32);
-                                v[l] = #value;
-                            }
-                            #counter = base;
-                            unsafe { rt::#f(m, v) }
-                        }
-                    }
-                }
-            };
-            let name = format_ident!("x{at}");
-            quote! { let #name = #value; }
-        });
+        let reads = self.vector_reads(vector);
         let (mut places, mut each, mut after) = (TokenStream::new(), TokenStream::new(), TokenStream::new());
         for (at, VectorWrite { to, when, value }) in vector.writes.iter().enumerate() {
             let [new, mask, start, reg] = ["y", "k", "at", "reg"].map(|name| format_ident!("{name}{at}"));
@@ -208,7 +169,7 @@ impl Scope {
         }
         let each = copy.unwrap_or_else(|| {
             quote! {
-                #(#reads)*
+                #reads
                 #places
                 for l in 0..#count {
                     #counter = base.wrapping_add(l as u32);
@@ -223,6 +184,55 @@ impl Scope {
         } else {
             quote! { { let base = #from; #once } }
         }
+    }
+
+    /// Emits the reads that a vector loop performs before its iterations. In the emitted code, `base` is the
+    /// first value of the loop variable.
+    fn vector_reads(self, vector: &Vector) -> TokenStream {
+        let (counter, count) = (local(vector.var), vector.count as usize);
+        let reads = vector.reads.iter().enumerate().map(|(at, read)| {
+            let value = match read {
+                VectorRead::Place(VectorPlace::Elements { id, start }) => {
+                    let (list, start) = (local(*id), self.value(start));
+                    quote! { rt::elements::<_, #count>(&#list, #start) }
+                }
+                VectorRead::Place(VectorPlace::Vgpr { lane, reg }) => {
+                    let (lane, reg) = (self.value(lane), self.value(reg));
+                    quote! { rt::vgpr_lanes::<#count>(cx, #lane, #reg) }
+                }
+                VectorRead::Lanes { slot: of, lane, index } => {
+                    let (of, lane, index) = (slot(*of), self.value(lane), self.value(index));
+                    quote! { rt::operand_lanes::<#count>(cx, #of, #lane, #index) }
+                }
+                VectorRead::Wave { slot: of, index } => {
+                    let (of, index) = (slot(*of), self.value(index));
+                    quote! { rt::operand_wave(cx, #of, #index) }
+                }
+                VectorRead::WaveVgpr { reg } => {
+                    let reg = self.value(reg);
+                    quote! { rt::vgpr_wave(cx, #reg) }
+                }
+                VectorRead::Same(value) => self.value(value),
+                VectorRead::Active => quote! { rt::active_lanes::<#count>(cx, base) },
+                VectorRead::Converted(conversion, value) => {
+                    let (f, value) = (conversion_lanes(*conversion), self.value(value));
+                    quote! {
+                        {
+                            let mut v = [0u32; #count];
+                            for l in 0..#count {
+                                #counter = base.wrapping_add(l as u32);
+                                v[l] = #value;
+                            }
+                            #counter = base;
+                            unsafe { rt::#f(m, v) }
+                        }
+                    }
+                }
+            };
+            let name = format_ident!("x{at}");
+            quote! { let #name = #value; }
+        });
+        reads.collect()
     }
 
     /// Emits a plain copy of a vector from one place to another, if the statement is one.
@@ -272,6 +282,58 @@ impl Scope {
             {
                 let (a, b, d, places) = ((&#a[..], #a_part), (&#b[..], #b_part), #d_part, #places);
                 rt::#function(#mode cx.fast, [#depth, #rows], a, b, places, (&mut #d[..], d));
+            }
+        }
+    }
+
+    /// Emits, for each half, a loop that computes a vector of lane numbers, and the call that moves values
+    /// from or to these lanes.
+    fn move_lanes(self, moves: &MoveLanes) -> TokenStream {
+        let MoveLanes { direction, lanes, source, to } = moves;
+        let (counter, reads) = (local(lanes.var), self.vector_reads(lanes));
+        let numbers = lanes.writes.iter().map(|write| self.value(&write.value));
+        let to = self.value(to);
+        let source = match source {
+            MoveSource::Operand(of) => {
+                let of = slot(*of);
+                quote! { rt::MoveSource::Operand(#of) }
+            }
+            MoveSource::Vgpr(register) => {
+                let register = self.value(register);
+                quote! { rt::MoveSource::Vgpr(#register) }
+            }
+        };
+        let flag = |value: &Value| match &value.kind {
+            ValueKind::Const(value) => {
+                let set = *value != 0;
+                quote! { #set }
+            }
+            _ => {
+                let value = self.atom(value);
+                quote! { #value != 0 }
+            }
+        };
+        let (prepare, call) = match direction {
+            MoveDirection::Pull { fetch, bound } => {
+                let (fetch, bound) = (flag(fetch), flag(bound));
+                (quote! { rt::pull(cx, source, #fetch, #bound, to) }, quote! { pull_lanes })
+            }
+            MoveDirection::Push => (quote! { rt::push(cx, source, to) }, quote! { push_lanes }),
+        };
+        quote! {
+            let (source, to) = (#source, #to);
+            if let Some(lane_move) = #prepare {
+                for half in 0..cx.wave.halves() {
+                    let base = 32 * half as u32;
+                    #counter = base;
+                    #reads
+                    let mut lanes = LaneVec::ZERO;
+                    for l in 0..32usize {
+                        #counter = base.wrapping_add(l as u32);
+                        #(lanes.0[l] = #numbers;)*
+                    }
+                    unsafe { rt::#call(cx, lane_move, half, &lanes); }
+                }
             }
         }
     }

@@ -267,6 +267,22 @@ impl Lines<'_, '_> {
                     "product of {rows} x {depth} and {depth} x {columns}{how}: {d} += {a} * {b}"
                 ))
             }
+            Stmt::MoveLanes(moves) => {
+                let MoveLanes { direction, lanes, source, to } = &**moves;
+                let source = match source {
+                    MoveSource::Operand(slot) => format!("{slot}"),
+                    MoveSource::Vgpr(register) => format!("vgpr[{register}]"),
+                };
+                match direction {
+                    MoveDirection::Pull { fetch, bound } => self.line(format_args!(
+                        "vgpr[{to}] = {source} pulled from lanes, fetch {fetch}, bound {bound}"
+                    ))?,
+                    MoveDirection::Push => {
+                        self.line(format_args!("vgpr[{to}] = {source} pushed to lanes"))?
+                    }
+                }
+                self.inner(|l| l.vector(lanes))
+            }
             Stmt::Leave => self.line("leave"),
             Stmt::Control { builtin, args } => {
                 self.line(format_args!("{}({})", builtin.def().name, list(args)))
@@ -293,6 +309,7 @@ impl Lines<'_, '_> {
                     }
                     VectorRead::WaveVgpr { reg } => l.line(format_args!("x{at} = vgpr[{reg}], all lanes"))?,
                     VectorRead::Same(value) => l.line(format_args!("x{at} = {value}"))?,
+                    VectorRead::Active => l.line(format_args!("x{at} = active lanes"))?,
                     VectorRead::Converted(conversion, value) => l.line(format_args!(
                         "x{at}[i] = {}({value})",
                         format!("{conversion:?}").to_lowercase()
@@ -418,6 +435,10 @@ impl Lines<'_, '_> {
                 l.line(format_args!("{} = {value}", role(*of)))?;
             }
             once.body.iter().try_for_each(|stmt| l.stmt(stmt))?;
+            if let Some(body) = &once.with_vectors {
+                l.line("with vectors")?;
+                l.stmts(body)?;
+            }
             if once.changes_mode { l.line("mode may have changed") } else { Ok(()) }
         })
     }

@@ -22,7 +22,8 @@ pub use value::{
     Compare, Conversion, FloatBits, FloatOp, Hold, Int, Mask, Op1, Op2, Scalar, Slot, Value, ValueKind, Var,
 };
 pub use vector::{
-    ElementType, Product, ProductPart, SparseRows, Vector, VectorAt, VectorPlace, VectorRead, VectorWrite,
+    ElementType, MoveDirection, MoveLanes, MoveSource, Product, ProductPart, SparseRows, Vector, VectorAt,
+    VectorPlace, VectorRead, VectorWrite,
 };
 
 /// A statement of a lane, or of code that runs once per wave.
@@ -69,6 +70,8 @@ pub enum Stmt {
     Vector(Box<Vector>),
     /// The loops of a matrix product.
     Product(Box<Product>),
+    /// Loops that move values from lane to lane.
+    MoveLanes(Box<MoveLanes>),
     /// Ends the body, for this lane.
     Leave,
     /// Calls a control builtin for its side effects; it may end the handler.

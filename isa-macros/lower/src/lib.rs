@@ -29,9 +29,11 @@ pub fn lower(op: &Operation) -> Handlers {
         handlers.general = Body::Lanes(accessing);
     }
     if let Body::Once(once) = &mut handlers.general {
+        passes::lane_moves::run(once, &handlers.locals);
         passes::vector::run(once);
         passes::product::run(once);
         passes::convert::run(once);
+        passes::active::run(once);
         handlers.floats_f32 &= passes::product::depends_on_f32(once);
     }
     passes::fast::run(&mut handlers, op);
@@ -50,11 +52,16 @@ pub fn lower(op: &Operation) -> Handlers {
 /// Like [`lower()`], for hosts without SIMD vectors: memory accesses stay in the lane loop, whose code is
 /// short. Steps for all lanes are ten times as long.
 pub fn lower_compactly(op: &Operation) -> Handlers {
-    let handlers = lower(op);
+    let mut handlers = lower(op);
     match &handlers.general {
         Body::Lanes(lanes) if lanes.steps.iter().any(|step| matches!(step, Step::Memory(_))) => {
             lower::handlers(op)
         }
-        _ => handlers,
+        _ => {
+            if let Body::Once(once) = &mut handlers.general {
+                once.with_vectors = None;
+            }
+            handlers
+        }
     }
 }

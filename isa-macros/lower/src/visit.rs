@@ -4,7 +4,7 @@
 use crate::ir::*;
 
 macro_rules! parts {
-    ($(#[$doc:meta])* $parts:ident $values:ident $lists:ident $($mutable:ident)?) => {
+    ($(#[$doc:meta])* $parts:ident $values:ident $vector:ident $lists:ident $($mutable:ident)?) => {
         $(#[$doc])*
         pub fn $parts<'a>(value: &'a $($mutable)? Value, f: &mut dyn FnMut(&'a $($mutable)? Value)) {
             match &$($mutable)? value.kind {
@@ -111,34 +111,7 @@ macro_rules! parts {
                     }
                     f(value);
                 }
-                Stmt::Vector(vector) => {
-                    let Vector { reads, writes, .. } = &$($mutable)? **vector;
-                    for read in reads {
-                        match read {
-                            VectorRead::Place(VectorPlace::Elements { start: a, .. }) | VectorRead::Same(a) => f(a),
-                            VectorRead::Converted(_, a) => f(a),
-                            VectorRead::Wave { index: a, .. } | VectorRead::WaveVgpr { reg: a } => f(a),
-                            VectorRead::Place(VectorPlace::Vgpr { lane: a, reg: b })
-                            | VectorRead::Lanes { lane: a, index: b, .. } => {
-                                f(a);
-                                f(b);
-                            }
-                        }
-                    }
-                    for write in writes {
-                        match &$($mutable)? write.to {
-                            VectorPlace::Elements { start, .. } => f(start),
-                            VectorPlace::Vgpr { lane, reg } => {
-                                f(lane);
-                                f(reg);
-                            }
-                        }
-                        if let Some(when) = &$($mutable)? write.when {
-                            f(when);
-                        }
-                        f(&$($mutable)? write.value);
-                    }
-                }
+                Stmt::Vector(vector) => $vector(vector, f),
                 Stmt::Product(product) => {
                     let Product { a, b, d, sparse_rows, .. } = &$($mutable)? **product;
                     f(&$($mutable)? a.start);
@@ -148,12 +121,55 @@ macro_rules! parts {
                     }
                     f(&$($mutable)? d.start);
                 }
+                Stmt::MoveLanes(moves) => {
+                    let MoveLanes { direction, lanes, source, to } = &$($mutable)? **moves;
+                    $vector(lanes, f);
+                    if let MoveDirection::Pull { fetch, bound } = direction {
+                        f(fetch);
+                        f(bound);
+                    }
+                    if let MoveSource::Vgpr(register) = source {
+                        f(register);
+                    }
+                    f(to);
+                }
                 Stmt::Leave => {}
                 Stmt::Control { args, .. } => {
                     for a in args {
                         f(a);
                     }
                 }
+            }
+        }
+
+        /// Calls `f` for the operands of a vector loop.
+        fn $vector<'a>(vector: &'a $($mutable)? Vector, f: &mut dyn FnMut(&'a $($mutable)? Value)) {
+            let Vector { reads, writes, .. } = vector;
+            for read in reads {
+                match read {
+                    VectorRead::Place(VectorPlace::Elements { start: a, .. }) | VectorRead::Same(a) => f(a),
+                    VectorRead::Converted(_, a) => f(a),
+                    VectorRead::Active => {}
+                    VectorRead::Wave { index: a, .. } | VectorRead::WaveVgpr { reg: a } => f(a),
+                    VectorRead::Place(VectorPlace::Vgpr { lane: a, reg: b })
+                    | VectorRead::Lanes { lane: a, index: b, .. } => {
+                        f(a);
+                        f(b);
+                    }
+                }
+            }
+            for write in writes {
+                match &$($mutable)? write.to {
+                    VectorPlace::Elements { start, .. } => f(start),
+                    VectorPlace::Vgpr { lane, reg } => {
+                        f(lane);
+                        f(reg);
+                    }
+                }
+                if let Some(when) = &$($mutable)? write.when {
+                    f(when);
+                }
+                f(&$($mutable)? write.value);
             }
         }
 
@@ -182,6 +198,7 @@ macro_rules! parts {
                 | Stmt::SetAddress { .. }
                 | Stmt::Vector(_)
                 | Stmt::Product(_)
+                | Stmt::MoveLanes(_)
                 | Stmt::Leave
                 | Stmt::Control { .. } => {}
             }
@@ -191,12 +208,12 @@ macro_rules! parts {
 
 parts! {
     /// Calls `f` for the operands of a value.
-    parts stmt_values stmt_lists
+    parts stmt_values vector_values stmt_lists
 }
 
 parts! {
     /// Calls `f` for the operands of a value.
-    parts_mut stmt_values_mut stmt_lists_mut mut
+    parts_mut stmt_values_mut vector_values_mut stmt_lists_mut mut
 }
 
 /// Calls `f` for a value and all values in it, in pre-order.

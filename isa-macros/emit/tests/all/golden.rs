@@ -43,6 +43,8 @@ goldens! {
     scalar "S_ADD_U32";
     /// Reads other lanes, once per wave.
     wave "V_READLANE_B32";
+    /// Moves values between lanes, once per wave.
+    lane_moves "DS_BPERMUTE_B32";
     /// Executed by the machine.
     control "S_BARRIER";
     /// Integer arithmetic per lane.

@@ -327,3 +327,49 @@ fn matrix_instructions_are_products() {
     assert_eq!(products("V_MFMA_SCALE_F32_32X32X64_F8F6F4"), [(nearest, false)]);
     assert_eq!(products("V_SMFMAC_F32_32X32X16_F16"), [(nearest, true)]);
 }
+
+/// Lowers a body of two loops over lanes: the first computes an array of values, the second writes registers.
+/// Returns the lane move for hosts with SIMD vectors, if there is one.
+fn lane_move(values: &str, writes: &str) -> Option<MoveLanes> {
+    let lanes =
+        |body: &str| format!("for lane in 0 : WAVE_SIZE - 1 do if EXEC.u64[lane] then {body} endif endfor");
+    let body = format!("declare result : 32'B[64];\n{};\n{}", lanes(values), lanes(writes));
+    let Body::Once(once) = handlers("DS_BPERMUTE_B32", &body).general else { panic!("{body}") };
+    match &once.with_vectors?[..] {
+        [Stmt::MoveLanes(moves)] => Some((**moves).clone()),
+        _ => None,
+    }
+}
+
+/// Bodies in which each lane takes the value of one other lane are lane moves; similar ones are not.
+#[test]
+fn values_of_other_lanes_are_moved() {
+    const FROM: &str = "from = (operandLane(VADDR, lane, 0).u32 >> 2U) & (WAVE_SIZE - 1U);";
+    const WRITE: &str = "VGPR[lane][VDST] = result[lane];";
+    let constants = |moves: Option<MoveLanes>| match moves?.direction {
+        MoveDirection::Pull { fetch, bound } => {
+            Some([fetch, bound].map(|value| value.kind == ValueKind::Const(1)))
+        }
+        MoveDirection::Push => None,
+    };
+    let taken =
+        |value: &str, write: &str| constants(lane_move(&format!("{FROM} result[lane] = {value};"), write));
+    let active = "EXEC.u64[from] ? operandLane(DATA0, from, 0).u32 : 0U";
+    assert_eq!(taken("operandLane(DATA0, from, 0)", WRITE), Some([true, true]));
+    assert_eq!(taken(active, WRITE), Some([false, true]));
+    // A lane whose source is inactive keeps its value.
+    let again = format!("{FROM} if EXEC.u64[from] then {WRITE} endif;");
+    assert_eq!(taken(active, &again), Some([false, false]));
+    // The EXEC bit of the wrong lane, a default other than zero, a sum, the operand's second dword.
+    for value in [
+        "EXEC.u64[lane] ? operandLane(DATA0, from, 0).u32 : 0U",
+        "EXEC.u64[from] ? operandLane(DATA0, from, 0).u32 : 1U",
+        "operandLane(DATA0, from, 0).u32 + 1U",
+        "operandLane(DATA0, from, 1)",
+    ] {
+        assert_eq!(taken(value, WRITE), None, "{value}");
+    }
+    assert_eq!(taken(active, "VGPR[lane][VDST] = result[lane ^ 1];"), None);
+    assert_eq!(taken(active, "VGPR[lane ^ 1][VDST] = result[lane];"), None);
+    assert_eq!(taken(active, "if result[lane].u32 != 0U then VGPR[lane][VDST] = result[lane]; endif;"), None);
+}

@@ -197,6 +197,8 @@ pub struct Once {
     pub operands: Vec<(Role, Value)>,
     /// The statements.
     pub body: Vec<Stmt>,
+    /// The statements that hosts with SIMD vectors run instead of `body`, if they differ.
+    pub with_vectors: Option<Vec<Stmt>>,
     /// The body can change MODE and thereby the table of handlers.
     pub changes_mode: bool,
     /// The body has [`Stmt::Exchange`].

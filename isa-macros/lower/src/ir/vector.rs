@@ -36,6 +36,9 @@ pub enum VectorRead {
     WaveVgpr { reg: Value },
     /// A loop-invariant value.
     Same(Value),
+    /// The lane mask of 32 lanes, starting at the lane of the first iteration: all ones in active lanes, zero
+    /// in inactive ones.
+    Active,
     /// A conversion of each iteration's value that hosts can vectorise. It may use earlier reads.
     Converted(Conversion, Value),
 }
@@ -79,6 +82,48 @@ pub struct VectorWrite {
     pub when: Option<Value>,
     /// The value of each iteration.
     pub value: Value,
+}
+
+/// A move of values between lanes: each active lane's register `to` receives the value of the lane that it
+/// selects, or a value that another lane sends to it. All reads precede all writes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MoveLanes {
+    /// Whether lanes select their source or their destination.
+    pub direction: MoveDirection,
+    /// The loop over all lanes that computes the number of the other lane. Its only write provides the number
+    /// and is not performed.
+    pub lanes: Vector,
+    /// The register whose lanes are moved.
+    pub source: MoveSource,
+    /// The number of the destination VGPR.
+    pub to: Value,
+}
+
+/// The direction of a [`MoveLanes`], seen from the lane that computes the number.
+#[derive(Debug, Clone, PartialEq)]
+pub enum MoveDirection {
+    /// Each lane takes the value of the other lane. If that lane is inactive and `fetch` is 0, the result is
+    /// zero, or the old value if `bound` is 0 too. A number that is not a lane of the wave selects zero and
+    /// counts as an inactive lane.
+    Pull {
+        /// Nonzero if inactive lanes may be sources.
+        fetch: Value,
+        /// Nonzero if a lane whose source is inactive receives zero.
+        bound: Value,
+    },
+    /// Each lane sends its value to the other lane. If several lanes send to one, the value of the highest
+    /// lane arrives; a lane that receives nothing gets zero. Values sent to a number that is not a lane of
+    /// the wave are dropped.
+    Push,
+}
+
+/// The register whose lanes a [`MoveLanes`] moves.
+#[derive(Debug, Clone, PartialEq)]
+pub enum MoveSource {
+    /// The first register of an operand.
+    Operand(Slot),
+    /// The VGPR with this number.
+    Vgpr(Value),
 }
 
 /// The accumulation of a matrix product: `d[row, column] += a[k, row] * b[k, column]` for every k in order.

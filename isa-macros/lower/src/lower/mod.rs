@@ -98,6 +98,7 @@ impl Lower<'_> {
         Once {
             operands: self.staged.iter().map(read).collect(),
             body: self.stmts(&self.sem.body),
+            with_vectors: None,
             changes_mode: changes_mode(self.sem),
             retries: self.atomic,
         }
@@ -204,7 +205,7 @@ fn is_loop(s: &typed::Stmt) -> bool {
 /// Returns whether a loop has so few iterations that the compiler may unroll it.
 fn is_short(from: &Expr, to: &Expr) -> bool {
     match (&from.kind, &to.kind) {
-        (ExprKind::Const(from), ExprKind::Const(to)) => *to < *from + 4,
+        (ExprKind::Const(from), ExprKind::Const(to)) => *to < *from + 8,
         _ => false,
     }
 }

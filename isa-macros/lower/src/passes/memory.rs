@@ -151,6 +151,7 @@ fn accesses(main: &LaneLoop) -> Option<Vec<Access<'_>>> {
         | Stmt::While { .. }
         | Stmt::Vector(_)
         | Stmt::Product(_)
+        | Stmt::MoveLanes(_)
         | Stmt::Leave
         | Stmt::Control { .. } => true,
     });

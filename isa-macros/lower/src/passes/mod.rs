@@ -1,10 +1,12 @@
 //! Passes over the lane-loop representation. Each finds handlers that can be faster than a loop over lanes.
 //! They do not read pseudocode; only `fast` reads an operation's signature.
 
+pub mod active;
 pub mod block;
 pub mod convert;
 pub mod fast;
 pub mod fields;
+pub mod lane_moves;
 pub mod memory;
 pub mod product;
 pub mod simd;

@@ -30,6 +30,14 @@ fn list(body: &mut [Stmt], uses: &[u32]) {
     }
 }
 
+/// Returns the vector statement of a loop that shares no local with other statements.
+pub(super) fn of_loop(stmt: &Stmt) -> Option<Vector> {
+    match convert(stmt, &count(std::slice::from_ref(stmt)))? {
+        Stmt::Vector(vector) => Some(*vector),
+        _ => None,
+    }
+}
+
 /// Counts the reads of each local.
 fn count(body: &[Stmt]) -> Vec<u32> {
     let mut uses = Vec::new();
@@ -71,7 +79,7 @@ fn convert(stmt: &Stmt, uses: &[u32]) -> Option<Stmt> {
     loop_.vector(from as u32, count, lanes)
 }
 
-fn is_last_lane(to: &Value) -> bool {
+pub(super) fn is_last_lane(to: &Value) -> bool {
     match &to.kind {
         ValueKind::Op2(Op2::Sub, size, one) => {
             size.kind == ValueKind::State(State::WaveSize) && one.kind == ValueKind::Const(1)
@@ -224,8 +232,9 @@ impl Loop {
                     places.contains(&place) || place.array().is_none_or(|id| !arrays.contains(&id))
                 }
                 VectorRead::Wave { .. } | VectorRead::WaveVgpr { .. } => written.is_empty(),
-                // A conversion reads values of the iterations, after their computation.
-                VectorRead::Converted(..) => true,
+                // A conversion reads values of the iterations, after their computation. The lane mask does
+                // not change.
+                VectorRead::Converted(..) | VectorRead::Active => true,
                 // Invariant values are read first.
                 VectorRead::Same(value) => !any_in(value, &|v| match &v.kind {
                     ValueKind::Element(id, _) => arrays.contains(id),

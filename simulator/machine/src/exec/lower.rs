@@ -21,7 +21,7 @@ mod operands;
 mod variant;
 
 pub use modifiers::sdwa;
-use variant::{block_variant, exceeds_vgprs, lane_variant, scalar_variant};
+use variant::{block_variant, exceeds_vgprs, has_only_dpp, lane_variant, scalar_variant};
 
 /// A limit that a program exceeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -262,6 +262,9 @@ impl Lowered {
             ext.cbsz = field("CBSZ");
             ext.abid = field("ABID");
             ext.blgp = field("BLGP");
+        }
+        if has_only_dpp(&op, &ext, info) {
+            op.flags |= Op::DPP_ONLY;
         }
         let exceeds = exceeds_vgprs(&op, &ext, operands, info);
         op.ext = self.ext_index(ext)?;

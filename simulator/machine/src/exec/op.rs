@@ -272,6 +272,8 @@ impl Op {
     /// The instruction continues with the next operation (VOPD). Also set on operations that are not
     /// instructions: they complete none.
     pub const MORE: u16 = 32;
+    /// DPP is the only modifier, and all sources are lane vectors (O8 of [`validate`](super::validate)).
+    pub const DPP_ONLY: u16 = 64;
     /// The result is dropped, though the destination is read: a buffer atomic without return. Always combined
     /// with [`Op::OUTPUT`], so that only the slow path tests for it.
     pub const NO_RESULT: u16 = 256;
@@ -487,7 +489,7 @@ impl Part {
 /// The source lane of each lane for DPP's first source, in 32 lanes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Dpp {
-    /// The source lane: below 32, and in the same row of 16.
+    /// The source lane: below 32, and in the same row of 16; or [`Dpp::NO_SOURCE`].
     pub from: [u8; 32],
     /// The same for waves of 64 whose source lanes may be in other rows: CDNA's shifts of whole waves, and
     /// row broadcasts.
@@ -500,4 +502,9 @@ pub struct Dpp {
     pub bound: bool,
     /// Inactive lanes may be sources.
     pub fetch: bool,
+}
+
+impl Dpp {
+    /// The source lane of a lane that has no source.
+    pub const NO_SOURCE: u8 = 0x80;
 }

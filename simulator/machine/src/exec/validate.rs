@@ -32,6 +32,7 @@
 //!   that it reads in the scalar file, and writes only registers below NULL.
 //! - **O7** A handler that copies a block has vectors for offsets and data, and two words of the scalar file
 //!   as a base.
+//! - **O8** An operation with [`Op::DPP_ONLY`] has a vector in every slot that its handler reads.
 //!
 //! Of a program, guaranteed by [`Program`]:
 //!
@@ -77,7 +78,7 @@ pub enum Violation {
     /// O3, O6: the result begins at this register, which instructions may not write.
     #[error("O3: the result at {0} is not in writable registers")]
     Result(u16),
-    /// O4, O7: the source in this slot is not a lane vector.
+    /// O4, O7, O8: the source in this slot is not a lane vector.
     #[error("O4: source {0} is not a vector")]
     NoVector(usize),
     /// O4: these flags request something that the handler variant does not do.
@@ -98,7 +99,7 @@ pub enum Violation {
     End,
 }
 
-/// Checks that an operation satisfies O1 to O7, in a program with this many constants (in words) and these
+/// Checks that an operation satisfies O1 to O8, in a program with this many constants (in words) and these
 /// modifiers.
 pub fn operation(op: &Op, constants: usize, exts: &[Ext]) -> Result<(), Violation> {
     let Some((info, variant)) = decode(op)? else { return Ok(()) };
@@ -113,6 +114,9 @@ pub fn operation(op: &Op, constants: usize, exts: &[Ext]) -> Result<(), Violatio
             // A constant that is not installed there would be another program's.
             Place::Vector(at) if (CONSTS..CONSTS + MAX_CONSTS).contains(&at) && at - CONSTS >= constants => {
                 return Err(Violation::Pool(slot));
+            }
+            place if op.flags & Op::DPP_ONLY != 0 && dwords > 0 && !matches!(place, Place::Vector(_)) => {
+                return Err(Violation::NoVector(slot));
             }
             Place::Pool(of) if of != slot || ext.pool[slot] as usize + dwords as usize > constants => {
                 return Err(Violation::Pool(slot));
@@ -318,6 +322,15 @@ mod tests {
         let matrix = "v_wmma_f32_16x16x16_f16 v[0:7], v[8:15], v[16:23], v[0:7]";
         assert_eq!(changed(matrix, |op| op.code += Variant::Fast as u16), Violation::Variant);
         assert_eq!(changed("s_add_u32 s1, s2, s3", |op| op.code += 1), Violation::Variant);
+    }
+
+    #[test]
+    fn dpp_only_requires_vectors() {
+        let add = "v_add_f32_dpp v1, v2, v3 row_shr:1 row_mask:0xf bank_mask:0xf";
+        assert_eq!(lowered(add).0.flags & Op::DPP_ONLY, Op::DPP_ONLY);
+        assert_eq!(changed(add, |op| op.src[1] = Source::sgpr(3)), Violation::NoVector(1));
+        let negated = "v_add_f32_dpp v1, -v2, v3 row_shr:1 row_mask:0xf bank_mask:0xf";
+        assert_eq!(lowered(negated).0.flags & Op::DPP_ONLY, 0);
     }
 
     #[test]

@@ -127,6 +127,12 @@ impl Half {
         unsafe { *self.at(MASK) }
     }
 
+    /// Returns a pointer to the lane mask.
+    #[inline(always)]
+    pub(crate) fn mask_ptr(self) -> *const LaneVec {
+        self.at(MASK)
+    }
+
     /// Sets EXEC and its lane mask. Outside `state`, this is used for the duration of one handler only: the
     /// EXEC registers do not change.
     ///

@@ -291,6 +291,12 @@ impl Wave {
         unsafe { self.half(half).mask() }
     }
 
+    /// Returns pointers to the lane masks of both halves; in a wave of 32, both point to the first one.
+    #[inline(always)]
+    pub(crate) fn mask_ptrs(&self) -> [*const LaneVec; 2] {
+        [0, 1].map(|half| self.half(half).mask_ptr())
+    }
+
     /// Returns whether any lane of a VGPR has been written since the wave started.
     pub fn is_written(&self, register: u32) -> bool {
         // SAFETY: the file belongs to `self` (W1).

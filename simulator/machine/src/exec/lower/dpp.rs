@@ -10,8 +10,14 @@ use wavesim_isa::operand::Binding;
 pub fn of(arch: Arch, binding: &Binding, inst: &Inst) -> Option<Dpp> {
     let m = &binding.mods;
     let get = |field| binding.get(inst, field);
-    let mut out =
-        Dpp { from: [0; 32], across: None, outside: [0; 2], disabled: [0; 2], bound: true, fetch: false };
+    let mut out = Dpp {
+        from: [Dpp::NO_SOURCE; 32],
+        across: None,
+        outside: [0; 2],
+        disabled: [0; 2],
+        bound: true,
+        fetch: false,
+    };
     if let Some(first) = m.lane_sel {
         out.fetch = get(m.src0) == dpp::DPP8_FETCH_INACTIVE;
         for (lane, from) in out.from.iter_mut().enumerate() {
@@ -22,7 +28,7 @@ pub fn of(arch: Arch, binding: &Binding, inst: &Inst) -> Option<Dpp> {
     m.dpp_ctrl?;
     (out.bound, out.fetch) = (get(m.bound_ctrl) != 0, get(m.fi) != 0);
     let ctrl = get(m.dpp_ctrl);
-    let mut across = [0; 64];
+    let mut across = [Dpp::NO_SOURCE; 64];
     for lane in 0..64 {
         match dpp::source(arch, ctrl, lane) {
             Some(from) => {

@@ -75,6 +75,27 @@ pub(super) fn scalar_variant(op: &Op, info: &OpInfo) -> Variant {
     if fast { Variant::Fast } else { Variant::General }
 }
 
+/// Returns whether, in wave64, the second half would read part of a mask that the first half has written.
+/// That can happen only for pairs at odd distances.
+fn second_half_reads_result(op: &Op, info: &OpInfo) -> bool {
+    let after = op.src[3].number() + 1;
+    op.src[3].is_scalar() && (op.d1 == after || info.result == 0 && op.d == after)
+}
+
+/// Returns whether a lane operation would be fast without its DPP modifier ([`Op::DPP_ONLY`]).
+pub(super) fn has_only_dpp(op: &Op, ext: &Ext, info: &OpInfo) -> bool {
+    let changed = ext.abs_bits | ext.neg_bits | ext.high_bits | ext.narrow_bits | ext.packed_bits;
+    let vectors = op.src.into_iter().zip(info.sources).all(|(s, dwords)| dwords == 0 || s.is_vector());
+    info.shape == Shape::Lane
+        // If sources cross rows, the second half must not see bits of EXEC that the first half has written.
+        && ext.dpp.is_some_and(|dpp| dpp.across.is_none() || info.result > 0)
+        && (changed, ext.sdwa) == (0, None)
+        && op.flags & Op::OUTPUT == 0
+        && info.sources[0] > 0
+        && vectors
+        && !second_half_reads_result(op, info)
+}
+
 /// Selects the variant of a lane operation: fast if its sources are vectors or can be broadcast to vectors.
 /// Replaces the SGPRs among its sources with their hidden vectors and lists them, unless there are too many.
 pub(super) fn lane_variant(op: &mut Op, info: &OpInfo) -> Variant {
@@ -84,10 +105,7 @@ pub(super) fn lane_variant(op: &mut Op, info: &OpInfo) -> Variant {
     if !is_unmodified(op) || !op.src.into_iter().zip(dwords).filter(read).all(|(s, _)| is_ordinary_sgpr(s)) {
         return Variant::General;
     }
-    // In wave64, the second half would read what the first has written. That can happen only for pairs at odd
-    // distances.
-    let after = op.src[3].number() + 1;
-    if op.src[3].is_scalar() && (op.d1 == after || info.result == 0 && op.d == after) {
+    if second_half_reads_result(op, info) {
         return Variant::General;
     }
     let (mut list, mut used) = ([Op::NO_SCALAR; 4], 0);

@@ -3,12 +3,13 @@
 //! operations.
 
 use super::context::{Cx, Flow, Handler};
+use super::dpp;
 use super::modify;
 use super::operands::{broadcast, scalar_words, splat};
 use super::results::{Out, write_some};
 use crate::exec::op::{Op, Source, Variant};
 use crate::isa::{OPERATIONS, OpInfo};
-use crate::state::wave::{DISCARD, STAGE, STAGE_VECS, is_denormal};
+use crate::state::wave::{DISCARD, NO_DENORMALS, STAGE, STAGE_VECS, is_denormal};
 use crate::state::{Half, LaneVec};
 
 /// [`Variant::General`] of operations whose fast handler does everything after staging
@@ -22,8 +23,70 @@ pub unsafe fn general(cx: &mut Cx<'_>, op: &Op) -> Flow {
     // SAFETY: the code is in bounds (O1); the caller upholds the contract of `Handler`, on a host with AVX2.
     unsafe {
         let body = *cx.narrow.get_unchecked(op.code as usize + FAST);
-        staged::<true>(cx, op, body)
+        // These are separate functions because `with_dpp` needs a smaller stack frame.
+        if op.flags & Op::DPP_ONLY != 0 { with_dpp(cx, op, body) } else { with_modifiers(cx, op, body) }
     }
+}
+
+/// Runs [`staged`] out of line.
+///
+/// # Safety
+/// As for [`staged`], on a host with AVX2.
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
+#[inline(never)]
+unsafe fn with_modifiers(cx: &mut Cx<'_>, op: &Op, body: Handler) -> Flow {
+    // SAFETY: the caller upholds the same contract, on a host with AVX2.
+    unsafe { staged::<true>(cx, op, body) }
+}
+
+/// [`staged`] for [`Op::DPP_ONLY`]: stages only the first source.
+///
+/// # Safety
+/// As for [`staged`], on a host with AVX2.
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
+#[inline(never)]
+unsafe fn with_dpp(cx: &mut Cx<'_>, op: &Op, body: Handler) -> Flow {
+    let ext = cx.raw(op);
+    let Some(moves) = &ext.dpp else { return Flow::UNKNOWN };
+    let (first, dwords) = (op.src[0].number() as usize, 1 + (ext.sign_at[0] == 63) as usize);
+    let by_exec = dpp::depends_on_exec(cx, moves);
+    let slow = by_exec || moves.across.is_some();
+    let mut plain = *op;
+    plain.flags &= !Op::MODIFY;
+    plain.src[0] = Source::staged(0);
+    for half in 0..cx.wave.halves() {
+        let file = cx.wave.half(half);
+        cx.file = file;
+        // SAFETY: the sources are lane vectors (O8) of a file that belongs to the wave (W1); the caller
+        // upholds the contract of `staged`, on a host with AVX2.
+        unsafe {
+            let exec = file.exec();
+            let mut active = exec & !moves.disabled[half & 1];
+            if !moves.bound {
+                active &= dpp::with_source(cx, moves, half, by_exec);
+            }
+            for k in 0..dwords {
+                if slow {
+                    dpp::stage(cx, moves, half, first + k, STAGE + k, by_exec);
+                } else {
+                    *file.at(STAGE + k) = dpp::permuted::<true>(&*file.at(first + k), &moves.from);
+                    // The zeros of lanes without a source are not denormal.
+                    file.set_no_denormals(STAGE + k, file.flags(first + k) & NO_DENORMALS != 0);
+                }
+            }
+            let narrowed = active != exec;
+            if narrowed {
+                file.set_exec(active);
+            }
+            let flow = body(cx, &plain);
+            debug_assert!(flow == Flow::NEXT);
+            if narrowed {
+                // From the EXEC registers, which the operation may have written.
+                cx.wave.rebuild_mask(half);
+            }
+        }
+    }
+    Flow::NEXT
 }
 
 /// Runs any variant of such an operation on any host; `body` is its fast handler for the context's half.

@@ -329,7 +329,12 @@ pub fn cvt_fp8_f32<M: Mode>(_m: &M, x: u32) -> u32 {
 /// Converts BF8 (E5M2: the upper half of an f16) to f32; exact.
 #[inline(always)]
 pub fn cvt_bf8_f32<M: Mode>(_m: &M, x: u32) -> u32 {
-    quiet_f32(half_to_single((x & 0xff) << 8))
+    let magnitude = x & 0x7f;
+    // As for FP8, but the exponent bias of BF8 is 112 less than that of f32. Infinity and NaN get the
+    // greatest exponent of f32; NaNs become quiet.
+    let value = (f(magnitude << 21) * f((112 + 127) << 23)).to_bits();
+    let special = 0x7f80_0000 | (magnitude & 3) << 21 | ((magnitude > 0x7c) as u32) << 22;
+    (x & 0x80) << 24 | if magnitude >= 0x7c { special } else { value }
 }
 
 /// Converts f32 to FP8 (E4M3), rounding to nearest even. Values out of range become NaN, or the largest

@@ -2,7 +2,6 @@
 
 use super::context::Cx;
 use super::dpp;
-use super::results::lanes_of;
 use crate::exec::op::{Ext, Op, Part};
 use crate::state::LaneVec;
 use crate::state::wave::{STAGE, STAGE_VECS};
@@ -84,21 +83,21 @@ unsafe fn by<const AVX2: bool>(
 pub(super) struct Lanes {
     /// Lanes that execute.
     pub active: u32,
-    /// Lanes that have a source; the others read zero.
-    valid: u32,
+    /// Lanes whose source lane is inactive read zero.
+    by_exec: bool,
 }
 
 /// Returns which of the lanes in EXEC execute an operation with modifiers. DPP disables lanes even if the
 /// semantics read no source.
 #[inline(always)]
 pub(super) fn lanes(cx: &Cx<'_>, op: &Op, half: usize, exec: u32) -> Lanes {
-    let Some(moves) = &cx.raw(op).dpp else { return Lanes { active: exec, valid: u32::MAX } };
-    let valid = match &moves.across {
-        Some(from) => dpp::across_valid(from, cx.wave.exec(), half) & !moves.outside[half & 1],
-        None => dpp::with_source(moves, exec, half),
-    };
-    let active = exec & !moves.disabled[half & 1] & if moves.bound { u32::MAX } else { valid };
-    Lanes { active, valid }
+    let Some(moves) = &cx.raw(op).dpp else { return Lanes { active: exec, by_exec: false } };
+    let by_exec = dpp::depends_on_exec(cx, moves);
+    let mut active = exec & !moves.disabled[half & 1];
+    if !moves.bound {
+        active &= dpp::with_source(cx, moves, half, by_exec);
+    }
+    Lanes { active, by_exec }
 }
 
 /// Applies the modifiers of the source in slot `i`, if it has any, and stores the result in its staging
@@ -129,13 +128,19 @@ pub(super) unsafe fn source<const AVX2: bool>(
         // vector, or a staged one, is followed by at least three more.
         let mut vec = unsafe { *vecs.add(k) };
         if let Some(moves) = moved {
-            vec = match &moves.across {
-                Some(from) => dpp::across(cx, op.src[i].number() as usize + k, half, from),
-                // SAFETY: the caller guarantees that the host has AVX2 if `AVX2` is set.
-                None => unsafe { dpp::permuted::<AVX2>(&vec, &moves.from) },
+            let (first, staged) = (op.src[i].number() as usize + k, vecs.wrapping_add(k));
+            // If sources cross rows, the lowering has copied the register, so neither half has been
+            // overwritten yet.
+            let each = match moves.across {
+                Some(_) => [0, 1].map(|half| cx.wave.half(half).at(first).cast_const()),
+                None => [staged; 2],
             };
-            if lanes.valid != u32::MAX {
-                let mask = lanes_of(lanes.valid);
+            // SAFETY: the caller guarantees the vector of this half; across halves, the source is a lane
+            // vector (O2), which both files contain (W1).
+            vec = unsafe { dpp::gather(cx, moves, half, each) };
+            if lanes.by_exec {
+                // SAFETY: every half of a wave has a mask (W1).
+                let mask = unsafe { dpp::gather(cx, moves, half, cx.wave.mask_ptrs()) };
                 for l in 0..32 {
                     vec.0[l] &= mask.0[l];
                 }

@@ -75,6 +75,26 @@ pub fn set_vgpr(cx: &mut Cx<'_>, lane: u32, reg: u32, value: u32) {
     cx.wave.set_indexed_vgpr(lane, reg, value);
 }
 
+/// Sets a VGPR by a computed number, in the active lanes of a half.
+///
+/// # Safety
+/// The file belongs to the wave.
+#[inline(never)]
+pub unsafe fn set_active_lanes(cx: &Cx<'_>, file: Half, exec: u32, reg: u32, new: &LaneVec) {
+    if !cx.wave.has_vgpr(reg) {
+        return;
+    }
+    // SAFETY: the wave has this VGPR, so the caller's file contains it (W1); nothing else refers to it.
+    unsafe {
+        let mask = lane_mask(file, exec);
+        file.set_no_denormals(reg as usize, false);
+        let old = &mut *file.at(reg as usize);
+        for l in 0..32 {
+            old.0[l] = old.0[l] & !mask.0[l] | new.0[l] & mask.0[l];
+        }
+    }
+}
+
 /// Returns the destination's lane vectors before the operation.
 ///
 /// # Safety
@@ -262,7 +282,7 @@ pub unsafe fn write_half(cx: &Cx<'_>, file: Half, op: &Op, exec: u32, fmt: Out, 
 }
 
 #[inline(never)]
-pub(super) fn lanes_of(exec: u32) -> LaneVec {
+fn lanes_of(exec: u32) -> LaneVec {
     let mut vec = LaneVec::ZERO;
     for (lane, mask) in vec.0.iter_mut().enumerate() {
         *mask = 0u32.wrapping_sub(exec >> lane & 1);

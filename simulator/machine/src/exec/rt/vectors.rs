@@ -166,6 +166,18 @@ pub fn elements_to_lanes<const N: usize>(cx: &mut Cx<'_>, lane: u32, reg: u32, l
     set_vgpr_lanes(cx, lane, reg, &elements::<u32, N>(list, start));
 }
 
+/// Returns the lane mask of the half that starts at `lane`: all ones in active lanes, zero in inactive ones.
+#[inline(always)]
+pub fn active_lanes<const N: usize>(cx: &Cx<'_>, lane: u32) -> [u32; N] {
+    // SAFETY: every half of a wave has a mask (W1).
+    let mask = unsafe { cx.wave.half(lane as usize / 32).mask() };
+    let mut out = [0; N];
+    for (out, active) in out.iter_mut().zip(mask.0) {
+        *out = active;
+    }
+    out
+}
+
 /// Returns a VGPR by a computed number, in lanes from `lane` on.
 #[inline(always)]
 pub fn vgpr_lanes<const N: usize>(cx: &Cx<'_>, lane: u32, reg: u32) -> [u32; N] {
@@ -198,15 +210,24 @@ pub fn set_vgpr_lanes_where<const N: usize>(
     {
         let mut merged = *old;
         for k in 0..N {
-            merged[k] = if when[k] != 0 { new[k] } else { merged[k] };
+            // With masks, because the compiler turns a select of values into a select between two addresses,
+            // which it does not vectorise.
+            let mask = 0u32.wrapping_sub((when[k] != 0) as u32);
+            merged[k] = merged[k] & !mask | new[k] & mask;
         }
         *old = merged;
         cx.wave.written(half, reg as usize);
         return;
     }
-    for k in 0..N {
-        if when[k] != 0 {
-            set_vgpr(cx, lane.wrapping_add(k as u32), reg, new[k]);
+    set_each_lane(cx, lane, reg, new, when);
+}
+
+#[cold]
+#[inline(never)]
+fn set_each_lane(cx: &mut Cx<'_>, lane: u32, reg: u32, new: &[u32], when: &[u32]) {
+    for ((lane, new), when) in (lane..).zip(new).zip(when) {
+        if *when != 0 {
+            set_vgpr(cx, lane, reg, *new);
         }
     }
 }
