@@ -1,6 +1,9 @@
 //! Lazy loading of operations from pseudocode that is known to be free of errors. A file is parsed when a
 //! definition in it is first needed, and a body is checked when its operation is requested: a process that
-//! needs a few operations does not pay for all of them.
+//! needs a few operations does not pay for all of them. An index of the names in the headers of definitions
+//! ([`headers`]) tells which file to parse.
+
+pub mod headers;
 
 use crate::canonical::Operation;
 use crate::pcode::ast::{Function, Instruction, Item};
@@ -9,6 +12,7 @@ use crate::pcode::parse::parse_file;
 use crate::pcode::sig::InstrSig;
 use crate::source::{FileId, SourceMap};
 use crate::tables::ArchTable;
+use headers::Headers;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
@@ -16,6 +20,7 @@ use std::sync::OnceLock;
 pub struct OnDemand<'a> {
     sources: &'a SourceMap,
     files: Vec<(FileId, OnceLock<Contents>)>,
+    headers: OnceLock<Headers>,
 }
 
 /// The definitions of a file, templates expanded.
@@ -56,7 +61,8 @@ impl Contents {
 impl<'a> OnDemand<'a> {
     /// Creates a loader; parses no file yet.
     pub fn new(sources: &'a SourceMap, files: &[FileId]) -> OnDemand<'a> {
-        OnDemand { sources, files: files.iter().map(|file| (*file, OnceLock::new())).collect() }
+        let files = files.iter().map(|file| (*file, OnceLock::new())).collect();
+        OnDemand { sources, files, headers: OnceLock::new() }
     }
 
     /// Checks and returns the operation of a table's instruction, whose block is in the file of this name.
@@ -78,33 +84,21 @@ impl<'a> OnDemand<'a> {
         contents.get_or_init(|| Contents::of(self.sources, *file))
     }
 
-    /// Returns the first result of `find`. Searches parsed files first, then files whose text passes
-    /// `may_have`, then the rest: templates generate names that do not appear in the text.
-    fn find<'s, T>(
-        &'s self,
-        may_have: impl Fn(&str) -> bool,
-        find: impl Fn(&'s Contents) -> Option<T>,
-    ) -> Option<T> {
-        let parsed = || self.files.iter().filter_map(|(_, contents)| contents.get());
-        parsed().find_map(&find).or_else(|| {
-            let text = |at: &usize| self.sources.file(self.files[*at].0).text.as_str();
-            let (first, others): (Vec<usize>, _) = (0..self.files.len())
-                .filter(|at| self.files[*at].1.get().is_none())
-                .partition(|at| may_have(text(at)));
-            first.into_iter().chain(others).find_map(|at| find(self.contents(at)))
+    fn headers(&self) -> &Headers {
+        self.headers.get_or_init(|| {
+            Headers::of(self.files.iter().map(|(id, _)| self.sources.file(*id).text.as_str()))
         })
     }
 }
 
 impl Definitions for OnDemand<'_> {
     fn function(&self, name: &str) -> Option<&Function> {
-        let defined = format!("function {name}(");
-        self.find(|text| text.contains(&defined), |contents| contents.functions.get(name))
+        self.headers().functions.files(name).find_map(|at| self.contents(at).functions.get(name))
     }
 
     /// Collects the blocks from all files: blocks for different architectures may be in different files.
     fn blocks(&self, name: &str) -> Vec<&Instruction> {
-        let all = (0..self.files.len()).map(|at| self.contents(at));
+        let all = self.headers().instructions.files(name).map(|at| self.contents(at));
         let of = |contents: &'_ Contents| contents.blocks.get(name).cloned().unwrap_or_default();
         all.flat_map(|contents| of(contents).into_iter().map(|at| &contents.instructions[at])).collect()
     }

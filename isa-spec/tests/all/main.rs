@@ -5,6 +5,7 @@ mod eval;
 mod facts;
 mod isa_roles;
 mod isa_structure;
+mod on_demand;
 mod pattern;
 mod pcode_laws;
 mod token;

@@ -3,6 +3,7 @@
 use crate::compile::CompileError;
 use crate::inst::{Label, Width};
 use iced_x86::{Code, Encoder, Instruction, MemoryOperand, Register};
+use std::cell::Cell;
 
 /// A register class of the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +72,12 @@ struct Patch {
     target: Target,
 }
 
+thread_local! {
+    /// The encoder of the last function. Creating one builds tables, which takes longer than encoding a small
+    /// function.
+    static ENCODER: Cell<Option<Encoder>> = const { Cell::new(None) };
+}
+
 pub(crate) struct Buffer {
     encoder: Encoder,
     position: usize,
@@ -83,7 +90,13 @@ pub(crate) struct Buffer {
 
 impl Buffer {
     pub fn new(labels: u32, capacity: usize) -> Result<Buffer, CompileError> {
-        let encoder = Encoder::try_with_capacity(64, capacity).map_err(CompileError::Encoder)?;
+        let encoder = match ENCODER.take() {
+            Some(mut encoder) => {
+                encoder.set_buffer(Vec::with_capacity(capacity));
+                encoder
+            }
+            None => Encoder::try_with_capacity(64, capacity).map_err(CompileError::Encoder)?,
+        };
         Ok(Buffer {
             encoder,
             position: 0,
@@ -297,6 +310,7 @@ impl Buffer {
             return Err(error);
         }
         let mut bytes = self.encoder.take_buffer();
+        ENCODER.set(Some(self.encoder));
         let label_at = |label: Label| match self.labels[label.0 as usize] {
             u32::MAX => Err(CompileError::Label(label.0)),
             at => Ok(at),

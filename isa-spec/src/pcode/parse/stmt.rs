@@ -67,10 +67,11 @@ impl Parser<'_> {
     /// Reports a misspelt closing keyword such as `endfi;` and replaces it by the intended one.
     fn misspelt_closer(&mut self) -> bool {
         let alone = matches!(self.tok_after(), Tok::Punct(";") | Tok::Eof | Tok::Punct("}"));
-        let Some(near) = nearest_word(self.word(), CLOSERS) else { return false };
+        // Most statements do not qualify: an edit distance is computed only for those that do.
         if !alone || self.is_reserved() {
             return false;
         }
+        let Some(near) = nearest_word(self.word(), CLOSERS) else { return false };
         let error = Diagnostic::error(self.span(), format!("`{}` does not start a statement", self.word()));
         self.report(error.help(format!("did you mean `{near}`?")));
         self.tokens[self.at].tok = Tok::Ident(near.to_string());
