@@ -32,6 +32,7 @@ pub mod memory;
 pub mod module;
 pub mod occupancy;
 pub mod op;
+pub mod process;
 pub mod rtc;
 pub mod status;
 pub mod stream;
@@ -52,8 +53,6 @@ mod functions {
     pub use crate::rtc::*;
     pub use crate::stream::*;
 }
-
-mod process;
 
 /// Defines an exported symbol. Versioned symbols require a version script that lists the names, and rustc
 /// passes a script of its own for the symbols that it exports itself; assembly keeps the exports out of

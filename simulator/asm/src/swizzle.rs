@@ -94,28 +94,3 @@ pub fn parse(call: &Call, span: Span) -> Result<u16, AsmError> {
         _ => Err(wrong("QUAD_PERM, BITMASK_PERM, BROADCAST, SWAP or REVERSE with its numbers")),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::expr::NoSymbols;
-    use crate::operand::{ModifierValue, parse_line};
-
-    #[test]
-    fn every_swizzle_pattern_round_trips() {
-        for value in 0..=u16::MAX {
-            let text = print(value);
-            let text = format!("x offset:{text}");
-            let line = parse_line(&text, &NoSymbols).unwrap();
-            let back = match &line.modifiers[0].value {
-                ModifierValue::Call(call) => parse(call, line.span).unwrap(),
-                ModifierValue::Int(v) => *v as u16,
-                other => panic!("{other:?}"),
-            };
-            // Different masks can describe the same permutation.
-            let lanes =
-                |v: u16| (0..32).map(|l| (l & v & 31 | v >> 5 & 31) ^ v >> 10 & 31).collect::<Vec<_>>();
-            assert!(back == value || value & QUAD == 0 && lanes(back) == lanes(value), "{text}");
-        }
-    }
-}

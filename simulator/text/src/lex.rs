@@ -115,36 +115,3 @@ fn radix(digits: &str, radix: u32) -> Option<Num> {
     let plain = digits.bytes().all(|b| b.is_ascii_alphanumeric());
     u64::from_str_radix(digits, radix).ok().filter(|_| plain).map(Num::Bits)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn all_number_forms_parse() {
-        for (text, num) in [
-            ("42", Num::Int(42)),
-            ("2.75", Num::Float(2.75)),
-            ("0xDEADBEEF", Num::Bits(0xdead_beef)),
-            ("0b1010", Num::Bits(10)),
-            ("1e-3", Num::Float(1e-3)),
-            ("2.5E+2", Num::Float(250.0)),
-            (".5", Num::Float(0.5)),
-            ("1.", Num::Float(1.0)),
-        ] {
-            let found = tokens(text, 0);
-            assert_eq!(found, [Spanned { token: Token::Number(num), at: 0..text.len() }], "{text}");
-        }
-        for text in ["0x", "0b2", "1.2.3", "12ab", "1e", "0x1_0"] {
-            assert!(matches!(tokens(text, 0)[..], [Spanned { token: Token::Bad(_), .. }]), "{text}");
-        }
-    }
-
-    #[test]
-    fn comments_do_not_start_in_quoted_text() {
-        for line in ["a ; b", "a // b", "a # b", "a"] {
-            assert_eq!(tokens(line, 0).len(), 1, "{line}");
-        }
-        assert_eq!(tokens("file(\"a#b;c//d\", f32)", 0).len(), 6);
-    }
-}

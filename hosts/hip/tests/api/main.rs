@@ -2,10 +2,14 @@
 #![cfg(target_os = "linux")]
 
 mod launches;
+mod op;
+mod process;
+mod status;
 
 use amdhip64 as _;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr::{null, null_mut};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 use wavesim::loader::assembly::AssemblyOptions;
@@ -52,9 +56,17 @@ unsafe extern "C" {
     safe fn hipGraphClone(clone: &mut Handle, graph: Handle) -> c_int;
     safe fn hipGraphCreate(graph: &mut Handle, flags: c_uint) -> c_int;
     safe fn hipGraphDestroy(graph: Handle) -> c_int;
+    fn hipGraphAddHostNode(
+        node: &mut Handle,
+        graph: Handle,
+        after: *const Handle,
+        count: usize,
+        parameters: &HostNode,
+    ) -> c_int;
     fn hipGraphGetNodes(graph: Handle, nodes: *mut Handle, count: &mut usize) -> c_int;
     fn hipGraphGetRootNodes(graph: Handle, nodes: *mut Handle, count: &mut usize) -> c_int;
     safe fn hipGraphInstantiate(out: &mut Handle, graph: Handle, _: usize, _: usize, _: usize) -> c_int;
+    safe fn hipGraphLaunch(graph: Handle, stream: Handle) -> c_int;
     fn hipHostMalloc(memory: &mut *mut i32, len: usize, flags: c_uint) -> c_int;
     fn hipLaunchHostFunc(stream: Handle, function: HostFunction, argument: *mut c_void) -> c_int;
     fn hipLaunchKernelExC(config: &LaunchConfig, function: Handle, arguments: *mut *mut c_void) -> c_int;
@@ -120,6 +132,13 @@ unsafe extern "C" {
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Dim3([c_uint; 3]);
+
+/// `hipHostNodeParams`.
+#[repr(C)]
+struct HostNode {
+    function: HostFunction,
+    argument: *mut c_void,
+}
 
 /// `hipPitchedPtr`.
 #[repr(C)]
@@ -385,6 +404,31 @@ fn clones_of_graphs_have_separate_nodes() {
     assert_eq!(hipGraphInstantiate(&mut other, clone, 0, 0, 0), INVALID_VALUE);
     assert_eq!(hipGraphDestroy(graph), SUCCESS);
     assert_eq!(hipGraphAddDependencies(clone, &nodes[0], &nodes[1], 1), SUCCESS);
+}
+
+#[test]
+fn nodes_run_in_topological_order() {
+    static ORDER: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+    extern "C" fn note(number: *mut c_void) {
+        ORDER.lock().unwrap().push(number as usize);
+    }
+    let graph = created(|out| hipGraphCreate(out, 0));
+    let node = |number: usize, after: &[Handle]| {
+        let parameters = HostNode { function: note, argument: std::ptr::without_provenance_mut(number) };
+        // SAFETY: the list of dependencies has this length, and the function does not access its argument.
+        created(|out| unsafe { hipGraphAddHostNode(out, graph, after.as_ptr(), after.len(), &parameters) })
+    };
+    let (first, second) = (node(1, &[]), node(2, &[]));
+    let third = node(3, &[second]);
+    node(4, &[first, second]);
+    assert_eq!(hipGraphAddDependencies(graph, &third, &first, 1), SUCCESS);
+    let executable = created(|out| hipGraphInstantiate(out, graph, 0, 0, 0));
+    let stream = created(|out| hipStreamCreate(out));
+    assert_eq!(hipGraphLaunch(executable, stream), SUCCESS);
+    assert_eq!(hipStreamSynchronize(stream), SUCCESS);
+    assert_eq!(*ORDER.lock().unwrap(), [2, 3, 1, 4]);
+    assert_eq!(hipStreamDestroy(stream), SUCCESS);
+    assert_eq!(hipGraphDestroy(graph), SUCCESS);
 }
 
 #[test]

@@ -101,7 +101,8 @@ pub enum ArchSet {
 }
 
 impl ArchSet {
-    fn has(self, arch: Arch) -> bool {
+    /// Returns whether the set contains an architecture.
+    pub fn has(self, arch: Arch) -> bool {
         match self {
             ArchSet::Any => true,
             ArchSet::Rdna => !arch.is_cdna(),
@@ -242,7 +243,7 @@ pub const RAYS: [(&str, &[u16], &[u16]); 4] = [
 ];
 
 /// Instructions whose LLVM name differs from the ISA description.
-const NAMES: [(ArchSet, &str, &str); 5] = [
+pub const NAMES: [(ArchSet, &str, &str); 5] = [
     (Cdna, "V_ACCVGPR_READ", "v_accvgpr_read_b32"),
     (Cdna, "V_ACCVGPR_WRITE", "v_accvgpr_write_b32"),
     (Cdna, "V_MAD_MIX_F32", "v_fma_mix_f32"),
@@ -258,46 +259,3 @@ pub fn name(own: &str, arch: Arch) -> String {
 
 /// The instruction used as padding in code sections.
 pub const PADDING: &str = "s_nop 0";
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Every row matches an instruction.
-    #[test]
-    fn every_pattern_matches_an_instruction() {
-        let found = |archs: ArchSet, pattern: &str| {
-            let archs = Arch::AMD.into_iter().filter(|a| archs.has(*a));
-            archs.flat_map(|a| a.table().instructions).any(|i| matches(pattern, i.name))
-        };
-        for (t, archs, patterns) in TRAITS {
-            for pattern in *patterns {
-                assert!(found(*archs, pattern), "{t:?}: {pattern}");
-            }
-        }
-        for (name, ..) in RAYS {
-            assert!(found(Any, name), "{name}");
-        }
-        for (archs, name, _) in NAMES {
-            assert!(found(archs, name), "{name}");
-        }
-    }
-
-    /// Every trait occurs in the table.
-    #[test]
-    fn every_trait_has_a_row() {
-        let mut rows: Vec<u8> = TRAITS.iter().map(|(t, ..)| *t as u8).collect();
-        rows.sort_unstable();
-        rows.dedup();
-        assert_eq!(rows, (0..=AnyBank as u8).collect::<Vec<u8>>());
-    }
-
-    #[test]
-    fn stars_match_any_characters() {
-        assert!(matches("V_*_B*", "V_MOV_B32"));
-        assert!(matches("A*", "A"));
-        assert!(matches("*_2ADDR_*", "DS_LOAD_2ADDR_B32"));
-        assert!(!matches("V_MAX3_*16", "V_MAX3_F32"));
-        assert!(!matches("V_MOV", "V_MOV_B32"));
-    }
-}

@@ -1,0 +1,45 @@
+//! Kernel descriptors.
+
+use wavesim_asm::descriptor::Descriptor;
+use wavesim_asm::error::Span;
+use wavesim_asm::expr::{Expr, NoSymbols};
+use wavesim_isa::arch::Arch;
+
+/// The expected bytes are those of llvm-mc 19.
+#[test]
+fn descriptors_match_llvm() {
+    let mut d = Descriptor::new("k", Arch::Rdna3);
+    for (name, value) in [
+        ("next_free_vgpr", 10),
+        ("next_free_sgpr", 20),
+        ("user_sgpr_kernarg_segment_ptr", 1),
+        ("kernarg_size", 24),
+        ("wavefront_size32", 1),
+    ] {
+        d.set(name, Expr::Int(value), Span::default()).unwrap();
+    }
+    let bytes = d.finish(0x1040, &|e| e.eval(&NoSymbols)).unwrap();
+    assert_eq!(bytes[8], 24);
+    assert_eq!(bytes[16..18], [0x40, 0x10]);
+    assert_eq!(bytes[48..58], [0x01, 0x00, 0xac, 0x60, 0x84, 0, 0, 0, 0x08, 0x04]);
+    // The same for gfx942.
+    let mut d = Descriptor::new("k", Arch::Cdna3);
+    assert!(d.finish(0, &|e| e.eval(&NoSymbols)).is_err(), "no accum_offset");
+    for (name, value) in [
+        ("next_free_vgpr", 10),
+        ("next_free_sgpr", 20),
+        ("accum_offset", 12),
+        ("user_sgpr_kernarg_segment_ptr", 1),
+        ("user_sgpr_kernarg_preload_length", 3),
+        ("user_sgpr_kernarg_preload_offset", 1),
+        ("tg_split", 1),
+    ] {
+        d.set(name, Expr::Int(value), Span::default()).unwrap();
+    }
+    let bytes = d.finish(0, &|e| e.eval(&NoSymbols)).unwrap();
+    assert_eq!(bytes[44..60], [2, 0, 1, 0, 0xc1, 0, 0xac, 0, 0x8a, 0, 0, 0, 8, 0, 0x83, 0]);
+    assert!(
+        Descriptor::new("k", Arch::Cdna3).set("wavefront_size32", Expr::Int(1), Span::default()).is_err()
+    );
+    assert!(Descriptor::new("k", Arch::Rdna4).set("ieee_mode", Expr::Int(1), Span::default()).is_err());
+}

@@ -1,0 +1,19 @@
+//! Tests of the assembler and disassembler in one binary.
+
+mod absent;
+mod advice;
+mod alias;
+mod constant;
+mod describe;
+mod descriptor;
+mod dialect;
+mod expand;
+mod legal;
+mod macros;
+mod matrix;
+mod metadata;
+mod operand;
+mod print;
+mod source;
+mod swizzle;
+mod target;

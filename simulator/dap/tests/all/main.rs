@@ -1,0 +1,3 @@
+//! Tests of the debug adapter in one binary.
+
+mod wire;
