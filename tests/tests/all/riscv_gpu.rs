@@ -81,12 +81,18 @@ fn random_wave(rng: &mut Rng) -> Wave {
     wave
 }
 
-fn memory(seed: u64) -> Memory {
+/// Returns random contents of the memory for a number of cases.
+fn random_contents(cases: u64) -> Vec<Vec<u8>> {
+    let contents = |seed| {
+        let mut rng = Rng(seed);
+        (0..WORDS).flat_map(|_| interesting(&mut rng).to_le_bytes()).collect()
+    };
+    (0..cases).map(contents).collect()
+}
+
+fn memory(contents: &[u8]) -> Memory {
     let memory = Memory::word_addressed(WORDS as u64).unwrap();
-    let mut rng = Rng(seed);
-    for word in 0..WORDS {
-        memory.write(word_address(word as u64), &interesting(&mut rng).to_le_bytes()).unwrap();
-    }
+    memory.write(word_address(0), contents).unwrap();
     memory
 }
 
@@ -109,12 +115,13 @@ fn text(inst: &Inst) -> String {
 #[test]
 fn handlers_equal_the_evaluator() {
     let mut rng = Rng(1);
+    let contents = random_contents(300);
     for entry in entries() {
-        for case in 0..300 {
+        for contents in &contents {
             let inst = random_inst(&mut rng, entry);
             let start = random_wave(&mut rng);
             let (mut a, mut b) = (start.clone(), start.clone());
-            let (in_a, in_b) = (memory(case), memory(case));
+            let (in_a, in_b) = (memory(contents), memory(contents));
             let (done_a, done_b) = (step(&inst, &mut a, &in_a, true), step(&inst, &mut b, &in_b, false));
             let what = text(&inst);
             assert_eq!(done_a, done_b, "{what}");
@@ -326,15 +333,16 @@ fn model(op: &str, word: &Word, r: &mut dyn Registers, pc: u32, memory: &Memory)
 #[test]
 fn instructions_match_the_rv32i_model() {
     let mut rng = Rng(3);
+    let contents = random_contents(400);
     for entry in entries() {
         let (mut whole, mut faults) = (0, 0);
-        for case in 0..400 {
+        for contents in &contents {
             let inst = random_inst(&mut rng, entry);
             let name = inst.instruction(ARCH.table()).name;
             let word = Word(encode(ARCH, &inst).unwrap()[0]);
             let start = random_wave(&mut rng);
             let (mut wave, mut expected) = (start.clone(), start.clone());
-            let (memory_is, memory_expected) = (memory(case), memory(case));
+            let (memory_is, memory_expected) = (memory(contents), memory(contents));
             let done = step(&inst, &mut wave, &memory_is, true);
             let pc = (start.pc / 4) as u32;
             let mut next = pc.wrapping_add(1);
