@@ -176,7 +176,7 @@ impl Emitter<'_> {
     /// Emits `1 / sqrt(x)` of f32 by way of f64, which is precise enough for one rounding. For zeros, the
     /// host's arithmetic gives the infinities.
     pub fn rsq_f32(&mut self, a: Val) -> R<Val> {
-        let r = self.float_op(Denormals::Flush, &SINGLE, [a], |e, [v]| {
+        self.root_f32(a, |e, v| {
             let one = e.splat_constant(Hold::W64, DOUBLE.one);
             let high = e.f.upper_half(v);
             let [low, high] = [v, high].map(|half| {
@@ -186,11 +186,18 @@ impl Emitter<'_> {
                 e.f.rm(Code::VEX_Vcvtpd2ps_xmm_ymmm256, v, None)
             });
             e.f.rvm(Code::VEX_Vinserti128_ymm_ymm_xmmm128_imm8, low, high, Some(1))
+        })
+    }
+
+    /// Emits a root of f32, or the reciprocal of one: no result is a denormal, so none is flushed.
+    pub fn root_f32(&mut self, a: Val, mut root: impl FnMut(&mut Self, V) -> V) -> R<Val> {
+        let r = self.float_op(Denormals::Flush, &SINGLE, [a], |e, [v]| {
+            let r = root(e, v);
+            e.facts.denormal_free.insert(r);
+            r
         })?;
         if let Val::Lanes(r) = r {
-            // The smallest result is far from denormals.
             self.facts.unflushed.remove(&r);
-            self.facts.denormal_free.insert(r);
         }
         Ok(r)
     }

@@ -168,6 +168,7 @@ impl Emitter<'_> {
             FloatOp::MaximumNumber => self.min_max(denormals, format, false, false, a, b),
             FloatOp::Minimum => self.min_max(denormals, format, true, true, a, b),
             FloatOp::Maximum => self.min_max(denormals, format, false, true, a, b),
+            FloatOp::Sqrt if single => self.root_f32(a, |e, v| e.f.rm(format.sqrt, v, None)),
             FloatOp::Sqrt => self.float_op(approximated, format, [a], |e, [v]| e.f.rm(format.sqrt, v, None)),
             FloatOp::Rcp => {
                 self.float_op(approximated, format, [one, a], |e, [a, b]| e.f.rvm(format.div, a, b, None))
