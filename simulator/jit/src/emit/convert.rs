@@ -7,7 +7,7 @@ use super::val::Val;
 use super::{Emitter, R};
 use isa_lower::ir::{Conversion, Hold};
 use wavesim_x64::Code;
-use wavesim_x64::inst::V;
+use wavesim_x64::inst::{Class, Inst, V};
 
 /// 2^31 as f64.
 const HALF_RANGE: u64 = 0x41e0 << 48;
@@ -173,20 +173,64 @@ impl Emitter<'_> {
         self.f.rvm(DOUBLE.sub, v, half, None)
     }
 
-    /// Emits `1 / sqrt(x)` of f32 by way of f64, which is precise enough for one rounding. For zeros, the
-    /// host's arithmetic gives the infinities.
+    /// Emits `1 / sqrt(x)` of f32: the host's estimate, improved to the value that rounds to the result. Where
+    /// that value is near a tie, and for zero, infinity, NaN and negative numbers, a division in f64 follows,
+    /// which is precise enough for one rounding.
     pub fn rsq_f32(&mut self, a: Val) -> R<Val> {
-        self.root_f32(a, |e, v| {
-            let one = e.splat_constant(Hold::W64, DOUBLE.one);
-            let high = e.f.upper_half(v);
-            let [low, high] = [v, high].map(|half| {
-                let v = e.f.rm(Code::VEX_Vcvtps2pd_ymm_xmmm128, half, None);
-                let v = e.f.rm(DOUBLE.sqrt, v, None);
-                let v = e.f.rvm(DOUBLE.div, one, v, None);
-                e.f.rm(Code::VEX_Vcvtpd2ps_xmm_ymmm256, v, None)
-            });
-            e.f.rvm(Code::VEX_Vinserti128_ymm_ymm_xmmm128_imm8, low, high, Some(1))
+        self.root_f32(a, |e, x| {
+            let (least, most) = e.rsq_f32_bounds(x);
+            let (out, done) = (e.f.fresh(Class::Vec), e.f.label());
+            e.f.assign(out, least);
+            let uncertain = e.f.rvm(SINGLE.compare, least, most, Some(predicate::NOT_EQUAL));
+            e.f.branch_unless_any(uncertain, uncertain, done);
+            // Values defined on this path do not dominate the code after it.
+            let known = e.facts.clone();
+            let exact = e.rsq_f32_by_f64(x);
+            e.f.assign(out, exact);
+            e.facts = known;
+            e.f.push(Inst::Label(done));
+            out
         })
+    }
+
+    /// Emits two roundings of `1 / sqrt(x)`, of values below and above it: if they are equal, so is the
+    /// rounded result. One of them is NaN if `x` is not a positive normal number.
+    fn rsq_f32_bounds(&mut self, x: V) -> (V, V) {
+        // The estimate's relative error is 1.5 * 2^-12 at most. One step of Newton's method reduces it to less
+        // than 2^-21, for which the next step is a correction whose relative error is less than 2^-20.
+        const MARGIN: f32 = 1.0 / (1 << 18) as f32;
+        let [minus_one, minus_half, minus_less, minus_more, sign] =
+            [-1.0, -0.5, -0.5 + MARGIN / 2.0, -0.5 - MARGIN / 2.0, -0.0f32]
+                .map(|v| self.splat_constant(Hold::W32, v.to_bits().into()));
+        let mul = |e: &mut Self, a, b| e.f.rvm(SINGLE.mul, a, b, None);
+        let estimate = self.f.rm(Code::VEX_Vrsqrtps_ymm_ymmm256, x, None);
+        let root = mul(self, x, estimate);
+        let minus_error = self.f.fma(false, root, estimate, minus_one);
+        let minus_half_estimate = mul(self, minus_half, estimate);
+        let y = self.f.fma(false, minus_half_estimate, minus_error, estimate);
+        // x * y is the sum of `high` and `low`.
+        let high = mul(self, x, y);
+        let minus_high = self.bxor(Hold::W32, high, sign);
+        let low = self.f.fma(false, x, y, minus_high);
+        let minus_error = self.f.fma(false, high, y, minus_one);
+        let minus_error = self.f.fma(false, low, y, minus_error);
+        let [least, most] = [minus_less, minus_more].map(|factor| {
+            let factor = self.f.rvm(SINGLE.mul, factor, y, None);
+            self.f.fma(false, factor, minus_error, y)
+        });
+        (least, most)
+    }
+
+    fn rsq_f32_by_f64(&mut self, x: V) -> V {
+        let one = self.splat_constant(Hold::W64, DOUBLE.one);
+        let high = self.f.upper_half(x);
+        let [low, high] = [x, high].map(|half| {
+            let v = self.f.rm(Code::VEX_Vcvtps2pd_ymm_xmmm128, half, None);
+            let v = self.f.rm(DOUBLE.sqrt, v, None);
+            let v = self.f.rvm(DOUBLE.div, one, v, None);
+            self.f.rm(Code::VEX_Vcvtpd2ps_xmm_ymmm256, v, None)
+        });
+        self.f.rvm(Code::VEX_Vinserti128_ymm_ymm_xmmm128_imm8, low, high, Some(1))
     }
 
     /// Emits a root of f32, or the reciprocal of one: no result is a denormal, so none is flushed.
