@@ -1,29 +1,35 @@
-//! Lazy loading of operations from pseudocode that is known to be free of errors. A file is parsed when a
-//! definition in it is first needed, and a body is checked when its operation is requested: a process that
-//! needs a few operations does not pay for all of them. An index of the names in the headers of definitions
-//! ([`headers`]) tells which file to parse.
+//! Lazy loading of operations from pseudocode that is known to be free of errors. An item of a file (a function, an
+//! instruction or a template) is parsed when a definition in it is first needed, and a body is checked when its
+//! operation is requested: a process that needs a few operations does not pay for all of them. An index of the names
+//! in the headers of definitions ([`headers`]) tells which item to parse.
 
 pub mod headers;
 
 use crate::canonical::Operation;
 use crate::pcode::ast::{Function, Instruction, Item};
 use crate::pcode::check::{Definitions, Library, check};
-use crate::pcode::parse::parse_file;
+use crate::pcode::parse::parse_items_in;
 use crate::pcode::sig::InstrSig;
 use crate::source::{FileId, SourceMap};
 use crate::tables::ArchTable;
-use headers::Headers;
+use headers::{Headers, ItemText};
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-/// Pseudocode files, each parsed on first use.
+/// Pseudocode files whose items are each parsed on first use.
 pub struct OnDemand<'a> {
     sources: &'a SourceMap,
-    files: Vec<(FileId, OnceLock<Contents>)>,
-    headers: OnceLock<Headers>,
+    files: Vec<FileId>,
+    index: OnceLock<Index>,
 }
 
-/// The definitions of a file, templates expanded.
+struct Index {
+    headers: Headers,
+    /// Indexed as [`Headers::items`].
+    contents: Vec<OnceLock<Contents>>,
+}
+
+/// The definitions of an item, templates expanded.
 #[derive(Default)]
 struct Contents {
     functions: BTreeMap<String, Function>,
@@ -33,10 +39,14 @@ struct Contents {
 }
 
 impl Contents {
-    fn of(sources: &SourceMap, file: FileId) -> Contents {
+    fn of(sources: &SourceMap, files: &[FileId], item: &ItemText) -> Contents {
         let mut contents = Contents::default();
-        contents.take(parse_file(sources, file).0.items);
+        contents.take(parse_items_in(sources, files[item.file], item.range.clone()).0);
         contents
+    }
+
+    fn blocks(&self, name: &str) -> impl Iterator<Item = &Instruction> {
+        self.blocks.get(name).into_iter().flatten().map(|at| &self.instructions[*at])
     }
 
     fn take(&mut self, items: Vec<Item>) {
@@ -59,47 +69,50 @@ impl Contents {
 }
 
 impl<'a> OnDemand<'a> {
-    /// Creates a loader; parses no file yet.
+    /// Creates a loader; parses nothing yet.
     pub fn new(sources: &'a SourceMap, files: &[FileId]) -> OnDemand<'a> {
-        let files = files.iter().map(|file| (*file, OnceLock::new())).collect();
-        OnDemand { sources, files, headers: OnceLock::new() }
+        OnDemand { sources, files: files.to_vec(), index: OnceLock::new() }
     }
 
     /// Checks and returns the operation of a table's instruction, whose block is in the file of this name.
     /// Returns `None` if there is no such block or if it has errors.
     pub fn operation(&self, file: &str, table: &'static ArchTable, name: &str) -> Option<Operation> {
-        let at = self.files.iter().position(|(id, _)| self.sources.file(*id).name == file)?;
-        let contents = self.contents(at);
+        let file = self.files.iter().position(|id| self.sources.file(*id).name == file)?;
+        let headers = &self.index().headers;
+        let items = headers.instructions.items(name).filter(|at| headers.items[*at].file == file);
         let mut library = Library::of(self);
-        let blocks = contents.blocks.get(name)?.iter().map(|block| &contents.instructions[*block]);
-        library.instructions.insert(name.to_string(), blocks.collect());
+        let blocks = items.flat_map(|at| self.contents(at).blocks(name)).collect();
+        library.instructions.insert(name.to_string(), blocks);
         let block = library.block(name, Some(table.name))?;
         let sig = InstrSig::from_table(table, table.instruction(name)?);
         let (sem, _) = check(self.sources, &library, block, &sig, Some(table.name)).ok()?;
-        Some(Operation { name: name.to_string(), sig, sem, file: self.files[at].0 })
+        Some(Operation { name: name.to_string(), sig, sem, file: self.files[file] })
     }
 
     fn contents(&self, at: usize) -> &Contents {
-        let (file, contents) = &self.files[at];
-        contents.get_or_init(|| Contents::of(self.sources, *file))
+        let index = self.index();
+        let parse = || Contents::of(self.sources, &self.files, &index.headers.items[at]);
+        index.contents[at].get_or_init(parse)
     }
 
-    fn headers(&self) -> &Headers {
-        self.headers.get_or_init(|| {
-            Headers::of(self.files.iter().map(|(id, _)| self.sources.file(*id).text.as_str()))
+    fn index(&self) -> &Index {
+        self.index.get_or_init(|| {
+            let headers = Headers::of(self.files.iter().map(|id| self.sources.file(*id).text.as_str()));
+            let contents = headers.items.iter().map(|_| OnceLock::new()).collect();
+            Index { headers, contents }
         })
     }
 }
 
 impl Definitions for OnDemand<'_> {
     fn function(&self, name: &str) -> Option<&Function> {
-        self.headers().functions.files(name).find_map(|at| self.contents(at).functions.get(name))
+        let mut items = self.index().headers.functions.items(name);
+        items.find_map(|at| self.contents(at).functions.get(name))
     }
 
     /// Collects the blocks from all files: blocks for different architectures may be in different files.
     fn blocks(&self, name: &str) -> Vec<&Instruction> {
-        let all = self.headers().instructions.files(name).map(|at| self.contents(at));
-        let of = |contents: &'_ Contents| contents.blocks.get(name).cloned().unwrap_or_default();
-        all.flat_map(|contents| of(contents).into_iter().map(|at| &contents.instructions[at])).collect()
+        let items = self.index().headers.instructions.items(name);
+        items.flat_map(|at| self.contents(at).blocks(name)).collect()
     }
 }

@@ -1,19 +1,32 @@
-//! An index of pseudocode files by the names that they define, built from their text without parsing it. Templates
-//! generate names, so a name in a header may have placeholders, which match anything. The index may return a file
-//! that does not define a name, but never misses one that does.
+//! An index of the items of pseudocode files (functions, instructions and templates) by the names that they define,
+//! built from their text without parsing it. Templates generate names, so a name in a header may have
+//! placeholders, which match anything. The index may return an item that does not define a name, but never misses
+//! one that does.
 
 use crate::pattern::matches;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// The index.
 pub struct Headers {
+    /// All items. Names refer to their indices.
+    pub items: Vec<ItemText>,
     /// Names of functions.
     pub functions: Names,
     /// Names of instructions, in upper case.
     pub instructions: Names,
 }
 
-/// Which files define a name.
+/// The location of an item: a file, by its index, and a range of its bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ItemText {
+    /// Index of the file.
+    pub file: usize,
+    /// The item's bytes in the file.
+    pub range: Range<usize>,
+}
+
+/// Which items define a name.
 #[derive(Default)]
 pub struct Names {
     exact: BTreeMap<String, Vec<usize>>,
@@ -22,82 +35,100 @@ pub struct Names {
 }
 
 impl Headers {
-    /// Scans the texts of files. Files are numbered by their order.
+    /// Scans the texts of files without errors. Files are numbered by their order.
     pub fn of<'t>(texts: impl Iterator<Item = &'t str>) -> Headers {
-        let mut headers = Headers { functions: Names::default(), instructions: Names::default() };
-        for (file, text) in texts.enumerate() {
-            let code: String = text
-                .lines()
-                .map(|line| line.split("//").next().unwrap_or(""))
-                .fold(String::with_capacity(text.len()), |code, line| code + line + "\n");
-            for header in after_word(&code, "function") {
-                headers.functions.insert(word(header.trim_start()), file);
+        let mut headers =
+            Headers { items: Vec::new(), functions: Names::default(), instructions: Names::default() };
+        texts.enumerate().for_each(|(file, text)| headers.scan(file, text));
+        headers
+    }
+
+    /// Adds the items of a file, each of which ends with the brace that closes its body, and the names after the
+    /// keywords `function` and `instruction`.
+    fn scan(&mut self, file: usize, text: &str) {
+        let bytes = text.as_bytes();
+        let (mut at, mut start, mut depth) = (0, None, 0);
+        let mut names = None;
+        while at < bytes.len() {
+            let here = at;
+            at += 1;
+            match bytes[here] {
+                c if c.is_ascii_whitespace() => continue,
+                b'/' if bytes.get(at) == Some(&b'/') => {
+                    at = text[at..].find('\n').map_or(text.len(), |n| at + n);
+                    continue;
+                }
+                b'"' => at = text[at..].find(['"', '\n']).map_or(text.len(), |n| at + n + 1),
+                b'{' => {
+                    depth += 1;
+                    names = None;
+                }
+                b'}' => depth -= 1,
+                c if is_name_byte(c) => {
+                    let word = word(&text[here..]);
+                    at = here + word.len();
+                    match (word, names) {
+                        ("function" | "instruction", _) => names = Some(word),
+                        (name, Some("function")) => {
+                            self.functions.insert(name, self.items.len());
+                            names = None;
+                        }
+                        // Those of its architectures follow, which does no harm.
+                        (name, Some(_)) => self.instructions.insert(&name.to_uppercase(), self.items.len()),
+                        (_, None) => {}
+                    }
+                }
+                _ => {}
             }
-            for header in after_word(&code, "instruction") {
-                names_in_list(header)
-                    .for_each(|name| headers.instructions.insert(&name.to_uppercase(), file));
+            let first = *start.get_or_insert(here);
+            if bytes[here] == b'}' && depth == 0 {
+                self.items.push(ItemText { file, range: first..at });
+                start = None;
             }
         }
-        headers
     }
 }
 
-/// Returns the rest of the text after each occurrence of a keyword.
-fn after_word<'t>(text: &'t str, keyword: &'static str) -> impl Iterator<Item = &'t str> {
-    text.match_indices(keyword).filter_map(move |(at, _)| {
-        let (before, rest) = (&text[..at], &text[at + keyword.len()..]);
-        let whole = !before.ends_with(is_name_char) && !rest.starts_with(is_name_char);
-        whole.then_some(rest)
-    })
+fn is_name_byte(c: u8) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, b'_' | b'$')
 }
 
-fn is_name_char(c: char) -> bool {
-    c.is_ascii_alphanumeric() || matches!(c, '_' | '$')
-}
-
-/// Returns the name that a text starts with, placeholders included.
+/// Returns the word that a text starts with, placeholders included.
 fn word(text: &str) -> &str {
-    let mut in_braces = false;
-    let end = text.char_indices().find(|(at, c)| {
-        in_braces |= *c == '{' && text[..*at].ends_with('$');
-        let part = is_name_char(*c) || in_braces;
-        in_braces &= *c != '}';
-        !part
-    });
-    &text[..end.map_or(text.len(), |(at, _)| at)]
-}
-
-/// Returns the names between the keyword and the body of an instruction, and those of its architectures.
-fn names_in_list(header: &str) -> impl Iterator<Item = &str> {
-    let mut rest = header;
-    std::iter::from_fn(move || {
-        rest = rest.trim_start_matches(|c: char| c != '{' && !is_name_char(c));
-        let name = word(rest);
-        rest = &rest[name.len()..];
-        (!name.is_empty()).then_some(name)
-    })
+    let bytes = text.as_bytes();
+    let mut end = 0;
+    while let Some(&c) = bytes.get(end) {
+        if c == b'$' && bytes.get(end + 1) == Some(&b'{') {
+            end = text[end..].find('}').map_or(text.len(), |n| end + n + 1);
+        } else if is_name_byte(c) {
+            end += 1;
+        } else {
+            break;
+        }
+    }
+    &text[..end]
 }
 
 impl Names {
-    fn insert(&mut self, name: &str, file: usize) {
+    fn insert(&mut self, name: &str, item: usize) {
         if name.contains('$') {
-            return self.patterns.push((pattern_of(name), file));
+            return self.patterns.push((pattern_of(name), item));
         }
-        let files = self.exact.entry(name.to_string()).or_default();
-        if files.last() != Some(&file) {
-            files.push(file);
+        let items = self.exact.entry(name.to_string()).or_default();
+        if items.last() != Some(&item) {
+            items.push(item);
         }
     }
 
-    /// Returns the files that may define a name, in ascending order.
-    pub fn files(&self, name: &str) -> impl Iterator<Item = usize> {
+    /// Returns the items that may define a name, in ascending order.
+    pub fn items(&self, name: &str) -> impl Iterator<Item = usize> {
         let patterns =
-            self.patterns.iter().filter(|(pattern, _)| matches(pattern, name)).map(|(_, file)| *file);
-        let mut files: Vec<usize> =
+            self.patterns.iter().filter(|(pattern, _)| matches(pattern, name)).map(|(_, item)| *item);
+        let mut items: Vec<usize> =
             self.exact.get(name).into_iter().flatten().copied().chain(patterns).collect();
-        files.sort_unstable();
-        files.dedup();
-        files.into_iter()
+        items.sort_unstable();
+        items.dedup();
+        items.into_iter()
     }
 }
 

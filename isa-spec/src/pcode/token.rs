@@ -128,13 +128,16 @@ impl Lexer<'_> {
                 b'"' => self.string(start),
                 b'0'..=b'9' => self.number(start),
                 b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'$' => self.ident(start),
-                _ => match PUNCT.iter().find(|p| self.text[self.at..].starts_with(**p)) {
-                    Some(p) => {
-                        self.at += p.len();
-                        self.push(start, Tok::Punct(p));
+                _ => {
+                    match PUNCT.iter().find(|p| p.as_bytes()[0] == c && self.text[self.at..].starts_with(**p))
+                    {
+                        Some(p) => {
+                            self.at += p.len();
+                            self.push(start, Tok::Punct(p));
+                        }
+                        None => self.invalid_characters(start),
                     }
-                    None => self.invalid_characters(start),
-                },
+                }
             }
         }
         // Errors at the end of the file point after the last token rather than after blank lines and

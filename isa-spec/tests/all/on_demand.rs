@@ -3,7 +3,7 @@
 use isa_spec::data;
 use isa_spec::on_demand::headers::Headers;
 use isa_spec::pcode::ast::Item;
-use isa_spec::pcode::parse::parse_file;
+use isa_spec::pcode::parse::{parse_file, parse_items_in};
 use std::path::Path;
 
 /// Adds the functions and instructions that a file defines, templates expanded.
@@ -28,42 +28,58 @@ fn the_index_has_every_definition_of_the_pseudocode() {
     let headers = Headers::of(texts);
     let mut count = 0;
     for (at, file) in loaded.pcode.iter().enumerate() {
-        let (mut functions, mut instructions) = (Vec::new(), Vec::new());
-        collect(&parse_file(&loaded.sources, *file).0.items, &mut functions, &mut instructions);
-        count += functions.len() + instructions.len();
-        for (names, index) in [(functions, &headers.functions), (instructions, &headers.instructions)] {
-            for name in names {
-                assert!(index.files(&name).any(|found| found == at), "{name}");
+        let parsed = parse_file(&loaded.sources, *file).0.items;
+        let in_file: Vec<usize> =
+            (0..headers.items.len()).filter(|item| headers.items[*item].file == at).collect();
+        assert_eq!(in_file.len(), parsed.len(), "{}", loaded.sources.file(*file).name);
+        for (item, expected) in in_file.into_iter().zip(parsed) {
+            let range = headers.items[item].range.clone();
+            let (alone, errors) = parse_items_in(&loaded.sources, *file, range);
+            assert!(errors.is_empty());
+            assert_eq!(format!("{alone:?}"), format!("{:?}", [&expected]));
+            let (mut functions, mut instructions) = (Vec::new(), Vec::new());
+            collect(&[expected], &mut functions, &mut instructions);
+            count += functions.len() + instructions.len();
+            for (names, index) in [(functions, &headers.functions), (instructions, &headers.instructions)] {
+                for name in names {
+                    assert!(index.items(&name).any(|found| found == item), "{name}");
+                }
             }
         }
     }
     assert!(count > 1000, "{count}");
-    // A builtin is no function of a file, and no file is parsed in search of it.
+    // A builtin is no function of a file, and nothing is parsed in search of it.
     for builtin in ["fma", "isNAN", "select_bytes"] {
-        assert_eq!(headers.functions.files(builtin).count(), 0, "{builtin}");
+        assert_eq!(headers.functions.items(builtin).count(), 0, "{builtin}");
     }
 }
 
 #[test]
 fn headers_are_found_in_any_layout() {
     let files = [
-        "function plain(x) {\n}\n// function comment(x)\nfunction\n  late (a, b) {}",
-        "template T in u32, i32 {\n  function ${T}_sum(x) { }\n  function of$T(x) { }\n instruction S_ADD_$T, s_old { } }",
-        "instruction V_A, V_B for cdna3 { D0.u32 = 1U; } functionless() instruction V_C{ }",
+        "function plain(x) {\n}\n// function comment(x) {\nfunction\n  late (a, b) {}",
+        "template T in u32, (\"}\") {\n  function ${T}_sum(x) { }\n  function of$T(x) { }\n instruction S_ADD_$T, s_old { } }",
+        "instruction V_A, V_B for cdna3 { D0.u32 = {1U, 2U}; } // {\n function functionless() {} instruction V_C{ }",
     ];
     let headers = Headers::of(files.into_iter());
-    let functions = |name| headers.functions.files(name).collect::<Vec<_>>();
-    let instructions = |name| headers.instructions.files(name).collect::<Vec<_>>();
+    let texts: Vec<&str> = headers.items.iter().map(|item| &files[item.file][item.range.clone()]).collect();
+    assert_eq!(texts[0], "function plain(x) {\n}");
+    assert_eq!(texts[1], "function\n  late (a, b) {}");
+    assert_eq!(texts[2], files[1]);
+    assert_eq!(texts[3], "instruction V_A, V_B for cdna3 { D0.u32 = {1U, 2U}; }");
+    assert_eq!(texts[4..], ["function functionless() {}", "instruction V_C{ }"]);
+    let functions = |name| headers.functions.items(name).collect::<Vec<_>>();
+    let instructions = |name| headers.instructions.items(name).collect::<Vec<_>>();
     assert_eq!(functions("plain"), [0]);
-    assert_eq!(functions("late"), [0]);
+    assert_eq!(functions("late"), [1]);
     assert_eq!(functions("comment"), [0; 0]);
-    assert_eq!(functions("u32_sum"), [1]);
-    assert_eq!(functions("ofu32"), [1]);
+    assert_eq!(functions("u32_sum"), [2]);
+    assert_eq!(functions("ofu32"), [2]);
     assert_eq!(functions("sum"), [0; 0]);
     assert_eq!(functions("less"), [0; 0]);
-    assert_eq!(instructions("S_ADD_U32"), [1]);
-    assert_eq!(instructions("S_OLD"), [1]);
-    assert_eq!(instructions("V_B"), [2]);
-    assert_eq!(instructions("V_C"), [2]);
+    assert_eq!(instructions("S_ADD_U32"), [2]);
+    assert_eq!(instructions("S_OLD"), [2]);
+    assert_eq!(instructions("V_B"), [3]);
+    assert_eq!(instructions("V_C"), [5]);
     assert_eq!(instructions("V_D"), [0; 0]);
 }

@@ -51,6 +51,15 @@ pub fn parse_file(sources: &SourceMap, file: FileId) -> (File, Vec<Diagnostic>) 
     (File { items, header }, parser.finish())
 }
 
+/// Parses bytes `range` of a file, which consist of whole items.
+pub fn parse_items_in(
+    sources: &SourceMap,
+    file: FileId,
+    range: Range<usize>,
+) -> (Vec<Item>, Vec<Diagnostic>) {
+    parse_range(sources, file, range, |parser| parser.items())
+}
+
 /// Parses a file that consists of a bare body, as pasted from a manual.
 pub fn parse_body(sources: &SourceMap, file: FileId) -> (Vec<Stmt>, Vec<Diagnostic>) {
     parse_body_in(sources, file, 0..sources.file(file).text.len())
@@ -58,6 +67,15 @@ pub fn parse_body(sources: &SourceMap, file: FileId) -> (Vec<Stmt>, Vec<Diagnost
 
 /// Parses bytes `range` of a file as a bare body.
 pub fn parse_body_in(sources: &SourceMap, file: FileId, range: Range<usize>) -> (Vec<Stmt>, Vec<Diagnostic>) {
+    parse_range(sources, file, range, |parser| parser.stmts())
+}
+
+fn parse_range<T>(
+    sources: &SourceMap,
+    file: FileId,
+    range: Range<usize>,
+    parse: impl FnOnce(&mut Parser<'_>) -> Vec<T>,
+) -> (Vec<T>, Vec<Diagnostic>) {
     let file_text = &sources.file(file).text;
     let Some(text) = file_text.get(range.clone()) else {
         let span = Span::new(file, file_text.len(), file_text.len());
@@ -65,8 +83,8 @@ pub fn parse_body_in(sources: &SourceMap, file: FileId, range: Range<usize>) -> 
     };
     let (tokens, errors) = lex(file, text, range.start);
     let mut parser = Parser::new(file_text, file, tokens, errors);
-    let body = parser.stmts();
-    (body, parser.finish())
+    let parsed = parse(&mut parser);
+    (parsed, parser.finish())
 }
 
 struct Parser<'a> {

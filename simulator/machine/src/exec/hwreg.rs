@@ -55,16 +55,15 @@ fn numbers(table: &ArchTable) -> [Option<HwReg>; 64] {
     out
 }
 
-/// Reads a whole register. `instructions` is the number executed so far, which is the value of the clock.
+/// Reads a whole register, without the bits that show EXEC, VCC and SCC: the body of S_GETREG adds them, so that
+/// they are among the state that it reads. `instructions` is the number executed so far, which is the value of
+/// the clock.
 pub fn get(arch: Arch, wave: &Wave, group: &Workgroup, instructions: u64, number: u32) -> u32 {
     let Some(register) = NUMBERS[arch as usize][number as usize & 63] else { return 0 };
     match register {
         HwReg::Mode => wave.mode,
-        HwReg::Status => status(arch, wave, group),
-        HwReg::StatePriv => {
-            let complete = group.barrier(0).completed != wave.passed[0];
-            (complete as u32) << 2 | wave.scc << 9
-        }
+        HwReg::Status => fixed_status(arch, wave, group),
+        HwReg::StatePriv => ((group.barrier(0).completed != wave.passed[0]) as u32) << 2,
         HwReg::ShMemBases => (PRIVATE_BASE >> 48) as u32 | ((SHARED_BASE >> 48) as u32) << 16,
         // WAVE_ID is the slot in the SIMD; the wave's index in its workgroup stands in for it.
         HwReg::HwId1 => wave.id & 0x1f,
@@ -86,19 +85,21 @@ pub fn set(arch: Arch, wave: &mut Wave, number: u32, value: u32) {
 pub fn status(arch: Arch, wave: &Wave, group: &Workgroup) -> u32 {
     const EXECZ: u32 = 9;
     const VCCZ: u32 = 10;
+    // Bit 0 is SCC, which RDNA4 has in STATE_PRIV.
+    let scc = if arch == Arch::Rdna4 { 0 } else { wave.scc };
+    ((wave.exec() == 0) as u32) << EXECZ
+        | ((wave.vcc() == 0) as u32) << VCCZ
+        | scc
+        | fixed_status(arch, wave, group)
+}
+
+/// Returns the bits of STATUS that do not change while a wave runs.
+fn fixed_status(arch: Arch, wave: &Wave, group: &Workgroup) -> u32 {
     const IN_WG: u32 = 11;
     const VALID: u32 = 16;
     const WAVE64: u32 = 29;
-    let mut out = ((wave.exec() == 0) as u32) << EXECZ
-        | ((wave.vcc() == 0) as u32) << VCCZ
-        | (group.is_multi_wave() as u32) << IN_WG
-        | 1 << VALID;
-    match arch {
-        Arch::Rdna4 => out |= ((wave.size() == 64) as u32) << WAVE64,
-        // Bit 0 is SCC, which RDNA4 has in STATE_PRIV.
-        _ => out |= wave.scc,
-    }
-    out
+    let wave64 = arch == Arch::Rdna4 && wave.size() == 64;
+    (group.is_multi_wave() as u32) << IN_WG | 1 << VALID | (wave64 as u32) << WAVE64
 }
 
 /// Returns the result of S_GET_BARRIER_STATE.
@@ -133,9 +134,12 @@ mod tests {
         wave.sgprs[crate::state::wave::VCC_LO] = 1;
         let group = Workgroup::new(2);
         let get = |arch, number| get(arch, &wave, &group, 0x1_0000_0002, number);
-        assert_eq!(get(Arch::Rdna3, 2), 1 << 16 | 1 << 11 | 1);
+        assert_eq!(get(Arch::Rdna3, 2), 1 << 16 | 1 << 11);
         assert_eq!(get(Arch::Rdna4, 2), 1 << 29 | 1 << 16 | 1 << 11);
-        assert_eq!(get(Arch::Rdna4, 4), 1 << 9);
+        assert_eq!(get(Arch::Rdna4, 4), 0);
+        let status = |arch| status(arch, &wave, &group);
+        assert_eq!(status(Arch::Rdna3), 1 << 16 | 1 << 11 | 1);
+        assert_eq!(status(Arch::Rdna4), 1 << 29 | 1 << 16 | 1 << 11);
         assert_eq!(get(Arch::Rdna4, 29), 2);
         assert_eq!(get(Arch::Rdna4, 30), 1);
         // Bits [15:0] are the private base.

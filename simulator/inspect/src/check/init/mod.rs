@@ -18,6 +18,7 @@ use super::report::{Finding, Report, Site};
 pub use block::Block;
 use definedness::{Definedness, Origin, RegisterLane, Undefined};
 use dependence::Trials;
+use isa_spec::pcode::builtins::Control;
 use isa_spec::tables::Role;
 use simple::Simple;
 use std::collections::HashMap;
@@ -191,7 +192,10 @@ fn is_partial_write(used: &Use) -> bool {
 /// Returns whether an instruction affects only registers and the PC.
 fn computes(effects: &Effects) -> bool {
     match effects.class {
-        Class::Valu | Class::Matrix | Class::Salu | Class::Branch => effects.calls.is_empty(),
+        // Reading a hardware register has no effect.
+        Class::Valu | Class::Matrix | Class::Salu | Class::Branch => {
+            effects.calls.iter().all(|call| *call == Control::GetReg)
+        }
         // Lane permutations that the LDS hardware executes.
         Class::Lds => effects.memory.is_empty() && effects.calls.is_empty(),
         _ => false,
