@@ -43,16 +43,22 @@ impl Headers {
         headers
     }
 
-    /// Adds the items of a file, each of which ends with the brace that closes its body, and the names after the
-    /// keywords `function` and `instruction`.
+    /// Adds the items of a file, each of which ends with the brace that closes its body, and the words between the
+    /// keywords `function` and `instruction` and the body. (Other words than names among them do no harm.)
     fn scan(&mut self, file: usize, text: &str) {
         let bytes = text.as_bytes();
         let (mut at, mut start, mut depth) = (0, None, 0);
         let mut names = None;
+        // The depth outside of the body of the current function or instruction, in which no header can be.
+        let mut outside = None;
         while at < bytes.len() {
+            if outside.is_some() {
+                at += bytes[at..].iter().take_while(|c| !matches!(c, b'{' | b'}' | b'"' | b'/')).count();
+            }
             let here = at;
             at += 1;
-            match bytes[here] {
+            let Some(&c) = bytes.get(here) else { break };
+            match c {
                 c if c.is_ascii_whitespace() => continue,
                 b'/' if bytes.get(at) == Some(&b'/') => {
                     at = text[at..].find('\n').map_or(text.len(), |n| at + n);
@@ -60,20 +66,21 @@ impl Headers {
                 }
                 b'"' => at = text[at..].find(['"', '\n']).map_or(text.len(), |n| at + n + 1),
                 b'{' => {
+                    if names.take().is_some() {
+                        outside = Some(depth);
+                    }
                     depth += 1;
-                    names = None;
                 }
-                b'}' => depth -= 1,
+                b'}' => {
+                    depth -= 1;
+                    outside = outside.filter(|outside| *outside != depth);
+                }
                 c if is_name_byte(c) => {
                     let word = word(&text[here..]);
                     at = here + word.len();
                     match (word, names) {
                         ("function" | "instruction", _) => names = Some(word),
-                        (name, Some("function")) => {
-                            self.functions.insert(name, self.items.len());
-                            names = None;
-                        }
-                        // Those of its architectures follow, which does no harm.
+                        (name, Some("function")) => self.functions.insert(name, self.items.len()),
                         (name, Some(_)) => self.instructions.insert(&name.to_uppercase(), self.items.len()),
                         (_, None) => {}
                     }
@@ -81,7 +88,7 @@ impl Headers {
                 _ => {}
             }
             let first = *start.get_or_insert(here);
-            if bytes[here] == b'}' && depth == 0 {
+            if c == b'}' && depth == 0 {
                 self.items.push(ItemText { file, range: first..at });
                 start = None;
             }
