@@ -7,6 +7,7 @@ use crate::encode::{Buffer, Kind, Rm};
 use crate::function::Function;
 use crate::inst::{Cc, Class, Inst, Label, Mem, Src, V};
 use crate::live::Liveness;
+use crate::share::{Shared, shared};
 use iced_x86::{Code, Register};
 
 /// Scratch registers, which hold no values.
@@ -38,6 +39,10 @@ pub(crate) struct Assembler<'a> {
     /// across them, a bit each.
     pub cold_calls: Vec<(usize, [u16; 2])>,
     has_vectors: bool,
+    /// Vectors that are loaded to `X14` once for several instructions, in order.
+    shared: Vec<Shared>,
+    /// The location of the vector in memory that is also in `X14`.
+    in_scratch: Option<Location>,
     /// The value that exists only in the flags, and the condition under which it is not 0.
     pub flags: Option<(V, Cc)>,
 }
@@ -86,6 +91,8 @@ impl<'a> Assembler<'a> {
             cold_save_area,
             cold_calls,
             has_vectors,
+            shared: shared(function, live, allocation),
+            in_scratch: None,
             flags: None,
         })
     }
@@ -94,10 +101,24 @@ impl<'a> Assembler<'a> {
         self.prologue();
         let function = self.function;
         let mut falls_through = true;
+        let shared = std::mem::take(&mut self.shared);
+        let mut shared = shared.iter().peekable();
         for (i, inst) in function.insts.iter().enumerate() {
             if self.live.keep[i] {
                 falls_through = !matches!(inst, Inst::Return { .. } | Inst::Jump(_) | Inst::Table { .. });
-                self.inst(i, inst);
+                if let Some(&&Shared { first, last, v, location }) = shared.peek() {
+                    if i == first {
+                        self.vec(v, X14);
+                        self.in_scratch = Some(location);
+                    }
+                    self.inst(i, inst);
+                    if i == last {
+                        self.in_scratch = None;
+                        shared.next();
+                    }
+                } else {
+                    self.inst(i, inst);
+                }
             }
         }
         if falls_through {
@@ -270,7 +291,11 @@ impl<'a> Assembler<'a> {
     /// Returns a value's register or memory operand. `scratch` may be used for a base address, or to
     /// materialise a constant.
     pub fn rm(&mut self, v: V, scratch: u8) -> Rm {
-        match self.location(v) {
+        let location = self.location(v);
+        if self.in_scratch == Some(location) && self.function.class(v) == Class::Vec {
+            return Rm::Register(X14);
+        }
+        match location {
             Location::Register(register) => Rm::Register(register),
             Location::Slot(n) => match self.function.class(v) {
                 Class::Int => Rm::Memory(RSP, self.int_slots_offset + 8 * n as i32),

@@ -5,7 +5,8 @@
 //! - [`Function`]: a list of instructions, with its builder
 //! - `operands`: the values that instructions read and write
 //! - `live`: dead code elimination and live ranges
-//! - `allocate`: register allocation
+//! - `allocate`: register allocation; `share`: vectors without a register that are loaded once for several
+//!   instructions
 //! - `assemble`, `int`, `vector`: selection of host instructions; `shape`: vector instructions and their
 //!   operands
 //! - `encode`: encoding
@@ -24,6 +25,7 @@ mod live;
 mod memory;
 mod operands;
 mod shape;
+mod share;
 mod vector;
 
 pub use compile::{CompileError, Compiled, compile};

@@ -48,7 +48,7 @@ impl Assembler<'_> {
     }
 
     /// Returns a register that holds the value: `scratch` if the value is not in one.
-    fn vec(&mut self, v: V, scratch: u8) -> u8 {
+    pub fn vec(&mut self, v: V, scratch: u8) -> u8 {
         match self.rm(v, RAX) {
             Rm::Register(register) => register,
             memory => {
