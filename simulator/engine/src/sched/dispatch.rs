@@ -340,7 +340,7 @@ pub fn run_observed<O: Observer + ?Sized>(
     let budget = Budget::new(dispatch.max_instructions);
     let (total, waves) = (dispatch.workgroups(), dispatch.waves() as usize);
     let mut spare = Some(Group::new(dispatch, memory));
-    let resident = MAX_RESIDENT_BYTES / spare.as_ref().map_or(1, Group::bytes).max(1);
+    let resident = MAX_RESIDENT_BYTES / spare.as_ref().map_or(1, |group| group.bytes()).max(1);
     let mut parked: VecDeque<Group<'_>> = VecDeque::new();
     let mut first = dispatch.first_slice().min(OBSERVED_SLICE);
     let mut next = 0;
@@ -379,7 +379,7 @@ pub fn run_observed<O: Observer + ?Sized>(
             }
         }
     }
-    spare.into_iter().for_each(Group::recycle);
+    spare.into_iter().for_each(|group| group.recycle());
     (stats, Ok(()))
 }
 
@@ -430,10 +430,12 @@ impl<'a> Work<'a> {
     /// Runs workgroups until none are left; returns the number of instructions executed.
     fn run(&self) -> u64 {
         let mut executed = 0;
-        let mut spare = Some(Group::new(self.dispatch, self.memory));
-        let bytes = spare.as_ref().map_or(1, Group::bytes).max(1);
+        // Boxed, because workgroups are moved several times, which is a good part of the time of a short one.
+        let new = || Box::new(Group::new(self.dispatch, self.memory));
+        let mut spare = Some(new());
+        let bytes = spare.as_ref().map_or(1, |group| group.bytes()).max(1);
         let resident = (MAX_RESIDENT_BYTES / self.threads / bytes).max(1);
-        let mut waiting: VecDeque<(u64, Group<'a>)> = VecDeque::new();
+        let mut waiting: VecDeque<(u64, Box<Group<'a>>)> = VecDeque::new();
         let mut first = self.dispatch.first_slice();
         let mut left = true;
         loop {
@@ -442,14 +444,14 @@ impl<'a> Work<'a> {
                 let index = self.next.fetch_add(1, Ordering::Relaxed);
                 left = index < self.total && index <= self.first_faulty.load(Ordering::Relaxed);
                 if left {
-                    let mut group = spare.take().unwrap_or_else(|| Group::new(self.dispatch, self.memory));
+                    let mut group = spare.take().unwrap_or_else(new);
                     group.start(self.dispatch.workgroup(index));
                     begun = Some((index, group, first));
                 }
             }
             let next = begun.or_else(|| waiting.pop_front().map(|(index, group)| (index, group, NEXT_SLICE)));
             let Some((index, mut group, slice)) = next else {
-                spare.into_iter().for_each(Group::recycle);
+                spare.into_iter().for_each(|group| group.recycle());
                 return executed;
             };
             if index > self.first_faulty.load(Ordering::Relaxed) {

@@ -8,6 +8,7 @@ use super::start::start;
 use crate::float_control::DefaultFloatControl;
 use crate::interp;
 use crate::observe::{self, Done, NoObserver, Observer, Step};
+use smallvec::SmallVec;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
@@ -182,8 +183,14 @@ impl<'a> Group<'a> {
     pub fn start(&mut self, id: [u32; 3]) {
         self.id = id;
         self.shared = Workgroup::new(self.slots.len() as u32);
-        self.lds.fill(0);
-        clear_scratch(&mut self.scratch);
+        // `memset` of no bytes at a dangling address takes 70 ns on hosts with AVX-512: its masked store is slow at
+        // an address that is not mapped, although the mask is empty.
+        if !self.lds.is_empty() {
+            self.lds.fill(0);
+        }
+        if !self.scratch.is_empty() {
+            clear_scratch(&mut self.scratch);
+        }
         for (index, slot) in self.slots.iter_mut().enumerate() {
             slot.wave.reset();
             slot.status = Status::Running;
@@ -333,7 +340,8 @@ impl<'a> Group<'a> {
             instructions: self.executed,
             cancel: self.dispatch.cancel,
         };
-        let mut waves = park(&mut self.slots, &mut self.scratch, per_wave, &self.order);
+        let mut waves = SmallVec::new();
+        park(&mut waves, &mut self.slots, &mut self.scratch, per_wave, &self.order);
         let mut round = Round {
             waves: &mut waves,
             turn: *turn,

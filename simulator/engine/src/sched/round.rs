@@ -37,12 +37,12 @@ pub struct Parked<'a> {
 /// `per_wave` bytes of scratch.
 #[inline(always)]
 pub fn park<'a>(
+    waves: &mut SmallVec<[Parked<'a>; MAX_WAVES]>,
     slots: &'a mut [Slot],
     mut scratch: &'a mut [u8],
     per_wave: usize,
     order: &[usize],
-) -> SmallVec<[Parked<'a>; MAX_WAVES]> {
-    let mut waves = SmallVec::new();
+) {
     for Slot { wave, status } in slots {
         let (own, rest) = scratch.split_at_mut(per_wave);
         scratch = rest;
@@ -53,7 +53,6 @@ pub fn park<'a>(
         let mut by_number: Vec<Option<Parked<'a>>> = waves.drain(..).map(Some).collect();
         waves.extend(order.iter().filter_map(|at| by_number.get_mut(*at)?.take()));
     }
-    waves
 }
 
 impl<'a> Round<'_, 'a> {

@@ -25,10 +25,15 @@ pub fn start(d: &Dispatch<'_>, wave: &mut Wave, workgroup: [u32; 3], index: u32)
     let items = d.items();
     let first = index * d.shape.wave_size;
     let lanes = items.saturating_sub(first).min(d.shape.wave_size);
-    let mut at = position(d.shape.block, first);
-    for half in 0..wave.halves() {
-        let lanes = lanes.saturating_sub(32 * half as u32).min(32);
-        item_ids(&d.shape.init.layout, wave, half, &positions(d.shape.block, &mut at, lanes as usize));
+    let dims = item_dims(&d.shape.init.layout);
+    if dims != [false; 3] {
+        let mut at = position(d.shape.block, first);
+        let mut ids = [LaneVec::ZERO; 3];
+        for half in 0..wave.halves() {
+            let lanes = lanes.saturating_sub(32 * half as u32).min(32);
+            positions(d.shape.block, &mut at, lanes as usize, dims, &mut ids);
+            item_ids(&d.shape.init.layout, wave, half, &ids);
+        }
     }
     group_ids(&d.shape.init.layout, wave, workgroup, index);
     if let Layout::Own(file) = &d.shape.init.layout {
@@ -53,18 +58,32 @@ fn position(block: [u32; 3], item: u32) -> [u32; 3] {
     [item % x, item / x % y, item / x / y]
 }
 
-/// Returns X, Y and Z of `lanes` consecutive work-items, beginning at position `at`, and advances `at` past
-/// them. (Dividing once per lane would take an eighth of the run time of a short wave.)
-fn positions(block: [u32; 3], at: &mut [u32; 3], lanes: usize) -> [LaneVec; 3] {
-    let mut out = [LaneVec::ZERO; 3];
-    let [x, y, z] = &mut out;
+/// Returns the dimensions in which work-items have ids.
+fn item_dims(layout: &Layout) -> [bool; 3] {
+    match layout {
+        Layout::Text { item_ids, .. } => *item_ids,
+        Layout::Hsa { item_id_dims, .. } => [0, 1, 2].map(|dim| dim <= *item_id_dims),
+        Layout::Own(_) => [false; 3],
+    }
+}
+
+/// Sets `ids` to X, Y and Z, if they are among `dims`, of `lanes` consecutive work-items, beginning at position
+/// `at`, and advances `at` past them. The ids of further lanes are 0. (Dividing once per lane would take an eighth
+/// of the run time of a short wave.)
+fn positions(block: [u32; 3], at: &mut [u32; 3], lanes: usize, dims: [bool; 3], ids: &mut [LaneVec; 3]) {
     let mut lane = 0;
     while lane < lanes {
         // The work-items that differ in X only.
         let len = ((block[0] - at[0]) as usize).min(lanes - lane);
-        (at[0]..).zip(&mut x.0[lane..lane + len]).for_each(|(value, x)| *x = value);
-        y.0[lane..lane + len].fill(at[1]);
-        z.0[lane..lane + len].fill(at[2]);
+        for (dim, ids) in ids.iter_mut().enumerate().filter(|(dim, _)| dims[*dim]) {
+            let (first, step) = (at[dim], (dim == 0) as u32);
+            // Lanes from `lane + len` on are set, too, and later overwritten or cleared: a loop of known length is
+            // vectorised.
+            for (n, id) in (0..).zip(&mut ids.0) {
+                let id_of_lane = first.wrapping_add(step.wrapping_mul(u32::wrapping_sub(n, lane as u32)));
+                *id = if n < lane as u32 { *id } else { id_of_lane };
+            }
+        }
         lane += len;
         at[0] += len as u32;
         if at[0] == block[0] {
@@ -74,7 +93,7 @@ fn positions(block: [u32; 3], at: &mut [u32; 3], lanes: usize) -> [LaneVec; 3] {
             (at[1], at[2]) = (0, at[2] + 1);
         }
     }
-    out
+    ids.iter_mut().for_each(|ids| ids.0[lanes..].fill(0));
 }
 
 fn item_ids(layout: &Layout, wave: &mut Wave, half: usize, at: &[LaneVec; 3]) {

@@ -184,16 +184,21 @@ impl Wave {
     }
 
     /// Clears the VGPRs of a half that have been written. Most waves write a few dozen, so the flags are tested
-    /// 64 at a time first.
+    /// 64, then 8 at a time first.
     fn clear(&mut self, half: usize) {
         const { assert!(ALL_VGPRS.is_multiple_of(64)) };
         let (vecs, flags) = self.vectors.vecs_and_flags(half);
         let written = |flags: &[u8; 64]| flags.iter().fold(0, |any, flag| any | (flag ^ INITIAL)) != 0;
         let blocks = flags[..ALL_VGPRS].as_chunks_mut::<64>().0;
         for (first, block) in (0..).step_by(64).zip(blocks).filter(|(_, block)| written(block)) {
-            for (vec, flag) in (first..).zip(block).filter(|(_, flag)| **flag != INITIAL) {
-                *flag = INITIAL;
-                vecs[vec] = LaneVec::ZERO;
+            for (first, flags) in (first..).step_by(8).zip(block.as_chunks_mut::<8>().0) {
+                let mut written = u64::from_le_bytes(*flags) ^ u64::from_le_bytes([INITIAL; 8]);
+                while written != 0 {
+                    let flag = written.trailing_zeros() as usize / 8;
+                    vecs[first + flag] = LaneVec::ZERO;
+                    written &= !(0xff << (8 * flag));
+                }
+                *flags = [INITIAL; 8];
             }
         }
         flags[ALL_VGPRS..CONSTS].fill(0);
