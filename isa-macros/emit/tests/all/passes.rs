@@ -55,6 +55,74 @@ fn an_address_with_other_uses_is_not_a_sum() {
     assert!(matches!(accesses(&load)[..], [Memory { addresses: Addresses::Computed(_), .. }]), "{load}");
 }
 
+/// Returns the block copy of a body, as printed.
+fn block(name: &str, body: &str) -> Option<String> {
+    let handlers = handlers(name, body);
+    matches!(handlers.fast, Fast::Block(_)).then(|| {
+        let text = handlers.to_string();
+        let lines = text.lines().skip_while(|line| !line.contains("a copy")).skip(1);
+        lines.take_while(|line| !line.contains("general")).map(str::trim).collect::<Vec<_>>().join("; ")
+    })
+}
+
+/// Blocks are whole registers of unmodified values, in the order of their addresses.
+#[test]
+fn blocks_are_copies_of_whole_registers() {
+    let at = "saddr + u64.sign_extend32(field.offset) + vaddr of each lane";
+    let global = |name: &str, body: &str| {
+        let text = block(name, body)?;
+        Some(text.strip_suffix(&format!(" Global[{at}]"))?.rsplit_once("; ")?.1.to_owned())
+    };
+    assert_eq!(global("GLOBAL_LOAD_B96", "VDATA.b96 = MEM[ADDR].b96;").as_deref(), Some("load 3 dwords"));
+    assert_eq!(global("GLOBAL_STORE_B64", "MEM[ADDR].b64 = DATA.b64;").as_deref(), Some("store 2 dwords"));
+    for (name, body) in [
+        ("GLOBAL_LOAD_B64", "VDATA.u64 = 64'U(32'U(MEM[ADDR].u64));"),
+        ("GLOBAL_LOAD_B64", "VDATA.u64 = MEM[ADDR].u64 & 0x7fffffffffffffffULL;"),
+        ("GLOBAL_LOAD_B64", "VDATA.u64 = 64'U(MEM[ADDR].u32);"),
+        ("GLOBAL_LOAD_U16", "VDATA.u16 = MEM[ADDR].u16;"),
+        ("GLOBAL_LOAD_B32", "x = MEM[ADDR].u32; VDATA.u32 = x + 1U;"),
+        ("GLOBAL_STORE_B32", "MEM[ADDR].u32 = ~DATA.u32;"),
+        ("GLOBAL_STORE_B32", "MEM[ADDR].u32 = VADDR.u32;"),
+        ("GLOBAL_STORE_B64", "MEM[ADDR].b64 = 64'U(DATA.u64.u32);"),
+    ] {
+        assert_eq!(block(name, body), None, "{name}: {body}");
+    }
+    let lds = |name: &str, body: &str| block(name, body).unwrap_or_default();
+    assert_eq!(lds("DS_LOAD_B32", "VDATA.u32 = MEM[ADDR].u32;"), "load 1 dwords Lds[vaddr + field.offset]");
+    assert_eq!(lds("DS_STORE_B64", "MEM[ADDR].u64 = DATA.u64;"), "store 2 dwords Lds[vaddr + field.offset]");
+    assert_eq!(
+        lds("DS_LOAD_B32", "VDATA.u32 = MEM[64'U(VADDR.u32 + 8U)].u32;"),
+        "load 1 dwords Lds[vaddr + 8]"
+    );
+    for (name, body) in [
+        ("DS_LOAD_B32", "VDATA.u32 = MEM[64'U(VADDR.u32 + laneId)].u32;"),
+        ("DS_LOAD_B32", "VDATA.u32 = MEM[64'U(VADDR.u32) + 8ULL].u32;"),
+        ("DS_LOAD_B32", "VDATA.u32 = MEM[64'U(VADDR.u32 - 8U)].u32;"),
+        ("DS_STORE_B32", "x = DATA.u32 + 1U; MEM[ADDR].u32 = x;"),
+        ("DS_STORE_B32", "x = DATA.u32 + 1U; y = x; MEM[ADDR].u32 = DATA.u32 + y - y;"),
+    ] {
+        assert_eq!(block(name, body), None, "{name}: {body}");
+    }
+    const PAIR: &str = "x = MEM[64'U(VADDR.u32 + 8U)].u32; y = MEM[64'U(VADDR.u32 + 4U)].u32;";
+    let pair = |result: &str| block("DS_LOAD_2ADDR_B32", &format!("{PAIR} VDATA.u64 = {result};"));
+    assert_eq!(
+        pair("{ y, x }").as_deref(),
+        Some("load 1 dwords Lds[vaddr + 8]; load 1 dwords Lds[vaddr + 4]")
+    );
+    for result in ["{ x, y }", "{ y, y }", "{ y, x + 1U }", "{ y, x[15 : 0], x[31 : 16] }", "64'U(y)"] {
+        assert_eq!(pair(result), None, "{result}");
+    }
+    for body in [
+        "x = MEM[64'U(VADDR.u32)].u32; y = MEM[64'U(DATA.u32)].u32; VDATA.u64 = { y, x };",
+        "x = MEM[64'U(VADDR.u32 + 8U)].u32 + 1U; y = MEM[64'U(VADDR.u32 + 4U)].u32; VDATA.u64 = { y, x };",
+        "x = MEM[64'U(VADDR.u32 + 8U)].u32; y = 1U; VDATA.u64 = { y, x };",
+        "x = MEM[64'U(VADDR.u32 + 8U)].u32; y = MEM[64'U(VADDR.u32 + 4U)].u16.u32; VDATA.u64 = { y, x };",
+        "x = MEM[64'U(VADDR.u32 + 8U)].u32; y = MEM[64'U(VADDR.u32 + 4U)].u32; z = x; VDATA.u64 = { y, z };",
+    ] {
+        assert_eq!(block("DS_LOAD_2ADDR_B32", body), None, "{body}");
+    }
+}
+
 #[test]
 fn two_stores_stay_in_order_of_lanes() {
     let store = handlers("GLOBAL_STORE_B32", "MEM[ADDR].u32 = DATA.u32; MEM[ADDR + 4].u32 = DATA.u32;");

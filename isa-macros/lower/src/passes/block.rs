@@ -10,7 +10,7 @@ use isa_spec::tables::Role;
 
 /// Returns the block copy that a handler performs, if it is one; runs after [`super::memory`].
 pub fn find(lanes: &Lanes) -> Option<Block> {
-    let body = &lanes.main_loop()?.body[..];
+    let LaneLoop { body, result, .. } = lanes.main_loop()?;
     let accesses: Vec<&Memory> = lanes
         .steps
         .iter()
@@ -23,6 +23,8 @@ pub fn find(lanes: &Lanes) -> Option<Block> {
     if bytes % 4 != 0
         || accesses.iter().any(|a| a.bytes != bytes)
         || !is_plain_copy(body, accesses.len(), 8 * bytes)
+        // Otherwise, the handler extends what it loads.
+        || result.is_some_and(|result| result.width != 8 * bytes * accesses.len() as u32)
     {
         return None;
     }
@@ -84,7 +86,9 @@ fn is_plain_copy(body: &[Stmt], count: usize, bits: u32) -> bool {
     };
     match last {
         Stmt::SetStored { value, .. } => {
-            is_address(before) && strip_resizes(value, bits).kind == ValueKind::Var(Var::Operand(Role::Data))
+            // An operand in a smaller holder is extended.
+            let data = Value::new(ValueKind::Var(Var::Operand(Role::Data)), Hold::of(bits));
+            is_address(before) && *strip_resizes(value, bits) == data
         }
         Stmt::Set(Var::Operand(Role::D0), value) => match &strip_resizes(value, bits).kind {
             ValueKind::Loaded { .. } => is_address(before),
