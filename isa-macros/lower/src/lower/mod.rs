@@ -38,7 +38,7 @@ impl<'a> Lower<'a> {
     pub fn new(op: &'a Operation, operands: &'a Operands) -> Lower<'a> {
         let sem = &op.sem;
         let lane = sem.shape == Shape::Lane;
-        let staged = !lane && op.sig.family == Family::Scalar;
+        let staged = op.sig.family == Family::Scalar;
         Lower {
             sem,
             operands,
@@ -47,7 +47,7 @@ impl<'a> Lower<'a> {
             atomic: (lane || op.sig.family == Family::Memory(Space::Scalar))
                 && sem.uses.memory_read
                 && sem.uses.memory_write,
-            once_modified: sem.shape == Shape::Wave && op.sig.family == Family::Vector,
+            once_modified: op.sig.family == Family::Vector,
             staged: operands.widths.keys().copied().filter(|role| staged && is_source(*role)).collect(),
             direct: false,
         }
@@ -218,7 +218,7 @@ fn output(op: &Operation, width: u32) -> Output {
             place: Place { kind: PlaceKind::Operand(Role::D0), ty }, value, ..
         } = s
         {
-            if ty.is_float() || assigned.is_none() {
+            if ty.is_float() {
                 assigned = Some(*ty);
             }
             packed |= is_packed_f16(value);

@@ -70,15 +70,12 @@ impl<'a> Visitor<'a> for Operands {
             ExprKind::OperandIndex(role) => {
                 self.indexed.insert(*role);
             }
-            // A constant slice or a narrower view uses only the bits up to its highest one.
+            // A constant slice uses only the bits up to its highest one. (A narrower view of an operand is an
+            // operand of the view's type.)
             ExprKind::Slice { base, lo } => match (&base.kind, &lo.kind) {
                 (ExprKind::Operand(role), ExprKind::Const(at)) => {
                     self.record_use(*role, (*at as u32 + e.ty.width()).min(base.ty.width()));
                 }
-                _ => walk_expr(self, e),
-            },
-            ExprKind::Bits(a) => match a.kind {
-                ExprKind::Operand(role) => self.record_use(role, e.ty.width().min(a.ty.width())),
                 _ => walk_expr(self, e),
             },
             _ => walk_expr(self, e),

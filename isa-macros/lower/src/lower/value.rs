@@ -368,7 +368,7 @@ fn float_op(builtin: Pure, ty: Ty) -> Option<FloatOp> {
         Pure::FrexpMant | Pure::Mantissa => FloatOp::FrexpMant,
         Pure::FrexpExp => FloatOp::FrexpExp,
         Pure::FmaLdexp if ty != Ty::F16 => FloatOp::FmaLdexp,
-        Pure::TrigPreop if ty == Ty::F64 => FloatOp::TrigPreop,
+        Pure::TrigPreop => FloatOp::TrigPreop,
         Pure::FmaRtz if ty == Ty::F32 => FloatOp::FmaRtz,
         Pure::FmaNearest if ty != Ty::F16 => FloatOp::FmaNearest,
         Pure::F32ToFp8Sr => FloatOp::ToFp8Sr,

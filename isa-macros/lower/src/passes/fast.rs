@@ -6,7 +6,7 @@ use crate::lower::Lower;
 use crate::lower::operands::slot;
 use crate::visit::{any_in, any_value};
 use isa_spec::canonical::Operation;
-use isa_spec::pcode::ir::{Role, Shape, Ty};
+use isa_spec::pcode::ir::{Role, Ty};
 use isa_spec::pcode::sig::Family;
 
 /// Adds the fast handler of an operation, unless it has a block copy already.
@@ -49,9 +49,8 @@ pub fn replaces_general(handlers: &Handlers) -> bool {
     let modified = general.steps.iter().any(|step| matches!(step, Step::Modify { .. }));
     let staged = general.steps.iter().all(|step| match step {
         Step::Loop(lanes) => !any_value(&lanes.body, &other),
-        Step::Simd { calls, lanes, .. } => {
-            !any_value(&lanes.body, &other) && !calls.iter().flatten().any(|v| any_in(v, &other))
-        }
+        // The statements ahead of the calls are in the loop, too.
+        Step::Simd { calls, .. } => !calls.iter().flatten().any(|v| any_in(v, &other)),
         Step::StoreRoom { .. } | Step::Memory(_) => false,
         Step::Stage { .. }
         | Step::StageOld
@@ -66,11 +65,10 @@ pub fn replaces_general(handlers: &Handlers) -> bool {
 /// Returns whether the operation is a scalar instruction on SGPRs and constants only.
 fn is_scalar(handlers: &Handlers, op: &Operation) -> bool {
     let (uses, widths) = (&op.sem.uses, &handlers.operands.widths);
-    op.sem.shape == Shape::Scalar
-        && op.sig.family == Family::Scalar
+    op.sig.family == Family::Scalar
         && !(uses.memory_read || uses.memory_write || uses.control || uses.registers)
         && !widths.is_empty()
-        && widths.iter().all(|(role, width)| *width <= 64 && !matches!(role, Role::D1 | Role::Vcc))
+        && widths.values().all(|width| *width <= 64)
 }
 
 /// Returns the handler of one half of the wave for unmodified lane vectors.

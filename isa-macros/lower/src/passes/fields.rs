@@ -47,7 +47,7 @@ fn bit(value: &Value, fields: [FieldName; 2]) -> Option<(FieldName, usize)> {
     let ValueKind::Op2(Op2::And, shifted, one) = &value.kind else { return None };
     let ValueKind::ShrConst(field, bit) = &shifted.kind else { return None };
     match strip_resizes(field, bit + 1).kind {
-        ValueKind::Field(field) if one.kind == ValueKind::Const(1) && *bit < 4 && fields.contains(&field) => {
+        ValueKind::Field(field) if one.kind == ValueKind::Const(1) && fields.contains(&field) => {
             Some((field, *bit as usize))
         }
         _ => None,

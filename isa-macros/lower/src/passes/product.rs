@@ -2,20 +2,19 @@
 //! accumulators in host vectors along K. Each accumulator still adds its terms in the same order.
 
 use crate::ir::*;
-use crate::visit::{any_in, any_stmt, any_value, each_value, rewrite};
+use crate::visit::{any_in, any_stmt, any_value, rewrite};
 use isa_spec::pcode::ir::{LocalId, Ty};
 
 /// Rewrites the loops of a body; runs after [`super::vector`].
 pub fn run(once: &mut Once) {
-    let uses = count(&once.body);
-    list(&mut once.body, &uses);
+    list(&mut once.body);
 }
 
-fn list(body: &mut [Stmt], uses: &[u32]) {
+fn list(body: &mut [Stmt]) {
     for stmt in body {
-        match convert(stmt, uses) {
+        match convert(stmt) {
             Some(product) => *stmt = product,
-            None => crate::visit::stmt_lists_mut(stmt, &mut |inner| list(inner, uses)),
+            None => crate::visit::stmt_lists_mut(stmt, &mut |inner| list(inner)),
         }
     }
 }
@@ -46,18 +45,6 @@ pub fn depends_on_f32(once: &Once) -> bool {
     !products || values || vectors
 }
 
-/// Counts the reads of each local.
-fn count(body: &[Stmt]) -> Vec<u32> {
-    let mut uses = Vec::new();
-    each_value(body, &mut |v| {
-        if let ValueKind::Var(Var::Local(id)) = v.kind {
-            uses.resize(uses.len().max(id as usize + 1), 0);
-            uses[id as usize] += 1;
-        }
-    });
-    uses
-}
-
 /// Matches a loop from zero over one statement; returns variable, count and statement.
 fn match_counted_loop(stmt: &Stmt) -> Option<(LocalId, u32, &Stmt)> {
     let Stmt::For { var, from, to, body } = stmt else { return None };
@@ -68,26 +55,23 @@ fn match_counted_loop(stmt: &Stmt) -> Option<(LocalId, u32, &Stmt)> {
     }
 }
 
-fn convert(stmt: &Stmt, uses: &[u32]) -> Option<Stmt> {
+fn convert(stmt: &Stmt) -> Option<Stmt> {
     let (k, depth, rows) = match_counted_loop(stmt)?;
     let (i, height, row) = match_counted_loop(rows)?;
     let Stmt::Vector(vector) = row else { return None };
     let [write] = &vector.writes[..] else { return None };
     let (element, [a, b, sum]) = match_multiply_add(&write.value)?;
-    let read = |value: &Value, own: bool| match value.kind {
-        ValueKind::VectorRead { read, at: VectorAt::Own } if own => vector.reads.get(read),
-        ValueKind::VectorRead { read, at: VectorAt::Same } if !own => vector.reads.get(read),
+    let read = |value: &Value| match value.kind {
+        ValueKind::VectorRead { read, .. } => vector.reads.get(read),
         _ => None,
     };
-    let VectorRead::Same(factor) = read(a, false)? else { return None };
+    let VectorRead::Same(factor) = read(a)? else { return None };
     let factor = if element == ElementType::Integer { match_sign_extension(factor)? } else { factor };
     let ValueKind::Element(a, a_at) = &factor.kind else { return None };
-    let VectorRead::Place(VectorPlace::Elements { id: b, start: b_at }) = read(b, true)? else { return None };
-    let VectorRead::Place(sum) = read(sum, true)? else { return None };
+    let VectorRead::Place(VectorPlace::Elements { id: b, start: b_at }) = read(b)? else { return None };
+    let VectorRead::Place(sum) = read(sum)? else { return None };
     let VectorPlace::Elements { id: d, start: d_at } = &write.to else { return None };
     let plain = vector.from == 0 && !vector.lanes && write.when.is_none() && *sum == write.to;
-    let inside = count(std::slice::from_ref(stmt));
-    let own = |id: LocalId| inside.get(id as usize) == uses.get(id as usize);
     let loops = [k, i, vector.var];
     let part = |id: LocalId, at: &Value| {
         let [depth, row, column] = [stride_of(at, k)?, stride_of(at, i)?, stride_of(at, vector.var)?];
@@ -113,7 +97,7 @@ fn convert(stmt: &Stmt, uses: &[u32]) -> Option<Stmt> {
     let disjoint =
         [a.id, b.id].into_iter().chain(sparse_rows.as_ref().map(|rows| rows.numbers.id)).all(|id| id != d.id);
     let strides_match = (b.row, d.depth) == (0, 0) && (sparse_rows.is_none() || b.depth == 0);
-    if !plain || !disjoint || !strides_match || vector.reads.len() != 3 || !loops.into_iter().all(own) {
+    if !plain || !disjoint || !strides_match {
         return None;
     }
     let (rows, columns) = (height, vector.count);
@@ -129,7 +113,7 @@ fn match_multiply_add(value: &Value) -> Option<(ElementType, [&Value; 3])> {
             let nearest = *op == FloatOp::FmaNearest;
             Some((if nearest { ElementType::F32Nearest } else { ElementType::F32 }, [a, b, sum]))
         }
-        ValueKind::Op2(Op2::Add, sum, product) if value.hold == Hold::W64 => {
+        ValueKind::Op2(Op2::Add, sum, product) => {
             let ValueKind::Op2(Op2::Mul, a, b) = &product.kind else { return None };
             Some((ElementType::Integer, [a, match_sign_extension(b)?, sum]))
         }
@@ -140,11 +124,7 @@ fn match_multiply_add(value: &Value) -> Option<(ElementType, [&Value; 3])> {
 /// Matches a sign extension from 32 to 64 bits; returns the 32-bit value.
 fn match_sign_extension(value: &Value) -> Option<&Value> {
     match &value.kind {
-        ValueKind::SignExtend { value: inner, width: 32 }
-            if (value.hold, inner.hold) == (Hold::W64, Hold::W32) =>
-        {
-            Some(inner)
-        }
+        ValueKind::SignExtend { value: inner, width: 32 } if value.hold == Hold::W64 => Some(inner),
         _ => None,
     }
 }
@@ -152,16 +132,11 @@ fn match_sign_extension(value: &Value) -> Option<&Value> {
 /// Matches an index `array[i] * factor + rest`; returns array, index `i`, factor and rest.
 fn match_indexed_row(start: &Value) -> Option<(LocalId, &Value, u32, Value)> {
     let ValueKind::Op2(Op2::Add, row, rest) = &start.kind else { return None };
-    let (element, step) = match &row.kind {
-        ValueKind::Op2(Op2::Mul, element, step) => match step.kind {
-            ValueKind::Const(step) => (element, step as u32),
-            _ => return None,
-        },
-        ValueKind::ShlConst(element, n) => (element, 1u32.checked_shl(*n)?),
-        _ => return None,
-    };
-    match &element.kind {
-        ValueKind::Element(id, at) => Some((*id, at, step, (**rest).clone())),
+    let ValueKind::Op2(Op2::Mul, element, step) = &row.kind else { return None };
+    match (&element.kind, &step.kind) {
+        (ValueKind::Element(id, at), ValueKind::Const(step)) => {
+            Some((*id, at, *step as u32, (**rest).clone()))
+        }
         _ => None,
     }
 }
@@ -175,13 +150,11 @@ fn stride_of(value: &Value, var: LocalId) -> Option<u32> {
     match &value.kind {
         ValueKind::Var(_) => Some(1),
         ValueKind::Op2(Op2::Add, a, b) => Some(stride_of(a, var)?.wrapping_add(stride_of(b, var)?)),
-        ValueKind::Op2(Op2::Sub, a, b) => Some(stride_of(a, var)?.wrapping_sub(stride_of(b, var)?)),
         ValueKind::Op2(Op2::Mul, a, b) => match (&a.kind, &b.kind) {
             (_, ValueKind::Const(n)) => Some(stride_of(a, var)?.wrapping_mul(*n as u32)),
             (ValueKind::Const(n), _) => Some(stride_of(b, var)?.wrapping_mul(*n as u32)),
             _ => None,
         },
-        ValueKind::ShlConst(a, n) => Some(stride_of(a, var)?.wrapping_shl(*n)),
         _ => None,
     }
 }
