@@ -3,7 +3,6 @@
 use super::Lower;
 use crate::ir::*;
 use isa_spec::pcode::ir::{self as typed, Expr, ExprKind, Place, PlaceKind, Role, State};
-use isa_spec::pcode::shape::is_lane_id;
 
 impl Lower<'_> {
     pub(super) fn stmts(&self, list: &[typed::Stmt]) -> Vec<Stmt> {
@@ -36,11 +35,10 @@ impl Lower<'_> {
             PlaceKind::Local(id) => Stmt::Set(Var::Local(*id), value),
             PlaceKind::Element(id, index) => Stmt::SetElement { id: *id, index: self.value(index), value },
             PlaceKind::Operand(role) => self.assign_operand(*role, value, width),
-            PlaceKind::State(State::Exec) if self.lane => Stmt::SetBit(Mask::Exec, value.resize(Hold::W32)),
             PlaceKind::State(state) => Stmt::SetState(*state, value),
             PlaceKind::Slice { base, lo } => {
-                // A lane's own bit of a mask.
-                if self.lane && is_lane_id(lo) {
+                // A lane's own bit of a mask: the checker rejects other bits.
+                if self.lane {
                     match &base.kind {
                         PlaceKind::Operand(Role::D0) if self.mask_d0 => return Stmt::SetBit(Mask::D0, value),
                         PlaceKind::Operand(Role::Vcc) => return Stmt::SetBit(Mask::Vcc, value),
@@ -86,9 +84,6 @@ impl Lower<'_> {
 
     fn assign_operand(&self, role: Role, value: Value, width: u32) -> Stmt {
         if self.lane {
-            if role == Role::D0 && self.mask_d0 {
-                return Stmt::SetBit(Mask::D0, value.resize(Hold::W32));
-            }
             let full = self.operands.width(role);
             let hold = Hold::of(full);
             let (var, value) = (Var::Operand(role), value.resize(hold));

@@ -14,8 +14,12 @@ mod stmt;
 mod typed;
 mod width;
 
-use super::ir::{Expr, Local, LocalId, Role, Semantics, Shape, Space, State, Stmt, Ty, Uses};
+use super::ir::{
+    Expr, Local, LocalId, Place, PlaceKind, Role, Semantics, Shape, Space, State, Stmt, Ty, Uses,
+};
+use super::shape::is_lane_id;
 use super::sig::{Family, InstrSig};
+use super::visit::each_stmt;
 use super::{ast, parse};
 use crate::diag::Diagnostic;
 use crate::source::{SourceMap, Span};
@@ -131,6 +135,7 @@ pub fn check(
     super::shape::infer(&mut sem, sig);
     let mut errors: Vec<Diagnostic> = check_number_and_value(&sem).into_iter().collect();
     errors.extend(check_lane_id_in_scalar(&sem, sig));
+    errors.extend(check_mask_bits(&sem, sig));
     errors.extend(sequence::check(&mut sem));
     if errors.is_empty() { Ok((sem, c.warnings)) } else { Err(errors) }
 }
@@ -143,6 +148,43 @@ fn check_lane_id_in_scalar(sem: &Semantics, sig: &InstrSig) -> Option<Diagnostic
     }
     let message = format!("`laneId` in {}, which runs once per wave", sig.name);
     Some(Diagnostic::error(sem.span, message).help("only vector instructions run once per lane"))
+}
+
+/// Reports an assignment of other bits of a mask than the lane's own: a mask consists of the bits that the
+/// lanes compute.
+fn check_mask_bits(sem: &Semantics, sig: &InstrSig) -> Option<Diagnostic> {
+    fn other_bits(place: &Place, sig: &InstrSig) -> Option<&'static str> {
+        match &place.kind {
+            PlaceKind::Operand(Role::Vcc) => Some("VCC"),
+            PlaceKind::Operand(Role::D0) if sig.operands.get(&Role::D0).is_some_and(|d| d.mask) => Some("D0"),
+            PlaceKind::State(State::Exec) => Some("EXEC"),
+            PlaceKind::Slice { base, lo } => {
+                let own = is_lane_id(lo) && place.ty.width() == 1;
+                if own && !matches!(base.kind, PlaceKind::Slice { .. } | PlaceKind::Concat(_)) {
+                    return None;
+                }
+                other_bits(base, sig)
+            }
+            PlaceKind::Concat(parts) => parts.iter().find_map(|part| other_bits(part, sig)),
+            _ => None,
+        }
+    }
+    let mut found = None;
+    if sem.shape == Shape::Lane {
+        each_stmt(&sem.body, |stmt| {
+            if let Stmt::Assign { place, span, .. } = stmt
+                && let Some(mask) = other_bits(place, sig)
+            {
+                found.get_or_insert((mask, *span));
+            }
+        });
+    }
+    let (mask, span) = found?;
+    let message = format!("a lane assigns bits of the mask `{mask}` other than its own");
+    Some(
+        Diagnostic::error(span, message)
+            .help(format!("each lane computes one bit: `{mask}.u64[laneId] = …`")),
+    )
 }
 
 /// Reports a body that uses both the number and the value of a source that may be a constant: compiled
