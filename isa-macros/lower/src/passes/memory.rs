@@ -4,7 +4,7 @@
 use super::uniform::Terms;
 use crate::ir::*;
 use crate::lower::operands::{Operands, slot};
-use crate::visit::{any_in, any_stmt, any_value, each_in, each_value, each_value_mut, parts, stmt_values};
+use crate::visit::{any_stmt, any_value, each_in, each_value, each_value_mut, parts, stmt_values};
 use isa_spec::pcode::ir::Space;
 use isa_spec::tables::Role;
 
@@ -228,8 +228,10 @@ fn sum<'a>(main: &'a LaneLoop, accesses: &[Access<'a>], operands: &Operands) -> 
     }
     let (mut uses, mut base) = (0, false);
     stmt_values(rest, &mut |v| {
-        each_in(v, &mut |v| uses += (v.kind == local) as u32);
-        base |= any_in(v, &|v| v.kind == ValueKind::Var(Var::Operand(Role::SAddr)));
+        each_in(v, &mut |v| {
+            uses += (v.kind == local) as u32;
+            base |= v.kind == ValueKind::Var(Var::Operand(Role::SAddr));
+        });
     });
     if uses != 1 || base {
         return None;
