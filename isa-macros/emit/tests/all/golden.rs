@@ -1,12 +1,20 @@
-//! Golden files of a dozen operations: the lowered form and the Rust emitted for hosts with vectors, which
-//! make changes of either visible in review. `BLESS=1` rewrites the files of `golden/`.
+//! Golden files, which make changes of lowered and generated code visible in review: the lowered form and the
+//! Rust emitted for hosts with vectors, of a dozen operations; and the lowered form of the small bodies in
+//! `golden/bodies`, for constructs and limits that few operations have. `BLESS=1` rewrites the files of
+//! `golden/`.
 
-use crate::SET;
+use crate::{LOADED, SET};
 use isa_emit::Host;
-use std::path::Path;
+use isa_lower::ir::Fast;
+use isa_spec::canonical;
+use std::path::{Path, PathBuf};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/golden")
+}
 
 fn compare(file: &str, text: &str) {
-    wavesim_golden::check(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/golden").join(file), text);
+    wavesim_golden::check(&folder().join(file), text);
 }
 
 fn golden(name: &str) {
@@ -29,6 +37,33 @@ fn text_is_what_was_emitted() {
             text.parse().unwrap_or_else(|e| panic!("{}: {e}\n{text}", op.name));
         let same = syn::parse2::<syn::File>(again).ok() == syn::parse2::<syn::File>(tokens).ok();
         assert!(same, "{}\n{text}", op.name);
+    }
+}
+
+/// Each `.pcode` file has bodies of RDNA 3 instructions; the `.ir` file next to it has their general handlers.
+#[test]
+fn small_bodies() {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(folder().join("bodies")).expect("the folder of bodies") {
+        let path = entry.expect("an entry").path();
+        if path.extension().is_some_and(|e| e == "pcode") {
+            names.push(path);
+        }
+    }
+    names.sort();
+    assert!(!names.is_empty());
+    for path in names {
+        let text = std::fs::read_to_string(&path).expect("a file of bodies");
+        let mut sources = LOADED.sources.clone();
+        let file = sources.add("bodies.pcode", text);
+        let address = LOADED.pcode.iter().copied().filter(|f| sources.file(*f).name.contains("address"));
+        let files: Vec<_> = address.chain([file]).collect();
+        let (set, diagnostics) = canonical::load_set(&sources, &files, &LOADED.tables[..1]);
+        let messages: Vec<String> = diagnostics.iter().map(|d| isa_spec::diag::render(&sources, d)).collect();
+        assert!(messages.is_empty(), "{}: {}", path.display(), messages.concat());
+        let lowered = |op| isa_lower::ir::Handlers { fast: Fast::None, ..isa_lower::lower(op) }.to_string();
+        let lowered: Vec<String> = set.operations.iter().map(lowered).collect();
+        wavesim_golden::check(&path.with_extension("ir"), &lowered.join("\n"));
     }
 }
 
