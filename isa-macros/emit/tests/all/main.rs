@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 
 mod golden;
 mod passes;
+mod wave_passes;
 
 static LOADED: LazyLock<Loaded> = LazyLock::new(|| {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

@@ -2,12 +2,13 @@
 
 use crate::{LOADED, SET};
 use isa_lower::ir::*;
-use isa_lower::{lower, visit};
+use isa_lower::lower::operands::{slot, source};
+use isa_lower::{lower, lower_compactly, visit};
 use isa_spec::canonical;
 use isa_spec::tables::Role;
 
 /// Returns the handlers of an RDNA 3 instruction with its body replaced, as by a user's file.
-fn handlers(name: &str, body: &str) -> Handlers {
+pub fn handlers(name: &str, body: &str) -> Handlers {
     let mut sources = LOADED.sources.clone();
     let file = sources.add("test.pcode", format!("instruction {name} {{\n{body}\n}}\n"));
     let address = LOADED.pcode.iter().copied().filter(|f| sources.file(*f).name.contains("address"));
@@ -49,10 +50,97 @@ fn an_access_under_a_condition_stays_in_the_loop() {
     );
 }
 
+/// Returns the steps of the accesses: how each computes its addresses.
+fn addresses(name: &str, body: &str) -> Vec<&'static str> {
+    let handlers = handlers(name, body);
+    let kind = |access: &&Memory| match access.addresses {
+        Addresses::Sum(_) => "sum",
+        Addresses::Set => "set",
+        Addresses::Computed(_) => "computed",
+    };
+    accesses(&handlers).iter().map(kind).collect()
+}
+
+/// The address of the only access is a uniform value plus 32 bits of each lane, and has no other use.
 #[test]
-fn an_address_with_other_uses_is_not_a_sum() {
-    let load = handlers("GLOBAL_LOAD_B32", "a = ADDR; VDATA.u32 = MEM[a].u32 + a.u32;");
-    assert!(matches!(accesses(&load)[..], [Memory { addresses: Addresses::Computed(_), .. }]), "{load}");
+fn addresses_are_sums() {
+    const SUM: &str = "a = SADDR.u64 + 64'U(VADDR.u32) + 64'U(OFFSET.u32);";
+    let load = |body: &str| addresses("GLOBAL_LOAD_B32", body);
+    assert_eq!(load(&format!("{SUM} VDATA.u32 = MEM[a].u32 + 1U;")), ["sum"]);
+    assert_eq!(load("a = 64'U(VADDR.u32); VDATA.u32 = MEM[a].u32;"), ["sum"]);
+    for body in [
+        // The address or its scalar part has another use.
+        "VDATA.u32 = MEM[a].u32 + a.u32;",
+        "VDATA.u32 = MEM[a].u32 + SADDR.u64.u32;",
+        "VDATA.u32 = MEM[a].u32 + SADDR.u64.u32 * SADDR.u64.u32;",
+        "VDATA.u32 = MEM[a + 4ULL].u32;",
+        "b = 1U; VDATA.u32 = MEM[a].u32 + b;",
+    ] {
+        assert_eq!(load(&format!("{SUM} {body}")), ["computed"], "{body}");
+    }
+    for address in [
+        // No part of a lane, 64 bits of it, or two.
+        "SADDR.u64",
+        "VADDR.u64",
+        "SADDR.u64 + VADDR.u64",
+        "64'U(VADDR.u32) + 64'U(VADDR.u32)",
+        "SADDR.u64 - 64'U(VADDR.u32)",
+        "SADDR.u64 + 64'U(laneId)",
+        "SADDR.u64 + 64'U(VADDR.u32 + 1U)",
+    ] {
+        assert_eq!(load(&format!("a = {address}; VDATA.u32 = MEM[a].u32;")), ["computed"], "{address}");
+    }
+    let store =
+        |address: &str| addresses("GLOBAL_STORE_B128", &format!("a = {address}; MEM[a].b128 = DATA.b128;"));
+    assert_eq!(store("SADDR.u64 + 64'U(VADDR.u32)"), ["sum"]);
+    assert_eq!(store("SADDR.u64 + 64'U(VADDR.u32) + 64'U(DATA.u32)"), ["set"]);
+    assert_eq!(store("SADDR.u64 + DATA.u128.u64"), ["set"]);
+}
+
+/// Without a scalar base, an address may have 64 bits of the same operand.
+#[test]
+fn wide_addresses_are_of_the_same_operand() {
+    let wide = |other: &str| {
+        let body = format!(
+            "a = indexOf(SADDR) == 0x7cU ? {other} : SADDR.u64 + 64'U(VADDR.u32); MEM[a].b64 = DATA.b64;"
+        );
+        match handlers("GLOBAL_STORE_B64", &body).fast {
+            Fast::Block(Block::Global { unless: Some(_), wide, .. }) => wide.map(|base| base.len()),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(wide("VADDR.u64"), Some(0));
+    assert_eq!(wide("VADDR.u64 + 64'U(OFFSET.u32)"), Some(1));
+    assert_eq!(wide("DATA.u64"), None);
+    assert_eq!(wide("VADDR.u64 + VADDR.u64"), None);
+    assert_eq!(wide("64'U(OFFSET.u32)"), None);
+    assert_eq!(wide("VADDR.u64 - 4ULL"), None);
+}
+
+/// Each access is performed once by each lane, outside of branches and selections.
+#[test]
+fn conditional_accesses_stay_in_the_loop() {
+    let load = |body: &str| addresses("GLOBAL_LOAD_B32", body).len();
+    assert_eq!(load("x = MEM[ADDR].u32; if x > 5U then x = 1U; endif; VDATA.u32 = x;"), 1);
+    assert_eq!(load("x = MEM[ADDR].u32; y = MEM[ADDR + 4].u32; VDATA.u32 = x + y;"), 2);
+    for body in [
+        "if laneId > 5U then VDATA.u32 = MEM[ADDR].u32; endif;",
+        "VDATA.u32 = laneId > 5U ? MEM[ADDR].u32 : 0U;",
+        "VDATA.u32 = 32'U(laneId > 5U && MEM[ADDR].u32 > 0U);",
+        "x = MEM[ADDR].u32; VDATA.u32 = x > 3U ? MEM[ADDR + 4].u32 : x;",
+        // Their order within a statement would not be that of the lanes.
+        "VDATA.u32 = MEM[ADDR].u32 + MEM[ADDR + 4].u32;",
+        "VDATA.u32 = MEM[64'U(MEM[ADDR].u32)].u32;",
+        "for i in 0 : 3 do VDATA.u32 = MEM[ADDR].u32; endfor;",
+    ] {
+        assert_eq!(load(body), 0, "{body}");
+    }
+    let store = |body: &str| addresses("GLOBAL_STORE_B32", body).len();
+    assert_eq!(store("MEM[ADDR].u32 = DATA.u32 + 1U;"), 1);
+    assert_eq!(store("x = DATA.u32; if x > 5U then x = 1U; endif; MEM[ADDR].u32 = x;"), 1);
+    assert_eq!(store("if laneId > 5U then MEM[ADDR].u32 = DATA.u32; endif;"), 0);
+    let two = "if laneId > 5U then MEM[ADDR].u32 = DATA.u32; endif; MEM[ADDR + 4].u32 = DATA.u32;";
+    assert_eq!(store(two), 0);
 }
 
 /// Returns the block copy of a body, as printed.
@@ -118,6 +206,7 @@ fn blocks_are_copies_of_whole_registers() {
         "x = MEM[64'U(VADDR.u32 + 8U)].u32; y = 1U; VDATA.u64 = { y, x };",
         "x = MEM[64'U(VADDR.u32 + 8U)].u32; y = MEM[64'U(VADDR.u32 + 4U)].u16.u32; VDATA.u64 = { y, x };",
         "x = MEM[64'U(VADDR.u32 + 8U)].u32; y = MEM[64'U(VADDR.u32 + 4U)].u32; z = x; VDATA.u64 = { y, z };",
+        "x = MEM[64'U(VADDR.u32 + 8U)].u32; y = MEM[64'U(VADDR.u32 + 4U)].u32; z = 1U; VDATA.u64 = { y, x };",
     ] {
         assert_eq!(block("DS_LOAD_2ADDR_B32", body), None, "{body}");
     }
@@ -140,6 +229,144 @@ fn byte_permutes_of_one_statement_are_hoisted() {
     );
     let Fast::Lanes(lanes) = &nested.fast else { panic!("{nested}") };
     assert!(!lanes.steps.iter().any(|s| matches!(s, Step::Simd { .. })), "{nested}");
+    for body in [
+        // Two nested calls.
+        "D0.u32 = select_bytes(select_bytes(S0.u32, S1.u32, 1U), select_bytes(S1.u32, S0.u32, 2U), S2.u32);",
+        // The result's old value, once and twice.
+        "D0.u32 = select_bytes(S0.u32, S1.u32, D0.u32);",
+        "D0.u32 = select_bytes(D0.u32, S1.u32, D0.u32);",
+        // Statements other than assignments of locals ahead of the call, and calls in two statements.
+        "D0.u16 = S0.u16; D0.u32 = select_bytes(S0.u32, S1.u32, S2.u32);",
+        "x = select_bytes(S0.u32, S1.u32, S2.u32); D0.u32 = select_bytes(S0.u32, S1.u32, x);",
+        "x = select_bytes(S0.u32, S1.u32, S2.u32); if x > 3U then D0.u32 = 1U; else D0.u32 = x; endif;",
+    ] {
+        let handlers = handlers("V_PERM_B32", body);
+        let Fast::Lanes(lanes) = &handlers.fast else { panic!("{handlers}") };
+        assert!(!lanes.steps.iter().any(|s| matches!(s, Step::Simd { .. })), "{handlers}");
+    }
+}
+
+/// The fast handler serves modified operands too, unless the body reads clamp or operands by number.
+#[test]
+fn fast_handlers_replace_general_ones() {
+    let replaces = |body: &str| handlers("V_PERM_B32", body).general_uses_fast;
+    assert!(replaces("D0.u32 = S0.u32 + S1.u32;"));
+    assert!(replaces("D0.u32 = select_bytes(S0.u32, S1.u32, S2.u32);"));
+    for body in [
+        "D0.u32 = S0.u32 + 32'U(CLAMP);",
+        "D0.u32 = clamp_u32(64'U(S0.u32));",
+        "D0.u32 = S1.u32 + indexOf(S0);",
+        "D0.u32 = select_bytes(S0.u32, S1.u32, 32'U(CLAMP));",
+        "x = S2.u32 + 32'U(CLAMP); D0.u32 = select_bytes(S0.u32, S1.u32, x);",
+    ] {
+        assert!(!replaces(body), "{body}");
+    }
+}
+
+/// Scalar instructions on at most two registers have a handler for operands in the scalar file.
+#[test]
+fn scalar_instructions_have_fast_handlers() {
+    let is_fast = |name: &str, body: &str| matches!(handlers(name, body).fast, Fast::Scalar(_));
+    assert!(is_fast("S_MOV_B32", "D0.u32 = S0.u32;"));
+    assert!(is_fast("S_MOV_B64", "D0.u64 = S0.u64;"));
+    for body in [
+        "VGPR[3U][0U] = 1U; D0.u64 = S0.u64;",
+        "D0.u64 = sendmsg_rtn(S0.u32);",
+        "nop(); D0.u64 = S0.u64;",
+        "D0.u64 = LDS[64'U(S0.u32)].u64;",
+        "LDS[0ULL].u64 = S0.u64;",
+    ] {
+        assert!(!is_fast("S_MOV_B64", body), "{body}");
+    }
+    assert!(!is_fast("S_LOAD_B32", "SDATA.u32 = MEM[ADDR].u32;"));
+    assert!(!is_fast("S_LOAD_B32", "SDATA.u32 = 1U;"));
+    assert!(!is_fast("S_NOP", "nop();"));
+}
+
+/// Handlers without lane vectors, floats or a fast variant are shared by all hosts.
+#[test]
+fn serial_handlers_are_shared() {
+    let shared = |name: &str, body: &str| handlers(name, body).shared;
+    assert!(shared(
+        "GLOBAL_ATOMIC_ADD_U32",
+        "x = MEM[ADDR].u32; MEM[ADDR].u32 = x + DATA.u32; RETURN_DATA.u32 = x;"
+    ));
+    assert!(shared("S_LOAD_B32", "SDATA.u32 = MEM[ADDR].u32;"));
+    for (name, body) in [
+        // Lane vectors, steps of all lanes, a fast handler; once per wave, and once without memory.
+        ("V_ADD_NC_U32", "D0.u32 = S0.u32 + S1.u32;"),
+        ("GLOBAL_LOAD_B32", "VDATA.u32 = ~MEM[ADDR].u32;"),
+        ("S_MOV_B32", "D0.u32 = S0.u32;"),
+        ("GLOBAL_LOAD_B32", "VGPR[0U][VDST] = MEM[64'U(operandLane(VADDR, 0, 0).u32)].u32;"),
+        ("S_LOAD_B32", "SDATA.u32 = 1U;"),
+        // f32, and a format with its own bits of MODE.
+        ("GLOBAL_ATOMIC_ADD_F32", "x = MEM[ADDR].f32; MEM[ADDR].f32 = x + DATA.f32; RETURN_DATA.f32 = x;"),
+        ("GLOBAL_ATOMIC_ADD_F32", "x = MEM[ADDR].f16; MEM[ADDR].f16 = x + DATA.f16; RETURN_DATA.f16 = x;"),
+    ] {
+        assert!(!shared(name, body), "{name}: {body}");
+    }
+    let floats = |body: &str| {
+        let Floats { single, others } = handlers("V_ADD_F32", body).floats;
+        (single, others)
+    };
+    assert_eq!(floats("D0.f32 = S0.f32 + S1.f32;"), (true, false));
+    assert_eq!(floats("D0.f16 = S0.f16 + S1.f16;"), (false, true));
+    assert_eq!(floats("D0.bf16 = S0.bf16 + S1.bf16;"), (true, true));
+    assert_eq!(floats("D0.f32 = S0.f32;"), (false, false));
+}
+
+/// Registers of operands and results, and the output modifiers of whole registers.
+#[test]
+fn operands_and_results_have_registers() {
+    let of = |name: &str, body: &str| {
+        let handlers = handlers(name, body);
+        (handlers.operands.sources(), handlers.result_dwords(), handlers.output())
+    };
+    let (f64, f32) = (Some(Output::F64), Some(Output::F32));
+    assert_eq!(of("V_FMA_F64", "D0.f64 = fma(S0.f64, S1.f64, 64'F(S2.f32));"), ([2, 2, 1, 0], 2, f64));
+    assert_eq!(of("V_ADD_F32", "D0.f32 = S0.f32 + S1.f32;"), ([1, 1, 0, 0], 1, f32));
+    assert_eq!(of("V_ADD_F16", "D0.f16 = S0.f16 + S1.f16;"), ([1, 1, 0, 0], 1, None));
+    assert_eq!(of("V_CMP_LT_F64", "D0.u64[laneId] = S0.f64 < S1.f64;"), ([2, 2, 0, 0], 0, None));
+    assert_eq!(of("S_MOV_B64", "D0.u64 = S0.u64;"), ([2, 0, 0, 0], 2, None));
+    // Of a part, only the registers up to its highest bit; of register numbers, none.
+    assert_eq!(of("V_FMA_F64", "D0.u64 = 64'U(S0.u64[31 : 5] + S1.u64[40]);").0, [1, 2, 0, 0]);
+    assert_eq!(of("V_FMA_F64", "D0.u64 = 64'U(S0.u64.u32) + S1.u64[S2.u32];").0, [1, 2, 1, 0]);
+    assert_eq!(of("V_FMA_F64", "D0.u64 = 64'U(indexOf(S0)) + S1.u64;").0, [0, 2, 0, 0]);
+    assert!(handlers("V_FMA_F64", "D0.u64 = 64'U(indexOf(S0));").operands.indexed.contains(&Role::S0));
+    let wave = "VGPR[0U][VDST] = operandLane(S0, 3, 1) ^ operandLane(S1, 3, 0);";
+    assert_eq!(of("V_FMA_F64", wave).0, [1, 1, 0, 0]);
+    // The fifth source is stored elsewhere.
+    assert_eq!(source(Role::S4), 4);
+    assert_eq!((slot(Role::S4), slot(Role::S3)), (Slot::Fifth, Slot::Source(3)));
+}
+
+/// Of the educational ISA: addresses of words, and results of inactive lanes that remain in a mask.
+#[test]
+fn instructions_of_riscv_gpu() {
+    let of = |name: &str| {
+        let op = SET.operations.iter().find(|op| op.name == name).expect(name);
+        lower(op).to_string()
+    };
+    assert!(of("LB").contains("= word_address("), "{}", of("LB"));
+    assert!(of("SX_SLT").contains("gather d0, keeping inactive bits"), "{}", of("SX_SLT"));
+}
+
+/// Hosts without SIMD vectors access memory in the lane loop, and run no other code instead of loops.
+#[test]
+fn compact_handlers_have_no_steps_of_all_lanes() {
+    let of = |name: &str| {
+        let op = SET.operations.iter().find(|op| op.name == name).expect(name);
+        (lower(op), lower_compactly(op))
+    };
+    let (load, compact) = of("GLOBAL_LOAD_B32");
+    assert_eq!((accesses(&load).len(), accesses(&compact).len()), (1, 0));
+    assert_eq!(compact.fast, Fast::None);
+    let (add, compact) = of("V_ADD_F32");
+    assert_eq!(add, compact);
+    let (mov, compact) = of("DS_BPERMUTE_B32");
+    let (Body::Once(mov), Body::Once(compact)) = (mov.general, compact.general) else { panic!() };
+    assert!(mov.with_vectors.is_some() && compact.with_vectors.is_none());
+    assert_eq!(mov.body, compact.body);
 }
 
 #[test]
@@ -152,7 +379,11 @@ fn only_f32_arithmetic_is_flushing() {
 
 /// Returns the lane loop of the fast handler.
 fn fast_body(body: &str) -> Vec<Stmt> {
-    let handlers = handlers("V_LSHRREV_B64", body);
+    fast_body_of("V_LSHRREV_B64", body)
+}
+
+fn fast_body_of(name: &str, body: &str) -> Vec<Stmt> {
+    let handlers = handlers(name, body);
     let Fast::Lanes(lanes) = &handlers.fast else { panic!("{handlers}") };
     let main = lanes.steps.iter().find_map(|step| match step {
         Step::Loop(main) => Some(main.body.clone()),
@@ -165,15 +396,44 @@ fn fast_body(body: &str) -> Vec<Stmt> {
 /// stay in the loop.
 #[test]
 fn uniform_dword_selection_is_hoisted() {
-    let chosen = |choice: &str| {
-        let body = fast_body(&format!("D0.u64 = 64'U({choice});"));
-        visit::any_value(&body, &|v| matches!(v.kind, ValueKind::StagedDword { .. }))
+    let index = |choice: &str| {
+        let mut found = None;
+        visit::each_value(&fast_body(&format!("D0.u64 = 64'U({choice});")), &mut |v| {
+            if let ValueKind::StagedDword { index, .. } = &v.kind {
+                found = Some(index.to_string());
+            }
+        });
+        found
     };
-    assert!(chosen("OPSEL[0] ? (S1.u64 >> 32U).u32 : S1.u32"));
-    assert!(chosen("OPSEL[0] ? S1.u32 : (S1.u64 >> 32U).u32"));
-    assert!(!chosen("laneId > 3U ? (S1.u64 >> 32U).u32 : S1.u32"));
-    assert!(!chosen("OPSEL[0] ? (S1.u64 >> 31U).u32 : S1.u32"));
-    assert!(!chosen("OPSEL[0] ? (S1.u64 >> 32U).u32 : S0.u32"));
+    let (high, low) = ("(S1.u64 >> 32U).u32", "S1.u32");
+    let of = |condition: &str, yes: &str, no: &str| index(&format!("{condition} ? {yes} : {no}"));
+    assert_eq!(of("OPSEL[0]", high, low).as_deref(), Some("field.opsel[0]"));
+    assert_eq!(of("OPSEL_HI[1]", high, low).as_deref(), Some("field.opsel_hi[1]"));
+    // Other uniform conditions, and the other order.
+    let bit = "(((field.opsel & 0xf) >> 0) & 1)";
+    assert_eq!(of("OPSEL[0]", low, high), Some(format!("({bit} ? 0 : 1)")));
+    assert_eq!(of("OPSEL[0]", high, high), Some(format!("({bit} ? 1 : 1)")));
+    assert_eq!(of("NEG[0]", high, low).as_deref(), Some("((((field.neg & 7) >> 0) & 1) ? 1 : 0)"));
+    let shifted = "((((field.opsel & 0xf) >> 1) & 2) !=.u32 0)";
+    assert_eq!(of("(OPSEL >> 1U) & 2U", high, low), Some(format!("({shifted} ? 1 : 0)")));
+    assert_eq!(of("laneId > 3U", high, low), None);
+    assert_eq!(of("OPSEL[0]", "(S1.u64 >> 31U).u32", low), None);
+    assert_eq!(of("OPSEL[0]", high, "S0.u32"), None);
+    assert_eq!(of("OPSEL[0]", high, "3U"), None);
+}
+
+/// Quarters of 128 bits are not dwords of a 64-bit operand.
+#[test]
+fn dwords_of_wider_operands_stay_in_the_loop() {
+    for choice in [
+        "D0.u32 = OPSEL[0] ? (S2.u128 >> 32U).u32 : S2.u128.u32;",
+        "D0.u64 = OPSEL[0] ? (S2.u128 >> 32U).u64 : (S2.u128 >> 64U).u64;",
+        "D0.u64 = S2.u128.u64 + (OPSEL[0] ? (S2.u128 >> 32U).u64 : S2.u128.u64);",
+    ] {
+        let body = fast_body_of("V_MQSAD_U32_U8", choice);
+        let is_dword = |v: &Value| matches!(v.kind, ValueKind::StagedDword { .. });
+        assert!(!visit::any_value(&body, &is_dword), "{choice}");
+    }
 }
 
 /// A sign change by the instruction is uniform.
@@ -190,9 +450,12 @@ fn uniform_sign_changes_are_hoisted() {
     };
     assert_eq!(changed("NEG[1] ? S0.u32 ^ 0x80000000U : S0.u32"), [("NEG", 1)]);
     assert_eq!(changed("NEG_HI[0] ? S0.u32 ^ 0x80000000U : S0.u32"), [("NEG_HI", 0)]);
+    for condition in ["NEG == 3U", "OPSEL[0]", "NEG & 1U", "(NEG >> 1U) & 2U", "NEG.u8[3]", "laneId > 3U"] {
+        assert_eq!(changed(&format!("({condition}) ? S0.u32 ^ 0x80000000U : S0.u32")), [], "{condition}");
+    }
     assert_eq!(changed("NEG[0] ? S0.u32 ^ 0x8000U : S0.u32"), []);
     assert_eq!(changed("NEG[0] ? S0.u32 : S0.u32 ^ 0x80000000U"), []);
-    assert_eq!(changed("NEG == 3U ? S0.u32 ^ 0x80000000U : S0.u32"), []);
+    assert_eq!(changed("NEG[0] ? S1.u32 ^ 0x80000000U : S0.u32"), []);
 }
 
 #[test]
@@ -212,6 +475,13 @@ fn functions_of_all_lanes_are_called_before_the_loop() {
     assert!(!general.steps.iter().any(|s| matches!(s, Step::Simd { .. })), "{chosen}");
 }
 
+/// The number of set bits has a node of its own, printed as a call.
+#[test]
+fn set_bits_are_counted_by_a_node() {
+    let body = fast_body("D0.u64 = 64'U(count_ones(S0.u32));");
+    assert!(visit::any_value(&body, &|v| matches!(v.kind, ValueKind::Op1(Op1::CountOnes, _))));
+}
+
 /// Only bits that may be set are cleared.
 #[test]
 fn values_are_masked_to_their_width() {
@@ -223,66 +493,6 @@ fn values_are_masked_to_their_width() {
     };
     assert_eq!((masks("0xffU"), masks("0xffffU")), (1, 1));
     assert_eq!((masks("0x1ffffU"), masks("0x10000U"), masks("0xffffffffU")), (2, 2, 2));
-}
-
-/// Returns the vector statements of a body that runs once per wave.
-fn vectors(body: &str) -> Vec<Vector> {
-    let handlers = handlers("V_SWAP_B32", body);
-    let Body::Once(once) = &handlers.general else { panic!("{handlers}") };
-    let mut found = Vec::new();
-    visit::each_stmt(&once.body, &mut |s| {
-        if let Stmt::Vector(vector) = s {
-            found.push((**vector).clone());
-        }
-    });
-    found
-}
-
-#[test]
-fn loops_over_consecutive_elements_are_vectors() {
-    let of = |statement: &str| {
-        let declared = "declare a : 32'U[64]; declare b : 32'U[64]; k = SRC0.u32; a[63] = k; b[63] = k;";
-        vectors(&format!("{declared} for n in 0 : 15 do {statement} endfor; VGPR[0U][VDST] = a[0] + b[0];"))
-    };
-    let sum = of("a[k * 16U + 32'U(n)] = a[k * 16U + 32'U(n)] + b[32'U(n)] * k;");
-    assert!(matches!(&sum[..], [Vector { count: 16, lanes: false, from: 0, .. }]), "{sum:?}");
-    // Locals of an iteration.
-    assert_eq!(of("x = b[n]; y = x + 1U; a[n] = y;").len(), 1);
-    assert_eq!(of("VGPR[n][VDST] = b[n];").len(), 1);
-    assert_eq!(of("if b[n] > 5U then a[n] = 1U; endif;").len(), 1);
-    // Elements that are not consecutive, or written by another iteration or earlier in this one.
-    assert!(of("a[n * 2] = b[n];").is_empty());
-    assert!(of("a[n + 1] = a[n];").is_empty());
-    assert!(of("a[n] = b[n]; b[n] = a[n];").is_empty());
-    assert!(of("VGPR[n][VDST] = VGPR[n + 1][VDST];").is_empty());
-    assert!(of("VGPR[n][VDST] = b[n]; VGPR[n + 16][VDST] = b[n];").is_empty());
-    // Two registers of the same lane.
-    assert_eq!(of("x = VGPR[n][VDST]; VGPR[n][VDST] = VGPR[n][SRC0.u32]; VGPR[n][SRC0.u32] = x;").len(), 1);
-    assert!(of("x = b[n]; if x > 5U then x = 1U; endif; a[n] = x;").is_empty());
-    // A reduction over all iterations.
-    assert!(of("k = k + b[n]; a[n] = k;").is_empty());
-    // The last value is read after the loop.
-    assert!(of("k = b[n]; a[n] = k; endfor; for n in 0 : 3 do a[n] = k;").is_empty());
-}
-
-#[test]
-fn loops_over_all_lanes_are_vectors_of_each_half() {
-    let found = vectors(
-        "declare r : 32'U[64];
-         for lane in 0 : WAVE_SIZE - 1 do
-           if EXEC.u64[lane] then
-             from = VGPR[lane][SRC0.u32].u32 & 63U;
-             r[lane] = from;
-           endif
-         endfor;
-         for lane in 0 : WAVE_SIZE - 1 do
-           if EXEC.u64[lane] then
-             VGPR[lane][VDST] = r[lane];
-           endif
-         endfor",
-    );
-    assert_eq!(found.len(), 2);
-    assert!(found.iter().all(|v| v.lanes && v.count == 32 && v.writes[0].when.is_some()));
 }
 
 /// In every operation, loops do not repeat the work of steps, and code that runs for inactive lanes has no
@@ -364,80 +574,4 @@ fn effects_of_the_largest_bodies_are_exact() {
         found += 1;
     }
     assert_eq!(found, 4);
-}
-
-/// Matrix instructions become products: dense and sparse, of floats and of integers with 64-bit accumulators.
-#[test]
-fn matrix_instructions_are_products() {
-    let products = |name: &str| -> Vec<(ElementType, bool)> {
-        let mut found = Vec::new();
-        for op in SET.operations.iter().filter(|op| op.name == name) {
-            let Body::Once(once) = lower(op).general else { panic!("{name}") };
-            let before = found.len();
-            visit::each_stmt(&once.body, &mut |s| {
-                if let Stmt::Product(product) = s {
-                    found.push((product.element, product.sparse_rows.is_some()));
-                }
-            });
-            assert!(found.len() > before, "{name}: {op:?}");
-        }
-        found
-    };
-    let (floats, nearest, integers) = (ElementType::F32, ElementType::F32Nearest, ElementType::Integer);
-    assert_eq!(products("V_WMMA_F32_16X16X16_F16"), [(floats, false); 2]);
-    assert_eq!(products("V_WMMA_I32_16X16X16_IU8"), [(integers, false); 2]);
-    assert_eq!(products("V_WMMA_I32_16X16X16_IU4"), [(integers, false); 2]);
-    assert_eq!(products("V_SWMMAC_F32_16X16X32_F16"), [(floats, true)]);
-    assert_eq!(products("V_SWMMAC_BF16_16X16X32_BF16"), [(floats, true)]);
-    assert_eq!(products("V_SWMMAC_I32_16X16X64_IU4"), [(integers, true)]);
-    assert_eq!(products("V_MFMA_I32_32X32X16_I8"), [(integers, false)]);
-    assert_eq!(products("V_MFMA_F32_16X16X16_F16"), [(nearest, false)]);
-    assert_eq!(products("V_MFMA_SCALE_F32_32X32X64_F8F6F4"), [(nearest, false)]);
-    assert_eq!(products("V_SMFMAC_F32_32X32X16_F16"), [(nearest, true)]);
-}
-
-/// Lowers a body of two loops over lanes: the first computes an array of values, the second writes registers.
-/// Returns the lane move for hosts with SIMD vectors, if there is one.
-fn lane_move(values: &str, writes: &str) -> Option<MoveLanes> {
-    let lanes =
-        |body: &str| format!("for lane in 0 : WAVE_SIZE - 1 do if EXEC.u64[lane] then {body} endif endfor");
-    let body = format!("declare result : 32'B[64];\n{};\n{}", lanes(values), lanes(writes));
-    let Body::Once(once) = handlers("DS_BPERMUTE_B32", &body).general else { panic!("{body}") };
-    match &once.with_vectors?[..] {
-        [Stmt::MoveLanes(moves)] => Some((**moves).clone()),
-        _ => None,
-    }
-}
-
-/// Bodies in which each lane takes the value of one other lane are lane moves; similar ones are not.
-#[test]
-fn values_of_other_lanes_are_moved() {
-    const FROM: &str = "from = (operandLane(VADDR, lane, 0).u32 >> 2U) & (WAVE_SIZE - 1U);";
-    const WRITE: &str = "VGPR[lane][VDST] = result[lane];";
-    let constants = |moves: Option<MoveLanes>| match moves?.direction {
-        MoveDirection::Pull { fetch, bound } => {
-            Some([fetch, bound].map(|value| value.kind == ValueKind::Const(1)))
-        }
-        MoveDirection::Push => None,
-    };
-    let taken =
-        |value: &str, write: &str| constants(lane_move(&format!("{FROM} result[lane] = {value};"), write));
-    let active = "EXEC.u64[from] ? operandLane(DATA0, from, 0).u32 : 0U";
-    assert_eq!(taken("operandLane(DATA0, from, 0)", WRITE), Some([true, true]));
-    assert_eq!(taken(active, WRITE), Some([false, true]));
-    // A lane whose source is inactive keeps its value.
-    let again = format!("{FROM} if EXEC.u64[from] then {WRITE} endif;");
-    assert_eq!(taken(active, &again), Some([false, false]));
-    // The EXEC bit of the wrong lane, a default other than zero, a sum, the operand's second dword.
-    for value in [
-        "EXEC.u64[lane] ? operandLane(DATA0, from, 0).u32 : 0U",
-        "EXEC.u64[from] ? operandLane(DATA0, from, 0).u32 : 1U",
-        "operandLane(DATA0, from, 0).u32 + 1U",
-        "operandLane(DATA0, from, 1)",
-    ] {
-        assert_eq!(taken(value, WRITE), None, "{value}");
-    }
-    assert_eq!(taken(active, "VGPR[lane][VDST] = result[lane ^ 1];"), None);
-    assert_eq!(taken(active, "VGPR[lane ^ 1][VDST] = result[lane];"), None);
-    assert_eq!(taken(active, "if result[lane].u32 != 0U then VGPR[lane][VDST] = result[lane]; endif;"), None);
 }
