@@ -7,7 +7,7 @@ use crate::encode::{Buffer, Kind, Rm};
 use crate::function::Function;
 use crate::inst::{Cc, Class, Inst, Label, Mem, Src, V};
 use crate::live::Liveness;
-use crate::share::{Shared, shared};
+use crate::share::{Shared, Vector, shared};
 use iced_x86::{Code, Register};
 
 /// Scratch registers, which hold no values.
@@ -41,8 +41,8 @@ pub(crate) struct Assembler<'a> {
     has_vectors: bool,
     /// Vectors that are loaded to `X14` once for several instructions, in order.
     shared: Vec<Shared>,
-    /// The location of the vector in memory that is also in `X14`.
-    in_scratch: Option<Location>,
+    /// The vector in memory that is also in `X14`.
+    in_scratch: Option<Vector>,
     /// The value that exists only in the flags, and the condition under which it is not 0.
     pub flags: Option<(V, Cc)>,
 }
@@ -106,10 +106,10 @@ impl<'a> Assembler<'a> {
         for (i, inst) in function.insts.iter().enumerate() {
             if self.live.keep[i] {
                 falls_through = !matches!(inst, Inst::Return { .. } | Inst::Jump(_) | Inst::Table { .. });
-                if let Some(&&Shared { first, last, v, location }) = shared.peek() {
+                if let Some(&&Shared { first, last, vector }) = shared.peek() {
                     if i == first {
-                        self.vec(v, X14);
-                        self.in_scratch = Some(location);
+                        self.vec(vector.v, X14);
+                        self.in_scratch = Some(vector);
                     }
                     self.inst(i, inst);
                     if i == last {
@@ -292,9 +292,14 @@ impl<'a> Assembler<'a> {
     /// materialise a constant.
     pub fn rm(&mut self, v: V, scratch: u8) -> Rm {
         let location = self.location(v);
-        if self.in_scratch == Some(location) && self.function.class(v) == Class::Vec {
+        if self.in_scratch.is_some_and(|vector| vector.is(v, location)) {
             return Rm::Register(X14);
         }
+        self.home(v, location, scratch)
+    }
+
+    /// As [`Self::rm`], but never a register that only has a copy of the value.
+    pub fn home(&mut self, v: V, location: Location, scratch: u8) -> Rm {
         match location {
             Location::Register(register) => Rm::Register(register),
             Location::Slot(n) => match self.function.class(v) {

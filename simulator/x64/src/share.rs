@@ -16,9 +16,22 @@ const LEAST_READS: u32 = 4;
 pub(crate) struct Shared {
     pub first: usize,
     pub last: usize,
-    /// One of the values at the location; others may be equal constants.
+    pub vector: Vector,
+}
+
+/// A vector in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Vector {
     pub v: V,
     pub location: Location,
+}
+
+impl Vector {
+    /// Returns whether another value is the same vector. Values at one location may differ, unless that is a
+    /// constant's: the memory of folded loads is written between their live ranges.
+    pub fn is(self, v: V, location: Location) -> bool {
+        v == self.v || location == self.location && matches!(location, Location::VecConst(_))
+    }
 }
 
 pub(crate) fn shared(function: &Function, live: &Liveness, allocation: &Allocation) -> Vec<Shared> {
@@ -36,8 +49,8 @@ pub(crate) fn shared(function: &Function, live: &Liveness, allocation: &Allocati
         let (mut only, mut reads, mut distinct) = (None, 0, true);
         each_read(inst, |v, _| {
             if let Some(location) = in_memory(v) {
-                distinct &= only.is_none_or(|(_, only)| only == location);
-                only = Some((v, location));
+                distinct &= only.is_none_or(|only: Vector| only.is(v, location));
+                only = Some(Vector { v, location });
                 reads += 1;
             }
         });
@@ -45,21 +58,21 @@ pub(crate) fn shared(function: &Function, live: &Liveness, allocation: &Allocati
             close(&mut current);
             continue;
         }
-        if let Some((v, location)) = only {
+        if let Some(vector) = only {
             match &mut current {
-                Some((shared, count)) if shared.location == location => {
+                Some((shared, count)) if shared.vector.is(vector.v, vector.location) => {
                     shared.last = i;
                     *count += reads;
                 }
                 _ => {
                     close(&mut current);
-                    current = Some((Shared { first: i, last: i, v, location }, reads));
+                    current = Some((Shared { first: i, last: i, vector }, reads));
                 }
             }
         }
         // Constants and folded loads are not stored anywhere.
         let written = written(inst).and_then(in_memory).filter(|to| matches!(to, Location::Slot(_)));
-        if current.as_ref().is_some_and(|(shared, _)| written == Some(shared.location)) {
+        if current.as_ref().is_some_and(|(shared, _)| written == Some(shared.vector.location)) {
             close(&mut current);
         }
     }

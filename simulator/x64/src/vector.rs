@@ -31,8 +31,8 @@ impl Assembler<'_> {
     fn vec_finish(&mut self, d: V, made: u8) {
         match self.location(d) {
             Location::Register(register) => self.vec_load(register, Rm::Register(made)),
-            Location::Slot(_) => {
-                let slot = self.rm(d, RAX);
+            location @ Location::Slot(_) => {
+                let slot = self.home(d, location, RAX);
                 self.out.rm_r(Code::VEX_Vmovups_ymmm256_ymm, slot, YMM, y(made));
             }
             _ => {}

@@ -74,6 +74,17 @@ fn constants() {
     assert!(same + 32 + 3 * 30 <= alternating, "{same} {alternating}");
 }
 
+/// The number of rounds in which [`mix`] reads each vector.
+const ROUNDS: u32 = 12;
+
+/// Adds as many vectors as there are registers, `ROUNDS` times to each: a vector that is live and not read meanwhile
+/// gets no register.
+fn mix(f: &mut Function, vectors: &mut [V]) {
+    for _ in 0..ROUNDS {
+        vectors.iter_mut().for_each(|v| *v = f.rvm(ADD, *v, *v, None));
+    }
+}
+
 /// A vector on the stack that is assigned between reads.
 #[test]
 fn assigned_vectors() {
@@ -81,27 +92,62 @@ fn assigned_vectors() {
         return;
     }
     let mut f = Function::new(2);
-    let rare = load(&mut f, 2);
     let spilled = f.fresh(Class::Vec);
-    f.assign(spilled, rare[0]);
-    // As many vectors as registers, and used more densely.
-    let many = load(&mut f, 14);
-    let mut out = many.clone();
-    for _ in 0..3 {
-        out = out.iter().zip(&many).map(|(a, b)| f.rvm(ADD, *a, *b, None)).collect();
-    }
-    out[..5].iter_mut().for_each(|v| *v = f.rvm(ADD, *v, spilled, None));
-    f.assign(spilled, rare[1]);
-    out[5..10].iter_mut().for_each(|v| *v = f.rvm(ADD, *v, spilled, None));
+    let first = load(&mut f, 1)[0];
+    f.assign(spilled, first);
+    let mut out = load(&mut f, 14);
+    mix(&mut f, &mut out);
+    out[..4].iter_mut().for_each(|v| *v = f.rvm(ADD, *v, spilled, None));
+    // Read and assigned by one instruction.
+    f.push(Inst::Rvm { code: ADD, d: spilled, a: out[0], b: spilled, imm: None });
+    out[4..8].iter_mut().for_each(|v| *v = f.rvm(ADD, *v, spilled, None));
+    let constant = f.vconst([9; 8]);
+    f.assign(spilled, constant);
+    out[8..12].iter_mut().for_each(|v| *v = f.rvm(ADD, *v, spilled, None));
+    mix(&mut f, &mut out);
     store(&mut f, &out);
     let from = inputs(14);
+    let mixed: Vec<Vector> = from.iter().map(|v| v.map(|word| word << ROUNDS)).collect();
+    let sum: Vector = std::array::from_fn(|i| mixed[0][i].wrapping_add(2 * from[0][i]));
     let expected: Vec<Vector> = (0..14)
         .map(|n| {
-            let more = [from[0], from[1], [0; 8]][n / 5];
-            std::array::from_fn(|i| 4 * from[n][i] + more[i])
+            let more = [from[0], sum, [9; 8], [0; 8]][n / 4];
+            std::array::from_fn(|i| mixed[n][i].wrapping_add(more[i]) << ROUNDS)
         })
         .collect();
     assert_eq!(results(&f, &from, 14), expected);
+}
+
+/// Memory that is stored to between loads of it, which are folded into their uses.
+#[test]
+fn stored_memory() {
+    if host().is_none() {
+        return;
+    }
+    let mut f = Function::new(2);
+    let mut out = load(&mut f, 14);
+    let from = Mem { base: f.param(0), disp: 0 };
+    for half in 0..2 {
+        let d = f.fresh(Class::Vec);
+        f.push(Inst::VecLoad { d, from, foldable: true });
+        mix(&mut f, &mut out);
+        out[5 * half..][..5].iter_mut().for_each(|v| *v = f.rvm(ADD, *v, d, None));
+        f.push(Inst::VecStore { to: from, v: out[1] });
+    }
+    store(&mut f, &out);
+    let from = inputs(14);
+    let mut memory = from[0];
+    let mut expected = from.clone();
+    for half in 0..2 {
+        expected.iter_mut().for_each(|v| *v = v.map(|word| word << ROUNDS));
+        expected[5 * half..][..5].iter_mut().for_each(|v| *v = add(*v, memory));
+        memory = expected[1];
+    }
+    assert_eq!(results(&f, &from, 14), expected);
+}
+
+fn add(a: Vector, b: Vector) -> Vector {
+    std::array::from_fn(|i| a[i].wrapping_add(b[i]))
 }
 
 /// A label starts a block, which may be entered without the scratch register's value.
