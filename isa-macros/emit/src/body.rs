@@ -9,6 +9,7 @@ use crate::name::{float_suffix, hold, mask_bit, mask_name, role_name, slot, vari
 use crate::stmt::declare;
 use crate::value::Scope;
 use isa_lower::ir::*;
+use isa_lower::lower::operands;
 use isa_lower::visit::any_in;
 use isa_spec::pcode::ir::{Local, Pure, Space, State, Ty};
 use proc_macro2::{Ident, TokenStream};
@@ -191,11 +192,7 @@ impl Steps {
     }
 
     fn reads(&self, lanes: &LaneLoop) -> TokenStream {
-        let each = lanes.reads.iter().map(|read| {
-            let (name, value) = (role_name(read.role), read_vecs(&vecs(read.role), read.width));
-            quote! { let #name = #value; }
-        });
-        each.collect()
+        lanes.reads.iter().map(read).collect()
     }
 
     fn lane_loop(&self, lanes: &LaneLoop) -> TokenStream {
@@ -203,7 +200,16 @@ impl Steps {
             return write;
         }
         let guard = lanes.active_only.then(|| quote! { if exec >> l & 1 == 0 { continue; } });
-        let (read, locals) = (self.reads(lanes), &self.locals);
+        // Scalar operands are read once, so that the compiler hoists what depends only on them.
+        let (scalars, vectors): (Vec<Read>, Vec<Read>) =
+            lanes.reads.iter().partition(|read| operands::is_scalar(read.role));
+        let (scalar_reads, reads): (TokenStream, TokenStream) =
+            (scalars.iter().map(read).collect(), vectors.iter().map(read).collect());
+        let (names, locals) = (scalars.iter().map(|read| role_name(read.role)), &self.locals);
+        let names: Vec<Ident> = names.collect();
+        let scalars = (!names.is_empty()).then(|| {
+            quote! { let (#(#names,)*) = { let l = 0usize; #scalar_reads (#(#names,)*) }; }
+        });
         let start = lanes.result.map(|result| {
             let hold = hold(Hold::of(result.width));
             match result.start {
@@ -235,10 +241,11 @@ impl Steps {
             quote! { #(#each)* }
         });
         quote! {
+            #scalars
             for l in 0..32usize {
                 #guard
                 let lane: u32 = lane_base + l as u32;
-                #read
+                #reads
                 #start
                 #(let mut #bits: u32 = 0;)*
                 #locals
@@ -388,6 +395,12 @@ fn access_call(access: &Memory) -> TokenStream {
             quote! { rt::store_lds::<#bytes, #dwords>(cx, &addresses, exec, lane_base, &stored) }
         }
         (Space::Lds, false) => quote! { rt::load_lds::<#bytes, #dwords>(cx, &addresses, exec, lane_base) },
+        (Space::Buffer, true) => {
+            quote! { rt::store_buffer::<#bytes, #dwords>(cx, &addresses, exec, lane_base, &stored) }
+        }
+        (Space::Buffer, false) => {
+            quote! { rt::load_buffer::<#bytes, #dwords>(cx, &addresses, exec, lane_base) }
+        }
         (_, true) => quote! {
             rt::store_vecs::<#bytes, #dwords>(cx, rt::Space::#space, &addresses, exec, lane_base, &stored)
         },
@@ -495,6 +508,12 @@ fn declare_results(lanes: &LaneLoop) -> TokenStream {
         #(let mut #results = LaneVec::ZERO;)*
         #(let mut #masks = LaneVec::ZERO;)*
     }
+}
+
+/// Emits the declaration of an operand's value in a lane.
+fn read(read: &Read) -> TokenStream {
+    let (name, value) = (role_name(read.role), read_vecs(&vecs(read.role), read.width));
+    quote! { let #name = #value; }
 }
 
 /// Emits the value of a lane in consecutive lane vectors.

@@ -5,6 +5,7 @@ use isa_lower::ir::*;
 use isa_lower::lower::operands::{slot, source};
 use isa_lower::{lower, lower_compactly, visit};
 use isa_spec::canonical;
+use isa_spec::pcode::ir::Space;
 use isa_spec::tables::Role;
 
 /// Returns the handlers of an RDNA 3 instruction with its body replaced, as by a user's file.
@@ -48,6 +49,47 @@ fn an_access_under_a_condition_stays_in_the_loop() {
         lanes.steps.iter().any(|s| matches!(s, Step::Loop(LaneLoop { active_only: true, .. }))),
         "{load}"
     );
+}
+
+/// A conditional store to LDS may follow loads from elsewhere, which are then of all lanes. It is the last access.
+#[test]
+fn loads_before_conditional_stores_to_lds_are_of_all_lanes() {
+    const LOAD: &str = "x = MEM[buffer_address(0U, 4U)].u32;";
+    const STORE: &str = "if TO_LDS then LDS[4ULL].u32 = x; else VDATA.u32 = x; endif;";
+    let body = |body: &str| handlers("BUFFER_LOAD_B32", body);
+    let loads = body(&format!("{LOAD} {STORE}"));
+    assert!(matches!(accesses(&loads)[..], [Memory { store: false, space: Space::Buffer, .. }]), "{loads}");
+    let Body::Lanes(lanes) = &loads.general else { panic!("{loads}") };
+    let stores = |s: &Step| matches!(s, Step::Loop(LaneLoop { active_only: true, .. }));
+    assert!(lanes.steps.iter().any(stores), "{loads}");
+    for other in [
+        format!("{STORE} {LOAD}").replace("= x;", "= 1U;"),
+        format!("{LOAD} {STORE} {STORE} VDATA.u32 = MEM[buffer_address(4U, 4U)].u32;"),
+        format!("{LOAD} if TO_LDS then MEM[buffer_address(0U, 4U)].u32 = 1U; endif; VDATA.u32 = x;"),
+        format!("x = LDS[0ULL].u32; {STORE}"),
+        STORE.replace("= x;", "= 1U;"),
+    ] {
+        let handlers = body(&other);
+        assert!(accesses(&handlers).is_empty(), "{other}: {handlers}");
+    }
+}
+
+/// Only a body that stores to memory that it may have loaded from is an atomic operation.
+#[test]
+fn updates_of_the_same_memory_are_atomic() {
+    let retries = |name: &str, body: &str| {
+        let handlers = handlers(name, body);
+        let Body::Lanes(lanes) = &handlers.general else { panic!("{handlers}") };
+        let retries = |s: &Step| matches!(s, Step::Loop(LaneLoop { retries: true, .. }));
+        lanes.steps.iter().any(retries)
+    };
+    let global = |body: &str| retries("GLOBAL_LOAD_B32", body);
+    assert!(global("x = MEM[ADDR].u32; MEM[ADDR].u32 = x + 1U; VDATA.u32 = x;"));
+    assert!(global("x = MEM[ADDR].u32; MEM[ADDR].u32[15 : 0].u16 = x.u16; VDATA.u32 = x;"));
+    assert!(!global("x = MEM[ADDR].u32; LDS[0ULL].u32 = x; VDATA.u32 = x;"));
+    assert!(!global("MEM[ADDR].u32 = 1U; VDATA.u32 = 0U;"));
+    // A flat address may be in LDS.
+    assert!(retries("FLAT_LOAD_B32", "x = MEM[ADDR].u32; LDS[0ULL].u32 = x; VDATA.u32 = x;"));
 }
 
 /// Returns the steps of the accesses: how each computes its addresses.

@@ -13,7 +13,7 @@ use isa_spec::pcode::ir::{
     State, Ty,
 };
 use isa_spec::pcode::sig::Family;
-use isa_spec::pcode::visit::{any_expr, any_stmt, each_stmt};
+use isa_spec::pcode::visit::{any_expr, any_stmt, each_expr, each_stmt};
 use operands::{Operands, is_source, numbered, source};
 
 /// The lowering of one body.
@@ -44,9 +44,7 @@ impl<'a> Lower<'a> {
             operands,
             lane,
             mask_d0: is_mask(op) && sem.uses.writes.contains(&Role::D0),
-            atomic: (lane || op.sig.family == Family::Memory(Space::Scalar))
-                && sem.uses.memory_read
-                && sem.uses.memory_write,
+            atomic: (lane || op.sig.family == Family::Memory(Space::Scalar)) && updates_memory(sem),
             once_modified: op.sig.family == Family::Vector,
             staged: operands.widths.keys().copied().filter(|role| staged && is_source(*role)).collect(),
             direct: false,
@@ -57,6 +55,33 @@ impl<'a> Lower<'a> {
     pub fn direct(mut self) -> Lower<'a> {
         self.direct = true;
         self
+    }
+}
+
+/// Returns whether the body may store to the memory that it loads from.
+fn updates_memory(sem: &Semantics) -> bool {
+    let (mut loads, mut stores) = (Vec::new(), Vec::new());
+    each_expr(&sem.body, |e| {
+        if let ExprKind::Mem { space, .. } = &e.kind {
+            loads.push(*space);
+        }
+    });
+    each_stmt(&sem.body, |s| {
+        let typed::Stmt::Assign { place, .. } = s else { return };
+        if let PlaceKind::Mem { space, .. } = &whole(place).kind {
+            stores.push(*space);
+        }
+    });
+    // LDS is apart from what other instructions access, but for flat ones.
+    let apart = |a: Space, b: Space| (a == Space::Lds) != (b == Space::Lds) && ![a, b].contains(&Space::Flat);
+    loads.iter().any(|load| stores.iter().any(|store| !apart(*load, *store)))
+}
+
+/// Returns the place that a place is part of.
+fn whole(place: &Place) -> &Place {
+    match &place.kind {
+        PlaceKind::Slice { base, .. } => whole(base),
+        _ => place,
     }
 }
 

@@ -88,6 +88,11 @@ pub fn is_source(role: Role) -> bool {
     !matches!(role, Role::D0 | Role::D1 | Role::Vcc)
 }
 
+/// Returns whether an operand has the same value in all lanes: no encoding has a vector register for it.
+pub fn is_scalar(role: Role) -> bool {
+    matches!(role, Role::SAddr | Role::SOffset)
+}
+
 /// The source number of the fifth source, which is stored among the operation's modifiers rather than in a
 /// slot.
 const FIFTH: usize = 4;

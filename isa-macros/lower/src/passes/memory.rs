@@ -87,7 +87,9 @@ pub fn run(lanes: &Lanes, operands: &Operands) -> Option<Lanes> {
             *stmt = Stmt::SetStored { address, value, dwords: bytes.div_ceil(4) };
         }
     }
-    let main = LaneLoop { active_only: false, reads, body, ..main.clone() };
+    // Stores that stay in the loop are those of active lanes.
+    let active_only = stores(&body);
+    let main = LaneLoop { active_only, reads, body, ..main.clone() };
 
     let mut steps = Vec::new();
     for step in lanes.steps.iter().filter(|step| !is_base(step)) {
@@ -128,7 +130,8 @@ struct Access<'a> {
     bytes: u32,
 }
 
-/// Returns the accesses of a body in order: loads, or one store.
+/// Returns the accesses of a body in order: loads, or one store. Conditional stores to LDS may follow loads from
+/// elsewhere, and stay in the loop.
 fn accesses(main: &LaneLoop) -> Option<Vec<Access<'_>>> {
     let body = &main.body;
     let effect = any_stmt(body, &|s| match s {
@@ -168,16 +171,23 @@ fn accesses(main: &LaneLoop) -> Option<Vec<Access<'_>>> {
     if effect || others || main.bits.contains(&Mask::Exec) {
         return None;
     }
-    let mut found = Vec::new();
+    let mut found: Vec<Access<'_>> = Vec::new();
+    let mut in_loop = false;
     for (at, stmt) in body.iter().enumerate() {
         let list = std::slice::from_ref(stmt);
         let (mut all, mut certain) = (Vec::new(), 0);
         each_value(list, &mut |v| all.extend(load(at, v)));
         stmt_values(stmt, &mut |v| certain += loads_always(v));
         match stmt {
-            Stmt::If { .. } if !all.is_empty() || any_stmt(list, &|s| matches!(s, Stmt::Store { .. })) => {
-                return None;
+            Stmt::If { .. } if !all.is_empty() => return None,
+            Stmt::If { .. } if stores(list) => {
+                let elsewhere = |a: &Access<'_>| matches!(a.space, Space::Global | Space::Buffer);
+                if stores_outside_lds(list) || found.is_empty() || !found.iter().all(elsewhere) {
+                    return None;
+                }
+                in_loop = true;
             }
+            _ if in_loop && (!all.is_empty() || stores(list)) => return None,
             Stmt::Store { space, addr, bytes, .. } => {
                 if !all.is_empty() {
                     return None;
@@ -190,6 +200,14 @@ fn accesses(main: &LaneLoop) -> Option<Vec<Access<'_>>> {
     }
     let ordered = found.len() == 1 || !found.is_empty() && found.iter().all(|a| !a.store);
     ordered.then_some(found)
+}
+
+fn stores(list: &[Stmt]) -> bool {
+    any_stmt(list, &|s| matches!(s, Stmt::Store { .. }))
+}
+
+fn stores_outside_lds(list: &[Stmt]) -> bool {
+    any_stmt(list, &|s| matches!(s, Stmt::Store { space, .. } if *space != Space::Lds))
 }
 
 fn load(at: usize, v: &Value) -> Option<Access<'_>> {

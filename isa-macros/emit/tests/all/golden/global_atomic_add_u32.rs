@@ -12,6 +12,12 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
         let mut r_saddr = rt::stage::<2usize>(cx, file, op.src[1usize], 1usize);
         let mut r_data = rt::stage::<1usize>(cx, file, op.src[2usize], 2usize);
         let mut o0 = LaneVec::ZERO;
+        let (saddr,) = {
+            let l = 0usize;
+            let saddr = ((*r_saddr.add(0)).0[l] as u64
+                | ((*r_saddr.add(1)).0[l] as u64) << 32);
+            (saddr,)
+        };
         for l in 0..32usize {
             if exec >> l & 1 == 0 {
                 continue;
@@ -19,8 +25,6 @@ unsafe fn op0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
             let lane: u32 = lane_base + l as u32;
             let vaddr = ((*r_vaddr.add(0)).0[l] as u64
                 | ((*r_vaddr.add(1)).0[l] as u64) << 32);
-            let saddr = ((*r_saddr.add(0)).0[l] as u64
-                | ((*r_saddr.add(1)).0[l] as u64) << 32);
             let data = (*r_data.add(0)).0[l];
             let mut d0: u32 = 0;
             let mut t0: u64 = 0;

@@ -36,6 +36,18 @@ pub fn load_vecs<const BYTES: usize, const DWORDS: usize>(
     }
 }
 
+/// [`load_vecs`] from a buffer. Out of line: an instruction has up to four such accesses, which take less time than
+/// their addresses.
+#[inline(never)]
+pub fn load_buffer<const BYTES: usize, const DWORDS: usize>(
+    cx: &mut Cx<'_>,
+    addresses: &Addresses,
+    exec: u32,
+    lane_base: u32,
+) -> Result<[LaneVec; DWORDS], Flow> {
+    load_vecs::<BYTES, DWORDS>(cx, Space::Buffer, addresses, exec, lane_base)
+}
+
 /// [`load_vecs`] from global memory at a base and an offset per lane.
 ///
 /// # Safety
@@ -108,6 +120,18 @@ pub fn store_vecs<const BYTES: usize, const DWORDS: usize>(
         }
     }
     Ok(())
+}
+
+/// [`store_vecs`] to a buffer, out of line as [`load_buffer`].
+#[inline(never)]
+pub fn store_buffer<const BYTES: usize, const DWORDS: usize>(
+    cx: &mut Cx<'_>,
+    addresses: &Addresses,
+    exec: u32,
+    lane_base: u32,
+    vecs: &[LaneVec; DWORDS],
+) -> Result<(), Flow> {
+    store_vecs::<BYTES, DWORDS>(cx, Space::Buffer, addresses, exec, lane_base, vecs)
 }
 
 /// [`store_vecs`] to global memory at a base and an offset per lane.

@@ -32,9 +32,9 @@ pub(super) fn window<const BYTES: usize>(
     write: bool,
 ) -> Option<Window> {
     // Scratch is swizzled: each lane has its own address space. Elements are whole dwords, or parts of one:
-    // see `element`.
+    // see `element`. Lanes out of a buffer's range are too far away for a window.
     let odd = BYTES > 2 && !BYTES.is_multiple_of(4);
-    if space == Space::Scratch || space == Space::Buffer || odd {
+    if space == Space::Scratch || odd {
         return None;
     }
     address_window::<BYTES>(cx, space, addresses, exec, write)
