@@ -86,6 +86,9 @@ fn updates_of_the_same_memory_are_atomic() {
     let global = |body: &str| retries("GLOBAL_LOAD_B32", body);
     assert!(global("x = MEM[ADDR].u32; MEM[ADDR].u32 = x + 1U; VDATA.u32 = x;"));
     assert!(global("x = MEM[ADDR].u32; MEM[ADDR].u32[15 : 0].u16 = x.u16; VDATA.u32 = x;"));
+    assert!(global("x = MEM[ADDR].u32; { MEM[ADDR].u32, VDATA.u32 } = { 1U, x };"));
+    // The rest of the dword is preserved.
+    assert!(global("MEM[ADDR].u32[15 : 0].u16 = 16'1U; VDATA.u32 = 0U;"));
     assert!(!global("x = MEM[ADDR].u32; LDS[0ULL].u32 = x; VDATA.u32 = x;"));
     assert!(!global("MEM[ADDR].u32 = 1U; VDATA.u32 = 0U;"));
     // A flat address may be in LDS.

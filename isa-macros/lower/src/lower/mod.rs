@@ -67,9 +67,8 @@ fn updates_memory(sem: &Semantics) -> bool {
         }
     });
     each_stmt(&sem.body, |s| {
-        let typed::Stmt::Assign { place, .. } = s else { return };
-        if let PlaceKind::Mem { space, .. } = &whole(place).kind {
-            stores.push(*space);
+        if let typed::Stmt::Assign { place, .. } = s {
+            updates(place, false, &mut loads, &mut stores);
         }
     });
     // LDS is apart from what other instructions access, but for flat ones.
@@ -77,11 +76,17 @@ fn updates_memory(sem: &Semantics) -> bool {
     loads.iter().any(|load| stores.iter().any(|store| !apart(*load, *store)))
 }
 
-/// Returns the place that a place is part of.
-fn whole(place: &Place) -> &Place {
+/// Collects the address spaces that an assignment to a place stores to, and loads from in order to preserve the rest
+/// of a place that is assigned in `part`.
+fn updates(place: &Place, part: bool, loads: &mut Vec<Space>, stores: &mut Vec<Space>) {
     match &place.kind {
-        PlaceKind::Slice { base, .. } => whole(base),
-        _ => place,
+        PlaceKind::Mem { space, .. } => {
+            stores.push(*space);
+            loads.extend(part.then_some(*space));
+        }
+        PlaceKind::Slice { base, .. } => updates(base, true, loads, stores),
+        PlaceKind::Concat(parts) => parts.iter().for_each(|place| updates(place, part, loads, stores)),
+        _ => {}
     }
 }
 
