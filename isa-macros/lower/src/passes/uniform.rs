@@ -2,16 +2,17 @@
 
 use super::strip_resizes;
 use crate::ir::*;
+use crate::lower::operands::is_scalar;
 use crate::visit::any_in;
 use isa_spec::tables::Role;
 
-/// Returns whether a value is uniform: computed without side effects from the scalar base, fields and
+/// Returns whether a value is uniform: computed without side effects from scalar operands, fields and
 /// constants.
 pub fn is_uniform(value: &Value) -> bool {
     !any_in(value, &|v| {
         let leaf = match &v.kind {
             ValueKind::Const(_) | ValueKind::Field(_) | ValueKind::OperandNumber(_) => true,
-            ValueKind::Var(var) => *var == Var::Operand(Role::SAddr),
+            ValueKind::Var(var) => matches!(var, Var::Operand(role) if is_scalar(*role)),
             ValueKind::Resize(_)
             | ValueKind::SignExtend { .. }
             | ValueKind::Op1(..)

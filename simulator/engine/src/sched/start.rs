@@ -32,7 +32,7 @@ pub fn start(d: &Dispatch<'_>, wave: &mut Wave, workgroup: [u32; 3], index: u32)
         for half in 0..wave.halves() {
             let lanes = lanes.saturating_sub(32 * half as u32).min(32);
             positions(d.shape.block, &mut at, lanes as usize, dims, &mut ids);
-            item_ids(&d.shape.init.layout, wave, half, &ids);
+            item_ids(&d.shape.init.layout, wave, half, dims, &ids);
         }
     }
     group_ids(&d.shape.init.layout, wave, workgroup, index);
@@ -96,20 +96,16 @@ fn positions(block: [u32; 3], at: &mut [u32; 3], lanes: usize, dims: [bool; 3], 
     ids.iter_mut().for_each(|ids| ids.0[lanes..].fill(0));
 }
 
-fn item_ids(layout: &Layout, wave: &mut Wave, half: usize, at: &[LaneVec; 3]) {
+fn item_ids(layout: &Layout, wave: &mut Wave, half: usize, dims: [bool; 3], ids: &[LaneVec; 3]) {
+    let used = (0..3).filter(|&dim| dims[dim]);
     match layout {
-        Layout::Text { item_ids, .. } => {
-            for dim in (0..3).filter(|&d| item_ids[d]) {
-                wave.set_lane_vec(half, dim, at[dim]);
-            }
-        }
+        Layout::Text { .. } => used.for_each(|dim| wave.set_lane_vec(half, dim, ids[dim])),
         // Ten bits each in v0, X lowest (AMDGPUUsage, *Initial Kernel Execution State*: always packed from
         // gfx11 on).
-        Layout::Hsa { item_id_dims, .. } => {
-            let used = 1 + (*item_id_dims as usize).min(2);
-            let mut packed = at[0];
-            for dim in 1..used {
-                packed.0.iter_mut().zip(at[dim].0).for_each(|(v, at)| *v |= at << (10 * dim));
+        Layout::Hsa { .. } => {
+            let mut packed = LaneVec::ZERO;
+            for dim in used {
+                packed.0.iter_mut().zip(ids[dim].0).for_each(|(v, id)| *v |= id << (10 * dim));
             }
             wave.set_lane_vec(half, 0, packed);
         }
