@@ -41,6 +41,8 @@ pub struct Facts {
     pub joined: HashMap<(V, V), [V; 2]>,
     /// The inverse of `joined`.
     pub split: HashMap<[V; 2], (V, V)>,
+    /// Sums of words, to a varying and a uniform term.
+    pub sums: HashMap<V, (V, Val)>,
     /// 64-bit sums of two words, to the mask of lanes with a carry.
     pub carries: HashMap<[V; 2], V>,
     /// 128-bit sums, of which only 64 bits are represented, to the mask of lanes where bit 64 is set.

@@ -5,9 +5,11 @@
 //! slow path.
 
 use super::load_store::FirstLane;
-use super::memory::{Access, ResolvedAccess, ResolvedAccesses};
+use super::memory::{Access, Path, ResolvedAccess, ResolvedAccesses};
 use super::packet::Packet;
 use super::run::{MemoryOp, Run, RunOp};
+use super::steady::{FastRun, OffsetStep};
+use super::val::Val;
 use super::{Emitter, R};
 use std::collections::HashMap;
 use wavesim_x64::inst::{Cc, Class, Inst, Int2, Label, Src, V, Width};
@@ -15,30 +17,43 @@ use wavesim_x64::inst::{Cc, Class, Inst, Int2, Label, Src, V, Width};
 /// If the addresses of two contiguous accesses are closer than this, one packet's bytes overlap in them.
 const PACKET_BYTES: i32 = 32;
 
+/// The results of a run.
+pub struct PathResults {
+    /// For each mask its bits, and whether bits of inactive lanes are preserved.
+    pub masks: Vec<(V, bool)>,
+    /// The fast path, if the run is part of a loop that may have steady iterations.
+    pub fast_run: Option<FastRun>,
+}
+
 impl Emitter<'_> {
-    /// Emits both paths of a run. Returns for each mask its bits, and whether bits of inactive lanes are
-    /// preserved.
+    /// Emits both paths of a run.
     pub fn emit_paths(
         &mut self,
         run: &Run,
         [exec, full]: [V; 2],
         resolved: &ResolvedAccesses,
         masks: &[usize],
-    ) -> R<Vec<(V, bool)>> {
+    ) -> R<PathResults> {
         if run.accesses.is_empty() {
             let results = self.packets(&run.ops, [exec, full], resolved, masks)?;
             self.set_flags(Some(full), &results.denormal_free);
-            return Ok(results.mask_bits.into_iter().zip(results.preserves).collect());
+            let masks = results.mask_bits.into_iter().zip(results.preserves).collect();
+            return Ok(PathResults { masks, fast_run: None });
         }
         let [slow_path, done]: [Label; 2] = [(); 2].map(|()| self.f.label());
         let mask_bits: Vec<V> = masks.iter().map(|_| self.f.fresh(Class::Int)).collect();
         self.branch_unless_fast(resolved, slow_path);
-        let fast = ResolvedAccesses { fast: true, ..resolved.clone() };
+        let fast = resolved.on(Path::Fast);
         let results = self.packets(&run.ops, [exec, full], &fast, masks)?;
         self.set_flags(None, &results.denormal_free);
+        let taken = self.loop_block.is_some().then(|| self.f.fresh(Class::Int));
+        let set_taken =
+            |e: &mut Self, bits: u64| taken.iter().for_each(|d| e.f.push(Inst::Const { d: *d, bits }));
+        set_taken(self, 1);
         results.mask_bits.iter().zip(&mask_bits).for_each(|(from, to)| self.f.assign(*to, *from));
         self.f.push(Inst::Jump(done));
         self.f.push(Inst::Label(slow_path));
+        set_taken(self, 0);
         // Masks are written only by instructions before the first store.
         let mut masks = masks;
         let mut rest = &run.ops[..];
@@ -61,7 +76,22 @@ impl Emitter<'_> {
             }
         }
         self.f.push(Inst::Label(done));
-        Ok(mask_bits.into_iter().zip(results.preserves).collect())
+        let steps = results.steps.into_iter().map(|(register, step)| self.step(register, step?, &fast));
+        let steps: Option<Vec<OffsetStep>> = steps.collect();
+        let fast_run = taken.zip(steps).map(|(taken, steps)| FastRun {
+            resolved: fast,
+            steps,
+            denormal_free: results.denormal_free,
+            taken,
+        });
+        let masks = mask_bits.into_iter().zip(results.preserves).collect();
+        Ok(PathResults { masks, fast_run })
+    }
+
+    fn step(&self, register: u16, step: Val, resolved: &ResolvedAccesses) -> Option<OffsetStep> {
+        let location = resolved.accesses.iter().find(|location| location.access.register == register)?;
+        let [min, max] = self.offset_bounds(location);
+        Some(OffsetStep { register, step, min, max })
     }
 
     /// Returns the index of the last instruction that writes each register.

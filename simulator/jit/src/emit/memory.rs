@@ -81,10 +81,10 @@ struct LdsState {
 #[derive(Clone)]
 pub struct ResolvedAccess {
     pub access: Access,
-    host: V,
+    pub host: V,
     /// A constant that is added to the host address.
     disp: i32,
-    limit: V,
+    pub limit: V,
     /// The origin that offsets of 64-bit addresses are relative to: as two words, and as one integer.
     pub origin_words: Option<[V; 2]>,
     pub origin: Option<V>,
@@ -143,8 +143,29 @@ pub struct OffsetSummary {
 pub struct ResolvedAccesses {
     pub accesses: Vec<ResolvedAccess>,
     pub groups: Vec<Group>,
-    /// Code is being emitted for the fast path: see [`super::fast_path`].
-    pub fast: bool,
+    pub path: Path,
+}
+
+/// The path that code is being emitted for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Path {
+    #[default]
+    Slow,
+    /// See [`super::fast_path`].
+    Fast,
+    /// The fast path in a steady iteration: see [`super::steady`].
+    Steady,
+}
+
+impl ResolvedAccesses {
+    /// Returns the same accesses for another path.
+    pub fn on(&self, path: Path) -> ResolvedAccesses {
+        ResolvedAccesses { path, ..self.clone() }
+    }
+
+    pub fn is_fast(&self) -> bool {
+        self.path != Path::Slow
+    }
 }
 
 impl Emitter<'_> {
@@ -179,6 +200,7 @@ impl Emitter<'_> {
             }
         };
         let mut accesses = Vec::new();
+        self.record_address(true);
         for (terms, hold) in terms {
             let mut sum = Val::Const(0);
             for term in terms {
@@ -198,6 +220,7 @@ impl Emitter<'_> {
                 op_index: self.env.op_index,
             });
         }
+        self.record_address(false);
         Ok((accesses, data))
     }
 
@@ -276,7 +299,7 @@ impl Emitter<'_> {
                 self.prefetch(location);
             }
         }
-        Ok(ResolvedAccesses { accesses: resolved, groups, fast: false })
+        Ok(ResolvedAccesses { accesses: resolved, groups, path: Path::Slow })
     }
 
     /// Resolves an access by 64-bit addresses. All lanes must be in the range that contains the first active

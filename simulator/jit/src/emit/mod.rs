@@ -29,6 +29,7 @@ mod scalar;
 mod scalar_memory;
 mod scratch;
 mod shift;
+mod steady;
 mod stmt;
 mod subword;
 mod unit_stride;
@@ -51,6 +52,7 @@ use packet::PacketPosition;
 use run::Run;
 use scalar::Scalars;
 use std::collections::{HashMap, HashSet};
+use steady::{LoopBlock, SteadyCode};
 use stmt::Env;
 use wavesim_machine::exec::op::{Ext, Op};
 use wavesim_machine::exec::rt::Flow;
@@ -79,7 +81,7 @@ pub struct CompileContext<'a> {
 
 /// The destination of a jump.
 #[derive(Debug, Clone, Copy)]
-enum Target {
+pub enum Target {
     /// A byte offset in the program.
     Static(u64),
     /// A computed address.
@@ -131,6 +133,10 @@ pub struct Emitter<'f> {
     zero_extended_ints: HashSet<V>,
     /// The EXEC value that was last compared with all ones, and the result.
     exec_full: Option<(V, V)>,
+    /// The block that is being emitted, if it may have steady iterations.
+    loop_block: Option<LoopBlock>,
+    /// The steady iterations, while they are emitted.
+    steady: Option<SteadyCode>,
 }
 
 /// Emits a unit as a function. Entry `n` is its `n`-th block.
@@ -173,6 +179,8 @@ pub fn unit(unit: &Unit, context: CompileContext<'_>, operations: &mut Operation
         facts: Facts::default(),
         zero_extended_ints: HashSet::new(),
         exec_full: None,
+        loop_block: None,
+        steady: None,
     };
     emitter.emit_blocks(unit)?;
     Ok(emitter.f)
@@ -192,7 +200,9 @@ impl Emitter<'_> {
         for block in &unit.blocks {
             self.f.push(Inst::Label(self.blocks[&block.first]));
             self.forget_state();
+            self.loop_block = self.loop_block(block);
             self.basic_block(block)?;
+            self.steady_loop(block)?;
         }
         self.f.push(Inst::Label(self.exit));
         self.set_daz(false);
@@ -235,14 +245,11 @@ impl Emitter<'_> {
                 continue;
             }
             self.call_handlers(calls.take(), false)?;
-            self.env = Env::new(at);
-            match kind {
-                Kind::Nop | Kind::Call => {}
-                Kind::Scalar => self.scalar_op(&op)?,
-                Kind::Lanes => self.buffer(at, &op)?,
-                Kind::Access => self.buffer_access(at, &op)?,
-                Kind::Branch => return self.branch(&op, block.next),
+            if kind == Kind::Branch {
+                self.env = Env::new(at);
+                return self.branch(&op, block.next);
             }
+            self.operation(at)?;
         }
         let last = self.ops[block.end as usize - 1];
         let may_switch = self.operations.may_end_turn(&last) && self.operations.falls_through(&last);
@@ -251,6 +258,18 @@ impl Emitter<'_> {
         self.flush_scalars();
         self.fall_through(block.next);
         Ok(())
+    }
+
+    /// Emits an operation that neither calls its handler nor ends its block.
+    fn operation(&mut self, at: u32) -> R<()> {
+        let op = self.ops[at as usize];
+        self.env = Env::new(at);
+        match self.operations.kind(&op, self.exts) {
+            Kind::Scalar => self.scalar_op(&op),
+            Kind::Lanes => self.buffer(at, &op),
+            Kind::Access => self.buffer_access(at, &op),
+            Kind::Nop | Kind::Call | Kind::Branch => Ok(()),
+        }
     }
 
     /// Continues with the next operation in program order, inside or outside of this unit.
@@ -407,10 +426,13 @@ impl Emitter<'_> {
                 stmt => self.stmt(stmt)?,
             }
         }
+        if self.end_steady_path(jump, op)? {
+            return Ok(());
+        }
         self.flush_scalars();
         match jump {
             None => self.fall_through(next),
-            Some(Target::Static(pc)) => self.jump_to(pc, op),
+            Some(Target::Static(pc)) => self.jump_to(pc, op)?,
             Some(Target::Computed(to)) => {
                 let base = self.f.load(Size::B8, self.sgprs, wave_offset::CODE_BASE);
                 let to = self.f.int2(Int2::Sub, Width::W64, to, base);
@@ -427,26 +449,38 @@ impl Emitter<'_> {
     }
 
     /// Emits a jump to a known offset. It stays within the unit unless the turn ends at the jump.
-    fn jump_to(&mut self, pc: u64, op: &Op) {
+    fn jump_to(&mut self, pc: u64, op: &Op) -> R<()> {
         let target = self.context.program.op_at(pc);
         let block = target.and_then(|target| self.blocks.get(&target).copied());
         if let (Some(block), Some(target)) = (block, target) {
-            let target = &self.ops[target as usize];
-            let base = self.f.load(Size::B8, self.frame, frame_offset::BASE);
-            let count = self.add_imm(base, op.complete() as i64);
-            let end = self.f.load(Size::B8, self.frame, frame_offset::END);
             let out = self.f.label();
-            self.f.branch(Cc::GeU, Width::W64, count, end, out);
-            // The clock advances where the interpreter advances it: at jumps.
-            let clock = self.f.load(Size::B8, self.frame, frame_offset::INSTRUCTIONS);
-            self.f.store(Size::B8, clock, 0, count);
-            let base = self.add_imm(count, -(target.number as i64));
-            self.f.store(Size::B8, self.frame, frame_offset::BASE, base);
-            self.f.push(Inst::Jump(block));
+            let executed = self.branch_at_end_of_turn(op, out);
+            self.set_clock(executed, target);
+            if !self.enter_steady_loop(target, block)? {
+                self.f.push(Inst::Jump(block));
+            }
             self.f.push(Inst::Label(out));
         }
         let to = self.f.iconst(pc);
         self.exit_by_jump(to);
+        Ok(())
+    }
+
+    /// Branches to a label if the turn ends at a jump. Returns the number of executed instructions.
+    fn branch_at_end_of_turn(&mut self, jump: &Op, out: Label) -> V {
+        let base = self.f.load(Size::B8, self.frame, frame_offset::BASE);
+        let executed = self.add_imm(base, jump.complete() as i64);
+        let end = self.f.load(Size::B8, self.frame, frame_offset::END);
+        self.f.branch(Cc::GeU, Width::W64, executed, end, out);
+        executed
+    }
+
+    /// Advances the clock where the interpreter advances it: at jumps.
+    fn set_clock(&mut self, executed: V, target: u32) {
+        let clock = self.f.load(Size::B8, self.frame, frame_offset::INSTRUCTIONS);
+        self.f.store(Size::B8, clock, 0, executed);
+        let base = self.add_imm(executed, -(self.ops[target as usize].number as i64));
+        self.f.store(Size::B8, self.frame, frame_offset::BASE, base);
     }
 
     /// Resolves the value written to the PC.

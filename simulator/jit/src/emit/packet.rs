@@ -1,7 +1,7 @@
 //! The code of a run: a loop over packets of eight lanes.
 
 use super::load_store::FirstLane;
-use super::memory::ResolvedAccesses;
+use super::memory::{Path, ResolvedAccesses};
 use super::run::{LaneSource, MaskSource, RunOp, mask_register};
 use super::stmt::Env;
 use super::val::Val;
@@ -41,10 +41,12 @@ pub struct Results {
     pub preserves: Vec<bool>,
     /// For each written register, whether it is free of denormals.
     pub denormal_free: DenormalFree,
+    /// On the fast path, for each offset register that is written, what is added to it.
+    pub steps: Vec<(u16, Option<Val>)>,
 }
 
 /// Registers, and whether they are free of f32 denormals.
-type DenormalFree = Vec<(u16, bool)>;
+pub type DenormalFree = Vec<(u16, bool)>;
 
 impl Emitter<'_> {
     /// Emits the loop over packets for some instructions of a run.
@@ -60,9 +62,11 @@ impl Emitter<'_> {
             // The accumulators must be fresh values of this loop: they are modified in it.
             let mask_bits: Vec<V> = masks.iter().map(|_| e.f.fresh(Class::Int)).collect();
             e.f.hoist(|f| mask_bits.iter().for_each(|sum| f.push(Inst::Const { d: *sum, bits: 0 })));
-            let (preserves, denormal_free) =
-                e.packet(ops, [exec, full], base, resolved, masks.iter().zip(&mask_bits))?;
-            result = Some(Results { mask_bits, preserves, denormal_free });
+            let packet = e.packet(ops, base, resolved)?;
+            let preserves = e.gather_masks(&packet, masks.iter().zip(&mask_bits))?;
+            let denormal_free = e.write_back(&packet, [exec, full], resolved.is_fast())?;
+            let steps = e.offset_steps(&packet, resolved);
+            result = Some(Results { mask_bits, preserves, denormal_free, steps });
             Ok(())
         })?;
         result.ok_or(Unsupported("no packet"))
@@ -107,29 +111,30 @@ impl Emitter<'_> {
         result
     }
 
-    /// Emits a packet's instructions. Returns [`Results::preserves`] and [`Results::denormal_free`].
-    fn packet<'m>(
-        &mut self,
-        ops: &[RunOp],
-        [exec, full]: [V; 2],
-        base: V,
-        resolved: &ResolvedAccesses,
-        masks: impl Iterator<Item = (&'m usize, &'m V)>,
-    ) -> R<(Vec<bool>, DenormalFree)> {
+    /// Emits a packet's instructions.
+    fn packet(&mut self, ops: &[RunOp], base: V, resolved: &ResolvedAccesses) -> R<Packet> {
         let mut packet = Packet::new(base);
-        let last = if resolved.fast { self.last_writes(ops) } else { HashMap::new() };
+        let last = if resolved.is_fast() { self.last_writes(ops) } else { HashMap::new() };
         for (n, op) in ops.iter().enumerate() {
             match &op.access {
-                Some(memory_op) if resolved.fast => {
+                Some(memory_op) if resolved.is_fast() => {
                     self.fast_access(memory_op, op.op_index, resolved, &mut packet)?
                 }
                 Some(memory_op) => self.load_words(memory_op, op.op_index, resolved, &mut packet)?,
                 None => self.packet_op(op, &mut packet)?,
             }
-            self.store_early(&mut packet, |register| last.get(&register) == Some(&n));
+            self.store_early(&mut packet, resolved.path, |register| last.get(&register) == Some(&n));
         }
+        Ok(packet)
+    }
+
+    /// Adds a packet's mask bits to those of all lanes. Returns [`Results::preserves`].
+    fn gather_masks<'m>(
+        &mut self,
+        packet: &Packet,
+        masks: impl Iterator<Item = (&'m usize, &'m V)>,
+    ) -> R<Vec<bool>> {
         let PacketPosition { n, .. } = self.packet.ok_or(Unsupported("a packet"))?;
-        // Shift the packet's mask bits to their lanes.
         let mut preserves = Vec::new();
         for (code, sum) in masks {
             let mask = packet.masks.get(code).ok_or(Unsupported("a mask"))?;
@@ -146,8 +151,21 @@ impl Emitter<'_> {
             });
             preserves.push(keep);
         }
-        let denormal_free = self.write_back(&packet, [exec, full], resolved.fast)?;
-        Ok((preserves, denormal_free))
+        Ok(preserves)
+    }
+
+    /// Returns [`Results::steps`].
+    fn offset_steps(&self, packet: &Packet, resolved: &ResolvedAccesses) -> Vec<(u16, Option<Val>)> {
+        let mut steps = BTreeMap::new();
+        for access in resolved.accesses.iter().filter(|_| resolved.is_fast()).map(|one| &one.access) {
+            for register in access.register..=access.register + access.wide as u16 {
+                let Some((v, true)) = packet.registers.get(&register) else { continue };
+                let sum = self.facts.sums.get(v).filter(|_| !access.wide);
+                let own = sum.filter(|(from, _)| packet.home_registers.get(from) == Some(&register));
+                steps.insert(register, own.map(|(_, step)| *step));
+            }
+        }
+        steps.into_iter().collect()
     }
 
     /// Emits the lane numbers.
@@ -420,15 +438,18 @@ impl Emitter<'_> {
         Ok(denormal_free)
     }
 
-    /// Stores registers that no later instruction of the packet writes and whose old content nothing reads.
-    fn store_early(&mut self, packet: &mut Packet, is_last: impl Fn(u16) -> bool) {
+    /// Stores registers that no later instruction of the packet writes and whose old content nothing reads. A
+    /// steady iteration does not store them.
+    fn store_early(&mut self, packet: &mut Packet, path: Path, is_last: impl Fn(u16) -> bool) {
         let now: Vec<(u16, V)> = packet
             .written()
             .filter(|(register, _)| is_last(*register) && !packet.read.contains(register))
             .collect();
         for (register, v) in now {
             let v = self.flush_pending(v);
-            self.f.vstore(packet.base, register_displacement(register), v);
+            if path != Path::Steady {
+                self.f.vstore(packet.base, register_displacement(register), v);
+            }
             packet.stored_early.insert(register, v);
         }
     }

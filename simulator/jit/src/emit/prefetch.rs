@@ -2,11 +2,13 @@
 
 use super::Emitter;
 use super::memory::ResolvedAccess;
+use super::steady::{Steady, SteadyOffsets};
 use crate::frame::{LANE_VEC_BYTES, frame_offset, wave_offset};
 use crate::prefetch::{AHEAD_SHIFT, MIN_REPEATS, prefetch_next_wave};
+use std::collections::HashMap;
 use std::mem::offset_of;
 use wavesim_machine::state::wave::{STREAMS, Stream};
-use wavesim_x64::inst::{Cc, Class, Inst, Int2, Mem, Size, Src, Width};
+use wavesim_x64::inst::{Cc, Class, Inst, Int2, Mem, Size, Src, V, Width};
 
 impl Emitter<'_> {
     /// Prefetches what the instruction will access four loop iterations from now if its address keeps advancing
@@ -20,18 +22,14 @@ impl Emitter<'_> {
         }
         let w = Width::W64;
         let (host, disp) = location.host();
-        // The cache lines of a coalesced access by 32 lanes.
-        let lines = (access.bytes as i32 / 2).max(1);
-        let stream = self.ops[access.op_index as usize].number as usize % STREAMS;
+        let lines = lines(location);
+        let stream = self.stream(location);
         let mut offset = self.f.load(Size::B4, self.vectors, access.register as i32 * LANE_VEC_BYTES as i32);
         if let Some([low, _]) = location.origin_words {
             offset = self.f.int2(Int2::Sub, Width::W32, offset, low);
         }
         let address = self.f.int2(Int2::Add, w, host, offset);
-        let field = |field: usize| wave_offset::STREAMS + (size_of::<Stream>() * stream + field) as i32;
-        let last = field(offset_of!(Stream, last));
-        let stride = field(offset_of!(Stream, stride));
-        let repeats = field(offset_of!(Stream, repeats));
+        let [last, stride, repeats] = stream_fields(stream);
         let before = self.f.load(Size::B8, self.sgprs, last);
         let step = self.f.int2(Int2::Sub, w, address, before);
         self.f.store(Size::B8, self.sgprs, last, address);
@@ -55,9 +53,64 @@ impl Emitter<'_> {
         self.f.store(Size::B8, self.sgprs, repeats, count);
         let ahead = self.f.int2(Int2::Shl, w, step, AHEAD_SHIFT);
         let base = self.f.int2(Int2::Add, w, address, ahead);
-        for line in 0..lines {
+        self.prefetch_lines(location, base);
+        self.f.push(Inst::Label(done));
+    }
+
+    fn prefetch_lines(&mut self, location: &ResolvedAccess, base: V) {
+        let (_, disp) = location.host();
+        for line in 0..lines(location) {
             self.f.push(Inst::Prefetch { from: Mem { base, disp: disp + 64 * line } });
+        }
+    }
+
+    /// Returns the index of the stream of an access.
+    fn stream(&self, location: &ResolvedAccess) -> usize {
+        self.ops[location.access.op_index as usize].number as usize % STREAMS
+    }
+
+    /// As [`Emitter::prefetch`], for steady iterations, whose strides are known.
+    pub fn prefetch_steadily(&mut self, steady: &Steady) {
+        let w = Width::W64;
+        let mut ahead = HashMap::new();
+        let done = self.f.label();
+        for (location, SteadyOffsets { register, low, step, room }) in steady.streams() {
+            let offset = *ahead.entry(*register).or_insert_with(|| {
+                let distance = self.f.int2(Int2::Shl, w, *step, AHEAD_SHIFT);
+                self.f.int2(Int2::Add, w, *low, distance)
+            });
+            self.f.branch(Cc::GtU, w, offset, *room, done);
+            let (host, _) = location.host();
+            let base = self.f.int2(Int2::Add, w, host, offset);
+            self.prefetch_lines(location, base);
         }
         self.f.push(Inst::Label(done));
     }
+
+    /// Updates the streams after some steady iterations, so that the next access continues them.
+    pub fn record_streams(&mut self, steady: &Steady) {
+        let w = Width::W64;
+        for (location, SteadyOffsets { low, step, .. }) in steady.streams() {
+            let (host, _) = location.host();
+            let [last, stride, repeats] = stream_fields(self.stream(location));
+            let before = self.f.int2(Int2::Sub, w, *low, *step);
+            let address = self.f.int2(Int2::Add, w, host, before);
+            self.f.store(Size::B8, self.sgprs, last, address);
+            self.f.store(Size::B8, self.sgprs, stride, *step);
+            let count = self.f.load(Size::B8, self.sgprs, repeats);
+            let count = self.f.int2(Int2::Add, w, count, steady.count);
+            self.f.store(Size::B8, self.sgprs, repeats, count);
+        }
+    }
+}
+
+/// Returns the number of cache lines of a coalesced access by 32 lanes.
+fn lines(location: &ResolvedAccess) -> i32 {
+    (location.access.bytes as i32 / 2).max(1)
+}
+
+/// Returns the offsets of a stream's last address, stride and number of repeats.
+fn stream_fields(stream: usize) -> [i32; 3] {
+    [offset_of!(Stream, last), offset_of!(Stream, stride), offset_of!(Stream, repeats)]
+        .map(|field| wave_offset::STREAMS + (size_of::<Stream>() * stream + field) as i32)
 }

@@ -45,7 +45,7 @@ pub struct Run {
     /// Mask registers that the run writes, by operand code.
     masks: Vec<usize>,
     /// The EXEC of all instructions.
-    exec: Option<Val>,
+    pub exec: Option<Val>,
 }
 
 /// An instruction with its uniform inputs.
@@ -370,6 +370,10 @@ impl Emitter<'_> {
     pub fn close_run(&mut self) -> R<()> {
         let mut run = std::mem::take(&mut self.run);
         let Some((start, scalars)) = run.start.take() else { return Ok(()) };
+        if self.steady.is_some() {
+            // The checks of a steady iteration precede its only run.
+            return Err(Unsupported("a loop"));
+        }
         let env = self.env.clone();
         let hold = self.mask_hold();
         let exec = self.uniform(run.exec.unwrap_or(Val::Const(0)), hold)?;
@@ -387,14 +391,13 @@ impl Emitter<'_> {
         };
         self.check_scratch(&run, bailout)?;
         let before = self.daz;
-        let floats = floats_of(&run);
-        self.run_daz = self.flush && floats.flushed && !floats.kept;
-        if self.run_daz || floats.kept || floats.flushed {
-            self.set_daz(self.run_daz);
-        }
+        self.begin_floats(&run);
         let results = self.emit_paths(&run, [exec, full], &resolved, &masks);
         self.run_daz = false;
         let results = results?;
+        if let Some(block) = &mut self.loop_block {
+            block.record_run(results.fast_run);
+        }
         self.forget_cached_offsets(|register| run.written.contains(&register));
         if !run.accesses.is_empty() || run.ops.iter().any(|op| op.scratch.is_some()) {
             let join = self.f.label();
@@ -411,7 +414,7 @@ impl Emitter<'_> {
         }
         self.env = env;
         self.forget_offsets(|register| run.written.contains(&register));
-        for (code, (sum, keep)) in masks.into_iter().zip(results) {
+        for (code, (sum, keep)) in masks.into_iter().zip(results.masks) {
             let width = super::ops::width(hold);
             let mut bits = self.f.int2(Int2::And, width, sum, exec);
             if keep {
@@ -425,6 +428,15 @@ impl Emitter<'_> {
             self.set_sgprs(code, words)?;
         }
         Ok(())
+    }
+
+    /// Sets MXCSR.DAZ as a run needs it.
+    pub fn begin_floats(&mut self, run: &Run) {
+        let floats = floats_of(run);
+        self.run_daz = self.flush && floats.flushed && !floats.kept;
+        if self.run_daz || floats.kept || floats.flushed {
+            self.set_daz(self.run_daz);
+        }
     }
 
     /// Sets or clears MXCSR.DAZ from here on. Writing MXCSR is slow, so that code keeps the current setting

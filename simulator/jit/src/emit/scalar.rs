@@ -1,6 +1,7 @@
 //! The wave's scalar state while a block is emitted, and operations that execute once per wave.
 
 use super::ops::width;
+use super::steady::SCC;
 use super::val::Val;
 use super::{Emitter, R, Unsupported};
 use crate::frame::{HALF_BYTES, LANE_VEC_BYTES, wave_offset};
@@ -67,6 +68,7 @@ impl Emitter<'_> {
         if code == NULL {
             return Ok(Val::Const(0));
         }
+        self.record_read(code);
         if let Some(word) = self.scalars.words[code] {
             return Ok(word.val);
         }
@@ -92,6 +94,7 @@ impl Emitter<'_> {
         }
         for (code, val) in (code..).zip(words).filter(|(code, _)| *code < SGPRS && *code != NULL) {
             self.flush_pending_masks(code, 1)?;
+            self.record_write(code);
             let val = match *val {
                 Val::Bool(_) => Val::Uniform(self.uniform(*val, Hold::W32)?),
                 val => val,
@@ -204,14 +207,17 @@ impl Emitter<'_> {
                     }
                 }
             }
-            State::Scc => match self.scalars.scc {
-                Some(word) => word.val,
-                None => {
-                    let val = self.load_scc();
-                    self.scalars.scc = Some(CachedScalar { val, written: false });
-                    val
+            State::Scc => {
+                self.record_read(SCC);
+                match self.scalars.scc {
+                    Some(word) => word.val,
+                    None => {
+                        let val = self.load_scc();
+                        self.scalars.scc = Some(CachedScalar { val, written: false });
+                        val
+                    }
                 }
-            },
+            }
             State::M0 => self.sgpr(M0)?,
             State::VgprSize => {
                 let resources = self.wave_resources();
@@ -253,6 +259,7 @@ impl Emitter<'_> {
             }
             State::Scc => {
                 let val = word(self)?;
+                self.record_write(SCC);
                 self.scalars.scc = Some(CachedScalar { val, written: true });
                 Ok(())
             }

@@ -389,6 +389,11 @@ impl Emitter<'_> {
         if repeated {
             self.env.memo.push((op, hold, [a, b], val));
         }
+        if let (Op2::Add, Val::Lanes(sum), (Val::Lanes(v), one) | (one, Val::Lanes(v))) = (op, val, (a, b))
+            && !one.is_varying()
+        {
+            self.facts.sums.insert(sum, (v, one));
+        }
         match (op, val) {
             (_, Val::Lanes(v)) => self.facts.record_bits(v, result),
             (Op2::Add, Val::Wide(v)) => self.record_sum(v, a, b)?,

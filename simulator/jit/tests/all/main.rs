@@ -14,6 +14,7 @@ mod modified;
 mod random;
 mod scratch;
 mod slot_collisions;
+mod steady;
 mod workgroups;
 
 use std::sync::Arc;
@@ -169,6 +170,21 @@ fn compare(lines: &[&str]) -> CompileStats {
 
 /// Compares registers, memory of `bytes` bytes at `base`, and as much LDS, for offsets in v1 and v2.
 fn compare_in_memory(base: u64, bytes: usize, lines: &[&str], size: u32, offsets: [&dyn Fn(u32) -> u32; 2]) {
+    assert!(compare_in_turns(base, bytes, lines, size, offsets, 2000).units > 0);
+}
+
+/// The size of scratch per lane in bytes, where it is not given.
+const SCRATCH: u32 = 256;
+
+/// [`compare_in_memory`] in turns of `budget` instructions.
+fn compare_in_turns(
+    base: u64,
+    bytes: usize,
+    lines: &[&str],
+    size: u32,
+    offsets: [&dyn Fn(u32) -> u32; 2],
+    budget: u64,
+) -> CompileStats {
     let program = program(lines, size);
     let code = Jit::with_threshold(&program, 0).expect("a supported host");
     let outcome = |code: Option<&Jit>| {
@@ -184,15 +200,22 @@ fn compare_in_memory(base: u64, bytes: usize, lines: &[&str], size: u32, offsets
         // SAFETY: `data` outlives `memory`.
         unsafe { memory.map_host(base, data.as_mut_ptr().cast(), bytes as u64, true) }.expect("room");
         let mut lds: Vec<u8> = (0..bytes).map(|n| (n * 7 + n / 256) as u8).collect();
-        let ended = run_in(&memory, &mut lds, &program, &mut wave, 2000, code);
+        let mut scratch: Vec<u8> = (0..SCRATCH * size).map(|n| (n * 5 + n / 256) as u8).collect();
+        let own = (&mut scratch[..], SCRATCH);
+        let ended = run_with(&memory, &mut lds, own, &program, &mut wave, budget, code);
         drop(memory);
-        (format!("{ended:?}"), registers(&wave, 40), wave.sgprs, wave.pc, data, lds)
+        (format!("{ended:?}"), registers(&wave, 40), wave.sgprs, wave.pc, data, lds, scratch)
     };
     let (found, expected) = (outcome(Some(&code)), outcome(None));
-    let text = || format!("wave{size}, {} and {}\n{}", offsets[0](0), offsets[1](0), lines.join("\n"));
+    let text = || {
+        let firsts = offsets.map(|of| of(0));
+        format!("wave{size}, {firsts:?}, turns of {budget}\n{}", lines.join("\n"))
+    };
     assert_eq!(found.0, expected.0, "{}", text());
     assert!(found == expected, "{}", text());
-    assert_eq!((code.stats().failed, code.stats().units > 0), (0, true));
+    let stats = code.stats();
+    assert_eq!(stats.failed, 0);
+    stats
 }
 
 /// Returns the first `count` VGPRs of each half.
