@@ -362,7 +362,7 @@ fn field(name: &str) -> TokenStream {
         "FORMAT" => quote! { cx.raw(op).format },
         "SVE" => quote! { cx.raw(op).sve },
         "GLC" => quote! { cx.raw(op).glc },
-        "GFX9" => quote! { cx.raw(op).gfx9 },
+        "GFX" => quote! { cx.raw(op).gfx },
         "TO_LDS" => quote! { cx.raw(op).to_lds },
         "OMOD" => quote! { cx.raw(op).omod as u32 },
         "CBSZ" => quote! { cx.raw(op).cbsz },

@@ -4,6 +4,7 @@
 mod allocations;
 mod assembly;
 mod assembly_files;
+mod buffers;
 mod checks_alone;
 mod commands;
 mod compiled;

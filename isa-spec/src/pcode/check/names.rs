@@ -109,7 +109,7 @@ impl Checker<'_> {
         let width = match *canonical {
             "NEG" | "NEG_HI" | "ABS" | "OPSEL_HI" | "CBSZ" | "BLGP" => 3,
             "OPSEL" | "ABID" => 4,
-            "CLAMP" | "IDXEN" | "OFFEN" | "SVE" | "GLC" | "GFX9" | "TO_LDS" => 1,
+            "CLAMP" | "IDXEN" | "OFFEN" | "SVE" | "GLC" | "TO_LDS" => 1,
             "OMOD" => 2,
             "SIMM16" => 16,
             "SIMM4" => 8,

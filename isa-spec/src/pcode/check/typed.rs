@@ -160,7 +160,8 @@ impl<'a> Checker<'a> {
         let kind = ExprKind::Call(builtin.into(), vec![format.clone(), components]);
         let raw = TExpr::of(kind, Ty::U(128), span);
         let format = TExpr { expr: format, lit: None };
-        self.library_call("store_element", vec![format, raw], span).map(|_| ())
+        let kind = self.format_kind(span);
+        self.library_call("store_element", vec![format, raw, kind], span).map(|_| ())
     }
 
     /// Checks `ConvertFromFormat(MEM[TADDR.X])`, converted to `width` bits.
@@ -173,7 +174,8 @@ impl<'a> Checker<'a> {
             self.expr(addr)?;
         }
         let format = self.format(span)?;
-        let raw = self.library_call("typed_element", vec![format.clone()], span)?;
+        let kind = self.format_kind(span);
+        let raw = self.library_call("typed_element", vec![format.clone(), kind], span)?;
         let number = constant(at as u128, Ty::U(32), span);
         let (builtin, ty) = match width {
             16 => (Pure::FromFormat16, Ty::U(16)),
@@ -189,6 +191,12 @@ impl<'a> Checker<'a> {
             return self.name_value("FORMAT", span);
         }
         self.library_call("descriptor_format", Vec::new(), span)
+    }
+
+    /// Returns the last argument of `buffer_place`: the format is the descriptor's (1) or the instruction's (2).
+    fn format_kind(&self, span: Span) -> TExpr {
+        let kind = if mnemonic::is_typed_buffer(&self.sig.name) { 2 } else { 1 };
+        TExpr { expr: constant(kind, Ty::U(32), span), lit: None }
     }
 
     fn library_call(&mut self, name: &str, args: Vec<TExpr>, span: Span) -> R<TExpr> {

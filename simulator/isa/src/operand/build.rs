@@ -93,7 +93,11 @@ pub(super) fn binding(arch: Arch, entry: &Entry) -> Binding {
                 .any(|p| encoding.name.starts_with(p)),
         atomic: inst.subgroup() == "ATOMIC" && encoding.name != "ENC_DS" && encoding.name != "ENC_VDS",
         clears_upper_half: arch.is_cdna() && inst.group() == "VALU" && !encoding.name.contains("VOP3P"),
-        gfx9: arch.is_cdna(),
+        gfx: match arch {
+            _ if arch.is_cdna() => 9,
+            Arch::Rdna4 => 12,
+            _ => 11,
+        },
         signed_offset: offset.is_some_and(|f| encoding.fields[f as usize].width() > 12),
     }
 }

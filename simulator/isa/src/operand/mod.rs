@@ -210,8 +210,8 @@ pub struct Binding {
     pub atomic: bool,
     /// 16-bit results clear the upper half of the register, except for operands that preserve it.
     pub clears_upper_half: bool,
-    /// Buffer descriptors have the format of gfx9.
-    pub gfx9: bool,
+    /// The major version of the target, which buffer descriptors depend on: 9, 11 or 12.
+    pub gfx: u32,
     /// The offset field is signed.
     pub signed_offset: bool,
 }

@@ -141,10 +141,10 @@ impl Binding {
             "SIMM16" => self.get(inst, m.simm16),
             "SIMM4" => inst.field(table, "SSRC1").unwrap_or(0),
             "SIMM32" => self.get(inst, m.literal),
-            "GFX9" => self.gfx9 as u32,
+            "GFX" => self.gfx,
             "TO_LDS" => inst.field(table, "LDS").unwrap_or(0),
             // Combines gfx9's two fields as in its descriptors.
-            "FORMAT" if self.gfx9 => {
+            "FORMAT" if self.gfx == 9 => {
                 let part = |name| inst.field(table, name).unwrap_or(0);
                 part("DFMT") << 3 | part("NFMT")
             }

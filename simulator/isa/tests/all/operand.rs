@@ -1,7 +1,9 @@
 //! Operand codes.
 
+use isa_spec::tables::Role;
 use wavesim_isa::arch::Arch;
 use wavesim_isa::operand::{EXEC_HI, EXEC_LO, M0, NULL, TTMP, VCC_HI, VCC_LO};
+use wavesim_isa::operand::{OperandKind, binding};
 
 /// Register numbers agree with the ISA descriptions.
 #[test]
@@ -26,5 +28,34 @@ fn register_numbers_match_the_descriptions() {
             assert!(!listed.is_empty(), "{}: no operand is {name}", arch.name());
             assert!(listed.iter().all(|n| *n as usize == number), "{}: {name} {listed:?}", arch.name());
         }
+    }
+}
+
+/// The descriptions list no vector register for scalar addresses, descriptors and scalar offsets: handlers read
+/// them once for all lanes.
+#[test]
+fn scalar_address_operands_are_no_vector_registers() {
+    for arch in Arch::AMD {
+        let (table, mut found) = (arch.table(), 0);
+        let is_vector =
+            |name: &str| name.strip_prefix('v').is_some_and(|number| number.parse::<u32>().is_ok());
+        for (number, entry) in table.entries.iter().enumerate() {
+            let name = table.instructions[entry.inst as usize].name;
+            let scalar = |role: Role| matches!(role, Role::SAddr | Role::SOffset);
+            let binding = binding(arch, number as u16);
+            for operand in binding.operands.iter().chain(&binding.y).filter(|operand| scalar(operand.role)) {
+                let is_scalar = matches!(operand.kind, OperandKind::Code | OperandKind::Number { .. });
+                assert!(is_scalar, "{}: {name} {:?}", arch.name(), operand.kind);
+                let own =
+                    table.signatures[entry.sig as usize].iter().filter(|sig| sig.field == operand.field);
+                for sig in own {
+                    let values = table.operand_types[sig.ty as usize].values;
+                    let vector = values.iter().find(|(name, _)| is_vector(name));
+                    assert_eq!(vector, None, "{}: {name}", arch.name());
+                    found += 1;
+                }
+            }
+        }
+        assert!(found > 100, "{}: {found}", arch.name());
     }
 }

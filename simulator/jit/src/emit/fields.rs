@@ -22,7 +22,7 @@ impl Emitter<'_> {
             "CLAMP" => (op.flags & Op::CLAMP != 0) as u32,
             "SVE" => ext.sve,
             "OMOD" => ext.omod as u32,
-            "GFX9" => ext.gfx9,
+            "GFX" => ext.gfx,
             _ => return Err(Unsupported("an encoding field")),
         } as u128)
     }

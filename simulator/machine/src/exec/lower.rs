@@ -257,7 +257,7 @@ impl Lowered {
             ext.format = field("FORMAT");
             ext.sve = field("SVE");
             ext.glc = field("GLC");
-            ext.gfx9 = field("GFX9");
+            ext.gfx = field("GFX");
             ext.to_lds = field("TO_LDS");
             ext.cbsz = field("CBSZ");
             ext.abid = field("ABID");

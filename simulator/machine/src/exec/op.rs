@@ -366,7 +366,7 @@ pub struct Ext {
     pub sve: u32,
     /// GLC of an atomic: it returns the previous value.
     pub glc: u32,
-    pub gfx9: u32,
+    pub gfx: u32,
     pub to_lds: u32,
     pub cbsz: u32,
     pub abid: u32,
