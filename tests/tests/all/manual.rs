@@ -151,8 +151,8 @@ fn buffer_range_checks_include_the_access_size() {
                 wave.set_exec(1);
                 wave.set_sgpr(4, BASE as u32);
                 wave.set_sgpr(6, *records);
-                // Out-of-range rule: raw, in bytes.
-                wave.set_sgpr(7, 3 << 28);
+                // Out-of-range rule: raw, in bytes. Without a format, the buffer would be unbound.
+                wave.set_sgpr(7, 3 << 28 | 4 << 12);
                 (8..10).for_each(|reg| wave.set_vgpr(0, reg, 0x0101_0101));
                 let (mut memory, mut lds) = (vec![7; 64], vec![0; 64]);
                 step(Arch::Rdna3, &inst, &mut wave, &mut memory, &mut lds);
