@@ -297,8 +297,8 @@ pub const FIELDS: &[(&str, &[&str])] = &[
     ("OFFEN", &["OFFEN"]),
     ("FORMAT", &["FORMAT"]),
     ("SVE", &["SVE"]),
-    // The major version of the target (9: CDNA, 11: RDNA 3, 12: RDNA 4), whose rules buffer instructions follow, and
-    // whether a buffer load writes to LDS.
+    // The major version of the target (9: CDNA, 11: RDNA 3, 12: RDNA 4), whose rules buffer instructions
+    // follow, and whether a buffer load writes to LDS.
     ("GFX", &[]),
     ("TO_LDS", &[]),
     ("CBSZ", &["CBSZ"]),

@@ -141,7 +141,7 @@ impl Descriptor {
     /// The addresses of an element's bytes.
     fn element(&self, fields: &Fields, registers: [u32; 2], lane: u32) -> Vec<Option<u64>> {
         let place = |at, check| self.address(fields, registers, lane, at, check);
-        // The bytes of a component are consecutive; the element of a format is not in one piece if it is swizzled.
+        // The bytes of a component are consecutive; a swizzled element of a format is not in one piece.
         match fields.access {
             Access::Bytes(bytes) => {
                 let first = place(0, (0, bytes));

@@ -193,7 +193,8 @@ impl<'a> Checker<'a> {
         self.library_call("descriptor_format", Vec::new(), span)
     }
 
-    /// Returns the last argument of `buffer_place`: the format is the descriptor's (1) or the instruction's (2).
+    /// Returns the last argument of `buffer_place`: the format is the descriptor's (1) or the instruction's
+    /// (2).
     fn format_kind(&self, span: Span) -> TExpr {
         let kind = if mnemonic::is_typed_buffer(&self.sig.name) { 2 } else { 1 };
         TExpr { expr: constant(kind, Ty::U(32), span), lit: None }

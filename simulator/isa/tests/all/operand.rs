@@ -31,14 +31,17 @@ fn register_numbers_match_the_descriptions() {
     }
 }
 
-/// The descriptions list no vector register for scalar addresses, descriptors and scalar offsets: handlers read
-/// them once for all lanes.
+/// The descriptions list no vector register for scalar addresses, descriptors and scalar offsets: handlers
+/// read them once for all lanes.
 #[test]
 fn scalar_address_operands_are_no_vector_registers() {
     for arch in Arch::AMD {
         let (table, mut found) = (arch.table(), 0);
         let is_vector =
             |name: &str| name.strip_prefix('v').is_some_and(|number| number.parse::<u32>().is_ok());
+        let lists_vectors =
+            table.operand_types.iter().any(|ty| ty.values.iter().any(|(name, _)| is_vector(name)));
+        assert!(lists_vectors, "{}: vector registers have other names", arch.name());
         for (number, entry) in table.entries.iter().enumerate() {
             let name = table.instructions[entry.inst as usize].name;
             let scalar = |role: Role| matches!(role, Role::SAddr | Role::SOffset);

@@ -230,12 +230,14 @@ impl Emitter<'_> {
                     self.f.int1(Int1::SignExtend32, w, step)
                 }
             };
-            // Offsets from 2 GiB on are never valid.
+            // Steps are signed, so that offsets end at 2 GiB; in larger memory, the general code allows more.
             let mut limit = self.f.iconst(i32::MAX as u64);
             for location in run.resolved.accesses.iter().filter(|one| one.access.register == register) {
                 let less = self.f.compare(Cc::LtU, w, location.limit, limit);
                 limit = self.f.select(less, location.limit, limit);
             }
+            // Otherwise the span may exceed the limit, and the room would wrap around.
+            self.f.branch(Cc::LtU, w, limit, max, general);
             let span = self.f.int2(Int2::Sub, w, max, min);
             let room = self.f.int2(Int2::Sub, w, limit, span);
             let low = self.f.fresh(Class::Int);
@@ -331,8 +333,8 @@ impl Emitter<'_> {
     }
 }
 
-/// Returns whether scalar code neither accesses memory nor reads registers of lanes, calls nothing, and does not
-/// depend on the float modes.
+/// Returns whether scalar code neither accesses memory nor reads registers of lanes, calls nothing, and does
+/// not depend on the float modes.
 fn is_plain_scalar(once: &Once) -> bool {
     let plain = |s: &Stmt| {
         matches!(

@@ -1,14 +1,17 @@
 //! Loops with steady iterations: they end by their counters, by the end of a turn, and by leaving memory; the
 //! state is that of the interpreter, also in registers that each iteration overwrites.
 
-use super::{compare_in_turns, random};
+use super::{compare_in_turns, program, random, registers, run_in, start};
+use wavesim_jit::Jit;
+use wavesim_machine::memory::Memory;
+use wavesim_machine::state::LaneVec;
 
 /// The start of memory.
 const BASE: u64 = 0x10_0000;
 const BYTES: usize = 64 * 16 * 8;
 
-/// Compares registers, memory and LDS after a loop of `count` iterations, for offsets in v1 and v2, in turns of
-/// several lengths. s[2:3] is the start of memory; s4 counts down, s5 has `step`, and s6 counts up.
+/// Compares registers, memory and LDS after a loop of `count` iterations, for offsets in v1 and v2, in turns
+/// of several lengths. s[2:3] is the start of memory; s4 counts down, s5 has `step`, and s6 counts up.
 fn compare(body: &[&str], [count, step]: [i32; 2], size: u32, offsets: [&dyn Fn(u32) -> u32; 2]) {
     let (count, step) = (format!("s_mov_b32 s4, {count}"), format!("s_mov_b32 s5, {step}"));
     let mut all = vec!["s_mov_b32 s2, 0x100000", "s_mov_b32 s3, 0", &count, &step, "s_mov_b32 s6, 0"];
@@ -155,8 +158,8 @@ fn registers_of_iterations() {
     }
 }
 
-/// What a steady iteration relies on changes: the base address, the step, EXEC, or the offsets by more than one
-/// addition of a uniform value.
+/// What a steady iteration relies on changes: the base address, the step, EXEC, or the offsets by more than
+/// one addition of a uniform value.
 #[test]
 fn changing_loops() {
     let lines: [&[&str]; 12] = [
@@ -282,4 +285,47 @@ fn random_loops() {
         let body: Vec<&str> = body.iter().map(String::as_str).collect();
         compare(&body, [count, step], size, [&|lane| first + width * lane, &|lane| second + width * lane]);
     }
+}
+
+/// Memory of more than 2 GiB: the lanes' offsets extend from 0 across 2 GiB, and advance to the end of memory.
+/// Only the pages that are accessed exist.
+#[test]
+fn offsets_across_2_gib() {
+    const BYTES: usize = (1 << 31) + 4096;
+    let mut bytes = Vec::<u8>::new();
+    if bytes.try_reserve_exact(2 * BYTES).is_err() {
+        println!("skipped: the host has no room for {} bytes", 2 * BYTES);
+        return;
+    }
+    drop(bytes);
+    let lines = [
+        "s_mov_b32 s2, 0x100000",
+        "s_mov_b32 s3, 0",
+        "s_mov_b32 s4, 3000",
+        "global_load_b128 v[10:13], v1, s[2:3]",
+        "v_add_nc_u32 v1, 16, v1",
+        "s_add_i32 s4, s4, -1",
+        "s_cmp_lg_u32 s4, 0",
+        "s_cbranch_scc1 @3",
+        "s_endpgm",
+    ];
+    let program = program(&lines, 32);
+    let code = Jit::with_threshold(&program, 0).expect("a supported host");
+    let outcome = |code: Option<&Jit>| {
+        // The second half is not mapped: accesses beyond the first one can be told from faults.
+        let mut data = vec![0u8; 2 * BYTES];
+        let mut memory = Memory::empty();
+        // SAFETY: `data` outlives `memory`.
+        unsafe { memory.map_host(BASE, data.as_mut_ptr(), BYTES as u64, true) }.expect("room");
+        let mut wave = start(32, 0xc0);
+        let first = |lane: u32| if lane < 8 { 0 } else { i32::MAX as u32 - 31 };
+        wave.set_lane_vec(0, 1, LaneVec(std::array::from_fn(|l| first(l as u32) + 16 * (l as u32 % 8))));
+        let ended = run_in(&memory, &mut [0; 256], &program, &mut wave, 2000, code);
+        drop(memory);
+        (format!("{ended:?}"), registers(&wave, 20), wave.sgprs, wave.pc)
+    };
+    let (found, expected) = (outcome(Some(&code)), outcome(None));
+    assert!(expected.0.contains("Fault"), "{}", expected.0);
+    assert_eq!(found.0, expected.0);
+    assert!(found == expected);
 }
