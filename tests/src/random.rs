@@ -5,6 +5,7 @@ use isa_spec::tables::{ArchTable, Entry, EntryId, MAX_FIELDS, Role};
 use std::sync::LazyLock;
 use wavesim::arch::Arch;
 use wavesim::inst::Inst;
+use wavesim::operand::unlisted_code;
 use wavesim::state::{ALL_VGPRS, LaneVec, VGPRS, Wave};
 
 /// SplitMix64. Deterministic, so that a failure can be reproduced from its seed.
@@ -87,9 +88,41 @@ pub const SCRATCH: u32 = 0x100;
 /// End of the VGPRs used as operands. The widest operand still fits in the register file.
 const OPERAND_VGPRS: u32 = 200;
 
-/// Returns a random instruction of an entry, or `None` if the entry cannot stand alone (the second half of
-/// VOPD).
+/// Returns a random instruction of an entry with operand codes that it accepts, or `None` if the entry cannot
+/// stand alone (the second half of VOPD).
 pub fn instruction(rng: &mut Rng, arch: Arch, id: EntryId) -> Option<Inst> {
+    loop {
+        let inst = with_listed_codes(rng, arch, id)?;
+        if unlisted_code(arch, &inst).is_none() {
+            return Some(inst);
+        }
+    }
+}
+
+/// Returns a random instruction of an entry, as [`instruction`] does. In one of eight, some operand has a code
+/// that it does not accept.
+pub fn any_instruction(rng: &mut Rng, arch: Arch, id: EntryId) -> Option<Inst> {
+    let inst = instruction(rng, arch, id)?;
+    if !rng.chance(8) {
+        return Some(inst);
+    }
+    let table = arch.table();
+    let encoding = inst.encoding(table);
+    let operands = table.signatures[inst.entry(table).sig as usize];
+    let fields: Vec<u8> = operands.iter().filter_map(|operand| operand.field).collect();
+    let changed = (0..16).find_map(|_| {
+        let field = *fields.get(rng.below(fields.len() as u64) as usize)?;
+        let mut changed = inst;
+        changed.fields[field as usize] =
+            rng.below(1 << encoding.fields[field as usize].width().min(9)) as u32;
+        unlisted_code(arch, &changed).map(|_| changed)
+    });
+    Some(changed.unwrap_or(inst))
+}
+
+/// Returns a random instruction of an entry, with codes that the XML lists for each operand's type. A literal
+/// may lack its word, and scalar sources of SDWA have any code.
+fn with_listed_codes(rng: &mut Rng, arch: Arch, id: EntryId) -> Option<Inst> {
     let table = arch.table();
     let entry = &table.entries[id as usize];
     let encoding = &table.encodings[entry.enc as usize];

@@ -76,7 +76,7 @@ pub fn tables(lowered: &[Handlers], names: &[(&str, Mode, bool)]) -> TokenStream
             /// AVX2 and the related extensions.
             pub const #name: Numbered = Numbered {
                 handlers: &HANDLERS,
-                by_code: &[#(#functions,)* #unknown, #unknown, #unknown, #unknown, #unknown],
+                by_code: &[#(#functions,)* #unknown, #unknown, #unknown, #unknown, #unknown, #unknown],
             };
         }
     });

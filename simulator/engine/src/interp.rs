@@ -42,6 +42,7 @@ pub(crate) fn fault_without_handler(op: &Op, name: Option<&str>) -> Event {
             Event::fault(FaultKind::IllegalInstruction, message)
         }
         Op::DPP_UNSUPPORTED => dpp_unsupported(name),
+        Op::UNLISTED_CODE => unlisted_code(name, op.imm),
         _ => {
             let name = name.unwrap_or("this instruction");
             let reason = isa::unsupported_reason(name).map_or(String::new(), |reason| format!(" ({reason})"));
@@ -59,6 +60,13 @@ pub(crate) fn dpp_unsupported(name: Option<&str>) -> Event {
     let name = name.unwrap_or("this instruction").to_lowercase();
     let message = format!("{name} with DPP is not supported (its pseudocode selects the lanes itself)");
     Event::fault(FaultKind::Unimplemented, message)
+}
+
+/// Returns the fault of an instruction with an operand code that the operand does not accept.
+pub(crate) fn unlisted_code(name: Option<&str>, code: u32) -> Event {
+    let name = name.unwrap_or("this instruction").to_lowercase();
+    let message = format!("an operand of {name} has the code {code}, which is none that it accepts");
+    Event::fault(FaultKind::IllegalInstruction, message)
 }
 
 /// Stands in for the current operation where the PC is outside the program.
@@ -142,9 +150,10 @@ fn step_with(
     let mut lowered = Lowered::default();
     // A single instruction exceeds no limit.
     lowered.push(arch, inst, 0, 0).ok()?;
-    if lowered.ops().iter().any(|op| matches!(op.code, Op::UNKNOWN | Op::OUT_OF_RANGE | Op::DPP_UNSUPPORTED))
-    {
-        return None;
+    if let Some(op) = lowered.ops().iter().find(|op| op.only_stops()) {
+        let name = inst.instruction(arch.table()).name;
+        let supported = !matches!(op.code, Op::UNKNOWN | Op::DPP_UNSUPPORTED);
+        return supported.then(|| Err(fault_without_handler(op, Some(name))));
     }
     let pc = wave.pc;
     let mut cx = Cx::new(&HANDLERS, fast, arch, wave, context, &lowered, pc);

@@ -74,6 +74,9 @@ pub fn step_observed(
         wave.pc += inst.size as u64;
         return Ok(());
     }
+    if let Some(code) = operand::unlisted_code(arch, inst) {
+        return Err(interp::unlisted_code(Some(inst.instruction(arch.table()).name), code));
+    }
     let inst = &resolved(arch, inst, wave)
         .map_err(|e| Event::fault(FaultKind::IllegalInstruction, e.to_string()))?;
     let mut writes = BTreeMap::new();

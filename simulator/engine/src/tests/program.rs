@@ -6,6 +6,7 @@ use wavesim_machine::exec::Context;
 use wavesim_machine::exec::machine_ops::Event;
 use wavesim_machine::exec::op::Op;
 use wavesim_machine::exec::program::Program;
+use wavesim_machine::fault::FaultKind;
 use wavesim_machine::memory::Memory;
 use wavesim_machine::state::{LaneVec, Wave, Workgroup};
 
@@ -85,6 +86,42 @@ fn operands_end_with_the_last_vgpr() {
     // buffer_load_b32 v1, v255, s[4:7], 0 offen; with idxen too
     assert!(!reaches_beyond([0xe050_0000, 0x8041_01ff]));
     assert!(reaches_beyond([0xe050_0000, 0x80c1_01ff]));
+}
+
+/// Checks that executing an instruction with an operand code that names nothing, or that its operand does not
+/// accept, faults with all state unchanged.
+#[test]
+fn unlisted_operand_codes_fault() {
+    // s_mov_b32 s0, <218>
+    const RESERVED: &[u32] = &[0xbe80_00da];
+    // buffer_load_b32 v1, off, <VGPR 0>, null: RSRC has nine bits.
+    const VECTOR_DESCRIPTOR: &[u32] = &[0xc405_007c, 0x0002_0001, 0];
+    // v_wmma_f32_16x16x16_f16 v[32:39], s[2:5], v[0:3], v[32:39]
+    const SCALAR_MATRIX: &[u32] = &[0xcc40_4020, 0x1c82_0002];
+    // v_permlane16_b32 v1, 0x1234, s1, s2
+    const LITERAL: &[u32] = &[0xd65b_0001, 0x0008_02ff, 0x1234];
+    // v_dual_mov_b32 v0, v1 :: v_dual_mov_b32 v1, <218>
+    const SECOND_HALF: &[u32] = &[0xca10_0101, 0x0000_00da];
+    // s_mov_b32 m0, <125>, which is no register of CDNA
+    const NULL: &[u32] = &[0xbefc_007d];
+    for (arch, words, name, code) in [
+        (Arch::Rdna3, RESERVED, "s_mov_b32", 218),
+        (Arch::Rdna4, VECTOR_DESCRIPTOR, "buffer_load_b32", 256),
+        (Arch::Rdna4, SCALAR_MATRIX, "v_wmma_f32_16x16x16_f16", 2),
+        (Arch::Rdna4, LITERAL, "v_permlane16_b32", 255),
+        (Arch::Rdna3, SECOND_HALF, "v_dual_mov_b32", 218),
+        (Arch::Cdna3, NULL, "s_mov_b32", 125),
+    ] {
+        let program = Program::from_words(arch, words).expect("a program");
+        let (memory, mut workgroup) = (Memory::empty(), Workgroup::new(1));
+        let mut context = Context::new(&memory, &mut [], &mut workgroup);
+        let start = Wave::new(arch.wave_sizes()[0]);
+        let mut wave = start.clone();
+        let event = interp::run(&program, &mut wave, &mut context, u64::MAX, &mut 0);
+        let message = format!("an operand of {name} has the code {code}, which is none that it accepts");
+        assert_eq!(event, Err(Event::fault(FaultKind::IllegalInstruction, message)), "{words:x?}");
+        assert_eq!((wave.pc, wave.sgprs, wave.vgpr(0, 0)), (start.pc, start.sgprs, start.vgpr(0, 0)));
+    }
 }
 
 /// Checks that null reads as zero whatever its width, and not as the registers after it.

@@ -124,6 +124,7 @@ fn operand(arch: Arch, entry: &Entry, o: &OperandSig, sources: &mut u8) -> Opera
         field: o.field,
         size_bits: o.size_bits,
         fmt,
+        ty: o.ty,
         kind: kind(arch, entry, o, ty, fmt),
         source,
         output: o.output,

@@ -4,11 +4,13 @@
 
 mod build;
 mod code;
+mod listed;
 mod value;
 
 pub use code::{
     ACC, Code, EXEC_HI, EXEC_LO, FLOATS, M0, NULL, TTMP, VCC_HI, VCC_LO, code, mask_register, number,
 };
+pub use listed::unlisted_code;
 
 use crate::arch::Arch;
 use crate::arch::machine::{ScalarFile, VectorFile};
@@ -82,6 +84,8 @@ pub struct Operand {
     pub size_bits: u16,
     /// The interpretation of the bits.
     pub fmt: Fmt,
+    /// Index of the operand type in the table.
+    pub ty: u8,
     /// The encoding of the field.
     pub kind: OperandKind,
     /// Position among the sources, which selects the bit of NEG, ABS and OP_SEL.

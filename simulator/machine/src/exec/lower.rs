@@ -93,6 +93,19 @@ impl Default for Lowered {
     }
 }
 
+/// An operation without handler, operands and results.
+const NOTHING: Op = Op {
+    code: Op::UNKNOWN,
+    flags: 0,
+    d: DISCARD as u16,
+    d1: VCC_LO as u16,
+    src: [Source::NULL, Source::NULL, Source::NULL, Source::sgpr(VCC_LO as u16)],
+    imm: 0,
+    ext: 0,
+    pc: 0,
+    number: 0,
+};
+
 /// Returns the canonical operation of an instruction; `None` without semantics.
 pub fn operation(arch: Arch, entry: u16) -> Option<u16> {
     let inst = arch.table().entries[entry as usize].inst as usize;
@@ -105,6 +118,11 @@ impl Lowered {
         // An instruction takes at most three operations.
         if self.ops.len() + 3 > self.limits.operations {
             return Err(LimitExceeded::Operations(self.limits.operations));
+        }
+        let supported = operation(arch, inst.entry).is_some();
+        if let Some(imm) = operand::unlisted_code(arch, inst).filter(|_| supported) {
+            self.append(Op { code: Op::UNLISTED_CODE, pc, number, imm, ..NOTHING });
+            return Ok(());
         }
         let binding = operand::binding(arch, inst.entry);
         let first = self.ops.len();
@@ -191,17 +209,7 @@ impl Lowered {
         binding: &'static Binding,
         operands: &[Operand],
     ) -> Result<Op, LimitExceeded> {
-        let mut op = Op {
-            code: Op::UNKNOWN,
-            flags: 0,
-            d: DISCARD as u16,
-            d1: VCC_LO as u16,
-            src: [Source::NULL, Source::NULL, Source::NULL, Source::sgpr(VCC_LO as u16)],
-            imm: 0,
-            ext: 0,
-            pc: 0,
-            number: 0,
-        };
+        let mut op = NOTHING;
         let Some(operation) = operation(arch, entry) else { return Ok(op) };
         let info = &isa::OPERATIONS[operation as usize];
         let mut ext = Ext::default();

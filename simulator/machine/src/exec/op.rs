@@ -219,8 +219,15 @@ impl Op {
     pub const OUT_OF_RANGE: u16 = Op::UNKNOWN + 3;
     /// Code of an instruction with DPP whose semantics select lanes themselves.
     pub const DPP_UNSUPPORTED: u16 = Op::UNKNOWN + 4;
+    /// Code of an instruction with an operand code, kept in [`Op::imm`], that the operand does not accept.
+    pub const UNLISTED_CODE: u16 = Op::UNKNOWN + 5;
     /// Number of codes: every operation has a smaller one.
-    pub const CODES: usize = OPERATION_COUNT * Op::VARIANTS + 5;
+    pub const CODES: usize = OPERATION_COUNT * Op::VARIANTS + 6;
+
+    /// Returns whether the operation has no handler and only stops the wave.
+    pub fn only_stops(&self) -> bool {
+        self.code >= Op::UNKNOWN
+    }
 
     /// Returns the number of instructions completed after this operation.
     #[inline(always)]

@@ -153,7 +153,7 @@ pub fn program(ops: &[Op], constants: usize, exts: &[Ext]) -> Result<(), (usize,
 
 /// Decodes an operation's code into canonical operation and handler variant; `None` for codes that only stop.
 fn decode(op: &Op) -> Result<Option<(&'static OpInfo, Variant)>, Violation> {
-    if matches!(op.code, Op::UNKNOWN | Op::HOLE | Op::END | Op::OUT_OF_RANGE | Op::DPP_UNSUPPORTED) {
+    if op.only_stops() && (op.code as usize) < Op::CODES {
         return Ok(None);
     }
     let info = OPERATIONS.get(op.code as usize / Op::VARIANTS).ok_or(Violation::Code(op.code))?;

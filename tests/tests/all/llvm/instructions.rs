@@ -1,7 +1,7 @@
 //! Random legal instructions of every entry: LLVM's text for our words, and LLVM's words for our text.
 
 use super::classes::{CLASSES, Case, Kind, UNKNOWN};
-use super::referee::{llvm, mark, processor, refereed, replies, text_of, tool, words_of};
+use super::referee::{disassemble, llvm, processor, refereed, replies, text_of, tool, words_of};
 use isa_spec::tables::EntryId;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -35,20 +35,13 @@ fn cases(arch: Arch, each: usize) -> Option<Vec<Case>> {
             });
         }
     }
-    let list = |words: &[u32]| {
-        let bytes: Vec<String> =
-            words.iter().flat_map(|w| w.to_le_bytes()).map(|b| format!("0x{b:02x}")).collect();
-        format!("[{}]\n", bytes.join(" "))
-    };
-    let (mut words, mut texts) = (String::new(), String::new());
+    let mut texts = String::new();
     for (at, case) in cases.iter().enumerate() {
-        words += &list(&case.words);
-        words += &list(&[mark(at)]);
         writeln!(texts, "{}\ns_nop 0x{:x}", case.text, at & 0xffff).ok()?;
     }
-    let back = llvm(arch, &["-disassemble"], words)?;
+    let back = disassemble(arch, cases.iter().map(|case| case.words.as_slice()))?;
     let count = cases.len();
-    for (case, reply) in cases.iter_mut().zip(replies(&back, count)) {
+    for (case, reply) in cases.iter_mut().zip(back) {
         // A different length means that LLVM decoded the first words as another instruction.
         case.llvm_text = reply.filter(|(_, words)| words.len() == case.words.len()).map(|r| r.0);
     }

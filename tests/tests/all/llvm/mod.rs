@@ -21,4 +21,5 @@ mod instructions;
 mod line_classes;
 mod lines;
 mod opcodes;
+mod operand_codes;
 mod referee;

@@ -1,9 +1,8 @@
 //! Instructions that LLVM has and the ISA descriptions lack.
 
-use super::referee::{llvm, mark, refereed, replies, tool};
+use super::referee::{disassemble, refereed, tool};
 use isa_spec::tables::EntryId;
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::path::Path;
 use wavesim::arch::Arch;
 use wavesim::asm::Options;
@@ -58,20 +57,12 @@ fn instructions_that_only_llvm_has_are_listed() {
     for arch in refereed() {
         let listed: Vec<&str> = ABSENT.iter().filter(|a| a.1.contains(&arch)).map(|a| a.0).collect();
         let all = opcodes_without_an_instruction(arch, 12);
-        let mut input = String::new();
-        for (at, words) in all.iter().enumerate() {
-            for words in [words.as_slice(), &[mark(at)]] {
-                let bytes: Vec<String> =
-                    words.iter().flat_map(|w| w.to_le_bytes()).map(|b| format!("0x{b:02x}")).collect();
-                writeln!(input, "[{}]", bytes.join(" ")).unwrap();
-            }
-        }
-        let Some(output) = llvm(arch, &["-disassemble"], input) else {
+        let Some(replies) = disassemble(arch, all.iter().map(Vec::as_slice)) else {
             println!("skipped: {} is not installed", tool(arch));
             continue;
         };
         let mut found: BTreeMap<String, Vec<u32>> = BTreeMap::new();
-        for (words, reply) in all.iter().zip(replies(&output, all.len())) {
+        for (words, reply) in all.iter().zip(replies) {
             if let Some((text, _)) = reply.filter(|(_, read)| read == words) {
                 let name = text.split_whitespace().next().unwrap_or_default().to_string();
                 // LLVM's name for all-zero words, which are not an instruction.

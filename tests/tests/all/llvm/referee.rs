@@ -1,5 +1,6 @@
 //! LLVM's tools: their names, running them, and parsing their output.
 
+use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 use wavesim::arch::Arch;
@@ -59,8 +60,26 @@ pub fn mark(at: usize) -> u32 {
     0xbf80_0000 | at as u32 & 0xffff
 }
 
+/// LLVM's text and words of an instruction, unless LLVM rejects it.
+pub type Reply = Option<(String, Vec<u32>)>;
+
+/// Disassembles the words of each instruction by itself. Returns LLVM's text and words of each, or `None` if
+/// LLVM is not installed.
+pub fn disassemble<'a>(arch: Arch, list: impl ExactSizeIterator<Item = &'a [u32]>) -> Option<Vec<Reply>> {
+    let (mut input, count) = (String::new(), list.len());
+    for (at, words) in list.enumerate() {
+        for words in [words, &[mark(at)]] {
+            let bytes: Vec<String> =
+                words.iter().flat_map(|w| w.to_le_bytes()).map(|b| format!("0x{b:02x}")).collect();
+            // LLVM continues after the bracket, whatever the bytes in it are.
+            writeln!(input, "[{}]", bytes.join(" ")).ok()?;
+        }
+    }
+    Some(replies(&llvm(arch, &["-disassemble"], input)?, count))
+}
+
 /// Parses LLVM's text and words for each input.
-pub fn replies(output: &str, count: usize) -> Vec<Option<(String, Vec<u32>)>> {
+pub fn replies(output: &str, count: usize) -> Vec<Reply> {
     let mut out = Vec::new();
     let mut last: Option<(String, Vec<u32>)> = None;
     for line in output.lines() {
