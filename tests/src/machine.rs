@@ -16,6 +16,8 @@ use wavesim::state::{ALL_VGPRS, Wave};
 pub enum Engine {
     /// The handlers selected for this host.
     Handlers,
+    /// The handlers for hosts without AVX-512.
+    Avx2,
     /// The handlers for hosts without SIMD instructions.
     Portable,
     /// The reference evaluator.
@@ -39,6 +41,7 @@ impl Machine {
         with_context(global, &mut self.lds, (&mut self.scratch, SCRATCH), |cx| {
             match engine {
                 Engine::Handlers => return interp::step(arch, inst, &mut self.wave, cx),
+                Engine::Avx2 => return interp::step_avx2(arch, inst, &mut self.wave, cx),
                 Engine::Portable => return interp::step_portable(arch, inst, &mut self.wave, cx),
                 Engine::Evaluator => {}
             }

@@ -80,6 +80,7 @@ pub fn operations(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
         let staged = matches!(handlers.fast, Fast::Lanes(_) | Fast::Scalar(_));
         let block = matches!(handlers.fast, Fast::Block(_));
         let wide = matches!(handlers.fast, Fast::Block(Block::Global { wide: Some(_), .. }));
+        let half = handlers.writes_half();
         let isa_lower::ir::Floats { single, others } = handlers.floats;
         let output = match handlers.output() {
             Some(output) => {
@@ -90,7 +91,7 @@ pub fn operations(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
         };
         quote! {
             OpInfo { name: #name, shape: ::isa_spec::pcode::ir::Shape::#shape, fields: &[#(#fields),*],
-                indexed: &[#(#indexed),*], staged: #staged, sources: [#(#sources),*], result: #result, output: #output, block: #block,
+                indexed: &[#(#indexed),*], staged: #staged, sources: [#(#sources),*], result: #result, output: #output, half: #half, block: #block,
                 wide: #wide, single: #single, other_floats: #others,
                 facts: [#facts_32, #facts_64], file: #file, line: #line as u32 }
         }
@@ -129,6 +130,8 @@ pub fn operations(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
             pub result: u8,
             /// The output modifiers that apply to a result of whole registers that lanes write.
             pub output: Option<crate::exec::rt::Out>,
+            /// Lanes write a 16-bit result to a half of the register.
+            pub half: bool,
             /// The fast handler copies coalesced elements as a block. It requires VGPRs for the lanes' part
             /// of the address and for data, and SGPRs for the uniform part.
             pub block: bool,

@@ -129,6 +129,16 @@ pub fn step(
     step_with(Avx2::detect(), arch, inst, wave, context)
 }
 
+/// [`step`] without AVX-512, whatever the host supports.
+pub fn step_avx2(
+    arch: Arch,
+    inst: &Inst,
+    wave: &mut Wave,
+    context: &mut Context<'_>,
+) -> Option<Result<(), Event>> {
+    step_with(Avx2::detect().map(Avx2::without_avx512), arch, inst, wave, context)
+}
+
 /// [`step`] with the portable handlers, whatever the host supports.
 pub fn step_portable(
     arch: Arch,

@@ -184,7 +184,7 @@ fn scalar_supported(op: &Op, handlers: &Handlers) -> bool {
 
 fn lane_operands_supported(op: &Op, ext: &Ext, handlers: &Handlers) -> bool {
     let Some(lanes) = lane_code(handlers) else { return false };
-    let high = op.flags & Op::HIGH != 0 && !writes_half(lanes);
+    let high = op.flags & Op::HIGH != 0 && !lanes.writes_half();
     let mask = lanes.steps.contains(&Step::ReadMask);
     let scalar = op.flags & Op::SCALAR_DEST != 0 && handlers.result_dwords() > 0;
     let carry = matches!(op.src[3].place(), Place::Scalar(_));
@@ -214,10 +214,6 @@ fn saturation_supported(body: &[Stmt]) -> bool {
 }
 
 /// Returns whether a 16-bit result is written to one half of a register.
-fn writes_half(lanes: &Lanes) -> bool {
-    lanes.steps.iter().any(|step| matches!(step, Step::Write { how: WriteBack::Half { .. }, .. }))
-}
-
 /// Returns the code that an operation runs once per wave: that of its fast handler, or the general one.
 pub fn scalar_code<'h>(handlers: &'h Handlers, op: &Op) -> Option<&'h Once> {
     let fast = number(op).is_some_and(|(_, variant)| variant == Variant::Fast);
@@ -375,7 +371,7 @@ pub fn floats(lanes: &Lanes) -> Floats {
 }
 
 fn lanes_supported(lanes: &Lanes) -> bool {
-    let half = writes_half(lanes);
+    let half = lanes.writes_half();
     let body = |l: &LaneLoop| {
         !l.leaves
             && !l.retries

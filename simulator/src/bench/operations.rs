@@ -56,13 +56,13 @@ const BYTES: u64 = 1 << 16;
 const DESTINATION: u32 = 64;
 const ADDRESS: u32 = 0;
 
-/// Measures the instructions whose mnemonic contains `part`.
+/// Measures the instructions whose mnemonic contains `part`, in waves of `lanes` lanes.
 ///
 /// # Errors
 /// There is not enough memory for them to access.
-pub fn measure(arch: Arch, part: &str) -> Result<Costs, BenchError> {
+pub fn measure(arch: Arch, lanes: u32, part: &str) -> Result<Costs, BenchError> {
     let table = arch.table();
-    let mut machine = Machine::new()?;
+    let mut machine = Machine::new(lanes)?;
     let mut units = UNITS.lines().map(|name| {
         let id = forms(arch).lookup(name).and_then(|entries| entries.first().copied());
         let inst = id.and_then(|id| instruction(arch, id));
@@ -138,7 +138,9 @@ fn instruction(arch: Arch, id: EntryId) -> Option<Inst> {
         let Some(at) = operand.field else { continue };
         let own = &encoding.fields[at as usize];
         let ty = &table.operand_types[operand.ty as usize];
-        if own.fixed.is_some() || ty.values.is_empty() && ty.name != "OPR_VGPR" {
+        // The field is the number of a VGPR.
+        let numbered = matches!(ty.name, "OPR_VGPR" | "OPR_VGPR_OR_ACCVGPR" | "OPR_ACCVGPR");
+        if own.fixed.is_some() || ty.values.is_empty() && !numbered {
             continue;
         }
         let (vector, scalar) = match operand.role {
@@ -154,7 +156,7 @@ fn instruction(arch: Arch, id: EntryId) -> Option<Inst> {
         };
         let vectors = ty.values.iter().any(|v| v.1 >= 256);
         let scalars = ty.values.iter().any(|v| v.1 == scalar && v.0.starts_with('s'));
-        fields[at as usize] = if ty.name == "OPR_VGPR" {
+        fields[at as usize] = if numbered {
             vector
         } else if vectors {
             256 + vector
@@ -206,6 +208,8 @@ fn instruction(arch: Arch, id: EntryId) -> Option<Inst> {
 
 /// The state on which instructions execute.
 struct Machine {
+    /// Lanes of a wave.
+    lanes: u32,
     memory: Memory,
     base: u64,
     lds: Vec<u8>,
@@ -213,10 +217,10 @@ struct Machine {
 }
 
 impl Machine {
-    fn new() -> Result<Machine, BenchError> {
+    fn new(lanes: u32) -> Result<Machine, BenchError> {
         let mut memory = Memory::new(1 << 20)?;
         let base = memory.alloc(BYTES, 256, "buffer")?;
-        Ok(Machine { memory, base, lds: vec![0; BYTES as usize], scratch: vec![0; BYTES as usize] })
+        Ok(Machine { lanes, memory, base, lds: vec![0; BYTES as usize], scratch: vec![0; BYTES as usize] })
     }
 
     /// Returns the median time of an execution in nanoseconds, or the reason why there is none.
@@ -265,9 +269,9 @@ impl Machine {
         let table = arch.table();
         let entry = inst.entry(table);
         let format = operands(arch, entry).iter().map(|o| table.formats[o.format as usize].name);
-        let (mut half, mut double) = (false, false);
+        let (mut half_floats, mut double) = (false, false);
         for name in format {
-            half |= name.contains("F16");
+            half_floats |= name.contains("F16");
             double |= name.contains("F64");
         }
         let mut state = 1u64;
@@ -275,29 +279,30 @@ impl Machine {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             (state >> 32) as u32
         };
-        let mut wave = Wave::new(32);
-        for reg in 0..128 {
+        let mut wave = Wave::new(self.lanes);
+        wave.set_accumulation(arch.is_cdna());
+        for (half, reg) in (0..wave.halves()).flat_map(|half| (0..128).map(move |reg| (half, reg))) {
             let mut row = LaneVec::ZERO;
             for lane in &mut row.0 {
                 let bits = random();
                 // Values from 0.5 to 2.
-                *lane = match (double, half) {
+                *lane = match (double, half_floats) {
                     (true, _) if reg & 1 == 1 => bits & 0x001f_ffff | 0x3fe0_0000,
                     (true, _) => bits,
                     (_, true) => bits & 0x07ff_07ff | 0x3800_3800,
                     _ => bits & 0x00ff_ffff | 0x3f00_0000,
                 };
             }
-            wave.set_lane_vec(0, reg, row);
+            wave.set_lane_vec(half, reg, row);
         }
-        for lane in 0..32 {
+        for lane in 0..self.lanes {
             wave.set_vgpr(lane, ADDRESS, self.base as u32 + 16 * lane);
             wave.set_vgpr(lane, ADDRESS + 1, (self.base >> 32) as u32);
         }
         let lds = operands(arch, entry).iter().any(|o| o.role == Role::VAddr && o.size_bits <= 32)
             && !operands(arch, entry).iter().any(|o| o.role == Role::SAddr);
         if lds {
-            (0..32).for_each(|lane| wave.set_vgpr(lane, ADDRESS, 16 * lane));
+            (0..self.lanes).for_each(|lane| wave.set_vgpr(lane, ADDRESS, 16 * lane));
         }
         self.prepare(&mut wave);
         wave
@@ -327,9 +332,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn waves_of_64_are_timed() {
+        let costs = measure(Arch::Cdna4, 64, "v_permlane").expect("memory");
+        assert!(costs.not_run.is_empty() && costs.costs.len() == 2, "{costs:?}");
+    }
+
+    #[test]
     fn each_kind_of_instruction_is_timed() {
         let timed = |part: &str| {
-            let costs = measure(Arch::Rdna4, part).expect("memory");
+            let costs = measure(Arch::Rdna4, 32, part).expect("memory");
             assert!(costs.single > 0.0 && costs.double > 0.0);
             (costs.costs, costs.not_run)
         };

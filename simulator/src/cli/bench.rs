@@ -55,8 +55,8 @@ pub struct BenchArgs {
     /// The architecture: rdna3 or cdna3 for workloads, any for --operations
     #[arg(long, value_parser = super::target::parse_arch, conflicts_with = "launches")]
     pub arch: Option<Arch>,
-    /// Lanes of a wave, 32 or 64, of the workloads for rdna3
-    #[arg(long, value_name = "LANES", conflicts_with_all = ["operations", "launches"])]
+    /// Lanes of a wave, 32 or 64, of the workloads for rdna3 or of --operations
+    #[arg(long, value_name = "LANES", conflicts_with = "launches")]
     pub wave: Option<u32>,
     /// Count host instructions per wave-instruction with valgrind instead, which has no noise; with --checks or
     /// --engine, also of checked or compiled runs
@@ -90,7 +90,7 @@ pub fn run(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
         return small_launches(args, out);
     }
     if let Some(part) = &args.operations {
-        return operations(args.arch.unwrap_or(Arch::Rdna4), &part.to_lowercase(), args.json, out);
+        return operations(args, &part.to_lowercase(), out);
     }
     let form = form(args)?;
     if let Some(workload) = args.launch.as_ref().and_then(|name| WORKLOADS.iter().find(|w| w.name == name)) {
@@ -270,13 +270,19 @@ fn small_launches(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
 }
 
 /// Measures each instruction, and the multiply-add of its format in the same run.
-fn operations(arch: Arch, part: &str, json: bool, out: &mut dyn Write) -> anyhow::Result<u8> {
-    let Costs { costs, not_run, single, double } = operations::measure(arch, part)?;
+fn operations(args: &BenchArgs, part: &str, out: &mut dyn Write) -> anyhow::Result<u8> {
+    let arch = args.arch.unwrap_or(Arch::Rdna4);
+    let lanes = args.wave.unwrap_or(arch.wave_sizes()[0]);
+    if !arch.wave_sizes().contains(&lanes) {
+        let sizes: Vec<String> = arch.wave_sizes().iter().map(u32::to_string).collect();
+        bail!("--wave {lanes}: waves of {} have {} lanes", arch.name(), sizes.join(" or "));
+    }
+    let Costs { costs, not_run, single, double } = operations::measure(arch, lanes, part)?;
     if costs.is_empty() && not_run.is_empty() {
         bail!("no instruction of {} has `{part}` in its name", arch.name());
     }
     let ratio = |cost: &Cost| cost.ns / if cost.is_f64 { double } else { single };
-    if json {
+    if args.json {
         let list: Vec<_> = costs
             .iter()
             .map(|c| json!({ "name": c.name, "ns": c.ns, "double": c.is_f64, "ratio": ratio(c) }))
@@ -286,6 +292,7 @@ fn operations(arch: Arch, part: &str, json: bool, out: &mut dyn Write) -> anyhow
         let value = json!({
             "schema": "wavesim-bench-operations-1",
             "arch": arch.name(),
+            "wave": lanes,
             "fma_f32_ns": single,
             "fma_f64_ns": double,
             "operations": list,
@@ -302,7 +309,10 @@ fn operations(arch: Arch, part: &str, json: bool, out: &mut dyn Write) -> anyhow
     for (name, why) in &not_run {
         writeln!(out, "{name:<40} not run: {why}")?;
     }
-    writeln!(out, "fma of f32: {single:.1} ns, of f64: {double:.1} ns, per wave-instruction of 32 lanes")?;
+    writeln!(
+        out,
+        "fma of f32: {single:.1} ns, of f64: {double:.1} ns, per wave-instruction of {lanes} lanes"
+    )?;
     Ok(super::OK)
 }
 

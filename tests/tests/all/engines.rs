@@ -36,7 +36,7 @@ fn differs(rng: &mut Rng, arch: Arch, inst: &Inst) -> Option<String> {
     let start = Machine { wave, global: bytes(GLOBAL), lds: bytes(LDS), scratch: bytes(scratch) };
     let mut compiled = start.clone();
     let mut reference = start.clone();
-    let engine = if rng.chance(4) { Engine::Portable } else { Engine::Handlers };
+    let engine = rng.pick(&[Engine::Handlers, Engine::Handlers, Engine::Avx2, Engine::Portable]);
     let a = compiled.step(arch, inst, engine);
     let b = reference.step(arch, inst, Engine::Evaluator);
     let mode = start.wave.mode;

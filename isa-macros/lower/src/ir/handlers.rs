@@ -121,6 +121,11 @@ impl Handlers {
         serial && self.fast == Fast::None && !self.floats.any()
     }
 
+    /// Returns whether the general handler writes the result to a half of the register.
+    pub fn writes_half(&self) -> bool {
+        matches!(&self.general, Body::Lanes(lanes) if lanes.writes_half())
+    }
+
     /// Returns the output modifiers that the general handler applies to a result of whole registers, if it
     /// has one.
     pub fn output(&self) -> Option<Output> {

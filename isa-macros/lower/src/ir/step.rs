@@ -190,6 +190,13 @@ pub struct Lanes {
     pub masks: Vec<Mask>,
 }
 
+impl Lanes {
+    /// Returns whether a 16-bit result is written to a half of the register.
+    pub fn writes_half(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step, Step::Write { how: WriteBack::Half { .. }, .. }))
+    }
+}
+
 /// A handler that runs once per wave.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Once {

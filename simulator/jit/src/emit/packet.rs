@@ -9,7 +9,7 @@ use super::{Emitter, R, Unsupported};
 use crate::frame::{HALF_BYTES, LANE_VEC_BYTES, frame_offset};
 use crate::lane_calls as functions;
 use crate::plan;
-use isa_lower::ir::{Hold, LaneLoop, Mask, Start, Step, WriteBack};
+use isa_lower::ir::{Hold, LaneLoop, Mask, Op2, Start, Step, WriteBack};
 use isa_spec::pcode::ir::Ty;
 use isa_spec::tables::Role;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -345,6 +345,10 @@ impl Emitter<'_> {
         let placed = self.insert_part(op, v, |e| e.register(packet, op.d))?;
         let v = match (placed, how) {
             (Some(v), _) => self.unflushed_lanes(v)?,
+            (None, WriteBack::Half { .. }) if op.flags & Op::CLEAR_UPPER != 0 => {
+                let half = self.op2(Op2::And, Hold::W32, v, Val::Const(0xffff))?;
+                self.unflushed_lanes(half)?
+            }
             (None, WriteBack::Half { .. }) => {
                 let old = self.register(packet, op.d);
                 self.insert_half(old, v, op.flags & Op::HIGH != 0)?

@@ -1,7 +1,7 @@
 //! Lowering of instructions to dense operations: resolves operands, broadcasts constants to lane vectors, and
 //! collects modifiers in a table.
 
-use super::op::{ByMode, BySource, Ext, Op, Part, SLOTS, Source, Variant};
+use super::op::{ByMode, BySource, Ext, Op, Part, Rest, SLOTS, Sdwa, Source, Variant};
 use super::validate;
 use crate::isa;
 use crate::state::wave::{DISCARD, TEMP, VCC_LO};
@@ -243,6 +243,16 @@ impl Lowered {
         }
         ext.dpp = dpp::of(arch, binding, inst);
         ext.sdwa = sdwa(binding, inst, operands);
+        if info.half
+            && let Some(sdwa) = &mut ext.sdwa
+            && (sdwa.result, sdwa.rest) == (Part::LOW, Rest::Zero)
+        {
+            op.flags |= Op::CLEAR_UPPER;
+            sdwa.result = Part::WHOLE;
+            if *sdwa == Sdwa::NONE {
+                ext.sdwa = None;
+            }
+        }
         if ext.sdwa.is_some_and(|sdwa| sdwa.result != Part::WHOLE) {
             op.flags |= Op::OUTPUT;
         }

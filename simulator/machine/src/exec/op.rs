@@ -281,6 +281,8 @@ impl Op {
     pub const MORE: u16 = 32;
     /// DPP is the only modifier, and all sources are lane vectors (O8 of [`validate`](super::validate)).
     pub const DPP_ONLY: u16 = 64;
+    /// A 16-bit result, written to the lower half, clears the upper one (CDNA).
+    pub const CLEAR_UPPER: u16 = 128;
     /// The result is dropped, though the destination is read: a buffer atomic without return. Always combined
     /// with [`Op::OUTPUT`], so that only the slow path tests for it.
     pub const NO_RESULT: u16 = 256;
@@ -442,6 +444,12 @@ pub struct Sdwa {
     pub signed: [bool; 2],
     pub result: Part,
     pub rest: Rest,
+}
+
+impl Sdwa {
+    /// Selects nothing.
+    pub const NONE: Sdwa =
+        Sdwa { sources: [Part::WHOLE; 2], signed: [false; 2], result: Part::WHOLE, rest: Rest::Zero };
 }
 
 /// A part of a register (CDNA manuals, *SDWA*).

@@ -5,7 +5,14 @@
 ///
 /// On hosts other than x86-64, the fast handlers use baseline features, and the proof is always available.
 #[derive(Debug, Clone, Copy)]
-pub struct Avx2(());
+pub struct Avx2 {
+    avx512: Option<Avx512>,
+}
+
+/// Proof that the host has AVX-512 F, BW, CD and VBMI. Moves between lanes use it. VBMI rules out processors
+/// that lower their frequency for AVX-512.
+#[derive(Debug, Clone, Copy)]
+pub struct Avx512(());
 
 impl Avx2 {
     /// Creates the proof within a handler that runs on hosts with AVX2 only.
@@ -14,7 +21,18 @@ impl Avx2 {
     /// Invariant H1 of lowered code (`exec::validate`) holds.
     #[inline(always)]
     pub unsafe fn assume() -> Avx2 {
-        Avx2(())
+        Avx2 { avx512: None }
+    }
+
+    /// Returns the proof for AVX-512, if the host has it.
+    #[inline(always)]
+    pub fn avx512(self) -> Option<Avx512> {
+        self.avx512
+    }
+
+    /// Returns the proof for a host that has no AVX-512.
+    pub fn without_avx512(self) -> Avx2 {
+        Avx2 { avx512: None }
     }
 
     /// Detects the features of the host's processor, once.
@@ -32,7 +50,8 @@ impl Avx2 {
                 && has!("f16c")
                 && has!("lzcnt")
                 && has!("popcnt");
-            all.then_some(Avx2(()))
+            let wide = has!("avx512f") && has!("avx512bw") && has!("avx512cd") && has!("avx512vbmi");
+            all.then_some(Avx2 { avx512: wide.then_some(Avx512(())) })
         });
         *FOUND
     }
@@ -40,6 +59,6 @@ impl Avx2 {
     /// Always succeeds: see [`Avx2`].
     #[cfg(not(target_arch = "x86_64"))]
     pub fn detect() -> Option<Avx2> {
-        Some(Avx2(()))
+        Some(Avx2 { avx512: None })
     }
 }

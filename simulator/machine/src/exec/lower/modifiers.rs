@@ -93,32 +93,27 @@ pub(super) fn modifiers(
 }
 
 /// Returns the SDWA selections of an instruction. A 16-bit result of CDNA that clears the upper half of its
-/// register is expressed in the same way.
+/// register is expressed in the same way: it does if SDWA selects the whole register, or is absent.
 pub fn sdwa(binding: &Binding, inst: &Inst, operands: &[Operand]) -> Option<Sdwa> {
-    let whole = Sdwa { sources: [Part::WHOLE; 2], signed: [false; 2], result: Part::WHOLE, rest: Rest::Keep };
+    let low = |o: &Operand| {
+        let half =
+            o.role == Role::D0 && o.size_bits == 16 && matches!(o.kind, OperandKind::Vgpr) && !o.preserves;
+        half && binding.half_shift(inst, o, 0, true) == 0
+    };
+    let cleared = (binding.clears_upper_half && operands.iter().any(low)).then_some((Part::LOW, Rest::Zero));
     let Some(fields) = &binding.mods.sdwa else {
-        let low = |o: &Operand| {
-            let half = o.role == Role::D0
-                && o.size_bits == 16
-                && matches!(o.kind, OperandKind::Vgpr)
-                && !o.preserves;
-            half && binding.half_shift(inst, o, 0, true) == 0
-        };
-        return (binding.clears_upper_half && operands.iter().any(low)).then_some(Sdwa {
-            result: Part::LOW,
-            rest: Rest::Zero,
-            ..whole
-        });
+        return cleared.map(|(result, rest)| Sdwa { result, rest, ..Sdwa::NONE });
     };
     let part = |field: Option<u8>| field.map_or(Part::WHOLE, |f| Part::new(inst.fields[f as usize]));
-    Some(Sdwa {
-        sources: fields.sel.map(part),
-        signed: fields.sext.map(|f| binding.get(inst, f) != 0),
-        result: part(fields.dst_sel),
-        rest: match binding.get(inst, fields.dst_unused) {
-            0 => Rest::Zero,
-            1 => Rest::Sign,
-            _ => Rest::Keep,
-        },
-    })
+    let rest = match binding.get(inst, fields.dst_unused) {
+        0 => Rest::Zero,
+        1 => Rest::Sign,
+        _ => Rest::Keep,
+    };
+    let (result, rest) = match (part(fields.dst_sel), cleared) {
+        (Part::WHOLE, Some(cleared)) => cleared,
+        (result, _) => (result, rest),
+    };
+    let signed = fields.sext.map(|f| binding.get(inst, f) != 0);
+    Some(Sdwa { sources: fields.sel.map(part), signed, result, rest })
 }

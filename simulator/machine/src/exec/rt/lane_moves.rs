@@ -4,8 +4,12 @@
 use super::context::Cx;
 use super::operands::operand_lane;
 use crate::exec::op::Source;
+use crate::state::host::Avx2;
 use crate::state::wave::{ALL_VGPRS, STAGE};
 use crate::state::{Half, LaneVec};
+
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 
 /// Returns, for each lane, the value of the lane that `from` selects, or zero if that is not a lane of the
 /// wave. `vecs` has the vector of each half; `size` is the number of lanes of the wave.
@@ -168,6 +172,10 @@ pub unsafe fn pull_lanes(cx: &mut Cx<'_>, lane_move: LaneMove, half: usize, from
             *file.at(lane_move.to) = new;
             return;
         }
+        #[cfg(target_arch = "x86_64")]
+        if let Some(host) = cx.fast.and_then(Avx2::avx512) {
+            return avx512::pull_lanes(host, cx, lane_move, half, from);
+        }
         pull_slow(cx, lane_move, half, from);
     }
 }
@@ -250,9 +258,25 @@ unsafe fn pull_slow(cx: &mut Cx<'_>, lane_move: LaneMove, half: usize, from: &La
 ///
 /// # Safety
 /// The host has AVX2, and `push` returned the move for the current operation.
+#[inline(always)]
+pub unsafe fn push_lanes(cx: &mut Cx<'_>, lane_move: LaneMove, half: usize, targets: &LaneVec) {
+    // SAFETY: the caller upholds the same contract.
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(host) = cx.fast.and_then(Avx2::avx512) {
+            return avx512::push_lanes(host, cx, lane_move, half, targets);
+        }
+        push_lanes_avx2(cx, lane_move, half, targets);
+    }
+}
+
+/// [`push_lanes`] without AVX-512.
+///
+/// # Safety
+/// As for [`push_lanes`].
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
 #[inline(never)]
-pub unsafe fn push_lanes(cx: &mut Cx<'_>, lane_move: LaneMove, half: usize, targets: &LaneVec) {
+unsafe fn push_lanes_avx2(cx: &mut Cx<'_>, lane_move: LaneMove, half: usize, targets: &LaneVec) {
     let (halves, size) = (cx.wave.halves(), cx.wave.size());
     let files = [0, 1].map(|half| cx.wave.half(half));
     // SAFETY: the wave has both vectors of the move, so its files contain them, and the hidden ones (W1);
@@ -261,9 +285,15 @@ pub unsafe fn push_lanes(cx: &mut Cx<'_>, lane_move: LaneMove, half: usize, targ
         if halves == 1 {
             let file = files[0];
             let from = senders(targets, 0, file.exec());
-            *file.at(NEW) = gather_lanes::<true>([file.at(lane_move.from); 2], &from, 32);
+            let new = gather_lanes::<true>([file.at(lane_move.from); 2], &from, 32);
+            if lane_move.full {
+                file.set_no_denormals(lane_move.to, false);
+                *file.at(lane_move.to) = new;
+                return;
+            }
+            *file.at(NEW) = new;
             *file.at(WRITE_MASK) = file.mask();
-            return write_half(file, lane_move.to, lane_move.full);
+            return write_half(file, lane_move.to, false);
         }
         *files[half & 1].at(TARGETS) = *targets;
         if half + 1 < halves {
@@ -308,17 +338,20 @@ unsafe fn senders(targets: &LaneVec, first: u32, active: u32) -> LaneVec {
     #[cfg(target_arch = "x86_64")]
     unsafe {
         use std::arch::x86_64::*;
-        // Clamped, because packing reads signed integers; numbers outside the half stay outside.
         let part = |k: usize| {
             let targets = _mm256_load_si256(targets.0.as_ptr().cast::<__m256i>().add(k));
+            // Clamped, because packing reads signed integers; numbers outside the half stay outside.
             let in_half = _mm256_xor_si256(targets, _mm256_set1_epi32(first as i32));
             _mm256_min_epu32(in_half, _mm256_set1_epi32(0x7f))
         };
-        // All 32 numbers as bytes; packing leaves groups of four out of order.
-        let [low, high] = [_mm256_packus_epi32(part(0), part(1)), _mm256_packus_epi32(part(2), part(3))];
-        let bytes = _mm256_packus_epi16(low, high);
-        let bytes = _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
-        // Masks of the lanes whose number has bit 0, 1, 2, 3 or 4 set.
+        // All 32 numbers as bytes, that of lane 31 first. Packing leaves groups of four out of order.
+        let [high, low] = [_mm256_packus_epi32(part(3), part(2)), _mm256_packus_epi32(part(1), part(0))];
+        let bytes = _mm256_packus_epi16(high, low);
+        let reversed = _mm256_set1_epi64x(0x0405_0607_0001_0203);
+        let offsets = _mm256_setr_epi64x(0, 0x0808_0808_0808_0808, 0, 0x0808_0808_0808_0808);
+        let bytes = _mm256_shuffle_epi8(bytes, _mm256_add_epi8(reversed, offsets));
+        let bytes = _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(4, 0, 5, 1, 6, 2, 7, 3));
+        // Masks of the lanes, from the highest down, whose number has bit 0, 1, 2, 3 or 4 set.
         let bits = [
             _mm256_movemask_epi8(_mm256_slli_epi16::<7>(bytes)),
             _mm256_movemask_epi8(_mm256_slli_epi16::<6>(bytes)),
@@ -329,7 +362,8 @@ unsafe fn senders(targets: &LaneVec, first: u32, active: u32) -> LaneVec {
         // For each of eight targets, the mask of the lanes whose number has the same low three bits.
         let number = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
         let inside = _mm256_cmpgt_epi8(_mm256_set1_epi8(32), bytes);
-        let mut low = _mm256_set1_epi32(active as i32 & _mm256_movemask_epi8(inside));
+        let active = active.reverse_bits() as i32;
+        let mut low = _mm256_set1_epi32(active & _mm256_movemask_epi8(inside));
         for (at, bits) in bits.into_iter().enumerate().take(3) {
             let bit = _mm256_set1_epi32(1 << at);
             let clear = _mm256_cmpeq_epi32(_mm256_and_si256(number, bit), _mm256_setzero_si256());
@@ -339,17 +373,14 @@ unsafe fn senders(targets: &LaneVec, first: u32, active: u32) -> LaneVec {
             let high = [bits[3], bits[4]].into_iter().enumerate();
             let high = high.fold(!0, |high, (at, bits)| high & if k >> at & 1 == 1 { bits } else { !bits });
             let lanes = _mm256_and_si256(low, _mm256_set1_epi32(high));
-            // The highest set bit is the exponent after conversion to float. A bit below another set bit is
-            // cleared first, so that the conversion does not round up to the next power of two. Bit 31 is the
-            // sign, so lane 31 is handled separately.
-            let leading = _mm256_andnot_si256(_mm256_srli_epi32::<1>(lanes), lanes);
-            let exponent = _mm256_srli_epi32::<23>(_mm256_castps_si256(_mm256_cvtepi32_ps(leading)));
-            let highest = _mm256_sub_epi32(exponent, _mm256_set1_epi32(127));
-            let last = _mm256_castsi256_ps(_mm256_set1_epi32(31));
-            let highest = _mm256_blendv_ps(_mm256_castsi256_ps(highest), last, _mm256_castsi256_ps(lanes));
+            // The lowest set bit stands for the highest lane. Its number is the exponent after conversion to
+            // float, which is exact. Bit 31 is negative: the difference saturates to lane 0.
+            let lowest = _mm256_and_si256(lanes, _mm256_sub_epi32(_mm256_setzero_si256(), lanes));
+            let exponent = _mm256_srli_epi32::<23>(_mm256_castps_si256(_mm256_cvtepi32_ps(lowest)));
+            let highest = _mm256_subs_epu16(_mm256_set1_epi32(127 + 31), exponent);
             let none = _mm256_cmpeq_epi32(lanes, _mm256_setzero_si256());
             let to = out.0.as_mut_ptr().cast::<__m256i>().add(k);
-            _mm256_store_si256(to, _mm256_or_si256(_mm256_castps_si256(highest), none));
+            _mm256_store_si256(to, _mm256_or_si256(highest, none));
         }
     }
     out
@@ -392,7 +423,6 @@ unsafe fn write_half(file: Half, register: usize, whole: bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::host::Avx2;
 
     /// Compares [`senders`] with a search from the highest lane down.
     #[test]

@@ -263,10 +263,11 @@ pub unsafe fn write_half(cx: &Cx<'_>, file: Half, op: &Op, exec: u32, fmt: Out, 
     }
     // SAFETY: the caller guarantees that the file belongs to the wave.
     let mask = unsafe { lane_mask(file, exec) };
-    let (shift, keep, bits) = match op.flags & Op::HIGH {
+    let (shift, keep, bits) = match op.flags & (Op::HIGH | Op::CLEAR_UPPER) {
         // The result already includes the rest of the register.
         _ if placed => (0, 0, u32::MAX),
         0 => (0, 0xffff_0000, 0xffff),
+        Op::CLEAR_UPPER => (0, 0, 0xffff),
         _ => (16, 0xffff, 0xffff),
     };
     debug_assert!((op.d as usize) < ROWS);
@@ -310,6 +311,9 @@ fn place(cx: &Cx<'_>, op: &Op, old: &LaneVec, vecs: &mut [LaneVec]) -> bool {
 #[inline(never)]
 fn output(cx: &Cx<'_>, op: &Op, fmt: Out, vecs: &mut [LaneVec]) {
     let ext = cx.raw(op);
+    if ext.omod == 0 && !clamp(op) {
+        return;
+    }
     let ty = match fmt {
         Out::Bits => return,
         Out::F16 => Ty::F16,
