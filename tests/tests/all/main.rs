@@ -29,6 +29,7 @@ mod resources;
 mod reverse;
 mod riscv_gpu;
 mod rounding;
+mod small_floats;
 mod text_format;
 mod threads;
 mod tui;

@@ -293,6 +293,7 @@ impl Lower<'_> {
             (Ty::F64, Ty::I(32)) => Some(Conversion::F64ToI32),
             (Ty::F64, Ty::U(32)) => Some(Conversion::F64ToU32),
             (Ty::F64, Ty::F32) => Some(Conversion::F64ToF32),
+            (Ty::F32, Ty::F64) => Some(Conversion::F32ToF64),
             _ => None,
         };
         let value = Box::new(value);
@@ -395,6 +396,14 @@ fn unary(builtin: Pure, x: &Value, from: Ty, to: Ty) -> Option<Value> {
         }
         Pure::Sign => Some(x().shr_const(width - 1).resize(Hold::W32).masked(1)),
         Pure::IsNan => float_bits(FloatBits::IsNan),
+        Pure::IsInf if matches!(from, Ty::F16 | Ty::F32 | Ty::F64) => {
+            let constant = |bits| Box::new(Value::constant(bits, width));
+            let magnitude = ValueKind::Op2(Op2::And, x(), constant((1 << (width - 1)) - 1));
+            let a = Box::new(Value::new(magnitude, Hold::of(width)));
+            let b = constant(isa_spec::arith::infinity(from));
+            let int = Int { width, signed: false };
+            Some(Value::new(ValueKind::Compare { op: Compare::Eq, int, a, b }, hold))
+        }
         Pure::IsSignalNan => float_bits(FloatBits::IsSignalNan),
         Pure::IsQuietNan => float_bits(FloatBits::IsQuietNan),
         Pure::CvtToQuietNan => float_bits(FloatBits::Quiet),
