@@ -9,6 +9,7 @@ use wavesim::exec::machine_ops::Event;
 use wavesim::exec::program::Program;
 use wavesim::exec::{interp, reference};
 use wavesim::inst::Inst;
+use wavesim::state::host::Avx2;
 use wavesim::state::{ALL_VGPRS, Wave};
 
 /// The implementation that executes an instruction.
@@ -41,8 +42,11 @@ impl Machine {
         with_context(global, &mut self.lds, (&mut self.scratch, SCRATCH), |cx| {
             match engine {
                 Engine::Handlers => return interp::step(arch, inst, &mut self.wave, cx),
-                Engine::Avx2 => return interp::step_avx2(arch, inst, &mut self.wave, cx),
-                Engine::Portable => return interp::step_portable(arch, inst, &mut self.wave, cx),
+                Engine::Avx2 => {
+                    let fast = Avx2::detect().map(Avx2::without_avx512);
+                    return interp::step_with(fast, arch, inst, &mut self.wave, cx);
+                }
+                Engine::Portable => return interp::step_with(None, arch, inst, &mut self.wave, cx),
                 Engine::Evaluator => {}
             }
             let none = BTreeMap::new();

@@ -118,8 +118,8 @@ pub(crate) unsafe fn dispatch<'a>(cx: &mut Cx<'a>, op: &'a Op) -> Flow {
     unsafe { cx.handlers[op.code as usize](cx, op) }
 }
 
-/// Executes one instruction with compiled handlers and advances the PC. Returns `None` if the instruction has
-/// no handler.
+/// Executes one instruction with compiled handlers and advances the PC. Returns `None` if the instruction is not
+/// supported.
 pub fn step(
     arch: Arch,
     inst: &Inst,
@@ -129,28 +129,8 @@ pub fn step(
     step_with(Avx2::detect(), arch, inst, wave, context)
 }
 
-/// [`step`] without AVX-512, whatever the host supports.
-pub fn step_avx2(
-    arch: Arch,
-    inst: &Inst,
-    wave: &mut Wave,
-    context: &mut Context<'_>,
-) -> Option<Result<(), Event>> {
-    step_with(Avx2::detect().map(Avx2::without_avx512), arch, inst, wave, context)
-}
-
-/// [`step`] with the portable handlers, whatever the host supports.
-pub fn step_portable(
-    arch: Arch,
-    inst: &Inst,
-    wave: &mut Wave,
-    context: &mut Context<'_>,
-) -> Option<Result<(), Event>> {
-    step_with(None, arch, inst, wave, context)
-}
-
-/// [`step`] with the fast handlers if `fast` is given, else with the portable ones.
-fn step_with(
+/// [`step`] with the fast handlers if `fast` is given, else with the portable ones, whatever the host supports.
+pub fn step_with(
     fast: Option<Avx2>,
     arch: Arch,
     inst: &Inst,

@@ -11,7 +11,7 @@ use wavesim_isa::arch::Arch;
 use wavesim_isa::codec::decode;
 use wavesim_isa::dpp::{DPP8, DPP16};
 use wavesim_isa::inst::Inst;
-use wavesim_isa::operand::M0;
+use wavesim_isa::operand::{M0, OperandKind, binding};
 use wavesim_machine::exec::context::Context;
 use wavesim_machine::exec::machine_ops::Event;
 use wavesim_machine::exec::program::Program;
@@ -138,8 +138,9 @@ fn instruction(arch: Arch, id: EntryId) -> Option<Inst> {
         let Some(at) = operand.field else { continue };
         let own = &encoding.fields[at as usize];
         let ty = &table.operand_types[operand.ty as usize];
-        // The field is the number of a VGPR.
-        let numbered = matches!(ty.name, "OPR_VGPR" | "OPR_VGPR_OR_ACCVGPR" | "OPR_ACCVGPR");
+        let bound = binding(arch, id).operands.iter().find(|bound| bound.field == Some(at));
+        let numbered = bound.is_some_and(|o| matches!(o.kind, OperandKind::Vgpr | OperandKind::Acc))
+            && ty.values.iter().all(|value| value.1 < 256);
         if own.fixed.is_some() || ty.values.is_empty() && !numbered {
             continue;
         }

@@ -65,7 +65,9 @@ fn run_one(by: By, inst: &Inst, lanes: &LaneVec, high: Option<fn(u32) -> u32>, e
     let mut log = Vec::new();
     let result = match by {
         By::Fast => interp::step(Arch::Rdna3, inst, &mut wave, &mut context).expect("a handler"),
-        By::Portable => interp::step_portable(Arch::Rdna3, inst, &mut wave, &mut context).expect("a handler"),
+        By::Portable => {
+            interp::step_with(None, Arch::Rdna3, inst, &mut wave, &mut context).expect("a handler")
+        }
         By::Watched { fast } => {
             let mut logs = Logs::default();
             let mut watch = Watch {

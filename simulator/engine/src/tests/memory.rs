@@ -36,7 +36,7 @@ fn offsets_do_not_wrap_into_each_other() {
         let mut context = Context::new(&memory, &mut [], &mut workgroup);
         let result = match portably {
             false => interp::step(Arch::Rdna3, &inst, &mut wave, &mut context),
-            true => interp::step_portable(Arch::Rdna3, &inst, &mut wave, &mut context),
+            true => interp::step_with(None, Arch::Rdna3, &inst, &mut wave, &mut context),
         };
         assert!(matches!(result, Some(Ok(()))));
         assert_eq!(wave.lane_vec(0, 1).0, std::array::from_fn(|lane| 100 + lane as u32));
