@@ -5,7 +5,7 @@ mod resources;
 mod wave_switch;
 
 pub use resources::cache_resources;
-pub use wave_switch::{arrive_at_barrier, run_and_switch, wait_for_barrier};
+pub use wave_switch::{arrive_at_barrier, end_wave, run_and_switch, wait_for_barrier};
 
 use crate::ranges::RangeCache;
 use crate::wave_cache::{WaveCache, WaveCaches};

@@ -232,11 +232,13 @@ pub fn lane_code(handlers: &Handlers) -> Option<&Lanes> {
     }
 }
 
-/// Returns the builtin of an operation that only waits for a barrier, and the barrier's number.
-pub fn barrier_wait(handlers: &Handlers) -> Option<(Control, Option<&Value>)> {
+/// Returns the builtin of an operation that only ends the wave or waits for a barrier, and the barrier's number.
+pub fn switching_builtin(handlers: &Handlers) -> Option<(Control, Option<&Value>)> {
     let Body::Once(once) = &handlers.general else { return None };
     match (&once.body[..], &once.operands[..]) {
-        ([Stmt::Control { builtin: builtin @ Control::Barrier, .. }], []) => Some((*builtin, None)),
+        ([Stmt::Control { builtin: builtin @ (Control::Barrier | Control::EndPgm), .. }], []) => {
+            Some((*builtin, None))
+        }
         ([Stmt::Control { builtin: builtin @ Control::BarrierWait, args }], []) => {
             Some((*builtin, args.first()))
         }

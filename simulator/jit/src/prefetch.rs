@@ -27,11 +27,15 @@ called! {
         let (distance, stride) = (start.wrapping_sub(stream.start), stream.stride);
         (stream.start, stream.repeats) = (start, 0);
         let own = start.wrapping_add(stride << AHEAD_SHIFT);
-        let near = (distance as i64).unsigned_abs() <= MAX_DISTANCE;
-        let next = (0..if near { 1 << AHEAD_SHIFT } else { 0 })
-            .map(|iteration| start.wrapping_add(distance).wrapping_add(stride.wrapping_mul(iteration)));
-        for address in std::iter::once(own).chain(next) {
-            (0..lines).for_each(|line| prefetch(address.wrapping_add(disp).wrapping_add(64 * line)));
+        let next = start.wrapping_add(distance);
+        // Without a next wave that is near, only the first address.
+        let near = if (distance as i64).unsigned_abs() <= MAX_DISTANCE { u64::MAX } else { 0 };
+        let addresses: [u64; 1 + (1 << AHEAD_SHIFT)] = std::array::from_fn(|n| match n as u64 {
+            0 => own,
+            n => own.wrapping_add(near & next.wrapping_add(stride.wrapping_mul(n - 1)).wrapping_sub(own)),
+        });
+        for line in 0..lines {
+            addresses.iter().for_each(|address| prefetch(address.wrapping_add(disp).wrapping_add(64 * line)));
         }
     }
 }

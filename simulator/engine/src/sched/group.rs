@@ -4,7 +4,7 @@
 use super::dispatch::{Budget, Dispatch};
 use super::order::{Schedule, splitmix64};
 use super::round::{self, Round, park};
-use super::start::start;
+use super::start::{InitialVgprs, start};
 use crate::float_control::DefaultFloatControl;
 use crate::interp;
 use crate::observe::{self, Done, NoObserver, Observer, Step};
@@ -59,6 +59,7 @@ pub struct Slot {
 pub struct Group<'a> {
     dispatch: &'a Dispatch<'a>,
     memory: &'a Memory,
+    initial: InitialVgprs,
     /// The workgroup's coordinates.
     pub id: [u32; 3],
     pub slots: Vec<Slot>,
@@ -157,6 +158,7 @@ impl<'a> Group<'a> {
         Group {
             dispatch,
             memory,
+            initial: InitialVgprs::new(dispatch),
             id: [0; 3],
             slots,
             spare,
@@ -192,9 +194,8 @@ impl<'a> Group<'a> {
             clear_scratch(&mut self.scratch);
         }
         for (index, slot) in self.slots.iter_mut().enumerate() {
-            slot.wave.reset();
             slot.status = Status::Running;
-            start(self.dispatch, &mut slot.wave, id, index as u32);
+            start(self.dispatch, &self.initial, &mut slot.wave, id, index as u32);
         }
         if let Schedule::Random(seed) = self.dispatch.schedule {
             let [x, y, z] = id.map(u64::from);

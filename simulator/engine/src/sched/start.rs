@@ -2,14 +2,61 @@
 //! exist.
 
 use super::dispatch::{Dispatch, Layout};
+use smallvec::SmallVec;
 use wavesim_isa::arch::machine::ReadOnlyValue;
 use wavesim_machine::state::{LaneVec, Wave};
 
 /// Operand code of ttmp0.
 const TTMP0: u32 = 108;
 
-/// Initialises a wave that has just been reset. `index` is its index in the workgroup.
-pub fn start(d: &Dispatch<'_>, wave: &mut Wave, workgroup: [u32; 3], index: u32) {
+/// The ids of work-items in the VGPRs of a workgroup's waves, which are the same in each workgroup of a dispatch.
+/// Computing them for each would take an eighth of the time of a wave of 200 instructions.
+#[derive(Clone)]
+pub struct InitialVgprs {
+    registers: SmallVec<[usize; 4]>,
+    /// The contents: for each wave, for each half, of each register. (Allocating aligned [`LaneVec`]s would take a third
+    /// of the time of an empty launch.)
+    contents: Vec<[u32; 32]>,
+}
+
+impl InitialVgprs {
+    /// Computes the contents. `dispatch` has passed [`Dispatch::check`].
+    pub fn new(d: &Dispatch<'_>) -> InitialVgprs {
+        let (items, layout) = (d.items(), &d.shape.init.layout);
+        let registers: SmallVec<[usize; 4]> = match layout {
+            Layout::Text { item_ids, .. } => (0..3).filter(|&dim| item_ids[dim]).collect(),
+            Layout::Hsa { .. } => (0..1).collect(),
+            Layout::Own(file) => (0..file.read_only.len()).collect(),
+        };
+        let mut contents = Vec::new();
+        if !registers.is_empty() {
+            let lanes = d.waves() * d.shape.wave_size;
+            contents.reserve_exact(lanes as usize / 32 * registers.len());
+            let mut at = [0; 3];
+            for first in (0..lanes).step_by(32) {
+                let ids = positions(d.shape.block, &mut at, items.saturating_sub(first).min(32) as usize);
+                push_item_ids(layout, &ids, first, items, &mut contents);
+            }
+        }
+        InitialVgprs { registers, contents }
+    }
+
+    /// Sets the registers of a wave.
+    fn set(&self, wave: &mut Wave, index: u32) {
+        let halves = wave.halves();
+        let mut contents = self.contents[index as usize * halves * self.registers.len()..].iter();
+        for half in 0..halves {
+            for (register, lanes) in self.registers.iter().zip(&mut contents) {
+                wave.set_lane_vec(half, *register, LaneVec(*lanes));
+            }
+        }
+    }
+}
+
+/// Initialises a wave, whatever it ran before. `index` is its index in the workgroup.
+pub fn start(d: &Dispatch<'_>, vgprs: &InitialVgprs, wave: &mut Wave, workgroup: [u32; 3], index: u32) {
+    let lanes = d.items().saturating_sub(index * d.shape.wave_size).min(d.shape.wave_size);
+    wave.reset(if lanes == 64 { u64::MAX } else { (1 << lanes) - 1 });
     wave.id = index;
     wave.workgroup = workgroup;
     wave.pc = d.shape.entry_pc;
@@ -22,68 +69,22 @@ pub fn start(d: &Dispatch<'_>, wave: &mut Wave, workgroup: [u32; 3], index: u32)
             wave.set_sgpr(reg, *value);
         }
     }
-    let items = d.items();
-    let first = index * d.shape.wave_size;
-    let lanes = items.saturating_sub(first).min(d.shape.wave_size);
-    let dims = item_dims(&d.shape.init.layout);
-    if dims != [false; 3] {
-        let mut at = position(d.shape.block, first);
-        let mut ids = [LaneVec::ZERO; 3];
-        for half in 0..wave.halves() {
-            let lanes = lanes.saturating_sub(32 * half as u32).min(32);
-            positions(d.shape.block, &mut at, lanes as usize, dims, &mut ids);
-            item_ids(&d.shape.init.layout, wave, half, dims, &ids);
-        }
-    }
+    vgprs.set(wave, index);
     group_ids(&d.shape.init.layout, wave, workgroup, index);
-    if let Layout::Own(file) = &d.shape.init.layout {
-        for (reg, held) in (0..).zip(file.read_only) {
-            for lane in 0..d.shape.wave_size {
-                let value = match held {
-                    ReadOnlyValue::Zero => 0,
-                    ReadOnlyValue::ItemId => first + lane,
-                    ReadOnlyValue::GroupId => workgroup[0],
-                    ReadOnlyValue::GroupSize => items,
-                };
-                wave.set_vgpr(lane, reg, value);
-            }
-        }
-    }
-    wave.set_exec(if lanes == 64 { u64::MAX } else { (1 << lanes) - 1 });
 }
 
-/// Returns the position of a work-item. Work-items are numbered with x fastest.
-fn position(block: [u32; 3], item: u32) -> [u32; 3] {
-    let [x, y, _] = block;
-    [item % x, item / x % y, item / x / y]
-}
-
-/// Returns the dimensions in which work-items have ids.
-fn item_dims(layout: &Layout) -> [bool; 3] {
-    match layout {
-        Layout::Text { item_ids, .. } => *item_ids,
-        Layout::Hsa { item_id_dims, .. } => [0, 1, 2].map(|dim| dim <= *item_id_dims),
-        Layout::Own(_) => [false; 3],
-    }
-}
-
-/// Sets `ids` to X, Y and Z, if they are among `dims`, of `lanes` consecutive work-items, beginning at position
-/// `at`, and advances `at` past them. The ids of further lanes are 0. (Dividing once per lane would take an eighth
-/// of the run time of a short wave.)
-fn positions(block: [u32; 3], at: &mut [u32; 3], lanes: usize, dims: [bool; 3], ids: &mut [LaneVec; 3]) {
+/// Returns X, Y and Z of `lanes` consecutive work-items, beginning at position `at`, and advances `at` past them.
+/// Work-items are numbered with X fastest. The ids of further lanes are 0.
+fn positions(block: [u32; 3], at: &mut [u32; 3], lanes: usize) -> [LaneVec; 3] {
+    let mut ids = [LaneVec::ZERO; 3];
     let mut lane = 0;
     while lane < lanes {
-        // The work-items that differ in X only.
+        // The work-items that differ in X only. (Dividing for each lane would take several times as long.)
         let len = ((block[0] - at[0]) as usize).min(lanes - lane);
-        for (dim, ids) in ids.iter_mut().enumerate().filter(|(dim, _)| dims[*dim]) {
-            let (first, step) = (at[dim], (dim == 0) as u32);
-            // Lanes from `lane + len` on are set, too, and later overwritten or cleared: a loop of known length is
-            // vectorised.
-            for (n, id) in (0..).zip(&mut ids.0) {
-                let id_of_lane = first.wrapping_add(step.wrapping_mul(u32::wrapping_sub(n, lane as u32)));
-                *id = if n < lane as u32 { *id } else { id_of_lane };
-            }
-        }
+        let [x, y, z] = &mut ids;
+        x.0[lane..lane + len].iter_mut().zip(at[0]..).for_each(|(id, x)| *id = x);
+        y.0[lane..lane + len].fill(at[1]);
+        z.0[lane..lane + len].fill(at[2]);
         lane += len;
         at[0] += len as u32;
         if at[0] == block[0] {
@@ -93,23 +94,30 @@ fn positions(block: [u32; 3], at: &mut [u32; 3], lanes: usize, dims: [bool; 3], 
             (at[1], at[2]) = (0, at[2] + 1);
         }
     }
-    ids.iter_mut().for_each(|ids| ids.0[lanes..].fill(0));
+    ids
 }
 
-fn item_ids(layout: &Layout, wave: &mut Wave, half: usize, dims: [bool; 3], ids: &[LaneVec; 3]) {
-    let used = (0..3).filter(|&dim| dims[dim]);
+/// Appends the initial contents of registers in 32 lanes, of which the first is the work-item `first` of `items`.
+/// `ids` are the lanes' X, Y and Z.
+fn push_item_ids(layout: &Layout, ids: &[LaneVec; 3], first: u32, items: u32, contents: &mut Vec<[u32; 32]>) {
     match layout {
-        Layout::Text { .. } => used.for_each(|dim| wave.set_lane_vec(half, dim, ids[dim])),
+        Layout::Text { item_ids, .. } => {
+            contents.extend(ids.iter().zip(item_ids).filter(|(_, used)| **used).map(|(ids, _)| ids.0));
+        }
         // Ten bits each in v0, X lowest (AMDGPUUsage, *Initial Kernel Execution State*: always packed from
         // gfx11 on).
-        Layout::Hsa { .. } => {
-            let mut packed = LaneVec::ZERO;
-            for dim in used {
-                packed.0.iter_mut().zip(ids[dim].0).for_each(|(v, id)| *v |= id << (10 * dim));
+        Layout::Hsa { item_id_dims, .. } => {
+            let mut packed = ids[0];
+            for (dim, ids) in ids.iter().enumerate().take(1 + *item_id_dims as usize).skip(1) {
+                packed.0.iter_mut().zip(ids.0).for_each(|(v, id)| *v |= id << (10 * dim));
             }
-            wave.set_lane_vec(half, 0, packed);
+            contents.push(packed.0);
         }
-        Layout::Own(_) => {}
+        Layout::Own(file) => contents.extend(file.read_only.iter().map(|held| match held {
+            ReadOnlyValue::ItemId => std::array::from_fn(|lane| first + lane as u32),
+            ReadOnlyValue::GroupSize => [items; 32],
+            ReadOnlyValue::Zero | ReadOnlyValue::GroupId => [0; 32],
+        })),
     }
 }
 
@@ -133,6 +141,11 @@ fn group_ids(layout: &Layout, wave: &mut Wave, workgroup: [u32; 3], index: u32) 
                 wave.set_sgpr(reg, workgroup[dim]);
             }
         }
-        Layout::Own(_) => {}
+        Layout::Own(file) => {
+            let holds_group = |(_, held): &(usize, &ReadOnlyValue)| **held == ReadOnlyValue::GroupId;
+            for (register, _) in file.read_only.iter().enumerate().filter(holds_group) {
+                (0..wave.halves()).for_each(|half| wave.set_lane_vec(half, register, LaneVec::splat(x)));
+            }
+        }
     }
 }

@@ -38,7 +38,8 @@ mod value;
 
 use crate::branch_target::static_target;
 use crate::frame::{
-    RESUME, arrive_at_barrier, frame_offset, run_and_switch, run_handlers, wait_for_barrier, wave_offset,
+    RESUME, arrive_at_barrier, end_wave, frame_offset, run_and_switch, run_handlers, wait_for_barrier,
+    wave_offset,
 };
 use crate::plan::{self, Kind, Operations};
 use crate::snapshot::ProgramSnapshot;
@@ -252,7 +253,7 @@ impl Emitter<'_> {
             self.operation(at)?;
         }
         let last = self.ops[block.end as usize - 1];
-        let may_switch = self.operations.may_end_turn(&last) && self.operations.falls_through(&last);
+        let may_switch = self.operations.may_end_turn(&last);
         self.call_handlers(calls.take(), may_switch)?;
         self.close_run()?;
         self.flush_scalars();
@@ -307,14 +308,11 @@ impl Emitter<'_> {
             // This must happen first: afterwards the current wave may be another one.
             self.forget_cached_offsets(|_| true);
         }
-        match if may_switch { self.barrier_function(first + count - 1)? } else { None } {
-            Some((function, number)) => {
+        match if may_switch { self.switching_function(first + count - 1)? } else { None } {
+            Some((function, constants)) => {
                 self.call_handler_range(first, count - 1, false);
-                let at = first + count - 1;
-                let op = self.op_address(at);
-                let after = self.ops[(at as usize + 1).min(self.ops.len() - 1)].pc;
-                let constants = [Some(self.ops[at as usize].complete()), Some(after), number];
-                let constants = constants.into_iter().flatten().map(|n| Src::Imm(n as i32));
+                let op = self.op_address(first + count - 1);
+                let constants = constants.into_iter().map(|n| Src::Imm(n as i32));
                 let args: Vec<Src> = [self.frame, op].map(Src::Value).into_iter().chain(constants).collect();
                 self.call_for_flow(function, &args, true);
             }
@@ -324,19 +322,26 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Returns the function for an operation that only waits for a barrier, and the barrier's number, if it
-    /// has one.
-    fn barrier_function(&mut self, at: u32) -> R<Option<(*const (), Option<u32>)>> {
+    /// Returns the function for an operation that only ends the wave or waits for a barrier, and its arguments
+    /// after the frame and the operation.
+    fn switching_function(&mut self, at: u32) -> R<Option<(*const (), Vec<u32>)>> {
         let handlers = self.operations.handlers(&self.ops[at as usize]);
-        let Some((builtin, number)) = plan::barrier_wait(&handlers) else { return Ok(None) };
-        let Some(number) = number else {
-            return Ok((builtin == Control::Barrier).then_some((arrive_at_barrier as *const (), None)));
-        };
-        self.env = Env::new(at);
-        let number = self.value(number)?;
-        Ok(match number {
-            val::Val::Const(number) => Some((wait_for_barrier as *const (), Some(number as u32))),
-            _ => None,
+        let Some((builtin, number)) = plan::switching_builtin(&handlers) else { return Ok(None) };
+        let complete = self.ops[at as usize].complete();
+        let after = self.ops[(at as usize + 1).min(self.ops.len() - 1)].pc;
+        Ok(match (builtin, number) {
+            (Control::EndPgm, _) => Some((end_wave as *const (), Vec::new())),
+            (Control::Barrier, _) => Some((arrive_at_barrier as *const (), vec![complete, after])),
+            (_, Some(number)) => {
+                self.env = Env::new(at);
+                match self.value(number)? {
+                    val::Val::Const(number) => {
+                        Some((wait_for_barrier as *const (), vec![complete, after, number as u32]))
+                    }
+                    _ => None,
+                }
+            }
+            (_, None) => None,
         })
     }
 

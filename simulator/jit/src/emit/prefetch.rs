@@ -53,14 +53,14 @@ impl Emitter<'_> {
         self.f.store(Size::B8, self.sgprs, repeats, count);
         let ahead = self.f.int2(Int2::Shl, w, step, AHEAD_SHIFT);
         let base = self.f.int2(Int2::Add, w, address, ahead);
-        self.prefetch_lines(location, base);
+        self.prefetch_lines(location, base, false);
         self.f.push(Inst::Label(done));
     }
 
-    fn prefetch_lines(&mut self, location: &ResolvedAccess, base: V) {
+    fn prefetch_lines(&mut self, location: &ResolvedAccess, base: V, near: bool) {
         let (_, disp) = location.host();
         for line in 0..lines(location) {
-            self.f.push(Inst::Prefetch { from: Mem { base, disp: disp + 64 * line } });
+            self.f.push(Inst::Prefetch { near, from: Mem { base, disp: disp + 64 * line } });
         }
     }
 
@@ -69,9 +69,18 @@ impl Emitter<'_> {
         self.ops[location.access.op_index as usize].number as usize % STREAMS
     }
 
-    /// As [`Emitter::prefetch`], for steady iterations, whose strides are known.
+    /// As [`Emitter::prefetch`], for steady iterations, whose strides are known. What the next iteration loads is
+    /// in the second-level cache by now, and is prefetched into the first.
     pub fn prefetch_steadily(&mut self, steady: &Steady) {
         let w = Width::W64;
+        for (location, SteadyOffsets { low, step, .. }) in steady.streams() {
+            if !location.access.store {
+                let (host, _) = location.host();
+                let offset = self.f.int2(Int2::Add, w, *low, *step);
+                let base = self.f.int2(Int2::Add, w, host, offset);
+                self.prefetch_lines(location, base, true);
+            }
+        }
         let mut ahead = HashMap::new();
         let done = self.f.label();
         for (location, SteadyOffsets { register, low, step, room }) in steady.streams() {
@@ -82,7 +91,7 @@ impl Emitter<'_> {
             self.f.branch(Cc::GtU, w, offset, *room, done);
             let (host, _) = location.host();
             let base = self.f.int2(Int2::Add, w, host, offset);
-            self.prefetch_lines(location, base);
+            self.prefetch_lines(location, base, false);
         }
         self.f.push(Inst::Label(done));
     }

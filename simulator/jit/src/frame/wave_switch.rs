@@ -1,4 +1,4 @@
-//! Switches to other waves when a wave waits at a barrier.
+//! Switches to other waves when a wave ends or waits at a barrier.
 
 use super::{
     CHAIN, CodeMode, Flow, Frame, OVER, RESUME, ResumePoint, SWITCHED, WavePointers, called, run_handlers,
@@ -67,6 +67,20 @@ unsafe fn switch_wave(frame: *mut Frame) -> u32 {
             Next::Wave(end) => (*frame).end = end,
         }
         resume(frame, &raw mut *cx.wave)
+    }
+}
+
+called! {
+    /// Runs an operation that only ends the wave. Returns a flow as [`run_and_switch`] does.
+    ///
+    /// # Safety
+    /// As for [`run_handlers`].
+    pub unsafe fn end_wave(frame: *mut Frame, op: *const Op) -> u32 {
+        // SAFETY: the contract guarantees a valid frame, wave and operation.
+        unsafe {
+            sync_lane_masks(frame, &mut *(*frame).wave.wave());
+            handle_event(frame, op, Event::EndPgm)
+        }
     }
 }
 
@@ -184,7 +198,6 @@ unsafe fn barrier_slow_path(
 ///
 /// # Safety
 /// As for [`run_handlers`].
-#[cold]
 #[inline(never)]
 unsafe fn handle_event(frame: *mut Frame, op: *const Op, event: Event) -> u32 {
     // SAFETY: the contract guarantees a valid frame and operation.

@@ -372,3 +372,38 @@ fn waves_wait_in_several_units() {
         first.into_iter().chain(between()).chain(second).chain(between()).chain(last).collect();
     compare(&body, &[LIMIT]);
 }
+
+/// Without barriers, code goes on with the wave after one that has ended, whose EXEC, mode and cached offsets may
+/// differ. A fault names the wave.
+#[test]
+fn waves_start_where_others_have_ended() {
+    let flush_and_halve_exec = [
+        "ds_store_b32 v5, v1",
+        "s_bitcmp1_b32 s4, 0",
+        "s_cbranch_scc0 @6",
+        "s_denorm_mode 12",
+        "v_add_nc_u32 v5, 4, v5",
+        "s_lshr_b32 exec_lo, exec_lo, 7",
+        "s_movk_i32 s8, 20",
+        "v_and_b32 v6, 0x7fffff, v1",
+        "v_add_f32 v6, v6, v6",
+        "ds_load_b32 v7, v5",
+        "s_waitcnt lgkmcnt(0)",
+        "v_mad_u32_u24 v1, v6, v7, v1",
+        "s_sub_u32 s8, s8, 1",
+        "s_cmp_lg_u32 s8, 0",
+        "s_cbranch_scc1 @7",
+    ];
+    for (result, _) in compare(&flush_and_halve_exec, &[LIMIT]) {
+        result.expect("the launch ends");
+    }
+    for (result, _) in compare(&flush_and_halve_exec, &[1, 200, 1100, 1500]) {
+        assert_eq!(result.expect_err("the instruction limit").kind, FaultKind::InstructionLimit);
+    }
+    let fault =
+        ["s_cmp_lg_u32 s4, 3", "s_cbranch_scc1 @3", "v_add_nc_u32 v2, 0x100000, v2", "v_xor_b32 v1, 1, v1"];
+    for (result, _) in compare(&fault, &[LIMIT]) {
+        let fault = result.expect_err("a fault");
+        assert_eq!((fault.wave, fault.workgroup), (3, [0, 0, 0]), "{fault}");
+    }
+}

@@ -169,9 +169,9 @@ impl Wave {
         wave
     }
 
-    /// Resets to the state of [`Wave::new`]. Only registers that were written are cleared: most waves use a
-    /// dozen of 256.
-    pub fn reset(&mut self) {
+    /// Resets to the state of [`Wave::new`], with this EXEC. Only VGPRs that were written are cleared: most waves
+    /// use a dozen of 256.
+    pub fn reset(&mut self, exec: u64) {
         (0..self.halves).for_each(|half| self.clear(half));
         self.sgprs[..SGPRS].fill(0);
         self.scc = 0;
@@ -180,12 +180,30 @@ impl Wave {
         self.joined = 0;
         self.passed = [0; NAMED_BARRIERS + 1];
         self.vgprs = VGPRS as u32;
-        self.set_exec(u64::MAX);
+        self.set_exec(exec);
     }
 
-    /// Clears the VGPRs of a half that have been written. Most waves write a few dozen, so the flags are tested
-    /// 64, then 8 at a time first.
+    /// Clears the VGPRs of a half that have been written.
     fn clear(&mut self, half: usize) {
+        #[cfg(target_arch = "x86_64")]
+        if self.avx2.is_some() {
+            // SAFETY: `avx2` proves that the host has AVX2.
+            return unsafe { self.clear_avx2(half) };
+        }
+        self.clear_written(half);
+    }
+
+    /// Without vector instructions of the host, this would take twice as long: a fifth of the start of a wave.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    fn clear_avx2(&mut self, half: usize) {
+        self.clear_written(half);
+    }
+
+    /// As [`Wave::clear`]. Most waves write a few dozen VGPRs, so the flags are tested 64, then 8 at a time
+    /// first.
+    #[inline(always)]
+    fn clear_written(&mut self, half: usize) {
         const { assert!(ALL_VGPRS.is_multiple_of(64)) };
         let (vecs, flags) = self.vectors.vecs_and_flags(half);
         let written = |flags: &[u8; 64]| flags.iter().fold(0, |any, flag| any | (flag ^ INITIAL)) != 0;
