@@ -284,9 +284,8 @@ pub enum Inst {
         from: Mem,
         offsets: V,
     },
-    /// Prefetches memory into the first-level cache (`near`) or the second-level one. Any address is allowed.
+    /// Prefetches memory into the second-level cache. Any address is allowed.
     Prefetch {
-        near: bool,
         from: Mem,
     },
     /// Loads MXCSR, the host's float control register, from memory.

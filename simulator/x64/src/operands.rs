@@ -77,7 +77,7 @@ pub(crate) fn each_read(inst: &Inst, mut read: impl FnMut(V, Option<bool>)) {
         Inst::Load { from, .. }
         | Inst::VecLoad { from, .. }
         | Inst::SplatLoad { from, .. }
-        | Inst::Prefetch { from, .. }
+        | Inst::Prefetch { from }
         | Inst::LoadMxcsr { from } => mem(from, &mut read),
         Inst::Store { size, to, v } => {
             mem(to, &mut read);

@@ -180,9 +180,9 @@ impl Assembler<'_> {
                 self.out.rm_r(Code::VEX_Vmovups_xmmm128_xmm, low, XMM, x(v));
                 self.out.rm_r_imm(Code::VEX_Vextractf128_xmmm128_ymm_imm8, high, XMM, y(v), 1);
             }
-            Inst::Prefetch { near, from } => {
+            Inst::Prefetch { from } => {
                 let from = self.memory(from, RAX);
-                self.out.rm(if near { Code::Prefetcht0_m8 } else { Code::Prefetcht1_m8 }, from, Kind::R32);
+                self.out.rm(Code::Prefetcht1_m8, from, Kind::R32);
             }
             Inst::LoadMxcsr { from } => {
                 let from = self.memory(from, RAX);

@@ -144,6 +144,8 @@ pub struct ResolvedAccesses {
     pub accesses: Vec<ResolvedAccess>,
     pub groups: Vec<Group>,
     pub path: Path,
+    /// What packets prefetch, and how far ahead in bytes.
+    pub prefetches: Vec<(ResolvedAccess, V)>,
 }
 
 /// The path that code is being emitted for.
@@ -299,7 +301,7 @@ impl Emitter<'_> {
                 self.prefetch(location);
             }
         }
-        Ok(ResolvedAccesses { accesses: resolved, groups, path: Path::Slow })
+        Ok(ResolvedAccesses { accesses: resolved, groups, path: Path::Slow, prefetches: Vec::new() })
     }
 
     /// Resolves an access by 64-bit addresses. All lanes must be in the range that contains the first active

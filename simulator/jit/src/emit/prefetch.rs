@@ -1,17 +1,19 @@
 //! Prefetches of global memory: kernels step through it in strides that the host's prefetcher does not follow.
 
 use super::Emitter;
-use super::memory::ResolvedAccess;
+use super::load_store::FirstLane;
+use super::memory::{ResolvedAccess, ResolvedAccesses};
+use super::packet::Packet;
 use super::steady::{Steady, SteadyOffsets};
 use crate::frame::{LANE_VEC_BYTES, frame_offset, wave_offset};
-use crate::prefetch::{AHEAD_SHIFT, MIN_REPEATS, prefetch_next_wave};
+use crate::prefetch::{MAX_AHEAD, MIN_REPEATS, prefetch_next_wave};
 use std::collections::HashMap;
 use std::mem::offset_of;
 use wavesim_machine::state::wave::{STREAMS, Stream};
 use wavesim_x64::inst::{Cc, Class, Inst, Int2, Mem, Size, Src, V, Width};
 
 impl Emitter<'_> {
-    /// Prefetches what the instruction will access four loop iterations from now if its address keeps advancing
+    /// Prefetches what the instruction will access a few loop iterations from now if its address keeps advancing
     /// by the same stride. The target is the second-level cache, which supports more outstanding lines than the
     /// first. Where a wave starts a loop that the previous wave ran, [`prefetch_next_wave`] prefetches the first
     /// iterations of the wave that follows.
@@ -39,7 +41,8 @@ impl Emitter<'_> {
         let expected = self.f.load(Size::B8, self.sgprs, stride);
         self.f.branch(Cc::Eq, w, step, Src::Value(expected), steady);
         self.f.branch(Cc::LtU, w, count, MIN_REPEATS, new_stride);
-        let args = [Src::Value(address), Src::Imm(stream as i32), Src::Imm(disp), Src::Imm(lines)];
+        let ahead = Src::Imm(1 << ahead_shift(location));
+        let args = [Src::Value(address), Src::Imm(stream as i32), Src::Imm(disp), Src::Imm(lines), ahead];
         for (n, arg) in (0..).zip(args) {
             self.f.store(Size::B8, self.frame, frame_offset::LANE_BUFFER + 8 * n, arg);
         }
@@ -51,16 +54,16 @@ impl Emitter<'_> {
         self.f.push(Inst::Label(steady));
         let count = self.add_imm(count, 1);
         self.f.store(Size::B8, self.sgprs, repeats, count);
-        let ahead = self.f.int2(Int2::Shl, w, step, AHEAD_SHIFT);
+        let ahead = self.f.int2(Int2::Shl, w, step, ahead_shift(location));
         let base = self.f.int2(Int2::Add, w, address, ahead);
-        self.prefetch_lines(location, base, false);
+        self.prefetch_lines(location, base, lines);
         self.f.push(Inst::Label(done));
     }
 
-    fn prefetch_lines(&mut self, location: &ResolvedAccess, base: V, near: bool) {
+    fn prefetch_lines(&mut self, location: &ResolvedAccess, base: V, lines: i32) {
         let (_, disp) = location.host();
-        for line in 0..lines(location) {
-            self.f.push(Inst::Prefetch { near, from: Mem { base, disp: disp + 64 * line } });
+        for line in 0..lines {
+            self.f.push(Inst::Prefetch { from: Mem { base, disp: disp + 64 * line } });
         }
     }
 
@@ -69,31 +72,47 @@ impl Emitter<'_> {
         self.ops[location.access.op_index as usize].number as usize % STREAMS
     }
 
-    /// As [`Emitter::prefetch`], for steady iterations, whose strides are known. What the next iteration loads is
-    /// in the second-level cache by now, and is prefetched into the first.
-    pub fn prefetch_steadily(&mut self, steady: &Steady) {
+    /// As [`Emitter::prefetch`], for steady iterations, whose strides are known. Returns the accesses that are
+    /// prefetched packet by packet ([`Emitter::prefetch_packet`]), each with the distance.
+    pub fn prefetch_steadily(&mut self, steady: &Steady) -> Vec<(ResolvedAccess, V)> {
         let w = Width::W64;
-        for (location, SteadyOffsets { low, step, .. }) in steady.streams() {
-            if !location.access.store {
+        // By offset register and shift: the offset that is prefetched, and its distance.
+        let mut offsets = HashMap::new();
+        let mut by_packet = Vec::new();
+        for (location, SteadyOffsets { register, low, step, room }) in steady.streams() {
+            let shift = ahead_shift(location);
+            let [offset, distance] = *offsets.entry((*register, shift)).or_insert_with(|| {
+                let distance = self.f.int2(Int2::Shl, w, *step, shift);
+                let offset = self.f.int2(Int2::Add, w, *low, distance);
+                // Beyond the end of memory, only what is cached already is prefetched.
+                let (inside, zero) = (self.f.compare(Cc::LeU, w, offset, *room), self.f.iconst(0));
+                let distance = self.f.select(inside, distance, zero);
+                [self.f.int2(Int2::Add, w, *low, distance), distance]
+            });
+            if covers_lines(location) {
+                by_packet.push((location.clone(), distance));
+            } else {
                 let (host, _) = location.host();
-                let offset = self.f.int2(Int2::Add, w, *low, *step);
                 let base = self.f.int2(Int2::Add, w, host, offset);
-                self.prefetch_lines(location, base, true);
+                self.prefetch_lines(location, base, lines(location));
             }
         }
-        let mut ahead = HashMap::new();
-        let done = self.f.label();
-        for (location, SteadyOffsets { register, low, step, room }) in steady.streams() {
-            let offset = *ahead.entry(*register).or_insert_with(|| {
-                let distance = self.f.int2(Int2::Shl, w, *step, AHEAD_SHIFT);
-                self.f.int2(Int2::Add, w, *low, distance)
-            });
-            self.f.branch(Cc::GtU, w, offset, *room, done);
-            let (host, _) = location.host();
-            let base = self.f.int2(Int2::Add, w, host, offset);
-            self.prefetch_lines(location, base, false);
+        by_packet
+    }
+
+    /// Prefetches what a packet of a later iteration accesses. Between the packets, prefetches delay loads less
+    /// than all at once.
+    pub fn prefetch_packet(&mut self, resolved: &ResolvedAccesses, packet: &mut Packet) {
+        for (location, distance) in &resolved.prefetches {
+            let mut first = match packet.first_lanes.remove(&location.group) {
+                Some(first) => first,
+                None => FirstLane::of(self, location, packet.base),
+            };
+            let Mem { base, .. } = first.address_in(self, location);
+            packet.first_lanes.insert(location.group, first);
+            let base = self.f.int2(Int2::Add, Width::W64, base, *distance);
+            self.prefetch_lines(location, base, lines(location) / PACKETS);
         }
-        self.f.push(Inst::Label(done));
     }
 
     /// Updates the streams after some steady iterations, so that the next access continues them.
@@ -111,6 +130,22 @@ impl Emitter<'_> {
             self.f.store(Size::B8, self.sgprs, repeats, count);
         }
     }
+}
+
+/// The number of packets of 32 lanes.
+const PACKETS: i32 = 4;
+
+/// Returns whether each packet of a coalesced access has whole cache lines.
+fn covers_lines(location: &ResolvedAccess) -> bool {
+    lines(location) >= PACKETS
+}
+
+/// Returns how many loop iterations ahead memory is prefetched, as a power of two: the more lines an iteration
+/// accesses, the earlier they displace each other.
+fn ahead_shift(location: &ResolvedAccess) -> i32 {
+    let shift = if covers_lines(location) { 1 } else { 2 };
+    debug_assert!(1 << shift <= MAX_AHEAD);
+    shift
 }
 
 /// Returns the number of cache lines of a coalesced access by 32 lanes.

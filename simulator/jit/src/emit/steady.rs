@@ -304,7 +304,7 @@ impl Emitter<'_> {
             next.push(after);
         }
         let executed = self.branch_at_end_of_turn(branch, code.leave);
-        self.prefetch_steadily(&code.steady);
+        let prefetches = self.prefetch_steadily(&code.steady);
         let pending = std::mem::take(&mut self.run);
         let exec = self.uniform(pending.exec.unwrap_or(Val::Const(0)), self.mask_hold())?;
         let same = pending.accesses.len() == run.resolved.accesses.len();
@@ -313,7 +313,8 @@ impl Emitter<'_> {
             return Err(Unsupported("a loop"));
         }
         self.begin_floats(&pending);
-        let results = self.packets(&pending.ops, [exec; 2], &run.resolved.on(Path::Steady), &[]);
+        let resolved = ResolvedAccesses { prefetches, ..run.resolved.on(Path::Steady) };
+        let results = self.packets(&pending.ops, [exec; 2], &resolved, &[]);
         self.run_daz = false;
         let results = results?;
         if results.denormal_free != run.denormal_free {
