@@ -7,7 +7,7 @@ use crate::pcode::ir::Semantics;
 use crate::pcode::parse::parse_file;
 use crate::pcode::sig::InstrSig;
 use crate::source::{FileId, SourceMap};
-use crate::tables::ArchTable;
+use crate::tables::{ArchTable, NameIndex};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One operation: a body checked against one operand signature.
@@ -111,12 +111,13 @@ pub(crate) fn unknown_instruction(
     name: &Name,
     block: &Block,
     tables: &[&'static ArchTable],
+    index: &NameIndex,
     suggest: bool,
 ) -> Option<Diagnostic> {
     let upper = name.text.to_uppercase();
     let archs =
         || tables.iter().filter(|t| block.archs.is_empty() || block.archs.iter().any(|a| a.text == t.name));
-    if archs().next().is_none() || archs().any(|t| t.instruction(&upper).is_some()) {
+    if archs().next().is_none() || archs().any(|t| index.instruction(t, &upper).is_some()) {
         return None;
     }
     let message = match block.archs.as_slice() {
@@ -181,10 +182,7 @@ pub fn load_set(
         operations: Vec::new(),
         by_arch: tables.iter().map(|t| vec![None; t.instructions.len()]).collect(),
     };
-    let index: Vec<BTreeMap<&str, usize>> = tables
-        .iter()
-        .map(|t| t.instructions.iter().enumerate().map(|(at, i)| (i.name, at)).collect())
-        .collect();
+    let index = NameIndex::of(tables);
     let mut seen_errors = BTreeSet::new();
     for (file, block) in parsed.blocks() {
         // (signature without its name, operation) pairs of this block so far.
@@ -196,7 +194,7 @@ pub fn load_set(
                 if !block.archs.is_empty() && !block.archs.iter().any(|a| a.text == table.name) {
                     continue;
                 }
-                let Some(&inst) = index[at].get(upper.as_str()) else { continue };
+                let Some(inst) = index.named(table, &upper) else { continue };
                 used = true;
                 let sig = InstrSig::from_table(table, &table.instructions[inst]);
                 let key = InstrSig { name: String::new(), ..sig.clone() };
@@ -225,7 +223,7 @@ pub fn load_set(
             }
             if !used {
                 let suggest = diagnostics.len() < MAX_SHOWN;
-                diagnostics.extend(unknown_instruction(name, block, tables, suggest));
+                diagnostics.extend(unknown_instruction(name, block, tables, &index, suggest));
             }
         }
     }
@@ -252,6 +250,7 @@ pub fn replacements(
         list.retain(|old| !blocks.iter().any(|new| overlap(old, new)));
         list.extend(blocks);
     }
+    let index = NameIndex::of(tables);
     let mut out = vec![BTreeMap::new(); tables.len()];
     for (_, block) in own.blocks() {
         for name in &block.names {
@@ -261,9 +260,10 @@ pub fn replacements(
                 if !block.archs.is_empty() && !block.archs.iter().any(|a| a.text == table.name) {
                     continue;
                 }
-                let Some(inst) = table.instructions.iter().find(|i| i.name == upper) else { continue };
+                let Some(inst) = index.named(table, &upper) else { continue };
                 used = true;
-                match check(sources, &library, block, &InstrSig::from_table(table, inst), Some(table.name)) {
+                let sig = InstrSig::from_table(table, &table.instructions[inst]);
+                match check(sources, &library, block, &sig, Some(table.name)) {
                     Ok((sem, _)) => {
                         out.insert(upper.clone(), sem);
                     }
@@ -278,7 +278,7 @@ pub fn replacements(
             }
             if !used {
                 let suggest = diagnostics.len() < MAX_SHOWN;
-                diagnostics.extend(unknown_instruction(name, block, tables, suggest));
+                diagnostics.extend(unknown_instruction(name, block, tables, &index, suggest));
             }
         }
     }

@@ -7,7 +7,7 @@ use crate::pcode::check::{Library, check};
 use crate::pcode::ir::{Semantics, Shape};
 use crate::pcode::sig::InstrSig;
 use crate::source::{FileId, SourceMap};
-use crate::tables::ArchTable;
+use crate::tables::{ArchTable, NameIndex};
 use std::collections::BTreeMap;
 
 /// The result for one name of one block.
@@ -50,6 +50,7 @@ pub fn check_files(
     let (mut library, mut diagnostics) = parsed.library();
     add_missing(&mut library, &base_parsed);
     diagnostics.extend(syntax.iter().cloned());
+    let index = NameIndex::of(tables);
     let mut blocks = Vec::new();
     for (_, block) in parsed.blocks() {
         let own: Vec<Diagnostic> = syntax
@@ -60,12 +61,12 @@ pub fn check_files(
         unknown_archs(block, tables, &mut diagnostics);
         for name in &block.names {
             let suggest = diagnostics.len() < MAX_SHOWN;
-            diagnostics.extend(canonical::unknown_instruction(name, block, tables, suggest));
+            diagnostics.extend(canonical::unknown_instruction(name, block, tables, &index, suggest));
             let mut report =
                 BlockReport { instruction: name.text.to_uppercase(), shape: None, errors: own.clone() };
             // A body with syntax errors is not checked.
             if own.is_empty() {
-                for (sig, arch) in signatures(block, &report.instruction, tables) {
+                for (sig, arch) in signatures(block, &report.instruction, tables, &index) {
                     match check(sources, &library, block, &sig, arch) {
                         Ok((sem, warnings)) => {
                             report.shape.get_or_insert(sem.shape);
@@ -133,14 +134,15 @@ fn signatures(
     block: &Block,
     name: &str,
     tables: &[&'static ArchTable],
+    index: &NameIndex,
 ) -> Vec<(InstrSig, Option<&'static str>)> {
     let mut out: Vec<(InstrSig, Option<&'static str>)> = Vec::new();
     for table in tables {
         if !block.archs.is_empty() && !block.archs.iter().any(|a| a.text == table.name) {
             continue;
         }
-        let Some(inst) = table.instructions.iter().find(|i| i.name == name) else { continue };
-        let sig = InstrSig::from_table(table, inst);
+        let Some(inst) = index.named(table, name) else { continue };
+        let sig = InstrSig::from_table(table, &table.instructions[inst]);
         if !out.iter().any(|(s, _)| *s == sig) {
             out.push((sig, Some(table.name)));
         }

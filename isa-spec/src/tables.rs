@@ -5,6 +5,8 @@
 //! [`Spec`](crate::xml::model::Spec) at run time (tests, tools), and the macro emits them as `static` data. A
 //! test compares the two.
 
+use std::collections::HashMap;
+
 /// Index of an [`Entry`] in [`ArchTable::entries`].
 pub type EntryId = u16;
 
@@ -403,5 +405,33 @@ impl ArchTable {
     /// Returns the entries of an instruction of this table.
     pub fn entries_of(&self, inst: &Instruction) -> &'static [Entry] {
         &self.entries[inst.entries.0 as usize..][..inst.entries.1 as usize]
+    }
+}
+
+/// The instructions of some architectures by name or alias, for many lookups.
+pub struct NameIndex(HashMap<(&'static str, &'static str), usize>);
+
+impl NameIndex {
+    /// Creates the index.
+    pub fn of(tables: &[&'static ArchTable]) -> NameIndex {
+        let mut index = HashMap::new();
+        for table in tables {
+            for (at, inst) in table.instructions.iter().enumerate() {
+                for name in [inst.name].iter().chain(inst.aliases()) {
+                    index.entry((table.name, *name)).or_insert(at);
+                }
+            }
+        }
+        NameIndex(index)
+    }
+
+    /// As [`ArchTable::instruction`], for one of the indexed tables.
+    pub fn instruction(&self, table: &'static ArchTable, name: &str) -> Option<&'static Instruction> {
+        self.0.get(&(table.name, name)).map(|at| &table.instructions[*at])
+    }
+
+    /// Returns the index in [`ArchTable::instructions`] of the instruction with this name, excluding aliases.
+    pub fn named(&self, table: &'static ArchTable, name: &str) -> Option<usize> {
+        self.0.get(&(table.name, name)).copied().filter(|at| table.instructions[*at].name == name)
     }
 }
