@@ -3,3 +3,4 @@
 mod block;
 mod memory;
 mod program;
+mod start;

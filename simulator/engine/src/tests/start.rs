@@ -1,0 +1,94 @@
+//! Tests of the initial state of waves.
+
+use crate::sched::dispatch::{Dispatch, InitialState, Layout, Registers, Shape};
+use crate::sched::start::{InitialVgprs, start};
+use wavesim_isa::arch::Arch;
+use wavesim_machine::exec::program::Program;
+use wavesim_machine::state::Wave;
+
+const S_ENDPGM: u32 = 0xbfb0_0000;
+
+/// Returns the expected v0, v1 and v2 of a work-item at x, y and z.
+type Ids = Box<dyn Fn([u32; 3]) -> [u32; 3]>;
+
+/// Returns layouts of ids.
+fn layouts() -> Vec<(Layout, Ids)> {
+    let mut all: Vec<(Layout, Ids)> = Vec::new();
+    for used in 0..8 {
+        let item_ids = [0, 1, 2].map(|dim| used >> dim & 1 != 0);
+        let layout = Layout::Text { group_ids: [false; 3], item_ids };
+        let keep = move |dim: usize, id: u32| if item_ids[dim] { id } else { 0 };
+        all.push((layout, Box::new(move |[x, y, z]| [keep(0, x), keep(1, y), keep(2, z)])));
+    }
+    // The header's field has two bits, of which 3 is reserved.
+    for item_id_dims in 0..4 {
+        let layout = Layout::Hsa {
+            first_system_sgpr: 10,
+            group_ids: [true; 3],
+            architected: item_id_dims % 2 == 0,
+            item_id_dims,
+        };
+        let packed = move |[x, y, z]: [u32; 3]| match item_id_dims {
+            0 => x,
+            1 => x | y << 10,
+            _ => x | y << 10 | z << 20,
+        };
+        all.push((layout, Box::new(move |id| [packed(id), 0, 0])));
+    }
+    all
+}
+
+/// Each lane has the ids of its work-item, also in a wave that has run before; lanes without a work-item are
+/// inactive, and their registers zero.
+#[test]
+fn lanes_have_the_ids_of_their_work_items() {
+    let program = Program::from_words(Arch::Rdna3, &[S_ENDPGM]).expect("a program");
+    for size in [32, 64] {
+        let mut wave = Wave::new(size);
+        for (layout, expected) in layouts() {
+            for block in [[1, 1, 1], [5, 3, 2], [33, 2, 1], [7, 1, 9], [64, 4, 4], [1, 1, 70], [1024, 1, 1]] {
+                let shape = Shape {
+                    grid: [9, 9, 9],
+                    block,
+                    wave_size: size,
+                    lds_bytes: 0,
+                    scratch_bytes: 0,
+                    registers: Registers::ALL,
+                    init: InitialState {
+                        layout: layout.clone(),
+                        mode: 0xf0,
+                        sgprs: vec![(4, vec![40, 41]), (100, vec![1000])],
+                    },
+                    entry_pc: 8,
+                    code_base: 0x1000,
+                };
+                let dispatch = Dispatch::new(&program, &shape, 1);
+                let (items, vgprs) = (dispatch.items(), InitialVgprs::new(&dispatch));
+                for index in 0..dispatch.waves() {
+                    (0..size).for_each(|lane| wave.set_vgpr(lane, (index + lane) % 9, 0xbad));
+                    wave.set_sgpr(90, 0xbad);
+                    start(&dispatch, &vgprs, &mut wave, [7, 5, 3], index);
+                    let mut exec = 0;
+                    for lane in 0..size {
+                        let item = index * size + lane;
+                        let [x, y, _] = block;
+                        let id = [item % x, item / x % y, item / x / y];
+                        let mut registers = [0; 9];
+                        if item < items {
+                            exec |= 1 << lane;
+                            registers[..3].copy_from_slice(&expected(id));
+                        }
+                        let found: [u32; 9] = std::array::from_fn(|reg| wave.vgpr(lane, reg as u32));
+                        assert_eq!(
+                            found, registers,
+                            "{layout:?}, {block:?}, wave{size} {index}, lane {lane}"
+                        );
+                    }
+                    assert_eq!(wave.exec(), exec, "{layout:?}, {block:?}, wave{size} {index}");
+                    assert_eq!([4, 5, 90, 100].map(|code| wave.sgpr(code)), [40, 41, 0, 1000]);
+                    assert_eq!((wave.pc, wave.code_base, wave.id), (8, 0x1000, index));
+                }
+            }
+        }
+    }
+}
