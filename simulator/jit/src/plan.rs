@@ -232,7 +232,8 @@ pub fn lane_code(handlers: &Handlers) -> Option<&Lanes> {
     }
 }
 
-/// Returns the builtin of an operation that only ends the wave or waits for a barrier, and the barrier's number.
+/// Returns the builtin of an operation that only ends the wave or waits for a barrier, and the barrier's
+/// number.
 pub fn switching_builtin(handlers: &Handlers) -> Option<(Control, Option<&Value>)> {
     let Body::Once(once) = &handlers.general else { return None };
     match (&once.body[..], &once.operands[..]) {

@@ -11,11 +11,11 @@ pub const MAX_AHEAD: usize = 4;
 const MAX_DISTANCE: u64 = 1 << 20;
 
 called! {
-    /// Called when a wave starts a loop that the previous wave in its register file has run: prefetches the first
-    /// iterations of the wave after it, which nothing else would prefetch. That wave is expected to start as far
-    /// from this one as this one started from the previous one, and to use the same stride.
-    /// [`Frame::lane_buffer`] has the host address of the access, the index of its stream, the displacement, the
-    /// number of cache lines of an iteration, and how many iterations ahead memory is prefetched, at most
+    /// Called when a wave starts a loop that the previous wave in its register file has run: prefetches the
+    /// first iterations of the wave after it, which nothing else would prefetch. That wave is expected to
+    /// start as far from this one as this one started from the previous one, and to use the same stride.
+    /// [`Frame::lane_buffer`] has the host address of the access, the index of its stream, the displacement,
+    /// the number of cache lines of an iteration, and how many iterations ahead memory is prefetched, at most
     /// [`MAX_AHEAD`].
     ///
     /// # Safety

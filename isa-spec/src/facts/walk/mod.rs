@@ -120,7 +120,8 @@ impl Walk {
                     if test.known == Some(false) {
                         continue;
                     }
-                    // Each arm works on a copy of the state, which is joined with the others: account for the cost.
+                    // Each arm works on a copy of the state, which is joined with the others: account for the
+                    // cost.
                     self.steps += 16 + 4 * self.flow.size();
                     let start = self.flow.clone();
                     let before = self.depth();

@@ -9,13 +9,13 @@ use wavesim_machine::state::{LaneVec, Wave};
 /// Operand code of ttmp0.
 const TTMP0: u32 = 108;
 
-/// The ids of work-items in the VGPRs of a workgroup's waves, which are the same in each workgroup of a dispatch.
-/// Computing them for each would take an eighth of the time of a wave of 200 instructions.
+/// The ids of work-items in the VGPRs of a workgroup's waves, which are the same in each workgroup of a
+/// dispatch. Computing them for each would take an eighth of the time of a wave of 200 instructions.
 #[derive(Clone)]
 pub struct InitialVgprs {
     registers: SmallVec<[usize; 4]>,
-    /// The contents: for each wave, for each half, of each register. (Allocating aligned [`LaneVec`]s would take a third
-    /// of the time of an empty launch.)
+    /// The contents: for each wave, for each half, of each register. (Allocating aligned [`LaneVec`]s would
+    /// take a third of the time of an empty launch.)
     contents: Vec<[u32; 32]>,
 }
 
@@ -73,8 +73,8 @@ pub fn start(d: &Dispatch<'_>, vgprs: &InitialVgprs, wave: &mut Wave, workgroup:
     group_ids(&d.shape.init.layout, wave, workgroup, index);
 }
 
-/// Returns X, Y and Z of `lanes` consecutive work-items, beginning at position `at`, and advances `at` past them.
-/// Work-items are numbered with X fastest. The ids of further lanes are 0.
+/// Returns X, Y and Z of `lanes` consecutive work-items, beginning at position `at`, and advances `at` past
+/// them. Work-items are numbered with X fastest. The ids of further lanes are 0.
 fn positions(block: [u32; 3], at: &mut [u32; 3], lanes: usize) -> [LaneVec; 3] {
     let mut ids = [LaneVec::ZERO; 3];
     let mut lane = 0;
@@ -97,8 +97,8 @@ fn positions(block: [u32; 3], at: &mut [u32; 3], lanes: usize) -> [LaneVec; 3] {
     ids
 }
 
-/// Appends the initial contents of registers in 32 lanes, of which the first is the work-item `first` of `items`.
-/// `ids` are the lanes' X, Y and Z.
+/// Appends the initial contents of registers in 32 lanes, of which the first is the work-item `first` of
+/// `items`. `ids` are the lanes' X, Y and Z.
 fn push_item_ids(layout: &Layout, ids: &[LaneVec; 3], first: u32, items: u32, contents: &mut Vec<[u32; 32]>) {
     match layout {
         Layout::Text { item_ids, .. } => {

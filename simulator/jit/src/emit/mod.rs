@@ -322,8 +322,8 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Returns the function for an operation that only ends the wave or waits for a barrier, and its arguments
-    /// after the frame and the operation.
+    /// Returns the function for an operation that only ends the wave or waits for a barrier, and its
+    /// arguments after the frame and the operation.
     fn switching_function(&mut self, at: u32) -> R<Option<(*const (), Vec<u32>)>> {
         let handlers = self.operations.handlers(&self.ops[at as usize]);
         let Some((builtin, number)) = plan::switching_builtin(&handlers) else { return Ok(None) };

@@ -13,10 +13,10 @@ use wavesim_machine::state::wave::{STREAMS, Stream};
 use wavesim_x64::inst::{Cc, Class, Inst, Int2, Mem, Size, Src, V, Width};
 
 impl Emitter<'_> {
-    /// Prefetches what the instruction will access a few loop iterations from now if its address keeps advancing
-    /// by the same stride. The target is the second-level cache, which supports more outstanding lines than the
-    /// first. Where a wave starts a loop that the previous wave ran, [`prefetch_next_wave`] prefetches the first
-    /// iterations of the wave that follows.
+    /// Prefetches what the instruction will access a few loop iterations from now if its address keeps
+    /// advancing by the same stride. The target is the second-level cache, which supports more outstanding
+    /// lines than the first. Where a wave starts a loop that the previous wave ran, [`prefetch_next_wave`]
+    /// prefetches the first iterations of the wave that follows.
     pub fn prefetch(&mut self, location: &ResolvedAccess) {
         let access = &location.access;
         if access.is_in_lds() {
@@ -72,8 +72,8 @@ impl Emitter<'_> {
         self.ops[location.access.op_index as usize].number as usize % STREAMS
     }
 
-    /// As [`Emitter::prefetch`], for steady iterations, whose strides are known. Returns the accesses that are
-    /// prefetched packet by packet ([`Emitter::prefetch_packet`]), each with the distance.
+    /// As [`Emitter::prefetch`], for steady iterations, whose strides are known. Returns the accesses that
+    /// are prefetched packet by packet ([`Emitter::prefetch_packet`]), each with the distance.
     pub fn prefetch_steadily(&mut self, steady: &Steady) -> Vec<(ResolvedAccess, V)> {
         let w = Width::W64;
         // By offset register and shift: the offset that is prefetched, and its distance.
@@ -100,8 +100,8 @@ impl Emitter<'_> {
         by_packet
     }
 
-    /// Prefetches what a packet of a later iteration accesses. Between the packets, prefetches delay loads less
-    /// than all at once.
+    /// Prefetches what a packet of a later iteration accesses. Between the packets, prefetches delay loads
+    /// less than all at once.
     pub fn prefetch_packet(&mut self, resolved: &ResolvedAccesses, packet: &mut Packet) {
         for (location, distance) in &resolved.prefetches {
             let mut first = match packet.first_lanes.remove(&location.group) {
@@ -140,8 +140,8 @@ fn covers_lines(location: &ResolvedAccess) -> bool {
     lines(location) >= PACKETS
 }
 
-/// Returns how many loop iterations ahead memory is prefetched, as a power of two: the more lines an iteration
-/// accesses, the earlier they displace each other.
+/// Returns how many loop iterations ahead memory is prefetched, as a power of two: the more lines an
+/// iteration accesses, the earlier they displace each other.
 fn ahead_shift(location: &ResolvedAccess) -> i32 {
     let shift = if covers_lines(location) { 1 } else { 2 };
     debug_assert!(1 << shift <= MAX_AHEAD);

@@ -373,8 +373,8 @@ fn waves_wait_in_several_units() {
     compare(&body, &[LIMIT]);
 }
 
-/// Without barriers, code goes on with the wave after one that has ended, whose EXEC, mode and cached offsets may
-/// differ. A fault names the wave.
+/// Without barriers, code goes on with the wave after one that has ended, whose EXEC, mode and cached offsets
+/// may differ. A fault names the wave.
 #[test]
 fn waves_start_where_others_have_ended() {
     let flush_and_halve_exec = [

@@ -169,8 +169,8 @@ impl Wave {
         wave
     }
 
-    /// Resets to the state of [`Wave::new`], with this EXEC. Only VGPRs that were written are cleared: most waves
-    /// use a dozen of 256.
+    /// Resets to the state of [`Wave::new`], with this EXEC. Only VGPRs that were written are cleared: most
+    /// waves use a dozen of 256.
     pub fn reset(&mut self, exec: u64) {
         (0..self.halves).for_each(|half| self.clear(half));
         self.sgprs[..SGPRS].fill(0);
@@ -193,7 +193,7 @@ impl Wave {
         self.clear_written(half);
     }
 
-    /// Without vector instructions of the host, this would take twice as long: a fifth of the start of a wave.
+    /// Without vector instructions of the host, this would take half as long again.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
     fn clear_avx2(&mut self, half: usize) {
