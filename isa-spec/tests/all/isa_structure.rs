@@ -159,6 +159,27 @@ fn names_are_unambiguous() {
     }
 }
 
+/// The index finds what a search finds: instructions by name and alias, each in its own architecture.
+#[test]
+fn the_index_of_names_agrees_with_a_search() {
+    let index = NameIndex::of(tables());
+    let names: BTreeSet<&str> = tables()
+        .iter()
+        .flat_map(|table| table.instructions)
+        .flat_map(|inst| std::iter::once(&inst.name).chain(inst.aliases()))
+        .copied()
+        .chain(["", "V_NONE"])
+        .collect();
+    for table in tables() {
+        for name in &names {
+            let found = index.instruction(table, name).map(|inst| inst.name);
+            assert_eq!(found, table.instruction(name).map(|inst| inst.name), "{name} of {}", table.name);
+            let named = table.instructions.iter().position(|inst| inst.name == *name);
+            assert_eq!(index.named(table, name), named, "{name} of {}", table.name);
+        }
+    }
+}
+
 /// Pairs of encodings that can match the same word. `Order` decides; the third column says why that is
 /// correct. The test fails on an entry that matches no word.
 const DECIDED_BY_ORDER: &[(&str, &str, &str)] = &[

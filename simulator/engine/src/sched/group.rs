@@ -59,7 +59,7 @@ pub struct Slot {
 pub struct Group<'a> {
     dispatch: &'a Dispatch<'a>,
     memory: &'a Memory,
-    initial: InitialVgprs,
+    initial_vgprs: InitialVgprs,
     /// The workgroup's coordinates.
     pub id: [u32; 3],
     pub slots: Vec<Slot>,
@@ -158,7 +158,7 @@ impl<'a> Group<'a> {
         Group {
             dispatch,
             memory,
-            initial: InitialVgprs::new(dispatch),
+            initial_vgprs: InitialVgprs::new(dispatch),
             id: [0; 3],
             slots,
             spare,
@@ -195,7 +195,7 @@ impl<'a> Group<'a> {
         }
         for (index, slot) in self.slots.iter_mut().enumerate() {
             slot.status = Status::Running;
-            start(self.dispatch, &self.initial, &mut slot.wave, id, index as u32);
+            start(self.dispatch, &self.initial_vgprs, &mut slot.wave, id, index as u32);
         }
         if let Schedule::Random(seed) = self.dispatch.schedule {
             let [x, y, z] = id.map(u64::from);

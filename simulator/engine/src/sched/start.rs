@@ -13,8 +13,9 @@ const TTMP0: u32 = 108;
 /// dispatch. Computing them for each would take an eighth of the time of a wave of 200 instructions.
 #[derive(Clone)]
 pub struct InitialVgprs {
+    /// The VGPRs that have ids.
     registers: SmallVec<[usize; 4]>,
-    /// The contents: for each wave, for each half, of each register. (Allocating aligned [`LaneVec`]s would
+    /// Their contents: for each wave, for each half, of each register. (Allocating aligned [`LaneVec`]s would
     /// take a third of the time of an empty launch.)
     contents: Vec<[u32; 32]>,
 }

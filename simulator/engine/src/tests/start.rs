@@ -38,6 +38,20 @@ fn layouts() -> Vec<(Layout, Ids)> {
     all
 }
 
+fn shape(layout: Layout, block: [u32; 3], wave_size: u32) -> Shape {
+    Shape {
+        grid: [9, 9, 9],
+        block,
+        wave_size,
+        lds_bytes: 0,
+        scratch_bytes: 0,
+        registers: Registers::ALL,
+        init: InitialState { layout, mode: 0xf0, sgprs: vec![(4, vec![40, 41]), (100, vec![1000])] },
+        entry_pc: 8,
+        code_base: 0x1000,
+    }
+}
+
 /// Each lane has the ids of its work-item, also in a wave that has run before; lanes without a work-item are
 /// inactive, and their registers zero.
 #[test]
@@ -47,21 +61,7 @@ fn lanes_have_the_ids_of_their_work_items() {
         let mut wave = Wave::new(size);
         for (layout, expected) in layouts() {
             for block in [[1, 1, 1], [5, 3, 2], [33, 2, 1], [7, 1, 9], [64, 4, 4], [1, 1, 70], [1024, 1, 1]] {
-                let shape = Shape {
-                    grid: [9, 9, 9],
-                    block,
-                    wave_size: size,
-                    lds_bytes: 0,
-                    scratch_bytes: 0,
-                    registers: Registers::ALL,
-                    init: InitialState {
-                        layout: layout.clone(),
-                        mode: 0xf0,
-                        sgprs: vec![(4, vec![40, 41]), (100, vec![1000])],
-                    },
-                    entry_pc: 8,
-                    code_base: 0x1000,
-                };
+                let shape = shape(layout.clone(), block, size);
                 let dispatch = Dispatch::new(&program, &shape, 1);
                 let (items, vgprs) = (dispatch.items(), InitialVgprs::new(&dispatch));
                 for index in 0..dispatch.waves() {
@@ -88,6 +88,25 @@ fn lanes_have_the_ids_of_their_work_items() {
                     assert_eq!([4, 5, 90, 100].map(|code| wave.sgpr(code)), [40, 41, 0, 1000]);
                     assert_eq!((wave.pc, wave.code_base, wave.id), (8, 0x1000, index));
                 }
+            }
+        }
+    }
+}
+
+/// The read-only registers of a custom machine have their contents in every lane.
+#[test]
+fn read_only_registers_have_their_contents() {
+    let program = Program::from_words(Arch::Rdna3, &[S_ENDPGM]).expect("a program");
+    let file = &Arch::RiscvGpu.machine().expect("a custom machine").vector;
+    for size in [32, 64] {
+        let shape = shape(Layout::Own(file), [100, 1, 1], size);
+        let dispatch = Dispatch::new(&program, &shape, 1);
+        let (vgprs, mut wave) = (InitialVgprs::new(&dispatch), Wave::new(size));
+        for index in 0..dispatch.waves() {
+            start(&dispatch, &vgprs, &mut wave, [7, 0, 0], index);
+            for lane in 0..size {
+                let found: Vec<u32> = (0..5).map(|reg| wave.vgpr(lane, reg)).collect();
+                assert_eq!(found, [0, index * size + lane, 7, 100, 0], "wave{size} {index}, lane {lane}");
             }
         }
     }

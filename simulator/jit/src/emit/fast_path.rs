@@ -4,7 +4,6 @@
 //! it proves that no packet stores what another one accesses. If any of this does not hold, the run takes its
 //! slow path.
 
-use super::load_store::FirstLane;
 use super::memory::{Access, Path, ResolvedAccess, ResolvedAccesses};
 use super::packet::Packet;
 use super::run::{MemoryOp, Run, RunOp};
@@ -162,12 +161,7 @@ impl Emitter<'_> {
         let foldable = !resolved.accesses.iter().any(|location| location.access.store);
         let mut loaded: Vec<V> = Vec::new();
         for location in &resolved.accesses[memory_op.first..memory_op.first + memory_op.count] {
-            let mut first = match packet.first_lanes.remove(&location.group) {
-                Some(first) => first,
-                None => FirstLane::of(self, location, packet.base),
-            };
-            let from = first.address_in(self, location);
-            packet.first_lanes.insert(location.group, first);
+            let from = self.shared_first_lane(location, packet);
             let Access { bytes, registers, .. } = location.access;
             if let Some(data) = memory_op.store {
                 let values: Vec<V> = (data..data + registers as u16)

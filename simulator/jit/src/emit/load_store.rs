@@ -252,6 +252,17 @@ impl Emitter<'_> {
         FirstLane::of(self, location, base).address_in(self, location)
     }
 
+    /// As [`Emitter::first_lane`], for the fast path: all accesses of a group share the offset.
+    pub fn shared_first_lane(&mut self, location: &ResolvedAccess, packet: &mut Packet) -> Mem {
+        let mut first = match packet.first_lanes.remove(&location.group) {
+            Some(first) => first,
+            None => FirstLane::of(self, location, packet.base),
+        };
+        let address = first.address_in(self, location);
+        packet.first_lanes.insert(location.group, first);
+        address
+    }
+
     /// Stores registers of all lanes.
     pub fn store_words(
         &mut self,

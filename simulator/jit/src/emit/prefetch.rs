@@ -1,7 +1,6 @@
 //! Prefetches of global memory: kernels step through it in strides that the host's prefetcher does not follow.
 
 use super::Emitter;
-use super::load_store::FirstLane;
 use super::memory::{ResolvedAccess, ResolvedAccesses};
 use super::packet::Packet;
 use super::steady::{Steady, SteadyOffsets};
@@ -104,12 +103,7 @@ impl Emitter<'_> {
     /// less than all at once.
     pub fn prefetch_packet(&mut self, resolved: &ResolvedAccesses, packet: &mut Packet) {
         for (location, distance) in &resolved.prefetches {
-            let mut first = match packet.first_lanes.remove(&location.group) {
-                Some(first) => first,
-                None => FirstLane::of(self, location, packet.base),
-            };
-            let Mem { base, .. } = first.address_in(self, location);
-            packet.first_lanes.insert(location.group, first);
+            let Mem { base, .. } = self.shared_first_lane(location, packet);
             let base = self.f.int2(Int2::Add, Width::W64, base, *distance);
             self.prefetch_lines(location, base, lines(location) / PACKETS);
         }
