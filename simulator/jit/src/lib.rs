@@ -46,6 +46,7 @@ mod prefetch;
 mod ranges;
 mod scratch;
 mod snapshot;
+mod streaming;
 mod subword;
 mod unit;
 mod unroll;

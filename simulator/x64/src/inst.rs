@@ -202,7 +202,13 @@ pub enum Inst {
         from: Mem,
         foldable: bool,
     },
+    /// Stores an unaligned vector.
     VecStore {
+        to: Mem,
+        v: V,
+    },
+    /// Stores a vector past the caches, in no order with other stores; the address must be a multiple of 32.
+    VecStream {
         to: Mem,
         v: V,
     },

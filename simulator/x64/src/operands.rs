@@ -35,6 +35,7 @@ pub(crate) fn written(inst: &Inst) -> Option<V> {
         | Inst::BranchAny { .. }
         | Inst::Table { .. }
         | Inst::VecStore { .. }
+        | Inst::VecStream { .. }
         | Inst::StoreHalves { .. }
         | Inst::Prefetch { .. }
         | Inst::LoadMxcsr { .. } => None,
@@ -87,7 +88,7 @@ pub(crate) fn each_read(inst: &Inst, mut read: impl FnMut(V, Option<bool>)) {
         Inst::Call { args, .. } => args.iter().for_each(|arg| src(arg, false, &mut read)),
         Inst::Return { v } => src(v, false, &mut read),
         Inst::Table { index, .. } => read(*index, None),
-        Inst::VecStore { to, v } => {
+        Inst::VecStore { to, v } | Inst::VecStream { to, v } => {
             mem(to, &mut read);
             read(*v, None);
         }

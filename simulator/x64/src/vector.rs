@@ -103,6 +103,11 @@ impl Assembler<'_> {
                 let to = self.memory(to, RAX);
                 self.out.rm_r(Code::VEX_Vmovups_ymmm256_ymm, to, YMM, y(v));
             }
+            Inst::VecStream { to, v } => {
+                let v = self.vec(v, X15);
+                let to = self.memory(to, RAX);
+                self.out.rm_r(Code::VEX_Vmovntps_m256_ymm, to, YMM, y(v));
+            }
             Inst::Rm { code, d, b, imm } => self.vec_rm(code, d, b, imm),
             Inst::Rvm { code, d, a, b, imm } => self.vec_rvm(code, d, a, b, imm),
             Inst::Fma { wide, d, a, b, c } => self.fma(wide, d, a, b, c),

@@ -170,7 +170,8 @@ impl Emitter<'_> {
                         self.flush_pending(v)
                     })
                     .collect();
-                self.store_contiguous(from, &values, packet);
+                let rows = self.in_memory_order(&values, packet);
+                self.store_rows(location, from, &rows, resolved, packet);
             } else if resolved.expects_contiguous(location.group) {
                 // Global memory is read only once, because other threads may write it concurrently.
                 let foldable = foldable && location.access.is_in_lds();

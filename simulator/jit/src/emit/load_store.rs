@@ -179,17 +179,15 @@ impl Emitter<'_> {
     /// Transposes vectors in memory order, each of which has the words of some consecutive lanes, to one
     /// vector per word.
     fn deinterleave_rows(&mut self, rows: &[V]) -> Vec<V> {
-        let mut halves =
-            |a, b, which| self.f.rvm(Code::VEX_Vperm2i128_ymm_ymm_ymmm256_imm8, a, b, Some(which));
         match *rows {
             [a, b] => {
                 // Lanes 0, 1, 4, 5 and 2, 3, 6, 7.
-                let (low, high) = (halves(a, b, 0x20), halves(a, b, 0x31));
+                let (low, high) = (self.halves(a, b, 0x20), self.halves(a, b, 0x31));
                 self.deinterleave_pairs(low, high)
             }
             [a, b, c, d] => {
                 let rows = [(a, c, 0x20), (a, c, 0x31), (b, d, 0x20), (b, d, 0x31)];
-                let rows = rows.map(|(a, b, which)| halves(a, b, which));
+                let rows = rows.map(|(a, b, which)| self.halves(a, b, which));
                 self.transpose(rows).to_vec()
             }
             _ => rows.to_vec(),
@@ -203,15 +201,18 @@ impl Emitter<'_> {
             .to_vec()
     }
 
-    /// Stores the words of contiguous lanes. Values that were loaded in memory order are not transposed
-    /// twice.
-    pub fn store_contiguous(&mut self, to: Mem, words: &[V], packet: &Packet) {
+    /// Returns the words of contiguous lanes as vectors in memory order. Values that were loaded so are not
+    /// transposed twice.
+    pub fn in_memory_order(&mut self, words: &[V], packet: &Packet) -> Vec<V> {
         match packet.memory_order.iter().find(|(loaded, _)| loaded == words) {
-            Some((_, rows)) => {
-                (0..).zip(rows).for_each(|(n, row)| self.f.vstore(to.base, to.disp + 32 * n, *row));
-            }
-            None => self.store_interleaved(to, words),
+            Some((_, rows)) => rows.clone(),
+            None => self.interleave_words(words),
         }
+    }
+
+    /// Stores vectors one after another.
+    pub fn store_vectors(&mut self, to: Mem, vectors: &[V]) {
+        (0..).zip(vectors).for_each(|(n, v)| self.f.vstore(to.base, to.disp + 32 * n, *v));
     }
 
     /// Loads the words that all lanes share.
@@ -280,7 +281,8 @@ impl Emitter<'_> {
             e.f.branch(Cc::Eq, Width::W32, group.contiguous, 0, gather);
             let rows: Vec<V> = (0..dwords as u16).map(|k| e.register(&mut packet, data + k)).collect();
             let to = e.first_lane(location, base);
-            e.store_interleaved(to, &rows);
+            let rows = e.interleave_words(&rows);
+            e.store_vectors(to, &rows);
             e.f.push(Inst::Jump(done));
             e.f.push(Inst::Label(gather));
             let mut packet = Packet::new(base);
@@ -321,23 +323,28 @@ impl Emitter<'_> {
         }
     }
 
-    /// The inverse of [`Emitter::load_deinterleaved`].
-    fn store_interleaved(&mut self, mem: Mem, rows: &[V]) {
-        match *rows {
-            [v] => self.f.vstore(mem.base, mem.disp, v),
+    /// The inverse of [`Emitter::deinterleave_rows`].
+    fn interleave_words(&mut self, words: &[V]) -> Vec<V> {
+        match *words {
             [low, high] => {
                 let a = self.f.rvm(Code::VEX_Vpunpckldq_ymm_ymm_ymmm256, low, high, None);
                 let b = self.f.rvm(Code::VEX_Vpunpckhdq_ymm_ymm_ymmm256, low, high, None);
-                self.store_halves(a, [0, 32].map(|at| at_offset(mem, at)));
-                self.store_halves(b, [16, 48].map(|at| at_offset(mem, at)));
+                vec![self.halves(a, b, 0x20), self.halves(a, b, 0x31)]
             }
             [a, b, c, d] => {
-                for (k, v) in (0..).zip(self.transpose([a, b, c, d])) {
-                    self.store_halves(v, [k, k + 4].map(|k| at_offset(mem, 16 * k)));
-                }
+                // Lanes k and k + 4.
+                let [a, b, c, d] = self.transpose([a, b, c, d]);
+                [(a, b, 0x20), (c, d, 0x20), (a, b, 0x31), (c, d, 0x31)]
+                    .map(|(a, b, which)| self.halves(a, b, which))
+                    .to_vec()
             }
-            _ => {}
+            _ => words.to_vec(),
         }
+    }
+
+    /// Joins the lower halves of two vectors (0x20), or the upper ones (0x31).
+    fn halves(&mut self, a: V, b: V, which: u8) -> V {
+        self.f.rvm(Code::VEX_Vperm2i128_ymm_ymm_ymmm256_imm8, a, b, Some(which))
     }
 
     /// Transposes four by four words, in each half of the vectors.

@@ -146,6 +146,9 @@ pub struct ResolvedAccesses {
     pub path: Path,
     /// What packets prefetch, and how far ahead in bytes.
     pub prefetches: Vec<(ResolvedAccess, V)>,
+    /// In steady iterations, 0 if stores go past the host's caches where possible: see
+    /// [`ResolvedAccesses::may_stream`].
+    pub cached: Option<V>,
 }
 
 /// The path that code is being emitted for.
@@ -301,7 +304,7 @@ impl Emitter<'_> {
                 self.prefetch(location);
             }
         }
-        Ok(ResolvedAccesses { accesses: resolved, groups, path: Path::Slow, prefetches: Vec::new() })
+        Ok(ResolvedAccesses { accesses: resolved, groups, ..ResolvedAccesses::default() })
     }
 
     /// Resolves an access by 64-bit addresses. All lanes must be in the range that contains the first active

@@ -31,6 +31,7 @@ mod scratch;
 mod shift;
 mod steady;
 mod stmt;
+mod streaming;
 mod subword;
 mod unit_stride;
 mod val;

@@ -125,7 +125,7 @@ impl Emitter<'_> {
             }
             self.store_early(&mut packet, resolved.path, |register| last.get(&register) == Some(&n));
         }
-        self.prefetch_packet(resolved, &mut packet);
+        self.prefetch_packets(resolved, &mut packet);
         Ok(packet)
     }
 

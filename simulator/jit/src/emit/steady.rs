@@ -9,8 +9,10 @@
 //! the next iteration writes them before anything can see them. If any check fails, the general code runs the
 //! iteration instead; all checks precede the first effect.
 
-use super::memory::{Access, Path, ResolvedAccess, ResolvedAccesses};
+use super::memory::{Access, Path, ResolvedAccesses};
 use super::packet::DenormalFree;
+use super::prefetch::NextLoop;
+use super::streaming::{StreamingStores, orders_stores};
 use super::val::Val;
 use super::{Emitter, R, Target, Unsupported};
 use crate::plan::{self, Kind};
@@ -36,6 +38,8 @@ pub struct LoopBlock {
     written: BTreeSet<usize>,
     /// Addresses are being emitted: what is read now is an input of them.
     in_address: bool,
+    /// An operation of it may make the order of stores observable.
+    ordered: bool,
     runs: usize,
     /// The run, if it has accesses.
     run: Option<FastRun>,
@@ -64,8 +68,10 @@ pub struct OffsetStep {
 /// Steady iterations.
 pub struct Steady {
     head: Label,
-    run: FastRun,
-    offsets: Vec<SteadyOffsets>,
+    pub run: FastRun,
+    pub offsets: Vec<SteadyOffsets>,
+    /// How they store, if they may store past the host's caches.
+    pub streaming: Option<StreamingStores>,
     /// The number of steady iterations in a row.
     pub count: V,
 }
@@ -80,6 +86,8 @@ pub struct SteadyOffsets {
     pub low: V,
     /// The highest value of `low` with all lanes inside memory.
     pub room: V,
+    /// What to prefetch at the end, if accesses of global memory have these offsets.
+    pub next: Option<NextLoop>,
 }
 
 /// What the emission of steady iterations needs.
@@ -106,20 +114,6 @@ impl FastRun {
             a.is_in_lds() != b.is_in_lds() || self.step(a.register) == self.step(b.register)
         };
         all().filter(|access| access.store).all(|store| all().all(|other| alike(store, other)))
-    }
-}
-
-impl Steady {
-    /// Returns the accesses of global memory whose addresses advance, one of those with the same address, and
-    /// their offsets.
-    pub fn streams(&self) -> Vec<(&ResolvedAccess, &SteadyOffsets)> {
-        let all = &self.run.resolved.accesses;
-        let first = |n: usize| !all[..n].iter().any(|before| before.has_same_address(&all[n]));
-        let distinct = all.iter().enumerate().filter(|(n, one)| first(*n) && !one.access.is_in_lds());
-        let offsets = |one: &ResolvedAccess| {
-            self.offsets.iter().find(|offsets| offsets.register == one.access.register)
-        };
-        distinct.filter_map(|(_, one)| Some((one, offsets(one)?))).collect()
     }
 }
 
@@ -160,6 +154,7 @@ impl Emitter<'_> {
             inputs: BTreeSet::new(),
             written: BTreeSet::new(),
             in_address: false,
+            ordered: (block.first..last).any(|at| self.orders_stores(at)),
             runs: 0,
             run: None,
             steady: None,
@@ -190,6 +185,11 @@ impl Emitter<'_> {
             }
             Kind::Branch | Kind::Call => false,
         }
+    }
+
+    fn orders_stores(&mut self, at: u32) -> bool {
+        let arch = self.context.program.arch;
+        orders_stores(&self.operations.handlers(&self.ops[at as usize]), arch)
     }
 
     /// Continues with the next iteration of the block that is being emitted: a steady one if possible.
@@ -242,13 +242,15 @@ impl Emitter<'_> {
             let room = self.f.int2(Int2::Sub, w, limit, span);
             let low = self.f.fresh(Class::Int);
             self.f.push(Inst::Int2 { op: Int2::Add, width: w, d: low, a: min, b: Src::Value(step) });
-            offsets.push(SteadyOffsets { register, step, low, room });
+            let next = self.next_loop(&run.resolved, register);
+            offsets.push(SteadyOffsets { register, step, low, room, next });
         }
+        let streaming = if block.ordered { None } else { self.begin_streaming(&run.resolved, &offsets) };
         let count = self.f.fresh(Class::Int);
         self.f.push(Inst::Const { d: count, bits: 0 });
         let head = self.f.label();
         self.f.push(Inst::Jump(head));
-        block.steady = Some(Steady { head, run, offsets, count });
+        block.steady = Some(Steady { head, run, offsets, streaming, count });
         Ok(true)
     }
 
@@ -273,6 +275,7 @@ impl Emitter<'_> {
         let code = self.steady.take().ok_or(Unsupported("a loop"))?;
         self.f.push(Inst::Label(leave));
         self.record_streams(&code.steady);
+        self.end_streaming(&code.steady);
         self.f.push(Inst::Jump(self.blocks[&block.first]));
         Ok(())
     }
@@ -296,7 +299,7 @@ impl Emitter<'_> {
     fn steady_iteration(&mut self, branch: &Op) -> R<()> {
         let w = Width::W64;
         let Some(mut code) = self.steady.take() else { return Ok(()) };
-        let Steady { head, run, offsets, count } = &code.steady;
+        let Steady { head, run, offsets, streaming, count, .. } = &code.steady;
         let mut next = Vec::new();
         for SteadyOffsets { low, step, room, .. } in offsets {
             let after = self.f.int2(Int2::Add, w, *low, *step);
@@ -313,7 +316,8 @@ impl Emitter<'_> {
             return Err(Unsupported("a loop"));
         }
         self.begin_floats(&pending);
-        let resolved = ResolvedAccesses { prefetches, ..run.resolved.on(Path::Steady) };
+        let cached = streaming.as_ref().map(|streaming| streaming.cached);
+        let resolved = ResolvedAccesses { prefetches, cached, ..run.resolved.on(Path::Steady) };
         let results = self.packets(&pending.ops, [exec; 2], &resolved, &[]);
         self.run_daz = false;
         let results = results?;

@@ -1,10 +1,13 @@
 //! Loops with steady iterations: they end by their counters, by the end of a turn, and by leaving memory; the
 //! state is that of the interpreter, also in registers that each iteration overwrites.
 
-use super::{compare_in_turns, program, random, registers, run_in, start};
+use super::{compare_in_turns, program, program_by, random, registers, run_in, start};
+use wavesim_asm::Options;
+use wavesim_isa::arch::Arch;
 use wavesim_jit::Jit;
 use wavesim_machine::memory::Memory;
 use wavesim_machine::state::LaneVec;
+use wavesim_machine::state::store_times::StoreTimes;
 
 /// The start of memory.
 const BASE: u64 = 0x10_0000;
@@ -41,6 +44,91 @@ fn copies() {
                 }
             }
         }
+    }
+}
+
+/// Stores of whole cache lines, of values that were loaded, or computed, whose lines may be split and differ
+/// by packet.
+#[test]
+fn stores_of_lines() {
+    let bodies: [&[&str]; 4] = [
+        &["v_add_nc_u32 v10, v10, v11", "global_store_b128 v1, v[10:13], s[2:3]"],
+        &["v_add_nc_u32 v10, v10, v11", "global_store_b64 v1, v[10:11], s[2:3] offset:64"],
+        &["global_load_b64 v[10:11], v2, s[2:3]", "global_store_b64 v1, v[10:11], s[2:3]"],
+        &[
+            "v_mov_b32 v10, s6",
+            "global_store_b128 v1, v[10:13], s[2:3]",
+            "global_store_b128 v2, v[10:13], s[2:3]",
+        ],
+    ];
+    for size in [32, 64] {
+        for body in bodies {
+            for (width, first) in [(8, 0), (8, 16), (16, 0), (16, 64), (16, 32), (16, 4)] {
+                let body = [body, &["v_add_nc_u32 v1, s5, v1"]].concat();
+                let other = |lane| BYTES as u32 - 1024 - 64 * size + width * lane;
+                compare(&body, [5, 256], size, [&|lane| first + width * lane, &other]);
+                // Packets in another order, some of them within cache lines.
+                let packet = |lane: u32| [2048, 0, 1040, 520, 4096, 3104][lane as usize / 8 % 6];
+                let mixed = |lane: u32| first + packet(lane) + 256 * (lane / 48) + width * (lane % 8);
+                compare(&body, [5, 128], size, [&mixed, &other]);
+            }
+        }
+    }
+}
+
+/// Stores go past the caches, which do not order them, only in loops that neither wait for their stores nor
+/// control caches.
+#[test]
+fn waits_order_stores() {
+    let rdna = |wait| {
+        [
+            "global_load_b128 v[10:13], v1, s[2:3]",
+            wait,
+            "global_store_b128 v1, v[10:13], s[2:3] offset:1024",
+            "v_add_nc_u32 v1, 64, v1",
+        ]
+    };
+    let cdna = |wait| {
+        [
+            "global_load_dwordx4 v[10:13], v1, s[2:3]",
+            wait,
+            "global_store_dwordx4 v1, v[10:13], s[2:3] offset:1024",
+            "v_add_u32 v1, 64, v1",
+        ]
+    };
+    for (arch, wait, ordered) in [
+        (Arch::Rdna3, "s_waitcnt vmcnt(0)", false),
+        (Arch::Rdna3, "s_nop 0", false),
+        (Arch::Rdna3, "s_waitcnt_vscnt null, 0x0", true),
+        (Arch::Rdna35, "buffer_gl1_inv", true),
+        (Arch::Rdna4, "s_wait_loadcnt 0x0", false),
+        (Arch::Rdna4, "s_wait_storecnt 0x0", true),
+        (Arch::Rdna4, "s_wait_idle", true),
+        (Arch::Rdna4, "global_wb scope:SCOPE_DEV", true),
+        (Arch::Cdna3, "s_nop 0", false),
+        (Arch::Cdna3, "s_waitcnt vmcnt(0)", true),
+        (Arch::Cdna4, "buffer_wbl2 sc1", true),
+    ] {
+        let (body, size) = if arch.is_cdna() { (cdna(wait), 64) } else { (rdna(wait), 32) };
+        let begin = ["s_mov_b32 s2, 0x100000", "s_mov_b32 s3, 0", "s_movk_i32 s4, 0x9"];
+        let end = ["s_add_i32 s4, s4, -1", "s_cmp_lg_u32 s4, 0", "s_cbranch_scc1 @3", "s_endpgm"];
+        let lines = [&begin[..], &body, &end].concat();
+        let program = program_by(&Options::new(arch), &lines, size);
+        let code = Jit::with_threshold(&program, 0).expect("a supported host");
+        let mut data = vec![0u8; BYTES];
+        let mut memory = Memory::empty();
+        // SAFETY: `data` outlives `memory`.
+        unsafe { memory.map_host(BASE, data.as_mut_ptr(), BYTES as u64, true) }.expect("room");
+        let mut wave = start(size, 0xc0);
+        let lanes = |half: u32| LaneVec(std::array::from_fn(|lane| 16 * (32 * half + lane as u32)));
+        (0..wave.halves()).for_each(|half| wave.set_lane_vec(half, 1, lanes(half as u32)));
+        wave.store_times.iter_mut().for_each(|times| times.choice = StoreTimes::STREAMING);
+        let ended = run_in(&memory, &mut [0; 256], &program, &mut wave, 2000, Some(&code));
+        assert!(ended.0.is_err() && code.stats().units > 0, "{arch:?} {wait}: {ended:?}");
+        // A loop that may store past the caches is recorded, and is too short to do so again.
+        let recorded = wave.store_times.contains(&StoreTimes::default());
+        assert_eq!(recorded, !ordered, "{arch:?} {wait}");
+        drop(memory);
     }
 }
 

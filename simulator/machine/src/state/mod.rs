@@ -3,6 +3,8 @@
 pub mod barrier;
 mod file;
 pub mod host;
+pub mod store_times;
+pub mod stream;
 pub mod wave;
 
 pub use barrier::Workgroup;

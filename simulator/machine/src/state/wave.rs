@@ -5,6 +5,8 @@ use super::file::{Files, Half, UNWRITTEN};
 pub use super::file::{LANE_VECS, NO_DENORMALS};
 #[cfg(target_arch = "x86_64")]
 use super::host::Avx2;
+use super::store_times::StoreTimes;
+use super::stream::{STREAMS, Stream};
 use crate::memory::HostRange;
 
 /// One 32-lane half of a VGPR: the unit that handlers work on.
@@ -62,24 +64,8 @@ pub const DISCARD: usize = ALL_VGPRS;
 /// Temporaries for instructions that run as several operations (VOPD): 4 lane vectors.
 pub const TEMP: usize = ALL_VGPRS + 4;
 
-/// Length of [`Wave::streams`].
-pub const STREAMS: usize = 64;
-
-/// The address stream of a memory instruction, as a hint for prefetching: a wave steps through memory in a
-/// loop, and the next wave in this register file starts at another address. Not part of the machine's state, so
-/// [`Wave::reset`] keeps it.
-#[derive(Clone, Copy, Default)]
-#[repr(C)]
-pub struct Stream {
-    /// The host address of the last access.
-    pub last: u64,
-    /// The distance between successive accesses.
-    pub stride: u64,
-    /// How many successive accesses had this distance.
-    pub repeats: u64,
-    /// The host address at which the current wave began.
-    pub start: u64,
-}
+/// Length of [`Wave::store_times`].
+pub const STORE_TIMES: usize = 8;
 
 /// Number of operand codes in the SGPR file.
 pub const SGPRS: usize = 128;
@@ -112,6 +98,8 @@ pub struct Wave {
     pub(crate) vectors: Files,
     /// The streams of memory instructions, by operation modulo the length.
     pub streams: [Stream; STREAMS],
+    /// How loops store whole cache lines, by operation modulo the length. Kept by [`Wave::reset`], too.
+    pub store_times: [StoreTimes; STORE_TIMES],
     /// Ranges of the last accesses, also by operation, which memory instructions try first. All belong to the
     /// memory `ranges_of`.
     last_ranges: [HostRange; STREAMS],
@@ -151,6 +139,7 @@ impl Wave {
             accumulation: false,
             vectors: Files::new(halves),
             streams: [Stream::default(); STREAMS],
+            store_times: [StoreTimes::default(); STORE_TIMES],
             last_ranges: [HostRange::EMPTY; STREAMS],
             ranges_of: 0,
             installed: 0,

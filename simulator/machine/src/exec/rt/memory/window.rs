@@ -8,7 +8,7 @@ use super::lanes::Addresses;
 use crate::exec::rt::context::Cx;
 use crate::memory::{HostRange, Place};
 use crate::state::LaneVec;
-use crate::state::wave::STREAMS;
+use crate::state::stream::STREAMS;
 use isa_spec::pcode::ir::Space;
 
 /// A range of host memory that contains the elements of all active lanes.
