@@ -1,5 +1,6 @@
 //! Lazy loading of operations from pseudocode that is known to be free of errors. An item of a file (a function, an
-//! instruction or a template) is parsed when a definition in it is first needed, and a body is checked when its
+//! instruction or a template) is parsed when a definition in it is first needed, of instructions only the needed ones,
+//! and a body is checked when its
 //! operation is requested: a process that needs a few operations does not pay for all of them. An index of the names
 //! in the headers of definitions ([`headers`]) tells which item to parse.
 
@@ -8,8 +9,9 @@ pub mod headers;
 use crate::canonical::Operation;
 use crate::pcode::ast::{Function, Instruction, Item};
 use crate::pcode::check::{Definitions, Library, check};
-use crate::pcode::parse::parse_items_in;
+use crate::pcode::parse::{parse_instruction, parse_items_in};
 use crate::pcode::sig::InstrSig;
+use crate::pcode::token::{Token, lex};
 use crate::source::{FileId, SourceMap};
 use crate::tables::ArchTable;
 use headers::{Headers, ItemText};
@@ -27,6 +29,8 @@ struct Index {
     headers: Headers,
     /// Indexed as [`Headers::items`].
     contents: Vec<OnceLock<Contents>>,
+    /// Likewise: an item may define many instructions, each of which is parsed when it is needed.
+    tokens: Vec<OnceLock<Vec<Token>>>,
 }
 
 /// The definitions of an item, templates expanded.
@@ -39,9 +43,9 @@ struct Contents {
 }
 
 impl Contents {
-    fn of(sources: &SourceMap, files: &[FileId], item: &ItemText) -> Contents {
+    fn of(items: Vec<Item>) -> Contents {
         let mut contents = Contents::default();
-        contents.take(parse_items_in(sources, files[item.file], item.range.clone()).0);
+        contents.take(items);
         contents
     }
 
@@ -79,27 +83,42 @@ impl<'a> OnDemand<'a> {
     pub fn operation(&self, file: &str, table: &'static ArchTable, name: &str) -> Option<Operation> {
         let file = self.files.iter().position(|id| self.sources.file(*id).name == file)?;
         let headers = &self.index().headers;
+        let id = self.files[file];
         let items = headers.instructions.items(name).filter(|at| headers.items[*at].file == file);
+        let parsed = items.map(|at| parse_instruction(self.sources, id, self.tokens(at), name));
+        let contents: Vec<Contents> = parsed.map(Contents::of).collect();
         let mut library = Library::of(self);
-        let blocks = items.flat_map(|at| self.contents(at).blocks(name)).collect();
+        let blocks = contents.iter().flat_map(|contents| contents.blocks(name)).collect();
         library.instructions.insert(name.to_string(), blocks);
         let block = library.block(name, Some(table.name))?;
         let sig = InstrSig::from_table(table, table.instruction(name)?);
         let (sem, _) = check(self.sources, &library, block, &sig, Some(table.name)).ok()?;
-        Some(Operation { name: name.to_string(), sig, sem, file: self.files[file] })
+        Some(Operation { name: name.to_string(), sig, sem, file: id })
     }
 
     fn contents(&self, at: usize) -> &Contents {
         let index = self.index();
-        let parse = || Contents::of(self.sources, &self.files, &index.headers.items[at]);
-        index.contents[at].get_or_init(parse)
+        let ItemText { file, range } = &index.headers.items[at];
+        let parse = || parse_items_in(self.sources, self.files[*file], range.clone()).0;
+        index.contents[at].get_or_init(|| Contents::of(parse()))
+    }
+
+    fn tokens(&self, at: usize) -> &[Token] {
+        let index = self.index();
+        let ItemText { file, range } = &index.headers.items[at];
+        index.tokens[at].get_or_init(|| {
+            let file = self.files[*file];
+            let text = self.sources.file(file).text.get(range.clone()).unwrap_or_default();
+            lex(file, text, range.start).0
+        })
     }
 
     fn index(&self) -> &Index {
         self.index.get_or_init(|| {
             let headers = Headers::of(self.files.iter().map(|id| self.sources.file(*id).text.as_str()));
             let contents = headers.items.iter().map(|_| OnceLock::new()).collect();
-            Index { headers, contents }
+            let tokens = headers.items.iter().map(|_| OnceLock::new()).collect();
+            Index { headers, contents, tokens }
         })
     }
 }

@@ -3,12 +3,10 @@
 
 /// Returns whether the whole of `text` matches the pattern. Case-sensitive.
 pub fn matches(pattern: &str, text: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let first = parts.next().unwrap_or_default();
+    let Some((first, others)) = pattern.split_once('*') else { return pattern == text };
     let Some(mut rest) = text.strip_prefix(first) else { return false };
-    let mut parts: Vec<&str> = parts.collect();
-    let Some(last) = parts.pop() else { return rest.is_empty() };
-    for part in parts {
+    let (inner, last) = others.rsplit_once('*').unwrap_or(("", others));
+    for part in inner.split('*') {
         let Some(at) = rest.find(part) else { return false };
         rest = &rest[at + part.len()..];
     }

@@ -141,7 +141,7 @@ impl Names {
 
 /// Replaces the placeholders of a name by `*`. The letters after a `$` without braces may belong to the placeholder
 /// or follow it, depending on the template's parameters, so all of them are replaced.
-fn pattern_of(name: &str) -> String {
+pub(crate) fn pattern_of(name: &str) -> String {
     let mut parts = name.split('$');
     let first = parts.next().unwrap_or_default().to_string();
     parts.fold(first, |pattern, part| {

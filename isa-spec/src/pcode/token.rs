@@ -3,13 +3,14 @@
 use super::ast::{LiteralType, TypeKind, TypeName};
 use crate::diag::Diagnostic;
 use crate::source::{FileId, Span};
+use std::sync::Arc;
 
 /// Tokens.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum Tok {
     /// Identifiers and keywords; before expansion, may contain template placeholders (`V_${OP}_$T`).
-    Ident(String),
+    Ident(Arc<str>),
     /// Integer literal: its value, and its type as spelled.
     Int { value: u128, ty: LiteralType },
     /// Float literal: its digits as written, and its type as spelled.
@@ -80,7 +81,7 @@ impl Tok {
     /// Returns the token's source form, as quoted in messages and pasted into words by templates.
     pub fn spelling(&self) -> String {
         match self {
-            Tok::Ident(text) => text.clone(),
+            Tok::Ident(text) => text.to_string(),
             Tok::Int { value, ty } => super::print::int(*value, *ty),
             Tok::Float { text, ty } => super::print::float(text, *ty),
             Tok::Str(text) => format!("\"{text}\""),
@@ -225,7 +226,7 @@ impl Lexer<'_> {
             self.at += 1;
             self.ident_tail();
         }
-        self.push(start, Tok::Ident(self.text[start..self.at].to_string()));
+        self.push(start, Tok::Ident(self.text[start..self.at].into()));
     }
 
     /// Lexes letters, digits, `_` and template placeholders.
@@ -427,7 +428,7 @@ impl Lexer<'_> {
         // `32'$T(x)`: a template fills in the type; the token is lexed again after expansion.
         if self.peek(0) == b'$' {
             self.ident_tail();
-            self.push(start, Tok::Ident(self.text[start..self.at].to_string()));
+            self.push(start, Tok::Ident(self.text[start..self.at].into()));
             return;
         }
         while self.peek(0).is_ascii_alphanumeric() {

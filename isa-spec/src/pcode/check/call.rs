@@ -358,9 +358,9 @@ impl<'a> Checker<'a> {
     pub(super) fn adds_offsets(&self) -> bool {
         let Some(span) = self.body_span else { return false };
         let (tokens, _) = lex(span.file, self.sources.text(span), 0);
-        tokens.iter().any(|t| {
-            matches!(&t.tok, Tok::Ident(word) if matches!(word.as_str(), "OFFSET" | "OFFSET0" | "OFFSET1"))
-        })
+        tokens.iter().any(
+            |t| matches!(&t.tok, Tok::Ident(word) if matches!(&**word, "OFFSET" | "OFFSET0" | "OFFSET1")),
+        )
     }
 }
 

@@ -182,7 +182,7 @@ impl Parser<'_> {
                 ExprKind::Concat(parts)
             }
             Tok::Ident(text) if !text.contains('$') && !self.is_reserved() => {
-                let name = Name { text, span: self.bump() };
+                let name = Name { text: text.to_string(), span: self.bump() };
                 if self.is("(") {
                     let open = self.bump();
                     let args = self.list(")")?;

@@ -15,13 +15,13 @@ impl Parser<'_> {
         let mut items = Vec::new();
         while !self.at_eof() {
             let item = match self.word() {
-                "instruction" => self.instruction().map(Item::Instruction),
-                "template" => self.template().map(Item::Template),
-                "function" => self.function().map(Item::Function),
+                "instruction" => self.instruction().map(|one| one.map(Item::Instruction)),
+                "template" => self.template().map(|one| Some(Item::Template(one))),
+                "function" => self.function().map(|one| Some(Item::Function(one))),
                 _ => self.unexpected_item(),
             };
             match item {
-                Ok(item) => items.push(item),
+                Ok(item) => items.extend(item),
                 Err(()) => self.skip_to_item(),
             }
         }
@@ -51,7 +51,8 @@ impl Parser<'_> {
         }
     }
 
-    fn instruction(&mut self) -> R<Instruction> {
+    /// Returns `None` if another instruction is wanted.
+    fn instruction(&mut self) -> R<Option<Instruction>> {
         let start = self.bump();
         let mut names = vec![self.name("an instruction's name")?];
         while self.eat(",") {
@@ -64,8 +65,17 @@ impl Parser<'_> {
                 archs.push(self.arch_name()?);
             }
         }
+        if let Some(wanted) = &self.wanted
+            && !names.iter().any(|name| name.text.eq_ignore_ascii_case(wanted))
+        {
+            let open = self.span();
+            self.expect("{")?;
+            self.template_body(open)?;
+            return Ok(None);
+        }
         let (body, body_span) = self.braced_body()?;
-        Ok(Instruction { names, archs, body, body_span, span: start.to(self.prev_span()), rows: Vec::new() })
+        let span = start.to(self.prev_span());
+        Ok(Some(Instruction { names, archs, body, body_span, span, rows: Vec::new() }))
     }
 
     /// Parses an architecture's name: `rdna3`, `rdna3.5`.
@@ -176,9 +186,19 @@ impl Parser<'_> {
     fn expand(&mut self, parameters: &[Name], rows: &[Row], body: &[Token]) -> Vec<Item> {
         let inner_parameters = template::inner_parameters(body);
         let mut items = Vec::new();
+        let wanted = self.wanted.clone();
+        let candidates = match &wanted {
+            Some(name) => template::candidates(body, name),
+            None => Vec::new(),
+        };
         let mut templates = self.templates.clone();
         templates.push(parameters.to_vec());
         for row in rows {
+            if let Some(name) = &wanted
+                && !template::may_define(&candidates, &inner_parameters, parameters, row, name)
+            {
+                continue;
+            }
             let mut errors = Vec::new();
             let tokens = template::expand(
                 self.file,
@@ -198,6 +218,7 @@ impl Parser<'_> {
             };
             let mut inner = Parser::new(self.text, self.file, tokens, errors);
             inner.templates = std::mem::take(&mut templates);
+            inner.wanted.clone_from(&wanted);
             inner.budget = self.budget;
             let mut expanded = inner.items();
             self.budget = inner.budget;

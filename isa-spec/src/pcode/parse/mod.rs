@@ -16,6 +16,7 @@ use super::ast::*;
 use super::token::{Tok, Token, lex};
 use crate::diag::{Diagnostic, nearest};
 use crate::source::{FileId, SourceMap, Span};
+use std::borrow::Cow;
 use std::ops::Range;
 
 pub use expr::type_suffix;
@@ -60,6 +61,14 @@ pub fn parse_items_in(
     parse_range(sources, file, range, |parser| parser.items())
 }
 
+/// Parses the definitions of an instruction, whose name is in upper case, from the tokens of whole items without
+/// errors. Templates are expanded only by the rows that may define it, and all other instructions are skipped.
+pub fn parse_instruction(sources: &SourceMap, file: FileId, tokens: &[Token], name: &str) -> Vec<Item> {
+    let mut parser = Parser::new(&sources.file(file).text, file, tokens, Vec::new());
+    parser.wanted = Some(name.to_string());
+    parser.items()
+}
+
 /// Parses a file that consists of a bare body, as pasted from a manual.
 pub fn parse_body(sources: &SourceMap, file: FileId) -> (Vec<Stmt>, Vec<Diagnostic>) {
     parse_body_in(sources, file, 0..sources.file(file).text.len())
@@ -91,7 +100,7 @@ struct Parser<'a> {
     /// The whole file, which spans index.
     text: &'a str,
     file: FileId,
-    tokens: Vec<Token>,
+    tokens: Cow<'a, [Token]>,
     at: usize,
     /// Nesting depth of the block or expression being parsed.
     depth: u32,
@@ -102,6 +111,8 @@ struct Parser<'a> {
     open: Vec<Open>,
     /// The templates being expanded, outermost first.
     templates: Vec<Vec<Name>>,
+    /// The only instruction to parse, in upper case.
+    wanted: Option<String>,
     /// Remaining number of tokens that expansion may produce for the whole file.
     budget: usize,
     errors: Vec<Diagnostic>,
@@ -162,10 +173,16 @@ impl Block {
 type R<T> = Result<T, ()>;
 
 impl<'a> Parser<'a> {
-    fn new(text: &'a str, file: FileId, mut tokens: Vec<Token>, errors: Vec<Diagnostic>) -> Self {
+    fn new(
+        text: &'a str,
+        file: FileId,
+        tokens: impl Into<Cow<'a, [Token]>>,
+        errors: Vec<Diagnostic>,
+    ) -> Self {
+        let mut tokens = tokens.into();
         if !matches!(tokens.last(), Some(Token { tok: Tok::Eof, .. })) {
             let end = tokens.last().map_or(0, |t| t.span.end);
-            tokens.push(Token { tok: Tok::Eof, span: Span { file, start: end, end } });
+            tokens.to_mut().push(Token { tok: Tok::Eof, span: Span { file, start: end, end } });
         }
         Parser {
             text,
@@ -176,6 +193,7 @@ impl<'a> Parser<'a> {
             height: 0,
             open: Vec::new(),
             templates: Vec::new(),
+            wanted: None,
             budget: template::MAX_TOKENS,
             dropped: errors.iter().map(|e| e.span).collect(),
             errors,
@@ -327,7 +345,7 @@ impl<'a> Parser<'a> {
     /// Suggests a correction for an unexpected token.
     fn hint(&self) -> Option<String> {
         let before = match &self.tokens[self.at.saturating_sub(1)].tok {
-            Tok::Ident(word) if self.at > 0 => word.as_str(),
+            Tok::Ident(word) if self.at > 0 => &**word,
             _ => "",
         };
         let text = match self.tok() {
@@ -339,7 +357,7 @@ impl<'a> Parser<'a> {
             Tok::Punct("{") if !self.open.is_empty() => {
                 "braces enclose a whole body or a concatenation; blocks are `if … then … endif` and `for … do … endfor`"
             }
-            Tok::Ident(word) => match word.as_str() {
+            Tok::Ident(word) => match &**word {
                 "and" | "AND" => "write `&&`, or `&` for bits",
                 "or" | "OR" => "write `||`, or `|` for bits",
                 "xor" | "XOR" => "write `^`",
@@ -390,7 +408,7 @@ impl<'a> Parser<'a> {
     fn name(&mut self, what: &str) -> R<Name> {
         match self.tok() {
             Tok::Ident(text) if !text.contains('$') => {
-                let text = text.clone();
+                let text = text.to_string();
                 let span = self.bump();
                 Ok(Name { text, span })
             }

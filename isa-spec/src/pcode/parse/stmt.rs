@@ -74,7 +74,7 @@ impl Parser<'_> {
         let Some(near) = nearest_word(self.word(), CLOSERS) else { return false };
         let error = Diagnostic::error(self.span(), format!("`{}` does not start a statement", self.word()));
         self.report(error.help(format!("did you mean `{near}`?")));
-        self.tokens[self.at].tok = Tok::Ident(near.to_string());
+        self.tokens.to_mut()[self.at].tok = Tok::Ident(near.into());
         true
     }
 
@@ -82,8 +82,8 @@ impl Parser<'_> {
     fn skip_unmatched(&mut self) -> bool {
         let message = match self.tok() {
             Tok::Punct(p @ ("}" | ")" | "]")) => format!("unmatched `{p}`"),
-            Tok::Ident(word) if CLOSERS.contains(&word.as_str()) => {
-                let opener = match word.as_str() {
+            Tok::Ident(word) if CLOSERS.contains(&&**word) => {
+                let opener = match &**word {
                     "endfor" => "for",
                     "endwhile" => "while",
                     _ => "if",
@@ -147,8 +147,8 @@ impl Parser<'_> {
                 Tok::Punct("}") => return,
                 Tok::Punct(")") if self.open.iter().any(|o| o.what == Block::Lambda) => return,
                 // Block keywords do not occur inside parentheses, except in a lambda.
-                Tok::Ident(word) if CLOSERS.contains(&word.as_str()) => return,
-                Tok::Ident(word) if RESERVED.contains(&word.as_str()) && self.on_new_line() => return,
+                Tok::Ident(word) if CLOSERS.contains(&&**word) => return,
+                Tok::Ident(word) if RESERVED.contains(&&**word) && self.on_new_line() => return,
                 Tok::Ident(_) if self.at_item() => return,
                 _ => {}
             }
@@ -241,7 +241,7 @@ impl Parser<'_> {
             let at = self.span();
             if self.last_braced() && self.is("}") {
                 let more =
-                    matches!(self.tok_after(), Tok::Ident(w) if w == "else" || ELSIF.contains(&w.as_str()));
+                    matches!(self.tok_after(), Tok::Ident(w) if &**w == "else" || ELSIF.contains(&&**w));
                 if more {
                     self.bump();
                 }

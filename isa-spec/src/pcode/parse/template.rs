@@ -8,6 +8,8 @@
 use super::super::ast::{LiteralType, Name, TemplateRow};
 use super::super::token::{Tok, Token, lex};
 use crate::diag::Diagnostic;
+use crate::on_demand::headers::pattern_of;
+use crate::pattern::matches;
 use crate::source::{FileId, Span};
 
 /// Limit on the expansion of one file's templates, in tokens of 16 bytes: the rows of nested templates
@@ -44,8 +46,7 @@ pub(super) fn expand(
     budget: &mut usize,
     errors: &mut Vec<Diagnostic>,
 ) -> Option<Vec<Token>> {
-    let fills: Vec<(&str, &str)> =
-        parameters.iter().zip(&row.entries).map(|(p, e)| (p.text.as_str(), e.name.text.as_str())).collect();
+    let fills = fills(parameters, row);
     let mut out = Vec::with_capacity(body.len());
     let mut charged = 0;
     for token in body {
@@ -68,7 +69,8 @@ pub(super) fn expand(
         }
         for made in &out[charged..] {
             let bytes = match &made.tok {
-                Tok::Ident(text) | Tok::Str(text) | Tok::Float { text, .. } => text.len(),
+                Tok::Ident(text) => text.len(),
+                Tok::Str(text) | Tok::Float { text, .. } => text.len(),
                 _ => 0,
             };
             *budget = budget.checked_sub(1 + bytes / 16)?;
@@ -76,6 +78,45 @@ pub(super) fn expand(
         charged = out.len();
     }
     Some(out)
+}
+
+/// Returns the names in the headers of instructions, with placeholders, that may become this name in some row.
+pub(super) fn candidates<'t>(body: &'t [Token], instruction: &str) -> Vec<&'t str> {
+    let mut in_names = false;
+    let mut found = Vec::new();
+    for token in body {
+        match &token.tok {
+            Tok::Ident(word) if &**word == "instruction" => in_names = true,
+            Tok::Punct("{") => in_names = false,
+            Tok::Ident(name) if in_names && may_become(name, instruction) => found.push(&**name),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Returns whether a name may become another one, in upper case, if placeholders are replaced.
+fn may_become(name: &str, instruction: &str) -> bool {
+    matches(&pattern_of(name).to_uppercase(), instruction)
+}
+
+/// Returns whether a row's expansion may define an instruction, whose [`candidates`] these are. Placeholders of
+/// nested templates match anything.
+pub(super) fn may_define(
+    candidates: &[&str],
+    inner: &[String],
+    parameters: &[Name],
+    row: &Row,
+    instruction: &str,
+) -> bool {
+    let fills = fills(parameters, row);
+    // An entry of several tokens may consist of several names.
+    let may = |text: &str| text.split([',', ' ']).any(|name| may_become(name, instruction));
+    candidates.iter().any(|name| may(&substitute(name, inner, &fills)))
+}
+
+fn fills<'a>(parameters: &'a [Name], row: &'a Row) -> Vec<(&'a str, &'a str)> {
+    parameters.iter().zip(&row.entries).map(|(p, e)| (p.text.as_str(), e.name.text.as_str())).collect()
 }
 
 fn is_placeholder(text: &str, name: &str) -> bool {
@@ -144,11 +185,11 @@ pub(super) fn placeholders(text: &str) -> impl Iterator<Item = String> {
 pub(super) fn inner_parameters(body: &[Token]) -> Vec<String> {
     let mut out = Vec::new();
     for (at, pair) in body.windows(2).enumerate() {
-        let template = matches!(&pair[0].tok, Tok::Ident(word) if word == "template");
+        let template = matches!(&pair[0].tok, Tok::Ident(word) if &**word == "template");
         if template && pair[1].tok == Tok::Punct("(") {
             for token in &body[at + 2..] {
                 match &token.tok {
-                    Tok::Ident(name) => out.push(name.clone()),
+                    Tok::Ident(name) => out.push(name.to_string()),
                     Tok::Punct(",") => {}
                     _ => break,
                 }
