@@ -1,8 +1,8 @@
-//! Lazy loading of operations from pseudocode that is known to be free of errors. An item of a file (a function, an
-//! instruction or a template) is parsed when a definition in it is first needed, of instructions only the needed ones,
-//! and a body is checked when its
-//! operation is requested: a process that needs a few operations does not pay for all of them. An index of the names
-//! in the headers of definitions ([`headers`]) tells which item to parse.
+//! Lazy loading of operations from pseudocode that is known to be free of errors. An item of a file (a
+//! function, an instruction or a template) is parsed when a definition in it is first needed, of instructions
+//! only the needed ones, and a body is checked when its operation is requested: a process that needs a few
+//! operations does not pay for all of them. An index of the names in the headers of definitions ([`headers`])
+//! tells which item to parse.
 
 pub mod headers;
 

@@ -5,8 +5,8 @@ use wavesim_machine::state::store_times::StoreTimes;
 use wavesim_machine::state::wave::STORE_TIMES;
 
 called! {
-    /// Called before the steady iterations of a loop that is measured. [`Frame::lane_buffer`] has the index of
-    /// the measurements.
+    /// Called before the steady iterations of a loop that is measured. [`Frame::lane_buffer`] has the index
+    /// of the measurements.
     ///
     /// # Safety
     /// Must be called by compiled code with its frame.
@@ -21,8 +21,8 @@ called! {
 
 called! {
     /// Called after the steady iterations of a loop that was measured, or steps through much memory.
-    /// [`Frame::lane_buffer`] has the index of the measurements, the number of iterations, and the distance from
-    /// the first to the last one in bytes, which may be negative.
+    /// [`Frame::lane_buffer`] has the index of the measurements, the number of iterations, and the distance
+    /// from the first to the last one in bytes, which may be negative.
     ///
     /// # Safety
     /// Must be called by compiled code with its frame.

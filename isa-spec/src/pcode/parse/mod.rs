@@ -61,8 +61,9 @@ pub fn parse_items_in(
     parse_range(sources, file, range, |parser| parser.items())
 }
 
-/// Parses the definitions of an instruction, whose name is in upper case, from the tokens of whole items without
-/// errors. Templates are expanded only by the rows that may define it, and all other instructions are skipped.
+/// Parses the definitions of an instruction, whose name is in upper case, from the tokens of whole items
+/// without errors. Templates are expanded only by the rows that may define it, and all other instructions are
+/// skipped.
 pub fn parse_instruction(sources: &SourceMap, file: FileId, tokens: &[Token], name: &str) -> Vec<Item> {
     let mut parser = Parser::new(&sources.file(file).text, file, tokens, Vec::new());
     parser.wanted = Some(name.to_string());

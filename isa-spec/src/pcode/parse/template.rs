@@ -80,7 +80,8 @@ pub(super) fn expand(
     Some(out)
 }
 
-/// Returns the names in the headers of instructions, with placeholders, that may become this name in some row.
+/// Returns the names in the headers of instructions, with placeholders, that may become this name in some
+/// row.
 pub(super) fn candidates<'t>(body: &'t [Token], instruction: &str) -> Vec<&'t str> {
     let mut in_names = false;
     let mut found = Vec::new();
@@ -100,8 +101,8 @@ fn may_become(name: &str, instruction: &str) -> bool {
     matches(&pattern_of(name).to_uppercase(), instruction)
 }
 
-/// Returns whether a row's expansion may define an instruction, whose [`candidates`] these are. Placeholders of
-/// nested templates match anything.
+/// Returns whether a row's expansion may define an instruction, whose [`candidates`] these are. Placeholders
+/// of nested templates match anything.
 pub(super) fn may_define(
     candidates: &[&str],
     inner: &[String],

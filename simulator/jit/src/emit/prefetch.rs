@@ -13,7 +13,8 @@ use wavesim_x64::inst::{Cc, Class, Inst, Int2, Mem, Size, Src, V, Width};
 impl Emitter<'_> {
     /// Prefetches what the instruction will access a few loop iterations from now if its address keeps
     /// advancing by the same stride. The target is the second-level cache, which supports more outstanding
-    /// lines than the first. The last iterations prefetch the first ones of the next loop: see [`start_loop`].
+    /// lines than the first. The last iterations prefetch the first ones of the next loop: see
+    /// [`start_loop`].
     pub fn prefetch(&mut self, location: &ResolvedAccess) {
         let access = &location.access;
         if access.is_in_lds() {

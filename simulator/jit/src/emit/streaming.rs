@@ -82,8 +82,8 @@ impl Emitter<'_> {
         self.f.push(Inst::Label(done));
     }
 
-    /// Stores vectors of a packet past the caches if the loop does so and they are whole cache lines; otherwise
-    /// through the caches, where later iterations are prefetched.
+    /// Stores vectors of a packet past the caches if the loop does so and they are whole cache lines;
+    /// otherwise through the caches, where later iterations are prefetched.
     pub fn store_rows(
         &mut self,
         location: &ResolvedAccess,

@@ -1,9 +1,9 @@
 //! The choice between stores through the host's caches and past them.
 //!
-//! A store into a cache first loads the line that it overwrites, and later the line is written to memory. Where
-//! a loop stores more than the caches hold, stores past them take two thirds of the time. Where they hold it,
-//! such stores take longer, and so does what reads the memory next. Hence loops that step through much memory
-//! are measured both ways.
+//! A store into a cache first loads the line that it overwrites, and later the line is written to memory.
+//! Where a loop stores more than the caches hold, stores past them take two thirds of the time. Where they
+//! hold it, such stores take longer, and so does what reads the memory next. Hence loops that step through
+//! much memory are measured both ways.
 
 /// Measurements of loops that store whole cache lines.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -28,8 +28,8 @@ impl StoreTimes {
     /// Past the caches.
     pub const STREAMING: u64 = 2;
 
-    /// Loops that step through fewer bytes store through the caches in any case. Second-level caches of current
-    /// hosts have less, third-level caches several times more.
+    /// Loops that step through fewer bytes store through the caches in any case. Second-level caches of
+    /// current hosts have less, third-level caches several times more.
     pub const MIN_SPAN: u64 = 4 << 20;
     /// The minimum number of iterations of a loop that is measured.
     const MIN_ITERATIONS: u64 = 8;
@@ -40,8 +40,8 @@ impl StoreTimes {
     /// The number of loops of a period that are measured.
     const MEASURED: u64 = 2 * StoreTimes::SAMPLES;
 
-    /// Records a loop with the distance from its first to its last iteration in bytes, and chooses how the next
-    /// one stores. Stores go past the caches only if that is at least an eighth faster.
+    /// Records a loop with the distance from its first to its last iteration in bytes, and chooses how the
+    /// next one stores. Stores go past the caches only if that is at least an eighth faster.
     pub fn record(&mut self, ticks: u64, iterations: u64, span: u64) {
         if iterations < StoreTimes::MIN_ITERATIONS || span < StoreTimes::MIN_SPAN {
             *self = StoreTimes::default();
