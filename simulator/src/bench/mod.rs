@@ -245,7 +245,8 @@ pub fn measure(
 }
 
 /// As [`measure`], with the compiled engine in addition to the interpreter: one launch of each in turn. Both
-/// results are verified. With `background`, another thread compiles frequently executed code.
+/// results are verified, that of compiled code also after the last launch. With `background`, another thread
+/// compiles frequently executed code.
 #[cfg(feature = "jit")]
 pub fn measure_compiled(
     workload: &'static Workload,
@@ -274,6 +275,10 @@ pub fn measure_compiled(
         prepared.launch_compiled(threads, &code)?;
         compiled.push(before.elapsed().as_secs_f64());
     }
+    // Code may choose another way to store after some launches.
+    prepared.reset()?;
+    prepared.launch_compiled(threads, &code)?;
+    (workload.check)(&prepared)?;
     let made = code.stats();
     let compiled = CompiledFigures {
         seconds: median_of(compiled),

@@ -207,7 +207,8 @@ pub enum Inst {
         to: Mem,
         v: V,
     },
-    /// Stores a vector past the caches, in no order with other stores; the address must be a multiple of 32.
+    /// Stores a vector past the caches (a non-temporal store), in no order with other stores; the address
+    /// must be a multiple of 32.
     VecStream {
         to: Mem,
         v: V,

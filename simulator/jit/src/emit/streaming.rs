@@ -1,4 +1,5 @@
-//! Stores past the host's caches, in steady iterations that store whole cache lines: see [`StoreTimes`].
+//! Stores past the host's caches (non-temporal stores), in steady iterations that store whole cache lines:
+//! see [`StoreTimes`].
 //!
 //! The host does not order such stores among themselves, nor with others. Other threads may observe their
 //! order only if the kernel waits for its stores, and then there are none in the loop; at its end, the host

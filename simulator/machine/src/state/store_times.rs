@@ -1,4 +1,4 @@
-//! The choice between stores through the host's caches and past them.
+//! The choice between stores through the host's caches and past them (non-temporal stores).
 //!
 //! A store into a cache first loads the line that it overwrites, and later the line is written to memory.
 //! Where a loop stores more than the caches hold, stores past them take two thirds of the time. Where they
