@@ -35,7 +35,7 @@ install -m 755 "$LIBRARY" "$root/lib/$name"
 cat > "$root/lib/pkgconfig/wavesim.pc" <<END
 prefix=$prefix
 Name: wavesim
-Description: Functional simulator for AMD RDNA GPUs
+Description: Functional simulator for AMD GPUs
 Version: $version
 Cflags: -I\${prefix}/include
 Libs: -L\${prefix}/lib -lwavesim_capi

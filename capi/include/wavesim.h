@@ -343,7 +343,7 @@ const char *wavesim_version(void);
 const char *wavesim_last_error(void);
 
 /**
- * Creates a device of an architecture (`rdna3`, `rdna3.5`, `rdna4`) or a processor (`gfx1100`, …).
+ * Creates a device of an architecture (`rdna3`, `cdna4`, …) or a processor (`gfx1100`, …).
  *
  * # Safety
  * On hosts other than Linux, both pointers must be valid.

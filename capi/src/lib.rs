@@ -47,7 +47,7 @@ pub extern "C" fn wavesim_last_error() -> *const c_char {
     error::last()
 }
 
-/// Creates a device of an architecture (`rdna3`, `rdna3.5`, `rdna4`) or a processor (`gfx1100`, …).
+/// Creates a device of an architecture (`rdna3`, `cdna4`, …) or a processor (`gfx1100`, …).
 ///
 /// # Safety
 /// On hosts other than Linux, both pointers must be valid.

@@ -37,7 +37,7 @@ pub struct Machine {
 impl Machine {
     /// Executes one instruction. Returns `None` if it has no semantics.
     pub fn step(&mut self, arch: Arch, inst: &Inst, engine: Engine) -> Option<Result<(), Event>> {
-        self.wave.set_accumulation(arch.is_cdna());
+        self.wave.set_accumulation(arch.facts().vgprs.accumulation);
         let global = Some((GLOBAL_BASE, &mut self.global[..]));
         with_context(global, &mut self.lds, (&mut self.scratch, SCRATCH), |cx| {
             match engine {
@@ -58,7 +58,7 @@ impl Machine {
     /// Runs a program in the interpreter until an event, or until it has executed about `budget`
     /// instructions.
     pub fn run(&mut self, program: &Program, budget: u64) -> Result<(), Event> {
-        self.wave.set_accumulation(program.arch.is_cdna());
+        self.wave.set_accumulation(program.arch.facts().vgprs.accumulation);
         let global = Some((GLOBAL_BASE, &mut self.global[..]));
         with_context(global, &mut self.lds, (&mut self.scratch, SCRATCH), |cx| {
             interp::run(program, &mut self.wave, cx, budget, &mut 0)

@@ -162,7 +162,7 @@ pub fn disassemble(code: &[u8], target: Option<&str>, wave: Option<u32>) -> PyRe
                 code.len()
             )));
         }
-        return Ok(listing(requested.unwrap_or(Arch::Rdna3), wave, 0, code, []));
+        return Ok(listing(requested.unwrap_or(Arch::DEFAULT), wave, 0, code, []));
     }
     let target_request = match target {
         Some(name) => Target::from_name(name).map_err(error)?.target_request(),

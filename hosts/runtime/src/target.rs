@@ -1,7 +1,7 @@
 //! The GPU that a device simulates.
 
 use crate::Error;
-use wavesim::arch::{Arch, PROCESSORS, Processor};
+use wavesim::arch::{Arch, Processor};
 use wavesim::loader::code_object::TargetRequest;
 
 /// A target processor, or only an architecture if no processor was named.
@@ -27,7 +27,7 @@ impl Target {
         let name_without_features = name.split(':').next().unwrap_or(name);
         let processor = Processor::from_name(name_without_features).ok_or_else(|| {
             let archs = Arch::AMD.iter().map(|a| a.name());
-            let names: Vec<&str> = archs.chain(PROCESSORS.iter().map(|p| p.name)).collect();
+            let names: Vec<&str> = archs.chain(Processor::all().map(|p| p.name)).collect();
             Error::Target { given: name.to_string(), names: names.join(", ") }
         })?;
         Ok(Target { arch: processor.arch, processor: Some(processor) })
@@ -48,10 +48,9 @@ impl Target {
         self.arch.lds_bytes()
     }
 
-    /// Returns the LDS size of a multiprocessor in bytes. RDNA's workgroup processors have twice the LDS of a
-    /// workgroup.
+    /// Returns the LDS size of a multiprocessor in bytes.
     pub fn processor_lds_bytes(&self) -> u32 {
-        if self.arch.is_cdna() { self.lds_bytes() } else { 2 * self.lds_bytes() }
+        self.arch.facts().lds_per_processor * self.lds_bytes()
     }
 
     /// Returns the criteria that select a code object from a bundle.

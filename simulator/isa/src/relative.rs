@@ -45,12 +45,16 @@ pub fn index(mode: u32, m0: u32, bit: u32) -> Option<u32> {
 
 /// Returns whether MODE.VSKIP skips an instruction: all vector ALU and memory instructions.
 pub fn is_skipped(arch: Arch, inst: &Inst) -> bool {
-    arch.is_cdna() && matches!(inst.instruction(arch.table()).group(), "VALU" | "VMEM" | "LDS")
+    arch.facts().instruction_modes
+        && matches!(inst.instruction(arch.table()).group(), "VALU" | "VMEM" | "LDS")
 }
 
 /// The VGPR, the number of dwords and the enable bit of an operand that can be indexed.
 pub fn relative_vgpr(arch: Arch, inst: &Inst, operand: &Operand) -> Option<(u16, u8, u32)> {
-    if !arch.is_cdna() || operand.fmt == Fmt::Mask || inst.instruction(arch.table()).group() != "VALU" {
+    if !arch.facts().instruction_modes
+        || operand.fmt == Fmt::Mask
+        || inst.instruction(arch.table()).group() != "VALU"
+    {
         return None;
     }
     let bit = enable_bit(operand.role)?;

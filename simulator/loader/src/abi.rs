@@ -107,18 +107,15 @@ pub fn dispatch_packet(shape: &Shape, kernel: &Kernel, kernarg: u64) -> [u8; 64]
 /// The compilers' default MODE: rounding to nearest even, denormals enabled; DX10_CLAMP and IEEE where these
 /// bits exist.
 pub fn default_mode(arch: Arch) -> u32 {
-    match arch {
-        Arch::Rdna3 | Arch::Rdna35 | Arch::Cdna3 | Arch::Cdna4 => 0x3f0,
-        Arch::Rdna4 | Arch::RiscvGpu => 0xf0,
-    }
+    arch.facts().float.default_mode
 }
 
 /// The MODE specified by the descriptor, with DX10_CLAMP and IEEE where these bits exist.
 pub fn mode(arch: Arch, d: &Descriptor) -> u32 {
     let mode = d.get(descriptor::FLOAT_MODE);
-    match has_architected_ids(arch) {
-        true => mode,
-        false => mode | d.get(descriptor::DX10_CLAMP) << 8 | d.get(descriptor::IEEE_MODE) << 9,
+    match arch.facts().float.mode_has_ieee {
+        false => mode,
+        true => mode | d.get(descriptor::DX10_CLAMP) << 8 | d.get(descriptor::IEEE_MODE) << 9,
     }
 }
 
@@ -134,7 +131,7 @@ pub fn group_ids(d: &Descriptor) -> [bool; 3] {
 
 /// Returns whether workgroup IDs are in trap registers instead of requested SGPRs (gfx12).
 pub fn has_architected_ids(arch: Arch) -> bool {
-    arch == Arch::Rdna4
+    arch.facts().start.ids_in_ttmps
 }
 
 /// The initial state of waves: user SGPRs in the order of the descriptor, MODE, and IDs. `preloaded` are

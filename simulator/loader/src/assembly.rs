@@ -59,12 +59,12 @@ impl AssemblyOptions {
         let any_target = self.arch.is_none();
         let file = File { name, text, defines: &self.defines, open: &open, any_target };
         let once = |wave: u32| {
-            let options = Options::new(self.arch.unwrap_or(Arch::Rdna3)).wave(wave);
+            let options = Options::new(self.arch.unwrap_or(Arch::DEFAULT)).wave(wave);
             let (program, errors) = program::read_file(&file, &options);
             let options = Options { arch: program.arch, ..options };
             (program, options, errors)
         };
-        let first = once(self.wave.unwrap_or(self.arch.unwrap_or(Arch::Rdna3).wave_sizes()[0]));
+        let first = once(self.wave.unwrap_or(self.arch.unwrap_or(Arch::DEFAULT).wave_sizes()[0]));
         // The descriptors specify the wave size but follow the code, so wave64 files are read twice.
         let mut read = match first.0.wave() {
             64 if self.wave.is_none() => once(64),

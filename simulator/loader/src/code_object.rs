@@ -8,7 +8,7 @@ use super::metadata::{self, metadata};
 use object::{Object, ObjectKind, ObjectSection, ObjectSymbol, SymbolKind};
 use std::borrow::Cow;
 use std::fmt;
-use wavesim_engine::sched::dispatch::{Registers, vgpr_granule};
+use wavesim_engine::sched::dispatch::Registers;
 use wavesim_isa::arch::Arch;
 use wavesim_isa::descriptor::{self, Descriptor};
 
@@ -108,35 +108,23 @@ impl Kernel {
         if self.descriptor.has(descriptor::WAVEFRONT_SIZE32) { 32 } else { 64 }
     }
 
-    /// Number of registers per wave. The descriptor stores VGPRs in granules of 8 (wave32) or 4 (wave64); the
+    /// Number of registers per wave. The descriptor stores VGPRs in granules of the architecture; the
     /// metadata may have the exact number. SGPRs are not in the descriptor, since the processors always
     /// allocate all of them, so only the metadata's count limits a kernel.
     pub fn registers(&self) -> Registers {
         let [vgprs, sgprs] = self.counts;
-        if self.arch.is_cdna() {
-            return self.cdna_registers(vgprs, sgprs);
-        }
-        let granule = vgpr_granule(self.wave_size());
+        let rules = &self.arch.facts().descriptor;
+        let granule = rules.vgpr_granule[usize::from(self.wave_size() == 64)];
         let allocated = (self.descriptor.get(descriptor::VGPR_GRANULES) + 1) * granule;
         let exact = vgprs.filter(|n| n.max(&1).next_multiple_of(granule) == allocated);
+        // Accumulation VGPRs follow from ACCUM_OFFSET on (AMDGPUUsage, *compute_pgm_rsrc3 for GFX90A*).
+        let before_accumulation = match rules.accum_offset {
+            true => (self.descriptor.get(descriptor::ACCUM_OFFSET) + 1) * 4,
+            false => u32::MAX,
+        };
         let limit = Registers::ALL;
         Registers {
-            vgprs: exact.unwrap_or(allocated).min(limit.vgprs as u32) as u16,
-            sgprs: sgprs.map_or(limit.sgprs, |n| n.min(limit.sgprs as u32) as u16),
-        }
-    }
-}
-
-impl Kernel {
-    /// CDNA's unified register file holds VGPRs, followed by accumulation VGPRs from ACCUM_OFFSET
-    /// (AMDGPUUsage, *compute_pgm_rsrc3 for GFX90A*).
-    fn cdna_registers(&self, vgprs: Option<u32>, sgprs: Option<u32>) -> Registers {
-        let allocated = (self.descriptor.get(descriptor::VGPR_GRANULES) + 1) * 8;
-        let accumulation = (self.descriptor.get(descriptor::ACCUM_OFFSET) + 1) * 4;
-        let exact = vgprs.filter(|n| n.max(&1).next_multiple_of(8) == allocated);
-        let limit = Registers::ALL;
-        Registers {
-            vgprs: exact.unwrap_or(allocated).min(accumulation).min(limit.vgprs as u32) as u16,
+            vgprs: exact.unwrap_or(allocated).min(before_accumulation).min(limit.vgprs as u32) as u16,
             sgprs: sgprs.map_or(limit.sgprs, |n| n.min(limit.sgprs as u32) as u16),
         }
     }
@@ -147,7 +135,7 @@ impl Kernel {
     pub fn preloaded(&self) -> Option<(u32, u32)> {
         let dwords = self.descriptor.get(descriptor::KERNARG_PRELOAD_LENGTH);
         let first = self.descriptor.get(descriptor::KERNARG_PRELOAD_OFFSET);
-        (self.arch.is_cdna() && dwords > 0).then_some((first * 4, dwords))
+        (self.arch.facts().descriptor.preloads_kernarg && dwords > 0).then_some((first * 4, dwords))
     }
 }
 

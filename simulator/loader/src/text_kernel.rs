@@ -6,7 +6,6 @@ use super::prepared::{Buffer, Modes, Prepared, Shape, Source};
 use isa_spec::pcode::ir::Space;
 use isa_spec::source::SourceMap;
 use wavesim_engine::sched::dispatch::{InitialState, Layout, Registers};
-use wavesim_isa::arch::Arch;
 use wavesim_machine::exec::program::{Program, TooLarge};
 use wavesim_machine::memory::{AllocError, Memory};
 pub use wavesim_text::Options;
@@ -73,7 +72,7 @@ pub fn load(kernel: TextKernel, source: Source, mut memory: Memory) -> Result<Pr
             (Layout::Text { group_ids: listed(header.global.1), item_ids: listed(header.local.1) }, 3)
         }
         Abi::Hsa => {
-            let architected = kernel.arch == Arch::Rdna4;
+            let architected = abi::has_architected_ids(kernel.arch);
             (Layout::Hsa { first_system_sgpr: 2, group_ids: [true; 3], architected, item_id_dims: 2 }, 0)
         }
     };

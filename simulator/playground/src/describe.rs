@@ -7,6 +7,13 @@ use wavesim_isa::arch::Arch;
 use wavesim_isa::operand;
 use wavesim_machine::isa;
 
+/// Returns the architectures of kernels, for a menu.
+pub fn architectures() -> Value {
+    let row =
+        |arch: Arch| json!({ "name": arch.name(), "title": arch.facts().title, "waves": arch.wave_sizes() });
+    Arch::AMD.into_iter().map(row).collect()
+}
+
 /// Returns the names of all instructions, each with its functional group and whether it has semantics; also
 /// modifiers, wait counters, and encoding suffixes, longest first.
 pub fn names(arch: Arch) -> Result<Value, String> {

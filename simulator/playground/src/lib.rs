@@ -46,6 +46,8 @@ pub struct Playground {
 #[derive(Debug, Deserialize)]
 #[serde(tag = "op", rename_all = "kebab-case", deny_unknown_fields)]
 enum Request {
+    /// The architectures of kernels: names, titles and wave sizes.
+    Architectures,
     /// Names of instructions and registers, for highlighting and completion.
     Names { arch: String },
     /// An instruction.
@@ -111,6 +113,7 @@ impl Playground {
 
     fn answer(&mut self, request: Request) -> Result<Value, String> {
         match request {
+            Request::Architectures => Ok(describe::architectures()),
             Request::Names { arch } => describe::names(program::arch(&arch)?),
             Request::Describe { arch, name } => describe::instruction(program::arch(&arch)?, &name),
             Request::Diagnose { program } => diagnose::program(&program),

@@ -75,8 +75,8 @@ impl Kind {
 
 /// Returns the architecture with a name.
 pub fn arch(name: &str) -> Result<Arch, String> {
-    let known = || Arch::RDNA.map(Arch::name).join(", ");
-    let arch = Arch::RDNA.into_iter().find(|a| a.name() == name);
+    let known = || Arch::AMD.map(Arch::name).join(", ");
+    let arch = Arch::AMD.into_iter().find(|a| a.name() == name);
     arch.ok_or_else(|| format!("there is no architecture `{name}`; there are {}", known()))
 }
 

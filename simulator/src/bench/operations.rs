@@ -18,6 +18,9 @@ use wavesim_machine::exec::program::Program;
 use wavesim_machine::memory::Memory;
 use wavesim_machine::state::{LaneVec, Wave, Workgroup};
 
+/// The architecture whose instructions are timed if none is named.
+pub const DEFAULT_ARCH: Arch = Arch::Rdna4;
+
 /// The cost of an instruction.
 #[derive(Debug, Clone)]
 pub struct Cost {
@@ -281,7 +284,7 @@ impl Machine {
             (state >> 32) as u32
         };
         let mut wave = Wave::new(self.lanes);
-        wave.set_accumulation(arch.is_cdna());
+        wave.set_accumulation(arch.facts().vgprs.accumulation);
         for (half, reg) in (0..wave.halves()).flat_map(|half| (0..128).map(move |reg| (half, reg))) {
             let mut row = LaneVec::ZERO;
             for lane in &mut row.0 {

@@ -3,6 +3,7 @@
 use super::{BenchError, Prepared};
 use isa_spec::arith::{FloatEnv, convert};
 use isa_spec::pcode::ir::Ty;
+use wavesim_isa::arch::Arch;
 use wavesim_native as native;
 
 /// A kernel argument.
@@ -29,6 +30,19 @@ pub enum Form {
 }
 
 impl Form {
+    /// The architectures for which the workloads are compiled.
+    pub const ARCHS: [Arch; 2] = [Arch::Rdna3, Arch::Cdna3];
+
+    /// Returns the form for an architecture and a wave size.
+    pub fn of(arch: Arch, wave_size: u32) -> Option<Form> {
+        match (arch, wave_size) {
+            (Arch::Rdna3, 32) => Some(Form::Wave32),
+            (Arch::Rdna3, 64) => Some(Form::Wave64),
+            (Arch::Cdna3, 64) => Some(Form::Cdna3),
+            _ => None,
+        }
+    }
+
     /// Returns the name used in messages.
     pub fn name(self) -> &'static str {
         match self {

@@ -4,7 +4,7 @@ use super::engine::Engine;
 use crate::bench::instructions::{self, Baseline, DEFAULT_COUNTED, LaunchMode, TOLERANCE};
 use crate::bench::operations::{self, Cost, Costs};
 use crate::bench::{self, Form, WORKLOADS, Workload, host, launches};
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use serde_json::json;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -226,19 +226,27 @@ fn compiled(_: &'static bench::Workload, _: Form, _: &BenchArgs) -> anyhow::Resu
     bail!("--engine jit: this wavesim was built without the feature `jit`")
 }
 
+/// Fails if waves of the architecture cannot have this number of lanes.
+fn check_wave(arch: Arch, lanes: u32) -> anyhow::Result<()> {
+    if !arch.wave_sizes().contains(&lanes) {
+        let sizes: Vec<String> = arch.wave_sizes().iter().map(u32::to_string).collect();
+        bail!("--wave {lanes}: waves of {} have {} lanes", arch.name(), sizes.join(" or "));
+    }
+    Ok(())
+}
+
 /// Returns the form that the options select.
 fn form(args: &BenchArgs) -> anyhow::Result<Form> {
-    match (args.arch, args.wave) {
-        (None | Some(Arch::Rdna3), None | Some(32)) => Ok(Form::Wave32),
-        (None | Some(Arch::Rdna3), Some(64)) => Ok(Form::Wave64),
-        (Some(Arch::Cdna3), None | Some(64)) => Ok(Form::Cdna3),
-        (Some(Arch::Cdna3), Some(32)) => bail!("--wave 32: waves of cdna3 have 64 lanes"),
-        (_, Some(lanes)) if !matches!(lanes, 32 | 64) => bail!("--wave {lanes}: a wave has 32 or 64 lanes"),
-        (arch, _) => {
-            let name = arch.map_or("", |arch| arch.name());
-            bail!("--arch {name}: the workloads are compiled for rdna3 and cdna3")
-        }
-    }
+    let arch = args.arch.unwrap_or(Arch::DEFAULT);
+    let lanes = args.wave.unwrap_or(arch.wave_sizes()[0]);
+    check_wave(arch, lanes)?;
+    Form::of(arch, lanes).ok_or_else(|| {
+        anyhow!(
+            "--arch {}: the workloads are compiled for {}",
+            arch.name(),
+            Form::ARCHS.map(Arch::name).join(" and ")
+        )
+    })
 }
 
 /// Measures small launches.
@@ -271,12 +279,9 @@ fn small_launches(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
 
 /// Measures each instruction, and the multiply-add of its format in the same run.
 fn operations(args: &BenchArgs, part: &str, out: &mut dyn Write) -> anyhow::Result<u8> {
-    let arch = args.arch.unwrap_or(Arch::Rdna4);
+    let arch = args.arch.unwrap_or(operations::DEFAULT_ARCH);
     let lanes = args.wave.unwrap_or(arch.wave_sizes()[0]);
-    if !arch.wave_sizes().contains(&lanes) {
-        let sizes: Vec<String> = arch.wave_sizes().iter().map(u32::to_string).collect();
-        bail!("--wave {lanes}: waves of {} have {} lanes", arch.name(), sizes.join(" or "));
-    }
+    check_wave(arch, lanes)?;
     let Costs { costs, not_run, single, double } = operations::measure(arch, lanes, part)?;
     if costs.is_empty() && not_run.is_empty() {
         bail!("no instruction of {} has `{part}` in its name", arch.name());

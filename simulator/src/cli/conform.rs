@@ -53,7 +53,7 @@ pub struct ConformArgs {
 
 fn parse_arch(name: &str) -> Result<Arch, String> {
     Arch::from_name(name).or_else(|| Arch::from_mcpu(name)).ok_or_else(|| {
-        let names: Vec<&str> = Arch::ALL.iter().map(|a| a.name()).collect();
+        let names = super::target::arch_names();
         format!("architectures are {}", names.join(", "))
     })
 }

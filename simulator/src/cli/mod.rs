@@ -39,6 +39,7 @@ use clap::{Parser, Subcommand};
 use output::emit;
 use std::io::Write;
 use std::process::ExitCode;
+use wavesim_isa::arch::Arch;
 
 /// Success.
 pub const OK: u8 = 0;
@@ -49,14 +50,20 @@ pub const BAD_INPUT: u8 = 2;
 /// Ended by Ctrl-C: 128 + SIGINT, as in shells.
 pub const INTERRUPTED: u8 = 130;
 
-/// Functional simulator for AMD RDNA 3, 3.5 and 4 GPUs
+/// Functional simulator for AMD GPUs
 #[derive(Debug, Parser)]
-#[command(name = "wavesim", version, arg_required_else_help = true, after_long_help = EXAMPLES)]
+#[command(name = "wavesim", version, about = about(), arg_required_else_help = true, after_long_help = EXAMPLES)]
 pub struct Cli {
     // Not a doc comment, which clap would print.
     #[expect(missing_docs)]
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// The description of the command, with the architectures that it simulates.
+fn about() -> String {
+    let titles = Arch::AMD.map(|arch| arch.facts().title);
+    format!("Functional simulator for AMD GPUs: {}", target::list(&titles, "and"))
 }
 
 const EXAMPLES: &str = "\

@@ -1,16 +1,21 @@
 //! `--arch`, `--mcpu`, `--wave`: the target, with the same options in every command.
 
-use wavesim_isa::arch::{Arch, PROCESSORS, Processor};
+use wavesim_isa::arch::{Arch, Processor};
 use wavesim_loader::code_object::TargetRequest;
 
 /// The architecture, given by its name or by a processor.
 #[derive(Debug, Default, Clone, clap::Args)]
 pub struct Target {
-    /// Architecture: rdna3, rdna3.5, rdna4, cdna3, cdna4 or riscv_gpu
-    #[arg(long, value_parser = parse_arch)]
+    /// Architecture
+    #[arg(long, value_parser = parse_arch, help = format!("Architecture: {}", list(&arch_names(), "or")))]
     pub arch: Option<Arch>,
-    /// Processor: gfx1100 … gfx1103, gfx1150 … gfx1153, gfx1200, gfx1201, gfx940 … gfx942 or gfx950
-    #[arg(long, value_parser = parse_mcpu, conflicts_with = "arch")]
+    /// Processor
+    #[arg(
+        long,
+        value_parser = parse_mcpu,
+        conflicts_with = "arch",
+        help = format!("Processor: {}", list(&processor_names(), "or")),
+    )]
     pub mcpu: Option<Processor>,
 }
 
@@ -30,9 +35,9 @@ impl Target {
         TargetRequest { processor: self.mcpu_name(), arch: self.arch() }
     }
 
-    /// Returns the architecture, or RDNA 3 if none is given.
+    /// Returns the architecture, or the default if none is given.
     pub fn arch_or_default(&self) -> Arch {
-        self.arch().unwrap_or(Arch::Rdna3)
+        self.arch().unwrap_or(Arch::DEFAULT)
     }
 
     /// Returns the architecture, or all if none is given.
@@ -49,21 +54,35 @@ pub struct WaveSize {
     pub wave: Option<u32>,
 }
 
+/// The names of all architectures.
+pub fn arch_names() -> Vec<&'static str> {
+    Arch::ALL.iter().map(|a| a.name()).collect()
+}
+
+/// The names of all processors in order.
+fn processor_names() -> Vec<&'static str> {
+    let mut names: Vec<&str> = Processor::all().map(|p| p.name).collect();
+    names.sort_unstable();
+    names
+}
+
+/// Joins words with commas, and the last one with a conjunction.
+pub fn list(words: &[&str], conjunction: &str) -> String {
+    match words {
+        [] => String::new(),
+        [word] => word.to_string(),
+        [first @ .., last] => format!("{} {conjunction} {last}", first.join(", ")),
+    }
+}
+
 /// Parses `--arch`.
 pub fn parse_arch(name: &str) -> Result<Arch, String> {
-    Arch::from_name(name).ok_or_else(|| {
-        let names: Vec<&str> = Arch::ALL.iter().map(|a| a.name()).collect();
-        format!("architectures are {}", names.join(", "))
-    })
+    Arch::from_name(name).ok_or_else(|| format!("architectures are {}", arch_names().join(", ")))
 }
 
 /// Parses `--mcpu`.
 pub fn parse_mcpu(name: &str) -> Result<Processor, String> {
-    Processor::from_name(name).ok_or_else(|| {
-        let mut names: Vec<&str> = PROCESSORS.iter().map(|p| p.name).collect();
-        names.sort_unstable();
-        format!("processors are {}", names.join(", "))
-    })
+    Processor::from_name(name).ok_or_else(|| format!("processors are {}", processor_names().join(", ")))
 }
 
 fn parse_wave(text: &str) -> Result<u32, String> {

@@ -233,9 +233,9 @@ impl Target<'_> {
         }
     }
 
-    /// RDNA 4 accepts no constant as a buffer's scalar offset; `null` denotes 0.
+    /// Where a buffer's scalar offset cannot be a constant, `null` denotes 0.
     fn buffer_offset(&self, line: &mut Line) {
-        if self.arch == Arch::Rdna4
+        if self.arch.facts().buffer_offset_is_register
             && (line.mnemonic.starts_with("buffer_") || line.mnemonic.starts_with("tbuffer_"))
             && let Some(last) = line.operands.last_mut().filter(|o| o.value == Value::Int(0))
         {

@@ -88,7 +88,7 @@ pub fn parse(sources: &SourceMap, file: FileId, options: &Options) -> Result<Tex
     let mut diagnostics = Vec::new();
     let mut lines = Lines::new(&sources.file(file).text);
     let header = header(file, &mut lines, options, &mut diagnostics);
-    let arch = options.arch.or(header.arch).unwrap_or(Arch::Rdna3);
+    let arch = options.arch.or(header.arch).unwrap_or(Arch::DEFAULT);
     let wave = options.wave.or(header.wave).unwrap_or(arch.wave_sizes()[0]);
     let mut target = Target { arch, wave, constants: &header.constants, suggest: true };
     let mut block = Block::default();

@@ -29,7 +29,7 @@ fn run_slice(
     budget: u64,
     code: Option<&dyn Compiled>,
 ) -> (Result<(), Event>, u64) {
-    machine.wave.set_accumulation(program.arch.is_cdna());
+    machine.wave.set_accumulation(program.arch.facts().vgprs.accumulation);
     let mut executed = 0;
     let global = Some((GLOBAL_BASE, &mut machine.global[..]));
     let result = with_context(global, &mut machine.lds, (&mut machine.scratch, SCRATCH), |cx| match code {

@@ -5,14 +5,14 @@ import { EditorView } from "@codemirror/view";
 import { Isa, assist, mnemonic } from "./assist";
 import { Changes } from "./changes";
 import { Objects } from "./disassemble";
-import { Tabs, button, debounce, h, select } from "./dom";
+import { Tabs, button, debounce, h, options, select } from "./dom";
 import { basics, createEditor, goToLine, margin, noMarks, setText, showMarks, showMessages } from "./editor";
 import { HttpEngine, MODULE, Stopped, WasmEngine, type Engine } from "./engine";
 import { EXAMPLES, type Example } from "./examples";
 import { showFindings } from "./findings";
 import { kernelLanguage } from "./language";
 import { showRun } from "./output";
-import type { Program, State } from "./protocol";
+import type { Architecture, Program, State } from "./protocol";
 import { BadLink, decode, encode, type Shared } from "./share";
 import { Stepper } from "./stepper";
 
@@ -36,6 +36,7 @@ const say = (text: string): void => {
 };
 
 // The state of the program in addition to its text.
+let architectures: Architecture[] = [];
 let arch = "";
 let wave = "";
 let seconds = 20;
@@ -401,7 +402,7 @@ function load(s: Partial<Shared>, saved = false): void {
   objects.close();
   stepper.end();
   breakpoints.clear();
-  arch = archPick.value = ["rdna3", "rdna3.5", "rdna4"].includes(s.arch ?? "") ? (s.arch as string) : "";
+  arch = archPick.value = architectures.some(({ name }) => name === s.arch) ? (s.arch as string) : "";
   wave = wavePick.value = ["32", "64"].includes(s.wave ?? "") ? (s.wave as string) : "";
   grid.value = s.grid || "1";
   block.value = s.block || "32";
@@ -459,12 +460,7 @@ const themes: [string, string][] = [
 ];
 const archPick = select(
   "Architecture",
-  [
-    ["", "Set by the kernel"],
-    ["rdna3", "RDNA 3"],
-    ["rdna3.5", "RDNA 3.5"],
-    ["rdna4", "RDNA 4"],
-  ],
+  [["", "Set by the kernel"]],
   "",
   (value) => {
     arch = value;
@@ -591,6 +587,9 @@ async function begin(): Promise<void> {
   } catch (e) {
     message = e instanceof BadLink ? `The link cannot be opened: ${e.message}.` : "";
   }
+  // Before the program, which may name one.
+  architectures = await language.request({ op: "architectures" });
+  options(archPick, [["", "Set by the kernel"], ...architectures.map((a): [string, string] => [a.name, a.title])]);
   load(first?.text !== undefined ? first : EXAMPLES[0], saved);
   document.body.classList.add("editable");
   await loadIsa(isa.arch);

@@ -20,6 +20,7 @@ export interface View {
 }
 
 export type Request =
+  | { op: "architectures" }
   | { op: "names"; arch: string }
   | { op: "describe"; arch: string; name: string }
   | { op: "diagnose"; program: Program }
@@ -32,6 +33,15 @@ export type Request =
   | { op: "memory"; name: string; from: number; len: number }
   | { op: "end" }
   | { op: "disassemble"; object: string; arch?: string };
+
+export interface Architecture {
+  /** The name in requests and links. */
+  name: string;
+  /** The name for people. */
+  title: string;
+  /** Supported wave sizes, default first. */
+  waves: number[];
+}
 
 export interface Message {
   from: number;
@@ -186,6 +196,7 @@ export interface Disassembly {
 }
 
 interface Answers {
+  architectures: Architecture[];
   names: {
     instructions: [name: string, group: string, semantics: boolean][];
     modifiers: string[];

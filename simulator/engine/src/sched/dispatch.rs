@@ -8,6 +8,7 @@ use crate::observe::Observer;
 use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use wavesim_isa::arch::Arch;
 use wavesim_isa::arch::machine::VectorFile;
 use wavesim_machine::exec::program::Program;
 use wavesim_machine::fault::{Fault, FaultKind};
@@ -85,14 +86,10 @@ impl Registers {
 
     /// Returns the number of VGPRs allocated to a wave of this size: indexed instructions cannot reach beyond
     /// them.
-    pub fn allocated_vgprs(self, wave_size: u32) -> u32 {
-        (self.vgprs as u32).max(1).next_multiple_of(vgpr_granule(wave_size)).min(VGPRS as u32)
+    pub fn allocated_vgprs(self, arch: Arch, wave_size: u32) -> u32 {
+        let granule = arch.facts().vgprs.granule_of(wave_size);
+        (self.vgprs as u32).max(1).next_multiple_of(granule).min(VGPRS as u32)
     }
-}
-
-/// Returns the allocation granularity of VGPRs (LLVM AMDGPUUsage, *compute_pgm_rsrc1*).
-pub fn vgpr_granule(wave_size: u32) -> u32 {
-    if wave_size == 32 { 8 } else { 4 }
 }
 
 /// Initial registers of a wave.

@@ -63,8 +63,8 @@ pub fn start(d: &Dispatch<'_>, vgprs: &InitialVgprs, wave: &mut Wave, workgroup:
     wave.pc = d.shape.entry_pc;
     wave.code_base = d.shape.code_base;
     wave.mode = d.shape.init.mode;
-    wave.set_accumulation(d.program.arch.is_cdna());
-    wave.set_vgpr_count(d.shape.registers.allocated_vgprs(d.shape.wave_size));
+    wave.set_accumulation(d.program.arch.facts().vgprs.accumulation);
+    wave.set_vgpr_count(d.shape.registers.allocated_vgprs(d.program.arch, d.shape.wave_size));
     for (first, values) in &d.shape.init.sgprs {
         for (reg, value) in (*first as u32..).zip(values) {
             wave.set_sgpr(reg, *value);

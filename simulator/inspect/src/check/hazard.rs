@@ -120,7 +120,9 @@ impl Shadow {
         for (uses, written) in [(&effects.reads, false), (&effects.writes, true)] {
             uses.iter().for_each(|used| report_out_of_range(step, used, written, report));
         }
-        if !step.program.arch.is_cdna() && matches!(effects.class, Class::Valu | Class::Matrix) {
+        if step.program.arch.facts().hazards.matrix_needs_gap
+            && matches!(effects.class, Class::Valu | Class::Matrix)
+        {
             self.check_matrix(step, effects, report);
         }
     }
@@ -164,7 +166,7 @@ fn reads_as_factor(effects: &Effects, d: &Use) -> bool {
 fn dependent_matrices(program: &Program, effects: &[Effects]) -> HashSet<usize> {
     let is_vector = |at: usize| matches!(effects[at].class, Class::Valu | Class::Matrix);
     let matrices = || (0..effects.len()).filter(|at| effects[*at].class == Class::Matrix);
-    if program.arch.is_cdna() {
+    if !program.arch.facts().hazards.matrix_needs_gap {
         return HashSet::new();
     }
     let mut next: HashMap<usize, Vec<usize>> = HashMap::new();

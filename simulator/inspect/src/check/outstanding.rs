@@ -30,7 +30,7 @@ impl Outstanding {
     /// Returns the architecture's counters, each with the PCs of the wave's operations that it counts, oldest
     /// first.
     pub fn of_wave(&self, wave: u32) -> Vec<(&'static str, Vec<u64>)> {
-        let counters = waits::Counter::of_arch(self.arch).iter();
+        let counters = self.arch.facts().counters.all.iter();
         counters.map(|&counter| (counter.name(), self.scoreboard.outstanding(wave, counter))).collect()
     }
 }

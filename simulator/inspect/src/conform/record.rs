@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 use wavesim_files::{self as files, FileError};
-use wavesim_isa::arch::Arch;
+use wavesim_isa::arch::facts::SharedRecords;
+use wavesim_isa::arch::{Arch, Processor};
 use wavesim_isa::codec::decode;
 use wavesim_isa::operand::ACC;
 use wavesim_machine::exec::lower;
@@ -210,16 +211,15 @@ impl Record {
         Arch::from_name(&self.arch)
     }
 
-    /// Retargets the record to `arch` if possible. Records of RDNA 3 also apply to RDNA 3.5, and those of
-    /// CDNA 4 to CDNA 3 if both have the same instruction.
+    /// Retargets the record to `arch` if possible: records of some architectures also apply to others
+    /// ([`SharedRecords`](wavesim_isa::arch::facts::SharedRecords)).
     pub fn retarget(&mut self, arch: Arch) -> bool {
         let own = self.architecture();
-        if own == Some(Arch::Rdna3) && arch == Arch::Rdna35 {
-            self.target = Some("gfx1150".to_string());
-            return true;
-        }
-        if own == Some(Arch::Cdna4) && arch == Arch::Cdna3 && self.is_shared(Arch::Cdna4, Arch::Cdna3) {
-            self.target = Some("gfx942".to_string());
+        let applies = |shared: &&SharedRecords| {
+            own == Some(shared.of) && (!shared.only_common || self.is_shared(shared.of, arch))
+        };
+        if arch.facts().records.as_ref().filter(applies).is_some() {
+            self.target = Processor::of_arch(arch).map(|p| p.name.to_string());
             return true;
         }
         own == Some(arch)

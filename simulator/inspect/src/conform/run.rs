@@ -80,7 +80,7 @@ fn try_run(
         return Ok(Outcome::Unsupported(record.op.clone()));
     }
     let mut wave = Wave::new(record.wave);
-    wave.set_accumulation(arch.is_cdna());
+    wave.set_accumulation(arch.facts().vgprs.accumulation);
     // Most instructions access no memory; for these, memory is neither set up nor compared.
     let accesses_memory = |inst: &Inst| match semantics(arch, inst, overrides) {
         Some((x, y)) => [Some(x), y].into_iter().flatten().any(|s| s.uses.memory_read || s.uses.memory_write),

@@ -1,26 +1,50 @@
 //! Architectures, the processors that implement them, and their names.
 
+pub mod facts;
 pub mod machine;
+
+mod cdna3;
+mod cdna4;
+mod rdna3;
+mod rdna35;
+mod rdna4;
 mod riscv_gpu;
 
+use facts::Facts;
 use isa_spec::tables::ArchTable;
 use machine::Machine;
 
-/// An architecture, described by one XML file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Arch {
+/// Defines [`Arch`] and the table of its facts from the list of architectures.
+macro_rules! architectures {
+    ($($(#[doc = $doc:literal])* $arch:ident = $file:ident,)*) => {
+        /// An architecture, described by one XML file. Its facts are in the file of its name below `arch/`.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Arch {
+            $($(#[doc = $doc])* $arch,)*
+        }
+
+        impl Arch {
+            /// All architectures.
+            pub const ALL: [Arch; [$(Arch::$arch),*].len()] = [$(Arch::$arch),*];
+        }
+
+        static FACTS: [Facts; Arch::ALL.len()] = [$($file::FACTS),*];
+    };
+}
+
+architectures! {
     /// RDNA 3: gfx1100 to gfx1103.
-    Rdna3,
+    Rdna3 = rdna3,
     /// RDNA 3.5: gfx1150 to gfx1153.
-    Rdna35,
+    Rdna35 = rdna35,
     /// RDNA 4: gfx1200 and gfx1201.
-    Rdna4,
+    Rdna4 = rdna4,
     /// CDNA 3: gfx940 to gfx942.
-    Cdna3,
+    Cdna3 = cdna3,
     /// CDNA 4: gfx950.
-    Cdna4,
+    Cdna4 = cdna4,
     /// A GPU with RISC-V instructions; an example of an architecture other than AMD's.
-    RiscvGpu,
+    RiscvGpu = riscv_gpu,
 }
 
 /// A processor with LLVM's name.
@@ -34,25 +58,6 @@ pub struct Processor {
     pub mach: u32,
 }
 
-/// The processors (LLVM AMDGPUUsage, *Processors*), grouped by architecture. The first of each group is the
-/// default.
-pub const PROCESSORS: [Processor; 14] = [
-    Processor { name: "gfx1100", arch: Arch::Rdna3, mach: 0x41 },
-    Processor { name: "gfx1101", arch: Arch::Rdna3, mach: 0x46 },
-    Processor { name: "gfx1102", arch: Arch::Rdna3, mach: 0x47 },
-    Processor { name: "gfx1103", arch: Arch::Rdna3, mach: 0x44 },
-    Processor { name: "gfx1150", arch: Arch::Rdna35, mach: 0x43 },
-    Processor { name: "gfx1151", arch: Arch::Rdna35, mach: 0x4a },
-    Processor { name: "gfx1152", arch: Arch::Rdna35, mach: 0x55 },
-    Processor { name: "gfx1153", arch: Arch::Rdna35, mach: 0x58 },
-    Processor { name: "gfx1201", arch: Arch::Rdna4, mach: 0x4e },
-    Processor { name: "gfx1200", arch: Arch::Rdna4, mach: 0x48 },
-    Processor { name: "gfx942", arch: Arch::Cdna3, mach: 0x4c },
-    Processor { name: "gfx940", arch: Arch::Cdna3, mach: 0x40 },
-    Processor { name: "gfx941", arch: Arch::Cdna3, mach: 0x4b },
-    Processor { name: "gfx950", arch: Arch::Cdna4, mach: 0x4f },
-];
-
 /// Targets whose code runs on all processors of a generation: name, EF_AMDGPU_MACH, and architectures, oldest
 /// first.
 pub const GENERIC_TARGETS: [(&str, u32, &[Arch]); 3] = [
@@ -62,65 +67,66 @@ pub const GENERIC_TARGETS: [(&str, u32, &[Arch]); 3] = [
 ];
 
 impl Processor {
+    /// All processors, grouped by architecture. The first of each group is the default.
+    pub fn all() -> impl Iterator<Item = Processor> + Clone {
+        Arch::ALL.into_iter().flat_map(|arch| {
+            let row = move |row: &facts::ProcessorRow| Processor { name: row.0, arch, mach: row.1 };
+            arch.facts().processors.iter().map(row)
+        })
+    }
+
     /// Looks up a processor by LLVM's name.
     pub fn from_name(name: &str) -> Option<Processor> {
-        PROCESSORS.into_iter().find(|p| p.name == name)
+        Processor::all().find(|p| p.name == name)
     }
 
     /// The default processor of an architecture; `None` for machines other than AMD's.
     pub fn of_arch(arch: Arch) -> Option<Processor> {
-        PROCESSORS.into_iter().find(|p| p.arch == arch)
+        Processor::all().find(|p| p.arch == arch)
     }
 }
 
 impl Arch {
-    /// All architectures.
-    pub const ALL: [Arch; 6] =
-        [Arch::Rdna3, Arch::Rdna35, Arch::Rdna4, Arch::Cdna3, Arch::Cdna4, Arch::RiscvGpu];
     /// AMD's architectures.
     pub const AMD: [Arch; 5] = [Arch::Rdna3, Arch::Rdna35, Arch::Rdna4, Arch::Cdna3, Arch::Cdna4];
     /// The RDNA architectures: wave32 or wave64.
     pub const RDNA: [Arch; 3] = [Arch::Rdna3, Arch::Rdna35, Arch::Rdna4];
     /// The CDNA architectures: wave64.
     pub const CDNA: [Arch; 2] = [Arch::Cdna3, Arch::Cdna4];
+    /// The architecture where none is named.
+    pub const DEFAULT: Arch = Arch::Rdna3;
+
+    /// What the ISA description does not state.
+    #[inline]
+    pub fn facts(self) -> &'static Facts {
+        &FACTS[self as usize]
+    }
 
     /// The name on the command line.
     pub fn name(self) -> &'static str {
-        match self {
-            Arch::Rdna3 => "rdna3",
-            Arch::Rdna35 => "rdna3.5",
-            Arch::Rdna4 => "rdna4",
-            Arch::Cdna3 => "cdna3",
-            Arch::Cdna4 => "cdna4",
-            Arch::RiscvGpu => "riscv_gpu",
-        }
+        self.facts().name
     }
 
     /// The machine description; `None` for AMD's architectures, for which the simulator defines registers and
     /// syntax.
     pub fn machine(self) -> Option<&'static Machine> {
-        match self {
-            Arch::Rdna3 | Arch::Rdna35 | Arch::Rdna4 | Arch::Cdna3 | Arch::Cdna4 => None,
-            Arch::RiscvGpu => Some(&riscv_gpu::MACHINE),
-        }
+        self.facts().machine
     }
 
-    /// Returns whether the architecture is one of [`Arch::CDNA`].
+    /// Returns whether the architecture is one of [`Arch::CDNA`]; for the assembler's dialect. Other code asks
+    /// for a [fact](Arch::facts).
     pub fn is_cdna(self) -> bool {
-        matches!(self, Arch::Cdna3 | Arch::Cdna4)
+        Arch::CDNA.contains(&self)
     }
 
     /// The supported wave sizes, default first.
     pub fn wave_sizes(self) -> &'static [u32] {
-        match self {
-            Arch::Cdna3 | Arch::Cdna4 => &[64],
-            Arch::Rdna3 | Arch::Rdna35 | Arch::Rdna4 | Arch::RiscvGpu => &[32, 64],
-        }
+        self.facts().wave_sizes
     }
 
     /// Maximum LDS per workgroup in bytes.
     pub fn lds_bytes(self) -> u32 {
-        if self == Arch::Cdna4 { 160 << 10 } else { 64 << 10 }
+        self.facts().lds_bytes
     }
 
     /// Converts a byte offset to the units of the machine's program counter.
@@ -152,7 +158,7 @@ impl Arch {
     pub fn from_mach(mach: u32) -> Option<Arch> {
         let generic =
             || GENERIC_TARGETS.into_iter().find(|target| target.1 == mach).map(|target| target.2[0]);
-        PROCESSORS.into_iter().find(|p| p.mach == mach).map(|p| p.arch).or_else(generic)
+        Processor::all().find(|p| p.mach == mach).map(|p| p.arch).or_else(generic)
     }
 
     /// The encoding tables, generated from the XML.

@@ -1,7 +1,21 @@
 //! The RISC-V based SIMT GPU (docs/riscv-gpu.md): RV32I's registers per thread (`x`) and per warp (`s`), with
 //! 32 threads per warp.
 
+use super::facts::{Facts, FloatRules};
 use super::machine::{Assembly, Machine, ReadOnlyValue, ScalarFile, Special, VectorFile, WaveLanes};
+use super::rdna3;
+
+/// The facts of the RISC-V GPU. What only AMD's instructions can observe is as on RDNA 3.
+pub const FACTS: Facts = Facts {
+    name: "riscv_gpu",
+    title: "RISC-V GPU",
+    processors: &[],
+    machine: Some(&MACHINE),
+    gfx: 0,
+    lds_per_processor: 1,
+    float: FloatRules { default_mode: 0xf0, mode_has_ieee: false, omod_always: false },
+    ..rdna3::FACTS
+};
 
 /// The register files and assembly syntax.
 pub static MACHINE: Machine = Machine {

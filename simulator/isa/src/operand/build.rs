@@ -2,6 +2,7 @@
 
 use super::{Binding, Fmt, Half, ModFields, Operand, OperandKind, ScalarNumbering, SdwaFields};
 use crate::arch::Arch;
+use crate::arch::facts::ScalarCodes;
 use isa_spec::tables::{Encoding, Entry, OperandSig, Role};
 
 /// The operand binding of an entry.
@@ -36,8 +37,8 @@ pub(super) fn binding(arch: Arch, entry: &Entry) -> Binding {
             !matches!(fields[at - 1], Some("VDSTY" | "SRCY0" | "VSRCY1"))
         });
     }
-    // CDNA's manuals do not specify this rule.
-    if !arch.is_cdna() {
+    let facts = arch.facts();
+    if facts.replicates_packed_constants {
         replicate_constants(&mut operands);
         replicate_constants(&mut y);
     }
@@ -86,18 +87,13 @@ pub(super) fn binding(arch: Arch, entry: &Entry) -> Binding {
         packed: encoding.name.contains("VOP3P")
             && find("ACC_CD").is_none()
             && !sig.iter().any(|o| table.operand_types[o.ty as usize].name.contains("ACCVGPR")),
-        // CDNA has no true 16-bit registers.
-        e32: !arch.is_cdna()
+        e32: facts.true16
             && ["ENC_VOP1", "ENC_VOP2", "ENC_VOPC", "VOP1_", "VOP2_", "VOPC_"]
                 .iter()
                 .any(|p| encoding.name.starts_with(p)),
         atomic: inst.subgroup() == "ATOMIC" && encoding.name != "ENC_DS" && encoding.name != "ENC_VDS",
-        clears_upper_half: arch.is_cdna() && inst.group() == "VALU" && !encoding.name.contains("VOP3P"),
-        gfx: match arch {
-            _ if arch.is_cdna() => 9,
-            Arch::Rdna4 => 12,
-            _ => 11,
-        },
+        clears_upper_half: !facts.true16 && inst.group() == "VALU" && !encoding.name.contains("VOP3P"),
+        gfx: facts.gfx,
         signed_offset: offset.is_some_and(|f| encoding.fields[f as usize].width() > 12),
     }
 }
@@ -153,7 +149,7 @@ fn acc(encoding: &Encoding, ty: &str, o: &OperandSig) -> Option<(u8, u8)> {
 fn scalars(arch: Arch, encoding: &Encoding, o: &OperandSig) -> ScalarNumbering {
     let field = o.field.map(|f| encoding.fields[f as usize].name);
     match field {
-        _ if !arch.is_cdna() => ScalarNumbering::Rdna,
+        _ if arch.facts().scalar_codes == ScalarCodes::Rdna => ScalarNumbering::Rdna,
         Some("SADDR") => ScalarNumbering::CdnaBase,
         Some("SOFFSET") if encoding.name == "ENC_SMEM" => ScalarNumbering::CdnaSmemOffset,
         _ => ScalarNumbering::Cdna,

@@ -17,6 +17,7 @@ use isa_lower::visit::any_stmt;
 use isa_spec::pcode::ir::Control;
 use std::mem::offset_of;
 use wavesim_isa::arch::Arch;
+use wavesim_isa::arch::facts::Counter;
 use wavesim_machine::state::store_times::StoreTimes;
 use wavesim_machine::state::wave::STORE_TIMES;
 use wavesim_x64::inst::{Cc, Inst, Int2, Mem, Size, Src, V, Width};
@@ -130,14 +131,8 @@ pub fn orders_stores(handlers: &Handlers, arch: Arch) -> bool {
     // What the instructions of other machines order is not known.
     let unknown = arch.machine().is_some();
     let orders = |builtin: Control| match builtin {
-        Control::WaitVscnt
-        | Control::WaitStorecnt
-        | Control::WaitIdle
-        | Control::InvalidateCaches
-        | Control::WriteBackCaches => true,
-        // CDNA counts loads and stores together.
-        Control::WaitVmcnt => arch.is_cdna(),
-        _ => false,
+        Control::WaitIdle | Control::InvalidateCaches | Control::WriteBackCaches => true,
+        wait => Counter::of(wait) == Some(arch.facts().counters.store),
     };
     let ordering = |s: &Stmt| matches!(s, Stmt::Control { builtin, .. } if orders(*builtin));
     unknown || matches!(&handlers.general, Body::Once(once) if any_stmt(&once.body, &ordering))

@@ -22,6 +22,7 @@ use isa_spec::pcode::ir::{Space, State};
 use isa_spec::tables::{EntryId, Role};
 use std::borrow::Cow;
 use wavesim_isa::arch::Arch;
+use wavesim_isa::arch::facts::Coherence;
 use wavesim_isa::dpp;
 use wavesim_isa::inst::Inst;
 use wavesim_isa::operand::{self, Binding, Code, Fmt, Operand};
@@ -202,7 +203,7 @@ pub fn table(program: &Program, wave_size: u32) -> Vec<Effects> {
     let of = |inst| effects(program.arch, inst, wave_size, |entry| program.facts(entry, wave_size));
     let mut out: Vec<Effects> = program.insts.iter().map(of).collect();
     // The order in which the instructions run is unknown.
-    if program.arch.is_cdna() && out.iter().any(|e| e.mode & GPR_IDX_EN != 0) {
+    if program.arch.facts().instruction_modes && out.iter().any(|e| e.mode & GPR_IDX_EN != 0) {
         out.iter_mut().for_each(make_relative);
     }
     out
@@ -288,10 +289,10 @@ fn class(arch: Arch, inst: &Inst, effects: &Effects) -> Class {
 /// Returns whether an access is coherent with other waves: GLC of a load on RDNA 3; a scope of the workgroup
 /// or wider on RDNA 4 (manuals, *Memory Scopes*).
 fn coherent(arch: Arch, inst: &Inst, binding: &Binding) -> bool {
-    match arch {
-        Arch::Rdna4 => inst.field(arch.table(), "SCOPE").unwrap_or(0) >= 1,
-        Arch::Cdna3 | Arch::Cdna4 => cache_scope(arch, inst) >= 1,
-        _ => binding.get(inst, binding.mods.glc) & 1 != 0,
+    match arch.facts().coherence {
+        Coherence::Scope => inst.field(arch.table(), "SCOPE").unwrap_or(0) >= 1,
+        Coherence::ScBits => cache_scope(arch, inst) >= 1,
+        Coherence::Glc => binding.get(inst, binding.mods.glc) & 1 != 0,
     }
 }
 

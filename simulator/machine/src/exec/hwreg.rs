@@ -85,8 +85,7 @@ pub fn set(arch: Arch, wave: &mut Wave, number: u32, value: u32) {
 pub fn status(arch: Arch, wave: &Wave, group: &Workgroup) -> u32 {
     const EXECZ: u32 = 9;
     const VCCZ: u32 = 10;
-    // Bit 0 is SCC, which RDNA4 has in STATE_PRIV.
-    let scc = if arch == Arch::Rdna4 { 0 } else { wave.scc };
+    let scc = if arch.facts().status.scc { wave.scc } else { 0 };
     ((wave.exec() == 0) as u32) << EXECZ
         | ((wave.vcc() == 0) as u32) << VCCZ
         | scc
@@ -98,7 +97,7 @@ fn fixed_status(arch: Arch, wave: &Wave, group: &Workgroup) -> u32 {
     const IN_WG: u32 = 11;
     const VALID: u32 = 16;
     const WAVE64: u32 = 29;
-    let wave64 = arch == Arch::Rdna4 && wave.size() == 64;
+    let wave64 = arch.facts().status.wave64 && wave.size() == 64;
     (group.is_multi_wave() as u32) << IN_WG | 1 << VALID | (wave64 as u32) << WAVE64
 }
 

@@ -6,33 +6,32 @@ use isa_spec::pcode::ir::Ty;
 use std::cmp::Ordering::{Equal, Greater, Less};
 use wavesim_isa::arch::Arch;
 
-/// MODE.IEEE (RDNA 3 and 3.5, CDNA): signalling NaNs become quiet.
+/// MODE.IEEE, where MODE has it: signalling NaNs become quiet.
 pub const IEEE: u32 = 1 << 9;
-/// MODE.DX10_CLAMP (RDNA 3 and 3.5).
+/// MODE.DX10_CLAMP, where MODE has it.
 pub const DX10_CLAMP: u32 = 1 << 8;
 
 /// The factors that OMOD encodes (RDNA manuals, *Output Operand Modifiers*).
 pub const OMOD: [f64; 4] = [1.0, 2.0, 4.0, 0.5];
 
-/// Returns whether OMOD applies: always on RDNA 4; elsewhere if denormal results are flushed and MODE.IEEE is
-/// 0.
+/// Returns whether OMOD applies: always, or if denormal results are flushed and MODE.IEEE is 0.
 pub fn omod_applies(arch: Arch, flushes: bool, ieee: bool) -> bool {
-    arch == Arch::Rdna4 || flushes && !ieee
+    arch.facts().float.omod_always || flushes && !ieee
 }
 
 /// Returns whether clamping a NaN yields 0 regardless of MODE.DX10_CLAMP.
 pub fn always_clamps_nan(arch: Arch) -> bool {
-    arch == Arch::Rdna4
+    !arch.facts().float.mode_has_ieee
 }
 
-/// Multiplies a result by a factor of [`OMOD`], where [`omod_applies`]. RDNA 4 then flushes denormal results;
-/// -0 becomes +0.
+/// Multiplies a result by a factor of [`OMOD`], where [`omod_applies`]. Where it always does, denormal results
+/// are then flushed. -0 becomes +0.
 pub fn omod(value: u128, ty: Ty, omod: u32, mode: u32, arch: Arch) -> u128 {
     let mut env = FloatEnv::from_mode(mode);
     if omod == 0 || !omod_applies(arch, env.flush_out(ty), mode & IEEE != 0) {
         return value;
     }
-    if arch == Arch::Rdna4 {
+    if arch.facts().float.omod_always {
         (env.flush_out32, env.flush_out64) = (true, true);
     }
     let factor = arith::constant(OMOD[omod as usize & 3], ty);

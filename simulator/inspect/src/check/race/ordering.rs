@@ -8,6 +8,7 @@
 
 use super::polling;
 use wavesim_isa::arch::Arch;
+use wavesim_isa::arch::facts::Coherence;
 use wavesim_isa::inst::Inst;
 use wavesim_machine::exec::effects::{Class, Effects, cache_scope};
 use wavesim_machine::exec::program::Program;
@@ -79,15 +80,21 @@ pub fn table(program: &Program, effects: &[Effects]) -> Vec<Ordering> {
 }
 
 fn of(arch: Arch, inst: &Inst, effects: &Effects) -> Ordering {
-    let field = match arch {
-        Arch::Rdna4 => inst.field(arch.table(), "SCOPE").map(|scope| scope.min(3) as u8),
-        Arch::Cdna3 | Arch::Cdna4 => Some(cache_scope(arch, inst) as u8),
-        _ => None,
+    let coherence = arch.facts().coherence;
+    let field = match coherence {
+        Coherence::Scope => inst.field(arch.table(), "SCOPE").map(|scope| scope.min(3) as u8),
+        Coherence::ScBits => Some(cache_scope(arch, inst) as u8),
+        Coherence::Glc => None,
     };
-    let scope = match arch {
-        Arch::Rdna4 | Arch::Cdna3 | Arch::Cdna4 => field.unwrap_or(0),
-        _ if effects.coherent => 3,
-        _ => 0,
+    let scope = match coherence {
+        Coherence::Scope | Coherence::ScBits => field.unwrap_or(0),
+        Coherence::Glc => {
+            if effects.coherent {
+                3
+            } else {
+                0
+            }
+        }
     };
     let hits = match effects.class {
         _ if !effects.returns || effects.atomic || scope != 0 => Caches::default(),
@@ -104,7 +111,7 @@ fn of(arch: Arch, inst: &Inst, effects: &Effects) -> Ordering {
         atomic: effects.atomic,
         compares: effects.compares,
         scope,
-        scoped: arch == Arch::Rdna4,
+        scoped: coherence == Coherence::Scope,
         hits,
         reaches,
         polls: false,

@@ -42,8 +42,8 @@ impl Kinds {
         let mut passes = passes.iter().filter(|(_, rest)| matches_any(&rest[1..], name));
         let passes = passes.find_map(|(_, rest)| rest[0].parse().ok());
         let kinds = Kinds { bits, passes: passes.unwrap_or(0) };
-        // Products of 16x16 doubles take twice as long on CDNA 4.
-        let slower = arch == Arch::Cdna4 && kinds.is("dgemm_16");
+        let rules = arch.facts().hazards.wait_states;
+        let slower = rules.is_some_and(|rules| rules.slow_double_products) && kinds.is("dgemm_16");
         Kinds { passes: kinds.passes << u32::from(slower), ..kinds }
     }
 

@@ -40,7 +40,7 @@ pub struct Deficit {
 
 /// Returns the deficits by index of the later instruction. Architectures whose hardware interlocks have none.
 pub fn deficits(program: &Program, effects: &[Effects]) -> HashMap<usize, Deficit> {
-    if !program.arch.is_cdna() {
+    if program.arch.facts().hazards.wait_states.is_none() {
         return HashMap::new();
     }
     Graph::new(program, effects).deficits(0..program.insts.len(), None)

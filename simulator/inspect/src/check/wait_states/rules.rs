@@ -7,6 +7,7 @@ use isa_spec::pcode::builtins::Control;
 use isa_spec::tables::Role;
 use std::borrow::Cow;
 use wavesim_isa::arch::Arch;
+use wavesim_isa::arch::facts::WaitStates;
 use wavesim_isa::inst::Inst;
 use wavesim_isa::operand::Code;
 use wavesim_isa::relative::VSKIP;
@@ -100,8 +101,11 @@ pub static RULES: &[Rule] = &[
     Rule {
         what: "EXEC that a vector instruction writes is followed by a permutation of lanes",
         needs: |a, b| {
-            (a.arch == Arch::Cdna4 && a.valu() && b.kinds.is("permlane") && a.writes_scalar(EXEC_LO, EXEC_HI))
-                .then_some(4)
+            (a.generation(|r| r.lane_permutations)
+                && a.valu()
+                && b.kinds.is("permlane")
+                && a.writes_scalar(EXEC_LO, EXEC_HI))
+            .then_some(4)
         },
     },
     Rule {
@@ -114,7 +118,7 @@ pub static RULES: &[Rule] = &[
     Rule {
         what: "a register that a vector instruction writes is permuted between lanes",
         needs: |a, b| {
-            let permutes = a.arch == Arch::Cdna4 && a.vector_alu() && b.kinds.is("permlane");
+            let permutes = a.generation(|r| r.lane_permutations) && a.vector_alu() && b.kinds.is("permlane");
             (permutes && any_overlap(a.written(File::Vgpr), b.vgprs(|_| true))).then_some(2)
         },
     },
@@ -237,8 +241,7 @@ fn matrix_result(a: &Node<'_>, b: &Node<'_>) -> Option<u32> {
     let result = a.written(File::Vgpr).next().filter(|_| a.matrix())?;
     let touches = |u: &&Use| overlaps(result, u);
     let passes = a.kinds.passes;
-    let later = a.arch == Arch::Cdna4;
-    // CDNA 4 forwards results of more than 2 passes a cycle later.
+    let later = a.generation(|rules| rules.late_matrix_results);
     let more = u32::from(later && passes > 2);
     let is = |kind| a.kinds.is(kind);
     if b.memory() {
@@ -311,6 +314,11 @@ fn is_data(used: &Use) -> bool {
 }
 
 impl Node<'_> {
+    /// Returns whether the architecture's revision of the wait states has a property.
+    fn generation(&self, property: impl Fn(&WaitStates) -> bool) -> bool {
+        self.arch.facts().hazards.wait_states.as_ref().is_some_and(property)
+    }
+
     /// Returns whether this is a vector ALU instruction other than a matrix instruction.
     fn valu(&self) -> bool {
         self.vector_alu() && !self.matrix()

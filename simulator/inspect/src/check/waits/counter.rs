@@ -1,98 +1,11 @@
 //! The counters of outstanding memory operations.
 
-use isa_spec::pcode::builtins::Control;
 use wavesim_asm::dialect::advice;
-use wavesim_isa::arch::Arch;
+use wavesim_isa::arch::facts::Counter;
 
-/// A counter of outstanding operations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Counter {
-    /// VMCNT: vector loads and atomics that return (RDNA 3 and 3.5).
-    Vm,
-    /// VSCNT: vector stores and atomics that do not return (RDNA 3 and 3.5).
-    Vs,
-    /// LGKMCNT: LDS, scalar memory and messages (RDNA 3 and 3.5).
-    Lgkm,
-    /// LOADCNT: vector loads and atomics that return (RDNA 4).
-    Load,
-    /// STORECNT: vector stores and atomics that do not return (RDNA 4).
-    Store,
-    /// DSCNT: LDS (RDNA 4).
-    Ds,
-    /// KMCNT: scalar memory and messages (RDNA 4).
-    Km,
-}
-
-impl Counter {
-    const ALL: [Counter; 7] =
-        [Counter::Vm, Counter::Vs, Counter::Lgkm, Counter::Load, Counter::Store, Counter::Ds, Counter::Km];
-
-    /// Returns the counters of an architecture.
-    pub fn of_arch(arch: Arch) -> &'static [Counter] {
-        match arch {
-            Arch::Rdna4 => &[Counter::Load, Counter::Store, Counter::Ds, Counter::Km],
-            // One counter for loads and stores.
-            Arch::Cdna3 | Arch::Cdna4 => &[Counter::Vm, Counter::Lgkm],
-            _ => &[Counter::Vm, Counter::Vs, Counter::Lgkm],
-        }
-    }
-
-    /// Returns the counter's name in listings.
-    pub fn name(self) -> &'static str {
-        match self {
-            Counter::Vm => "vmcnt",
-            Counter::Vs => "vscnt",
-            Counter::Lgkm => "lgkmcnt",
-            Counter::Load => "loadcnt",
-            Counter::Store => "storecnt",
-            Counter::Ds => "dscnt",
-            Counter::Km => "kmcnt",
-        }
-    }
-
-    /// Returns the instruction that waits until at most `n` operations are outstanding.
-    pub(super) fn wait(self, n: usize) -> String {
-        advice::wait_instruction(self.name(), n)
-    }
-
-    /// Returns the counter that a builtin waits for.
-    pub fn of(bi: Control) -> Option<Counter> {
-        Some(match bi {
-            Control::WaitVmcnt => Counter::Vm,
-            Control::WaitVscnt => Counter::Vs,
-            Control::WaitLgkmcnt => Counter::Lgkm,
-            Control::WaitLoadcnt => Counter::Load,
-            Control::WaitStorecnt => Counter::Store,
-            Control::WaitDscnt => Counter::Ds,
-            Control::WaitKmcnt => Counter::Km,
-            // Exports, images and the vector ALU are not tracked; `WaitIdle` waits for all counters.
-            Control::WaitExpcnt
-            | Control::WaitSamplecnt
-            | Control::WaitBvhcnt
-            | Control::WaitIdle
-            | Control::WaitAlu
-            | Control::Nop
-            | Control::EndPgm
-            | Control::Illegal
-            | Control::Trap
-            | Control::Halt
-            | Control::SendMsg
-            | Control::SendMsgRtn
-            | Control::InvalidateCaches
-            | Control::WriteBackCaches
-            | Control::Barrier
-            | Control::BarrierSignal
-            | Control::BarrierSignalIsFirst
-            | Control::BarrierWait
-            | Control::BarrierLeave
-            | Control::BarrierInit
-            | Control::BarrierJoin
-            | Control::BarrierState
-            | Control::GetReg
-            | Control::SetReg
-            | Control::GwsUnsupported => return None,
-        })
-    }
+/// Returns the instruction that waits until at most `n` operations of a counter are outstanding.
+pub fn wait_instruction(counter: Counter, n: usize) -> String {
+    advice::wait_instruction(counter.name(), n)
 }
 
 /// A set of counters. An operation is counted in one or two.

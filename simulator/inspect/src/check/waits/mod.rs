@@ -15,14 +15,17 @@ mod counter;
 mod registers;
 mod wave;
 
-pub use counter::{Counter, Counters};
+pub use counter::Counters;
+use counter::wait_instruction;
 pub use registers::{Registers, Summary};
+pub use wavesim_isa::arch::facts::Counter;
 
 use super::report::Report;
 use isa_spec::pcode::builtins::Control;
 use wave::Wave;
 use wavesim_engine::observe::{Done, Step};
 use wavesim_isa::arch::Arch;
+use wavesim_isa::arch::facts::CounterSet;
 use wavesim_machine::exec::effects::{Class, Effects};
 use wavesim_machine::exec::program::Program;
 
@@ -226,7 +229,7 @@ impl Scoreboard {
     /// Returns the waits that complete an instruction's operation.
     pub fn wait_for(&self, index: usize) -> String {
         let counters = self.summaries[index].issue.iter().flat_map(|issue| issue.counters.iter());
-        counters.map(|counter| counter.wait(0)).collect::<Vec<_>>().join("` and `")
+        counters.map(|counter| wait_instruction(counter, 0)).collect::<Vec<_>>().join("` and `")
     }
 
     /// Returns whether an outstanding operation of the wave writes a register that an instruction uses.
@@ -313,20 +316,12 @@ impl Scoreboard {
 
 /// Returns the counters of an instruction's operation, and the order in which it returns.
 fn issue(arch: Arch, effects: &Effects) -> Option<Issue> {
-    use Counter::{Ds, Km, Lgkm, Load, Store, Vm, Vs};
-    let (load, store, lds, scalar) = match arch {
-        Arch::Rdna4 => (Load, Store, Ds, Km),
-        Arch::Cdna3 | Arch::Cdna4 => (Vm, Vm, Lgkm, Lgkm),
-        Arch::Rdna3 | Arch::Rdna35 | Arch::RiscvGpu => (Vm, Vs, Lgkm, Lgkm),
-    };
+    let CounterSet { load, store, lds, scalar, cache_maintenance, .. } = arch.facts().counters;
     let calls = |bi| effects.calls.contains(&bi);
     let one = Counters::one;
-    // RDNA 4 (RDNA4 manual, *Memory Scopes*) and CDNA count cache maintenance: invalidation as a load,
-    // write-back as a store.
-    let counts = !matches!(arch, Arch::Rdna3 | Arch::Rdna35);
     let (order, counters) = match effects.class {
-        Class::Vmem if counts && calls(Control::WriteBackCaches) => (Order::Vector, one(store)),
-        Class::Vmem if counts && calls(Control::InvalidateCaches) => (Order::Vector, one(load)),
+        Class::Vmem if cache_maintenance && calls(Control::WriteBackCaches) => (Order::Vector, one(store)),
+        Class::Vmem if cache_maintenance && calls(Control::InvalidateCaches) => (Order::Vector, one(load)),
         // Uncounted elsewhere.
         Class::Vmem if calls(Control::InvalidateCaches) => return None,
         // Uncounted.

@@ -2,6 +2,7 @@
 
 use super::super::Check;
 use super::super::report::{Finding, Report, Site};
+use super::counter::wait_instruction;
 use super::{Counter, IssuedAccess, MAX_OUTSTANDING, Order, Pending, Summary};
 use std::collections::VecDeque;
 use wavesim_engine::observe::Step;
@@ -246,6 +247,6 @@ impl Wave {
     fn weakest_wait(&self, counter: Counter, at: usize) -> String {
         let younger = self.pending.iter().skip(at + 1).filter(|p| p.counters.contains(counter));
         let mixed = self.pending.iter().any(|p| p.counters.contains(counter) && p.order == Order::Unordered);
-        counter.wait(if mixed { 0 } else { younger.count() })
+        wait_instruction(counter, if mixed { 0 } else { younger.count() })
     }
 }

@@ -69,7 +69,7 @@ impl Handlers {
 
     #[cold]
     fn choose_rare(&'static self, fast: Option<Avx2>, arch: Arch, mode: u32, lanes: u32) -> Chosen {
-        let special = arch.is_cdna() && mode & (GPR_IDX_EN | VSKIP) != 0;
+        let special = arch.facts().instruction_modes && mode & (GPR_IDX_EN | VSKIP) != 0;
         let plain = self.by_arithmetic(fast, mode, lanes == 64);
         Chosen {
             narrow: self.by_arithmetic(fast, mode, false),

@@ -1,0 +1,54 @@
+//! CDNA 3 (gfx940 to gfx942): AMD's *CDNA3 Instruction Set Architecture*, and LLVM AMDGPUUsage.
+
+use super::Arch;
+use super::facts::{
+    Coherence, Counter, CounterSet, DescriptorRules, DppSet, Facts, FloatRules, HazardRules, ProcessorRow,
+    ScalarCodes, SharedRecords, StartLayout, StatusLayout, VgprFile, WaitStates,
+};
+
+/// The facts of CDNA 3.
+pub const FACTS: Facts = Facts {
+    name: "cdna3",
+    title: "CDNA 3",
+    processors: &[ProcessorRow("gfx942", 0x4c), ProcessorRow("gfx940", 0x40), ProcessorRow("gfx941", 0x4b)],
+    machine: None,
+    gfx: 9,
+    wave_sizes: &[64],
+    lds_bytes: 64 << 10,
+    lds_per_processor: 1,
+    vgprs: VgprFile { granule: [8, 4], accumulation: true },
+    scalar_codes: ScalarCodes::Cdna,
+    true16: false,
+    replicates_packed_constants: false,
+    buffer_offset_is_register: false,
+    dpp: DppSet { across_rows: true, xmask: false },
+    instruction_modes: true,
+    float: FloatRules { default_mode: 0x3f0, mode_has_ieee: true, omod_always: false },
+    status: StatusLayout { scc: true, wave64: false },
+    start: StartLayout { ids_in_ttmps: false },
+    counters: CounterSet {
+        // One counter for loads and stores.
+        all: &[Counter::Vm, Counter::Lgkm],
+        load: Counter::Vm,
+        store: Counter::Vm,
+        lds: Counter::Lgkm,
+        scalar: Counter::Lgkm,
+        cache_maintenance: true,
+    },
+    coherence: Coherence::ScBits,
+    hazards: HazardRules {
+        wait_states: Some(WaitStates {
+            lane_permutations: false,
+            slow_double_products: false,
+            late_matrix_results: false,
+        }),
+        matrix_needs_gap: false,
+    },
+    descriptor: DescriptorRules {
+        vgpr_granule: [8, 8],
+        sgpr_granule: Some([8, 6]),
+        accum_offset: true,
+        preloads_kernarg: true,
+    },
+    records: Some(SharedRecords { of: Arch::Cdna4, only_common: true }),
+};

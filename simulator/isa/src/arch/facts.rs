@@ -1,0 +1,279 @@
+//! The facts of an architecture that the ISA description does not state. Each architecture is one value of
+//! [`Facts`], in a file of its own; the rest of the simulator asks for a fact, never for an architecture. A
+//! test of the workspace (`names_in_rust`) keeps it so.
+
+use super::machine::Machine;
+use isa_spec::pcode::builtins::Control;
+
+/// The facts of one architecture.
+#[derive(Debug)]
+pub struct Facts {
+    /// The name on the command line.
+    pub name: &'static str,
+    /// AMD's name, for people.
+    pub title: &'static str,
+    /// The processors (LLVM AMDGPUUsage, *Processors*); the first is the default.
+    pub processors: &'static [ProcessorRow],
+    /// Register files and syntax of machines other than AMD's; `None` for AMD's, whose registers and syntax
+    /// the simulator defines.
+    pub machine: Option<&'static Machine>,
+    /// The field GFX of the pseudocode: the major number of the processors' names, for bodies whose meaning
+    /// depends on it; 0 for machines other than AMD's.
+    pub gfx: u32,
+    /// The supported wave sizes, default first.
+    pub wave_sizes: &'static [u32],
+    /// The most LDS of a workgroup in bytes.
+    pub lds_bytes: u32,
+    /// The workgroups with all of their LDS that one multiprocessor holds: 2 where two compute units form a
+    /// workgroup processor.
+    pub lds_per_processor: u32,
+    /// The vector registers.
+    pub vgprs: VgprFile,
+    /// The numbers of the scalar operand codes beyond SGPRs.
+    pub scalar_codes: ScalarCodes,
+    /// Sources and results of 16 bits are halves of registers (true16), and results keep the other half.
+    pub true16: bool,
+    /// Inline constants of packed 16-bit sources apply to both halves where the result is not packed (RDNA 3
+    /// and 4 manuals, *Inline Constants with Packed Math*; CDNA's do not specify the rule).
+    pub replicates_packed_constants: bool,
+    /// The scalar offset of a buffer access is a register, M0 or null, but no constant.
+    pub buffer_offset_is_register: bool,
+    /// Movements of DPP beyond those that all architectures have.
+    pub dpp: DppSet,
+    /// S_SET_GPR_IDX_ON and S_SETVSKIP: modes in MODE that change vector instructions.
+    pub instruction_modes: bool,
+    /// MODE and the rules of float results.
+    pub float: FloatRules,
+    /// The layout of STATUS.
+    pub status: StatusLayout,
+    /// The initial state of waves.
+    pub start: StartLayout,
+    /// The counters of outstanding memory operations.
+    pub counters: CounterSet,
+    /// The encoding of the coherence of an access.
+    pub coherence: Coherence,
+    /// What software must separate because hardware does not wait.
+    pub hazards: HazardRules,
+    /// Fields and granules of kernel descriptors.
+    pub descriptor: DescriptorRules,
+    /// Conformance records of another architecture that also apply to this one.
+    pub records: Option<SharedRecords>,
+}
+
+/// A processor: LLVM's name, and EF_AMDGPU_MACH in the ELF flags of its code objects (LLVM AMDGPUUsage,
+/// *Header*).
+#[derive(Debug, Clone, Copy)]
+pub struct ProcessorRow(pub &'static str, pub u32);
+
+/// The vector register file of a wave.
+#[derive(Debug, Clone, Copy)]
+pub struct VgprFile {
+    /// The number of VGPRs that a wave can reach is rounded up to this, in waves of 32 and of 64.
+    pub granule: [u32; 2],
+    /// A second file of accumulation VGPRs (CDNA manuals, *VGPRs and AccVGPRs*).
+    pub accumulation: bool,
+}
+
+/// The operand codes of special scalar registers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ScalarCodes {
+    /// SGPRs up to 105, null, M0 = 125.
+    Rdna,
+    /// SGPRs up to 101, FLAT_SCRATCH and XNACK_MASK, M0 = 124, no null register.
+    Cdna,
+}
+
+/// Movements of DPP that only some architectures have.
+#[derive(Debug, Clone, Copy)]
+pub struct DppSet {
+    /// Shifts, rotations and broadcasts across rows: `wave_shl`, `row_bcast` (CDNA manuals, *DPP*).
+    pub across_rows: bool,
+    /// `row_xmask` (RDNA manuals, *DPP*).
+    pub xmask: bool,
+}
+
+/// MODE and the output modifiers.
+#[derive(Debug, Clone, Copy)]
+pub struct FloatRules {
+    /// MODE as compilers set it: round to nearest even, denormals kept; DX10_CLAMP and IEEE where these bits
+    /// exist.
+    pub default_mode: u32,
+    /// MODE has the bits DX10_CLAMP and IEEE. Without them, clamping a NaN gives 0.
+    pub mode_has_ieee: bool,
+    /// OMOD applies whatever MODE says, and flushes denormal results (RDNA 4 manual, *Output Modifiers*).
+    /// Elsewhere it applies only where denormal results are flushed and MODE.IEEE is 0.
+    pub omod_always: bool,
+}
+
+/// What STATUS holds.
+#[derive(Debug, Clone, Copy)]
+pub struct StatusLayout {
+    /// Bit 0 is SCC. Elsewhere SCC is in STATE_PRIV.
+    pub scc: bool,
+    /// Bit 29 is set in waves of 64.
+    pub wave64: bool,
+}
+
+/// Where a wave finds its ids.
+#[derive(Debug, Clone, Copy)]
+pub struct StartLayout {
+    /// Workgroup ids are in trap registers instead of SGPRs (LLVM AMDGPUUsage, *Architected workgroup IDs*).
+    pub ids_in_ttmps: bool,
+}
+
+impl VgprFile {
+    /// The granule for waves of this size.
+    pub fn granule_of(&self, wave_size: u32) -> u32 {
+        self.granule[usize::from(wave_size == 64)]
+    }
+}
+
+/// A counter of outstanding memory operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counter {
+    /// VMCNT: vector loads and atomics that return; on CDNA, stores too.
+    Vm,
+    /// VSCNT: vector stores and atomics that do not return.
+    Vs,
+    /// LGKMCNT: LDS, scalar memory and messages.
+    Lgkm,
+    /// LOADCNT: vector loads and atomics that return.
+    Load,
+    /// STORECNT: vector stores and atomics that do not return.
+    Store,
+    /// DSCNT: LDS.
+    Ds,
+    /// KMCNT: scalar memory and messages.
+    Km,
+}
+
+impl Counter {
+    /// All counters.
+    pub const ALL: [Counter; 7] =
+        [Counter::Vm, Counter::Vs, Counter::Lgkm, Counter::Load, Counter::Store, Counter::Ds, Counter::Km];
+
+    /// The counter's name in assembly.
+    pub fn name(self) -> &'static str {
+        match self {
+            Counter::Vm => "vmcnt",
+            Counter::Vs => "vscnt",
+            Counter::Lgkm => "lgkmcnt",
+            Counter::Load => "loadcnt",
+            Counter::Store => "storecnt",
+            Counter::Ds => "dscnt",
+            Counter::Km => "kmcnt",
+        }
+    }
+
+    /// Returns the counter that a builtin waits for.
+    pub fn of(bi: Control) -> Option<Counter> {
+        Some(match bi {
+            Control::WaitVmcnt => Counter::Vm,
+            Control::WaitVscnt => Counter::Vs,
+            Control::WaitLgkmcnt => Counter::Lgkm,
+            Control::WaitLoadcnt => Counter::Load,
+            Control::WaitStorecnt => Counter::Store,
+            Control::WaitDscnt => Counter::Ds,
+            Control::WaitKmcnt => Counter::Km,
+            // Exports, images and the vector ALU are not tracked; `WaitIdle` waits for all counters.
+            Control::WaitExpcnt
+            | Control::WaitSamplecnt
+            | Control::WaitBvhcnt
+            | Control::WaitIdle
+            | Control::WaitAlu
+            | Control::Nop
+            | Control::EndPgm
+            | Control::Illegal
+            | Control::Trap
+            | Control::Halt
+            | Control::SendMsg
+            | Control::SendMsgRtn
+            | Control::InvalidateCaches
+            | Control::WriteBackCaches
+            | Control::Barrier
+            | Control::BarrierSignal
+            | Control::BarrierSignalIsFirst
+            | Control::BarrierWait
+            | Control::BarrierLeave
+            | Control::BarrierInit
+            | Control::BarrierJoin
+            | Control::BarrierState
+            | Control::GetReg
+            | Control::SetReg
+            | Control::GwsUnsupported => return None,
+        })
+    }
+}
+
+/// The counter of each kind of memory operation.
+#[derive(Debug, Clone, Copy)]
+pub struct CounterSet {
+    /// All counters, in the order of listings.
+    pub all: &'static [Counter],
+    /// Vector loads, and atomics that return.
+    pub load: Counter,
+    /// Vector stores, and atomics that do not return.
+    pub store: Counter,
+    /// LDS.
+    pub lds: Counter,
+    /// Scalar memory and messages with a reply.
+    pub scalar: Counter,
+    /// Cache maintenance is counted: an invalidation as a load, a write-back as a store.
+    pub cache_maintenance: bool,
+}
+
+/// The encoding of the coherence of an access (LLVM AMDGPUUsage, *Memory Model*).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Coherence {
+    /// GLC of a load: the device's or a wider scope. Stores always reach it.
+    Glc,
+    /// The field SCOPE, also of stores.
+    Scope,
+    /// The bits SC0 and SC1.
+    ScBits,
+}
+
+/// Dependencies that hardware does not resolve by itself.
+#[derive(Debug, Clone, Copy)]
+pub struct HazardRules {
+    /// The wait states that software must provide (CDNA manuals, *Manually Inserted Wait States*); `None`
+    /// where hardware interlocks.
+    pub wait_states: Option<WaitStates>,
+    /// A matrix instruction whose factor is the result of the preceding one needs another vector instruction
+    /// between (RDNA manuals, *WMMA*).
+    pub matrix_needs_gap: bool,
+}
+
+/// Wait states that differ between the generations of CDNA.
+#[derive(Debug, Clone, Copy)]
+pub struct WaitStates {
+    /// Permutations of lanes (V_PERMLANE16_SWAP and others) after writes of their sources or of EXEC.
+    pub lane_permutations: bool,
+    /// Products of 16x16 doubles take twice as many passes.
+    pub slow_double_products: bool,
+    /// Results of matrix instructions with more than 2 passes are forwarded a cycle later.
+    pub late_matrix_results: bool,
+}
+
+/// Rules of kernel descriptors and register allocation (LLVM AMDGPUUsage, *Kernel Descriptor*).
+#[derive(Debug, Clone, Copy)]
+pub struct DescriptorRules {
+    /// VGPRs in a granule of GRANULATED_WORKITEM_VGPR_COUNT, in waves of 32 and of 64.
+    pub vgpr_granule: [u32; 2],
+    /// SGPRs in a granule, and SGPRs allocated beyond those that the kernel requests (VCC, XNACK_MASK and
+    /// FLAT_SCRATCH); `None` where each wave has all SGPRs.
+    pub sgpr_granule: Option<[u32; 2]>,
+    /// ACCUM_OFFSET: accumulation VGPRs follow VGPRs in one allocation.
+    pub accum_offset: bool,
+    /// Kernel arguments can be preloaded into SGPRs.
+    pub preloads_kernarg: bool,
+}
+
+/// The conformance records of another architecture that apply here.
+#[derive(Debug, Clone, Copy)]
+pub struct SharedRecords {
+    /// Whose records.
+    pub of: super::Arch,
+    /// Only records of instructions that both architectures encode in the same way, under the same name.
+    pub only_common: bool,
+}

@@ -1,0 +1,50 @@
+//! RDNA 3 (gfx11): AMD's *RDNA3 Instruction Set Architecture*, and LLVM AMDGPUUsage.
+
+use super::facts::{
+    Coherence, Counter, CounterSet, DescriptorRules, DppSet, Facts, FloatRules, HazardRules, ProcessorRow,
+    ScalarCodes, StartLayout, StatusLayout, VgprFile,
+};
+
+/// The facts of RDNA 3.
+pub const FACTS: Facts = Facts {
+    name: "rdna3",
+    title: "RDNA 3",
+    processors: &[
+        ProcessorRow("gfx1100", 0x41),
+        ProcessorRow("gfx1101", 0x46),
+        ProcessorRow("gfx1102", 0x47),
+        ProcessorRow("gfx1103", 0x44),
+    ],
+    machine: None,
+    gfx: 11,
+    wave_sizes: &[32, 64],
+    lds_bytes: 64 << 10,
+    lds_per_processor: 2,
+    vgprs: VgprFile { granule: [8, 4], accumulation: false },
+    scalar_codes: ScalarCodes::Rdna,
+    true16: true,
+    replicates_packed_constants: true,
+    buffer_offset_is_register: false,
+    dpp: DppSet { across_rows: false, xmask: true },
+    instruction_modes: false,
+    float: FloatRules { default_mode: 0x3f0, mode_has_ieee: true, omod_always: false },
+    status: StatusLayout { scc: true, wave64: false },
+    start: StartLayout { ids_in_ttmps: false },
+    counters: CounterSet {
+        all: &[Counter::Vm, Counter::Vs, Counter::Lgkm],
+        load: Counter::Vm,
+        store: Counter::Vs,
+        lds: Counter::Lgkm,
+        scalar: Counter::Lgkm,
+        cache_maintenance: false,
+    },
+    coherence: Coherence::Glc,
+    hazards: HazardRules { wait_states: None, matrix_needs_gap: true },
+    descriptor: DescriptorRules {
+        vgpr_granule: [8, 4],
+        sgpr_granule: None,
+        accum_offset: false,
+        preloads_kernarg: false,
+    },
+    records: None,
+};

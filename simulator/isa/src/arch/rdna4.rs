@@ -1,0 +1,29 @@
+//! RDNA 4 (gfx12): AMD's *RDNA4 Instruction Set Architecture*, and LLVM AMDGPUUsage.
+
+use super::facts::{
+    Coherence, Counter, CounterSet, Facts, FloatRules, ProcessorRow, StartLayout, StatusLayout,
+};
+use super::rdna3;
+
+/// The facts of RDNA 4.
+pub const FACTS: Facts = Facts {
+    name: "rdna4",
+    title: "RDNA 4",
+    processors: &[ProcessorRow("gfx1201", 0x4e), ProcessorRow("gfx1200", 0x48)],
+    gfx: 12,
+    buffer_offset_is_register: true,
+    float: FloatRules { default_mode: 0xf0, mode_has_ieee: false, omod_always: true },
+    status: StatusLayout { scc: false, wave64: true },
+    start: StartLayout { ids_in_ttmps: true },
+    counters: CounterSet {
+        all: &[Counter::Load, Counter::Store, Counter::Ds, Counter::Km],
+        load: Counter::Load,
+        store: Counter::Store,
+        lds: Counter::Ds,
+        scalar: Counter::Km,
+        // RDNA4 manual, *Memory Scopes*.
+        cache_maintenance: true,
+    },
+    coherence: Coherence::Scope,
+    ..rdna3::FACTS
+};
