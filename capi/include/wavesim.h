@@ -348,8 +348,7 @@ const char *wavesim_last_error(void);
  * # Safety
  * On hosts other than Linux, both pointers must be valid.
  */
-wavesim_status wavesim_device_create(const char *target,
-                                     wavesim_device *device);
+wavesim_status wavesim_device_create(const char *target, wavesim_device *device);
 
 /**
  * Destroys a device, after waiting for a running launch. Mapped memory remains the property of the caller;
