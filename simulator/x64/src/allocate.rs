@@ -5,6 +5,7 @@ use crate::function::Function;
 use crate::inst::{Class, Inst, Mem, V};
 use crate::live::{Liveness, Remat};
 use crate::operands::written;
+use crate::reg::{ARGUMENTS, CALLEE_SAVED, INTS, VECS};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -34,18 +35,6 @@ pub(crate) struct Allocation {
     /// Callee-saved registers that are used: a bit each.
     pub callee_saved: u16,
 }
-
-/// Callee-saved general registers.
-pub(crate) const CALLEE_SAVED: [u8; 6] = [3, 5, 12, 13, 14, 15];
-/// Caller-saved general registers that hold values.
-pub(crate) const CALLER_SAVED: [u8; 7] = [2, 6, 7, 8, 9, 10, 11];
-/// General registers that hold values, caller-saved ones first: all but RSP, and RAX and RCX, which are
-/// scratch registers.
-const INTS: [u8; 13] = [2, 6, 7, 8, 9, 10, 11, 3, 5, 12, 13, 14, 15];
-/// Vector registers that hold values: the others are scratch registers.
-pub(crate) const VECS: [u8; 14] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13];
-/// The general registers of arguments.
-pub(crate) const ARGUMENTS: [u8; 6] = [7, 6, 2, 1, 8, 9];
 
 /// The registers of one class during allocation.
 struct Registers {

@@ -1,51 +1,10 @@
 //! Encodes instructions, and patches jumps, constants and tables at the end.
 
-use crate::compile::CompileError;
-use crate::inst::{Label, Width};
+use crate::error::CompileError;
+use crate::inst::Label;
+use crate::reg::Kind;
 use iced_x86::{Code, Encoder, Instruction, MemoryOperand, Register};
 use std::cell::Cell;
-
-/// A register class of the host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    R8,
-    R16,
-    R32,
-    R64,
-    Xmm,
-    Ymm,
-}
-
-impl Kind {
-    pub fn of(width: Width) -> Kind {
-        match width {
-            Width::W32 => Kind::R32,
-            Width::W64 => Kind::R64,
-        }
-    }
-
-    /// Returns the register with this number in encodings.
-    pub fn register(self, number: u8) -> Register {
-        use Register::*;
-        let table = match self {
-            Kind::R8 => &[AL, CL, DL, BL, SPL, BPL, SIL, DIL, R8L, R9L, R10L, R11L, R12L, R13L, R14L, R15L],
-            Kind::R16 => &[AX, CX, DX, BX, SP, BP, SI, DI, R8W, R9W, R10W, R11W, R12W, R13W, R14W, R15W],
-            Kind::R32 => {
-                &[EAX, ECX, EDX, EBX, ESP, EBP, ESI, EDI, R8D, R9D, R10D, R11D, R12D, R13D, R14D, R15D]
-            }
-            Kind::R64 => &[RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, R15],
-            Kind::Xmm => &[
-                XMM0, XMM1, XMM2, XMM3, XMM4, XMM5, XMM6, XMM7, XMM8, XMM9, XMM10, XMM11, XMM12, XMM13,
-                XMM14, XMM15,
-            ],
-            Kind::Ymm => &[
-                YMM0, YMM1, YMM2, YMM3, YMM4, YMM5, YMM6, YMM7, YMM8, YMM9, YMM10, YMM11, YMM12, YMM13,
-                YMM14, YMM15,
-            ],
-        };
-        table[number as usize & 15]
-    }
-}
 
 /// A register, identified by its number, or memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

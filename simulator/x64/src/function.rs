@@ -1,8 +1,8 @@
 //! The function builder.
 
+use crate::code::Code;
 use crate::inst::{Cc, Class, Inst, Int1, Int2, Label, Mem, Size, Src, V, Width};
 use crate::operands::each_read;
-use crate::shape::Code;
 use std::collections::HashMap;
 
 /// A function with integer parameters and an integer result: a list of instructions. Values are local to it.

@@ -1,7 +1,8 @@
 //! The instructions of a function. Scalar instructions are close to the host's; vector instructions are the
 //! host's, identified by their codes.
 
-use crate::shape::Code;
+use crate::code::Code;
+use crate::reg::Kind;
 
 /// A value: a 64-bit integer or a 256-bit vector. It may be assigned more than once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -25,6 +26,16 @@ pub enum Class {
 pub enum Width {
     W32,
     W64,
+}
+
+impl Width {
+    /// Returns the class of registers of this width.
+    pub(crate) fn kind(self) -> Kind {
+        match self {
+            Width::W32 => Kind::R32,
+            Width::W64 => Kind::R64,
+        }
+    }
 }
 
 /// An operand of an integer operation.

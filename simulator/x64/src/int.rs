@@ -1,9 +1,10 @@
 //! Selects host instructions for integer operations.
 
 use crate::allocate::Location;
-use crate::assemble::{Assembler, RAX, RCX};
-use crate::encode::{Kind, Rm};
+use crate::assembler::Assembler;
+use crate::encode::Rm;
 use crate::inst::{Cc, Class, Inst, Int1, Int2, Size, Src, V, Width};
+use crate::reg::{Kind, RAX, RCX};
 use iced_x86::Code;
 
 /// The last operand of an operation.
@@ -20,7 +21,6 @@ fn for_width(codes: Codes, width: Width) -> Code {
     codes[usize::from(width == Width::W64)]
 }
 
-const MOV: Codes = [Code::Mov_r32_rm32, Code::Mov_r64_rm64];
 const STORE: Codes = [Code::Mov_rm32_r32, Code::Mov_rm64_r64];
 const CMP: Codes = [Code::Cmp_r32_rm32, Code::Cmp_r64_rm64];
 const CMP_MEMORY: Codes = [Code::Cmp_rm32_r32, Code::Cmp_rm64_r64];
@@ -30,67 +30,6 @@ const TEST: Codes = [Code::Test_rm32_r32, Code::Test_rm64_r64];
 const LEA: Codes = [Code::Lea_r32_m, Code::Lea_r64_m];
 
 impl Assembler<'_> {
-    pub fn load_imm(&mut self, to: u8, bits: u64) {
-        // Does not use XOR, which would change the flags.
-        if let Ok(bits) = u32::try_from(bits) {
-            self.out.r_imm32(Code::Mov_r32_imm32, Kind::R32.register(to), bits);
-        } else if let Ok(bits) = i32::try_from(bits as i64) {
-            self.out.rm_imm(Code::Mov_rm64_imm32, Rm::Register(to), Kind::R64, bits);
-        } else {
-            self.out.r_imm64(Code::Mov_r64_imm64, Kind::R64.register(to), bits);
-        }
-    }
-
-    /// Returns a register that holds the value: `scratch` if the value is not in one.
-    pub fn int(&mut self, v: V, scratch: u8) -> u8 {
-        match self.rm(v, scratch) {
-            Rm::Register(register) => register,
-            memory => {
-                self.int_load(Width::W64, scratch, memory);
-                scratch
-            }
-        }
-    }
-
-    fn int_load(&mut self, width: Width, to: u8, from: Rm) {
-        // A 32-bit move of a register to itself clears the upper half.
-        if from != Rm::Register(to) || width == Width::W32 {
-            let kind = Kind::of(width);
-            self.out.r_rm(for_width(MOV, width), kind.register(to), from, kind);
-        }
-    }
-
-    /// Loads an operand. Preserves the flags.
-    pub fn load_src(&mut self, to: u8, src: Src) {
-        match src {
-            Src::Imm(imm) => self.load_imm(to, imm as i64 as u64),
-            Src::Value(v) => {
-                let from = self.rm(v, to);
-                self.int_load(Width::W64, to, from);
-            }
-        }
-    }
-
-    /// Returns the register that a result is computed in.
-    pub fn int_target(&self, d: V) -> u8 {
-        match self.location(d) {
-            Location::Register(register) => register,
-            _ => RAX,
-        }
-    }
-
-    /// Moves a result from the register it was computed in to its location.
-    pub fn finish(&mut self, d: V, made: u8) {
-        match self.location(d) {
-            Location::Register(register) => self.int_load(Width::W64, register, Rm::Register(made)),
-            Location::Slot(_) => {
-                let slot = self.rm(d, RAX);
-                self.out.rm_r(Code::Mov_rm64_r64, slot, Kind::R64, Kind::R64.register(made));
-            }
-            _ => {}
-        }
-    }
-
     /// Returns the last operand, with RCX as the scratch register.
     fn last(&mut self, src: Src, width: Width) -> LastOperand {
         match src {
@@ -113,7 +52,7 @@ impl Assembler<'_> {
             debug_assert!(v == a);
             return if cc == Cc::Ne { held } else { inverse(held) };
         }
-        let kind = Kind::of(width);
+        let kind = width.kind();
         let mut first = self.rm(a, RAX);
         match (first, self.last(b, width)) {
             (Rm::Register(a), LastOperand::Imm(0)) => {
@@ -141,19 +80,6 @@ impl Assembler<'_> {
             }
         }
         cc
-    }
-
-    /// Returns whether a comparison's result is read only by the next instruction, which only tests it for 0:
-    /// then it can stay in the flags.
-    fn can_stay_in_flags(&self, i: usize, d: V) -> bool {
-        let range = &self.live.ranges[d.0 as usize];
-        range.reads == 1
-            && range.writes == 1
-            && match self.next(i) {
-                Some(Inst::Select { cond, a, b, .. }) => *cond == d && *a != d && *b != d,
-                Some(Inst::Branch { cc: Cc::Ne | Cc::Eq, a, b: Src::Imm(0), .. }) => *a == d,
-                _ => false,
-            }
     }
 
     /// Emits an integer instruction. Returns false if it is not one.
@@ -184,7 +110,7 @@ impl Assembler<'_> {
             Inst::Int1 { op, width, d, a } => self.int1(op, width, d, a),
             Inst::Compare { cc, width, d, a, b } => {
                 let cc = self.condition(cc, width, a, b);
-                if self.can_stay_in_flags(i, d) {
+                if self.code.in_flags.binary_search(&i).is_ok() {
                     self.flags = Some((d, cc));
                 } else {
                     let to = self.int_target(d);
@@ -236,7 +162,7 @@ impl Assembler<'_> {
     }
 
     fn int2(&mut self, op: Int2, width: Width, d: V, a: V, b: Src) {
-        let kind = Kind::of(width);
+        let kind = width.kind();
         let to = self.int_target(d);
         let register = kind.register(to);
         let last = self.last(b, width);
@@ -268,7 +194,7 @@ impl Assembler<'_> {
             (Int2::Add, LastOperand::Rm(Rm::Register(b))) if a != to && b != to => {
                 self.out.lea(
                     for_width(LEA, width),
-                    Kind::of(width).register(to),
+                    width.kind().register(to),
                     kind.register(a),
                     Some(kind.register(b)),
                     1,
@@ -284,7 +210,7 @@ impl Assembler<'_> {
             Some(disp) if a != to => {
                 self.out.lea(
                     for_width(LEA, width),
-                    Kind::of(width).register(to),
+                    width.kind().register(to),
                     kind.register(a),
                     None,
                     1,
@@ -297,7 +223,7 @@ impl Assembler<'_> {
     }
 
     fn two_address(&mut self, op: Int2, width: Width, to: u8, a: V, last: LastOperand) {
-        let kind = Kind::of(width);
+        let kind = width.kind();
         let register = kind.register(to);
         let (codes, imm_codes, imm8_codes) = codes(op);
         let a = self.rm(a, first_operand_scratch(to, last));
@@ -323,7 +249,7 @@ impl Assembler<'_> {
     }
 
     fn shift(&mut self, op: Int2, width: Width, to: u8, a: V, last: LastOperand) {
-        let kind = Kind::of(width);
+        let kind = width.kind();
         let a = self.rm(a, first_operand_scratch(to, last));
         match last {
             LastOperand::Imm(imm) => {
@@ -361,7 +287,7 @@ impl Assembler<'_> {
     fn int1(&mut self, op: Int1, width: Width, d: V, a: V) {
         let to = self.int_target(d);
         let a = self.rm(a, RAX);
-        let kind = Kind::of(width);
+        let kind = width.kind();
         let in_place = |this: &mut Self, codes: Codes| {
             if a != Rm::Register(to) {
                 this.int_load(width, to, a);

@@ -1,22 +1,33 @@
 //! The code generator of the compiled engine, for x86-64 hosts with AVX2, FMA, BMI1, BMI2, LZCNT, POPCNT and
 //! F16C.
 //!
+//! - `reg`: the registers of the host; `code`: vector instructions and their operands
 //! - [`inst`]: the instructions of a function
 //! - [`Function`]: a list of instructions, with its builder
 //! - `operands`: the values that instructions read and write
 //! - `live`: dead code elimination and live ranges
 //! - `allocate`: register allocation; `share`: vectors without a register that are loaded once for several
-//!   instructions
-//! - `assemble`, `int`, `vector`: selection of host instructions; `shape`: vector instructions and their
-//!   operands
+//!   instructions; `allocated`: all decisions about the locations of values
+//! - `frame`: the stack frame
+//! - `assembler`: access to operands; `int`, `vector`, `control`: selection of host instructions; `assemble`:
+//!   the whole function
 //! - `encode`: encoding
+//! - [`compile()`]: the pipeline
 //! - [`Host`]: the requirements on the host
 //! - [`Memory`]: executable memory
+//!
+//! No module uses another one in a circle.
 
 mod allocate;
+mod allocated;
 mod assemble;
+mod assembler;
+mod code;
 mod compile;
+mod control;
 mod encode;
+mod error;
+mod frame;
 mod function;
 mod host;
 pub mod inst;
@@ -24,12 +35,13 @@ mod int;
 mod live;
 mod memory;
 mod operands;
-mod shape;
+mod reg;
 mod share;
 mod vector;
 
-pub use compile::{CompileError, Compiled, compile};
+pub use code::Code;
+pub use compile::{Compiled, compile};
+pub use error::CompileError;
 pub use function::Function;
 pub use host::{Host, UnsupportedHost};
 pub use memory::Memory;
-pub use shape::Code;

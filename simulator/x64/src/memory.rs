@@ -1,6 +1,7 @@
 //! Executable memory, which is never writable and executable at once.
 
-use crate::compile::{CompileError, Compiled};
+use crate::compile::Compiled;
+use crate::error::CompileError;
 use memmap2::{Mmap, MmapMut};
 
 /// The page size of x86-64.

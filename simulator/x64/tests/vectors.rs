@@ -356,8 +356,7 @@ fn errors_are_typed() {
     let v = f.vload(f.param(0), 0, false);
     let d = f.rvm(Code::VEX_Vpshufd_ymm_ymmm256_imm8, v, v, None);
     f.vstore(f.param(0), 0, d);
-    let error = compile(&f, &host).expect_err("no such form");
-    println!("{error}");
+    assert!(matches!(compile(&f, &host), Err(CompileError::Operands(Code::VEX_Vpshufd_ymm_ymmm256_imm8))));
     let mut f = Function::new(1);
     let many: Vec<V> = (0..40_000).map(|n| f.vload(f.param(0), n, false)).collect();
     many.iter().for_each(|&v| f.vstore(f.param(0), 0, v));

@@ -1,0 +1,33 @@
+//! The reasons why a function cannot be compiled.
+
+use crate::code::Code;
+use iced_x86::IcedError;
+
+/// The reason why a function cannot be compiled.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum CompileError {
+    /// Too many values are live at once.
+    #[error("a stack frame of {0} bytes is too large: compile fewer instructions at once")]
+    Frame(u64),
+    /// A vector instruction does not have this number of operands.
+    #[error("{} does not have this number of operands", .0.shape().name)]
+    Operands(Code),
+    /// A vector instruction has operands that it does not support.
+    #[error("code {code} of iced_x86 cannot be encoded with these operands: {error}")]
+    Encode { code: u32, error: IcedError },
+    /// The encoder rejects an instruction.
+    #[error("an instruction cannot be encoded: {0}")]
+    Encoder(IcedError),
+    /// A label that is jumped to was never bound.
+    #[error("label {0} is jumped to but never bound")]
+    Label(u32),
+    /// The function has more parameters than are passed in registers.
+    #[error("{0} parameters: at most six are supported")]
+    Parameters(usize),
+    /// A jump table is empty.
+    #[error("a jump table has no labels")]
+    EmptyTable,
+    /// The operating system provides no executable memory.
+    #[error("no executable memory: {0}")]
+    Memory(String),
+}
