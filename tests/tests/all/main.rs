@@ -20,6 +20,7 @@ mod launch;
 mod llvm;
 mod manual;
 mod matrices;
+mod module_circles;
 mod names_in_rust;
 mod observe;
 mod program_scale;
