@@ -26,6 +26,10 @@ impl Shape {
         self.flags & MEMORY != 0
     }
 
+    pub fn has_imm(self) -> bool {
+        self.flags & IMM != 0
+    }
+
     pub fn is_commutative(self) -> bool {
         self.flags & COMMUTES != 0
     }
@@ -54,6 +58,30 @@ macro_rules! codes {
         impl Code {
             /// All vector instructions.
             pub const ALL: &[Code] = &[$(Code::$code),*];
+
+            /// Returns the name of the instruction in text.
+            pub fn name(self) -> &'static str {
+                self.shape().name
+            }
+
+            /// Returns the number of vectors that the instruction reads: one ([`Inst::Rm`]) or two
+            /// ([`Inst::Rvm`]).
+            ///
+            /// [`Inst::Rm`]: crate::inst::Inst::Rm
+            /// [`Inst::Rvm`]: crate::inst::Inst::Rvm
+            pub fn sources(self) -> usize {
+                self.shape().kinds.len() - 1
+            }
+
+            /// Returns whether the instruction has an immediate of 8 bits.
+            pub fn has_imm(self) -> bool {
+                self.shape().has_imm()
+            }
+
+            /// Returns whether the two vectors may be swapped.
+            pub fn is_commutative(self) -> bool {
+                self.shape().is_commutative()
+            }
 
             pub(crate) fn shape(self) -> Shape {
                 const SHAPES: &[Shape] =

@@ -2,8 +2,8 @@
 
 use crate::code::Code;
 use crate::inst::{Cc, Class, Inst, Int1, Int2, Label, Mem, Size, Src, V, Width};
-use crate::operands::each_read;
-use std::collections::HashMap;
+use crate::operands::{each_read, written};
+use std::collections::{HashMap, HashSet};
 
 /// A function with integer parameters and an integer result: a list of instructions. Values are local to it.
 #[derive(Debug, Default, Clone)]
@@ -21,6 +21,10 @@ pub struct Function {
     outside: Vec<bool>,
     /// The constants of the loop that is being built.
     loop_constants: HashMap<u32, V>,
+    /// The operands of instructions that were hoisted in front of the loop that is being built.
+    hoisted: HashSet<V>,
+    /// Values that are assigned in a loop though instructions in front of it read them as loop-invariant.
+    pub(crate) not_invariant: Vec<V>,
     /// See [`Function::pin`].
     pub(crate) pinned: Vec<V>,
 }
@@ -34,6 +38,43 @@ impl Function {
             function.params.push(v);
         }
         function
+    }
+
+    /// Returns the instructions.
+    pub fn insts(&self) -> &[Inst] {
+        &self.insts
+    }
+
+    /// Returns the parameters.
+    pub fn params(&self) -> &[V] {
+        &self.params
+    }
+
+    /// Returns the constant vectors by their numbers.
+    pub fn constants(&self) -> &[[u32; 8]] {
+        &self.constants
+    }
+
+    /// Returns the number of values.
+    pub fn values(&self) -> usize {
+        self.classes.len()
+    }
+
+    /// Returns the number of labels.
+    pub fn labels(&self) -> usize {
+        self.labels as usize
+    }
+
+    /// Returns whether a loop has begun that has not ended.
+    pub(crate) fn is_in_loop(&self) -> bool {
+        self.body.is_some()
+    }
+
+    /// Sets the classes of all values, which are defined outside of loops.
+    pub(crate) fn set_values(&mut self, classes: impl Iterator<Item = Class>) {
+        self.classes = classes.collect();
+        self.outside = vec![true; self.classes.len()];
+        self.constant_numbers = self.constants.iter().copied().zip(0..).collect();
     }
 
     /// Returns the `n`-th parameter.
@@ -76,19 +117,23 @@ impl Function {
     pub fn begin_loop(&mut self) {
         debug_assert!(self.body.is_none());
         self.loop_constants.clear();
+        self.hoisted.clear();
         self.body = Some(Vec::new());
     }
 
     /// Ends the loop.
     pub fn end_loop(&mut self) {
-        self.insts.extend(self.body.take().unwrap_or_default());
+        let body = self.body.take().unwrap_or_default();
+        let assigned = body.iter().filter_map(written).filter(|d| self.hoisted.contains(d));
+        self.not_invariant.extend(assigned);
+        self.insts.extend(body);
     }
 
     /// Returns whether an instruction of the current loop reads a value.
     pub fn is_read_in_loop(&self, v: V) -> bool {
         let mut found = false;
         for inst in self.body.iter().flatten() {
-            each_read(inst, |read, _| found |= read == v);
+            each_read(inst, |read| found |= read.v == v);
         }
         found
     }
@@ -152,6 +197,9 @@ impl Function {
     /// Emits a vector instruction, in front of the current loop if its operands are defined outside of it.
     fn vector(&mut self, sources: &[V], make: impl FnOnce(V) -> Inst) -> V {
         if self.body.is_some() && sources.iter().all(|v| self.is_outside_loop(*v)) {
+            if cfg!(debug_assertions) {
+                self.hoisted.extend(sources);
+            }
             return self.hoist(|f| f.with(Class::Vec, make));
         }
         self.with(Class::Vec, make)
@@ -235,6 +283,18 @@ impl Function {
 
     pub fn sign_bits(&mut self, a: V) -> V {
         self.with(Class::Int, |d| Inst::SignBits { d, a })
+    }
+}
+
+/// Functions are equal if they have the same instructions, with the same numbers of values and labels.
+impl PartialEq for Function {
+    fn eq(&self, other: &Function) -> bool {
+        self.insts == other.insts
+            && self.classes == other.classes
+            && self.params == other.params
+            && self.labels == other.labels
+            && self.constants == other.constants
+            && self.pinned == other.pinned
     }
 }
 

@@ -8,9 +8,23 @@ use crate::reg::Kind;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct V(pub(crate) u32);
 
+impl V {
+    /// Returns the number of the value in its function.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// A program point that jumps lead to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Label(pub(crate) u32);
+
+impl Label {
+    /// Returns the number of the label in its function.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
 
 /// The register class of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,6 +116,18 @@ pub enum Size {
     B2,
     B4,
     B8,
+}
+
+impl Size {
+    /// Returns the size in bytes.
+    pub fn bytes(self) -> i32 {
+        match self {
+            Size::B1 => 1,
+            Size::B2 => 2,
+            Size::B4 => 4,
+            Size::B8 => 8,
+        }
+    }
 }
 
 /// A memory operand: a base address and a displacement.

@@ -5,6 +5,7 @@
 //! - [`inst`]: the instructions of a function
 //! - [`Function`]: a list of instructions, with its builder
 //! - `operands`: the values that instructions read and write
+//! - `text`, `parse`: functions as text
 //! - `live`: dead code elimination and live ranges
 //! - `allocate`: register allocation; `share`: vectors without a register that are loaded once for several
 //!   instructions; `allocated`: all decisions about the locations of values
@@ -35,8 +36,10 @@ mod int;
 mod live;
 mod memory;
 mod operands;
+mod parse;
 mod reg;
 mod share;
+mod text;
 mod vector;
 
 pub use code::Code;
@@ -45,3 +48,4 @@ pub use error::CompileError;
 pub use function::Function;
 pub use host::{Host, UnsupportedHost};
 pub use memory::Memory;
+pub use parse::ParseError;

@@ -2,7 +2,7 @@
 
 use crate::function::Function;
 use crate::inst::{Inst, Mem};
-use crate::operands::{each_read, each_target, is_pure, written};
+use crate::operands::{Immediate, Read, each_read, each_target, is_pure, written};
 
 /// The weight of an access in an innermost loop.
 const LOOP_WEIGHT: f32 = 8.0;
@@ -62,7 +62,7 @@ pub(crate) struct Liveness {
 fn find_live(function: &Function) -> Vec<bool> {
     let mut reads = vec![0u32; function.classes.len()];
     for inst in &function.insts {
-        each_read(inst, |v, _| reads[v.0 as usize] += 1);
+        each_read(inst, |read| reads[read.v.index()] += 1);
     }
     let mut keep = vec![true; function.insts.len()];
     for (inst, keep) in function.insts.iter().zip(&mut keep).rev() {
@@ -70,7 +70,7 @@ fn find_live(function: &Function) -> Vec<bool> {
         let nothing = matches!(inst, Inst::Move { d, a } if d == a);
         if is_pure(inst) && unread || nothing {
             *keep = false;
-            each_read(inst, |v, _| reads[v.0 as usize] -= 1);
+            each_read(inst, |read| reads[read.v.index()] -= 1);
         }
     }
     keep
@@ -133,7 +133,7 @@ pub(crate) fn analyse(function: &Function) -> Liveness {
     for (i, inst) in function.insts.iter().enumerate().filter(|&(i, _)| keep[i]) {
         let factor = if inside[i] { LOOP_WEIGHT } else { 1.0 };
         let at = 2 * i as u32;
-        each_read(inst, |v, immediate| {
+        each_read(inst, |Read { v, immediate, .. }| {
             let range = &mut ranges[v.0 as usize];
             if range.start == u32::MAX {
                 // Read before it is written in program order: the value comes from an earlier iteration.
@@ -144,8 +144,8 @@ pub(crate) fn analyse(function: &Function) -> Liveness {
             range.weight += factor;
             range.hoisted |= inside[i] && !written_inside[v.0 as usize];
             range.needs_register |= match (range.remat, immediate) {
-                (Remat::Int(_), Some(true)) => false,
-                (Remat::Int(bits), Some(false)) => i32::try_from(bits as i64).is_err(),
+                (Remat::Int(_), Immediate::Truncated) => false,
+                (Remat::Int(bits), Immediate::SignExtended) => i32::try_from(bits as i64).is_err(),
                 _ => true,
             };
         });

@@ -1,6 +1,6 @@
 //! The values that instructions read and write.
 
-use crate::inst::{Inst, Label, Mem, Src, V};
+use crate::inst::{Class, Inst, Label, Mem, Size, Src, V, Width};
 
 /// Returns the value that an instruction assigns.
 pub(crate) fn written(inst: &Inst) -> Option<V> {
@@ -47,74 +47,127 @@ pub(crate) fn is_pure(inst: &Inst) -> bool {
     !matches!(inst, Inst::Call { .. }) && written(inst).is_some()
 }
 
-/// Calls `read` for each use of a value by an instruction. The second argument is `Some` if the use can take
-/// a 32-bit immediate, which is sign-extended (`Some(false)`) or truncated to the operation's 32 bits
-/// (`Some(true)`).
-pub(crate) fn each_read(inst: &Inst, mut read: impl FnMut(V, Option<bool>)) {
-    use crate::inst::Width::W32;
-    let src = |src: &Src, cut: bool, read: &mut dyn FnMut(V, Option<bool>)| {
-        if let Src::Value(v) = *src {
-            read(v, Some(cut));
+/// A use of a value by an instruction.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Read {
+    pub v: V,
+    /// The class that the instruction requires; `None` if that of its result.
+    pub class: Option<Class>,
+    pub immediate: Immediate,
+}
+
+/// Whether a use can take an immediate of 32 bits in place of a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Immediate {
+    No,
+    /// The immediate is sign-extended.
+    SignExtended,
+    /// The operation reads 32 bits.
+    Truncated,
+}
+
+/// Calls `read` for each use of a value by an instruction.
+pub(crate) fn each_read(inst: &Inst, mut read: impl FnMut(Read)) {
+    use Immediate::{No, SignExtended, Truncated};
+    let mut int = |v: &V, immediate| read(Read { v: *v, class: Some(Class::Int), immediate });
+    let src = |src: &Src, immediate, int: &mut dyn FnMut(&V, Immediate)| {
+        if let Src::Value(v) = src {
+            int(v, immediate);
         }
     };
-    let mem = |mem: &Mem, read: &mut dyn FnMut(V, Option<bool>)| read(mem.base, None);
     match inst {
         Inst::Const { .. } | Inst::Label(_) | Inst::Jump(_) | Inst::VecConst { .. } => {}
-        Inst::Move { a, .. } => read(*a, Some(false)),
+        Inst::Move { a, .. } => read(Read { v: *a, class: None, immediate: SignExtended }),
         Inst::Int2 { width, a, b, .. }
         | Inst::Compare { width, a, b, .. }
         | Inst::Branch { width, a, b, .. } => {
-            read(*a, None);
-            src(b, *width == W32, &mut read);
+            int(a, No);
+            src(b, if *width == Width::W32 { Truncated } else { SignExtended }, &mut int);
         }
-        Inst::Int1 { a, .. } | Inst::Splat { a, .. } | Inst::LowInt { a, .. } | Inst::SignBits { a, .. } => {
-            read(*a, None)
-        }
+        Inst::Int1 { a, .. } | Inst::Splat { a, .. } => int(a, No),
         Inst::Select { cond, a, b, .. } => {
-            read(*cond, None);
-            read(*a, None);
-            read(*b, None);
+            int(cond, No);
+            int(a, No);
+            int(b, No);
         }
         Inst::Load { from, .. }
         | Inst::VecLoad { from, .. }
         | Inst::SplatLoad { from, .. }
         | Inst::Prefetch { from }
-        | Inst::LoadMxcsr { from } => mem(from, &mut read),
+        | Inst::LoadMxcsr { from } => int(&from.base, No),
         Inst::Store { size, to, v } => {
-            mem(to, &mut read);
-            src(v, *size != crate::inst::Size::B8, &mut read);
+            int(&to.base, No);
+            src(v, if *size == Size::B8 { SignExtended } else { Truncated }, &mut int);
         }
-        Inst::ColdCall { arg, .. } => read(*arg, None),
-        Inst::Call { args, .. } => args.iter().for_each(|arg| src(arg, false, &mut read)),
-        Inst::Return { v } => src(v, false, &mut read),
-        Inst::Table { index, .. } => read(*index, None),
+        Inst::ColdCall { arg, .. } => int(arg, No),
+        Inst::Call { args, .. } => args.iter().for_each(|arg| src(arg, SignExtended, &mut int)),
+        Inst::Return { v } => src(v, SignExtended, &mut int),
+        Inst::Table { index, .. } => int(index, No),
+        Inst::LoadHalves { low, high, .. } => {
+            int(&low.base, No);
+            int(&high.base, No);
+        }
         Inst::VecStore { to, v } | Inst::VecStream { to, v } => {
-            mem(to, &mut read);
-            read(*v, None);
+            int(&to.base, No);
+            vector(*v, &mut read);
         }
-        Inst::Rm { b, .. } | Inst::UpperHalf { b, .. } => read(*b, None),
+        Inst::Rm { b, .. } | Inst::UpperHalf { b, .. } => vector(*b, &mut read),
+        Inst::LowInt { a, .. } | Inst::SignBits { a, .. } => vector(*a, &mut read),
         Inst::Rvm { a, b, .. } | Inst::BranchAny { a, b, .. } => {
-            read(*a, None);
-            read(*b, None);
+            vector(*a, &mut read);
+            vector(*b, &mut read);
         }
         Inst::Fma { a, b, c, .. } | Inst::Blend { a, b, mask: c, .. } => {
-            read(*a, None);
-            read(*b, None);
-            read(*c, None);
+            vector(*a, &mut read);
+            vector(*b, &mut read);
+            vector(*c, &mut read);
         }
         Inst::Gather { from, offsets, .. } => {
-            mem(from, &mut read);
-            read(*offsets, None);
-        }
-        Inst::LoadHalves { low, high, .. } => {
-            mem(low, &mut read);
-            mem(high, &mut read);
+            int(&from.base, No);
+            vector(*offsets, &mut read);
         }
         Inst::StoreHalves { v, low, high } => {
-            read(*v, None);
-            mem(low, &mut read);
-            mem(high, &mut read);
+            vector(*v, &mut read);
+            let mut int = |v: &V, immediate| read(Read { v: *v, class: Some(Class::Int), immediate });
+            int(&low.base, No);
+            int(&high.base, No);
         }
+    }
+}
+
+fn vector(v: V, read: &mut impl FnMut(Read)) {
+    read(Read { v, class: Some(Class::Vec), immediate: Immediate::No });
+}
+
+/// Returns the class of the value that an instruction assigns; `None` for a move, which keeps the class.
+pub(crate) fn result_class(inst: &Inst) -> Option<Class> {
+    match inst {
+        Inst::Move { .. } => None,
+        Inst::VecConst { .. }
+        | Inst::VecLoad { .. }
+        | Inst::SplatLoad { .. }
+        | Inst::Rm { .. }
+        | Inst::Rvm { .. }
+        | Inst::Fma { .. }
+        | Inst::Blend { .. }
+        | Inst::UpperHalf { .. }
+        | Inst::Splat { .. }
+        | Inst::Gather { .. }
+        | Inst::LoadHalves { .. } => Some(Class::Vec),
+        _ => Some(Class::Int),
+    }
+}
+
+/// Calls `store` with the address and the size in bytes of each memory access that an instruction writes.
+pub(crate) fn each_store(inst: &Inst, mut store: impl FnMut(Mem, i32)) {
+    match *inst {
+        Inst::Store { size, to, .. } => store(to, size.bytes()),
+        Inst::VecStore { to, .. } | Inst::VecStream { to, .. } => store(to, 32),
+        Inst::StoreHalves { low, high, .. } => {
+            store(low, 16);
+            store(high, 16);
+        }
+        _ => {}
     }
 }
 
@@ -125,4 +178,9 @@ pub(crate) fn each_target(inst: &Inst, mut target: impl FnMut(Label)) {
         Inst::Table { to, .. } => to.iter().copied().for_each(target),
         _ => {}
     }
+}
+
+/// Returns whether an instruction never continues with the next one.
+pub(crate) fn ends_block(inst: &Inst) -> bool {
+    matches!(inst, Inst::Return { .. } | Inst::Jump(_) | Inst::Table { .. })
 }

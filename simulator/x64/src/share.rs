@@ -5,7 +5,7 @@ use crate::allocate::{Allocation, Location};
 use crate::function::Function;
 use crate::inst::{Class, Inst, V};
 use crate::live::Liveness;
-use crate::operands::{each_read, each_target, written};
+use crate::operands::{Read, each_read, each_target, written};
 
 /// The least number of reads for which a load pays off.
 const LEAST_READS: u32 = 4;
@@ -47,7 +47,7 @@ pub(crate) fn shared(function: &Function, live: &Liveness, allocation: &Allocati
     };
     for (i, inst) in function.insts.iter().enumerate().filter(|&(i, _)| live.keep[i]) {
         let (mut only, mut reads, mut distinct) = (None, 0, true);
-        each_read(inst, |v, _| {
+        each_read(inst, |Read { v, .. }| {
             if let Some(location) = in_memory(v) {
                 distinct &= only.is_none_or(|only: Vector| only.is(v, location));
                 only = Some(Vector { v, location });
