@@ -49,7 +49,12 @@ impl Host {
             return Err(CompileError::Full);
         }
         let function = emit::unit(unit, context, operations)?;
-        let code = self.memory.add(wavesim_x64::compile(&function, &self.host)?)?;
+        let compiled = wavesim_x64::compile(&function, &self.host);
+        if let Err(bug @ wavesim_x64::CompileError::Invalid(_)) = &compiled {
+            // Only checked builds and runs find this error. The interpreter must not hide them.
+            panic!("{bug}\n{function}");
+        }
+        let code = self.memory.add(compiled?)?;
         // SAFETY: `emit` creates functions with this signature and calling convention.
         Ok(unsafe { std::mem::transmute::<*const u8, Code>(code) })
     }

@@ -5,6 +5,8 @@ use crate::assemble::assemble;
 use crate::error::CompileError;
 use crate::function::Function;
 use crate::host::Host;
+use crate::verify::verify;
+use std::sync::LazyLock;
 
 /// The position-independent machine code of a function.
 #[derive(Debug, Clone)]
@@ -19,10 +21,26 @@ impl Compiled {
     }
 }
 
+/// Returns whether functions are verified: in builds with debug assertions, and if
+/// the environment variable `WAVESIM_VERIFY` is 1. The checks take about as long as compilation.
+pub fn checks() -> bool {
+    static SET: LazyLock<bool> =
+        LazyLock::new(|| std::env::var_os("WAVESIM_VERIFY").is_some_and(|value| value == "1"));
+    cfg!(debug_assertions) || *SET
+}
+
 /// Compiles a function for this host. On every system, it follows the System V calling convention.
 ///
-/// A value that is first assigned inside a loop does not keep its value from one iteration to the next.
+/// The function must keep the rules of [`verify()`]; [`checks`] says when they are verified.
 pub fn compile(function: &Function, _host: &Host) -> Result<Compiled, CompileError> {
-    let bytes = assemble(&Allocated::new(function))?;
-    Ok(Compiled { bytes })
+    Ok(Compiled { bytes: assemble(&allocated(function)?)? })
+}
+
+/// Decides where the values of a function are.
+fn allocated(function: &Function) -> Result<Allocated<'_>, CompileError> {
+    if checks() {
+        verify(function).map_err(CompileError::Invalid)?;
+    }
+    let allocated = Allocated::new(function);
+    Ok(allocated)
 }

@@ -1,6 +1,7 @@
 //! The reasons why a function cannot be compiled.
 
 use crate::code::Code;
+use crate::verify::VerifyError;
 use iced_x86::IcedError;
 
 /// The reason why a function cannot be compiled.
@@ -27,7 +28,20 @@ pub enum CompileError {
     /// A jump table is empty.
     #[error("a jump table has no labels")]
     EmptyTable,
+    /// The function breaks rules. It is verified if [`checks`](crate::checks) are on.
+    #[error("the function is invalid:{}", lines(.0))]
+    Invalid(Vec<VerifyError>),
     /// The operating system provides no executable memory.
     #[error("no executable memory: {0}")]
     Memory(String),
+}
+
+/// Returns a line for each of the first errors.
+fn lines(errors: &[impl std::fmt::Display]) -> String {
+    const SHOWN: usize = 20;
+    let mut text: String = errors.iter().take(SHOWN).map(|error| format!("\n  {error}")).collect();
+    if errors.len() > SHOWN {
+        text += &format!("\n  and {} more", errors.len() - SHOWN);
+    }
+    text
 }

@@ -6,6 +6,7 @@
 //! - [`Function`]: a list of instructions, with its builder
 //! - `operands`: the values that instructions read and write
 //! - `text`, `parse`: functions as text
+//! - `cfg`: basic blocks; [`verify()`]: the rules that functions keep
 //! - `live`: dead code elimination and live ranges
 //! - `allocate`: register allocation; `share`: vectors without a register that are loaded once for several
 //!   instructions; `allocated`: all decisions about the locations of values
@@ -23,6 +24,7 @@ mod allocate;
 mod allocated;
 mod assemble;
 mod assembler;
+mod cfg;
 mod code;
 mod compile;
 mod control;
@@ -41,11 +43,13 @@ mod reg;
 mod share;
 mod text;
 mod vector;
+mod verify;
 
 pub use code::Code;
-pub use compile::{Compiled, compile};
+pub use compile::{Compiled, checks, compile};
 pub use error::CompileError;
 pub use function::Function;
 pub use host::{Host, UnsupportedHost};
 pub use memory::Memory;
 pub use parse::ParseError;
+pub use verify::{Problem, VerifyError, verify};

@@ -116,7 +116,7 @@ proptest! {
         prop_assert_eq!(read.to_string(), text);
     }
 
-    /// The reader does not panic on what is nearly a function.
+    /// Neither the reader nor the verifier panics on what is nearly a function.
     #[test]
     fn corrupted_text(seed in any::<u64>(), changes in 1usize..8) {
         let rng = &mut Rng(seed);
@@ -129,6 +129,7 @@ proptest! {
             }
         }
         if let Ok(f) = Function::parse(&text) {
+            let _ = wavesim_x64::verify(&f);
             prop_assert_eq!(Function::parse(&f.to_string()), Ok(f));
         }
     }
