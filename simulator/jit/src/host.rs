@@ -50,8 +50,10 @@ impl Host {
         }
         let function = emit::unit(unit, context, operations)?;
         let compiled = wavesim_x64::compile(&function, &self.host);
-        if let Err(bug @ wavesim_x64::CompileError::Invalid(_)) = &compiled {
-            // Only checked builds and runs find this error. The interpreter must not hide them.
+        if let Err(bug @ (wavesim_x64::CompileError::Invalid(_) | wavesim_x64::CompileError::Allocation(_))) =
+            &compiled
+        {
+            // Only checked builds and runs find these errors. The interpreter must not hide them.
             panic!("{bug}\n{function}");
         }
         let code = self.memory.add(compiled?)?;

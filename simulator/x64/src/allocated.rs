@@ -2,8 +2,9 @@
 
 use crate::allocate::{Allocation, Location, allocate};
 use crate::function::Function;
-use crate::inst::{Cc, Class, Inst, Src, V};
+use crate::inst::{Cc, Class, Inst, Mem, Src, V};
 use crate::live::{Liveness, analyse};
+use crate::reg::Kind;
 use crate::share::{Shared, shared};
 
 /// A function with the locations of its values.
@@ -29,6 +30,30 @@ impl<'a> Allocated<'a> {
         let cold_calls = cold_calls(function, &live, &allocation);
         let in_flags = in_flags(function, &live);
         Allocated { function, live, allocation, shared, cold_calls, in_flags }
+    }
+
+    /// Decides again what follows from the locations.
+    pub fn follow(&mut self) {
+        self.shared = shared(self.function, &self.live, &self.allocation);
+        self.cold_calls = cold_calls(self.function, &self.live, &self.allocation);
+    }
+
+    /// Returns a value's location as text.
+    pub fn place(&self, v: V) -> String {
+        match (self.location(v), self.function.class(v)) {
+            (Location::Unused, _) => "unused".into(),
+            (Location::Register(register), Class::Int) => {
+                format!("{:?}", Kind::R64.register(register)).to_lowercase()
+            }
+            (Location::Register(register), Class::Vec) => {
+                format!("{:?}", Kind::Ymm.register(register)).to_lowercase()
+            }
+            (Location::Slot(n), Class::Int) => format!("slot{n}"),
+            (Location::Slot(n), Class::Vec) => format!("vslot{n}"),
+            (Location::Const(bits), _) => format!("{bits:#x}"),
+            (Location::VecConst(n), _) => format!("c{n}"),
+            (Location::Folded(Mem { base, disp }), _) => format!("[{} + {disp}]", self.place(base)),
+        }
     }
 
     pub fn location(&self, v: V) -> Location {

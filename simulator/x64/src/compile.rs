@@ -2,6 +2,7 @@
 
 use crate::allocated::Allocated;
 use crate::assemble::assemble;
+use crate::check::check;
 use crate::error::CompileError;
 use crate::function::Function;
 use crate::host::Host;
@@ -21,7 +22,7 @@ impl Compiled {
     }
 }
 
-/// Returns whether functions are verified: in builds with debug assertions, and if
+/// Returns whether functions are verified and their allocations are checked: in builds with debug assertions, and if
 /// the environment variable `WAVESIM_VERIFY` is 1. The checks take about as long as compilation.
 pub fn checks() -> bool {
     static SET: LazyLock<bool> =
@@ -42,5 +43,8 @@ fn allocated(function: &Function) -> Result<Allocated<'_>, CompileError> {
         verify(function).map_err(CompileError::Invalid)?;
     }
     let allocated = Allocated::new(function);
+    if checks() {
+        check(&allocated).map_err(CompileError::Allocation)?;
+    }
     Ok(allocated)
 }

@@ -1,5 +1,6 @@
 //! The reasons why a function cannot be compiled.
 
+use crate::check::CheckError;
 use crate::code::Code;
 use crate::verify::VerifyError;
 use iced_x86::IcedError;
@@ -31,6 +32,9 @@ pub enum CompileError {
     /// The function breaks rules. It is verified if [`checks`](crate::checks) are on.
     #[error("the function is invalid:{}", lines(.0))]
     Invalid(Vec<VerifyError>),
+    /// The allocation is wrong: a bug of this crate. It is checked if [`checks`](crate::checks) are on.
+    #[error("values are not where they are read:{}", lines(.0))]
+    Allocation(Vec<CheckError>),
     /// The operating system provides no executable memory.
     #[error("no executable memory: {0}")]
     Memory(String),

@@ -45,6 +45,11 @@ impl Function {
         &self.insts
     }
 
+    /// Calls `change` with each instruction.
+    pub fn edit(&mut self, change: impl FnMut(&mut Inst)) {
+        self.insts.iter_mut().for_each(change);
+    }
+
     /// Returns the parameters.
     pub fn params(&self) -> &[V] {
         &self.params

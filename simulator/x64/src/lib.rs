@@ -10,6 +10,8 @@
 //! - `live`: dead code elimination and live ranges
 //! - `allocate`: register allocation; `share`: vectors without a register that are loaded once for several
 //!   instructions; `allocated`: all decisions about the locations of values
+//! - `check`: the check of these decisions
+//! - `mutate`: wrong decisions, to test that check
 //! - `frame`: the stack frame
 //! - `assembler`: access to operands; `int`, `vector`, `control`: selection of host instructions; `assemble`:
 //!   the whole function
@@ -25,6 +27,7 @@ mod allocated;
 mod assemble;
 mod assembler;
 mod cfg;
+mod check;
 mod code;
 mod compile;
 mod control;
@@ -37,6 +40,8 @@ pub mod inst;
 mod int;
 mod live;
 mod memory;
+#[doc(hidden)]
+pub mod mutate;
 mod operands;
 mod parse;
 mod reg;
@@ -45,6 +50,7 @@ mod text;
 mod vector;
 mod verify;
 
+pub use check::CheckError;
 pub use code::Code;
 pub use compile::{Compiled, checks, compile};
 pub use error::CompileError;

@@ -4,8 +4,8 @@
 //!    exist; each label that is jumped to is bound once; parameters are integers, at most six.
 //! 2. On every path, a value is assigned before it is read, and control does not reach the end of the function.
 //! 3. A value that is live at the header of a loop (a label that a later instruction jumps to) is assigned in front of
-//!    it in the order of the code, or read there before it is assigned. Live ranges are intervals of that order: inside
-//!    the loop, the register of another value could be reused before the next iteration reads it.
+//!    it in the order of the code, too. Live ranges are intervals of that order: inside the loop, the register of
+//!    another value could be reused before the next iteration reads it.
 //! 4. Between a foldable load and each use of its value, neither the base address is assigned nor a store to the same
 //!    base overlaps the memory. (That other stores and calls do not write it is up to whoever builds the function.)
 //! 5. What is hoisted in front of a loop is invariant in it.
@@ -221,18 +221,11 @@ impl Verifier<'_> {
     /// Rule 3.
     fn loops(&mut self, cfg: &Cfg) {
         let function = self.function;
-        // The first assignment of each value in the order of the code; the live range of a value that is read in
-        // front of it begins at the entry.
+        // The first assignment of each value in the order of the code.
         let mut first = vec![usize::MAX; function.classes.len()];
         function.params.iter().for_each(|v| first[v.index()] = 0);
         for (i, inst) in function.insts.iter().enumerate() {
-            each_read(inst, |read| {
-                let first = &mut first[read.v.index()];
-                if *first == usize::MAX {
-                    *first = 0;
-                }
-            });
-            for d in written(inst) {
+            if let Some(d) = written(inst) {
                 first[d.index()] = first[d.index()].min(i);
             }
         }

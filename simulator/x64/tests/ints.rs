@@ -4,6 +4,7 @@
 
 mod common;
 
+use common::eval::{compare, int1, int2};
 use common::{host, run};
 use wavesim_x64::Function;
 use wavesim_x64::inst::{Cc, Class, Inst, Int1, Int2, Size, Src, V, Width};
@@ -23,73 +24,6 @@ const EDGES: [u64; 12] = [
     u64::MAX,
 ];
 const WIDTHS: [Width; 2] = [Width::W32, Width::W64];
-
-fn int2(op: Int2, width: Width, a: u64, b: u64) -> u64 {
-    let (x, y) = (a as u32, b as u32);
-    match width {
-        Width::W32 => match op {
-            Int2::Add => x.wrapping_add(y).into(),
-            Int2::Sub => x.wrapping_sub(y).into(),
-            Int2::Mul => x.wrapping_mul(y).into(),
-            Int2::And => (x & y).into(),
-            Int2::Or => (x | y).into(),
-            Int2::Xor => (x ^ y).into(),
-            Int2::Shl => x.wrapping_shl(y).into(),
-            Int2::Shr => x.wrapping_shr(y).into(),
-            Int2::Sar => ((x as i32).wrapping_shr(y) as u32).into(),
-        },
-        Width::W64 => match op {
-            Int2::Add => a.wrapping_add(b),
-            Int2::Sub => a.wrapping_sub(b),
-            Int2::Mul => a.wrapping_mul(b),
-            Int2::And => a & b,
-            Int2::Or => a | b,
-            Int2::Xor => a ^ b,
-            Int2::Shl => a.wrapping_shl(y),
-            Int2::Shr => a.wrapping_shr(y),
-            Int2::Sar => (a as i64).wrapping_shr(y) as u64,
-        },
-    }
-}
-
-fn int1(op: Int1, width: Width, a: u64) -> u64 {
-    let x = a as u32;
-    match (op, width) {
-        (Int1::Not, Width::W32) => (!x).into(),
-        (Int1::Neg, Width::W32) => x.wrapping_neg().into(),
-        (Int1::CountOnes, Width::W32) => x.count_ones().into(),
-        (Int1::LeadingZeros, Width::W32) => x.leading_zeros().into(),
-        (Int1::TrailingZeros, Width::W32) => x.trailing_zeros().into(),
-        (Int1::SwapBytes, Width::W32) => x.swap_bytes().into(),
-        (Int1::Not, Width::W64) => !a,
-        (Int1::Neg, Width::W64) => a.wrapping_neg(),
-        (Int1::CountOnes, Width::W64) => a.count_ones().into(),
-        (Int1::LeadingZeros, Width::W64) => a.leading_zeros().into(),
-        (Int1::TrailingZeros, Width::W64) => a.trailing_zeros().into(),
-        (Int1::SwapBytes, Width::W64) => a.swap_bytes(),
-        (Int1::SignExtend32, Width::W64) => x as i32 as i64 as u64,
-        (Int1::SignExtend32 | Int1::ZeroExtend32, _) => x.into(),
-    }
-}
-
-fn compare(cc: Cc, width: Width, a: u64, b: u64) -> bool {
-    let (a, b, x, y) = match width {
-        Width::W32 => (u64::from(a as u32), u64::from(b as u32), i64::from(a as i32), i64::from(b as i32)),
-        Width::W64 => (a, b, a as i64, b as i64),
-    };
-    match cc {
-        Cc::Eq => a == b,
-        Cc::Ne => a != b,
-        Cc::LtS => x < y,
-        Cc::LeS => x <= y,
-        Cc::GtS => x > y,
-        Cc::GeS => x >= y,
-        Cc::LtU => a < b,
-        Cc::LeU => a <= b,
-        Cc::GtU => a > b,
-        Cc::GeU => a >= b,
-    }
-}
 
 const INT2: [Int2; 9] =
     [Int2::Add, Int2::Sub, Int2::Mul, Int2::And, Int2::Or, Int2::Xor, Int2::Shl, Int2::Shr, Int2::Sar];

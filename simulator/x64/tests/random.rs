@@ -4,89 +4,11 @@
 
 mod common;
 
+use common::eval::{VEC1, VEC2, Vec1, Vec2, Vector, int2, wide};
 use common::{host, run};
 use proptest::prelude::*;
 use wavesim_x64::inst::{Cc, Class, Inst, Int2, Label, Mem, Size, Src, V, Width};
 use wavesim_x64::{Code, Function};
-
-type Vector = [u32; 8];
-
-/// A vector operation with two operands, and its reference implementation.
-#[derive(Clone, Copy)]
-struct Vec2(Code, Option<u8>, fn(Vector, Vector) -> Vector);
-
-fn each(a: Vector, b: Vector, f: impl Fn(u32, u32) -> u32) -> Vector {
-    std::array::from_fn(|i| f(a[i], b[i]))
-}
-
-fn wide(a: Vector, b: Vector, f: impl Fn(u64, u64) -> u64) -> Vector {
-    let at = |v: Vector, i: usize| u64::from(v[i]) | u64::from(v[i + 1]) << 32;
-    let mut d = [0; 8];
-    for i in [0, 2, 4, 6] {
-        let r = f(at(a, i), at(b, i));
-        (d[i], d[i + 1]) = (r as u32, (r >> 32) as u32);
-    }
-    d
-}
-
-fn mask(yes: bool) -> u32 {
-    if yes { u32::MAX } else { 0 }
-}
-
-const VEC2: [Vec2; 22] = [
-    Vec2(Code::VEX_Vpaddd_ymm_ymm_ymmm256, None, |a, b| each(a, b, u32::wrapping_add)),
-    Vec2(Code::VEX_Vpsubd_ymm_ymm_ymmm256, None, |a, b| each(a, b, u32::wrapping_sub)),
-    Vec2(Code::VEX_Vpmulld_ymm_ymm_ymmm256, None, |a, b| each(a, b, u32::wrapping_mul)),
-    Vec2(Code::VEX_Vpaddq_ymm_ymm_ymmm256, None, |a, b| wide(a, b, u64::wrapping_add)),
-    Vec2(Code::VEX_Vpsubq_ymm_ymm_ymmm256, None, |a, b| wide(a, b, u64::wrapping_sub)),
-    Vec2(Code::VEX_Vpmuludq_ymm_ymm_ymmm256, None, |a, b| {
-        wide(a, b, |a, b| (a & 0xffff_ffff) * (b & 0xffff_ffff))
-    }),
-    Vec2(Code::VEX_Vpand_ymm_ymm_ymmm256, None, |a, b| each(a, b, |a, b| a & b)),
-    Vec2(Code::VEX_Vpor_ymm_ymm_ymmm256, None, |a, b| each(a, b, |a, b| a | b)),
-    Vec2(Code::VEX_Vpxor_ymm_ymm_ymmm256, None, |a, b| each(a, b, |a, b| a ^ b)),
-    Vec2(Code::VEX_Vpandn_ymm_ymm_ymmm256, None, |a, b| each(a, b, |a, b| !a & b)),
-    Vec2(Code::VEX_Vpcmpeqd_ymm_ymm_ymmm256, None, |a, b| each(a, b, |a, b| mask(a == b))),
-    Vec2(Code::VEX_Vpcmpgtd_ymm_ymm_ymmm256, None, |a, b| each(a, b, |a, b| mask(a as i32 > b as i32))),
-    Vec2(Code::VEX_Vpminud_ymm_ymm_ymmm256, None, |a, b| each(a, b, u32::min)),
-    Vec2(Code::VEX_Vpmaxsd_ymm_ymm_ymmm256, None, |a, b| each(a, b, |a, b| (a as i32).max(b as i32) as u32)),
-    Vec2(Code::VEX_Vpsllvd_ymm_ymm_ymmm256, None, |a, b| each(a, b, |a, b| a.checked_shl(b).unwrap_or(0))),
-    Vec2(Code::VEX_Vpsrlvd_ymm_ymm_ymmm256, None, |a, b| each(a, b, |a, b| a.checked_shr(b).unwrap_or(0))),
-    Vec2(Code::VEX_Vpsravd_ymm_ymm_ymmm256, None, |a, b| each(a, b, |a, b| (a as i32 >> b.min(31)) as u32)),
-    Vec2(Code::VEX_Vpsllvq_ymm_ymm_ymmm256, None, |a, b| wide(a, b, |a, b| if b < 64 { a << b } else { 0 })),
-    Vec2(Code::VEX_Vpunpckldq_ymm_ymm_ymmm256, None, |a, b| [a[0], b[0], a[1], b[1], a[4], b[4], a[5], b[5]]),
-    Vec2(Code::VEX_Vpunpckhqdq_ymm_ymm_ymmm256, None, |a, b| {
-        [a[2], a[3], b[2], b[3], a[6], a[7], b[6], b[7]]
-    }),
-    Vec2(Code::VEX_Vshufps_ymm_ymm_ymmm256_imm8, Some(0b11_00_10_01), |a, b| {
-        [a[1], a[2], b[0], b[3], a[5], a[6], b[4], b[7]]
-    }),
-    Vec2(Code::VEX_Vperm2i128_ymm_ymm_ymmm256_imm8, Some(0x21), |a, b| {
-        [a[4], a[5], a[6], a[7], b[0], b[1], b[2], b[3]]
-    }),
-];
-
-/// The same with one operand.
-#[derive(Clone, Copy)]
-struct Vec1(Code, Option<u8>, fn(Vector) -> Vector);
-
-const VEC1: [Vec1; 9] = [
-    Vec1(Code::VEX_Vpslld_ymm_ymm_imm8, Some(5), |b| b.map(|b| b << 5)),
-    Vec1(Code::VEX_Vpsrad_ymm_ymm_imm8, Some(7), |b| b.map(|b| (b as i32 >> 7) as u32)),
-    Vec1(Code::VEX_Vpsrlq_ymm_ymm_imm8, Some(33), |b| wide(b, b, |b, _| b >> 33)),
-    Vec1(Code::VEX_Vpsrldq_ymm_ymm_imm8, Some(4), |b| [b[1], b[2], b[3], 0, b[5], b[6], b[7], 0]),
-    Vec1(Code::VEX_Vpshufd_ymm_ymmm256_imm8, Some(0b00_01_10_11), |b| {
-        [b[3], b[2], b[1], b[0], b[7], b[6], b[5], b[4]]
-    }),
-    Vec1(Code::VEX_Vpermq_ymm_ymmm256_imm8, Some(0b01_00_11_10), |b| {
-        [b[4], b[5], b[6], b[7], b[0], b[1], b[2], b[3]]
-    }),
-    Vec1(Code::VEX_Vpmovzxdq_ymm_xmmm128, None, |b| [b[0], 0, b[1], 0, b[2], 0, b[3], 0]),
-    Vec1(Code::VEX_Vpmovsxdq_ymm_xmmm128, None, |b| {
-        std::array::from_fn(|i| if i & 1 == 0 { b[i / 2] } else { (b[i / 2] as i32 >> 31) as u32 })
-    }),
-    Vec1(Code::VEX_Vpbroadcastd_ymm_xmmm32, None, |b| [b[0]; 8]),
-];
 
 const INT2: [Int2; 9] =
     [Int2::Add, Int2::Sub, Int2::Mul, Int2::And, Int2::Or, Int2::Xor, Int2::Shl, Int2::Shr, Int2::Sar];
@@ -295,24 +217,6 @@ extern "sysv64" fn clobber(a: u64, b: u64, c: u64) -> u64 {
         );
     }
     a.wrapping_add(b).wrapping_add(c)
-}
-
-fn int2(op: Int2, width: Width, a: u64, b: u64) -> u64 {
-    let bits = if width == Width::W32 { 32 } else { 64 };
-    let count = b as u32 % bits;
-    let cut = |v: u64| if bits == 32 { u64::from(v as u32) } else { v };
-    let signed = if bits == 32 { i64::from(a as i32) } else { a as i64 };
-    cut(match op {
-        Int2::Add => a.wrapping_add(b),
-        Int2::Sub => a.wrapping_sub(b),
-        Int2::Mul => a.wrapping_mul(b),
-        Int2::And => a & b,
-        Int2::Or => a | b,
-        Int2::Xor => a ^ b,
-        Int2::Shl => a << count,
-        Int2::Shr => cut(a) >> count,
-        Int2::Sar => (signed >> count) as u64,
-    })
 }
 
 proptest! {

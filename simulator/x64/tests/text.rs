@@ -1,5 +1,7 @@
 //! Functions as text: what is printed can be read, and errors in text name the line.
 
+#![cfg(target_arch = "x86_64")]
+
 mod common;
 
 use common::Rng;

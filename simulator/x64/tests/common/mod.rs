@@ -1,5 +1,9 @@
 //! Compiles and calls functions.
 
+pub mod eval;
+#[cfg(target_arch = "x86_64")]
+pub mod graph;
+
 use wavesim_x64::{Function, Host, Memory, compile};
 
 /// Returns the host if it is supported. On other hosts, tests are skipped.

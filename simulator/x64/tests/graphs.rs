@@ -1,0 +1,106 @@
+//! Random control flow, compared with an evaluator; and the check of allocations, tested with wrong ones.
+
+#![cfg(target_arch = "x86_64")]
+
+mod common;
+
+use common::graph::{graph, same_results};
+use common::{Rng, host};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use wavesim_x64::inst::{Class, Inst, V};
+use wavesim_x64::mutate::{Mutation, mutate};
+use wavesim_x64::{Function, compile, verify};
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn random_control_flow(seed in any::<u64>()) {
+        let Some(host) = host() else { return Ok(()) };
+        let f = graph(seed);
+        prop_assert_eq!(verify(&f), Ok(()));
+        let text = f.to_string();
+        prop_assert_eq!(&Function::parse(&text), &Ok(f.clone()));
+        let allocated = mutate(&f, Mutation::None, &host).expect("an allocation");
+        prop_assert!(allocated.checked.is_ok(), "{:?}\n{}", allocated.checked, text);
+        let code = compile(&f, &host).map_err(|error| TestCaseError::fail(format!("{error}\n{text}")))?;
+        prop_assert!(same_results(&f, code, seed), "{}", text);
+    }
+}
+
+/// Returns a random mutation.
+fn mutation(rng: &mut Rng, f: &Function) -> Mutation {
+    let v = |rng: &mut Rng| {
+        // A value that is assigned: `written` is not public.
+        let all: Vec<V> = f.insts().iter().filter_map(result).collect();
+        rng.pick(&all)
+    };
+    match rng.below(13) {
+        0 => Mutation::ShortenRange(v(rng)),
+        1 => Mutation::ForgetLoops,
+        2 => Mutation::ForgetCalls,
+        3 => Mutation::ShareRegister(v(rng), v(rng)),
+        4 => Mutation::ShareSlots(Class::Int),
+        5 => Mutation::ShareSlots(Class::Vec),
+        6 => Mutation::ShareLonger(rng.below(3)),
+        11 => Mutation::ShareAcross(rng.below(3)),
+        7 => Mutation::ShareOther(rng.below(3), v(rng)),
+        8 => Mutation::DropSaves(rng.below(3)),
+        9 => {
+            let all = (0..f.insts().len()).filter(|&i| matches!(f.insts()[i], Inst::Compare { .. }));
+            let all: Vec<usize> = all.collect();
+            Mutation::KeepInFlags(if all.is_empty() { 0 } else { rng.pick(&all) })
+        }
+        10 => Mutation::Drop(rng.below(f.insts().len())),
+        _ => Mutation::Rematerialise(v(rng)),
+    }
+}
+
+fn result(inst: &Inst) -> Option<V> {
+    let mut found = None;
+    if let Inst::Const { d, .. }
+    | Inst::Move { d, .. }
+    | Inst::Int2 { d, .. }
+    | Inst::Select { d, .. }
+    | Inst::Load { d, .. }
+    | Inst::VecConst { d, .. }
+    | Inst::VecLoad { d, .. }
+    | Inst::Rm { d, .. }
+    | Inst::Rvm { d, .. }
+    | Inst::Blend { d, .. }
+    | Inst::Splat { d, .. }
+    | Inst::LowInt { d, .. } = inst
+    {
+        found = Some(*d);
+    }
+    found
+}
+
+/// A wrong allocation either fails the check, or happens to compute the same: where two values share a register
+/// whose live ranges do not overlap, or a loop's value is not needed in the next iteration.
+#[test]
+fn wrong_allocations_are_found() {
+    let Some(host) = host() else { return };
+    let cases = std::env::var("WAVESIM_MUTANTS").ok().and_then(|n| n.parse().ok()).unwrap_or(3000);
+    // For each kind of mutation, how many failed the check, and how many passed.
+    let mut found: BTreeMap<String, [u32; 2]> = BTreeMap::new();
+    for seed in 0..cases {
+        let f = graph(seed % 300);
+        let mutation = mutation(&mut Rng(seed ^ 0x5555), &f);
+        let Some(mutant) = mutate(&f, mutation, &host) else { continue };
+        let name = format!("{mutation:?}");
+        let kind = name.split('(').next().unwrap_or_default().to_string();
+        let passes = mutant.checked.is_ok();
+        found.entry(kind).or_default()[usize::from(passes)] += 1;
+        if passes {
+            let code = mutant.code.unwrap_or_else(|error| panic!("{mutation:?}: {error}\n{f}"));
+            assert!(same_results(&f, code, seed), "{mutation:?} of {seed} passes the check\n{f}");
+        }
+    }
+    for (kind, [failed, passed]) in &found {
+        println!("{kind}: {failed} fail the check, {passed} compute the same");
+    }
+    assert_eq!(found.len(), 12, "{found:?}");
+    assert!(found.values().all(|[failed, _]| *failed > 0), "{found:?}");
+}
