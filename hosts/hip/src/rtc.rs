@@ -8,6 +8,7 @@ use std::ffi::{CStr, CString, c_char, c_int};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use wavesim::loader::code_object;
+use wavesim_runtime::clang::options::{Language, accept_strings};
 use wavesim_runtime::clang::{Clang, Libraries, Linked, TempDir, is_contained};
 use wavesim_runtime::ffi::{self, Memory, c_text};
 
@@ -283,6 +284,11 @@ impl Program {
 
     fn compile(&mut self, options: &[String]) -> Result<(), (Rtc, String)> {
         self.log.clear();
+        let given = accept_strings(options, Language::Hip)
+            .map_err(|e| (Rtc::INVALID_OPTION, format!("hiprtc: {e}\n")))?;
+        let processor = given.processor.clone().unwrap_or_else(|| {
+            gpu().map_or("gfx1100", |gpu| gpu.device.target().processor_name()).to_string()
+        });
         let failed = |text: String| (Rtc::COMPILATION, text);
         let clang = Clang::find().map_err(|e| failed(e.to_string()))?;
         let headers = headers().ok_or_else(|| {
@@ -298,24 +304,6 @@ impl Program {
                 return Err(failed(text.to_string()));
             }
         };
-        let mut processor = gpu().map_or("gfx1100", |gpu| gpu.device.target().processor_name()).to_string();
-        let (mut given, mut linked_later) = (Vec::new(), false);
-        let mut rest = options.iter().flat_map(|option| option.split_whitespace());
-        while let Some(option) = rest.next() {
-            let named = ["--offload-arch=", "--gpu-architecture=", "-arch="];
-            if let Some(name) = named.iter().find_map(|prefix| option.strip_prefix(prefix)) {
-                // Target features such as `:xnack-` are dropped: they match the defaults.
-                processor = name.split(':').next().unwrap_or(name).to_string();
-            } else if ["-o", "-x", "-c", "-S", "-E"].contains(&option) || option.starts_with("-fplugin") {
-                return Err((Rtc::INVALID_OPTION, format!("option {option} is not supported by hiprtc\n")));
-            } else if ["-I", "-D", "-U", "-include"].contains(&option) {
-                given.extend([option.to_string(), rest.next().unwrap_or_default().to_string()]);
-            } else if option == "-fgpu-rdc" {
-                linked_later = true;
-            } else {
-                given.push(option.to_string());
-            }
-        }
         let run = || -> std::io::Result<_> {
             let folder = TempDir::new()?;
             let mut source = self.source.clone();
@@ -339,8 +327,8 @@ impl Program {
             arguments.push(folder.prefix_map());
             arguments.extend(libraries.options(clang, &processor, &folder)?);
             arguments.push(format!("-I{}", folder.path("headers").display()));
-            arguments.extend(given);
-            if linked_later {
+            arguments.extend(given.arguments.iter().cloned());
+            if given.relocatable {
                 arguments.extend(["-fgpu-rdc", "-emit-llvm", "-c"].map(String::from));
             }
             arguments.extend([path, "-o".into(), out].map(|p| p.display().to_string()));
@@ -351,7 +339,7 @@ impl Program {
         let (log, code) = run().map_err(|e| failed(e.to_string()))?;
         self.log = log;
         let code = code.ok_or((Rtc::COMPILATION, String::new()))?;
-        if !linked_later {
+        if !given.relocatable {
             self.lowered = self.lowered(&code).map_err(failed)?;
             self.code = Some(Code::Object(code));
             return Ok(());

@@ -2,6 +2,7 @@
 
 use crate::platform::gpu;
 use crate::status::{Outcome, Status};
+use wavesim_runtime::clang::options::{Language, accept};
 use wavesim_runtime::clang::{Clang, Libraries, Linked, TARGET, TempDir, is_contained};
 
 /// File name of a program's source in messages and line tables.
@@ -47,26 +48,12 @@ pub fn split_words(text: &str) -> Vec<String> {
     words
 }
 
-/// Converts build options to clang options. Accepts those of the standard, and those for warnings and line
-/// tables.
+/// Converts build options to clang options ([`clang::options`](wavesim_runtime::clang::options)).
 pub fn options(text: &str) -> Result<Vec<String>, String> {
-    const WITH_VALUE: [&str; 3] = ["-D", "-U", "-I"];
-    const PREFIXES: [&str; 8] = ["-D", "-U", "-I", "-cl-", "-W", "-O", "-g", "-f"];
-    let mut out = Vec::new();
-    let mut words = split_words(text).into_iter();
-    while let Some(word) = words.next() {
-        if WITH_VALUE.contains(&word.as_str()) {
-            let value = words.next().ok_or_else(|| format!("{word} requires a value"))?;
-            out.push(format!("{word}{value}"));
-        } else if word == "-w" || word == "-cl-no-subgroup-ifp" {
-            out.extend((word == "-w").then_some(word));
-        } else if PREFIXES.iter().any(|prefix| word.starts_with(prefix)) && !word.starts_with("-fplugin") {
-            out.push(word);
-        } else {
-            return Err(format!("unknown option {word}"));
-        }
+    match accept(split_words(text), Language::OpenCl) {
+        Ok(options) => Ok(options.arguments),
+        Err(e) => Err(e.to_string()),
     }
-    Ok(out)
 }
 
 /// `__printf_alloc`, which clang's `printf` calls. Allocates space in the launch's buffer, whose header holds

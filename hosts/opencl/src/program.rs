@@ -237,6 +237,8 @@ pub extern "C" fn clBuildProgram(
                 object.finish(text, built, Kind::Executable, failed)
             }
             None => {
+                // The options are only checked, since the binary has been compiled.
+                compile::options(&text).map_err(|e| Status::INVALID_BUILD_OPTIONS.because(e))?;
                 let state = object.state();
                 let built = match state.kind {
                     Kind::Object | Kind::Library => compile::link(&[state.binary], false)?,

@@ -3,6 +3,8 @@
 //! Kernels link against the built-in functions of their language, from ROCm's device libraries or, for
 //! OpenCL, libclc.
 
+pub mod options;
+
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -89,14 +91,16 @@ impl Clang {
         FOUND.get_or_init(search).as_ref().map_err(String::as_str)
     }
 
-    /// Runs clang in the current directory of the process.
+    /// Runs clang in the current directory of the process. The arguments of programs must have been accepted by
+    /// [`options`].
     pub fn run<S: AsRef<OsStr>>(
         &self,
         folder: &TempDir,
         arguments: impl IntoIterator<Item = S>,
     ) -> io::Result<Run> {
         let mut command = Command::new(&self.program);
-        let output = command.args(arguments).stdin(Stdio::null()).output()?;
+        // Source code can make clang crash; the files of the crash would remain.
+        let output = command.arg("-fno-crash-diagnostics").args(arguments).stdin(Stdio::null()).output()?;
         let log =
             String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
         let own = format!("{}/", folder.0.display());

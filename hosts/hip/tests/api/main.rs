@@ -4,6 +4,7 @@
 mod launches;
 mod op;
 mod process;
+mod rtc;
 mod status;
 
 use amdhip64 as _;

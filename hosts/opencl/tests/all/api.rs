@@ -23,9 +23,11 @@ mod slot {
     pub const CREATE_BUFFER: usize = 14;
     pub const CREATE_IMAGE_2D: usize = 15;
     pub const RELEASE_BUFFER: usize = 18;
+    pub const WITH_SOURCE: usize = 26;
     pub const WITH_BINARY: usize = 27;
     pub const RELEASE_PROGRAM: usize = 29;
     pub const BUILD: usize = 30;
+    pub const BUILD_INFO: usize = 33;
     pub const CREATE_KERNEL: usize = 34;
     pub const RELEASE_KERNEL: usize = 37;
     pub const SET_ARG: usize = 38;
@@ -127,6 +129,35 @@ impl Session {
             self.queue, buffer, 1, 0, len, bytes.as_mut_ptr(), 0, null(), null_mut()
         );
         (bytes, status)
+    }
+
+    /// Builds a source with options. Returns the status and the build log.
+    fn build(&self, source: &std::ffi::CStr, options: &std::ffi::CStr) -> (c_int, String) {
+        let mut status = 1;
+        let program = call!(
+            self.context,
+            slot::WITH_SOURCE,
+            (Handle, c_uint, *const *const c_char, *const usize, *mut c_int) -> Handle,
+            self.context, 1, &source.as_ptr(), null(), &mut status
+        );
+        assert_eq!(status, 0);
+        let built = call!(
+            program,
+            slot::BUILD,
+            (Handle, c_uint, *const Handle, *const c_char, usize, usize) -> c_int,
+            program, 0, null(), options.as_ptr(), 0, 0
+        );
+        let (mut log, mut len) = (vec![0u8; 4096], 0);
+        // CL_PROGRAM_BUILD_LOG
+        let status = call!(
+            program,
+            slot::BUILD_INFO,
+            (Handle, Handle, c_uint, usize, *mut u8, *mut usize) -> c_int,
+            program, self.device, 0x1183, log.len(), log.as_mut_ptr(), &mut len
+        );
+        assert_eq!(status, 0);
+        log.truncate(len - 1);
+        (built, String::from_utf8(log).unwrap())
     }
 
     /// The kernel `vadd`, compiled by clang: a, b, c, n.
@@ -320,6 +351,22 @@ fn arguments_are_checked() {
         )
     };
     assert_eq!((list(1, null()), list(0, &s.queue), list(1, &s.queue)), (-57, -57, -57));
+}
+
+#[test]
+fn build_options_are_refused_by_name() {
+    let s = Session::new();
+    let file = std::env::temp_dir().join(format!("wavesim-options-{}", std::process::id()));
+    let written = format!("-ftime-trace={}", file.display());
+    let written = std::ffi::CString::new(written).unwrap();
+    for options in [c"-w -fpass-plugin=/tmp/x.so", c"@/tmp/options", c"-Wl,-o,x", c"-Xclang -load", &written]
+    {
+        // CL_INVALID_BUILD_OPTIONS
+        let (status, log) = s.build(c"kernel void f() {}", options);
+        let name = options.to_str().unwrap().trim_start_matches("-w ").split(' ').next().unwrap();
+        assert_eq!((status, log), (-43, format!("option {name} is not supported")));
+    }
+    assert!(!file.exists());
 }
 
 #[test]

@@ -7,7 +7,7 @@ fn options_are_split_into_words() {
     let list = split_words(r#"  -D A="x y" -DB='"q"' -I /a\ b "" -w"#);
     assert_eq!(list, ["-D", "A=x y", "-DB=\"q\"", "-I", "/a b", "", "-w"]);
     assert_eq!(options("-D A=1 -cl-mad-enable -I dir").unwrap(), ["-DA=1", "-cl-mad-enable", "-Idir"]);
-    for wrong in ["-o /tmp/x", "-D", "file.c", "-fplugin=x", "-Xclang"] {
+    for wrong in ["-o /tmp/x", "-D", "file.c", "-fplugin=x", "-Xclang", "-fpass-plugin=x", "@f", "-D '' -w"] {
         assert!(options(wrong).is_err(), "{wrong}");
     }
 }
