@@ -37,8 +37,7 @@ impl PrintBuffer {
         let used = u32::from_le_bytes(used) as u64;
         let mut bytes = vec![0; used.min(BYTES - HEADER_BYTES) as usize];
         device.read(self.address + HEADER_BYTES, &mut bytes)?;
-        let text = messages(self.kernel.module().printf_formats(), &bytes);
-        crate::platform::print(&text);
+        messages(self.kernel.module().printf_formats(), &bytes, &mut crate::platform::print);
         if used > BYTES - HEADER_BYTES {
             let capacity = BYTES - HEADER_BYTES;
             message::report(&format!("printf: {used} bytes of output exceed the buffer of {capacity} bytes"));
@@ -108,10 +107,10 @@ impl Format {
     }
 }
 
-/// Formats all messages of a buffer. Stops at a message with an unknown format.
-pub fn messages(formats: &[String], mut bytes: &[u8]) -> Vec<u8> {
+/// Formats all messages of a buffer and passes the text to `sink`, in parts. Stops at a message with an unknown
+/// format.
+pub fn messages(formats: &[String], mut bytes: &[u8], sink: &mut dyn FnMut(&[u8])) {
     let formats: Vec<Format> = formats.iter().filter_map(|line| Format::parse(line)).collect();
-    let mut out = Vec::new();
     while let Some((number, rest)) = bytes.split_at_checked(4) {
         let number = u32::from_le_bytes(number.try_into().unwrap_or_default());
         let Some(format) = formats.iter().find(|format| format.number == number) else { break };
@@ -119,14 +118,17 @@ pub fn messages(formats: &[String], mut bytes: &[u8]) -> Vec<u8> {
         bytes = rest;
         for size in &format.sizes {
             // Arguments are padded to multiples of 4 bytes.
-            let Some((value, rest)) = bytes.split_at_checked(size.next_multiple_of(4)) else { return out };
+            let padded = size.checked_next_multiple_of(4);
+            let Some((value, rest)) = padded.and_then(|size| bytes.split_at_checked(size)) else { return };
             values.push(value);
             bytes = rest;
         }
-        out.extend(format_message(&format.text, &values));
+        format_message(&format.text, &values, sink);
     }
-    out
 }
+
+/// Maximum number of elements of a vector.
+const MAX_ELEMENTS: usize = 16;
 
 /// A conversion specification of OpenCL: as in C, with a vector length.
 struct Conversion<'a> {
@@ -153,19 +155,20 @@ impl<'a> Conversion<'a> {
         };
         let (length, rest) = split(rest, |c| "hl".contains(c));
         let conversion = rest.chars().next()?;
-        let elements = elements.parse().ok()?;
+        let elements = elements.parse().ok().filter(|n| (1..=MAX_ELEMENTS).contains(n))?;
         Some(Conversion { prefix, elements, length, conversion, rest: &rest[conversion.len_utf8()..] })
     }
 }
 
 /// Formats a message, by converting it to a format and 64-bit arguments for C's `printf`.
-fn format_message(text: &str, values: &[&[u8]]) -> Vec<u8> {
+fn format_message(text: &str, values: &[&[u8]], sink: &mut dyn FnMut(&[u8])) {
     let (mut format, mut words) = (String::new(), Vec::new());
     let mut values = values.iter();
     let mut rest = text;
     while let Some(at) = rest.find('%') {
         format.push_str(&rest[..at]);
-        let Some(conversion) = Conversion::parse(&rest[at + 1..]) else { break };
+        rest = &rest[at..];
+        let Some(conversion) = Conversion::parse(&rest[1..]) else { break };
         rest = conversion.rest;
         if conversion.conversion == '%' {
             format.push_str("%%");
@@ -192,7 +195,7 @@ fn format_message(text: &str, values: &[&[u8]]) -> Vec<u8> {
         }
     }
     format.push_str(rest);
-    printf::format(&[string(format.as_bytes()), words].concat())
+    printf::format(&[string(format.as_bytes()), words].concat(), sink);
 }
 
 /// Appends the conversion of one element and its argument.

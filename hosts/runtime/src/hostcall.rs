@@ -32,8 +32,9 @@ const PAYLOADS: u64 = HEADERS + (PACKETS * HEADER_BYTES).next_multiple_of(64);
 const BYTES: u64 = PAYLOADS + PACKETS * PAYLOAD_BYTES;
 /// Maximum number of words in a message. A kernel can send parts without ever ending the message.
 const MAX_WORDS: usize = 1 << 17;
-/// Maximum number of incomplete messages.
+/// Maximum number of incomplete messages, and of the words in all of them.
 const MAX_MESSAGES: usize = 1 << 16;
+const MAX_ALL_WORDS: usize = 1 << 21;
 /// Polling interval of the server while no packet is ready.
 const POLL_INTERVAL: Duration = Duration::from_micros(50);
 
@@ -69,10 +70,51 @@ struct Shared {
     changed: Condvar,
 }
 
+/// Messages whose last part has not been received.
 #[derive(Default)]
 struct Messages {
     last: u64,
     open: HashMap<u64, Vec<u64>>,
+    /// Number of words in all messages.
+    words: usize,
+    /// A part was dropped since the buffer was reset.
+    full: bool,
+}
+
+impl Messages {
+    /// Begins a message and returns its id.
+    fn begin(&mut self) -> u64 {
+        self.last += 1;
+        if self.open.len() < MAX_MESSAGES {
+            self.open.insert(self.last, Vec::new());
+        }
+        self.last
+    }
+
+    /// Appends a part to a message. Returns true if it is the first part that is dropped because of the limits.
+    fn append(&mut self, id: u64, part: &[u64]) -> bool {
+        let room = self.words + part.len() <= MAX_ALL_WORDS;
+        match self.open.get_mut(&id).filter(|m| room && m.len() < MAX_WORDS) {
+            Some(message) => {
+                message.extend_from_slice(part);
+                self.words += part.len();
+                false
+            }
+            None => !std::mem::replace(&mut self.full, true),
+        }
+    }
+
+    /// Ends a message and returns its words.
+    fn end(&mut self, id: u64) -> Option<Vec<u64>> {
+        let message = self.open.remove(&id)?;
+        self.words -= message.len();
+        Some(message)
+    }
+
+    /// Drops all messages.
+    fn clear(&mut self) {
+        *self = Messages { last: self.last, ..Messages::default() };
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -190,7 +232,7 @@ impl Shared {
             next = index;
         }
         self.word(FREE).store(next, Ordering::SeqCst);
-        lock(&self.messages).open.clear();
+        lock(&self.messages).clear();
     }
 
     /// Returns a word of the buffer.
@@ -258,27 +300,64 @@ impl Shared {
     fn message(&self, words: [u64; 8]) -> u64 {
         let descriptor = words[0];
         let mut messages = lock(&self.messages);
-        let mut id = descriptor >> 8;
-        if descriptor & 1 == 1 {
-            messages.last += 1;
-            id = messages.last;
-            if messages.open.len() < MAX_MESSAGES {
-                messages.open.insert(id, Vec::new());
+        let id = if descriptor & 1 == 1 { messages.begin() } else { descriptor >> 8 };
+        let len = (descriptor >> 5 & 7) as usize;
+        let dropped = messages.append(id, &words[1..1 + len]);
+        let ended = if descriptor & 2 == 0 { None } else { Some(messages.end(id)) };
+        drop(messages);
+        if dropped {
+            self.report("printf: the kernel's incomplete messages are too long; parts of them are dropped");
+        }
+        let Some(ended) = ended else { return descriptor & 0xfe | id << 8 };
+        let Some((&flags, rest)) = ended.as_deref().and_then(<[u64]>::split_first) else { return u64::MAX };
+        let stream = if flags & 1 == 1 { Stream::Error } else { Stream::Output };
+        printf::format(rest, &mut |text| (self.sink)(stream, text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The descriptor of a part: flags, number of words, id.
+    fn part(flags: u64, id: u64) -> [u64; 8] {
+        [flags | 7 << 5 | id << 8, 0, 0, 0, 0, 0, 0, 0]
+    }
+
+    #[test]
+    fn messages_without_an_end_are_limited() {
+        let reports = Arc::new(Mutex::new(Vec::new()));
+        let sink = reports.clone();
+        let sink: Sink = Arc::new(move |stream, text| lock(&sink).push((stream, text.to_vec())));
+        let hostcall = Hostcall::new(sink).unwrap();
+        let shared = &hostcall.shared;
+        for _ in 0..40 {
+            let id = shared.message(part(1, 0)) >> 8;
+            for _ in 0..MAX_WORDS / 7 + 10 {
+                shared.message(part(0, id));
             }
         }
-        if let Some(message) = messages.open.get_mut(&id).filter(|m| m.len() < MAX_WORDS) {
-            let len = (descriptor >> 5 & 7) as usize;
-            message.extend_from_slice(&words[1..1 + len]);
+        let words = || lock(&shared.messages).open.values().map(Vec::len).sum::<usize>();
+        assert!(
+            words() <= MAX_ALL_WORDS
+                && words() > MAX_ALL_WORDS - 7
+                && words() == lock(&shared.messages).words
+        );
+        for _ in 0..MAX_MESSAGES + 10 {
+            shared.message(part(1, 0));
         }
-        if descriptor & 2 == 0 {
-            return descriptor & 0xfe | id << 8;
-        }
-        let Some(message) = messages.open.remove(&id) else { return u64::MAX };
-        drop(messages);
-        let Some((&flags, rest)) = message.split_first() else { return u64::MAX };
-        let stream = if flags & 1 == 1 { Stream::Error } else { Stream::Output };
-        let text = printf::format(rest);
-        (self.sink)(stream, &text);
-        text.len() as u64
+        assert_eq!(lock(&shared.messages).open.len(), MAX_MESSAGES);
+        // The limits are reported once.
+        let first =
+            (Stream::Error, b"wavesim: printf: the kernel's incomplete messages are too long".to_vec());
+        assert_eq!(lock(&reports).len(), 1);
+        assert!(lock(&reports)[0].1.starts_with(&first.1) && lock(&reports)[0].0 == first.0);
+        // Later launches start without messages.
+        shared.reset();
+        assert_eq!((words(), lock(&shared.messages).words), (0, 0));
+        let id = shared.message([1 | 2 << 5, 0, u64::from_le_bytes(*b"text\0\0\0\0"), 0, 0, 0, 0, 0]) >> 8;
+        assert_eq!(shared.message([2 | id << 8, 0, 0, 0, 0, 0, 0, 0]), 4);
+        assert_eq!(lock(&reports)[1], (Stream::Output, b"text".to_vec()));
+        assert_eq!(lock(&shared.messages).words, 0);
     }
 }

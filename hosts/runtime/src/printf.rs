@@ -5,12 +5,24 @@ use std::ffi::{CString, c_char, c_int};
 /// Maximum width and precision of a conversion, which bounds its output.
 const MAX_FIELD: u64 = 4096;
 
-/// Formats a message. It consists of the format string, NUL-terminated and padded to whole words, followed by
-/// the arguments; string arguments are encoded like the format string.
-pub fn format(words: &[u64]) -> Vec<u8> {
+/// Maximum number of bytes that are collected before they are passed on. A short message can have a long output,
+/// because each conversion can be as wide as [`MAX_FIELD`].
+const MAX_COLLECTED: usize = 1 << 16;
+
+/// Formats a message and passes the text to `sink`, in one or several parts. Returns the length of the text in
+/// bytes.
+///
+/// The message consists of the format string, NUL-terminated and padded to whole words, followed by the
+/// arguments; string arguments are encoded like the format string.
+pub fn format(words: &[u64], sink: &mut dyn FnMut(&[u8])) -> u64 {
     let mut arguments = Arguments { words };
     let format = arguments.string();
-    let mut out = Vec::new();
+    let (mut out, mut len) = (Vec::new(), 0);
+    let mut pass_on = |out: &mut Vec<u8>| {
+        sink(out);
+        len += out.len() as u64;
+        out.clear();
+    };
     let mut rest = &format[..];
     while let Some(at) = rest.iter().position(|&c| c == b'%') {
         out.extend_from_slice(&rest[..at]);
@@ -20,9 +32,13 @@ pub fn format(words: &[u64]) -> Vec<u8> {
         };
         rest = &rest[spec.len..];
         spec.print(&mut arguments, &mut out);
+        if out.len() >= MAX_COLLECTED {
+            pass_on(&mut out);
+        }
     }
     out.extend_from_slice(rest);
-    out
+    pass_on(&mut out);
+    len
 }
 
 /// The words that have not been consumed yet.
@@ -202,9 +218,16 @@ mod tests {
         bytes.chunks(8).map(|c| u64::from_le_bytes(c.try_into().unwrap())).collect()
     }
 
+    fn format(words: &[u64]) -> Vec<u8> {
+        let mut text = Vec::new();
+        let len = super::format(words, &mut |part| text.extend_from_slice(part));
+        assert_eq!(len, text.len() as u64);
+        text
+    }
+
     fn check(format: &str, arguments: &[Vec<u64>], expected: &str) {
         let words = [string(format), arguments.concat()].concat();
-        assert_eq!(String::from_utf8_lossy(&super::format(&words)), expected);
+        assert_eq!(String::from_utf8_lossy(&self::format(&words)), expected);
     }
 
     #[test]
@@ -242,5 +265,17 @@ mod tests {
         assert_eq!(wide.len(), MAX_FIELD as usize);
         let precise = [string("%.999999999f"), vec![f64::MAX.to_bits()]].concat();
         assert!(format(&precise).len() > 4096);
+    }
+
+    #[test]
+    fn long_output_is_not_collected() {
+        let words = string(&"%4096d".repeat(20_000));
+        let (mut parts, mut longest) = (0, 0);
+        let len = super::format(&words, &mut |part| {
+            parts += 1;
+            longest = longest.max(part.len());
+        });
+        assert_eq!(len, 20_000 * MAX_FIELD);
+        assert!(parts > 1000 && longest <= MAX_COLLECTED + MAX_FIELD as usize, "{parts} {longest}");
     }
 }

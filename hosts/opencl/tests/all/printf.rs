@@ -1,6 +1,10 @@
 //! Formatting of kernels' messages.
 
-use wavesim_opencl::printf::messages;
+fn messages(formats: &[String], bytes: &[u8]) -> Vec<u8> {
+    let mut text = Vec::new();
+    wavesim_opencl::printf::messages(formats, bytes, &mut |part| text.extend_from_slice(part));
+    text
+}
 
 #[test]
 fn messages_are_formatted() {
@@ -16,4 +20,19 @@ fn messages_are_formatted() {
     // A truncated message, and one with an unknown format.
     assert_eq!(messages(&formats, &bytes[..20]), b"");
     assert_eq!(messages(&formats, &7u32.to_le_bytes()), b"");
+}
+
+#[test]
+fn malformed_formats_are_harmless() {
+    let formats = [
+        // A vector of a billion elements, and an argument of the largest size.
+        "1:1:4:a %v999999999d b",
+        &format!("2:1:{}:%d", usize::MAX),
+        "3:0:50 %",
+    ];
+    let formats = formats.map(String::from);
+    let message = |number: u32| [number.to_le_bytes(), 7u32.to_le_bytes()].concat();
+    assert_eq!(messages(&formats, &message(1)), b"a %v999999999d b");
+    assert_eq!(messages(&formats, &message(2)), b"");
+    assert_eq!(messages(&formats, &3u32.to_le_bytes()), b"50 %");
 }
