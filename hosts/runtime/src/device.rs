@@ -58,9 +58,32 @@ struct State {
 pub(crate) struct LaunchMemory {
     pub(crate) memory: Memory,
     keep_alive: KeepAlive,
-    /// The device's generation when the map was built; `None` if the map has ranges of its own and cannot be
-    /// reused.
-    generation: Option<u64>,
+    /// What the map contains; `None` if it has ranges of its own and cannot be reused.
+    key: Option<MapKey>,
+}
+
+/// The contents of a memory map, apart from ranges of a single launch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct MapKey {
+    /// The device's generation.
+    generation: u64,
+    /// The heap's version, unless the map contains the whole heap.
+    heap: Option<u64>,
+    /// Address of the kernarg slot, if any.
+    slot: Option<u64>,
+}
+
+/// The memory of a launch in addition to the device's.
+#[derive(Default)]
+pub(crate) struct OwnMemory<'a> {
+    /// Ranges that only this launch can access.
+    pub(crate) extra: &'a [HostMemory],
+    /// The slot of the kernarg segment.
+    pub(crate) slot: Option<&'a Slot>,
+    /// Whether only the used bytes of the slot are accessible.
+    pub(crate) exact: bool,
+    /// Whether the kernel uses the hostcall buffer or the heap.
+    pub(crate) services: bool,
 }
 
 /// Allocations, and mapped ranges with their owners, that a memory map refers to.
@@ -157,7 +180,6 @@ impl Device {
         }
         let created = Arc::new(Hostcall::new(sink)?);
         state.hostcall = Some(created.clone());
-        state.generation += 1;
         Ok(created)
     }
 
@@ -331,49 +353,47 @@ impl Device {
     }
 
     fn access<T>(&self, body: impl FnOnce(&Memory) -> Result<T, MemError>) -> Result<T, Error> {
-        let map = self.launch_memory(&[], None)?;
+        let map = self.launch_memory(&OwnMemory::default())?;
         let result = body(&map.memory);
         self.recycle(map);
         Ok(result?)
     }
 
-    /// Returns the memory map of a launch: the device's memory, `extra`, and the kernarg segment.
-    /// With a slot, the kernarg segment has exact bounds; without, the whole kernarg pool is
-    /// accessible.
-    pub(crate) fn launch_memory(
-        &self,
-        extra: &[HostMemory],
-        slot: Option<&Slot>,
-    ) -> Result<LaunchMemory, Error> {
+    /// Returns the memory map of a launch: the device's memory and the launch's own.
+    pub(crate) fn launch_memory(&self, own: &OwnMemory<'_>) -> Result<LaunchMemory, Error> {
         let mut state = self.state();
-        let reusable = extra.is_empty() && slot.is_none();
+        let heap = state.hostcall.as_ref().filter(|_| !own.services).map(|hostcall| hostcall.heap_version());
+        let key = MapKey { generation: state.generation, heap, slot: own.slot.map(|slot| slot.kernarg) };
+        let reusable = own.extra.is_empty() && !own.exact && own.slot.is_none_or(Slot::is_pooled);
         if reusable {
-            let generation = Some(state.generation);
-            state.idle_maps.retain(|map| map.generation == generation);
-            if let Some(map) = state.idle_maps.pop() {
-                return Ok(map);
+            let current =
+                |old: &MapKey| old.generation == key.generation && (old.heap == heap || own.services);
+            state.idle_maps.retain(|map| map.key.as_ref().is_some_and(current));
+            if let Some(at) = state.idle_maps.iter().position(|map| map.key == Some(key)) {
+                return Ok(state.idle_maps.swap_remove(at));
             }
         }
         let allocations: Vec<Arc<Allocation>> = state.allocations.values().cloned().collect();
         let mut ranges: Vec<HostMemory> = allocations.iter().map(|a| a.range()).collect();
         ranges.extend(state.mapped.values().cloned());
-        ranges.extend(state.hostcall.iter().flat_map(|hostcall| hostcall.memory()));
-        ranges.extend_from_slice(extra);
-        match slot {
-            Some(slot) => ranges.extend(slot.exact()),
-            None => ranges.push(self.inner.kernargs.range()),
+        ranges.extend(state.hostcall.iter().flat_map(|hostcall| hostcall.memory(own.services)));
+        ranges.extend_from_slice(own.extra);
+        match own.slot {
+            Some(slot) if own.exact => ranges.extend(slot.exact()),
+            Some(slot) => ranges.push(slot.whole()),
+            None => {}
         }
-        let (bounds, generation) = (state.bounds, reusable.then_some(state.generation));
+        let bounds = state.bounds;
         drop(state);
         let memory = memory::memory(&ranges, bounds)?;
         let keep_alive = KeepAlive { _allocations: allocations, _ranges: ranges };
-        Ok(LaunchMemory { memory, keep_alive, generation })
+        Ok(LaunchMemory { memory, keep_alive, key: reusable.then_some(key) })
     }
 
     /// Keeps the memory map of a completed launch for reuse, unless it is out of date.
     pub(crate) fn recycle(&self, map: LaunchMemory) {
         let mut state = self.state();
-        if map.generation == Some(state.generation) {
+        if map.key.is_some_and(|key| key.generation == state.generation) {
             state.idle_maps.push(map);
         }
     }
@@ -389,8 +409,8 @@ impl Device {
 impl LaunchMemory {
     /// Takes the memory out, and returns it with a function that puts it back.
     pub(crate) fn split(self) -> (Memory, impl FnOnce(Memory) -> LaunchMemory) {
-        let LaunchMemory { memory, keep_alive, generation } = self;
-        (memory, move |memory| LaunchMemory { memory, keep_alive, generation })
+        let LaunchMemory { memory, keep_alive, key } = self;
+        (memory, move |memory| LaunchMemory { memory, keep_alive, key })
     }
 }
 
@@ -444,7 +464,7 @@ mod tests {
         let (owner, address) = map_owned();
         device.read(address, &mut [0; 64]).unwrap();
         assert!(owner.upgrade().is_some());
-        let map = device.launch_memory(&[], None).unwrap();
+        let map = device.launch_memory(&OwnMemory::default()).unwrap();
         device.unmap(address).unwrap();
         assert!(owner.upgrade().is_some());
         map.memory.read(address, &mut [0; 64]).unwrap();

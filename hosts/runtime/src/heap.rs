@@ -7,7 +7,7 @@
 use crate::Error;
 use crate::memory::{Allocation, HostMemory};
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Size of the heap in bytes. The host commits pages on first access.
 pub const HEAP_BYTES: u64 = 1 << 30;
@@ -33,6 +33,8 @@ pub struct Heap {
 struct Blocks {
     free: BTreeMap<u64, u64>,
     used: BTreeMap<u64, u64>,
+    /// Number of changes of `used`.
+    version: u64,
 }
 
 impl Heap {
@@ -48,16 +50,32 @@ impl Heap {
 
     /// Creates an empty heap with `bytes` bytes for blocks.
     fn with_blocks(bytes: u64) -> Result<Heap, Error> {
-        let memory = Allocation::new(RECORDS_BYTES + bytes, "device heap")?;
+        let memory = Allocation::apart(RECORDS_BYTES + bytes, "device heap")?;
         let records = memory.address().next_multiple_of(SLAB_BYTES);
         let free = (bytes != 0).then_some((records + SLAB_BYTES, bytes));
-        let blocks = Blocks { free: free.into_iter().collect(), used: BTreeMap::new() };
+        let blocks = Blocks { free: free.into_iter().collect(), ..Blocks::default() };
         Ok(Heap { memory, records, blocks: Mutex::new(blocks) })
     }
 
-    /// Returns the whole heap.
+    /// Returns the whole heap, for kernels that allocate.
     pub fn range(&self) -> HostMemory {
         self.memory.range()
+    }
+
+    /// Returns the memory that kernels have allocated and not freed. Later kernels can use it although they do
+    /// not allocate themselves.
+    pub fn used(&self) -> Vec<HostMemory> {
+        let blocks = self.blocks();
+        blocks.used.iter().map(|(at, len)| self.memory.part(*at, *len)).collect()
+    }
+
+    /// Returns a number that changes with the result of [`Heap::used`].
+    pub fn version(&self) -> u64 {
+        self.blocks().version
+    }
+
+    fn blocks(&self) -> MutexGuard<'_, Blocks> {
+        self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the address of the records: the hidden argument `hidden_heap_v1`.
@@ -68,7 +86,7 @@ impl Heap {
     /// Serves a request of the device libraries. A nonzero address frees its block and returns 0; address 0
     /// allocates a block of `len` bytes and returns its address, or 0 on failure.
     pub fn request(&self, address: u64, len: u64) -> u64 {
-        let mut blocks = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut blocks = self.blocks();
         match address {
             0 => blocks.allocate(len),
             _ => {
@@ -97,6 +115,7 @@ impl Blocks {
             self.free.insert(at + len, start + size - at - len);
         }
         self.used.insert(at, len);
+        self.version += 1;
         at
     }
 
@@ -104,6 +123,7 @@ impl Blocks {
     /// since kernels can free anything.
     fn free(&mut self, mut at: u64) {
         let Some(mut len) = self.used.remove(&at) else { return };
+        self.version += 1;
         if let Some((&before, &size)) = self.free.range(..at).next_back()
             && before + size == at
         {

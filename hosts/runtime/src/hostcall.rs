@@ -125,7 +125,7 @@ impl Hostcall {
     /// Allocates the buffer and the heap, and starts the server thread.
     pub(crate) fn new(sink: Sink) -> Result<Hostcall, Error> {
         let shared = Shared {
-            buffer: Allocation::new(BYTES, "hostcall buffer")?,
+            buffer: Allocation::apart(BYTES, "hostcall buffer")?,
             heap: Heap::new()?,
             sink,
             messages: Mutex::default(),
@@ -158,9 +158,30 @@ impl Hostcall {
         self.shared.heap.records()
     }
 
-    /// Returns the memory that kernels access: the buffer and the heap.
-    pub(crate) fn memory(&self) -> impl Iterator<Item = HostMemory> {
-        [self.shared.buffer.range(), self.shared.heap.range()].into_iter()
+    /// Returns the memory of a kernel that uses services (the buffer and the heap), or of one that does not:
+    /// the blocks that others have allocated.
+    pub(crate) fn memory(&self, uses_services: bool) -> Vec<HostMemory> {
+        match uses_services {
+            true => vec![self.shared.buffer.range(), self.shared.heap.range()],
+            false => self.shared.heap.used(),
+        }
+    }
+
+    /// Returns a number that changes with the blocks on the heap.
+    pub(crate) fn heap_version(&self) -> u64 {
+        self.shared.heap.version()
+    }
+
+    /// Allocates a block, as kernels do.
+    #[cfg(test)]
+    pub(crate) fn allocate(&self, len: u64) -> u64 {
+        self.shared.heap.request(0, len)
+    }
+
+    /// Frees a block, as kernels do.
+    #[cfg(test)]
+    pub(crate) fn free(&self, block: u64) {
+        self.shared.heap.request(block, 0);
     }
 
     /// Serves requests of kernels while `body` runs.

@@ -13,7 +13,7 @@ const SLOTS: u64 = 64;
 /// A device's pool of slots.
 #[derive(Debug)]
 pub struct Kernargs {
-    pool: Allocation,
+    _pool: Allocation,
     free: Mutex<Vec<u64>>,
 }
 
@@ -32,14 +32,9 @@ pub struct Slot {
 
 impl Kernargs {
     pub fn new() -> Result<Kernargs, Error> {
-        let pool = Allocation::new(SLOTS * SLOT_BYTES, "kernarg")?;
+        let pool = Allocation::apart(SLOTS * SLOT_BYTES, "kernarg")?;
         let free = (0..SLOTS).map(|at| pool.address() + at * SLOT_BYTES).rev().collect();
-        Ok(Kernargs { pool, free: Mutex::new(free) })
-    }
-
-    /// Returns the whole pool as memory that kernels can access.
-    pub fn range(&self) -> HostMemory {
-        self.pool.range()
+        Ok(Kernargs { _pool: pool, free: Mutex::new(free) })
     }
 
     /// Returns a slot for a segment of `len` bytes.
@@ -64,20 +59,29 @@ impl Kernargs {
 }
 
 impl Slot {
-    /// Returns the slot's own memory if it is outside the pool.
-    pub fn extra(&self) -> Option<&Arc<Allocation>> {
-        self.own.as_ref()
+    /// Whether the slot belongs to the pool, so that later launches use the same addresses.
+    pub fn is_pooled(&self) -> bool {
+        self.own.is_none()
+    }
+
+    /// Returns the memory of the slot, which is independent of the kernel.
+    pub fn whole(&self) -> HostMemory {
+        self.own.as_ref().map_or_else(|| self.part(self.kernarg, SLOT_BYTES, "kernarg"), |own| own.range())
     }
 
     /// Returns the exact ranges of the segment and the packet, for bounds checks.
     pub fn exact(&self) -> [HostMemory; 2] {
-        let at = |address: u64, len, name| {
-            let host = std::ptr::with_exposed_provenance_mut(address as usize);
-            // SAFETY: the memory belongs to the pool or to `own`. Both outlive the launch, and the launch has
-            // exclusive use of its slot.
-            unsafe { HostMemory::new(address, host, len, true, name) }
-        };
-        [at(self.kernarg, self.len.max(1), "kernarg"), at(self.packet, PACKET_BYTES, "dispatch packet")]
+        let packet = self.part(self.packet, PACKET_BYTES, "dispatch packet");
+        [self.part(self.kernarg, self.len.max(1), "kernarg"), packet]
+    }
+
+    /// Returns a part of the slot.
+    fn part(&self, address: u64, len: u64, name: &str) -> HostMemory {
+        debug_assert!(self.kernarg <= address && address + len <= self.packet + PACKET_BYTES);
+        let host = std::ptr::with_exposed_provenance_mut(address as usize);
+        // SAFETY: the memory belongs to the pool or to `own`. Both outlive the launch, and the launch has
+        // exclusive use of its slot.
+        unsafe { HostMemory::new(address, host, len, true, name) }
     }
 }
 
@@ -94,8 +98,8 @@ mod tests {
         pool.release(first);
         assert_eq!(pool.acquire(1).unwrap().kernarg, at);
         let large = pool.acquire(SLOT_BYTES).unwrap();
-        assert!(large.extra().is_some() && large.packet == large.kernarg + SLOT_BYTES);
+        assert!(!large.is_pooled() && large.packet == large.kernarg + SLOT_BYTES);
         let all: Vec<Slot> = (0..SLOTS).map(|_| pool.acquire(8).unwrap()).collect();
-        assert!(all.iter().filter(|slot| slot.extra().is_none()).count() < SLOTS as usize);
+        assert!(all.iter().filter(|slot| slot.is_pooled()).count() < SLOTS as usize);
     }
 }

@@ -1,5 +1,6 @@
 //! Kernel launches.
 
+use crate::device::OwnMemory;
 use crate::kernargs::Slot;
 use crate::{CodeCache, Engine, Error, HostMemory, Kernel, Report, Services, exit};
 use std::io::{BufWriter, Write};
@@ -118,7 +119,13 @@ impl Kernel {
         abi::write_hidden_arguments(&self.code, &given, &services, &mut kernarg);
 
         let slot = device.inner.kernargs.acquire(kernarg.len() as u64)?;
-        let run = || self.launch_in(&slot, launch, &given, &kernarg, &options);
+        let own = OwnMemory {
+            extra: &launch.memory,
+            slot: Some(&slot),
+            exact: !options.checks.is_empty(),
+            services: uses_hostcall,
+        };
+        let run = || self.launch_in(&slot, &own, launch.services.queue, &given, &kernarg, &options);
         let result = match &hostcall {
             Some(hostcall) => hostcall.serve(run),
             None => run(),
@@ -138,32 +145,26 @@ impl Kernel {
     fn launch_in(
         &self,
         slot: &Slot,
-        launch: &Launch,
+        own: &OwnMemory<'_>,
+        queue: u64,
         given: &abi::Shape,
         kernarg: &[u8],
         options: &RunOptions<'_>,
     ) -> Result<(RunStats, Report), Error> {
         let device = self.device();
-        let mut extra = launch.memory.clone();
-        let exact = !options.checks.is_empty();
-        extra.extend(slot.extra().filter(|_| !exact).map(|own| own.range()));
-        let map = device.launch_memory(&extra, exact.then_some(slot))?;
+        let map = device.launch_memory(own)?;
         let (memory, restore) = map.split();
         memory.write(slot.kernarg, kernarg)?;
         memory.write(slot.packet, &abi::dispatch_packet(given, &self.code, slot.kernarg))?;
 
         let module = &self.module.inner;
-        let places = LaunchAddresses {
-            code: module.image(),
-            kernarg: slot.kernarg,
-            packet: slot.packet,
-            queue: launch.services.queue,
-        };
+        let places =
+            LaunchAddresses { code: module.image(), kernarg: slot.kernarg, packet: slot.packet, queue };
         let shape = request::shape(&self.code, given, kernarg, &places)?;
         let program = module.program(&self.code, &memory)?;
         let modes = abi::modes(&self.code.descriptor);
         let mut prepared = Prepared { modes, ..Prepared::without_names(program, memory, shape) };
-        if exact {
+        if own.exact {
             prepared.labels = self.code.labels.clone();
         }
         let trace = device.settings().trace.as_deref();
@@ -273,5 +274,42 @@ mod tests {
         // The workgroup exceeds the maximum size.
         assert!(kernel.launch(&Launch::new([1, 1, 1], [4096, 1, 1]), &[0; 24]).is_err());
         assert_eq!(slot().kernarg, at);
+    }
+
+    /// A store to memory of the runtime is a fault, unless it belongs to the kernel.
+    #[test]
+    fn memory_of_services_is_not_part_of_every_launch() {
+        let source = include_str!("../tests/kernels.s");
+        let object = AssemblyOptions::default().assemble("kernels.s", source).unwrap().object;
+        let device = Device::open("gfx1100", &Settings::default()).unwrap();
+        let kernel = device.load(&object).unwrap().kernel("iota").unwrap();
+        device.print_to(std::sync::Arc::new(|_, _| ()));
+        let hostcall = device.hostcall().unwrap();
+        let talk = device.load(include_bytes!("../../hip/tests/prebuilt/features.o")).unwrap();
+        talk.kernel("_Z4talkv").unwrap().launch(&Launch::new([1; 3], [32, 1, 1]), &[]).unwrap();
+
+        let store = |address: u64| {
+            let result = kernel.launch(&Launch::new([1; 3], [32, 1, 1]), &address.to_le_bytes());
+            assert!(matches!(result, Ok(_) | Err(Error::Fault(_))));
+            result.is_ok()
+        };
+        let block = hostcall.allocate(4096);
+        let other_slot = device.inner.kernargs.acquire(64).unwrap();
+        for address in
+            [hostcall.buffer(), hostcall.heap(), block + 4096, other_slot.kernarg, other_slot.packet]
+        {
+            assert!(!store(address), "0x{address:x}");
+        }
+        // Kernels can use the blocks that others have allocated, until they are freed.
+        assert!(store(block) && store(block));
+        hostcall.free(block);
+        assert!(!store(block));
+        // Guards surround the memory.
+        let near =
+            [hostcall.buffer() - (1 << 19), hostcall.heap() - (1 << 19), hostcall.buffer() + (1 << 20)];
+        for address in near {
+            let program = device.alloc(4096, "program").unwrap();
+            assert!(program.abs_diff(address) >= 1 << 19 && !store(address));
+        }
     }
 }

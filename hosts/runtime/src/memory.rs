@@ -13,6 +13,9 @@ use wavesim::memory::{MapError, Memory};
 
 /// Bytes between allocations, so that an access past the end of one does not hit the next.
 const GUARD_BYTES: usize = 4096;
+/// Bytes before and after an allocation that programs did not ask for, so that a wrong index of a kernel does not
+/// reach it. Only addresses are reserved.
+const APART_BYTES: usize = 1 << 20;
 /// Minimum size of allocations that are backed by the host's huge pages.
 #[cfg(target_os = "linux")]
 const HUGE_BYTES: usize = 4 << 20;
@@ -124,6 +127,8 @@ impl HostMemory {
 #[derive(Debug)]
 pub struct Allocation {
     map: MmapRaw,
+    /// Bytes before the allocation that are reserved.
+    before: usize,
     len: u64,
     name: Arc<str>,
 }
@@ -131,9 +136,20 @@ pub struct Allocation {
 impl Allocation {
     /// Allocates `len` bytes. The host commits pages on first access.
     pub fn new(len: u64, name: &str) -> Result<Allocation, Error> {
+        Allocation::with_guards(len, name, 0, GUARD_BYTES)
+    }
+
+    /// Allocates `len` bytes for the runtime itself, away from the allocations of the program.
+    pub(crate) fn apart(len: u64, name: &str) -> Result<Allocation, Error> {
+        Allocation::with_guards(len, name, APART_BYTES, APART_BYTES)
+    }
+
+    /// Allocates `len` bytes, and reserves `before` and `after` bytes around them; `before` consists of whole
+    /// pages.
+    fn with_guards(len: u64, name: &str, before: usize, after: usize) -> Result<Allocation, Error> {
         let failed = || Error::HostMemory { bytes: len, name: name.to_string() };
-        let size =
-            usize::try_from(len).ok().and_then(|n| n.max(1).checked_add(GUARD_BYTES)).ok_or_else(failed)?;
+        let size = usize::try_from(len).ok().and_then(|n| n.max(1).checked_add(before + after));
+        let size = size.ok_or_else(failed)?;
         let map = MmapMut::map_anon(size).map_err(|_| failed())?;
         // One page fault per 4 KiB costs programs with large arrays as much time as their kernels.
         #[cfg(target_os = "linux")]
@@ -141,12 +157,16 @@ impl Allocation {
             // On hosts without huge pages the call fails, and small pages are used.
             let _ = map.advise(memmap2::Advice::HugePage);
         }
-        Ok(Allocation { map: map.into(), len, name: name.into() })
+        Ok(Allocation { map: map.into(), before, len, name: name.into() })
     }
 
     /// Returns the address, which is the same for the host and for kernels.
     pub fn address(&self) -> u64 {
-        self.map.as_mut_ptr().addr() as u64
+        self.start().addr() as u64
+    }
+
+    fn start(&self) -> *mut u8 {
+        self.map.as_mut_ptr().wrapping_add(self.before)
     }
 
     /// Returns the size in bytes.
@@ -166,8 +186,14 @@ impl Allocation {
 
     /// Returns the allocation as memory that kernels can access.
     pub(crate) fn range(&self) -> HostMemory {
-        let host = self.map.as_mut_ptr();
-        let (address, len, name) = (self.address(), self.len, self.name.clone());
+        self.part(self.address(), self.len)
+    }
+
+    /// Returns `len` bytes at an address inside the allocation as memory that kernels can access.
+    pub(crate) fn part(&self, address: u64, len: u64) -> HostMemory {
+        let offset = address - self.address();
+        assert!(offset <= self.len && len <= self.len - offset, "a part that is outside the allocation");
+        let (host, name) = (self.start().wrapping_add(offset as usize), self.name.clone());
         HostMemory { address, host, len, writable: true, name, _owner: None }
     }
 }

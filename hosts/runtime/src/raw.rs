@@ -1,5 +1,6 @@
 //! Launches of machine code without a code object; the caller supplies the initial register values.
 
+use crate::device::OwnMemory;
 use crate::launch::{RunOptions, run_traced};
 use crate::{Device, Error, HostMemory, Outcome};
 use isa_spec::pcode::ir::Space;
@@ -123,7 +124,7 @@ impl Device {
             // SAFETY: `launch` is borrowed until the launch has ended, and kernels can only read the mapping.
             extra.push(unsafe { HostMemory::new(launch.code_address, host, len, false, "code") });
         }
-        let map = self.launch_memory(&extra, None)?;
+        let map = self.launch_memory(&OwnMemory { extra: &extra, ..OwnMemory::default() })?;
         let (memory, restore) = map.split();
         let (result, memory) = self.launch_raw_on(launch, memory);
         self.recycle(restore(memory));
