@@ -23,9 +23,19 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+static GPU: OnceLock<Result<Gpu, Failure>> = OnceLock::new();
+
+/// Checks that this process is not a child of the one that opened the device. Takes no lock, since a thread of
+/// the parent may have held it.
+pub fn check_process() -> Outcome {
+    match GPU.get() {
+        Some(Ok(gpu)) => Ok(gpu.device.check_process()?),
+        _ => Ok(()),
+    }
+}
+
 /// Returns the device, opening it on first use.
 pub fn gpu() -> Outcome<&'static Gpu> {
-    static GPU: OnceLock<Result<Gpu, Failure>> = OnceLock::new();
     // The reason is reported only once, although every later call fails for the same reason.
     let open = || Gpu::open().inspect_err(|e| report(e.message.as_deref().unwrap_or("there is no device")));
     GPU.get_or_init(open).as_ref().map_err(|e| e.status.into())

@@ -85,7 +85,7 @@ fn release(address: u64, accepts: impl Fn(Kind) -> bool) -> Outcome {
         return Ok(());
     }
     let gpu = gpu()?;
-    gpu.streams.wait();
+    gpu.streams.wait()?;
     let kind = lock(&KINDS).get(&address).copied();
     match kind {
         Some(kind) if !accepts(kind) => return Err(Status::INVALID_VALUE.into()),
@@ -274,7 +274,7 @@ pub extern "C" fn hipHostRegister(memory: Memory, len: usize, _flags: c_uint) ->
 pub extern "C" fn hipHostUnregister(memory: Memory) -> c_int {
     call("hipHostUnregister", || {
         let gpu = gpu()?;
-        gpu.streams.wait();
+        gpu.streams.wait()?;
         gpu.device.unmap(memory.address()).map_err(|_| Status::HOST_MEMORY_NOT_REGISTERED.into())
     })
 }

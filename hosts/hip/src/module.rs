@@ -259,7 +259,7 @@ pub extern "C" fn hipModuleLoadFatBinary(module: Out<Handle>, data: Memory) -> c
 /// `hipModuleUnload`.
 pub extern "C" fn hipModuleUnload(module: Handle) -> c_int {
     call("hipModuleUnload", || {
-        gpu()?.streams.wait();
+        gpu()?.streams.wait()?;
         let removed = with(|code| {
             code.kernels.retain(|_, (of, _)| *of != module);
             code.modules.remove(&module)

@@ -6,7 +6,7 @@ use crate::status::{Failure, Outcome, Status, report};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 pub use wavesim_runtime::pitched::{Copy, Pitched};
-use wavesim_runtime::{Kernel, Launch};
+use wavesim_runtime::{Kernel, Launch, callback};
 
 /// A self-contained operation.
 #[derive(Clone)]
@@ -117,10 +117,12 @@ impl Op {
             Op::Fill(fill) => fill.run(),
             Op::Host(HostFunction { function, argument }) => {
                 if let Some(function) = function {
-                    function(*argument);
+                    callback::run(|| function(*argument));
                 }
             }
-            Op::Callback(callback) => (callback.function)(callback.stream, 0, callback.argument),
+            Op::Callback(Callback { function, stream, argument }) => {
+                callback::run(|| function(*stream, 0, *argument));
+            }
             Op::Batch(ops) => ops.iter().for_each(|op| op.run(gpu)),
             Op::Nothing => {}
         }

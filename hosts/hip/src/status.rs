@@ -1,5 +1,6 @@
 //! The values of `hipError_t`, and the conversion of host-runtime errors to them.
 
+use crate::gpu::check_process;
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int};
 pub use wavesim_runtime::message::report;
@@ -73,6 +74,7 @@ statuses! {
     HOST_MEMORY_NOT_REGISTERED = 713, c"hipErrorHostMemoryNotRegistered", c"pointer does not correspond to a registered memory region";
     LAUNCH_FAILURE = 719, c"hipErrorLaunchFailure", c"unspecified launch failure";
     COOPERATIVE_LAUNCH_TOO_LARGE = 720, c"hipErrorCooperativeLaunchTooLarge", c"too many blocks in cooperative launch";
+    NOT_PERMITTED = 800, c"hipErrorNotPermitted", c"operation not permitted";
     NOT_SUPPORTED = 801, c"hipErrorNotSupported", c"operation not supported";
     STREAM_CAPTURE_UNSUPPORTED = 900, c"hipErrorStreamCaptureUnsupported", c"operation not permitted when stream is capturing";
     STREAM_CAPTURE_INVALIDATED = 901, c"hipErrorStreamCaptureInvalidated", c"operation failed due to a previous error during capture";
@@ -133,6 +135,7 @@ impl From<Error> for Failure {
                 _ => Status::LAUNCH_FAILURE,
             },
             Error::Target { .. } | Error::Setting(_) => Status::NO_DEVICE,
+            Error::Forked => Status::NOT_INITIALIZED,
             _ => Status::UNKNOWN,
         };
         status.because(error.to_string())
@@ -154,10 +157,12 @@ pub fn set_last(status: Status) {
 }
 
 /// Runs the body of an exported function. A failure is returned as its status and becomes the thread's last
-/// error; its message is written to standard error. Panics do not unwind into the program.
+/// error; its message is written to standard error. Panics do not unwind into the program. All calls fail in a
+/// child of the process that opened the device.
 pub fn call(name: &str, body: impl FnOnce() -> Outcome) -> c_int {
     // Unwind safety: shared state is behind locks that ignore poisoning, and each change is a single
     // assignment.
+    let body = || check_process().and_then(|()| body());
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body));
     let status = match result {
         Ok(Ok(())) => return Status::SUCCESS.0,

@@ -13,6 +13,7 @@ use std::collections::HashMap;
 use std::ffi::{c_int, c_uint};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use wavesim_runtime::callback;
 use wavesim_runtime::queue::{EnqueuedTask, Queue, Reservation, Ticket};
 
 /// `hipStream_t` and `hipEvent_t`. Handles are numbers, so that a stale handle is detected.
@@ -164,9 +165,14 @@ impl Streams {
     }
 
     /// Waits for all work of all streams.
-    pub fn wait(&self) {
+    ///
+    /// # Errors
+    /// The caller is a callback.
+    pub fn wait(&self) -> Outcome {
+        may_wait()?;
         self.for_each(|stream| stream.queue.wait());
         self.remove_idle();
+        Ok(())
     }
 
     /// Calls `body` with every stream, including destroyed streams with pending work.
@@ -193,6 +199,15 @@ impl Streams {
     }
 }
 
+/// Checks that the calling thread may wait for work of a stream: callbacks must not, since their own stream
+/// waits for them.
+fn may_wait() -> Outcome {
+    match callback::is_running() {
+        true => Err(Status::NOT_PERMITTED.because("a callback of a stream must not wait for streams")),
+        false => Ok(()),
+    }
+}
+
 impl Gpu {
     /// Enqueues an operation on a stream, or records it if the stream is being captured.
     pub fn enqueue(&'static self, stream: &Stream, op: Op) -> Outcome {
@@ -212,13 +227,14 @@ impl Gpu {
             capture.add(op);
             return Ok(());
         }
+        may_wait()?;
         self.streams.reserve(stream).run(|| op.run(self));
         self.check()
     }
 
     /// Waits for all work and returns its failure, if any.
     pub fn wait(&'static self) -> Outcome {
-        self.streams.wait();
+        self.streams.wait()?;
         self.check()
     }
 }
@@ -261,6 +277,7 @@ pub extern "C" fn hipStreamSynchronize(stream: Handle) -> c_int {
         if lock(&stream.capture).is_some() {
             return Err(Status::STREAM_CAPTURE_UNSUPPORTED.into());
         }
+        may_wait()?;
         gpu.streams.dependencies(&stream).iter().for_each(|ticket| {
             ticket.wait();
         });
@@ -387,7 +404,7 @@ pub extern "C" fn hipCtxSynchronize() -> c_int {
 pub extern "C" fn hipDeviceReset() -> c_int {
     call("hipDeviceReset", || {
         let gpu = gpu()?;
-        gpu.streams.wait();
+        gpu.streams.wait()?;
         gpu.reset();
         Ok(())
     })
@@ -444,6 +461,7 @@ impl Event {
 pub extern "C" fn hipEventSynchronize(event: Handle) -> c_int {
     call("hipEventSynchronize", || {
         let gpu = gpu()?;
+        may_wait()?;
         if let Some(ticket) = gpu.streams.event(event)?.ticket()? {
             ticket.wait();
         }

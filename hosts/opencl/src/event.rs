@@ -5,10 +5,11 @@ use crate::ffi::{In, Memory, Out, UserData};
 use crate::handle::{self, Handle, Identity, Object, object};
 use crate::info::{Query, unknown_parameter};
 use crate::platform::gpu;
-use crate::queue::CommandQueue;
+use crate::queue::{CommandQueue, may_wait};
 use crate::status::{Outcome, Status, call, create};
 use std::ffi::{c_int, c_uint};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use wavesim_runtime::callback;
 use wavesim_runtime::queue::{Promise, Ticket};
 
 /// `CL_COMPLETE`.
@@ -55,7 +56,9 @@ type Notify = extern "C" fn(Handle, c_int, UserData);
 impl Callback {
     /// Calls the callback with the status that it was registered for, or with the error.
     fn call(&self, handle: Handle, status: c_int) {
-        (self.function)(handle, if status < COMPLETE { status } else { self.at }, self.data);
+        callback::run(|| {
+            (self.function)(handle, if status < COMPLETE { status } else { self.at }, self.data)
+        });
     }
 }
 
@@ -157,6 +160,7 @@ pub extern "C" fn clWaitForEvents(count: c_uint, list: In<Handle>) -> c_int {
         }
         let list = list.list(count as usize)?;
         let events = list.into_iter().map(handle::get::<Event>).collect::<Outcome<Vec<_>>>()?;
+        may_wait()?;
         let mut failed = false;
         for event in &events {
             event.ticket().wait();

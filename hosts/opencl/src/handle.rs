@@ -10,6 +10,7 @@ use crate::status::{Failure, Outcome, Status};
 use std::any::Any;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use wavesim_runtime::callback;
 
 /// Handle of an object; 0 is null.
 #[repr(transparent)]
@@ -112,7 +113,7 @@ impl Identity {
 impl Drop for Identity {
     fn drop(&mut self) {
         let list = std::mem::take(self.destructors.get_mut().unwrap_or_else(PoisonError::into_inner));
-        list.into_iter().rev().for_each(|(function, data)| function(self.handle, data));
+        list.into_iter().rev().for_each(|(function, data)| callback::run(|| function(self.handle, data)));
         let mut objects = objects();
         // The entry has no strong reference left, because the object is being dropped.
         let entry = objects.entries.remove(&self.handle);

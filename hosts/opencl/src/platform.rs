@@ -49,9 +49,19 @@ impl Gpu {
     }
 }
 
+static GPU: OnceLock<Result<Gpu, Failure>> = OnceLock::new();
+
+/// Checks that this process is not a child of the one that opened the device. Takes no lock, since a thread of
+/// the parent may have held it.
+pub fn check_process() -> Outcome {
+    match GPU.get() {
+        Some(Ok(gpu)) => Ok(gpu.device.check_process()?),
+        _ => Ok(()),
+    }
+}
+
 /// Returns the device that the environment variables describe (`WAVESIM_TARGET`), opening it on first use.
 pub fn gpu() -> Outcome<&'static Gpu> {
-    static GPU: OnceLock<Result<Gpu, Failure>> = OnceLock::new();
     let open = || Ok(Gpu { device: Device::from_env()?, opened: Instant::now() });
     GPU.get_or_init(open).as_ref().map_err(Failure::clone)
 }

@@ -10,6 +10,7 @@ use crate::status::{Failure, Outcome, Status, call, create, report};
 use std::ffi::{c_int, c_uint};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use wavesim_runtime::callback;
 use wavesim_runtime::queue::Queue;
 
 /// `CL_QUEUE_PROFILING_ENABLE`.
@@ -50,8 +51,18 @@ impl CommandQueue {
     }
 
     fn wait(&self) -> Outcome {
+        may_wait()?;
         self.queue.wait();
         self.check()
+    }
+}
+
+/// Checks that the calling thread may wait for commands: callbacks must not, since their own queue waits for
+/// them.
+pub fn may_wait() -> Outcome {
+    match callback::is_running() {
+        true => Err(Status::INVALID_OPERATION.because("a callback must not wait for commands")),
+        false => Ok(()),
     }
 }
 
@@ -91,6 +102,9 @@ impl Submission {
     /// Enqueues the command.
     pub fn submit(self, work: impl FnOnce() -> Outcome + Send + 'static) -> Outcome {
         let Submission { queue, command, after, event: out, blocking } = self;
+        if blocking {
+            may_wait()?;
+        }
         queue.check()?;
         let (handle, event) = Event::of_command(&queue, command)?;
         match out.is_null() {

@@ -2,6 +2,7 @@
 
 use crate::ffi::Out;
 use crate::handle::Handle;
+use crate::platform::check_process;
 use std::ffi::c_int;
 use wavesim_runtime::message;
 pub use wavesim_runtime::message::report;
@@ -37,6 +38,7 @@ macro_rules! statuses {
 statuses! {
     SUCCESS = 0;
     DEVICE_NOT_FOUND = -1;
+    DEVICE_NOT_AVAILABLE = -2;
     COMPILER_NOT_AVAILABLE = -3;
     MEM_OBJECT_ALLOCATION_FAILURE = -4;
     OUT_OF_RESOURCES = -5;
@@ -112,6 +114,7 @@ impl From<wavesim_runtime::Error> for Failure {
             Error::Launch(LaunchError::Items { .. }) => Status::INVALID_WORK_GROUP_SIZE,
             Error::Launch(_) => Status::INVALID_KERNEL_ARGS,
             Error::Target { .. } | Error::Setting(_) => Status::DEVICE_NOT_FOUND,
+            Error::Forked => Status::DEVICE_NOT_AVAILABLE,
             _ => Status::OUT_OF_RESOURCES,
         };
         status.because(error.to_string())
@@ -119,10 +122,11 @@ impl From<wavesim_runtime::Error> for Failure {
 }
 
 /// Runs the body of an API function. A failure becomes its status; its message is written to standard error.
-/// Panics do not unwind into the program.
+/// Panics do not unwind into the program. All calls fail in a child of the process that opened the device.
 fn guard<T>(name: &str, body: impl FnOnce() -> Outcome<T>) -> Result<T, Status> {
     // Unwind safety: shared state is behind locks that ignore poisoning, and each change is a single
     // assignment.
+    let body = || check_process().and_then(|()| body());
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)) {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(Failure { status, message })) => {

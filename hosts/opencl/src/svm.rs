@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use std::ffi::{c_int, c_uint};
 use std::sync::Mutex;
 use wavesim_runtime::MemoryRange;
+use wavesim_runtime::callback;
 
 /// Addresses of SVM allocations.
 static ALLOCATED: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
@@ -83,7 +84,7 @@ pub extern "C" fn clEnqueueSVMFree(
                 None => pointers.into_iter().for_each(free),
                 Some(function) => {
                     let count = pointers.len() as c_uint;
-                    function(queue, count, In::of(&pointers), data);
+                    callback::run(|| function(queue, count, In::of(&pointers), data));
                 }
             }
             Ok(())

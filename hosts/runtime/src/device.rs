@@ -4,7 +4,7 @@ use crate::hostcall::{Hostcall, Sink};
 use crate::kernargs::{Kernargs, Slot};
 use crate::memory::{self, Allocation, Bounds, Freed, HostMemory};
 use crate::raw::ProgramCache;
-use crate::{CodeCache, Error, Module, Settings, Target, exit, message};
+use crate::{CodeCache, Error, Module, Settings, Target, exit, fork, message};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -36,6 +36,8 @@ pub(crate) struct Inner {
     /// Receives the output of kernels.
     output: Mutex<Sink>,
     launches: AtomicU64,
+    /// The process that opened the device.
+    process: u32,
 }
 
 #[derive(Default)]
@@ -123,6 +125,7 @@ impl Device {
                 running: Mutex::default(),
                 output: Mutex::new(Arc::new(message::print)),
                 launches: AtomicU64::new(0),
+                process: fork::process(),
             }),
         })
     }
@@ -131,6 +134,14 @@ impl Device {
     pub fn from_env() -> Result<Device, Error> {
         let settings = Settings::from_env()?;
         Device::open(settings.target.as_deref().unwrap_or(Target::DEFAULT), &settings)
+    }
+
+    /// Checks that this process can use the device.
+    ///
+    /// # Errors
+    /// [`Error::Forked`] in a child of the process that opened the device.
+    pub fn check_process(&self) -> Result<(), Error> {
+        if self.inner.process == fork::process() { Ok(()) } else { Err(Error::Forked) }
     }
 
     /// Returns the target.

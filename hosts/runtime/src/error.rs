@@ -113,6 +113,11 @@ pub enum Error {
         /// The underlying error.
         cause: std::io::Error,
     },
+    /// The process was forked after it had opened the device, whose threads exist only in the parent.
+    #[error(
+        "the process was forked after it had opened the device: open the device after the fork, or start a new process"
+    )]
+    Forked,
     /// Starting a host thread failed.
     #[error("no thread: {0}")]
     Thread(std::io::Error),

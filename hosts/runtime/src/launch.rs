@@ -91,6 +91,7 @@ impl Kernel {
     /// [`Error::Fault`] if the kernel faulted. Findings of checks are not errors.
     pub fn launch(&self, launch: &Launch, explicit: &[u8]) -> Result<Outcome, Error> {
         let device = self.device();
+        device.check_process()?;
         let settings = device.settings();
         let options = RunOptions {
             kernel: &self.name,

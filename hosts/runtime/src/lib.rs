@@ -8,6 +8,7 @@
 //! - [`Launch`], [`Outcome`]: the parameters and the result of a launch
 //! - [`raw`]: launches of machine code without a code object
 //! - [`queue`]: in-order work queues with their own threads, for streams and command queues
+//! - [`callback`]: callbacks of the program in queues
 //! - [`hostcall`]: services that running kernels request from the host: `printf`, `malloc`
 //! - [`Settings`]: the environment variables
 //! - [`ffi`]: arguments of C callers; [`clang`]: run-time compilation of kernels
@@ -43,12 +44,14 @@
 
 #![warn(missing_docs)]
 
+pub mod callback;
 pub mod clang;
 mod device;
 mod engine;
 mod error;
 mod exit;
 pub mod ffi;
+mod fork;
 mod heap;
 pub mod hostcall;
 mod kernargs;

@@ -7,8 +7,25 @@ use std::sync::{Mutex, PoisonError};
 
 /// Writes a diagnostic to standard error.
 pub fn report(message: &str) {
+    // In one call, so that lines of several threads do not mix.
+    let line = format!("wavesim: {message}\n");
     // Standard error may be closed.
-    let _ = writeln!(std::io::stderr(), "wavesim: {message}");
+    let _ = write_error(line.as_bytes());
+}
+
+/// Writes to standard error without the lock of the Rust library, which another thread may have held when this
+/// process was forked.
+#[cfg(unix)]
+fn write_error(bytes: &[u8]) -> std::io::Result<()> {
+    use std::os::fd::FromRawFd;
+    // SAFETY: the file is not closed, since it is never dropped; its descriptor belongs to the process.
+    let file = std::mem::ManuallyDrop::new(unsafe { std::fs::File::from_raw_fd(libc::STDERR_FILENO) });
+    (&*file).write_all(bytes)
+}
+
+#[cfg(not(unix))]
+fn write_error(bytes: &[u8]) -> std::io::Result<()> {
+    std::io::stderr().write_all(bytes)
 }
 
 /// Reports that a function is not supported, once per function. `list` is the command that lists supported

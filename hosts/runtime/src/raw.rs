@@ -117,6 +117,7 @@ impl Device {
     /// Runs machine code with access to the device's memory and `extra`. The code itself is readable at its
     /// address, unless other memory is mapped there.
     pub fn launch_raw(&self, launch: &RawLaunch, extra: &[HostMemory]) -> Result<Outcome, Error> {
+        self.check_process()?;
         let mut extra = extra.to_vec();
         let readable = |r: &HostMemory| launch.code_address.wrapping_sub(r.address()) < r.len();
         if !extra.iter().any(readable) && self.find(launch.code_address).is_none() {

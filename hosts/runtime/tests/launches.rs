@@ -434,3 +434,26 @@ fn all_pass_with_compiled_code() {
         wavesim_golden::run_again("WAVESIM_ENGINE", "jit");
     }
 }
+
+/// A child of the process that opened the device has none of its threads.
+#[test]
+#[cfg(unix)]
+fn forked_processes_get_an_error() {
+    let module = module(&Settings::default());
+    let kernel = module.kernel("iota").unwrap();
+    let out = module.device().alloc(128, "out").unwrap();
+    // SAFETY: the child only makes a call that fails early, and then ends.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let refused = matches!(kernel.launch(&ONE, &out.to_le_bytes()), Err(Error::Forked));
+        // A device of its own is opened in the child.
+        let own = Device::open("gfx1100", &Settings::default()).is_ok_and(|d| d.check_process().is_ok());
+        // SAFETY: ends the child without running exit handlers.
+        unsafe { libc::_exit(if refused && own { 7 } else { 1 }) };
+    }
+    let mut status = 0;
+    // SAFETY: `status` is valid for writes.
+    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+    assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 7, "{status:#x}");
+    kernel.launch(&ONE, &out.to_le_bytes()).unwrap();
+}

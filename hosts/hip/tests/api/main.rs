@@ -1,6 +1,7 @@
 //! Tests of the library's functions as called by C programs: synchronisation and errors.
 #![cfg(target_os = "linux")]
 
+mod callbacks;
 mod launches;
 mod op;
 mod process;

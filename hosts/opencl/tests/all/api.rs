@@ -37,6 +37,7 @@ mod slot {
     pub const FINISH: usize = 47;
     pub const READ: usize = 48;
     pub const NDRANGE: usize = 59;
+    pub const SET_EVENT_CALLBACK: usize = 81;
     pub const GL_BUFFER: usize = 66;
     pub const CREATE_USER_EVENT: usize = 84;
     pub const SET_USER_EVENT: usize = 85;
@@ -430,4 +431,72 @@ fn unsupported_functions_return_errors() {
         assert!(clGetExtensionFunctionAddress(c"clNone".as_ptr()).is_null());
         assert!(clGetExtensionFunctionAddress(null()).is_null());
     }
+}
+
+/// Calls that wait, made by a callback of an event, are errors: they could wait for their own queue.
+#[test]
+fn callbacks_must_not_wait() {
+    static STATUSES: std::sync::Mutex<Vec<c_int>> = std::sync::Mutex::new(Vec::new());
+    extern "C" fn wait(event: Handle, _: c_int, of_test: *mut c_void) {
+        // SAFETY: the test passes its queue and its buffer, and waits for the callback.
+        let [queue, buffer] = unsafe { *of_test.cast::<[Handle; 2]>() };
+        let mut bytes = [0u8; 4];
+        let mut list = STATUSES.lock().unwrap();
+        list.push(call!(queue, slot::FINISH, (Handle) -> c_int, queue));
+        list.push(call!(event, slot::WAIT, (c_uint, *const Handle) -> c_int, 1, &event));
+        // A blocking read.
+        list.push(call!(
+            queue,
+            slot::READ,
+            (Handle, Handle, c_uint, usize, usize, *mut u8, c_uint, *const Handle, *mut Handle) -> c_int,
+            queue, buffer, 1, 0, 4, bytes.as_mut_ptr(), 0, null(), null_mut()
+        ));
+    }
+    let s = Session::new();
+    let (kernel, y) = (s.kernel(s.program(), c"vadd").0, s.try_buffer(1, 200, null_mut()).0);
+    set_all(&s, kernel, y, y, 50);
+    let mut status = 1;
+    let user = call!(
+        s.context,
+        slot::CREATE_USER_EVENT,
+        (Handle, *mut c_int) -> Handle,
+        s.context, &mut status
+    );
+    let (mut event, mut of_callback) = (null_mut(), [s.queue, y]);
+    assert_eq!(s.launch(kernel, 64, &[user], &mut event), 0);
+    let set = call!(
+        event,
+        slot::SET_EVENT_CALLBACK,
+        (Handle, c_int, extern "C" fn(Handle, c_int, *mut c_void), *mut c_void) -> c_int,
+        event, 0, wait, of_callback.as_mut_ptr().cast()
+    );
+    assert_eq!((status, set), (0, 0));
+    assert_eq!(call!(user, slot::SET_USER_EVENT, (Handle, c_int) -> c_int, user, 0), 0);
+    assert_eq!(s.simple(slot::FINISH, s.queue), 0);
+    assert_eq!(*STATUSES.lock().unwrap(), [-59; 3]);
+}
+
+/// A child of the process that opened the device has none of its threads, so that commands would never end.
+#[test]
+#[cfg(unix)]
+fn forked_processes_get_an_error() {
+    let s = Session::new();
+    let (kernel, y) = (s.kernel(s.program(), c"vadd").0, s.try_buffer(1, 200, null_mut()).0);
+    set_all(&s, kernel, y, y, 50);
+    // SAFETY: the child only calls functions of the library that fail early, and then ends.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        // CL_DEVICE_NOT_AVAILABLE
+        let failed = s.launch(kernel, 64, &[], null_mut()) == -2
+            && s.simple(slot::FINISH, s.queue) == -2
+            && s.read(y, 4).1 == -2;
+        // SAFETY: ends the child without running exit handlers.
+        unsafe { libc::_exit(if failed { 7 } else { 1 }) };
+    }
+    let mut status = 0;
+    // SAFETY: `status` is valid for writes.
+    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+    assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 7, "{status:#x}");
+    assert_eq!(s.launch(kernel, 64, &[], null_mut()), 0);
+    assert_eq!(s.simple(slot::FINISH, s.queue), 0);
 }
