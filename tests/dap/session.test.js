@@ -269,11 +269,11 @@ test("clients connect to a port", async (t) => {
   const server = spawn(wavesim, ["dap", "--listen", "0"], { stdio: ["ignore", "ignore", "pipe"] });
   t.after(() => server.kill());
   const line = await new Promise((resolve) => server.stderr.once("data", (d) => resolve(d.toString())));
-  const port = Number(/listening on 127\.0\.0\.1:(\d+)/.exec(line)[1]);
+  const [, port, token] = /listening on 127\.0\.0\.1:(\d+)\/([0-9a-f]{32})/.exec(line);
   const program = file("examples/broken/wrong_result.rdna");
   for (let turn = 0; turn < 2; turn += 1) {
     const client = await session(t, port);
-    await client.hitBreakpoint({ program }, { path: program, line: 17 });
+    await client.hitBreakpoint({ program, token }, { path: program, line: 17 });
     await client.stop();
   }
   // An invalid stream closes only its own connection.
@@ -281,7 +281,10 @@ test("clients connect to a port", async (t) => {
     const socket = net.connect(port, "127.0.0.1", () => socket.end("nonsense\r\n\r\n"));
     socket.on("close", resolve).resume();
   });
+  const stranger = await session(t, port);
+  await assert.rejects(stranger.launchRequest({ program }), /`token`/);
+  await stranger.stop();
   const client = await session(t, port);
-  await client.hitBreakpoint({ program }, { path: program, line: 9 });
+  await client.hitBreakpoint({ program, token }, { path: program, line: 9 });
   await client.stop();
 });

@@ -48,6 +48,8 @@ pub struct LaunchArguments {
     /// Whether the session continues after the last instruction, so that the user can go back; the default is
     /// true.
     pub stop_at_end: Option<bool>,
+    /// What a server that listens for connections has printed, for its own users.
+    pub token: Option<String>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]

@@ -1,17 +1,19 @@
 //! `wavesim dap`: serves editors through the Debug Adapter Protocol.
 
+use super::connections::{Connection, Connections};
 use super::input::InputArgs;
 use super::{OK, output};
 use anyhow::Context as _;
 use clap::Parser;
 use serde_json::Value;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::Duration;
 use wavesim_dap::protocol::{LaunchArguments, Request};
 use wavesim_dap::{Host, Launch, wire};
 
@@ -19,7 +21,8 @@ use wavesim_dap::{Host, Launch, wire};
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct DapArgs {
-    /// Serve clients that connect to this port instead, or to this address and port
+    /// Serve clients that connect to this port instead, or to this address and port. Their launches must have the
+    /// attribute `token` that this command prints
     #[arg(long, value_name = "[ADDRESS:]PORT")]
     pub listen: Option<String>,
 }
@@ -32,74 +35,193 @@ Examples:
 editors/ has an extension for Visual Studio Code and a configuration for Neovim;
 docs/debugging.md describes the attributes of a launch.";
 
+/// Maximum number of connections of `--listen`.
+const MAX_CONNECTIONS: usize = 16;
+/// Maximum number of messages that wait, and of their bytes; the client's next message waits in its connection.
+const MAX_WAITING: usize = 64;
+const MAX_WAITING_BYTES: usize = wire::LIMIT;
+/// Maximum size of a message of a client that has not given the token, in bytes.
+const UNKNOWN_LIMIT: usize = 1 << 20;
+/// Maximum time until a client that has connected gives the token, and for which it may leave messages unread.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
 pub fn run(args: &DapArgs) -> anyhow::Result<u8> {
     let Some(listen) = &args.listen else {
-        wavesim_dap::serve(&Client::new(io::stdin(), output::protocol()));
+        wavesim_dap::serve(&Client::new(io::stdin(), output::protocol(), None));
         return Ok(OK);
     };
     let address = if listen.contains(':') { listen.clone() } else { format!("127.0.0.1:{listen}") };
     let listener = TcpListener::bind(&address).with_context(|| address.clone())?;
-    output::emit(format!("listening on {}", listener.local_addr()?));
-    for stream in listener.incoming() {
-        let stream = stream?;
-        std::thread::spawn(move || {
-            if let Err(e) = connected(stream) {
-                output::emit(format!("error: {e}"));
-            }
-        });
-    }
-    Ok(OK)
+    let token = token();
+    output::emit(format!(
+        "listening on {}/{token}\nLaunches need the attribute \"token\": \"{token}\".",
+        listener.local_addr()?
+    ));
+    Connections::new(MAX_CONNECTIONS).serve(&listener, drop, move |connection| {
+        if let Err(e) = connected(Arc::new(connection), &token) {
+            output::emit(format!("error: {e}"));
+        }
+    })
+}
+
+/// Returns 128 random bits. Other users and web pages can connect to a port of this machine, but do not know them.
+fn token() -> String {
+    // The state of a hash is random, as its purpose is that others cannot predict the hashes.
+    let word = || RandomState::new().hash_one(std::process::id());
+    format!("{:016x}{:016x}", word(), word())
 }
 
 /// Serves a connected client.
-fn connected(stream: TcpStream) -> io::Result<()> {
+fn connected(connection: Arc<Connection>, token: &str) -> io::Result<()> {
+    let stream = connection.stream();
     stream.set_nodelay(true)?;
-    let (from, to) = (stream.try_clone()?, stream.try_clone()?);
-    wavesim_dap::serve(&Client::new(from, to));
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    stream.set_write_timeout(Some(TIMEOUT))?;
+    let access =
+        Access { token: token.to_string(), connection: connection.clone(), refused: Cell::new(false) };
+    wavesim_dap::serve(&Client::new(Shared(connection.clone()), stream, Some(access)));
     // This also ends the reader thread.
     stream.shutdown(std::net::Shutdown::Both)
 }
 
-type Message = Result<Request, String>;
+/// A connection that a thread reads.
+struct Shared(Arc<Connection>);
+
+impl Read for Shared {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        self.0.stream().read(bytes)
+    }
+}
+
+/// What a client of a port must know.
+struct Access {
+    token: String,
+    connection: Arc<Connection>,
+    /// Whether the client has given another token: it is not served any more.
+    refused: Cell<bool>,
+}
+
+impl Access {
+    fn check(&self, given: Option<&str>) -> Result<(), String> {
+        if given != Some(self.token.as_str()) {
+            self.refused.set(true);
+            return Err(
+                "the launch needs the attribute `token` that `wavesim dap --listen` has printed".to_string()
+            );
+        }
+        // Debugging may take any time from here on.
+        self.connection.set_waiting(false);
+        self.connection.stream().set_read_timeout(None).map_err(|e| e.to_string())
+    }
+}
+
+/// Messages that wait to be handled.
+#[derive(Default)]
+struct Queue {
+    state: Mutex<Waiting>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Waiting {
+    messages: VecDeque<Vec<u8>>,
+    bytes: usize,
+    /// The client sends no more messages.
+    ended: bool,
+    /// Nobody handles messages any more.
+    closed: bool,
+    /// Whether the client has given the token.
+    known: bool,
+}
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Changes the state.
+    fn change(&self, change: impl FnOnce(&mut Waiting)) {
+        change(&mut self.lock());
+        self.changed.notify_all();
+    }
+
+    /// Blocks while a condition holds.
+    fn wait_while(&self, condition: impl Fn(&Waiting) -> bool) -> MutexGuard<'_, Waiting> {
+        let waited = self.changed.wait_while(self.lock(), |state| condition(state));
+        waited.unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Reads messages until the stream ends or fails, which is treated as a disconnected client.
+    fn fill(&self, from: impl Read) {
+        let mut from = BufReader::new(from);
+        loop {
+            let limit = if self.lock().known { wire::LIMIT } else { UNKNOWN_LIMIT };
+            let Ok(Some(message)) = wire::read(&mut from, limit) else { break };
+            let full = |state: &Waiting| {
+                let bytes = state.bytes + message.len();
+                !state.closed && (state.messages.len() >= MAX_WAITING || bytes > MAX_WAITING_BYTES)
+            };
+            let closed = self.wait_while(full).closed;
+            if closed {
+                return;
+            }
+            self.change(|state| {
+                state.bytes += message.len();
+                state.messages.push_back(message);
+            });
+        }
+        self.change(|state| state.ended = true);
+    }
+
+    /// Waits for the next message.
+    fn next(&self) -> Option<Vec<u8>> {
+        let mut state = self.wait_while(|state| state.messages.is_empty() && !state.ended);
+        let message = state.messages.pop_front()?;
+        state.bytes -= message.len();
+        drop(state);
+        self.changed.notify_all();
+        Some(message)
+    }
+}
 
 /// A client. A separate thread reads its messages.
 struct Client<W> {
-    messages: Receiver<Message>,
-    /// Number of waiting messages.
-    waiting: Arc<AtomicUsize>,
+    messages: Arc<Queue>,
     to: RefCell<W>,
+    access: Option<Access>,
 }
 
 impl<W: Write> Client<W> {
-    fn new(from: impl Read + Send + 'static, to: W) -> Client<W> {
-        let (sender, messages) = channel();
-        let waiting = Arc::new(AtomicUsize::new(0));
-        let count = waiting.clone();
-        std::thread::spawn(move || {
-            let mut from = BufReader::new(from);
-            // A read error is treated as a disconnected client.
-            while let Ok(Some(bytes)) = wire::read(&mut from) {
-                count.fetch_add(1, Ordering::Release);
-                if sender.send(wire::parse(&bytes)).is_err() {
-                    return;
-                }
-            }
-            // The end of the stream interrupts a run, like a message.
-            count.fetch_add(1, Ordering::Release);
-        });
-        Client { messages, waiting, to: RefCell::new(to) }
+    fn new(from: impl Read + Send + 'static, to: W, access: Option<Access>) -> Client<W> {
+        let messages = Arc::new(Queue::default());
+        messages.change(|state| state.known = access.is_none());
+        let queue = messages.clone();
+        let reader = std::thread::Builder::new().spawn(move || queue.fill(from));
+        if reader.is_err() {
+            messages.change(|state| state.ended = true);
+        }
+        Client { messages, to: RefCell::new(to), access }
+    }
+}
+
+impl<W> Drop for Client<W> {
+    fn drop(&mut self) {
+        self.messages.change(|state| state.closed = true);
     }
 }
 
 impl<W: Write> Host for Client<W> {
-    fn receive(&self) -> Option<Message> {
-        let message = self.messages.recv().ok()?;
-        self.waiting.fetch_sub(1, Ordering::AcqRel);
-        Some(message)
+    fn receive(&self) -> Option<Result<Request, String>> {
+        if self.access.as_ref().is_some_and(|access| access.refused.get()) {
+            return None;
+        }
+        Some(wire::parse(&self.messages.next()?))
     }
 
     fn waiting(&self) -> bool {
-        self.waiting.load(Ordering::Acquire) > 0
+        // The end of the stream interrupts a run, like a message.
+        let state = self.messages.lock();
+        state.ended || !state.messages.is_empty()
     }
 
     fn send(&self, message: &Value) {
@@ -108,6 +230,10 @@ impl<W: Write> Host for Client<W> {
     }
 
     fn load(&self, launch: &LaunchArguments) -> Result<Launch, String> {
+        if let Some(access) = &self.access {
+            access.check(launch.token.as_deref())?;
+            self.messages.change(|state| state.known = true);
+        }
         load(launch).map_err(|e| match e.downcast_ref::<super::Diagnostics>() {
             Some(diagnostics) => diagnostics.to_string(),
             None => super::with_causes(&e),

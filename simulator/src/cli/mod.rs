@@ -12,6 +12,7 @@ mod bench;
 mod check;
 mod completions;
 mod conform;
+mod connections;
 mod dap;
 mod debug;
 mod disasm;
