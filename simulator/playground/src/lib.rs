@@ -4,6 +4,7 @@
 //! [`Playground::request`] takes a request and returns the answer. A page in a browser sends requests to this crate as
 //! a WebAssembly module (`web/`), or to `wavesim serve`. `docs/playground.md` lists them.
 //!
+//! - [`budget`]: the memory that requests take
 //! - [`program`]: the kernel of a request, its arguments, and user-defined semantics
 //! - [`diagnose`]: diagnostics of a kernel with their source ranges
 //! - [`run`]: running and checking
@@ -20,6 +21,7 @@
 // No files, threads, processes or clocks; clippy.toml lists the disallowed methods.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+pub mod budget;
 pub mod describe;
 pub mod diagnose;
 pub mod disassemble;
@@ -28,6 +30,7 @@ pub mod run;
 pub mod semantics;
 pub mod session;
 
+use budget::{Budget, Reservation};
 use program::Program;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -38,8 +41,9 @@ use std::sync::atomic::AtomicBool;
 /// The engine of one page, which owns the page's debugger.
 #[derive(Default)]
 pub struct Playground {
-    session: Option<Session>,
+    session: Option<(Session, Reservation)>,
     interrupt: Arc<AtomicBool>,
+    budget: Arc<Budget>,
 }
 
 /// A request of a page.
@@ -96,7 +100,18 @@ impl Playground {
     /// Creates an engine whose current request ends soon after `interrupt` is set. The caller that sets it
     /// also clears it.
     pub fn with_interrupt(interrupt: Arc<AtomicBool>) -> Playground {
-        Playground { session: None, interrupt }
+        Playground { interrupt, ..Playground::default() }
+    }
+
+    /// Creates an engine that shares the memory of a budget with others. A request that needs more than is left waits
+    /// some seconds and then fails.
+    pub fn with_budget(interrupt: Arc<AtomicBool>, budget: Arc<Budget>) -> Playground {
+        Playground { session: None, interrupt, budget }
+    }
+
+    /// Returns whether the engine keeps the memory of a debugger between requests.
+    pub fn has_session(&self) -> bool {
+        self.session.is_some()
     }
 
     /// Answers a request. The answer is `{"ok": …}` or `{"error": "message"}`, even for invalid requests.
@@ -119,16 +134,17 @@ impl Playground {
             Request::Diagnose { program } => diagnose::program(&program),
             Request::DiagnoseSemantics { text } => semantics::diagnose(&text),
             Request::Run { program, max_instructions, statistics } => {
-                run::run(&program, max_instructions, statistics, &self.interrupt)
+                run::run(&program, max_instructions, statistics, &self.interrupt, &self.budget)
             }
             Request::Check { program, max_instructions } => {
-                run::check(&program, max_instructions, &self.interrupt)
+                run::check(&program, max_instructions, &self.interrupt, &self.budget)
             }
             Request::Start { program, max_instructions } => {
                 // Drop the old session first, so that both never occupy memory at the same time.
                 self.session = None;
-                let session = Session::start(&program, max_instructions, self.interrupt.clone())?;
-                Ok(self.session.insert(session).state(&session::View::default()))
+                let interrupt = self.interrupt.clone();
+                let started = Session::start(&program, max_instructions, interrupt, &self.budget)?;
+                Ok(self.session.insert(started).0.state(&session::View::default()))
             }
             Request::Command { line, view } => self.session()?.command(&line, &view),
             Request::LastWrite { wave, lane, register } => self.session()?.last_write(wave, lane, &register),
@@ -142,6 +158,9 @@ impl Playground {
     }
 
     fn session(&mut self) -> Result<&mut Session, String> {
-        self.session.as_mut().ok_or_else(|| "the debugger has not been started".to_string())
+        self.session
+            .as_mut()
+            .map(|started| &mut started.0)
+            .ok_or_else(|| "the debugger has not been started".to_string())
     }
 }

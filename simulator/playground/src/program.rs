@@ -21,7 +21,7 @@ pub const MAX_TEXT: usize = 1 << 20;
 /// Maximum size of a code object in bytes.
 pub const MAX_OBJECT: usize = 16 << 20;
 /// Size of global memory in bytes.
-const GLOBAL_BYTES: u64 = 64 << 20;
+pub(crate) const GLOBAL_BYTES: u64 = 64 << 20;
 /// Maximum number of arguments of a kernel.
 const MAX_ARGS: usize = 256;
 
@@ -147,6 +147,12 @@ impl Program {
             None | Some(32 | 64) => Ok(self.wave),
             Some(n) => Err(format!("waves have 32 or 64 lanes, not {n}")),
         }
+    }
+
+    /// Returns the size of the program in bytes.
+    pub fn len_bytes(&self) -> usize {
+        let args: usize = self.args.iter().map(String::len).sum();
+        self.text.len() + self.object.as_ref().map_or(0, String::len) + self.semantics.len() + args
     }
 
     /// Prepares the program to run, with `guard` unused bytes between its arguments.

@@ -1,8 +1,10 @@
 //! Runs a kernel to its end, and checks it.
 
+use crate::budget::{self, Budget, Need, RESIDENT_BYTES};
 use crate::diagnose::launch;
 use crate::program::{Program, encode};
 use serde_json::{Value, json};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use wavesim_array::Array;
 use wavesim_engine::observe::{Observer, Observers};
@@ -24,10 +26,14 @@ pub fn run(
     max_instructions: u64,
     statistics: bool,
     interrupt: &AtomicBool,
+    budget: &Arc<Budget>,
 ) -> Result<Value, String> {
+    let mut reserved = budget.wait_for(budget::preparing(program.len_bytes()), interrupt)?;
     let prepared = program.prepare(0)?;
     let mut dispatch = prepared.dispatch(max_instructions);
     dispatch.cancel = Some(interrupt);
+    dispatch.resident_bytes = RESIDENT_BYTES;
+    reserved.resize(Need::of(&prepared, &dispatch).run())?;
     let mut printed = Bounded(Vec::new());
     let mut stats = None;
     let (counts, fault) = if statistics || !prepared.prints.is_empty() {
@@ -70,11 +76,19 @@ pub fn run(
 }
 
 /// Runs a kernel with all checks. Returns the findings, and the fault that ended it.
-pub fn check(program: &Program, max_instructions: u64, interrupt: &AtomicBool) -> Result<Value, String> {
+pub fn check(
+    program: &Program,
+    max_instructions: u64,
+    interrupt: &AtomicBool,
+    budget: &Arc<Budget>,
+) -> Result<Value, String> {
+    let mut reserved = budget.wait_for(budget::preparing(program.len_bytes()), interrupt)?;
     let prepared = program.prepare(GUARD_BYTES)?;
-    let mut checker = Checker::new(&prepared, &Check::ALL).map_err(|e| e.to_string())?;
     let mut dispatch = prepared.dispatch(max_instructions);
     dispatch.cancel = Some(interrupt);
+    dispatch.resident_bytes = RESIDENT_BYTES;
+    reserved.resize(Need::of(&prepared, &dispatch).check())?;
+    let mut checker = Checker::new(&prepared, &Check::ALL).map_err(|e| e.to_string())?;
     let (counts, result) = checker.run(&dispatch);
     let fault = result.err();
     let findings: Vec<Value> = checker

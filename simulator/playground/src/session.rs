@@ -1,5 +1,6 @@
 //! The debugger of a page: commands, and the resulting state as JSON.
 
+use crate::budget::{self, Budget, Need, RESIDENT_BYTES, Reservation};
 use crate::diagnose::launch;
 use crate::program::{Program, encode};
 use crate::run::{fault_json, output};
@@ -15,7 +16,7 @@ use wavesim_debug::command::Debugger;
 use wavesim_debug::explain::explain;
 use wavesim_debug::expr::{self, Register};
 use wavesim_debug::search::WriteSearch;
-use wavesim_debug::timeline::Timeline;
+use wavesim_debug::timeline::{MIN_CHECKPOINTS, Timeline};
 use wavesim_debug::view;
 use wavesim_engine::sched::dispatch::{Dispatch, DispatchError};
 use wavesim_engine::sched::group::Status;
@@ -100,13 +101,17 @@ pub struct Session {
 }
 
 impl Session {
-    /// Starts a debugger at the start of a run.
+    /// Starts a debugger at the start of a run. Returns the memory that it takes with it.
     pub fn start(
         program: &Program,
         max_instructions: u64,
         interrupt: Arc<AtomicBool>,
-    ) -> Result<Session, String> {
+        budget: &Arc<Budget>,
+    ) -> Result<(Session, Reservation), String> {
+        let mut reserved = budget.wait_for(budget::preparing(program.len_bytes()), &interrupt)?;
         let prepared = program.prepare(0)?;
+        let need = Need::of(&prepared, &prepared.dispatch(max_instructions));
+        reserved.resize(need.debug(CHECKPOINT_BYTES, MIN_CHECKPOINTS))?;
         let effects = effects::table(&prepared.program, prepared.shape.wave_size);
         let mentioned = |file: File, most: u16| -> Vec<u16> {
             let uses = effects.iter().flat_map(|e| e.reads.iter().chain(&e.writes));
@@ -121,6 +126,7 @@ impl Session {
         let launch = Launch::new((prepared, budget.interrupt.clone()), |(prepared, interrupt)| {
             let mut dispatch = prepared.dispatch(max_instructions);
             dispatch.cancel = Some(interrupt);
+            dispatch.resident_bytes = RESIDENT_BYTES;
             dispatch
         });
         let running = Running::try_new(launch, |launch| {
@@ -130,7 +136,7 @@ impl Session {
             Ok(Debugger::new(timeline, move || budget.should_stop()))
         });
         let running = running.map_err(|e: DispatchError| e.to_string())?;
-        Ok(Session { running, budget, effects, sgprs, vgprs })
+        Ok((Session { running, budget, effects, sgprs, vgprs }, reserved))
     }
 
     fn prepared(&self) -> &Prepared {

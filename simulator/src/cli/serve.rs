@@ -7,9 +7,10 @@
 
 mod http;
 
+use super::connections::{Connection, Connections};
 use super::output::emit;
 use anyhow::{Context as _, bail};
-use http::{Answer, Head};
+use http::{Answer, Head, Timed};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::io::{BufReader, Write};
@@ -20,6 +21,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use wavesim_playground::Playground;
+use wavesim_playground::budget::{Budget, Reservation};
 
 /// The page embedded in the binary: names and contents, or nothing.
 mod embedded {
@@ -52,18 +54,34 @@ pub struct ServeArgs {
 
 /// Maximum number of connections, each with a thread: browsers open six for all pages of a host.
 const MAX_CONNECTIONS: usize = 64;
+/// Maximum number of requests that run or wait for an engine; others are refused, so that connections remain for stops
+/// and for the page's files.
+const MAX_WORKING: usize = 40;
+/// Maximum number of requests of a page that run or wait.
+const MAX_QUEUED: usize = 8;
 /// Maximum number of engines; the least recently used one is dropped.
 const MAX_SESSIONS: usize = 16;
+/// Upper bound of the memory of all engines, requests and answers, in bytes.
+const MEMORY: usize = 1 << 30;
+/// If less of it is left, the debuggers of the least recently used engines are dropped.
+const SPARE_MEMORY: usize = 256 << 20;
 /// Maximum size of a request, which may hold a code object in base64, in bytes.
 const MAX_REQUEST: u64 = 32 << 20;
 /// Maximum duration of a request, regardless of its own limit.
 const MAX_TIME: Duration = Duration::from_secs(600);
 
+/// Upper bound of the bytes that an element of a list of a request takes while it is parsed.
+const ELEMENT_BYTES: usize = 96;
+
 /// The number of requests without a number, which cannot be stopped before they run.
 const ALL: u64 = u64::MAX;
 
 /// A request with its number, and the channel for its answer.
-type Job = (u64, String, Sender<String>);
+struct Job {
+    number: u64,
+    text: String,
+    answer: Sender<String>,
+}
 
 /// An engine: a thread that answers one request after another, until no sender is left.
 struct Engine {
@@ -77,12 +95,18 @@ struct Engine {
 #[derive(Default)]
 struct RequestState {
     running: Option<u64>,
+    /// The number of requests that run or wait.
+    queued: usize,
+    /// The engine has been dropped: no request runs any more.
+    closed: bool,
+    /// Whether the engine keeps a debugger.
+    debugger: bool,
     /// The highest number of the stopped requests.
     stopped: u64,
 }
 
 impl Engine {
-    fn start() -> Arc<Engine> {
+    fn start(budget: &Arc<Budget>) -> std::io::Result<Arc<Engine>> {
         let (sender, jobs) = channel::<Job>();
         let interrupt = Arc::new(AtomicBool::new(false));
         let engine = Arc::new(Engine {
@@ -92,30 +116,34 @@ impl Engine {
         });
         // The thread ends when the engine is dropped.
         let requests = Arc::downgrade(&engine);
-        std::thread::spawn(move || {
-            let mut playground = Playground::with_interrupt(interrupt);
-            for (number, request, answer) in jobs {
-                let begun = requests.upgrade().is_some_and(|engine| engine.start_request(number));
+        let budget = budget.clone();
+        std::thread::Builder::new().spawn(move || {
+            let mut playground = Playground::with_budget(interrupt, budget);
+            for job in jobs {
+                let begun = requests.upgrade().is_some_and(|engine| engine.start_request(job.number));
                 let text = match begun {
-                    true => playground.request(&request),
+                    true => playground.request(&job.text),
                     false => json!({"error": "stopped"}).to_string(),
                 };
-                if let Some(engine) = requests.upgrade() {
-                    lock(&engine.requests).running = None;
-                }
                 // The client may have disconnected.
-                let _ = answer.send(text);
+                let _ = job.answer.send(text);
+                if let Some(engine) = requests.upgrade() {
+                    let mut requests = lock(&engine.requests);
+                    requests.running = None;
+                    requests.queued -= 1;
+                    requests.debugger = playground.has_session();
+                }
             }
-        });
-        engine
+        })?;
+        Ok(engine)
     }
 
     /// Starts a request, unless it has been stopped. Returns whether it starts.
     fn start_request(&self, number: u64) -> bool {
         let mut requests = lock(&self.requests);
-        let begins = number > requests.stopped;
+        let begins = number > requests.stopped && !requests.closed;
         requests.running = begins.then_some(number);
-        self.interrupt.store(false, Ordering::Relaxed);
+        self.interrupt.store(requests.closed, Ordering::Relaxed);
         begins
     }
 
@@ -130,10 +158,24 @@ impl Engine {
         }
     }
 
+    /// Stops all requests for good. The thread ends when they have been answered.
+    fn close(&self) {
+        let mut requests = lock(&self.requests);
+        requests.closed = true;
+        self.interrupt.store(true, Ordering::Relaxed);
+    }
+
     /// Answers a request within a time limit.
-    fn answer(&self, number: u64, request: String, limit: Duration) -> String {
+    fn answer(&self, number: u64, text: String, limit: Duration) -> String {
         let (sender, answers) = channel();
-        let sent = lock(&self.jobs).send((number, request, sender)).is_ok();
+        {
+            let mut requests = lock(&self.requests);
+            if requests.queued >= MAX_QUEUED {
+                return json!({"error": "too many requests of this page wait"}).to_string();
+            }
+            requests.queued += 1;
+        }
+        let sent = lock(&self.jobs).send(Job { number, text, answer: sender }).is_ok();
         let mut answer = answers.recv_timeout(limit);
         if answer == Err(RecvTimeoutError::Timeout) {
             self.stop(number);
@@ -157,6 +199,9 @@ struct State {
     program: String,
     /// Engines by the page's name for them, the most recently used one last.
     sessions: Mutex<Vec<(String, Arc<Engine>)>>,
+    /// Number of requests that run or wait.
+    working: AtomicUsize,
+    budget: Arc<Budget>,
     /// Names by which requests may address this server; `None` if it is open to others.
     hosts: Option<Vec<String>>,
 }
@@ -184,29 +229,19 @@ pub fn run(args: &ServeArgs, _out: &mut dyn Write) -> anyhow::Result<u8> {
     let listener = TcpListener::bind(address).with_context(|| address.to_string())?;
     let port = listener.local_addr().map_or(args.port, |a| a.port());
     let local = args.listen.is_loopback();
-    let state =
-        State { files, program, sessions: Mutex::default(), hosts: local.then(|| names(args.listen, port)) };
+    let state = State::new(files, program, local.then(|| names(args.listen, port)));
     if !local {
         emit("warning: everyone who can reach this address can run kernels on this machine");
     }
     emit(format!("serving http://{}/ until Ctrl-C", SocketAddr::new(args.listen, port)));
-    let connections = AtomicUsize::new(0);
-    std::thread::scope(|scope| {
-        for stream in listener.incoming().filter_map(Result::ok) {
-            if connections.fetch_add(1, Ordering::Relaxed) >= MAX_CONNECTIONS {
-                let _ = Answer::text(503, "too many connections").write(&mut &stream);
-                connections.fetch_sub(1, Ordering::Relaxed);
-                continue;
-            }
-            let (state, connections) = (&state, &connections);
-            scope.spawn(move || {
-                // The browser may have disconnected.
-                let _ = state.connection(&stream);
-                connections.fetch_sub(1, Ordering::Relaxed);
-            });
-        }
-    });
-    Ok(super::OK)
+    let refuse = |stream: TcpStream| {
+        // The answer is short: it does not block.
+        let _ = Answer::text(503, "too many requests run").write(&mut &stream);
+    };
+    Connections::new(MAX_CONNECTIONS).serve(&listener, refuse, move |connection| {
+        // The browser may have disconnected.
+        let _ = state.connection(&connection);
+    })
 }
 
 /// Returns the names by which browsers address this server. They omit the default port.
@@ -247,35 +282,61 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl State {
-    fn connection(&self, mut stream: &TcpStream) -> std::io::Result<()> {
-        http::prepare(stream)?;
-        let mut reader = BufReader::new(stream);
+    fn new(files: BTreeMap<String, Vec<u8>>, program: String, hosts: Option<Vec<String>>) -> State {
+        let budget = Arc::new(Budget::new(MEMORY));
+        State { files, program, sessions: Mutex::default(), working: AtomicUsize::new(0), budget, hosts }
+    }
+
+    fn connection(&self, connection: &Connection) -> std::io::Result<()> {
+        let stream = connection.stream();
+        stream.set_nodelay(true)?;
+        let mut reader = BufReader::new(Timed::new(stream, http::HEAD_TIME));
+        let mut reserved = Vec::new();
         let answer = match Head::read(&mut reader) {
             Ok(None) => return Ok(()),
-            Ok(Some(head)) => self.answer(&head, &mut reader, stream).unwrap_or_else(|refused| refused),
+            Ok(Some(head)) => {
+                let answer = self.answer(&head, &mut reader, connection, &mut reserved);
+                answer.unwrap_or_else(|refused| refused)
+            }
             Err(refused) => refused,
         };
-        answer.write(&mut stream)?;
+        answer.write(&mut Timed::new(stream, http::ANSWER_TIME))?;
         http::finish(stream);
         Ok(())
     }
 
+    /// Answers a request. `reserved` takes the memory of the answer.
     fn answer(
         &self,
         head: &Head,
-        reader: &mut BufReader<&TcpStream>,
-        mut stream: &TcpStream,
+        reader: &mut BufReader<Timed<'_>>,
+        connection: &Connection,
+        reserved: &mut Vec<Reservation>,
     ) -> Result<Answer, Answer> {
         if !self.is_same_origin(head) {
             return Err(Answer::text(403, "this server answers its own pages only"));
         }
         match (head.method.as_str(), head.path.as_str()) {
             ("POST", "api") => {
-                let body = head.body(reader, &mut stream, MAX_REQUEST)?;
+                let length = head.length(MAX_REQUEST)?;
+                let reserve = |bytes: usize| {
+                    self.budget
+                        .reserve(bytes)
+                        .ok_or_else(|| Answer::text(503, "this server has no memory left"))
+                };
+                let body = reserve(length as usize)?;
+                reader.get_mut().restart(http::BODY_TIME);
+                let text = head.body(reader, &mut connection.stream(), length)?;
+                // Parsing a list takes much more than its text: an element has a comma.
+                let elements = text.bytes().filter(|byte| *byte == b',').count();
+                let parsed = reserve(text.len().saturating_add(elements.saturating_mul(ELEMENT_BYTES)))?;
                 let (session, number) = request(head);
                 let limit = head.parameter("limit").and_then(|ms| ms.parse().ok()).map(Duration::from_millis);
                 let limit = limit.unwrap_or(MAX_TIME).min(MAX_TIME);
-                let answer = self.engine(session).answer(number, body, limit);
+                let answer =
+                    self.work(connection, || Ok(self.engine(session)?.answer(number, text, limit)))?;
+                drop((body, parsed));
+                reserved.push(reserve(answer.len())?);
                 Ok(Answer::new(200, "application/json", answer))
             }
             ("POST", "stop") => {
@@ -289,6 +350,24 @@ impl State {
             ("GET", path) => Ok(self.file(if path.is_empty() { "index.html" } else { path })),
             _ => Err(Answer::text(405, "this server knows GET, and POST of requests")),
         }
+    }
+
+    /// Runs a request, during which its connection is not ended in favour of others.
+    fn work<R>(
+        &self,
+        connection: &Connection,
+        work: impl FnOnce() -> Result<R, Answer>,
+    ) -> Result<R, Answer> {
+        let result = match self.working.fetch_add(1, Ordering::Relaxed) < MAX_WORKING {
+            true => {
+                connection.set_waiting(false);
+                work()
+            }
+            false => Err(Answer::text(503, "too many requests run")),
+        };
+        self.working.fetch_sub(1, Ordering::Relaxed);
+        connection.set_waiting(true);
+        result
     }
 
     /// Returns whether a request addresses this host and comes from one of its pages.
@@ -326,18 +405,27 @@ impl State {
     }
 
     /// Returns the engine of a page, started if necessary.
-    fn engine(&self, name: &str) -> Arc<Engine> {
+    fn engine(&self, name: &str) -> Result<Arc<Engine>, Answer> {
         let mut sessions = lock(&self.sessions);
         let engine = match sessions.iter().position(|s| s.0 == name) {
             Some(at) => sessions.remove(at).1,
-            None => Engine::start(),
+            None => Engine::start(&self.budget)
+                .map_err(|e| Answer::text(503, format!("this server cannot start an engine: {e}")))?,
         };
         if sessions.len() >= MAX_SESSIONS {
             // The page of its running request is presumed gone.
-            sessions.remove(0).1.stop(ALL);
+            sessions.remove(0).1.close();
+        }
+        if self.budget.left() < SPARE_MEMORY {
+            // The thread of an idle engine ends, and returns its memory, as soon as nothing refers to the engine.
+            let idle = sessions.iter().position(|s| {
+                let requests = lock(&s.1.requests);
+                requests.debugger && requests.queued == 0
+            });
+            idle.into_iter().for_each(|at| sessions.remove(at).1.close());
         }
         sessions.push((name.to_string(), engine.clone()));
-        engine
+        Ok(engine)
     }
 }
 
@@ -361,7 +449,7 @@ mod tests {
     }
 
     fn state(hosts: Option<Vec<String>>) -> State {
-        State { files: BTreeMap::new(), program: String::new(), sessions: Mutex::default(), hosts }
+        State::new(BTreeMap::new(), String::new(), hosts)
     }
 
     fn is_same_origin(state: &State, headers: &str) -> bool {
@@ -390,7 +478,8 @@ mod tests {
             "op": "run", "max_instructions": 1_000_000_000_000_000u64,
             "program": {"text": "---\nlocal = 32, 1, 1\n---\nloop:\n  s_branch loop\n"},
         });
-        let (one, two) = (Engine::start(), Engine::start());
+        let budget = Arc::default();
+        let (one, two) = (Engine::start(&budget).unwrap(), Engine::start(&budget).unwrap());
         let limit = Duration::from_secs(60);
         std::thread::scope(|scope| {
             let running = scope.spawn(|| one.answer(1, run.to_string(), limit));
@@ -410,5 +499,54 @@ mod tests {
         let names = r#"{"op":"names","arch":"rdna4"}"#;
         assert!(one.answer(3, names.to_string(), limit).contains("v_add_f32"));
         assert!(two.answer(2, names.to_string(), limit).contains("v_add_f32"));
+    }
+
+    /// A run that does not end, with a buffer of nearly 64 MB.
+    fn endless() -> String {
+        let text = "---\nlocal = 32, 1, 1\nx: u8[60000000]\n---\nloop:\n  s_branch loop\n";
+        json!({"op": "run", "max_instructions": 1_000_000_000_000_000u64, "program": {"text": text}})
+            .to_string()
+    }
+
+    /// The engine of a page that is presumed gone runs none of its requests any more.
+    #[test]
+    fn evicted_engines_stop() {
+        let state = state(None);
+        let limit = Duration::from_secs(60);
+        let engine = |name: &str| state.engine(name).unwrap();
+        let first = engine("first");
+        std::thread::scope(|scope| {
+            let requests: Vec<_> = (1..4)
+                .map(|number| {
+                    let first = &first;
+                    scope.spawn(move || first.answer(number, endless(), limit))
+                })
+                .collect();
+            while lock(&first.requests).queued < 3 || lock(&first.requests).running.is_none() {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            (0..MAX_SESSIONS).for_each(|n| drop(engine(&n.to_string())));
+            let answers: Vec<String> = requests.into_iter().map(|r| r.join().unwrap()).collect();
+            assert_eq!(answers.iter().filter(|a| a.contains("stopped")).count(), 3, "{answers:?}");
+        });
+        assert!(first.answer(9, r#"{"op":"names","arch":"rdna4"}"#.to_string(), limit).contains("stopped"));
+    }
+
+    /// All requests together take a bounded part of memory; those that do not fit are refused or wait.
+    #[test]
+    fn memory_is_bounded_over_all_pages() {
+        let budget = Arc::new(Budget::new(400 << 20));
+        let engines: Vec<_> = (0..6).map(|_| Engine::start(&budget).unwrap()).collect();
+        let limit = Duration::from_millis(1500);
+        let answers: Vec<String> = std::thread::scope(|scope| {
+            let started = |engine| scope.spawn(move || Engine::answer(engine, 1, endless(), limit));
+            let all: Vec<_> = engines.iter().map(|engine| started(&**engine)).collect();
+            all.into_iter().map(|answer| answer.join().unwrap()).collect()
+        });
+        let ran = answers.iter().filter(|a| a.contains("interrupted")).count();
+        let waited = answers.iter().filter(|a| a.contains("\"stopped\"") || a.contains("memory")).count();
+        assert!(ran >= 1 && waited >= 1 && ran + waited == 6, "{answers:?}");
+        // Everything has been returned.
+        assert_eq!(budget.left(), 400 << 20);
     }
 }

@@ -4,4 +4,5 @@
 mod command_line;
 mod process;
 mod screen;
+mod servers;
 mod terminal;

@@ -13,8 +13,8 @@ use wavesim_engine::sched::group::{Group, Status};
 const FIRST_SLICE: u64 = 1 << 20;
 /// The same for a resumed workgroup, or if workgroups are known to wait for each other.
 const NEXT_SLICE: u64 = 1 << 16;
-/// Maximum total size of parked workgroups, in bytes.
-const PARKED_BYTES: usize = 1 << 28;
+/// The part of [`Dispatch::resident_bytes`] that parked workgroups may take: checkpoints hold copies of them.
+const PARKED_PART: usize = 4;
 
 /// A workgroup that has started but is neither running nor ended.
 pub(crate) struct Parked<'a> {
@@ -112,7 +112,8 @@ impl<'a> Timeline<'a> {
 
     fn can_start(&self) -> bool {
         self.groups.started < self.dispatch.workgroups()
-            && self.groups.parked.len() <= PARKED_BYTES / self.group.bytes().max(1)
+            && self.groups.parked.len()
+                <= self.dispatch.resident_bytes / PARKED_PART / self.group.bytes().max(1)
     }
 
     /// Starts the next workgroup in place of the running one.

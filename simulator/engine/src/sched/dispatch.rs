@@ -33,6 +33,8 @@ pub struct Dispatch<'a> {
     pub threads: usize,
     /// Workgroups are known to wait for each other and take shorter turns.
     pub cooperative: bool,
+    /// Upper bound of the bytes held by suspended workgroups on all threads. At least one workgroup can be suspended.
+    pub resident_bytes: usize,
     /// Counts finished workgroups, for a progress display.
     pub progress: Option<&'a AtomicU64>,
     /// The pool that register files are taken from and returned to; `None` allocates them for this dispatch.
@@ -164,6 +166,7 @@ impl<'a> Dispatch<'a> {
             order: Default::default(),
             threads: 1,
             cooperative: false,
+            resident_bytes: MAX_RESIDENT_BYTES,
             progress: None,
             pool: None,
             cancel: None,
@@ -337,7 +340,7 @@ pub fn run_observed<O: Observer + ?Sized>(
     let budget = Budget::new(dispatch.max_instructions);
     let (total, waves) = (dispatch.workgroups(), dispatch.waves() as usize);
     let mut spare = Some(Group::new(dispatch, memory));
-    let resident = MAX_RESIDENT_BYTES / spare.as_ref().map_or(1, |group| group.bytes()).max(1);
+    let resident = dispatch.resident_bytes / spare.as_ref().map_or(1, |group| group.bytes()).max(1);
     let mut parked: VecDeque<Group<'_>> = VecDeque::new();
     let mut first = dispatch.first_slice().min(OBSERVED_SLICE);
     let mut next = 0;
@@ -420,7 +423,7 @@ const OBSERVED_SLICE: u64 = 1 << 20;
 const SHORT_SLICE: u64 = 256 << 10;
 /// Instructions in each later turn of a suspended workgroup.
 const NEXT_SLICE: u64 = 64 << 10;
-/// Upper bound of the bytes held by suspended workgroups on all threads.
+/// The default of [`Dispatch::resident_bytes`].
 const MAX_RESIDENT_BYTES: usize = 1 << 30;
 
 impl<'a> Work<'a> {
@@ -431,7 +434,7 @@ impl<'a> Work<'a> {
         let new = || Box::new(Group::new(self.dispatch, self.memory));
         let mut spare = Some(new());
         let bytes = spare.as_ref().map_or(1, |group| group.bytes()).max(1);
-        let resident = (MAX_RESIDENT_BYTES / self.threads / bytes).max(1);
+        let resident = (self.dispatch.resident_bytes / self.threads / bytes).max(1);
         let mut waiting: VecDeque<(u64, Box<Group<'a>>)> = VecDeque::new();
         let mut first = self.dispatch.first_slice();
         let mut left = true;

@@ -1,5 +1,5 @@
-//! The subset of HTTP/1.1 that the page needs: one request per connection, bodies with a length, everything
-//! bounded.
+//! The subset of HTTP/1.1 that the page needs: one request per connection, bodies with a length. The size of a request
+//! and the time that it takes are bounded as a whole.
 //!
 //! No allocation depends on a header: a length is only compared with the caller's limit.
 
@@ -9,8 +9,12 @@ use std::time::{Duration, Instant};
 
 /// Maximum size of a request before its body, in bytes.
 const MAX_HEAD: u64 = 32 << 10;
-/// Maximum time that a client may be silent within a request.
-const TIMEOUT: Duration = Duration::from_secs(30);
+/// Maximum number of headers.
+const MAX_HEADERS: usize = 100;
+/// Maximum time that a client takes for the head of a request, for its body, and for reading the answer.
+pub const HEAD_TIME: Duration = Duration::from_secs(10);
+pub const BODY_TIME: Duration = Duration::from_secs(60);
+pub const ANSWER_TIME: Duration = Duration::from_secs(60);
 /// Maximum time for draining the connection after the answer: a client may not see the answer while data that
 /// it sent is unread.
 const LINGER: Duration = Duration::from_secs(2);
@@ -59,7 +63,7 @@ impl Answer {
 
     pub fn write(&self, out: &mut impl Write) -> std::io::Result<()> {
         let policy = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
-                      script-src 'self' 'unsafe-inline' 'wasm-unsafe-eval'";
+                      script-src 'self' 'unsafe-inline' 'wasm-unsafe-eval'; frame-ancestors 'self'";
         let (status, kind, length) = (self.status, self.kind, self.body.len());
         write!(
             out,
@@ -110,6 +114,9 @@ impl Head {
             if text.is_empty() {
                 return Ok(Some(head));
             }
+            if head.headers.len() >= MAX_HEADERS {
+                return Err(Answer::text(431, "this request has too many headers"));
+            }
             let Some((name, value)) = text.split_once(':') else {
                 return Err(Answer::text(400, "a header has a name and a value"));
             };
@@ -128,8 +135,8 @@ impl Head {
         pairs.find(|p| p.0 == name).map(|p| p.1)
     }
 
-    /// Reads the body: text of at most `most` bytes.
-    pub fn body(&self, reader: &mut impl Read, out: &mut impl Write, most: u64) -> Result<String, Answer> {
+    /// Returns the length of the body, if it is at most `most` bytes.
+    pub fn length(&self, most: u64) -> Result<u64, Answer> {
         if self.header("transfer-encoding").is_some() {
             return Err(Answer::text(411, "a request gives the length of its body"));
         }
@@ -138,6 +145,11 @@ impl Head {
         if length > most {
             return Err(Answer::text(413, format!("a request has at most {} MB", most >> 20)));
         }
+        Ok(length)
+    }
+
+    /// Reads the body, a text of this length.
+    pub fn body(&self, reader: &mut impl Read, out: &mut impl Write, length: u64) -> Result<String, Answer> {
         if self.header("expect").is_some_and(|e| e.eq_ignore_ascii_case("100-continue")) {
             // If the client has disconnected, reading fails, too.
             let _ = out.write_all(b"HTTP/1.1 100 Continue\r\n\r\n");
@@ -150,11 +162,44 @@ impl Head {
     }
 }
 
-/// Sets the timeouts of a connection.
-pub fn prepare(stream: &TcpStream) -> std::io::Result<()> {
-    stream.set_read_timeout(Some(TIMEOUT))?;
-    stream.set_write_timeout(Some(TIMEOUT))?;
-    stream.set_nodelay(true)
+/// A connection on which everything ends at a time, however slowly the client sends or reads.
+pub struct Timed<'a> {
+    stream: &'a TcpStream,
+    end: Instant,
+}
+
+impl<'a> Timed<'a> {
+    pub fn new(stream: &'a TcpStream, time: Duration) -> Timed<'a> {
+        Timed { stream, end: Instant::now() + time }
+    }
+
+    /// Gives the client this much time from now on.
+    pub fn restart(&mut self, time: Duration) {
+        self.end = Instant::now() + time;
+    }
+
+    fn left(&self) -> std::io::Result<Option<Duration>> {
+        let left = self.end.saturating_duration_since(Instant::now());
+        if left.is_zero() { Err(std::io::ErrorKind::TimedOut.into()) } else { Ok(Some(left)) }
+    }
+}
+
+impl Read for Timed<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+        self.stream.set_read_timeout(self.left()?)?;
+        self.stream.read(bytes)
+    }
+}
+
+impl Write for Timed<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.stream.set_write_timeout(self.left()?)?;
+        self.stream.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Closes a connection after its answer.
@@ -185,7 +230,34 @@ mod tests {
         assert_eq!((head.method.as_str(), head.path.as_str()), ("POST", "api"));
         assert_eq!((head.parameter("session"), head.parameter("request")), (Some("1-a"), Some("7")));
         assert_eq!((head.parameter("no"), head.header("host")), (None, Some("x")));
-        assert_eq!(head.body(&mut reader, &mut Vec::new(), 10).unwrap(), "ab");
+        let length = head.length(10).unwrap();
+        assert_eq!(head.body(&mut reader, &mut Vec::new(), length).unwrap(), "ab");
+    }
+
+    /// Another site cannot show the page in a frame of its own and lure its user to click there.
+    #[test]
+    fn other_sites_cannot_frame_the_page() {
+        let mut out = Vec::new();
+        Answer::text(200, "x").write(&mut out).unwrap();
+        assert!(String::from_utf8(out).unwrap().contains("frame-ancestors 'self'"));
+    }
+
+    /// A client that sends a byte now and then does not keep the connection.
+    #[test]
+    fn the_time_of_a_whole_head_is_bounded() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (server, _) = listener.accept().unwrap();
+        let slow = std::thread::spawn(move || {
+            client.write_all(b"GET / HTTP/1.1\r\n").unwrap();
+            while client.write_all(b"a: b\r\n").is_ok() {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        });
+        let mut reader = std::io::BufReader::new(Timed::new(&server, Duration::from_millis(300)));
+        assert!(Head::read(&mut reader).unwrap().is_none());
+        server.shutdown(Shutdown::Both).unwrap();
+        slow.join().unwrap();
     }
 
     #[test]
@@ -195,6 +267,8 @@ mod tests {
         assert_eq!(refused("GET / HTTP/1.1\r\nno header\r\n\r\n"), 400);
         assert_eq!(refused(&format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(1 << 16))), 431);
         assert_eq!(refused(&format!("GET / HTTP/1.1\r\n{}", "a: b\r\n".repeat(1 << 14))), 431);
+        assert_eq!(refused(&format!("GET / HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(101))), 431);
+        assert_eq!(refused(&format!("GET / HTTP/1.1\r\na: {}\r\n", "b".repeat(32 << 10))), 431);
         assert!(read("").unwrap().is_none());
         assert!(read("GET / HTTP/1.1\r\nHost: x\r\n").unwrap().is_none());
     }
@@ -206,7 +280,8 @@ mod tests {
             let text = format!("POST / HTTP/1.1\r\n{headers}\r\n\r\nab");
             let mut reader = text.as_bytes();
             let head = Head::read(&mut reader).unwrap().unwrap();
-            head.body(&mut reader, &mut Vec::new(), 1 << 20).map_err(|a| a.status)
+            let length = head.length(1 << 20);
+            length.and_then(|n| head.body(&mut reader, &mut Vec::new(), n)).map_err(|a| a.status)
         };
         assert_eq!(body("Content-Length: 18446744073709551615"), Err(413));
         assert_eq!(body("Content-Length: 99999999999999999999999"), Err(400));
