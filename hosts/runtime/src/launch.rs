@@ -3,7 +3,7 @@
 use crate::device::OwnMemory;
 use crate::kernargs::Slot;
 use crate::{CodeCache, Engine, Error, HostMemory, Kernel, Report, Services, exit};
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use wavesim::check::{Check, Checker, Finding, Severity};
@@ -190,8 +190,10 @@ pub(crate) fn run_traced(
     std::fs::create_dir_all(folder).map_err(|e| failed(folder, e))?;
     let name = format!("{:06}-{}.jsonl", options.number, file_name(options.kernel));
     let path = folder.join(name);
-    let file = std::fs::File::create(&path).map_err(|e| failed(&path, e))?;
-    run(prepared, options, Some(&mut BufWriter::new(file)))
+    let mut file = wavesim::files::create(&path).map_err(|e| failed(&path, e))?;
+    let result = run(prepared, options, Some(&mut file))?;
+    file.commit().map_err(|e| failed(&path, e))?;
+    Ok(result)
 }
 
 /// Runs a prepared launch with its checks, and writes a trace to `trace`. Faults are returned in the report.

@@ -1,4 +1,6 @@
-//! Writing of outputs: files are complete or absent; devices and pipes are written directly.
+//! Writing of outputs: files are complete or unchanged; devices and pipes are written directly.
+//!
+//! Everything that the project writes for a user is written here. A test searches the other code for writers.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -6,11 +8,13 @@ use std::path::{Path, PathBuf};
 
 /// An output being written. A file has a temporary name, which [`Output::commit`] renames and `drop` removes.
 /// A device or pipe is written directly, since renaming would replace it by a file.
-struct Output {
+#[derive(Debug)]
+pub struct Output {
     out: BufWriter<File>,
     partial: Option<Partial>,
 }
 
+#[derive(Debug)]
 struct Partial {
     path: PathBuf,
     to: PathBuf,
@@ -33,9 +37,11 @@ impl Output {
             return Ok(Output { out: BufWriter::new(file), partial: None });
         }
         let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?.to_string_lossy();
-        let partial = path.with_file_name(format!(".{name}.{}", std::process::id()));
-        // `create_new` does not follow an existing link.
-        let file = File::create_new(&partial)?;
+        let (partial, file) = create_partial(path, &name)?;
+        if let Ok(meta) = std::fs::metadata(path) {
+            // As if the file were overwritten.
+            let _ = file.set_permissions(meta.permissions());
+        }
         let partial = Some(Partial { path: partial, to: path.to_path_buf() });
         Ok(Output { out: BufWriter::new(file), partial })
     }
@@ -65,10 +71,47 @@ impl Output {
         self.partial.as_ref().is_some_and(|partial| partial.to == path)
     }
 
-    fn commit(&self) -> io::Result<()> {
+    /// Completes the output: the file has its name from now on.
+    ///
+    /// # Errors
+    /// The rest cannot be written, or the file cannot be renamed. An older file is left unchanged.
+    pub fn commit(mut self) -> io::Result<()> {
+        self.out.flush()?;
+        self.rename()
+    }
+
+    fn rename(&self) -> io::Result<()> {
         self.partial.as_ref().map_or(Ok(()), |partial| std::fs::rename(&partial.path, &partial.to))
     }
 }
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.out.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// Creates a file with a temporary name next to `path`, whose file name is `name`. Other threads and processes may write
+/// the same output.
+fn create_partial(path: &Path, name: &str) -> io::Result<(PathBuf, File)> {
+    let id = std::process::id();
+    for number in 0..MAX_PARTIALS {
+        let partial = path.with_file_name(format!(".{name}.{id}.{number}"));
+        // `create_new` does not follow an existing link.
+        match File::create_new(&partial) {
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+            created => return created.map(|file| (partial, file)),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+/// Maximum number of unfinished outputs of one name and process.
+const MAX_PARTIALS: u32 = 1000;
 
 /// Maximum number of links followed for one name, as on Linux.
 const MAX_LINKS: usize = 40;
@@ -81,10 +124,17 @@ fn is_special(path: &Path) -> bool {
 /// Writes a file named by the user. On an error the file is left unchanged. Links are followed; devices and
 /// pipes are written directly.
 pub fn write(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-    let mut output = Output::follow(path)?;
-    write(&mut output.out)?;
-    output.out.flush()?;
+    let mut output = create(path)?;
+    write(&mut output)?;
     output.commit()
+}
+
+/// Creates an output of a file named by the user, like [`write`]. The file changes with [`Output::commit`].
+///
+/// # Errors
+/// The file cannot be written.
+pub fn create(path: &Path) -> io::Result<Output> {
+    Output::follow(path)
 }
 
 /// Maximum length of an output's file name in bytes, leaving room for the extension.
@@ -131,7 +181,7 @@ pub fn write_all<'a, W: FnOnce(&mut dyn Write) -> io::Result<()>>(
         output.out.flush()?;
         written.push(output);
     }
-    written.iter().try_for_each(Output::commit)
+    written.iter().try_for_each(Output::rename)
 }
 
 #[cfg(test)]
@@ -183,6 +233,16 @@ mod tests {
         write(&file, one).unwrap();
         assert!(write(&file, fail).is_err());
         assert_eq!(std::fs::read(&file).unwrap(), b"1");
+        assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 1);
+        // Two at a time; the one that is completed last wins.
+        let [mut first, mut second] = [create(&file).unwrap(), create(&file).unwrap()];
+        first.write_all(b"first").unwrap();
+        second.write_all(b"second").unwrap();
+        assert_eq!(std::fs::read(&file).unwrap(), b"1");
+        first.commit().unwrap();
+        assert_eq!(std::fs::read(&file).unwrap(), b"first");
+        drop(second);
+        assert_eq!(std::fs::read(&file).unwrap(), b"first");
         assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 1);
         std::fs::remove_dir_all(&dir).unwrap();
     }

@@ -98,7 +98,7 @@ pub fn run(args: &AsmArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
         let bytes = image.unwrap_or_else(|| {
             program.sections.iter().find(|s| s.name == TEXT).map(|s| s.bytes.clone()).unwrap_or_default()
         });
-        std::fs::write(path, bytes).with_context(|| path.display().to_string())?;
+        files::write(path, |out| out.write_all(&bytes)).with_context(|| path.display().to_string())?;
     }
     Ok(super::OK)
 }

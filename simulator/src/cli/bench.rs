@@ -356,7 +356,9 @@ fn count(args: &BenchArgs, form: Form, out: &mut dyn Write) -> anyhow::Result<u8
     }
     let Some(file) = &args.baseline else { return Ok(super::OK) };
     if args.bless {
-        std::fs::write(file, here.text()).with_context(|| file.display().to_string())?;
+        let text = here.text();
+        wavesim_files::write(file, |out| out.write_all(text.as_bytes()))
+            .with_context(|| file.display().to_string())?;
     } else if !comparable {
         writeln!(
             out,

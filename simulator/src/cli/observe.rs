@@ -4,8 +4,7 @@ use super::output;
 use anyhow::{Context as _, bail};
 use serde_json::Value;
 use std::cell::RefCell;
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::PathBuf;
 use wavesim_engine::observe::{Observer, Observers};
 use wavesim_engine::sched::dispatch::{self, Dispatch, RunStats, parse_group};
@@ -111,13 +110,15 @@ fn observed(
     let mut stats = args.stats.is_some().then(|| Stats::new(program, dispatch.shape.wave_size));
     let mut profile = args.profile_lines.then(|| Profile::new(program));
     let shared = RefCell::new(&mut *out);
+    let name = || args.trace.as_ref().map_or(String::new(), |p| p.display().to_string());
+    let file = args.trace.as_ref().filter(|path| path.as_os_str() != "-");
+    let mut file = file.map(|path| wavesim_files::create(path)).transpose().with_context(name)?;
     let mut jsonl = None;
     let mut chrome = None;
-    if let Some(path) = &args.trace {
-        let to: Box<dyn Write> = if path.as_os_str() == "-" {
-            Box::new(Shared(&shared))
-        } else {
-            Box::new(BufWriter::new(File::create(path).with_context(|| path.display().to_string())?))
+    if args.trace.is_some() {
+        let to: Box<dyn Write> = match &mut file {
+            Some(file) => Box::new(file),
+            None => Box::new(Shared(&shared)),
         };
         match args.trace_format.as_str() {
             "chrome" => chrome = Some(Chrome::new(to, program, dispatch.shape.wave_size, args.filter())),
@@ -141,12 +142,10 @@ fn observed(
     if let Some(prints) = prints {
         prints.finish()?;
     }
-    let name = || args.trace.as_ref().map_or(String::new(), |p| p.display().to_string());
-    if let Some(trace) = jsonl {
-        trace.finish().with_context(name)?;
-    }
-    if let Some(trace) = chrome {
-        trace.finish().with_context(name)?;
+    jsonl.map(|trace| trace.finish()).transpose().with_context(name)?;
+    chrome.map(|trace| trace.finish()).transpose().with_context(name)?;
+    if let Some(file) = file {
+        file.commit().with_context(name)?;
     }
     let mut out = Shared(&shared);
     if let Some(profile) = profile {

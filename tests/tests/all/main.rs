@@ -35,6 +35,7 @@ mod text_format;
 mod threads;
 mod tui;
 mod whole_runs;
+mod writers;
 
 use std::path::{Path, PathBuf};
 

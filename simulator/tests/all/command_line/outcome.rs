@@ -287,3 +287,52 @@ fn standard_input_is_bounded_and_read() {
     let e = shell("\"$0\" debug \"$1\" < /dev/zero", &[&good]);
     assert!(e.code == 2 && e.err.contains("standard input") && e.err.contains("1 MiB"), "{}", e.err);
 }
+
+/// A write that fails, or a process that ends while it writes, leaves the file that there was.
+#[test]
+fn failed_and_interrupted_writes_leave_the_old_file() {
+    let dir = folder("failed_writes");
+    let source = write(&dir, "k.s", assembly("s_endpgm", 8, ""));
+    let collatz = workspace("examples/collatz.rdna");
+    let race = workspace("examples/broken/race.rdna");
+    let (program, data) =
+        (workspace("examples/riscv_gpu/vector_add.as"), workspace("examples/riscv_gpu/vector_add.data"));
+    let folder = dir.join("out");
+    std::fs::create_dir_all(&folder).unwrap();
+    let name = |name: &str| folder.join(name).display().to_string();
+    let [object, trace, chrome, log, dump] =
+        ["k.co", "trace.jsonl", "trace.json", "log.sarif", "dump.data"].map(name);
+    let outputs = wavesim(&["run", &collatz, "--out-dir", &folder.display().to_string()]);
+    assert_eq!(outputs.code, 0, "{}", outputs.err);
+    let output = std::fs::read_dir(&folder).unwrap().next().unwrap().unwrap().path().display().to_string();
+    let commands: [(&str, &[&str]); 6] = [
+        (&object, &["asm", &source, "--mcpu", "gfx1100", "-o", &object]),
+        (&trace, &["run", &collatz, "--trace", &trace]),
+        (&chrome, &["run", &collatz, "--trace", &chrome, "--trace-format", "chrome"]),
+        (&log, &["check", &race, "--sarif", &log]),
+        (&dump, &["run", &program, &data, "--dump", &dump]),
+        (&output, &["run", &collatz, "--out-dir", &folder.display().to_string()]),
+    ];
+    for (file, args) in commands {
+        std::fs::write(file, "old").unwrap();
+        let files = || std::fs::read_dir(&folder).unwrap().count();
+        let before = files();
+        // No file may have any bytes.
+        let failed = shell("trap '' XFSZ; ulimit -f 0; \"$0\" \"$@\"", args);
+        assert_eq!(failed.code, 2, "{args:?}: {}", failed.err);
+        assert_eq!(std::fs::read(file).unwrap(), b"old", "{args:?}");
+        assert_eq!(files(), before, "{args:?}: an incomplete file is left");
+        // The signal of the limit ends the process.
+        let ended = Command::new("bash")
+            .args(["-c", "ulimit -c 0 -f 0; exec \"$0\" \"$@\"", WAVESIM])
+            .args(args)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        assert!(ended.status.code().is_none(), "{args:?}: {:?}", ended.status);
+        assert_eq!(std::fs::read(file).unwrap(), b"old", "{args:?}");
+        // Without the limit, the file is replaced.
+        assert!(wavesim(args).code < 2, "{args:?}");
+        assert_ne!(std::fs::read(file).unwrap(), b"old", "{args:?}");
+    }
+}
