@@ -122,7 +122,7 @@ fn partially_contiguous_lanes() {
             compare(
                 &["global_load_b32 v10, v[6:7], off offset:-4"],
                 size,
-                [&|lane| 4 * lane + 4 - beyond, &last],
+                [&|lane| (4 * lane + 4).wrapping_sub(beyond), &last],
             );
         }
     }

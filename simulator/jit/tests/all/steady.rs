@@ -140,7 +140,7 @@ fn other_lanes() {
             let moved = |lane: u32| 16 * if lane == other { (lane + 3) % size } else { lane };
             compare(&COPY, [9, 64], size, [&moved, &|_| 0]);
         }
-        compare(&COPY, [9, 64], size, [&|lane| 0u32.wrapping_sub(64) + 16 * (size - lane), &|_| 0]);
+        compare(&COPY, [9, 64], size, [&|lane| (16 * (size - lane)).wrapping_sub(64), &|_| 0]);
         compare(&COPY, [9, 64], size, [&|lane| 0u32.wrapping_sub(64).wrapping_add(16 * lane), &|_| 0]);
         let inactive = ["s_bitset0_b32 exec_lo, 5"].iter().chain(&COPY).copied().collect::<Vec<_>>();
         compare(&inactive, [9, 64], size, [&|lane| 16 * lane, &|_| 0]);
