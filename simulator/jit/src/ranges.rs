@@ -21,23 +21,18 @@ const COUNT: usize = FIRST_SCALAR_RANGE + SCALAR_RANGES;
 pub struct RangeCache {
     /// Sizes in bytes; 0 for an empty entry.
     len: [u64; COUNT],
-    /// The other fields of valid entries. Since every entry to compiled code creates a cache, only the sizes
-    /// are initialised then.
-    found: [MaybeUninit<RangeAddress>; COUNT],
-}
-
-/// The address of a range, in the guest and in the host.
-#[repr(C)]
-pub struct RangeAddress {
-    base: u64,
-    host: *mut u8,
+    /// Guest addresses. A lookup compares them even if the entry is empty.
+    base: [u64; COUNT],
+    /// Host addresses of valid entries. Since every entry to compiled code creates a cache, they are not
+    /// initialised then.
+    host: [MaybeUninit<*mut u8>; COUNT],
 }
 
 impl RangeCache {
     /// Returns an empty cache.
     #[inline(always)]
     pub fn empty() -> RangeCache {
-        RangeCache { len: [0; COUNT], found: [const { MaybeUninit::uninit() }; COUNT] }
+        RangeCache { len: [0; COUNT], base: [0; COUNT], host: [const { MaybeUninit::uninit() }; COUNT] }
     }
 
     /// Returns the offset of an entry's size.
@@ -47,12 +42,12 @@ impl RangeCache {
 
     /// Returns the offset of an entry's guest address.
     pub const fn base_at(entry: usize) -> usize {
-        offset_of!(RangeCache, found) + size_of::<RangeAddress>() * entry + offset_of!(RangeAddress, base)
+        offset_of!(RangeCache, base) + 8 * entry
     }
 
     /// Returns the offset of an entry's host address.
     pub const fn host_at(entry: usize) -> usize {
-        offset_of!(RangeCache, found) + size_of::<RangeAddress>() * entry + offset_of!(RangeAddress, host)
+        offset_of!(RangeCache, host) + 8 * entry
     }
 }
 
@@ -81,7 +76,8 @@ called! {
         unsafe {
             if let Some(HostRange { base, len, host, .. }) = &found {
                 (*frame).ranges.len[entry] = *len;
-                (*frame).ranges.found[entry].write(RangeAddress { base: *base, host: *host });
+                (*frame).ranges.base[entry] = *base;
+                (*frame).ranges.host[entry].write(*host);
             }
             (&raw mut (*frame).lane_buffer).cast::<u64>().add(FOUND_SLOT).write(found.is_some() as u64);
         }
