@@ -1,9 +1,11 @@
 //! The interface between compiled code and the engine: the argument of compiled code, and the functions that
 //! it calls.
 
+mod check;
 mod resources;
 mod wave_switch;
 
+pub use check::{Violation, check_flags, check_offsets, check_range, check_resources};
 pub use resources::cache_resources;
 pub use wave_switch::{arrive_at_barrier, end_wave, run_and_switch, wait_for_barrier};
 
@@ -76,6 +78,8 @@ pub struct Frame {
     /// The waves that have run in this frame, with their caches.
     wave_caches: *mut WaveCaches<WavePointers>,
     ring: RingState,
+    /// The first false fact that checked code has found: see [`Violation`].
+    violation: Option<Box<Violation>>,
 }
 
 /// A point at which a wave resumed.
@@ -110,13 +114,14 @@ struct WavePointers {
 }
 
 impl WavePointers {
-    /// Returns the pointers to the context's wave, and inserts the wave into the table.
+    /// Returns the pointers to the context's wave, and inserts the wave into the table, as one
+    /// that runs this code.
     ///
     /// # Safety
     /// The context and the table must be valid. The pointers stay valid while the wave is in the context;
     /// nothing else may access their targets meanwhile.
     #[inline(always)]
-    unsafe fn new(cx: *mut Cx<'_>, waves: *mut WaveCaches<WavePointers>) -> WavePointers {
+    unsafe fn new(cx: *mut Cx<'_>, waves: *mut WaveCaches<WavePointers>, code: Code) -> WavePointers {
         // SAFETY: the contract guarantees valid pointers.
         unsafe {
             let first = file(&*cx, 0);
@@ -129,7 +134,7 @@ impl WavePointers {
                 mask_exec: (*wave).exec(),
                 cache: std::ptr::null_mut(),
             };
-            pointers.cache = WaveCaches::insert(waves, wave, (*wave).id, pointers);
+            pointers.cache = WaveCaches::insert(waves, wave, (*wave).id, code, pointers);
             pointers
         }
     }
@@ -264,6 +269,8 @@ pub struct Exit {
     pub start: u32,
     /// The operation at which the last unit was entered.
     pub entered_at: usize,
+    /// The first false fact that checked code has found.
+    pub violation: Option<Box<Violation>>,
 }
 
 /// Where and how compiled code is entered.
@@ -306,7 +313,7 @@ pub unsafe fn enter<'a>(
         let mut wave_caches = WaveCaches::empty();
         let wave_caches = &raw mut wave_caches;
         let mut frame = Frame {
-            wave: WavePointers::new(raw, wave_caches),
+            wave: WavePointers::new(raw, wave_caches, code),
             instructions: &raw mut (*raw).instructions,
             end: *end,
             base: (*raw).instructions.wrapping_sub(start as u64),
@@ -329,6 +336,7 @@ pub unsafe fn enter<'a>(
             entries,
             wave_caches,
             ring: RingState::Unknown,
+            violation: None,
         };
         let frame = &raw mut frame;
         let mut entered_at = program.index_of(&*(*frame).op);
@@ -342,14 +350,20 @@ pub unsafe fn enter<'a>(
             }
         };
         Frame::cx(frame);
-        let frame = &*frame;
+        let frame = &mut *frame;
         *end = frame.end;
         // After a switch, handlers have already rebuilt the masks.
         if flow != SWITCHED && flow != OVER && frame.wave.mask_exec != (*raw).wave.exec() {
             (*raw).wave.rebuild_masks();
         }
         (*raw).jump = frame.jump;
-        Exit { flow, op: frame.op, start: (*raw).instructions.wrapping_sub(frame.base) as u32, entered_at }
+        Exit {
+            flow,
+            op: frame.op,
+            start: (*raw).instructions.wrapping_sub(frame.base) as u32,
+            entered_at,
+            violation: frame.violation.take(),
+        }
     }
 }
 
@@ -382,6 +396,7 @@ unsafe fn chain(frame: *mut Frame, flow: Flow) -> Option<usize> {
             (*frame).base = count.wrapping_sub(next.number as u64);
         }
         ((*frame).code, (*frame).entry, (*frame).resumed) = (code, entry, [ResumePoint::NOWHERE; 2]);
+        (*(*frame).wave.cache).enter_unit(code);
         Some(entered_at)
     }
 }

@@ -10,7 +10,8 @@
 //! - [`unit`]: the unit of compilation
 //! - [`emit`]: code for a unit
 //! - [`unroll`]: counted loops, arrays and loads in scalar code
-//! - [`mod@frame`]: the interface of compiled code: its argument, and the functions that it calls
+//! - [`mod@frame`]: the interface of compiled code: its argument, and the functions that it calls; its
+//!   `check` has the checks of cached facts, in debug builds and tests
 //! - [`ranges`]: cached ranges of global memory
 //! - [`wave_cache`]: facts about waves that are cached while code runs
 //! - [`mode`]: the part of MODE that code is specialised for
@@ -89,6 +90,8 @@ struct Inner {
     threshold: u16,
     /// A background thread compiles, so that no launch waits for it.
     background: bool,
+    /// Code checks the cached facts that it uses: see [`frame::Violation`].
+    checked: bool,
     /// Indexed by [`CodeMode::index`].
     tables: [OnceLock<EntryTable>; CodeMode::COUNT],
     compiler: Mutex<Compiler>,
@@ -212,22 +215,34 @@ impl Jit {
 
     /// As [`Jit::new`], with the number of times that an operation is interpreted before it is compiled.
     pub fn with_threshold(program: &Program, threshold: u16) -> Result<Jit, UnsupportedHost> {
-        Jit::build(program, threshold, false)
+        Jit::build(program, threshold, false, cfg!(debug_assertions))
     }
 
     /// As [`Jit::new`], but a background thread compiles only what runs very often, while the interpreter
     /// continues.
     pub fn in_background(program: &Program) -> Result<Jit, UnsupportedHost> {
-        Jit::build(program, BACKGROUND_HOT_COUNT, true)
+        Jit::build(program, BACKGROUND_HOT_COUNT, true, cfg!(debug_assertions))
     }
 
-    fn build(program: &Program, threshold: u16, background: bool) -> Result<Jit, UnsupportedHost> {
+    /// As [`Jit::with_threshold`], for tests: code checks each cached fact that it uses, as code of debug builds
+    /// always does, and panics where one does not hold.
+    pub fn checked(program: &Program, threshold: u16) -> Result<Jit, UnsupportedHost> {
+        Jit::build(program, threshold, false, true)
+    }
+
+    fn build(
+        program: &Program,
+        threshold: u16,
+        background: bool,
+        checked: bool,
+    ) -> Result<Jit, UnsupportedHost> {
         let compiler =
             Compiler { host: Host::new()?, operations: Operations::default(), compiled: Default::default() };
         Ok(Jit(Arc::new(Inner {
             snapshot: ProgramSnapshot::of(program),
             threshold: threshold.min(u16::MAX - CALL_NOW),
             background,
+            checked,
             tables: Default::default(),
             compiler: Mutex::new(compiler),
             has_code: AtomicBool::new(false),
@@ -292,8 +307,13 @@ impl Inner {
         let begun = Instant::now();
         let Compiler { host, operations, compiled } = &mut *compiler;
         let compiled = &mut compiled[mode.index()];
-        let context =
-            CompileContext { program: &self.snapshot, wide: mode.wide, flush: mode.flush, ieee: mode.ieee };
+        let context = CompileContext {
+            program: &self.snapshot,
+            wide: mode.wide,
+            flush: mode.flush,
+            ieee: mode.ieee,
+            checked: self.checked,
+        };
         let unit = unit::discover(first, &context, operations, |op| compiled.contains(&op));
         table.heat[first as usize].store(NEVER_COMPILE, Ordering::Relaxed);
         if unit.blocks.is_empty() {
@@ -380,6 +400,11 @@ unsafe impl Compiled for Jit {
         let start = frame::EntryArgs { code, entry, start, mode, program, entries: &table.entries };
         // SAFETY: the code was compiled for this program, mode and wave size, and the entry belongs to it.
         let ended = unsafe { frame::enter(cx, start, end, waves) };
+        if self.0.checked
+            && let Some(violation) = ended.violation.or_else(|| frame::check_flags(cx))
+        {
+            panic!("compiled code relies on a false fact: {violation}");
+        }
         // SAFETY: compiled code only returns pointers to operations of the program, which outlives `'a`.
         let op: &'a Op = unsafe { &*ended.op };
         match ended.flow {

@@ -35,6 +35,13 @@ impl RangeCache {
         RangeCache { len: [0; COUNT], base: [0; COUNT], host: [const { MaybeUninit::uninit() }; COUNT] }
     }
 
+    /// Returns an entry that is not empty: guest address, size, host address.
+    pub fn entry(&self, entry: usize) -> Option<(u64, u64, *mut u8)> {
+        let (base, len) = (self.base[entry], self.len[entry]);
+        // SAFETY: `find_range` writes host addresses together with sizes.
+        (len > 0).then(|| (base, len, unsafe { self.host[entry].assume_init() }))
+    }
+
     /// Returns the offset of an entry's size.
     pub const fn len_at(entry: usize) -> usize {
         offset_of!(RangeCache, len) + 8 * entry

@@ -1,6 +1,7 @@
 //! Per-wave caches of compiled code: the classification of lane offsets in registers that have not been
 //! written since, and the wave's resources.
 
+use crate::frame::Code;
 use std::mem::{MaybeUninit, offset_of};
 use wavesim_engine::sched::dispatch::MAX_WAVES;
 use wavesim_machine::state::Wave;
@@ -8,30 +9,38 @@ use wavesim_machine::state::Wave;
 /// The maximum number of cached classifications.
 pub const MAX_CACHED_OFFSETS: usize = 8;
 
+/// The bit of [`WaveCache::resources`] in [`WaveCache::valid`].
+const RESOURCES: u64 = 1 << 63;
+
 /// The cache of a wave.
 #[repr(C)]
 pub struct WaveCache {
     /// A bit for each valid slot. The top bit is for [`WaveCache::resources`].
     valid: u64,
+    /// The address of the code whose slots these are. Each unit numbers its slots itself, and invalidates
+    /// only its own ones when it writes registers.
+    unit: usize,
     resources: MaybeUninit<Resources>,
     slots: [MaybeUninit<OffsetSummary>; MAX_CACHED_OFFSETS],
 }
 
 /// The classification of the offsets in a register, with all lanes active.
 #[repr(C)]
-struct OffsetSummary {
-    /// The largest offset.
-    max_offset: u64,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OffsetSummary {
+    /// The largest offset, sign-extended: offsets from 2 GiB on are invalid.
+    pub max_offset: u64,
     /// The smallest offset.
-    min_offset: u64,
+    pub min_offset: u64,
     /// The addresses of each packet are contiguous.
-    contiguous: u32,
+    pub contiguous: u32,
     /// The addresses of each packet are uniform.
-    uniform: u32,
+    pub uniform: u32,
 }
 
 /// Resources of a wave.
 #[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Resources {
     /// The scratch memory of its lanes.
     pub scratch: *mut u8,
@@ -45,7 +54,34 @@ impl WaveCache {
     /// Caches the wave's resources.
     pub fn set_resources(&mut self, resources: Resources) {
         self.resources.write(resources);
-        self.valid |= 1 << 63;
+        self.valid |= RESOURCES;
+    }
+
+    /// Prepares the cache for code that the wave is about to run: if that is another unit than before, the
+    /// slots are invalid. Everything that changes the code of a wave calls this.
+    #[inline(always)]
+    pub fn enter_unit(&mut self, code: Code) {
+        if self.unit != code as usize {
+            self.unit = code as usize;
+            self.valid &= RESOURCES;
+        }
+    }
+
+    /// Returns whether the slots are those of a unit.
+    pub fn belongs_to(&self, code: Code) -> bool {
+        self.unit == code as usize
+    }
+
+    /// Returns the contents of a slot, if it is valid.
+    pub fn summary(&self, slot: usize) -> Option<OffsetSummary> {
+        // SAFETY: compiled code writes slots before it marks them as valid.
+        (self.valid & 1 << slot != 0).then(|| unsafe { self.slots[slot].assume_init() })
+    }
+
+    /// Returns the cached resources.
+    pub fn resources(&self) -> Option<Resources> {
+        // SAFETY: `set_resources` writes them before it marks them as valid.
+        (self.valid & RESOURCES != 0).then(|| unsafe { self.resources.assume_init() })
     }
 
     /// The offset of the wave's scratch.
@@ -122,21 +158,27 @@ impl<T: Copy> WaveCaches<T> {
         }
     }
 
-    /// Inserts a wave with an empty cache.
+    /// Inserts a wave that runs this code, with an empty cache.
     ///
     /// # Safety
     /// As for [`WaveCaches::get`].
     #[inline(always)]
-    pub unsafe fn insert(all: *mut Self, wave: *const Wave, number: u32, data: T) -> *mut WaveCache {
+    pub unsafe fn insert(
+        all: *mut Self,
+        wave: *const Wave,
+        number: u32,
+        code: Code,
+        data: T,
+    ) -> *mut WaveCache {
         let slot = number as usize % MAX_WAVES;
-        // SAFETY: the contract guarantees a valid table; of the cache, only `valid` is read before it is
-        // written.
+        // SAFETY: the contract guarantees a valid table; of the cache, only `valid` and `unit` are read before
+        // they are written.
         unsafe {
             (*all).used |= 1 << slot;
             (*all).owners[slot].write(wave);
             let to = (&raw mut (*all).waves[slot]).cast::<(T, WaveCache)>();
             (&raw mut (*to).0).write(data);
-            (*to).1.valid = 0;
+            ((*to).1.valid, (*to).1.unit) = (0, code as usize);
             &raw mut (*to).1
         }
     }

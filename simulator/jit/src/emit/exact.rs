@@ -11,9 +11,16 @@ use crate::lane_calls::RESULT;
 use isa_lower::ir::{Hold, Op2};
 
 use wavesim_x64::Code;
-use wavesim_x64::inst::{Cc, Class, Inst, V};
+use wavesim_x64::inst::{Cc, Class, Inst, Size, Src, V};
 
 impl Emitter<'_> {
+    /// Writes the arguments of a function that is called with the frame to the frame's buffer.
+    pub fn pass_arguments(&mut self, args: impl IntoIterator<Item = Src>) {
+        for (n, arg) in (0..).zip(args) {
+            self.f.store(Size::B8, self.frame, frame_offset::LANE_BUFFER + 8 * n, arg);
+        }
+    }
+
     /// Calls a function with the frame, on a cold path.
     pub fn call_cold(&mut self, function: u64) {
         // Rust code expects the default MXCSR.

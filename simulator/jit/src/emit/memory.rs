@@ -5,7 +5,7 @@
 use super::packet::Packet;
 use super::val::Val;
 use super::{Emitter, R, Unsupported};
-use crate::frame::{LANE_VEC_BYTES, frame_offset};
+use crate::frame::{LANE_VEC_BYTES, check_range, frame_offset};
 use crate::ranges::{FOUND_SLOT, RANGES, RangeCache, find_range};
 use crate::subword::Subword;
 use isa_lower::ir::{Block, Hold, Op2, Slot, Value, ValueKind, Var};
@@ -409,9 +409,7 @@ impl Emitter<'_> {
         self.f.push(Inst::Jump(lookup));
         self.f.push(Inst::Label(miss));
         let wanted = [Src::Value(address), Src::Imm(number as i32), Src::Imm(bytes)];
-        for (n, v) in (0..).zip(wanted) {
-            self.f.store(Size::B8, self.frame, frame_offset::LANE_BUFFER + 8 * n, v);
-        }
+        self.pass_arguments(wanted);
         self.call_cold(find_range as *const () as u64);
         let is_found = self.f.load(Size::B8, self.frame, frame_offset::LANE_BUFFER + 8 * FOUND_SLOT as i32);
         self.branch_if_zero(is_found, bailout);
@@ -422,6 +420,10 @@ impl Emitter<'_> {
         self.f.branch(Cc::GeU, Width::W64, offset, len, miss);
         let after = self.f.int2(Int2::Sub, Width::W64, len, offset);
         self.f.branch(Cc::LtU, Width::W64, after, bytes, miss);
+        if self.context.checked {
+            self.pass_arguments(wanted);
+            self.call_cold(check_range as *const () as u64);
+        }
         let remaining = self.add_imm(after, -(bytes as i64));
         let host = self.f.load(Size::B8, self.frame, at(RangeCache::host_at(number)));
         (RangeValues { base, len, host }, remaining)

@@ -79,6 +79,8 @@ pub struct CompileContext<'a> {
     pub flush: bool,
     /// MODE.IEEE is set.
     pub ieee: bool,
+    /// Code checks the cached facts that it uses: see [`crate::frame::Violation`].
+    pub checked: bool,
 }
 
 /// The destination of a jump.

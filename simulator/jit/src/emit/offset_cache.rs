@@ -4,7 +4,7 @@
 
 use super::memory::ResolvedAccess;
 use super::{CompileContext, Emitter};
-use crate::frame::frame_offset;
+use crate::frame::{check_offsets, frame_offset};
 use crate::plan::{self, Kind, Operations};
 use crate::unit::{Unit, targets};
 use crate::wave_cache::{MAX_CACHED_OFFSETS, WaveCache};
@@ -12,7 +12,7 @@ use isa_lower::ir::{Block, Fast, Slot};
 use isa_lower::lower::operands::slot;
 use std::collections::BTreeMap;
 use wavesim_machine::exec::op::{Op, Place};
-use wavesim_x64::inst::{Cc, Class, Inst, Int2, Label, Mem, Size, V, Width};
+use wavesim_x64::inst::{Cc, Class, Inst, Int2, Label, Mem, Size, Src, V, Width};
 
 /// The offsets whose classification is cached: slots of [`WaveCache`], by register and access size in bytes.
 #[derive(Default)]
@@ -124,6 +124,16 @@ impl Emitter<'_> {
         self.f.store(Size::B8, cache, WaveCache::VALID, rest);
     }
 
+    /// Emits the check of a slot that is about to be used.
+    fn check_offsets(&mut self, slot: usize) {
+        let Some((&(register, bytes), _)) = self.offset_slots.0.iter().find(|(_, n)| **n == slot) else {
+            return;
+        };
+        let args = [slot as i32, register.into(), bytes as i32, self.env.op_index as i32];
+        self.pass_arguments(args.map(Src::Imm));
+        self.call_cold(check_offsets as *const () as u64);
+    }
+
     /// Loads the cached classification of some offsets; if it is not valid, runs the code of `scan` and, if
     /// all lanes are active, caches the result.
     pub fn scan_unless_cached(
@@ -148,6 +158,9 @@ impl Emitter<'_> {
         let these = self.f.int2(Int2::And, Width::W64, valid, bits);
         self.f.branch(Cc::Ne, Width::W64, these, bits, miss);
         self.f.branch(Cc::Eq, Width::W32, full, 0, miss);
+        if self.context.checked {
+            slots.iter().for_each(|slot| self.check_offsets(*slot));
+        }
         for (n, out) in slots.iter().zip(&results) {
             for ((size, disp), d) in fields(*n).into_iter().zip(out) {
                 self.f.push(Inst::Load { size, d: *d, from: Mem { base: cache, disp } });

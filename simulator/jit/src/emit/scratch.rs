@@ -8,7 +8,7 @@ use super::run::{LaneSource, Run, RunOp, Sources};
 use super::stmt::Env;
 use super::val::Val;
 use super::{Emitter, R, Unsupported};
-use crate::frame::{cache_resources, frame_offset};
+use crate::frame::{cache_resources, check_resources, frame_offset};
 use crate::scratch::{Scratch, data};
 use crate::wave_cache::WaveCache;
 use isa_lower::ir::{Hold, LaneLoop, Start, Stmt, Value, ValueKind, Var};
@@ -74,6 +74,9 @@ impl Emitter<'_> {
         self.f.branch(Cc::LtS, Width::W64, valid, 0, is_cached);
         self.call_cold(cache_resources as *const () as u64);
         self.f.push(Inst::Label(is_cached));
+        if self.context.checked {
+            self.call_cold(check_resources as *const () as u64);
+        }
         cache
     }
 

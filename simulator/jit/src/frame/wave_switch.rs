@@ -162,6 +162,7 @@ unsafe fn barrier_op(
         let ResumePoint { number, entry, .. } = (*frame).resumed[0];
         (*frame).entry = entry;
         (*frame).base = count.wrapping_sub(number as u64);
+        (*cache).enter_unit((*frame).code);
         (*frame).wave = WavePointers { cache, mask_exec: (*wave).exec(), ..pointers };
         RESUME.0
     }
@@ -250,8 +251,11 @@ unsafe fn resume(frame: *mut Frame, wave: *mut Wave) -> u32 {
         let cx: *mut Cx<'_> = (*frame).cx.cast();
         (*frame).base = (*cx).instructions.wrapping_sub(number as u64);
         (*frame).wave = match WaveCaches::get((*frame).wave_caches, wave, (*wave).id) {
-            Some((pointers, cache)) => WavePointers { cache, mask_exec: (*wave).exec(), ..pointers },
-            None => WavePointers::new(Frame::cx(frame), (*frame).wave_caches),
+            Some((pointers, cache)) => {
+                (*cache).enter_unit((*frame).code);
+                WavePointers { cache, mask_exec: (*wave).exec(), ..pointers }
+            }
+            None => WavePointers::new(Frame::cx(frame), (*frame).wave_caches, (*frame).code),
         };
         flow.0
     }

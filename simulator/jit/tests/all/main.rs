@@ -9,12 +9,14 @@ mod fast_path;
 mod faults;
 mod functions;
 mod integers;
+mod labels;
 mod memory;
 mod modified;
 mod random;
 mod scratch;
 mod slot_collisions;
 mod steady;
+mod units;
 mod workgroups;
 
 use std::sync::Arc;
