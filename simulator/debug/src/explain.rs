@@ -273,8 +273,7 @@ fn operand_value(
             Some((name, register_name(arch, File::Sgpr, r, dwords), show(&|k| w.sgpr((r + k) as u32))))
         }
         code => {
-            let bits = binding.constant(inst, code, operand);
-            let text = show(&|k| (bits >> (32 * k)) as u32);
+            let text = show(&|k| binding.constant(inst, code, operand, k as u32));
             Some((name, "constant".to_string(), text))
         }
     }

@@ -384,12 +384,11 @@ impl Builder {
             Some(2) => self.traits.has(Trait::WideThirdSource),
             _ => false,
         };
-        match Constant::of(format, size) {
+        match Constant::from(operand::format(format, size).constants) {
             _ if self.mixed() => Constant::Mixed,
             _ if wide => Constant::Int32,
             Constant::Int16 if self.encoding.contains("SOP") => Constant::Int32,
             Constant::F16 if self.encoding.contains("SOP1") => Constant::F32,
-            _ if format.ends_with("FP8") || format.ends_with("BF8") => Constant::Int32,
             Constant::F16 if self.traits.has(Trait::BitPatternsAreLiterals) => Constant::F16OrBits,
             constant => constant,
         }

@@ -17,6 +17,7 @@ use isa_spec::tables::{EntryId, MAX_FIELDS};
 use std::sync::OnceLock;
 use wavesim_isa::arch::Arch;
 use wavesim_isa::inst::Inst;
+use wavesim_isa::operand::Constants;
 
 /// The syntax of one table entry.
 #[derive(Debug)]
@@ -334,23 +335,20 @@ pub enum Constant {
     PackedBf16,
 }
 
-impl Constant {
-    fn of(format: &str, size: u16) -> Constant {
-        match format.trim_start_matches("FMT_NUM_").trim_start_matches("FMT_") {
-            "F16" => Constant::F16,
-            "BF16" => Constant::Bf16,
-            "F32" => Constant::F32,
-            "F64" => Constant::F64,
-            "PK2_F16" | "WMMA_DC_F16" => Constant::PackedF16,
-            "PK2_BF16" | "WMMA_DC_BF16" => Constant::PackedBf16,
-            "PK2_I16" | "PK2_U16" | "PK2_B16" => Constant::PackedInt,
-            f if f.contains("WMMA_DC") && f.ends_with("BF16") => Constant::PackedBf16,
-            f if f.contains("WMMA_DC") && f.ends_with("_F16") => Constant::PackedF16,
-            f if f.contains("WMMA_DC") && f.ends_with("_F32") => Constant::F32,
-            f if f.contains("WMMA") => Constant::Int32,
-            _ if size == 64 => Constant::Int64,
-            _ if size <= 16 => Constant::Int16,
-            _ => Constant::Int32,
+impl From<Constants> for Constant {
+    /// LLVM's encoding of constants that expand in this way.
+    fn from(constants: Constants) -> Constant {
+        match constants {
+            Constants::Int16 => Constant::Int16,
+            Constants::F16 => Constant::F16,
+            Constants::BF16 => Constant::Bf16,
+            Constants::F32 => Constant::F32,
+            Constants::Bits64 => Constant::Int64,
+            Constants::F64 => Constant::F64,
+            Constants::TwoInts => Constant::PackedInt,
+            Constants::TwoF16 => Constant::PackedF16,
+            Constants::TwoBF16 => Constant::PackedBf16,
+            Constants::Never | Constants::Bits32 | Constants::TwoDwords => Constant::Int32,
         }
     }
 }

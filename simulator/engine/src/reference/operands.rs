@@ -80,16 +80,7 @@ impl RefMachine<'_, '_, '_> {
                 }
             }
             code @ (Code::Int(_) | Code::Float(_) | Code::Literal) => {
-                let bits = self.binding.constant(self.inst, code, operand);
-                // A matrix repeats its constant in every register.
-                if operand.size_bits > 64 {
-                    let low = bits as u32;
-                    return match operand.fmt {
-                        Fmt::Packed(_) => (low & 0xffff) | low << 16,
-                        _ => low,
-                    };
-                }
-                if index < 4 { (bits >> (32 * index)) as u32 } else { 0 }
+                self.binding.constant(self.inst, code, operand, index)
             }
             Code::Invalid => 0,
         }

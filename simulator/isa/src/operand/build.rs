@@ -1,5 +1,6 @@
 //! Builds the operand binding of a table entry; fields are found by the names in the description.
 
+use super::format::format;
 use super::{Binding, Fmt, Half, ModFields, Operand, OperandKind, ScalarNumbering, SdwaFields};
 use crate::arch::Arch;
 use crate::arch::facts::ScalarCodes;
@@ -108,7 +109,9 @@ fn operand(arch: Arch, entry: &Entry, o: &OperandSig, sources: &mut u8) -> Opera
         *sources += 1;
     }
     let ty = table.operand_types[o.ty as usize].name;
-    let fmt = match fmt(table.formats[o.format as usize].name, ty) {
+    let format = format(table.formats[o.format as usize].name, o.size_bits);
+    let fmt = match format.fmt {
+        _ if ty == "OPR_VCC" => Fmt::Mask,
         // The result of V_S_EXP_F16 and similar instructions: one half, zero-extended.
         Fmt::Packed(Half::F16) if o.output && ty.starts_with("OPR_SREG") => Fmt::F16,
         // CDNA 4 manual, *MFMA with Block Exponent Scaling*.
@@ -120,6 +123,7 @@ fn operand(arch: Arch, entry: &Entry, o: &OperandSig, sources: &mut u8) -> Opera
         field: o.field,
         size_bits: o.size_bits,
         fmt,
+        constants: format.constants,
         ty: o.ty,
         kind: kind(arch, entry, o, ty, fmt),
         source,
@@ -189,26 +193,5 @@ fn kind(arch: Arch, entry: &Entry, o: &OperandSig, ty: &str, fmt: Fmt) -> Operan
         OperandKind::Scalar(&machine.scalar)
     } else {
         OperandKind::Code
-    }
-}
-
-fn fmt(name: &str, ty: &str) -> Fmt {
-    if ty == "OPR_VCC" {
-        return Fmt::Mask;
-    }
-    match name.trim_start_matches("FMT_").trim_start_matches("NUM_") {
-        "M64" | "M32" => Fmt::Mask,
-        "F16" => Fmt::F16,
-        "BF16" => Fmt::BF16,
-        "F32" => Fmt::F32,
-        "F64" => Fmt::F64,
-        "PK2_F16" | "WMMA_AB_F16" | "WMMA_DC_F16" => Fmt::Packed(Half::F16),
-        "PK2_BF16" | "WMMA_AB_BF16" | "WMMA_DC_BF16" => Fmt::Packed(Half::BF16),
-        "PK2_I16" | "PK2_U16" | "PK2_B16" => Fmt::Packed(Half::Int),
-        "WMMA_DC_F32" => Fmt::F32,
-        n if n.starts_with('U') => Fmt::Unsigned,
-        n if n.starts_with('I') => Fmt::Signed,
-        n if n.starts_with('B') || n == "ANY" => Fmt::Bits,
-        _ => Fmt::Other,
     }
 }

@@ -4,12 +4,14 @@
 
 mod build;
 mod code;
+mod format;
 mod listed;
 mod value;
 
 pub use code::{
     ACC, Code, EXEC_HI, EXEC_LO, FLOATS, M0, NULL, TTMP, VCC_HI, VCC_LO, code, mask_register, number,
 };
+pub use format::{Constants, FORMATS, Format, format};
 pub use listed::unlisted_code;
 
 use crate::arch::Arch;
@@ -84,6 +86,8 @@ pub struct Operand {
     pub size_bits: u16,
     /// The interpretation of the bits.
     pub fmt: Fmt,
+    /// The expansion of inline constants and literals.
+    pub constants: Constants,
     /// Index of the operand type in the table.
     pub ty: u8,
     /// The encoding of the field.

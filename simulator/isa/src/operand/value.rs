@@ -2,38 +2,54 @@
 
 use super::code::{SDWA_SCALAR, cdna_scalar};
 use super::{
-    Binding, Code, EXEC_HI, FLOATS, Fmt, Half, NULL, Operand, OperandKind, ScalarNumbering, SdwaFields,
+    Binding, Code, Constants, EXEC_HI, FLOATS, Fmt, NULL, Operand, OperandKind, ScalarNumbering, SdwaFields,
     VCC_LO,
 };
 use crate::inst::Inst;
 use isa_spec::tables::ArchTable;
 
 impl Binding {
-    /// The bits of an inline constant or a literal for an operand.
-    pub fn constant(&self, inst: &Inst, code: Code, operand: &Operand) -> u128 {
-        let size = operand.size_bits as u32;
+    /// A dword of an inline constant or a literal, as an operand reads it; 0 if `code` is neither. A matrix has
+    /// the constant in every element.
+    pub fn constant(&self, inst: &Inst, code: Code, operand: &Operand, index: u32) -> u32 {
+        let bits = self.constant_bits(inst, code, operand);
+        match operand.constants {
+            Constants::TwoF16 | Constants::TwoBF16 if operand.size_bits > 64 => {
+                let half = bits as u32 & 0xffff;
+                half | half << 16
+            }
+            Constants::F64 if operand.size_bits > 64 => (bits >> (32 * (index & 1))) as u32,
+            _ if operand.size_bits > 64 => bits as u32,
+            _ if index < 2 => (bits >> (32 * index)) as u32,
+            _ => 0,
+        }
+    }
+
+    /// The bits of a constant, or of one element of a matrix.
+    fn constant_bits(&self, inst: &Inst, code: Code, operand: &Operand) -> u64 {
+        use Constants::*;
         let bits = match code {
-            Code::Int(v) => match operand.fmt {
-                Fmt::Packed(_) => v as u32 as u128 & if size > 32 { 0xffff } else { 0xffff_ffff },
-                _ => v as i128 as u128 & mask(size.max(16)),
+            Code::Int(value) => match operand.constants {
+                Bits64 | F64 | TwoDwords => value as i64 as u64,
+                Int16 | F16 | BF16 => value as u16 as u64,
+                _ => value as u32 as u64,
             },
             Code::Float(at) => {
-                let (h, b, s, d) = FLOATS[at as usize];
-                match operand.fmt {
-                    Fmt::F16 | Fmt::Packed(Half::F16) => h as u128,
-                    Fmt::BF16 | Fmt::Packed(Half::BF16) => b as u128,
-                    _ if size == 64 => d as u128,
-                    _ if self.is_half_of_mix(inst, operand) => h as u128,
-                    _ => s as u128,
+                let (half, bfloat, single, double) = FLOATS[at as usize];
+                match operand.constants {
+                    F16 | TwoF16 => half as u64,
+                    BF16 | TwoBF16 => bfloat as u64,
+                    Bits64 | F64 => double,
+                    _ if self.is_half_of_mix(inst, operand) => half as u64,
+                    Never | Int16 | Bits32 | F32 | TwoDwords | TwoInts => single as u64,
                 }
             }
-            // RDNA manuals, *Literal Expansion to 64 bits*.
             Code::Literal => {
                 let literal = self.get(inst, self.mods.literal);
-                match operand.fmt {
-                    Fmt::F64 => (literal as u128) << 32,
-                    Fmt::Signed if size == 64 => literal as i32 as u64 as u128,
-                    _ => literal as u128,
+                match operand.constants {
+                    F64 => (literal as u64) << 32,
+                    Bits64 if operand.fmt == Fmt::Signed => literal as i32 as u64,
+                    _ => literal as u64,
                 }
             }
             _ => 0,
@@ -187,8 +203,4 @@ impl Binding {
     pub fn register(&self, operand: &Operand, reg: u16) -> u16 {
         if operand.size_bits == 16 && self.e32 { reg & 0x7f } else { reg }
     }
-}
-
-fn mask(width: u32) -> u128 {
-    if width >= 128 { u128::MAX } else { (1 << width) - 1 }
 }

@@ -5,4 +5,5 @@ mod decode;
 mod descriptor;
 mod dpp;
 mod encode;
+mod format;
 mod operand;

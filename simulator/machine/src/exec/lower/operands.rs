@@ -130,7 +130,7 @@ impl Lowered {
             // Operands other than registers have no number.
             _ if info.indexed.contains(&operand.role) => Source::NULL,
             Code::Int(_) | Code::Float(_) | Code::Literal => {
-                let dwords = constant_dwords(binding.constant(inst, code, operand), operand);
+                let dwords = constant_dwords(binding, inst, code, operand);
                 self.constant(info.shape, slot, dwords, pool)?
             }
             Code::Scc => Source::SCC,
@@ -165,7 +165,7 @@ impl Lowered {
             Code::Vgpr(reg) => Source::vgpr(reg),
             Code::Sgpr(sgpr) => Source::sgpr(sgpr),
             Code::Int(_) | Code::Float(_) | Code::Literal => {
-                let dwords = constant_dwords(binding.constant(inst, code, operand), operand);
+                let dwords = constant_dwords(binding, inst, code, operand);
                 self.constant(info.shape, SLOTS - 1, dwords, pool)?
             }
             _ => Source::NULL,
@@ -174,13 +174,8 @@ impl Lowered {
     }
 }
 
-/// Returns a constant as the dwords that the operand reads.
-fn constant_dwords(bits: u128, operand: &Operand) -> Vec<u32> {
-    if operand.size_bits > 64 {
-        let low = bits as u32;
-        let dword = if matches!(operand.fmt, Fmt::Packed(_)) { low & 0xffff | low << 16 } else { low };
-        // As many lane vectors as the widest semantics read.
-        return vec![dword; (operand.size_bits as usize).div_ceil(32).max(4)];
-    }
-    (0..4).map(|k| (bits >> (32 * k)) as u32).collect()
+/// Returns a constant as the dwords that the operand reads: as many as the widest semantics do.
+fn constant_dwords(binding: &Binding, inst: &Inst, code: Code, operand: &Operand) -> Vec<u32> {
+    let count = (operand.size_bits as u32).div_ceil(32).max(4);
+    (0..count).map(|index| binding.constant(inst, code, operand, index)).collect()
 }
