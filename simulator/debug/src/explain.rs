@@ -13,7 +13,7 @@ use wavesim_array::{DType, show};
 use wavesim_engine::reference;
 use wavesim_isa::inst::Inst;
 use wavesim_isa::operand;
-use wavesim_machine::exec::effects::{self, File, register_name};
+use wavesim_machine::exec::effects::{File, register_name};
 use wavesim_machine::exec::lower;
 use wavesim_machine::isa;
 use wavesim_machine::state::Wave;
@@ -228,10 +228,10 @@ fn operand_value(
     let value = binding.value(inst, operand).unwrap_or(inst.fields[field as usize]);
     let mut dwords = operand.size_bits.div_ceil(32).max(1);
     if operand.role == Role::VAddr {
-        // With a scalar base, the address in a lane is narrower than the operand.
-        let used = effects::effects(arch, inst, w.size(), |entry| program.facts(entry, w.size()));
-        let address = used.reads.iter().filter(|used| used.role == Role::VAddr && used.file == File::Vgpr);
-        dwords = address.map(|used| used.count).max().map_or(dwords, |count| count.min(dwords));
+        dwords = operand::address_registers(arch, inst).unwrap_or(dwords);
+        if dwords == 0 {
+            return None;
+        }
     }
     let shown = dwords.min(2);
     let dtype = match operand.fmt {

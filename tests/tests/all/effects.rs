@@ -19,6 +19,7 @@ use wavesim::exec::machine_ops::Event;
 use wavesim::exec::overrides::Overrides;
 use wavesim::exec::reference::{self, AccessSet, Observe};
 use wavesim::inst::Inst;
+use wavesim::operand;
 use wavesim::state::{VGPRS, Wave};
 use wavesim_tests::machine::Machine;
 use wavesim_tests::random::{self, GLOBAL, GLOBAL_BASE, LDS, Rng, SCRATCH};
@@ -179,6 +180,25 @@ fn touched_is_listed(arch: Arch) {
         coverage.listed.difference(&coverage.seen).next().map(|never| format!("never touched: {never:?}"))
     };
     each_entry(arch, |_, case, coverage: &mut Coverage| check_case(arch, case, coverage), missing);
+}
+
+/// The VGPRs of an address that the semantics read are those that the fields of the instruction give it.
+#[test]
+fn addresses_have_the_size_that_fields_give() {
+    for arch in [Arch::Rdna3, Arch::Rdna35, Arch::Rdna4, Arch::Cdna3, Arch::Cdna4] {
+        each_entry(arch, |_, case, _: &mut ()| check_address(arch, case), |_| None);
+    }
+}
+
+fn check_address(arch: Arch, case: &Case) -> Result<(), String> {
+    let Some(expected) = operand::address_registers(arch, &case.inst) else { return Ok(()) };
+    let address = |used: &&Use| used.role == Role::VAddr && used.file == File::Vgpr;
+    let read = case.effects.reads.iter().filter(address);
+    let read: BTreeSet<u16> = read.flat_map(|used| used.first..used.first + used.count).collect();
+    match read.len() == expected as usize {
+        true => Ok(()),
+        false => Err(format!("reads {read:?}, not {expected} registers; {}", case.text())),
+    }
 }
 
 fn check_case(arch: Arch, case: &Case, coverage: &mut Coverage) -> Result<(), String> {

@@ -1,6 +1,7 @@
 //! `compiled/x.cl`: compiled by clang for several targets and optimisation levels, then checked. The first
 //! line `// args: …` has the launch arguments. A second line `// finds: …` lists checks, at least one of
-//! which must report a finding in every build; without it, there must be no findings or notes.
+//! which must report a finding in every build; without it, there must be no findings or notes, in several orders
+//! of workgroups and waves.
 
 use libtest_mimic::{Failed, Trial};
 use std::path::Path;
@@ -18,6 +19,10 @@ const BUILDS: [&[&str]; 8] = [
     &["-mcpu=gfx942", "-O0"],
     &["-mcpu=gfx942", "-O2"],
 ];
+
+/// Orders of workgroups and waves. A kernel without an error has no findings in any of them; one with an error
+/// runs in the first.
+const ORDERS: [&str; 3] = ["ascending", "reverse", "random:1"];
 
 pub fn trials() -> Vec<Trial> {
     super::files("compiled", "cl", check)
@@ -40,17 +45,22 @@ fn check(source: &Path) -> Result<(), Failed> {
         }
         let file = object.to_string_lossy();
         let limit = ["--max-instructions", "20000000"];
-        let words: Vec<&str> = ["check", &file].into_iter().chain(args.split(' ')).chain(limit).collect();
-        let (code, text) = wavesim(&words);
-        let as_expected = match finds {
-            None => code == 0 && text.starts_with("clean") && !text.contains("note"),
-            Some(checks) => {
-                let of = |line: &str| checks.split(' ').any(|check| line.starts_with(&format!("{check}:")));
-                code == 1 && text.lines().any(of)
+        let orders = if finds.is_none() { &ORDERS[..] } else { &ORDERS[..1] };
+        for order in orders {
+            let words = ["check", &file].into_iter().chain(args.split(' ')).chain(limit);
+            let words: Vec<&str> = words.chain(["--order", order]).collect();
+            let (code, text) = wavesim(&words);
+            let as_expected = match finds {
+                None => code == 0 && text.starts_with("clean") && !text.contains("note"),
+                Some(checks) => {
+                    let of =
+                        |line: &str| checks.split(' ').any(|check| line.starts_with(&format!("{check}:")));
+                    code == 1 && text.lines().any(of)
+                }
+            };
+            if !as_expected {
+                failures += &format!("{} --order {order}:\n{text}\n", build.join(" "));
             }
-        };
-        if !as_expected {
-            failures += &format!("{}:\n{text}\n", build.join(" "));
         }
         let _ = std::fs::remove_file(&object);
     }

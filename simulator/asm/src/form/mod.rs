@@ -17,7 +17,7 @@ use isa_spec::tables::{EntryId, MAX_FIELDS};
 use std::sync::OnceLock;
 use wavesim_isa::arch::Arch;
 use wavesim_isa::inst::Inst;
-use wavesim_isa::operand::Constants;
+use wavesim_isa::operand::{self, Constants};
 
 /// The syntax of one table entry.
 #[derive(Debug)]
@@ -179,15 +179,9 @@ impl Slot {
                 ELEMENT_BITS.get(format as usize).map_or(self.size.registers(wave), |bits| *bits as u16)
             }
             Kind::Value | Kind::MaskOrVcc | Kind::FlatBase | Kind::ScratchBase => self.size.registers(wave),
-            Kind::FlatAddr => {
-                let forms = forms(options.arch);
-                let base = forms.get(inst.entry).slots.iter().find(|s| s.kind == Kind::FlatBase);
-                // With a scalar base the address is a 32-bit offset.
-                let code = base.and_then(|b| Some((b, inst.fields[b.field? as usize])));
-                2 - u16::from(code.is_some_and(|(b, code)| !b.is_off(code, options)))
+            Kind::FlatAddr | Kind::ScratchAddr | Kind::BufferAddr => {
+                operand::address_registers(options.arch, inst).unwrap_or(self.size.registers(wave))
             }
-            Kind::ScratchAddr => get("SVE"),
-            Kind::BufferAddr => get("IDXEN") + get("OFFEN"),
             Kind::BufferData => self.size.registers(wave) + get("TFE"),
             Kind::ImageData => {
                 let listed = self.size.registers(wave);

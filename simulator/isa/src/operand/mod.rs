@@ -13,6 +13,7 @@ pub use code::{
 };
 pub use format::{Constants, FORMATS, Format, format};
 pub use listed::unlisted_code;
+pub use value::address_registers;
 
 use crate::arch::Arch;
 use crate::arch::machine::{ScalarFile, VectorFile};

@@ -1,12 +1,13 @@
 //! Decoding of field values by a binding.
 
-use super::code::{SDWA_SCALAR, cdna_scalar};
+use super::code::{SDWA_SCALAR, cdna_scalar, code};
 use super::{
     Binding, Code, Constants, EXEC_HI, FLOATS, Fmt, NULL, Operand, OperandKind, ScalarNumbering, SdwaFields,
     VCC_LO,
 };
+use crate::arch::Arch;
 use crate::inst::Inst;
-use isa_spec::tables::ArchTable;
+use isa_spec::tables::{ArchTable, Role};
 
 impl Binding {
     /// A dword of an inline constant or a literal, as an operand reads it; 0 if `code` is neither. A matrix has
@@ -203,4 +204,26 @@ impl Binding {
     pub fn register(&self, operand: &Operand, reg: u16) -> u16 {
         if operand.size_bits == 16 && self.e32 { reg & 0x7f } else { reg }
     }
+}
+
+/// Returns the number of VGPRs of an instruction's per-lane address, where its fields determine it; `None` if
+/// the instruction has no such address, or one of fixed size.
+///
+/// - Buffers: one each for an index (IDXEN) and an offset (OFFEN) (ISA manuals, *Buffer Addressing*).
+/// - FLAT and GLOBAL: 64 bits, or an offset of 32 bits if there is a scalar base (*Flat Addressing*).
+/// - SCRATCH: one if SVE is set, else none (*Scratch Addressing*).
+pub fn address_registers(arch: Arch, inst: &Inst) -> Option<u16> {
+    let binding = super::binding(arch, inst.entry);
+    let operand = |role| binding.operands.iter().find(|o| o.role == role);
+    let field = |name| inst.field(arch.table(), name).map(|value| value as u16);
+    let address = operand(Role::VAddr)?;
+    if let (Some(index), Some(offset)) = (field("IDXEN"), field("OFFEN")) {
+        return Some(index + offset);
+    }
+    let base = operand(Role::SAddr)?;
+    if address.size_bits == 64 {
+        let is_absent = code(arch, base, binding.value(inst, base)?) == Code::Sgpr(NULL as u16);
+        return Some(1 + u16::from(is_absent));
+    }
+    field("SVE")
 }

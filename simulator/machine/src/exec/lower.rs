@@ -284,7 +284,7 @@ impl Lowered {
         if has_only_dpp(&op, &ext, info) {
             op.flags |= Op::DPP_ONLY;
         }
-        let exceeds = exceeds_vgprs(&op, &ext, operands, info);
+        let exceeds = exceeds_vgprs(&op, arch, inst, operands, info);
         op.ext = self.ext_index(ext)?;
         if exceeds {
             op.code = Op::OUT_OF_RANGE;

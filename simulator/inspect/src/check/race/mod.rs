@@ -198,13 +198,7 @@ impl Shadow {
         if !self.enabled {
             return;
         }
-        if self.synchronises {
-            for (at, wave) in self.waves.drain(..).enumerate() {
-                let ended =
-                    EndedWave { history: wave.history, late: wave.late, invalidations: wave.invalidations };
-                self.ended.insert(self.first + at as u32, ended);
-            }
-        }
+        self.keep_ended_waves();
         self.first = 1 + self.groups.len() as u32 * self.waves_per_group;
         self.groups.push(workgroup);
         self.waves.clear();
@@ -237,6 +231,18 @@ impl Shadow {
         self.swaps.candidates.retain(|(_, (lds, _)), _| !lds);
     }
 
+    /// Keeps what other workgroups may need of the waves of a workgroup that has ended.
+    fn keep_ended_waves(&mut self) {
+        if !self.synchronises {
+            return;
+        }
+        for (at, wave) in self.waves.drain(..).enumerate() {
+            let ended =
+                EndedWave { history: wave.history, late: wave.late, invalidations: wave.invalidations };
+            self.ended.insert(self.first + at as u32, ended);
+        }
+    }
+
     /// Suspends the running workgroup. Other workgroups treat its waves as ended.
     pub fn park(&mut self) -> Group {
         for (at, wave) in self.waves.iter().enumerate() {
@@ -255,8 +261,10 @@ impl Shadow {
 
     /// Resumes a suspended workgroup.
     pub fn unpark(&mut self, mut group: Group) {
+        self.keep_ended_waves();
         self.first = group.first;
         self.exchange(&mut group);
+        self.released.retain(|(lds, _), _| !lds);
         self.released.extend(group.released);
         for at in 0..self.waves.len() as u32 {
             self.ended.remove(&(self.first + at));

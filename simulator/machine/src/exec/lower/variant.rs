@@ -6,25 +6,26 @@ use crate::isa::OpInfo;
 use crate::state::wave::{ALL_VGPRS, NULL, SCALAR_CONSTS, SCALARS, SGPRS, VGPRS};
 use isa_spec::pcode::ir::Shape;
 use isa_spec::tables::Role;
-use wavesim_isa::operand::Operand;
-
-/// Returns the number of VGPRs of an address: both that the semantics may read if there is no scalar base, or
-/// a buffer's index and offset.
-fn address_registers(op: &Op, ext: &Ext, info: &OpInfo) -> u8 {
-    let is_buffer = info.fields.contains(&"IDXEN");
-    let both = if is_buffer { ext.idxen & ext.offen & 1 != 0 } else { op.src[1] == Source::NULL };
-    if both { info.sources[0] } else { info.sources[0].min(1) }
-}
+use wavesim_isa::arch::Arch;
+use wavesim_isa::inst::Inst;
+use wavesim_isa::operand::{self, Operand};
 
 /// Returns whether an operand begins at a VGPR and extends beyond the last one.
-pub(super) fn exceeds_vgprs(op: &Op, ext: &Ext, operands: &[Operand], info: &OpInfo) -> bool {
+pub(super) fn exceeds_vgprs(
+    op: &Op,
+    arch: Arch,
+    inst: &Inst,
+    operands: &[Operand],
+    info: &OpInfo,
+) -> bool {
     // Both kinds have the same number of VGPRs.
     let exceeds = |first: u16, dwords: u8| {
         (first as usize) < ALL_VGPRS && first as usize % VGPRS + dwords as usize > VGPRS
     };
     operands.iter().any(|operand| match (operand.role, slot(operand.role)) {
         (Role::VAddr, Some(slot)) => {
-            op.src[slot].is_vector() && exceeds(op.src[slot].number(), address_registers(op, ext, info))
+            let registers = operand::address_registers(arch, inst).map_or(u8::MAX, |count| count as u8);
+            op.src[slot].is_vector() && exceeds(op.src[slot].number(), registers.min(info.sources[slot]))
         }
         (Role::D0, _) => {
             info.shape != Shape::Scalar && op.flags & Op::SCALAR_DEST == 0 && exceeds(op.d, info.result)
