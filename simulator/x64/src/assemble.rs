@@ -3,25 +3,31 @@
 use crate::allocated::Allocated;
 use crate::assembler::Assembler;
 use crate::control::jump_code;
+use crate::encode::Assembled;
 use crate::error::CompileError;
 use crate::inst::Inst;
 use crate::reg::{RAX, X14};
 use crate::share::Shared;
 use iced_x86::Code;
 
-/// Returns the bytes of a function: code, tables, constants.
-pub(crate) fn assemble(code: &Allocated<'_>) -> Result<Vec<u8>, CompileError> {
-    Assembler::new(code)?.run()
+/// Returns the bytes of a function: code, tables, constants. Calls `begin` with the index and the offset of each
+/// instruction.
+pub(crate) fn assemble(
+    code: &Allocated<'_>,
+    begin: impl FnMut(usize, usize),
+) -> Result<Assembled, CompileError> {
+    Assembler::new(code)?.run(begin)
 }
 
 impl Assembler<'_> {
-    fn run(mut self) -> Result<Vec<u8>, CompileError> {
+    fn run(mut self, mut begin: impl FnMut(usize, usize)) -> Result<Assembled, CompileError> {
         self.prologue();
         let function = self.function;
         let mut falls_through = true;
         let mut shared = self.code.shared.iter().peekable();
         for (i, inst) in function.insts.iter().enumerate() {
             if self.code.live.keep[i] {
+                begin(i, self.out.position());
                 falls_through = !matches!(inst, Inst::Return { .. } | Inst::Jump(_) | Inst::Table { .. });
                 if let Some(&&Shared { first, last, vector }) = shared.peek() {
                     if i == first {

@@ -31,6 +31,15 @@ struct Patch {
     target: Target,
 }
 
+/// The bytes of a function.
+#[derive(Debug)]
+pub(crate) struct Assembled {
+    /// Code, tables, constants.
+    pub bytes: Vec<u8>,
+    /// The size of the code in bytes.
+    pub code_size: usize,
+}
+
 thread_local! {
     /// The encoder of the last function. Creating one builds tables, which takes longer than encoding a small
     /// function.
@@ -263,8 +272,13 @@ impl Buffer {
         self.labels[label.0 as usize] = self.position as u32;
     }
 
+    /// Returns the offset of the next instruction.
+    pub fn position(&self) -> usize {
+        self.position
+    }
+
     /// Returns all bytes: code, tables, constants. Constants are aligned to 32 bytes if the whole is.
-    pub fn finish(mut self, constants: &[[u32; 8]]) -> Result<Vec<u8>, CompileError> {
+    pub fn finish(mut self, constants: &[[u32; 8]]) -> Result<Assembled, CompileError> {
         if let Some(error) = self.error {
             return Err(error);
         }
@@ -299,7 +313,7 @@ impl Buffer {
             };
             bytes[patch.at as usize..][..4].copy_from_slice(&target.wrapping_sub(patch.end).to_le_bytes());
         }
-        Ok(bytes)
+        Ok(Assembled { bytes, code_size: self.position })
     }
 }
 

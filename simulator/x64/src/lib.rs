@@ -17,6 +17,7 @@
 //!   the whole function
 //! - `encode`: encoding
 //! - [`compile()`]: the pipeline
+//! - [`list()`]: the same, with the text of each stage
 //! - [`Host`]: the requirements on the host
 //! - [`Memory`]: executable memory
 //!
@@ -38,6 +39,7 @@ mod function;
 mod host;
 pub mod inst;
 mod int;
+mod listing;
 mod live;
 mod memory;
 #[doc(hidden)]
@@ -56,6 +58,7 @@ pub use compile::{Compiled, checks, compile};
 pub use error::CompileError;
 pub use function::Function;
 pub use host::{Host, UnsupportedHost};
+pub use listing::{Listing, list};
 pub use memory::Memory;
 pub use parse::ParseError;
 pub use verify::{Problem, VerifyError, verify};

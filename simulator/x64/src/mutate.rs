@@ -189,7 +189,7 @@ pub fn mutate(function: &Function, mutation: Mutation, _host: &Host) -> Option<M
     }
     let checked = check(&code);
     let code = match &checked {
-        Ok(()) => assemble(&code).map(|bytes| Compiled { bytes }),
+        Ok(()) => assemble(&code, |_, _| ()).map(|assembled| Compiled { bytes: assembled.bytes }),
         Err(errors) => Err(CompileError::Allocation(errors.clone())),
     };
     Some(Mutant { checked, code })
