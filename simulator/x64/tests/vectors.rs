@@ -392,3 +392,54 @@ fn large_frames() {
     }
     assert_eq!(buffer, expected);
 }
+
+/// The operands of every vector instruction: the encoder accepts registers of these classes, and memory where the
+/// table says so.
+#[test]
+fn every_code_is_encoded() {
+    let Some(host) = host() else { return };
+    for &code in Code::ALL {
+        // Sources in registers, and one that is folded from memory.
+        for foldable in [false, true] {
+            let mut f = Function::new(2);
+            let base = f.param(0);
+            let (a, b) = (f.vload(base, 0, false), f.vload(base, 32, foldable));
+            let imm = code.has_imm().then_some(1);
+            let d = match code.sources() {
+                1 => f.rm(code, b, imm),
+                _ => f.rvm(code, a, b, imm),
+            };
+            f.vstore(base, 64, d);
+            f.push(Inst::Return { v: Src::Imm(0) });
+            compile(&f, &host).unwrap_or_else(|error| panic!("{code:?}: {error}"));
+        }
+    }
+}
+
+/// Sources that the table allows to be swapped can be.
+#[test]
+fn commutative_codes() {
+    if host().is_none() {
+        return;
+    }
+    let mut rng = common::Rng(1);
+    let mut count = 0;
+    for &code in Code::ALL.iter().filter(|code| code.is_commutative()) {
+        count += 1;
+        for _ in 0..50 {
+            let inputs: [u32; 16] = std::array::from_fn(|_| rng.word() as u32 >> (rng.word() & 31));
+            let result = |swapped: bool| {
+                let mut f = Function::new(2);
+                let (a, b) = (f.vload(f.param(0), 0, false), f.vload(f.param(0), 32, false));
+                let d = if swapped { f.rvm(code, b, a, None) } else { f.rvm(code, a, b, None) };
+                f.vstore(f.param(1), 0, d);
+                f.push(Inst::Return { v: Src::Imm(0) });
+                let mut to = [0u32; 8];
+                run(&f, inputs.as_ptr() as u64, to.as_mut_ptr() as u64);
+                to
+            };
+            assert_eq!(result(false), result(true), "{code:?}");
+        }
+    }
+    assert!(count > 15, "{count}");
+}
