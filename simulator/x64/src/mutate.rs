@@ -32,8 +32,6 @@ pub enum Mutation {
     ShareLonger(usize),
     /// The same, also by those for which it is loaded the next time.
     ShareAcross(usize),
-    /// The `n`-th vector that is loaded once is another value's.
-    ShareOther(usize, V),
     /// No register is saved around the `n`-th cold call.
     DropSaves(usize),
     /// The function does not save the registers that it must preserve.
@@ -125,16 +123,6 @@ pub fn mutate(function: &Function, mutation: Mutation, _host: &Host) -> Option<M
             let last = code.shared.get(n + 1)?.last;
             code.shared.remove(n + 1);
             code.shared[n].last = last;
-        }
-        Mutation::ShareOther(n, v) => {
-            let location = code.location(v);
-            let in_memory =
-                matches!(location, Location::Slot(_) | Location::VecConst(_) | Location::Folded(_));
-            let shared = code.shared.get_mut(n)?;
-            if function.class(v) == Class::Int || !in_memory || shared.vector.is(v, location) {
-                return None;
-            }
-            (shared.vector.v, shared.vector.location) = (v, location);
         }
         Mutation::DropSaves(n) => {
             let saves = &mut code.cold_calls.get_mut(n)?.1;

@@ -29,6 +29,58 @@ proptest! {
     }
 }
 
+/// Returns a function's text after some changes: lines left out, repeated or moved, and names of values, labels and
+/// registers' classes exchanged.
+fn changed(text: &str, rng: &mut Rng) -> String {
+    let mut lines: Vec<String> = text.lines().map(String::from).collect();
+    for _ in 0..1 + rng.below(4) {
+        let (at, to) = (1 + rng.below(lines.len() - 2), 1 + rng.below(lines.len() - 2));
+        match rng.below(4) {
+            0 => drop(lines.remove(at)),
+            1 => lines.insert(to, lines[at].clone()),
+            2 => lines.swap(at, to),
+            _ => {
+                // Another value or label of the same kind.
+                let words = |line: &str| -> Vec<String> {
+                    let parts = line.split(|c: char| !c.is_ascii_alphanumeric());
+                    parts.filter(|word| word.starts_with(['i', 'v', 'L'])).map(String::from).collect()
+                };
+                let (old, new) = (words(&lines[at]), words(&lines[to]));
+                if let (false, false) = (old.is_empty(), new.is_empty()) {
+                    let old = &old[rng.below(old.len())];
+                    let new = &new[rng.below(new.len())];
+                    lines[at] = lines[at].replacen(old.as_str(), new, 1);
+                }
+            }
+        }
+        if lines.len() < 4 {
+            break;
+        }
+    }
+    lines.join("\n")
+}
+
+/// What the verifier accepts is allocated rightly, and nothing else panics. Such functions do not run: they may access
+/// any memory, and need not end.
+#[test]
+fn changed_functions() {
+    let Some(host) = host() else { return };
+    let (mut valid, mut invalid) = (0, 0);
+    for seed in 0..3000u64 {
+        let text = changed(&graph(seed % 500).to_string(), &mut Rng(seed));
+        let Ok(f) = Function::parse(&text) else { continue };
+        if verify(&f).is_err() {
+            invalid += 1;
+            continue;
+        }
+        valid += 1;
+        let allocated = mutate(&f, Mutation::None, &host).expect("an allocation");
+        assert_eq!(allocated.checked, Ok(()), "{seed}\n{f}");
+        compile(&f, &host).unwrap_or_else(|error| panic!("{seed}: {error}\n{f}"));
+    }
+    assert!(valid > 300 && invalid > 300, "{valid} {invalid}");
+}
+
 /// Returns a random mutation.
 fn mutation(rng: &mut Rng, f: &Function) -> Mutation {
     let v = |rng: &mut Rng| {
@@ -36,7 +88,7 @@ fn mutation(rng: &mut Rng, f: &Function) -> Mutation {
         let all: Vec<V> = f.insts().iter().filter_map(result).collect();
         rng.pick(&all)
     };
-    match rng.below(13) {
+    match rng.below(12) {
         0 => Mutation::ShortenRange(v(rng)),
         1 => Mutation::ForgetLoops,
         2 => Mutation::ForgetCalls,
@@ -44,8 +96,7 @@ fn mutation(rng: &mut Rng, f: &Function) -> Mutation {
         4 => Mutation::ShareSlots(Class::Int),
         5 => Mutation::ShareSlots(Class::Vec),
         6 => Mutation::ShareLonger(rng.below(3)),
-        11 => Mutation::ShareAcross(rng.below(3)),
-        7 => Mutation::ShareOther(rng.below(3), v(rng)),
+        7 => Mutation::ShareAcross(rng.below(3)),
         8 => Mutation::DropSaves(rng.below(3)),
         9 => {
             let all = (0..f.insts().len()).filter(|&i| matches!(f.insts()[i], Inst::Compare { .. }));
@@ -101,6 +152,6 @@ fn wrong_allocations_are_found() {
     for (kind, [failed, passed]) in &found {
         println!("{kind}: {failed} fail the check, {passed} compute the same");
     }
-    assert_eq!(found.len(), 12, "{found:?}");
+    assert_eq!(found.len(), 11, "{found:?}");
     assert!(found.values().all(|[failed, _]| *failed > 0), "{found:?}");
 }
