@@ -139,7 +139,10 @@ impl<'a> Tokens<'a> {
                 if n != Some(constants.len() as u32) {
                     return Err(format!("constants are numbered in order: expected `c{}`", constants.len()));
                 }
-                constants.push(words.try_into().map_err(|_| "a constant has eight words of 32 bits")?);
+                constants.push(match words[..] {
+                    [word] => [word; 8],
+                    _ => words.try_into().map_err(|_| "a constant has eight words, or one for all")?,
+                });
             }
             (State::Inside, _) => {
                 let inst = self.inst()?;

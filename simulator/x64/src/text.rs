@@ -91,7 +91,9 @@ pub(crate) fn write_function(
         writeln!(out, "    labels {labels}")?;
     }
     for (n, words) in function.constants.iter().enumerate() {
-        let words: Vec<String> = words.iter().map(|word| format!("{word:#x}")).collect();
+        // One word for all, if they are equal.
+        let count = if words.iter().all(|word| *word == words[0]) { 1 } else { 8 };
+        let words: Vec<String> = words[..count].iter().map(|word| format!("{word:#x}")).collect();
         writeln!(out, "    c{n} = {}", words.join(", "))?;
     }
     for (i, inst) in function.insts.iter().enumerate() {

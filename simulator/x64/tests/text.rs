@@ -97,7 +97,8 @@ fn any_function(seed: u64, length: usize) -> Function {
     }
     let constants = 1 + rng.below(4) as u32;
     for n in 0..constants {
-        vecs.push(f.vconst([n, rng.word() as u32, 0, u32::MAX, 1, 2, 3, n]));
+        let words = if rng.one_in(2) { [n; 8] } else { [n, rng.word() as u32, 0, u32::MAX, 1, 2, 3, n] };
+        vecs.push(f.vconst(words));
     }
     for _ in 0..length {
         let inst = any_inst(rng, &mut f, &ints, &vecs, constants);
@@ -173,6 +174,7 @@ fn errors_name_lines() {
         ("function(i0) {\n  return i0, 1\n}", "line 2: unexpected `,`: `return i0, 1`"),
         ("function(i0) {\n  jump 5\n}", "line 2: `5` is not a label: `jump 5`"),
         ("function(i0) {\n  i1 = move\n}", "line 2: the line ends early: `i1 = move`"),
+        ("function(i0) {\n  c0 = 1, 2\n}", "line 2: a constant has eight words, or one for all: `c0 = 1, 2`"),
         (
             "function(i0) {\n  c1 = 1, 2\n}",
             "line 2: constants are numbered in order: expected `c0`: `c1 = 1, 2`",
