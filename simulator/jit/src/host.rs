@@ -4,7 +4,7 @@ use crate::emit::{self, CompileContext, Unsupported};
 use crate::frame::Code;
 use crate::plan::Operations;
 use crate::unit::Unit;
-use wavesim_x64::Memory;
+use wavesim_x64::{Listing, Memory};
 
 /// The maximum size of a program's code, in all modes. Beyond it, the program is interpreted.
 const MAX_CODE_BYTES: usize = 64 << 20;
@@ -38,18 +38,31 @@ impl Host {
         Ok(Host { host: wavesim_x64::Host::detect()?, memory: Memory::new() })
     }
 
-    /// Compiles a unit. The code is valid until the `Host` is dropped.
+    /// Compiles a unit. The code is valid until the `Host` is dropped. `listing` receives the text of each stage.
     pub fn compile(
         &mut self,
         unit: &Unit,
         context: CompileContext<'_>,
         operations: &mut Operations,
+        listing: Option<&mut Option<Listing>>,
     ) -> Result<Code, CompileError> {
+        let program = context.program;
         if self.memory.bytes() >= MAX_CODE_BYTES {
             return Err(CompileError::Full);
         }
         let function = emit::unit(unit, context, operations)?;
-        let compiled = wavesim_x64::compile(&function, &self.host);
+        let compiled = match listing {
+            None => wavesim_x64::compile(&function, &self.host),
+            Some(listing) => {
+                let names = emit::names(program);
+                let listed =
+                    wavesim_x64::list(&function, &self.host, &|address| names.get(&address).cloned());
+                listed.map(|(code, text)| {
+                    *listing = Some(text);
+                    code
+                })
+            }
+        };
         if let Err(bug @ (wavesim_x64::CompileError::Invalid(_) | wavesim_x64::CompileError::Allocation(_))) =
             &compiled
         {

@@ -84,7 +84,15 @@ macro_rules! functions {
             // SAFETY: the contract guarantees a valid frame with arguments.
             unsafe { $how(frame, |$args| $result) }
         }
-    )* };
+    )*
+        /// Returns the addresses and names of all instances.
+        pub fn names() -> Vec<(u64, &'static str)> {
+            vec![$(
+                ($name::<Flush> as *const () as u64, stringify!($name)),
+                ($name::<Keep> as *const () as u64, stringify!($name)),
+            )*]
+        }
+    };
 }
 
 functions! {

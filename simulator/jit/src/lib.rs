@@ -56,6 +56,7 @@ mod wide_sums;
 
 pub use host::UnsupportedHost;
 pub use plan::{handler_calls, is_compiled};
+pub use wavesim_x64::Listing;
 
 use emit::CompileContext;
 use frame::Code;
@@ -64,6 +65,7 @@ use mode::IEEE;
 use plan::Operations;
 use snapshot::ProgramSnapshot;
 use std::collections::HashSet;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU16, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
@@ -102,6 +104,21 @@ struct Inner {
     operations: AtomicU32,
     nanoseconds: AtomicU64,
     bytes: AtomicU64,
+    look: OnceLock<Box<Look>>,
+}
+
+/// Receives compiled units as text.
+type Look = dyn Fn(&UnitText) + Send + Sync;
+
+/// A compiled unit as text.
+#[derive(Debug, Clone)]
+pub struct UnitText {
+    /// The operations of each block, by their indices in the program; the unit was compiled for the first one.
+    pub blocks: Vec<Range<u32>>,
+    /// The mode that the code is for.
+    pub mode: String,
+    /// The code generator's function, the same with locations, and host code.
+    pub listing: Listing,
 }
 
 /// Statistics about compilation.
@@ -201,6 +218,13 @@ impl CodeMode {
         Some(CodeMode { flush, wide: cx.wave.size() == 64, ieee: cx.wave.mode & IEEE != 0 })
     }
 
+    /// Returns the mode as text.
+    fn to_string(self) -> String {
+        let denormals = if self.flush { "flushed" } else { "kept" };
+        let ieee = if self.ieee { ", IEEE" } else { "" };
+        format!("wave{}, f32 denormals {denormals}{ieee}", if self.wide { 64 } else { 32 })
+    }
+
     fn index(self) -> usize {
         self.flush as usize | (self.wide as usize) << 1 | (self.ieee as usize) << 2
     }
@@ -251,7 +275,14 @@ impl Jit {
             operations: AtomicU32::new(0),
             nanoseconds: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
+            look: OnceLock::new(),
         })))
+    }
+
+    /// Calls `look` with each unit that is compiled from now on, as text. Only the first call has an effect. The host
+    /// code is the same as without it.
+    pub fn look_at_units(&self, look: impl Fn(&UnitText) + Send + Sync + 'static) {
+        let _ = self.0.look.set(Box::new(look));
     }
 
     /// Returns whether any entry point has code. Compiled units may have no entry points that are worth
@@ -319,7 +350,13 @@ impl Inner {
         if unit.blocks.is_empty() {
             return;
         }
-        let made = host.compile(&unit, context, operations);
+        let mut listing = None;
+        let look = self.look.get();
+        let made = host.compile(&unit, context, operations, look.map(|_| &mut listing));
+        if let (Some(look), Some(listing)) = (look, listing) {
+            let blocks = unit.blocks.iter().map(|block| block.first..block.end).collect();
+            look(&UnitText { blocks, mode: mode.to_string(), listing });
+        }
         self.nanoseconds.fetch_add(begun.elapsed().as_nanos() as u64, Ordering::Relaxed);
         // Each operation is compiled at most once.
         compiled.extend(unit.blocks.iter().flat_map(|block| block.first..block.end));

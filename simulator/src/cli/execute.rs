@@ -46,6 +46,10 @@ pub struct Execution {
     /// Write each output to DIR/NAME.npy
     #[arg(long, value_name = "DIR")]
     pub out_dir: Option<PathBuf>,
+    /// Write each unit of compiled code to a file in DIR: its instructions, the code generator's function, the locations
+    /// of values, and host code. Selects --engine jit
+    #[arg(long, value_name = "DIR")]
+    pub dump_jit: Option<PathBuf>,
     #[command(flatten)]
     pub observe: ObserveArgs,
 }
@@ -112,7 +116,18 @@ impl Execution {
         if let Some(path) = &self.semantics {
             replace_semantics(path, prepared)?;
         }
-        let code = self.engine.code(&prepared.program)?;
+        let engine = match (&self.dump_jit, self.engine) {
+            (Some(_), Engine::Interpreter) => {
+                bail!("--dump-jit: the interpreter compiles nothing; use --engine jit")
+            }
+            (Some(_), Engine::Auto) => Engine::Jit,
+            (_, engine) => engine,
+        };
+        let code = engine.code(&prepared.program)?;
+        #[cfg(feature = "jit")]
+        let dump = self.dump_jit.as_deref().zip(code.as_ref());
+        #[cfg(feature = "jit")]
+        let dump = dump.map(|(dir, code)| (dir, super::dump_jit::Dump::of(code, &prepared.program)));
         let mut dispatch = prepared.dispatch(self.max_instructions);
         dispatch.compiled = code.as_ref().map(|code| code as _);
         dispatch.schedule = self.schedule;
@@ -125,6 +140,12 @@ impl Execution {
         let bar = progress::Bar::new(self.quiet || self.json, dispatch.workgroups());
         dispatch.progress = Some(bar.counter());
         let result = bar.during(|| observe::run(&self.observe, prepared, &dispatch, self.json, out));
+        #[cfg(feature = "jit")]
+        if let Some((dir, dump)) = dump
+            && dump.write(dir)? == 0
+        {
+            emit("note: nothing has been compiled: no block has run often enough");
+        }
         let observed = result?;
         let seconds = started.elapsed().as_secs_f64();
         let result = observed.result.map(|stats| Completed { stats, seconds });

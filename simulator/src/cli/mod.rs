@@ -16,6 +16,8 @@ mod connections;
 mod dap;
 mod debug;
 mod disasm;
+#[cfg(feature = "jit")]
+mod dump_jit;
 mod engine;
 mod execute;
 mod hip;

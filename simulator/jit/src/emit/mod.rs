@@ -18,6 +18,7 @@ mod load_store;
 mod memory;
 mod modifiers;
 mod multi_store;
+mod names;
 mod offset_cache;
 mod ops;
 pub mod output;
@@ -36,6 +37,8 @@ mod subword;
 mod unit_stride;
 mod val;
 mod value;
+
+pub use names::names;
 
 use crate::branch_target::static_target;
 use crate::frame::{

@@ -23,7 +23,7 @@ const LANES: i32 = functions::LANES as i32;
 const PACKET_BYTES: i32 = 4 * LANES;
 
 /// The bit of each lane of a wave32.
-static LANE_BITS: [u32; 32] = {
+pub(super) static LANE_BITS: [u32; 32] = {
     let mut bits = [0; 32];
     let mut lane = 0;
     while lane < 32 {
