@@ -8,6 +8,7 @@ mod asm;
 mod code_objects;
 mod commands;
 mod compiled;
+mod jit;
 mod kernels;
 mod pcode;
 mod programs;
@@ -34,6 +35,7 @@ fn main() {
         code_objects::trials(),
         commands::trials(),
         compiled::trials(),
+        jit::trials(),
         kernels::trials(),
         pcode::trials(),
         programs::trials(),
