@@ -5,7 +5,7 @@ mod check;
 mod resources;
 mod wave_switch;
 
-pub use check::{Violation, check_flags, check_offsets, check_range, check_resources};
+pub use check::{check_offsets, check_range, check_resources, find_violation};
 pub use resources::cache_resources;
 pub use wave_switch::{arrive_at_barrier, end_wave, run_and_switch, wait_for_barrier};
 
@@ -78,8 +78,6 @@ pub struct Frame {
     /// The waves that have run in this frame, with their caches.
     wave_caches: *mut WaveCaches<WavePointers>,
     ring: RingState,
-    /// The first false fact that checked code has found: see [`Violation`].
-    violation: Option<Box<Violation>>,
 }
 
 /// A point at which a wave resumed.
@@ -269,8 +267,6 @@ pub struct Exit {
     pub start: u32,
     /// The operation at which the last unit was entered.
     pub entered_at: usize,
-    /// The first false fact that checked code has found.
-    pub violation: Option<Box<Violation>>,
 }
 
 /// Where and how compiled code is entered.
@@ -336,7 +332,6 @@ pub unsafe fn enter<'a>(
             entries,
             wave_caches,
             ring: RingState::Unknown,
-            violation: None,
         };
         let frame = &raw mut frame;
         let mut entered_at = program.index_of(&*(*frame).op);
@@ -350,20 +345,14 @@ pub unsafe fn enter<'a>(
             }
         };
         Frame::cx(frame);
-        let frame = &mut *frame;
+        let frame = &*frame;
         *end = frame.end;
         // After a switch, handlers have already rebuilt the masks.
         if flow != SWITCHED && flow != OVER && frame.wave.mask_exec != (*raw).wave.exec() {
             (*raw).wave.rebuild_masks();
         }
         (*raw).jump = frame.jump;
-        Exit {
-            flow,
-            op: frame.op,
-            start: (*raw).instructions.wrapping_sub(frame.base) as u32,
-            entered_at,
-            violation: frame.violation.take(),
-        }
+        Exit { flow, op: frame.op, start: (*raw).instructions.wrapping_sub(frame.base) as u32, entered_at }
     }
 }
 

@@ -92,7 +92,7 @@ struct Inner {
     threshold: u16,
     /// A background thread compiles, so that no launch waits for it.
     background: bool,
-    /// Code checks the cached facts that it uses: see [`frame::Violation`].
+    /// Code checks the cached facts that it uses: see [`frame::find_violation`].
     checked: bool,
     /// Indexed by [`CodeMode::index`].
     tables: [OnceLock<EntryTable>; CodeMode::COUNT],
@@ -438,7 +438,7 @@ unsafe impl Compiled for Jit {
         // SAFETY: the code was compiled for this program, mode and wave size, and the entry belongs to it.
         let ended = unsafe { frame::enter(cx, start, end, waves) };
         if self.0.checked
-            && let Some(violation) = ended.violation.or_else(|| frame::check_flags(cx))
+            && let Some(violation) = frame::find_violation(cx)
         {
             panic!("compiled code relies on a false fact: {violation}");
         }

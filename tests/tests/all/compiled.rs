@@ -86,7 +86,7 @@ fn random_start(rng: &mut Rng, arch: Arch, size: u32) -> Machine {
 fn compare_engines(arch: Arch, insts: &[Inst], start: &Machine, what: &str) -> bool {
     let list = insts.iter().map(|inst| (*inst, 0)).collect();
     let program = Program::new(arch, list).expect("a small program").for_wave_size(start.wave.size());
-    let code = Jit::with_threshold(&program, 0).expect("a host that is compiled for");
+    let code = Jit::checked(&program, 0).expect("a host that is compiled for");
     let (mut plain, mut compiled) = (start.clone(), start.clone());
     for _ in 0..3 {
         let (a, b) = (

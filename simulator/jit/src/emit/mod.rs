@@ -82,7 +82,7 @@ pub struct CompileContext<'a> {
     pub flush: bool,
     /// MODE.IEEE is set.
     pub ieee: bool,
-    /// Code checks the cached facts that it uses: see [`crate::frame::Violation`].
+    /// Code checks the cached facts that it uses: see [`crate::frame::find_violation`].
     pub checked: bool,
 }
 

@@ -1,6 +1,6 @@
 //! Checked code: each use of a cached fact is compared with what the fact is about. The functions below
-//! recompute it from registers and memory, and record the first difference in the frame; the engine reports
-//! it when code returns. Debug builds check all code, and tests may ask for it in any build
+//! recompute it from registers and memory, and record the first difference; the engine reports it when code
+//! returns. Debug builds check all code, and tests may ask for it in any build
 //! ([`Jit::checked`](crate::Jit::checked)).
 //!
 //! Address streams and store times ([`crate::prefetch`], [`crate::streaming`]) are not checked: no result
@@ -9,6 +9,7 @@
 use super::{Frame, called};
 use crate::ranges::{FIRST_SCALAR_RANGE, RANGES};
 use crate::wave_cache::{OffsetSummary, Resources};
+use std::cell::RefCell;
 use wavesim_machine::exec::rt::{Cx, file};
 use wavesim_machine::state::wave::{ALL_VGPRS, NO_DENORMALS, is_denormal};
 
@@ -37,11 +38,14 @@ pub enum Violation {
     Denormal { register: usize, half: usize, value: u32 },
 }
 
-impl Frame {
-    /// Records a violation, if it is the first one.
-    fn record(&mut self, violation: Violation) {
-        self.violation.get_or_insert_with(|| Box::new(violation));
-    }
+thread_local! {
+    /// The first violation since code was entered: not in the frame, which unchecked code has, too.
+    static FOUND: RefCell<Option<Violation>> = const { RefCell::new(None) };
+}
+
+/// Records a violation, if it is the first one.
+fn record(violation: Violation) {
+    FOUND.with_borrow_mut(|found| _ = found.get_or_insert(violation));
 }
 
 called! {
@@ -62,9 +66,9 @@ called! {
             let cache = &*(*frame).wave.cache;
             let cached = cache.summary(slot);
             if !cache.belongs_to((*frame).code) {
-                (*frame).record(Violation::ForeignSlot { op, slot });
+                record(Violation::ForeignSlot { op, slot });
             } else if cached != Some(actual) {
-                (*frame).record(Violation::Offsets { op, register, bytes, cached, actual });
+                record(Violation::Offsets { op, register, bytes, cached, actual });
             }
         }
     }
@@ -105,7 +109,7 @@ called! {
                 .map(|range| (range.base, range.len, range.host));
             let cached = (*frame).ranges.entry(entry);
             if cached != actual {
-                (*frame).record(Violation::Range { entry, address, cached, actual });
+                record(Violation::Range { entry, address, cached, actual });
             }
         }
     }
@@ -122,14 +126,20 @@ called! {
             let cached = (*(*frame).wave.cache).resources();
             let actual = Resources::of(Frame::cx(frame));
             if cached != Some(actual) {
-                (*frame).record(Violation::Resources { cached, actual });
+                record(Violation::Resources { cached, actual });
             }
         }
     }
 }
 
-/// Checks the flags that compiled code has left in the wave.
-pub fn check_flags(cx: &Cx<'_>) -> Option<Box<Violation>> {
+/// Returns the first violation in code that has returned on this thread, including the flags that it has left
+/// in the wave.
+#[cold]
+pub fn find_violation(cx: &Cx<'_>) -> Option<Violation> {
+    FOUND.take().or_else(|| check_flags(cx))
+}
+
+fn check_flags(cx: &Cx<'_>) -> Option<Violation> {
     let halves = 0..cx.wave.halves();
     halves.flat_map(|half| (0..ALL_VGPRS).map(move |register| (half, register))).find_map(
         |(half, register)| {
@@ -139,7 +149,7 @@ pub fn check_flags(cx: &Cx<'_>) -> Option<Box<Violation>> {
                 return None;
             }
             let value = cx.wave.lane_vec(half, register).0.into_iter().find(|value| is_denormal(*value))?;
-            Some(Box::new(Violation::Denormal { register, half, value }))
+            Some(Violation::Denormal { register, half, value })
         },
     )
 }

@@ -312,7 +312,8 @@ fn random_programs() {
         );
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
         let program = program(&lines, if wide { 64 } else { 32 });
-        let code = Jit::with_threshold(&program, 0).expect("a supported host");
+        let code = if case % 4 < 2 { Jit::checked(&program, 0) } else { Jit::with_threshold(&program, 0) };
+        let code = code.expect("a supported host");
         let mut seed = case + 77;
         let exec = if case % 5 == 4 { random(&mut seed) | random(&mut seed) << 32 } else { u64::MAX };
         let mode = if case.is_multiple_of(2) { 0xf0 } else { 0xc0 };
