@@ -4,8 +4,8 @@
 #   scripts/memory-errors.sh valgrind   the release binary under memcheck; CI does this, as the binary exists already
 #   scripts/memory-errors.sh asan       a build with AddressSanitizer, which also covers the stack and statics; takes minutes
 #
-# First, the tool must find two planted errors. WAVESIM=FILE and PLANTED=FILE name another binary and another build of
-# simulator/examples/planted_errors.rs.
+# First, the tool must find planted errors. WAVESIM=FILE and PLANTED=FILE name another binary and another build of
+# simulator/examples/planted_errors.rs. Compiled code runs under memcheck only: AddressSanitizer does not instrument it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=$(mktemp -d)
@@ -19,6 +19,7 @@ valgrind)
     command -v valgrind >/dev/null || { echo "skipped: valgrind is not installed"; exit 0; }
     build=target/release
     [ -n "${WAVESIM:-}" ] || cargo build --release -p wavesim --bin wavesim --example planted_errors
+    engines=(interpreter jit)
     tool=(valgrind --quiet --error-exitcode=$found --partial-loads-ok=no --leak-check=no --num-callers=8)
     ;;
 asan)
@@ -27,6 +28,7 @@ asan)
     build=target/asan/$target/debug
     [ -n "${WAVESIM:-}" ] || RUSTFLAGS="-Zsanitizer=address --cfg portable_memory" \
         cargo build -p wavesim --bin wavesim --example planted_errors --target $target --target-dir target/asan
+    engines=(interpreter)
     tool=(env ASAN_OPTIONS=exitcode=$found:detect_leaks=0)
     ;;
 *)
@@ -38,12 +40,16 @@ wavesim=${WAVESIM:-$build/wavesim}
 planted=${PLANTED:-$build/examples/planted_errors}
 
 # The planted errors violate the contract of `map_host`: a load and a store beyond the caller's bytes.
-for access in load store; do
-    code=0
-    "${tool[@]}" "$planted" $access >"$out/log" 2>&1 || code=$?
-    [ $code -eq $found ] || { cat "$out/log"; echo "the planted $access was not found (exit code $code)"; exit 1; }
+for engine in "${engines[@]}"; do
+    how=${engine/jit/compiled}
+    for access in load store; do
+        code=0
+        "${tool[@]}" "$planted" $access "$how" >"$out/log" 2>&1 || code=$?
+        [ $code -eq $found ] ||
+            { cat "$out/log"; echo "the planted $access was not found in the $engine (exit code $code)"; exit 1; }
+    done
+    "${tool[@]}" "$planted" nothing "$how" >/dev/null
 done
-"${tool[@]}" "$planted" nothing >/dev/null
 
 # Many constants: more than the register files of a wave hold.
 constants() {
@@ -62,16 +68,26 @@ constants() {
 }
 constants >"$out/constants.rdna"
 
-# One command line per line: all kinds of memory (global, LDS, scratch, buffers, atomics), both wave sizes, threads, observed runs.
+# Compiled code runs from the first instruction on.
+export WAVESIM_COMPILE_AFTER=0
+
+# One command line per line: all kinds of memory (global, LDS, scratch, buffers, atomics), both wave sizes, threads, engines,
+# observed runs.
 list() {
-    for kernel in examples/{arange,mandelbrot,matmul,saxpy}.rdna tests/filetests/kernels/*.rdna; do
-        echo "run $kernel"
-        echo "run $kernel --wave 64 --threads 2"
+    for engine in "${engines[@]}"; do
+        for kernel in examples/{arange,mandelbrot,matmul,saxpy}.rdna tests/filetests/kernels/*.rdna; do
+            echo "run $kernel --engine $engine"
+            # Compilation takes most of the time of compiled runs, so that few of them have waves of 64.
+            case $engine-$kernel in jit-*/matmul.rdna | jit-*/scan.rdna | jit-*/spill.rdna | interpreter-*) ;; *) continue ;; esac
+            echo "run $kernel --wave 64 --threads 2 --engine $engine"
+        done
+        echo "run $out/constants.rdna --engine $engine"
+        for kernel in saxpy matmul; do echo "run examples/$kernel.rdna --arch rdna4 --engine $engine"; done
+        for launch in tests/filetests/code_objects/{dynlds,relocated,struct_arg,vadd}/launch.json; do
+            echo "launch $launch --check --engine $engine"
+        done
     done
-    echo "run $out/constants.rdna"
-    for kernel in saxpy matmul; do echo "run examples/$kernel.rdna --arch rdna4"; done
     for kernel in tests/filetests/kernels/{bitonic,histogram,spill,typed_buffer}.rdna; do echo "check $kernel"; done
-    for launch in tests/filetests/code_objects/{dynlds,relocated,struct_arg,vadd}/launch.json; do echo "launch $launch --check"; done
     echo "run examples/riscv_gpu/vector_add.as examples/riscv_gpu/vector_add.data"
 }
 

@@ -1,10 +1,14 @@
 //! Violates the contract of `Memory::map_host` on purpose: a kernel's access of 32 dwords extends beyond the
-//! mapped bytes. `scripts/memory-errors.sh` uses this program to verify that its tool detects the error.
+//! mapped bytes. `scripts/memory-errors.sh` uses this program to verify that its tool detects the error. With
+//! `compiled` as the second argument, compiled code accesses the memory.
 
 use wavesim::arch::Arch;
 use wavesim::asm::{NoSymbols, Options, parse};
 use wavesim::exec::context::Context;
 use wavesim::exec::interp;
+use wavesim::exec::machine_ops::Event;
+use wavesim::exec::program::Program;
+use wavesim::jit::Jit;
 use wavesim::memory::Memory;
 use wavesim::state::{Wave, Workgroup};
 
@@ -22,14 +26,23 @@ fn main() {
     // SAFETY: deliberately violated if `lent` is less than 128: the range then extends beyond `bytes`.
     // Otherwise the range is exactly `bytes`, which outlives `memory`.
     unsafe { memory.map_host(BASE, bytes.as_mut_ptr(), 128, true) }.expect("one range");
-    let inst = parse(text, &Options::new(Arch::Rdna3), &NoSymbols).expect("an instruction").inst;
+    let arch = Arch::Rdna3;
+    let inst = |text| parse(text, &Options::new(arch), &NoSymbols).expect("an instruction").inst;
+    let program = Program::new(arch, vec![(inst(text), 0), (inst("s_endpgm"), 0)]).expect("a program");
+    let program = program.for_wave_size(32);
     let mut wave = Wave::new(32);
     wave.set_sgpr(4, BASE as u32);
     wave.set_sgpr(5, 0);
     (0..32).for_each(|lane| wave.set_vgpr(lane, 0, 4 * lane));
     let mut workgroup = Workgroup::new(1);
     let mut context = Context::new(&memory, &mut [], &mut workgroup);
-    let result = interp::step(Arch::Rdna3, &inst, &mut wave, &mut context);
-    assert!(matches!(result, Some(Ok(()))));
+    let compiled = std::env::args().nth(2).as_deref() == Some("compiled");
+    let code = compiled.then(|| Jit::with_threshold(&program, 0).expect("a supported host"));
+    let engine = code.as_ref().map(|code| code as &dyn interp::Compiled);
+    let (mut executed, others) = (0, &mut interp::SingleWave);
+    // Only long turns run code.
+    let result = interp::run_waves(&program, &mut wave, &mut context, 1 << 20, &mut executed, engine, others);
+    assert_eq!(result, Err(Event::EndPgm));
+    assert!(code.is_none_or(|code| code.has_code()), "no code");
     println!("{access}: {:x}", wave.vgpr(0, 1));
 }

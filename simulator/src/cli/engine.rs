@@ -62,9 +62,21 @@ impl Engine {
     }
 }
 
+/// For tests of compiled code: the number of times that `--engine jit` interprets an operation before it
+/// compiles it. With 0, code also runs for small inputs.
+#[cfg(feature = "jit")]
+const COMPILE_AFTER: &str = "WAVESIM_COMPILE_AFTER";
+
 #[cfg(feature = "jit")]
 fn code(program: &Program) -> anyhow::Result<Code> {
-    wavesim_jit::Jit::new(program).map_err(|e| anyhow::anyhow!("--engine jit: {e}; use --engine interpreter"))
+    let code = match std::env::var(COMPILE_AFTER) {
+        Err(_) => wavesim_jit::Jit::new(program),
+        Ok(text) => match text.parse() {
+            Ok(times) => wavesim_jit::Jit::with_threshold(program, times),
+            Err(_) => anyhow::bail!("{COMPILE_AFTER}={text}: a number from 0 to {} is expected", u16::MAX),
+        },
+    };
+    code.map_err(|e| anyhow::anyhow!("--engine jit: {e}; use --engine interpreter"))
 }
 
 #[cfg(feature = "jit")]
