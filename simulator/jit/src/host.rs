@@ -1,5 +1,6 @@
 //! The code memory of a program.
 
+use crate::CompiledPaths;
 use crate::emit::{self, CompileContext, Unsupported};
 use crate::frame::Code;
 use crate::plan::Operations;
@@ -38,19 +39,20 @@ impl Host {
         Ok(Host { host: wavesim_x64::Host::detect()?, memory: Memory::new() })
     }
 
-    /// Compiles a unit. The code is valid until the `Host` is dropped. `listing` receives the text of each stage.
+    /// Compiles a unit. Returns the code, which is valid until the `Host` is dropped, and its special paths.
+    /// `listing` receives the text of each stage.
     pub fn compile(
         &mut self,
         unit: &Unit,
         context: CompileContext<'_>,
         operations: &mut Operations,
         listing: Option<&mut Option<Listing>>,
-    ) -> Result<Code, CompileError> {
+    ) -> Result<(Code, CompiledPaths), CompileError> {
         let program = context.program;
         if self.memory.bytes() >= MAX_CODE_BYTES {
             return Err(CompileError::Full);
         }
-        let function = emit::unit(unit, context, operations)?;
+        let (function, paths) = emit::unit(unit, context, operations)?;
         let compiled = match listing {
             None => wavesim_x64::compile(&function, &self.host),
             Some(listing) => {
@@ -71,7 +73,7 @@ impl Host {
         }
         let code = self.memory.add(compiled?)?;
         // SAFETY: `emit` creates functions with this signature and calling convention.
-        Ok(unsafe { std::mem::transmute::<*const u8, Code>(code) })
+        Ok((unsafe { std::mem::transmute::<*const u8, Code>(code) }, paths))
     }
 
     /// Returns the size of the code in bytes.

@@ -105,6 +105,7 @@ struct Inner {
     nanoseconds: AtomicU64,
     bytes: AtomicU64,
     look: OnceLock<Box<Look>>,
+    paths: Mutex<CompiledPaths>,
 }
 
 /// Receives compiled units as text.
@@ -135,6 +136,31 @@ pub struct CompileStats {
     pub seconds: f64,
     /// The size of the code in bytes.
     pub bytes: u64,
+    /// The special paths that code has.
+    pub paths: CompiledPaths,
+}
+
+/// The special paths of compiled code: how often each was emitted, not how often it ran.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CompiledPaths {
+    /// Runs of vector instructions with a fast path for coalesced or uniform accesses.
+    pub fast_runs: u32,
+    /// Loops with steady iterations.
+    pub steady_loops: u32,
+    /// Those of them that may store past the host's caches.
+    pub streaming_loops: u32,
+    /// Lookups of classified offsets that are cached across blocks.
+    pub cached_offsets: u32,
+}
+
+impl CompiledPaths {
+    fn add(&mut self, other: CompiledPaths) {
+        let CompiledPaths { fast_runs, steady_loops, streaming_loops, cached_offsets } = other;
+        self.fast_runs += fast_runs;
+        self.steady_loops += steady_loops;
+        self.streaming_loops += streaming_loops;
+        self.cached_offsets += cached_offsets;
+    }
 }
 
 /// The entry points and counters of all operations of the program.
@@ -276,6 +302,7 @@ impl Jit {
             nanoseconds: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             look: OnceLock::new(),
+            paths: Mutex::default(),
         })))
     }
 
@@ -300,6 +327,7 @@ impl Jit {
             operations: inner.operations.load(Ordering::Relaxed),
             seconds: inner.nanoseconds.load(Ordering::Relaxed) as f64 * 1e-9,
             bytes: inner.bytes.load(Ordering::Relaxed),
+            paths: *inner.paths.lock().unwrap_or_else(PoisonError::into_inner),
         }
     }
 
@@ -361,7 +389,8 @@ impl Inner {
         // Each operation is compiled at most once.
         compiled.extend(unit.blocks.iter().flat_map(|block| block.first..block.end));
         match made {
-            Ok(code) => {
+            Ok((code, paths)) => {
+                self.paths.lock().unwrap_or_else(PoisonError::into_inner).add(paths);
                 for (entry, block) in (0..).zip(&unit.blocks) {
                     let at = block.first as usize;
                     table.entries[at].entry.store(entry, Ordering::Relaxed);

@@ -41,6 +41,7 @@ impl Emitter<'_> {
         }
         let [slow_path, done]: [Label; 2] = [(); 2].map(|()| self.f.label());
         let mask_bits: Vec<V> = masks.iter().map(|_| self.f.fresh(Class::Int)).collect();
+        self.paths.fast_runs += 1;
         self.branch_unless_fast(resolved, slow_path);
         let fast = resolved.on(Path::Fast);
         let results = self.packets(&run.ops, [exec, full], &fast, masks)?;

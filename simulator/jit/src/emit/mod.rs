@@ -40,6 +40,7 @@ mod value;
 
 pub use names::names;
 
+use crate::CompiledPaths;
 use crate::branch_target::static_target;
 use crate::frame::{
     RESUME, arrive_at_barrier, end_wave, frame_offset, run_and_switch, run_handlers, wait_for_barrier,
@@ -144,10 +145,16 @@ pub struct Emitter<'f> {
     loop_block: Option<LoopBlock>,
     /// The steady iterations, while they are emitted.
     steady: Option<SteadyCode>,
+    /// The special paths emitted so far.
+    paths: CompiledPaths,
 }
 
-/// Emits a unit as a function. Entry `n` is its `n`-th block.
-pub fn unit(unit: &Unit, context: CompileContext<'_>, operations: &mut Operations) -> R<Function> {
+/// Emits a unit as a function, whose entry `n` is the `n`-th block. Also returns its special paths.
+pub fn unit(
+    unit: &Unit,
+    context: CompileContext<'_>,
+    operations: &mut Operations,
+) -> R<(Function, CompiledPaths)> {
     let mut f = Function::new(2);
     let (frame, entry) = (f.param(0), f.param(1));
     let (dispatch, exit, flow) = (f.label(), f.label(), f.fresh(Class::Int));
@@ -188,9 +195,10 @@ pub fn unit(unit: &Unit, context: CompileContext<'_>, operations: &mut Operation
         exec_full: None,
         loop_block: None,
         steady: None,
+        paths: CompiledPaths::default(),
     };
     emitter.emit_blocks(unit)?;
-    Ok(emitter.f)
+    Ok((emitter.f, emitter.paths))
 }
 
 impl Emitter<'_> {

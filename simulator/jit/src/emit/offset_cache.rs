@@ -142,6 +142,7 @@ impl Emitter<'_> {
         full: V,
         scan: impl FnOnce(&mut Self) -> super::R<Vec<[V; 4]>>,
     ) -> super::R<Vec<[V; 4]>> {
+        self.paths.cached_offsets += slots.len() as u32;
         let bits = slots.iter().fold(0, |all, n| all | 1i32 << n);
         let [miss, join]: [Label; 2] = [(); 2].map(|()| self.f.label());
         let fields = |n: usize| {

@@ -257,6 +257,8 @@ impl Emitter<'_> {
     /// Emits the steady iterations of the block that was emitted last, if its code has a jump to them.
     pub fn steady_loop(&mut self, block: &Block) -> R<()> {
         let Some(steady) = self.loop_block.take().and_then(|block| block.steady) else { return Ok(()) };
+        self.paths.steady_loops += 1;
+        self.paths.streaming_loops += steady.streaming.is_some() as u32;
         let (head, leave) = (steady.head, self.f.label());
         self.f.push(Inst::Label(head));
         self.forget_state();

@@ -491,7 +491,7 @@ fn env(name: &str, default: u64) -> u64 {
 /// Compares random programs. `WAVESIM_SEED` and `WAVESIM_PROGRAMS` extend the search.
 fn random_programs(arch: Arch) {
     let (first, count) = (env("WAVESIM_SEED", 1) << 20, env("WAVESIM_PROGRAMS", 60));
-    let (mut entered, mut units) = (0, 0);
+    let (mut entered, mut units, mut paths) = (0, 0, [0; 2]);
     for case in first..first + count {
         let mut seed = case << 8 ^ arch as u64;
         let mut any = |n: u64| random(&mut seed) % n;
@@ -526,7 +526,10 @@ fn random_programs(arch: Arch) {
         assert_eq!(stats.failed, 0, "{}", text());
         entered += code.has_code() as u64;
         units += stats.units as u64;
+        paths[0] += stats.paths.cached_offsets as u64;
+        paths[1] += stats.paths.fast_runs as u64;
     }
+    assert!(paths.iter().all(|emitted| *emitted > count), "{paths:?} special paths");
     assert!(2 * entered > count && units > 2 * count, "{entered} of {count} programs, {units} units");
 }
 
@@ -596,6 +599,7 @@ fn cached_facts_belong_to_one_unit() {
             compiled.turn(&program, 0, LIMIT, Some(&code));
             assert_eq!(compiled.difference(&plain), None, "wave{size}, {first}, {second}");
             assert!(plain.ended[0] && code.stats().units > 3);
+            assert_eq!(code.stats().paths.cached_offsets, 2, "each unit looks up one classification");
         }
     }
 }
