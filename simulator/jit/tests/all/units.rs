@@ -335,7 +335,7 @@ impl Builder {
 }
 
 fn random_odd(seed: &mut u64) -> u64 {
-    random(seed) % (1 << 31) | 1
+    (random(seed) % (1 << 31)) | 1
 }
 
 /// Memory of `waves` waves: what they share, then their results.
