@@ -34,6 +34,20 @@ impl Rng {
         list[self.below(list.len() as u64) as usize]
     }
 
+    /// Returns NaNs of either sign, quiet or signalling, with random payloads: an f32 or the high half of an f64, or
+    /// two halves of which at least one is an f16 or a bf16.
+    pub fn nan(&mut self) -> u32 {
+        let bits = self.bits() as u32;
+        match self.below(4) {
+            0 | 1 => bits | 0x7f80_0000 | (bits & 0x7f_ffff == 0) as u32,
+            2 => bits | 0x7ff0_0000,
+            _ => {
+                let half = |x: u32| (x | 0x7c00 | (x & 0x3ff == 0) as u32) & 0xffff;
+                half(bits) | if self.chance(2) { half(bits >> 16) << 16 } else { bits & 0xffff_0000 }
+            }
+        }
+    }
+
     /// Returns a random dword: edge cases of all number formats, small integers, or noise.
     pub fn dword(&mut self) -> u32 {
         const F32: [u32; 14] = [
@@ -58,6 +72,7 @@ impl Rng {
         ];
         let half = |rng: &mut Rng| if rng.chance(3) { rng.bits() as u16 } else { rng.pick(&F16) } as u32;
         match self.below(8) {
+            0 if self.chance(4) => self.nan(),
             0 | 1 => self.pick(&F32),
             2 | 3 => half(self) | half(self) << 16,
             4 => self.below(70) as u32,
@@ -241,18 +256,25 @@ pub fn wave(rng: &mut Rng, size: u32) -> Wave {
         let mut rng = Rng(0);
         (0..1 << 16).map(|_| rng.dword()).collect()
     });
+    // Half of these values are NaNs: most instructions have several NaN operands, with different payloads.
+    static NANS: LazyLock<Vec<u32>> = LazyLock::new(|| {
+        let mut rng = Rng(0);
+        (0..1 << 13).map(|_| if rng.chance(2) { rng.nan() } else { rng.dword() }).collect()
+    });
+    let nans = rng.chance(4);
+    let pool = if nans { &*NANS } else { &*POOL };
     for half in 0..wave.halves() {
         for reg in 0..VGPRS {
-            let at = rng.below(POOL.len() as u64 - 32) as usize;
-            let mut row = LaneVec([POOL[at]; 32]);
+            let at = rng.below(pool.len() as u64 - 32) as usize;
+            let mut row = LaneVec([pool[at]; 32]);
             if !rng.chance(8) {
-                row.0.copy_from_slice(&POOL[at..at + 32]);
+                row.0.copy_from_slice(&pool[at..at + 32]);
             }
             wave.set_lane_vec(half, reg, row);
         }
     }
     for code in 0..128 {
-        let value = rng.dword();
+        let value = if nans && rng.chance(2) { rng.nan() } else { rng.dword() };
         wave.set_sgpr(code, value);
     }
     wave.scc = rng.below(2) as u32;

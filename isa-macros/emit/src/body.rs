@@ -10,8 +10,9 @@ use crate::stmt::declare;
 use crate::value::Scope;
 use isa_lower::ir::*;
 use isa_lower::lower::operands;
+use isa_lower::passes::fast::single_operation;
 use isa_lower::visit::any_in;
-use isa_spec::pcode::ir::{Local, Pure, Space, State, Ty};
+use isa_spec::pcode::ir::{Local, Pure, Role, Space, State, Ty};
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
@@ -40,9 +41,17 @@ pub fn once(once: &Once, locals: &[Local]) -> TokenStream {
 
 /// Emits a body that runs in lanes. With [`Halves::Given`], `half` is in scope.
 pub fn lanes(lanes: &Lanes, locals: &[Local]) -> TokenStream {
-    let steps = Steps { locals: declare(locals), one: lanes.halves == Halves::One }.all(&lanes.steps);
+    let staged = |step: &Step| matches!(step, Step::Stage { direct: false, .. });
+    let direct = !lanes.steps.iter().any(staged);
+    let emitter = Steps { locals: declare(locals), one: lanes.halves == Halves::One, direct };
+    let steps = emitter.all(&lanes.steps);
     let broadcast =
         lanes.broadcast.then(|| quote! { if op.flags & Op::BROADCAST != 0 { rt::broadcast(cx, op); } });
+    let in_order = lanes.steps.iter().any(|step| match step {
+        Step::Loop(lanes) => emitter.in_order(lanes).is_some(),
+        _ => false,
+    });
+    let exec = (!in_order).then(read_exec);
     let halves = match lanes.halves {
         // One half only: values hoisted out of a loop over both would cost registers in wave32.
         Halves::Given => quote! {
@@ -54,7 +63,7 @@ pub fn lanes(lanes: &Lanes, locals: &[Local]) -> TokenStream {
         Halves::One => quote! {
             let file = cx.file;
             let lane_base: u32 = 32 * cx.half() as u32;
-            let exec = file.exec();
+            #exec
             #steps
         },
         Halves::Each => quote! {
@@ -99,6 +108,8 @@ struct Steps {
     locals: TokenStream,
     /// The steps process the context's half.
     one: bool,
+    /// All sources are lane vectors of the wave's file.
+    direct: bool,
 }
 
 impl Steps {
@@ -240,8 +251,7 @@ impl Steps {
             });
             quote! { #(#each)* }
         });
-        quote! {
-            #scalars
+        let each = quote! {
             for l in 0..32usize {
                 #guard
                 let lane: u32 = lane_base + l as u32;
@@ -253,7 +263,53 @@ impl Steps {
                 #results
                 #(#set_bits)*
             }
+        };
+        // EXEC is compared in memory if it is read after the operation, which the compiler does not move.
+        let exec = read_exec();
+        match self.in_order(lanes) {
+            Some(call) => quote! {
+                #[cfg(target_arch = "x86_64")]
+                {
+                    if M::DIRECT { #call }
+                }
+                if !M::DIRECT { #each }
+                #exec
+            },
+            None => quote! { #scalars #each },
         }
+    }
+
+    /// Emits a single f32 operation on lane vectors of the file, if its host instruction must not be left to the
+    /// compiler, which would exchange its operands.
+    fn in_order(&self, lanes: &LaneLoop) -> Option<TokenStream> {
+        if !self.direct || !self.one || lanes.active_only || !lanes.bits.is_empty() {
+            return None;
+        }
+        let source = |role: Role| match role {
+            Role::S0 | Role::S1 | Role::S2 => Some(slot(operands::slot(role))),
+            _ => None,
+        };
+        let (op, roles) = single_operation(lanes)?;
+        let call = match (op, &roles[..]) {
+            (FloatOp::Add, [a, b]) => {
+                let (a, b) = (source(*a)?, source(*b)?);
+                quote! { add_f32(file, #a, #b) }
+            }
+            (FloatOp::Mul, [a, b]) => {
+                let (a, b) = (source(*a)?, source(*b)?);
+                quote! { mul_f32(file, #a, #b) }
+            }
+            (FloatOp::Fma, [a, b, Role::D0]) => {
+                let (a, b) = (source(*a)?, source(*b)?);
+                quote! { fmac_f32(file, #a, #b, r_old) }
+            }
+            (FloatOp::Fma, [a, b, c]) => {
+                let (a, b, c) = (source(*a)?, source(*b)?, source(*c)?);
+                quote! { fma_f32(file, #a, #b, #c) }
+            }
+            _ => return None,
+        };
+        Some(quote! { o0 = rt::ordered::#call; })
     }
 
     /// Emits a loop whose only effect is a write of one VGPR, in each active lane. The VGPR's number is the
@@ -385,6 +441,11 @@ impl Steps {
             };
         }
     }
+}
+
+/// Emits the read of EXEC's bits for the context's half.
+fn read_exec() -> TokenStream {
+    quote! { let exec = file.exec(); }
 }
 
 /// Emits the access at `addresses`.

@@ -13,7 +13,7 @@ use wavesim::exec::reference;
 use wavesim::inst::Inst;
 use wavesim::state::Wave;
 use wavesim::state::wave::{SGPRS, VGPRS};
-use wavesim_tests::machine::{differing_vgpr, equal_or_nan};
+use wavesim_tests::machine::differing_vgpr;
 use wavesim_tests::random::{self, Rng};
 use wavesim_tests::{inst, with_context};
 
@@ -82,8 +82,9 @@ fn packed_operations_equal_two_half_operations() {
                 }
                 for lane in 0..32 {
                     let sources = [0, 2, 4].map(|reg| before.vgpr(lane, reg));
-                    assert!(
-                        equal_or_nan(wave.vgpr(lane, 6), halves.vgpr(lane, 6)),
+                    assert_eq!(
+                        wave.vgpr(lane, 6),
+                        halves.vgpr(lane, 6),
                         "{} {packed} clamp {clamp} mode {:x} of {sources:x?}",
                         arch.name(),
                         wave.mode
@@ -265,10 +266,8 @@ fn scalar_floats_equal_vector_floats() {
                 step(arch, &vector_inst, &mut wave);
                 let mask = if *width == 16 { 0xffff } else { u32::MAX };
                 let (s, v) = (wave.sgpr(6) & mask, wave.vgpr(0, 6) & mask);
-                let nan =
-                    |x: u32| if *width == 16 { x & 0x7fff > 0x7c00 } else { x & 0x7fff_ffff > 0x7f80_0000 };
                 assert!(
-                    s == v || nan(s) && nan(v),
+                    s == v,
                     "{} {scalar} mode {:x} of {sources:x?}: {s:x}, vector {v:x}",
                     arch.name(),
                     wave.mode
@@ -329,9 +328,9 @@ fn dual_issue_reads_before_it_writes() {
             };
             let name = both.instruction(table).name;
             let (first, second) = (half_alone(true), half_alone(false));
-            let same = |lane: u32| equal_or_nan(dual.vgpr(lane, x as u32), first.vgpr(lane, x as u32));
+            let same = |lane: u32| dual.vgpr(lane, x as u32) == first.vgpr(lane, x as u32);
             assert!((0..32).all(same), "{} {name}: first half", arch.name());
-            let same = |lane: u32| equal_or_nan(dual.vgpr(lane, y as u32), second.vgpr(lane, y as u32));
+            let same = |lane: u32| dual.vgpr(lane, y as u32) == second.vgpr(lane, y as u32);
             assert!((0..32).all(same), "{} {name}: second half", arch.name());
         }
     }
@@ -340,8 +339,8 @@ fn dual_issue_reads_before_it_writes() {
 const ROUNDS: [Round; 4] =
     [Round::NearestTiesToEven, Round::TowardPositive, Round::TowardNegative, Round::TowardZero];
 
-/// Compares the handler with `expect` in each rounding mode, with denormals enabled. All NaNs compare equal.
-fn compare_with(name: &str, width: u32, nan: fn(u64) -> bool, expect: fn([u64; 3], Round) -> u64) {
+/// Compares the handler with `expect` in each rounding mode, with denormals enabled.
+fn compare_with(name: &str, width: u32, expect: fn([u64; 3], Round) -> u64) {
     let mut rng = Rng(15);
     let arch = Arch::Rdna4;
     let inst = vop3(arch, name, "ENC_VOP3");
@@ -359,7 +358,7 @@ fn compare_with(name: &str, width: u32, nan: fn(u64) -> bool, expect: fn([u64; 3
                 let sources = [0, 2, 4].map(|reg| read(&before, reg));
                 let (got, expected) = (read(&wave, 6) & mask, expect(sources, ROUNDS[round as usize]) & mask);
                 assert!(
-                    got == expected || nan(got) && nan(expected),
+                    got == expected,
                     "{name} {:?} of {sources:x?}: {got:x}, apfloat {expected:x}",
                     ROUNDS[round as usize]
                 );
@@ -376,18 +375,25 @@ fn bits<F: Float>(x: F) -> u64 {
     x.to_bits() as u64
 }
 
-fn is_nan<F: Float>(x: u64) -> bool {
-    of::<F>(x).is_nan()
+/// Returns a result of an operation on `operands`. A NaN is the first of the operands, made quiet, or else the
+/// negative default NaN (RDNA 4 manual, *NaN Handling*).
+fn result<F: Float>(operands: &[u64], result: F) -> u64 {
+    let quiet = 1 << (F::PRECISION - 2);
+    match operands.iter().find(|x| of::<F>(**x).is_nan()) {
+        Some(nan) => bits(of::<F>(*nan)) | quiet,
+        None if result.is_nan() => bits(F::INFINITY) | quiet | 1 << (F::BITS - 1),
+        None => bits(result),
+    }
 }
 
 macro_rules! like_apfloat {
     ($($test:ident $t:ty, $width:literal, $add:literal $mul:literal $fma:literal;)*) => { $(
         #[test]
         fn $test() {
-            compare_with($add, $width, is_nan::<$t>, |s, r| bits(of::<$t>(s[0]).add_r(of(s[1]), r).value));
-            compare_with($mul, $width, is_nan::<$t>, |s, r| bits(of::<$t>(s[0]).mul_r(of(s[1]), r).value));
-            compare_with($fma, $width, is_nan::<$t>, |s, r| {
-                bits(of::<$t>(s[0]).mul_add_r(of(s[1]), of(s[2]), r).value)
+            compare_with($add, $width, |s, r| result(&s[..2], of::<$t>(s[0]).add_r(of(s[1]), r).value));
+            compare_with($mul, $width, |s, r| result(&s[..2], of::<$t>(s[0]).mul_r(of(s[1]), r).value));
+            compare_with($fma, $width, |s, r| {
+                result(&s, of::<$t>(s[0]).mul_add_r(of(s[1]), of(s[2]), r).value)
             });
         }
     )* };
@@ -404,21 +410,15 @@ fn conversions_are_apfloats() {
     fn narrow<A: Float + FloatConvert<B>, B: Float>(s: [u64; 3], r: Round) -> u64 {
         bits(of::<A>(s[0]).convert_r(r, &mut false).value)
     }
-    compare_with("V_CVT_F32_F16", 32, is_nan::<Single>, narrow::<Half, Single>);
-    compare_with("V_CVT_F16_F32", 16, is_nan::<Half>, narrow::<Single, Half>);
-    compare_with("V_CVT_F64_F32", 64, is_nan::<Double>, narrow::<Single, Double>);
-    compare_with("V_CVT_F32_F64", 32, is_nan::<Single>, narrow::<Double, Single>);
-    compare_with("V_CVT_F32_I32", 32, is_nan::<Single>, |s, r| {
-        bits(Single::from_i128_r(s[0] as u32 as i32 as i128, r).value)
-    });
-    compare_with("V_CVT_F32_U32", 32, is_nan::<Single>, |s, r| {
-        bits(Single::from_u128_r(s[0] as u32 as u128, r).value)
-    });
-    compare_with("V_CVT_F64_I32", 64, is_nan::<Double>, |s, r| {
-        bits(Double::from_i128_r(s[0] as u32 as i32 as i128, r).value)
-    });
+    compare_with("V_CVT_F32_F16", 32, narrow::<Half, Single>);
+    compare_with("V_CVT_F16_F32", 16, narrow::<Single, Half>);
+    compare_with("V_CVT_F64_F32", 64, narrow::<Single, Double>);
+    compare_with("V_CVT_F32_F64", 32, narrow::<Double, Single>);
+    compare_with("V_CVT_F32_I32", 32, |s, r| bits(Single::from_i128_r(s[0] as u32 as i32 as i128, r).value));
+    compare_with("V_CVT_F32_U32", 32, |s, r| bits(Single::from_u128_r(s[0] as u32 as u128, r).value));
+    compare_with("V_CVT_F64_I32", 64, |s, r| bits(Double::from_i128_r(s[0] as u32 as i32 as i128, r).value));
     // Conversions to integers truncate and saturate in every rounding mode.
-    compare_with("V_CVT_I32_F32", 32, |_| false, |s, _| f32::from_bits(s[0] as u32) as i32 as u32 as u64);
-    compare_with("V_CVT_U32_F64", 32, |_| false, |s, _| f64::from_bits(s[0]) as u32 as u64);
-    compare_with("V_CVT_I32_F64", 32, |_| false, |s, _| f64::from_bits(s[0]) as i32 as u32 as u64);
+    compare_with("V_CVT_I32_F32", 32, |s, _| f32::from_bits(s[0] as u32) as i32 as u32 as u64);
+    compare_with("V_CVT_U32_F64", 32, |s, _| f64::from_bits(s[0]) as u32 as u64);
+    compare_with("V_CVT_I32_F64", 32, |s, _| f64::from_bits(s[0]) as i32 as u32 as u64);
 }

@@ -24,11 +24,9 @@ const MAX_INSTRUCTIONS: u64 = 1 << 20;
 /// How the engines are compared.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Execution {
-    /// The interpreter runs from start to end. The programs contain nothing whose NaN payloads depend on the
-    /// host.
+    /// The interpreter runs from start to end.
     Uninterrupted,
-    /// The program runs in slices. If only a NaN payload differs, the run continues with the evaluator's
-    /// state.
+    /// The program runs in slices.
     Sliced,
 }
 
@@ -64,28 +62,26 @@ fn run_slice(
     if matches!(b, Err(Event::Fault(_))) {
         return Ok((reference, b));
     }
-    match compare(start, &compiled, &reference, false) {
+    match compare(start, &compiled, &reference) {
         Some(what) => Err(what),
         None => Ok((reference, b)),
     }
 }
 
-/// Finds the first instruction of a slice after which the engines differ. Returns the difference, and whether
-/// it is only in a NaN payload.
-fn first_difference(program: &Program, start: &Machine, budget: u64) -> Option<(String, bool)> {
+/// Finds the first instruction of a slice after which the engines differ. Returns the difference.
+fn first_difference(program: &Program, start: &Machine, budget: u64) -> Option<String> {
     let mut machine = start.clone();
     for _ in 0..budget {
         let at = program.inst_at(machine.wave.pc)?;
         let before = machine.clone();
         let (mut compiled, mut reference) = (before.clone(), before.clone());
         let (a, b) = (compiled.run(program, 1), reference.evaluate(program));
-        let what = match compare(&before, &compiled, &reference, false) {
-            _ if a != b => Some((format!("{a:?}, {b:?}"), false)),
-            Some(what) => Some((what, compare(&before, &compiled, &reference, true).is_none())),
-            None => None,
+        let what = match compare(&before, &compiled, &reference) {
+            _ if a != b => Some(format!("{a:?}, {b:?}")),
+            what => what,
         };
-        if let Some((what, nan)) = what {
-            return Some((format!("instruction {at}, {}: {what}", program.text(at)), nan));
+        if let Some(what) = what {
+            return Some(format!("instruction {at}, {}: {what}", program.text(at)));
         }
         if b.is_err() {
             return None;
@@ -118,12 +114,9 @@ fn check(
             }
             Err(what) => {
                 let whole = format!("from PC 0x{from:x}: {what}");
-                match first_difference(program, &machine, budget) {
-                    Some((_, true)) if execution == Execution::Sliced => {}
-                    Some((first, _)) => return Err(format!("{first}; {whole}")),
-                    None => return Err(format!("not in single steps; {whole}")),
-                }
-                evaluate(&mut machine, program, budget)
+                let first = first_difference(program, &machine, budget);
+                let first = first.unwrap_or_else(|| "not in single steps".to_string());
+                return Err(format!("{first}; {whole}"));
             }
         };
         executed += budget;

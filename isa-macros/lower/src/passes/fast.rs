@@ -91,20 +91,37 @@ fn lanes(general: &Lanes, flushes: Option<bool>) -> Lanes {
 /// if it is a single operation directly from its sources to its result.
 fn flushes(main: &LaneLoop) -> Option<bool> {
     let [Stmt::Set(Var::Operand(Role::D0), value)] = &main.body[..] else { return None };
-    let leaf = |v: &Value| matches!(strip_resizes(v, 32).kind, ValueKind::Var(Var::Operand(_)));
-    fn operands(v: &Value) -> Option<&[Value]> {
-        match &strip_resizes(v, 32).kind {
-            ValueKind::Float {
-                op: FloatOp::Add | FloatOp::Sub | FloatOp::Mul | FloatOp::Fma,
-                ty: Ty::F32,
-                args,
-            } => Some(args),
-            _ => None,
-        }
+    fn tree(v: &Value) -> bool {
+        leaf(v).is_some() || arithmetic(v).is_some_and(|(_, args)| args.iter().all(tree))
     }
-    fn tree(v: &Value, leaf: &dyn Fn(&Value) -> bool) -> bool {
-        leaf(v) || operands(v).is_some_and(|args| args.iter().all(|v| tree(v, leaf)))
+    let (_, args) = arithmetic(value)?;
+    args.iter().all(tree).then(|| args.iter().all(|v| leaf(v).is_some()))
+}
+
+/// Returns the operation and its operands if the body is a single f32 operation directly from its sources to
+/// its result.
+pub fn single_operation(main: &LaneLoop) -> Option<(FloatOp, Vec<Role>)> {
+    let [Stmt::Set(Var::Operand(Role::D0), value)] = &main.body[..] else { return None };
+    let (op, args) = arithmetic(value)?;
+    Some((op, args.iter().map(leaf).collect::<Option<_>>()?))
+}
+
+/// Returns the operand that a value is.
+fn leaf(v: &Value) -> Option<Role> {
+    match strip_resizes(v, 32).kind {
+        ValueKind::Var(Var::Operand(role)) => Some(role),
+        _ => None,
     }
-    let args = operands(value)?;
-    args.iter().all(|v| tree(v, &leaf)).then(|| args.iter().all(leaf))
+}
+
+/// Returns the operation and the operands of f32 arithmetic.
+fn arithmetic(v: &Value) -> Option<(FloatOp, &[Value])> {
+    match &strip_resizes(v, 32).kind {
+        ValueKind::Float {
+            op: op @ (FloatOp::Add | FloatOp::Sub | FloatOp::Mul | FloatOp::Fma),
+            ty: Ty::F32,
+            args,
+        } => Some((*op, args)),
+        _ => None,
+    }
 }

@@ -64,7 +64,9 @@ impl Emitter<'_> {
     pub fn fma_round_to_odd(&mut self, format: &Format, [a, b, c]: [V; 3]) -> V {
         let hold = format.hold;
         let product = self.f.rvm(format.mul, a, b, None);
-        let sum = self.f.rvm(format.add, product, c, None);
+        // Equals the sum of product and addend, but for NaNs: those of `c` have precedence over that of an invalid
+        // product.
+        let sum = self.f.fma(hold != Hold::W32, a, b, c);
         // The exact rounding error of the sum.
         let of_c = self.f.rvm(format.sub, sum, product, None);
         let of_product = self.f.rvm(format.sub, sum, of_c, None);

@@ -26,13 +26,13 @@ fn permutations_of_lanes() {
         0 => integer(seed),
         _ => random(seed) as u32 % 260,
     };
-    compare_all(&lines, lane, |bits| bits);
+    compare_all(&lines, lane);
     let lines = [
         "ds_bpermute_b32 v21, v2, v20 offset:4",
         "ds_swizzle_b32 v23, v4 offset:0xe01f",
         "ds_swizzle_b32 v24, v4 offset:0xc4a3",
     ];
-    compare_on(Arch::Cdna3, &[64], &lines, lane, |bits| bits);
+    compare_on(Arch::Cdna3, &[64], &lines, lane);
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn swaps_and_single_lanes() {
         "v_swap_b32 v23, v23",
         "v_readfirstlane_b32 s21, v22",
     ];
-    compare_all(&lines, integer, |bits| bits);
+    compare_all(&lines, integer);
 }
 
 /// Computed registers beyond the wave's allocation: writes are dropped, and reads return v0.

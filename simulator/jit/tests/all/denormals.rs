@@ -86,15 +86,8 @@ fn denormals_in_loops() {
                 assert_eq!(a, b, "case {case} turn {turn} wave{size} mode {mode:x}: {lines:#?}");
             }
             assert_eq!((plain.sgprs, plain.scc, plain.pc), (compiled.sgprs, compiled.scc, compiled.pc));
-            let nan = |bits: u32| bits & 0x7fff_ffff > 0x7f80_0000;
             for half in 0..plain.halves() {
-                // Of two NaNs, either may be the result, and its bits can propagate anywhere.
-                let nans = |lane: usize| {
-                    (0..16).any(|reg| {
-                        nan(plain.lane_vec(half, reg).0[lane]) || nan(compiled.lane_vec(half, reg).0[lane])
-                    })
-                };
-                for lane in (0..32).filter(|lane| !nans(*lane)) {
+                for lane in 0..32 {
                     compared += 1;
                     for reg in 0..16 {
                         let (a, b) =
@@ -109,7 +102,7 @@ fn denormals_in_loops() {
             assert_eq!(code.stats().failed, 0);
         }
     }
-    assert!(compared > 2000, "{compared} lanes without NaNs");
+    assert!(compared > 2000, "{compared} lanes");
 }
 
 /// f64 denormals are kept where those of f32 are flushed, in one run or in several.

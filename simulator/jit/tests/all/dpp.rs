@@ -20,7 +20,7 @@ fn sources_of_other_lanes() {
         "v_max_u16 v30, v20, v21",
         "v_mov_b32_dpp v31, v30 row_ror:9 row_mask:0xf bank_mask:0xf",
     ];
-    compare_all(&lines, integer, |bits| bits);
+    compare_all(&lines, integer);
 }
 
 /// An instruction reads the values that other lanes had before it, even if it overwrites its source.
@@ -36,7 +36,7 @@ fn sources_that_are_overwritten() {
         "v_mov_b32_dpp v20, v0 row_share:0 row_mask:0xf bank_mask:0xf fi:1",
         "v_add_nc_u32_dpp v20, v20, v1 dpp8:[7,6,5,4,3,2,1,0]",
     ];
-    compare_all(&lines, integer, |bits| bits);
+    compare_all(&lines, integer);
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn floats_and_masks_of_other_lanes() {
         "v_mul_f32_dpp v27, v26, v26 row_xmask:15 row_mask:0xf bank_mask:0xf",
         "v_add_co_ci_u32_dpp v28, vcc_lo, v1, v2, vcc_lo row_ror:1 row_mask:0xe bank_mask:0xf",
     ];
-    compare_all(&lines, single, super::families::canonical_f32_nan);
+    compare_all(&lines, single);
 }
 
 /// More sources than hidden registers, so that runs must be closed.
@@ -70,7 +70,7 @@ fn more_sources_than_hidden_registers() {
         })
         .collect();
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-    compare_all(&lines, integer, |bits| bits);
+    compare_all(&lines, integer);
 }
 
 /// Sources from the next row, from the whole wave, and of 64 bits.
@@ -86,5 +86,5 @@ fn sources_of_other_rows() {
         "v_mov_b64_dpp v[26:27], v[6:7] row_newbcast:3 row_mask:0xf bank_mask:0xf",
         "v_add_u32_dpp v0, v0, v0 row_shr:1 row_mask:0xf bank_mask:0xf",
     ];
-    compare_on(Arch::Cdna3, &[64], &lines, integer, |bits| bits);
+    compare_on(Arch::Cdna3, &[64], &lines, integer);
 }

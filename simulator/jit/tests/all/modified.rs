@@ -1,8 +1,6 @@
 //! Output modifiers and parts of registers.
 
-use super::families::{
-    canonical_f16_nan, canonical_f32_nan, compare_all, compare_on, halves, integer, single,
-};
+use super::families::{compare_all, compare_on, halves, integer, single};
 use wavesim_isa::arch::Arch;
 
 const SINGLES: [&str; 12] = [
@@ -22,9 +20,9 @@ const SINGLES: [&str; 12] = [
 
 #[test]
 fn scaled_and_clamped_singles() {
-    compare_all(&SINGLES, single, canonical_f32_nan);
+    compare_all(&SINGLES, single);
     let renamed = SINGLES.map(|line| line.replace("v_max_f32", "v_max_num_f32"));
-    compare_on(Arch::Rdna4, &[32, 64], &renamed.each_ref().map(String::as_str), single, canonical_f32_nan);
+    compare_on(Arch::Rdna4, &[32, 64], &renamed.each_ref().map(String::as_str), single);
 }
 
 #[test]
@@ -35,7 +33,7 @@ fn clamped_doubles() {
         "v_fma_f64 v[24:25], v[2:3], 2.0, -0.5 clamp",
         "v_max_f64 v[26:27], v[6:7], v[6:7] clamp",
     ];
-    compare_all(&lines, single, |bits| bits);
+    compare_all(&lines, single);
 }
 
 #[test]
@@ -49,7 +47,7 @@ fn clamped_halves() {
         "v_fma_mixlo_f16 v24, v1, v2, v3 op_sel_hi:[1,1,1] clamp",
         "v_fma_mix_f32 v25, v1, v2, v3 op_sel_hi:[1,1,1] clamp",
     ];
-    compare_all(&lines, halves, canonical_f16_nan);
+    compare_all(&lines, halves);
 }
 
 #[test]
@@ -69,7 +67,7 @@ fn saturated_integers() {
         "v_mad_u16 v31, v5, v6, v7 clamp",
         "v_add_nc_i32 v32, s8, s9 clamp",
     ];
-    compare_all(&lines, integer, |bits| bits);
+    compare_all(&lines, integer);
 }
 
 #[test]
@@ -83,14 +81,14 @@ fn parts_of_registers() {
         "v_cmp_lt_u32_sdwa vcc, v0, v1 src0_sel:BYTE_0 src1_sel:BYTE_1",
         "v_lshlrev_b16 v28, v0, v1",
     ];
-    compare_on(Arch::Cdna3, &[64], &lines, integer, |bits| bits);
+    compare_on(Arch::Cdna3, &[64], &lines, integer);
     let lines = [
         "v_mul_f32_sdwa v25, -v6, |v7| clamp dst_sel:DWORD src0_sel:DWORD src1_sel:DWORD",
         "v_add_f16_sdwa v26, -v6, v7 dst_sel:WORD_1 dst_unused:UNUSED_PRESERVE src0_sel:WORD_1 src1_sel:WORD_0",
         "v_add_f16 v27, v0, v1",
     ];
-    compare_on(Arch::Cdna3, &[64], &lines[..1], single, canonical_f32_nan);
-    compare_on(Arch::Cdna3, &[64], &lines[1..], halves, canonical_f16_nan);
+    compare_on(Arch::Cdna3, &[64], &lines[..1], single);
+    compare_on(Arch::Cdna3, &[64], &lines[1..], halves);
 }
 
 #[test]
@@ -102,6 +100,6 @@ fn parts_of_floats() {
         "v_mul_f32_sdwa v26, -v4, |v5| dst_sel:DWORD src0_sel:WORD_0 src1_sel:WORD_1",
     ];
     for line in lines {
-        compare_on(Arch::Cdna4, &[64], &[line], single, canonical_f32_nan);
+        compare_on(Arch::Cdna4, &[64], &[line], single);
     }
 }

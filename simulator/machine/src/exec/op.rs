@@ -155,6 +155,18 @@ impl Source {
         (self.0 as usize).wrapping_sub(VECTOR as usize)
     }
 
+    /// Returns the distance in bytes between [`Source::BIAS`] and the lane vector, as
+    /// [`Source::vector_offset`] without a subtraction.
+    #[inline(always)]
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) const fn scaled(self) -> usize {
+        self.0 as usize * size_of::<crate::state::LaneVec>()
+    }
+
+    /// The place relative to the file from which [`Source::scaled`] counts, in bytes.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) const BIAS: i32 = -(VECTOR as i32 * size_of::<crate::state::LaneVec>() as i32);
+
     /// Returns the index in the scalar file; beyond the file for other sources. Lacks the mask of
     /// [`Source::number`], which the operands of a fast handler do not need.
     #[inline(always)]

@@ -2,6 +2,7 @@
 //! inlined into lane loops; `General` uses the exact library.
 
 use super::half::half_to_single;
+use super::nan;
 use isa_spec::arith::{self, FloatEnv};
 use isa_spec::pcode::ir::Ty;
 
@@ -16,6 +17,8 @@ pub trait Mode {
     const FLUSH_ROWS: bool = false;
     /// All operations use the library.
     const GENERAL: bool;
+    /// A single operation on f32 lane vectors is that of the host ([`super::ordered`]).
+    const DIRECT: bool = false;
     /// The rounding, denormal and overflow settings of MODE.
     fn env(&self) -> &FloatEnv;
 }
@@ -37,6 +40,7 @@ const FLUSH_ENV: FloatEnv = FloatEnv { flush_in32: true, flush_out32: true, ..Fl
 impl Mode for Keep {
     const FLUSH: bool = false;
     const GENERAL: bool = false;
+    const DIRECT: bool = cfg!(target_arch = "x86_64");
     #[inline(always)]
     fn env(&self) -> &FloatEnv {
         &FloatEnv::KEEP
@@ -66,6 +70,7 @@ impl Mode for FlushVecs {
     const FLUSH: bool = false;
     const FLUSH_ROWS: bool = true;
     const GENERAL: bool = false;
+    const DIRECT: bool = cfg!(target_arch = "x86_64");
     #[inline(always)]
     fn env(&self) -> &FloatEnv {
         &FLUSH_ENV
@@ -111,10 +116,10 @@ macro_rules! arith32 {
 }
 
 arith32! {
-    add_f32 add |a, b| a + b;
-    sub_f32 sub |a, b| a - b;
-    mul_f32 mul |a, b| a * b;
-    div_f32 div_float |a, b| a / b;
+    add_f32 add |a, b| nan::of_two(a, b, |a, b| a + b);
+    sub_f32 sub |a, b| nan::result([a, b], a - b);
+    mul_f32 mul |a, b| nan::of_two(a, b, |a, b| a * b);
+    div_f32 div_float |a, b| nan::result([a, b], a / b);
 }
 
 /// `a * b + c`, rounded once.
@@ -123,7 +128,8 @@ pub fn fma_f32<M: Mode>(m: &M, a: u32, b: u32, c: u32) -> u32 {
     if M::GENERAL {
         return arith::fma(a as u128, b as u128, c as u128, Ty::F32, m.env()) as u32;
     }
-    fl::<M>(fused(f(fl_in::<M>(a)), f(fl_in::<M>(b)), f(fl_in::<M>(c))).to_bits())
+    let [a, b, c] = [a, b, c].map(|x| f(fl_in::<M>(x)));
+    fl::<M>(nan::of_three(a, b, c, fused).to_bits())
 }
 
 /// Returns `a * b + c`, rounded once. WebAssembly has no such instruction, and the library function is slow.
@@ -204,23 +210,24 @@ pub fn lg_f64<M: Mode>(m: &M, a: u64, b: u64) -> u32 {
 }
 
 macro_rules! arith64 {
-    ($($name:ident $lib:ident $op:tt;)*) => { $(
+    ($($name:ident $lib:ident |$a:ident, $b:ident| $e:expr;)*) => { $(
         /// An operation of two f64, rounded once.
         #[inline(always)]
         pub fn $name<M: Mode>(m: &M, a: u64, b: u64) -> u64 {
             if M::GENERAL {
                 return arith::$lib(a as u128, b as u128, Ty::F64, m.env()) as u64;
             }
-            (f64::from_bits(a) $op f64::from_bits(b)).to_bits()
+            let ($a, $b) = (f64::from_bits(a), f64::from_bits(b));
+            ($e).to_bits()
         }
     )* };
 }
 
 arith64! {
-    add_f64 add +;
-    sub_f64 sub -;
-    mul_f64 mul *;
-    div_f64 div_float /;
+    add_f64 add |a, b| nan::of_two(a, b, |a, b| a + b);
+    sub_f64 sub |a, b| nan::result([a, b], a - b);
+    mul_f64 mul |a, b| nan::of_two(a, b, |a, b| a * b);
+    div_f64 div_float |a, b| nan::result([a, b], a / b);
 }
 
 /// `a * b + c`, rounded once.
@@ -229,7 +236,8 @@ pub fn fma_f64<M: Mode>(m: &M, a: u64, b: u64, c: u64) -> u64 {
     if M::GENERAL {
         return arith::fma(a as u128, b as u128, c as u128, Ty::F64, m.env()) as u64;
     }
-    f64::from_bits(a).mul_add(f64::from_bits(b), f64::from_bits(c)).to_bits()
+    let [a, b, c] = [a, b, c].map(f64::from_bits);
+    nan::of_three(a, b, c, f64::mul_add).to_bits()
 }
 
 macro_rules! tests {
@@ -331,7 +339,7 @@ macro_rules! approximated32 {
         #[inline(always)]
         pub fn $name<M: Mode>(_m: &M, x: u32) -> u32 {
             let $x = f(fl::<Flush>(x));
-            let r: f32 = $e;
+            let r: f32 = nan::result([$x], $e);
             fl::<Flush>(r.to_bits())
         }
     )* };
@@ -404,8 +412,9 @@ pub fn frexp_exp_f32<M: Mode>(m: &M, x: u32) -> u32 {
 /// bits.
 #[inline(always)]
 fn fma_to_odd(a: f32, b: f32, c: f32) -> f64 {
-    let (product, c) = (a as f64 * b as f64, c as f64);
-    let sum = product + c;
+    let [a, b, c] = [a, b, c].map(|x| x as f64);
+    let product = a * b;
+    let sum = nan::of_three(a, b, c, f64::mul_add);
     let from_c = sum - product;
     let lost = (product - (sum - from_c)) + (c - from_c);
     let bits = sum.to_bits();

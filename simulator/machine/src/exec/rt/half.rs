@@ -3,6 +3,7 @@
 //! those rounded once. A multiply-add needs rounding to odd.
 
 use super::float::{Mode, f, fl, fract, quiet_f32};
+use super::nan;
 use isa_spec::arith;
 use isa_spec::pcode::ir::Ty;
 
@@ -57,32 +58,35 @@ fn single(h: u32) -> f32 {
 }
 
 macro_rules! arith16 {
-    ($($name:ident $lib:ident $op:tt;)*) => { $(
+    ($($name:ident $lib:ident |$a:ident, $b:ident| $e:expr;)*) => { $(
         /// An operation of two f16, rounded once.
         #[inline(always)]
         pub fn $name<M: Mode>(m: &M, a: u32, b: u32) -> u32 {
             if M::GENERAL {
                 return arith::$lib(a as u128, b as u128, Ty::F16, m.env()) as u32;
             }
-            single_to_half((single(a) $op single(b)).to_bits())
+            let ($a, $b) = (single(a), single(b));
+            single_to_half(($e).to_bits())
         }
     )* };
 }
 
 arith16! {
-    add_f16 add +;
-    sub_f16 sub -;
-    mul_f16 mul *;
-    div_f16 div_float /;
+    add_f16 add |a, b| nan::of_two(a, b, |a, b| a + b);
+    sub_f16 sub |a, b| nan::result([a, b], a - b);
+    mul_f16 mul |a, b| nan::of_two(a, b, |a, b| a * b);
+    div_f16 div_float |a, b| nan::result([a, b], a / b);
 }
 
-/// Returns `a + b` rounded to odd: rounding it again, to at least two bits less, rounds the exact sum.
+/// Returns `a * b + c`, of which the product is exact, rounded to odd: rounding it again, to at least two bits less,
+/// rounds the exact sum.
 #[inline(always)]
-fn add_to_odd(a: f32, b: f32) -> u32 {
-    let sum = a + b;
+fn fma_to_odd(a: f32, b: f32, c: f32) -> u32 {
+    let product = a * b;
+    let sum = nan::of_three(a, b, c, f32::mul_add);
     // The exact rounding error of the sum.
-    let from_b = sum - a;
-    let lost = (a - (sum - from_b)) + (b - from_b);
+    let from_c = sum - product;
+    let lost = (product - (sum - from_c)) + (c - from_c);
     let bits = sum.to_bits();
     // False for NaN, where no bits are lost.
     let inexact = (lost > 0.0) | (lost < 0.0);
@@ -98,27 +102,29 @@ pub fn fma_f16<M: Mode>(m: &M, a: u32, b: u32, c: u32) -> u32 {
         return arith::fma(a as u128, b as u128, c as u128, Ty::F16, m.env()) as u32;
     }
     // The product has 22 bits, so it is exact.
-    single_to_half(add_to_odd(single(a) * single(b), single(c)))
+    let [a, b, c] = [a, b, c].map(single);
+    single_to_half(fma_to_odd(a, b, c))
 }
 
 /// Sums of bf16 in f32, which has twice their precision and the same exponent range, so that double rounding
 /// is harmless.
 macro_rules! sums {
-    ($($name:ident $lib:ident $op:tt;)*) => { $(
+    ($($name:ident $lib:ident |$a:ident, $b:ident| $e:expr;)*) => { $(
         /// A sum or difference of two bf16, rounded once.
         #[inline(always)]
         pub fn $name<M: Mode>(m: &M, a: u32, b: u32) -> u32 {
             if M::GENERAL {
                 return arith::$lib(a as u128, b as u128, Ty::BF16, m.env()) as u32;
             }
-            cvt_f32_bf16(m, (f(fl::<M>(a << 16)) $op f(fl::<M>(b << 16))).to_bits())
+            let [$a, $b] = [a, b].map(|x| f(fl::<M>(x << 16)));
+            cvt_f32_bf16(m, ($e).to_bits())
         }
     )* };
 }
 
 sums! {
-    add_bf16 add +;
-    sub_bf16 sub -;
+    add_bf16 add |a, b| nan::of_two(a, b, |a, b| a + b);
+    sub_bf16 sub |a, b| nan::result([a, b], a - b);
 }
 
 macro_rules! library {

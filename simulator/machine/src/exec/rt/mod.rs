@@ -17,7 +17,10 @@ mod lane_moves;
 mod lds;
 mod memory;
 mod modify;
+mod nan;
 mod operands;
+#[cfg(target_arch = "x86_64")]
+pub mod ordered;
 mod patterns;
 mod polynomials;
 mod product;

@@ -4,9 +4,9 @@ use super::context::Cx;
 use super::float::{Mode, fma_f32};
 use super::half::{cvt_f16_f32, cvt_f32_f16};
 use super::operands::{operand_lane, vgpr};
-#[cfg(target_arch = "x86_64")]
-use super::product::flushed;
 use super::results::set_vgpr;
+#[cfg(target_arch = "x86_64")]
+use super::{ordered::fma_vector, product::flushed};
 use crate::exec::op::Source;
 use crate::state::wave::{ALL_VGPRS, LANE_VECS};
 
@@ -294,13 +294,9 @@ pub unsafe fn fma_f32_lanes<M: Mode, const N: usize>(
             unsafe {
                 let [a, b, c] = [a.eight(k), b.eight(k), c.eight(k)];
                 let sum = if M::FLUSH {
-                    flushed::<true>(_mm256_fmadd_ps(
-                        flushed::<true>(a),
-                        flushed::<true>(b),
-                        flushed::<true>(c),
-                    ))
+                    flushed::<true>(fma_vector(flushed::<true>(a), flushed::<true>(b), flushed::<true>(c)))
                 } else {
-                    _mm256_fmadd_ps(a, b, c)
+                    fma_vector(a, b, c)
                 };
                 _mm256_storeu_ps(out.as_mut_ptr().add(8 * k).cast(), sum);
             }
