@@ -6,18 +6,26 @@ unsafe fn fast0<M: Mode>(cx: &mut Cx<'_>, op: &Op, m: &M) -> Flow {
     let (mut new_exec, mut all_d0, mut all_vcc) = (0u64, 0u64, 0u64);
     let file = cx.file;
     let lane_base: u32 = 32 * cx.half() as u32;
-    let exec = file.exec();
     let r_s0 = rt::fast_source(file, op.src[0usize]);
     let r_s1 = rt::fast_source(file, op.src[1usize]);
     let mut o0 = LaneVec::ZERO;
-    for l in 0..32usize {
-        let lane: u32 = lane_base + l as u32;
-        let s0 = (*r_s0.add(0)).0[l];
-        let s1 = (*r_s1.add(0)).0[l];
-        let mut d0: u32 = 0;
-        d0 = rt::add_f32(m, s0, s1);
-        o0.0[l] = (d0 >> 0u32) as u32;
+    #[cfg(target_arch = "x86_64")]
+    {
+        if M::DIRECT {
+            o0 = rt::ordered::add_f32(file, op.src[0usize], op.src[1usize]);
+        }
     }
+    if !M::DIRECT {
+        for l in 0..32usize {
+            let lane: u32 = lane_base + l as u32;
+            let s0 = (*r_s0.add(0)).0[l];
+            let s1 = (*r_s1.add(0)).0[l];
+            let mut d0: u32 = 0;
+            d0 = rt::add_f32(m, s0, s1);
+            o0.0[l] = (d0 >> 0u32) as u32;
+        }
+    }
+    let exec = file.exec();
     if M::FLUSH_ROWS {
         return rt::flushing_write(cx, file, op, exec, o0);
     }

@@ -72,7 +72,14 @@ impl Case {
         let wide: Vec<u128> = args.iter().map(|a| *a as u128).collect();
         for (fast, env) in self.fast.iter().zip([FloatEnv::KEEP, FLUSH]) {
             let exact = isa_spec::eval::pure(self.builtin, &wide, self.types, &env, false) as u64;
-            let found = fast(args);
+            let found = match (self.builtin, self.types) {
+                // Outside handlers, this calls the host's library, which returns signalling NaNs unchanged.
+                (Pure::Floor | Pure::Ceil | Pure::Trunc | Pure::Rndne, [F32]) => {
+                    quiet_f32(fast(args) as u32) as u64
+                }
+                (Pure::Floor | Pure::Ceil | Pure::Trunc | Pure::Rndne, [F64]) => quiet_f64(fast(args)),
+                _ => fast(args),
+            };
             assert!(
                 found == exact,
                 "{:?} of {args:x?}, flushing {}: {found:x}, exact {exact:x}",
