@@ -11,13 +11,7 @@ use wavesim_isa::inst::Inst;
 use wavesim_isa::operand::{self, Operand};
 
 /// Returns whether an operand begins at a VGPR and extends beyond the last one.
-pub(super) fn exceeds_vgprs(
-    op: &Op,
-    arch: Arch,
-    inst: &Inst,
-    operands: &[Operand],
-    info: &OpInfo,
-) -> bool {
+pub(super) fn exceeds_vgprs(op: &Op, arch: Arch, inst: &Inst, operands: &[Operand], info: &OpInfo) -> bool {
     // Both kinds have the same number of VGPRs.
     let exceeds = |first: u16, dwords: u8| {
         (first as usize) < ALL_VGPRS && first as usize % VGPRS + dwords as usize > VGPRS
