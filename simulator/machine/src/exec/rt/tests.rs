@@ -105,7 +105,6 @@ macro_rules! cases {
 
 const I16: Ty = Ty::I(16);
 const I32: Ty = Ty::I(32);
-const U8: Ty = Ty::U(8);
 const U16: Ty = Ty::U(16);
 const U32: Ty = Ty::U(32);
 use Ty::{BF8, BF16, F16, F32, F64, FP8};
