@@ -58,7 +58,8 @@ impl Dump {
         for (title, text) in
             [("function", &listing.ir), ("locations", &listing.allocated), ("host code", &listing.host)]
         {
-            write!(out, "\n== {title}\n{text}")?;
+            let missing = "(this wavesim was built without the feature `disassembly`)\n";
+            write!(out, "\n== {title}\n{}", if text.is_empty() { missing } else { text })?;
         }
         Ok(())
     }

@@ -19,7 +19,7 @@ use crate::allocate::Location;
 use crate::allocated::Allocated;
 use crate::cfg::Cfg;
 use crate::inst::{Cc, Class, Inst, Mem, Src, V};
-use crate::operands::{each_read, is_pure, written};
+use crate::operands::{is_pure, visit_reads, written};
 use crate::reg::{CALLEE_SAVED, CALLER_SAVED, INTS, VECS};
 use crate::share::Shared;
 use crate::text::{inst_text, value_name};
@@ -211,7 +211,7 @@ impl<'a> Checker<'a> {
         let code = self.code;
         let mut read = vec![false; code.function.classes.len()];
         let kept = code.function.insts.iter().zip(&code.live.keep).filter(|(_, keep)| **keep);
-        kept.for_each(|(inst, _)| each_read(inst, |used| read[used.v.index()] = true));
+        kept.for_each(|(inst, _)| visit_reads(inst, &mut |used| read[used.v.index()] = true));
         for (i, inst) in code.function.insts.iter().enumerate().filter(|&(i, _)| !code.live.keep[i]) {
             let unread = is_pure(inst) && written(inst).is_some_and(|d| !read[d.index()]);
             if !unread && !matches!(inst, Inst::Move { d, a } if d == a) {
@@ -288,7 +288,7 @@ impl<'a> Checker<'a> {
             state.holds[SCRATCH] = shared.vector.v.0;
         }
         let (mut uses_scratch, mut reads_shared) = (false, false);
-        each_read(inst, |read| {
+        visit_reads(inst, &mut |read| {
             uses_scratch |= self.read(state, read.v, shared, found);
             let location = self.code.location(read.v);
             reads_shared |= shared.is_some_and(|shared| shared.vector.is(read.v, location));

@@ -11,7 +11,6 @@ use crate::inst::{Class, Inst, V};
 use crate::operands::written;
 use crate::reg::{CALLEE_SAVED, CALLER_SAVED, Kind, X14};
 use crate::text::{inst_text, value_name};
-use iced_x86::{Decoder, DecoderOptions, FastFormatter, Instruction, OpKind};
 use std::collections::HashSet;
 use std::fmt::Write;
 
@@ -23,7 +22,8 @@ pub struct Listing {
     /// The instructions that are compiled, each value with its location: `i3@rbx`. Comments name the registers that the
     /// function saves, and vectors that are loaded to a scratch register once for several instructions.
     pub allocated: String,
-    /// Host instructions with their offsets in bytes, in front of them the instruction that they come from.
+    /// Host instructions with their offsets in bytes, in front of them the instruction that they come from. Empty
+    /// without the feature `disassembly`.
     pub host: String,
 }
 
@@ -134,13 +134,20 @@ fn write_allocated(out: &mut String, code: &Allocated<'_>) {
     });
 }
 
+#[cfg(not(feature = "disassembly"))]
+fn host_text(_: &Allocated<'_>, _: &[u8], _: &[(usize, usize)], _: &dyn Fn(u64) -> Option<String>) -> String {
+    String::new()
+}
+
 /// Returns the host instructions of a function as text.
+#[cfg(feature = "disassembly")]
 fn host_text(
     code: &Allocated<'_>,
     bytes: &[u8],
     begins: &[(usize, usize)],
     name: &dyn Fn(u64) -> Option<String>,
 ) -> String {
+    use iced_x86::{Decoder, DecoderOptions, FastFormatter, Instruction, OpKind};
     let function = code.function;
     let mut formatter = FastFormatter::new();
     formatter.options_mut().set_use_hex_prefix(true);

@@ -10,7 +10,7 @@ use crate::function::Function;
 use crate::host::Host;
 use crate::inst::{Class, Inst, V};
 use crate::live::{Remat, analyse};
-use crate::operands::{each_read, written};
+use crate::operands::{visit_reads, written};
 
 /// A change of one decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,7 +75,7 @@ pub fn mutate(function: &Function, mutation: Mutation, _host: &Host) -> Option<M
                     let range = &mut live.ranges[v.index()];
                     range.end = range.end.max(at);
                 };
-                each_read(inst, |read| access(read.v, 2 * i));
+                visit_reads(inst, &mut |read| access(read.v, 2 * i));
                 written(inst).into_iter().for_each(|d| access(d, 2 * i + 1));
             }
             code.allocation = allocate(function, &live);

@@ -135,6 +135,11 @@ pub(crate) fn each_read(inst: &Inst, mut read: impl FnMut(Read)) {
     }
 }
 
+/// As [`each_read`], compiled once: for callers that need not be fast.
+pub(crate) fn visit_reads(inst: &Inst, read: &mut dyn FnMut(Read)) {
+    each_read(inst, read);
+}
+
 fn vector(v: V, read: &mut impl FnMut(Read)) {
     read(Read { v, class: Some(Class::Vec), immediate: Immediate::No });
 }

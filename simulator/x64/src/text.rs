@@ -2,7 +2,7 @@
 
 use crate::function::Function;
 use crate::inst::{Cc, Class, Inst, Int1, Int2, Mem, Size, Src, V, Width};
-use crate::operands::{each_read, each_target, written};
+use crate::operands::{each_target, visit_reads, written};
 use std::fmt::{Display, Formatter, Result, Write};
 
 /// The names of the operators of an enumeration.
@@ -122,7 +122,7 @@ fn unmentioned(function: &Function) -> (Vec<V>, Option<u32>) {
     let mut labels = 0;
     for inst in &function.insts {
         written(inst).into_iter().for_each(&mut mention);
-        each_read(inst, |read| mention(read.v));
+        visit_reads(inst, &mut |read| mention(read.v));
         each_target(inst, |label| labels = labels.max(label.0 + 1));
         if let Inst::Label(label) = inst {
             labels = labels.max(label.0 + 1);

@@ -13,7 +13,7 @@
 use crate::cfg::{Cfg, Set};
 use crate::function::Function;
 use crate::inst::{Class, Inst, Label, Mem, V};
-use crate::operands::{each_read, each_store, each_target, ends_block, result_class, written};
+use crate::operands::{each_store, each_target, ends_block, result_class, visit_reads, written};
 use crate::reg::ARGUMENTS;
 use crate::text::{inst_text, value_name};
 use std::collections::BTreeMap;
@@ -153,7 +153,7 @@ impl Verifier<'_> {
                 d.and_then(|d| function.classes.get(d.index())).copied().unwrap_or(Class::Int)
             });
             d.into_iter().for_each(|d| self.class(at, d, result));
-            each_read(inst, |read| self.class(at, read.v, read.class.unwrap_or(result)));
+            visit_reads(inst, &mut |read| self.class(at, read.v, read.class.unwrap_or(result)));
             match inst {
                 Inst::Label(label) => match bound.get_mut(label.index()) {
                     None => self.report(at, Problem::UnknownLabel(*label)),
@@ -209,7 +209,7 @@ impl Verifier<'_> {
             Set::full(values),
             |state, i| written(&function.insts[i]).into_iter().for_each(|d| state.insert(d.index())),
             |state, i| {
-                each_read(&function.insts[i], |read| {
+                visit_reads(&function.insts[i], &mut |read| {
                     if !state.contains(read.v.index()) {
                         self.report(Some(i), Problem::Unassigned(read.v));
                     }
@@ -271,7 +271,7 @@ impl Verifier<'_> {
                 written.into_iter().for_each(|d| state.remove(d.index()));
             },
             |state, i| {
-                each_read(&function.insts[i], |read| {
+                visit_reads(&function.insts[i], &mut |read| {
                     if broken(state, read.v) {
                         self.report(Some(i), Problem::NotFoldable(read.v));
                     }
@@ -384,7 +384,7 @@ fn live_at_entry(function: &Function, cfg: &Cfg) -> Vec<Set> {
             }
             for inst in function.insts[block.insts.clone()].iter().rev() {
                 written(inst).into_iter().for_each(|d| state.remove(d.index()));
-                each_read(inst, |read| state.insert(read.v.index()));
+                visit_reads(inst, &mut |read| state.insert(read.v.index()));
             }
             if live[n].unite(&state) {
                 block.predecessors.iter().for_each(|&from| dirty[from] = true);
