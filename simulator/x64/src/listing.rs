@@ -12,7 +12,6 @@ use crate::operands::written;
 use crate::reg::{CALLEE_SAVED, CALLER_SAVED, Kind, X14};
 use crate::text::{inst_text, value_name};
 use std::collections::HashSet;
-use std::fmt::Write;
 
 /// The stages of a function's compilation as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -148,6 +147,7 @@ fn host_text(
     name: &dyn Fn(u64) -> Option<String>,
 ) -> String {
     use iced_x86::{Decoder, DecoderOptions, FastFormatter, Instruction, OpKind};
+    use std::fmt::Write;
     let function = code.function;
     let mut formatter = FastFormatter::new();
     formatter.options_mut().set_use_hex_prefix(true);
