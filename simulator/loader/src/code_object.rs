@@ -4,8 +4,8 @@ use super::bundle;
 use super::image::Image;
 use super::line_table::LineTable;
 pub use super::metadata::Arg;
-use super::metadata::{self, metadata};
-use object::{Object, ObjectKind, ObjectSection, ObjectSymbol, SymbolKind};
+use super::metadata::Notes;
+use object::{Object, ObjectKind, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
 use std::borrow::Cow;
 use std::fmt;
 use wavesim_engine::sched::dispatch::Registers;
@@ -74,6 +74,8 @@ pub struct Kernel {
     pub max_items: Option<u32>,
     /// `.vgpr_count` and `.sgpr_count` of the metadata, if specified.
     pub counts: [Option<u32>; 2],
+    /// Size of the kernarg segment in bytes: the descriptor's, or `.kernarg_segment_size` of the metadata.
+    kernarg_size: u32,
     /// Symbols in `.text` with their offsets.
     pub labels: Vec<(String, u64)>,
     /// Source lines by virtual address, if the file has debug information.
@@ -100,7 +102,7 @@ impl Kernel {
 
     /// Size of the kernarg segment in bytes.
     pub fn kernarg_size(&self) -> u32 {
-        self.descriptor.get(descriptor::KERNARG_SIZE)
+        self.kernarg_size
     }
 
     /// The wave size.
@@ -280,9 +282,17 @@ pub fn module(bytes: &[u8]) -> Result<Module, LoadError> {
     variables.sort_by(|a, b| a.name.cmp(&b.name));
     variables.dedup_by(|a, b| a.name == b.name);
     let text = file.section_by_name(TEXT).map_or((0, 0), |text| (text.address(), text.size()));
-    let note = file.section_by_name(".note").map(|note| note.data()).transpose()?;
-    let printf = note.map(metadata::printf_formats).unwrap_or_default();
+    let printf = notes(&file)?.printf_formats();
     Ok(Module { arch: arch_of(&file)?, image: Image::read(&file, bytes.len())?, text, variables, printf })
+}
+
+/// Finds the metadata.
+fn notes<'a>(file: &object::File<'a>) -> Result<Notes<'a>, LoadError> {
+    let mut notes = Notes::default();
+    for section in file.sections().filter(|section| section.kind() == SectionKind::Note) {
+        notes.add_section(section.data()?);
+    }
+    Ok(notes)
 }
 
 /// The architecture specified by the ELF header's flags.
@@ -321,15 +331,22 @@ pub fn load(bytes: &[u8], kernel: &str) -> Result<Kernel, LoadError> {
         return Err(LoadError::Bad(format!("the entry at 0x{entry:x} is not in .text")));
     }
     // Hand-written assembly may lack metadata; only the descriptor is available then.
-    let note = file.section_by_name(".note").map(|note| note.data()).transpose()?;
-    let (args, block, max_items, counts) = match note.filter(|note| !note.is_empty()) {
-        Some(note) => {
-            let found =
-                metadata(note, kernel).ok_or_else(|| LoadError::Bad("metadata of the kernel".into()))?;
-            (Some(found.args), found.block, found.max_items, [found.vgprs, found.sgprs])
-        }
-        None => (None, None, None, [None; 2]),
+    let notes = notes(&file)?;
+    let found =
+        match notes.is_empty() {
+            true => None,
+            false => Some(notes.kernel(kernel).ok_or_else(|| {
+                LoadError::Bad(format!("its metadata does not describe kernel `{kernel}`"))
+            })?),
+        };
+    // Hand-written kernels may leave the size to the metadata.
+    let kernarg_size = match descriptor.get(descriptor::KERNARG_SIZE) {
+        0 => found.as_ref().and_then(|found| found.kernarg_size).unwrap_or(0),
+        size => size,
     };
+    let (block, max_items) = found.as_ref().map_or((None, None), |found| (found.block, found.max_items));
+    let counts = found.as_ref().map_or([None; 2], |found| [found.vgprs, found.sgprs]);
+    let args = found.map(|found| found.args);
     let mut labels: Vec<(String, u64)> = file
         .dynamic_symbols()
         .chain(file.symbols())
@@ -342,5 +359,18 @@ pub fn load(bytes: &[u8], kernel: &str) -> Result<Kernel, LoadError> {
     labels.dedup();
     let lines = LineTable::read(&file, text.address()..text.address().saturating_add(text.size()));
     let text = (text.address(), text.data()?.to_vec());
-    Ok(Kernel { arch, text, entry, descriptor, image, args, block, max_items, counts, labels, lines })
+    Ok(Kernel {
+        arch,
+        text,
+        entry,
+        descriptor,
+        image,
+        args,
+        block,
+        max_items,
+        counts,
+        kernarg_size,
+        labels,
+        lines,
+    })
 }

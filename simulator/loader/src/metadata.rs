@@ -43,16 +43,52 @@ impl Arg {
     }
 }
 
-/// Reads the metadata of a kernel from a note (owner `AMDGPU`, MessagePack). The note is parsed as a stream,
-/// and only this kernel's entry is kept.
-pub(super) fn metadata(note: &[u8], kernel: &str) -> Option<KernelMetadata> {
-    KernelSeed { kernel, list: false }.deserialize(&mut reader(note)?).ok()?
-}
+/// The metadata notes of a code object. Linkers concatenate the notes of their inputs, so a code object that was
+/// linked from many has many.
+#[derive(Debug, Default)]
+pub(super) struct Notes<'a>(Vec<&'a [u8]>);
 
-/// Reads the format strings of OpenCL's `printf`; empty if there is no metadata.
-pub(super) fn printf_formats(note: &[u8]) -> Vec<String> {
-    let read = || Root::deserialize(&mut reader(note)?).ok();
-    read().map(|root| root.printf).unwrap_or_default()
+/// NT_AMDGPU_METADATA (AMDGPUUsage, *Note Records*).
+const METADATA: u32 = 32;
+
+impl<'a> Notes<'a> {
+    /// Adds the notes of a section (System V ABI, *Note Section*): the sizes of the owner's name and of the
+    /// contents, the type, and both padded to words. Ends at a note that exceeds the section.
+    pub(super) fn add_section(&mut self, mut section: &'a [u8]) {
+        let next = |section: &mut &'a [u8], len: usize| {
+            let (part, rest) = section.split_at_checked(len)?;
+            // The padding of the last note can be missing.
+            *section = rest.get(len.next_multiple_of(4) - len..).unwrap_or_default();
+            Some(part)
+        };
+        let word = |section: &mut &'a [u8]| Some(u32::from_le_bytes(next(section, 4)?.try_into().ok()?));
+        let mut note = || {
+            let (name, contents, kind) = (word(&mut section)?, word(&mut section)?, word(&mut section)?);
+            Some((kind, next(&mut section, name as usize)?, next(&mut section, contents as usize)?))
+        };
+        while let Some((kind, name, contents)) = note() {
+            if kind == METADATA && name == b"AMDGPU\0" {
+                self.0.push(contents);
+            }
+        }
+    }
+
+    /// Returns true if there is no metadata, as in some hand-written assembly.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Reads the metadata of a kernel. The notes are parsed as streams, and only this kernel's entry is kept.
+    pub(super) fn kernel(&self, kernel: &str) -> Option<KernelMetadata> {
+        let find = |note: &&[u8]| KernelSeed { kernel, list: false }.deserialize(&mut reader(note)).ok()?;
+        self.0.iter().find_map(find)
+    }
+
+    /// Reads the format strings of OpenCL's `printf`.
+    pub(super) fn printf_formats(&self) -> Vec<String> {
+        let roots = self.0.iter().filter_map(|note| Root::deserialize(&mut reader(note)).ok());
+        roots.flat_map(|root| root.printf).collect()
+    }
 }
 
 /// The part of the root map that does not belong to a kernel.
@@ -64,14 +100,11 @@ struct Root {
 
 type Reader<'a> = rmp_serde::Deserializer<rmp_serde::decode::ReadRefReader<'a, [u8]>>;
 
-/// Creates a reader of the note's contents.
-fn reader(note: &[u8]) -> Option<Reader<'_>> {
-    let word = |o: usize| Some(u32::from_le_bytes(note.get(o..o + 4)?.try_into().ok()?) as usize);
-    let start = 12 + word(0)?.next_multiple_of(4);
-    let payload = note.get(start..start.checked_add(word(4)?)?)?;
-    let mut reader = rmp_serde::Deserializer::from_read_ref(payload);
+/// Creates a reader of a note's contents.
+fn reader(contents: &[u8]) -> Reader<'_> {
+    let mut reader = rmp_serde::Deserializer::from_read_ref(contents);
     reader.set_max_depth(MAX_METADATA_DEPTH);
-    Some(reader)
+    reader
 }
 
 /// Maximum nesting depth of lists and maps.
@@ -92,6 +125,8 @@ pub(super) struct KernelMetadata {
     pub(super) vgprs: Option<u32>,
     #[serde(rename = ".sgpr_count")]
     pub(super) sgprs: Option<u32>,
+    #[serde(rename = ".kernarg_segment_size")]
+    pub(super) kernarg_size: Option<u32>,
 }
 
 /// Finds a kernel's entry: first its list in the root map, then the entry in the list.

@@ -2,6 +2,7 @@
 
 mod abi;
 mod bundle;
+mod code_object;
 mod compare;
 mod generic;
 mod image;
