@@ -426,7 +426,7 @@ fn variables_of_modules_persist() {
     let mut find =
         |name: &CStr| unsafe { wavesim_module_variable(module, name.as_ptr(), &mut address, &mut bytes) };
     assert_eq!(find(c"nothing"), WAVESIM_BAD_ARGUMENT);
-    assert_eq!(last(), "the module has no variable `nothing`; it has counter");
+    assert_eq!(last(), "the module has no variable `nothing`; it has `counter`");
     assert_eq!(find(c"counter"), WAVESIM_OK);
     // SAFETY: the library returned the address of a variable in a loaded module.
     assert_eq!((unsafe { *(address as *const u32) }, bytes), (43, 4));

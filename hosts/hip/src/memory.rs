@@ -96,10 +96,6 @@ fn release(address: u64, accepts: impl Fn(Kind) -> bool) -> Outcome {
     Ok(())
 }
 
-fn is_host(kind: Kind) -> bool {
-    matches!(kind, Kind::Host(_))
-}
-
 /// `hipMalloc`.
 pub extern "C" fn hipMalloc(pointer: Out<u64>, len: usize) -> c_int {
     call("hipMalloc", || allocate(&pointer, len, Kind::Device))
@@ -120,9 +116,9 @@ pub extern "C" fn hipMallocManaged(pointer: Out<u64>, len: usize, _flags: c_uint
     })
 }
 
-/// `hipFree`.
+/// `hipFree`. As in ROCm's runtime, it frees host memory too.
 pub extern "C" fn hipFree(address: u64) -> c_int {
-    call("hipFree", || release(address, |kind| !is_host(kind)))
+    call("hipFree", || release(address, |_| true))
 }
 
 /// `hipHostMalloc`.
@@ -152,7 +148,7 @@ pub extern "C" fn hipMemAllocHost(pointer: Out<u64>, len: usize) -> c_int {
 
 /// `hipHostFree`.
 pub extern "C" fn hipHostFree(address: u64) -> c_int {
-    call("hipHostFree", || release(address, is_host))
+    call("hipHostFree", || release(address, |kind| matches!(kind, Kind::Host(_))))
 }
 
 /// `hipFreeHost`.
@@ -182,7 +178,7 @@ pub extern "C" fn hipMallocFromPoolAsync(
 pub extern "C" fn hipFreeAsync(address: u64, stream: Handle) -> c_int {
     call("hipFreeAsync", || {
         gpu()?.streams.find(stream)?;
-        release(address, |kind| !is_host(kind))
+        release(address, |_| true)
     })
 }
 

@@ -5,11 +5,12 @@ use crate::gpu::{gpu, lock};
 use crate::op::Copy;
 use crate::status::{Failure, Outcome, Status, call, report};
 use crate::stream::{Handle, new_handle};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{c_char, c_int, c_uint};
 use std::sync::{Arc, Mutex, OnceLock};
 use wavesim::loader::bundle;
-use wavesim_runtime::{Kernel, Module};
+use wavesim::loader::code_object::LoadError;
+use wavesim_runtime::{Error, Kernel, Module};
 
 /// A fat binary that a program registered. It is loaded on first use, as in ROCm's runtime.
 struct FatBinary {
@@ -33,6 +34,8 @@ struct Code {
     variables: HashMap<usize, Registered>,
     modules: HashMap<Handle, Module>,
     kernels: HashMap<Handle, (Handle, Kernel)>,
+    /// Modules for which a kernel that does not exist has been reported.
+    reported: HashSet<Handle>,
     /// Cache of resolved `functions`.
     resolved: HashMap<usize, Kernel>,
 }
@@ -262,6 +265,7 @@ pub extern "C" fn hipModuleUnload(module: Handle) -> c_int {
         gpu()?.streams.wait()?;
         let removed = with(|code| {
             code.kernels.retain(|_, (of, _)| *of != module);
+            code.reported.remove(&module);
             code.modules.remove(&module)
         });
         removed.map(drop).ok_or(Status::INVALID_HANDLE.into())
@@ -272,10 +276,16 @@ fn module_of(handle: Handle) -> Outcome<Module> {
     with(|code| code.modules.get(&handle).cloned()).ok_or(Status::INVALID_HANDLE.into())
 }
 
-/// `hipModuleGetFunction`.
+/// `hipModuleGetFunction`. That a kernel does not exist is reported once per module, because programs look for
+/// kernels in many modules.
 pub extern "C" fn hipModuleGetFunction(function: Out<Handle>, module: Handle, name: Text) -> c_int {
     call("hipModuleGetFunction", || {
-        let kernel = module_of(module)?.kernel(&name.get()?)?;
+        let found = module_of(module)?.kernel(&name.get()?);
+        let unknown = matches!(&found, Err(Error::Load(LoadError::NoKernel { .. })));
+        if unknown && !with(|code| code.reported.insert(module)) {
+            return Err(Status::NOT_FOUND.into());
+        }
+        let kernel = found?;
         let handle = new_handle();
         with(|code| code.kernels.insert(handle, (module, kernel)));
         function.put(handle)

@@ -2,7 +2,7 @@
 
 use crate::{Report, SettingError};
 use wavesim::exec::program::TooLarge;
-use wavesim::loader::code_object::LoadError;
+use wavesim::loader::code_object::{LoadError, some_of};
 use wavesim::loader::image::LoadImageError;
 use wavesim::loader::request::LaunchError;
 use wavesim::memory::{MapError, MemError};
@@ -46,14 +46,14 @@ pub enum Error {
     #[error("no mapped range begins at 0x{0:x}")]
     NotMapped(u64),
     /// No kernel was named, and the code object does not have exactly one.
-    #[error("the code object has {}; name one of them", if .0.is_empty() { "no kernel".to_string() } else { format!("the kernels {}", .0.join(", ")) })]
+    #[error("the code object has {}; name one of them", if .0.is_empty() { "no kernel".to_string() } else { format!("the kernels {}", some_of(.0, "")) })]
     Kernels(Vec<String>),
     /// Unknown variable.
     #[error("the module has no variable `{name}`; it has {has}")]
     NoVariable {
         /// The name.
         name: String,
-        /// Names of the module's variables.
+        /// Names of some of the module's variables.
         has: String,
     },
     /// A range that cannot be mapped.

@@ -2,7 +2,7 @@
 
 use crate::device::OwnMemory;
 use crate::kernargs::Slot;
-use crate::{CodeCache, Engine, Error, HostMemory, Kernel, Report, Services, exit};
+use crate::{CodeCache, Engine, Error, HostMemory, Kernel, OnFault, Report, Services, exit, message};
 use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -136,10 +136,7 @@ impl Kernel {
         let addresses = report.findings.iter().map(|f| f.address);
         let addresses = addresses.chain([report.fault.as_ref().and_then(|f| f.address)]).flatten();
         report.freed = addresses.filter_map(|address| device.find_freed(address)).collect();
-        match report.fault {
-            Some(_) => Err(Error::Fault(Box::new(report))),
-            None => Ok(Outcome { stats, report }),
-        }
+        conclude(stats, report, settings.on_fault)
     }
 
     /// Runs a launch with its kernarg segment in `slot`.
@@ -176,6 +173,24 @@ impl Kernel {
         module.release_program(prepared.program);
         device.recycle(restore(prepared.memory));
         result
+    }
+}
+
+/// Returns the result of a launch, or does what the settings require after a fault.
+pub(crate) fn conclude(stats: RunStats, mut report: Report, on_fault: OnFault) -> Result<Outcome, Error> {
+    let cancelled = |fault: &Fault| fault.kind == FaultKind::Interrupted;
+    match (&report.fault, on_fault) {
+        (Some(fault), OnFault::Continue) if !cancelled(fault) => {
+            let findings = std::mem::take(&mut report.findings);
+            message::report(&report.to_string());
+            Ok(Outcome { stats, report: Report { fault: None, findings, ..report } })
+        }
+        (Some(_), OnFault::Abort) => {
+            message::report(&report.to_string());
+            std::process::abort();
+        }
+        (Some(_), _) => Err(Error::Fault(Box::new(report))),
+        (None, _) => Ok(Outcome { stats, report }),
     }
 }
 

@@ -112,9 +112,8 @@ impl Module {
     pub fn variable(&self, name: &str) -> Result<(u64, u64), Error> {
         let found = self.inner.variables.iter().find(|v| v.name == name);
         let found = found.ok_or_else(|| {
-            let names: Vec<&str> = self.variables().collect();
-            let has = if names.is_empty() { "none".to_string() } else { names.join(", ") };
-            Error::NoVariable { name: name.to_string(), has }
+            let names: Vec<String> = self.variables().map(str::to_string).collect();
+            Error::NoVariable { name: name.to_string(), has: code_object::some_of(&names, name) }
         })?;
         Ok((self.inner.image + found.address, found.size))
     }

@@ -1,7 +1,7 @@
 //! Launches of machine code without a code object; the caller supplies the initial register values.
 
 use crate::device::OwnMemory;
-use crate::launch::{RunOptions, run_traced};
+use crate::launch::{RunOptions, conclude, run_traced};
 use crate::{Device, Error, HostMemory, Outcome};
 use isa_spec::pcode::ir::Space;
 use std::collections::HashMap;
@@ -165,10 +165,7 @@ impl Device {
             run_traced(&prepared, &RunOptions { cancel: Some(cancel), ..options }, trace)
         });
         self.inner.programs.release(Code { bytes, program: prepared.program, ..code });
-        let outcome = result.and_then(|(stats, report)| match report.fault {
-            Some(_) => Err(Error::Fault(Box::new(report))),
-            None => Ok(Outcome { stats, report }),
-        });
+        let outcome = result.and_then(|(stats, report)| conclude(stats, report, settings.on_fault));
         (outcome, prepared.memory)
     }
 }

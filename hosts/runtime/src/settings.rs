@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use wavesim::check::Check;
 
 /// The name and the description of each variable, for documentation and help output.
-pub const VARIABLES: [(&str, &str); 10] = [
+pub const VARIABLES: [(&str, &str); 11] = [
     ("WAVESIM_TARGET", "the GPU of the default device: gfx1100 (default), gfx1151, gfx1201, …"),
     (
         "WAVESIM_CHECK",
@@ -22,6 +22,10 @@ pub const VARIABLES: [(&str, &str); 10] = [
         "WAVESIM_ERROR_EXITCODE",
         "exit status of a program in which a check found something or a kernel faulted (1 to 255; default: its own)",
     ),
+    (
+        "WAVESIM_ON_FAULT",
+        "what a fault of a kernel does: error (default) makes the calls that wait for the kernel, and later ones, return an error; continue reports it only; abort ends the process",
+    ),
     ("WAVESIM_CLANG", "the compiler for OpenCL and hiprtc (default: clang-19, or another installed version)"),
     ("WAVESIM_DEVICE_LIBS", "the directory of ROCm's device libraries, for OpenCL and hiprtc"),
     (
@@ -32,6 +36,25 @@ pub const VARIABLES: [(&str, &str); 10] = [
 
 /// Default limit on the number of wave-instructions of a launch.
 pub const MAX_INSTRUCTIONS: u64 = 10_000_000_000;
+
+/// What happens after a kernel has faulted. The kernel itself ends in any case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnFault {
+    /// The launch returns the fault as an error.
+    #[default]
+    Error,
+    /// The fault is reported on standard error, and the launch succeeds. Launches that are cancelled still
+    /// return an error.
+    Continue,
+    /// The fault is reported on standard error, and the process aborts, as in ROCm's runtime.
+    Abort,
+}
+
+impl OnFault {
+    /// All values with their names.
+    pub const NAMES: [(&str, OnFault); 3] =
+        [("error", OnFault::Error), ("continue", OnFault::Continue), ("abort", OnFault::Abort)];
+}
 
 /// Maximum number of host threads per launch.
 pub const MAX_THREADS: usize = 1024;
@@ -53,6 +76,8 @@ pub struct Settings {
     pub max_instructions: u64,
     /// Exit status of the process if a check or a launch failed; 0 keeps the program's own status.
     pub error_exit_code: u8,
+    /// What happens after a fault.
+    pub on_fault: OnFault,
 }
 
 impl Default for Settings {
@@ -65,6 +90,7 @@ impl Default for Settings {
             engine: Engine::default(),
             max_instructions: MAX_INSTRUCTIONS,
             error_exit_code: 0,
+            on_fault: OnFault::default(),
         }
     }
 }
@@ -102,13 +128,11 @@ impl Settings {
         if let Some(n) = number("WAVESIM_THREADS", &given)? {
             settings.threads = (n as usize).clamp(1, MAX_THREADS);
         }
-        if let Some(value) = given("WAVESIM_ENGINE") {
-            let named = Engine::NAMES.iter().find(|(name, _)| *name == value.trim());
-            settings.engine = named.map(|(_, engine)| *engine).ok_or_else(|| SettingError {
-                variable: "WAVESIM_ENGINE",
-                value: value.clone(),
-                reason: "engines are interpreter, jit and auto".to_string(),
-            })?;
+        if let Some(engine) = one_of("WAVESIM_ENGINE", &given, &Engine::NAMES)? {
+            settings.engine = engine;
+        }
+        if let Some(on_fault) = one_of("WAVESIM_ON_FAULT", &given, &OnFault::NAMES)? {
+            settings.on_fault = on_fault;
         }
         if let Some(n) = number("WAVESIM_MAX_INSTRUCTIONS", &given)? {
             settings.max_instructions = n;
@@ -121,6 +145,21 @@ impl Settings {
             })?;
         }
         Ok(settings)
+    }
+}
+
+fn one_of<T: Copy>(
+    variable: &'static str,
+    given: &impl Fn(&str) -> Option<String>,
+    names: &[(&str, T)],
+) -> Result<Option<T>, SettingError> {
+    let Some(value) = given(variable) else { return Ok(None) };
+    match names.iter().find(|(name, _)| *name == value.trim()) {
+        Some((_, named)) => Ok(Some(*named)),
+        None => {
+            let names: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
+            Err(SettingError { variable, value, reason: format!("the values are {}", names.join(", ")) })
+        }
     }
 }
 
@@ -172,6 +211,7 @@ mod tests {
         assert_eq!((all.checks.len(), all.target.as_deref(), all.threads), (6, Some("gfx1201"), 4));
         assert_eq!(read(&[("WAVESIM_ENGINE", "jit")]).unwrap().engine, Engine::Jit);
         assert_eq!(read(&[("WAVESIM_ENGINE", "auto")]).unwrap().engine, Engine::Auto);
+        assert_eq!(read(&[("WAVESIM_ON_FAULT", "continue")]).unwrap().on_fault, OnFault::Continue);
         assert_eq!(read(&[("WAVESIM_ERROR_EXITCODE", "86")]).unwrap().error_exit_code, 86);
         let two = read(&[("WAVESIM_CHECK", "race, mem"), ("WAVESIM_MAX_INSTRUCTIONS", "77")]).unwrap();
         assert_eq!((two.checks, two.max_instructions), (vec![Check::Race, Check::Mem], 77));
@@ -200,7 +240,7 @@ mod tests {
         assert!(read(&[("WAVESIM_MAX_INSTRUCTIONS", "0")]).is_err());
         assert_eq!(
             read(&[("WAVESIM_ENGINE", "jet")]).unwrap_err(),
-            "WAVESIM_ENGINE=jet: engines are interpreter, jit and auto"
+            "WAVESIM_ENGINE=jet: the values are interpreter, jit, auto"
         );
         assert_eq!(
             read(&[("WAVESIM_ERROR_EXITCODE", "256")]).unwrap_err(),

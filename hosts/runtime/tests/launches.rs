@@ -7,7 +7,7 @@ use wavesim::loader::prepared::Modes;
 use wavesim::loader::request::ArgumentValue;
 use wavesim_runtime::hostcall::Stream;
 use wavesim_runtime::raw::RawLaunch;
-use wavesim_runtime::{Bounds, Device, Engine, Error, HostMemory, Launch, Module, Settings};
+use wavesim_runtime::{Bounds, Device, Engine, Error, HostMemory, Launch, Module, OnFault, Settings};
 
 fn module(settings: &Settings) -> Module {
     assembled(include_str!("kernels.s"), settings)
@@ -186,7 +186,7 @@ fn variables_persist_and_belong_to_a_load() {
     kernel.launch(&one, &out.to_le_bytes()).unwrap();
     assert_eq!(words(device, out, 1), [8]);
     let missing = module.variable("x").unwrap_err().to_string();
-    assert_eq!(missing, "the module has no variable `x`; it has counter");
+    assert_eq!(missing, "the module has no variable `x`; it has `counter`");
 }
 
 /// Register files, LDS and scratch are reused, but never leak values of an earlier wave.
@@ -456,4 +456,59 @@ fn forked_processes_get_an_error() {
     assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
     assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 7, "{status:#x}");
     kernel.launch(&ONE, &out.to_le_bytes()).unwrap();
+}
+
+#[test]
+fn faults_can_be_reported_only() {
+    let settings = Settings { on_fault: OnFault::Continue, ..Settings::default() };
+    let module = module(&settings);
+    let (device, kernel) = (module.device(), module.kernel("iota").unwrap());
+    // The store of lane 25 is outside of the buffer.
+    let small = device.alloc(100, "small").unwrap();
+    let outcome = kernel.launch(&ONE, &small.to_le_bytes()).unwrap();
+    assert!(outcome.report.is_clean());
+    let whole = device.alloc(128, "whole").unwrap();
+    kernel.launch(&ONE, &whole.to_le_bytes()).unwrap();
+    assert_eq!(words(device, whole, 32), (0..32).collect::<Vec<u32>>());
+}
+
+#[test]
+fn unknown_names_are_reported_with_at_most_ten_others() {
+    let kernel = |n| format!("  .p2align 8\nkernel{n}:\n  s_endpgm\n");
+    let descriptor = |n| {
+        format!(
+            "  .p2align 6\n  .amdhsa_kernel kernel{n}\n  .amdhsa_next_free_vgpr 1\n  .amdhsa_next_free_sgpr 1\n  .end_amdhsa_kernel\n"
+        )
+    };
+    let code: String = (0..50).map(kernel).collect();
+    let descriptors: String = (0..50).map(descriptor).collect();
+    let module = assembled(&format!("{code}  .rodata\n{descriptors}"), &Settings::default());
+    let error = |name| module.kernel(name).map(drop).unwrap_err().to_string();
+    let text = error("kernel77");
+    assert!(text.starts_with("no kernel `kernel77`; the code object has `kernel"), "{text}");
+    assert!(
+        text.ends_with(" and 40 more") && text.matches('`').count() == 22 && !text.contains('\n'),
+        "{text}"
+    );
+    assert!(error("kernel4l").contains("has `kernel4"), "{}", error("kernel4l"));
+    let text = module.only_kernel().map(drop).unwrap_err().to_string();
+    assert!(text.contains(" and 40 more"), "{text}");
+}
+
+/// The process aborts, so the test runs itself in a child process.
+#[test]
+#[cfg(unix)]
+fn faults_can_abort() {
+    const CHILD: &str = "WAVESIM_TEST_ABORT";
+    if std::env::var_os(CHILD).is_some() {
+        let settings = Settings { on_fault: OnFault::Abort, ..Settings::default() };
+        let _ = module(&settings).kernel("iota").unwrap().launch(&ONE, &[0; 8]);
+        return;
+    }
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+    let output = child.args(["--exact", "faults_can_abort", "--nocapture"]).env(CHILD, "1").output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(errors.contains("wavesim: out-of-bounds: store") && errors.contains("kernel `iota`"), "{errors}");
+    let signal = std::os::unix::process::ExitStatusExt::signal(&output.status);
+    assert_eq!(signal, Some(libc::SIGABRT), "{errors}");
 }

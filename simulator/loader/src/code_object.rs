@@ -25,7 +25,7 @@ pub enum LoadError {
     /// The ELF header names a processor that is not simulated.
     #[error("processor 0x{0:02x} of e_flags is not one of rdna3, rdna3.5, rdna4, cdna3, cdna4")]
     Processor(u32),
-    /// There is no descriptor `name.kd`; `available` lists the existing kernels.
+    /// There is no descriptor `name.kd`; `available` lists the existing kernels ([`some_of`]).
     #[error("no kernel `{name}`; the code object has {available}")]
     NoKernel { name: String, available: String },
     /// The bundle contains nothing for the requested target; `available` lists its targets.
@@ -240,6 +240,23 @@ pub fn kernels(bytes: &[u8]) -> Result<Vec<String>, LoadError> {
     Ok(names)
 }
 
+/// Maximum number of names in a message. Code objects of libraries have thousands of kernels.
+const MAX_NAMES: usize = 10;
+
+/// Lists names for a message, at most ten of them: the one that is most like the name that was asked for, if
+/// any is, and the first others.
+pub fn some_of(names: &[String], asked: &str) -> String {
+    let nearest = isa_spec::diag::nearest(asked, names.iter().map(String::as_str));
+    let others = names.iter().map(String::as_str).filter(|name| Some(*name) != nearest);
+    let shown: Vec<String> =
+        nearest.into_iter().chain(others).take(MAX_NAMES).map(|name| format!("`{name}`")).collect();
+    match names.len() - shown.len() {
+        _ if names.is_empty() => "none".to_string(),
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
 /// A variable of a code object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Variable {
@@ -315,8 +332,10 @@ pub fn load(bytes: &[u8], kernel: &str) -> Result<Kernel, LoadError> {
     let name = format!("{kernel}.kd");
     let symbol = file.dynamic_symbols().chain(file.symbols()).find(|s| s.name() == Ok(name.as_str()));
     let Some(symbol) = symbol else {
-        let names: Vec<String> = kernels(bytes)?.iter().map(|n| format!("`{n}`")).collect();
-        return Err(LoadError::NoKernel { name: kernel.into(), available: names.join(", ") });
+        return Err(LoadError::NoKernel {
+            name: kernel.into(),
+            available: some_of(&kernels(bytes)?, kernel),
+        });
     };
     let image = Image::read(&file, bytes.len())?;
     let at = symbol.address();

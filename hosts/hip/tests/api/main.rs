@@ -193,6 +193,7 @@ const INVALID_VALUE: c_int = 1;
 const INVALID_CONFIGURATION: c_int = 9;
 const INVALID_MEMCPY_DIRECTION: c_int = 21;
 const INVALID_HANDLE: c_int = 400;
+const NOT_FOUND: c_int = 500;
 const COOPERATIVE_LAUNCH_TOO_LARGE: c_int = 720;
 const STREAM_CAPTURE_MERGE: c_int = 902;
 const STREAM_CAPTURE_IMPLICIT: c_int = 906;
@@ -219,7 +220,8 @@ fn submit_slow(stream: Handle, count: &'static AtomicI32) {
     assert_eq!(unsafe { hipLaunchHostFunc(stream, add_late, argument.cast_mut().cast()) }, SUCCESS);
 }
 
-/// Returns a code object with a variable and two kernels: `empty`, and `count`, which counts its work-items.
+/// Returns a code object with a variable and kernels: `empty`, and `count`, which counts its work-items, with and
+/// without a kernarg size in its descriptor.
 fn object() -> Vec<u8> {
     let source = "\
   .globl empty
@@ -238,6 +240,16 @@ count:
   global_atomic_add_u32 v0, v1, s[0:1]
   s_endpgm
   .size count, .-count
+  .globl count_without_size
+  .p2align 8
+  .type count_without_size,@function
+count_without_size:
+  s_load_b64 s[0:1], s[0:1], 0x0
+  v_dual_mov_b32 v0, 0 :: v_dual_mov_b32 v1, 1
+  s_waitcnt lgkmcnt(0)
+  global_atomic_add_u32 v0, v1, s[0:1]
+  s_endpgm
+  .size count_without_size, .-count_without_size
   .rodata
   .p2align 6
   .amdhsa_kernel empty
@@ -248,6 +260,12 @@ count:
   .amdhsa_kernel count
     .amdhsa_group_segment_fixed_size 1024
     .amdhsa_kernarg_size 8
+    .amdhsa_user_sgpr_kernarg_segment_ptr 1
+    .amdhsa_next_free_vgpr 2
+    .amdhsa_next_free_sgpr 4
+  .end_amdhsa_kernel
+  .p2align 6
+  .amdhsa_kernel count_without_size
     .amdhsa_user_sgpr_kernarg_segment_ptr 1
     .amdhsa_next_free_vgpr 2
     .amdhsa_next_free_sgpr 4
@@ -270,6 +288,14 @@ amdhsa.kernels:
     .args: []
   - .name: count
     .symbol: count.kd
+    .kernarg_segment_size: 8
+    .max_flat_workgroup_size: 256
+    .sgpr_count: 4
+    .vgpr_count: 2
+    .args:
+      - { .size: 8, .offset: 0, .value_kind: global_buffer, .address_space: global }
+  - .name: count_without_size
+    .symbol: count_without_size.kd
     .kernarg_segment_size: 8
     .max_flat_workgroup_size: 256
     .sgpr_count: 4
@@ -431,6 +457,71 @@ fn nodes_run_in_topological_order() {
     assert_eq!(*ORDER.lock().unwrap(), [2, 3, 1, 4]);
     assert_eq!(hipStreamDestroy(stream), SUCCESS);
     assert_eq!(hipGraphDestroy(graph), SUCCESS);
+}
+
+/// Programs look for kernels in many modules. Standard error is that of a child process, in which the test runs
+/// itself.
+#[test]
+fn missing_kernels_are_reported_once() {
+    const CHILD: &str = "WAVESIM_TEST_MISSING";
+    if std::env::var_os(CHILD).is_some() {
+        let object = object();
+        // SAFETY: the object is complete.
+        let module = created(|out| unsafe { hipModuleLoadData(out, object.as_ptr()) });
+        for name in [c"first", c"first", c"second"] {
+            let mut function = null_mut();
+            // SAFETY: the name is a string.
+            let status = unsafe { hipModuleGetFunction(&mut function, module, name.as_ptr()) };
+            assert_eq!(status, NOT_FOUND);
+        }
+        return;
+    }
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+    let test = ["--exact", "missing_kernels_are_reported_once", "--nocapture"];
+    let output = child.args(test).env(CHILD, "1").output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    let expected = "wavesim: hipModuleGetFunction: no kernel `first`; the code object has `count`, `count_without_size`, \
+                    `empty`\n";
+    assert_eq!(errors, expected);
+}
+
+#[test]
+fn host_memory_is_freed_by_both_functions() {
+    // SAFETY: the memory is freed once, and not used after that.
+    unsafe {
+        let mut memory = null_mut();
+        assert_eq!(hipHostMalloc(&mut memory, 4096, 0), SUCCESS);
+        assert_eq!(hipFree(memory.cast()), SUCCESS);
+        assert_eq!(hipFree(memory.cast()), INVALID_VALUE);
+    }
+}
+
+#[test]
+fn arguments_in_a_buffer_need_no_size_in_the_descriptor() {
+    let function = kernel(c"count_without_size");
+    // SAFETY: `out` is valid for writes.
+    let memory = created(|out| unsafe { hipMalloc(out, 4) });
+    let (arguments, size) = ([memory], 8usize);
+    // HIP_LAUNCH_PARAM_BUFFER_POINTER, …_SIZE, …_END
+    let extra: [*const c_void; 5] = [
+        std::ptr::without_provenance(1),
+        arguments.as_ptr().cast(),
+        std::ptr::without_provenance(2),
+        (&raw const size).cast(),
+        std::ptr::without_provenance(3),
+    ];
+    let (none, extra) = (null_mut(), extra.as_ptr().cast_mut().cast());
+    let mut count = 0u32;
+    // SAFETY: the buffer holds the only argument; the copy is inside the allocation.
+    unsafe {
+        let launched =
+            hipExtModuleLaunchKernel(function, 64, 1, 1, 64, 1, 1, 0, none, null_mut(), extra, none, none, 0);
+        assert_eq!(launched, SUCCESS);
+        assert_eq!(hipStreamSynchronize(none), SUCCESS);
+        assert_eq!(hipMemcpyAsync((&raw mut count).cast(), memory, 4, 2, none), SUCCESS);
+    }
+    assert_eq!(count, 64);
 }
 
 #[test]
