@@ -147,6 +147,31 @@ fn existing_instructions_are_amended() {
     };
     assert_eq!(others(&plain), others(&spec));
 
+    let spec = applied(
+        "<Operands Of=\"S_NOT_B32\" Output=\"true\" Reason=\"r\"><OperandType>OPR_SSRC</OperandType></Operands>",
+    );
+    let types = |spec: &Spec| {
+        let inst = find(spec, "S_NOT_B32").unwrap();
+        let outputs = inst.encodings.into_iter().flat_map(|e| e.operands).filter(|o| o.output && !o.implicit);
+        outputs.map(|o| o.ty).collect::<Vec<_>>()
+    };
+    assert!(types(&plain).iter().all(|ty| ty != "OPR_SSRC"), "{:?}", types(&plain));
+    assert!(types(&spec).iter().all(|ty| ty == "OPR_SSRC"), "{:?}", types(&spec));
+
+    // A form that is removed and added again has the same operands.
+    let spec = applied(
+        "<RemoveEncodings Of=\"V_SUBREV_F32\" Encodings=\"VOP2_VOP_DPP16\" Reason=\"r\"/>\
+         <AddEncoding Of=\"V_SUBREV_F32\" Encoding=\"VOP2_VOP_DPP16\" Condition=\"has_dpp16\" From=\"ENC_VOP2\" Reason=\"r\"/>",
+    );
+    let lanes = |spec: &Spec| {
+        let inst = find(spec, "V_SUBREV_F32").unwrap();
+        let form = inst.encodings.into_iter().find(|e| e.encoding == "VOP2_VOP_DPP16").unwrap();
+        let operands =
+            form.operands.into_iter().map(|o| (o.field, o.format, o.ty, o.size, o.input, o.output));
+        (form.condition, form.opcode, operands.collect::<Vec<_>>())
+    };
+    assert_eq!(lanes(&plain), lanes(&spec));
+
     let encoding = &before.encodings[0].encoding;
     let spec = applied(&format!("<RemoveEncodings Of=\"S_NOT_B32\" Encodings=\"{encoding}\" Reason=\"r\"/>"));
     let left = find(&spec, "S_NOT_B32").map_or(0, |i| i.encodings.len());
@@ -177,6 +202,14 @@ fn faults() {
     refused("<Operands Of=\"S_NOT_B32\" Preserves=\"yes\" Reason=\"r\"/>", &["`yes`"]);
     refused("<Alias Of=\"S_NOT_B32\" Reason=\"r\"/>", &["`Alias` lacks the attribute `Name`"]);
     refused("<Alias Of=\"*\" Name=\"X\" Reason=\"r\"/>", &["`Of` names more than one instruction"]);
+    refused(
+        "<AddEncoding Of=\"S_NOT_B32\" Condition=\"c\" From=\"ENC_SOP1\" Reason=\"r\"/>",
+        &["`AddEncoding` lacks the attribute `Encoding`"],
+    );
+    refused(
+        "<AddEncoding Of=\"S_NOT_B32\" Encoding=\"X\" Condition=\"c\" From=\"ENC_SOP9\" Reason=\"r\"/>",
+        &["S_NOT_B32 has no form in the encoding `ENC_SOP9`"],
+    );
     refused(
         "<RemoveEncodings Of=\"S_NOT_B32\" Encodings=\"*SDWA*\" Reason=\"r\"/>",
         &["this `RemoveEncodings` changes nothing"],
