@@ -11,6 +11,7 @@
 pub mod approx;
 pub mod buffer_format;
 mod by_type;
+pub mod decimal;
 mod env;
 pub mod format;
 mod int;

@@ -2,6 +2,7 @@
 
 use super::ArrayError;
 use half::{bf16, f16};
+use isa_spec::arith::decimal::Decimal;
 use std::fmt;
 
 /// An element type.
@@ -31,6 +32,15 @@ pub enum Num {
     Bits(u64),
     /// A float.
     Float(f64),
+    /// A number in decimal that f64 does not hold exactly, where this could matter to rounding to a narrower
+    /// type.
+    Decimal(Decimal),
+}
+
+impl From<Decimal> for Num {
+    fn from(number: Decimal) -> Num {
+        if number.is_f64() { Num::Float(number.to_f64()) } else { Num::Decimal(number) }
+    }
 }
 
 impl Num {
@@ -40,6 +50,17 @@ impl Num {
             Num::Int(v) => v as f64,
             Num::Bits(v) => v as f64,
             Num::Float(v) => v,
+            Num::Decimal(v) => v.to_f64(),
+        }
+    }
+
+    /// The value, for rounding it once.
+    pub fn as_decimal(self) -> Decimal {
+        match self {
+            Num::Int(v) => v.into(),
+            Num::Bits(v) => (v as i128).into(),
+            Num::Float(v) => v.into(),
+            Num::Decimal(v) => v,
         }
     }
 
@@ -49,6 +70,7 @@ impl Num {
             Num::Int(v) => Some(v),
             Num::Bits(v) => Some(v as i128),
             Num::Float(v) => (v.fract() == 0.0 && v.abs() < 1e30).then_some(v as i128),
+            Num::Decimal(_) => None,
         }
     }
 }
@@ -59,6 +81,7 @@ impl fmt::Display for Num {
             Num::Int(v) => write!(f, "{v}"),
             Num::Bits(v) => write!(f, "0x{v:x}"),
             Num::Float(v) => write!(f, "{v:?}"),
+            Num::Decimal(v) => write!(f, "{:?}", v.to_f64()),
         }
     }
 }
@@ -137,9 +160,9 @@ impl DType {
     /// Appends the bytes of `n` in this type. Floats are rounded to nearest even; integers must fit.
     pub fn encode(self, n: Num, out: &mut Vec<u8>) -> Result<(), ArrayError> {
         match self {
-            DType::F16 => out.extend(f16::from_f64(n.as_f64()).to_le_bytes()),
-            DType::BF16 => out.extend(bf16::from_f64(n.as_f64()).to_le_bytes()),
-            DType::F32 => out.extend(self.single(n).to_le_bytes()),
+            DType::F16 => out.extend(n.as_decimal().to_f16().to_le_bytes()),
+            DType::BF16 => out.extend(n.as_decimal().to_bf16().to_le_bytes()),
+            DType::F32 => out.extend(n.as_decimal().to_f32().to_le_bytes()),
             DType::F64 => out.extend(n.as_f64().to_le_bytes()),
             _ => {
                 let (low, high) = self.range();
@@ -157,15 +180,6 @@ impl DType {
             }
         }
         Ok(())
-    }
-
-    /// Converts directly: rounding to f64 first would round integers twice.
-    fn single(self, n: Num) -> f32 {
-        match n {
-            Num::Int(v) => v as f32,
-            Num::Bits(v) => v as f32,
-            Num::Float(v) => v as f32,
-        }
     }
 
     /// Decodes the first [`DType::size`] bytes.

@@ -16,6 +16,7 @@ pub fn number(dtype: DType, n: Num) -> Value {
         Num::Float(v) if v.is_nan() => "nan".into(),
         Num::Float(v) if v.is_infinite() => if v > 0.0 { "inf" } else { "-inf" }.into(),
         Num::Float(v) => v.into(),
+        Num::Decimal(v) => v.to_f64().into(),
         Num::Int(v) if dtype.size() == 8 => format!("{:x}", v as u64).into(),
         Num::Int(v) => (v as i64).into(),
         Num::Bits(v) => format!("{v:x}").into(),

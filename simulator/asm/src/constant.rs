@@ -7,6 +7,7 @@
 use super::form::Constant;
 use super::operand::Value;
 use half::{bf16, f16};
+use isa_spec::arith::decimal::Decimal;
 
 /// The encoding of a number.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -117,7 +118,8 @@ fn integer(value: i64, constant: Constant, force_literal: bool) -> Result<Encode
     Ok(Encoded::Literal(if width == 16 { value as u32 & 0xffff } else { value as u32 }))
 }
 
-fn float(value: f64, constant: Constant, force_literal: bool) -> Result<Encoded, &'static str> {
+fn float(number: Decimal, constant: Constant, force_literal: bool) -> Result<Encoded, &'static str> {
+    let value = number.to_f64();
     // Rounding 1/(2π) to bf16 gives a different value than the inline constant.
     let bfloat = matches!(constant, Constant::Bf16 | Constant::PackedBf16);
     if bfloat && !force_literal && value as f32 == FLOATS[8].1 as f32 {
@@ -138,24 +140,24 @@ fn float(value: f64, constant: Constant, force_literal: bool) -> Result<Encoded,
             return Ok(Encoded::Literal((pattern >> 32) as u32));
         }
         Constant::F16 | Constant::F16OrBits | Constant::PackedF16 | Constant::Mixed => {
-            let rounded = f16::from_f64(value);
+            let rounded = number.to_f16();
             if rounded.is_infinite() != value.is_infinite() || (rounded == f16::ZERO && value != 0.0) {
                 return Err("this number does not fit 16 bits");
             }
             rounded.to_bits() as u64
         }
         Constant::Bf16 | Constant::PackedBf16 => {
-            let rounded = bf16::from_f64(value);
+            let rounded = number.to_bf16();
             if rounded.is_infinite() != value.is_infinite() {
                 return Err("this number does not fit 16 bits");
             }
             rounded.to_bits() as u64
         }
         // LLVM limits the operand to the range of f16 regardless.
-        Constant::Int16 if !f16_holds(value) => return Err("this number does not fit 16 bits"),
+        Constant::Int16 if !f16_holds(number) => return Err("this number does not fit 16 bits"),
         // LLVM encodes a float for a 16-bit integer operand in 32 bits.
         Constant::Int16 | Constant::Int32 | Constant::F32 | Constant::PackedInt => {
-            let rounded = value as f32;
+            let rounded = number.to_f32();
             if rounded.is_infinite() != value.is_infinite() || (rounded == 0.0 && value != 0.0) {
                 return Err("this number does not fit 32 bits");
             }
@@ -178,9 +180,9 @@ fn float(value: f64, constant: Constant, force_literal: bool) -> Result<Encoded,
 }
 
 /// Returns whether the number is representable as f16; precision may be lost only in normal numbers.
-fn f16_holds(value: f64) -> bool {
-    let rounded = f16::from_f64(value);
-    let exact = rounded.to_f64() == value;
+fn f16_holds(number: Decimal) -> bool {
+    let (rounded, value) = (number.to_f16(), number.to_f64());
+    let exact = rounded.to_f64() == value && number.is_f64();
     rounded.is_infinite() == value.is_infinite() && (rounded.is_normal() || exact)
 }
 

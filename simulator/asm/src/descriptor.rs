@@ -5,6 +5,9 @@ use super::expr::Expr;
 use wavesim_isa::arch::Arch;
 use wavesim_isa::descriptor::{self, *};
 
+/// Byte offset of `kernel_code_entry_byte_offset` in a descriptor (LLVM AMDGPUUsage, *Kernel Descriptor*).
+pub const ENTRY_OFFSET: u64 = 16;
+
 /// A directive: its name, what it sets, and its default.
 #[derive(Debug)]
 struct Item {

@@ -7,6 +7,7 @@ use super::link::fits;
 use super::program::{Memory, PendingKind, PlacedDescriptor, SectionAddresses, SymbolInfo, Values};
 use super::reader::{Block, Reader, file_name};
 use super::scan::{Number, Scanner};
+use isa_spec::arith::decimal::Decimal;
 use wavesim_isa::codec::encode;
 
 /// Candidates for suggesting a directive.
@@ -439,14 +440,14 @@ impl Reader<'_> {
             let start = s.position();
             let negative = s.eat('-');
             let value = match s.number()? {
-                Number::Int(v) => v as f64,
+                Number::Int(v) => Decimal::from(v as i128),
                 Number::Float(v) => v,
             };
             let value = if negative { -value } else { value };
             let span = s.span_since(start);
             match double {
-                true => self.push(&value.to_le_bytes(), span)?,
-                false => self.push(&(value as f32).to_le_bytes(), span)?,
+                true => self.push(&value.to_f64().to_le_bytes(), span)?,
+                false => self.push(&value.to_f32().to_le_bytes(), span)?,
             }
             if !s.eat(',') {
                 return Ok(());

@@ -246,6 +246,8 @@ fn check_constant_bus(inst: &Inst, options: &Options, halves: &[&[Slot]]) -> Res
         match slot.kind {
             Kind::Literal => add(THE_LITERAL, 1),
             Kind::Value if slot.source.is_some_and(|s| s < 3) => match source_operand(inst, slot) {
+                SourceOperand::Scalar("m0")
+                    if slot.source == Some(1) && form.traits.has(Trait::FreeLaneSelect) => {}
                 SourceOperand::Scalar(name) if name.starts_with("src_") => add(name, 1),
                 SourceOperand::Scalar(name) => add(name, slot.size.registers(options.wave)),
                 _ => {}

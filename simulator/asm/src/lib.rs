@@ -57,6 +57,7 @@ pub mod operand;
 pub mod print;
 pub mod program;
 mod reader;
+pub mod relocatable;
 pub mod scan;
 pub mod source;
 pub mod swizzle;

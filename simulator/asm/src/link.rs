@@ -34,12 +34,20 @@ pub mod kind {
     pub const REL64: u32 = 5;
     /// R_AMDGPU_ABS32: a 32-bit address.
     pub const ABS32: u32 = 6;
+    /// R_AMDGPU_GOTPCREL: distance to the symbol's entry in the global offset table.
+    pub const GOTPCREL: u32 = 7;
+    /// R_AMDGPU_GOTPCREL32_LO: low half of that distance.
+    pub const GOTPCREL32_LO: u32 = 8;
+    /// R_AMDGPU_GOTPCREL32_HI: high half of that distance.
+    pub const GOTPCREL32_HI: u32 = 9;
     /// R_AMDGPU_REL32_LO: low half of the offset relative to the field.
     pub const REL32_LO: u32 = 10;
     /// R_AMDGPU_REL32_HI: high half of the offset relative to the field.
     pub const REL32_HI: u32 = 11;
     /// R_AMDGPU_RELATIVE64: the load address plus the addend.
     pub const RELATIVE64: u32 = 13;
+    /// R_AMDGPU_REL16: distance of a branch in words.
+    pub const REL16: u32 = 14;
 }
 
 /// A value that the loader fills in; the field is zero until then.
@@ -70,23 +78,25 @@ pub enum Target {
 
 /// A relocation specifier: selects which value of a symbol is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Specifier {
-    name: &'static str,
+pub(super) struct Specifier {
+    /// The suffix of a symbol.
+    pub name: &'static str,
     /// Uses the address of the symbol's entry in the global offset table.
-    got: bool,
+    pub got: bool,
     /// The value is relative to the field.
-    relative: bool,
-    half: Half,
+    pub relative: bool,
+    /// The part of the value.
+    pub half: Half,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Half {
+pub(super) enum Half {
     Both,
     Low,
     High,
 }
 
-const SPECIFIERS: [Specifier; 8] = [
+pub(super) const SPECIFIERS: [Specifier; 8] = [
     Specifier { name: "@gotpcrel32@lo", got: true, relative: true, half: Half::Low },
     Specifier { name: "@gotpcrel32@hi", got: true, relative: true, half: Half::High },
     Specifier { name: "@gotpcrel", got: true, relative: true, half: Half::Both },
@@ -141,7 +151,7 @@ fn split_specifier(e: &Expr) -> (Expr, Option<Specifier>) {
 
 impl Pending {
     /// The fields of the value: offset, size if the field can hold an address, expression and span.
-    fn fields(&self) -> Vec<(u64, Option<usize>, &Expr, Span)> {
+    pub(super) fn fields(&self) -> Vec<(u64, Option<usize>, &Expr, Span)> {
         match &self.kind {
             PendingKind::Data { width, expr, span } => vec![(self.offset, Some(*width), expr, *span)],
             PendingKind::Inst { inst, fixups, .. } => {

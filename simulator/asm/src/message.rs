@@ -1,6 +1,9 @@
 //! The immediate of S_SENDMSG: a message; on gfx9, with operation and stream.
 
-use super::dialect::symbols::{GEOMETRY_OPERATIONS, MESSAGES, MESSAGES_WITH_OPERATION, SYSTEM_OPERATIONS};
+use super::dialect::symbols::{
+    GEOMETRY_OPERATIONS, MESSAGES, MESSAGES_WITH_OPERATION, OTHER_MESSAGES, OTHER_OPERATIONS,
+    SYSTEM_OPERATIONS,
+};
 use super::error::AsmError;
 use super::operand::{Arg, ArgValue, Operand};
 use super::symbolic::{calls, part, span_of, unknown, whole_immediate};
@@ -22,7 +25,7 @@ fn messages(arch: Arch) -> impl Iterator<Item = (String, u32)> {
         .filter_map(|t| part(t, "MSG"))
         .flat_map(|p| p.values)
         .map(|(name, value)| (llvm_message(name), *value));
-    extra.chain(own)
+    extra.chain(own).filter(move |m| !(arch.is_cdna() && OTHER_MESSAGES.contains(&m.0.as_str())))
 }
 
 /// Bit positions of operation and stream in gfx9's messages (CDNA 3 manual, *S_SENDMSG*).
@@ -89,14 +92,16 @@ pub fn parse(arch: Arch, operands: &[Operand]) -> Result<u32, AsmError> {
         ArgValue::Int(_) => {
             return Err(AsmError::new(call.args[0].span, format!("a message is from 0 to {max}")));
         }
-        ArgValue::Word(word) => messages(arch).find(|m| m.0 == *word).map(|m| m.1).ok_or_else(|| {
-            let names: Vec<String> = messages(arch).map(|m| m.0).collect();
-            unknown(word, call.args[0].span, names.iter().map(String::as_str))
-        })?,
+        ArgValue::Word(word) | ArgValue::Text(word) => {
+            messages(arch).find(|m| m.0 == *word).map(|m| m.1).ok_or_else(|| {
+                let names: Vec<String> = messages(arch).map(|m| m.0).collect();
+                unknown(word, call.args[0].span, names.iter().map(String::as_str))
+            })?
+        }
     };
     let name = match call.args[0].value {
         ArgValue::Word(word) => Some(word),
-        ArgValue::Int(_) => None,
+        ArgValue::Int(_) | ArgValue::Text(_) => None,
     };
     if arch.is_cdna() {
         return with_operation(id, name, &call.args);
@@ -121,18 +126,22 @@ fn with_operation(id: u32, name: Option<&str>, args: &[Arg]) -> Result<u32, AsmE
         (Some(arg), Some(None)) => return Err(AsmError::new(arg.span, "this message has no operation")),
         (Some(Arg { value: ArgValue::Word(word), span }), list) => {
             let list = list.flatten().unwrap_or(&GEOMETRY_OPERATIONS);
-            let at = list.iter().position(|name| name == word);
-            let at =
-                at.ok_or_else(|| unknown(word, *span, list.iter().copied().filter(|n| !n.is_empty())))?;
-            // MSG_GS requires an operation other than GS_OP_NOP; MSG_GS_DONE does not.
-            if name == Some("MSG_GS") && at == 0 {
-                return Err(AsmError::new(*span, "this message requires an operation other than GS_OP_NOP"));
-            }
-            at as u32
+            let own = |name: &str| !name.is_empty() && !OTHER_OPERATIONS.contains(&name);
+            let at = list.iter().position(|name| name == word && own(name));
+            at.ok_or_else(|| unknown(word, *span, list.iter().copied().filter(|n| own(n))))? as u32
         }
         (Some(Arg { value: ArgValue::Int(v @ 0..=7), .. }), _) => *v as u32,
         (Some(arg), _) => return Err(AsmError::new(arg.span, "an operation is from 0 to 7")),
     };
+    // A message that is named takes only its own operations. MSG_GS requires one other than GS_OP_NOP;
+    // MSG_GS_DONE does not.
+    if let (Some(arg), Some(Some(list))) = (args.get(1), list) {
+        let named =
+            list.get(operation as usize).is_some_and(|n| !n.is_empty() && !OTHER_OPERATIONS.contains(n));
+        if !named || name == Some("MSG_GS") && operation == 0 {
+            return Err(AsmError::new(arg.span, "this message has no such operation"));
+        }
+    }
     let stream = match args.get(2) {
         None => 0,
         Some(arg) if name.is_some_and(|n| !n.starts_with("MSG_GS") || operation == 0) => {

@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use wavesim_isa::arch::Processor;
 
 /// ELFOSABI_AMDGPU_HSA.
-const OS_ABI: u8 = 64;
+pub(super) const OS_ABI: u8 = 64;
 const PAGE: usize = 0x1000;
 const NOTE_NAME: &[u8] = b"AMDGPU\0\0";
 /// NT_AMDGPU_METADATA.
@@ -33,7 +33,7 @@ fn segment_index(section: &Section) -> usize {
 
 const FLAGS: [u32; 3] = [elf::PF_R, elf::PF_R | elf::PF_X, elf::PF_R | elf::PF_W];
 
-fn note(metadata: Option<&str>) -> Result<Vec<u8>, Vec<LineError>> {
+pub(super) fn note(metadata: Option<&str>) -> Result<Vec<u8>, Vec<LineError>> {
     let payload = match metadata {
         Some(text) => metadata::message_pack(text)
             .map_err(|message| vec![LineError::whole(format!(".amdgpu_metadata: {message}"))])?,
@@ -61,6 +61,27 @@ fn base_section(r: &Relocation) -> Option<usize> {
 
 fn hash(name: &str) -> u32 {
     elf::hash(name.as_bytes())
+}
+
+/// The `st_info` and `st_other` of a symbol, which is global if `exported`.
+pub(super) fn flags_of(program: &Program, name: &str, exported: bool) -> (u8, u8) {
+    let info = program.info.get(name).cloned().unwrap_or_default();
+    let bind = match (exported, info.weak) {
+        (true, true) => elf::STB_WEAK,
+        (true, false) => elf::STB_GLOBAL,
+        _ => elf::STB_LOCAL,
+    };
+    let ty = match (info.function, info.object) {
+        (true, _) => elf::STT_FUNC,
+        (_, true) => elf::STT_OBJECT,
+        _ => elf::STT_NOTYPE,
+    };
+    let visibility = match (info.hidden, info.protected) {
+        (true, _) => elf::STV_HIDDEN,
+        (_, true) => elf::STV_PROTECTED,
+        _ => elf::STV_DEFAULT,
+    };
+    (bind << 4 | ty, visibility)
 }
 
 /// Assigns section addresses, links the program and writes the file.
@@ -239,26 +260,13 @@ pub fn write(program: &mut Program, options: &Options) -> Result<Vec<u8>, Vec<Li
     w.pad_until(note_at);
     w.write(&note);
     let sym = |program: &Program, name: &str, at: usize, id: StringId| {
-        let info = program.info.get(name).cloned().unwrap_or_default();
-        let bind = match (info.global && !info.hidden, info.weak) {
-            (true, true) => elf::STB_WEAK,
-            (true, false) => elf::STB_GLOBAL,
-            _ => elf::STB_LOCAL,
-        };
-        let ty = match (info.function, info.object) {
-            (true, _) => elf::STT_FUNC,
-            (_, true) => elf::STT_OBJECT,
-            _ => elf::STT_NOTYPE,
-        };
+        let exported = program.info.get(name).is_some_and(|i| i.global && !i.hidden);
+        let (st_info, st_other) = flags_of(program, name, exported);
         Sym {
             name: Some(id),
             section: indices[at],
-            st_info: bind << 4 | ty,
-            st_other: match (info.hidden, info.protected) {
-                (true, _) => elf::STV_HIDDEN,
-                (_, true) => elf::STV_PROTECTED,
-                _ => elf::STV_DEFAULT,
-            },
+            st_info,
+            st_other,
             st_shndx: 0,
             st_value: program.address(name).unwrap_or(0),
             st_size: program.size_of(name),

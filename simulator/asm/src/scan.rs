@@ -2,6 +2,7 @@
 //! strings.
 
 use super::error::{AsmError, Span};
+use isa_spec::arith::decimal::Decimal;
 
 /// A position in a text. The short functions run for every byte of a file and are called from the whole
 /// assembler, hence `#[inline]`.
@@ -67,7 +68,7 @@ pub enum Number {
     /// An integer; hexadecimal and binary ones may use all 64 bits.
     Int(i64),
     /// A number with a fraction or an exponent.
-    Float(f64),
+    Float(Decimal),
 }
 
 impl<'a> Scanner<'a> {
@@ -345,7 +346,7 @@ impl<'a> Scanner<'a> {
         let text = &rest[..len];
         let value = match text.as_bytes() {
             _ if whole > len || len == 0 => None,
-            _ if float => text.parse().map(Number::Float).ok(),
+            _ if float => Decimal::parse(text).map(Number::Float),
             [b'0', _, ..] => integer(&text[1..], 8),
             _ => integer(text, 10),
         };

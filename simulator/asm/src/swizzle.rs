@@ -74,9 +74,13 @@ pub fn parse(call: &Call, span: Span) -> Result<u16, AsmError> {
             let group = int(1).filter(size).ok_or_else(|| wrong("a group of 2, 4, 8, 16 or 32 lanes"))?;
             Ok(31 | (group - 1) << 10)
         }
-        ("BITMASK_PERM", 2) if word(1).len() == 5 => {
+        ("BITMASK_PERM", 2) => {
+            let mask = match call.args[1].value {
+                ArgValue::Text(mask) if mask.len() == 5 => mask,
+                _ => return Err(wrong("a mask of five characters in quotes, as in \"ppii0\"")),
+            };
             let (mut and, mut or, mut xor) = (0, 0, 0);
-            for (at, c) in word(1).bytes().enumerate() {
+            for (at, c) in mask.bytes().enumerate() {
                 let bit = 1 << (4 - at);
                 match c {
                     b'0' => {}

@@ -342,7 +342,9 @@ fn hwreg_id(arch: Arch, p: &Part, word: &str) -> Option<u32> {
         .find(|x| x.0.contains(&arch) && word.strip_prefix("HW_REG_") == Some(x.2))
         .map(|x| x.1);
     llvm.or_else(|| {
-        p.values.iter().find(|v| llvm_hwreg(v.0) == word || v.0.eq_ignore_ascii_case(word)).map(|v| v.1)
+        let named = |v: &&(&str, u32)| !HWREG_NUMBERS.contains(&v.0);
+        let found = p.values.iter().filter(named);
+        found.clone().find(|v| llvm_hwreg(v.0) == word || v.0.eq_ignore_ascii_case(word)).map(|v| v.1)
     })
 }
 
@@ -386,7 +388,7 @@ pub fn parse_hwreg(arch: Arch, ty: u8, operands: &[Operand]) -> Result<u32, AsmE
     }
     let register = match &call.args[0].value {
         ArgValue::Int(v) => u32::try_from(*v).ok().filter(|v| *v <= id.max()),
-        ArgValue::Word(word) => Some(hwreg_id(arch, id, word).ok_or_else(|| {
+        ArgValue::Word(word) | ArgValue::Text(word) => Some(hwreg_id(arch, id, word).ok_or_else(|| {
             let names: Vec<String> = id.values.iter().map(|v| llvm_hwreg(v.0)).collect();
             unknown(word, call.args[0].span, names.iter().map(String::as_str))
         })?),

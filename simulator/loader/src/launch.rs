@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use isa_spec::diag::{self, nearest};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use serde_json::Value;
+use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use wavesim_array::{Array, ArrayError, DType, Num, file, fill};
@@ -39,28 +39,96 @@ pub struct Launch {
     pub code: BTreeMap<String, String>,
     /// Overrides of other keys, by target.
     #[serde(default)]
-    pub per_target: BTreeMap<String, serde_json::Map<String, Value>>,
+    pub per_target: BTreeMap<String, BTreeMap<String, Box<RawValue>>>,
 }
 
 /// An argument.
 #[derive(Debug, Deserialize)]
+#[serde(try_from = "ArgFields")]
 pub struct Arg {
     /// The name used in messages and by [`Expected::arg`].
     pub name: String,
     /// The value, tagged by the key `kind`.
-    #[serde(flatten)]
     pub kind: Kind,
 }
 
-/// The value of an argument.
+/// The keys of an argument of any kind. An enum that `kind` selects would get its numbers rounded to f64.
+#[derive(Deserialize)]
+struct ArgFields {
+    name: String,
+    kind: KindName,
+    dtype: Option<String>,
+    shape: Option<Vec<u64>>,
+    init: Option<Init>,
+    value: Option<Number>,
+    bytes: Option<String>,
+    size: Option<u32>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum KindName {
+    Buffer,
+    Scalar,
+    Struct,
+    Local,
+}
+
+impl TryFrom<ArgFields> for Arg {
+    type Error = String;
+
+    fn try_from(f: ArgFields) -> Result<Arg, String> {
+        fn required<T>(name: &str, field: Option<T>) -> Result<T, String> {
+            field.ok_or_else(|| format!("missing field `{name}`"))
+        }
+        let kind = match f.kind {
+            KindName::Buffer => Kind::Buffer {
+                dtype: required("dtype", f.dtype)?,
+                shape: required("shape", f.shape)?,
+                init: required("init", f.init)?,
+            },
+            KindName::Scalar => {
+                Kind::Scalar { dtype: required("dtype", f.dtype)?, value: required("value", f.value)? }
+            }
+            KindName::Struct => Kind::Struct { bytes: required("bytes", f.bytes)? },
+            KindName::Local => Kind::Local { size: required("size", f.size)? },
+        };
+        Ok(Arg { name: f.name, kind })
+    }
+}
+
+/// A number, exact as written; NaN and infinities are strings.
 #[derive(Debug, Deserialize)]
-#[serde(tag = "kind", rename_all = "lowercase")]
+#[serde(try_from = "Box<RawValue>")]
+pub struct Number(pub Num);
+
+impl TryFrom<Box<RawValue>> for Number {
+    type Error = String;
+
+    fn try_from(raw: Box<RawValue>) -> Result<Number, String> {
+        let text = raw.get();
+        let special = |text: &str| matches!(text, "nan" | "inf" | "-inf").then(|| text.parse().ok())?;
+        let number = match text.strip_prefix('"').and_then(|t| t.strip_suffix('"')) {
+            Some(text) => special(text).map(Num::Float),
+            None if text == "-0" => Some(Num::Float(-0.0)),
+            None => text
+                .parse()
+                .map(Num::Int)
+                .ok()
+                .or_else(|| isa_spec::arith::decimal::Decimal::parse(text).map(Num::from)),
+        };
+        number.map(Number).ok_or_else(|| format!("{text} is not a number"))
+    }
+}
+
+/// The value of an argument.
+#[derive(Debug)]
 #[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum Kind {
     /// An array in global memory; the kernel gets its address.
     Buffer { dtype: String, shape: Vec<u64>, init: Init },
     /// A number passed by value, in the bytes of its type.
-    Scalar { dtype: String, value: Value },
+    Scalar { dtype: String, value: Number },
     /// A structure passed by value, given as hexadecimal bytes.
     Struct { bytes: String },
     /// An allocation of LDS; the kernel gets its offset.
@@ -77,9 +145,9 @@ pub enum Init {
     /// Zeros; the value of the flag is ignored.
     Zeros(bool),
     /// The same number in every element.
-    Fill(Value),
+    Fill(Number),
     /// `start + i * step` in element `i`.
-    Arange { start: Value, step: Value },
+    Arange { start: Number, step: Number },
 }
 
 /// An expected output.
@@ -237,12 +305,12 @@ pub fn parse(text: &str, wanted: &TargetSelection) -> Result<(Launch, String)> {
         return Ok((launch, target));
     };
     check_keys(own.keys()).with_context(|| format!("per_target {target}"))?;
-    let mut whole: serde_json::Map<String, Value> = serde_json::from_str(text)?;
+    let mut whole: BTreeMap<String, &RawValue> = serde_json::from_str(text)?;
     for (key, value) in own {
-        whole.insert(key.clone(), value.clone());
+        whole.insert(key.clone(), value);
     }
-    let launch: Launch =
-        serde_json::from_value(Value::Object(whole)).with_context(|| format!("per_target {target}"))?;
+    let launch: Launch = serde_json::from_str(&serde_json::to_string(&whole)?)
+        .with_context(|| format!("per_target {target}"))?;
     if !launch.code.contains_key(&target) {
         bail!("per_target {target}: `code` has no entry for {target}");
     }
@@ -286,7 +354,7 @@ fn argument_value(kind: &Kind, folder: &Path, files: &Files, global_bytes: u64) 
         }
         Kind::Scalar { dtype, value } => {
             let mut bytes = Vec::new();
-            self::dtype(dtype)?.encode(number(value)?, &mut bytes)?;
+            self::dtype(dtype)?.encode(value.0, &mut bytes)?;
             ArgumentValue::Bytes(bytes)
         }
         Kind::Struct { bytes } => {
@@ -298,20 +366,6 @@ fn argument_value(kind: &Kind, folder: &Path, files: &Files, global_bytes: u64) 
 
 fn dtype(name: &str) -> Result<DType> {
     DType::from_name(name).ok_or_else(|| anyhow!("unknown dtype `{name}`; the types are {}", DType::names()))
-}
-
-/// Integers are exact; NaN and infinities are strings.
-fn number(value: &Value) -> Result<Num> {
-    let found = match value {
-        Value::Number(n) => match (n.as_u64(), n.as_i64(), n.as_f64()) {
-            (Some(v), ..) => Some(Num::Int(v as i128)),
-            (_, Some(v), _) => Some(Num::Int(v as i128)),
-            (.., v) => v.map(Num::Float),
-        },
-        Value::String(s) if matches!(s.as_str(), "nan" | "inf" | "-inf") => s.parse().ok().map(Num::Float),
-        _ => None,
-    };
-    found.ok_or_else(|| anyhow!("{value} is not a number"))
 }
 
 fn initial(
@@ -328,8 +382,8 @@ fn initial(
     Ok(match init {
         Init::File(name) => file::npy_as(&folder.join(name), files, dtype, shape)?,
         Init::Zeros(_) => Array::zeros(dtype, shape)?,
-        Init::Fill(v) => fill::repeat(dtype, shape, fill_value(dtype, number(v)?))?,
-        Init::Arange { start, step } => fill::progression(dtype, shape, number(start)?, number(step)?)?,
+        Init::Fill(v) => fill::repeat(dtype, shape, fill_value(dtype, v.0))?,
+        Init::Arange { start, step } => fill::progression(dtype, shape, start.0, step.0)?,
     })
 }
 

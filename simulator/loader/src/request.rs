@@ -364,10 +364,10 @@ fn finish(
 /// Encodes a number for a parameter of `size` bytes; floats are encoded as floats.
 fn number(value: Num, size: u32) -> Result<Vec<u8>, ArgumentError> {
     let dtype = match (value, size) {
-        (Num::Float(_), 2) => DType::F16,
-        (Num::Float(_), 4) => DType::F32,
-        (Num::Float(_), 8) => DType::F64,
-        (Num::Float(_), _) => return Err(ArgumentError::Number { value, size }),
+        (Num::Float(_) | Num::Decimal(_), 2) => DType::F16,
+        (Num::Float(_) | Num::Decimal(_), 4) => DType::F32,
+        (Num::Float(_) | Num::Decimal(_), 8) => DType::F64,
+        (Num::Float(_) | Num::Decimal(_), _) => return Err(ArgumentError::Number { value, size }),
         (n, size) => {
             let int = n.as_int().unwrap_or_default();
             let bytes = int.to_le_bytes();

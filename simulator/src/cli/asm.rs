@@ -8,8 +8,8 @@ use serde_json::json;
 use std::collections::HashSet;
 use std::io::Write;
 use std::path::PathBuf;
-use wavesim_asm::object;
 use wavesim_asm::program::{LineError, Memory, Program};
+use wavesim_asm::{object, relocatable};
 use wavesim_files as files;
 use wavesim_isa::arch::Arch;
 use wavesim_loader::assembly::AssemblyOptions;
@@ -69,7 +69,20 @@ pub fn run(args: &AsmArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     };
     let (mut program, options, mut errors) = reading.read(&name, &text);
     let mut image = None;
-    if program.kernels().next().is_some() && errors.is_empty() {
+    let undefined = program.undefined_symbols();
+    if !undefined.is_empty() && errors.is_empty() && args.output.is_some() {
+        match relocatable::write(&mut program, &options) {
+            Ok(bytes) => {
+                let names: Vec<&str> = undefined.iter().map(String::as_str).collect();
+                emit(format!(
+                    "note: {name} does not define {}: the output is a relocatable object, to be linked with ld.lld",
+                    names.join(", ")
+                ));
+                image = Some(bytes);
+            }
+            Err(more) => errors.extend(more),
+        }
+    } else if program.kernels().next().is_some() && errors.is_empty() {
         match object::write(&mut program, &options) {
             Ok(bytes) => image = Some(bytes),
             Err(more) => errors.extend(more),

@@ -96,7 +96,7 @@ impl Numbers {
             Numbers::F16 => {
                 let half =
                     |bits: u32| match wavesim_debug::expr::read_as(bits as u64, wavesim_array::DType::F16) {
-                        wavesim_debug::expr::Value::Float(v) => v,
+                        wavesim_debug::expr::Value::Float(v) => v.to_f64(),
                         wavesim_debug::expr::Value::Int(v) => v as f64,
                     };
                 // Eight columns hold any f16 with five digits.

@@ -275,6 +275,7 @@ fn negate(n: Num) -> Num {
         Num::Int(v) => Num::Int(v.saturating_neg()),
         Num::Bits(v) => Num::Int(-(v as i128)),
         Num::Float(v) => Num::Float(-v),
+        Num::Decimal(v) => Num::Decimal(-v),
     }
 }
 
@@ -301,7 +302,7 @@ fn arithmetic(op: char, a: Num, b: Num) -> Option<Num> {
 
 fn integer_value(n: Num) -> Option<i128> {
     match n {
-        Num::Float(_) => None,
+        Num::Float(_) | Num::Decimal(_) => None,
         n => n.as_int(),
     }
 }

@@ -296,9 +296,9 @@ impl Target<'_> {
     fn float_constants(&self, line: &mut Line) {
         for operand in &mut line.operands {
             if let Value::Word(word) = &operand.value
-                && let Some(Num::Float(v)) = self.constants.get(word)
+                && let Some(n @ (Num::Float(_) | Num::Decimal(_))) = self.constants.get(word)
             {
-                operand.value = Value::Float(v);
+                operand.value = Value::Float(n.as_decimal());
             }
         }
     }
@@ -425,7 +425,7 @@ fn text_error(e: AsmError, base: usize) -> TextError {
 
 fn integer(n: Num) -> Option<i64> {
     match n {
-        Num::Float(_) => None,
+        Num::Float(_) | Num::Decimal(_) => None,
         n => n.as_int().and_then(|v| i64::try_from(v).ok()),
     }
 }
@@ -472,7 +472,9 @@ fn geometry_message(value: &Value) -> Option<i64> {
     let [message, operation, stream @ ..] = &call.args[..] else { return None };
     let index = |value: &ArgValue, names: &[&str]| match value {
         ArgValue::Int(v) => Some(*v),
-        ArgValue::Word(word) => names.iter().position(|n| n == word).map(|at| at as i64),
+        ArgValue::Word(word) | ArgValue::Text(word) => {
+            names.iter().position(|n| n == word).map(|at| at as i64)
+        }
     };
     let ArgValue::Word(message) = message.value else { return None };
     let message = symbols::GEOMETRY_MESSAGES.iter().find(|(name, _)| *name == message)?.1;

@@ -1,5 +1,6 @@
 //! Lexer for header lines: tokens with their spans in the file.
 
+use isa_spec::arith::decimal::Decimal;
 use std::ops::Range;
 use wavesim_array::Num;
 
@@ -106,8 +107,7 @@ pub fn parse_number(word: &str) -> Option<Num> {
     if lower.bytes().all(|b| b.is_ascii_digit()) {
         return lower.parse().ok().map(Num::Int);
     }
-    let plain = lower.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'+' | b'-'));
-    lower.parse().ok().filter(|_| plain).map(Num::Float)
+    Decimal::parse(&lower).map(Num::from)
 }
 
 fn radix(digits: &str, radix: u32) -> Option<Num> {

@@ -1,6 +1,7 @@
 //! The types of expressions, and implicit and explicit conversions between them.
 
 use super::{Checker, Lit, R, TExpr};
+use crate::arith::decimal::Decimal;
 use crate::diag::Diagnostic;
 use crate::pcode::ast::{TypeKind, TypeName};
 use crate::pcode::ir::{BinOp, Expr, ExprKind, Ty};
@@ -27,8 +28,9 @@ pub(super) fn mask(width: u32) -> u128 {
 }
 
 /// Converts a float literal to bits of `ty`, rounding once to nearest even.
-pub(super) fn float_bits(value: f64, ty: Ty) -> u128 {
-    crate::arith::constant(value, ty)
+pub(super) fn float_bits(value: impl Into<Decimal>, ty: Ty) -> u128 {
+    let value = value.into();
+    crate::arith::constant(if ty == Ty::F64 { value.to_f64() } else { value.to_narrow() }, ty)
 }
 
 impl TExpr {
@@ -53,8 +55,9 @@ impl TExpr {
     }
 
     /// Creates a float literal. Its type, f64, adapts to that of the other operand.
-    pub fn float(value: f64, span: Span) -> TExpr {
-        TExpr { expr: constant(value.to_bits() as u128, Ty::F64, span), lit: Some(Lit::Float(value)) }
+    pub fn float(value: impl Into<Decimal>, span: Span) -> TExpr {
+        let value = value.into();
+        TExpr { expr: constant(float_bits(value, Ty::F64), Ty::F64, span), lit: Some(Lit::Float(value)) }
     }
 
     /// Creates an expression that is not a literal.
@@ -128,9 +131,9 @@ impl Checker<'_> {
         }
         match (lit, ty.is_float()) {
             (Lit::Int(v), false) => constant(v as u128, ty, span),
-            (Lit::Int(v), true) => constant(float_bits(v as f64, ty), ty, span),
+            (Lit::Int(v), true) => constant(float_bits(v, ty), ty, span),
             (Lit::Float(v), true) => constant(float_bits(v, ty), ty, span),
-            (Lit::Float(v), false) => constant(v as i128 as u128, ty, span),
+            (Lit::Float(v), false) => constant(v.to_f64() as i128 as u128, ty, span),
         }
     }
 

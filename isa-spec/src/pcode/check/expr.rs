@@ -2,6 +2,7 @@
 
 use super::convert::{constant, show};
 use super::{Binding, Checker, R, TExpr};
+use crate::arith::decimal::Decimal;
 use crate::pcode::ast::{self, LiteralType};
 use crate::pcode::ir::{Expr, ExprKind, LocalId, Ty};
 use crate::source::Span;
@@ -51,7 +52,7 @@ impl<'a> Checker<'a> {
                 }
             },
             ast::ExprKind::Float { text, ty } => {
-                let Ok(value) = text.parse::<f64>() else {
+                let Some(value) = Decimal::parse(text) else {
                     return self.error(span, format!("`{text}` is not a number"));
                 };
                 match ty {

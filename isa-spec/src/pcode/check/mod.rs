@@ -21,6 +21,7 @@ use super::shape::is_lane_id;
 use super::sig::{Family, InstrSig};
 use super::visit::each_stmt;
 use super::{ast, parse};
+use crate::arith::decimal::Decimal;
 use crate::diag::Diagnostic;
 use crate::source::{SourceMap, Span};
 use std::cell::Cell;
@@ -251,7 +252,7 @@ struct TExpr {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Lit {
     Int(i128),
-    Float(f64),
+    Float(Decimal),
 }
 
 /// The rounding mode of conversions in the statements being checked.

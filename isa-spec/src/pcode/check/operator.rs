@@ -303,6 +303,7 @@ fn fold(op: BinaryOp, a: Lit, b: Lit, span: Span) -> Option<TExpr> {
             Some(TExpr::int(value, span))
         }
         (Lit::Float(a), Lit::Float(b)) => {
+            let (a, b) = (a.to_f64(), b.to_f64());
             let value = match op {
                 BinaryOp::Add => a + b,
                 BinaryOp::Sub => a - b,
@@ -314,7 +315,7 @@ fn fold(op: BinaryOp, a: Lit, b: Lit, span: Span) -> Option<TExpr> {
             Some(TExpr::float(value, span))
         }
         (Lit::Float(a), Lit::Int(b)) if op == BinaryOp::Pow => {
-            Some(TExpr::float(a.powi(i32::try_from(b).ok()?), span))
+            Some(TExpr::float(a.to_f64().powi(i32::try_from(b).ok()?), span))
         }
         _ => None,
     }

@@ -5,6 +5,7 @@
 mod against_apfloat;
 mod approx;
 mod buffer;
+mod decimal;
 mod fp8;
 mod manual;
 mod named;

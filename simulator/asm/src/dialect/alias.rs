@@ -108,6 +108,13 @@ pub const RDNA4: [(&str, &str); 4] = [
     ("ds_subrev_rtn_u64", "ds_rsub_rtn_u64"),
 ];
 
+/// Aliases of whole names that LLVM accepts only for CDNA.
+pub const CDNA: [(&str, &str); 3] = [
+    ("v_mul_lo_i32", "v_mul_lo_u32"),
+    ("v_accvgpr_read", "v_accvgpr_read_b32"),
+    ("v_accvgpr_write", "v_accvgpr_write_b32"),
+];
+
 /// Prefix, old infix, new infix; longer infixes first.
 const PARTS: [(&str, &str, &str); 9] = [
     ("s_", "_andn2_", "_and_not1_"),
@@ -192,13 +199,16 @@ fn joined(name: &str) -> String {
 /// New names for an old name, most likely first.
 pub fn candidates(name: &str, arch: Arch) -> Vec<String> {
     let newer = RDNA4.iter().filter(|_| arch == Arch::Rdna4);
-    let whole = NAMES.iter().chain(newer).filter(|n| n.0 == name);
+    let cdna = CDNA.iter().filter(|_| arch.is_cdna());
+    let whole = NAMES.iter().chain(newer).chain(cdna).filter(|n| n.0 == name);
     let mut out: Vec<String> = whole.map(|n| n.1.to_string()).collect();
     let parts = PARTS.iter().filter(|p| name.starts_with(p.0) && name.contains(p.1));
     out.extend(parts.map(|p| name.replacen(p.1, p.2, 1)));
     if let Some((op, rest)) = name.split_once("_atomic_") {
         let (operation, width) = rest.strip_suffix("_x2").map_or((rest, "32"), |r| (r, "64"));
-        for (_, new) in ATOMICS.iter().filter(|a| a.0 == operation) {
+        // The old names of float atomics are not those of CDNA.
+        let known = |a: &&(&str, &str)| a.0 == operation && !(arch.is_cdna() && operation.starts_with('f'));
+        for (_, new) in ATOMICS.iter().filter(known) {
             out.push(format!("{op}_atomic_{new}{width}"));
         }
         for (old, new) in [("min_f", "min_num_f"), ("max_f", "max_num_f")] {

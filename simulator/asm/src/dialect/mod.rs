@@ -73,6 +73,14 @@ pub enum Trait {
     RegisterIndex,
     /// OP_SEL, OP_SEL_HI and the sign modifiers of halves are unused.
     NoHalves,
+    /// As [`Trait::NoHalves`], but LLVM prints the fields; the assembler accepts their defaults only.
+    FixedHalves,
+    /// The result is not clamped.
+    NoClamp,
+    /// The output modifiers of floats do not apply to the result, although it is a float.
+    NoOutputModifier,
+    /// M0 as the lane select does not count as a scalar value that is read.
+    FreeLaneSelect,
     /// A literal that equals an inline constant is written as that constant.
     InlineLiteral,
     /// The second source is an integer, although the description says float.
@@ -81,6 +89,8 @@ pub enum Trait {
     SizeFromFormat,
     /// With `lds`, the data is written to LDS.
     LoadsToLds,
+    /// Stores data of LDS: `lds` is required, and there is no vector address.
+    StoresFromLds,
     /// SDWA selects a part of the source only.
     SdwaSourceOnly,
     /// Two of these as the halves of a dual instruction may read from the same register banks (RDNA 4).
@@ -164,8 +174,14 @@ pub const TRAITS: &[(Trait, ArchSet, &[&str])] = &[
             "BUFFER_LOAD_USHORT",
         ],
     ),
+    (StoresFromLds, Cdna, &["BUFFER_STORE_LDS_DWORD"]),
     (LoadsToLds, Cdna4, &["BUFFER_LOAD_DWORDX3", "BUFFER_LOAD_DWORDX4"]),
-    (NoHalves, Cdna, &["V_DOT*", "V_ACCVGPR_*"]),
+    (NoHalves, Cdna, &["V_ACCVGPR_*"]),
+    (FixedHalves, Cdna, &["V_DOT*"]),
+    (NoClamp, Any, &["V_CVT_SR_FP8_F32", "V_CVT_SR_BF8_F32", "V_CVT_PK_FP8_F32", "V_CVT_PK_BF8_F32"]),
+    (NoClamp, Rdna, &["V_CVT_F32_FP8", "V_CVT_F32_BF8"]),
+    (NoOutputModifier, Rdna, &["V_CVT_F32_FP8", "V_CVT_F32_BF8"]),
+    (FreeLaneSelect, Cdna, &["V_WRITELANE_B32"]),
     (BitPatternsAreLiterals, Any, &["S_CMP_*_F16"]),
     (
         OpSel,
@@ -216,7 +232,7 @@ pub const TRAITS: &[(Trait, ArchSet, &[&str])] = &[
 
 /// The properties of one instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Traits(u32);
+pub struct Traits(u64);
 
 impl Traits {
     /// The traits of an instruction, given by its upper-case name.

@@ -60,6 +60,9 @@ pub const MESSAGES: [(&[Arch], u32, &str); 12] = [
     (&Arch::CDNA, 15, "MSG_SYSMSG"),
 ];
 
+/// Messages in the descriptions of CDNA that only RDNA has (CDNA 3 ISA manual, *S_SENDMSG*; LLVM agrees).
+pub const OTHER_MESSAGES: [&str; 2] = ["MSG_HS_TESSFACTOR", "MSG_DEALLOC_VGPRS"];
+
 /// CDNA messages that take an operation, and whether it is a system operation.
 pub const MESSAGES_WITH_OPERATION: [(&str, bool); 3] =
     [("MSG_GS", false), ("MSG_GS_DONE", false), ("MSG_SYSMSG", true)];
@@ -67,6 +70,9 @@ pub const MESSAGES_WITH_OPERATION: [(&str, bool); 3] =
 /// Operations of system messages, by number.
 pub const SYSTEM_OPERATIONS: [&str; 5] =
     ["", "SYSMSG_OP_ECC_ERR_INTERRUPT", "SYSMSG_OP_REG_RD", "SYSMSG_OP_HOST_TRAP_ACK", "SYSMSG_OP_TTRACE_PC"];
+
+/// The operation among [`SYSTEM_OPERATIONS`] that gfx9 does not have (LLVM, `Msg`).
+pub const OTHER_OPERATIONS: [&str; 1] = ["SYSMSG_OP_HOST_TRAP_ACK"];
 
 /// Microcode versions, with their numbers.
 pub const VERSIONS: [(&str, u32); 4] =

@@ -335,7 +335,9 @@ impl Builder {
         let bare = self.unsigned_slot(o.ty);
         let parts = source.filter(|s| *s < 3 && self.encoding.contains("_SDWA"));
         let scalar = parts.and_then(|s| self.field(&format!("S{s}")));
-        let sext = parts.and_then(|s| self.field(&format!("SRC{s}_SEXT")));
+        // SDWA selects bytes of 8-bit floats, but does not extend them.
+        let bytes = format.ends_with("FP8") || format.ends_with("BF8");
+        let sext = parts.filter(|_| !bytes).and_then(|s| self.field(&format!("SRC{s}_SEXT")));
         // Lane masks take no sign modifiers, even where the description gives them a float format.
         let integer = self.traits.has(Trait::WideSecondSource) || self.traits.has(Trait::IntegerSecondSource);
         let class = integer && source == Some(1);

@@ -425,10 +425,8 @@ fn build(arch: Arch) -> Forms {
             (Builder::new(arch, e).class(), encoding.bits, encoding.order)
         });
         let name = super::dialect::name(inst.name, arch);
-        // LLVM's name, and the description's if it differs.
-        let own = Some(inst.name.to_lowercase()).filter(|own| *own != name);
-        let others = own.into_iter().chain(inst.aliases().iter().map(|n| n.to_lowercase()));
-        for name in std::iter::once(name).chain(others) {
+        let others = inst.aliases().iter().map(|n| n.to_lowercase()).filter(|other| *other != name);
+        for name in std::iter::once(name.clone()).chain(others) {
             by_name.entry(name).or_default().extend(&entries);
         }
     }

@@ -18,6 +18,7 @@ impl<'a, 't> Matcher<'a, 't> {
                 Mod::Dpp8 { .. } => "its lane movement (DPP), as in dpp8:[7,6,5,4,3,2,1,0]",
                 Mod::Dim { .. } => "its dimension, as in dim:SQ_RSRC_IMG_2D",
                 Mod::Flag { name: "gds", .. } if form.traits.has(Trait::GlobalDataShare) => "`gds`",
+                Mod::Flag { name: "lds", .. } if form.traits.has(Trait::StoresFromLds) => "`lds`",
                 _ => continue,
             };
             if !given(own) {
@@ -32,6 +33,22 @@ impl<'a, 't> Matcher<'a, 't> {
                 let message = format!("`th:{word}` is not valid with this `scope:`");
                 let rule = "bypassing hints need scope:SCOPE_SYS, last use and write-back another scope";
                 return Err(AsmError::new(m.span, message).help(rule));
+            }
+        }
+        if form.traits.has(Trait::FixedHalves) {
+            let fixed = ["OP_SEL", "OP_SEL_HI", "OP_SEL_HI_2"];
+            let table = self.options.arch.table();
+            let fields = self.inst.encoding(table).fields;
+            let changed = |at: &usize| {
+                fixed.contains(&fields[*at].name) && self.inst.fields[*at] != form.initial_fields[*at]
+            };
+            if (0..fields.len()).any(|at| changed(&at)) {
+                let own = |m: &&Modifier| matches!(m.name, "op_sel" | "op_sel_hi");
+                let span = line.modifiers.iter().find(own).map_or(line.span, |m| m.span);
+                return Err(AsmError::new(
+                    span,
+                    "this instruction reads whole registers: it selects no halves",
+                ));
             }
         }
         if form.traits.has(Trait::SingleChannel) && self.get("DMASK").count_ones() != 1 {

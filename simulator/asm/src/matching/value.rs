@@ -7,7 +7,7 @@ use crate::error::{AsmError, Span, suggest};
 use crate::expr::Expr;
 use crate::form::{Bit, Kind, Size, Slot};
 use crate::legal::last_sgpr;
-use crate::operand::{self, Half, Operand, Reg, RegBase, Value};
+use crate::operand::{self, Half, Operand, Reg, RegBase, Special, Value};
 use crate::{Fixup, FixupKind};
 
 impl<'a, 't> Matcher<'a, 't> {
@@ -35,6 +35,10 @@ impl<'a, 't> Matcher<'a, 't> {
             Value::List(list) => operand::consecutive(list).ok_or_else(|| self.mismatch(slot, operand))?,
             _ => return self.constant(slot, operand),
         };
+        // CDNA 2 and later have no LDS direct reads, although the descriptions list the code.
+        if reg.base == RegBase::Special(Special::LdsDirect) && self.options.arch.is_cdna() {
+            return Err(AsmError::new(operand.span, "CDNA has no direct reads of LDS"));
+        }
         let code = self.register(slot, &reg, count, operand.span)?;
         self.set_slot(slot, code);
         Ok(())
@@ -270,6 +274,9 @@ impl<'a, 't> Matcher<'a, 't> {
         let RegBase::Vgpr(n) = reg.base else {
             return Err(AsmError::new(span, "only vector registers have halves"));
         };
+        if !self.form.true16 {
+            return Err(AsmError::new(span, "CDNA has no names for halves of registers"));
+        }
         let high = half == Half::High;
         let source = slot.source.unwrap_or(0);
         if self.has_half_in_register_number() {

@@ -164,14 +164,15 @@ impl Mod {
         }
         if encoding.name == "ENC_VINTERP" {
             mods.insert(0, Mod::Flag { name: "clamp", field: field("CLAMP").unwrap_or(0) });
-        } else if matrix.is_none_or(|m| m.clamp) {
+        } else if matrix.is_none_or(|m| m.clamp) && !traits.has(Trait::NoClamp) {
             flag(&mut mods, "clamp", "CLAMP");
         }
         // Output modifiers apply to floating-point results only.
-        let float = table.signatures[e.sig as usize].iter().any(|o| {
-            let format = table.formats[o.format as usize].name;
-            o.output && o.field.is_some() && ["F16", "F32", "F64"].iter().any(|f| format.ends_with(f))
-        });
+        let float = !traits.has(Trait::NoOutputModifier)
+            && table.signatures[e.sig as usize].iter().any(|o| {
+                let format = table.formats[o.format as usize].name;
+                o.output && o.field.is_some() && ["F16", "F32", "F64"].iter().any(|f| format.ends_with(f))
+            });
         mods.extend(field("OMOD").filter(|_| float).map(|field| Mod::Omod { field }));
         mods.extend(field("DPP_CTRL").map(|field| Mod::DppCtrl { field }));
         // SDWA: selects the parts of registers that are read and written.
@@ -209,8 +210,10 @@ impl Mod {
                 mods.push(Mod::TwoFormats { data, number });
             }
         }
-        flag(&mut mods, "idxen", "IDXEN");
-        flag(&mut mods, "offen", "OFFEN");
+        if !traits.has(Trait::StoresFromLds) {
+            flag(&mut mods, "idxen", "IDXEN");
+            flag(&mut mods, "offen", "OFFEN");
+        }
         let scalar = encoding.name == "ENC_SMEM";
         let buffer = ["ENC_MUBUF", "ENC_MTBUF", "ENC_VBUFFER"].contains(&encoding.name);
         // Cache operations take no modifiers except CDNA's coherence bits; RDNA 4's vector cache
@@ -279,7 +282,7 @@ impl Mod {
             }
         }
         caches(&mut mods);
-        if traits.has(Trait::LoadsToLds) {
+        if traits.has(Trait::LoadsToLds) || traits.has(Trait::StoresFromLds) {
             flag(&mut mods, "lds", "LDS");
         }
         // Scalar instructions that move no data have no coherence bit.

@@ -249,11 +249,10 @@ pub fn hint_is_valid(word: &str, scope: u32, kind: ThKind) -> bool {
 
 fn th(m: &Modifier, kind: ThKind) -> Result<u32, AsmError> {
     let word = match &m.value {
-        ModifierValue::Int(v @ 0..=7) => return Ok(*v as u32),
         ModifierValue::Word(word) => word,
-        _ => "",
+        _ => return Err(AsmError::new(m.value_span, "`th:` takes the name of a hint, as in TH_LOAD_NT")),
     };
-    if word == "TH_DEFAULT" {
+    if *word == "TH_DEFAULT" {
         return Ok(0);
     }
     let (prefix, names) = match kind {
@@ -312,14 +311,20 @@ fn format(m: &Modifier) -> Result<u32, AsmError> {
         _ => None,
     };
     // Separate data and number formats, in either order, name the same formats.
-    let split = |prefix: &str| [word(0), word(1)].into_iter().flatten().find_map(|w| w.strip_prefix(prefix));
+    let split = |prefix: &str| {
+        let mut own = [word(0), word(1)].into_iter().flatten().filter_map(|w| w.strip_prefix(prefix));
+        own.next().filter(|_| own.next().is_none())
+    };
     let name = match (word(0).and_then(|w| w.strip_prefix("BUF_FMT_")), words.len()) {
         (Some(name), 1) => Some(name.to_string()),
         (None, 1 | 2) => {
             let data = split("BUF_DATA_FORMAT_");
             let number = split("BUF_NUM_FORMAT_");
-            (data.is_some() || number.is_some())
-                .then(|| format!("{}_{}", data.unwrap_or("8"), number.unwrap_or("UNORM")))
+            let all = usize::from(data.is_some()) + usize::from(number.is_some()) == words.len();
+            all.then(|| match (data, number) {
+                (Some("INVALID"), None) => "INVALID".to_string(),
+                _ => format!("{}_{}", data.unwrap_or("8"), number.unwrap_or("UNORM")),
+            })
         }
         _ => None,
     };

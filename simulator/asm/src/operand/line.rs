@@ -230,7 +230,7 @@ fn modifier<'t>(
     } else {
         match parse_arg(s, symbols)?.value {
             ArgValue::Int(value) => ModifierValue::Int(value),
-            ArgValue::Word(word) => ModifierValue::Word(word),
+            ArgValue::Word(word) | ArgValue::Text(word) => ModifierValue::Word(word),
         }
     };
     let value_span = s.span_since(start);

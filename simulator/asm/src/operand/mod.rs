@@ -14,6 +14,7 @@ pub use value::parse_operand;
 
 use super::error::Span;
 use super::expr::Expr;
+use isa_spec::arith::decimal::Decimal;
 use smallvec::SmallVec;
 
 /// Operands of a line; nearly all instructions fit without an allocation.
@@ -66,7 +67,7 @@ pub enum Value<'t> {
     /// An integer, or an expression that could be evaluated.
     Int(i64),
     /// A number with a fraction or an exponent.
-    Float(f64),
+    Float(Decimal),
     /// An expression over symbols that have no value yet.
     Expr(Box<Expr>),
     /// A word that is not a register: `off`, `mrt0`, `attr3.x`, a label.
@@ -102,6 +103,8 @@ pub enum ArgValue<'t> {
     Int(i64),
     /// Any other word.
     Word(&'t str),
+    /// A string in quotes.
+    Text(&'t str),
 }
 
 /// A modifier, which follows the operands: `glc`, `offset:16`.

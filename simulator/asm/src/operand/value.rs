@@ -58,7 +58,7 @@ pub(super) fn parse_arg<'t>(s: &mut Scanner<'t>, symbols: &dyn Symbols) -> Resul
             return Err(AsmError::new(s.span_since(start), "the closing quote is missing"));
         };
         s.skip(len + 1);
-        return Ok(Arg { value: ArgValue::Word(&rest[..len]), span: s.span_since(start) });
+        return Ok(Arg { value: ArgValue::Text(&rest[..len]), span: s.span_since(start) });
     }
     let e = expr::parse(s, true)?;
     let span = s.span_since(start);
@@ -74,20 +74,37 @@ pub(super) fn parse_arg<'t>(s: &mut Scanner<'t>, symbols: &dyn Symbols) -> Resul
 pub fn parse_operand<'t>(s: &mut Scanner<'t>, symbols: &dyn Symbols) -> Result<Operand<'t>, AsmError> {
     s.skip_space();
     let start = s.position();
-    let mut operand = signed_operand(s, symbols, 0)?;
+    let mut operand = signed_operand(s, symbols, None)?;
     operand.span = s.span_since(start);
     Ok(operand)
 }
 
+/// Wrappers of an operand, from the outermost to the innermost that LLVM accepts: `-abs(lit(1.0))`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Wrapper {
+    /// `neg(…)`, `-`.
+    Neg,
+    /// `abs(…)`, `|…|`.
+    Abs,
+    /// `lit(…)`, `sext(…)`.
+    Inner,
+}
+
+/// Reads an operand inside of `outer`. Wrappers inside must be further in.
 fn signed_operand<'t>(
     s: &mut Scanner<'t>,
     symbols: &dyn Symbols,
-    depth: u32,
+    outer: Option<Wrapper>,
 ) -> Result<Operand<'t>, AsmError> {
     s.skip_space();
-    if depth > 4 {
-        return Err(AsmError::new(s.next_span(), "too many signs around one operand"));
-    }
+    let start = s.position();
+    let enter = |s: &Scanner<'t>, wrapper: Wrapper| match outer {
+        Some(outer) if wrapper <= outer => Err(AsmError::new(
+            s.span_since(start),
+            "signs go around absolute values, and these around `lit()` and `sext()`, each once",
+        )),
+        _ => Ok(Some(wrapper)),
+    };
     match s.peek_byte() {
         Some(b'-') => {
             // A minus before a number is part of the number.
@@ -103,7 +120,8 @@ fn signed_operand<'t>(
             });
             if ahead.peek_byte() == Some(b'|') || register {
                 *s = ahead;
-                let mut operand = signed_operand(s, symbols, depth + 1)?;
+                let inside = enter(s, Wrapper::Neg)?;
+                let mut operand = signed_operand(s, symbols, inside)?;
                 operand.neg = !operand.neg;
                 return Ok(operand);
             }
@@ -111,6 +129,7 @@ fn signed_operand<'t>(
         }
         Some(b'|') => {
             s.skip(1);
+            enter(s, Wrapper::Abs)?;
             let mut operand = match s.peek_byte() {
                 Some(b'-') => number(s, symbols, false)?,
                 _ => unsigned_operand(s, symbols, false)?,
@@ -128,7 +147,16 @@ fn signed_operand<'t>(
         ahead.ident();
         if ahead.eat('(') {
             *s = ahead;
-            let mut operand = signed_operand(s, symbols, depth + 1)?;
+            let wrapper = match name {
+                "neg" => Wrapper::Neg,
+                "abs" => Wrapper::Abs,
+                _ => Wrapper::Inner,
+            };
+            let inside = enter(s, wrapper)?;
+            let mut operand = signed_operand(s, symbols, inside)?;
+            if name == "lit" && matches!(operand.value, Value::Reg(_) | Value::List(_) | Value::Call(_)) {
+                return Err(AsmError::new(s.span_since(start), "`lit()` takes a number"));
+            }
             s.expect(')')?;
             match name {
                 "neg" => operand.neg = !operand.neg,

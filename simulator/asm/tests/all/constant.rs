@@ -32,7 +32,7 @@ fn float_bits_of_scalar_compares_are_literals() {
     assert_eq!(encoded(0x3800, half), Encoded::Literal(0x3800));
     assert_eq!(encoded(0xffff, half), Encoded::Literal(0xffff));
     assert_eq!(encoded(-1, half), Encoded::Integer(-1));
-    assert_eq!(encode(&Value::Float(0.5), half, false), Ok(Encoded::Float(0)));
+    assert_eq!(encode(&Value::Float(0.5.into()), half, false), Ok(Encoded::Float(0)));
     assert_eq!(literal_text(0x3800, half), "0x3800");
     assert_eq!(literal_text(0xffff, half), "0xffff");
     assert_eq!(literal_text(5, half), "5");

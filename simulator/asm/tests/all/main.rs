@@ -14,6 +14,7 @@ mod matrix;
 mod metadata;
 mod operand;
 mod print;
+mod relocatable;
 mod source;
 mod swizzle;
 mod target;

@@ -41,7 +41,7 @@ fn signs() {
     assert!(o.neg && !o.abs);
     assert!(operand("|-1.5|").abs);
     assert_eq!(value("-1"), Value::Int(-1));
-    assert_eq!(value("-1.5e-1"), Value::Float(-0.15));
+    assert_eq!(value("-1.5e-1"), Value::Float((-0.15).into()));
     assert_eq!(value("0x7f+1"), Value::Int(128));
     assert!(operand("lit(1)").literal);
     assert_eq!(value("1|2"), Value::Int(3));

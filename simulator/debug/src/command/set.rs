@@ -163,7 +163,7 @@ fn encoded(value: Value, dtype: DType) -> Result<Vec<u8>, String> {
         Value::Int(v) => Num::Int(v),
         // In a register, a float is stored as the bits of an f32.
         Value::Float(_) if dtype == DType::U32 => Num::Int(value.bits() as i128),
-        Value::Float(v) => Num::Float(v),
+        Value::Float(v) => Num::from(v),
     };
     let mut bytes = Vec::new();
     dtype.encode(number, &mut bytes).map_err(|e| e.to_string())?;

@@ -12,6 +12,7 @@ mod tree;
 pub use tree::{Expression, Scope};
 
 use super::timeline;
+use isa_spec::arith::decimal::Decimal;
 use isa_spec::diag;
 use wavesim_array::{DType, Num};
 use wavesim_isa::arch::Arch;
@@ -26,7 +27,7 @@ pub enum Value {
     /// An integer of any type.
     Int(i128),
     /// A float of any type.
-    Float(f64),
+    Float(Decimal),
 }
 
 impl Value {
@@ -34,7 +35,7 @@ impl Value {
     pub fn truth(self) -> bool {
         match self {
             Value::Int(v) => v != 0,
-            Value::Float(v) => v != 0.0,
+            Value::Float(v) => v.to_f64() != 0.0,
         }
     }
 
@@ -42,7 +43,7 @@ impl Value {
     pub fn float(self) -> f64 {
         match self {
             Value::Int(v) => v as f64,
-            Value::Float(v) => v,
+            Value::Float(v) => v.to_f64(),
         }
     }
 
@@ -50,7 +51,7 @@ impl Value {
     pub fn bits(self) -> u64 {
         match self {
             Value::Int(v) => v as u64,
-            Value::Float(v) => (v as f32).to_bits() as u64,
+            Value::Float(v) => v.to_f32().to_bits() as u64,
         }
     }
 }
@@ -59,7 +60,7 @@ impl std::fmt::Display for Value {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Value::Int(v) => write!(f, "{v}"),
-            Value::Float(v) => write!(f, "{v:?}"),
+            Value::Float(v) => write!(f, "{:?}", v.to_f64()),
         }
     }
 }
@@ -269,6 +270,6 @@ pub fn read_as(bits: u64, dtype: DType) -> Value {
     match dtype.decode(&bits.to_le_bytes()[..dtype.size()]) {
         Num::Int(v) => Value::Int(v),
         Num::Bits(v) => Value::Int(v as i128),
-        Num::Float(v) => Value::Float(v),
+        n @ (Num::Float(_) | Num::Decimal(_)) => Value::Float(n.as_decimal()),
     }
 }

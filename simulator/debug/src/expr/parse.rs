@@ -2,6 +2,7 @@
 
 use super::tree::{Node, View, numbered, register_index};
 use super::{Register, Space, Value, nearest, register};
+use isa_spec::arith::decimal::Decimal;
 use wavesim_array::DType;
 use wavesim_loader::prepared::Prepared;
 
@@ -80,7 +81,7 @@ fn number(text: &str) -> Option<Value> {
     if let Some(binary) = clean.strip_prefix("0b") {
         return i128::from_str_radix(binary, 2).ok().map(Value::Int);
     }
-    clean.parse().ok().map(Value::Int).or_else(|| clean.parse().ok().map(Value::Float))
+    clean.parse().ok().map(Value::Int).or_else(|| Decimal::parse(&clean).map(Value::Float))
 }
 
 /// Maximum nesting depth: deeper nesting is an error instead of a stack overflow.

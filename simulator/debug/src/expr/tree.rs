@@ -312,10 +312,10 @@ fn combine(op: &str, a: Value, b: Value) -> Result<Value, String> {
         "<=" => truth(x <= y),
         ">" => truth(x > y),
         ">=" => truth(x >= y),
-        "+" => Ok(Value::Float(x + y)),
-        "-" => Ok(Value::Float(x - y)),
-        "*" => Ok(Value::Float(x * y)),
-        "/" => Ok(Value::Float(x / y)),
+        "+" => Ok(Value::Float((x + y).into())),
+        "-" => Ok(Value::Float((x - y).into())),
+        "*" => Ok(Value::Float((x * y).into())),
+        "/" => Ok(Value::Float((x / y).into())),
         _ => Err(format!("`{op}` needs integers")),
     }
 }

@@ -6,5 +6,6 @@ mod code_object;
 mod compare;
 mod generic;
 mod image;
+mod launch;
 mod line_table;
 mod request;

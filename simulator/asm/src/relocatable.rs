@@ -1,0 +1,472 @@
+//! Writes a relocatable object, as LLVM's assembler does, for a file that refers to symbols of other files
+//! (LLVM AMDGPUUsage, *Relocation Records*). LLVM's linker makes a code object of it.
+
+use super::descriptor::ENTRY_OFFSET;
+use super::error::{AsmError, Span};
+use super::expr::Expr;
+use super::link::{Half, SPECIFIERS, Specifier, fits, kind};
+use super::object::{OS_ABI, flags_of, note};
+use super::program::{
+    Definition, LineError, Memory, Pending, PendingKind, Program, SectionAddresses, Values,
+};
+use super::{FixupKind, Options};
+use object::elf;
+use object::write::elf::{FileHeader, Rel, SectionHeader, Sym, Writer};
+use std::collections::BTreeSet;
+use wavesim_isa::arch::Processor;
+use wavesim_isa::codec::encode;
+
+/// Size of an entry of a relocation section in bytes.
+const RELA: usize = 24;
+
+/// What a relocation refers to.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Base {
+    /// A section, by its index: local symbols are replaced by their section.
+    Section(usize),
+    /// A global or an undefined symbol.
+    Symbol(String),
+}
+
+/// A relocation of a section.
+struct Record {
+    section: usize,
+    offset: u64,
+    kind: u32,
+    base: Base,
+    addend: i64,
+}
+
+/// An expression as a sum: symbols that are added and subtracted, a number, and the first specifier.
+#[derive(Default)]
+struct Sum {
+    plus: Vec<(String, Span)>,
+    minus: Vec<(String, Span)>,
+    number: i64,
+    specifier: Option<Specifier>,
+}
+
+impl Sum {
+    /// Adds an expression, or subtracts it; `None` if it is no sum of symbols and numbers.
+    fn add(&mut self, program: &Program, e: &Expr, negative: bool, depth: u32) -> Option<()> {
+        match e {
+            Expr::Int(value) => {
+                self.number = self.number.wrapping_add(if negative { -value } else { *value })
+            }
+            Expr::Symbol(name, span) => {
+                let found = SPECIFIERS.iter().find_map(|s| Some((name.strip_suffix(s.name)?, *s)));
+                let (plain, specifier) = found.map_or((name.as_str(), None), |(n, s)| (n, Some(s)));
+                self.specifier = self.specifier.or(specifier);
+                match program.symbols.get(plain) {
+                    Some(Definition::Expr(e)) if depth > 0 => {
+                        return self.add(program, e, negative, depth - 1);
+                    }
+                    Some(Definition::Expr(_)) => return None,
+                    _ if negative => self.minus.push((plain.to_string(), *span)),
+                    _ => self.plus.push((plain.to_string(), *span)),
+                }
+            }
+            Expr::Unary('+', a) => self.add(program, a, negative, depth)?,
+            Expr::Unary('-', a) => self.add(program, a, !negative, depth)?,
+            Expr::Binary(op @ ("+" | "-"), a, b) => {
+                self.add(program, a, negative, depth)?;
+                self.add(program, b, negative != (*op == "-"), depth)?;
+            }
+            _ => {
+                let value = e.eval(&Values::new(&program.symbols, SectionAddresses::Unknown)).ok()?;
+                self.number = self.number.wrapping_add(if negative { -value } else { value });
+            }
+        }
+        Some(())
+    }
+
+    /// Replaces differences of labels of one section by their distances.
+    fn cancel(&mut self, program: &Program) {
+        self.minus.retain(|(subtracted, _)| {
+            let Some((section, low)) = program.label(subtracted) else { return true };
+            let same = |(name, _): &(String, Span)| program.label(name).is_some_and(|l| l.0 == section);
+            let Some(at) = self.plus.iter().position(same) else { return true };
+            let (name, _) = self.plus.remove(at);
+            let high = program.label(&name).map_or(0, |l| l.1);
+            self.number = self.number.wrapping_add(high.wrapping_sub(low) as i64);
+            false
+        });
+    }
+}
+
+/// The value of a field: a number, or a relocation without its place.
+enum Field {
+    Number(i64),
+    Reference(u32, Base, i64),
+}
+
+impl Program {
+    /// A label's section and offset.
+    fn label(&self, name: &str) -> Option<(usize, u64)> {
+        match self.symbols.get(name) {
+            Some(Definition::Label { section, offset }) => Some((*section, *offset)),
+            _ => None,
+        }
+    }
+
+    /// Names that the file uses without defining them.
+    pub fn undefined_symbols(&self) -> BTreeSet<String> {
+        let mut names = BTreeSet::new();
+        for (_, _, expr, _) in self.pending.iter().flat_map(Pending::fields) {
+            let mut sum = Sum::default();
+            if sum.add(self, expr, false, 64).is_some() {
+                names.extend(sum.plus.into_iter().chain(sum.minus).map(|s| s.0));
+            }
+        }
+        names.retain(|name| {
+            let weak = self.info.get(name).is_some_and(|i| i.weak);
+            // Numbered labels are of this file.
+            !weak && !name.contains(['#', '@']) && !self.symbols.contains_key(name)
+        });
+        names
+    }
+
+    fn is_local(&self, name: &str) -> bool {
+        self.symbols.contains_key(name) && !self.info.get(name).is_some_and(|i| i.global || i.weak)
+    }
+
+    fn reference(&self, kind: u32, name: &str, addend: i64) -> Field {
+        match self.label(name).filter(|_| self.is_local(name) && kind != kind::GOTPCREL) {
+            Some((section, offset)) => {
+                Field::Reference(kind, Base::Section(section), addend.wrapping_add(offset as i64))
+            }
+            None => Field::Reference(kind, Base::Symbol(name.to_string()), addend),
+        }
+    }
+
+    /// The value of a field of `width` bytes, or of a branch (`None`); `literal` is an instruction's literal.
+    fn field(
+        &self,
+        (section, offset): (usize, u64),
+        width: Option<usize>,
+        expr: &Expr,
+        literal: bool,
+    ) -> Result<Field, AsmError> {
+        let mut sum = Sum::default();
+        let span = expr.symbol().map_or(Span::default(), |s| s.1);
+        let unsupported = || AsmError::new(span, "no relocation expresses this");
+        sum.add(self, expr, false, 64).ok_or_else(unsupported)?;
+        sum.cancel(self);
+        let relative = match (&sum.plus[..], &sum.minus[..]) {
+            ([], []) => return Ok(Field::Number(sum.number)),
+            ([_], []) => None,
+            // Relative to the field itself.
+            ([_], [(from, _)]) => match self.label(from) {
+                Some((of, from)) if of == section => Some(offset.wrapping_sub(from) as i64),
+                _ => return Err(unsupported()),
+            },
+            _ => return Err(unsupported()),
+        };
+        let name = &sum.plus[0].0;
+        let near =
+            self.label(name).filter(|l| l.0 == section && !self.info.get(name).is_some_and(|i| i.weak));
+        let Some(width) = width else {
+            if near.is_some() && !self.is_local(name) && relative.is_none() {
+                return Ok(self.reference(kind::REL16, name, sum.number));
+            }
+            let (_, target) = near.filter(|_| relative.is_none()).ok_or_else(|| {
+                AsmError::new(span, format!("undefined label `{name}`: branches stay in their section"))
+            })?;
+            return Ok(Field::Number((target as i64).wrapping_add(sum.number)));
+        };
+        let addend = sum.number.wrapping_add(relative.unwrap_or(0));
+        let kind = match (sum.specifier, width) {
+            (Some(specifier), _) => specifier.kind(),
+            // LLVM takes a literal without a specifier for relative, unless it is a difference.
+            (None, 4) if relative.is_some() || literal => {
+                // Another file may define a global symbol, too.
+                if let (Some((_, target)), true) = (near, relative.is_none() && self.is_local(name)) {
+                    let value = (target as i64).wrapping_add(addend).wrapping_sub(offset as i64);
+                    return Ok(Field::Number(value));
+                }
+                kind::REL32
+            }
+            (None, 8) if relative.is_some() => kind::REL64,
+            (None, 4) => kind::ABS32,
+            (None, 8) => kind::ABS64,
+            _ => return Err(AsmError::new(span, format!("an address does not fit {width} bytes"))),
+        };
+        Ok(self.reference(kind, name, addend))
+    }
+
+    /// Fills in the values that the file determines, and returns the relocations for all others.
+    fn relocate(&mut self, options: &Options) -> Result<Vec<Record>, Vec<LineError>> {
+        let options = Options { arch: self.arch, ..*options };
+        let (mut records, mut errors) = (Vec::new(), Vec::new());
+        for pending in std::mem::take(&mut self.pending) {
+            if let Err(error) = self.relocate_one(&pending, &options, &mut records) {
+                errors.push(LineError::new(&self.sources, pending.location, &pending.line, error));
+            }
+        }
+        for placed in std::mem::take(&mut self.descriptors) {
+            let values = Values::new(&self.symbols, SectionAddresses::Unknown);
+            match placed.descriptor.finish(0, &|e| e.eval(&values)) {
+                Ok(bytes) => {
+                    let at = placed.offset as usize;
+                    self.sections[placed.section].bytes[at..][..64].copy_from_slice(&bytes);
+                    let (section, offset) = (placed.section, placed.offset + ENTRY_OFFSET);
+                    // The distance from the descriptor, of which the field is a part.
+                    if let Field::Reference(kind, base, addend) =
+                        self.reference(kind::REL64, &placed.descriptor.kernel, ENTRY_OFFSET as i64)
+                    {
+                        records.push(Record { section, offset, kind, base, addend });
+                    }
+                }
+                Err(error) => {
+                    errors.push(LineError::new(&self.sources, placed.location, &placed.line, error));
+                }
+            }
+            self.descriptors.push(placed);
+        }
+        if errors.is_empty() { Ok(records) } else { Err(errors) }
+    }
+
+    fn relocate_one(
+        &mut self,
+        pending: &Pending,
+        options: &Options,
+        records: &mut Vec<Record>,
+    ) -> Result<(), AsmError> {
+        let literal = matches!(pending.kind, PendingKind::Inst { .. });
+        let mut values = Vec::new();
+        for (offset, width, expr, span) in pending.fields() {
+            let found = self.field((pending.section, offset), width, expr, literal);
+            values.push(match found.map_err(|e| e.or_at(span))? {
+                Field::Number(value) => value,
+                Field::Reference(kind, base, addend) => {
+                    records.push(Record { section: pending.section, offset, kind, base, addend });
+                    // The field is 0, which is a branch to the next instruction.
+                    if kind == kind::REL16 { pending.offset as i64 + 4 } else { 0 }
+                }
+            });
+        }
+        let at = pending.offset as usize;
+        match &pending.kind {
+            PendingKind::Inst { listed, inst, fixups } => {
+                let mut inst = *inst;
+                let next = pending.offset + inst.size as u64;
+                for (fixup, value) in fixups.iter().zip(values) {
+                    debug_assert!(fixup.kind != FixupKind::Literal || value as i32 as i64 == value);
+                    fixup.set(&mut inst, next as i64, value)?;
+                }
+                let words =
+                    encode(options.arch, &inst).map_err(|e| AsmError::new(Span::default(), e.to_string()))?;
+                let bytes = &mut self.sections[pending.section].bytes[at..];
+                for (word, bytes) in words.iter().zip(bytes.chunks_mut(4)) {
+                    bytes.copy_from_slice(&word.to_le_bytes());
+                }
+                let listed = &mut self.listing[*listed];
+                (listed.inst, listed.words) = (inst, words);
+            }
+            PendingKind::Data { width, span, .. } => {
+                let value = values.first().copied().unwrap_or(0);
+                if !fits(value, *width) {
+                    return Err(AsmError::new(*span, format!("{value} does not fit {width} bytes")));
+                }
+                self.sections[pending.section].bytes[at..at + width]
+                    .copy_from_slice(&value.to_le_bytes()[..*width]);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Specifier {
+    /// The relocation type that the specifier selects.
+    fn kind(&self) -> u32 {
+        match (self.got, self.relative, self.half) {
+            (true, _, Half::Both) => kind::GOTPCREL,
+            (true, _, Half::Low) => kind::GOTPCREL32_LO,
+            (true, _, Half::High) => kind::GOTPCREL32_HI,
+            (false, true, Half::Both) => kind::REL64,
+            (false, true, Half::Low) => kind::REL32_LO,
+            (false, true, Half::High) => kind::REL32_HI,
+            (false, false, Half::High) => kind::ABS32_HI,
+            (false, false, _) => kind::ABS32_LO,
+        }
+    }
+}
+
+/// Writes the program as a relocatable object.
+pub fn write(program: &mut Program, options: &Options) -> Result<Vec<u8>, Vec<LineError>> {
+    let note = note(program.metadata.as_deref())?;
+    let undefined = program.undefined_symbols();
+    let mut records = program.relocate(options)?;
+    records.sort_by_key(|r| (r.section, r.offset));
+    let bases: BTreeSet<usize> = records
+        .iter()
+        .filter_map(|r| match r.base {
+            Base::Section(section) => Some(section),
+            Base::Symbol(_) => None,
+        })
+        .collect();
+    // Local symbols come first.
+    let named = |name: &&str| !name.starts_with(".L") && !name.contains('#');
+    let mut symbols: Vec<String> = program.labels().map(|l| l.0).filter(named).map(str::to_string).collect();
+    let used = records.iter().filter_map(|r| match &r.base {
+        Base::Symbol(name) if program.label(name).is_none() => Some(name.clone()),
+        _ => None,
+    });
+    let foreign: BTreeSet<String> = undefined.into_iter().chain(used).collect();
+    symbols.extend(foreign);
+    symbols.sort_by_key(|name| !program.is_local(name));
+    let locals = symbols.iter().filter(|name| program.is_local(name)).count();
+    let first_named = 1 + bases.len();
+    let index_of = |base: &Base| match base {
+        Base::Section(section) => 1 + bases.iter().take_while(|b| *b != section).count(),
+        Base::Symbol(name) => first_named + symbols.iter().take_while(|s| *s != name).count(),
+    };
+
+    let section_names: Vec<String> = program.sections.iter().map(|s| s.name.clone()).collect();
+    let relocated: Vec<usize> =
+        (0..section_names.len()).filter(|section| records.iter().any(|r| r.section == *section)).collect();
+    let rela_names: Vec<String> = relocated.iter().map(|s| format!(".rela{}", section_names[*s])).collect();
+    let mut bytes = Vec::new();
+    let mut w = Writer::new(object::Endianness::Little, true, &mut bytes);
+    w.reserve_null_section_index();
+    let indices: Vec<_> = section_names
+        .iter()
+        .map(|name| (w.add_section_name(name.as_bytes()), w.reserve_section_index()))
+        .collect();
+    let rela_ids: Vec<_> = rela_names
+        .iter()
+        .map(|name| {
+            w.reserve_section_index();
+            w.add_section_name(name.as_bytes())
+        })
+        .collect();
+    let note_id = (!note.is_empty()).then(|| {
+        w.reserve_section_index();
+        w.add_section_name(b".note")
+    });
+    let symtab = w.reserve_symtab_section_index();
+    w.reserve_strtab_section_index();
+    w.reserve_shstrtab_section_index();
+    let symbol_ids: Vec<_> = symbols.iter().map(|name| w.add_string(name.as_bytes())).collect();
+    w.require_strtab();
+    w.reserve_null_symbol_index();
+    for section in &bases {
+        w.reserve_symbol_index(Some(indices[*section].1));
+    }
+    for name in &symbols {
+        w.reserve_symbol_index(program.label(name).map(|l| indices[l.0].1));
+    }
+
+    w.reserve_file_header();
+    let places: Vec<usize> =
+        program.sections.iter().map(|s| w.reserve(s.bytes.len(), s.align.max(1) as usize)).collect();
+    let count = |section: usize| records.iter().filter(|r| r.section == section).count();
+    let rela_places: Vec<usize> =
+        relocated.iter().map(|section| w.reserve(count(*section) * RELA, 8)).collect();
+    let note_at = w.reserve(note.len(), 4);
+    w.reserve_symtab();
+    w.reserve_strtab();
+    w.reserve_shstrtab();
+    w.reserve_section_headers();
+
+    let processor = program.processor.as_deref().and_then(Processor::from_name);
+    let processor = processor.or_else(|| Processor::of_arch(options.arch));
+    let header = FileHeader {
+        os_abi: OS_ABI,
+        abi_version: (program.code_object_version - 2) as u8,
+        e_type: elf::ET_REL,
+        e_machine: elf::EM_AMDGPU,
+        e_entry: 0,
+        e_flags: processor.map_or(0, |p| p.mach | program.features),
+    };
+    w.write_file_header(&header).map_err(|e| vec![LineError::whole(e.to_string())])?;
+    for (section, place) in program.sections.iter().zip(&places) {
+        w.pad_until(*place);
+        w.write(&section.bytes);
+    }
+    for (section, place) in relocated.iter().zip(&rela_places) {
+        w.pad_until(*place);
+        for r in records.iter().filter(|r| r.section == *section) {
+            w.write_relocation(
+                true,
+                &Rel {
+                    r_offset: r.offset,
+                    r_sym: index_of(&r.base) as u32,
+                    r_type: r.kind,
+                    r_addend: r.addend,
+                },
+            );
+        }
+    }
+    w.pad_until(note_at);
+    w.write(&note);
+    w.write_null_symbol();
+    for section in &bases {
+        w.write_symbol(&Sym {
+            name: None,
+            section: Some(indices[*section].1),
+            st_info: elf::STB_LOCAL << 4 | elf::STT_SECTION,
+            st_other: elf::STV_DEFAULT,
+            st_shndx: 0,
+            st_value: 0,
+            st_size: 0,
+        });
+    }
+    for (name, id) in symbols.iter().zip(&symbol_ids) {
+        let (st_info, visibility) = flags_of(program, name, !program.is_local(name));
+        // As in LLVM, the code of a kernel is not preemptible.
+        let kernel = visibility == elf::STV_DEFAULT && program.kernels().any(|k| k == name);
+        let st_other = if kernel { elf::STV_PROTECTED } else { visibility };
+        let label = program.label(name);
+        w.write_symbol(&Sym {
+            name: Some(*id),
+            section: label.map(|l| indices[l.0].1),
+            st_info,
+            st_other,
+            st_shndx: 0,
+            st_value: label.map_or(0, |l| l.1),
+            st_size: program.size_of(name),
+        });
+    }
+    w.write_strtab();
+    w.write_shstrtab();
+    w.write_null_section_header();
+    let plain = |name, sh_type, flags: u32, at: usize, size: usize, align: u64| SectionHeader {
+        name: Some(name),
+        sh_type,
+        sh_flags: flags as u64,
+        sh_addr: 0,
+        sh_offset: at as u64,
+        sh_size: size as u64,
+        sh_link: 0,
+        sh_info: 0,
+        sh_addralign: align,
+        sh_entsize: 0,
+    };
+    for ((section, (name, _)), place) in program.sections.iter().zip(&indices).zip(&places) {
+        let flags = match section.memory {
+            Memory::ReadOnly => elf::SHF_ALLOC,
+            Memory::Code => elf::SHF_ALLOC | elf::SHF_EXECINSTR,
+            Memory::Writable => elf::SHF_ALLOC | elf::SHF_WRITE,
+            Memory::None => 0,
+        };
+        let (size, align) = (section.bytes.len(), section.align.max(1));
+        w.write_section_header(&plain(*name, elf::SHT_PROGBITS, flags, *place, size, align));
+    }
+    for ((section, name), place) in relocated.iter().zip(&rela_ids).zip(&rela_places) {
+        let size = count(*section) * RELA;
+        w.write_section_header(&SectionHeader {
+            sh_link: symtab.0,
+            sh_info: indices[*section].1.0,
+            sh_entsize: RELA as u64,
+            ..plain(*name, elf::SHT_RELA, elf::SHF_INFO_LINK, *place, size, 8)
+        });
+    }
+    if let Some(name) = note_id {
+        w.write_section_header(&plain(name, elf::SHT_NOTE, elf::SHF_ALLOC, note_at, note.len(), 4));
+    }
+    w.write_symtab_section_header((first_named + locals) as u32);
+    w.write_strtab_section_header();
+    w.write_shstrtab_section_header();
+    Ok(bytes)
+}
