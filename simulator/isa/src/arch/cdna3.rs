@@ -2,8 +2,8 @@
 
 use super::Arch;
 use super::facts::{
-    Coherence, Counter, CounterSet, DescriptorRules, DppSet, Facts, FloatRules, HazardRules, ProcessorRow,
-    ScalarCodes, SharedRecords, StartLayout, StatusLayout, VgprFile, WaitStates,
+    Coherence, Counter, CounterSet, DescriptorRules, DppSet, Facts, FloatRules, HalfWrite, HalfWrites,
+    HazardRules, ProcessorRow, ScalarCodes, SharedRecords, StartLayout, StatusLayout, VgprFile, WaitStates,
 };
 
 /// The facts of CDNA 3.
@@ -35,6 +35,7 @@ pub const FACTS: Facts = Facts {
         scalar: Counter::Lgkm,
         cache_maintenance: true,
     },
+    half_writes: HalfWrites { load: HalfWrite::Register, result: HalfWrite::Register },
     coherence: Coherence::ScBits,
     hazards: HazardRules {
         wait_states: Some(WaitStates {

@@ -50,6 +50,8 @@ pub struct Facts {
     pub start: StartLayout,
     /// The counters of outstanding memory operations.
     pub counters: CounterSet,
+    /// What instructions with a result of 16 bits write.
+    pub half_writes: HalfWrites,
     /// The encoding of the coherence of an access.
     pub coherence: Coherence,
     /// What software must separate because hardware does not wait.
@@ -220,6 +222,26 @@ pub struct CounterSet {
     pub scalar: Counter,
     /// Cache maintenance is counted: an invalidation as a load, a write-back as a store.
     pub cache_maintenance: bool,
+}
+
+/// How much of a register an instruction writes that has a 16-bit result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HalfWrite {
+    /// The half that it names.
+    Half,
+    /// The whole register, whose other half it preserves: it reads the register, and writes it back.
+    Merge,
+    /// The whole register.
+    Register,
+}
+
+/// What instructions with a result of 16 bits write.
+#[derive(Debug, Clone, Copy)]
+pub struct HalfWrites {
+    /// Loads. With ECC, which CDNA always has, they write the whole register (LLVM, `d16PreservesUnusedBits`).
+    pub load: HalfWrite,
+    /// Vector instructions. From gfx11 on, they merge (LLVM, `FeatureD16Writes32BitVgpr`).
+    pub result: HalfWrite,
 }
 
 /// The encoding of the coherence of an access (LLVM AMDGPUUsage, *Memory Model*).

@@ -1,8 +1,8 @@
 //! RDNA 3 (gfx11): AMD's *RDNA3 Instruction Set Architecture*, and LLVM AMDGPUUsage.
 
 use super::facts::{
-    Coherence, Counter, CounterSet, DescriptorRules, DppSet, Facts, FloatRules, HazardRules, ProcessorRow,
-    ScalarCodes, StartLayout, StatusLayout, VgprFile,
+    Coherence, Counter, CounterSet, DescriptorRules, DppSet, Facts, FloatRules, HalfWrite, HalfWrites,
+    HazardRules, ProcessorRow, ScalarCodes, StartLayout, StatusLayout, VgprFile,
 };
 
 /// The facts of RDNA 3.
@@ -38,6 +38,7 @@ pub const FACTS: Facts = Facts {
         scalar: Counter::Lgkm,
         cache_maintenance: false,
     },
+    half_writes: HalfWrites { load: HalfWrite::Half, result: HalfWrite::Merge },
     coherence: Coherence::Glc,
     hazards: HazardRules { wait_states: None, matrix_needs_gap: true },
     descriptor: DescriptorRules {

@@ -22,10 +22,9 @@ pub use wavesim_isa::arch::facts::Counter;
 
 use super::report::Report;
 use isa_spec::pcode::builtins::Control;
-use wave::Wave;
+use wave::{Conflict, Wave};
 use wavesim_engine::observe::{Done, Step};
-use wavesim_isa::arch::Arch;
-use wavesim_isa::arch::facts::CounterSet;
+use wavesim_isa::arch::facts::{CounterSet, Facts};
 use wavesim_machine::exec::effects::{Class, Effects};
 use wavesim_machine::exec::program::Program;
 
@@ -94,6 +93,7 @@ pub struct Group(Vec<Wave>);
 /// Scoreboards of all waves of the running workgroup, and the issue properties and registers of each
 /// instruction.
 pub struct Scoreboard {
+    facts: &'static Facts,
     waves: Vec<Wave>,
     /// By instruction.
     summaries: Vec<InstSummary>,
@@ -106,15 +106,16 @@ pub struct Scoreboard {
 impl Scoreboard {
     /// Creates the scoreboards of a program; `effects` are its instructions' effects.
     pub fn new(program: &Program, effects: &[Effects]) -> Scoreboard {
-        let touched: Vec<Registers> = effects.iter().map(Registers::of).collect();
-        let writes: Vec<Registers> = effects.iter().map(Registers::written).collect();
+        let facts = program.arch.facts();
+        let touched: Vec<Registers> = effects.iter().map(|e| Registers::of(e, facts)).collect();
+        let writes: Vec<Registers> = effects.iter().map(|e| Registers::written(e, facts)).collect();
         let summary = |((e, touched), writes): ((&Effects, &Registers), &Registers)| {
             let idle = e.calls.contains(&Control::WaitIdle);
-            let issue = issue(program.arch, e);
+            let issue = issue(&facts.counters, e);
             InstSummary { issue, idle, touched: touched.summary(), writes: writes.summary() }
         };
         let summaries = effects.iter().zip(&touched).zip(&writes).map(summary).collect();
-        Scoreboard { waves: Vec::new(), summaries, touched, writes }
+        Scoreboard { facts, waves: Vec::new(), summaries, touched, writes }
     }
 
     /// Returns whether a wave has nothing outstanding.
@@ -249,15 +250,27 @@ impl Scoreboard {
             effects.reads.iter().map(|u| (u, false)).chain(effects.writes.iter().map(|u| (u, true)))
         {
             let start = used.start(step.wave);
-            let mut registers = Registers::default();
-            registers.insert(used.file, start, used.count);
+            let set = |bits| {
+                let mut registers = Registers::default();
+                registers.insert(used.file, start, used.count, bits);
+                registers
+            };
+            // A use of one half of a register conflicts with a write of the other half only if it writes back
+            // the whole register.
+            let touched = if write { registers::touched_bits(effects, used, self.facts) } else { used.bits };
+            let (exact, touched) = (set(used.bits), set(touched));
             // Operations that return in order also write in order.
             let in_order = |p: &Pending| order == Some(p.order) && p.order != Order::Unordered;
-            let intersects = |p: &Pending| self.writes[p.at as usize].intersects(&registers);
+            let intersects = |p: &Pending| self.writes[p.at as usize].intersects(&touched);
             // The youngest such operation: a wait for it also completes the others.
             let hit = wave.pending.iter().rposition(|p| intersects(p) && !(write && in_order(p)));
             let Some(at) = hit else { continue };
-            wave.report_use(step, used, start, write, at, report);
+            let conflict = match write {
+                false => Conflict::Read,
+                true if self.writes[wave.pending[at].at as usize].intersects(&exact) => Conflict::Write,
+                true => Conflict::OtherHalf,
+            };
+            wave.report_use(step, used, start, conflict, at, report);
             wave.retire(|n, p| n <= at && intersects(p));
         }
     }
@@ -315,8 +328,8 @@ impl Scoreboard {
 }
 
 /// Returns the counters of an instruction's operation, and the order in which it returns.
-fn issue(arch: Arch, effects: &Effects) -> Option<Issue> {
-    let CounterSet { load, store, lds, scalar, cache_maintenance, .. } = arch.facts().counters;
+fn issue(counters: &CounterSet, effects: &Effects) -> Option<Issue> {
+    let CounterSet { load, store, lds, scalar, cache_maintenance, .. } = *counters;
     let calls = |bi| effects.calls.contains(&bi);
     let one = Counters::one;
     let (order, counters) = match effects.class {

@@ -1,13 +1,15 @@
 //! Sets of registers.
 
-use wavesim_machine::exec::effects::{Effects, File};
+use wavesim_isa::arch::facts::{Facts, HalfWrite};
+use wavesim_machine::exec::effects::{Effects, File, Use};
 use wavesim_machine::state::ALL_VGPRS;
 
 /// A set of VGPRs and SGPRs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Registers {
-    /// Accumulation VGPRs follow the others.
-    vgprs: [u64; ALL_VGPRS / 64],
+    /// The VGPRs whose low halves are in the set, and those whose high halves are. Accumulation VGPRs follow
+    /// the others.
+    vgprs: [[u64; ALL_VGPRS / 64]; 2],
     sgprs: u128,
 }
 
@@ -35,37 +37,49 @@ impl Summary {
 impl Registers {
     /// Returns the registers that an instruction reads or writes. Relative addressing may reach any VGPR or
     /// SGPR.
-    pub fn of(effects: &Effects) -> Registers {
+    pub fn of(effects: &Effects, facts: &Facts) -> Registers {
         let mut out = Registers::default();
-        for used in effects.reads.iter().chain(&effects.writes) {
+        let all = Registers { vgprs: [[u64::MAX; ALL_VGPRS / 64]; 2], sgprs: u128::MAX };
+        for used in &effects.reads {
             match used.relative {
-                None => out.insert(used.file, used.first, used.count),
-                Some(_) => out = Registers { vgprs: [u64::MAX; ALL_VGPRS / 64], sgprs: u128::MAX },
+                None => out.insert(used.file, used.first, used.count, used.bits),
+                Some(_) => out = all,
+            }
+        }
+        for used in &effects.writes {
+            match used.relative {
+                None => out.insert(used.file, used.first, used.count, touched_bits(effects, used, facts)),
+                Some(_) => out = all,
             }
         }
         out
     }
 
     /// Returns the registers that an instruction without relative operands writes.
-    pub fn written(effects: &Effects) -> Registers {
+    pub fn written(effects: &Effects, facts: &Facts) -> Registers {
         let mut out = Registers::default();
-        effects.writes.iter().for_each(|w| out.insert(w.file, w.first, w.count));
+        effects
+            .writes
+            .iter()
+            .for_each(|w| out.insert(w.file, w.first, w.count, written_bits(effects, w, facts)));
         out
     }
 
     /// Returns the summary of the set.
     pub fn summary(&self) -> Summary {
-        let vgprs = self.vgprs.iter().fold(0, |all, word| all | word);
+        let vgprs = self.vgprs.iter().flatten().fold(0, |all, word| all | word);
         Summary { vgprs, sgprs: self.sgprs as u64 | (self.sgprs >> 64) as u64 }
     }
 
-    /// Adds consecutive registers.
-    pub fn insert(&mut self, file: File, start: u16, count: u16) {
+    /// Adds some bits of consecutive registers.
+    pub fn insert(&mut self, file: File, start: u16, count: u16, bits: u32) {
         match file {
-            File::Sgpr => self.sgprs |= bits(start, count),
+            File::Sgpr => self.sgprs |= consecutive(start, count),
             File::Vgpr => {
-                for r in start..(start + count).min(ALL_VGPRS as u16) {
-                    self.vgprs[(r / 64) as usize] |= 1 << (r % 64);
+                for (half, bits) in self.vgprs.iter_mut().zip([bits & 0xffff, bits >> 16]) {
+                    for r in (start..(start + count).min(ALL_VGPRS as u16)).filter(|_| bits != 0) {
+                        half[(r / 64) as usize] |= 1 << (r % 64);
+                    }
                 }
             }
             File::Scc => {}
@@ -75,7 +89,7 @@ impl Registers {
     /// Adds all registers of another set.
     #[inline]
     pub fn join(&mut self, other: &Registers) {
-        for (a, b) in self.vgprs.iter_mut().zip(other.vgprs) {
+        for (a, b) in self.vgprs.as_flattened_mut().iter_mut().zip(other.vgprs.as_flattened()) {
             *a |= b;
         }
         self.sgprs |= other.sgprs;
@@ -85,12 +99,26 @@ impl Registers {
     #[inline]
     pub fn intersects(&self, other: &Registers) -> bool {
         // A fold instead of a short-circuiting search avoids a branch per word.
-        let vgprs = self.vgprs.iter().zip(&other.vgprs).fold(0, |all, (a, b)| all | a & b);
+        let words = self.vgprs.as_flattened().iter().zip(other.vgprs.as_flattened());
+        let vgprs = words.fold(0, |all, (a, b)| all | a & b);
         vgprs != 0 || self.sgprs & other.sgprs != 0
     }
 }
 
-fn bits(start: u16, count: u16) -> u128 {
+/// Returns the bits of each register that an instruction writes when it completes.
+pub fn written_bits(effects: &Effects, used: &Use, facts: &Facts) -> u32 {
+    let write = if effects.class.is_memory() { facts.half_writes.load } else { facts.half_writes.result };
+    if write == HalfWrite::Register { u32::MAX } else { used.bits }
+}
+
+/// Returns the bits of each register to which nothing else may write at the time of an instruction's write:
+/// also the other half if the instruction merges its result into the register.
+pub fn touched_bits(effects: &Effects, used: &Use, facts: &Facts) -> u32 {
+    let write = if effects.class.is_memory() { facts.half_writes.load } else { facts.half_writes.result };
+    if write == HalfWrite::Half { used.bits } else { u32::MAX }
+}
+
+fn consecutive(start: u16, count: u16) -> u128 {
     let all = if count >= 128 { u128::MAX } else { (1 << count) - 1 };
     all << (start & 127)
 }

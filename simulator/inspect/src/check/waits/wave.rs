@@ -27,6 +27,15 @@ pub(super) struct Wave {
     pub release_epoch: u32,
 }
 
+/// How an instruction uses a register that an outstanding operation writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Conflict {
+    Read,
+    Write,
+    /// It writes the other half of the register, and merges the result into the register.
+    OtherHalf,
+}
+
 impl Wave {
     /// Returns the outstanding operations; those of each counter are oldest first.
     pub fn outstanding(&self) -> impl Iterator<Item = &Pending> {
@@ -219,22 +228,29 @@ impl Wave {
         step: &Step<'_>,
         used: &Use,
         start: u16,
-        write: bool,
+        conflict: Conflict,
         at: usize,
         report: &mut Report,
     ) {
         let p = &self.pending[at];
-        let kind = if write { "overwritten before its wait" } else { "missing wait" };
+        let kind = match conflict {
+            Conflict::Read => "missing wait",
+            Conflict::Write => "overwritten before its wait",
+            Conflict::OtherHalf => "other half overwritten before its wait",
+        };
         if !report.is_new(Check::Waits, kind, step.pc, Some(p.pc as u64)) {
             return;
         }
         let name = register_name(step.program.arch, used.file, start, used.count);
-        let message = if write {
-            format!(
+        let message = match conflict {
+            Conflict::Read => format!("{name} is read before the wait for the operation that writes it"),
+            Conflict::Write => format!(
                 "{name} is written while an outstanding operation also writes it: the final value is undefined"
-            )
-        } else {
-            format!("{name} is read before the wait for the operation that writes it")
+            ),
+            Conflict::OtherHalf => format!(
+                "a half of {name} is written while an outstanding operation writes the other half, which this \
+                 instruction writes back: its final value is undefined"
+            ),
         };
         let waits: Vec<String> = p.counters.iter().map(|c| self.weakest_wait(c, at)).collect();
         let site = Site::new(step, None);
