@@ -156,7 +156,14 @@ impl Assembled {
             let registers = &mut prepared.shape.registers;
             let [vgprs, sgprs] = self.program.registers(kernel);
             if let Some(vgprs) = vgprs {
+                let before = registers.vgprs as u32;
                 registers.vgprs = vgprs.clamp(1, limit.vgprs as u32) as u16;
+                // The count includes the accumulation VGPRs, which begin at a multiple of four in the descriptor.
+                if prepared.program.arch.facts().descriptor.accum_offset {
+                    let own = before.next_multiple_of(4).min(limit.vgprs as u32);
+                    registers.vgprs = registers.vgprs.min(own as u16);
+                    registers.accumulation = vgprs.saturating_sub(own).min(limit.accumulation as u32) as u16;
+                }
             }
             if let Some(sgprs) = sgprs {
                 registers.sgprs = sgprs.min(limit.sgprs as u32) as u16;

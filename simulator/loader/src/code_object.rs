@@ -119,6 +119,7 @@ impl Kernel {
         let granule = rules.vgpr_granule[usize::from(self.wave_size() == 64)];
         let allocated = (self.descriptor.get(descriptor::VGPR_GRANULES) + 1) * granule;
         let exact = vgprs.filter(|n| n.max(&1).next_multiple_of(granule) == allocated);
+        let total = exact.unwrap_or(allocated);
         // Accumulation VGPRs follow from ACCUM_OFFSET on (AMDGPUUsage, *compute_pgm_rsrc3 for GFX90A*).
         let before_accumulation = match rules.accum_offset {
             true => (self.descriptor.get(descriptor::ACCUM_OFFSET) + 1) * 4,
@@ -126,7 +127,8 @@ impl Kernel {
         };
         let limit = Registers::ALL;
         Registers {
-            vgprs: exact.unwrap_or(allocated).min(before_accumulation).min(limit.vgprs as u32) as u16,
+            vgprs: total.min(before_accumulation).min(limit.vgprs as u32) as u16,
+            accumulation: total.saturating_sub(before_accumulation).min(limit.accumulation as u32) as u16,
             sgprs: sgprs.map_or(limit.sgprs, |n| n.min(limit.sgprs as u32) as u16),
         }
     }

@@ -1,4 +1,5 @@
 // args: --grid 2 --block 64 --arg data:u32[128] --arg count:u32[1] --arg out_y:u32[128]
+// orders: ascending reverse random:1
 // A barrier of all workgroups, as cooperative groups have one.
 #include "device.h"
 kernel void k(global uint *data, global atomic_uint *count, global uint *y) {

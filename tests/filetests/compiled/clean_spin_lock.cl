@@ -1,4 +1,5 @@
 // args: --grid 2 --block 128 --arg out_y:u32[2]
+// orders: ascending reverse random:1
 // A lock in LDS: two waves count under it.
 #include "device.h"
 kernel void k(global uint *y) {

@@ -1,7 +1,7 @@
 //! `compiled/x.cl`: compiled by clang for several targets and optimisation levels, then checked. The first
 //! line `// args: …` has the launch arguments. A second line `// finds: …` lists checks, at least one of
-//! which must report a finding in every build; without it, there must be no findings or notes, in several orders
-//! of workgroups and waves.
+//! which must report a finding in every build; without it, there must be no findings or notes. A second line
+//! `// orders: …` lists orders of workgroups and waves in which a kernel without findings runs.
 
 use libtest_mimic::{Failed, Trial};
 use std::path::Path;
@@ -20,10 +20,6 @@ const BUILDS: [&[&str]; 8] = [
     &["-mcpu=gfx942", "-O2"],
 ];
 
-/// Orders of workgroups and waves. A kernel without an error has no findings in any of them; one with an error
-/// runs in the first.
-const ORDERS: [&str; 3] = ["ascending", "reverse", "random:1"];
-
 pub fn trials() -> Vec<Trial> {
     super::files("compiled", "cl", check)
 }
@@ -32,7 +28,9 @@ fn check(source: &Path) -> Result<(), Failed> {
     let text = std::fs::read_to_string(source)?;
     let mut lines = text.lines();
     let args = lines.next().and_then(|line| line.strip_prefix("// args: ")).ok_or("no `// args:` line")?;
-    let finds = lines.next().and_then(|line| line.strip_prefix("// finds: "));
+    let second = lines.next().unwrap_or_default();
+    let finds = second.strip_prefix("// finds: ");
+    let orders = second.strip_prefix("// orders: ").unwrap_or("ascending");
     let folder = std::env::temp_dir().join(format!("wavesim-compiled-{}", std::process::id()));
     std::fs::create_dir_all(&folder)?;
     let name = source.file_stem().unwrap_or_default().to_string_lossy();
@@ -45,8 +43,7 @@ fn check(source: &Path) -> Result<(), Failed> {
         }
         let file = object.to_string_lossy();
         let limit = ["--max-instructions", "20000000"];
-        let orders = if finds.is_none() { &ORDERS[..] } else { &ORDERS[..1] };
-        for order in orders {
+        for order in orders.split(' ') {
             let words = ["check", &file].into_iter().chain(args.split(' ')).chain(limit);
             let words: Vec<&str> = words.chain(["--order", order]).collect();
             let (code, text) = wavesim(&words);

@@ -32,3 +32,8 @@ pub fn cache_invalidations(arch: Arch, scalar: bool, local: bool) -> &'static [&
         (_, false, false) => &["buffer_gl1_inv", "buffer_gl0_inv"],
     }
 }
+
+/// The instruction that writes back stores for other workgroups (LLVM AMDGPUUsage, *Memory Model*).
+pub fn write_back(arch: Arch) -> &'static str {
+    if arch.is_cdna() { "buffer_wbl2 sc1" } else { "global_wb scope:SCOPE_DEV" }
+}

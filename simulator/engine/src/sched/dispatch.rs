@@ -78,13 +78,16 @@ pub static INTERRUPT: AtomicBool = AtomicBool::new(false);
 pub struct Registers {
     /// VGPRs of a lane, before [`Registers::allocated_vgprs`] rounds them up.
     pub vgprs: u16,
+    /// Accumulation VGPRs of a lane (CDNA).
+    pub accumulation: u16,
     /// Numbered SGPRs, excluding VCC and the other special registers.
     pub sgprs: u16,
 }
 
 impl Registers {
     /// All registers that instructions can name.
-    pub const ALL: Registers = Registers { vgprs: VGPRS as u16, sgprs: VCC_LO as u16 };
+    pub const ALL: Registers =
+        Registers { vgprs: VGPRS as u16, accumulation: VGPRS as u16, sgprs: VCC_LO as u16 };
 
     /// Returns the number of VGPRs allocated to a wave of this size: indexed instructions cannot reach beyond
     /// them.

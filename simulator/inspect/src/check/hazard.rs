@@ -258,8 +258,8 @@ fn undeclared(arch: Arch, effects: &Effects, declared: Registers) -> Option<(&'s
     let beyond = |used: &&Use| {
         let end = used.first + used.count;
         match used.file {
-            // Accumulation VGPRs are not counted separately.
-            File::Vgpr => used.first < ACC as u16 && end > declared.vgprs,
+            File::Vgpr if used.first >= ACC as u16 => end - ACC as u16 > declared.accumulation,
+            File::Vgpr => end > declared.vgprs,
             File::Sgpr => used.first < Registers::ALL.sgprs && end > declared.sgprs,
             File::Scc => false,
         }
@@ -267,6 +267,12 @@ fn undeclared(arch: Arch, effects: &Effects, declared: Registers) -> Option<(&'s
     let used = effects.reads.iter().chain(&effects.writes).filter(|u| u.role != Role::State).find(beyond)?;
     let name = register_name(arch, used.file, used.first, used.count);
     let (count, kind, directive) = match used.file {
+        File::Vgpr if used.first >= ACC as u16 => {
+            (declared.accumulation, "accumulation VGPRs", "next_free_vgpr beyond .amdhsa_accum_offset")
+        }
+        File::Vgpr if arch.facts().descriptor.accum_offset => {
+            (declared.vgprs, "VGPRs", "next_free_vgpr and .amdhsa_accum_offset")
+        }
         File::Vgpr => (declared.vgprs, "VGPRs", "next_free_vgpr"),
         _ => (declared.sgprs, "SGPRs", "next_free_sgpr"),
     };

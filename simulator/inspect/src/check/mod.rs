@@ -24,6 +24,7 @@ pub use init::initial as initial_registers;
 pub use outstanding::Outstanding;
 pub use report::{Finding, Other, Report, Severity, Site};
 
+use isa_spec::pcode::builtins::Control;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use waits::{IssuedAccess, Scoreboard};
@@ -208,6 +209,11 @@ impl<'a> Checker<'a> {
     fn stamp_and_retire(&mut self, step: &Step<'_>, done: &Done<'_>) {
         let wave = step.wave.id;
         let shared = |a: &&Access| matches!(a.place, Place::Lds | Place::Global);
+        if done.calls.iter().any(|(bi, _)| *bi == Control::WriteBackCaches) {
+            let access =
+                IssuedAccess { epoch: self.race.access_epoch(wave), pc: step.pc as u32, store: false };
+            self.waits.stamp(wave, access);
+        }
         if self.waits.must_observe(step.index) && done.accesses.iter().any(|a| shared(&a)) {
             let store = done.accesses.iter().filter(shared).any(|a| a.write);
             let access = IssuedAccess { epoch: self.race.access_epoch(wave), pc: step.pc as u32, store };

@@ -37,6 +37,7 @@ pub const FACTS: Facts = Facts {
     },
     half_writes: HalfWrites { load: HalfWrite::Register, result: HalfWrite::Register },
     coherence: Coherence::ScBits,
+    release_writes_back: true,
     hazards: HazardRules {
         wait_states: Some(WaitStates {
             lane_permutations: false,

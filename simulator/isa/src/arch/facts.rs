@@ -54,6 +54,11 @@ pub struct Facts {
     pub half_writes: HalfWrites,
     /// The encoding of the coherence of an access.
     pub coherence: Coherence,
+    /// Stores of a workgroup reach other workgroups only after one of its waves has written back the L2 cache
+    /// (`buffer_wbl2 sc1`), since a device has several. The write-back covers the stores of all waves of the
+    /// workgroup that happened before it, complete or not: their cache keeps the order of their operations
+    /// (LLVM AMDGPUUsage, *Memory Model GFX942*).
+    pub release_writes_back: bool,
     /// What software must separate because hardware does not wait.
     pub hazards: HazardRules,
     /// Fields and granules of kernel descriptors.

@@ -40,6 +40,7 @@ pub const FACTS: Facts = Facts {
     },
     half_writes: HalfWrites { load: HalfWrite::Half, result: HalfWrite::Merge },
     coherence: Coherence::Glc,
+    release_writes_back: false,
     hazards: HazardRules { wait_states: None, matrix_needs_gap: true },
     descriptor: DescriptorRules {
         vgpr_granule: [8, 4],

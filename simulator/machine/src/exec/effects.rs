@@ -198,6 +198,13 @@ pub struct Effects {
     pub coherent: bool,
 }
 
+impl Effects {
+    /// Returns whether the instruction loads from global memory to LDS, without a register in between (CDNA).
+    pub fn loads_to_lds(&self) -> bool {
+        self.class == Class::Vmem && self.memory.iter().any(|m| m.space == Space::Lds)
+    }
+}
+
 /// Returns the effects of each instruction of a program.
 pub fn table(program: &Program, wave_size: u32) -> Vec<Effects> {
     let of = |inst| effects(program.arch, inst, wave_size, |entry| program.facts(entry, wave_size));

@@ -4,7 +4,7 @@
 use super::super::waits::Scoreboard;
 use super::Shadow;
 use super::clock::VectorClock;
-use super::ordering::Caches;
+use super::ordering::{Caches, DEVICE};
 use isa_spec::pcode::builtins::Control;
 use std::sync::Arc;
 use wavesim_engine::observe::{Done, Step};
@@ -96,6 +96,10 @@ impl Shadow {
                     self.group_invalidates |= !caches.and(self.group_caches()).is_empty();
                     None
                 }
+                Control::WriteBackCaches if self.writes_back_to_device(step.index) => {
+                    self.waves[at].write_back(step.pc as u32);
+                    None
+                }
                 Control::Barrier => Some(0),
                 Control::BarrierSignal | Control::BarrierSignalIsFirst => {
                     wavesim_machine::state::Workgroup::index(*number as i32)
@@ -109,6 +113,11 @@ impl Shadow {
         if let Some(Event::BarrierWait(barrier)) = done.event {
             self.waves[at].waiting = Some(*barrier);
         }
+    }
+
+    /// Returns whether an instruction writes back the L2 cache for other workgroups.
+    pub fn writes_back_to_device(&self, index: usize) -> bool {
+        self.facts.release_writes_back && self.synchronises && self.orderings[index].scope >= DEVICE
     }
 
     /// Returns the caches that all waves of a workgroup share. An invalidation by one wave holds for every

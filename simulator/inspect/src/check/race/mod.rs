@@ -30,6 +30,7 @@ mod stale;
 mod sync;
 mod values;
 mod view;
+mod write_back;
 
 use super::report::Report;
 use super::shadow_memory::{Hit, Record, ShadowMemory};
@@ -44,10 +45,12 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use view::{Missing, view};
 use wavesim_engine::observe::{Done, Step};
+use wavesim_isa::arch::facts::Facts;
 use wavesim_loader::prepared::{Prepared, Shape};
 use wavesim_machine::exec::effects::{Class, Effects};
 use wavesim_machine::exec::program::Program;
 use wavesim_machine::exec::watch::Place;
+use write_back::WriteBacks;
 
 /// A wave's vector clocks, each with the epoch from which it applies, for waves that acquire one of the
 /// wave's stores. Empty if no instruction of the program acquires.
@@ -71,6 +74,7 @@ struct WaveState {
     waiting: Option<usize>,
     late: LateCompletions,
     invalidations: Invalidations,
+    write_backs: WriteBacks,
 }
 
 /// The points at which a wave last invalidated each cache.
@@ -87,16 +91,20 @@ struct EndedWave {
     history: History,
     late: LateCompletions,
     invalidations: Invalidations,
+    write_backs: WriteBacks,
 }
 
 /// State of the race check: vector clocks and shadow memory.
 pub struct Shadow {
     enabled: bool,
+    facts: &'static Facts,
     /// Whether any instruction of the program can order waves of different workgroups, or order waves through
     /// memory.
     synchronises: bool,
     /// By instruction.
     orderings: Vec<Ordering>,
+    /// Whether any instruction loads from global memory to LDS.
+    loads_to_lds: bool,
     /// Byte offsets of the instructions.
     index: Vec<u32>,
     /// Whether the waves of a workgroup share one L0 cache.
@@ -167,8 +175,10 @@ impl Shadow {
         let orderings = if enabled { ordering::table(program, effects) } else { Vec::new() };
         Shadow {
             enabled,
+            facts: program.arch.facts(),
             synchronises: effects.iter().any(|e| e.returns && (e.atomic || e.coherent))
                 || orderings.iter().any(|o| o.polls),
+            loads_to_lds: orderings.iter().any(|o| o.loads_to_lds),
             orderings,
             index: program.pcs.iter().map(|pc| *pc as u32).collect(),
             cu_mode: prepared.modes.cu_mode,
@@ -217,6 +227,7 @@ impl Shadow {
                 clocks: std::array::from_fn(|_| vector.clone()),
                 epochs: [0; Caches::COUNT],
             },
+            write_backs: WriteBacks::default(),
         });
         self.lds.clear();
         self.phase.begin();
@@ -237,8 +248,12 @@ impl Shadow {
             return;
         }
         for (at, wave) in self.waves.drain(..).enumerate() {
-            let ended =
-                EndedWave { history: wave.history, late: wave.late, invalidations: wave.invalidations };
+            let ended = EndedWave {
+                history: wave.history,
+                late: wave.late,
+                invalidations: wave.invalidations,
+                write_backs: wave.write_backs,
+            };
             self.ended.insert(self.first + at as u32, ended);
         }
     }
@@ -250,6 +265,7 @@ impl Shadow {
                 history: wave.history.clone(),
                 late: wave.late.clone(),
                 invalidations: wave.invalidations.clone(),
+                write_backs: wave.write_backs.clone(),
             };
             self.ended.insert(self.first + at as u32, ended);
         }
@@ -301,6 +317,7 @@ impl Shadow {
         let state = &mut self.waves[wave as usize];
         if access.epoch < released {
             state.late.retire(access.epoch, access.pc, access.store, state.epoch);
+            state.write_backs.complete(access.pc, state.epoch);
         }
     }
 
@@ -329,6 +346,9 @@ impl Shadow {
         let stores = done.accesses.iter().any(|a| a.write);
         if !ordering.hits.and(Caches::SCALAR).is_empty() {
             self.check_own_stores(step, done, scoreboard, report, prepared);
+        }
+        if self.loads_to_lds && !ordering.loads_to_lds {
+            self.check_own_loads_to_lds(step, done, scoreboard, report, prepared);
         }
         if self.synchronises
             && (effects.atomic || effects.coherent || ordering.polls)
@@ -381,8 +401,11 @@ impl Shadow {
         let at = step.wave.id as usize;
         let mut hits = std::mem::take(&mut self.hits);
         for (a, other, was_write) in hits.drain(..) {
-            let view = view(self.first, &self.waves, &self.ended, scoreboard, at, ordering, self.cu_mode);
+            let release = self.device_release();
+            let view =
+                view(self.first, &self.waves, &self.ended, scoreboard, at, ordering, self.cu_mode, release);
             let missing = view.missing(&other, a.place == Place::Lds).unwrap_or(Missing::Order);
+            let narrow = missing == Missing::Invalidate && view.is_scope_too_narrow(&other);
             if missing == Missing::Order && self.is_likely_atomic_store(step, &a, &other, ordering) {
                 continue;
             }
@@ -394,7 +417,7 @@ impl Shadow {
                 Missing::Invalidate => self.find_cached_copy(step, at, &a, &other, ordering),
                 _ => None,
             };
-            let race = report::Race { a: &a, other: &other, was_write, missing, same, copy };
+            let race = report::Race { a: &a, other: &other, was_write, missing, same, narrow, copy };
             if let Some(finding) = self.report(step, &race, scoreboard, prepared, report) {
                 self.demote_if_swapped(&a, &other, self.first + at as u32, finding, report);
             }

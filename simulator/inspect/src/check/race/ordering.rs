@@ -64,6 +64,10 @@ pub struct Ordering {
     pub scope: u8,
     /// Whether plain stores have a scope, too.
     pub scoped: bool,
+    /// Whether the instruction loads from global memory to LDS.
+    pub loads_to_lds: bool,
+    /// Whether the instruction only stores.
+    pub stores: bool,
     /// Caches in which the instruction's load may hit.
     pub hits: Caches,
     /// The caches that the instruction's scope covers; an invalidation affects only these.
@@ -110,8 +114,10 @@ fn of(arch: Arch, inst: &Inst, effects: &Effects) -> Ordering {
     Ordering {
         atomic: effects.atomic,
         compares: effects.compares,
+        loads_to_lds: effects.loads_to_lds(),
+        stores: !effects.returns && !effects.memory.is_empty(),
         scope,
-        scoped: coherence == Coherence::Scope,
+        scoped: coherence != Coherence::Glc,
         hits,
         reaches,
         polls: false,

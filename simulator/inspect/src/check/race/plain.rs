@@ -7,6 +7,7 @@ use super::super::waits::{IssuedAccess, Scoreboard};
 use super::Shadow;
 use super::ordering::{Caches, Ordering};
 use super::view::view;
+use super::write_back::device_release;
 use wavesim_engine::observe::{Done, Step};
 use wavesim_loader::prepared::Prepared;
 use wavesim_machine::exec::effects::{Class, Effects};
@@ -18,6 +19,7 @@ impl Shadow {
         let memory = matches!(effects.class, Class::Vmem | Class::Lds) && !effects.memory.is_empty();
         let ordering = self.orderings.get(at).copied().unwrap_or_default();
         let orders = effects.atomic || effects.coherent || ordering.polls || !effects.calls.is_empty();
+        let orders = orders || self.loads_to_lds && (effects.class == Class::Lds || ordering.loads_to_lds);
         memory && self.enabled && !orders && ordering.hits.and(Caches::SCALAR).is_empty()
     }
 
@@ -132,8 +134,9 @@ impl Shadow {
     ) {
         let lds = a.place == Place::Lds;
         let (first, waves, ended, cu_mode) = (self.first, &self.waves, &self.ended, self.cu_mode);
+        let release = device_release(self.facts, &self.index, &self.orderings, self.waves_per_group);
         // Created lazily: most accesses are to bytes that no other wave has accessed.
-        let view = || view(first, waves, ended, scoreboard, at, ordering, cu_mode);
+        let view = || view(first, waves, ended, scoreboard, at, ordering, cu_mode, release);
         let ordered = |r: &Record| view().missing(r, lds).is_none();
         let shadow = if lds { &mut self.lds } else { &mut self.global };
         // In global memory, the loads that a store supersedes are kept.

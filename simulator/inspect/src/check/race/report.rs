@@ -26,6 +26,8 @@ pub struct Race<'r> {
     pub missing: Missing,
     /// Whether both store the same value.
     pub same: bool,
+    /// Whether the load's wave has invalidated some caches, but not those between workgroups.
+    pub narrow: bool,
     /// The load that left stale bytes in a cache.
     pub copy: Option<Record>,
 }
@@ -86,6 +88,36 @@ impl Shadow {
         );
     }
 
+    /// Reports an access to bytes of LDS that an outstanding load of the same wave writes.
+    pub(super) fn report_own_load_to_lds(
+        &self,
+        step: &Step<'_>,
+        a: &Access,
+        load: &Record,
+        scoreboard: &Scoreboard,
+        prepared: &Prepared,
+        report: &mut Report,
+    ) {
+        let kind = "load to LDS not complete";
+        if !report.is_new(Check::Waits, kind, step.pc, Some(load.pc as u64)) {
+            return;
+        }
+        let what = describe(prepared, a.place, a.address, a.size_bytes as u32);
+        let name = access_name(a, self.orderings[step.index].atomic);
+        let sees = if a.write { "may be overwritten by" } else { "may see the bytes from before" };
+        let issued = Site::at(step, load.pc as u64, step.wave.workgroup, step.wave.id);
+        let wait = step.program.inst_at(load.pc as u64).map(|at| scoreboard.wait_for(at)).unwrap_or_default();
+        let message =
+            format!("{name} of {what} {sees} a load to LDS of the same wave, which was not waited for");
+        let hint = format!("`{wait}` is needed between the two");
+        report.add(
+            Finding::new(Check::Waits, kind, message, Site::new(step, a.lane.map(u32::from)))
+                .other("issued by", issued)
+                .address(a.address)
+                .hint(hint),
+        );
+    }
+
     /// Reports a race. Returns the number of a new finding that a compare-and-swap could explain.
     pub(super) fn report(
         &self,
@@ -95,12 +127,14 @@ impl Shadow {
         prepared: &Prepared,
         report: &mut Report,
     ) -> Option<usize> {
-        let Race { a, other, was_write, missing, same, copy } = *race;
+        let Race { a, other, was_write, missing, same, narrow, copy } = *race;
         let (check, kind) = match (missing, was_write) {
             (Missing::Order, _) if same => (Check::Race, "same value"),
             (Missing::Order, _) => (Check::Race, "data race"),
             (Missing::Wait, true) => (Check::Waits, "store not complete at the barrier"),
             (Missing::Wait, false) => (Check::Waits, "load under way at the barrier"),
+            (Missing::WriteBack, _) => (Check::Race, "no write-back"),
+            (Missing::Invalidate, _) if narrow => (Check::Race, "scope too narrow"),
             (Missing::Invalidate, _) if copy.is_some() => (Check::Race, "stale cache"),
             (Missing::Invalidate, _) => (Check::Race, "cache not invalidated"),
         };
@@ -160,6 +194,19 @@ impl Shadow {
                     }),
                 )
             }
+            Missing::WriteBack => {
+                let sees = match a.write {
+                    false => "may see the bytes from before",
+                    true => "may be overwritten by",
+                };
+                let needed = advice::write_back(step.program.arch);
+                (
+                    format!(
+                        "{name} of {what} {sees} a store of {whose}, which was not written back before {release}"
+                    ),
+                    Some(format!("`{needed}`, and a wait for it, are needed before {release}")),
+                )
+            }
             Missing::Invalidate => {
                 let scalar = !self.orderings[step.index].hits.and(Caches::SCALAR).is_empty();
                 let caches = advice::cache_invalidations(step.program.arch, scalar, local);
@@ -174,6 +221,9 @@ impl Shadow {
                     (false, false) => "a cache that not all workgroups share",
                 };
                 let message = match copy {
+                    _ if narrow => format!(
+                        "{name} of {what} follows a store of {whose}, but the wave has only invalidated the caches of its workgroup since then: the scope of the acquire is too narrow"
+                    ),
                     Some(load) => {
                         let by = match load.wave == self.first + step.wave.id {
                             true => "this wave".to_string(),
@@ -190,6 +240,7 @@ impl Shadow {
                 };
                 let hint = format!("{needed} {} needed between {acquire} and the load", verb(&needed));
                 let hint = match copy {
+                    _ if narrow => hint,
                     Some(_) => hint,
                     None => format!("no wave has loaded these bytes before the store; if one does, {hint}"),
                 };
@@ -201,7 +252,7 @@ impl Shadow {
             .other(role, other_site)
             .address(a.address);
         finding.hint = hint;
-        let note = same || missing == Missing::Invalidate && copy.is_none();
+        let note = same || missing == Missing::Invalidate && copy.is_none() && !narrow;
         let finding = if note { finding.note() } else { finding };
         let number = report.add(finding);
         // A compare-and-swap can explain the race of a plain load with an atomic.

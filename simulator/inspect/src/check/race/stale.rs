@@ -37,6 +37,36 @@ impl Shadow {
         }
     }
 
+    /// Reports accesses to bytes of LDS that an outstanding load to LDS of the same wave writes. LDS
+    /// instructions do not wait for it.
+    #[cold]
+    pub(super) fn check_own_loads_to_lds(
+        &self,
+        step: &Step<'_>,
+        done: &Done<'_>,
+        scoreboard: &Scoreboard,
+        report: &mut Report,
+        prepared: &Prepared,
+    ) {
+        let wave = step.wave.id;
+        let loads_to_lds = |pc| self.index.binary_search(&pc).is_ok_and(|at| self.orderings[at].loads_to_lds);
+        for a in done.accesses.iter().filter(|a| !a.outside && a.place == Place::Lds) {
+            for dword in (a.address & !3..a.address + a.len_bytes()).step_by(4) {
+                let cell = self.lds.cell(dword);
+                let outstanding = |r: &&Record| {
+                    r.wave == self.first + wave
+                        && loads_to_lds(r.pc)
+                        && scoreboard.is_outstanding(wave, r.epoch, r.pc)
+                };
+                if let Some(load) = cell.writes.iter().find(outstanding) {
+                    let one = a.each().find(|one| one.address + one.size_bytes as u64 > dword);
+                    self.report_own_load_to_lds(step, &one.unwrap_or(*a), load, scoreboard, prepared, report);
+                    return;
+                }
+            }
+        }
+    }
+
     /// Keeps the loads by other waves that a store of `writer` has superseded.
     #[cold]
     pub(super) fn record_cached_copies(&mut self, writer: u32) {

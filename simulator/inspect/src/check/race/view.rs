@@ -5,6 +5,7 @@ use super::super::shadow_memory::Record;
 use super::super::waits::Scoreboard;
 use super::clock::VectorClock;
 use super::ordering::{Caches, Ordering};
+use super::write_back::DeviceRelease;
 use super::{EndedWave, Invalidations, WaveState};
 use std::collections::HashMap;
 
@@ -20,6 +21,8 @@ pub(super) struct View<'v> {
     invalidations: &'v Invalidations,
     through_lds: &'v [u32],
     cu_mode: bool,
+    /// Where a release to other workgroups writes back the L2 cache.
+    release: Option<DeviceRelease<'v>>,
 }
 
 /// The reason why an earlier access is not visible.
@@ -29,6 +32,8 @@ pub(super) enum Missing {
     Order,
     /// The access was still outstanding when its wave performed the release.
     Wait,
+    /// The store was not written back to where other workgroups see it.
+    WriteBack,
     /// The load may hit in a cache that holds stale bytes.
     Invalidate,
 }
@@ -73,12 +78,33 @@ impl View<'_> {
 
     #[inline(never)]
     pub(super) fn missing_for_other_group(&self, r: &Record, clock: u32) -> Option<Missing> {
-        if self.ended.get(&r.wave).is_some_and(|w| w.late.incomplete(r.epoch, r.pc, clock)) {
-            return Some(Missing::Wait);
+        let late = self.ended.get(&r.wave).is_some_and(|w| w.late.incomplete(r.epoch, r.pc, clock));
+        let cached = self.release.is_some_and(|release| release.stays_in_cache(r));
+        if (late || cached) && !self.is_written_back(r) {
+            return Some(if late { Missing::Wait } else { Missing::WriteBack });
         }
         // Scalar loads miss into L1, too.
         let beyond_group = if self.hits.is_empty() { self.hits } else { self.hits.or(Caches::L1) };
         (!self.stale(r, beyond_group).is_empty()).then_some(Missing::Invalidate)
+    }
+
+    /// Returns whether a wave of the same workgroup has written back the L2 cache after an access, and waited for
+    /// it before it released to this wave.
+    fn is_written_back(&self, r: &Record) -> bool {
+        let Some(release) = self.release else { return false };
+        let group = release.workgroup(r.wave);
+        group.clone().any(|wave| {
+            let clock = self.vector.epoch_of(self.first, wave);
+            self.ended.get(&wave).is_some_and(|w| w.write_backs.cover(r, clock, wave, group.start))
+        })
+    }
+
+    /// Returns whether the wave has discarded its L0 cache since it acquired a store of another workgroup, but
+    /// not the caches behind it: its acquire has the scope of a workgroup.
+    pub(super) fn is_scope_too_narrow(&self, r: &Record) -> bool {
+        let local = r.wave.wrapping_sub(self.first) < self.waves.len() as u32;
+        let vector = !self.hits.and(Caches::L0).is_empty();
+        !local && vector && self.stale(r, Caches::L0.or(Caches::L1)) == Caches::L1
     }
 
     /// Returns those of some caches that the wave has not invalidated since it acquired a store.
@@ -90,6 +116,7 @@ impl View<'_> {
 }
 
 /// Returns the view of wave `at`.
+#[allow(clippy::too_many_arguments)]
 #[inline(always)]
 pub(super) fn view<'v>(
     first: u32,
@@ -99,7 +126,9 @@ pub(super) fn view<'v>(
     at: usize,
     ordering: Ordering,
     cu_mode: bool,
+    release: Option<DeviceRelease<'v>>,
 ) -> View<'v> {
     let WaveState { vector, invalidations, through_lds, .. } = &waves[at];
-    View { first, waves, ended, scoreboard, vector, hits: ordering.hits, invalidations, through_lds, cu_mode }
+    let hits = ordering.hits;
+    View { first, waves, ended, scoreboard, vector, hits, invalidations, through_lds, cu_mode, release }
 }

@@ -36,6 +36,8 @@ pub const MAX_OUTSTANDING: usize = 64;
 struct Issue {
     counters: Counters,
     order: Order,
+    /// Whether the operation may access LDS.
+    lds: bool,
 }
 
 /// The hot part of an instruction's issue properties, kept in one struct because it is read at each
@@ -69,6 +71,8 @@ struct Pending {
     pc: u32,
     counters: Counters,
     order: Order,
+    /// Whether it may access LDS.
+    lds: bool,
     writes: Summary,
     /// The access, if it is to memory that waves share: until it completes, other waves' accesses may
     /// conflict with it.
@@ -176,7 +180,7 @@ impl Scoreboard {
     /// Returns whether an outstanding operation of a wave may access LDS.
     #[inline]
     pub fn may_access_lds(&self, wave: u32) -> bool {
-        self.waves[wave as usize].outstanding().any(|p| matches!(p.order, Order::Lds | Order::Both))
+        self.waves[wave as usize].outstanding().any(|p| p.lds)
     }
 
     /// Swaps the state with that of another workgroup.
@@ -280,9 +284,9 @@ impl Scoreboard {
     pub fn after(&mut self, step: &Step<'_>, done: &Done<'_>) {
         let summary = &self.summaries[step.index];
         let wave = &mut self.waves[step.wave.id as usize];
-        if let Some(Issue { counters, order }) = summary.issue {
+        if let Some(Issue { counters, order, lds }) = summary.issue {
             let (at, pc) = (step.index as u32, step.pc as u32);
-            wave.push(Pending { at, pc, counters, order, writes: summary.writes, access: None });
+            wave.push(Pending { at, pc, counters, order, lds, writes: summary.writes, access: None });
         }
         for (bi, n) in done.calls {
             if let Some(counter) = Counter::of(*bi) {
@@ -304,9 +308,10 @@ impl Scoreboard {
     #[inline]
     pub fn issue(&mut self, wave: u32, index: usize, pc: u64, access: IssuedAccess) {
         let summary = &self.summaries[index];
-        if let Some(Issue { counters, order }) = summary.issue {
+        if let Some(Issue { counters, order, lds }) = summary.issue {
             let (at, pc, writes) = (index as u32, pc as u32, summary.writes);
-            self.waves[wave as usize].push(Pending { at, pc, counters, order, writes, access: Some(access) });
+            let access = Some(access);
+            self.waves[wave as usize].push(Pending { at, pc, counters, order, lds, writes, access });
         }
     }
 
@@ -350,5 +355,6 @@ fn issue(counters: &CounterSet, effects: &Effects) -> Option<Issue> {
         _ if calls(Control::SendMsgRtn) => (Order::Unordered, one(scalar)),
         _ => return None,
     };
-    Some(Issue { counters, order })
+    let lds = effects.class == Class::Lds || effects.class == Class::Flat || effects.loads_to_lds();
+    Some(Issue { counters, order, lds })
 }

@@ -176,7 +176,10 @@ impl Watch<'_> {
             lane: lane.map(|l| l as u8),
         });
         // LDS accesses beyond its end read zero and drop stores, without a fault.
-        if done || self.keep_going || place == Place::Lds {
+        // A store beyond scratch ends the run in any case: the return addresses of a stack that has overflowed are
+        // lost.
+        let overflows = place == Place::Scratch && write;
+        if done || self.keep_going && !overflows || place == Place::Lds {
             return Ok(());
         }
         let e = MemError { address, size_bytes: len as u32, write };

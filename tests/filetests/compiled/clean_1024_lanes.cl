@@ -1,0 +1,9 @@
+// args: --grid 2 --block 1024 --arg x:u32[2048]=arange(2048) --arg out_y:u32[2048]
+// The largest workgroup: its lanes are reversed through LDS.
+#include "device.h"
+kernel void k(global uint *x, global uint *y) {
+  local uint tile[1024];
+  tile[lid] = x[group * 1024 + lid];
+  meet();
+  y[group * 1024 + lid] = tile[1023 - lid];
+}

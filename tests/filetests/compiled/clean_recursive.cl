@@ -1,0 +1,11 @@
+// args: --grid 1 --block 64 --arg x:u32[64]=arange(64) --arg out_y:u32[64]
+// A recursive function with a frame on the stack.
+#include "device.h"
+__attribute__((noinline)) uint walk(uint n, uint depth) {
+  volatile uint saved[4];
+  saved[n & 3] = n + depth;
+  if (n == 0) return depth;
+  uint below = walk(n - 1, depth + 1);
+  return below + saved[n & 3];
+}
+kernel void k(global uint *x, global uint *y) { y[lid] = walk(x[lid] & 7, 0); }
