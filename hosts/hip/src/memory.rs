@@ -74,7 +74,11 @@ fn allocation(len: usize, kind: Kind) -> Outcome<u64> {
         Kind::Managed => "hipMallocManaged",
         _ => "hipMalloc",
     };
-    let address = gpu.device.alloc(len as u64, name)?;
+    // The host may write to all others directly.
+    let address = match kind {
+        Kind::Host(_) | Kind::Managed => gpu.device.alloc(len as u64, name)?,
+        _ => gpu.device.alloc_undefined(len as u64, name)?,
+    };
     lock(&KINDS).insert(address, kind);
     Ok(address)
 }

@@ -73,6 +73,17 @@ pub struct Callback {
 }
 
 impl Fill {
+    /// Returns the addresses of all rows.
+    pub fn rows(&self) -> impl Iterator<Item = u64> + '_ {
+        let rows = (0..self.depth).flat_map(|slice| (0..self.height).map(move |row| (slice, row)));
+        rows.map(|(slice, row)| self.to.row(slice, row).address())
+    }
+
+    /// Returns the number of bytes of a row.
+    pub fn row_bytes(&self) -> u64 {
+        (self.width * self.size) as u64
+    }
+
     /// Performs the fill.
     pub fn run(&self) {
         let bytes = self.value.to_le_bytes();
@@ -113,8 +124,14 @@ impl Op {
                     gpu.fail(&failure);
                 }
             }
-            Op::Copy(copy) => copy.run(),
-            Op::Fill(fill) => fill.run(),
+            Op::Copy(copy) => {
+                copy.run();
+                copy.rows().for_each(|(to, from)| gpu.device.record_copy(to, from, copy.width as u64));
+            }
+            Op::Fill(fill) => {
+                fill.run();
+                fill.rows().for_each(|row| gpu.device.record_write(row, fill.row_bytes()));
+            }
             Op::Host(HostFunction { function, argument }) => {
                 if let Some(function) = function {
                     callback::run(|| function(*argument));

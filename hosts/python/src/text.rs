@@ -89,6 +89,7 @@ pub fn run_text(
         cooperative: false,
         pool: None,
         cancel: None,
+        written: None,
     };
     let mut lines = Vec::new();
     let run = || {

@@ -2,12 +2,14 @@
 
 use crate::hostcall::{Hostcall, Sink};
 use crate::kernargs::{Kernargs, Slot};
+use crate::launch::lock;
 use crate::memory::{self, Allocation, Bounds, Freed, HostMemory};
 use crate::raw::ProgramCache;
 use crate::{CodeCache, Error, Module, Settings, Target, exit, fork, message};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use wavesim::check::{Check, Written};
 use wavesim::memory::{MapError, MemError, Memory};
 use wavesim::sched::group::Pool;
 
@@ -38,6 +40,8 @@ pub(crate) struct Inner {
     launches: AtomicU64,
     /// The process that opened the device.
     process: u32,
+    /// Written bytes of the allocations whose contents are undefined at first.
+    pub(crate) written: Arc<Mutex<Written>>,
 }
 
 #[derive(Default)]
@@ -126,6 +130,7 @@ impl Device {
                 output: Mutex::new(Arc::new(message::print)),
                 launches: AtomicU64::new(0),
                 process: fork::process(),
+                written: Arc::default(),
             }),
         })
     }
@@ -226,6 +231,27 @@ impl Device {
         Ok(address)
     }
 
+    /// Allocates memory whose contents are undefined until a kernel, [`Device::write`] or a recorded write
+    /// ([`Device::record_write`], [`Device::record_copy`]) defines them: the check `mem` reports uses of others.
+    /// In fact, the memory is zero.
+    pub fn alloc_undefined(&self, len: u64, name: &str) -> Result<u64, Error> {
+        let address = self.alloc(len, name)?;
+        if self.settings().checks.contains(&Check::Mem) {
+            lock(&self.inner.written).track(address, len);
+        }
+        Ok(address)
+    }
+
+    /// Records that the embedding program has written bytes.
+    pub fn record_write(&self, address: u64, len: u64) {
+        lock(&self.inner.written).write(address, len);
+    }
+
+    /// Records that the embedding program has copied bytes, which may be undefined.
+    pub fn record_copy(&self, to: u64, from: u64, len: u64) {
+        lock(&self.inner.written).copy(to, from, len);
+    }
+
     /// Makes an allocation accessible to kernels.
     pub(crate) fn register_allocation(&self, allocation: Arc<Allocation>) {
         let mut state = self.state();
@@ -251,6 +277,7 @@ impl Device {
             ));
         };
         state.generation += 1;
+        lock(&self.inner.written).forget(address);
         let freed = Freed { address, len: allocation.len(), name: allocation.name().into(), launches };
         state.freed.push_back((freed, Some(allocation)));
         state.release_freed();
@@ -360,7 +387,9 @@ impl Device {
 
     /// Copies to device memory.
     pub fn write(&self, address: u64, bytes: &[u8]) -> Result<(), Error> {
-        self.access(|memory| memory.write(address, bytes))
+        self.access(|memory| memory.write(address, bytes))?;
+        self.record_write(address, bytes.len() as u64);
+        Ok(())
     }
 
     fn access<T>(&self, body: impl FnOnce(&Memory) -> Result<T, MemError>) -> Result<T, Error> {

@@ -6,7 +6,8 @@ use crate::{CodeCache, Engine, Error, HostMemory, Kernel, OnFault, Report, Servi
 use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use wavesim::check::{Check, Checker, Finding, Severity};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use wavesim::check::{Check, Checker, Finding, Severity, Written};
 use wavesim::exec::observe::{Observer, Observers};
 use wavesim::fault::{Fault, FaultKind};
 use wavesim::loader::abi;
@@ -81,6 +82,8 @@ pub struct RunOptions<'a> {
     pub pool: Option<&'a Pool>,
     /// Cancels the launch when set.
     pub cancel: Option<&'a AtomicBool>,
+    /// The bytes of the device's memory that have been written.
+    pub written: Option<&'a Arc<Mutex<Written>>>,
 }
 
 impl Kernel {
@@ -104,6 +107,7 @@ impl Kernel {
             cooperative: launch.cooperative,
             pool: Some(&device.inner.pool),
             cancel: None,
+            written: Some(&device.inner.written),
         };
         let given = abi::Shape {
             offset: launch.offset,
@@ -164,6 +168,7 @@ impl Kernel {
         let mut prepared = Prepared { modes, ..Prepared::without_names(program, memory, shape) };
         if own.exact {
             prepared.labels = self.code.labels.clone();
+            prepared.padding = request::padding(&self.code, slot.kernarg, kernarg.len() as u64);
         }
         let trace = device.settings().trace.as_deref();
         let options = options.clone();
@@ -233,6 +238,10 @@ pub fn run(
         let (kernel, launch) = (options.kernel.to_string(), options.number);
         Report { kernel, launch, fault, findings, freed: Vec::new() }
     };
+    if let Some(written) = options.written.filter(|_| !options.checks.contains(&Check::Mem)) {
+        // What the launch writes is not recorded.
+        lock(written).forget_all();
+    }
     if options.checks.is_empty() && trace.is_none() {
         let code = options.code_cache.get_or_compile(options.engine, &prepared.program)?;
         dispatch.compiled = code.as_ref().map(|code| code as _);
@@ -245,6 +254,9 @@ pub fn run(
         [] => None,
         checks => Some(Checker::new(prepared, checks)?),
     };
+    if let (Some(checker), Some(written)) = (&mut checker, options.written) {
+        checker.set_written(written.clone());
+    }
     let wave_size = prepared.shape.wave_size;
     let mut trace = trace.map(|sink| Jsonl::new(sink, &prepared.program, wave_size, Filter::default()));
     let mut observers: Vec<&mut dyn Observer> = Vec::new();
@@ -264,6 +276,11 @@ pub fn run(
         _ => findings,
     };
     Ok((stats, report(fault, findings)))
+}
+
+/// A panic of another thread leaves the bits valid.
+pub(crate) fn lock(written: &Mutex<Written>) -> MutexGuard<'_, Written> {
+    written.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns a kernel's name as part of a file name: sanitised, and truncated because mangled names can be

@@ -60,6 +60,12 @@ impl Copy {
         Copy { to: Pitched::linear(to), from: Pitched::linear(from), width: len, height: 1, depth: 1 }
     }
 
+    /// Returns the addresses of all rows: destination and source.
+    pub fn rows(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let rows = (0..self.depth).flat_map(|slice| (0..self.height).map(move |row| (slice, row)));
+        rows.map(|(slice, row)| (self.to.row(slice, row).address(), self.from.row(slice, row).address()))
+    }
+
     /// Performs the copy.
     pub fn run(&self) {
         for slice in 0..self.depth {

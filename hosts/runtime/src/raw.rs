@@ -157,6 +157,7 @@ impl Device {
             cooperative: false,
             pool: Some(&self.inner.pool),
             cancel: None,
+            written: None,
         };
         let Code { bytes, program, .. } = code;
         let prepared = Prepared { modes: launch.modes, ..Prepared::without_names(program, memory, shape) };

@@ -88,3 +88,13 @@ kernel count, 8
 counter:
   .long 41
 .size counter, 4
+
+// u32 *in, u32 *out: out[lane] = in[lane]
+kernel transfer, 16
+  s_load_b128 s[4:7], s[0:1], 0x0
+  v_lshlrev_b32_e32 v1, 2, v0
+  s_waitcnt lgkmcnt(0)
+  global_load_b32 v2, v1, s[4:5]
+  s_waitcnt vmcnt(0)
+  global_store_b32 v1, v2, s[6:7]
+  s_endpgm

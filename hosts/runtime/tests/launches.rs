@@ -512,3 +512,40 @@ fn faults_can_abort() {
     let signal = std::os::unix::process::ExitStatusExt::signal(&output.status);
     assert_eq!(signal, Some(libc::SIGABRT), "{errors}");
 }
+
+/// Memory is undefined until the host or a launch writes it, byte by byte.
+#[test]
+fn uses_of_undefined_memory_are_findings() {
+    let settings = Settings { checks: Check::ALL.to_vec(), ..Settings::default() };
+    let module = module(&settings);
+    let device = module.device();
+    let (iota, transfer) = (module.kernel("iota").unwrap(), module.kernel("transfer").unwrap());
+    let copied = |from: u64, to: u64| {
+        let arguments = [from.to_le_bytes(), to.to_le_bytes()].concat();
+        let outcome = transfer.launch(&ONE, &arguments).unwrap();
+        outcome.report.findings.iter().map(|f| f.to_string()).collect::<Vec<_>>().join("\n")
+    };
+    let alloc = || device.alloc_undefined(128, "buffer").unwrap();
+    let (first, second) = (alloc(), alloc());
+    let found = copied(first, second);
+    assert!(
+        found.contains("mem: v2 is used in lane 0, but the bytes it was loaded from were never written"),
+        "{found}"
+    );
+    // An earlier launch has written all of it.
+    iota.launch(&ONE, &first.to_le_bytes()).unwrap();
+    assert_eq!(copied(first, second), "");
+    // The host has written all bytes but one.
+    let third = alloc();
+    device.write(third, &[1; 41]).unwrap();
+    device.record_write(third + 42, 86);
+    let found = copied(third, second);
+    assert!(found.contains("in lane 10,"), "{found}");
+    // A copy by the host moves undefined bytes, too.
+    device.record_copy(first, third, 128);
+    assert!(copied(first, second).contains("in lane 10,"));
+    device.record_write(first + 41, 1);
+    assert_eq!(copied(first, second), "");
+    // Ordinary allocations are zeroed.
+    assert_eq!(copied(device.alloc(128, "zero").unwrap(), second), "");
+}

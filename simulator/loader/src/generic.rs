@@ -128,5 +128,6 @@ pub fn prepare(
         prints: Vec::new(),
         modes: Modes::default(),
         inlined: Default::default(),
+        padding: Vec::new(),
     })
 }

@@ -2,6 +2,7 @@
 //! point of running, checking, tracing and debugging.
 
 use super::inlined::Inlined;
+use std::ops::Range;
 use wavesim_array::{Array, DType};
 use wavesim_engine::sched::dispatch::Dispatch;
 use wavesim_machine::exec::program::Program;
@@ -30,6 +31,8 @@ pub struct Prepared {
     pub modes: Modes,
     /// Calls inlined by the compiler, by address in listings.
     pub inlined: Inlined,
+    /// Addresses of bytes of the kernarg segment that belong to no argument.
+    pub padding: Vec<Range<u64>>,
 }
 
 /// Hardware modes that affect the reports of checks.
@@ -108,6 +111,7 @@ impl Prepared {
             prints: Vec::new(),
             modes: Modes::default(),
             inlined: Inlined::default(),
+            padding: Vec::new(),
         }
     }
 

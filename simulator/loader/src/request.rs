@@ -5,6 +5,7 @@ use super::code_object::{Arg, Kernel};
 use super::image::LoadImageError;
 use super::prepared::{Buffer, Prepared, Shape};
 use anyhow::{Context as _, Result, anyhow};
+use std::ops::Range;
 use std::path::Path;
 use wavesim_array::{Array, ArrayError, DType, Num, file};
 use wavesim_isa::descriptor;
@@ -339,6 +340,23 @@ fn preloaded(kernel: &Kernel, kernarg: &[u8]) -> Vec<u32> {
     (0..dwords).map(dword).collect()
 }
 
+/// Returns the addresses of the bytes of a kernarg segment that belong to no argument of the metadata; none
+/// without metadata.
+pub fn padding(kernel: &Kernel, kernarg: u64, len: u64) -> Vec<Range<u64>> {
+    let Some(args) = &kernel.args else { return Vec::new() };
+    let mut ends: Vec<(u64, u64)> =
+        args.iter().map(|a| (a.offset as u64, a.offset as u64 + a.size as u64)).collect();
+    ends.sort_unstable();
+    let (mut at, mut out) = (0, Vec::new());
+    for (start, end) in ends.into_iter().chain([(len, len)]) {
+        if at < start.min(len) {
+            out.push(kernarg + at..kernarg + start.min(len));
+        }
+        at = at.max(end);
+    }
+    out
+}
+
 /// Fills in hidden arguments, stores kernarg segment and dispatch packet, and decodes the program from the
 /// relocated image. `code` is the load address of the file's address 0.
 fn finish(
@@ -358,7 +376,8 @@ fn finish(
     let program = program(kernel, shape.code_base, kernel.text.1.len() as u64, &memory)?;
     let modes = abi::modes(&kernel.descriptor);
     let (labels, inlined) = (kernel.labels.clone(), kernel.lines.inlined.clone());
-    Ok(Prepared { labels, modes, inlined, ..Prepared::without_names(program, memory, shape) })
+    let padding = padding(kernel, kernarg_at, kernarg.len() as u64);
+    Ok(Prepared { labels, modes, inlined, padding, ..Prepared::without_names(program, memory, shape) })
 }
 
 /// Encodes a number for a parameter of `size` bytes; floats are encoded as floats.

@@ -102,6 +102,7 @@ pub fn load(kernel: TextKernel, source: Source, mut memory: Memory) -> Result<Pr
         prints: kernel.prints,
         modes: Modes::default(),
         inlined: Default::default(),
+        padding: Vec::new(),
     })
 }
 

@@ -151,6 +151,57 @@ fn undeclared_registers_are_findings() {
     assert!(code == 1 && out.contains("v8 is beyond the 8 VGPRs") && out.contains("pc 0x1000"), "{out}");
 }
 
+/// Checks an assembly kernel for `target` with these directives, and returns its findings.
+fn hazards_of(name: &str, target: &str, directives: &str, body: &str) -> Vec<String> {
+    let source = format!(
+        ".amdgcn_target \"amdgcn-amd-amdhsa--{target}\"\n.text\n.globl k\n.p2align 8\n.type k,@function\nk:\n{body}\n  \
+         s_endpgm\n.section .rodata,\"a\"\n.p2align 6\n.amdhsa_kernel k\n{directives}\n.end_amdhsa_kernel\n"
+    );
+    let (out, _) = run(&["check", &file(name, &source), "--check", "hazard"]).expect("a result");
+    out.lines().filter(|line| line.contains("hazard:")).map(str::to_string).collect()
+}
+
+#[test]
+fn registers_beyond_the_accumulation_offset_are_findings() {
+    let body = "\
+  v_mov_b32 v7, 1
+  v_mov_b32 v8, 1
+  v_accvgpr_write_b32 a3, v7
+  v_accvgpr_write_b32 a4, v7";
+    let directives = "\
+  .amdhsa_next_free_vgpr 12
+  .amdhsa_next_free_sgpr 10
+  .amdhsa_accum_offset 8";
+    let expected = [
+        "hazard: v8 is beyond the 8 VGPRs that the kernel declares (.amdhsa_next_free_vgpr and .amdhsa_accum_offset)",
+        "hazard: a4 is beyond the 4 accumulation VGPRs that the kernel declares (.amdhsa_next_free_vgpr beyond \
+         .amdhsa_accum_offset)",
+    ];
+    assert_eq!(hazards_of("accumulation.s", "gfx942", directives, body), expected);
+}
+
+#[test]
+fn vector_hazards_of_processors_are_findings() {
+    let directives = "\
+  .amdhsa_next_free_vgpr 8
+  .amdhsa_next_free_sgpr 10
+  .amdhsa_wavefront_size32 1";
+    let hazard = "\
+  v_cvt_f32_u32 v1, v0
+  v_exp_f32 v2, v1
+  v_mul_f32 v3, v2, v1";
+    let found = hazards_of("transcendental.s", "gfx1100", directives, hazard);
+    assert_eq!(found, ["hazard: a vector instruction reads the result of a transcendental one too early"]);
+    // gfx11.5 and later wait by themselves.
+    assert!(hazards_of("transcendental.s", "gfx1150", directives, hazard).is_empty());
+    // Other instructions in between give it the time, or a wait.
+    let others = "  v_mov_b32 v4, 0\n".repeat(6);
+    for between in [&others, "  s_waitcnt_depctr 0xfff\n", "  v_rcp_f32 v5, v1\n  v_rcp_f32 v6, v1\n"] {
+        let body = hazard.replace("  v_mul", &format!("{between}  v_mul"));
+        assert!(hazards_of("transcendental.s", "gfx1100", directives, &body).is_empty(), "{body}");
+    }
+}
+
 #[test]
 fn lds_beyond_the_group_segment_is_a_finding() {
     let body = "\

@@ -15,16 +15,20 @@
 //! - a matrix instruction whose A or B is the result of the matrix instruction immediately before it: a V_NOP
 //!   or another independent vector instruction must separate them (RDNA3 manual, *WMMA*; LLVM's hazard
 //!   recognizer);
-//! - wait states that CDNA requires of software ([`wait_states`]).
+//! - wait states that CDNA requires of software, and waits that RDNA requires between vector instructions
+//!   ([`wait_states`]);
+//! - VGPRs after the message that frees them (RDNA3 manual, *S_SENDMSG*);
+//! - other instructions in a clause of memory instructions (RDNA3 manual, *S_CLAUSE*).
 
 use super::Check;
 use super::report::{Finding, Report, Site};
-use super::wait_states::{self, Deficit};
+use super::wait_states::{self, Deficit, Missing};
+use isa_spec::pcode::builtins::Control;
 use isa_spec::tables::Role;
 use std::collections::{HashMap, HashSet};
 use wavesim_asm::{OddPairs, Options, legal};
 use wavesim_engine::observe::Step;
-use wavesim_engine::sched::dispatch::Registers;
+use wavesim_engine::sched::dispatch::{Layout, Registers};
 use wavesim_isa::arch::Arch;
 use wavesim_isa::inst::Inst;
 use wavesim_loader::prepared::Shape;
@@ -32,9 +36,11 @@ use wavesim_machine::exec::effects::{Class, Effects, File, Lanes, Relative, Use,
 use wavesim_machine::exec::program::Program;
 use wavesim_machine::state::wave::{ACC, EXEC_LO, TTMP};
 
-/// The last matrix instruction of each wave of a workgroup.
+mod clause;
+
+/// The last matrix instruction of each wave of a workgroup, and the message by which it has freed its VGPRs.
 #[derive(Default)]
-pub struct Group(Vec<Option<(u64, Use)>>);
+pub struct Group(Vec<Option<(u64, Use)>>, Vec<Option<u64>>);
 
 /// Forbidden uses of each instruction, and the last matrix result of each wave.
 pub struct Shadow {
@@ -47,6 +53,15 @@ pub struct Shadow {
     dword_loads: Vec<bool>,
     /// Whether any rule applies to the instruction.
     observed: Vec<bool>,
+    /// By instruction: the wait that is missing before it.
+    vector_hazards: HashMap<usize, Missing>,
+    /// Whether those are notes: a text kernel is for an architecture, not for the processors that need the waits.
+    vector_notes: bool,
+    /// Messages that free the VGPRs, and instructions after them that use one.
+    frees: HashSet<usize>,
+    after_free: HashSet<usize>,
+    /// By wave: PC of the message that freed its VGPRs.
+    freed: Vec<Option<u64>>,
     /// By wave: PC and destination of the matrix instruction that was the last vector instruction.
     matrix: Vec<Option<(u64, Use)>>,
 }
@@ -59,24 +74,43 @@ impl Shadow {
                 .or_else(|| ill_formed(inst, program.arch, shape.wave_size))
                 .or_else(|| partial_exec_save(effects, shape.wave_size))
         };
-        let static_findings: Vec<_> = program.insts.iter().zip(effects).map(static_finding).collect();
+        let mut static_findings: Vec<_> = program.insts.iter().zip(effects).map(static_finding).collect();
+        for (at, message) in clause::intruders(program, effects) {
+            static_findings[at].get_or_insert(("not in a clause", message));
+        }
         let dword_loads: Vec<bool> =
             program.insts.iter().map(|inst| legal::is_dword_load(inst, program.arch)).collect();
         let matrix = dependent_matrices(program, effects);
         let deficits = wait_states::deficits(program, effects);
+        let vector_hazards = wait_states::vector_hazards(program, effects, shape.wave_size);
+        let (frees, after_free) = freed_vgprs(program, effects);
         let observed = effects.iter().zip(static_findings.iter().zip(&dword_loads)).enumerate().map(
             |(at, (e, (wrong, dword_loads)))| {
                 let first_lane = e.reads.iter().any(|r| r.lanes == Lanes::FirstActive);
                 let indexed = e.reads.iter().chain(&e.writes).any(|used| used.relative.is_some());
                 wrong.is_some()
                     || deficits.contains_key(&at)
+                    || vector_hazards.contains_key(&at)
+                    || frees.contains(&at)
+                    || after_free.contains(&at)
                     || *dword_loads
                     || first_lane
                     || indexed
                     || matrix.contains(&at)
             },
         );
-        Shadow { observed: observed.collect(), static_findings, deficits, dword_loads, matrix: Vec::new() }
+        Shadow {
+            observed: observed.collect(),
+            static_findings,
+            deficits,
+            dword_loads,
+            vector_hazards,
+            vector_notes: matches!(shape.init.layout, Layout::Text { .. }),
+            frees,
+            after_free,
+            freed: Vec::new(),
+            matrix: Vec::new(),
+        }
     }
 
     /// Returns whether an instruction, given by its index, must be checked at each execution.
@@ -88,11 +122,14 @@ impl Shadow {
     pub fn start(&mut self, waves: usize) {
         self.matrix.clear();
         self.matrix.resize(waves, None);
+        self.freed.clear();
+        self.freed.resize(waves, None);
     }
 
     /// Swaps the state with that of another workgroup.
     pub fn swap(&mut self, group: &mut Group) {
         std::mem::swap(&mut self.matrix, &mut group.0);
+        std::mem::swap(&mut self.freed, &mut group.1);
     }
 
     pub fn before(&mut self, step: &Step<'_>, effects: &Effects, report: &mut Report) {
@@ -103,6 +140,16 @@ impl Shadow {
         }
         if let Some(deficit) = self.deficits.get(&step.index) {
             report_wait_states(step, deficit, report);
+        }
+        if let Some(missing) = self.vector_hazards.get(&step.index) {
+            report_vector_hazard(step, missing, self.vector_notes, report);
+        }
+        if self.frees.contains(&step.index) {
+            self.freed[step.wave.id as usize] = Some(step.pc);
+        }
+        if let Some(pc) = self.freed[step.wave.id as usize].filter(|_| self.after_free.contains(&step.index))
+        {
+            report_freed(step, effects, pc, report);
         }
         if self.dword_loads[step.index] {
             report_misaligned(step, effects, report);
@@ -196,6 +243,50 @@ fn dependent_matrices(program: &Program, effects: &[Effects]) -> HashSet<usize> 
         }
     }
     out
+}
+
+/// Returns the messages that free a wave's VGPRs, and the instructions after them that use a VGPR.
+fn freed_vgprs(program: &Program, effects: &[Effects]) -> (HashSet<usize>, HashSet<usize>) {
+    let Some(number) = program.arch.facts().dealloc_message else { return Default::default() };
+    let message = |at: usize| program.insts[at].field(program.arch.table(), "SIMM16").map(|imm| imm & 0xff);
+    let sends = |at: &usize| effects[*at].calls.contains(&Control::SendMsg) && message(*at) == Some(number);
+    let frees: HashSet<usize> = (0..effects.len()).filter(sends).collect();
+    let (mut open, mut seen) = (frees.iter().copied().collect::<Vec<_>>(), HashSet::new());
+    while let Some(from) = open.pop() {
+        let next = wait_states::successors(program, from).into_iter().flatten();
+        open.extend(next.filter(|to| seen.insert(*to)));
+    }
+    let vector = |at: &usize| {
+        let all = effects[*at].reads.iter().chain(&effects[*at].writes);
+        all.into_iter().any(|used| used.file == File::Vgpr)
+    };
+    (frees, seen.into_iter().filter(vector).collect())
+}
+
+/// Reports the use of a VGPR after the wave has freed all of them.
+fn report_freed(step: &Step<'_>, effects: &Effects, pc: u64, report: &mut Report) {
+    let kind = "VGPR after its release";
+    let used = effects.reads.iter().chain(&effects.writes).find(|used| used.file == File::Vgpr);
+    if let Some(used) = used.filter(|_| report.is_new(Check::Hazard, kind, step.pc, Some(pc))) {
+        let name = register_name(step.program.arch, used.file, used.first, used.count);
+        let message = format!("{name} is used after the wave has freed its VGPRs");
+        let other = Site::at(step, pc, step.wave.workgroup, step.wave.id);
+        report
+            .add(Finding::new(Check::Hazard, kind, message, Site::new(step, None)).other("freed by", other));
+    }
+}
+
+/// Reports a vector instruction that depends on another one without the wait that the hardware needs.
+fn report_vector_hazard(step: &Step<'_>, missing: &Missing, note: bool, report: &mut Report) {
+    let (kind, pc) = ("missing wait for the ALU", step.program.pcs[missing.after]);
+    if !report.is_new(Check::Hazard, kind, step.pc, Some(pc)) {
+        return;
+    }
+    let other = Site::at(step, pc, step.wave.workgroup, step.wave.id);
+    let finding = Finding::new(Check::Hazard, kind, missing.what.to_string(), Site::new(step, None))
+        .other("after", other)
+        .hint(format!("compilers put `{}` before it", missing.needed));
+    report.add(if note { finding.note() } else { finding });
 }
 
 /// Reports an instruction that follows another with too few wait states between them.

@@ -1,12 +1,17 @@
 //! `mem`: accesses outside of every argument, misaligned accesses, and loads of undefined bytes of LDS or
 //! scratch.
 //!
-//! Global memory counts as defined from the start: arguments without an initialiser are zero. The bounds are
+//! Global memory counts as defined from the start, except for the padding between kernel arguments, and for the
+//! allocations of a host program until they are written ([`Written`]): arguments without an initialiser are zero.
+//! The bounds are
 //! those of allocations. A checked run leaves gaps between allocations ([`super::GUARD_BYTES`]), which catch
 //! an index that is slightly too large.
 
 use super::Check;
+use super::bitmap::Bitmap;
 use super::report::{Finding, Report, Site, access_name, describe};
+use super::written::Written;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use wavesim_engine::observe::{Done, Step};
 use wavesim_loader::prepared::{Prepared, Shape};
 use wavesim_machine::exec::effects::{Class, Effects};
@@ -24,10 +29,13 @@ pub struct Shadow {
     /// Scratch of all waves, lane by lane, as the scheduler lays it out.
     scratch: Bitmap,
     scratch_bytes: u64,
+    /// By wave: the end of the scratch bytes that its lanes have written, and the last return.
+    stacks: Vec<Stack>,
     wave_size: u64,
-    /// Loads of the current instruction that read unwritten bytes, each with the relative offset of the first
-    /// such byte.
+    /// Loads of the current instruction that read unwritten bytes, each with a mask of those bytes.
     unwritten: Vec<(Access, u64)>,
+    /// The written bytes of global memory whose contents are undefined at first.
+    written: Option<Arc<Mutex<Written>>>,
     /// Address ranges of the last two allocations accessed; most accesses hit one of these.
     recent: [std::ops::Range<u64>; 2],
 }
@@ -37,61 +45,16 @@ pub struct Group {
     lds: Bitmap,
     lds_full: bool,
     scratch: Bitmap,
+    stacks: Vec<Stack>,
 }
 
-/// A bitmap with a bit per byte.
-#[derive(Default, Clone)]
-struct Bitmap(Vec<u64>);
-
-impl Bitmap {
-    /// Returns the words of a range, each with a mask of the bits in the range.
-    fn words(at: u64, len: u64) -> impl Iterator<Item = (usize, u64)> {
-        let end = at + len;
-        (at / 64..end.div_ceil(64)).map(move |word| {
-            let (from, to) = (at.max(word * 64) - word * 64, end.min(word * 64 + 64) - word * 64);
-            (word as usize, u64::MAX >> (64 - (to - from)) << from)
-        })
-    }
-
-    /// Returns the range as a mask of a single word, if it falls into one; most ranges do.
-    #[inline(always)]
-    fn one_word(at: u64, len: u64) -> Option<(usize, u64)> {
-        let from = at % 64;
-        (len != 0 && from + len <= 64).then(|| ((at / 64) as usize, u64::MAX >> (64 - len) << from))
-    }
-
-    #[inline(always)]
-    fn set(&mut self, at: u64, len: u64, on: bool) {
-        match Bitmap::one_word(at, len) {
-            Some((word, bits)) => self.set_word(word, bits, on),
-            None => Bitmap::words(at, len).for_each(|(word, bits)| self.set_word(word, bits, on)),
-        }
-    }
-
-    #[inline(always)]
-    fn set_word(&mut self, word: usize, bits: u64, on: bool) {
-        if let Some(word) = self.0.get_mut(word) {
-            *word = if on { *word | bits } else { *word & !bits };
-        }
-    }
-
-    /// Returns whether all bits of the range are set. Bits beyond the end count as set.
-    #[inline(always)]
-    fn all(&self, at: u64, len: u64) -> bool {
-        match Bitmap::one_word(at, len) {
-            Some((word, bits)) => self.0.get(word).is_none_or(|word| word & bits == bits),
-            None => self.first_clear(at, len).is_none(),
-        }
-    }
-
-    /// Returns the first bit of the range that is clear, relative to the start of the range.
-    #[inline(never)]
-    fn first_clear(&self, at: u64, len: u64) -> Option<u64> {
-        Bitmap::words(at, len).find_map(|(word, bits)| {
-            let absent = !self.0.get(word).copied().unwrap_or(u64::MAX) & bits;
-            (absent != 0).then(|| word as u64 * 64 + absent.trailing_zeros() as u64 - at)
-        })
-    }
+/// The use of scratch as a stack by a wave.
+#[derive(Debug, Clone, Copy, Default)]
+struct Stack {
+    /// The end of the bytes that lanes have written.
+    end: u64,
+    /// The bytes of frames that the last return has left, and its PC.
+    left: (u64, u64, u64),
 }
 
 impl Shadow {
@@ -99,14 +62,15 @@ impl Shadow {
     pub fn new(shape: &Shape) -> Shadow {
         let items: u64 = shape.block.iter().map(|d| *d as u64).product();
         let lanes = items.div_ceil(shape.wave_size as u64) * shape.wave_size as u64;
-        let words = |bytes: u64| vec![0; bytes.div_ceil(64) as usize];
         Shadow {
-            lds: Bitmap(words(shape.lds_bytes as u64)),
+            lds: Bitmap::new(shape.lds_bytes as u64),
             lds_full: false,
-            scratch: Bitmap(words(shape.scratch_bytes as u64 * lanes)),
+            scratch: Bitmap::new(shape.scratch_bytes as u64 * lanes),
             scratch_bytes: shape.scratch_bytes as u64,
+            stacks: vec![Stack::default(); lanes as usize / shape.wave_size as usize],
             wave_size: shape.wave_size as u64,
             unwritten: Vec::new(),
+            written: None,
             recent: [0..0, 0..0],
         }
     }
@@ -116,12 +80,18 @@ impl Shadow {
         self.lds.0.fill(0);
         self.lds_full = false;
         self.scratch.0.fill(0);
+        self.stacks.fill(Stack::default());
     }
 
     /// Returns the shadow memory of a workgroup that has written nothing.
     pub fn empty_group(&self) -> Group {
         let empty = |bits: &Bitmap| Bitmap(vec![0; bits.0.len()]);
-        Group { lds: empty(&self.lds), lds_full: false, scratch: empty(&self.scratch) }
+        Group {
+            lds: empty(&self.lds),
+            lds_full: false,
+            scratch: empty(&self.scratch),
+            stacks: vec![Stack::default(); self.stacks.len()],
+        }
     }
 
     /// Swaps the state with that of another workgroup.
@@ -129,6 +99,28 @@ impl Shadow {
         std::mem::swap(&mut self.lds, &mut group.lds);
         std::mem::swap(&mut self.lds_full, &mut group.lds_full);
         std::mem::swap(&mut self.scratch, &mut group.scratch);
+        std::mem::swap(&mut self.stacks, &mut group.stacks);
+    }
+
+    /// Marks the bytes of a wave's scratch from an offset on as undefined again: the function to which they
+    /// belonged returns at `pc`.
+    pub fn leave_frame(&mut self, wave: usize, from: u64, pc: u64) {
+        let stack = &mut self.stacks[wave];
+        if stack.end <= from {
+            return;
+        }
+        let len = stack.end - from;
+        *stack = Stack { end: from, left: (from, stack.end, pc) };
+        for lane in wave as u64 * self.wave_size..(wave as u64 + 1) * self.wave_size {
+            self.scratch.set(lane * self.scratch_bytes + from, len, false);
+        }
+    }
+
+    /// Returns the PC of the return that has left the frame to which a byte of scratch belonged, if it is the
+    /// last one.
+    pub fn left_by(&self, wave: u32, address: u64) -> Option<u64> {
+        let (start, end, pc) = self.stacks.get(wave as usize)?.left;
+        (start..end).contains(&address).then_some(pc)
     }
 
     /// Updates the flag for fully written LDS; called after a barrier.
@@ -164,9 +156,22 @@ impl Shadow {
         }
     }
 
-    /// Returns the first unwritten byte of a load.
-    pub fn unwritten(&self, a: &Access) -> Option<u64> {
-        self.unwritten.iter().find(|u| u.0 == *a).map(|u| u.1)
+    /// Returns a mask of the bytes of a load that are unwritten; 0 if there are none.
+    pub fn unwritten(&self, a: &Access) -> u64 {
+        self.unwritten.iter().find(|u| u.0 == *a).map_or(0, |u| u.1)
+    }
+
+    /// Ends the tracking of some ranges.
+    pub fn forget(&self, ranges: &[std::ops::Range<u64>]) {
+        if let Some(written) = &self.written {
+            let mut written = lock(written);
+            ranges.iter().for_each(|range| written.forget(range.start));
+        }
+    }
+
+    /// Tracks which bytes of global memory have been written.
+    pub fn set_written(&mut self, written: Arc<Mutex<Written>>) {
+        self.written = Some(written);
     }
 
     /// Marks bytes as undefined again, after a store of undefined data.
@@ -225,7 +230,9 @@ impl Shadow {
         let once = effects.atomic && done.accesses.iter().any(|a| !a.write);
         for a in done.accesses {
             if once && a.write {
-                if let Some((bits, at)) = self.bitmap_of(wave, a).filter(|_| !a.outside) {
+                if a.place == Place::Global && self.written.is_some() {
+                    self.record_global(step, a, effects, prepared, report);
+                } else if let Some((bits, at)) = self.bitmap_of(wave, a).filter(|_| !a.outside) {
                     bits.set(at, a.len_bytes(), true);
                 }
                 continue;
@@ -237,13 +244,19 @@ impl Shadow {
                     if !self.recent.iter().any(holds) {
                         check_bounds(step, a, effects, prepared, &mut last, report);
                         if let Some(r) = last {
-                            self.recent.swap(0, 1);
-                            self.recent[0] = r.base..r.base.saturating_add(r.len);
-                            // Data that a scalar load fetches beyond the end is undefined.
-                            let left = self.recent[0].end.saturating_sub(a.address);
-                            if effects.class == Class::Smem && !a.write && left < a.len_bytes() {
-                                self.unwritten.push((*a, left));
+                            let bounds = r.base..r.base.saturating_add(r.len);
+                            if self.is_complete(r) {
+                                self.recent.swap(0, 1);
+                                self.recent[0] = bounds.clone();
                             }
+                            // Data that a scalar load fetches beyond the end is undefined.
+                            let left = bounds.end.saturating_sub(a.address);
+                            if effects.class == Class::Smem && !a.write && left < a.len_bytes() {
+                                self.unwritten.push((*a, u64::MAX << left));
+                            }
+                        }
+                        if self.written.is_some() {
+                            self.record_global(step, a, effects, prepared, report);
                         }
                     }
                 }
@@ -255,6 +268,10 @@ impl Shadow {
                     let Some((bits, at)) = self.bitmap_of(wave, a) else { continue };
                     if a.write {
                         bits.set(at, len, true);
+                        if a.place == Place::Scratch {
+                            let stack = &mut self.stacks[wave];
+                            stack.end = stack.end.max(a.address + len);
+                        }
                     } else if !bits.all(at, len) {
                         self.record_unwritten_lanes(step, a, effects, prepared, report);
                     }
@@ -269,6 +286,43 @@ impl Shadow {
 }
 
 impl Shadow {
+    /// Returns whether all of a region has been written.
+    fn is_complete(&self, region: &Region) -> bool {
+        let written = self.written.as_ref().map(|written| lock(written));
+        written.is_none_or(|written| written.is_complete(region.base, region.len))
+    }
+
+    /// Records an access to global memory whose written bytes are tracked: the bytes that a store writes, or the
+    /// unwritten ones that a load reads.
+    #[cold]
+    fn record_global(
+        &mut self,
+        step: &Step<'_>,
+        a: &Access,
+        effects: &Effects,
+        prepared: &Prepared,
+        report: &mut Report,
+    ) {
+        let Some(written) = &self.written else { return };
+        let mut written = lock(written);
+        if a.write {
+            return written.write(a.address, a.len_bytes());
+        }
+        for one in a.each() {
+            let mask = written.unwritten(one.address, one.size_bytes as u64);
+            if mask == 0 {
+                continue;
+            }
+            match self.unwritten.iter_mut().find(|u| u.0 == one) {
+                Some(known) => known.1 |= mask,
+                None => self.unwritten.push((one, mask)),
+            }
+            if effects.atomic {
+                report_unwritten_atomic(step, &one, prepared, report);
+            }
+        }
+    }
+
     /// Records the lanes of a load that read unwritten bytes.
     fn record_unwritten_lanes(
         &mut self,
@@ -280,13 +334,21 @@ impl Shadow {
     ) {
         for one in a.each() {
             let Some((bits, at)) = self.bitmap_of(step.wave.id as usize, &one) else { continue };
-            let Some(byte) = bits.first_clear(at, one.size_bytes as u64) else { continue };
-            self.unwritten.push((one, byte));
+            let mask = bits.clear_mask(at, one.size_bytes as u64);
+            if mask == 0 {
+                continue;
+            }
+            self.unwritten.push((one, mask));
             if effects.atomic {
                 report_unwritten_atomic(step, &one, prepared, report);
             }
         }
     }
+}
+
+/// A panic of another thread leaves the bits valid.
+fn lock(written: &Mutex<Written>) -> MutexGuard<'_, Written> {
+    written.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn lane(a: &Access) -> Option<u32> {

@@ -7,6 +7,8 @@
 //! `hazard` (uses that the architecture forbids).
 
 mod barrier;
+mod bitmap;
+mod frames;
 mod hazard;
 mod init;
 mod mem;
@@ -19,14 +21,17 @@ mod skip;
 pub mod suppress;
 mod wait_states;
 mod waits;
+mod written;
 
 pub use init::initial as initial_registers;
 pub use outstanding::Outstanding;
 pub use report::{Finding, Other, Report, Severity, Site};
+pub use written::Written;
 
 use isa_spec::pcode::builtins::Control;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, PoisonError};
 use waits::{IssuedAccess, Scoreboard};
 use wavesim_engine::observe::{Done, Observer, Skip, Step};
 use wavesim_engine::sched::dispatch::{self, Dispatch, DispatchError, RunStats};
@@ -111,6 +116,7 @@ pub struct Checker<'a> {
     waits: Scoreboard,
     barrier: barrier::Shadow,
     hazard: hazard::Shadow,
+    frames: frames::Frames,
     skip: skip::SkipCache,
     /// By wave: the source and target PC of its last jump.
     jumps: Vec<(u64, u64)>,
@@ -129,6 +135,7 @@ struct Parked {
     waits: waits::Group,
     barrier: barrier::Group,
     hazard: hazard::Group,
+    frames: frames::Group,
     skip: skip::Group,
     jumps: Vec<(u64, u64)>,
 }
@@ -161,16 +168,28 @@ impl<'a> Checker<'a> {
             let hazard = enabled.hazard && hazard.must_observe(at);
             all && !hazard && race.is_plain(at, &effects[at]) && waits.issues_ordered(at)
         };
-        let observed = |at| waits.must_observe(at) || enabled.hazard && hazard.must_observe(at);
+        let frames = frames::Frames::new(&effects);
+        let observed = |at| {
+            waits.must_observe(at)
+                || enabled.hazard && hazard.must_observe(at)
+                || enabled.mem && frames.must_observe(at)
+        };
+        let mut mem = mem::Shadow::new(shape);
+        if !prepared.padding.is_empty() {
+            let mut written = Written::default();
+            prepared.padding.iter().for_each(|bytes| written.track(bytes.start, bytes.end - bytes.start));
+            mem.set_written(Arc::new(Mutex::new(written)));
+        }
         Ok(Checker {
             prepared,
             skip: skip::SkipCache::new(&prepared.program, &effects, observed, plain),
             init: init::Shadow::new(&effects, shape),
-            mem: mem::Shadow::new(shape),
+            mem,
             race,
             waits,
             barrier: barrier::Shadow::new(&effects),
             hazard,
+            frames,
             effects,
             enabled,
             report: Report::new(checks),
@@ -179,6 +198,17 @@ impl<'a> Checker<'a> {
             unaligned_lds: prepared.modes.unaligned_lds,
             accesses_valid: false,
         })
+    }
+
+    /// Tracks which bytes of global memory have been written; others than those of `written` count as written. The
+    /// state is that of a host program, which records its own writes.
+    pub fn set_written(&mut self, written: Arc<Mutex<Written>>) {
+        let mut own = written.lock().unwrap_or_else(PoisonError::into_inner);
+        for bytes in &self.prepared.padding {
+            own.track(bytes.start, bytes.end - bytes.start);
+        }
+        drop(own);
+        self.mem.set_written(written);
     }
 
     /// Runs a dispatch of the launch that the checker was made for. The statistics are returned on a fault,
@@ -197,6 +227,7 @@ impl<'a> Checker<'a> {
 
     /// Returns all findings; `fault` is the fault that ended the run, if any.
     pub fn finish(mut self, fault: Option<&Fault>) -> Vec<Finding> {
+        self.mem.forget(&self.prepared.padding);
         if let Some(fault) = fault {
             self.fault(fault);
         }
@@ -262,6 +293,7 @@ impl<'a> Checker<'a> {
         self.waits.swap(&mut group.waits);
         self.barrier.swap(&mut group.barrier);
         self.hazard.swap(&mut group.hazard);
+        self.frames.swap(&mut group.frames);
         self.skip.swap(&mut group.skip);
         std::mem::swap(&mut self.jumps, &mut group.jumps);
     }
@@ -328,6 +360,7 @@ impl Observer for Checker<'_> {
         self.waits.start(waves, self.race.release_epoch(0));
         self.barrier.start(waves);
         self.hazard.start(waves);
+        self.frames.start(waves);
         self.skip.start(waves);
         self.jumps.clear();
         self.jumps.resize(waves, (u64::MAX, u64::MAX));
@@ -341,6 +374,7 @@ impl Observer for Checker<'_> {
             waits: waits::Group::default(),
             barrier: barrier::Group::default(),
             hazard: hazard::Group::default(),
+            frames: frames::Group::default(),
             skip: skip::Group::default(),
             jumps: Vec::new(),
         };
@@ -455,6 +489,12 @@ impl Checker<'_> {
         let effects = &self.effects[step.index];
         if done.jumped {
             self.jumps[step.wave.id as usize] = (step.pc, step.wave.pc);
+            if self.enabled.mem
+                && self.frames.must_observe(step.index)
+                && let Some(from) = self.frames.jumped(step)
+            {
+                self.mem.leave_frame(step.wave.id as usize, from, step.pc);
+            }
         }
         if !done.accesses.is_empty() {
             self.mem.begin_instruction();

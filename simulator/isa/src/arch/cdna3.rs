@@ -3,7 +3,8 @@
 use super::Arch;
 use super::facts::{
     Coherence, Counter, CounterSet, DescriptorRules, DppSet, Facts, FloatRules, HalfWrite, HalfWrites,
-    HazardRules, ProcessorRow, ScalarCodes, SharedRecords, StartLayout, StatusLayout, VgprFile, WaitStates,
+    HazardRules, ProcessorRow, ScalarCodes, SharedRecords, StartLayout, StatusLayout, ValuHazards, VgprFile,
+    WaitStates,
 };
 
 /// The facts of CDNA 3.
@@ -38,6 +39,7 @@ pub const FACTS: Facts = Facts {
     half_writes: HalfWrites { load: HalfWrite::Register, result: HalfWrite::Register },
     coherence: Coherence::ScBits,
     release_writes_back: true,
+    dealloc_message: None,
     hazards: HazardRules {
         wait_states: Some(WaitStates {
             lane_permutations: false,
@@ -45,6 +47,7 @@ pub const FACTS: Facts = Facts {
             late_matrix_results: false,
         }),
         matrix_needs_gap: false,
+        valu: ValuHazards::NONE,
     },
     descriptor: DescriptorRules {
         vgpr_granule: [8, 8],

@@ -59,6 +59,8 @@ pub struct Facts {
     /// workgroup that happened before it, complete or not: their cache keeps the order of their operations
     /// (LLVM AMDGPUUsage, *Memory Model GFX942*).
     pub release_writes_back: bool,
+    /// The message after which a wave has no VGPRs (`MSG_DEALLOC_VGPRS`; RDNA3 manual, *S_SENDMSG*).
+    pub dealloc_message: Option<u32>,
     /// What software must separate because hardware does not wait.
     pub hazards: HazardRules,
     /// Fields and granules of kernel descriptors.
@@ -269,6 +271,39 @@ pub struct HazardRules {
     /// A matrix instruction whose factor is the result of the preceding one needs another vector instruction
     /// between (RDNA manuals, *WMMA*).
     pub matrix_needs_gap: bool,
+    /// Hazards of vector instructions that compilers work around.
+    pub valu: ValuHazards,
+}
+
+/// Hazards of vector instructions (LLVM, `GCNHazardRecognizer`).
+#[derive(Debug, Clone, Copy)]
+pub struct ValuHazards {
+    /// The result of a transcendental instruction must not be read too early (LLVM,
+    /// `FeatureVALUTransUseHazard`).
+    pub trans_use: bool,
+    /// Results from before and after a change of EXEC must not be read too early in wave64 (LLVM,
+    /// `hasVALUPartialForwardingHazard`).
+    pub partial_forwarding: bool,
+    /// A mask must not be read right after it is written, if a vector instruction has just read it, in wave64
+    /// (LLVM, `hasVALUMaskWriteHazard`).
+    pub mask_write: bool,
+    /// V_PERMLANE must not directly follow a V_CMPX (LLVM, `FeatureVcmpxPermlaneHazard`).
+    pub permutation_after_exec: bool,
+}
+
+impl ValuHazards {
+    /// An architecture without these hazards.
+    pub const NONE: ValuHazards = ValuHazards {
+        trans_use: false,
+        partial_forwarding: false,
+        mask_write: false,
+        permutation_after_exec: false,
+    };
+
+    /// Returns whether the architecture has any of the hazards.
+    pub fn any(&self) -> bool {
+        self.trans_use || self.partial_forwarding || self.mask_write || self.permutation_after_exec
+    }
 }
 
 /// Wait states that differ between the generations of CDNA.

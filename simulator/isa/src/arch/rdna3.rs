@@ -2,7 +2,7 @@
 
 use super::facts::{
     Coherence, Counter, CounterSet, DescriptorRules, DppSet, Facts, FloatRules, HalfWrite, HalfWrites,
-    HazardRules, ProcessorRow, ScalarCodes, StartLayout, StatusLayout, VgprFile,
+    HazardRules, ProcessorRow, ScalarCodes, StartLayout, StatusLayout, ValuHazards, VgprFile,
 };
 
 /// The facts of RDNA 3.
@@ -41,7 +41,17 @@ pub const FACTS: Facts = Facts {
     half_writes: HalfWrites { load: HalfWrite::Half, result: HalfWrite::Merge },
     coherence: Coherence::Glc,
     release_writes_back: false,
-    hazards: HazardRules { wait_states: None, matrix_needs_gap: true },
+    dealloc_message: Some(3),
+    hazards: HazardRules {
+        wait_states: None,
+        matrix_needs_gap: true,
+        valu: ValuHazards {
+            trans_use: true,
+            partial_forwarding: true,
+            mask_write: true,
+            permutation_after_exec: true,
+        },
+    },
     descriptor: DescriptorRules {
         vgpr_granule: [8, 4],
         sgpr_granule: None,

@@ -1,7 +1,8 @@
 //! RDNA 4 (gfx12): AMD's *RDNA4 Instruction Set Architecture*, and LLVM AMDGPUUsage.
 
 use super::facts::{
-    Coherence, Counter, CounterSet, Facts, FloatRules, ProcessorRow, StartLayout, StatusLayout,
+    Coherence, Counter, CounterSet, Facts, FloatRules, HazardRules, ProcessorRow, StartLayout, StatusLayout,
+    ValuHazards,
 };
 use super::rdna3;
 
@@ -25,5 +26,9 @@ pub const FACTS: Facts = Facts {
         cache_maintenance: true,
     },
     coherence: Coherence::Scope,
+    hazards: HazardRules {
+        valu: ValuHazards { permutation_after_exec: true, ..ValuHazards::NONE },
+        ..rdna3::FACTS.hazards
+    },
     ..rdna3::FACTS
 };

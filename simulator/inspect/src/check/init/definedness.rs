@@ -36,6 +36,8 @@ pub struct Origin {
     pub reg: RegisterLane,
     /// PC of that load, if there was one.
     pub loaded_by: Option<u64>,
+    /// PC of the return that has left the frame from which it was loaded.
+    pub returned_by: Option<u64>,
     /// PC of the first instruction that computed with the value.
     pub read_by: Option<u64>,
 }
@@ -217,7 +219,12 @@ impl Definedness {
 
     /// Returns the origin of an undefined value; by default the register itself, which was never written.
     pub fn origin(&self, reg: RegisterLane) -> Origin {
-        self.origins.get(&reg).copied().unwrap_or(Origin { reg, loaded_by: None, read_by: None })
+        self.origins.get(&reg).copied().unwrap_or(Origin {
+            reg,
+            loaded_by: None,
+            returned_by: None,
+            read_by: None,
+        })
     }
 
     /// Returns whether everything that a use touches is defined in these lanes. Scalars ignore the lanes.

@@ -350,18 +350,31 @@ impl WaveShadow {
             let Some(lane) = a.lane.map(u32::from) else { continue };
             let offset = loaded[lane as usize & 63];
             loaded[lane as usize & 63] += a.size_bytes as u64;
-            let Some(byte) = memory.unwritten(&a) else { continue };
-            let register = dest.first + ((offset + byte) / 4) as u16;
-            if register as usize >= ALL_VGPRS {
-                continue;
+            let unwritten = memory.unwritten(&a);
+            for dword in 0..a.size_bytes.div_ceil(4) as u64 {
+                let bytes = (unwritten >> (4 * dword)) as u32 & 0xf;
+                let register = dest.first + ((offset + 4 * dword) / 4) as u16;
+                if bytes == 0 || register as usize >= ALL_VGPRS {
+                    continue;
+                }
+                let reg = RegisterLane { file: File::Vgpr, register, lane };
+                let address = (a.address & !3) + 4 * dword;
+                let spilled = self.spilled.get(&(lane, address)).copied();
+                let (bits, origin) = match spilled {
+                    Some((bits, origin)) if a.place == Place::Scratch => (bits, origin),
+                    _ => {
+                        let returned_by = match a.place {
+                            Place::Scratch => memory.left_by(step.wave.id, address),
+                            _ => None,
+                        };
+                        // A load of less than a dword may extend the sign.
+                        let bits =
+                            if a.size_bytes < 4 { dest.bits } else { dest.bits & bits_of_bytes(bytes) };
+                        (bits, Origin { reg, loaded_by: Some(step.pc), returned_by, read_by: None })
+                    }
+                };
+                self.undefine(reg, self.defined.undefined_bits(reg) & !dest.bits | bits, origin);
             }
-            let reg = RegisterLane { file: File::Vgpr, register, lane };
-            let spilled = self.spilled.get(&(lane, (a.address + byte) & !3)).copied();
-            let (bits, origin) = match spilled {
-                Some((bits, origin)) if a.place == Place::Scratch => (bits, origin),
-                _ => (dest.bits, Origin { reg, loaded_by: Some(step.pc), read_by: None }),
-            };
-            self.undefine(reg, self.defined.undefined_bits(reg) & !dest.bits | bits, origin);
         }
     }
 
@@ -376,13 +389,16 @@ impl WaveShadow {
         let Some(dest) = effects.writes.iter().find(|w| w.file == File::Sgpr) else { return };
         let mut offset = 0;
         for a in accesses.iter().filter(|a| !a.write) {
-            if let Some(byte) = memory.unwritten(a) {
-                let (first, end) = ((offset + byte) / 4, (offset + a.len_bytes()).div_ceil(4));
-                for register in (dest.first..dest.first + dest.count).take(end as usize).skip(first as usize)
-                {
+            let unwritten = memory.unwritten(a);
+            for dword in 0..a.len_bytes().div_ceil(4).min(16) {
+                let bytes = (unwritten >> (4 * dword)) as u32 & 0xf;
+                let register = dest.first + ((offset + 4 * dword) / 4) as u16;
+                if bytes != 0 && register < dest.first + dest.count {
                     let reg = RegisterLane { file: File::Sgpr, register, lane: 0 };
-                    let origin = Origin { reg, loaded_by: Some(step.pc), read_by: None };
-                    self.undefine(reg, u32::MAX, origin);
+                    let origin = Origin { reg, loaded_by: Some(step.pc), returned_by: None, read_by: None };
+                    // A load of less than a dword may extend the sign.
+                    let bits = if a.len_bytes() < 4 { u32::MAX } else { bits_of_bytes(bytes) };
+                    self.undefine(reg, bits, origin);
                 }
             }
             offset += a.len_bytes();
@@ -420,6 +436,11 @@ impl WaveShadow {
     }
 }
 
+/// Returns the bits of the bytes of a dword, given as a mask of four.
+fn bits_of_bytes(bytes: u32) -> u32 {
+    (0..4).filter(|byte| bytes >> byte & 1 == 1).fold(0, |bits, byte| bits | 0xff << (8 * byte))
+}
+
 /// Defines some bits of a register in some lanes.
 fn define_bits(defined: &mut Definedness, register: u16, lanes: u64, bits: u32) {
     let mut rest = lanes & !defined.lanes(register);
@@ -444,6 +465,7 @@ impl Reporter<'_, '_> {
         let step = self.step;
         let first = *self.reported.entry(origin).or_insert(step.pc);
         let (check, kind) = match origin.loaded_by {
+            Some(_) if origin.returned_by.is_some() => (Check::Mem, "stack use after return"),
             Some(_) => (Check::Mem, "unwritten bytes"),
             None => (Check::Init, "unwritten register"),
         };
@@ -462,11 +484,19 @@ impl Reporter<'_, '_> {
         let site = Site { lane, ..other(at) };
         self.report.add(match (origin.loaded_by, origin.read_by) {
             (Some(load), _) => {
-                let message =
-                    format!("{name} is used{whose}, but the bytes it was loaded from were never written");
-                Finding::new(check, kind, message, site)
+                let why = match origin.returned_by {
+                    Some(_) => "belonged to the stack frame of a function that has returned",
+                    None => "were never written",
+                };
+                let message = format!("{name} is used{whose}, but the bytes it was loaded from {why}");
+                let returned = origin.returned_by.map(|pc| step.program.place(pc));
+                let finding = Finding::new(check, kind, message, site)
                     .other("loaded by", other(load))
-                    .register(reg.file, reg.register)
+                    .register(reg.file, reg.register);
+                match returned {
+                    Some(place) => finding.hint(format!("the function returns at {place}")),
+                    None => finding,
+                }
             }
             (None, read) => {
                 let message = format!("{name} is read{whose}, but was never written");

@@ -417,6 +417,7 @@ impl Shadow {
                 Missing::Invalidate => self.find_cached_copy(step, at, &a, &other, ordering),
                 _ => None,
             };
+            let narrow = narrow && copy.is_none();
             let race = report::Race { a: &a, other: &other, was_write, missing, same, narrow, copy };
             if let Some(finding) = self.report(step, &race, scoreboard, prepared, report) {
                 self.demote_if_swapped(&a, &other, self.first + at as u32, finding, report);

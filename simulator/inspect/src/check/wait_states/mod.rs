@@ -10,9 +10,12 @@ mod kinds;
 mod rules;
 #[cfg(test)]
 mod tests;
+mod vector;
 
 use isa_spec::pcode::builtins::Control;
 use isa_spec::tables::Role;
+pub use vector::Missing;
+
 use kinds::Kinds;
 use rules::{MAX_WAIT_STATES, MAX_WAIT_STATES_NON_MATRIX, Node, RULES};
 use std::borrow::Cow;
@@ -44,6 +47,16 @@ pub fn deficits(program: &Program, effects: &[Effects]) -> HashMap<usize, Defici
         return HashMap::new();
     }
     Graph::new(program, effects).deficits(0..program.insts.len(), None)
+}
+
+/// Returns the dependencies between vector instructions for which RDNA needs a wait, by index of the later
+/// instruction.
+pub fn vector_hazards(program: &Program, effects: &[Effects], wave_size: u32) -> HashMap<usize, Missing> {
+    let rules = &program.arch.facts().hazards.valu;
+    if !rules.any() {
+        return HashMap::new();
+    }
+    vector::hazards(&Graph::new(program, effects), rules, wave_size)
 }
 
 /// The control-flow graph of a program, an instruction per node.

@@ -1,0 +1,63 @@
+//! Clauses: memory instructions that the hardware issues without others in between. A clause ends early, or is
+//! undefined, if another kind of instruction is in it (RDNA3 manual, *S_CLAUSE*; LLVM, `SIInsertHardClauses`).
+
+use isa_spec::pcode::builtins::Control;
+use wavesim_machine::exec::effects::{Class, Effects};
+use wavesim_machine::exec::program::Program;
+
+/// The operand type of the length of a clause, by which the description marks the instruction that begins one.
+const LENGTH: &str = "OPR_CLAUSE";
+
+/// The kinds of clauses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Scalar,
+    Vector,
+    Lds,
+}
+
+fn kind(effects: &Effects) -> Option<Kind> {
+    Some(match effects.class {
+        Class::Smem => Kind::Scalar,
+        Class::Vmem | Class::Flat | Class::Scratch => Kind::Vector,
+        Class::Lds => Kind::Lds,
+        _ => return None,
+    })
+}
+
+/// Returns the instructions that do not belong in the clause in which they are, each with a message.
+pub(super) fn intruders(program: &Program, effects: &[Effects]) -> Vec<(usize, String)> {
+    let table = program.arch.table();
+    let length = |at: usize| {
+        let inst = &program.insts[at];
+        let mut operands = table.signatures[table.entries[inst.entry as usize].sig as usize].iter();
+        let begins = operands.any(|o| table.operand_types[o.ty as usize].name == LENGTH);
+        begins.then(|| inst.field(table, "SIMM16").unwrap_or(0) as usize % 64 + 1)
+    };
+    let mut out = Vec::new();
+    for begin in 0..effects.len() {
+        let Some(length) = length(begin) else { continue };
+        let members = (begin + 1..effects.len()).take(length);
+        let mut first = None;
+        for at in members {
+            // Hints are allowed, waits are not.
+            if effects[at].calls.contains(&Control::Nop) {
+                continue;
+            }
+            let own = kind(&effects[at]);
+            if own.is_none() || first.is_some_and(|first| own != first) {
+                let what = if own.is_none() { "is not a memory instruction" } else { "is of another kind" };
+                let place = program.place(program.pcs[begin]);
+                out.push((
+                    at,
+                    format!(
+                        "the instruction is in the clause of {length} that begins at {place}, but {what}"
+                    ),
+                ));
+                break;
+            }
+            first.get_or_insert(own);
+        }
+    }
+    out
+}
