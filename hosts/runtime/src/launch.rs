@@ -168,6 +168,7 @@ impl Kernel {
         let mut prepared = Prepared { modes, ..Prepared::without_names(program, memory, shape) };
         if own.exact {
             prepared.labels = self.code.labels.clone();
+            prepared.constant = self.code.image.constant(module.image());
             prepared.padding = request::padding(&self.code, slot.kernarg, kernarg.len() as u64);
         }
         let trace = device.settings().trace.as_deref();

@@ -129,5 +129,6 @@ pub fn prepare(
         modes: Modes::default(),
         inlined: Default::default(),
         padding: Vec::new(),
+        constant: Vec::new(),
     })
 }

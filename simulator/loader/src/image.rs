@@ -2,7 +2,11 @@
 //! *Relocation Records*).
 
 use super::code_object::LoadError;
-use object::{Object, ObjectSegment, ObjectSymbol, ObjectSymbolTable, RelocationFlags, RelocationTarget};
+use object::{
+    Object, ObjectSegment, ObjectSymbol, ObjectSymbolTable, RelocationFlags, RelocationTarget, SegmentFlags,
+    elf,
+};
+use std::ops::Range;
 use wavesim_asm::link::kind;
 use wavesim_machine::memory::{AllocError, MemError, Memory};
 
@@ -30,6 +34,8 @@ pub struct Segment {
     pub data: Vec<u8>,
     /// Size in memory in bytes, at least the length of `data`.
     pub size: u64,
+    /// Whether the program may store to the segment.
+    pub writable: bool,
 }
 
 /// A value to write once the image has an address.
@@ -64,7 +70,12 @@ impl Image {
             room = room.checked_sub(data.len()).ok_or_else(|| {
                 LoadError::Bad("its segments are many times larger than the file".to_string())
             })?;
-            image.segments.push(Segment { address, data: data.to_vec(), size });
+            let flags = match s.flags() {
+                SegmentFlags::Elf { p_flags } => p_flags,
+                _ => elf::PF_W,
+            };
+            let writable = flags & elf::PF_W != 0;
+            image.segments.push(Segment { address, data: data.to_vec(), size, writable });
         }
         image.relocations = relocations(file)?;
         Ok(image)
@@ -73,6 +84,12 @@ impl Image {
     /// The size from address 0 of the file to the end of the image.
     pub fn size(&self) -> u64 {
         self.segments.iter().map(|s| s.address + s.size).max().unwrap_or(0)
+    }
+
+    /// Returns the addresses of the segments to which a program may not store, given the load address.
+    pub fn constant(&self, base: u64) -> Vec<Range<u64>> {
+        let constant = self.segments.iter().filter(|s| !s.writable);
+        constant.map(|s| base + s.address..base + s.address + s.size).collect()
     }
 
     /// Returns `len` bytes of the file's contents.

@@ -33,6 +33,8 @@ pub struct Prepared {
     pub inlined: Inlined,
     /// Addresses of bytes of the kernarg segment that belong to no argument.
     pub padding: Vec<Range<u64>>,
+    /// Addresses of constant data and code, to which the program may not store.
+    pub constant: Vec<Range<u64>>,
 }
 
 /// Hardware modes that affect the reports of checks.
@@ -112,6 +114,7 @@ impl Prepared {
             modes: Modes::default(),
             inlined: Inlined::default(),
             padding: Vec::new(),
+            constant: Vec::new(),
         }
     }
 

@@ -377,7 +377,15 @@ fn finish(
     let modes = abi::modes(&kernel.descriptor);
     let (labels, inlined) = (kernel.labels.clone(), kernel.lines.inlined.clone());
     let padding = padding(kernel, kernarg_at, kernarg.len() as u64);
-    Ok(Prepared { labels, modes, inlined, padding, ..Prepared::without_names(program, memory, shape) })
+    let constant = kernel.image.constant(code);
+    Ok(Prepared {
+        labels,
+        modes,
+        inlined,
+        padding,
+        constant,
+        ..Prepared::without_names(program, memory, shape)
+    })
 }
 
 /// Encodes a number for a parameter of `size` bytes; floats are encoded as floats.

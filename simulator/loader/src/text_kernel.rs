@@ -103,6 +103,7 @@ pub fn load(kernel: TextKernel, source: Source, mut memory: Memory) -> Result<Pr
         modes: Modes::default(),
         inlined: Default::default(),
         padding: Vec::new(),
+        constant: Vec::new(),
     })
 }
 

@@ -36,6 +36,9 @@ pub struct Shadow {
     unwritten: Vec<(Access, u64)>,
     /// The written bytes of global memory whose contents are undefined at first.
     written: Option<Arc<Mutex<Written>>>,
+    /// Address ranges to which the program may not store, and a range that contains all of them.
+    constant: Vec<std::ops::Range<u64>>,
+    constants: std::ops::Range<u64>,
     /// Address ranges of the last two allocations accessed; most accesses hit one of these.
     recent: [std::ops::Range<u64>; 2],
 }
@@ -71,6 +74,8 @@ impl Shadow {
             wave_size: shape.wave_size as u64,
             unwritten: Vec::new(),
             written: None,
+            constant: Vec::new(),
+            constants: 0..0,
             recent: [0..0, 0..0],
         }
     }
@@ -169,6 +174,13 @@ impl Shadow {
         }
     }
 
+    /// Sets the address ranges to which the program may not store.
+    pub fn set_constant(&mut self, ranges: &[std::ops::Range<u64>]) {
+        let start = ranges.iter().map(|r| r.start).min().unwrap_or(0);
+        self.constants = start..ranges.iter().map(|r| r.end).max().unwrap_or(0);
+        self.constant = ranges.to_vec();
+    }
+
     /// Tracks which bytes of global memory have been written.
     pub fn set_written(&mut self, written: Arc<Mutex<Written>>) {
         self.written = Some(written);
@@ -197,7 +209,8 @@ impl Shadow {
             Place::Global => {
                 let end = a.address.saturating_add(a.len_bytes());
                 let holds = |r: &std::ops::Range<u64>| (r.start <= a.address) & (end <= r.end);
-                holds(&self.recent[0]) | holds(&self.recent[1])
+                let constant = a.write & (a.address < self.constants.end) & (self.constants.start < end);
+                (holds(&self.recent[0]) | holds(&self.recent[1])) & !constant
             }
             Place::Lds if !a.outside => {
                 if !a.write && self.lds_full {
@@ -241,6 +254,9 @@ impl Shadow {
                 Place::Global => {
                     let end = a.address.saturating_add(a.len_bytes());
                     let holds = |r: &std::ops::Range<u64>| r.start <= a.address && end <= r.end;
+                    if a.write && self.constant.iter().any(|r| a.address < r.end && r.start < end) {
+                        a.each().for_each(|a| self.report_constant(step, &a, effects, prepared, report));
+                    }
                     if !self.recent.iter().any(holds) {
                         check_bounds(step, a, effects, prepared, &mut last, report);
                         if let Some(r) = last {
@@ -321,6 +337,32 @@ impl Shadow {
                 report_unwritten_atomic(step, &one, prepared, report);
             }
         }
+    }
+
+    /// Reports a store to constant data.
+    #[cold]
+    fn report_constant(
+        &self,
+        step: &Step<'_>,
+        a: &Access,
+        effects: &Effects,
+        prepared: &Prepared,
+        report: &mut Report,
+    ) {
+        let kind = "store to constant data";
+        let end = a.address.saturating_add(a.size_bytes as u64);
+        let hit = self.constant.iter().any(|r| a.address < r.end && r.start < end);
+        if !hit || !report.is_new(Check::Mem, kind, step.pc, None) {
+            return;
+        }
+        let what = describe(prepared, a.place, a.address, a.size_bytes as u32);
+        let name = access_name(a, effects.atomic);
+        let message = format!("{name} of {what} is to constant data or code");
+        report.add(
+            Finding::new(Check::Mem, kind, message, Site::new(step, lane(a)))
+                .address(a.address)
+                .hint("on hardware, the store changes it for other launches, or faults"),
+        );
     }
 
     /// Records the lanes of a load that read unwritten bytes.

@@ -175,6 +175,7 @@ impl<'a> Checker<'a> {
                 || enabled.mem && frames.must_observe(at)
         };
         let mut mem = mem::Shadow::new(shape);
+        mem.set_constant(&prepared.constant);
         if !prepared.padding.is_empty() {
             let mut written = Written::default();
             prepared.padding.iter().for_each(|bytes| written.track(bytes.start, bytes.end - bytes.start));

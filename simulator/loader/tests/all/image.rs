@@ -4,7 +4,7 @@ use wavesim_loader::image::{Image, LoadImageError, Relocation, Segment};
 use wavesim_machine::memory::Memory;
 
 fn image(relocations: Vec<Relocation>) -> Image {
-    let segment = Segment { address: 0x10, data: vec![1, 2, 3, 4], size: 32 };
+    let segment = Segment { address: 0x10, data: vec![1, 2, 3, 4], size: 32, writable: true };
     Image { segments: vec![segment], relocations }
 }
 
