@@ -23,7 +23,6 @@ macro_rules! host_float {
             const DEFAULT: $t = $t::from_bits($default);
             const ZERO: $t = 0.0;
             #[inline(always)]
-            #[expect(clippy::eq_op, reason = "one instruction, unlike the library's function")]
             fn is_nan(self) -> bool {
                 self != self
             }

@@ -89,6 +89,7 @@ pub unsafe fn fma_f32(file: Half, a: Source, b: Source, c: Source) -> LaneVec {
         ($index:literal) => {{
             // SAFETY: as for `of_two`. The instruction multiplies its second operand by its first.
             let mut out = unsafe { vector(file, b, $index) };
+            // SAFETY: as above.
             unsafe {
                 asm!(
                     "vfmadd213ps {out}, {a}, ymmword ptr [{base} + {offset} + {at}]",
@@ -117,6 +118,7 @@ pub unsafe fn fmac_f32(file: Half, a: Source, b: Source, c: *const LaneVec) -> L
         ($index:literal) => {{
             // SAFETY: as for `fma_f32`; the caller guarantees that `c` is valid.
             let mut out = unsafe { vector(file, b, $index) };
+            // SAFETY: as above.
             unsafe {
                 asm!(
                     "vfmadd213ps {out}, {a}, ymmword ptr [{c} + {at}]",
