@@ -95,7 +95,7 @@ impl Function {
     }
 
     /// Gives a value priority in register allocation: for values that are used everywhere, but nowhere often.
-    /// Only a few values may be pinned.
+    /// At most six values may be pinned.
     pub fn pin(&mut self, v: V) {
         self.pinned.push(v);
     }
@@ -118,7 +118,7 @@ impl Function {
 
     /// Begins a loop. [`Function::hoist`] emits instructions in front of it. Vector operations whose
     /// operands are defined outside of the loop are hoisted automatically; these operands must not be
-    /// assigned in it.
+    /// assigned in it (rule 5 of [`verify()`](crate::verify())).
     pub fn begin_loop(&mut self) {
         debug_assert!(self.body.is_none());
         self.loop_constants.clear();

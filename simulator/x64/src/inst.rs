@@ -233,7 +233,7 @@ pub enum Inst {
         constant: u32,
     },
     /// Loads an unaligned vector. `foldable`: until the last use of `d`, this memory and `from.base` are not
-    /// written, so that the load may be folded into its uses.
+    /// written, so that the load may be folded into its uses (rule 4 of [`verify()`](crate::verify())).
     VecLoad {
         d: V,
         from: Mem,
