@@ -244,15 +244,16 @@ impl CodeMode {
         Some(CodeMode { flush, wide: cx.wave.size() == 64, ieee: cx.wave.mode & IEEE != 0 })
     }
 
-    /// Returns the mode as text.
-    fn to_string(self) -> String {
-        let denormals = if self.flush { "flushed" } else { "kept" };
-        let ieee = if self.ieee { ", IEEE" } else { "" };
-        format!("wave{}, f32 denormals {denormals}{ieee}", if self.wide { 64 } else { 32 })
-    }
-
     fn index(self) -> usize {
         self.flush as usize | (self.wide as usize) << 1 | (self.ieee as usize) << 2
+    }
+}
+
+impl std::fmt::Display for CodeMode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let denormals = if self.flush { "flushed" } else { "kept" };
+        let ieee = if self.ieee { ", IEEE" } else { "" };
+        write!(f, "wave{}, f32 denormals {denormals}{ieee}", if self.wide { 64 } else { 32 })
     }
 }
 
