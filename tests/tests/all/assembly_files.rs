@@ -114,13 +114,13 @@ fn split(line: &str) -> Vec<String> {
     words
 }
 
-/// Runs the README's command lines verbatim.
+/// Runs the command lines of `docs/commands.md` verbatim.
 #[test]
-fn readme_commands_run() {
-    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+fn documented_commands_run() {
+    let page = std::fs::read_to_string(root().join("docs/commands.md")).unwrap();
     let object = std::env::temp_dir().join(format!("wavesim-axpy-{}.co", std::process::id()));
     let (mut compiled, mut run) = (false, 0);
-    for line in readme.lines().filter_map(|l| l.strip_prefix("    ")) {
+    for line in page.lines().filter_map(|l| l.strip_prefix("    ")) {
         let resolve = |word: String| match word.as_str() {
             "axpy.co" => object.to_string_lossy().into_owned(),
             word if word.starts_with("examples/") => root().join(word).to_string_lossy().into_owned(),
@@ -150,5 +150,5 @@ fn readme_commands_run() {
         }
     }
     let _ = std::fs::remove_file(object);
-    assert_eq!(run, 1 + usize::from(compiled), "README.md has no such lines");
+    assert_eq!(run, 1 + usize::from(compiled), "docs/commands.md has no such lines");
 }

@@ -133,10 +133,11 @@ fn every_example_has_a_test_and_a_comment() {
 
 #[test]
 fn readme_shows_the_command_output() {
-    let path = root().join("examples/collatz.rdna");
-    let (code, text) = wavesim(&["run", &path.to_string_lossy()]);
-    assert_eq!(code, 0);
+    let path = root().join("examples/broken/missing_wait.rdna");
+    let (code, text) = wavesim(&["check", &path.to_string_lossy()]);
+    assert_eq!(code, 1, "the kernel has an error");
     let readme = std::fs::read_to_string(root().join("README.md")).expect("README.md");
-    let shown: String = text.lines().map(|l| format!("    {l}\n")).collect();
+    let indented = |line: &str| if line.is_empty() { "\n".to_string() } else { format!("    {line}\n") };
+    let shown: String = text.lines().map(indented).collect();
     assert!(readme.contains(&shown), "README.md does not show:\n{shown}");
 }
