@@ -23,7 +23,8 @@ fn document(name: &str) -> String {
 #[test]
 fn links_are_valid() {
     let root = root();
-    let mut pages: Vec<PathBuf> = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "fuzz/README.md"].map(|p| root.join(p)).into();
+    let mut pages: Vec<PathBuf> =
+        ["README.md", "CONTRIBUTING.md", "SECURITY.md", "fuzz/README.md"].map(|p| root.join(p)).into();
     pages.extend(std::fs::read_dir(root.join("docs")).unwrap().map(|f| f.unwrap().path()));
     let mut links = 0;
     for page in pages.iter().filter(|p| p.extension().is_some_and(|e| e == "md")) {
