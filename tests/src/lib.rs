@@ -4,6 +4,7 @@ pub mod cases;
 pub mod fuzz;
 pub mod legal;
 pub mod machine;
+pub mod progfuzz;
 pub mod programs;
 pub mod random;
 pub mod whole;

@@ -23,6 +23,7 @@ mod matrices;
 mod module_circles;
 mod names_in_rust;
 mod observe;
+mod program_fuzz;
 mod program_scale;
 mod properties;
 mod relocations;

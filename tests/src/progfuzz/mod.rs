@@ -1,0 +1,124 @@
+//! A fuzzer of whole programs: random OpenCL C, compiled by clang for the host and for all targets, executed
+//! by all engines, and compared bit by bit.
+//!
+//! - [`tree`]: programs as trees, which are reduced by replacing parts of them
+//! - [`expr`], `loads`, `vectors`, [`generate`]: random expressions, statements and programs
+//! - [`source`]: the text of a program; it is the same for host and targets except for the loops over
+//!   work-items
+//! - [`build`], [`run`]: compilation and execution
+//! - [`reduce`]: reduction of failing programs
+//! - [`keep`]: launch descriptions of failing programs, which `tests/filetests/programs` replays
+//!
+//! `docs/testing.md` describes what the programs contain, and the known compiler defects that they avoid.
+
+pub mod build;
+pub mod expr;
+pub mod generate;
+pub mod keep;
+mod loads;
+pub mod reduce;
+pub mod run;
+pub mod source;
+pub mod tree;
+mod vectors;
+
+use crate::random::Rng;
+use build::{Configuration, Scratch};
+use run::{Abandoned, Difference, Engine};
+use tree::Program;
+
+/// The reason of a program that runs for too long, or needs too much stack, which is no error.
+pub const TOO_LONG: &str = "the program exceeds a limit";
+
+/// The reason of a program for which the compiler fails.
+pub const COMPILER: &str = "the compiler fails";
+
+/// A program that computes different results.
+pub struct Failure {
+    pub program: Program,
+    pub configuration: Configuration,
+    pub differences: Vec<Difference>,
+}
+
+/// The outcome of one program.
+#[derive(Default)]
+pub struct Outcome {
+    pub failures: Vec<Failure>,
+    /// Launches of all engines.
+    pub runs: u64,
+    /// Builds for targets.
+    pub builds: u64,
+    /// Why builds or runs were abandoned.
+    pub abandoned: Vec<String>,
+}
+
+/// A program with its results on the host.
+pub struct Reference {
+    pub program: Program,
+    /// The buffers at the end, for waves of 32 and of 64 lanes.
+    pub expected: [Vec<Vec<u8>>; 2],
+}
+
+impl Reference {
+    /// Compiles and runs a program on the host.
+    pub fn new(program: Program, scratch: &Scratch, sanitize: bool) -> Result<Reference, String> {
+        let path = scratch.path("program.cl");
+        std::fs::write(&path, source::source(&program)).map_err(|e| e.to_string())?;
+        let host = build::for_host(&path, scratch, sanitize).map_err(|e| format!("host: {e}"))?;
+        let expected = build::run_host(&host, &run::buffers(&program)).map_err(|e| format!("host: {e}"))?;
+        Ok(Reference { program, expected })
+    }
+
+    pub fn for_wave(&self, wave: u32) -> &[Vec<u8>] {
+        &self.expected[(wave == 64) as usize]
+    }
+
+    /// Compiles and runs the program of the scratch directory on a target.
+    pub fn compare(
+        &self,
+        scratch: &Scratch,
+        configuration: &Configuration,
+        engines: &[Engine],
+    ) -> Result<Vec<Difference>, String> {
+        let object = scratch.path("program.co");
+        build::for_target(&scratch.path("program.cl"), configuration, &object)
+            // Errors without a line of the program are those of the compiler, such as a lack of registers.
+            .map_err(|e| {
+                if e.contains("program.cl:") { format!("{configuration}: {e}") } else { COMPILER.to_string() }
+            })?;
+        let bytes = std::fs::read(&object).map_err(|e| e.to_string())?;
+        run::run(&self.program, &bytes, self.for_wave(configuration.wave), engines).map_err(|e| match e {
+            Abandoned::TooLong | Abandoned::Stack => TOO_LONG.to_string(),
+            Abandoned::NotPrepared(text) => format!("{configuration}: {text}"),
+        })
+    }
+}
+
+/// Generates the program of a seed, and runs it on a number of configurations of these targets.
+pub fn fuzz(seed: u64, configurations: usize, targets: &[&'static str], sanitize: bool) -> Outcome {
+    let mut outcome = Outcome::default();
+    let mut rng = Rng(seed ^ 0x636f_6e66);
+    let program = generate::program(seed);
+    let result = Scratch::new().map_err(|e| e.to_string()).and_then(|scratch| {
+        let reference = Reference::new(program, &scratch, sanitize)?;
+        for _ in 0..configurations {
+            let target = rng.pick(targets);
+            let configuration = Configuration::random(&mut rng, target);
+            let engines = Engine::all(&mut rng);
+            match reference.compare(&scratch, &configuration, &engines) {
+                Ok(differences) => {
+                    outcome.builds += 1;
+                    outcome.runs += (engines.len() * reference.program.kernels.len()) as u64;
+                    if !differences.is_empty() {
+                        let program = reference.program.clone();
+                        outcome.failures.push(Failure { program, configuration, differences });
+                    }
+                }
+                Err(text) => outcome.abandoned.push(text),
+            }
+        }
+        Ok(())
+    });
+    outcome.abandoned.extend(result.err());
+    outcome
+}
