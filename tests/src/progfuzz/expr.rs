@@ -136,10 +136,15 @@ impl Expressions<'_> {
                 "10.0",
                 "3.0",
             ];
+            // LLVM 19 takes -0 for 0 where it joins two halves.
+            let neat = match self.rng.pick(&NEAT) {
+                "-0.0" if ty.scalar == F16 => "-1.0",
+                neat => neat,
+            };
             if self.rng.chance(4) {
                 format!("make_{name}(({})0x{:x}u)", ty.scalar.unsigned().name(), self.bits(ty.scalar))
             } else {
-                format!("(({name}){}{})", self.rng.pick(&NEAT), if ty.scalar == F64 { "" } else { "f" })
+                format!("(({name}){}{})", neat, if ty.scalar == F64 { "" } else { "f" })
             }
         } else {
             format!("(({name})0x{:x}ul)", self.bits(ty.scalar))

@@ -5,6 +5,10 @@
 use libtest_mimic::{Failed, Trial};
 use std::path::Path;
 use wavesim::arch::Processor;
+use wavesim::files::Files;
+use wavesim::jit::Jit;
+use wavesim::loader::launch::{self, TargetSelection};
+use wavesim::sched::dispatch;
 use wavesim_tests::{shared, wavesim};
 
 pub fn trials() -> Vec<Trial> {
@@ -38,8 +42,7 @@ fn of(kind: &str, folder: &Path, trials: &mut Vec<Trial>) {
                 outputs(&path, &target, "interpreter")?;
                 outputs(&path, &target, "jit")?;
                 outputs(&path, &target, "auto")?;
-                // Random programs may leave memory uninitialised that they read and ignore.
-                if checked { clean(&path, &target) } else { Ok(()) }
+                if checked { clean(&path, &target) } else { thresholds(&path, &target) }
             }));
         }
     }
@@ -54,6 +57,22 @@ fn outputs(path: &str, target: &str, engine: &str) -> Result<(), Failed> {
     } else {
         Err(result["check"].to_string().into())
     }
+}
+
+/// Compares the outputs of compiled code that is compiled earlier and later, and thus together with other code.
+fn thresholds(path: &str, target: &str) -> Result<(), Failed> {
+    for threshold in [0, 1, 2, 4, 8, 30] {
+        let selection = TargetSelection::target(target);
+        let loaded = launch::load(Path::new(path), &selection, &Files::any(), 8 << 20, 0)?;
+        let Ok(code) = Jit::with_threshold(&loaded.prepared.program, threshold) else { return Ok(()) };
+        let mut dispatch = loaded.prepared.dispatch(20_000_000);
+        dispatch.compiled = Some(&code);
+        dispatch::run(&dispatch, &loaded.prepared.memory).map_err(|fault| fault.to_string())?;
+        if let Some(mismatch) = loaded.mismatches()?.first() {
+            return Err(format!("compiled after {threshold} executions: {mismatch}").into());
+        }
+    }
+    Ok(())
 }
 
 /// True positives: kernel, target, and the prefix of all findings.

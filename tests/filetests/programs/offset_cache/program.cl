@@ -1,0 +1,230 @@
+// -mcpu=gfx1201 -O2 -mcumode -mllvm -amdgpu-enable-vopd=0
+// kernel0, Jit: 702 bytes of out differ, the first at 146432: expected 01061c95, found 0103338b
+// The common start of every generated program. HOST is defined when the program is compiled for the host.
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#pragma OPENCL EXTENSION __cl_clang_function_pointers : enable
+typedef signed char i8; typedef unsigned char u8; typedef short i16; typedef unsigned short u16;
+typedef int i32; typedef unsigned u32; typedef long i64; typedef unsigned long u64;
+typedef half f16; typedef float f32; typedef double f64;
+#define VECTOR(T, N) typedef T T##x##N __attribute__((ext_vector_type(N))); \
+    struct __attribute__((packed)) packed_##T##x##N { T##x##N v; };
+#define TYPE(T) struct __attribute__((packed)) packed_##T { T v; }; \
+    VECTOR(T, 2) VECTOR(T, 3) VECTOR(T, 4) VECTOR(T, 8) VECTOR(T, 16)
+TYPE(i8) TYPE(u8) TYPE(i16) TYPE(u16) TYPE(i32) TYPE(u32) TYPE(i64) TYPE(u64) TYPE(f16) TYPE(f32) TYPE(f64)
+#define AS(T, x) __builtin_astype((x), T)
+#define NOINLINE __attribute__((noinline))
+#define INLINE static inline __attribute__((always_inline))
+// An access at any byte address, and an aligned one.
+#define LOAD(A, T, p) (((A const struct packed_##T *)(p))->v)
+#define STORE(A, T, p, x) (((A struct packed_##T *)(p))->v = (x))
+// NaNs are observed as one quiet NaN, and created quiet: their payloads and signs have no influence on results.
+INLINE u32 bits_f32(f32 x) { return x != x ? 0x7fc00000u : AS(u32, x); }
+INLINE u64 bits_f64(f64 x) { return x != x ? 0x7ff8000000000000ul : AS(u64, x); }
+INLINE u16 bits_f16(f16 x) { return x != x ? (u16)0x7e00 : AS(u16, x); }
+INLINE f32 make_f32(u32 x) { return AS(f32, (x & 0x7fffffffu) > 0x7f800000u ? x | 0x400000u : x); }
+INLINE f64 make_f64(u64 x) {
+    return AS(f64, (x & 0x7ffffffffffffffful) > 0x7ff0000000000000ul ? x | 0x8000000000000ul : x);
+}
+INLINE f16 make_f16(u16 x) { return AS(f16, (u16)((x & 0x7fff) > 0x7c00 ? x | 0x200 : x)); }
+#ifdef HOST
+INLINE f16 fma_f16(f16 a, f16 b, f16 c) {
+    // The product is exact; the sum is rounded to odd, so that the second rounding is right.
+    f64 p = (f64)a * (f64)b, s = p + (f64)c, t = s - p, e = (p - (s - t)) + ((f64)c - t);
+    u64 u = AS(u64, s);
+    if (s - s == 0 && e != 0 && !(u & 1)) s = AS(f64, (e > 0) == (s > 0) ? u + 1 : u - 1);
+    return (f16)s;
+}
+INLINE u32 perm(u32 a, u32 b, u32 sel) {
+    u64 both = (u64)a << 32 | b;
+    u32 r = 0;
+    for (u32 i = 0; i < 4; i++) {
+        u32 s = sel >> 8 * i & 255, v;
+        if (s < 8) v = both >> 8 * s & 255;
+        else if (s < 12) v = both >> (16 * (s - 8) + 15) & 1 ? 255 : 0;
+        else v = s == 12 ? 0 : 255;
+        r |= v << 8 * i;
+    }
+    return r;
+}
+INLINE u32 sad_u8(u32 a, u32 b, u32 c) {
+    for (u32 i = 0; i < 4; i++) {
+        i32 d = (i32)(a >> 8 * i & 255) - (i32)(b >> 8 * i & 255);
+        c += d < 0 ? -d : d;
+    }
+    return c;
+}
+INLINE u32 alignbyte(u32 a, u32 b, u32 n) { return (u32)(((u64)a << 32 | b) >> 8 * (n & 3)); }
+INLINE u32 alignbit(u32 a, u32 b, u32 n) { return (u32)(((u64)a << 32 | b) >> (n & 31)); }
+INLINE u32 lerp(u32 a, u32 b, u32 c) {
+    u32 r = 0;
+    for (u32 i = 0; i < 4; i++) r |= ((a >> 8 * i & 255) + (b >> 8 * i & 255) + (c >> 8 * i & 1)) >> 1 << 8 * i;
+    return r;
+}
+INLINE u32 bfe(u32 x, u32 at, u32 n) { at &= 31; n &= 31; return n ? x >> at & ((1u << n) - 1) : 0; }
+// Lane operations: the results of the active lanes of one wave. `x` and `y` are their operands.
+extern u32 wave_size;
+struct wave { u32 x[64], y[64]; u64 active, r[64]; };
+#define EACH_LANE for (u32 i = 0; i < wave_size; i++) if (w->active >> i & 1)
+static void wave_ballot(struct wave *w) {
+    u64 all = 0;
+    EACH_LANE all |= (u64)(w->x[i] & 1) << i;
+    EACH_LANE w->r[i] = all;
+}
+static void wave_first(struct wave *w) { EACH_LANE w->r[i] = w->x[__builtin_ctzl(w->active)]; }
+static void wave_count(struct wave *w) {
+    EACH_LANE {
+        u64 below = ((u64)w->y[i] << 32 | w->x[i]) & ((1ul << i) - 1);
+        w->r[i] = __builtin_popcountl(wave_size == 64 ? below : below & ~0u);
+    }
+}
+static void wave_read(struct wave *w) {
+    u32 r = 0;
+    for (u32 i = 0; i < 5; i++) r = r * 3 + w->x[i * 7 % wave_size];
+    EACH_LANE w->r[i] = r;
+}
+static void wave_shuffle(struct wave *w) { EACH_LANE w->r[i] = w->x[(i & 32) | (w->y[i] & 31)]; }
+static void wave_push(struct wave *w) { EACH_LANE w->r[(i & 32) | ((i * 5 + 3) & 31)] = w->x[i]; }
+static void wave_swap(struct wave *w) { EACH_LANE w->r[i] = w->x[i ^ 5]; }
+// DPP: `from` is the source's position in its row of 16, if it is in the row.
+#define DPP(NAME, from, rows, banks, bound) static void wave_##NAME(struct wave *w) { \
+    EACH_LANE { \
+        i32 at = i & 15, source = (from); \
+        u32 old = w->y[i], enabled = ((rows) >> (i >> 4) & 1) & ((banks) >> (at >> 2) & 1); \
+        w->r[i] = !enabled ? old : source >= 0 && source < 16 ? w->x[(i & 48) | source] : (bound) ? 0 : old; \
+    } \
+}
+DPP(quad, at ^ 3, 15, 15, 1)
+DPP(shift, at - 3, 15, 15, 0)
+DPP(rotate, (at - 5) & 15, 5, 15, 0)
+DPP(mirror, 15 - at, 15, 6, 0)
+DPP(zero, at + 4, 15, 15, 1)
+#else
+#define fma_f16(a, b, c) __builtin_elementwise_fma((f16)(a), (f16)(b), (f16)(c))
+#define perm __builtin_amdgcn_perm
+#define sad_u8 __builtin_amdgcn_sad_u8
+#define alignbyte __builtin_amdgcn_alignbyte
+#define alignbit __builtin_amdgcn_alignbit
+#define lerp __builtin_amdgcn_lerp
+#define bfe __builtin_amdgcn_ubfe
+#define BARRIER() (__builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup"), __builtin_amdgcn_s_barrier(), \
+    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup"))
+#if __AMDGCN_WAVEFRONT_SIZE == 64
+#define LANE() __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0))
+#define wave_ballot(x, y) __builtin_amdgcn_ballot_w64((x) & 1)
+#else
+#define LANE() __builtin_amdgcn_mbcnt_lo(~0u, 0)
+#define wave_ballot(x, y) ((u64)__builtin_amdgcn_ballot_w32((x) & 1))
+#endif
+#define wave_first(x, y) ((u32)__builtin_amdgcn_readfirstlane(x))
+#define wave_count(x, y) ((u32)(__builtin_amdgcn_mbcnt_hi(y, __builtin_amdgcn_mbcnt_lo(x, 0))))
+INLINE u32 wave_read(u32 x, u32 y) {
+    u32 r = 0;
+    for (u32 i = 0; i < 5; i++) r = r * 3 + __builtin_amdgcn_readlane(x, i * 7 % __AMDGCN_WAVEFRONT_SIZE);
+    return r;
+}
+#define wave_shuffle(x, y) ((u32)__builtin_amdgcn_ds_bpermute(((LANE() & 32) | ((y) & 31)) << 2, x))
+#define wave_push(x, y) ((u32)__builtin_amdgcn_ds_permute(((LANE() & 32) | ((LANE() * 5 + 3) & 31)) << 2, x))
+#define wave_swap(x, y) ((u32)__builtin_amdgcn_ds_swizzle(x, 0x1f | 5 << 10))
+#define wave_quad(x, y) ((u32)__builtin_amdgcn_update_dpp(y, x, 0x1b, 15, 15, 1))
+#define wave_shift(x, y) ((u32)__builtin_amdgcn_update_dpp(y, x, 0x113, 15, 15, 0))
+#define wave_rotate(x, y) ((u32)__builtin_amdgcn_update_dpp(y, x, 0x125, 5, 15, 0))
+#define wave_mirror(x, y) ((u32)__builtin_amdgcn_update_dpp(y, x, 0x140, 15, 6, 0))
+#define wave_zero(x, y) ((u32)__builtin_amdgcn_update_dpp(y, x, 0x104, 15, 15, 1))
+#endif
+__constant u8 table_u8[] = {(u8)0xfc00u, (u8)0x7f800000u, (u8)0x14f403ffu, (u8)0x3ff2427u, (u8)0x7fc00000u, (u8)0x7bff03ffu, (u8)0xc9dec57fu, (u8)0x72607c01u, (u8)0xffffffccu, (u8)0x37d1e55bu, (u8)0xffffffffu, (u8)0x63202942u, (u8)0xffffffc6u, (u8)0xffffffceu, (u8)0x4b000000u, (u8)0x3c0e7d3cu};
+__constant i16 table_i16[] = {(i16)0xffffffc4u, (i16)0x7c017c01u, (i16)0x48e6fb79u, (i16)0xc5ff0b33u, (i16)0x37fde9bcu, (i16)0x1u, (i16)0x3au, (i16)0xffffffc2u, (i16)0x6db87dd2u, (i16)0xff800000u, (i16)0x13555u, (i16)0x7fffffu, (i16)0x800000u, (i16)0x6f947bffu, (i16)0x4000001u, (i16)0x7f800001u};
+__constant u32 table_u32[] = {(u32)0x7fc00000u, (u32)0x7c0118dfu, (u32)0x80000000u, (u32)0x6400709fu, (u32)0x6586771cu, (u32)0x64fc878u, (u32)0x46fdd0e0u, (u32)0xbf800000u, (u32)0x0u, (u32)0x7fc00000u, (u32)0xbfd50688u, (u32)0x33u, (u32)0xffffffcdu, (u32)0x7fc00000u, (u32)0x80000000u, (u32)0x3793f835u};
+__constant f32 table_f32[] = {8.437e2, 4.843e-6, 3.931e-10, 6.438e-4, 2.426e3, 2.323e2, 6.386e-5, 1.341e9};
+__constant f64 table_f64[] = {5.41e4, 6.208e8, 5.735e-4, 3.349e6, 0.802e-10, 7.877e-4, 7.987e0, 6.225e-4};
+#define GLB __global
+#define LDS __local
+#define SCALARS i8 a_i8, u8 a_u8, i16 a_i16, u16 a_u16, i32 a_i32, u32 a_u32, i64 a_i64, u64 a_u64, f16 a_f16, f32 a_f32, f64 a_f64
+#define SCALAR_NAMES a_i8, a_u8, a_i16, a_u16, a_i32, a_u32, a_i64, a_u64, a_f16, a_f32, a_f64
+#define SCALAR_VALUES (i8)0x17ul, (u8)0x0ul, (i16)0x43ul, (u16)0x3ul, (i32)0xe70e03fful, (u32)0x2ful, (i64)0xa5574b680000003dul, (u64)0x48e11df2fffffff5ul, AS(f16, (u16)0xb61ful), AS(f32, (u32)0xc7b6fe30ul), AS(f64, (u64)0xff8000007e00ea42ul)
+#define PARAMETERS PRIV struct STATE *s, PRIV struct ARRAYS *p, LDS struct SHARED *l, GLB const u8 *in, GLB const u8 *prev, GLB u8 *out, GLB u32 *ga, u32 lid, u32 grp, u32 gid, u32 g0, u32 g1, SCALARS
+#define ARGUMENTS s, p, l, in, prev, out, ga, lid, grp, gid, g0, g1, SCALAR_NAMES
+#define ITEMS 32u
+#define own (out + 1536 + gid * 128)
+static NOINLINE u16 function1(GLB const u8 *in, u32 n, f32 x0) {
+    return ((u16)((u32)(((i64)(i32)(((u32)0x80000000ul)) * (i32)(n)) >> 32) ^ (((u32)0x85d04a77ul))));
+}
+#undef STATE
+#undef ARRAYS
+#undef SHARED
+#undef PRIV
+#undef OUT
+#define STATE kernel0_state
+#define ARRAYS kernel0_arrays
+#define SHARED kernel0_shared
+#define PRIV __private
+#define OUT(j) (*(GLB u64 *)(out + ((j) * 64 + gid) * 8))
+struct STATE { u32 u32_1; i64 i64_1; u64 u64_0; u32 end; };
+struct ARRAYS { u32 end; };
+struct SHARED { u32 w[256]; u8 b[256]; u32 end; };
+INLINE void kernel0_phase0(PARAMETERS) {
+    s->u64_0 = ((u64)(l->w[lid]));
+}
+INLINE void kernel0_phase1(PARAMETERS) {
+    for (u32 k11 = 0; k11 < ((u32)a_u8 % 13 + 5); k11++) {
+        STORE(GLB, u16, own + 2 * k11, ((u16)(u16)0));
+        s->u32_1 = (u32)((u32)s->u32_1 ^ (u32)(LOAD(GLB, u64, in + (517 + lid * 8))));
+    }
+    for (u32 k12 = 0; k12 < ((u32)a_u8 % 13 + 6); k12++) {
+        s->i64_1 = (i64)((u64)s->i64_1 * 3 + (u64)(LOAD(GLB, i8, in + (260 + k12 * 1))));
+    }
+}
+INLINE void kernel0_phase2(PARAMETERS) {
+    for (u32 k14 = 0; k14 < ((u32)lid % 13 + 2); k14++) {
+        l->b[lid] ^= (u8)(((u16)(u16)1));
+        l->w[lid] += (u32)(function1(in, (g1) & 3, ((f32)(f32)0)));
+    }
+}
+INLINE void kernel0_phase3(PARAMETERS) {
+    OUT(0) = (u64)s->u32_1;
+    OUT(1) = (u64)s->i64_1;
+    OUT(2) = (u64)(l->w[((lid + 5)) & 255]);
+}
+#ifdef HOST
+static void kernel0(GLB const u8 *in, GLB const u8 *prev, GLB u8 *out, GLB u32 *ga, SCALARS) {
+  for (u32 grp = 0; grp < 2; grp++) {
+    struct STATE states[ITEMS] = {0}; struct ARRAYS arrays[ITEMS] = {0}; struct SHARED shared = {0};
+    LDS struct SHARED *l = (LDS struct SHARED *)(u64)&shared;
+    u32 g0 = 0, g1 = 0;
+    for (u32 lid = 0; lid < ITEMS; lid++) { PRIV struct STATE *s = &states[lid]; PRIV struct ARRAYS *p = &arrays[lid]; u32 gid = grp * ITEMS + lid; kernel0_phase0(ARGUMENTS); }
+    for (g1 = 0; g1 < (((u32)a_u8 % 3 + 1)); g1++) {
+        for (u32 lid = 0; lid < ITEMS; lid++) { PRIV struct STATE *s = &states[lid]; PRIV struct ARRAYS *p = &arrays[lid]; u32 gid = grp * ITEMS + lid; kernel0_phase1(ARGUMENTS); }
+        for (u32 lid = 0; lid < ITEMS; lid++) { PRIV struct STATE *s = &states[lid]; PRIV struct ARRAYS *p = &arrays[lid]; u32 gid = grp * ITEMS + lid; kernel0_phase2(ARGUMENTS); }
+    }
+    for (u32 lid = 0; lid < ITEMS; lid++) { PRIV struct STATE *s = &states[lid]; PRIV struct ARRAYS *p = &arrays[lid]; u32 gid = grp * ITEMS + lid; kernel0_phase3(ARGUMENTS); }
+  }
+}
+#else
+__kernel __attribute__((reqd_work_group_size(32, 1, 1)))
+void kernel0(GLB const u8 *in, GLB const u8 *prev, GLB u8 *out, GLB u32 *ga, SCALARS) {
+    u32 lid = __builtin_amdgcn_workitem_id_x() + 32 * __builtin_amdgcn_workitem_id_y();
+    u32 grp = __builtin_amdgcn_workgroup_id_x() + 2 * __builtin_amdgcn_workgroup_id_y();
+    u32 gid = grp * ITEMS + lid, g0 = 0, g1 = 0;
+    __local struct SHARED shared;
+    LDS struct SHARED *l = &shared;
+    struct STATE state = {0}; PRIV struct STATE *s = &state;
+    struct ARRAYS arrays = {0}; PRIV struct ARRAYS *p = &arrays;
+    for (u32 i = lid; i < sizeof(shared) / 4; i += ITEMS) ((LDS u32 *)l)[i] = 0;
+    BARRIER();
+    kernel0_phase0(ARGUMENTS);
+    BARRIER();
+    for (g1 = 0; g1 < (((u32)a_u8 % 3 + 1)); g1++) {
+        kernel0_phase1(ARGUMENTS);
+        BARRIER();
+        kernel0_phase2(ARGUMENTS);
+        BARRIER();
+    }
+    kernel0_phase3(ARGUMENTS);
+    BARRIER();
+}
+#endif
+#ifdef HOST
+void program(GLB u8 **b) {
+    kernel0(b[0], b[0], b[1], (GLB u32 *)b[2], SCALAR_VALUES);
+}
+#endif
