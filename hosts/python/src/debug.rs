@@ -4,18 +4,25 @@ use crate::error::{error, raise};
 use crate::text::prepare;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use std::cell::RefCell;
 use std::mem::ManuallyDrop;
+use std::rc::Rc;
 use wavesim::debug::command::{Debugger, ctrl_c};
 use wavesim::debug::timeline::{Outcome, Timeline};
 use wavesim::debug::view;
 use wavesim::loader::prepared::Prepared;
 use wavesim::sched::dispatch::Dispatch;
 
+/// Number of steps after which handlers of signals run.
+const STEPS: u64 = 1 << 16;
+
 /// A debugger together with the kernel that it borrows.
 struct Owned {
     debugger: ManuallyDrop<Debugger<'static>>,
     dispatch: *mut Dispatch<'static>,
     prepared: *mut Prepared,
+    /// What a handler of signals has raised during a command.
+    raised: Rc<RefCell<Option<PyErr>>>,
 }
 
 impl Owned {
@@ -29,8 +36,16 @@ impl Owned {
         let timeline = Timeline::new(borrowed, unsafe { &*dispatch });
         match timeline {
             Ok(timeline) => {
-                let debugger = ManuallyDrop::new(Debugger::new(timeline, ctrl_c));
-                Ok(Owned { debugger, dispatch, prepared })
+                let raised = Rc::new(RefCell::new(None));
+                let slot = raised.clone();
+                let interrupted = move || {
+                    if let Err(e) = Python::attach(|py| py.check_signals()) {
+                        *slot.borrow_mut() = Some(e);
+                    }
+                    slot.borrow().is_some() || ctrl_c()
+                };
+                let debugger = ManuallyDrop::new(Debugger::new(timeline, interrupted));
+                Ok(Owned { debugger, dispatch, prepared, raised })
             }
             Err(e) => {
                 // SAFETY: both pointers come from `Box::into_raw`. Without a timeline, nothing borrows from
@@ -84,6 +99,9 @@ impl Session {
     fn step(&mut self, py: Python<'_>, count: u64, wave: Option<usize>) -> PyResult<u64> {
         let timeline = &mut self.0.debugger.timeline;
         for done in 0..count {
+            if done % STEPS == STEPS - 1 {
+                py.check_signals()?;
+            }
             let next = match wave {
                 Some(wave) if wave < timeline.waves() => Some(wave),
                 Some(wave) => {
@@ -112,7 +130,11 @@ impl Session {
 
     /// Runs a command of the debugger and returns its output.
     fn execute(&mut self, command: &str) -> PyResult<String> {
-        self.0.debugger.execute(command).0.map_err(error)
+        let result = self.0.debugger.execute(command).0;
+        match self.0.raised.take() {
+            Some(raised) => Err(raised),
+            None => result.map_err(error),
+        }
     }
 
     /// Number of steps so far.

@@ -1,7 +1,9 @@
 //! Devices, modules and kernels.
 
 use crate::error::{convert, error};
+use crate::interrupt::interruptible;
 use crate::outcome::Outcome;
+use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyFloat, PyInt};
 use std::sync::Arc;
@@ -16,13 +18,16 @@ use wavesim_runtime::{self as runtime, Bounds, HostMemory, Launch, Settings, Tar
 /// A range of host memory in Python: address, size in bytes, whether it is writable, name.
 type Range = (u64, u64, bool, String);
 
-/// Converts a range of host memory.
-fn memory((address, len, writable, name): Range) -> HostMemory {
+/// Converts a range of host memory. A null pointer, and a range that exceeds the address space, are errors.
+fn memory((address, len, writable, name): Range) -> PyResult<HostMemory> {
+    if len > 0 && (address == 0 || address.checked_add(len - 1).is_none() || len > isize::MAX as u64) {
+        return Err(error(format!("{name}: {len} bytes at 0x{address:x} are not in memory")));
+    }
     let host = std::ptr::with_exposed_provenance_mut(address as usize);
     // SAFETY: the package creates ranges from arrays, and keeps the arrays alive until the launch has
     // outcome; mapped ranges own their arrays. Python code that passes other addresses must guarantee their
     // validity itself, as with ctypes.
-    unsafe { HostMemory::new(address, host, len, writable, &name) }
+    Ok(unsafe { HostMemory::new(address, host, len, writable, &name) })
 }
 
 /// Parses a selection of checks.
@@ -122,8 +127,16 @@ impl Device {
     }
 
     /// Copies from device memory.
-    fn read<'py>(&self, py: Python<'py>, address: u64, size: usize) -> PyResult<Bound<'py, PyBytes>> {
-        PyBytes::new_with(py, size, |out| self.0.read(address, out).map_err(|e| convert(py, e)))
+    fn read<'py>(&self, py: Python<'py>, address: u64, size: u64) -> PyResult<Bound<'py, PyBytes>> {
+        let outside = || error(format!("{size} bytes at 0x{address:x} are not in device memory"));
+        if size > 0 {
+            // Before the bytes are allocated: there may be far fewer.
+            let last = address.checked_add(size - 1).ok_or_else(outside)?;
+            self.0.read(last, &mut [0]).map_err(|e| convert(py, e))?;
+        }
+        let size = isize::try_from(size).map_err(|_| outside())?;
+        PyBytes::new_with(py, size as usize, |out| self.0.read(address, out).map_err(|e| convert(py, e)))
+            .map_err(|e| if e.is_instance_of::<PyMemoryError>(py) { error(e) } else { e })
     }
 
     /// Copies to device memory.
@@ -143,7 +156,7 @@ impl Device {
         name: &str,
         owner: Option<Py<PyAny>>,
     ) -> PyResult<()> {
-        let range = memory((address, size, writable, name.to_string()));
+        let range = memory((address, size, writable, name.to_string()))?;
         let range = match owner {
             Some(owner) => range.owned_by(Arc::new(owner)),
             None => range,
@@ -153,10 +166,11 @@ impl Device {
     }
 
     /// Replaces all mapped ranges. The new ranges are pairs of an address and a size, and may overlap.
-    fn map_all(&self, ranges: Vec<(u64, u64)>) {
+    fn map_all(&self, ranges: Vec<(u64, u64)>) -> PyResult<()> {
         let list = ranges.into_iter().map(|(at, size)| memory((at, size, true, "mapped memory".to_string())));
         // SAFETY: as in `memory`.
-        unsafe { self.0.map_all(list.collect()) };
+        unsafe { self.0.map_all(list.collect::<PyResult<_>>()?) };
+        Ok(())
     }
 
     /// Unmaps memory.
@@ -214,7 +228,7 @@ impl Device {
             max_instructions: settings.max_instructions,
         };
         launch.set_resources(self.0.target().arch, rsrc1, rsrc2);
-        let result = py.detach(|| self.0.launch_raw(&launch, &[]));
+        let result = interruptible(py, |_| self.0.launch_raw(&launch, &[]))?;
         convert_result(py, result)
     }
 
@@ -345,13 +359,13 @@ impl Kernel {
         let launch = Launch {
             dynamic_lds: lds,
             cooperative,
-            memory: memory.into_iter().map(self::memory).collect(),
+            memory: memory.into_iter().map(self::memory).collect::<PyResult<_>>()?,
             checks: checks(check)?,
             max_instructions,
             threads: threads.map(|n| n.clamp(1, runtime::MAX_THREADS)),
             ..Launch::new(grid, block)
         };
-        let result = py.detach(|| self.0.launch(&launch, &kernarg));
+        let result = interruptible(py, |_| self.0.launch(&launch, &kernarg))?;
         convert_result(py, result)
     }
 

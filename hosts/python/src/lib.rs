@@ -4,6 +4,7 @@
 mod debug;
 mod device;
 mod error;
+mod interrupt;
 mod outcome;
 mod text;
 

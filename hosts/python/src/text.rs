@@ -1,10 +1,12 @@
 //! Text kernels, the assembler and the disassembler.
 
 use crate::error::{error, raise};
+use crate::interrupt::interruptible;
 use crate::outcome::Outcome;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use wavesim::arch::Arch;
 use wavesim::asm::Options;
 use wavesim::asm::listing::{Line, Listing};
@@ -92,11 +94,12 @@ pub fn run_text(
         written: None,
     };
     let mut lines = Vec::new();
-    let run = || {
+    let run = |cancel: &AtomicBool| {
+        let options = RunOptions { cancel: Some(cancel), ..options };
         let sink = if trace { Some(&mut lines as &mut dyn std::io::Write) } else { None };
         wavesim_runtime::run(&prepared, &options, sink)
     };
-    let (stats, report) = py.detach(run).map_err(error)?;
+    let (stats, report) = interruptible(py, run)?.map_err(error)?;
     let text = report.to_string();
     if let Some(fault) = &report.fault {
         return Err(raise(py, &text, fault, (name, 1)));

@@ -46,6 +46,7 @@ fn package() {
             "-p",
             "no:cacheprovider",
             "tests/test_device.py",
+            "tests/test_hostile.py",
             "tests/test_text.py",
         ])
         .current_dir(here)

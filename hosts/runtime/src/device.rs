@@ -6,6 +6,7 @@ use crate::launch::lock;
 use crate::memory::{self, Allocation, Bounds, Freed, HostMemory};
 use crate::raw::ProgramCache;
 use crate::{CodeCache, Error, Module, Settings, Target, exit, fork, message};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -111,6 +112,11 @@ pub struct MemoryRange {
     pub mapped: bool,
 }
 
+thread_local! {
+    /// The flag of [`Device::cancelled_by`].
+    static CANCEL: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
+}
+
 impl Device {
     /// Opens a device for a target (`gfx1100`, `rdna4`).
     pub fn open(target: &str, settings: &Settings) -> Result<Device, Error> {
@@ -203,9 +209,18 @@ impl Device {
         self.inner.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Lets a flag cancel the launches that `launches` starts in this thread, of any device, in addition to
+    /// [`Device::cancel`].
+    pub fn cancelled_by<T>(flag: &Arc<AtomicBool>, launches: impl FnOnce() -> T) -> T {
+        let outer = CANCEL.replace(Some(flag.clone()));
+        let result = launches();
+        CANCEL.set(outer);
+        result
+    }
+
     /// Runs a launch that [`Device::cancel`] can cancel.
     pub(crate) fn cancellable<T>(&self, launch: impl FnOnce(&AtomicBool) -> T) -> T {
-        let cancel = Arc::new(AtomicBool::new(false));
+        let cancel = CANCEL.with_borrow(Clone::clone).unwrap_or_default();
         self.running().push(cancel.clone());
         let result = launch(&cancel);
         self.running().retain(|other| !Arc::ptr_eq(other, &cancel));

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import operator
+import re
+import sys
 from typing import Any, NamedTuple, Optional
 
 from ._native import Error
@@ -44,10 +47,28 @@ class _Buffer(ctypes.Structure):
 
 
 def extent(value: Any) -> Optional[Extent]:
-    """Returns the memory of an array, or `None` for a value that is not an array."""
+    """Returns the memory of an array, or `None` for a value that is not an array.
+
+    Kernels access the memory of the process itself, so everything that an array says about its memory is checked as far
+    as possible.
+    """
+    found = _extent(value)
+    if found is None:
+        return None
+    if not 0 <= found.size < 1 << 63 or not 0 <= found.address <= (1 << 64) - found.size:
+        raise Error(f"{type(value).__name__}: {found.size} bytes at {found.address:#x} are not in memory")
+    if found.address == 0 and found.size > 0:
+        raise Error(f"{type(value).__name__}: {found.size} bytes at a null pointer")
+    return found
+
+
+def _extent(value: Any) -> Optional[Extent]:
     interface = getattr(value, "__array_interface__", None)
     if interface is not None:
-        return _of_interface(interface, value)
+        try:
+            return _of_interface(interface, value)
+        except (TypeError, ValueError, LookupError, AttributeError) as error:
+            raise Error(f"{type(value).__name__}: a malformed array interface: {error}") from error
     if hasattr(value, "data_ptr"):
         return _of_tensor(value)
     if hasattr(value, "__dlpack__"):
@@ -60,20 +81,42 @@ def extent(value: Any) -> Optional[Extent]:
         return None
     if not view.contiguous:
         raise Error("the buffer is not contiguous; copy it first")
+    if "O" in view.format:
+        raise Error("the buffer holds Python objects, which kernels cannot access")
     return _of_buffer(view)
 
 
+_UNUSABLE = {"O": "Python objects", "M": "dates", "m": "time spans", "t": "single bits"}
+"""Kinds of elements that kernels cannot access, by their letter in a type string."""
+
+
+def _itemsize(typestr: str) -> int:
+    """Returns the size of an element. Rejects elements that are not numbers or structures."""
+    match = re.fullmatch(r"([<>|=]?)([a-zA-Z])([0-9]*)(\[.*\])?", typestr)
+    if match is None:
+        raise ValueError(f"`{typestr}` is not a type string")
+    order, kind, size, _ = match.groups()
+    if kind in _UNUSABLE:
+        raise Error(f"the array holds {_UNUSABLE[kind]} (`{typestr}`), which kernels cannot access; convert it first")
+    if order == (">" if sys.byteorder == "little" else "<") and size != "1":
+        raise Error(f"the array's bytes are in the other order (`{typestr}`); convert it first")
+    return int(size)
+
+
 def _of_interface(interface: dict, owner: Any) -> Extent:
+    itemsize = _itemsize(interface["typestr"])
     data = interface.get("data")
     if data is None:
         return _of_buffer(memoryview(owner))
     pointer, readonly = data
-    itemsize = int(interface["typestr"][2:])
     return _strided(pointer, interface["shape"], interface.get("strides"), itemsize, not readonly, owner)
 
 
 def _strided(pointer, shape, strides, itemsize, writable, owner) -> Extent:
     """Returns the bytes from an array's lowest to its highest element."""
+    pointer, shape = operator.index(pointer), [operator.index(n) for n in shape]
+    if any(n < 0 for n in shape):
+        raise ValueError("a dimension is negative")
     count = 1
     for n in shape:
         count *= n
@@ -81,6 +124,9 @@ def _strided(pointer, shape, strides, itemsize, writable, owner) -> Extent:
         return Extent(pointer, pointer, 0, writable, owner)
     if strides is None:
         return Extent(pointer, pointer, count * itemsize, writable, owner)
+    strides = [operator.index(s) for s in strides]
+    if len(strides) != len(shape):
+        raise ValueError("shape and strides have different lengths")
     low = sum((n - 1) * s for n, s in zip(shape, strides) if s < 0)
     high = sum((n - 1) * s for n, s in zip(shape, strides) if s > 0)
     return Extent(pointer, pointer + low, high - low + itemsize, writable, owner)
@@ -118,22 +164,62 @@ class _Tensor(ctypes.Structure):
     ]
 
 
+class _Versioned(ctypes.Structure):
+    """DLManagedTensorVersioned (dlpack.h), since version 1.0."""
+
+    _fields_ = [
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("manager", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+        ("flags", ctypes.c_uint64),
+        ("tensor", _Tensor),
+    ]
+
+
 _CPU = 1
+_READ_ONLY = 1
+"""DLPACK_FLAG_BITMASK_READ_ONLY."""
+_OPAQUE = 3
+"""kDLOpaqueHandle, a type of elements."""
 
 
 def _of_dlpack(value: Any) -> Extent:
     if value.__dlpack_device__()[0] != _CPU:
         raise Error("the array is not in CPU memory")
-    capsule = value.__dlpack__()
-    get = ctypes.pythonapi.PyCapsule_GetPointer
+    try:
+        try:
+            # Only this version says whether the memory is read-only.
+            capsule = value.__dlpack__(max_version=(1, 0))
+        except TypeError:
+            capsule = value.__dlpack__()
+    except BufferError as error:
+        raise Error(f"{type(value).__name__}: {error}") from error
+    get, name = ctypes.pythonapi.PyCapsule_GetPointer, ctypes.pythonapi.PyCapsule_GetName
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    tensor = _Tensor.from_address(get(capsule, b"dltensor"))
+    name.restype, name.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    try:
+        kind = name(capsule)
+    except ValueError:
+        kind = None
+    writable = True
+    if kind == b"dltensor_versioned":
+        versioned = _Versioned.from_address(get(capsule, kind))
+        if versioned.major != 1:
+            raise Error(f"{type(value).__name__}: version {versioned.major} of DLPack, not 1")
+        tensor, writable = versioned.tensor, not versioned.flags & _READ_ONLY
+    elif kind == b"dltensor":
+        tensor = _Tensor.from_address(get(capsule, kind))
+    else:
+        raise Error(f"{type(value).__name__}: `__dlpack__` has not returned a tensor")
+    if tensor.code == _OPAQUE:
+        raise Error("the array holds objects, which kernels cannot access")
     shape = [tensor.shape[k] for k in range(tensor.ndim)]
     itemsize = (tensor.bits * tensor.lanes + 7) // 8
     strides = [tensor.strides[k] * itemsize for k in range(tensor.ndim)] if tensor.strides else None
     pointer = (tensor.data or 0) + tensor.byte_offset
     # The capsule is not consumed: it frees its tensor when it is dropped with the extent.
-    return _strided(pointer, shape, strides, itemsize, True, (value, capsule))
+    return _strided(pointer, shape, strides, itemsize, writable, (value, capsule))
 
 
 def _of_buffer(view: memoryview) -> Extent:

@@ -14,6 +14,17 @@ from ._native import Error, Outcome
 Size = Union[int, Sequence[int]]
 
 
+def _unsigned(what: str, value: Any) -> int:
+    """Returns an address or a size, which has 64 bits."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise Error(f"{what} must be an integer, not {type(value).__name__}") from None
+    if not 0 <= number < 1 << 64:
+        raise Error(f"{what}: {number} is not from 0 to 2^64 - 1")
+    return number
+
+
 class Local:
     """LDS as an argument: a pointer to `size` bytes of the workgroup's LDS."""
 
@@ -59,19 +70,19 @@ class Device:
 
     def alloc(self, size: int, name: str = "allocation") -> Pointer:
         """Allocates zeroed memory. The name appears in messages."""
-        return Pointer(self.native.alloc(size, name))
+        return Pointer(self.native.alloc(_unsigned("size", size), name))
 
     def free(self, pointer: int) -> None:
         """Frees an allocation. A later access to it is a fault."""
-        self.native.free(int(pointer))
+        self.native.free(_unsigned("pointer", pointer))
 
     def read(self, pointer: int, size: int) -> bytes:
         """Copies from device memory."""
-        return self.native.read(int(pointer), size)
+        return self.native.read(_unsigned("pointer", pointer), _unsigned("size", size))
 
     def write(self, pointer: int, data: Any) -> None:
         """Copies to device memory."""
-        self.native.write(int(pointer), bytes(data))
+        self.native.write(_unsigned("pointer", pointer), bytes(data))
 
     def map(self, array: Any, name: str = "mapped memory") -> Pointer:
         """Makes an array accessible to all kernels until it is unmapped. Returns the address of its first element."""
@@ -84,7 +95,7 @@ class Device:
     def unmap(self, array: Any) -> None:
         """Unmaps an array."""
         at = extent(array)
-        self.native.unmap(int(array) if at is None else at.address)
+        self.native.unmap(_unsigned("pointer", array) if at is None else at.address)
 
     def bounds(self, mode: str) -> None:
         """Sets the granularity of bounds checks.
