@@ -6,9 +6,9 @@ use crate::pcode::check::{Library, check};
 use crate::pcode::ir::Semantics;
 use crate::pcode::parse::parse_file;
 use crate::pcode::sig::InstrSig;
-use crate::source::{FileId, SourceMap};
+use crate::source::{FileId, SourceMap, Span};
 use crate::tables::{ArchTable, NameIndex};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// One operation: a body checked against one operand signature.
 #[derive(Debug, Clone)]
@@ -252,6 +252,8 @@ pub fn replacements(
     }
     let index = NameIndex::of(tables);
     let mut out = vec![BTreeMap::new(); tables.len()];
+    let mut reported: HashSet<(Span, String)> =
+        diagnostics.iter().map(|e| (e.span, e.message.clone())).collect();
     for (_, block) in own.blocks() {
         for name in &block.names {
             let upper = name.text.to_uppercase();
@@ -269,7 +271,8 @@ pub fn replacements(
                     }
                     Err(errors) => {
                         for e in with_rows(errors, block) {
-                            if !diagnostics.contains(&e) {
+                            // Most are the same for all architectures. There may be tens of thousands.
+                            if reported.insert((e.span, e.message.clone())) {
                                 diagnostics.push(e);
                             }
                         }

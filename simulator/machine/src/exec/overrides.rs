@@ -8,6 +8,7 @@ use isa_spec::facts::Facts;
 use isa_spec::pcode::ir::Semantics;
 use isa_spec::tables::EntryId;
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 use wavesim_isa::arch::Arch;
 
 /// Replacement semantics by architecture and instruction name.
@@ -20,7 +21,8 @@ pub struct Overrides {
 #[derive(Debug)]
 struct Replacement {
     semantics: Semantics,
-    facts: [Facts; 2],
+    /// Computed for the instructions that a program uses: a file may define thousands.
+    facts: [OnceLock<Facts>; 2],
 }
 
 /// The reason why a pseudocode file cannot be used.
@@ -50,10 +52,7 @@ impl Overrides {
             return Err(OverrideError::Wrong(shown()));
         }
         let warnings = (!diagnostics.is_empty()).then(shown);
-        let replacement = |semantics: Semantics| {
-            let facts = [32, 64].map(|lanes| Facts::of(&semantics, lanes));
-            Replacement { semantics, facts }
-        };
+        let replacement = |semantics: Semantics| Replacement { semantics, facts: Default::default() };
         let by_name = |names: BTreeMap<String, Semantics>| {
             names.into_iter().map(|(name, semantics)| (name, replacement(semantics))).collect()
         };
@@ -72,7 +71,9 @@ impl Overrides {
 
     /// Returns the facts of an instruction's replacement semantics.
     pub fn facts(&self, arch: Arch, instruction: &str, wave_size: u32) -> Option<&Facts> {
-        self.replacement(arch, instruction).map(|r| &r.facts[(wave_size == 64) as usize])
+        let replacement = self.replacement(arch, instruction)?;
+        let (slot, lanes) = if wave_size == 64 { (1, 64) } else { (0, 32) };
+        Some(replacement.facts[slot].get_or_init(|| Facts::of(&replacement.semantics, lanes)))
     }
 
     fn replacement(&self, arch: Arch, instruction: &str) -> Option<&Replacement> {
@@ -113,6 +114,20 @@ mod tests {
         assert!(own.get(Arch::Rdna4, "V_SUB_F32").is_none());
         let entry = Arch::Rdna4.table().instruction("V_SUB_F32").map(|i| i.entries.0).unwrap();
         assert!(own.semantics(Arch::Rdna4, entry as EntryId).is_some(), "the project's");
+    }
+
+    /// The facts of a large file would take longer than everything else.
+    #[test]
+    fn facts_are_computed_on_demand() {
+        let (own, _) = parse("instruction V_ADD_F32, V_SUB_F32 { D0.f32 = S0.f32 - S1.f32; }").unwrap();
+        let computed = || {
+            let all = own.by_arch.iter().flat_map(BTreeMap::values).flat_map(|r| &r.facts);
+            all.filter(|facts| facts.get().is_some()).count()
+        };
+        assert_eq!(computed(), 0);
+        assert!(own.facts(Arch::Rdna4, "V_ADD_F32", 64).is_some());
+        assert!(own.facts(Arch::Rdna4, "V_ADD_F32", 64).is_some());
+        assert_eq!(computed(), 1);
     }
 
     #[test]

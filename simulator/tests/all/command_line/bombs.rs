@@ -93,9 +93,13 @@ fn text_bombs_are_rejected() {
         ("statements", mov(&"D0.u32 = S0.u32;\n".repeat(100_000))),
         ("a sum", mov(&format!("D0.u32 = {}1U;", "S0.u32 + ".repeat(100_000)))),
     ];
+    let nothing = write(&dir, "nothing.rdna", NOTHING);
     for (name, text) in pcode {
-        let e = bounded(&["pcode", "check", &write(&dir, &format!("{name}.pcode"), text)]);
+        let path = write(&dir, &format!("{name}.pcode"), text);
+        let e = bounded(&["pcode", "check", &path]);
         assert_eq!(e.code, 1, "{name}: {}", e.err);
+        let e = bounded(&["run", &nothing, "--semantics", &path]);
+        assert_eq!(e.code, 2, "{name}: {}", e.err);
     }
     let unknown = lines(33_000, |n| format!("instruction V_FOO{n} {{ D0.u32 = S0.u32; }}\n"));
     assert_eq!(bounded(&["pcode", "check", &write(&dir, "unknown.pcode", unknown)]).code, 0, "warnings");
