@@ -17,6 +17,7 @@ mod engines;
 mod examples;
 mod front_end_fuzz;
 mod launch;
+mod launch_format;
 mod llvm;
 mod manual;
 mod matrices;
