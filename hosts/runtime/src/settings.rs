@@ -1,7 +1,8 @@
 //! Environment variables that configure all hosts.
 
-use crate::Engine;
+use crate::{Engine, message};
 use std::path::PathBuf;
+use std::sync::Once;
 use wavesim::check::Check;
 
 /// The name and the description of each variable, for documentation and help output.
@@ -109,7 +110,16 @@ pub struct SettingError {
 
 impl Settings {
     /// Reads the settings from the environment.
+    ///
+    /// Warns once about variables whose names are misspelt.
     pub fn from_env() -> Result<Settings, SettingError> {
+        static WARNED: Once = Once::new();
+        WARNED.call_once(|| {
+            let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+            for warning in misspelt(names) {
+                message::report(&format!("warning: {warning}"));
+            }
+        });
         Settings::read(|name| std::env::var_os(name).map(|v| v.to_string_lossy().into_owned()))
     }
 
@@ -161,6 +171,18 @@ fn one_of<T: Copy>(
             Err(SettingError { variable, value, reason: format!("the values are {}", names.join(", ")) })
         }
     }
+}
+
+/// Returns a message for each name that resembles a variable and is none.
+fn misspelt(names: impl Iterator<Item = String>) -> Vec<String> {
+    let known = || VARIABLES.iter().map(|(name, _)| *name);
+    let unknown = names.filter(|name| name.starts_with("WAVESIM") && known().all(|own| own != name));
+    unknown
+        .filter_map(|name| {
+            let near = isa_spec::diag::nearest_within(&name, known(), 2)?;
+            Some(format!("the environment variable {name} has no meaning; did you mean {near}?"))
+        })
+        .collect()
 }
 
 fn number(
@@ -225,6 +247,15 @@ mod tests {
         let expected: Vec<String> =
             VARIABLES.iter().map(|(name, text)| format!("{name} | {text} |")).collect();
         assert_eq!(rows, expected);
+    }
+
+    #[test]
+    fn misspelt_names_are_found() {
+        let of = |names: &[&str]| misspelt(names.iter().map(|name| name.to_string()));
+        let expected = "the environment variable WAVESIM_CHEK has no meaning; did you mean WAVESIM_CHECK?";
+        assert_eq!(of(&["PATH", "WAVESIM_CHEK", "WAVESIM_CHECK"]), [expected]);
+        // Variables of tests and builds.
+        assert!(of(&["WAVESIM_PAGE", "WAVESIM_SEED", "WAVESIM_PYTHON", "WAVESIM_SHARED"]).is_empty());
     }
 
     #[test]

@@ -62,9 +62,9 @@ pub enum LaunchError {
     /// `given` arguments do not match the parameters `expected` of the metadata.
     #[error(
         "arguments given: {given}, but the kernel has {} (--arg, or `args` of a launch description){}",
-        .expected.len(), expected_names(.expected)
+        .expected.len(), expected_parameters(.expected)
     )]
-    Count { expected: Vec<String>, given: usize },
+    Count { expected: Vec<Parameter>, given: usize },
     /// An argument's value does not fit its parameter.
     #[error("argument {name}: {reason}")]
     Argument { name: String, reason: ArgumentError },
@@ -122,8 +122,96 @@ pub enum ArgumentError {
     Array(#[from] ArrayError),
 }
 
-fn expected_names(names: &[String]) -> String {
-    if names.is_empty() { String::new() } else { format!("; it takes {}", names.join(", ")) }
+/// A parameter of a kernel in messages: what it is, and an argument for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parameter {
+    /// The name, or its number.
+    pub name: String,
+    /// The type in the source, if the metadata have it, else its kind and size.
+    pub type_name: String,
+    /// A possible value of `--arg`.
+    pub example: String,
+}
+
+impl Parameter {
+    fn of(index: usize, arg: &Arg) -> Parameter {
+        let name = arg.name.clone().unwrap_or_else(|| format!("arg{index}"));
+        let type_name = arg.type_name.clone().unwrap_or_else(|| match (arg.is_local(), arg.kind.as_str()) {
+            (true, _) => "a pointer to LDS".to_string(),
+            (false, "global_buffer") => "a pointer".to_string(),
+            _ => format!("{} bytes by value", arg.size),
+        });
+        let element = arg.type_name.as_deref().and_then(element_type);
+        let value = match (arg.is_local(), arg.kind.as_str(), element) {
+            (true, ..) => "local:256".to_string(),
+            (_, "global_buffer", element) => format!("{}[64]", element.unwrap_or(DType::F32).name()),
+            (_, _, Some(element)) => format!("{}=1", element.name()),
+            _ => match arg.size {
+                1 => "u8=1".to_string(),
+                2 => "u16=1".to_string(),
+                4 => "u32=1".to_string(),
+                8 => "u64=1".to_string(),
+                size => format!("u8[{size}]"),
+            },
+        };
+        Parameter { example: format!("{name}: {value}"), name, type_name }
+    }
+}
+
+/// Returns the type of a source type's elements: that of `float` and of `float*` is f32. `None` for other types, such as
+/// structures.
+pub fn element_type(name: &str) -> Option<DType> {
+    let name = name.trim_end_matches(['*', ' ', '&']);
+    let name = name.strip_prefix("const ").unwrap_or(name).trim();
+    // Vectors of OpenCL: `float4`.
+    let scalar = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    Some(match scalar {
+        "char" | "signed char" => DType::I8,
+        "uchar" | "unsigned char" | "bool" => DType::U8,
+        "short" => DType::I16,
+        "ushort" | "unsigned short" => DType::U16,
+        "int" => DType::I32,
+        "uint" | "unsigned int" | "unsigned" => DType::U32,
+        "long" | "long long" => DType::I64,
+        "ulong" | "unsigned long" | "unsigned long long" | "size_t" => DType::U64,
+        "half" | "_Float16" | "__half" => DType::F16,
+        "__hip_bfloat16" | "__bf" | "bfloat" => DType::BF16,
+        "float" => DType::F32,
+        "double" => DType::F64,
+        _ => return None,
+    })
+}
+
+/// Returns a warning about an array whose elements are not of the parameter's type. Kernels may reinterpret memory, and
+/// signs make no difference in memory, so that this is no error.
+pub fn type_warning(parameter: &Arg, array: &Array) -> Option<String> {
+    let type_name = parameter.type_name.as_deref().filter(|_| parameter.kind == "global_buffer")?;
+    let expected = element_type(type_name)?;
+    let is_float = |dtype: DType| matches!(dtype, DType::F16 | DType::BF16 | DType::F32 | DType::F64);
+    let similar = expected.size() == array.dtype.size() && is_float(expected) == is_float(array.dtype);
+    let name = parameter.name.as_deref().unwrap_or("an argument");
+    (!similar).then(|| {
+        format!(
+            "{name}: elements of {} for `{type_name}`, whose elements are {}",
+            array.dtype.name(),
+            expected.name()
+        )
+    })
+}
+
+fn expected_parameters(parameters: &[Parameter]) -> String {
+    if parameters.is_empty() {
+        return String::new();
+    }
+    let width = |text: fn(&Parameter) -> &str| parameters.iter().map(|p| text(p).len()).max().unwrap_or(0);
+    let (names, types) = (width(|p| &p.name), width(|p| &p.type_name));
+    let mut out = String::from(":\n");
+    for p in parameters {
+        out += &format!("  {:names$}  {:types$}  such as {}\n", p.name, p.type_name, p.example);
+    }
+    out += "on the command line:";
+    parameters.iter().for_each(|p| out += &format!(" --arg '{}'", p.example));
+    out
 }
 
 /// Maximum size of a kernarg segment in bytes, many times the compilers' limit.
@@ -210,8 +298,8 @@ fn parameter_slots(
     if kernel.args.is_some() {
         let explicit: Vec<&Arg> = kernel.explicit_args().collect();
         if explicit.len() != args.len() {
-            let names = explicit.iter().map(|a| a.name.clone().unwrap_or_else(|| a.kind.clone()));
-            return Err(LaunchError::Count { expected: names.collect(), given: args.len() });
+            let expected = explicit.iter().enumerate().map(|(index, arg)| Parameter::of(index, arg));
+            return Err(LaunchError::Count { expected: expected.collect(), given: args.len() });
         }
         let slot = |a: &Arg| ParameterSlot { offset: a.offset, size: a.size, local: a.is_local() };
         return Ok(explicit.into_iter().map(slot).collect());

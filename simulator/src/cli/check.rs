@@ -104,8 +104,8 @@ pub fn run(args: &CheckArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     }
     super::progress::catch_interrupts();
     let mut dispatch = args.input.dispatch(&prepared)?;
-    let bar = super::progress::Bar::new(args.quiet || args.json, dispatch.workgroups());
-    dispatch.progress = Some(bar.counter());
+    let bar = super::progress::Bar::new(args.quiet || args.json, &dispatch);
+    dispatch.progress = Some(bar.counters());
     let (findings, stats, fault) = bar.during(|| checked(&prepared, &dispatch, &args.checks))?;
     let found = findings.len();
     let suppressed = |finding: &Finding| suppressions.iter().any(|s| s.covers(finding));

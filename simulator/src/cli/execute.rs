@@ -2,7 +2,7 @@
 
 use super::engine::Engine;
 use super::observe::{self, ObserveArgs};
-use super::output::emit;
+use super::output::{self, emit};
 use super::{Diagnostics, FAILED, INTERRUPTED, OK, progress, words};
 use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
@@ -40,7 +40,7 @@ pub struct Execution {
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
-    /// Show no progress bar
+    /// Print no outputs, and show no progress bar
     #[arg(long, short = 'q')]
     pub quiet: bool,
     /// Write each output to DIR/NAME.npy
@@ -110,9 +110,7 @@ pub fn replace_semantics(path: &Path, prepared: &mut Prepared) -> anyhow::Result
 impl Execution {
     /// Runs the kernel. An error means bad input, such as an invalid pseudocode file.
     pub fn run(&self, prepared: &mut Prepared, out: &mut dyn Write) -> anyhow::Result<RunOutcome> {
-        if self.json && self.observe.trace.as_ref().is_some_and(|p| p.as_os_str() == "-") {
-            bail!("--json and --trace - both write to standard output; write the trace to a file");
-        }
+        self.observe.owns_stdout(self.json)?;
         if let Some(path) = &self.semantics {
             replace_semantics(path, prepared)?;
         }
@@ -137,8 +135,8 @@ impl Execution {
         self.observe.check(&dispatch)?;
         let started = std::time::Instant::now();
         progress::catch_interrupts();
-        let bar = progress::Bar::new(self.quiet || self.json, dispatch.workgroups());
-        dispatch.progress = Some(bar.counter());
+        let bar = progress::Bar::new(self.quiet || self.json, &dispatch);
+        dispatch.progress = Some(bar.counters());
         let result = bar.during(|| observe::run(&self.observe, prepared, &dispatch, self.json, out));
         #[cfg(feature = "jit")]
         if let Some((dir, dump)) = dump
@@ -195,10 +193,14 @@ impl Execution {
                     json!({ "passed": passed, "mismatches": mismatches_json(prepared, mismatches) });
             }
             writeln!(out, "{object}")?;
-        } else if prepared.memory.is_word_addressed() {
-            words::show(&prepared.memory, self.full, out)?;
-        } else if check.is_none() {
-            show_outputs(&outputs, self.full, out)?;
+        } else if check.is_none() && !self.quiet {
+            // A trace or statistics for programs are alone on standard output.
+            let mut messages = output::stderr();
+            let out = if self.observe.owns_stdout(false)? { &mut messages } else { out };
+            match prepared.memory.is_word_addressed() {
+                true => words::show(&prepared.memory, self.full, out)?,
+                false => show_outputs(&outputs, self.full, out)?,
+            }
         }
         Ok(if passed { OK } else { FAILED })
     }

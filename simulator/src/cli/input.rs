@@ -21,7 +21,7 @@ use wavesim_loader::code_object::{self, LoadError};
 use wavesim_loader::generic;
 use wavesim_loader::launch::{self, LoadedLaunch, TargetSelection};
 use wavesim_loader::prepared::{Prepared, Source};
-use wavesim_loader::request::{self, Request};
+use wavesim_loader::request::{self, ArgumentValue, Request};
 use wavesim_loader::text_kernel;
 use wavesim_machine::memory::Memory;
 use wavesim_text::Options;
@@ -224,7 +224,7 @@ impl KernelArgs {
         if is_description(path) {
             return Ok(self.description(path, guard)?.prepared);
         }
-        let bytes = files::read(path)?;
+        let bytes = files::read(path).map_err(|e| with_similar_file(path, e))?;
         let name = super::input_name(path);
         if let Some(what) = advice_for_other_file(path) {
             bail!("{name}: {what}");
@@ -264,6 +264,9 @@ impl KernelArgs {
             arch: self.machine.arch(),
             wave: self.wave.wave,
         };
+        if let (false, Some(near)) = (path.exists(), similar_file(path)) {
+            bail!("{}: there is no such file; did you mean `{}`?", path.display(), near.display());
+        }
         launch::load(path, &wanted, &self.files.access()?, self.global_bytes(1024), guard)
     }
 
@@ -418,6 +421,11 @@ impl KernelArgs {
             list.push(request::argument(text, index, &options)?);
         }
         for (index, (entry, parameter)) in list.iter_mut().zip(kernel.explicit_args()).enumerate() {
+            if let ArgumentValue::Buffer(array) = &entry.1
+                && let Some(warning) = request::type_warning(parameter, array)
+            {
+                super::output::emit(format!("warning: {warning}"));
+            }
             // Arguments without a name take the name of the parameter.
             if let Some(name) = parameter.name.as_ref().filter(|_| entry.0 == format!("arg{index}")) {
                 entry.0 = name.clone();
@@ -453,6 +461,31 @@ fn similar(text: &str, name: &str) -> String {
     let likely = words(text).filter(|w| w.len() > 1 && w.starts_with(|c: char| !c.is_ascii_digit()));
     suggest(name, likely).map_or(String::new(), |hint| format!("; {hint}"))
 }
+
+/// Adds the name of a similar file to the error of a file that does not exist.
+fn with_similar_file(path: &Path, error: FileError) -> anyhow::Error {
+    let missing =
+        matches!(&error, FileError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound);
+    let hint = missing.then(|| similar_file(path)).flatten();
+    match hint {
+        Some(near) => anyhow::anyhow!("{error}; did you mean `{}`?", near.display()),
+        None => error.into(),
+    }
+}
+
+/// Returns the file of the same folder whose name is nearest to that of a path.
+fn similar_file(path: &Path) -> Option<PathBuf> {
+    let name = path.file_name()?.to_str()?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let entries =
+        std::fs::read_dir(folder).ok()?.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let names: Vec<String> = entries.take(MAX_ENTRIES).collect();
+    let near = isa_spec::diag::nearest(name, names.iter().map(String::as_str))?;
+    Some(path.with_file_name(near))
+}
+
+/// Maximum number of files of a folder that are compared with a misspelt name.
+const MAX_ENTRIES: usize = 10_000;
 
 /// Returns the folders in which includes of a file are searched.
 pub fn folders(path: &Path, more: &[PathBuf]) -> Vec<PathBuf> {

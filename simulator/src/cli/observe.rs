@@ -50,6 +50,24 @@ impl ObserveArgs {
         self.trace.is_some() || self.stats.is_some() || self.profile_lines
     }
 
+    /// Whether standard output is a report for programs, with which nothing else may be mixed.
+    ///
+    /// # Errors
+    /// There is more than one.
+    pub fn owns_stdout(&self, json: bool) -> anyhow::Result<bool> {
+        let trace = self.trace.as_ref().is_some_and(|path| path.as_os_str() == "-");
+        let stats = self.stats.as_deref() == Some("json") && !json;
+        match (trace, stats, json) {
+            (true, _, true) => {
+                bail!("--json and --trace - both write to standard output; write the trace to a file")
+            }
+            (true, true, _) => {
+                bail!("--stats json and --trace - both write to standard output; write the trace to a file")
+            }
+            _ => Ok(trace || stats),
+        }
+    }
+
     /// Rejects filters that match nothing in the dispatch.
     pub fn check(&self, dispatch: &Dispatch<'_>) -> anyhow::Result<()> {
         let waves = dispatch.waves();
@@ -84,7 +102,8 @@ pub struct Observed {
 }
 
 /// Runs the dispatch, with observers if options or `print` directives of the kernel require them. Listings
-/// and statistics go to `out`, even after a fault; with JSON output (`quiet`), text goes to standard error.
+/// and statistics go to `out`, even after a fault; with JSON output (`quiet`), or if a report for programs is written
+/// there, text goes to standard error.
 /// An error is a write error.
 pub fn run(
     args: &ObserveArgs,
@@ -127,7 +146,8 @@ fn observed(
     }
     let mut stderr = output::stderr();
     let mut stdout = Shared(&shared);
-    let to: &mut dyn Write = if quiet { &mut stderr } else { &mut stdout };
+    let elsewhere = quiet || args.owns_stdout(quiet)?;
+    let to: &mut dyn Write = if elsewhere { &mut stderr } else { &mut stdout };
     let mut prints = (!prepared.prints.is_empty()).then(|| Prints::new(&prepared.prints, to));
     let mut all = Observers::default();
     let list: [Option<&mut dyn Observer>; 5] = [
@@ -151,12 +171,13 @@ fn observed(
     if let Some(profile) = profile {
         let source = prepared.source.as_ref().map(|s| s.text.as_str());
         let listing = profile.listing(program, source);
-        if quiet { output::emit(listing) } else { write!(out, "{listing}")? }
+        if elsewhere { output::emit(listing) } else { write!(out, "{listing}")? }
     }
     let mut statistics = None;
     match (&stats, args.stats.as_deref()) {
         (Some(stats), _) if quiet => statistics = Some(stats.json()),
         (Some(stats), Some("json")) => writeln!(out, "{}", stats.json())?,
+        (Some(stats), _) if elsewhere => output::emit(stats.table()),
         (Some(stats), _) => write!(out, "{}", stats.table())?,
         _ => {}
     }

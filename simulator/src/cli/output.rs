@@ -5,8 +5,9 @@
 //! - If the reader of standard output closes it (`| head`), the rest of the output is dropped, and the
 //!   command keeps its exit code.
 
+use anstyle::AnsiColor;
 use std::fmt::Display;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal as _, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use wavesim_files::escape::Escaped;
 
@@ -66,7 +67,42 @@ pub fn emit(message: impl Display) {
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }
-    let _ = stderr().write_all(text.as_bytes());
+    match colours(io::stderr().is_terminal()) {
+        true => {
+            let _ = Sink(io::stderr()).write_all(paint(&wavesim_files::escape::escape(&text)).as_bytes());
+        }
+        false => {
+            let _ = stderr().write_all(text.as_bytes());
+        }
+    }
+}
+
+/// Whether text for a stream is in colour: on terminals that support it, unless the user has set `NO_COLOR`
+/// (no-color.org).
+fn colours(terminal: bool) -> bool {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    terminal && set("NO_COLOR").is_none() && set("TERM").is_none_or(|term| term != "dumb")
+}
+
+/// The words at the starts of messages, in the colours of compilers.
+const SEVERITIES: [(&str, AnsiColor); 4] = [
+    ("error:", AnsiColor::BrightRed),
+    ("warning:", AnsiColor::BrightYellow),
+    ("note:", AnsiColor::BrightCyan),
+    ("fault:", AnsiColor::BrightRed),
+];
+
+/// Colours the words that begin messages. The text has no control characters.
+fn paint(text: &str) -> String {
+    let line = |line: &str| {
+        let found =
+            SEVERITIES.iter().find_map(|(word, colour)| Some((word, colour, line.strip_prefix(word)?)));
+        found.map_or(line.to_string(), |(word, colour, rest)| {
+            let style = colour.on_default().bold();
+            format!("{style}{word}{style:#}{rest}")
+        })
+    };
+    text.split_inclusive('\n').map(line).collect()
 }
 
 /// Returns standard error. Writing to it never fails.
@@ -89,6 +125,12 @@ impl Write for Sink {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn severities_are_coloured() {
+        let painted = super::paint("error: a\n  error: b\nwarning: c");
+        assert_eq!(painted, "\x1b[1m\x1b[91merror:\x1b[0m a\n  error: b\n\x1b[1m\x1b[93mwarning:\x1b[0m c");
+    }
+
     #[test]
     fn json_keeps_its_meaning() {
         let value = serde_json::json!({"a\u{9b}\x1b": "\u{202e}\x7f"});

@@ -1,12 +1,12 @@
 //! Support for long runs: a progress bar on the terminal, and Ctrl-C.
 
 use super::INTERRUPTED;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::sync::Once;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use wavesim_engine::sched::dispatch::INTERRUPT;
+use wavesim_engine::sched::dispatch::{Dispatch, INTERRUPT, Progress};
 
 /// Whether the command polls [`INTERRUPT`].
 static POLLED: AtomicBool = AtomicBool::new(false);
@@ -30,9 +30,10 @@ pub fn catch_interrupts() {
     exit_on_interrupt();
 }
 
-/// Progress in workgroups, shown on a terminal if the run takes longer than [`DELAY`].
+/// Progress in instructions and waves, shown on a terminal if the run takes longer than [`DELAY`].
 pub struct Bar {
-    done: AtomicU64,
+    done: Progress,
+    /// The number of waves.
     total: u64,
     shown: bool,
 }
@@ -42,13 +43,14 @@ const DELAY: Duration = Duration::from_millis(700);
 const TICK: Duration = Duration::from_millis(100);
 
 impl Bar {
-    /// Creates a bar of `total` workgroups; hidden if `quiet` or if standard error is not a terminal.
-    pub fn new(quiet: bool, total: u64) -> Bar {
-        Bar { done: AtomicU64::new(0), total, shown: !quiet && std::io::stderr().is_terminal() }
+    /// Creates a bar for a launch; hidden if `quiet` or if standard error is not a terminal.
+    pub fn new(quiet: bool, dispatch: &Dispatch<'_>) -> Bar {
+        let total = dispatch.workgroups().saturating_mul(dispatch.waves() as u64);
+        Bar { done: Progress::default(), total, shown: !quiet && std::io::stderr().is_terminal() }
     }
 
-    /// Returns the counter that the run increments.
-    pub fn counter(&self) -> &AtomicU64 {
+    /// Returns the counters that the run increments.
+    pub fn counters(&self) -> &Progress {
         &self.done
     }
 
@@ -73,13 +75,25 @@ impl Bar {
             return;
         }
         let bar = ProgressBar::new(self.total);
-        let style =
-            ProgressStyle::with_template("{elapsed_precise} {wide_bar} {pos}/{len} workgroups, {eta} left");
-        if let Ok(style) = style {
-            bar.set_style(style);
-        }
+        // Nobody knows how many instructions a kernel takes. Once waves have ended, their number tells the time.
+        let [unknown, known] = ["{elapsed_precise} {msg}", "{elapsed_precise} {wide_bar} {msg}, {eta} left"]
+            .map(|template| {
+                ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+            });
+        bar.set_style(unknown);
+        let mut started = false;
         while !ended.load(Ordering::Relaxed) {
-            bar.set_position(self.done.load(Ordering::Relaxed));
+            let waves = self.done.waves.load(Ordering::Relaxed);
+            let instructions = self.done.instructions.load(Ordering::Relaxed);
+            if waves > 0 && !std::mem::replace(&mut started, true) {
+                bar.set_style(known.clone());
+            }
+            bar.set_message(format!(
+                "{} instructions, {waves}/{} waves",
+                HumanCount(instructions),
+                self.total
+            ));
+            bar.set_position(waves);
             std::thread::park_timeout(TICK);
         }
         bar.finish_and_clear();

@@ -142,12 +142,13 @@ again:
 fn progress_is_shown_on_a_terminal() {
     let file = file("long.rdna", LONG);
     let t = Terminal::start(&["run", &file], &[]);
-    t.shows("/4000 workgroups");
+    t.shows("instructions, ");
+    t.shows("/4000 waves");
     t.press("\x03");
     let (status, sent) = t.end();
     assert_eq!(status.code(), Some(130));
     // The bar is cleared before the message appears.
-    let bar = sent.rfind("/4000 workgroups").unwrap();
+    let bar = sent.rfind("/4000 waves").unwrap();
     assert!(sent[bar..].contains("stopped after"), "{sent}");
 }
 
@@ -158,12 +159,12 @@ fn progress_can_be_disabled() {
         let t = Terminal::start(&["run", &path, flag, "--max-instructions", "60000000"], &[]);
         let (status, sent) = t.end();
         assert_eq!(status.code(), Some(1), "{sent}");
-        assert!(!sent.contains("workgroups") && sent.contains("60000000 instructions"), "{sent}");
+        assert!(!sent.contains(" waves") && sent.contains("60000000 instructions"), "{sent}");
     }
     // Not a terminal.
     let output = wavesim(&["run", &path, "--max-instructions", "60000000"]).output().unwrap();
     let errors = String::from_utf8(output.stderr).unwrap();
-    assert!(!errors.contains("workgroups") && errors.contains("60000000 instructions"), "{errors}");
+    assert!(!errors.contains(" waves") && errors.contains("60000000 instructions"), "{errors}");
 }
 
 /// Commands other than `tui` print plain text with NO_COLOR, on a terminal too.
@@ -180,6 +181,16 @@ fn plain_text_without_colours() {
         let (_, sent) = Terminal::start(&args, &[("NO_COLOR", "1")]).end();
         assert!(!sent.contains("\x1b[3") && !sent.contains("\x1b[1;3"), "{sent:?}");
     }
+}
+
+#[test]
+fn errors_are_in_colour_on_a_terminal() {
+    let (_, sent) = Terminal::start(&["run", "no_such_file.rdna"], &[]).end();
+    assert!(sent.contains("\x1b[91merror:\x1b[0m"), "{sent:?}");
+    let (_, sent) = Terminal::start(&["run", "no_such_file.rdna"], &[("TERM", "dumb")]).end();
+    assert!(sent.contains("error: ") && !sent.contains('\x1b'), "{sent:?}");
+    let output = wavesim(&["run", "no_such_file.rdna"]).output().unwrap();
+    assert!(!output.stderr.contains(&0x1b));
 }
 
 /// A program that drives the debugger through pipes reads each answer before it sends the next command.

@@ -18,6 +18,15 @@ fn arguments_on_the_command_line() {
     assert_eq!(wavesim(&command), (0, "out_c: f32[4] =\n[0.5 1.5 2.5 0. ]\n".to_string()));
     let (code, text) = wavesim(&["launch", &object, "--arg", "1"]);
     assert!(code == 2 && text.contains("arguments given: 1, but the kernel has 4 (--arg"), "{text}");
+    // Names, types and a line to copy.
+    assert!(text.contains("out_c") || text.contains("\n  c "), "{text}");
+    let line = text.lines().find_map(|line| line.strip_prefix("on the command line: ")).unwrap();
+    let copied = line.split('\'').filter(|part| part.contains(": ")).collect::<Vec<_>>();
+    assert_eq!(copied.len(), 4, "{text}");
+    let mut command = vec!["launch", &*object, "--grid", "1", "--block", "64"];
+    copied.iter().for_each(|arg| command.extend(["--arg", arg]));
+    let (code, text) = wavesim(&command);
+    assert_eq!(code, 0, "{text}");
     let (code, text) = wavesim(&["launch", &object, "--arch", "rdna3"]);
     assert!(code == 2 && text.contains("is for rdna4"), "{text}");
     let (code, text) = wavesim(&["launch", &object, "--kernel", "sub"]);

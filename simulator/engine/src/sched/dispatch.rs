@@ -35,14 +35,23 @@ pub struct Dispatch<'a> {
     pub cooperative: bool,
     /// Upper bound of the bytes held by suspended workgroups on all threads. At least one workgroup can be suspended.
     pub resident_bytes: usize,
-    /// Counts finished workgroups, for a progress display.
-    pub progress: Option<&'a AtomicU64>,
+    /// Counts what has been done, for a progress display.
+    pub progress: Option<&'a Progress>,
     /// The pool that register files are taken from and returned to; `None` allocates them for this dispatch.
     pub pool: Option<&'a Pool>,
     /// Set to end this run, as [`INTERRUPT`] ends all runs.
     pub cancel: Option<&'a AtomicBool>,
     /// Compiled code of the program for unobserved runs; `None` interprets it.
     pub compiled: Option<&'a (dyn Compiled + Sync)>,
+}
+
+/// What a run has done so far. The counts grow with each turn of a workgroup.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// Wave-instructions executed.
+    pub instructions: AtomicU64,
+    /// Waves of workgroups that have ended.
+    pub waves: AtomicU64,
 }
 
 /// The launch parameters other than program and memory.
@@ -233,7 +242,13 @@ impl Dispatch<'_> {
 
     fn count_group(&self) {
         if let Some(progress) = self.progress {
-            progress.fetch_add(1, Ordering::Relaxed);
+            progress.waves.fetch_add(self.waves() as u64, Ordering::Relaxed);
+        }
+    }
+
+    fn count_instructions(&self, executed: u64) {
+        if let Some(progress) = self.progress {
+            progress.instructions.fetch_add(executed, Ordering::Relaxed);
         }
     }
 
@@ -363,7 +378,9 @@ pub fn run_observed<O: Observer + ?Sized>(
         };
         // An observer's time counts the instructions of the whole dispatch.
         group.executed = stats.instructions;
+        let before = group.executed;
         let result = group.run_observed(&budget, slice, observer);
+        dispatch.count_instructions(group.executed - before);
         stats.instructions = group.executed;
         match result {
             Ok(true) => {
@@ -463,6 +480,7 @@ impl<'a> Work<'a> {
             let before = group.executed;
             let result = group.run(&self.budget, slice);
             executed += group.executed - before;
+            self.dispatch.count_instructions(group.executed - before);
             match result {
                 Ok(false) => {
                     first = SHORT_SLICE;

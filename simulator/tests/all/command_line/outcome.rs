@@ -336,3 +336,37 @@ fn failed_and_interrupted_writes_leave_the_old_file() {
         assert_ne!(std::fs::read(file).unwrap(), b"old", "{args:?}");
     }
 }
+
+/// A report for programs is alone on standard output; `-q` also silences the outputs.
+#[test]
+fn reports_do_not_mix_with_outputs() {
+    let kernel = workspace("examples/saxpy.rdna");
+    let is_json = |text: &str| {
+        !text.is_empty() && text.lines().all(|line| serde_json::from_str::<serde_json::Value>(line).is_ok())
+    };
+    for report in [&["--trace", "-"][..], &["--stats", "json"], &["--stats=json", "--profile-lines"]] {
+        let e = wavesim(&[&["run", &kernel][..], report].concat());
+        assert!(e.code == 0 && is_json(&e.out), "{report:?}: {}", e.out);
+        assert!(e.err.contains("out_"), "{report:?}: {}", e.err);
+        let e = wavesim(&[&["run", &kernel, "-q"][..], report].concat());
+        assert!(e.code == 0 && is_json(&e.out) && !e.err.contains("out_"), "{report:?}: {}", e.err);
+    }
+    let e = wavesim(&["run", &kernel]);
+    assert!(e.out.contains("out_") && e.err.is_empty(), "{}", e.err);
+    let e = wavesim(&["run", &kernel, "-q"]);
+    assert_eq!((e.code, e.out.as_str(), e.err.as_str()), (0, "", ""));
+    refused(&["run", &kernel, "--trace", "-", "--stats", "json"], &["--stats json and --trace -"]);
+    refused(&["run", &kernel, "--trace", "-", "--json"], &["--json and --trace -"]);
+}
+
+#[test]
+fn misspelt_files_are_suggested() {
+    let dir = folder("misspelt");
+    write(&dir, "kernel.rdna", NOTHING);
+    write(&dir, "launch.json", "{}");
+    let path = |name: &str| dir.join(name).display().to_string();
+    refused(&["run", &path("kernal.rdna")], &["did you mean", "kernel.rdna"]);
+    refused(&["launch", &path("lunch.json")], &["did you mean", "launch.json"]);
+    let far = wavesim(&["run", &path("something_else.co")]);
+    assert!(far.code == 2 && !far.err.contains("did you mean"), "{}", far.err);
+}
