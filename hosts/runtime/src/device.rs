@@ -74,7 +74,9 @@ pub(crate) struct LaunchMemory {
 struct MapKey {
     /// The device's generation.
     generation: u64,
-    /// The heap's version, unless the map contains the whole heap.
+    /// Whether the map contains the hostcall buffer and the whole heap.
+    services: bool,
+    /// The heap's version if there is a heap, unless the map contains the whole of it.
     heap: Option<u64>,
     /// Address of the kernarg slot, if any.
     slot: Option<u64>,
@@ -418,11 +420,13 @@ impl Device {
     pub(crate) fn launch_memory(&self, own: &OwnMemory<'_>) -> Result<LaunchMemory, Error> {
         let mut state = self.state();
         let heap = state.hostcall.as_ref().filter(|_| !own.services).map(|hostcall| hostcall.heap_version());
-        let key = MapKey { generation: state.generation, heap, slot: own.slot.map(|slot| slot.kernarg) };
+        let slot = own.slot.map(|slot| slot.kernarg);
+        let key = MapKey { generation: state.generation, services: own.services, heap, slot };
         let reusable = own.extra.is_empty() && !own.exact && own.slot.is_none_or(Slot::is_pooled);
         if reusable {
-            let current =
-                |old: &MapKey| old.generation == key.generation && (old.heap == heap || own.services);
+            let current = |old: &MapKey| {
+                old.generation == key.generation && (old.heap == heap || old.services || own.services)
+            };
             state.idle_maps.retain(|map| map.key.as_ref().is_some_and(current));
             if let Some(at) = state.idle_maps.iter().position(|map| map.key == Some(key)) {
                 return Ok(state.idle_maps.swap_remove(at));
