@@ -94,12 +94,12 @@ fn copy_async(copy: Copy, kind: c_int, stream: Handle) -> Outcome {
 }
 
 /// `hipMemcpy`.
-pub extern "C" fn hipMemcpy(to: Memory, from: Memory, len: usize, kind: c_int) -> c_int {
+pub unsafe extern "C" fn hipMemcpy(to: Memory, from: Memory, len: usize, kind: c_int) -> c_int {
     call("hipMemcpy", || copy_sync(Copy::linear(to, from, len), kind, 0))
 }
 
 /// `hipMemcpyWithStream`.
-pub extern "C" fn hipMemcpyWithStream(
+pub unsafe extern "C" fn hipMemcpyWithStream(
     to: Memory,
     from: Memory,
     len: usize,
@@ -110,7 +110,13 @@ pub extern "C" fn hipMemcpyWithStream(
 }
 
 /// `hipMemcpyAsync`.
-pub extern "C" fn hipMemcpyAsync(to: Memory, from: Memory, len: usize, kind: c_int, stream: Handle) -> c_int {
+pub unsafe extern "C" fn hipMemcpyAsync(
+    to: Memory,
+    from: Memory,
+    len: usize,
+    kind: c_int,
+    stream: Handle,
+) -> c_int {
     call("hipMemcpyAsync", || copy_async(Copy::linear(to, from, len), kind, stream))
 }
 
@@ -118,12 +124,12 @@ macro_rules! linear_copies {
     ($($sync:ident, $asynchronous:ident, $kind:expr;)*) => {
         $(
             #[doc = concat!("`", stringify!($sync), "`.")]
-            pub extern "C" fn $sync(to: Memory, from: Memory, len: usize) -> c_int {
+            pub unsafe extern "C" fn $sync(to: Memory, from: Memory, len: usize) -> c_int {
                 call(stringify!($sync), || copy_sync(Copy::linear(to, from, len), $kind, 0))
             }
 
             #[doc = concat!("`", stringify!($asynchronous), "`.")]
-            pub extern "C" fn $asynchronous(to: Memory, from: Memory, len: usize, stream: Handle) -> c_int {
+            pub unsafe extern "C" fn $asynchronous(to: Memory, from: Memory, len: usize, stream: Handle) -> c_int {
                 call(stringify!($asynchronous), || copy_async(Copy::linear(to, from, len), $kind, stream))
             }
         )*
@@ -142,7 +148,7 @@ fn rows(to: Memory, to_pitch: usize, from: Memory, from_pitch: usize, width: usi
 }
 
 /// `hipMemcpy2D`.
-pub extern "C" fn hipMemcpy2D(
+pub unsafe extern "C" fn hipMemcpy2D(
     to: Memory,
     to_pitch: usize,
     from: Memory,
@@ -156,7 +162,7 @@ pub extern "C" fn hipMemcpy2D(
 
 /// `hipMemcpy2DAsync`.
 #[allow(clippy::too_many_arguments, reason = "the C API's")]
-pub extern "C" fn hipMemcpy2DAsync(
+pub unsafe extern "C" fn hipMemcpy2DAsync(
     to: Memory,
     to_pitch: usize,
     from: Memory,
@@ -208,7 +214,7 @@ impl Parameters3d {
 }
 
 /// `hipMemcpy3D`.
-pub extern "C" fn hipMemcpy3D(parameters: In<Parameters3d>) -> c_int {
+pub unsafe extern "C" fn hipMemcpy3D(parameters: In<Parameters3d>) -> c_int {
     call("hipMemcpy3D", || {
         let given = parameters.get()?;
         copy_sync(given.copy()?, given.kind, 0)
@@ -216,7 +222,7 @@ pub extern "C" fn hipMemcpy3D(parameters: In<Parameters3d>) -> c_int {
 }
 
 /// `hipMemcpy3DAsync`.
-pub extern "C" fn hipMemcpy3DAsync(parameters: In<Parameters3d>, stream: Handle) -> c_int {
+pub unsafe extern "C" fn hipMemcpy3DAsync(parameters: In<Parameters3d>, stream: Handle) -> c_int {
     call("hipMemcpy3DAsync", || {
         let given = parameters.get()?;
         copy_async(given.copy()?, given.kind, stream)
@@ -224,7 +230,7 @@ pub extern "C" fn hipMemcpy3DAsync(parameters: In<Parameters3d>, stream: Handle)
 }
 
 /// `hipMemcpyPeer`. There is only one device.
-pub extern "C" fn hipMemcpyPeer(
+pub unsafe extern "C" fn hipMemcpyPeer(
     to: Memory,
     to_device: c_int,
     from: Memory,
@@ -242,7 +248,7 @@ fn one_device(to: c_int, from: c_int) -> Outcome {
 }
 
 /// `hipMemcpyPeerAsync`.
-pub extern "C" fn hipMemcpyPeerAsync(
+pub unsafe extern "C" fn hipMemcpyPeerAsync(
     to: Memory,
     to_device: c_int,
     from: Memory,
@@ -312,12 +318,12 @@ fn box_fill(to: &PitchedPointer<Memory>, value: c_int, extent: Extent) -> Outcom
 }
 
 /// `hipMemset`.
-pub extern "C" fn hipMemset(to: Memory, value: c_int, len: usize) -> c_int {
+pub unsafe extern "C" fn hipMemset(to: Memory, value: c_int, len: usize) -> c_int {
     call("hipMemset", || fill_sync(byte_fill(to, value, len)))
 }
 
 /// `hipMemsetAsync`.
-pub extern "C" fn hipMemsetAsync(to: Memory, value: c_int, len: usize, stream: Handle) -> c_int {
+pub unsafe extern "C" fn hipMemsetAsync(to: Memory, value: c_int, len: usize, stream: Handle) -> c_int {
     call("hipMemsetAsync", || fill_async(byte_fill(to, value, len), stream))
 }
 
@@ -325,12 +331,12 @@ macro_rules! fills {
     ($($sync:ident, $asynchronous:ident, $value:ty, $size:literal;)*) => {
         $(
             #[doc = concat!("`", stringify!($sync), "`.")]
-            pub extern "C" fn $sync(to: Memory, value: $value, count: usize) -> c_int {
+            pub unsafe extern "C" fn $sync(to: Memory, value: $value, count: usize) -> c_int {
                 call(stringify!($sync), || fill_sync(linear_fill(to, value as u32, $size, count)))
             }
 
             #[doc = concat!("`", stringify!($asynchronous), "`.")]
-            pub extern "C" fn $asynchronous(to: Memory, value: $value, count: usize, stream: Handle) -> c_int {
+            pub unsafe extern "C" fn $asynchronous(to: Memory, value: $value, count: usize, stream: Handle) -> c_int {
                 call(stringify!($asynchronous), || {
                     fill_async(linear_fill(to, value as u32, $size, count), stream)
                 })
@@ -346,12 +352,18 @@ fills! {
 }
 
 /// `hipMemset2D`.
-pub extern "C" fn hipMemset2D(to: Memory, pitch: usize, value: c_int, width: usize, height: usize) -> c_int {
+pub unsafe extern "C" fn hipMemset2D(
+    to: Memory,
+    pitch: usize,
+    value: c_int,
+    width: usize,
+    height: usize,
+) -> c_int {
     call("hipMemset2D", || fill_sync(row_fill(to, pitch, value, width, height)))
 }
 
 /// `hipMemset2DAsync`.
-pub extern "C" fn hipMemset2DAsync(
+pub unsafe extern "C" fn hipMemset2DAsync(
     to: Memory,
     pitch: usize,
     value: c_int,
@@ -363,12 +375,12 @@ pub extern "C" fn hipMemset2DAsync(
 }
 
 /// `hipMemset3D`.
-pub extern "C" fn hipMemset3D(to: PitchedPointer<Memory>, value: c_int, extent: Extent) -> c_int {
+pub unsafe extern "C" fn hipMemset3D(to: PitchedPointer<Memory>, value: c_int, extent: Extent) -> c_int {
     call("hipMemset3D", || fill_sync(box_fill(&to, value, extent)?))
 }
 
 /// `hipMemset3DAsync`.
-pub extern "C" fn hipMemset3DAsync(
+pub unsafe extern "C" fn hipMemset3DAsync(
     to: PitchedPointer<Memory>,
     value: c_int,
     extent: Extent,

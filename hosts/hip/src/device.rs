@@ -188,18 +188,19 @@ pub(crate) fn only(device: c_int) -> Outcome<&'static Gpu> {
 }
 
 /// `hipGetDevicePropertiesR0600`.
-pub extern "C" fn hipGetDevicePropertiesR0600(properties: Out<[u8; 1472]>, device: c_int) -> c_int {
+pub unsafe extern "C" fn hipGetDevicePropertiesR0600(properties: Out<[u8; 1472]>, device: c_int) -> c_int {
     call("hipGetDeviceProperties", || properties.put(properties_r0600(only(device)?)))
 }
 
 /// `hipGetDevicePropertiesR0000`.
-pub extern "C" fn hipGetDevicePropertiesR0000(properties: Out<[u8; 792]>, device: c_int) -> c_int {
+pub unsafe extern "C" fn hipGetDevicePropertiesR0000(properties: Out<[u8; 792]>, device: c_int) -> c_int {
     call("hipGetDeviceProperties", || properties.put(properties_r0000(only(device)?)))
 }
 
 /// `hipGetDeviceProperties`, as called by programs built before HIP 6.0.
-pub extern "C" fn hipGetDeviceProperties(properties: Out<[u8; 792]>, device: c_int) -> c_int {
-    hipGetDevicePropertiesR0000(properties, device)
+pub unsafe extern "C" fn hipGetDeviceProperties(properties: Out<[u8; 792]>, device: c_int) -> c_int {
+    // SAFETY: the caller guarantees what the API demands.
+    unsafe { hipGetDevicePropertiesR0000(properties, device) }
 }
 
 /// Returns the value of an attribute, or `None` for an unknown attribute. Unsupported features have the value
@@ -236,19 +237,19 @@ fn attribute(gpu: &Gpu, attribute: c_int) -> Option<c_int> {
 }
 
 /// `hipDeviceGetAttribute`.
-pub extern "C" fn hipDeviceGetAttribute(value: Out<c_int>, number: c_int, device: c_int) -> c_int {
+pub unsafe extern "C" fn hipDeviceGetAttribute(value: Out<c_int>, number: c_int, device: c_int) -> c_int {
     call("hipDeviceGetAttribute", || {
         value.put(attribute(only(device)?, number).ok_or(Status::INVALID_VALUE)?)
     })
 }
 
 /// `hipInit`.
-pub extern "C" fn hipInit(flags: c_uint) -> c_int {
+pub unsafe extern "C" fn hipInit(flags: c_uint) -> c_int {
     call("hipInit", || if flags == 0 { gpu().map(drop) } else { Err(Status::INVALID_VALUE.into()) })
 }
 
 /// `hipGetDeviceCount`.
-pub extern "C" fn hipGetDeviceCount(count: Out<c_int>) -> c_int {
+pub unsafe extern "C" fn hipGetDeviceCount(count: Out<c_int>) -> c_int {
     call("hipGetDeviceCount", || {
         gpu()?;
         count.put(1)
@@ -256,7 +257,7 @@ pub extern "C" fn hipGetDeviceCount(count: Out<c_int>) -> c_int {
 }
 
 /// `hipGetDevice`.
-pub extern "C" fn hipGetDevice(device: Out<c_int>) -> c_int {
+pub unsafe extern "C" fn hipGetDevice(device: Out<c_int>) -> c_int {
     call("hipGetDevice", || {
         gpu()?;
         device.put(0)
@@ -264,12 +265,12 @@ pub extern "C" fn hipGetDevice(device: Out<c_int>) -> c_int {
 }
 
 /// `hipSetDevice`.
-pub extern "C" fn hipSetDevice(device: c_int) -> c_int {
+pub unsafe extern "C" fn hipSetDevice(device: c_int) -> c_int {
     call("hipSetDevice", || only(device).map(drop))
 }
 
 /// `hipDeviceGet`.
-pub extern "C" fn hipDeviceGet(device: Out<c_int>, ordinal: c_int) -> c_int {
+pub unsafe extern "C" fn hipDeviceGet(device: Out<c_int>, ordinal: c_int) -> c_int {
     call("hipDeviceGet", || {
         only(ordinal)?;
         device.put(0)
@@ -277,22 +278,24 @@ pub extern "C" fn hipDeviceGet(device: Out<c_int>, ordinal: c_int) -> c_int {
 }
 
 /// `hipChooseDevice`. There is only one device.
-pub extern "C" fn hipChooseDevice(device: Out<c_int>, _properties: Memory) -> c_int {
-    hipGetDevice(device)
+pub unsafe extern "C" fn hipChooseDevice(device: Out<c_int>, _properties: Memory) -> c_int {
+    // SAFETY: the caller guarantees what the API demands.
+    unsafe { hipGetDevice(device) }
 }
 
 /// `hipChooseDeviceR0600`.
-pub extern "C" fn hipChooseDeviceR0600(device: Out<c_int>, _properties: Memory) -> c_int {
-    hipGetDevice(device)
+pub unsafe extern "C" fn hipChooseDeviceR0600(device: Out<c_int>, _properties: Memory) -> c_int {
+    // SAFETY: the caller guarantees what the API demands.
+    unsafe { hipGetDevice(device) }
 }
 
 /// `hipSetDeviceFlags`. The flags, which select how threads wait, are ignored.
-pub extern "C" fn hipSetDeviceFlags(_flags: c_uint) -> c_int {
+pub unsafe extern "C" fn hipSetDeviceFlags(_flags: c_uint) -> c_int {
     0
 }
 
 /// `hipGetDeviceFlags`.
-pub extern "C" fn hipGetDeviceFlags(flags: Out<c_uint>) -> c_int {
+pub unsafe extern "C" fn hipGetDeviceFlags(flags: Out<c_uint>) -> c_int {
     call("hipGetDeviceFlags", || flags.put(0))
 }
 
@@ -303,18 +306,20 @@ fn put_text(to: &Out<c_char>, len: c_int, text: &str) -> Outcome {
         return Err(Status::INVALID_VALUE.into());
     }
     let bytes = &text.as_bytes()[..text.len().min(len - 1)];
-    bytes.iter().enumerate().for_each(|(at, byte)| to.put_at(at, *byte as c_char));
-    to.put_at(bytes.len(), 0);
+    for (at, byte) in bytes.iter().chain(&[0]).enumerate() {
+        // SAFETY: the caller of the API passes memory of `len` bytes.
+        unsafe { to.put_at(at, *byte as c_char) };
+    }
     Ok(())
 }
 
 /// `hipDeviceGetName`.
-pub extern "C" fn hipDeviceGetName(name: Out<c_char>, len: c_int, device: c_int) -> c_int {
+pub unsafe extern "C" fn hipDeviceGetName(name: Out<c_char>, len: c_int, device: c_int) -> c_int {
     call("hipDeviceGetName", || put_text(&name, len, &only(device)?.identity().name))
 }
 
 /// `hipDeviceGetPCIBusId`. The device is not on a bus and reports address 0.
-pub extern "C" fn hipDeviceGetPCIBusId(id: Out<c_char>, len: c_int, device: c_int) -> c_int {
+pub unsafe extern "C" fn hipDeviceGetPCIBusId(id: Out<c_char>, len: c_int, device: c_int) -> c_int {
     call("hipDeviceGetPCIBusId", || {
         only(device)?;
         put_text(&id, len, "0000:00:00.0")
@@ -322,7 +327,7 @@ pub extern "C" fn hipDeviceGetPCIBusId(id: Out<c_char>, len: c_int, device: c_in
 }
 
 /// `hipDeviceGetByPCIBusId`.
-pub extern "C" fn hipDeviceGetByPCIBusId(device: Out<c_int>, id: Text) -> c_int {
+pub unsafe extern "C" fn hipDeviceGetByPCIBusId(device: Out<c_int>, id: Text) -> c_int {
     call("hipDeviceGetByPCIBusId", || match &id.get()?[..] {
         "0000:00:00.0" | "00:00.0" => device.put(0),
         _ => Err(Status::INVALID_VALUE.into()),
@@ -330,7 +335,7 @@ pub extern "C" fn hipDeviceGetByPCIBusId(device: Out<c_int>, id: Text) -> c_int 
 }
 
 /// `hipDeviceGetUuid`.
-pub extern "C" fn hipDeviceGetUuid(uuid: Out<[u8; 16]>, device: c_int) -> c_int {
+pub unsafe extern "C" fn hipDeviceGetUuid(uuid: Out<[u8; 16]>, device: c_int) -> c_int {
     call("hipDeviceGetUuid", || {
         let name = format!("{:<16.16}", only(device)?.identity().name);
         uuid.put(std::array::from_fn(|k| name.as_bytes()[k]))
@@ -338,7 +343,7 @@ pub extern "C" fn hipDeviceGetUuid(uuid: Out<[u8; 16]>, device: c_int) -> c_int 
 }
 
 /// `hipDeviceTotalMem`.
-pub extern "C" fn hipDeviceTotalMem(bytes: Out<usize>, device: c_int) -> c_int {
+pub unsafe extern "C" fn hipDeviceTotalMem(bytes: Out<usize>, device: c_int) -> c_int {
     call("hipDeviceTotalMem", || {
         only(device)?;
         bytes.put(TOTAL_BYTES as usize)
@@ -346,7 +351,11 @@ pub extern "C" fn hipDeviceTotalMem(bytes: Out<usize>, device: c_int) -> c_int {
 }
 
 /// `hipDeviceComputeCapability`.
-pub extern "C" fn hipDeviceComputeCapability(major: Out<c_int>, minor: Out<c_int>, device: c_int) -> c_int {
+pub unsafe extern "C" fn hipDeviceComputeCapability(
+    major: Out<c_int>,
+    minor: Out<c_int>,
+    device: c_int,
+) -> c_int {
     call("hipDeviceComputeCapability", || {
         let id = only(device)?.identity();
         major.put(id.major)?;
@@ -355,7 +364,7 @@ pub extern "C" fn hipDeviceComputeCapability(major: Out<c_int>, minor: Out<c_int
 }
 
 /// `hipDeviceGetLimit`. The values are nominal: the stack, the `printf` buffer and the heap grow on demand.
-pub extern "C" fn hipDeviceGetLimit(value: Out<usize>, limit: c_int) -> c_int {
+pub unsafe extern "C" fn hipDeviceGetLimit(value: Out<usize>, limit: c_int) -> c_int {
     call("hipDeviceGetLimit", || match limit {
         0 => value.put(16 << 10),
         1 => value.put(1 << 20),
@@ -365,44 +374,44 @@ pub extern "C" fn hipDeviceGetLimit(value: Out<usize>, limit: c_int) -> c_int {
 }
 
 /// `hipDeviceSetLimit`.
-pub extern "C" fn hipDeviceSetLimit(limit: c_int, _value: usize) -> c_int {
+pub unsafe extern "C" fn hipDeviceSetLimit(limit: c_int, _value: usize) -> c_int {
     call("hipDeviceSetLimit", || {
         if (0..3).contains(&limit) { Ok(()) } else { Err(Status::UNSUPPORTED_LIMIT.into()) }
     })
 }
 
 /// `hipDeviceGetCacheConfig`. Reports no preference.
-pub extern "C" fn hipDeviceGetCacheConfig(config: Out<c_int>) -> c_int {
+pub unsafe extern "C" fn hipDeviceGetCacheConfig(config: Out<c_int>) -> c_int {
     call("hipDeviceGetCacheConfig", || config.put(0))
 }
 
 /// `hipDeviceSetCacheConfig`.
-pub extern "C" fn hipDeviceSetCacheConfig(_config: c_int) -> c_int {
+pub unsafe extern "C" fn hipDeviceSetCacheConfig(_config: c_int) -> c_int {
     0
 }
 
 /// `hipDeviceGetSharedMemConfig`. Reports banks of four bytes.
-pub extern "C" fn hipDeviceGetSharedMemConfig(config: Out<c_int>) -> c_int {
+pub unsafe extern "C" fn hipDeviceGetSharedMemConfig(config: Out<c_int>) -> c_int {
     call("hipDeviceGetSharedMemConfig", || config.put(1))
 }
 
 /// `hipDeviceSetSharedMemConfig`.
-pub extern "C" fn hipDeviceSetSharedMemConfig(_config: c_int) -> c_int {
+pub unsafe extern "C" fn hipDeviceSetSharedMemConfig(_config: c_int) -> c_int {
     0
 }
 
 /// `hipDriverGetVersion`.
-pub extern "C" fn hipDriverGetVersion(version: Out<c_int>) -> c_int {
+pub unsafe extern "C" fn hipDriverGetVersion(version: Out<c_int>) -> c_int {
     call("hipDriverGetVersion", || version.put(VERSION))
 }
 
 /// `hipRuntimeGetVersion`.
-pub extern "C" fn hipRuntimeGetVersion(version: Out<c_int>) -> c_int {
+pub unsafe extern "C" fn hipRuntimeGetVersion(version: Out<c_int>) -> c_int {
     call("hipRuntimeGetVersion", || version.put(VERSION))
 }
 
 /// `hipDeviceCanAccessPeer`. There is only one device.
-pub extern "C" fn hipDeviceCanAccessPeer(can: Out<c_int>, device: c_int, peer: c_int) -> c_int {
+pub unsafe extern "C" fn hipDeviceCanAccessPeer(can: Out<c_int>, device: c_int, peer: c_int) -> c_int {
     call("hipDeviceCanAccessPeer", || {
         only(device)?;
         only(peer)?;
@@ -411,7 +420,7 @@ pub extern "C" fn hipDeviceCanAccessPeer(can: Out<c_int>, device: c_int, peer: c
 }
 
 /// `hipDeviceEnablePeerAccess`.
-pub extern "C" fn hipDeviceEnablePeerAccess(peer: c_int, _flags: c_uint) -> c_int {
+pub unsafe extern "C" fn hipDeviceEnablePeerAccess(peer: c_int, _flags: c_uint) -> c_int {
     call("hipDeviceEnablePeerAccess", || {
         only(peer)?;
         Err(Status::PEER_ACCESS_UNSUPPORTED.into())
@@ -419,16 +428,16 @@ pub extern "C" fn hipDeviceEnablePeerAccess(peer: c_int, _flags: c_uint) -> c_in
 }
 
 /// `hipDeviceDisablePeerAccess`.
-pub extern "C" fn hipDeviceDisablePeerAccess(_peer: c_int) -> c_int {
+pub unsafe extern "C" fn hipDeviceDisablePeerAccess(_peer: c_int) -> c_int {
     call("hipDeviceDisablePeerAccess", || Err(Status::PEER_ACCESS_NOT_ENABLED.into()))
 }
 
 /// `hipProfilerStart`. Does nothing.
-pub extern "C" fn hipProfilerStart() -> c_int {
+pub unsafe extern "C" fn hipProfilerStart() -> c_int {
     0
 }
 
 /// `hipProfilerStop`.
-pub extern "C" fn hipProfilerStop() -> c_int {
+pub unsafe extern "C" fn hipProfilerStop() -> c_int {
     0
 }

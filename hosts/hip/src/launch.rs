@@ -85,14 +85,16 @@ impl LaunchParameters {
 fn collect_arguments(kernel: &Kernel, arguments: In<Memory>) -> Outcome<Vec<u8>> {
     let mut out = Vec::new();
     for (at, argument) in kernel.arguments().enumerate() {
-        let from = arguments.at(at)?;
+        // SAFETY: the caller of the API passes a pointer for each argument of the kernel.
+        let from = unsafe { arguments.at(at)? };
         if from.is_null() {
             let (name, count) = (kernel.name(), kernel.arguments().count());
             let message =
                 format!("kernel `{name}` takes {count} arguments, the pointer to number {} is null", at + 1);
             return Err(Status::INVALID_VALUE.because(message));
         }
-        let bytes = from.read(argument.size as usize);
+        // SAFETY: the pointer refers to an argument of this size.
+        let bytes = unsafe { from.read(argument.size as usize) };
         let (from, end) = (argument.offset as usize, argument.offset as usize + bytes.len());
         if out.len() < end {
             out.resize(end, 0);
@@ -112,17 +114,21 @@ const END: usize = 3;
 fn arguments_in_buffer(kernel: &Kernel, extra: In<Memory>) -> Outcome<Vec<u8>> {
     let (mut buffer, mut len) = (None, None);
     for at in (0..8).step_by(2) {
-        match extra.at(at)?.address() as usize {
-            BUFFER_POINTER => buffer = Some(extra.at(at + 1)?),
-            // The value is a pointer to the size.
-            BUFFER_SIZE => len = Some(extra.at(at + 1)?.read(size_of::<usize>())),
+        // SAFETY: the caller of the API passes pairs of a marker and a value up to the end marker.
+        let value = || unsafe { extra.at(at + 1) };
+        // SAFETY: as above.
+        match unsafe { extra.at(at)? }.address() as usize {
+            BUFFER_POINTER => buffer = Some(value()?),
+            // SAFETY: the value is a pointer to the size.
+            BUFFER_SIZE => len = Some(unsafe { value()?.read(size_of::<usize>()) }),
             END => break,
             _ => return Err(Status::INVALID_VALUE.into()),
         }
     }
     let (buffer, len) = buffer.zip(len).ok_or(Status::INVALID_VALUE)?;
     let len = len.iter().rev().fold(0, |n, &b| n << 8 | b as usize);
-    let bytes = buffer.read(len.min(kernel.kernarg_bytes() as usize));
+    // SAFETY: the caller of the API passes a buffer of at least this size.
+    let bytes = unsafe { buffer.read(len.min(kernel.kernarg_bytes() as usize)) };
     let invalid = |e| Status::INVALID_VALUE.because(format!("kernel `{}`: {e}", kernel.name()));
     kernel.check_arguments(&bytes).map_err(invalid)?;
     Ok(bytes)
@@ -170,7 +176,7 @@ thread_local! {
 }
 
 /// `__hipPushCallConfiguration`.
-pub extern "C" fn __hipPushCallConfiguration(
+pub unsafe extern "C" fn __hipPushCallConfiguration(
     grid: Dim3,
     block: Dim3,
     dynamic_lds: usize,
@@ -183,7 +189,7 @@ pub extern "C" fn __hipPushCallConfiguration(
 }
 
 /// `__hipPopCallConfiguration`.
-pub extern "C" fn __hipPopCallConfiguration(
+pub unsafe extern "C" fn __hipPopCallConfiguration(
     grid: Out<Dim3>,
     block: Out<Dim3>,
     dynamic_lds: Out<usize>,
@@ -199,7 +205,7 @@ pub extern "C" fn __hipPopCallConfiguration(
 }
 
 /// `hipLaunchKernel`.
-pub extern "C" fn hipLaunchKernel(
+pub unsafe extern "C" fn hipLaunchKernel(
     function: usize,
     grid: Dim3,
     block: Dim3,
@@ -238,7 +244,7 @@ fn launch(
 
 /// `hipExtLaunchKernel`.
 #[allow(clippy::too_many_arguments, reason = "the C API's")]
-pub extern "C" fn hipExtLaunchKernel(
+pub unsafe extern "C" fn hipExtLaunchKernel(
     function: usize,
     grid: Dim3,
     block: Dim3,
@@ -286,7 +292,8 @@ const COOPERATIVE: c_uint = 2;
 impl LaunchConfig {
     fn is_cooperative(&self) -> Outcome<bool> {
         for at in 0..self.count as usize {
-            let attribute = self.attributes.at(at)?;
+            // SAFETY: the caller of the API passes an array of this length.
+            let attribute = unsafe { self.attributes.at(at)? };
             if attribute.id == COOPERATIVE && attribute.value != 0 {
                 return Ok(true);
             }
@@ -296,7 +303,7 @@ impl LaunchConfig {
 }
 
 /// `hipLaunchKernelExC`. The cooperative attribute is the only one that affects the launch.
-pub extern "C" fn hipLaunchKernelExC(
+pub unsafe extern "C" fn hipLaunchKernelExC(
     config: In<LaunchConfig>,
     function: usize,
     arguments: In<Memory>,
@@ -309,7 +316,7 @@ pub extern "C" fn hipLaunchKernelExC(
 }
 
 /// `hipLaunchCooperativeKernel`. All workgroups are resident.
-pub extern "C" fn hipLaunchCooperativeKernel(
+pub unsafe extern "C" fn hipLaunchCooperativeKernel(
     function: usize,
     grid: Dim3,
     block: Dim3,
@@ -364,7 +371,7 @@ fn launch_module(
 
 /// `hipModuleLaunchKernel`.
 #[allow(clippy::too_many_arguments, reason = "the C API's")]
-pub extern "C" fn hipModuleLaunchKernel(
+pub unsafe extern "C" fn hipModuleLaunchKernel(
     function: Handle,
     grid_x: c_uint,
     grid_y: c_uint,
@@ -388,7 +395,7 @@ pub extern "C" fn hipModuleLaunchKernel(
 
 /// `hipModuleLaunchCooperativeKernel`.
 #[allow(clippy::too_many_arguments, reason = "the C API's")]
-pub extern "C" fn hipModuleLaunchCooperativeKernel(
+pub unsafe extern "C" fn hipModuleLaunchCooperativeKernel(
     function: Handle,
     grid_x: c_uint,
     grid_y: c_uint,
@@ -412,7 +419,7 @@ pub extern "C" fn hipModuleLaunchCooperativeKernel(
 
 /// `hipExtModuleLaunchKernel`. The grid is specified in work-items.
 #[allow(clippy::too_many_arguments, reason = "the C API's")]
-pub extern "C" fn hipExtModuleLaunchKernel(
+pub unsafe extern "C" fn hipExtModuleLaunchKernel(
     function: Handle,
     items_x: c_uint,
     items_y: c_uint,

@@ -17,6 +17,8 @@
 
 // Names follow the C API.
 #![allow(non_snake_case)]
+// The documentation of the API states what callers must guarantee.
+#![allow(clippy::missing_safety_doc)]
 #![cfg(target_os = "linux")]
 
 pub mod context;

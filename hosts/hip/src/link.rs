@@ -111,7 +111,7 @@ fn destroy(link: Handle) -> Result<(), LinkError> {
 }
 
 /// `hipLinkCreate`.
-pub extern "C" fn hipLinkCreate(
+pub unsafe extern "C" fn hipLinkCreate(
     _count: c_uint,
     _options: In<c_int>,
     _values: In<Memory>,
@@ -122,7 +122,7 @@ pub extern "C" fn hipLinkCreate(
 
 /// `hipLinkAddData`.
 #[allow(clippy::too_many_arguments, reason = "the C API's")]
-pub extern "C" fn hipLinkAddData(
+pub unsafe extern "C" fn hipLinkAddData(
     link: Handle,
     kind: c_int,
     data: Memory,
@@ -132,11 +132,13 @@ pub extern "C" fn hipLinkAddData(
     _options: In<c_int>,
     _values: In<Memory>,
 ) -> c_int {
-    call("hipLinkAddData", || Ok(add(link, kind, data.read(if data.is_null() { 0 } else { size }))?))
+    // SAFETY: the caller of the API passes data of this size.
+    let data = || unsafe { data.read(if data.is_null() { 0 } else { size }) };
+    call("hipLinkAddData", || Ok(add(link, kind, data())?))
 }
 
 /// `hipLinkAddFile`.
-pub extern "C" fn hipLinkAddFile(
+pub unsafe extern "C" fn hipLinkAddFile(
     link: Handle,
     kind: c_int,
     path: Text,
@@ -148,7 +150,7 @@ pub extern "C" fn hipLinkAddFile(
 }
 
 /// `hipLinkComplete`. The code object lives as long as the link.
-pub extern "C" fn hipLinkComplete(link: Handle, code: Out<usize>, size: Out<usize>) -> c_int {
+pub unsafe extern "C" fn hipLinkComplete(link: Handle, code: Out<usize>, size: Out<usize>) -> c_int {
     call("hipLinkComplete", || -> Outcome {
         let (address, len) = complete(link)?;
         size.put_optional(len);
@@ -157,12 +159,12 @@ pub extern "C" fn hipLinkComplete(link: Handle, code: Out<usize>, size: Out<usiz
 }
 
 /// `hipLinkDestroy`.
-pub extern "C" fn hipLinkDestroy(link: Handle) -> c_int {
+pub unsafe extern "C" fn hipLinkDestroy(link: Handle) -> c_int {
     call("hipLinkDestroy", || Ok(destroy(link)?))
 }
 
 /// `hiprtcLinkCreate`.
-pub extern "C" fn hiprtcLinkCreate(
+pub unsafe extern "C" fn hiprtcLinkCreate(
     _count: c_uint,
     _options: In<c_int>,
     _values: In<Memory>,
@@ -173,7 +175,7 @@ pub extern "C" fn hiprtcLinkCreate(
 
 /// `hiprtcLinkAddData`.
 #[allow(clippy::too_many_arguments, reason = "the C API's")]
-pub extern "C" fn hiprtcLinkAddData(
+pub unsafe extern "C" fn hiprtcLinkAddData(
     link: Handle,
     kind: c_int,
     data: Memory,
@@ -183,11 +185,13 @@ pub extern "C" fn hiprtcLinkAddData(
     _options: In<c_int>,
     _values: In<Memory>,
 ) -> c_int {
-    rtc::call(|| Ok(add(link, kind, data.read(if data.is_null() { 0 } else { size }))?))
+    // SAFETY: the caller of the API passes data of this size.
+    let data = || unsafe { data.read(if data.is_null() { 0 } else { size }) };
+    rtc::call(|| Ok(add(link, kind, data())?))
 }
 
 /// `hiprtcLinkAddFile`.
-pub extern "C" fn hiprtcLinkAddFile(
+pub unsafe extern "C" fn hiprtcLinkAddFile(
     link: Handle,
     kind: c_int,
     path: host::Text<Rtc>,
@@ -199,7 +203,7 @@ pub extern "C" fn hiprtcLinkAddFile(
 }
 
 /// `hiprtcLinkComplete`. The code object lives as long as the link.
-pub extern "C" fn hiprtcLinkComplete(
+pub unsafe extern "C" fn hiprtcLinkComplete(
     link: Handle,
     code: host::Out<usize, Rtc>,
     size: host::Out<usize, Rtc>,
@@ -212,6 +216,6 @@ pub extern "C" fn hiprtcLinkComplete(
 }
 
 /// `hiprtcLinkDestroy`.
-pub extern "C" fn hiprtcLinkDestroy(link: Handle) -> c_int {
+pub unsafe extern "C" fn hiprtcLinkDestroy(link: Handle) -> c_int {
     rtc::call(|| Ok(destroy(link)?))
 }

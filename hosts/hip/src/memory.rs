@@ -101,17 +101,18 @@ fn release(address: u64, accepts: impl Fn(Kind) -> bool) -> Outcome {
 }
 
 /// `hipMalloc`.
-pub extern "C" fn hipMalloc(pointer: Out<u64>, len: usize) -> c_int {
+pub unsafe extern "C" fn hipMalloc(pointer: Out<u64>, len: usize) -> c_int {
     call("hipMalloc", || allocate(&pointer, len, Kind::Device))
 }
 
 /// `hipExtMallocWithFlags`.
-pub extern "C" fn hipExtMallocWithFlags(pointer: Out<u64>, len: usize, _flags: c_uint) -> c_int {
-    hipMalloc(pointer, len)
+pub unsafe extern "C" fn hipExtMallocWithFlags(pointer: Out<u64>, len: usize, _flags: c_uint) -> c_int {
+    // SAFETY: the caller guarantees what the API demands.
+    unsafe { hipMalloc(pointer, len) }
 }
 
 /// `hipMallocManaged`.
-pub extern "C" fn hipMallocManaged(pointer: Out<u64>, len: usize, _flags: c_uint) -> c_int {
+pub unsafe extern "C" fn hipMallocManaged(pointer: Out<u64>, len: usize, _flags: c_uint) -> c_int {
     call("hipMallocManaged", || {
         if len == 0 {
             return Err(Status::INVALID_VALUE.into());
@@ -121,47 +122,52 @@ pub extern "C" fn hipMallocManaged(pointer: Out<u64>, len: usize, _flags: c_uint
 }
 
 /// `hipFree`. As in ROCm's runtime, it frees host memory too.
-pub extern "C" fn hipFree(address: u64) -> c_int {
+pub unsafe extern "C" fn hipFree(address: u64) -> c_int {
     call("hipFree", || release(address, |_| true))
 }
 
 /// `hipHostMalloc`.
-pub extern "C" fn hipHostMalloc(pointer: Out<u64>, len: usize, flags: c_uint) -> c_int {
+pub unsafe extern "C" fn hipHostMalloc(pointer: Out<u64>, len: usize, flags: c_uint) -> c_int {
     call("hipHostMalloc", || allocate(&pointer, len, Kind::Host(flags)))
 }
 
 /// `hipHostAlloc`.
-pub extern "C" fn hipHostAlloc(pointer: Out<u64>, len: usize, flags: c_uint) -> c_int {
-    hipHostMalloc(pointer, len, flags)
+pub unsafe extern "C" fn hipHostAlloc(pointer: Out<u64>, len: usize, flags: c_uint) -> c_int {
+    // SAFETY: the caller guarantees what the API demands.
+    unsafe { hipHostMalloc(pointer, len, flags) }
 }
 
 /// `hipExtHostAlloc`.
-pub extern "C" fn hipExtHostAlloc(pointer: Out<u64>, len: usize, flags: c_uint) -> c_int {
-    hipHostMalloc(pointer, len, flags)
+pub unsafe extern "C" fn hipExtHostAlloc(pointer: Out<u64>, len: usize, flags: c_uint) -> c_int {
+    // SAFETY: the caller guarantees what the API demands.
+    unsafe { hipHostMalloc(pointer, len, flags) }
 }
 
 /// `hipMallocHost`.
-pub extern "C" fn hipMallocHost(pointer: Out<u64>, len: usize) -> c_int {
-    hipHostMalloc(pointer, len, 0)
+pub unsafe extern "C" fn hipMallocHost(pointer: Out<u64>, len: usize) -> c_int {
+    // SAFETY: the caller guarantees what the API demands.
+    unsafe { hipHostMalloc(pointer, len, 0) }
 }
 
 /// `hipMemAllocHost`.
-pub extern "C" fn hipMemAllocHost(pointer: Out<u64>, len: usize) -> c_int {
-    hipHostMalloc(pointer, len, 0)
+pub unsafe extern "C" fn hipMemAllocHost(pointer: Out<u64>, len: usize) -> c_int {
+    // SAFETY: the caller guarantees what the API demands.
+    unsafe { hipHostMalloc(pointer, len, 0) }
 }
 
 /// `hipHostFree`.
-pub extern "C" fn hipHostFree(address: u64) -> c_int {
+pub unsafe extern "C" fn hipHostFree(address: u64) -> c_int {
     call("hipHostFree", || release(address, |kind| matches!(kind, Kind::Host(_))))
 }
 
 /// `hipFreeHost`.
-pub extern "C" fn hipFreeHost(address: u64) -> c_int {
-    hipHostFree(address)
+pub unsafe extern "C" fn hipFreeHost(address: u64) -> c_int {
+    // SAFETY: the caller guarantees what the API demands.
+    unsafe { hipHostFree(address) }
 }
 
 /// `hipMallocAsync`. The memory is available immediately, which satisfies stream order.
-pub extern "C" fn hipMallocAsync(pointer: Out<u64>, len: usize, stream: Handle) -> c_int {
+pub unsafe extern "C" fn hipMallocAsync(pointer: Out<u64>, len: usize, stream: Handle) -> c_int {
     call("hipMallocAsync", || {
         gpu()?.streams.find(stream)?;
         allocate(&pointer, len, Kind::Device)
@@ -169,17 +175,18 @@ pub extern "C" fn hipMallocAsync(pointer: Out<u64>, len: usize, stream: Handle) 
 }
 
 /// `hipMallocFromPoolAsync`.
-pub extern "C" fn hipMallocFromPoolAsync(
+pub unsafe extern "C" fn hipMallocFromPoolAsync(
     pointer: Out<u64>,
     len: usize,
     _pool: Handle,
     stream: Handle,
 ) -> c_int {
-    hipMallocAsync(pointer, len, stream)
+    // SAFETY: the caller guarantees what the API demands.
+    unsafe { hipMallocAsync(pointer, len, stream) }
 }
 
 /// `hipFreeAsync`. Waits for all work, which satisfies stream order.
-pub extern "C" fn hipFreeAsync(address: u64, stream: Handle) -> c_int {
+pub unsafe extern "C" fn hipFreeAsync(address: u64, stream: Handle) -> c_int {
     call("hipFreeAsync", || {
         gpu()?.streams.find(stream)?;
         release(address, |_| true)
@@ -187,7 +194,12 @@ pub extern "C" fn hipFreeAsync(address: u64, stream: Handle) -> c_int {
 }
 
 /// `hipMallocPitch`.
-pub extern "C" fn hipMallocPitch(pointer: Out<u64>, pitch: Out<usize>, width: usize, height: usize) -> c_int {
+pub unsafe extern "C" fn hipMallocPitch(
+    pointer: Out<u64>,
+    pitch: Out<usize>,
+    width: usize,
+    height: usize,
+) -> c_int {
     call("hipMallocPitch", || {
         let row = width.checked_next_multiple_of(PITCH).ok_or(Status::OUT_OF_MEMORY)?;
         let len = row.checked_mul(height).ok_or(Status::OUT_OF_MEMORY)?;
@@ -197,14 +209,15 @@ pub extern "C" fn hipMallocPitch(pointer: Out<u64>, pitch: Out<usize>, width: us
 }
 
 /// `hipMemAllocPitch`.
-pub extern "C" fn hipMemAllocPitch(
+pub unsafe extern "C" fn hipMemAllocPitch(
     pointer: Out<u64>,
     pitch: Out<usize>,
     width: usize,
     height: usize,
     _element: c_uint,
 ) -> c_int {
-    hipMallocPitch(pointer, pitch, width, height)
+    // SAFETY: the caller guarantees what the API demands.
+    unsafe { hipMallocPitch(pointer, pitch, width, height) }
 }
 
 /// `hipPitchedPtr`.
@@ -234,7 +247,7 @@ pub struct Extent {
 }
 
 /// `hipMalloc3D`.
-pub extern "C" fn hipMalloc3D(pointer: Out<PitchedPointer<u64>>, extent: Extent) -> c_int {
+pub unsafe extern "C" fn hipMalloc3D(pointer: Out<PitchedPointer<u64>>, extent: Extent) -> c_int {
     call("hipMalloc3D", || {
         let pitch = extent.width.checked_next_multiple_of(PITCH).ok_or(Status::OUT_OF_MEMORY)?;
         let rows = extent.height.checked_mul(extent.depth).ok_or(Status::OUT_OF_MEMORY)?;
@@ -252,12 +265,18 @@ pub struct ChannelFormat {
 }
 
 /// `hipCreateChannelDesc`. Returns a description for arrays, which are not supported.
-pub extern "C" fn hipCreateChannelDesc(x: c_int, y: c_int, z: c_int, w: c_int, kind: c_int) -> ChannelFormat {
+pub unsafe extern "C" fn hipCreateChannelDesc(
+    x: c_int,
+    y: c_int,
+    z: c_int,
+    w: c_int,
+    kind: c_int,
+) -> ChannelFormat {
     ChannelFormat { bits: [x, y, z, w], kind }
 }
 
 /// `hipHostRegister`. Makes host memory accessible to kernels.
-pub extern "C" fn hipHostRegister(memory: Memory, len: usize, _flags: c_uint) -> c_int {
+pub unsafe extern "C" fn hipHostRegister(memory: Memory, len: usize, _flags: c_uint) -> c_int {
     call("hipHostRegister", || {
         if memory.is_null() || len == 0 {
             return Err(Status::INVALID_VALUE.into());
@@ -271,7 +290,7 @@ pub extern "C" fn hipHostRegister(memory: Memory, len: usize, _flags: c_uint) ->
 }
 
 /// `hipHostUnregister`.
-pub extern "C" fn hipHostUnregister(memory: Memory) -> c_int {
+pub unsafe extern "C" fn hipHostUnregister(memory: Memory) -> c_int {
     call("hipHostUnregister", || {
         let gpu = gpu()?;
         gpu.streams.wait()?;
@@ -291,7 +310,7 @@ impl Gpu {
 }
 
 /// `hipHostGetDevicePointer`. Returns the same pointer.
-pub extern "C" fn hipHostGetDevicePointer(device: Out<u64>, host: Memory, _flags: c_uint) -> c_int {
+pub unsafe extern "C" fn hipHostGetDevicePointer(device: Out<u64>, host: Memory, _flags: c_uint) -> c_int {
     call("hipHostGetDevicePointer", || {
         let known = gpu()?.find_allocation(host.address()).ok_or(Status::INVALID_VALUE)?;
         match known.kind {
@@ -302,7 +321,7 @@ pub extern "C" fn hipHostGetDevicePointer(device: Out<u64>, host: Memory, _flags
 }
 
 /// `hipHostGetFlags`.
-pub extern "C" fn hipHostGetFlags(flags: Out<c_uint>, host: Memory) -> c_int {
+pub unsafe extern "C" fn hipHostGetFlags(flags: Out<c_uint>, host: Memory) -> c_int {
     call("hipHostGetFlags", || match gpu()?.find_allocation(host.address()).map(|k| k.kind) {
         Some(Kind::Host(given)) => flags.put(given),
         _ => Err(Status::INVALID_VALUE.into()),
@@ -310,7 +329,7 @@ pub extern "C" fn hipHostGetFlags(flags: Out<c_uint>, host: Memory) -> c_int {
 }
 
 /// `hipMemGetInfo`.
-pub extern "C" fn hipMemGetInfo(free: Out<usize>, total: Out<usize>) -> c_int {
+pub unsafe extern "C" fn hipMemGetInfo(free: Out<usize>, total: Out<usize>) -> c_int {
     call("hipMemGetInfo", || {
         free.put_optional(TOTAL_BYTES.saturating_sub(gpu()?.device.allocated()) as usize);
         total.put_optional(TOTAL_BYTES as usize);
@@ -319,7 +338,7 @@ pub extern "C" fn hipMemGetInfo(free: Out<usize>, total: Out<usize>) -> c_int {
 }
 
 /// `hipMemGetAddressRange`.
-pub extern "C" fn hipMemGetAddressRange(base: Out<u64>, len: Out<usize>, address: u64) -> c_int {
+pub unsafe extern "C" fn hipMemGetAddressRange(base: Out<u64>, len: Out<usize>, address: u64) -> c_int {
     call("hipMemGetAddressRange", || {
         let known = gpu()?.find_allocation(address).ok_or(Status::NOT_FOUND)?;
         base.put_optional(known.address);
@@ -329,7 +348,7 @@ pub extern "C" fn hipMemGetAddressRange(base: Out<u64>, len: Out<usize>, address
 }
 
 /// `hipMemPtrGetInfo`.
-pub extern "C" fn hipMemPtrGetInfo(address: u64, len: Out<usize>) -> c_int {
+pub unsafe extern "C" fn hipMemPtrGetInfo(address: u64, len: Out<usize>) -> c_int {
     call("hipMemPtrGetInfo", || match gpu()?.find_allocation(address) {
         Some(known) => len.put(known.len as usize),
         None => Err(Status::INVALID_VALUE.into()),
@@ -348,7 +367,7 @@ pub struct PointerAttributes {
 }
 
 /// `hipPointerGetAttributes`.
-pub extern "C" fn hipPointerGetAttributes(attributes: Out<PointerAttributes>, address: u64) -> c_int {
+pub unsafe extern "C" fn hipPointerGetAttributes(attributes: Out<PointerAttributes>, address: u64) -> c_int {
     call("hipPointerGetAttributes", || {
         let kind = gpu()?.find_allocation(address).map(|known| known.kind);
         let (memory, host) = match kind {
@@ -369,12 +388,17 @@ pub extern "C" fn hipPointerGetAttributes(attributes: Out<PointerAttributes>, ad
 }
 
 /// `hipMemAdvise`. Advice has no effect.
-pub extern "C" fn hipMemAdvise(_address: u64, _len: usize, _advice: c_int, _device: c_int) -> c_int {
+pub unsafe extern "C" fn hipMemAdvise(_address: u64, _len: usize, _advice: c_int, _device: c_int) -> c_int {
     0
 }
 
 /// `hipMemPrefetchAsync`. Only checks its arguments, since all memory is shared.
-pub extern "C" fn hipMemPrefetchAsync(address: u64, _len: usize, _device: c_int, stream: Handle) -> c_int {
+pub unsafe extern "C" fn hipMemPrefetchAsync(
+    address: u64,
+    _len: usize,
+    _device: c_int,
+    stream: Handle,
+) -> c_int {
     call("hipMemPrefetchAsync", || {
         let gpu = gpu()?;
         gpu.streams.find(stream)?;
@@ -386,36 +410,37 @@ pub extern "C" fn hipMemPrefetchAsync(address: u64, _len: usize, _device: c_int,
 const POOL: Handle = 0x10;
 
 /// `hipDeviceGetDefaultMemPool`.
-pub extern "C" fn hipDeviceGetDefaultMemPool(pool: Out<Handle>, _device: c_int) -> c_int {
+pub unsafe extern "C" fn hipDeviceGetDefaultMemPool(pool: Out<Handle>, _device: c_int) -> c_int {
     call("hipDeviceGetDefaultMemPool", || pool.put(POOL))
 }
 
 /// `hipDeviceGetMemPool`.
-pub extern "C" fn hipDeviceGetMemPool(pool: Out<Handle>, device: c_int) -> c_int {
-    hipDeviceGetDefaultMemPool(pool, device)
+pub unsafe extern "C" fn hipDeviceGetMemPool(pool: Out<Handle>, device: c_int) -> c_int {
+    // SAFETY: the caller guarantees what the API demands.
+    unsafe { hipDeviceGetDefaultMemPool(pool, device) }
 }
 
 /// `hipDeviceSetMemPool`.
-pub extern "C" fn hipDeviceSetMemPool(_device: c_int, _pool: Handle) -> c_int {
+pub unsafe extern "C" fn hipDeviceSetMemPool(_device: c_int, _pool: Handle) -> c_int {
     0
 }
 
 /// `hipMemPoolCreate`. All pools allocate directly from the device.
-pub extern "C" fn hipMemPoolCreate(pool: Out<Handle>, _properties: Memory) -> c_int {
+pub unsafe extern "C" fn hipMemPoolCreate(pool: Out<Handle>, _properties: Memory) -> c_int {
     call("hipMemPoolCreate", || pool.put(crate::stream::new_handle()))
 }
 
 /// `hipMemPoolDestroy`.
-pub extern "C" fn hipMemPoolDestroy(_pool: Handle) -> c_int {
+pub unsafe extern "C" fn hipMemPoolDestroy(_pool: Handle) -> c_int {
     0
 }
 
 /// `hipMemPoolTrimTo`. Does nothing, since pools retain no memory.
-pub extern "C" fn hipMemPoolTrimTo(_pool: Handle, _keep: usize) -> c_int {
+pub unsafe extern "C" fn hipMemPoolTrimTo(_pool: Handle, _keep: usize) -> c_int {
     0
 }
 
 /// `hipMemPoolSetAttribute`. Does nothing, since pools retain no memory whatever the threshold.
-pub extern "C" fn hipMemPoolSetAttribute(_pool: Handle, _attribute: c_int, _value: Memory) -> c_int {
+pub unsafe extern "C" fn hipMemPoolSetAttribute(_pool: Handle, _attribute: c_int, _value: Memory) -> c_int {
     0
 }

@@ -64,9 +64,11 @@ fn image(at: Memory) -> Outcome<Vec<u8>> {
     if at.is_null() {
         return Err(Status::INVALID_VALUE.into());
     }
-    let size = bundle::size(&mut |offset, len| at.offset(offset).read(len));
+    // SAFETY: the caller of the API passes a complete image, whose headers state its size.
+    let size = bundle::size(&mut |offset, len| unsafe { at.offset(offset).read(len) });
     match size {
-        Some(size) if size <= MAX_IMAGE => Ok(at.read(size)),
+        // SAFETY: as above.
+        Some(size) if size <= MAX_IMAGE => Ok(unsafe { at.read(size) }),
         _ => Err(Status::INVALID_IMAGE.because("neither a code object nor a bundle")),
     }
 }
@@ -110,7 +112,7 @@ fn variable(symbol: usize) -> Outcome<(u64, u64)> {
 }
 
 /// `__hipRegisterFatBinary`.
-pub extern "C" fn __hipRegisterFatBinary(wrapper: In<Wrapper>) -> Handle {
+pub unsafe extern "C" fn __hipRegisterFatBinary(wrapper: In<Wrapper>) -> Handle {
     let handle = new_handle();
     let _ = call("__hipRegisterFatBinary", || {
         let wrapper = wrapper.get()?;
@@ -125,7 +127,7 @@ pub extern "C" fn __hipRegisterFatBinary(wrapper: In<Wrapper>) -> Handle {
 }
 
 /// `__hipUnregisterFatBinary`.
-pub extern "C" fn __hipUnregisterFatBinary(fat: Handle) {
+pub unsafe extern "C" fn __hipUnregisterFatBinary(fat: Handle) {
     let removed = with(|code| {
         let binary = code.binaries.remove(&fat)?;
         let of_other = |registered: &Registered| !Arc::ptr_eq(&registered.binary, &binary);
@@ -152,7 +154,7 @@ fn register(fat: Handle, name: Text, put: impl FnOnce(&mut Code, Registered)) {
 
 /// `__hipRegisterFunction`.
 #[allow(clippy::too_many_arguments, reason = "the C API's")]
-pub extern "C" fn __hipRegisterFunction(
+pub unsafe extern "C" fn __hipRegisterFunction(
     fat: Handle,
     host: usize,
     _host_name: Text,
@@ -171,7 +173,7 @@ pub extern "C" fn __hipRegisterFunction(
 
 /// `__hipRegisterVar`.
 #[allow(clippy::too_many_arguments, reason = "the C API's")]
-pub extern "C" fn __hipRegisterVar(
+pub unsafe extern "C" fn __hipRegisterVar(
     fat: Handle,
     host: usize,
     _host_name: Text,
@@ -188,7 +190,7 @@ pub extern "C" fn __hipRegisterVar(
 
 /// `__hipRegisterManagedVar`. Allocates memory that the module's pointer and the host's pointer both refer
 /// to.
-pub extern "C" fn __hipRegisterManagedVar(
+pub unsafe extern "C" fn __hipRegisterManagedVar(
     fat: Handle,
     pointer: Out<u64>,
     initial: Memory,
@@ -202,7 +204,8 @@ pub extern "C" fn __hipRegisterManagedVar(
         // SAFETY: the memory was just allocated with at least `size` bytes.
         let memory = unsafe { Memory::at(address) };
         if !initial.is_null() {
-            memory.copy_from(initial, size);
+            // SAFETY: the program's initial value has the size that it registers.
+            unsafe { memory.copy_from(initial, size) };
         }
         pointer.put(address)?;
         let name = name.get()?;
@@ -214,10 +217,19 @@ pub extern "C" fn __hipRegisterManagedVar(
 }
 
 /// `__hipRegisterSurface`. Ignored, so that programs that have surfaces but do not use them can run.
-pub extern "C" fn __hipRegisterSurface(_: Handle, _: usize, _: Text, _: Text, _: c_int, _: c_int) {}
+pub unsafe extern "C" fn __hipRegisterSurface(_: Handle, _: usize, _: Text, _: Text, _: c_int, _: c_int) {}
 
 /// `__hipRegisterTexture`. Ignored, like `__hipRegisterSurface`.
-pub extern "C" fn __hipRegisterTexture(_: Handle, _: usize, _: Text, _: Text, _: c_int, _: c_int, _: c_int) {}
+pub unsafe extern "C" fn __hipRegisterTexture(
+    _: Handle,
+    _: usize,
+    _: Text,
+    _: Text,
+    _: c_int,
+    _: c_int,
+    _: c_int,
+) {
+}
 
 /// Loads a module.
 fn load(module: &Out<Handle>, object: &[u8]) -> Outcome {
@@ -228,7 +240,7 @@ fn load(module: &Out<Handle>, object: &[u8]) -> Outcome {
 }
 
 /// `hipModuleLoad`.
-pub extern "C" fn hipModuleLoad(module: Out<Handle>, path: Text) -> c_int {
+pub unsafe extern "C" fn hipModuleLoad(module: Out<Handle>, path: Text) -> c_int {
     call("hipModuleLoad", || {
         let path = path.get()?;
         let object =
@@ -238,29 +250,31 @@ pub extern "C" fn hipModuleLoad(module: Out<Handle>, path: Text) -> c_int {
 }
 
 /// `hipModuleLoadData`.
-pub extern "C" fn hipModuleLoadData(module: Out<Handle>, data: Memory) -> c_int {
+pub unsafe extern "C" fn hipModuleLoadData(module: Out<Handle>, data: Memory) -> c_int {
     call("hipModuleLoadData", || load(&module, &image(data)?))
 }
 
 /// `hipModuleLoadDataEx`. The options configure JIT compilation and are ignored, since code objects are
 /// already compiled.
-pub extern "C" fn hipModuleLoadDataEx(
+pub unsafe extern "C" fn hipModuleLoadDataEx(
     module: Out<Handle>,
     data: Memory,
     _count: c_uint,
     _options: Memory,
     _values: Memory,
 ) -> c_int {
-    hipModuleLoadData(module, data)
+    // SAFETY: the caller guarantees what the API demands.
+    unsafe { hipModuleLoadData(module, data) }
 }
 
 /// `hipModuleLoadFatBinary`.
-pub extern "C" fn hipModuleLoadFatBinary(module: Out<Handle>, data: Memory) -> c_int {
-    hipModuleLoadData(module, data)
+pub unsafe extern "C" fn hipModuleLoadFatBinary(module: Out<Handle>, data: Memory) -> c_int {
+    // SAFETY: the caller guarantees what the API demands.
+    unsafe { hipModuleLoadData(module, data) }
 }
 
 /// `hipModuleUnload`.
-pub extern "C" fn hipModuleUnload(module: Handle) -> c_int {
+pub unsafe extern "C" fn hipModuleUnload(module: Handle) -> c_int {
     call("hipModuleUnload", || {
         gpu()?.streams.wait()?;
         let removed = with(|code| {
@@ -278,7 +292,7 @@ fn module_of(handle: Handle) -> Outcome<Module> {
 
 /// `hipModuleGetFunction`. That a kernel does not exist is reported once per module, because programs look for
 /// kernels in many modules.
-pub extern "C" fn hipModuleGetFunction(function: Out<Handle>, module: Handle, name: Text) -> c_int {
+pub unsafe extern "C" fn hipModuleGetFunction(function: Out<Handle>, module: Handle, name: Text) -> c_int {
     call("hipModuleGetFunction", || {
         let found = module_of(module)?.kernel(&name.get()?);
         let unknown = matches!(&found, Err(Error::Load(LoadError::NoKernel { .. })));
@@ -293,12 +307,12 @@ pub extern "C" fn hipModuleGetFunction(function: Out<Handle>, module: Handle, na
 }
 
 /// `hipModuleGetFunctionCount`.
-pub extern "C" fn hipModuleGetFunctionCount(count: Out<c_uint>, module: Handle) -> c_int {
+pub unsafe extern "C" fn hipModuleGetFunctionCount(count: Out<c_uint>, module: Handle) -> c_int {
     call("hipModuleGetFunctionCount", || count.put(module_of(module)?.kernels()?.len() as c_uint))
 }
 
 /// `hipModuleGetGlobal`.
-pub extern "C" fn hipModuleGetGlobal(
+pub unsafe extern "C" fn hipModuleGetGlobal(
     address: Out<u64>,
     len: Out<usize>,
     module: Handle,
@@ -313,7 +327,7 @@ pub extern "C" fn hipModuleGetGlobal(
 }
 
 /// `hipGetFuncBySymbol`.
-pub extern "C" fn hipGetFuncBySymbol(function: Out<Handle>, symbol: usize) -> c_int {
+pub unsafe extern "C" fn hipGetFuncBySymbol(function: Out<Handle>, symbol: usize) -> c_int {
     call("hipGetFuncBySymbol", || {
         let kernel = kernel_of_host(symbol)?;
         let handle = new_handle();
@@ -323,12 +337,12 @@ pub extern "C" fn hipGetFuncBySymbol(function: Out<Handle>, symbol: usize) -> c_
 }
 
 /// `hipGetSymbolAddress`.
-pub extern "C" fn hipGetSymbolAddress(address: Out<u64>, symbol: usize) -> c_int {
+pub unsafe extern "C" fn hipGetSymbolAddress(address: Out<u64>, symbol: usize) -> c_int {
     call("hipGetSymbolAddress", || address.put(variable(symbol)?.0))
 }
 
 /// `hipGetSymbolSize`.
-pub extern "C" fn hipGetSymbolSize(len: Out<usize>, symbol: usize) -> c_int {
+pub unsafe extern "C" fn hipGetSymbolSize(len: Out<usize>, symbol: usize) -> c_int {
     call("hipGetSymbolSize", || len.put(variable(symbol)?.1 as usize))
 }
 
@@ -345,19 +359,20 @@ fn variable_part(symbol: usize, offset: usize, len: usize) -> Outcome<Memory> {
 }
 
 /// `hipMemcpyToSymbol`.
-pub extern "C" fn hipMemcpyToSymbol(
+pub unsafe extern "C" fn hipMemcpyToSymbol(
     symbol: usize,
     from: Memory,
     len: usize,
     offset: usize,
     kind: c_int,
 ) -> c_int {
-    hipMemcpyToSymbolAsync(symbol, from, len, offset, kind, 0)
+    // SAFETY: the caller guarantees what the API demands.
+    unsafe { hipMemcpyToSymbolAsync(symbol, from, len, offset, kind, 0) }
 }
 
 /// `hipMemcpyToSymbolAsync`. Synchronous, because the program may free its memory as soon as the call
 /// returns.
-pub extern "C" fn hipMemcpyToSymbolAsync(
+pub unsafe extern "C" fn hipMemcpyToSymbolAsync(
     symbol: usize,
     from: Memory,
     len: usize,
@@ -371,18 +386,19 @@ pub extern "C" fn hipMemcpyToSymbolAsync(
 }
 
 /// `hipMemcpyFromSymbol`.
-pub extern "C" fn hipMemcpyFromSymbol(
+pub unsafe extern "C" fn hipMemcpyFromSymbol(
     to: Memory,
     symbol: usize,
     len: usize,
     offset: usize,
     kind: c_int,
 ) -> c_int {
-    hipMemcpyFromSymbolAsync(to, symbol, len, offset, kind, 0)
+    // SAFETY: the caller guarantees what the API demands.
+    unsafe { hipMemcpyFromSymbolAsync(to, symbol, len, offset, kind, 0) }
 }
 
 /// `hipMemcpyFromSymbolAsync`.
-pub extern "C" fn hipMemcpyFromSymbolAsync(
+pub unsafe extern "C" fn hipMemcpyFromSymbolAsync(
     to: Memory,
     symbol: usize,
     len: usize,
@@ -396,7 +412,7 @@ pub extern "C" fn hipMemcpyFromSymbolAsync(
 }
 
 /// `hipKernelNameRefByPtr`. Returns null if the function is not a kernel.
-pub extern "C" fn hipKernelNameRefByPtr(function: usize, _stream: Handle) -> *const c_char {
+pub unsafe extern "C" fn hipKernelNameRefByPtr(function: usize, _stream: Handle) -> *const c_char {
     static NAMES: Mutex<Option<HashMap<usize, &'static std::ffi::CStr>>> = Mutex::new(None);
     let Some(registered) = with(|code| code.functions.get(&function).cloned()) else {
         return std::ptr::null();
@@ -412,7 +428,7 @@ pub extern "C" fn hipKernelNameRefByPtr(function: usize, _stream: Handle) -> *co
 }
 
 /// `hipModuleGetTexRef`. Texture references are only detected when the program uses them.
-pub extern "C" fn hipModuleGetTexRef(_texture: Out<Handle>, _module: Handle, _name: Text) -> c_int {
+pub unsafe extern "C" fn hipModuleGetTexRef(_texture: Out<Handle>, _module: Handle, _name: Text) -> c_int {
     report("textures are not supported");
     Status::NOT_SUPPORTED.0
 }

@@ -25,7 +25,7 @@ pub struct FunctionAttributes {
 }
 
 /// `hipFuncGetAttributes`.
-pub extern "C" fn hipFuncGetAttributes(attributes: Out<FunctionAttributes>, function: usize) -> c_int {
+pub unsafe extern "C" fn hipFuncGetAttributes(attributes: Out<FunctionAttributes>, function: usize) -> c_int {
     call("hipFuncGetAttributes", || {
         let kernel = kernel_of_host(function)?;
         attributes.put(FunctionAttributes {
@@ -40,7 +40,7 @@ pub extern "C" fn hipFuncGetAttributes(attributes: Out<FunctionAttributes>, func
 }
 
 /// `hipFuncGetAttribute`.
-pub extern "C" fn hipFuncGetAttribute(value: Out<c_int>, attribute: c_int, function: Handle) -> c_int {
+pub unsafe extern "C" fn hipFuncGetAttribute(value: Out<c_int>, attribute: c_int, function: Handle) -> c_int {
     call("hipFuncGetAttribute", || {
         let kernel = kernel_of_handle(function)?;
         // hipFunction_attribute
@@ -57,17 +57,17 @@ pub extern "C" fn hipFuncGetAttribute(value: Out<c_int>, attribute: c_int, funct
 }
 
 /// `hipFuncSetAttribute`. Only checks the function, since dynamic LDS needs no opt-in.
-pub extern "C" fn hipFuncSetAttribute(function: usize, _attribute: c_int, _value: c_int) -> c_int {
+pub unsafe extern "C" fn hipFuncSetAttribute(function: usize, _attribute: c_int, _value: c_int) -> c_int {
     call("hipFuncSetAttribute", || kernel_of_host(function).map(drop))
 }
 
 /// `hipFuncSetCacheConfig`. Does nothing, since caches are not simulated.
-pub extern "C" fn hipFuncSetCacheConfig(_function: usize, _config: c_int) -> c_int {
+pub unsafe extern "C" fn hipFuncSetCacheConfig(_function: usize, _config: c_int) -> c_int {
     0
 }
 
 /// `hipFuncSetSharedMemConfig`. Does nothing, since LDS banks are not simulated.
-pub extern "C" fn hipFuncSetSharedMemConfig(_function: usize, _config: c_int) -> c_int {
+pub unsafe extern "C" fn hipFuncSetSharedMemConfig(_function: usize, _config: c_int) -> c_int {
     0
 }
 
@@ -86,7 +86,7 @@ fn occupancy(groups: &Out<c_int>, kernel: Kernel, block: c_int, dynamic_lds: usi
 }
 
 /// `hipOccupancyMaxActiveBlocksPerMultiprocessor`.
-pub extern "C" fn hipOccupancyMaxActiveBlocksPerMultiprocessor(
+pub unsafe extern "C" fn hipOccupancyMaxActiveBlocksPerMultiprocessor(
     groups: Out<c_int>,
     function: usize,
     block: c_int,
@@ -98,18 +98,19 @@ pub extern "C" fn hipOccupancyMaxActiveBlocksPerMultiprocessor(
 }
 
 /// `hipOccupancyMaxActiveBlocksPerMultiprocessorWithFlags`.
-pub extern "C" fn hipOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+pub unsafe extern "C" fn hipOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
     groups: Out<c_int>,
     function: usize,
     block: c_int,
     dynamic_lds: usize,
     _flags: c_uint,
 ) -> c_int {
-    hipOccupancyMaxActiveBlocksPerMultiprocessor(groups, function, block, dynamic_lds)
+    // SAFETY: the caller guarantees what the API demands.
+    unsafe { hipOccupancyMaxActiveBlocksPerMultiprocessor(groups, function, block, dynamic_lds) }
 }
 
 /// `hipModuleOccupancyMaxActiveBlocksPerMultiprocessor`.
-pub extern "C" fn hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(
+pub unsafe extern "C" fn hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(
     groups: Out<c_int>,
     function: Handle,
     block: c_int,
@@ -134,7 +135,7 @@ fn max_potential(
 }
 
 /// `hipOccupancyMaxPotentialBlockSize`.
-pub extern "C" fn hipOccupancyMaxPotentialBlockSize(
+pub unsafe extern "C" fn hipOccupancyMaxPotentialBlockSize(
     groups: Out<c_int>,
     block: Out<c_int>,
     function: usize,
@@ -147,7 +148,7 @@ pub extern "C" fn hipOccupancyMaxPotentialBlockSize(
 }
 
 /// `hipModuleOccupancyMaxPotentialBlockSize`.
-pub extern "C" fn hipModuleOccupancyMaxPotentialBlockSize(
+pub unsafe extern "C" fn hipModuleOccupancyMaxPotentialBlockSize(
     groups: Out<c_int>,
     block: Out<c_int>,
     function: Handle,
@@ -160,18 +161,19 @@ pub extern "C" fn hipModuleOccupancyMaxPotentialBlockSize(
 }
 
 /// `hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags`.
-pub extern "C" fn hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+pub unsafe extern "C" fn hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
     groups: Out<c_int>,
     function: Handle,
     block: c_int,
     dynamic_lds: usize,
     _flags: c_uint,
 ) -> c_int {
-    hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(groups, function, block, dynamic_lds)
+    // SAFETY: the caller guarantees what the API demands.
+    unsafe { hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(groups, function, block, dynamic_lds) }
 }
 
 /// `hipModuleOccupancyMaxPotentialBlockSizeWithFlags`.
-pub extern "C" fn hipModuleOccupancyMaxPotentialBlockSizeWithFlags(
+pub unsafe extern "C" fn hipModuleOccupancyMaxPotentialBlockSizeWithFlags(
     groups: Out<c_int>,
     block: Out<c_int>,
     function: Handle,
@@ -179,5 +181,6 @@ pub extern "C" fn hipModuleOccupancyMaxPotentialBlockSizeWithFlags(
     limit: c_int,
     _flags: c_uint,
 ) -> c_int {
-    hipModuleOccupancyMaxPotentialBlockSize(groups, block, function, dynamic_lds, limit)
+    // SAFETY: the caller guarantees what the API demands.
+    unsafe { hipModuleOccupancyMaxPotentialBlockSize(groups, block, function, dynamic_lds, limit) }
 }

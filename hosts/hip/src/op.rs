@@ -65,7 +65,7 @@ pub struct Fill {
 #[derive(Clone, Copy)]
 pub struct Callback {
     /// `hipStreamCallback_t`: stream, status, argument.
-    pub function: extern "C" fn(usize, i32, Memory),
+    pub function: unsafe extern "C" fn(usize, i32, Memory),
     /// Handle of the stream, passed to the function.
     pub stream: usize,
     /// Opaque argument of the function.
@@ -85,7 +85,10 @@ impl Fill {
     }
 
     /// Performs the fill.
-    pub fn run(&self) {
+    ///
+    /// # Safety
+    /// All rows are memory of the program or of the device.
+    pub unsafe fn run(&self) {
         let bytes = self.value.to_le_bytes();
         let pattern = &bytes[..self.size.min(4)];
         let len = self.width * self.size;
@@ -95,9 +98,13 @@ impl Fill {
         };
         for slice in 0..self.depth {
             for at in 0..self.height {
-                match &row[..] {
-                    [] => self.to.row(slice, at).fill(pattern[0], len),
-                    row => self.to.row(slice, at).write(row),
+                let to = self.to.row(slice, at);
+                // SAFETY: the caller guarantees that the rows are valid.
+                unsafe {
+                    match &row[..] {
+                        [] => to.fill(pattern[0], len),
+                        row => to.write(row),
+                    }
                 }
             }
         }
@@ -107,17 +114,25 @@ impl Fill {
 impl Op {
     /// Executes the operation. After a failure, which includes panics, operations do nothing until the device
     /// is reset.
-    pub fn run(&self, gpu: &Gpu) {
+    ///
+    /// # Safety
+    /// The memory that the operation refers to is valid, and its functions can be called.
+    pub unsafe fn run(&self, gpu: &Gpu) {
         if gpu.check().is_err() {
             return;
         }
-        let done = catch_unwind(AssertUnwindSafe(|| self.execute(gpu)));
+        // SAFETY: the caller's guarantees are those of `execute`.
+        let done = catch_unwind(AssertUnwindSafe(|| unsafe { self.execute(gpu) }));
         if done.is_err() {
             gpu.fail(&Status::LAUNCH_FAILURE.because("internal error"));
         }
     }
 
-    fn execute(&self, gpu: &Gpu) {
+    /// Executes the operation.
+    ///
+    /// # Safety
+    /// As for [`Op::run`].
+    unsafe fn execute(&self, gpu: &Gpu) {
         match self {
             Op::Kernel(invocation) => {
                 if let Err(failure) = invocation.run(gpu) {
@@ -125,22 +140,27 @@ impl Op {
                 }
             }
             Op::Copy(copy) => {
-                copy.run();
+                // SAFETY: the caller guarantees that the memory is valid.
+                unsafe { copy.run() };
                 copy.rows().for_each(|(to, from)| gpu.device.record_copy(to, from, copy.width as u64));
             }
             Op::Fill(fill) => {
-                fill.run();
+                // SAFETY: as above.
+                unsafe { fill.run() };
                 fill.rows().for_each(|row| gpu.device.record_write(row, fill.row_bytes()));
             }
             Op::Host(HostFunction { function, argument }) => {
                 if let Some(function) = function {
-                    callback::run(|| function(*argument));
+                    // SAFETY: the caller guarantees that the function can be called.
+                    callback::run(|| unsafe { function(*argument) });
                 }
             }
             Op::Callback(Callback { function, stream, argument }) => {
-                callback::run(|| function(*stream, 0, *argument));
+                // SAFETY: as above.
+                callback::run(|| unsafe { function(*stream, 0, *argument) });
             }
-            Op::Batch(ops) => ops.iter().for_each(|op| op.run(gpu)),
+            // SAFETY: the caller's guarantees apply to all operations.
+            Op::Batch(ops) => ops.iter().for_each(|op| unsafe { op.run(gpu) }),
             Op::Nothing => {}
         }
     }

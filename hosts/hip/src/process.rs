@@ -13,7 +13,7 @@ const R0600: c_int = 600;
 const VERSIONED: [&str; 2] = ["hipGetDeviceProperties", "hipChooseDevice"];
 
 /// `hipGetProcAddress`. Returns a function of this library by name, in the variant for a version of HIP.
-pub extern "C" fn hipGetProcAddress(
+pub unsafe extern "C" fn hipGetProcAddress(
     name: Text,
     function: Out<*mut c_void>,
     version: c_int,
@@ -33,13 +33,14 @@ pub extern "C" fn hipGetProcAddress(
 }
 
 /// `hipGetDriverEntryPoint`. Returns the variant for the latest version.
-pub extern "C" fn hipGetDriverEntryPoint(
+pub unsafe extern "C" fn hipGetDriverEntryPoint(
     name: Text,
     function: Out<*mut c_void>,
     flags: u64,
     result: Out<c_int>,
 ) -> c_int {
-    hipGetProcAddress(name, function, c_int::MAX, flags, result)
+    // SAFETY: the caller guarantees what the API demands.
+    unsafe { hipGetProcAddress(name, function, c_int::MAX, flags, result) }
 }
 
 /// Returns the symbol of a function for a version of HIP. With `per_thread`, prefers the variant that uses

@@ -105,13 +105,13 @@ pub fn call(body: impl FnOnce() -> RtcResult) -> c_int {
 }
 
 /// `hiprtcGetErrorString`.
-pub extern "C" fn hiprtcGetErrorString(result: c_int) -> *const c_char {
+pub unsafe extern "C" fn hiprtcGetErrorString(result: c_int) -> *const c_char {
     let found = NAMES.iter().find(|row| row.0 == result);
     c_text(found.map_or(c"Invalid HIPRTC error code", |row| row.1))
 }
 
 /// `hiprtcVersion`.
-pub extern "C" fn hiprtcVersion(major: Out<c_int>, minor: Out<c_int>) -> c_int {
+pub unsafe extern "C" fn hiprtcVersion(major: Out<c_int>, minor: Out<c_int>) -> c_int {
     call(|| {
         major.put(9)?;
         minor.put(0)
@@ -119,7 +119,7 @@ pub extern "C" fn hiprtcVersion(major: Out<c_int>, minor: Out<c_int>) -> c_int {
 }
 
 /// `hiprtcCreateProgram`.
-pub extern "C" fn hiprtcCreateProgram(
+pub unsafe extern "C" fn hiprtcCreateProgram(
     program: Out<Handle>,
     source: Text,
     name: Text,
@@ -131,8 +131,10 @@ pub extern "C" fn hiprtcCreateProgram(
         let source = source.get()?;
         let name = if name.is_null() { String::new() } else { name.get()? };
         let count = usize::try_from(count).map_err(|_| Rtc::INVALID_INPUT)?;
-        let header = |at| Ok((names.at(at)?.get()?, headers.at(at)?.get()?));
-        let headers = (0..count).map(header).collect::<RtcResult<Vec<_>>>()?;
+        // SAFETY: the caller of the API passes arrays of this length.
+        let (names, texts) = unsafe { (names.list(count)?, headers.list(count)?) };
+        let header = |(name, text): (Text, Text)| Ok((name.get()?, text.get()?));
+        let headers = names.into_iter().zip(texts).map(header).collect::<RtcResult<Vec<_>>>()?;
         if headers.iter().any(|(name, _)| !is_contained(name)) {
             report("hiprtcCreateProgram: a header's name refers outside its directory");
             return Err(Rtc::PROGRAM_CREATION);
@@ -156,7 +158,7 @@ pub extern "C" fn hiprtcCreateProgram(
 }
 
 /// `hiprtcDestroyProgram`.
-pub extern "C" fn hiprtcDestroyProgram(program: In<Handle>) -> c_int {
+pub unsafe extern "C" fn hiprtcDestroyProgram(program: In<Handle>) -> c_int {
     call(|| {
         let removed = lock(&PROGRAMS).get_or_insert_default().remove(&program.get()?);
         removed.map(drop).ok_or(Rtc::INVALID_PROGRAM)
@@ -164,7 +166,7 @@ pub extern "C" fn hiprtcDestroyProgram(program: In<Handle>) -> c_int {
 }
 
 /// `hiprtcAddNameExpression`.
-pub extern "C" fn hiprtcAddNameExpression(program: Handle, expression: Text) -> c_int {
+pub unsafe extern "C" fn hiprtcAddNameExpression(program: Handle, expression: Text) -> c_int {
     call(|| {
         let (program, expression) = (find(program)?, expression.get()?);
         let mut program = lock(&program);
@@ -177,7 +179,11 @@ pub extern "C" fn hiprtcAddNameExpression(program: Handle, expression: Text) -> 
 }
 
 /// `hiprtcGetLoweredName`. The string is valid while the program exists.
-pub extern "C" fn hiprtcGetLoweredName(program: Handle, expression: Text, name: Out<*const c_char>) -> c_int {
+pub unsafe extern "C" fn hiprtcGetLoweredName(
+    program: Handle,
+    expression: Text,
+    name: Out<*const c_char>,
+) -> c_int {
     call(|| {
         let (program, expression) = (find(program)?, expression.get()?);
         let program = lock(&program);
@@ -191,11 +197,12 @@ pub extern "C" fn hiprtcGetLoweredName(program: Handle, expression: Text, name: 
 }
 
 /// `hiprtcCompileProgram`.
-pub extern "C" fn hiprtcCompileProgram(program: Handle, count: c_int, options: In<Text>) -> c_int {
+pub unsafe extern "C" fn hiprtcCompileProgram(program: Handle, count: c_int, options: In<Text>) -> c_int {
     call(|| {
         let program = find(program)?;
         let count = usize::try_from(count).map_err(|_| Rtc::INVALID_INPUT)?;
-        let options = options.list(count)?;
+        // SAFETY: the caller of the API passes an array of this length.
+        let options = unsafe { options.list(count)? };
         let options = options.into_iter().map(Text::get).collect::<RtcResult<Vec<_>>>()?;
         let mut program = lock(&program);
         program.code = None;
@@ -227,37 +234,38 @@ fn bitcode(program: Handle) -> RtcResult<Vec<u8>> {
 
 /// Copies a result to the caller's memory.
 fn put(bytes: RtcResult<Vec<u8>>, out: Memory) -> RtcResult {
-    out.write(&bytes?);
+    // SAFETY: the caller of the API passes null, or memory of the size that it has queried.
+    unsafe { out.write(&bytes?) };
     if out.is_null() { Err(Rtc::INVALID_INPUT) } else { Ok(()) }
 }
 
 /// `hiprtcGetCodeSize`.
-pub extern "C" fn hiprtcGetCodeSize(program: Handle, size: Out<usize>) -> c_int {
+pub unsafe extern "C" fn hiprtcGetCodeSize(program: Handle, size: Out<usize>) -> c_int {
     call(|| size.put(code(program)?.len()))
 }
 
 /// `hiprtcGetCode`.
-pub extern "C" fn hiprtcGetCode(program: Handle, out: Memory) -> c_int {
+pub unsafe extern "C" fn hiprtcGetCode(program: Handle, out: Memory) -> c_int {
     call(|| put(code(program), out))
 }
 
 /// `hiprtcGetBitcodeSize`.
-pub extern "C" fn hiprtcGetBitcodeSize(program: Handle, size: Out<usize>) -> c_int {
+pub unsafe extern "C" fn hiprtcGetBitcodeSize(program: Handle, size: Out<usize>) -> c_int {
     call(|| size.put(bitcode(program)?.len()))
 }
 
 /// `hiprtcGetBitcode`.
-pub extern "C" fn hiprtcGetBitcode(program: Handle, out: Memory) -> c_int {
+pub unsafe extern "C" fn hiprtcGetBitcode(program: Handle, out: Memory) -> c_int {
     call(|| put(bitcode(program), out))
 }
 
 /// `hiprtcGetProgramLogSize`. The size includes the terminating NUL.
-pub extern "C" fn hiprtcGetProgramLogSize(program: Handle, size: Out<usize>) -> c_int {
+pub unsafe extern "C" fn hiprtcGetProgramLogSize(program: Handle, size: Out<usize>) -> c_int {
     call(|| size.put(lock(&*find(program)?).log.len() + 1))
 }
 
 /// `hiprtcGetProgramLog`.
-pub extern "C" fn hiprtcGetProgramLog(program: Handle, out: Memory) -> c_int {
+pub unsafe extern "C" fn hiprtcGetProgramLog(program: Handle, out: Memory) -> c_int {
     call(|| {
         let mut log = lock(&*find(program)?).log.replace('\0', " ").into_bytes();
         log.push(0);

@@ -216,7 +216,9 @@ impl Gpu {
             capture.add(op);
             return Ok(());
         }
-        self.streams.enqueue(stream, move || op.run(self)).start();
+        // SAFETY: operations are made from the arguments of API calls. Their callers keep memory and functions
+        // valid until the operation has ended.
+        self.streams.enqueue(stream, move || unsafe { op.run(self) }).start();
         Ok(())
     }
 
@@ -228,7 +230,8 @@ impl Gpu {
             return Ok(());
         }
         may_wait()?;
-        self.streams.reserve(stream).run(|| op.run(self));
+        // SAFETY: as in `enqueue`.
+        self.streams.reserve(stream).run(|| unsafe { op.run(self) });
         self.check()
     }
 
@@ -240,17 +243,22 @@ impl Gpu {
 }
 
 /// `hipStreamCreate`.
-pub extern "C" fn hipStreamCreate(stream: Out<Handle>) -> c_int {
+pub unsafe extern "C" fn hipStreamCreate(stream: Out<Handle>) -> c_int {
     call("hipStreamCreate", || stream.put(gpu()?.streams.create(0, 0).handle))
 }
 
 /// `hipStreamCreateWithFlags`.
-pub extern "C" fn hipStreamCreateWithFlags(stream: Out<Handle>, flags: c_uint) -> c_int {
-    hipStreamCreateWithPriority(stream, flags, 0)
+pub unsafe extern "C" fn hipStreamCreateWithFlags(stream: Out<Handle>, flags: c_uint) -> c_int {
+    // SAFETY: the caller guarantees what the API demands.
+    unsafe { hipStreamCreateWithPriority(stream, flags, 0) }
 }
 
 /// `hipStreamCreateWithPriority`.
-pub extern "C" fn hipStreamCreateWithPriority(stream: Out<Handle>, flags: c_uint, priority: c_int) -> c_int {
+pub unsafe extern "C" fn hipStreamCreateWithPriority(
+    stream: Out<Handle>,
+    flags: c_uint,
+    priority: c_int,
+) -> c_int {
     call("hipStreamCreate", || {
         if flags > NON_BLOCKING {
             return Err(Status::INVALID_VALUE.into());
@@ -260,7 +268,7 @@ pub extern "C" fn hipStreamCreateWithPriority(stream: Out<Handle>, flags: c_uint
 }
 
 /// `hipStreamDestroy`. Pending work of the stream continues.
-pub extern "C" fn hipStreamDestroy(stream: Handle) -> c_int {
+pub unsafe extern "C" fn hipStreamDestroy(stream: Handle) -> c_int {
     call("hipStreamDestroy", || {
         let streams = &gpu()?.streams;
         streams.other(stream)?.destroy();
@@ -270,7 +278,7 @@ pub extern "C" fn hipStreamDestroy(stream: Handle) -> c_int {
 }
 
 /// `hipStreamSynchronize`.
-pub extern "C" fn hipStreamSynchronize(stream: Handle) -> c_int {
+pub unsafe extern "C" fn hipStreamSynchronize(stream: Handle) -> c_int {
     call("hipStreamSynchronize", || {
         let gpu = gpu()?;
         let stream = gpu.streams.find(stream)?;
@@ -287,7 +295,7 @@ pub extern "C" fn hipStreamSynchronize(stream: Handle) -> c_int {
 }
 
 /// `hipStreamQuery`.
-pub extern "C" fn hipStreamQuery(stream: Handle) -> c_int {
+pub unsafe extern "C" fn hipStreamQuery(stream: Handle) -> c_int {
     call("hipStreamQuery", || {
         let gpu = gpu()?;
         let stream = gpu.streams.find(stream)?;
@@ -299,17 +307,17 @@ pub extern "C" fn hipStreamQuery(stream: Handle) -> c_int {
 }
 
 /// `hipStreamGetFlags`.
-pub extern "C" fn hipStreamGetFlags(stream: Handle, flags: Out<c_uint>) -> c_int {
+pub unsafe extern "C" fn hipStreamGetFlags(stream: Handle, flags: Out<c_uint>) -> c_int {
     call("hipStreamGetFlags", || flags.put(gpu()?.streams.find(stream)?.flags))
 }
 
 /// `hipStreamGetPriority`.
-pub extern "C" fn hipStreamGetPriority(stream: Handle, priority: Out<c_int>) -> c_int {
+pub unsafe extern "C" fn hipStreamGetPriority(stream: Handle, priority: Out<c_int>) -> c_int {
     call("hipStreamGetPriority", || priority.put(gpu()?.streams.find(stream)?.priority))
 }
 
 /// `hipStreamGetDevice`.
-pub extern "C" fn hipStreamGetDevice(stream: Handle, device: Out<c_int>) -> c_int {
+pub unsafe extern "C" fn hipStreamGetDevice(stream: Handle, device: Out<c_int>) -> c_int {
     call("hipStreamGetDevice", || {
         gpu()?.streams.find(stream)?;
         device.put(0)
@@ -317,17 +325,17 @@ pub extern "C" fn hipStreamGetDevice(stream: Handle, device: Out<c_int>) -> c_in
 }
 
 /// `hipGetStreamDeviceId`.
-pub extern "C" fn hipGetStreamDeviceId(_stream: Handle) -> c_int {
+pub unsafe extern "C" fn hipGetStreamDeviceId(_stream: Handle) -> c_int {
     0
 }
 
 /// `hipStreamGetId`.
-pub extern "C" fn hipStreamGetId(stream: Handle, id: Out<u64>) -> c_int {
+pub unsafe extern "C" fn hipStreamGetId(stream: Handle, id: Out<u64>) -> c_int {
     call("hipStreamGetId", || id.put(gpu()?.streams.find(stream)?.handle as u64))
 }
 
 /// `hipDeviceGetStreamPriorityRange`.
-pub extern "C" fn hipDeviceGetStreamPriorityRange(least: Out<c_int>, greatest: Out<c_int>) -> c_int {
+pub unsafe extern "C" fn hipDeviceGetStreamPriorityRange(least: Out<c_int>, greatest: Out<c_int>) -> c_int {
     call("hipDeviceGetStreamPriorityRange", || {
         least.put_optional(1);
         greatest.put_optional(-1);
@@ -336,7 +344,7 @@ pub extern "C" fn hipDeviceGetStreamPriorityRange(least: Out<c_int>, greatest: O
 }
 
 /// `hipStreamWaitEvent`.
-pub extern "C" fn hipStreamWaitEvent(stream: Handle, event: Handle, _flags: c_uint) -> c_int {
+pub unsafe extern "C" fn hipStreamWaitEvent(stream: Handle, event: Handle, _flags: c_uint) -> c_int {
     call("hipStreamWaitEvent", || {
         let gpu = gpu()?;
         let stream = gpu.streams.find(stream)?;
@@ -355,9 +363,9 @@ pub extern "C" fn hipStreamWaitEvent(stream: Handle, event: Handle, _flags: c_ui
 }
 
 /// `hipStreamAddCallback`.
-pub extern "C" fn hipStreamAddCallback(
+pub unsafe extern "C" fn hipStreamAddCallback(
     stream: Handle,
-    function: Option<extern "C" fn(usize, c_int, Memory)>,
+    function: Option<unsafe extern "C" fn(usize, c_int, Memory)>,
     argument: Memory,
     _flags: c_uint,
 ) -> c_int {
@@ -370,9 +378,9 @@ pub extern "C" fn hipStreamAddCallback(
 }
 
 /// `hipLaunchHostFunc`.
-pub extern "C" fn hipLaunchHostFunc(
+pub unsafe extern "C" fn hipLaunchHostFunc(
     stream: Handle,
-    function: Option<extern "C" fn(Memory)>,
+    function: Option<unsafe extern "C" fn(Memory)>,
     argument: Memory,
 ) -> c_int {
     call("hipLaunchHostFunc", || {
@@ -386,22 +394,28 @@ pub extern "C" fn hipLaunchHostFunc(
 }
 
 /// `hipStreamAttachMemAsync`. Only checks the stream, since all streams share all memory.
-pub extern "C" fn hipStreamAttachMemAsync(stream: Handle, _at: Memory, _len: usize, _flags: c_uint) -> c_int {
+pub unsafe extern "C" fn hipStreamAttachMemAsync(
+    stream: Handle,
+    _at: Memory,
+    _len: usize,
+    _flags: c_uint,
+) -> c_int {
     call("hipStreamAttachMemAsync", || gpu()?.streams.find(stream).map(drop))
 }
 
 /// `hipDeviceSynchronize`.
-pub extern "C" fn hipDeviceSynchronize() -> c_int {
+pub unsafe extern "C" fn hipDeviceSynchronize() -> c_int {
     call("hipDeviceSynchronize", || gpu()?.wait())
 }
 
 /// `hipCtxSynchronize`.
-pub extern "C" fn hipCtxSynchronize() -> c_int {
-    hipDeviceSynchronize()
+pub unsafe extern "C" fn hipCtxSynchronize() -> c_int {
+    // SAFETY: the caller guarantees what the API demands.
+    unsafe { hipDeviceSynchronize() }
 }
 
 /// `hipDeviceReset`. Clears a sticky failure. Memory is retained.
-pub extern "C" fn hipDeviceReset() -> c_int {
+pub unsafe extern "C" fn hipDeviceReset() -> c_int {
     call("hipDeviceReset", || {
         let gpu = gpu()?;
         gpu.streams.wait()?;
@@ -411,12 +425,13 @@ pub extern "C" fn hipDeviceReset() -> c_int {
 }
 
 /// `hipEventCreate`.
-pub extern "C" fn hipEventCreate(event: Out<Handle>) -> c_int {
-    hipEventCreateWithFlags(event, 0)
+pub unsafe extern "C" fn hipEventCreate(event: Out<Handle>) -> c_int {
+    // SAFETY: the caller guarantees what the API demands.
+    unsafe { hipEventCreateWithFlags(event, 0) }
 }
 
 /// `hipEventCreateWithFlags`.
-pub extern "C" fn hipEventCreateWithFlags(event: Out<Handle>, _flags: c_uint) -> c_int {
+pub unsafe extern "C" fn hipEventCreateWithFlags(event: Out<Handle>, _flags: c_uint) -> c_int {
     call("hipEventCreate", || {
         let handle = new_handle();
         lock(&gpu()?.streams.events).insert(handle, Arc::default());
@@ -425,7 +440,7 @@ pub extern "C" fn hipEventCreateWithFlags(event: Out<Handle>, _flags: c_uint) ->
 }
 
 /// `hipEventDestroy`.
-pub extern "C" fn hipEventDestroy(event: Handle) -> c_int {
+pub unsafe extern "C" fn hipEventDestroy(event: Handle) -> c_int {
     call("hipEventDestroy", || {
         let removed = lock(&gpu()?.streams.events).remove(&event);
         removed.map(drop).ok_or(Status::INVALID_HANDLE.into())
@@ -433,7 +448,7 @@ pub extern "C" fn hipEventDestroy(event: Handle) -> c_int {
 }
 
 /// `hipEventRecord`.
-pub extern "C" fn hipEventRecord(event: Handle, stream: Handle) -> c_int {
+pub unsafe extern "C" fn hipEventRecord(event: Handle, stream: Handle) -> c_int {
     call("hipEventRecord", || {
         let gpu = gpu()?;
         gpu.streams.record(&*gpu.streams.event(event)?, &*gpu.streams.find(stream)?);
@@ -442,8 +457,9 @@ pub extern "C" fn hipEventRecord(event: Handle, stream: Handle) -> c_int {
 }
 
 /// `hipEventRecordWithFlags`.
-pub extern "C" fn hipEventRecordWithFlags(event: Handle, stream: Handle, _flags: c_uint) -> c_int {
-    hipEventRecord(event, stream)
+pub unsafe extern "C" fn hipEventRecordWithFlags(event: Handle, stream: Handle, _flags: c_uint) -> c_int {
+    // SAFETY: the caller guarantees what the API demands.
+    unsafe { hipEventRecord(event, stream) }
 }
 
 impl Event {
@@ -458,7 +474,7 @@ impl Event {
 }
 
 /// `hipEventSynchronize`.
-pub extern "C" fn hipEventSynchronize(event: Handle) -> c_int {
+pub unsafe extern "C" fn hipEventSynchronize(event: Handle) -> c_int {
     call("hipEventSynchronize", || {
         let gpu = gpu()?;
         may_wait()?;
@@ -470,7 +486,7 @@ pub extern "C" fn hipEventSynchronize(event: Handle) -> c_int {
 }
 
 /// `hipEventQuery`.
-pub extern "C" fn hipEventQuery(event: Handle) -> c_int {
+pub unsafe extern "C" fn hipEventQuery(event: Handle) -> c_int {
     call("hipEventQuery", || {
         let gpu = gpu()?;
         match gpu.streams.event(event)?.ticket()? {
@@ -481,7 +497,7 @@ pub extern "C" fn hipEventQuery(event: Handle) -> c_int {
 }
 
 /// `hipEventElapsedTime`. Reports the time of the simulation, not that of a GPU.
-pub extern "C" fn hipEventElapsedTime(milliseconds: Out<f32>, start: Handle, stop: Handle) -> c_int {
+pub unsafe extern "C" fn hipEventElapsedTime(milliseconds: Out<f32>, start: Handle, stop: Handle) -> c_int {
     call("hipEventElapsedTime", || {
         let streams = &gpu()?.streams;
         let ended = |handle: Handle| -> Outcome<std::time::Instant> {
@@ -496,6 +512,11 @@ pub extern "C" fn hipEventElapsedTime(milliseconds: Out<f32>, start: Handle, sto
 }
 
 /// `hipExtStreamCreateWithCUMask`. The mask is ignored.
-pub extern "C" fn hipExtStreamCreateWithCUMask(stream: Out<Handle>, _words: c_uint, _mask: In<u32>) -> c_int {
-    hipStreamCreate(stream)
+pub unsafe extern "C" fn hipExtStreamCreateWithCUMask(
+    stream: Out<Handle>,
+    _words: c_uint,
+    _mask: In<u32>,
+) -> c_int {
+    // SAFETY: the caller guarantees what the API demands.
+    unsafe { hipStreamCreate(stream) }
 }

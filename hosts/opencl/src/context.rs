@@ -16,7 +16,7 @@ pub struct Context {
 object!(Context, INVALID_CONTEXT, clRetainContext, clReleaseContext);
 
 /// Error callback of the program. Never called: errors are written to standard error instead.
-type Notify = Option<extern "C" fn()>;
+type Notify = Option<unsafe extern "C" fn()>;
 
 /// Reads `cl_context_properties`: a zero-terminated list of pairs.
 fn properties(list: In<usize>) -> Outcome<Vec<usize>> {
@@ -27,9 +27,11 @@ fn properties(list: In<usize>) -> Outcome<Vec<usize>> {
         return Ok(out);
     }
     loop {
-        let (key, value) = match list.at(out.len())? {
+        // SAFETY: the caller of the API passes pairs of a property and a value, and a terminating zero.
+        let (key, value) = match unsafe { list.at(out.len())? } {
             0 => break,
-            key => (key, list.at(out.len() + 1)?),
+            // SAFETY: as above.
+            key => (key, unsafe { list.at(out.len() + 1)? }),
         };
         match key {
             PLATFORM if value != platform().address() => return Err(Status::INVALID_PLATFORM.into()),
@@ -49,7 +51,7 @@ fn new(list: In<usize>) -> Outcome<Handle> {
 }
 
 /// `clCreateContext`.
-pub extern "C" fn clCreateContext(
+pub unsafe extern "C" fn clCreateContext(
     list: In<usize>,
     count: c_uint,
     devices: In<Handle>,
@@ -67,7 +69,7 @@ pub extern "C" fn clCreateContext(
 }
 
 /// `clCreateContextFromType`.
-pub extern "C" fn clCreateContextFromType(
+pub unsafe extern "C" fn clCreateContextFromType(
     list: In<usize>,
     kind: u64,
     _notify: Notify,
@@ -81,7 +83,7 @@ pub extern "C" fn clCreateContextFromType(
 }
 
 /// `clGetContextInfo`.
-pub extern "C" fn clGetContextInfo(
+pub unsafe extern "C" fn clGetContextInfo(
     handle: Handle,
     name: c_uint,
     size: usize,
@@ -90,7 +92,8 @@ pub extern "C" fn clGetContextInfo(
 ) -> c_int {
     call("clGetContextInfo", || {
         let context = handle::get::<Context>(handle)?;
-        let query = Query { size, value, needed };
+        // SAFETY: the caller of the API passes null, or a buffer of this size.
+        let query = unsafe { Query::new(size, value, needed) };
         match name {
             0x1080 => query.u32(handle::references(handle)),
             0x1081 => query.handle(device()),
@@ -102,7 +105,7 @@ pub extern "C" fn clGetContextInfo(
 }
 
 /// `clSetContextDestructorCallback`.
-pub extern "C" fn clSetContextDestructorCallback(
+pub unsafe extern "C" fn clSetContextDestructorCallback(
     handle: Handle,
     function: Option<Destructor>,
     data: UserData,

@@ -51,12 +51,13 @@ struct Callback {
     data: UserData,
 }
 
-type Notify = extern "C" fn(Handle, c_int, UserData);
+type Notify = unsafe extern "C" fn(Handle, c_int, UserData);
 
 impl Callback {
     /// Calls the callback with the status that it was registered for, or with the error.
     fn call(&self, handle: Handle, status: c_int) {
-        callback::run(|| {
+        // SAFETY: the program has registered a function of this type.
+        callback::run(|| unsafe {
             (self.function)(handle, if status < COMPLETE { status } else { self.at }, self.data)
         });
     }
@@ -142,7 +143,8 @@ pub fn wait_list(count: c_uint, list: In<Handle>, context: &Arc<Context>) -> Out
     if (count == 0) != list.is_null() {
         return Err(Status::INVALID_EVENT_WAIT_LIST.into());
     }
-    let events = list.list(count as usize)?;
+    // SAFETY: the caller of the API passes an array of this length.
+    let events = unsafe { list.list(count as usize)? };
     let invalid = |_| Status::INVALID_EVENT_WAIT_LIST;
     let events =
         events.into_iter().map(handle::get::<Event>).collect::<Outcome<Vec<_>>>().map_err(invalid)?;
@@ -153,12 +155,13 @@ pub fn wait_list(count: c_uint, list: In<Handle>, context: &Arc<Context>) -> Out
 }
 
 /// `clWaitForEvents`.
-pub extern "C" fn clWaitForEvents(count: c_uint, list: In<Handle>) -> c_int {
+pub unsafe extern "C" fn clWaitForEvents(count: c_uint, list: In<Handle>) -> c_int {
     call("clWaitForEvents", || {
         if count == 0 {
             return Err(Status::INVALID_VALUE.into());
         }
-        let list = list.list(count as usize)?;
+        // SAFETY: the caller of the API passes an array of this length.
+        let list = unsafe { list.list(count as usize)? };
         let events = list.into_iter().map(handle::get::<Event>).collect::<Outcome<Vec<_>>>()?;
         may_wait()?;
         let mut failed = false;
@@ -171,7 +174,7 @@ pub extern "C" fn clWaitForEvents(count: c_uint, list: In<Handle>) -> c_int {
 }
 
 /// `clGetEventInfo`.
-pub extern "C" fn clGetEventInfo(
+pub unsafe extern "C" fn clGetEventInfo(
     handle: Handle,
     name: c_uint,
     size: usize,
@@ -180,7 +183,8 @@ pub extern "C" fn clGetEventInfo(
 ) -> c_int {
     call("clGetEventInfo", || {
         let event = handle::get::<Event>(handle)?;
-        let query = Query { size, value, needed };
+        // SAFETY: the caller of the API passes null, or a buffer of this size.
+        let query = unsafe { Query::new(size, value, needed) };
         match name {
             0x11d0 => query.handle(event.queue.as_ref().map_or(Handle::NULL, |queue| queue.handle())),
             0x11d1 => query.u32(event.command),
@@ -193,7 +197,7 @@ pub extern "C" fn clGetEventInfo(
 }
 
 /// `clGetEventProfilingInfo`.
-pub extern "C" fn clGetEventProfilingInfo(
+pub unsafe extern "C" fn clGetEventProfilingInfo(
     handle: Handle,
     name: c_uint,
     size: usize,
@@ -206,7 +210,8 @@ pub extern "C" fn clGetEventProfilingInfo(
         if !profiled || event.status() != COMPLETE {
             return Err(Status::PROFILING_INFO_NOT_AVAILABLE.into());
         }
-        let query = Query { size, value, needed };
+        // SAFETY: the caller of the API passes null, or a buffer of this size.
+        let query = unsafe { Query::new(size, value, needed) };
         match name {
             0x1280 => query.u64(event.time(QUEUED)),
             0x1281 => query.u64(event.time(SUBMITTED)),
@@ -218,7 +223,7 @@ pub extern "C" fn clGetEventProfilingInfo(
 }
 
 /// `clSetEventCallback`.
-pub extern "C" fn clSetEventCallback(
+pub unsafe extern "C" fn clSetEventCallback(
     handle: Handle,
     at: c_int,
     function: Option<Notify>,
@@ -244,12 +249,12 @@ pub extern "C" fn clSetEventCallback(
 }
 
 /// `clCreateUserEvent`.
-pub extern "C" fn clCreateUserEvent(context: Handle, status: Out<c_int>) -> Handle {
+pub unsafe extern "C" fn clCreateUserEvent(context: Handle, status: Out<c_int>) -> Handle {
     create("clCreateUserEvent", &status, || Ok(Event::new(handle::get(context)?, None, USER, SUBMITTED)?.0))
 }
 
 /// `clSetUserEventStatus`.
-pub extern "C" fn clSetUserEventStatus(handle: Handle, status: c_int) -> c_int {
+pub unsafe extern "C" fn clSetUserEventStatus(handle: Handle, status: c_int) -> c_int {
     call("clSetUserEventStatus", || {
         let event = handle::get::<Event>(handle)?;
         if event.command != USER {

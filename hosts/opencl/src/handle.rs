@@ -22,8 +22,12 @@ impl Handle {
     pub const NULL: Handle = Handle(0);
 
     /// Reads a handle from memory. Returns null if the memory is null.
-    pub fn at(memory: crate::ffi::Memory) -> Handle {
-        Handle(memory.pointer().address() as usize)
+    ///
+    /// # Safety
+    /// The memory holds a handle.
+    pub unsafe fn at(memory: crate::ffi::Memory) -> Handle {
+        // SAFETY: the caller guarantees a handle. It is only used as a number.
+        Handle(unsafe { memory.pointer() }.address() as usize)
     }
 
     /// Returns the handle as a number.
@@ -76,12 +80,12 @@ macro_rules! object {
         }
 
         #[doc = concat!("`", stringify!($retain), "`.")]
-        pub extern "C" fn $retain(handle: $crate::handle::Handle) -> std::ffi::c_int {
+        pub unsafe extern "C" fn $retain(handle: $crate::handle::Handle) -> std::ffi::c_int {
             $crate::status::call(stringify!($retain), || $crate::handle::retain::<$kind>(handle))
         }
 
         #[doc = concat!("`", stringify!($release), "`.")]
-        pub extern "C" fn $release(handle: $crate::handle::Handle) -> std::ffi::c_int {
+        pub unsafe extern "C" fn $release(handle: $crate::handle::Handle) -> std::ffi::c_int {
             $crate::status::call(stringify!($release), || $crate::handle::release::<$kind>(handle))
         }
     };
@@ -95,7 +99,7 @@ pub struct Identity {
 }
 
 /// A callback of the program that is called when an object is destroyed.
-pub type Destructor = extern "C" fn(Handle, UserData);
+pub type Destructor = unsafe extern "C" fn(Handle, UserData);
 
 impl Identity {
     fn new(handle: Handle) -> Identity {
@@ -113,7 +117,10 @@ impl Identity {
 impl Drop for Identity {
     fn drop(&mut self) {
         let list = std::mem::take(self.destructors.get_mut().unwrap_or_else(PoisonError::into_inner));
-        list.into_iter().rev().for_each(|(function, data)| callback::run(|| function(self.handle, data)));
+        // SAFETY: the program has registered a function of this type, to be called when the object is destroyed.
+        list.into_iter()
+            .rev()
+            .for_each(|(function, data)| callback::run(|| unsafe { function(self.handle, data) }));
         let mut objects = objects();
         // The entry has no strong reference left, because the object is being dropped.
         let entry = objects.entries.remove(&self.handle);

@@ -6,21 +6,43 @@ use crate::status::{Outcome, Status};
 /// A query: the caller's buffer for the value, and a pointer for the value's size.
 pub struct Query {
     /// Size of the buffer in bytes.
-    pub size: usize,
+    size: usize,
     /// The buffer for the value; may be null.
-    pub value: Memory,
+    value: Memory,
     /// Receives the size of the value; may be null.
-    pub needed: Out<usize>,
+    needed: Out<usize>,
 }
 
 impl Query {
+    /// Creates a query.
+    ///
+    /// # Safety
+    /// `value` is null or refers to `size` bytes.
+    pub unsafe fn new(size: usize, value: Memory, needed: Out<usize>) -> Query {
+        Query { size, value, needed }
+    }
+
+    /// Returns the binary of a program to the caller, whose value is an array of pointers, one for each device.
+    pub fn binary(&self, binary: &[u8]) -> Outcome {
+        if !self.value.is_null() {
+            if self.size < size_of::<usize>() {
+                return Err(Status::INVALID_VALUE.into());
+            }
+            // SAFETY: the array has one pointer, to memory of the size that the caller has queried.
+            unsafe { self.value.pointer().write(binary) };
+        }
+        self.needed.put_optional(size_of::<usize>());
+        Ok(())
+    }
+
     /// Returns bytes to the caller.
     pub fn bytes(&self, answer: &[u8]) -> Outcome {
         if !self.value.is_null() {
             if self.size < answer.len() {
                 return Err(Status::INVALID_VALUE.into());
             }
-            self.value.write(answer);
+            // SAFETY: the buffer has `size` bytes, as `new` demands, which are enough.
+            unsafe { self.value.write(answer) };
         }
         self.needed.put_optional(answer.len());
         Ok(())

@@ -124,12 +124,12 @@ fn new(program: &Arc<Program>, name: &str) -> Outcome<Handle> {
 }
 
 /// `clCreateKernel`.
-pub extern "C" fn clCreateKernel(program: Handle, name: Text, status: Out<c_int>) -> Handle {
+pub unsafe extern "C" fn clCreateKernel(program: Handle, name: Text, status: Out<c_int>) -> Handle {
     create("clCreateKernel", &status, || new(&handle::get(program)?, &name.get()?))
 }
 
 /// `clCreateKernelsInProgram`.
-pub extern "C" fn clCreateKernelsInProgram(
+pub unsafe extern "C" fn clCreateKernelsInProgram(
     program: Handle,
     count: c_uint,
     kernels: Out<Handle>,
@@ -143,7 +143,9 @@ pub extern "C" fn clCreateKernelsInProgram(
                 return Err(Status::INVALID_VALUE.into());
             }
             for (at, name) in names.iter().enumerate() {
-                kernels.put_at(at, new(&program, name)?);
+                let kernel = new(&program, name)?;
+                // SAFETY: the array has `count` elements, which are enough, as checked above.
+                unsafe { kernels.put_at(at, kernel) };
             }
         }
         found.put_optional(names.len() as c_uint);
@@ -152,7 +154,7 @@ pub extern "C" fn clCreateKernelsInProgram(
 }
 
 /// `clCloneKernel`.
-pub extern "C" fn clCloneKernel(kernel: Handle, status: Out<c_int>) -> Handle {
+pub unsafe extern "C" fn clCloneKernel(kernel: Handle, status: Out<c_int>) -> Handle {
     create("clCloneKernel", &status, || {
         let source = handle::get::<Kernel>(kernel)?;
         let clone = new(&source.program, source.code.name())?;
@@ -163,7 +165,7 @@ pub extern "C" fn clCloneKernel(kernel: Handle, status: Out<c_int>) -> Handle {
 }
 
 /// `clSetKernelArg`.
-pub extern "C" fn clSetKernelArg(kernel: Handle, index: c_uint, size: usize, value: Memory) -> c_int {
+pub unsafe extern "C" fn clSetKernelArg(kernel: Handle, index: c_uint, size: usize, value: Memory) -> c_int {
     call("clSetKernelArg", || {
         let kernel = handle::get::<Kernel>(kernel)?;
         let arg = kernel.argument(index)?;
@@ -190,7 +192,8 @@ pub extern "C" fn clSetKernelArg(kernel: Handle, index: c_uint, size: usize, val
                 if size != size_of::<Handle>() {
                     return wrong_size(size_of::<Handle>());
                 }
-                match Handle::at(value) {
+                // SAFETY: the value has the size of a handle, as checked above, or is null.
+                match unsafe { Handle::at(value) } {
                     Handle::NULL => Argument::Bytes(vec![0; 8]),
                     buffer => {
                         let buffer = handle::get::<Buffer>(buffer)?;
@@ -205,7 +208,8 @@ pub extern "C" fn clSetKernelArg(kernel: Handle, index: c_uint, size: usize, val
                 if value.is_null() {
                     return Err(Status::INVALID_ARG_VALUE.into());
                 }
-                Argument::Bytes(value.read(size))
+                // SAFETY: the caller of the API passes a value of this size.
+                Argument::Bytes(unsafe { value.read(size) })
             }
             other => {
                 let what = format!("has an unsupported kind ({other})");
@@ -222,7 +226,7 @@ pub extern "C" fn clSetKernelArg(kernel: Handle, index: c_uint, size: usize, val
 }
 
 /// `clSetKernelArgSVMPointer`.
-pub extern "C" fn clSetKernelArgSVMPointer(kernel: Handle, index: c_uint, value: Memory) -> c_int {
+pub unsafe extern "C" fn clSetKernelArgSVMPointer(kernel: Handle, index: c_uint, value: Memory) -> c_int {
     call("clSetKernelArgSVMPointer", || {
         let kernel = handle::get::<Kernel>(kernel)?;
         let arg = kernel.argument(index)?;
@@ -240,7 +244,12 @@ pub extern "C" fn clSetKernelArgSVMPointer(kernel: Handle, index: c_uint, value:
 }
 
 /// `clSetKernelExecInfo`. Only checks its arguments, since kernels can access all shared virtual memory.
-pub extern "C" fn clSetKernelExecInfo(kernel: Handle, name: c_uint, _size: usize, value: Memory) -> c_int {
+pub unsafe extern "C" fn clSetKernelExecInfo(
+    kernel: Handle,
+    name: c_uint,
+    _size: usize,
+    value: Memory,
+) -> c_int {
     call("clSetKernelExecInfo", || {
         handle::get::<Kernel>(kernel)?;
         // CL_KERNEL_EXEC_INFO_SVM_PTRS, CL_KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM
@@ -253,7 +262,7 @@ pub extern "C" fn clSetKernelExecInfo(kernel: Handle, name: c_uint, _size: usize
 }
 
 /// `clGetKernelInfo`.
-pub extern "C" fn clGetKernelInfo(
+pub unsafe extern "C" fn clGetKernelInfo(
     handle: Handle,
     name: c_uint,
     size: usize,
@@ -262,7 +271,8 @@ pub extern "C" fn clGetKernelInfo(
 ) -> c_int {
     call("clGetKernelInfo", || {
         let kernel = handle::get::<Kernel>(handle)?;
-        let query = Query { size, value, needed };
+        // SAFETY: the caller of the API passes null, or a buffer of this size.
+        let query = unsafe { Query::new(size, value, needed) };
         match name {
             0x1190 => query.text(kernel.code.name()),
             0x1191 => query.u32(kernel.code.arguments().count() as u32),
@@ -288,7 +298,7 @@ pub fn max_items(code: &Code) -> usize {
 }
 
 /// `clGetKernelWorkGroupInfo`.
-pub extern "C" fn clGetKernelWorkGroupInfo(
+pub unsafe extern "C" fn clGetKernelWorkGroupInfo(
     handle: Handle,
     of: Handle,
     name: c_uint,
@@ -301,7 +311,8 @@ pub extern "C" fn clGetKernelWorkGroupInfo(
         if !of.is_null() {
             check_device(of)?;
         }
-        let query = Query { size, value, needed };
+        // SAFETY: the caller of the API passes null, or a buffer of this size.
+        let query = unsafe { Query::new(size, value, needed) };
         match name {
             0x11b0 => query.word(max_items(&kernel.code)),
             0x11b1 => query.words(&kernel.code.required_block().unwrap_or([0; 3]).map(|n| n as usize)),
@@ -314,7 +325,7 @@ pub extern "C" fn clGetKernelWorkGroupInfo(
 }
 
 /// `clGetKernelArgInfo`.
-pub extern "C" fn clGetKernelArgInfo(
+pub unsafe extern "C" fn clGetKernelArgInfo(
     handle: Handle,
     index: c_uint,
     name: c_uint,
@@ -325,7 +336,8 @@ pub extern "C" fn clGetKernelArgInfo(
     call("clGetKernelArgInfo", || {
         let kernel = handle::get::<Kernel>(handle)?;
         let arg = kernel.argument(index)?;
-        let query = Query { size, value, needed };
+        // SAFETY: the caller of the API passes null, or a buffer of this size.
+        let query = unsafe { Query::new(size, value, needed) };
         let unavailable = || Status::KERNEL_ARG_INFO_NOT_AVAILABLE;
         match name {
             0x1196 => query.u32(match (arg.kind.as_str(), arg.address_space.as_deref()) {

@@ -25,7 +25,8 @@ struct NdRange {
 fn read_dimensions(list: In<usize>, dimensions: c_uint, rest: u64) -> Outcome<[u64; 3]> {
     let mut out = [rest; 3];
     for (at, value) in out.iter_mut().enumerate().take(dimensions as usize) {
-        *value = list.at(at)? as u64;
+        // SAFETY: the caller of the API passes a number for each dimension.
+        *value = unsafe { list.at(at)? } as u64;
     }
     Ok(out)
 }
@@ -136,7 +137,7 @@ fn enqueue(submission: Submission, kernel: Handle, range: impl FnOnce(&Code) -> 
 
 /// `clEnqueueNDRangeKernel`.
 #[allow(clippy::too_many_arguments, reason = "the C API's")]
-pub extern "C" fn clEnqueueNDRangeKernel(
+pub unsafe extern "C" fn clEnqueueNDRangeKernel(
     queue: Handle,
     kernel: Handle,
     dimensions: c_uint,
@@ -154,7 +155,7 @@ pub extern "C" fn clEnqueueNDRangeKernel(
 }
 
 /// `clEnqueueTask`.
-pub extern "C" fn clEnqueueTask(
+pub unsafe extern "C" fn clEnqueueTask(
     queue: Handle,
     kernel: Handle,
     count: c_uint,

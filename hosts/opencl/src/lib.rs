@@ -13,6 +13,8 @@
 
 // Names follow the C API.
 #![allow(non_snake_case)]
+// The documentation of the API states what callers must guarantee.
+#![allow(clippy::missing_safety_doc)]
 
 pub mod compile;
 pub mod context;
@@ -99,27 +101,34 @@ mod exports {
     // SAFETY: loaders look the symbol up through this library's handle, so it cannot replace another
     // library's symbol.
     #[unsafe(no_mangle)]
-    extern "C" fn clIcdGetPlatformIDsKHR(count: c_uint, list: Out<Handle>, found: Out<c_uint>) -> c_int {
-        crate::platform::clGetPlatformIDs(count, list, found)
+    unsafe extern "C" fn clIcdGetPlatformIDsKHR(
+        count: c_uint,
+        list: Out<Handle>,
+        found: Out<c_uint>,
+    ) -> c_int {
+        // SAFETY: the caller guarantees what the API demands.
+        unsafe { crate::platform::clGetPlatformIDs(count, list, found) }
     }
 
     /// The function of the dispatch table.
     // SAFETY: as above.
     #[unsafe(no_mangle)]
-    extern "C" fn clGetPlatformInfo(
+    unsafe extern "C" fn clGetPlatformInfo(
         platform: Handle,
         name: c_uint,
         size: usize,
         value: Memory,
         needed: Out<usize>,
     ) -> c_int {
-        crate::platform::clGetPlatformInfo(platform, name, size, value, needed)
+        // SAFETY: the caller guarantees what the API demands.
+        unsafe { crate::platform::clGetPlatformInfo(platform, name, size, value, needed) }
     }
 
     /// The function of the dispatch table.
     // SAFETY: as above.
     #[unsafe(no_mangle)]
-    extern "C" fn clGetExtensionFunctionAddress(name: Text) -> *const () {
-        crate::platform::clGetExtensionFunctionAddress(name)
+    unsafe extern "C" fn clGetExtensionFunctionAddress(name: Text) -> *const () {
+        // SAFETY: the caller guarantees what the API demands.
+        unsafe { crate::platform::clGetExtensionFunctionAddress(name) }
     }
 }

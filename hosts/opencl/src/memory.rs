@@ -130,8 +130,10 @@ impl Buffer {
         let in_buffer = self.range(mapping.offset, mapping.size)?;
         match (self.host.is_null(), from_program) {
             (true, _) => {}
-            (false, true) => in_buffer.copy_from(mapping.pointer, mapping.size),
-            (false, false) => mapping.pointer.copy_from(in_buffer, mapping.size),
+            // SAFETY: the mapped range is inside the buffer and inside the program's memory for it.
+            (false, true) => unsafe { in_buffer.copy_from(mapping.pointer, mapping.size) },
+            // SAFETY: as above.
+            (false, false) => unsafe { mapping.pointer.copy_from(in_buffer, mapping.size) },
         }
         Ok(())
     }
@@ -189,13 +191,15 @@ fn new(context: Handle, flags: u64, size: usize, host: Memory, properties: Vec<u
         maps: Mutex::default(),
     });
     if !host.is_null() && !shared {
-        buffer.range(0, size)?.copy_from(host, size);
+        let whole = buffer.range(0, size)?;
+        // SAFETY: the caller of the API passes memory of the buffer's size.
+        unsafe { whole.copy_from(host, size) };
     }
     Ok(buffer.handle())
 }
 
 /// `clCreateBuffer`.
-pub extern "C" fn clCreateBuffer(
+pub unsafe extern "C" fn clCreateBuffer(
     context: Handle,
     flags: u64,
     size: usize,
@@ -206,7 +210,7 @@ pub extern "C" fn clCreateBuffer(
 }
 
 /// `clCreateBufferWithProperties`.
-pub extern "C" fn clCreateBufferWithProperties(
+pub unsafe extern "C" fn clCreateBufferWithProperties(
     context: Handle,
     properties: In<u64>,
     flags: u64,
@@ -233,7 +237,7 @@ pub struct Region {
 }
 
 /// `clCreateSubBuffer`.
-pub extern "C" fn clCreateSubBuffer(
+pub unsafe extern "C" fn clCreateSubBuffer(
     parent: Handle,
     flags: u64,
     kind: c_uint,
@@ -281,7 +285,7 @@ pub extern "C" fn clCreateSubBuffer(
 }
 
 /// `clGetMemObjectInfo`.
-pub extern "C" fn clGetMemObjectInfo(
+pub unsafe extern "C" fn clGetMemObjectInfo(
     handle: Handle,
     name: c_uint,
     size: usize,
@@ -290,7 +294,8 @@ pub extern "C" fn clGetMemObjectInfo(
 ) -> c_int {
     call("clGetMemObjectInfo", || {
         let buffer = handle::get::<Buffer>(handle)?;
-        let query = Query { size, value, needed };
+        // SAFETY: the caller of the API passes null, or a buffer of this size.
+        let query = unsafe { Query::new(size, value, needed) };
         match name {
             // CL_MEM_OBJECT_BUFFER
             0x1100 => query.u32(0x10f0),
@@ -316,7 +321,7 @@ pub extern "C" fn clGetMemObjectInfo(
 }
 
 /// `clSetMemObjectDestructorCallback`.
-pub extern "C" fn clSetMemObjectDestructorCallback(
+pub unsafe extern "C" fn clSetMemObjectDestructorCallback(
     handle: Handle,
     function: Option<Destructor>,
     data: UserData,
@@ -327,7 +332,7 @@ pub extern "C" fn clSetMemObjectDestructorCallback(
 }
 
 /// `clGetSupportedImageFormats`. Returns none.
-pub extern "C" fn clGetSupportedImageFormats(
+pub unsafe extern "C" fn clGetSupportedImageFormats(
     context: Handle,
     _flags: u64,
     _kind: c_uint,

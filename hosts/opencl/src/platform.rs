@@ -85,11 +85,12 @@ pub fn check_device(handle: Handle) -> Outcome {
 
 /// Checks that all handles in a list are that of the device.
 pub fn check_devices(count: c_uint, list: In<Handle>) -> Outcome {
-    list.list(count as usize)?.into_iter().try_for_each(check_device)
+    // SAFETY: the caller of the API passes an array of this length.
+    unsafe { list.list(count as usize)? }.into_iter().try_for_each(check_device)
 }
 
 /// `clGetPlatformIDs`.
-pub extern "C" fn clGetPlatformIDs(count: c_uint, list: Out<Handle>, found: Out<c_uint>) -> c_int {
+pub unsafe extern "C" fn clGetPlatformIDs(count: c_uint, list: Out<Handle>, found: Out<c_uint>) -> c_int {
     call("clGetPlatformIDs", || {
         if (count == 0 && !list.is_null()) || (list.is_null() && found.is_null()) {
             return Err(Status::INVALID_VALUE.into());
@@ -101,7 +102,7 @@ pub extern "C" fn clGetPlatformIDs(count: c_uint, list: Out<Handle>, found: Out<
 }
 
 /// `clGetPlatformInfo`.
-pub extern "C" fn clGetPlatformInfo(
+pub unsafe extern "C" fn clGetPlatformInfo(
     handle: Handle,
     name: c_uint,
     size: usize,
@@ -112,7 +113,8 @@ pub extern "C" fn clGetPlatformInfo(
         if !handle.is_null() && handle != platform() {
             return Err(Status::INVALID_PLATFORM.into());
         }
-        let query = Query { size, value, needed };
+        // SAFETY: the caller of the API passes null, or a buffer of this size.
+        let query = unsafe { Query::new(size, value, needed) };
         match name {
             0x900 => query.text("FULL_PROFILE"),
             0x901 => query.text(VERSION),
@@ -131,7 +133,7 @@ pub extern "C" fn clGetPlatformInfo(
 }
 
 /// `clGetDeviceIDs`.
-pub extern "C" fn clGetDeviceIDs(
+pub unsafe extern "C" fn clGetDeviceIDs(
     handle: Handle,
     kind: u64,
     count: c_uint,
@@ -168,7 +170,7 @@ pub fn includes_device(kind: u64) -> Outcome<bool> {
 }
 
 /// `clGetDeviceInfo`.
-pub extern "C" fn clGetDeviceInfo(
+pub unsafe extern "C" fn clGetDeviceInfo(
     handle: Handle,
     name: c_uint,
     size: usize,
@@ -177,7 +179,8 @@ pub extern "C" fn clGetDeviceInfo(
 ) -> c_int {
     call("clGetDeviceInfo", || {
         check_device(handle)?;
-        device_info(name, &Query { size, value, needed })
+        // SAFETY: the caller of the API passes null, or a buffer of this size.
+        device_info(name, &unsafe { Query::new(size, value, needed) })
     })
 }
 
@@ -304,27 +307,29 @@ pub fn print(text: &[u8]) {
 }
 
 /// `clRetainDevice`. Only checks the handle, since the device is never freed.
-pub extern "C" fn clRetainDevice(handle: Handle) -> c_int {
+pub unsafe extern "C" fn clRetainDevice(handle: Handle) -> c_int {
     call("clRetainDevice", || check_device(handle))
 }
 
 /// `clReleaseDevice`.
-pub extern "C" fn clReleaseDevice(handle: Handle) -> c_int {
+pub unsafe extern "C" fn clReleaseDevice(handle: Handle) -> c_int {
     call("clReleaseDevice", || check_device(handle))
 }
 
 /// `clRetainDeviceEXT`.
-pub extern "C" fn clRetainDeviceEXT(handle: Handle) -> c_int {
-    clRetainDevice(handle)
+pub unsafe extern "C" fn clRetainDeviceEXT(handle: Handle) -> c_int {
+    // SAFETY: the caller guarantees what the API demands.
+    unsafe { clRetainDevice(handle) }
 }
 
 /// `clReleaseDeviceEXT`.
-pub extern "C" fn clReleaseDeviceEXT(handle: Handle) -> c_int {
-    clReleaseDevice(handle)
+pub unsafe extern "C" fn clReleaseDeviceEXT(handle: Handle) -> c_int {
+    // SAFETY: the caller guarantees what the API demands.
+    unsafe { clReleaseDevice(handle) }
 }
 
 /// `clGetHostTimer`. The host and the device share one clock.
-pub extern "C" fn clGetHostTimer(handle: Handle, host: Out<u64>) -> c_int {
+pub unsafe extern "C" fn clGetHostTimer(handle: Handle, host: Out<u64>) -> c_int {
     call("clGetHostTimer", || {
         check_device(handle)?;
         host.put(gpu()?.now())
@@ -332,7 +337,11 @@ pub extern "C" fn clGetHostTimer(handle: Handle, host: Out<u64>) -> c_int {
 }
 
 /// `clGetDeviceAndHostTimer`.
-pub extern "C" fn clGetDeviceAndHostTimer(handle: Handle, of_device: Out<u64>, host: Out<u64>) -> c_int {
+pub unsafe extern "C" fn clGetDeviceAndHostTimer(
+    handle: Handle,
+    of_device: Out<u64>,
+    host: Out<u64>,
+) -> c_int {
     call("clGetDeviceAndHostTimer", || {
         check_device(handle)?;
         let now = gpu()?.now();
@@ -342,12 +351,12 @@ pub extern "C" fn clGetDeviceAndHostTimer(handle: Handle, of_device: Out<u64>, h
 }
 
 /// `clUnloadCompiler`. Does nothing, since the compiler runs in another process.
-pub extern "C" fn clUnloadCompiler() -> c_int {
+pub unsafe extern "C" fn clUnloadCompiler() -> c_int {
     0
 }
 
 /// `clUnloadPlatformCompiler`.
-pub extern "C" fn clUnloadPlatformCompiler(handle: Handle) -> c_int {
+pub unsafe extern "C" fn clUnloadPlatformCompiler(handle: Handle) -> c_int {
     call("clUnloadPlatformCompiler", || match handle == platform() {
         true => Ok(()),
         false => Err(Status::INVALID_PLATFORM.into()),
@@ -355,7 +364,7 @@ pub extern "C" fn clUnloadPlatformCompiler(handle: Handle) -> c_int {
 }
 
 /// `clGetExtensionFunctionAddress`.
-pub extern "C" fn clGetExtensionFunctionAddress(name: Text) -> *const () {
+pub unsafe extern "C" fn clGetExtensionFunctionAddress(name: Text) -> *const () {
     let name = name.get().unwrap_or_default();
     match name.as_str() {
         "clIcdGetPlatformIDsKHR" => clGetPlatformIDs as *const (),
@@ -364,6 +373,10 @@ pub extern "C" fn clGetExtensionFunctionAddress(name: Text) -> *const () {
 }
 
 /// `clGetExtensionFunctionAddressForPlatform`.
-pub extern "C" fn clGetExtensionFunctionAddressForPlatform(_platform: Handle, name: Text) -> *const () {
-    clGetExtensionFunctionAddress(name)
+pub unsafe extern "C" fn clGetExtensionFunctionAddressForPlatform(
+    _platform: Handle,
+    name: Text,
+) -> *const () {
+    // SAFETY: the caller guarantees what the API demands.
+    unsafe { clGetExtensionFunctionAddress(name) }
 }

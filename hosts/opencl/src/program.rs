@@ -142,7 +142,7 @@ fn new(context: Arc<Context>, source: Option<String>, state: State) -> Handle {
 }
 
 /// `clCreateProgramWithSource`.
-pub extern "C" fn clCreateProgramWithSource(
+pub unsafe extern "C" fn clCreateProgramWithSource(
     context: Handle,
     count: c_uint,
     strings: In<Memory>,
@@ -155,19 +155,23 @@ pub extern "C" fn clCreateProgramWithSource(
             return Err(Status::INVALID_VALUE.into());
         }
         let mut source = Vec::new();
-        for (number, text) in strings.list(count as usize)?.into_iter().enumerate() {
-            let given = if lengths.is_null() { 0 } else { lengths.at(number)? };
+        // SAFETY: the caller of the API passes an array of this length.
+        let strings = unsafe { strings.list(count as usize)? };
+        for (number, text) in strings.into_iter().enumerate() {
+            // SAFETY: as above.
+            let given = if lengths.is_null() { 0 } else { unsafe { lengths.at(number)? } };
             if text.is_null() || given > MAX_BYTES {
                 return Err(Status::INVALID_VALUE.into());
             }
-            source.extend(if given == 0 { text.text() } else { text.read(given) });
+            // SAFETY: the string has this length, or is NUL-terminated.
+            source.extend(unsafe { if given == 0 { text.text() } else { text.read(given) } });
         }
         Ok(new(context, Some(String::from_utf8_lossy(&source).into_owned()), State::default()))
     })
 }
 
 /// `clCreateProgramWithBinary`.
-pub extern "C" fn clCreateProgramWithBinary(
+pub unsafe extern "C" fn clCreateProgramWithBinary(
     context: Handle,
     count: c_uint,
     devices: In<Handle>,
@@ -187,7 +191,8 @@ pub extern "C" fn clCreateProgramWithBinary(
             binary_status.put_optional(Status::INVALID_VALUE.0);
             return Err(Status::INVALID_VALUE.into());
         }
-        let binary = at.read(len);
+        // SAFETY: the caller of the API passes a binary of this size.
+        let binary = unsafe { at.read(len) };
         let kind = match &binary[..] {
             b if b.starts_with(b"BC\xc0\xde") => Kind::Object,
             b if code_object::is_object(b) => Kind::Executable,
@@ -202,7 +207,7 @@ pub extern "C" fn clCreateProgramWithBinary(
 }
 
 /// A callback of the program that is called when a build has finished.
-type Notify = Option<extern "C" fn(Handle, UserData)>;
+type Notify = Option<unsafe extern "C" fn(Handle, UserData)>;
 
 /// Checks the device list of a build, which may be empty.
 fn check_build_devices(count: c_uint, list: In<Handle>) -> Outcome {
@@ -217,7 +222,7 @@ fn options(text: crate::ffi::Text) -> Outcome<String> {
 }
 
 /// `clBuildProgram`. Builds synchronously.
-pub extern "C" fn clBuildProgram(
+pub unsafe extern "C" fn clBuildProgram(
     program: Handle,
     count: c_uint,
     list: In<Handle>,
@@ -248,7 +253,8 @@ pub extern "C" fn clBuildProgram(
             }
         };
         if let Some(notify) = notify {
-            notify(program, data);
+            // SAFETY: the program passes a function of this type.
+            unsafe { notify(program, data) };
             // The callback can query the build status; the call itself has succeeded.
             let failed = |failure: &Failure| failure.status == Status::BUILD_PROGRAM_FAILURE;
             return result.or_else(|failure| if failed(&failure) { Ok(()) } else { Err(failure) });
@@ -259,7 +265,7 @@ pub extern "C" fn clBuildProgram(
 
 /// `clCompileProgram`.
 #[allow(clippy::too_many_arguments, reason = "the C API's")]
-pub extern "C" fn clCompileProgram(
+pub unsafe extern "C" fn clCompileProgram(
     program: Handle,
     count: c_uint,
     list: In<Handle>,
@@ -277,15 +283,19 @@ pub extern "C" fn clCompileProgram(
         let text = options(text)?;
         let source = object.source.as_ref().ok_or(Status::INVALID_OPERATION)?;
         let mut with = Vec::new();
-        for number in 0..headers as usize {
-            let header = handle::get::<Program>(header_programs.at(number)?)?;
+        let count = headers as usize;
+        // SAFETY: the caller of the API passes arrays of this length.
+        let (programs, names) = unsafe { (header_programs.list(count)?, header_names.list(count)?) };
+        for (program, name) in programs.into_iter().zip(names) {
+            let header = handle::get::<Program>(program)?;
             let text = header.source.clone().ok_or(Status::INVALID_PROGRAM)?;
-            with.push((header_names.at(number)?.get()?, text));
+            with.push((name.get()?, text));
         }
         let built = compile::compile(source, &text, &with, true);
         let result = object.finish(text, built, Kind::Object, Status::COMPILE_PROGRAM_FAILURE);
         if let Some(notify) = notify {
-            notify(program, data);
+            // SAFETY: the program passes a function of this type.
+            unsafe { notify(program, data) };
         }
         result
     })
@@ -293,7 +303,7 @@ pub extern "C" fn clCompileProgram(
 
 /// `clLinkProgram`.
 #[allow(clippy::too_many_arguments, reason = "the C API's")]
-pub extern "C" fn clLinkProgram(
+pub unsafe extern "C" fn clLinkProgram(
     context: Handle,
     count: c_uint,
     list: In<Handle>,
@@ -313,7 +323,8 @@ pub extern "C" fn clLinkProgram(
         }
         let text = options(text)?;
         let mut objects = Vec::new();
-        for input in programs.list(inputs as usize)? {
+        // SAFETY: the caller of the API passes an array of this length.
+        for input in unsafe { programs.list(inputs as usize)? } {
             let state = handle::get::<Program>(input)?.state();
             match state.kind {
                 Kind::Object | Kind::Library => objects.push(state.binary),
@@ -331,13 +342,14 @@ pub extern "C" fn clLinkProgram(
         Ok(linked)
     });
     if let (Some(notify), false) = (notify, linked.is_null()) {
-        notify(linked, data);
+        // SAFETY: the program passes a function of this type.
+        unsafe { notify(linked, data) };
     }
     if result.is_null() { linked } else { result }
 }
 
 /// `clGetProgramInfo`.
-pub extern "C" fn clGetProgramInfo(
+pub unsafe extern "C" fn clGetProgramInfo(
     handle: Handle,
     name: c_uint,
     size: usize,
@@ -346,7 +358,8 @@ pub extern "C" fn clGetProgramInfo(
 ) -> c_int {
     call("clGetProgramInfo", || {
         let program = handle::get::<Program>(handle)?;
-        let query = Query { size, value, needed };
+        // SAFETY: the caller of the API passes null, or a buffer of this size.
+        let query = unsafe { Query::new(size, value, needed) };
         let names = || -> Outcome<Vec<String>> { Ok(program.module()?.kernels()?) };
         match name {
             0x1160 => query.u32(handle::references(handle)),
@@ -355,17 +368,7 @@ pub extern "C" fn clGetProgramInfo(
             0x1163 => query.handle(device()),
             0x1164 => query.text(program.source.as_deref().unwrap_or("")),
             0x1165 => query.word(lock(&program.state).binary.len()),
-            0x1166 => {
-                if !query.value.is_null() {
-                    if query.size < size_of::<usize>() {
-                        return Err(Status::INVALID_VALUE.into());
-                    }
-                    // The value is an array of pointers, one per device.
-                    query.value.pointer().write(&lock(&program.state).binary);
-                }
-                query.needed.put_optional(size_of::<usize>());
-                Ok(())
-            }
+            0x1166 => query.binary(&lock(&program.state).binary),
             0x1167 => query.word(names()?.len()),
             0x1168 => query.text(&names()?.join(";")),
             0x1169 => query.bytes(&[]),
@@ -377,7 +380,7 @@ pub extern "C" fn clGetProgramInfo(
 }
 
 /// `clGetProgramBuildInfo`.
-pub extern "C" fn clGetProgramBuildInfo(
+pub unsafe extern "C" fn clGetProgramBuildInfo(
     handle: Handle,
     of: Handle,
     name: c_uint,
@@ -389,7 +392,8 @@ pub extern "C" fn clGetProgramBuildInfo(
         let program = handle::get::<Program>(handle)?;
         check_device(of)?;
         let state = program.state();
-        let query = Query { size, value, needed };
+        // SAFETY: the caller of the API passes null, or a buffer of this size.
+        let query = unsafe { Query::new(size, value, needed) };
         match name {
             0x1181 => query.u32(state.status as u32),
             0x1182 => query.text(&state.options),
@@ -403,7 +407,7 @@ pub extern "C" fn clGetProgramBuildInfo(
 }
 
 /// `clSetProgramReleaseCallback`.
-pub extern "C" fn clSetProgramReleaseCallback(
+pub unsafe extern "C" fn clSetProgramReleaseCallback(
     handle: Handle,
     function: Option<Destructor>,
     data: UserData,

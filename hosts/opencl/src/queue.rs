@@ -184,7 +184,7 @@ fn new(context: Handle, of: Handle, properties: u64, list: Vec<u64>) -> Outcome<
 }
 
 /// `clCreateCommandQueue`.
-pub extern "C" fn clCreateCommandQueue(
+pub unsafe extern "C" fn clCreateCommandQueue(
     context: Handle,
     of: Handle,
     properties: u64,
@@ -194,7 +194,7 @@ pub extern "C" fn clCreateCommandQueue(
 }
 
 /// `clCreateCommandQueueWithProperties`.
-pub extern "C" fn clCreateCommandQueueWithProperties(
+pub unsafe extern "C" fn clCreateCommandQueueWithProperties(
     context: Handle,
     of: Handle,
     list: In<u64>,
@@ -204,13 +204,15 @@ pub extern "C" fn clCreateCommandQueueWithProperties(
         const PROPERTIES: u64 = 0x1093;
         let (mut given, mut properties) = (Vec::new(), 0);
         while !list.is_null() {
-            match list.at(given.len())? {
+            // SAFETY: the caller of the API passes pairs of a property and a value, and a terminating zero.
+            match unsafe { list.at(given.len())? } {
                 0 => {
                     given.push(0);
                     break;
                 }
                 PROPERTIES => {
-                    properties = list.at(given.len() + 1)?;
+                    // SAFETY: as above.
+                    properties = unsafe { list.at(given.len() + 1)? };
                     given.extend([PROPERTIES, properties]);
                 }
                 other => {
@@ -224,7 +226,7 @@ pub extern "C" fn clCreateCommandQueueWithProperties(
 }
 
 /// `clGetCommandQueueInfo`.
-pub extern "C" fn clGetCommandQueueInfo(
+pub unsafe extern "C" fn clGetCommandQueueInfo(
     handle: Handle,
     name: c_uint,
     size: usize,
@@ -233,7 +235,8 @@ pub extern "C" fn clGetCommandQueueInfo(
 ) -> c_int {
     call("clGetCommandQueueInfo", || {
         let queue = handle::get::<CommandQueue>(handle)?;
-        let query = Query { size, value, needed };
+        // SAFETY: the caller of the API passes null, or a buffer of this size.
+        let query = unsafe { Query::new(size, value, needed) };
         match name {
             0x1090 => query.handle(queue.context.handle()),
             0x1091 => query.handle(device()),
@@ -252,12 +255,12 @@ pub extern "C" fn clGetCommandQueueInfo(
 }
 
 /// `clFlush`. Commands are always submitted immediately.
-pub extern "C" fn clFlush(handle: Handle) -> c_int {
+pub unsafe extern "C" fn clFlush(handle: Handle) -> c_int {
     call("clFlush", || handle::get::<CommandQueue>(handle)?.check())
 }
 
 /// `clFinish`.
-pub extern "C" fn clFinish(handle: Handle) -> c_int {
+pub unsafe extern "C" fn clFinish(handle: Handle) -> c_int {
     call("clFinish", || handle::get::<CommandQueue>(handle)?.wait())
 }
 
@@ -271,7 +274,7 @@ const MARKER: u32 = 0x11fe;
 const BARRIER: u32 = 0x1205;
 
 /// `clEnqueueMarkerWithWaitList`.
-pub extern "C" fn clEnqueueMarkerWithWaitList(
+pub unsafe extern "C" fn clEnqueueMarkerWithWaitList(
     queue: Handle,
     count: c_uint,
     list: In<Handle>,
@@ -281,7 +284,7 @@ pub extern "C" fn clEnqueueMarkerWithWaitList(
 }
 
 /// `clEnqueueBarrierWithWaitList`.
-pub extern "C" fn clEnqueueBarrierWithWaitList(
+pub unsafe extern "C" fn clEnqueueBarrierWithWaitList(
     queue: Handle,
     count: c_uint,
     list: In<Handle>,
@@ -293,7 +296,7 @@ pub extern "C" fn clEnqueueBarrierWithWaitList(
 }
 
 /// `clEnqueueMarker`.
-pub extern "C" fn clEnqueueMarker(queue: Handle, event: Out<Handle>) -> c_int {
+pub unsafe extern "C" fn clEnqueueMarker(queue: Handle, event: Out<Handle>) -> c_int {
     call("clEnqueueMarker", || match event.is_null() {
         true => Err(Status::INVALID_VALUE.into()),
         false => submit_marker(Submission::new(queue, MARKER, 0, In::none(), event)),
@@ -301,12 +304,12 @@ pub extern "C" fn clEnqueueMarker(queue: Handle, event: Out<Handle>) -> c_int {
 }
 
 /// `clEnqueueBarrier`. Commands are always in order.
-pub extern "C" fn clEnqueueBarrier(queue: Handle) -> c_int {
+pub unsafe extern "C" fn clEnqueueBarrier(queue: Handle) -> c_int {
     call("clEnqueueBarrier", || submit_marker(Submission::new(queue, BARRIER, 0, In::none(), Out::none())))
 }
 
 /// `clEnqueueWaitForEvents`.
-pub extern "C" fn clEnqueueWaitForEvents(queue: Handle, count: c_uint, list: In<Handle>) -> c_int {
+pub unsafe extern "C" fn clEnqueueWaitForEvents(queue: Handle, count: c_uint, list: In<Handle>) -> c_int {
     call("clEnqueueWaitForEvents", || match count {
         0 => Err(Status::INVALID_VALUE.into()),
         _ => submit_marker(Submission::new(queue, BARRIER, count, list, Out::none())),

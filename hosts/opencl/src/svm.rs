@@ -22,7 +22,7 @@ pub fn allocation(address: u64) -> Option<MemoryRange> {
 }
 
 /// `clSVMAlloc`. Returns null on failure.
-pub extern "C" fn clSVMAlloc(context: Handle, flags: u64, size: usize, alignment: c_uint) -> usize {
+pub unsafe extern "C" fn clSVMAlloc(context: Handle, flags: u64, size: usize, alignment: c_uint) -> usize {
     address("clSVMAlloc", &Out::none(), || {
         handle::get::<Context>(context)?;
         // CL_MEM_READ_WRITE, WRITE_ONLY, READ_ONLY, CL_MEM_SVM_FINE_GRAIN_BUFFER
@@ -50,7 +50,7 @@ fn free(memory: Memory) {
 }
 
 /// `clSVMFree`.
-pub extern "C" fn clSVMFree(context: Handle, memory: Memory) {
+pub unsafe extern "C" fn clSVMFree(context: Handle, memory: Memory) {
     call("clSVMFree", || {
         handle::get::<Context>(context)?;
         free(memory);
@@ -59,11 +59,11 @@ pub extern "C" fn clSVMFree(context: Handle, memory: Memory) {
 }
 
 /// A callback of the program that frees memory.
-type Free = Option<extern "C" fn(Handle, c_uint, In<Memory>, UserData)>;
+type Free = Option<unsafe extern "C" fn(Handle, c_uint, In<Memory>, UserData)>;
 
 /// `clEnqueueSVMFree`.
 #[allow(clippy::too_many_arguments, reason = "the C API's")]
-pub extern "C" fn clEnqueueSVMFree(
+pub unsafe extern "C" fn clEnqueueSVMFree(
     queue: Handle,
     pointers: c_uint,
     memory: In<Memory>,
@@ -75,7 +75,8 @@ pub extern "C" fn clEnqueueSVMFree(
 ) -> c_int {
     call("clEnqueueSVMFree", || {
         let submission = Submission::new(queue, 0x1209, count, list, event)?;
-        let pointers = memory.list(pointers as usize)?;
+        // SAFETY: the caller of the API passes an array of this length.
+        let pointers = unsafe { memory.list(pointers as usize)? };
         if pointers.is_empty() {
             return Err(Status::INVALID_VALUE.into());
         }
@@ -84,7 +85,8 @@ pub extern "C" fn clEnqueueSVMFree(
                 None => pointers.into_iter().for_each(free),
                 Some(function) => {
                     let count = pointers.len() as c_uint;
-                    callback::run(|| function(queue, count, In::of(&pointers), data));
+                    // SAFETY: the callback of the program has this type, and uses the list only during the call.
+                    callback::run(|| unsafe { function(queue, count, In::of(&pointers), data) });
                 }
             }
             Ok(())
@@ -94,7 +96,7 @@ pub extern "C" fn clEnqueueSVMFree(
 
 /// `clEnqueueSVMMemcpy`.
 #[allow(clippy::too_many_arguments, reason = "the C API's")]
-pub extern "C" fn clEnqueueSVMMemcpy(
+pub unsafe extern "C" fn clEnqueueSVMMemcpy(
     queue: Handle,
     blocking: c_uint,
     to: Memory,
@@ -115,7 +117,8 @@ pub extern "C" fn clEnqueueSVMMemcpy(
             return Err(Status::MEM_COPY_OVERLAP.into());
         }
         submission.blocking(blocking).submit(move || {
-            to.copy_from(from, size);
+            // SAFETY: the caller of the API passes ranges of this size, which are valid until the command ends.
+            unsafe { to.copy_from(from, size) };
             Ok(())
         })
     })
@@ -134,7 +137,7 @@ fn check_bounds(memory: Memory, size: usize) -> Outcome {
 
 /// `clEnqueueSVMMemFill`.
 #[allow(clippy::too_many_arguments, reason = "the C API's")]
-pub extern "C" fn clEnqueueSVMMemFill(
+pub unsafe extern "C" fn clEnqueueSVMMemFill(
     queue: Handle,
     memory: Memory,
     pattern: Memory,
@@ -152,7 +155,8 @@ pub extern "C" fn clEnqueueSVMMemFill(
         }
         check_bounds(memory, size)?;
         submission.submit(move || {
-            fill.fill(memory, size);
+            // SAFETY: the caller of the API passes a range of this size, which is valid until the command ends.
+            unsafe { fill.fill(memory, size) };
             Ok(())
         })
     })
@@ -160,7 +164,7 @@ pub extern "C" fn clEnqueueSVMMemFill(
 
 /// `clEnqueueSVMMap`. Only orders commands, since the host can always access the memory.
 #[allow(clippy::too_many_arguments, reason = "the C API's")]
-pub extern "C" fn clEnqueueSVMMap(
+pub unsafe extern "C" fn clEnqueueSVMMap(
     queue: Handle,
     blocking: c_uint,
     _flags: u64,
@@ -180,7 +184,7 @@ pub extern "C" fn clEnqueueSVMMap(
 }
 
 /// `clEnqueueSVMUnmap`.
-pub extern "C" fn clEnqueueSVMUnmap(
+pub unsafe extern "C" fn clEnqueueSVMUnmap(
     queue: Handle,
     memory: Memory,
     count: c_uint,
@@ -198,7 +202,7 @@ pub extern "C" fn clEnqueueSVMUnmap(
 
 /// `clEnqueueSVMMigrateMem`. Only orders commands, since there is a single device.
 #[allow(clippy::too_many_arguments, reason = "the C API's")]
-pub extern "C" fn clEnqueueSVMMigrateMem(
+pub unsafe extern "C" fn clEnqueueSVMMigrateMem(
     queue: Handle,
     pointers: c_uint,
     memory: In<Memory>,

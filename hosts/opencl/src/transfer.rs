@@ -20,7 +20,7 @@ fn buffer(submission: &Submission, handle: Handle) -> Outcome<Arc<Buffer>> {
 
 /// `clEnqueueReadBuffer`.
 #[allow(clippy::too_many_arguments, reason = "the C API's")]
-pub extern "C" fn clEnqueueReadBuffer(
+pub unsafe extern "C" fn clEnqueueReadBuffer(
     queue: Handle,
     from: Handle,
     blocking: c_uint,
@@ -40,7 +40,8 @@ pub extern "C" fn clEnqueueReadBuffer(
             return Err(Status::INVALID_VALUE.into());
         }
         submission.blocking(blocking).submit(move || {
-            to.copy_from(memory, size);
+            // SAFETY: the range of the buffer was checked; the program's is valid until the command ends.
+            unsafe { to.copy_from(memory, size) };
             drop(from);
             Ok(())
         })
@@ -49,7 +50,7 @@ pub extern "C" fn clEnqueueReadBuffer(
 
 /// `clEnqueueWriteBuffer`.
 #[allow(clippy::too_many_arguments, reason = "the C API's")]
-pub extern "C" fn clEnqueueWriteBuffer(
+pub unsafe extern "C" fn clEnqueueWriteBuffer(
     queue: Handle,
     to: Handle,
     blocking: c_uint,
@@ -69,7 +70,8 @@ pub extern "C" fn clEnqueueWriteBuffer(
             return Err(Status::INVALID_VALUE.into());
         }
         submission.blocking(blocking).submit(move || {
-            memory.copy_from(from, size);
+            // SAFETY: the range of the buffer was checked; the program's is valid until the command ends.
+            unsafe { memory.copy_from(from, size) };
             drop(to);
             Ok(())
         })
@@ -78,7 +80,7 @@ pub extern "C" fn clEnqueueWriteBuffer(
 
 /// `clEnqueueCopyBuffer`.
 #[allow(clippy::too_many_arguments, reason = "the C API's")]
-pub extern "C" fn clEnqueueCopyBuffer(
+pub unsafe extern "C" fn clEnqueueCopyBuffer(
     queue: Handle,
     from: Handle,
     to: Handle,
@@ -100,7 +102,8 @@ pub extern "C" fn clEnqueueCopyBuffer(
             return Err(Status::MEM_COPY_OVERLAP.into());
         }
         submission.submit(move || {
-            target.copy_from(source, size);
+            // SAFETY: both ranges were checked, and the buffers are alive.
+            unsafe { target.copy_from(source, size) };
             drop((from, to));
             Ok(())
         })
@@ -117,24 +120,30 @@ impl Pattern {
         if pattern.is_null() || !valid_len || size == 0 || !size.is_multiple_of(len) {
             return Err(Status::INVALID_VALUE.into());
         }
-        Ok(Pattern(pattern.read(len)))
+        // SAFETY: the caller of the API passes a pattern of this size.
+        Ok(Pattern(unsafe { pattern.read(len) }))
     }
 
     /// Fills `size` bytes with the pattern.
-    pub fn fill(&self, memory: Memory, size: usize) {
+    ///
+    /// # Safety
+    /// The range is memory of the program or of the device.
+    pub unsafe fn fill(&self, memory: Memory, size: usize) {
         if self.0.iter().all(|byte| *byte == self.0[0]) {
-            return memory.fill(self.0[0], size);
+            // SAFETY: the caller guarantees that the range is valid.
+            return unsafe { memory.fill(self.0[0], size) };
         }
         let block = self.0.repeat((4096 / self.0.len()).min(size / self.0.len()));
         for at in (0..size).step_by(block.len()) {
-            memory.offset(at).write(&block[..block.len().min(size - at)]);
+            // SAFETY: as above.
+            unsafe { memory.offset(at).write(&block[..block.len().min(size - at)]) };
         }
     }
 }
 
 /// `clEnqueueFillBuffer`.
 #[allow(clippy::too_many_arguments, reason = "the C API's")]
-pub extern "C" fn clEnqueueFillBuffer(
+pub unsafe extern "C" fn clEnqueueFillBuffer(
     queue: Handle,
     to: Handle,
     pattern: Memory,
@@ -154,7 +163,8 @@ pub extern "C" fn clEnqueueFillBuffer(
             return Err(Status::INVALID_VALUE.into());
         }
         submission.submit(move || {
-            pattern.fill(memory, size);
+            // SAFETY: the range of the buffer was checked.
+            unsafe { pattern.fill(memory, size) };
             drop(to);
             Ok(())
         })
@@ -163,7 +173,7 @@ pub extern "C" fn clEnqueueFillBuffer(
 
 /// `clEnqueueMapBuffer`.
 #[allow(clippy::too_many_arguments, reason = "the C API's")]
-pub extern "C" fn clEnqueueMapBuffer(
+pub unsafe extern "C" fn clEnqueueMapBuffer(
     queue: Handle,
     of: Handle,
     blocking: c_uint,
@@ -206,7 +216,7 @@ pub extern "C" fn clEnqueueMapBuffer(
 }
 
 /// `clEnqueueUnmapMemObject`.
-pub extern "C" fn clEnqueueUnmapMemObject(
+pub unsafe extern "C" fn clEnqueueUnmapMemObject(
     queue: Handle,
     of: Handle,
     pointer: Memory,
@@ -227,7 +237,7 @@ pub extern "C" fn clEnqueueUnmapMemObject(
 
 /// `clEnqueueMigrateMemObjects`. Only orders commands, since there is a single device.
 #[allow(clippy::too_many_arguments, reason = "the C API's")]
-pub extern "C" fn clEnqueueMigrateMemObjects(
+pub unsafe extern "C" fn clEnqueueMigrateMemObjects(
     queue: Handle,
     objects: c_uint,
     memory: In<Handle>,
@@ -241,8 +251,8 @@ pub extern "C" fn clEnqueueMigrateMemObjects(
         if objects == 0 {
             return Err(Status::INVALID_VALUE.into());
         }
-        memory
-            .list(objects as usize)?
+        // SAFETY: the caller of the API passes an array of this length.
+        unsafe { memory.list(objects as usize)? }
             .into_iter()
             .try_for_each(|object| buffer(&submission, object).map(drop))?;
         submission.submit(|| Ok(()))
@@ -305,7 +315,9 @@ fn transfer_region(
     let in_host = pitched_region(host, None, host_origin.get()?, region, host_row, host_slice)?;
     let (to, from) = if read { (in_host, in_buffer) } else { (in_buffer, in_host) };
     submission.submit(move || {
-        Copy { to, from, width: region[0], height: region[1], depth: region[2] }.run();
+        let copy = Copy { to, from, width: region[0], height: region[1], depth: region[2] };
+        // SAFETY: the region of the buffer was checked; the program's is valid until the command ends.
+        unsafe { copy.run() };
         drop(of);
         Ok(())
     })
@@ -313,7 +325,7 @@ fn transfer_region(
 
 /// `clEnqueueReadBufferRect`.
 #[allow(clippy::too_many_arguments, reason = "the C API's")]
-pub extern "C" fn clEnqueueReadBufferRect(
+pub unsafe extern "C" fn clEnqueueReadBufferRect(
     queue: Handle,
     of: Handle,
     blocking: c_uint,
@@ -338,7 +350,7 @@ pub extern "C" fn clEnqueueReadBufferRect(
 
 /// `clEnqueueWriteBufferRect`.
 #[allow(clippy::too_many_arguments, reason = "the C API's")]
-pub extern "C" fn clEnqueueWriteBufferRect(
+pub unsafe extern "C" fn clEnqueueWriteBufferRect(
     queue: Handle,
     of: Handle,
     blocking: c_uint,
@@ -363,7 +375,7 @@ pub extern "C" fn clEnqueueWriteBufferRect(
 
 /// `clEnqueueCopyBufferRect`.
 #[allow(clippy::too_many_arguments, reason = "the C API's")]
-pub extern "C" fn clEnqueueCopyBufferRect(
+pub unsafe extern "C" fn clEnqueueCopyBufferRect(
     queue: Handle,
     from: Handle,
     to: Handle,
@@ -388,7 +400,8 @@ pub extern "C" fn clEnqueueCopyBufferRect(
         let target = pitched_region(target, Some(to.size()), to_origin.get()?, region, to_row, to_slice)?;
         let copy = Copy { to: target, from: source, width: region[0], height: region[1], depth: region[2] };
         submission.submit(move || {
-            copy.run();
+            // SAFETY: both regions were checked, and the buffers are alive.
+            unsafe { copy.run() };
             drop((from, to));
             Ok(())
         })

@@ -1,6 +1,10 @@
-//! Types of arguments that C callers pass. Each wraps a pointer. Their fields are private, so that non-null
-//! values come from C code, whose API contract guarantees that the pointer is valid for the documented
-//! accesses. A null pointer where the API requires a value is an error.
+//! Types of arguments that C callers pass. Each wraps a pointer. A null pointer where the API requires a value is
+//! an error.
+//!
+//! Non-null values come from C code, through the exported functions, which are unsafe: their callers guarantee
+//! what the API demands. That a pointer to a result, a structure or a string is valid during the call is part of
+//! every such contract, so [`Out::put`], [`In::get`] and [`Text::get`] are safe. How many elements or bytes a
+//! pointer refers to depends on the function, so all other accesses are unsafe, as are the constructors.
 
 use std::ffi::{CStr, c_char};
 use std::marker::PhantomData;
@@ -45,9 +49,12 @@ impl<T, E: From<Null>> Out<T, E> {
     }
 
     /// Stores the `index`-th element of an array of results, unless the pointer is null.
-    pub fn put_at(&self, index: usize, value: T) {
+    ///
+    /// # Safety
+    /// The array has more than `index` elements.
+    pub unsafe fn put_at(&self, index: usize, value: T) {
         if !self.0.is_null() {
-            // SAFETY: as in `put`; callers pass an index below the element count that the C caller declared.
+            // SAFETY: the caller guarantees that the element exists.
             unsafe { self.0.add(index).write_unaligned(value) };
         }
     }
@@ -73,30 +80,40 @@ impl<T: Copy, E: From<Null>> In<T, E> {
 
     /// Reads the value.
     pub fn get(self) -> Result<T, E> {
-        self.at(0)
+        // SAFETY: a non-null pointer refers to at least one value (module documentation).
+        unsafe { self.at(0) }
     }
 
     /// Reads an element of an array.
-    pub fn at(self, index: usize) -> Result<T, E> {
+    ///
+    /// # Safety
+    /// The array has more than `index` elements.
+    pub unsafe fn at(self, index: usize) -> Result<T, E> {
         if self.0.is_null() {
             return Err(Null.into());
         }
-        // SAFETY: the pointer is not null, so the caller guarantees that it is valid for reads of the number
-        // of elements that the API documents (module documentation).
+        // SAFETY: the caller guarantees that the element exists.
         Ok(unsafe { self.0.add(index).read_unaligned() })
     }
 
-    /// Wraps a slice of the library's own, to pass it to an API function.
-    pub fn of(list: &[T]) -> In<T, E> {
+    /// Wraps a slice of the library's own, to pass it to a function of the program.
+    ///
+    /// # Safety
+    /// The result is not used after the end of the slice's lifetime.
+    pub unsafe fn of(list: &[T]) -> In<T, E> {
         In(list.as_ptr(), PhantomData)
     }
 
     /// Reads the first `count` elements. A null pointer is allowed if `count` is 0.
-    pub fn list(self, count: usize) -> Result<Vec<T>, E> {
+    ///
+    /// # Safety
+    /// The array has at least `count` elements.
+    pub unsafe fn list(self, count: usize) -> Result<Vec<T>, E> {
         if count != 0 && self.0.is_null() {
             return Err(Null.into());
         }
-        (0..count).map(|index| self.at(index)).collect()
+        // SAFETY: the caller guarantees that the elements exist.
+        (0..count).map(|index| unsafe { self.at(index) }).collect()
     }
 
     /// Returns true if the caller passed null.
@@ -170,7 +187,7 @@ impl Memory {
         self.0.is_null()
     }
 
-    /// Returns the memory `bytes` after this address.
+    /// Returns the address `bytes` after this one, which may be outside of the memory.
     pub fn offset(self, bytes: usize) -> Memory {
         Memory(self.0.wrapping_add(bytes))
     }
@@ -180,60 +197,77 @@ impl Memory {
         Memory(std::ptr::null_mut())
     }
 
-    /// Copies `len` bytes from `from`; the ranges may overlap.
-    pub fn copy_from(self, from: Memory, len: usize) {
+    /// Copies `len` bytes from `from`; the ranges may overlap. Kernels on other streams may access the memory
+    /// concurrently: the copy is made by the C library, as in native programs, not by Rust code.
+    ///
+    /// # Safety
+    /// Both ranges are memory of the program or of the device, unless one is null.
+    pub unsafe fn copy_from(self, from: Memory, len: usize) {
         if len == 0 || self.is_null() || from.is_null() {
             return;
         }
-        // SAFETY: both ranges were passed by the API's caller with this length, or are allocations of the
-        // device. Kernels on other streams may access the memory concurrently; the copy is made by the C
-        // library, as in native programs, not by Rust code.
+        // SAFETY: the caller guarantees that both ranges are valid.
         unsafe { libc::memmove(self.0.cast(), from.0.cast(), len) };
     }
 
     /// Writes bytes to the memory.
-    pub fn write(self, bytes: &[u8]) {
+    ///
+    /// # Safety
+    /// As many bytes are memory of the program or of the device, unless the pointer is null.
+    pub unsafe fn write(self, bytes: &[u8]) {
         if bytes.is_empty() || self.is_null() {
             return;
         }
-        // SAFETY: as in `copy_from`.
+        // SAFETY: the caller guarantees that the range is valid.
         unsafe { libc::memmove(self.0.cast(), bytes.as_ptr().cast(), bytes.len()) };
     }
 
-    /// Reads `len` bytes.
-    pub fn read(self, len: usize) -> Vec<u8> {
+    /// Reads `len` bytes; zeros if the pointer is null.
+    ///
+    /// # Safety
+    /// As in [`Memory::write`].
+    pub unsafe fn read(self, len: usize) -> Vec<u8> {
         let mut bytes = vec![0; len];
         if len != 0 && !self.is_null() {
-            // SAFETY: as in `copy_from`.
+            // SAFETY: the caller guarantees that the range is valid.
             unsafe { libc::memmove(bytes.as_mut_ptr().cast(), self.0.cast(), len) };
         }
         bytes
     }
 
     /// Reads a NUL-terminated string.
-    pub fn text(self) -> Vec<u8> {
+    ///
+    /// # Safety
+    /// The pointer refers to one, or is null.
+    pub unsafe fn text(self) -> Vec<u8> {
         if self.is_null() {
             return Vec::new();
         }
-        // SAFETY: the API's caller guarantees a NUL-terminated string (module documentation).
+        // SAFETY: the caller guarantees a NUL-terminated string.
         unsafe { CStr::from_ptr(self.0.cast_const().cast()) }.to_bytes().to_vec()
     }
 
     /// Reads a pointer from the memory. Returns null if the memory is null.
-    pub fn pointer(self) -> Memory {
+    ///
+    /// # Safety
+    /// The memory holds a pointer, which fulfils the requirements of [`Memory::at`].
+    pub unsafe fn pointer(self) -> Memory {
         if self.is_null() {
             return self;
         }
-        // SAFETY: the API's caller guarantees an array of pointers (module documentation).
+        // SAFETY: the caller guarantees a pointer.
         unsafe { self.0.cast::<Memory>().read_unaligned() }
     }
 
     /// Fills `len` bytes with `byte`.
-    pub fn fill(self, byte: u8, len: usize) {
+    ///
+    /// # Safety
+    /// As in [`Memory::write`].
+    pub unsafe fn fill(self, byte: u8, len: usize) {
         if len == 0 || self.is_null() {
             return;
         }
-        // SAFETY: as in `copy_from`.
+        // SAFETY: the caller guarantees that the range is valid.
         unsafe { libc::memset(self.0.cast(), byte.into(), len) };
     }
 }
@@ -243,7 +277,7 @@ impl Memory {
 #[derive(Clone, Copy)]
 pub struct HostFunction {
     /// The C function; null to call nothing.
-    pub function: Option<extern "C" fn(Memory)>,
+    pub function: Option<unsafe extern "C" fn(Memory)>,
     /// Opaque argument of the function.
     pub argument: Memory,
 }

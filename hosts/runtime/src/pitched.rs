@@ -67,10 +67,15 @@ impl Copy {
     }
 
     /// Performs the copy.
-    pub fn run(&self) {
+    ///
+    /// # Safety
+    /// All rows of both sides are memory of the program or of the device.
+    pub unsafe fn run(&self) {
         for slice in 0..self.depth {
             for row in 0..self.height {
-                self.to.row(slice, row).copy_from(self.from.row(slice, row), self.width);
+                let (to, from) = (self.to.row(slice, row), self.from.row(slice, row));
+                // SAFETY: the caller guarantees that the rows are valid.
+                unsafe { to.copy_from(from, self.width) };
             }
         }
     }

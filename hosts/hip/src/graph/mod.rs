@@ -159,7 +159,7 @@ impl Graphs {
 }
 
 /// `hipStreamBeginCapture`.
-pub extern "C" fn hipStreamBeginCapture(stream: Handle, _mode: c_int) -> c_int {
+pub unsafe extern "C" fn hipStreamBeginCapture(stream: Handle, _mode: c_int) -> c_int {
     call("hipStreamBeginCapture", || {
         let stream = gpu()?.streams.find(stream)?;
         if stream.handle == 0 {
@@ -176,7 +176,7 @@ pub extern "C" fn hipStreamBeginCapture(stream: Handle, _mode: c_int) -> c_int {
 }
 
 /// `hipStreamEndCapture`.
-pub extern "C" fn hipStreamEndCapture(stream: Handle, graph: Out<Handle>) -> c_int {
+pub unsafe extern "C" fn hipStreamEndCapture(stream: Handle, graph: Out<Handle>) -> c_int {
     call("hipStreamEndCapture", || {
         let streams = &gpu()?.streams;
         let stream = streams.find(stream)?;
@@ -195,12 +195,13 @@ pub extern "C" fn hipStreamEndCapture(stream: Handle, graph: Out<Handle>) -> c_i
 }
 
 /// `hipStreamIsCapturing`.
-pub extern "C" fn hipStreamIsCapturing(stream: Handle, status: Out<c_int>) -> c_int {
-    hipStreamGetCaptureInfo(stream, status, Out::none())
+pub unsafe extern "C" fn hipStreamIsCapturing(stream: Handle, status: Out<c_int>) -> c_int {
+    // SAFETY: the caller guarantees what the API demands.
+    unsafe { hipStreamGetCaptureInfo(stream, status, Out::none()) }
 }
 
 /// `hipStreamGetCaptureInfo`.
-pub extern "C" fn hipStreamGetCaptureInfo(stream: Handle, status: Out<c_int>, id: Out<u64>) -> c_int {
+pub unsafe extern "C" fn hipStreamGetCaptureInfo(stream: Handle, status: Out<c_int>, id: Out<u64>) -> c_int {
     call("hipStreamGetCaptureInfo", || {
         let stream = gpu()?.streams.find(stream)?;
         let capture = lock(&stream.capture);
@@ -210,17 +211,17 @@ pub extern "C" fn hipStreamGetCaptureInfo(stream: Handle, status: Out<c_int>, id
 }
 
 /// `hipThreadExchangeStreamCaptureMode`. Captures are independent of threads, so the mode is ignored.
-pub extern "C" fn hipThreadExchangeStreamCaptureMode(_mode: Out<c_int>) -> c_int {
+pub unsafe extern "C" fn hipThreadExchangeStreamCaptureMode(_mode: Out<c_int>) -> c_int {
     0
 }
 
 /// `hipGraphCreate`.
-pub extern "C" fn hipGraphCreate(graph: Out<Handle>, _flags: c_uint) -> c_int {
+pub unsafe extern "C" fn hipGraphCreate(graph: Out<Handle>, _flags: c_uint) -> c_int {
     call("hipGraphCreate", || graph.put(with(|graphs| Ok(graphs.insert(Graph::default())))?))
 }
 
 /// `hipGraphDestroy`.
-pub extern "C" fn hipGraphDestroy(graph: Handle) -> c_int {
+pub unsafe extern "C" fn hipGraphDestroy(graph: Handle) -> c_int {
     call("hipGraphDestroy", || {
         with(|graphs| {
             graphs.graphs.remove(&graph).ok_or(Status::INVALID_VALUE)?;
@@ -231,7 +232,7 @@ pub extern "C" fn hipGraphDestroy(graph: Handle) -> c_int {
 }
 
 /// `hipGraphClone`.
-pub extern "C" fn hipGraphClone(clone: Out<Handle>, graph: Handle) -> c_int {
+pub unsafe extern "C" fn hipGraphClone(clone: Out<Handle>, graph: Handle) -> c_int {
     call("hipGraphClone", || {
         clone.put(with(|graphs| {
             let copy = lock(&*graphs.graph(graph)?).with_new_handles();
@@ -251,7 +252,7 @@ fn instantiate(executable: &Out<Handle>, graph: Handle) -> Outcome {
 }
 
 /// `hipGraphInstantiate`.
-pub extern "C" fn hipGraphInstantiate(
+pub unsafe extern "C" fn hipGraphInstantiate(
     executable: Out<Handle>,
     graph: Handle,
     wrong_node: Out<Handle>,
@@ -263,12 +264,16 @@ pub extern "C" fn hipGraphInstantiate(
 }
 
 /// `hipGraphInstantiateWithFlags`.
-pub extern "C" fn hipGraphInstantiateWithFlags(executable: Out<Handle>, graph: Handle, _flags: u64) -> c_int {
+pub unsafe extern "C" fn hipGraphInstantiateWithFlags(
+    executable: Out<Handle>,
+    graph: Handle,
+    _flags: u64,
+) -> c_int {
     call("hipGraphInstantiateWithFlags", || instantiate(&executable, graph))
 }
 
 /// `hipGraphLaunch`.
-pub extern "C" fn hipGraphLaunch(executable: Handle, stream: Handle) -> c_int {
+pub unsafe extern "C" fn hipGraphLaunch(executable: Handle, stream: Handle) -> c_int {
     call("hipGraphLaunch", || {
         let gpu = gpu()?;
         let ops = with(|graphs| {
@@ -280,7 +285,7 @@ pub extern "C" fn hipGraphLaunch(executable: Handle, stream: Handle) -> c_int {
 }
 
 /// `hipGraphUpload`. Only checks the handle, since there is nothing to upload.
-pub extern "C" fn hipGraphUpload(executable: Handle, _stream: Handle) -> c_int {
+pub unsafe extern "C" fn hipGraphUpload(executable: Handle, _stream: Handle) -> c_int {
     call("hipGraphUpload", || {
         with(|graphs| {
             let known = graphs.executables.contains_key(&executable);
@@ -290,14 +295,14 @@ pub extern "C" fn hipGraphUpload(executable: Handle, _stream: Handle) -> c_int {
 }
 
 /// `hipGraphExecDestroy`.
-pub extern "C" fn hipGraphExecDestroy(executable: Handle) -> c_int {
+pub unsafe extern "C" fn hipGraphExecDestroy(executable: Handle) -> c_int {
     call("hipGraphExecDestroy", || {
         with(|graphs| graphs.executables.remove(&executable).map(drop).ok_or(Status::INVALID_VALUE.into()))
     })
 }
 
 /// `hipGraphExecUpdate`. Accepts any graph with the same number of nodes.
-pub extern "C" fn hipGraphExecUpdate(
+pub unsafe extern "C" fn hipGraphExecUpdate(
     executable: Handle,
     graph: Handle,
     wrong_node: Out<Handle>,

@@ -20,7 +20,8 @@ const EMPTY: c_int = 5;
 
 /// Adds a node to a graph.
 fn add(node: &Out<Handle>, graph: Handle, after: In<Handle>, count: usize, op: Op) -> Outcome {
-    let after: Vec<Handle> = (0..count).map(|at| after.at(at)).collect::<Outcome<_>>()?;
+    // SAFETY: the caller of the API passes an array of this length.
+    let after = unsafe { after.list(count)? };
     let handle = with(|graphs| {
         let found = graphs.graph(graph)?;
         graphs.check_nodes(graph, &after)?;
@@ -33,7 +34,7 @@ fn add(node: &Out<Handle>, graph: Handle, after: In<Handle>, count: usize, op: O
 }
 
 /// `hipGraphAddKernelNode`.
-pub extern "C" fn hipGraphAddKernelNode(
+pub unsafe extern "C" fn hipGraphAddKernelNode(
     node: Out<Handle>,
     graph: Handle,
     after: In<Handle>,
@@ -44,7 +45,7 @@ pub extern "C" fn hipGraphAddKernelNode(
 }
 
 /// `hipGraphKernelNodeSetParams`.
-pub extern "C" fn hipGraphKernelNodeSetParams(node: Handle, parameters: In<KernelNode>) -> c_int {
+pub unsafe extern "C" fn hipGraphKernelNodeSetParams(node: Handle, parameters: In<KernelNode>) -> c_int {
     call("hipGraphKernelNodeSetParams", || {
         let op = parameters.get()?.op()?;
         with(|graphs| graphs.edit(node, |node| node.op = op))
@@ -52,7 +53,7 @@ pub extern "C" fn hipGraphKernelNodeSetParams(node: Handle, parameters: In<Kerne
 }
 
 /// `hipGraphExecKernelNodeSetParams`.
-pub extern "C" fn hipGraphExecKernelNodeSetParams(
+pub unsafe extern "C" fn hipGraphExecKernelNodeSetParams(
     executable: Handle,
     node: Handle,
     parameters: In<KernelNode>,
@@ -88,7 +89,7 @@ impl KernelNode {
 }
 
 /// `hipGraphAddMemcpyNode1D`.
-pub extern "C" fn hipGraphAddMemcpyNode1D(
+pub unsafe extern "C" fn hipGraphAddMemcpyNode1D(
     node: Out<Handle>,
     graph: Handle,
     after: In<Handle>,
@@ -118,7 +119,7 @@ pub struct FillNode {
 }
 
 /// `hipGraphAddMemsetNode`.
-pub extern "C" fn hipGraphAddMemsetNode(
+pub unsafe extern "C" fn hipGraphAddMemsetNode(
     node: Out<Handle>,
     graph: Handle,
     after: In<Handle>,
@@ -141,7 +142,7 @@ pub extern "C" fn hipGraphAddMemsetNode(
 }
 
 /// `hipGraphAddHostNode`.
-pub extern "C" fn hipGraphAddHostNode(
+pub unsafe extern "C" fn hipGraphAddHostNode(
     node: Out<Handle>,
     graph: Handle,
     after: In<Handle>,
@@ -152,7 +153,7 @@ pub extern "C" fn hipGraphAddHostNode(
 }
 
 /// `hipGraphAddEmptyNode`.
-pub extern "C" fn hipGraphAddEmptyNode(
+pub unsafe extern "C" fn hipGraphAddEmptyNode(
     node: Out<Handle>,
     graph: Handle,
     after: In<Handle>,
@@ -162,7 +163,7 @@ pub extern "C" fn hipGraphAddEmptyNode(
 }
 
 /// `hipGraphAddChildGraphNode`.
-pub extern "C" fn hipGraphAddChildGraphNode(
+pub unsafe extern "C" fn hipGraphAddChildGraphNode(
     node: Out<Handle>,
     graph: Handle,
     after: In<Handle>,
@@ -177,15 +178,16 @@ pub extern "C" fn hipGraphAddChildGraphNode(
 }
 
 /// `hipGraphAddDependencies`.
-pub extern "C" fn hipGraphAddDependencies(
+pub unsafe extern "C" fn hipGraphAddDependencies(
     graph: Handle,
     from: In<Handle>,
     to: In<Handle>,
     count: usize,
 ) -> c_int {
     call("hipGraphAddDependencies", || {
-        for at in 0..count {
-            let (from, to) = (from.at(at)?, to.at(at)?);
+        // SAFETY: the caller of the API passes arrays of this length.
+        let (from, to) = unsafe { (from.list(count)?, to.list(count)?) };
+        for (from, to) in from.into_iter().zip(to) {
             with(|graphs| {
                 graphs.graph(graph)?;
                 graphs.check_nodes(graph, &[from, to])?;
@@ -197,12 +199,12 @@ pub extern "C" fn hipGraphAddDependencies(
 }
 
 /// `hipGraphGetNodes`.
-pub extern "C" fn hipGraphGetNodes(graph: Handle, nodes: Out<Handle>, count: Out<usize>) -> c_int {
+pub unsafe extern "C" fn hipGraphGetNodes(graph: Handle, nodes: Out<Handle>, count: Out<usize>) -> c_int {
     call("hipGraphGetNodes", || list(graph, &nodes, &count, |_| true))
 }
 
 /// `hipGraphGetRootNodes`.
-pub extern "C" fn hipGraphGetRootNodes(graph: Handle, nodes: Out<Handle>, count: Out<usize>) -> c_int {
+pub unsafe extern "C" fn hipGraphGetRootNodes(graph: Handle, nodes: Out<Handle>, count: Out<usize>) -> c_int {
     call("hipGraphGetRootNodes", || list(graph, &nodes, &count, |node| node.after.is_empty()))
 }
 
@@ -210,12 +212,15 @@ fn list(graph: Handle, nodes: &Out<Handle>, count: &Out<usize>, wanted: impl Fn(
     let found = with(|graphs| graphs.graph(graph))?;
     let handles: Vec<Handle> =
         lock(&found).nodes.iter().filter(|node| wanted(node)).map(|node| node.handle).collect();
-    handles.iter().enumerate().for_each(|(at, handle)| nodes.put_at(at, *handle));
+    for (at, handle) in handles.iter().enumerate() {
+        // SAFETY: the caller of the API passes null, or an array with room for all nodes.
+        unsafe { nodes.put_at(at, *handle) };
+    }
     count.put(handles.len())
 }
 
 /// `hipGraphNodeGetType`.
-pub extern "C" fn hipGraphNodeGetType(node: Handle, kind: Out<c_int>) -> c_int {
+pub unsafe extern "C" fn hipGraphNodeGetType(node: Handle, kind: Out<c_int>) -> c_int {
     call("hipGraphNodeGetType", || {
         kind.put(with(|graphs| {
             graphs.edit(node, |node| match node.op {
