@@ -57,7 +57,7 @@ pub const FUNCTIONS: &[Function] = &concat([
 ]);
 
 /// The number of functions.
-const COUNT: usize = 534;
+const COUNT: usize = 536;
 
 /// Concatenates lists.
 const fn concat<const N: usize>(lists: [&[Function]; N]) -> [Function; COUNT] {

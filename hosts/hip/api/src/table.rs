@@ -37,7 +37,7 @@ const fn unsupported_text(name: &'static str, why: &'static str) -> (&'static st
 }
 
 /// Functions whose symbols have the version `hip_4.2`.
-pub const V4_2: [Function; 270] = functions(
+pub const V4_2: [Function; 272] = functions(
     "hip_4.2",
     [
         unsupported_text("hipApiName", NOT_YET),
@@ -51,6 +51,7 @@ pub const V4_2: [Function; 270] = functions(
         unsupported("hipChooseDeviceR0000", NOT_YET),
         unsupported("hipConfigureCall", NOT_YET),
         implemented("hipCreateChannelDesc"),
+        unsupported("hipCreateSurfaceObject", TEXTURES),
         unsupported("hipCreateTextureObject", TEXTURES),
         implemented("hipCtxCreate"),
         implemented("hipCtxDestroy"),
@@ -68,6 +69,7 @@ pub const V4_2: [Function; 270] = functions(
         implemented("hipCtxSetCurrent"),
         unsupported("hipCtxSetSharedMemConfig", NOT_YET),
         implemented("hipCtxSynchronize"),
+        unsupported("hipDestroySurfaceObject", TEXTURES),
         unsupported("hipDestroyTextureObject", TEXTURES),
         implemented("hipDeviceCanAccessPeer"),
         implemented("hipDeviceComputeCapability"),

@@ -21,6 +21,8 @@ type HostFunction = extern "C" fn(*mut c_void);
 
 unsafe extern "C" {
     safe fn hipApiName(id: u32) -> *const c_char;
+    fn hipCreateSurfaceObject(surface: &mut Handle, resource: *const c_void) -> c_int;
+    safe fn hipDestroySurfaceObject(surface: Handle) -> c_int;
     safe fn hipDeviceSynchronize() -> c_int;
     safe fn hipEventCreate(event: &mut Handle) -> c_int;
     safe fn hipEventElapsedTime(milliseconds: &mut f32, start: Handle, stop: Handle) -> c_int;
@@ -195,6 +197,7 @@ const INVALID_MEMCPY_DIRECTION: c_int = 21;
 const INVALID_HANDLE: c_int = 400;
 const NOT_FOUND: c_int = 500;
 const COOPERATIVE_LAUNCH_TOO_LARGE: c_int = 720;
+const NOT_SUPPORTED: c_int = 801;
 const STREAM_CAPTURE_MERGE: c_int = 902;
 const STREAM_CAPTURE_IMPLICIT: c_int = 906;
 const CAPTURED_EVENT: c_int = 907;
@@ -541,6 +544,13 @@ fn copies_to_symbols_are_checked() {
         assert_eq!(hipMemcpyToSymbol(symbol, from, 4, 0, 99), INVALID_MEMCPY_DIRECTION);
         assert_eq!(hipMemcpyToSymbol(symbol, from, 4, 1, 1), INVALID_VALUE);
     }
+}
+
+#[test]
+fn surfaces_are_not_supported() {
+    // SAFETY: the function does not use its arguments.
+    assert_eq!(unsafe { hipCreateSurfaceObject(&mut null_mut(), null()) }, NOT_SUPPORTED);
+    assert_eq!(hipDestroySurfaceObject(null_mut()), NOT_SUPPORTED);
 }
 
 #[test]
