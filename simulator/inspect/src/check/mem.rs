@@ -39,7 +39,7 @@ pub struct Shadow {
     /// Address ranges to which the program may not store, and a range that contains all of them.
     constant: Vec<std::ops::Range<u64>>,
     constants: std::ops::Range<u64>,
-    /// Address ranges of the last two allocations accessed; most accesses hit one of these.
+    /// Address ranges of the last two allocations accessed, without constants; most accesses hit one of these.
     recent: [std::ops::Range<u64>; 2],
 }
 
@@ -209,8 +209,7 @@ impl Shadow {
             Place::Global => {
                 let end = a.address.saturating_add(a.len_bytes());
                 let holds = |r: &std::ops::Range<u64>| (r.start <= a.address) & (end <= r.end);
-                let constant = a.write & (a.address < self.constants.end) & (self.constants.start < end);
-                (holds(&self.recent[0]) | holds(&self.recent[1])) & !constant
+                (holds(&self.recent[0]) | holds(&self.recent[1])) || !a.write && holds(&self.constants)
             }
             Place::Lds if !a.outside => {
                 if !a.write && self.lds_full {
@@ -261,9 +260,11 @@ impl Shadow {
                         check_bounds(step, a, effects, prepared, &mut last, report);
                         if let Some(r) = last {
                             let bounds = r.base..r.base.saturating_add(r.len);
-                            if self.is_complete(r) {
+                            if let Some(writable) = self.without_constants(&bounds, a.address)
+                                && self.is_complete(r)
+                            {
                                 self.recent.swap(0, 1);
-                                self.recent[0] = bounds.clone();
+                                self.recent[0] = writable;
                             }
                             // Data that a scalar load fetches beyond the end is undefined.
                             let left = bounds.end.saturating_sub(a.address);
@@ -306,6 +307,18 @@ impl Shadow {
     fn is_complete(&self, region: &Region) -> bool {
         let written = self.written.as_ref().map(|written| lock(written));
         written.is_none_or(|written| written.is_complete(region.base, region.len))
+    }
+
+    /// Returns the part of a region that contains an address, without constants and what is between them.
+    fn without_constants(&self, region: &std::ops::Range<u64>, address: u64) -> Option<std::ops::Range<u64>> {
+        let constants = &self.constants;
+        let (start, end) = match address {
+            _ if constants.is_empty() => (region.start, region.end),
+            at if at < constants.start => (region.start, region.end.min(constants.start)),
+            at if at >= constants.end => (region.start.max(constants.end), region.end),
+            _ => return None,
+        };
+        Some(start..end)
     }
 
     /// Records an access to global memory whose written bytes are tracked: the bytes that a store writes, or the
