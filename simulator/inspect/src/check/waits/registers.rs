@@ -7,9 +7,10 @@ use wavesim_machine::state::ALL_VGPRS;
 /// A set of VGPRs and SGPRs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Registers {
-    /// The VGPRs whose low halves are in the set, and those whose high halves are. Accumulation VGPRs follow
-    /// the others.
-    vgprs: [[u64; ALL_VGPRS / 64]; 2],
+    /// Accumulation VGPRs follow the others.
+    vgprs: [u64; ALL_VGPRS / 64],
+    /// Of those, the VGPRs of which only the low half, or only the high half, is in the set.
+    only: [[u64; ALL_VGPRS / 64]; 2],
     sgprs: u128,
 }
 
@@ -39,7 +40,7 @@ impl Registers {
     /// SGPR.
     pub fn of(effects: &Effects, facts: &Facts) -> Registers {
         let mut out = Registers::default();
-        let all = Registers { vgprs: [[u64::MAX; ALL_VGPRS / 64]; 2], sgprs: u128::MAX };
+        let all = Registers { vgprs: [u64::MAX; ALL_VGPRS / 64], sgprs: u128::MAX, ..Registers::default() };
         for used in &effects.reads {
             match used.relative {
                 None => out.insert(used.file, used.first, used.count, used.bits),
@@ -67,7 +68,7 @@ impl Registers {
 
     /// Returns the summary of the set.
     pub fn summary(&self) -> Summary {
-        let vgprs = self.vgprs.iter().flatten().fold(0, |all, word| all | word);
+        let vgprs = self.vgprs.iter().fold(0, |all, word| all | word);
         Summary { vgprs, sgprs: self.sgprs as u64 | (self.sgprs >> 64) as u64 }
     }
 
@@ -76,21 +77,30 @@ impl Registers {
         match file {
             File::Sgpr => self.sgprs |= consecutive(start, count),
             File::Vgpr => {
-                for (half, bits) in self.vgprs.iter_mut().zip([bits & 0xffff, bits >> 16]) {
-                    for r in (start..(start + count).min(ALL_VGPRS as u16)).filter(|_| bits != 0) {
-                        half[(r / 64) as usize] |= 1 << (r % 64);
-                    }
+                for r in start..(start + count).min(ALL_VGPRS as u16) {
+                    let bit = 1 << (r % 64);
+                    let halves = [bits & 0xffff, bits >> 16].map(|half| if half == 0 { 0 } else { bit });
+                    self.add((r / 64) as usize, halves);
                 }
             }
             File::Scc => {}
         }
     }
 
+    /// Adds the low and the high halves of VGPRs in a word of the set.
+    fn add(&mut self, word: usize, [low, high]: [u64; 2]) {
+        let all = self.vgprs[word];
+        let (low, high) = (low | all & !self.only[1][word], high | all & !self.only[0][word]);
+        self.vgprs[word] = low | high;
+        (self.only[0][word], self.only[1][word]) = (low & !high, high & !low);
+    }
+
     /// Adds all registers of another set.
     #[inline]
     pub fn join(&mut self, other: &Registers) {
-        for (a, b) in self.vgprs.as_flattened_mut().iter_mut().zip(other.vgprs.as_flattened()) {
-            *a |= b;
+        for word in 0..self.vgprs.len() {
+            let all = other.vgprs[word];
+            self.add(word, [all & !other.only[1][word], all & !other.only[0][word]]);
         }
         self.sgprs |= other.sgprs;
     }
@@ -99,9 +109,18 @@ impl Registers {
     #[inline]
     pub fn intersects(&self, other: &Registers) -> bool {
         // A fold instead of a short-circuiting search avoids a branch per word.
-        let words = self.vgprs.as_flattened().iter().zip(other.vgprs.as_flattened());
-        let vgprs = words.fold(0, |all, (a, b)| all | a & b);
-        vgprs != 0 || self.sgprs & other.sgprs != 0
+        let vgprs = self.vgprs.iter().zip(&other.vgprs).fold(0, |all, (a, b)| all | a & b);
+        self.sgprs & other.sgprs != 0 || vgprs != 0 && self.shares_half(other)
+    }
+
+    /// Returns whether the sets have a half of a VGPR in common.
+    #[cold]
+    fn shares_half(&self, other: &Registers) -> bool {
+        let shared = |word: usize| {
+            let apart = self.only[0][word] & other.only[1][word] | self.only[1][word] & other.only[0][word];
+            self.vgprs[word] & other.vgprs[word] & !apart != 0
+        };
+        (0..self.vgprs.len()).any(shared)
     }
 }
 
