@@ -25,7 +25,7 @@ fn memory((address, len, writable, name): Range) -> PyResult<HostMemory> {
     }
     let host = std::ptr::with_exposed_provenance_mut(address as usize);
     // SAFETY: the package creates ranges from arrays, and keeps the arrays alive until the launch has
-    // outcome; mapped ranges own their arrays. Python code that passes other addresses must guarantee their
+    // ended; mapped ranges own their arrays. Python code that passes other addresses must guarantee their
     // validity itself, as with ctypes.
     Ok(unsafe { HostMemory::new(address, host, len, writable, &name) })
 }

@@ -53,9 +53,9 @@ pub struct Access {
     pub always: bool,
 }
 
-/// The resource that a [`Access`] reads or writes.
+/// The resource that an [`Access`] reads or writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[expect(missing_docs, reason = "the variants say resource their fields are")]
+#[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum Resource {
     /// The registers of an operand.
     Operand(Role),

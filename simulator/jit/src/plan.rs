@@ -213,7 +213,6 @@ fn saturation_supported(body: &[Stmt]) -> bool {
     !any_value(body, &|v| matches!(&v.kind, ValueKind::Saturate { value, .. } if value.hold == Hold::W128))
 }
 
-/// Returns whether a 16-bit result is written to one half of a register.
 /// Returns the code that an operation runs once per wave: that of its fast handler, or the general one.
 pub fn scalar_code<'h>(handlers: &'h Handlers, op: &Op) -> Option<&'h Once> {
     let fast = number(op).is_some_and(|(_, variant)| variant == Variant::Fast);

@@ -55,9 +55,7 @@ impl<'a> Checker<'a> {
             StmtKind::Empty => Ok(()),
             StmtKind::Declare { name, ty, len } => {
                 // Names that the manuals declare although they are encoding fields.
-                if matches!(name.text.as_str(), "OFFSET" | "DATA0" | "VDST" | "S" | "OFFSET0" | "OFFSET1")
-                    && len.is_none()
-                {
+                if MANUAL_DECLARATIONS.contains(&name.text.as_str()) && len.is_none() {
                     return Ok(());
                 }
                 self.check_new_name(name)?;

@@ -174,8 +174,6 @@ impl Emitter<'_> {
 
     /// Applies a unary operation.
     pub fn unary_op(&mut self, hold: Hold, a: Val, mut f: impl FnMut(&mut Self, Hold, V) -> V) -> R<Val> {
-        let known = matches!(a, Val::Const(_));
-        debug_assert!(!known || !a.is_varying());
         self.binary_op(hold, a, a, |e, hold, a, _| f(e, hold, a))
     }
 
