@@ -15,6 +15,9 @@ use wavesim_isa::arch::Arch;
 use wavesim_loader::assembly::AssemblyOptions;
 use wavesim_loader::code_object::TEXT;
 
+/// Undefined symbols that a note names.
+const SHOWN_SYMBOLS: usize = 10;
+
 /// Assemble instructions (LLVM's AMDGPU syntax) to machine words or a code object
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
@@ -73,10 +76,14 @@ pub fn run(args: &AsmArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     if !undefined.is_empty() && errors.is_empty() && args.output.is_some() {
         match relocatable::write(&mut program, &options) {
             Ok(bytes) => {
-                let names: Vec<&str> = undefined.iter().map(String::as_str).collect();
+                let mut names: Vec<&str> = undefined.iter().map(String::as_str).take(SHOWN_SYMBOLS).collect();
+                let more = format!("{} more", undefined.len() - names.len());
+                if undefined.len() > names.len() {
+                    names.push(&more);
+                }
+                let names = super::target::list(&names, "and");
                 emit(format!(
-                    "note: {name} does not define {}: the output is a relocatable object, to be linked with ld.lld",
-                    names.join(", ")
+                    "note: {name} does not define {names}: the output is a relocatable object, to be linked with ld.lld"
                 ));
                 image = Some(bytes);
             }

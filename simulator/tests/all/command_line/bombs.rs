@@ -117,7 +117,10 @@ fn text_bombs_are_rejected() {
     for (name, body) in assemblies {
         let path = write(&dir, &format!("{name}.s"), assembly(&body, 8, ""));
         let e = bounded(&["asm", &path, "-o", "/dev/null"]);
-        assert_eq!(e.code, 2, "{name}: {}", e.err);
+        // Names that are no registers are symbols, which another object may define.
+        let code = if name == "registers" { 0 } else { 2 };
+        assert_eq!(e.code, code, "{name}: {}", e.err);
+        assert!(e.err.len() < 20_000, "{name}: {} bytes", e.err.len());
     }
     let sections = lines(33_000, |n| format!(".section .s{n}\n.long 1\n"));
     let path = write(&dir, "sections.s", assembly("", 8, &sections));
