@@ -19,7 +19,7 @@ fn arguments_on_the_command_line() {
     let (code, text) = wavesim(&["launch", &object, "--arg", "1"]);
     assert!(code == 2 && text.contains("arguments given: 1, but the kernel has 4 (--arg"), "{text}");
     // Names, types and a line to copy.
-    assert!(text.contains("out_c") || text.contains("\n  c "), "{text}");
+    assert!(text.contains("\n  arg2  float*  such as arg2: f32[64]\n"), "{text}");
     let line = text.lines().find_map(|line| line.strip_prefix("on the command line: ")).unwrap();
     let copied = line.split('\'').filter(|part| part.contains(": ")).collect::<Vec<_>>();
     assert_eq!(copied.len(), 4, "{text}");
