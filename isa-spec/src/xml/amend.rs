@@ -15,6 +15,7 @@
 use super::element::{child, text_of};
 use super::load::Loader;
 use super::model::*;
+use super::overlay::add_identifiers;
 use crate::diag::nearest;
 use crate::pattern::matches;
 use roxmltree::Node;
@@ -32,7 +33,7 @@ pub(super) fn amend(loader: &mut Loader, node: Node<'_, '_>, spec: &mut Spec) {
     let changed = match tag {
         "Operands" => operands(loader, node, instructions),
         "Alias" => alias(loader, node, instructions),
-        "AddEncoding" => add_encoding(loader, node, instructions),
+        "AddEncoding" => add_encoding(loader, node, &mut spec.encodings, instructions),
         _ => remove_encodings(loader, node, instructions),
     };
     if tag == "RemoveEncodings" {
@@ -145,6 +146,7 @@ const VECTOR_REGISTER: &str = "OPR_VGPR";
 fn add_encoding<'s>(
     loader: &mut Loader,
     node: Node<'_, '_>,
+    encodings: &mut [Encoding],
     instructions: impl Iterator<Item = &'s mut Instruction>,
 ) -> usize {
     let mut attribute = |name: &str| {
@@ -171,6 +173,7 @@ fn add_encoding<'s>(
             operand.field = Some(FIRST_SOURCE[1].to_string());
             operand.ty = VECTOR_REGISTER.to_string();
         }
+        add_identifiers(encodings, &form);
         inst.encodings.push(form);
         added += 1;
     }

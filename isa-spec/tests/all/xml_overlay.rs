@@ -160,11 +160,11 @@ fn existing_instructions_are_amended() {
 
     // A form that is removed and added again has the same operands.
     let spec = applied(
-        "<RemoveEncodings Of=\"V_SUBREV_F32\" Encodings=\"VOP2_VOP_DPP16\" Reason=\"r\"/>\
-         <AddEncoding Of=\"V_SUBREV_F32\" Encoding=\"VOP2_VOP_DPP16\" Condition=\"has_dpp16\" From=\"ENC_VOP2\" Reason=\"r\"/>",
+        "<RemoveEncodings Of=\"V_MUL_F32\" Encodings=\"VOP2_VOP_DPP16\" Reason=\"r\"/>\
+         <AddEncoding Of=\"V_MUL_F32\" Encoding=\"VOP2_VOP_DPP16\" Condition=\"has_dpp16\" From=\"ENC_VOP2\" Reason=\"r\"/>",
     );
     let lanes = |spec: &Spec| {
-        let inst = find(spec, "V_SUBREV_F32").unwrap();
+        let inst = find(spec, "V_MUL_F32").unwrap();
         let form = inst.encodings.into_iter().find(|e| e.encoding == "VOP2_VOP_DPP16").unwrap();
         let operands =
             form.operands.into_iter().map(|o| (o.field, o.format, o.ty, o.size, o.input, o.output));
