@@ -281,8 +281,11 @@ impl Mod {
                 _ => number(&mut mods, name, f, Style::Decimal),
             }
         }
+        if traits.has(Trait::StoresFromLds) {
+            flag(&mut mods, "lds", "LDS");
+        }
         caches(&mut mods);
-        if traits.has(Trait::LoadsToLds) || traits.has(Trait::StoresFromLds) {
+        if traits.has(Trait::LoadsToLds) {
             flag(&mut mods, "lds", "LDS");
         }
         // Scalar instructions that move no data have no coherence bit.

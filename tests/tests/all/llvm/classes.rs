@@ -147,14 +147,6 @@ pub static CLASSES: &[Class] = &[
         holds: |c| c.encoding == "ENC_MIMG_NSA" && !c.text.contains(", ["),
     },
     Class {
-        id: "byte-modifiers",
-        kinds: ALL,
-        holds: |c| {
-            let modified = [" clamp", " mul:", " div:"].iter().any(|m| c.text.contains(m));
-            c.arch == Arch::Rdna4 && matches!(c.name, "V_CVT_F32_FP8" | "V_CVT_F32_BF8") && modified
-        },
-    },
-    Class {
         id: "dot-modifiers",
         kinds: ALL,
         holds: |c| {
