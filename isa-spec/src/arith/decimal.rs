@@ -18,12 +18,19 @@ impl From<f64> for Decimal {
     }
 }
 
+impl From<u128> for Decimal {
+    fn from(value: u128) -> Decimal {
+        let nearest = value as f64;
+        // 2^128 itself is not a u128, but every u128 is less.
+        let order = if nearest >= u128::MAX as f64 { Ordering::Less } else { value.cmp(&(nearest as u128)) };
+        Decimal { nearest, odd: odd(nearest, order) }
+    }
+}
+
 impl From<i128> for Decimal {
     fn from(value: i128) -> Decimal {
-        let nearest = value as f64;
-        // 2^127 itself is not an i128, but every i128 is less.
-        let order = if nearest >= i128::MAX as f64 { Ordering::Less } else { value.cmp(&(nearest as i128)) };
-        Decimal { nearest, odd: odd(nearest, order) }
+        let magnitude = Decimal::from(value.unsigned_abs());
+        if value < 0 { -magnitude } else { magnitude }
     }
 }
 

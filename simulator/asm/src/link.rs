@@ -339,7 +339,7 @@ impl Program {
             let values = Values::new(&self.symbols, SectionAddresses::Assigned(&self.sections, load));
             let value = plain.eval(&values).map_err(|e| match (self.undefined(&plain, e), specifier) {
                 (e, Some(_)) if e.help.is_none() => {
-                    e.help("symbols of other files require LLVM's assembler and linker")
+                    e.help("to use symbols of other files, write an object with `wavesim asm -o` and link it with ld.lld")
                 }
                 (e, _) => e,
             })?;

@@ -240,8 +240,8 @@ impl Program {
                 Field::Number(value) => value,
                 Field::Reference(kind, base, addend) => {
                     records.push(Record { section: pending.section, offset, kind, base, addend });
-                    // The field is 0, which is a branch to the next instruction.
-                    if kind == kind::REL16 { pending.offset as i64 + 4 } else { 0 }
+                    // The field of a branch is -1, as in LLVM, which is a branch to itself.
+                    if kind == kind::REL16 { pending.offset as i64 } else { 0 }
                 }
             });
         }

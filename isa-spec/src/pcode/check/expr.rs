@@ -42,7 +42,7 @@ impl<'a> Checker<'a> {
                 LiteralType::Typed(name) => {
                     let ty = self.ty_named(*name, span)?;
                     if ty.is_float() {
-                        let bits = super::convert::float_bits(*value as f64, ty);
+                        let bits = super::convert::float_bits(*value, ty);
                         return Ok(TExpr { expr: constant(bits, ty, span), lit: None });
                     }
                     if ty.width() < 128 && *value >> ty.width() != 0 {

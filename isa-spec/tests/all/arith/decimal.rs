@@ -111,6 +111,15 @@ proptest! {
     }
 
     #[test]
+    fn unsigned_integers(value in any::<u128>(), shift in 0u32..128) {
+        let value = value >> shift;
+        let (ours, text) = (Decimal::from(value), value.to_string());
+        assert_eq!(ours.to_f64().to_bits() as u128, reference::<Double>(&text), "{text}");
+        assert_eq!(ours.to_f32().to_bits() as u128, reference::<Single>(&text), "{text}");
+        assert_eq!(ours.to_f16().to_bits() as u128, reference::<Half>(&text), "{text}");
+    }
+
+    #[test]
     fn integers(value in any::<i128>(), shift in 0u32..127) {
         let value = value >> shift;
         let (ours, text) = (Decimal::from(value), value.to_string());
