@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
-use wavesim_tests::progfuzz::{self, build, generate, source};
+use wavesim_tests::progfuzz::{self, Reason, build, generate, source};
 
 /// Compile and run random programs on all engines, and compare the results with the host's
 #[derive(Debug, clap::Args)]
@@ -52,7 +52,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let targets: Vec<&'static str> = build::TARGETS.into_iter().filter(selected).collect();
     let started = Instant::now();
     let (next, runs, builds) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
-    let (failed, abandoned) = (Mutex::new(Vec::new()), AtomicU64::new(0));
+    let failed = Mutex::new(Vec::new());
+    let (too_long, compiler, errors) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
     let worker = || -> anyhow::Result<()> {
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
@@ -63,8 +64,14 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             let outcome = progfuzz::fuzz(seed, args.builds, &targets, args.sanitize);
             runs.fetch_add(outcome.runs, Ordering::Relaxed);
             builds.fetch_add(outcome.builds, Ordering::Relaxed);
-            for text in &outcome.abandoned {
-                abandoned.fetch_add(1, Ordering::Relaxed);
+            for reason in &outcome.abandoned {
+                let counter = match reason {
+                    Reason::TooLong => &too_long,
+                    Reason::Compiler(_) => &compiler,
+                    Reason::Error(_) => &errors,
+                };
+                counter.fetch_add(1, Ordering::Relaxed);
+                let text = reason.to_string();
                 eprintln!("seed {seed}: abandoned: {}", text.lines().take(12).collect::<Vec<_>>().join("\n"));
             }
             for (number, failure) in outcome.failures.into_iter().enumerate() {
@@ -86,17 +93,20 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             .into_iter()
             .try_for_each(|w| w.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     })?;
-    let mut failed = failed.into_inner()?;
+    let (mut failed, errors) = (failed.into_inner()?, errors.into_inner());
     failed.sort_unstable();
     failed.dedup();
     println!(
-        "{} programs, {} builds, {} runs, {} abandoned, {} programs with differences, {:.0} s",
+        "{} programs, {} builds, {} runs, {} programs with differences, {:.0} s\n\
+         abandoned: {} too long, {} failures of the compiler, {} errors",
         args.programs,
         builds.into_inner(),
         runs.into_inner(),
-        abandoned.into_inner(),
         failed.len(),
-        started.elapsed().as_secs_f64()
+        started.elapsed().as_secs_f64(),
+        too_long.into_inner(),
+        compiler.into_inner(),
+        errors
     );
-    Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if failed.is_empty() && errors == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

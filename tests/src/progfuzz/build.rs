@@ -120,10 +120,14 @@ pub fn for_host(source: &Path, scratch: &Scratch, sanitize: bool) -> Result<Path
         std::fs::write(&text, include_str!("host.c")).map_err(|e| e.to_string())?;
         run(Command::new(CLANG).args(["-O1", "-c"]).arg(&text).arg("-o").arg(&driver))?;
     }
-    let checks: &[&str] = if sanitize { &["-fsanitize=undefined", "-fsanitize-trap=undefined"] } else { &[] };
+    // Checks take long to optimise.
+    let checks: &[&str] = match sanitize {
+        true => &["-O0", "-fsanitize=undefined,float-cast-overflow", "-fsanitize-trap=all"],
+        false => &["-O1"],
+    };
     let (object, program) = (source.with_extension("o"), source.with_extension("host"));
     let mut command = Command::new(CLANG);
-    command.args(LANGUAGE).args(["-DHOST", "--target=x86_64-linux-gnu", "-O1", "-c"]).args(checks);
+    command.args(LANGUAGE).args(["-DHOST", "--target=x86_64-linux-gnu", "-c"]).args(checks);
     run(command.arg(source).arg("-o").arg(&object))?;
     run(Command::new(CLANG).args(checks).arg(&object).arg(&driver).arg("-lm").arg("-o").arg(&program))?;
     Ok(program)

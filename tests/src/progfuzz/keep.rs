@@ -8,18 +8,19 @@ use super::{Failure, Reference, source};
 use serde_json::{Value, json};
 use std::path::Path;
 use wavesim::array::{Array, DType, npy};
+use wavesim::files;
 
 /// Writes `program.cl`, `launch.json` and the files that it refers to. The kernel is the program's last one.
 pub fn keep(failure: &Failure, program: Program, folder: &Path) -> Result<(), String> {
     let scratch = Scratch::new().map_err(|e| e.to_string())?;
-    let reference = Reference::new(program, &scratch, false)?;
+    let reference = Reference::new(program, &scratch, false).map_err(|e| e.to_string())?;
     let (program, configuration) = (&reference.program, &failure.configuration);
     let object = scratch.path("kept.co");
     build::for_target(&scratch.path("program.cl"), configuration, &object)?;
     std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let write = |name: &str, bytes: &[u8]| {
         let path = folder.join(name);
-        std::fs::write(&path, bytes).map_err(|e| format!("{}: {e}", path.display()))
+        files::write(&path, |out| out.write_all(bytes)).map_err(|e| format!("{}: {e}", path.display()))
     };
     let code = std::fs::read(&object).map_err(|e| e.to_string())?;
     write("program.co", &code)?;

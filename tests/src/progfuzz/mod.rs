@@ -25,13 +25,35 @@ mod vectors;
 use crate::random::Rng;
 use build::{Configuration, Scratch};
 use run::{Abandoned, Difference, Engine};
+use std::fmt;
 use tree::Program;
 
-/// The reason of a program that runs for too long, or needs too much stack, which is no error.
-pub const TOO_LONG: &str = "the program exceeds a limit";
+/// Why a program or a build was abandoned.
+#[derive(Debug, Clone)]
+pub enum Reason {
+    /// It runs for too long, or needs too much stack, which is no error.
+    TooLong,
+    /// The compiler fails, with an error that is not about a line of the program, such as a lack of registers.
+    Compiler(String),
+    /// An error of the fuzzer or of the loader.
+    Error(String),
+}
 
-/// The reason of a program for which the compiler fails.
-pub const COMPILER: &str = "the compiler fails";
+impl Reason {
+    fn error(text: impl ToString) -> Reason {
+        Reason::Error(text.to_string())
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::TooLong => f.write_str("the program exceeds a limit"),
+            Reason::Compiler(text) => write!(f, "the compiler fails: {text}"),
+            Reason::Error(text) => f.write_str(text),
+        }
+    }
+}
 
 /// A program that computes different results.
 pub struct Failure {
@@ -49,7 +71,7 @@ pub struct Outcome {
     /// Builds for targets.
     pub builds: u64,
     /// Why builds or runs were abandoned.
-    pub abandoned: Vec<String>,
+    pub abandoned: Vec<Reason>,
 }
 
 /// A program with its results on the host.
@@ -61,11 +83,12 @@ pub struct Reference {
 
 impl Reference {
     /// Compiles and runs a program on the host.
-    pub fn new(program: Program, scratch: &Scratch, sanitize: bool) -> Result<Reference, String> {
+    pub fn new(program: Program, scratch: &Scratch, sanitize: bool) -> Result<Reference, Reason> {
         let path = scratch.path("program.cl");
-        std::fs::write(&path, source::source(&program)).map_err(|e| e.to_string())?;
-        let host = build::for_host(&path, scratch, sanitize).map_err(|e| format!("host: {e}"))?;
-        let expected = build::run_host(&host, &run::buffers(&program)).map_err(|e| format!("host: {e}"))?;
+        let host = |e: String| Reason::Error(format!("host: {e}"));
+        std::fs::write(&path, source::source(&program)).map_err(Reason::error)?;
+        let binary = build::for_host(&path, scratch, sanitize).map_err(host)?;
+        let expected = build::run_host(&binary, &run::buffers(&program)).map_err(host)?;
         Ok(Reference { program, expected })
     }
 
@@ -79,17 +102,16 @@ impl Reference {
         scratch: &Scratch,
         configuration: &Configuration,
         engines: &[Engine],
-    ) -> Result<Vec<Difference>, String> {
+    ) -> Result<Vec<Difference>, Reason> {
         let object = scratch.path("program.co");
-        build::for_target(&scratch.path("program.cl"), configuration, &object)
-            // Errors without a line of the program are those of the compiler, such as a lack of registers.
-            .map_err(|e| {
-                if e.contains("program.cl:") { format!("{configuration}: {e}") } else { COMPILER.to_string() }
-            })?;
-        let bytes = std::fs::read(&object).map_err(|e| e.to_string())?;
+        build::for_target(&scratch.path("program.cl"), configuration, &object).map_err(|e| {
+            let text = format!("{configuration}: {e}");
+            if e.contains("program.cl:") { Reason::Error(text) } else { Reason::Compiler(text) }
+        })?;
+        let bytes = std::fs::read(&object).map_err(Reason::error)?;
         run::run(&self.program, &bytes, self.for_wave(configuration.wave), engines).map_err(|e| match e {
-            Abandoned::TooLong | Abandoned::Stack => TOO_LONG.to_string(),
-            Abandoned::NotPrepared(text) => format!("{configuration}: {text}"),
+            Abandoned::TooLong | Abandoned::Stack => Reason::TooLong,
+            Abandoned::NotPrepared(text) => Reason::Error(format!("{configuration}: {text}")),
         })
     }
 }
@@ -99,7 +121,7 @@ pub fn fuzz(seed: u64, configurations: usize, targets: &[&'static str], sanitize
     let mut outcome = Outcome::default();
     let mut rng = Rng(seed ^ 0x636f_6e66);
     let program = generate::program(seed);
-    let result = Scratch::new().map_err(|e| e.to_string()).and_then(|scratch| {
+    let result = Scratch::new().map_err(Reason::error).and_then(|scratch| {
         let reference = Reference::new(program, &scratch, sanitize)?;
         for _ in 0..configurations {
             let target = rng.pick(targets);
@@ -114,7 +136,7 @@ pub fn fuzz(seed: u64, configurations: usize, targets: &[&'static str], sanitize
                         outcome.failures.push(Failure { program, configuration, differences });
                     }
                 }
-                Err(text) => outcome.abandoned.push(text),
+                Err(reason) => outcome.abandoned.push(reason),
             }
         }
         Ok(())

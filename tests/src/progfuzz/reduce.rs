@@ -4,7 +4,7 @@
 use super::build::Scratch;
 use super::run::{Difference, Engine, What};
 use super::tree::{Block, Expr, Program, Step};
-use super::{Failure, Reference};
+use super::{Failure, Reason, Reference};
 
 /// Builds per reduction.
 const BUDGET: u32 = 1500;
@@ -120,7 +120,7 @@ impl Reducer<'_> {
             return false;
         }
         self.left -= 1;
-        let fails = |reducer: &Self| -> Result<bool, String> {
+        let fails = |reducer: &Self| -> Result<bool, Reason> {
             let reference = Reference::new(program.clone(), &reducer.scratch, false)?;
             let differences =
                 reference.compare(&reducer.scratch, &reducer.failure.configuration, &reducer.engines)?;
@@ -268,7 +268,9 @@ impl Reducer<'_> {
             let Some(found) = found else { break };
             let mut candidates: Vec<Expr> = Vec::new();
             if !found.text.starts_with("((") || !found.operands.is_empty() {
-                candidates.extend([0, 1].map(|value| Expr::small(found.ty, value)));
+                // LLVM 19 does not compute `0 - x` of floats correctly.
+                let values = if found.ty.scalar.is_float() { [1, 2] } else { [0, 1] };
+                candidates.extend(values.map(|value| Expr::small(found.ty, value)));
             }
             for operand in &found.operands {
                 let mut operand = operand.clone();

@@ -5,7 +5,7 @@
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use wavesim_tests::progfuzz::{self, build};
+use wavesim_tests::progfuzz::{self, Reason, build};
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
@@ -37,10 +37,10 @@ fn programs_compute_what_the_host_computes() {
                         text += &format!("seed {seed}: {}\n{differences}", failure.configuration);
                     }
                     for reason in outcome.abandoned {
-                        if [progfuzz::TOO_LONG, progfuzz::COMPILER].contains(&reason.as_str()) {
-                            continue;
+                        match reason {
+                            Reason::TooLong | Reason::Compiler(_) => println!("seed {seed}: {reason}"),
+                            Reason::Error(_) => text += &format!("seed {seed}: {reason}\n"),
                         }
-                        text += &format!("seed {seed}: {reason}\n");
                     }
                     failures.lock().expect("no panic").push_str(&text);
                 }
