@@ -108,7 +108,15 @@ impl Expressions<'_> {
             let index = self.rng.below(names.len() as u64) as usize;
             return Expr::new(ty, names[index].name.clone(), Vec::new());
         }
-        if self.rng.chance(3) { self.load(ty, 0, uniform) } else { self.constant(ty) }
+        if self.rng.chance(3) {
+            return self.load(ty, 0, uniform);
+        }
+        let mut constant = self.constant(ty);
+        if ty.scalar.is_float() {
+            // See `sum`: a variable may be known to be 0.
+            constant.text = constant.text.replace(")0.0", ")1.0").replace("0x0u", "0x1u");
+        }
+        constant
     }
 
     /// A constant, by preference one with an inline encoding, or at a limit of its type.
@@ -429,10 +437,7 @@ impl Expressions<'_> {
         let text = |t: &str| t.replace("TY", name);
         let two = |g: &mut Self, t: &str| g.op(ty, &text(t), [ty, ty], size, uniform);
         match self.rng.below(20) {
-            0..=2 => {
-                let sign = self.rng.pick(&["+", "-"]);
-                two(self, &format!("(($0) {sign} ($1))"))
-            }
+            0..=2 => self.sum(ty, size, uniform),
             3 | 4 => two(self, "(($0) * ($1))"),
             5 => {
                 let f = if s == F16 {
@@ -474,6 +479,19 @@ impl Expressions<'_> {
             // Not `x < y ? x : y`, which LLVM 19 makes a minimum that may return -0 where `y` is 0.
             _ => two(self, "({ TY x_ = $0, y_ = $1; x_ < y_ ? x_ : y_ + (TY)1; })"),
         }
+    }
+
+    /// A sum or difference of floats. LLVM 19 replaces `0 - x` by `-x` where another operation can negate its
+    /// operand, which differs for a zero: minuends are not constants.
+    pub(super) fn sum(&mut self, ty: Ty, size: u32, uniform: bool) -> Expr {
+        let mut sign = self.rng.pick(&["+", "-"]);
+        let mut operands = self.many([ty, ty], size, uniform);
+        let constant = |e: &Expr| e.operands.is_empty() && e.text.starts_with(['(', 'm']);
+        if sign == "-" && constant(&operands[0]) {
+            operands.swap(0, 1);
+            sign = if constant(&operands[0]) { "+" } else { "-" };
+        }
+        Expr::new(ty, format!("(($0) {sign} ($1))"), operands)
     }
 
     /// A conversion to floats, of the same number of lanes.

@@ -131,7 +131,7 @@ fn kernel(rng: &mut Rng, program: &Program) -> Kernel {
     // Few registers: values are spilled to scratch, accumulation registers and lanes of vector registers.
     let attributes = match statements.e.rng.below(6) {
         0 => format!("__attribute__((amdgpu_num_vgpr({}))) ", 24 + 8 * statements.e.rng.below(6)),
-        1 => format!("__attribute__((amdgpu_num_sgpr({}))) ", 24 + 8 * statements.e.rng.below(4)),
+        1 => format!("SGPRS({}) ", 24 + 8 * statements.e.rng.below(4)),
         _ => String::new(),
     };
     let strided = statements.e.rng.chance(2);

@@ -105,10 +105,7 @@ impl Expressions<'_> {
     pub(super) fn float_vector(&mut self, ty: Ty, size: u32, uniform: bool) -> Expr {
         let two = |g: &mut Self, t: &str| g.op(ty, t, [ty, ty], size, uniform);
         match self.rng.below(12) {
-            0..=2 => {
-                let sign = self.rng.pick(&["+", "-"]);
-                two(self, &format!("(($0) {sign} ($1))"))
-            }
+            0..=2 => self.sum(ty, size, uniform),
             3 | 4 => two(self, "(($0) * ($1))"),
             5 if ty.scalar != F16 => self.op(
                 ty,
