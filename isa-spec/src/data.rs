@@ -13,11 +13,12 @@ pub const AMD: &[(&str, &str)] = &[
     ("rdna4", "isa_rdna4.xml"),
     ("cdna3", "isa_cdna3.xml"),
     ("cdna4", "isa_cdna4.xml"),
+    ("cdna5", "isa_cdna5.xml"),
 ];
 
 /// Every architecture: AMD's, then those described by the project's own documents.
 pub const ALL: &[(&str, &str)] =
-    &[AMD[0], AMD[1], AMD[2], AMD[3], AMD[4], ("riscv_gpu", "isa_riscv_gpu.xml")];
+    &[AMD[0], AMD[1], AMD[2], AMD[3], AMD[4], AMD[5], ("riscv_gpu", "isa_riscv_gpu.xml")];
 
 /// The result of [`load`].
 #[derive(Default)]

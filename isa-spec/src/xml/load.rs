@@ -143,8 +143,9 @@ impl Loader {
             if field.ranges.iter().any(|r| r.bit_offset as u32 + r.bit_count as u32 > bits as u32) {
                 self.error(at, format!("field {} reaches past the encoding's {bits} bits", field.name));
             }
-            if field.ranges.iter().map(|r| r.bit_count as u32).sum::<u32>() > 32 {
-                self.error(at, format!("field {} is wider than 32 bits", field.name));
+            // Wider fields than 32 bits are split later (`normalize`).
+            if field.ranges.iter().map(|r| r.bit_count as u32).sum::<u32>() > 64 {
+                self.error(at, format!("field {} is wider than 64 bits", field.name));
             }
         }
         let conditions = match child(node, "EncodingConditions") {

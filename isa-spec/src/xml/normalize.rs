@@ -5,6 +5,9 @@
 //! under `has_lit` with the operands of the form without literal: the source field itself encodes 255. A
 //! literal that is an operand of its own (`V_FMAMK_F32`) stays.
 //!
+//! **Wide fields.** The value of a field has 32 bits in an instruction. A wider one (`LITERAL64`) becomes two:
+//! the low 32 bits under its name, and the others under the name with `_HI`.
+//!
 //! **DPP.** The source in the DPP dword (`VSRC0`) may be listed second (`V_SUBREV_F32`). The normal form
 //! lists sources by number, the order of assembly and of S0, S1, S2.
 
@@ -13,6 +16,7 @@ use super::model::*;
 /// Normalises literal and DPP forms.
 pub fn normalize(spec: &mut Spec) {
     for encoding in &mut spec.encodings {
+        split_wide_fields(encoding);
         merge_literal_conditions(encoding);
     }
     for inst in &mut spec.instructions {
@@ -21,6 +25,37 @@ pub fn normalize(spec: &mut Spec) {
             sort_dpp_sources(form);
         }
     }
+}
+
+/// Splits fields of more than 32 bits.
+fn split_wide_fields(encoding: &mut Encoding) {
+    let mut fields = Vec::with_capacity(encoding.fields.len());
+    for mut field in encoding.fields.drain(..) {
+        let mut low = Vec::new();
+        let mut high = Vec::new();
+        let mut room = 32;
+        for range in field.ranges.drain(..) {
+            let kept = range.bit_count.min(room);
+            room -= kept;
+            if kept > 0 {
+                low.push(Range { bit_count: kept, ..range });
+            }
+            if kept < range.bit_count {
+                let (bit_count, bit_offset) = (range.bit_count - kept, range.bit_offset + kept);
+                high.push(Range { bit_count, bit_offset, ..range });
+            }
+        }
+        field.ranges = low;
+        let upper = (!high.is_empty()).then(|| Field {
+            name: format!("{}_HI", field.name),
+            ranges: high,
+            values: Vec::new(),
+            ..field.clone()
+        });
+        fields.push(field);
+        fields.extend(upper);
+    }
+    encoding.fields = fields;
 }
 
 fn is_literal(condition: &str) -> bool {

@@ -5,6 +5,7 @@ pub mod machine;
 
 mod cdna3;
 mod cdna4;
+mod cdna5;
 mod rdna3;
 mod rdna35;
 mod rdna4;
@@ -43,6 +44,8 @@ architectures! {
     Cdna3 = cdna3,
     /// CDNA 4: gfx950.
     Cdna4 = cdna4,
+    /// CDNA 5: gfx1250 and gfx1251.
+    Cdna5 = cdna5,
     /// A GPU with RISC-V instructions; an example of an architecture other than AMD's.
     RiscvGpu = riscv_gpu,
 }
@@ -88,10 +91,11 @@ impl Processor {
 
 impl Arch {
     /// AMD's architectures.
-    pub const AMD: [Arch; 5] = [Arch::Rdna3, Arch::Rdna35, Arch::Rdna4, Arch::Cdna3, Arch::Cdna4];
+    pub const AMD: [Arch; 6] =
+        [Arch::Rdna3, Arch::Rdna35, Arch::Rdna4, Arch::Cdna3, Arch::Cdna4, Arch::Cdna5];
     /// The RDNA architectures: wave32 or wave64.
     pub const RDNA: [Arch; 3] = [Arch::Rdna3, Arch::Rdna35, Arch::Rdna4];
-    /// The CDNA architectures: wave64.
+    /// The CDNA architectures with gfx9's encodings: wave64.
     pub const CDNA: [Arch; 2] = [Arch::Cdna3, Arch::Cdna4];
     /// The architecture where none is named.
     pub const DEFAULT: Arch = Arch::Rdna3;

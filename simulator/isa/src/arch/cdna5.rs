@@ -1,0 +1,17 @@
+//! CDNA 5 (gfx1250): AMD's *CDNA5 Instruction Set Architecture*, and LLVM AMDGPUUsage. Its encodings are those
+//! of RDNA 4, in waves of 32 only.
+
+use super::facts::{DescriptorRules, Facts, ProcessorRow};
+use super::rdna4;
+
+/// The facts of CDNA 5.
+pub const FACTS: Facts = Facts {
+    name: "cdna5",
+    title: "CDNA 5",
+    processors: &[ProcessorRow("gfx1250", 0x49), ProcessorRow("gfx1251", 0x5a)],
+    wave_sizes: &[32],
+    lds_bytes: 320 << 10,
+    lds_per_processor: 1,
+    descriptor: DescriptorRules { vgpr_granule: [16, 16], preloads_kernarg: true, ..rdna4::FACTS.descriptor },
+    ..rdna4::FACTS
+};
