@@ -115,7 +115,8 @@ pub fn is_memory(encoding: &str) -> bool {
 fn memory_role(o: &Operand) -> Role {
     match o.field.as_deref().unwrap_or("") {
         "VDST" | "VDATA" | "SDATA" if o.output => Role::D0,
-        "VDATA" | "SDATA" | "DATA" | "DATA0" | "VSRC" => Role::Data,
+        // A VDST that is an input holds the address in LDS of an asynchronous copy.
+        "VDST" | "VDATA" | "SDATA" | "DATA" | "DATA0" | "VSRC" => Role::Data,
         "DATA1" => Role::Data1,
         "ADDR" | "VADDR" | "VADDR0" => Role::VAddr,
         "SADDR" | "SBASE" | "SRSRC" | "RSRC" => Role::SAddr,

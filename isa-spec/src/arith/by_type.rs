@@ -77,6 +77,8 @@ approximated! {
     sin = Sin;
     /// Cosine of `x` turns.
     cos = Cos;
+    /// Hyperbolic tangent.
+    tanh = Tanh;
 }
 
 macro_rules! tests {

@@ -41,6 +41,7 @@ pub fn pure(builtin: Pure, args: &[u128], types: &[Ty], env: &FloatEnv, clamp: b
         Pure::Log2 => arith::log2(a, ty, env),
         Pure::Sin => arith::sin(a, ty, env),
         Pure::Cos => arith::cos(a, ty, env),
+        Pure::Tanh => arith::tanh(a, ty, env),
         Pure::Ldexp => arith::ldexp(a, b as u32 as i32, ty, env),
         Pure::FrexpExp => arith::frexp_exp(a, ty, env) as u32 as u128,
         Pure::FrexpMant | Pure::Mantissa => arith::frexp_mant(a, ty, env),

@@ -129,6 +129,7 @@ builtins! {
     Log2 "log2" (Float) -> Ret::First, "logarithm to base 2";
     Sin "sin_turns" (Float) -> Ret::First, "sine of x turns: of 2 pi x";
     Cos "cos_turns" (Float) -> Ret::First, "cosine of x turns";
+    Tanh "tanh" (Float) -> Ret::First, "hyperbolic tangent";
     Ldexp "ldexp" (Float, is(I32)) -> Ret::First, "x * 2**n, rounded once";
     FrexpExp "frexp_exp" (Float) -> to(I32), "exponent of x as a mantissa in [0.5, 1) times a power of 2; 0 for zero, infinity and NaN";
     FrexpMant "frexp_mant" (Float) -> Ret::First, "that mantissa with the sign of x; zero, infinity and NaN unchanged";
@@ -223,6 +224,9 @@ builtins! {
     WaitBvhcnt "wait_bvhcnt" (is(U32)) -> Ret::None, "waits for ray intersections";
     WaitDscnt "wait_dscnt" (is(U32)) -> Ret::None, "waits for LDS";
     WaitKmcnt "wait_kmcnt" (is(U32)) -> Ret::None, "waits for scalar memory and messages";
+    WaitAsynccnt "wait_asynccnt" (is(U32)) -> Ret::None, "waits for copies between global memory and LDS";
+    WaitTensorcnt "wait_tensorcnt" (is(U32)) -> Ret::None, "waits for tensor copies";
+    WaitXcnt "wait_xcnt" (is(U32)) -> Ret::None, "waits for address translation";
     WaitIdle "wait_idle" () -> Ret::None, "waits for everything outstanding";
     WaitAlu "wait_alu" () -> Ret::None, "waits for results of the vector unit";
     InvalidateCaches "invalidate_caches" (is(U32)) -> Ret::None, "discards the contents of caches: a bit each for L0, L1 and the scalar cache";
@@ -244,13 +248,14 @@ impl Control {
     /// Returns whether the builtin waits for operations that the wave itself has issued.
     pub fn is_wait(self) -> bool {
         use Control::{
-            WaitAlu, WaitBvhcnt, WaitDscnt, WaitExpcnt, WaitIdle, WaitKmcnt, WaitLgkmcnt, WaitLoadcnt,
-            WaitSamplecnt, WaitStorecnt, WaitVmcnt, WaitVscnt,
+            WaitAlu, WaitAsynccnt, WaitBvhcnt, WaitDscnt, WaitExpcnt, WaitIdle, WaitKmcnt, WaitLgkmcnt,
+            WaitLoadcnt, WaitSamplecnt, WaitStorecnt, WaitTensorcnt, WaitVmcnt, WaitVscnt, WaitXcnt,
         };
         let memory = matches!(
             self,
             WaitVmcnt | WaitVscnt | WaitLgkmcnt | WaitLoadcnt | WaitStorecnt | WaitDscnt | WaitKmcnt
         );
+        let memory = memory || matches!(self, WaitAsynccnt | WaitTensorcnt | WaitXcnt);
         memory || matches!(self, WaitExpcnt | WaitSamplecnt | WaitBvhcnt | WaitIdle | WaitAlu)
     }
 
@@ -307,7 +312,16 @@ pub const FIELDS: &[(&str, &[&str])] = &[
     ("SIMM16", &["SIMM16"]),
     // The code of S_SET_GPR_IDX_ON's second source, as a number.
     ("SIMM4", &["SSRC1"]),
-    ("SIMM32", &["SIMM32", "LITERAL"]),
+    ("SIMM32", &["SIMM32", "LITERAL", "LITERAL64"]),
+    ("SIMM32_HI", &["LITERAL64_HI"]),
+    // The halves of scaled matrix products: modifiers, and the codes of the scales' operands as numbers.
+    ("SCALE_NEG", &["SCALE_NEG"]),
+    ("SCALE_NEG_HI", &["SCALE_NEG_HI"]),
+    ("SCALE_OPSEL", &["SCALE_OP_SEL"]),
+    ("SCALE_OPSEL_HI", &["SCALE_OP_SEL_HI"]),
+    ("SCALE_CODE_A", &["SCALE_SRC0"]),
+    ("SCALE_CODE_B", &["SCALE_SRC1"]),
+    ("SCALE_OFFSET", &["SCALE_OFFSET"]),
     ("WAIT_EXP", &["WAIT_EXP"]),
     ("ATTR", &["ATTR"]),
     ("ATTR_CHAN", &["ATTR_CHAN"]),

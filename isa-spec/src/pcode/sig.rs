@@ -14,6 +14,8 @@ pub struct InstrSig {
     pub operands: BTreeMap<Role, OperandInfo>,
     /// The instruction's family, from its functional group and name.
     pub family: Family,
+    /// The bytes by which SCALE_OFFSET multiplies the offset in a register; 0 in encodings without this bit.
+    pub offset_scale: u32,
     /// The instruction is in no XML: every operand name is accepted.
     pub permissive: bool,
 }
@@ -52,7 +54,11 @@ impl InstrSig {
         let mut sig = InstrSig { name: inst.name.to_string(), ..InstrSig::default() };
         sig.family = family(inst.name, inst.group());
         for entry in &table.entries[inst.entries.0 as usize..][..inst.entries.1 as usize] {
-            let packed = table.encodings[entry.enc as usize].name.contains("VOP3P");
+            let encoding = &table.encodings[entry.enc as usize];
+            let packed = encoding.name.contains("VOP3P");
+            if encoding.fields.iter().any(|f| f.name == "SCALE_OFFSET") {
+                sig.offset_scale = mnemonic::access_bytes(inst.name);
+            }
             for operand in table.signatures[entry.sig as usize] {
                 let info = sig.operands.entry(operand.role).or_insert(OperandInfo {
                     width: 0,
@@ -80,6 +86,7 @@ impl InstrSig {
             name: name.to_string(),
             operands: BTreeMap::new(),
             family: family(name, ""),
+            offset_scale: 0,
             permissive: true,
         }
     }

@@ -1,4 +1,4 @@
-//! exp2, log2, sine and cosine to better than 2^-110, in 128-bit fixed point. Slow, but each function is one
+//! exp2, log2, sine, cosine and tanh to better than 2^-100, in 128-bit fixed point. Slow, but each function is one
 //! series without tables or host floating point. Results are sticky [`Exact`] values, which can be rounded to
 //! any format.
 //!
@@ -67,6 +67,45 @@ pub fn exp2(x: Exact) -> Exact {
         sum = sum.saturating_add(term);
     }
     inexact(false, 1 << 127 | sum >> 1, n - 127)
+}
+
+/// `tanh x` for finite `x`, not zero.
+pub fn tanh(x: Exact) -> Exact {
+    let top = x.exp + (127 - x.sig.leading_zeros() as i32);
+    if top >= 6 {
+        // Beyond 64: within 2^-128 of one.
+        return inexact(x.negative, (1 << 126) - 1, -126);
+    }
+    if top < -40 {
+        // x - x^3 / 3: just below x.
+        let x = x.with_top(120);
+        return inexact(x.negative, x.sig - 1, x.exp);
+    }
+    // e^-y = 1 - (y - y^2/2! + y^3/3! - …) for y = |x| / 64, in units of 2^-128.
+    let y = fraction(x.sig, x.exp - 6);
+    let (mut term, mut sum, mut k) = (y, y, 1);
+    while term != 0 {
+        k += 1;
+        term = mul_high(term, y) / k;
+        sum = if k % 2 == 0 { sum - term } else { sum + term };
+    }
+    // e^-2|x|: to the power of 128.
+    let mut power = sum.wrapping_neg();
+    for _ in 0..7 {
+        power = mul_high(power, power);
+    }
+    // (1 - e^-2|x|) / (1 + e^-2|x|), bit by bit, in units of 2^-126.
+    let (mut rest, divisor) = (power.wrapping_neg() >> 2, (1 << 126) + (power >> 2));
+    let mut quotient = 0u128;
+    for _ in 0..126 {
+        rest <<= 1;
+        quotient <<= 1;
+        if rest >= divisor {
+            rest -= divisor;
+            quotient |= 1;
+        }
+    }
+    inexact(x.negative, quotient, -126)
 }
 
 fn whole_part(x: Exact) -> i32 {

@@ -81,6 +81,17 @@ impl<'a> Checker<'a> {
             Space::Scalar => "CalcSmemAddr",
             Space::Word => "CalcWordAddr",
         };
+        let scaled = match name {
+            "CalcGlobalAddr" => "CalcScaledGlobalAddr",
+            "CalcFlatAddr" => "CalcScaledFlatAddr",
+            "CalcScratchAddr" => "CalcScaledScratchAddr",
+            "CalcSmemAddr" => "CalcScaledSmemAddr",
+            _ => name,
+        };
+        if self.sig.offset_scale > 0 && scaled != name {
+            let bytes = constant(self.sig.offset_scale as u128, Ty::U(32), span);
+            return self.computed_once(scaled, vec![TExpr { expr: bytes, lit: None }], scaled, span);
+        }
         self.computed_once(name, Vec::new(), name, span)
     }
 

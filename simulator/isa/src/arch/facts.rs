@@ -154,12 +154,25 @@ pub enum Counter {
     Ds,
     /// KMCNT: scalar memory and messages.
     Km,
+    /// ASYNCCNT: copies between global memory and LDS.
+    Async,
+    /// TENSORCNT: tensor copies.
+    Tensor,
 }
 
 impl Counter {
     /// All counters.
-    pub const ALL: [Counter; 7] =
-        [Counter::Vm, Counter::Vs, Counter::Lgkm, Counter::Load, Counter::Store, Counter::Ds, Counter::Km];
+    pub const ALL: [Counter; 9] = [
+        Counter::Vm,
+        Counter::Vs,
+        Counter::Lgkm,
+        Counter::Load,
+        Counter::Store,
+        Counter::Ds,
+        Counter::Km,
+        Counter::Async,
+        Counter::Tensor,
+    ];
 
     /// The counter's name in assembly.
     pub fn name(self) -> &'static str {
@@ -171,6 +184,8 @@ impl Counter {
             Counter::Store => "storecnt",
             Counter::Ds => "dscnt",
             Counter::Km => "kmcnt",
+            Counter::Async => "asynccnt",
+            Counter::Tensor => "tensorcnt",
         }
     }
 
@@ -184,8 +199,11 @@ impl Counter {
             Control::WaitStorecnt => Counter::Store,
             Control::WaitDscnt => Counter::Ds,
             Control::WaitKmcnt => Counter::Km,
-            // Exports, images and the vector ALU are not tracked; `WaitIdle` waits for all counters.
+            Control::WaitAsynccnt => Counter::Async,
+            Control::WaitTensorcnt => Counter::Tensor,
+            // Exports, images, address translation and the vector ALU are not tracked; `WaitIdle` waits for all counters.
             Control::WaitExpcnt
+            | Control::WaitXcnt
             | Control::WaitSamplecnt
             | Control::WaitBvhcnt
             | Control::WaitIdle

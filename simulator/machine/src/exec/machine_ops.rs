@@ -98,6 +98,9 @@ macro_rules! hints {
             | Control::WaitBvhcnt
             | Control::WaitDscnt
             | Control::WaitKmcnt
+            | Control::WaitAsynccnt
+            | Control::WaitTensorcnt
+            | Control::WaitXcnt
             | Control::WaitIdle
             | Control::WaitAlu
             | Control::InvalidateCaches
