@@ -368,6 +368,14 @@ fn field(name: &str) -> TokenStream {
         "CBSZ" => quote! { cx.raw(op).cbsz },
         "ABID" => quote! { cx.raw(op).abid },
         "BLGP" => quote! { cx.raw(op).blgp },
+        "SIMM32_HI" => quote! { cx.raw(op).simm32_hi },
+        "SCALE_OFFSET" => quote! { cx.raw(op).scale_offset },
+        "SCALE_NEG" => quote! { cx.raw(op).scale_neg },
+        "SCALE_NEG_HI" => quote! { cx.raw(op).scale_neg_hi },
+        "SCALE_OPSEL" => quote! { cx.raw(op).scale_op_sel },
+        "SCALE_OPSEL_HI" => quote! { cx.raw(op).scale_op_sel_hi },
+        "SCALE_CODE_A" => quote! { cx.raw(op).scale_code_a },
+        "SCALE_CODE_B" => quote! { cx.raw(op).scale_code_b },
         _ => {
             let message = format!("handlers cannot read the encoding field {name}");
             quote! { ::core::compile_error!(#message) }

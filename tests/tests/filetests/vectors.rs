@@ -17,10 +17,13 @@ const OWN: &str = "tests/filetests/vectors";
 
 pub fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
-    of("vectors", Path::new(OWN), &[Engine::Interpreter, Engine::Reference, COMPILED], &mut trials);
+    let own = ["rdna3", "rdna4", "cdna4", "cdna5"];
+    of("vectors", Path::new(OWN), &own, &[Engine::Interpreter, Engine::Reference, COMPILED], &mut trials);
     trials.push(Trial::test("vectors::compiled_code_is_entered", compiled_code_is_entered));
     match shared("vectors") {
-        Some(folder) => of("shared::vectors", &folder, &[Engine::Interpreter], &mut trials),
+        Some(folder) => {
+            of("shared::vectors", &folder, &["rdna3", "rdna4", "cdna4"], &[Engine::Interpreter], &mut trials);
+        }
         None => eprintln!("skipped: no conformance vectors below WAVESIM_SHARED or ../shared"),
     }
     trials
@@ -44,8 +47,8 @@ fn compiled_code_is_entered() -> Result<(), Failed> {
 }
 
 /// The tests of the files below a folder.
-fn of(kind: &str, folder: &Path, engines: &'static [Engine], trials: &mut Vec<Trial>) {
-    for arch in ["rdna3", "rdna4", "cdna4"] {
+fn of(kind: &str, folder: &Path, archs: &[&str], engines: &'static [Engine], trials: &mut Vec<Trial>) {
+    for arch in archs {
         let paths = files_below(&folder.join(arch), "gz");
         assert!(!paths.is_empty(), "no vectors in {}/{arch}", folder.display());
         for path in paths {

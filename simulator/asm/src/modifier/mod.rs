@@ -321,6 +321,7 @@ impl Mod {
         flag(&mut mods, "lwe", "LWE");
         flag(&mut mods, "d16", "D16");
         flag(&mut mods, "nv", "NV");
+        flag(&mut mods, "scale_offset", "SCALE_OFFSET");
         mods
     }
 

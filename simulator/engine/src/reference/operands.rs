@@ -79,7 +79,7 @@ impl RefMachine<'_, '_, '_> {
                     0
                 }
             }
-            code @ (Code::Int(_) | Code::Float(_) | Code::Literal) => {
+            code @ (Code::Int(_) | Code::Float(_) | Code::Literal | Code::Literal64) => {
                 self.binding.constant(self.inst, code, operand, index)
             }
             Code::Invalid => 0,

@@ -34,6 +34,7 @@ pub const FACTS: Facts = Facts {
         store: Counter::Vm,
         lds: Counter::Lgkm,
         scalar: Counter::Lgkm,
+        copies: None,
         cache_maintenance: true,
     },
     half_writes: HalfWrites { load: HalfWrite::Register, result: HalfWrite::Register },

@@ -245,6 +245,8 @@ pub struct CounterSet {
     pub lds: Counter,
     /// Scalar memory and messages with a reply.
     pub scalar: Counter,
+    /// Copies between global memory and LDS, where they have a counter of their own.
+    pub copies: Option<Counter>,
     /// Cache maintenance is counted: an invalidation as a load, a write-back as a store.
     pub cache_maintenance: bool,
 }

@@ -36,6 +36,7 @@ pub const FACTS: Facts = Facts {
         store: Counter::Vs,
         lds: Counter::Lgkm,
         scalar: Counter::Lgkm,
+        copies: None,
         cache_maintenance: false,
     },
     half_writes: HalfWrites { load: HalfWrite::Half, result: HalfWrite::Merge },

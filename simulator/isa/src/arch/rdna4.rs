@@ -22,6 +22,7 @@ pub const FACTS: Facts = Facts {
         store: Counter::Store,
         lds: Counter::Ds,
         scalar: Counter::Km,
+        copies: None,
         // RDNA4 manual, *Memory Scopes*.
         cache_maintenance: true,
     },

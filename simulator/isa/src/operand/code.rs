@@ -37,6 +37,8 @@ pub enum Code {
     Float(u8),
     /// The 32-bit literal after the instruction.
     Literal,
+    /// The 64-bit literal after the instruction.
+    Literal64,
     /// SCC as 0 or 1.
     Scc,
     /// 1 if VCC is zero.
@@ -96,6 +98,7 @@ fn codes(table: &ArchTable) -> [Code; 512] {
         } else {
             match name {
                 "src_literal" => Code::Literal,
+                "src_literal64" => Code::Literal64,
                 "src_scc" => Code::Scc,
                 "src_vccz" => Code::Vccz,
                 "src_execz" => Code::Execz,

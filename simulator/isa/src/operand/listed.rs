@@ -74,8 +74,11 @@ impl Binding {
             // A literal needs a word that holds it. Types of lane selects list constants but no literal,
             // although the instructions have a form with that word.
             _ if code == Code::Literal => {
-                self.mods.literal.is_some() && (lists(operand.ty, raw) || lists(operand.ty, ONE))
+                self.mods.literal.is_some()
+                    && self.mods.literal_hi.is_none()
+                    && (lists(operand.ty, raw) || lists(operand.ty, ONE))
             }
+            _ if code == Code::Literal64 => self.mods.literal_hi.is_some() && lists(operand.ty, raw),
             // Fields that are not used.
             (_, ScalarNumbering::CdnaBase) if raw == EXEC_HI as u32 => true,
             (_, ScalarNumbering::CdnaSmemOffset) if is_zero(self.mods.soffset_en) => true,

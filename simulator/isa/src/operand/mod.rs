@@ -165,8 +165,10 @@ pub struct ModFields {
     pub lane_sel: Option<u8>,
     /// SRC0; for DPP8, its code specifies whether inactive lanes are read.
     pub src0: Option<u8>,
-    /// The literal constant.
+    /// The literal constant, or the lower half of one of 64 bits.
     pub literal: Option<u8>,
+    /// The upper half of a literal of 64 bits.
+    pub literal_hi: Option<u8>,
     /// GLC, or TH of RDNA 4 (bit 0 returns).
     pub glc: Option<u8>,
     /// SIMM16 of scalar encodings.

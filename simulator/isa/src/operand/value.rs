@@ -53,6 +53,12 @@ impl Binding {
                     _ => literal as u64,
                 }
             }
+            // An operand of 32 bits or less reads the low half.
+            Code::Literal64 => {
+                let high = self.get(inst, self.mods.literal_hi) as u64;
+                (if matches!(operand.constants, F64 | Bits64) { high << 32 } else { 0 })
+                    | self.get(inst, self.mods.literal) as u64
+            }
             _ => 0,
         };
         match code {
@@ -158,6 +164,11 @@ impl Binding {
             "SIMM16" => self.get(inst, m.simm16),
             "SIMM4" => inst.field(table, "SSRC1").unwrap_or(0),
             "SIMM32" => self.get(inst, m.literal),
+            "SIMM32_HI" => self.get(inst, m.literal_hi),
+            "SCALE_OPSEL" => inst.field(table, "SCALE_OP_SEL").unwrap_or(0),
+            "SCALE_OPSEL_HI" => inst.field(table, "SCALE_OP_SEL_HI").unwrap_or(0),
+            "SCALE_CODE_A" => inst.field(table, "SCALE_SRC0").unwrap_or(0),
+            "SCALE_CODE_B" => inst.field(table, "SCALE_SRC1").unwrap_or(0),
             "GFX" => self.gfx,
             "TO_LDS" => inst.field(table, "LDS").unwrap_or(0),
             // Combines gfx9's two fields as in its descriptors.

@@ -280,6 +280,14 @@ impl Lowered {
             ext.cbsz = field("CBSZ");
             ext.abid = field("ABID");
             ext.blgp = field("BLGP");
+            ext.simm32_hi = field("SIMM32_HI");
+            ext.scale_offset = field("SCALE_OFFSET");
+            ext.scale_neg = field("SCALE_NEG");
+            ext.scale_neg_hi = field("SCALE_NEG_HI");
+            ext.scale_op_sel = field("SCALE_OPSEL");
+            ext.scale_op_sel_hi = field("SCALE_OPSEL_HI");
+            ext.scale_code_a = field("SCALE_CODE_A");
+            ext.scale_code_b = field("SCALE_CODE_B");
         }
         if has_only_dpp(&op, &ext, info) {
             op.flags |= Op::DPP_ONLY;

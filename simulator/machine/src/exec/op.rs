@@ -392,6 +392,22 @@ pub struct Ext {
     pub cbsz: u32,
     pub abid: u32,
     pub blgp: u32,
+    /// SIMM32_HI: the upper half of a 64-bit literal.
+    pub simm32_hi: u32,
+    /// SCALE_OFFSET: an offset in a register counts elements.
+    pub scale_offset: u32,
+    /// SCALE_NEG of a scaled matrix product: the format of A's scales.
+    pub scale_neg: u32,
+    /// SCALE_NEG_HI: the format of B's scales.
+    pub scale_neg_hi: u32,
+    /// SCALE_OP_SEL: bit 0 selects the lanes of A's scales.
+    pub scale_op_sel: u32,
+    /// SCALE_OP_SEL_HI: bit 0 selects the lanes of B's scales.
+    pub scale_op_sel_hi: u32,
+    /// The source code of A's scales.
+    pub scale_code_a: u32,
+    /// The source code of B's scales.
+    pub scale_code_b: u32,
 }
 
 /// Bit fields expanded to a word per source; otherwise a lane loop would extract the bits in every

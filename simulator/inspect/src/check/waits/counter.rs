@@ -10,7 +10,7 @@ pub fn wait_instruction(counter: Counter, n: usize) -> String {
 
 /// A set of counters. An operation is counted in one or two.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counters(u8);
+pub struct Counters(u16);
 
 impl Counters {
     pub(super) fn one(counter: Counter) -> Counters {

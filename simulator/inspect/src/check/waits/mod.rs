@@ -22,6 +22,7 @@ pub use wavesim_isa::arch::facts::Counter;
 
 use super::report::Report;
 use isa_spec::pcode::builtins::Control;
+use isa_spec::pcode::ir::Space;
 use wave::{Conflict, Wave};
 use wavesim_engine::observe::{Done, Step};
 use wavesim_isa::arch::facts::{CounterSet, Facts};
@@ -334,9 +335,11 @@ impl Scoreboard {
 
 /// Returns the counters of an instruction's operation, and the order in which it returns.
 fn issue(counters: &CounterSet, effects: &Effects) -> Option<Issue> {
-    let CounterSet { load, store, lds, scalar, cache_maintenance, .. } = *counters;
+    let CounterSet { load, store, lds, scalar, copies, cache_maintenance, .. } = *counters;
     let calls = |bi| effects.calls.contains(&bi);
     let one = Counters::one;
+    let in_lds = effects.memory.iter().any(|m| m.space == Space::Lds);
+    let outside = effects.memory.iter().any(|m| m.space != Space::Lds);
     let (order, counters) = match effects.class {
         Class::Vmem if cache_maintenance && calls(Control::WriteBackCaches) => (Order::Vector, one(store)),
         Class::Vmem if cache_maintenance && calls(Control::InvalidateCaches) => (Order::Vector, one(load)),
@@ -344,6 +347,7 @@ fn issue(counters: &CounterSet, effects: &Effects) -> Option<Issue> {
         Class::Vmem if calls(Control::InvalidateCaches) => return None,
         // Uncounted.
         Class::Vmem if calls(Control::Nop) => return None,
+        Class::Vmem if in_lds && outside && copies.is_some() => (Order::Vector, one(copies?)),
         Class::Vmem | Class::Scratch => (Order::Vector, one(if effects.returns { load } else { store })),
         Class::Flat => {
             let first = if effects.returns { load } else { store };
