@@ -89,6 +89,7 @@ pub(super) fn binding(arch: Arch, entry: &Entry) -> Binding {
         packed: encoding.name.contains("VOP3P")
             && find("ACC_CD").is_none()
             && !sig.iter().any(|o| table.operand_types[o.ty as usize].name.contains("ACCVGPR")),
+        mixes_bf16: inst.name.ends_with("BF16"),
         e32: facts.true16
             && ["ENC_VOP1", "ENC_VOP2", "ENC_VOPC", "VOP1_", "VOP2_", "VOPC_"]
                 .iter()

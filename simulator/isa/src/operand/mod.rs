@@ -213,6 +213,8 @@ pub struct Binding {
     pub mods: ModFields,
     /// VOP3P: OP_SEL and OP_SEL_HI select the halves of packed operands.
     pub packed: bool,
+    /// The 16-bit floats of a mixed-precision instruction are BF16.
+    pub mixes_bf16: bool,
     /// VOP1, VOP2, VOPC: bit 7 of a VGPR number selects the half of a 16-bit operand.
     pub e32: bool,
     /// The operands of VOPD's second half, from the Y fields.

@@ -41,6 +41,7 @@ impl Binding {
                     F16 | TwoF16 => half as u64,
                     BF16 | TwoBF16 => bfloat as u64,
                     Bits64 | F64 => double,
+                    _ if self.is_half_of_mix(inst, operand) && self.mixes_bf16 => bfloat as u64,
                     _ if self.is_half_of_mix(inst, operand) => half as u64,
                     Never | Int16 | Bits32 | F32 | TwoDwords | TwoInts => single as u64,
                 }
@@ -68,7 +69,7 @@ impl Binding {
         }
     }
 
-    /// Returns whether OPSEL_HI selects f16 for a source of a mixed-precision instruction (V_FMA_MIX_F32 and
+    /// Returns whether OPSEL_HI selects 16 bits for a source of a mixed-precision instruction (V_FMA_MIX_F32 and
     /// similar). Among packed encodings, the XML leaves only these sources untyped.
     fn is_half_of_mix(&self, inst: &Inst, operand: &Operand) -> bool {
         let halves = self.get(inst, self.mods.op_sel_hi) | self.get(inst, self.mods.op_sel_hi_2) << 2;
