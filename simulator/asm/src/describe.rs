@@ -46,7 +46,8 @@ fn unknown(archs: &[Arch], name: &str) -> String {
     let elsewhere = Arch::ALL.iter().filter(|a| !archs.contains(a) && instruction(**a, name).is_some());
     let elsewhere: Vec<&str> = elsewhere.map(|a| a.name()).collect();
     if !elsewhere.is_empty() {
-        message += &format!(" ({} has it)", elsewhere.join(" and "));
+        let has = if elsewhere.len() == 1 { "has" } else { "have" };
+        message += &format!(" ({} {has} it)", elsewhere.join(" and "));
     }
     message
 }

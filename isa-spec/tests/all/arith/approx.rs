@@ -4,7 +4,8 @@ use isa_spec::arith::approx::{Function, evaluate, evaluate_in_f64, evaluate_in_f
 use isa_spec::arith::format::{Exact, Value, pack, unpack};
 use isa_spec::arith::{FloatEnv, Format, Round};
 
-const FUNCTIONS: [Function; 4] = [Function::Exp2, Function::Log2, Function::Sin, Function::Cos];
+const FUNCTIONS: [Function; 5] =
+    [Function::Exp2, Function::Log2, Function::Sin, Function::Cos, Function::Tanh];
 
 /// A cheap generator of evenly spread bit patterns.
 fn patterns(count: u32) -> impl Iterator<Item = u32> {
@@ -193,7 +194,7 @@ fn big_value(function: Function, a: u32) -> Option<(num_bigint::BigInt, i32)> {
         let sig = BigInt::from(sig);
         if shift >= 0 { sig << shift } else { sig >> -shift }
     };
-    let x_fixed = fixed(x.sig, x.exp) * if x.negative { -1 } else { 1 };
+    let x_fixed: BigInt = fixed(x.sig, x.exp) * if x.negative { -1 } else { 1 };
     Some(match function {
         Function::Exp2 => {
             let whole: BigInt = &x_fixed >> big::BITS;
@@ -212,6 +213,19 @@ fn big_value(function: Function, a: u32) -> Option<(num_bigint::BigInt, i32)> {
             let turns = &x_fixed & ((BigInt::from(1) << big::BITS) - 1);
             let radians = (turns * &*big::PI * 2) >> big::BITS;
             (if function == Function::Sin { big::sin(&radians) } else { big::cos(&radians) }, unit)
+        }
+        // Larger arguments are one but for 2^-40.
+        Function::Tanh if x_fixed.magnitude().bits() > big::BITS as u64 + 4 => return None,
+        Function::Tanh => {
+            // e^2x as a power of e^(2x / 64).
+            let size = BigInt::from(x_fixed.magnitude().clone());
+            let mut power = big::exp(&(size >> 5));
+            for _ in 0..6 {
+                power = (&power * &power) >> big::BITS;
+            }
+            let one = BigInt::from(1) << big::BITS;
+            let value: BigInt = ((&power - &one) << big::BITS) / (&power + &one);
+            (if x.negative { -value } else { value }, unit)
         }
     })
 }

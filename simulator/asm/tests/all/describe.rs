@@ -20,7 +20,7 @@ fn unknown_names_get_suggestions() {
     let message = find(&[Arch::Rdna3], "v_add_f33").unwrap_err();
     assert!(message.contains("did you mean `v_add_f32`?"), "{message}");
     let message = find(&[Arch::Rdna3], "s_wait_loadcnt").unwrap_err();
-    assert!(message.contains("(rdna4 has it)"), "{message}");
+    assert!(message.contains("(rdna4 and cdna5 have it)"), "{message}");
 }
 
 #[test]
