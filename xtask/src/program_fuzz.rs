@@ -26,6 +26,9 @@ pub struct Args {
     /// Only these targets
     #[arg(long)]
     target: Vec<String>,
+    /// Another option of clang for targets, such as -DFEW_REGISTERS
+    #[arg(long, allow_hyphen_values = true)]
+    option: Vec<String>,
     /// Stop programs that have undefined behaviour on the host
     #[arg(long)]
     sanitize: bool,
@@ -61,7 +64,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
                 return Ok(());
             }
             let seed = args.seed + index;
-            let outcome = progfuzz::fuzz(seed, args.builds, &targets, args.sanitize);
+            let outcome = progfuzz::fuzz(seed, args.builds, &targets, args.sanitize, &args.option);
             runs.fetch_add(outcome.runs, Ordering::Relaxed);
             builds.fetch_add(outcome.builds, Ordering::Relaxed);
             for reason in &outcome.abandoned {
@@ -72,14 +75,17 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
                 };
                 counter.fetch_add(1, Ordering::Relaxed);
                 let text = reason.to_string();
-                eprintln!("seed {seed}: abandoned: {}", text.lines().take(12).collect::<Vec<_>>().join("\n"));
+                eprintln!("seed {seed}: abandoned: {}", text.lines().take(2).collect::<Vec<_>>().join("\n"));
             }
             for (number, failure) in outcome.failures.into_iter().enumerate() {
                 let differences = failure.differences.iter().map(|d| format!("  {d}\n")).collect::<String>();
                 println!("seed {seed}, program {}: {}\n{differences}", index + 1, failure.configuration);
                 if let (0, Some(folder)) = (number, &args.keep) {
-                    let reduced = progfuzz::reduce::reduce(&failure)?;
                     let folder = folder.join(format!("seed{seed}_{}", failure.configuration.target));
+                    // The whole program first, as the reduction takes long.
+                    progfuzz::keep::keep(&failure, failure.until_first_failure(), &folder)
+                        .map_err(anyhow::Error::msg)?;
+                    let reduced = progfuzz::reduce::reduce(&failure)?;
                     progfuzz::keep::keep(&failure, reduced, &folder).map_err(anyhow::Error::msg)?;
                     println!("seed {seed}: reduced to {}", folder.display());
                 }

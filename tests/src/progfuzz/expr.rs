@@ -67,10 +67,11 @@ impl Expressions<'_> {
             return self.leaf(ty, uniform);
         }
         let size = size - 1;
-        if self.rng.chance(9) && ty.lanes == 1 {
-            if let Some(call) = self.call(ty, size, uniform) {
-                return call;
-            }
+        if self.rng.chance(9)
+            && ty.lanes == 1
+            && let Some(call) = self.call(ty, size, uniform)
+        {
+            return call;
         }
         match (ty.lanes, ty.scalar.is_float()) {
             (1, false) => self.int(ty.scalar, size, uniform),
@@ -275,7 +276,7 @@ impl Expressions<'_> {
                 let from = self.integer();
                 self.op(ty, &text("((TY)($0))"), [from.into()], size, uniform)
             }
-            15 => self.from_float(s, size, uniform),
+            15 => self.integer_of_float(s, size, uniform),
             16 => self.saturated(s, size, uniform),
             17..=19 => self.load(ty, size, uniform),
             20 => self.element(ty, size, uniform),
@@ -378,7 +379,7 @@ impl Expressions<'_> {
     }
 
     /// A conversion of a float, whose value outside of the integer's range is a limit.
-    fn from_float(&mut self, s: Scalar, size: u32, uniform: bool) -> Expr {
+    fn integer_of_float(&mut self, s: Scalar, size: u32, uniform: bool) -> Expr {
         let f = self.rng.pick(&Scalar::FLOATS);
         if self.rng.chance(3) {
             let t = format!("(({})bits_{}($0))", s.name(), f.name());
@@ -465,7 +466,7 @@ impl Expressions<'_> {
                 "({ TY x_ = $0, y_ = $1; __builtin_elementwise_copysign(x_, y_ != y_ ? (TY)1 : y_); })",
             ),
             12 => self.select(ty, size, uniform),
-            13 | 14 => self.to_float(ty, size, uniform),
+            13 | 14 => self.converted(ty, size, uniform),
             15 | 16 => self.load(ty, size, uniform),
             17 => self.element(ty, size, uniform),
             18 if s != F16 => {
@@ -495,7 +496,7 @@ impl Expressions<'_> {
     }
 
     /// A conversion to floats, of the same number of lanes.
-    pub(super) fn to_float(&mut self, ty: Ty, size: u32, uniform: bool) -> Expr {
+    pub(super) fn converted(&mut self, ty: Ty, size: u32, uniform: bool) -> Expr {
         let from = loop {
             let from = self.scalar();
             // LLVM converts wider integers to f16 by way of f32, with two roundings.

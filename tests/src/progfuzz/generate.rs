@@ -124,14 +124,14 @@ fn kernel(rng: &mut Rng, program: &Program) -> Kernel {
         own: "lid".to_string(),
     };
     let mut statements = Statements::new(e);
-    let full_waves = program.block[0] * program.block[1] % 64 == 0;
+    let full_waves = (program.block[0] * program.block[1]).is_multiple_of(64);
     let mut steps = vec![statements.first_phase()];
     steps.extend(statements.steps(0, full_waves));
     let generic = statements.e.rng.chance(4);
     // Few registers: values are spilled to scratch, accumulation registers and lanes of vector registers.
     let attributes = match statements.e.rng.below(6) {
-        0 => format!("__attribute__((amdgpu_num_vgpr({}))) ", 24 + 8 * statements.e.rng.below(6)),
-        1 => format!("SGPRS({}) ", 24 + 8 * statements.e.rng.below(4)),
+        0 => format!("REGISTERS(amdgpu_num_vgpr({})) ", 24 + 8 * statements.e.rng.below(6)),
+        1 => format!("REGISTERS(amdgpu_num_sgpr({})) ", 24 + 8 * statements.e.rng.below(4)),
         _ => String::new(),
     };
     let strided = statements.e.rng.chance(2);
@@ -159,9 +159,11 @@ impl<'a> Statements<'a> {
     /// Gives the variables values, so that the outcome depends on the inputs.
     fn first_phase(&mut self) -> Step {
         self.e.lds = [Access::Own; LDS.len()];
-        let variables: Vec<Variable> = self.e.scope.iter().filter(|v| v.writable).cloned().collect();
+        // Variables are not read before they have a value other than the constant 0.
+        let scope = self.e.scope.clone();
+        self.e.scope.retain(|v| !v.writable);
         let mut body = Block::new();
-        for v in variables {
+        for v in scope.iter().filter(|v| v.writable) {
             let value = match self.e.rng.below(3) {
                 0 => self.e.any(v.ty, 1, false),
                 1 => self.e.leaf(v.ty, false),
@@ -180,7 +182,9 @@ impl<'a> Statements<'a> {
                 }
             };
             body.push(Stmt::new(format!("{} = $0;", v.name), vec![value]));
+            self.e.scope.push(v.clone());
         }
+        self.e.scope = scope;
         for (name, scalar) in LDS {
             let value = self.e.any(scalar.into(), 2, false);
             body.push(Stmt::new(format!("l->{name}[lid] = $0;"), vec![value]));

@@ -62,6 +62,20 @@ pub struct Failure {
     pub differences: Vec<Difference>,
 }
 
+impl Failure {
+    /// The first kernel that fails.
+    fn first(&self) -> usize {
+        self.differences.iter().map(|d| d.kernel).min().unwrap_or_default()
+    }
+
+    /// The program without the kernels after the first one that fails.
+    pub fn until_first_failure(&self) -> Program {
+        let mut program = self.program.clone();
+        program.kernels.truncate(self.first() + 1);
+        program
+    }
+}
+
 /// The outcome of one program.
 #[derive(Default)]
 pub struct Outcome {
@@ -116,8 +130,15 @@ impl Reference {
     }
 }
 
-/// Generates the program of a seed, and runs it on a number of configurations of these targets.
-pub fn fuzz(seed: u64, configurations: usize, targets: &[&'static str], sanitize: bool) -> Outcome {
+/// Generates the program of a seed, and runs it on a number of configurations of these targets, with more
+/// options of the compiler.
+pub fn fuzz(
+    seed: u64,
+    configurations: usize,
+    targets: &[&'static str],
+    sanitize: bool,
+    options: &[String],
+) -> Outcome {
     let mut outcome = Outcome::default();
     let mut rng = Rng(seed ^ 0x636f_6e66);
     let program = generate::program(seed);
@@ -125,7 +146,8 @@ pub fn fuzz(seed: u64, configurations: usize, targets: &[&'static str], sanitize
         let reference = Reference::new(program, &scratch, sanitize)?;
         for _ in 0..configurations {
             let target = rng.pick(targets);
-            let configuration = Configuration::random(&mut rng, target);
+            let mut configuration = Configuration::random(&mut rng, target);
+            configuration.options.extend_from_slice(options);
             let engines = Engine::all(&mut rng);
             match reference.compare(&scratch, &configuration, &engines) {
                 Ok(differences) => {

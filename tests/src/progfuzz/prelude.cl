@@ -105,11 +105,11 @@ DPP(zero, at + 4, 15, 15, 1)
 #define alignbit __builtin_amdgcn_alignbit
 #define lerp __builtin_amdgcn_lerp
 #define bfe __builtin_amdgcn_ubfe
-// At -O0, LLVM 19 overwrites the frame pointer s33 in the code that spills to few registers.
-#ifdef __OPTIMIZE__
-#define SGPRS(n) __attribute__((amdgpu_num_sgpr(n)))
+// LLVM 19 compiles kernels with few registers incorrectly.
+#ifdef FEW_REGISTERS
+#define REGISTERS(limit) __attribute__((limit))
 #else
-#define SGPRS(n)
+#define REGISTERS(limit)
 #endif
 #define BARRIER() (__builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup"), __builtin_amdgcn_s_barrier(), \
     __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup"))

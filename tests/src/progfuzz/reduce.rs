@@ -44,14 +44,12 @@ pub fn reduce(failure: &Failure) -> std::io::Result<Program> {
         best: failure.program.clone(),
     };
     // Only the first kernel that fails.
-    let first = failure.differences.iter().map(|d| d.kernel).min().unwrap_or_default();
+    let first = failure.first();
     reducer.signature = signature(
         &failure.differences.iter().filter(|d| d.kernel == first).cloned().collect::<Vec<_>>(),
         &reducer.engines,
     );
-    let mut program = failure.program.clone();
-    program.kernels.truncate(first + 1);
-    reducer.try_program(program);
+    reducer.try_program(failure.until_first_failure());
     while reducer.pass() && reducer.left > 0 {}
     reducer.renumber();
     Ok(reducer.best)
@@ -63,10 +61,10 @@ fn with_block(program: &Program, index: usize, change: &mut dyn FnMut(&mut Block
     let mut number = 0;
     let mut pending = Some(change);
     program.blocks(&mut |block| {
-        if number == index {
-            if let Some(change) = pending.take() {
-                change(block);
-            }
+        if number == index
+            && let Some(change) = pending.take()
+        {
+            change(block);
         }
         number += 1;
     });
@@ -78,10 +76,10 @@ fn with_steps(program: &Program, index: usize, change: &mut dyn FnMut(&mut Vec<S
     let mut number = 0;
     let mut pending = Some(change);
     program.steps(&mut |steps| {
-        if number == index {
-            if let Some(change) = pending.take() {
-                change(steps);
-            }
+        if number == index
+            && let Some(change) = pending.take()
+        {
+            change(steps);
         }
         number += 1;
     });
@@ -93,10 +91,10 @@ fn with_expr(program: &Program, index: usize, change: &mut dyn FnMut(&mut Expr))
     let mut number = 0;
     let mut pending = Some(change);
     program.exprs(&mut |e| {
-        if number == index {
-            if let Some(change) = pending.take() {
-                change(e);
-            }
+        if number == index
+            && let Some(change) = pending.take()
+        {
+            change(e);
         }
         number += 1;
     });

@@ -35,7 +35,7 @@ fn slots(program: &Program) -> u32 {
 
 /// The contents of the input buffer: dwords, and bytes and halves of small numbers.
 pub fn input(program: &Program) -> Vec<u8> {
-    let mut rng = Rng(program.seed ^ 0x696e_7075_74);
+    let mut rng = Rng(program.seed ^ 0x0069_6e70_7574);
     let mut bytes: Vec<u8> = (0..INPUT_BYTES / 4).flat_map(|_| rng.dword().to_le_bytes()).collect();
     bytes[1024..1280].fill_with(|| rng.bits() as u8);
     bytes

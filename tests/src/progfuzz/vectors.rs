@@ -123,7 +123,7 @@ impl Expressions<'_> {
                 let zero = ty.scalar.name();
                 two(self, &format!("(__builtin_elementwise_{f}(({ty})($0), ({ty})($1)) + ({zero})0)"))
             }
-            8 => self.to_float(ty, size, uniform),
+            8 => self.converted(ty, size, uniform),
             9 => self.op(ty, "(-($0))", [ty], size, uniform),
             _ => self.vector(ty, size, uniform),
         }
