@@ -56,7 +56,7 @@ fn compare_and_swap_returns_half_of_its_data() {
             found += 1;
         }
     }
-    assert_eq!(found, 6 + 6 + 4 + 4 + 4);
+    assert_eq!(found, 6 + 6 + 4 + 4 + 4 + 4);
 }
 
 #[test]

@@ -95,7 +95,7 @@ pub fn tanh(x: Exact) -> Exact {
         power = mul_high(power, power);
     }
     // (1 - e^-2|x|) / (1 + e^-2|x|), bit by bit, in units of 2^-126.
-    let (mut rest, divisor) = (power.wrapping_neg() >> 2, (1 << 126) + (power >> 2));
+    let (mut rest, divisor) = ((1u128 << 126) - power.div_ceil(4), (1u128 << 126) + (power >> 2));
     let mut quotient = 0u128;
     for _ in 0..126 {
         rest <<= 1;
