@@ -9,6 +9,7 @@ mod checks_alone;
 mod commands;
 mod compiled;
 mod counting;
+mod decimal_numbers;
 mod dependencies;
 mod disassembly;
 mod docs;
