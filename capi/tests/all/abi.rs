@@ -75,7 +75,7 @@ fn invalid_pointers_are_errors() {
     assert_eq!(create(c"gfx900".as_ptr(), &mut handle), WAVESIM_BAD_ARGUMENT);
     assert!(
         last().starts_with(
-            "`gfx900` is not a target; targets are rdna3, rdna3.5, rdna4, cdna3, cdna4, gfx1100"
+            "`gfx900` is not a target; targets are rdna3, rdna3.5, rdna4, cdna3, cdna4, cdna5, gfx1100"
         ),
         "{}",
         last()

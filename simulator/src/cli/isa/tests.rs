@@ -63,7 +63,7 @@ fn show_in_any_case_and_with_suffix() {
     let (json, _) = isa("show s_load_b64 --json");
     let value: Value = serde_json::from_str(&json).unwrap();
     let archs: Vec<&String> = value["archs"].as_object().unwrap().keys().collect();
-    assert_eq!(archs, ["rdna3", "rdna3.5", "rdna4"]);
+    assert_eq!(archs, ["rdna3", "rdna3.5", "rdna4", "cdna5"]);
     assert_eq!(value["archs"]["rdna3"]["encodings"][0]["operands"][1]["role"], "SAddr");
 }
 
@@ -94,7 +94,7 @@ fn unknown_names() {
     let message = show(&Arch::ALL, "v_ad_f32", false).unwrap_err();
     assert!(message.contains("did you mean `v_add_f32`?"), "{message}");
     let message = show(&[Arch::Rdna3], "v_minimum_f32", false).unwrap_err();
-    assert!(message.contains("(rdna4 has it)"), "{message}");
+    assert!(message.contains("(rdna4 and cdna5 have it)"), "{message}");
     assert!(refused("list --arch rdna5").contains("rdna3, rdna3.5, rdna4"));
     assert!(refused("list --mcpu gfx900").contains("gfx1200"));
     assert!(refused("list --arch rdna3 --mcpu gfx1100").contains("cannot be used with"));
