@@ -203,6 +203,10 @@ fn any_inst(arch: Arch, entry: EntryId, random: &mut Random) -> Option<Inst> {
     restrict(name, encoding.name, form, &mut fields, &set, &get, random);
     if arch.is_cdna() {
         cdna::restrict(name, encoding, form, &mut fields, &set, &get, random);
+    } else if matches!(name, "V_CVT_F32_FP8" | "V_CVT_F32_BF8") {
+        // RDNA's conversions of bytes have no output modifiers.
+        set(&mut fields, "CLAMP", 0);
+        set(&mut fields, "OMOD", 0);
     }
     for name in ["SBASE", "SRSRC", "SSAMP"] {
         let names = |o: &OperandSig| o.field.is_some_and(|f| encoding.fields[f as usize].name == name);

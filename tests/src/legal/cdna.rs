@@ -117,7 +117,13 @@ pub(super) fn restrict(
         clear(fields, &["VDATA", "ACC"]);
     }
     if form.to_lds.is_none() {
-        clear(fields, &["LDS"]);
+        set(fields, "LDS", u32::from(name == "BUFFER_STORE_LDS_DWORD"));
+    }
+    // Dot products read whole registers.
+    if name.starts_with("V_DOT") && encoding.contains("VOP3P") {
+        set(fields, "OP_SEL", 0);
+        set(fields, "OP_SEL_HI", 3);
+        set(fields, "OP_SEL_HI_2", 1);
     }
     // No operand can be an accumulation register.
     if !form.slots.iter().any(|s| s.acc.is_some()) {

@@ -173,7 +173,7 @@ pub static CLASSES: &[Class] = &[
         id: "write-back-hint",
         kinds: &[Kind::Text, Kind::Words],
         holds: |c| {
-            c.arch == Arch::Cdna4 && matches!(c.name, "BUFFER_WBL2" | "BUFFER_INV") && c.text.contains(" nt")
+            c.arch.is_cdna() && matches!(c.name, "BUFFER_WBL2" | "BUFFER_INV") && c.text.contains(" nt")
         },
     },
     Class {

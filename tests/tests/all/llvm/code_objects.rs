@@ -54,6 +54,10 @@ fn compiled_code_has_llvms_text_and_words() {
         let (mut compared, mut failures) = (0, Vec::new());
         for (words, reply) in all.iter().zip(replies(&output, all.len())) {
             let Some((text, _)) = reply.filter(|r| r.1.len() == words.len()) else { continue };
+            // LLVM's text for words that are no instruction, such as padding.
+            if text == "v_illegal" {
+                continue;
+            }
             compared += 1;
             let (own, back) = (text_of(words, &options), words_of(&text, &options));
             if own.as_ref() != Ok(&text) || back.as_ref() != Ok(words) {

@@ -7,17 +7,22 @@ use wavesim::arch::Arch;
 use wavesim::asm::{self, NoSymbols, Options, print};
 use wavesim::codec::{decode, encode, words};
 
-/// Returns the architectures that LLVM supports, or the one that `WAVESIM_ARCH` names.
+/// Returns the architectures that LLVM supports, or the one that `WAVESIM_ARCH` names. CDNA 5 must be named: the
+/// assembler does not accept LLVM's syntax for all of it (`docs/cdna5.md`).
 pub fn refereed() -> Vec<Arch> {
     let chosen = std::env::var("WAVESIM_ARCH").ok();
-    Arch::AMD.into_iter().filter(|arch| chosen.as_ref().is_none_or(|name| arch.name() == name)).collect()
+    let is_chosen = |arch: &Arch| match &chosen {
+        Some(name) => arch.name() == name,
+        None => wavesim_tests::WITH_LLVM_TEXT.contains(arch),
+    };
+    Arch::AMD.into_iter().filter(is_chosen).collect()
 }
 
 /// Returns the name of the `llvm-mc` that supports an architecture; `WAVESIM_LLVM_MC_GFX950` overrides it for
-/// CDNA 4.
+/// CDNA 4 and 5.
 pub fn tool(arch: Arch) -> String {
     let newer = || std::env::var("WAVESIM_LLVM_MC_GFX950").unwrap_or_else(|_| "llvm-mc-22".to_string());
-    if arch == Arch::Cdna4 { newer() } else { "llvm-mc-19".to_string() }
+    if matches!(arch, Arch::Cdna4 | Arch::Cdna5) { newer() } else { "llvm-mc-19".to_string() }
 }
 
 pub fn words_of(text: &str, options: &Options) -> Result<Vec<u32>, String> {
@@ -35,6 +40,7 @@ pub fn processor(arch: Arch) -> &'static str {
         Arch::Rdna4 => "gfx1201",
         Arch::Cdna3 => "gfx942",
         Arch::Cdna4 => "gfx950",
+        Arch::Cdna5 => "gfx1250",
         _ => "gfx1100",
     }
 }
