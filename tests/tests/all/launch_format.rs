@@ -51,7 +51,7 @@ fn check(whole: &Value, schema: &Value, value: &Value) -> Result<(), String> {
             "pattern" => {
                 assert_eq!(limit, "^([0-9a-fA-F]{2})*$");
                 let text = value.as_str().unwrap_or_default();
-                if text.len() % 2 != 0 || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
+                if !text.len().is_multiple_of(2) || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
                     return wrong("not pairs of hexadecimal digits");
                 }
             }
