@@ -281,9 +281,16 @@ test("clients connect to a port", async (t) => {
     const socket = net.connect(port, "127.0.0.1", () => socket.end("nonsense\r\n\r\n"));
     socket.on("close", resolve).resume();
   });
-  const stranger = await session(t, port);
-  await assert.rejects(stranger.launchRequest({ program }), /`token`/);
-  await stranger.stop();
+  // A launch without the token is refused, and ends its connection.
+  const answer = await new Promise((resolve) => {
+    let text = "";
+    const socket = net.connect(port, "127.0.0.1", () => {
+      const request = JSON.stringify({ seq: 1, type: "request", command: "launch", arguments: { program } });
+      socket.write(`Content-Length: ${request.length}\r\n\r\n${request}`);
+    });
+    socket.on("data", (data) => (text += data)).on("close", () => resolve(text));
+  });
+  assert.match(answer, /"success":false.*`token`/s);
   const client = await session(t, port);
   await client.hitBreakpoint({ program, token }, { path: program, line: 9 });
   await client.stop();
