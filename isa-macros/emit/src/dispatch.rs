@@ -72,7 +72,7 @@ pub fn tables(lowered: &[Handlers], names: &[(&str, Mode, bool)]) -> TokenStream
             /// that are not operations, return [`Flow::UNKNOWN`].
             ///
             /// # Safety
-            /// Requires the invariants of lowered code (`exec::validate`) and, except for `BASE`, a host with
+            /// Requires the invariants of lowered code (`wavesim_program::validate`) and, except for `BASE`, a host with
             /// AVX2 and the related extensions.
             pub const #name: Numbered = Numbered {
                 handlers: &HANDLERS,

@@ -85,7 +85,7 @@ pub fn operations(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
         let output = match handlers.output() {
             Some(output) => {
                 let output = format_ident!("{}", format!("{output:?}"));
-                quote! { Some(crate::exec::rt::Out::#output) }
+                quote! { Some(crate::Out::#output) }
             }
             None => quote! { None },
         };
@@ -129,7 +129,7 @@ pub fn operations(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
             /// Number of registers of the result.
             pub result: u8,
             /// The output modifiers that apply to a result of whole registers that lanes write.
-            pub output: Option<crate::exec::rt::Out>,
+            pub output: Option<crate::Out>,
             /// Lanes write a 16-bit result to a half of the register.
             pub half: bool,
             /// The fast handler copies coalesced elements as a block. It requires VGPRs for the lanes' part
@@ -191,9 +191,9 @@ pub fn handlers(loaded: &Loaded, set: &SemanticsSet, host: Host) -> TokenStream 
             .map(|(at, one)| handler::handler(number * HANDLERS_PER_MODULE + at, one, host));
         modules.extend(quote! {
             mod #name {
-                use wavesim_machine::exec::rt::{self, Cx, Flow, Keep, Flush, FlushOut, FlushVecs, General, Mode};
-                use wavesim_machine::exec::op::{Op, Source};
-                use wavesim_machine::state::LaneVec;
+                use wavesim_rt::{self as rt, Cx, Flow, Keep, Flush, FlushOut, FlushVecs, General, Mode};
+                use wavesim_rt::op::{Op, Source};
+                use wavesim_rt::LaneVec;
                 #(#handlers)*
             }
         });
@@ -209,12 +209,12 @@ pub fn handlers(loaded: &Loaded, set: &SemanticsSet, host: Host) -> TokenStream 
     };
     let dispatch = dispatch::tables(&lowered, tables_of);
     let halves = (host == Host::Avx2).then(|| {
-        quote! { use wavesim_machine::exec::rt::{both_halves, both_halves_broadcast, broadcast_first, each_half, general}; }
+        quote! { use wavesim_rt::{both_halves, both_halves_broadcast, broadcast_first, each_half, general}; }
     });
     quote! {
         #tracked
-        use wavesim_machine::exec::op::Op;
-        use wavesim_machine::exec::rt::{Cx, Flow, Handler, Numbered};
+        use wavesim_rt::op::Op;
+        use wavesim_rt::{Cx, Flow, Handler, Numbered};
         #halves
         unsafe fn unknown(_: &mut Cx<'_>, _: &Op) -> Flow { Flow::UNKNOWN }
         #modules

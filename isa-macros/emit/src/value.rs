@@ -405,8 +405,8 @@ fn state(state: State) -> TokenStream {
         State::WaveSize => quote! { cx.wave.size() },
         State::VgprSize => quote! { cx.wave.vgpr_count() },
         State::WaveId => quote! { cx.wave.id },
-        State::SharedBase => quote! { wavesim_machine::memory::SHARED_BASE },
-        State::PrivateBase => quote! { wavesim_machine::memory::PRIVATE_BASE },
+        State::SharedBase => quote! { wavesim_rt::SHARED_BASE },
+        State::PrivateBase => quote! { wavesim_rt::PRIVATE_BASE },
         State::ScratchBase | State::TrapBase => quote! { 0u64 },
     }
 }

@@ -8,7 +8,7 @@ use wavesim_isa::arch::Arch;
 use wavesim_isa::inst::Inst;
 use wavesim_machine::exec::context::Context;
 use wavesim_machine::exec::lower::Lowered;
-use wavesim_machine::exec::machine_ops::Event;
+use wavesim_machine::exec::machine_ops::{Event, MACHINE_OPS};
 use wavesim_machine::exec::op::Op;
 use wavesim_machine::exec::program::Program;
 use wavesim_machine::exec::rt::{self, Cx, Flow, Handlers, Numbered, Tables};
@@ -85,6 +85,7 @@ pub(crate) static HANDLERS: Handlers = {
         base: EVALUATED,
         by_mode: BY_MODE,
         mixed: cfg!(not(target_family = "wasm")),
+        machine: MACHINE_OPS,
     };
     // SAFETY: each crate's macro invocation generates the handlers together with their numbers, for the float
     // modes and hosts that the crate serves. The evaluator and `by_mode` run any operation.
@@ -146,7 +147,7 @@ pub fn step_with(
         return supported.then(|| Err(fault_without_handler(op, Some(name))));
     }
     let pc = wave.pc;
-    let mut cx = Cx::new(&HANDLERS, fast, arch, wave, context, &lowered, pc);
+    let mut cx = Cx::new(&HANDLERS, fast, arch, wave, context, lowered.pools(), pc);
     let mut next = pc + inst.size as u64;
     let mut result = Ok(());
     for op in lowered.ops() {
@@ -396,6 +397,7 @@ pub(crate) fn run_evaluated(
         base: EVALUATED,
         by_mode: BY_MODE,
         mixed: false,
+        machine: MACHINE_OPS,
     };
     // SAFETY: the evaluator and `by_mode` run any operation on any host.
     let handlers = unsafe { Handlers::new(tables) };
@@ -415,7 +417,7 @@ fn turn<'a, C: Compiled + ?Sized, W: Waves<'a>>(
     waves: &mut W,
 ) -> Result<(), Event> {
     let before = context.instructions;
-    let mut cx = Cx::new(tables, Avx2::detect(), program.arch, wave, context, program.lowered(), 0);
+    let mut cx = Cx::new(tables, Avx2::detect(), program.arch, wave, context, program.lowered().pools(), 0);
     let mut turn = Turn { program, end: before.saturating_add(budget), compiled, waves };
     let result = turn.run(&mut cx);
     *executed += cx.instructions - before;

@@ -310,7 +310,7 @@ pub fn run<O: Observer + ?Sized>(
         program.arch,
         wave,
         &mut handler_context,
-        program.lowered(),
+        program.lowered().pools(),
         0,
     );
     cx.watch = Some(&mut watch);

@@ -10,8 +10,8 @@
 isa_macros::handlers!();
 #[cfg(clippy)]
 mod tables {
-    use wavesim_machine::exec::op::Op;
-    use wavesim_machine::exec::rt::{Cx, Flow, Numbered};
+    use wavesim_rt::op::Op;
+    use wavesim_rt::{Cx, Flow, Numbered};
 
     unsafe fn unknown(_: &mut Cx<'_>, _: &Op) -> Flow {
         Flow::UNKNOWN

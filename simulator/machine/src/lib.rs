@@ -1,17 +1,32 @@
-//! The simulated machine: registers, memory, lowered code, and the runtime functions that handlers call. It
-//! opens no file, starts no thread and knows no assembly syntax. The generated handlers are built on it, and
-//! the engines that run them on those.
+//! The simulated machine, under one name for the crates above the handlers. It opens no file, starts no thread
+//! and knows no assembly syntax.
 //!
 //! - [`state`]: a wave and its workgroup; [`memory`]: global memory
 //! - [`isa`]: operations, generated from the pseudocode
 //! - [`exec`]: lowered code and its invariants, effects of instructions, the runtime of handlers
 //! - [`fault`]: runtime faults
 
-// No files, threads, processes or clocks: clippy.toml lists the forbidden methods.
-#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+pub use wavesim_program::isa;
+pub use wavesim_state::{fault, memory};
 
-pub mod exec;
-pub mod fault;
-pub mod isa;
-pub mod memory;
-pub mod state;
+/// The state of a wave and of its workgroup.
+pub mod state {
+    pub use wavesim_state::{ALL_VGPRS, Half, LaneVec, VGPRS, Wave, Workgroup};
+    pub use wavesim_state::{barrier, host, store_times, stream, wave};
+}
+
+/// Lowered code, its effects, and the runtime that executes it.
+pub mod exec {
+    pub use wavesim_program::{effects, hwreg, location, lower, overrides, program, validate};
+    #[doc(hidden)]
+    pub use wavesim_rt as rt;
+    pub use wavesim_rt::{op, output, watch};
+    pub use wavesim_state::context::{self, Context};
+
+    /// Control builtins, and the events that stop a wave.
+    pub mod machine_ops {
+        pub use wavesim_program::machine_ops::*;
+        pub use wavesim_rt::control::{barrier, does_nothing, is_barrier};
+        pub use wavesim_state::event::{Cause, Event};
+    }
+}

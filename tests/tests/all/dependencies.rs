@@ -16,12 +16,12 @@ const COMMAND_LINE: [&str; 10] = [
     "terminal_size",
 ];
 
-/// Returns the names of the crates that `cargo add wavesim` adds.
-fn crates(features: &[&str]) -> Vec<String> {
+/// Returns the names of the crates that a package adds, itself included.
+fn crates(package: &str, features: &[&str]) -> Vec<String> {
     let cargo = std::env::var_os("CARGO").unwrap_or("cargo".into());
     let out = Command::new(cargo)
         .current_dir(wavesim_tests::root())
-        .args(["tree", "--offline", "--edges", "normal", "--prefix", "none", "--package", "wavesim"])
+        .args(["tree", "--offline", "--edges", "normal", "--prefix", "none", "--package", package])
         .args(features)
         .output()
         .expect("cargo");
@@ -32,14 +32,27 @@ fn crates(features: &[&str]) -> Vec<String> {
 
 #[test]
 fn the_library_depends_on_no_terminal_or_thread_crates() {
-    let library = crates(&["--no-default-features"]);
+    let library = crates("wavesim", &["--no-default-features"]);
     assert!(library.contains(&"wavesim-engine".to_string()), "{library:?}");
     let extra: Vec<_> =
         COMMAND_LINE.iter().filter(|name| library.iter().any(|found| found == *name)).collect();
     assert!(extra.is_empty(), "{extra:?} without features");
     // Guards against misspelt names: the command line depends on all of them.
-    let binary = crates(&[]);
+    let binary = crates("wavesim", &[]);
     let missing: Vec<_> =
         COMMAND_LINE.iter().filter(|name| !binary.iter().any(|found| found == *name)).collect();
     assert!(missing.is_empty(), "{missing:?}");
+}
+
+/// Handlers take minutes to compile: they depend on what they call only, so that an edit of lowering, of
+/// effects, of hardware registers or of the scheduler compiles none again.
+#[test]
+fn handlers_depend_on_what_they_call_only() {
+    for package in ["wavesim-handlers", "wavesim-handlers-portable"] {
+        let mut own: Vec<_> = crates(package, &[]);
+        own.retain(|name| name.starts_with("wavesim") && name != package);
+        own.sort();
+        own.dedup();
+        assert_eq!(own, ["wavesim-isa", "wavesim-rt", "wavesim-state"], "{package}");
+    }
 }

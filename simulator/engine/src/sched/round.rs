@@ -65,7 +65,7 @@ impl<'a> Round<'_, 'a> {
     /// Replaces the wave in `cx` with `wave`, and parks the old one.
     #[inline(always)]
     fn switch(&mut self, cx: &mut Cx<'a>, wave: &'a mut Wave, scratch: &'a mut [u8], turn: usize) {
-        let (wave, scratch) = cx.switch(wave, scratch, self.dispatch.program.lowered());
+        let (wave, scratch) = cx.switch(wave, scratch, self.dispatch.program.lowered().pools());
         let parked = &mut self.waves[self.turn];
         (parked.wave, parked.scratch) = (Some(wave), scratch);
         self.turn = turn;

@@ -85,8 +85,15 @@ fn run_one(by: By, inst: &Inst, lanes: &LaneVec, high: Option<fn(u32) -> u32>, e
             let mut lowered = Lowered::default();
             lowered.push(Arch::Rdna3, inst, 0, 0).expect("one instruction");
             let fast = Avx2::detect().filter(|_| fast);
-            let mut cx =
-                Cx::new(&crate::interp::HANDLERS, fast, Arch::Rdna3, &mut wave, &mut blind, &lowered, 0);
+            let mut cx = Cx::new(
+                &crate::interp::HANDLERS,
+                fast,
+                Arch::Rdna3,
+                &mut wave,
+                &mut blind,
+                lowered.pools(),
+                0,
+            );
             cx.watch = Some(&mut watch);
             // SAFETY: `lowered` belongs to `cx`.
             let flow = unsafe { interp::dispatch(&mut cx, &lowered.ops()[0]) };

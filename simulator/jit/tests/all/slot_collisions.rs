@@ -29,7 +29,7 @@ unsafe impl<'a> Waves<'a> for Queue<'a> {
             fault => return Next::Event(fault),
         };
         let Some(next) = self.waves.pop_front() else { return Next::None };
-        let (before, _) = cx.switch(next, &mut [], self.program.lowered());
+        let (before, _) = cx.switch(next, &mut [], self.program.lowered().pools());
         if waits {
             self.waves.push_back(before);
         }

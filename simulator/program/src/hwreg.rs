@@ -1,0 +1,156 @@
+//! Hardware registers, which S_GETREG reads and S_SETREG writes (RDNA3 and RDNA4 manuals, *Hardware
+//! Registers*). Their numbers come from the XML (`OPR_HWREG`). Registers of units that are not modelled read
+//! as zero.
+
+use isa_spec::tables::ArchTable;
+use std::sync::LazyLock;
+use wavesim_isa::arch::Arch;
+use wavesim_state::memory::{PRIVATE_BASE, SHARED_BASE};
+use wavesim_state::{Wave, Workgroup};
+
+/// The hardware registers that are modelled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum HwReg {
+    Mode,
+    Status,
+    StatePriv,
+    ShMemBases,
+    HwId1,
+    HwId2,
+    Cycles,
+    CyclesHigh,
+}
+
+/// Names in the XML, over all architectures.
+const NAMES: &[(&str, HwReg)] = &[
+    ("hw_reg_mode", HwReg::Mode),
+    ("hw_reg_wave_mode", HwReg::Mode),
+    ("hw_reg_status", HwReg::Status),
+    ("hw_reg_wave_status", HwReg::Status),
+    ("hw_reg_wave_state_priv", HwReg::StatePriv),
+    ("hw_reg_sh_mem_bases", HwReg::ShMemBases),
+    ("hw_reg_hw_id1", HwReg::HwId1),
+    ("hw_reg_wave_hw_id1", HwReg::HwId1),
+    ("hw_reg_hw_id2", HwReg::HwId2),
+    ("hw_reg_wave_hw_id2", HwReg::HwId2),
+    ("hw_reg_shader_cycles", HwReg::Cycles),
+    ("hw_reg_shader_cycles_lo", HwReg::Cycles),
+    ("hw_reg_shader_cycles_hi", HwReg::CyclesHigh),
+];
+
+/// Registers by architecture and register number (6 bits).
+static NUMBERS: LazyLock<Vec<[Option<HwReg>; 64]>> =
+    LazyLock::new(|| Arch::ALL.into_iter().map(|a| numbers(a.table())).collect());
+
+fn numbers(table: &ArchTable) -> [Option<HwReg>; 64] {
+    let mut out = [None; 64];
+    // The operand type has parts: register, lowest bit and size.
+    let parts = table.operand_types.iter().filter(|t| t.name == "OPR_HWREG").flat_map(|t| t.parts);
+    for &(name, value) in parts.filter(|p| p.name == "ID").flat_map(|p| p.values) {
+        let known = NAMES.iter().find(|n| n.0 == name).map(|n| n.1);
+        if let (Some(slot), Some(register)) = (out.get_mut(value as usize), known) {
+            *slot = Some(register);
+        }
+    }
+    out
+}
+
+/// Reads a whole register, without the bits that show EXEC, VCC and SCC: the body of S_GETREG adds them, so that
+/// they are among the state that it reads. `instructions` is the number executed so far, which is the value of
+/// the clock.
+pub fn get(arch: Arch, wave: &Wave, group: &Workgroup, instructions: u64, number: u32) -> u32 {
+    let Some(register) = NUMBERS[arch as usize][number as usize & 63] else { return 0 };
+    match register {
+        HwReg::Mode => wave.mode,
+        HwReg::Status => fixed_status(arch, wave, group),
+        HwReg::StatePriv => ((group.barrier(0).completed != wave.passed[0]) as u32) << 2,
+        HwReg::ShMemBases => (PRIVATE_BASE >> 48) as u32 | ((SHARED_BASE >> 48) as u32) << 16,
+        // WAVE_ID is the slot in the SIMD; the wave's index in its workgroup stands in for it.
+        HwReg::HwId1 => wave.id & 0x1f,
+        HwReg::HwId2 => 0,
+        HwReg::Cycles => instructions as u32,
+        HwReg::CyclesHigh => (instructions >> 32) as u32,
+    }
+}
+
+/// Writes a whole register. Programs can write MODE only; other registers are the trap handler's, or
+/// read-only.
+pub fn set(arch: Arch, wave: &mut Wave, number: u32, value: u32) {
+    if NUMBERS[arch as usize][number as usize & 63] == Some(HwReg::Mode) {
+        wave.mode = value;
+    }
+}
+
+/// Returns STATUS: properties of the wave, and copies of state held elsewhere.
+pub fn status(arch: Arch, wave: &Wave, group: &Workgroup) -> u32 {
+    const EXECZ: u32 = 9;
+    const VCCZ: u32 = 10;
+    let scc = if arch.facts().status.scc { wave.scc } else { 0 };
+    ((wave.exec() == 0) as u32) << EXECZ
+        | ((wave.vcc() == 0) as u32) << VCCZ
+        | scc
+        | fixed_status(arch, wave, group)
+}
+
+/// Returns the bits of STATUS that do not change while a wave runs.
+fn fixed_status(arch: Arch, wave: &Wave, group: &Workgroup) -> u32 {
+    const IN_WG: u32 = 11;
+    const VALID: u32 = 16;
+    const WAVE64: u32 = 29;
+    let wave64 = arch.facts().status.wave64 && wave.size() == 64;
+    (group.is_multi_wave() as u32) << IN_WG | 1 << VALID | (wave64 as u32) << WAVE64
+}
+
+/// Returns the result of S_GET_BARRIER_STATE.
+pub fn barrier_state(group: &Workgroup, barrier: i32) -> u32 {
+    let Some(index) = Workgroup::index(barrier) else { return 0 };
+    let state = group.barrier(index);
+    let valid = (state.members > 0) as u32;
+    valid | (state.members & 0x7f) << 4 | (state.signals & 0x7f) << 16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_depend_on_the_architecture() {
+        let is = |arch: Arch, number: usize| NUMBERS[arch as usize][number];
+        for arch in Arch::RDNA {
+            assert_eq!(is(arch, 1), Some(HwReg::Mode), "{}", arch.name());
+            assert_eq!(is(arch, 2), Some(HwReg::Status));
+            assert_eq!(is(arch, 29), Some(HwReg::Cycles));
+        }
+        assert_eq!(is(Arch::Rdna3, 15), Some(HwReg::ShMemBases));
+        assert_eq!(is(Arch::Rdna4, 15), None, "RDNA4 has a performance snapshot there");
+        assert_eq!(is(Arch::Rdna4, 4), Some(HwReg::StatePriv));
+    }
+
+    #[test]
+    fn fields_are_where_the_manuals_say() {
+        let mut wave = Wave::new(64);
+        wave.scc = 1;
+        wave.sgprs[wavesim_state::wave::VCC_LO] = 1;
+        let group = Workgroup::new(2);
+        let get = |arch, number| get(arch, &wave, &group, 0x1_0000_0002, number);
+        assert_eq!(get(Arch::Rdna3, 2), 1 << 16 | 1 << 11);
+        assert_eq!(get(Arch::Rdna4, 2), 1 << 29 | 1 << 16 | 1 << 11);
+        assert_eq!(get(Arch::Rdna4, 4), 0);
+        let status = |arch| status(arch, &wave, &group);
+        assert_eq!(status(Arch::Rdna3), 1 << 16 | 1 << 11 | 1);
+        assert_eq!(status(Arch::Rdna4), 1 << 29 | 1 << 16 | 1 << 11);
+        assert_eq!(get(Arch::Rdna4, 29), 2);
+        assert_eq!(get(Arch::Rdna4, 30), 1);
+        // Bits [15:0] are the private base.
+        assert_eq!((get(Arch::Rdna3, 15) as u64 & 0xffff) << 48, PRIVATE_BASE);
+        assert_eq!((get(Arch::Rdna3, 15) as u64 >> 16) << 48, SHARED_BASE);
+    }
+
+    #[test]
+    fn only_mode_is_written() {
+        let mut wave = Wave::new(32);
+        set(Arch::Rdna3, &mut wave, 1, 0x123);
+        set(Arch::Rdna3, &mut wave, 2, 1);
+        assert_eq!((wave.mode, wave.scc), (0x123, 0));
+    }
+}

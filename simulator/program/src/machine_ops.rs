@@ -1,0 +1,142 @@
+//! Control builtins, whose effects go beyond registers and memory. One implementation serves the interpreter
+//! and the reference executor.
+
+use super::hwreg;
+use isa_spec::pcode::builtins::Control;
+use wavesim_isa::arch::Arch;
+use wavesim_rt::control::{barrier, index};
+use wavesim_rt::{MachineOps, barriers, hints};
+use wavesim_state::event::Event;
+use wavesim_state::fault::FaultKind;
+use wavesim_state::{Wave, Workgroup};
+
+/// What handlers call of the machine.
+pub const MACHINE_OPS: MachineOps = MachineOps { control, status: hwreg::status };
+
+/// Runs a control builtin. `instructions` is the number executed so far, which is the value of the clock.
+pub fn control(
+    arch: Arch,
+    wave: &mut Wave,
+    group: &mut Workgroup,
+    instructions: u64,
+    builtin: Control,
+    args: &[u128],
+) -> Result<u128, Event> {
+    let a = args.first().copied().unwrap_or(0);
+    let b = args.get(1).copied().unwrap_or(0);
+    match builtin {
+        hints!() => {}
+        Control::EndPgm => return Err(Event::EndPgm),
+        Control::Illegal => {
+            return Err(Event::fault(
+                FaultKind::IllegalInstruction,
+                "reached padding after the program's end",
+            ));
+        }
+        Control::Trap => {
+            return Err(Event::fault(FaultKind::Trap, format!("trap {a}: there is no trap handler")));
+        }
+        Control::Halt => {
+            return Err(Event::fault(FaultKind::Trap, "the wave halted itself, and nothing resumes it"));
+        }
+        Control::GwsUnsupported => {
+            return Err(Event::fault(FaultKind::Unimplemented, "global wave sync is not supported"));
+        }
+        Control::SendMsgRtn => return Ok(message(a as u32, instructions)),
+        Control::GetReg => return Ok(hwreg::get(arch, wave, group, instructions, a as u32) as u128),
+        Control::SetReg => hwreg::set(arch, wave, a as u32, b as u32),
+        Control::BarrierState => return Ok(hwreg::barrier_state(group, a as u32 as i32) as u128),
+        Control::BarrierLeave => {
+            let joined = std::mem::take(&mut wave.joined) as usize;
+            if joined != 0 {
+                group.leave(joined);
+            }
+            return Ok((joined != 0) as u128);
+        }
+        barriers!() => return Ok(barrier(wave, group, builtin, a as u32)? as u128),
+        // Barrier 0 is the workgroup's own, of which every wave is a member from the start.
+        Control::BarrierInit => {
+            if let Some(index @ 1..) = index(group, a as u32) {
+                group.init(index, b as u32);
+            }
+        }
+        Control::BarrierJoin => {
+            if let Some(index @ 1..) = index(group, a as u32) {
+                wave.joined = index as u32;
+                wave.passed[index] = group.barrier(index).completed;
+            }
+        }
+    }
+    Ok(0)
+}
+
+/// Returns the answer to S_SENDMSG_RTN (RDNA4 manual, *Send Message Types*). There is no doorbell, trap
+/// handler or second shader engine.
+fn message(number: u32, instructions: u64) -> u128 {
+    const RTN_GET_REALTIME: u32 = 0x83;
+    if number == RTN_GET_REALTIME { instructions as u128 } else { 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(wave: &mut Wave, group: &mut Workgroup, builtin: Control, number: i32) -> Result<u128, Event> {
+        control(Arch::Rdna4, wave, group, 0, builtin, &[number as u32 as u128, 2])
+    }
+
+    /// A fast wave signals the next phase before a slow one has waited for this phase: the slow one must
+    /// still pass.
+    #[test]
+    fn a_wait_passes_once_its_phase_completes() {
+        let mut group = Workgroup::new(2);
+        let (mut fast, mut slow) = (Wave::new(32), Wave::new(32));
+        call(&mut fast, &mut group, Control::BarrierSignal, -1).unwrap();
+        call(&mut slow, &mut group, Control::BarrierSignal, -1).unwrap();
+        let passes = |wave: &mut Wave, group: &Workgroup| {
+            let now = group.barrier(0).completed;
+            std::mem::replace(&mut wave.passed[0], now) != now
+        };
+        assert_eq!(call(&mut fast, &mut group, Control::BarrierWait, -1), Err(Event::BarrierWait(0)));
+        assert!(passes(&mut fast, &group));
+        call(&mut fast, &mut group, Control::BarrierSignal, -1).unwrap();
+        assert!(passes(&mut slow, &group));
+        assert!(!passes(&mut slow, &group));
+    }
+
+    #[test]
+    fn one_wave_has_no_barriers() {
+        let mut group = Workgroup::new(1);
+        let mut wave = Wave::new(32);
+        for bi in [Control::Barrier, Control::BarrierWait, Control::BarrierSignalIsFirst] {
+            assert_eq!(call(&mut wave, &mut group, bi, -1), Ok(0), "{bi:?}");
+        }
+    }
+
+    #[test]
+    fn programs_cannot_use_the_trap_barrier() {
+        let mut group = Workgroup::new(2);
+        let mut wave = Wave::new(32);
+        assert_eq!(call(&mut wave, &mut group, Control::BarrierWait, -2), Ok(0));
+        assert_eq!(call(&mut wave, &mut group, Control::BarrierSignalIsFirst, 0), Ok(0));
+    }
+
+    #[test]
+    fn named_barriers_are_set_up_first() {
+        let mut group = Workgroup::new(2);
+        let mut wave = Wave::new(32);
+        assert!(matches!(call(&mut wave, &mut group, Control::BarrierSignal, 3), Err(Event::Fault(_))));
+        call(&mut wave, &mut group, Control::BarrierInit, 3).unwrap();
+        call(&mut wave, &mut group, Control::BarrierJoin, 3).unwrap();
+        assert_eq!(call(&mut wave, &mut group, Control::BarrierSignalIsFirst, 3), Ok(1));
+        assert_eq!(call(&mut wave, &mut group, Control::BarrierLeave, 0), Ok(1));
+        assert_eq!(call(&mut wave, &mut group, Control::BarrierLeave, 0), Ok(0));
+        assert_eq!(group.barrier(3).completed, 1, "the one left has signalled");
+    }
+
+    #[test]
+    fn messages_return_values() {
+        assert_eq!(message(0x83, 42), 42);
+        assert_eq!(message(0x80, 42), 0);
+    }
+}

@@ -1,0 +1,389 @@
+//! The context of a handler: the wave, its memories and its handler tables.
+
+use super::control::{barrier, does_nothing, is_barrier};
+use super::float::General;
+use super::operands::{fast_broadcast, fast_broadcast_both};
+use super::tables::{Arithmetic, Handlers, Table};
+use super::watch::Watch;
+use crate::op::Pools;
+use crate::op::{Ext, Op, Variant};
+use isa_spec::arith::FloatEnv;
+use isa_spec::pcode::builtins::Control;
+use std::sync::atomic::AtomicBool;
+use wavesim_isa::arch::Arch;
+use wavesim_isa::relative::{GPR_IDX_EN, VSKIP};
+use wavesim_state::context::Context;
+use wavesim_state::event::Event;
+use wavesim_state::fault::FaultKind;
+use wavesim_state::host::Avx2;
+use wavesim_state::memory::{MemError, Memory};
+use wavesim_state::{Half, Wave, Workgroup};
+
+/// Tells the run loop how to continue after a handler.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Flow(pub u32);
+
+impl Flow {
+    /// Continue with the next operation.
+    pub const NEXT: Flow = Flow(0);
+    /// `Cx::jump` holds the new PC.
+    pub const JUMP: Flow = Flow(1);
+    /// `Cx::event` holds the event that stops the wave.
+    pub const EVENT: Flow = Flow(2);
+    /// The operation has no semantics or is not an instruction.
+    pub const UNKNOWN: Flow = Flow(3);
+    /// MODE has changed: continue with the handlers of the new mode.
+    pub const MODE: Flow = Flow(4);
+}
+
+/// A handler, which runs one operation.
+///
+/// # Safety
+/// The operation belongs to the program that the context was created for, and satisfies the invariants of
+/// lowered code (`wavesim_program::validate`). The context is the result of [`Cx::new`] or [`Cx::switch`]: the wave may
+/// have changed its state, but no other wave has taken its place. Except for portable handlers, the host has
+/// AVX2 and related features.
+pub type Handler = unsafe fn(&mut Cx<'_>, &Op) -> Flow;
+
+/// The tables and the float environment that MODE selects.
+struct Chosen {
+    narrow: &'static Table,
+    handlers: &'static Table,
+    general: General,
+}
+
+impl Handlers {
+    /// Selects the tables for a MODE and a wave size.
+    #[inline(always)]
+    fn choose(&'static self, fast: Option<Avx2>, arch: Arch, mode: u32, lanes: u32) -> Chosen {
+        // Rounding, denormals and FP16_OVFL; and the CDNA modes of vector instructions.
+        let (fast, arithmetic) = match (fast, mode & (ARITHMETIC | GPR_IDX_EN | VSKIP)) {
+            (Some(fast), 0xf0) => (fast, Arithmetic::KEEP),
+            (Some(fast), 0xc0) => (fast, Arithmetic::FLUSH),
+            _ => return self.choose_rare(fast, arch, mode, lanes),
+        };
+        let narrow = self.fast(fast, arithmetic, false);
+        let handlers = if lanes == 64 { self.fast(fast, arithmetic, true) } else { narrow };
+        Chosen { narrow, handlers, general: General(FloatEnv::KEEP) }
+    }
+
+    #[cold]
+    fn choose_rare(&'static self, fast: Option<Avx2>, arch: Arch, mode: u32, lanes: u32) -> Chosen {
+        let special = arch.facts().instruction_modes && mode & (GPR_IDX_EN | VSKIP) != 0;
+        let plain = self.by_arithmetic(fast, mode, lanes == 64);
+        Chosen {
+            narrow: self.by_arithmetic(fast, mode, false),
+            handlers: if special { self.by_mode() } else { plain },
+            general: General(FloatEnv::from_mode(mode)),
+        }
+    }
+
+    /// Returns the handlers for the arithmetic modes in MODE, for waves of 64 lanes (`wide`) or of 32.
+    fn by_arithmetic(&'static self, fast: Option<Avx2>, mode: u32, wide: bool) -> &'static Table {
+        match fast {
+            None => self.base(),
+            Some(fast) => self.fast(fast, Arithmetic::of(mode), wide),
+        }
+    }
+}
+
+/// The context of a handler.
+pub struct Cx<'a> {
+    /// The running wave.
+    pub wave: &'a mut Wave,
+    /// Global memory. In an observed run it is empty, as are LDS and scratch: see [`Watch`].
+    pub memory: &'a Memory,
+    /// LDS of the workgroup, in bytes.
+    pub lds: &'a mut [u8],
+    /// Scratch: lane `l` owns the bytes from `l * scratch_stride` on.
+    pub scratch: &'a mut [u8],
+    /// Bytes of scratch per lane.
+    pub scratch_stride: u32,
+    /// The workgroup's barriers.
+    pub workgroup: &'a mut Workgroup,
+    /// Selects the rules where architectures differ.
+    pub arch: Arch,
+    /// The program's constant pool.
+    pub consts: &'a [u32],
+    /// The program's modifiers, indexed by [`Op::ext`].
+    pub exts: &'a [Ext],
+    /// Proof that the host has the features that fast handlers are compiled for.
+    pub fast: Option<Avx2>,
+    /// The handlers for this host, MODE and wave size.
+    pub handlers: &'static Table,
+    /// The handlers for 32 lanes, which [`both_halves`] calls.
+    pub(super) narrow: &'static Table,
+    /// The file of the half that a handler for 32 lanes runs on. In waves of 64 lanes, only [`both_halves`]
+    /// and related functions set it.
+    pub file: Half,
+    /// The file of the first half.
+    first: Half,
+    /// The tables to select from.
+    tables: &'static Handlers,
+    /// The float environment of `BASE` handlers.
+    pub general: General,
+    /// The new PC, with [`Flow::JUMP`].
+    pub jump: u64,
+    /// The event, with [`Flow::EVENT`].
+    pub event: Option<Event>,
+    /// The running operation.
+    pub op: &'a Op,
+    /// PC of the code's first byte.
+    pub origin: u64,
+    /// Instructions executed so far, which is the value of the clock; the run loop updates it at jumps.
+    pub instructions: u64,
+    /// Cancels instructions that the evaluator runs.
+    pub cancel: Option<&'a AtomicBool>,
+    /// The watch of an observed run.
+    pub watch: Option<&'a mut Watch<'a>>,
+}
+
+/// Bits of MODE that affect arithmetic.
+const ARITHMETIC: u32 = 0x80_00ff;
+
+/// Stands in for the current operation before the first one has run.
+static NONE: Op = Op::end();
+
+impl<'a> Cx<'a> {
+    /// Creates a context, with fast handlers if `fast` is given; `origin` is the PC of the code's first byte.
+    /// Inlined, because every turn of a wave creates a context.
+    #[inline(always)]
+    pub fn new(
+        tables: &'static Handlers,
+        fast: Option<Avx2>,
+        arch: Arch,
+        wave: &'a mut Wave,
+        context: &'a mut Context<'_>,
+        pools: &'a Pools,
+        origin: u64,
+    ) -> Cx<'a> {
+        wave.install(pools.id, &pools.consts);
+        wave.use_memory(context.memory.id());
+        let first = wave.half(0);
+        let Chosen { narrow, handlers, general } = tables.choose(fast, arch, wave.mode, wave.size());
+        // Built in place: if it were changed afterwards, the compiler would build it elsewhere and copy it.
+        Cx {
+            file: first,
+            first,
+            wave,
+            memory: context.memory,
+            lds: context.lds,
+            scratch: context.scratch,
+            scratch_stride: context.scratch_stride,
+            cancel: context.cancel,
+            workgroup: context.workgroup,
+            arch,
+            consts: &pools.consts,
+            exts: &pools.exts,
+            tables,
+            fast,
+            handlers,
+            narrow,
+            general,
+            jump: 0,
+            event: None,
+            op: &NONE,
+            origin,
+            instructions: context.instructions,
+            watch: None,
+        }
+    }
+
+    /// Replaces the running wave and its scratch with another wave of the workgroup, and returns the old
+    /// ones. `pools` are the program's, as for [`Cx::new`].
+    #[inline(always)]
+    pub fn switch(
+        &mut self,
+        wave: &'a mut Wave,
+        scratch: &'a mut [u8],
+        pools: &Pools,
+    ) -> (&'a mut Wave, &'a mut [u8]) {
+        wave.install(pools.id, &pools.consts);
+        wave.use_memory(self.memory.id());
+        (self.first, self.file) = (wave.half(0), wave.half(0));
+        let same = (wave.mode, wave.size()) == (self.wave.mode, self.wave.size());
+        let before = (std::mem::replace(&mut self.wave, wave), std::mem::replace(&mut self.scratch, scratch));
+        if !same {
+            self.refresh_mode();
+        }
+        before
+    }
+
+    /// Selects handlers again after MODE has changed.
+    #[inline(never)]
+    pub fn refresh_mode(&mut self) {
+        let Chosen { narrow, handlers, general } =
+            self.tables.choose(self.fast, self.arch, self.wave.mode, self.wave.size());
+        (self.narrow, self.handlers, self.general) = (narrow, handlers, general);
+    }
+
+    /// Returns the handlers for the arithmetic modes in MODE, for waves of 64 lanes (`wide`) or of 32.
+    pub(super) fn by_arithmetic(&self, wide: bool) -> &'static Table {
+        self.tables.by_arithmetic(self.fast, self.wave.mode, wide)
+    }
+
+    /// Returns the half that a handler for 32 lanes runs on.
+    #[inline(always)]
+    pub fn half(&self) -> usize {
+        (self.file != self.first) as usize
+    }
+
+    /// Returns the files of a wave of 64 lanes.
+    #[inline(always)]
+    pub(super) fn both(&self) -> [Half; 2] {
+        [self.first, self.first.next()]
+    }
+
+    /// Returns the PC of the running operation.
+    #[inline(always)]
+    pub fn pc(&self) -> u64 {
+        self.origin + self.op.pc as u64
+    }
+
+    /// Returns the modifiers and raw fields of an operation.
+    #[inline(always)]
+    pub fn raw(&self, op: &Op) -> &'a Ext {
+        &self.exts[op.ext as usize]
+    }
+
+    /// Stops the wave with an event.
+    pub fn fault(&mut self, event: Event) -> Flow {
+        self.event = Some(event);
+        Flow::EVENT
+    }
+
+    /// Raises a fault of global memory; `lane` is `None` for scalar memory.
+    #[cold]
+    pub fn memory_fault(&mut self, e: MemError, lane: Option<u32>) -> Flow {
+        let event = Event::out_of_bounds(self.memory, e, lane);
+        self.fault(event)
+    }
+}
+
+/// Runs [`Cx::op`] in a wave of 64 lanes as two halves of 32, one after the other. For operations that access
+/// no lane of the other half and cannot stop the wave. The second call is a tail call, for which nothing but
+/// the context stays in registers.
+///
+/// # Safety
+/// As for [`Handler`], in a wave of 64 lanes, and `op` is [`Cx::op`]. The handler for one half returns
+/// [`Flow::NEXT`].
+pub unsafe fn both_halves(cx: &mut Cx<'_>, op: &Op) -> Flow {
+    debug_assert!(std::ptr::eq(cx.op, op));
+    cx.file = cx.first;
+    // SAFETY: the code is in bounds (O1); the caller upholds the contract of `Handler`.
+    let flow = unsafe { cx.narrow.get_unchecked(op.code as usize)(cx, op) };
+    debug_assert!(flow == Flow::NEXT);
+    let (op, [_, second]) = (cx.op, cx.both());
+    cx.file = second;
+    // SAFETY: the code is in bounds (O1); the caller upholds the contract of `Handler`.
+    unsafe { cx.narrow.get_unchecked(op.code as usize)(cx, op) }
+}
+
+/// [`both_halves`] for [`Variant::FastBroadcast`]: SGPRs are broadcast before a mask result of the first half
+/// can change one.
+///
+/// # Safety
+/// As for [`both_halves`]; the operation lists SGPRs (O5), and the host has AVX2 (H1).
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
+pub unsafe fn both_halves_broadcast(cx: &mut Cx<'_>, op: &Op) -> Flow {
+    // SAFETY: the caller upholds the contracts of both.
+    unsafe {
+        fast_broadcast_both(cx, op);
+        both_halves_copied(cx, op)
+    }
+}
+
+/// The second part of [`both_halves_broadcast`]: a function of its own, so that the broadcasts need no
+/// callee-saved registers.
+///
+/// # Safety
+/// As for [`both_halves_broadcast`].
+#[inline(never)]
+unsafe fn both_halves_copied(cx: &mut Cx<'_>, op: &Op) -> Flow {
+    debug_assert!(std::ptr::eq(cx.op, op));
+    cx.file = cx.first;
+    // SAFETY: the code is in bounds (O1); the caller upholds the contract of `Handler`.
+    let flow = unsafe { cx.narrow.get_unchecked(op.code as usize - COPIED)(cx, op) };
+    debug_assert!(flow == Flow::NEXT);
+    let (op, [_, second]) = (cx.op, cx.both());
+    cx.file = second;
+    // SAFETY: the code is in bounds (O1); the caller upholds the contract of `Handler`.
+    unsafe { cx.narrow.get_unchecked(op.code as usize - COPIED)(cx, op) }
+}
+
+/// [`Variant::FastBroadcast`] in a wave of 32 lanes: broadcasts the SGPRs and continues as [`Variant::Fast`].
+/// A single function for all operations, so that each is compiled once.
+///
+/// # Safety
+/// As for [`Handler`], in a wave of 32; the operation lists SGPRs (O5), and the host has AVX2 (H1).
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
+pub unsafe fn broadcast_first(cx: &mut Cx<'_>, op: &Op) -> Flow {
+    // SAFETY: the code is in bounds (O1); the caller upholds the contract of `Handler`.
+    unsafe {
+        fast_broadcast(cx, op, cx.file);
+        cx.narrow.get_unchecked(op.code as usize - COPIED)(cx, op)
+    }
+}
+
+/// Distance from the handler that broadcasts SGPRs to the one that finds them broadcast.
+const COPIED: usize = Variant::FastBroadcast as usize - Variant::Fast as usize;
+
+/// [`both_halves`] for operations that may stop the wave: the second half then does not run.
+///
+/// # Safety
+/// As for [`Handler`], in a wave of 64.
+pub unsafe fn each_half(cx: &mut Cx<'_>, op: &Op) -> Flow {
+    cx.file = cx.first;
+    // SAFETY: the code is in bounds (O1); the caller upholds the contract of `Handler`.
+    let flow = unsafe { cx.narrow.get_unchecked(op.code as usize)(cx, op) };
+    if flow != Flow::NEXT {
+        return flow;
+    }
+    [_, cx.file] = cx.both();
+    // SAFETY: the code is in bounds (O1); the caller upholds the contract of `Handler`.
+    unsafe { cx.narrow.get_unchecked(op.code as usize)(cx, op) }
+}
+
+/// Runs a control builtin.
+#[inline(always)]
+pub fn control(cx: &mut Cx<'_>, builtin: Control, args: &[u128]) -> Result<u128, Flow> {
+    // Most control builtins that a kernel executes are hints and waits, which only an observer needs to see.
+    if does_nothing(builtin) && cx.watch.as_ref().is_none_or(|watch| watch.quiet) {
+        return Ok(0);
+    }
+    // Nearly every turn ends here if a workgroup has several waves.
+    if is_barrier(builtin) && cx.watch.is_none() {
+        let number = args.first().map_or(0, |a| *a as u32);
+        return match barrier(cx.wave, cx.workgroup, builtin, number) {
+            Ok(value) => Ok(value as u128),
+            Err(event) => Err(cx.fault(event)),
+        };
+    }
+    control_call(cx, builtin, args)
+}
+
+#[inline(never)]
+fn control_call(cx: &mut Cx<'_>, builtin: Control, args: &[u128]) -> Result<u128, Flow> {
+    if let Some(watch) = &mut cx.watch {
+        watch.logs.calls.push((builtin, args.first().map_or(0, |a| *a as u32)));
+    }
+    match (cx.tables.machine().control)(cx.arch, cx.wave, cx.workgroup, cx.instructions, builtin, args) {
+        Ok(value) => {
+            if builtin == Control::SetReg {
+                cx.refresh_mode();
+            }
+            Ok(value)
+        }
+        Err(event) => Err(cx.fault(event)),
+    }
+}
+
+/// Raises the fault of semantics that write read-only state.
+pub fn read_only(cx: &mut Cx<'_>) -> Flow {
+    cx.fault(Event::fault(FaultKind::Other, "the pseudocode writes state that is read-only"))
+}
+
+/// Returns the STATUS register.
+pub fn status(cx: &Cx<'_>) -> u32 {
+    (cx.tables.machine().status)(cx.arch, cx.wave, cx.workgroup)
+}

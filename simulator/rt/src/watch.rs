@@ -1,0 +1,500 @@
+//! Watched memory: replaces global memory, LDS and scratch in an observed run, so that every access is seen.
+//!
+//! An observed wave runs with empty memory, LDS and scratch, so each access takes the slow path for
+//! out-of-bounds accesses. Only there do [`super::load`], [`super::store`] and the accesses of 32 lanes test
+//! for a watch. Runs without an observer pay nothing.
+
+pub use super::access_log::{Access, LdsLoads, Logs, Place};
+use super::access_log::{IN_LDS, LdsLoad, append, for_runs};
+use super::context::{Cx, Flow};
+use super::patterns::{extent, one_stride, patterns};
+pub use super::replaced::Replaced;
+use isa_spec::pcode::ir::Space;
+use wavesim_state::LaneVec;
+use wavesim_state::event::Event;
+use wavesim_state::memory::{self, MemError, Memory};
+
+/// The real memory of an observed run, and the logs of its accesses.
+pub struct Watch<'a> {
+    /// Global memory.
+    pub memory: &'a Memory,
+    /// LDS of the workgroup.
+    pub lds: &'a mut [u8],
+    /// Scratch of the wave's lanes.
+    pub scratch: &'a mut [u8],
+    /// Bytes of scratch per lane.
+    pub scratch_stride: u32,
+    /// The logs of the running instruction.
+    pub logs: &'a mut Logs,
+    /// Waits and hints need not be logged.
+    pub quiet: bool,
+    /// Accesses outside all memory load zero and store nothing instead of ending the run.
+    pub keep_going: bool,
+    /// LDS loads need not be logged; they are appended to [`Logs::loads`] instead.
+    pub keeps_loads: bool,
+}
+
+fn place(space: Space, addr: u64) -> (Place, u64) {
+    match memory::Place::of(space, addr) {
+        memory::Place::Global(at) => (Place::Global, at),
+        memory::Place::Lds(at) => (Place::Lds, at),
+        memory::Place::Scratch(at) => (Place::Scratch, at),
+        memory::Place::Nowhere => (Place::Nowhere, addr),
+    }
+}
+
+/// Returns `len` bytes at `at` in LDS or in a lane's scratch.
+fn local<'w>(watch: &'w mut Watch<'_>, place: Place, at: u64, len: usize, lane: u32) -> Option<&'w mut [u8]> {
+    if place == Place::Lds {
+        let end = at.checked_add(len as u64)?;
+        return watch.lds.get_mut(at as usize..usize::try_from(end).ok()?);
+    }
+    let stride = watch.scratch_stride as u64;
+    if at > stride || len as u64 > stride - at {
+        return None;
+    }
+    let at = (lane as u64 * stride + at) as usize;
+    watch.scratch.get_mut(at..at + len)
+}
+
+/// Loads `bytes.len()` bytes through the watch, if there is one.
+#[cold]
+#[inline(never)]
+pub fn load(
+    cx: &mut Cx<'_>,
+    space: Space,
+    addr: u64,
+    lane: Option<u32>,
+    bytes: &mut [u8],
+) -> Option<Result<(), Flow>> {
+    let loaded = cx.watch.as_mut()?.load(space, addr, lane, bytes);
+    Some(loaded.map_err(|event| cx.fault(event)))
+}
+
+/// Loads the words in bounds of a scalar load that exceeds the end: compilers fetch more arguments than a
+/// kernel has.
+fn read_words(memory: &Memory, address: u64, bytes: &mut [u8]) {
+    for (at, word) in (address..).step_by(4).zip(bytes.chunks_mut(4)) {
+        if memory.read(at, word).is_err() {
+            return;
+        }
+    }
+}
+
+/// Stores bytes through the watch, if there is one.
+#[cold]
+#[inline(never)]
+pub fn store(
+    cx: &mut Cx<'_>,
+    space: Space,
+    addr: u64,
+    lane: Option<u32>,
+    bytes: &[u8],
+) -> Option<Result<(), Flow>> {
+    let stored = cx.watch.as_mut()?.store(space, addr, lane, bytes);
+    Some(stored.map_err(|event| cx.fault(event)))
+}
+
+impl Watch<'_> {
+    /// Loads `bytes.len()` bytes of real memory at a byte address, and logs the access.
+    ///
+    /// # Errors
+    /// Returns the fault of an access outside all memory, unless the run continues after those.
+    pub fn load(
+        &mut self,
+        space: Space,
+        addr: u64,
+        lane: Option<u32>,
+        bytes: &mut [u8],
+    ) -> Result<(), Event> {
+        let (place, address) = place(space, addr);
+        let done = match place {
+            Place::Nowhere => true,
+            Place::Global => {
+                let done = self.memory.read(address, bytes).is_ok();
+                if !done && lane.is_none() {
+                    read_words(self.memory, address, bytes);
+                }
+                done
+            }
+            _ => match local(self, place, address, bytes.len(), lane.unwrap_or(0)) {
+                Some(from) => {
+                    copy(bytes, from);
+                    true
+                }
+                None => false,
+            },
+        };
+        self.finish((place, address), bytes.len(), lane, false, done)
+    }
+
+    /// Stores bytes in real memory, and logs the access.
+    ///
+    /// # Errors
+    /// As for [`Watch::load`].
+    pub fn store(&mut self, space: Space, addr: u64, lane: Option<u32>, bytes: &[u8]) -> Result<(), Event> {
+        let (place, address) = place(space, addr);
+        self.keep(place, address, bytes.len());
+        let done = match place {
+            Place::Nowhere => true,
+            Place::Global => {
+                let done = self.memory.write(address, bytes).is_ok();
+                if done && space == Space::Word {
+                    self.memory.touch(address, 1);
+                }
+                done
+            }
+            _ => match local(self, place, address, bytes.len(), lane.unwrap_or(0)) {
+                Some(to) => {
+                    copy(to, bytes);
+                    true
+                }
+                None => false,
+            },
+        };
+        self.finish((place, address), bytes.len(), lane, true, done)
+    }
+
+    /// Logs an access; if it failed, returns its fault unless the run continues after faults.
+    #[inline(always)]
+    fn finish(
+        &mut self,
+        (place, address): (Place, u64),
+        len: usize,
+        lane: Option<u32>,
+        write: bool,
+        done: bool,
+    ) -> Result<(), Event> {
+        self.log(Access {
+            place,
+            address,
+            size_bytes: len as u8,
+            lanes: 1,
+            stride: 0,
+            write,
+            outside: !done,
+            lane: lane.map(|l| l as u8),
+        });
+        // LDS accesses beyond its end read zero and drop stores, without a fault.
+        // A store beyond scratch ends the run in any case: the return addresses of a stack that has overflowed are
+        // lost.
+        let overflows = place == Place::Scratch && write;
+        if done || self.keep_going && !overflows || place == Place::Lds {
+            return Ok(());
+        }
+        let e = MemError { address, size_bytes: len as u32, write };
+        Err(match place {
+            Place::Scratch => Event::scratch_overflow(e, self.scratch_stride, lane),
+            _ => Event::out_of_bounds(self.memory, e, lane),
+        })
+    }
+}
+
+/// Copies between slices of equal length, which is mostly a dword or two.
+#[inline(always)]
+fn copy(to: &mut [u8], from: &[u8]) {
+    match (to.len(), from.len()) {
+        (4, 4) => to[..4].copy_from_slice(&from[..4]),
+        (8, 8) => to[..8].copy_from_slice(&from[..8]),
+        _ => to.copy_from_slice(from),
+    }
+}
+
+/// Swaps the real memory with the empty one.
+fn exchange<'a>(cx: &mut Cx<'a>, watch: &mut Watch<'a>) {
+    std::mem::swap(&mut cx.memory, &mut watch.memory);
+    std::mem::swap(&mut cx.lds, &mut watch.lds);
+    std::mem::swap(&mut cx.scratch, &mut watch.scratch);
+    std::mem::swap(&mut cx.scratch_stride, &mut watch.scratch_stride);
+}
+
+/// Runs `access`, the loads or stores of 32 lanes, on the real memory and logs them. Returns `None`, without
+/// logging, if there is no watch or a lane's access failed. The slow path then goes lane by lane and repeats
+/// any stores made before the failure.
+pub fn lane_vecs<'a, R>(
+    cx: &mut Cx<'a>,
+    space: Space,
+    (addresses, size_bytes): (&[u64; 32], usize),
+    (exec, lane_base): (u32, u32),
+    write: bool,
+    access: impl FnOnce(&mut Cx<'a>) -> Result<R, Flow>,
+) -> Option<R> {
+    let watch = cx.watch.take()?;
+    if write {
+        watch.keep_rows(space, addresses, size_bytes, exec);
+    }
+    exchange(cx, watch);
+    let result = access(cx);
+    exchange(cx, watch);
+    match result {
+        Ok(result) => {
+            watch.log_vecs(space, addresses, size_bytes as u8, exec, lane_base as u8, write);
+            cx.watch = Some(watch);
+            Some(result)
+        }
+        Err(_) => {
+            cx.event = None;
+            cx.watch = Some(watch);
+            None
+        }
+    }
+}
+
+/// Returns the host address of a block of 32 consecutive elements of `size_bytes` in real memory, and logs
+/// the access. Returns `None` if there is no watch, or if the block is not entirely in one range.
+///
+/// # Safety
+/// The host has AVX2 (H1).
+#[cold]
+#[inline(never)]
+pub unsafe fn block(cx: &mut Cx<'_>, address: u64, size_bytes: usize, write: bool) -> Option<*mut u8> {
+    let first = 32 * cx.half() as u8;
+    let watch = cx.watch.as_mut()?;
+    let host = watch.memory.host(address, 32 * size_bytes as u64, write)?;
+    let place = Place::Global;
+    if write {
+        // SAFETY: `host` is the start of as many lane vectors as an element has dwords; the caller guarantees
+        // AVX2.
+        unsafe { watch.logs.replaced.keep_block(address, host, size_bytes / 4) };
+    }
+    let size_bytes = size_bytes as u8;
+    let (lanes, stride) = (32, size_bytes);
+    watch.logs.accesses.push(Access {
+        place,
+        address,
+        size_bytes,
+        lanes,
+        stride,
+        write,
+        outside: false,
+        lane: Some(first),
+    });
+    Some(host)
+}
+
+/// Returns a pointer to the real LDS for elements of 32 lanes at their offsets plus each of `plus`, and logs
+/// the accesses, or keeps the loads unconverted. Returns `None` if there is no watch, or if an element is
+/// beyond the end.
+///
+/// # Safety
+/// The host has AVX2 (H1).
+#[cold]
+#[inline(never)]
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
+pub unsafe fn lds(
+    cx: &mut Cx<'_>,
+    offsets: &LaneVec,
+    plus: &[u32],
+    size_bytes: usize,
+    write: bool,
+) -> Option<*mut u8> {
+    let lane = 32 * cx.half() as u8;
+    let watch = cx.watch.as_mut()?;
+    let last = u32::try_from(watch.lds.len().checked_sub(size_bytes)?).ok()?;
+    let last = plus.iter().try_fold(last, |least, plus| Some(least.min(last.checked_sub(*plus)?)))?;
+    let size_bytes = size_bytes as u8;
+    let (farthest, together) = extent(offsets);
+    if farthest > last {
+        return None;
+    }
+    if watch.keeps_loads && !write {
+        let (plus, count) = match plus {
+            [one] => ([*one; 2], 1),
+            [one, other] => ([*one, *other], 2),
+            _ => ([1; 2], 0),
+        };
+        if (together | plus[0] | plus[1]).is_multiple_of(4) {
+            watch.logs.loads.push(LdsLoad { plus, count, size_bytes, lane }, offsets);
+            return Some(watch.lds.as_mut_ptr());
+        }
+    }
+    watch.logs.log_loads();
+    let any = Access { size_bytes, write, lane: Some(lane), ..IN_LDS };
+    for plus in plus {
+        if let Some(stride) = one_stride(offsets, size_bytes as u32) {
+            let address = offsets.0[0] as u64 + *plus as u64;
+            watch.logs.accesses.push(Access { address, lanes: 32, stride, ..any });
+            if write {
+                watch.keep(Place::Lds, address, size_bytes as usize + 31 * stride as usize);
+            }
+            continue;
+        }
+        for_runs(any, offsets, *plus, |run| {
+            append(&mut watch.logs.accesses, run);
+            if write {
+                watch.keep(Place::Lds, run.address, run.len_bytes() as usize);
+            }
+        });
+    }
+    Some(watch.lds.as_mut_ptr())
+}
+
+impl Watch<'_> {
+    /// Records the bytes that a store is about to replace. Returns false if they are not all in bounds.
+    #[inline(never)]
+    fn keep(&mut self, place: Place, address: u64, len: usize) -> bool {
+        let replaced = &mut self.logs.replaced;
+        match place {
+            Place::Lds => {
+                let bytes = self.lds.get(address as usize..).and_then(|rest| rest.get(..len));
+                if let Some(bytes) = bytes {
+                    replaced.keep(place, address, bytes);
+                }
+                bytes.is_some()
+            }
+            Place::Global => {
+                // At most eight lanes of four dwords.
+                let mut bytes = [0; 128];
+                let Some(bytes) = bytes.get_mut(..len) else { return false };
+                let read = self.memory.read(address, bytes).is_ok();
+                if read {
+                    replaced.keep(place, address, bytes);
+                }
+                read
+            }
+            // Other waves cannot store to scratch.
+            Place::Scratch | Place::Nowhere => true,
+        }
+    }
+
+    /// [`Watch::keep`] for 32 lanes.
+    fn keep_rows(&mut self, space: Space, addresses: &[u64; 32], size_bytes: usize, exec: u32) {
+        let patterns = patterns(addresses, size_bytes as u64);
+        for (at, pattern) in patterns.into_iter().enumerate() {
+            let full = exec >> (8 * at) & 0xff == 0xff;
+            let (first, last) = (place(space, addresses[8 * at]), place(space, addresses[8 * at + 7]));
+            let together = full && pattern == Some(size_bytes as u8) && first.0 == last.0;
+            // If only some of the eight are in bounds, they are recorded one by one.
+            if together && self.keep(first.0, first.1, 8 * size_bytes) {
+                continue;
+            }
+            for lane in (8 * at..8 * at + 8).filter(|lane| exec >> lane & 1 == 1) {
+                let (place, address) = place(space, addresses[lane]);
+                self.keep(place, address, size_bytes);
+            }
+        }
+    }
+
+    /// Logs the accesses of 32 lanes, merging those of consecutive lanes. Only LDS accesses can be out of
+    /// bounds here: others would have failed.
+    fn log_vecs(
+        &mut self,
+        space: Space,
+        addresses: &[u64; 32],
+        size_bytes: u8,
+        exec: u32,
+        lane_base: u8,
+        write: bool,
+    ) {
+        let room = self.lds.len() as u64;
+        let patterns = patterns(addresses, size_bytes as u64);
+        self.log_by_8(patterns, exec, |lane| {
+            let (place, address) = place(space, addresses[lane]);
+            let end = address.checked_add(size_bytes as u64);
+            Access {
+                place,
+                address,
+                size_bytes,
+                lanes: 1,
+                stride: 0,
+                write,
+                outside: place == Place::Lds && end.is_none_or(|end| end > room),
+                lane: Some(lane_base + lane as u8),
+            }
+        });
+    }
+
+    /// Logs the accesses of 32 lanes, given by `one`. Groups of eight lanes with a common stride are logged
+    /// as one access.
+    #[inline(always)]
+    fn log_by_8(&mut self, patterns: [Option<u8>; 4], exec: u32, one: impl Fn(usize) -> Access) {
+        let mut at = 0;
+        while at < 4 {
+            let mut end = at + 1;
+            if let Some(stride) = patterns[at]
+                && exec >> (8 * at) & 0xff == 0xff
+            {
+                let step = 8 * stride as u64;
+                while end < 4
+                    && exec >> (8 * end) & 0xff == 0xff
+                    && patterns[end] == Some(stride)
+                    && one(8 * end).address == one(8 * end - 8).address.wrapping_add(step)
+                {
+                    end += 1;
+                }
+                if let Some(run) = regular(one(8 * at), &one(8 * end - 1), stride) {
+                    self.log(run);
+                    at = end;
+                    continue;
+                }
+            }
+            for lane in (8 * at..8 * end).filter(|l| exec >> l & 1 == 1) {
+                self.log(one(lane));
+            }
+            at = end;
+        }
+    }
+
+    fn log(&mut self, next: Access) {
+        append(&mut self.logs.accesses, next);
+    }
+}
+
+/// Merges the accesses of consecutive lanes, given the first and the last. Returns `None` if they are in
+/// different memories (in an aperture of flat addresses), if one is beyond LDS, or for scratch, which each
+/// lane has its own of.
+#[inline(always)]
+fn regular(first: Access, last: &Access, stride: u8) -> Option<Access> {
+    let same = first.place == last.place && !first.outside && !last.outside;
+    let lanes = last.lane? - first.lane? + 1;
+    (same && first.place != Place::Scratch).then_some(Access { lanes, stride, ..first })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Addresses of eight lanes: uniform, ascending, descending, or random.
+    fn eight() -> impl Strategy<Value = [u64; 8]> {
+        let first = prop_oneof![Just(0u64), Just(32), Just(64), 0..300u64];
+        (first, 0..4u8, any::<[u8; 8]>()).prop_map(|(first, kind, random)| {
+            std::array::from_fn(|k| match kind {
+                0 => first,
+                1 => first + 4 * k as u64,
+                2 => first + 28 - 4 * k as u64,
+                _ => random[k] as u64,
+            })
+        })
+    }
+
+    proptest! {
+        /// Merged accesses cover each lane exactly once, and each lane is marked if it is beyond LDS.
+        #[test]
+        fn rows_are_their_lanes(
+            eights in [eight(), eight(), eight(), eight()],
+            exec in prop_oneof![Just(u32::MAX), Just(0xffff_0000), any::<u32>()],
+        ) {
+            let addresses: [u64; 32] = std::array::from_fn(|l| eights[l / 8][l % 8]);
+            let memory = Memory::empty();
+            let mut logs = Logs::default();
+            let mut watch = Watch {
+                memory: &memory,
+                lds: &mut [0; 256],
+                scratch: &mut [],
+                scratch_stride: 0,
+                logs: &mut logs,
+                quiet: false,
+                keep_going: false,
+                keeps_loads: false,
+            };
+            watch.log_vecs(Space::Lds, &addresses, 4, exec, 32, false);
+            let mut each: Vec<Access> = logs.accesses.iter().flat_map(|a| a.each()).collect();
+            each.sort_by_key(|a| a.lane);
+            let lanes = (0..32usize).filter(|l| exec >> l & 1 == 1);
+            let expected = lanes.map(|l| (Some(32 + l as u8), addresses[l], addresses[l] + 4 > 256));
+            prop_assert!(each.iter().map(|a| (a.lane, a.address, a.outside)).eq(expected), "{:?}", logs.accesses);
+            prop_assert!(each.iter().all(|a| a.place == Place::Lds && a.size_bytes == 4 && !a.write));
+        }
+    }
+}

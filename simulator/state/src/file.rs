@@ -1,0 +1,195 @@
+//! The vector registers of a wave: one file per 32 lanes. A file contains everything that a lane handler
+//! needs, so that a handler can run on either half of a wave given a pointer to its file.
+
+use super::wave::{LaneVec, ROWS};
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+
+/// Lane vectors of a file: [`ROWS`] that operations can number, then EXEC and flags.
+pub const LANE_VECS: usize = ROWS + 2 + CODES / size_of::<LaneVec>();
+/// EXEC of the half as a lane mask: all ones or zero per lane.
+const MASK: usize = ROWS;
+/// EXEC of the half as bits, in the first word.
+const EXEC: usize = ROWS + 1;
+/// Flags of each lane vector, one byte each: [`NO_DENORMALS`], [`UNWRITTEN`].
+const FLAGS: usize = ROWS + 2;
+/// Number of lane vectors that a source's code can name: a table of this length needs no bounds check.
+const CODES: usize = 1024;
+const _: () = assert!(ROWS <= CODES);
+
+/// No lane holds an f32 denormal: handlers that flush denormals need not search for them.
+pub const NO_DENORMALS: u8 = 1;
+/// Nothing has written this VGPR since the wave started: it is zero.
+pub(super) const UNWRITTEN: u8 = 2;
+
+/// The register files of a wave. A raw allocation instead of a `Box`: pointers to a half must stay valid
+/// while the lane vectors are accessed in other ways.
+pub(crate) struct Files(NonNull<[LaneVec]>);
+
+// SAFETY: the type owns its lane vectors, which are plain data.
+unsafe impl Send for Files {}
+// SAFETY: as above.
+unsafe impl Sync for Files {}
+
+impl Files {
+    /// Allocates zeroed files.
+    pub fn new(halves: usize) -> Files {
+        // Zeroed by the allocator, which need not write fresh pages.
+        // SAFETY: lane vectors are integers, for which zero is a valid value.
+        let zeros = unsafe { Box::new_zeroed_slice(LANE_VECS * halves).assume_init() };
+        Files(NonNull::from(Box::leak(zeros)))
+    }
+
+    /// Returns the file of a half; the first one if the wave has no such half.
+    #[inline(always)]
+    pub fn half(&self, half: usize) -> Half {
+        let at = if half * LANE_VECS < self.0.len() { half * LANE_VECS } else { 0 };
+        Half(self.0.as_ptr().cast::<LaneVec>().wrapping_add(at))
+    }
+
+    /// Returns the lane vectors of a half that operations can number, and their flags.
+    pub(super) fn vecs_and_flags(&mut self, half: usize) -> (&mut [LaneVec], &mut [u8; CODES]) {
+        let (vecs, state) = self[half * LANE_VECS..][..LANE_VECS].split_at_mut(FLAGS);
+        debug_assert!(size_of_val(state) == CODES);
+        // SAFETY: the slice has `CODES` bytes, and every bit pattern is a valid flag byte.
+        (&mut vecs[..ROWS], unsafe { &mut *state.as_mut_ptr().cast() })
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        // SAFETY: `new` and `clone` leaked the pointer from a box, and nothing else frees it.
+        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+    }
+}
+
+impl Clone for Files {
+    fn clone(&self) -> Files {
+        Files(NonNull::from(Box::leak(Box::<[LaneVec]>::from(&self[..]))))
+    }
+}
+
+impl Deref for Files {
+    type Target = [LaneVec];
+
+    #[inline(always)]
+    fn deref(&self) -> &[LaneVec] {
+        // SAFETY: the allocation lives as long as `self`.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl DerefMut for Files {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut [LaneVec] {
+        // SAFETY: as above; `self` is borrowed mutably.
+        unsafe { self.0.as_mut() }
+    }
+}
+
+/// A pointer to a register file of 32 lanes, [`LANE_VECS`] lane vectors long. Accesses through it are unsafe:
+/// the wave must be alive, and nothing else may access the same data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Half(*mut LaneVec);
+
+impl Half {
+    /// Returns the file after this one.
+    #[inline(always)]
+    pub fn next(self) -> Half {
+        Half(self.0.wrapping_add(LANE_VECS))
+    }
+
+    /// Returns a pointer to a lane vector; it may be out of bounds.
+    #[inline(always)]
+    pub fn at(self, vec: usize) -> *mut LaneVec {
+        self.0.wrapping_add(vec)
+    }
+
+    /// Returns EXEC of these lanes.
+    ///
+    /// # Safety
+    /// The file belongs to a live wave.
+    #[inline(always)]
+    pub unsafe fn exec(self) -> u32 {
+        // SAFETY: the caller guarantees that the file belongs to a live wave, so it has [`LANE_VECS`] vectors
+        // (W1).
+        unsafe { (*self.at(EXEC)).0[0] }
+    }
+
+    /// Returns EXEC as a lane mask.
+    ///
+    /// # Safety
+    /// As for [`Half::exec`].
+    #[inline(always)]
+    pub unsafe fn mask(self) -> LaneVec {
+        // SAFETY: the caller guarantees that the file belongs to a live wave, so it has [`LANE_VECS`] vectors
+        // (W1).
+        unsafe { *self.at(MASK) }
+    }
+
+    /// Returns a pointer to the lane mask.
+    #[inline(always)]
+    pub fn mask_ptr(self) -> *const LaneVec {
+        self.at(MASK)
+    }
+
+    /// Sets EXEC and its lane mask. Outside this crate, this is used for the duration of one handler only: the
+    /// EXEC registers do not change.
+    ///
+    /// # Safety
+    /// As for [`Half::exec`].
+    #[inline(always)]
+    pub unsafe fn set_exec(self, bits: u32) {
+        // SAFETY: the caller guarantees that the file belongs to a live wave, so it has [`LANE_VECS`] vectors
+        // (W1).
+        unsafe {
+            (*self.at(EXEC)).0[0] = bits;
+            let mask = &mut *self.at(MASK);
+            for lane in 0..32 {
+                mask.0[lane] = if bits & 1 << lane != 0 { u32::MAX } else { 0 };
+            }
+        }
+    }
+
+    /// Returns a pointer to the flags of the lane vectors, one byte each, for compiled code. Compiled code
+    /// may set no flag but [`NO_DENORMALS`], and only if no lane holds an f32 denormal.
+    pub fn all_flags(self) -> *mut u8 {
+        self.flag(0)
+    }
+
+    #[inline(always)]
+    fn flag(self, vec: usize) -> *mut u8 {
+        debug_assert!(vec < CODES);
+        self.at(FLAGS).cast::<u8>().wrapping_add(vec)
+    }
+
+    /// Returns the flags of a lane vector; the lowest bit is set if it holds no f32 denormal.
+    ///
+    /// # Safety
+    /// As for [`Half::exec`]; `vec` is below [`ROWS`].
+    #[inline(always)]
+    pub unsafe fn flags(self, vec: usize) -> u8 {
+        // SAFETY: the caller guarantees a live wave's file and that `vec` is below [`ROWS`].
+        unsafe { *self.flag(vec) }
+    }
+
+    /// Sets the flags after a lane vector has been written, or searched for denormals.
+    ///
+    /// # Safety
+    /// As for [`Half::flags`].
+    #[inline(always)]
+    pub unsafe fn set_no_denormals(self, vec: usize, clean: bool) {
+        // SAFETY: the caller guarantees a live wave's file and that `vec` is below [`ROWS`].
+        unsafe { *self.flag(vec) = clean as u8 };
+    }
+
+    /// Records that some lanes were written with values that are not f32 denormals: [`NO_DENORMALS`] is kept.
+    ///
+    /// # Safety
+    /// As for [`Half::flags`].
+    #[inline(always)]
+    pub unsafe fn mark_written(self, vec: usize) {
+        // SAFETY: the caller guarantees a live wave's file and that `vec` is below [`ROWS`].
+        unsafe { *self.flag(vec) &= NO_DENORMALS };
+    }
+}

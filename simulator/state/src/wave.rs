@@ -1,0 +1,502 @@
+//! One wave: registers, lane masks, program counter.
+
+use super::barrier::NAMED_BARRIERS;
+use super::file::{Files, Half, UNWRITTEN};
+pub use super::file::{LANE_VECS, NO_DENORMALS};
+#[cfg(target_arch = "x86_64")]
+use super::host::Avx2;
+use super::store_times::StoreTimes;
+use super::stream::{STREAMS, Stream};
+use crate::memory::HostRange;
+
+/// One 32-lane half of a VGPR: the unit that handlers work on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C, align(64))]
+pub struct LaneVec(pub [u32; 32]);
+
+impl LaneVec {
+    /// Zero in every lane.
+    pub const ZERO: LaneVec = LaneVec([0; 32]);
+
+    /// Broadcasts a value to all lanes.
+    #[inline(always)]
+    pub fn splat(value: u32) -> LaneVec {
+        #[cfg(target_arch = "x86_64")]
+        {
+            use std::arch::x86_64::_mm_set1_epi32;
+            // Built from SIMD vectors, because the compiler turns the array into 32 stores.
+            // SAFETY: SSE2 is part of the architecture; every bit pattern is a valid lane vector.
+            unsafe { std::mem::transmute([_mm_set1_epi32(value as i32); 8]) }
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        LaneVec([value; 32])
+    }
+}
+
+/// Architectural VGPRs.
+pub const VGPRS: usize = 256;
+
+/// Accumulation VGPRs, which only CDNA has. They begin at number [`ACC`] of the file.
+pub const ACC_VGPRS: usize = 256;
+/// VGPRs of both kinds.
+pub const ALL_VGPRS: usize = VGPRS + ACC_VGPRS;
+const _: () = assert!(ACC == VGPRS);
+
+/// Number of lane vectors of a half that operations can name: the VGPRs of both kinds, then hidden ones:
+/// [`DISCARD`], temporaries of split instructions, staged sources, the program's first constants, and copies
+/// of SGPRs.
+pub const ROWS: usize = SCALARS + SGPRS + STAGE_VECS;
+/// Hidden lane vectors for sources that have to be staged: [`STAGE_VECS`] for each of four sources.
+pub const STAGE: usize = ALL_VGPRS + 16;
+pub const STAGE_VECS: usize = 4;
+/// Hidden lane vectors for the program's constants.
+pub const CONSTS: usize = STAGE + 4 * STAGE_VECS;
+/// Further constants are read from the program's own pool.
+pub const MAX_CONSTS: usize = 256;
+/// Hidden lane vectors with copies of SGPRs, by operand code: the SGPR's value when a lane handler last read
+/// it. Most have not changed since. (The file has a few more, for a wide source that begins at the last
+/// SGPR.)
+pub const SCALARS: usize = CONSTS + MAX_CONSTS;
+
+/// Target of dropped results, such as those of an atomic without return: 4 lane vectors.
+pub const DISCARD: usize = ALL_VGPRS;
+
+/// Temporaries for instructions that run as several operations (VOPD): 4 lane vectors.
+pub const TEMP: usize = ALL_VGPRS + 4;
+
+/// Length of [`Wave::store_times`].
+pub const STORE_TIMES: usize = 8;
+
+/// Number of operand codes in the SGPR file.
+pub const SGPRS: usize = 128;
+/// Hidden words after the SGPRs for constants of scalar instructions; further ones are read from the
+/// program's own pool.
+pub const SCALAR_CONSTS: usize = 128;
+
+pub use wavesim_isa::operand::{ACC, EXEC_HI, EXEC_LO, M0, NULL, TTMP, VCC_HI, VCC_LO};
+
+/// Flags of a VGPR after [`Wave::reset`].
+const INITIAL: u8 = NO_DENORMALS | UNWRITTEN;
+
+/// Returns whether a word is a denormal as f32.
+pub fn is_denormal(bits: u32) -> bool {
+    (bits & 0x7f80_0000 == 0) & (bits & 0x007f_ffff != 0)
+}
+
+/// A wave. VGPRs are stored as structure of arrays; a wave64 has two halves with a file each.
+#[derive(Clone)]
+pub struct Wave {
+    /// Number of register files: 1 or 2. Never changes, because handlers rely on the existence of the second
+    /// half.
+    halves: usize,
+    /// Cached here because EXEC is written often, and building its masks uses vector instructions.
+    #[cfg(target_arch = "x86_64")]
+    avx2: Option<Avx2>,
+    /// Number of VGPRs that the wave has.
+    vgprs: u32,
+    accumulation: bool,
+    vectors: Files,
+    /// The streams of memory instructions, by operation modulo the length.
+    pub streams: [Stream; STREAMS],
+    /// How loops store whole cache lines, by operation modulo the length. Kept by [`Wave::reset`], too.
+    pub store_times: [StoreTimes; STORE_TIMES],
+    /// Ranges of the last accesses, also by operation, which memory instructions try first. All belong to the
+    /// memory `ranges_of`.
+    last_ranges: [HostRange; STREAMS],
+    /// [`Memory::id`](crate::memory::Memory::id) of the memory that `last_ranges` refer to.
+    ranges_of: u64,
+    /// The id of the program whose constants are installed ([`Wave::install`]).
+    installed: u64,
+    /// SGPRs by operand code (s0..s105, VCC, ttmp, null, M0, EXEC), then constants.
+    pub sgprs: [u32; SGPRS + SCALAR_CONSTS],
+    /// The scalar condition code: 0 or 1.
+    pub scc: u32,
+    /// Byte offset of the next instruction in the program's code.
+    pub pc: u64,
+    /// The MODE register.
+    pub mode: u32,
+    /// Index in the workgroup.
+    pub id: u32,
+    /// Coordinates of its workgroup in the grid: x, y, z.
+    pub workgroup: [u32; 3],
+    /// Base address of the code, as S_GETPC returns it.
+    pub code_base: u64,
+    /// The named barrier that the wave has joined; 0 for none.
+    pub joined: u32,
+    /// For each barrier, the number of completions that this wave has passed (see `state::barrier`).
+    pub passed: [u32; NAMED_BARRIERS + 1],
+}
+
+impl Wave {
+    /// Creates a wave of 64 lanes, or of 32.
+    pub fn new(size: u32) -> Wave {
+        let halves = if size == 64 { 2 } else { 1 };
+        let mut wave = Wave {
+            halves,
+            #[cfg(target_arch = "x86_64")]
+            avx2: Avx2::detect(),
+            vgprs: VGPRS as u32,
+            accumulation: false,
+            vectors: Files::new(halves),
+            streams: [Stream::default(); STREAMS],
+            store_times: [StoreTimes::default(); STORE_TIMES],
+            last_ranges: [HostRange::EMPTY; STREAMS],
+            ranges_of: 0,
+            installed: 0,
+            sgprs: [0; SGPRS + SCALAR_CONSTS],
+            scc: 0,
+            pc: 0,
+            mode: 0xf0,
+            id: 0,
+            workgroup: [0; 3],
+            code_base: 0,
+            joined: 0,
+            passed: [0; NAMED_BARRIERS + 1],
+        };
+        (0..halves).for_each(|half| wave.vectors.vecs_and_flags(half).1[..ALL_VGPRS].fill(INITIAL));
+        wave.set_exec(u64::MAX);
+        wave
+    }
+
+    /// Resets to the state of [`Wave::new`], with this EXEC. Only VGPRs that were written are cleared: most
+    /// waves use a dozen of 256.
+    pub fn reset(&mut self, exec: u64) {
+        (0..self.halves).for_each(|half| self.clear(half));
+        self.sgprs[..SGPRS].fill(0);
+        self.scc = 0;
+        self.pc = 0;
+        self.mode = 0xf0;
+        self.joined = 0;
+        self.passed = [0; NAMED_BARRIERS + 1];
+        self.vgprs = VGPRS as u32;
+        self.set_exec(exec);
+    }
+
+    /// Clears the VGPRs of a half that have been written.
+    fn clear(&mut self, half: usize) {
+        #[cfg(target_arch = "x86_64")]
+        if self.avx2.is_some() {
+            // SAFETY: `avx2` proves that the host has AVX2.
+            return unsafe { self.clear_avx2(half) };
+        }
+        self.clear_written(half);
+    }
+
+    /// Without vector instructions of the host, this would take half as long again.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    fn clear_avx2(&mut self, half: usize) {
+        self.clear_written(half);
+    }
+
+    /// As [`Wave::clear`]. Most waves write a few dozen VGPRs, so the flags are tested 64, then 8 at a time
+    /// first.
+    #[inline(always)]
+    fn clear_written(&mut self, half: usize) {
+        const { assert!(ALL_VGPRS.is_multiple_of(64)) };
+        let (vecs, flags) = self.vectors.vecs_and_flags(half);
+        let written = |flags: &[u8; 64]| flags.iter().fold(0, |any, flag| any | (flag ^ INITIAL)) != 0;
+        let blocks = flags[..ALL_VGPRS].as_chunks_mut::<64>().0;
+        for (first, block) in (0..).step_by(64).zip(blocks).filter(|(_, block)| written(block)) {
+            for (first, flags) in (first..).step_by(8).zip(block.as_chunks_mut::<8>().0) {
+                let mut written = u64::from_le_bytes(*flags) ^ u64::from_le_bytes([INITIAL; 8]);
+                while written != 0 {
+                    let flag = written.trailing_zeros() as usize / 8;
+                    vecs[first + flag] = LaneVec::ZERO;
+                    written &= !(0xff << (8 * flag));
+                }
+                *flags = [INITIAL; 8];
+            }
+        }
+        flags[ALL_VGPRS..CONSTS].fill(0);
+        debug_assert!(vecs[..ALL_VGPRS].iter().all(|vec| *vec == LaneVec::ZERO));
+    }
+
+    /// Number of VGPRs allocated to the wave; all of them unless [`Wave::set_vgpr_count`] was called. Only
+    /// register numbers that semantics compute are checked against it.
+    pub fn vgpr_count(&self) -> u32 {
+        self.vgprs
+    }
+
+    /// Sets whether computed register numbers may name accumulation VGPRs, all of which are then available.
+    pub fn set_accumulation(&mut self, has: bool) {
+        self.accumulation = has;
+    }
+
+    pub fn set_vgpr_count(&mut self, count: u32) {
+        self.vgprs = count.clamp(1, VGPRS as u32);
+    }
+
+    /// Discards cached ranges if they belong to a memory other than this one.
+    #[inline(always)]
+    pub fn use_memory(&mut self, memory: u64) {
+        if self.ranges_of != memory {
+            self.forget_ranges(memory);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn forget_ranges(&mut self, memory: u64) {
+        self.ranges_of = memory;
+        self.last_ranges = [HostRange::EMPTY; STREAMS];
+    }
+
+    /// Returns the range that an operation last accessed, in the memory that [`Wave::use_memory`] was given.
+    #[inline(always)]
+    pub fn last_range(&self, operation: usize) -> &HostRange {
+        &self.last_ranges[operation % STREAMS]
+    }
+
+    /// Caches a range, unless it belongs to another memory, as the one that a watch substitutes does.
+    ///
+    /// # Safety
+    /// The range is one of the memory with this id, which [`Wave::use_memory`] was given last before a handler
+    /// reads the range.
+    pub unsafe fn set_last_range(&mut self, operation: usize, memory: u64, range: HostRange) {
+        if self.ranges_of == memory {
+            self.last_ranges[operation % STREAMS] = range;
+        }
+    }
+
+    /// Copies a program's constants to the hidden registers, unless they are already there. `program` is its
+    /// id, not 0.
+    #[inline]
+    pub fn install(&mut self, program: u64, consts: &[u32]) {
+        if self.installed != program {
+            self.installed = program;
+            self.copy_constants(consts);
+        }
+    }
+
+    fn copy_constants(&mut self, consts: &[u32]) {
+        for half in self.vectors.chunks_exact_mut(LANE_VECS) {
+            for (vec, value) in half[CONSTS..SCALARS].iter_mut().zip(consts) {
+                *vec = LaneVec::splat(*value);
+            }
+        }
+        for half in 0..self.halves {
+            for (known, value) in self.vectors.vecs_and_flags(half).1[CONSTS..SCALARS].iter_mut().zip(consts)
+            {
+                *known = if is_denormal(*value) { 0 } else { NO_DENORMALS };
+            }
+        }
+        for (scalar, value) in self.sgprs[SGPRS..].iter_mut().zip(consts) {
+            *scalar = *value;
+        }
+    }
+
+    /// Returns the file of a half; in a wave of 32 lanes, always the first one.
+    #[inline(always)]
+    pub fn half(&self, half: usize) -> Half {
+        self.vectors.half(half)
+    }
+
+    /// Updates the flags after a write to a lane vector of a half.
+    #[inline(always)]
+    pub fn written(&mut self, half: usize, vec: usize) {
+        if half < self.halves && vec < ROWS {
+            // SAFETY: the half and the vector are in bounds (W1).
+            unsafe { self.half(half).set_no_denormals(vec, false) };
+        }
+    }
+
+    /// Returns EXEC of a half as a lane mask: all ones or zero per lane.
+    pub fn mask(&self, half: usize) -> LaneVec {
+        // SAFETY: the file belongs to `self` (W1).
+        unsafe { self.half(half).mask() }
+    }
+
+    /// Returns pointers to the lane masks of both halves; in a wave of 32, both point to the first one.
+    #[inline(always)]
+    pub fn mask_ptrs(&self) -> [*const LaneVec; 2] {
+        [0, 1].map(|half| self.half(half).mask_ptr())
+    }
+
+    /// Returns whether any lane of a VGPR has been written since the wave started.
+    pub fn is_written(&self, register: u32) -> bool {
+        // SAFETY: the file belongs to `self` (W1).
+        let unwritten = |half| unsafe { self.half(half).flags(register as usize) } & UNWRITTEN != 0;
+        (register as usize) < ALL_VGPRS && !(0..self.halves).all(unwritten)
+    }
+
+    /// Size of the register files in bytes.
+    pub fn file_bytes(&self) -> usize {
+        size_of_val(&*self.vectors)
+    }
+
+    /// Number of lanes: 32 or 64.
+    #[inline(always)]
+    pub fn size(&self) -> u32 {
+        32 * self.halves as u32
+    }
+
+    /// Number of register files: 1, or 2 in a wave of 64 lanes.
+    pub fn halves(&self) -> usize {
+        self.halves
+    }
+
+    /// Returns a mask of all lanes of the wave.
+    pub fn full_mask(&self) -> u64 {
+        if self.halves == 2 { u64::MAX } else { 0xffff_ffff }
+    }
+
+    /// Returns EXEC; the upper half is zero in wave32.
+    pub fn exec(&self) -> u64 {
+        let low = self.sgprs[EXEC_LO] as u64;
+        if self.halves == 2 { low | (self.sgprs[EXEC_LO + 1] as u64) << 32 } else { low }
+    }
+
+    /// Writes EXEC (the low 32 bits in a wave of 32 lanes) and its lane masks.
+    pub fn set_exec(&mut self, exec: u64) {
+        self.sgprs[EXEC_LO] = exec as u32;
+        if self.halves == 2 {
+            self.sgprs[EXEC_LO + 1] = (exec >> 32) as u32;
+        }
+        self.rebuild_masks();
+    }
+
+    /// Rebuilds the lane masks after a write to the EXEC registers.
+    #[inline]
+    pub fn rebuild_masks(&mut self) {
+        self.rebuild_mask(0);
+        if self.halves == 2 {
+            self.rebuild_mask(1);
+        }
+    }
+
+    /// Rebuilds the lane mask of one half.
+    #[inline]
+    pub fn rebuild_mask(&mut self, half: usize) {
+        #[cfg(target_arch = "x86_64")]
+        if self.avx2.is_some() {
+            // SAFETY: `avx2` proves that the host has AVX2.
+            return unsafe { self.rebuild_mask_avx2(half) };
+        }
+        self.rebuild_mask_portable(half);
+    }
+
+    /// Without vector instructions, this would take a fifth of the time of a divergent loop.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    fn rebuild_mask_avx2(&mut self, half: usize) {
+        // SAFETY: the file belongs to `self` (W1).
+        unsafe { self.half(half).set_exec(self.sgprs[EXEC_LO + half % 2]) };
+    }
+
+    #[inline(never)]
+    fn rebuild_mask_portable(&mut self, half: usize) {
+        // SAFETY: the file belongs to `self` (W1).
+        unsafe { self.half(half).set_exec(self.sgprs[EXEC_LO + half % 2]) };
+    }
+
+    /// Returns VCC; the upper half is zero in wave32.
+    pub fn vcc(&self) -> u64 {
+        let low = self.sgprs[VCC_LO] as u64;
+        if self.halves == 2 { low | (self.sgprs[VCC_LO + 1] as u64) << 32 } else { low }
+    }
+
+    /// Returns one lane of a VGPR; 0 for a lane or register that does not exist.
+    pub fn vgpr(&self, lane: u32, reg: u32) -> u32 {
+        let half = (lane / 32) as usize;
+        match self.vectors.get(half * LANE_VECS + reg as usize) {
+            Some(vec) if (reg as usize) < ALL_VGPRS => vec.0[(lane % 32) as usize],
+            _ => 0,
+        }
+    }
+
+    /// Returns a VGPR by a computed number: v0 if the wave does not have that VGPR (RDNA manuals, *VGPR Out
+    /// of Range Behavior*).
+    pub fn indexed_vgpr(&self, lane: u32, reg: u32) -> u32 {
+        self.vgpr(lane, if self.has_vgpr(reg) { reg } else { 0 })
+    }
+
+    /// Sets a VGPR by a computed number, if the wave has it.
+    pub fn set_indexed_vgpr(&mut self, lane: u32, reg: u32, value: u32) {
+        if self.has_vgpr(reg) {
+            self.set_vgpr(lane, reg, value);
+        }
+    }
+
+    /// Returns whether a computed number names one of the wave's VGPRs.
+    #[inline(always)]
+    pub fn has_vgpr(&self, reg: u32) -> bool {
+        reg < self.vgprs || self.accumulation && (ACC as u32..ALL_VGPRS as u32).contains(&reg)
+    }
+
+    /// Returns the lanes of a VGPR in a half, if both exist.
+    #[inline(always)]
+    pub fn find_vgpr(&self, half: usize, reg: u32) -> Option<&LaneVec> {
+        let vec = self.vectors.get(half * LANE_VECS + reg as usize)?;
+        if reg as usize >= ALL_VGPRS { None } else { Some(vec) }
+    }
+
+    /// Returns the lanes of a VGPR with a computed number in a half, if the wave has both. After a write, call
+    /// [`Wave::written`].
+    #[inline(always)]
+    pub fn find_own_vgpr(&mut self, half: usize, reg: u32) -> Option<&mut LaneVec> {
+        if self.has_vgpr(reg) { self.vectors.get_mut(half * LANE_VECS + reg as usize) } else { None }
+    }
+
+    /// Returns the lanes of a VGPR in a half.
+    pub fn lane_vec(&self, half: usize, reg: usize) -> &LaneVec {
+        &self.vectors[half * LANE_VECS..][..ALL_VGPRS][reg]
+    }
+
+    /// Sets the lanes of a VGPR in a half.
+    pub fn set_lane_vec(&mut self, half: usize, reg: usize, vec: LaneVec) {
+        self.vectors[half * LANE_VECS..][..ALL_VGPRS][reg] = vec;
+        self.written(half, reg);
+    }
+
+    /// Sets one lane of a VGPR; ignored for a lane or register that does not exist.
+    pub fn set_vgpr(&mut self, lane: u32, reg: u32, value: u32) {
+        let half = (lane / 32) as usize;
+        if (reg as usize) < ALL_VGPRS
+            && let Some(vec) = self.vectors.get_mut(half * LANE_VECS + reg as usize)
+        {
+            vec.0[(lane % 32) as usize] = value;
+            self.written(half, reg as usize);
+        }
+    }
+
+    /// Reads a register by operand code. Codes beyond the file, and null, read zero.
+    #[inline(always)]
+    pub fn sgpr(&self, code: u32) -> u32 {
+        if (code as usize) < SGPRS { self.sgprs[code as usize] } else { 0 }
+    }
+
+    /// Writes a register by operand code. Writes to null and to codes beyond the file are dropped.
+    #[inline(always)]
+    pub fn set_sgpr(&mut self, code: u32, value: u32) {
+        let code = code as usize;
+        if code < NULL {
+            self.sgprs[code] = value;
+        } else {
+            self.set_special(code, value);
+        }
+    }
+
+    /// Writes consecutive registers from an operand code on. A wide write to null does not write M0, which
+    /// follows it.
+    #[inline(always)]
+    pub fn set_sgprs(&mut self, code: u32, count: u32, value: u128) {
+        if code as usize == NULL {
+            return;
+        }
+        for k in 0..count {
+            self.set_sgpr(code + k, (value >> (32 * k)) as u32);
+        }
+    }
+
+    #[inline]
+    fn set_special(&mut self, code: usize, value: u32) {
+        if code == NULL || code >= SGPRS {
+            return;
+        }
+        self.sgprs[code] = value;
+        if code >= EXEC_LO && code - EXEC_LO < self.halves {
+            self.rebuild_mask(code - EXEC_LO);
+        }
+    }
+}
