@@ -9,7 +9,7 @@ use crate::stream::{Handle, new_handle};
 use std::collections::HashMap;
 use std::ffi::{c_int, c_uint};
 use std::sync::Mutex;
-use wavesim_runtime::clang::{Clang, Linked};
+use wavesim_clang::{Clang, Linked};
 use wavesim_runtime::ffi as host;
 
 /// A link: its inputs and its result.

@@ -5,11 +5,11 @@ use crate::status::report;
 use crate::stream::{Handle, new_handle};
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{CStr, CString, c_char, c_int};
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use wavesim::loader::code_object;
-use wavesim_runtime::clang::options::{Language, accept_strings};
-use wavesim_runtime::clang::{Clang, Libraries, Linked, TempDir, is_contained};
+use wavesim_clang::compile::{Format, Job, Source};
+use wavesim_clang::options::{Language, accept_strings};
+use wavesim_clang::{Clang, Linked, is_contained};
 use wavesim_runtime::ffi::{self, Memory, c_text};
 
 /// `hiprtcResult`.
@@ -273,13 +273,6 @@ pub unsafe extern "C" fn hiprtcGetProgramLog(program: Handle, out: Memory) -> c_
     })
 }
 
-/// Finds the directory of HIP's headers: `WAVESIM_ROCM_PATH`, or an installed ROCm.
-fn headers() -> Option<PathBuf> {
-    let given = std::env::var_os("WAVESIM_ROCM_PATH").filter(|path| !path.is_empty()).map(PathBuf::from);
-    let has = |path: &Path| path.join("include/hip/hip_runtime.h").is_file();
-    given.into_iter().chain(["/opt/rocm", "/usr"].map(PathBuf::from)).find(|path| has(path))
-}
-
 /// Prefix of the variables that hold the addresses of the entities that name expressions denote.
 const VARIABLE: &str = "__wavesim_name_";
 
@@ -298,61 +291,32 @@ impl Program {
             gpu().map_or("gfx1100", |gpu| gpu.device.target().processor_name()).to_string()
         });
         let failed = |text: String| (Rtc::COMPILATION, text);
-        let clang = Clang::find().map_err(|e| failed(e.to_string()))?;
-        let headers = headers().ok_or_else(|| {
-            failed(
-                "HIP's headers are not installed (WAVESIM_ROCM_PATH can name a directory with include/hip)"
-                    .to_string(),
-            )
-        })?;
-        let libraries = match Libraries::find() {
-            Some(libraries @ Libraries::Rocm(_)) => libraries,
-            _ => {
-                let text = "ROCm's device libraries are not installed (WAVESIM_DEVICE_LIBS can name their directory)";
-                return Err(failed(text.to_string()));
-            }
+        let mut source = self.source.clone();
+        for (number, expression) in self.expressions.iter().enumerate() {
+            let name = self.variable(number);
+            source += &format!(
+                "\nextern \"C\" __device__ __attribute__((used)) const void *const {name} = (const void *)&({expression});"
+            );
+        }
+        source.push('\n');
+        let job = Job {
+            language: Language::Hip,
+            source: Source::Text { name: &self.name, text: &source },
+            headers: &self.headers,
+            processor: &processor,
+            arguments: &given.arguments,
+            to: if given.relocatable { Format::Bitcode } else { Format::CodeObject },
         };
-        let run = || -> std::io::Result<_> {
-            let folder = TempDir::new()?;
-            let mut source = self.source.clone();
-            for (number, expression) in self.expressions.iter().enumerate() {
-                let name = self.variable(number);
-                source += &format!(
-                    "\nextern \"C\" __device__ __attribute__((used)) const void *const {name} = (const void *)&({expression});"
-                );
-            }
-            source.push('\n');
-            let path = folder.write(&self.name, source.as_bytes())?;
-            for (name, text) in &self.headers {
-                folder.write(&format!("headers/{name}"), text.as_bytes())?;
-            }
-            let out = folder.path("program.out");
-            let mut arguments = vec!["-x".to_string(), "hip".to_string(), "--cuda-device-only".to_string()];
-            arguments.extend(["--no-gpu-bundle-output", "-O3", "-g1", "-std=c++17"].map(String::from));
-            arguments.push(format!("--offload-arch={processor}"));
-            arguments.push(format!("--rocm-path={}", headers.display()));
-            arguments.extend(["-include".to_string(), "hip/hip_runtime.h".to_string()]);
-            arguments.push(folder.prefix_map());
-            arguments.extend(libraries.options(clang, &processor, &folder)?);
-            arguments.push(format!("-I{}", folder.path("headers").display()));
-            arguments.extend(given.arguments.iter().cloned());
-            if given.relocatable {
-                arguments.extend(["-fgpu-rdc", "-emit-llvm", "-c"].map(String::from));
-            }
-            arguments.extend([path, "-o".into(), out].map(|p| p.display().to_string()));
-            let run = clang.run(&folder, &arguments)?;
-            let code = if run.success { Some(folder.read("program.out")?) } else { None };
-            Ok((run.log, code))
-        };
-        let (log, code) = run().map_err(|e| failed(e.to_string()))?;
-        self.log = log;
-        let code = code.ok_or((Rtc::COMPILATION, String::new()))?;
+        let output = job.compile().map_err(|e| failed(e.to_string()))?;
+        self.log = output.log;
+        let code = output.binary.ok_or((Rtc::COMPILATION, String::new()))?;
         if !given.relocatable {
             self.lowered = self.lowered(&code).map_err(failed)?;
             self.code = Some(Code::Object(code));
             return Ok(());
         }
         if !self.expressions.is_empty() {
+            let clang = Clang::find().map_err(|e| failed(e.to_string()))?;
             let alone = clang.link(&processor, std::slice::from_ref(&code), Linked::Incomplete);
             let (object, log) = alone.map_err(|e| failed(e.to_string()))?;
             self.lowered = object.ok_or(log).and_then(|object| self.lowered(&object)).map_err(failed)?;

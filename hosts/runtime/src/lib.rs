@@ -11,7 +11,7 @@
 //! - [`callback`]: callbacks of the program in queues
 //! - [`hostcall`]: services that running kernels request from the host: `printf`, `malloc`
 //! - [`Settings`]: the environment variables
-//! - [`ffi`]: arguments of C callers; [`clang`]: run-time compilation of kernels
+//! - [`ffi`]: arguments of C callers
 //! - [`pitched`]: copies of 2D and 3D regions; [`message`]: diagnostics on standard error
 //!
 //! ```
@@ -45,7 +45,6 @@
 #![warn(missing_docs)]
 
 pub mod callback;
-pub mod clang;
 mod device;
 mod engine;
 mod error;

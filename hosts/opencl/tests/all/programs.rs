@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use wavesim_runtime::clang::{Clang, Libraries};
+use wavesim_clang::{Clang, Libraries};
 
 /// A compiled program, and the directory of the `.icd` file.
 struct Program {

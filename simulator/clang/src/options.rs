@@ -5,6 +5,7 @@
 //! argument of clang: a value that begins with `-` or `@` cannot become an option or a response file.
 
 use std::fmt;
+use std::path::Path;
 
 /// The kernel language, which selects the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,6 +14,17 @@ pub enum Language {
     OpenCl,
     /// HIP: the options of hiprtc.
     Hip,
+}
+
+impl Language {
+    /// The language of a source file, by its extension: `cl` or `hip`.
+    pub fn of_file(path: &Path) -> Option<Language> {
+        match path.extension()?.to_str()? {
+            "cl" => Some(Language::OpenCl),
+            "hip" => Some(Language::Hip),
+            _ => None,
+        }
+    }
 }
 
 /// The options of one compilation.

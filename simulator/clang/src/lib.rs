@@ -1,8 +1,9 @@
-//! The installed clang, for hosts that compile kernels at run time: OpenCL and `hiprtc`.
+//! The installed clang, for everything that compiles kernels at run time: the command, OpenCL and `hiprtc`.
 //!
 //! Kernels link against the built-in functions of their language, from ROCm's device libraries or, for
 //! OpenCL, libclc.
 
+pub mod compile;
 pub mod options;
 
 use std::ffi::OsStr;

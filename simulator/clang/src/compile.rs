@@ -1,0 +1,198 @@
+//! Compilation of one source to a code object or to bitcode.
+
+use crate::options::Language;
+use crate::{Clang, Libraries, Run, TARGET, TempDir};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A source and how to compile it.
+#[derive(Debug, Clone)]
+pub struct Job<'a> {
+    pub language: Language,
+    pub source: Source<'a>,
+    /// Headers that exist only in memory: names, which must be relative and [contained](crate::is_contained),
+    /// and texts.
+    pub headers: &'a [(String, String)],
+    /// LLVM's name of the processor.
+    pub processor: &'a str,
+    /// Further arguments of clang. Those of untrusted programs must have been [accepted](crate::options).
+    pub arguments: &'a [String],
+    pub to: Format,
+}
+
+/// Where a source is.
+#[derive(Debug, Clone, Copy)]
+pub enum Source<'a> {
+    /// A text, with the file name that messages and line tables show.
+    Text { name: &'a str, text: &'a str },
+    /// A file.
+    File(&'a Path),
+}
+
+/// The form of the result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// A code object.
+    CodeObject,
+    /// LLVM bitcode, to be [linked](Clang::link).
+    Bitcode,
+}
+
+/// What clang made of a source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Output {
+    /// The result; `None` if the source has errors.
+    pub binary: Option<Vec<u8>>,
+    /// Clang's messages.
+    pub log: String,
+}
+
+/// The reason why clang did not run.
+#[derive(Debug)]
+pub enum CompileError {
+    /// No compiler is installed.
+    NoCompiler(&'static str),
+    /// The built-in functions of the language are not installed.
+    NoLibraries(Language),
+    /// HIP's headers are not installed.
+    NoHeaders,
+    /// A temporary file could not be written, or clang not started.
+    Io(io::Error),
+}
+
+impl std::fmt::Display for CompileError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            CompileError::NoCompiler(message) => f.write_str(message),
+            CompileError::NoLibraries(Language::OpenCl) => f.write_str(
+                "neither libclc (package libclc-19) nor ROCm's device libraries are installed \
+                 (WAVESIM_DEVICE_LIBS can name their directory)",
+            ),
+            CompileError::NoLibraries(Language::Hip) => f.write_str(
+                "ROCm's device libraries are not installed (WAVESIM_DEVICE_LIBS can name their directory)",
+            ),
+            CompileError::NoHeaders => f.write_str(
+                "HIP's headers are not installed (WAVESIM_ROCM_PATH can name a directory with include/hip)",
+            ),
+            CompileError::Io(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for CompileError {}
+
+impl From<io::Error> for CompileError {
+    fn from(error: io::Error) -> CompileError {
+        CompileError::Io(error)
+    }
+}
+
+/// `__printf_alloc`, which clang's `printf` calls. Allocates space in the launch's buffer, whose header holds
+/// the number of bytes used and the capacity; without a buffer, the output is lost. The offsets here and below
+/// are those of hidden arguments in code object version 5 (LLVM AMDGPUUsage).
+const PRINTF: &str = "\
+__global char *__printf_alloc(unsigned bytes) {
+  __constant char *hidden = (__constant char *)__builtin_amdgcn_implicitarg_ptr();
+  __global unsigned *buffer = *(__global unsigned *__constant *)(hidden + 72);
+  if (!buffer) return 0;
+  unsigned at = __atomic_fetch_add(buffer, bytes, __ATOMIC_RELAXED);
+  return at + bytes <= buffer[1] && at + bytes >= at ? (__global char *)(buffer + 2) + at : 0;
+}
+";
+/// Replacements for functions of libclc that expect another runtime's hidden arguments. Inline, so that
+/// linked objects do not define them twice.
+const OFFSETS: &str = "\
+inline size_t __attribute__((overloadable, always_inline)) get_global_offset(uint dim) {
+  __constant char *hidden = (__constant char *)__builtin_amdgcn_implicitarg_ptr();
+  return dim < 3 ? ((__constant size_t *)(hidden + 40))[dim] : 0;
+}
+inline size_t __attribute__((overloadable, always_inline)) get_global_id(uint dim) {
+  return get_group_id(dim) * get_local_size(dim) + get_local_id(dim) + get_global_offset(dim);
+}
+";
+
+/// Finds the directory of HIP's headers: `WAVESIM_ROCM_PATH`, or an installed ROCm.
+fn hip_headers() -> Option<PathBuf> {
+    let given = crate::variable("WAVESIM_ROCM_PATH").map(PathBuf::from);
+    let has = |path: &Path| path.join("include/hip/hip_runtime.h").is_file();
+    given.into_iter().chain(["/opt/rocm", "/usr"].map(PathBuf::from)).find(|path| has(path))
+}
+
+impl Job<'_> {
+    /// Runs the installed clang.
+    ///
+    /// # Errors
+    /// Something that the compilation needs is not installed. Errors in the source are in the output.
+    pub fn compile(&self) -> Result<Output, CompileError> {
+        let clang = Clang::find().map_err(CompileError::NoCompiler)?;
+        let folder = TempDir::new()?;
+        let mut arguments = match self.language {
+            Language::OpenCl => self.opencl(clang, &folder)?,
+            Language::Hip => self.hip(clang, &folder)?,
+        };
+        for (name, text) in self.headers {
+            folder.write(&format!("headers/{name}"), text.as_bytes())?;
+        }
+        if !self.headers.is_empty() {
+            arguments.push(format!("-I{}", folder.path("headers").display()));
+        }
+        arguments.extend(self.arguments.iter().cloned());
+        let path = match self.source {
+            Source::Text { name, text } => {
+                arguments.push(folder.prefix_map());
+                folder.write(name, text.as_bytes())?
+            }
+            Source::File(path) => path.to_path_buf(),
+        };
+        let out = folder.path("program.out");
+        // A path that begins with `-` is not an option.
+        let path = if path.is_relative() { Path::new(".").join(path) } else { path };
+        arguments.extend([path.display().to_string(), "-o".to_string(), out.display().to_string()]);
+        let Run { success, log } = clang.run(&folder, &arguments)?;
+        let binary = if success { Some(std::fs::read(out)?) } else { None };
+        Ok(Output { binary, log })
+    }
+
+    fn opencl(&self, clang: &Clang, folder: &TempDir) -> Result<Vec<String>, CompileError> {
+        let libraries = Libraries::find().ok_or(CompileError::NoLibraries(Language::OpenCl))?;
+        let mut arguments: Vec<String> = ["-x", "cl", "-target", TARGET].map(String::from).to_vec();
+        arguments.extend([format!("-mcpu={}", self.processor), "-mcode-object-version=5".to_string()]);
+        arguments.extend(["-O2", "-g1", "-cl-kernel-arg-info", "-D__OPENCL_VERSION__=300"].map(String::from));
+        arguments.extend(libraries.options(clang, self.processor, folder)?);
+        if !self.arguments.iter().any(|option| option.starts_with("-cl-std=")) {
+            arguments.push("-cl-std=CL1.2".to_string());
+        }
+        let uses_printf = match self.source {
+            Source::Text { text, .. } => text.contains("printf"),
+            Source::File(path) => String::from_utf8_lossy(&std::fs::read(path)?).contains("printf"),
+        };
+        let own = [
+            ("printf.h", PRINTF, uses_printf),
+            ("offsets.h", OFFSETS, matches!(libraries, Libraries::Libclc(_))),
+        ];
+        for (name, text, _) in own.into_iter().filter(|own| own.2) {
+            let header = folder.write(name, text.as_bytes())?;
+            arguments.extend(["-include".to_string(), header.display().to_string()]);
+        }
+        if self.to == Format::Bitcode {
+            arguments.extend(["-c", "-emit-llvm"].map(String::from));
+        }
+        Ok(arguments)
+    }
+
+    fn hip(&self, clang: &Clang, folder: &TempDir) -> Result<Vec<String>, CompileError> {
+        let headers = hip_headers().ok_or(CompileError::NoHeaders)?;
+        let libraries = Libraries::find().filter(|found| matches!(found, Libraries::Rocm(_)));
+        let libraries = libraries.ok_or(CompileError::NoLibraries(Language::Hip))?;
+        let mut arguments = vec!["-x".to_string(), "hip".to_string(), "--cuda-device-only".to_string()];
+        arguments.extend(["--no-gpu-bundle-output", "-O3", "-g1", "-std=c++17"].map(String::from));
+        arguments.push(format!("--offload-arch={}", self.processor));
+        arguments.push(format!("--rocm-path={}", headers.display()));
+        arguments.extend(["-include".to_string(), "hip/hip_runtime.h".to_string()]);
+        arguments.extend(libraries.options(clang, self.processor, folder)?);
+        if self.to == Format::Bitcode {
+            arguments.extend(["-fgpu-rdc", "-emit-llvm", "-c"].map(String::from));
+        }
+        Ok(arguments)
+    }
+}
