@@ -1,8 +1,8 @@
 //! Opens kernels, for every command that takes one.
 //!
 //! Content and name determine the kind of a file: a launch description (`.json`), a code object (ELF or a
-//! bundle), an assembly file (`.s`), an assembly program of an architecture with its own assembler (`.as`),
-//! or else a text kernel.
+//! bundle), an assembly file (`.s`), a source file (`.cl`, `.hip`), an assembly program of an architecture with
+//! its own assembler (`.as`), or else a text kernel.
 
 use super::Diagnostics;
 use super::execute::{parse_schedule, replace_semantics};
@@ -11,6 +11,7 @@ use anyhow::{Context as _, bail};
 use std::path::{Path, PathBuf};
 use wavesim_asm::program::LineError;
 use wavesim_asm::{self as asm, error::suggest};
+use wavesim_clang::options::Language;
 use wavesim_engine::sched::dispatch::{Dispatch, GroupOrder, Schedule};
 use wavesim_engine::sched::order::Choice;
 use wavesim_files::{self as files, FileError, Files};
@@ -30,7 +31,8 @@ use wavesim_text::constant::Constants;
 /// The input of `check`, `debug` and `tui`
 #[derive(Debug, Clone, clap::Args)]
 pub struct InputArgs {
-    /// A text kernel, an assembly file (`.s`), a code object, or a launch description (`.json`)
+    /// A text kernel, an assembly file (`.s`), a source file (`.cl`, `.hip`), a code object, or a launch description
+    /// (`.json`)
     pub file: PathBuf,
     /// Assembly programs: initial memory (`address: value` lines, or little-endian words in a `.bin` file)
     pub data: Option<PathBuf>,
@@ -104,6 +106,8 @@ pub struct KernelArgs {
     pub files: FileArgs,
     #[command(flatten)]
     pub call: CallArgs,
+    #[command(flatten)]
+    pub source: super::source::SourceArgs,
 }
 
 /// Which files the input may name
@@ -124,7 +128,7 @@ impl FileArgs {
 
 /// How a code object's kernel is launched
 #[derive(Debug, Clone, Default, clap::Args)]
-#[command(next_help_heading = "Code objects and assembly files")]
+#[command(next_help_heading = "Code objects, assembly files and source files")]
 pub struct CallArgs {
     /// Name of the kernel, if the file has several
     #[arg(long)]
@@ -192,8 +196,8 @@ pub fn names_object(path: &Path) -> bool {
 /// Returns advice for a file whose extension shows that it is not a kernel.
 fn advice_for_other_file(path: &Path) -> Option<&'static str> {
     match path.extension().and_then(|e| e.to_str())? {
-        "c" | "cc" | "cl" | "cpp" | "cu" | "hip" => {
-            Some("this is source code; compile it with clang first (README.md has an example)")
+        "c" | "cc" | "cpp" | "cu" => {
+            Some("this is source code; rename it to .hip or .cl, or compile it with clang first")
         }
         "ll" => Some("this is LLVM IR; compile it with llc or clang first"),
         "pcode" => {
@@ -232,6 +236,10 @@ impl KernelArgs {
         let kind = file_kind(path, &bytes);
         if self.target.is_some() && kind != FileKind::Object {
             bail!("--target is for launch descriptions and bundles; {name} is neither");
+        }
+        if let Some(language) = Language::of_file(path) {
+            let object = super::source::compile(path, language, self)?;
+            return self.object(&object, guard).with_context(|| name);
         }
         if kind == FileKind::Object {
             self.reject_definitions("a code object")?;
@@ -285,7 +293,7 @@ impl KernelArgs {
     fn reject_definitions(&self, what: &str) -> anyhow::Result<()> {
         match self.define.is_empty() {
             true => Ok(()),
-            false => bail!("-D is for text kernels and assembly files, not for {what}"),
+            false => bail!("-D is for text kernels, assembly files and source files, not for {what}"),
         }
     }
 
@@ -403,10 +411,14 @@ impl KernelArgs {
         let names = code_object::kernels(bytes)?;
         let call = &self.call;
         let kernel = match (&call.kernel, &names[..]) {
-            (Some(name), _) => name,
+            // An unknown name is an error of the loader, which suggests a similar one.
+            (Some(name), names) => super::source::select(names, name).unwrap_or(name),
             (None, [only]) => only,
             (None, []) => bail!("this code object has no kernel"),
-            (None, many) => bail!("select a kernel with --kernel: {}", many.join(", ")),
+            (None, many) => {
+                let names: Vec<String> = many.iter().map(|name| super::source::demangled(name)).collect();
+                bail!("select a kernel with --kernel: {}", names.join(", "))
+            }
         };
         let kernel = code_object::load(bytes, kernel)?;
         if target_request.arch.is_some_and(|a| a != kernel.arch) {

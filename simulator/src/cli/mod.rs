@@ -33,6 +33,7 @@ mod prompt;
 mod run;
 #[cfg(feature = "serve")]
 mod serve;
+mod source;
 mod target;
 #[cfg(feature = "tui")]
 mod tui;

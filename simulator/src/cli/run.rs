@@ -18,11 +18,13 @@ Examples:
       examples/riscv_gpu/vector_add.data --dump memory.data
   wavesim run kernel.s --grid 4 --block 64 --arg 'f32[256]=arange(256)' \\
       --arg 'out_y:f32[256]'
+  wavesim run examples/axpy.cl --grid 4 --block 64 --arg 256 \\
+      --arg 'f32[256]=arange(256)' --arg 'out_y:f32[256]' --arg 2
 
 {ARG_HELP}"))]
 pub struct RunArgs {
-    /// A text kernel (a header between `---` lines, then instructions), an assembly file (`.s`), a code object, a launch
-    /// description (`.json`), an assembly program (`.as`), or `-` for standard input
+    /// A text kernel (a header between `---` lines, then instructions), an assembly file (`.s`), a source file (`.cl`,
+    /// `.hip`), a code object, a launch description (`.json`), an assembly program (`.as`), or `-` for standard input
     pub file: PathBuf,
     /// Assembly programs: initial memory (`address: value` lines, or little-endian words in a `.bin` file)
     pub data: Option<PathBuf>,

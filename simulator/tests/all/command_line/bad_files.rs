@@ -68,7 +68,6 @@ fn bad_files_are_errors_in_every_command() {
 #[test]
 fn files_of_other_kinds() {
     refused(&["asm", &workspace("examples/vector_add.rdna")], &["this is a text kernel", "`wavesim run`"]);
-    refused(&["run", &workspace("examples/axpy.cl")], &["this is source code", "clang"]);
     refused(&["check", &workspace("pseudocode/vector/logic.pcode")], &["`wavesim pcode check`"]);
     refused(&["disasm", &workspace("examples/scale.s")], &["this is text", "`wavesim asm`"]);
 }

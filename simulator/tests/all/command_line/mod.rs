@@ -3,6 +3,7 @@
 //! - [`bad_files`]: bad files for every command, and names that point outside of a folder
 //! - [`bombs`]: small inputs that would require excessive resources
 //! - [`relocatable`]: files that refer to symbols of each other
+//! - [`source`]: source files, which clang compiles
 //! - [`outcome`]: exit codes, outputs, filters that match nothing, and the binary in a different location
 //!   than where it was built
 
@@ -10,6 +11,7 @@ mod bad_files;
 mod bombs;
 mod outcome;
 mod relocatable;
+mod source;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

@@ -1,0 +1,100 @@
+//! Source files as input, which the installed clang compiles.
+
+use super::{Ended, folder, refused, wavesim, workspace, write};
+
+/// Runs a command on source files; `None` if the compiler or the functions of its languages are not installed.
+fn compiled(args: &[&str]) -> Option<Ended> {
+    let ended = wavesim(args);
+    let missing = ["no compiler is installed", "device libraries are installed"];
+    if missing.iter().any(|text| ended.err.contains(text)) {
+        println!("skipped: {}", ended.err.trim_end());
+        return None;
+    }
+    Some(ended)
+}
+
+const KERNELS: &str = "\
+#ifndef STEP
+#define STEP 1
+#endif
+kernel void add(global const int *x, global int *out_y, int n) {
+  size_t i = get_global_id(0);
+  if (i < n) out_y[i] = x[i] + STEP;
+}
+kernel void far(global int *out_y) { out_y[get_global_id(0)] = 1; }
+kernel void lanes(global int *out_y) { out_y[0] = __builtin_amdgcn_wavefrontsize(); }
+";
+
+#[test]
+fn opencl_c_runs() {
+    let example = workspace("examples/axpy.cl");
+    let launch = ["--grid=2", "--block=64", "--arg=x:f32[4]=arange(4)", "--arg=out_y:f32[4]=repeat(1)"];
+    let rest = ["--arg=0.5", "--arg=4"];
+    for arch in ["rdna3", "rdna4", "cdna3"] {
+        let args = [&["run", &example, "--arch", arch][..], &launch, &rest].concat();
+        let Some(ended) = compiled(&args) else { return };
+        assert_eq!((ended.code, ended.err.as_str()), (0, ""), "{arch}");
+        assert_eq!(ended.out.trim_end(), "out_y: f32[4] =\n[1.  1.5 2.  2.5]", "{arch}");
+    }
+}
+
+#[test]
+fn definitions_options_and_kernels_are_selected() {
+    let path = write(&folder("source_0"), "kernels.cl", KERNELS);
+    let launch = ["--grid=1", "--block=4", "--arg=x:i32[4]=arange(4)", "--arg=out_y:i32[4]", "--arg=4"];
+    let args = [&["run", &path, "--kernel", "add", "-D", "STEP=10", "--json"][..], &launch].concat();
+    let Some(ended) = compiled(&args) else { return };
+    assert!(ended.out.contains("10") && ended.out.contains("13"), "{}{}", ended.out, ended.err);
+    let args = [&["run", &path, "--kernel", "add", "--clang=-DSTEP=20", "--json"][..], &launch].concat();
+    let ended = wavesim(&args);
+    assert!(ended.out.contains("20") && ended.out.contains("23"), "{}{}", ended.out, ended.err);
+    for wave in ["32", "64"] {
+        let args =
+            ["run", &path, "--kernel=lanes", "--grid=1", "--block=1", "--arg=out_y:i32[1]", "--wave", wave];
+        let ended = wavesim(&args);
+        assert!(ended.code == 0 && ended.out.contains(wave), "{}{}", ended.out, ended.err);
+    }
+    refused(&["run", &path, "--grid=1", "--block=1"], &["select a kernel with --kernel: add, far, lanes"]);
+    refused(
+        &["run", &path, "--kernel=lanes", "--arch=cdna3", "--wave=32"],
+        &["cdna3 has no waves of 32 lanes"],
+    );
+}
+
+#[test]
+fn errors_and_findings_name_the_line_of_the_source() {
+    let path = write(&folder("source_1"), "wrong.cl", &KERNELS.replace("+ STEP", "+ STEPS"));
+    let args = ["run", &path, "--grid=1", "--block=1"];
+    let Some(ended) = compiled(&args) else { return };
+    assert_eq!(ended.code, 2);
+    assert!(
+        ended.err.contains("wrong.cl:6:32: error: use of undeclared identifier 'STEPS'"),
+        "{}",
+        ended.err
+    );
+    let path = write(&folder("source_2"), "far.cl", KERNELS);
+    let launch = ["--kernel=far", "--grid=1", "--block=64", "--arg=out_y:i32[60]"];
+    let ended = wavesim(&[&["check", &path][..], &launch].concat());
+    assert_eq!(ended.code, 1, "{}{}", ended.out, ended.err);
+    assert!(ended.out.contains("far.cl:8"), "{}{}", ended.out, ended.err);
+}
+
+#[test]
+fn what_prints_is_said() {
+    let path = write(
+        &folder("source_3"),
+        "prints.cl",
+        "kernel void k(global int *out_y) { printf(\"%d\\n\", 1); out_y[0] = 1; }",
+    );
+    let Some(ended) = compiled(&["run", &path, "--grid=1", "--block=1", "--arg=out_y:i32[1]"]) else {
+        return;
+    };
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    assert!(ended.err.contains("the output of printf in `k` is not shown"), "{}", ended.err);
+}
+
+#[test]
+fn other_languages_are_refused() {
+    let path = write(&folder("source_4"), "kernel.cu", "__global__ void k() {}");
+    refused(&["run", &path], &["this is source code", ".hip"]);
+}
