@@ -5,7 +5,7 @@
 use wavesim_isa::arch::Arch;
 
 /// LLVM's names, with the architectures that lack the instruction.
-pub const ABSENT: [(&str, &[Arch]); 16] = [
+pub const ABSENT: [(&str, &[Arch]); 14] = [
     ("buffer_load_lds_b32", &[Arch::Rdna3]),
     ("buffer_load_lds_format_x", &[Arch::Rdna3]),
     ("buffer_load_lds_i16", &[Arch::Rdna3]),
@@ -20,8 +20,6 @@ pub const ABSENT: [(&str, &[Arch]); 16] = [
     ("v_dot4_f32_bf8_fp8_e64_dpp", &[Arch::Rdna4]),
     ("v_dot4_f32_fp8_bf8_e64_dpp", &[Arch::Rdna4]),
     ("v_dot4_f32_fp8_fp8_e64_dpp", &[Arch::Rdna4]),
-    ("v_exp_legacy_f32_e32", &[Arch::Cdna3]),
-    ("v_log_legacy_f32_e32", &[Arch::Cdna3]),
 ];
 
 /// Help text for an instruction that the architecture does not have.

@@ -127,6 +127,11 @@ pub static CLASSES: &[Class] = &[
         holds: |c| c.name.starts_with("V_MOVRELS"),
     },
     Class {
+        id: "interpolation-sources",
+        kinds: &[Kind::NoText, Kind::Text, Kind::NoWords],
+        holds: |c| c.name.starts_with("V_INTERP_") && matches!(c.arch, Arch::Rdna3 | Arch::Rdna35),
+    },
+    Class {
         id: "scalar-compare",
         kinds: &[Kind::NoText, Kind::Text],
         holds: |c| c.name.starts_with("S_CMP_") && c.name.ends_with("_F16"),

@@ -79,6 +79,10 @@ pub static WRITTEN: &[WrittenClass] = &[
     },
     WrittenClass { id: "relative-move", holds: |w| w.name.starts_with("V_MOVRELS") },
     WrittenClass {
+        id: "interpolation-sources",
+        holds: |w| w.name.starts_with("V_INTERP_") && matches!(w.arch, Arch::Rdna3 | Arch::Rdna35),
+    },
+    WrittenClass {
         id: "lane-select",
         holds: |w| w.llvm.is_none() && matches!(w.name, "V_READLANE_B32" | "V_WRITELANE_B32"),
     },

@@ -60,8 +60,8 @@ fn llvm_is_lax(arch: Arch, code: u32, ours: &str) -> bool {
 /// Returns whether LLVM rejects an instruction for a reason that this comparison excludes.
 fn llvm_is_strict(ours: &str) -> bool {
     // LLVM 19 does not disassemble high halves, and knows no scalar in DPP of mixed-precision instructions of
-    // RDNA 3.5. M0 and EXEC are registers as any other.
-    let names = ["v_movrel", "v_fma_mix"];
+    // RDNA 3.5, and none in interpolations of RDNA 3 and 3.5. M0 and EXEC are registers as any other.
+    let names = ["v_movrel", "v_fma_mix", "v_interp"];
     ours.contains(".h") || ours.contains("<code 12") || names.iter().any(|name| ours.starts_with(name))
 }
 
