@@ -66,13 +66,13 @@ pub fn arange(dtype: DType, shape: &[u64], start: Num, end: Num, step: Num) -> R
 }
 
 /// An array whose element i is `start + i * step`. Integers are exact; otherwise the value is computed in f64
-/// and rounded to the type.
+/// and rounded to the type. The first element is `start` itself, which is rounded once.
 pub fn progression(dtype: DType, shape: &[u64], start: Num, step: Num) -> Result<Array, ArrayError> {
     if let (Some(start), Some(step)) = (start.as_int(), step.as_int()) {
         return build(dtype, shape, |at| Num::Int(start.saturating_add(step.saturating_mul(at as i128))));
     }
-    let (start, step) = (start.as_f64(), step.as_f64());
-    build(dtype, shape, |at| Num::Float(start + at as f64 * step))
+    let (first, start, step) = (start, start.as_f64(), step.as_f64());
+    build(dtype, shape, |at| if at == 0 { first } else { Num::Float(start + at as f64 * step) })
 }
 
 fn arange_count(start: Num, end: Num, step: Num) -> Result<u128, ArrayError> {

@@ -6,10 +6,12 @@ use proptest::test_runner::{Config, TestRunner};
 use rustc_apfloat::ieee::{BFloat, Half};
 use rustc_apfloat::{Float, Round};
 use wavesim::arch::Arch;
-use wavesim::array::DType;
+use wavesim::array::{DType, fill};
 use wavesim::asm::{Options, program};
 use wavesim::debug::command::Debugger;
 use wavesim::debug::timeline::Timeline;
+use wavesim::loader::launch::{self, Init, Kind, TargetSelection};
+use wavesim::loader::request::{ArgumentValue, argument};
 use wavesim::loader::text_kernel;
 
 /// The bits of the f32, f64, f16 and bf16 nearest to a number.
@@ -89,13 +91,74 @@ fn headers_of_text_kernels() {
     });
 }
 
+/// Scalars, elements and plain numbers of `--arg`; a parameter's type gives a plain number its size.
+#[test]
+fn arguments_of_the_command_line() {
+    let options = text_kernel::Options { global_bytes: 1 << 20, ..Default::default() };
+    let value = |text: &str| argument(text, 0, &options).unwrap_or_else(|e| panic!("{text}: {e}")).1;
+    for_numbers(500, |number| {
+        let ArgumentValue::Number(plain) = value(&format!("x: {number}")) else { panic!("{number}") };
+        for (dtype, bytes) in bytes(&Nearest::to(number)) {
+            let name = dtype.name();
+            assert_eq!(
+                value(&format!("{name}={number}")),
+                ArgumentValue::Bytes(bytes.clone()),
+                "{number} as {name}"
+            );
+            let ArgumentValue::Buffer(array) = value(&format!("x: {name}[2] = {number}, {number}")) else {
+                panic!("{number}")
+            };
+            assert_eq!(array.bytes, bytes.repeat(2), "{number} as {name}");
+            let mut encoded = Vec::new();
+            dtype.encode(plain, &mut encoded).unwrap();
+            assert_eq!(encoded, bytes, "{number} as {name}");
+        }
+    });
+}
+
+/// Scalars and contents of buffers of launch descriptions.
+#[test]
+fn launch_descriptions() {
+    for_numbers(200, |number| {
+        for (dtype, bytes) in bytes(&Nearest::to(number)) {
+            let name = dtype.name();
+            let description = format!(
+                r#"{{"schema": "wavesim-launch-1", "kernel": "k", "grid": [1, 1, 1], "block": [1, 1, 1], "code": {{"gfx1100": "k.co"}},
+                "args": [{{"name": "x", "kind": "scalar", "dtype": "{name}", "value": {number}}},
+                {{"name": "y", "kind": "buffer", "dtype": "{name}", "shape": [2], "init": {{"fill": {number}}}}},
+                {{"name": "z", "kind": "buffer", "dtype": "{name}", "shape": [2], "init": {{"arange": {{"start": {number}, "step": 0.5}}}}}}]}}"#
+            );
+            let (launch, _) = launch::parse(&description, &TargetSelection::default()).unwrap();
+            for argument in &launch.args {
+                let encoded = match &argument.kind {
+                    Kind::Scalar { value, .. } => {
+                        let mut out = Vec::new();
+                        dtype.encode(value.0, &mut out).unwrap();
+                        out
+                    }
+                    Kind::Buffer { init: Init::Fill(value), .. } => {
+                        fill::repeat(dtype, &[1], value.0).unwrap().bytes
+                    }
+                    Kind::Buffer { init: Init::Arange { start, step }, .. } => {
+                        fill::progression(dtype, &[1], start.0, step.0).unwrap().bytes
+                    }
+                    _ => unreachable!(),
+                };
+                assert_eq!(encoded, bytes, "{number} as {name}");
+            }
+        }
+    });
+}
+
 /// Data and operands of assembly files.
 #[test]
 fn assembly_files() {
     for_numbers(500, |number| {
         let nearest = Nearest::to(number);
         let source = format!(
-            ".text\n.float {number}\n.double {number}\nv_mul_f32 v0, lit({number}), v1\nv_mul_f16 v0, lit({number}), v1\n"
+            ".text\n.float {number}\n.double {number}\nv_mul_f32 v0, lit({number}), v1\nv_mul_f16 v0, lit({number}), v1\n\
+             v_mul_f64 v[0:1], lit({number}), v[2:3]\nv_pk_mul_f16 v0, lit({number}), v1\n\
+             v_dot2_f32_bf16 v0, lit({number}), v1, v2\ns_mov_b32 s0, lit({number})\n"
         );
         let (mut program, errors) = program::read(&source, &Options::new(Arch::Rdna4));
         assert!(errors.is_empty(), "{number}: {errors:?}");
@@ -106,6 +169,11 @@ fn assembly_files() {
         assert_eq!((word(8) as u64) << 32 | word(4) as u64, nearest.f64, "{number}");
         assert_eq!(word(16), nearest.f32, "{number}");
         assert_eq!(word(24), nearest.f16 as u32, "{number}");
+        // A literal holds the upper half of an f64; the lower half is zero (RDNA 4 manual, *Literal Constants*).
+        assert_eq!(word(32), (nearest.f64 >> 32) as u32, "{number}");
+        assert_eq!(word(44), nearest.f16 as u32, "{number}");
+        assert_eq!(word(56), nearest.bf16 as u32, "{number}");
+        assert_eq!(word(64), nearest.f32, "{number}");
     });
 }
 

@@ -135,6 +135,27 @@ fn text_bombs_are_rejected() {
     assert_eq!(bounded(&["run", &kernel]).code, 0, "arguments");
 }
 
+/// A file that replaces the semantics of every instruction, and the same with an error in each body.
+#[test]
+fn replacing_every_instruction_is_prompt() {
+    let dir = folder("every_instruction");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../pseudocode");
+    let mut all = String::new();
+    for family in ["control", "matrix", "memory", "scalar", "vector"] {
+        let mut files: Vec<_> =
+            std::fs::read_dir(root.join(family)).unwrap().map(|f| f.unwrap().path()).collect();
+        files.sort();
+        files.iter().for_each(|file| all += &std::fs::read_to_string(file).unwrap());
+    }
+    let nothing = write(&dir, "nothing.rdna", NOTHING);
+    let good = write(&dir, "good.pcode", &all);
+    let e = bounded(&["run", &nothing, "--semantics", &good]);
+    assert_eq!(e.code, 0, "{}", e.err);
+    let bad = write(&dir, "bad.pcode", all.replace("S0.", "S9."));
+    let e = bounded(&["run", &nothing, "--semantics", &bad]);
+    assert!(e.code == 2 && e.err.contains("more"), "{}", e.err);
+}
+
 /// Limits of processor time and memory for a small bad input; a megabyte of messages costs little more.
 const SECONDS: f64 = 2.0;
 const PEAK_KIB: u64 = 200 << 10;
