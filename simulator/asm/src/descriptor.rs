@@ -2,25 +2,27 @@
 
 use super::error::{AsmError, Span, suggest};
 use super::expr::Expr;
+use std::ops::RangeInclusive;
 use wavesim_isa::arch::Arch;
 use wavesim_isa::descriptor::{self, *};
 
 /// Byte offset of `kernel_code_entry_byte_offset` in a descriptor (LLVM AMDGPUUsage, *Kernel Descriptor*).
 pub const ENTRY_OFFSET: u64 = 16;
 
-/// A directive: its name, what it sets, and its default.
+/// A directive: its name, what it sets, its default, and the generations that have it.
 #[derive(Debug)]
 struct Item {
     name: &'static str,
     storage: Storage,
     default: u32,
+    generations: RangeInclusive<u32>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Storage {
     /// A field of the descriptor.
     Field(Field),
-    /// A field for kernel arguments preloaded to SGPRs; CDNA only, ignored elsewhere.
+    /// A field for kernel arguments preloaded to SGPRs; ignored where this is not possible.
     Preload(Field),
     /// A register count with this many bits, which is converted to granules.
     Vgprs(u32),
@@ -29,10 +31,27 @@ enum Storage {
 }
 
 const fn item(name: &'static str, storage: Storage, default: u32) -> Item {
-    Item { name, storage, default }
+    Item { name, storage, default, generations: 0..=u32::MAX }
 }
 
-static ITEMS: [Item; 48] = [
+impl Item {
+    /// Limits the directive to some generations: GFX6 to GFX12 in LLVM AMDGPUUsage, *AMDHSA Kernel Assembler
+    /// Directives*.
+    const fn on(mut self, first: u32, last: u32) -> Item {
+        self.generations = first..=last;
+        self
+    }
+
+    /// Returns whether an architecture has the directive.
+    fn is_on(&self, arch: Arch) -> bool {
+        self.generations.contains(&arch.facts().gfx)
+    }
+}
+
+/// The last generation; newer ones are assumed to have its directives.
+const NEWEST: u32 = u32::MAX;
+
+static ITEMS: [Item; 45] = [
     item("group_segment_fixed_size", Storage::Field(GROUP_SEGMENT_FIXED_SIZE), 0),
     item("private_segment_fixed_size", Storage::Field(PRIVATE_SEGMENT_FIXED_SIZE), 0),
     item("kernarg_size", Storage::Field(KERNARG_SIZE), 0),
@@ -41,19 +60,16 @@ static ITEMS: [Item; 48] = [
     item("reserve_vcc", Storage::Ignored(1), 1),
     item("reserve_xnack_mask", Storage::Ignored(1), 0),
     item("user_sgpr_count", Storage::Ignored(5), 0),
-    item("user_sgpr_private_segment_buffer", Storage::Field(PROPERTIES.part(0, 1)), 0),
     item("user_sgpr_dispatch_ptr", Storage::Field(DISPATCH_PTR), 0),
     item("user_sgpr_queue_ptr", Storage::Field(QUEUE_PTR), 0),
     item("user_sgpr_kernarg_segment_ptr", Storage::Field(KERNARG_SEGMENT_PTR), 0),
     item("user_sgpr_dispatch_id", Storage::Field(DISPATCH_ID), 0),
-    item("user_sgpr_flat_scratch_init", Storage::Field(PROPERTIES.part(5, 1)), 0),
     item("user_sgpr_private_segment_size", Storage::Field(PRIVATE_SEGMENT_SIZE), 0),
     item("user_sgpr_kernarg_preload_length", Storage::Preload(KERNARG_PRELOAD_LENGTH), 0),
     item("user_sgpr_kernarg_preload_offset", Storage::Preload(KERNARG_PRELOAD_OFFSET), 0),
-    item("wavefront_size32", Storage::Field(WAVEFRONT_SIZE32), 1),
+    item("wavefront_size32", Storage::Field(WAVEFRONT_SIZE32), 1).on(10, NEWEST),
     item("uses_dynamic_stack", Storage::Field(DYNAMIC_STACK), 0),
     item("enable_private_segment", Storage::Field(RSRC2.part(0, 1)), 0),
-    item("system_sgpr_private_segment_wavefront_offset", Storage::Field(RSRC2.part(0, 1)), 0),
     item("system_sgpr_workgroup_id_x", Storage::Field(WORKGROUP_IDS[0]), 1),
     item("system_sgpr_workgroup_id_y", Storage::Field(WORKGROUP_IDS[1]), 0),
     item("system_sgpr_workgroup_id_z", Storage::Field(WORKGROUP_IDS[2]), 0),
@@ -70,17 +86,17 @@ static ITEMS: [Item; 48] = [
     item("float_round_mode_16_64", Storage::Field(RSRC1.part(14, 2)), 0),
     item("float_denorm_mode_32", Storage::Field(RSRC1.part(16, 2)), 0),
     item("float_denorm_mode_16_64", Storage::Field(RSRC1.part(18, 2)), 3),
-    item("round_robin_scheduling", Storage::Field(RSRC1.part(21, 1)), 0),
-    item("dx10_clamp", Storage::Field(DX10_CLAMP), 1),
-    item("ieee_mode", Storage::Field(IEEE_MODE), 1),
+    item("round_robin_scheduling", Storage::Field(RSRC1.part(21, 1)), 0).on(12, NEWEST),
+    item("dx10_clamp", Storage::Field(DX10_CLAMP), 1).on(6, 11),
+    item("ieee_mode", Storage::Field(IEEE_MODE), 1).on(6, 11),
     item("fp16_overflow", Storage::Field(RSRC1.part(26, 1)), 0),
-    item("workgroup_processor_mode", Storage::Field(WGP_MODE), 1),
-    item("memory_ordered", Storage::Field(RSRC1.part(30, 1)), 1),
-    item("forward_progress", Storage::Field(RSRC1.part(31, 1)), 0),
-    item("shared_vgpr_count", Storage::Field(RSRC3.part(0, 4)), 0),
-    item("inst_pref_size", Storage::Field(RSRC3.part(4, 8)), 0),
-    item("accum_offset", Storage::Vgprs(9), 0),
-    item("tg_split", Storage::Field(RSRC3.part(16, 1)), 0),
+    item("workgroup_processor_mode", Storage::Field(WGP_MODE), 1).on(10, NEWEST),
+    item("memory_ordered", Storage::Field(RSRC1.part(30, 1)), 1).on(10, NEWEST),
+    item("forward_progress", Storage::Field(RSRC1.part(31, 1)), 0).on(10, NEWEST),
+    item("shared_vgpr_count", Storage::Field(RSRC3.part(0, 4)), 0).on(10, 11),
+    item("inst_pref_size", Storage::Field(RSRC3.part(4, 8)), 0).on(10, NEWEST),
+    item("accum_offset", Storage::Vgprs(9), 0).on(9, 9),
+    item("tg_split", Storage::Field(RSRC3.part(16, 1)), 0).on(9, 9),
 ];
 
 /// An `.amdhsa_kernel` block.
@@ -93,29 +109,6 @@ pub struct Descriptor {
     given: Vec<(&'static Item, Expr, Span)>,
 }
 
-/// Returns whether an architecture has a directive.
-fn has(arch: Arch, name: &str) -> bool {
-    match name {
-        "accum_offset" | "tg_split" => arch.is_cdna(),
-        "wavefront_size32"
-        | "workgroup_processor_mode"
-        | "memory_ordered"
-        | "forward_progress"
-        | "shared_vgpr_count"
-        | "inst_pref_size"
-            if arch.is_cdna() =>
-        {
-            false
-        }
-        "dx10_clamp" | "ieee_mode" | "shared_vgpr_count" => arch != Arch::Rdna4,
-        "round_robin_scheduling" => arch == Arch::Rdna4,
-        "user_sgpr_private_segment_buffer"
-        | "user_sgpr_flat_scratch_init"
-        | "system_sgpr_private_segment_wavefront_offset" => false,
-        _ => true,
-    }
-}
-
 impl Descriptor {
     /// Creates a block without directives.
     pub fn new(kernel: &str, arch: Arch) -> Descriptor {
@@ -124,9 +117,9 @@ impl Descriptor {
 
     /// Handles `.amdhsa_NAME VALUE`; `name` is without prefix. Constant values are checked immediately.
     pub fn set(&mut self, name: &str, value: Expr, span: Span) -> Result<(), AsmError> {
-        let found = ITEMS.iter().find(|i| i.name == name && has(self.arch, name));
+        let found = ITEMS.iter().find(|i| i.name == name && i.is_on(self.arch));
         let Some(item) = found else {
-            let known = ITEMS.iter().map(|i| i.name).filter(|n| has(self.arch, n));
+            let known = ITEMS.iter().filter(|i| i.is_on(self.arch)).map(|i| i.name);
             let error = AsmError::new(
                 span,
                 format!("there is no directive `.amdhsa_{name}` for {}", self.arch.name()),
@@ -145,8 +138,8 @@ impl Descriptor {
 
     /// The wave size, if it is given as a number; otherwise the default.
     pub fn wave(&self) -> u32 {
-        if self.arch.is_cdna() {
-            return 64;
+        if let [only] = self.arch.wave_sizes() {
+            return *only;
         }
         let given = self.given.iter().rev().find(|g| g.0.name == "wavefront_size32");
         if given.is_some_and(|g| g.1 == Expr::Int(0)) { 64 } else { 32 }
@@ -173,25 +166,26 @@ impl Descriptor {
         }
         let given = |name: &str| values.iter().rev().find(|g| g.0 == name).map(|g| g.1);
         let mut d = descriptor::Descriptor::ZERO;
-        let cdna = self.arch.is_cdna();
+        let rules = &self.arch.facts().descriptor;
         for item in &ITEMS {
-            let default = if has(self.arch, item.name) { item.default } else { 0 };
+            let default = if item.is_on(self.arch) { item.default } else { 0 };
             let value = given(item.name).unwrap_or(default);
             match item.storage {
                 // Some directives share bits.
                 Storage::Field(field) => d.set(field, d.get(field) | value),
-                Storage::Preload(field) if cdna => d.set(field, value),
+                Storage::Preload(field) if rules.preloads_kernarg => d.set(field, value),
                 Storage::Vgprs(_) | Storage::Preload(_) | Storage::Ignored(_) => {}
             }
         }
-        let wave32 = given("wavefront_size32").unwrap_or(1) != 0;
-        let granule = if wave32 || cdna { 8 } else { 4 };
+        let wave64 = given("wavefront_size32") == Some(0);
+        let granule = rules.vgpr_granule[usize::from(wave64)];
         let vgprs = given("next_free_vgpr").unwrap_or(0).max(1);
         d.set(VGPR_GRANULES, vgprs.div_ceil(granule) - 1);
-        if cdna {
-            // Includes VCC, XNACK_MASK and FLAT_SCRATCH.
-            let sgprs = given("next_free_sgpr").unwrap_or(0).saturating_add(6);
-            d.set(SGPR_GRANULES, sgprs.div_ceil(8) - 1);
+        if let Some([granule, more]) = rules.sgpr_granule {
+            let sgprs = given("next_free_sgpr").unwrap_or(0).saturating_add(more);
+            d.set(SGPR_GRANULES, sgprs.div_ceil(granule) - 1);
+        }
+        if rules.accum_offset {
             d.set(ACCUM_OFFSET, self.accum_offset(given("accum_offset"), vgprs)?);
         }
         let pairs = [DISPATCH_PTR, QUEUE_PTR, KERNARG_SEGMENT_PTR, DISPATCH_ID].map(|pair| 2 * d.get(pair));

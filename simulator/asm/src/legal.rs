@@ -79,7 +79,8 @@ pub fn check(inst: &Inst, options: &Options, halves: &[&[Slot]]) -> Result<(), I
             }
         }
     }
-    check_cdna(inst, options, halves)?;
+    check_doubles(inst, options, halves)?;
+    check_addend(inst, options, halves)?;
     check_constant_bus(inst, options, halves)?;
     match halves {
         [x, y] => check_dual(inst, options, x, y),
@@ -99,7 +100,7 @@ pub fn check_decoded(inst: &Inst, options: &Options) -> Result<(), Illegal> {
 
 /// The number of the last scalar register.
 pub(crate) fn last_sgpr(arch: Arch) -> u16 {
-    if arch.is_cdna() { 101 } else { 105 }
+    arch.facts().scalar_codes.last_sgpr()
 }
 
 /// Returns whether the instruction is a scalar load of dwords.
@@ -147,8 +148,8 @@ fn check_range(inst: &Inst, options: &Options, slot: &Slot) -> Option<(&'static 
     };
     let odd_vectors = |first: u32| {
         let message = || format!("{count} vector registers must start at an even one, not at v{first}");
-        // CDNA 3 ISA manual, *VGPR Alignment*: applies to operands of 64 bits and more.
-        (options.arch.is_cdna() && first % 2 == 1).then(|| ("misaligned VGPRs", message()))
+        (options.arch.facts().instructions.even_vgprs && first % 2 == 1)
+            .then(|| ("misaligned VGPRs", message()))
     };
     if let Some(first) = slot.names.vgpr(code) {
         return if first + count > 256 { beyond("v255") } else { odd_vectors(first) };
@@ -186,20 +187,25 @@ fn check_range(inst: &Inst, options: &Options, slot: &Slot) -> Option<(&'static 
     ))
 }
 
-/// Rules of CDNA: the only DPP control for 64-bit values is the row broadcast, and the addend of a matrix
-/// product either is the result or does not overlap it (CDNA 3 ISA manual, *DPP* and *Matrix Arithmetic
-/// Instructions*).
-fn check_cdna(inst: &Inst, options: &Options, halves: &[&[Slot]]) -> Result<(), Illegal> {
-    if !options.arch.is_cdna() {
+/// Checks the DPP control of 64-bit values.
+fn check_doubles(inst: &Inst, options: &Options, halves: &[&[Slot]]) -> Result<(), Illegal> {
+    if !options.arch.facts().dpp.only_broadcasts_doubles {
         return Ok(());
     }
     let table = options.arch.table();
-    let slots = halves.iter().copied().flatten();
-    let wide = slots.clone().any(|s| s.size == Size::Bits(64) && s.source.is_some());
+    let wide = halves.iter().copied().flatten().any(|s| s.size == Size::Bits(64) && s.source.is_some());
     if let Some(control) = inst.field(table, "DPP_CTRL").filter(|c| wide && !ROW_BROADCASTS.contains(c)) {
         let message = format!("64-bit values support only row_newbcast, not the DPP control 0x{control:x}");
         return Err(Illegal::new("lane movement of 64 bits", message));
     }
+    Ok(())
+}
+
+/// Checks that the addend of a matrix product with accumulation registers either is the result or does not
+/// overlap it (CDNA 3 ISA manual, *Matrix Arithmetic Instructions*).
+fn check_addend(inst: &Inst, options: &Options, halves: &[&[Slot]]) -> Result<(), Illegal> {
+    let table = options.arch.table();
+    let slots = halves.iter().copied().flatten();
     if inst.field(table, "ACC_CD").is_none() {
         return Ok(());
     }
@@ -269,7 +275,7 @@ fn check_constant_bus(inst: &Inst, options: &Options, halves: &[&[Slot]]) -> Res
 }
 
 /// Checks the register banks of a dual instruction. First sources must be in different banks of four, and so
-/// must second sources; third sources must be in different banks of two. Pairs of moves on RDNA 4 are exempt.
+/// must second sources; third sources must be in different banks of two, except in pairs of instructions with [`Trait::AnyBank`].
 /// One result register is even and the other odd.
 fn check_dual(inst: &Inst, options: &Options, x: &[Slot], y: &[Slot]) -> Result<(), Illegal> {
     let arch = options.arch;
@@ -287,7 +293,7 @@ fn check_dual(inst: &Inst, options: &Options, x: &[Slot], y: &[Slot]) -> Result<
         return Err(Illegal { operand: result, ..Illegal::new("dual issue", message) });
     }
     let any_bank = |entry: EntryId| forms(arch).get(entry).traits.has(Trait::AnyBank);
-    if arch == Arch::Rdna4 && any_bank(inst.entry) && any_bank(inst.entry_y) {
+    if any_bank(inst.entry) && any_bank(inst.entry_y) {
         return Ok(());
     }
     let (x, y) = (sources(inst, x), sources(inst, y));

@@ -2,6 +2,7 @@
 //! registers; the data formats of the operands determine the remaining uses of OP_SEL, OP_SEL_HI, NEG, NEG_HI
 //! and CLAMP (ISA manuals, *Wave Matrix Multiply Accumulate*).
 
+use super::dialect::SIGNS_OF_INTEGERS;
 use isa_spec::tables::EntryId;
 use wavesim_isa::arch::Arch;
 
@@ -40,8 +41,7 @@ impl Modifiers {
         if !matrix && !byte_product {
             return None;
         }
-        // RDNA 3 ignores the signs of integers, but LLVM accepts them.
-        let lenient = arch != Arch::Rdna4;
+        let lenient = SIGNS_OF_INTEGERS.has(arch);
         let bits = |holds: &dyn Fn(&str) -> bool| {
             sources.iter().enumerate().map(|(at, s)| u8::from(holds(s)) << at).sum::<u8>()
         };

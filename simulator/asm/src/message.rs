@@ -1,7 +1,7 @@
 //! The immediate of S_SENDMSG: a message; on gfx9, with operation and stream.
 
 use super::dialect::symbols::{
-    GEOMETRY_OPERATIONS, MESSAGES, MESSAGES_WITH_OPERATION, OTHER_MESSAGES, OTHER_OPERATIONS,
+    ABSENT_MESSAGES, GEOMETRY_OPERATIONS, MESSAGES, MESSAGES_WITH_OPERATION, OTHER_OPERATIONS,
     SYSTEM_OPERATIONS,
 };
 use super::error::AsmError;
@@ -25,7 +25,9 @@ fn messages(arch: Arch) -> impl Iterator<Item = (String, u32)> {
         .filter_map(|t| part(t, "MSG"))
         .flat_map(|p| p.values)
         .map(|(name, value)| (llvm_message(name), *value));
-    extra.chain(own).filter(move |m| !(arch.is_cdna() && OTHER_MESSAGES.contains(&m.0.as_str())))
+    extra
+        .chain(own)
+        .filter(move |m| !ABSENT_MESSAGES.iter().any(|(archs, name)| archs.has(arch) && *name == m.0))
 }
 
 /// Bit positions of operation and stream in gfx9's messages (CDNA 3 manual, *S_SENDMSG*).
@@ -43,11 +45,12 @@ fn operations(name: &str) -> Option<&'static [&'static str]> {
 /// Prints the immediate of S_SENDMSG as a message; as a number if bits above the message are set.
 pub fn print(arch: Arch, value: u32) -> String {
     // Bits above the message force the numeric form.
-    let used = if arch.is_cdna() { 0x37f } else { 0xff };
+    let operations_exist = arch.facts().instructions.message_operations;
+    let used = if operations_exist { 0x37f } else { 0xff };
     if value & !used != 0 {
         return value.to_string();
     }
-    let (message, operation, stream) = match arch.is_cdna() {
+    let (message, operation, stream) = match operations_exist {
         true => (value & 15, value >> OPERATION & 7, value >> STREAM),
         false => (value, 0, 0),
     };
@@ -55,7 +58,7 @@ pub fn print(arch: Arch, value: u32) -> String {
     let Some((name, _)) = messages(arch).find(|m| m.1 == message && !m.0.ends_with("ILLEGAL_MSG")) else {
         return numbers;
     };
-    let known = operations(&name).filter(|_| arch.is_cdna());
+    let known = operations(&name).filter(|_| operations_exist);
     match (known, operation, stream) {
         (None, 0, 0) => format!("sendmsg({name})"),
         (None, ..) => numbers,
@@ -86,7 +89,8 @@ pub fn parse(arch: Arch, operands: &[Operand]) -> Result<u32, AsmError> {
     if call.name != "sendmsg" || !(1..=3).contains(&call.args.len()) {
         return Err(AsmError::new(*span, "expected sendmsg(message)"));
     }
-    let max = if arch.is_cdna() { 15 } else { 0xff };
+    let operations_exist = arch.facts().instructions.message_operations;
+    let max = if operations_exist { 15 } else { 0xff };
     let id = match &call.args[0].value {
         ArgValue::Int(v) if (0..=max).contains(v) => *v as u32,
         ArgValue::Int(_) => {
@@ -103,7 +107,7 @@ pub fn parse(arch: Arch, operands: &[Operand]) -> Result<u32, AsmError> {
         ArgValue::Word(word) => Some(word),
         ArgValue::Int(_) | ArgValue::Text(_) => None,
     };
-    if arch.is_cdna() {
+    if operations_exist {
         return with_operation(id, name, &call.args);
     }
     for arg in &call.args[1..] {

@@ -16,7 +16,7 @@ const FEATURE_ON: u32 = 3;
 /// The flags of a file that specifies no features.
 pub(super) fn any_features(arch: Arch) -> u32 {
     let any = FEATURES.iter().fold(0, |bits, (_, first)| bits | FEATURE_ANY << first);
-    if arch.is_cdna() { any } else { 0 }
+    if arch.facts().target_features { any } else { 0 }
 }
 
 impl Reader<'_> {
@@ -44,7 +44,7 @@ impl Reader<'_> {
             self.program.arch = arch;
         }
         self.program.features = 0;
-        for (name, first) in FEATURES.into_iter().filter(|_| arch.is_cdna()) {
+        for (name, first) in FEATURES.into_iter().filter(|_| arch.facts().target_features) {
             let given = features.iter().find_map(|f| f.strip_prefix(name));
             let setting = match given {
                 None => FEATURE_ANY,

@@ -93,7 +93,7 @@ pub enum Trait {
     StoresFromLds,
     /// SDWA selects a part of the source only.
     SdwaSourceOnly,
-    /// Two of these as the halves of a dual instruction may read from the same register banks (RDNA 4).
+    /// Two of these as the halves of a dual instruction may read from the same register banks.
     AnyBank,
 }
 
@@ -108,6 +108,10 @@ pub enum ArchSet {
     Cdna,
     /// CDNA 4 only.
     Cdna4,
+    /// Generations before RDNA 4.
+    BeforeGfx12,
+    /// RDNA 4 and later.
+    Gfx12,
 }
 
 impl ArchSet {
@@ -118,6 +122,8 @@ impl ArchSet {
             ArchSet::Rdna => !arch.is_cdna(),
             ArchSet::Cdna => arch.is_cdna(),
             ArchSet::Cdna4 => arch == Arch::Cdna4,
+            ArchSet::BeforeGfx12 => arch.facts().gfx < 12,
+            ArchSet::Gfx12 => arch.facts().gfx >= 12,
         }
     }
 }
@@ -227,7 +233,7 @@ pub const TRAITS: &[(Trait, ArchSet, &[&str])] = &[
     (Swizzle, Any, &["DS_SWIZZLE_B32"]),
     (GlobalDataShare, Any, &["DS_GWS_*", "*_GS_REG_RTN"]),
     (SingleChannel, Any, &["IMAGE_GATHER4*", "IMAGE_MSAA_LOAD*"]),
-    (AnyBank, Any, &["V_DUAL_MOV_B32"]),
+    (AnyBank, Gfx12, &["V_DUAL_MOV_B32"]),
 ];
 
 /// The properties of one instruction.
@@ -272,6 +278,12 @@ pub fn name(own: &str, arch: Arch) -> String {
     let other = NAMES.iter().find(|n| n.0.has(arch) && n.1 == own);
     other.map_or_else(|| own.to_lowercase(), |n| n.2.to_string())
 }
+
+/// `bound_ctrl:0` sets the bit, too: the modifier is a flag with a number (LLVM).
+pub const BOUND_CTRL_IS_FLAG: ArchSet = Cdna;
+
+/// All sources of matrix products accept signs, also integers, of which hardware ignores them (LLVM).
+pub const SIGNS_OF_INTEGERS: ArchSet = BeforeGfx12;
 
 /// The instruction used as padding in code sections.
 pub const PADDING: &str = "s_nop 0";

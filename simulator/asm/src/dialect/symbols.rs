@@ -60,8 +60,10 @@ pub const MESSAGES: [(&[Arch], u32, &str); 12] = [
     (&Arch::CDNA, 15, "MSG_SYSMSG"),
 ];
 
-/// Messages in the descriptions of CDNA that only RDNA has (CDNA 3 ISA manual, *S_SENDMSG*; LLVM agrees).
-pub const OTHER_MESSAGES: [&str; 2] = ["MSG_HS_TESSFACTOR", "MSG_DEALLOC_VGPRS"];
+/// Messages in the descriptions of architectures that do not have them (CDNA 3 ISA manual, *S_SENDMSG*; LLVM
+/// agrees).
+pub const ABSENT_MESSAGES: [(ArchSet, &str); 2] =
+    [(ArchSet::Cdna, "MSG_HS_TESSFACTOR"), (ArchSet::Cdna, "MSG_DEALLOC_VGPRS")];
 
 /// CDNA messages that take an operation, and whether it is a system operation.
 pub const MESSAGES_WITH_OPERATION: [(&str, bool); 3] =

@@ -88,7 +88,7 @@ impl Builder {
             literal,
             returns,
             to_lds: self.field("LDS").filter(|_| buffer_data && self.traits.has(Trait::LoadsToLds)),
-            true16: !self.arch.is_cdna(),
+            true16: self.arch.facts().true16,
             signs: self.signs(),
             bus: self.bus(),
             traits: self.traits,
@@ -124,8 +124,9 @@ impl Builder {
             ty if ty.ends_with("_M0") => Some(("m0", Size::Bits(32))),
             _ => None,
         });
+        let limit = self.arch.facts().instructions.scalar_values;
         Some(ConstantBus {
-            limit: if self.traits.has(Trait::SingleScalar) || self.arch.is_cdna() { 1 } else { 2 },
+            limit: if self.traits.has(Trait::SingleScalar) { 1 } else { limit },
             implicit: implicit.collect(),
         })
     }
@@ -306,7 +307,9 @@ impl Builder {
         let mask = format.ends_with("_M64");
         let matrix = format.contains("WMMA_DC")
             || self.traits.has(Trait::MatrixLoad) && field == Some("VDST")
-            || format.contains("WMMA_AB") && self.arch == Arch::Rdna4 && self.encoding.contains("VOP3P");
+            || format.contains("WMMA_AB")
+                && self.arch.facts().instructions.divides_matrix_sources
+                && self.encoding.contains("VOP3P");
         let size = match o.size_bits {
             _ if mask => Size::Mask,
             bits if matrix => Size::Matrix(bits),
@@ -428,20 +431,19 @@ impl Builder {
     fn defaults(&self) -> Vec<(u8, u32)> {
         let mut out = Vec::new();
         let mut set = |name: &str, value: u32| out.extend(self.field(name).map(|f| (f, value)));
-        let null = operand::NULL as u32;
-        match self.family() {
-            // Absent register operands are encoded as null, except on CDNA.
-            "GLOBAL" | "SCRATCH" if self.arch.is_cdna() => set("SADDR", NO_BASE),
-            "SMEM" if self.arch.is_cdna() && !self.sig.is_empty() => {
+        // Absent register operands are encoded as null, if there is a null register.
+        let null = self.arch.facts().scalar_codes.has_null().then_some(operand::NULL as u32);
+        match (self.family(), null) {
+            ("FLAT" | "GLOBAL" | "SCRATCH", Some(null)) => set("SADDR", null),
+            ("GLOBAL" | "SCRATCH", None) => set("SADDR", NO_BASE),
+            ("SMEM", Some(null)) if !self.sig.is_empty() => set("SOFFSET", null),
+            ("SMEM", None) if !self.sig.is_empty() => {
                 let offset = self.sig.iter().any(|o| self.type_name(o) == "OPR_SMEM_OFFSET");
                 set("IMM", u32::from(offset));
             }
-            _ if self.arch.is_cdna() => {}
-            "FLAT" | "GLOBAL" | "SCRATCH" => set("SADDR", null),
-            "SMEM" if !self.sig.is_empty() => set("SOFFSET", null),
             _ => {}
         }
-        if self.encoding.contains("DPP16") || self.encoding.contains("_DPP") && self.arch.is_cdna() {
+        if self.encoding.contains("_DPP") && !self.encoding.contains("DPP8") {
             set("SRC0", dpp::DPP16);
             set("ROW_MASK", 15);
             set("BANK_MASK", 15);

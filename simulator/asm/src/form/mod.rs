@@ -153,13 +153,16 @@ pub struct Slot {
 /// number of registers.
 const ELEMENT_BITS: [u8; 5] = [8, 8, 6, 6, 4];
 
-/// CDNA's code for an absent scalar base.
+/// The code for an absent scalar base where there is no null register.
 pub(super) const NO_BASE: u32 = 127;
 
 impl Slot {
     /// Returns whether the code of a scalar base means that there is none.
     pub fn is_off(&self, code: u32, options: &Options) -> bool {
-        self.names.name(code) == Some("null") || options.arch.is_cdna() && code == NO_BASE
+        match options.arch.facts().scalar_codes.has_null() {
+            true => self.names.name(code) == Some("null"),
+            false => code == NO_BASE,
+        }
     }
 
     /// The names that apply to the field of `inst`.

@@ -35,9 +35,11 @@ impl<'a, 't> Matcher<'a, 't> {
             Value::List(list) => operand::consecutive(list).ok_or_else(|| self.mismatch(slot, operand))?,
             _ => return self.constant(slot, operand),
         };
-        // CDNA 2 and later have no LDS direct reads, although the descriptions list the code.
-        if reg.base == RegBase::Special(Special::LdsDirect) && self.options.arch.is_cdna() {
-            return Err(AsmError::new(operand.span, "CDNA has no direct reads of LDS"));
+        if reg.base == RegBase::Special(Special::LdsDirect)
+            && !self.options.arch.facts().instructions.lds_direct
+        {
+            let title = self.options.arch.facts().title;
+            return Err(AsmError::new(operand.span, format!("{title} has no direct reads of LDS")));
         }
         let code = self.register(slot, &reg, count, operand.span)?;
         self.set_slot(slot, code);

@@ -140,7 +140,7 @@ impl Mod {
                 let lanes = traits.has(Trait::OpSelSelectsLanes);
                 let printed =
                     packed || lanes || traits.has(Trait::OpSel) || traits.has(Trait::OpSelWithAccumulator);
-                let named = !arch.is_cdna();
+                let named = arch.facts().true16;
                 if printed || named && table.signatures[e.sig as usize].iter().any(|o| o.size_bits == 16) {
                     let dest = !packed && !lanes;
                     mods.push(Mod::Bits { name: "op_sel", field: at, sources: ALL_SOURCES, dest, printed });
@@ -253,8 +253,7 @@ impl Mod {
                 mods.push(Mod::Offset16 { low, high, swizzle: traits.has(Trait::Swizzle) });
             }
         }
-        // CDNA has no global data share, except for barriers.
-        if !arch.is_cdna() || traits.has(Trait::GlobalDataShare) {
+        if arch.facts().instructions.global_data_share || traits.has(Trait::GlobalDataShare) {
             flag(&mut mods, "gds", "GDS");
         }
         let ray = inst.subgroup() == "BVH";
@@ -293,7 +292,7 @@ impl Mod {
             let field = o.field.is_some_and(|f| encoding.fields[f as usize].name == "SDATA");
             field && table.operand_types[o.ty as usize].name.contains("SREG")
         };
-        if !(scalar && arch.is_cdna()) || operands.len() > 1 && operands.iter().any(data) {
+        if !scalar || operands.len() > 1 && operands.iter().any(data) {
             flag(&mut mods, "glc", "GLC");
         }
         flag(&mut mods, "slc", "SLC");

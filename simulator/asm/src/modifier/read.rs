@@ -1,6 +1,7 @@
 //! Parsing of modifiers: sets the fields that a modifier selects, and reports values out of range.
 
 use super::{Mod, Style, ThKind};
+use crate::dialect::BOUND_CTRL_IS_FLAG;
 use crate::dialect::symbols::{
     ATOMIC_HINTS, DATA_FORMATS, DIMS, DPP, FORMATS, LOAD_HINTS, Movement, NUMBER_FORMATS, SCOPES, STORE_HINTS,
 };
@@ -40,8 +41,7 @@ impl Mod {
                 let value = int(-(1 << (width - 1)), (1 << (width - 1)) - 1)?;
                 set(*field, value & ((1 << width) - 1));
             }
-            // Before RDNA, 0 sets the bit, as in LLVM.
-            Mod::Number { name: "bound_ctrl", field, .. } if options.arch.is_cdna() => {
+            Mod::Number { name: "bound_ctrl", field, .. } if BOUND_CTRL_IS_FLAG.has(options.arch) => {
                 int(0, 1)?;
                 set(*field, 1);
             }

@@ -20,6 +20,7 @@ use super::source::{Location, Text};
 use std::collections::HashMap;
 use std::rc::Rc;
 use symbols::numbered_label;
+use wavesim_isa::arch::Processor;
 
 /// Number of errors within expansions after which reading ends: one mistake in a macro must not be reported a
 /// million times.
@@ -113,13 +114,8 @@ impl<'a> Reader<'a> {
 
     /// Defines LLVM's processor symbols (LLVM AMDGPUUsage, *Code Object V3 and Above Predefined Symbols*).
     pub fn define_processor_symbols(&mut self, processor: Option<&str>) {
-        let digits = processor.and_then(|p| p.strip_prefix("gfx")).unwrap_or(match self.options.arch {
-            wavesim_isa::arch::Arch::Rdna35 => "1150",
-            wavesim_isa::arch::Arch::Rdna4 => "1201",
-            wavesim_isa::arch::Arch::Cdna3 => "942",
-            wavesim_isa::arch::Arch::Cdna4 => "950",
-            _ => "1100",
-        });
+        let default = Processor::of_arch(self.options.arch).map(|p| p.name);
+        let digits = processor.or(default).and_then(|p| p.strip_prefix("gfx")).unwrap_or_default();
         let number = digits.parse::<i64>().unwrap_or(0);
         for (name, value) in [
             (".amdgcn.gfx_generation_number", number / 100),

@@ -43,3 +43,25 @@ fn descriptors_match_llvm() {
     );
     assert!(Descriptor::new("k", Arch::Rdna4).set("ieee_mode", Expr::Int(1), Span::default()).is_err());
 }
+
+/// CDNA 5 has the directives of its generation, and granules and preloaded arguments of its own (LLVM
+/// AMDGPUUsage, *Kernel Descriptor*).
+#[test]
+fn descriptors_of_cdna5() {
+    let bytes = |arch| {
+        let mut d = Descriptor::new("k", arch);
+        for (name, value) in [("next_free_vgpr", 40), ("user_sgpr_kernarg_preload_length", 3)] {
+            d.set(name, Expr::Int(value), Span::default()).unwrap();
+        }
+        assert_eq!(d.wave(), 32);
+        d.finish(0, &|e| e.eval(&NoSymbols)).unwrap()
+    };
+    let (older, newer) = (bytes(Arch::Rdna4), bytes(Arch::Cdna5));
+    assert_eq!([older[48] & 63, newer[48] & 63], [40 / 8 - 1, 48 / 16 - 1], "VGPRs");
+    assert_eq!([older[58], newer[58]], [0, 3], "preloaded arguments");
+    // Neither DX10_CLAMP nor IEEE_MODE is a default: the bits have another meaning.
+    assert_eq!(older[49..52], newer[49..52]);
+    let set = |name| Descriptor::new("k", Arch::Cdna5).set(name, Expr::Int(1), Span::default());
+    assert!(set("round_robin_scheduling").is_ok());
+    assert!(set("ieee_mode").is_err() && set("dx10_clamp").is_err() && set("shared_vgpr_count").is_err());
+}

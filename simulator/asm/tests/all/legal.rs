@@ -4,6 +4,14 @@ use wavesim_asm::{NoSymbols, Options, parse};
 use wavesim_isa::arch::Arch;
 
 #[test]
+fn pairs_of_moves_may_share_a_bank() {
+    let text = "v_dual_mov_b32 v0, v4 :: v_dual_mov_b32 v1, v8";
+    for (arch, legal) in [(Arch::Rdna3, false), (Arch::Rdna4, true), (Arch::Cdna5, true)] {
+        assert_eq!(parse(text, &Options::new(arch), &NoSymbols).is_ok(), legal, "{arch:?}");
+    }
+}
+
+#[test]
 fn dual_instructions_require_wave32() {
     let text = "v_dual_add_f32 v0, v4, v1 :: v_dual_mul_f32 v1, v5, v2";
     for arch in Arch::RDNA {

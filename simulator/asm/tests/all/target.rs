@@ -19,3 +19,22 @@ fn features_set_elf_flags() {
         assert_eq!(errors.is_empty().then_some(program.features), flags, "{target}");
     }
 }
+
+/// LLVM's symbols for the first processor of each architecture: `.if .amdgcn.gfx_generation_number >= 12`.
+#[test]
+fn symbols_of_the_processor() {
+    for (arch, numbers) in [
+        (Arch::Rdna3, [11, 0, 0]),
+        (Arch::Rdna35, [11, 5, 0]),
+        (Arch::Rdna4, [12, 0, 1]),
+        (Arch::Cdna3, [9, 4, 2]),
+        (Arch::Cdna4, [9, 5, 0]),
+        (Arch::Cdna5, [12, 5, 0]),
+    ] {
+        let symbols = ["number", "minor", "stepping"].map(|name| format!(".amdgcn.gfx_generation_{name}"));
+        let text: String = symbols.iter().map(|name| format!(".byte {name}\n")).collect();
+        let (program, errors) = program::read(&text, &Options::new(arch));
+        assert!(errors.is_empty(), "{arch:?}");
+        assert_eq!(program.sections[0].bytes, numbers, "{arch:?}");
+    }
+}

@@ -3,8 +3,8 @@
 use super::Arch;
 use super::facts::{
     Coherence, Counter, CounterSet, DescriptorRules, DppSet, Facts, FloatRules, HalfWrite, HalfWrites,
-    HazardRules, ProcessorRow, ScalarCodes, SharedRecords, StartLayout, StatusLayout, ValuHazards, VgprFile,
-    WaitStates,
+    HazardRules, InstructionRules, ProcessorRow, ScalarCodes, SharedRecords, StartLayout, StatusLayout,
+    ValuHazards, VgprFile, WaitStates,
 };
 
 /// The facts of CDNA 3.
@@ -22,7 +22,15 @@ pub const FACTS: Facts = Facts {
     true16: false,
     replicates_packed_constants: false,
     buffer_offset_is_register: false,
-    dpp: DppSet { across_rows: true, xmask: false },
+    instructions: InstructionRules {
+        scalar_values: 1,
+        even_vgprs: true,
+        lds_direct: false,
+        global_data_share: false,
+        divides_matrix_sources: false,
+        message_operations: true,
+    },
+    dpp: DppSet { across_rows: true, xmask: false, only_broadcasts_doubles: true },
     instruction_modes: true,
     float: FloatRules { default_mode: 0x3f0, mode_has_ieee: true, omod_always: false },
     status: StatusLayout { scc: true, wave64: false },
@@ -50,6 +58,7 @@ pub const FACTS: Facts = Facts {
         matrix_needs_gap: false,
         valu: ValuHazards::NONE,
     },
+    target_features: true,
     descriptor: DescriptorRules {
         vgpr_granule: [8, 8],
         sgpr_granule: Some([8, 6]),

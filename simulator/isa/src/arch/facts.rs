@@ -38,6 +38,8 @@ pub struct Facts {
     pub replicates_packed_constants: bool,
     /// The scalar offset of a buffer access is a register, M0 or null, but no constant.
     pub buffer_offset_is_register: bool,
+    /// What instructions can read and encode.
+    pub instructions: InstructionRules,
     /// Movements of DPP beyond those that all architectures have.
     pub dpp: DppSet,
     /// S_SET_GPR_IDX_ON and S_SETVSKIP: modes in MODE that change vector instructions.
@@ -63,6 +65,8 @@ pub struct Facts {
     pub dealloc_message: Option<u32>,
     /// What software must separate because hardware does not wait.
     pub hazards: HazardRules,
+    /// Code objects record the processor's settings of XNACK and of SRAM ECC (LLVM AMDGPUUsage, *Target ID*).
+    pub target_features: bool,
     /// Fields and granules of kernel descriptors.
     pub descriptor: DescriptorRules,
     /// Conformance records of another architecture that also apply to this one.
@@ -92,6 +96,41 @@ pub enum ScalarCodes {
     Cdna,
 }
 
+impl ScalarCodes {
+    /// The number of the last SGPR.
+    pub fn last_sgpr(self) -> u16 {
+        match self {
+            ScalarCodes::Rdna => 105,
+            ScalarCodes::Cdna => 101,
+        }
+    }
+
+    /// Returns whether there is a null register.
+    pub fn has_null(self) -> bool {
+        self == ScalarCodes::Rdna
+    }
+}
+
+/// What instructions can read and encode.
+#[derive(Debug, Clone, Copy)]
+pub struct InstructionRules {
+    /// The scalar values that a vector instruction can read (the limit of the constant bus).
+    pub scalar_values: usize,
+    /// Vector operands of 64 bits and more start at an even register (CDNA 3 manual, *VGPR Alignment*).
+    pub even_vgprs: bool,
+    /// Vector instructions can read LDS as a source. The descriptions of CDNA list the code, but CDNA 2 and
+    /// later do not have it.
+    pub lds_direct: bool,
+    /// LDS instructions other than those of barriers also access the global data share.
+    pub global_data_share: bool,
+    /// The matrices A and B of WMMA are divided among the lanes of a wave. Elsewhere each half of a wave of 64
+    /// has a copy of them (RDNA 3 manual, *WMMA*).
+    pub divides_matrix_sources: bool,
+    /// The immediate of S_SENDMSG has an operation and a stream beside the message (CDNA manuals,
+    /// *S_SENDMSG*).
+    pub message_operations: bool,
+}
+
 /// Movements of DPP that only some architectures have.
 #[derive(Debug, Clone, Copy)]
 pub struct DppSet {
@@ -99,6 +138,8 @@ pub struct DppSet {
     pub across_rows: bool,
     /// `row_xmask` (RDNA manuals, *DPP*).
     pub xmask: bool,
+    /// Values of 64 bits have no movement but `row_newbcast` (CDNA 3 manual, *DPP*).
+    pub only_broadcasts_doubles: bool,
 }
 
 /// MODE and the output modifiers.

@@ -2,7 +2,8 @@
 
 use super::facts::{
     Coherence, Counter, CounterSet, DescriptorRules, DppSet, Facts, FloatRules, HalfWrite, HalfWrites,
-    HazardRules, ProcessorRow, ScalarCodes, StartLayout, StatusLayout, ValuHazards, VgprFile,
+    HazardRules, InstructionRules, ProcessorRow, ScalarCodes, StartLayout, StatusLayout, ValuHazards,
+    VgprFile,
 };
 
 /// The facts of RDNA 3.
@@ -25,7 +26,15 @@ pub const FACTS: Facts = Facts {
     true16: true,
     replicates_packed_constants: true,
     buffer_offset_is_register: false,
-    dpp: DppSet { across_rows: false, xmask: true },
+    instructions: InstructionRules {
+        scalar_values: 2,
+        even_vgprs: false,
+        lds_direct: true,
+        global_data_share: true,
+        divides_matrix_sources: false,
+        message_operations: false,
+    },
+    dpp: DppSet { across_rows: false, xmask: true, only_broadcasts_doubles: false },
     instruction_modes: false,
     float: FloatRules { default_mode: 0x3f0, mode_has_ieee: true, omod_always: false },
     status: StatusLayout { scc: true, wave64: false },
@@ -53,6 +62,7 @@ pub const FACTS: Facts = Facts {
             permutation_after_exec: true,
         },
     },
+    target_features: false,
     descriptor: DescriptorRules {
         vgpr_granule: [8, 4],
         sgpr_granule: None,

@@ -1,8 +1,8 @@
 //! RDNA 4 (gfx12): AMD's *RDNA4 Instruction Set Architecture*, and LLVM AMDGPUUsage.
 
 use super::facts::{
-    Coherence, Counter, CounterSet, Facts, FloatRules, HazardRules, ProcessorRow, StartLayout, StatusLayout,
-    ValuHazards,
+    Coherence, Counter, CounterSet, Facts, FloatRules, HazardRules, InstructionRules, ProcessorRow,
+    StartLayout, StatusLayout, ValuHazards,
 };
 use super::rdna3;
 
@@ -13,6 +13,12 @@ pub const FACTS: Facts = Facts {
     processors: &[ProcessorRow("gfx1201", 0x4e), ProcessorRow("gfx1200", 0x48)],
     gfx: 12,
     buffer_offset_is_register: true,
+    instructions: InstructionRules {
+        lds_direct: false,
+        global_data_share: false,
+        divides_matrix_sources: true,
+        ..rdna3::FACTS.instructions
+    },
     float: FloatRules { default_mode: 0xf0, mode_has_ieee: false, omod_always: true },
     status: StatusLayout { scc: false, wave64: true },
     start: StartLayout { ids_in_ttmps: true },
