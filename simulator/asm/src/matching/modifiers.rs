@@ -117,8 +117,15 @@ impl<'a, 't> Matcher<'a, 't> {
     }
 
     pub(super) fn return_mismatch(&self, returns: bool) -> AsmError {
-        let hint =
-            if self.options.arch == wavesim_isa::arch::Arch::Rdna4 { "th:TH_ATOMIC_RETURN" } else { "glc" };
+        let returns_by = |m: &&Mod| match m {
+            Mod::Flag { field, .. } | Mod::Th { field, .. } => Some(*field) == self.form.returns,
+            _ => false,
+        };
+        let hint = match self.form.mods.iter().find(returns_by) {
+            Some(Mod::Th { .. }) => "th:TH_ATOMIC_RETURN",
+            Some(flag) => flag.name(),
+            None => "glc",
+        };
         let what = if returns {
             format!(
                 "with `{hint}` the atomic returns the old value, so the first operand must be a register for it"
