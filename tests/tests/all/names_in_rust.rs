@@ -1,5 +1,6 @@
 //! Instruction names occur in the ISA descriptions, in the pseudocode and in the assembler's dialect tables.
 //! No other Rust code outside tests may depend on the name of an instruction; messages may mention names.
+//! The names of architectures occur where their facts are.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -38,6 +39,41 @@ pub fn walk(folder: &Path, visit: &mut dyn FnMut(&Path, &str)) {
             visit(&path, &text[..end.unwrap_or(text.len())]);
         }
     }
+}
+
+/// Architectures are named where their facts are: code elsewhere asks for a fact (`isa::arch::facts`).
+#[test]
+fn only_facts_and_the_dialect_name_architectures() {
+    let names: Vec<String> = Arch::ALL.iter().map(|arch| format!("Arch::{arch:?}")).collect();
+    let branches = ["is_cdna(", "Arch::RDNA", "Arch::CDNA"];
+    let (mut found, mut lines) = (Vec::new(), 0);
+    for folder in ["capi/src", "hosts", "isa-macros", "isa-spec/src", "simulator"] {
+        walk(&root().join(folder), &mut |path, text| {
+            if path.starts_with(root().join("simulator/isa/src/arch")) {
+                return;
+            }
+            for (number, line) in (1..).zip(text.lines()) {
+                lines += 1;
+                let line = code(line);
+                // `Arch::Rdna3` is a prefix of `Arch::Rdna35`, which is as much a name.
+                let named = names.iter().map(String::as_str).chain(branches).any(|name| line.contains(name));
+                if named {
+                    found.push(format!("{}:{number}: {}", path.display(), line.trim()));
+                }
+            }
+        });
+    }
+    assert!(lines > 50_000, "{lines} lines were read");
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// Lists that files outside of Rust must repeat.
+#[test]
+fn the_editor_lists_the_architectures() {
+    let manifest = std::fs::read_to_string(root().join("editors/vscode/package.json")).unwrap();
+    let list: Vec<String> = Arch::AMD.iter().map(|arch| format!("{:?}", arch.name())).collect();
+    let wanted = format!("\"arch\": {{ \"type\": \"string\", \"enum\": [{}]", list.join(", "));
+    assert!(manifest.contains(&wanted), "editors/vscode/package.json lacks {wanted}");
 }
 
 #[test]
