@@ -18,11 +18,19 @@ pub fn refereed() -> Vec<Arch> {
     Arch::AMD.into_iter().filter(is_chosen).collect()
 }
 
-/// Returns the name of the `llvm-mc` that supports an architecture; `WAVESIM_LLVM_MC_GFX950` overrides it for
-/// CDNA 4 and 5.
+/// Returns the `llvm-mc` that supports an architecture. For CDNA 4 and 5 it is LLVM 22's: the one that
+/// `WAVESIM_LLVM_MC_GFX950` names, the one that `scripts/install-llvm22.sh` has unpacked, or an installed one.
 pub fn tool(arch: Arch) -> String {
-    let newer = || std::env::var("WAVESIM_LLVM_MC_GFX950").unwrap_or_else(|_| "llvm-mc-22".to_string());
-    if matches!(arch, Arch::Cdna4 | Arch::Cdna5) { newer() } else { "llvm-mc-19".to_string() }
+    if !matches!(arch, Arch::Cdna4 | Arch::Cdna5) {
+        return "llvm-mc-19".to_string();
+    }
+    let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let unpacked = || {
+        let cache = variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")? + "/.cache"))?;
+        let file = cache + "/wavesim/llvm-22/bin/llvm-mc-22";
+        std::path::Path::new(&file).exists().then_some(file)
+    };
+    variable("WAVESIM_LLVM_MC_GFX950").or_else(unpacked).unwrap_or_else(|| "llvm-mc-22".to_string())
 }
 
 pub fn words_of(text: &str, options: &Options) -> Result<Vec<u32>, String> {
