@@ -8,13 +8,17 @@
 // No files, threads, processes or clocks: clippy.toml lists the forbidden methods.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+mod compiled;
+mod faults;
 mod float_control;
+mod handlers;
 pub mod interp;
 pub mod observe;
 pub mod reference;
 pub mod sched;
+mod step;
 
-pub use interp::step;
+pub use step::step;
 
 #[cfg(test)]
 mod tests;

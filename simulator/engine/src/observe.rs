@@ -2,7 +2,9 @@
 //! before and after each. It has a loop of its own, so that the plain loop ([`crate::interp::run`]) pays
 //! nothing for observers.
 
-use crate::interp;
+use crate::faults::{fault_without_handler, take_event};
+use crate::handlers::{self, HANDLERS};
+use crate::interp::evaluate;
 use isa_spec::pcode::builtins::Control;
 use std::cell::Cell;
 use std::ops::ControlFlow;
@@ -193,7 +195,7 @@ static NO_MEMORY: LazyLock<Memory> = LazyLock::new(Memory::empty);
 fn run_straight<'a>(cx: &mut Cx<'a>, program: &'a Program, end: usize) -> Result<(), Flow> {
     while (cx.op.number as usize) < end {
         // SAFETY: the operation belongs to the program of `cx`.
-        match unsafe { interp::dispatch(cx, cx.op) } {
+        match unsafe { handlers::dispatch(cx, cx.op) } {
             Flow::NEXT | Flow::MODE => cx.op = program.op_after(cx.op),
             flow => return Err(flow),
         }
@@ -222,7 +224,7 @@ fn run_with_accesses<'a, O: Observer + ?Sized>(
         run_straight(cx, program, at)?;
         let op = cx.op;
         // SAFETY: the operation belongs to the program of `cx`.
-        match unsafe { interp::dispatch(cx, op) } {
+        match unsafe { handlers::dispatch(cx, op) } {
             Flow::NEXT if op.flags & Op::MORE == 0 => cx.op = program.op_after(op),
             flow => return Err(flow),
         }
@@ -305,7 +307,7 @@ pub fn run<O: Observer + ?Sized>(
         cancel: context.cancel,
     };
     let mut cx = Cx::new(
-        &interp::HANDLERS,
+        &HANDLERS,
         Avx2::detect(),
         program.arch,
         wave,
@@ -352,13 +354,13 @@ fn turn<'a, O: Observer + ?Sized>(
     while *executed < end {
         let mut pc = cx.wave.pc;
         let Some(first) = program.op_at(pc) else {
-            return Err(interp::fault_without_handler(&Op::end(), None));
+            return Err(fault_without_handler(&Op::end(), None));
         };
         cx.op = first;
         let mut index = first.number as usize;
         // `op_at` maps a hole to the instruction after it.
         if program.pcs.get(index) != Some(&pc) {
-            return Err(interp::fault_without_handler(first, None));
+            return Err(fault_without_handler(first, None));
         }
         let step = Step { program, index, pc, wave: cx.wave, group: cx.workgroup, time: *executed };
         let skip = observer.skip(&step);
@@ -411,19 +413,19 @@ fn turn<'a, O: Observer + ?Sized>(
         loop {
             let op = cx.op;
             // SAFETY: the operation belongs to the program of `cx`.
-            let flow = stopped.take().unwrap_or_else(|| unsafe { interp::dispatch(cx, op) });
+            let flow = stopped.take().unwrap_or_else(|| unsafe { handlers::dispatch(cx, op) });
             match flow {
                 Flow::NEXT | Flow::MODE => {}
                 Flow::JUMP => next = cx.jump,
                 flow => {
                     let unknown = flow == Flow::UNKNOWN;
-                    let replaced = if unknown { interp::evaluate(program, cx) } else { None };
+                    let replaced = if unknown { evaluate(program, cx) } else { None };
                     event = match replaced {
                         Some(result) => {
                             next = cx.wave.pc;
                             result.err()
                         }
-                        None => Some(interp::take_event(cx, op, program)),
+                        None => Some(take_event(cx, op, program)),
                     };
                     break;
                 }

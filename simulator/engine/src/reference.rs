@@ -7,7 +7,7 @@ mod operands;
 
 pub use access_set::AccessSet;
 
-use crate::interp;
+use crate::faults;
 use isa_spec::arith::FloatEnv;
 use isa_spec::eval::{self, Machine, Stop};
 use isa_spec::pcode::builtins::Control;
@@ -75,7 +75,7 @@ pub fn step_observed(
         return Ok(());
     }
     if let Some(code) = operand::unlisted_code(arch, inst) {
-        return Err(interp::unlisted_code(Some(inst.instruction(arch.table()).name), code));
+        return Err(faults::unlisted_code(Some(inst.instruction(arch.table()).name), code));
     }
     let inst = &resolved(arch, inst, wave)
         .map_err(|e| Event::fault(FaultKind::IllegalInstruction, e.to_string()))?;
@@ -261,7 +261,7 @@ impl RefMachine<'_, '_, '_> {
                 Ok(())
             }
             Shape::Wave if self.binding.has_dpp() => {
-                Err(interp::dpp_unsupported(Some(self.inst.instruction(self.table).name)))
+                Err(faults::dpp_unsupported(Some(self.inst.instruction(self.table).name)))
             }
             Shape::Wave | Shape::Scalar => self.evaluate(None),
         }

@@ -1,9 +1,11 @@
 //! Scheduling at barriers for compiled code. Compiled code knows where the registers of each wave are, so the
 //! context is synchronised only where something reads it.
 
-use super::dispatch::Dispatch;
-use super::group::{Status, TURN};
-use super::round::{Parked, Round, is_ready};
+use super::cancel::is_cancelled;
+use super::next_ready::{Limits, TURN};
+use super::slot::{Parked, Status, is_ready};
+use std::ptr::NonNull;
+use std::sync::atomic::AtomicBool;
 use wavesim_machine::state::{Wave, Workgroup};
 
 /// The waves of a `Round`, accessed through raw pointers.
@@ -11,22 +13,20 @@ pub struct BarrierScheduler {
     waves: *mut Parked<'static>,
     count: usize,
     turn: usize,
-    budget_end: u64,
-    slice_end: u64,
-    dispatch: *const Dispatch<'static>,
+    limits: Limits,
+    cancel: Option<NonNull<AtomicBool>>,
 }
 
 impl BarrierScheduler {
     /// Captures the present state of a round.
-    pub(super) fn of(round: &mut Round<'_, '_>) -> BarrierScheduler {
-        BarrierScheduler {
-            waves: round.waves.as_mut_ptr().cast(),
-            count: round.waves.len(),
-            turn: round.turn,
-            budget_end: round.budget_end,
-            slice_end: round.slice_end,
-            dispatch: std::ptr::from_ref(round.dispatch).cast(),
-        }
+    pub(super) fn new(
+        waves: &mut [Parked<'_>],
+        turn: usize,
+        limits: Limits,
+        cancel: Option<&AtomicBool>,
+    ) -> BarrierScheduler {
+        let (count, waves) = (waves.len(), waves.as_mut_ptr().cast());
+        BarrierScheduler { waves, count, turn, limits, cancel: cancel.map(NonNull::from) }
     }
 
     /// The index of the wave whose turn it is.
@@ -36,7 +36,7 @@ impl BarrierScheduler {
 
     /// Marks the wave whose turn it is as waiting for a barrier (its PC is already past the instruction) and
     /// schedules the next wave, as `Waves::next` does. Returns that wave and the instruction count up to
-    /// which it may run. Cancellation is checked once a round.
+    /// which it may run.
     ///
     /// # Safety
     /// The round is alive and has not been used since this value was created. No references to the
@@ -53,7 +53,7 @@ impl BarrierScheduler {
         unsafe {
             *(*self.waves.add(self.turn)).status = Status::Waiting(barrier);
             let end = instructions + TURN;
-            if end > self.budget_end {
+            if end > self.limits.budget_end {
                 return None;
             }
             let mut turn = self.turn;
@@ -61,7 +61,9 @@ impl BarrierScheduler {
                 turn += 1;
                 if turn == self.count {
                     // The order stays the same from round to round.
-                    if instructions >= self.slice_end || (*self.dispatch).is_cancelled() {
+                    if instructions >= self.limits.slice_end
+                        || is_cancelled(self.cancel.map(|cancel| cancel.as_ref()))
+                    {
                         return None;
                     }
                     turn = 0;

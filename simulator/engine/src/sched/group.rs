@@ -1,9 +1,14 @@
 //! One workgroup: its waves, LDS and scratch, and the order of their turns. The objects are reused from
 //! workgroup to workgroup, and, through a [`Pool`], from dispatch to dispatch.
 
-use super::dispatch::{Budget, Dispatch};
+use super::launch::{Budget, Dispatch};
+use super::next_ready::{Limits, TURN};
 use super::order::{Schedule, splitmix64};
-use super::round::{self, Round, park};
+pub use super::pool::Pool;
+use super::pool::Spare;
+use super::round::Round;
+pub use super::slot::{Slot, Status};
+use super::slot::{apply_event, is_ready, park};
 use super::start::{InitialVgprs, start};
 use crate::float_control::DefaultFloatControl;
 use crate::interp;
@@ -11,16 +16,13 @@ use crate::observe::{self, Done, NoObserver, Observer, Step};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::sync::{Mutex, PoisonError};
 use wavesim_machine::exec::Context;
 use wavesim_machine::exec::machine_ops::Event;
 use wavesim_machine::exec::watch::{Access, Place};
 use wavesim_machine::fault::{Fault, FaultKind};
 use wavesim_machine::memory::Memory;
-use wavesim_machine::state::{Wave, Workgroup};
+use wavesim_machine::state::Workgroup;
 
-/// Number of instructions in a wave's turn.
-pub(super) const TURN: u64 = 4096;
 /// The longest turn under a random schedule.
 const RANDOM_TURN: u64 = 64;
 /// Number of instructions taken from the dispatch's budget at a time: threads share its counter, and turns
@@ -34,26 +36,6 @@ const COUNTING_INTERVAL: u32 = 16;
 /// Scratch of a workgroup up to this size is zeroed in place.
 const MAX_ZEROED_IN_PLACE: usize = 4 << 20;
 
-/// The state of a wave between its turns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Status {
-    /// The wave gets a turn in each round.
-    Running,
-    /// The wave waits at the barrier with this index.
-    Waiting(usize),
-    /// The wave has executed S_ENDPGM and gets no more turns.
-    Ended,
-}
-
-/// A wave and its scheduling status.
-#[derive(Clone)]
-pub struct Slot {
-    /// The wave's registers.
-    pub wave: Wave,
-    /// Whether the wave gets turns.
-    pub status: Status,
-}
-
 /// A workgroup in progress.
 #[derive(Clone)]
 pub struct Group<'a> {
@@ -66,7 +48,7 @@ pub struct Group<'a> {
     /// Spare waves left from larger workgroups, kept for the pool.
     spare: Vec<Slot>,
     pub shared: Workgroup,
-    /// LDS of the workgroup, [`Shape::lds_bytes`](super::dispatch::Shape::lds_bytes) bytes long.
+    /// LDS of the workgroup, [`Shape::lds_bytes`](super::launch::Shape::lds_bytes) bytes long.
     pub lds: Vec<u8>,
     /// Scratch of all waves, lane by lane.
     pub scratch: Vec<u8>,
@@ -79,72 +61,6 @@ pub struct Group<'a> {
     pub executed: u64,
     /// Number of turns for which compiled code was considered.
     turns: u32,
-}
-
-/// Register files and LDS of finished workgroups, kept for later dispatches: a small launch would spend most
-/// of its time allocating them. [`Group::start`] clears them, as it does between the workgroups of a
-/// dispatch.
-#[derive(Default)]
-pub struct Pool(Mutex<Vec<Spare>>);
-
-/// The reusable parts of a finished workgroup.
-#[derive(Default)]
-struct Spare {
-    slots: Vec<Slot>,
-    /// Waves beyond those of the last workgroup.
-    spare: Vec<Slot>,
-    lds: Vec<u8>,
-}
-
-/// Upper bound of the bytes that a pool keeps: two workgroups of 32 waves of 64 lanes.
-const POOL_BYTES: usize = 16 << 20;
-
-impl Pool {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Spare>> {
-        // The list is consistent even after a panic, because each change is a single insertion or removal.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn take(&self, lanes: u32) -> Option<Spare> {
-        let mut list = self.lock();
-        let at = list.iter().rposition(|spare| spare.lanes() == Some(lanes))?;
-        Some(list.swap_remove(at))
-    }
-
-    fn put(&self, spare: Spare) {
-        let mut list = self.lock();
-        if list.iter().chain([&spare]).map(Spare::bytes).sum::<usize>() <= POOL_BYTES {
-            list.push(spare);
-        }
-    }
-
-    /// Returns the number of bytes that the pool holds.
-    pub fn bytes(&self) -> usize {
-        self.lock().iter().map(Spare::bytes).sum()
-    }
-}
-
-impl Spare {
-    /// Number of lanes of each wave.
-    fn lanes(&self) -> Option<u32> {
-        self.slots.first().map(|slot| slot.wave.size())
-    }
-
-    fn bytes(&self) -> usize {
-        let waves = self.slots.iter().chain(&self.spare);
-        waves.map(|s| size_of::<Slot>() + s.wave.file_bytes()).sum::<usize>() + self.lds.capacity()
-    }
-
-    /// Adjusts the number of waves to `waves`.
-    fn resize(&mut self, waves: usize, lanes: u32) {
-        if self.slots.len() > waves {
-            self.spare.extend(self.slots.drain(waves..));
-        }
-        while self.slots.len() < waves {
-            let new = || Slot { wave: Wave::new(lanes), status: Status::Ended };
-            self.slots.push(self.spare.pop().unwrap_or_else(new));
-        }
-    }
 }
 
 impl<'a> Group<'a> {
@@ -286,7 +202,7 @@ impl<'a> Group<'a> {
     #[inline(always)]
     pub fn ready(&mut self, at: usize) -> bool {
         let Slot { wave, status } = &mut self.slots[at];
-        round::is_ready(wave, status, &self.shared)
+        is_ready(wave, status, &self.shared)
     }
 
     /// Whether [`Group::ready`] would return true.
@@ -346,9 +262,9 @@ impl<'a> Group<'a> {
         let mut round = Round {
             waves: &mut waves,
             turn: *turn,
-            budget_end: self.executed.saturating_add(self.allowance),
-            slice_end: slice,
-            dispatch: self.dispatch,
+            limits: Limits { budget_end: self.executed.saturating_add(self.allowance), slice_end: slice },
+            cancel: self.dispatch.cancel,
+            pools: program.lowered().pools(),
         };
         let (wave, scratch) = round.take().expect("no wave of a new round runs yet");
         context.scratch = scratch;
@@ -395,7 +311,7 @@ impl<'a> Group<'a> {
     fn apply_result(&mut self, at: usize, result: Result<(), Event>) -> Result<(), Box<Fault>> {
         let Err(event) = result else { return Ok(()) };
         let Slot { wave, status } = &mut self.slots[at];
-        match round::apply_event(wave, status, &mut self.shared, event) {
+        match apply_event(wave, status, &mut self.shared, event) {
             None => Ok(()),
             Some(event) => {
                 let pc = wave.pc;

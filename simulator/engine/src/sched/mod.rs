@@ -1,8 +1,13 @@
 //! The scheduler: runs dispatches, their workgroups, and the waves of each workgroup.
 
 pub(crate) mod barrier;
+mod cancel;
 pub mod dispatch;
 pub mod group;
+mod launch;
+pub(crate) mod next_ready;
 pub mod order;
-mod round;
+mod pool;
+pub(crate) mod round;
+pub(crate) mod slot;
 pub mod start;

@@ -1,7 +1,7 @@
 //! The initial state of a wave: ids in the registers that the layout names, EXEC set for the work-items that
 //! exist.
 
-use super::dispatch::{Dispatch, Layout};
+use super::launch::{Dispatch, Layout};
 use smallvec::SmallVec;
 use wavesim_isa::arch::machine::ReadOnlyValue;
 use wavesim_machine::state::{LaneVec, Wave};

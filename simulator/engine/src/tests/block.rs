@@ -86,7 +86,7 @@ fn run_one(by: By, inst: &Inst, lanes: &LaneVec, high: Option<fn(u32) -> u32>, e
             lowered.push(Arch::Rdna3, inst, 0, 0).expect("one instruction");
             let fast = Avx2::detect().filter(|_| fast);
             let mut cx = Cx::new(
-                &crate::interp::HANDLERS,
+                &crate::handlers::HANDLERS,
                 fast,
                 Arch::Rdna3,
                 &mut wave,
@@ -96,7 +96,7 @@ fn run_one(by: By, inst: &Inst, lanes: &LaneVec, high: Option<fn(u32) -> u32>, e
             );
             cx.watch = Some(&mut watch);
             // SAFETY: `lowered` belongs to `cx`.
-            let flow = unsafe { interp::dispatch(&mut cx, &lowered.ops()[0]) };
+            let flow = unsafe { crate::handlers::dispatch(&mut cx, &lowered.ops()[0]) };
             let result = match flow {
                 Flow::NEXT => Ok(()),
                 _ => Err(cx.event.take().expect("a fault")),

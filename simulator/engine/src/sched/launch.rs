@@ -1,0 +1,303 @@
+//! A dispatch: program, shape and initial state of a launch, and its limits.
+
+use super::cancel::is_cancelled;
+use super::order::{GroupOrder, Schedule};
+use super::pool::Pool;
+use super::slot::MAX_ITEMS;
+use crate::compiled::Compiled;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use wavesim_isa::arch::Arch;
+use wavesim_isa::arch::machine::VectorFile;
+use wavesim_machine::exec::program::Program;
+use wavesim_machine::state::VGPRS;
+use wavesim_machine::state::wave::VCC_LO;
+
+/// A launch and its execution parameters.
+pub struct Dispatch<'a> {
+    /// The code that every wave runs, beginning at [`Shape::entry_pc`].
+    pub program: &'a Program,
+    /// The grid, the workgroups, and the initial registers of waves.
+    pub shape: &'a Shape,
+    /// A fault is raised after this many wave-instructions in total.
+    pub max_instructions: u64,
+    /// The order in which a workgroup's waves run. A correct kernel computes the same results under every
+    /// order.
+    pub schedule: Schedule,
+    /// The order in which workgroups start.
+    pub order: GroupOrder,
+    /// Number of host threads that run workgroups; 0 counts as 1. Always 1 without the feature `threads`.
+    pub threads: usize,
+    /// Workgroups are known to wait for each other and take shorter turns.
+    pub cooperative: bool,
+    /// Upper bound of the bytes held by suspended workgroups on all threads. At least one workgroup can be suspended.
+    pub resident_bytes: usize,
+    /// Counts what has been done, for a progress display.
+    pub progress: Option<&'a Progress>,
+    /// The pool that register files are taken from and returned to; `None` allocates them for this dispatch.
+    pub pool: Option<&'a Pool>,
+    /// Set to end this run, as [`INTERRUPT`] ends all runs.
+    pub cancel: Option<&'a AtomicBool>,
+    /// Compiled code of the program for unobserved runs; `None` interprets it.
+    pub compiled: Option<&'a (dyn Compiled + Sync)>,
+}
+
+/// What a run has done so far. The counts grow with each turn of a workgroup.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// Wave-instructions executed.
+    pub instructions: AtomicU64,
+    /// Waves of workgroups that have ended.
+    pub waves: AtomicU64,
+}
+
+/// The launch parameters other than program and memory.
+#[derive(Debug, Clone)]
+pub struct Shape {
+    /// Workgroups per dimension.
+    pub grid: [u32; 3],
+    /// Work-items per workgroup and dimension.
+    pub block: [u32; 3],
+    /// 32 or 64.
+    pub wave_size: u32,
+    /// Static plus dynamic LDS of a workgroup, in bytes.
+    pub lds_bytes: u32,
+    /// Scratch of a lane, in bytes.
+    pub scratch_bytes: u32,
+    /// The registers that the kernel declares. Instructions may access others; the check `hazard` reports
+    /// that.
+    pub registers: Registers,
+    /// The initial contents of registers.
+    pub init: InitialState,
+    /// Byte offset of the first instruction in the program.
+    pub entry_pc: u64,
+    /// Address of the program's first byte, as S_GETPC returns it.
+    pub code_base: u64,
+}
+
+/// Numbers of registers that a kernel declares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Registers {
+    /// VGPRs of a lane, before [`Registers::allocated_vgprs`] rounds them up.
+    pub vgprs: u16,
+    /// Accumulation VGPRs of a lane (CDNA).
+    pub accumulation: u16,
+    /// Numbered SGPRs, excluding VCC and the other special registers.
+    pub sgprs: u16,
+}
+
+impl Registers {
+    /// All registers that instructions can name.
+    pub const ALL: Registers =
+        Registers { vgprs: VGPRS as u16, accumulation: VGPRS as u16, sgprs: VCC_LO as u16 };
+
+    /// Returns the number of VGPRs allocated to a wave of this size: indexed instructions cannot reach beyond
+    /// them.
+    pub fn allocated_vgprs(self, arch: Arch, wave_size: u32) -> u32 {
+        let granule = arch.facts().vgprs.granule_of(wave_size);
+        (self.vgprs as u32).max(1).next_multiple_of(granule).min(VGPRS as u32)
+    }
+}
+
+/// Initial registers of a wave.
+#[derive(Debug, Clone)]
+pub struct InitialState {
+    /// The registers that hold workgroup and work-item ids.
+    pub layout: Layout,
+    /// Initial value of the MODE register.
+    pub mode: u32,
+    /// `(first SGPR, values)`: the same in every wave.
+    pub sgprs: Vec<(u16, Vec<u32>)>,
+}
+
+/// The registers that hold workgroup and work-item ids.
+#[derive(Debug, Clone)]
+pub enum Layout {
+    /// The text format: workgroup ids in s0, s1, s2 and work-item ids in v0, v1, v2, each only for the
+    /// flagged dimensions.
+    Text { group_ids: [bool; 3], item_ids: [bool; 3] },
+    /// The HSA ABI (LLVM AMDGPUUsage, *Initial Kernel Execution State*): workgroup ids of the enabled
+    /// dimensions in system SGPRs from `first_system_sgpr` on (`architected`: in ttmp9 and ttmp7 instead,
+    /// gfx12), and packed work-item ids in v0 (`item_id_dims`: 0, 1 or 2 dimensions beyond X).
+    Hsa { first_system_sgpr: u16, group_ids: [bool; 3], architected: bool, item_id_dims: u8 },
+    /// A custom machine: ids in the read-only registers of this file.
+    Own(&'static VectorFile),
+}
+
+/// Statistics of a finished run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RunStats {
+    /// Wave-instructions executed.
+    pub instructions: u64,
+    /// Waves started.
+    pub waves: u64,
+}
+
+/// A reason why a dispatch cannot run.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DispatchError {
+    /// The wave size is not one that waves can have.
+    #[error("waves have 32 or 64 lanes, not {0}")]
+    WaveSize(u32),
+    #[error("{arch} has no waves of {size} lanes")]
+    NoSuchWave { arch: &'static str, size: u32 },
+    #[error("a workgroup of {0:?} work-items: 1 to {1} are possible")]
+    Block([u32; 3], u64),
+    #[error("{0} bytes of LDS: a workgroup has at most {1}")]
+    Lds(u32, u32),
+    #[error("{bytes} bytes of scratch for each of {items} work-items: a workgroup has at most {MAX_SCRATCH}")]
+    Scratch { bytes: u32, items: u32 },
+}
+
+/// Upper bound of a workgroup's LDS on any architecture, in bytes; `Arch::lds_bytes` returns that of one.
+pub const MAX_LDS: u32 = 160 << 10;
+/// Upper bound of a workgroup's scratch in bytes. The limit is the simulator's own: a header must not be able
+/// to claim all of the host's memory.
+pub const MAX_SCRATCH: u64 = 128 << 20;
+
+impl<'a> Dispatch<'a> {
+    /// Creates a dispatch that runs workgroup after workgroup on one thread, interpreted. Callers may then
+    /// change the other fields.
+    pub fn new(program: &'a Program, shape: &'a Shape, max_instructions: u64) -> Dispatch<'a> {
+        Dispatch {
+            program,
+            shape,
+            max_instructions,
+            schedule: Schedule::RoundRobin,
+            order: Default::default(),
+            threads: 1,
+            cooperative: false,
+            resident_bytes: MAX_RESIDENT_BYTES,
+            progress: None,
+            pool: None,
+            cancel: None,
+            compiled: None,
+        }
+    }
+}
+
+impl Dispatch<'_> {
+    /// Number of work-items of a workgroup.
+    pub fn items(&self) -> u32 {
+        self.shape.block.iter().product()
+    }
+
+    /// Number of waves of a workgroup; the last one may be partial.
+    pub fn waves(&self) -> u32 {
+        self.items().div_ceil(self.shape.wave_size)
+    }
+
+    /// Checks that the dispatch can run; [`run`](super::dispatch::run) does this first.
+    pub fn check(&self) -> Result<(), DispatchError> {
+        if !matches!(self.shape.wave_size, 32 | 64) {
+            return Err(DispatchError::WaveSize(self.shape.wave_size));
+        }
+        let arch = self.program.arch;
+        if !arch.wave_sizes().contains(&self.shape.wave_size) {
+            return Err(DispatchError::NoSuchWave { arch: arch.name(), size: self.shape.wave_size });
+        }
+        let items = self.shape.block.iter().try_fold(1u64, |n, &d| n.checked_mul(d as u64));
+        let most =
+            self.program.arch.machine().map_or(MAX_ITEMS, |m| m.max_waves as u64 * m.lanes.count() as u64);
+        if !items.is_some_and(|n| (1..=most).contains(&n)) {
+            return Err(DispatchError::Block(self.shape.block, most));
+        }
+        let most = self.program.arch.lds_bytes();
+        if self.shape.lds_bytes > most {
+            return Err(DispatchError::Lds(self.shape.lds_bytes, most));
+        }
+        let lanes = self.waves() * self.shape.wave_size;
+        if self.shape.scratch_bytes as u64 * lanes as u64 > MAX_SCRATCH {
+            return Err(DispatchError::Scratch { bytes: self.shape.scratch_bytes, items: self.items() });
+        }
+        Ok(())
+    }
+
+    /// Number of workgroups of the grid.
+    pub fn workgroups(&self) -> u64 {
+        self.shape.grid.iter().try_fold(1u64, |n, &d| n.checked_mul(d as u64)).unwrap_or(u64::MAX)
+    }
+
+    /// Returns whether the run has been cancelled.
+    #[inline]
+    pub fn is_cancelled(&self) -> bool {
+        is_cancelled(self.cancel)
+    }
+
+    /// Instructions that a workgroup runs before it is suspended for the first time.
+    pub(super) fn first_slice(&self) -> u64 {
+        if self.cooperative { SHORT_SLICE } else { FIRST_SLICE }
+    }
+
+    pub(super) fn count_group(&self) {
+        if let Some(progress) = self.progress {
+            progress.waves.fetch_add(self.waves() as u64, Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn count_instructions(&self, executed: u64) {
+        if let Some(progress) = self.progress {
+            progress.instructions.fetch_add(executed, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns the coordinates of the workgroup that starts as the `index`-th. Workgroups are numbered with x
+    /// fastest.
+    pub fn workgroup(&self, index: u64) -> [u32; 3] {
+        let [x, y, _] = self.shape.grid.map(u64::from);
+        let index = self.order.number(index, self.workgroups());
+        [(index % x) as u32, (index / x % y) as u32, (index / x / y) as u32]
+    }
+}
+
+/// Parses the coordinates of a workgroup, `x`, `x,y` or `x,y,z`; omitted ones are 0.
+pub fn parse_group(text: &str) -> Result<[u32; 3], String> {
+    let mut out = [0; 3];
+    let parts: Vec<&str> = text.trim_matches(['(', ')']).split(',').map(str::trim).collect();
+    if parts.len() > 3 {
+        return Err("a workgroup has three coordinates: x,y,z".to_string());
+    }
+    for (slot, part) in out.iter_mut().zip(&parts) {
+        *slot = part.parse().map_err(|_| format!("`{part}` is not a coordinate"))?;
+    }
+    Ok(out)
+}
+
+/// The remaining instruction budget of a dispatch, shared by its threads.
+pub struct Budget {
+    left: AtomicU64,
+    /// The initial budget in wave-instructions, for the fault message.
+    pub limit: u64,
+}
+
+impl Budget {
+    /// Creates a budget of `limit` wave-instructions for the whole dispatch.
+    pub fn new(limit: u64) -> Budget {
+        Budget { left: AtomicU64::new(limit), limit }
+    }
+
+    /// Takes up to `wanted` instructions from the budget; returns 0 when none are left.
+    pub fn take(&self, wanted: u64) -> u64 {
+        let mut left = self.left.load(Ordering::Relaxed);
+        loop {
+            let granted = left.min(wanted);
+            match self.left.compare_exchange_weak(left, left - granted, Ordering::Relaxed, Ordering::Relaxed)
+            {
+                Ok(_) => return granted,
+                Err(now) => left = now,
+            }
+        }
+    }
+
+    /// Returns instructions that were taken but not executed.
+    pub fn return_unused(&self, unused: u64) {
+        self.left.fetch_add(unused, Ordering::Relaxed);
+    }
+}
+
+/// Instructions that a workgroup runs before another one gets a turn: workgroups may wait for each other's
+/// stores. Most workgroups end sooner.
+const FIRST_SLICE: u64 = 4 << 20;
+/// The same once workgroups have turned out to be long, or if they are known to wait for each other.
+pub(super) const SHORT_SLICE: u64 = 256 << 10;
+/// The default of [`Dispatch::resident_bytes`].
+const MAX_RESIDENT_BYTES: usize = 1 << 30;
