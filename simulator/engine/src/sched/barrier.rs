@@ -1,8 +1,7 @@
 //! Scheduling at barriers for compiled code. Compiled code knows where the registers of each wave are, so the
 //! context is synchronised only where something reads it.
 
-use super::cancel::is_cancelled;
-use super::next_ready::{Limits, TURN};
+use super::next_ready::{Limits, next_ready};
 use super::slot::{Parked, Status, is_ready};
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicBool;
@@ -52,31 +51,14 @@ impl BarrierScheduler {
         // the number of waves.
         unsafe {
             *(*self.waves.add(self.turn)).status = Status::Waiting(barrier);
-            let end = instructions + TURN;
-            if end > self.limits.budget_end {
-                return None;
-            }
-            let mut turn = self.turn;
-            loop {
-                turn += 1;
-                if turn == self.count {
-                    // The order stays the same from round to round.
-                    if instructions >= self.limits.slice_end
-                        || is_cancelled(self.cancel.map(|cancel| cancel.as_ref()))
-                    {
-                        return None;
-                    }
-                    turn = 0;
-                }
-                let parked = &mut *self.waves.add(turn);
-                if is_ready(&mut *parked.pointer, parked.status, group) {
-                    self.turn = turn;
-                    return Some((parked.pointer, end));
-                }
-                if turn == self.turn {
-                    return None;
-                }
-            }
+            let waves = self.waves;
+            let cancel = self.cancel.map(|cancel| cancel.as_ref());
+            let (turn, end) = next_ready(self.turn, self.count, self.limits, cancel, instructions, |turn| {
+                let parked = &mut *waves.add(turn);
+                is_ready(&mut *parked.pointer, parked.status, group)
+            })?;
+            self.turn = turn;
+            Some(((*waves.add(turn)).pointer, end))
         }
     }
 }

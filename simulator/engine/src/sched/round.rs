@@ -2,8 +2,7 @@
 //! after a few instructions, creating a context for each turn would cost more than the turn.
 
 use super::barrier::BarrierScheduler;
-use super::cancel::is_cancelled;
-use super::next_ready::{Limits, TURN};
+use super::next_ready::{Limits, next_ready};
 use super::slot::{Parked, apply_event, is_ready};
 use crate::compiled::{Next, Waves};
 use std::sync::atomic::AtomicBool;
@@ -46,31 +45,15 @@ impl<'a> Round<'_, 'a> {
     /// instruction count up to which that one may run.
     #[inline(always)]
     fn switch_to_next(&mut self, cx: &mut Cx<'a>) -> Option<u64> {
-        let end = cx.instructions + TURN;
-        if end > self.limits.budget_end || is_cancelled(self.cancel) {
-            return None;
-        }
-        let mut turn = self.turn;
-        loop {
-            turn += 1;
-            if turn == self.waves.len() {
-                // The order stays the same from round to round.
-                if cx.instructions >= self.limits.slice_end {
-                    return None;
-                }
-                turn = 0;
-            }
-            let Parked { wave, scratch, status, .. } = &mut self.waves[turn];
-            match wave.take_if(|wave| is_ready(wave, status, cx.workgroup)) {
-                Some(wave) => {
-                    let scratch = std::mem::take(scratch);
-                    self.switch(cx, wave, scratch, turn);
-                    return Some(end);
-                }
-                None if turn == self.turn => return is_ready(cx.wave, status, cx.workgroup).then_some(end),
-                None => {}
-            }
-        }
+        let (waves, wave, group) = (&mut *self.waves, &mut *cx.wave, &*cx.workgroup);
+        let (turn, end) =
+            next_ready(self.turn, waves.len(), self.limits, self.cancel, cx.instructions, |turn| {
+                let Parked { wave: parked, status, .. } = &mut waves[turn];
+                // The entry without a wave is that of the wave in the context.
+                is_ready(parked.as_deref_mut().unwrap_or(&mut *wave), status, group)
+            })?;
+        self.sync_context(cx, turn);
+        Some(end)
     }
 }
 

@@ -3,4 +3,5 @@
 mod block;
 mod memory;
 mod program;
+mod rounds;
 mod start;
