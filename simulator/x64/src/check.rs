@@ -22,29 +22,12 @@ use crate::inst::{Cc, Class, Inst, Mem, Src, V};
 use crate::operands::{is_pure, visit_reads, written};
 use crate::reg::{CALLEE_SAVED, CALLER_SAVED, INTS, VECS};
 use crate::share::Shared;
-use crate::text::{inst_text, value_name};
+use crate::text::value_name;
+use crate::violation::{self, Violation};
 use std::collections::{HashMap, HashSet};
 
 /// A use that does not find its value, or another error in an allocation.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CheckError {
-    /// The position of the instruction, if the error is at one.
-    pub position: Option<usize>,
-    /// The instruction as text.
-    pub text: String,
-    pub message: String,
-}
-
-impl std::fmt::Display for CheckError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.position {
-            Some(position) => write!(f, "instruction {position}, `{}`: {}", self.text, self.message),
-            None => write!(f, "{}", self.message),
-        }
-    }
-}
-
-impl std::error::Error for CheckError {}
+pub type CheckError = Violation<String>;
 
 /// Checks an allocation of a function that has been verified. Returns all errors, in the order of the code.
 pub(crate) fn check(code: &Allocated<'_>) -> Result<(), Vec<CheckError>> {
@@ -54,10 +37,10 @@ pub(crate) fn check(code: &Allocated<'_>) -> Result<(), Vec<CheckError>> {
     if checker.errors.is_empty() {
         checker.paths();
     }
-    let mut errors = checker.errors;
-    errors.sort_by_key(|error| error.position);
-    errors.dedup();
-    if errors.is_empty() { Ok(()) } else { Err(errors) }
+    violation::result(checker.errors).map_err(|mut errors| {
+        errors.dedup();
+        errors
+    })
 }
 
 /// No value.
@@ -120,10 +103,7 @@ impl<'a> Checker<'a> {
     }
 
     fn report(&mut self, position: Option<usize>, message: String) {
-        let function = self.code.function;
-        let inst = position.and_then(|i| function.insts.get(i));
-        let text = inst.map_or(String::new(), |inst| inst_text(inst, &|v| value_name(function, v)));
-        self.errors.push(CheckError { position, text, message });
+        self.errors.push(Violation::new(self.code.function, position, message));
     }
 
     fn name(&self, v: V) -> String {

@@ -51,6 +51,7 @@ mod share;
 mod text;
 mod vector;
 mod verify;
+mod violation;
 
 pub use check::CheckError;
 pub use code::Code;
@@ -62,3 +63,4 @@ pub use listing::{Listing, list};
 pub use memory::Memory;
 pub use parse::ParseError;
 pub use verify::{Problem, VerifyError, verify};
+pub use violation::Violation;

@@ -15,7 +15,7 @@ use crate::function::Function;
 use crate::inst::{Class, Inst, Label, Mem, V};
 use crate::operands::{each_store, each_target, ends_block, result_class, visit_reads, written};
 use crate::reg::ARGUMENTS;
-use crate::text::{inst_text, value_name};
+use crate::violation::{self, Violation};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
@@ -23,25 +23,7 @@ use std::ops::RangeInclusive;
 const MAX_PINNED: usize = 6;
 
 /// A violation of a rule.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct VerifyError {
-    /// The position of the instruction, if the violation is at one.
-    pub position: Option<usize>,
-    /// The instruction as text.
-    pub text: String,
-    pub problem: Problem,
-}
-
-impl std::fmt::Display for VerifyError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.position {
-            Some(position) => write!(f, "instruction {position}, `{}`: {}", self.text, self.problem),
-            None => write!(f, "{}", self.problem),
-        }
-    }
-}
-
-impl std::error::Error for VerifyError {}
+pub type VerifyError = Violation<Problem>;
 
 /// What is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -101,9 +83,7 @@ pub fn verify(function: &Function) -> Result<(), Vec<VerifyError>> {
         verifier.loops(&cfg);
         verifier.foldable(&cfg);
     }
-    let mut errors = verifier.errors;
-    errors.sort_by_key(|error| error.position);
-    if errors.is_empty() { Ok(()) } else { Err(errors) }
+    violation::result(verifier.errors)
 }
 
 struct Verifier<'a> {
@@ -113,9 +93,7 @@ struct Verifier<'a> {
 
 impl Verifier<'_> {
     fn report(&mut self, position: Option<usize>, problem: Problem) {
-        let inst = position.and_then(|i| self.function.insts.get(i));
-        let text = inst.map_or(String::new(), |inst| inst_text(inst, &|v| value_name(self.function, v)));
-        self.errors.push(VerifyError { position, text, problem });
+        self.errors.push(Violation::new(self.function, position, problem));
     }
 
     fn class(&mut self, position: Option<usize>, v: V, expected: Class) {
