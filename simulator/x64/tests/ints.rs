@@ -5,9 +5,10 @@
 mod common;
 
 use common::eval::{compare, int1, int2};
+use common::operations::{CC, INT1, INT2, WIDTHS};
 use common::{host, run};
 use wavesim_x64::Function;
-use wavesim_x64::inst::{Cc, Class, Inst, Int1, Int2, Size, Src, V, Width};
+use wavesim_x64::inst::{Cc, Class, Inst, Int2, Size, Src, V, Width};
 
 const EDGES: [u64; 12] = [
     0,
@@ -23,23 +24,6 @@ const EDGES: [u64; 12] = [
     0x8000_0000_0000_0000,
     u64::MAX,
 ];
-const WIDTHS: [Width; 2] = [Width::W32, Width::W64];
-
-const INT2: [Int2; 9] =
-    [Int2::Add, Int2::Sub, Int2::Mul, Int2::And, Int2::Or, Int2::Xor, Int2::Shl, Int2::Shr, Int2::Sar];
-const INT1: [Int1; 8] = [
-    Int1::Not,
-    Int1::Neg,
-    Int1::CountOnes,
-    Int1::LeadingZeros,
-    Int1::TrailingZeros,
-    Int1::SwapBytes,
-    Int1::SignExtend32,
-    Int1::ZeroExtend32,
-];
-const CCS: [Cc; 10] =
-    [Cc::Eq, Cc::Ne, Cc::LtS, Cc::LeS, Cc::GtS, Cc::GeS, Cc::LtU, Cc::LeU, Cc::GtU, Cc::GeU];
-
 /// The locations of an operation's operands.
 #[derive(Debug, Clone, Copy)]
 enum Operands {
@@ -167,7 +151,7 @@ fn comparisons() {
     if host().is_none() {
         return;
     }
-    for cc in CCS {
+    for cc in CC {
         for width in WIDTHS {
             for from in FROM {
                 for (a, b) in EDGES.iter().flat_map(|&a| EDGES.map(|b| (a, b))) {

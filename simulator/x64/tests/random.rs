@@ -5,13 +5,11 @@
 mod common;
 
 use common::eval::{VEC1, VEC2, Vec1, Vec2, Vector, int2, wide};
+use common::operations::INT2;
 use common::{host, run};
 use proptest::prelude::*;
 use wavesim_x64::inst::{Cc, Class, Inst, Int2, Label, Mem, Size, Src, V, Width};
 use wavesim_x64::{Code, Function};
-
-const INT2: [Int2; 9] =
-    [Int2::Add, Int2::Sub, Int2::Mul, Int2::And, Int2::Or, Int2::Xor, Int2::Shl, Int2::Shr, Int2::Sar];
 
 /// The offset of the memory that loads access: behind the results.
 const DATA: i32 = 4096;

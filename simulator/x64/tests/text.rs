@@ -5,25 +5,10 @@
 mod common;
 
 use common::Rng;
+use common::operations::{CC, INT1, INT2, SIZES, WIDTHS};
 use proptest::prelude::*;
-use wavesim_x64::inst::{Cc, Class, Inst, Int1, Int2, Mem, Size, Src, V, Width};
+use wavesim_x64::inst::{Class, Inst, Mem, Src, V};
 use wavesim_x64::{Code, Function};
-
-const INT2: [Int2; 9] =
-    [Int2::Add, Int2::Sub, Int2::Mul, Int2::And, Int2::Or, Int2::Xor, Int2::Shl, Int2::Shr, Int2::Sar];
-const INT1: [Int1; 8] = [
-    Int1::Not,
-    Int1::Neg,
-    Int1::CountOnes,
-    Int1::LeadingZeros,
-    Int1::TrailingZeros,
-    Int1::SwapBytes,
-    Int1::SignExtend32,
-    Int1::ZeroExtend32,
-];
-const CC: [Cc; 10] = [Cc::Eq, Cc::Ne, Cc::LtS, Cc::LeS, Cc::GtS, Cc::GeS, Cc::LtU, Cc::LeU, Cc::GtU, Cc::GeU];
-const WIDTHS: [Width; 2] = [Width::W32, Width::W64];
-const SIZES: [Size; 4] = [Size::B1, Size::B2, Size::B4, Size::B8];
 
 /// Returns any instruction with operands of the right classes.
 fn any_inst(rng: &mut Rng, f: &mut Function, ints: &[V], vecs: &[V], constants: u32) -> Inst {

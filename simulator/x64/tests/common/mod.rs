@@ -3,6 +3,7 @@
 pub mod eval;
 #[cfg(target_arch = "x86_64")]
 pub mod graph;
+pub mod operations;
 
 use wavesim_x64::{Function, Host, Memory, compile};
 
