@@ -13,7 +13,9 @@ use super::program::{
     SectionAddresses, Values,
 };
 use super::{FixupKind, Options};
-use wavesim_isa::codec::encode;
+use wavesim_isa::arch::Arch;
+use wavesim_isa::codec::{Words, encode};
+use wavesim_isa::inst::Inst;
 
 /// Maximum number of undefined labels that get a suggestion: a file may have very many labels.
 const MAX_SUGGESTIONS: usize = 10;
@@ -307,13 +309,7 @@ impl Program {
                     }
                     fixup.set(&mut inst, next as i64, value)?;
                 }
-                let words =
-                    encode(options.arch, &inst).map_err(|e| AsmError::new(Span::default(), e.to_string()))?;
-                for (word, bytes) in
-                    words.iter().zip(self.sections[pending.section].bytes[at..].chunks_mut(4))
-                {
-                    bytes.copy_from_slice(&word.to_le_bytes());
-                }
+                let words = self.sections[pending.section].put_instruction(at, options.arch, &inst)?;
                 let label = fixups.iter().find(|f| f.kind == FixupKind::Branch).and_then(|f| f.expr.symbol());
                 let label = label.map(|l| l.0).filter(|l| !l.contains('#'));
                 let listed = &mut self.listing[*listed];
@@ -322,11 +318,7 @@ impl Program {
             }
             PendingKind::Data { width, span, .. } => {
                 let value = values.first().copied().unwrap_or(0);
-                if !fits(value, *width) {
-                    return Err(AsmError::new(*span, format!("{value} does not fit {width} bytes")));
-                }
-                self.sections[pending.section].bytes[at..at + width]
-                    .copy_from_slice(&value.to_le_bytes()[..*width]);
+                self.sections[pending.section].put_number(at, value, *width, *span)?;
             }
         }
         Ok(())
@@ -442,6 +434,32 @@ impl Program {
             Some(help) => error.help(help),
             None => error,
         }
+    }
+}
+
+impl Section {
+    /// Encodes an instruction at an offset. Returns its words.
+    pub(super) fn put_instruction(&mut self, at: usize, arch: Arch, inst: &Inst) -> Result<Words, AsmError> {
+        let words = encode(arch, inst).map_err(|e| AsmError::new(Span::default(), e.to_string()))?;
+        for (word, bytes) in words.iter().zip(self.bytes[at..].chunks_mut(4)) {
+            bytes.copy_from_slice(&word.to_le_bytes());
+        }
+        Ok(words)
+    }
+
+    /// Stores a number of `width` bytes at an offset.
+    pub(super) fn put_number(
+        &mut self,
+        at: usize,
+        value: i64,
+        width: usize,
+        span: Span,
+    ) -> Result<(), AsmError> {
+        if !fits(value, width) {
+            return Err(AsmError::new(span, format!("{value} does not fit {width} bytes")));
+        }
+        self.bytes[at..at + width].copy_from_slice(&value.to_le_bytes()[..width]);
+        Ok(())
     }
 }
 

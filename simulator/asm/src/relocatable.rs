@@ -4,7 +4,7 @@
 use super::descriptor::ENTRY_OFFSET;
 use super::error::{AsmError, Span};
 use super::expr::Expr;
-use super::link::{Half, SPECIFIERS, Specifier, fits, kind};
+use super::link::{Half, SPECIFIERS, Specifier, kind};
 use super::object::{OS_ABI, flags_of, note};
 use super::program::{
     Definition, LineError, Memory, Pending, PendingKind, Program, SectionAddresses, Values,
@@ -14,7 +14,6 @@ use object::elf;
 use object::write::elf::{FileHeader, Rel, SectionHeader, Sym, Writer};
 use std::collections::BTreeSet;
 use wavesim_isa::arch::Processor;
-use wavesim_isa::codec::encode;
 
 /// Size of an entry of a relocation section in bytes.
 const RELA: usize = 24;
@@ -254,22 +253,13 @@ impl Program {
                     debug_assert!(fixup.kind != FixupKind::Literal || value as i32 as i64 == value);
                     fixup.set(&mut inst, next as i64, value)?;
                 }
-                let words =
-                    encode(options.arch, &inst).map_err(|e| AsmError::new(Span::default(), e.to_string()))?;
-                let bytes = &mut self.sections[pending.section].bytes[at..];
-                for (word, bytes) in words.iter().zip(bytes.chunks_mut(4)) {
-                    bytes.copy_from_slice(&word.to_le_bytes());
-                }
+                let words = self.sections[pending.section].put_instruction(at, options.arch, &inst)?;
                 let listed = &mut self.listing[*listed];
                 (listed.inst, listed.words) = (inst, words);
             }
             PendingKind::Data { width, span, .. } => {
                 let value = values.first().copied().unwrap_or(0);
-                if !fits(value, *width) {
-                    return Err(AsmError::new(*span, format!("{value} does not fit {width} bytes")));
-                }
-                self.sections[pending.section].bytes[at..at + width]
-                    .copy_from_slice(&value.to_le_bytes()[..*width]);
+                self.sections[pending.section].put_number(at, value, *width, *span)?;
             }
         }
         Ok(())
