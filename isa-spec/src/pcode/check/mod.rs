@@ -117,6 +117,7 @@ pub fn check(
         loops: Vec::new(),
         rounding: Rounding::Mode,
         budget: library.budget.get(),
+        too_large: false,
     };
     c.stmts(&block.body);
     let body = c.out.pop().unwrap_or_default();
@@ -293,6 +294,8 @@ struct Checker<'a> {
     rounding: Rounding,
     /// Remaining number of expressions that the body may have.
     budget: u32,
+    /// The budget was exceeded, which has been reported.
+    too_large: bool,
 }
 
 type R<T> = Result<T, ()>;
@@ -337,10 +340,11 @@ impl Checker<'_> {
                 Ok(())
             }
             None => {
-                if self.library.budget.replace(FEW_EXPRESSIONS) > 0
-                    && !self.errors.iter().any(|e| e.message.starts_with(TOO_LARGE))
-                {
-                    let message = format!("{TOO_LARGE}: over {MAX_EXPRESSIONS} expressions");
+                self.library.budget.set(FEW_EXPRESSIONS);
+                if !std::mem::replace(&mut self.too_large, true) {
+                    let message = format!(
+                        "this body is too large when its calls are expanded: over {MAX_EXPRESSIONS} expressions"
+                    );
                     return self.error_help(span, message, "functions and lambdas are expanded at each call");
                 }
                 Err(())
@@ -373,5 +377,3 @@ impl Checker<'_> {
         }
     }
 }
-
-const TOO_LARGE: &str = "this body is too large when its calls are expanded";

@@ -39,6 +39,57 @@ const STATE: &[(&str, State, Ty)] = &[
     ("TBA", State::TrapBase, Ty::U(64)),
 ];
 
+/// What a reserved name denotes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reserved {
+    /// The value of an operand.
+    Operand,
+    /// The number of an operand's register.
+    Number,
+    /// A register file or a memory, which is indexed, or the rounding mode.
+    Storage,
+}
+
+/// Names that are reserved in the bodies of all instructions, also of those without such an operand. (The
+/// names of [`STATE`] are reserved, too.)
+const RESERVED: &[(&str, Reserved)] = &[
+    ("D0", Reserved::Operand),
+    ("D1", Reserved::Operand),
+    ("S0", Reserved::Operand),
+    ("S1", Reserved::Operand),
+    ("S2", Reserved::Operand),
+    ("S3", Reserved::Operand),
+    ("S4", Reserved::Operand),
+    ("VDATA", Reserved::Operand),
+    ("SDATA", Reserved::Operand),
+    ("RETURN_DATA", Reserved::Operand),
+    ("SRC0", Reserved::Number),
+    ("SRC1", Reserved::Number),
+    ("SRC2", Reserved::Number),
+    ("SRC3", Reserved::Number),
+    ("VDST", Reserved::Number),
+    ("SDST", Reserved::Number),
+    ("DST", Reserved::Number),
+    ("MEM", Reserved::Storage),
+    ("BUFFER", Reserved::Storage),
+    ("LDS", Reserved::Storage),
+    ("SCRATCH", Reserved::Storage),
+    ("DMEM", Reserved::Storage),
+    ("GLOBAL", Reserved::Storage),
+    ("VGPR", Reserved::Storage),
+    ("SGPR", Reserved::Storage),
+    ("TTMP", Reserved::Storage),
+    ("ROUND_MODE", Reserved::Storage),
+];
+
+/// Names that the manuals declare although they are encoding fields or operands.
+pub(super) const MANUAL_DECLARATIONS: &[&str] = &["S", "OFFSET", "OFFSET0", "OFFSET1", "DATA0", "VDST"];
+
+/// Returns what a reserved name denotes.
+pub(super) fn reserved(name: &str) -> Option<Reserved> {
+    RESERVED.iter().find(|(n, _)| *n == name).map(|&(_, what)| what)
+}
+
 impl Checker<'_> {
     /// Returns the operand that a name denotes in this instruction; `write` means as the target of an
     /// assignment.
@@ -145,8 +196,7 @@ impl Checker<'_> {
         if let Some(value) = self.manual_constant(name, span) {
             return Ok(value);
         }
-        // Register numbers.
-        if matches!(name, "SRC0" | "SRC1" | "SRC2" | "VDST" | "SDST" | "DST")
+        if reserved(name) == Some(Reserved::Number)
             && let Some(role) = self.operand_role(name, false)
         {
             return Ok(TExpr::of(ExprKind::OperandIndex(role), Ty::U(32), span));
@@ -180,7 +230,7 @@ impl Checker<'_> {
         if self.unreadable.contains(name) {
             return Err(());
         }
-        let operand_like = matches!(name, "D0" | "D1" | "S0" | "S1" | "S2" | "S3" | "SRC0" | "SRC1" | "SRC2")
+        let operand_like = matches!(reserved(name), Some(Reserved::Operand | Reserved::Number))
             || (name.starts_with('S') && name.len() == 2 && name.as_bytes()[1].is_ascii_digit());
         let operands = self.operand_names();
         if operand_like {

@@ -1,6 +1,7 @@
 //! Checks statements.
 
 use super::convert::constant;
+use super::names::{MANUAL_DECLARATIONS, Reserved, reserved};
 use super::place::local_name;
 use super::{Binding, Checker, Lit, R, TExpr};
 use crate::pcode::ast::{self, StmtKind};
@@ -209,8 +210,8 @@ impl<'a> Checker<'a> {
 
     /// Checks that a new name hides no operand and no state.
     pub(super) fn check_new_name(&mut self, name: &ast::Name) -> R<()> {
-        let operand = self.operand_role(&name.text, true).is_some() || is_operand(&name.text);
-        // `declare RETURN_DATA : …` and the like describe how an operand is used.
+        let operand = self.operand_role(&name.text, true).is_some()
+            || matches!(reserved(&name.text), Some(Reserved::Operand | Reserved::Number));
         if Self::state(&name.text).is_none() && !operand || MANUAL_DECLARATIONS.contains(&name.text.as_str())
         {
             return Ok(());
@@ -348,27 +349,8 @@ impl<'a> Checker<'a> {
         self.frames.last().is_some_and(|f| f.names.contains_key(name))
             || Self::state(name).is_some()
             || self.operand_role(name, true).is_some()
-            || matches!(
-                name,
-                "MEM" | "BUFFER" | "LDS" | "SCRATCH" | "VGPR" | "SGPR" | "DMEM" | "GLOBAL" | "ROUND_MODE"
-            )
-            || (self.sig.family == Family::Vector && name == "VCC")
-            || matches!(
-                name,
-                "D0" | "D1"
-                    | "S0"
-                    | "S1"
-                    | "S2"
-                    | "S3"
-                    | "S4"
-                    | "VDATA"
-                    | "SDATA"
-                    | "VDST"
-                    | "SDST"
-                    | "RETURN_DATA"
-            )
+            || reserved(name).is_some()
             || name.contains('.')
-            || name == "TTMP"
     }
 
     /// Returns the output role if `place` is the output of an instruction being expanded.
@@ -415,28 +397,6 @@ fn not(flag: LocalId, span: Span) -> Expr {
 fn unless(flag: LocalId, body: Vec<Stmt>, span: Span) -> Stmt {
     Stmt::If { arms: vec![(not(flag, span), body)], otherwise: Vec::new(), span }
 }
-
-/// Returns whether a name denotes an operand in any instruction.
-fn is_operand(name: &str) -> bool {
-    matches!(
-        name,
-        "D0" | "D1"
-            | "S0"
-            | "S1"
-            | "S2"
-            | "S3"
-            | "S4"
-            | "SRC0"
-            | "SRC1"
-            | "SRC2"
-            | "SRC3"
-            | "VDATA"
-            | "SDATA"
-    )
-}
-
-/// Names that the manuals declare although they are encoding fields or operands.
-const MANUAL_DECLARATIONS: &[&str] = &["S", "OFFSET", "OFFSET0", "OFFSET1", "DATA0", "VDST"];
 
 /// Strips views and parentheses.
 fn strip_views(e: &ast::Expr) -> &ast::Expr {
