@@ -2,20 +2,20 @@
 
 use super::error::{AsmError, Span, suggest};
 use super::expr::Expr;
-use std::ops::RangeInclusive;
 use wavesim_isa::arch::Arch;
+use wavesim_isa::arch::facts::Facts;
 use wavesim_isa::descriptor::{self, *};
 
 /// Byte offset of `kernel_code_entry_byte_offset` in a descriptor (LLVM AMDGPUUsage, *Kernel Descriptor*).
 pub const ENTRY_OFFSET: u64 = 16;
 
-/// A directive: its name, what it sets, its default, and the generations that have it.
+/// A directive: its name, what it sets, its default, and which architectures have it.
 #[derive(Debug)]
 struct Item {
     name: &'static str,
     storage: Storage,
     default: u32,
-    generations: RangeInclusive<u32>,
+    exists: fn(&Facts) -> bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,25 +31,21 @@ enum Storage {
 }
 
 const fn item(name: &'static str, storage: Storage, default: u32) -> Item {
-    Item { name, storage, default, generations: 0..=u32::MAX }
+    Item { name, storage, default, exists: |_| true }
 }
 
 impl Item {
-    /// Limits the directive to some generations: GFX6 to GFX12 in LLVM AMDGPUUsage, *AMDHSA Kernel Assembler
-    /// Directives*.
-    const fn on(mut self, first: u32, last: u32) -> Item {
-        self.generations = first..=last;
+    /// Limits the directive to some architectures (LLVM AMDGPUUsage, *AMDHSA Kernel Assembler Directives*).
+    const fn when(mut self, exists: fn(&Facts) -> bool) -> Item {
+        self.exists = exists;
         self
     }
 
     /// Returns whether an architecture has the directive.
     fn is_on(&self, arch: Arch) -> bool {
-        self.generations.contains(&arch.facts().gfx)
+        (self.exists)(arch.facts())
     }
 }
-
-/// The last generation; newer ones are assumed to have its directives.
-const NEWEST: u32 = u32::MAX;
 
 static ITEMS: [Item; 45] = [
     item("group_segment_fixed_size", Storage::Field(GROUP_SEGMENT_FIXED_SIZE), 0),
@@ -67,7 +63,7 @@ static ITEMS: [Item; 45] = [
     item("user_sgpr_private_segment_size", Storage::Field(PRIVATE_SEGMENT_SIZE), 0),
     item("user_sgpr_kernarg_preload_length", Storage::Preload(KERNARG_PRELOAD_LENGTH), 0),
     item("user_sgpr_kernarg_preload_offset", Storage::Preload(KERNARG_PRELOAD_OFFSET), 0),
-    item("wavefront_size32", Storage::Field(WAVEFRONT_SIZE32), 1).on(10, NEWEST),
+    item("wavefront_size32", Storage::Field(WAVEFRONT_SIZE32), 1).when(|f| f.gfx >= 10),
     item("uses_dynamic_stack", Storage::Field(DYNAMIC_STACK), 0),
     item("enable_private_segment", Storage::Field(RSRC2.part(0, 1)), 0),
     item("system_sgpr_workgroup_id_x", Storage::Field(WORKGROUP_IDS[0]), 1),
@@ -86,17 +82,17 @@ static ITEMS: [Item; 45] = [
     item("float_round_mode_16_64", Storage::Field(RSRC1.part(14, 2)), 0),
     item("float_denorm_mode_32", Storage::Field(RSRC1.part(16, 2)), 0),
     item("float_denorm_mode_16_64", Storage::Field(RSRC1.part(18, 2)), 3),
-    item("round_robin_scheduling", Storage::Field(RSRC1.part(21, 1)), 0).on(12, NEWEST),
-    item("dx10_clamp", Storage::Field(DX10_CLAMP), 1).on(6, 11),
-    item("ieee_mode", Storage::Field(IEEE_MODE), 1).on(6, 11),
+    item("round_robin_scheduling", Storage::Field(RSRC1.part(21, 1)), 0).when(|f| f.gfx >= 12),
+    item("dx10_clamp", Storage::Field(DX10_CLAMP), 1).when(|f| f.float.mode_has_ieee),
+    item("ieee_mode", Storage::Field(IEEE_MODE), 1).when(|f| f.float.mode_has_ieee),
     item("fp16_overflow", Storage::Field(RSRC1.part(26, 1)), 0),
-    item("workgroup_processor_mode", Storage::Field(WGP_MODE), 1).on(10, NEWEST),
-    item("memory_ordered", Storage::Field(RSRC1.part(30, 1)), 1).on(10, NEWEST),
-    item("forward_progress", Storage::Field(RSRC1.part(31, 1)), 0).on(10, NEWEST),
-    item("shared_vgpr_count", Storage::Field(RSRC3.part(0, 4)), 0).on(10, 11),
-    item("inst_pref_size", Storage::Field(RSRC3.part(4, 8)), 0).on(10, NEWEST),
-    item("accum_offset", Storage::Vgprs(9), 0).on(9, 9),
-    item("tg_split", Storage::Field(RSRC3.part(16, 1)), 0).on(9, 9),
+    item("workgroup_processor_mode", Storage::Field(WGP_MODE), 1).when(|f| f.lds_per_processor == 2),
+    item("memory_ordered", Storage::Field(RSRC1.part(30, 1)), 1).when(|f| f.gfx >= 10),
+    item("forward_progress", Storage::Field(RSRC1.part(31, 1)), 0).when(|f| f.gfx >= 10),
+    item("shared_vgpr_count", Storage::Field(RSRC3.part(0, 4)), 0).when(|f| (10..=11).contains(&f.gfx)),
+    item("inst_pref_size", Storage::Field(RSRC3.part(4, 8)), 0).when(|f| f.gfx >= 10),
+    item("accum_offset", Storage::Vgprs(9), 0).when(|f| f.descriptor.accum_offset),
+    item("tg_split", Storage::Field(RSRC3.part(16, 1)), 0).when(|f| f.descriptor.accum_offset),
 ];
 
 /// An `.amdhsa_kernel` block.

@@ -59,9 +59,12 @@ fn descriptors_of_cdna5() {
     let (older, newer) = (bytes(Arch::Rdna4), bytes(Arch::Cdna5));
     assert_eq!([older[48] & 63, newer[48] & 63], [40 / 8 - 1, 48 / 16 - 1], "VGPRs");
     assert_eq!([older[58], newer[58]], [0, 3], "preloaded arguments");
-    // Neither DX10_CLAMP nor IEEE_MODE is a default: the bits have another meaning.
-    assert_eq!(older[49..52], newer[49..52]);
+    // Neither DX10_CLAMP nor IEEE_MODE is a default: the bits have another meaning. There is no WGP mode.
+    assert_eq!(older[49..51], newer[49..51]);
+    assert_eq!([older[51], newer[51]], [0x60, 0x40]);
     let set = |name| Descriptor::new("k", Arch::Cdna5).set(name, Expr::Int(1), Span::default());
     assert!(set("round_robin_scheduling").is_ok());
-    assert!(set("ieee_mode").is_err() && set("dx10_clamp").is_err() && set("shared_vgpr_count").is_err());
+    for name in ["ieee_mode", "dx10_clamp", "shared_vgpr_count", "workgroup_processor_mode", "tg_split"] {
+        assert!(set(name).is_err(), "{name}");
+    }
 }
