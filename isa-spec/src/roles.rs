@@ -40,7 +40,9 @@ pub fn assign(inst: &str, encoding: &str, operands: &[Operand]) -> Vec<Role> {
                     _ => Role::State,
                 };
             }
-            if o.ty.starts_with("OPR_SIMM") {
+            // An immediate in the place of a source, such as the truth table of V_DUAL_BITOP2_B32, is a source.
+            let place = o.field.as_deref().unwrap_or_default();
+            if o.ty.starts_with("OPR_SIMM") && !place.starts_with("VSRC") {
                 return Role::Imm;
             }
             // The target of an export and an interpolated attribute are not register numbers.
@@ -94,6 +96,7 @@ fn second_half(field: Option<&str>) -> Option<Role> {
         "VDSTY" => Role::Y0Dst,
         "SRCY0" => Role::Y0Src0,
         "VSRCY1" => Role::Y0Src1,
+        "VSRCY2" => Role::Y0Src2,
         _ => return None,
     })
 }

@@ -256,6 +256,8 @@ pub enum Role {
     Y0Src0,
     /// Second source of the second half of VOPD (VSRCY1).
     Y0Src1,
+    /// Third source of the second half of VOPD3 (VSRCY2).
+    Y0Src2,
     /// Listed by the XML, but without data flow in the simulator (sampler, export targets …).
     Other,
 }

@@ -1,7 +1,7 @@
 //! Random instructions and machine states, generated from the ISA tables: legal field values, registers with
 //! interesting values, and addresses that mostly hit a small memory.
 
-use isa_spec::tables::{ArchTable, Entry, EntryId, MAX_FIELDS, Role};
+use isa_spec::tables::{ArchTable, Entry, EntryId, MAX_FIELDS, OperandSig, Role};
 use std::sync::LazyLock;
 use wavesim::arch::Arch;
 use wavesim::inst::Inst;
@@ -165,19 +165,27 @@ fn with_listed_codes(rng: &mut Rng, arch: Arch, id: EntryId) -> Option<Inst> {
     let mut entry_y = EntryId::MAX;
     if encoding.name.starts_with("VOPD") {
         let find = |name: &str| encoding.fields.iter().position(|f| f.name == name);
-        let width = encoding.op_field.map_or(0, |f| encoding.fields[f as usize].width());
-        if entry.opcode as u64 >= 1 << width {
+        // Operations may be possible in one half only.
+        let writes = |entry: &Entry, field: &str| {
+            let own = |o: &OperandSig| o.field.map(usize::from) == find(field);
+            table.signatures[entry.sig as usize].iter().any(own)
+        };
+        if !writes(entry, "VDSTX") {
             return None;
         }
-        let seconds: Vec<EntryId> = (0..table.entries.len() as EntryId)
-            .filter(|&e| table.entries[e as usize].enc == entry.enc)
-            .collect();
+        let second = |e: &Entry| e.enc == entry.enc && writes(e, "VDSTY");
+        let seconds: Vec<EntryId> =
+            (0..table.entries.len() as EntryId).filter(|&e| second(&table.entries[e as usize])).collect();
         entry_y = rng.pick(&seconds);
         fields[find("OPY")?] = table.entries[entry_y as usize].opcode as u32;
         operands(rng, table, &table.entries[entry_y as usize], &mut fields);
-        // One destination must be even, the other odd.
+        // One destination must be even, the other odd. In VOPD3 they must not overlap: the first one may be a pair.
         let (x, y) = (find("VDSTX")?, find("VDSTY")?);
-        fields[y] = fields[y] & !1 | (fields[x] & 1 ^ 1);
+        if encoding.fields[y].width() < encoding.fields[x].width() {
+            fields[y] = fields[y] & !1 | (fields[x] & 1 ^ 1);
+        } else if matches!(fields[y].wrapping_sub(fields[x]), 0 | 1) {
+            fields[y] = fields[x] + 2;
+        }
     }
     Some(Inst { entry: id, entry_y, size: (encoding.bits / 8) as u8, fields })
 }

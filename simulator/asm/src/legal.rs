@@ -17,6 +17,7 @@ use super::names::LITERAL;
 use super::{OddPairs, Options, print};
 use isa_spec::tables::{EntryId, OperandSig};
 use smallvec::SmallVec;
+use std::ops::Range;
 use wavesim_isa::arch::Arch;
 use wavesim_isa::inst::Inst;
 
@@ -275,8 +276,9 @@ fn check_constant_bus(inst: &Inst, options: &Options, halves: &[&[Slot]]) -> Res
 }
 
 /// Checks the register banks of a dual instruction. First sources must be in different banks of four, and so
-/// must second sources; third sources must be in different banks of two, except in pairs of instructions with [`Trait::AnyBank`].
-/// One result register is even and the other odd.
+/// must second sources; third sources must be in different banks of two, or of four in VOPD3. Facts of the
+/// architecture exempt pairs of moves, and sources that are the same register. One result register is even and
+/// the other odd; in VOPD3 they only must not overlap.
 fn check_dual(inst: &Inst, options: &Options, x: &[Slot], y: &[Slot]) -> Result<(), Illegal> {
     let arch = options.arch;
     let table = arch.table();
@@ -286,21 +288,38 @@ fn check_dual(inst: &Inst, options: &Options, x: &[Slot], y: &[Slot]) -> Result<
             "dual instructions require waves of 32 lanes".to_string(),
         ));
     }
-    let parity = |name: &str| inst.field(table, name).unwrap_or(0) & 1;
-    if parity("VDSTX") == parity("VDSTY") {
-        let message = "one of the two results needs an even register, the other an odd one".to_string();
+    let bad_result = |message: &str| {
         let result = y.iter().position(|s| s.source == Some(3)).map(|at| (1, at));
-        return Err(Illegal { operand: result, ..Illegal::new("dual issue", message) });
+        Err(Illegal { operand: result, ..Illegal::new("dual issue", message.to_string()) })
+    };
+    let result = |slots: &[Slot]| {
+        let slot = slots.iter().find(|s| s.source == Some(3));
+        slot.map_or((0, 0), |s| {
+            (inst.fields[s.field.unwrap_or(0) as usize], s.registers(inst, options) as u32)
+        })
+    };
+    let ((first, first_count), (second, second_count)) = (result(x), result(y));
+    // VOPD3 encodes all bits of both results.
+    let three_sources = inst.field(table, "NEGX").is_some();
+    if !three_sources && first % 2 == second % 2 {
+        return bad_result("one of the two results needs an even register, the other an odd one");
     }
+    if first < second + second_count && second < first + first_count {
+        return bad_result("the results of both halves overlap");
+    }
+    let rules = arch.facts().dual_issue;
     let any_bank = |entry: EntryId| forms(arch).get(entry).traits.has(Trait::AnyBank);
-    if any_bank(inst.entry) && any_bank(inst.entry_y) {
+    if rules.moves_share_banks && any_bank(inst.entry) && any_bank(inst.entry_y) {
         return Ok(());
     }
-    let (x, y) = (sources(inst, x), sources(inst, y));
-    for (at, (which, banks)) in [("first", 4), ("second", 4), ("third", 2)].into_iter().enumerate() {
-        if let (Some(a), Some(b)) = (x[at], y[at])
-            && a % banks == b % banks
+    let (x, y) = (sources(inst, options, x), sources(inst, options, y));
+    let third = if three_sources { 4 } else { 2 };
+    for (at, (which, banks)) in [("first", 4), ("second", 4), ("third", third)].into_iter().enumerate() {
+        if let (Some(a), Some(b)) = (&x[at], &y[at])
+            && !(rules.same_register && a == b)
+            && a.clone().any(|a| b.clone().any(|b| a % banks == b % banks))
         {
+            let (a, b) = (a.start, b.start);
             let message = format!(
                 "the {which} sources of both halves, v{a} and v{b}, are in the same bank: their numbers must differ modulo {banks}"
             );
@@ -312,12 +331,12 @@ fn check_dual(inst: &Inst, options: &Options, x: &[Slot], y: &[Slot]) -> Result<
 
 /// The vector registers that a half reads as first, second and third source. An accumulator is the third
 /// source, and so is the operand after a literal second source (`v_dual_fmamk_f32`).
-fn sources(inst: &Inst, slots: &[Slot]) -> [Option<u32>; 3] {
+fn sources(inst: &Inst, options: &Options, slots: &[Slot]) -> [Option<Range<u32>>; 3] {
     let vector = |slot: &Slot| match source_operand(inst, slot) {
-        SourceOperand::Vector(n) => Some(n),
+        SourceOperand::Vector(n) => Some(n..n + slot.registers(inst, options) as u32),
         _ => None,
     };
-    let mut out = [None; 3];
+    let mut out = [const { None }; 3];
     for (place, slot) in out.iter_mut().zip(slots.iter().filter(|s| s.source != Some(3))) {
         *place = if slot.kind == Kind::Value { vector(slot) } else { None };
     }

@@ -2,7 +2,7 @@
 
 use super::constant;
 use super::dialect::Trait;
-use super::form::{Class, Form, Imm, Kind, Size, Slot, forms};
+use super::form::{Bit, Class, Form, Imm, Kind, Size, Slot, forms};
 use super::matching::half_slots;
 use super::message;
 use super::names::{LITERAL, names};
@@ -89,6 +89,7 @@ impl Printer<'_> {
         self.operands(&half_slots(self.options, self.inst.entry, false).unwrap_or_default(), &mut out);
         let _ = write!(out, " :: {}", y.mnemonic);
         self.operands(&half_slots(self.options, self.inst.entry_y, true).unwrap_or_default(), &mut out);
+        y.mods.iter().for_each(|m| self.modifier(m, y.sources, &mut out));
         out
     }
 
@@ -177,20 +178,12 @@ impl Printer<'_> {
         if slot.sext.is_some_and(|f| !slot.signed && self.inst.fields[f as usize] != 0) {
             return format!("sext({text})");
         }
-        let Some(source) = slot.source.filter(|s| *s < 3) else { return text };
-        let has = |field: &str| self.inst.field(self.options.arch.table(), field);
-        let packed = has("NEG_HI").is_some();
-        let mixed = self.form.mixed;
-        let bit = |whole: &str, single: &str| {
-            let whole = has(whole).filter(|_| !packed || mixed).map(|v| v >> source & 1 != 0);
-            whole
-                .or(has(&format!("SRC{source}_{single}")).filter(|_| !packed).map(|v| v != 0))
-                .unwrap_or(false)
-        };
-        if bit(if packed { "NEG_HI" } else { "ABS" }, "ABS") {
+        let is_set =
+            |bit: Option<Bit>| bit.is_some_and(|b| self.inst.fields[b.field as usize] >> b.bit & 1 != 0);
+        if is_set(slot.abs) {
             text = if text.starts_with("lit(") { format!("abs({text})") } else { format!("|{text}|") };
         }
-        if bit("NEG", "NEG") {
+        if is_set(slot.neg) {
             // A sign before a number would be read as the number's own sign.
             let number =
                 text.starts_with(|c: char| c.is_ascii_digit() || c == '-') || text.starts_with("lit(");

@@ -248,7 +248,7 @@ pub fn effects<'f>(
         returns: false,
         coherent: coherent(arch, inst, binding),
     };
-    let dual = !binding.y.is_empty();
+    let dual = binding.dual;
     let halves = [Some(inst.entry), dual.then_some(inst.entry_y)];
     for (second, entry) in halves.into_iter().flatten().enumerate() {
         let second = second == 1;

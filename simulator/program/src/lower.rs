@@ -105,8 +105,8 @@ pub fn operation(arch: Arch, entry: u16) -> Option<u16> {
 impl Lowered {
     /// Appends the operations of `inst`, which is instruction `number` at byte offset `pc` of the code.
     pub fn push(&mut self, arch: Arch, inst: &Inst, pc: u32, number: u32) -> Result<(), LimitExceeded> {
-        // An instruction takes at most three operations.
-        if self.ops.len() + 3 > self.limits.operations {
+        // An instruction takes at most four operations.
+        if self.ops.len() + 4 > self.limits.operations {
             return Err(LimitExceeded::Operations(self.limits.operations));
         }
         let supported = operation(arch, inst.entry).is_some();
@@ -118,7 +118,7 @@ impl Lowered {
         let first = self.ops.len();
         let mut x =
             Op { pc, number, ..self.lower_entry(arch, inst, inst.entry, binding, &binding.operands)? };
-        if binding.y.is_empty() {
+        if !binding.dual {
             let dpp = self.pools.exts[x.ext as usize].dpp;
             // Both halves of the wave must read before either is written, so they read a copy.
             if dpp.is_some_and(|dpp| dpp.across.is_some())
@@ -128,7 +128,7 @@ impl Lowered {
                 let ByMode { vector, vgprs } = self.pools.exts[x.ext as usize].by_mode;
                 let by_mode = ByMode { vector, vgprs: [vgprs[0], 0, 0, 0] };
                 let ext = self.ext_index(Ext { by_mode, ..Ext::default() })?;
-                self.append(Op { ext, ..copy_to_temporary(&x, mov, x.src[0]) });
+                self.append(Op { ext, ..copy_to_temporary(&x, mov, x.src[0], 0) });
                 x.src[0] = Source::result(TEMP as u16);
             }
             self.append(x);
@@ -136,14 +136,19 @@ impl Lowered {
         }
         let y_binding = operand::binding(arch, inst.entry_y);
         let mut y = Op { pc, number, ..self.lower_entry(arch, inst, inst.entry_y, y_binding, &y_binding.y)? };
-        // Both halves of VOPD must read before either writes, so Y reads X's destination from a copy.
-        let target = Source::result(x.d);
-        if y.src.contains(&target)
-            && let Some(mov) = move_operation(arch)
-        {
-            self.append(copy_to_temporary(&x, mov, target));
-            for src in y.src.iter_mut().filter(|s| **s == target) {
-                *src = Source::result(TEMP as u16);
+        // Both halves of VOPD must read before either writes, so Y reads X's destination from a copy: up to two
+        // registers, of which Y reads one at a time.
+        let dwords =
+            binding.operands.iter().find(|o| o.role == Role::D0).map_or(1, |o| o.size_bits.div_ceil(32));
+        for dword in 0..dwords {
+            let target = Source::result(x.d + dword);
+            if y.src.contains(&target)
+                && let Some(mov) = move_operation(arch)
+            {
+                self.append(copy_to_temporary(&x, mov, target, dword));
+                for src in y.src.iter_mut().filter(|s| **s == target) {
+                    *src = Source::result(TEMP as u16 + dword);
+                }
             }
         }
         self.append(x);
@@ -362,13 +367,13 @@ fn slot(role: Role) -> Option<usize> {
     })
 }
 
-/// Returns an operation that copies a lane vector to the temporary one, before the instruction's other
-/// operations.
-fn copy_to_temporary(op: &Op, mov: u16, source: Source) -> Op {
+/// Returns an operation that copies a lane vector to a temporary one, given by its index, before the
+/// instruction's other operations.
+fn copy_to_temporary(op: &Op, mov: u16, source: Source, index: u16) -> Op {
     Op {
         code: Op::code_of(mov, Variant::Fast),
         flags: Op::MORE,
-        d: TEMP as u16,
+        d: TEMP as u16 + index,
         d1: 0,
         src: [source, Source::NULL, Source::NULL, Source::NULL],
         imm: 0,

@@ -155,7 +155,7 @@ pub const TRAITS: &[(Trait, ArchSet, &[&str])] = &[
         ],
     ),
     (MatrixLoad, Any, &["GLOBAL_LOAD_TR_*"]),
-    (Untyped, Rdna, &["V_MOV_B*", "V_CNDMASK_B*"]),
+    (Untyped, Rdna, &["V_MOV_B*", "V_CNDMASK_B*", "V_DUAL_CNDMASK_B*"]),
     (SingleScalar, Rdna, &["V_LSHLREV_B64", "V_LSHRREV_B64", "V_ASHRREV_I64"]),
     (WideThirdSource, Any, &["V_ALIGNBIT_B32", "V_ALIGNBYTE_B32"]),
     (WideSecondSource, Rdna, &["V_CMP_CLASS_F16", "V_CMPX_CLASS_F16"]),

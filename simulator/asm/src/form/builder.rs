@@ -106,7 +106,7 @@ impl Builder {
         let written = self.sig.iter().filter(|o| !o.implicit && o.role != Role::State);
         let integers = written.enumerate().filter(|(_, o)| !untyped && !float(o));
         Signs {
-            neg: has(&["NEG", "SRC0_NEG"]),
+            neg: has(&["NEG", "SRC0_NEG", "NEGX"]),
             abs: has(&["ABS", "SRC0_ABS"]) || self.mixed(),
             packed: has(&["NEG_HI"]),
             integers: integers.fold(0, |bits, (at, _)| bits | 1 << at),
@@ -131,9 +131,13 @@ impl Builder {
         })
     }
 
-    /// The NEG and the ABS bit of a source.
-    fn sign_bits(&self, source: Option<u8>) -> [Option<Bit>; 2] {
+    /// The NEG and the ABS bit of a source in `field`.
+    fn sign_bits(&self, source: Option<u8>, field: Option<&str>) -> [Option<Bit>; 2] {
         let Some(source) = source.filter(|s| *s < 3) else { return [None; 2] };
+        if self.class() == Class::Dual {
+            let half = if field.is_some_and(|name| name.contains('Y')) { "NEGY" } else { "NEGX" };
+            return [self.field(half).map(|field| Bit { field, bit: source }), None];
+        }
         // Mixed precision stores ABS where other packed operations store the signs of the high halves.
         let packed = self.field("NEG_HI").is_some();
         let mixed = self.mixed();
@@ -204,6 +208,8 @@ impl Builder {
     fn slots(&self) -> Vec<Slot> {
         let mut slots: Vec<Slot> = self.sig.iter().filter_map(|o| self.slot(o)).collect();
         if self.traits.has(Trait::OptionalImmediate) {
+            // Some descriptions list it.
+            slots.retain(|slot| self.field_name(Some(slot)) != Some("SIMM16"));
             let constant = Constant::Int16;
             let (kind, field, size) = (Kind::Imm(Imm::Optional), self.field("SIMM16"), Size::Bits(16));
             slots.push(Slot { kind, field, size, constant, unsigned: true, ..self.unsigned_slot(0) });
@@ -291,6 +297,8 @@ impl Builder {
             ("MIMG" | "VIMAGE" | "VSAMPLE", _, Some("VDATA")) => Kind::ImageData,
             (_, "OPR_TGT", _) => Kind::Target,
             (_, "OPR_ATTR", _) => Kind::Attribute,
+            // The truth table of a dual instruction is a modifier.
+            (_, "OPR_SIMM8", Some("VSRCY2")) => return None,
             (_, "OPR_LABEL", _) => Kind::Imm(Imm::Label),
             (_, "OPR_HWREG", _) => Kind::Imm(Imm::Hwreg),
             (_, "OPR_SENDMSG" | "OPR_SENDMSG_RTN", _) => Kind::Imm(Imm::Sendmsg),
@@ -318,7 +326,7 @@ impl Builder {
         let source = match field {
             Some("SRC0" | "VSRC0" | "SRCX0" | "SRCY0") => Some(0),
             Some("SRC1" | "VSRC1" | "VSRCX1" | "VSRCY1") => Some(1),
-            Some("SRC2") => Some(2),
+            Some("SRC2" | "VSRCX2" | "VSRCY2") => Some(2),
             Some("VDST" | "VDSTX" | "VDSTY")
                 if self.encoding.contains("VOP") || self.encoding.contains("VINTERP") =>
             {
@@ -333,7 +341,7 @@ impl Builder {
             Some(1) => self.field("BLGP"),
             _ => None,
         };
-        let [neg, abs] = self.sign_bits(source);
+        let [neg, abs] = self.sign_bits(source, field);
         let accumulates = o.input && o.output;
         let bare = self.unsigned_slot(o.ty);
         let parts = source.filter(|s| *s < 3 && self.encoding.contains("_SDWA"));

@@ -3,7 +3,7 @@
 
 use super::{Matcher, unknown_mnemonic};
 use crate::error::AsmError;
-use crate::form::{Kind, Slot, forms};
+use crate::form::{Bit, Kind, Slot, forms};
 use crate::operand::Line;
 use crate::{Options, Parsed};
 use isa_spec::tables::EntryId;
@@ -22,13 +22,17 @@ pub(super) fn dual<'t>(line: &Line<'t>, second: &Line<'t>, options: &Options) ->
         let form = forms.get(x);
         let enc = table.entries[x as usize].enc;
         let Some(&y) = ys.iter().find(|y| table.entries[**y as usize].enc == enc) else { continue };
-        let Some(x_slots) = half_slots(options, x, false) else {
-            return Err(AsmError::new(
-                line.mnemonic_span,
-                format!("`{}` can only be the second half", line.mnemonic),
-            ));
+        let only = |line: &Line, half| {
+            AsmError::new(line.mnemonic_span, format!("`{}` can only be the {half} half", line.mnemonic))
         };
-        let Some(y_slots) = half_slots(options, y, true) else { continue };
+        let Some(x_slots) = half_slots(options, x, false) else {
+            furthest.get_or_insert((0, only(line, "second")));
+            continue;
+        };
+        let Some(y_slots) = half_slots(options, y, true) else {
+            furthest.get_or_insert((0, only(second, "first")));
+            continue;
+        };
         let mut m = Matcher { messages: true, ..Matcher::new(form, line, options) };
         let literal_needed = m.form.literal.is_some();
         let result = m.operands(&x_slots, &line.operands, line).and_then(|()| {
@@ -37,9 +41,13 @@ pub(super) fn dual<'t>(line: &Line<'t>, second: &Line<'t>, options: &Options) ->
         });
         let own = x_slots.iter().chain(&y_slots).any(|s| s.kind == Kind::Literal);
         let result = result.and_then(|()| {
-            if let Some(extra) = line.modifiers.first().or(second.modifiers.first()) {
-                return Err(AsmError::new(extra.span, "dual instructions take no modifiers"));
+            if let Some(extra) = line.modifiers.first() {
+                return Err(AsmError::new(
+                    extra.span,
+                    "the first half of a dual instruction takes no modifiers",
+                ));
             }
+            m.modifiers_of(forms.get(y))?;
             if literal_needed && m.literal.is_none() && !own {
                 return Err(AsmError::new(line.span, "no operand is a literal"));
             }
@@ -67,7 +75,8 @@ pub(super) fn dual<'t>(line: &Line<'t>, second: &Line<'t>, options: &Options) ->
 /// The operands of one half of a dual instruction, with the fields of that half. `None` if the entry cannot
 /// be that half.
 pub fn half_slots(options: &Options, entry: EntryId, second: bool) -> Option<Vec<Slot>> {
-    const FIELDS: [(&str, &str); 3] = [("VDSTX", "VDSTY"), ("SRCX0", "SRCY0"), ("VSRCX1", "VSRCY1")];
+    const FIELDS: [(&str, &str); 4] =
+        [("VDSTX", "VDSTY"), ("SRCX0", "SRCY0"), ("VSRCX1", "VSRCY1"), ("VSRCX2", "VSRCY2")];
     let table = options.arch.table();
     let form = forms(options.arch).get(entry);
     let encoding = &table.encodings[table.entries[entry as usize].enc as usize];
@@ -82,9 +91,13 @@ pub fn half_slots(options: &Options, entry: EntryId, second: bool) -> Option<Vec
     if !second {
         return Some(first);
     }
+    if !form.slots.iter().any(|s| name(s) == Some("VDSTY")) {
+        return None;
+    }
     let moved = |s: &Slot| {
         let y = FIELDS.iter().find(|f| name(s) == Some(f.0)).map(|f| f.1);
-        Slot { field: y.map_or(s.field, position), ..s.clone() }
+        let neg = s.neg.and_then(|bit| Some(Bit { field: position("NEGY")?, ..bit }));
+        Slot { field: y.map_or(s.field, position), neg, ..s.clone() }
     };
     Some(first.iter().map(moved).collect())
 }

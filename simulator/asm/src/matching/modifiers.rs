@@ -4,6 +4,7 @@
 use super::Matcher;
 use crate::dialect::Trait;
 use crate::error::{AsmError, suggest};
+use crate::form::Form;
 use crate::modifier::{self, Mod};
 use crate::operand::{Modifier, ModifierValue};
 
@@ -70,13 +71,18 @@ impl<'a, 't> Matcher<'a, 't> {
     }
 
     pub(super) fn modifiers(&mut self) -> Result<(), AsmError> {
+        self.modifiers_of(self.form)
+    }
+
+    /// As [`Matcher::modifiers`], with the modifiers of `form`, the second half of a dual instruction.
+    pub(super) fn modifiers_of(&mut self, form: &'static Form) -> Result<(), AsmError> {
         let line = self.line;
-        let sources = self.form.sources;
+        let sources = form.sources;
         for (at, m) in line.modifiers.iter().enumerate() {
             if self.consumed_modifier == Some(at) {
                 continue;
             }
-            let Some(own) = self.form.mods.iter().find(|own| own.accepts(m.name)) else {
+            let Some(own) = form.mods.iter().find(|own| own.accepts(m.name)) else {
                 return Err(self.unknown_modifier(m));
             };
             if let Some(before) = line.modifiers[..at].iter().find(|before| own.accepts(before.name)) {

@@ -48,6 +48,7 @@ impl Mod {
             mods: Vec::new(),
         };
         let matrix = Modifiers::of(arch, entry);
+        list.truth_table();
         list.halves(matrix, mixed);
         list.signs(matrix, mixed);
         list.result(matrix);
@@ -110,6 +111,14 @@ impl List {
 
     fn format_name(&self, o: &OperandSig) -> &'static str {
         self.table.formats[o.format as usize].name
+    }
+
+    /// The truth table of the second half of a dual instruction (`v_dual_bitop2_b32`), in the field of a source.
+    fn truth_table(&mut self) {
+        let immediate =
+            |o: &&OperandSig| self.type_name(o) == "OPR_SIMM8" && self.field_name(o) == Some("VSRCY2");
+        let field = self.operands.iter().filter(immediate).find_map(|o| o.field);
+        self.mods.extend(field.map(|field| Mod::Number { name: "bitop3", field, style: Style::Hex }));
     }
 
     fn is_packed(&self) -> bool {

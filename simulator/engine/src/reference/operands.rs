@@ -15,7 +15,7 @@ impl RefMachine<'_, '_, '_> {
 
     /// Returns the SGPR that holds a mask operand.
     pub(super) fn mask_register(&self, role: Role, output: bool) -> u32 {
-        let list = &self.binding.operands;
+        let list = if self.second { &self.binding.y } else { &self.binding.operands };
         let operand = list.iter().find(|o| o.role == role && if output { o.output } else { o.input });
         match operand.and_then(|o| Some(operand::mask_register(o, self.field_value(o)?))) {
             Some(code) => code as u32,
@@ -181,7 +181,7 @@ impl RefMachine<'_, '_, '_> {
         // VOP3 with DPP encodes the modifiers twice; those in the DPP word are unused there.
         let in_dpp = m.neg.is_none() && m.abs.is_none();
         let abs = bit(m.abs) || in_dpp && self.binding.get(self.inst, dpp_abs) == 1;
-        let neg = bit(m.neg) || in_dpp && self.binding.get(self.inst, dpp_neg) == 1;
+        let neg = bit(operand.neg) || in_dpp && self.binding.get(self.inst, dpp_neg) == 1;
         let mut out = bits;
         if abs && !dot && !self.names_field("ABS") {
             out &= !sign;

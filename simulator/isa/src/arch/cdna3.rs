@@ -2,9 +2,9 @@
 
 use super::Arch;
 use super::facts::{
-    Coherence, Counter, CounterSet, DescriptorRules, DppSet, Facts, FloatRules, HalfWrite, HalfWrites,
-    HazardRules, InstructionRules, ProcessorRow, ScalarCodes, SharedRecords, StartLayout, StatusLayout,
-    ValuHazards, VgprFile, WaitStates,
+    Coherence, Counter, CounterSet, DescriptorRules, DppSet, DualRules, Facts, FloatRules, HalfWrite,
+    HalfWrites, HazardRules, InstructionRules, ProcessorRow, ScalarCodes, SharedRecords, StartLayout,
+    StatusLayout, ValuHazards, VgprFile, WaitStates,
 };
 
 /// The facts of CDNA 3.
@@ -49,6 +49,7 @@ pub const FACTS: Facts = Facts {
     coherence: Coherence::ScBits,
     release_writes_back: true,
     dealloc_message: None,
+    dual_issue: DualRules { moves_share_banks: false, same_register: false },
     hazards: HazardRules {
         wait_states: Some(WaitStates {
             lane_permutations: false,

@@ -1,7 +1,7 @@
 //! CDNA 5 (gfx1250): AMD's *CDNA5 Instruction Set Architecture*, and LLVM AMDGPUUsage. Its encodings are those
 //! of RDNA 4, in waves of 32 only.
 
-use super::facts::{Counter, CounterSet, DescriptorRules, Facts, ProcessorRow};
+use super::facts::{Counter, CounterSet, DescriptorRules, DualRules, Facts, InstructionRules, ProcessorRow};
 use super::rdna4;
 
 /// The facts of CDNA 5.
@@ -12,6 +12,8 @@ pub const FACTS: Facts = Facts {
     wave_sizes: &[32],
     lds_bytes: 320 << 10,
     lds_per_processor: 1,
+    instructions: InstructionRules { even_vgprs: true, ..rdna4::FACTS.instructions },
+    dual_issue: DualRules { same_register: true, ..rdna4::FACTS.dual_issue },
     counters: CounterSet {
         all: &[Counter::Load, Counter::Store, Counter::Ds, Counter::Km, Counter::Async, Counter::Tensor],
         copies: Some(Counter::Async),

@@ -63,6 +63,8 @@ pub struct Facts {
     pub release_writes_back: bool,
     /// The message after which a wave has no VGPRs (`MSG_DEALLOC_VGPRS`; RDNA3 manual, *S_SENDMSG*).
     pub dealloc_message: Option<u32>,
+    /// The register banks of dual instructions.
+    pub dual_issue: DualRules,
     /// What software must separate because hardware does not wait.
     pub hazards: HazardRules,
     /// Code objects record the processor's settings of XNACK and of SRAM ECC (LLVM AMDGPUUsage, *Target ID*).
@@ -85,6 +87,16 @@ pub struct VgprFile {
     pub granule: [u32; 2],
     /// A second file of accumulation VGPRs (CDNA manuals, *VGPRs and AccVGPRs*).
     pub accumulation: bool,
+}
+
+/// Exemptions from the rule that the sources of a dual instruction are in different register banks (manuals,
+/// *Dual Issue VALU*; LLVM, `checkVOPDRegBankConstraints`).
+#[derive(Debug, Clone, Copy)]
+pub struct DualRules {
+    /// Two moves may read from the same bank.
+    pub moves_share_banks: bool,
+    /// Both halves may read the same register.
+    pub same_register: bool,
 }
 
 /// The operand codes of special scalar registers.

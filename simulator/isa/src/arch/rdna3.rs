@@ -1,9 +1,9 @@
 //! RDNA 3 (gfx11): AMD's *RDNA3 Instruction Set Architecture*, and LLVM AMDGPUUsage.
 
 use super::facts::{
-    Coherence, Counter, CounterSet, DescriptorRules, DppSet, Facts, FloatRules, HalfWrite, HalfWrites,
-    HazardRules, InstructionRules, ProcessorRow, ScalarCodes, StartLayout, StatusLayout, ValuHazards,
-    VgprFile,
+    Coherence, Counter, CounterSet, DescriptorRules, DppSet, DualRules, Facts, FloatRules, HalfWrite,
+    HalfWrites, HazardRules, InstructionRules, ProcessorRow, ScalarCodes, StartLayout, StatusLayout,
+    ValuHazards, VgprFile,
 };
 
 /// The facts of RDNA 3.
@@ -52,6 +52,7 @@ pub const FACTS: Facts = Facts {
     coherence: Coherence::Glc,
     release_writes_back: false,
     dealloc_message: Some(3),
+    dual_issue: DualRules { moves_share_banks: false, same_register: false },
     hazards: HazardRules {
         wait_states: None,
         matrix_needs_gap: true,

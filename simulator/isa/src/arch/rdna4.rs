@@ -1,8 +1,8 @@
 //! RDNA 4 (gfx12): AMD's *RDNA4 Instruction Set Architecture*, and LLVM AMDGPUUsage.
 
 use super::facts::{
-    Coherence, Counter, CounterSet, Facts, FloatRules, HazardRules, InstructionRules, ProcessorRow,
-    StartLayout, StatusLayout, ValuHazards,
+    Coherence, Counter, CounterSet, DualRules, Facts, FloatRules, HazardRules, InstructionRules,
+    ProcessorRow, StartLayout, StatusLayout, ValuHazards,
 };
 use super::rdna3;
 
@@ -33,6 +33,7 @@ pub const FACTS: Facts = Facts {
         cache_maintenance: true,
     },
     coherence: Coherence::Scope,
+    dual_issue: DualRules { moves_share_banks: true, ..rdna3::FACTS.dual_issue },
     hazards: HazardRules {
         valu: ValuHazards { permutation_after_exec: true, ..ValuHazards::NONE },
         ..rdna3::FACTS.hazards

@@ -3,7 +3,7 @@
 use super::condition::Predicate;
 use crate::arch::Arch;
 use crate::inst::Inst;
-use isa_spec::tables::{ArchTable, Encoding, EntryId, Field, MAX_FIELDS};
+use isa_spec::tables::{ArchTable, Encoding, Entry, EntryId, Field, MAX_FIELDS, OperandSig};
 use std::sync::LazyLock;
 
 /// The reason why words cannot be decoded.
@@ -46,7 +46,6 @@ pub(super) struct DecodeInfo {
 }
 
 /// Field indices of VOPD's second half.
-#[derive(Clone, Copy)]
 pub(super) struct Vopd {
     /// OPY.
     pub op_y: usize,
@@ -54,6 +53,10 @@ pub(super) struct Vopd {
     pub dst_x: usize,
     /// VDSTY.
     pub dst_y: usize,
+    /// VDSTY lacks its low bit, which is the inverse of VDSTX's.
+    pub parity: bool,
+    /// Entry by the opcode of the second half; `by_opcode` has the first halves.
+    seconds: Vec<EntryId>,
     literal: bool,
 }
 
@@ -125,14 +128,25 @@ fn build(table: &'static ArchTable) -> Index {
     for at in order {
         let encoding = &table.encodings[at];
         let op_width = encoding.op_field.map_or(0, |f| encoding.fields[f as usize].width());
-        let mut by_opcode = vec![NONE; 1 << op_width.min(16)];
-        for (id, entry) in table.entries.iter().enumerate().filter(|(_, e)| e.enc as usize == at) {
-            // VOPD's second half has more opcodes than the first.
-            if entry.opcode as usize >= by_opcode.len() {
-                by_opcode.resize(entry.opcode as usize + 1, NONE);
+        let find = |name: &str| encoding.fields.iter().position(|f| f.name == name);
+        let entries = || table.entries.iter().enumerate().filter(|(_, e)| e.enc as usize == at);
+        // Of a dual instruction, operations may be possible in one half only.
+        let writes = |entry: &Entry, field: Option<usize>| {
+            let own = |o: &OperandSig| o.field.map(usize::from) == field;
+            field.is_none() || table.signatures[entry.sig as usize].iter().any(own)
+        };
+        let opcodes = |field: Option<usize>| {
+            let mut by_opcode = vec![NONE; 1 << op_width.min(16)];
+            for (id, entry) in entries().filter(|(_, e)| writes(e, field)) {
+                // VOPD's second half has more opcodes than the first.
+                if entry.opcode as usize >= by_opcode.len() {
+                    by_opcode.resize(entry.opcode as usize + 1, NONE);
+                }
+                by_opcode[entry.opcode as usize] = id as EntryId;
             }
-            by_opcode[entry.opcode as usize] = id as EntryId;
-        }
+            by_opcode
+        };
+        let by_opcode = opcodes(find("VDSTX"));
         let only_encoding = by_opcode
             .iter()
             .map(|&id| {
@@ -159,10 +173,11 @@ fn build(table: &'static ArchTable) -> Index {
                 }
             }
         }
-        let find = |name: &str| encoding.fields.iter().position(|f| f.name == name);
         let vopd = match (find("OPY"), find("VDSTX"), find("VDSTY")) {
             (Some(op_y), Some(dst_x), Some(dst_y)) => {
-                Some(Vopd { op_y, dst_x, dst_y, literal: find("LITERAL").is_some() })
+                let parity = encoding.fields[dst_y].width() < encoding.fields[dst_x].width();
+                let (seconds, literal) = (opcodes(Some(dst_y)), find("LITERAL").is_some());
+                Some(Vopd { op_y, dst_x, dst_y, parity, seconds, literal })
             }
             _ => None,
         };
@@ -262,20 +277,24 @@ fn try_encoding(
         }
     }
     let mut entry_y = NONE;
-    if let Some(vopd) = enc.vopd {
-        entry_y = *enc.by_opcode.get(fields[vopd.op_y] as usize)?;
+    if let Some(vopd) = &enc.vopd {
+        entry_y = *vopd.seconds.get(fields[vopd.op_y] as usize)?;
         if entry_y == NONE {
             return None;
         }
         // If one half has a mandatory literal, the instruction has the literal form even if no source is a
         // literal.
         if vopd.literal && !holds {
-            let base = index.encs.iter().find(|e| e.vopd.is_some_and(|v| !v.literal));
-            let in_base =
-                |op: u32| base.is_some_and(|b| b.by_opcode.get(op as usize).is_some_and(|&e| e != NONE));
-            holds = !in_base(opcode) || !in_base(fields[vopd.op_y]);
+            let plain = |e: &&DecodeInfo| e.vopd.as_ref().is_some_and(|v| v.parity && !v.literal);
+            let base = index.encs.iter().find(plain);
+            let is_in = |list: &[EntryId], op: u32| list.get(op as usize).is_some_and(|&e| e != NONE);
+            let first = base.is_some_and(|b| is_in(&b.by_opcode, opcode));
+            let second = base.and_then(|b| b.vopd.as_ref());
+            holds = !first || !second.is_some_and(|v| is_in(&v.seconds, fields[vopd.op_y]));
         }
-        fields[vopd.dst_y] = fields[vopd.dst_y] << 1 | (fields[vopd.dst_x] & 1 ^ 1);
+        if vopd.parity {
+            fields[vopd.dst_y] = fields[vopd.dst_y] << 1 | (fields[vopd.dst_x] & 1 ^ 1);
+        }
     }
     if !holds {
         return None;

@@ -67,10 +67,12 @@ pub fn encode(arch: Arch, inst: &Inst) -> Result<Words, EncodeError> {
         fields[vopd.op_y] = y.opcode as u32;
         // The second result's low bit is not stored; it is the inverse of the first's.
         let (x, y) = (fields[vopd.dst_x], fields[vopd.dst_y]);
-        if (x ^ y) & 1 == 0 {
-            return Err(EncodeError::SameParity { x, y });
+        if vopd.parity {
+            if (x ^ y) & 1 == 0 {
+                return Err(EncodeError::SameParity { x, y });
+            }
+            fields[vopd.dst_y] = y >> 1;
         }
-        fields[vopd.dst_y] = y >> 1;
     }
     let mut halves = [enc.value as u64, (enc.value >> 64) as u64];
     for range in &enc.ranges {

@@ -16,7 +16,8 @@ pub(super) fn binding(arch: Arch, entry: &Entry) -> Binding {
     let mut sources = 0;
     let mut operands: Vec<Operand> = sig.iter().map(|o| operand(arch, entry, o, &mut sources)).collect();
     let mut y = Vec::new();
-    if encoding.name.starts_with("VOPD") {
+    let dual = encoding.name.starts_with("VOPD");
+    if dual {
         let mut sources = 0;
         for o in sig {
             let field = o.field.map(|f| encoding.fields[f as usize].name);
@@ -24,19 +25,23 @@ pub(super) fn binding(arch: Arch, entry: &Entry) -> Binding {
                 Some("VDSTY") => Role::D0,
                 Some("SRCY0") => Role::S0,
                 Some("VSRCY1") => Role::S1,
+                Some("VSRCY2") if is_mask(arch, o) => Role::Vcc,
+                Some("VSRCY2") => Role::S2,
                 // LITERAL and VCC belong to both halves.
                 None => o.role,
                 _ => continue,
             };
-            y.push(Operand { role, ..operand(arch, entry, o, &mut sources) });
+            let neg = find("NEGY");
+            y.push(Operand { role, neg, ..operand(arch, entry, o, &mut sources) });
         }
         let fields: Vec<Option<&str>> =
             sig.iter().map(|o| o.field.map(|f| encoding.fields[f as usize].name)).collect();
         let mut at = 0;
         operands.retain(|_| {
             at += 1;
-            !matches!(fields[at - 1], Some("VDSTY" | "SRCY0" | "VSRCY1"))
+            !matches!(fields[at - 1], Some("VDSTY" | "SRCY0" | "VSRCY1" | "VSRCY2"))
         });
+        operands.iter_mut().for_each(|o| o.neg = find("NEGX"));
     }
     let facts = arch.facts();
     if facts.replicates_packed_constants {
@@ -46,6 +51,7 @@ pub(super) fn binding(arch: Arch, entry: &Entry) -> Binding {
     let offset = find("OFFSET").or(find("IOFFSET"));
     Binding {
         operands,
+        dual,
         y,
         mods: ModFields {
             abs: find("ABS"),
@@ -105,8 +111,10 @@ fn operand(arch: Arch, entry: &Entry, o: &OperandSig, sources: &mut u8) -> Opera
     let table = arch.table();
     let encoding = &table.encodings[entry.enc as usize];
     let source = *sources;
-    let numbered =
-        matches!(o.role, Role::S0 | Role::S1 | Role::S2 | Role::S3 | Role::S4 | Role::Y0Src0 | Role::Y0Src1);
+    let numbered = matches!(
+        o.role,
+        Role::S0 | Role::S1 | Role::S2 | Role::S3 | Role::S4 | Role::Y0Src0 | Role::Y0Src1 | Role::Y0Src2
+    );
     if numbered {
         *sources += 1;
     }
@@ -129,6 +137,7 @@ fn operand(arch: Arch, entry: &Entry, o: &OperandSig, sources: &mut u8) -> Opera
         ty: o.ty,
         kind: kind(arch, entry, o, ty, fmt),
         source,
+        neg: encoding.fields.iter().position(|f| f.name == "NEG").map(|at| at as u8),
         output: o.output,
         input: o.input,
         replicated: false,
@@ -136,6 +145,10 @@ fn operand(arch: Arch, entry: &Entry, o: &OperandSig, sources: &mut u8) -> Opera
         scalars: scalars(arch, encoding, o),
         preserves: o.preserves,
     }
+}
+
+fn is_mask(arch: Arch, o: &OperandSig) -> bool {
+    arch.table().formats[o.format as usize].is_lane_mask()
 }
 
 /// Field and bit that select the accumulation file for an operand.
@@ -183,7 +196,10 @@ fn kind(arch: Arch, entry: &Entry, o: &OperandSig, ty: &str, fmt: Fmt) -> Operan
         "OPR_SENDMSG_RTN" => return OperandKind::Number { bits: 8, signed: false },
         _ => {}
     }
-    if let (true, Some(field)) = (ty.starts_with("OPR_IMM"), o.field) {
+    // An immediate in the place of a source is a number, too.
+    let number =
+        ty.starts_with("OPR_IMM") || ty.starts_with("OPR_SIMM") && matches!(o.role, Role::S2 | Role::Y0Src2);
+    if let (true, Some(field)) = (number, o.field) {
         let bits = arch.table().encodings[entry.enc as usize].fields[field as usize].width();
         return OperandKind::Number { bits, signed: fmt == Fmt::Signed };
     }

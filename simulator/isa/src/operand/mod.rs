@@ -95,6 +95,8 @@ pub struct Operand {
     pub kind: OperandKind,
     /// Position among the sources, which selects the bit of NEG, ABS and OP_SEL.
     pub source: u8,
+    /// The field with the NEG bit: NEG, or that of a half of VOPD3.
+    pub neg: Option<u8>,
     /// Whether the instruction writes the operand.
     pub output: bool,
     /// Whether the instruction reads the operand.
@@ -217,7 +219,9 @@ pub struct Binding {
     pub mixes_bf16: bool,
     /// VOP1, VOP2, VOPC: bit 7 of a VGPR number selects the half of a 16-bit operand.
     pub e32: bool,
-    /// The operands of VOPD's second half, from the Y fields.
+    /// The encoding is VOPD's: the instruction has two halves.
+    pub dual: bool,
+    /// The operands of VOPD's second half, from the Y fields; empty if the operation cannot be one.
     pub y: Vec<Operand>,
     /// The instruction is a memory atomic.
     pub atomic: bool,

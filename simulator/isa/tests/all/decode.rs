@@ -59,10 +59,18 @@ fn naive(table: &ArchTable, entries: &Entries, bits: u128) -> Option<Inst> {
         }
         let opcode = encoding.op_field.map_or(0, |op| fields[op as usize]);
         let entry = *entries.get(&(at, opcode))?;
+        // Operations of dual instructions may be possible in one half only.
+        let writes = |entry: EntryId, name| {
+            let sig = table.signatures[table.entries[entry as usize].sig as usize];
+            sig.iter().any(|o| o.field.map(usize::from) == field(encoding, name))
+        };
         let entry_y = match field(encoding, "OPY") {
-            Some(y) => *entries.get(&(at, fields[y]))?,
+            Some(y) => *entries.get(&(at, fields[y])).filter(|e| writes(**e, "VDSTY"))?,
             None => EntryId::MAX,
         };
+        if entry_y != EntryId::MAX && !writes(entry, "VDSTX") {
+            return None;
+        }
         if !applies(table, entries, at, entry, &fields) {
             return None;
         }
@@ -79,7 +87,9 @@ fn naive(table: &ArchTable, entries: &Entries, bits: u128) -> Option<Inst> {
                 fields[number as usize] = field.extract(bits) << 7u32.saturating_sub(field.width());
             }
         }
-        if let (Some(x), Some(y)) = (field(encoding, "VDSTX"), field(encoding, "VDSTY")) {
+        if let (Some(x), Some(y)) = (field(encoding, "VDSTX"), field(encoding, "VDSTY"))
+            && encoding.fields[y].width() == 7
+        {
             fields[y] = 2 * fields[y] + (1 - fields[x] % 2);
         }
         Some(Inst { entry, entry_y, size: (encoding.bits / 8) as u8, fields })

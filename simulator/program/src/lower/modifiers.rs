@@ -70,7 +70,7 @@ pub(super) fn modifiers(
     // VOP3 with DPP encodes the modifiers twice; those in the DPP word are unused there.
     let in_dpp = m.neg.is_none() && m.abs.is_none();
     let abs = (bit(m.abs) || in_dpp && binding.get(inst, dpp_abs) == 1) && !names("ABS");
-    let neg = (bit(m.neg) || in_dpp && binding.get(inst, dpp_neg) == 1) && !names("NEG");
+    let neg = (bit(operand.neg) || in_dpp && binding.get(inst, dpp_neg) == 1) && !names("NEG");
     if dot {
         // Both halves are negated together; there is no absolute value.
         if neg {
