@@ -4,7 +4,7 @@
 //! the bit pattern of an inline float in the operand's type. A float is an inline constant if it equals one
 //! after rounding to that type. Otherwise the number is a literal.
 
-use super::form::Constant;
+use super::form::{Constant, Literals};
 use super::operand::Value;
 use half::{bf16, f16};
 use isa_spec::arith::decimal::Decimal;
@@ -18,6 +18,8 @@ pub enum Encoded {
     Float(usize),
     /// The 32-bit literal after the instruction.
     Literal(u32),
+    /// The 64-bit literal after the instruction.
+    Literal64(u64),
 }
 
 /// Inline floats: name in the ISA description, and value.
@@ -72,6 +74,74 @@ fn inline_integer(value: i64) -> Option<Encoded> {
 /// Returns whether the value fits `width` bits as a signed or an unsigned number.
 fn fits(value: i64, width: u32) -> bool {
     width >= 64 || (-(1i64 << (width - 1))..1i64 << width).contains(&value)
+}
+
+/// As [`encode`], for a form with these literals. A 64-bit operand of an instruction with 64-bit literals takes
+/// a 32-bit one only if it represents the value in every reading: a small positive integer, or the upper half
+/// of an f64 whose lower half is zero.
+pub fn encode_in(
+    value: &Value,
+    constant: Constant,
+    force_literal: bool,
+    literals: Literals,
+) -> Result<Encoded, &'static str> {
+    const WIDE: &str = "this number needs a 64-bit literal";
+    if literals == Literals::Narrow || !matches!(constant, Constant::Int64 | Constant::F64) {
+        return encode(value, constant, force_literal);
+    }
+    if !force_literal
+        && let Ok(inline @ (Encoded::Integer(_) | Encoded::Float(_))) = encode(value, constant, false)
+    {
+        return Ok(inline);
+    }
+    let (pattern, represented) = match value {
+        Value::Int(value) if constant == Constant::Int64 => {
+            (*value as u64, i32::try_from(*value).is_ok_and(|v| v >= 0))
+        }
+        Value::Int(value) => (*value as u64, u32::try_from(*value).is_ok()),
+        Value::Float(_) if constant == Constant::Int64 => {
+            return Err("a 64-bit integer operand takes no float literal");
+        }
+        Value::Float(value) => (value.to_f64().to_bits(), value.to_f64().to_bits() as u32 == 0),
+        _ => return Err("expected a number"),
+    };
+    match literals {
+        Literals::Wide => Ok(Encoded::Literal64(pattern)),
+        _ if represented && !force_literal => match value {
+            Value::Float(_) => Ok(Encoded::Literal((pattern >> 32) as u32)),
+            _ => Ok(Encoded::Literal(pattern as u32)),
+        },
+        _ => Err(WIDE),
+    }
+}
+
+/// The literal of 64 bits that is an operand of its own: a number of 32 bits is the upper half of a double.
+pub fn wide_literal(value: &Value, force: bool) -> Result<u64, &'static str> {
+    match value {
+        Value::Int(value) if !force && u32::try_from(*value).is_ok() => Ok((*value as u64) << 32),
+        Value::Int(value) => Ok(*value as u64),
+        Value::Float(value) => Ok(value.to_f64().to_bits()),
+        _ => Err("expected a number"),
+    }
+}
+
+/// Prints a literal of 64 bits as an operand of this type: as `lit64(…)`, unless the number alone assembles to
+/// such a literal.
+pub fn wide_literal_text(literal: u64, constant: Constant) -> String {
+    let value = Value::Int(literal as i64);
+    let is_wide = matches!(constant, Constant::Int64 | Constant::F64)
+        && encode_in(&value, constant, false, Literals::NarrowBesideWide).is_err()
+        && !(constant == Constant::F64 && literal as u32 == 0);
+    if is_wide { format!("0x{literal:x}") } else { format!("lit64(0x{literal:x})") }
+}
+
+/// Prints the literal of 64 bits of an operand of its own, the inverse of [`wide_literal`].
+pub fn wide_operand_text(literal: u64) -> String {
+    match literal {
+        _ if literal as u32 == 0 => format!("0x{:x}", literal >> 32),
+        _ if literal >> 32 == 0 => format!("lit64(0x{literal:x})"),
+        _ => format!("0x{literal:x}"),
+    }
 }
 
 /// Encodes a number; `force_literal` rules out inline constants. The error describes what the operand
@@ -201,7 +271,7 @@ pub fn literal_text(literal: u32, constant: Constant) -> String {
     match encode(&Value::Int(number), constant, false) {
         Ok(Encoded::Integer(value)) => value.to_string(),
         Ok(Encoded::Float(at)) => inline_text(FLOATS[at].0, constant),
-        Ok(Encoded::Literal(_)) | Err(_) => format!("0x{value:x}"),
+        Ok(Encoded::Literal(_) | Encoded::Literal64(_)) | Err(_) => format!("0x{value:x}"),
     }
 }
 

@@ -13,7 +13,7 @@ use super::dialect::Trait;
 use super::error::{AsmError, Span};
 use super::form::{Form, Kind, Size, Slot, forms};
 use super::matching::half_slots;
-use super::names::LITERAL;
+use super::names::{LITERAL, LITERAL64};
 use super::{OddPairs, Options, print};
 use isa_spec::tables::{EntryId, OperandSig};
 use smallvec::SmallVec;
@@ -60,7 +60,7 @@ fn source_operand(inst: &Inst, slot: &Slot) -> SourceOperand {
     }
     let Some(name) = slot.names.name(code) else { return SourceOperand::Constant };
     match name.as_bytes() {
-        _ if name == LITERAL => SourceOperand::Scalar(THE_LITERAL),
+        _ if name == LITERAL || name == LITERAL64 => SourceOperand::Scalar(THE_LITERAL),
         [b'v' | b'a', b'0'..=b'9', ..] => SourceOperand::Vector(code & 0xff),
         // Inline constants.
         [b'0'..=b'9', ..] | [b'-', b'0'..=b'9', ..] | b"null" => SourceOperand::Constant,

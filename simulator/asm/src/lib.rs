@@ -83,12 +83,21 @@ pub struct Options {
     pub odd_pairs: OddPairs,
     /// Suggest the nearest name for a misspelt one. Switched off after [`error::MAX_SUGGESTIONS`] errors.
     pub suggest: bool,
+    /// The bits of MODE that extend VGPR numbers (CDNA 5), which printing adds in comments: `v0 /*v256*/`.
+    pub vgpr_msbs: u32,
 }
 
 impl Options {
     /// Options for wave32 with the hardware's restrictions enforced, as LLVM does.
     pub fn new(arch: Arch) -> Options {
-        Options { arch, wave: arch.wave_sizes()[0], lenient: false, odd_pairs: OddPairs::None, suggest: true }
+        Options {
+            arch,
+            wave: arch.wave_sizes()[0],
+            lenient: false,
+            odd_pairs: OddPairs::None,
+            suggest: true,
+            vgpr_msbs: 0,
+        }
     }
 
     /// Returns the same options with a wave size of 32 or 64.

@@ -64,16 +64,24 @@ impl<'a> Listing<'a> {
     /// The lines in order of address.
     pub fn lines(&self) -> impl Iterator<Item = Line<'_>> {
         let mut at = 0;
+        let mut options = self.options;
         std::iter::from_fn(move || {
             (at < self.words.len()).then(|| {
                 let address = self.address(at);
+                // Like LLVM, follows the VGPR numbers along the code, and begins anew at each symbol.
+                if self.labels.get(&address).is_some_and(|label| !label.starts_with(".L")) {
+                    options.vgpr_msbs = 0;
+                }
                 let (decoded, next) = self.step(at);
                 let words = &self.words[at..next];
                 at = next;
                 let (text, error) = match decoded {
                     Ok(inst) => {
                         let target = self.target(&inst, next).and_then(|t| self.labels.get(&t));
-                        (print::exact(words, &inst, &self.options, target.map(String::as_str)), None)
+                        let text = print::exact(words, &inst, &options, target.map(String::as_str));
+                        options.vgpr_msbs =
+                            print::vgpr_msbs_after(&inst, &options).unwrap_or(options.vgpr_msbs);
+                        (text, None)
                     }
                     Err(error) => (format!(".long 0x{:08x}", words[0]), Some(error)),
                 };

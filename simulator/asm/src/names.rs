@@ -8,6 +8,9 @@ use wavesim_isa::arch::Arch;
 /// The ISA description's name for the code of a literal.
 pub const LITERAL: &str = "src_literal";
 
+/// The name for the code of a literal of 64 bits.
+pub const LITERAL64: &str = "src_literal64";
+
 /// The smallest inline integer.
 const MIN_INLINE: i32 = -16;
 
@@ -27,6 +30,8 @@ pub struct TypeNames {
     specials: [Option<u32>; Special::ALL.len()],
     /// The code of a literal, if the type accepts one.
     pub literal: Option<u32>,
+    /// The code of a literal of 64 bits, if the type accepts one.
+    pub literal64: Option<u32>,
 }
 
 impl TypeNames {
@@ -64,6 +69,7 @@ impl TypeNames {
             integers,
             specials: Special::ALL.map(|(_, name)| values.get(name).copied()),
             literal: values.get(LITERAL).copied(),
+            literal64: values.get(LITERAL64).copied(),
             names: all.iter().rev().map(|&(name, value)| (value, name)).collect(),
             values,
         }

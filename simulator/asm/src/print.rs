@@ -5,7 +5,7 @@ use super::dialect::Trait;
 use super::form::{Bit, Class, Form, Imm, Kind, Size, Slot, forms};
 use super::matching::half_slots;
 use super::message;
-use super::names::{LITERAL, names};
+use super::names::{LITERAL, LITERAL64, names};
 use super::symbolic;
 use super::{NoSymbols, Options, parse};
 use super::{image, modifier::Mod};
@@ -15,6 +15,7 @@ use wavesim_isa::arch::Arch;
 use wavesim_isa::codec::encode;
 use wavesim_isa::inst::Inst;
 use wavesim_isa::operand::VCC_LO;
+use wavesim_isa::relative::VGPR_MSBS;
 
 /// Prints an instruction.
 pub fn instruction(inst: &Inst, options: &Options) -> String {
@@ -61,6 +62,19 @@ fn print(inst: &Inst, options: &Options, label: Option<&str>, exact: bool) -> St
         p.modifier(m, form.sources, &mut out);
     }
     out
+}
+
+/// The bits of MODE that extend VGPR numbers after an instruction that sets them ([`Options::vgpr_msbs`]);
+/// `None` for other instructions.
+pub fn vgpr_msbs_after(inst: &Inst, options: &Options) -> Option<u32> {
+    if options.arch.machine().is_some()
+        || !forms(options.arch).get(inst.entry).traits.has(Trait::SetsVgprMsbs)
+    {
+        return None;
+    }
+    // The immediate has the result's bits above those of the sources, MODE below.
+    let bits = inst.field(options.arch.table(), "SIMM16")? & 0xff;
+    Some((bits << 2 & 0xff | bits >> 6) << VGPR_MSBS.trailing_zeros())
 }
 
 /// The branch distance in words from the end of the instruction, for branches with an immediate target.
@@ -127,6 +141,9 @@ impl Printer<'_> {
             Kind::Literal if self.form.traits.has(Trait::InlineLiteral) => {
                 constant::literal_text(self.raw(slot), slot.constant)
             }
+            Kind::Literal if self.form.literal_hi.is_some() => {
+                constant::wide_operand_text(self.wide_literal())
+            }
             Kind::Literal => format!("0x{:x}", self.raw(slot)),
             Kind::Imm(Imm::Optional) if self.raw(slot) == 0 => return None,
             Kind::Imm(imm) => self.immediate(slot, imm),
@@ -139,6 +156,8 @@ impl Printer<'_> {
                     self.value(slot, registers)
                 }
             }
+            Kind::OptionalBase if null(slot) => return None,
+            Kind::OptionalBase => self.value(slot, registers),
             Kind::ScratchAddr | Kind::BufferAddr => match registers {
                 0 => off(),
                 n => self.value(slot, n),
@@ -221,14 +240,35 @@ impl Printer<'_> {
                     text => text,
                 }
             }
+            Some(LITERAL64) if self.form.literal_hi.is_some() => {
+                constant::wide_literal_text(self.wide_literal(), slot.constant)
+            }
             Some(name) => {
                 let text = range(name, registers);
-                match half {
+                let text = match half {
                     Some(half) => text + half,
                     None => constant::inline_text(&text, slot.constant),
-                }
+                };
+                text + &self.extended(slot, name, registers, half.unwrap_or_default())
             }
             None => self.unlisted(slot, registers, value),
+        }
+    }
+
+    /// The literal of 64 bits.
+    fn wide_literal(&self) -> u64 {
+        let half = |field: Option<u8>| field.map_or(0, |f| self.inst.fields[f as usize]) as u64;
+        half(self.form.literal) | half(self.form.literal_hi) << 32
+    }
+
+    /// A comment with the number that MODE gives a VGPR, if it is another one: ` /*v256*/`.
+    fn extended(&self, slot: &Slot, name: &str, registers: u16, half: &str) -> String {
+        let bits = slot.msb.map_or(0, |position| self.options.vgpr_msbs >> position & 3);
+        match name.strip_prefix('v').and_then(|digits| digits.parse::<u32>().ok()) {
+            Some(number) if bits != 0 => {
+                format!(" /*{}{half}*/", range(&format!("v{}", number + 256 * bits), registers))
+            }
+            _ => String::new(),
         }
     }
 

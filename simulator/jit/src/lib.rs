@@ -70,7 +70,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU16, AtomicU32, AtomicU64, 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 use wavesim_engine::interp::{Compiled, EnterResult, HotnessCounters, Waves};
-use wavesim_isa::relative::{GPR_IDX_EN, VSKIP};
+use wavesim_isa::relative::{GPR_IDX_EN, VGPR_MSBS, VSKIP};
 use wavesim_machine::exec::op::Op;
 use wavesim_machine::exec::program::Program;
 use wavesim_machine::exec::rt::{Cx, Flow};
@@ -236,7 +236,8 @@ impl CodeMode {
     fn of(cx: &Cx<'_>) -> Option<CodeMode> {
         // Round to nearest even, with all denormals kept or those of f32 flushed: the modes that handlers are
         // specialised for. Modes that change how instructions address registers, or skip them, are excluded.
-        let flush = match cx.wave.mode & (0x80_00ff | GPR_IDX_EN | VSKIP) {
+        let msbs = if cx.arch.facts().vgprs.msbs { VGPR_MSBS } else { 0 };
+        let flush = match cx.wave.mode & (0x80_00ff | GPR_IDX_EN | VSKIP | msbs) {
             0xf0 => false,
             0xc0 => true,
             _ => return None,

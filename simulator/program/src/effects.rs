@@ -24,7 +24,7 @@ use wavesim_isa::arch::facts::Coherence;
 use wavesim_isa::dpp;
 use wavesim_isa::inst::Inst;
 use wavesim_isa::operand::{self, Binding, Code, Fmt, Operand};
-use wavesim_isa::relative::{self, GPR_IDX_EN};
+use wavesim_isa::relative::{self, GPR_IDX_EN, VGPR_MSBS};
 use wavesim_state::Wave;
 use wavesim_state::wave::{ACC, EXEC_HI, EXEC_LO, M0, NULL, TTMP, VCC_HI, VCC_LO};
 
@@ -77,6 +77,11 @@ pub enum Relative {
     Mode {
         /// The bit of M0.
         bit: u32,
+    },
+    /// The two bits at this position of MODE extend the number (CDNA 5).
+    Msb {
+        /// The lower bit.
+        position: u8,
     },
     /// Depends on data: any register.
     Any,
@@ -212,6 +217,11 @@ pub fn table(program: &Program, wave_size: u32) -> Vec<Effects> {
     // The order in which the instructions run is unknown.
     if program.arch.facts().instruction_modes && out.iter().any(|e| e.mode & GPR_IDX_EN != 0) {
         out.iter_mut().for_each(make_relative);
+    }
+    if program.arch.facts().vgprs.msbs && out.iter().all(|e| e.mode & VGPR_MSBS == 0) {
+        let uses = out.iter_mut().flat_map(|e| e.reads.iter_mut().chain(&mut e.writes));
+        let extended = uses.filter(|used| matches!(used.relative, Some(Relative::Msb { .. })));
+        extended.for_each(|used| used.relative = None);
     }
     out
 }

@@ -12,7 +12,7 @@ use wavesim_isa::arch::Arch;
 use wavesim_isa::inst::Inst;
 use wavesim_isa::operand::{self, Binding, Operand};
 use wavesim_isa::relative;
-use wavesim_rt::op::{ByMode, BySource, Ext, Op, Part, Pools, Rest, SLOTS, Sdwa, Source, Variant};
+use wavesim_rt::op::{ByMode, BySource, Ext, Msb, Op, Part, Pools, Rest, SLOTS, Sdwa, Source, Variant};
 use wavesim_state::wave::{DISCARD, TEMP, VCC_LO};
 
 mod dpp;
@@ -105,8 +105,8 @@ pub fn operation(arch: Arch, entry: u16) -> Option<u16> {
 impl Lowered {
     /// Appends the operations of `inst`, which is instruction `number` at byte offset `pc` of the code.
     pub fn push(&mut self, arch: Arch, inst: &Inst, pc: u32, number: u32) -> Result<(), LimitExceeded> {
-        // An instruction takes at most four operations.
-        if self.ops.len() + 4 > self.limits.operations {
+        // An instruction takes at most six operations.
+        if self.ops.len() + 6 > self.limits.operations {
             return Err(LimitExceeded::Operations(self.limits.operations));
         }
         let supported = operation(arch, inst.entry).is_some();
@@ -125,8 +125,7 @@ impl Lowered {
                 && x.src[0].is_vector()
                 && let Some(mov) = move_operation(arch)
             {
-                let ByMode { vector, vgprs } = self.pools.exts[x.ext as usize].by_mode;
-                let by_mode = ByMode { vector, vgprs: [vgprs[0], 0, 0, 0] };
+                let by_mode = self.pools.exts[x.ext as usize].by_mode.of_source(0);
                 let ext = self.ext_index(Ext { by_mode, ..Ext::default() })?;
                 self.append(Op { ext, ..copy_to_temporary(&x, mov, x.src[0], 0) });
                 x.src[0] = Source::result(TEMP as u16);
@@ -136,20 +135,23 @@ impl Lowered {
         }
         let y_binding = operand::binding(arch, inst.entry_y);
         let mut y = Op { pc, number, ..self.lower_entry(arch, inst, inst.entry_y, y_binding, &y_binding.y)? };
-        // Both halves of VOPD must read before either writes, so Y reads X's destination from a copy: up to two
-        // registers, of which Y reads one at a time.
-        let dwords =
-            binding.operands.iter().find(|o| o.role == Role::D0).map_or(1, |o| o.size_bits.div_ceil(32));
-        for dword in 0..dwords {
-            let target = Source::result(x.d + dword);
-            if y.src.contains(&target)
-                && let Some(mov) = move_operation(arch)
-            {
-                self.append(copy_to_temporary(&x, mov, target, dword));
-                for src in y.src.iter_mut().filter(|s| **s == target) {
-                    *src = Source::result(TEMP as u16 + dword);
-                }
+        // Both halves of VOPD must read before either writes, so Y reads X's destination from copies. Where MODE
+        // extends register numbers, these may be other registers in truth: each copy reads what Y would.
+        let result = binding.operands.iter().find(|o| o.role == Role::D0);
+        let dwords = result.map_or(1, |o| o.size_bits.div_ceil(32));
+        let written = |source: Source| (0..dwords).any(|dword| source == Source::result(x.d + dword));
+        let mut copies: Vec<(Source, ByMode)> = Vec::new();
+        for slot in 0..y.src.len() {
+            let Some(mov) = move_operation(arch).filter(|_| written(y.src[slot])) else { continue };
+            let copy = (y.src[slot], self.pools.exts[y.ext as usize].by_mode.of_source(slot));
+            let index = copies.iter().position(|other| *other == copy).unwrap_or(copies.len()) as u16;
+            if index as usize == copies.len() {
+                copies.push(copy);
+                let (source, by_mode) = copy;
+                let ext = self.ext_index(Ext { by_mode, ..Ext::default() })?;
+                self.append(Op { ext, ..copy_to_temporary(&x, mov, source, index) });
             }
+            y.src[slot] = Source::result(TEMP as u16 + index);
         }
         self.append(x);
         self.append(y);
@@ -259,7 +261,7 @@ impl Lowered {
         if ext != Ext::default() {
             op.flags |= Op::MODIFY;
         }
-        ext.by_mode = by_mode(arch, inst, operands, &op);
+        ext.by_mode = by_mode(arch, inst, binding, operands, &op, info);
         ext.pool = pool;
         ext.omod = binding.get(inst, binding.mods.omod) as u8;
         if !info.fields.is_empty() {
@@ -340,9 +342,40 @@ impl Lowered {
     }
 }
 
-/// Determines which VGPRs of an operation M0 can offset, and whether the operation can be skipped.
-fn by_mode(arch: Arch, inst: &Inst, operands: &[Operand], op: &Op) -> ByMode {
-    let mut out = ByMode { vector: relative::is_skipped(arch, inst), vgprs: [0; 4] };
+/// Determines which VGPRs of an operation M0 can offset or MODE can extend, and whether the operation can be
+/// skipped.
+fn by_mode(
+    arch: Arch,
+    inst: &Inst,
+    binding: &Binding,
+    operands: &[Operand],
+    op: &Op,
+    info: &isa::OpInfo,
+) -> ByMode {
+    let mut out = ByMode { vector: relative::is_skipped(arch, inst), ..ByMode::default() };
+    for operand in operands {
+        let Some((register, dwords, position)) = relative::extensible_vgpr(arch, inst, binding, operand)
+        else {
+            continue;
+        };
+        // Semantics that read the register number itself get all of it.
+        let register = register as u16;
+        let own = binding.register(operand, register);
+        let (at, matches, most) = match (operand.role, slot(operand.role)) {
+            (Role::D0, _) => {
+                let is_own = op.d == own || op.d == register;
+                (RESULT, op.flags & Op::SCALAR_DEST == 0 && is_own, info.result)
+            }
+            (_, Some(at)) => {
+                let is_own = op.src[at] == Source::vgpr(own) || op.src[at] == Source::vgpr(register);
+                (at, is_own, info.sources[at])
+            }
+            _ => continue,
+        };
+        if matches {
+            out.msbs[at] = Msb { position, dwords: dwords.max(most) };
+        }
+    }
     for operand in operands {
         let Some((register, dwords, bit)) = relative::relative_vgpr(arch, inst, operand) else { continue };
         let slot = bit as usize - 12;
@@ -356,6 +389,9 @@ fn by_mode(arch: Arch, inst: &Inst, operands: &[Operand], op: &Op) -> ByMode {
     }
     out
 }
+
+/// Index of the result in [`ByMode::msbs`].
+pub(super) const RESULT: usize = 4;
 
 fn slot(role: Role) -> Option<usize> {
     Some(match role {

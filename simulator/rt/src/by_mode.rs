@@ -1,13 +1,13 @@
-//! Execution of vector instructions while MODE offsets their VGPRs or skips them (CDNA 3 and 4 manuals, *VGPR
-//! Indexing* and S_SETVSKIP). These modes have a handler table of their own, so that other handlers need not
+//! Execution of vector instructions while MODE offsets or extends the numbers of their VGPRs, or skips them
+//! (CDNA 3 and 4 manuals, *VGPR Indexing* and S_SETVSKIP; CDNA 5 manual, *Waves with up to 1024 VGPRs*). These modes have a handler table of their own, so that other handlers need not
 //! test for them.
 
 use super::context::{Cx, Flow};
-use crate::op::{Op, Source};
+use crate::op::{Msb, Op, Source};
 use wavesim_isa::relative::{self, GPR_IDX_EN, VSKIP};
 use wavesim_state::event::Event;
 use wavesim_state::fault::FaultKind;
-use wavesim_state::wave::{M0, VGPRS};
+use wavesim_state::wave::{ALL_VGPRS, M0, VGPRS};
 
 /// Runs an operation with its regular handler, after offsetting its VGPRs as MODE requires.
 ///
@@ -19,12 +19,14 @@ pub unsafe fn by_mode(cx: &mut Cx<'_>, op: &Op) -> Flow {
     if cx.wave.mode & VSKIP != 0 && info.vector {
         return Flow::NEXT;
     }
-    if cx.wave.mode & GPR_IDX_EN == 0 {
+    let msbs = cx.arch.facts().vgprs.msbs;
+    if !msbs && cx.wave.mode & GPR_IDX_EN == 0 {
         // SAFETY: the caller upholds the contract of `Handler`.
         return unsafe { handler(cx, op) };
     }
     let plain = cx.op;
-    match resolved(cx, op, info.vgprs) {
+    let moved = if msbs { extended(cx, op, info.msbs) } else { resolved(cx, op, info.vgprs) };
+    match moved {
         Ok(moved) => {
             // SAFETY: `Cx::op` refers to `moved` only until the handler returns.
             cx.op = unsafe { &*std::ptr::from_ref(&moved) };
@@ -36,6 +38,24 @@ pub unsafe fn by_mode(cx: &mut Cx<'_>, op: &Op) -> Flow {
         }
         Err(e) => cx.fault(Event::fault(FaultKind::IllegalInstruction, e.to_string())),
     }
+}
+
+/// Extends the numbers of VGPRs by the bits in MODE.
+fn extended(cx: &Cx<'_>, op: &Op, msbs: [Msb; 5]) -> Result<Op, relative::OutOfRange> {
+    let (mut out, most) = (*op, cx.arch.facts().vgprs.most());
+    for (slot, msb) in msbs.into_iter().enumerate().filter(|(_, msb)| msb.position > 0) {
+        let from = op.src.get(slot).map_or(op.d, |source| source.number());
+        // A source that was copied to the temporary vector is no longer a VGPR.
+        if from as usize >= ALL_VGPRS {
+            continue;
+        }
+        let to = relative::extended(from as u32, msb.dwords, cx.wave.mode, msb.position, most)? as u16;
+        match out.src.get_mut(slot) {
+            Some(source) => *source = Source::vgpr(to),
+            None => out.d = to,
+        }
+    }
+    Ok(out)
 }
 
 fn resolved(cx: &Cx<'_>, op: &Op, dwords: [u8; 4]) -> Result<Op, relative::OutOfRange> {

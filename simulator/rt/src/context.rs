@@ -11,7 +11,7 @@ use isa_spec::arith::FloatEnv;
 use isa_spec::pcode::builtins::Control;
 use std::sync::atomic::AtomicBool;
 use wavesim_isa::arch::Arch;
-use wavesim_isa::relative::{GPR_IDX_EN, VSKIP};
+use wavesim_isa::relative::{GPR_IDX_EN, VGPR_MSBS, VSKIP};
 use wavesim_state::context::Context;
 use wavesim_state::event::Event;
 use wavesim_state::fault::FaultKind;
@@ -56,8 +56,9 @@ impl Handlers {
     /// Selects the tables for a MODE and a wave size.
     #[inline(always)]
     fn choose(&'static self, fast: Option<Avx2>, arch: Arch, mode: u32, lanes: u32) -> Chosen {
-        // Rounding, denormals and FP16_OVFL; and the CDNA modes of vector instructions.
-        let (fast, arithmetic) = match (fast, mode & (ARITHMETIC | GPR_IDX_EN | VSKIP)) {
+        // Rounding, denormals and FP16_OVFL; and the CDNA modes of vector instructions. Where MODE does not
+        // extend VGPR numbers, its bits for that enable exceptions, which kernels do not.
+        let (fast, arithmetic) = match (fast, mode & (ARITHMETIC | GPR_IDX_EN | VSKIP | VGPR_MSBS)) {
             (Some(fast), 0xf0) => (fast, Arithmetic::KEEP),
             (Some(fast), 0xc0) => (fast, Arithmetic::FLUSH),
             _ => return self.choose_rare(fast, arch, mode, lanes),
@@ -69,7 +70,9 @@ impl Handlers {
 
     #[cold]
     fn choose_rare(&'static self, fast: Option<Avx2>, arch: Arch, mode: u32, lanes: u32) -> Chosen {
-        let special = arch.facts().instruction_modes && mode & (GPR_IDX_EN | VSKIP) != 0;
+        let facts = arch.facts();
+        let special = facts.instruction_modes && mode & (GPR_IDX_EN | VSKIP) != 0
+            || facts.vgprs.msbs && mode & VGPR_MSBS != 0;
         let plain = self.by_arithmetic(fast, mode, lanes == 64);
         Chosen {
             narrow: self.by_arithmetic(fast, mode, false),

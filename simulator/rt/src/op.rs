@@ -44,7 +44,7 @@ pub enum Place {
 const SCALAR_WORDS: usize = SGPRS + SCALAR_CONSTS;
 /// Code of the first lane vector. No other kind of code has this bit set, so a single test recognises
 /// vectors.
-const VECTOR: u16 = 0x400;
+const VECTOR: u16 = 0x800;
 /// First code of the special values.
 const SPECIAL: u16 = 0x4000;
 /// First code of pool constants, one code per source slot.
@@ -466,7 +466,7 @@ impl BySource {
     }
 }
 
-/// Properties of an operation that matter in some CDNA modes.
+/// Properties of an operation that matter in modes of CDNA that change VGPR numbers or skip instructions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct ByMode {
     /// The operation belongs to a vector arithmetic or vector memory instruction.
@@ -474,6 +474,27 @@ pub struct ByMode {
     /// Number of registers of each of the first three sources and of the result, if it is a VGPR that M0 can
     /// offset.
     pub vgprs: [u8; 4],
+    /// The VGPRs that MODE extends: those of the sources, and of the result.
+    pub msbs: [Msb; 5],
+}
+
+impl ByMode {
+    /// The properties of a copy of a source, which is the first source of the copy.
+    pub fn of_source(&self, slot: usize) -> ByMode {
+        let (mut vgprs, mut msbs) = ([0; 4], [Msb::default(); 5]);
+        vgprs[0] = self.vgprs.get(slot).copied().filter(|_| slot < 3).unwrap_or(0);
+        msbs[0] = self.msbs[slot];
+        ByMode { vector: self.vector, vgprs, msbs }
+    }
+}
+
+/// A VGPR operand whose number MODE extends (CDNA 5).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Msb {
+    /// The position of the bits in MODE; 0 if they do not apply.
+    pub position: u8,
+    /// Number of registers.
+    pub dwords: u8,
 }
 
 /// The parts of registers that SDWA reads and writes.

@@ -14,7 +14,7 @@ const EXEC: usize = ROWS + 1;
 /// Flags of each lane vector, one byte each: [`NO_DENORMALS`], [`UNWRITTEN`].
 const FLAGS: usize = ROWS + 2;
 /// Number of lane vectors that a source's code can name: a table of this length needs no bounds check.
-const CODES: usize = 1024;
+const CODES: usize = 2048;
 const _: () = assert!(ROWS <= CODES);
 
 /// No lane holds an f32 denormal: handlers that flush denormals need not search for them.

@@ -33,13 +33,12 @@ impl LaneVec {
     }
 }
 
-/// Architectural VGPRs.
+/// VGPRs that an instruction can name.
 pub const VGPRS: usize = 256;
 
-/// Accumulation VGPRs, which only CDNA has. They begin at number [`ACC`] of the file.
-pub const ACC_VGPRS: usize = 256;
-/// VGPRs of both kinds.
-pub const ALL_VGPRS: usize = VGPRS + ACC_VGPRS;
+/// All VGPRs of the file: accumulation VGPRs, which CDNA 3 and 4 have, begin at number [`ACC`]; on CDNA 5,
+/// MODE extends the numbers in instructions.
+pub const ALL_VGPRS: usize = 1024;
 const _: () = assert!(ACC == VGPRS);
 
 /// Number of lane vectors of a half that operations can name: the VGPRs of both kinds, then hidden ones:
@@ -224,7 +223,7 @@ impl Wave {
     }
 
     pub fn set_vgpr_count(&mut self, count: u32) {
-        self.vgprs = count.clamp(1, VGPRS as u32);
+        self.vgprs = count.clamp(1, ALL_VGPRS as u32);
     }
 
     /// Discards cached ranges if they belong to a memory other than this one.
@@ -421,7 +420,7 @@ impl Wave {
     /// Returns whether a computed number names one of the wave's VGPRs.
     #[inline(always)]
     pub fn has_vgpr(&self, reg: u32) -> bool {
-        reg < self.vgprs || self.accumulation && (ACC as u32..ALL_VGPRS as u32).contains(&reg)
+        reg < self.vgprs || self.accumulation && (ACC..ACC + VGPRS).contains(&(reg as usize))
     }
 
     /// Returns the lanes of a VGPR in a half, if both exist.

@@ -16,9 +16,12 @@ pub fn trials() -> Vec<Trial> {
     of("code_objects", Path::new("tests/filetests/code_objects"), &mut trials);
     assert!(trials.len() >= 16, "{} targets", trials.len());
     of("programs", Path::new("tests/filetests/programs"), &mut trials);
-    match shared("kernels") {
-        Some(folder) => of("shared", &folder, &mut trials),
-        None => eprintln!("skipped: no kernels below WAVESIM_SHARED or ../shared"),
+    // The second set has the same kernels for CDNA 5.
+    for name in ["kernels", "kernels-cdna5"] {
+        match shared(name) {
+            Some(folder) => of(&name.replace("kernels", "shared").replace('-', "_"), &folder, &mut trials),
+            None => eprintln!("skipped: no {name} below WAVESIM_SHARED or ../shared"),
+        }
     }
     trials
 }

@@ -93,6 +93,8 @@ pub enum Trait {
     StoresFromLds,
     /// SDWA selects a part of the source only.
     SdwaSourceOnly,
+    /// The immediate extends the VGPR numbers of the following instructions.
+    SetsVgprMsbs,
     /// Two of these as the halves of a dual instruction may read from the same register banks.
     AnyBank,
 }
@@ -233,6 +235,7 @@ pub const TRAITS: &[(Trait, ArchSet, &[&str])] = &[
     (Swizzle, Any, &["DS_SWIZZLE_B32"]),
     (GlobalDataShare, Any, &["DS_GWS_*", "*_GS_REG_RTN"]),
     (SingleChannel, Any, &["IMAGE_GATHER4*", "IMAGE_MSAA_LOAD*"]),
+    (SetsVgprMsbs, Any, &["S_SET_VGPR_MSB"]),
     (AnyBank, Gfx12, &["V_DUAL_MOV_B32"]),
 ];
 

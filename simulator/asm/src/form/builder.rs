@@ -1,6 +1,6 @@
 //! Builds the form of a table entry.
 
-use super::{Bit, Class, Constant, ConstantBus, Form, Imm, Kind, NO_BASE, Signs, Size, Slot};
+use super::{Bit, Class, Constant, ConstantBus, Form, Imm, Kind, Literals, NO_BASE, Signs, Size, Slot};
 use crate::dialect::{self, Trait, Traits};
 use crate::modifier::{self, Mod};
 use crate::names::{TypeNames, names};
@@ -58,7 +58,12 @@ impl Builder {
     pub(super) fn form(&self) -> Form {
         let class = self.class();
         let mut slots = self.slots();
-        let literal = self.field("LITERAL").or(self.field("SIMM32"));
+        let literal = self.field("LITERAL").or(self.field("SIMM32")).or(self.field("LITERAL64"));
+        let has_wide_form = self
+            .table
+            .entries_of(self.instruction())
+            .iter()
+            .any(|e| self.table.encodings[e.enc as usize].fields.iter().any(|f| f.name == "LITERAL64"));
         // Flat atomics write a result only if they return the old value; in buffer and image atomics, one
         // register holds both data and result.
         let atomic = self.instruction().group() == "VMEM" && self.instruction().subgroup() == "ATOMIC";
@@ -86,6 +91,13 @@ impl Builder {
             size_bytes: (self.encoding().bits / 8) as u8,
             initial_fields: self.initial_fields(),
             literal,
+            literal_hi: self.field("LITERAL64_HI"),
+            literals: match class {
+                _ if self.field("LITERAL64").is_some() => Literals::Wide,
+                // The 64-bit encodings of vector instructions hold no literal of 64 bits.
+                Class::Plain | Class::E32 if has_wide_form => Literals::NarrowBesideWide,
+                _ => Literals::Narrow,
+            },
             returns,
             to_lds: self.field("LDS").filter(|_| buffer_data && self.traits.has(Trait::LoadsToLds)),
             true16: self.arch.facts().true16,
@@ -259,6 +271,7 @@ impl Builder {
             ty,
             names: names(self.arch, ty),
             acc: None,
+            msb: None,
             scalar: None,
             format: None,
             scalars: None,
@@ -282,13 +295,14 @@ impl Builder {
             // Implicit state is not written in assembly, except carries and comparison results.
             (_, "OPR_VCC", None) if !o.implicit && !self.encoding.starts_with("VOPD") => Kind::Vcc,
             (_, _, None) | (_, "OPR_EXEC", _) => return None,
-            (_, _, Some("LITERAL" | "SIMM32")) => Kind::Literal,
+            (_, _, Some("LITERAL" | "SIMM32" | "LITERAL64")) => Kind::Literal,
             (_, _, Some("SDST")) if self.field("SD").is_some() => Kind::MaskOrVcc,
             ("SMEM", _, Some("IOFFSET")) => Kind::Imm(Imm::Offset),
             ("SMEM", ty, Some("SOFFSET")) if ty != PREFETCH_OFFSET => Kind::ScalarOffset,
             ("SMEM", "OPR_SIMM5" | "OPR_SIMM8", _) => Kind::Imm(Imm::Small),
             ("FLAT" | "GLOBAL", _, Some("ADDR" | "VADDR")) => Kind::FlatAddr,
             ("GLOBAL", _, Some("SADDR")) => Kind::FlatBase,
+            ("FLAT", _, Some("SADDR")) => Kind::OptionalBase,
             ("SCRATCH", _, Some("ADDR" | "VADDR")) => Kind::ScratchAddr,
             ("SCRATCH", _, Some("SADDR")) => Kind::ScratchBase,
             ("BUFFER", _, Some("VADDR")) => Kind::BufferAddr,
@@ -364,14 +378,13 @@ impl Builder {
         );
         let signed = !mask && !class && (float || self.traits.has(Trait::Untyped));
         let unsigned = format == "FMT_NUM_U16";
+        let binding = operand::binding(self.arch, self.entry);
+        let bound = binding.operands.iter().chain(&binding.y).find(|p| p.field == o.field);
         Some(Slot {
             kind,
             field: o.field,
-            acc: operand::binding(self.arch, self.entry)
-                .operands
-                .iter()
-                .find(|p| p.field == o.field)
-                .and_then(|p| p.acc),
+            acc: bound.and_then(|p| p.acc),
+            msb: bound.and_then(|p| p.msb),
             size,
             constant,
             source,

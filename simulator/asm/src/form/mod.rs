@@ -37,8 +37,12 @@ pub struct Form {
     /// Initial field values, before operands and modifiers are applied: fixed values, the opcode, and
     /// defaults.
     pub initial_fields: [u32; MAX_FIELDS],
-    /// Index of the literal field, if the encoding has one.
+    /// Index of the literal field, if the encoding has one; of its lower half, if it has 64 bits.
     pub literal: Option<u8>,
+    /// Index of the upper half of a literal of 64 bits.
+    pub literal_hi: Option<u8>,
+    /// The literals that the form and the instruction's other forms can hold.
+    pub literals: Literals,
     /// The literal is a separate operand (`v_fmaak_f32`), not the value of a source.
     pub has_literal_operand: bool,
     /// Number of sources, for modifiers with one bit per source.
@@ -91,6 +95,17 @@ pub struct Bit {
     pub bit: u8,
 }
 
+/// The widths of literals in the forms of an instruction. They decide which literals a 64-bit operand takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Literals {
+    /// 32 bits in all forms.
+    Narrow,
+    /// 32 bits in this form, 64 in another: that form takes the values that 32 bits do not represent.
+    NarrowBesideWide,
+    /// 64 bits in this form.
+    Wide,
+}
+
 /// The encoding class that a mnemonic's suffix selects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
@@ -123,6 +138,8 @@ pub struct Slot {
     pub names: &'static TypeNames,
     /// Field and bit that turn the register into an accumulation VGPR.
     pub acc: Option<(u8, u8)>,
+    /// Position in MODE of the bits that extend the number of a VGPR.
+    pub msb: Option<u8>,
     /// Field that turns a VGPR number into a scalar source (SDWA).
     pub scalar: Option<u8>,
     /// Field with the format of the matrix elements, which determines the number of registers.
@@ -181,7 +198,9 @@ impl Slot {
                 let format = self.format.map_or(0, |f| inst.fields[f as usize]);
                 ELEMENT_BITS.get(format as usize).map_or(self.size.registers(wave), |bits| *bits as u16)
             }
-            Kind::Value | Kind::MaskOrVcc | Kind::FlatBase | Kind::ScratchBase => self.size.registers(wave),
+            Kind::Value | Kind::MaskOrVcc | Kind::FlatBase | Kind::OptionalBase | Kind::ScratchBase => {
+                self.size.registers(wave)
+            }
             Kind::FlatAddr | Kind::ScratchAddr | Kind::BufferAddr => {
                 operand::address_registers(options.arch, inst).unwrap_or(self.size.registers(wave))
             }
@@ -213,8 +232,10 @@ pub enum Kind {
     ScalarOffset,
     /// Vector address of flat and global instructions: 64 bits, or 32 with a scalar base.
     FlatAddr,
-    /// Scalar base; `off` if null. Flat instructions do not spell it.
+    /// Scalar base; `off` if null.
     FlatBase,
+    /// Scalar base of flat instructions, which is not spelt if null.
+    OptionalBase,
     /// Vector address of scratch instructions; `off` unless SVE is set.
     ScratchAddr,
     /// Scalar base of scratch instructions; `off` if null.

@@ -19,7 +19,7 @@ use dual::dual;
 use super::error::{AsmError, Span, suggest};
 use super::form::{Class, Form, Imm, Kind, Slot, forms, without_suffix};
 use super::modifier;
-use super::operand::{Line, Modifier, ModifierValue, Operand, Value, unsigned};
+use super::operand::{Line, Modifier, ModifierValue, Operand, RegBase, Value, unsigned};
 use super::{Fixup, Options, Parsed, legal};
 use isa_spec::tables::EntryId;
 use smallvec::SmallVec;
@@ -173,7 +173,7 @@ struct Matcher<'a, 't> {
     line: &'a Line<'t>,
     options: &'a Options,
     inst: Inst,
-    literal: Option<u32>,
+    literal: Option<u64>,
     fixups: Vec<Fixup>,
     /// Bits that select the register file of an operand (field, bit), with whether it is the accumulation
     /// file.
@@ -221,7 +221,12 @@ impl<'a, 't> Matcher<'a, 't> {
         let form = self.form;
         self.preset()?;
         let mut slots = form.slots.as_slice();
-        let given = self.line.operands.len();
+        // A missing base of a flat access counts as given.
+        let is_scalar =
+            |o: &Operand| matches!(&o.value, Value::Reg(r) if !matches!(r.base, RegBase::Vgpr(_)));
+        let optional = slots.last().is_some_and(|s| s.kind == Kind::OptionalBase);
+        let missing = optional && !self.line.operands.last().is_some_and(is_scalar);
+        let given = self.line.operands.len() + usize::from(missing);
         let to_lds = self.line.modifiers.iter().any(|m| m.name == "lds" && m.value == ModifierValue::None);
         let to_lds = form.to_lds.is_some() && to_lds;
         if form.returns.is_some() && given + 1 == slots.len() || to_lds {
@@ -266,7 +271,10 @@ impl<'a, 't> Matcher<'a, 't> {
     /// Returns the instruction and its fixups after a successful match.
     fn parsed(mut self) -> Parsed {
         if let (Some(field), Some(value)) = (self.form.literal, self.literal) {
-            self.inst.fields[field as usize] = value;
+            self.inst.fields[field as usize] = value as u32;
+            if let Some(field) = self.form.literal_hi {
+                self.inst.fields[field as usize] = (value >> 32) as u32;
+            }
         }
         Parsed { inst: self.inst, fixups: self.fixups }
     }
@@ -283,7 +291,9 @@ impl<'a, 't> Matcher<'a, 't> {
             && operands.len() + slots.iter().filter(|s| s.kind == Kind::Vcc).count() == slots.len();
         for slot in slots {
             let rest = operands.get(at..).unwrap_or(&[]);
-            if rest.is_empty() && matches!(slot.kind, Kind::Imm(Imm::Optional) | Kind::ScalarOffset) {
+            if rest.is_empty()
+                && matches!(slot.kind, Kind::Imm(Imm::Optional) | Kind::ScalarOffset | Kind::OptionalBase)
+            {
                 continue;
             }
             if slot.kind == Kind::Vcc && implied {

@@ -55,8 +55,10 @@ impl<'a, 't> Matcher<'a, 't> {
                         self.symbol_literal(slot, operand)?;
                         0
                     }
+                    value if self.form.literal_hi.is_some() => constant::wide_literal(value, operand.literal)
+                        .map_err(|what| AsmError::new(operand.span, what))?,
                     value => match constant::encode(value, slot.constant, true) {
-                        Ok(Encoded::Literal(bits)) => bits,
+                        Ok(Encoded::Literal(bits)) => bits as u64,
                         Ok(_) => 0,
                         Err(what) => return Err(AsmError::new(operand.span, what)),
                     },
@@ -72,7 +74,8 @@ impl<'a, 't> Matcher<'a, 't> {
                     }
                     _ => false,
                 });
-                let narrow = base && self.form.slots.iter().any(|s| s.kind == Kind::FlatBase);
+                let has_base = |s: &Slot| matches!(s.kind, Kind::FlatBase | Kind::OptionalBase);
+                let narrow = base && self.form.slots.iter().any(has_base);
                 self.value(slot, operand, if narrow { 1 } else { 2 })?;
             }
             Kind::FlatBase | Kind::ScratchBase => {
@@ -80,6 +83,7 @@ impl<'a, 't> Matcher<'a, 't> {
                     self.value(slot, operand, slot.size.registers(wave))?;
                 }
             }
+            Kind::OptionalBase => self.value(slot, operand, slot.size.registers(wave))?,
             Kind::ScratchAddr => {
                 if !is_off(operand) {
                     self.value(slot, operand, 1)?;

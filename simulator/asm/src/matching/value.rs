@@ -51,7 +51,7 @@ impl<'a, 't> Matcher<'a, 't> {
         let types = slot.names;
         if matches!(operand.value, Value::Expr(_) | Value::Word(_)) {
             let literal =
-                types.literal.filter(|_| self.form.literal.is_some() && !self.form.has_literal_operand);
+                types.literal.filter(|_| self.has_narrow_literal() && !self.form.has_literal_operand);
             let Some(code) = literal else { return Err(self.unknown_word(slot, operand)) };
             self.symbol_literal(slot, operand)?;
             self.set_slot(slot, code);
@@ -70,13 +70,21 @@ impl<'a, 't> Matcher<'a, 't> {
         if let Some(field) = slot.scalar {
             self.inst.fields[field as usize] = 1;
         }
-        let encoded = constant::encode(&operand.value, slot.constant, operand.literal)
+        let encoded = constant::encode_in(&operand.value, slot.constant, operand.literal, self.form.literals)
             .map_err(|what| AsmError::new(operand.span, what))?;
         let code = match encoded {
             Encoded::Integer(value) => types.integer(value),
             Encoded::Float(at) => types.value(constant::FLOATS[at].0),
-            Encoded::Literal(bits) => {
-                let code = types.literal.filter(|_| self.form.literal.is_some());
+            Encoded::Literal(_) | Encoded::Literal64(_) => {
+                let bits = match encoded {
+                    Encoded::Literal64(bits) => bits,
+                    Encoded::Literal(bits) => bits as u64,
+                    _ => 0,
+                };
+                let code = match self.form.literal_hi {
+                    Some(_) => types.literal64,
+                    None => types.literal.filter(|_| self.has_narrow_literal()),
+                };
                 if code.is_some() {
                     self.set_literal(bits, operand.span)?;
                 }
@@ -85,7 +93,7 @@ impl<'a, 't> Matcher<'a, 't> {
         };
         match code {
             Some(code) => self.set_slot(slot, code),
-            None if matches!(encoded, Encoded::Literal(_)) => {
+            None if matches!(encoded, Encoded::Literal(_) | Encoded::Literal64(_)) => {
                 return Err(AsmError::new(
                     operand.span,
                     "this form takes no literal; inline constants are -16 to 64 and ±0.5, ±1.0, ±2.0, ±4.0",
@@ -114,12 +122,17 @@ impl<'a, 't> Matcher<'a, 't> {
 
     pub(super) fn symbol_literal(&mut self, slot: &Slot, operand: &Operand) -> Result<(), AsmError> {
         let expr = expression(operand).ok_or_else(|| self.mismatch(slot, operand))?;
-        let Some(field) = self.form.literal else { return Err(self.mismatch(slot, operand)) };
+        let literal = self.form.literal.filter(|_| self.has_narrow_literal());
+        let Some(field) = literal else { return Err(self.mismatch(slot, operand)) };
         self.fixups.push(Fixup { field, kind: FixupKind::Literal, expr, span: operand.span });
         Ok(())
     }
 
-    pub(super) fn set_literal(&mut self, bits: u32, span: Span) -> Result<(), AsmError> {
+    fn has_narrow_literal(&self) -> bool {
+        self.form.literal.is_some() && self.form.literal_hi.is_none()
+    }
+
+    pub(super) fn set_literal(&mut self, bits: u64, span: Span) -> Result<(), AsmError> {
         if self.literal.is_some_and(|l| l != bits) {
             return Err(AsmError::new(
                 span,

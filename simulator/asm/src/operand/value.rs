@@ -142,7 +142,7 @@ fn signed_operand<'t>(
         }
         _ => {}
     }
-    if let Some((name @ ("neg" | "abs" | "lit" | "sext"), _)) = s.peek_ident() {
+    if let Some((name @ ("neg" | "abs" | "lit" | "lit64" | "sext"), _)) = s.peek_ident() {
         let mut ahead = s.clone();
         ahead.ident();
         if ahead.eat('(') {
@@ -154,14 +154,16 @@ fn signed_operand<'t>(
             };
             let inside = enter(s, wrapper)?;
             let mut operand = signed_operand(s, symbols, inside)?;
-            if name == "lit" && matches!(operand.value, Value::Reg(_) | Value::List(_) | Value::Call(_)) {
+            if name.starts_with("lit")
+                && matches!(operand.value, Value::Reg(_) | Value::List(_) | Value::Call(_))
+            {
                 return Err(AsmError::new(s.span_since(start), "`lit()` takes a number"));
             }
             s.expect(')')?;
             match name {
                 "neg" => operand.neg = !operand.neg,
                 "abs" => operand.abs = true,
-                "lit" => operand.literal = true,
+                "lit" | "lit64" => operand.literal = true,
                 _ => operand.sext = true,
             }
             return Ok(operand);

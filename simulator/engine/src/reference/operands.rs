@@ -79,9 +79,11 @@ impl RefMachine<'_, '_, '_> {
                     0
                 }
             }
-            code @ (Code::Int(_) | Code::Float(_) | Code::Literal | Code::Literal64) => {
-                self.binding.constant(self.inst, code, operand, index)
-            }
+            code @ (Code::Int(_)
+            | Code::Float(_)
+            | Code::Literal
+            | Code::Literal64
+            | Code::ScratchBase { .. }) => self.binding.constant(self.inst, code, operand, index),
             Code::Invalid => 0,
         }
     }

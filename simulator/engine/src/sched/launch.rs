@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use wavesim_isa::arch::Arch;
 use wavesim_isa::arch::machine::VectorFile;
 use wavesim_machine::exec::program::Program;
-use wavesim_machine::state::VGPRS;
 use wavesim_machine::state::wave::VCC_LO;
+use wavesim_machine::state::{ALL_VGPRS, VGPRS};
 
 /// A launch and its execution parameters.
 pub struct Dispatch<'a> {
@@ -88,13 +88,13 @@ pub struct Registers {
 impl Registers {
     /// All registers that instructions can name.
     pub const ALL: Registers =
-        Registers { vgprs: VGPRS as u16, accumulation: VGPRS as u16, sgprs: VCC_LO as u16 };
+        Registers { vgprs: ALL_VGPRS as u16, accumulation: VGPRS as u16, sgprs: VCC_LO as u16 };
 
     /// Returns the number of VGPRs allocated to a wave of this size: indexed instructions cannot reach beyond
     /// them.
     pub fn allocated_vgprs(self, arch: Arch, wave_size: u32) -> u32 {
-        let granule = arch.facts().vgprs.granule_of(wave_size);
-        (self.vgprs as u32).max(1).next_multiple_of(granule).min(VGPRS as u32)
+        let file = arch.facts().vgprs;
+        (self.vgprs as u32).max(1).next_multiple_of(file.granule_of(wave_size)).min(file.most())
     }
 }
 

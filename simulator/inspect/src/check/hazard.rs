@@ -22,6 +22,7 @@
 
 use super::Check;
 use super::report::{Finding, Report, Site};
+use super::vgpr_msbs;
 use super::wait_states::{self, Deficit, Missing};
 use isa_spec::pcode::builtins::Control;
 use isa_spec::tables::Role;
@@ -77,6 +78,11 @@ impl Shadow {
         let mut static_findings: Vec<_> = program.insts.iter().zip(effects).map(static_finding).collect();
         for (at, message) in clause::intruders(program, effects) {
             static_findings[at].get_or_insert(("not in a clause", message));
+        }
+        for at in vgpr_msbs::ambiguous(program, effects) {
+            let message = "the bits in MODE that extend its VGPR numbers (s_set_vgpr_msb) differ between the \
+                           paths that lead here";
+            static_findings[at].get_or_insert(("path-dependent VGPRs", message.to_string()));
         }
         let dword_loads: Vec<bool> =
             program.insts.iter().map(|inst| legal::is_dword_load(inst, program.arch)).collect();
@@ -324,7 +330,13 @@ fn report_out_of_range(step: &Step<'_>, used: &Use, written: bool, report: &mut 
         _ => "the trap handler's registers".to_string(),
     };
     let instead = if written { "nothing is written".to_string() } else { format!("{} is read", name(0)) };
-    let message = format!("{} plus {index}, the index in M0, is beyond {range}: {instead}", name(used.first));
+    let message = match used.relative {
+        Some(Relative::Msb { .. }) => {
+            let register = name(used.first + index as u16);
+            format!("{register}, which is {} with the bits in MODE, is beyond {range}", name(used.first))
+        }
+        _ => format!("{} plus {index}, the index in M0, is beyond {range}: {instead}", name(used.first)),
+    };
     report.add(Finding::new(Check::Hazard, kind, message, Site::new(step, None)));
 }
 
@@ -346,10 +358,11 @@ fn report_misaligned(step: &Step<'_>, effects: &Effects, report: &mut Report) {
 
 /// Returns a finding for a register beyond those that the kernel declares.
 fn undeclared(arch: Arch, effects: &Effects, declared: Registers) -> Option<(&'static str, String)> {
+    let accumulates = |used: &Use| arch.facts().vgprs.accumulation && used.first >= ACC as u16;
     let beyond = |used: &&Use| {
         let end = used.first + used.count;
         match used.file {
-            File::Vgpr if used.first >= ACC as u16 => end - ACC as u16 > declared.accumulation,
+            File::Vgpr if accumulates(used) => end - ACC as u16 > declared.accumulation,
             File::Vgpr => end > declared.vgprs,
             File::Sgpr => used.first < Registers::ALL.sgprs && end > declared.sgprs,
             File::Scc => false,
@@ -358,7 +371,7 @@ fn undeclared(arch: Arch, effects: &Effects, declared: Registers) -> Option<(&'s
     let used = effects.reads.iter().chain(&effects.writes).filter(|u| u.role != Role::State).find(beyond)?;
     let name = register_name(arch, used.file, used.first, used.count);
     let (count, kind, directive) = match used.file {
-        File::Vgpr if used.first >= ACC as u16 => {
+        File::Vgpr if accumulates(used) => {
             (declared.accumulation, "accumulation VGPRs", "next_free_vgpr beyond .amdhsa_accum_offset")
         }
         File::Vgpr if arch.facts().descriptor.accum_offset => {

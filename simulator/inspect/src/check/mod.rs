@@ -19,6 +19,7 @@ pub mod sarif;
 mod shadow_memory;
 mod skip;
 pub mod suppress;
+mod vgpr_msbs;
 mod wait_states;
 mod waits;
 mod written;
@@ -149,7 +150,8 @@ impl<'a> Checker<'a> {
         // The shadow state is sized by the launch, which is therefore validated first.
         prepared.dispatch(0).check()?;
         let shape = &prepared.shape;
-        let effects = effects::table(&prepared.program, shape.wave_size);
+        let mut effects = effects::table(&prepared.program, shape.wave_size);
+        vgpr_msbs::resolve(&prepared.program, &mut effects);
         let chosen = |check| checks.contains(&check);
         let enabled = EnabledChecks {
             mem: chosen(Check::Mem),

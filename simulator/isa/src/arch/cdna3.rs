@@ -17,7 +17,7 @@ pub const FACTS: Facts = Facts {
     wave_sizes: &[64],
     lds_bytes: 64 << 10,
     lds_per_processor: 1,
-    vgprs: VgprFile { granule: [8, 4], accumulation: true },
+    vgprs: VgprFile { granule: [8, 4], accumulation: true, msbs: false },
     scalar_codes: ScalarCodes::Cdna,
     true16: false,
     replicates_packed_constants: false,

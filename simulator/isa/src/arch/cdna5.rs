@@ -1,7 +1,9 @@
 //! CDNA 5 (gfx1250): AMD's *CDNA5 Instruction Set Architecture*, and LLVM AMDGPUUsage. Its encodings are those
 //! of RDNA 4, in waves of 32 only.
 
-use super::facts::{Counter, CounterSet, DescriptorRules, DualRules, Facts, InstructionRules, ProcessorRow};
+use super::facts::{
+    Counter, CounterSet, DescriptorRules, DualRules, Facts, InstructionRules, ProcessorRow, VgprFile,
+};
 use super::rdna4;
 
 /// The facts of CDNA 5.
@@ -12,6 +14,7 @@ pub const FACTS: Facts = Facts {
     wave_sizes: &[32],
     lds_bytes: 320 << 10,
     lds_per_processor: 1,
+    vgprs: VgprFile { granule: [16, 16], msbs: true, ..rdna4::FACTS.vgprs },
     instructions: InstructionRules { even_vgprs: true, ..rdna4::FACTS.instructions },
     dual_issue: DualRules { same_register: true, ..rdna4::FACTS.dual_issue },
     counters: CounterSet {

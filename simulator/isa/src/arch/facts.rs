@@ -87,6 +87,9 @@ pub struct VgprFile {
     pub granule: [u32; 2],
     /// A second file of accumulation VGPRs (CDNA manuals, *VGPRs and AccVGPRs*).
     pub accumulation: bool,
+    /// MODE holds two more bits of the VGPR numbers, for each position of an operand (CDNA5 manual, *Waves
+    /// with up to 1024 VGPRs*).
+    pub msbs: bool,
 }
 
 /// Exemptions from the rule that the sources of a dual instruction are in different register banks (manuals,
@@ -184,6 +187,11 @@ pub struct StartLayout {
 }
 
 impl VgprFile {
+    /// The most VGPRs of a wave, without accumulation VGPRs.
+    pub fn most(&self) -> u32 {
+        if self.msbs { 1024 } else { 256 }
+    }
+
     /// The granule for waves of this size.
     pub fn granule_of(&self, wave_size: u32) -> u32 {
         self.granule[usize::from(wave_size == 64)]

@@ -142,6 +142,7 @@ fn operand(arch: Arch, entry: &Entry, o: &OperandSig, sources: &mut u8) -> Opera
         input: o.input,
         replicated: false,
         acc: acc(encoding, ty, o),
+        msb: msb(arch, entry, o),
         scalars: scalars(arch, encoding, o),
         preserves: o.preserves,
     }
@@ -163,6 +164,29 @@ fn acc(encoding: &Encoding, ty: &str, o: &OperandSig) -> Option<(u8, u8)> {
         Some(_) => Some((find("ACC")?, (field == "SRC1") as u8)),
         None => Some((find("ACC")?, 0)),
     }
+}
+
+/// The position in MODE of two more bits of an operand's VGPR number (CDNA5 manual, *Waves with up to 1024
+/// VGPRs*). The factor of V_FMAMK that follows the literal takes the bits of the third source, and scales of
+/// matrix products none.
+fn msb(arch: Arch, entry: &Entry, o: &OperandSig) -> Option<u8> {
+    const RESULT: u8 = 12;
+    if !arch.facts().vgprs.msbs {
+        return None;
+    }
+    let table = arch.table();
+    let fields = table.encodings[entry.enc as usize].fields;
+    let name = |o: &OperandSig| o.field.map_or("", |f| fields[f as usize].name);
+    let before = table.signatures[entry.sig as usize].iter().take_while(|other| *other != o);
+    let follows_literal = before.into_iter().any(|o| name(o).starts_with("LITERAL"));
+    Some(match name(o) {
+        "VDST" | "VDSTX" | "VDSTY" | "VDATA" => RESULT,
+        "SRC0" | "VSRC0" | "SRCX0" | "SRCY0" | "ADDR" | "VADDR" | "VADDR0" => RESULT + 2,
+        "VSRC1" | "VSRCX1" | "VSRCY1" if follows_literal => RESULT + 6,
+        "SRC1" | "VSRC1" | "VSRCX1" | "VSRCY1" | "DATA0" | "VSRC" | "VADDR1" => RESULT + 4,
+        "SRC2" | "VSRCX2" | "VSRCY2" | "DATA1" | "VADDR2" => RESULT + 6,
+        _ => return None,
+    })
 }
 
 fn scalars(arch: Arch, encoding: &Encoding, o: &OperandSig) -> ScalarNumbering {

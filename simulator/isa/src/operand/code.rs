@@ -53,9 +53,18 @@ pub enum Code {
     PrivateBase,
     /// Limit of the scratch aperture.
     PrivateLimit,
+    /// [`FLAT_SCRATCH_BASE`], or its upper half.
+    ScratchBase {
+        /// The upper half.
+        high: bool,
+    },
     /// A code without a meaning.
     Invalid,
 }
+
+/// The generic address of offset 0 of a wave's scratch, where its bits 63:58 identify scratch (CDNA5 manual,
+/// *Scratch*). The lane is in bits 56:52.
+pub const FLAT_SCRATCH_BASE: u64 = 1 << 58;
 
 /// Inline float constants as f16, bf16, f32 and f64 bits.
 pub const FLOATS: [(u16, u16, u32, u64); 9] = [
@@ -106,6 +115,8 @@ fn codes(table: &ArchTable) -> [Code; 512] {
                 "src_shared_limit" => Code::SharedLimit,
                 "src_private_base" => Code::PrivateBase,
                 "src_private_limit" => Code::PrivateLimit,
+                "src_flat_scratch_base_lo" => Code::ScratchBase { high: false },
+                "src_flat_scratch_base_hi" => Code::ScratchBase { high: true },
                 _ => Code::Invalid,
             }
         };
@@ -116,7 +127,8 @@ fn codes(table: &ArchTable) -> [Code; 512] {
 /// Decodes the value of an operand's field.
 pub fn code(arch: Arch, operand: &Operand, value: u32) -> Code {
     match operand.kind {
-        OperandKind::Code if value >= 512 => Code::Vgpr(ACC as u16 + (value & 255) as u16),
+        // Accumulation VGPRs, and VGPRs with a number from `Operand::msb`.
+        OperandKind::Code if value >= 512 => Code::Vgpr((value - 256) as u16),
         OperandKind::Code => CODES[arch as usize][value as usize & 511],
         OperandKind::Vgpr if value & SDWA_SCALAR != 0 => CODES[arch as usize][(value & 511) as usize],
         OperandKind::Vgpr => Code::Vgpr(value as u16),

@@ -9,7 +9,8 @@ mod listed;
 mod value;
 
 pub use code::{
-    ACC, Code, EXEC_HI, EXEC_LO, FLOATS, M0, NULL, TTMP, VCC_HI, VCC_LO, code, mask_register, number,
+    ACC, Code, EXEC_HI, EXEC_LO, FLAT_SCRATCH_BASE, FLOATS, M0, NULL, TTMP, VCC_HI, VCC_LO, code,
+    mask_register, number,
 };
 pub use format::{Constants, FORMATS, Format, format};
 pub use listed::unlisted_code;
@@ -105,6 +106,8 @@ pub struct Operand {
     pub replicated: bool,
     /// Field and bit that turn the register into an accumulation VGPR.
     pub acc: Option<(u8, u8)>,
+    /// The position in MODE of two more bits of the number of a VGPR in this operand.
+    pub msb: Option<u8>,
     /// The numbering of scalar registers in the field.
     pub scalars: ScalarNumbering,
     /// Whether a write preserves the other bits of the register, where the architecture otherwise clears

@@ -2,8 +2,8 @@
 
 use super::code::{SDWA_SCALAR, cdna_scalar, code};
 use super::{
-    Binding, Code, Constants, EXEC_HI, FLOATS, Fmt, NULL, Operand, OperandKind, ScalarNumbering, SdwaFields,
-    VCC_LO,
+    Binding, Code, Constants, EXEC_HI, FLAT_SCRATCH_BASE, FLOATS, Fmt, NULL, Operand, OperandKind,
+    ScalarNumbering, SdwaFields, VCC_LO,
 };
 use crate::arch::Arch;
 use crate::inst::Inst;
@@ -54,6 +54,7 @@ impl Binding {
                     _ => literal as u64,
                 }
             }
+            Code::ScratchBase { high } => FLAT_SCRATCH_BASE >> if high { 32 } else { 0 },
             // An operand of 32 bits or less reads the low half.
             Code::Literal64 => {
                 let high = self.get(inst, self.mods.literal_hi) as u64;
@@ -214,7 +215,7 @@ impl Binding {
 
     /// The register number without e32's half bit.
     pub fn register(&self, operand: &Operand, reg: u16) -> u16 {
-        if operand.size_bits == 16 && self.e32 { reg & 0x7f } else { reg }
+        if operand.size_bits == 16 && self.e32 { reg & !0x80 } else { reg }
     }
 }
 

@@ -197,7 +197,9 @@ impl Bind<'_> {
             Some(Code::Vgpr(reg)) => {
                 let first = self.binding.register(operand, reg) + at;
                 let always = used.always && !(touch.write && self.preserves_lanes());
-                out.push(Use { file: File::Vgpr, first, lanes, always, ..used });
+                let msb = operand.msb.map(|position| Relative::Msb { position });
+                let relative = used.relative.or(msb);
+                out.push(Use { file: File::Vgpr, first, lanes, always, relative, ..used });
             }
             Some(Code::Fixed(reg)) if !touch.write => {
                 out.push(Use { file: File::Vgpr, first: reg + at, lanes, ..used });

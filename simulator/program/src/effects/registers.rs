@@ -22,7 +22,8 @@ impl Use {
             (_, at) if TTMP.contains(&at) => TTMP.end as u32,
             _ => first + self.count as u32,
         };
-        match index <= 255 && first + index + self.count as u32 <= end {
+        let most = if matches!(self.relative, Some(Relative::Msb { .. })) { 768 } else { 255 };
+        match index <= most && first + index + self.count as u32 <= end {
             true => (first + index) as u16,
             false => Use::OUT_OF_RANGE,
         }
@@ -36,7 +37,7 @@ impl Use {
             (Some(Relative::Any), _) => 0..EXEC_HI as u16 + 1,
             (Some(Relative::M0 { .. }), Use::OUT_OF_RANGE) if write => 0..0,
             // The instruction will fault.
-            (Some(Relative::Mode { .. }), Use::OUT_OF_RANGE) => 0..0,
+            (Some(Relative::Mode { .. } | Relative::Msb { .. }), Use::OUT_OF_RANGE) => 0..0,
             (Some(Relative::M0 { otherwise, .. }), Use::OUT_OF_RANGE) => otherwise..otherwise + self.count,
             (_, start) => start..start + self.count,
         }
@@ -47,6 +48,7 @@ impl Use {
         match self.relative? {
             Relative::M0 { index, .. } => Some(wave.sgprs[M0] >> index.shift & index.mask),
             Relative::Mode { bit } => relative::index(wave.mode, wave.sgprs[M0], bit),
+            Relative::Msb { position } => Some(256 * (wave.mode >> position & 3)),
             Relative::Any => None,
         }
     }
@@ -101,7 +103,8 @@ pub fn register_name(arch: Arch, file: File, first: u16, count: u16) -> String {
     match file {
         File::Scc => "scc".to_string(),
         File::Vgpr => {
-            let (kind, first) = if first < ACC as u16 { ('v', first) } else { ('a', first - ACC as u16) };
+            let is_plain = first < ACC as u16 || arch.facts().vgprs.msbs;
+            let (kind, first) = if is_plain { ('v', first) } else { ('a', first - ACC as u16) };
             match count {
                 1 => format!("{kind}{first}"),
                 _ => format!("{kind}[{first}:{}]", first + count - 1),

@@ -129,7 +129,7 @@ impl Lowered {
             Code::Sgpr(sgpr) => Source::sgpr(sgpr),
             // Operands other than registers have no number.
             _ if info.indexed.contains(&operand.role) => Source::NULL,
-            Code::Int(_) | Code::Float(_) | Code::Literal | Code::Literal64 => {
+            Code::Int(_) | Code::Float(_) | Code::Literal | Code::Literal64 | Code::ScratchBase { .. } => {
                 let dwords = constant_dwords(binding, inst, code, operand);
                 self.constant(info.shape, slot, dwords, pool)?
             }
@@ -164,7 +164,7 @@ impl Lowered {
         ext.fifth = match code {
             Code::Vgpr(reg) => Source::vgpr(reg),
             Code::Sgpr(sgpr) => Source::sgpr(sgpr),
-            Code::Int(_) | Code::Float(_) | Code::Literal | Code::Literal64 => {
+            Code::Int(_) | Code::Float(_) | Code::Literal | Code::Literal64 | Code::ScratchBase { .. } => {
                 let dwords = constant_dwords(binding, inst, code, operand);
                 self.constant(info.shape, SLOTS - 1, dwords, pool)?
             }

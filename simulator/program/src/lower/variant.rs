@@ -8,13 +8,14 @@ use wavesim_isa::arch::Arch;
 use wavesim_isa::inst::Inst;
 use wavesim_isa::operand::{self, Operand};
 use wavesim_rt::op::{Ext, Op, Place, Source, Variant};
-use wavesim_state::wave::{ALL_VGPRS, NULL, SCALAR_CONSTS, SCALARS, SGPRS, VGPRS};
+use wavesim_state::wave::{ALL_VGPRS, NULL, SCALAR_CONSTS, SCALARS, SGPRS};
 
 /// Returns whether an operand begins at a VGPR and extends beyond the last one.
 pub(super) fn exceeds_vgprs(op: &Op, arch: Arch, inst: &Inst, operands: &[Operand], info: &OpInfo) -> bool {
     // Both kinds have the same number of VGPRs.
+    let most = arch.facts().vgprs.most() as usize;
     let exceeds = |first: u16, dwords: u8| {
-        (first as usize) < ALL_VGPRS && first as usize % VGPRS + dwords as usize > VGPRS
+        (first as usize) < ALL_VGPRS && first as usize % most + dwords as usize > most
     };
     operands.iter().any(|operand| match (operand.role, slot(operand.role)) {
         (Role::VAddr, Some(slot)) => {

@@ -24,6 +24,7 @@ use range::{FoundRanges, MAX_FOUND};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use wavesim_isa::arch::Arch;
+use wavesim_isa::operand::FLAT_SCRATCH_BASE;
 
 /// Base of the owned space: far away from zero and from the apertures.
 pub const OWNED_BASE: u64 = 0x7000_0000_0000;
@@ -50,7 +51,7 @@ pub enum Place {
 
 impl Place {
     /// Resolves an address of an instruction that accesses `space`. Flat addresses in an aperture become
-    /// offsets in it.
+    /// offsets in it. On CDNA 5, they also contain the lane, which is taken to be the one that accesses.
     #[inline(always)]
     pub fn of(space: Space, addr: u64) -> Place {
         match space {
@@ -58,6 +59,7 @@ impl Place {
             Space::Scratch => Place::Scratch(addr),
             Space::Flat if addr >> 32 == SHARED_BASE >> 32 => Place::Lds(addr & 0xffff_ffff),
             Space::Flat if addr >> 32 == PRIVATE_BASE >> 32 => Place::Scratch(addr & 0xffff_ffff),
+            Space::Flat if addr >> 58 == FLAT_SCRATCH_BASE >> 58 => Place::Scratch(addr & 0xffff_ffff),
             Space::Buffer if addr >= NOWHERE => Place::Nowhere,
             _ => Place::Global(addr),
         }

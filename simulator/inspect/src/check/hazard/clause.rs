@@ -2,6 +2,7 @@
 //! undefined, if another kind of instruction is in it (RDNA3 manual, *S_CLAUSE*; LLVM, `SIInsertHardClauses`).
 
 use isa_spec::pcode::builtins::Control;
+use wavesim_isa::relative::VGPR_MSBS;
 use wavesim_machine::exec::effects::{Class, Effects};
 use wavesim_machine::exec::program::Program;
 
@@ -40,8 +41,9 @@ pub(super) fn intruders(program: &Program, effects: &[Effects]) -> Vec<(usize, S
         let members = (begin + 1..effects.len()).take(length);
         let mut first = None;
         for at in members {
-            // Hints are allowed, waits are not.
-            if effects[at].calls.contains(&Control::Nop) {
+            // Hints are allowed, waits are not. LLVM also places S_SET_VGPR_MSB in clauses.
+            let extends = program.arch.facts().vgprs.msbs && effects[at].mode == VGPR_MSBS;
+            if extends || effects[at].calls.contains(&Control::Nop) {
                 continue;
             }
             let own = kind(&effects[at]);

@@ -216,7 +216,7 @@ impl WaveShadow {
             Some(Relative::M0 { index, .. }) => index.mask << index.shift,
             // The offset, and the operands to which it applies.
             Some(Relative::Mode { .. }) => INDEX_MASK | ENABLE_MASK,
-            Some(Relative::Any) | None => 0,
+            Some(Relative::Msb { .. } | Relative::Any) | None => 0,
         };
         let index = effects.reads.iter().chain(&effects.writes).fold(0, |all, used| all | index(used));
         used.extend(self.undefined_scalar(M0, index));
