@@ -1,7 +1,7 @@
 //! Builds the deduplicated set of operations from pseudocode files and architecture tables.
 
 use crate::diag::{Diagnostic, MAX_SHOWN, nearest};
-use crate::pcode::ast::{File, Function, Instruction as Block, Item, Name};
+use crate::pcode::ast::{File, Function, Instruction as Block, Item, Name, Record};
 use crate::pcode::check::{Library, check};
 use crate::pcode::ir::Semantics;
 use crate::pcode::parse::parse_file;
@@ -56,17 +56,25 @@ pub fn parse_all(sources: &SourceMap, files: &[FileId]) -> (Parsed, Vec<Diagnost
 impl Parsed {
     /// Returns every instruction block, templates expanded.
     pub fn blocks(&self) -> Vec<(FileId, &Block)> {
-        let mut out = Vec::new();
-        for (id, file) in &self.files {
-            collect(*id, &file.items, &mut out, &mut Vec::new());
-        }
-        out
+        self.definitions().blocks
     }
 
-    fn functions(&self) -> Vec<&Function> {
-        let mut out = Vec::new();
+    /// Returns every record, templates expanded.
+    pub fn records(&self) -> Vec<&Record> {
+        self.definitions().records
+    }
+
+    /// Returns the architecture lists of functions and records.
+    pub(crate) fn limits(&self) -> impl Iterator<Item = &[Name]> {
+        let Collected { functions, records, .. } = self.definitions();
+        let functions = functions.into_iter().map(|one| one.archs.as_slice());
+        functions.chain(records.into_iter().map(|one| one.archs.as_slice()))
+    }
+
+    fn definitions(&self) -> Collected<'_> {
+        let mut out = Collected::default();
         for (id, file) in &self.files {
-            collect(*id, &file.items, &mut Vec::new(), &mut out);
+            out.collect(*id, &file.items);
         }
         out
     }
@@ -75,20 +83,26 @@ impl Parsed {
     pub fn library(&self) -> (Library<'_>, Vec<Diagnostic>) {
         let mut library = Library::default();
         let mut errors = Vec::new();
-        for function in self.functions() {
-            if let Some(old) = library.functions.insert(function.name.text.clone(), function)
-                && old.span != function.span
-            {
-                errors.push(
-                    Diagnostic::error(
-                        function.name.span,
-                        format!("function `{}` is defined twice", function.name.text),
-                    )
-                    .also(old.name.span, "first here"),
-                );
+        let Collected { blocks, functions, records } = self.definitions();
+        for one in functions {
+            let list = library.functions.entry(one.name.text.clone()).or_default();
+            // A function of a template without placeholders is the same in each row.
+            if list.iter().any(|old| old.span == one.span) {
+                continue;
             }
+            if let Some(old) = list.iter().find(|old| share(&old.archs, &one.archs)) {
+                errors.push(defined_twice("function", &one.name, &old.name));
+            }
+            list.push(one);
         }
-        for (_, block) in self.blocks() {
+        for one in records {
+            let list = library.records.entry(one.name.text.clone()).or_default();
+            if let Some(old) = list.iter().find(|old| share(&old.archs, &one.archs)) {
+                errors.push(defined_twice("record", &one.name, &old.name));
+            }
+            list.push(one);
+        }
+        for (_, block) in blocks {
             for name in &block.names {
                 let list = library.instructions.entry(name.text.to_uppercase()).or_default();
                 if let Some(other) = list.iter().find(|other| overlap(other, block)) {
@@ -149,22 +163,36 @@ pub(crate) fn with_rows(errors: Vec<Diagnostic>, block: &Block) -> Vec<Diagnosti
 }
 
 fn overlap(a: &Block, b: &Block) -> bool {
-    a.archs.is_empty()
-        || b.archs.is_empty()
-        || a.archs.iter().any(|x| b.archs.iter().any(|y| x.text == y.text))
+    share(&a.archs, &b.archs)
 }
 
-fn collect<'a>(
-    id: FileId,
-    items: &'a [Item],
-    blocks: &mut Vec<(FileId, &'a Block)>,
-    functions: &mut Vec<&'a Function>,
-) {
-    for item in items {
-        match item {
-            Item::Instruction(block) => blocks.push((id, block)),
-            Item::Function(function) => functions.push(function),
-            Item::Template(template) => collect(id, &template.items, blocks, functions),
+/// Returns whether two lists of architectures, of which an empty one means all, have one in common.
+fn share(a: &[Name], b: &[Name]) -> bool {
+    a.is_empty() || b.is_empty() || a.iter().any(|x| b.iter().any(|y| x.text == y.text))
+}
+
+fn defined_twice(what: &str, name: &Name, old: &Name) -> Diagnostic {
+    Diagnostic::error(name.span, format!("{what} `{}` is defined twice", name.text))
+        .also(old.span, "first here")
+}
+
+/// The definitions of files.
+#[derive(Default)]
+struct Collected<'a> {
+    blocks: Vec<(FileId, &'a Block)>,
+    functions: Vec<&'a Function>,
+    records: Vec<&'a Record>,
+}
+
+impl<'a> Collected<'a> {
+    fn collect(&mut self, id: FileId, items: &'a [Item]) {
+        for item in items {
+            match item {
+                Item::Instruction(block) => self.blocks.push((id, block)),
+                Item::Function(function) => self.functions.push(function),
+                Item::Record(record) => self.records.push(record),
+                Item::Template(template) => self.collect(id, &template.items),
+            }
         }
     }
 }
@@ -198,7 +226,11 @@ pub fn load_set(
                 used = true;
                 let sig = InstrSig::from_table(table, &table.instructions[inst]);
                 let key = InstrSig { name: String::new(), ..sig.clone() };
-                let operation = match done.iter().find(|d| d.0 == key) {
+                let selects_the_same = |operation: Option<u32>| {
+                    let definitions = operation.map(|at| &set.operations[at as usize].sem.definitions);
+                    definitions.is_none_or(|list| list.iter().all(|one| library.selects(one, table.name)))
+                };
+                let operation = match done.iter().find(|d| d.0 == key && selects_the_same(d.1)) {
                     Some(d) => d.1,
                     None => {
                         let operation = match check(sources, &library, block, &sig, Some(table.name)) {
@@ -244,7 +276,16 @@ pub fn replacements(
     let (mut library, _) = standard.library();
     let (own_library, mut errors) = own.library();
     diagnostics.append(&mut errors);
-    library.functions.extend(own_library.functions);
+    for (name, functions) in own_library.functions {
+        let list = library.functions.entry(name).or_default();
+        list.retain(|old| !functions.iter().any(|new| share(&old.archs, &new.archs)));
+        list.extend(functions);
+    }
+    for (name, records) in own_library.records {
+        let list = library.records.entry(name).or_default();
+        list.retain(|old| !records.iter().any(|new| share(&old.archs, &new.archs)));
+        list.extend(records);
+    }
     for (name, blocks) in own_library.instructions {
         let list = library.instructions.entry(name).or_default();
         list.retain(|old| !blocks.iter().any(|new| overlap(old, new)));

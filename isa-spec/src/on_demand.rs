@@ -7,7 +7,7 @@
 pub mod headers;
 
 use crate::canonical::Operation;
-use crate::pcode::ast::{Function, Instruction, Item};
+use crate::pcode::ast::{Function, Instruction, Item, Record};
 use crate::pcode::check::{Definitions, Library, check};
 use crate::pcode::parse::{parse_instruction, parse_items_in};
 use crate::pcode::sig::InstrSig;
@@ -36,7 +36,8 @@ struct Index {
 /// The definitions of an item, templates expanded.
 #[derive(Default)]
 struct Contents {
-    functions: BTreeMap<String, Function>,
+    functions: BTreeMap<String, Vec<Function>>,
+    records: BTreeMap<String, Vec<Record>>,
     /// Indices in `instructions` by upper-case name.
     blocks: BTreeMap<String, Vec<usize>>,
     instructions: Vec<Instruction>,
@@ -58,7 +59,10 @@ impl Contents {
             match item {
                 Item::Template(template) => self.take(template.items),
                 Item::Function(function) => {
-                    self.functions.insert(function.name.text.clone(), function);
+                    self.functions.entry(function.name.text.clone()).or_default().push(function);
+                }
+                Item::Record(record) => {
+                    self.records.entry(record.name.text.clone()).or_default().push(record);
                 }
                 Item::Instruction(block) => {
                     for name in &block.names {
@@ -124,12 +128,18 @@ impl<'a> OnDemand<'a> {
 }
 
 impl Definitions for OnDemand<'_> {
-    fn function(&self, name: &str) -> Option<&Function> {
-        let mut items = self.index().headers.functions.items(name);
-        items.find_map(|at| self.contents(at).functions.get(name))
+    // Definitions for different architectures may be in different files.
+
+    fn functions(&self, name: &str) -> Vec<&Function> {
+        let items = self.index().headers.functions.items(name);
+        items.filter_map(|at| self.contents(at).functions.get(name)).flatten().collect()
     }
 
-    /// Collects the blocks from all files: blocks for different architectures may be in different files.
+    fn records(&self, name: &str) -> Vec<&Record> {
+        let items = self.index().headers.records.items(name);
+        items.filter_map(|at| self.contents(at).records.get(name)).flatten().collect()
+    }
+
     fn blocks(&self, name: &str) -> Vec<&Instruction> {
         let items = self.index().headers.instructions.items(name);
         items.flat_map(|at| self.contents(at).blocks(name)).collect()

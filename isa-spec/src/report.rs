@@ -2,13 +2,13 @@
 
 use crate::canonical::{self, Parsed};
 use crate::diag::{Diagnostic, MAX_SHOWN, Severity, nearest};
-use crate::pcode::ast::Instruction as Block;
+use crate::pcode::ast::{Instruction as Block, Name};
 use crate::pcode::check::{Library, check};
-use crate::pcode::ir::{Semantics, Shape};
+use crate::pcode::ir::{Definition, Semantics, Shape};
 use crate::pcode::sig::InstrSig;
 use crate::source::{FileId, SourceMap};
 use crate::tables::{ArchTable, NameIndex};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The result for one name of one block.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,6 +50,7 @@ pub fn check_files(
     let (mut library, mut diagnostics) = parsed.library();
     add_missing(&mut library, &base_parsed);
     diagnostics.extend(syntax.iter().cloned());
+    parsed.limits().for_each(|archs| unknown_archs(archs, tables, &mut diagnostics));
     let index = NameIndex::of(tables);
     let mut blocks = Vec::new();
     for (_, block) in parsed.blocks() {
@@ -58,7 +59,7 @@ pub fn check_files(
             .filter(|e| e.span.start >= block.span.start && e.span.end <= block.span.end)
             .cloned()
             .collect();
-        unknown_archs(block, tables, &mut diagnostics);
+        unknown_archs(&block.archs, tables, &mut diagnostics);
         for name in &block.names {
             let suggest = diagnostics.len() < MAX_SHOWN;
             diagnostics.extend(canonical::unknown_instruction(name, block, tables, &index, suggest));
@@ -66,13 +67,23 @@ pub fn check_files(
                 BlockReport { instruction: name.text.to_uppercase(), shape: None, errors: own.clone() };
             // A body with syntax errors is not checked.
             if own.is_empty() {
+                // Where a body depends on definitions for some architectures, the signature is not sufficient.
+                let mut done: Vec<(InstrSig, BTreeSet<Definition>)> = Vec::new();
                 for (sig, arch) in signatures(block, &report.instruction, tables, &index) {
+                    let same = |one: &Definition| arch.is_none_or(|arch| library.selects(one, arch));
+                    if done.iter().any(|(old, definitions)| *old == sig && definitions.iter().all(same)) {
+                        continue;
+                    }
                     match check(sources, &library, block, &sig, arch) {
                         Ok((sem, warnings)) => {
+                            done.push((sig, sem.definitions));
                             report.shape.get_or_insert(sem.shape);
                             diagnostics.extend(canonical::with_rows(warnings, block));
                         }
-                        Err(errors) => report.errors.extend(canonical::with_rows(errors, block)),
+                        Err(errors) => {
+                            done.push((sig, BTreeSet::new()));
+                            report.errors.extend(canonical::with_rows(errors, block));
+                        }
                     }
                 }
             }
@@ -124,12 +135,15 @@ fn add_missing<'a>(library: &mut Library<'a>, base: &'a Parsed) {
     for (name, function) in base_library.functions {
         library.functions.entry(name).or_insert(function);
     }
+    for (name, record) in base_library.records {
+        library.records.entry(name).or_insert(record);
+    }
     for (name, blocks) in base_library.instructions {
         library.instructions.entry(name).or_insert(blocks);
     }
 }
 
-/// Returns the distinct signatures of an instruction over the architectures.
+/// Returns the signatures of an instruction in the architectures.
 fn signatures(
     block: &Block,
     name: &str,
@@ -143,9 +157,7 @@ fn signatures(
         }
         let Some(inst) = index.named(table, name) else { continue };
         let sig = InstrSig::from_table(table, &table.instructions[inst]);
-        if !out.iter().any(|(s, _)| *s == sig) {
-            out.push((sig, Some(table.name)));
-        }
+        out.push((sig, Some(table.name)));
     }
     if out.is_empty() {
         out.push((InstrSig::permissive(name), None));
@@ -153,8 +165,8 @@ fn signatures(
     out
 }
 
-fn unknown_archs(block: &Block, tables: &[&'static ArchTable], out: &mut Vec<Diagnostic>) {
-    for arch in &block.archs {
+fn unknown_archs(archs: &[Name], tables: &[&'static ArchTable], out: &mut Vec<Diagnostic>) {
+    for arch in archs {
         if !tables.is_empty() && !tables.iter().any(|t| t.name == arch.text) {
             let known: Vec<&str> = tables.iter().map(|t| t.name).collect();
             let mut error = Diagnostic::error(arch.span, format!("there is no architecture `{}`", arch.text));

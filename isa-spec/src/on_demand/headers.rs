@@ -13,6 +13,8 @@ pub struct Headers {
     pub items: Vec<ItemText>,
     /// Names of functions.
     pub functions: Names,
+    /// Names of records.
+    pub records: Names,
     /// Names of instructions, in upper case.
     pub instructions: Names,
 }
@@ -37,14 +39,18 @@ pub struct Names {
 impl Headers {
     /// Scans the texts of files without errors. Files are numbered by their order.
     pub fn of<'t>(texts: impl Iterator<Item = &'t str>) -> Headers {
-        let mut headers =
-            Headers { items: Vec::new(), functions: Names::default(), instructions: Names::default() };
+        let mut headers = Headers {
+            items: Vec::new(),
+            functions: Names::default(),
+            records: Names::default(),
+            instructions: Names::default(),
+        };
         texts.enumerate().for_each(|(file, text)| headers.scan(file, text));
         headers
     }
 
     /// Adds the items of a file, each of which ends with the brace that closes its body, and the words between the
-    /// keywords `function` and `instruction` and the body. (Other words than names among them do no harm.)
+    /// keywords `function`, `record` and `instruction` and the body. (Other words than names among them do no harm.)
     fn scan(&mut self, file: usize, text: &str) {
         let bytes = text.as_bytes();
         let (mut at, mut start, mut depth) = (0, None, 0);
@@ -79,8 +85,9 @@ impl Headers {
                     let word = word(&text[here..]);
                     at = here + word.len();
                     match (word, names) {
-                        ("function" | "instruction", _) => names = Some(word),
+                        ("function" | "record" | "instruction", _) => names = Some(word),
                         (name, Some("function")) => self.functions.insert(name, self.items.len()),
+                        (name, Some("record")) => self.records.insert(name, self.items.len()),
                         (name, Some(_)) => self.instructions.insert(&name.to_uppercase(), self.items.len()),
                         (_, None) => {}
                     }

@@ -21,6 +21,8 @@ pub enum Item {
     Template(Template),
     /// A function that bodies may call.
     Function(Function),
+    /// Named fields of a value.
+    Record(Record),
 }
 
 /// `instruction NAME, NAME … { body }`, optionally `instruction NAME … for rdna4 { … }`, which limits the
@@ -69,17 +71,62 @@ pub struct Template {
 }
 
 /// `function NAME(a, b) { …; return expr }`: expanded inline at each call. Parameters are untyped: each takes
-/// the type of its argument.
+/// the type of its argument. `for` limits it to architectures, as in [`Instruction`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Function {
     /// The function's name.
     pub name: Name,
     /// Parameter names.
     pub parameters: Vec<Name>,
+    /// Architecture names after `for`; empty: all.
+    pub archs: Vec<Name>,
     /// The statements between the braces.
     pub body: Vec<Stmt>,
     /// The whole block.
     pub span: Span,
+}
+
+/// `record NAME : 128'B for rdna4 { base [47 : 0]; stride [61 : 48]; … }`: the layout of a descriptor. Bodies read
+/// the fields of `V = NAME(bits)` as `V.base`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Record {
+    /// The record's name.
+    pub name: Name,
+    /// Its size in bits.
+    pub width: u16,
+    /// Architecture names after `for`; empty: all.
+    pub archs: Vec<Name>,
+    /// The fields in file order.
+    pub fields: Vec<RecordField>,
+    /// The whole block.
+    pub span: Span,
+}
+
+/// Bits of a record. Several names, separated by commas, denote the same bits in different uses of the record.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RecordField {
+    /// The names.
+    pub names: Vec<Name>,
+    /// The highest bit.
+    pub high: u16,
+    /// The lowest bit.
+    pub low: u16,
+    /// From the name to the closing bracket.
+    pub span: Span,
+}
+
+impl Record {
+    /// Returns the field of a name.
+    pub fn field(&self, name: &str) -> Option<&RecordField> {
+        self.fields.iter().find(|field| field.names.iter().any(|own| own.text == name))
+    }
+}
+
+impl RecordField {
+    /// The width in bits.
+    pub fn width(&self) -> u16 {
+        self.high - self.low + 1
+    }
 }
 
 /// An identifier with its span.

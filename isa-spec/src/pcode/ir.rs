@@ -48,11 +48,34 @@ pub struct Semantics {
     pub body: Vec<Stmt>,
     /// The operands and state that the body uses; set by the shape pass.
     pub uses: Uses,
+    /// The definitions for some architectures only that the body uses: it has another meaning where they are
+    /// others.
+    pub definitions: std::collections::BTreeSet<Definition>,
     /// Source text of the block's body with template placeholders filled in, for documentation and `isa
     /// show`.
     pub text: String,
     /// The block in its pseudocode file.
     pub span: Span,
+}
+
+/// A function, record or called instruction that is limited to architectures.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Definition {
+    /// What it defines.
+    pub kind: DefinitionKind,
+    /// Its name.
+    pub name: String,
+    /// The whole definition.
+    pub span: Span,
+}
+
+/// What a [`Definition`] defines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[expect(missing_docs, reason = "the variants say what they are")]
+pub enum DefinitionKind {
+    Function,
+    Record,
+    Instruction,
 }
 
 /// How often a body runs, and on what.

@@ -54,14 +54,23 @@ impl Printer {
     fn item(&mut self, item: &Item) {
         match item {
             Item::Instruction(block) => {
-                let mut head = format!("instruction {}", names(&block.names));
-                if !block.archs.is_empty() {
-                    let _ = write!(head, " for {}", names(&block.archs));
-                }
+                let head = format!("instruction {}{}", names(&block.names), archs(&block.archs));
                 self.braced(&head, &block.body);
             }
             Item::Function(f) => {
-                self.braced(&format!("function {}({})", f.name.text, names(&f.parameters)), &f.body)
+                let head = format!("function {}({}){}", f.name.text, names(&f.parameters), archs(&f.archs));
+                self.braced(&head, &f.body)
+            }
+            Item::Record(record) => {
+                let Record { name, width, .. } = record;
+                self.line(&format!("record {} : {width}'B{} {{", name.text, archs(&record.archs)));
+                self.indent += 1;
+                for RecordField { names: list, high, low, .. } in &record.fields {
+                    let bits = if high == low { low.to_string() } else { format!("{high} : {low}") };
+                    self.line(&format!("{} [{bits}];", names(list)));
+                }
+                self.indent -= 1;
+                self.line("}");
             }
             Item::Template(t) => {
                 let rows: Vec<String> = t.rows.iter().map(|r| row(r)).collect();
@@ -153,6 +162,10 @@ impl Printer {
 fn names(list: &[Name]) -> String {
     let texts: Vec<&str> = list.iter().map(|n| n.text.as_str()).collect();
     texts.join(", ")
+}
+
+fn archs(list: &[Name]) -> String {
+    if list.is_empty() { String::new() } else { format!(" for {}", names(list)) }
 }
 
 /// Prints a template's row; quotes entries that are not exactly one token.

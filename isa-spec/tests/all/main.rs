@@ -8,6 +8,7 @@ mod isa_structure;
 mod on_demand;
 mod pattern;
 mod pcode_laws;
+mod records;
 mod token;
 mod xml_errors;
 mod xml_forms;

@@ -7,12 +7,18 @@ use isa_spec::pcode::parse::{parse_file, parse_instruction, parse_items_in};
 use isa_spec::pcode::token::lex;
 use std::path::Path;
 
-/// Adds the functions and instructions that a file defines, templates expanded.
-fn collect(items: &[Item], functions: &mut Vec<String>, instructions: &mut Vec<String>) {
+/// Adds the functions, records and instructions that a file defines, templates expanded.
+fn collect(
+    items: &[Item],
+    functions: &mut Vec<String>,
+    records: &mut Vec<String>,
+    instructions: &mut Vec<String>,
+) {
     for item in items {
         match item {
-            Item::Template(template) => collect(&template.items, functions, instructions),
+            Item::Template(template) => collect(&template.items, functions, records, instructions),
             Item::Function(function) => functions.push(function.name.text.clone()),
+            Item::Record(record) => records.push(record.name.text.clone()),
             Item::Instruction(block) => {
                 instructions.extend(block.names.iter().map(|name| name.text.to_uppercase()));
             }
@@ -26,7 +32,7 @@ fn blocks(items: &[Item], name: &str, found: &mut Vec<String>) -> usize {
     for item in items {
         match item {
             Item::Template(template) => count += blocks(&template.items, name, found),
-            Item::Function(_) => {}
+            Item::Function(_) | Item::Record(_) => {}
             Item::Instruction(block) => {
                 count += 1;
                 if block.names.iter().any(|own| own.text.to_uppercase() == name) {
@@ -56,9 +62,9 @@ fn the_index_has_every_definition_of_the_pseudocode() {
             let (alone, errors) = parse_items_in(&loaded.sources, *file, range.clone());
             assert!(errors.is_empty());
             assert_eq!(format!("{alone:?}"), format!("{:?}", [&expected]));
-            let (mut functions, mut instructions) = (Vec::new(), Vec::new());
-            collect(std::slice::from_ref(&expected), &mut functions, &mut instructions);
-            count += functions.len() + instructions.len();
+            let [mut functions, mut records, mut instructions] = [(); 3].map(|()| Vec::new());
+            collect(std::slice::from_ref(&expected), &mut functions, &mut records, &mut instructions);
+            count += functions.len() + records.len() + instructions.len();
             let text = &loaded.sources.file(*file).text[range.clone()];
             let tokens = lex(*file, text, range.start).0;
             // For one instruction, the rows of templates that do not define it are left out.
@@ -69,7 +75,11 @@ fn the_index_has_every_definition_of_the_pseudocode() {
                 expected_blocks += blocks(std::slice::from_ref(&expected), name, &mut all);
                 assert_eq!(found, all, "{name}");
             }
-            for (names, index) in [(functions, &headers.functions), (instructions, &headers.instructions)] {
+            for (names, index) in [
+                (functions, &headers.functions),
+                (records, &headers.records),
+                (instructions, &headers.instructions),
+            ] {
                 for name in names {
                     assert!(index.items(&name).any(|found| found == item), "{name}");
                 }

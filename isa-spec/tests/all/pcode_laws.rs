@@ -308,7 +308,13 @@ fn items(list: &[Item]) -> Vec<String> {
                 out.push(format!("{} for {}\n{}", names(&b.names), names(&b.archs), print::body(&b.body)))
             }
             Item::Function(f) => {
-                out.push(format!("{}({})\n{}", f.name.text, names(&f.parameters), print::body(&f.body)))
+                let head = format!("{}({}) for {}", f.name.text, names(&f.parameters), names(&f.archs));
+                out.push(format!("{head}\n{}", print::body(&f.body)))
+            }
+            Item::Record(r) => {
+                let fields = r.fields.iter().map(|f| format!("{} {} {}", names(&f.names), f.high, f.low));
+                let fields: Vec<String> = fields.collect();
+                out.push(format!("{} {} for {} {fields:?}", r.name.text, r.width, names(&r.archs)))
             }
             Item::Template(t) => {
                 out.push(format!(

@@ -144,6 +144,7 @@ pub fn operand(
         locals: Vec::new(),
         body: Vec::new(),
         uses,
+        definitions: Default::default(),
         text: String::new(),
         span: Span::default(),
     };

@@ -71,7 +71,7 @@ export function kernelLanguage(isInstruction: (word: string) => boolean): Langua
 }
 
 const PCODE_WORDS =
-  /^(?:instruction|for|if|elsif|else|endif|then|while|do|endwhile|endfor|in|declare|return|function|endfunction|template|eval)\b/;
+  /^(?:instruction|for|if|elsif|else|endif|then|while|do|endwhile|endfor|in|declare|return|function|endfunction|record|template|eval)\b/;
 
 /** Pseudocode in the notation of the ISA manuals. */
 export function pcodeLanguage(): LanguageSupport {

@@ -97,7 +97,7 @@ impl<'a> Checker<'a> {
 
     /// Calls an address function at its first use in a body; later uses share the value.
     fn computed_once(&mut self, name: &str, args: Vec<TExpr>, key: &str, span: Span) -> R<TExpr> {
-        let Some(function) = self.library.function(name) else {
+        let Some(function) = self.function(name) else {
             return self.error_help(
                 span,
                 format!("`ADDR` needs a function called `{name}`"),
@@ -109,6 +109,7 @@ impl<'a> Checker<'a> {
             return Ok(match found {
                 Binding::Local(id) => TExpr::of(ExprKind::Local(id), self.locals[id as usize].ty, span),
                 Binding::Value(v) => v,
+                Binding::Record(_) => return Err(()),
             });
         }
         let value = self.expand_values(name, &function.parameters, &function.body, args, span, false)?;

@@ -45,7 +45,7 @@ impl<'a> Checker<'a> {
             "CalcDsAddr" if self.adds_offsets() => "CalcDsBase",
             text => text,
         };
-        if let Some(function) = self.library.function(text) {
+        if let Some(function) = self.function(text) {
             // In the manuals, Calc…Addr has arguments for the reader's benefit; the library's functions take
             // none.
             let args = if text.starts_with("Calc") && function.parameters.is_empty() { &[] } else { args };
@@ -58,7 +58,7 @@ impl<'a> Checker<'a> {
         if let Some(builtin) = builtins::lookup(canonical) {
             return self.builtin(builtin, name, args, span);
         }
-        if let Some(block) = self.library.block(&text.to_uppercase(), self.arch) {
+        if let Some(block) = self.called_block(&text.to_uppercase()) {
             return self.expand_instruction(text, block, args, span);
         }
         let known = builtins::all().map(|b| b.name).chain(self.library.functions.keys().map(String::as_str));
@@ -233,8 +233,17 @@ impl<'a> Checker<'a> {
             return self
                 .error(span, format!("`{name}` takes {} arguments, not {}", parameters.len(), args.len()));
         }
-        let values: R<Vec<TExpr>> = args.iter().map(|a| self.expr(a)).collect();
-        self.expand_values(name, parameters, body, values?, span, lambda)
+        let values: R<Vec<Argument>> = args.iter().map(|a| self.argument(a)).collect();
+        self.expand_arguments(name, parameters, body, values?, span, lambda)
+    }
+
+    fn argument(&mut self, e: &'a ast::Expr) -> R<Argument> {
+        if let ast::ExprKind::Name(name) = &e.kind
+            && let Some(record) = self.bound_record(name)
+        {
+            return Ok(Argument::Record(record));
+        }
+        self.expr(e).map(Argument::Value)
     }
 
     pub(super) fn expand_values(
@@ -246,13 +255,31 @@ impl<'a> Checker<'a> {
         span: Span,
         lambda: bool,
     ) -> R<TExpr> {
+        let args = args.into_iter().map(Argument::Value).collect();
+        self.expand_arguments(name, parameters, body, args, span, lambda)
+    }
+
+    fn expand_arguments(
+        &mut self,
+        name: &str,
+        parameters: &'a [ast::Name],
+        body: &'a [ast::Stmt],
+        args: Vec<Argument>,
+        span: Span,
+        lambda: bool,
+    ) -> R<TExpr> {
         let mut frame = Frame { result: Some(CallResult::default()), body, ..Frame::default() };
         if lambda && let Some(outer) = self.frames.last() {
             frame.lambdas = outer.lambdas.clone();
         }
         for (parameter, value) in parameters.iter().zip(args) {
-            let at = value.expr.span;
-            let binding = self.parameter(&parameter.text, value, at);
+            let binding = match value {
+                Argument::Record(record) => Binding::Record(record),
+                Argument::Value(value) => {
+                    let at = value.expr.span;
+                    self.parameter(&parameter.text, value, at)
+                }
+            };
             frame.names.insert(parameter.text.clone(), binding);
         }
         self.enter(name, span)?;
@@ -302,7 +329,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Binds an argument: a simple value directly, any other through a local.
-    fn parameter(&mut self, name: &str, value: TExpr, span: Span) -> Binding {
+    pub(super) fn parameter(&mut self, name: &str, value: TExpr, span: Span) -> Binding {
         if value.lit.is_some() || Self::is_simple(&value.expr) {
             return Binding::Value(value);
         }
@@ -362,6 +389,12 @@ impl<'a> Checker<'a> {
             |t| matches!(&t.tok, Tok::Ident(word) if matches!(&**word, "OFFSET" | "OFFSET0" | "OFFSET1")),
         )
     }
+}
+
+/// An argument of a call of a function.
+enum Argument {
+    Value(TExpr),
+    Record(super::record::Bound),
 }
 
 /// Returns the number of sources of a body: 3 if it names `S2` but not `S3`.

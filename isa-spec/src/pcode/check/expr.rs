@@ -21,6 +21,7 @@ impl<'a> Checker<'a> {
                 let ty = self.locals[id as usize].ty;
                 Some(TExpr::of(ExprKind::Local(id), ty, span))
             }
+            Binding::Record(_) => None,
         }
     }
 
@@ -107,9 +108,7 @@ impl<'a> Checker<'a> {
                 self.check_bounds(at, width, base.ty().width(), span)?;
                 Ok(self.slice_of(base.expr, lo, width, span))
             }
-            ast::ExprKind::Member(_, name) => {
-                self.error(name.span, format!("there is no field called `{}`", name.text))
-            }
+            ast::ExprKind::Member(base, name) => self.member(base, name, span),
             ast::ExprKind::Cast(name, inner) => {
                 let ty = self.ty_named(*name, span)?;
                 if let Some(value) = self.format_cast(inner, ty, span)? {

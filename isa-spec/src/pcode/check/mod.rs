@@ -9,13 +9,15 @@ mod index;
 mod names;
 mod operator;
 mod place;
+mod record;
 mod sequence;
 mod stmt;
 mod typed;
 mod width;
 
 use super::ir::{
-    Expr, Local, LocalId, Place, PlaceKind, Role, Semantics, Shape, Space, State, Stmt, Ty, Uses,
+    Definition, DefinitionKind, Expr, Local, LocalId, Place, PlaceKind, Role, Semantics, Shape, Space, State,
+    Stmt, Ty, Uses,
 };
 use super::shape::is_lane_id;
 use super::sig::{Family, InstrSig};
@@ -37,8 +39,11 @@ const FEW_EXPRESSIONS: u32 = 2_000;
 
 /// A source of definitions that a [`Library`] itself does not have.
 pub trait Definitions {
-    /// Returns the function of this name.
-    fn function(&self, name: &str) -> Option<&ast::Function>;
+    /// Returns the functions of this name, each for other architectures.
+    fn functions(&self, name: &str) -> Vec<&ast::Function>;
+
+    /// Returns the records of this name, each for other architectures.
+    fn records(&self, name: &str) -> Vec<&ast::Record>;
 
     /// Returns the blocks of an instruction, given its upper-case name.
     fn blocks(&self, name: &str) -> Vec<&ast::Instruction>;
@@ -49,8 +54,10 @@ pub struct Library<'a> {
     /// Limit on the expressions of the next body.
     budget: Cell<u32>,
     fallback: Option<&'a dyn Definitions>,
-    /// Functions by name.
-    pub functions: BTreeMap<String, &'a ast::Function>,
+    /// Functions by name, each with its architecture list.
+    pub functions: BTreeMap<String, Vec<&'a ast::Function>>,
+    /// Records by name, likewise.
+    pub records: BTreeMap<String, Vec<&'a ast::Record>>,
     /// Upper-case name -> its blocks (with their architecture lists).
     pub instructions: BTreeMap<String, Vec<&'a ast::Instruction>>,
 }
@@ -61,6 +68,7 @@ impl Default for Library<'_> {
             budget: Cell::new(MAX_EXPRESSIONS),
             fallback: None,
             functions: BTreeMap::new(),
+            records: BTreeMap::new(),
             instructions: BTreeMap::new(),
         }
     }
@@ -72,8 +80,27 @@ impl<'a> Library<'a> {
         Library { fallback: Some(definitions), ..Library::default() }
     }
 
-    fn function(&self, name: &str) -> Option<&'a ast::Function> {
-        self.functions.get(name).copied().or_else(|| self.fallback?.function(name))
+    /// Returns the function of this name for an architecture.
+    pub fn function(&self, name: &str, arch: Option<&str>) -> Option<&'a ast::Function> {
+        let found = || self.fallback.map_or_else(Vec::new, |fallback| fallback.functions(name));
+        select(self.functions.get(name).cloned().unwrap_or_else(found), arch, |one| &one.archs)
+    }
+
+    /// Returns the record of this name for an architecture.
+    pub fn record(&self, name: &str, arch: Option<&str>) -> Option<&'a ast::Record> {
+        let found = || self.fallback.map_or_else(Vec::new, |fallback| fallback.records(name));
+        select(self.records.get(name).cloned().unwrap_or_else(found), arch, |one| &one.archs)
+    }
+
+    /// Returns whether a definition that was selected for one architecture is also that of another one.
+    pub fn selects(&self, definition: &Definition, arch: &str) -> bool {
+        let Definition { kind, name, span } = definition;
+        let selected = match kind {
+            DefinitionKind::Function => self.function(name, Some(arch)).map(|one| one.span),
+            DefinitionKind::Record => self.record(name, Some(arch)).map(|one| one.span),
+            DefinitionKind::Instruction => self.block(name, Some(arch)).map(|one| one.span),
+        };
+        selected == Some(*span)
     }
 
     /// Returns an instruction's block for an architecture, or that for another architecture if there is none.
@@ -87,6 +114,19 @@ impl<'a> Library<'a> {
         };
         blocks.iter().find(fits).or_else(|| blocks.first()).copied()
     }
+}
+
+/// Returns the definition for an architecture; without one, the first.
+fn select<'a, T>(
+    list: Vec<&'a T>,
+    arch: Option<&str>,
+    archs: impl Fn(&T) -> &Vec<ast::Name>,
+) -> Option<&'a T> {
+    let fits = |one: &&T| {
+        let names = archs(one);
+        names.is_empty() || arch.is_none_or(|arch| names.iter().any(|name| name.text == arch))
+    };
+    list.into_iter().find(fits)
 }
 
 /// Checks one block against one instruction's operands.
@@ -103,6 +143,7 @@ pub fn check(
         sig,
         arch,
         locals: Vec::new(),
+        definitions: BTreeSet::new(),
         body_span: Some(block.body_span),
         frames: vec![Frame { body: &block.body, ..Frame::default() }],
         errors: Vec::new(),
@@ -131,6 +172,7 @@ pub fn check(
         locals: c.locals,
         body,
         uses: Uses::default(),
+        definitions: c.definitions,
         text: dedent(&parse::fill(sources.text(block.body_span), &block.rows)),
         span: block.span,
     };
@@ -234,6 +276,7 @@ enum Binding {
     Local(LocalId),
     /// A parameter bound to a simple expression.
     Value(TExpr),
+    Record(record::Bound),
 }
 
 #[derive(Clone, Default)]
@@ -271,6 +314,8 @@ struct Checker<'a> {
     library: &'a Library<'a>,
     sig: &'a InstrSig,
     arch: Option<&'a str>,
+    /// The definitions for some architectures only that the body uses.
+    definitions: BTreeSet<Definition>,
     locals: Vec<Local>,
     /// Span of the instruction's own body.
     body_span: Option<Span>,

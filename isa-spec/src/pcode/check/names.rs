@@ -193,6 +193,9 @@ impl Checker<'_> {
         if let Some(found) = self.lookup_binding(name, span) {
             return Ok(found);
         }
+        if let Some(value) = self.record_field(name, span) {
+            return value;
+        }
         if let Some(value) = self.manual_constant(name, span) {
             return Ok(value);
         }

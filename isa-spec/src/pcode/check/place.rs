@@ -102,6 +102,10 @@ impl<'a> Checker<'a> {
     }
 
     fn named_place(&mut self, name: &str, ty: Option<Ty>, span: Span) -> R<Place> {
+        let base = name.split_once('.').map_or(name, |(base, _)| base);
+        if self.bound_record(base).is_some() {
+            return self.error(span, format!("`{base}` is a record: its fields can only be read"));
+        }
         match self.frames.last().and_then(|f| f.names.get(name)).cloned() {
             Some(Binding::Local(id)) => {
                 let Local { ty: local_ty, len, .. } = self.locals[id as usize];
@@ -119,7 +123,7 @@ impl<'a> Checker<'a> {
             Some(Binding::Value(_)) => {
                 return self.error(span, format!("parameter `{name}` cannot be assigned to"));
             }
-            None => {}
+            Some(Binding::Record(_)) | None => {}
         }
         if let Some(role) = self.operand_role(name, true) {
             let output = match self.sig.operands.get(&role) {

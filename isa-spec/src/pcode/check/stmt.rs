@@ -272,7 +272,9 @@ impl<'a> Checker<'a> {
         if self.no_return(place) {
             return Ok(());
         }
-        if op.is_none() && self.special_assignment(place, value, span)? {
+        if op.is_none()
+            && (self.special_assignment(place, value, span)? || self.assign_record(place, value)?)
+        {
             return Ok(());
         }
         let result = self.expr(value);

@@ -201,7 +201,7 @@ impl<'a> Checker<'a> {
     }
 
     fn library_call(&mut self, name: &str, args: Vec<TExpr>, span: Span) -> R<TExpr> {
-        match self.library.function(name) {
+        match self.function(name) {
             Some(function) => {
                 self.expand_values(name, &function.parameters, &function.body, args, span, false)
             }

@@ -18,6 +18,7 @@ impl Parser<'_> {
                 "instruction" => self.instruction().map(|one| one.map(Item::Instruction)),
                 "template" => self.template().map(|one| Some(Item::Template(one))),
                 "function" => self.function().map(|one| Some(Item::Function(one))),
+                "record" => self.record().map(|one| Some(Item::Record(one))),
                 _ => self.unexpected_item(),
             };
             match item {
@@ -31,7 +32,7 @@ impl Parser<'_> {
     fn unexpected_item<T>(&mut self) -> R<T> {
         let mut error = Diagnostic::error(
             self.span(),
-            format!("expected `instruction`, `template` or `function`, found {}", self.describe()),
+            format!("expected `instruction`, `template`, `function` or `record`, found {}", self.describe()),
         );
         if self.is("}") {
             error.message = "unmatched `}`".into();
@@ -58,13 +59,7 @@ impl Parser<'_> {
         while self.eat(",") {
             names.push(self.name("an instruction's name")?);
         }
-        let mut archs = Vec::new();
-        if self.eat_word("for") {
-            archs.push(self.arch_name()?);
-            while self.eat(",") {
-                archs.push(self.arch_name()?);
-            }
-        }
+        let archs = self.archs()?;
         if let Some(wanted) = &self.wanted
             && !names.iter().any(|name| name.text.eq_ignore_ascii_case(wanted))
         {
@@ -76,6 +71,18 @@ impl Parser<'_> {
         let (body, body_span) = self.braced_body()?;
         let span = start.to(self.prev_span());
         Ok(Some(Instruction { names, archs, body, body_span, span, rows: Vec::new() }))
+    }
+
+    /// Parses the architectures of a block, if it is limited to some.
+    pub(super) fn archs(&mut self) -> R<Vec<Name>> {
+        let mut archs = Vec::new();
+        if self.eat_word("for") {
+            archs.push(self.arch_name()?);
+            while self.eat(",") {
+                archs.push(self.arch_name()?);
+            }
+        }
+        Ok(archs)
     }
 
     /// Parses an architecture's name: `rdna3`, `rdna3.5`.
@@ -109,8 +116,9 @@ impl Parser<'_> {
         let start = self.bump();
         let name = self.name("a function's name")?;
         let parameters = self.parameters()?;
+        let archs = self.archs()?;
         let (body, _) = self.braced_body()?;
-        Ok(Function { name, parameters, body, span: start.to(self.prev_span()) })
+        Ok(Function { name, parameters, archs, body, span: start.to(self.prev_span()) })
     }
 
     fn template(&mut self) -> R<Template> {
@@ -300,6 +308,6 @@ fn record_row(item: &mut Item, row: &TemplateRow) {
     match item {
         Item::Instruction(block) => block.rows.push(row.clone()),
         Item::Template(t) => t.items.iter_mut().for_each(|i| record_row(i, row)),
-        Item::Function(_) => {}
+        Item::Function(_) | Item::Record(_) => {}
     }
 }

@@ -9,6 +9,7 @@
 
 mod expr;
 mod item;
+mod record;
 mod stmt;
 mod template;
 
@@ -35,7 +36,7 @@ const RESERVED: &[&str] = &[
 ];
 
 /// Keywords that start an item of a file.
-const ITEMS: &[&str] = &["instruction", "template", "function"];
+const ITEMS: &[&str] = &["instruction", "template", "function", "record"];
 
 /// Parses a whole `.pcode` file.
 pub fn parse_file(sources: &SourceMap, file: FileId) -> (File, Vec<Diagnostic>) {

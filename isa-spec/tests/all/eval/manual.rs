@@ -1,6 +1,9 @@
 //! Notation of the manuals' bodies, and reads after writes.
 
 use super::*;
+use isa_spec::pcode::ast::Item;
+use isa_spec::pcode::check::Library;
+use isa_spec::pcode::parse::parse_file;
 
 fn check_wave(body: &str, sig: InstrSig) -> Semantics {
     let mut sources = SourceMap::default();

@@ -6,12 +6,11 @@ mod manual;
 mod statements;
 
 use isa_spec::arith::{self, FloatEnv};
+use isa_spec::canonical;
 use isa_spec::eval::*;
-use isa_spec::pcode::ast::Item;
 use isa_spec::pcode::builtins::*;
-use isa_spec::pcode::check::{Library, check};
+use isa_spec::pcode::check::check;
 use isa_spec::pcode::ir::*;
-use isa_spec::pcode::parse::parse_file;
 use isa_spec::pcode::sig::InstrSig;
 use isa_spec::source::{SourceMap, Span};
 use std::collections::BTreeMap;
@@ -150,12 +149,24 @@ fn compile(body: &str) -> Semantics {
 
 /// Like [`compile`], for another instruction; `S_…` is a scalar one.
 pub(crate) fn compile_as(name: &str, body: &str) -> Semantics {
+    compile_text(name, &format!("instruction {name} {{\n{body}\n}}\n"))
+}
+
+/// Like [`compile`], with definitions that the body uses.
+pub(crate) fn compile_with(definitions: &str, body: &str) -> Semantics {
+    compile_text("V_TEST", &format!("{definitions}instruction V_TEST {{\n{body}\n}}\n"))
+}
+
+fn compile_text(name: &str, text: &str) -> Semantics {
     let mut sources = SourceMap::default();
-    let file = sources.add("test.pcode", format!("instruction {name} {{\n{body}\n}}\n"));
-    let (tree, errors) = parse_file(&sources, file);
+    let file = sources.add("test.pcode", text.to_string());
+    let (parsed, errors) = canonical::parse_all(&sources, &[file]);
     assert!(errors.is_empty(), "{errors:?}");
-    let Some(Item::Instruction(block)) = tree.items.first() else { panic!("no instruction in {body}") };
-    match check(&sources, &Library::default(), block, &InstrSig::permissive(name), None) {
+    let (library, errors) = parsed.library();
+    assert!(errors.is_empty(), "{errors:?}");
+    let blocks = parsed.blocks();
+    let Some((_, block)) = blocks.first() else { panic!("no instruction in {text}") };
+    match check(&sources, &library, block, &InstrSig::permissive(name), None) {
         Ok((sem, _)) => sem,
         Err(errors) => panic!("{errors:?}"),
     }
@@ -168,12 +179,17 @@ fn run(body: &str, machine: &mut Fake) -> Result<(), Stop> {
 }
 
 /// Runs a body with these S0, S1, S2 and returns D0.
-fn eval_body(body: &str, inputs: &[u128]) -> u128 {
+pub(crate) fn run_sem(sem: &Semantics, inputs: &[u128]) -> u128 {
     // Nearest even, denormals kept.
     let mut machine = Fake { mode: 0xf0, ..Fake::default() };
     machine.operands = [Role::S0, Role::S1, Role::S2].into_iter().zip(inputs.iter().copied()).collect();
-    run(body, &mut machine).unwrap();
+    eval(sem, &mut machine, (sem.shape == Shape::Lane).then_some(0)).unwrap();
     machine.operands.get(&Role::D0).copied().unwrap_or(0)
+}
+
+/// Compiles and runs a body with these S0, S1, S2 and returns D0.
+fn eval_body(body: &str, inputs: &[u128]) -> u128 {
+    run_sem(&compile(body), inputs)
 }
 
 #[track_caller]

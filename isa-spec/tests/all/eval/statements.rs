@@ -195,6 +195,7 @@ fn full_width_values() {
                 },
             ],
             uses: Uses::default(),
+            definitions: Default::default(),
             text: String::new(),
             span,
         };
