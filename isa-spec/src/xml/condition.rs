@@ -1,7 +1,8 @@
 //! `EncodingCondition`: a named expression tree over an encoding's fields.
 //!
 //! In AMD's files, a tree consists of `op type="…"` (operators, and `.fieldderef` for `INST.VOP3.SRC0`), `id
-//! val="…"` and `lit val="…"`, each with `ty` > `t base size` next to the arguments.
+//! val="…"` and `lit val="…"`, each with `ty` > `t base size` next to the arguments. Schema 1.2.0 adds
+//! `.notwithin`, which compares a field with each element of a `.cons_array`.
 
 use super::element::{child, text_of};
 use super::load::Loader;
@@ -42,6 +43,9 @@ impl Loader {
                 let nodes: Vec<_> =
                     node.children().filter(|n| n.is_element() && n.tag_name().name() != "ty").collect();
                 let deref = op == ".fieldderef";
+                if op == ".notwithin" {
+                    return self.outside_of(node, &nodes, fields, depth);
+                }
                 match operator(&op) {
                     Some(op) if arity_fits(op, nodes.len()) => {}
                     None if deref && nodes.len() == 2 => {}
@@ -82,6 +86,36 @@ impl Loader {
                 None
             }
         }
+    }
+
+    /// Builds `.notwithin(field, .cons_array(a, b, …))` as `field != a && field != b && …`.
+    fn outside_of(
+        &mut self,
+        node: Node<'_, '_>,
+        args: &[Node<'_, '_>],
+        fields: &[Field],
+        depth: u32,
+    ) -> Option<CondExpr> {
+        let [field, list] = args else {
+            self.error(node, format!("operator `.notwithin` has {} arguments", args.len()));
+            return None;
+        };
+        if list.attribute("type") != Some(".cons_array") {
+            self.error(*list, "`.notwithin` needs a `.cons_array`");
+            return None;
+        }
+        let field = self.condition_expr(*field, fields, depth + 1)?;
+        let elements = list.children().filter(|n| n.is_element() && n.tag_name().name() != "ty");
+        let op = |op: &str, args| CondExpr::Op { op: op.to_string(), args, ty: None };
+        let mut differs = Vec::new();
+        for element in elements {
+            differs.push(op("!=", vec![field.clone(), self.condition_expr(element, fields, depth + 1)?]));
+        }
+        let all = differs.into_iter().reduce(|a, b| op("&&", vec![a, b]));
+        if all.is_none() {
+            self.error(*list, "an empty `.cons_array`");
+        }
+        all
     }
 
     fn known_field(&mut self, node: Node<'_, '_>, fields: &[Field]) {

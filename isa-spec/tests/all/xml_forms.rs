@@ -221,3 +221,61 @@ fn form(table: &'static ArchTable, entry: &isa_spec::tables::Entry) -> String {
     }
     out
 }
+
+// ---- schema 1.2.0
+
+#[test]
+fn conditions_of_schema_1_2() {
+    same(&[("has_lit_0_has_lit_1", "has_lit_0&amp;has_lit_1")]);
+    let absent = "!has_lit64_0&amp;!has_lit64_1&amp;!has_lit_0&amp;!has_lit_1<";
+    let name = format!("ConditionName>{absent}");
+    let form = format!("EncodingCondition>{absent}");
+    same(&[("ConditionName>default<", &name), ("EncodingCondition>default<", &form)]);
+    // The attribute and element that the schema adds.
+    same(&[("<EncodingCondition>has_lit_0<", "<EncodingCondition Id=\"11\">has_lit_0<")]);
+    same(&[("</ConditionName>", "</ConditionName>\n      <ConditionId>3</ConditionId>")]);
+}
+
+#[test]
+fn a_field_outside_of_a_list() {
+    let at = AMD_FORM.find("<op type=\"!=\">").unwrap();
+    let end = at + AMD_FORM[at..].find("</CondtionExpression>").unwrap();
+    let comparison = &AMD_FORM[at..end];
+    let field = &comparison[comparison.find("<op type=\".fieldderef\">").unwrap()..];
+    let field = &field[..field.find("<lit").unwrap()];
+    let list = |values: &[u32]| {
+        let lits: String = values.iter().map(|v| format!("<lit val=\"{v}\"><ty/></lit>")).collect();
+        format!("<op type=\".notwithin\">{field}<op type=\".cons_array\">{lits}<ty/></op><ty/></op>")
+    };
+    same(&[(comparison, &list(&[255]))]);
+    let expr = |text: &str| {
+        let table = table_of(&AMD_FORM.replace(comparison, text));
+        format!("{:?}", table.encodings[0].conditions[0].expr)
+    };
+    let both = format!("<op type=\"&amp;&amp;\">{comparison}{}</op>", comparison.replace("255", "254"));
+    assert_eq!(expr(&list(&[255, 254])), expr(&both));
+    for (wrong, message) in [
+        (list(&[]), "an empty `.cons_array`"),
+        (list(&[1]).replace(".cons_array", "=="), "`.notwithin` needs a `.cons_array`"),
+    ] {
+        let Err((_, errors)) = load("amd_form.xml", &AMD_FORM.replace(comparison, &wrong)) else { panic!() };
+        assert!(errors[0].message.starts_with(message), "{errors:?}");
+    }
+}
+
+#[test]
+fn literals_of_64_bits_become_one_entry_too() {
+    let text = AMD_FORM
+        .replace("has_lit_0_has_lit_1", "has_lit64_0&amp;has_lit64_1")
+        .replace("has_lit_", "has_lit64_")
+        .replace("_INST_LITERAL<", "_INST_LITERAL64<")
+        .replace("FieldName>LITERAL<", "FieldName>LITERAL64<");
+    let table = table_of(&text);
+    let add3 = table.instruction("V_ADD3_U32").unwrap();
+    assert_eq!(
+        form(table, &table.entries_of(add3)[1]),
+        "VOP3_INST_LITERAL64 has_lit64 VDST:D0 SRC0:S0 SRC1:S1 SRC2:S2"
+    );
+    let vop3 = table.encodings.iter().find(|e| e.name == "VOP3_INST_LITERAL64").unwrap();
+    assert_eq!(vop3.conditions.iter().map(|c| c.name).collect::<Vec<_>>(), ["has_lit64"]);
+}
