@@ -12,7 +12,7 @@ use super::program::{
 use super::{FixupKind, Options};
 use object::elf;
 use object::write::elf::{FileHeader, Rel, SectionHeader, Sym, Writer};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use wavesim_isa::arch::Processor;
 
 /// Size of an entry of a relocation section in bytes.
@@ -43,11 +43,20 @@ struct Sum {
     minus: Vec<(String, Span)>,
     number: i64,
     specifier: Option<Specifier>,
+    /// Number of expressions that have been added.
+    steps: u32,
 }
+
+/// Maximum number of expressions in a sum: symbols that are sums of symbols can grow exponentially.
+const MAX_STEPS: u32 = 10_000;
 
 impl Sum {
     /// Adds an expression, or subtracts it; `None` if it is no sum of symbols and numbers.
     fn add(&mut self, program: &Program, e: &Expr, negative: bool, depth: u32) -> Option<()> {
+        self.steps += 1;
+        if self.steps > MAX_STEPS {
+            return None;
+        }
         match e {
             Expr::Int(value) => {
                 self.number = self.number.wrapping_add(if negative { -value } else { *value })
@@ -299,7 +308,7 @@ pub fn write(program: &mut Program, options: &Options) -> Result<Vec<u8>, Vec<Li
     let named = |name: &&str| !name.starts_with(".L") && !name.contains('#');
     let mut symbols: Vec<String> = program.labels().map(|l| l.0).filter(named).map(str::to_string).collect();
     let used = records.iter().filter_map(|r| match &r.base {
-        Base::Symbol(name) if program.label(name).is_none() => Some(name.clone()),
+        Base::Symbol(name) if program.label(name).is_none() || !named(&name.as_str()) => Some(name.clone()),
         _ => None,
     });
     let foreign: BTreeSet<String> = undefined.into_iter().chain(used).collect();
@@ -307,14 +316,23 @@ pub fn write(program: &mut Program, options: &Options) -> Result<Vec<u8>, Vec<Li
     symbols.sort_by_key(|name| !program.is_local(name));
     let locals = symbols.iter().filter(|name| program.is_local(name)).count();
     let first_named = 1 + bases.len();
+    let section_numbers: HashMap<usize, usize> = bases.iter().enumerate().map(|(n, s)| (*s, 1 + n)).collect();
+    let symbol_numbers: HashMap<&str, usize> =
+        symbols.iter().enumerate().map(|(n, name)| (name.as_str(), first_named + n)).collect();
     let index_of = |base: &Base| match base {
-        Base::Section(section) => 1 + bases.iter().take_while(|b| *b != section).count(),
-        Base::Symbol(name) => first_named + symbols.iter().take_while(|s| *s != name).count(),
+        Base::Section(section) => section_numbers[section],
+        Base::Symbol(name) => symbol_numbers[name.as_str()],
+    };
+    // The records are sorted by section.
+    let of_section = |section: usize| {
+        let first = records.partition_point(|r| r.section < section);
+        let end = records.partition_point(|r| r.section <= section);
+        &records[first..end]
     };
 
     let section_names: Vec<String> = program.sections.iter().map(|s| s.name.clone()).collect();
     let relocated: Vec<usize> =
-        (0..section_names.len()).filter(|section| records.iter().any(|r| r.section == *section)).collect();
+        (0..section_names.len()).filter(|section| !of_section(*section).is_empty()).collect();
     let rela_names: Vec<String> = relocated.iter().map(|s| format!(".rela{}", section_names[*s])).collect();
     let mut bytes = Vec::new();
     let mut w = Writer::new(object::Endianness::Little, true, &mut bytes);
@@ -350,9 +368,8 @@ pub fn write(program: &mut Program, options: &Options) -> Result<Vec<u8>, Vec<Li
     w.reserve_file_header();
     let places: Vec<usize> =
         program.sections.iter().map(|s| w.reserve(s.bytes.len(), s.align.max(1) as usize)).collect();
-    let count = |section: usize| records.iter().filter(|r| r.section == section).count();
     let rela_places: Vec<usize> =
-        relocated.iter().map(|section| w.reserve(count(*section) * RELA, 8)).collect();
+        relocated.iter().map(|section| w.reserve(of_section(*section).len() * RELA, 8)).collect();
     let note_at = w.reserve(note.len(), 4);
     w.reserve_symtab();
     w.reserve_strtab();
@@ -376,7 +393,7 @@ pub fn write(program: &mut Program, options: &Options) -> Result<Vec<u8>, Vec<Li
     }
     for (section, place) in relocated.iter().zip(&rela_places) {
         w.pad_until(*place);
-        for r in records.iter().filter(|r| r.section == *section) {
+        for r in of_section(*section) {
             w.write_relocation(
                 true,
                 &Rel {
@@ -444,7 +461,7 @@ pub fn write(program: &mut Program, options: &Options) -> Result<Vec<u8>, Vec<Li
         w.write_section_header(&plain(*name, elf::SHT_PROGBITS, flags, *place, size, align));
     }
     for ((section, name), place) in relocated.iter().zip(&rela_ids).zip(&rela_places) {
-        let size = count(*section) * RELA;
+        let size = of_section(*section).len() * RELA;
         w.write_section_header(&SectionHeader {
             sh_link: symtab.0,
             sh_info: indices[*section].1.0,

@@ -54,6 +54,8 @@ numbers:
   .long numbers@abs32@lo
   .quad table@rel64
   .long table@gotpcrel
+.Lspot:
+  .long .Lspot@gotpcrel
   .quad weak
 .weak weak
 .quad k
