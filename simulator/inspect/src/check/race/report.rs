@@ -134,6 +134,7 @@ impl Shadow {
             (Missing::Wait, true) => (Check::Waits, "store not complete at the barrier"),
             (Missing::Wait, false) => (Check::Waits, "load under way at the barrier"),
             (Missing::WriteBack, _) => (Check::Race, "no write-back"),
+            (Missing::WriteBackWait, _) => (Check::Race, "write-back under way"),
             (Missing::Invalidate, _) if narrow => (Check::Race, "scope too narrow"),
             (Missing::Invalidate, _) if copy.is_some() => (Check::Race, "stale cache"),
             (Missing::Invalidate, _) => (Check::Race, "cache not invalidated"),
@@ -194,18 +195,29 @@ impl Shadow {
                     }),
                 )
             }
-            Missing::WriteBack => {
+            Missing::WriteBack | Missing::WriteBackWait => {
                 let sees = match a.write {
                     false => "may see the bytes from before",
                     true => "may be overwritten by",
                 };
                 let needed = advice::write_back(step.program.arch);
-                (
-                    format!(
-                        "{name} of {what} {sees} a store of {whose}, which was not written back before {release}"
+                match missing {
+                    Missing::WriteBack => (
+                        format!(
+                            "{name} of {what} {sees} a store of {whose}, which was not written back before {release}"
+                        ),
+                        Some(format!("`{needed}`, and a wait for it, are needed before {release}")),
                     ),
-                    Some(format!("`{needed}`, and a wait for it, are needed before {release}")),
-                )
+                    _ => (
+                        format!(
+                            "{name} of {what} {sees} a store of {whose}, whose write-back was not waited for before {release}"
+                        ),
+                        Some(format!(
+                            "`{wait}` {} needed between `{needed}` and {release}; LLVM 19 omits it if nothing else is outstanding",
+                            verb(&wait)
+                        )),
+                    ),
+                }
             }
             Missing::Invalidate => {
                 let scalar = !self.orderings[step.index].hits.and(Caches::SCALAR).is_empty();

@@ -5,7 +5,7 @@ use super::super::shadow_memory::Record;
 use super::super::waits::Scoreboard;
 use super::clock::VectorClock;
 use super::ordering::{Caches, Ordering};
-use super::write_back::DeviceRelease;
+use super::write_back::{DeviceRelease, WriteBacks};
 use super::{EndedWave, Invalidations, WaveState};
 use std::collections::HashMap;
 
@@ -34,6 +34,8 @@ pub(super) enum Missing {
     Wait,
     /// The store was not written back to where other workgroups see it.
     WriteBack,
+    /// The write-back of the store was still outstanding when its wave performed the release.
+    WriteBackWait,
     /// The load may hit in a cache that holds stale bytes.
     Invalidate,
 }
@@ -80,22 +82,26 @@ impl View<'_> {
     pub(super) fn missing_for_other_group(&self, r: &Record, clock: u32) -> Option<Missing> {
         let late = self.ended.get(&r.wave).is_some_and(|w| w.late.incomplete(r.epoch, r.pc, clock));
         let cached = self.release.is_some_and(|release| release.stays_in_cache(r));
-        if (late || cached) && !self.is_written_back(r) {
-            return Some(if late { Missing::Wait } else { Missing::WriteBack });
+        if (late || cached) && !self.any_write_back(r, WriteBacks::cover) {
+            return Some(match () {
+                _ if self.any_write_back(r, WriteBacks::issued) => Missing::WriteBackWait,
+                _ if late => Missing::Wait,
+                _ => Missing::WriteBack,
+            });
         }
         // Scalar loads miss into L1, too.
         let beyond_group = if self.hits.is_empty() { self.hits } else { self.hits.or(Caches::L1) };
         (!self.stale(r, beyond_group).is_empty()).then_some(Missing::Invalidate)
     }
 
-    /// Returns whether a wave of the same workgroup has written back the L2 cache after an access, and waited for
-    /// it before it released to this wave.
-    fn is_written_back(&self, r: &Record) -> bool {
+    /// Returns whether a wave of the same workgroup has written back the L2 cache after an access, and, as `cover`
+    /// says, waited for it or only issued it before it released to this wave.
+    fn any_write_back(&self, r: &Record, cover: fn(&WriteBacks, &Record, u32, u32, u32) -> bool) -> bool {
         let Some(release) = self.release else { return false };
         let group = release.workgroup(r.wave);
         group.clone().any(|wave| {
             let clock = self.vector.epoch_of(self.first, wave);
-            self.ended.get(&wave).is_some_and(|w| w.write_backs.cover(r, clock, wave, group.start))
+            self.ended.get(&wave).is_some_and(|w| cover(&w.write_backs, r, clock, wave, group.start))
         })
     }
 

@@ -23,6 +23,16 @@ struct WriteBack {
     complete: u32,
 }
 
+impl WriteBack {
+    /// Returns whether this write-back of `wave` follows an access of its workgroup, whose first wave is `first`.
+    fn covers(&self, r: &Record, wave: u32, first: u32) -> bool {
+        match wave == r.wave {
+            true => r.epoch <= self.issued,
+            false => r.epoch <= self.clock.epoch_of(first, r.wave),
+        }
+    }
+}
+
 impl WriteBacks {
     /// Records that the oldest write-back of an instruction that is under way has completed.
     #[inline]
@@ -41,10 +51,13 @@ impl WriteBacks {
     pub fn cover(&self, r: &Record, clock: u32, wave: u32, first: u32) -> bool {
         let complete = self.0.partition_point(|w| w.complete < clock);
         // Later ones cover more.
-        self.0[..complete].last().is_some_and(|w| match wave == r.wave {
-            true => r.epoch <= w.issued,
-            false => r.epoch <= w.clock.epoch_of(first, r.wave),
-        })
+        self.0[..complete].last().is_some_and(|w| w.covers(r, wave, first))
+    }
+
+    /// Like [`WriteBacks::cover`], but the write-back had only been issued.
+    pub fn issued(&self, r: &Record, clock: u32, wave: u32, first: u32) -> bool {
+        let issued = self.0.partition_point(|w| w.issued < clock);
+        self.0[..issued].last().is_some_and(|w| w.covers(r, wave, first))
     }
 }
 
