@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
-use wavesim_tests::progfuzz::{self, Reason, build, generate, source};
+use wavesim_tests::progfuzz::{self, Reason, Settings, build, generate, source};
 
 /// Compile and run random programs on all engines, and compare the results with the host's
 #[derive(Debug, clap::Args)]
@@ -32,6 +32,9 @@ pub struct Args {
     /// Stop programs that have undefined behaviour on the host
     #[arg(long)]
     sanitize: bool,
+    /// Run every build under all checks, too
+    #[arg(long)]
+    check: bool,
     /// Reduce failing programs, and write them to this directory
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
@@ -52,7 +55,13 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         bail!("--target {unknown}: targets are {}", build::TARGETS.join(", "));
     }
     let selected = |t: &&str| args.target.is_empty() || args.target.iter().any(|a| a == t);
-    let targets: Vec<&'static str> = build::TARGETS.into_iter().filter(selected).collect();
+    let settings = Settings {
+        builds: args.builds,
+        targets: build::TARGETS.into_iter().filter(selected).collect(),
+        options: args.option.clone(),
+        sanitize: args.sanitize,
+        check: args.check,
+    };
     let started = Instant::now();
     let (next, runs, builds) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
     let failed = Mutex::new(Vec::new());
@@ -64,7 +73,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
                 return Ok(());
             }
             let seed = args.seed + index;
-            let outcome = progfuzz::fuzz(seed, args.builds, &targets, args.sanitize, &args.option);
+            let outcome = progfuzz::fuzz(seed, &settings);
             runs.fetch_add(outcome.runs, Ordering::Relaxed);
             builds.fetch_add(outcome.builds, Ordering::Relaxed);
             for reason in &outcome.abandoned {

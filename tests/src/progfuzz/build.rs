@@ -21,8 +21,29 @@ const LANGUAGE: [&str; 10] = [
     "-Werror=unknown-warning-option",
 ];
 
-/// Targets with their wave sizes and options for the code that they generate.
-pub const TARGETS: [&str; 4] = ["gfx1100", "gfx1150", "gfx1201", "gfx942"];
+/// Targets: two processors of most architectures, and the generic processors that LLVM 19 has.
+pub const TARGETS: [&str; 10] = [
+    "gfx1100",
+    "gfx1103",
+    "gfx11-generic",
+    "gfx1150",
+    "gfx1151",
+    "gfx1200",
+    "gfx1201",
+    "gfx12-generic",
+    "gfx942",
+    "gfx950",
+];
+
+/// What the results must be equal to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Oracle {
+    /// The results of the host.
+    Host,
+    /// Those of the interpreter: the options permit other results than the host's, or the compiler is known to
+    /// be wrong.
+    Interpreter,
+}
 
 /// How a program is compiled for a target.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,16 +51,53 @@ pub struct Configuration {
     pub target: &'static str,
     pub wave: u32,
     pub options: Vec<String>,
+    pub oracle: Oracle,
 }
+
+/// Options that select other instructions for the same results. Each is used in one of so many programs.
+const CODE_GENERATION: [(u64, &[&str]); 13] = [
+    (6, &["-Xclang", "-target-feature", "-Xclang", "-unaligned-access-mode"]),
+    (8, &["-mllvm", "-amdgpu-scalarize-global-loads=false"]),
+    (10, &["-mllvm", "-amdgpu-atomic-optimizer-strategy=DPP"]),
+    (12, &["-mllvm", "-amdgpu-atomic-optimizer-strategy=None"]),
+    (10, &["-mllvm", "-amdgpu-use-divergent-register-indexing"]),
+    (12, &["-mllvm", "-amdgpu-load-store-vectorizer=0"]),
+    (16, &["-mllvm", "-amdgpu-dpp-combine=0"]),
+    (16, &["-mllvm", "-enable-misched=0"]),
+    (16, &["-mllvm", "-amdgpu-stress-function-calls"]),
+    (16, &["-mllvm", "-amdgpu-bypass-slow-div=0"]),
+    (12, &["-fno-unroll-loops"]),
+    (12, &["-munsafe-fp-atomics"]),
+    (12, &["-mcode-object-version=4"]),
+];
+
+/// Options with which the interpreter is the oracle: other float results are permitted, or LLVM 19 is known to
+/// compile incorrectly.
+const OTHER_RESULTS: [&[&str]; 9] = [
+    &["-cl-denorms-are-zero"],
+    &["-cl-fast-relaxed-math"],
+    &["-cl-denorms-are-zero", "-cl-fast-relaxed-math"],
+    &["-cl-no-signed-zeros", "-cl-mad-enable", "-ffp-contract=fast"],
+    &["-mno-amdgpu-ieee", "-fno-honor-nans"],
+    &["-DFEW_REGISTERS"],
+    &["-DFEW_REGISTERS"],
+    &["-mllvm", "-global-isel", "-mllvm", "-global-isel-abort=2"],
+    &["-mllvm", "-global-isel", "-mllvm", "-global-isel-abort=2", "-cl-denorms-are-zero"],
+];
 
 impl Configuration {
     /// A random configuration of a target.
     pub fn random(rng: &mut Rng, target: &'static str) -> Configuration {
-        let rdna = target != "gfx942";
+        let rdna = !target.starts_with("gfx9");
         let wave = if rdna && !rng.chance(3) { 32 } else { 64 };
-        let mut options =
-            vec![format!("-mcpu={target}"), rng.pick(&["-O0", "-O1", "-O2", "-O2", "-O3"]).to_string()];
+        let level = rng.pick(&["-O0", "-O1", "-O2", "-O2", "-O3", "-Os"]);
+        // LLVM 19 does not know gfx950, which executes gfx942's instructions.
+        let processor = if target == "gfx950" { "gfx942" } else { target };
+        let mut options = vec![format!("-mcpu={processor}"), level.to_string()];
         let mut option = |words: &[&str]| options.extend(words.iter().map(|w| w.to_string()));
+        if target.ends_with("generic") {
+            option(&["-mcode-object-version=6"]);
+        }
         if rdna && wave == 64 {
             option(&["-mwavefrontsize64"]);
         }
@@ -52,19 +110,42 @@ impl Configuration {
         if rdna && rng.chance(6) {
             option(&["-mllvm", "-amdgpu-enable-vopd=0"]);
         }
-        if rng.chance(6) {
-            option(&["-Xclang", "-target-feature", "-Xclang", "-unaligned-access-mode"]);
+        if !rdna && rng.chance(4) {
+            option(&["-mllvm", "-amdgpu-sdwa-peephole=0"]);
         }
-        if rng.chance(8) {
-            option(&["-mllvm", "-amdgpu-scalarize-global-loads=false"]);
+        for (one_in, words) in CODE_GENERATION {
+            if rng.chance(one_in) && !(target.ends_with("generic") && words[0].contains("object-version")) {
+                option(words);
+            }
         }
-        Configuration { target, wave, options }
+        // Spilling of scalar registers to lanes of vector registers overwrites registers (LLVM 19).
+        if level != "-O0" && rng.chance(8) {
+            option(&["-DFEW_REGISTERS", "-mllvm", "-amdgpu-spill-sgpr-to-vgpr=0"]);
+        }
+        let oracle = if rng.chance(5) { Oracle::Interpreter } else { Oracle::Host };
+        if oracle == Oracle::Interpreter {
+            option(rng.pick(&OTHER_RESULTS));
+        }
+        Configuration { target, wave, options, oracle }
+    }
+}
+
+impl Configuration {
+    /// Whether the checks must report nothing: not for code that may be wrong, nor in TgSplit mode, which they do
+    /// not model.
+    pub fn is_checkable(&self) -> bool {
+        self.oracle == Oracle::Host && !self.options.iter().any(|o| o == "-mtgsplit")
     }
 }
 
 impl std::fmt::Display for Configuration {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.options.join(" "))
+        write!(f, "{}: {}", self.target, self.options.join(" "))?;
+        if self.oracle == Oracle::Interpreter {
+            f.write_str(" (compared with the interpreter)")
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -109,7 +190,18 @@ pub fn for_target(source: &Path, configuration: &Configuration, object: &Path) -
     let mut command = Command::new("timeout");
     command.args(["30", CLANG]).args(LANGUAGE);
     command.args(["--target=amdgcn-amd-amdhsa", "-mcode-object-version=5"]).args(&configuration.options);
-    run(command.arg(source).arg("-o").arg(object)).map(|_| ())
+    run(command.arg(source).arg("-o").arg(object))?;
+    if configuration.target == "gfx950" { relabel(object).map_err(|e| e.to_string()) } else { Ok(()) }
+}
+
+/// Makes a code object of gfx942 one of gfx950: the processor is the low byte of `e_flags` in the ELF header
+/// (LLVM's AMDGPUUsage, *ELF e_flags V4*).
+fn relabel(object: &Path) -> std::io::Result<()> {
+    const E_FLAGS: usize = 48;
+    const GFX950: u8 = 0x4f;
+    let mut bytes = std::fs::read(object)?;
+    bytes[E_FLAGS] = GFX950;
+    std::fs::write(object, bytes)
 }
 
 /// Compiles a program for the host, with the driver `host.c`. If `sanitize`, undefined behaviour ends it.

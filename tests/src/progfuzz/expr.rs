@@ -27,9 +27,20 @@ pub enum Access {
     Atomic(&'static str),
 }
 
-/// Arrays in LDS of 256 elements. The last two are for atomics.
-pub const LDS: [(&str, Scalar); 7] =
-    [("w", U32), ("b", U8), ("q", I64), ("h", I16), ("f", F32), ("a", U32), ("c", I64)];
+/// Arrays in LDS of 256 elements. `a` and `c` are for atomics, too, and `e` and `d` only for these: their
+/// elements are sums of small integers, which are exact.
+pub const LDS: [(&str, Ty); 10] = [
+    ("w", Ty::new(U32, 1)),
+    ("b", Ty::new(U8, 1)),
+    ("q", Ty::new(I64, 1)),
+    ("h", Ty::new(I16, 1)),
+    ("f", Ty::new(F32, 1)),
+    ("a", Ty::new(U32, 1)),
+    ("c", Ty::new(I64, 1)),
+    ("x", Ty::new(U32, 4)),
+    ("e", Ty::new(F32, 1)),
+    ("d", Ty::new(F64, 1)),
+];
 
 /// Random expressions, with what they may refer to.
 pub struct Expressions<'a> {
@@ -207,7 +218,9 @@ impl Expressions<'_> {
     /// A condition of any kind, as an `int`.
     pub fn condition(&mut self, size: u32, uniform: bool) -> Expr {
         let compare = self.rng.pick(&["<", "<=", ">", ">=", "==", "!="]);
-        match self.rng.below(6) {
+        match self.rng.below(8) {
+            6 => self.float_class(size, uniform),
+            7 => self.vector_condition(size, uniform),
             0 => self.op(I32.into(), "(($0) && ($1))", [I32.into(), U32.into()], size, uniform),
             1 => self.op(I32.into(), "(($0) || ($1))", [I32.into(), U64.into()], size, uniform),
             2 => self.op(I32.into(), "(((u32)($0) & 3) != 0)", [U32.into()], size, uniform),
@@ -221,7 +234,7 @@ impl Expressions<'_> {
     fn int(&mut self, s: Scalar, size: u32, uniform: bool) -> Expr {
         let ty = Ty::from(s);
         let (name, u, bits) = (s.name(), s.unsigned().name(), s.bits());
-        let choice = self.rng.below(26);
+        let choice = self.rng.below(30);
         let text = |t: &str| t.replace("TY", name).replace("UN", u).replace("BITS", &(bits - 1).to_string());
         let two = |g: &mut Self, t: &str| g.op(ty, &text(t), [ty, ty], size, uniform);
         match choice {
@@ -292,6 +305,8 @@ impl Expressions<'_> {
                 let condition = self.condition(size, uniform);
                 Expr::new(ty, text("((TY)($0))"), vec![condition])
             }
+            26 | 27 => self.integer_function(s, size, uniform),
+            28 => self.target_builtin(s, size, uniform),
             _ => self.idiom(s, size, uniform),
         }
     }
@@ -350,7 +365,7 @@ impl Expressions<'_> {
             "((($0) & 0xffff0000u) | (($1) >> 16))",
             "__builtin_elementwise_max(__builtin_elementwise_min((u32)($0), (u32)($1)), (u32)($2))",
             "((($0) >> (($1) & 31)) & 0x1f)",
-            "({ u32 a_ = $0, b_ = $1; (a_ & 255) * (b_ & 255) + (a_ >> 8 & 255) * (b_ >> 8 & 255) + (a_ >> 16 & 255) * (b_ >> 16 & 255) + (a_ >> 24) * (b_ >> 24) + ($2); })",
+            "({ u32 a_ = $0, b_ = $1; ((a_ & 255) * (b_ & 255) + (a_ >> 8 & 255) * (b_ >> 8 & 255) + (a_ >> 16 & 255) * (b_ >> 16 & 255) + ((a_ >> 24) * (b_ >> 24))) ^ ($2); })",
             "({ u32 a_ = $0, b_ = $1; (a_ > b_ ? a_ - b_ : b_ - a_) + ($2); })",
             "({ u32 a_ = $0, b_ = $1; (u32)((i32)(i16)a_ * (i16)b_) + (u32)((i32)(i16)(a_ >> 16) * (i16)(b_ >> 16)) + ($2); })",
         ];
@@ -394,9 +409,9 @@ impl Expressions<'_> {
             false => ("c_ > -1.0".to_string(), "0".to_string(), u64::MAX >> (64 - s.bits())),
         };
         // In f32, -129 and so on are far from the limit's neighbours: comparisons are exact.
-        let (n, c, name) = (f.name(), compare.name(), s.name());
+        let (n, c, name, rounding) = (f.name(), compare.name(), s.name(), self.rounding());
         let t = format!(
-            "({{ {n} x_ = $0; {c} c_ = x_; {low} && c_ < ({c}){limit:?} ? ({name})x_ : c_ != c_ ? ({name})0 : c_ < 0 ? ({name})({least}) : ({name}){greatest}ul; }})"
+            "({{ {n} x_ = {rounding}($0); {c} c_ = x_; {low} && c_ < ({c}){limit:?} ? ({name})x_ : c_ != c_ ? ({name})0 : c_ < 0 ? ({name})({least}) : ({name}){greatest}ul; }})"
         );
         self.op(s.into(), &t, [f.into()], size, uniform)
     }
@@ -437,7 +452,8 @@ impl Expressions<'_> {
         let name = s.name();
         let text = |t: &str| t.replace("TY", name);
         let two = |g: &mut Self, t: &str| g.op(ty, &text(t), [ty, ty], size, uniform);
-        match self.rng.below(20) {
+        match self.rng.below(22) {
+            20 | 21 => self.float_function(s, size, uniform),
             0..=2 => self.sum(ty, size, uniform),
             3 | 4 => two(self, "(($0) * ($1))"),
             5 => {

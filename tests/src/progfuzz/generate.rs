@@ -1,5 +1,6 @@
 //! Random statements, functions, kernels and programs.
 
+use super::atomics;
 use super::expr::{Access, Expressions, LANES, LDS, Variable};
 use super::tree::Scalar::{self, *};
 use super::tree::{Block, Expr, Function, Kernel, Program, Step, Stmt, Ty};
@@ -9,9 +10,6 @@ use crate::random::Rng;
 pub const OWN_BYTES: u32 = 128;
 /// Slots of 8 bytes in the output of one work-item.
 pub const SLOTS: u32 = 112;
-
-/// The operations of [`Access::Atomic`], whose results do not depend on their order.
-const ATOMICS: [&str; 6] = ["add", "or", "and", "xor", "min", "max"];
 
 /// Generates the program of a seed.
 pub fn program(seed: u64) -> Program {
@@ -139,8 +137,8 @@ fn kernel(rng: &mut Rng, program: &Program) -> Kernel {
     Kernel { steps, generic, strided, attributes }
 }
 
-struct Statements<'a> {
-    e: Expressions<'a>,
+pub(super) struct Statements<'a> {
+    pub(super) e: Expressions<'a>,
     locals: u32,
     /// Iterations of the loops around the current statement.
     iterations: u32,
@@ -185,9 +183,11 @@ impl<'a> Statements<'a> {
             self.e.scope.push(v.clone());
         }
         self.e.scope = scope;
-        for (name, scalar) in LDS {
-            let value = self.e.any(scalar.into(), 2, false);
-            body.push(Stmt::new(format!("l->{name}[lid] = $0;"), vec![value]));
+        for (i, (name, ty)) in LDS.into_iter().enumerate() {
+            let value = if atomics::is_sum(i) { I8.into() } else { ty };
+            let text = if atomics::is_sum(i) { atomics::term(ty.scalar, "$0") } else { "$0".to_string() };
+            let value = self.e.any(value, 2, false);
+            body.push(Stmt::new(format!("l->{name}[lid] = {text};"), vec![value]));
         }
         Step::Phase { noinline: false, body }
     }
@@ -248,6 +248,7 @@ impl<'a> Statements<'a> {
                 Step::If { condition, steps: self.steps(depth + 1, full_waves) }
             }
             3 | 4 => self.wave(full_waves),
+            6 if depth < 2 && self.e.rng.chance(2) => self.tree_reduction(depth),
             5 if depth < 2 => {
                 // Loops over arrays between barriers.
                 let phases = (0..2 + self.e.rng.below(2)).map(|_| {
@@ -264,8 +265,7 @@ impl<'a> Statements<'a> {
                 for i in 0..LDS.len() {
                     self.e.lds[i] = match self.e.rng.below(3) {
                         0 => Access::Read,
-                        1 if i >= 5 => Access::Atomic(self.e.rng.pick(&ATOMICS)),
-                        1 => Access::Own,
+                        1 => atomics::access(self.e.rng, i),
                         _ => Access::None,
                     };
                 }
@@ -282,8 +282,36 @@ impl<'a> Statements<'a> {
         }
     }
 
+    /// A reduction of an array in LDS, with a barrier after each of its eight steps.
+    fn tree_reduction(&mut self, depth: u32) -> Step {
+        self.e.lds = [Access::None; LDS.len()];
+        let (name, u) =
+            self.e.rng.pick(&[("w", "u32"), ("q", "u64"), ("h", "u16"), ("b", "u8"), ("x", "u32x4")]);
+        let operation = self.e.rng.pick(&["+", "^", "*", "-"]);
+        let half = format!("(128u >> g{depth})");
+        let product = if u == "u16" || u == "u8" { "1u * " } else { "" };
+        let text = format!(
+            "if (lid < {half}) l->{name}[lid] = ({u})({product}({u})l->{name}[lid] {operation} ({u})l->{name}[lid + {half}]);"
+        );
+        let body = vec![Stmt::new(text, Vec::new()), self.assign()];
+        let steps = vec![Step::Phase { noinline: false, body }];
+        Step::Loop { depth, count: Expr::new(U32, "8u", Vec::new()), steps }
+    }
+
     fn wave(&mut self, full_waves: bool) -> Step {
-        const IN_FULL_WAVES: [&str; 8] = [
+        const IN_FULL_WAVES: [&str; 20] = [
+            "wave_uniform",
+            "wave_row_share",
+            "wave_row_xmask",
+            "wave_eighth",
+            "wave_permlane",
+            "wave_permlanex",
+            "wave_halves",
+            "wave_quad_swizzle",
+            "wave_last_of_row",
+            "wave_wave_shift",
+            "wave_write",
+            "wave_inclusive_sum",
             "wave_read",
             "wave_shuffle",
             "wave_push",
@@ -380,7 +408,7 @@ impl<'a> Statements<'a> {
         self.block(length, depth + 1, in_loop)
     }
 
-    fn assign(&mut self) -> Stmt {
+    pub(super) fn assign(&mut self) -> Stmt {
         let Some(v) = self.target() else { return Stmt::new(";", Vec::new()) };
         let size = 3 + self.e.rng.below(8) as u32;
         let value = self.e.any(v.ty, size, false);
@@ -484,7 +512,9 @@ impl<'a> Statements<'a> {
             let value = g.e.any(Ty::new(s, lanes), 4, false);
             Stmt::new(text, vec![index.clone(), value])
         };
-        match self.e.rng.below(16) {
+        match self.e.rng.below(18) {
+            16 => self.copy(index),
+            17 => self.own_atomic(),
             0 => of(U32, 1, "p->w[($0) & 15] = $1;", self),
             1 => of(U32, 1, "p->u.w[($0) & 7] = $1;", self),
             2 => of(U16, 1, "p->u.h[($0) & 15] = $1;", self),
@@ -508,79 +538,5 @@ impl<'a> Statements<'a> {
             12 => self.global_atomic(index),
             _ => self.lds_store(index),
         }
-    }
-
-    fn lds_store(&mut self, index: Expr) -> Stmt {
-        let i = self.e.rng.below(LDS.len() as u64) as usize;
-        let (name, scalar) = LDS[i];
-        let own = self.e.own.clone();
-        match self.e.lds[i] {
-            Access::Own => match (name, self.e.rng.below(3)) {
-                ("q", 0) => {
-                    let ty = self.e.rng.pick(&[
-                        Ty::new(U8, 8),
-                        Ty::new(I16, 4),
-                        Ty::new(U32, 2),
-                        Ty::new(U16, 2),
-                        U16.into(),
-                    ]);
-                    let value = self.e.any(ty, 4, false);
-                    Stmt::new(format!("*(LDS {ty} *)&l->q[{own}] = $0;"), vec![value])
-                }
-                ("w" | "q" | "a" | "c", 1) => {
-                    let operation = self.e.rng.pick(&["add", "sub", "or", "and", "xor", "min", "max"]);
-                    let value = self.e.any(scalar.into(), 3, false);
-                    let text = format!(
-                        "s->{}_1 = __scoped_atomic_fetch_{operation}(&l->{name}[{own}], $0, __ATOMIC_RELAXED, __MEMORY_SCOPE_WRKGRP);",
-                        scalar.name()
-                    );
-                    Stmt::new(text, vec![value])
-                }
-                _ => {
-                    let value = self.e.any(scalar.into(), 4, false);
-                    Stmt::new(format!("l->{name}[{own}] = $0;"), vec![value])
-                }
-            },
-            Access::Atomic(operation) => {
-                let value = self.e.any(scalar.into(), 3, false);
-                let text = format!(
-                    "__scoped_atomic_fetch_{operation}(&l->{name}[($0) & 15], $1, __ATOMIC_RELAXED, __MEMORY_SCOPE_WRKGRP);"
-                );
-                Stmt::new(text, vec![index, value])
-            }
-            _ => self.assign(),
-        }
-    }
-
-    /// An atomic operation on global memory: on elements that are only for this operation, or, with a
-    /// result, on a work-item's own element.
-    fn global_atomic(&mut self, index: Expr) -> Stmt {
-        let scalar = self.e.rng.pick(&[U32, I32, U64, I64]);
-        let value = self.e.any(scalar.into(), 3, false);
-        let name = scalar.name();
-        if self.e.rng.chance(3) {
-            let operation = self.e.rng.pick(&["add", "sub", "or", "and", "xor", "min", "max"]);
-            let slot = 8 * self.e.rng.below(OWN_BYTES as u64 / 8);
-            let text = format!(
-                "s->{name}_0 = __scoped_atomic_fetch_{operation}((GLB {name} *)(own + {slot}), $0, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);"
-            );
-            return Stmt::new(text, vec![value]);
-        }
-        let kind = self.e.rng.below(ATOMICS.len() as u64 + 1) as usize;
-        // Four elements for each operation and type.
-        let slot = 4 * (kind + 7 * (scalar as usize - I32 as usize));
-        let place = format!("(GLB {name} *)(ga + 2 * ({slot} + (($0) & 3)))");
-        let text = match ATOMICS.get(kind) {
-            Some(operation) => {
-                format!(
-                    "__scoped_atomic_fetch_{operation}({place}, $1, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);"
-                )
-            }
-            None => format!(
-                "{{ GLB {name} *a_ = {place}; {name} f_ = $1, old_ = *(volatile GLB {name} *)a_, new_; do new_ = ({name})((u64)old_ * (2 * (u64)f_ + 1)); \
-                 while (!__scoped_atomic_compare_exchange_n(a_, &old_, new_, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE)); }}"
-            ),
-        };
-        Stmt::new(text, vec![index, value])
     }
 }

@@ -39,9 +39,17 @@ impl Expressions<'_> {
                         let index = self.index(size, false);
                         return Expr::new(ty, "l->f[($0) & 255]", vec![index]);
                     }
+                    F32 if self.lds[8] == Access::Read => {
+                        let index = self.index(size, false);
+                        return Expr::new(ty, "l->e[($0) & 255]", vec![index]);
+                    }
                     F32 => {
                         let index = self.index(size, false);
                         return Expr::new(ty, "p->f[($0) & 7]", vec![index]);
+                    }
+                    F64 if self.lds[9] == Access::Read => {
+                        let index = self.index(size, false);
+                        return Expr::new(ty, "l->d[($0) & 255]", vec![index]);
                     }
                     _ => {}
                 }
@@ -106,16 +114,22 @@ impl Expressions<'_> {
     pub(super) fn load_private(&mut self, ty: Ty, size: u32) -> Expr {
         let index = self.index(size, false);
         let bytes = ty.scalar.bits() / 8 * ty.lanes.next_power_of_two();
-        if ty.lanes == 1 {
-            for (i, (name, scalar)) in LDS.into_iter().enumerate() {
-                if scalar == ty.scalar && self.rng.chance(2) {
-                    match self.lds[i] {
-                        Access::Own => return Expr::new(ty, format!("l->{name}[{}]", self.own), vec![]),
-                        Access::Read => return Expr::new(ty, format!("l->{name}[($0) & 255]"), vec![index]),
-                        _ => {}
-                    }
+        for (i, (name, element)) in LDS.into_iter().enumerate() {
+            if element == ty && self.rng.chance(2) {
+                match self.lds[i] {
+                    Access::Own => return Expr::new(ty, format!("l->{name}[{}]", self.own), vec![]),
+                    Access::Read => return Expr::new(ty, format!("l->{name}[($0) & 255]"), vec![index]),
+                    _ => {}
                 }
             }
+        }
+        // Aligned vectors.
+        if self.lds[7] == Access::Read && (8..=16).contains(&bytes) && self.rng.chance(3) {
+            return Expr::new(
+                ty,
+                format!("((LDS const {ty} *)l->x)[($0) & {}]", 4096 / bytes - 1),
+                vec![index],
+            );
         }
         if self.lds[1] == Access::Read && self.rng.chance(3) {
             return Expr::new(ty, format!("LOAD(LDS, {ty}, l->b + (($0) & 127))"), vec![index]);

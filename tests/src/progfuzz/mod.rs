@@ -2,7 +2,8 @@
 //! by all engines, and compared bit by bit.
 //!
 //! - [`tree`]: programs as trees, which are reduced by replacing parts of them
-//! - [`expr`], `loads`, `vectors`, [`generate`]: random expressions, statements and programs
+//! - [`expr`], `loads`, `vectors`, `builtins`: random expressions
+//! - [`generate`], `atomics`: random statements and programs
 //! - [`source`]: the text of a program; it is the same for host and targets except for the loops over
 //!   work-items
 //! - [`build`], [`run`]: compilation and execution
@@ -11,7 +12,9 @@
 //!
 //! `docs/testing.md` describes what the programs contain, and the known compiler defects that they avoid.
 
+mod atomics;
 pub mod build;
+mod builtins;
 pub mod expr;
 pub mod generate;
 pub mod keep;
@@ -123,32 +126,45 @@ impl Reference {
             if e.contains("program.cl:") { Reason::Error(text) } else { Reason::Compiler(text) }
         })?;
         let bytes = std::fs::read(&object).map_err(Reason::error)?;
-        run::run(&self.program, &bytes, self.for_wave(configuration.wave), engines).map_err(|e| match e {
+        let host = self.for_wave(configuration.wave);
+        run::run(&self.program, &bytes, host, configuration.oracle, engines).map_err(|e| match e {
             Abandoned::TooLong | Abandoned::Stack => Reason::TooLong,
             Abandoned::NotPrepared(text) => Reason::Error(format!("{configuration}: {text}")),
         })
     }
 }
 
-/// Generates the program of a seed, and runs it on a number of configurations of these targets, with more
-/// options of the compiler.
-pub fn fuzz(
-    seed: u64,
-    configurations: usize,
-    targets: &[&'static str],
-    sanitize: bool,
-    options: &[String],
-) -> Outcome {
+/// How programs are built and run.
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    /// Builds of each program.
+    pub builds: usize,
+    /// Only these targets; none means all.
+    pub targets: Vec<&'static str>,
+    /// More options of the compiler for targets.
+    pub options: Vec<String>,
+    /// Whether undefined behaviour on the host ends a program.
+    pub sanitize: bool,
+    /// Whether every build also runs under all checks.
+    pub check: bool,
+}
+
+/// Generates the program of a seed, and runs its builds.
+pub fn fuzz(seed: u64, settings: &Settings) -> Outcome {
     let mut outcome = Outcome::default();
     let mut rng = Rng(seed ^ 0x636f_6e66);
     let program = generate::program(seed);
+    let targets = if settings.targets.is_empty() { &build::TARGETS[..] } else { &settings.targets };
     let result = Scratch::new().map_err(Reason::error).and_then(|scratch| {
-        let reference = Reference::new(program, &scratch, sanitize)?;
-        for _ in 0..configurations {
+        let reference = Reference::new(program, &scratch, settings.sanitize)?;
+        for _ in 0..settings.builds {
             let target = rng.pick(targets);
             let mut configuration = Configuration::random(&mut rng, target);
-            configuration.options.extend_from_slice(options);
-            let engines = Engine::all(&mut rng);
+            configuration.options.extend_from_slice(&settings.options);
+            let mut engines = Engine::all(&mut rng).to_vec();
+            if settings.check && configuration.is_checkable() {
+                engines.push(Engine::Checked);
+            }
             match reference.compare(&scratch, &configuration, &engines) {
                 Ok(differences) => {
                     outcome.builds += 1;

@@ -1,11 +1,14 @@
 //! Execution of compiled programs by the engines, and comparison with the host.
 
+use super::build::Oracle;
 use super::source;
 use super::tree::{Function, Program, Scalar};
 use crate::random::Rng;
 use std::fmt;
 use wavesim::array::{Array, DType};
+use wavesim::check::{Check, Checker, GUARD_BYTES};
 use wavesim::exec::interp::Compiled;
+use wavesim::fault::{Fault, FaultKind};
 use wavesim::jit::Jit;
 use wavesim::loader::code_object;
 use wavesim::loader::prepared::Prepared;
@@ -23,6 +26,8 @@ pub enum Engine {
     /// together.
     Threshold(u16),
     Auto,
+    /// The interpreter under all checks, which must report nothing.
+    Checked,
 }
 
 impl Engine {
@@ -36,7 +41,7 @@ impl Engine {
     fn code(self, prepared: &Prepared) -> Option<Jit> {
         let program = &prepared.program;
         match self {
-            Engine::Interpreter => None,
+            Engine::Interpreter | Engine::Checked => None,
             Engine::Jit => Jit::new(program).ok(),
             Engine::Threshold(count) => Jit::with_threshold(program, count).ok(),
             Engine::Auto => Jit::in_background(program).ok(),
@@ -47,7 +52,7 @@ impl Engine {
 /// Limit on wave-instructions of a kernel; longer programs are abandoned.
 const LIMIT: u64 = 20_000_000;
 
-/// A result that differs from the host's.
+/// A result that differs from the expected one.
 #[derive(Debug, Clone)]
 pub struct Difference {
     pub kernel: usize,
@@ -123,12 +128,13 @@ pub fn scalars(program: &Program) -> Vec<(String, Scalar, Vec<u8>)> {
         .collect()
 }
 
-/// Runs all kernels of a code object with each of the engines. `expected` are the host's buffers at the end,
-/// from which later kernels get their input. Returns the differences.
+/// Runs all kernels of a code object with each of the engines. `host` are the host's buffers at the end, from
+/// which later kernels get their input. Returns the differences from these or from the interpreter's buffers.
 pub fn run(
     program: &Program,
     object: &[u8],
-    expected: &[Vec<u8>],
+    host: &[Vec<u8>],
+    oracle: Oracle,
     engines: &[Engine],
 ) -> Result<Vec<Difference>, Abandoned> {
     let before = buffers(program);
@@ -136,7 +142,7 @@ pub fn run(
     for kernel in 0..program.kernels.len() {
         let mut args: Vec<(String, ArgumentValue)> = Vec::new();
         for (name, index) in kernel_buffers(kernel) {
-            let contents = if name == "prev" { &expected[index] } else { &before[index] };
+            let contents = if name == "prev" { &host[index] } else { &before[index] };
             args.push((name.to_string(), ArgumentValue::Buffer(array(contents))));
         }
         args.extend(scalars(program).into_iter().map(|(name, _, bytes)| (name, ArgumentValue::Bytes(bytes))));
@@ -150,62 +156,106 @@ pub fn run(
         let prepared = code_object::load(object, &format!("kernel{kernel}"))
             .map_err(|e| e.to_string())
             .and_then(|k| {
-                let memory = Memory::new(8 << 20).map_err(|e| e.to_string())?;
+                let memory = Memory::with_guard(8 << 20, GUARD_BYTES).map_err(|e| e.to_string())?;
                 request.prepare(&k, memory).map_err(|e| e.to_string())
             })
             .map_err(Abandoned::NotPrepared)?;
         let initial = prepared.memory.snapshot();
+        let mut expected = match oracle {
+            Oracle::Host => Some(Outputs::of(kernel, |index| host[index].clone())),
+            Oracle::Interpreter => None,
+        };
         for engine in engines {
             prepared.memory.restore(&initial);
-            let difference = run_kernel(&prepared, kernel, *engine, expected)?;
-            let overflows =
-                |d: &Difference| matches!(&d.what, What::Fault(text) if text.contains("bytes of scratch"));
-            if program.functions.iter().any(Function::is_recursive)
-                && difference.as_ref().is_some_and(overflows)
-            {
+            let what = match (run_kernel(&prepared, kernel, *engine)?, &expected) {
+                (Ok(found), Some(expected)) => expected.compare(&found),
+                (Ok(found), None) => {
+                    expected = Some(found);
+                    None
+                }
+                // Programs that are compiled incorrectly may fault: there is nothing to compare.
+                (Err(_), _) if oracle == Oracle::Interpreter && *engine == Engine::Interpreter => break,
+                (Err(fault), _) => Some(What::Fault(fault)),
+            };
+            let overflows = |w: &What| matches!(w, What::Fault(text) if text.contains("bytes of scratch"));
+            if program.functions.iter().any(Function::is_recursive) && what.as_ref().is_some_and(overflows) {
                 return Err(Abandoned::Stack);
             }
-            differences.extend(difference);
+            differences.extend(what.map(|what| Difference { kernel, engine: *engine, what }));
         }
     }
     Ok(differences)
 }
 
+/// The contents of the buffers that a kernel writes, with their names.
+struct Outputs([(&'static str, Vec<u8>); 2]);
+
+impl Outputs {
+    fn of(kernel: usize, contents: impl Fn(usize) -> Vec<u8>) -> Outputs {
+        let [_, _, out, atomics] = kernel_buffers(kernel);
+        Outputs([out, atomics].map(|(name, index)| (name, contents(index))))
+    }
+
+    /// Returns the first difference.
+    fn compare(&self, found: &Outputs) -> Option<What> {
+        for ((name, expected), (_, found)) in self.0.iter().zip(&found.0) {
+            if expected == found {
+                continue;
+            }
+            let differs = |i: &usize| expected.get(*i) != found.get(*i);
+            let offset = (0..expected.len()).find(differs).unwrap_or_default();
+            let dword = |bytes: &[u8]| {
+                let at = bytes.get(offset & !3..(offset & !3) + 4).unwrap_or(&[0; 4]);
+                u32::from_le_bytes([at[0], at[1], at[2], at[3]])
+            };
+            let count = (0..expected.len()).filter(differs).count();
+            let (expected, found) = (dword(expected), dword(found));
+            return Some(What::Bytes { buffer: name, offset, count, expected, found });
+        }
+        None
+    }
+}
+
+/// Runs a kernel. Returns its outputs, or the text of a fault.
 fn run_kernel(
     prepared: &Prepared,
     kernel: usize,
     engine: Engine,
-    expected: &[Vec<u8>],
-) -> Result<Option<Difference>, Abandoned> {
+) -> Result<Result<Outputs, String>, Abandoned> {
     let code = engine.code(prepared);
     let mut dispatch = prepared.dispatch(LIMIT);
     dispatch.compiled = code.as_ref().map(|c| c as &(dyn Compiled + Sync));
     dispatch.schedule = [Schedule::RoundRobin, Schedule::Reverse, Schedule::Random(1)][kernel % 3];
-    let difference = |what| Difference { kernel, engine, what };
-    if let Err(fault) = dispatch::run(&dispatch, &prepared.memory) {
+    let (result, findings) = match engine {
+        Engine::Checked => checked(prepared, &dispatch)?,
+        _ => (dispatch::run(&dispatch, &prepared.memory).map(|_| ()), String::new()),
+    };
+    if let Err(fault) = result {
         return match fault.kind {
-            wavesim::fault::FaultKind::InstructionLimit => Err(Abandoned::TooLong),
-            _ => Ok(Some(difference(What::Fault(fault.to_string())))),
+            FaultKind::InstructionLimit => Err(Abandoned::TooLong),
+            _ => Ok(Err(fault.to_string())),
         };
     }
-    for (name, index) in kernel_buffers(kernel).into_iter().filter(|(name, _)| matches!(*name, "out" | "ga"))
-    {
-        let found =
-            prepared.buffer(name).and_then(|b| b.read(&prepared.memory).ok()).unwrap_or_else(|| array(&[]));
-        let (expected, found) = (&expected[index], &found.bytes);
-        if expected == found {
-            continue;
-        }
-        let differs = |i: &usize| expected.get(*i) != found.get(*i);
-        let offset = (0..expected.len()).find(differs).unwrap_or_default();
-        let dword = |bytes: &[u8]| {
-            let at = bytes.get(offset & !3..(offset & !3) + 4).unwrap_or(&[0; 4]);
-            u32::from_le_bytes([at[0], at[1], at[2], at[3]])
-        };
-        let count = (0..expected.len()).filter(differs).count();
-        let what =
-            What::Bytes { buffer: name, offset, count, expected: dword(expected), found: dword(found) };
-        return Ok(Some(difference(what)));
+    if !findings.is_empty() {
+        return Ok(Err(findings));
     }
-    Ok(None)
+    let [_, _, out, atomics] = kernel_buffers(kernel);
+    let outputs = [out, atomics].map(|(name, _)| {
+        let found = prepared.buffer(name).and_then(|b| b.read(&prepared.memory).ok());
+        (name, found.map_or(Vec::new(), |array| array.bytes))
+    });
+    Ok(Ok(Outputs(outputs)))
+}
+
+/// Runs a kernel under all checks. Returns its fault and the texts of all findings.
+fn checked(
+    prepared: &Prepared,
+    dispatch: &dispatch::Dispatch<'_>,
+) -> Result<(Result<(), Box<Fault>>, String), Abandoned> {
+    let not_prepared = |e: dispatch::DispatchError| Abandoned::NotPrepared(e.to_string());
+    let mut checker = Checker::new(prepared, Check::of(prepared.program.arch)).map_err(not_prepared)?;
+    let (_, result) = checker.run(dispatch);
+    let findings = checker.finish(result.as_ref().err().map(|f| &**f));
+    let texts: Vec<String> = findings.iter().map(|f| f.to_string()).collect();
+    Ok((result, texts.join("\n")))
 }

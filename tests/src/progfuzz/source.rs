@@ -167,7 +167,7 @@ fn kernel(program: &Program, index: usize, kernel: &Kernel, out: &mut String) {
     ];
     let arrays: String = arrays.iter().filter(|(n, _)| mentions(n)).map(|(_, t)| format!(" {t}")).collect();
     let lds = LDS.iter().filter(|(n, _)| mentions(&format!("l->{n}")));
-    let shared: String = lds.map(|(n, s)| format!(" {} {n}[256];", s.name())).collect();
+    let shared: String = lds.map(|(n, ty)| format!(" {ty} {n}[256];")).collect();
     let slot = match kernel.strided {
         true => format!("((j) * {items} + gid) * 8"),
         false => format!("(gid * {} + (j)) * 8", slots(program)),

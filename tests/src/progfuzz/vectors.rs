@@ -49,7 +49,8 @@ impl Expressions<'_> {
         let u = ty.of(ty.scalar.unsigned());
         let bits = ty.scalar.bits() - 1;
         let two = |g: &mut Self, t: &str| g.op(ty, t, [ty, ty], size, uniform);
-        match self.rng.below(13) {
+        match self.rng.below(16) {
+            13..=15 => self.vector_function(ty, size, uniform),
             0..=2 => {
                 let sign = self.rng.pick(&["+", "-", "*"]);
                 two(self, &format!("AS({ty}, AS({u}, $0) {sign} AS({u}, $1))"))

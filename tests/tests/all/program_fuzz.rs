@@ -5,7 +5,7 @@
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use wavesim_tests::progfuzz::{self, Reason, build};
+use wavesim_tests::progfuzz::{self, Reason, Settings, build};
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
@@ -28,7 +28,7 @@ fn programs_compute_what_the_host_computes() {
                     && index < programs
                 {
                     let seed = seed.wrapping_add(index);
-                    let outcome = progfuzz::fuzz(seed, 1, &build::TARGETS, false, &[]);
+                    let outcome = progfuzz::fuzz(seed, &Settings { builds: 1, ..Settings::default() });
                     runs.fetch_add(outcome.runs, Ordering::Relaxed);
                     let mut text = String::new();
                     for failure in outcome.failures {
