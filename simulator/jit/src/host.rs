@@ -1,9 +1,9 @@
 //! The code memory of a program.
 
 use crate::CompiledPaths;
-use crate::emit::{self, CompileContext, Unsupported};
+use crate::emit::{self, Bug, CompileContext};
 use crate::frame::Code;
-use crate::plan::Operations;
+use crate::select::Selections;
 use crate::unit::Unit;
 use wavesim_x64::{Listing, Memory};
 
@@ -15,9 +15,9 @@ pub use wavesim_x64::UnsupportedHost;
 /// The reason why a unit is left to the interpreter.
 #[derive(Debug, thiserror::Error)]
 pub enum CompileError {
-    /// The unit contains something that is not compiled.
+    /// Selection and emission disagree.
     #[error(transparent)]
-    Unsupported(#[from] Unsupported),
+    Bug(#[from] Bug),
     /// The code memory is full.
     #[error("the program has {MAX_CODE_BYTES} bytes of code")]
     Full,
@@ -45,14 +45,14 @@ impl Host {
         &mut self,
         unit: &Unit,
         context: CompileContext<'_>,
-        operations: &mut Operations,
+        selections: &Selections,
         listing: Option<&mut Option<Listing>>,
     ) -> Result<(Code, CompiledPaths), CompileError> {
         let program = context.program;
         if self.memory.bytes() >= MAX_CODE_BYTES {
             return Err(CompileError::Full);
         }
-        let (function, paths) = emit::unit(unit, context, operations)?;
+        let (function, paths) = emit::unit(unit, context, selections)?;
         let compiled = match listing {
             None => wavesim_x64::compile(&function, &self.host),
             Some(listing) => {

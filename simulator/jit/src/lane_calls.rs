@@ -2,23 +2,13 @@
 //! instruction.
 
 use crate::frame::Frame;
-use isa_lower::ir::{Conversion, FloatOp};
-use isa_spec::pcode::ir::{Pure, Ty};
+use crate::lowering::{LaneFunction, Transcendental};
 use wavesim_machine::exec::rt::{self, Flush, Keep, Mode};
 
 /// The number of lanes of a packet.
 pub const LANES: usize = 8;
 /// The index of the results in [`Frame::lane_buffer`], in elements: after up to four arguments.
 pub const RESULT: usize = 4 * LANES;
-
-/// A function that compiled code calls.
-#[derive(Clone, Copy)]
-pub struct LaneFunction {
-    /// The function's address.
-    pub address: u64,
-    /// The function is correct whether MXCSR.DAZ is set or not.
-    pub any_mxcsr: bool,
-}
 
 /// A float mode that handlers are specialised for.
 trait StaticMode: Mode {
@@ -122,61 +112,43 @@ functions! {
     cosine_half for_packet |_m, a| rt::cos_turns_f16_eight(a);
 }
 
-/// Selects a function's instance for a mode.
-macro_rules! in_mode {
-    ($name:ident, $flush:expr) => {
-        if $flush { $name::<Flush> as *const () as u64 } else { $name::<Keep> as *const () as u64 }
-    };
+/// Returns the address of a function, for a mode.
+pub fn address(function: LaneFunction, flush: bool) -> u64 {
+    macro_rules! in_mode {
+        ($name:ident) => {
+            if flush { $name::<Flush> as *const () as u64 } else { $name::<Keep> as *const () as u64 }
+        };
+    }
+    match function {
+        LaneFunction::F32ToBf16 => in_mode!(brain_of_single),
+        LaneFunction::F32ToFp8 => in_mode!(fp8_of_single),
+        LaneFunction::F32ToBf8 => in_mode!(bf8_of_single),
+        LaneFunction::Fp8ToF32 => in_mode!(single_of_fp8),
+        LaneFunction::Bf8ToF32 => in_mode!(single_of_bf8),
+        LaneFunction::F16ToSnorm => in_mode!(signed_norm_of_half),
+        LaneFunction::F16ToUnorm => in_mode!(unsigned_norm_of_half),
+        LaneFunction::F32ToSnorm => in_mode!(signed_norm_of_single),
+        LaneFunction::F32ToUnorm => in_mode!(unsigned_norm_of_single),
+        LaneFunction::F32ToU8 => in_mode!(byte_of_single),
+        LaneFunction::ToFp8Sr => in_mode!(fp8_by_seed),
+        LaneFunction::ToBf8Sr => in_mode!(bf8_by_seed),
+        LaneFunction::FmaRtz => in_mode!(sum_toward_zero),
+        LaneFunction::LdexpF16 => in_mode!(scaled_half),
+        LaneFunction::FrexpMantissaF16 => in_mode!(significand_of_half),
+        LaneFunction::FrexpExponentF16 => in_mode!(exponent_of_half),
+        LaneFunction::F32(Transcendental::Exp2) => in_mode!(exp2),
+        LaneFunction::F32(Transcendental::Log2) => in_mode!(log2),
+        LaneFunction::F32(Transcendental::Sin) => in_mode!(sine),
+        LaneFunction::F32(Transcendental::Cos) => in_mode!(cosine),
+        LaneFunction::F16(Transcendental::Exp2) => in_mode!(exp2_half),
+        LaneFunction::F16(Transcendental::Log2) => in_mode!(log2_half),
+        LaneFunction::F16(Transcendental::Sin) => in_mode!(sine_half),
+        LaneFunction::F16(Transcendental::Cos) => in_mode!(cosine_half),
+    }
 }
 
-fn called(address: u64) -> LaneFunction {
-    LaneFunction { address, any_mxcsr: false }
-}
-
-/// Returns the function that implements a conversion, if the host has no instruction for it.
-pub fn conversion(conversion: Conversion, flush: bool) -> Option<LaneFunction> {
-    Some(called(match conversion {
-        Conversion::F32ToBf16 => in_mode!(brain_of_single, flush),
-        Conversion::F32ToFp8 => in_mode!(fp8_of_single, flush),
-        Conversion::F32ToBf8 => in_mode!(bf8_of_single, flush),
-        Conversion::Fp8ToF32 => in_mode!(single_of_fp8, flush),
-        Conversion::Bf8ToF32 => in_mode!(single_of_bf8, flush),
-        Conversion::F16ToSnorm => in_mode!(signed_norm_of_half, flush),
-        Conversion::F16ToUnorm => in_mode!(unsigned_norm_of_half, flush),
-        Conversion::F32ToSnorm => in_mode!(signed_norm_of_single, flush),
-        Conversion::F32ToUnorm => in_mode!(unsigned_norm_of_single, flush),
-        Conversion::F32ToU8 => in_mode!(byte_of_single, flush),
-        _ => return None,
-    }))
-}
-
-/// Returns the function that implements a float operation, if the host has no instruction for it.
-pub fn float(op: FloatOp, ty: Ty, flush: bool) -> Option<LaneFunction> {
-    Some(called(match (op, ty) {
-        (FloatOp::ToFp8Sr, Ty::F32) => in_mode!(fp8_by_seed, flush),
-        (FloatOp::ToBf8Sr, Ty::F32) => in_mode!(bf8_by_seed, flush),
-        (FloatOp::FmaRtz, Ty::F32) => in_mode!(sum_toward_zero, flush),
-        (FloatOp::Ldexp, Ty::F16) => in_mode!(scaled_half, flush),
-        (FloatOp::FrexpMant, Ty::F16) => in_mode!(significand_of_half, flush),
-        (FloatOp::FrexpExp, Ty::F16) => in_mode!(exponent_of_half, flush),
-        _ => return None,
-    }))
-}
-
-/// Returns the function that implements a builtin of one argument, if the host has no instruction for it.
-/// These functions flush denormals of arguments and results themselves; their f64 intermediates are never
-/// denormal.
-pub fn builtin(builtin: Pure, ty: Ty, flush: bool) -> Option<LaneFunction> {
-    let address = match (builtin, ty) {
-        (Pure::Exp2, Ty::F32) => in_mode!(exp2, flush),
-        (Pure::Log2, Ty::F32) => in_mode!(log2, flush),
-        (Pure::Sin, Ty::F32) => in_mode!(sine, flush),
-        (Pure::Cos, Ty::F32) => in_mode!(cosine, flush),
-        (Pure::Exp2, Ty::F16) => in_mode!(exp2_half, flush),
-        (Pure::Log2, Ty::F16) => in_mode!(log2_half, flush),
-        (Pure::Sin, Ty::F16) => in_mode!(sine_half, flush),
-        (Pure::Cos, Ty::F16) => in_mode!(cosine_half, flush),
-        _ => return None,
-    };
-    Some(LaneFunction { address, any_mxcsr: ty == Ty::F32 })
+/// Returns whether a function is correct whether MXCSR.DAZ is set or not: those of one f32 flush denormals of
+/// arguments and results themselves, and their f64 intermediates are never denormal.
+pub fn allows_any_mxcsr(function: LaneFunction) -> bool {
+    matches!(function, LaneFunction::F32(_))
 }

@@ -4,8 +4,9 @@
 //! Where a straight-line region begins, it asks [`Jit`] for code ([`wavesim_engine::interp::Compiled`]). Code
 //! runs until the turn ends or it reaches something that is not compiled.
 //!
-//! - [`plan`]: how each operation is executed, decided by its lane-loop representation; no instruction is
-//!   named
+//! - [`lowering`]: the list of what is compiled
+//! - [`select`], [`selected`]: how each operation is executed
+//! - [`effects`]: what operations do besides computing
 //! - [`branch_target`]: statically known jump targets
 //! - [`unit`]: the unit of compilation
 //! - [`emit`]: code for a unit
@@ -35,17 +36,20 @@
 
 mod background;
 mod branch_target;
+mod effects;
 mod emit;
 mod exact;
 mod frame;
 mod host;
 mod lane_calls;
+mod lowering;
 mod mode;
 mod multi_store;
-mod plan;
 mod prefetch;
 mod ranges;
 mod scratch;
+mod select;
+mod selected;
 mod snapshot;
 mod streaming;
 mod subword;
@@ -55,14 +59,16 @@ mod wave_cache;
 mod wide_sums;
 
 pub use host::UnsupportedHost;
-pub use plan::{handler_calls, is_compiled};
+pub use lowering::Why;
+pub use select::is_compiled;
 pub use wavesim_x64::Listing;
 
 use emit::CompileContext;
 use frame::Code;
 use host::{CompileError, Host};
 use mode::IEEE;
-use plan::Operations;
+use select::Selections;
+use selected::{Selected, Selection};
 use snapshot::ProgramSnapshot;
 use std::collections::HashSet;
 use std::ops::Range;
@@ -116,6 +122,8 @@ type Look = dyn Fn(&UnitText) + Send + Sync;
 pub struct UnitText {
     /// The operations of each block, by their indices in the program; the unit was compiled for the first one.
     pub blocks: Vec<Range<u32>>,
+    /// How each operation of the blocks is executed.
+    pub operations: Vec<OperationSelection>,
     /// The mode that the code is for.
     pub mode: String,
     /// The code generator's function, the same with locations, and host code.
@@ -138,6 +146,43 @@ pub struct CompileStats {
     pub bytes: u64,
     /// The special paths that code has.
     pub paths: CompiledPaths,
+}
+
+/// How the compiled engine executes an operation of a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OperationSelection {
+    /// The index of its instruction. An instruction may consist of several operations.
+    pub instruction: usize,
+    /// The way: `scalar`, `lanes`, `access of words` …
+    pub how: &'static str,
+    /// Why its handler is called, if it is.
+    pub call: Option<Why>,
+}
+
+impl OperationSelection {
+    fn of(op: &Op, selection: &Selection) -> OperationSelection {
+        let call = match &selection.how {
+            Selected::Call(why) => Some(*why),
+            _ => None,
+        };
+        OperationSelection { instruction: op.number as usize, how: selection.how.name(), call }
+    }
+}
+
+impl std::fmt::Display for OperationSelection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.call {
+            Some(why) => write!(f, "{}: {why}", self.how),
+            None => f.write_str(self.how),
+        }
+    }
+}
+
+/// Selects how each operation of a program is executed.
+pub fn selections(program: &Program) -> Vec<OperationSelection> {
+    let (mut selections, snapshot) = (Selections::default(), ProgramSnapshot::of(program));
+    let all = (0..).zip(&snapshot.ops);
+    all.map(|(at, op)| OperationSelection::of(op, selections.select(at, &snapshot))).collect()
 }
 
 /// The special paths of compiled code: how often each was emitted, not how often it ran.
@@ -211,7 +256,7 @@ const MAX_BAILOUTS: u32 = 1000;
 
 struct Compiler {
     host: Host,
-    operations: Operations,
+    selections: Selections,
     /// Operations that have been compiled, by mode.
     compiled: [HashSet<u32>; CodeMode::COUNT],
 }
@@ -289,7 +334,7 @@ impl Jit {
         checked: bool,
     ) -> Result<Jit, UnsupportedHost> {
         let compiler =
-            Compiler { host: Host::new()?, operations: Operations::default(), compiled: Default::default() };
+            Compiler { host: Host::new()?, selections: Selections::default(), compiled: Default::default() };
         Ok(Jit(Arc::new(Inner {
             snapshot: ProgramSnapshot::of(program),
             threshold: threshold.min(u16::MAX - CALL_NOW),
@@ -312,6 +357,12 @@ impl Jit {
     /// code is the same as without it.
     pub fn look_at_units(&self, look: impl Fn(&UnitText) + Send + Sync + 'static) {
         let _ = self.0.look.set(Box::new(look));
+    }
+
+    /// Compiles the unit that begins at the first operation, for waves of `lanes` lanes with IEEE rules that keep
+    /// denormals.
+    pub fn compile_first(&self, lanes: u32) {
+        self.0.compile(CodeMode { flush: false, wide: lanes == 64, ieee: true }, 0);
     }
 
     /// Returns whether any entry point has code. Compiled units may have no entry points that are worth
@@ -366,7 +417,7 @@ impl Inner {
             return;
         }
         let begun = Instant::now();
-        let Compiler { host, operations, compiled } = &mut *compiler;
+        let Compiler { host, selections, compiled } = &mut *compiler;
         let compiled = &mut compiled[mode.index()];
         let context = CompileContext {
             program: &self.snapshot,
@@ -375,17 +426,19 @@ impl Inner {
             ieee: mode.ieee,
             checked: self.checked,
         };
-        let unit = unit::discover(first, &context, operations, |op| compiled.contains(&op));
+        let unit = unit::discover(first, &context, selections, |op| compiled.contains(&op));
         table.heat[first as usize].store(NEVER_COMPILE, Ordering::Relaxed);
         if unit.blocks.is_empty() {
             return;
         }
         let mut listing = None;
         let look = self.look.get();
-        let made = host.compile(&unit, context, operations, look.map(|_| &mut listing));
+        let made = host.compile(&unit, context, selections, look.map(|_| &mut listing));
         if let (Some(look), Some(listing)) = (look, listing) {
             let blocks = unit.blocks.iter().map(|block| block.first..block.end).collect();
-            look(&UnitText { blocks, mode: mode.to_string(), listing });
+            let of = |at: u32| OperationSelection::of(&self.snapshot.ops[at as usize], selections.of(at));
+            let operations = unit.blocks.iter().flat_map(|block| block.first..block.end).map(of).collect();
+            look(&UnitText { blocks, operations, mode: mode.to_string(), listing });
         }
         self.nanoseconds.fetch_add(begun.elapsed().as_nanos() as u64, Ordering::Relaxed);
         // Each operation is compiled at most once.

@@ -1,5 +1,6 @@
 //! Stores of one instruction to several LDS addresses, which each lane performs in order.
 
+use crate::selected::MultiStore;
 use isa_lower::ir::*;
 use isa_lower::lower::operands::slot;
 use isa_lower::visit::any_in;
@@ -7,14 +8,6 @@ use isa_spec::pcode::ir::Space;
 use isa_spec::tables::Role;
 use wavesim_machine::exec::op::{Op, Place};
 use wavesim_machine::state::wave::ALL_VGPRS;
-
-/// The stores of a lane, in order.
-pub struct MultiStore {
-    /// Their addresses.
-    pub block: Block,
-    /// The data of each store.
-    pub data: Vec<Role>,
-}
 
 /// Recognises a handler that consists of such stores.
 pub fn find(lanes: &Lanes) -> Option<MultiStore> {

@@ -1,6 +1,7 @@
 //! Recognises loads and stores of scratch, where each lane has its own memory.
 
-use crate::plan::value_supported;
+use crate::lowering::{Place as EmissionPlace, check_value, check_values};
+use crate::selected::Scratch;
 use isa_lower::ir::*;
 use isa_lower::lower::operands::slot;
 use isa_lower::visit::{any_in, any_value, each_stmt};
@@ -8,23 +9,6 @@ use isa_spec::pcode::ir::Space;
 use isa_spec::tables::Role;
 use wavesim_machine::exec::op::{Op, Place};
 use wavesim_machine::state::wave::ALL_VGPRS;
-
-/// A load or store of scratch by each lane.
-pub struct Scratch {
-    pub store: bool,
-    /// Bytes per lane.
-    pub bytes: usize,
-    /// Registers per lane.
-    pub registers: usize,
-    /// Whole registers are moved unchanged.
-    pub copy: bool,
-    /// The per-lane code that computes the address.
-    pub address_code: LaneLoop,
-    /// The lane's 32-bit address.
-    pub address: Value,
-    /// The per-lane code around the access.
-    pub lanes: LaneLoop,
-}
 
 /// Recognises a handler that consists of a scratch access.
 pub fn find(lanes: &Lanes) -> Option<Scratch> {
@@ -97,23 +81,25 @@ fn is_copy(body: &[Stmt], store: bool, bytes: usize) -> bool {
 
 fn is_supported(found: &Scratch) -> bool {
     // The address code is also emitted outside of loops over lanes.
-    let of_wave = |v: &Value| {
-        value_supported(v, true) && !matches!(v.kind, ValueKind::State(_) | ValueKind::LaneBit(_))
-    };
+    let of_wave = |v: &Value| !matches!(v.kind, ValueKind::State(_) | ValueKind::LaneBit(_));
+    let lane = EmissionPlace::Lane;
     let sets = found.address_code.body.iter().take_while(|stmt| matches!(stmt, Stmt::Set(Var::Local(_), _)));
     let sets: Vec<Stmt> = sets.cloned().collect();
     let ends = matches!(
         found.address_code.body.get(sets.len()),
         Some(Stmt::SetAddress { .. } | Stmt::SetStored { .. })
     );
-    let before = ends && !any_value(&sets, &|v| !of_wave(v)) && !any_in(&found.address, &|v| !of_wave(v));
-    let moved = |v: &Value| matches!(v.kind, ValueKind::Loaded { .. }) || value_supported(v, true);
+    let before = ends
+        && check_values(&sets, lane).is_ok()
+        && check_value(&found.address, lane).is_ok()
+        && !any_value(&sets, &|v| !of_wave(v))
+        && !any_in(&found.address, &|v| !of_wave(v));
     let mut stores = 0;
     each_stmt(&found.lanes.body, &mut |s| stores += matches!(s, Stmt::SetStored { .. }) as usize);
     // Wide values that are only moved are not lowered.
     let own = found.copy || {
         let set = |s: &Stmt| matches!(s, Stmt::Set(..) | Stmt::SetStored { .. });
-        found.lanes.body.iter().all(set) && !any_value(&found.lanes.body, &|v| !moved(v))
+        found.lanes.body.iter().all(set) && check_values(&found.lanes.body, EmissionPlace::Access).is_ok()
     };
     let word = |read: &Read| read.width <= 32 || found.copy && read.role == Role::Data;
     before && own && stores == found.store as usize && found.address_code.reads.iter().all(word)

@@ -1,26 +1,14 @@
 //! Loads and stores of bytes and 16-bit halves: recognised as copies of words, plus the per-lane code around
 //! the access.
 
+use crate::selected::Subword;
 use isa_lower::ir::*;
 use isa_lower::lower::operands::slot;
 use isa_lower::passes::block;
 use isa_lower::visit::{each_stmt, each_value};
-use isa_spec::pcode::ir::Space;
 use isa_spec::tables::Role;
 use wavesim_machine::exec::op::{Op, Place};
 use wavesim_machine::state::wave::{ALL_VGPRS, NULL};
-
-/// A load or store of less than a word per lane.
-pub struct Subword {
-    /// The addresses, described as a copy of words.
-    pub block: Block,
-    /// The address space.
-    pub space: Space,
-    /// Bytes per lane.
-    pub bytes: usize,
-    /// The per-lane code.
-    pub lanes: LaneLoop,
-}
 
 /// Recognises a handler that consists of such an access.
 pub fn find(lanes: &Lanes) -> Option<Subword> {

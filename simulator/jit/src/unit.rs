@@ -2,10 +2,10 @@
 
 use crate::branch_target::static_target;
 use crate::emit::CompileContext;
-use crate::plan::{Kind, Operations, scalar_code};
-use isa_lower::ir::Stmt;
+use crate::lowering::{StatementLowering, recognise_statement};
+use crate::select::Selections;
+use crate::selected::Selected;
 use isa_lower::visit::each_stmt;
-use isa_spec::pcode::ir::State;
 use std::collections::BTreeSet;
 
 /// The maximum number of operations of a unit: compiling them takes a few milliseconds.
@@ -38,7 +38,7 @@ pub struct Unit {
 pub fn discover(
     start: u32,
     context: &CompileContext<'_>,
-    operations: &mut Operations,
+    selections: &mut Selections,
     compiled: impl Fn(u32) -> bool,
 ) -> Unit {
     let ops = &context.program.ops[..];
@@ -50,19 +50,18 @@ pub fn discover(
             if at as usize >= ops.len() || compiled(at) || seen.len() >= MAX_OPERATIONS || !seen.insert(at) {
                 break;
             }
-            let op = &ops[at as usize];
-            let kind = operations.kind(op, &context.program.exts);
+            let selection = selections.select(at, context.program);
+            let (branch, falls_through) = (selection.how.is_branch(), selection.falls_through);
+            let may_end_turn = selection.how.is_call() && selection.may_end_turn;
             let mut more = |to: u32| {
                 if leaders.insert(to) {
                     waiting.push(to);
                 }
             };
-            let branch = kind == Kind::Branch;
             if branch {
-                targets(at, context, operations).into_iter().for_each(&mut more);
+                targets(at, context, selections).into_iter().for_each(&mut more);
             }
-            let falls_through = operations.falls_through(op);
-            if branch || !falls_through || kind == Kind::Call && operations.may_end_turn(op) {
+            if branch || !falls_through || may_end_turn {
                 // Another turn may begin after this operation.
                 ends.insert(at);
                 if falls_through {
@@ -84,31 +83,22 @@ pub fn discover(
         }
         blocks.push(Block { first, end, next: end.min(ops.len() as u32 - 1), entry: true });
     }
-    let lengths = min_compiled_path(&blocks, context, operations);
+    let lengths = min_compiled_path(&blocks, context, selections);
     blocks.iter_mut().zip(lengths).for_each(|(block, length)| block.entry = length >= MIN_ENTRY_OPERATIONS);
     Unit { blocks }
 }
 
 /// Returns for each block the minimum number of compiled operations from its start to the end of the turn.
-fn min_compiled_path(
-    blocks: &[Block],
-    context: &CompileContext<'_>,
-    operations: &mut Operations,
-) -> Vec<usize> {
-    let ops = &context.program.ops[..];
+fn min_compiled_path(blocks: &[Block], context: &CompileContext<'_>, selections: &Selections) -> Vec<usize> {
     // The block's own operations, and its successors; `None` if the turn ends.
     let mut paths: Vec<(usize, Option<Vec<u32>>)> = Vec::new();
     for block in blocks {
         let (first, last) = (block.first, block.end - 1);
-        let mut own = 0;
-        for op in &ops[first as usize..block.end as usize] {
-            let kind = operations.kind(op, &context.program.exts);
-            own += !matches!(kind, Kind::Call | Kind::Nop) as usize;
-        }
-        let op = &ops[last as usize];
-        let falls_through = operations.falls_through(op);
-        let next = if operations.kind(op, &context.program.exts) == Kind::Branch {
-            let mut next = targets(last, context, operations);
+        let compiled = |at: &u32| !matches!(selections.of(*at).how, Selected::Call(_) | Selected::Nop);
+        let own = (first..block.end).filter(compiled).count();
+        let falls_through = selections.of(last).falls_through;
+        let next = if selections.of(last).how.is_branch() {
+            let mut next = targets(last, context, selections);
             // Assume that loops are rarely left.
             match next.iter().position(|to| *to <= first) {
                 Some(back) => next = vec![next[back]],
@@ -143,13 +133,12 @@ fn min_compiled_path(
 }
 
 /// Returns the operations that a branch may jump to.
-pub fn targets(at: u32, context: &CompileContext<'_>, operations: &mut Operations) -> Vec<u32> {
+pub fn targets(at: u32, context: &CompileContext<'_>, selections: &Selections) -> Vec<u32> {
     let op = &context.program.ops[at as usize];
-    let handlers = operations.handlers(op);
     let mut found = Vec::new();
-    if let Some(once) = scalar_code(&handlers, op) {
+    if let Some(once) = selections.of(at).branch() {
         each_stmt(&once.body, &mut |stmt| {
-            if let Stmt::SetState(State::Pc, to) = stmt
+            if let Ok((StatementLowering::Jump(to), _)) = recognise_statement(stmt)
                 && let Some(pc) = static_target(to, op.pc as u64, op.imm)
                 && let Some(target) = context.program.op_at(pc)
             {

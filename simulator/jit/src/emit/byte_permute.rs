@@ -80,7 +80,7 @@ impl Emitter<'_> {
         let own = self.own_byte_offsets();
         let byte = self.bor(hold, byte, own);
         // The shuffle gives zero where the highest bit of a control byte is set.
-        let bit = self.shift_by(super::ops::Shift::Left, hold, at, 5);
+        let bit = self.shift_by(crate::lowering::Shift::Left, hold, at, 5);
         let top = self.f.vconst([0x8080_8080; 8]);
         let bit = self.band(hold, bit, top);
         let of_low = self.bor(hold, byte, bit);

@@ -2,9 +2,10 @@
 //! (`exec::rt::float`, `double`).
 
 use super::float::{DOUBLE, Denormals, SINGLE, predicate, rounding};
-use super::ops::Shift;
+use super::half::Round;
 use super::val::Val;
 use super::{Emitter, R};
+use crate::lowering::{LaneFunction, Shift};
 use isa_lower::ir::{Conversion, Hold};
 use wavesim_x64::Code;
 use wavesim_x64::inst::{Class, Inst, V};
@@ -76,7 +77,26 @@ impl Emitter<'_> {
                 })?;
                 self.op2(isa_lower::ir::Op2::And, Hold::W32, v, Val::Const(0xffff))
             }
-            other => self.convert_f16(other, v),
+            Conversion::F16ToF32 => self.f16_as_f32(v),
+            Conversion::F32ToF16 => self.round_to_f16(v, Round::Nearest),
+            Conversion::F32ToF16Rtz => self.round_to_f16(v, Round::TowardZero),
+            Conversion::F16ToI16 | Conversion::F16ToU16 => {
+                let single = self.f16_as_f32(v)?;
+                let signed = conversion == Conversion::F16ToI16;
+                self.conversion(if signed { Conversion::F32ToI16 } else { Conversion::F32ToU16 }, single)
+            }
+            Conversion::I16ToF16 => self.i16_to_f16(v, true),
+            Conversion::U16ToF16 => self.i16_to_f16(v, false),
+            Conversion::F32ToBf16 => self.call_per_lane(LaneFunction::F32ToBf16, &[v]),
+            Conversion::F32ToFp8 => self.call_per_lane(LaneFunction::F32ToFp8, &[v]),
+            Conversion::F32ToBf8 => self.call_per_lane(LaneFunction::F32ToBf8, &[v]),
+            Conversion::Fp8ToF32 => self.call_per_lane(LaneFunction::Fp8ToF32, &[v]),
+            Conversion::Bf8ToF32 => self.call_per_lane(LaneFunction::Bf8ToF32, &[v]),
+            Conversion::F16ToSnorm => self.call_per_lane(LaneFunction::F16ToSnorm, &[v]),
+            Conversion::F16ToUnorm => self.call_per_lane(LaneFunction::F16ToUnorm, &[v]),
+            Conversion::F32ToSnorm => self.call_per_lane(LaneFunction::F32ToSnorm, &[v]),
+            Conversion::F32ToUnorm => self.call_per_lane(LaneFunction::F32ToUnorm, &[v]),
+            Conversion::F32ToU8 => self.call_per_lane(LaneFunction::F32ToU8, &[v]),
         }
     }
 
@@ -94,7 +114,7 @@ impl Emitter<'_> {
             [0xffff, 0x4b00_0000, 0x5300_0000, 0x5300_0080].map(|bits| self.splat_constant(hold, bits));
         let low = self.band(hold, v, mask);
         let low = self.bor(hold, low, at_low);
-        let high = self.shift_by(super::ops::Shift::Right, hold, v, 16);
+        let high = self.shift_by(Shift::Right, hold, v, 16);
         let high = self.bor(hold, high, at_high);
         let high = self.f.rvm(SINGLE.sub, high, less, None);
         let sum = self.f.rvm(SINGLE.add, high, low, None);

@@ -3,7 +3,7 @@
 
 use super::packet::PacketPosition;
 use super::val::Val;
-use super::{Emitter, R, Unsupported};
+use super::{Bug, Emitter, R};
 use crate::frame::{BAILOUT, HALF_BYTES, LANE_VEC_BYTES, frame_offset};
 use crate::wave_cache::WaveCache;
 use isa_lower::ir::{Hold, Op2, Slot, Stmt, Value, ValueKind, Vector, VectorAt, VectorPlace, VectorRead};
@@ -99,7 +99,7 @@ impl Emitter<'_> {
     fn constant_register(&mut self, reg: &Value) -> R<u16> {
         match self.value(reg)? {
             Val::Const(number) if number < VGPRS as u128 => Ok(number as u16),
-            _ => Err(Unsupported("a computed register number")),
+            _ => Err(Bug("a computed register number")),
         }
     }
 
@@ -187,7 +187,7 @@ impl Emitter<'_> {
     fn cross_lane_packet(&mut self, vector: &Vector, same: &[Option<Val>], base: V) -> R<()> {
         let lane = self.lane_id()?;
         self.env.locals.insert(vector.var, (lane, Hold::W32));
-        let PacketPosition { n, .. } = self.packet.ok_or(Unsupported("a packet"))?;
+        let PacketPosition { n, .. } = self.packet.ok_or(Bug("a packet"))?;
         let ahead = self.f.int2(Int2::Shl, Width::W64, n, 2);
         let array = self.f.int2(Int2::Add, Width::W64, self.frame, ahead);
         let displacement = |register: u16| register as i32 * LANE_VEC_BYTES as i32;
@@ -210,7 +210,7 @@ impl Emitter<'_> {
                 (VectorRead::Place(VectorPlace::Elements { .. }), _) => {
                     LaneRead::OwnLane(Val::Lanes(self.f.vload(array, frame_offset::LANE_BUFFER, false)))
                 }
-                _ => return Err(Unsupported("a read of lanes")),
+                _ => return Err(Bug("a read of lanes")),
             });
         }
         self.env.reads = reads;
@@ -247,7 +247,7 @@ impl Emitter<'_> {
 
     /// Emits the use of a value that the iteration has read.
     pub fn vector_read(&mut self, read: usize, place: &VectorAt) -> R<Val> {
-        let read = *self.env.reads.get(read).ok_or(Unsupported("a read of lanes"))?;
+        let read = *self.env.reads.get(read).ok_or(Bug("a read of lanes"))?;
         let (register, lane) = match (read, place) {
             (LaneRead::OwnLane(val) | LaneRead::Uniform(val), VectorAt::Own | VectorAt::Same) => {
                 return Ok(val);
@@ -258,13 +258,13 @@ impl Emitter<'_> {
                 return self.select(inside, Hold::W32, val, Val::Const(0));
             }
             (LaneRead::Register(register), VectorAt::Lane(lane)) => (register, self.value(lane)?),
-            _ => return Err(Unsupported("a read of lanes")),
+            _ => return Err(Bug("a read of lanes")),
         };
         let lanes: u32 = if self.wide_wave { 64 } else { 32 };
         let inside = self.is_lane(lane, lanes)?;
         let hold = Hold::W32;
         let own = self.op2(Op2::And, hold, lane, Val::Const(31))?;
-        let own = self.shift(super::ops::Shift::Left, hold, own, Val::Const(2))?;
+        let own = self.shift(crate::lowering::Shift::Left, hold, own, Val::Const(2))?;
         let mut offsets = self.lanes(own)?;
         if self.wide_wave {
             let half = self.op2(Op2::And, hold, lane, Val::Const(32))?;

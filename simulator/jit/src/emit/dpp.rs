@@ -2,7 +2,7 @@
 //! into hidden registers, which the run reads like any others. (Handlers stage sources there, too.)
 
 use super::run::LaneSource;
-use super::{Emitter, R, Unsupported};
+use super::{Bug, Emitter, R};
 use crate::frame::{HALF_BYTES, LANE_VEC_BYTES};
 use crate::lane_calls::LANES;
 use isa_lower::ir::Hold;
@@ -70,9 +70,9 @@ fn packet_displacement(register: usize, packet: usize) -> i32 {
 impl Emitter<'_> {
     /// Closes the run if it writes the instruction's first source or has no hidden registers left.
     pub fn prepare_dpp(&mut self, op: &Op, words: usize) -> R<()> {
-        let Place::Vector(first) = op.src[0].place() else { return Err(Unsupported("DPP of a scalar")) };
+        let Place::Vector(first) = op.src[0].place() else { return Err(Bug("DPP of a scalar")) };
         if first + words > STAGE {
-            return Err(Unsupported("DPP of a constant"));
+            return Err(Bug("DPP of a constant"));
         }
         let waits = (0..words).any(|k| self.run.written.contains(&((first + k) as u16)));
         if waits || self.run.hidden_registers + words + 1 > HIDDEN_REGISTERS {
@@ -85,7 +85,7 @@ impl Emitter<'_> {
     /// Emits the permutation of the first source. The run that the instruction will join has not been emitted
     /// yet.
     pub fn apply_dpp(&mut self, op: &Op, dpp: &Dpp, words: usize, exec: V) -> R<DppResult> {
-        let Place::Vector(first) = op.src[0].place() else { return Err(Unsupported("DPP of a scalar")) };
+        let Place::Vector(first) = op.src[0].place() else { return Err(Bug("DPP of a scalar")) };
         let lanes = if self.wide_wave { 64 } else { 32 };
         let moves = LaneMoves::new(dpp, lanes);
         let hidden = STAGE + self.run.hidden_registers;

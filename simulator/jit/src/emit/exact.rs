@@ -2,12 +2,12 @@
 //! functions for the rest.
 
 use super::float::{DOUBLE, Denormals, predicate};
-use super::ops::Shift;
 use super::val::Val;
 use super::{Emitter, R};
 use crate::exact::{exact_fma_ldexp_f64, exact_rsq_f64};
 use crate::frame::frame_offset;
 use crate::lane_calls::RESULT;
+use crate::lowering::Shift;
 use isa_lower::ir::{Hold, Op2};
 
 use wavesim_x64::Code;

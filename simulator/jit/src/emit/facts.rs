@@ -1,9 +1,9 @@
 //! Facts about values, collected while a block is emitted. They hold in straight-line code only: after a
 //! branch, the facts from before it are restored.
 
-use super::ops::Shift;
 use super::val::Val;
 use super::{Emitter, R};
+use crate::lowering::Shift;
 use isa_lower::ir::{Hold, Op2};
 use std::collections::{HashMap, HashSet};
 use wavesim_x64::Code;

@@ -7,8 +7,9 @@
 
 use super::ops::width;
 use super::val::{Val, narrow};
-use super::{Emitter, R, Unsupported};
-use isa_lower::ir::{FloatBits, FloatOp, Hold, Value};
+use super::{Bug, Emitter, R};
+use crate::lowering::{Arithmetic, FloatCompare, FloatFormat, Rounding};
+use isa_lower::ir::{FloatBits, Hold};
 use isa_spec::pcode::ir::Ty;
 use wavesim_x64::Code;
 use wavesim_x64::inst::{Cc, Int2, V};
@@ -95,30 +96,44 @@ pub enum Denormals {
     Flush,
 }
 
+/// Returns the host's encoding of a comparison.
+fn predicate_of(compare: FloatCompare) -> u8 {
+    match compare {
+        FloatCompare::Equal => predicate::EQUAL,
+        FloatCompare::NotEqual => predicate::NOT_EQUAL,
+        FloatCompare::Less => predicate::LESS,
+        FloatCompare::LessOrEqual => predicate::LESS_OR_EQUAL,
+        FloatCompare::Greater => predicate::GREATER,
+        FloatCompare::GreaterOrEqual => predicate::GREATER_OR_EQUAL,
+        FloatCompare::LessOrGreater => predicate::LESS_OR_GREATER,
+    }
+}
+
+/// Returns the host's encoding of a rounding.
+fn rounding_of(how: Rounding) -> u8 {
+    match how {
+        Rounding::Down => rounding::DOWN,
+        Rounding::Up => rounding::UP,
+        Rounding::ToZero => rounding::TO_ZERO,
+        Rounding::Nearest => rounding::NEAREST,
+    }
+}
+
 impl Emitter<'_> {
-    pub fn float(&mut self, op: FloatOp, ty: Ty, args: &[Value]) -> R<Val> {
-        let format = match ty {
-            Ty::F32 => &SINGLE,
-            Ty::F64 => &DOUBLE,
-            Ty::F16 => return self.float_f16(op, args),
-            _ => return Err(Unsupported("a float format")),
-        };
-        let mut vals = Vec::new();
-        for arg in args {
-            vals.push(self.value(arg)?);
-        }
-        let single = ty == Ty::F32;
+    pub fn float(&mut self, op: Arithmetic, format: FloatFormat, vals: &[Val]) -> R<Val> {
+        let single = format == FloatFormat::F32;
         let denormals = if self.flush && single { Denormals::Flush } else { Denormals::Keep };
         // Hardware approximates some operations, and flushes denormals of f32 in them in every mode.
         let approximated = if single { Denormals::Flush } else { Denormals::Keep };
-        self.float_in_format(op, format, [denormals, approximated], &vals)
+        let format = if single { &SINGLE } else { &DOUBLE };
+        self.float_in_format(op, format, [denormals, approximated], vals)
     }
 
     /// Emits an operation in a format. `denormals` is for exact operations, `approximated` for those that
     /// hardware approximates.
     pub fn float_in_format(
         &mut self,
-        op: FloatOp,
+        op: Arithmetic,
         format: &Format,
         [denormals, approximated]: [Denormals; 2],
         vals: &[Val],
@@ -126,66 +141,39 @@ impl Emitter<'_> {
         let (a, b) = (vals[0], vals.get(1).copied().unwrap_or(vals[0]));
         let single = format.hold == Hold::W32;
         let one = Val::Const(format.one as u128);
-        let compared = match op {
-            FloatOp::Eq => Some(predicate::EQUAL),
-            FloatOp::Ne => Some(predicate::NOT_EQUAL),
-            FloatOp::Lt => Some(predicate::LESS),
-            FloatOp::Le => Some(predicate::LESS_OR_EQUAL),
-            FloatOp::Gt => Some(predicate::GREATER),
-            FloatOp::Ge => Some(predicate::GREATER_OR_EQUAL),
-            FloatOp::Lg => Some(predicate::LESS_OR_GREATER),
-            _ => None,
+        let binary = |e: &mut Self, code: Code| {
+            e.float_op(denormals, format, [a, b], |e, [a, b]| e.f.rvm(code, a, b, None))
         };
-        if let Some(which) = compared {
-            return self.float_compare(which, denormals, format, a, b);
-        }
-        let rounded = match op {
-            FloatOp::Floor => Some(rounding::DOWN),
-            FloatOp::Ceil => Some(rounding::UP),
-            FloatOp::Trunc => Some(rounding::TO_ZERO),
-            FloatOp::Rndne => Some(rounding::NEAREST),
-            _ => None,
-        };
-        if let Some(how) = rounded {
-            return self.float_op(denormals, format, [a], |e, [v]| e.f.rm(format.round, v, Some(how)));
-        }
         match op {
-            FloatOp::Add => {
-                self.float_op(denormals, format, [a, b], |e, [a, b]| e.f.rvm(format.add, a, b, None))
+            Arithmetic::Compare(which) => self.float_compare(predicate_of(which), denormals, format, a, b),
+            Arithmetic::Round(how) => self
+                .float_op(denormals, format, [a], |e, [v]| e.f.rm(format.round, v, Some(rounding_of(how)))),
+            Arithmetic::Add => binary(self, format.add),
+            Arithmetic::Sub => binary(self, format.sub),
+            Arithmetic::Mul => binary(self, format.mul),
+            Arithmetic::Div => binary(self, format.div),
+            Arithmetic::Fma => self.fma(denormals, format, [a, b, vals[2]]),
+            Arithmetic::FmaNearest => self.fma(Denormals::Keep, format, [a, b, vals[2]]),
+            Arithmetic::MinMax { less, nan_wins } => self.min_max(denormals, format, less, nan_wins, a, b),
+            Arithmetic::Sqrt if single => self.root_f32(a, |e, v| e.f.rm(format.sqrt, v, None)),
+            Arithmetic::Sqrt => {
+                self.float_op(approximated, format, [a], |e, [v]| e.f.rm(format.sqrt, v, None))
             }
-            FloatOp::Sub => {
-                self.float_op(denormals, format, [a, b], |e, [a, b]| e.f.rvm(format.sub, a, b, None))
-            }
-            FloatOp::Mul => {
-                self.float_op(denormals, format, [a, b], |e, [a, b]| e.f.rvm(format.mul, a, b, None))
-            }
-            FloatOp::Div => {
-                self.float_op(denormals, format, [a, b], |e, [a, b]| e.f.rvm(format.div, a, b, None))
-            }
-            FloatOp::Fma => self.fma(denormals, format, [a, b, vals[2]]),
-            FloatOp::FmaNearest => self.fma(Denormals::Keep, format, [a, b, vals[2]]),
-            FloatOp::MinimumNumber => self.min_max(denormals, format, true, false, a, b),
-            FloatOp::MaximumNumber => self.min_max(denormals, format, false, false, a, b),
-            FloatOp::Minimum => self.min_max(denormals, format, true, true, a, b),
-            FloatOp::Maximum => self.min_max(denormals, format, false, true, a, b),
-            FloatOp::Sqrt if single => self.root_f32(a, |e, v| e.f.rm(format.sqrt, v, None)),
-            FloatOp::Sqrt => self.float_op(approximated, format, [a], |e, [v]| e.f.rm(format.sqrt, v, None)),
-            FloatOp::Rcp => {
+            Arithmetic::Rcp => {
                 self.float_op(approximated, format, [one, a], |e, [a, b]| e.f.rvm(format.div, a, b, None))
             }
-            FloatOp::Rsq if single => self.rsq_f32(a),
-            FloatOp::Rsq => self.rsq_f64(a),
-            FloatOp::FmaLdexp if single => self.fma_ldexp_f32([a, b, vals[2], vals[3]]),
-            FloatOp::FmaLdexp => {
+            Arithmetic::Rsq if single => self.rsq_f32(a),
+            Arithmetic::Rsq => self.rsq_f64(a),
+            Arithmetic::FmaLdexp if single => self.fma_ldexp_f32([a, b, vals[2], vals[3]]),
+            Arithmetic::FmaLdexp => {
                 let only = self.demanded;
                 self.fma_ldexp_f64([a, b, vals[2], vals[3]], only)
             }
-            FloatOp::Fract => self.fract(denormals, format, a),
-            FloatOp::FrexpMant => self.frexp_mantissa(format, denormals, a),
-            FloatOp::FrexpExp => self.frexp_exponent(format, denormals, a),
-            FloatOp::Ldexp if single => self.ldexp_f32(denormals, a, b),
-            FloatOp::Ldexp => self.ldexp_f64(a, b),
-            _ => Err(Unsupported("a float operation")),
+            Arithmetic::Fract => self.fract(denormals, format, a),
+            Arithmetic::FrexpMantissa => self.frexp_mantissa(format, denormals, a),
+            Arithmetic::FrexpExponent => self.frexp_exponent(format, denormals, a),
+            Arithmetic::Ldexp if single => self.ldexp_f32(denormals, a, b),
+            Arithmetic::Ldexp => self.ldexp_f64(a, b),
         }
     }
 
@@ -320,7 +308,7 @@ impl Emitter<'_> {
                 let bits = self.f.low_int(*mask);
                 Val::Bool(self.f.int2(Int2::And, width(Hold::W32), bits, 1))
             }
-            _ => return Err(Unsupported("a comparison")),
+            _ => return Err(Bug("a comparison")),
         })
     }
 
@@ -412,7 +400,7 @@ impl Emitter<'_> {
             Ty::F32 => &SINGLE,
             Ty::F64 => &DOUBLE,
             Ty::F16 => return self.float_bits_f16(op, v),
-            _ => return Err(Unsupported("a float format")),
+            _ => return Err(Bug("a float format")),
         };
         debug_assert_eq!(format.hold, hold);
         match op {
@@ -438,7 +426,7 @@ impl Emitter<'_> {
                 let exponent = self.unary_op(hold, v, |e, hold, v| {
                     let magnitude = e.constant_like(hold, !sign_bit(format), v);
                     let v = e.band(hold, v, magnitude);
-                    e.shift_by(super::ops::Shift::Right, hold, v, format.significand)
+                    e.shift_by(crate::lowering::Shift::Right, hold, v, format.significand)
                 })?;
                 self.resize(exponent, hold, Hold::W32)
             }

@@ -1,9 +1,9 @@
 //! Mantissas and exponents with the semantics of handlers (`frexp` of `exec::rt::float` and `double`).
 
 use super::float::{Denormals, Format};
-use super::ops::Shift;
 use super::val::Val;
 use super::{Emitter, R};
+use crate::lowering::Shift;
 use isa_lower::ir::Hold;
 use wavesim_x64::inst::{Cc, V};
 

@@ -4,10 +4,10 @@
 
 use super::facts::KnownBits;
 use super::float::{Denormals, Format, SINGLE, predicate};
-use super::ops::Shift;
 use super::val::Val;
-use super::{Emitter, R, Unsupported};
-use isa_lower::ir::{Conversion, FloatBits, FloatOp, Hold, Op2, Value};
+use super::{Bug, Emitter, R};
+use crate::lowering::{Arithmetic, Shift};
+use isa_lower::ir::{FloatBits, Hold, Op2};
 use wavesim_x64::Code;
 use wavesim_x64::inst::{Cc, V};
 
@@ -21,28 +21,27 @@ const QUIET: u64 = 0x200;
 
 /// The host's encoding of rounding modes.
 #[derive(Clone, Copy, PartialEq)]
-enum Round {
+pub enum Round {
     Nearest = 0,
     TowardZero = 3,
 }
 
 impl Emitter<'_> {
     /// Emits an f16 operation on lanes.
-    pub fn float_f16(&mut self, op: FloatOp, args: &[Value]) -> R<Val> {
+    pub fn float_f16(&mut self, op: Arithmetic, args: &[Val]) -> R<Val> {
         if self.packet.is_none() {
-            return Err(Unsupported("a uniform f16"));
+            return Err(Bug("a uniform f16"));
         }
         let mut vals = Vec::new();
         for arg in args {
-            let v = self.value(arg)?;
-            vals.push(Val::Lanes(self.f16_to_f32(v)?));
+            vals.push(Val::Lanes(self.f16_to_f32(*arg)?));
         }
         let keep = Denormals::Keep;
         let result = match op {
-            FloatOp::Fma => self.float_op(keep, &SINGLE, [vals[0], vals[1], vals[2]], |e, v| {
+            Arithmetic::Fma => self.float_op(keep, &SINGLE, [vals[0], vals[1], vals[2]], |e, v| {
                 e.fma_round_to_odd(&SINGLE, v)
             })?,
-            FloatOp::Rsq => self.float_op(keep, &SINGLE, [vals[0]], |e, [v]| {
+            Arithmetic::Rsq => self.float_op(keep, &SINGLE, [vals[0]], |e, [v]| {
                 let (one, root) = (e.splat_constant(Hold::W32, SINGLE.one), e.f.rm(SINGLE.sqrt, v, None));
                 e.f.rvm(SINGLE.div, one, root, None)
             })?,
@@ -50,7 +49,7 @@ impl Emitter<'_> {
         };
         let Val::Lanes(single) = result else { return Ok(result) };
         let half = self.f32_to_f16(single, Round::Nearest);
-        if op != FloatOp::Fract {
+        if op != Arithmetic::Fract {
             return Ok(Val::Lanes(half));
         }
         // The result may have been rounded up to one.
@@ -131,45 +130,32 @@ impl Emitter<'_> {
         Ok(register)
     }
 
-    /// Emits a conversion from or to f16.
-    pub fn convert_f16(&mut self, conversion: Conversion, v: Val) -> R<Val> {
-        let (hold, keep) = (Hold::W32, Denormals::Keep);
-        if self.packet.is_none() {
-            return Err(Unsupported("a uniform f16"));
+    /// Converts f16 to f32.
+    pub fn f16_as_f32(&mut self, v: Val) -> R<Val> {
+        Ok(Val::Lanes(self.f16_to_f32(v)?))
+    }
+
+    /// Rounds f32 to f16.
+    pub fn round_to_f16(&mut self, v: Val, round: Round) -> R<Val> {
+        // f32 denormals become zeros of the same sign, whether they are flushed first or not.
+        let v = self.unflushed_lanes(v)?;
+        Ok(Val::Lanes(self.f32_to_f16(v, round)))
+    }
+
+    /// Converts 16-bit integers to f16.
+    pub fn i16_to_f16(&mut self, v: Val, signed: bool) -> R<Val> {
+        let hold = Hold::W32;
+        let v = self.op2(Op2::And, hold, v, Val::Const(0xffff))?;
+        let mut v = self.lanes(v)?;
+        if signed {
+            v = self.shift_by(Shift::Left, hold, v, 16);
+            v = self.shift_by(Shift::Arithmetic, hold, v, 16);
         }
-        match conversion {
-            Conversion::F16ToF32 => Ok(Val::Lanes(self.f16_to_f32(v)?)),
-            Conversion::F32ToF16 | Conversion::F32ToF16Rtz => {
-                let round =
-                    if conversion == Conversion::F32ToF16 { Round::Nearest } else { Round::TowardZero };
-                // f32 denormals become zeros of the same sign, whether they are flushed first or not.
-                let v = self.unflushed_lanes(v)?;
-                Ok(Val::Lanes(self.f32_to_f16(v, round)))
-            }
-            Conversion::F16ToI16 | Conversion::F16ToU16 => {
-                let single = Val::Lanes(self.f16_to_f32(v)?);
-                let integer = if conversion == Conversion::F16ToI16 {
-                    Conversion::F32ToI16
-                } else {
-                    Conversion::F32ToU16
-                };
-                self.conversion(integer, single)
-            }
-            Conversion::I16ToF16 | Conversion::U16ToF16 => {
-                let v = self.op2(Op2::And, hold, v, Val::Const(0xffff))?;
-                let mut v = self.lanes(v)?;
-                if conversion == Conversion::I16ToF16 {
-                    v = self.shift_by(Shift::Left, hold, v, 16);
-                    v = self.shift_by(Shift::Arithmetic, hold, v, 16);
-                }
-                let single = self.float_op(keep, &SINGLE, [Val::Lanes(v)], |e, [v]| {
-                    e.f.rm(Code::VEX_Vcvtdq2ps_ymm_ymmm256, v, None)
-                })?;
-                let single = self.lanes(single)?;
-                Ok(Val::Lanes(self.f32_to_f16(single, Round::Nearest)))
-            }
-            _ => Err(Unsupported("a conversion")),
-        }
+        let single = self.float_op(Denormals::Keep, &SINGLE, [Val::Lanes(v)], |e, [v]| {
+            e.f.rm(Code::VEX_Vcvtdq2ps_ymm_ymmm256, v, None)
+        })?;
+        let single = self.lanes(single)?;
+        Ok(Val::Lanes(self.f32_to_f16(single, Round::Nearest)))
     }
 
     /// Tests the bits of f16 in the low halves of words, whose high halves are zero.
@@ -205,20 +191,4 @@ impl Emitter<'_> {
             }
         }
     }
-}
-
-/// Returns whether an f16 operation on lanes is compiled.
-pub fn is_compiled(op: FloatOp) -> bool {
-    !matches!(
-        op,
-        FloatOp::FmaRtz
-            | FloatOp::FmaNearest
-            | FloatOp::ToFp8Sr
-            | FloatOp::ToBf8Sr
-            | FloatOp::Ldexp
-            | FloatOp::FmaLdexp
-            | FloatOp::FrexpMant
-            | FloatOp::FrexpExp
-            | FloatOp::TrigPreop
-    )
 }

@@ -1,10 +1,11 @@
 //! Calls of functions for the lanes of a packet ([`crate::lane_calls`]).
 
 use super::val::Val;
-use super::{Emitter, R, Unsupported};
+use super::{Bug, Emitter, R};
 use crate::exact::exact_trig_preop;
 use crate::frame::frame_offset;
-use crate::lane_calls::{LaneFunction, RESULT};
+use crate::lane_calls::{RESULT, address, allows_any_mxcsr};
+use crate::lowering::LaneFunction;
 use isa_lower::ir::Hold;
 use wavesim_x64::inst::{Class, Inst, Mem, V};
 
@@ -13,7 +14,7 @@ impl Emitter<'_> {
     /// any.
     pub fn call_per_lane(&mut self, function: LaneFunction, args: &[Val]) -> R<Val> {
         if self.packet.is_none() {
-            return Err(Unsupported("a lane function of uniform values"));
+            return Err(Bug("a lane function of uniform values"));
         }
         let mut words = Vec::new();
         for arg in args {
@@ -28,10 +29,11 @@ impl Emitter<'_> {
         for (n, v) in (0..).zip(&words) {
             self.f.vstore(self.frame, frame_offset::LANE_BUFFER + 32 * n, *v);
         }
-        if function.any_mxcsr {
-            self.f.push(Inst::ColdCall { function: function.address, arg: self.frame });
+        let called = address(function, self.flush);
+        if allows_any_mxcsr(function) {
+            self.f.push(Inst::ColdCall { function: called, arg: self.frame });
         } else {
-            self.call_cold(function.address);
+            self.call_cold(called);
         }
         let from = Mem { base: self.frame, disp: frame_offset::LANE_BUFFER + 4 * RESULT as i32 };
         self.f.push(Inst::VecLoad { d: out, from, foldable: false });

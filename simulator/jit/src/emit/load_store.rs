@@ -3,7 +3,7 @@
 use super::memory::{Access, ResolvedAccess, ResolvedAccesses};
 use super::packet::{Packet, PacketPosition};
 use super::run::MemoryOp;
-use super::{Emitter, R, Unsupported};
+use super::{Bug, Emitter, R};
 use crate::frame::{LANE_VEC_BYTES, frame_offset};
 use std::collections::HashMap;
 use wavesim_x64::Code;
@@ -276,7 +276,7 @@ impl Emitter<'_> {
         let group = &resolved.groups[location.group];
         self.each_packet(|e, base| {
             let mut packet = Packet::new(base);
-            let PacketPosition { n, .. } = e.packet.ok_or(Unsupported("a packet"))?;
+            let PacketPosition { n, .. } = e.packet.ok_or(Bug("a packet"))?;
             let [gather, done] = [(); 2].map(|()| e.f.label());
             e.f.branch(Cc::Eq, Width::W32, group.contiguous, 0, gather);
             let rows: Vec<V> = (0..dwords as u16).map(|k| e.register(&mut packet, data + k)).collect();

@@ -4,10 +4,10 @@
 
 use super::packet::Packet;
 use super::val::Val;
-use super::{Emitter, R, Unsupported};
+use super::{Bug, Emitter, R};
 use crate::frame::{LANE_VEC_BYTES, check_range, frame_offset};
 use crate::ranges::{FOUND_SLOT, RANGES, RangeCache, find_range};
-use crate::subword::Subword;
+use crate::selected::Subword;
 use isa_lower::ir::{Block, Hold, Op2, Slot, Value, ValueKind, Var};
 use isa_lower::lower::operands::slot;
 use isa_lower::visit::each_in;
@@ -182,10 +182,10 @@ impl Emitter<'_> {
         op: &Op,
     ) -> R<(Vec<Access>, Option<u16>)> {
         let vector = |role: Role, words: usize| {
-            let Slot::Source(at) = slot(role) else { return Err(Unsupported("an address")) };
+            let Slot::Source(at) = slot(role) else { return Err(Bug("an address")) };
             match op.src[at].place() {
                 Place::Vector(first) if first + words <= ALL_VGPRS => Ok(first as u16),
-                _ => Err(Unsupported("an address that is not a register")),
+                _ => Err(Bug("an address that is not a register")),
             }
         };
         let (store, dwords, lds, offsets) = match block {
@@ -235,7 +235,7 @@ impl Emitter<'_> {
         match (self.uniform_value(unless, op)?, wide) {
             (Val::Const(0), _) => Ok(false),
             (Val::Const(_), Some(_)) => Ok(true),
-            _ => Err(Unsupported("an address")),
+            _ => Err(Bug("an address")),
         }
     }
 
@@ -248,7 +248,7 @@ impl Emitter<'_> {
             }
         });
         for role in roles {
-            let Slot::Source(at) = slot(role) else { return Err(Unsupported("an address")) };
+            let Slot::Source(at) = slot(role) else { return Err(Bug("an address")) };
             let (low, high) = (self.source_word(op.src[at], 0)?, self.source_word(op.src[at], 1)?);
             let pair = self.join_dwords(low, high)?;
             self.env.operands.insert(role, (pair, Hold::W64));

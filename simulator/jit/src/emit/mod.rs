@@ -9,7 +9,6 @@ mod dpp;
 mod exact;
 mod facts;
 mod fast_path;
-mod fields;
 mod float;
 mod frexp;
 pub mod half;
@@ -42,15 +41,18 @@ pub use names::names;
 
 use crate::CompiledPaths;
 use crate::branch_target::static_target;
+use crate::effects;
 use crate::frame::{
     RESUME, arrive_at_barrier, end_wave, frame_offset, run_and_switch, run_handlers, wait_for_barrier,
     wave_offset,
 };
-use crate::plan::{self, Kind, Operations};
+use crate::lowering::{StatementLowering, Why, recognise_statement};
+use crate::select::Selections;
+use crate::selected::{Access, Selected};
 use crate::snapshot::ProgramSnapshot;
 use crate::unit::{Block as BasicBlock, Unit};
 use facts::Facts;
-use isa_lower::ir::Stmt;
+use isa_lower::ir::{Once, Stmt};
 use isa_lower::visit::any_stmt;
 use isa_spec::pcode::ir::{Control, State};
 use memory::OffsetSummary;
@@ -65,13 +67,18 @@ use wavesim_machine::exec::rt::Flow;
 use wavesim_x64::Function;
 use wavesim_x64::inst::{Cc, Class, Inst, Int2, Label, Size, Src, V, Width};
 
-/// A construct that the emitter does not support. The operation falls back to its handler, or the unit to the
-/// interpreter.
+/// Selection has chosen code for something that emission cannot emit. The unit is left to the interpreter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{0} is not compiled")]
-pub struct Unsupported(pub &'static str);
+#[error("{0} was selected but cannot be emitted")]
+pub struct Bug(pub &'static str);
 
-pub type R<T> = Result<T, Unsupported>;
+impl From<Why> for Bug {
+    fn from(why: Why) -> Bug {
+        Bug(why.0)
+    }
+}
+
+pub type R<T> = Result<T, Bug>;
 
 /// The program, and the mode that its code is specialised for.
 #[derive(Clone, Copy)]
@@ -106,7 +113,7 @@ pub struct Emitter<'f> {
     exts: &'f [Ext],
     wide_wave: bool,
     flush: bool,
-    operations: &'f mut Operations,
+    selections: &'f Selections,
     /// Labels of the unit's blocks, by their first operation.
     blocks: HashMap<u32, Label>,
     /// The dispatch: jumps to the block whose number is in `entry`.
@@ -153,7 +160,7 @@ pub struct Emitter<'f> {
 pub fn unit(
     unit: &Unit,
     context: CompileContext<'_>,
-    operations: &mut Operations,
+    selections: &Selections,
 ) -> R<(Function, CompiledPaths)> {
     let mut f = Function::new(2);
     let (frame, entry) = (f.param(0), f.param(1));
@@ -161,7 +168,7 @@ pub fn unit(
     let vectors = f.load(Size::B8, frame, frame_offset::VECTORS);
     let sgprs = f.load(Size::B8, frame, frame_offset::SGPRS);
     [frame, vectors, sgprs].into_iter().for_each(|v| f.pin(v));
-    let offset_slots = offset_cache::OffsetSlots::of(unit, &context, operations);
+    let offset_slots = offset_cache::OffsetSlots::of(unit, &context, selections);
     let mut emitter = Emitter {
         f,
         frame,
@@ -172,7 +179,7 @@ pub fn unit(
         exts: &context.program.exts,
         wide_wave: context.wide,
         flush: context.flush,
-        operations,
+        selections,
         blocks: HashMap::new(),
         dispatch,
         entry,
@@ -227,12 +234,12 @@ impl Emitter<'_> {
 
     /// Returns whether any run of the unit flushes f32 denormals, so that the host should treat them as
     /// zeros.
-    fn has_flushed_floats(&mut self, unit: &Unit) -> bool {
+    fn has_flushed_floats(&self, unit: &Unit) -> bool {
         unit.blocks.iter().flat_map(|block| block.first..block.end).any(|at| {
-            let op = self.ops[at as usize];
-            let lanes = self.operations.kind(&op, self.exts) == Kind::Lanes;
-            let handlers = self.operations.handlers(&op);
-            lanes && plan::lane_code(&handlers).is_some_and(|lanes| plan::floats(lanes).flushed)
+            match &self.selections.of(at).how {
+                Selected::Lanes(lanes) => effects::floats(lanes).flushed,
+                _ => false,
+            }
         })
     }
 
@@ -253,21 +260,19 @@ impl Emitter<'_> {
     fn basic_block(&mut self, block: &BasicBlock) -> R<()> {
         let mut calls: Option<(u32, u32)> = None;
         for at in block.first..block.end {
-            let op = self.ops[at as usize];
-            let kind = self.operations.kind(&op, self.exts);
-            if kind == Kind::Call {
+            let selection = self.selections.of(at);
+            if selection.how.is_call() {
                 calls = Some(calls.map_or((at, 1), |(first, count)| (first, count + 1)));
                 continue;
             }
             self.call_handlers(calls.take(), false)?;
-            if kind == Kind::Branch {
+            if let Some(once) = selection.branch() {
                 self.env = Env::new(at);
-                return self.branch(&op, block.next);
+                return self.branch(once, at, block.next);
             }
             self.operation(at)?;
         }
-        let last = self.ops[block.end as usize - 1];
-        let may_switch = self.operations.may_end_turn(&last);
+        let may_switch = self.selections.of(block.end - 1).may_end_turn;
         self.call_handlers(calls.take(), may_switch)?;
         self.close_run()?;
         self.flush_scalars();
@@ -279,11 +284,11 @@ impl Emitter<'_> {
     fn operation(&mut self, at: u32) -> R<()> {
         let op = self.ops[at as usize];
         self.env = Env::new(at);
-        match self.operations.kind(&op, self.exts) {
-            Kind::Scalar => self.scalar_op(&op),
-            Kind::Lanes => self.buffer(at, &op),
-            Kind::Access => self.buffer_access(at, &op),
-            Kind::Nop | Kind::Call | Kind::Branch => Ok(()),
+        match &self.selections.of(at).how {
+            Selected::Scalar(once) => self.scalar_op(once),
+            Selected::Lanes(_) | Selected::Access(Access::Scratch(..)) => self.buffer(at, &op),
+            Selected::Access(access) => self.buffer_access(at, &op, access),
+            Selected::Nop | Selected::Call(_) | Selected::Branch(_) => Ok(()),
         }
     }
 
@@ -316,9 +321,8 @@ impl Emitter<'_> {
         let Some((first, count)) = calls else { return Ok(()) };
         self.close_run()?;
         self.flush_scalars();
-        let preserves =
-            |e: &mut Self, at: u32| plan::preserves_vgprs(&e.operations.handlers(&e.ops[at as usize]));
-        if !(first..first + count).all(|at| preserves(self, at)) {
+        let selections = self.selections;
+        if !(first..first + count).all(|at| effects::preserves_vgprs(&selections.of(at).handlers)) {
             // This must happen first: afterwards the current wave may be another one.
             self.forget_cached_offsets(|_| true);
         }
@@ -339,8 +343,8 @@ impl Emitter<'_> {
     /// Returns the function for an operation that only ends the wave or waits for a barrier, and its
     /// arguments after the frame and the operation.
     fn switching_function(&mut self, at: u32) -> R<Option<(*const (), Vec<u32>)>> {
-        let handlers = self.operations.handlers(&self.ops[at as usize]);
-        let Some((builtin, number)) = plan::switching_builtin(&handlers) else { return Ok(None) };
+        let handlers = &self.selections.of(at).handlers;
+        let Some((builtin, number)) = effects::switching_builtin(handlers) else { return Ok(None) };
         let complete = self.ops[at as usize].complete();
         let after = self.ops[(at as usize + 1).min(self.ops.len() - 1)].pc;
         Ok(match (builtin, number) {
@@ -402,22 +406,20 @@ impl Emitter<'_> {
     }
 
     /// Emits an operation that may write the PC and ends its block.
-    fn branch(&mut self, op: &Op, next: u32) -> R<()> {
+    fn branch(&mut self, once: &Once, at: u32, next: u32) -> R<()> {
         self.close_run()?;
         self.set_daz(self.daz_between_blocks);
-        let handlers = self.operations.handlers(op);
-        let once = plan::scalar_code(&handlers, op).ok_or(Unsupported("a branch"))?;
         self.read_operands(once)?;
         let stmts: Vec<&Stmt> = once.body.iter().collect();
-        self.branch_path(&stmts, None, op, next)
+        self.branch_path(&stmts, None, &self.ops[at as usize], next)
     }
 
     /// Emits one path through the statements of a branch; conditional PC writes split it.
     fn branch_path(&mut self, stmts: &[&Stmt], mut jump: Option<Target>, op: &Op, next: u32) -> R<()> {
         for (at, stmt) in stmts.iter().enumerate() {
-            match stmt {
-                Stmt::SetState(State::Pc, to) => jump = Some(self.jump_target(to, op)?),
-                Stmt::If { arms, otherwise } if writes_pc(stmt) => {
+            match recognise_statement(stmt)?.0 {
+                StatementLowering::Jump(to) => jump = Some(self.jump_target(to, op)?),
+                StatementLowering::If { arms, otherwise } if writes_pc(stmt) => {
                     let rest = &stmts[at + 1..];
                     for (cond, body) in arms {
                         let v = self.value(cond)?;
@@ -442,7 +444,7 @@ impl Emitter<'_> {
                     let list: Vec<&Stmt> = otherwise.iter().chain(rest.iter().copied()).collect();
                     return self.branch_path(&list, jump, op, next);
                 }
-                stmt => self.stmt(stmt)?,
+                _ => self.stmt(stmt)?,
             }
         }
         if self.end_steady_path(jump, op)? {

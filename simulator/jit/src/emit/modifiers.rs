@@ -63,7 +63,7 @@ impl Emitter<'_> {
         }
         if let Some(([low, high], signs)) = halves {
             let (low, high) = (self.half_at(v, low)?, self.half_at(v, high)?);
-            let high = self.shift(super::ops::Shift::Left, hold, high, Val::Const(16))?;
+            let high = self.shift(crate::lowering::Shift::Left, hold, high, Val::Const(16))?;
             v = self.op2(Op2::Or, hold, high, low)?;
             v = self.op2(Op2::Xor, hold, v, Val::Const(signs as u128))?;
         }
@@ -83,7 +83,7 @@ impl Emitter<'_> {
 
     /// Extracts the half of a word that begins at a bit.
     pub fn half_at(&mut self, v: Val, shift: u32) -> R<Val> {
-        let v = self.shift(super::ops::Shift::Right, Hold::W32, v, Val::Const(shift as u128))?;
+        let v = self.shift(crate::lowering::Shift::Right, Hold::W32, v, Val::Const(shift as u128))?;
         self.op2(Op2::And, Hold::W32, v, Val::Const(0xffff))
     }
 }

@@ -2,9 +2,10 @@
 
 use super::memory::ResolvedAccesses;
 use super::packet::{Packet, PacketPosition};
-use super::{Emitter, R, Unsupported};
+use super::{Bug, Emitter, R};
 use crate::frame::LANE_VEC_BYTES;
-use crate::multi_store::{MultiStore, register};
+use crate::multi_store::register;
+use crate::selected::MultiStore;
 use wavesim_machine::exec::op::Op;
 use wavesim_x64::inst::{Inst, Int2, Size, V, Width};
 
@@ -19,7 +20,7 @@ impl Emitter<'_> {
         exec: V,
     ) -> R<()> {
         self.each_packet(|e, base| {
-            let PacketPosition { n, .. } = e.packet.ok_or(Unsupported("a packet"))?;
+            let PacketPosition { n, .. } = e.packet.ok_or(Bug("a packet"))?;
             let mut packet = Packet::new(base);
             let mut addresses: Vec<(V, [V; 8])> = Vec::new();
             for location in &resolved.accesses {
@@ -37,8 +38,8 @@ impl Emitter<'_> {
                 for (location, role) in resolved.accesses.iter().zip(&multi_store.data) {
                     let (host, disp) = location.host();
                     let found = addresses.iter().find(|(other, _)| *other == host);
-                    let (_, to) = found.ok_or(Unsupported("an address"))?;
-                    let data = register(op, *role).ok_or(Unsupported("data that is not a register"))?;
+                    let (_, to) = found.ok_or(Bug("an address"))?;
+                    let data = register(op, *role).ok_or(Bug("data that is not a register"))?;
                     for k in 0..location.access.registers {
                         let from = ((data + k) * LANE_VEC_BYTES) as i32 + 4 * lane;
                         let word = e.f.load(Size::B4, base, from);

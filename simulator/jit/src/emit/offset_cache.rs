@@ -4,11 +4,13 @@
 
 use super::memory::ResolvedAccess;
 use super::{CompileContext, Emitter};
+use crate::effects;
 use crate::frame::{check_offsets, frame_offset};
-use crate::plan::{self, Kind, Operations};
+use crate::select::Selections;
+use crate::selected::{Access, Selected, Selection};
 use crate::unit::{Unit, targets};
 use crate::wave_cache::{MAX_CACHED_OFFSETS, WaveCache};
-use isa_lower::ir::{Block, Fast, Slot};
+use isa_lower::ir::{Block, Slot};
 use isa_lower::lower::operands::slot;
 use std::collections::BTreeMap;
 use wavesim_machine::exec::op::{Op, Place};
@@ -37,24 +39,28 @@ impl RegisterUses {
 
 impl OffsetSlots {
     /// Assigns slots to the offsets of accesses in loops that do not write them.
-    pub fn of(unit: &Unit, context: &CompileContext<'_>, operations: &mut Operations) -> OffsetSlots {
+    pub fn of(unit: &Unit, context: &CompileContext<'_>, selections: &Selections) -> OffsetSlots {
         let ops = &context.program.ops[..];
         let (mut uses, mut loops) = (Vec::new(), Vec::new());
         for (n, block) in unit.blocks.iter().enumerate() {
             let mut of_block = RegisterUses::default();
-            for op in &ops[block.first as usize..block.end as usize] {
-                let handlers = operations.handlers(op);
-                match operations.kind(op, &context.program.exts) {
-                    Kind::Access => record_access(op, operations, &mut of_block),
-                    Kind::Lanes => of_block.written.push((op.d, handlers.result_dwords() as u16)),
-                    Kind::Call => of_block.all |= !plan::preserves_vgprs(&handlers),
-                    Kind::Nop | Kind::Scalar | Kind::Branch => {}
+            for at in block.first..block.end {
+                let (op, selection) = (&ops[at as usize], selections.of(at));
+                match &selection.how {
+                    Selected::Access(Access::Words(_) | Access::Subword(_) | Access::MultiStore(_)) => {
+                        record_access(op, selection, &mut of_block);
+                    }
+                    Selected::Lanes(_) | Selected::Access(Access::Scratch(..)) => {
+                        of_block.written.push((op.d, selection.handlers.result_dwords() as u16));
+                    }
+                    Selected::Call(_) => of_block.all |= !effects::preserves_vgprs(&selection.handlers),
+                    Selected::Nop | Selected::Scalar(_) | Selected::Branch(_) => {}
                 }
             }
             uses.push(of_block);
             let last = block.end - 1;
-            if operations.kind(&ops[last as usize], &context.program.exts) == Kind::Branch {
-                let to = targets(last, context, operations);
+            if selections.of(last).how.is_branch() {
+                let to = targets(last, context, selections);
                 let blocks =
                     to.iter().filter_map(|to| unit.blocks.binary_search_by_key(to, |b| b.first).ok());
                 loops.extend(blocks.filter(|to| *to <= n).map(|to| to..=n));
@@ -82,14 +88,11 @@ impl OffsetSlots {
 }
 
 /// Records the registers that a load or store uses.
-fn record_access(op: &Op, operations: &mut Operations, uses: &mut RegisterUses) {
-    let (multi_store, subword, handlers) =
-        (operations.multi_store(op), operations.subword(op), operations.handlers(op));
-    let block = match (&multi_store, &subword, &handlers.fast) {
-        (Some(multi_store), ..) => &multi_store.block,
-        (_, Some(subword), _) => &subword.block,
-        (.., Fast::Block(block)) => block,
-        _ => return uses.all = true,
+fn record_access(op: &Op, selection: &Selection, uses: &mut RegisterUses) {
+    let Some((block, access)) = selection.access() else { return uses.all = true };
+    let subword = match access {
+        Access::Subword(subword) => Some(subword),
+        _ => None,
     };
     let (role, store, dwords, count) = match block {
         Block::Global { offsets, store, dwords, .. } => (*offsets, *store, *dwords, 1),

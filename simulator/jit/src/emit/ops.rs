@@ -1,6 +1,7 @@
 //! Integer operations on uniform values or on lanes, depending on the value's register class.
 
 use super::Emitter;
+use crate::lowering::Shift;
 use isa_lower::ir::Hold;
 use wavesim_x64::Code;
 use wavesim_x64::inst::{Cc, Class, Inst, Int1, Int2, Mem, Src, V, Width};
@@ -13,14 +14,6 @@ pub fn width(hold: Hold) -> Width {
 /// Selects the instruction for 32 or 64 bits.
 fn for_width(hold: Hold, single: Code, double: Code) -> Code {
     if hold == Hold::W32 { single } else { double }
-}
-
-/// Kinds of shifts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shift {
-    Left,
-    Right,
-    Arithmetic,
 }
 
 impl Emitter<'_> {

@@ -2,10 +2,10 @@
 //! parts of registers that SDWA and CDNA's 16-bit results write (`exec::rt::results`).
 
 use super::float::{Denormals, SINGLE};
-use super::ops::Shift;
 use super::val::{Val, low_mask};
-use super::{Emitter, R, Unsupported};
+use super::{Bug, Emitter, R};
 use crate::frame::wave_offset;
+use crate::lowering::Shift;
 use isa_lower::ir::{Hold, Int, Op2, Output, Value};
 use isa_spec::arith::Format;
 use wavesim_machine::exec::op::{Ext, Op, Part, Rest, Sdwa};
@@ -126,7 +126,7 @@ impl Emitter<'_> {
     pub fn saturate(&mut self, value: &Value, from: Int, to: Int, hold: Hold) -> R<Val> {
         let own = value.hold;
         if own == Hold::W128 {
-            return Err(Unsupported("128 bits"));
+            return Err(Bug("128 bits"));
         }
         let mut v = self.value(value)?;
         if from.signed {
@@ -175,7 +175,7 @@ impl Emitter<'_> {
         if rest != Rest::Keep {
             return Ok(Some(placed));
         }
-        let Val::Const(by) = shift else { return Err(Unsupported("a part of a register")) };
+        let Val::Const(by) = shift else { return Err(Bug("a part of a register")) };
         let old = old(self);
         let old = Val::Lanes(self.flush_pending(old));
         let kept = self.op2(Op2::And, hold, old, Val::Const(!(mask << by) & low_mask(32)))?;

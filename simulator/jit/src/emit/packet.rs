@@ -5,12 +5,11 @@ use super::memory::{Path, ResolvedAccesses};
 use super::run::{LaneSource, MaskSource, RunOp, mask_register};
 use super::stmt::Env;
 use super::val::Val;
-use super::{Emitter, R, Unsupported};
+use super::{Bug, Emitter, R};
 use crate::frame::{HALF_BYTES, LANE_VEC_BYTES, frame_offset};
-use crate::lane_calls as functions;
-use crate::plan;
-use isa_lower::ir::{Hold, LaneLoop, Mask, Op2, Start, Step, WriteBack};
-use isa_spec::pcode::ir::Ty;
+use crate::lane_calls;
+use crate::lowering::{LaneFunction, PacketBuiltin};
+use isa_lower::ir::{Hold, LaneLoop, Op2, Start, Step, WriteBack};
 use isa_spec::tables::Role;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use wavesim_machine::exec::op::Op;
@@ -18,7 +17,7 @@ use wavesim_machine::state::wave::NO_DENORMALS;
 use wavesim_x64::inst::{Cc, Class, Inst, Int2, Size, Src, V, Width};
 
 /// Lanes of a packet.
-const LANES: i32 = functions::LANES as i32;
+const LANES: i32 = lane_calls::LANES as i32;
 /// The size of a packet's lanes of a register.
 const PACKET_BYTES: i32 = 4 * LANES;
 
@@ -69,7 +68,7 @@ impl Emitter<'_> {
             result = Some(Results { mask_bits, preserves, denormal_free, steps });
             Ok(())
         })?;
-        result.ok_or(Unsupported("no packet"))
+        result.ok_or(Bug("no packet"))
     }
 
     /// Emits a loop over packets. `body` gets the address of the packet's lanes in the first register.
@@ -135,10 +134,10 @@ impl Emitter<'_> {
         packet: &Packet,
         masks: impl Iterator<Item = (&'m usize, &'m V)>,
     ) -> R<Vec<bool>> {
-        let PacketPosition { n, .. } = self.packet.ok_or(Unsupported("a packet"))?;
+        let PacketPosition { n, .. } = self.packet.ok_or(Bug("a packet"))?;
         let mut preserves = Vec::new();
         for (code, sum) in masks {
-            let mask = packet.masks.get(code).ok_or(Unsupported("a mask"))?;
+            let mask = packet.masks.get(code).ok_or(Bug("a mask"))?;
             let (cond, keep) = (mask.cond, mask.keep);
             let bits = self.mask(cond)?;
             let bits = self.f.sign_bits(bits);
@@ -171,14 +170,14 @@ impl Emitter<'_> {
 
     /// Emits the lane numbers.
     pub fn lane_id(&mut self) -> R<Val> {
-        let PacketPosition { n, .. } = self.packet.ok_or(Unsupported("a lane's number"))?;
+        let PacketPosition { n, .. } = self.packet.ok_or(Bug("a lane's number"))?;
         let (first, each) = (self.broadcast(Hold::W32, n), self.f.vconst(std::array::from_fn(|k| k as u32)));
         Ok(Val::Lanes(self.iadd(Hold::W32, first, each)))
     }
 
     /// Expands the lanes' bits to a mask.
     pub fn expand_mask(&mut self, bits: V) -> R<V> {
-        let PacketPosition { n, base, bits_distance } = self.packet.ok_or(Unsupported("a lane's bit"))?;
+        let PacketPosition { n, base, bits_distance } = self.packet.ok_or(Bug("a lane's bit"))?;
         let (all, own) = if self.wide_wave {
             let bits = self.f.int2(Int2::Shr, Width::W64, bits, n);
             (self.f.splat(false, bits), self.f.vconst(std::array::from_fn(|k| 1 << k)))
@@ -199,14 +198,6 @@ impl Emitter<'_> {
         Ok(self.icmp(Cc::Eq, Hold::W32, own_bits, own))
     }
 
-    /// Emits the lanes' bits of a mask operand.
-    pub fn lane_mask(&mut self, mask: Mask) -> R<Val> {
-        match mask {
-            Mask::Vcc => self.env.carry.ok_or(Unsupported("a mask")),
-            Mask::D0 | Mask::Exec => Err(Unsupported("a mask")),
-        }
-    }
-
     /// Returns a register's lanes, possibly with unflushed denormals.
     pub fn register(&mut self, packet: &mut Packet, register: u16) -> V {
         if let Some(v) = packet.registers.get(&register) {
@@ -225,7 +216,7 @@ impl Emitter<'_> {
         if let Some(scratch) = &run_op.scratch {
             return self.emit_scratch(run_op, scratch, packet);
         }
-        let lanes = plan::lane_code(&run_op.handlers).ok_or(Unsupported("an operation"))?;
+        let lanes = run_op.lanes()?;
         self.env = Env::new(run_op.op_index);
         let mut sources: Vec<(Role, Vec<Val>)> = Vec::new();
         for (role, staged) in &run_op.sources {
@@ -242,7 +233,7 @@ impl Emitter<'_> {
         }
         self.env.carry = match &run_op.carry {
             None => None,
-            Some(MaskSource::Run(code)) => Some(packet.masks.get(code).ok_or(Unsupported("a mask"))?.cond),
+            Some(MaskSource::Run(code)) => Some(packet.masks.get(code).ok_or(Bug("a mask"))?.cond),
             Some(MaskSource::Wave(Val::Const(bits))) if *bits == 0 => Some(Val::Const(0)),
             Some(MaskSource::Wave(val)) => {
                 let bits = self.uniform(*val, self.mask_hold())?;
@@ -269,25 +260,24 @@ impl Emitter<'_> {
     /// Emits the steps of an instruction whose sources are staged.
     pub fn emit_steps(&mut self, run_op: &RunOp, sources: &[(Role, Vec<Val>)], packet: &mut Packet) -> R<()> {
         let op = self.ops[run_op.op_index as usize];
-        let lanes = plan::lane_code(&run_op.handlers).ok_or(Unsupported("an operation"))?;
+        let lanes = run_op.lanes()?;
         for step in &lanes.steps {
             match step {
                 Step::Simd { builtin, ty, calls, lanes } => {
                     self.read_operand_lanes(lanes, sources)?;
                     self.stmts(&lanes.body)?;
                     let mut results = Vec::new();
-                    let function = functions::builtin(*builtin, *ty, self.flush);
+                    let builtin = PacketBuiltin::of(*builtin, *ty)?;
                     for args in calls {
-                        if let Some(function) = function {
-                            let v = self.value(&args[0])?;
-                            results.push(match ty {
-                                Ty::F32 => self.polynomial_builtin(*builtin, function, v)?,
-                                _ => self.call_per_lane(function, &[v])?,
-                            });
-                            continue;
-                        }
-                        let args = [self.value(&args[0])?, self.value(&args[1])?, self.value(&args[2])?];
-                        results.push(self.byte_permute(args)?);
+                        let args = args.iter().map(|arg| self.value(arg)).collect::<R<Vec<Val>>>()?;
+                        results.push(match (builtin, &args[..]) {
+                            (PacketBuiltin::F32(function), [v]) => self.polynomial_builtin(function, *v)?,
+                            (PacketBuiltin::F16(function), [v]) => {
+                                self.call_per_lane(LaneFunction::F16(function), &[*v])?
+                            }
+                            (PacketBuiltin::SelectBytes, [a, b, c]) => self.byte_permute([*a, *b, *c])?,
+                            _ => return Err(Bug("a builtin")),
+                        });
                     }
                     self.env.calls = results;
                     self.env.locals.clear();
@@ -395,7 +385,7 @@ impl Emitter<'_> {
                     let (low, high) = (self.lanes(*low)?, self.lanes(*high)?);
                     Val::Wide(self.join_words(low, high))
                 }
-                _ => return Err(Unsupported("a wide source")),
+                _ => return Err(Bug("a wide source")),
             };
             self.env.operands.insert(read.role, (v, hold));
         }

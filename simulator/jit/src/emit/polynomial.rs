@@ -4,14 +4,13 @@
 //! bit-identical.
 
 use super::float::{DOUBLE, SINGLE, predicate};
-use super::ops::Shift;
 use super::val::Val;
-use super::{Emitter, R, Unsupported};
+use super::{Emitter, R};
 use crate::frame::frame_offset;
-use crate::lane_calls::{LaneFunction, RESULT};
+use crate::lane_calls::{RESULT, address};
+use crate::lowering::{LaneFunction, Shift, Transcendental};
 use isa_lower::ir::Hold;
 use isa_spec::arith::approx::quick::{ATANH, COS, EXP, MARGIN, ROUNDER, SIN};
-use isa_spec::pcode::ir::Pure;
 use wavesim_x64::Code;
 use wavesim_x64::inst::{Cc, Class, Inst, Mem, V};
 
@@ -19,12 +18,12 @@ use wavesim_x64::inst::{Cc, Class, Inst, Mem, V};
 const NAN: u64 = 0xffc0_0000;
 
 impl Emitter<'_> {
-    /// Emits a function of f32. `function` is the handlers' implementation.
-    pub fn polynomial_builtin(&mut self, builtin: Pure, function: LaneFunction, v: Val) -> R<Val> {
+    /// Emits a function of f32.
+    pub fn polynomial_builtin(&mut self, builtin: Transcendental, v: Val) -> R<Val> {
         let hold = Hold::W32;
         let argument = self.lanes(v)?;
         // Except for sines, hardware flushes denormals of these functions in every mode.
-        let flush = self.flush || builtin != Pure::Sin;
+        let flush = self.flush || builtin != Transcendental::Sin;
         let x = if flush { self.flush_denormals(argument) } else { argument };
         let margin = self.f64_constant(MARGIN);
         let zero = self.splat_constant(Hold::W64, 0);
@@ -32,10 +31,11 @@ impl Emitter<'_> {
         let (mut least, mut most, mut none) = (wide, wide, wide);
         for k in 0..2 {
             let y = match builtin {
-                Pure::Exp2 => self.power_of_2(wide[k]),
-                Pure::Log2 => self.logarithm(wide[k]),
-                Pure::Sin | Pure::Cos => self.sine(wide[k], builtin == Pure::Cos),
-                _ => return Err(Unsupported("a function")),
+                Transcendental::Exp2 => self.power_of_2(wide[k]),
+                Transcendental::Log2 => self.logarithm(wide[k]),
+                Transcendental::Sin | Transcendental::Cos => {
+                    self.sine(wide[k], builtin == Transcendental::Cos)
+                }
             };
             let error = self.f.rvm(DOUBLE.mul, y, margin, None);
             least[k] = self.f.rvm(DOUBLE.sub, y, error, None);
@@ -57,7 +57,7 @@ impl Emitter<'_> {
         self.f.assign(out, result);
         self.f.branch_unless_any(uncertain, uncertain, done);
         self.f.vstore(self.frame, frame_offset::LANE_BUFFER, argument);
-        self.call_cold(function.address);
+        self.call_cold(address(LaneFunction::F32(builtin), self.flush));
         let from = Mem { base: self.frame, disp: frame_offset::LANE_BUFFER + 4 * RESULT as i32 };
         self.f.push(Inst::VecLoad { d: out, from, foldable: false });
         self.f.push(Inst::Label(done));
@@ -153,20 +153,20 @@ impl Emitter<'_> {
     }
 
     /// Returns the mask of special arguments, whose result is not the polynomial's, and their results.
-    fn special(&mut self, builtin: Pure, x: V) -> (V, V) {
+    fn special(&mut self, builtin: Transcendental, x: V) -> (V, V) {
         let hold = Hold::W32;
         let [magnitude, infinity, quiet, nan] =
             [0x7fff_ffff, 0x7f80_0000, 0x0040_0000, NAN].map(|bits| self.splat_constant(hold, bits));
         let magnitude = self.band(hold, x, magnitude);
         let is_nan = self.icmp(Cc::GtS, hold, magnitude, infinity);
         let quiet = self.bor(hold, x, quiet);
-        if builtin == Pure::Exp2 {
+        if builtin == Transcendental::Exp2 {
             return (is_nan, quiet);
         }
         let is_zero = self.is_zero(hold, magnitude);
         let is_infinite = self.icmp(Cc::Eq, hold, magnitude, infinity);
         let (mut all, mut result) = (self.bor(hold, is_nan, is_zero), x);
-        if builtin == Pure::Log2 {
+        if builtin == Transcendental::Log2 {
             let [none, least] = [0, 0xff80_0000].map(|bits| self.splat_constant(hold, bits));
             let is_negative = self.icmp(Cc::LtS, hold, x, none);
             for other in [is_negative, is_infinite] {
@@ -176,11 +176,11 @@ impl Emitter<'_> {
             result = self.f.blend(false, is_zero, least, result);
         } else {
             // Every f32 above 2^24 is an integer.
-            let [whole, most] = [if builtin == Pure::Cos { SINGLE.one } else { 0 }, 0x4b7f_ffff]
+            let [whole, most] = [if builtin == Transcendental::Cos { SINGLE.one } else { 0 }, 0x4b7f_ffff]
                 .map(|bits| self.splat_constant(hold, bits));
             let is_whole = self.icmp(Cc::GtS, hold, magnitude, most);
             all = self.bor(hold, all, is_whole);
-            let of_zero = if builtin == Pure::Cos { whole } else { x };
+            let of_zero = if builtin == Transcendental::Cos { whole } else { x };
             result = self.f.blend(false, is_zero, of_zero, whole);
             result = self.f.blend(false, is_infinite, nan, result);
         }

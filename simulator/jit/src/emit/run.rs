@@ -8,11 +8,11 @@ use super::scalar::Scalars;
 use super::scratch::ScratchAccess;
 use super::stmt::mask_code;
 use super::val::Val;
-use super::{Emitter, R, Unsupported};
+use super::{Bug, Emitter, R};
+use crate::effects::{self, Floats};
 use crate::frame::{BAILOUT, frame_offset};
-use crate::plan::{self, Floats};
-use crate::subword::Subword;
-use isa_lower::ir::{Fast, Handlers, Lanes, Mask, Step};
+use crate::selected::{self, Subword};
+use isa_lower::ir::{Lanes, Mask, Step};
 use isa_spec::tables::Role;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -51,7 +51,10 @@ pub struct Run {
 /// An instruction with its uniform inputs.
 pub struct RunOp {
     pub op_index: u32,
-    pub handlers: Arc<Handlers>,
+    /// The per-lane code, unless the instruction is an access.
+    lanes: Option<Arc<Lanes>>,
+    /// The number of registers that it writes, likewise.
+    result_dwords: u16,
     pub sources: Sources,
     pub carry: Option<MaskSource>,
     /// The register with the mask of executing lanes, if it differs from EXEC.
@@ -104,10 +107,15 @@ pub enum MaskSource {
 }
 
 impl RunOp {
+    /// Returns the per-lane code.
+    pub fn lanes(&self) -> R<&Arc<Lanes>> {
+        self.lanes.as_ref().ok_or(Bug("an operation without code for lanes"))
+    }
+
     /// Returns the number of registers that the instruction writes.
     pub fn result_dwords(&self) -> u16 {
         match &self.access {
-            None => self.handlers.result_dwords() as u16,
+            None => self.result_dwords,
             Some(memory_op) if memory_op.store.is_some() => 0,
             Some(memory_op) => memory_op.registers as u16,
         }
@@ -143,8 +151,9 @@ impl Emitter<'_> {
 
     /// Adds a vector instruction to the run.
     pub fn buffer(&mut self, at: u32, op: &Op) -> R<()> {
-        let handlers = self.operations.handlers(op);
-        let lanes = plan::lane_code(&handlers).ok_or(Unsupported("an operation"))?;
+        let selection = self.selections.of(at);
+        let lanes = selection.lanes().ok_or(Bug("an operation without code for lanes"))?;
+        let result_dwords = selection.handlers.result_dwords() as u16;
         // Partially overlapping masks would depend on the order of writes; a mask whose inactive bits are
         // preserved is also an input.
         let width = if self.wide_wave { 2 } else { 1 };
@@ -180,21 +189,22 @@ impl Emitter<'_> {
             }
         }
         let mut scratch = None;
-        if let Some(access) = self.operations.scratch(op) {
-            self.prepare_scratch(&access, &sources)?;
+        if let Some(access) = selection.scratch() {
+            self.prepare_scratch(access, &sources)?;
             let exec = self.uniform(exec, self.mask_hold())?;
-            scratch = Some(self.scratch_access(at, access, &sources, exec)?);
+            scratch = Some(self.scratch_access(at, access.clone(), &sources, exec)?);
         }
         // Reading the operands may have closed the run that EXEC was recorded for.
         self.run.exec = Some(exec);
         self.run.masks.extend(lanes.masks.iter().map(|mask| mask_register(*mask, op)));
         let new_exec = lanes.masks.contains(&Mask::Exec)
             || lanes.masks.iter().any(|mask| mask_register(*mask, op) + 1 >= EXEC_LO);
-        self.run.written.extend((0..handlers.result_dwords() as u16).map(|k| op.d + k));
+        self.run.written.extend((0..result_dwords).map(|k| op.d + k));
         self.begin_run(at);
         self.run.ops.push(RunOp {
             op_index: at,
-            handlers: handlers.clone(),
+            lanes: Some(lanes.clone()),
+            result_dwords,
             sources,
             carry,
             active,
@@ -213,7 +223,7 @@ impl Emitter<'_> {
                     sources.push((*role, self.staged(op, *role, *slot, *dwords as usize)?));
                 }
                 Step::ReadMask => {
-                    let Place::Scalar(code) = op.src[3].place() else { return Err(Unsupported("a mask")) };
+                    let Place::Scalar(code) = op.src[3].place() else { return Err(Bug("a mask")) };
                     let waits = code != NULL && self.run.masks.contains(&code);
                     carry = Some(if waits && code < SGPRS {
                         MaskSource::Run(code)
@@ -240,18 +250,14 @@ impl Emitter<'_> {
             words.push(match source.place() {
                 Place::Vector(first) if first + k < STAGE => LaneSource::Register((first + k) as u16),
                 Place::Vector(first) if (CONSTS..CONSTS + MAX_CONSTS).contains(&(first + k)) => {
-                    let value = self
-                        .context
-                        .program
-                        .consts
-                        .get(first + k - CONSTS)
-                        .ok_or(Unsupported("a constant"))?;
+                    let value =
+                        self.context.program.consts.get(first + k - CONSTS).ok_or(Bug("a constant"))?;
                     LaneSource::One(Val::Const(*value as u128))
                 }
                 Place::Vector(first) if (SCALARS..SCALARS + SGPRS).contains(&(first + k)) => {
                     LaneSource::One(self.sgpr(first + k - SCALARS)?)
                 }
-                Place::Vector(_) => return Err(Unsupported("a hidden register")),
+                Place::Vector(_) => return Err(Bug("a hidden register")),
                 _ => LaneSource::One(self.source_word(source, k)?),
             });
         }
@@ -261,21 +267,19 @@ impl Emitter<'_> {
     }
 
     /// Adds a load or store to the run, or emits a subword or multiple store in a loop of its own.
-    pub fn buffer_access(&mut self, at: u32, op: &Op) -> R<()> {
-        let handlers = self.operations.handlers(op);
-        if let Some(multi_store) = self.operations.multi_store(op) {
-            let (accesses, _) = self.accesses(&multi_store.block, None, op)?;
-            return self.store_in_own_loop(at, &accesses, |e, exec, resolved| {
-                e.store_multiple(op, &multi_store, resolved, exec)
-            });
-        }
-        let subword = self.operations.subword(op);
-        let block = match (&subword, &handlers.fast) {
-            (Some(subword), _) => &subword.block,
-            (_, Fast::Block(block)) => block,
-            _ => return Err(Unsupported("an access")),
+    pub fn buffer_access(&mut self, at: u32, op: &Op, access: &selected::Access) -> R<()> {
+        let (block, subword) = match access {
+            selected::Access::Words(block) => (&**block, None),
+            selected::Access::Subword(subword) => (&subword.block, Some(subword)),
+            selected::Access::MultiStore(stores) => {
+                let (accesses, _) = self.accesses(&stores.block, None, op)?;
+                return self.store_in_own_loop(at, &accesses, |e, exec, resolved| {
+                    e.store_multiple(op, stores, resolved, exec)
+                });
+            }
+            selected::Access::Scratch(..) => return self.buffer(at, op),
         };
-        let (accesses, store) = self.accesses(block, subword.as_deref(), op)?;
+        let (accesses, store) = self.accesses(block, subword.map(|subword| &**subword), op)?;
         if let (Some(data), Some(subword)) = (store, &subword) {
             return self.store_in_own_loop(at, &accesses, |e, exec, resolved| {
                 resolved.accesses.iter().try_for_each(|location| {
@@ -309,13 +313,14 @@ impl Emitter<'_> {
             first,
             count,
             exec: self.uniform(exec, self.mask_hold())?,
-            subword,
+            subword: subword.cloned(),
             store,
             registers: count * registers,
         });
         self.run.ops.push(RunOp {
             op_index: at,
-            handlers,
+            lanes: None,
+            result_dwords: 0,
             sources: Vec::new(),
             carry: None,
             active: None,
@@ -372,7 +377,7 @@ impl Emitter<'_> {
         let Some((start, scalars)) = run.start.take() else { return Ok(()) };
         if self.steady.is_some() {
             // The checks of a steady iteration precede its only run.
-            return Err(Unsupported("a loop"));
+            return Err(Bug("a loop"));
         }
         let env = self.env.clone();
         let hold = self.mask_hold();
@@ -473,7 +478,7 @@ fn first_source_dwords(lanes: &Lanes) -> usize {
 fn floats_of(run: &Run) -> Floats {
     let mut all = Floats::default();
     for op in run.ops.iter().filter(|op| op.access.is_none()) {
-        let floats = plan::lane_code(&op.handlers).map(plan::floats).unwrap_or_default();
+        let floats = op.lanes.as_deref().map(effects::floats).unwrap_or_default();
         all = Floats { flushed: all.flushed || floats.flushed, kept: all.kept || floats.kept };
     }
     all

@@ -3,9 +3,9 @@
 use super::ops::width;
 use super::steady::SCC;
 use super::val::Val;
-use super::{Emitter, R, Unsupported};
+use super::{Bug, Emitter, R};
 use crate::frame::{HALF_BYTES, LANE_VEC_BYTES, wave_offset};
-use crate::plan;
+use crate::lowering::WaveState;
 use crate::wave_cache::WaveCache;
 use isa_lower::ir::{Hold, Once, Scalar, Slot, ValueKind};
 use isa_lower::visit::any_value;
@@ -42,9 +42,7 @@ impl Default for Scalars {
 
 impl Emitter<'_> {
     /// Emits an operation that executes once per wave and does not branch.
-    pub fn scalar_op(&mut self, op: &Op) -> R<()> {
-        let handlers = self.operations.handlers(op);
-        let once = plan::scalar_code(&handlers, op).ok_or(Unsupported("an operation"))?;
+    pub fn scalar_op(&mut self, once: &Once) -> R<()> {
         if any_value(&once.body, &|v| matches!(v.kind, ValueKind::Float { .. } | ValueKind::Conversion(..))) {
             self.close_run()?;
             self.set_daz(false);
@@ -231,46 +229,39 @@ impl Emitter<'_> {
             State::SharedBase => Val::Const(SHARED_BASE as u128),
             State::PrivateBase => Val::Const(PRIVATE_BASE as u128),
             State::ScratchBase | State::TrapBase => Val::Const(0),
-            _ => return Err(Unsupported("a state")),
+            _ => return Err(Bug("a state")),
         })
     }
 
-    pub fn set_wave_state(&mut self, state: State, hold: Hold, val: Val) -> R<()> {
-        let masks = |e: &mut Self, code: usize| {
-            let wide = e.resize(val, hold, Hold::W64)?;
-            let words = e.split_dwords(wide)?;
-            let count = if e.wide_wave { 2 } else { 1 };
-            e.set_sgprs(code, &words[..count])
-        };
-        let word = |e: &mut Self| e.resize(val, hold, Hold::W32);
-        match state {
-            State::Exec => masks(self, EXEC_LO),
-            State::Vcc => masks(self, VCC_LO),
-            State::ExecLo | State::ExecHi | State::VccLo | State::VccHi | State::M0 => {
-                let val = word(self)?;
-                let code = match state {
-                    State::ExecLo => EXEC_LO,
-                    State::ExecHi => EXEC_LO + 1,
-                    State::VccLo => VCC_LO,
-                    State::VccHi => VCC_LO + 1,
-                    _ => M0,
-                };
-                self.set_sgprs(code, &[val])
+    pub fn set_wave_state(&mut self, state: WaveState, hold: Hold, val: Val) -> R<()> {
+        let code = match state {
+            WaveState::Exec | WaveState::Vcc => {
+                let wide = self.resize(val, hold, Hold::W64)?;
+                let words = self.split_dwords(wide)?;
+                let count = if self.wide_wave { 2 } else { 1 };
+                let code = if state == WaveState::Exec { EXEC_LO } else { VCC_LO };
+                return self.set_sgprs(code, &words[..count]);
             }
-            State::Scc => {
-                let val = word(self)?;
+            WaveState::Scc => {
+                let val = self.resize(val, hold, Hold::W32)?;
                 self.record_write(SCC);
                 self.scalars.scc = Some(CachedScalar { val, written: true });
-                Ok(())
+                return Ok(());
             }
-            _ => Err(Unsupported("a state")),
-        }
+            WaveState::ExecLo => EXEC_LO,
+            WaveState::ExecHi => EXEC_LO + 1,
+            WaveState::VccLo => VCC_LO,
+            WaveState::VccHi => VCC_LO + 1,
+            WaveState::M0 => M0,
+        };
+        let val = self.resize(val, hold, Hold::W32)?;
+        self.set_sgprs(code, &[val])
     }
 
     /// Reads dword `k` of a source as a uniform value.
     pub fn source_word(&mut self, source: Source, k: usize) -> R<Val> {
         let constant = |e: &Self, at: usize| {
-            e.context.program.consts.get(at).map(|v| Val::Const(*v as u128)).ok_or(Unsupported("a constant"))
+            e.context.program.consts.get(at).map(|v| Val::Const(*v as u128)).ok_or(Bug("a constant"))
         };
         Ok(match source.place() {
             Place::Scalar(at) if at < SGPRS => {
@@ -281,7 +272,7 @@ impl Emitter<'_> {
             }
             Place::Scalar(at) => {
                 if at + k >= SGPRS + SCALAR_CONSTS {
-                    return Err(Unsupported("a constant"));
+                    return Err(Bug("a constant"));
                 }
                 constant(self, at + k - SGPRS)?
             }
@@ -317,11 +308,11 @@ impl Emitter<'_> {
         let source = match slot {
             Slot::Source(at) => op.src[at],
             Slot::ScalarResult => Source::sgpr(op.d),
-            Slot::VectorResult => return Err(Unsupported("a result")),
-            Slot::Fifth => return Err(Unsupported("a fifth source")),
+            Slot::VectorResult => return Err(Bug("a result")),
+            Slot::Fifth => return Err(Bug("a fifth source")),
         };
         if matches!(how, Scalar::Modified(_)) && op.flags & Op::MODIFY != 0 || dwords > 2 {
-            return Err(Unsupported("a modifier"));
+            return Err(Bug("a modifier"));
         }
         let low = self.source_word(source, 0)?;
         if dwords == 1 {
@@ -341,7 +332,7 @@ impl Emitter<'_> {
             return Ok(Val::Const(0));
         }
         if self.packet.is_some() {
-            return Err(Unsupported("a read of another lane"));
+            return Err(Bug("a read of another lane"));
         }
         self.close_run()?;
         let lane = self.uniform(lane, Hold::W32)?;

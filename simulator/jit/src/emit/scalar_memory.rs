@@ -2,10 +2,9 @@
 //! none.
 
 use super::val::Val;
-use super::{Emitter, R, Unsupported};
+use super::{Bug, Emitter, R};
 use crate::frame::BAILOUT;
 use crate::ranges::{FIRST_SCALAR_RANGE, SCALAR_RANGES};
-use crate::unroll::{bounds, wide_load};
 use isa_lower::ir::{Hold, Op2, Stmt, Value, ValueKind};
 use isa_spec::pcode::ir::LocalId;
 use wavesim_x64::inst::{Inst, Int2, Label, Size, V, Width};
@@ -23,13 +22,18 @@ pub struct ScalarRange {
 
 impl Emitter<'_> {
     /// Unrolls a loop with a constant range.
-    pub fn unrolled_loop(&mut self, var: LocalId, from: &Value, to: &Value, body: &[Stmt]) -> R<()> {
-        let (first, last) = bounds(from, to).ok_or(Unsupported("a loop"))?;
+    pub fn unrolled_loop(
+        &mut self,
+        var: LocalId,
+        hold: Hold,
+        [first, last]: [u32; 2],
+        body: &[Stmt],
+    ) -> R<()> {
         let before = self.env.remaining;
         for n in first..=last {
             // The first iteration resolves the memory that all of them load.
             self.env.remaining = (last - n + 1) as u64;
-            self.env.locals.insert(var, (Val::Const(n as u128), from.hold));
+            self.env.locals.insert(var, (Val::Const(n as u128), hold));
             self.stmts(body)?;
         }
         self.env.remaining = before;
@@ -43,15 +47,14 @@ impl Emitter<'_> {
             2 => Size::B2,
             4 => Size::B4,
             8 => Size::B8,
-            _ => return Err(Unsupported("a wide load")),
+            _ => return Err(Bug("a wide load")),
         };
         let (host, disp) = self.scalar_address(addr, bytes as u64)?;
         Ok(Val::Uniform(self.f.load(size, host, disp)))
     }
 
-    /// Loads consecutive SGPRs, if a value is a load of them.
-    pub fn scalar_load_dwords(&mut self, value: &Value, dwords: u32) -> R<Vec<Val>> {
-        let addr = wide_load(value, dwords).ok_or(Unsupported("a wide result"))?;
+    /// Loads consecutive SGPRs.
+    pub fn scalar_load_dwords(&mut self, addr: &Value, dwords: u32) -> R<Vec<Val>> {
         let (host, disp) = self.scalar_address(addr, 4 * dwords as u64)?;
         Ok((0..dwords as i32).map(|k| Val::Uniform(self.f.load(Size::B4, host, disp + 4 * k))).collect())
     }

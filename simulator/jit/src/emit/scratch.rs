@@ -7,9 +7,10 @@ use super::packet::{Packet, PacketPosition};
 use super::run::{LaneSource, Run, RunOp, Sources};
 use super::stmt::Env;
 use super::val::Val;
-use super::{Emitter, R, Unsupported};
+use super::{Bug, Emitter, R};
 use crate::frame::{cache_resources, check_resources, frame_offset};
-use crate::scratch::{Scratch, data};
+use crate::scratch::data;
+use crate::selected::Scratch;
 use crate::wave_cache::WaveCache;
 use isa_lower::ir::{Hold, LaneLoop, Start, Stmt, Value, ValueKind, Var};
 use isa_spec::tables::Role;
@@ -178,7 +179,7 @@ impl Emitter<'_> {
         let sources = self.staged_values(run_op, packet)?;
         self.env = Env::new(run_op.op_index);
         let (base, offsets) = self.scratch_addresses(scratch, &sources)?;
-        let first = data(&op, access).ok_or(Unsupported("data that is not a register"))? as u16;
+        let first = data(&op, access).ok_or(Bug("data that is not a register"))? as u16;
         if access.store {
             let mut words = Vec::new();
             for k in 0..access.registers as u16 {
@@ -189,7 +190,7 @@ impl Emitter<'_> {
                 self.env = Env::new(run_op.op_index);
                 self.read_words(&access.lanes, &sources);
                 self.stmts(&access.lanes.body)?;
-                let v = self.env.memory_value.ok_or(Unsupported("a store"))?;
+                let v = self.env.memory_value.ok_or(Bug("a store"))?;
                 words = vec![self.lanes(v)?];
             }
             return self.scatter(access.bytes, [base, offsets, scratch.exec], &words);
@@ -221,7 +222,7 @@ impl Emitter<'_> {
 
     /// Returns a host address and each lane's offset from it. The addresses of inactive lanes are valid, too.
     fn scratch_addresses(&mut self, scratch: &ScratchAccess, sources: &[(Role, Vec<Val>)]) -> R<(V, V)> {
-        let PacketPosition { n, .. } = self.packet.ok_or(Unsupported("a packet"))?;
+        let PacketPosition { n, .. } = self.packet.ok_or(Bug("a packet"))?;
         let frame = self.frame;
         let [memory, stride] = self.f.hoist(|f| {
             let resources = f.load(Size::B8, frame, frame_offset::WAVE_CACHE);
@@ -245,7 +246,7 @@ impl Emitter<'_> {
 
     /// Stores the words of active lanes, or the low bytes of one word.
     fn scatter(&mut self, bytes: usize, [base, offsets, exec]: [V; 3], words: &[V]) -> R<()> {
-        let PacketPosition { n, .. } = self.packet.ok_or(Unsupported("a packet"))?;
+        let PacketPosition { n, .. } = self.packet.ok_or(Bug("a packet"))?;
         let size = match bytes {
             1 => Size::B1,
             2 => Size::B2,

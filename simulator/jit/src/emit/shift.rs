@@ -1,9 +1,10 @@
 //! Shifts and their counts.
 
 use super::facts::KnownBits;
-use super::ops::{Shift, width};
+use super::ops::width;
 use super::val::{Val, low_mask, narrow};
-use super::{Emitter, R, Unsupported};
+use super::{Bug, Emitter, R};
+use crate::lowering::Shift;
 use isa_lower::ir::*;
 use wavesim_x64::inst::{Cc, Int2};
 
@@ -65,7 +66,7 @@ impl Emitter<'_> {
             return self.shift_const(shift, hold, v, n as u32);
         }
         if hold == Hold::W128 {
-            return Err(Unsupported("128 bits"));
+            return Err(Bug("128 bits"));
         }
         if v.is_varying() || n.is_varying() {
             let n = self.resize(n, Hold::W32, hold)?;
@@ -112,11 +113,11 @@ impl Emitter<'_> {
                 (Shift::Right, Val::Wide(v)) if n == 64 && self.facts.bit_64.contains_key(&v) => {
                     Ok(Val::Mask(self.facts.bit_64[&v]))
                 }
-                (_, Val::Wide(v)) if self.facts.bit_64.contains_key(&v) => Err(Unsupported("128 bits")),
+                (_, Val::Wide(v)) if self.facts.bit_64.contains_key(&v) => Err(Bug("128 bits")),
                 (Shift::Right, _) if n >= 64 => Ok(Val::Const(0)),
                 (Shift::Right, _) => self.shift_const(shift, Hold::W64, v, n),
                 // Bits shifted beyond bit 63 would be lost.
-                _ => Err(Unsupported("128 bits")),
+                _ => Err(Bug("128 bits")),
             };
         }
         if n >= bits && shift != Shift::Arithmetic {

@@ -14,8 +14,8 @@ use super::packet::DenormalFree;
 use super::prefetch::NextLoop;
 use super::streaming::{StreamingStores, orders_stores};
 use super::val::Val;
-use super::{Emitter, R, Target, Unsupported};
-use crate::plan::{self, Kind};
+use super::{Bug, Emitter, R, Target};
+use crate::selected::{Access as AccessKind, Selected};
 use crate::unit::{Block, targets};
 use isa_lower::ir::{self, Hold, Once, Stmt, Value, ValueKind};
 use isa_lower::visit::{any_in, any_stmt, any_value};
@@ -146,8 +146,7 @@ impl Emitter<'_> {
     /// Returns the state to record a block in, if all of its operations can be part of steady iterations.
     pub fn loop_block(&mut self, block: &Block) -> Option<LoopBlock> {
         let last = block.end - 1;
-        let loops = self.operations.kind(&self.ops[last as usize], self.exts) == Kind::Branch
-            && targets(last, &self.context, self.operations).contains(&block.first);
+        let loops = targets(last, &self.context, self.selections).contains(&block.first);
         let plain = loops && (block.first..last).all(|at| self.is_plain(at));
         plain.then(|| LoopBlock {
             first: block.first,
@@ -163,33 +162,28 @@ impl Emitter<'_> {
 
     /// Returns whether an operation accesses no memory but by [`super::memory::Access`], and registers of
     /// lanes only as part of a run, without masks.
-    fn is_plain(&mut self, at: u32) -> bool {
-        let op = self.ops[at as usize];
-        let handlers = self.operations.handlers(&op);
-        match self.operations.kind(&op, self.exts) {
-            Kind::Nop => true,
-            Kind::Scalar => plan::scalar_code(&handlers, &op).is_some_and(is_plain_scalar),
-            Kind::Lanes => {
-                let masks = plan::lane_code(&handlers).is_none_or(|lanes| !lanes.masks.is_empty());
+    fn is_plain(&self, at: u32) -> bool {
+        let op = &self.ops[at as usize];
+        match &self.selections.of(at).how {
+            Selected::Nop | Selected::Access(AccessKind::Words(_)) => true,
+            Selected::Scalar(once) => is_plain_scalar(once),
+            Selected::Lanes(lanes) => {
                 let dpp = op.flags & Op::MODIFY != 0 && self.exts[op.ext as usize].dpp.is_some();
-                !masks && !dpp && self.operations.scratch(&op).is_none()
+                lanes.masks.is_empty() && !dpp
             }
-            Kind::Access => {
-                let subword_store = self.operations.subword(&op).is_some_and(|subword| {
-                    matches!(
-                        subword.block,
-                        ir::Block::Global { store: true, .. } | ir::Block::Lds { store: true, .. }
-                    )
-                });
-                !subword_store && self.operations.multi_store(&op).is_none()
-            }
-            Kind::Branch | Kind::Call => false,
+            Selected::Access(AccessKind::Subword(subword)) => !matches!(
+                subword.block,
+                ir::Block::Global { store: true, .. } | ir::Block::Lds { store: true, .. }
+            ),
+            Selected::Access(AccessKind::MultiStore(_) | AccessKind::Scratch(..))
+            | Selected::Branch(_)
+            | Selected::Call(_) => false,
         }
     }
 
-    fn orders_stores(&mut self, at: u32) -> bool {
+    fn orders_stores(&self, at: u32) -> bool {
         let arch = self.context.program.arch;
-        orders_stores(&self.operations.handlers(&self.ops[at as usize]), arch)
+        orders_stores(&self.selections.of(at).handlers, arch)
     }
 
     /// Continues with the next iteration of the block that is being emitted: a steady one if possible.
@@ -269,12 +263,11 @@ impl Emitter<'_> {
         }
         let op = self.ops[last as usize];
         self.env = super::stmt::Env::new(last);
-        let handlers = self.operations.handlers(&op);
-        let once = plan::scalar_code(&handlers, &op).ok_or(Unsupported("a branch"))?;
+        let once = self.selections.of(last).branch().ok_or(Bug("a branch"))?;
         self.read_operands(once)?;
         let stmts: Vec<&Stmt> = once.body.iter().collect();
         self.branch_path(&stmts, None, &op, block.next)?;
-        let code = self.steady.take().ok_or(Unsupported("a loop"))?;
+        let code = self.steady.take().ok_or(Bug("a loop"))?;
         self.f.push(Inst::Label(leave));
         self.record_streams(&code.steady);
         self.end_streaming(&code.steady);
@@ -315,7 +308,7 @@ impl Emitter<'_> {
         let same = pending.accesses.len() == run.resolved.accesses.len();
         debug_assert!(same, "a block is emitted twice in the same way");
         if !same {
-            return Err(Unsupported("a loop"));
+            return Err(Bug("a loop"));
         }
         self.begin_floats(&pending);
         let cached = streaming.as_ref().map(|streaming| streaming.cached);

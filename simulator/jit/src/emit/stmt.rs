@@ -4,11 +4,11 @@
 use super::cross_lane::LaneRead;
 use super::scalar_memory::ScalarRange;
 use super::val::{Val, low_mask};
-use super::{Emitter, R, Unsupported};
+use super::{Bug, Emitter, R};
+use crate::lowering::{StatementLowering, recognise_statement};
 use isa_lower::ir::{Hold, Mask, Op1, Op2, Stmt, Var};
 use isa_spec::pcode::ir::{LocalId, Role};
 use std::collections::BTreeMap;
-use wavesim_machine::exec::machine_ops::does_nothing;
 use wavesim_machine::exec::op::{Op, Source};
 use wavesim_machine::state::wave::SGPRS;
 use wavesim_x64::inst::V;
@@ -77,22 +77,24 @@ impl Emitter<'_> {
     }
 
     pub fn stmt(&mut self, stmt: &Stmt) -> R<()> {
-        match stmt {
-            Stmt::Set(var, value) => {
+        use StatementLowering as S;
+        let (lowering, _) = recognise_statement(stmt)?;
+        match lowering {
+            S::Set(var, value) => {
                 let v = self.value(value)?;
-                self.env.set(*var, v, value.hold);
+                self.env.set(var, v, value.hold);
             }
-            Stmt::SetLow { var, hold, width, value } => {
+            S::SetLow { var, hold, width, value } => {
                 let new = self.value(value)?;
-                let new = self.op2(Op2::And, *hold, new, Val::Const(low_mask(*width)))?;
-                let old = self.env.var(*var);
+                let new = self.op2(Op2::And, hold, new, Val::Const(low_mask(width)))?;
+                let old = self.env.var(var);
                 let kept =
-                    self.op2(Op2::And, *hold, old, Val::Const(low_mask(hold.bits()) & !low_mask(*width)))?;
-                let v = self.op2(Op2::Or, *hold, kept, new)?;
-                self.env.set(*var, v, *hold);
+                    self.op2(Op2::And, hold, old, Val::Const(low_mask(hold.bits()) & !low_mask(width)))?;
+                let v = self.op2(Op2::Or, hold, kept, new)?;
+                self.env.set(var, v, hold);
             }
-            Stmt::SetStored { value, .. } => self.env.memory_value = Some(self.value(value)?),
-            Stmt::SetBit(mask, value) => {
+            S::Stored(value) => self.env.memory_value = Some(self.value(value)?),
+            S::SetBit(mask, value) => {
                 let v = self.value(value)?;
                 let v = match v {
                     // Only the lowest bit counts.
@@ -102,64 +104,61 @@ impl Emitter<'_> {
                         self.boolean(bit, value.hold)?
                     }
                 };
-                self.env.bits.insert(*mask, v);
+                self.env.bits.insert(mask, v);
             }
-            Stmt::If { arms, otherwise } => self.select_statements(arms, otherwise)?,
-            Stmt::Parts { value, parts } => {
+            S::If { arms, otherwise } => self.select_statements(arms, otherwise)?,
+            S::Parts { value, parts } => {
                 let v = self.value(value)?;
                 let before = self.env.whole.replace(v);
                 self.stmts(parts)?;
                 self.env.whole = before;
             }
-            Stmt::Control { builtin, .. } if does_nothing(*builtin) => {}
-            Stmt::For { var, from, to, body } => self.unrolled_loop(*var, from, to, body)?,
-            _ if self.packet.is_some() => return Err(Unsupported("a statement in a lane")),
-            Stmt::Vector(vector) => {
+            S::Nothing => {}
+            S::For { var, hold, first, last, body } => self.unrolled_loop(var, hold, [first, last], body)?,
+            S::Vector(vector) => {
                 let initialised = std::mem::replace(&mut self.env.array_initialised, true);
                 self.cross_lane(vector, initialised)?;
             }
-            Stmt::SetVgpr { lane, reg, value } => self.set_lane(lane, reg, value)?,
-            Stmt::SetState(state, value) => {
+            S::SetLane { lane, reg, value } => self.set_lane(lane, reg, value)?,
+            S::SetState(state, value) => {
                 let v = self.value(value)?;
-                self.set_wave_state(*state, value.hold, v)?;
+                self.set_wave_state(state, value.hold, v)?;
             }
-            Stmt::SetElement { id, index, value } => {
+            S::SetElement { id, index, value } => {
                 let (index, v) = (self.value(index)?, self.value(value)?);
-                let Val::Const(index) = index else { return Err(Unsupported("an index")) };
-                let op = self.env.op(self.ops);
-                let len = self.operations.handlers(&op).locals[*id as usize].len;
-                if len.is_some_and(|len| index < len as u128) {
-                    self.env.elements.insert((*id, index as u32), v);
+                let Val::Const(index) = index else { return Err(Bug("an index")) };
+                let handlers = &self.selections.of(self.env.op_index).handlers;
+                if handlers.locals[id as usize].len.is_some_and(|len| index < len as u128) {
+                    self.env.elements.insert((id, index as u32), v);
                 }
             }
-            Stmt::SetSgpr { reg, value } => {
+            S::SetSgpr { reg, value } => {
                 let (reg, v) = (self.value(reg)?, self.value(value)?);
-                let Val::Const(reg) = reg else { return Err(Unsupported("a computed register number")) };
+                let Val::Const(reg) = reg else { return Err(Bug("a computed register number")) };
                 let v = self.resize(v, value.hold, Hold::W32)?;
                 self.set_sgprs(reg as usize, &[v])?;
             }
-            Stmt::SetScalar { dwords, value, .. } => {
+            S::LoadScalar { dwords, addr } => {
+                let words = self.scalar_load_dwords(addr, dwords)?;
                 let op = self.env.op(self.ops);
-                if op.flags & Op::OUTPUT != 0 || *dwords > 4 {
-                    return Err(Unsupported("a result"));
-                }
-                if *dwords > 2 {
-                    let words = self.scalar_load_dwords(value, *dwords)?;
-                    return self.set_sgprs(op.d as usize, &words);
-                }
+                self.set_sgprs(op.d as usize, &words)?;
+            }
+            S::SetScalar { dwords, value } => {
                 let v = self.value(value)?;
                 let v = self.resize(v, value.hold, Hold::W64)?;
                 let words = self.split_dwords(v)?;
-                self.set_sgprs(op.d as usize, &words[..*dwords as usize])?;
+                let op = self.env.op(self.ops);
+                self.set_sgprs(op.d as usize, &words[..dwords as usize])?;
             }
-            Stmt::SetMaskOperand(value) => {
+            S::SetMaskOperand(value) => {
                 let (op, v) = (self.env.op(self.ops), self.value(value)?);
                 let v = self.resize(v, value.hold, Hold::W64)?;
                 let words = self.split_dwords(v)?;
                 let count = if self.wide_wave { 2 } else { 1 };
                 self.set_sgprs(op.d1 as usize, &words[..count])?;
             }
-            _ => return Err(Unsupported("a statement")),
+            // `branch_path` emits jumps.
+            S::Jump(_) => return Err(Bug("a jump")),
         }
         Ok(())
     }

@@ -5,9 +5,9 @@ use super::memory::{Access, ResolvedAccess};
 use super::packet::{Packet, PacketPosition};
 use super::stmt::Env;
 use super::val::Val;
-use super::{Emitter, R, Unsupported};
+use super::{Bug, Emitter, R};
 use crate::frame::frame_offset;
-use crate::subword::Subword;
+use crate::selected::Subword;
 use isa_lower::ir::{Block, Hold, Start, Var};
 use isa_spec::tables::Role;
 use wavesim_x64::Code;
@@ -115,11 +115,11 @@ impl Emitter<'_> {
     ) -> R<()> {
         self.each_packet(|e, base| {
             let mut packet = Packet::new(base);
-            let PacketPosition { n, .. } = e.packet.ok_or(Unsupported("a packet"))?;
+            let PacketPosition { n, .. } = e.packet.ok_or(Bug("a packet"))?;
             let Access { register, wide, .. } = location.access;
             let data = e.register(&mut packet, data);
             let moved = e.subword_code(op, subword, (register, wide), Val::Lanes(data), &mut packet)?;
-            let v = e.lanes(moved.ok_or(Unsupported("a store"))?)?;
+            let v = e.lanes(moved.ok_or(Bug("a store"))?)?;
             let [scatter, done] = [(); 2].map(|()| e.f.label());
             e.branch_if_zero(contiguous, scatter);
             let to = e.first_lane(location, base);

@@ -2,8 +2,9 @@
 //! eight lanes.
 
 use super::facts::KnownBits;
-use super::ops::{Shift, width};
-use super::{Emitter, R, Unsupported};
+use super::ops::width;
+use super::{Bug, Emitter, R};
+use crate::lowering::Shift;
 use isa_lower::ir::Hold;
 use wavesim_x64::inst::{Cc, Int1, V};
 
@@ -40,11 +41,11 @@ impl Emitter<'_> {
     /// Returns a uniform value as an integer of its holder.
     pub fn uniform(&mut self, val: Val, hold: Hold) -> R<V> {
         Ok(match val {
-            _ if hold == Hold::W128 => return Err(Unsupported("128 bits")),
+            _ if hold == Hold::W128 => return Err(Bug("128 bits")),
             Val::Const(bits) => self.f.iconst(bits as u64 & low_mask(hold.bits()) as u64),
             Val::Uniform(v) | Val::Bool(v) => v,
             Val::Lanes(_) | Val::Mask(_) | Val::Wide(_) => {
-                return Err(Unsupported("a varying value as a uniform one"));
+                return Err(Bug("a varying value as a uniform one"));
             }
         })
     }
@@ -70,7 +71,7 @@ impl Emitter<'_> {
                 let one = self.uniform(val, Hold::W32)?;
                 self.broadcast(Hold::W32, one)
             }
-            Val::Wide(_) => return Err(Unsupported("64 bits as 32")),
+            Val::Wide(_) => return Err(Bug("64 bits as 32")),
         })
     }
 
@@ -80,7 +81,7 @@ impl Emitter<'_> {
             Val::Const(bits) => [self.splat_constant(Hold::W64, bits as u64); 2],
             Val::Wide(v) => v,
             Val::Uniform(v) | Val::Bool(v) => [self.broadcast(Hold::W64, v); 2],
-            Val::Lanes(_) | Val::Mask(_) => return Err(Unsupported("32 bits as 64")),
+            Val::Lanes(_) | Val::Mask(_) => return Err(Bug("32 bits as 64")),
         })
     }
 
@@ -115,7 +116,7 @@ impl Emitter<'_> {
                 let v = self.ineg(Hold::W32, v);
                 self.broadcast(Hold::W32, v)
             }
-            _ => return Err(Unsupported("a value that is not a boolean")),
+            _ => return Err(Bug("a value that is not a boolean")),
         })
     }
 
@@ -143,7 +144,7 @@ impl Emitter<'_> {
                 let v = self.lanes(val)?;
                 Val::Wide(self.extend(v, false))
             }
-            (Val::Wide(_), ..) => return Err(Unsupported("128 bits")),
+            (Val::Wide(_), ..) => return Err(Bug("128 bits")),
         })
     }
 
@@ -251,7 +252,7 @@ impl Emitter<'_> {
                     }
                 })
             }
-            _ => Err(Unsupported("a value that is not a boolean")),
+            _ => Err(Bug("a value that is not a boolean")),
         }
     }
 }

@@ -1,14 +1,12 @@
 //! Lowers values of the lane-loop representation: one node, a few instructions.
 
 use super::facts::KnownBits;
-use super::ops::{Shift, width};
+use super::ops::width;
 use super::val::{Val, low_mask};
-use super::{Emitter, R, Unsupported};
-use crate::lane_calls as functions;
-use crate::mode::is_ieee_bit;
-use crate::wide_sums;
+use super::{Bug, Emitter, R};
+use crate::lowering::{Count, Lowering, Shift, SourceBit, recognise};
 use isa_lower::ir::*;
-use isa_spec::pcode::ir::{Pure, State};
+use isa_spec::pcode::ir::State;
 use wavesim_machine::exec::op::Op;
 use wavesim_x64::inst::{Cc, Int1, Int2, V};
 
@@ -16,79 +14,66 @@ impl Emitter<'_> {
     /// Lowers a value.
     pub fn value(&mut self, value: &Value) -> R<Val> {
         let hold = value.hold;
-        if is_ieee_bit(value) {
-            return Ok(Val::Const(self.context.ieee as u128));
-        }
-        match &value.kind {
-            ValueKind::Const(bits) => Ok(Val::Const(*bits & low_mask(hold.bits()))),
-            ValueKind::Var(var) => Ok(self.env.var(*var)),
-            ValueKind::Element(id, index) => {
-                let Val::Const(index) = self.value(index)? else { return Err(Unsupported("an index")) };
-                Ok(self.env.elements.get(&(*id, index as u32)).copied().unwrap_or(Val::Const(0)))
+        let (lowering, _) = recognise(value)?;
+        match lowering {
+            Lowering::Ieee => Ok(Val::Const(self.context.ieee as u128)),
+            Lowering::Mode => Err(Bug("MODE")),
+            Lowering::Const(bits) => Ok(Val::Const(bits & low_mask(hold.bits()))),
+            Lowering::Var(var) => Ok(self.env.var(var)),
+            Lowering::Element(id, index) => {
+                let Val::Const(index) = self.value(index)? else { return Err(Bug("an index")) };
+                Ok(self.env.elements.get(&(id, index as u32)).copied().unwrap_or(Val::Const(0)))
             }
-            ValueKind::Loaded { .. } => self.env.memory_value.ok_or(Unsupported("a loaded value")),
-            ValueKind::Load { addr, bytes, .. } => self.scalar_load(addr, *bytes),
-            ValueKind::Field(name) => self.field(name).map(Val::Const),
-            ValueKind::SourceBit { field, source } => self.source_bit(field, *source),
-            ValueKind::OperandNumber(Slot::Source(at)) => {
-                Ok(Val::Const(self.env.op(self.ops).src[*at].number() as u128))
+            Lowering::Loaded => self.env.memory_value.ok_or(Bug("a loaded value")),
+            Lowering::Load { addr, bytes } => self.scalar_load(addr, bytes),
+            Lowering::Field(field) => {
+                let op = self.env.op(self.ops);
+                Ok(Val::Const(field.of(&op, &self.exts[op.ext as usize]) as u128))
             }
-            ValueKind::OperandNumber(_) => Ok(Val::Const(self.env.op(self.ops).d as u128)),
-            ValueKind::State(state) => self.state(*state, hold),
-            ValueKind::LaneBit(mask) => self.lane_mask(*mask),
-            ValueKind::Scalar { slot, dwords, how } => self.operand(*slot, *dwords, *how),
-            ValueKind::OperandLane { slot: Slot::Source(at), lane, index } => {
-                let (lane, index) = (self.value(lane)?, self.value(index)?);
-                let Val::Const(index) = index else {
-                    return Err(Unsupported("a computed register number"));
-                };
-                self.read_lane_operand(*at, lane, index as u32)
+            Lowering::SourceBit(field, source) => Ok(Val::Const(self.source_bit(field, source) as u128)),
+            Lowering::SourceNumber(at) => Ok(Val::Const(self.env.op(self.ops).src[at].number() as u128)),
+            Lowering::DestinationNumber => Ok(Val::Const(self.env.op(self.ops).d as u128)),
+            Lowering::State(state) => self.state(state, hold),
+            Lowering::Carry => self.env.carry.ok_or(Bug("a mask")),
+            Lowering::Operand { slot, dwords, how } => self.operand(slot, dwords, how),
+            Lowering::OperandLane { source, lane, index } => {
+                let lane = self.value(lane)?;
+                self.read_lane_operand(source, lane, index)
             }
-            ValueKind::Resize(inner) if hold == Hold::W32 => self.low_word(inner),
-            ValueKind::Resize(inner) => {
+            Lowering::Resize(inner) if hold == Hold::W32 => self.low_word(inner),
+            Lowering::Resize(inner) => {
                 let v = self.value(inner)?;
                 self.resize(v, inner.hold, hold)
             }
-            ValueKind::SignExtend { value: inner, width } => self.sign_extended(inner, *width, hold),
-            ValueKind::Op1(op, inner) => {
+            Lowering::SignExtend(inner, width) => self.sign_extended(inner, width, hold),
+            Lowering::Op1(op, inner) => {
                 let v = self.value(inner)?;
-                self.op1(*op, inner.hold, v)
+                self.op1(op, inner.hold, v)
             }
-            ValueKind::Op2(..) if hold == Hold::W128 && wide_sums::signed_sum(value).is_some() => {
-                let Some([a, b, c]) = wide_sums::signed_sum(value) else {
-                    return Err(Unsupported("128 bits"));
-                };
+            Lowering::SignedSum([a, b, c]) => {
                 let terms = [self.value(a)?, self.value(b)?, self.value(c)?];
                 self.signed_sum(terms)
             }
-            ValueKind::Op2(op, a, b) => {
+            Lowering::Op2(op, a, b) => {
                 let (x, y) = (self.value(a)?, self.value(b)?);
-                self.op2(*op, hold, x, y)
+                self.op2(op, hold, x, y)
             }
-            ValueKind::ShlConst(inner, n) => {
+            Lowering::Shift(shift, inner, Count::Const(n)) => {
                 let v = self.value(inner)?;
-                self.shift(Shift::Left, hold, v, Val::Const(*n as u128))
+                self.shift(shift, hold, v, Val::Const(n as u128))
             }
-            ValueKind::ShrConst(inner, n) => {
-                let v = self.value(inner)?;
-                self.shift(Shift::Right, hold, v, Val::Const(*n as u128))
+            Lowering::Shift(shift, inner, Count::Value(n)) => {
+                let (v, n) = (self.value(inner)?, self.shift_count(n, hold)?);
+                self.shift(shift, hold, v, n)
             }
-            ValueKind::Shl(a, n) => {
-                let (a, n) = (self.value(a)?, self.shift_count(n, hold)?);
-                self.shift(Shift::Left, hold, a, n)
-            }
-            ValueKind::Shr(a, n) => {
-                let (a, n) = (self.value(a)?, self.shift_count(n, hold)?);
-                self.shift(Shift::Right, hold, a, n)
-            }
-            ValueKind::Sar { value: inner, count, width } => {
-                let (a, n) = (self.sign_extended(inner, *width, hold)?, self.shift_count(count, hold)?);
+            Lowering::ShiftSigned { value: inner, count, width } => {
+                let (a, n) = (self.sign_extended(inner, width, hold)?, self.shift_count(count, hold)?);
                 self.shift(Shift::Arithmetic, hold, a, n)
             }
-            ValueKind::Compare { op, int, a, b } => self.compare(*op, *int, a, b),
-            ValueKind::LogicalAnd(a, b) => self.logical(true, a, b),
-            ValueKind::LogicalOr(a, b) => self.logical(false, a, b),
-            ValueKind::Select(c, a, b) => {
+            Lowering::Compare(op, int, a, b) => self.compare(op, int, a, b),
+            Lowering::LogicalAnd(a, b) => self.logical(true, a, b),
+            Lowering::LogicalOr(a, b) => self.logical(false, a, b),
+            Lowering::Select([c, a, b]) => {
                 let cond = self.value(c)?;
                 let cond = self.boolean(cond, c.hold)?;
                 if let Val::Const(bits) = cond {
@@ -104,15 +89,15 @@ impl Emitter<'_> {
                 let (a, b) = (a?, self.value(b)?);
                 self.select(cond, hold, a, b)
             }
-            ValueKind::Extract { value: inner, lo } => {
+            Lowering::Extract { value: inner, lo } => {
                 let (v, lo) = (self.value(inner)?, self.shift_count(lo, inner.hold)?);
                 let v = self.shift(Shift::Right, inner.hold, v, lo)?;
                 self.resize(v, inner.hold, hold)
             }
-            ValueKind::Insert { old, value: new, lo, width } => {
+            Lowering::Insert { old, value: new, lo, width } => {
                 let (old, new) = (self.value(old)?, self.value(new)?);
                 let (lo, mask) =
-                    (self.shift_count(lo, hold)?, Val::Const(low_mask(*width) & low_mask(hold.bits())));
+                    (self.shift_count(lo, hold)?, Val::Const(low_mask(width) & low_mask(hold.bits())));
                 let new = self.op2(Op2::And, hold, new, mask)?;
                 let (new, mask) =
                     (self.shift(Shift::Left, hold, new, lo)?, self.shift(Shift::Left, hold, mask, lo)?);
@@ -120,7 +105,7 @@ impl Emitter<'_> {
                 let kept = self.op2(Op2::And, hold, old, rest)?;
                 self.op2(Op2::Or, hold, kept, new)
             }
-            ValueKind::Concat(parts) => {
+            Lowering::Concat(parts) => {
                 if let (Hold::W64, Some([low, high])) = (hold, concatenated_words(parts)) {
                     let (low, high) = (self.value(low)?, self.value(high)?);
                     if low.is_varying() || high.is_varying() {
@@ -136,9 +121,9 @@ impl Emitter<'_> {
                 }
                 Ok(all)
             }
-            ValueKind::Saturate { value: inner, from, to } => {
+            Lowering::Saturate { value: inner, from, to } => {
                 if self.env.op(self.ops).flags & Op::CLAMP != 0 {
-                    return self.saturate(inner, *from, *to, hold);
+                    return self.saturate(inner, from, to, hold);
                 }
                 if to.width <= 32 && hold == Hold::W32 {
                     let v = self.low_word(inner)?;
@@ -148,36 +133,55 @@ impl Emitter<'_> {
                 let v = self.op2(Op2::And, inner.hold, v, Val::Const(low_mask(to.width)))?;
                 self.resize(v, inner.hold, hold)
             }
-            ValueKind::Float { op, ty, args } if functions::float(*op, *ty, self.flush).is_some() => {
-                let args = args.iter().map(|arg| self.value(arg)).collect::<R<Vec<Val>>>()?;
-                let function = functions::float(*op, *ty, self.flush).ok_or(Unsupported("a function"))?;
+            Lowering::Arithmetic(op, format, args) => {
+                let args = self.values(args)?;
+                self.float(op, format, &args)
+            }
+            Lowering::HalfArithmetic(op, args) => {
+                let args = self.values(args)?;
+                self.float_f16(op, &args)
+            }
+            Lowering::FloatBits(op, ty, inner) => {
+                let v = self.value(inner)?;
+                self.float_bits(op, ty, inner.hold, v)
+            }
+            Lowering::Conversion(conversion, inner) => {
+                let v = self.value(inner)?;
+                self.conversion(conversion, v)
+            }
+            Lowering::Function(function, args) => {
+                let args = self.values(args)?;
                 self.call_per_lane(function, &args)
             }
-            ValueKind::Float { op: FloatOp::TrigPreop, args, .. } => {
-                let (a, n) = (self.value(&args[0])?, self.value(&args[1])?);
+            Lowering::TrigPreop(a, n) => {
+                let (a, n) = (self.value(a)?, self.value(n)?);
                 self.trig_preop(a, n)
             }
-            ValueKind::Float { op, ty, args } => self.float(*op, *ty, args),
-            ValueKind::FloatBits { op, ty, value: inner } => {
-                let v = self.value(inner)?;
-                self.float_bits(*op, *ty, inner.hold, v)
-            }
-            ValueKind::Conversion(conversion, inner) => {
-                let v = self.value(inner)?;
-                match functions::conversion(*conversion, self.flush) {
-                    Some(function) => self.call_per_lane(function, &[v]),
-                    None => self.conversion(*conversion, v),
-                }
-            }
-            ValueKind::Simd { builtin: Pure::SelectBytes, args, .. } => {
-                let args = [self.value(&args[0])?, self.value(&args[1])?, self.value(&args[2])?];
+            Lowering::SelectBytes(args) => {
+                let [a, b, c] = args;
+                let args = [self.value(a)?, self.value(b)?, self.value(c)?];
                 self.byte_permute(args)
             }
-            ValueKind::VectorRead { read, at } => self.vector_read(*read, at),
-            ValueKind::SimdResult { call } => {
-                self.env.calls.get(*call).copied().ok_or(Unsupported("the result of a call"))
+            Lowering::VectorRead(read, at) => self.vector_read(read, at),
+            Lowering::CallResult(call) => {
+                self.env.calls.get(call).copied().ok_or(Bug("the result of a call"))
             }
-            _ => Err(Unsupported("a value")),
+        }
+    }
+
+    fn values(&mut self, values: &[Value]) -> R<Vec<Val>> {
+        values.iter().map(|value| self.value(value)).collect()
+    }
+
+    /// Returns a source's bit of a field.
+    fn source_bit(&self, field: SourceBit, source: usize) -> u32 {
+        let op = self.env.op(self.ops);
+        let bits = &self.exts[op.ext as usize].by_source;
+        match field {
+            SourceBit::Neg => bits.neg()[source],
+            SourceBit::NegHi => bits.neg_hi()[source],
+            SourceBit::OpSel => bits.op_sel()[source],
+            SourceBit::OpSelHi => bits.op_sel_hi()[source],
         }
     }
 
@@ -232,7 +236,7 @@ impl Emitter<'_> {
             State::WaveSize => Val::Const(lanes),
             State::InstSize => Val::Const(4),
             // A lane must see the state before the instruction, which the loop over lanes does not keep.
-            _ if self.packet.is_some() => return Err(Unsupported("state in a lane")),
+            _ if self.packet.is_some() => return Err(Bug("state in a lane")),
             _ => {
                 let v = self.wave_state(state)?;
                 let own = self.state_hold(state);
@@ -261,7 +265,7 @@ impl Emitter<'_> {
                 Val::Wide(self.extend(v, true))
             }
             (v, Hold::W32 | Hold::W64) => self.resize(v, from, hold)?,
-            (_, Hold::W128) => return Err(Unsupported("128 bits")),
+            (_, Hold::W128) => return Err(Bug("128 bits")),
         })
     }
 
@@ -281,7 +285,7 @@ impl Emitter<'_> {
 
     pub fn op1(&mut self, op: Op1, hold: Hold, v: Val) -> R<Val> {
         if hold == Hold::W128 {
-            return Err(Unsupported("128 bits"));
+            return Err(Bug("128 bits"));
         }
         let bits = hold.bits();
         let result = match op {
@@ -298,7 +302,7 @@ impl Emitter<'_> {
                     Val::Const(bits) => Ok(Val::Const((bits == 0) as u128)),
                     Val::Bool(v) => Ok(Val::Bool(self.f.int2(Int2::Xor, width(Hold::W32), v, 1))),
                     Val::Mask(v) => Ok(Val::Mask(self.bnot(Hold::W32, v))),
-                    _ => Err(Unsupported("a value that is not a boolean")),
+                    _ => Err(Bug("a value that is not a boolean")),
                 };
             }
             Op1::CountOnes => self.unary_op(hold, v, |e, hold, v| e.count_ones(hold, v))?,
@@ -451,14 +455,10 @@ impl Emitter<'_> {
                 Compare::Gt => key(a) > key(b),
                 Compare::Ge => key(a) >= key(b),
             };
-            return if hold == Hold::W128 {
-                Err(Unsupported("128 bits"))
-            } else {
-                Ok(Val::Const(holds as u128))
-            };
+            return if hold == Hold::W128 { Err(Bug("128 bits")) } else { Ok(Val::Const(holds as u128)) };
         }
         if hold == Hold::W128 {
-            return Err(Unsupported("128 bits"));
+            return Err(Bug("128 bits"));
         }
         let cc = match (op, int.signed) {
             (Compare::Eq, _) => Cc::Eq,
@@ -480,7 +480,7 @@ impl Emitter<'_> {
         match cond {
             Val::Bool(v) => Ok(v),
             Val::Const(bits) => Ok(self.f.iconst((bits != 0) as u64)),
-            _ => Err(Unsupported("a branch on a varying condition")),
+            _ => Err(Bug("a branch on a varying condition")),
         }
     }
 }

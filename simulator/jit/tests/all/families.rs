@@ -4,14 +4,15 @@
 use super::{program_by, random, run, start, twice};
 use wavesim_asm::Options;
 use wavesim_isa::arch::Arch;
-use wavesim_jit::{Jit, handler_calls};
+use wavesim_jit::{Jit, selections};
 use wavesim_machine::exec::program::Program;
 use wavesim_machine::state::LaneVec;
 
 /// Returns the lines whose operations call their handlers.
 pub fn handler_lines<'l>(program: &Program, lines: &[&'l str]) -> Vec<&'l str> {
     // The end of the program has no line.
-    handler_calls(program).into_iter().filter_map(|number| lines.get(number)).copied().collect()
+    let calls = selections(program).into_iter().filter(|selection| selection.call.is_some());
+    calls.filter_map(|selection| lines.get(selection.instruction)).copied().collect()
 }
 
 /// Compares the registers after interpreted and compiled execution, for all compiled wave sizes and modes,

@@ -27,7 +27,7 @@ pub(super) fn compiled(archs: &[Arch], json: bool) -> Result<String, String> {
             if *number != u16::MAX {
                 let (all, with_code) = groups.entry(inst.group()).or_default();
                 *all += 1;
-                *with_code += wavesim_jit::is_compiled(*number) as usize;
+                *with_code += wavesim_jit::is_compiled(*number).is_ok() as usize;
             }
         }
         let _ = writeln!(out, "{:14} {:>9} {:>8} {:>6}", arch.name(), "semantics", "compiled", "share");
