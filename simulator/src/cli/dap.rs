@@ -40,7 +40,7 @@ const MAX_CONNECTIONS: usize = 16;
 /// Maximum number of messages that wait, and of their bytes; the client's next message waits in its connection.
 const MAX_WAITING: usize = 64;
 const MAX_WAITING_BYTES: usize = wire::LIMIT;
-/// Maximum size of a message of a client that has not given the token, in bytes.
+/// Maximum size of a message of a client that has not given the token, and of its messages that wait, in bytes.
 const UNKNOWN_LIMIT: usize = 1 << 20;
 /// Maximum time until a client that has connected gives the token, and for which it may leave messages unread.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -158,8 +158,9 @@ impl Queue {
             let limit = if self.lock().known { wire::LIMIT } else { UNKNOWN_LIMIT };
             let Ok(Some(message)) = wire::read(&mut from, limit) else { break };
             let full = |state: &Waiting| {
-                let bytes = state.bytes + message.len();
-                !state.closed && (state.messages.len() >= MAX_WAITING || bytes > MAX_WAITING_BYTES)
+                let most = if state.known { MAX_WAITING_BYTES } else { UNKNOWN_LIMIT };
+                let many = state.messages.len() >= MAX_WAITING;
+                !state.closed && (many || state.bytes > 0 && state.bytes + message.len() > most)
             };
             let closed = self.wait_while(full).closed;
             if closed {
@@ -305,4 +306,28 @@ fn options(launch: &LaunchArguments) -> Vec<String> {
     out.push(launch.program.clone());
     out.extend(launch.data.clone());
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Messages of a client that has not given the token take at most `UNKNOWN_LIMIT` bytes while they wait.
+    #[test]
+    fn the_queue_of_an_unknown_client_is_short() {
+        let body = "x".repeat(600_000);
+        let stream = format!("Content-Length: {}\r\n\r\n{body}", body.len()).repeat(5);
+        let queue = Queue::default();
+        std::thread::scope(|scope| {
+            scope.spawn(|| queue.fill(stream.as_bytes()));
+            for _ in 0..5 {
+                drop(queue.wait_while(|state| state.messages.is_empty()));
+                // Time for more than may wait.
+                std::thread::sleep(Duration::from_millis(50));
+                assert!(queue.lock().bytes <= UNKNOWN_LIMIT);
+                assert_eq!(queue.next().map(|message| message.len()), Some(body.len()));
+            }
+            assert_eq!(queue.next(), None);
+        });
+    }
 }

@@ -9,7 +9,7 @@ use wavesim_loader::prepared::Prepared;
 /// Parses an expression, which must extend to the end of the text.
 pub(super) fn parse(text: &str, prepared: &Prepared) -> Result<Node, String> {
     let tokens = lex(text)?;
-    let mut parser = Parser { tokens: &tokens, at: 0, depth: 0, prepared };
+    let mut parser = Parser { tokens: &tokens, at: 0, depth: 0, operators: 0, prepared };
     let node = parser.binary(0)?;
     match parser.peek() {
         None => Ok(node),
@@ -87,9 +87,14 @@ fn number(text: &str) -> Option<Value> {
 /// Maximum nesting depth: deeper nesting is an error instead of a stack overflow.
 const MAX_DEPTH: usize = 64;
 
+/// Maximum number of operators between values. `1 + 1 + …` is a tree that is as deep as it is long.
+const MAX_OPERATORS: usize = 500;
+
 struct Parser<'t, 'p> {
     tokens: &'t [Token],
     at: usize,
+    /// Number of operators between values so far.
+    operators: usize,
     /// Nesting of signs, parentheses and indices.
     depth: usize,
     prepared: &'p Prepared,
@@ -138,6 +143,10 @@ impl Parser<'_, '_> {
             let op = *op;
             let Some(s) = precedence(op).filter(|s| *s > least) else { break };
             self.at += 1;
+            self.operators += 1;
+            if self.operators > MAX_OPERATORS {
+                return Err(format!("the expression has more than {MAX_OPERATORS} operators"));
+            }
             let right = self.binary(s)?;
             left = Node::Binary(op, Box::new(left), Box::new(right));
         }

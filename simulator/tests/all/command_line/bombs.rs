@@ -32,6 +32,8 @@ fn resource_bombs_are_rejected() {
     assert_eq!(wavesim(&["asm", &source, "-o", &object]).code, 0);
     let aliases: String = (1..40).map(|k| format!("a{k}: &a{k} [*a{0}, *a{0}]\n", k - 1)).collect();
     let expression = format!("p {deep}1");
+    let sum = format!("p {}1", "1 + ".repeat(20_000));
+    let condition = format!("break 5 if {}1", "1 && ".repeat(20_000));
     let minus = format!("p {}1", "-".repeat(20_000));
     let argument = format!("x: f32[{shape}]");
     let parentheses = format!("x: f32[{deep}1]");
@@ -58,6 +60,8 @@ fn resource_bombs_are_rejected() {
         &[&["run", &object, "--arg", &parentheses][..], &call].concat(),
         &["debug", &nothing, "--batch", "-e", &expression],
         &["debug", &nothing, "--batch", "-e", &minus],
+        &["debug", &nothing, "--batch", "-e", &sum],
+        &["debug", &nothing, "--batch", "-e", &condition],
         &["debug", &nothing, "--batch", "-e", &format!("break 5 if {deep}1")],
     ] {
         let e = bounded(args);
@@ -111,6 +115,16 @@ fn text_bombs_are_rejected() {
         ("symbols", lines(33_000, |n| format!("  s_branch q{n}\n"))),
         ("repetition", ".rept 1000000000\n s_nop 0\n.endr\n".to_string()),
         ("macros", macros + " m39\n"),
+        (
+            "sums",
+            (0..60).map(|n| format!(".set a{}, a{n} + a{n}\n", n + 1)).collect::<String>()
+                + ".long a60\n.set a0, c\nc:\n",
+        ),
+        (
+            "numbers",
+            (0..60).map(|n| format!(".set a{}, a{n} + a{n}\n", n + 1)).collect::<String>()
+                + ".long a60\n.set a0, 1\n",
+        ),
         ("zeros", ".space 1000000000000\n".to_string()),
         ("parentheses", format!("  s_mov_b32 s0, {}1\n", "(".repeat(20_000))),
     ];
