@@ -79,6 +79,8 @@ struct Messages {
     words: usize,
     /// A part was dropped since the buffer was reset.
     full: bool,
+    /// A service was requested that does not exist, since the buffer was reset.
+    unknown: bool,
 }
 
 impl Messages {
@@ -132,12 +134,6 @@ impl Hostcall {
             active: Mutex::new(Some(0)),
             changed: Condvar::new(),
         };
-        let buffer = shared.buffer.address();
-        for (at, value) in
-            [(0, buffer + HEADERS), (8, buffer + PAYLOADS), (16, buffer + SIGNAL), (40, INDEX_MASK)]
-        {
-            shared.word(at).store(value, Ordering::Relaxed);
-        }
         shared.reset();
         let shared = Arc::new(shared);
         let server = shared.clone();
@@ -243,8 +239,15 @@ impl Shared {
         }
     }
 
-    /// Returns all packets to the free stack. Must be called only while no kernel uses the buffer.
+    /// Returns all packets to the free stack, and restores the header, which a faulty kernel may have overwritten.
+    /// Must be called only while no kernel uses the buffer.
     fn reset(&self) {
+        let buffer = self.buffer.address();
+        for (at, value) in
+            [(0, buffer + HEADERS), (8, buffer + PAYLOADS), (16, buffer + SIGNAL), (40, INDEX_MASK)]
+        {
+            self.word(at).store(value, Ordering::Relaxed);
+        }
         self.word(READY).store(0, Ordering::Relaxed);
         // A link of 0 ends the stack, so the pointer to packet 0 needs a nonzero tag.
         let mut next = INDEX_MASK + 1;
@@ -305,7 +308,12 @@ impl Shared {
             PRINTF => self.message(words),
             MEMORY => self.heap.request(words[0], words[1]),
             other => {
-                self.report(&format!("a kernel asked for hostcall service {other}, which is not supported"));
+                // A faulty kernel may ask without end.
+                if !std::mem::replace(&mut lock(&self.messages).unknown, true) {
+                    self.report(&format!(
+                        "a kernel asked for hostcall service {other}, which is not supported"
+                    ));
+                }
                 0
             }
         }
@@ -343,6 +351,31 @@ mod tests {
     /// The descriptor of a part: flags, number of words, id.
     fn part(flags: u64, id: u64) -> [u64; 8] {
         [flags | 7 << 5 | id << 8, 0, 0, 0, 0, 0, 0, 0]
+    }
+
+    #[test]
+    fn damage_ends_with_the_launch() {
+        let reports = Arc::new(Mutex::new(0));
+        let count = reports.clone();
+        let hostcall = Hostcall::new(Arc::new(move |_, _| *lock(&count) += 1)).unwrap();
+        let shared = &hostcall.shared;
+        let header = || (0..HEADERS).step_by(8).map(|at| shared.word(at).load(Ordering::Relaxed)).collect();
+        let links = || {
+            (0..PACKETS).map(|n| shared.word(HEADERS + n * HEADER_BYTES).load(Ordering::Relaxed)).collect()
+        };
+        let before: [Vec<u64>; 2] = [header(), links()];
+        for garbage in [0, 1, 2, PACKETS, u64::MAX] {
+            hostcall.serve(|| {
+                (0..BYTES).step_by(8).for_each(|at| shared.word(at).store(garbage, Ordering::Relaxed))
+            });
+            let after: [Vec<u64>; 2] = [header(), links()];
+            assert_eq!(after[0][..6], before[0][..6], "{garbage}");
+            assert_eq!(after[1][1..], before[1][1..], "{garbage}");
+        }
+        // Requests of an unknown service are reported once a launch.
+        let before = *lock(&reports);
+        (0..100).for_each(|_| assert_eq!(shared.handle_request(77, [0; 8]), 0));
+        assert_eq!(*lock(&reports), before + 1);
     }
 
     #[test]

@@ -243,7 +243,10 @@ pub fn accept(words: impl IntoIterator<Item = String>, language: Language) -> Re
         if let Some((option, rest)) = strip(&word, &MACROS) {
             out.arguments.push(definition(option, &value_of(option, rest)?)?);
         } else if let Some((option, rest)) = strip(&word, &PATHS) {
-            out.arguments.push(format!("{option}{}", value_of(option, rest)?));
+            let value = value_of(option, rest)?;
+            // `-include` and `-pch…` would be another option, `-include-pch`, which takes the next argument.
+            let here = if value.starts_with('-') { "./" } else { "" };
+            out.arguments.push(format!("{option}{here}{value}"));
         } else if language == Language::Hip && (word == "-mllvm" || word.starts_with("-mllvm ")) {
             let value = value_of("-mllvm", &word["-mllvm".len()..])?;
             let setting = llvm_setting(&value).ok_or(OptionError::Unknown(format!("-mllvm {value}")))?;
@@ -415,10 +418,28 @@ mod tests {
 
     #[test]
     fn values_do_not_become_arguments() {
-        let list = ["-D", "A=@/tmp/x", "-I", "@/tmp/x", "-I", "-o", "-include", "@f", "-DB=-o x"];
+        let list = [
+            "-D",
+            "A=@/tmp/x",
+            "-I",
+            "@/tmp/x",
+            "-I",
+            "-o",
+            "-include",
+            "@f",
+            "-DB=-o x",
+            "-include-pch",
+            "-isystem-after",
+            "-I-",
+        ];
         for language in BOTH {
             let accepted = accept(list.map(str::to_string), language).unwrap();
-            assert_eq!(accepted.arguments, ["-DA=@/tmp/x", "-I@/tmp/x", "-I-o", "-include@f", "-DB=-o x"]);
+            assert_eq!(
+                accepted.arguments[..5],
+                ["-DA=@/tmp/x", "-I@/tmp/x", "-I./-o", "-include@f", "-DB=-o x"]
+            );
+            // Other options of clang, some of which take the next argument.
+            assert_eq!(accepted.arguments[5..], ["-include./-pch", "-isystem./-after", "-I./-"]);
             assert!(accepted.arguments.iter().all(|a| a.starts_with('-') && a != "-o"));
             // Clang would take the next argument for the value of an empty one.
             for wrong in [["-D", ""], ["-I", ""], ["-D", "-o"], ["-D", "@x"], ["-D", "A=1\n#include \"x\""]] {
