@@ -18,9 +18,14 @@ use wavesim_runtime::{self as runtime, Bounds, HostMemory, Launch, Settings, Tar
 /// A range of host memory in Python: address, size in bytes, whether it is writable, name.
 type Range = (u64, u64, bool, String);
 
+/// The addresses that a process can have memory at: no system maps the first page, where null pointers and
+/// offsets from them are, and 64-bit hosts reserve the upper ones.
+const ADDRESSES: std::ops::Range<u64> = 4096..1 << 56;
+
 /// Converts a range of host memory. A null pointer, and a range that exceeds the address space, are errors.
 fn memory((address, len, writable, name): Range) -> PyResult<HostMemory> {
-    if len > 0 && (address == 0 || address.checked_add(len - 1).is_none() || len > isize::MAX as u64) {
+    let inside = |at: u64| ADDRESSES.contains(&at);
+    if len > 0 && !(inside(address) && address.checked_add(len - 1).is_some_and(inside)) {
         return Err(error(format!("{name}: {len} bytes at 0x{address:x} are not in memory")));
     }
     let host = std::ptr::with_exposed_provenance_mut(address as usize);

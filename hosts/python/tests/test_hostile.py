@@ -50,6 +50,24 @@ def test_impossible_pointers(device, pointer):
             device.alloc(size)
 
 
+def test_impossible_launches(device, scale):
+    x = np.zeros(32, np.float32)
+    for options in ({"lds": -1}, {"lds": 2**32}, {"lds": 2**70}, {"threads": -1}, {"max_instructions": -1}, {"lds": 1.5}):
+        with pytest.raises(wavesim.Error):
+            scale[1, 32](x, x, 1.0, 1, **options)
+    # `bytes` of a number is that many zeros.
+    for use in (device.load, lambda data: device.write(device.alloc(8), data)):
+        for data in (2**40, None, 1.5, ["x"], [256]):
+            with pytest.raises(wavesim.Error):
+                use(data)
+
+
+def test_files_without_an_end(device):
+    for load in (device.load, wavesim.run):
+        with pytest.raises(wavesim.Error, match="larger than 128 MiB"):
+            load("/dev/zero")
+
+
 @pytest.mark.parametrize(
     "array",
     [
@@ -79,6 +97,8 @@ class Claims:
         {"data": (0, False)},
         {"data": None, "typestr": "<f4"},
         {"data": (0, True)},
+        {"data": (16, False)},
+        {"data": (2**63, False)},
         {"data": (-4, False)},
         {"data": (2**64 - 4, False)},
         {"data": (2**64, False)},

@@ -14,15 +14,23 @@ from ._native import Error, Outcome
 Size = Union[int, Sequence[int]]
 
 
-def _unsigned(what: str, value: Any) -> int:
-    """Returns an address or a size, which has 64 bits."""
+def _unsigned(what: str, value: Any, bits: int = 64) -> int:
+    """Returns an address, a size or a number."""
     try:
         number = operator.index(value)
     except TypeError:
         raise Error(f"{what} must be an integer, not {type(value).__name__}") from None
-    if not 0 <= number < 1 << 64:
-        raise Error(f"{what}: {number} is not from 0 to 2^64 - 1")
+    if not 0 <= number < 1 << bits:
+        raise Error(f"{what}: {number} is not from 0 to 2^{bits} - 1")
     return number
+
+
+def _bytes(what: str, value: Any) -> bytes:
+    """Returns the contents of a buffer or a list. (Of a number, `bytes` returns that many zeros.)"""
+    try:
+        return bytes(value if isinstance(value, (list, tuple)) else memoryview(value))
+    except (TypeError, ValueError):
+        raise Error(f"{what}: {type(value).__name__} has no bytes") from None
 
 
 class Local:
@@ -60,10 +68,9 @@ class Device:
     def load(self, source: Any) -> "Module":
         """Loads a code object, an offload bundle, an executable or assembly, from a path or from its contents."""
         if isinstance(source, (str, os.PathLike)):
-            with open(source, "rb") as file:
-                data, name = file.read(), os.fspath(source)
+            data, name = _text.read_file(source), os.fspath(source)
         else:
-            data, name = bytes(source), "<assembly>"
+            data, name = _bytes("a code object", source), "<assembly>"
         if str(name).endswith((".s", ".S", ".asm")):
             data = _text.assemble(data.decode(), target=self.target, name=str(name))
         return Module(self, self.native.load(data))
@@ -82,7 +89,7 @@ class Device:
 
     def write(self, pointer: int, data: Any) -> None:
         """Copies to device memory."""
-        self.native.write(_unsigned("pointer", pointer), bytes(data))
+        self.native.write(_unsigned("pointer", pointer), _bytes("data", data))
 
     def map(self, array: Any, name: str = "mapped memory") -> Pointer:
         """Makes an array accessible to all kernels until it is unmapped. Returns the address of its first element."""
@@ -247,10 +254,10 @@ class Launcher:
             self.block,
             kernarg,
             memory,
-            lds=lds + local,
+            lds=_unsigned("lds", _unsigned("lds", lds) + local, 32),
             check=check,
-            max_instructions=max_instructions,
-            threads=threads,
+            max_instructions=None if max_instructions is None else _unsigned("max_instructions", max_instructions),
+            threads=None if threads is None else _unsigned("threads", threads),
             cooperative=cooperative,
         )
         if check is None:

@@ -12,6 +12,18 @@ from ._native import Error, Outcome
 
 _MAX_INSTRUCTIONS = 10_000_000_000
 
+_MAX_FILE = 128 << 20
+"""Maximum size of a kernel's file. A device may have no end."""
+
+
+def read_file(path: Any) -> bytes:
+    """Returns the contents of a kernel's file."""
+    with open(path, "rb") as file:
+        data = file.read(_MAX_FILE + 1)
+    if len(data) > _MAX_FILE:
+        raise Error(f"{os.fspath(path)}: larger than {_MAX_FILE >> 20} MiB")
+    return data
+
 
 class Result:
     """Result of a run: outputs as arrays, findings of checks, the trace."""
@@ -63,8 +75,7 @@ class Result:
 def _source(kernel: Any) -> "tuple[str, str]":
     """Returns the text and the name of a kernel. A single line is a path, otherwise it is the text itself."""
     if isinstance(kernel, os.PathLike) or "\n" not in kernel:
-        with open(kernel, encoding="utf-8") as file:
-            return file.read(), os.fspath(kernel)
+        return read_file(kernel).decode(), os.fspath(kernel)
     return kernel, "<kernel>"
 
 
