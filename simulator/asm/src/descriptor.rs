@@ -22,8 +22,10 @@ struct Item {
 enum Storage {
     /// A field of the descriptor.
     Field(Field),
-    /// A field for kernel arguments preloaded to SGPRs; ignored where this is not possible.
+    /// A field for kernel arguments preloaded to SGPRs, ignored where they are not.
     Preload(Field),
+    /// The number of user SGPRs, counted from the other directives by default.
+    UserSgprs,
     /// A register count with this many bits, which is converted to granules.
     Vgprs(u32),
     /// Accepted but ignored by these processors; the value has this many bits.
@@ -47,7 +49,7 @@ impl Item {
     }
 }
 
-static ITEMS: [Item; 45] = [
+static ITEMS: [Item; 46] = [
     item("group_segment_fixed_size", Storage::Field(GROUP_SEGMENT_FIXED_SIZE), 0),
     item("private_segment_fixed_size", Storage::Field(PRIVATE_SEGMENT_FIXED_SIZE), 0),
     item("kernarg_size", Storage::Field(KERNARG_SIZE), 0),
@@ -55,7 +57,7 @@ static ITEMS: [Item; 45] = [
     item("next_free_sgpr", Storage::Ignored(32), 0),
     item("reserve_vcc", Storage::Ignored(1), 1),
     item("reserve_xnack_mask", Storage::Ignored(1), 0),
-    item("user_sgpr_count", Storage::Ignored(5), 0),
+    item("user_sgpr_count", Storage::UserSgprs, 0),
     item("user_sgpr_dispatch_ptr", Storage::Field(DISPATCH_PTR), 0),
     item("user_sgpr_queue_ptr", Storage::Field(QUEUE_PTR), 0),
     item("user_sgpr_kernarg_segment_ptr", Storage::Field(KERNARG_SEGMENT_PTR), 0),
@@ -91,6 +93,7 @@ static ITEMS: [Item; 45] = [
     item("forward_progress", Storage::Field(RSRC1.part(31, 1)), 0).when(|f| f.gfx >= 10),
     item("shared_vgpr_count", Storage::Field(RSRC3.part(0, 4)), 0).when(|f| (10..=11).contains(&f.gfx)),
     item("inst_pref_size", Storage::Field(RSRC3.part(4, 8)), 0).when(|f| f.gfx >= 10),
+    item("named_barrier_count", Storage::Field(NAMED_BARRIERS), 0).when(|f| f.descriptor.named_barriers),
     item("accum_offset", Storage::Vgprs(9), 0).when(|f| f.descriptor.accum_offset),
     item("tg_split", Storage::Field(RSRC3.part(16, 1)), 0).when(|f| f.descriptor.accum_offset),
 ];
@@ -126,7 +129,7 @@ impl Descriptor {
             });
         };
         if let Expr::Int(value) = value {
-            item.check(value, span)?;
+            item.check(self.arch, value, span)?;
         }
         self.given.push((item, value, span));
         Ok(())
@@ -145,7 +148,7 @@ impl Descriptor {
     pub fn registers(&self, eval: impl Fn(&Expr) -> Option<i64>) -> [Option<u32>; 2] {
         ["next_free_vgpr", "next_free_sgpr"].map(|name| {
             let (item, expr, span) = self.given.iter().rev().find(|g| g.0.name == name)?;
-            item.check(eval(expr)?, *span).ok()
+            item.check(self.arch, eval(expr)?, *span).ok()
         })
     }
 
@@ -158,7 +161,7 @@ impl Descriptor {
     ) -> Result<[u8; 64], AsmError> {
         let mut values: Vec<(&str, u32)> = Vec::new();
         for (item, expr, span) in &self.given {
-            values.push((item.name, item.check(eval(expr)?, *span)?));
+            values.push((item.name, item.check(self.arch, eval(expr)?, *span)?));
         }
         let given = |name: &str| values.iter().rev().find(|g| g.0 == name).map(|g| g.1);
         let mut d = descriptor::Descriptor::ZERO;
@@ -170,7 +173,7 @@ impl Descriptor {
                 // Some directives share bits.
                 Storage::Field(field) => d.set(field, d.get(field) | value),
                 Storage::Preload(field) if rules.preloads_kernarg => d.set(field, value),
-                Storage::Vgprs(_) | Storage::Preload(_) | Storage::Ignored(_) => {}
+                Storage::Vgprs(_) | Storage::Preload(_) | Storage::UserSgprs | Storage::Ignored(_) => {}
             }
         }
         let wave64 = given("wavefront_size32") == Some(0);
@@ -186,7 +189,7 @@ impl Descriptor {
         }
         let pairs = [DISPATCH_PTR, QUEUE_PTR, KERNARG_SEGMENT_PTR, DISPATCH_ID].map(|pair| 2 * d.get(pair));
         let counted = pairs.iter().sum::<u32>() + d.get(PRIVATE_SEGMENT_SIZE) + d.get(KERNARG_PRELOAD_LENGTH);
-        d.set(USER_SGPR_COUNT, given("user_sgpr_count").unwrap_or(counted));
+        d.set(rules.user_sgpr_count, given("user_sgpr_count").unwrap_or(counted));
         d.set_entry_offset(entry);
         Ok(*d.bytes())
     }
@@ -215,8 +218,9 @@ impl Descriptor {
 }
 
 impl Item {
-    fn check(&self, value: i64, span: Span) -> Result<u32, AsmError> {
+    fn check(&self, arch: Arch, value: i64, span: Span) -> Result<u32, AsmError> {
         let max = match self.storage {
+            Storage::UserSgprs => arch.facts().descriptor.user_sgpr_count.max(),
             Storage::Field(field) | Storage::Preload(field) => field.max(),
             Storage::Vgprs(bits) | Storage::Ignored(bits) => u32::MAX >> (32 - bits),
         } as i64;

@@ -45,12 +45,18 @@ pub const FLOAT_MODE: Field = field(48, 12, 8);
 pub const DX10_CLAMP: Field = field(48, 21, 1);
 /// IEEE (not RDNA 4).
 pub const IEEE_MODE: Field = field(48, 23, 1);
+/// FP16_OVFL: overflowing results of 16 bits and less are the largest finite number.
+pub const FP16_OVFL: Field = field(48, 26, 1);
 /// WGP mode: the waves of a workgroup run on both halves of a processor; in CU mode they run on one.
 pub const WGP_MODE: Field = field(48, 29, 1);
 /// COMPUTE_PGM_RSRC2.
 pub const RSRC2: Field = field(52, 0, 32);
 /// Number of user SGPRs.
 pub const USER_SGPR_COUNT: Field = field(52, 1, 5);
+/// Number of user SGPRs (CDNA 5).
+pub const USER_SGPR_COUNT_6: Field = field(52, 1, 6);
+/// Named barriers of a workgroup in groups of 4 (CDNA 5).
+pub const NAMED_BARRIERS: Field = field(44, 14, 3);
 /// Enables of the workgroup IDs x, y and z in SGPRs.
 pub const WORKGROUP_IDS: [Field; 3] = [field(52, 7, 1), field(52, 8, 1), field(52, 9, 1)];
 /// Dimensions of the work-item IDs in v0 minus one.

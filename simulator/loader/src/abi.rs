@@ -112,7 +112,8 @@ pub fn default_mode(arch: Arch) -> u32 {
 
 /// The MODE specified by the descriptor, with DX10_CLAMP and IEEE where these bits exist.
 pub fn mode(arch: Arch, d: &Descriptor) -> u32 {
-    let mode = d.get(descriptor::FLOAT_MODE);
+    const FP16_OVFL: u32 = 23;
+    let mode = d.get(descriptor::FLOAT_MODE) | d.get(descriptor::FP16_OVFL) << FP16_OVFL;
     match arch.facts().float.mode_has_ieee {
         false => mode,
         true => mode | d.get(descriptor::DX10_CLAMP) << 8 | d.get(descriptor::IEEE_MODE) << 9,
@@ -161,7 +162,7 @@ pub fn initial_state(
     values.extend_from_slice(preloaded);
     InitialState {
         layout: Layout::Hsa {
-            first_system_sgpr: d.get(descriptor::USER_SGPR_COUNT) as u16,
+            first_system_sgpr: d.get(kernel.arch.facts().descriptor.user_sgpr_count) as u16,
             group_ids: group_ids(d),
             architected: has_architected_ids(kernel.arch),
             item_id_dims: d.get(descriptor::WORKITEM_ID) as u8,

@@ -68,3 +68,31 @@ fn descriptors_of_cdna5() {
         assert!(set(name).is_err(), "{name}");
     }
 }
+
+/// The expected bytes are those of llvm-mc 22, without FWD_PROGRESS, whose default differs.
+#[test]
+fn descriptors_of_cdna5_match_llvm() {
+    let mut d = Descriptor::new("k", Arch::Cdna5);
+    for (name, value) in [
+        ("next_free_vgpr", 300),
+        ("next_free_sgpr", 20),
+        ("named_barrier_count", 5),
+        ("user_sgpr_count", 32),
+        ("fp16_overflow", 1),
+        ("group_segment_fixed_size", 4096),
+    ] {
+        d.set(name, Expr::Int(value), Span::default()).unwrap();
+    }
+    let bytes = d.finish(0, &|e| e.eval(&NoSymbols)).unwrap();
+    assert_eq!(bytes[..4], [0, 0x10, 0, 0]);
+    assert_eq!(bytes[44..48], [0, 0x40, 1, 0]);
+    assert_eq!(bytes[48..52], [0x12, 0, 0x0c, 0x44]);
+    assert_eq!(bytes[52..58], [0xc0, 0, 0, 0, 0, 4]);
+    for name in ["ieee_mode", "dx10_clamp", "workgroup_processor_mode", "shared_vgpr_count"] {
+        let mut d = Descriptor::new("k", Arch::Cdna5);
+        assert!(d.set(name, Expr::Int(1), Span::default()).is_err(), "{name}");
+    }
+    let mut d = Descriptor::new("k", Arch::Rdna4);
+    assert!(d.set("named_barrier_count", Expr::Int(1), Span::default()).is_err());
+    assert!(d.set("user_sgpr_count", Expr::Int(32), Span::default()).is_err(), "5 bits");
+}

@@ -6,6 +6,7 @@ use super::facts::{
     HalfWrites, HazardRules, InstructionRules, ProcessorRow, ScalarCodes, SharedRecords, StartLayout,
     StatusLayout, ValuHazards, VgprFile, WaitStates,
 };
+use crate::descriptor::USER_SGPR_COUNT;
 
 /// The facts of CDNA 3.
 pub const FACTS: Facts = Facts {
@@ -65,6 +66,8 @@ pub const FACTS: Facts = Facts {
         sgpr_granule: Some([8, 6]),
         accum_offset: true,
         preloads_kernarg: true,
+        user_sgpr_count: USER_SGPR_COUNT,
+        named_barriers: false,
     },
     records: Some(SharedRecords { of: Arch::Cdna4, only_common: true }),
 };

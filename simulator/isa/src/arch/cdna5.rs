@@ -5,6 +5,7 @@ use super::facts::{
     Counter, CounterSet, DescriptorRules, DualRules, Facts, InstructionRules, ProcessorRow, VgprFile,
 };
 use super::rdna4;
+use crate::descriptor::USER_SGPR_COUNT_6;
 
 /// The facts of CDNA 5.
 pub const FACTS: Facts = Facts {
@@ -22,6 +23,12 @@ pub const FACTS: Facts = Facts {
         copies: Some(Counter::Async),
         ..rdna4::FACTS.counters
     },
-    descriptor: DescriptorRules { vgpr_granule: [16, 16], preloads_kernarg: true, ..rdna4::FACTS.descriptor },
+    descriptor: DescriptorRules {
+        vgpr_granule: [16, 16],
+        preloads_kernarg: true,
+        user_sgpr_count: USER_SGPR_COUNT_6,
+        named_barriers: true,
+        ..rdna4::FACTS.descriptor
+    },
     ..rdna4::FACTS
 };

@@ -3,6 +3,7 @@
 //! test of the workspace (`names_in_rust`) keeps it so.
 
 use super::machine::Machine;
+use crate::descriptor::Field;
 use isa_spec::pcode::builtins::Control;
 
 /// The facts of one architecture.
@@ -410,6 +411,10 @@ pub struct DescriptorRules {
     pub accum_offset: bool,
     /// Kernel arguments can be preloaded into SGPRs.
     pub preloads_kernarg: bool,
+    /// Where the number of user SGPRs is.
+    pub user_sgpr_count: Field,
+    /// The descriptor has the number of named barriers.
+    pub named_barriers: bool,
 }
 
 /// The conformance records of another architecture that apply here.

@@ -5,6 +5,7 @@ use super::facts::{
     HalfWrites, HazardRules, InstructionRules, ProcessorRow, ScalarCodes, StartLayout, StatusLayout,
     ValuHazards, VgprFile,
 };
+use crate::descriptor::USER_SGPR_COUNT;
 
 /// The facts of RDNA 3.
 pub const FACTS: Facts = Facts {
@@ -69,6 +70,8 @@ pub const FACTS: Facts = Facts {
         sgpr_granule: None,
         accum_offset: false,
         preloads_kernarg: false,
+        user_sgpr_count: USER_SGPR_COUNT,
+        named_barriers: false,
     },
     records: None,
 };

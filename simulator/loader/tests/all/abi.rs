@@ -1,6 +1,8 @@
 //! Hidden arguments.
 
-use wavesim_loader::abi::{Services, Shape, write_hidden_arguments};
+use wavesim_isa::arch::Arch;
+use wavesim_isa::descriptor::{self, Descriptor};
+use wavesim_loader::abi::{self, Services, Shape, write_hidden_arguments};
 use wavesim_loader::code_object;
 
 #[test]
@@ -25,4 +27,15 @@ fn hidden_arguments_overwrite_the_segment() {
         assert_eq!(["x", "y", "z"].map(|dim| value(&format!("{kind}_{dim}"))), values, "{kind}");
     }
     assert_eq!((value("hidden_grid_dims"), value("hidden_dynamic_lds_size")), (2, 256));
+}
+
+/// FP16_OVFL is bit 26 of the descriptor's first resource dword, and bit 23 of MODE (LLVM AMDGPUUsage, *Kernel
+/// Descriptor*).
+#[test]
+fn mode_has_the_overflow_bit_of_the_descriptor() {
+    let mut d = Descriptor::ZERO;
+    d.set(descriptor::RSRC1, 1 << 26 | 0xc0 << 12);
+    for arch in [Arch::Rdna3, Arch::Cdna3, Arch::Cdna5] {
+        assert_eq!(abi::mode(arch, &d), 1 << 23 | 0xc0, "{}", arch.name());
+    }
 }
