@@ -228,10 +228,6 @@ pub mod wave_offset {
     pub const MODE: i32 = from_sgprs(offset_of!(Wave, mode));
     /// The address of the code, for computed jumps.
     pub const CODE_BASE: i32 = from_sgprs(offset_of!(Wave, code_base));
-    /// The streams that instructions access, for prefetching.
-    pub const STREAMS: i32 = from_sgprs(offset_of!(Wave, streams));
-    /// The measurements of loops that store whole cache lines.
-    pub const STORE_TIMES: i32 = from_sgprs(offset_of!(Wave, store_times));
 }
 
 /// Compiled code. Takes the frame and the number of an entry, and returns a [`Flow`].

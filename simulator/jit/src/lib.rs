@@ -22,7 +22,6 @@
 //! - [`lane_calls`]: functions that code calls for the lanes of a packet
 //! - [`wide_sums`]: sums of 128 bits
 //! - [`exact`]: functions that code calls where the host's arithmetic might not be exact
-//! - [`prefetch`]: prefetches for the waves that follow
 //! - [`host`]: code memory
 //! - [`snapshot`]: the compiler's copy of the program
 //! - [`background`]: the thread that compiles while kernels run
@@ -45,13 +44,11 @@ mod lane_calls;
 mod lowering;
 mod mode;
 mod multi_store;
-mod prefetch;
 mod ranges;
 mod scratch;
 mod select;
 mod selected;
 mod snapshot;
-mod streaming;
 mod subword;
 mod unit;
 mod unroll;
@@ -192,18 +189,15 @@ pub struct CompiledPaths {
     pub fast_runs: u32,
     /// Loops with steady iterations.
     pub steady_loops: u32,
-    /// Those of them that may store past the host's caches.
-    pub streaming_loops: u32,
     /// Lookups of classified offsets that are cached across blocks.
     pub cached_offsets: u32,
 }
 
 impl CompiledPaths {
     fn add(&mut self, other: CompiledPaths) {
-        let CompiledPaths { fast_runs, steady_loops, streaming_loops, cached_offsets } = other;
+        let CompiledPaths { fast_runs, steady_loops, cached_offsets } = other;
         self.fast_runs += fast_runs;
         self.steady_loops += steady_loops;
-        self.streaming_loops += streaming_loops;
         self.cached_offsets += cached_offsets;
     }
 }

@@ -172,7 +172,7 @@ impl Emitter<'_> {
                     })
                     .collect();
                 let rows = self.in_memory_order(&values, packet);
-                self.store_rows(location, from, &rows, resolved, packet);
+                self.store_vectors(from, &rows);
             } else if resolved.expects_contiguous(location.group) {
                 // Global memory is read only once, because other threads may write it concurrently.
                 let foldable = foldable && location.access.is_in_lds();

@@ -34,8 +34,6 @@ pub struct Access {
     pub bytes: usize,
     /// The uniform part of the address; in LDS, the offset that is added to the lanes' offsets.
     base: Val,
-    /// The number of its operation.
-    pub op_index: u32,
 }
 
 impl Access {
@@ -146,9 +144,6 @@ pub struct ResolvedAccesses {
     pub path: Path,
     /// What packets prefetch, and how far ahead in bytes.
     pub prefetches: Vec<(ResolvedAccess, V)>,
-    /// In steady iterations, 0 if stores go past the host's caches where possible: see
-    /// [`ResolvedAccesses::may_stream`].
-    pub cached: Option<V>,
 }
 
 /// The path that code is being emitted for.
@@ -222,7 +217,6 @@ impl Emitter<'_> {
                 registers: dwords,
                 bytes,
                 base,
-                op_index: self.env.op_index,
             });
         }
         self.record_address(false);
@@ -299,11 +293,6 @@ impl Emitter<'_> {
             });
         }
         let groups = self.check_limits(&mut resolved, [exec, full], bailout)?;
-        for (n, location) in resolved.iter().enumerate() {
-            if !resolved[..n].iter().any(|before| before.has_same_address(location)) {
-                self.prefetch(location);
-            }
-        }
         Ok(ResolvedAccesses { accesses: resolved, groups, ..ResolvedAccesses::default() })
     }
 

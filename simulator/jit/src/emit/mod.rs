@@ -31,7 +31,6 @@ mod scratch;
 mod shift;
 mod steady;
 mod stmt;
-mod streaming;
 mod subword;
 mod unit_stride;
 mod val;

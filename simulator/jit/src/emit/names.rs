@@ -6,10 +6,8 @@ use crate::frame::{
     arrive_at_barrier, cache_resources, end_wave, run_and_switch, run_handlers, wait_for_barrier,
 };
 use crate::lane_calls;
-use crate::prefetch::start_loop;
 use crate::ranges::find_range;
 use crate::snapshot::ProgramSnapshot;
-use crate::streaming::{begin_stores, end_stores};
 use std::collections::HashMap;
 
 macro_rules! named {
@@ -19,8 +17,8 @@ macro_rules! named {
 /// Returns the names of addresses: functions, tables, and the operations of a program (`op12`).
 pub fn names(program: &ProgramSnapshot) -> HashMap<u64, String> {
     let functions = named![
-        arrive_at_barrier begin_stores cache_resources end_stores end_wave exact_fma_ldexp_f64 exact_rsq_f64
-        exact_trig_preop find_range run_and_switch run_handlers start_loop wait_for_barrier
+        arrive_at_barrier cache_resources end_wave exact_fma_ldexp_f64 exact_rsq_f64
+        exact_trig_preop find_range run_and_switch run_handlers wait_for_barrier
     ];
     let mut names: HashMap<u64, String> = HashMap::new();
     for (address, name) in functions.into_iter().chain(lane_calls::names()) {

@@ -11,8 +11,6 @@
 
 use super::memory::{Access, Path, ResolvedAccesses};
 use super::packet::DenormalFree;
-use super::prefetch::NextLoop;
-use super::streaming::{StreamingStores, orders_stores};
 use super::val::Val;
 use super::{Bug, Emitter, R, Target};
 use crate::selected::{Access as AccessKind, Selected};
@@ -38,8 +36,6 @@ pub struct LoopBlock {
     written: BTreeSet<usize>,
     /// Addresses are being emitted: what is read now is an input of them.
     in_address: bool,
-    /// An operation of it may make the order of stores observable.
-    ordered: bool,
     runs: usize,
     /// The run, if it has accesses.
     run: Option<FastRun>,
@@ -70,10 +66,6 @@ pub struct Steady {
     head: Label,
     pub run: FastRun,
     pub offsets: Vec<SteadyOffsets>,
-    /// How they store, if they may store past the host's caches.
-    pub streaming: Option<StreamingStores>,
-    /// The number of steady iterations in a row.
-    pub count: V,
 }
 
 /// Offsets that advance.
@@ -86,8 +78,6 @@ pub struct SteadyOffsets {
     pub low: V,
     /// The highest value of `low` with all lanes inside memory.
     pub room: V,
-    /// What to prefetch at the end, if accesses of global memory have these offsets.
-    pub next: Option<NextLoop>,
 }
 
 /// What the emission of steady iterations needs.
@@ -153,7 +143,6 @@ impl Emitter<'_> {
             inputs: BTreeSet::new(),
             written: BTreeSet::new(),
             in_address: false,
-            ordered: (block.first..last).any(|at| self.orders_stores(at)),
             runs: 0,
             run: None,
             steady: None,
@@ -179,11 +168,6 @@ impl Emitter<'_> {
             | Selected::Branch(_)
             | Selected::Call(_) => false,
         }
-    }
-
-    fn orders_stores(&self, at: u32) -> bool {
-        let arch = self.context.program.arch;
-        orders_stores(&self.selections.of(at).handlers, arch)
     }
 
     /// Continues with the next iteration of the block that is being emitted: a steady one if possible.
@@ -236,15 +220,11 @@ impl Emitter<'_> {
             let room = self.f.int2(Int2::Sub, w, limit, span);
             let low = self.f.fresh(Class::Int);
             self.f.push(Inst::Int2 { op: Int2::Add, width: w, d: low, a: min, b: Src::Value(step) });
-            let next = self.next_loop(&run.resolved, register);
-            offsets.push(SteadyOffsets { register, step, low, room, next });
+            offsets.push(SteadyOffsets { register, step, low, room });
         }
-        let streaming = if block.ordered { None } else { self.begin_streaming(&run.resolved, &offsets) };
-        let count = self.f.fresh(Class::Int);
-        self.f.push(Inst::Const { d: count, bits: 0 });
         let head = self.f.label();
         self.f.push(Inst::Jump(head));
-        block.steady = Some(Steady { head, run, offsets, streaming, count });
+        block.steady = Some(Steady { head, run, offsets });
         Ok(true)
     }
 
@@ -252,7 +232,6 @@ impl Emitter<'_> {
     pub fn steady_loop(&mut self, block: &Block) -> R<()> {
         let Some(steady) = self.loop_block.take().and_then(|block| block.steady) else { return Ok(()) };
         self.paths.steady_loops += 1;
-        self.paths.streaming_loops += steady.streaming.is_some() as u32;
         let (head, leave) = (steady.head, self.f.label());
         self.f.push(Inst::Label(head));
         self.forget_state();
@@ -267,10 +246,8 @@ impl Emitter<'_> {
         self.read_operands(once)?;
         let stmts: Vec<&Stmt> = once.body.iter().collect();
         self.branch_path(&stmts, None, &op, block.next)?;
-        let code = self.steady.take().ok_or(Bug("a loop"))?;
+        self.steady.take().ok_or(Bug("a loop"))?;
         self.f.push(Inst::Label(leave));
-        self.record_streams(&code.steady);
-        self.end_streaming(&code.steady);
         self.f.push(Inst::Jump(self.blocks[&block.first]));
         Ok(())
     }
@@ -294,7 +271,7 @@ impl Emitter<'_> {
     fn steady_iteration(&mut self, branch: &Op) -> R<()> {
         let w = Width::W64;
         let Some(mut code) = self.steady.take() else { return Ok(()) };
-        let Steady { head, run, offsets, streaming, count, .. } = &code.steady;
+        let Steady { head, run, offsets } = &code.steady;
         let mut next = Vec::new();
         for SteadyOffsets { low, step, room, .. } in offsets {
             let after = self.f.int2(Int2::Add, w, *low, *step);
@@ -311,8 +288,7 @@ impl Emitter<'_> {
             return Err(Bug("a loop"));
         }
         self.begin_floats(&pending);
-        let cached = streaming.as_ref().map(|streaming| streaming.cached);
-        let resolved = ResolvedAccesses { prefetches, cached, ..run.resolved.on(Path::Steady) };
+        let resolved = ResolvedAccesses { prefetches, ..run.resolved.on(Path::Steady) };
         let results = self.packets(&pending.ops, [exec; 2], &resolved, &[]);
         self.run_daz = false;
         let results = results?;
@@ -324,7 +300,6 @@ impl Emitter<'_> {
         for (SteadyOffsets { low, .. }, next) in offsets.iter().zip(next) {
             self.f.assign(*low, next);
         }
-        self.f.push(Inst::Int2 { op: Int2::Add, width: w, d: *count, a: *count, b: Src::Imm(1) });
         self.set_clock(executed, code.first);
         self.f.push(Inst::Jump(*head));
         code.done = true;

@@ -2,9 +2,6 @@
 //! recompute it from registers and memory, and record the first difference; the engine reports it when code
 //! returns. Debug builds check all code, and tests may ask for it in any build
 //! ([`Jit::checked`](crate::Jit::checked)).
-//!
-//! Address streams and store times ([`crate::prefetch`], [`crate::streaming`]) are not checked: no result
-//! depends on them.
 
 use super::{Frame, called};
 use crate::ranges::{FIRST_SCALAR_RANGE, RANGES};

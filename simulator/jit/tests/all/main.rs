@@ -29,7 +29,6 @@ use wavesim_machine::exec::machine_ops::Event;
 use wavesim_machine::exec::overrides::Overrides;
 use wavesim_machine::exec::program::Program;
 use wavesim_machine::memory::Memory;
-use wavesim_machine::state::store_times::StoreTimes;
 use wavesim_machine::state::{LaneVec, Wave, Workgroup};
 
 /// Assembles a program. `@n` is the offset of a branch to line `n`.
@@ -190,9 +189,8 @@ fn compare_in_turns(
 ) -> CompileStats {
     let program = program(lines, size);
     let code = Jit::with_threshold(&program, 0).expect("a supported host");
-    let outcome = |code: Option<&Jit>, stores: u64| {
+    let outcome = |code: Option<&Jit>| {
         let mut wave = start(size, 0xc0);
-        wave.store_times.iter_mut().for_each(|times| times.choice = stores);
         for half in 0..wave.halves() {
             for (register, of) in (1..).zip(offsets) {
                 let lanes = std::array::from_fn(|lane| of(32 * half as u32 + lane as u32));
@@ -213,16 +211,13 @@ fn compare_in_turns(
         drop(memory);
         (format!("{ended:?}"), registers(&wave, 40), wave.sgprs, wave.pc, data, lds, scratch)
     };
-    let expected = outcome(None, StoreTimes::UNMEASURED);
-    for stores in [StoreTimes::UNMEASURED, StoreTimes::STREAMING] {
-        let found = outcome(Some(&code), stores);
-        let text = || {
-            let firsts = offsets.map(|of| of(0));
-            format!("wave{size}, {firsts:?}, stores {stores}, turns of {budget}\n{}", lines.join("\n"))
-        };
-        assert_eq!(found.0, expected.0, "{}", text());
-        assert!(found == expected, "{}", text());
-    }
+    let (expected, found) = (outcome(None), outcome(Some(&code)));
+    let text = || {
+        let firsts = offsets.map(|of| of(0));
+        format!("wave{size}, {firsts:?}, turns of {budget}\n{}", lines.join("\n"))
+    };
+    assert_eq!(found.0, expected.0, "{}", text());
+    assert!(found == expected, "{}", text());
     let stats = code.stats();
     assert_eq!(stats.failed, 0);
     stats

@@ -1,13 +1,10 @@
 //! Loops with steady iterations: they end by their counters, by the end of a turn, and by leaving memory; the
 //! state is that of the interpreter, also in registers that each iteration overwrites.
 
-use super::{compare_in_turns, program, program_by, random, registers, run_in, start};
-use wavesim_asm::Options;
-use wavesim_isa::arch::Arch;
+use super::{compare_in_turns, program, random, registers, run_in, start};
 use wavesim_jit::Jit;
 use wavesim_machine::memory::Memory;
 use wavesim_machine::state::LaneVec;
-use wavesim_machine::state::store_times::StoreTimes;
 
 /// The start of memory.
 const BASE: u64 = 0x10_0000;
@@ -23,7 +20,8 @@ fn compare(body: &[&str], [count, step]: [i32; 2], size: u32, offsets: [&dyn Fn(
     all.extend(tail.iter().chain(&["v_mul_f32 v39, v14, v15", "s_endpgm"]));
     // Code is entered if at least 1024 instructions are left of a turn.
     for budget in [2000, 1024 + 5 * (body.len() as u64 + 4), 1301] {
-        assert!(compare_in_turns(BASE, BYTES, &all, size, offsets, budget).units > 0);
+        let stats = compare_in_turns(BASE, BYTES, &all, size, offsets, budget);
+        assert!(stats.units > 0);
     }
 }
 
@@ -32,6 +30,23 @@ const COPY: [&str; 3] = [
     "global_store_b128 v1, v[10:13], s[2:3] offset:1024",
     "v_add_nc_u32 v1, s5, v1",
 ];
+
+/// Loops of loads and stores have a fast path and steady iterations.
+#[test]
+fn loops_have_steady_iterations() {
+    let loop_of = |body: &[&'static str]| {
+        let begin =
+            ["s_mov_b32 s2, 0x100000", "s_mov_b32 s3, 0", "s_movk_i32 s4, 0x9", "s_movk_i32 s5, 0x100"];
+        let end = ["s_add_i32 s4, s4, -1", "s_cmp_lg_u32 s4, 0", "s_cbranch_scc1 @4", "s_endpgm"];
+        let lines = [&begin[..], body, &end].concat();
+        compare_in_turns(BASE, BYTES, &lines, 32, [&|lane| 16 * lane, &|_| 0], 2000).paths
+    };
+    let paths = loop_of(&COPY);
+    assert_eq!((paths.fast_runs, paths.steady_loops), (1, 1), "{paths:?}");
+    // Each lane has its own step.
+    let paths = loop_of(&[COPY[0], COPY[1], "v_add_nc_u32 v1, v1, v1"]);
+    assert_eq!((paths.fast_runs, paths.steady_loops), (1, 0), "{paths:?}");
+}
 
 /// A loop of loads and stores whose offsets grow or shrink, also beyond either end of memory.
 #[test]
@@ -73,62 +88,6 @@ fn stores_of_lines() {
                 compare(&body, [5, 128], size, [&mixed, &other]);
             }
         }
-    }
-}
-
-/// Stores go past the caches, which do not order them, only in loops that neither wait for their stores nor
-/// control caches.
-#[test]
-fn waits_order_stores() {
-    let rdna = |wait| {
-        [
-            "global_load_b128 v[10:13], v1, s[2:3]",
-            wait,
-            "global_store_b128 v1, v[10:13], s[2:3] offset:1024",
-            "v_add_nc_u32 v1, 64, v1",
-        ]
-    };
-    let cdna = |wait| {
-        [
-            "global_load_dwordx4 v[10:13], v1, s[2:3]",
-            wait,
-            "global_store_dwordx4 v1, v[10:13], s[2:3] offset:1024",
-            "v_add_u32 v1, 64, v1",
-        ]
-    };
-    for (arch, wait, ordered) in [
-        (Arch::Rdna3, "s_waitcnt vmcnt(0)", false),
-        (Arch::Rdna3, "s_nop 0", false),
-        (Arch::Rdna3, "s_waitcnt_vscnt null, 0x0", true),
-        (Arch::Rdna35, "buffer_gl1_inv", true),
-        (Arch::Rdna4, "s_wait_loadcnt 0x0", false),
-        (Arch::Rdna4, "s_wait_storecnt 0x0", true),
-        (Arch::Rdna4, "s_wait_idle", true),
-        (Arch::Rdna4, "global_wb scope:SCOPE_DEV", true),
-        (Arch::Cdna3, "s_nop 0", false),
-        (Arch::Cdna3, "s_waitcnt vmcnt(0)", true),
-        (Arch::Cdna4, "buffer_wbl2 sc1", true),
-    ] {
-        let (body, size) = if arch.is_cdna() { (cdna(wait), 64) } else { (rdna(wait), 32) };
-        let begin = ["s_mov_b32 s2, 0x100000", "s_mov_b32 s3, 0", "s_movk_i32 s4, 0x9"];
-        let end = ["s_add_i32 s4, s4, -1", "s_cmp_lg_u32 s4, 0", "s_cbranch_scc1 @3", "s_endpgm"];
-        let lines = [&begin[..], &body, &end].concat();
-        let program = program_by(&Options::new(arch), &lines, size);
-        let code = Jit::with_threshold(&program, 0).expect("a supported host");
-        let mut data = vec![0u8; BYTES];
-        let mut memory = Memory::empty();
-        // SAFETY: `data` outlives `memory`.
-        unsafe { memory.map_host(BASE, data.as_mut_ptr(), BYTES as u64, true) }.expect("room");
-        let mut wave = start(size, 0xc0);
-        let lanes = |half: u32| LaneVec(std::array::from_fn(|lane| 16 * (32 * half + lane as u32)));
-        (0..wave.halves()).for_each(|half| wave.set_lane_vec(half, 1, lanes(half as u32)));
-        wave.store_times.iter_mut().for_each(|times| times.choice = StoreTimes::STREAMING);
-        let ended = run_in(&memory, &mut [0; 256], &program, &mut wave, 2000, Some(&code));
-        assert!(ended.0.is_err() && code.stats().units > 0, "{arch:?} {wait}: {ended:?}");
-        let paths = code.stats().paths;
-        let loops = (paths.steady_loops, paths.streaming_loops);
-        assert_eq!(loops, (1, !ordered as u32), "{arch:?} {wait}");
-        drop(memory);
     }
 }
 
