@@ -1,6 +1,7 @@
 //! The thread that compiles while kernels run. All programs of the process share it.
 
-use crate::{CodeMode, Inner};
+use crate::Inner;
+use crate::mode::CodeMode;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 

@@ -2,17 +2,20 @@
 //! it calls.
 
 mod check;
+mod find_range;
 mod resources;
 mod wave_switch;
 
 pub use check::{check_offsets, check_range, check_resources, find_violation};
+pub use find_range::{FOUND_SLOT, find_range};
 pub use resources::cache_resources;
 pub use wave_switch::{arrive_at_barrier, end_wave, run_and_switch, wait_for_barrier};
 
+use crate::mode::CodeMode;
 use crate::ranges::RangeCache;
 use crate::wave_cache::{WaveCache, WaveCaches};
-use crate::{CodeMode, EntryPoint};
 use std::mem::{MaybeUninit, offset_of};
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use wave_switch::RingState;
 use wavesim_engine::interp::Waves;
 use wavesim_machine::exec::op::Op;
@@ -132,7 +135,7 @@ impl WavePointers {
                 mask_exec: (*wave).exec(),
                 cache: std::ptr::null_mut(),
             };
-            pointers.cache = WaveCaches::insert(waves, wave, (*wave).id, code, pointers);
+            pointers.cache = WaveCaches::insert(waves, wave, (*wave).id, code as usize, pointers);
             pointers
         }
     }
@@ -229,6 +232,42 @@ pub mod wave_offset {
     /// The address of the code, for computed jumps.
     pub const CODE_BASE: i32 = from_sgprs(offset_of!(Wave, code_base));
 }
+
+/// Where an operation's code is entered.
+#[derive(Default)]
+pub struct EntryPoint {
+    /// The function, or null.
+    pub code: AtomicPtr<()>,
+    /// The number of the function's entry. It is written once, before `code`.
+    pub entry: AtomicU32,
+    /// The number of bailouts of code that was entered here.
+    pub bailouts: AtomicU32,
+}
+
+impl EntryPoint {
+    /// Returns the code and the number of its entry, if there is code.
+    #[inline(always)]
+    pub fn code(&self) -> Option<(Code, u32)> {
+        let code = self.code.load(Ordering::Acquire);
+        if code.is_null() {
+            return None;
+        }
+        // SAFETY: the only non-null pointers stored here are functions of this type, whose code `Host` keeps
+        // alive.
+        let code = unsafe { std::mem::transmute::<*mut (), Code>(code) };
+        Some((code, self.entry.load(Ordering::Relaxed)))
+    }
+
+    /// As [`EntryPoint::code`], but returns `None` if the entry point bails out too often.
+    #[inline(always)]
+    pub fn usable_code(&self) -> Option<(Code, u32)> {
+        self.code().filter(|_| self.bailouts.load(Ordering::Relaxed) < MAX_BAILOUTS)
+    }
+}
+
+/// The number of bailouts after which an entry point is left to the interpreter: a kernel that always reaches
+/// code that bails out would be slowed down.
+pub const MAX_BAILOUTS: u32 = 1000;
 
 /// Compiled code. Takes the frame and the number of an entry, and returns a [`Flow`].
 ///
@@ -381,7 +420,7 @@ unsafe fn chain(frame: *mut Frame, flow: Flow) -> Option<usize> {
             (*frame).base = count.wrapping_sub(next.number as u64);
         }
         ((*frame).code, (*frame).entry, (*frame).resumed) = (code, entry, [ResumePoint::NOWHERE; 2]);
-        (*(*frame).wave.cache).enter_unit(code);
+        (*(*frame).wave.cache).enter_unit(code as usize);
         Some(entered_at)
     }
 }

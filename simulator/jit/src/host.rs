@@ -1,9 +1,12 @@
 //! The code memory of a program.
 
-use crate::CompiledPaths;
-use crate::emit::{self, Bug, CompileContext};
+use crate::arith::builder::Bug;
+use crate::context::CompileContext;
+use crate::emit;
 use crate::frame::Code;
-use crate::select::Selections;
+use crate::names::names;
+use crate::selected::Selections;
+use crate::stats::CompiledPaths;
 use crate::unit::Unit;
 use wavesim_x64::{Listing, Memory};
 
@@ -56,7 +59,7 @@ impl Host {
         let compiled = match listing {
             None => wavesim_x64::compile(&function, &self.host),
             Some(listing) => {
-                let names = emit::names(program);
+                let names = names(program);
                 let listed =
                     wavesim_x64::list(&function, &self.host, &|address| names.get(&address).cloned());
                 listed.map(|(code, text)| {

@@ -4,27 +4,23 @@
 //! Where a straight-line region begins, it asks [`Jit`] for code ([`wavesim_engine::interp::Compiled`]). Code
 //! runs until the turn ends or it reaches something that is not compiled.
 //!
-//! - [`lowering`]: the list of what is compiled
+//! - [`lowering`]: the only list of what is compiled
 //! - [`select`], [`selected`]: how each operation is executed
 //! - [`effects`]: what operations do besides computing
 //! - [`branch_target`]: statically known jump targets
 //! - [`unit`]: the unit of compilation
-//! - [`emit`]: code for a unit
-//! - [`unroll`]: counted loops, arrays and loads in scalar code
+//! - [`emit`]: code for a unit; [`arith`], [`state`], [`scalar`], [`lanes`], [`access`], [`tune`]: its parts
+//! - [`wide_sums`]: sums of 128 bits
+//! - [`mode`], [`context`]: the mode that code is specialised for
 //! - [`mod@frame`]: the interface of compiled code: its argument, and the functions that it calls; its
 //!   `check` has the checks of cached facts, in debug builds and tests
 //! - [`ranges`]: cached ranges of global memory
 //! - [`wave_cache`]: facts about waves that are cached while code runs
-//! - [`mode`]: the part of MODE that code is specialised for
-//! - [`multi_store`]: stores of one instruction to several addresses
-//! - [`subword`]: loads and stores of bytes and 16-bit halves
-//! - [`scratch`]: loads and stores of each lane's own memory
-//! - [`lane_calls`]: functions that code calls for the lanes of a packet
-//! - [`wide_sums`]: sums of 128 bits
-//! - [`exact`]: functions that code calls where the host's arithmetic might not be exact
 //! - [`host`]: code memory
 //! - [`snapshot`]: the compiler's copy of the program
 //! - [`background`]: the thread that compiles while kernels run
+//! - [`names`]: names of functions, for listings
+//! - [`stats`]: statistics about compilation
 //!
 //! # Guarantees
 //!
@@ -33,47 +29,50 @@
 //! and whenever a handler runs. Everything that can fault is executed by a handler, so that faults are the
 //! interpreter's own. Turns end where the interpreter would end them, so that schedules are identical.
 
+mod access;
+mod arith;
 mod background;
 mod branch_target;
+mod context;
 mod effects;
 mod emit;
-mod exact;
 mod frame;
 mod host;
-mod lane_calls;
+mod lanes;
 mod lowering;
 mod mode;
-mod multi_store;
+mod names;
 mod ranges;
-mod scratch;
+mod scalar;
 mod select;
 mod selected;
 mod snapshot;
-mod subword;
+mod state;
+mod stats;
+mod tune;
 mod unit;
-mod unroll;
 mod wave_cache;
 mod wide_sums;
 
 pub use host::UnsupportedHost;
 pub use lowering::Why;
 pub use select::is_compiled;
+pub use stats::{CompileStats, CompiledPaths};
 pub use wavesim_x64::Listing;
 
-use emit::CompileContext;
-use frame::Code;
+use context::CompileContext;
+use frame::{EntryPoint, MAX_BAILOUTS};
 use host::{CompileError, Host};
-use mode::IEEE;
-use select::Selections;
-use selected::{Selected, Selection};
+use mode::CodeMode;
+use select::Selector;
+use selected::{Selected, Selection, Selections};
 use snapshot::ProgramSnapshot;
 use std::collections::HashSet;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU16, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 use wavesim_engine::interp::{Compiled, EnterResult, HotnessCounters, Waves};
-use wavesim_isa::relative::{GPR_IDX_EN, VGPR_MSBS, VSKIP};
 use wavesim_machine::exec::op::Op;
 use wavesim_machine::exec::program::Program;
 use wavesim_machine::exec::rt::{Cx, Flow};
@@ -127,24 +126,6 @@ pub struct UnitText {
     pub listing: Listing,
 }
 
-/// Statistics about compilation.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct CompileStats {
-    /// The number of compiled units.
-    pub units: u32,
-    /// The number of units that the code generator rejected, and that are interpreted.
-    pub failed: u32,
-    /// The number of operations in the compiled units.
-    pub operations: u32,
-    /// The time that compilation took. It includes reading the pseudocode of an operation when a process
-    /// first compiles it.
-    pub seconds: f64,
-    /// The size of the code in bytes.
-    pub bytes: u64,
-    /// The special paths that code has.
-    pub paths: CompiledPaths,
-}
-
 /// How the compiled engine executes an operation of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OperationSelection {
@@ -177,29 +158,10 @@ impl std::fmt::Display for OperationSelection {
 
 /// Selects how each operation of a program is executed.
 pub fn selections(program: &Program) -> Vec<OperationSelection> {
-    let (mut selections, snapshot) = (Selections::default(), ProgramSnapshot::of(program));
+    let (mut selector, mut selections) = (Selector::default(), Selections::default());
+    let snapshot = ProgramSnapshot::of(program);
     let all = (0..).zip(&snapshot.ops);
-    all.map(|(at, op)| OperationSelection::of(op, selections.select(at, &snapshot))).collect()
-}
-
-/// The special paths of compiled code: how often each was emitted, not how often it ran.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct CompiledPaths {
-    /// Runs of vector instructions with a fast path for coalesced or uniform accesses.
-    pub fast_runs: u32,
-    /// Loops with steady iterations.
-    pub steady_loops: u32,
-    /// Lookups of classified offsets that are cached across blocks.
-    pub cached_offsets: u32,
-}
-
-impl CompiledPaths {
-    fn add(&mut self, other: CompiledPaths) {
-        let CompiledPaths { fast_runs, steady_loops, cached_offsets } = other;
-        self.fast_runs += fast_runs;
-        self.steady_loops += steady_loops;
-        self.cached_offsets += cached_offsets;
-    }
+    all.map(|(at, op)| OperationSelection::of(op, selector.of(at, &snapshot, &mut selections))).collect()
 }
 
 /// The entry points and counters of all operations of the program.
@@ -213,88 +175,12 @@ const NEVER_COMPILE: u16 = 0;
 /// In [`EntryTable::heat`]: the engine is called at the next execution.
 const CALL_NOW: u16 = 1;
 
-#[derive(Default)]
-struct EntryPoint {
-    /// The function, or null.
-    code: AtomicPtr<()>,
-    /// The number of the function's entry. It is written once, before `code`.
-    entry: AtomicU32,
-    /// The number of bailouts of code that was entered here.
-    bailouts: AtomicU32,
-}
-
-impl EntryPoint {
-    /// Returns the code and the number of its entry, if there is code.
-    #[inline(always)]
-    fn code(&self) -> Option<(Code, u32)> {
-        let code = self.code.load(Ordering::Acquire);
-        if code.is_null() {
-            return None;
-        }
-        // SAFETY: the only non-null pointers stored here are functions of this type, whose code `Host` keeps
-        // alive.
-        let code = unsafe { std::mem::transmute::<*mut (), Code>(code) };
-        Some((code, self.entry.load(Ordering::Relaxed)))
-    }
-
-    /// As [`EntryPoint::code`], but returns `None` if the entry point bails out too often.
-    #[inline(always)]
-    fn usable_code(&self) -> Option<(Code, u32)> {
-        self.code().filter(|_| self.bailouts.load(Ordering::Relaxed) < MAX_BAILOUTS)
-    }
-}
-
-/// The number of bailouts after which an entry point is left to the interpreter: a kernel that always reaches
-/// code that bails out would be slowed down.
-const MAX_BAILOUTS: u32 = 1000;
-
 struct Compiler {
     host: Host,
+    selector: Selector,
     selections: Selections,
     /// Operations that have been compiled, by mode.
     compiled: [HashSet<u32>; CodeMode::COUNT],
-}
-
-/// The mode of a wave that code is specialised for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct CodeMode {
-    /// f32 denormals are flushed.
-    flush: bool,
-    /// Wave64.
-    wide: bool,
-    /// [`IEEE`] is set.
-    ieee: bool,
-}
-
-impl CodeMode {
-    /// The number of modes.
-    const COUNT: usize = 8;
-
-    /// Returns the mode of a wave, or `None` if there is no code for it.
-    #[inline]
-    fn of(cx: &Cx<'_>) -> Option<CodeMode> {
-        // Round to nearest even, with all denormals kept or those of f32 flushed: the modes that handlers are
-        // specialised for. Modes that change how instructions address registers, or skip them, are excluded.
-        let msbs = if cx.arch.facts().vgprs.msbs { VGPR_MSBS } else { 0 };
-        let flush = match cx.wave.mode & (0x80_00ff | GPR_IDX_EN | VSKIP | msbs) {
-            0xf0 => false,
-            0xc0 => true,
-            _ => return None,
-        };
-        Some(CodeMode { flush, wide: cx.wave.size() == 64, ieee: cx.wave.mode & IEEE != 0 })
-    }
-
-    fn index(self) -> usize {
-        self.flush as usize | (self.wide as usize) << 1 | (self.ieee as usize) << 2
-    }
-}
-
-impl std::fmt::Display for CodeMode {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let denormals = if self.flush { "flushed" } else { "kept" };
-        let ieee = if self.ieee { ", IEEE" } else { "" };
-        write!(f, "wave{}, f32 denormals {denormals}{ieee}", if self.wide { 64 } else { 32 })
-    }
 }
 
 impl Jit {
@@ -327,8 +213,12 @@ impl Jit {
         background: bool,
         checked: bool,
     ) -> Result<Jit, UnsupportedHost> {
-        let compiler =
-            Compiler { host: Host::new()?, selections: Selections::default(), compiled: Default::default() };
+        let compiler = Compiler {
+            host: Host::new()?,
+            selector: Selector::default(),
+            selections: Selections::default(),
+            compiled: Default::default(),
+        };
         Ok(Jit(Arc::new(Inner {
             snapshot: ProgramSnapshot::of(program),
             threshold: threshold.min(u16::MAX - CALL_NOW),
@@ -351,12 +241,6 @@ impl Jit {
     /// code is the same as without it.
     pub fn look_at_units(&self, look: impl Fn(&UnitText) + Send + Sync + 'static) {
         let _ = self.0.look.set(Box::new(look));
-    }
-
-    /// Compiles the unit that begins at the first operation, for waves of `lanes` lanes with IEEE rules that keep
-    /// denormals.
-    pub fn compile_first(&self, lanes: u32) {
-        self.0.compile(CodeMode { flush: false, wide: lanes == 64, ieee: true }, 0);
     }
 
     /// Returns whether any entry point has code. Compiled units may have no entry points that are worth
@@ -411,7 +295,7 @@ impl Inner {
             return;
         }
         let begun = Instant::now();
-        let Compiler { host, selections, compiled } = &mut *compiler;
+        let Compiler { host, selector, selections, compiled } = &mut *compiler;
         let compiled = &mut compiled[mode.index()];
         let context = CompileContext {
             program: &self.snapshot,
@@ -420,7 +304,7 @@ impl Inner {
             ieee: mode.ieee,
             checked: self.checked,
         };
-        let unit = unit::discover(first, &context, selections, |op| compiled.contains(&op));
+        let unit = unit::discover(first, &context, selector, selections, |op| compiled.contains(&op));
         table.heat[first as usize].store(NEVER_COMPILE, Ordering::Relaxed);
         if unit.blocks.is_empty() {
             return;

@@ -1,10 +1,11 @@
-//! The part of MODE that code is specialised for, besides the float modes.
+//! The part of MODE that code is specialised for.
 
 use isa_lower::ir::*;
 use isa_lower::visit::each_value;
 use isa_spec::pcode::ir::State;
-
-pub use wavesim_machine::exec::output::IEEE;
+use wavesim_isa::relative::{GPR_IDX_EN, VGPR_MSBS, VSKIP};
+use wavesim_machine::exec::output::IEEE;
+use wavesim_machine::exec::rt::Cx;
 
 /// Returns whether a value is MODE.IEEE, which code is specialised for.
 pub fn is_ieee_bit(value: &Value) -> bool {
@@ -21,4 +22,46 @@ pub fn reads_only_ieee_bit(body: &[Stmt]) -> bool {
         bits += is_ieee_bit(v) as usize;
     });
     reads == bits
+}
+
+/// The mode of a wave that code is specialised for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CodeMode {
+    /// f32 denormals are flushed.
+    pub flush: bool,
+    /// Wave64.
+    pub wide: bool,
+    /// [`IEEE`] is set.
+    pub ieee: bool,
+}
+
+impl CodeMode {
+    /// The number of modes.
+    pub const COUNT: usize = 8;
+
+    /// Returns the mode of a wave, or `None` if there is no code for it.
+    #[inline]
+    pub fn of(cx: &Cx<'_>) -> Option<CodeMode> {
+        // Round to nearest even, with all denormals kept or those of f32 flushed: the modes that handlers are
+        // specialised for. Modes that change how instructions address registers, or skip them, are excluded.
+        let msbs = if cx.arch.facts().vgprs.msbs { VGPR_MSBS } else { 0 };
+        let flush = match cx.wave.mode & (0x80_00ff | GPR_IDX_EN | VSKIP | msbs) {
+            0xf0 => false,
+            0xc0 => true,
+            _ => return None,
+        };
+        Some(CodeMode { flush, wide: cx.wave.size() == 64, ieee: cx.wave.mode & IEEE != 0 })
+    }
+
+    pub fn index(self) -> usize {
+        self.flush as usize | (self.wide as usize) << 1 | (self.ieee as usize) << 2
+    }
+}
+
+impl std::fmt::Display for CodeMode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let denormals = if self.flush { "flushed" } else { "kept" };
+        let ieee = if self.ieee { ", IEEE" } else { "" };
+        write!(f, "wave{}, f32 denormals {denormals}{ieee}", if self.wide { 64 } else { 32 })
+    }
 }

@@ -2,15 +2,13 @@
 //! lane-loop representation, of which [`crate::lowering`] lists what is compiled, and on the operands; no
 //! instruction is named.
 
-use crate::emit::{cross_lane, output};
+use crate::access::{multi_store, scratch, subword};
+use crate::lanes::{cross_lane, output};
 use crate::lowering::{PacketBuiltin, Place, Why, check, check_value, check_values};
 use crate::mode::reads_only_ieee_bit;
-use crate::multi_store;
-use crate::scratch;
-use crate::selected::{Access, MultiStore, Scratch, Selected, Selection, Subword};
+use crate::scalar::unroll;
+use crate::selected::{Access, MultiStore, Scratch, Selected, Selection, Selections, Subword};
 use crate::snapshot::ProgramSnapshot;
-use crate::subword;
-use crate::unroll;
 use crate::wide_sums;
 use isa_lower::ir::*;
 use isa_lower::visit::{any_stmt, any_value};
@@ -73,38 +71,32 @@ pub fn is_compiled(number: u16) -> Result<(), Why> {
     operation(number).code.as_ref().map(|_| ()).map_err(|why| *why)
 }
 
-/// The selections of a program's operations. Each operation is selected once.
+/// Selects how operations are executed.
 #[derive(Default)]
-pub struct Selections {
-    operations: HashMap<u16, Arc<Operation>>,
-    of: Vec<Option<Selection>>,
-}
+pub struct Selector(HashMap<u16, Arc<Operation>>);
 
-impl Selections {
-    /// Selects how an operation is executed, unless it has been selected before.
-    pub fn select(&mut self, at: u32, program: &ProgramSnapshot) -> &Selection {
-        let at = at as usize;
-        if self.of.len() <= at {
-            self.of.resize_with(program.ops.len().max(at + 1), || None);
+impl Selector {
+    /// Selects how an operation of a program is executed.
+    fn select(&mut self, at: u32, program: &ProgramSnapshot) -> Selection {
+        let op = &program.ops[at as usize];
+        let Some((number, variant)) = number(op) else { return stop() };
+        let operation = self.0.entry(number).or_insert_with(|| operation(number));
+        Selection {
+            handlers: operation.handlers.clone(),
+            how: operation.select(op, variant, &program.exts[op.ext as usize]),
+            falls_through: operation.falls_through,
+            may_end_turn: operation.may_end_turn,
         }
-        let operations = &mut self.operations;
-        self.of[at].get_or_insert_with(|| {
-            let op = &program.ops[at];
-            let Some((number, variant)) = number(op) else { return stop() };
-            let operation = operations.entry(number).or_insert_with(|| operation(number));
-            Selection {
-                handlers: operation.handlers.clone(),
-                how: operation.select(op, variant, &program.exts[op.ext as usize]),
-                falls_through: operation.falls_through,
-                may_end_turn: operation.may_end_turn,
-            }
-        })
     }
 
-    /// Returns the selection of an operation that belongs to a unit: all of them have been selected when the
-    /// unit was discovered.
-    pub fn of(&self, at: u32) -> &Selection {
-        self.of[at as usize].as_ref().expect("operations of units have been selected")
+    /// Returns the selection of an operation, which is selected unless it has been before.
+    pub fn of<'s>(
+        &mut self,
+        at: u32,
+        program: &ProgramSnapshot,
+        selections: &'s mut Selections,
+    ) -> &'s Selection {
+        selections.of_or(at, || self.select(at, program))
     }
 }
 

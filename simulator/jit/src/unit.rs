@@ -1,10 +1,10 @@
 //! The unit of compilation: the blocks that are reachable from one operation by statically known jumps.
 
 use crate::branch_target::static_target;
-use crate::emit::CompileContext;
+use crate::context::CompileContext;
 use crate::lowering::{StatementLowering, recognise_statement};
-use crate::select::Selections;
-use crate::selected::Selected;
+use crate::select::Selector;
+use crate::selected::{Selected, Selections};
 use isa_lower::visit::each_stmt;
 use std::collections::BTreeSet;
 
@@ -38,6 +38,7 @@ pub struct Unit {
 pub fn discover(
     start: u32,
     context: &CompileContext<'_>,
+    selector: &mut Selector,
     selections: &mut Selections,
     compiled: impl Fn(u32) -> bool,
 ) -> Unit {
@@ -50,7 +51,7 @@ pub fn discover(
             if at as usize >= ops.len() || compiled(at) || seen.len() >= MAX_OPERATIONS || !seen.insert(at) {
                 break;
             }
-            let selection = selections.select(at, context.program);
+            let selection = selector.of(at, context.program, selections);
             let (branch, falls_through) = (selection.how.is_branch(), selection.falls_through);
             let may_end_turn = selection.how.is_call() && selection.may_end_turn;
             let mut more = |to: u32| {

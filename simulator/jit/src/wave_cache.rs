@@ -1,7 +1,6 @@
 //! Per-wave caches of compiled code: the classification of lane offsets in registers that have not been
 //! written since, and the wave's resources.
 
-use crate::frame::Code;
 use std::mem::{MaybeUninit, offset_of};
 use wavesim_engine::sched::dispatch::MAX_WAVES;
 use wavesim_machine::state::Wave;
@@ -60,16 +59,16 @@ impl WaveCache {
     /// Prepares the cache for code that the wave is about to run: if that is another unit than before, the
     /// slots are invalid. Everything that changes the code of a wave calls this.
     #[inline(always)]
-    pub fn enter_unit(&mut self, code: Code) {
-        if self.unit != code as usize {
-            self.unit = code as usize;
+    pub fn enter_unit(&mut self, code: usize) {
+        if self.unit != code {
+            self.unit = code;
             self.valid &= RESOURCES;
         }
     }
 
     /// Returns whether the slots are those of a unit.
-    pub fn belongs_to(&self, code: Code) -> bool {
-        self.unit == code as usize
+    pub fn belongs_to(&self, code: usize) -> bool {
+        self.unit == code
     }
 
     /// Returns the contents of a slot, if it is valid.
@@ -167,7 +166,7 @@ impl<T: Copy> WaveCaches<T> {
         all: *mut Self,
         wave: *const Wave,
         number: u32,
-        code: Code,
+        code: usize,
         data: T,
     ) -> *mut WaveCache {
         let slot = number as usize % MAX_WAVES;
@@ -178,7 +177,7 @@ impl<T: Copy> WaveCaches<T> {
             (*all).owners[slot].write(wave);
             let to = (&raw mut (*all).waves[slot]).cast::<(T, WaveCache)>();
             (&raw mut (*to).0).write(data);
-            ((*to).1.valid, (*to).1.unit) = (0, code as usize);
+            ((*to).1.valid, (*to).1.unit) = (0, code);
             &raw mut (*to).1
         }
     }

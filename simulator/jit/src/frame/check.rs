@@ -62,7 +62,7 @@ called! {
             let actual = classify(&offsets.collect::<Vec<u32>>(), bytes);
             let cache = &*(*frame).wave.cache;
             let cached = cache.summary(slot);
-            if !cache.belongs_to((*frame).code) {
+            if !cache.belongs_to((*frame).code as usize) {
                 record(Violation::ForeignSlot { op, slot });
             } else if cached != Some(actual) {
                 record(Violation::Offsets { op, register, bytes, cached, actual });

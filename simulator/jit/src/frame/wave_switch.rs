@@ -162,7 +162,7 @@ unsafe fn barrier_op(
         let ResumePoint { number, entry, .. } = (*frame).resumed[0];
         (*frame).entry = entry;
         (*frame).base = count.wrapping_sub(number as u64);
-        (*cache).enter_unit((*frame).code);
+        (*cache).enter_unit((*frame).code as usize);
         (*frame).wave = WavePointers { cache, mask_exec: (*wave).exec(), ..pointers };
         RESUME.0
     }
@@ -252,7 +252,7 @@ unsafe fn resume(frame: *mut Frame, wave: *mut Wave) -> u32 {
         (*frame).base = (*cx).instructions.wrapping_sub(number as u64);
         (*frame).wave = match WaveCaches::get((*frame).wave_caches, wave, (*wave).id) {
             Some((pointers, cache)) => {
-                (*cache).enter_unit((*frame).code);
+                (*cache).enter_unit((*frame).code as usize);
                 WavePointers { cache, mask_exec: (*wave).exec(), ..pointers }
             }
             None => WavePointers::new(Frame::cx(frame), (*frame).wave_caches, (*frame).code),

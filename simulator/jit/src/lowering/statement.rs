@@ -1,7 +1,7 @@
 //! The statements that are compiled.
 
 use super::{Scope, Why};
-use crate::unroll;
+use crate::scalar::unroll;
 use isa_lower::ir::*;
 use isa_spec::pcode::ir::{Control, LocalId, State};
 use wavesim_machine::exec::machine_ops::does_nothing;

@@ -1,0 +1,401 @@
+//! Emits the code of a unit. Between blocks, all state is in the wave. Within a block, scalar registers are
+//! SSA-like values, and vector instructions are buffered in a [`run`] that becomes one loop over packets of
+//! eight lanes.
+
+use crate::arith::builder::Builder;
+use crate::arith::builder::R;
+use crate::arith::facts::Facts;
+use crate::arith::val::Val;
+use crate::branch_target::static_target;
+use crate::context::CompileContext;
+use crate::effects;
+use crate::frame::{
+    RESUME, arrive_at_barrier, end_wave, frame_offset, run_and_switch, run_handlers, wait_for_barrier,
+    wave_offset,
+};
+use crate::lowering::{StatementLowering, recognise_statement};
+use crate::selected::Selections;
+use crate::selected::{Access, Selected};
+use crate::state::access::{Addresses, OffsetSlots};
+use crate::state::emitter::UnitLabels;
+use crate::state::emitter::{Emitter, Target};
+use crate::state::env::Env;
+use crate::state::loops::Loops;
+use crate::state::run::Run;
+use crate::state::scalars::Scalars;
+use crate::stats::CompiledPaths;
+use crate::unit::{Block as BasicBlock, Unit};
+use isa_lower::ir::{Once, Stmt};
+use isa_lower::visit::any_stmt;
+use isa_spec::pcode::ir::{Control, State};
+use std::collections::{HashMap, HashSet};
+use wavesim_machine::exec::op::Op;
+use wavesim_machine::exec::rt::Flow;
+use wavesim_x64::Function;
+use wavesim_x64::inst::{Cc, Class, Inst, Int2, Label, Size, Src, V, Width};
+
+/// Emits a unit as a function, whose entry `n` is the `n`-th block. Also returns its special paths.
+pub fn unit(
+    unit: &Unit,
+    context: CompileContext<'_>,
+    selections: &Selections,
+) -> R<(Function, CompiledPaths)> {
+    let mut f = Function::new(2);
+    let (frame, entry) = (f.param(0), f.param(1));
+    let (dispatch, exit, flow) = (f.label(), f.label(), f.fresh(Class::Int));
+    let vectors = f.load(Size::B8, frame, frame_offset::VECTORS);
+    let sgprs = f.load(Size::B8, frame, frame_offset::SGPRS);
+    [frame, vectors, sgprs].into_iter().for_each(|v| f.pin(v));
+    let b = Builder {
+        f,
+        frame,
+        vectors,
+        sgprs,
+        wide_wave: context.wide,
+        flush: context.flush,
+        facts: Facts::default(),
+        zero_extended_ints: HashSet::new(),
+        packet: None,
+        demanded: None,
+        run_daz: false,
+        daz: false,
+        unrolling: false,
+        memo: Vec::new(),
+    };
+    let slots = OffsetSlots::of(unit, &context, selections);
+    let mut emitter = Emitter {
+        b,
+        context,
+        ops: &context.program.ops,
+        exts: &context.program.exts,
+        selections,
+        unit: UnitLabels { blocks: HashMap::new(), dispatch, entry, exit, flow, daz_between_blocks: false },
+        scalars: Scalars::default(),
+        run: Run::default(),
+        env: Env::default(),
+        addresses: Addresses { slots, ..Addresses::default() },
+        loops: Loops::default(),
+        paths: CompiledPaths::default(),
+    };
+    emitter.emit_blocks(unit)?;
+    Ok((emitter.b.f, emitter.paths))
+}
+
+impl Emitter<'_> {
+    fn emit_blocks(&mut self, unit: &Unit) -> R<()> {
+        for block in &unit.blocks {
+            let label = self.b.f.label();
+            self.unit.blocks.insert(block.first, label);
+        }
+        let to = unit.blocks.iter().map(|block| self.unit.blocks[&block.first]).collect();
+        self.unit.daz_between_blocks = self.flush && self.has_flushed_floats(unit);
+        self.b.set_daz(self.unit.daz_between_blocks);
+        self.b.f.push(Inst::Label(self.unit.dispatch));
+        self.b.f.push(Inst::Table { index: self.unit.entry, to });
+        for block in &unit.blocks {
+            self.b.f.push(Inst::Label(self.unit.blocks[&block.first]));
+            self.forget_state();
+            self.loops.block = self.loop_block(block);
+            self.basic_block(block)?;
+            self.steady_loop(block)?;
+        }
+        self.b.f.push(Inst::Label(self.unit.exit));
+        self.set_daz(false);
+        self.b.f.push(Inst::Return { v: Src::Value(self.unit.flow) });
+        Ok(())
+    }
+
+    /// Returns whether any run of the unit flushes f32 denormals, so that the host should treat them as
+    /// zeros.
+    fn has_flushed_floats(&self, unit: &Unit) -> bool {
+        unit.blocks.iter().flat_map(|block| block.first..block.end).any(|at| {
+            match &self.selections.of(at).how {
+                Selected::Lanes(lanes) => effects::floats(lanes).flushed,
+                _ => false,
+            }
+        })
+    }
+
+    /// Drops all facts about the wave's state.
+    pub fn forget_state(&mut self) {
+        self.scalars = Scalars::default();
+        self.addresses.summaries.clear();
+        self.addresses.exec_full = None;
+        self.forget_vectors();
+    }
+
+    /// Drops the facts about vector values, which hold within one packet only.
+    pub fn forget_vectors(&mut self) {
+        self.b.facts = Facts::default();
+    }
+
+    /// Emits the operations of a block.
+    fn basic_block(&mut self, block: &BasicBlock) -> R<()> {
+        let mut calls: Option<(u32, u32)> = None;
+        for at in block.first..block.end {
+            let selection = self.selections.of(at);
+            if selection.how.is_call() {
+                calls = Some(calls.map_or((at, 1), |(first, count)| (first, count + 1)));
+                continue;
+            }
+            self.call_handlers(calls.take(), false)?;
+            if let Some(once) = selection.branch() {
+                self.env = Env::new(at);
+                return self.branch(once, at, block.next);
+            }
+            self.operation(at)?;
+        }
+        let may_switch = self.selections.of(block.end - 1).may_end_turn;
+        self.call_handlers(calls.take(), may_switch)?;
+        self.close_run()?;
+        self.flush_scalars();
+        self.fall_through(block.next);
+        Ok(())
+    }
+
+    /// Emits an operation that neither calls its handler nor ends its block.
+    pub fn operation(&mut self, at: u32) -> R<()> {
+        let op = self.ops[at as usize];
+        self.env = Env::new(at);
+        match &self.selections.of(at).how {
+            Selected::Scalar(once) => self.scalar_op(once),
+            Selected::Lanes(_) | Selected::Access(Access::Scratch(..)) => self.buffer(at, &op),
+            Selected::Access(access) => self.buffer_access(at, &op, access),
+            Selected::Nop | Selected::Call(_) | Selected::Branch(_) => Ok(()),
+        }
+    }
+
+    /// Continues with the next operation in program order, inside or outside of this unit.
+    fn fall_through(&mut self, next: u32) {
+        self.b.set_daz(self.unit.daz_between_blocks);
+        if let Some(block) = self.unit.blocks.get(&next) {
+            self.b.f.push(Inst::Jump(*block));
+            return;
+        }
+        self.exit_at(next, Flow::NEXT);
+    }
+
+    /// Exits with a flow that belongs to operation `op`.
+    pub fn exit_at(&mut self, op: u32, flow: Flow) {
+        self.b.set_daz(self.unit.daz_between_blocks);
+        let op = self.op_address(op);
+        self.b.f.store(Size::B8, self.b.frame, frame_offset::OP, op);
+        self.b.f.push(Inst::Const { d: self.unit.flow, bits: flow.0 as u64 });
+        self.b.f.push(Inst::Jump(self.unit.exit));
+    }
+
+    fn op_address(&mut self, at: u32) -> V {
+        self.b.f.iconst(self.context.program.address_of(at))
+    }
+
+    /// Calls the handlers of consecutive operations, with all state in the wave. `may_switch`: other waves
+    /// may run after the last one.
+    fn call_handlers(&mut self, calls: Option<(u32, u32)>, may_switch: bool) -> R<()> {
+        let Some((first, count)) = calls else { return Ok(()) };
+        self.close_run()?;
+        self.flush_scalars();
+        let selections = self.selections;
+        if !(first..first + count).all(|at| effects::preserves_vgprs(&selections.of(at).handlers)) {
+            // This must happen first: afterwards the current wave may be another one.
+            self.forget_cached_offsets(|_| true);
+        }
+        match if may_switch { self.switching_function(first + count - 1)? } else { None } {
+            Some((function, constants)) => {
+                self.call_handler_range(first, count - 1, false);
+                let op = self.op_address(first + count - 1);
+                let constants = constants.into_iter().map(|n| Src::Imm(n as i32));
+                let args: Vec<Src> =
+                    [self.b.frame, op].map(Src::Value).into_iter().chain(constants).collect();
+                self.call_for_flow(function, &args, true);
+            }
+            None => self.call_handler_range(first, count, may_switch),
+        }
+        self.forget_state();
+        Ok(())
+    }
+
+    /// Returns the function for an operation that only ends the wave or waits for a barrier, and its
+    /// arguments after the frame and the operation.
+    fn switching_function(&mut self, at: u32) -> R<Option<(*const (), Vec<u32>)>> {
+        let handlers = &self.selections.of(at).handlers;
+        let Some((builtin, number)) = effects::switching_builtin(handlers) else { return Ok(None) };
+        let complete = self.ops[at as usize].complete();
+        let after = self.ops[(at as usize + 1).min(self.ops.len() - 1)].pc;
+        Ok(match (builtin, number) {
+            (Control::EndPgm, _) => Some((end_wave as *const (), Vec::new())),
+            (Control::Barrier, _) => Some((arrive_at_barrier as *const (), vec![complete, after])),
+            (_, Some(number)) => {
+                self.env = Env::new(at);
+                match self.value(number)? {
+                    Val::Const(number) => {
+                        Some((wait_for_barrier as *const (), vec![complete, after, number as u32]))
+                    }
+                    _ => None,
+                }
+            }
+            (_, None) => None,
+        })
+    }
+
+    /// Calls the handlers of `count` operations. `may_switch`: see [`Emitter::call_for_flow`].
+    fn call_handler_range(&mut self, first: u32, count: u32, may_switch: bool) {
+        if count > 0 {
+            let function = if may_switch { run_and_switch as *const () } else { run_handlers as *const () };
+            let op = self.op_address(first);
+            let args = [Src::Value(self.b.frame), Src::Value(op), Src::Imm(count as i32)];
+            self.call_for_flow(function, &args, may_switch);
+        }
+    }
+
+    /// Calls a function that returns a flow, and falls through on [`Flow::NEXT`]. `may_switch`: the function
+    /// may have switched to another wave.
+    fn call_for_flow(&mut self, function: *const (), args: &[Src], may_switch: bool) {
+        self.set_daz(false);
+        let flow = self.b.f.call(function as u64, args);
+        self.b.set_daz(self.unit.daz_between_blocks);
+        self.b.f.assign(self.unit.flow, flow);
+        if may_switch {
+            let join = self.b.f.label();
+            self.b.f.branch(Cc::Eq, Width::W32, flow, 0, join);
+            self.b.f.branch(Cc::Ne, Width::W32, flow, RESUME.0 as i32, self.unit.exit);
+            self.resume_wave();
+            self.b.f.push(Inst::Label(join));
+        } else {
+            self.b.f.branch(Cc::Ne, Width::W32, flow, 0, self.unit.exit);
+        }
+    }
+
+    /// Reloads the per-wave pointers and continues with the wave that is now in the frame.
+    fn resume_wave(&mut self) {
+        let reloads = [
+            (Size::B8, frame_offset::VECTORS, self.b.vectors),
+            (Size::B8, frame_offset::SGPRS, self.b.sgprs),
+            (Size::B4, frame_offset::ENTRY, self.unit.entry),
+        ];
+        for (size, offset, v) in reloads {
+            let of_wave = self.b.f.load(size, self.b.frame, offset);
+            self.b.f.assign(v, of_wave);
+        }
+        self.b.f.push(Inst::Jump(self.unit.dispatch));
+    }
+
+    /// Emits an operation that may write the PC and ends its block.
+    fn branch(&mut self, once: &Once, at: u32, next: u32) -> R<()> {
+        self.close_run()?;
+        self.b.set_daz(self.unit.daz_between_blocks);
+        self.read_operands(once)?;
+        let stmts: Vec<&Stmt> = once.body.iter().collect();
+        self.branch_path(&stmts, None, &self.ops[at as usize], next)
+    }
+
+    /// Emits one path through the statements of a branch; conditional PC writes split it.
+    pub fn branch_path(&mut self, stmts: &[&Stmt], mut jump: Option<Target>, op: &Op, next: u32) -> R<()> {
+        for (at, stmt) in stmts.iter().enumerate() {
+            match recognise_statement(stmt)?.0 {
+                StatementLowering::Jump(to) => jump = Some(self.jump_target(to, op)?),
+                StatementLowering::If { arms, otherwise } if writes_pc(stmt) => {
+                    let rest = &stmts[at + 1..];
+                    for (cond, body) in arms {
+                        let v = self.value(cond)?;
+                        let cond = self.boolean(v, cond.hold)?;
+                        let list: Vec<&Stmt> = body.iter().chain(rest.iter().copied()).collect();
+                        match constant_bool(cond) {
+                            Some(false) => continue,
+                            Some(true) => return self.branch_path(&list, jump, op, next),
+                            None => {
+                                let cond = self.branch_on(cond)?;
+                                let no = self.b.f.label();
+                                self.b.f.branch(Cc::Eq, Width::W32, cond, 0, no);
+                                let saved = (self.scalars.clone(), self.env.clone());
+                                self.forget_vectors();
+                                self.branch_path(&list, jump, op, next)?;
+                                (self.scalars, self.env) = saved;
+                                self.forget_vectors();
+                                self.b.f.push(Inst::Label(no));
+                            }
+                        }
+                    }
+                    let list: Vec<&Stmt> = otherwise.iter().chain(rest.iter().copied()).collect();
+                    return self.branch_path(&list, jump, op, next);
+                }
+                _ => self.stmt(stmt)?,
+            }
+        }
+        if self.end_steady_path(jump, op)? {
+            return Ok(());
+        }
+        self.flush_scalars();
+        match jump {
+            None => self.fall_through(next),
+            Some(Target::Static(pc)) => self.jump_to(pc, op)?,
+            Some(Target::Computed(to)) => {
+                let base = self.b.f.load(Size::B8, self.b.sgprs, wave_offset::CODE_BASE);
+                let to = self.b.f.int2(Int2::Sub, Width::W64, to, base);
+                self.exit_by_jump(to);
+            }
+        }
+        Ok(())
+    }
+
+    /// Exits and lets the interpreter resolve the jump target.
+    fn exit_by_jump(&mut self, to: V) {
+        self.b.f.store(Size::B8, self.b.frame, frame_offset::JUMP, to);
+        self.exit_at(self.env.op_index, Flow::JUMP);
+    }
+
+    /// Emits a jump to a known offset. It stays within the unit unless the turn ends at the jump.
+    fn jump_to(&mut self, pc: u64, op: &Op) -> R<()> {
+        let target = self.context.program.op_at(pc);
+        let block = target.and_then(|target| self.unit.blocks.get(&target).copied());
+        if let (Some(block), Some(target)) = (block, target) {
+            let out = self.b.f.label();
+            let executed = self.branch_at_end_of_turn(op, out);
+            self.set_clock(executed, target);
+            if !self.enter_steady_loop(target, block)? {
+                self.b.f.push(Inst::Jump(block));
+            }
+            self.b.f.push(Inst::Label(out));
+        }
+        let to = self.b.f.iconst(pc);
+        self.exit_by_jump(to);
+        Ok(())
+    }
+
+    /// Branches to a label if the turn ends at a jump. Returns the number of executed instructions.
+    pub fn branch_at_end_of_turn(&mut self, jump: &Op, out: Label) -> V {
+        let base = self.b.f.load(Size::B8, self.b.frame, frame_offset::BASE);
+        let executed = self.add_imm(base, jump.complete() as i64);
+        let end = self.b.f.load(Size::B8, self.b.frame, frame_offset::END);
+        self.b.f.branch(Cc::GeU, Width::W64, executed, end, out);
+        executed
+    }
+
+    /// Advances the clock where the interpreter advances it: at jumps.
+    pub fn set_clock(&mut self, executed: V, target: u32) {
+        let clock = self.b.f.load(Size::B8, self.b.frame, frame_offset::INSTRUCTIONS);
+        self.b.f.store(Size::B8, clock, 0, executed);
+        let base = self.b.add_imm(executed, -(self.ops[target as usize].number as i64));
+        self.b.f.store(Size::B8, self.b.frame, frame_offset::BASE, base);
+    }
+
+    /// Resolves the value written to the PC.
+    fn jump_target(&mut self, to: &isa_lower::ir::Value, op: &Op) -> R<Target> {
+        if let Some(pc) = static_target(to, op.pc as u64, op.imm) {
+            return Ok(Target::Static(pc));
+        }
+        let v = self.value(to)?;
+        Ok(Target::Computed(self.uniform(v, isa_lower::ir::Hold::W64)?))
+    }
+}
+
+fn constant_bool(val: Val) -> Option<bool> {
+    match val {
+        Val::Const(bits) => Some(bits != 0),
+        _ => None,
+    }
+}
+
+/// Returns whether a statement, or one nested in it, writes the PC.
+pub fn writes_pc(stmt: &Stmt) -> bool {
+    any_stmt(std::slice::from_ref(stmt), &|s| matches!(s, Stmt::SetState(State::Pc, _)))
+}

@@ -1,0 +1,105 @@
+//! Loops that may have steady iterations.
+
+use crate::arith::val::Val;
+use crate::state::access::{Access, ResolvedAccesses};
+use crate::state::packet::DenormalFree;
+use std::collections::BTreeSet;
+use wavesim_x64::inst::{Label, V};
+
+/// A block that jumps to itself, while its general code is emitted.
+pub struct LoopBlock {
+    /// Its first operation.
+    pub first: u32,
+    /// The scalar state that the addresses of its accesses depend on, by operand code.
+    pub inputs: BTreeSet<usize>,
+    /// The scalar state that it writes, likewise.
+    pub written: BTreeSet<usize>,
+    /// Addresses are being emitted: what is read now is an input of them.
+    pub in_address: bool,
+    pub runs: usize,
+    /// The run, if it has accesses.
+    pub run: Option<FastRun>,
+    /// The steady iterations, once the general code has a jump to them.
+    pub steady: Option<Steady>,
+}
+
+/// A run on its fast path.
+pub struct FastRun {
+    pub resolved: ResolvedAccesses,
+    /// For each offset register that the run writes, what is added to it.
+    pub steps: Vec<OffsetStep>,
+    pub denormal_free: DenormalFree,
+    /// 1 if the last iteration took the fast path.
+    pub taken: V,
+}
+
+/// What a run adds to the offsets in a register, and their bounds before that.
+pub struct OffsetStep {
+    pub register: u16,
+    pub step: Val,
+    pub min: V,
+    pub max: V,
+}
+
+/// Steady iterations.
+pub struct Steady {
+    pub head: Label,
+    pub run: FastRun,
+    pub offsets: Vec<SteadyOffsets>,
+}
+
+/// Offsets that advance.
+#[derive(Clone, Copy)]
+pub struct SteadyOffsets {
+    pub register: u16,
+    /// What is added in each iteration, sign-extended.
+    pub step: V,
+    /// The lowest offset.
+    pub low: V,
+    /// The highest value of `low` with all lanes inside memory.
+    pub room: V,
+}
+
+/// What the emission of steady iterations needs.
+pub struct SteadyCode {
+    pub steady: Steady,
+    /// The loop's first operation.
+    pub first: u32,
+    /// The general code runs the iteration.
+    pub leave: Label,
+    /// The iteration has been emitted.
+    pub done: bool,
+}
+
+impl FastRun {
+    /// Returns what is added to the offsets in a register.
+    pub fn step(&self, register: u16) -> Option<Val> {
+        self.steps.iter().find(|step| step.register == register).map(|step| step.step)
+    }
+
+    /// Returns whether each store keeps its distance from the other accesses of the same memory.
+    pub fn stores_keep_distance(&self) -> bool {
+        let all = || self.resolved.accesses.iter().map(|location| &location.access);
+        let alike = |a: &Access, b: &Access| {
+            a.is_in_lds() != b.is_in_lds() || self.step(a.register) == self.step(b.register)
+        };
+        all().filter(|access| access.store).all(|store| all().all(|other| alike(store, other)))
+    }
+}
+
+impl LoopBlock {
+    /// Records a run.
+    pub fn record_run(&mut self, run: Option<FastRun>) {
+        self.runs += 1;
+        self.run = run;
+    }
+}
+
+/// The loop that is being emitted.
+#[derive(Default)]
+pub struct Loops {
+    /// The block that is being emitted, if it may have steady iterations.
+    pub block: Option<LoopBlock>,
+    /// The steady iterations, while they are emitted.
+    pub steady: Option<SteadyCode>,
+}

@@ -1,0 +1,40 @@
+//! Statistics about compilation.
+
+/// Statistics about compilation.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct CompileStats {
+    /// The number of compiled units.
+    pub units: u32,
+    /// The number of units that the code generator rejected, and that are interpreted.
+    pub failed: u32,
+    /// The number of operations in the compiled units.
+    pub operations: u32,
+    /// The time that compilation took. It includes reading the pseudocode of an operation when a process
+    /// first compiles it.
+    pub seconds: f64,
+    /// The size of the code in bytes.
+    pub bytes: u64,
+    /// The special paths that code has.
+    pub paths: CompiledPaths,
+}
+
+/// The special paths of compiled code: how often each was emitted, not how often it ran.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CompiledPaths {
+    /// Runs of vector instructions with a fast path for coalesced or uniform accesses.
+    pub fast_runs: u32,
+    /// Loops with steady iterations.
+    pub steady_loops: u32,
+    /// Lookups of classified offsets that are cached across blocks.
+    pub cached_offsets: u32,
+}
+
+impl CompiledPaths {
+    /// Adds the paths of another unit.
+    pub fn add(&mut self, other: CompiledPaths) {
+        let CompiledPaths { fast_runs, steady_loops, cached_offsets } = other;
+        self.fast_runs += fast_runs;
+        self.steady_loops += steady_loops;
+        self.cached_offsets += cached_offsets;
+    }
+}
