@@ -5,7 +5,7 @@
 //! from the current time.
 
 use super::pages::Page;
-use super::timeline::{Groups, Parked};
+use super::timeline::{Groups, SuspendedGroup};
 use super::written::Sgprs;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -24,7 +24,7 @@ pub(super) struct Checkpoint<'a> {
     pub group: Group<'a>,
     /// Number of the workgroup.
     pub index: u64,
-    /// The parked workgroups.
+    /// The suspended workgroups.
     pub groups: Groups<'a>,
     /// The wave whose turn it is, and the number of steps of its turn that it has taken.
     pub turn: (usize, u64),
@@ -37,8 +37,8 @@ pub(super) struct Checkpoint<'a> {
 /// All checkpoints, in the order of their times. The first one is the start of the run and is never dropped.
 pub(super) struct Checkpoints<'a> {
     list: Vec<Checkpoint<'a>>,
-    /// Number of checkpoints that refer to a parked workgroup.
-    shared: HashMap<*const Parked<'a>, usize>,
+    /// Number of checkpoints that refer to a suspended workgroup.
+    shared: HashMap<*const SuspendedGroup<'a>, usize>,
     /// Total size in bytes.
     bytes: usize,
     /// Maximum total size in bytes; [`MIN_CHECKPOINTS`] are kept even beyond it.
@@ -66,11 +66,11 @@ impl<'a> Checkpoints<'a> {
         // Pages that no other checkpoint shares.
         let own = new.pages.iter().filter(|page| Arc::strong_count(page) == 1).map(|page| page.len());
         self.bytes += new.group.bytes() + own.sum::<usize>();
-        for parked in &new.groups.parked {
-            let count = self.shared.entry(Rc::as_ptr(parked)).or_default();
+        for suspended in &new.groups.suspended {
+            let count = self.shared.entry(Rc::as_ptr(suspended)).or_default();
             *count += 1;
             if *count == 1 {
-                self.bytes += parked.bytes();
+                self.bytes += suspended.bytes();
             }
         }
         self.list.insert(at, new);
@@ -96,13 +96,13 @@ impl<'a> Checkpoints<'a> {
         let old = self.list.remove(at);
         let unshared = old.pages.iter().filter(|page| Arc::strong_count(page) == 1);
         self.bytes -= old.group.bytes() + unshared.map(|page| page.len()).sum::<usize>();
-        for parked in &old.groups.parked {
-            let key = Rc::as_ptr(parked);
+        for suspended in &old.groups.suspended {
+            let key = Rc::as_ptr(suspended);
             if let Some(count) = self.shared.get_mut(&key) {
                 *count -= 1;
                 if *count == 0 {
                     self.shared.remove(&key);
-                    self.bytes -= parked.bytes();
+                    self.bytes -= suspended.bytes();
                 }
             }
         }

@@ -15,7 +15,7 @@ mod turns;
 
 pub use super::checkpoints::MIN_CHECKPOINTS;
 pub use edit::Edit;
-pub(crate) use groups::{Groups, Parked};
+pub(crate) use groups::{Groups, SuspendedGroup};
 
 use super::checkpoints::{Checkpoint, Checkpoints};
 use super::checks::{Checks, Recorder};
@@ -68,7 +68,7 @@ pub struct Timeline<'a> {
     pub group: Group<'a>,
     /// Index of the running workgroup in the grid.
     group_index: u64,
-    /// The parked workgroups.
+    /// The suspended workgroups.
     groups: Groups<'a>,
     /// Whether the current steps may switch workgroups.
     may_switch: bool,
@@ -76,7 +76,7 @@ pub struct Timeline<'a> {
     time: u64,
     /// The wave of each step, run-length encoded: the wave, and the time after its last step.
     log: Vec<(u32, u64)>,
-    /// The times at which workgroups were parked.
+    /// The times at which workgroups were suspended.
     switches: Vec<u64>,
     /// Edits with the time at which they were made.
     edits: Vec<(u64, Edit)>,
@@ -261,7 +261,7 @@ impl<'a> Timeline<'a> {
     }
 
     /// Executes one instruction of a wave. The last instruction of a workgroup starts the next workgroup, or
-    /// resumes a parked one.
+    /// resumes a suspended one.
     ///
     /// If the recorded run continues with this wave, this repeats the recorded step. Otherwise the rest of
     /// the record is dropped.

@@ -49,7 +49,7 @@ pub fn waves(timeline: &Timeline<'_>, focus: Focus) -> String {
     let (at, total) = timeline.position();
     let [x, y, z] = timeline.workgroup();
     // Writing to a string does not fail.
-    let others = match timeline.parked() {
+    let others = match timeline.suspended() {
         0 => String::new(),
         n => format!("; {n} more {} begun", if n == 1 { "has" } else { "have" }),
     };

@@ -1,5 +1,5 @@
 //! Scheduling of workgroups. They start one after another. As in a run without the debugger, a workgroup that
-//! runs long is parked in favour of others, since it may wait for their stores. The journal has the times of
+//! runs long is suspended in favour of others, since it may wait for their stores. The journal has the times of
 //! these switches, for replays.
 
 use super::written::Sgprs;
@@ -9,22 +9,22 @@ use std::rc::Rc;
 use wavesim_engine::observe::Observer;
 use wavesim_engine::sched::group::{Group, Status};
 
-/// Number of steps after which a newly started workgroup is parked.
+/// Number of steps after which a newly started workgroup is suspended.
 const FIRST_SLICE: u64 = 1 << 20;
 /// The same for a resumed workgroup, or if workgroups are known to wait for each other.
 const NEXT_SLICE: u64 = 1 << 16;
-/// The part of [`Dispatch::resident_bytes`] that parked workgroups may take: checkpoints hold copies of them.
-const PARKED_PART: usize = 4;
+/// The part of [`Dispatch::resident_bytes`] that suspended workgroups may take: checkpoints hold copies of them.
+const SUSPENDED_PART: usize = 4;
 
 /// A workgroup that has started but is neither running nor ended.
-pub(crate) struct Parked<'a> {
+pub(crate) struct SuspendedGroup<'a> {
     index: u64,
     group: Group<'a>,
     turn: (usize, u64),
     written: Vec<Sgprs>,
 }
 
-impl Parked<'_> {
+impl SuspendedGroup<'_> {
     /// Returns the size of a copy in bytes.
     pub fn bytes(&self) -> usize {
         self.group.bytes()
@@ -36,11 +36,11 @@ impl Parked<'_> {
 pub(crate) struct Groups<'a> {
     /// Number of workgroups that have started.
     started: u64,
-    /// Parked workgroups, in the order in which they are resumed. Checkpoints share them.
-    pub parked: VecDeque<Rc<Parked<'a>>>,
+    /// Suspended workgroups, in the order in which they are resumed. Checkpoints share them.
+    pub suspended: VecDeque<Rc<SuspendedGroup<'a>>>,
     /// Steps of the running workgroup since it was started or resumed.
     steps: u64,
-    /// Number of steps after which it is parked.
+    /// Number of steps after which it is suspended.
     slice: u64,
 }
 
@@ -48,28 +48,28 @@ impl Groups<'_> {
     /// Creates the state in which the first workgroup runs.
     pub fn new(cooperative: bool) -> Self {
         let slice = if cooperative { NEXT_SLICE } else { FIRST_SLICE };
-        Groups { started: 1, parked: VecDeque::new(), steps: 0, slice }
+        Groups { started: 1, suspended: VecDeque::new(), steps: 0, slice }
     }
 
-    /// Returns the number of steps until the running workgroup is parked.
+    /// Returns the number of steps until the running workgroup is suspended.
     pub fn left(&self) -> u64 {
         self.slice.saturating_sub(self.steps).max(1)
     }
 }
 
 impl<'a> Timeline<'a> {
-    /// Returns the number of parked workgroups.
-    pub fn parked(&self) -> usize {
-        self.groups.parked.len()
+    /// Returns the number of suspended workgroups.
+    pub fn suspended(&self) -> usize {
+        self.groups.suspended.len()
     }
 
     /// Returns whether a workgroup, given by its index, has ended.
     pub fn has_ended(&self, index: u64) -> bool {
         let runs = self.group_index == index && !self.group.slots.iter().all(|s| s.status == Status::Ended);
-        index < self.groups.started && !runs && self.groups.parked.iter().all(|p| p.index != index)
+        index < self.groups.started && !runs && self.groups.suspended.iter().all(|p| p.index != index)
     }
 
-    /// Returns whether the workgroup that ran before, given by its index, has been parked, or has ended and
+    /// Returns whether the workgroup that ran before, given by its index, has been suspended, or has ended and
     /// been replaced by a resumed one.
     pub fn has_switched(&self, before: u64) -> bool {
         self.group_index != before
@@ -94,7 +94,7 @@ impl<'a> Timeline<'a> {
             if self.can_start() {
                 self.start_group(observer);
             } else {
-                self.resume_parked(observer);
+                self.resume_suspended(observer);
             }
             return;
         }
@@ -102,7 +102,7 @@ impl<'a> Timeline<'a> {
             true => self.switches.binary_search(&self.time).is_ok(),
             false => self.may_switch && self.groups.steps >= self.groups.slice,
         };
-        if switch && (self.can_start() || !self.groups.parked.is_empty()) {
+        if switch && (self.can_start() || !self.groups.suspended.is_empty()) {
             if !replay {
                 self.switches.push(self.time);
             }
@@ -112,8 +112,8 @@ impl<'a> Timeline<'a> {
 
     fn can_start(&self) -> bool {
         self.groups.started < self.dispatch.workgroups()
-            && self.groups.parked.len()
-                <= self.dispatch.resident_bytes / PARKED_PART / self.group.bytes().max(1)
+            && self.groups.suspended.len()
+                <= self.dispatch.resident_bytes / SUSPENDED_PART / self.group.bytes().max(1)
     }
 
     /// Starts the next workgroup in place of the running one.
@@ -139,24 +139,24 @@ impl<'a> Timeline<'a> {
             false => self.group.clone(),
         };
         let (index, turn, written) = (self.group_index, self.turn, self.written.clone());
-        self.groups.parked.push_back(Rc::new(Parked { index, group, turn, written }));
+        self.groups.suspended.push_back(Rc::new(SuspendedGroup { index, group, turn, written }));
         if starts {
             // Observers count time by the dispatch.
             self.group.executed = self.time;
             self.start_group(observer);
         } else {
-            self.resume_parked(observer);
+            self.resume_suspended(observer);
         }
     }
 
-    /// Resumes the workgroup that was parked first, if there is one.
-    fn resume_parked(&mut self, observer: &mut dyn Observer) {
-        let Some(parked) = self.groups.parked.pop_front() else { return };
-        self.group_index = parked.index;
-        self.turn = parked.turn;
-        self.written.clone_from(&parked.written);
-        self.group = match Rc::try_unwrap(parked) {
-            Ok(parked) => parked.group,
+    /// Resumes the workgroup that was suspended first, if there is one.
+    fn resume_suspended(&mut self, observer: &mut dyn Observer) {
+        let Some(suspended) = self.groups.suspended.pop_front() else { return };
+        self.group_index = suspended.index;
+        self.turn = suspended.turn;
+        self.written.clone_from(&suspended.written);
+        self.group = match Rc::try_unwrap(suspended) {
+            Ok(suspended) => suspended.group,
             Err(shared) => shared.group.clone(),
         };
         self.group.executed = self.time;
