@@ -49,7 +49,7 @@ pub struct Arg {
     /// The name used in messages and by [`Expected::arg`].
     pub name: String,
     /// The value, tagged by the key `kind`.
-    pub kind: Kind,
+    pub kind: ArgumentKind,
 }
 
 /// The keys of an argument of any kind. An enum that `kind` selects would get its numbers rounded to f64.
@@ -82,16 +82,17 @@ impl TryFrom<ArgFields> for Arg {
             field.ok_or_else(|| format!("missing field `{name}`"))
         }
         let kind = match f.kind {
-            KindName::Buffer => Kind::Buffer {
+            KindName::Buffer => ArgumentKind::Buffer {
                 dtype: required("dtype", f.dtype)?,
                 shape: required("shape", f.shape)?,
                 init: required("init", f.init)?,
             },
-            KindName::Scalar => {
-                Kind::Scalar { dtype: required("dtype", f.dtype)?, value: required("value", f.value)? }
-            }
-            KindName::Struct => Kind::Struct { bytes: required("bytes", f.bytes)? },
-            KindName::Local => Kind::Local { size: required("size", f.size)? },
+            KindName::Scalar => ArgumentKind::Scalar {
+                dtype: required("dtype", f.dtype)?,
+                value: required("value", f.value)?,
+            },
+            KindName::Struct => ArgumentKind::Struct { bytes: required("bytes", f.bytes)? },
+            KindName::Local => ArgumentKind::Local { size: required("size", f.size)? },
         };
         Ok(Arg { name: f.name, kind })
     }
@@ -124,7 +125,7 @@ impl TryFrom<Box<RawValue>> for Number {
 /// The value of an argument.
 #[derive(Debug)]
 #[expect(missing_docs, reason = "the variants say what their fields are")]
-pub enum Kind {
+pub enum ArgumentKind {
     /// An array in global memory; the kernel gets its address.
     Buffer { dtype: String, shape: Vec<u64>, init: Init },
     /// A number passed by value, in the bytes of its type.
@@ -347,20 +348,25 @@ pub fn request(launch: &Launch, folder: &Path, files: &Files, global_bytes: u64)
     })
 }
 
-fn argument_value(kind: &Kind, folder: &Path, files: &Files, global_bytes: u64) -> Result<ArgumentValue> {
+fn argument_value(
+    kind: &ArgumentKind,
+    folder: &Path,
+    files: &Files,
+    global_bytes: u64,
+) -> Result<ArgumentValue> {
     Ok(match kind {
-        Kind::Buffer { dtype, shape, init } => {
+        ArgumentKind::Buffer { dtype, shape, init } => {
             ArgumentValue::Buffer(initial(folder, files, self::dtype(dtype)?, shape, init, global_bytes)?)
         }
-        Kind::Scalar { dtype, value } => {
+        ArgumentKind::Scalar { dtype, value } => {
             let mut bytes = Vec::new();
             self::dtype(dtype)?.encode(value.0, &mut bytes)?;
             ArgumentValue::Bytes(bytes)
         }
-        Kind::Struct { bytes } => {
+        ArgumentKind::Struct { bytes } => {
             ArgumentValue::Bytes(hex(bytes).ok_or_else(|| anyhow!("`{bytes}` is not hexadecimal"))?)
         }
-        Kind::Local { size } => ArgumentValue::Local(*size),
+        ArgumentKind::Local { size } => ArgumentValue::Local(*size),
     })
 }
 

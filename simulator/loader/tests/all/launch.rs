@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use wavesim_array::DType;
-use wavesim_loader::launch::{Kind, TargetSelection, parse};
+use wavesim_loader::launch::{ArgumentKind, TargetSelection, parse};
 
 /// The bytes of a scalar that a description gives as `text`, directly or in `per_target`.
 fn scalar(dtype: DType, text: &str, override_args: bool) -> Vec<u8> {
@@ -15,7 +15,7 @@ fn scalar(dtype: DType, text: &str, override_args: bool) -> Vec<u8> {
             "args": {base}, "code": {{"gfx1100": "k.co"}}, "per_target": {{"gfx1100": {{{own}}}}}}}"#
     );
     let (launch, _) = parse(&description, &TargetSelection::default()).unwrap();
-    let Kind::Scalar { value, .. } = &launch.args[0].kind else { panic!("not a scalar") };
+    let ArgumentKind::Scalar { value, .. } = &launch.args[0].kind else { panic!("not a scalar") };
     let mut bytes = Vec::new();
     dtype.encode(value.0, &mut bytes).unwrap();
     bytes
