@@ -2,7 +2,7 @@
 //! depend on their order: those on shared elements are ignored, and apply one operation between barriers.
 
 use super::expr::{Access, LDS};
-use super::generate::{OWN_BYTES, Statements};
+use super::generate::{Focus, OWN_BYTES, Statements};
 use super::tree::Scalar::{self, *};
 use super::tree::{Expr, Stmt, Ty};
 use crate::random::Rng;
@@ -34,7 +34,11 @@ pub(super) fn access(rng: &mut Rng, array: usize) -> Access {
 
 impl Statements<'_> {
     pub(super) fn lds_store(&mut self, index: Expr) -> Stmt {
-        let i = self.e.rng.below(LDS.len() as u64) as usize;
+        let mut i = self.e.rng.below(LDS.len() as u64) as usize;
+        let atomic = |i: &usize| matches!(self.e.lds[*i], Access::Atomic(_));
+        if let (Focus::Atomics, Some(array)) = (self.focus, (0..LDS.len()).rfind(atomic)) {
+            i = if self.e.rng.chance(2) { array } else { i };
+        }
         let (name, ty) = LDS[i];
         let own = self.e.own.clone();
         match self.e.lds[i] {

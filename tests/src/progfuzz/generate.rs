@@ -122,6 +122,13 @@ fn kernel(rng: &mut Rng, program: &Program) -> Kernel {
         own: "lid".to_string(),
     };
     let mut statements = Statements::new(e);
+    statements.focus = statements.e.rng.pick(&[
+        Focus::Arithmetic,
+        Focus::Arithmetic,
+        Focus::Waves,
+        Focus::Memory,
+        Focus::Atomics,
+    ]);
     let full_waves = (program.block[0] * program.block[1]).is_multiple_of(64);
     let mut steps = vec![statements.first_phase()];
     steps.extend(statements.steps(0, full_waves));
@@ -137,16 +144,28 @@ fn kernel(rng: &mut Rng, program: &Program) -> Kernel {
     Kernel { steps, generic, strided, attributes }
 }
 
+/// What a kernel has more of than others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Focus {
+    Arithmetic,
+    /// Operations on the lanes of waves.
+    Waves,
+    /// Stores and copies.
+    Memory,
+    Atomics,
+}
+
 pub(super) struct Statements<'a> {
     pub(super) e: Expressions<'a>,
     locals: u32,
     /// Iterations of the loops around the current statement.
     iterations: u32,
+    pub(super) focus: Focus,
 }
 
 impl<'a> Statements<'a> {
     fn new(e: Expressions<'a>) -> Statements<'a> {
-        Statements { e, locals: 0, iterations: 1 }
+        Statements { e, locals: 0, iterations: 1, focus: Focus::Arithmetic }
     }
 
     fn name(&mut self, prefix: &str) -> String {
@@ -230,12 +249,17 @@ impl<'a> Statements<'a> {
     }
 
     fn steps(&mut self, depth: u32, full_waves: bool) -> Vec<Step> {
-        let count = 1 + self.e.rng.below(if depth == 0 { 4 } else { 2 });
+        let more = if self.focus == Focus::Waves { 3 } else { 0 };
+        let count = 1 + self.e.rng.below(if depth == 0 { 4 } else { 2 }) + more;
         (0..count).map(|_| self.step(depth, full_waves)).collect()
     }
 
     fn step(&mut self, depth: u32, full_waves: bool) -> Step {
-        match self.e.rng.below(8) {
+        let choice = match self.focus {
+            Focus::Waves if !self.e.rng.chance(3) => 3,
+            _ => self.e.rng.below(8),
+        };
+        match choice {
             0 | 1 if depth < 2 => {
                 self.e.lds = [Access::None; LDS.len()];
                 let mut count = self.e.any(U32.into(), 2, true);
@@ -349,7 +373,12 @@ impl<'a> Statements<'a> {
     }
 
     fn statement(&mut self, depth: u32, in_loop: bool) -> Stmt {
-        let choice = self.e.rng.below(if depth < 3 { 20 } else { 12 });
+        let stores = matches!(self.focus, Focus::Memory | Focus::Atomics);
+        let choice = match depth {
+            _ if stores && self.e.rng.chance(2) => 5,
+            0..3 => self.e.rng.below(20),
+            _ => self.e.rng.below(12),
+        };
         match choice {
             0..=2 => self.assign(),
             3 | 4 => {
@@ -512,7 +541,11 @@ impl<'a> Statements<'a> {
             let value = g.e.any(Ty::new(s, lanes), 4, false);
             Stmt::new(text, vec![index.clone(), value])
         };
-        match self.e.rng.below(18) {
+        let choice = match self.focus {
+            Focus::Atomics if !self.e.rng.chance(4) => self.e.rng.pick(&[12, 17, 13]),
+            _ => self.e.rng.below(18),
+        };
+        match choice {
             16 => self.copy(index),
             17 => self.own_atomic(),
             0 => of(U32, 1, "p->w[($0) & 15] = $1;", self),

@@ -113,8 +113,9 @@ INLINE u32 lerp(u32 a, u32 b, u32 c) {
     return r;
 }
 INLINE u32 bfe(u32 x, u32 at, u32 n) { at &= 31; n &= 31; return n ? x >> at & ((1u << n) - 1) : 0; }
+// Beyond bit 31, the field has copies of this bit.
 INLINE u32 sbfe(u32 x, u32 at, u32 n) {
-    u32 r = bfe(x, at, n), top = (n & 31) ? 1u << ((n & 31) - 1) : 0;
+    u32 r = bfe((u32)((i32)x >> (at & 31)), 0, n), top = (n & 31) ? 1u << ((n & 31) - 1) : 0;
     return (r ^ top) - top;
 }
 INLINE u32 sad_hi_u8(u32 a, u32 b, u32 c) { return (sad_u8(a, b, 0) << 16) + c; }
@@ -272,6 +273,8 @@ INLINE u32 wave_read(u32 x, u32 y) {
 #define wave_shuffle(x, y) ((u32)__builtin_amdgcn_ds_bpermute(((LANE() & 32) | ((y) & 31)) << 2, x))
 #define wave_push(x, y) ((u32)__builtin_amdgcn_ds_permute(((LANE() & 32) | ((LANE() * 5 + 3) & 31)) << 2, x))
 #define SOURCE(i, x) ((u32)__builtin_amdgcn_ds_bpermute((i) << 2, x))
+// LLVM 19 moves some lane operations into the branch that uses their result.
+#define KEEP(x) ({ u32 kept_ = (x); __asm__ volatile("" : "+v"(kept_)); kept_; })
 #define DPP(x, y, control) ((u32)__builtin_amdgcn_update_dpp(y, x, control, 15, 15, 0))
 #define FIRST(x) ((u32)__builtin_amdgcn_readfirstlane(x))
 #define wave_uniform(x, y) ((u32)__builtin_amdgcn_readlane(x, FIRST(y) % __AMDGCN_WAVEFRONT_SIZE))
@@ -299,10 +302,10 @@ INLINE u32 wave_inclusive_sum(u32 x, u32 y) {
 #else
 #define wave_row_share(x, y) DPP(x, y, 0x153)
 #define wave_row_xmask(x, y) DPP(x, y, 0x165)
-#define wave_eighth(x, y) ((u32)__builtin_amdgcn_mov_dpp8(x, 0xcc55e1))
-#define wave_permlane(x, y) ((u32)__builtin_amdgcn_permlane16(y, x, 0x3c5e7092u, 0xb4d6f81au, 0, 0))
-#define wave_permlanex(x, y) ((u32)__builtin_amdgcn_permlanex16(y, x, 0x3c5e7092u, 0xb4d6f81au, 0, 0))
-#define wave_halves(x, y) ((u32)__builtin_amdgcn_permlane64(x))
+#define wave_eighth(x, y) KEEP(__builtin_amdgcn_mov_dpp8(x, 0xcc55e1))
+#define wave_permlane(x, y) KEEP(__builtin_amdgcn_permlane16(y, x, 0x3c5e7092u, 0xb4d6f81au, 0, 0))
+#define wave_permlanex(x, y) KEEP(__builtin_amdgcn_permlanex16(y, x, 0x3c5e7092u, 0xb4d6f81au, 0, 0))
+#define wave_halves(x, y) KEEP(__builtin_amdgcn_permlane64(x))
 INLINE u32 wave_last_of_row(u32 x, u32 y) {
     u32 r = SOURCE((LANE() & 48) - 1, x);
     return LANE() >= 16 ? r : y;

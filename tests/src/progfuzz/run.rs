@@ -6,7 +6,7 @@ use super::tree::{Function, Program, Scalar};
 use crate::random::Rng;
 use std::fmt;
 use wavesim::array::{Array, DType};
-use wavesim::check::{Check, Checker, GUARD_BYTES};
+use wavesim::check::{Check, Checker, GUARD_BYTES, Severity};
 use wavesim::exec::interp::Compiled;
 use wavesim::fault::{Fault, FaultKind};
 use wavesim::jit::Jit;
@@ -247,7 +247,8 @@ fn run_kernel(
     Ok(Ok(Outputs(outputs)))
 }
 
-/// Runs a kernel under all checks. Returns its fault and the texts of all findings.
+/// Runs a kernel under all checks. Returns its fault and the texts of all findings that are
+/// errors.
 fn checked(
     prepared: &Prepared,
     dispatch: &dispatch::Dispatch<'_>,
@@ -256,6 +257,7 @@ fn checked(
     let mut checker = Checker::new(prepared, Check::of(prepared.program.arch)).map_err(not_prepared)?;
     let (_, result) = checker.run(dispatch);
     let findings = checker.finish(result.as_ref().err().map(|f| &**f));
-    let texts: Vec<String> = findings.iter().map(|f| f.to_string()).collect();
+    let errors = findings.iter().filter(|f| f.severity == Severity::Error);
+    let texts: Vec<String> = errors.map(|f| f.to_string()).collect();
     Ok((result, texts.join("\n")))
 }
