@@ -392,7 +392,7 @@ mod tests {
         let result = limited(|l| l.limits.operations = 10).append_all(adds(9)).map(|_| ());
         assert_eq!(
             result.unwrap_err(),
-            TooLarge { place: "line 9".into(), limit: LimitExceeded::Operations(10) }
+            TooLarge { place: "line 6".into(), limit: LimitExceeded::Operations(10) }
         );
     }
 }

@@ -10,7 +10,7 @@ use wavesim::array::{DType, fill};
 use wavesim::asm::{Options, program};
 use wavesim::debug::command::Debugger;
 use wavesim::debug::timeline::Timeline;
-use wavesim::loader::launch::{self, Init, Kind, TargetSelection};
+use wavesim::loader::launch::{self, ArgumentKind, Init, TargetSelection};
 use wavesim::loader::request::{ArgumentValue, argument};
 use wavesim::loader::text_kernel;
 
@@ -131,15 +131,15 @@ fn launch_descriptions() {
             let (launch, _) = launch::parse(&description, &TargetSelection::default()).unwrap();
             for argument in &launch.args {
                 let encoded = match &argument.kind {
-                    Kind::Scalar { value, .. } => {
+                    ArgumentKind::Scalar { value, .. } => {
                         let mut out = Vec::new();
                         dtype.encode(value.0, &mut out).unwrap();
                         out
                     }
-                    Kind::Buffer { init: Init::Fill(value), .. } => {
+                    ArgumentKind::Buffer { init: Init::Fill(value), .. } => {
                         fill::repeat(dtype, &[1], value.0).unwrap().bytes
                     }
-                    Kind::Buffer { init: Init::Arange { start, step }, .. } => {
+                    ArgumentKind::Buffer { init: Init::Arange { start, step }, .. } => {
                         fill::progression(dtype, &[1], start.0, step.0).unwrap().bytes
                     }
                     _ => unreachable!(),

@@ -17,13 +17,16 @@ pub fn trials() -> Vec<Trial> {
     [files("pcode/ok", "pcode", ok), files("pcode/fail", "pcode", fail)].into_iter().flatten().collect()
 }
 
-/// The RDNA tables and the helper functions that memory instructions call.
-static ISA: LazyLock<(Vec<&'static ArchTable>, String)> = LazyLock::new(|| {
+/// Files of the records and functions that memory instructions use.
+const SHARED: [&str; 2] = ["descriptor.pcode", "address.pcode"];
+
+/// The RDNA tables and the texts of the [`SHARED`] files.
+static ISA: LazyLock<(Vec<&'static ArchTable>, [String; 2])> = LazyLock::new(|| {
     let root = root();
     let none = root.join("tests/filetests/none");
     let loaded = data::load(data::AMD, &root.join("data"), &root.join("data/overlay"), &none, &root);
-    let address = std::fs::read_to_string(root.join("pseudocode/memory/address.pcode")).unwrap_or_default();
-    (loaded.tables, address)
+    let read = |name| std::fs::read_to_string(root.join("pseudocode/memory").join(name)).unwrap_or_default();
+    (loaded.tables, SHARED.map(read))
 });
 
 /// Loads and checks a file under its base name.
@@ -31,8 +34,8 @@ fn load(path: &Path) -> Result<(SourceMap, FileId, report::Report), Failed> {
     let mut sources = SourceMap::default();
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let file = sources.add(name, std::fs::read_to_string(path)?);
-    let base = sources.add("address.pcode", ISA.1.as_str());
-    let report = report::check_files(&sources, &[file], &[base], &ISA.0);
+    let shared = [0, 1].map(|i| sources.add(SHARED[i], ISA.1[i].as_str()));
+    let report = report::check_files(&sources, &[file], &shared, &ISA.0);
     Ok((sources, file, report))
 }
 

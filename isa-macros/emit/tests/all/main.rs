@@ -16,3 +16,10 @@ static LOADED: LazyLock<Loaded> = LazyLock::new(|| {
 
 static SET: LazyLock<SemanticsSet> =
     LazyLock::new(|| canonical::load_set(&LOADED.sources, &LOADED.pcode, &LOADED.tables).0);
+
+/// The files of the records and functions that memory instructions use.
+fn shared_functions() -> impl Iterator<Item = isa_spec::source::FileId> {
+    let shared =
+        |name: &str| name.ends_with("memory/address.pcode") || name.ends_with("memory/descriptor.pcode");
+    LOADED.pcode.iter().copied().filter(move |file| shared(&LOADED.sources.file(*file).name))
+}

@@ -1,6 +1,6 @@
 //! Tests of the passes, on single bodies and on every operation.
 
-use crate::{LOADED, SET};
+use crate::{LOADED, SET, shared_functions};
 use isa_lower::ir::*;
 use isa_lower::lower::operands::{slot, source};
 use isa_lower::{lower, lower_compactly, visit};
@@ -12,8 +12,7 @@ use isa_spec::tables::Role;
 pub fn handlers(name: &str, body: &str) -> Handlers {
     let mut sources = LOADED.sources.clone();
     let file = sources.add("test.pcode", format!("instruction {name} {{\n{body}\n}}\n"));
-    let address = LOADED.pcode.iter().copied().filter(|f| sources.file(*f).name.contains("address"));
-    let files: Vec<_> = address.chain([file]).collect();
+    let files: Vec<_> = shared_functions().chain([file]).collect();
     let (set, errors) = canonical::load_set(&sources, &files, &LOADED.tables[..1]);
     assert!(!set.operations.is_empty(), "{errors:?}");
     lower(&set.operations[0])
