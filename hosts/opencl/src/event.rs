@@ -1,5 +1,6 @@
 //! Events: the execution status of commands, and user events.
 
+use crate::command::CommandType;
 use crate::context::Context;
 use crate::ffi::{In, Memory, Out, UserData};
 use crate::handle::{self, Handle, Identity, Object, object};
@@ -20,8 +21,6 @@ pub const RUNNING: c_int = 1;
 pub const SUBMITTED: c_int = 2;
 /// `CL_QUEUED`.
 const QUEUED: c_int = 3;
-/// `CL_COMMAND_USER`.
-const USER: u32 = 0x1204;
 
 /// An event.
 pub struct Event {
@@ -29,8 +28,7 @@ pub struct Event {
     context: Arc<Context>,
     /// The queue of the command; `None` for user events.
     queue: Option<Arc<CommandQueue>>,
-    /// The command (`cl_command_type`).
-    command: u32,
+    command: CommandType,
     /// Completes `ticket` when dropped; `None` after the event has ended.
     promise: Mutex<Option<Promise>>,
     ticket: Ticket,
@@ -67,14 +65,14 @@ object!(Event, INVALID_EVENT, clRetainEvent, clReleaseEvent);
 
 impl Event {
     /// Creates the event of a command that is being enqueued.
-    pub fn of_command(queue: &Arc<CommandQueue>, command: u32) -> Outcome<(Handle, Arc<Event>)> {
+    pub fn of_command(queue: &Arc<CommandQueue>, command: CommandType) -> Outcome<(Handle, Arc<Event>)> {
         Event::new(queue.context().clone(), Some(queue.clone()), command, QUEUED)
     }
 
     fn new(
         context: Arc<Context>,
         queue: Option<Arc<CommandQueue>>,
-        command: u32,
+        command: CommandType,
         status: c_int,
     ) -> Outcome<(Handle, Arc<Event>)> {
         let mut times = [0; 4];
@@ -187,7 +185,7 @@ pub unsafe extern "C" fn clGetEventInfo(
         let query = unsafe { Query::new(size, value, needed) };
         match name {
             0x11d0 => query.handle(event.queue.as_ref().map_or(Handle::NULL, |queue| queue.handle())),
-            0x11d1 => query.u32(event.command),
+            0x11d1 => query.u32(event.command as u32),
             0x11d2 => query.u32(handle::references(handle)),
             0x11d3 => query.u32(event.status() as u32),
             0x11d4 => query.handle(event.context.handle()),
@@ -250,14 +248,16 @@ pub unsafe extern "C" fn clSetEventCallback(
 
 /// `clCreateUserEvent`.
 pub unsafe extern "C" fn clCreateUserEvent(context: Handle, status: Out<c_int>) -> Handle {
-    create("clCreateUserEvent", &status, || Ok(Event::new(handle::get(context)?, None, USER, SUBMITTED)?.0))
+    create("clCreateUserEvent", &status, || {
+        Ok(Event::new(handle::get(context)?, None, CommandType::User, SUBMITTED)?.0)
+    })
 }
 
 /// `clSetUserEventStatus`.
 pub unsafe extern "C" fn clSetUserEventStatus(handle: Handle, status: c_int) -> c_int {
     call("clSetUserEventStatus", || {
         let event = handle::get::<Event>(handle)?;
-        if event.command != USER {
+        if event.command != CommandType::User {
             return Err(Status::INVALID_EVENT.into());
         }
         if status > COMPLETE {

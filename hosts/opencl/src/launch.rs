@@ -1,5 +1,6 @@
 //! Kernel launches.
 
+use crate::command::CommandType;
 use crate::ffi::{In, Out};
 use crate::handle::{self, Handle};
 use crate::kernel::{Kernel, max_items};
@@ -9,10 +10,6 @@ use crate::status::{Outcome, Status, call, report};
 use std::ffi::{c_int, c_uint};
 use std::sync::Arc;
 use wavesim_runtime::{Kernel as Code, Launch};
-
-/// `CL_COMMAND_NDRANGE_KERNEL`, `CL_COMMAND_TASK`.
-const NDRANGE: u32 = 0x11f0;
-const TASK: u32 = 0x11f1;
 
 /// The index space of a launch.
 struct NdRange {
@@ -149,7 +146,7 @@ pub unsafe extern "C" fn clEnqueueNDRangeKernel(
     event: Out<Handle>,
 ) -> c_int {
     call("clEnqueueNDRangeKernel", || {
-        let submission = Submission::new(queue, NDRANGE, count, list, event)?;
+        let submission = Submission::new(queue, CommandType::NdRangeKernel, count, list, event)?;
         enqueue(submission, kernel, |code| NdRange::new(code, dimensions, offset, global, local))
     })
 }
@@ -163,7 +160,7 @@ pub unsafe extern "C" fn clEnqueueTask(
     event: Out<Handle>,
 ) -> c_int {
     call("clEnqueueTask", || {
-        let submission = Submission::new(queue, TASK, count, list, event)?;
+        let submission = Submission::new(queue, CommandType::Task, count, list, event)?;
         enqueue(submission, kernel, |_| Ok(NdRange { global: [1; 3], local: [1; 3], offset: [0; 3] }))
     })
 }

@@ -4,7 +4,7 @@
 //! - [`status`]: status codes, and the conversion of failures to them
 //! - [`ffi`]: arguments of C callers; [`handle`]: handles and their objects; [`info`]: queries
 //! - [`platform`]: the platform and its device; [`context`]: contexts
-//! - [`queue`]: command queues; [`event`]: events
+//! - [`queue`]: command queues; [`command`]: types of commands; [`event`]: events
 //! - [`memory`], [`svm`]: buffers and shared virtual memory; [`transfer`]: commands on them
 //! - [`program`], [`compile`]: programs; [`kernel`]: kernels and their arguments; [`launch`], [`printf`]: launches
 //!
@@ -16,6 +16,7 @@
 // The documentation of the API states what callers must guarantee.
 #![allow(clippy::missing_safety_doc)]
 
+pub mod command;
 pub mod compile;
 pub mod context;
 pub mod event;

@@ -1,5 +1,6 @@
 //! Command queues. Commands run in order, on a thread of the queue.
 
+use crate::command::CommandType;
 use crate::context::Context;
 use crate::event::{COMPLETE, Event, RUNNING, SUBMITTED, wait_list};
 use crate::ffi::{In, Memory, Out};
@@ -70,8 +71,7 @@ pub fn may_wait() -> Outcome {
 pub struct Submission {
     /// The queue.
     pub queue: Arc<CommandQueue>,
-    /// The command (`cl_command_type`).
-    pub command: u32,
+    pub command: CommandType,
     /// Events that the command waits for.
     pub after: Vec<Arc<Event>>,
     /// Receives the command's event; may be null.
@@ -84,7 +84,7 @@ impl Submission {
     /// Validates the common arguments of an enqueue function.
     pub fn new(
         queue: Handle,
-        command: u32,
+        command: CommandType,
         count: c_uint,
         list: In<Handle>,
         event: Out<Handle>,
@@ -269,10 +269,6 @@ fn submit_marker(submission: Outcome<Submission>) -> Outcome {
     submission?.submit(|| Ok(()))
 }
 
-/// `CL_COMMAND_MARKER`, `CL_COMMAND_BARRIER`.
-const MARKER: u32 = 0x11fe;
-const BARRIER: u32 = 0x1205;
-
 /// `clEnqueueMarkerWithWaitList`.
 pub unsafe extern "C" fn clEnqueueMarkerWithWaitList(
     queue: Handle,
@@ -280,7 +276,9 @@ pub unsafe extern "C" fn clEnqueueMarkerWithWaitList(
     list: In<Handle>,
     event: Out<Handle>,
 ) -> c_int {
-    call("clEnqueueMarkerWithWaitList", || submit_marker(Submission::new(queue, MARKER, count, list, event)))
+    call("clEnqueueMarkerWithWaitList", || {
+        submit_marker(Submission::new(queue, CommandType::Marker, count, list, event))
+    })
 }
 
 /// `clEnqueueBarrierWithWaitList`.
@@ -291,7 +289,7 @@ pub unsafe extern "C" fn clEnqueueBarrierWithWaitList(
     event: Out<Handle>,
 ) -> c_int {
     call("clEnqueueBarrierWithWaitList", || {
-        submit_marker(Submission::new(queue, BARRIER, count, list, event))
+        submit_marker(Submission::new(queue, CommandType::Barrier, count, list, event))
     })
 }
 
@@ -299,20 +297,22 @@ pub unsafe extern "C" fn clEnqueueBarrierWithWaitList(
 pub unsafe extern "C" fn clEnqueueMarker(queue: Handle, event: Out<Handle>) -> c_int {
     call("clEnqueueMarker", || match event.is_null() {
         true => Err(Status::INVALID_VALUE.into()),
-        false => submit_marker(Submission::new(queue, MARKER, 0, In::none(), event)),
+        false => submit_marker(Submission::new(queue, CommandType::Marker, 0, In::none(), event)),
     })
 }
 
 /// `clEnqueueBarrier`. Commands are always in order.
 pub unsafe extern "C" fn clEnqueueBarrier(queue: Handle) -> c_int {
-    call("clEnqueueBarrier", || submit_marker(Submission::new(queue, BARRIER, 0, In::none(), Out::none())))
+    call("clEnqueueBarrier", || {
+        submit_marker(Submission::new(queue, CommandType::Barrier, 0, In::none(), Out::none()))
+    })
 }
 
 /// `clEnqueueWaitForEvents`.
 pub unsafe extern "C" fn clEnqueueWaitForEvents(queue: Handle, count: c_uint, list: In<Handle>) -> c_int {
     call("clEnqueueWaitForEvents", || match count {
         0 => Err(Status::INVALID_VALUE.into()),
-        _ => submit_marker(Submission::new(queue, BARRIER, count, list, Out::none())),
+        _ => submit_marker(Submission::new(queue, CommandType::Barrier, count, list, Out::none())),
     })
 }
 

@@ -1,5 +1,6 @@
 //! Shared virtual memory. Host and device share one address space, so ordinary device allocations suffice.
 
+use crate::command::CommandType;
 use crate::context::Context;
 use crate::ffi::{In, Memory, Out, UserData};
 use crate::handle::{self, Handle};
@@ -74,7 +75,7 @@ pub unsafe extern "C" fn clEnqueueSVMFree(
     event: Out<Handle>,
 ) -> c_int {
     call("clEnqueueSVMFree", || {
-        let submission = Submission::new(queue, 0x1209, count, list, event)?;
+        let submission = Submission::new(queue, CommandType::SvmFree, count, list, event)?;
         // SAFETY: the caller of the API passes an array of this length.
         let pointers = unsafe { memory.list(pointers as usize)? };
         if pointers.is_empty() {
@@ -107,7 +108,7 @@ pub unsafe extern "C" fn clEnqueueSVMMemcpy(
     event: Out<Handle>,
 ) -> c_int {
     call("clEnqueueSVMMemcpy", || {
-        let submission = Submission::new(queue, 0x120a, count, list, event)?;
+        let submission = Submission::new(queue, CommandType::SvmMemcpy, count, list, event)?;
         if to.is_null() || from.is_null() {
             return Err(Status::INVALID_VALUE.into());
         }
@@ -148,7 +149,7 @@ pub unsafe extern "C" fn clEnqueueSVMMemFill(
     event: Out<Handle>,
 ) -> c_int {
     call("clEnqueueSVMMemFill", || {
-        let submission = Submission::new(queue, 0x120b, count, list, event)?;
+        let submission = Submission::new(queue, CommandType::SvmMemFill, count, list, event)?;
         let fill = crate::transfer::Pattern::new(pattern, pattern_size, size)?;
         if memory.is_null() || !memory.address().is_multiple_of(pattern_size as u64) {
             return Err(Status::INVALID_VALUE.into());
@@ -175,7 +176,7 @@ pub unsafe extern "C" fn clEnqueueSVMMap(
     event: Out<Handle>,
 ) -> c_int {
     call("clEnqueueSVMMap", || {
-        let submission = Submission::new(queue, 0x120c, count, list, event)?;
+        let submission = Submission::new(queue, CommandType::SvmMap, count, list, event)?;
         if memory.is_null() || size == 0 {
             return Err(Status::INVALID_VALUE.into());
         }
@@ -192,7 +193,7 @@ pub unsafe extern "C" fn clEnqueueSVMUnmap(
     event: Out<Handle>,
 ) -> c_int {
     call("clEnqueueSVMUnmap", || {
-        let submission = Submission::new(queue, 0x120d, count, list, event)?;
+        let submission = Submission::new(queue, CommandType::SvmUnmap, count, list, event)?;
         if memory.is_null() {
             return Err(Status::INVALID_VALUE.into());
         }
@@ -216,6 +217,6 @@ pub unsafe extern "C" fn clEnqueueSVMMigrateMem(
         if pointers == 0 || memory.is_null() {
             return Err(Status::INVALID_VALUE.into());
         }
-        Submission::new(queue, 0x120e, count, list, event)?.submit(|| Ok(()))
+        Submission::new(queue, CommandType::SvmMigrateMem, count, list, event)?.submit(|| Ok(()))
     })
 }

@@ -1,5 +1,6 @@
 //! Buffer commands: reads, writes, copies, fills, maps.
 
+use crate::command::CommandType;
 use crate::ffi::{In, Memory, Out};
 use crate::handle::{self, Handle};
 use crate::memory::Buffer;
@@ -32,7 +33,7 @@ pub unsafe extern "C" fn clEnqueueReadBuffer(
     event: Out<Handle>,
 ) -> c_int {
     call("clEnqueueReadBuffer", || {
-        let submission = Submission::new(queue, 0x11f3, count, list, event)?;
+        let submission = Submission::new(queue, CommandType::ReadBuffer, count, list, event)?;
         let from = buffer(&submission, from)?;
         from.permits(true, false)?;
         let memory = from.range(offset, size)?;
@@ -62,7 +63,7 @@ pub unsafe extern "C" fn clEnqueueWriteBuffer(
     event: Out<Handle>,
 ) -> c_int {
     call("clEnqueueWriteBuffer", || {
-        let submission = Submission::new(queue, 0x11f4, count, list, event)?;
+        let submission = Submission::new(queue, CommandType::WriteBuffer, count, list, event)?;
         let to = buffer(&submission, to)?;
         to.permits(false, true)?;
         let memory = to.range(offset, size)?;
@@ -92,7 +93,7 @@ pub unsafe extern "C" fn clEnqueueCopyBuffer(
     event: Out<Handle>,
 ) -> c_int {
     call("clEnqueueCopyBuffer", || {
-        let submission = Submission::new(queue, 0x11f5, count, list, event)?;
+        let submission = Submission::new(queue, CommandType::CopyBuffer, count, list, event)?;
         let (from, to) = (buffer(&submission, from)?, buffer(&submission, to)?);
         let (source, target) = (from.range(from_offset, size)?, to.range(to_offset, size)?);
         if size == 0 {
@@ -155,7 +156,7 @@ pub unsafe extern "C" fn clEnqueueFillBuffer(
     event: Out<Handle>,
 ) -> c_int {
     call("clEnqueueFillBuffer", || {
-        let submission = Submission::new(queue, 0x1207, count, list, event)?;
+        let submission = Submission::new(queue, CommandType::FillBuffer, count, list, event)?;
         let to = buffer(&submission, to)?;
         let memory = to.range(offset, size)?;
         let pattern = Pattern::new(pattern, pattern_size, size)?;
@@ -189,7 +190,7 @@ pub unsafe extern "C" fn clEnqueueMapBuffer(
         const READ: u64 = 1;
         const WRITE: u64 = 2;
         const INVALIDATE: u64 = 4;
-        let submission = Submission::new(queue, 0x11fb, count, list, event)?;
+        let submission = Submission::new(queue, CommandType::MapBuffer, count, list, event)?;
         let of = buffer(&submission, of)?;
         let both = flags & INVALIDATE != 0 && flags & (READ | WRITE) != 0;
         if size == 0 || both || flags & !(READ | WRITE | INVALIDATE) != 0 {
@@ -225,7 +226,7 @@ pub unsafe extern "C" fn clEnqueueUnmapMemObject(
     event: Out<Handle>,
 ) -> c_int {
     call("clEnqueueUnmapMemObject", || {
-        let submission = Submission::new(queue, 0x11fd, count, list, event)?;
+        let submission = Submission::new(queue, CommandType::UnmapMemObject, count, list, event)?;
         let of = buffer(&submission, of)?;
         let mapping = of.unmap(pointer)?;
         submission.submit(move || match mapping.written {
@@ -247,7 +248,7 @@ pub unsafe extern "C" fn clEnqueueMigrateMemObjects(
     event: Out<Handle>,
 ) -> c_int {
     call("clEnqueueMigrateMemObjects", || {
-        let submission = Submission::new(queue, 0x1206, count, list, event)?;
+        let submission = Submission::new(queue, CommandType::MigrateMemObjects, count, list, event)?;
         if objects == 0 {
             return Err(Status::INVALID_VALUE.into());
         }
@@ -342,7 +343,8 @@ pub unsafe extern "C" fn clEnqueueReadBufferRect(
     event: Out<Handle>,
 ) -> c_int {
     call("clEnqueueReadBufferRect", || {
-        let submission = Submission::new(queue, 0x1201, count, list, event)?.blocking(blocking);
+        let submission =
+            Submission::new(queue, CommandType::ReadBufferRect, count, list, event)?.blocking(blocking);
         let pitches = [row, slice, host_row, host_slice];
         transfer_region(submission, of, true, buffer_origin, host_origin, region, pitches, host)
     })
@@ -367,7 +369,8 @@ pub unsafe extern "C" fn clEnqueueWriteBufferRect(
     event: Out<Handle>,
 ) -> c_int {
     call("clEnqueueWriteBufferRect", || {
-        let submission = Submission::new(queue, 0x1202, count, list, event)?.blocking(blocking);
+        let submission =
+            Submission::new(queue, CommandType::WriteBufferRect, count, list, event)?.blocking(blocking);
         let pitches = [row, slice, host_row, host_slice];
         transfer_region(submission, of, false, buffer_origin, host_origin, region, pitches, host)
     })
@@ -391,7 +394,7 @@ pub unsafe extern "C" fn clEnqueueCopyBufferRect(
     event: Out<Handle>,
 ) -> c_int {
     call("clEnqueueCopyBufferRect", || {
-        let submission = Submission::new(queue, 0x1203, count, list, event)?;
+        let submission = Submission::new(queue, CommandType::CopyBufferRect, count, list, event)?;
         let (from, to) = (buffer(&submission, from)?, buffer(&submission, to)?);
         let region = region.get()?;
         let (source, target) = (from.range(0, from.size())?, to.range(0, to.size())?);
