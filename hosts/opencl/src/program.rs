@@ -31,13 +31,13 @@ struct State {
     options: String,
     log: String,
     binary: Vec<u8>,
-    kind: Kind,
+    kind: BinaryKind,
     module: Option<Module>,
 }
 
 /// Type of a binary (`cl_program_binary_type`).
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum BinaryKind {
     None = 0,
     Object = 1,
     Library = 2,
@@ -58,7 +58,7 @@ impl Default for State {
             options: String::new(),
             log: String::new(),
             binary: Vec::new(),
-            kind: Kind::None,
+            kind: BinaryKind::None,
             module: None,
         }
     }
@@ -84,20 +84,26 @@ impl Program {
     /// Loads the code object in `state` as the program's executable.
     fn load(&self, state: &mut State) -> Outcome {
         state.module = Some(gpu()?.device.load(&state.binary)?);
-        (state.kind, state.status) = (Kind::Executable, SUCCESS);
+        (state.kind, state.status) = (BinaryKind::Executable, SUCCESS);
         Ok(())
     }
 
     /// Stores the result of a build. `failed` is the status to return if the build failed.
-    fn finish(&self, options: String, built: Outcome<BuildOutput>, kind: Kind, failed: Status) -> Outcome {
+    fn finish(
+        &self,
+        options: String,
+        built: Outcome<BuildOutput>,
+        kind: BinaryKind,
+        failed: Status,
+    ) -> Outcome {
         let mut state = State { options, ..State::default() };
         let mut result = Ok(());
         match built {
             Ok(BuildOutput { binary: Some(binary), log }) => {
                 (state.binary, state.log) = (binary, log);
                 match kind {
-                    Kind::Object | Kind::Library => (state.kind, state.status) = (kind, SUCCESS),
-                    Kind::None | Kind::Executable => {
+                    BinaryKind::Object | BinaryKind::Library => (state.kind, state.status) = (kind, SUCCESS),
+                    BinaryKind::None | BinaryKind::Executable => {
                         if let Err(failure) = self.load(&mut state) {
                             state.log += &failure.message.unwrap_or_default();
                             result = Err(failed.into());
@@ -194,8 +200,8 @@ pub unsafe extern "C" fn clCreateProgramWithBinary(
         // SAFETY: the caller of the API passes a binary of this size.
         let binary = unsafe { at.read(len) };
         let kind = match &binary[..] {
-            b if b.starts_with(b"BC\xc0\xde") => Kind::Object,
-            b if code_object::is_object(b) => Kind::Executable,
+            b if b.starts_with(b"BC\xc0\xde") => BinaryKind::Object,
+            b if code_object::is_object(b) => BinaryKind::Executable,
             _ => {
                 binary_status.put_optional(Status::INVALID_BINARY.0);
                 return Err(Status::INVALID_BINARY.because("neither a code object, a bundle nor bitcode"));
@@ -239,17 +245,17 @@ pub unsafe extern "C" fn clBuildProgram(
         let result = match &object.source {
             Some(source) => {
                 let built = compile::compile(source, &text, &[], false);
-                object.finish(text, built, Kind::Executable, failed)
+                object.finish(text, built, BinaryKind::Executable, failed)
             }
             None => {
                 // The options are only checked, since the binary has been compiled.
                 compile::options(&text).map_err(|e| Status::INVALID_BUILD_OPTIONS.because(e))?;
                 let state = object.state();
                 let built = match state.kind {
-                    Kind::Object | Kind::Library => compile::link(&[state.binary], false)?,
+                    BinaryKind::Object | BinaryKind::Library => compile::link(&[state.binary], false)?,
                     _ => BuildOutput { binary: Some(state.binary), log: String::new() },
                 };
-                object.finish(text, Ok(built), Kind::Executable, failed)
+                object.finish(text, Ok(built), BinaryKind::Executable, failed)
             }
         };
         if let Some(notify) = notify {
@@ -292,7 +298,7 @@ pub unsafe extern "C" fn clCompileProgram(
             with.push((name.get()?, text));
         }
         let built = compile::compile(source, &text, &with, true);
-        let result = object.finish(text, built, Kind::Object, Status::COMPILE_PROGRAM_FAILURE);
+        let result = object.finish(text, built, BinaryKind::Object, Status::COMPILE_PROGRAM_FAILURE);
         if let Some(notify) = notify {
             // SAFETY: the program passes a function of this type.
             unsafe { notify(program, data) };
@@ -327,14 +333,14 @@ pub unsafe extern "C" fn clLinkProgram(
         for input in unsafe { programs.list(inputs as usize)? } {
             let state = handle::get::<Program>(input)?.state();
             match state.kind {
-                Kind::Object | Kind::Library => objects.push(state.binary),
+                BinaryKind::Object | BinaryKind::Library => objects.push(state.binary),
                 _ => return Err(Status::INVALID_OPERATION.because("a program was not compiled for linking")),
             }
         }
         let library =
             compile::creates_library(&text).map_err(|e| Status::INVALID_LINKER_OPTIONS.because(e))?;
         let built = compile::link(&objects, library)?;
-        let kind = if library { Kind::Library } else { Kind::Executable };
+        let kind = if library { BinaryKind::Library } else { BinaryKind::Executable };
         // The program exists even if linking fails, so that the caller can read its log.
         linked = new(context, None, State::default());
         let object = handle::get::<Program>(linked)?;
