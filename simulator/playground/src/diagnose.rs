@@ -1,7 +1,7 @@
 //! Diagnostics of a kernel with their source ranges, in the form that an editor needs, and the kernel's
 //! labels.
 
-use crate::program::{Kind, Program, check_size};
+use crate::program::{Program, ProgramKind, check_size};
 use isa_spec::source::SourceMap;
 use serde_json::{Value, json};
 use wavesim_asm::program::LineError;
@@ -65,7 +65,7 @@ pub fn program(program: &Program) -> Result<Value, String> {
     check_size(&program.text)?;
     let place = Text::new(&program.text);
     match program.kind() {
-        Kind::Text => {
+        ProgramKind::Text => {
             let mut sources = SourceMap::default();
             let file = sources.add(&program.name, &program.text);
             match wavesim_text::parse(&sources, file, &program.options()?) {
@@ -105,7 +105,7 @@ pub fn program(program: &Program) -> Result<Value, String> {
                 }
             }
         }
-        Kind::Assembly => {
+        ProgramKind::Assembly => {
             let (read, options, errors) = program.reading()?.read(&program.name, &program.text);
             let list: Vec<Value> = errors.iter().take(MAX_DIAGNOSTICS).map(|e| place.line_error(e)).collect();
             let kernels: Vec<&str> = read.kernels().collect();
@@ -114,7 +114,7 @@ pub fn program(program: &Program) -> Result<Value, String> {
                 "arch": options.arch.name(), "wave": read.wave(),
             }))
         }
-        Kind::Object => Ok(json!({"kind": "object", "diagnostics": [], "labels": []})),
+        ProgramKind::Object => Ok(json!({"kind": "object", "diagnostics": [], "labels": []})),
     }
 }
 

@@ -53,7 +53,7 @@ pub struct Program {
 
 /// The form of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ProgramKind {
     /// A text kernel.
     Text,
     /// An assembly file.
@@ -62,13 +62,13 @@ pub enum Kind {
     Object,
 }
 
-impl Kind {
+impl ProgramKind {
     /// Returns the name used in answers.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Text => "text",
-            Kind::Assembly => "assembly",
-            Kind::Object => "object",
+            ProgramKind::Text => "text",
+            ProgramKind::Assembly => "assembly",
+            ProgramKind::Object => "object",
         }
     }
 }
@@ -107,11 +107,11 @@ pub fn check_size(text: &str) -> Result<(), String> {
 
 impl Program {
     /// Returns the form of the program; an assembly file is recognised by its kernel descriptors.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> ProgramKind {
         match &self.object {
-            Some(_) => Kind::Object,
-            None if self.text.contains(".amdhsa_kernel") => Kind::Assembly,
-            None => Kind::Text,
+            Some(_) => ProgramKind::Object,
+            None if self.text.contains(".amdhsa_kernel") => ProgramKind::Assembly,
+            None => ProgramKind::Text,
         }
     }
 
@@ -159,9 +159,9 @@ impl Program {
     pub fn prepare(&self, guard: u64) -> Result<Prepared, String> {
         check_size(&self.text)?;
         let mut prepared = match self.kind() {
-            Kind::Text => text_kernel::prepare(&self.name, &self.text, &self.options()?, guard)
+            ProgramKind::Text => text_kernel::prepare(&self.name, &self.text, &self.options()?, guard)
                 .map_err(|e| e.to_string())?,
-            Kind::Assembly => {
+            ProgramKind::Assembly => {
                 let list =
                     |errors: Vec<LineError>| errors.iter().map(|e| format!("{e}\n")).collect::<String>();
                 let assembled = self.reading()?.assemble(&self.name, &self.text).map_err(list)?;
@@ -169,7 +169,7 @@ impl Program {
                 assembled.annotate(&mut prepared);
                 prepared
             }
-            Kind::Object => {
+            ProgramKind::Object => {
                 let bytes = decode(self.object.as_deref().unwrap_or_default(), MAX_OBJECT)?;
                 self.object(&bytes, guard)?
             }
