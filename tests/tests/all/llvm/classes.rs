@@ -195,6 +195,11 @@ pub static CLASSES: &[Class] = &[
         },
     },
     Class {
+        id: "later-llvm",
+        kinds: &[Kind::NoText, Kind::NoWords],
+        holds: |c| c.arch == Arch::Cdna4 && c.name == "BUFFER_STORE_LDS_DWORD",
+    },
+    Class {
         id: "barrier-resource",
         kinds: &[Kind::NoWords],
         holds: |c| c.arch.is_cdna() && c.name.starts_with("DS_GWS_"),

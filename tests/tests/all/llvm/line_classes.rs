@@ -93,6 +93,14 @@ pub static WRITTEN: &[WrittenClass] = &[
     WrittenClass { id: "two-formats", holds: |w| w.ours.is_none() && w.text.contains("dfmt:") },
     WrittenClass { id: "messages", holds: |w| w.ours.is_none() && w.text.starts_with("s_sendmsg") },
     WrittenClass {
+        id: "later-llvm",
+        holds: |w| {
+            w.llvm.is_none()
+                && w.arch == Arch::Cdna4
+                && matches!(w.name, "BUFFER_STORE_LDS_DWORD" | "V_READFIRSTLANE_B32")
+        },
+    },
+    WrittenClass {
         id: "unknown",
         holds: |w| {
             let encoding = w.encoding.trim_start_matches("ENC_");

@@ -48,6 +48,8 @@ fn llvm_is_lax(arch: Arch, code: u32, ours: &str) -> bool {
     // Sources that LLVM names on every target, and the ISA's description of this one does not list: the
     // apertures, VCCZ, EXECZ, SCC and others.
     (235..=239).contains(&code) || (251..=254).contains(&code)
+        // LLVM 22 names the bases of scratch on processors without architected scratch, too.
+        || arch == Arch::Cdna4 && (230..=231).contains(&code)
         // CDNA has no null.
         || arch.is_cdna() && code == 125
         // LLVM's assembler rejects scalars and constants in place of a VGPR, but its disassembler accepts them
