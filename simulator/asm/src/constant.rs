@@ -98,6 +98,12 @@ pub fn encode_in(
         Value::Int(value) if constant == Constant::Int64 => {
             (*value as u64, i32::try_from(*value).is_ok_and(|v| v >= 0))
         }
+        // The lower half of a double's 32-bit literal is zero.
+        Value::Int(value)
+            if *value as u32 == 0 && literals == Literals::NarrowBesideWide && !force_literal =>
+        {
+            return Ok(Encoded::Literal((*value as u64 >> 32) as u32));
+        }
         Value::Int(value) => (*value as u64, u32::try_from(*value).is_ok()),
         Value::Float(_) if constant == Constant::Int64 => {
             return Err("a 64-bit integer operand takes no float literal");

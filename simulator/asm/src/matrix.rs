@@ -36,7 +36,9 @@ impl Modifiers {
         let sources = ["SRC0", "SRC1", "SRC2"].map(|name| operand(name).map_or("", |o| o.0));
         let result = operand("VDST")?;
         let matrix = result.0.contains("WMMA");
-        let byte_float = |format: &str| format.ends_with("FP8") || format.ends_with("BF8");
+        // Products of any small floats list their sources as bytes, or by the size of the smallest.
+        let byte_float =
+            |format: &str| ["FP8", "BF8", "_B8", "_FP4", "_F4"].iter().any(|end| format.ends_with(end));
         let byte_product = fields.iter().any(|f| f.name == "NEG_HI") && sources.iter().any(|s| byte_float(s));
         if !matrix && !byte_product {
             return None;

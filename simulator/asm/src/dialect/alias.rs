@@ -108,6 +108,15 @@ pub const RDNA4: [(&str, &str); 4] = [
     ("ds_subrev_rtn_u64", "ds_rsub_rtn_u64"),
 ];
 
+/// Old names of control flow that LLVM accepts for CDNA 5.
+pub const CDNA5: [(&str, &str); 5] = [
+    ("s_getpc_b64", "s_get_pc_i64"),
+    ("s_setpc_b64", "s_set_pc_i64"),
+    ("s_swappc_b64", "s_swap_pc_i64"),
+    ("s_call_b64", "s_call_i64"),
+    ("s_rfe_b64", "s_rfe_i64"),
+];
+
 /// Aliases of whole names that LLVM accepts only for CDNA.
 pub const CDNA: [(&str, &str); 3] = [
     ("v_mul_lo_i32", "v_mul_lo_u32"),
@@ -198,9 +207,10 @@ fn joined(name: &str) -> String {
 
 /// New names for an old name, most likely first.
 pub fn candidates(name: &str, arch: Arch) -> Vec<String> {
-    let newer = RDNA4.iter().filter(|_| arch == Arch::Rdna4);
+    let newer = RDNA4.iter().filter(|_| matches!(arch, Arch::Rdna4 | Arch::Cdna5));
+    let newest = CDNA5.iter().filter(|_| arch == Arch::Cdna5);
     let cdna = CDNA.iter().filter(|_| arch.is_cdna());
-    let whole = NAMES.iter().chain(newer).chain(cdna).filter(|n| n.0 == name);
+    let whole = NAMES.iter().chain(newer).chain(newest).chain(cdna).filter(|n| n.0 == name);
     let mut out: Vec<String> = whole.map(|n| n.1.to_string()).collect();
     let parts = PARTS.iter().filter(|p| name.starts_with(p.0) && name.contains(p.1));
     out.extend(parts.map(|p| name.replacen(p.1, p.2, 1)));

@@ -93,6 +93,16 @@ pub enum Trait {
     StoresFromLds,
     /// SDWA selects a part of the source only.
     SdwaSourceOnly,
+    /// The sign and output modifiers hold a truth table: `bitop3:`.
+    TruthTable,
+    /// OP_SEL selects the scale of a conversion: `scale_sel:`.
+    ScaleSelect,
+    /// OP_SEL and OP_SEL_HI are the element formats of a matrix product: `matrix_a_fmt:`.
+    MatrixFormats,
+    /// Bits of OP_SEL and OP_SEL_HI announce that a matrix is used again: `matrix_a_reuse`.
+    MatrixReuse,
+    /// OP_SEL_HI has its default in all bits, as the element format of the second matrix.
+    FixedFormats,
     /// The immediate extends the VGPR numbers of the following instructions.
     SetsVgprMsbs,
     /// Two of these as the halves of a dual instruction may read from the same register banks.
@@ -114,6 +124,10 @@ pub enum ArchSet {
     BeforeGfx12,
     /// RDNA 4 and later.
     Gfx12,
+    /// CDNA 5 only.
+    Cdna5,
+    /// RDNA without CDNA 5, whose encodings are RDNA's.
+    BeforeCdna5,
 }
 
 impl ArchSet {
@@ -126,6 +140,8 @@ impl ArchSet {
             ArchSet::Cdna4 => arch == Arch::Cdna4,
             ArchSet::BeforeGfx12 => arch.facts().gfx < 12,
             ArchSet::Gfx12 => arch.facts().gfx >= 12,
+            ArchSet::Cdna5 => arch == Arch::Cdna5,
+            ArchSet::BeforeCdna5 => !arch.is_cdna() && arch != Arch::Cdna5,
         }
     }
 }
@@ -149,16 +165,19 @@ pub const TRAITS: &[(Trait, ArchSet, &[&str])] = &[
             "S_ICACHE_INV",
             "S_INCPERFLEVEL",
             "S_NOP",
+            "S_MONITOR_SLEEP",
             "S_SETHALT",
             "S_SETKILL",
             "S_SETPRIO",
+            "S_SETPRIO_INC_WG",
+            "S_SET_VGPR_MSB",
             "S_SLEEP",
             "S_TRAP",
         ],
     ),
     (MatrixLoad, Any, &["GLOBAL_LOAD_TR_*"]),
     (Untyped, Rdna, &["V_MOV_B*", "V_CNDMASK_B*", "V_DUAL_CNDMASK_B*"]),
-    (SingleScalar, Rdna, &["V_LSHLREV_B64", "V_LSHRREV_B64", "V_ASHRREV_I64"]),
+    (SingleScalar, BeforeCdna5, &["V_LSHLREV_B64", "V_LSHRREV_B64", "V_ASHRREV_I64"]),
     (WideThirdSource, Any, &["V_ALIGNBIT_B32", "V_ALIGNBYTE_B32"]),
     (WideSecondSource, Rdna, &["V_CMP_CLASS_F16", "V_CMPX_CLASS_F16"]),
     (ShortOnly, Any, &["V_READFIRSTLANE_B32"]),
@@ -186,8 +205,9 @@ pub const TRAITS: &[(Trait, ArchSet, &[&str])] = &[
     (LoadsToLds, Cdna4, &["BUFFER_LOAD_DWORDX3", "BUFFER_LOAD_DWORDX4"]),
     (NoHalves, Cdna, &["V_ACCVGPR_*"]),
     (FixedHalves, Cdna, &["V_DOT*"]),
-    (NoClamp, Any, &["V_CVT_SR_FP8_F32", "V_CVT_SR_BF8_F32", "V_CVT_PK_FP8_F32", "V_CVT_PK_BF8_F32"]),
-    (NoClamp, Rdna, &["V_CVT_F32_FP8", "V_CVT_F32_BF8"]),
+    (NoClamp, Cdna, &["V_CVT_SR_FP8_F32", "V_CVT_SR_BF8_F32", "V_CVT_PK_FP8_F32", "V_CVT_PK_BF8_F32"]),
+    (NoClamp, BeforeCdna5, &["V_CVT_SR_FP8_F32", "V_CVT_SR_BF8_F32", "V_CVT_PK_FP8_F32", "V_CVT_PK_BF8_F32"]),
+    (NoClamp, BeforeCdna5, &["V_CVT_F32_FP8", "V_CVT_F32_BF8"]),
     (NoOutputModifier, Rdna, &["V_CVT_F32_FP8", "V_CVT_F32_BF8"]),
     (FreeLaneSelect, Cdna, &["V_WRITELANE_B32"]),
     (BitPatternsAreLiterals, Any, &["S_CMP_*_F16"]),
@@ -227,8 +247,26 @@ pub const TRAITS: &[(Trait, ArchSet, &[&str])] = &[
     (OpSelWithAccumulator, Rdna, &["V_FMAC_F16"]),
     (OpSelSelectsLanes, Any, &["V_PERMLANE*16*"]),
     (LowHalfNamed, Rdna, &["V_MOV_B16", "V_SWAP_B16"]),
-    (SourceByteSelect, Rdna, &["V_CVT_F32_FP8", "V_CVT_F32_BF8"]),
-    (ResultByteSelect, Rdna, &["V_CVT_SR_FP8_F32", "V_CVT_SR_BF8_F32"]),
+    (SourceByteSelect, Rdna, &["V_CVT_F32_FP8", "V_CVT_F32_BF8", "V_CVT_F16_FP8", "V_CVT_F16_BF8"]),
+    (ResultByteSelect, Rdna, &["V_CVT_SR_FP8_F*", "V_CVT_SR_BF8_F*"]),
+    (TruthTable, Any, &["V_BITOP3_B*"]),
+    (ScaleSelect, Cdna5, &["V_CVT_SCALE_PK*"]),
+    (MatrixFormats, Cdna5, &["V_WMMA_*_F8F6F4"]),
+    (FixedFormats, Cdna5, &["V_WMMA_*_F4"]),
+    (
+        MatrixReuse,
+        Cdna5,
+        &[
+            "V_WMMA_*_F16",
+            "V_WMMA_*_BF16",
+            "V_WMMA_*_FP8",
+            "V_WMMA_*_BF8",
+            "V_WMMA_*_F32",
+            "V_WMMA_*_F64",
+            "V_WMMA_*_IU8",
+            "V_SWMMAC_*",
+        ],
+    ),
     (TypedBuffer, Any, &["TBUFFER_*"]),
     (TwoOffsets, Any, &["*_2ADDR_*"]),
     (TwoOffsets, Cdna, &["DS_READ2*", "DS_WRITE2*", "DS_WRXCHG2*"]),

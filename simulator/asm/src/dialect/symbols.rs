@@ -281,7 +281,7 @@ pub const FORMATS: [&str; 64] = [
 ];
 
 /// Modifiers without a value. Whether an instruction accepts a flag is checked later.
-pub const FLAGS: [&str; 27] = [
+pub const FLAGS: [&str; 31] = [
     "sc0",
     "sc1",
     "nt",
@@ -309,6 +309,10 @@ pub const FLAGS: [&str; 27] = [
     "high",
     "row_mirror",
     "row_half_mirror",
+    "scale_offset",
+    "matrix_a_reuse",
+    "matrix_b_reuse",
+    "nv",
 ];
 
 /// Registers of other processors, which LLVM does not accept as symbols; `_lo` and `_hi` denote their halves.

@@ -2,7 +2,7 @@
 
 use super::{Bit, Class, Constant, ConstantBus, Form, Imm, Kind, Literals, NO_BASE, Signs, Size, Slot};
 use crate::dialect::{self, Trait, Traits};
-use crate::modifier::{self, Mod};
+use crate::modifier::{self, Mod, Part};
 use crate::names::{TypeNames, names};
 use isa_spec::tables::{ArchTable, Encoding, EntryId, Instruction, MAX_FIELDS, OperandSig, Role};
 use wavesim_isa::arch::Arch;
@@ -146,6 +146,9 @@ impl Builder {
     /// The NEG and the ABS bit of a source in `field`.
     fn sign_bits(&self, source: Option<u8>, field: Option<&str>) -> [Option<Bit>; 2] {
         let Some(source) = source.filter(|s| *s < 3) else { return [None; 2] };
+        if self.traits.has(Trait::TruthTable) {
+            return [None; 2];
+        }
         if self.class() == Class::Dual {
             let half = if field.is_some_and(|name| name.contains('Y')) { "NEGY" } else { "NEGX" };
             return [self.field(half).map(|field| Bit { field, bit: source }), None];
@@ -273,7 +276,7 @@ impl Builder {
             acc: None,
             msb: None,
             scalar: None,
-            format: None,
+            format: [None; 2],
             scalars: None,
             sext: None,
             size: Size::Bits(32),
@@ -349,11 +352,15 @@ impl Builder {
             _ => None,
         };
         let constant = self.constant(format, o.size_bits, source);
-        let formats = self.traits.has(Trait::SizeFromFormat).then_some(source).flatten();
-        let format_of = match formats {
-            Some(0) => self.field("CBSZ"),
-            Some(1) => self.field("BLGP"),
-            _ => None,
+        let whole = |name: &str, bits| Some(Part { field: self.field(name)?, shift: 0, bits });
+        let format_of = match source {
+            Some(0) if self.traits.has(Trait::SizeFromFormat) => [whole("CBSZ", 3), None],
+            Some(1) if self.traits.has(Trait::SizeFromFormat) => [whole("BLGP", 3), None],
+            Some(0) if self.traits.has(Trait::MatrixFormats) => [whole("OP_SEL", 3), None],
+            Some(1) if self.traits.has(Trait::MatrixFormats) => {
+                [whole("OP_SEL_HI", 2), whole("OP_SEL_HI_2", 1)]
+            }
+            _ => [None; 2],
         };
         let [neg, abs] = self.sign_bits(source, field);
         let accumulates = o.input && o.output;
@@ -482,11 +489,11 @@ impl Builder {
         if self.encoding.contains("DPP8") {
             set("SRC0", dpp::DPP8);
         }
-        if self.field("SCALE_SRC0").is_some() {
+        if self.field("SCALE_SRC0").is_some() && self.field("ABID").is_some() {
             set("ABID", 1);
-        } else if self.encoding.contains("VOP3P") && !self.mixed() {
+        } else if self.encoding.contains("VOP3P") && !self.mixed() && !self.traits.has(Trait::MatrixFormats) {
             set("OP_SEL_HI", 3);
-            set("OP_SEL_HI_2", 1);
+            set("OP_SEL_HI_2", u32::from(!self.traits.has(Trait::MatrixReuse)));
         }
         for o in self.sig {
             // LLVM sets the destination of V_CMPX_*, which is EXEC, to EXEC's code.

@@ -9,11 +9,12 @@ mod builder;
 use builder::Builder;
 
 use super::dialect::Traits;
-use super::modifier::Mod;
+use super::modifier::{Mod, Part, parts_value};
 use super::names::TypeNames;
 use super::{Options, image};
 use foldhash::HashMap;
 use isa_spec::tables::{EntryId, MAX_FIELDS};
+use smallvec::SmallVec;
 use std::sync::OnceLock;
 use wavesim_isa::arch::Arch;
 use wavesim_isa::inst::Inst;
@@ -142,8 +143,8 @@ pub struct Slot {
     pub msb: Option<u8>,
     /// Field that turns a VGPR number into a scalar source (SDWA).
     pub scalar: Option<u8>,
-    /// Field with the format of the matrix elements, which determines the number of registers.
-    pub format: Option<u8>,
+    /// The bits with the format of the matrix elements, which determines the number of registers.
+    pub format: [Option<Part>; 2],
     /// Names of the scalar source (SDWA).
     pub scalars: Option<&'static TypeNames>,
     /// Field that sign-extends the selected part (SDWA).
@@ -166,8 +167,7 @@ pub struct Slot {
     pub unsigned: bool,
 }
 
-/// Bits per matrix element by format: FP8, BF8, FP6, BF6, FP4. A lane holds 32 elements, so this is also the
-/// number of registers.
+/// Bits per matrix element by format: FP8, BF8, FP6, BF6, FP4. The listed size is that of elements of 8 bits.
 const ELEMENT_BITS: [u8; 5] = [8, 8, 6, 6, 4];
 
 /// The code for an absent scalar base where there is no null register.
@@ -194,9 +194,11 @@ impl Slot {
         let wave = options.wave;
         let get = |name: &str| inst.field(table, name).unwrap_or(0) as u16;
         match self.kind {
-            Kind::Value if self.format.is_some() => {
-                let format = self.format.map_or(0, |f| inst.fields[f as usize]);
-                ELEMENT_BITS.get(format as usize).map_or(self.size.registers(wave), |bits| *bits as u16)
+            Kind::Value if self.format[0].is_some() => {
+                let parts: SmallVec<[Part; 2]> = self.format.into_iter().flatten().collect();
+                let listed = self.size.registers(wave);
+                let bits = ELEMENT_BITS.get(parts_value(&parts, &inst.fields) as usize);
+                bits.map_or(listed, |bits| listed * *bits as u16 / 8)
             }
             Kind::Value | Kind::MaskOrVcc | Kind::FlatBase | Kind::OptionalBase | Kind::ScratchBase => {
                 self.size.registers(wave)

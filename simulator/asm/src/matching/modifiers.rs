@@ -60,7 +60,19 @@ impl<'a, 't> Matcher<'a, 't> {
 
     /// Applies the modifiers that determine the sizes of operands.
     pub(super) fn preset(&mut self) -> Result<(), AsmError> {
-        const SIZES: [&str; 9] = ["dmask", "dim", "a16", "d16", "tfe", "idxen", "offen", "cbsz", "blgp"];
+        const SIZES: [&str; 11] = [
+            "dmask",
+            "dim",
+            "a16",
+            "d16",
+            "tfe",
+            "idxen",
+            "offen",
+            "cbsz",
+            "blgp",
+            "matrix_a_fmt",
+            "matrix_b_fmt",
+        ];
         let sizes = |m: &&Modifier| SIZES.contains(&m.name);
         for m in self.line.modifiers.iter().filter(sizes) {
             if let Some(own) = self.form.mods.iter().find(|own| own.accepts(m.name)) {

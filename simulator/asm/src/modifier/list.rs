@@ -1,6 +1,6 @@
 //! The modifiers of an entry, which follow from the fields of its encoding.
 
-use super::{Mod, Style, ThKind};
+use super::{Mod, Part, PartsStyle, Style, ThKind};
 use crate::dialect::{Trait, Traits};
 use crate::matrix::Modifiers;
 use isa_spec::tables::{ArchTable, Encoding, EntryId, Instruction, OperandSig};
@@ -11,6 +11,15 @@ const SDWA_PARTS: &[&str] = &["BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3", "WORD_0", 
 
 /// How SDWA treats the bits it does not write.
 const SDWA_UNUSED: &[&str] = &["UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE"];
+
+/// Formats of matrix elements.
+const MATRIX_FORMATS: PartsStyle = PartsStyle::Names("MATRIX_FMT_", &["FP8", "BF8", "FP6", "BF6", "FP4"]);
+
+/// The half of the lanes that holds the scales of a matrix.
+const SCALE_ROWS: PartsStyle = PartsStyle::Names("MATRIX_SCALE_", &["ROW0", "ROW1"]);
+
+/// Formats of the scales of a matrix.
+const SCALE_FORMATS: PartsStyle = PartsStyle::Names("MATRIX_SCALE_FMT_", &["E8", "E5M3", "E4M3"]);
 
 /// A bit for every source.
 const ALL_SOURCES: u8 = 7;
@@ -48,6 +57,7 @@ impl Mod {
             mods: Vec::new(),
         };
         let matrix = Modifiers::of(arch, entry);
+        list.parts_of_fields();
         list.truth_table();
         list.halves(matrix, mixed);
         list.signs(matrix, mixed);
@@ -113,6 +123,41 @@ impl List {
         self.table.formats[o.format as usize].name
     }
 
+    fn part(&self, name: &str, shift: u8, bits: u8) -> Option<Part> {
+        Some(Part { field: self.field(name)?, shift, bits })
+    }
+
+    fn parts(&mut self, name: &'static str, list: &[Option<Part>], style: PartsStyle) {
+        if let Some(parts) = list.iter().copied().collect::<Option<Vec<Part>>>() {
+            self.mods.push(Mod::Parts { name, parts, style });
+        }
+    }
+
+    /// Values in fields that have another purpose elsewhere: truth tables, and the formats and scales of
+    /// conversions and matrices.
+    fn parts_of_fields(&mut self) {
+        if self.traits.has(Trait::TruthTable) {
+            let bits = [self.part("NEG", 0, 3), self.part("ABS", 0, 3), self.part("OMOD", 0, 2)];
+            self.parts("bitop3", &bits, PartsStyle::Hex);
+        }
+        if self.traits.has(Trait::ScaleSelect) {
+            self.parts("scale_sel", &[self.part("OP_SEL", 0, 4)], PartsStyle::Decimal);
+        }
+        if self.traits.has(Trait::MatrixFormats) {
+            self.parts("matrix_a_fmt", &[self.part("OP_SEL", 0, 3)], MATRIX_FORMATS);
+            let b = [self.part("OP_SEL_HI", 0, 2), self.part("OP_SEL_HI_2", 0, 1)];
+            self.parts("matrix_b_fmt", &b, MATRIX_FORMATS);
+        }
+        self.parts("matrix_a_scale", &[self.part("SCALE_OP_SEL", 0, 1)], SCALE_ROWS);
+        self.parts("matrix_b_scale", &[self.part("SCALE_OP_SEL_HI", 0, 1)], SCALE_ROWS);
+        if self.field("SCALE_OP_SEL_HI_2").is_some() {
+            self.parts("matrix_a_scale_fmt", &[self.part("SCALE_NEG", 0, 2)], SCALE_FORMATS);
+            self.parts("matrix_b_scale_fmt", &[self.part("SCALE_NEG_HI", 0, 2)], SCALE_FORMATS);
+            self.parts("matrix_a_reuse", &[self.part("SCALE_OP_SEL", 2, 1)], PartsStyle::Flag);
+            self.parts("matrix_b_reuse", &[self.part("SCALE_OP_SEL_HI_2", 0, 1)], PartsStyle::Flag);
+        }
+    }
+
     /// The truth table of the second half of a dual instruction (`v_dual_bitop2_b32`), in the field of a source.
     fn truth_table(&mut self) {
         let immediate =
@@ -141,8 +186,15 @@ impl List {
     /// Halves and bytes of registers, and sets of indices.
     fn halves(&mut self, matrix: Option<Modifiers>, mixed: bool) {
         let traits = self.traits;
-        let halves = matrix.is_none_or(|m| m.halves) && !traits.has(Trait::NoHalves);
-        if let Some(bits) = matrix.and_then(|m| m.index_bits) {
+        let halves = matrix.is_none_or(|m| m.halves)
+            && ![Trait::NoHalves, Trait::ScaleSelect, Trait::MatrixFormats].iter().any(|t| traits.has(*t));
+        if traits.has(Trait::MatrixReuse) {
+            if matrix.is_some_and(|m| m.index_bits.is_some()) {
+                self.parts("index_key", &[self.part("OP_SEL", 0, 1)], PartsStyle::Decimal);
+            }
+            self.parts("matrix_a_reuse", &[self.part("OP_SEL", 2, 1)], PartsStyle::Flag);
+            self.parts("matrix_b_reuse", &[self.part("OP_SEL_HI_2", 0, 1)], PartsStyle::Flag);
+        } else if let Some(bits) = matrix.and_then(|m| m.index_bits) {
             self.mods.extend(self.field("OP_SEL").map(|field| Mod::IndexKey { field, bits }));
         } else if let Some(field) = self.field("OP_SEL").filter(|_| halves) {
             if traits.has(Trait::SourceByteSelect) {
@@ -170,7 +222,8 @@ impl List {
 
     /// Signs of packed sources, and bytes of scales.
     fn signs(&mut self, matrix: Option<Modifiers>, mixed: bool) {
-        let scaled = self.field("SCALE_SRC0").is_some();
+        // CDNA 4's scaled products select bytes of the scales.
+        let scaled = self.field("SCALE_SRC0").is_some() && self.field("ABID").is_some();
         if scaled {
             self.mods.extend(self.field("OP_SEL_HI").map(|field| Mod::ScaleBytes { field }));
         }

@@ -52,6 +52,43 @@ pub enum Mod {
     ScaleBytes { field: u8 },
     /// Operand signs of a matrix product of doubles: `neg:[…]`.
     Signs { field: u8 },
+    /// A value in parts of fields, from low to high.
+    Parts { name: &'static str, parts: Vec<Part>, style: PartsStyle },
+}
+
+/// Consecutive bits of a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    /// Index into the encoding's fields.
+    pub field: u8,
+    /// The lowest bit.
+    pub shift: u8,
+    /// The number of bits.
+    pub bits: u8,
+}
+
+/// How a value in parts of fields is written. 0 is omitted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PartsStyle {
+    /// Present or absent.
+    Flag,
+    /// In decimal.
+    Decimal,
+    /// In hex.
+    Hex,
+    /// One of the names, after a prefix.
+    Names(&'static str, &'static [&'static str]),
+}
+
+/// The value of parts of fields.
+pub fn parts_value(parts: &[Part], fields: &[u32]) -> u32 {
+    let mut at = 0;
+    parts.iter().fold(0, |value, part| {
+        let own = fields[part.field as usize] >> part.shift & ((1 << part.bits) - 1);
+        let value = value | own << at;
+        at += part.bits;
+        value
+    })
 }
 
 /// How a number is printed.
@@ -95,6 +132,7 @@ impl Mod {
             Mod::Flag { name: own, .. }
             | Mod::Number { name: own, .. }
             | Mod::Bits { name: own, .. }
+            | Mod::Parts { name: own, .. }
             | Mod::Select { name: own, .. } => *own == name,
             Mod::Offset16 { .. } => name == "offset",
             Mod::IndexKey { .. } => name == "index_key",
@@ -125,7 +163,7 @@ impl Mod {
         let lanes = if matches!(self, Mod::DppCtrl { .. }) { &DPP[..] } else { &[] };
         let names =
             std::iter::once(self.name()).chain(others.iter().copied()).chain(lanes.iter().map(|d| d.name));
-        let flag = matches!(self, Mod::Flag { .. });
+        let flag = matches!(self, Mod::Flag { .. } | Mod::Parts { style: PartsStyle::Flag, .. });
         names
             .map(move |name| if flag { name.to_string() } else { format!("{name}:") })
             .collect::<Vec<_>>()
@@ -138,6 +176,7 @@ impl Mod {
             Mod::Flag { name, .. }
             | Mod::Number { name, .. }
             | Mod::Bits { name, .. }
+            | Mod::Parts { name, .. }
             | Mod::Select { name, .. } => name,
             Mod::Offset16 { .. } => "offset",
             Mod::IndexKey { .. } => "index_key",

@@ -1,6 +1,6 @@
 //! Printing of modifiers, as LLVM's disassembler does.
 
-use super::{Mod, Style, ThKind};
+use super::{Mod, PartsStyle, Style, ThKind, parts_value};
 use crate::dialect::symbols::{DATA_FORMATS, DIMS, DPP, FORMATS, HINTS, NUMBER_FORMATS, SCOPES};
 use crate::swizzle;
 use std::fmt::Write as _;
@@ -114,6 +114,16 @@ impl Mod {
                     DATA_FORMATS[data as usize & 15],
                     NUMBER_FORMATS[number as usize & 7]
                 ),
+            },
+            Mod::Parts { name, parts, style } => match (parts_value(parts, &inst.fields), style) {
+                (0, _) => Ok(()),
+                (_, PartsStyle::Flag) => write!(out, " {name}"),
+                (value, PartsStyle::Decimal) => write!(out, " {name}:{value}"),
+                (value, PartsStyle::Hex) => write!(out, " {name}:0x{value:x}"),
+                (value, PartsStyle::Names(prefix, names)) => match names.get(value as usize) {
+                    Some(own) => write!(out, " {name}:{prefix}{own}"),
+                    None => write!(out, " {name}:{value}"),
+                },
             },
             Mod::ScaleBytes { field } => write!(out, " op_sel_hi:[{}]", bits(get(field), 3)),
             Mod::Signs { field } => match get(field) {

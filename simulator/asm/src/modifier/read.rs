@@ -1,6 +1,6 @@
 //! Parsing of modifiers: sets the fields that a modifier selects, and reports values out of range.
 
-use super::{Mod, Style, ThKind};
+use super::{Mod, PartsStyle, Style, ThKind};
 use crate::dialect::BOUND_CTRL_IS_FLAG;
 use crate::dialect::symbols::{
     ATOMIC_HINTS, DATA_FORMATS, DIMS, DPP, FORMATS, LOAD_HINTS, Movement, NUMBER_FORMATS, SCOPES, STORE_HINTS,
@@ -135,6 +135,25 @@ impl Mod {
                 let value = two_formats(m)?;
                 set(*data, value.0 as i64);
                 set(*number, value.1 as i64);
+            }
+            Mod::Parts { parts, style, .. } => {
+                let total: u8 = parts.iter().map(|part| part.bits).sum();
+                let mut value = match (style, &m.value) {
+                    (PartsStyle::Flag, ModifierValue::None) => 1,
+                    (PartsStyle::Flag, _) => return Err(wrong("no value")),
+                    (PartsStyle::Names(prefix, names), ModifierValue::Word(word)) => {
+                        let own = word.strip_prefix(prefix);
+                        let at = names.iter().position(|name| Some(*name) == own);
+                        at.ok_or_else(|| wrong(&format!("{prefix} and one of {}", names.join(", "))))? as u32
+                    }
+                    _ => int(0, (1 << total) - 1)? as u32,
+                };
+                for part in parts {
+                    let mask = (1 << part.bits) - 1;
+                    let field = &mut inst.fields[part.field as usize];
+                    *field = *field & !(mask << part.shift) | (value & mask) << part.shift;
+                    value >>= part.bits;
+                }
             }
             Mod::ScaleBytes { field } => {
                 let bits = bit_list(m)?;

@@ -177,7 +177,7 @@ fn word<'t>(
     name: &'t str,
     symbols: &dyn Symbols,
 ) -> Result<Option<Value<'t>>, AsmError> {
-    let wraps = matches!(name, "neg" | "abs" | "lit" | "sext");
+    let wraps = matches!(name, "neg" | "abs" | "lit" | "lit64" | "sext");
     let fraction = name.as_bytes()[0] == b'.' && name[1..].starts_with(|c: char| c.is_ascii_digit());
     if s.peek_byte() == Some(b'(') && !wraps {
         s.skip(1);

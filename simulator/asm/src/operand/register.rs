@@ -80,11 +80,15 @@ pub enum Special {
     XnackMaskLo,
     /// `xnack_mask_hi`.
     XnackMaskHi,
+    /// `src_flat_scratch_base_lo`: the generic address of scratch (CDNA 5).
+    FlatScratchBaseLo,
+    /// `src_flat_scratch_base_hi`.
+    FlatScratchBaseHi,
 }
 
 impl Special {
     /// All named registers in the order of the enum, with their names in the ISA description.
-    pub const ALL: [(Special, &'static str); 19] = [
+    pub const ALL: [(Special, &'static str); 21] = [
         (Special::VccLo, "vcc_lo"),
         (Special::VccHi, "vcc_hi"),
         (Special::ExecLo, "exec_lo"),
@@ -104,6 +108,8 @@ impl Special {
         (Special::FlatScratchHi, "flat_scratch_hi"),
         (Special::XnackMaskLo, "xnack_mask_lo"),
         (Special::XnackMaskHi, "xnack_mask_hi"),
+        (Special::FlatScratchBaseLo, "src_flat_scratch_base_lo"),
+        (Special::FlatScratchBaseHi, "src_flat_scratch_base_hi"),
     ];
 
     /// The name in the ISA description.
