@@ -125,7 +125,7 @@ pub(super) fn arguments<A: DeserializeOwned>(request: &Request) -> Result<A, Str
 }
 
 fn capabilities() -> Value {
-    let filter = |check: &Check| json!({"filter": check.name(), "label": format!("Check: {}", describe(*check)), "default": false});
+    let filter = |check: &Check| json!({"filter": check.name(), "label": format!("Check: {}", check.title()), "default": false});
     json!({
         "supportsConfigurationDoneRequest": true,
         "supportsFunctionBreakpoints": true,
@@ -153,17 +153,6 @@ fn capabilities() -> Value {
         "supportsDelayedStackTraceLoading": true,
         "exceptionBreakpointFilters": Check::ALL.iter().map(filter).collect::<Vec<_>>(),
     })
-}
-
-fn describe(check: Check) -> &'static str {
-    match check {
-        Check::Mem => "accesses out of bounds",
-        Check::Init => "uninitialised values",
-        Check::Race => "races",
-        Check::Waits => "missing waits",
-        Check::Barrier => "barrier divergence",
-        Check::Hazard => "hazards",
-    }
 }
 
 /// Debugs a kernel. Returns true if the client has disconnected.

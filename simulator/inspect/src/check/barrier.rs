@@ -8,12 +8,11 @@
 //! producer and a consumer each signal in their own code. Only barriers that are not split are expected to be
 //! the same instruction for all waves: S_BARRIER, and a signal directly followed by its wait.
 
-use super::Check;
+use super::kind::{Check, CheckState, Setup};
 use super::report::{Finding, Report, Site};
 use isa_spec::pcode::builtins::Control;
 use std::collections::VecDeque;
 use wavesim_engine::observe::{Done, Step};
-use wavesim_machine::exec::effects::Effects;
 use wavesim_machine::exec::machine_ops::Event;
 
 #[derive(Default)]
@@ -59,9 +58,12 @@ pub struct Group {
     first_phase: u64,
 }
 
-impl Shadow {
+impl CheckState for Shadow {
+    type Group = Group;
+
     /// Creates the check for a program whose instructions have these effects.
-    pub fn new(effects: &[Effects]) -> Shadow {
+    fn new(setup: &Setup<'_>) -> Shadow {
+        let effects = setup.effects;
         let calls = |at: usize, bi| effects.get(at).is_some_and(|e| e.calls.contains(&bi));
         let signals = |at| calls(at, Control::BarrierSignal) || calls(at, Control::BarrierSignalIsFirst);
         let split = |at| signals(at) && !calls(at + 1, Control::BarrierWait);
@@ -74,8 +76,7 @@ impl Shadow {
         }
     }
 
-    /// Starts a workgroup of `waves` waves.
-    pub fn start(&mut self, waves: usize) {
+    fn start(&mut self, _workgroup: [u32; 3], waves: usize) {
         self.waves.clear();
         self.waves.resize_with(waves, Wave::default);
         self.ended = false;
@@ -83,17 +84,16 @@ impl Shadow {
         self.first_phase = 0;
     }
 
-    /// Swaps the state with that of another workgroup.
-    pub fn swap(&mut self, group: &mut Group) {
+    fn swap(&mut self, group: &mut Group) {
         std::mem::swap(&mut self.waves, &mut group.waves);
         std::mem::swap(&mut self.ended, &mut group.ended);
         std::mem::swap(&mut self.phases, &mut group.phases);
         std::mem::swap(&mut self.first_phase, &mut group.first_phase);
     }
 
-    /// Records the active lanes of a wave that has just started.
     #[inline]
-    pub fn before(&mut self, step: &Step<'_>) {
+    /// Records the active lanes of a wave that has just started.
+    fn arrive(&mut self, step: &Step<'_>) {
         let lanes = &mut self.waves[step.wave.id as usize].lanes;
         if lanes.is_none() {
             *lanes = Some(step.wave.exec());
@@ -102,7 +102,7 @@ impl Shadow {
 
     /// Reports waves that arrive at different barriers or with lanes missing, that signal twice without a
     /// wait, or that end without arriving at a barrier where others wait.
-    pub fn after(&mut self, step: &Step<'_>, done: &Done<'_>, report: &mut Report) {
+    fn after_control(&mut self, step: &Step<'_>, done: &Done<'_>, report: &mut Report) {
         if self.waves.len() < 2 {
             return;
         }
@@ -129,7 +129,9 @@ impl Shadow {
             self.end(step, report);
         }
     }
+}
 
+impl Shadow {
     fn arrive(&mut self, step: &Step<'_>, report: &mut Report) {
         let id = step.wave.id as usize;
         let phase = self.waves[id].arrivals;

@@ -20,7 +20,7 @@
 //! - VGPRs after the message that frees them (RDNA3 manual, *S_SENDMSG*);
 //! - other instructions in a clause of memory instructions (RDNA3 manual, *S_CLAUSE*).
 
-use super::Check;
+use super::kind::{Check, CheckState, Setup};
 use super::report::{Finding, Report, Site};
 use super::vgpr_msbs;
 use super::wait_states::{self, Deficit, Missing};
@@ -32,7 +32,6 @@ use wavesim_engine::observe::Step;
 use wavesim_engine::sched::dispatch::{Layout, Registers};
 use wavesim_isa::arch::Arch;
 use wavesim_isa::inst::Inst;
-use wavesim_loader::prepared::Shape;
 use wavesim_machine::exec::effects::{Class, Effects, File, Lanes, Relative, Use, register_name};
 use wavesim_machine::exec::program::Program;
 use wavesim_machine::state::wave::{ACC, EXEC_LO, TTMP};
@@ -67,9 +66,12 @@ pub struct Shadow {
     matrix: Vec<Option<(u64, Use)>>,
 }
 
-impl Shadow {
+impl CheckState for Shadow {
+    type Group = Group;
+
     /// Checks each instruction of a program statically; `effects` are the instructions' effects.
-    pub fn new(program: &Program, effects: &[Effects], shape: &Shape) -> Shadow {
+    fn new(setup: &Setup<'_>) -> Shadow {
+        let (program, shape, effects) = (&setup.prepared.program, &setup.prepared.shape, setup.effects);
         let static_finding = |(inst, effects): (&Inst, &Effects)| {
             undeclared(program.arch, effects, shape.registers)
                 .or_else(|| ill_formed(inst, program.arch, shape.wave_size))
@@ -119,26 +121,26 @@ impl Shadow {
         }
     }
 
-    /// Returns whether an instruction, given by its index, must be checked at each execution.
-    pub fn must_observe(&self, index: usize) -> bool {
-        self.observed[index]
-    }
-
-    /// Starts a workgroup of `waves` waves.
-    pub fn start(&mut self, waves: usize) {
+    fn start(&mut self, _workgroup: [u32; 3], waves: usize) {
         self.matrix.clear();
         self.matrix.resize(waves, None);
         self.freed.clear();
         self.freed.resize(waves, None);
     }
 
-    /// Swaps the state with that of another workgroup.
-    pub fn swap(&mut self, group: &mut Group) {
+    fn swap(&mut self, group: &mut Group) {
         std::mem::swap(&mut self.matrix, &mut group.0);
         std::mem::swap(&mut self.freed, &mut group.1);
     }
 
-    pub fn before(&mut self, step: &Step<'_>, effects: &Effects, report: &mut Report) {
+    fn observes(&self, index: usize) -> bool {
+        self.observed[index]
+    }
+
+    fn before(&mut self, step: &Step<'_>, effects: &Effects, report: &mut Report) {
+        if !self.observed[step.index] {
+            return;
+        }
         if let Some((kind, message)) = &self.static_findings[step.index]
             && report.is_new(Check::Hazard, kind, step.pc, None)
         {
@@ -179,7 +181,9 @@ impl Shadow {
             self.check_matrix(step, effects, report);
         }
     }
+}
 
+impl Shadow {
     fn check_matrix(&mut self, step: &Step<'_>, effects: &Effects, report: &mut Report) {
         let last = &mut self.matrix[step.wave.id as usize];
         if effects.class != Class::Matrix {

@@ -7,8 +7,8 @@
 //! those of allocations. A checked run leaves gaps between allocations ([`super::GUARD_BYTES`]), which catch
 //! an index that is slightly too large.
 
-use super::Check;
 use super::bitmap::Bitmap;
+use super::kind::{Check, CheckState, Setup};
 use super::report::{Finding, Report, Site, access_name, describe};
 use super::written::Written;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -44,6 +44,7 @@ pub struct Shadow {
 }
 
 /// Shadow memory of a workgroup's LDS and scratch.
+#[derive(Default)]
 pub struct Group {
     lds: Bitmap,
     lds_full: bool,
@@ -60,9 +61,54 @@ struct Stack {
     left: (u64, u64, u64),
 }
 
+impl CheckState for Shadow {
+    type Group = Group;
+
+    fn new(setup: &Setup<'_>) -> Shadow {
+        let mut shadow = Shadow::of_shape(&setup.prepared.shape);
+        shadow.set_constant(&setup.prepared.constant);
+        if !setup.prepared.padding.is_empty() {
+            let mut written = Written::default();
+            setup
+                .prepared
+                .padding
+                .iter()
+                .for_each(|bytes| written.track(bytes.start, bytes.end - bytes.start));
+            shadow.set_written(Arc::new(Mutex::new(written)));
+        }
+        shadow
+    }
+
+    fn start(&mut self, _workgroup: [u32; 3], _waves: usize) {
+        self.lds.0.fill(0);
+        self.lds_full = false;
+        self.scratch.0.fill(0);
+        self.stacks.fill(Stack::default());
+    }
+
+    fn swap(&mut self, group: &mut Group) {
+        std::mem::swap(&mut self.lds, &mut group.lds);
+        std::mem::swap(&mut self.lds_full, &mut group.lds_full);
+        std::mem::swap(&mut self.scratch, &mut group.scratch);
+        std::mem::swap(&mut self.stacks, &mut group.stacks);
+    }
+
+    fn park(&mut self) -> Group {
+        let empty = |bits: &Bitmap| Bitmap(vec![0; bits.0.len()]);
+        let mut group = Group {
+            lds: empty(&self.lds),
+            lds_full: false,
+            scratch: empty(&self.scratch),
+            stacks: vec![Stack::default(); self.stacks.len()],
+        };
+        self.swap(&mut group);
+        group
+    }
+}
+
 impl Shadow {
     /// Creates shadow memory for the LDS and scratch of a workgroup.
-    pub fn new(shape: &Shape) -> Shadow {
+    fn of_shape(shape: &Shape) -> Shadow {
         let items: u64 = shape.block.iter().map(|d| *d as u64).product();
         let lanes = items.div_ceil(shape.wave_size as u64) * shape.wave_size as u64;
         Shadow {
@@ -78,33 +124,6 @@ impl Shadow {
             constants: 0..0,
             recent: [0..0, 0..0],
         }
-    }
-
-    /// Starts a workgroup; nothing has been written.
-    pub fn start(&mut self) {
-        self.lds.0.fill(0);
-        self.lds_full = false;
-        self.scratch.0.fill(0);
-        self.stacks.fill(Stack::default());
-    }
-
-    /// Returns the shadow memory of a workgroup that has written nothing.
-    pub fn empty_group(&self) -> Group {
-        let empty = |bits: &Bitmap| Bitmap(vec![0; bits.0.len()]);
-        Group {
-            lds: empty(&self.lds),
-            lds_full: false,
-            scratch: empty(&self.scratch),
-            stacks: vec![Stack::default(); self.stacks.len()],
-        }
-    }
-
-    /// Swaps the state with that of another workgroup.
-    pub fn swap(&mut self, group: &mut Group) {
-        std::mem::swap(&mut self.lds, &mut group.lds);
-        std::mem::swap(&mut self.lds_full, &mut group.lds_full);
-        std::mem::swap(&mut self.scratch, &mut group.scratch);
-        std::mem::swap(&mut self.stacks, &mut group.stacks);
     }
 
     /// Marks the bytes of a wave's scratch from an offset on as undefined again: the function to which they

@@ -1,6 +1,7 @@
 //! A wave's outstanding memory operations, as the hardware's counters would count them. The simulator
 //! completes memory operations at once; the debugger shows these as additional information.
 
+use super::kind::CheckState;
 use super::report::Report;
 use super::waits;
 use std::ops::ControlFlow;
@@ -23,7 +24,7 @@ impl Outstanding {
     /// Creates the observer for a program and waves of `wave_size` lanes.
     pub fn new(program: &Program, wave_size: u32) -> Outstanding {
         let effects = effects::table(program, wave_size);
-        let scoreboard = waits::Scoreboard::new(program, &effects);
+        let scoreboard = waits::Scoreboard::of(program, &effects, true);
         Outstanding { arch: program.arch, effects, scoreboard, report: Report::new(&[]) }
     }
 
@@ -36,14 +37,12 @@ impl Outstanding {
 }
 
 impl Observer for Outstanding {
-    fn group_started(&mut self, _workgroup: [u32; 3], waves: usize) {
-        self.scoreboard.start(waves, 0);
+    fn group_started(&mut self, workgroup: [u32; 3], waves: usize) {
+        self.scoreboard.start(workgroup, waves);
     }
 
     fn before(&mut self, step: &Step<'_>) -> ControlFlow<()> {
-        if self.scoreboard.uses_outstanding(step.wave.id, step.index) {
-            self.scoreboard.before(step, &self.effects[step.index], &mut self.report);
-        }
+        self.scoreboard.before(step, &self.effects[step.index], &mut self.report);
         ControlFlow::Continue(())
     }
 

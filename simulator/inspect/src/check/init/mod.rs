@@ -12,7 +12,7 @@ mod definedness;
 mod dependence;
 mod simple;
 
-use super::Check;
+use super::kind::{Check, CheckState, Setup};
 use super::mem;
 use super::report::{Finding, Report, Site};
 pub use block::Block;
@@ -66,9 +66,12 @@ pub struct Shadow {
     trials: Trials,
 }
 
-impl Shadow {
+impl CheckState for Shadow {
+    type Group = Group;
+
     /// Creates the shadow state, in which the registers that the launch sets are defined.
-    pub fn new(effects: &[Effects], shape: &Shape) -> Shadow {
+    fn new(setup: &Setup<'_>) -> Shadow {
+        let (shape, effects) = (&setup.prepared.shape, setup.effects);
         let (sgprs, vgprs) = initial(shape);
         let simple = effects.iter().map(|effects| simple::classify(effects, shape.wave_size)).collect();
         Shadow {
@@ -82,8 +85,7 @@ impl Shadow {
         }
     }
 
-    /// Starts a workgroup of `waves` waves in the state after launch.
-    pub fn start(&mut self, waves: usize) {
+    fn start(&mut self, _workgroup: [u32; 3], waves: usize) {
         for registers in &mut self.waves {
             registers.defined.reset(self.sgprs, self.vgprs);
             registers.spilled.clear();
@@ -100,11 +102,19 @@ impl Shadow {
         });
     }
 
-    /// Swaps the state with that of another workgroup.
-    pub fn swap(&mut self, group: &mut Group) {
+    fn swap(&mut self, group: &mut Group) {
         std::mem::swap(&mut self.waves, &mut group.0);
     }
 
+    #[inline(always)]
+    fn before(&mut self, step: &Step<'_>, effects: &Effects, report: &mut Report) {
+        if self.prove(step.wave, step.index).is_none() {
+            self.report_undefined(step, effects, report);
+        }
+    }
+}
+
+impl Shadow {
     /// Returns the lanes for which an instruction of a wave can run without reading or writing anything
     /// undefined; they include EXEC. A simple instruction is proven here if it was not yet. It must therefore
     /// be the next one to run, or follow only proven ones.
@@ -131,7 +141,7 @@ impl Shadow {
     }
 
     /// Reports undefined values that an unproven instruction uses.
-    pub fn before(&mut self, step: &Step<'_>, effects: &Effects, report: &mut Report) {
+    fn report_undefined(&mut self, step: &Step<'_>, effects: &Effects, report: &mut Report) {
         let registers = &mut self.waves[step.wave.id as usize];
         registers.proven[step.index] = None;
         registers.results.clear();

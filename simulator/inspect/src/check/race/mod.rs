@@ -32,6 +32,7 @@ mod values;
 mod view;
 mod write_back;
 
+use super::kind::{CheckState, Setup};
 use super::report::Report;
 use super::shadow_memory::{Hit, Record, ShadowMemory};
 use super::waits::{IssuedAccess, Scoreboard};
@@ -166,9 +167,13 @@ struct CompareSwaps {
     candidates: HashMap<(u32, Key), Vec<usize>>,
 }
 
-impl Shadow {
-    /// Creates the state for a kernel about to run. If `enabled` is false, nothing is recorded.
-    pub fn new(prepared: &Prepared, effects: &[Effects], enabled: bool) -> Shadow {
+impl CheckState for Shadow {
+    type Group = Group;
+
+    /// If the check is not chosen, nothing is recorded.
+    fn new(setup: &Setup<'_>) -> Shadow {
+        let Setup { prepared, effects, chosen } = *setup;
+        let enabled = chosen.running().race;
         let shape: &Shape = &prepared.shape;
         let program: &Program = &prepared.program;
         let items: u32 = shape.block.iter().product();
@@ -203,8 +208,7 @@ impl Shadow {
         }
     }
 
-    /// Starts a workgroup of `waves` waves.
-    pub fn start(&mut self, workgroup: [u32; 3], waves: usize) {
+    fn start(&mut self, workgroup: [u32; 3], waves: usize) {
         if !self.enabled {
             return;
         }
@@ -242,6 +246,46 @@ impl Shadow {
         self.swaps.candidates.retain(|(_, (lds, _)), _| !lds);
     }
 
+    fn park(&mut self) -> Group {
+        for (at, wave) in self.waves.iter().enumerate() {
+            let ended = EndedWave {
+                history: wave.history.clone(),
+                late: wave.late.clone(),
+                invalidations: wave.invalidations.clone(),
+                write_backs: wave.write_backs.clone(),
+            };
+            self.ended.insert(self.first + at as u32, ended);
+        }
+        let mut group = Group { first: self.first, ..Group::default() };
+        self.swap(&mut group);
+        group.released = self.released.extract_if(|(lds, _), _| *lds).collect();
+        group
+    }
+
+    fn unpark(&mut self, mut group: Group) {
+        self.keep_ended_waves();
+        self.first = group.first;
+        self.swap(&mut group);
+        self.released.retain(|(lds, _), _| !lds);
+        self.released.extend(group.released);
+        for at in 0..self.waves.len() as u32 {
+            self.ended.remove(&(self.first + at));
+        }
+    }
+
+    fn swap(&mut self, group: &mut Group) {
+        std::mem::swap(&mut self.waves, &mut group.waves);
+        std::mem::swap(&mut self.lds, &mut group.lds);
+        std::mem::swap(&mut self.phase, &mut group.phase);
+        std::mem::swap(&mut self.arrivals, &mut group.arrivals);
+        std::mem::swap(&mut self.merged, &mut group.merged);
+        std::mem::swap(&mut self.group_invalidates, &mut group.group_invalidates);
+        std::mem::swap(&mut self.arrival_invalidations, &mut group.arrival_invalidations);
+        std::mem::swap(&mut self.merged_invalidations, &mut group.merged_invalidations);
+    }
+}
+
+impl Shadow {
     /// Keeps what other workgroups may need of the waves of a workgroup that has ended.
     fn keep_ended_waves(&mut self) {
         if !self.synchronises {
@@ -256,46 +300,6 @@ impl Shadow {
             };
             self.ended.insert(self.first + at as u32, ended);
         }
-    }
-
-    /// Suspends the running workgroup. Other workgroups treat its waves as ended.
-    pub fn park(&mut self) -> Group {
-        for (at, wave) in self.waves.iter().enumerate() {
-            let ended = EndedWave {
-                history: wave.history.clone(),
-                late: wave.late.clone(),
-                invalidations: wave.invalidations.clone(),
-                write_backs: wave.write_backs.clone(),
-            };
-            self.ended.insert(self.first + at as u32, ended);
-        }
-        let mut group = Group { first: self.first, ..Group::default() };
-        self.exchange(&mut group);
-        group.released = self.released.extract_if(|(lds, _), _| *lds).collect();
-        group
-    }
-
-    /// Resumes a suspended workgroup.
-    pub fn unpark(&mut self, mut group: Group) {
-        self.keep_ended_waves();
-        self.first = group.first;
-        self.exchange(&mut group);
-        self.released.retain(|(lds, _), _| !lds);
-        self.released.extend(group.released);
-        for at in 0..self.waves.len() as u32 {
-            self.ended.remove(&(self.first + at));
-        }
-    }
-
-    fn exchange(&mut self, group: &mut Group) {
-        std::mem::swap(&mut self.waves, &mut group.waves);
-        std::mem::swap(&mut self.lds, &mut group.lds);
-        std::mem::swap(&mut self.phase, &mut group.phase);
-        std::mem::swap(&mut self.arrivals, &mut group.arrivals);
-        std::mem::swap(&mut self.merged, &mut group.merged);
-        std::mem::swap(&mut self.group_invalidates, &mut group.group_invalidates);
-        std::mem::swap(&mut self.arrival_invalidations, &mut group.arrival_invalidations);
-        std::mem::swap(&mut self.merged_invalidations, &mut group.merged_invalidations);
     }
 
     /// Returns an epoch of a wave: accesses of earlier epochs may have been released before they completed.

@@ -20,6 +20,7 @@ use counter::wait_instruction;
 pub use registers::{Registers, Summary};
 pub use wavesim_isa::arch::facts::Counter;
 
+use super::kind::{CheckState, Setup};
 use super::report::Report;
 use isa_spec::pcode::builtins::Control;
 use isa_spec::pcode::ir::Space;
@@ -98,6 +99,8 @@ pub struct Group(Vec<Wave>);
 /// Scoreboards of all waves of the running workgroup, and the issue properties and registers of each
 /// instruction.
 pub struct Scoreboard {
+    /// As for [`Scoreboard::of`].
+    reports: bool,
     facts: &'static Facts,
     waves: Vec<Wave>,
     /// By instruction.
@@ -108,9 +111,35 @@ pub struct Scoreboard {
     writes: Vec<Registers>,
 }
 
+impl CheckState for Scoreboard {
+    type Group = Group;
+
+    fn new(setup: &Setup<'_>) -> Scoreboard {
+        Scoreboard::of(&setup.prepared.program, setup.effects, setup.chosen.waits)
+    }
+
+    fn start(&mut self, _workgroup: [u32; 3], waves: usize) {
+        self.waves.resize_with(waves, Wave::default);
+        self.waves.iter_mut().for_each(|wave| wave.clear(0));
+    }
+
+    fn swap(&mut self, group: &mut Group) {
+        std::mem::swap(&mut self.waves, &mut group.0);
+    }
+
+    #[inline(always)]
+    fn before(&mut self, step: &Step<'_>, effects: &Effects, report: &mut Report) {
+        if self.reports && self.uses_outstanding(step.wave.id, step.index) {
+            self.report_outstanding(step, effects, report);
+        }
+    }
+}
+
 impl Scoreboard {
-    /// Creates the scoreboards of a program; `effects` are its instructions' effects.
-    pub fn new(program: &Program, effects: &[Effects]) -> Scoreboard {
+    /// Creates the scoreboards of a program; `effects` are its instructions' effects. `reports`
+    /// states whether uses of outstanding results are reported; if not, the scoreboard serves the race check
+    /// only.
+    pub fn of(program: &Program, effects: &[Effects], reports: bool) -> Scoreboard {
         let facts = program.arch.facts();
         let touched: Vec<Registers> = effects.iter().map(|e| Registers::of(e, facts)).collect();
         let writes: Vec<Registers> = effects.iter().map(|e| Registers::written(e, facts)).collect();
@@ -120,7 +149,7 @@ impl Scoreboard {
             InstSummary { issue, idle, touched: touched.summary(), writes: writes.summary() }
         };
         let summaries = effects.iter().zip(&touched).zip(&writes).map(summary).collect();
-        Scoreboard { facts, waves: Vec::new(), summaries, touched, writes }
+        Scoreboard { reports, facts, waves: Vec::new(), summaries, touched, writes }
     }
 
     /// Returns whether a wave has nothing outstanding.
@@ -165,13 +194,6 @@ impl Scoreboard {
         summary.issue.is_some() || summary.idle
     }
 
-    /// Starts a workgroup of `waves` waves with nothing outstanding. `epoch` is as in
-    /// [`Scoreboard::set_release_epoch`].
-    pub fn start(&mut self, waves: usize, epoch: u32) {
-        self.waves.resize_with(waves, Wave::default);
-        self.waves.iter_mut().for_each(|wave| wave.clear(epoch));
-    }
-
     /// Sets the epoch before which completed accesses must be reported to the race check.
     #[inline]
     pub fn set_release_epoch(&mut self, wave: u32, epoch: u32) {
@@ -182,11 +204,6 @@ impl Scoreboard {
     #[inline]
     pub fn may_access_lds(&self, wave: u32) -> bool {
         self.waves[wave as usize].outstanding().any(|p| p.lds)
-    }
-
-    /// Swaps the state with that of another workgroup.
-    pub fn swap(&mut self, group: &mut Group) {
-        std::mem::swap(&mut self.waves, &mut group.0);
     }
 
     pub fn end(&mut self, step: &Step<'_>) {
@@ -248,7 +265,7 @@ impl Scoreboard {
     /// Reports registers that the instruction uses and an outstanding operation writes, and retires those
     /// operations.
     #[cold]
-    pub fn before(&mut self, step: &Step<'_>, effects: &Effects, report: &mut Report) {
+    fn report_outstanding(&mut self, step: &Step<'_>, effects: &Effects, report: &mut Report) {
         let wave = &mut self.waves[step.wave.id as usize];
         let order = self.summaries[step.index].issue.map(|issue| issue.order);
         for (used, write) in
