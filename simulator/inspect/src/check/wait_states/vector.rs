@@ -173,10 +173,16 @@ fn partial_forwarding(graph: &Graph<'_>, first: usize, out: &mut HashMap<usize, 
             return false;
         }
         if is_valu(node) {
-            let reads: Vec<u16> = registers(&node.effects.reads).collect();
-            let late =
-                |(r, before): &(u16, u32)| reads.contains(r) && state.vector - before - 1 <= FORWARDING.1;
-            if reads.iter().any(|r| live.contains(r)) && state.second.iter().any(late) {
+            // Two operands: one whose registers were all written before, and one that was written after.
+            let reads = node.effects.reads.iter().map(std::slice::from_ref);
+            let written_late = |u: &[Use], distance: u32| {
+                let late = |(r, before): &(u16, u32)| {
+                    state.vector - before - 1 <= distance && registers(u).any(|of_u| of_u == *r)
+                };
+                state.second.iter().any(late)
+            };
+            let early = |u: &[Use]| registers(u).any(|r| live.contains(&r)) && !written_late(u, u32::MAX);
+            if reads.clone().any(early) && reads.clone().any(|u| written_late(u, FORWARDING.1)) {
                 out.entry(at).or_insert(Missing {
                     after: first,
                     what: "a vector instruction reads registers that were written shortly before and after a change of EXEC",

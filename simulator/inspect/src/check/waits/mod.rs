@@ -267,7 +267,7 @@ impl Scoreboard {
     #[cold]
     fn report_outstanding(&mut self, step: &Step<'_>, effects: &Effects, report: &mut Report) {
         let wave = &mut self.waves[step.wave.id as usize];
-        let order = self.summaries[step.index].issue.map(|issue| issue.order);
+        let issue = self.summaries[step.index].issue;
         for (used, write) in
             effects.reads.iter().map(|u| (u, false)).chain(effects.writes.iter().map(|u| (u, true)))
         {
@@ -282,7 +282,14 @@ impl Scoreboard {
             let touched = if write { registers::touched_bits(effects, used, self.facts) } else { used.bits };
             let (exact, touched) = (set(used.bits), set(touched));
             // Operations that return in order also write in order.
-            let in_order = |p: &Pending| order == Some(p.order) && p.order != Order::Unordered;
+            let in_order = |p: &Pending| {
+                issue.is_some_and(|new| match (new.order, p.order) {
+                    (Order::Unordered, _) => false,
+                    // After a wait for one of its counters, FLAT returns as operations of the other.
+                    (Order::Vector | Order::Lds, Order::Both) => new.counters.is_superset(p.counters),
+                    (new, pending) => new == pending,
+                })
+            };
             let intersects = |p: &Pending| self.writes[p.at as usize].intersects(&touched);
             // The youngest such operation: a wait for it also completes the others.
             let hit = wave.pending.iter().rposition(|p| intersects(p) && !(write && in_order(p)));
