@@ -49,7 +49,9 @@ pub fn assign(inst: &str, encoding: &str, operands: &[Operand]) -> Vec<Role> {
             if matches!(o.field.as_deref(), Some("TGT" | "ATTR")) {
                 return Role::Other;
             }
-            if memory {
+            // The descriptors of tensor copies are in SGPRs, in the fields of addresses.
+            let descriptor = o.ty == "OPR_SREG" && o.field.as_deref().is_some_and(|f| f.starts_with("VADDR"));
+            if memory && !descriptor {
                 return memory_role(o);
             }
             if matches!(o.ty.as_str(), "OPR_EXEC") {

@@ -44,6 +44,7 @@ pub const FACTS: Facts = Facts {
         lds: Counter::Lgkm,
         scalar: Counter::Lgkm,
         copies: None,
+        tensor: None,
         cache_maintenance: true,
     },
     half_writes: HalfWrites { load: HalfWrite::Register, result: HalfWrite::Register },

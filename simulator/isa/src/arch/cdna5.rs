@@ -21,6 +21,7 @@ pub const FACTS: Facts = Facts {
     counters: CounterSet {
         all: &[Counter::Load, Counter::Store, Counter::Ds, Counter::Km, Counter::Async, Counter::Tensor],
         copies: Some(Counter::Async),
+        tensor: Some(Counter::Tensor),
         ..rdna4::FACTS.counters
     },
     descriptor: DescriptorRules {

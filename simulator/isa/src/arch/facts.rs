@@ -309,6 +309,8 @@ pub struct CounterSet {
     pub scalar: Counter,
     /// Copies between global memory and LDS, where they have a counter of their own.
     pub copies: Option<Counter>,
+    /// Copies of tensors between global memory and LDS, which use no vector registers, likewise.
+    pub tensor: Option<Counter>,
     /// Cache maintenance is counted: an invalidation as a load, a write-back as a store.
     pub cache_maintenance: bool,
 }

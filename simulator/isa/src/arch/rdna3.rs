@@ -47,6 +47,7 @@ pub const FACTS: Facts = Facts {
         lds: Counter::Lgkm,
         scalar: Counter::Lgkm,
         copies: None,
+        tensor: None,
         cache_maintenance: false,
     },
     half_writes: HalfWrites { load: HalfWrite::Half, result: HalfWrite::Merge },

@@ -29,6 +29,7 @@ pub const FACTS: Facts = Facts {
         lds: Counter::Ds,
         scalar: Counter::Km,
         copies: None,
+        tensor: None,
         // RDNA4 manual, *Memory Scopes*.
         cache_maintenance: true,
     },
