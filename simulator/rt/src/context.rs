@@ -4,6 +4,7 @@ use super::control::{barrier, does_nothing, is_barrier};
 use super::float::General;
 use super::operands::{fast_broadcast, fast_broadcast_both};
 use super::tables::{Arithmetic, Handlers, Table};
+use super::tuning::Tuning;
 use super::watch::Watch;
 use crate::op::Pools;
 use crate::op::{Ext, Op, Variant};
@@ -139,6 +140,8 @@ pub struct Cx<'a> {
     pub cancel: Option<&'a AtomicBool>,
     /// The watch of an observed run.
     pub watch: Option<&'a mut Watch<'a>>,
+    /// Hints for the host.
+    pub(super) tuning: Tuning,
 }
 
 /// Bits of MODE that affect arithmetic.
@@ -189,6 +192,7 @@ impl<'a> Cx<'a> {
             origin,
             instructions: context.instructions,
             watch: None,
+            tuning: Tuning::new(),
         }
     }
 

@@ -38,6 +38,7 @@ mod replaced;
 mod results;
 mod tables;
 mod transpose;
+mod tuning;
 mod vectors;
 pub mod watch;
 

@@ -11,8 +11,6 @@ pub mod fault;
 mod file;
 pub mod host;
 pub mod memory;
-pub mod store_times;
-pub mod stream;
 pub mod wave;
 
 pub use barrier::Workgroup;

@@ -5,8 +5,6 @@ use super::file::{Files, Half, UNWRITTEN};
 pub use super::file::{LANE_VECS, NO_DENORMALS};
 #[cfg(target_arch = "x86_64")]
 use super::host::Avx2;
-use super::store_times::StoreTimes;
-use super::stream::{STREAMS, Stream};
 use crate::memory::HostRange;
 
 /// One 32-lane half of a VGPR: the unit that handlers work on.
@@ -63,8 +61,8 @@ pub const DISCARD: usize = ALL_VGPRS;
 /// Temporaries for instructions that run as several operations (VOPD): 4 lane vectors.
 pub const TEMP: usize = ALL_VGPRS + 4;
 
-/// Length of [`Wave::store_times`].
-pub const STORE_TIMES: usize = 8;
+/// The number of ranges that a wave caches, one for each operation modulo this number.
+const RANGES: usize = 64;
 
 /// Number of operand codes in the SGPR file.
 pub const SGPRS: usize = 128;
@@ -95,13 +93,9 @@ pub struct Wave {
     vgprs: u32,
     accumulation: bool,
     vectors: Files,
-    /// The streams of memory instructions, by operation modulo the length.
-    pub streams: [Stream; STREAMS],
-    /// How loops store whole cache lines, by operation modulo the length. Kept by [`Wave::reset`], too.
-    pub store_times: [StoreTimes; STORE_TIMES],
-    /// Ranges of the last accesses, also by operation, which memory instructions try first. All belong to the
+    /// Ranges of the last accesses, by operation, which memory instructions try first. All belong to the
     /// memory `ranges_of`.
-    last_ranges: [HostRange; STREAMS],
+    last_ranges: [HostRange; RANGES],
     /// [`Memory::id`](crate::memory::Memory::id) of the memory that `last_ranges` refer to.
     ranges_of: u64,
     /// The id of the program whose constants are installed ([`Wave::install`]).
@@ -137,9 +131,7 @@ impl Wave {
             vgprs: VGPRS as u32,
             accumulation: false,
             vectors: Files::new(halves),
-            streams: [Stream::default(); STREAMS],
-            store_times: [StoreTimes::default(); STORE_TIMES],
-            last_ranges: [HostRange::EMPTY; STREAMS],
+            last_ranges: [HostRange::EMPTY; RANGES],
             ranges_of: 0,
             installed: 0,
             sgprs: [0; SGPRS + SCALAR_CONSTS],
@@ -238,13 +230,13 @@ impl Wave {
     #[inline(never)]
     fn forget_ranges(&mut self, memory: u64) {
         self.ranges_of = memory;
-        self.last_ranges = [HostRange::EMPTY; STREAMS];
+        self.last_ranges = [HostRange::EMPTY; RANGES];
     }
 
     /// Returns the range that an operation last accessed, in the memory that [`Wave::use_memory`] was given.
     #[inline(always)]
     pub fn last_range(&self, operation: usize) -> &HostRange {
-        &self.last_ranges[operation % STREAMS]
+        &self.last_ranges[operation % RANGES]
     }
 
     /// Caches a range, unless it belongs to another memory, as the one that a watch substitutes does.
@@ -254,7 +246,7 @@ impl Wave {
     /// reads the range.
     pub unsafe fn set_last_range(&mut self, operation: usize, memory: u64, range: HostRange) {
         if self.ranges_of == memory {
-            self.last_ranges[operation % STREAMS] = range;
+            self.last_ranges[operation % RANGES] = range;
         }
     }
 

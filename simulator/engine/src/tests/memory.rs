@@ -4,6 +4,7 @@ use crate::interp;
 use wavesim_asm::{NoSymbols, Options, parse};
 use wavesim_isa::arch::Arch;
 use wavesim_machine::exec::Context;
+use wavesim_machine::exec::program::Program;
 use wavesim_machine::memory::Memory;
 use wavesim_machine::state::{LaneVec, Wave, Workgroup};
 
@@ -40,5 +41,48 @@ fn offsets_do_not_wrap_into_each_other() {
         };
         assert!(matches!(result, Some(Ok(()))));
         assert_eq!(wave.lane_vec(0, 1).0, std::array::from_fn(|lane| 100 + lane as u32));
+    }
+}
+
+/// Prefetch hints last for a turn: neither results nor the number of instructions depend on them.
+#[test]
+fn results_do_not_depend_on_hints() {
+    const BYTES: u64 = 1 << 16;
+    let lines = [
+        "global_load_b32 v1, v0, s[4:5]",
+        "v_add_nc_u32 v2, v2, v1",
+        "global_store_b32 v0, v2, s[4:5] offset:128",
+        "v_add_nc_u32 v0, 0x100, v0",
+        "s_sub_u32 s6, s6, 1",
+        "s_cmp_lg_u32 s6, 0",
+        "s_cbranch_scc1 65526",
+        "s_endpgm",
+    ];
+    let parsed = |line| (parse(line, &Options::new(Arch::Rdna3), &NoSymbols).expect(line).inst, 0);
+    let program = Program::new(Arch::Rdna3, lines.into_iter().map(parsed).collect()).expect("a program");
+    let outcome = |turn: u64| {
+        let mut memory = Memory::new(BYTES).expect("room");
+        let base = memory.alloc(BYTES / 2, 256, "buffer").expect("room");
+        (0..BYTES as u32 / 8).for_each(|n| memory.write(base + 4 * n as u64, &n.to_le_bytes()).expect("inside"));
+        let mut wave = Wave::new(32);
+        wave.set_exec(u32::MAX as u64);
+        (wave.sgprs[4], wave.sgprs[5], wave.sgprs[6]) = (base as u32, (base >> 32) as u32, 60);
+        wave.set_lane_vec(0, 0, LaneVec(std::array::from_fn(|lane| 4 * lane as u32)));
+        let (mut workgroup, mut executed) = (Workgroup::new(1), 0);
+        let ended = loop {
+            let mut context = Context::new(&memory, &mut [], &mut workgroup);
+            context.instructions = executed;
+            if let Err(event) = interp::run(&program, &mut wave, &mut context, turn, &mut executed) {
+                break event;
+            }
+        };
+        let mut bytes = vec![0; BYTES as usize / 2];
+        memory.read(base, &mut bytes).expect("inside");
+        (format!("{ended:?}"), executed, *wave.lane_vec(0, 2), bytes)
+    };
+    let expected = outcome(u64::MAX);
+    assert_eq!((&expected.0[..], expected.1), ("EndPgm", 60 * 7 + 1));
+    for turn in [1, 8, 50] {
+        assert!(outcome(turn) == expected, "turns of {turn}");
     }
 }

@@ -9,7 +9,6 @@ use crate::context::Cx;
 use isa_spec::pcode::ir::Space;
 use wavesim_state::LaneVec;
 use wavesim_state::memory::{HostRange, Place};
-use wavesim_state::stream::STREAMS;
 
 /// A range of host memory that contains the elements of all active lanes.
 pub(super) struct Window {
@@ -214,9 +213,7 @@ pub(crate) fn are_coalesced(offsets: &LaneVec, bytes: usize) -> bool {
 /// does not follow.
 #[inline(always)]
 pub(crate) fn prefetch(cx: &mut Cx<'_>, host: *const u8, address: u64, len: usize) {
-    let last = &mut cx.wave.streams[cx.op.number as usize % STREAMS].last;
-    let step = address.wrapping_sub(*last);
-    *last = address;
+    let step = cx.tuning.step(cx.op.number as usize, address);
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     if step != 0 {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
