@@ -188,5 +188,7 @@ pub mod exec {
 pub mod bench;
 #[cfg(feature = "cli")]
 pub mod cli;
+#[cfg(any(feature = "bench", all(feature = "cli", feature = "jit")))]
+mod example;
 #[cfg(feature = "tui")]
 pub mod tui;

@@ -122,6 +122,8 @@ pub struct UnitText {
     pub operations: Vec<OperationSelection>,
     /// The mode that the code is for.
     pub mode: String,
+    /// The special paths of the code.
+    pub paths: CompiledPaths,
     /// The code generator's function, the same with locations, and host code.
     pub listing: Listing,
 }
@@ -154,6 +156,23 @@ impl std::fmt::Display for OperationSelection {
             None => f.write_str(self.how),
         }
     }
+}
+
+/// Compiles the unit that begins at a program's first operation, for waves of `lanes` lanes with IEEE rules that
+/// keep denormals, and returns it as text; `None` if it is left to the interpreter.
+///
+/// # Errors
+/// The host has no compiled engine.
+pub fn list(program: &Program, lanes: u32) -> Result<Option<UnitText>, UnsupportedHost> {
+    let jit = Jit::build(program, 0, false, false)?;
+    let found = Arc::new(Mutex::new(None));
+    let to = Arc::clone(&found);
+    jit.look_at_units(move |unit| {
+        to.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| unit.clone());
+    });
+    jit.0.compile(CodeMode { flush: false, wide: lanes == 64, ieee: true }, 0);
+    let unit = found.lock().unwrap_or_else(PoisonError::into_inner).take();
+    Ok(unit)
 }
 
 /// Selects how each operation of a program is executed.
@@ -316,7 +335,8 @@ impl Inner {
             let blocks = unit.blocks.iter().map(|block| block.first..block.end).collect();
             let of = |at: u32| OperationSelection::of(&self.snapshot.ops[at as usize], selections.of(at));
             let operations = unit.blocks.iter().flat_map(|block| block.first..block.end).map(of).collect();
-            look(&UnitText { blocks, operations, mode: mode.to_string(), listing });
+            let paths = made.as_ref().map(|(_, paths)| *paths).unwrap_or_default();
+            look(&UnitText { blocks, operations, mode: mode.to_string(), paths, listing });
         }
         self.nanoseconds.fetch_add(begun.elapsed().as_nanos() as u64, Ordering::Relaxed);
         // Each operation is compiled at most once.

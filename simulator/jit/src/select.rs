@@ -275,7 +275,10 @@ fn check_step(step: &Step, half: bool) -> Result<(), Why> {
 
 fn check_loop(lanes: &LaneLoop, half: bool) -> Result<(), Why> {
     let result = |r: LaneResult| if half { r.width == 16 } else { r.width > 16 && r.width <= 64 };
-    if lanes.leaves || lanes.retries {
+    if lanes.retries {
+        return Err(Why("an atomic operation"));
+    }
+    if lanes.leaves {
         return Err(Why("an early end of a lane"));
     }
     if !lanes.result.is_none_or(result) {

@@ -38,3 +38,10 @@ impl CompiledPaths {
         self.cached_offsets += cached_offsets;
     }
 }
+
+impl std::fmt::Display for CompiledPaths {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let CompiledPaths { fast_runs, steady_loops, cached_offsets } = self;
+        write!(f, "{fast_runs} fast, {steady_loops} steady, {cached_offsets} lookups of cached offsets")
+    }
+}

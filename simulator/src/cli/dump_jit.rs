@@ -47,20 +47,28 @@ impl Dump {
 
     fn write_unit(&self, unit: &UnitText, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "== unit: {}", unit.mode)?;
+        let mut operations = unit.operations.iter();
         for block in &unit.blocks {
             writeln!(out, "block of op{} to op{}:", block.start, block.end.saturating_sub(1))?;
             for at in block.clone() {
                 let text = self.instructions.get(at as usize).map_or("", String::as_str);
-                writeln!(out, "    op{at}  {text}")?;
+                let how = operations.next().map_or(String::new(), |selection| selection.to_string());
+                writeln!(out, "    op{at}  {text}  ; {how}")?;
             }
         }
+        writeln!(out, "paths: {}", unit.paths)?;
         let listing = &unit.listing;
         for (title, text) in
             [("function", &listing.ir), ("locations", &listing.allocated), ("host code", &listing.host)]
         {
-            let missing = "(this wavesim was built without the feature `disassembly`)\n";
-            write!(out, "\n== {title}\n{}", if text.is_empty() { missing } else { text })?;
+            write_part(title, text, out)?;
         }
         Ok(())
     }
+}
+
+/// Writes a part of a listing.
+pub fn write_part(title: &str, text: &str, out: &mut dyn Write) -> io::Result<()> {
+    let missing = "(this wavesim was built without the feature `disassembly`)\n";
+    write!(out, "\n== {title}\n{}", if text.is_empty() { missing } else { text })
 }

@@ -1,8 +1,9 @@
 //! Listings of compiled code.
 //!
 //! `jit/x.rdna` is a text kernel, and `x.expected` what `--dump-jit` writes for it: for each unit its instructions, the
-//! code generator's function, the locations of values, and host code. The listings do not depend on the host, as long
-//! as it has AVX2; on other hosts, the tests are skipped.
+//! code generator's function, the locations of values, and host code. `jit/x.args` has the arguments of `wavesim isa
+//! jit`, one a line, and `x.expected` its output. The listings do not depend on the host, as long as it has AVX2; on
+//! other hosts, the tests are skipped.
 
 use crate::{expect, files};
 use libtest_mimic::{Failed, Trial};
@@ -11,7 +12,21 @@ use wavesim::cli::BAD_INPUT;
 use wavesim_tests::wavesim;
 
 pub fn trials() -> Vec<Trial> {
-    files("jit", "rdna", listing)
+    [files("jit", "rdna", listing), files("jit", "args", selection)].into_iter().flatten().collect()
+}
+
+fn selection(path: &Path) -> Result<(), Failed> {
+    let text = std::fs::read_to_string(path)?;
+    let args: Vec<&str> = ["isa", "jit"].into_iter().chain(text.lines()).collect();
+    let (code, out) = wavesim(&args);
+    match code {
+        0 if !out.contains("error: ") => expect(path, &out),
+        _ if out.contains("error: --engine jit: ") => {
+            eprintln!("skipped: {out}");
+            Ok(())
+        }
+        _ => Err(format!("exit code {code}: {out}").into()),
+    }
 }
 
 fn listing(path: &Path) -> Result<(), Failed> {

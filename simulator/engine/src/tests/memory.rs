@@ -63,7 +63,8 @@ fn results_do_not_depend_on_hints() {
     let outcome = |turn: u64| {
         let mut memory = Memory::new(BYTES).expect("room");
         let base = memory.alloc(BYTES / 2, 256, "buffer").expect("room");
-        (0..BYTES as u32 / 8).for_each(|n| memory.write(base + 4 * n as u64, &n.to_le_bytes()).expect("inside"));
+        (0..BYTES as u32 / 8)
+            .for_each(|n| memory.write(base + 4 * n as u64, &n.to_le_bytes()).expect("inside"));
         let mut wave = Wave::new(32);
         wave.set_exec(u32::MAX as u64);
         (wave.sgprs[4], wave.sgprs[5], wave.sgprs[6]) = (base as u32, (base >> 32) as u32, 60);

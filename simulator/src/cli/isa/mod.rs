@@ -1,10 +1,12 @@
-//! `wavesim isa list | show | ir | rust | coverage`: queries the ISA tables, the pseudocode and the code
+//! `wavesim isa list | show | ir | rust | jit | coverage`: queries the ISA tables, the pseudocode and the code
 //! generated from it.
 //!
 //! [`run`] is the entry point. Each command has a function that returns text or JSON, so that tests need no
 //! process.
 
 mod coverage;
+#[cfg(feature = "jit")]
+mod jit;
 mod show;
 #[cfg(test)]
 mod tests;
@@ -75,6 +77,14 @@ pub enum IsaCommand {
         #[arg(long)]
         portable: bool,
     },
+    /// How the compiled engine executes instructions: as code, or by calling their handlers, and why
+    #[cfg(feature = "jit")]
+    Jit {
+        /// The instruction, as for `show`, or with operands: its code for this host, too
+        name: Option<String>,
+        #[command(flatten)]
+        target: Target,
+    },
     /// How many instructions have semantics, by architecture and functional group
     Coverage {
         #[command(flatten)]
@@ -103,6 +113,11 @@ pub fn run(args: &IsaArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
                 isa_emit::text(isa_emit::emit(number, &isa_emit::lower(op, host), host))
             })
         }
+        #[cfg(feature = "jit")]
+        IsaCommand::Jit { name, target } => match name {
+            Some(name) => jit::one(&target.archs(), name),
+            None => jit::all(&target.archs()),
+        },
         IsaCommand::Coverage { target, engine: Engine::Interpreter, json } => {
             Ok(coverage(&target.archs(), *json))
         }

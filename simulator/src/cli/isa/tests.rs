@@ -132,3 +132,25 @@ fn bodies_are_shown_without_their_indentation() {
     assert_eq!(describe::unindented(" nop(); "), ["nop();"]);
     assert_eq!(describe::unindented(""), [""; 0]);
 }
+
+/// `isa jit` knows every instruction of an example, and shows the code of those that are compiled.
+#[cfg(all(feature = "jit", target_arch = "x86_64"))]
+#[test]
+fn compiled_instructions_of_an_example_are_shown() {
+    let text = include_str!("../../../../examples/saxpy.rdna");
+    let code = text.rsplit("---").next().unwrap_or_default();
+    let names: BTreeSet<&str> = code
+        .lines()
+        .filter_map(|line| line.split([';', '#']).next()?.split_whitespace().next())
+        .filter(|word| !word.ends_with(':') && ["s_", "v_", "global_"].iter().any(|p| word.starts_with(p)))
+        .collect();
+    assert!(names.len() > 5, "{names:?}");
+    for name in names {
+        let (shown, code) = isa(&format!("jit {name} --arch rdna3"));
+        assert_eq!(code, 0, "{name}: {shown}");
+        let way = shown.lines().nth(2).unwrap_or_default();
+        let is_shown = shown.contains("== function") && shown.contains("== host code");
+        assert!(way == "nop" || way.starts_with("call: ") || is_shown, "{name}: {shown}");
+    }
+    assert_eq!(isa("jit v_nonsense --arch rdna3").1, 2);
+}
