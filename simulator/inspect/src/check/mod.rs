@@ -1,10 +1,10 @@
 //! Checks that hardware does not make. A checked run keeps shadow state for every register and byte, and
 //! reports each distinct error once.
 //!
-//! [`Checker`] is an observer. Each check is a row of `rows` and a module with its own shadow state: `init` (uses of undefined
-//! registers), `mem` (bounds, alignment, and loads of undefined bytes), `race` (accesses that happens-before
-//! does not order), `waits` (results used before the wait for their counter), `barrier` (barrier divergence),
-//! `hazard` (uses that the architecture forbids).
+//! [`Checker`] is an observer. Each check is a row of `rows` and a module with its own shadow state: `init` (uses
+//! of undefined registers), `mem` (bounds, alignment, and loads of undefined bytes), `race` (accesses that
+//! happens-before does not order), `waits` (results used before the wait for their counter), `barrier` (barrier
+//! divergence), `hazard` (uses that the architecture forbids).
 
 mod barrier;
 mod bitmap;
