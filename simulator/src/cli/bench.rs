@@ -1,9 +1,10 @@
 //! `wavesim bench`: measures the speed of the interpreter on this host.
 
 use super::engine::Engine;
+use crate::bench::host::{self, Host};
 use crate::bench::instructions::{self, Baseline, DEFAULT_COUNTED, LaunchMode, TOLERANCE};
 use crate::bench::operations::{self, Cost, Costs};
-use crate::bench::{self, Form, WORKLOADS, Workload, host, launches};
+use crate::bench::{self, Figures, Form, WORKLOADS, Workload, launches};
 use anyhow::{Context, anyhow, bail};
 use serde_json::json;
 use std::io::Write;
@@ -27,6 +28,7 @@ Examples:
   wavesim bench --arch cdna3
   wavesim bench --operations
   wavesim bench --operations=_f64 --arch rdna3
+  wavesim bench --engine jit --markdown
   wavesim bench --launches
   wavesim bench --instructions")]
 pub struct BenchArgs {
@@ -74,6 +76,111 @@ pub struct BenchArgs {
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
+    /// Print the table in Markdown
+    #[arg(long, conflicts_with_all = ["json", "checks", "operations", "launches", "instructions"])]
+    pub markdown: bool,
+}
+
+/// A column of the table of workloads.
+struct Column {
+    heading: &'static str,
+    /// Characters, in plain text.
+    width: usize,
+    /// Of the compiled engine, if it is measured.
+    compiled: bool,
+    /// Returns the figure; `None` if the workload has none.
+    cell: fn(&Figures, &Host) -> Option<String>,
+}
+
+const fn column(heading: &'static str, width: usize, cell: fn(&Figures, &Host) -> Option<String>) -> Column {
+    Column { heading, width, compiled: false, cell }
+}
+
+const fn compiled_column(
+    heading: &'static str,
+    width: usize,
+    cell: fn(&Figures, &Host) -> Option<String>,
+) -> Column {
+    Column { heading, width, compiled: true, cell }
+}
+
+const COLUMNS: [Column; 11] = [
+    column("wave instr", 11, |f, _| Some(f.stats.instructions.to_string())),
+    column("ms", 8, |f, _| Some(format!("{:.3}", f.seconds * 1e3))),
+    column("M wave-i/s", 10, |f, _| Some(format!("{:.1}", f.wave_instr_per_s() / 1e6))),
+    column("G lane-i/s", 10, |f, _| Some(format!("{:.2}", f.lane_instr_per_s() / 1e9))),
+    column("of fma L1", 9, |f, host| Some(format!("{:.2}", f.lane_instr_per_s() / 32.0 / host.fma_l1_per_s))),
+    column("x native", 8, |f, _| Some(format!("{:.1}", f.seconds / f.native_seconds?))),
+    column("GFLOP/s", 7, |f, _| Some(format!("{:.1}", f.operations_per_s()? / 1e9))),
+    compiled_column("jit ms", 10, |f, _| Some(format!("{:.3}", f.compiled?.seconds * 1e3))),
+    compiled_column("x interp", 8, |f, _| Some(format!("{:.2}", f.seconds / f.compiled?.seconds))),
+    compiled_column("compile ms", 10, |f, _| Some(format!("{:.2}", f.compiled?.compile_seconds * 1e3))),
+    compiled_column("ms/1000 op", 9, |f, _| {
+        let compiled = f.compiled?;
+        Some(format!("{:.1}", compiled.compile_seconds * 1e6 / compiled.operations.max(1) as f64))
+    }),
+];
+
+/// The table of workloads, as plain text or in Markdown.
+struct Table<'a> {
+    args: &'a BenchArgs,
+    host: Host,
+}
+
+impl Table<'_> {
+    fn columns(&self) -> impl Iterator<Item = &'static Column> {
+        let compiled = self.args.engine != Engine::Interpreter;
+        COLUMNS.iter().filter(move |column| compiled || !column.compiled)
+    }
+
+    fn head(&self, out: &mut dyn Write) -> anyhow::Result<()> {
+        self.line("workload", &|column| column.heading.to_string(), "", out)?;
+        if self.args.markdown {
+            self.line("---", &|_| "---:".to_string(), "", out)?;
+        }
+        Ok(())
+    }
+
+    fn row(&self, figures: &Figures, out: &mut dyn Write) -> anyhow::Result<()> {
+        let refused = figures.compiled.is_some_and(|c| c.failed > 0);
+        let note = if refused { " (units refused)" } else { "" };
+        let cell = |column: &Column| (column.cell)(figures, &self.host).unwrap_or("-".to_string());
+        self.line(figures.name, &cell, note, out)?;
+        Ok(out.flush()?)
+    }
+
+    fn line(
+        &self,
+        name: &str,
+        cell: &dyn Fn(&Column) -> String,
+        note: &str,
+        out: &mut dyn Write,
+    ) -> anyhow::Result<()> {
+        if self.args.markdown {
+            let cells: String = self.columns().map(|column| format!(" {} |", cell(column))).collect();
+            writeln!(out, "| {name}{note} |{cells}")?;
+        } else {
+            let cells: String =
+                self.columns().map(|column| format!(" {:>1$}", cell(column), column.width)).collect();
+            writeln!(out, "{name:<13}{cells}{note}")?;
+        }
+        Ok(())
+    }
+
+    /// Writes the rates of the host.
+    fn foot(&self, out: &mut dyn Write) -> anyhow::Result<()> {
+        if self.args.markdown {
+            writeln!(out)?;
+        }
+        writeln!(
+            out,
+            "host: fma {:.0} M and add {:.0} M wave-instructions/s of 32 lanes through an L1 register file, triad {:.1} GB/s",
+            self.host.fma_l1_per_s / 1e6,
+            self.host.add_l1_per_s / 1e6,
+            self.host.triad_bytes_per_s / 1e9
+        )?;
+        Ok(())
+    }
 }
 
 pub fn run(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
@@ -107,7 +214,7 @@ pub fn run(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     if args.checks {
         return checks(args, form, chosen, out);
     }
-    let host = host::measure();
+    let table = Table { args, host: host::measure() };
     let mut all = Vec::new();
     for workload in chosen {
         let figures = match args.engine {
@@ -116,55 +223,9 @@ pub fn run(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
         };
         if !args.json {
             if all.is_empty() {
-                write!(
-                    out,
-                    "{:<13} {:>11} {:>8} {:>10} {:>10} {:>9} {:>8} {:>7}",
-                    "workload",
-                    "wave instr",
-                    "ms",
-                    "M wave-i/s",
-                    "G lane-i/s",
-                    "of fma L1",
-                    "x native",
-                    "GFLOP/s"
-                )?;
-                match args.engine {
-                    Engine::Interpreter => writeln!(out)?,
-                    Engine::Jit | Engine::Auto => writeln!(
-                        out,
-                        " {:>10} {:>8} {:>10} {:>9}",
-                        "jit ms", "x interp", "compile ms", "ms/1000 op"
-                    )?,
-                }
+                table.head(out)?;
             }
-            let one = |figure: Option<f64>| figure.map_or("-".to_string(), |figure| format!("{figure:.1}"));
-            let native = one(figures.native_seconds.map(|native| figures.seconds / native));
-            let flops = one(figures.operations_per_s().map(|rate| rate / 1e9));
-            write!(
-                out,
-                "{:<13} {:>11} {:>8.3} {:>10.1} {:>10.2} {:>9.2} {:>8} {:>7}",
-                figures.name,
-                figures.stats.instructions,
-                figures.seconds * 1e3,
-                figures.wave_instr_per_s() / 1e6,
-                figures.lane_instr_per_s() / 1e9,
-                figures.lane_instr_per_s() / 32.0 / host.fma_l1_per_s,
-                native,
-                flops
-            )?;
-            match &figures.compiled {
-                None => writeln!(out)?,
-                Some(c) => writeln!(
-                    out,
-                    " {:>10.3} {:>8.2} {:>10.2} {:>9.1}{}",
-                    c.seconds * 1e3,
-                    figures.seconds / c.seconds,
-                    c.compile_seconds * 1e3,
-                    c.compile_seconds * 1e6 / c.operations.max(1) as f64,
-                    if c.failed > 0 { " (units refused)" } else { "" }
-                )?,
-            }
-            out.flush()?;
+            table.row(&figures, out)?;
         }
         all.push(figures);
     }
@@ -193,36 +254,26 @@ pub fn run(args: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
             })
             .collect();
         let host = json!({
-            "fma_l1_wave_instr_per_s": host.fma_l1_per_s,
-            "add_l1_wave_instr_per_s": host.add_l1_per_s,
-            "triad_bytes_per_s": host.triad_bytes_per_s,
+            "fma_l1_wave_instr_per_s": table.host.fma_l1_per_s,
+            "add_l1_wave_instr_per_s": table.host.add_l1_per_s,
+            "triad_bytes_per_s": table.host.triad_bytes_per_s,
         });
         let value = json!({ "schema": "wavesim-bench-1", "workloads": workloads, "host": host });
         writeln!(out, "{value}")?;
     } else {
-        writeln!(
-            out,
-            "host: fma {:.0} M and add {:.0} M wave-instructions/s of 32 lanes through an L1 register file, triad {:.1} GB/s",
-            host.fma_l1_per_s / 1e6,
-            host.add_l1_per_s / 1e6,
-            host.triad_bytes_per_s / 1e9
-        )?;
+        table.foot(out)?;
     }
     Ok(super::OK)
 }
 
 #[cfg(feature = "jit")]
-fn compiled(
-    workload: &'static bench::Workload,
-    form: Form,
-    args: &BenchArgs,
-) -> anyhow::Result<bench::Figures> {
+fn compiled(workload: &'static bench::Workload, form: Form, args: &BenchArgs) -> anyhow::Result<Figures> {
     let background = args.engine == Engine::Auto;
     Ok(bench::measure_compiled(workload, form, args.seconds, args.threads, background)?)
 }
 
 #[cfg(not(feature = "jit"))]
-fn compiled(_: &'static bench::Workload, _: Form, _: &BenchArgs) -> anyhow::Result<bench::Figures> {
+fn compiled(_: &'static bench::Workload, _: Form, _: &BenchArgs) -> anyhow::Result<Figures> {
     bail!("--engine jit: this wavesim was built without the feature `jit`")
 }
 
@@ -430,4 +481,56 @@ fn checks<'w>(
         writeln!(out, "{}", json!({ "schema": "wavesim-bench-checks-1", "workloads": workloads }))?;
     }
     Ok(super::OK)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::CompiledFigures;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        args: BenchArgs,
+    }
+
+    fn table(options: &[&str]) -> String {
+        let Command { args } = Command::try_parse_from([&["bench"][..], options].concat()).expect("options");
+        let host = Host { fma_l1_per_s: 500e6, add_l1_per_s: 600e6, triad_bytes_per_s: 7e9 };
+        let compiled =
+            CompiledFigures { seconds: 0.001, compile_seconds: 0.002, operations: 100, failed: 0, bytes: 9 };
+        let figures = Figures {
+            name: "salu",
+            stats: RunStats { waves: 1, instructions: 1_000_000 },
+            seconds: 0.004,
+            native_seconds: None,
+            lanes: 32,
+            operations: None,
+            compiled: Some(compiled),
+        };
+        let mut out = Vec::new();
+        let table = Table { args: &args, host };
+        table.head(&mut out).and_then(|()| table.row(&figures, &mut out)).expect("memory");
+        String::from_utf8(out).expect("text")
+    }
+
+    #[test]
+    fn tables_are_text_or_markdown() {
+        assert_eq!(
+            table(&[]),
+            "\
+workload       wave instr       ms M wave-i/s G lane-i/s of fma L1 x native GFLOP/s
+salu              1000000    4.000      250.0       8.00      0.50        -       -
+"
+        );
+        assert_eq!(
+            table(&["--engine", "jit", "--markdown"]),
+            "\
+| workload | wave instr | ms | M wave-i/s | G lane-i/s | of fma L1 | x native | GFLOP/s | jit ms | x interp | compile ms | ms/1000 op |
+| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+| salu | 1000000 | 4.000 | 250.0 | 8.00 | 0.50 | - | - | 1.000 | 4.00 | 2.00 | 20.0 |
+"
+        );
+    }
 }
