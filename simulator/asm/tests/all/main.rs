@@ -3,6 +3,7 @@
 mod absent;
 mod advice;
 mod alias;
+mod cdna5;
 mod constant;
 mod describe;
 mod descriptor;
