@@ -268,9 +268,10 @@ fn all_forms_of_an_instruction_have_the_same_roles() {
             let shape = |e: &Entry| {
                 let mut list: Vec<_> = table.signatures[e.sig as usize]
                     .iter()
-                    // A compare's mask is VCC or EXEC in e32, an operand in VOP3. The mask of VOPD's second half
-                    // is VCC, too, and an operand in VOPD3.
-                    .filter(|o| !matches!(o.role, Role::State | Role::Other | Role::Y0Src2))
+                    // A compare's mask is VCC or EXEC in e32, an operand in VOP3. Operands of the other half of a
+                    // dual instruction are listed where the instruction can be the first half.
+                    .filter(|o| !matches!(o.role, Role::State | Role::Other))
+                    .filter(|o| !matches!(o.role, Role::Y0Dst | Role::Y0Src0 | Role::Y0Src1 | Role::Y0Src2))
                     .map(|o| (o.role, o.size_bits, o.input, o.output))
                     .collect();
                 list.sort();
