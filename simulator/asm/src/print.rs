@@ -38,7 +38,9 @@ pub fn with_label(inst: &Inst, options: &Options, label: Option<&str>) -> String
 /// instruction. Words that no text assembles to, because unused bits are set or the hardware cannot execute
 /// them, are printed as `.long` with the instruction in a comment.
 pub fn exact(words: &[u32], inst: &Inst, options: &Options, label: Option<&str>) -> String {
-    let parsed = parse(&print(inst, options, None, true), options, &NoSymbols);
+    // Numbers that MODE extends are comments, which only files have.
+    let plain = Options { vgpr_msbs: 0, ..options.clone() };
+    let parsed = parse(&print(inst, &plain, None, true), options, &NoSymbols);
     let again = parsed.ok().and_then(|p| encode(options.arch, &p.inst).ok());
     if again.is_some_and(|again| again[..] == *words) {
         return print(inst, options, label, true);

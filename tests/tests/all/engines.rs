@@ -14,6 +14,7 @@ use wavesim::exec::overrides::Overrides;
 use wavesim::exec::program::Program;
 use wavesim::exec::reference;
 use wavesim::inst::Inst;
+use wavesim::operand::unlisted_code;
 use wavesim_tests::machine::{Engine, Machine, compare};
 use wavesim_tests::random::{self, GLOBAL, GLOBAL_BASE, LDS, Rng, SCRATCH};
 use wavesim_tests::with_context;
@@ -116,6 +117,36 @@ fn cdna3() {
 #[test]
 fn cdna4() {
     handlers_equal_evaluator(Arch::Cdna4);
+}
+
+#[test]
+fn cdna5() {
+    handlers_equal_evaluator(Arch::Cdna5);
+}
+
+/// The fifth source, a scale, may be any source of the others.
+#[test]
+fn a_fifth_source_has_every_code() {
+    let table = Arch::Cdna4.table();
+    let entries = 0..table.entries.len() as EntryId;
+    let scaled = |id: &EntryId| {
+        let entry = &table.entries[*id as usize];
+        table.instructions[entry.inst as usize].name == "V_MFMA_SCALE_F32_16X16X128_F8F6F4"
+    };
+    let id = entries.into_iter().find(scaled).expect("a product with scales");
+    let mut rng = Rng(1);
+    let mut tested = 0;
+    for code in 0..512 {
+        let Some(mut inst) = random::any_instruction(&mut rng, Arch::Cdna4, id) else { continue };
+        let at =
+            inst.encoding(table).fields.iter().position(|field| field.name == "SCALE_SRC1").expect("a field");
+        inst.fields[at] = code;
+        if unlisted_code(Arch::Cdna4, &inst).is_none() {
+            tested += 1;
+            assert_eq!(differs(&mut rng, Arch::Cdna4, &inst), None, "SCALE_SRC1={code:x}");
+        }
+    }
+    assert!(tested > 400, "{tested} codes");
 }
 
 /// Compares programs of random vector, scalar and LDS instructions: state that the interpreter caches between

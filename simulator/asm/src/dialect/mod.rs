@@ -262,7 +262,6 @@ pub const TRAITS: &[(Trait, ArchSet, &[&str])] = &[
             "V_WMMA_*_FP8",
             "V_WMMA_*_BF8",
             "V_WMMA_*_F32",
-            "V_WMMA_*_F64",
             "V_WMMA_*_IU8",
             "V_SWMMAC_*",
         ],

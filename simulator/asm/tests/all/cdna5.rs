@@ -102,7 +102,11 @@ fn extended_numbers_are_comments() {
     let text = "v_fma_f32 v0 /*v256*/, v1 /*v257*/, v2 /*v258*/, v3";
     assert_eq!(line("v_fma_f32 v0, v1, v2, v3", &options), (text.to_string(), None));
     let text = "v_add_f64_e32 v[2:3] /*v[258:259]*/, s[2:3], v[4:5] /*v[260:261]*/";
-    assert_eq!(line(text, &options).0, text);
+    assert_eq!(line("v_add_f64_e32 v[2:3], s[2:3], v[4:5]", &options).0, text);
+    // Text that assembles to exactly these words may have such comments.
+    let inst = parse("v_add_f64_e32 v[2:3], s[2:3], v[4:5]", &options, &NoSymbols).unwrap().inst;
+    let words = encode(Arch::Cdna5, &inst).unwrap();
+    assert_eq!(print::exact(&words, &inst, &options, None), text);
 }
 
 #[test]

@@ -133,13 +133,7 @@ impl Lowered {
                 let dwords = constant_dwords(binding, inst, code, operand);
                 self.constant(info.shape, slot, dwords, pool)?
             }
-            Code::Scc => Source::SCC,
-            Code::Vccz => Source::VCCZ,
-            Code::Execz => Source::EXECZ,
-            Code::SharedBase => Source::SHARED_BASE,
-            Code::PrivateBase => Source::PRIVATE_BASE,
-            Code::SharedLimit | Code::PrivateLimit => Source::LIMIT,
-            Code::Invalid => Source::NULL,
+            _ => state_source(code),
         };
         if matches!(operand.role, Role::S0 | Role::S1 | Role::S2 | Role::S3) && info.shape != Shape::Scalar {
             modifiers(arch, inst, binding, operand, info, slot, reg, ext);
@@ -168,9 +162,22 @@ impl Lowered {
                 let dwords = constant_dwords(binding, inst, code, operand);
                 self.constant(info.shape, SLOTS - 1, dwords, pool)?
             }
-            _ => Source::NULL,
+            _ => state_source(code),
         };
         Ok(())
+    }
+}
+
+/// Returns the source of an operand that is neither a register nor a constant.
+fn state_source(code: Code) -> Source {
+    match code {
+        Code::Scc => Source::SCC,
+        Code::Vccz => Source::VCCZ,
+        Code::Execz => Source::EXECZ,
+        Code::SharedBase => Source::SHARED_BASE,
+        Code::PrivateBase => Source::PRIVATE_BASE,
+        Code::SharedLimit | Code::PrivateLimit => Source::LIMIT,
+        _ => Source::NULL,
     }
 }
 
