@@ -20,6 +20,7 @@ use isa_lower::ir::{Block, Fast};
 
 use isa_spec::canonical::{Operation, SemanticsSet};
 use isa_spec::data::Loaded;
+use isa_spec::pcode::ir::State;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote};
 use std::path::PathBuf;
@@ -71,6 +72,7 @@ pub fn operations(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
         let file = &loaded.sources.file(op.file).name;
         let shape = format_ident!("{}", format!("{:?}", op.sem.shape));
         let fields = op.sem.uses.fields.iter();
+        let reads_size = op.sem.uses.state_reads.contains(&State::InstSize);
         let handlers = isa_lower::lower(op);
         let indexed = handlers.operands.indexed.iter().map(|role| {
             let role = format_ident!("{}", format!("{role:?}"));
@@ -91,7 +93,7 @@ pub fn operations(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
         };
         quote! {
             OpInfo { name: #name, shape: ::isa_spec::pcode::ir::Shape::#shape, fields: &[#(#fields),*],
-                indexed: &[#(#indexed),*], staged: #staged, sources: [#(#sources),*], result: #result, output: #output, half: #half, block: #block,
+                reads_size: #reads_size, indexed: &[#(#indexed),*], staged: #staged, sources: [#(#sources),*], result: #result, output: #output, half: #half, block: #block,
                 wide: #wide, single: #single, other_floats: #others,
                 facts: [#facts_32, #facts_64], file: #file, line: #line as u32 }
         }
@@ -120,6 +122,8 @@ pub fn operations(loaded: &Loaded, set: &SemanticsSet) -> TokenStream {
             pub shape: ::isa_spec::pcode::ir::Shape,
             /// Encoding fields that the body names.
             pub fields: &'static [&'static str],
+            /// The body reads the instruction's size, which replaces the immediate.
+            pub reads_size: bool,
             /// Operands whose register number, not value, the body reads.
             pub indexed: &'static [::isa_spec::tables::Role],
             /// The operation has a fast handler, for whole operands without modifiers.

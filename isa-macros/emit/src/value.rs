@@ -396,7 +396,7 @@ fn state(state: State) -> TokenStream {
         State::Scc => quote! { cx.wave.scc },
         State::M0 => quote! { cx.wave.sgprs[rt::M0] },
         State::Pc => quote! { cx.wave.code_base.wrapping_add(cx.pc()) },
-        State::InstSize => quote! { 4u32 },
+        State::InstSize => quote! { op.imm },
         State::Mode => quote! { cx.wave.mode },
         State::Status => quote! { rt::status(cx) },
         State::LaneId => quote! { lane },

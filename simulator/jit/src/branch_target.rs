@@ -22,7 +22,7 @@ fn linear_terms(value: &Value, pc: u64, imm: u32) -> Option<(i64, u64)> {
         ValueKind::Const(bits) => of(*bits as u64),
         ValueKind::Field(name) if ["SIMM16", "OFFSET"].contains(name) => of(imm as u64),
         ValueKind::State(State::Pc) => Some((1, pc)),
-        ValueKind::State(State::InstSize) => of(4),
+        ValueKind::State(State::InstSize) => of(imm as u64),
         ValueKind::Op2(Op2::Add, a, b) if value.hold == Hold::W64 => {
             let (a, b) = (linear_terms(a, pc, imm)?, linear_terms(b, pc, imm)?);
             Some((a.0 + b.0, a.1.wrapping_add(b.1)))

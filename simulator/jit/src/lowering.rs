@@ -367,7 +367,8 @@ pub fn recognise(value: &Value) -> Result<(Lowering<'_>, Scope), Why> {
         K::OperandNumber(_) => (L::DestinationNumber, Any),
         K::State(state) => match state {
             State::LaneId => (L::State(*state), Lane),
-            State::Wave32 | State::Wave64 | State::WaveSize | State::InstSize => (L::State(*state), Any),
+            State::InstSize => (L::Field(Field(|op, _| op.imm)), Any),
+            State::Wave32 | State::Wave64 | State::WaveSize => (L::State(*state), Any),
             State::Mode => (L::Mode, Lane),
             State::Status => return Err(Why("the status register")),
             State::WaveId => return Err(Why("the number of the wave")),

@@ -240,8 +240,12 @@ impl Lowered {
         if info.fields.contains(&"SIMM4") {
             op.imm = field("SIMM4");
         }
+        if info.reads_size {
+            op.imm = inst.size as u32;
+        }
         if binding.get(inst, binding.mods.clamp) != 0 {
             op.flags |= Op::CLAMP;
+            ext.own_clamp = op.flags & Op::OUTPUT != 0 && info.fields.contains(&"CLAMP");
         }
         ext.dpp = dpp::of(arch, binding, inst);
         ext.sdwa = sdwa(binding, inst, operands);

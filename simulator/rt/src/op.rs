@@ -364,6 +364,8 @@ pub struct Ext {
     /// Output scale: 0 for none, 1 for times 2, 2 for times 4, 3 for divided by 2 (RDNA manuals, *Output
     /// Operand Modifiers*).
     pub omod: u8,
+    /// The clamp bit has a meaning of its own: the result is not clamped.
+    pub own_clamp: bool,
     /// A scalar float result is f16, not f32.
     pub half_result: bool,
     /// The DPP control of the first source.

@@ -311,7 +311,8 @@ fn place(cx: &Cx<'_>, op: &Op, old: &LaneVec, vecs: &mut [LaneVec]) -> bool {
 #[inline(never)]
 fn output(cx: &Cx<'_>, op: &Op, fmt: Out, vecs: &mut [LaneVec]) {
     let ext = cx.raw(op);
-    if ext.omod == 0 && !clamp(op) {
+    let clamps = clamp(op) && !ext.own_clamp;
+    if ext.omod == 0 && !clamps {
         return;
     }
     let ty = match fmt {
@@ -324,7 +325,7 @@ fn output(cx: &Cx<'_>, op: &Op, fmt: Out, vecs: &mut [LaneVec]) {
             for v in vecs[0].0.iter_mut() {
                 let half =
                     |h: u32| modifier::clamp(h as u128 & 0xffff, Ty::F16, cx.wave.mode, cx.arch) as u32;
-                if clamp(op) {
+                if clamps {
                     *v = half(*v) | half(*v >> 16) << 16;
                 }
             }
@@ -337,7 +338,7 @@ fn output(cx: &Cx<'_>, op: &Op, fmt: Out, vecs: &mut [LaneVec]) {
             v |= (vecs[1].0[l] as u128) << 32;
         }
         v = modifier::omod(v, ty, ext.omod as u32, cx.wave.mode, cx.arch);
-        if clamp(op) {
+        if clamps {
             v = modifier::clamp(v, ty, cx.wave.mode, cx.arch);
         }
         vecs[0].0[l] = v as u32;

@@ -271,7 +271,6 @@ impl Emitter<'_> {
             State::Wave32 => Val::Const(!self.wide_wave as u128),
             State::Wave64 => Val::Const(self.wide_wave as u128),
             State::WaveSize => Val::Const(lanes),
-            State::InstSize => Val::Const(4),
             // A lane must see the state before the instruction, which the loop over lanes does not keep.
             _ if self.packet.is_some() => return Err(Bug("state in a lane")),
             _ => {
