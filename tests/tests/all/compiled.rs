@@ -215,6 +215,11 @@ fn instructions_cdna4() {
 }
 
 #[test]
+fn instructions_cdna5() {
+    instructions_are_equal(Arch::Cdna5);
+}
+
+#[test]
 fn programs_rdna3() {
     programs_are_equal(Arch::Rdna3);
 }

@@ -162,7 +162,7 @@ fn programs_equal_evaluator(arch: Arch) {
                 !inst.flags().branch && !inst.flags().indirect_branch && !inst.name.contains("PC_B64");
             straight
                 && matches!(inst.group(), "VALU" | "SALU" | "LDS")
-                && !["S_CALL_B64", "S_GETREG_B32"].contains(&inst.name)
+                && !["S_CALL_B64", "S_GETREG_B32", "S_GET_SHADER_CYCLES_U64"].contains(&inst.name)
         })
         .collect();
     let end = wavesim_tests::inst(arch, "S_ENDPGM", "ENC_SOPP", &[]).unwrap();
@@ -223,6 +223,11 @@ fn programs_rdna4() {
 #[test]
 fn programs_cdna4() {
     programs_equal_evaluator(Arch::Cdna4);
+}
+
+#[test]
+fn programs_cdna5() {
+    programs_equal_evaluator(Arch::Cdna5);
 }
 
 /// Semantics in the manuals' statement order: each reads a destination that it has written, or a source after

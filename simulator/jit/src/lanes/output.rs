@@ -34,8 +34,8 @@ impl Emitter<'_> {
         if op.flags & Op::OUTPUT == 0 {
             return Ok(v);
         }
-        let omod = self.exts[op.ext as usize].omod;
-        let clamp = op.flags & Op::CLAMP != 0;
+        let ext = &self.exts[op.ext as usize];
+        let (omod, clamp) = (ext.omod, op.flags & Op::CLAMP != 0 && !ext.own_clamp);
         let v = if output == Output::F32 && self.applies_omod(omod) { self.apply_omod(omod, v)? } else { v };
         match output {
             _ if !clamp => Ok(v),
