@@ -282,11 +282,10 @@ fn relocations(
     names: &Names,
     planned: &Planned,
     indices: &Indices,
-) -> Result<Vec<Rel>, LineError> {
+) -> Result<Vec<Rel>, Vec<LineError>> {
     if program.relocations.len() != planned.count {
-        return Err(LineError::whole(
-            "the values of symbols depend on section addresses in an unsupported way",
-        ));
+        let message = "the values of symbols depend on section addresses in an unsupported way";
+        return Err(vec![LineError::whole(message)]);
     }
     let symbol_of = |target: &Target| match target {
         Target::Image => 0,
@@ -320,7 +319,7 @@ pub fn write(program: &mut Program, options: &Options) -> Result<Vec<u8>, Vec<Li
     if !errors.is_empty() {
         return Err(errors);
     }
-    let relocations = relocations(program, &names, &planned, &indices).map_err(|error| vec![error])?;
+    let relocations = relocations(program, &names, &planned, &indices)?;
     let named = program.processor.as_deref().and_then(Processor::from_name);
     let processor = named.or_else(|| Processor::of_arch(options.arch));
     let header = FileHeader {

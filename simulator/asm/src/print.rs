@@ -39,7 +39,7 @@ pub fn with_label(inst: &Inst, options: &Options, label: Option<&str>) -> String
 /// them, are printed as `.long` with the instruction in a comment.
 pub fn exact(words: &[u32], inst: &Inst, options: &Options, label: Option<&str>) -> String {
     // Numbers that MODE extends are comments, which only files have.
-    let plain = Options { vgpr_msbs: 0, ..options.clone() };
+    let plain = Options { vgpr_msbs: 0, ..*options };
     let parsed = parse(&print(inst, &plain, None, true), options, &NoSymbols);
     let again = parsed.ok().and_then(|p| encode(options.arch, &p.inst).ok());
     if again.is_some_and(|again| again[..] == *words) {

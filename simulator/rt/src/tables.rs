@@ -68,6 +68,9 @@ pub struct Tables {
     pub machine: MachineOps,
 }
 
+/// See [`MachineOps::control`].
+pub type ControlFn = fn(Arch, &mut Wave, &mut Workgroup, u64, Control, &[u128]) -> Result<u128, Event>;
+
 /// Functions of the machine that handlers reach through a pointer, so that an edit of them compiles no handler
 /// again.
 #[derive(Clone, Copy)]
@@ -75,7 +78,7 @@ pub struct MachineOps {
     /// Runs a control builtin other than [hints and barriers](crate::control). The arguments are the
     /// architecture, the running wave, its workgroup, the number of instructions executed so far, the builtin and
     /// its arguments.
-    pub control: fn(Arch, &mut Wave, &mut Workgroup, u64, Control, &[u128]) -> Result<u128, Event>,
+    pub control: ControlFn,
     /// Returns the STATUS register of a wave.
     pub status: fn(Arch, &Wave, &Workgroup) -> u32,
 }

@@ -2,6 +2,7 @@
 //! needs, so that a handler can run on either half of a wave given a pointer to its file.
 
 use super::wave::{LaneVec, ROWS};
+use std::alloc::Layout;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
@@ -24,7 +25,11 @@ pub(super) const UNWRITTEN: u8 = 2;
 
 /// The register files of a wave. A raw allocation instead of a `Box`: pointers to a half must stay valid
 /// while the lane vectors are accessed in other ways.
-pub(crate) struct Files(NonNull<[LaneVec]>);
+pub(crate) struct Files {
+    vecs: NonNull<[LaneVec]>,
+    /// The allocation, which contains the lane vectors.
+    base: NonNull<u8>,
+}
 
 // SAFETY: the type owns its lane vectors, which are plain data.
 unsafe impl Send for Files {}
@@ -34,17 +39,31 @@ unsafe impl Sync for Files {}
 impl Files {
     /// Allocates zeroed files.
     pub fn new(halves: usize) -> Files {
-        // Zeroed by the allocator, which need not write fresh pages.
-        // SAFETY: lane vectors are integers, for which zero is a valid value.
-        let zeros = unsafe { Box::new_zeroed_slice(LANE_VECS * halves).assume_init() };
-        Files(NonNull::from(Box::leak(zeros)))
+        Files::zeroed(LANE_VECS * halves)
+    }
+
+    /// The layout of an allocation for this many lane vectors. Its alignment is less than theirs: only for one of 16
+    /// bytes does the allocator know that fresh pages are zero, and does not write them.
+    fn layout(count: usize) -> Layout {
+        let size = size_of::<LaneVec>() * count + align_of::<LaneVec>();
+        Layout::from_size_align(size, 16).expect("a few hundred KB")
+    }
+
+    fn zeroed(count: usize) -> Files {
+        let layout = Files::layout(count);
+        // SAFETY: the size is not zero.
+        let base = unsafe { std::alloc::alloc_zeroed(layout) };
+        let Some(base) = NonNull::new(base) else { std::alloc::handle_alloc_error(layout) };
+        // SAFETY: the layout has room for the alignment.
+        let first = unsafe { base.add(base.align_offset(align_of::<LaneVec>())) };
+        Files { vecs: NonNull::slice_from_raw_parts(first.cast(), count), base }
     }
 
     /// Returns the file of a half; the first one if the wave has no such half.
     #[inline(always)]
     pub fn half(&self, half: usize) -> Half {
-        let at = if half * LANE_VECS < self.0.len() { half * LANE_VECS } else { 0 };
-        Half(self.0.as_ptr().cast::<LaneVec>().wrapping_add(at))
+        let at = if half * LANE_VECS < self.vecs.len() { half * LANE_VECS } else { 0 };
+        Half(self.vecs.as_ptr().cast::<LaneVec>().wrapping_add(at))
     }
 
     /// Returns the lane vectors of a half that operations can number, and their flags.
@@ -58,14 +77,16 @@ impl Files {
 
 impl Drop for Files {
     fn drop(&mut self) {
-        // SAFETY: `new` and `clone` leaked the pointer from a box, and nothing else frees it.
-        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+        // SAFETY: `zeroed` allocated it with this layout, and nothing else frees it.
+        unsafe { std::alloc::dealloc(self.base.as_ptr(), Files::layout(self.vecs.len())) };
     }
 }
 
 impl Clone for Files {
     fn clone(&self) -> Files {
-        Files(NonNull::from(Box::leak(Box::<[LaneVec]>::from(&self[..]))))
+        let mut copy = Files::zeroed(self.vecs.len());
+        copy.copy_from_slice(self);
+        copy
     }
 }
 
@@ -74,8 +95,8 @@ impl Deref for Files {
 
     #[inline(always)]
     fn deref(&self) -> &[LaneVec] {
-        // SAFETY: the allocation lives as long as `self`.
-        unsafe { self.0.as_ref() }
+        // SAFETY: the allocation lives as long as `self`, and all of it is initialised: zero is a valid lane vector.
+        unsafe { self.vecs.as_ref() }
     }
 }
 
@@ -83,7 +104,7 @@ impl DerefMut for Files {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [LaneVec] {
         // SAFETY: as above; `self` is borrowed mutably.
-        unsafe { self.0.as_mut() }
+        unsafe { self.vecs.as_mut() }
     }
 }
 
