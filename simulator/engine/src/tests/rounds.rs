@@ -16,6 +16,9 @@ use wavesim_machine::exec::rt::Cx;
 use wavesim_machine::memory::Memory;
 use wavesim_machine::state::{Wave, Workgroup};
 
+/// The status of each wave, and how many barriers it has passed.
+type States = Vec<(Status, u32)>;
+
 /// A workgroup whose running wave stops at the barrier 0.
 #[derive(Clone)]
 struct Case {
@@ -56,7 +59,7 @@ impl Case {
 
     /// Returns the wave that runs next, the instruction count up to which it may run, and the states of all
     /// waves, by a round or by its scheduler for compiled code.
-    fn next(mut self, compiled: bool) -> (Option<(usize, u64)>, Vec<(Status, u32)>) {
+    fn next(mut self, compiled: bool) -> (Option<(usize, u64)>, States) {
         let (lowered, memory) = (Lowered::default(), Memory::empty());
         let mut group = workgroup(self.slots.len());
         let cancel = AtomicBool::new(self.cancelled);
