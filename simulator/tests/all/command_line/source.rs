@@ -63,7 +63,7 @@ fn definitions_options_and_kernels_are_selected() {
 
 #[test]
 fn errors_and_findings_name_the_line_of_the_source() {
-    let path = write(&folder("source_1"), "wrong.cl", &KERNELS.replace("+ STEP", "+ STEPS"));
+    let path = write(&folder("source_1"), "wrong.cl", KERNELS.replace("+ STEP", "+ STEPS"));
     let args = ["run", &path, "--grid=1", "--block=1"];
     let Some(ended) = compiled(&args) else { return };
     assert_eq!(ended.code, 2);
