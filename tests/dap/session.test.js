@@ -251,7 +251,7 @@ test("errors are responses", async (t) => {
   await client.initializeRequest();
   await assert.rejects(client.launchRequest({ program: "nowhere.rdna" }), /nowhere\.rdna/);
   await assert.rejects(client.launchRequest({}), /`program` is missing/);
-  await assert.rejects(client.launchRequest({ program: file("examples/axpy.cl") }), /source code/);
+  await assert.rejects(client.launchRequest({ program: file("examples/c/kernels.c") }), /source code/);
   await assert.rejects(client.launchRequest({ program: file("examples/matmul.rdna"), arch: "rdna9" }), /rdna9/);
   await assert.rejects(client.threadsRequest(), /`launch` comes first/);
   await assert.rejects(client.attachRequest({}), /launch/);
