@@ -238,6 +238,11 @@ impl KernelArgs {
             bail!("--target is for launch descriptions and bundles; {name} is neither");
         }
         if let Some(language) = Language::of_file(path) {
+            if self.files.files_below.is_some() {
+                bail!(
+                    "{name}: --files-below is not for source files: clang opens every file that they include"
+                );
+            }
             let object = super::source::compile(path, language, self)?;
             return self.object(&object, guard).with_context(|| name);
         }

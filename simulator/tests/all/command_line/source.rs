@@ -93,6 +93,19 @@ fn what_prints_is_said() {
     assert!(ended.err.contains("the output of printf in `k` is not shown"), "{}", ended.err);
 }
 
+/// Clang would open files outside of the folder.
+#[test]
+fn source_files_are_refused_where_files_are_restricted() {
+    let folder = folder("source_below");
+    let path = write(&folder, "reads.cl", "#include \"/etc/passwd\"\n");
+    let below = folder.display().to_string();
+    for command in ["run", "check"] {
+        let args = [command, &path, "--files-below", &below, "--grid=1", "--block=1"];
+        refused(&args, &["reads.cl", "--files-below is not for source files"]);
+        assert!(!wavesim(&args).err.contains("root:"));
+    }
+}
+
 #[test]
 fn other_languages_are_refused() {
     let path = write(&folder("source_4"), "kernel.cu", "__global__ void k() {}");
