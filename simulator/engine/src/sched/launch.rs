@@ -149,7 +149,7 @@ pub enum DispatchError {
 }
 
 /// Upper bound of a workgroup's LDS on any architecture, in bytes; `Arch::lds_bytes` returns that of one.
-pub const MAX_LDS: u32 = 160 << 10;
+pub const MAX_LDS: u32 = 320 << 10;
 /// Upper bound of a workgroup's scratch in bytes. The limit is the simulator's own: a header must not be able
 /// to claim all of the host's memory.
 pub const MAX_SCRATCH: u64 = 128 << 20;
