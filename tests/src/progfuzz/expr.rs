@@ -208,7 +208,8 @@ impl Expressions<'_> {
         let target = match twins.first() {
             Some(twin) => {
                 operands.push(self.any(U32.into(), 1, uniform));
-                format!("((${} & 1) ? {name} : {twin})", operands.len() - 1)
+                let callee = format!("((${} & 1) ? {name} : {twin})", operands.len() - 1);
+                if uniform { callee } else { format!("CALLEE({callee})") }
             }
             None => name,
         };

@@ -79,6 +79,7 @@ INLINE f64 frexp_f64(f64 x, u32 part) {
     return part & 1 ? m : (f64)e;
 }
 #ifdef HOST
+#define CALLEE(f) (f)
 INLINE f16 fma_f16(f16 a, f16 b, f16 c) {
     // The product is exact; the sum is rounded to odd, so that the second rounding is right.
     f64 p = (f64)a * (f64)b, s = p + (f64)c, t = s - p, e = (p - (s - t)) + ((f64)c - t);
@@ -273,6 +274,8 @@ INLINE u32 wave_read(u32 x, u32 y) {
 #define wave_shuffle(x, y) ((u32)__builtin_amdgcn_ds_bpermute(((LANE() & 32) | ((y) & 31)) << 2, x))
 #define wave_push(x, y) ((u32)__builtin_amdgcn_ds_permute(((LANE() & 32) | ((LANE() * 5 + 3) & 31)) << 2, x))
 #define SOURCE(i, x) ((u32)__builtin_amdgcn_ds_bpermute((i) << 2, x))
+// LLVM 19 calls the first lane's function for all lanes if one pointer is called five times: each call has its own.
+#define CALLEE(f) ({ __typeof__(f) callee_ = (f); __asm__ volatile("" : "+v"(callee_)); callee_; })
 // LLVM 19 moves some lane operations into the branch that uses their result.
 #define KEEP(x) ({ u32 kept_ = (x); __asm__ volatile("" : "+v"(kept_)); kept_; })
 #define DPP(x, y, control) ((u32)__builtin_amdgcn_update_dpp(y, x, control, 15, 15, 0))
