@@ -6,7 +6,7 @@
 use isa_emit::{Host, report};
 use isa_spec::data::{self, Loaded};
 use proc_macro::TokenStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// `tables!()` generates every architecture's tables and opcodes from `data/` of the workspace.
 /// `WAVESIM_ISA_DIR`, at compile time, names another directory of XML files.
@@ -26,7 +26,14 @@ pub fn operations(_input: TokenStream) -> TokenStream {
     let (set, diagnostics) = isa_spec::canonical::load_set(&loaded.sources, &loaded.pcode, &loaded.tables);
     let errors = report::errors(&loaded.sources, &diagnostics);
     let body = isa_emit::operations(&loaded, &set);
-    quote::quote! { #errors #body }.into()
+    let unsupported = root().join("pseudocode/unsupported.txt").display().to_string();
+    quote::quote! {
+        #errors
+        #body
+        /// The contents of `pseudocode/unsupported.txt`.
+        pub const UNSUPPORTED: &str = ::core::include_str!(#unsupported);
+    }
+    .into()
 }
 
 /// `handlers!()` generates the handlers of every operation for hosts with AVX2, and their tables.
@@ -47,11 +54,18 @@ fn handlers_for(host: Host) -> TokenStream {
     isa_emit::handlers(&loaded, &set, host).into()
 }
 
-/// Loads the ISA's files. The workspace is the nearest ancestor directory of the invoking crate that has
-/// pseudocode.
-fn load() -> Loaded {
+/// The folder of `data/` and `pseudocode/`: the nearest ancestor of the invoking crate that has them, which is the
+/// workspace. In a published package of this crate, they are part of it; in the workspace, links.
+fn root() -> PathBuf {
     let manifest = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR").unwrap_or_default());
-    let root = manifest.ancestors().find(|folder| folder.join("pseudocode").is_dir()).unwrap_or(&manifest);
+    let has_both =
+        |folder: &&Path| folder.join("pseudocode/manual.pcode").is_file() && folder.join("data").is_dir();
+    manifest.ancestors().find(has_both).unwrap_or(Path::new(env!("CARGO_MANIFEST_DIR"))).to_path_buf()
+}
+
+/// Loads the ISA's files.
+fn load() -> Loaded {
+    let root = root();
     let isa_dir = std::env::var_os("WAVESIM_ISA_DIR").map_or_else(|| root.join("data"), PathBuf::from);
-    data::load(data::ALL, &isa_dir, &root.join("data/overlay"), &root.join("pseudocode"), root)
+    data::load(data::ALL, &isa_dir, &root.join("data/overlay"), &root.join("pseudocode"), &root)
 }

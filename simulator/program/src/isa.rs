@@ -66,8 +66,7 @@ pub fn text(number: u16) -> &'static str {
 /// Returns the lines of `pseudocode/unsupported.txt`: the architecture, if the line is for a single one; the
 /// name, or a prefix with `*`; and the reason.
 fn unsupported() -> impl Iterator<Item = (Option<&'static str>, &'static str, &'static str)> {
-    let text = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../pseudocode/unsupported.txt"));
-    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let lines = UNSUPPORTED.lines().filter(|line| !line.starts_with('#'));
     lines.filter_map(|line| line.split_once(':')).map(|(name, reason)| match name.trim().split_once(' ') {
         Some((arch, name)) => (Some(arch), name, reason.trim()),
         None => (None, name.trim(), reason.trim()),

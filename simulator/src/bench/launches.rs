@@ -25,7 +25,7 @@ pub struct LaunchFigures {
 }
 
 const EMPTY: &str = include_str!("../../bench/empty.s");
-const SCALE: &str = include_str!("../../../examples/scale.s");
+const SCALE: &str = include_str!("../../bench/scale.s");
 /// Factor of workgroups in the launch that determines the time of waves.
 const FACTOR: u32 = 1000;
 
