@@ -1,6 +1,8 @@
 """Text kernels, the debugger, the assembler."""
 
 import pathlib
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -101,3 +103,12 @@ def test_assembler_and_disassembler_agree():
     listing = wavesim.disassemble(wavesim.assemble(source))
     assert listing[0].text.startswith("s_load_b128") and listing[-1].text.startswith(("s_endpgm", "s_code_end"))
     assert listing[0].label == "scale"
+
+
+def test_the_package_has_the_command():
+    def command(*arguments):
+        return subprocess.run([sys.executable, "-m", "wavesim", *arguments], capture_output=True, text=True)
+
+    assert command("--version").stdout == f"wavesim {wavesim.__version__}\n"
+    wrong = command("run", "no_such_file.rdna")
+    assert wrong.returncode == 2 and "no_such_file.rdna" in wrong.stderr

@@ -41,6 +41,7 @@ mod words;
 
 use clap::{Parser, Subcommand};
 use output::emit;
+use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 use wavesim_isa::arch::Arch;
@@ -105,21 +106,27 @@ pub enum Command {
     Completions(completions::CompletionsArgs),
 }
 
-/// The `wavesim` command: parses the arguments, runs the subcommand, and returns the exit code.
+/// The `wavesim` command with the arguments of the process.
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
+    ExitCode::from(command(std::env::args_os()))
+}
+
+/// The `wavesim` command with these arguments, of which the first is the name of the program: parses them, runs the
+/// subcommand, and returns the exit code. Help ends the process, and so do wrong arguments.
+pub fn command(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let cli = Cli::parse_from(arguments);
     progress::exit_on_interrupt();
     let mut out = output::stdout();
     let result = dispatch(&cli.command, &mut out);
     let flushed = out.flush().map_err(|e| anyhow::Error::new(e).context("standard output"));
     let code = result.and_then(|code| flushed.map(|()| code));
-    ExitCode::from(code.unwrap_or_else(|e| {
+    code.unwrap_or_else(|e| {
         match e.downcast_ref::<Diagnostics>() {
             Some(diagnostics) => emit(diagnostics),
             None => emit(format!("error: {}", with_causes(&e))),
         }
         BAD_INPUT
-    }))
+    })
 }
 
 /// Formats an error with its causes, without repeating text that the preceding message already contains.

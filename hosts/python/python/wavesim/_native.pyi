@@ -6,6 +6,9 @@ __version__: str
 VARIABLES: list[tuple[str, str]]
 """Name and description of each environment variable."""
 
+def command(arguments: Sequence[str]) -> int:
+    """Runs the command ``wavesim``; the first argument is the program's name. Returns the exit code."""
+
 class Error(RuntimeError):
     """An error of wavesim."""
 
