@@ -1,5 +1,8 @@
 //! Long-running tasks of developers: `cargo xtask TASK`.
 
+mod dist;
+mod installers;
+mod package;
 mod program_fuzz;
 
 use clap::Parser;
@@ -8,11 +11,17 @@ use clap::Parser;
 #[derive(Debug, clap::Parser)]
 #[command(name = "cargo xtask")]
 enum Task {
+    Dist(dist::Args),
+    Installers(installers::Args),
+    Package(package::Args),
     ProgramFuzz(program_fuzz::Args),
 }
 
 fn main() -> anyhow::Result<std::process::ExitCode> {
     match Task::parse() {
+        Task::Dist(args) => dist::run(&args),
+        Task::Package(args) => package::run(&args),
+        Task::Installers(args) => installers::run(&args),
         Task::ProgramFuzz(args) => program_fuzz::run(&args),
     }
 }
